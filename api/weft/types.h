@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Data types, reduction operators and collective kinds: the vocabulary of users and plugins.
+ * Numeric values cross the wire and the plugin ABI: they never change, new ones are appended. */
+#ifndef WEFT_TYPES_H
+#define WEFT_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weft/status.h>
+
+#if defined(__GNUC__)
+#define WEFT_EXPORT __attribute__((visibility("default")))
+#define WEFT_MUST_CHECK __attribute__((warn_unused_result))
+#define WEFT_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#else
+#define WEFT_EXPORT
+#define WEFT_MUST_CHECK
+#define WEFT_PRINTF(fmt, args)
+#endif
+
+/* X(value, NAME, bytes, name as text). The text names are those of nccl-tests where it has one. */
+#define WEFT_DTYPE_MAP(X)                                                                          \
+    X(0, INT8, 1, "int8")                                                                          \
+    X(1, UINT8, 1, "uint8")                                                                        \
+    X(2, INT16, 2, "int16")                                                                        \
+    X(3, UINT16, 2, "uint16")                                                                      \
+    X(4, INT32, 4, "int32")                                                                        \
+    X(5, UINT32, 4, "uint32")                                                                      \
+    X(6, INT64, 8, "int64")                                                                        \
+    X(7, UINT64, 8, "uint64")                                                                      \
+    X(8, FP16, 2, "half")                                                                          \
+    X(9, FP32, 4, "float")                                                                         \
+    X(10, FP64, 8, "double")                                                                       \
+    X(11, BF16, 2, "bfloat16")                                                                     \
+    X(12, FP8_E4M3, 1, "f8e4m3")                                                                   \
+    X(13, FP8_E5M2, 1, "f8e5m2")
+
+/* Element types. FP8_E4M3 is the OCP "FN" format (no infinity, S.1111.111 is NaN, largest 448);
+ * FP8_E5M2 is the OCP format with infinities (largest 57,344). */
+typedef enum weft_dtype {
+#define WEFT_DTYPE_ENUM(value, name, bytes, text) WEFT_##name = (value),
+    WEFT_DTYPE_MAP(WEFT_DTYPE_ENUM)
+#undef WEFT_DTYPE_ENUM
+        WEFT_DTYPE_COUNT = 14
+} weft_dtype_t;
+
+/* X(value, NAME, name as text) */
+#define WEFT_OP_MAP(X)                                                                             \
+    X(0, SUM, "sum")                                                                               \
+    X(1, PROD, "prod")                                                                             \
+    X(2, MIN, "min")                                                                               \
+    X(3, MAX, "max")                                                                               \
+    X(4, AVG, "avg")                                                                               \
+    X(5, PREMULSUM, "mulsum")
+
+/* Reduction operators. Integers wrap (two's complement). AVG is the sum divided by the number of
+ * ranks once, at the end: for integers the quotient is truncated toward zero. PREMULSUM multiplies
+ * each rank's input by that rank's scalar (weft_call_t.scalar) and sums. MIN and MAX of floats:
+ * if any input is NaN the result is NaN. 16- and 8-bit floats are combined in fp32 and rounded
+ * (to nearest, ties to even) once per combination of up to four inputs. */
+typedef enum weft_op {
+#define WEFT_OP_ENUM(value, name, text) WEFT_##name = (value),
+    WEFT_OP_MAP(WEFT_OP_ENUM)
+#undef WEFT_OP_ENUM
+        WEFT_OP_COUNT = 6
+} weft_op_t;
+
+/* X(value, NAME, name as text, reduces, rooted) */
+#define WEFT_COLL_MAP(X)                                                                           \
+    X(0, ALL_REDUCE, "all_reduce", 1, 0)                                                           \
+    X(1, REDUCE_SCATTER, "reduce_scatter", 1, 0)                                                   \
+    X(2, ALL_GATHER, "all_gather", 0, 0)                                                           \
+    X(3, BROADCAST, "broadcast", 0, 1)                                                             \
+    X(4, REDUCE, "reduce", 1, 1)                                                                   \
+    X(5, BARRIER, "barrier", 0, 0)
+
+/* Collective operations. */
+typedef enum weft_coll {
+#define WEFT_COLL_ENUM(value, name, text, reduces, rooted) WEFT_##name = (value),
+    WEFT_COLL_MAP(WEFT_COLL_ENUM)
+#undef WEFT_COLL_ENUM
+        WEFT_COLL_COUNT = 6
+} weft_coll_t;
+
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * weft: collective communication between the ranks of a job. The user API.
+ *
+ * A job is `nranks` ranks, each a process or a thread. One rank makes a unique id, the application
+ * carries it to the others, and all call weft_comm_init_rank(). Then every rank calls the same
+ * collectives in the same order. When a call fails, weft_comm_error() names who and why.
+ *
+ * Threads. A communicator is used by one thread at a time; a second one gets ERR_STATE.
+ * weft_comm_abort(), weft_comm_error() and the query functions may be called from any thread at any
+ * time. Different communicators may be used by different threads at the same time.
+ *
+ * Deadlines. Every call that waits has one (options `init_timeout`, `op_timeout`; weft_call_t.timeout)
+ * and its error says whom it waited for.
+ *
+ * After a failure the communicator is failed: querying, aborting and destroying it stay legal,
+ * everything else returns the first error again. Send buffers of out-of-place calls are intact,
+ * receive buffers of the failed call are undefined. Other communicators are untouched.
+ *
+ * After fork() the child may not use communicators of the parent: every call returns ERR_STATE.
+ *
+ * Handles are checked: use after destroy returns ERR_STATE, NULL returns ERR_ARG. */
+#ifndef WEFT_WEFT_H
+#define WEFT_WEFT_H
+
+#include <weft/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WEFT_VERSION_MAJOR 0
+#define WEFT_VERSION_MINOR 1
+#define WEFT_VERSION_PATCH 0
+
+typedef struct weft_comm weft_comm_t;       /* one rank's end of a communicator */
+typedef struct weft_request weft_request_t; /* one asynchronous operation */
+typedef struct weft_region weft_region_t;   /* registered memory */
+
+/* Names and texts --------------------------------------------------------------------------------- */
+
+/* What: version of the library as "0.1.0". Ownership: constant. Thread: any, as for all of these. */
+WEFT_EXPORT const char *weft_version(void);
+/* What: "ERR_TIMEOUT" and the like; "unknown status" for other numbers. */
+WEFT_EXPORT const char *weft_status_name(weft_status_t status);
+/* What: the status in words. */
+WEFT_EXPORT const char *weft_status_text(weft_status_t status);
+/* What: "float", "sum", "all_reduce" …; NULL for other numbers. */
+WEFT_EXPORT const char *weft_dtype_name(weft_dtype_t dtype);
+WEFT_EXPORT const char *weft_op_name(weft_op_t op);
+WEFT_EXPORT const char *weft_coll_name(weft_coll_t coll);
+/* What: bytes of one element; 0 for other numbers. */
+WEFT_EXPORT size_t weft_dtype_size(weft_dtype_t dtype);
+
+/* Errors ------------------------------------------------------------------------------------------- */
+
+/* What is known of a failure. Strings are empty and numbers −1 where they do not apply. */
+typedef struct weft_error {
+    size_t size;          /* set by the caller to sizeof(weft_error_t) */
+    weft_status_t status; /* WEFT_OK: there was no failure */
+    int32_t rank;         /* rank that reports */
+    int32_t peer;         /* rank that is the cause */
+    int32_t peer_pid;     /* its process */
+    int32_t os_errno;     /* of the failed system call */
+    uint64_t comm_id;     /* number of the communicator, equal on all ranks */
+    uint64_t sequence;  /* number of the operation in the communicator, from 1; 0 outside of one */
+    char peer_host[64]; /* host name of the culprit */
+    char transport[32]; /* plugin concerned */
+    char text[512];     /* what, where, and the remedy: one line for people */
+} weft_error_t;
+
+/* What: copies the record of the last failure of the calling thread, for calls without a
+ * communicator (or whose communicator was never made). Errors: ERR_ARG. Thread: any. */
+WEFT_EXPORT weft_status_t weft_last_error(weft_error_t *error);
+
+/* What: copies the record of the failure that failed `comm`; status is WEFT_OK if it has not failed.
+ * Errors: ERR_ARG, ERR_STATE (handle destroyed, or forked child). Blocks: no. Thread: any. */
+WEFT_EXPORT weft_status_t weft_comm_error(weft_comm_t *comm, weft_error_t *error);
+
+/* Communicators ------------------------------------------------------------------------------------ */
+
+/* The ticket to a communicator: addresses of the rank that made it, a 32-byte secret and a nonce.
+ * Whoever has it can join: carry it over a private channel only. Valid for one communicator, until
+ * init_timeout has passed. */
+#define WEFT_UNIQUE_ID_BYTES 128
+typedef struct weft_unique_id {
+    uint8_t bytes[WEFT_UNIQUE_ID_BYTES];
+} weft_unique_id_t;
+
+/* How a communicator is made; zero means default in every field, and so does a NULL pointer. All
+ * ranks must give the same settings; the agreement check compares them. */
+typedef struct weft_options {
+    size_t size;        /* sizeof(weft_options_t) */
+    const char *config; /* INI file in place of WEFT_CONF, the user's and the system's file */
+    const char *const *settings; /* "section.key=value" strings that override everything else */
+    uint32_t settings_count;
+} weft_options_t;
+
+/* What: makes a unique id and starts to listen for the ranks, in this process, on a thread that ends
+ * when all have come or the deadline passes. `options` may be NULL.
+ * Errors: ERR_ARG, ERR_CONFIG, ERR_RESOURCE, ERR_SYSTEM. Ownership: the caller's bytes.
+ * Blocks: no. Thread: any. */
+WEFT_EXPORT weft_status_t weft_unique_id_create(weft_unique_id_t *id,
+                                                const weft_options_t *options) WEFT_MUST_CHECK;
+
+/* What: joins as `rank` of `nranks`. Returns when all ranks have joined and agree on plugins,
+ * versions and configuration. `id` and `options` may be freed afterwards.
+ * Errors: ERR_ARG (NULL, rank out of range, rank taken twice, ranks that disagree about nranks),
+ * ERR_STATE (stale id), ERR_CONFIG and ERR_MISMATCH (the first differing key and both values),
+ * ERR_PLUGIN, ERR_AUTH, ERR_TIMEOUT (names the ranks that did not come), ERR_PEER_DEAD,
+ * ERR_RESOURCE, ERR_SYSTEM. On failure *comm_p is untouched.
+ * Ownership: the caller's, until weft_comm_destroy(). Blocks: yes, up to init_timeout. Thread: any;
+ * several ranks may be threads of one process. */
+WEFT_EXPORT weft_status_t weft_comm_init_rank(weft_comm_t **comm_p, uint32_t nranks,
+                                              const weft_unique_id_t *id, uint32_t rank,
+                                              const weft_options_t *options) WEFT_MUST_CHECK;
+
+/* What a launcher told this process. */
+typedef struct weft_launcher {
+    size_t size;   /* set by the caller */
+    char name[16]; /* "openmpi", "hydra", "torchrun", "slurm", "none" */
+    uint32_t rank, nranks;
+    uint32_t local_rank, local_ranks; /* on this host; local_ranks 0 = not told */
+} weft_launcher_t;
+
+/* What: recognises the launcher of this process from its environment. "none" gives rank 0 of 1.
+ * Errors: ERR_ARG, ERR_CONFIG (variables that contradict each other). Blocks: no. Thread: any. */
+WEFT_EXPORT weft_status_t weft_launcher_detect(weft_launcher_t *launcher);
+
+/* What: carries a unique id from rank 0 to all ranks of a recognised launcher's job (see
+ * docs/launchers.md for how, and for jobs on several hosts). Rank 0 passes an id that it made, the
+ * others receive it in *id. Errors: ERR_ARG, ERR_UNSUPPORTED, ERR_TIMEOUT, ERR_SYSTEM.
+ * Blocks: yes, up to init_timeout. Thread: any. */
+WEFT_EXPORT weft_status_t weft_launcher_exchange_id(const weft_launcher_t *launcher,
+                                                    weft_unique_id_t *id,
+                                                    const weft_options_t *options) WEFT_MUST_CHECK;
+
+/* What: detect, create, exchange and init_rank in one call. Errors, blocking: as those. */
+WEFT_EXPORT weft_status_t weft_comm_init_launcher(weft_comm_t **comm_p,
+                                                  const weft_options_t *options) WEFT_MUST_CHECK;
+
+/* What: leaves the communicator and frees it. Waits for operations under way up to their deadline,
+ * then aborts them. Peers that still use it get ERR_PEER_LEFT. NULL is allowed.
+ * Errors: ERR_STATE (destroyed before, forked child, or another thread is inside a call).
+ * Blocks: only for operations under way. Thread: one. */
+WEFT_EXPORT weft_status_t weft_comm_destroy(weft_comm_t *comm);
+
+/* What: fails the communicator on this rank at once: calls under way in other threads return
+ * ERR_ABORTED within 1 s. Peers see ERR_ABORTED with this rank as culprit. Never waits for a peer.
+ * The communicator must still be destroyed. Errors: ERR_ARG, ERR_STATE. Thread: any. */
+WEFT_EXPORT weft_status_t weft_comm_abort(weft_comm_t *comm);
+
+/* What: rank of the caller, number of ranks. Errors: ERR_ARG, ERR_STATE. Thread: any. */
+WEFT_EXPORT weft_status_t weft_comm_rank(weft_comm_t *comm, uint32_t *rank);
+WEFT_EXPORT weft_status_t weft_comm_size(weft_comm_t *comm, uint32_t *nranks);
+
+/* What: says in one line how a call would run: algorithm, slices, kernel and the tuner's reason.
+ * Writes at most `bytes` bytes with the final NUL. Errors: as the collective. Blocks: no.
+ * Thread: one. */
+WEFT_EXPORT weft_status_t weft_comm_explain(weft_comm_t *comm, weft_coll_t coll, uint64_t count,
+                                            weft_dtype_t dtype, weft_op_t op, uint32_t root,
+                                            char *text, size_t bytes);
+
+/* Memory ------------------------------------------------------------------------------------------- */
+
+/* What: allocates zeroed memory, page aligned, well suited to every loaded transport. 0 bytes gives
+ * one page. Errors: ERR_ARG, ERR_STATE, ERR_RESOURCE. Ownership: the caller's, until weft_mem_free();
+ * it may outlive no communicator but `comm`. Blocks: no. Thread: one. */
+WEFT_EXPORT weft_status_t weft_mem_alloc(weft_comm_t *comm, uint64_t bytes, void **memory_p);
+/* What: frees it. NULL is allowed. Errors: ERR_ARG (not from weft_mem_alloc of comm), ERR_STATE. */
+WEFT_EXPORT weft_status_t weft_mem_free(weft_comm_t *comm, void *memory);
+
+/* What: tells the transports that [memory, memory+bytes) will be used often, so that they can pin it
+ * once. Never needed for correctness. Errors: ERR_ARG, ERR_STATE, ERR_RESOURCE (limit and remedy in
+ * the text). Ownership: *region_p is the caller's, until weft_deregister(); the memory must stay
+ * mapped until then. Blocks: pinning takes time. Thread: one. */
+WEFT_EXPORT weft_status_t weft_register(weft_comm_t *comm, void *memory, uint64_t bytes,
+                                        weft_region_t **region_p);
+/* What: ends it. NULL is allowed. Errors: ERR_ARG, ERR_STATE. Thread: one. */
+WEFT_EXPORT weft_status_t weft_deregister(weft_comm_t *comm, weft_region_t *region);
+
+/* Collectives --------------------------------------------------------------------------------------- */
+
+/* Options of one call; zero means default in every field, and so does a NULL pointer. */
+typedef struct weft_call {
+    size_t size;                /* sizeof(weft_call_t) */
+    weft_request_t **request_p; /* NULL: the call returns when the operation is done on this rank.
+                                   Else: it returns at once and *request_p stands for the operation;
+                                   buffers must stay untouched until it is done. */
+    double timeout;             /* seconds; 0 = option op_timeout; negative = no deadline */
+    const void *scalar;         /* PREMULSUM: this rank's factor, one element of the data type, read
+                                   during the call */
+} weft_call_t;
+
+/* Rules for all collectives. Every rank calls the same function with the same count, dtype, op and
+ * root, in the same order; if not, the ranks get ERR_MISMATCH that names two of them and the field.
+ * `count` is in elements, 64 bits; 0 is legal (buffers may be NULL) and still synchronises in order.
+ * Buffers are host memory, aligned to the element. In place is legal in the form given; any other
+ * overlap is ERR_ARG.
+ * Errors: ERR_ARG (NULL or misaligned buffer, overlap, count × size overflows, unknown dtype, op or
+ * root, missing scalar), ERR_STATE (destroyed, failed before, two threads, forked), ERR_MISMATCH,
+ * ERR_PEER_DEAD, ERR_PEER_UNRESPONSIVE, ERR_PEER_LEFT, ERR_LINK, ERR_TIMEOUT (names whom it waited
+ * for), ERR_ABORTED, ERR_UNSUPPORTED (no loaded algorithm or kernel serves it), ERR_PLAN,
+ * ERR_RESOURCE. An ERR_ARG leaves the communicator as it was: nothing was sent.
+ * Blocks: until done on this rank (recv complete, send reusable), unless call->request_p is set.
+ * Thread: one per communicator. */
+
+/* What: recv[i] = op over all ranks of send[i], on every rank. In place: send = recv. */
+WEFT_EXPORT weft_status_t weft_all_reduce(const void *send, void *recv, uint64_t count,
+                                          weft_dtype_t dtype, weft_op_t op, weft_comm_t *comm,
+                                          const weft_call_t *call);
+
+/* What: send has nranks × count elements, recv count; rank r gets the reduction of everybody's block
+ * r. In place: recv = send + rank × count. */
+WEFT_EXPORT weft_status_t weft_reduce_scatter(const void *send, void *recv, uint64_t count,
+                                              weft_dtype_t dtype, weft_op_t op, weft_comm_t *comm,
+                                              const weft_call_t *call);
+
+/* What: send has count elements, recv nranks × count: block r comes from rank r. In place:
+ * send = recv + rank × count. */
+WEFT_EXPORT weft_status_t weft_all_gather(const void *send, void *recv, uint64_t count,
+                                          weft_dtype_t dtype, weft_comm_t *comm,
+                                          const weft_call_t *call);
+
+/* What: recv on every rank = send of the root. send is read on the root only; in place there:
+ * send = recv. */
+WEFT_EXPORT weft_status_t weft_broadcast(const void *send, void *recv, uint64_t count,
+                                         weft_dtype_t dtype, uint32_t root, weft_comm_t *comm,
+                                         const weft_call_t *call);
+
+/* What: recv on the root = op over all ranks of send. recv is written on the root only; in place
+ * there: send = recv. */
+WEFT_EXPORT weft_status_t weft_reduce(const void *send, void *recv, uint64_t count,
+                                      weft_dtype_t dtype, weft_op_t op, uint32_t root,
+                                      weft_comm_t *comm, const weft_call_t *call);
+
+/* What: returns when every rank has called it. */
+WEFT_EXPORT weft_status_t weft_barrier(weft_comm_t *comm, const weft_call_t *call);
+
+/* Requests ------------------------------------------------------------------------------------------ */
+
+/* What: looks whether the operation is done, making progress. Returns: IN_PROGRESS, or its final
+ * status, and then the request is gone (*request_p = NULL). Errors: ERR_ARG and those of the
+ * operation. Blocks: no. Thread: one per communicator. */
+WEFT_EXPORT weft_status_t weft_request_test(weft_request_t **request_p);
+
+/* What: waits for the end, at most up to the operation's deadline; the request is gone afterwards.
+ * Errors: ERR_ARG and those of the operation. Blocks: yes. Thread: one per communicator. */
+WEFT_EXPORT weft_status_t weft_request_wait(weft_request_t **request_p);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

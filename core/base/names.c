@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Names of the vocabulary in api/weft/types.h and status.h, from their X-macro lists. */
+#include <weft/weft.h>
+
+#define STRING2(x) #x
+#define STRING(x) STRING2(x)
+
+const char *weft_version(void)
+{
+    return STRING(WEFT_VERSION_MAJOR) "." STRING(WEFT_VERSION_MINOR) "." STRING(WEFT_VERSION_PATCH);
+}
+
+const char *weft_status_name(weft_status_t status)
+{
+    switch (status) {
+#define NAME(value, name, text)                                                                    \
+    case WEFT_##name:                                                                              \
+        return #name;
+        WEFT_STATUS_MAP(NAME)
+#undef NAME
+    }
+    return "unknown status";
+}
+
+const char *weft_status_text(weft_status_t status)
+{
+    switch (status) {
+#define TEXT(value, name, text)                                                                    \
+    case WEFT_##name:                                                                              \
+        return text;
+        WEFT_STATUS_MAP(TEXT)
+#undef TEXT
+    }
+    return "unknown status";
+}
+
+const char *weft_dtype_name(weft_dtype_t dtype)
+{
+#define NAME(value, name, bytes, text) [value] = text,
+    static const char *const names[] = {WEFT_DTYPE_MAP(NAME)};
+#undef NAME
+    return (unsigned)dtype < WEFT_DTYPE_COUNT ? names[dtype] : NULL;
+}
+
+size_t weft_dtype_size(weft_dtype_t dtype)
+{
+#define BYTES(value, name, bytes, text) [value] = (bytes),
+    static const uint8_t sizes[] = {WEFT_DTYPE_MAP(BYTES)};
+#undef BYTES
+    return (unsigned)dtype < WEFT_DTYPE_COUNT ? sizes[dtype] : 0;
+}
+
+const char *weft_op_name(weft_op_t op)
+{
+#define NAME(value, name, text) [value] = text,
+    static const char *const names[] = {WEFT_OP_MAP(NAME)};
+#undef NAME
+    return (unsigned)op < WEFT_OP_COUNT ? names[op] : NULL;
+}
+
+const char *weft_coll_name(weft_coll_t coll)
+{
+#define NAME(value, name, text, reduces, rooted) [value] = text,
+    static const char *const names[] = {WEFT_COLL_MAP(NAME)};
+#undef NAME
+    return (unsigned)coll < WEFT_COLL_COUNT ? names[coll] : NULL;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Signatures in words. */
+#include "core/base/signature.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include <weft/weft.h>
+
+static const char *or_unknown(const char *name)
+{
+    return name != NULL ? name : "unknown";
+}
+
+void weft_signature_diff(const weft_signature_t *here, const weft_signature_t *there, char *text,
+                         size_t bytes)
+{
+    if (here->sequence != there->sequence) {
+        snprintf(text, bytes, "operation number %" PRIu32 " here, %" PRIu32 " there",
+                 here->sequence, there->sequence);
+    } else if (here->coll != there->coll) {
+        snprintf(text, bytes, "collective %s here, %s there",
+                 or_unknown(weft_coll_name((weft_coll_t)here->coll)),
+                 or_unknown(weft_coll_name((weft_coll_t)there->coll)));
+    } else if (here->count != there->count) {
+        snprintf(text, bytes, "count %" PRIu64 " here, %" PRIu64 " there", here->count,
+                 there->count);
+    } else if (here->dtype != there->dtype) {
+        snprintf(text, bytes, "data type %s here, %s there",
+                 or_unknown(weft_dtype_name((weft_dtype_t)here->dtype)),
+                 or_unknown(weft_dtype_name((weft_dtype_t)there->dtype)));
+    } else if (here->op != there->op) {
+        snprintf(text, bytes, "operator %s here, %s there",
+                 or_unknown(weft_op_name((weft_op_t)here->op)),
+                 or_unknown(weft_op_name((weft_op_t)there->op)));
+    } else if (here->root != there->root) {
+        snprintf(text, bytes, "root %" PRIu32 " here, %" PRIu32 " there", here->root, there->root);
+    } else if (here->plan != there->plan) {
+        snprintf(text, bytes, "plan %08" PRIx32 " here, %08" PRIx32 " there", here->plan,
+                 there->plan);
+    } else if (bytes > 0) {
+        text[0] = '\0';
+    }
+}
+
+void weft_signature_text(const weft_signature_t *signature, char *text, size_t bytes)
+{
+    const char *coll = or_unknown(weft_coll_name((weft_coll_t)signature->coll));
+    const char *dtype = or_unknown(weft_dtype_name((weft_dtype_t)signature->dtype));
+    if (signature->coll == WEFT_BARRIER) {
+        snprintf(text, bytes, "barrier");
+    } else {
+        snprintf(text, bytes, "%s of %" PRIu64 " %s", coll, signature->count, dtype);
+    }
+}

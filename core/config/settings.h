@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The core's own options: sections [core], [boot], [exec] and [plan]. */
+#ifndef WEFT_CONFIG_SETTINGS_H
+#define WEFT_CONFIG_SETTINGS_H
+
+#include <stdbool.h>
+
+#include "core/config/config.h"
+
+typedef struct weft_core_settings {
+    const char *plugin_dir; /* absolute folder of the .so files; "" = beside the library */
+    const char *net;        /* plugins to load, in order of preference, separated by blanks */
+    const char *algo;
+    const char *kernel;
+    const char *tuner;
+    int64_t log; /* weft_log_level_t */
+} weft_core_settings_t;
+
+typedef struct weft_boot_settings {
+    double init_timeout;    /* seconds, until all ranks have joined */
+    double connect_timeout; /* seconds, for one data connection */
+    double heartbeat;       /* seconds between beats of the health channel */
+    double late;            /* seconds of waiting before a late rank is reported */
+    double unresponsive;    /* seconds without beats before a rank counts as lost; 0 = never */
+    const char *interface;  /* interfaces for control traffic, syntax of net-socket */
+    const char
+        *rendezvous; /* folder in which ranks of a launcher exchange the unique id; "" = private
+                               folder of this user on this host */
+} weft_boot_settings_t;
+
+typedef struct weft_exec_settings {
+    double op_timeout;   /* seconds for one operation; 0 = none */
+    int64_t wait;        /* 0 auto, 1 spin, 2 yield, 3 sleep */
+    double spin;         /* seconds of busy waiting before yielding when cores are scarce */
+    uint64_t slot_bytes; /* slot size; 0 = what the transports ask for */
+    int64_t slots;       /* FIFO depth; 0 = what the transports ask for */
+} weft_exec_settings_t;
+
+typedef struct weft_plan_settings {
+    const char *algo;      /* force this algorithm; "" = the tuner chooses */
+    int64_t verify;        /* 0 off, 1 first use of each shape */
+    uint64_t verify_limit; /* abstract steps that one verification may cost */
+} weft_plan_settings_t;
+
+typedef struct weft_settings {
+    weft_core_settings_t core;
+    weft_boot_settings_t boot;
+    weft_exec_settings_t exec;
+    weft_plan_settings_t plan;
+} weft_settings_t;
+
+extern const weft_option_t weft_core_options[];
+extern const weft_option_t weft_boot_options[];
+extern const weft_option_t weft_exec_options[];
+extern const weft_option_t weft_plan_options[];
+
+/* Claims the four sections. */
+weft_status_t weft_settings_read(weft_config_t *config, weft_settings_t *settings);
+
+#endif

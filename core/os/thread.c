@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * OS seam: threads, waiting between threads and processes, CPUs. */
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/error.h"
+#include "core/os/os.h"
+
+/* Sanitizers need far more than the library itself. */
+#define THREAD_STACK_BYTES (1u << 20)
+
+struct weft_os_thread {
+    pthread_t id;
+    char name[16];
+    void (*run)(void *);
+    void *arg;
+};
+
+static void *thread_main(void *arg)
+{
+    weft_os_thread_t *thread = arg;
+    pthread_setname_np(pthread_self(), thread->name);
+    thread->run(thread->arg);
+    return NULL;
+}
+
+weft_status_t weft_os_thread_start(const char *name, void (*run)(void *), void *arg,
+                                   weft_os_thread_t **thread_p)
+{
+    weft_os_thread_t *thread = weft_os_alloc(sizeof *thread, 0);
+    if (thread == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot start thread %s", name);
+    }
+    snprintf(thread->name, sizeof thread->name, "%s", name);
+    thread->run = run;
+    thread->arg = arg;
+
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, THREAD_STACK_BYTES);
+    int error = pthread_create(&thread->id, &attr, thread_main, thread);
+    pthread_attr_destroy(&attr);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error != 0) {
+        weft_os_free(thread);
+        return weft_fail(WEFT_ERR_RESOURCE, error, "cannot start thread %s", name);
+    }
+    *thread_p = thread;
+    return WEFT_OK;
+}
+
+void weft_os_thread_join(weft_os_thread_t *thread)
+{
+    if (thread != NULL) {
+        pthread_join(thread->id, NULL);
+        weft_os_free(thread);
+    }
+}
+
+uint64_t weft_os_thread_id(void)
+{
+    static _Thread_local uint64_t id;
+    if (id == 0) {
+        id = (uint64_t)syscall(SYS_gettid);
+    }
+    return id;
+}
+
+int32_t weft_os_pid(void)
+{
+    return (int32_t)getpid();
+}
+
+int32_t weft_os_parent_pid(void)
+{
+    return (int32_t)getppid();
+}
+
+/* 0 free, 1 held, 2 held and somebody sleeps. Three-state futex mutex after U. Drepper, "Futexes are
+ * tricky" (2011). */
+void weft_os_lock(weft_os_mutex_t *mutex)
+{
+    uint32_t state = 0;
+    if (atomic_compare_exchange_strong_explicit(&mutex->word, &state, 1, memory_order_acquire,
+                                                memory_order_relaxed)) {
+        return;
+    }
+    if (state != 2) {
+        state = atomic_exchange_explicit(&mutex->word, 2, memory_order_acquire);
+    }
+    while (state != 0) {
+        weft_os_futex_wait(&mutex->word, 2, WEFT_NS_PER_S);
+        state = atomic_exchange_explicit(&mutex->word, 2, memory_order_acquire);
+    }
+}
+
+void weft_os_unlock(weft_os_mutex_t *mutex)
+{
+    if (atomic_exchange_explicit(&mutex->word, 0, memory_order_release) == 2) {
+        weft_os_futex_wake(&mutex->word);
+    }
+}
+
+void weft_os_futex_wait(_Atomic uint32_t *word, uint32_t seen, uint64_t timeout_ns)
+{
+    struct timespec t = {.tv_sec = (time_t)(timeout_ns / WEFT_NS_PER_S),
+                         .tv_nsec = (long)(timeout_ns % WEFT_NS_PER_S)};
+    syscall(SYS_futex, word, FUTEX_WAIT, seen, &t, NULL, 0);
+}
+
+void weft_os_futex_wake(_Atomic uint32_t *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void weft_os_yield(void)
+{
+    sched_yield();
+}
+
+/* CPUs that the cgroup's quota pays for, 0 if there is no quota. Version 2, then version 1. */
+static uint32_t quota_cpus(void)
+{
+    char *text = NULL;
+    size_t bytes;
+    int error;
+    long long quota = -1, period = 0;
+    if (weft_os_read_file("/sys/fs/cgroup/cpu.max", 4096, &text, &bytes, &error) == WEFT_OK) {
+        if (sscanf(text, "%lld %lld", &quota, &period) != 2) {
+            quota = -1;
+        }
+        weft_os_free(text);
+    } else if (weft_os_read_file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", 4096, &text, &bytes,
+                                 &error) == WEFT_OK) {
+        quota = sscanf(text, "%lld", &quota) == 1 ? quota : -1;
+        period = 100000;
+        weft_os_free(text);
+    }
+    if (quota <= 0 || period <= 0) {
+        return 0;
+    }
+    return (uint32_t)((quota + period - 1) / period);
+}
+
+uint32_t weft_os_cpus(void)
+{
+    cpu_set_t set;
+    uint32_t cpus = 1;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) {
+        cpus = (uint32_t)CPU_COUNT(&set);
+    }
+    uint32_t quota = quota_cpus();
+    return quota > 0 && quota < cpus ? quota : cpus;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Plans that were emitted, proved and priced, kept for the life of the process: a shape is verified
+ * once, whichever communicator asks first. Thread-safe. */
+#ifndef WEFT_PLAN_CACHE_H
+#define WEFT_PLAN_CACHE_H
+
+#include "core/plan/cost.h"
+#include "core/plan/verify.h"
+
+typedef struct weft_plan_query {
+    const char *algo; /* plugin name, with version part of the key */
+    const char *version;
+    const weft_algo_ops_t *ops;
+    weft_algo_t *instance;
+    weft_algo_call_t call; /* of this rank */
+    weft_algo_view_t view;
+    uint32_t slots, slices;
+    int verify;     /* 0: emit and price only */
+    uint64_t limit; /* for the verifier */
+} weft_plan_query_t;
+
+typedef struct weft_plan_entry {
+    const weft_plan_t *plan; /* of query.call.rank */
+    weft_cost_t cost;
+    uint64_t shape;        /* hash of all ranks' plans: equal on every rank */
+    int in_place;          /* proved for the in-place form */
+    double verify_seconds; /* what proving took; 0 if it was in the cache */
+    weft_verify_report_t report;
+} weft_plan_entry_t;
+
+/* Finds or makes the entry; it stays valid until the process ends. ERR_PLAN with the verifier's
+ * words, ERR_UNSUPPORTED, ERR_RESOURCE, or the algorithm's failure. */
+weft_status_t weft_plan_lookup(const weft_plan_query_t *query, weft_plan_entry_t *entry_p);
+
+#endif

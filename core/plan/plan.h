@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A plan in memory: what one rank does. Written by the builder, proved by the verifier, run by the
+ * executor. The language is described in api/weft/plugin/plan.h. */
+#ifndef WEFT_PLAN_PLAN_H
+#define WEFT_PLAN_PLAN_H
+
+#include <stdio.h>
+
+#include <weft/plugin/algo.h>
+
+typedef enum weft_opcode {
+    WEFT_CODE_MOVE = 0, /* moves[n] */
+    WEFT_CODE_PAR = 1,  /* the next n instructions, all MOVE */
+    WEFT_CODE_LOOP = 2, /* n times; `mate` is the pc of END */
+    WEFT_CODE_END = 3,  /* `mate` is the pc of LOOP */
+    WEFT_CODE_BAR = 4,  /* mask */
+    WEFT_CODE_STOP = 5
+} weft_opcode_t;
+
+typedef struct weft_code {
+    uint32_t opcode; /* weft_opcode_t */
+    uint32_t n;
+    uint32_t mate;
+    uint32_t reserved;
+    uint64_t mask;
+} weft_code_t;
+
+typedef struct weft_plan_lane {
+    weft_code_t *code; /* ends with STOP */
+    uint32_t ncode;
+} weft_plan_lane_t;
+
+typedef struct weft_plan_port {
+    uint32_t lane;
+    uint32_t peer;
+    uint32_t channel;
+    uint32_t sends; /* 1: this rank sends */
+} weft_plan_port_t;
+
+typedef struct weft_plan {
+    weft_coll_t coll;
+    uint32_t nranks, rank, root;
+    uint32_t k; /* chunks per block */
+    uint32_t tmp_chunks;
+    uint32_t nlanes, nports, nmoves;
+    weft_plan_lane_t *lanes;
+    weft_plan_port_t *ports;
+    weft_move_t *moves;
+} weft_plan_t;
+
+/* Blocks of IN and OUT of a collective, as the table in plan.h says (root or not does not matter). */
+uint32_t weft_plan_blocks(weft_coll_t coll, uint32_t nranks, weft_operand_kind_t buffer);
+
+/* Emits the plan of call->rank and checks that it is well formed (operands, ports, loops, PAR, waits).
+ * ERR_PLAN with lane, pc and reason; or the plugin's own failure. */
+weft_status_t weft_plan_emit(const weft_algo_ops_t *ops, weft_algo_t *algo,
+                             const weft_algo_call_t *call, const weft_algo_view_t *view,
+                             weft_plan_t **plan_p);
+void weft_plan_destroy(weft_plan_t *plan);
+
+/* 64-bit hash of everything in it. */
+uint64_t weft_plan_hash(const weft_plan_t *plan);
+
+/* Readable text of one rank's plan, one instruction a line; weft_plan_parse() reads it back. */
+void weft_plan_print(const weft_plan_t *plan, FILE *out);
+weft_status_t weft_plan_parse(const char *text, weft_plan_t **plan_p);
+/* Graphviz: lanes of all ranks over time, queues as edges. */
+void weft_plan_print_dot(weft_plan_t *const *plans, uint32_t nranks, FILE *out);
+
+#endif

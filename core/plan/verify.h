@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The verifier. Lanes with bounded queues and no "receive from any" are a bounded Kahn network, hence
+ * confluent: one abstract run at the executor's real depth and slicing decides deadlock for every
+ * interleaving, and if no race is found the values too. Source: G. Kahn, "The semantics of a simple
+ * language for parallel programming", IFIP 1974; what is checked and why: docs/architecture.md. */
+#ifndef WEFT_PLAN_VERIFY_H
+#define WEFT_PLAN_VERIFY_H
+
+#include "core/plan/plan.h"
+
+typedef enum weft_verdict {
+    WEFT_VERDICT_OK = 0,
+    WEFT_VERDICT_MALFORMED, /* operand, port or shape that cannot be */
+    WEFT_VERDICT_UNMATCHED, /* queue with only one end, or slices left in it */
+    WEFT_VERDICT_DEADLOCK,
+    WEFT_VERDICT_WRONG,     /* result is not the collective's definition */
+    WEFT_VERDICT_UNWRITTEN, /* reads a chunk that nobody has written */
+    WEFT_VERDICT_RACE,
+    WEFT_VERDICT_TOO_BIG /* would cost more than the limit; nothing proved */
+} weft_verdict_t;
+
+typedef struct weft_verify_input {
+    weft_plan_t *const *plans; /* nranks of them */
+    uint32_t nranks;
+    uint32_t slots;  /* S: depth of every queue */
+    uint32_t slices; /* L: slices per chunk */
+    int in_place;    /* 1: IN and OUT alias as the collective's in-place form says */
+    uint64_t limit;  /* abstract slice steps; 0 = no limit */
+} weft_verify_input_t;
+
+typedef struct weft_verify_report {
+    weft_verdict_t verdict;
+    uint32_t rank, lane, pc; /* where, if not OK */
+    char text[256];          /* in words: rank, lane, instruction, chunk, whom it waits for */
+    uint64_t steps;          /* slice steps of the run */
+    uint64_t
+        fingerprint; /* of the expression trees of all results; equal for two plans: same bits */
+    int same_on_all_ranks;   /* every rank computes each element by the same expression */
+    int same_for_all_chunks; /* … and every element by the same expression up to chunk names */
+    uint32_t peak_slots;     /* most slots used in any queue */
+    uint32_t critical_moves; /* MOVEs on the longest chain of one pass */
+    double critical_chunks;  /* chunk transfers on the chain that carries most bytes */
+} weft_verify_report_t;
+
+/* Runs two passes. Returns OK when it could judge (see report->verdict), ERR_RESOURCE otherwise. */
+weft_status_t weft_plan_verify(const weft_verify_input_t *input, weft_verify_report_t *report);
+
+const char *weft_verdict_name(weft_verdict_t verdict);
+
+#endif

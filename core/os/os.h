@@ -55,6 +55,12 @@ void weft_os_unlock(weft_os_mutex_t *mutex);
 void weft_os_futex_wait(_Atomic uint32_t *word, uint32_t seen, uint64_t timeout_ns);
 void weft_os_futex_wake(_Atomic uint32_t *word);
 void weft_os_yield(void);
+/* Sleeps until the descriptor is readable, or the timeout. */
+void weft_os_wait_readable(int fd, uint64_t timeout_ns);
+
+/* Number of forks between the first process that called this and the caller: a value kept from before
+ * a fork differs from the child's. */
+uint32_t weft_os_fork_generation(void);
 
 /* One busy-wait step. */
 static inline void weft_os_pause(void)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -129,6 +130,35 @@ void weft_os_futex_wake(_Atomic uint32_t *word)
 void weft_os_yield(void)
 {
     sched_yield();
+}
+
+void weft_os_wait_readable(int fd, uint64_t timeout_ns)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    struct timespec t = {.tv_sec = (time_t)(timeout_ns / WEFT_NS_PER_S),
+                         .tv_nsec = (long)(timeout_ns % WEFT_NS_PER_S)};
+    /* An interrupted wait is an early return, which callers expect. */
+    (void)ppoll(&p, 1, &t, NULL);
+}
+
+/* The only way to learn of a fork without a system call per question. */
+static _Atomic uint32_t fork_generation;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+static void count_fork(void)
+{
+    atomic_fetch_add_explicit(&fork_generation, 1, memory_order_relaxed);
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, count_fork);
+}
+
+uint32_t weft_os_fork_generation(void)
+{
+    pthread_once(&fork_once, watch_forks);
+    return atomic_load_explicit(&fork_generation, memory_order_relaxed);
 }
 
 /* CPUs that the cgroup's quota pays for, 0 if there is no quota. Version 2, then version 1. */

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How a message is cut: passes, chunks, slices. A pure function of the call and the tuner's answer, so
+ * that every rank cuts alike. All lengths in elements of one block. */
+#ifndef WEFT_EXEC_GEOMETRY_H
+#define WEFT_EXEC_GEOMETRY_H
+
+#include <weft/types.h>
+
+typedef struct weft_geometry {
+    uint64_t count;  /* elements of a block */
+    uint64_t slice;  /* of a slice; the last ones of a chunk may be shorter or empty */
+    uint64_t chunk;  /* of a chunk; at most slices × slice */
+    uint64_t pass;   /* of a pass = k × chunk */
+    uint64_t passes; /* at least 1: an empty message still passes its slices */
+    uint32_t slices; /* per chunk */
+    uint32_t k;      /* chunks per block and pass */
+} weft_geometry_t;
+
+/* `slice_bytes` is a multiple of 64 and at least 64; slices and k are at least 1. The message is
+ * spread evenly over the passes and the slices are made no larger than needed. */
+void weft_geometry_set(weft_geometry_t *g, uint64_t count, size_t elem, uint32_t k, uint32_t slices,
+                       uint64_t slice_bytes);
+
+/* Elements of piece `i` in pass `t`, clipped at the end of the block. */
+static inline uint64_t weft_geometry_chunk(const weft_geometry_t *g, uint64_t t, uint32_t i)
+{
+    uint64_t start = t * g->pass + i * g->chunk;
+    if (start >= g->count) {
+        return 0;
+    }
+    return g->count - start < g->chunk ? g->count - start : g->chunk;
+}
+
+/* Elements of slice `s` of a chunk of `chunk` elements. */
+static inline uint64_t weft_geometry_slice(const weft_geometry_t *g, uint64_t chunk, uint32_t s)
+{
+    uint64_t start = s * g->slice;
+    if (start >= chunk) {
+        return 0;
+    }
+    return chunk - start < g->slice ? chunk - start : g->slice;
+}
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Ports: set-up, message slots, and sleeping on shared slots. */
+#include "core/exec/port.h"
+
+#include <errno.h>
+
+#include "core/base/error.h"
+#include "core/os/os.h"
+
+static void port_init(weft_port_t *port, uint32_t peer, bool sends, uint32_t slots,
+                      uint64_t slot_bytes)
+{
+    *port = (weft_port_t){.peer = peer,
+                          .sends = sends,
+                          .slots = slots,
+                          .mask = slots - 1,
+                          .slot_bytes = slot_bytes};
+}
+
+void weft_port_init_mapped(weft_port_t *port, uint32_t peer, bool sends, void *fifo, uint32_t slots,
+                           uint64_t slot_bytes)
+{
+    port_init(port, peer, sends, slots, slot_bytes);
+    port->control = fifo;
+    port->heads = (weft_slot_head_t *)(port->control + 1);
+    port->payloads = (uint8_t *)(port->heads + slots);
+    port->limit = slots;
+}
+
+weft_status_t weft_port_init_message(weft_port_t *port, uint32_t peer, bool sends,
+                                     const weft_net_ops_t *ops, weft_net_conn_t *conn,
+                                     uint32_t slots, uint64_t slot_bytes)
+{
+    size_t stride = sizeof(weft_message_head_t) + slot_bytes;
+    port_init(port, peer, sends, slots, slot_bytes);
+    port->ops = ops;
+    port->conn = conn;
+    port->memory_bytes = stride * slots;
+    port->memory = weft_os_pages(port->memory_bytes);
+    port->slot = weft_os_alloc(slots * sizeof *port->slot, 0);
+    if (port->memory == NULL || port->slot == NULL) {
+        weft_port_fini(port);
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate %zu bytes of slots for rank %u",
+                         stride * slots, peer);
+    }
+    for (uint32_t i = 0; i < slots; i++) {
+        port->slot[i].port = port;
+        port->slot[i].head = (weft_message_head_t *)(port->memory + i * stride);
+    }
+    if (!sends) {
+        port->unposted = slots;
+        return weft_port_post(port);
+    }
+    return WEFT_OK;
+}
+
+void weft_port_fini(weft_port_t *port)
+{
+    if (port->memory != NULL) {
+        weft_os_pages_free(port->memory, port->memory_bytes);
+    }
+    weft_os_free(port->slot);
+    port->memory = NULL;
+    port->slot = NULL;
+}
+
+/* Posts the oldest slot that waits for it. */
+static weft_status_t post_one(weft_port_t *port, uint32_t *posted_p)
+{
+    weft_message_slot_t *slot = &port->slot[port->post_next & port->mask];
+    weft_net_op_t op = {.kind = port->sends ? WEFT_NET_SEND : WEFT_NET_RECV,
+                        .buffer = slot->head,
+                        .bytes = sizeof *slot->head +
+                                 (port->sends ? slot->head->bytes : port->slot_bytes),
+                        .cookie = slot};
+    slot->state = WEFT_SLOT_POSTED;
+    weft_status_t status = port->ops->post(port->conn, &op, 1, posted_p);
+    if (*posted_p == 0) {
+        slot->state = WEFT_SLOT_FREE;
+    }
+    return status;
+}
+
+weft_status_t weft_port_post(weft_port_t *port)
+{
+    while (port->unposted > 0 && port->broken == WEFT_OK) {
+        uint32_t posted = 0;
+        weft_status_t status = post_one(port, &posted);
+        port->post_next += posted;
+        port->unposted -= posted;
+        if (status == WEFT_AGAIN || (status == WEFT_OK && posted == 0)) {
+            return WEFT_OK; /* weft_port_flush tries again */
+        }
+        if (status != WEFT_OK) {
+            port->broken = status;
+        }
+    }
+    return port->broken;
+}
+
+weft_status_t weft_port_flush(weft_port_t *port)
+{
+    return port->unposted > 0 ? weft_port_post(port) : port->broken;
+}
+
+void weft_port_complete(const weft_net_completion_t *completion)
+{
+    weft_message_slot_t *slot = completion->cookie;
+    weft_port_t *port = slot->port;
+    if (completion->status != WEFT_OK) {
+        port->broken = completion->status;
+        return;
+    }
+    if (port->sends) {
+        slot->state = WEFT_SLOT_FREE;
+        return;
+    }
+    /* The peer is authenticated but its lengths are not trusted. */
+    if (completion->bytes < sizeof *slot->head ||
+        slot->head->bytes != completion->bytes - sizeof *slot->head) {
+        port->broken = weft_fail(WEFT_ERR_PROTO, 0,
+                                 "rank %u sent a message of %llu bytes with a wrong length field",
+                                 port->peer, (unsigned long long)completion->bytes);
+        return;
+    }
+    slot->state = WEFT_SLOT_READY;
+}
+
+void weft_port_wake_peer(weft_port_t *port)
+{
+    _Atomic uint32_t *word =
+        port->sends ? &port->control->consumer_sleeps : &port->control->producer_sleeps;
+    atomic_store_explicit(word, 0, memory_order_relaxed);
+    weft_os_futex_wake(word);
+}
+
+void weft_port_sleep(weft_port_t *port, uint64_t timeout_ns)
+{
+    _Atomic uint32_t *word =
+        port->sends ? &port->control->producer_sleeps : &port->control->consumer_sleeps;
+    /* The peer looks at the word without a fence, so a wake may be missed: the caller's timeout is
+     * short for that reason. The fence here makes a miss rare. */
+    atomic_store_explicit(word, 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
+    bool moved = port->sends ? weft_port_refresh(port) : weft_port_can_receive(port);
+    if (!moved) {
+        weft_os_futex_wait(word, 1, timeout_ns);
+    }
+    atomic_store_explicit(word, 0, memory_order_relaxed);
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A port: one end of one FIFO of slots to a peer, in one direction. Two kinds behind one interface:
+ * mapped (slots in shared memory, the executor reads and writes them in place) and message (slots
+ * here, moved by the transport's post and poll). */
+#ifndef WEFT_EXEC_PORT_H
+#define WEFT_EXEC_PORT_H
+
+#include <stdbool.h>
+
+#include <weft/plugin/net.h>
+
+#include "core/exec/slot.h"
+
+/* In front of every message; the payload follows at the next cache line. */
+typedef struct weft_message_head {
+    weft_signature_t signature;
+    uint64_t bytes;
+    uint8_t pad[WEFT_LINE - 32];
+} weft_message_head_t;
+
+_Static_assert(sizeof(weft_message_head_t) == WEFT_LINE, "keeps payloads aligned");
+
+typedef enum weft_slot_state {
+    WEFT_SLOT_FREE = 0, /* ours: may be filled (send) or posted (receive) */
+    WEFT_SLOT_POSTED,   /* the transport's */
+    WEFT_SLOT_READY     /* receive: filled and not yet consumed */
+} weft_slot_state_t;
+
+typedef struct weft_port weft_port_t;
+
+/* One slot of a message port; the cookie of its posts. */
+typedef struct weft_message_slot {
+    weft_port_t *port;
+    weft_message_head_t *head; /* payload at head + 1 */
+    uint32_t state;            /* weft_slot_state_t */
+} weft_message_slot_t;
+
+struct weft_port {
+    uint64_t next;     /* number of the message to send or receive next */
+    uint64_t limit;    /* send: messages below this number have a free slot */
+    uint32_t mask;     /* slots − 1 */
+    uint32_t sends;    /* 1: this end sends */
+    weft_slot_head_t *heads; /* mapped: NULL for a message port */
+    uint8_t *payloads;
+    weft_fifo_control_t *control;
+    uint64_t slot_bytes;
+    uint32_t slots;
+    uint32_t peer; /* rank */
+    weft_status_t broken; /* message: why the connection is unusable, or WEFT_OK */
+    uint32_t unposted;    /* message: slots waiting to be posted, for lack of resources */
+    uint64_t post_next;   /* message: number of the next slot to post */
+    weft_message_slot_t *slot;
+    const weft_net_ops_t *ops;
+    weft_net_conn_t *conn;
+    uint8_t *memory; /* message: slots */
+    size_t memory_bytes;
+};
+
+/* `fifo` is the FIFO's place in shared memory. */
+void weft_port_init_mapped(weft_port_t *port, uint32_t peer, bool sends, void *fifo, uint32_t slots,
+                           uint64_t slot_bytes);
+/* Receive ports post all their slots. ERR_RESOURCE or the transport's failure. */
+weft_status_t weft_port_init_message(weft_port_t *port, uint32_t peer, bool sends,
+                                     const weft_net_ops_t *ops, weft_net_conn_t *conn,
+                                     uint32_t slots, uint64_t slot_bytes);
+void weft_port_fini(weft_port_t *port);
+
+/* Takes a completion whose cookie is a weft_message_slot_t. */
+void weft_port_complete(const weft_net_completion_t *completion);
+/* Posts what could not be posted before. Returns the port's health. */
+weft_status_t weft_port_flush(weft_port_t *port);
+weft_status_t weft_port_post(weft_port_t *port);
+
+/* Hot path ---------------------------------------------------------------------------------------- */
+
+/* Looks again how many slots the consumer has given back. */
+static inline bool weft_port_refresh(weft_port_t *port)
+{
+    if (port->heads != NULL) {
+        port->limit =
+            atomic_load_explicit(&port->control->released, memory_order_acquire) + port->slots;
+        /* A peer that lies can only make us overwrite its own slots. */
+        return port->next < port->limit;
+    }
+    return port->slot[port->next & port->mask].state == WEFT_SLOT_FREE;
+}
+
+static inline bool weft_port_can_send(weft_port_t *port)
+{
+    return port->next < port->limit || weft_port_refresh(port);
+}
+
+static inline bool weft_port_can_receive(const weft_port_t *port)
+{
+    uint32_t at = (uint32_t)port->next & port->mask;
+    if (port->heads != NULL) {
+        return atomic_load_explicit(&port->heads[at].sequence, memory_order_acquire) ==
+               port->next + 1;
+    }
+    return port->slot[at].state == WEFT_SLOT_READY;
+}
+
+/* Where the payload of the next message is, or goes. */
+static inline void *weft_port_payload(const weft_port_t *port, uint64_t bytes)
+{
+    uint32_t at = (uint32_t)port->next & port->mask;
+    if (port->heads != NULL) {
+        return bytes <= WEFT_SLOT_INLINE ? (void *)port->heads[at].payload
+                                         : (void *)(port->payloads + at * port->slot_bytes);
+    }
+    return port->slot[at].head + 1;
+}
+
+static inline const weft_signature_t *weft_port_signature(const weft_port_t *port)
+{
+    uint32_t at = (uint32_t)port->next & port->mask;
+    return port->heads != NULL ? &port->heads[at].signature : &port->slot[at].head->signature;
+}
+
+void weft_port_wake_peer(weft_port_t *port);
+
+/* Publishes the message whose payload was written. */
+static inline weft_status_t weft_port_send(weft_port_t *port, const weft_signature_t *signature,
+                                           uint64_t bytes)
+{
+    uint32_t at = (uint32_t)port->next & port->mask;
+    if (port->heads != NULL) {
+        weft_slot_head_t *head = &port->heads[at];
+        head->signature = *signature;
+        port->next++;
+        atomic_store_explicit(&head->sequence, port->next, memory_order_release);
+        if (atomic_load_explicit(&port->control->consumer_sleeps, memory_order_relaxed) != 0) {
+            weft_port_wake_peer(port);
+        }
+        return WEFT_OK;
+    }
+    weft_message_head_t *head = port->slot[at].head;
+    head->signature = *signature;
+    head->bytes = bytes;
+    port->next++;
+    port->unposted++;
+    return weft_port_post(port);
+}
+
+/* Gives the slot of the consumed message back. */
+static inline weft_status_t weft_port_release(weft_port_t *port)
+{
+    uint32_t at = (uint32_t)port->next & port->mask;
+    port->next++;
+    if (port->heads != NULL) {
+        atomic_store_explicit(&port->control->released, port->next, memory_order_release);
+        if (atomic_load_explicit(&port->control->producer_sleeps, memory_order_relaxed) != 0) {
+            weft_port_wake_peer(port);
+        }
+        return WEFT_OK;
+    }
+    port->slot[at].state = WEFT_SLOT_FREE;
+    port->unposted++;
+    return weft_port_post(port);
+}
+
+/* Sleeps on a mapped port until its peer has moved it, or about `timeout_ns`. */
+void weft_port_sleep(weft_port_t *port, uint64_t timeout_ns);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A program: a proved plan bound to one kind of call: cut, kernel function, ports. Made once per
+ * (collective, count, type, operator, root) of a communicator and run many times. */
+#ifndef WEFT_EXEC_PROGRAM_H
+#define WEFT_EXEC_PROGRAM_H
+
+#include <weft/plugin/kernel.h>
+
+#include "core/exec/geometry.h"
+#include "core/exec/links.h"
+#include "core/plan/cache.h"
+
+typedef struct weft_program {
+    const weft_plan_t *plan;
+    weft_geometry_t geometry;
+    weft_signature_t signature; /* sequence 0 */
+    weft_combine_fn_t combine;
+    size_t elem;                /* bytes of an element */
+    uint32_t in_chunks, out_chunks, tmp_chunks;
+    uint32_t flags;             /* WEFT_COMBINE_FINAL if FINAL moves are to be told to the kernel */
+    bool pre;                   /* IN is pre-multiplied */
+    bool in_place;              /* proved for in-place calls */
+    bool stream;                /* results are stored past the caches */
+    weft_port_t **ports;        /* plan->nports of them; NULL until bound */
+    uint32_t bound;             /* ports bound so far */
+    uint8_t *tmp;               /* scratch */
+    size_t tmp_bytes;
+    char reason[320];           /* for weft_comm_explain */
+} weft_program_t;
+
+/* Allocates ports and scratch for program->plan and geometry. ERR_RESOURCE. */
+weft_status_t weft_program_allocate(weft_program_t *program);
+void weft_program_release(weft_program_t *program);
+
+/* Binds ports as far as links are ready. OK when all are, IN_PROGRESS, or a failure. */
+weft_status_t weft_program_bind(weft_program_t *program, weft_links_t *links);
+
+#endif

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The interpreter of plans. One step of a lane: enter the next instruction, advance its MOVEs by as
+ * many slices as their ports allow, leave it. */
+#include "core/exec/run.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/os/os.h"
+
+/* Memory ------------------------------------------------------------------------------------------- */
+
+static uint32_t largest_par(const weft_plan_lane_t *lane)
+{
+    uint32_t largest = 1;
+    for (uint32_t pc = 0; pc < lane->ncode; pc++) {
+        if (lane->code[pc].opcode == WEFT_CODE_PAR && lane->code[pc].n > largest) {
+            largest = lane->code[pc].n;
+        }
+    }
+    return largest;
+}
+
+weft_status_t weft_run_init(weft_run_t *run, const weft_program_t *program)
+{
+    const weft_plan_t *plan = program->plan;
+    *run = (weft_run_t){.program = program};
+    run->lanes = weft_os_alloc((plan->nlanes + 1) * sizeof *run->lanes, 0);
+    if (run->lanes == NULL) {
+        goto err;
+    }
+    run->nlanes = plan->nlanes;
+    for (uint32_t l = 0; l < plan->nlanes; l++) {
+        weft_lane_run_t *lane = &run->lanes[l];
+        lane->member = weft_os_alloc(largest_par(&plan->lanes[l]) * sizeof *lane->member, 0);
+        lane->finished = weft_os_alloc(plan->lanes[l].ncode * sizeof *lane->finished, 0);
+        if (lane->member == NULL || lane->finished == NULL) {
+            goto err;
+        }
+    }
+    return WEFT_OK;
+err:
+    weft_run_fini(run);
+    return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate the lanes of a plan");
+}
+
+void weft_run_fini(weft_run_t *run)
+{
+    for (uint32_t l = 0; l < run->nlanes; l++) {
+        weft_os_free(run->lanes[l].member);
+        weft_os_free(run->lanes[l].finished);
+    }
+    weft_os_free(run->lanes);
+    run->lanes = NULL;
+    run->nlanes = 0;
+}
+
+void weft_run_start(weft_run_t *run, const void *in, void *out, const void *scalar,
+                    uint32_t sequence)
+{
+    run->in = in;
+    run->out = out;
+    run->scalar = scalar;
+    run->stopped = 0;
+    run->blocked = NULL;
+    run->mismatched = NULL;
+    run->signature = run->program->signature;
+    run->signature.sequence = sequence;
+    for (uint32_t l = 0; l < run->nlanes; l++) {
+        weft_lane_run_t *lane = &run->lanes[l];
+        lane->pc = 0;
+        lane->iteration = 0;
+        lane->times = 0;
+        lane->members = 0;
+        lane->bars = 0;
+        lane->at_bar = false;
+        lane->stopped = false;
+        lane->pass = 0;
+        /* Only plans with waits between lanes look at these. */
+        if (run->nlanes > 1) {
+            memset(lane->finished, 0,
+                   run->program->plan->lanes[l].ncode * sizeof *lane->finished);
+        }
+    }
+}
+
+/* Operands ----------------------------------------------------------------------------------------- */
+
+/* Chunk number of an operand in the given iteration, `j` chunks further on. */
+static uint32_t operand_chunk(const weft_operand_t *o, uint32_t chunks, uint32_t iteration,
+                              uint32_t j)
+{
+    if (o->stride == 0 && j == 0) {
+        return o->index;
+    }
+    int64_t c = ((int64_t)o->index + (int64_t)o->stride * iteration + j) % chunks;
+    return (uint32_t)(c < 0 ? c + chunks : c);
+}
+
+static uint32_t operand_chunks(const weft_program_t *program, uint32_t kind)
+{
+    return kind == WEFT_OPERAND_IN    ? program->in_chunks
+           : kind == WEFT_OPERAND_OUT ? program->out_chunks
+                                      : program->tmp_chunks;
+}
+
+static uint8_t *operand_address(const weft_run_t *run, const weft_operand_t *o, uint32_t chunk,
+                                uint64_t pass)
+{
+    const weft_program_t *program = run->program;
+    const weft_geometry_t *g = &program->geometry;
+    if (o->kind == WEFT_OPERAND_TMP) {
+        return program->tmp + chunk * g->chunk * program->elem;
+    }
+    uint32_t k = g->k;
+    uint64_t element = chunk / k * g->count + pass * g->pass + chunk % k * g->chunk;
+    /* Reading IN never writes it: the cast serves one address table for both directions. */
+    uint8_t *base = o->kind == WEFT_OPERAND_IN ? (uint8_t *)(uintptr_t)run->in : run->out;
+    return (uint8_t *)((uintptr_t)base + element * program->elem);
+}
+
+/* Addresses of the next chunk of a MOVE. */
+static void member_aim(const weft_run_t *run, const weft_lane_run_t *lane, weft_member_t *m)
+{
+    const weft_move_t *move = m->move;
+    const weft_program_t *program = run->program;
+    const weft_operand_t *like = move->like.kind != WEFT_OPERAND_NONE ? &move->like : NULL;
+    for (uint32_t i = 0; i < move->ndst + move->nsrc; i++) {
+        bool is_dst = i < move->ndst;
+        const weft_operand_t *o = is_dst ? &move->dst[i] : &move->src[i - move->ndst];
+        if (o->kind == WEFT_OPERAND_PORT) {
+            m->port[i] = program->ports[o->index];
+            m->base[i] = NULL;
+            continue;
+        }
+        uint32_t chunk =
+            operand_chunk(o, operand_chunks(program, o->kind), lane->iteration, m->done);
+        m->port[i] = NULL;
+        m->base[i] = operand_address(run, o, chunk, lane->pass);
+        if (o->kind != WEFT_OPERAND_TMP && like == NULL) {
+            like = o;
+        }
+        if (!is_dst && o->kind == WEFT_OPERAND_IN && program->pre) {
+            m->pre_mask |= 1u << (i - move->ndst);
+        }
+    }
+    uint32_t chunk = 0;
+    if (like != NULL) {
+        chunk = operand_chunk(like, operand_chunks(program, like->kind), lane->iteration, m->done);
+    }
+    m->chunk = weft_geometry_chunk(&program->geometry, lane->pass, chunk % program->geometry.k);
+    m->slice = 0;
+    m->skip = move->ndst == 1 && move->nsrc == 1 && m->base[0] != NULL &&
+              m->base[0] == m->base[1] && m->pre_mask == 0 &&
+              !((move->flags & WEFT_MOVE_FINAL) != 0 && program->flags != 0);
+}
+
+static void member_enter(const weft_run_t *run, const weft_lane_run_t *lane, weft_member_t *m,
+                         const weft_move_t *move)
+{
+    m->move = move;
+    m->done = 0;
+    m->cnt = move->cnt > 0 ? move->cnt : 1;
+    m->pre_mask = 0;
+    m->finished = false;
+    member_aim(run, lane, m);
+}
+
+/* One slice ---------------------------------------------------------------------------------------- */
+
+/* The first port that is not ready, or NULL. */
+static weft_port_t *member_blocker(const weft_member_t *m)
+{
+    uint32_t ndst = m->move->ndst;
+    uint32_t all = ndst + m->move->nsrc;
+    for (uint32_t i = ndst; i < all; i++) {
+        if (m->port[i] != NULL && !weft_port_can_receive(m->port[i])) {
+            return m->port[i];
+        }
+    }
+    for (uint32_t i = 0; i < ndst; i++) {
+        if (m->port[i] != NULL && !weft_port_can_send(m->port[i])) {
+            return m->port[i];
+        }
+    }
+    return NULL;
+}
+
+static bool member_signatures_match(weft_run_t *run, const weft_member_t *m)
+{
+    for (uint32_t i = m->move->ndst; i < m->move->ndst + m->move->nsrc; i++) {
+        if (m->port[i] == NULL) {
+            continue;
+        }
+        /* A copy first: the peer can write shared memory at any time. */
+        weft_signature_t theirs = *weft_port_signature(m->port[i]);
+        if (!weft_signature_equal(&theirs, &run->signature)) {
+            run->mismatched = m->port[i];
+            run->theirs = theirs;
+            return false;
+        }
+    }
+    return true;
+}
+
+static void member_combine(const weft_run_t *run, const weft_member_t *m, uint64_t count)
+{
+    const weft_program_t *program = run->program;
+    const weft_move_t *move = m->move;
+    size_t offset = m->slice * program->geometry.slice * program->elem;
+    weft_combine_t c;
+    c.count = count;
+    c.nsrc = move->nsrc;
+    c.ndst = move->ndst;
+    c.pre_mask = m->pre_mask;
+    c.stream_mask = 0;
+    c.flags = (move->flags & WEFT_MOVE_FINAL) != 0 ? program->flags : 0;
+    c.nranks = program->plan->nranks;
+    c.scalar = run->scalar;
+    for (uint32_t i = 0; i < move->ndst; i++) {
+        if (m->port[i] == NULL) {
+            c.dst[i] = m->base[i] + offset;
+            if (program->stream && move->dst[i].kind == WEFT_OPERAND_OUT) {
+                c.stream_mask |= 1u << i;
+            }
+        } else {
+            c.dst[i] = weft_port_payload(m->port[i], count * program->elem);
+        }
+    }
+    for (uint32_t i = 0; i < move->nsrc; i++) {
+        uint32_t at = move->ndst + i;
+        c.src[i] = m->port[at] == NULL ? m->base[at] + offset
+                                       : weft_port_payload(m->port[at], count * program->elem);
+    }
+    program->combine(&c);
+}
+
+/* Slots change hands only after the data is in place. */
+static weft_status_t member_publish(const weft_run_t *run, const weft_member_t *m, uint64_t bytes)
+{
+    weft_status_t status = WEFT_OK;
+    for (uint32_t i = 0; i < m->move->ndst && status == WEFT_OK; i++) {
+        if (m->port[i] != NULL) {
+            status = weft_port_send(m->port[i], &run->signature, bytes);
+        }
+    }
+    for (uint32_t i = m->move->ndst; i < m->move->ndst + m->move->nsrc && status == WEFT_OK; i++) {
+        if (m->port[i] != NULL) {
+            status = weft_port_release(m->port[i]);
+        }
+    }
+    return status;
+}
+
+/* OK: slice done; AGAIN: a port is not ready. */
+static weft_status_t member_slice(weft_run_t *run, const weft_lane_run_t *lane, weft_member_t *m)
+{
+    const weft_geometry_t *g = &run->program->geometry;
+    weft_port_t *blocker = member_blocker(m);
+    if (blocker != NULL) {
+        run->blocked = blocker;
+        return blocker->broken != WEFT_OK ? blocker->broken : WEFT_AGAIN;
+    }
+    if (!member_signatures_match(run, m)) {
+        return WEFT_ERR_MISMATCH;
+    }
+    uint64_t count = weft_geometry_slice(g, m->chunk, m->slice);
+    if (count > 0 && !m->skip) {
+        member_combine(run, m, count);
+    }
+    weft_status_t status = member_publish(run, m, count * run->program->elem);
+    if (++m->slice == g->slices) {
+        m->finished = ++m->done == m->cnt;
+        if (!m->finished) {
+            m->pre_mask = 0;
+            member_aim(run, lane, m);
+        }
+    }
+    return status;
+}
+
+/* Lanes -------------------------------------------------------------------------------------------- */
+
+static bool waits_are_over(const weft_run_t *run, const weft_lane_run_t *lane,
+                           const weft_move_t *move)
+{
+    for (uint32_t i = 0; i < move->nafter; i++) {
+        const weft_after_t *after = &move->after[i];
+        if (run->lanes[after->lane].finished[after->pc] < lane->pass + 1) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Makes the MOVEs of the instruction at pc active. False: a wait is not over. */
+static bool lane_enter(const weft_run_t *run, weft_lane_run_t *lane, const weft_plan_lane_t *code)
+{
+    const weft_code_t *c = &code->code[lane->pc];
+    bool par = c->opcode == WEFT_CODE_PAR;
+    uint32_t members = par ? c->n : 1;
+    const weft_code_t *first = par ? c + 1 : c;
+    for (uint32_t i = 0; i < members; i++) {
+        if (!waits_are_over(run, lane, &run->program->plan->moves[first[i].n])) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < members; i++) {
+        member_enter(run, lane, &lane->member[i], &run->program->plan->moves[first[i].n]);
+    }
+    lane->members = members;
+    return true;
+}
+
+/* Advances all active MOVEs. OK: all finished. */
+static weft_status_t lane_moves(weft_run_t *run, weft_lane_run_t *lane, bool *moved_p)
+{
+    weft_status_t result = WEFT_OK;
+    for (uint32_t i = 0; i < lane->members; i++) {
+        weft_member_t *m = &lane->member[i];
+        while (!m->finished) {
+            weft_status_t status = member_slice(run, lane, m);
+            if (status == WEFT_AGAIN) {
+                result = WEFT_AGAIN;
+                break;
+            }
+            if (status != WEFT_OK) {
+                return status;
+            }
+            *moved_p = true;
+        }
+    }
+    return result;
+}
+
+/* All lanes of the mask have come as often as this one. */
+static bool bar_is_open(const weft_run_t *run, const weft_lane_run_t *lane, uint64_t mask)
+{
+    for (uint32_t l = 0; l < run->nlanes; l++) {
+        const weft_lane_run_t *other = &run->lanes[l];
+        if ((mask >> l & 1) != 0 &&
+            (other->pass < lane->pass || (other->pass == lane->pass && other->bars < lane->bars))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void lane_stop(weft_run_t *run, weft_lane_run_t *lane)
+{
+    if (++lane->pass == run->program->geometry.passes) {
+        lane->stopped = true;
+        run->stopped++;
+        return;
+    }
+    lane->pc = 0;
+    lane->bars = 0;
+}
+
+static void lane_finish(weft_lane_run_t *lane, uint32_t words)
+{
+    for (uint32_t i = 0; i < words; i++) {
+        lane->finished[lane->pc + i] = lane->pass + 1;
+    }
+}
+
+/* A loop of no iterations is finished with all it holds. */
+static void lane_loop(weft_lane_run_t *lane, const weft_code_t *c)
+{
+    lane->iteration = 0;
+    if (c->n == 0) {
+        lane_finish(lane, c->mate + 1 - lane->pc);
+        lane->pc = c->mate + 1;
+        return;
+    }
+    lane->times = c->n;
+    lane->pc++;
+}
+
+static void lane_control(weft_run_t *run, weft_lane_run_t *lane, const weft_code_t *c)
+{
+    switch (c->opcode) {
+    case WEFT_CODE_LOOP:
+        lane_loop(lane, c);
+        break;
+    case WEFT_CODE_END:
+        if (++lane->iteration < lane->times) {
+            lane->pc = c->mate + 1;
+            break;
+        }
+        lane->iteration = 0;
+        lane->times = 0;
+        lane->pc++;
+        break;
+    case WEFT_CODE_STOP:
+        lane_stop(run, lane);
+        break;
+    default:
+        break;
+    }
+}
+
+static void lane_leave(weft_lane_run_t *lane, const weft_code_t *c)
+{
+    uint32_t words = c->opcode == WEFT_CODE_PAR ? c->n + 1 : 1;
+    /* Inside a LOOP only the last iteration counts as finished. */
+    if (lane->times == 0 || lane->iteration + 1 == lane->times) {
+        lane_finish(lane, words);
+    }
+    lane->pc += words;
+    lane->members = 0;
+}
+
+/* One instruction. OK: go on; AGAIN: blocked. */
+static weft_status_t lane_instruction(weft_run_t *run, weft_lane_run_t *lane,
+                                      const weft_plan_lane_t *code, bool *moved_p)
+{
+    const weft_code_t *c = &code->code[lane->pc];
+    if (c->opcode == WEFT_CODE_BAR) {
+        if (!lane->at_bar) {
+            lane->bars++;
+            lane->at_bar = true;
+            *moved_p = true;
+        }
+        if (!bar_is_open(run, lane, c->mask)) {
+            return WEFT_AGAIN;
+        }
+        lane->at_bar = false;
+        lane->pc++;
+        return WEFT_OK;
+    }
+    if (c->opcode != WEFT_CODE_MOVE && c->opcode != WEFT_CODE_PAR) {
+        lane_control(run, lane, c);
+        return WEFT_OK;
+    }
+    if (lane->members == 0 && !lane_enter(run, lane, code)) {
+        return WEFT_AGAIN;
+    }
+    weft_status_t status = lane_moves(run, lane, moved_p);
+    if (status == WEFT_OK) {
+        lane_leave(lane, c);
+    }
+    return status;
+}
+
+weft_status_t weft_run_step(weft_run_t *run, bool *moved_p)
+{
+    const weft_plan_t *plan = run->program->plan;
+    for (uint32_t l = 0; l < run->nlanes; l++) {
+        weft_lane_run_t *lane = &run->lanes[l];
+        while (!lane->stopped) {
+            weft_status_t status = lane_instruction(run, lane, &plan->lanes[l], moved_p);
+            if (status == WEFT_AGAIN) {
+                break;
+            }
+            if (status != WEFT_OK) {
+                return status;
+            }
+        }
+    }
+    return run->stopped == run->nlanes ? WEFT_OK : WEFT_IN_PROGRESS;
+}
+
+bool weft_run_drained(const weft_run_t *run)
+{
+    const weft_program_t *program = run->program;
+    for (uint32_t i = 0; i < program->plan->nports; i++) {
+        const weft_port_t *port = program->ports[i];
+        if (port->heads != NULL || !port->sends) {
+            continue;
+        }
+        for (uint32_t s = 0; s < port->slots; s++) {
+            if (port->slot[s].state != WEFT_SLOT_FREE || port->unposted > 0) {
+                return false;
+            }
+        }
+    }
+    return true;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The interpreter: runs the lanes of one program on one set of buffers, slice by slice, and never
+ * blocks. */
+#ifndef WEFT_EXEC_RUN_H
+#define WEFT_EXEC_RUN_H
+
+#include "core/exec/program.h"
+
+/* A MOVE under way: addresses of its current chunk. Ports have NULL addresses. */
+typedef struct weft_member {
+    const weft_move_t *move;
+    weft_port_t *port[2 * WEFT_MOVE_MAX]; /* destinations, then sources; NULL = memory */
+    uint8_t *base[2 * WEFT_MOVE_MAX];     /* address of slice 0; NULL = port */
+    uint64_t chunk;                       /* elements of the current chunk */
+    uint32_t slice;                       /* next slice of it */
+    uint32_t done;                        /* chunks of `cnt` finished */
+    uint32_t cnt;
+    uint32_t pre_mask;
+    bool finished;
+    bool skip; /* copy onto itself */
+} weft_member_t;
+
+typedef struct weft_lane_run {
+    uint32_t pc;
+    uint32_t iteration; /* of the enclosing LOOP */
+    uint32_t times;     /* iterations of the enclosing LOOP; 0 = outside of one */
+    uint32_t members;   /* active MOVEs, 0 = instruction not entered yet */
+    uint32_t bars;      /* BARs passed or reached in this pass */
+    bool at_bar;
+    bool stopped;
+    uint64_t pass;
+    weft_member_t *member; /* as many as the largest PAR of the lane */
+    uint64_t *finished;    /* per pc: passes in which it is finished, for `after` */
+} weft_lane_run_t;
+
+typedef struct weft_run {
+    const weft_program_t *program;
+    weft_lane_run_t *lanes;
+    uint32_t nlanes, stopped;
+    const uint8_t *in;
+    uint8_t *out;
+    const void *scalar;
+    weft_signature_t signature;
+    weft_port_t *blocked;    /* port that stopped the last attempt, for waiting and for errors */
+    weft_port_t *mismatched; /* port whose message has another signature */
+    weft_signature_t theirs;
+} weft_run_t;
+
+/* Memory for one program; freed by fini. ERR_RESOURCE. */
+weft_status_t weft_run_init(weft_run_t *run, const weft_program_t *program);
+void weft_run_fini(weft_run_t *run);
+
+/* Sets it to the start, with these buffers. */
+void weft_run_start(weft_run_t *run, const void *in, void *out, const void *scalar,
+                    uint32_t sequence);
+
+/* Goes as far as slots allow. Returns OK when all lanes have stopped, IN_PROGRESS (*moved_p: something
+ * was done), or a failure: ERR_MISMATCH (run->mismatched, run->theirs), or that of a port. */
+weft_status_t weft_run_step(weft_run_t *run, bool *moved_p);
+
+/* True when all messages of the run have left our slots. */
+bool weft_run_drained(const weft_run_t *run);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Slots of a FIFO in memory that two ranks share. One producer, one consumer.
+ *
+ * Every word has one writer. `sequence` of slot i is n + 1 once message n (n mod slots = i) is
+ * complete: stored with release, loaded with acquire, never reset. `released` counts the messages
+ * that the consumer has given back. Nothing here is read-modify-written.
+ *
+ * A payload of up to 32 bytes travels in the flag's own cache line: one line transfer per message.
+ *
+ * Shared words are hostile input: indices are computed from private counters only, never from here. */
+#ifndef WEFT_EXEC_SLOT_H
+#define WEFT_EXEC_SLOT_H
+
+#include <stdatomic.h>
+
+#include "core/base/signature.h"
+
+#define WEFT_LINE 64u
+#define WEFT_SLOT_INLINE 32u
+
+typedef struct weft_slot_head {
+    _Atomic uint64_t sequence;
+    weft_signature_t signature;
+    uint8_t payload[WEFT_SLOT_INLINE];
+} weft_slot_head_t;
+
+_Static_assert(sizeof(weft_slot_head_t) == WEFT_LINE, "one cache line");
+
+/* Control words of one FIFO. Two lines apart: x86 prefetches pairs of lines. */
+typedef struct weft_fifo_control {
+    _Atomic uint64_t released; /* by the consumer */
+    uint8_t pad0[2 * WEFT_LINE - 8];
+    _Atomic uint32_t consumer_sleeps; /* futex word: 1 while the consumer may sleep */
+    uint8_t pad1[2 * WEFT_LINE - 4];
+    _Atomic uint32_t producer_sleeps;
+    uint8_t pad2[2 * WEFT_LINE - 4];
+} weft_fifo_control_t;
+
+/* Bytes of a FIFO: control, heads, payloads. */
+static inline uint64_t weft_fifo_bytes(uint32_t slots, uint64_t slot_bytes)
+{
+    return sizeof(weft_fifo_control_t) + (uint64_t)slots * (sizeof(weft_slot_head_t) + slot_bytes);
+}
+
+#endif

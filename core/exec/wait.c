@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Waiting. Sleeps are bounded by a millisecond: a wake can be missed (see port.c), and failures of the
+ * communicator are looked for between sleeps. */
+#include "core/exec/wait.h"
+
+#include "core/base/log.h"
+#include "core/os/os.h"
+
+#define SLEEP_NS WEFT_NS_PER_MS
+#define NAP_NS (UINT64_C(20) * 1000)
+
+/* A pause instruction takes about 40 ns on current x86. */
+#define PAUSES_PER_SECOND 25e6
+
+void weft_waiter_init(weft_waiter_t *waiter, const weft_exec_settings_t *settings,
+                      uint32_t ranks_on_host)
+{
+    uint32_t cpus = weft_os_cpus();
+    bool scarce = ranks_on_host > cpus;
+    *waiter = (weft_waiter_t){.mode = (weft_wait_mode_t)settings->wait, .scarce = scarce};
+    if (waiter->mode == WEFT_WAIT_AUTO) {
+        waiter->mode = WEFT_WAIT_SLEEP;
+        /* With a core for each rank a long spin costs nobody anything. */
+        waiter->spins = (uint32_t)((scarce ? settings->spin : 200e-6) * PAUSES_PER_SECOND);
+        waiter->yields = scarce ? 200 : 2000;
+    } else {
+        waiter->spins = (uint32_t)(settings->spin * PAUSES_PER_SECOND);
+        waiter->yields = waiter->mode == WEFT_WAIT_SLEEP ? 20 : UINT32_MAX;
+    }
+    weft_log(WEFT_LOG_INFO, "wait", "%u ranks on %u cores: spin %u steps, then %s", ranks_on_host,
+             cpus, waiter->spins,
+             waiter->mode == WEFT_WAIT_SPIN    ? "go on spinning"
+             : waiter->mode == WEFT_WAIT_YIELD ? "yield"
+                                               : "yield, then sleep");
+}
+
+static void sleep_on(weft_links_t *links, weft_port_t *blocked)
+{
+    if (blocked != NULL && blocked->heads != NULL) {
+        weft_port_sleep(blocked, SLEEP_NS);
+        return;
+    }
+    int fd = weft_links_have_messages(links) ? weft_links_wait_fd(links) : -1;
+    if (fd >= 0) {
+        weft_os_wait_readable(fd, SLEEP_NS);
+    } else if (fd == -1) {
+        weft_os_sleep_ns(NAP_NS);
+    }
+}
+
+void weft_waiter_step(weft_waiter_t *waiter, weft_links_t *links, weft_port_t *blocked)
+{
+    uint32_t idle = waiter->idle++;
+    if (waiter->mode == WEFT_WAIT_SPIN || idle < waiter->spins) {
+        weft_os_pause();
+        waiter->idle -= waiter->mode == WEFT_WAIT_SPIN;
+        return;
+    }
+    if (idle - waiter->spins < waiter->yields) {
+        weft_os_yield();
+        waiter->idle -= waiter->yields == UINT32_MAX;
+        return;
+    }
+    waiter->idle--;
+    sleep_on(links, blocked);
+}

@@ -40,8 +40,8 @@ struct weft_links {
     uint32_t nnets;
     uint32_t slots;
     uint64_t slot_bytes;
-    uint8_t *cards;    /* nranks of them */
-    uint8_t *net_of;   /* per peer: index of the transport */
+    uint8_t *cards;  /* nranks of them */
+    uint8_t *net_of; /* per peer: index of the transport */
     link_t *first;
     uint32_t messages; /* links that carry messages */
     uint32_t pending;  /* links that are connecting */
@@ -69,7 +69,8 @@ static weft_status_t net_open(weft_links_net_t *net)
     if (status == WEFT_OK) {
         status = net->ops->device_open(net->net, 0, &net->device);
     }
-    return status == WEFT_OK ? net->ops->listen(net->device, &net->address, &net->listener) : status;
+    return status == WEFT_OK ? net->ops->listen(net->device, &net->address, &net->listener)
+                             : status;
 }
 
 weft_status_t weft_links_create(const weft_links_setup_t *setup, weft_links_t **links_p)
@@ -84,7 +85,8 @@ weft_status_t weft_links_create(const weft_links_setup_t *setup, weft_links_t **
          i++) {
         if (i == WEFT_NETS_MAX) {
             weft_links_destroy(links);
-            return weft_fail(WEFT_ERR_CONFIG, 0, "more than %d net plugins are listed", WEFT_NETS_MAX);
+            return weft_fail(WEFT_ERR_CONFIG, 0, "more than %d net plugins are listed",
+                             WEFT_NETS_MAX);
         }
         links->nets[i].loaded = loaded;
         links->nnets = i + 1;
@@ -189,10 +191,10 @@ weft_status_t weft_links_peers(weft_links_t *links, const uint8_t *cards, uint32
                 size_t at = strlen(tried);
                 snprintf(tried + at, sizeof tried - at, " %s", links->nets[i].loaded->plugin->name);
             }
-            weft_status_t status = weft_fail(
-                WEFT_ERR_LINK, 0,
-                "no transport from rank %u to rank %u; tried:%s; add one to [core] net",
-                links->setup.rank, peer, tried);
+            weft_status_t status =
+                weft_fail(WEFT_ERR_LINK, 0,
+                          "no transport from rank %u to rank %u; tried:%s; add one to [core] net",
+                          links->setup.rank, peer, tried);
             weft_error_record()->peer = (int32_t)peer;
             return status;
         }
@@ -250,8 +252,8 @@ static weft_status_t make_mapped(weft_links_t *links, link_t *link, bool connect
     uint8_t *second = first + half;
     weft_port_init_mapped(&link->send, link->peer, true, connector ? first : second, links->slots,
                           links->slot_bytes);
-    weft_port_init_mapped(&link->receive, link->peer, false, connector ? second : first, links->slots,
-                          links->slot_bytes);
+    weft_port_init_mapped(&link->receive, link->peer, false, connector ? second : first,
+                          links->slots, links->slot_bytes);
     return WEFT_OK;
 }
 

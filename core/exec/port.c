@@ -11,11 +11,8 @@
 static void port_init(weft_port_t *port, uint32_t peer, bool sends, uint32_t slots,
                       uint64_t slot_bytes)
 {
-    *port = (weft_port_t){.peer = peer,
-                          .sends = sends,
-                          .slots = slots,
-                          .mask = slots - 1,
-                          .slot_bytes = slot_bytes};
+    *port = (weft_port_t){
+        .peer = peer, .sends = sends, .slots = slots, .mask = slots - 1, .slot_bytes = slot_bytes};
 }
 
 void weft_port_init_mapped(weft_port_t *port, uint32_t peer, bool sends, void *fifo, uint32_t slots,
@@ -41,8 +38,8 @@ weft_status_t weft_port_init_message(weft_port_t *port, uint32_t peer, bool send
     port->slot = weft_os_alloc(slots * sizeof *port->slot, 0);
     if (port->memory == NULL || port->slot == NULL) {
         weft_port_fini(port);
-        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate %zu bytes of slots for rank %u",
-                         stride * slots, peer);
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM,
+                         "cannot allocate %zu bytes of slots for rank %u", stride * slots, peer);
     }
     for (uint32_t i = 0; i < slots; i++) {
         port->slot[i].port = port;

@@ -37,16 +37,16 @@ typedef struct weft_message_slot {
 } weft_message_slot_t;
 
 struct weft_port {
-    uint64_t next;     /* number of the message to send or receive next */
-    uint64_t limit;    /* send: messages below this number have a free slot */
-    uint32_t mask;     /* slots − 1 */
-    uint32_t sends;    /* 1: this end sends */
+    uint64_t next;           /* number of the message to send or receive next */
+    uint64_t limit;          /* send: messages below this number have a free slot */
+    uint32_t mask;           /* slots − 1 */
+    uint32_t sends;          /* 1: this end sends */
     weft_slot_head_t *heads; /* mapped: NULL for a message port */
     uint8_t *payloads;
     weft_fifo_control_t *control;
     uint64_t slot_bytes;
     uint32_t slots;
-    uint32_t peer; /* rank */
+    uint32_t peer;        /* rank */
     weft_status_t broken; /* message: why the connection is unusable, or WEFT_OK */
     uint32_t unposted;    /* message: slots waiting to be posted, for lack of resources */
     uint64_t post_next;   /* message: number of the next slot to post */

@@ -43,7 +43,7 @@ weft_status_t weft_program_bind(weft_program_t *program, weft_links_t *links)
             program->bound += program->ports[i] != NULL;
         }
     }
-    return program->bound == plan->nports ? WEFT_OK : weft_links_progress(links) == WEFT_OK
-                                                          ? WEFT_IN_PROGRESS
-                                                          : weft_error_record()->status;
+    return program->bound == plan->nports          ? WEFT_OK
+           : weft_links_progress(links) == WEFT_OK ? WEFT_IN_PROGRESS
+                                                   : weft_error_record()->status;
 }

@@ -16,17 +16,17 @@ typedef struct weft_program {
     weft_geometry_t geometry;
     weft_signature_t signature; /* sequence 0 */
     weft_combine_fn_t combine;
-    size_t elem;                /* bytes of an element */
+    size_t elem; /* bytes of an element */
     uint32_t in_chunks, out_chunks, tmp_chunks;
-    uint32_t flags;             /* WEFT_COMBINE_FINAL if FINAL moves are to be told to the kernel */
-    bool pre;                   /* IN is pre-multiplied */
-    bool in_place;              /* proved for in-place calls */
-    bool stream;                /* results are stored past the caches */
-    weft_port_t **ports;        /* plan->nports of them; NULL until bound */
-    uint32_t bound;             /* ports bound so far */
-    uint8_t *tmp;               /* scratch */
+    uint32_t flags;      /* WEFT_COMBINE_FINAL if FINAL moves are to be told to the kernel */
+    bool pre;            /* IN is pre-multiplied */
+    bool in_place;       /* proved for in-place calls */
+    bool stream;         /* results are stored past the caches */
+    weft_port_t **ports; /* plan->nports of them; NULL until bound */
+    uint32_t bound;      /* ports bound so far */
+    uint8_t *tmp;        /* scratch */
     size_t tmp_bytes;
-    char reason[320];           /* for weft_comm_explain */
+    char reason[320]; /* for weft_comm_explain */
 } weft_program_t;
 
 /* Allocates ports and scratch for program->plan and geometry. ERR_RESOURCE. */

@@ -80,8 +80,7 @@ void weft_run_start(weft_run_t *run, const void *in, void *out, const void *scal
         lane->pass = 0;
         /* Only plans with waits between lanes look at these. */
         if (run->nlanes > 1) {
-            memset(lane->finished, 0,
-                   run->program->plan->lanes[l].ncode * sizeof *lane->finished);
+            memset(lane->finished, 0, run->program->plan->lanes[l].ncode * sizeof *lane->finished);
         }
     }
 }

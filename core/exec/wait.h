@@ -17,10 +17,10 @@ typedef enum weft_wait_mode {
 
 typedef struct weft_waiter {
     weft_wait_mode_t mode;
-    uint32_t spins;   /* idle steps that spin … */
-    uint32_t yields;  /* … and that yield before the first sleep */
-    uint32_t idle;    /* steps without movement so far */
-    bool scarce;      /* more ranks than cores here */
+    uint32_t spins;  /* idle steps that spin … */
+    uint32_t yields; /* … and that yield before the first sleep */
+    uint32_t idle;   /* steps without movement so far */
+    bool scarce;     /* more ranks than cores here */
 } weft_waiter_t;
 
 /* Decides from the setting, the cores this process may use, and the ranks of this host; logs why. */

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The user API: thin entry points over call.c, setup.c and the handles. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "core/comm/call.h"
+
+/* Collectives -------------------------------------------------------------------------------------- */
+
+weft_status_t weft_all_reduce(const void *send, void *recv, uint64_t count, weft_dtype_t dtype,
+                              weft_op_t op, weft_comm_t *comm, const weft_call_t *call)
+{
+    weft_args_t args = {.send = send,
+                        .recv = recv,
+                        .count = count,
+                        .coll = WEFT_ALL_REDUCE,
+                        .dtype = dtype,
+                        .op = op};
+    return weft_comm_call(comm, &args, call);
+}
+
+weft_status_t weft_reduce_scatter(const void *send, void *recv, uint64_t count, weft_dtype_t dtype,
+                                  weft_op_t op, weft_comm_t *comm, const weft_call_t *call)
+{
+    weft_args_t args = {.send = send,
+                        .recv = recv,
+                        .count = count,
+                        .coll = WEFT_REDUCE_SCATTER,
+                        .dtype = dtype,
+                        .op = op};
+    return weft_comm_call(comm, &args, call);
+}
+
+weft_status_t weft_all_gather(const void *send, void *recv, uint64_t count, weft_dtype_t dtype,
+                              weft_comm_t *comm, const weft_call_t *call)
+{
+    weft_args_t args = {
+        .send = send, .recv = recv, .count = count, .coll = WEFT_ALL_GATHER, .dtype = dtype};
+    return weft_comm_call(comm, &args, call);
+}
+
+weft_status_t weft_broadcast(const void *send, void *recv, uint64_t count, weft_dtype_t dtype,
+                             uint32_t root, weft_comm_t *comm, const weft_call_t *call)
+{
+    weft_args_t args = {.send = send,
+                        .recv = recv,
+                        .count = count,
+                        .coll = WEFT_BROADCAST,
+                        .dtype = dtype,
+                        .root = root};
+    return weft_comm_call(comm, &args, call);
+}
+
+weft_status_t weft_reduce(const void *send, void *recv, uint64_t count, weft_dtype_t dtype,
+                          weft_op_t op, uint32_t root, weft_comm_t *comm, const weft_call_t *call)
+{
+    weft_args_t args = {.send = send,
+                        .recv = recv,
+                        .count = count,
+                        .coll = WEFT_REDUCE,
+                        .dtype = dtype,
+                        .op = op,
+                        .root = root};
+    return weft_comm_call(comm, &args, call);
+}
+
+weft_status_t weft_barrier(weft_comm_t *comm, const weft_call_t *call)
+{
+    weft_args_t args = {.coll = WEFT_BARRIER, .dtype = WEFT_UINT8};
+    return weft_comm_call(comm, &args, call);
+}
+
+/* Errors ------------------------------------------------------------------------------------------- */
+
+weft_status_t weft_last_error(weft_error_t *error)
+{
+    if (error == NULL) {
+        return WEFT_ERR_ARG;
+    }
+    *error = *weft_error_record();
+    return WEFT_OK;
+}
+
+static void copy_failure(weft_comm_state_t *state, void *arg)
+{
+    weft_os_lock(&state->failure_lock);
+    *(weft_error_t *)arg = state->failure;
+    weft_os_unlock(&state->failure_lock);
+}
+
+weft_status_t weft_comm_error(weft_comm_t *comm, weft_error_t *error)
+{
+    if (error == NULL) {
+        return weft_fail(WEFT_ERR_ARG, 0, "weft_comm_error: error is NULL");
+    }
+    return weft_handle_visit(comm, "weft_comm_error", copy_failure, error);
+}
+
+/* Communicators ------------------------------------------------------------------------------------ */
+
+weft_status_t weft_unique_id_create(weft_unique_id_t *id, const weft_options_t *options)
+{
+    weft_config_t *config = NULL;
+    weft_settings_t settings;
+    if (id == NULL) {
+        return weft_api_error("init",
+                              weft_fail(WEFT_ERR_ARG, 0, "weft_unique_id_create: id is NULL"));
+    }
+    weft_status_t status = weft_config_load(options, &config);
+    if (status == WEFT_OK) {
+        status = weft_settings_read(config, &settings);
+    }
+    if (status == WEFT_OK) {
+        weft_log_set_level((weft_log_level_t)settings.core.log);
+        status = weft_boot_id_create(&settings.boot, id);
+    }
+    weft_config_destroy(config);
+    return status == WEFT_OK ? status : weft_api_error("init", status);
+}
+
+weft_status_t weft_comm_init_rank(weft_comm_t **comm_p, uint32_t nranks, const weft_unique_id_t *id,
+                                  uint32_t rank, const weft_options_t *options)
+{
+    weft_comm_state_t *state = NULL;
+    weft_status_t status = WEFT_OK;
+    if (comm_p == NULL || id == NULL) {
+        status = weft_fail(WEFT_ERR_ARG, 0, "weft_comm_init_rank: %s is NULL",
+                           comm_p == NULL ? "comm_p" : "id");
+    } else if (nranks == 0 || rank >= nranks) {
+        status =
+            weft_fail(WEFT_ERR_ARG, 0, "weft_comm_init_rank: rank %u is out of range for %u ranks",
+                      rank, nranks);
+    } else {
+        status = weft_comm_create(nranks, id, rank, options, &state);
+    }
+    if (status == WEFT_OK) {
+        status = weft_handle_add(state, comm_p);
+        if (status != WEFT_OK) {
+            weft_comm_free(state);
+        }
+    }
+    return status == WEFT_OK ? status : weft_api_error("init", status);
+}
+
+weft_status_t weft_comm_init_launcher(weft_comm_t **comm_p, const weft_options_t *options)
+{
+    weft_launcher_t launcher = {.size = sizeof launcher};
+    weft_unique_id_t id;
+    weft_status_t status = weft_launcher_detect(&launcher);
+    if (status == WEFT_OK && launcher.rank == 0) {
+        status = weft_unique_id_create(&id, options);
+    }
+    if (status == WEFT_OK && launcher.nranks > 1) {
+        status = weft_launcher_exchange_id(&launcher, &id, options);
+    }
+    return status == WEFT_OK
+               ? weft_comm_init_rank(comm_p, launcher.nranks, &id, launcher.rank, options)
+               : weft_api_error("init", status);
+}
+
+weft_status_t weft_comm_destroy(weft_comm_t *comm)
+{
+    weft_comm_state_t *state;
+    if (comm == NULL) {
+        return WEFT_OK;
+    }
+    weft_status_t status = weft_comm_enter(comm, "weft_comm_destroy", &state);
+    if (status != WEFT_OK) {
+        return weft_api_error("comm", status);
+    }
+    while (state->last != NULL) {
+        weft_engine_drive(state, state->last);
+    }
+    weft_handle_remove(comm);
+    /* The progress thread may be looking: it lets go when it finds the owner taken. */
+    weft_progress_detach(state);
+    if (state->boot != NULL && state->nranks > 1 && !weft_comm_has_failed(state)) {
+        weft_health_goodbye(state->boot, state->sequence);
+    }
+    weft_comm_free(state);
+    return WEFT_OK;
+}
+
+static void abort_now(weft_comm_state_t *state, void *arg)
+{
+    weft_error_t error;
+    (void)arg;
+    weft_error_clear(&error);
+    error.status = WEFT_ERR_ABORTED;
+    error.peer = (int32_t)state->rank;
+    snprintf(error.text, sizeof error.text, "rank %u called weft_comm_abort", state->rank);
+    weft_comm_fail(state, &error, true);
+}
+
+weft_status_t weft_comm_abort(weft_comm_t *comm)
+{
+    weft_status_t status = weft_handle_visit(comm, "weft_comm_abort", abort_now, NULL);
+    return status == WEFT_OK ? status : weft_api_error("comm", status);
+}
+
+static void copy_rank(weft_comm_state_t *state, void *arg)
+{
+    *(uint32_t *)arg = state->rank;
+}
+
+static void copy_size(weft_comm_state_t *state, void *arg)
+{
+    *(uint32_t *)arg = state->nranks;
+}
+
+weft_status_t weft_comm_rank(weft_comm_t *comm, uint32_t *rank)
+{
+    return rank == NULL ? weft_fail(WEFT_ERR_ARG, 0, "weft_comm_rank: rank is NULL")
+                        : weft_handle_visit(comm, "weft_comm_rank", copy_rank, rank);
+}
+
+weft_status_t weft_comm_size(weft_comm_t *comm, uint32_t *nranks)
+{
+    return nranks == NULL ? weft_fail(WEFT_ERR_ARG, 0, "weft_comm_size: nranks is NULL")
+                          : weft_handle_visit(comm, "weft_comm_size", copy_size, nranks);
+}
+
+weft_status_t weft_comm_explain(weft_comm_t *comm, weft_coll_t coll, uint64_t count,
+                                weft_dtype_t dtype, weft_op_t op, uint32_t root, char *text,
+                                size_t bytes)
+{
+    weft_comm_state_t *state;
+    weft_prepared_t *prepared;
+    weft_args_t args = {.coll = coll, .dtype = dtype, .op = op, .root = root};
+    weft_status_t status = weft_comm_enter(comm, "weft_comm_explain", &state);
+    if (status != WEFT_OK) {
+        return weft_api_error("comm", status);
+    }
+    if ((unsigned)coll >= WEFT_COLL_COUNT || text == NULL || bytes == 0) {
+        status = weft_fail(WEFT_ERR_ARG, 0, "weft_comm_explain: unknown collective or no room");
+    } else if (state->first != NULL) {
+        status =
+            weft_fail(WEFT_ERR_STATE, 0, "weft_comm_explain: asynchronous calls are under way");
+    } else {
+        status = weft_args_check(state, &args, &(weft_call_t){.scalar = ""});
+        args.count = count;
+    }
+    if (status == WEFT_OK && state->nranks == 1) {
+        snprintf(text, bytes, "one rank: a copy by kernel %s", state->kernel_props.variant);
+    } else if (status == WEFT_OK) {
+        status = weft_comm_select(state, &args, &prepared);
+        if (status == WEFT_OK) {
+            snprintf(text, bytes, "%s", prepared->program.reason);
+        }
+    }
+    weft_comm_leave(state);
+    return status == WEFT_OK ? status : weft_api_error("comm", status);
+}

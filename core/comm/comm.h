@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A communicator from the inside. State belongs to the module that changes it; the struct joins them.
+ *
+ * Ownership of the engine: `owner` is 0 (free), OWNER_USER while a thread is inside a call, or
+ * OWNER_PROGRESS while the progress thread advances asynchronous operations. Who holds it may touch
+ * everything below "engine". Everything under "failure" may be used by any thread. */
+#ifndef WEFT_COMM_COMM_H
+#define WEFT_COMM_COMM_H
+
+#include <weft/plugin/tuner.h>
+
+#include "core/boot/health.h"
+#include "core/exec/run.h"
+#include "core/exec/wait.h"
+#include "core/os/os.h"
+
+enum { OWNER_FREE = 0, OWNER_USER = 1, OWNER_PROGRESS = 2 };
+
+#define WEFT_ALGOS_MAX 16
+#define WEFT_PROGRAMS 64 /* prepared calls per communicator, power of two */
+#define WEFT_HISTORY 64  /* signatures kept for questions of other ranks, power of two */
+
+typedef struct weft_algo_loaded {
+    const weft_loaded_t *loaded;
+    const weft_algo_ops_t *ops;
+    weft_algo_t *algo;
+} weft_algo_loaded_t;
+
+/* Arguments of a collective, after the checks. */
+typedef struct weft_args {
+    const void *send;
+    void *recv;
+    uint64_t count;
+    weft_coll_t coll;
+    weft_dtype_t dtype;
+    weft_op_t op;
+    uint32_t root;
+} weft_args_t;
+
+typedef enum weft_op_state {
+    WEFT_OP_QUEUED = 0,
+    WEFT_OP_BINDING, /* links are being made */
+    WEFT_OP_RUNNING,
+    WEFT_OP_DRAINING, /* results are there, last messages are leaving */
+    WEFT_OP_DONE
+} weft_op_state_t;
+
+/* One operation; a blocking one lives on the caller's stack. */
+struct weft_request {
+    weft_comm_t *handle;
+    struct weft_request *next;
+    weft_args_t args;
+    weft_op_state_t state;
+    weft_status_t status; /* final, once DONE */
+    uint64_t sequence;
+    uint64_t deadline;
+    uint64_t started;
+    double timeout;
+    uint8_t scalar[8];
+    _Atomic uint32_t done;
+};
+
+/* What identifies a prepared call. */
+typedef struct weft_program_key {
+    uint64_t count;
+    uint32_t root;
+    uint8_t coll, dtype, op, used;
+} weft_program_key_t;
+
+typedef struct weft_prepared {
+    weft_program_key_t key;
+    weft_program_t program;
+    weft_run_t run;
+} weft_prepared_t;
+
+/* A signature that the health thread may read while the engine writes the next. */
+typedef struct weft_history_entry {
+    _Atomic uint64_t word[3];
+} weft_history_entry_t;
+
+typedef struct weft_allocation {
+    struct weft_allocation *next;
+    void *memory;
+    size_t bytes;
+} weft_allocation_t;
+
+typedef struct weft_comm_state {
+    _Atomic uint32_t owner;
+    uint32_t fork_generation;
+    uint32_t nranks, rank;
+    uint64_t id;
+    weft_comm_t *handle;
+
+    /* set up once */
+    weft_config_t *config;
+    weft_settings_t settings;
+    weft_registry_t *registry;
+    weft_boot_t *boot;
+    weft_links_t *links;
+    weft_algo_loaded_t algos[WEFT_ALGOS_MAX];
+    uint32_t nalgos;
+    const weft_loaded_t *kernel_loaded, *tuner_loaded;
+    const weft_kernel_ops_t *kernel_ops;
+    weft_kernel_t *kernel;
+    weft_kernel_props_t kernel_props;
+    const weft_tuner_ops_t *tuner_ops;
+    weft_tuner_t *tuner;
+    weft_cost_model_t model; /* equal on all ranks */
+    uint32_t slots;
+    uint64_t slot_bytes;
+    uint32_t nhosts;
+    uint32_t *host_of; /* per rank */
+
+    /* engine */
+    weft_waiter_t waiter;
+    uint64_t sequence; /* of the last operation begun */
+    struct weft_request *first, *last;
+    weft_prepared_t *current; /* of `first` */
+    weft_prepared_t *prepared[WEFT_PROGRAMS];
+    uint32_t steps;      /* idle steps since the clock was read */
+    uint64_t idle_since; /* when the operation last moved; 0 = it just did */
+    uint64_t asked;      /* when the blocked port's peer was last asked */
+    bool late_told;
+    uint64_t connecting_since; /* both ends are in the call and still not connected */
+    uint64_t verdict_by;       /* a link broke: wait until then for the health channel's word */
+    weft_error_t broken;       /* what the link said */
+    void *staging;             /* copy of the input for plans that cannot run in place */
+    size_t staging_bytes;
+    weft_allocation_t *allocations;
+    weft_region_t *regions;
+
+    /* failure */
+    _Atomic uint32_t failed;
+    weft_os_mutex_t failure_lock;
+    weft_error_t failure;
+    weft_history_entry_t history[WEFT_HISTORY];
+    _Atomic uint64_t *left_at; /* per rank: operations it took part in before it left; UINT64_MAX */
+    _Atomic uint64_t *met_at;  /* per rank: operation in which it asked for us, being in the same */
+
+    /* asynchronous operations */
+    bool has_progress; /* attached to the progress thread */
+} weft_comm_state_t;
+
+/* handle.c: handles are checked numbers, so that a stale one is an error and no crash. */
+weft_status_t weft_handle_add(weft_comm_state_t *state, weft_comm_t **handle_p);
+/* Takes the communicator for the calling thread. ERR_ARG, ERR_STATE (destroyed, forked, or another
+ * thread is inside a call). */
+weft_status_t weft_comm_enter(weft_comm_t *handle, const char *call, weft_comm_state_t **state_p);
+void weft_comm_leave(weft_comm_state_t *state);
+/* Runs `visit` while the handle cannot be destroyed; for calls that are allowed from any thread. */
+weft_status_t weft_handle_visit(weft_comm_t *handle, const char *call,
+                                void (*visit)(weft_comm_state_t *state, void *arg), void *arg);
+void weft_handle_remove(weft_comm_t *handle);
+
+/* fail.c: the first failure wins; it is logged, kept, and told to the other ranks if `tell`. */
+void weft_comm_fail(weft_comm_state_t *state, const weft_error_t *error, bool tell);
+static inline bool weft_comm_has_failed(weft_comm_state_t *state)
+{
+    return atomic_load_explicit(&state->failed, memory_order_acquire) != 0;
+}
+/* Makes the kept failure the calling thread's error, and returns its status. */
+weft_status_t weft_comm_failure(weft_comm_state_t *state);
+extern const weft_health_events_t weft_comm_events;
+void weft_history_put(weft_comm_state_t *state, const weft_signature_t *signature);
+
+/* setup.c */
+weft_status_t weft_comm_create(uint32_t nranks, const weft_unique_id_t *id, uint32_t rank,
+                               const weft_options_t *options, weft_comm_state_t **state_p);
+void weft_comm_free(weft_comm_state_t *state);
+
+/* memory.c: what the user did not free. */
+void weft_comm_free_memory(weft_comm_state_t *state);
+
+/* check.c: everything about the arguments that this rank can judge alone. ERR_ARG. */
+weft_status_t weft_args_check(const weft_comm_state_t *state, const weft_args_t *args,
+                              const weft_call_t *call);
+
+/* select.c: the prepared program of a call, from the cache or made now. */
+weft_status_t weft_comm_select(weft_comm_state_t *state, const weft_args_t *args,
+                               weft_prepared_t **prepared_p);
+void weft_prepared_free(weft_prepared_t *prepared);
+
+/* local.c: a communicator of one rank. */
+weft_status_t weft_local_run(weft_comm_state_t *state, const weft_request_t *request);
+
+/* engine.c: advances the queue. The caller owns the communicator. */
+void weft_engine_append(weft_comm_state_t *state, weft_request_t *request);
+/* One round; true if something moved. */
+bool weft_engine_step(weft_comm_state_t *state);
+/* Until `request` is done. */
+void weft_engine_drive(weft_comm_state_t *state, const weft_request_t *request);
+
+/* progress.c: one thread per process for asynchronous operations. */
+weft_status_t weft_progress_attach(weft_comm_state_t *state);
+void weft_progress_detach(weft_comm_state_t *state);
+void weft_progress_kick(void);
+
+#endif

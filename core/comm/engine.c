@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The engine: advances the operations of one communicator, in order, without blocking; and the loop
+ * around it that waits. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "core/comm/comm.h"
+
+/* Idle steps between looks at the clock: a look costs about as much as a step. */
+#define STEPS_PER_LOOK 64u
+/* A broken link is a symptom: the health channel names the cause within this time. */
+#define VERDICT_NS (300 * WEFT_NS_PER_MS)
+/* After this long a waiting rank asks the one it waits for whether they are in the same call. */
+#define ASK_NS (100 * WEFT_NS_PER_MS)
+
+void weft_engine_append(weft_comm_state_t *state, weft_request_t *request)
+{
+    request->next = NULL;
+    if (state->last != NULL) {
+        state->last->next = request;
+    } else {
+        state->first = request;
+    }
+    state->last = request;
+}
+
+static void finish(weft_comm_state_t *state, weft_request_t *request, weft_status_t status)
+{
+    state->first = request->next;
+    if (state->first == NULL) {
+        state->last = NULL;
+    }
+    state->current = NULL;
+    request->status = status;
+    request->state = WEFT_OP_DONE;
+    atomic_store_explicit(&request->done, 1, memory_order_release);
+}
+
+/* Completes the record in the thread's error and fails the communicator with it. */
+static void fail_with(weft_comm_state_t *state, int32_t peer)
+{
+    weft_error_t *error = weft_error_record();
+    if (peer >= 0) {
+        error->peer = peer;
+        snprintf(error->transport, sizeof error->transport, "%s",
+                 weft_links_transport(state->links, (uint32_t)peer));
+    }
+    error->sequence = state->first != NULL ? state->first->sequence : state->sequence;
+    weft_comm_fail(state, error, true);
+}
+
+static void fail_mismatch(weft_comm_state_t *state)
+{
+    const weft_run_t *run = &state->current->run;
+    char field[128];
+    uint32_t peer = run->mismatched->peer;
+    weft_signature_diff(&run->signature, &run->theirs, field, sizeof field);
+    weft_fail(WEFT_ERR_MISMATCH, 0,
+              "operation %" PRIu32 " differs between rank %u (here) and rank %u (there): %s",
+              run->signature.sequence, state->rank, peer, field);
+    fail_with(state, (int32_t)peer);
+}
+
+static const char *what_for(const weft_port_t *port)
+{
+    return port->sends ? "to take data" : "for data";
+}
+
+static const char *op_text(const weft_comm_state_t *state, char *text, size_t bytes)
+{
+    if (state->current != NULL) {
+        weft_signature_text(&state->current->program.signature, text, bytes);
+    } else {
+        snprintf(text, bytes, "%s", weft_coll_name(state->first->args.coll));
+    }
+    return text;
+}
+
+/* The rank the operation waits for, or −1. */
+static int32_t waits_for(const weft_comm_state_t *state, const weft_port_t **port_p)
+{
+    *port_p = NULL;
+    if (state->current == NULL) {
+        return -1;
+    }
+    if (state->first->state == WEFT_OP_BINDING) {
+        const weft_program_t *program = &state->current->program;
+        for (uint32_t i = 0; i < program->plan->nports; i++) {
+            if (program->ports[i] == NULL) {
+                return (int32_t)program->plan->ports[i].peer;
+            }
+        }
+        return -1;
+    }
+    *port_p = state->current->run.blocked;
+    return *port_p != NULL ? (int32_t)(*port_p)->peer : -1;
+}
+
+static void fail_timeout(weft_comm_state_t *state)
+{
+    const weft_port_t *port;
+    char text[96];
+    const weft_request_t *request = state->first;
+    int32_t peer = waits_for(state, &port);
+    weft_fail(WEFT_ERR_TIMEOUT, 0,
+              "operation %" PRIu64 " (%s) not done after %.3g s: rank %u waits for rank %d %s",
+              request->sequence, op_text(state, text, sizeof text),
+              (double)(weft_os_clock_ns() - request->started) / 1e9, state->rank, (int)peer,
+              port != NULL ? what_for(port) : "to connect");
+    fail_with(state, peer);
+}
+
+static void fail_left(weft_comm_state_t *state, uint32_t peer, uint64_t at)
+{
+    weft_fail(WEFT_ERR_PEER_LEFT, 0,
+              "rank %u left the communicator after operation %" PRIu64 "; operation %" PRIu64
+              " of rank %u needs it",
+              peer, at, state->first->sequence, state->rank);
+    fail_with(state, (int32_t)peer);
+}
+
+/* A link broke. The cause may be a death elsewhere: give the health channel the first word. */
+static void on_broken(weft_comm_state_t *state)
+{
+    if (state->verdict_by == 0) {
+        const weft_port_t *port;
+        state->broken = *weft_error_record();
+        if (state->broken.peer < 0) {
+            state->broken.peer = waits_for(state, &port);
+        }
+        state->verdict_by = weft_os_clock_ns() + VERDICT_NS;
+    } else if (weft_os_clock_ns() > state->verdict_by) {
+        *weft_error_record() = state->broken;
+        fail_with(state, state->broken.peer);
+    }
+}
+
+/* Starts the operation at the head of the queue. */
+static weft_status_t begin(weft_comm_state_t *state, weft_request_t *request)
+{
+    if (state->nranks == 1) {
+        finish(state, request, weft_local_run(state, request));
+        return WEFT_OK;
+    }
+    weft_status_t status = weft_comm_select(state, &request->args, &state->current);
+    if (status == WEFT_ERR_UNSUPPORTED) {
+        /* All ranks come to this answer before anything is sent: nothing is lost but this call. */
+        finish(state, request, status);
+        return WEFT_OK;
+    }
+    if (status != WEFT_OK) {
+        return status;
+    }
+    weft_signature_t signature = state->current->program.signature;
+    signature.sequence = (uint32_t)request->sequence;
+    weft_history_put(state, &signature);
+    request->state = WEFT_OP_BINDING;
+    return WEFT_OK;
+}
+
+/* A plan that was not proved for in-place buffers gets a copy of the input. */
+static weft_status_t stage_input(weft_comm_state_t *state, const weft_args_t *args,
+                                 const void **in_p)
+{
+    const weft_program_t *program = &state->current->program;
+    size_t in = args->count * program->elem * (program->in_chunks / program->geometry.k);
+    size_t out = args->count * program->elem * (program->out_chunks / program->geometry.k);
+    uintptr_t send = (uintptr_t)args->send;
+    uintptr_t recv = (uintptr_t)args->recv;
+    bool overlap =
+        args->send != NULL && args->recv != NULL && send < recv + out && recv < send + in;
+    *in_p = args->send;
+    if (program->in_place || !overlap) {
+        return WEFT_OK;
+    }
+    if (state->staging_bytes < in) {
+        weft_os_pages_free(state->staging, state->staging_bytes);
+        state->staging = weft_os_pages(in);
+        state->staging_bytes = state->staging != NULL ? in : 0;
+        if (state->staging == NULL) {
+            return weft_fail(WEFT_ERR_RESOURCE, 0, "cannot stage %zu bytes for an in-place call",
+                             in);
+        }
+    }
+    memcpy(state->staging, args->send, in);
+    *in_p = state->staging;
+    return WEFT_OK;
+}
+
+static weft_status_t bind(weft_comm_state_t *state, weft_request_t *request, bool *moved)
+{
+    weft_prepared_t *current = state->current;
+    const void *in;
+    if (current->program.bound < current->program.plan->nports) {
+        weft_status_t status = weft_program_bind(&current->program, state->links);
+        if (status != WEFT_OK) {
+            return status == WEFT_IN_PROGRESS ? WEFT_OK : status;
+        }
+    }
+    weft_status_t status = stage_input(state, &request->args, &in);
+    if (status == WEFT_OK) {
+        weft_run_start(&current->run, in, request->args.recv, request->scalar,
+                       (uint32_t)request->sequence);
+        request->state = WEFT_OP_RUNNING;
+        *moved = true;
+    }
+    return status;
+}
+
+static weft_status_t transport_step(weft_comm_state_t *state)
+{
+    if (!weft_links_have_messages(state->links)) {
+        return WEFT_OK;
+    }
+    weft_status_t status = weft_links_poll(state->links);
+    return status == WEFT_OK ? weft_links_flush(state->links) : status;
+}
+
+static weft_status_t advance(weft_comm_state_t *state, weft_request_t *request, bool *moved)
+{
+    weft_status_t status = WEFT_OK;
+    if (request->state == WEFT_OP_QUEUED) {
+        status = begin(state, request);
+        *moved = true;
+    }
+    if (status == WEFT_OK && request->state == WEFT_OP_BINDING) {
+        status = bind(state, request, moved);
+    }
+    if (status == WEFT_OK && request->state == WEFT_OP_RUNNING) {
+        status = weft_run_step(&state->current->run, moved);
+        if (status == WEFT_IN_PROGRESS && !*moved) {
+            status = transport_step(state);
+        }
+        if (status == WEFT_OK && state->current->run.stopped == state->current->run.nlanes) {
+            request->state = WEFT_OP_DRAINING;
+        } else if (status == WEFT_IN_PROGRESS) {
+            status = WEFT_OK;
+        }
+    }
+    if (status == WEFT_OK && request->state == WEFT_OP_DRAINING) {
+        if (weft_run_drained(&state->current->run)) {
+            finish(state, request, WEFT_OK);
+            *moved = true;
+        } else {
+            status = transport_step(state);
+        }
+    }
+    return status;
+}
+
+/* A peer that is late for the call is no connection fault. Only when it has asked for us, so that both
+ * are in the call, does the time for connecting run. */
+static void check_connecting(weft_comm_state_t *state, uint32_t peer, uint64_t now)
+{
+    const weft_request_t *request = state->first;
+    double limit = state->settings.boot.connect_timeout;
+    if (request->state != WEFT_OP_BINDING || limit <= 0 ||
+        atomic_load_explicit(&state->met_at[peer], memory_order_acquire) != request->sequence) {
+        state->connecting_since = 0;
+        return;
+    }
+    if (state->connecting_since == 0) {
+        state->connecting_since = now;
+    } else if (now - state->connecting_since > (uint64_t)(limit * 1e9)) {
+        weft_fail(
+            WEFT_ERR_TIMEOUT, 0,
+            "rank %u and rank %u could not connect over %s within %.3g s; check interfaces and "
+            "firewalls",
+            state->rank, peer, weft_links_transport(state->links, peer), limit);
+        fail_with(state, (int32_t)peer);
+    }
+}
+
+/* Looks at what costs a clock reading: deadline, lateness, peers that left. */
+static void look_around(weft_comm_state_t *state)
+{
+    const weft_port_t *port;
+    weft_request_t *request = state->first;
+    uint64_t now = weft_os_clock_ns();
+    int32_t peer = waits_for(state, &port);
+    if (request->started == 0) {
+        request->started = now;
+        request->deadline = weft_os_deadline(request->timeout);
+    }
+    if (state->idle_since == 0) {
+        state->idle_since = now;
+        state->asked = now;
+        state->late_told = false;
+    }
+    if (request->deadline != WEFT_NEVER && now > request->deadline) {
+        fail_timeout(state);
+        return;
+    }
+    if (peer < 0) {
+        return;
+    }
+    uint64_t left = atomic_load_explicit(&state->left_at[peer], memory_order_acquire);
+    if (left < request->sequence) {
+        fail_left(state, (uint32_t)peer, left);
+        return;
+    }
+    check_connecting(state, (uint32_t)peer, now);
+    if (now - state->asked > ASK_NS) {
+        weft_signature_t signature = state->current->program.signature;
+        signature.sequence = (uint32_t)request->sequence;
+        weft_health_ask(state->boot, (uint32_t)peer, &signature);
+        state->asked = now;
+    }
+    uint64_t late_ns = (uint64_t)(state->settings.boot.late * 1e9);
+    if (!state->late_told && late_ns > 0 && now - state->idle_since > late_ns) {
+        char text[96];
+        state->late_told = true;
+        weft_log(WEFT_LOG_WARN, "comm",
+                 "rank %u has waited %.1f s for rank %d in operation %" PRIu64 " (%s)", state->rank,
+                 (double)(now - state->idle_since) / 1e9, (int)peer, request->sequence,
+                 op_text(state, text, sizeof text));
+    }
+}
+
+static void handle_failure(weft_comm_state_t *state, weft_status_t status)
+{
+    switch (status) {
+    case WEFT_ERR_MISMATCH:
+        fail_mismatch(state);
+        break;
+    case WEFT_ERR_PEER_DEAD:
+    case WEFT_ERR_LINK:
+        on_broken(state);
+        break;
+    default:
+        fail_with(state, weft_error_record()->peer);
+        break;
+    }
+}
+
+bool weft_engine_step(weft_comm_state_t *state)
+{
+    bool moved = false;
+    weft_request_t *request = state->first;
+    weft_status_t status = WEFT_OK;
+    if (weft_comm_has_failed(state)) {
+        finish(state, request, weft_comm_failure(state));
+        return true;
+    }
+    status = advance(state, request, &moved);
+    if (status != WEFT_OK) {
+        moved = false;
+        handle_failure(state, status);
+    }
+    if (moved) {
+        state->idle_since = 0;
+        state->steps = 0;
+        state->verdict_by = 0;
+        weft_waiter_reset(&state->waiter);
+    } else if (state->first == request && ++state->steps % STEPS_PER_LOOK == 0) {
+        look_around(state);
+    }
+    return moved;
+}
+
+void weft_engine_drive(weft_comm_state_t *state, const weft_request_t *request)
+{
+    while (request->state != WEFT_OP_DONE) {
+        if (!weft_engine_step(state)) {
+            const weft_port_t *port;
+            waits_for(state, &port);
+            /* A sleeping step lasts long enough to deserve a look at the clock each time. */
+            if (state->waiter.idle >= state->waiter.spins) {
+                state->steps |= STEPS_PER_LOOK - 1;
+            }
+            weft_waiter_step(&state->waiter, state->links,
+                             port != NULL ? state->current->run.blocked : NULL);
+        }
+    }
+}

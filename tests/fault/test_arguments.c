@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Bad arguments and bad states: each gets a clear error on the rank that made it, sends nothing, and
+ * leaves the communicator usable. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/support/ranks.h"
+
+static const char *const shm_only[] = {"core.net=net-shm"};
+
+static int expect(weft_status_t got, weft_status_t wanted, const char *words)
+{
+    weft_error_t error = {.size = sizeof error};
+    weft_last_error(&error);
+    if (got == wanted && (wanted == WEFT_OK || strstr(error.text, words) != NULL)) {
+        return 0;
+    }
+    fprintf(stderr, "got %s \"%s\", wanted %s with \"%s\"\n", weft_status_name(got), error.text,
+            weft_status_name(wanted), words);
+    return 1;
+}
+
+static int run_jobs(ranks_work_t work, uint32_t nranks)
+{
+    ranks_job_t job = {.nranks = nranks, .settings = shm_only, .settings_count = 1, .work = work};
+    return ranks_run_threads(&job);
+}
+
+static int bad_buffers(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    float a[64] = {0}, b[64];
+    char *odd = (char *)a + 1;
+    int bad = 0;
+    (void)rank;
+    (void)arg;
+    bad += expect(weft_all_reduce(NULL, b, 4, WEFT_FP32, WEFT_SUM, comm, NULL), WEFT_ERR_ARG,
+                  "send buffer is NULL");
+    bad += expect(weft_all_reduce(a, NULL, 4, WEFT_FP32, WEFT_SUM, comm, NULL), WEFT_ERR_ARG,
+                  "recv buffer is NULL");
+    bad += expect(weft_all_reduce(odd, b, 4, WEFT_FP32, WEFT_SUM, comm, NULL), WEFT_ERR_ARG,
+                  "not aligned");
+    bad += expect(weft_all_reduce(a, a + 1, 4, WEFT_FP32, WEFT_SUM, comm, NULL), WEFT_ERR_ARG,
+                  "overlap");
+    bad += expect(weft_all_gather(a + 1, a, 8, WEFT_FP32, comm, NULL), WEFT_ERR_ARG, "overlap");
+    bad += expect(weft_reduce_scatter(a, a + 3, 8, WEFT_FP32, WEFT_SUM, comm, NULL), WEFT_ERR_ARG,
+                  "overlap");
+    bad += expect(weft_all_reduce(a, b, UINT64_MAX / 2, WEFT_FP32, WEFT_SUM, comm, NULL),
+                  WEFT_ERR_ARG, "overflow");
+    bad += expect(weft_all_reduce(a, b, 4, WEFT_DTYPE_COUNT, WEFT_SUM, comm, NULL), WEFT_ERR_ARG,
+                  "unknown data type");
+    bad += expect(weft_all_reduce(a, b, 4, WEFT_FP32, WEFT_OP_COUNT, comm, NULL), WEFT_ERR_ARG,
+                  "unknown operator");
+    bad += expect(weft_all_reduce(a, b, 4, WEFT_FP32, WEFT_PREMULSUM, comm, NULL), WEFT_ERR_ARG,
+                  "scalar");
+    bad += expect(weft_broadcast(a, b, 4, WEFT_FP32, n, comm, NULL), WEFT_ERR_ARG,
+                  "root 2 is out of range 0 … 1");
+    /* Nothing was sent: the communicator still works. */
+    bad += expect(weft_all_reduce(a, b, 4, WEFT_FP32, WEFT_SUM, comm, NULL), WEFT_OK, "");
+    return bad;
+}
+
+static void bad_buffers_are_refused_and_nothing_is_lost(void **state)
+{
+    (void)state;
+    assert_int_equal(run_jobs(bad_buffers, 2), 0);
+}
+
+static void null_and_stale_handles_are_errors(void **state)
+{
+    weft_unique_id_t id;
+    weft_comm_t *comm = NULL;
+    weft_options_t options = {
+        .size = sizeof options, .config = "/dev/null", .settings = shm_only, .settings_count = 1};
+    (void)state;
+    assert_int_equal(weft_barrier(NULL, NULL), WEFT_ERR_ARG);
+    assert_int_equal(weft_unique_id_create(NULL, NULL), WEFT_ERR_ARG);
+    assert_int_equal(weft_unique_id_create(&id, &options), WEFT_OK);
+    assert_int_equal(weft_comm_init_rank(NULL, 1, &id, 0, &options), WEFT_ERR_ARG);
+    assert_int_equal(weft_comm_init_rank(&comm, 1, NULL, 0, &options), WEFT_ERR_ARG);
+    assert_int_equal(weft_comm_init_rank(&comm, 1, &id, 1, &options), WEFT_ERR_ARG);
+    assert_int_equal(weft_comm_init_rank(&comm, 0, &id, 0, &options), WEFT_ERR_ARG);
+    assert_int_equal(weft_comm_init_rank(&comm, 1, &id, 0, &options), WEFT_OK);
+    assert_int_equal(weft_comm_destroy(comm), WEFT_OK);
+    assert_int_equal(weft_comm_destroy(comm), WEFT_ERR_STATE);
+    assert_int_equal(weft_barrier(comm, NULL), WEFT_ERR_STATE);
+    assert_int_equal(weft_comm_abort(comm), WEFT_ERR_STATE);
+    assert_int_equal(weft_comm_destroy(NULL), WEFT_OK);
+}
+
+static void one_rank_copies(void **state)
+{
+    int32_t in[4] = {1, -2, 3, 4}, out[4] = {0};
+    int32_t scalar = 3;
+    weft_unique_id_t id;
+    weft_comm_t *comm = NULL;
+    weft_options_t options = {
+        .size = sizeof options, .config = "/dev/null", .settings = shm_only, .settings_count = 1};
+    weft_call_t call = {.size = sizeof call, .scalar = &scalar};
+    (void)state;
+    assert_int_equal(weft_unique_id_create(&id, &options), WEFT_OK);
+    assert_int_equal(weft_comm_init_rank(&comm, 1, &id, 0, &options), WEFT_OK);
+    assert_int_equal(weft_all_reduce(in, out, 4, WEFT_INT32, WEFT_AVG, comm, NULL), WEFT_OK);
+    assert_memory_equal(in, out, sizeof in);
+    assert_int_equal(weft_all_reduce(in, out, 4, WEFT_INT32, WEFT_PREMULSUM, comm, &call), WEFT_OK);
+    assert_int_equal(out[1], -6);
+    assert_int_equal(weft_all_gather(in, out, 4, WEFT_INT32, comm, NULL), WEFT_OK);
+    assert_memory_equal(in, out, sizeof in);
+    assert_int_equal(weft_barrier(comm, NULL), WEFT_OK);
+    assert_int_equal(weft_comm_destroy(comm), WEFT_OK);
+}
+
+static int fork_inside(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    float a = 1, b;
+    (void)arg;
+    (void)n;
+    int bad = 0;
+    if (rank == 0) {
+        pid_t child = fork();
+        if (child == 0) {
+            weft_error_t error = {.size = sizeof error};
+            int ok =
+                weft_all_reduce(&a, &b, 1, WEFT_FP32, WEFT_SUM, comm, NULL) == WEFT_ERR_STATE &&
+                weft_comm_abort(comm) == WEFT_ERR_STATE &&
+                weft_comm_error(comm, &error) == WEFT_ERR_STATE &&
+                weft_comm_destroy(comm) == WEFT_ERR_STATE;
+            _exit(ok ? 0 : 1);
+        }
+        int status = 1;
+        waitpid(child, &status, 0);
+        bad = status != 0;
+    }
+    return bad + expect(weft_all_reduce(&a, &b, 1, WEFT_FP32, WEFT_SUM, comm, NULL), WEFT_OK, "");
+}
+
+static void a_forked_child_may_not_use_the_communicator(void **state)
+{
+    ranks_job_t job = {.nranks = 2, .settings = shm_only, .settings_count = 1, .work = fork_inside};
+    (void)state;
+    assert_int_equal(ranks_run_processes(&job, 30, -1), 0);
+}
+
+typedef struct second_user {
+    weft_comm_t *comm;
+    _Atomic int refused;
+} second_user_t;
+
+static void *call_as_second(void *arg)
+{
+    second_user_t *user = arg;
+    float a = 1, b;
+    weft_status_t status;
+    do {
+        /* Before the first thread is inside, this would be a legal call: a query is legal always. */
+        status = weft_request_test(NULL);
+        char text[64];
+        status = weft_comm_explain(user->comm, WEFT_BARRIER, 0, WEFT_UINT8, WEFT_SUM, 0, text, 64);
+    } while (status != WEFT_ERR_STATE);
+    (void)a;
+    (void)b;
+    atomic_store(&user->refused, 1);
+    weft_comm_abort(user->comm);
+    return NULL;
+}
+
+/* Rank 0 waits for rank 1, which never calls; a second thread of rank 0 must be refused meanwhile. */
+static int two_threads(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    pthread_t thread;
+    second_user_t user = {.comm = comm};
+    float a = 1, b;
+    (void)n;
+    (void)arg;
+    if (rank == 1) {
+        weft_error_t error = {.size = sizeof error};
+        do {
+            weft_comm_error(comm, &error);
+            usleep(1000);
+        } while (error.status == WEFT_OK);
+        return error.status != WEFT_ERR_ABORTED || error.peer != 0;
+    }
+    if (pthread_create(&thread, NULL, call_as_second, &user) != 0) {
+        return 1;
+    }
+    weft_status_t status = weft_all_reduce(&a, &b, 1, WEFT_FP32, WEFT_SUM, comm, NULL);
+    pthread_join(thread, NULL);
+    return status != WEFT_ERR_ABORTED || atomic_load(&user.refused) != 1;
+}
+
+static void a_second_thread_is_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(run_jobs(two_threads, 2), 0);
+}
+
+static int requests(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    enum { COUNT = 16, ELEMENTS = 4096 };
+    static _Thread_local float in[COUNT][ELEMENTS], out[COUNT][ELEMENTS];
+    weft_request_t *request[COUNT] = {NULL};
+    int bad = 0;
+    (void)arg;
+    for (int i = 0; i < COUNT; i++) {
+        weft_call_t call = {.size = sizeof call, .request_p = &request[i]};
+        for (int j = 0; j < ELEMENTS; j++) {
+            in[i][j] = (float)((int)rank + i + j % 5);
+        }
+        bad += expect(weft_all_reduce(in[i], out[i], ELEMENTS, WEFT_FP32, WEFT_SUM, comm, &call),
+                      WEFT_OK, "");
+    }
+    for (int i = COUNT; i-- > 0;) {
+        weft_status_t status = WEFT_IN_PROGRESS;
+        while (i % 2 == 0 && status == WEFT_IN_PROGRESS) {
+            status = weft_request_test(&request[i]);
+        }
+        if (i % 2 != 0) {
+            status = weft_request_wait(&request[i]);
+        }
+        bad += status != WEFT_OK || request[i] != NULL;
+        float rank_sum = (float)(n * (n - 1) / 2);
+        for (int j = 0; j < ELEMENTS; j++) {
+            bad += out[i][j] != rank_sum + (float)n * (float)(i + j % 5);
+        }
+    }
+    return bad;
+}
+
+static void asynchronous_calls_finish_in_any_order_of_waiting(void **state)
+{
+    (void)state;
+    assert_int_equal(run_jobs(requests, 3), 0);
+}
+
+static int memory(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    void *a = NULL, *b = NULL;
+    weft_region_t *region = NULL;
+    int bad = 0;
+    (void)rank;
+    (void)n;
+    (void)arg;
+    bad += expect(weft_mem_alloc(comm, 1 << 20, &a), WEFT_OK, "");
+    bad += expect(weft_mem_alloc(comm, 0, &b), WEFT_OK, "");
+    bad += expect(weft_register(comm, a, 1 << 20, &region), WEFT_OK, "");
+    bad += expect(weft_all_reduce(a, a, 1 << 18, WEFT_FP32, WEFT_SUM, comm, NULL), WEFT_OK, "");
+    bad += expect(weft_deregister(comm, region), WEFT_OK, "");
+    bad += expect(weft_deregister(comm, region), WEFT_ERR_ARG, "ended before");
+    bad += expect(weft_mem_free(comm, (char *)a + 64), WEFT_ERR_ARG, "was not allocated");
+    bad += expect(weft_mem_free(comm, a), WEFT_OK, "");
+    bad += expect(weft_mem_free(comm, NULL), WEFT_OK, "");
+    return bad; /* b is freed with the communicator */
+}
+
+static void memory_is_allocated_registered_and_freed(void **state)
+{
+    (void)state;
+    assert_int_equal(run_jobs(memory, 2), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bad_buffers_are_refused_and_nothing_is_lost),
+        cmocka_unit_test(null_and_stale_handles_are_errors),
+        cmocka_unit_test(one_rank_copies),
+        cmocka_unit_test(a_forked_child_may_not_use_the_communicator),
+        cmocka_unit_test(a_second_thread_is_refused),
+        cmocka_unit_test(asynchronous_calls_finish_in_any_order_of_waiting),
+        cmocka_unit_test(memory_is_allocated_registered_and_freed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Ranks that disagree, die, leave, stop or come late: every survivor gets a typed error that names the
+ * culprit, in bounded time; nothing hangs. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/support/ranks.h"
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static int says(weft_comm_t *comm, weft_status_t got, weft_status_t wanted, const char *words)
+{
+    weft_error_t error = {.size = sizeof error};
+    weft_comm_error(comm, &error);
+    if (got == wanted && error.status == wanted && strstr(error.text, words) != NULL) {
+        return 0;
+    }
+    fprintf(stderr, "got %s, kept %s \"%s\", wanted %s with \"%s\"\n", weft_status_name(got),
+            weft_status_name(error.status), error.text, weft_status_name(wanted), words);
+    return 1;
+}
+
+/* One field differs on the last rank. */
+typedef struct difference {
+    const char *field;
+    weft_coll_t coll;
+    uint64_t count;
+    weft_dtype_t dtype;
+    weft_op_t op;
+    uint32_t root;
+} difference_t;
+
+static const difference_t differences[] = {
+    {"collective", WEFT_BROADCAST, 100, WEFT_FP32, WEFT_SUM, 0},
+    {"count", WEFT_REDUCE, 101, WEFT_FP32, WEFT_SUM, 0},
+    {"count", WEFT_REDUCE, 100000, WEFT_FP32, WEFT_SUM, 0},
+    {"data type", WEFT_REDUCE, 100, WEFT_INT32, WEFT_SUM, 0},
+    {"operator", WEFT_REDUCE, 100, WEFT_FP32, WEFT_MAX, 0},
+    {"root", WEFT_REDUCE, 100, WEFT_FP32, WEFT_SUM, 1},
+};
+
+static int differing_call(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    const difference_t *d = arg;
+    static const difference_t equal = {"", WEFT_REDUCE, 100, WEFT_FP32, WEFT_SUM, 0};
+    const difference_t *mine = rank == n - 1 ? d : &equal;
+    float *a = calloc(100000, 4), *b = calloc(100000, 4);
+    weft_status_t status = weft_barrier(comm, NULL);
+    double start = now();
+    if (status != WEFT_OK) {
+        return 1;
+    }
+    /* A rank whose part was sent already notices in a later call. */
+    for (int i = 0; i < 1000 && status == WEFT_OK; i++) {
+        status =
+            mine->coll == WEFT_BROADCAST
+                ? weft_broadcast(a, b, mine->count, mine->dtype, mine->root, comm, NULL)
+                : weft_reduce(a, b, mine->count, mine->dtype, mine->op, mine->root, comm, NULL);
+    }
+    int bad = says(comm, status, WEFT_ERR_MISMATCH, d->field);
+    if (now() - start > 5) {
+        fprintf(stderr, "mismatch took %.1f s\n", now() - start);
+        bad++;
+    }
+    free(a);
+    free(b);
+    return bad;
+}
+
+static void mismatched_calls(uint32_t nranks, const char *net)
+{
+    for (size_t i = 0; i < sizeof differences / sizeof *differences; i++) {
+        ranks_job_t job = {.nranks = nranks,
+                           .settings = &net,
+                           .settings_count = 1,
+                           .work = differing_call,
+                           .arg = (void *)(uintptr_t)&differences[i]};
+        assert_int_equal(ranks_run_threads(&job), 0);
+    }
+}
+
+static void a_mismatched_call_names_both_ranks_and_the_field(void **state)
+{
+    (void)state;
+    mismatched_calls(2, "core.net=net-shm");
+    mismatched_calls(4, "core.net=net-shm");
+    mismatched_calls(3, "core.net=net-socket");
+}
+
+static int late_rank(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    float a = 1, b;
+    weft_call_t call = {.size = sizeof call, .timeout = 0.3};
+    (void)n;
+    (void)arg;
+    if (rank == 1) {
+        weft_error_t error = {.size = sizeof error};
+        double start = now();
+        while (error.status == WEFT_OK && now() - start < 10) {
+            weft_comm_error(comm, &error);
+            usleep(1000);
+        }
+        return error.status != WEFT_ERR_TIMEOUT;
+    }
+    double start = now();
+    weft_status_t status = weft_all_reduce(&a, &b, 1, WEFT_FP32, WEFT_SUM, comm, &call);
+    double took = now() - start;
+    int bad = took < 0.25 || took > 3;
+    if (rank == 0 || status == WEFT_ERR_TIMEOUT) {
+        bad += says(comm, status, WEFT_ERR_TIMEOUT, "waits for rank");
+    }
+    return bad;
+}
+
+static void a_missing_call_times_out_and_names_whom_it_waits_for(void **state)
+{
+    static const char *const nets[] = {"core.net=net-shm", "core.net=net-socket"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        ranks_job_t job = {
+            .nranks = 2, .settings = &nets[i], .settings_count = 1, .work = late_rank};
+        assert_int_equal(ranks_run_threads(&job), 0);
+    }
+}
+
+static int leaves_early(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    float a = 1, b;
+    (void)arg;
+    if (weft_barrier(comm, NULL) != WEFT_OK) {
+        return 1;
+    }
+    if (rank == n - 1) {
+        return 0;
+    }
+    double start = now();
+    weft_status_t status = weft_all_reduce(&a, &b, 1, WEFT_FP32, WEFT_SUM, comm, NULL);
+    return says(comm, status, WEFT_ERR_PEER_LEFT, "left the communicator") || now() - start > 3;
+}
+
+static void a_rank_that_left_is_named(void **state)
+{
+    static const char *const nets[] = {"core.net=net-shm", "core.net=net-socket"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        ranks_job_t job = {
+            .nranks = 4, .settings = &nets[i], .settings_count = 1, .work = leaves_early};
+        assert_int_equal(ranks_run_threads(&job), 0);
+    }
+}
+
+typedef struct kill_case {
+    uint32_t victim;
+    unsigned after_us;
+    double *took; /* shared memory would be nicer; each survivor prints instead */
+} kill_case_t;
+
+static int killed_in_traffic(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    const kill_case_t *c = arg;
+    enum { ELEMENTS = 50000 };
+    float *a = calloc(ELEMENTS, 4), *b = calloc(ELEMENTS, 4);
+    (void)n;
+    if (rank == c->victim) {
+        /* The alarm's default action would be another signal: kill from a thread-free timer. */
+        pid_t self = getpid();
+        if (fork() == 0) {
+            usleep(c->after_us);
+            kill(self, SIGKILL);
+            _exit(0);
+        }
+    }
+    weft_status_t status = WEFT_OK;
+    double last = now();
+    for (int i = 0; status == WEFT_OK; i++) {
+        last = now();
+        status = weft_all_reduce(a, b, i % 2 ? 2 : ELEMENTS, WEFT_FP32, WEFT_SUM, comm, NULL);
+    }
+    double took = now() - last;
+    weft_error_t error = {.size = sizeof error};
+    weft_comm_error(comm, &error);
+    int bad = says(comm, status, WEFT_ERR_PEER_DEAD, "");
+    if (error.peer != (int32_t)c->victim || error.peer_pid <= 0) {
+        fprintf(stderr, "rank %u blames rank %d, rank %u died: %s\n", rank, error.peer, c->victim,
+                error.text);
+        bad++;
+    }
+    /* 200 ms is the goal on an idle machine; the bound leaves room for sanitizers and loaded cores. */
+    if (took > 2) {
+        fprintf(stderr, "rank %u took %.3f s to learn of the death\n", rank, took);
+        bad++;
+    }
+    free(a);
+    free(b);
+    return bad;
+}
+
+static void a_killed_rank_is_named_on_all_survivors(void **state)
+{
+    static const char *const nets[] = {"core.net=net-shm", "core.net=net-socket"};
+    (void)state;
+    for (uint32_t i = 0; i < 8; i++) {
+        kill_case_t c = {.victim = i % 8, .after_us = 5000 + (i * 7919u) % 60000};
+        ranks_job_t job = {.nranks = 8,
+                           .settings = &nets[i % 2],
+                           .settings_count = 1,
+                           .work = killed_in_traffic,
+                           .arg = &c};
+        assert_int_equal(ranks_run_processes(&job, 60, (int)c.victim), 0);
+    }
+}
+
+static void *abort_later(void *arg)
+{
+    usleep(50000);
+    weft_comm_abort(arg);
+    return NULL;
+}
+
+static int aborted(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    float a = 1, b;
+    pthread_t thread;
+    double start = now();
+    (void)n;
+    (void)arg;
+    if (rank == 0) {
+        /* Never joins the operation: the others wait until the abort. */
+        if (pthread_create(&thread, NULL, abort_later, comm) != 0) {
+            return 1;
+        }
+        pthread_join(thread, NULL);
+        return 0;
+    }
+    weft_status_t status = weft_all_reduce(&a, &b, 1, WEFT_FP32, WEFT_SUM, comm, NULL);
+    return says(comm, status, WEFT_ERR_ABORTED, "rank 0 called weft_comm_abort") ||
+           now() - start > 1.05;
+}
+
+static void an_abort_ends_the_calls_of_all_ranks(void **state)
+{
+    static const char *const nets[] = {"core.net=net-shm", "core.net=net-socket"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        ranks_job_t job = {.nranks = 4, .settings = &nets[i], .settings_count = 1, .work = aborted};
+        assert_int_equal(ranks_run_threads(&job), 0);
+    }
+}
+
+static int own_abort(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    float a = 1, b;
+    pthread_t thread;
+    (void)n;
+    (void)arg;
+    if (rank != 0) {
+        weft_error_t error = {.size = sizeof error};
+        while (error.status == WEFT_OK) {
+            weft_comm_error(comm, &error);
+            usleep(1000);
+        }
+        return error.status != WEFT_ERR_ABORTED;
+    }
+    double start = now();
+    if (pthread_create(&thread, NULL, abort_later, comm) != 0) {
+        return 1;
+    }
+    weft_status_t status = weft_all_reduce(&a, &b, 1, WEFT_FP32, WEFT_SUM, comm, NULL);
+    pthread_join(thread, NULL);
+    return says(comm, status, WEFT_ERR_ABORTED, "weft_comm_abort") || now() - start > 1.05;
+}
+
+static void an_abort_from_another_thread_ends_the_call(void **state)
+{
+    const char *net = "core.net=net-shm";
+    ranks_job_t job = {.nranks = 2, .settings = &net, .settings_count = 1, .work = own_abort};
+    (void)state;
+    assert_int_equal(ranks_run_threads(&job), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_mismatched_call_names_both_ranks_and_the_field),
+        cmocka_unit_test(a_missing_call_times_out_and_names_whom_it_waits_for),
+        cmocka_unit_test(a_rank_that_left_is_named),
+        cmocka_unit_test(a_killed_rank_is_named_on_all_survivors),
+        cmocka_unit_test(an_abort_ends_the_calls_of_all_ranks),
+        cmocka_unit_test(an_abort_from_another_thread_ends_the_call),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

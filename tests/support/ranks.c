@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Ranks as threads and as processes. */
+#include "ranks.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+typedef struct rank_thread {
+    const ranks_job_t *job;
+    const weft_unique_id_t *id;
+    uint32_t rank;
+    int failed;
+    pthread_t thread;
+} rank_thread_t;
+
+static weft_options_t job_options(const ranks_job_t *job)
+{
+    return (weft_options_t){.size = sizeof(weft_options_t),
+                            .config = "/dev/null",
+                            .settings = job->settings,
+                            .settings_count = job->settings_count};
+}
+
+static int run_rank(const ranks_job_t *job, const weft_unique_id_t *id, uint32_t rank)
+{
+    weft_comm_t *comm = NULL;
+    weft_options_t options = job_options(job);
+    weft_status_t status = weft_comm_init_rank(&comm, job->nranks, id, rank, &options);
+    if (status != WEFT_OK) {
+        weft_error_t error;
+        weft_last_error(&error);
+        fprintf(stderr, "rank %u cannot join: %s: %s\n", rank, weft_status_name(status),
+                error.text);
+        return 1;
+    }
+    int failed = job->work(comm, rank, job->nranks, job->arg);
+    return weft_comm_destroy(comm) != WEFT_OK || failed;
+}
+
+static void *thread_main(void *arg)
+{
+    rank_thread_t *t = arg;
+    t->failed = run_rank(t->job, t->id, t->rank);
+    return NULL;
+}
+
+int ranks_run_threads(const ranks_job_t *job)
+{
+    weft_unique_id_t id;
+    weft_options_t options = job_options(job);
+    rank_thread_t *threads = calloc(job->nranks, sizeof *threads);
+    int failed = 0;
+    if (threads == NULL || weft_unique_id_create(&id, &options) != WEFT_OK) {
+        free(threads);
+        return (int)job->nranks;
+    }
+    for (uint32_t r = 0; r < job->nranks; r++) {
+        threads[r] = (rank_thread_t){.job = job, .id = &id, .rank = r};
+        if (pthread_create(&threads[r].thread, NULL, thread_main, &threads[r]) != 0) {
+            abort();
+        }
+    }
+    for (uint32_t r = 0; r < job->nranks; r++) {
+        pthread_join(threads[r].thread, NULL);
+        failed += threads[r].failed != 0;
+    }
+    free(threads);
+    return failed;
+}
+
+/* Rank 0 makes the id and writes one copy per rank into the pipe. */
+static int process_main(const ranks_job_t *job, uint32_t rank, int read_fd, int write_fd)
+{
+    weft_unique_id_t id;
+    weft_options_t options = job_options(job);
+    if (rank == 0) {
+        if (weft_unique_id_create(&id, &options) != WEFT_OK) {
+            return 1;
+        }
+        for (uint32_t r = 1; r < job->nranks; r++) {
+            if (write(write_fd, &id, sizeof id) != (ssize_t)sizeof id) {
+                return 1;
+            }
+        }
+    } else if (read(read_fd, &id, sizeof id) != (ssize_t)sizeof id) {
+        return 1;
+    }
+    return run_rank(job, &id, rank);
+}
+
+static int wait_ranks(const pid_t *pids, uint32_t nranks, int expect_killed)
+{
+    int failed = 0;
+    for (uint32_t r = 0; r < nranks; r++) {
+        int status = 0;
+        waitpid(pids[r], &status, 0);
+        if ((int)r == expect_killed && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) {
+            continue;
+        }
+        if (WIFSIGNALED(status)) {
+            fprintf(stderr, "rank %u died of signal %d\n", r, WTERMSIG(status));
+        }
+        failed += !(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    return failed;
+}
+
+int ranks_run_processes(const ranks_job_t *job, unsigned seconds, int expect_killed)
+{
+    int fds[2];
+    pid_t *pids = calloc(job->nranks, sizeof *pids);
+    if (pids == NULL || pipe(fds) != 0) {
+        free(pids);
+        return (int)job->nranks;
+    }
+    fflush(NULL);
+    for (uint32_t r = 0; r < job->nranks; r++) {
+        pids[r] = fork();
+        if (pids[r] == 0) {
+            alarm(seconds);
+            _exit(process_main(job, r, fds[0], fds[1]));
+        }
+    }
+    close(fds[0]);
+    close(fds[1]);
+    int failed = wait_ranks(pids, job->nranks, expect_killed);
+    free(pids);
+    return failed;
+}

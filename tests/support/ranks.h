@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Runs a function as every rank of a job, as threads of this process or as forked processes. */
+#ifndef WEFT_TEST_RANKS_H
+#define WEFT_TEST_RANKS_H
+
+#include <weft/weft.h>
+
+/* A rank's work. Returns 0 if all is well. `comm` is destroyed by the caller. */
+typedef int (*ranks_work_t)(weft_comm_t *comm, uint32_t rank, uint32_t nranks, void *arg);
+
+typedef struct ranks_job {
+    uint32_t nranks;
+    const char *const *settings; /* "section.key=value" */
+    uint32_t settings_count;
+    ranks_work_t work;
+    void *arg;
+} ranks_job_t;
+
+/* Number of ranks whose work or communicator failed. */
+int ranks_run_threads(const ranks_job_t *job);
+
+/* The same with one process per rank. A rank that runs longer than `seconds` is killed and counts as
+ * failed; one that `expect_killed` names may die of SIGKILL. */
+int ranks_run_processes(const ranks_job_t *job, unsigned seconds, int expect_killed);
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Tables claim sections: precedence, provenance, and what remains unclaimed at the end. */
+#include "core/config/config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/config/nearest.h"
+#include "core/config/option.h"
+#include "core/config/store.h"
+
+static bool given_is(const weft_given_t *given, const char *section, const char *key,
+                     const char *env_name)
+{
+    if (given->source == WEFT_FROM_ENV) {
+        return strcmp(given->key, env_name) == 0;
+    }
+    return strcmp(given->section, section) == 0 && strcmp(given->key, key) == 0;
+}
+
+/* The given value that wins, the later one among equals; NULL if nobody gave any. */
+static const weft_given_t *winner(const weft_config_t *config, const char *section, const char *key)
+{
+    char env_name[2 * WEFT_OPTION_NAME_MAX + 2];
+    const weft_given_t *best = NULL;
+    weft_store_env_name(section, key, env_name, sizeof env_name);
+    for (const weft_given_t *g = config->given; g != NULL; g = g->next) {
+        if (given_is(g, section, key, env_name) && (best == NULL || g->source >= best->source)) {
+            best = g;
+        }
+    }
+    return best;
+}
+
+static weft_claim_t *claim_find(const weft_config_t *config, const char *section, const char *key)
+{
+    for (weft_claim_t *c = config->claims; c != NULL; c = c->next) {
+        if (strcmp(c->section, section) == 0 && (key == NULL || strcmp(c->option.name, key) == 0)) {
+            return c;
+        }
+    }
+    return NULL;
+}
+
+bool weft_config_claimed(const weft_config_t *config, const char *section)
+{
+    return claim_find(config, section, NULL) != NULL;
+}
+
+static weft_status_t value_parse(const weft_claim_t *claim, const char *value, const char *origin,
+                                 void *out)
+{
+    char why[400];
+    const weft_option_t *option = &claim->option;
+    if (weft_option_parse(option, value, out, why, sizeof why)) {
+        return WEFT_OK;
+    }
+    return weft_fail(WEFT_ERR_CONFIG, 0, "%s: [%s] %s = %.80s: %s", origin, claim->section,
+                     option->name, value, why);
+}
+
+/* Every given value of the option becomes known and must be right, also those that do not win: a
+ * mistake in a file is found before somebody removes the override that hid it. */
+static weft_status_t mark_known(weft_config_t *config, const weft_claim_t *claim, void *out)
+{
+    char env_name[2 * WEFT_OPTION_NAME_MAX + 2];
+    weft_status_t status = WEFT_OK;
+    weft_store_env_name(claim->section, claim->option.name, env_name, sizeof env_name);
+    for (weft_given_t *g = config->given; g != NULL && status == WEFT_OK; g = g->next) {
+        if (!given_is(g, claim->section, claim->option.name, env_name)) {
+            continue;
+        }
+        if (g->claim != NULL && g->claim != claim) {
+            return weft_fail(WEFT_ERR_CONFIG, 0,
+                             "%s means both [%s] %s and [%s] %s; use --set or a file", g->origin,
+                             g->claim->section, g->claim->option.name, claim->section,
+                             claim->option.name);
+        }
+        g->claim = claim;
+        status = value_parse(claim, g->value, g->origin, out);
+    }
+    return status;
+}
+
+/* The claim of a key, made on the first call and filled anew on each. */
+static weft_claim_t *claim_make(weft_config_t *config, const char *section,
+                                const weft_option_t *option)
+{
+    weft_claim_t *claim = claim_find(config, section, option->name);
+    if (claim != NULL) {
+        return claim;
+    }
+    claim = weft_store_alloc(config, sizeof *claim);
+    if (claim == NULL) {
+        return NULL;
+    }
+    claim->section = weft_store_text(config, section, strlen(section));
+    claim->option = *option;
+    const char **texts[] = {&claim->option.name, &claim->option.value, &claim->option.help,
+                            &claim->option.choices};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        if (*texts[i] != NULL) {
+            *texts[i] = weft_store_text(config, *texts[i], strlen(*texts[i]));
+        }
+    }
+    if (claim->section == NULL || claim->option.name == NULL || claim->option.value == NULL ||
+        claim->option.help == NULL || (option->choices != NULL && claim->option.choices == NULL)) {
+        return NULL;
+    }
+    *config->claims_end = claim;
+    config->claims_end = &claim->next;
+    return claim;
+}
+
+static weft_status_t option_fill(weft_config_t *config, const char *section,
+                                 const weft_option_t *option, void *out)
+{
+    char text[1024];
+    weft_claim_t *claim = claim_make(config, section, option);
+    if (claim == NULL) {
+        return WEFT_ERR_RESOURCE;
+    }
+    claim->option.offset = option->offset;
+    weft_status_t status = mark_known(config, claim, out);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    const weft_given_t *given = winner(config, section, option->name);
+    claim->origin = given != NULL ? given->origin : "default";
+    status = value_parse(claim, given != NULL ? given->value : claim->option.value, claim->origin,
+                         out);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    weft_option_format(&claim->option, out, text, sizeof text);
+    claim->value = weft_store_text(config, text, strlen(text));
+    return claim->value != NULL ? WEFT_OK : WEFT_ERR_RESOURCE;
+}
+
+weft_status_t weft_config_section(weft_config_t *config, const char *section,
+                                  const weft_option_t *table, void *out)
+{
+    for (const weft_option_t *option = table; option->name != NULL; option++) {
+        weft_status_t status = option_fill(config, section, option, out);
+        if (status != WEFT_OK) {
+            return status;
+        }
+    }
+    return WEFT_OK;
+}
+
+weft_status_t weft_config_ignore(weft_config_t *config, const char *section)
+{
+    weft_ignored_t *ignored = weft_store_alloc(config, sizeof *ignored);
+    if (ignored == NULL) {
+        return WEFT_ERR_RESOURCE;
+    }
+    ignored->section = weft_store_text(config, section, strlen(section));
+    if (ignored->section == NULL) {
+        return WEFT_ERR_RESOURCE;
+    }
+    ignored->next = config->ignored;
+    config->ignored = ignored;
+    return WEFT_OK;
+}
+
+static bool is_ignored(const weft_config_t *config, const weft_given_t *given)
+{
+    char prefix[2 * WEFT_OPTION_NAME_MAX + 2];
+    for (const weft_ignored_t *i = config->ignored; i != NULL; i = i->next) {
+        weft_store_env_name(i->section, NULL, prefix, sizeof prefix);
+        if (given->section != NULL ? strcmp(given->section, i->section) == 0
+                                   : strncmp(given->key, prefix, strlen(prefix)) == 0) {
+            return true;
+        }
+    }
+    /* A section with a path is that of a plugin from elsewhere, which is not in use now. */
+    return given->section != NULL && !weft_config_claimed(config, given->section) &&
+           winner(config, given->section, "path") != NULL;
+}
+
+static weft_status_t unknown_variable(const weft_config_t *config, const weft_given_t *given)
+{
+    char hint[200], name[2 * WEFT_OPTION_NAME_MAX + 2], best[sizeof name] = "";
+    weft_nearest_t nearest;
+    weft_nearest_start(&nearest, given->key);
+    for (const weft_claim_t *c = config->claims; c != NULL; c = c->next) {
+        weft_store_env_name(c->section, c->option.name, name, sizeof name);
+        weft_nearest_offer(&nearest, name, strlen(name));
+        if (nearest.best == name) {
+            memcpy(best, name, strlen(name) + 1);
+            nearest.best = best;
+        }
+    }
+    weft_nearest_hint(&nearest, "WEFT_", "", hint, sizeof hint);
+    return weft_fail(WEFT_ERR_CONFIG, 0,
+                     "%s: no such option%s (expected WEFT_<SECTION>_<KEY>, WEFT_CONF or "
+                     "WEFT_UNIQUE_ID)",
+                     given->origin, hint);
+}
+
+static weft_status_t unknown_section(const weft_config_t *config, const weft_given_t *given)
+{
+    char hint[100];
+    weft_nearest_t nearest;
+    weft_nearest_start(&nearest, given->section);
+    for (const weft_claim_t *c = config->claims; c != NULL; c = c->next) {
+        weft_nearest_offer(&nearest, c->section, strlen(c->section));
+    }
+    for (const weft_ignored_t *i = config->ignored; i != NULL; i = i->next) {
+        weft_nearest_offer(&nearest, i->section, strlen(i->section));
+    }
+    weft_nearest_hint(&nearest, "[", "]", hint, sizeof hint);
+    return weft_fail(WEFT_ERR_CONFIG, 0, "%s: [%s] %s: unknown section%s", given->origin,
+                     given->section, given->key, hint);
+}
+
+static weft_status_t unknown_key(const weft_config_t *config, const weft_given_t *given)
+{
+    char hint[100];
+    weft_nearest_t nearest;
+    weft_nearest_start(&nearest, given->key);
+    for (const weft_claim_t *c = config->claims; c != NULL; c = c->next) {
+        if (strcmp(c->option.name, given->key) == 0) {
+            return weft_fail(WEFT_ERR_CONFIG, 0,
+                             "%s: [%s] %s: unknown key, did you mean %s in section [%s]?",
+                             given->origin, given->section, given->key, given->key, c->section);
+        }
+        if (strcmp(c->section, given->section) == 0) {
+            weft_nearest_offer(&nearest, c->option.name, strlen(c->option.name));
+        }
+    }
+    weft_nearest_hint(&nearest, "", "", hint, sizeof hint);
+    return weft_fail(WEFT_ERR_CONFIG, 0, "%s: [%s] %s: unknown key%s", given->origin,
+                     given->section, given->key, hint);
+}
+
+weft_status_t weft_config_finish(weft_config_t *config)
+{
+    for (const weft_given_t *g = config->given; g != NULL; g = g->next) {
+        if (g->claim != NULL || is_ignored(config, g)) {
+            continue;
+        }
+        if (g->section == NULL) {
+            return unknown_variable(config, g);
+        }
+        return weft_config_claimed(config, g->section) ? unknown_key(config, g)
+                                                       : unknown_section(config, g);
+    }
+    return WEFT_OK;
+}
+
+const char *weft_config_origin(const weft_config_t *config, const char *section, const char *key)
+{
+    const weft_given_t *given = winner(config, section, key);
+    return given != NULL ? given->origin : "default";
+}
+
+void weft_config_each(const weft_config_t *config, weft_config_visit_t visit, void *arg)
+{
+    for (const weft_claim_t *c = config->claims; c != NULL; c = c->next) {
+        visit(arg, c->section, &c->option, c->value, c->origin);
+    }
+}

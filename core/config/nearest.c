@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Edit distance with insertion, removal, replacement and swap of neighbours. */
+#include "core/config/nearest.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NAME_MAX_BYTES 96
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static size_t distance(const char *a, size_t na, const char *b, size_t nb)
+{
+    size_t rows[3][NAME_MAX_BYTES + 1];
+    for (size_t j = 0; j <= nb; j++) {
+        rows[0][j] = j;
+    }
+    for (size_t i = 1; i <= na; i++) {
+        size_t *now = rows[i % 3];
+        const size_t *above = rows[(i + 2) % 3];
+        const size_t *above2 = rows[(i + 1) % 3];
+        now[0] = i;
+        for (size_t j = 1; j <= nb; j++) {
+            now[j] = least(least(above[j], now[j - 1]) + 1, above[j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+                now[j] = least(now[j], above2[j - 2] + 1);
+            }
+        }
+    }
+    return rows[na % 3][nb];
+}
+
+void weft_nearest_start(weft_nearest_t *nearest, const char *wanted)
+{
+    size_t bytes = strlen(wanted);
+    *nearest = (weft_nearest_t){.wanted = wanted, .bytes = bytes, .limit = bytes / 3 + 2};
+}
+
+void weft_nearest_offer(weft_nearest_t *nearest, const char *name, size_t bytes)
+{
+    if (nearest->bytes > NAME_MAX_BYTES || bytes > NAME_MAX_BYTES) {
+        return;
+    }
+    size_t d = distance(nearest->wanted, nearest->bytes, name, bytes);
+    if (d < nearest->limit) {
+        nearest->limit = d;
+        nearest->best = name;
+        nearest->best_bytes = bytes;
+    }
+}
+
+void weft_nearest_hint(const weft_nearest_t *nearest, const char *before, const char *after,
+                       char *text, size_t bytes)
+{
+    if (nearest->best == NULL) {
+        snprintf(text, bytes, "%s", "");
+        return;
+    }
+    snprintf(text, bytes, ", did you mean %s%.*s%s?", before, (int)nearest->best_bytes,
+             nearest->best, after);
+}

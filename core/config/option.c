@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Values of options: one parser and one printer per type, in a table. */
+#include "core/config/option.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/config/nearest.h"
+#include "core/config/number.h"
+
+/* A value while its text is parsed; only the member of the option's type is used. */
+typedef union weft_value {
+    bool yes;
+    int64_t integer;
+    uint64_t size;
+    double real;
+    const char *string;
+} weft_value_t;
+
+typedef struct weft_option_class {
+    const char *name;
+    const char *expected;
+    size_t bytes;
+    bool ranged;
+    /* On WEFT_NUMBER_OK *rest_p is what follows the value. */
+    weft_number_t (*read)(const weft_option_t *option, const char *text, weft_value_t *value_p,
+                          const char **rest_p);
+    void (*print)(const weft_option_t *option, const weft_value_t *value, char *text, size_t bytes);
+    double (*number)(const weft_value_t *value);
+} weft_option_class_t;
+
+typedef struct weft_unit {
+    const char *name;
+    double factor; /* the value of 1 */
+    double per;    /* how many make 1, exact where factor is not */
+} weft_unit_t;
+
+static const weft_unit_t durations[] = {
+    {"s", 1, 1},   {"", 1, 1},     {"ms", 0, 1e3},
+    {"us", 0, 1e6}, {"ns", 0, 1e9}, {"min", 60, 1},
+};
+static const weft_unit_t sizes[] = {
+    {"G", 1 << 30, 1}, {"M", 1 << 20, 1}, {"K", 1 << 10, 1}, {"", 1, 1},
+    {"g", 1 << 30, 1}, {"m", 1 << 20, 1}, {"k", 1 << 10, 1},
+};
+
+static const weft_unit_t *unit_find(const weft_unit_t *units, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(units[i].name, name) == 0) {
+            return &units[i];
+        }
+    }
+    return NULL;
+}
+
+/* The i-th of the choices "one|two|three"; NULL past the end. */
+static const char *choice_at(const char *choices, int64_t i, size_t *bytes_p)
+{
+    for (; i > 0; i--) {
+        choices = strchr(choices, '|');
+        if (choices == NULL) {
+            return NULL;
+        }
+        choices++;
+    }
+    *bytes_p = strcspn(choices, "|");
+    return choices;
+}
+
+static weft_number_t bool_read(const weft_option_t *option, const char *text, weft_value_t *value_p,
+                               const char **rest_p)
+{
+    static const char *const words[] = {"no", "yes", "off", "on", "false", "true", "0", "1"};
+    (void)option;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(text, words[i]) == 0) {
+            value_p->yes = (i & 1) != 0;
+            *rest_p = "";
+            return WEFT_NUMBER_OK;
+        }
+    }
+    return WEFT_NUMBER_NONE;
+}
+
+static void bool_print(const weft_option_t *option, const weft_value_t *value, char *text,
+                       size_t bytes)
+{
+    (void)option;
+    snprintf(text, bytes, "%s", value->yes ? "yes" : "no");
+}
+
+static weft_number_t int_read(const weft_option_t *option, const char *text, weft_value_t *value_p,
+                              const char **rest_p)
+{
+    (void)option;
+    return weft_number_int(text, &value_p->integer, rest_p);
+}
+
+static void int_print(const weft_option_t *option, const weft_value_t *value, char *text,
+                      size_t bytes)
+{
+    (void)option;
+    snprintf(text, bytes, "%" PRId64, value->integer);
+}
+
+static double int_number(const weft_value_t *value)
+{
+    return (double)value->integer;
+}
+
+static weft_number_t size_read(const weft_option_t *option, const char *text, weft_value_t *value_p,
+                               const char **rest_p)
+{
+    (void)option;
+    weft_number_t result = weft_number_uint(text, &value_p->size, rest_p);
+    if (result != WEFT_NUMBER_OK) {
+        return result;
+    }
+    const weft_unit_t *unit = unit_find(sizes, sizeof sizes / sizeof sizes[0], *rest_p);
+    if (unit == NULL) {
+        return WEFT_NUMBER_OK;
+    }
+    uint64_t factor = (uint64_t)unit->factor;
+    if (value_p->size > UINT64_MAX / factor) {
+        return WEFT_NUMBER_RANGE;
+    }
+    value_p->size *= factor;
+    *rest_p = "";
+    return WEFT_NUMBER_OK;
+}
+
+static void size_text(uint64_t size, char *text, size_t bytes)
+{
+    const weft_unit_t *unit = sizes;
+    while (size == 0 ? unit->factor > 1 : size % (uint64_t)unit->factor != 0) {
+        unit++;
+    }
+    snprintf(text, bytes, "%" PRIu64 "%s", size / (uint64_t)unit->factor, unit->name);
+}
+
+static void size_print(const weft_option_t *option, const weft_value_t *value, char *text,
+                       size_t bytes)
+{
+    (void)option;
+    size_text(value->size, text, bytes);
+}
+
+static double size_number(const weft_value_t *value)
+{
+    return (double)value->size;
+}
+
+static weft_number_t duration_read(const weft_option_t *option, const char *text,
+                                   weft_value_t *value_p, const char **rest_p)
+{
+    (void)option;
+    weft_number_t result = weft_number_real(text, &value_p->real, rest_p);
+    if (result != WEFT_NUMBER_OK) {
+        return result;
+    }
+    const weft_unit_t *unit = unit_find(durations, sizeof durations / sizeof durations[0], *rest_p);
+    if (unit != NULL) {
+        /* Dividing by an exact number rounds once: 100us is the double nearest to 0.0001. */
+        value_p->real = unit->factor > 0 ? value_p->real * unit->factor : value_p->real / unit->per;
+        *rest_p = "";
+    }
+    return WEFT_NUMBER_OK;
+}
+
+static void duration_text(double seconds, char *text, size_t bytes)
+{
+    double magnitude = seconds < 0 ? -seconds : seconds;
+    const char *unit = magnitude >= 1 || magnitude == 0 ? "s"
+                       : magnitude >= 1e-3              ? "ms"
+                       : magnitude >= 1e-6              ? "us"
+                                                        : "ns";
+    char number[40];
+    weft_number_format(seconds * unit_find(durations, sizeof durations / sizeof durations[0], unit)->per,
+                       number, sizeof number);
+    snprintf(text, bytes, "%s%s", number, unit);
+}
+
+static void duration_print(const weft_option_t *option, const weft_value_t *value, char *text,
+                           size_t bytes)
+{
+    (void)option;
+    duration_text(value->real, text, bytes);
+}
+
+static weft_number_t real_read(const weft_option_t *option, const char *text, weft_value_t *value_p,
+                               const char **rest_p)
+{
+    (void)option;
+    return weft_number_real(text, &value_p->real, rest_p);
+}
+
+static void real_print(const weft_option_t *option, const weft_value_t *value, char *text,
+                       size_t bytes)
+{
+    (void)option;
+    weft_number_format(value->real, text, bytes);
+}
+
+static double real_number(const weft_value_t *value)
+{
+    return value->real;
+}
+
+static weft_number_t string_read(const weft_option_t *option, const char *text,
+                                 weft_value_t *value_p, const char **rest_p)
+{
+    (void)option;
+    value_p->string = text;
+    *rest_p = "";
+    return WEFT_NUMBER_OK;
+}
+
+static void string_print(const weft_option_t *option, const weft_value_t *value, char *text,
+                         size_t bytes)
+{
+    (void)option;
+    snprintf(text, bytes, "%s", value->string != NULL ? value->string : "");
+}
+
+static weft_number_t choice_read(const weft_option_t *option, const char *text,
+                                 weft_value_t *value_p, const char **rest_p)
+{
+    size_t bytes;
+    for (int64_t i = 0;; i++) {
+        const char *choice = choice_at(option->choices, i, &bytes);
+        if (choice == NULL) {
+            return WEFT_NUMBER_NONE;
+        }
+        if (strlen(text) == bytes && memcmp(text, choice, bytes) == 0) {
+            value_p->integer = i;
+            *rest_p = "";
+            return WEFT_NUMBER_OK;
+        }
+    }
+}
+
+static void choice_print(const weft_option_t *option, const weft_value_t *value, char *text,
+                         size_t bytes)
+{
+    size_t length = 0;
+    const char *choice = choice_at(option->choices, value->integer, &length);
+    snprintf(text, bytes, "%.*s", (int)length, choice != NULL ? choice : "");
+}
+
+static const weft_option_class_t classes[] = {
+    [WEFT_OPT_BOOL] = {"bool", "yes or no", sizeof(bool), false, bool_read, bool_print, NULL},
+    [WEFT_OPT_INT] = {"int", "a whole number", sizeof(int64_t), true, int_read, int_print,
+                      int_number},
+    [WEFT_OPT_SIZE] = {"size", "a number of bytes, e.g. 4096, 64K, 8M or 1G", sizeof(uint64_t), true,
+                       size_read, size_print, size_number},
+    [WEFT_OPT_DURATION] = {"duration", "a number with ns, us, ms, s or min", sizeof(double), true,
+                           duration_read, duration_print, real_number},
+    [WEFT_OPT_REAL] = {"real", "a number", sizeof(double), true, real_read, real_print,
+                       real_number},
+    [WEFT_OPT_STRING] = {"string", "text", sizeof(const char *), false, string_read, string_print,
+                         NULL},
+    [WEFT_OPT_CHOICE] = {"choice", "one of the choices", sizeof(int64_t), false, choice_read,
+                         choice_print, NULL},
+};
+
+static const weft_option_class_t *class_of(uint32_t type)
+{
+    return type >= WEFT_OPT_BOOL && type <= WEFT_OPT_CHOICE ? &classes[type] : NULL;
+}
+
+const char *weft_option_type_name(uint32_t type)
+{
+    const weft_option_class_t *class = class_of(type);
+    return class != NULL ? class->name : "unknown type";
+}
+
+static bool has_range(const weft_option_t *option)
+{
+    return class_of(option->type)->ranged && (option->min < 0 || option->min > 0 ||
+                                              option->max < 0 || option->max > 0);
+}
+
+static void choices_text(const char *choices, char *text, size_t bytes)
+{
+    size_t at = (size_t)snprintf(text, bytes, "one of: ");
+    for (; *choices != '\0' && at + 3 < bytes; choices++) {
+        text[at++] = *choices == '|' ? ',' : *choices;
+        if (*choices == '|') {
+            text[at++] = ' ';
+        }
+    }
+    text[at < bytes ? at : bytes - 1] = '\0';
+}
+
+static void bound_text(const weft_option_t *option, double bound, char *text, size_t bytes)
+{
+    if (option->type == WEFT_OPT_SIZE) {
+        size_text((uint64_t)bound, text, bytes);
+    } else if (option->type == WEFT_OPT_DURATION) {
+        duration_text(bound, text, bytes);
+    } else {
+        weft_number_format(bound, text, bytes);
+    }
+}
+
+void weft_option_limits(const weft_option_t *option, char *text, size_t bytes)
+{
+    text[0] = '\0';
+    if (option->type == WEFT_OPT_CHOICE) {
+        choices_text(option->choices, text, bytes);
+    } else if (has_range(option)) {
+        char low[48], high[48];
+        bound_text(option, option->min, low, sizeof low);
+        bound_text(option, option->max, high, sizeof high);
+        snprintf(text, bytes, "%s to %s", low, high);
+    }
+}
+
+/* Says what would have been right for a text that is no value of the type. */
+static void say_expected(const weft_option_t *option, const char *text, char *why, size_t bytes)
+{
+    char hint[128] = "", limits[256];
+    weft_option_limits(option, limits, sizeof limits);
+    if (option->type != WEFT_OPT_CHOICE) {
+        snprintf(why, bytes, "expected %s%s%s", class_of(option->type)->expected,
+                 limits[0] != '\0' ? ", " : "", limits);
+        return;
+    }
+    weft_nearest_t nearest;
+    size_t length;
+    weft_nearest_start(&nearest, text);
+    for (int64_t i = 0; choice_at(option->choices, i, &length) != NULL; i++) {
+        weft_nearest_offer(&nearest, choice_at(option->choices, i, &length), length);
+    }
+    weft_nearest_hint(&nearest, "", "", hint, sizeof hint);
+    snprintf(why, bytes, "unknown choice%s; expected %s", hint, limits);
+}
+
+bool weft_option_parse(const weft_option_t *option, const char *text, void *out, char *why,
+                       size_t bytes)
+{
+    const weft_option_class_t *class = class_of(option->type);
+    weft_value_t value = {0};
+    const char *rest = "";
+    if (*text == '\0' && option->type != WEFT_OPT_STRING) {
+        char expected[320];
+        say_expected(option, text, expected, sizeof expected);
+        snprintf(why, bytes, "no value, %s", expected);
+        return false;
+    }
+    weft_number_t result = class->read(option, text, &value, &rest);
+    if (result == WEFT_NUMBER_NONE || *rest != '\0') {
+        say_expected(option, text, why, bytes);
+        return false;
+    }
+    double number = class->ranged && result == WEFT_NUMBER_OK ? class->number(&value) : 0;
+    if (result == WEFT_NUMBER_RANGE ||
+        (has_range(option) && (number < option->min || number > option->max))) {
+        char limits[256];
+        weft_option_limits(option, limits, sizeof limits);
+        snprintf(why, bytes, "out of range, expected %s",
+                 limits[0] != '\0' ? limits : class->expected);
+        return false;
+    }
+    memcpy((char *)out + option->offset, &value, class->bytes);
+    return true;
+}
+
+void weft_option_format(const weft_option_t *option, const void *out, char *text, size_t bytes)
+{
+    const weft_option_class_t *class = class_of(option->type);
+    weft_value_t value = {0};
+    memcpy(&value, (const char *)out + option->offset, class->bytes);
+    class->print(option, &value, text, bytes);
+}
+
+bool weft_option_name_ok(const char *name, size_t bytes, char extra)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        char c = name[i];
+        if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == extra)) {
+            return false;
+        }
+    }
+    return bytes > 0 && bytes <= WEFT_OPTION_NAME_MAX;
+}
+
+static bool entry_check(const weft_option_t *option, size_t config_size, char *why, size_t bytes)
+{
+    const weft_option_class_t *class = class_of(option->type);
+    const char *name = option->name;
+    if (!weft_option_name_ok(name, strnlen(name, WEFT_OPTION_NAME_MAX + 1), '_')) {
+        snprintf(why, bytes, "option name \"%.60s\", expected 1 to 48 of a-z, 0-9 and _", name);
+    } else if (class == NULL) {
+        snprintf(why, bytes, "option %s has type %" PRIu32 ", expected %d to %d", name,
+                 option->type, WEFT_OPT_BOOL, WEFT_OPT_CHOICE);
+    } else if (option->offset > config_size || config_size - option->offset < class->bytes) {
+        snprintf(why, bytes, "option %s ends at byte %zu, expected at most config_size %zu", name,
+                 option->offset + class->bytes, config_size);
+    } else if (option->offset % class->bytes != 0) {
+        snprintf(why, bytes, "option %s is at offset %" PRIu32 ", expected a multiple of %zu", name,
+                 option->offset, class->bytes);
+    } else if (option->value == NULL || option->help == NULL) {
+        snprintf(why, bytes, "option %s has no %s, expected text", name,
+                 option->value == NULL ? "default" : "help");
+    } else if (option->type == WEFT_OPT_CHOICE && option->choices == NULL) {
+        snprintf(why, bytes, "option %s has no choices, expected \"one|two\"", name);
+    } else {
+        return true;
+    }
+    return false;
+}
+
+static bool default_check(const weft_option_t *option, char *why, size_t bytes)
+{
+    weft_value_t value = {0};
+    char reason[400];
+    weft_option_t alone = *option;
+    alone.offset = 0;
+    if (weft_option_parse(&alone, option->value, &value, reason, sizeof reason)) {
+        return true;
+    }
+    snprintf(why, bytes, "default \"%.60s\" of option %s: %s", option->value, option->name, reason);
+    return false;
+}
+
+bool weft_option_table_check(const weft_option_t *table, size_t config_size, char *why,
+                             size_t bytes)
+{
+    for (size_t i = 0; table[i].name != NULL; i++) {
+        if (i == WEFT_OPTION_TABLE_MAX) {
+            snprintf(why, bytes, "option table without end, expected at most %d options",
+                     WEFT_OPTION_TABLE_MAX);
+            return false;
+        }
+        if (!entry_check(&table[i], config_size, why, bytes) ||
+            !default_check(&table[i], why, bytes)) {
+            return false;
+        }
+        for (size_t j = 0; j < i; j++) {
+            if (strcmp(table[i].name, table[j].name) == 0) {
+                snprintf(why, bytes, "option %s twice in the table, expected once", table[i].name);
+                return false;
+            }
+        }
+    }
+    return true;
+}

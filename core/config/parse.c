@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * INI text to given values. inih splits the lines; what it would cut, join or pass over in silence
+ * (long lines and names, indented lines, text after a bracket, control bytes) is refused before. */
+#include <ini.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/config/option.h"
+#include "core/config/store.h"
+
+#define LINE_MAX_BYTES 1000
+#define KEYS_MAX 4096
+#define PART_MIN 64
+
+typedef struct weft_feed {
+    weft_config_t *config;
+    const char *path;
+    const char *next, *end; /* text not read yet */
+    uint32_t line;          /* of the text in `part` */
+    uint32_t keys;
+    bool in_section;
+    weft_status_t status;
+    /* A line longer than inih's buffer is handed over in parts, as the continuation lines that inih
+     * knows; the value is put together again here. */
+    const char *part, *part_end;
+    bool continued;
+    char value[LINE_MAX_BYTES + 1];
+} weft_feed_t;
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static bool refuse(weft_feed_t *feed, const char *why)
+{
+    feed->status = weft_fail(WEFT_ERR_CONFIG, 0, "%s:%u: %s", feed->path, feed->line, why);
+    return false;
+}
+
+/* Bytes of the UTF-8 character at p, 0 if it is none. */
+static size_t utf8_bytes(const unsigned char *p, const unsigned char *end)
+{
+    static const struct {
+        unsigned char mask, lead;
+        uint32_t least;
+    } forms[] = {{0x80, 0x00, 0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000}};
+    for (size_t n = 1; n <= 4; n++) {
+        if ((*p & forms[n - 1].mask) != forms[n - 1].lead || (size_t)(end - p) < n) {
+            continue;
+        }
+        uint32_t code = (uint32_t)(*p & (unsigned char)~forms[n - 1].mask);
+        size_t i = 1;
+        for (; i < n && (p[i] & 0xc0) == 0x80; i++) {
+            code = code << 6 | (p[i] & 0x3fu);
+        }
+        bool surrogate = code >= 0xd800 && code <= 0xdfff;
+        return i == n && code >= forms[n - 1].least && code <= 0x10ffff && !surrogate ? n : 0;
+    }
+    return 0;
+}
+
+static bool bytes_check(weft_feed_t *feed, const char *line, const char *end)
+{
+    const unsigned char *p = (const unsigned char *)line;
+    const unsigned char *stop = (const unsigned char *)end;
+    if (end - line > LINE_MAX_BYTES) {
+        return refuse(feed, "line is longer than 1000 bytes");
+    }
+    while (p < stop) {
+        size_t bytes = utf8_bytes(p, stop);
+        if (*p == '\0') {
+            return refuse(feed, "NUL byte, expected plain text");
+        }
+        if (bytes == 0) {
+            return refuse(feed, "byte that is not UTF-8, save the file as UTF-8");
+        }
+        if ((*p < ' ' && *p != '\t') || *p == 0x7f) {
+            return refuse(feed, "control character, expected plain text");
+        }
+        p += bytes;
+    }
+    return true;
+}
+
+static bool section_check(weft_feed_t *feed, const char *line, const char *end)
+{
+    const char *close = memchr(line, ']', (size_t)(end - line));
+    if (close == NULL) {
+        return refuse(feed, "section without ']', expected [name]");
+    }
+    if (close + 1 != end) {
+        return refuse(feed, "text after ']', expected [name] alone on its line");
+    }
+    if (!weft_option_name_ok(line + 1, (size_t)(close - line - 1), '-')) {
+        return refuse(feed, "bad section name, expected 1 to 48 of a-z, 0-9 and -");
+    }
+    feed->in_section = true;
+    return true;
+}
+
+static bool key_check(weft_feed_t *feed, const char *line, const char *end)
+{
+    const char *equals = memchr(line, '=', (size_t)(end - line));
+    if (equals == NULL) {
+        return refuse(feed, "expected key = value, [section] or a comment");
+    }
+    const char *key_end = equals;
+    while (key_end > line && is_blank(key_end[-1])) {
+        key_end--;
+    }
+    if (!weft_option_name_ok(line, (size_t)(key_end - line), '_')) {
+        return refuse(feed, "bad key, expected 1 to 48 of a-z, 0-9 and _ before '='");
+    }
+    if (!feed->in_section) {
+        return refuse(feed, "key before the first [section]");
+    }
+    return true;
+}
+
+/* End of the line without comment and trailing blanks. */
+static const char *content_end(const char *line, const char *end)
+{
+    for (const char *p = line; p < end; p++) {
+        if ((*p == ';' || *p == '#') && (p == line || is_blank(p[-1]))) {
+            end = p;
+        }
+    }
+    while (end > line && is_blank(end[-1])) {
+        end--;
+    }
+    return end;
+}
+
+/* Moves to the next line with content; false at the end and after a mistake. */
+static bool line_next(weft_feed_t *feed)
+{
+    while (feed->next < feed->end) {
+        const char *line = feed->next;
+        const char *end = memchr(line, '\n', (size_t)(feed->end - line));
+        feed->next = end != NULL ? end + 1 : feed->end;
+        end = end != NULL ? end : feed->end;
+        feed->line++;
+        end -= end > line && end[-1] == '\r';
+        if (!bytes_check(feed, line, end)) {
+            return false;
+        }
+        while (line < end && is_blank(*line)) {
+            line++;
+        }
+        end = content_end(line, end);
+        if (line == end) {
+            continue;
+        }
+        feed->part = line;
+        feed->part_end = end;
+        return *line == '[' ? section_check(feed, line, end) : key_check(feed, line, end);
+    }
+    return false;
+}
+
+/* Where to cut a line so that inih takes the rest for a continuation and trims nothing of it; NULL if
+ * there is no such place. */
+static const char *cut_find(const char *part, const char *latest, bool continued)
+{
+    const char *equals = continued ? part : memchr(part, '=', (size_t)(latest - part));
+    for (const char *cut = latest; equals != NULL && cut > equals + 1; cut--) {
+        if (!is_blank(cut[-1]) && !is_blank(*cut) && *cut != ';' && *cut != '#') {
+            return cut;
+        }
+    }
+    return NULL;
+}
+
+/* ini_reader: hands over the next line or the next part of a long one. */
+static char *read_part(char *buffer, int room, void *stream)
+{
+    weft_feed_t *feed = stream;
+    feed->continued = feed->part < feed->part_end;
+    if (feed->status != WEFT_OK || (!feed->continued && !line_next(feed))) {
+        return NULL;
+    }
+    const char *cut = feed->part_end;
+    if (room < PART_MIN || cut - feed->part > room - 4) {
+        cut = room < PART_MIN ? NULL : cut_find(feed->part, feed->part + room - 4, feed->continued);
+        if (cut == NULL) {
+            refuse(feed, "line cannot be split, write it shorter");
+            return NULL;
+        }
+    }
+    snprintf(buffer, (size_t)room, "%s%.*s\n", feed->continued ? " " : "", (int)(cut - feed->part),
+             feed->part);
+    feed->part = cut;
+    return buffer;
+}
+
+static bool given_note(weft_feed_t *feed, const char *section, const char *key)
+{
+    char origin[4200], why[160];
+    snprintf(origin, sizeof origin, "%s:%u", feed->path, feed->line);
+    const weft_given_t *before = weft_store_find(feed->config, WEFT_FROM_FILE, section, key);
+    if (before != NULL) {
+        snprintf(why, sizeof why, "[%s] %s is given twice, first on line %u", section, key,
+                 before->line);
+        return refuse(feed, why);
+    }
+    if (++feed->keys > KEYS_MAX) {
+        return refuse(feed, "more than 4096 keys in one file");
+    }
+    weft_given_t given = {.source = WEFT_FROM_FILE,
+                          .section = section,
+                          .key = key,
+                          .value = feed->value,
+                          .origin = origin,
+                          .line = feed->line};
+    feed->status = weft_store_give(feed->config, &given);
+    return feed->status == WEFT_OK;
+}
+
+/* ini_handler. */
+static int take_value(void *user, const char *section, const char *key, const char *value)
+{
+    weft_feed_t *feed = user;
+    size_t at = feed->continued ? strlen(feed->value) : 0;
+    snprintf(feed->value + at, sizeof feed->value - at, "%s", value);
+    bool complete = feed->part == feed->part_end;
+    return !complete || given_note(feed, section, key);
+}
+
+weft_status_t weft_config_parse(weft_config_t *config, const char *path, const char *text,
+                                size_t bytes)
+{
+    weft_feed_t feed = {.config = config, .path = path, .next = text, .end = text + bytes};
+    if (bytes >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0)) {
+        feed.line = 1;
+        refuse(&feed, "UTF-16 text, save the file as UTF-8");
+        return feed.status;
+    }
+    if (bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
+        feed.next += 3;
+    }
+    int result = ini_parse_stream(read_part, &feed, take_value, &feed);
+    if (result != 0 && feed.status == WEFT_OK) {
+        refuse(&feed, "line that the INI parser refuses");
+    }
+    return feed.status;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The configuration as an INI file for people: every key with its help, its limits and its value. */
+#include <errno.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/config/option.h"
+#include "core/config/store.h"
+
+static const char head[] =
+    "# Every option of weft with its help and its default. A key behind ';' has the value shown:\n"
+    "# remove the ';' to set it. Order: --set section.key=value, WEFT_<SECTION>_<KEY>, one file\n"
+    "# (--conf, WEFT_CONF, ~/.config/weft/weft.ini or /etc/weft/weft.ini), default.\n";
+
+static bool option_print(const weft_claim_t *claim, FILE *out)
+{
+    char limits[300], note[340] = "";
+    weft_option_limits(&claim->option, limits, sizeof limits);
+    if (limits[0] != '\0') {
+        snprintf(note, sizeof note, " (%s)", limits);
+    }
+    bool given = strcmp(claim->origin, "default") != 0;
+    bool blank = claim->value[0] == '\0';
+    return fprintf(out, "\n# %s%s\n%s%s =%s%s\n", claim->option.help, note, given ? "" : ";",
+                   claim->option.name, blank ? "" : " ", claim->value) >= 0;
+}
+
+/* The keys of one section in the order of their claims. */
+static bool section_print(const weft_config_t *config, const char *section, FILE *out)
+{
+    bool done = fprintf(out, "\n[%s]\n", section) >= 0;
+    for (const weft_claim_t *c = config->claims; c != NULL && done; c = c->next) {
+        if (strcmp(c->section, section) == 0) {
+            done = option_print(c, out);
+        }
+    }
+    return done;
+}
+
+static bool is_first(const weft_config_t *config, const weft_claim_t *claim)
+{
+    const weft_claim_t *c = config->claims;
+    while (strcmp(c->section, claim->section) != 0) {
+        c = c->next;
+    }
+    return c == claim;
+}
+
+weft_status_t weft_config_print(const weft_config_t *config, FILE *out)
+{
+    bool done = fputs(head, out) >= 0;
+    for (const weft_claim_t *c = config->claims; c != NULL && done; c = c->next) {
+        if (is_first(config, c)) {
+            done = section_print(config, c->section, out);
+        }
+    }
+    if (!done || fflush(out) != 0) {
+        return weft_fail(WEFT_ERR_SYSTEM, errno, "cannot write the configuration");
+    }
+    return WEFT_OK;
+}

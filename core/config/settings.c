@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Option tables of the core. The plugins loaded by default are named in conf/weft.ini only; the build
+ * makes defaults.h from there. */
+#include "core/config/settings.h"
+
+#include <string.h>
+
+#include "core/config/defaults.h"
+
+#define DAY 86400.0
+#define MS 1e-3
+
+#define CORE(field) offsetof(weft_core_settings_t, field)
+#define BOOT(field) offsetof(weft_boot_settings_t, field)
+#define EXEC(field) offsetof(weft_exec_settings_t, field)
+#define PLAN(field) offsetof(weft_plan_settings_t, field)
+
+const weft_option_t weft_core_options[] = {
+    {"plugin_dir", WEFT_OPT_STRING, CORE(plugin_dir), "",
+     "absolute folder of the plugins; empty: the folder weft beside the library", NULL, 0, 0},
+    {"net", WEFT_OPT_STRING, CORE(net), WEFT_DEFAULT_NET,
+     "transports to load, the preferred one first", NULL, 0, 0},
+    {"algo", WEFT_OPT_STRING, CORE(algo), WEFT_DEFAULT_ALGO, "algorithms to load", NULL, 0, 0},
+    {"kernel", WEFT_OPT_STRING, CORE(kernel), WEFT_DEFAULT_KERNEL, "arithmetic to load", NULL, 0,
+     0},
+    {"tuner", WEFT_OPT_STRING, CORE(tuner), WEFT_DEFAULT_TUNER, "tuner to load", NULL, 0, 0},
+    {"log", WEFT_OPT_CHOICE, CORE(log), "warn", "how much is printed on stderr",
+     "error|warn|info|debug|trace", 0, 0},
+    {NULL, 0, 0, NULL, NULL, NULL, 0, 0},
+};
+
+const weft_option_t weft_boot_options[] = {
+    {"init_timeout", WEFT_OPT_DURATION, BOOT(init_timeout), "120s",
+     "time for all ranks to join a communicator", NULL, MS, DAY},
+    {"connect_timeout", WEFT_OPT_DURATION, BOOT(connect_timeout), "30s",
+     "time for one data connection to come up", NULL, MS, DAY},
+    {"heartbeat", WEFT_OPT_DURATION, BOOT(heartbeat), "500ms",
+     "time between beats of the health channel", NULL, MS, 60},
+    {"late", WEFT_OPT_DURATION, BOOT(late), "2s", "waiting time after which a late rank is reported",
+     NULL, MS, DAY},
+    {"unresponsive", WEFT_OPT_DURATION, BOOT(unresponsive), "10s",
+     "time without beats after which a rank counts as lost; 0: never", NULL, 0, DAY},
+    {"interface", WEFT_OPT_STRING, BOOT(interface), "",
+     "network interfaces for control traffic, by prefix (eth,ib), all but (^docker), exact (=eth0); "
+     "empty: any",
+     NULL, 0, 0},
+    {"rendezvous", WEFT_OPT_STRING, BOOT(rendezvous), "",
+     "folder where ranks of a launcher find each other; empty: a private one on this host", NULL, 0,
+     0},
+    {NULL, 0, 0, NULL, NULL, NULL, 0, 0},
+};
+
+const weft_option_t weft_exec_options[] = {
+    {"op_timeout", WEFT_OPT_DURATION, EXEC(op_timeout), "600s",
+     "time for one operation; 0: no deadline", NULL, 0, DAY},
+    {"wait", WEFT_OPT_CHOICE, EXEC(wait), "auto",
+     "how a waiting rank spends its time; auto looks at cores and ranks", "auto|spin|yield|sleep", 0,
+     0},
+    {"spin", WEFT_OPT_DURATION, EXEC(spin), "1us",
+     "busy waiting before giving up the core when cores are scarce", NULL, 0, 1},
+    {"slot_bytes", WEFT_OPT_SIZE, EXEC(slot_bytes), "0",
+     "bytes of one slot of a port; 0: what the transports ask for", NULL, 0, 1 << 30},
+    {"slots", WEFT_OPT_INT, EXEC(slots), "0",
+     "slots of a port; 0: what the transports ask for", NULL, 0, 64},
+    {NULL, 0, 0, NULL, NULL, NULL, 0, 0},
+};
+
+const weft_option_t weft_plan_options[] = {
+    {"algo", WEFT_OPT_STRING, PLAN(algo), "",
+     "algorithm for every call; empty: the tuner chooses", NULL, 0, 0},
+    {"verify", WEFT_OPT_CHOICE, PLAN(verify), "first",
+     "prove plans never or before the first use of each shape", "off|first", 0, 0},
+    {"verify_limit", WEFT_OPT_SIZE, PLAN(verify_limit), "20M",
+     "abstract steps that one proof may cost", NULL, 1024, 1099511627776.0},
+    {NULL, 0, 0, NULL, NULL, NULL, 0, 0},
+};
+
+weft_status_t weft_settings_read(weft_config_t *config, weft_settings_t *settings)
+{
+    const struct {
+        const char *section;
+        const weft_option_t *table;
+        void *out;
+    } parts[] = {
+        {"core", weft_core_options, &settings->core},
+        {"boot", weft_boot_options, &settings->boot},
+        {"exec", weft_exec_options, &settings->exec},
+        {"plan", weft_plan_options, &settings->plan},
+    };
+    memset(settings, 0, sizeof *settings);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        weft_status_t status =
+            weft_config_section(config, parts[i].section, parts[i].table, parts[i].out);
+        if (status != WEFT_OK) {
+            return status;
+        }
+    }
+    return WEFT_OK;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a configuration is made of: given values with their places, and the tables that claimed them.
+ * Private to core/config. */
+#ifndef WEFT_CONFIG_STORE_H
+#define WEFT_CONFIG_STORE_H
+
+#include <stdbool.h>
+
+#include "core/config/config.h"
+
+/* Higher wins. */
+typedef enum weft_source { WEFT_FROM_FILE = 1, WEFT_FROM_ENV = 2, WEFT_FROM_SET = 3 } weft_source_t;
+
+/* One value that somebody wrote. */
+typedef struct weft_given {
+    struct weft_given *next;
+    weft_source_t source;
+    const char *section; /* NULL from the environment, where it cannot be told from the key */
+    const char *key;     /* from the environment: "NET_SOCKET_PORT" */
+    const char *value;
+    const char *origin; /* "weft.ini:12", "--set", "environment WEFT_X_Y" */
+    uint32_t line;
+    const struct weft_claim *claim; /* who took it; NULL: nobody */
+} weft_given_t;
+
+/* One option that a table declared. */
+typedef struct weft_claim {
+    struct weft_claim *next;
+    const char *section;
+    weft_option_t option; /* a copy: a plugin's table may be unloaded before the configuration goes */
+    const char *value;    /* in shortest form */
+    const char *origin;
+} weft_claim_t;
+
+typedef struct weft_ignored {
+    struct weft_ignored *next;
+    const char *section;
+} weft_ignored_t;
+
+typedef struct weft_store_block {
+    struct weft_store_block *next;
+} weft_store_block_t;
+
+struct weft_config {
+    weft_given_t *given, **given_end;
+    weft_claim_t *claims, **claims_end;
+    weft_ignored_t *ignored;
+    weft_store_block_t *blocks; /* memory of all of this */
+};
+
+/* Zeroed memory that lives as long as the config; NULL with the error recorded. */
+void *weft_store_alloc(weft_config_t *config, size_t bytes);
+const char *weft_store_text(weft_config_t *config, const char *text, size_t bytes);
+
+/* Notes a given value; section, key, value and origin are copied. */
+weft_status_t weft_store_give(weft_config_t *config, const weft_given_t *given);
+/* The first given value of one source, or NULL. */
+const weft_given_t *weft_store_find(const weft_config_t *config, weft_source_t source,
+                                    const char *section, const char *key);
+
+/* Writes the environment's name of an option, without "WEFT_"; key NULL gives the section's part. */
+void weft_store_env_name(const char *section, const char *key, char *name, size_t bytes);
+
+/* Parses the text of an INI file; `path` is for messages. */
+weft_status_t weft_config_parse(weft_config_t *config, const char *path, const char *text,
+                                size_t bytes);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * OS seam: paths, owners and permissions. */
+#include "core/os/path.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/error.h"
+
+_Static_assert(WEFT_OS_PATH_MAX >= PATH_MAX, "realpath() writes up to PATH_MAX bytes");
+
+/* An address inside this object; a constant has no other use here. */
+static const char anchor = 0;
+
+weft_os_file_t weft_os_file(const char *path)
+{
+    struct stat st;
+    weft_os_file_t file = {0};
+    if (stat(path, &st) != 0) {
+        file.os_errno = errno;
+        return file;
+    }
+    uid_t me = geteuid();
+    bool private_group = st.st_uid == me && (uint32_t)st.st_gid == (uint32_t)me;
+    file.exists = true;
+    file.regular = S_ISREG(st.st_mode);
+    file.folder = S_ISDIR(st.st_mode);
+    file.owner_trusted = st.st_uid == 0 || st.st_uid == me;
+    file.group_writes = (st.st_mode & S_IWGRP) != 0 && !private_group;
+    file.others_write = (st.st_mode & S_IWOTH) != 0;
+    file.sticky = (st.st_mode & S_ISVTX) != 0;
+    file.owner = (uint32_t)st.st_uid;
+    file.mode = (uint32_t)st.st_mode & 07777u;
+    return file;
+}
+
+weft_status_t weft_os_self_path(char path[WEFT_OS_PATH_MAX])
+{
+    Dl_info info;
+    void *map = NULL;
+    /* The link map has the path the linker opened; dli_fname of the main program is only argv[0]. */
+    if (dladdr1(&anchor, &info, &map, RTLD_DL_LINKMAP) != 0 && map != NULL) {
+        const char *name = ((const struct link_map *)map)->l_name;
+        if (name != NULL && name[0] != '\0' && weft_os_resolve(name, path)) {
+            return WEFT_OK;
+        }
+    }
+    if (weft_os_resolve("/proc/self/exe", path)) {
+        return WEFT_OK;
+    }
+    return weft_fail(WEFT_ERR_SYSTEM, errno, "cannot tell where this program lies");
+}
+
+bool weft_os_resolve(const char *path, char resolved[WEFT_OS_PATH_MAX])
+{
+    return realpath(path, resolved) != NULL;
+}
+
+bool weft_os_folder_each(const char *path, void (*visit)(void *arg, const char *name), void *arg)
+{
+    DIR *folder = opendir(path);
+    if (folder == NULL) {
+        return false;
+    }
+    for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+        visit(arg, entry->d_name);
+    }
+    closedir(folder);
+    return true;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The handshake that opens every connection. Wire layout:
+ *
+ *   hello  magic 8 | lowest, highest version 2 + 2 | zero 4 | nonce 32 | label 64 | seal 16
+ *   reply  nonce 32 | MAC 32 over the hello and this nonce
+ *   proof  MAC 32 over the hello and the reply's nonce
+ *
+ * The seal is a MAC over the hello that lets the acceptor stay silent to strangers; a recorded hello
+ * passes it but not the proof, which covers the acceptor's fresh nonce. */
+#include "core/boot/auth.h"
+
+#include <sodium.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/os/os.h"
+
+#define NONCE 32
+#define MAC 32
+#define SEAL 16
+#define SEALED (WEFT_AUTH_HELLO - SEAL)
+#define VERSION 1
+
+/* The label of the role is the first thing every MAC covers: a message sent back to its sender, or
+ * presented as another one, never fits. */
+static const char *const role_hello = "weft hello";
+static const char *const role_reply = "weft reply";
+static const char *const role_proof = "weft proof";
+
+static const uint8_t magic[8] = {'W', 'E', 'F', 'T', 0x0d, 0x0a, 0x1a, 0x0a};
+
+enum stage { STAGE_NONE = 0, STAGE_GREETED = 0x67726565, STAGE_REPLIED = 0x7265706c };
+
+typedef struct hello {
+    uint8_t magic[8];
+    uint8_t lowest[2], highest[2]; /* big endian */
+    uint8_t zero[4];
+    uint8_t nonce[NONCE];
+    uint8_t label[WEFT_AUTH_LABEL];
+    uint8_t seal[SEAL];
+} hello_t;
+
+typedef struct reply {
+    uint8_t nonce[NONCE];
+    uint8_t mac[MAC];
+} reply_t;
+
+/* What lies in weft_auth_state_t: the connector keeps its hello, the acceptor the label and the proof
+ * it expects. */
+typedef struct state {
+    uint64_t stage;
+    uint8_t hello[WEFT_AUTH_HELLO];
+    uint8_t label[WEFT_AUTH_LABEL];
+    uint8_t proof[MAC];
+} state_t;
+
+_Static_assert(sizeof(hello_t) == WEFT_AUTH_HELLO, "wire size");
+_Static_assert(sizeof(reply_t) == WEFT_AUTH_REPLY, "wire size");
+_Static_assert(sizeof(state_t) <= sizeof(weft_auth_state_t), "fits the caller's memory");
+_Static_assert(WEFT_AUTH_PROOF == MAC, "wire size");
+
+static weft_status_t ready(void)
+{
+    /* Safe from several threads; 1 means done before. */
+    return sodium_init() < 0 ? weft_fail(WEFT_ERR_SYSTEM, 0, "libsodium cannot start") : WEFT_OK;
+}
+
+/* mac = BLAKE2b(key; role, hello, nonce); nonce may be NULL. */
+static void compute_mac(const uint8_t key[32], const char *role, const uint8_t *hello,
+                        size_t hello_bytes, const uint8_t *nonce, uint8_t *mac, size_t mac_bytes)
+{
+    crypto_generichash_state hash;
+    crypto_generichash_init(&hash, key, 32, mac_bytes);
+    crypto_generichash_update(&hash, (const uint8_t *)role, strlen(role) + 1);
+    crypto_generichash_update(&hash, hello, hello_bytes);
+    if (nonce != NULL) {
+        crypto_generichash_update(&hash, nonce, NONCE);
+    }
+    crypto_generichash_final(&hash, mac, mac_bytes);
+    sodium_memzero(&hash, sizeof hash);
+}
+
+static void save(weft_auth_state_t *out, state_t *state)
+{
+    memset(out, 0, sizeof *out);
+    memcpy(out->opaque, state, sizeof *state);
+    sodium_memzero(state, sizeof *state);
+}
+
+/* Takes the state over and wipes it: each step can be made once, whatever comes of it. */
+static weft_status_t take(weft_auth_state_t *in, enum stage stage, state_t *state)
+{
+    memcpy(state, in->opaque, sizeof *state);
+    sodium_memzero(in, sizeof *in);
+    if (state->stage != stage) {
+        sodium_memzero(state, sizeof *state);
+        return weft_fail(WEFT_ERR_AUTH, 0, "handshake step out of order");
+    }
+    return WEFT_OK;
+}
+
+weft_status_t weft_auth_client_begin(const uint8_t key[32], weft_auth_state_t *state,
+                                     const uint8_t label[WEFT_AUTH_LABEL],
+                                     uint8_t hello[WEFT_AUTH_HELLO])
+{
+    hello_t h = {.lowest = {0, VERSION}, .highest = {0, VERSION}};
+    weft_status_t status = ready();
+    if (status == WEFT_OK) {
+        status = weft_os_random(h.nonce, sizeof h.nonce);
+    }
+    if (status != WEFT_OK) {
+        return status;
+    }
+    memcpy(h.magic, magic, sizeof magic);
+    memcpy(h.label, label, sizeof h.label);
+    compute_mac(key, role_hello, (const uint8_t *)&h, SEALED, NULL, h.seal, sizeof h.seal);
+    memcpy(hello, &h, sizeof h);
+    state_t s = {.stage = STAGE_GREETED};
+    memcpy(s.hello, &h, sizeof h);
+    save(state, &s);
+    return WEFT_OK;
+}
+
+static weft_status_t check_hello(const uint8_t key[32], const hello_t *h)
+{
+    static const uint8_t zero[sizeof h->zero];
+    if (memcmp(h->magic, magic, sizeof magic) != 0 || memcmp(h->zero, zero, sizeof h->zero) != 0) {
+        return weft_fail(WEFT_ERR_PROTO, 0, "handshake: this is no hello of weft");
+    }
+    unsigned lowest = (unsigned)h->lowest[0] << 8 | h->lowest[1];
+    unsigned highest = (unsigned)h->highest[0] << 8 | h->highest[1];
+    if (lowest > VERSION || highest < VERSION) {
+        return weft_fail(WEFT_ERR_PROTO, 0,
+                         "handshake: peer speaks versions %u to %u, this side version %d", lowest,
+                         highest, VERSION);
+    }
+    uint8_t seal[SEAL];
+    compute_mac(key, role_hello, (const uint8_t *)h, SEALED, NULL, seal, sizeof seal);
+    if (sodium_memcmp(seal, h->seal, sizeof seal) != 0) {
+        return weft_fail(WEFT_ERR_AUTH, 0, "handshake: the hello was made with another key");
+    }
+    return WEFT_OK;
+}
+
+weft_status_t weft_auth_server_reply(const uint8_t key[32], weft_auth_state_t *state,
+                                     const uint8_t hello[WEFT_AUTH_HELLO],
+                                     uint8_t reply[WEFT_AUTH_REPLY])
+{
+    hello_t h;
+    reply_t r;
+    memcpy(&h, hello, sizeof h);
+    sodium_memzero(state, sizeof *state);
+    weft_status_t status = ready();
+    if (status == WEFT_OK) {
+        status = check_hello(key, &h);
+    }
+    if (status == WEFT_OK) {
+        status = weft_os_random(r.nonce, sizeof r.nonce);
+    }
+    if (status != WEFT_OK) {
+        return status;
+    }
+    compute_mac(key, role_reply, hello, WEFT_AUTH_HELLO, r.nonce, r.mac, sizeof r.mac);
+    memcpy(reply, &r, sizeof r);
+    state_t s = {.stage = STAGE_REPLIED};
+    memcpy(s.label, h.label, sizeof s.label);
+    compute_mac(key, role_proof, hello, WEFT_AUTH_HELLO, r.nonce, s.proof, sizeof s.proof);
+    save(state, &s);
+    return WEFT_OK;
+}
+
+weft_status_t weft_auth_client_finish(const uint8_t key[32], weft_auth_state_t *state,
+                                      const uint8_t reply[WEFT_AUTH_REPLY],
+                                      uint8_t proof[WEFT_AUTH_PROOF])
+{
+    state_t s;
+    reply_t r;
+    uint8_t mac[MAC];
+    weft_status_t status = take(state, STAGE_GREETED, &s);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    memcpy(&r, reply, sizeof r);
+    compute_mac(key, role_reply, s.hello, sizeof s.hello, r.nonce, mac, sizeof mac);
+    if (sodium_memcmp(mac, r.mac, sizeof mac) != 0) {
+        status = weft_fail(WEFT_ERR_AUTH, 0, "handshake: the acceptor does not hold our key");
+    } else {
+        compute_mac(key, role_proof, s.hello, sizeof s.hello, r.nonce, proof, WEFT_AUTH_PROOF);
+    }
+    sodium_memzero(&s, sizeof s);
+    sodium_memzero(mac, sizeof mac);
+    return status;
+}
+
+weft_status_t weft_auth_server_check(const uint8_t key[32], weft_auth_state_t *state,
+                                     const uint8_t proof[WEFT_AUTH_PROOF],
+                                     uint8_t label[WEFT_AUTH_LABEL])
+{
+    (void)key; /* server_reply() has computed the proof that must come */
+    state_t s;
+    weft_status_t status = take(state, STAGE_REPLIED, &s);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    if (sodium_memcmp(s.proof, proof, WEFT_AUTH_PROOF) != 0) {
+        status = weft_fail(WEFT_ERR_AUTH, 0, "handshake: the connector does not hold our key");
+    } else {
+        memcpy(label, s.label, WEFT_AUTH_LABEL);
+    }
+    sodium_memzero(&s, sizeof s);
+    return status;
+}
+
+void weft_auth_derive(const uint8_t key[32], const char *purpose, uint8_t derived[32])
+{
+    /* Fails only for bad sizes, and these are constants. */
+    (void)crypto_generichash(derived, 32, (const uint8_t *)purpose, strlen(purpose), key, 32);
+}

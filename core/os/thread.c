@@ -25,18 +25,23 @@ struct weft_os_thread {
     char name[16];
     void (*run)(void *);
     void *arg;
+    bool launched; /* frees itself */
 };
 
 static void *thread_main(void *arg)
 {
     weft_os_thread_t *thread = arg;
     pthread_setname_np(pthread_self(), thread->name);
+    bool launched = thread->launched;
     thread->run(thread->arg);
+    if (launched) {
+        weft_os_free(thread);
+    }
     return NULL;
 }
 
-weft_status_t weft_os_thread_start(const char *name, void (*run)(void *), void *arg,
-                                   weft_os_thread_t **thread_p)
+static weft_status_t create(const char *name, void (*run)(void *), void *arg, bool launched,
+                            weft_os_thread_t **thread_p)
 {
     weft_os_thread_t *thread = weft_os_alloc(sizeof *thread, 0);
     if (thread == NULL) {
@@ -45,6 +50,7 @@ weft_status_t weft_os_thread_start(const char *name, void (*run)(void *), void *
     snprintf(thread->name, sizeof thread->name, "%s", name);
     thread->run = run;
     thread->arg = arg;
+    thread->launched = launched;
 
     sigset_t all, before;
     sigfillset(&all);
@@ -52,15 +58,32 @@ weft_status_t weft_os_thread_start(const char *name, void (*run)(void *), void *
     pthread_attr_t attr;
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, THREAD_STACK_BYTES);
-    int error = pthread_create(&thread->id, &attr, thread_main, thread);
+    pthread_attr_setdetachstate(&attr,
+                                launched ? PTHREAD_CREATE_DETACHED : PTHREAD_CREATE_JOINABLE);
+    pthread_t id;
+    int error = pthread_create(&id, &attr, thread_main, thread);
     pthread_attr_destroy(&attr);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error != 0) {
         weft_os_free(thread);
         return weft_fail(WEFT_ERR_RESOURCE, error, "cannot start thread %s", name);
     }
-    *thread_p = thread;
+    if (!launched) {
+        thread->id = id;
+        *thread_p = thread;
+    }
     return WEFT_OK;
+}
+
+weft_status_t weft_os_thread_start(const char *name, void (*run)(void *), void *arg,
+                                   weft_os_thread_t **thread_p)
+{
+    return create(name, run, arg, false, thread_p);
+}
+
+weft_status_t weft_os_thread_launch(const char *name, void (*run)(void *), void *arg)
+{
+    return create(name, run, arg, true, NULL);
 }
 
 void weft_os_thread_join(weft_os_thread_t *thread)

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The door: accept, handshake, deadlines, eviction. */
+#include "core/boot/door.h"
+
+#include <inttypes.h>
+#include <sodium.h>
+#include <string.h>
+
+#include "core/base/log.h"
+#include "core/boot/auth.h"
+#include "core/os/os.h"
+
+#define BACKLOG 4096
+/* Accepted per step: fewer than the slots, so that a burst of strangers cannot push out a connection
+ * before its first bytes were looked at. */
+#define BURST 16
+#define PAUSE_NS (100 * WEFT_NS_PER_MS)
+#define LOG_NS (10 * WEFT_NS_PER_S)
+
+weft_status_t weft_door_open(weft_door_t *door, const char *name, const uint8_t key[32])
+{
+    memset(door, 0, sizeof *door);
+    door->name = name;
+    door->listener = -1;
+    for (uint32_t i = 0; i < WEFT_DOOR_SLOTS; i++) {
+        door->slots[i].fd = -1;
+    }
+    memcpy(door->key, key, sizeof door->key);
+    return weft_os_listen(BACKLOG, &door->listener, &door->port);
+}
+
+static void slot_clear(weft_door_slot_t *slot)
+{
+    sodium_memzero(slot, sizeof *slot);
+    slot->fd = -1;
+}
+
+void weft_door_close(weft_door_t *door)
+{
+    for (uint32_t i = 0; i < WEFT_DOOR_SLOTS; i++) {
+        weft_os_close(door->slots[i].fd);
+        slot_clear(&door->slots[i]);
+    }
+    weft_os_close(door->listener);
+    door->listener = -1;
+    sodium_memzero(door->key, sizeof door->key);
+}
+
+void weft_door_prepare(const weft_door_t *door, struct pollfd *entries, uint64_t *until)
+{
+    bool paused = door->pause > weft_os_clock_ns();
+    if (paused && door->pause < *until) {
+        *until = door->pause;
+    }
+    entries[0] = (struct pollfd){.fd = paused ? -1 : door->listener, .events = POLLIN};
+    for (uint32_t i = 0; i < WEFT_DOOR_SLOTS; i++) {
+        const weft_door_slot_t *slot = &door->slots[i];
+        entries[1 + i] = (struct pollfd){.fd = slot->fd, .events = POLLIN};
+        if (slot->fd >= 0 && slot->until < *until) {
+            *until = slot->until;
+        }
+    }
+}
+
+static void refuse(weft_door_t *door, weft_door_slot_t *slot)
+{
+    uint64_t now = weft_os_clock_ns();
+    weft_os_close(slot->fd);
+    slot_clear(slot);
+    door->refused++;
+    if (now >= door->next_log) {
+        weft_log(WEFT_LOG_WARN, "boot",
+                 "%s: closed %" PRIu64 " connection%s that did not authenticate", door->name,
+                 door->refused, door->refused == 1 ? "" : "s");
+        door->next_log = now + LOG_NS;
+        door->refused = 0;
+    }
+}
+
+/* The whole hello is here. False: close. */
+static bool answer(weft_door_t *door, weft_door_slot_t *slot)
+{
+    uint8_t reply[WEFT_AUTH_REPLY];
+    int error;
+    if (weft_auth_server_reply(door->key, &slot->auth, slot->message, reply) != WEFT_OK) {
+        return false;
+    }
+    slot->replied = true;
+    slot->bytes = 0;
+    /* The first bytes of a new connection always fit the socket's buffer. */
+    return weft_os_send(slot->fd, reply, sizeof reply, &error) == (ssize_t)sizeof reply;
+}
+
+/* Reads what is there; hands a proved connection out. */
+static void slot_step(weft_door_t *door, weft_door_slot_t *slot, weft_door_enter_t enter, void *arg)
+{
+    for (;;) {
+        uint32_t want = slot->replied ? WEFT_AUTH_PROOF : WEFT_AUTH_HELLO;
+        int error;
+        ssize_t got =
+            weft_os_recv(slot->fd, slot->message + slot->bytes, want - slot->bytes, &error);
+        if (got == WEFT_OS_NONE) {
+            return;
+        }
+        if (got <= 0) {
+            refuse(door, slot);
+            return;
+        }
+        slot->bytes += (uint32_t)got;
+        if (slot->bytes < want) {
+            continue;
+        }
+        uint8_t label[WEFT_AUTH_LABEL];
+        if (!slot->replied) {
+            if (!answer(door, slot)) {
+                refuse(door, slot);
+                return;
+            }
+        } else if (weft_auth_server_check(door->key, &slot->auth, slot->message, label) !=
+                   WEFT_OK) {
+            refuse(door, slot);
+            return;
+        } else {
+            int fd = slot->fd;
+            slot_clear(slot);
+            enter(arg, fd, label);
+            return;
+        }
+    }
+}
+
+/* A free slot, or that of the oldest connection, which is dropped. */
+static weft_door_slot_t *slot_for_new(weft_door_t *door)
+{
+    weft_door_slot_t *oldest = &door->slots[0];
+    for (uint32_t i = 0; i < WEFT_DOOR_SLOTS; i++) {
+        if (door->slots[i].fd < 0) {
+            return &door->slots[i];
+        }
+        if (door->slots[i].until < oldest->until) {
+            oldest = &door->slots[i];
+        }
+    }
+    refuse(door, oldest);
+    return oldest;
+}
+
+static void accept_some(weft_door_t *door, weft_door_enter_t enter, void *arg)
+{
+    for (uint32_t i = 0; i < BURST; i++) {
+        int fd;
+        weft_status_t status = weft_os_accept(door->listener, &fd);
+        if (status == WEFT_AGAIN) {
+            return;
+        }
+        if (status != WEFT_OK) {
+            /* Out of descriptors: the listener stays readable, so looking away is what keeps the
+             * thread from spinning. */
+            door->pause = weft_os_clock_ns() + PAUSE_NS;
+            return;
+        }
+        weft_os_tune_control(fd);
+        weft_door_slot_t *slot = slot_for_new(door);
+        slot->fd = fd;
+        slot->until = weft_os_clock_ns() + WEFT_HANDSHAKE_NS;
+        slot_step(door, slot, enter, arg);
+    }
+}
+
+void weft_door_step(weft_door_t *door, const struct pollfd *entries, weft_door_enter_t enter,
+                    void *arg)
+{
+    uint64_t now = weft_os_clock_ns();
+    for (uint32_t i = 0; i < WEFT_DOOR_SLOTS; i++) {
+        weft_door_slot_t *slot = &door->slots[i];
+        if (slot->fd >= 0 && slot->fd == entries[1 + i].fd && entries[1 + i].revents != 0) {
+            slot_step(door, slot, enter, arg);
+        }
+        if (slot->fd >= 0 && slot->until <= now) {
+            refuse(door, slot);
+        }
+    }
+    if (entries[0].fd >= 0 && entries[0].revents != 0) {
+        accept_some(door, enter, arg);
+    }
+}

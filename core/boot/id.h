@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the 128 bytes of a unique id hold. */
+#ifndef WEFT_BOOT_ID_H
+#define WEFT_BOOT_ID_H
+
+#include <weft/weft.h>
+
+#include "core/os/socket.h"
+
+#define WEFT_ID_ADDRS 3
+
+typedef struct weft_id {
+    uint32_t created; /* wall-clock seconds since 1970: for texts and for old files only */
+    uint32_t life;    /* seconds; 0 = for ever */
+    uint32_t count;
+    weft_os_addr_t addrs[WEFT_ID_ADDRS]; /* where the root listens, best first */
+    uint8_t secret[32];
+    uint8_t nonce[16];
+} weft_id_t;
+
+void weft_id_encode(const weft_id_t *id, weft_unique_id_t *out);
+/* ERR_ARG: not an id, damaged, or of another version. */
+weft_status_t weft_id_decode(const weft_unique_id_t *in, weft_id_t *id);
+/* Whether its time has passed by this host's clock. */
+int weft_id_expired(const weft_id_t *id);
+void weft_id_wipe(weft_id_t *id);
+
+/* Number of the communicator that the id makes. */
+uint64_t weft_id_comm(const weft_id_t *id);
+/* Key for `purpose`, from secret and nonce. */
+void weft_id_key(const weft_id_t *id, const char *purpose, uint8_t key[32]);
+
+#endif

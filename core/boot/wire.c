@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Encoding and checking of frames. Header: type 2, zero 2, bytes 4, from 4, sequence 4, communicator
+ * 8, number 8. */
+#include "core/boot/wire.h"
+
+#include <string.h>
+
+#define HOST_AT 32
+#define TRANSPORT_AT 96
+#define TEXT_AT 128
+
+_Static_assert(TEXT_AT + sizeof((weft_error_t *)0)->text <= WEFT_WIRE_ERROR, "error fits");
+
+void weft_frame_encode(const weft_frame_t *frame, uint8_t header[WEFT_WIRE_HEADER])
+{
+    weft_put_u16(header, frame->type);
+    weft_put_u16(header + 2, 0);
+    weft_put_u32(header + 4, frame->bytes);
+    weft_put_u32(header + 8, frame->from);
+    weft_put_u32(header + 12, frame->sequence);
+    weft_put_u64(header + 16, frame->comm_id);
+    weft_put_u64(header + 24, frame->number);
+}
+
+/* Payload size of a type; false for unknown types. */
+static int payload_bytes(uint32_t type, uint32_t *bytes)
+{
+    switch (type) {
+#define WEFT_FRAME_CASE(value, name, size)                                                         \
+    case WEFT_FRAME_##name:                                                                        \
+        *bytes = (size);                                                                           \
+        return 1;
+        WEFT_FRAME_MAP(WEFT_FRAME_CASE)
+#undef WEFT_FRAME_CASE
+    default:
+        return 0;
+    }
+}
+
+weft_status_t weft_frame_decode(const uint8_t header[WEFT_WIRE_HEADER], uint32_t nranks,
+                                uint64_t comm_id, weft_frame_t *frame, const char **why)
+{
+    uint32_t bytes = 0;
+    *frame = (weft_frame_t){.type = weft_get_u16(header),
+                            .bytes = weft_get_u32(header + 4),
+                            .from = weft_get_u32(header + 8),
+                            .sequence = weft_get_u32(header + 12),
+                            .comm_id = weft_get_u64(header + 16),
+                            .number = weft_get_u64(header + 24)};
+    *why = !payload_bytes(frame->type, &bytes)                        ? "type"
+           : weft_get_u16(header + 2) != 0                            ? "reserved"
+           : bytes != UINT32_MAX && bytes != frame->bytes             ? "length"
+           : frame->from >= nranks                                    ? "rank"
+           : frame->comm_id != comm_id                                ? "communicator"
+           : frame->type == WEFT_FRAME_ASK && frame->number >= nranks ? "target"
+                                                                      : NULL;
+    return *why != NULL ? WEFT_ERR_PROTO : WEFT_OK;
+}
+
+void weft_error_encode(const weft_error_t *error, uint8_t bytes[WEFT_WIRE_ERROR])
+{
+    memset(bytes, 0, WEFT_WIRE_ERROR);
+    weft_put_u32(bytes, (uint32_t)error->status);
+    weft_put_u32(bytes + 4, (uint32_t)error->rank);
+    weft_put_u32(bytes + 8, (uint32_t)error->peer);
+    weft_put_u32(bytes + 12, (uint32_t)error->peer_pid);
+    weft_put_u32(bytes + 16, (uint32_t)error->os_errno);
+    weft_put_u64(bytes + 24, error->sequence);
+    memcpy(bytes + HOST_AT, error->peer_host, sizeof error->peer_host);
+    memcpy(bytes + TRANSPORT_AT, error->transport, sizeof error->transport);
+    memcpy(bytes + TEXT_AT, error->text, sizeof error->text);
+}
+
+/* Copies text that people will read: ended, and without control characters. */
+static void copy_text(char *to, const uint8_t *from, size_t bytes)
+{
+    memcpy(to, from, bytes);
+    to[bytes - 1] = '\0';
+    for (char *p = to; *p != '\0'; p++) {
+        if ((unsigned char)*p < 0x20 || *p == 0x7f) {
+            *p = '?';
+        }
+    }
+}
+
+static int is_failure(int32_t status)
+{
+    switch (status) {
+#define WEFT_STATUS_CASE(value, name, text) case (value):
+        WEFT_STATUS_MAP(WEFT_STATUS_CASE)
+#undef WEFT_STATUS_CASE
+        return status < 0;
+    default:
+        return 0;
+    }
+}
+
+/* −1 or a rank. */
+static int is_rank(int32_t rank, uint32_t nranks)
+{
+    return rank >= -1 && (rank < 0 || (uint32_t)rank < nranks);
+}
+
+weft_status_t weft_error_decode(const uint8_t bytes[WEFT_WIRE_ERROR], uint32_t nranks,
+                                weft_error_t *error, const char **why)
+{
+    int32_t status = (int32_t)weft_get_u32(bytes);
+    int32_t rank = (int32_t)weft_get_u32(bytes + 4), peer = (int32_t)weft_get_u32(bytes + 8);
+    *why = !is_failure(status)      ? "status"
+           : !is_rank(rank, nranks) ? "reporting rank"
+           : !is_rank(peer, nranks) ? "culprit"
+                                    : NULL;
+    if (*why != NULL) {
+        return WEFT_ERR_PROTO;
+    }
+    memset(error, 0, sizeof *error);
+    error->size = sizeof *error;
+    error->status = (weft_status_t)status;
+    error->rank = rank;
+    error->peer = peer;
+    error->peer_pid = (int32_t)weft_get_u32(bytes + 12);
+    error->os_errno = (int32_t)weft_get_u32(bytes + 16);
+    error->sequence = weft_get_u64(bytes + 24);
+    copy_text(error->peer_host, bytes + HOST_AT, sizeof error->peer_host);
+    copy_text(error->transport, bytes + TRANSPORT_AT, sizeof error->transport);
+    copy_text(error->text, bytes + TEXT_AT, sizeof error->text);
+    return WEFT_OK;
+}
+
+void weft_signature_encode(const weft_signature_t *signature, uint8_t bytes[WEFT_WIRE_SIGNATURE])
+{
+    bytes[0] = signature->coll;
+    bytes[1] = signature->dtype;
+    bytes[2] = signature->op;
+    bytes[3] = 0;
+    weft_put_u32(bytes + 4, signature->root);
+    weft_put_u64(bytes + 8, signature->count);
+    weft_put_u32(bytes + 16, signature->sequence);
+    weft_put_u32(bytes + 20, signature->plan);
+}
+
+weft_status_t weft_signature_decode(const uint8_t bytes[WEFT_WIRE_SIGNATURE],
+                                    weft_signature_t *signature, const char **why)
+{
+    *signature = (weft_signature_t){.coll = bytes[0],
+                                    .dtype = bytes[1],
+                                    .op = bytes[2],
+                                    .root = weft_get_u32(bytes + 4),
+                                    .count = weft_get_u64(bytes + 8),
+                                    .sequence = weft_get_u32(bytes + 16),
+                                    .plan = weft_get_u32(bytes + 20)};
+    *why = bytes[0] >= WEFT_COLL_COUNT    ? "collective"
+           : bytes[1] >= WEFT_DTYPE_COUNT ? "data type"
+           : bytes[2] >= WEFT_OP_COUNT    ? "operator"
+           : bytes[3] != 0                ? "reserved"
+                                          : NULL;
+    return *why != NULL ? WEFT_ERR_PROTO : WEFT_OK;
+}

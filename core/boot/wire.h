@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Numbers and frames of the control connections as bytes, big endian, so that hosts of both kinds
+ * can join. A frame is a header of 32 bytes and a payload whose size the receiver knows before. */
+#ifndef WEFT_BOOT_WIRE_H
+#define WEFT_BOOT_WIRE_H
+
+#include <weft/weft.h>
+
+#include "core/base/signature.h"
+
+static inline void weft_put_u16(uint8_t *p, uint32_t v)
+{
+    p[0] = (uint8_t)(v >> 8);
+    p[1] = (uint8_t)v;
+}
+
+static inline void weft_put_u32(uint8_t *p, uint32_t v)
+{
+    weft_put_u16(p, v >> 16);
+    weft_put_u16(p + 2, v & 0xffff);
+}
+
+static inline void weft_put_u64(uint8_t *p, uint64_t v)
+{
+    weft_put_u32(p, (uint32_t)(v >> 32));
+    weft_put_u32(p + 4, (uint32_t)v);
+}
+
+static inline uint32_t weft_get_u16(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 8 | p[1];
+}
+
+static inline uint32_t weft_get_u32(const uint8_t *p)
+{
+    return weft_get_u16(p) << 16 | weft_get_u16(p + 2);
+}
+
+static inline uint64_t weft_get_u64(const uint8_t *p)
+{
+    return (uint64_t)weft_get_u32(p) << 32 | weft_get_u32(p + 4);
+}
+
+/* X(value, NAME, bytes of the payload); 0xffffffff: the step of the exchange says. */
+#define WEFT_FRAME_MAP(X)                                                                          \
+    X(1, REGISTER, WEFT_WIRE_CLAIM) /* rank to root: who I am and where I listen */                \
+    X(2, WELCOME, WEFT_WIRE_CLAIM)  /* root to rank: your parent in the tree */                    \
+    X(3, READY, 0)                  /* rank to root: my tree connections stand */                  \
+    X(4, GATHER, UINT32_MAX)        /* exchange, towards rank 0 */                                 \
+    X(5, SPREAD, UINT32_MAX)        /* exchange, from rank 0 */                                    \
+    X(6, FAIL, WEFT_WIRE_ERROR)     /* the communicator failed: the error record */                \
+    X(7, BEAT, 0)                   /* the sender lives */                                         \
+    X(8, GOODBYE, 0)                /* rank `from` left in order after `number` operations */      \
+    X(9, ASK, WEFT_WIRE_SIGNATURE)  /* rank `from` waits for rank `number` in this operation */
+
+typedef enum weft_frame_type {
+#define WEFT_FRAME_ENUM(value, name, bytes) WEFT_FRAME_##name = (value),
+    WEFT_FRAME_MAP(WEFT_FRAME_ENUM)
+#undef WEFT_FRAME_ENUM
+} weft_frame_type_t;
+
+#define WEFT_WIRE_HEADER 32
+#define WEFT_WIRE_CLAIM 160
+#define WEFT_WIRE_ERROR 648
+#define WEFT_WIRE_SIGNATURE 24
+#define WEFT_WIRE_MOST (WEFT_WIRE_HEADER + WEFT_WIRE_ERROR) /* of frames with a fixed size */
+
+typedef struct weft_frame {
+    uint32_t type;     /* weft_frame_type_t */
+    uint32_t bytes;    /* of the payload */
+    uint32_t from;     /* rank that made it */
+    uint32_t sequence; /* step of the exchange; 0 otherwise */
+    uint64_t comm_id;
+    uint64_t number; /* meaning depends on the type */
+} weft_frame_t;
+
+void weft_frame_encode(const weft_frame_t *frame, uint8_t header[WEFT_WIRE_HEADER]);
+/* Checks every field that can be checked without context; *why names the bad one on ERR_PROTO (no
+ * record is written: the caller knows the peer). */
+weft_status_t weft_frame_decode(const uint8_t header[WEFT_WIRE_HEADER], uint32_t nranks,
+                                uint64_t comm_id, weft_frame_t *frame, const char **why);
+
+void weft_error_encode(const weft_error_t *error, uint8_t bytes[WEFT_WIRE_ERROR]);
+weft_status_t weft_error_decode(const uint8_t bytes[WEFT_WIRE_ERROR], uint32_t nranks,
+                                weft_error_t *error, const char **why);
+
+void weft_signature_encode(const weft_signature_t *signature, uint8_t bytes[WEFT_WIRE_SIGNATURE]);
+weft_status_t weft_signature_decode(const uint8_t bytes[WEFT_WIRE_SIGNATURE],
+                                    weft_signature_t *signature, const char **why);
+
+#endif

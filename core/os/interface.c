@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * OS seam: addresses as bytes and text, and the choice among the interfaces of this host. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "core/base/error.h"
+#include "core/os/os.h"
+#include "core/os/socket.h"
+
+void weft_os_addr_encode(const weft_os_addr_t *addr, uint8_t bytes[WEFT_OS_ADDR_BYTES])
+{
+    bytes[0] = addr->family;
+    bytes[1] = 0;
+    bytes[2] = (uint8_t)(addr->port >> 8);
+    bytes[3] = (uint8_t)addr->port;
+    memcpy(bytes + 4, addr->bytes, 16);
+}
+
+weft_status_t weft_os_addr_decode(const uint8_t bytes[WEFT_OS_ADDR_BYTES], weft_os_addr_t *addr)
+{
+    memset(addr, 0, sizeof *addr);
+    if (bytes[0] == 0) {
+        return WEFT_OK;
+    }
+    uint16_t port = (uint16_t)(bytes[2] << 8 | bytes[3]);
+    if ((bytes[0] != 4 && bytes[0] != 6) || port == 0) {
+        return weft_fail(WEFT_ERR_PROTO, 0, "address of family %u and port %u", bytes[0], port);
+    }
+    addr->family = bytes[0];
+    addr->port = port;
+    memcpy(addr->bytes, bytes + 4, addr->family == 4 ? 4 : 16);
+    return WEFT_OK;
+}
+
+void weft_os_addr_text(const weft_os_addr_t *addr, char text[WEFT_OS_ADDR_TEXT])
+{
+    char host[INET6_ADDRSTRLEN] = "?";
+    inet_ntop(addr->family == 6 ? AF_INET6 : AF_INET, addr->bytes, host, sizeof host);
+    snprintf(text, WEFT_OS_ADDR_TEXT, addr->family == 6 ? "[%s]:%u" : "%s:%u", host, addr->port);
+}
+
+/* 1 + position of the first entry of the comma list that fits `name`; 0 = none does. */
+static uint32_t list_find(const char *list, bool exact, const char *name)
+{
+    uint32_t at = 0;
+    while (*list != '\0') {
+        size_t bytes = strcspn(list, ",");
+        at++;
+        if (bytes > 0 && strncmp(list, name, bytes) == 0 && (!exact || name[bytes] == '\0')) {
+            return at;
+        }
+        list += bytes + (list[bytes] == ',');
+    }
+    return 0;
+}
+
+/* 1 + position in an include list, 1 when nothing was asked for, 0 = excluded. */
+static uint32_t filter_rank(const char *filter, const char *name)
+{
+    if (filter == NULL || *filter == '\0') {
+        return 1;
+    }
+    bool exclude = *filter == '^';
+    filter += exclude;
+    bool exact = *filter == '=';
+    filter += exact;
+    uint32_t found = list_find(filter, exact, name);
+    return exclude ? found == 0 : found;
+}
+
+bool weft_os_interface_match(const char *filter, const char *name)
+{
+    return filter_rank(filter, name) != 0;
+}
+
+/* Lower is better. The order of an include list decides first. */
+static uint32_t penalty(const struct ifaddrs *entry, uint32_t listed)
+{
+    static const char bridges[] = "docker,br-,virbr,veth,cni,flannel,podman";
+    uint32_t kind = entry->ifa_flags & IFF_LOOPBACK              ? 2
+                    : list_find(bridges, false, entry->ifa_name) ? 1
+                                                                 : 0;
+    return listed * 8 + kind * 2 + (entry->ifa_addr->sa_family == AF_INET6);
+}
+
+/* False for what cannot be used: interface down, no IP address, link-local. */
+static bool usable(const struct ifaddrs *entry, weft_os_addr_t *addr)
+{
+    memset(addr, 0, sizeof *addr);
+    if (entry->ifa_addr == NULL || !(entry->ifa_flags & IFF_UP)) {
+        return false;
+    }
+    if (entry->ifa_addr->sa_family == AF_INET) {
+        const struct sockaddr_in *in = (const struct sockaddr_in *)entry->ifa_addr;
+        addr->family = 4;
+        memcpy(addr->bytes, &in->sin_addr, 4);
+        return true;
+    }
+    if (entry->ifa_addr->sa_family == AF_INET6) {
+        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)entry->ifa_addr;
+        addr->family = 6;
+        memcpy(addr->bytes, &in6->sin6_addr, 16);
+        /* A link-local address means nothing on another host without its scope. */
+        return !IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr);
+    }
+    return false;
+}
+
+/* Keeps the best `max`, sorted; equal ones stay in the system's order. */
+static uint32_t insert(weft_os_addr_t *addrs, uint32_t *costs, uint32_t count, uint32_t max,
+                       weft_os_addr_t addr, uint32_t cost)
+{
+    uint32_t at = count;
+    while (at > 0 && costs[at - 1] > cost) {
+        at--;
+    }
+    if (at == max) {
+        return count;
+    }
+    count += count < max;
+    memmove(addrs + at + 1, addrs + at, (count - at - 1) * sizeof *addrs);
+    memmove(costs + at + 1, costs + at, (count - at - 1) * sizeof *costs);
+    addrs[at] = addr;
+    costs[at] = cost;
+    return count;
+}
+
+uint32_t weft_os_addrs(const char *filter, weft_os_addr_t *addrs, uint32_t max)
+{
+    enum { MOST = 16 };
+    uint32_t costs[MOST], count = 0;
+    struct ifaddrs *list = NULL;
+    if (getifaddrs(&list) != 0) {
+        weft_fail(WEFT_ERR_SYSTEM, errno, "cannot list the network interfaces");
+        return 0;
+    }
+    max = max < MOST ? max : MOST;
+    for (struct ifaddrs *entry = list; entry != NULL; entry = entry->ifa_next) {
+        weft_os_addr_t addr;
+        uint32_t listed = filter_rank(filter, entry->ifa_name);
+        if (listed != 0 && usable(entry, &addr)) {
+            count = insert(addrs, costs, count, max, addr, penalty(entry, listed));
+        }
+    }
+    freeifaddrs(list);
+    if (count == 0) {
+        weft_fail(WEFT_ERR_CONFIG, 0, "no usable network interface%s%s%s",
+                  filter != NULL && *filter != '\0' ? " fits boot.interface = " : "",
+                  filter != NULL ? filter : "",
+                  filter != NULL && *filter != '\0' ? "" : " has an address");
+    }
+    return count;
+}

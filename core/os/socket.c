@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * OS seam: TCP streams, waiting and waking. Addresses are in interface.c. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/base/error.h"
+#include "core/os/os.h"
+#include "core/os/socket.h"
+
+/* Sets an integer option; used where a failure changes nothing that matters. */
+static void set_option(int fd, int level, int name, int value)
+{
+    (void)setsockopt(fd, level, name, &value, sizeof value);
+}
+
+static socklen_t to_sockaddr(const weft_os_addr_t *addr, struct sockaddr_storage *out)
+{
+    memset(out, 0, sizeof *out);
+    if (addr->family == 4) {
+        struct sockaddr_in *in = (struct sockaddr_in *)out;
+        in->sin_family = AF_INET;
+        in->sin_port = htons(addr->port);
+        memcpy(&in->sin_addr, addr->bytes, 4);
+        return sizeof *in;
+    }
+    struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)out;
+    in6->sin6_family = AF_INET6;
+    in6->sin6_port = htons(addr->port);
+    memcpy(&in6->sin6_addr, addr->bytes, 16);
+    return sizeof *in6;
+}
+
+static weft_status_t open_failed(const char *what)
+{
+    bool scarce = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+    return weft_fail(scarce ? WEFT_ERR_RESOURCE : WEFT_ERR_SYSTEM, errno, "cannot %s", what);
+}
+
+/* Binds and listens; −1 with errno set. */
+static int try_listen(int family, int backlog)
+{
+    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) {
+        return -1;
+    }
+    if (family == AF_INET6) {
+        set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+    }
+    weft_os_addr_t any = {.family = family == AF_INET6 ? 6 : 4};
+    struct sockaddr_storage at;
+    socklen_t bytes = to_sockaddr(&any, &at);
+    if (bind(fd, (struct sockaddr *)&at, bytes) != 0 || listen(fd, backlog) != 0) {
+        int error = errno;
+        close(fd);
+        errno = error;
+        return -1;
+    }
+    return fd;
+}
+
+weft_status_t weft_os_listen(int backlog, int *fd_p, uint16_t *port_p)
+{
+    int fd = try_listen(AF_INET6, backlog);
+    if (fd < 0) {
+        fd = try_listen(AF_INET, backlog);
+    }
+    if (fd < 0) {
+        return open_failed("listen on a TCP port");
+    }
+    struct sockaddr_storage at;
+    socklen_t bytes = sizeof at;
+    if (getsockname(fd, (struct sockaddr *)&at, &bytes) != 0) {
+        weft_status_t status = open_failed("ask for the port of a socket");
+        close(fd);
+        return status;
+    }
+    *port_p = ntohs(at.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&at)->sin6_port
+                                             : ((struct sockaddr_in *)&at)->sin_port);
+    *fd_p = fd;
+    return WEFT_OK;
+}
+
+weft_status_t weft_os_accept(int listener, int *fd_p)
+{
+    for (;;) {
+        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd >= 0) {
+            *fd_p = fd;
+            return WEFT_OK;
+        }
+        switch (errno) {
+        case EINTR:
+        /* The peer gave up, or its network failed, before we came: the next one may be fine. */
+        case ECONNABORTED:
+        case ENETDOWN:
+        case EPROTO:
+        case EHOSTDOWN:
+        case EHOSTUNREACH:
+        case ENETUNREACH:
+            break;
+        case EAGAIN:
+            return WEFT_AGAIN;
+        default:
+            return open_failed("accept a connection");
+        }
+    }
+}
+
+weft_status_t weft_os_connect(const weft_os_addr_t *addr, int *fd_p)
+{
+    struct sockaddr_storage to;
+    socklen_t bytes = to_sockaddr(addr, &to);
+    int fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) {
+        return open_failed("make a socket");
+    }
+    /* An interrupted connect goes on by itself, as one that is in progress. */
+    if (connect(fd, (struct sockaddr *)&to, bytes) != 0 && errno != EINPROGRESS && errno != EINTR) {
+        char text[WEFT_OS_ADDR_TEXT];
+        int error = errno;
+        close(fd);
+        weft_os_addr_text(addr, text);
+        return weft_fail(WEFT_ERR_LINK, error, "cannot connect to %s", text);
+    }
+    *fd_p = fd;
+    return WEFT_OK;
+}
+
+int weft_os_connect_result(int fd)
+{
+    int error = 0;
+    socklen_t bytes = sizeof error;
+    return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0 ? errno : error;
+}
+
+void weft_os_tune_control(int fd)
+{
+    set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 1);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 1);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
+    /* Keepalive is silent while data is unacknowledged; this covers that case. */
+    set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 3000);
+}
+
+static ssize_t moved(ssize_t bytes, int *errno_p)
+{
+    if (bytes >= 0) {
+        return bytes;
+    }
+    if (errno == EAGAIN) {
+        return WEFT_OS_NONE;
+    }
+    *errno_p = errno;
+    return WEFT_OS_BROKEN;
+}
+
+ssize_t weft_os_send(int fd, const void *data, size_t bytes, int *errno_p)
+{
+    ssize_t done;
+    do {
+        done = send(fd, data, bytes, MSG_NOSIGNAL);
+    } while (done < 0 && errno == EINTR);
+    return moved(done, errno_p);
+}
+
+static ssize_t receive(int fd, void *data, size_t bytes, int flags, int *errno_p)
+{
+    ssize_t done;
+    do {
+        done = recv(fd, data, bytes, flags);
+    } while (done < 0 && errno == EINTR);
+    return moved(done, errno_p);
+}
+
+ssize_t weft_os_recv(int fd, void *data, size_t bytes, int *errno_p)
+{
+    return receive(fd, data, bytes, 0, errno_p);
+}
+
+ssize_t weft_os_peek(int fd, void *data, size_t bytes, int *errno_p)
+{
+    return receive(fd, data, bytes, MSG_PEEK, errno_p);
+}
+
+void weft_os_shutdown(int fd)
+{
+    (void)shutdown(fd, SHUT_WR);
+}
+
+void weft_os_close(int fd)
+{
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
+int weft_os_poll(struct pollfd *entries, uint32_t count, uint64_t until)
+{
+    for (;;) {
+        uint64_t now = weft_os_clock_ns();
+        uint64_t left = until > now ? until - now : 0;
+        /* Bounded, so that the conversion cannot overflow; callers loop anyway. */
+        left = left < 3600 * WEFT_NS_PER_S ? left : 3600 * WEFT_NS_PER_S;
+        struct timespec t = {.tv_sec = (time_t)(left / WEFT_NS_PER_S),
+                             .tv_nsec = (long)(left % WEFT_NS_PER_S)};
+        int ready = ppoll(entries, count, &t, NULL);
+        if (ready >= 0 || errno != EINTR) {
+            return ready > 0 ? ready : 0;
+        }
+    }
+}
+
+weft_status_t weft_os_wake_open(int *fd_p)
+{
+    int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (fd < 0) {
+        return open_failed("make an event descriptor");
+    }
+    *fd_p = fd;
+    return WEFT_OK;
+}
+
+void weft_os_wake(int fd)
+{
+    uint64_t one = 1;
+    /* Fails only when the counter is full, and then the sleeper is awake already. */
+    ssize_t ignored = write(fd, &one, sizeof one);
+    (void)ignored;
+}
+
+void weft_os_wake_clear(int fd)
+{
+    uint64_t count;
+    ssize_t ignored = read(fd, &count, sizeof count);
+    (void)ignored;
+}

@@ -51,6 +51,10 @@ typedef struct weft_plan {
 
 /* Blocks of IN and OUT of a collective, as the table in plan.h says (root or not does not matter). */
 uint32_t weft_plan_blocks(weft_coll_t coll, uint32_t nranks, weft_operand_kind_t buffer);
+/* Chunks of IN, OUT or TMP of this plan. */
+uint32_t weft_plan_chunks(const weft_plan_t *plan, uint32_t buffer);
+/* True for the collectives that need FINAL moves. */
+int weft_plan_reduces(weft_coll_t coll);
 
 /* Emits the plan of call->rank and checks that it is well formed (operands, ports, loops, PAR, waits).
  * ERR_PLAN with lane, pc and reason; or the plugin's own failure. */
@@ -58,6 +62,9 @@ weft_status_t weft_plan_emit(const weft_algo_ops_t *ops, weft_algo_t *algo,
                              const weft_algo_call_t *call, const weft_algo_view_t *view,
                              weft_plan_t **plan_p);
 void weft_plan_destroy(weft_plan_t *plan);
+
+/* What emit and parse check; ERR_PLAN with lane, pc and reason. */
+weft_status_t weft_plan_check(const weft_plan_t *plan);
 
 /* 64-bit hash of everything in it. */
 uint64_t weft_plan_hash(const weft_plan_t *plan);

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The builder: appends what an emitter says, remembers its first mistake. */
+#include "core/plan/builder.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/os/os.h"
+
+#define GROW_FROM 8u
+
+static weft_plan_draft_t *draft_of(weft_plan_builder_t *builder)
+{
+    return builder->core;
+}
+
+static void mistake(weft_plan_draft_t *draft, weft_status_t status, const char *format, ...)
+    WEFT_PRINTF(3, 4);
+
+static void mistake(weft_plan_draft_t *draft, weft_status_t status, const char *format, ...)
+{
+    if (draft->status != WEFT_OK) {
+        return;
+    }
+    va_list args;
+    va_start(args, format);
+    vsnprintf(draft->why, sizeof draft->why, format, args);
+    va_end(args);
+    draft->status = status;
+}
+
+/* Room for one more item. Capacities are powers of two, so the number in use tells when to grow. */
+static void *grown(weft_plan_draft_t *draft, void *items, uint32_t used, size_t size)
+{
+    if (used != 0 && (used < GROW_FROM || (used & (used - 1)) != 0)) {
+        return items;
+    }
+    void *more = weft_os_alloc((used == 0 ? GROW_FROM : 2 * (size_t)used) * size, 0);
+    if (more == NULL) {
+        mistake(draft, WEFT_ERR_RESOURCE, "no memory for %u entries", used + 1);
+        return NULL;
+    }
+    if (used != 0) {
+        memcpy(more, items, used * size);
+    }
+    weft_os_free(items);
+    return more;
+}
+
+static void build_grid(weft_plan_builder_t *builder, uint32_t k, uint32_t tmp_chunks)
+{
+    weft_plan_draft_t *draft = draft_of(builder);
+    if (draft->has_grid) {
+        mistake(draft, WEFT_ERR_PLAN, "grid() called twice");
+        return;
+    }
+    draft->has_grid = 1;
+    draft->plan->k = k;
+    draft->plan->tmp_chunks = tmp_chunks;
+}
+
+static uint32_t build_lane(weft_plan_builder_t *builder)
+{
+    weft_plan_draft_t *draft = draft_of(builder);
+    weft_plan_t *plan = draft->plan;
+    if (plan->nlanes == WEFT_LANE_MAX) {
+        mistake(draft, WEFT_ERR_PLAN, "more than %d lanes", WEFT_LANE_MAX);
+        return 0;
+    }
+    return plan->nlanes++;
+}
+
+static uint32_t build_port(weft_plan_builder_t *builder, uint32_t lane, uint32_t peer,
+                           uint32_t channel, uint32_t sends)
+{
+    weft_plan_draft_t *draft = draft_of(builder);
+    weft_plan_t *plan = draft->plan;
+    if (lane >= plan->nlanes) {
+        mistake(draft, WEFT_ERR_PLAN, "port to rank %u for lane %u, which does not exist", peer,
+                lane);
+    }
+    if (draft->status != WEFT_OK) {
+        return 0;
+    }
+    void *ports = grown(draft, plan->ports, plan->nports, sizeof *plan->ports);
+    if (ports == NULL) {
+        return 0;
+    }
+    plan->ports = ports;
+    plan->ports[plan->nports] = (weft_plan_port_t){
+        .lane = lane, .peer = peer, .channel = channel, .sends = sends != 0 ? 1 : 0};
+    return plan->nports++;
+}
+
+static uint32_t append(weft_plan_draft_t *draft, uint32_t lane, weft_code_t code)
+{
+    weft_plan_t *plan = draft->plan;
+    if (lane >= plan->nlanes) {
+        mistake(draft, WEFT_ERR_PLAN, "instruction for lane %u, which does not exist", lane);
+    }
+    if (draft->status != WEFT_OK) {
+        return 0;
+    }
+    weft_plan_lane_t *to = &plan->lanes[lane];
+    void *more = grown(draft, to->code, to->ncode, sizeof *to->code);
+    if (more == NULL) {
+        return 0;
+    }
+    to->code = more;
+    to->code[to->ncode] = code;
+    return to->ncode++;
+}
+
+static uint32_t build_move(weft_plan_builder_t *builder, uint32_t lane, const weft_move_t *move)
+{
+    weft_plan_draft_t *draft = draft_of(builder);
+    weft_plan_t *plan = draft->plan;
+    if (draft->status != WEFT_OK) {
+        return 0;
+    }
+    void *moves = grown(draft, plan->moves, plan->nmoves, sizeof *plan->moves);
+    if (moves == NULL) {
+        return 0;
+    }
+    plan->moves = moves;
+    plan->moves[plan->nmoves] = *move;
+    if (move->cnt == 0) {
+        plan->moves[plan->nmoves].cnt = 1;
+    }
+    return append(draft, lane, (weft_code_t){.opcode = WEFT_CODE_MOVE, .n = plan->nmoves++});
+}
+
+static uint32_t build_par(weft_plan_builder_t *builder, uint32_t lane, uint32_t members)
+{
+    return append(draft_of(builder), lane, (weft_code_t){.opcode = WEFT_CODE_PAR, .n = members});
+}
+
+static uint32_t build_loop(weft_plan_builder_t *builder, uint32_t lane, uint32_t times)
+{
+    return append(draft_of(builder), lane, (weft_code_t){.opcode = WEFT_CODE_LOOP, .n = times});
+}
+
+/* The LOOP of this lane that has no END yet, or −1. */
+static int64_t open_loop(const weft_plan_lane_t *lane)
+{
+    for (uint32_t pc = lane->ncode; pc-- > 0;) {
+        if (lane->code[pc].opcode == WEFT_CODE_END) {
+            return -1;
+        }
+        if (lane->code[pc].opcode == WEFT_CODE_LOOP) {
+            return pc;
+        }
+    }
+    return -1;
+}
+
+static uint32_t build_end(weft_plan_builder_t *builder, uint32_t lane)
+{
+    weft_plan_draft_t *draft = draft_of(builder);
+    weft_plan_t *plan = draft->plan;
+    int64_t loop = lane < plan->nlanes ? open_loop(&plan->lanes[lane]) : -1;
+    if (loop < 0) {
+        mistake(draft, WEFT_ERR_PLAN, "lane %u: END without LOOP", lane);
+        return 0;
+    }
+    uint32_t pc =
+        append(draft, lane, (weft_code_t){.opcode = WEFT_CODE_END, .mate = (uint32_t)loop});
+    if (draft->status == WEFT_OK) {
+        plan->lanes[lane].code[loop].mate = pc;
+    }
+    return pc;
+}
+
+static uint32_t build_bar(weft_plan_builder_t *builder, uint32_t lane, uint64_t lane_mask)
+{
+    return append(draft_of(builder), lane,
+                  (weft_code_t){.opcode = WEFT_CODE_BAR, .mask = lane_mask});
+}
+
+weft_status_t weft_plan_draft_init(weft_plan_draft_t *draft, const weft_algo_call_t *call)
+{
+    *draft = (weft_plan_draft_t){.builder = {.size = sizeof draft->builder,
+                                             .core = draft,
+                                             .grid = build_grid,
+                                             .lane = build_lane,
+                                             .port = build_port,
+                                             .move = build_move,
+                                             .par = build_par,
+                                             .loop = build_loop,
+                                             .end = build_end,
+                                             .bar = build_bar}};
+    weft_plan_t *plan = weft_os_alloc(sizeof *plan, 0);
+    weft_plan_lane_t *lanes = weft_os_alloc(WEFT_LANE_MAX * sizeof *lanes, 0);
+    if (plan == NULL || lanes == NULL) {
+        weft_os_free(plan);
+        weft_os_free(lanes);
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for a plan");
+    }
+    plan->coll = call->coll;
+    plan->nranks = call->nranks;
+    plan->rank = call->rank;
+    plan->root = call->root;
+    plan->lanes = lanes;
+    draft->plan = plan;
+    return WEFT_OK;
+}
+
+weft_status_t weft_plan_draft_finish(weft_plan_draft_t *draft, weft_plan_t **plan_p)
+{
+    for (uint32_t lane = 0; lane < draft->plan->nlanes; lane++) {
+        append(draft, lane, (weft_code_t){.opcode = WEFT_CODE_STOP});
+    }
+    if (draft->status == WEFT_OK && !draft->has_grid) {
+        mistake(draft, WEFT_ERR_PLAN, "grid() was never called");
+    }
+    if (draft->status != WEFT_OK) {
+        return weft_fail(draft->status, 0, "plan of rank %u: %s", draft->plan->rank, draft->why);
+    }
+    weft_status_t status = weft_plan_check(draft->plan);
+    if (status == WEFT_OK) {
+        *plan_p = draft->plan;
+        draft->plan = NULL;
+    }
+    return status;
+}
+
+void weft_plan_draft_fini(weft_plan_draft_t *draft)
+{
+    weft_plan_destroy(draft->plan);
+    draft->plan = NULL;
+}
+
+weft_status_t weft_plan_emit(const weft_algo_ops_t *ops, weft_algo_t *algo,
+                             const weft_algo_call_t *call, const weft_algo_view_t *view,
+                             weft_plan_t **plan_p)
+{
+    weft_plan_draft_t draft;
+    weft_status_t status = weft_plan_draft_init(&draft, call);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    status = ops->emit(algo, call, view, &draft.builder);
+    if (status == WEFT_OK) {
+        status = weft_plan_draft_finish(&draft, plan_p);
+    }
+    weft_plan_draft_fini(&draft);
+    return status;
+}

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Is a plan well formed? Everything that can be said of one rank's plan without running it: bounds,
+ * limits, directions, ownership, pieces, structure. Reasons are words for the plan's author. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "core/base/error.h"
+#include "core/os/os.h"
+#include "core/plan/plan.h"
+
+#define CHUNKS_MAX (1u << 28)
+#define CHANNEL_MAX (1u << 16)
+
+typedef struct check {
+    const weft_plan_t *plan;
+    uint32_t lane, pc;
+    int in_loop;
+} check_t;
+
+static weft_status_t refuse(const check_t *at, const char *format, ...) WEFT_PRINTF(2, 3);
+
+static weft_status_t refuse(const check_t *at, const char *format, ...)
+{
+    char why[160];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    return weft_fail(WEFT_ERR_PLAN, 0, "plan of rank %u: lane %u pc %u: %s", at->plan->rank,
+                     at->lane, at->pc, why);
+}
+
+static const char *buffer_name(uint32_t kind)
+{
+    static const char *const names[] = {"nothing", "in", "out", "tmp", "port"};
+    return kind <= WEFT_OPERAND_PORT ? names[kind] : "unknown";
+}
+
+static weft_status_t check_port(const check_t *at, const weft_operand_t *operand, uint32_t is_dst)
+{
+    const weft_plan_t *plan = at->plan;
+    if (operand->index >= plan->nports) {
+        return refuse(at, "port %u, but the plan has %u ports", operand->index, plan->nports);
+    }
+    const weft_plan_port_t *port = &plan->ports[operand->index];
+    if (port->lane != at->lane) {
+        return refuse(at, "port %u belongs to lane %u", operand->index, port->lane);
+    }
+    if (port->sends != is_dst) {
+        return refuse(at,
+                      is_dst ? "port %u receives and cannot be a destination"
+                             : "port %u sends and cannot be a source",
+                      operand->index);
+    }
+    if (operand->stride != 0) {
+        return refuse(at, "port %u has stride %d; ports have none", operand->index,
+                      operand->stride);
+    }
+    return WEFT_OK;
+}
+
+static weft_status_t check_chunk(const check_t *at, const weft_operand_t *operand, uint32_t cnt)
+{
+    uint32_t chunks = weft_plan_chunks(at->plan, operand->kind);
+    if (operand->index >= chunks) {
+        return refuse(at, "%s[%u], but %s has %u chunks", buffer_name(operand->kind),
+                      operand->index, buffer_name(operand->kind), chunks);
+    }
+    if (cnt > chunks) {
+        return refuse(at, "count %u, but %s has %u chunks", cnt, buffer_name(operand->kind),
+                      chunks);
+    }
+    return WEFT_OK;
+}
+
+static weft_status_t check_operand(const check_t *at, const weft_operand_t *operand, uint32_t cnt,
+                                   uint32_t is_dst)
+{
+    const weft_plan_t *plan = at->plan;
+    switch (operand->kind) {
+    case WEFT_OPERAND_PORT:
+        return check_port(at, operand, is_dst);
+    case WEFT_OPERAND_IN:
+        if (is_dst) {
+            return refuse(at, "writes in[%u], which is read only", operand->index);
+        }
+        if (plan->coll == WEFT_BROADCAST && plan->rank != plan->root) {
+            return refuse(at, "reads in[%u], but only root %u has an input", operand->index,
+                          plan->root);
+        }
+        return check_chunk(at, operand, cnt);
+    case WEFT_OPERAND_OUT:
+        if (plan->coll == WEFT_REDUCE && plan->rank != plan->root) {
+            return refuse(at, "uses out[%u], but only root %u has an output", operand->index,
+                          plan->root);
+        }
+        return check_chunk(at, operand, cnt);
+    case WEFT_OPERAND_TMP:
+        return check_chunk(at, operand, cnt);
+    default:
+        return refuse(at, "operand of unknown kind %u", operand->kind);
+    }
+}
+
+static int same_place(const weft_operand_t *a, const weft_operand_t *b)
+{
+    return a->kind == b->kind && a->index == b->index;
+}
+
+static weft_status_t check_distinct(const check_t *at, const weft_move_t *move)
+{
+    for (uint32_t i = 0; i < move->ndst; i++) {
+        for (uint32_t j = 0; j < i; j++) {
+            if (same_place(&move->dst[i], &move->dst[j])) {
+                return refuse(at, "%s %u is named twice as a destination",
+                              buffer_name(move->dst[i].kind), move->dst[i].index);
+            }
+        }
+    }
+    for (uint32_t i = 0; i < move->nsrc; i++) {
+        for (uint32_t j = 0; j < i; j++) {
+            if (move->src[i].kind == WEFT_OPERAND_PORT &&
+                same_place(&move->src[i], &move->src[j])) {
+                return refuse(at, "port %u is named twice as a source", move->src[i].index);
+            }
+        }
+    }
+    return WEFT_OK;
+}
+
+static uint32_t modulo(int64_t value, uint32_t n)
+{
+    int64_t rest = value % (int64_t)n;
+    return (uint32_t)(rest < 0 ? rest + (int64_t)n : rest);
+}
+
+/* All IN, OUT and `like` operands must speak of the same piece in every iteration. */
+static weft_status_t check_pieces(const check_t *at, const weft_move_t *move)
+{
+    uint32_t k = at->plan->k;
+    const weft_operand_t *first = NULL;
+    for (uint32_t i = 0; i < move->ndst + move->nsrc + 1; i++) {
+        const weft_operand_t *operand = i < move->ndst                ? &move->dst[i]
+                                        : i < move->ndst + move->nsrc ? &move->src[i - move->ndst]
+                                                                      : &move->like;
+        if (operand->kind != WEFT_OPERAND_IN && operand->kind != WEFT_OPERAND_OUT) {
+            continue;
+        }
+        if (first == NULL) {
+            first = operand;
+        }
+        if (operand->index % k != first->index % k ||
+            (at->in_loop && modulo(operand->stride, k) != modulo(first->stride, k))) {
+            return refuse(at, "%s[%u%+d] and %s[%u%+d] are different pieces of %u",
+                          buffer_name(first->kind), first->index, first->stride,
+                          buffer_name(operand->kind), operand->index, operand->stride, k);
+        }
+    }
+    if (first == NULL) {
+        return refuse(at, "no operand is in or out, and `like` does not say the length");
+    }
+    return WEFT_OK;
+}
+
+static weft_status_t check_after(const check_t *at, const weft_move_t *move)
+{
+    if (move->nafter > WEFT_AFTER_MAX) {
+        return refuse(at, "%u waits, at most %d are allowed", move->nafter, WEFT_AFTER_MAX);
+    }
+    for (uint32_t i = 0; i < move->nafter; i++) {
+        const weft_after_t *after = &move->after[i];
+        if (after->lane >= at->plan->nlanes || after->pc >= at->plan->lanes[after->lane].ncode) {
+            return refuse(at, "waits for lane %u pc %u, which does not exist", after->lane,
+                          after->pc);
+        }
+        uint32_t opcode = at->plan->lanes[after->lane].code[after->pc].opcode;
+        if (opcode != WEFT_CODE_MOVE && opcode != WEFT_CODE_BAR) {
+            return refuse(at, "waits for lane %u pc %u, which is neither MOVE nor BAR", after->lane,
+                          after->pc);
+        }
+        if (after->lane == at->lane && after->pc == at->pc) {
+            return refuse(at, "waits for itself");
+        }
+    }
+    return WEFT_OK;
+}
+
+static weft_status_t check_like(const check_t *at, const weft_move_t *move)
+{
+    if (move->like.kind == WEFT_OPERAND_NONE) {
+        return WEFT_OK;
+    }
+    if (move->like.kind != WEFT_OPERAND_IN && move->like.kind != WEFT_OPERAND_OUT) {
+        return refuse(at, "`like` is %s; it must be in or out", buffer_name(move->like.kind));
+    }
+    return check_chunk(at, &move->like, 1);
+}
+
+static weft_status_t check_move(const check_t *at, const weft_move_t *move)
+{
+    if (move->ndst < 1 || move->ndst > WEFT_MOVE_MAX || move->nsrc < 1 ||
+        move->nsrc > WEFT_MOVE_MAX) {
+        return refuse(at, "%u sources and %u destinations; 1 to %d of each are allowed", move->nsrc,
+                      move->ndst, WEFT_MOVE_MAX);
+    }
+    if ((move->flags & ~WEFT_MOVE_FINAL) != 0) {
+        return refuse(at, "unknown flags 0x%x", move->flags);
+    }
+    if ((move->flags & WEFT_MOVE_FINAL) != 0 && !weft_plan_reduces(at->plan->coll)) {
+        return refuse(at, "FINAL in a collective that does not reduce");
+    }
+    weft_status_t status = check_like(at, move);
+    for (uint32_t i = 0; status == WEFT_OK && i < move->ndst; i++) {
+        status = check_operand(at, &move->dst[i], move->cnt, 1);
+    }
+    for (uint32_t i = 0; status == WEFT_OK && i < move->nsrc; i++) {
+        status = check_operand(at, &move->src[i], move->cnt, 0);
+    }
+    if (status == WEFT_OK) {
+        status = check_distinct(at, move);
+    }
+    if (status == WEFT_OK) {
+        status = check_pieces(at, move);
+    }
+    return status == WEFT_OK ? check_after(at, move) : status;
+}
+
+static int moves_port(const weft_move_t *move, uint32_t port)
+{
+    for (uint32_t i = 0; i < move->ndst; i++) {
+        if (move->dst[i].kind == WEFT_OPERAND_PORT && move->dst[i].index == port) {
+            return 1;
+        }
+    }
+    for (uint32_t i = 0; i < move->nsrc; i++) {
+        if (move->src[i].kind == WEFT_OPERAND_PORT && move->src[i].index == port) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Members of a PAR run in any order, so a port may serve one of them only. */
+static weft_status_t check_members(const check_t *at, const weft_move_t *a, const weft_move_t *b)
+{
+    for (uint32_t i = 0; i < a->ndst + a->nsrc; i++) {
+        const weft_operand_t *operand = i < a->ndst ? &a->dst[i] : &a->src[i - a->ndst];
+        if (operand->kind == WEFT_OPERAND_PORT && moves_port(b, operand->index)) {
+            return refuse(at, "two members use port %u", operand->index);
+        }
+    }
+    return WEFT_OK;
+}
+
+static weft_status_t check_par(const check_t *at)
+{
+    const weft_plan_lane_t *lane = &at->plan->lanes[at->lane];
+    uint32_t members = lane->code[at->pc].n;
+    if (members < 1 || members > WEFT_PAR_MAX) {
+        return refuse(at, "PAR of %u, 1 to %d are allowed", members, WEFT_PAR_MAX);
+    }
+    for (uint32_t i = 1; i <= members; i++) {
+        if (at->pc + i >= lane->ncode || lane->code[at->pc + i].opcode != WEFT_CODE_MOVE) {
+            return refuse(at, "PAR of %u, but only %u MOVEs follow", members, i - 1);
+        }
+        const weft_move_t *move = &at->plan->moves[lane->code[at->pc + i].n];
+        for (uint32_t j = 1; j < i; j++) {
+            weft_status_t status =
+                check_members(at, &at->plan->moves[lane->code[at->pc + j].n], move);
+            if (status != WEFT_OK) {
+                return status;
+            }
+        }
+    }
+    return WEFT_OK;
+}
+
+static weft_status_t check_bar(const check_t *at)
+{
+    uint64_t mask = at->plan->lanes[at->lane].code[at->pc].mask;
+    uint32_t lanes = at->plan->nlanes;
+    uint64_t all = lanes == 64 ? UINT64_MAX : (UINT64_C(1) << lanes) - 1;
+    if ((mask & ~all) != 0) {
+        return refuse(at, "BAR of lanes that do not exist, mask 0x%llx", (unsigned long long)mask);
+    }
+    if ((mask >> at->lane & 1) == 0) {
+        return refuse(at, "BAR without its own lane, mask 0x%llx", (unsigned long long)mask);
+    }
+    return WEFT_OK;
+}
+
+static weft_status_t check_loop(check_t *at, const weft_code_t *code)
+{
+    if (code->opcode == WEFT_CODE_END) {
+        at->in_loop = 0;
+        return WEFT_OK;
+    }
+    if (at->in_loop) {
+        return refuse(at, "LOOP inside a LOOP");
+    }
+    if (code->n < 1) {
+        return refuse(at, "LOOP of 0 iterations");
+    }
+    if (code->mate <= at->pc) {
+        return refuse(at, "LOOP without END");
+    }
+    at->in_loop = 1;
+    return WEFT_OK;
+}
+
+static weft_status_t check_code(check_t *at)
+{
+    const weft_code_t *code = &at->plan->lanes[at->lane].code[at->pc];
+    switch (code->opcode) {
+    case WEFT_CODE_MOVE:
+        return check_move(at, &at->plan->moves[code->n]);
+    case WEFT_CODE_PAR:
+        return check_par(at);
+    case WEFT_CODE_BAR:
+        return check_bar(at);
+    case WEFT_CODE_LOOP:
+    case WEFT_CODE_END:
+        return check_loop(at, code);
+    default:
+        return WEFT_OK;
+    }
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static weft_status_t check_unique(const weft_plan_t *plan, uint64_t *keys)
+{
+    for (uint32_t i = 0; i < plan->nports; i++) {
+        const weft_plan_port_t *port = &plan->ports[i];
+        keys[i] = (uint64_t)port->peer << 32 | port->channel << 1 | port->sends;
+    }
+    qsort(keys, plan->nports, sizeof *keys, compare_keys);
+    for (uint32_t i = 1; i < plan->nports; i++) {
+        if (keys[i] == keys[i - 1]) {
+            return weft_fail(WEFT_ERR_PLAN, 0,
+                             "plan of rank %u: two ports %s rank %u on channel %u", plan->rank,
+                             (keys[i] & 1) != 0 ? "send to" : "receive from",
+                             (uint32_t)(keys[i] >> 32), (uint32_t)keys[i] >> 1);
+        }
+    }
+    return WEFT_OK;
+}
+
+static weft_status_t check_ports(const weft_plan_t *plan)
+{
+    for (uint32_t i = 0; i < plan->nports; i++) {
+        const weft_plan_port_t *port = &plan->ports[i];
+        if (port->peer >= plan->nranks || port->peer == plan->rank) {
+            return weft_fail(WEFT_ERR_PLAN, 0, "plan of rank %u: port %u has peer %u of %u ranks",
+                             plan->rank, i, port->peer, plan->nranks);
+        }
+        if (port->channel >= CHANNEL_MAX) {
+            return weft_fail(WEFT_ERR_PLAN, 0, "plan of rank %u: port %u has channel %u, limit %u",
+                             plan->rank, i, port->channel, CHANNEL_MAX - 1);
+        }
+    }
+    if (plan->nports < 2) {
+        return WEFT_OK;
+    }
+    uint64_t *keys = weft_os_alloc(plan->nports * sizeof *keys, 0);
+    if (keys == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory to check %u ports", plan->nports);
+    }
+    weft_status_t status = check_unique(plan, keys);
+    weft_os_free(keys);
+    return status;
+}
+
+static weft_status_t check_shape(const weft_plan_t *plan)
+{
+    if (plan->coll >= WEFT_BARRIER || plan->nranks < 2 || plan->rank >= plan->nranks ||
+        plan->root >= plan->nranks) {
+        return weft_fail(WEFT_ERR_PLAN, 0, "plan of rank %u: collective %d, %u ranks, root %u",
+                         plan->rank, (int)plan->coll, plan->nranks, plan->root);
+    }
+    if (plan->k < 1 || plan->k > CHUNKS_MAX / plan->nranks || plan->tmp_chunks > CHUNKS_MAX) {
+        return weft_fail(WEFT_ERR_PLAN, 0, "plan of rank %u: %u chunks per block and %u of scratch",
+                         plan->rank, plan->k, plan->tmp_chunks);
+    }
+    return WEFT_OK;
+}
+
+weft_status_t weft_plan_check(const weft_plan_t *plan)
+{
+    weft_status_t status = check_shape(plan);
+    if (status == WEFT_OK) {
+        status = check_ports(plan);
+    }
+    for (uint32_t lane = 0; status == WEFT_OK && lane < plan->nlanes; lane++) {
+        check_t at = {.plan = plan, .lane = lane};
+        for (; status == WEFT_OK && at.pc < plan->lanes[lane].ncode; at.pc++) {
+            status = check_code(&at);
+        }
+    }
+    return status;
+}

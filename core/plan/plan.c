@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Plans in memory: what a buffer consists of, the hash of a plan, its end. */
+#include "core/plan/plan.h"
+
+#include "core/os/os.h"
+#include "core/plan/hash.h"
+
+uint32_t weft_plan_blocks(weft_coll_t coll, uint32_t nranks, weft_operand_kind_t buffer)
+{
+    switch (buffer) {
+    case WEFT_OPERAND_IN:
+        return coll == WEFT_REDUCE_SCATTER ? nranks : 1;
+    case WEFT_OPERAND_OUT:
+        return coll == WEFT_ALL_GATHER ? nranks : 1;
+    default:
+        return 0;
+    }
+}
+
+uint32_t weft_plan_chunks(const weft_plan_t *plan, uint32_t buffer)
+{
+    if (buffer == WEFT_OPERAND_TMP) {
+        return plan->tmp_chunks;
+    }
+    return plan->k * weft_plan_blocks(plan->coll, plan->nranks, (weft_operand_kind_t)buffer);
+}
+
+int weft_plan_reduces(weft_coll_t coll)
+{
+#define REDUCES(value, name, text, reduces, rooted) [value] = reduces,
+    static const uint8_t table[] = {WEFT_COLL_MAP(REDUCES)};
+#undef REDUCES
+    return table[coll];
+}
+
+void weft_plan_destroy(weft_plan_t *plan)
+{
+    if (plan == NULL) {
+        return;
+    }
+    for (uint32_t lane = 0; lane < plan->nlanes; lane++) {
+        weft_os_free(plan->lanes[lane].code);
+    }
+    weft_os_free(plan->lanes);
+    weft_os_free(plan->ports);
+    weft_os_free(plan->moves);
+    weft_os_free(plan);
+}
+
+static uint64_t hash_operand(uint64_t hash, const weft_operand_t *operand)
+{
+    hash = weft_hash_add(hash, (uint64_t)operand->kind << 32 | operand->index);
+    return weft_hash_add(hash, (uint32_t)operand->stride);
+}
+
+static uint64_t hash_move(uint64_t hash, const weft_move_t *move)
+{
+    hash = weft_hash_add(hash, (uint64_t)move->ndst << 32 | move->nsrc);
+    hash = weft_hash_add(hash, (uint64_t)(move->cnt == 0 ? 1 : move->cnt) << 32 | move->flags);
+    for (uint32_t i = 0; i < move->ndst; i++) {
+        hash = hash_operand(hash, &move->dst[i]);
+    }
+    for (uint32_t i = 0; i < move->nsrc; i++) {
+        hash = hash_operand(hash, &move->src[i]);
+    }
+    hash = weft_hash_add(hash_operand(hash, &move->like), move->nafter);
+    for (uint32_t i = 0; i < move->nafter; i++) {
+        hash = weft_hash_add(hash, (uint64_t)move->after[i].lane << 32 | move->after[i].pc);
+    }
+    return hash;
+}
+
+static uint64_t hash_lane(uint64_t hash, const weft_plan_t *plan, const weft_plan_lane_t *lane)
+{
+    hash = weft_hash_add(hash, lane->ncode);
+    for (uint32_t pc = 0; pc < lane->ncode; pc++) {
+        const weft_code_t *code = &lane->code[pc];
+        if (code->opcode == WEFT_CODE_MOVE) {
+            hash = hash_move(hash, &plan->moves[code->n]);
+        } else {
+            hash = weft_hash_add(hash, (uint64_t)code->opcode << 32 | code->n);
+            hash = weft_hash_add(hash, code->mask);
+        }
+    }
+    return hash;
+}
+
+uint64_t weft_plan_hash(const weft_plan_t *plan)
+{
+    uint64_t hash = weft_hash_add(WEFT_HASH_START, (uint64_t)plan->coll << 32 | plan->nranks);
+    hash = weft_hash_add(hash, (uint64_t)plan->rank << 32 | plan->root);
+    hash = weft_hash_add(hash, (uint64_t)plan->k << 32 | plan->tmp_chunks);
+    hash = weft_hash_add(hash, (uint64_t)plan->nlanes << 32 | plan->nports);
+    for (uint32_t i = 0; i < plan->nports; i++) {
+        const weft_plan_port_t *port = &plan->ports[i];
+        hash = weft_hash_add(hash, (uint64_t)port->lane << 32 | port->peer);
+        hash = weft_hash_add(hash, (uint64_t)port->channel << 32 | port->sends);
+    }
+    for (uint32_t lane = 0; lane < plan->nlanes; lane++) {
+        hash = hash_lane(hash, plan, &plan->lanes[lane]);
+    }
+    return hash;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Where a process is, and what names a listener. */
+#include <assert.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shm.h"
+
+static const uint8_t magic[4] = {'s', 'h', 'm', '1'};
+
+static_assert(sizeof(shm_place_t) == 56, "wire form");
+static_assert(sizeof(shm_place_t) <= WEFT_NET_ADDRESS_MAX, "address too long");
+
+static int nibble(char c)
+{
+    if (c >= '0' && c <= '9') {
+        return c - '0';
+    }
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The kernel writes 32 lower-case hexadecimal digits with dashes between. */
+static bool boot_id_parse(const char *text, uint8_t id[16])
+{
+    size_t digits = 0;
+    for (; *text != '\0' && digits < 32; text++) {
+        int value = nibble(*text);
+        if (value >= 0) {
+            id[digits / 2] = (uint8_t)(id[digits / 2] << 4 | value);
+            digits++;
+        }
+    }
+    return digits == 32;
+}
+
+static bool boot_id_read(uint8_t id[16])
+{
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return false;
+    }
+    char text[64] = {0};
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    return n > 0 && boot_id_parse(text, id);
+}
+
+bool shm_place_read(shm_place_t *place)
+{
+    struct stat net, user;
+    memset(place, 0, sizeof *place);
+    memcpy(place->magic, magic, sizeof magic);
+    if (!boot_id_read(place->boot_id) || stat("/proc/self/ns/net", &net) != 0 ||
+        stat("/proc/self/ns/user", &user) != 0) {
+        return false;
+    }
+    place->net_namespace = net.st_ino;
+    place->user_namespace = user.st_ino;
+    place->uid = (uint32_t)geteuid();
+    return true;
+}
+
+weft_status_t shm_address_parse(const weft_net_address_t *address, shm_place_t *place)
+{
+    if (address->bytes != sizeof *place || memcmp(address->data, magic, sizeof magic) != 0) {
+        return WEFT_ERR_PROTO;
+    }
+    memcpy(place, address->data, sizeof *place);
+    return WEFT_OK;
+}
+
+bool shm_place_meets(const shm_place_t *here, const shm_place_t *there)
+{
+    return memcmp(here->boot_id, there->boot_id, sizeof here->boot_id) == 0 &&
+           here->net_namespace == there->net_namespace &&
+           here->user_namespace == there->user_namespace && here->uid == there->uid;
+}
+
+void shm_address_name(const uint8_t token[SHM_TOKEN], struct sockaddr_un *name)
+{
+    /* A leading zero byte makes the name abstract: it is in no file system and cannot be left over. */
+    memset(name, 0, sizeof *name);
+    name->sun_family = AF_UNIX;
+    size_t at = (size_t)snprintf(name->sun_path + 1, 16, "weft-shm-") + 1;
+    for (size_t i = 0; i < SHM_TOKEN; i++) {
+        at += (size_t)snprintf(name->sun_path + at, 3, "%02x", token[i]);
+    }
+}

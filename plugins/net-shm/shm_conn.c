@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Connections of both ends. After the handshake the connector sends one record with the memory's
+ * descriptor; the acceptor maps it and answers with one word. From then on the socket is silent, and
+ * its end is the peer's end. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "shm.h"
+
+#define ACK 0x6b6f6d73u /* "smok" */
+
+/* One descriptor beside the bytes of a message. */
+typedef union shm_control {
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE(sizeof(int))];
+} shm_control_t;
+
+/* Abstract sockets have no file mode, so who is at the other end is asked of the kernel. */
+static weft_status_t conn_identify(weft_net_conn_t *conn)
+{
+    struct ucred peer;
+    socklen_t bytes = sizeof peer;
+    if (getsockopt(conn->fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) {
+        return conn->host->set_error(conn->host, WEFT_ERR_SYSTEM, errno, "SO_PEERCRED");
+    }
+    snprintf(conn->info.peer, sizeof conn->info.peer, "pid %d", (int)peer.pid);
+    if (peer.uid != geteuid()) {
+        return conn->host->set_error(conn->host, WEFT_ERR_AUTH, 0,
+                                     "%s belongs to user %u, this process to user %u",
+                                     conn->info.peer, peer.uid, geteuid());
+    }
+    return WEFT_OK;
+}
+
+/* On failure the caller still owns `fd`. */
+static weft_net_conn_t *conn_create(const weft_host_t *host, int fd,
+                                    const uint8_t label[WEFT_AUTH_LABEL])
+{
+    weft_net_conn_t *conn = host->alloc(host, sizeof *conn, 0);
+    if (conn != NULL) {
+        conn->host = host;
+        conn->fd = fd;
+        conn->memory.fd = -1;
+        conn->info.size = sizeof conn->info;
+        memcpy(conn->info.label, label, WEFT_AUTH_LABEL);
+    }
+    return conn;
+}
+
+weft_status_t shm_connect_begin(weft_net_device_t *device, const weft_net_address_t *address,
+                                const weft_net_conn_params_t *params, weft_net_conn_t **conn_p)
+{
+    const weft_host_t *host = device->host;
+    shm_place_t place;
+    if (shm_address_parse(address, &place) != WEFT_OK) {
+        return host->set_error(host, WEFT_ERR_PROTO, 0, "not an address of net-shm");
+    }
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        return host->set_error(host, WEFT_ERR_RESOURCE, errno, "cannot open a socket");
+    }
+    weft_net_conn_t *conn = conn_create(host, fd, params->label);
+    if (conn == NULL) {
+        close(fd);
+        return WEFT_ERR_RESOURCE;
+    }
+    conn->info.connector = 1;
+    shm_address_name(place.token, &conn->name);
+    weft_status_t status = shm_memory_create(host, params->map_bytes, &conn->memory);
+    if (status == WEFT_OK) {
+        status = gate_shake_begin(host, &conn->shake, params->label);
+    }
+    if (status != WEFT_OK) {
+        shm_conn_close(conn);
+        return status;
+    }
+    *conn_p = conn;
+    return WEFT_OK;
+}
+
+/* A full backlog of the listener says EAGAIN and leaves nothing to wait for: try again. */
+static weft_status_t conn_reach(weft_net_conn_t *conn)
+{
+    int result;
+    do {
+        result = connect(conn->fd, (const struct sockaddr *)&conn->name, sizeof conn->name);
+    } while (result != 0 && errno == EINTR);
+    if (result == 0) {
+        return conn_identify(conn);
+    }
+    if (errno == EAGAIN) {
+        return WEFT_IN_PROGRESS;
+    }
+    return conn->host->set_error(conn->host, WEFT_ERR_LINK, errno, "connect to UNIX socket @%s",
+                                 conn->name.sun_path + 1);
+}
+
+static weft_status_t conn_send_memory(weft_net_conn_t *conn)
+{
+    uint64_t bytes = conn->memory.bytes;
+    shm_control_t control = {.bytes = {0}};
+    struct iovec vec = {.iov_base = &bytes, .iov_len = sizeof bytes};
+    struct msghdr message = {.msg_iov = &vec,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof control};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(header), &conn->memory.fd, sizeof(int));
+    ssize_t sent;
+    do {
+        sent = sendmsg(conn->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    } while (sent < 0 && errno == EINTR);
+    if (sent < 0 && errno == EAGAIN) {
+        return WEFT_IN_PROGRESS;
+    }
+    if (sent != (ssize_t)sizeof bytes) {
+        return conn->host->set_error(conn->host, WEFT_ERR_LINK, sent < 0 ? errno : 0,
+                                     "cannot hand shared memory to %s", conn->info.peer);
+    }
+    close(conn->memory.fd);
+    conn->memory.fd = -1;
+    return WEFT_OK;
+}
+
+static weft_status_t conn_read_ack(weft_net_conn_t *conn)
+{
+    weft_status_t status = gate_receive(conn->fd, conn->record, sizeof(uint32_t), &conn->done);
+    if (status == WEFT_ERR_LINK) {
+        return conn->host->set_error(conn->host, status, errno,
+                                     "%s closed the connection before it took the shared memory",
+                                     conn->info.peer);
+    }
+    if (status == WEFT_OK && conn->record[0] != ACK) {
+        return conn->host->set_error(conn->host, WEFT_ERR_PROTO, 0, "%s answered %#x",
+                                     conn->info.peer, conn->record[0]);
+    }
+    return status;
+}
+
+weft_status_t shm_connect_poll(weft_net_conn_t *conn)
+{
+    weft_status_t status = WEFT_OK;
+    while (status == WEFT_OK && conn->step != SHM_STEP_READY) {
+        switch (conn->step) {
+        case SHM_STEP_CONNECT:
+            status = conn_reach(conn);
+            break;
+        case SHM_STEP_SHAKE:
+            status = gate_shake_connect(conn->host, &conn->shake, conn->fd);
+            break;
+        case SHM_STEP_SEND_MEMORY:
+            status = conn_send_memory(conn);
+            break;
+        case SHM_STEP_READ_ACK:
+            status = conn_read_ack(conn);
+            break;
+        default:
+            return conn->host->set_error(conn->host, WEFT_ERR_STATE, 0,
+                                         "connect_poll on an accepted connection");
+        }
+        if (status == WEFT_OK) {
+            conn->step = conn->step == SHM_STEP_READ_ACK ? SHM_STEP_READY : conn->step + 1;
+        }
+    }
+    return status;
+}
+
+weft_status_t shm_conn_adopt(const weft_host_t *host, int fd, const uint8_t label[WEFT_AUTH_LABEL],
+                             weft_net_conn_t **conn_p)
+{
+    weft_net_conn_t *conn = conn_create(host, fd, label);
+    if (conn == NULL) {
+        close(fd);
+        return WEFT_ERR_RESOURCE;
+    }
+    conn->step = SHM_STEP_READ_MEMORY;
+    conn->deadline_ns = host->clock_ns(host) + GATE_PATIENCE_NS;
+    weft_status_t status = conn_identify(conn);
+    if (status != WEFT_OK) {
+        shm_conn_close(conn);
+        return status;
+    }
+    *conn_p = conn;
+    return WEFT_OK;
+}
+
+/* The descriptor that came with the message, or −1. */
+static int control_take(struct msghdr *message)
+{
+    int fd = -1;
+    struct cmsghdr *header = CMSG_FIRSTHDR(message);
+    if (header != NULL && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
+        header->cmsg_len == CMSG_LEN(sizeof(int))) {
+        memcpy(&fd, CMSG_DATA(header), sizeof fd);
+    }
+    return fd;
+}
+
+static weft_status_t conn_read_memory(weft_net_conn_t *conn)
+{
+    uint64_t bytes = 0;
+    shm_control_t control = {.bytes = {0}};
+    struct iovec vec = {.iov_base = &bytes, .iov_len = sizeof bytes};
+    struct msghdr message = {.msg_iov = &vec,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof control};
+    ssize_t got;
+    do {
+        got = recvmsg(conn->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    } while (got < 0 && errno == EINTR);
+    if (got < 0 && errno == EAGAIN) {
+        return WEFT_IN_PROGRESS;
+    }
+    int cause = got < 0 ? errno : 0;
+    int fd = got > 0 ? control_take(&message) : -1;
+    if (got == (ssize_t)sizeof bytes && fd >= 0) {
+        return shm_memory_attach(conn->host, fd, bytes, &conn->memory);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return conn->host->set_error(conn->host, WEFT_ERR_PROTO, cause, "%s sent no shared memory",
+                                 conn->info.peer);
+}
+
+weft_status_t shm_conn_join(weft_net_conn_t *conn)
+{
+    weft_status_t status = WEFT_OK;
+    if (conn->step == SHM_STEP_READ_MEMORY) {
+        status = conn_read_memory(conn);
+        if (status != WEFT_OK) {
+            return status;
+        }
+        conn->record[0] = ACK;
+        conn->step = SHM_STEP_SEND_ACK;
+    }
+    status = gate_send(conn->fd, conn->record, sizeof(uint32_t), &conn->done);
+    if (status == WEFT_OK) {
+        conn->step = SHM_STEP_READY;
+    }
+    return status;
+}
+
+weft_status_t shm_conn_info(weft_net_conn_t *conn, weft_net_conn_info_t *info)
+{
+    if (conn->step != SHM_STEP_READY) {
+        return conn->host->set_error(conn->host, WEFT_ERR_STATE, 0, "connection is not ready");
+    }
+    size_t size = info->size < sizeof conn->info ? info->size : sizeof conn->info;
+    size_t skip = sizeof conn->info.size;
+    if (size > skip) {
+        memcpy((char *)info + skip, (const char *)&conn->info + skip, size - skip);
+    }
+    return WEFT_OK;
+}
+
+weft_status_t shm_conn_check(weft_net_conn_t *conn)
+{
+    char byte;
+    ssize_t got;
+    do {
+        got = recv(conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    } while (got < 0 && errno == EINTR);
+    if (got < 0 && errno == EAGAIN) {
+        return WEFT_OK;
+    }
+    if (got > 0) {
+        return conn->host->set_error(conn->host, WEFT_ERR_PROTO, 0, "unexpected bytes of %s",
+                                     conn->info.peer);
+    }
+    return conn->host->set_error(conn->host, WEFT_ERR_PEER_DEAD, got < 0 ? errno : 0,
+                                 "%s is gone, or closed the connection", conn->info.peer);
+}
+
+void shm_conn_close(weft_net_conn_t *conn)
+{
+    if (conn != NULL) {
+        shm_memory_release(&conn->memory);
+        close(conn->fd);
+        conn->host->free(conn->host, conn);
+    }
+}
+
+weft_status_t shm_conn_region(weft_net_conn_t *conn, void **base_p, uint64_t *bytes_p)
+{
+    if (conn->step != SHM_STEP_READY) {
+        return conn->host->set_error(conn->host, WEFT_ERR_STATE, 0, "connection is not ready");
+    }
+    *base_p = conn->memory.base;
+    *bytes_p = conn->memory.bytes;
+    return WEFT_OK;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The shared memory: an anonymous file, committed before it is published and sealed against shrinking,
+ * so that no end can be hit by SIGBUS through the other. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shm.h"
+
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+#define HUGE_PAGE (UINT64_C(2) << 20)
+#define BYTES_MAX (UINT64_C(1) << 46)
+
+static uint64_t round_up(uint64_t bytes)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    return bytes == 0 ? page : (bytes + page - 1) / page * page;
+}
+
+static weft_status_t memory_map(const weft_host_t *host, shm_memory_t *memory)
+{
+    memory->base = mmap(NULL, memory->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory->fd, 0);
+    if (memory->base == MAP_FAILED) {
+        memory->base = NULL;
+        return host->set_error(host, WEFT_ERR_RESOURCE, errno,
+                               "cannot map %llu bytes of shared memory",
+                               (unsigned long long)memory->bytes);
+    }
+    return WEFT_OK;
+}
+
+/* Pages exist before the peer hears of them; a host without room says so here, not by SIGBUS. */
+static weft_status_t memory_commit(const weft_host_t *host, const shm_memory_t *memory)
+{
+#ifdef MADV_POPULATE_WRITE
+    /* Asked for first: fallocate() alone never makes huge pages. Both are hints that may fail. */
+    if (memory->bytes >= HUGE_PAGE) {
+        madvise(memory->base, memory->bytes, MADV_HUGEPAGE);
+        madvise(memory->base, memory->bytes, MADV_POPULATE_WRITE);
+    }
+#endif
+    int result;
+    do {
+        result = fallocate(memory->fd, 0, 0, (off_t)memory->bytes);
+    } while (result != 0 && errno == EINTR);
+    if (result != 0) {
+        return host->set_error(host, WEFT_ERR_RESOURCE, errno,
+                               "cannot commit %llu bytes of shared memory; raise the memory limit "
+                               "or lower slot_bytes or slots of net-shm",
+                               (unsigned long long)memory->bytes);
+    }
+    return WEFT_OK;
+}
+
+weft_status_t shm_memory_create(const weft_host_t *host, uint64_t bytes, shm_memory_t *memory)
+{
+    if (bytes > BYTES_MAX) {
+        return host->set_error(host, WEFT_ERR_RESOURCE, 0,
+                               "%llu bytes of shared memory for one connection, at most %llu",
+                               (unsigned long long)bytes, (unsigned long long)BYTES_MAX);
+    }
+    *memory = (shm_memory_t){.bytes = round_up(bytes)};
+    memory->fd = memfd_create("weft-shm", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (memory->fd < 0) {
+        return host->set_error(host, WEFT_ERR_RESOURCE, errno, "memfd_create");
+    }
+    weft_status_t status;
+    if (ftruncate(memory->fd, (off_t)memory->bytes) != 0) {
+        status = host->set_error(host, WEFT_ERR_RESOURCE, errno,
+                                 "cannot size shared memory to %llu bytes",
+                                 (unsigned long long)memory->bytes);
+        goto err_release;
+    }
+    status = memory_map(host, memory);
+    if (status != WEFT_OK) {
+        goto err_release;
+    }
+    status = memory_commit(host, memory);
+    if (status != WEFT_OK) {
+        goto err_release;
+    }
+    if (fcntl(memory->fd, F_ADD_SEALS, SEALS) != 0) {
+        status = host->set_error(host, WEFT_ERR_SYSTEM, errno, "cannot seal shared memory");
+        goto err_release;
+    }
+    return WEFT_OK;
+
+err_release:
+    shm_memory_release(memory);
+    return status;
+}
+
+weft_status_t shm_memory_attach(const weft_host_t *host, int fd, uint64_t bytes,
+                                shm_memory_t *memory)
+{
+    *memory = (shm_memory_t){.bytes = bytes, .fd = fd};
+    struct stat file;
+    int seals = fcntl(fd, F_GET_SEALS);
+    weft_status_t status;
+    if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &file) != 0 || bytes == 0 ||
+        bytes > BYTES_MAX || round_up(bytes) != bytes || (uint64_t)file.st_size != bytes) {
+        status = host->set_error(host, WEFT_ERR_PROTO, 0,
+                                 "shared memory of the peer is not sealed or not %llu bytes long",
+                                 (unsigned long long)bytes);
+        goto err_release;
+    }
+    status = memory_map(host, memory);
+    if (status != WEFT_OK) {
+        goto err_release;
+    }
+    close(memory->fd);
+    memory->fd = -1;
+    return WEFT_OK;
+
+err_release:
+    shm_memory_release(memory);
+    return status;
+}
+
+void shm_memory_release(shm_memory_t *memory)
+{
+    if (memory->base != NULL) {
+        munmap(memory->base, memory->bytes);
+        memory->base = NULL;
+    }
+    if (memory->fd >= 0) {
+        close(memory->fd);
+        memory->fd = -1;
+    }
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the files of this plugin share: one table of functions per instruction set. Each table gives
+ * the same bits (but for which NaN a NaN is); combine_c.c is the one the others are measured by. */
+#ifndef KERNEL_CPU_COMBINE_H
+#define KERNEL_CPU_COMBINE_H
+
+#include <weft/plugin/kernel.h>
+
+typedef weft_combine_fn_t combine_table_t[WEFT_DTYPE_COUNT][WEFT_OP_COUNT];
+
+extern const combine_table_t combine_c;
+#if defined(__x86_64__)
+extern const combine_table_t combine_avx2, combine_avx2_stream;
+extern const combine_table_t combine_avx512, combine_avx512_stream;
+#endif
+#if defined(__aarch64__)
+extern const combine_table_t combine_neon;
+#endif
+
+/* True if nothing is computed: one source that is neither scaled nor divided. */
+static inline int combine_is_copy(const weft_combine_t *c, weft_op_t op)
+{
+    int scaled = op == WEFT_PREMULSUM && c->pre_mask != 0;
+    int divided = op == WEFT_AVG && (c->flags & WEFT_COMBINE_FINAL) != 0;
+    return c->nsrc == 1 && !scaled && !divided;
+}
+
+/* Copies `bytes` of the only source to all destinations. */
+void combine_copy(const weft_combine_t *c, size_t bytes);
+
+/* Names made of the macros of each_dtype.inc: TYPED(run) is fp32_run and so on. */
+#define GLUE2(a, b) a##_##b
+#define GLUE(a, b) GLUE2(a, b)
+#define TYPED(suffix) GLUE(NAME, suffix)
+
+/* One row per data type; X(dtype, name) with the names of each_dtype.inc. */
+#define COMBINE_ROWS(X)                                                                            \
+    X(INT8, int8)                                                                                  \
+    X(UINT8, uint8) X(INT16, int16) X(UINT16, uint16) X(INT32, int32) X(UINT32, uint32)            \
+        X(INT64, int64) X(UINT64, uint64) X(FP16, fp16) X(FP32, fp32) X(FP64, fp64) X(BF16, bf16)  \
+            X(FP8_E4M3, fp8_e4m3) X(FP8_E5M2, fp8_e5m2)
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Combinations in plain C: the reference for the vector files, their way with the last few elements,
+ * and all there is on other processors. The compiler turns most loops into vector code. */
+#include "combine.h"
+#include "convert.h"
+
+/* A dst is equal to a src or apart from it: no iteration depends on another. */
+#if defined(__clang__)
+#define COMBINE_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define COMBINE_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
+/* Bytes handled at once where a piece is touched again, so that it is still in the first cache. */
+#define COMBINE_PIECE 4096u
+
+typedef struct combine_piece {
+    const void *src[WEFT_COMBINE_MAX];
+    void *dst;
+    size_t count;
+} combine_piece_t;
+
+void combine_copy(const weft_combine_t *c, size_t bytes)
+{
+    const size_t step = c->ndst == 1 ? bytes : COMBINE_PIECE;
+    for (size_t i = 0; i < bytes; i += step) {
+        const char *src = (const char *)c->src[0] + i;
+        for (uint32_t d = 0; d < c->ndst; d++) {
+            if (c->dst[d] != c->src[0]) {
+                memcpy((char *)c->dst[d] + i, src, bytes - i < step ? bytes - i : step);
+            }
+        }
+    }
+}
+
+#define BODY "combine_c.inc"
+#include "each_dtype.inc"
+
+#define ROW(dtype, name)                                                                           \
+    [WEFT_##dtype] = {[WEFT_SUM] = name##_sum,     [WEFT_PROD] = name##_prod,                      \
+                      [WEFT_MIN] = name##_minimum, [WEFT_MAX] = name##_maximum,                    \
+                      [WEFT_AVG] = name##_avg,     [WEFT_PREMULSUM] = name##_premulsum},
+const combine_table_t combine_c = {COMBINE_ROWS(ROW)};
+#undef ROW

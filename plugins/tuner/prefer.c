@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Parser of the option `prefer`. */
+#include "prefer.h"
+
+#include <string.h>
+
+#define SEPARATORS ", \t"
+
+static const char *const coll_names[WEFT_COLL_COUNT] = {
+#define NAME(value, name, text, reduces, rooted) [value] = text,
+    WEFT_COLL_MAP(NAME)
+#undef NAME
+};
+
+static weft_status_t prefer_coll(const weft_host_t *host, const char *name, size_t length,
+                                 uint32_t *coll_p)
+{
+    for (uint32_t i = 0; i < WEFT_COLL_COUNT; i++) {
+        if (strlen(coll_names[i]) == length && memcmp(coll_names[i], name, length) == 0) {
+            *coll_p = i;
+            return WEFT_OK;
+        }
+    }
+    return host->set_error(host, WEFT_ERR_CONFIG, 0,
+                           "prefer: no collective is called \"%.*s\"; there are all_reduce, "
+                           "reduce_scatter, all_gather, broadcast, reduce and barrier",
+                           (int)length, name);
+}
+
+static weft_status_t prefer_entry(const weft_host_t *host, const char *word, size_t length,
+                                  tuner_prefer_t *prefer)
+{
+    const char *colon = memchr(word, ':', length);
+    size_t before = colon == NULL ? 0 : (size_t)(colon - word);
+    size_t after = colon == NULL ? 0 : length - before - 1;
+    weft_status_t status;
+    uint32_t coll = 0;
+
+    if (before == 0 || after == 0 || after >= PREFER_NAME_MAX) {
+        return host->set_error(host, WEFT_ERR_CONFIG, 0,
+                               "prefer: \"%.*s\" is not COLLECTIVE:ALGORITHM, for example "
+                               "all_reduce:algo-ring",
+                               (int)length, word);
+    }
+    status = prefer_coll(host, word, before, &coll);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    if (prefer->algo[coll][0] != '\0') {
+        return host->set_error(host, WEFT_ERR_CONFIG, 0, "prefer: %s is named twice",
+                               coll_names[coll]);
+    }
+    memcpy(prefer->algo[coll], colon + 1, after);
+    return WEFT_OK;
+}
+
+weft_status_t tuner_prefer_parse(const weft_host_t *host, const char *text, tuner_prefer_t *prefer)
+{
+    memset(prefer, 0, sizeof *prefer);
+    for (text += strspn(text, SEPARATORS); *text != '\0'; text += strspn(text, SEPARATORS)) {
+        size_t length = strcspn(text, SEPARATORS);
+        weft_status_t status = prefer_entry(host, text, length, prefer);
+        if (status != WEFT_OK) {
+            return status;
+        }
+        text += length;
+    }
+    return WEFT_OK;
+}

@@ -15,7 +15,7 @@ extern const combine_table_t combine_avx2, combine_avx2_stream;
 extern const combine_table_t combine_avx512, combine_avx512_stream;
 #endif
 #if defined(__aarch64__)
-extern const combine_table_t combine_neon;
+extern const combine_table_t combine_neon, combine_neon_stream;
 #endif
 
 /* True if nothing is computed: one source that is neither scaled nor divided. */
@@ -37,8 +37,9 @@ void combine_copy(const weft_combine_t *c, size_t bytes);
 /* One row per data type; X(dtype, name) with the names of each_dtype.inc. */
 #define COMBINE_ROWS(X)                                                                            \
     X(INT8, int8)                                                                                  \
-    X(UINT8, uint8) X(INT16, int16) X(UINT16, uint16) X(INT32, int32) X(UINT32, uint32)            \
-        X(INT64, int64) X(UINT64, uint64) X(FP16, fp16) X(FP32, fp32) X(FP64, fp64) X(BF16, bf16)  \
+    X(UINT8, uint8)                                                                                \
+    X(INT16, int16) X(UINT16, uint16) X(INT32, int32) X(UINT32, uint32) X(INT64, int64)            \
+        X(UINT64, uint64) X(FP16, fp16) X(FP32, fp32) X(FP64, fp64) X(BF16, bf16)                  \
             X(FP8_E4M3, fp8_e4m3) X(FP8_E5M2, fp8_e5m2)
 
 #endif

@@ -6,6 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#elif defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
 #include "combine.h"
 
 typedef struct kernel_cpu_config {
@@ -33,8 +40,39 @@ static bool kernel_cpu_has_c(void)
     return true;
 }
 
+#if defined(__x86_64__)
+/* __builtin_cpu_supports also asks whether the operating system saves the wide registers. */
+static bool kernel_cpu_has_avx2(void)
+{
+    unsigned a, b, c, d;
+    bool f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+    return f16c && __builtin_cpu_supports("avx2");
+}
+
+static bool kernel_cpu_has_avx512(void)
+{
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+           kernel_cpu_has_avx2();
+}
+#endif
+
+#if defined(__aarch64__)
+static bool kernel_cpu_has_neon(void)
+{
+    return (getauxval(AT_HWCAP) & HWCAP_ASIMD) != 0;
+}
+#endif
+
 /* What this build contains, best first. */
 static const kernel_cpu_variant_t variants[] = {
+#if defined(__x86_64__)
+    {"avx512", kernel_cpu_has_avx512, &combine_avx512, &combine_avx512_stream, 10000000000u},
+    {"avx2", kernel_cpu_has_avx2, &combine_avx2, &combine_avx2_stream, 10000000000u},
+#endif
+#if defined(__aarch64__)
+    {"neon", kernel_cpu_has_neon, &combine_neon, &combine_neon_stream, 8000000000u},
+#endif
     {"c", kernel_cpu_has_c, &combine_c, &combine_c, 5000000000u},
 };
 #define NVARIANTS (sizeof variants / sizeof variants[0])

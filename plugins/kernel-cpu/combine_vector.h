@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Combinations with vectors, for all instruction sets. A combine_<isa>.c defines, before it includes
+ * this file, VEC_BYTES, VEC_PLAIN and VEC_STREAM (names of its tables), and after vector.h:
+ *   vec_stream(dst, value, bytes)    stores an aligned value past the caches
+ *   vec_fence()                      orders such stores before later ones
+ *   fp16_vdecode(v_half), fp16_vencode(v_f32) */
+#ifndef KERNEL_CPU_COMBINE_VECTOR_H
+#define KERNEL_CPU_COMBINE_VECTOR_H
+
+#include "combine.h"
+#include "vector.h"
+
+#define VEC_GROUP 4u /* vectors of each operand in flight: enough to hide latencies */
+
+/* Below this, going past the caches costs more than it saves. */
+#define STREAM_MIN 4096u
+
+/* Calls `plain` for elements `first` … `last` − 1. */
+static inline void combine_range(const weft_combine_t *c, size_t first, size_t last, size_t elem,
+                                 weft_combine_fn_t plain)
+{
+    weft_combine_t part = *c;
+    for (uint32_t s = 0; s < c->nsrc; s++) {
+        part.src[s] = (const char *)c->src[s] + first * elem;
+    }
+    for (uint32_t d = 0; d < c->ndst; d++) {
+        part.dst[d] = (char *)c->dst[d] + first * elem;
+    }
+    part.count = last - first;
+    plain(&part);
+}
+
+/* Bytes before the first streamed destination is aligned to `align`. */
+static inline size_t combine_head(const weft_combine_t *c, uint32_t stream, size_t align)
+{
+    const void *dst = c->dst[__builtin_ctz(stream)];
+    return (align - (uintptr_t)dst % align) % align;
+}
+
+/* Keeps the bits of the destinations that are aligned at `offset`. */
+static inline uint32_t combine_aligned(const weft_combine_t *c, uint32_t stream, size_t offset,
+                                       size_t align)
+{
+    uint32_t kept = 0;
+    for (uint32_t d = 0; d < c->ndst; d++) {
+        uint32_t aligned = ((uintptr_t)c->dst[d] + offset) % align == 0;
+        kept |= (stream & (1u << d)) * aligned;
+    }
+    return kept;
+}
+
+/* Defined with the bodies: a copy that goes past the caches is a one-source sum of bytes. */
+static void vec_copy(const weft_combine_t *c, size_t bytes, uint32_t stream);
+
+#define ROW_DTYPE(dtype, name) name##_dtype = WEFT_##dtype,
+enum { COMBINE_ROWS(ROW_DTYPE) };
+#undef ROW_DTYPE
+
+#define BODY "combine_vector.inc"
+#include "each_dtype.inc"
+
+static void vec_copy(const weft_combine_t *c, size_t bytes, uint32_t stream)
+{
+    if (stream != 0 && bytes >= STREAM_MIN) {
+        weft_combine_t flat = *c;
+        flat.count = bytes;
+        uint8_run(&flat, WEFT_SUM, stream);
+    } else {
+        combine_copy(c, bytes);
+    }
+}
+
+#define ENTRY(name, op)                                                                            \
+    static void name##_##op##_plain(const weft_combine_t *c)                                       \
+    {                                                                                              \
+        name##_##op(c, 0);                                                                         \
+    }                                                                                              \
+    static void name##_##op##_stream(const weft_combine_t *c)                                      \
+    {                                                                                              \
+        name##_##op(c, c->stream_mask);                                                            \
+    }
+#define ENTRIES(dtype, name)                                                                       \
+    ENTRY(name, sum)                                                                               \
+    ENTRY(name, prod) ENTRY(name, minimum) ENTRY(name, maximum) ENTRY(name, avg)                   \
+        ENTRY(name, premulsum)
+#define ROW(dtype, name, way)                                                                      \
+    [WEFT_##                                                                                       \
+        dtype] = {[WEFT_SUM] = name##_sum_##way,     [WEFT_PROD] = name##_prod_##way,              \
+                  [WEFT_MIN] = name##_minimum_##way, [WEFT_MAX] = name##_maximum_##way,            \
+                  [WEFT_AVG] = name##_avg_##way,     [WEFT_PREMULSUM] = name##_premulsum_##way},
+#define ROW_PLAIN(dtype, name) ROW(dtype, name, plain)
+#define ROW_STREAM(dtype, name) ROW(dtype, name, stream)
+
+COMBINE_ROWS(ENTRIES)
+const combine_table_t VEC_PLAIN = {COMBINE_ROWS(ROW_PLAIN)};
+const combine_table_t VEC_STREAM = {COMBINE_ROWS(ROW_STREAM)};
+
+#endif

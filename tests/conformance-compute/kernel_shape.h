@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * One combination to try on a kernel plugin: what, where its operands lie, and what must come out. */
+#ifndef WEFT_TESTS_KERNEL_SHAPE_H
+#define WEFT_TESTS_KERNEL_SHAPE_H
+
+#include "arena.h"
+#include "tests/support/kernel_reference.h"
+
+#define SHAPE_PERIOD 1021 /* inputs and results repeat after a prime number of elements */
+#define SHAPE_LARGEST ((size_t)1 << 20) /* bytes of the largest operand */
+
+/* Memory and values of the operands; reused from case to case. */
+typedef struct shape_bench {
+    arena_t src[WEFT_COMBINE_MAX], dst[WEFT_COMBINE_MAX];
+    uint64_t value[WEFT_COMBINE_MAX][SHAPE_PERIOD];
+    uint64_t expected[SHAPE_PERIOD];
+    uint8_t *pool[WEFT_COMBINE_MAX]; /* the values as they lie in memory, repeated */
+    uint8_t *result;                 /* the expected ones likewise */
+    uint8_t scalar[8];
+    reference_case_t what;
+    uint64_t seed;
+} shape_bench_t;
+
+/* Where operands lie and how the kernel is called. */
+typedef struct shape {
+    uint32_t ndst;
+    size_t count;
+    uint32_t stream_mask;
+    size_t offset[2 * WEFT_COMBINE_MAX]; /* elements, sources first */
+    int32_t in_place[WEFT_COMBINE_MAX];  /* source that the destination equals, or −1 */
+} shape_t;
+
+void shape_open(shape_bench_t *bench);
+void shape_close(shape_bench_t *bench);
+uint64_t shape_random(shape_bench_t *bench);
+
+/* Fills in values of a type: extremes, special values, small numbers and random bits. */
+void shape_fill(shape_bench_t *bench, weft_dtype_t dtype);
+
+/* Computes what must come out of `what`, for operands of up to `elements`. */
+void shape_expect(shape_bench_t *bench, const reference_case_t *what, size_t elements);
+
+/* Draws places for the operands. */
+shape_t shape_draw(shape_bench_t *bench, uint32_t ndst, size_t count);
+
+/* Runs it. Fails the test with the first wrong element, a stray store or a changed source. */
+void shape_check(shape_bench_t *bench, const shape_t *shape, weft_combine_fn_t fn);
+
+#endif

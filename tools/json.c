@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * JSON writer. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "tools/json.h"
+
+static void put_text(FILE *out, const char *text)
+{
+    fputc('"', out);
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\') {
+            fprintf(out, "\\%c", c);
+        } else if (c < 0x20) {
+            fprintf(out, "\\u%04x", c);
+        } else {
+            fputc(c, out);
+        }
+    }
+    fputc('"', out);
+}
+
+static void begin(json_t *json, const char *key)
+{
+    if (json->depth > 0) {
+        fprintf(json->out, "%s\n%*s", json->first ? "" : ",", 2 * json->depth, "");
+    }
+    json->first = false;
+    if (key != NULL) {
+        put_text(json->out, key);
+        fputs(": ", json->out);
+    }
+}
+
+void json_open(json_t *json, const char *key, char bracket)
+{
+    begin(json, key);
+    fputc(bracket, json->out);
+    json->depth++;
+    json->first = true;
+}
+
+void json_close(json_t *json, char bracket)
+{
+    json->depth--;
+    if (!json->first) {
+        fprintf(json->out, "\n%*s", 2 * json->depth, "");
+    }
+    fputc(bracket, json->out);
+    json->first = false;
+    if (json->depth == 0) {
+        fputc('\n', json->out);
+    }
+}
+
+void json_string(json_t *json, const char *key, const char *value)
+{
+    begin(json, key);
+    put_text(json->out, value);
+}
+
+void json_integer(json_t *json, const char *key, int64_t value)
+{
+    begin(json, key);
+    fprintf(json->out, "%" PRId64, value);
+}
+
+void json_unsigned(json_t *json, const char *key, uint64_t value)
+{
+    begin(json, key);
+    fprintf(json->out, "%" PRIu64, value);
+}
+
+void json_real(json_t *json, const char *key, double value)
+{
+    begin(json, key);
+    if (isfinite(value)) {
+        fprintf(json->out, "%.9g", value);
+    } else {
+        fputs("null", json->out);
+    }
+}
+
+void json_bool(json_t *json, const char *key, bool value)
+{
+    begin(json, key);
+    fputs(value ? "true" : "false", json->out);
+}

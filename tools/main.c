@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The `weft` command: finds the subcommand, or the collective from the name it was called by. */
+#include <stdarg.h>
+#include <string.h>
+
+#include "tools/tool.h"
+
+typedef struct subcommand {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *help;
+} subcommand_t;
+
+static int run_help(int argc, char **argv);
+static int run_version(int argc, char **argv);
+
+static const subcommand_t commands[] = {
+    {"perf", tool_perf, "measure and check a collective; the options are those of nccl-tests"},
+    {"info", tool_info, "plugins, their options, devices"},
+    {"config", tool_config, "every option with its value and where it came from"},
+    {"plan", tool_plan, "show, draw and prove the plan of an algorithm"},
+    {"version", run_version, "version of weft"},
+    {"help", run_help, "this text"},
+};
+#define COMMANDS (sizeof commands / sizeof commands[0])
+
+static void print_help(FILE *out)
+{
+    fprintf(out, "weft %s: collective communication made of plugins\n\nusage:\n", weft_version());
+    for (size_t i = 0; i < COMMANDS; i++) {
+        fprintf(out, "  weft %-8s  %s\n", commands[i].name, commands[i].help);
+    }
+    fprintf(out, "\n`weft COMMAND --help` tells the options.\n"
+                 "Try: weft perf all_reduce -P 4 -b 8 -e 16M -f 4\n");
+}
+
+static int run_help(int argc, char **argv)
+{
+    for (size_t i = 0; argc > 1 && i < COMMANDS; i++) {
+        if (strcmp(argv[1], commands[i].name) == 0 && commands[i].run != run_help) {
+            char help[] = "--help";
+            char *args[] = {argv[1], help, NULL};
+            return commands[i].run(2, args);
+        }
+    }
+    print_help(stdout);
+    return TOOL_OK;
+}
+
+static int run_version(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    printf("weft %s\n", weft_version());
+    return TOOL_OK;
+}
+
+static int run_command(int argc, char **argv)
+{
+    const char *names[COMMANDS + 1];
+    for (size_t i = 0; i < COMMANDS; i++) {
+        names[i] = commands[i].name;
+        if (strcmp(argv[0], names[i]) == 0) {
+            return commands[i].run(argc, argv);
+        }
+    }
+    names[COMMANDS] = NULL;
+    if (strcmp(argv[0], "--version") == 0 || strcmp(argv[0], "-V") == 0) {
+        return run_version(argc, argv);
+    }
+    if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0) {
+        return run_help(1, argv);
+    }
+    tool_parse_name("command", argv[0], names);
+    return TOOL_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
+    const char *program = slash != NULL ? slash + 1 : argc > 0 ? argv[0] : "weft";
+    size_t length = strlen(program);
+    if (length > 5 && strcmp(program + length - 5, "_perf") == 0) {
+        return tool_perf(argc, argv);
+    }
+    if (argc < 2) {
+        print_help(stderr);
+        return TOOL_USAGE;
+    }
+    return run_command(argc - 1, argv + 1);
+}

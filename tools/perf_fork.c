@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * -P: forks the processes of a job on this machine before any thread exists. The parent runs no rank:
+ * it carries the unique id from the first child to the others and watches. A child holds the write
+ * end of its `up` pipe for its whole life, so end of file there means that it ended. */
+#include <errno.h>
+#include <poll.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/error.h"
+#include "core/os/os.h"
+#include "tools/perf_ranks.h"
+
+typedef struct child {
+    pid_t pid;
+    int up[2], down[2];
+    bool ended;
+} child_t;
+
+typedef struct family {
+    const perf_options_t *options;
+    child_t *children;
+    uint32_t count;
+    int code;          /* exit code of the job so far */
+    uint64_t deadline; /* when the rest is killed; WEFT_NEVER while all is well */
+} family_t;
+
+/* Survivors need this long at most to find out and say so. */
+static const double patience = 10;
+
+static bool read_all(int fd, void *out, size_t bytes)
+{
+    uint8_t *p = out;
+    while (bytes > 0) {
+        ssize_t got = read(fd, p, bytes);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            return false;
+        }
+        p += got;
+        bytes -= (size_t)got;
+    }
+    return true;
+}
+
+/* An id is smaller than PIPE_BUF: a pipe takes it whole or not at all. */
+static bool write_id(int fd, const weft_unique_id_t *id)
+{
+    ssize_t put;
+    do {
+        put = write(fd, id, sizeof *id);
+    } while (put < 0 && errno == EINTR);
+    return put == (ssize_t)sizeof *id;
+}
+
+static void close_pipe_end(int *fd)
+{
+    if (*fd >= 0) {
+        close(*fd);
+        *fd = -1;
+    }
+}
+
+/* In child `index`: closes the ends that belong to others. */
+static void keep_own_ends(family_t *family, uint32_t index)
+{
+    for (uint32_t i = 0; i < family->count; i++) {
+        child_t *c = &family->children[i];
+        close_pipe_end(&c->up[0]);
+        close_pipe_end(&c->down[1]);
+        if (i != index) {
+            close_pipe_end(&c->up[1]);
+            close_pipe_end(&c->down[0]);
+        }
+    }
+}
+
+static int child_main(family_t *family, uint32_t index, pid_t parent)
+{
+    weft_unique_id_t id;
+    child_t *me = &family->children[index];
+    weft_options_t settings = tool_settings_options(&family->options->settings);
+    perf_process_t process = {.options = family->options,
+                              .index = index,
+                              .count = family->count,
+                              .local = index,
+                              .locals = family->count};
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) {
+        return TOOL_INTERNAL;
+    }
+    keep_own_ends(family, index);
+    if (index == 0) {
+        weft_status_t status = weft_unique_id_create(&id, &settings);
+        if (status != WEFT_OK) {
+            return tool_report(status);
+        }
+        if (!write_id(me->up[1], &id)) {
+            return TOOL_INTERNAL;
+        }
+    } else if (!read_all(me->down[0], &id, sizeof id)) {
+        return TOOL_LIBRARY; /* the first rank has reported why there is no id */
+    }
+    return perf_process_run(&process, &id);
+}
+
+static bool fork_all(family_t *family)
+{
+    pid_t parent = getpid();
+    for (uint32_t i = 0; i < family->count; i++) {
+        child_t *c = &family->children[i];
+        if (pipe2(c->up, O_CLOEXEC) != 0 || pipe2(c->down, O_CLOEXEC) != 0) {
+            fprintf(stderr, "weft: cannot make a pipe: %s\n", strerror(errno));
+            return false;
+        }
+    }
+    fflush(NULL);
+    for (uint32_t i = 0; i < family->count; i++) {
+        child_t *c = &family->children[i];
+        c->pid = fork();
+        if (c->pid == 0) {
+            exit(child_main(family, i, parent));
+        }
+        if (c->pid < 0) {
+            fprintf(stderr, "weft: cannot fork process %u: %s\n", i, strerror(errno));
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Closes the children's ends and gives the id on. */
+static void pass_id(family_t *family)
+{
+    weft_unique_id_t id;
+    for (uint32_t i = 0; i < family->count; i++) {
+        close_pipe_end(&family->children[i].up[1]);
+        close_pipe_end(&family->children[i].down[0]);
+    }
+    bool have = read_all(family->children[0].up[0], &id, sizeof id);
+    for (uint32_t i = 0; i < family->count; i++) {
+        if (have && i > 0) {
+            write_id(family->children[i].down[1], &id); /* a dead child is found by watch() */
+        }
+        close_pipe_end(&family->children[i].down[1]);
+    }
+}
+
+static void describe(const family_t *family, uint32_t index, char *text, size_t bytes)
+{
+    uint32_t threads = perf_process_threads(family->options);
+    if (threads == 1) {
+        snprintf(text, bytes, "rank %u", index);
+    } else {
+        snprintf(text, bytes, "the process of ranks %u to %u", index * threads,
+                 (index + 1) * threads - 1);
+    }
+}
+
+static void reap(family_t *family, uint32_t index)
+{
+    child_t *c = &family->children[index];
+    char who[64];
+    int status = 0;
+    int code = TOOL_INTERNAL;
+    while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    c->ended = true;
+    close_pipe_end(&c->up[0]);
+    if (WIFEXITED(status)) {
+        code = WEXITSTATUS(status);
+    } else if (WIFSIGNALED(status)) {
+        describe(family, index, who, sizeof who);
+        fprintf(stderr, "weft: %s (pid %d) was killed by signal %d (%s)\n", who, (int)c->pid,
+                WTERMSIG(status), strsignal(WTERMSIG(status)));
+        code = TOOL_LIBRARY;
+    }
+    if (code != TOOL_OK && code != TOOL_WRONG && family->deadline == WEFT_NEVER) {
+        family->deadline = weft_os_deadline(patience);
+    }
+    if (family->code == TOOL_OK || (family->code == TOOL_WRONG && code != TOOL_OK)) {
+        family->code = code;
+    }
+}
+
+static void kill_rest(family_t *family)
+{
+    char who[64];
+    for (uint32_t i = 0; i < family->count; i++) {
+        child_t *c = &family->children[i];
+        if (c->pid > 0 && !c->ended) {
+            describe(family, i, who, sizeof who);
+            fprintf(stderr, "weft: %s (pid %d) did not end within %.0f s of the first failure\n",
+                    who, (int)c->pid, patience);
+            kill(c->pid, SIGKILL);
+            reap(family, i);
+        }
+    }
+}
+
+static int wait_ms(const family_t *family)
+{
+    if (family->deadline == WEFT_NEVER) {
+        return -1;
+    }
+    uint64_t now = weft_os_clock_ns();
+    return now >= family->deadline ? 0 : (int)((family->deadline - now) / WEFT_NS_PER_MS) + 1;
+}
+
+static void watch(family_t *family, struct pollfd *polls)
+{
+    uint32_t alive = family->count;
+    while (alive > 0) {
+        for (uint32_t i = 0; i < family->count; i++) {
+            polls[i] = (struct pollfd){.fd = family->children[i].up[0], .events = POLLIN};
+        }
+        int ready = poll(polls, family->count, wait_ms(family));
+        if (ready == 0) {
+            kill_rest(family);
+            return;
+        }
+        for (uint32_t i = 0; ready > 0 && i < family->count; i++) {
+            if (polls[i].revents != 0) {
+                reap(family, i);
+                alive--;
+            }
+        }
+    }
+}
+
+int perf_fork_run(const perf_options_t *options)
+{
+    family_t family = {
+        .options = options, .count = (uint32_t)options->processes, .deadline = WEFT_NEVER};
+    struct pollfd *polls = calloc(family.count, sizeof *polls);
+    family.children = calloc(family.count, sizeof *family.children);
+    if (polls == NULL || family.children == NULL) {
+        fprintf(stderr, "weft: no memory for %u processes\n", family.count);
+        family.code = TOOL_INTERNAL;
+        goto err_free;
+    }
+    if (!fork_all(&family)) {
+        family.code = TOOL_INTERNAL;
+        kill_rest(&family);
+        goto err_free;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    pass_id(&family);
+    watch(&family, polls);
+err_free:
+    free(family.children);
+    free(polls);
+    return family.code;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The JSON of `weft perf`: format version 3 of nccl-tests, with weft's own keys added. */
+#include <string.h>
+
+#include "tools/perf.h"
+
+static void put_config(json_t *json, const perf_report_t *report, const perf_identity_t *ranks)
+{
+    const perf_options_t *o = report->options;
+    json_open(json, "config", '{');
+    json_integer(json, "nprocesses", o->processes);
+    json_integer(json, "nthreads", o->threads);
+    json_integer(json, "ngpus", o->gpus);
+    json_unsigned(json, "minimum_bytes", o->min_bytes);
+    json_unsigned(json, "maximum_bytes", o->max_bytes);
+    if (o->step_factor > 1) {
+        json_real(json, "step_factor", o->step_factor);
+    } else {
+        json_unsigned(json, "step_bytes", o->step_bytes);
+    }
+    json_integer(json, "warmup_iters", o->warmup_iters);
+    json_integer(json, "iterations", o->iters);
+    json_integer(json, "aggregated_iterations", o->agg_iters);
+    json_integer(json, "validation", o->check);
+    json_integer(json, "graph", 0);
+    json_integer(json, "blocking_collectives", o->blocking);
+    json_bool(json, "per_iter_timing", o->per_iter != 0);
+    json_integer(json, "per_iter_skip", o->per_iter_skip);
+    json_bool(json, "parallel_init", o->parallel_init != 0);
+    json_open(json, "devices", '[');
+    for (uint32_t r = 0; r < report->nranks; r++) {
+        json_open(json, NULL, '{');
+        json_unsigned(json, "rank", r);
+        json_integer(json, "group", 0);
+        json_integer(json, "pid", ranks[r].pid);
+        json_string(json, "hostname", ranks[r].host);
+        json_unsigned(json, "device", ranks[r].device);
+        json_string(json, "device_hex", "0000:00:00");
+        json_string(json, "device_info", "host memory");
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
+void perf_json_begin(json_t *json, const perf_report_t *report, const perf_identity_t *ranks)
+{
+    const perf_options_t *o = report->options;
+    json_open(json, NULL, '{');
+    json_integer(json, "version", 3);
+    json_string(json, "start_time", report->start);
+    json_open(json, "args", '[');
+    for (int i = 0; i < o->argc; i++) {
+        json_string(json, NULL, o->argv[i]);
+    }
+    json_close(json, ']');
+    json_open(json, "env", '{');
+    json_close(json, '}');
+    json_string(json, "nccl_version", "");
+    json_string(json, "weft_version", weft_version());
+    put_config(json, report, ranks);
+    json_open(json, "results", '[');
+}
+
+static void put_sample(json_t *json, const char *key, const perf_options_t *o, uint32_t nranks,
+                       const perf_case_t *test, const perf_sample_t *sample)
+{
+    json_open(json, key, '{');
+    json_real(json, o->cpu_time != 0 ? "cpu_time" : "time", sample->time * 1e6);
+    json_real(json, "alg_bw", perf_algbw(test, sample->time));
+    json_real(json, "bus_bw", perf_busbw(test, nranks, sample->time));
+    if (sample->wrong >= 0) {
+        json_real(json, "nwrong", sample->wrong);
+    } else {
+        json_string(json, "nwrong", "N/A");
+    }
+    if (o->per_iter != 0) {
+        json_open(json, "per_iter", '{');
+        json_real(json, "min", sample->least * 1e6);
+        json_real(json, "p50", sample->median * 1e6);
+        json_real(json, "p99", sample->p99 * 1e6);
+        json_real(json, "max", sample->most * 1e6);
+        json_real(json, "cv", sample->variation);
+        json_close(json, '}');
+    }
+    json_close(json, '}');
+}
+
+void perf_json_row(json_t *json, const perf_options_t *options, uint32_t nranks,
+                   const perf_case_t *test, const perf_sample_t *out, const perf_sample_t *in)
+{
+    bool barrier = test->coll == WEFT_BARRIER;
+    json_open(json, NULL, '{');
+    json_unsigned(json, "size", test->size);
+    json_unsigned(json, "count", test->count);
+    json_string(json, "type", barrier ? "none" : weft_dtype_name(test->dtype));
+    json_string(json, "redop", perf_coll_reduces(test->coll) ? weft_op_name(test->op) : "none");
+    json_integer(json, "root", perf_coll_rooted(test->coll) ? (int64_t)test->root : -1);
+    put_sample(json, "out_of_place", options, nranks, test, out);
+    put_sample(json, "in_place", options, nranks, test, in);
+    json_integer(json, "actual_iterations", options->iters);
+    json_string(json, "experiment_name", "");
+    json_close(json, '}');
+    fflush(json->out);
+}
+
+void perf_json_end(json_t *json, const perf_report_t *report, const char *error)
+{
+    char now[32];
+    json_close(json, ']');
+    json_open(json, "out_of_bounds", '{');
+    json_real(json, "count", report->wrong);
+    json_bool(json, "okay", !(report->wrong > 0));
+    json_close(json, '}');
+    json_open(json, "average_bus_bandwidth", '{');
+    json_real(json, "bandwidth", perf_report_average(report));
+    json_bool(json, "okay", perf_report_bandwidth_ok(report));
+    json_close(json, '}');
+    json_open(json, "errors", '[');
+    if (error != NULL && error[0] != '\0') {
+        json_string(json, NULL, error);
+    }
+    json_close(json, ']');
+    perf_timestamp(now, sizeof now);
+    json_string(json, "end_time", now);
+    json_close(json, '}');
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Options of `weft perf`: those of nccl-tests and a few more. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/config/env.h"
+#include "tools/perf.h"
+
+static const tool_option_t options_table[] = {
+    {'P', "processes", "N", "fork N ranks on this machine (no launcher needed)", 'P'},
+    {'t', "nthreads", "N", "threads per process, each a rank [1]", 't'},
+    {'g', "ngpus", "N", "ranks per thread; on host memory as -t times N [1]", 'g'},
+    {'b', "minbytes", "SIZE", "first size [32M]", 'b'},
+    {'e', "maxbytes", "SIZE", "last size [32M]", 'e'},
+    {'i', "stepbytes", "SIZE", "add this for the next size [1M]", 'i'},
+    {'f', "stepfactor", "X", "multiply for the next size; wins over -i [off]", 'f'},
+    {'n', "iters", "N", "timed iterations [20]", 'n'},
+    {'m', "agg_iters", "N", "operations started together in one iteration [1]", 'm'},
+    {'w', "warmup_iters", "N", "warm-up iterations per size [1]", 'w'},
+    {'N', "run_cycles", "N", "repeat the table N times, 0 = for ever [1]", 'N'},
+    {'p', "parallel_init", "0/1", "no effect: ranks always join in parallel", 'p'},
+    {'c', "check", "N", "verification runs, 0 = off [1]", 'c'},
+    {'o', "op", "NAME", "sum, prod, min, max, avg, mulsum or all [sum]", 'o'},
+    {'d', "datatype", "NAME", "int8, uint8, … float, double, bfloat16, f8e4m3 or all [float]", 'd'},
+    {'r', "root", "RANK", "root of broadcast and reduce; -1 or all = each in turn [0]", 'r'},
+    {'z', "blocking", "0-3", "1 and 3: barrier after each iteration, 3 leaves it untimed [0]", 'z'},
+    {'y', "stream_null", "0/1", "no effect: host memory has no streams", 'y'},
+    {'T', "timeout", "SECONDS", "give up an operation after this time, exit code 4 [off]", 'T'},
+    {'G', "cudagraph", "N", "only 0: host memory has no graphs", 'G'},
+    {'C', "report_cputime", "0/1", "time what it takes to start operations [0]", 'C'},
+    {'S', "report_timestamps", "0/1", "add a column with the time of day [0]", 'S'},
+    {'J', "output_file", "FILE.json", "write JSON too", 'J'},
+    {'a', "average", "0-3", "time of rank 0, average, least, most of the ranks [1]", 'a'},
+    {'R', "local_register", "0-2", "plain memory, registered, weft_mem_alloc [0]", 'R'},
+    {'x', "cta_policy", "N", "no effect on host memory", 'x'},
+    {'D', "device_implementation", "N", "only 0: there are no device kernels", 'D'},
+    {'V', "device_cta_count", "N", "no effect on host memory", 'V'},
+    {'M', "memory", "0/1", "print what memory was used [0]", 'M'},
+    {'u', "unalign", "N", "shift buffers by N elements [0]", 'u'},
+    {'I', "per_iter_timing", "0/1", "add statistics of single iterations [0]", 'I'},
+    {'K', "per_iter_skip", "N", "leave out the first N iterations of these [0]", 'K'},
+    {'A', "algo", "NAME", "use this algorithm: --set plan.algo=NAME", TOOL_OPT_ALGO},
+    {0, "min-bw", "GB/S", "fail (exit code 7) below 90 % of this average busbw", 'B'},
+    TOOL_OPTIONS_CONFIG,
+    {0, "json", NULL, "JSON on stdout in place of the table", TOOL_OPT_JSON},
+    {'h', "help", NULL, "this text", 'h'},
+    {0, NULL, NULL, NULL, 0},
+};
+
+/* Whole-number options: where they go and their range. */
+typedef struct integer_row {
+    int id;
+    size_t offset;
+    int64_t min, max;
+} integer_row_t;
+
+#define ROW(id, field, min, max)                                                                   \
+    {                                                                                              \
+        id, offsetof(perf_options_t, field), min, max                                              \
+    }
+static const integer_row_t integers[] = {
+    ROW('P', processes, 1, 1024),    ROW('t', threads, 1, 1024),
+    ROW('g', gpus, 1, 1024),         ROW('n', iters, 0, 1000000000),
+    ROW('m', agg_iters, 1, 4096),    ROW('w', warmup_iters, 0, 1000000000),
+    ROW('N', cycles, 0, 1000000000), ROW('p', parallel_init, 0, 1),
+    ROW('c', check, 0, 1000000),     ROW('z', blocking, 0, 3),
+    ROW('C', cpu_time, 0, 1),        ROW('S', timestamps, 0, 1),
+    ROW('a', average, 0, 3),         ROW('R', registration, 0, 2),
+    ROW('M', memory, 0, 1),          ROW('u', unalign, 0, 1 << 20),
+    ROW('I', per_iter, 0, 1),        ROW('K', per_iter_skip, 0, 1000000000),
+};
+#undef ROW
+
+static const char *const dtype_names[] = {
+#define NAME(value, name, bytes, text) [value] = text,
+    WEFT_DTYPE_MAP(NAME)
+#undef NAME
+        [WEFT_DTYPE_COUNT] = "all",
+    NULL};
+
+static const char *const op_names[] = {
+#define NAME(value, name, text) [value] = text,
+    WEFT_OP_MAP(NAME)
+#undef NAME
+        [WEFT_OP_COUNT] = "all",
+    NULL};
+
+static const char *const coll_names[] = {
+#define NAME(value, name, text, reduces, rooted) [value] = text,
+    WEFT_COLL_MAP(NAME)
+#undef NAME
+        NULL};
+
+bool perf_coll_reduces(weft_coll_t coll)
+{
+#define REDUCES(value, name, text, reduces, rooted) [value] = (reduces) != 0,
+    static const bool table[] = {WEFT_COLL_MAP(REDUCES)};
+#undef REDUCES
+    return table[coll];
+}
+
+bool perf_coll_rooted(weft_coll_t coll)
+{
+#define ROOTED(value, name, text, reduces, rooted) [value] = (rooted) != 0,
+    static const bool table[] = {WEFT_COLL_MAP(ROOTED)};
+#undef ROOTED
+    return table[coll];
+}
+
+static const char *option_name(int id)
+{
+    const tool_option_t *o = options_table;
+    while (o->name != NULL && o->id != id) {
+        o++;
+    }
+    return o->name != NULL ? o->name : "option";
+}
+
+static int take_integer(perf_options_t *options, const integer_row_t *row, const char *text)
+{
+    char what[48];
+    int64_t value;
+    snprintf(what, sizeof what, "--%s", option_name(row->id));
+    if (!tool_parse_integer(what, text, row->min, row->max, &value)) {
+        return TOOL_USAGE;
+    }
+    memcpy((char *)options + row->offset, &value, sizeof value);
+    return TOOL_OK;
+}
+
+/* Options that mean something on a device only. */
+static int take_device_option(int id, const char *text)
+{
+    int64_t value;
+    char what[48];
+    snprintf(what, sizeof what, "--%s", option_name(id));
+    if (!tool_parse_integer(what, text, 0, INT32_MAX, &value)) {
+        return TOOL_USAGE;
+    }
+    if (value != 0 && (id == 'G' || id == 'D')) {
+        fprintf(stderr, "weft: --%s needs device memory, which weft %s does not serve\n",
+                option_name(id), weft_version());
+        return TOOL_UNIMPLEMENTED;
+    }
+    if (value != 0) {
+        fprintf(stderr, "weft: note: --%s has no effect on host memory\n", option_name(id));
+    }
+    return TOOL_OK;
+}
+
+static int take_name(int *out, const char *what, const char *text, const char *const *names,
+                     int all)
+{
+    int index = tool_parse_name(what, text, names);
+    *out = index == all ? -1 : index;
+    return index < 0 ? TOOL_USAGE : TOOL_OK;
+}
+
+static int take_json_file(perf_options_t *options, const char *text)
+{
+    size_t length = strlen(text);
+    if (length < 6 || strcmp(text + length - 5, ".json") != 0) {
+        return tool_usage("--output_file wants a name that ends in .json, got '%s'", text);
+    }
+    options->json_file = text;
+    return TOOL_OK;
+}
+
+static int take_root(perf_options_t *options, const char *text)
+{
+    if (strcmp(text, "all") == 0) {
+        options->root = -1;
+        return TOOL_OK;
+    }
+    return tool_parse_integer("--root", text, -1, INT32_MAX, &options->root) ? TOOL_OK : TOOL_USAGE;
+}
+
+static int ok_if(bool good)
+{
+    return good ? TOOL_OK : TOOL_USAGE;
+}
+
+static int take_option(perf_options_t *options, int id, const char *text)
+{
+    for (size_t i = 0; i < sizeof integers / sizeof integers[0]; i++) {
+        if (integers[i].id == id) {
+            return take_integer(options, &integers[i], text);
+        }
+    }
+    switch (id) {
+    case 'b':
+        return ok_if(tool_parse_size("--minbytes", text, &options->min_bytes));
+    case 'e':
+        return ok_if(tool_parse_size("--maxbytes", text, &options->max_bytes));
+    case 'i':
+        return ok_if(tool_parse_size("--stepbytes", text, &options->step_bytes));
+    case 'f':
+        return ok_if(tool_parse_real("--stepfactor", text, 1, &options->step_factor));
+    case 'T':
+        return ok_if(tool_parse_real("--timeout", text, 0, &options->timeout));
+    case 'B':
+        return ok_if(tool_parse_real("--min-bw", text, 0, &options->min_bandwidth));
+    case 'o':
+        return take_name(&options->op, "operator", text, op_names, WEFT_OP_COUNT);
+    case 'd':
+        return take_name(&options->dtype, "data type", text, dtype_names, WEFT_DTYPE_COUNT);
+    case 'r':
+        return take_root(options, text);
+    case 'J':
+        return take_json_file(options, text);
+    case TOOL_OPT_JSON:
+        options->json_stdout = true;
+        return TOOL_OK;
+    case TOOL_OPT_CONF:
+    case TOOL_OPT_SET:
+    case TOOL_OPT_ALGO:
+        return ok_if(tool_settings_take(&options->settings, id, text));
+    default:
+        return take_device_option(id, text);
+    }
+}
+
+static void print_help(void)
+{
+    printf("usage: weft perf COLLECTIVE [options]\n"
+           "       COLLECTIVE_perf [options]\n\n"
+           "Measures a collective on host memory and checks its results. Collectives:\n ");
+    for (int i = 0; coll_names[i] != NULL; i++) {
+        printf(" %s", coll_names[i]);
+    }
+    printf(
+        "\nRanks come from -P, from -t, or from a launcher such as mpirun, srun or torchrun.\n\n");
+    tool_options_print(options_table, stdout);
+    printf("\nExit codes: 0 good, 3 library error, 4 timeout, 5 not possible on host memory,\n"
+           "6 wrong usage, 7 wrong results or too little bandwidth.\n");
+}
+
+/* The collective from "all_reduce_perf"; −1 for other names. */
+static int coll_of_program(const char *program)
+{
+    const char *slash = strrchr(program, '/');
+    const char *name = slash != NULL ? slash + 1 : program;
+    for (int i = 0; coll_names[i] != NULL; i++) {
+        size_t length = strlen(coll_names[i]);
+        if (strncmp(name, coll_names[i], length) == 0 && strcmp(name + length, "_perf") == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static int read_environment(perf_options_t *options)
+{
+    const char *floor = weft_env("NCCL_TESTS_MIN_BW");
+    if (weft_env("NCCL_TESTS_SPLIT") != NULL || weft_env("NCCL_TESTS_SPLIT_MASK") != NULL) {
+        fprintf(stderr, "weft: NCCL_TESTS_SPLIT is set, but weft perf runs one communicator\n");
+        return TOOL_UNIMPLEMENTED;
+    }
+    if (floor != NULL && !tool_parse_real("NCCL_TESTS_MIN_BW", floor, 0, &options->min_bandwidth)) {
+        return TOOL_USAGE;
+    }
+    return TOOL_OK;
+}
+
+static int check_together(const perf_options_t *options)
+{
+    if (options->coll == WEFT_COLL_COUNT) {
+        return tool_usage("which collective? Try: weft perf all_reduce -P 4 -b 8 -e 16M -f 4");
+    }
+    if (options->min_bytes > options->max_bytes) {
+        return tool_usage("--minbytes %llu is larger than --maxbytes %llu",
+                          (unsigned long long)options->min_bytes,
+                          (unsigned long long)options->max_bytes);
+    }
+    if (options->step_factor <= 1 && options->step_bytes == 0 &&
+        options->min_bytes < options->max_bytes) {
+        return tool_usage("--stepbytes 0 never reaches --maxbytes");
+    }
+    if (options->processes > 0 && options->processes * options->threads * options->gpus > 65536) {
+        return tool_usage("too many ranks");
+    }
+    if (options->per_iter != 0 && options->per_iter_skip >= options->iters) {
+        return tool_usage("--per_iter_skip leaves no iteration");
+    }
+    return TOOL_OK;
+}
+
+static int read_arguments(perf_options_t *options, int argc, char **argv, bool *done)
+{
+    tool_args_t args = {.options = options_table, .argc = argc, .argv = argv, .at = 1};
+    for (;;) {
+        int id = tool_args_next(&args);
+        int code = TOOL_OK;
+        if (id == TOOL_ARGS_END) {
+            return TOOL_OK;
+        }
+        if (id == 'h') {
+            print_help();
+            *done = true;
+            return TOOL_OK;
+        }
+        if (id == TOOL_ARGS_OPERAND && options->coll == WEFT_COLL_COUNT) {
+            int coll = tool_parse_name("collective", args.value, coll_names);
+            options->coll = coll >= 0 ? (weft_coll_t)coll : WEFT_COLL_COUNT;
+            code = ok_if(coll >= 0);
+        } else if (id == TOOL_ARGS_OPERAND) {
+            code = tool_usage("'%s' is one name too many", args.value);
+        } else {
+            code = id == TOOL_ARGS_ERROR ? TOOL_USAGE : take_option(options, id, args.value);
+        }
+        if (code != TOOL_OK) {
+            return code;
+        }
+    }
+}
+
+int perf_options_read(perf_options_t *options, int argc, char **argv, bool *done)
+{
+    static const char *const names[] = {"all_reduce_perf", "reduce_scatter_perf", "all_gather_perf",
+                                        "broadcast_perf",  "reduce_perf",         "barrier_perf"};
+    int coll = coll_of_program(argv[0]);
+    *done = false;
+    *options = (perf_options_t){
+        .coll = coll >= 0 ? (weft_coll_t)coll : WEFT_COLL_COUNT,
+        .argc = argc,
+        .argv = argv,
+        .threads = 1,
+        .gpus = 1,
+        .min_bytes = UINT64_C(32) << 20,
+        .max_bytes = UINT64_C(32) << 20,
+        .step_bytes = UINT64_C(1) << 20,
+        .step_factor = 1,
+        .iters = 20,
+        .agg_iters = 1,
+        .warmup_iters = 1,
+        .cycles = 1,
+        .check = 1,
+        .op = WEFT_SUM,
+        .dtype = WEFT_FP32,
+        .average = 1,
+    };
+    int code = read_environment(options);
+    code = code != TOOL_OK ? code : read_arguments(options, argc, argv, done);
+    if (code != TOOL_OK || *done) {
+        return code;
+    }
+    code = check_together(options);
+    options->program = code == TOOL_OK ? names[options->coll] : "perf";
+    return code;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The ranks of one process: threads, and where the unique id comes from. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/os/os.h"
+#include "tools/perf_ranks.h"
+
+typedef struct rank_thread {
+    perf_rank_t rank;
+    const weft_unique_id_t *id;
+    weft_os_thread_t *thread;
+} rank_thread_t;
+
+uint32_t perf_process_threads(const perf_options_t *options)
+{
+    return (uint32_t)(options->threads * options->gpus);
+}
+
+static void thread_main(void *arg)
+{
+    rank_thread_t *t = arg;
+    perf_rank_run(&t->rank, t->id);
+}
+
+static void set_rank(rank_thread_t *t, const perf_process_t *process, uint32_t index,
+                     const weft_unique_id_t *id)
+{
+    uint32_t threads = perf_process_threads(process->options);
+    t->id = id;
+    t->rank.options = process->options;
+    t->rank.rank = process->index * threads + index;
+    t->rank.nranks = process->count * threads;
+    t->rank.device = process->local * threads + index;
+    t->rank.local_ranks = process->locals * threads;
+}
+
+/* The calling thread is the first rank; it is the one that prints. */
+static void run_threads(rank_thread_t *ranks, uint32_t threads)
+{
+    char name[16];
+    for (uint32_t i = 1; i < threads; i++) {
+        snprintf(name, sizeof name, "rank %u", ranks[i].rank.rank % 100000);
+        weft_status_t status = weft_os_thread_start(name, thread_main, &ranks[i], &ranks[i].thread);
+        if (status != WEFT_OK) {
+            ranks[i].rank.exit_code = tool_report(status);
+        }
+    }
+    thread_main(&ranks[0]);
+    for (uint32_t i = 1; i < threads; i++) {
+        weft_os_thread_join(ranks[i].thread);
+    }
+}
+
+int perf_process_run(const perf_process_t *process, const weft_unique_id_t *id)
+{
+    uint32_t threads = perf_process_threads(process->options);
+    perf_report_t report = {0};
+    rank_thread_t *ranks = calloc(threads, sizeof *ranks);
+    if (ranks == NULL) {
+        fprintf(stderr, "weft: no memory for %u ranks\n", threads);
+        return TOOL_INTERNAL;
+    }
+    for (uint32_t i = 0; i < threads; i++) {
+        set_rank(&ranks[i], process, i, id);
+    }
+    ranks[0].rank.report = process->index == 0 ? &report : NULL;
+    run_threads(ranks, threads);
+    int code = TOOL_OK;
+    for (uint32_t i = 0; i < threads && code == TOOL_OK; i++) {
+        code = ranks[i].rank.exit_code;
+    }
+    free(ranks);
+    return code;
+}
+
+static int launched(const perf_options_t *options, const weft_launcher_t *launcher)
+{
+    weft_unique_id_t id;
+    weft_options_t settings = tool_settings_options(&options->settings);
+    perf_process_t process = {
+        .options = options,
+        .index = launcher->rank,
+        .count = launcher->nranks,
+        .local = launcher->local_rank,
+        .locals = launcher->local_ranks > 0 ? launcher->local_ranks : launcher->nranks,
+    };
+    memset(&id, 0, sizeof id);
+    weft_status_t status = launcher->rank == 0 ? weft_unique_id_create(&id, &settings) : WEFT_OK;
+    if (status == WEFT_OK && launcher->nranks > 1) {
+        status = weft_launcher_exchange_id(launcher, &id, &settings);
+    }
+    return status != WEFT_OK ? tool_report(status) : perf_process_run(&process, &id);
+}
+
+int perf_ranks_start(const perf_options_t *options)
+{
+    weft_launcher_t launcher = {.size = sizeof launcher};
+    weft_status_t status = weft_launcher_detect(&launcher);
+    if (status != WEFT_OK) {
+        return tool_report(status);
+    }
+    if (options->processes > 0 && launcher.nranks > 1) {
+        return tool_usage(
+            "-P is for one machine without a launcher, and this is rank %u of %u of %s",
+            launcher.rank, launcher.nranks, launcher.name);
+    }
+    int64_t processes = options->processes > 0 ? options->processes : launcher.nranks;
+    int64_t nranks = processes * perf_process_threads(options);
+    if (perf_coll_rooted(options->coll) && options->root >= nranks) {
+        return tool_usage("--root %lld, but the ranks are 0 to %lld", (long long)options->root,
+                          (long long)nranks - 1);
+    }
+    if (nranks == 1 && !options->json_stdout) {
+        fprintf(stderr, "weft: note: one rank alone; -P 4 runs four on this machine\n");
+    }
+    return options->processes > 0 ? perf_fork_run(options) : launched(options, &launcher);
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The job of one rank: joins, walks over data types, operators, roots and sizes, leaves. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/os/os.h"
+#include "tools/perf.h"
+
+static weft_call_t call_of(const perf_rank_t *rank)
+{
+    return (weft_call_t){.size = sizeof(weft_call_t), .timeout = rank->options->timeout};
+}
+
+weft_status_t perf_barrier(perf_rank_t *rank)
+{
+    weft_call_t call = call_of(rank);
+    return weft_barrier(rank->comm, &call);
+}
+
+weft_status_t perf_combine(perf_rank_t *rank, double *values, uint32_t count, int64_t average)
+{
+    static const weft_op_t ops[] = {WEFT_SUM, WEFT_SUM, WEFT_MIN, WEFT_MAX};
+    weft_call_t call = call_of(rank);
+    for (uint32_t i = 0; i < count; i++) {
+        values[i] = average == 0 && rank->rank != 0 ? 0 : values[i];
+    }
+    weft_status_t status =
+        weft_all_reduce(values, values, count, WEFT_FP64, ops[average], rank->comm, &call);
+    for (uint32_t i = 0; i < count; i++) {
+        values[i] /= average == 1 ? rank->nranks : 1;
+    }
+    return status;
+}
+
+weft_status_t perf_sum(perf_rank_t *rank, double *value)
+{
+    weft_call_t call = call_of(rank);
+    return weft_all_reduce(value, value, 1, WEFT_FP64, WEFT_SUM, rank->comm, &call);
+}
+
+/* The call that serves `bytes` best: counts are rounded down as nccl-tests does. */
+static void set_size(const perf_rank_t *rank, perf_case_t *test, uint64_t bytes)
+{
+    uint64_t element = weft_dtype_size(test->dtype);
+    uint64_t blocks = 1;
+    if (test->coll == WEFT_ALL_GATHER || test->coll == WEFT_REDUCE_SCATTER) {
+        uint64_t unit = 16 / element;
+        blocks = rank->nranks;
+        test->count = bytes / element / blocks / unit * unit;
+    } else {
+        test->count = bytes / element;
+    }
+    test->size = test->count * element * blocks;
+    test->stride = test->size;
+}
+
+static uint64_t next_size(const perf_options_t *o, uint64_t size)
+{
+    if (o->step_factor <= 1) {
+        return size + (o->step_bytes > 0 ? o->step_bytes : 1);
+    }
+    uint64_t next = (uint64_t)((double)size * o->step_factor);
+    return next > size ? next : size + 1;
+}
+
+static weft_status_t warm_up(perf_rank_t *rank, perf_case_t test)
+{
+    weft_status_t status = WEFT_OK;
+    uint64_t size = rank->options->min_bytes;
+    while (size <= rank->max_bytes && status == WEFT_OK && test.coll != WEFT_BARRIER) {
+        set_size(rank, &test, size);
+        status = perf_case_warm_up(rank, &test);
+        size = size > 0 ? size * 2 : weft_dtype_size(test.dtype);
+    }
+    return status;
+}
+
+static weft_status_t run_row(perf_rank_t *rank, perf_case_t test, uint64_t seed)
+{
+    perf_sample_t out;
+    perf_sample_t in;
+    if (rank->report != NULL) {
+        perf_report_progress(rank->report, &test);
+    }
+    test.in_place = false;
+    weft_status_t status = perf_case_run(rank, &test, seed, &out);
+    test.in_place = true;
+    status = status != WEFT_OK ? status : perf_case_run(rank, &test, seed, &in);
+    if (status == WEFT_OK && rank->report != NULL) {
+        perf_report_row(rank->report, &test, &out, &in);
+    }
+    return status;
+}
+
+static weft_status_t run_sizes(perf_rank_t *rank, perf_case_t test, uint64_t seed)
+{
+    weft_status_t status = perf_barrier(rank);
+    status = status != WEFT_OK ? status : warm_up(rank, test);
+    if (test.coll == WEFT_BARRIER) {
+        return status != WEFT_OK ? status : run_row(rank, test, seed);
+    }
+    uint64_t size = rank->options->min_bytes;
+    while (size <= rank->max_bytes && status == WEFT_OK) {
+        set_size(rank, &test, size);
+        status = run_row(rank, test, seed);
+        size = next_size(rank->options, size);
+    }
+    return status;
+}
+
+static weft_status_t run_roots(perf_rank_t *rank, perf_case_t test, uint64_t seed)
+{
+    const perf_options_t *o = rank->options;
+    bool rooted = perf_coll_rooted(test.coll);
+    uint32_t first = rooted && o->root >= 0 ? (uint32_t)o->root : 0;
+    uint32_t last = rooted && o->root < 0 ? rank->nranks - 1 : first;
+    weft_status_t status = WEFT_OK;
+    for (test.root = first; test.root <= last && status == WEFT_OK; test.root++) {
+        status = run_sizes(rank, test, seed);
+    }
+    return status;
+}
+
+static weft_status_t run_ops(perf_rank_t *rank, perf_case_t test, uint64_t seed)
+{
+    const perf_options_t *o = rank->options;
+    bool all = o->op < 0 && perf_coll_reduces(test.coll);
+    int first = all || o->op < 0 || !perf_coll_reduces(test.coll) ? 0 : o->op;
+    int last = all ? WEFT_OP_COUNT - 1 : first;
+    weft_status_t status = WEFT_OK;
+    for (int op = first; op <= last && status == WEFT_OK; op++) {
+        test.op = (weft_op_t)op;
+        status = run_roots(rank, test, seed);
+    }
+    return status;
+}
+
+static weft_status_t run_cycle(perf_rank_t *rank, uint64_t seed)
+{
+    const perf_options_t *o = rank->options;
+    bool all = o->dtype < 0 && o->coll != WEFT_BARRIER;
+    int first = o->dtype < 0 ? 0 : o->dtype;
+    int last = all ? WEFT_DTYPE_COUNT - 1 : first;
+    weft_status_t status = WEFT_OK;
+    for (int dtype = first; dtype <= last && status == WEFT_OK; dtype++) {
+        perf_case_t test = {.coll = o->coll, .dtype = (weft_dtype_t)dtype};
+        status = run_ops(rank, test, seed);
+    }
+    return status;
+}
+
+/* Two buffers of every rank of the host must fit in 70 % of what is free; all ranks take the least. */
+static weft_status_t agree_on_size(perf_rank_t *rank, uint64_t *reduced_p)
+{
+    const perf_options_t *o = rank->options;
+    uint64_t available = perf_memory_available();
+    uint64_t ranks = rank->local_ranks > 0 ? rank->local_ranks : 1;
+    double room =
+        available > 0 ? (double)available * 0.7 / (2.0 * (double)ranks) : (double)o->max_bytes;
+    weft_status_t status = perf_combine(rank, &room, 1, 2);
+    rank->max_bytes = room < (double)o->max_bytes ? (uint64_t)room : o->max_bytes;
+    *reduced_p = rank->max_bytes < o->max_bytes ? rank->max_bytes : 0;
+    if (status == WEFT_OK && rank->max_bytes < o->min_bytes) {
+        return weft_fail(
+            WEFT_ERR_RESOURCE, 0,
+            "no room for %llu bytes per buffer: %llu ranks share %llu bytes of free memory",
+            (unsigned long long)o->min_bytes, (unsigned long long)ranks,
+            (unsigned long long)available);
+    }
+    return status;
+}
+
+static weft_status_t gather_identities(perf_rank_t *rank, perf_identity_t *all)
+{
+    perf_identity_t mine = {.pid = weft_os_pid(), .device = rank->device};
+    weft_call_t call = call_of(rank);
+    weft_os_host_name(mine.host, sizeof mine.host);
+    return weft_all_gather(&mine, all, sizeof mine, WEFT_UINT8, rank->comm, &call);
+}
+
+static weft_status_t begin(perf_rank_t *rank)
+{
+    uint64_t reduced = 0;
+    perf_identity_t *all = calloc(rank->nranks, sizeof *all);
+    if (all == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for a list of %u ranks", rank->nranks);
+    }
+    weft_status_t status = agree_on_size(rank, &reduced);
+    status = status != WEFT_OK ? status : gather_identities(rank, all);
+    if (status == WEFT_OK && rank->report != NULL) {
+        rank->exit_code =
+            perf_report_begin(rank->report, rank->options, all, rank->nranks, reduced);
+    }
+    free(all);
+    return status;
+}
+
+static weft_status_t run_all(perf_rank_t *rank)
+{
+    const perf_options_t *o = rank->options;
+    weft_status_t status = WEFT_OK;
+    for (int64_t c = 0; (o->cycles == 0 || c < o->cycles) && status == WEFT_OK; c++) {
+        status = run_cycle(rank, (uint64_t)(c * (o->check + 1)));
+    }
+    return status;
+}
+
+static weft_status_t allocate(perf_rank_t *rank)
+{
+    const uint8_t small_float = 0x3c; /* repeated it is 0.0115 as float: no slow denormals */
+    if (rank->options->per_iter != 0) {
+        rank->samples = calloc((size_t)rank->options->iters + 1, sizeof *rank->samples);
+        if (rank->samples == NULL) {
+            return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for the times of all iterations");
+        }
+    }
+    weft_status_t status = perf_memory_alloc(rank);
+    if (status == WEFT_OK) {
+        memset(rank->send, small_float, rank->buffer_bytes);
+        memset(rank->recv, small_float, rank->buffer_bytes);
+    }
+    return status;
+}
+
+static uint64_t grown(uint64_t *before)
+{
+    uint64_t now = perf_memory_resident();
+    uint64_t more = now > *before ? now - *before : 0;
+    *before = now;
+    return more;
+}
+
+static weft_status_t run_joined(perf_rank_t *rank, uint64_t resident)
+{
+    rank->memory[0] = grown(&resident);
+    weft_status_t status = begin(rank);
+    if (status != WEFT_OK || rank->exit_code != TOOL_OK) {
+        return status;
+    }
+    status = allocate(rank);
+    rank->memory[1] = grown(&resident);
+    status = status != WEFT_OK ? status : run_all(rank);
+    rank->memory[2] = grown(&resident);
+    return status;
+}
+
+static void print_failure(const perf_rank_t *rank, weft_status_t status)
+{
+    const weft_error_t *error = weft_error_record();
+    char host[64];
+    weft_os_host_name(host, sizeof host);
+    fprintf(stderr, "weft: rank %u (%s, pid %d): %s: %s\n", rank->rank, host, weft_os_pid(),
+            weft_status_name(status),
+            error->text[0] != '\0' ? error->text : weft_status_text(status));
+}
+
+static void finish(perf_rank_t *rank, weft_status_t status)
+{
+    bool began = rank->report != NULL && rank->report->options != NULL;
+    if (status != WEFT_OK) {
+        char text[512];
+        snprintf(text, sizeof text, "%s", weft_error_record()->text);
+        print_failure(rank, status);
+        rank->exit_code = tool_exit_code(status);
+        if (began) {
+            perf_report_end(rank->report, rank->memory, text);
+        }
+    } else if (began && rank->exit_code == TOOL_OK) {
+        rank->exit_code = perf_report_end(rank->report, rank->memory, NULL);
+    }
+    if (rank->exit_code == TOOL_OK && rank->wrong > 0) {
+        rank->exit_code = TOOL_WRONG;
+    }
+}
+
+void perf_rank_run(perf_rank_t *rank, const weft_unique_id_t *id)
+{
+    weft_options_t options = tool_settings_options(&rank->options->settings);
+    uint64_t resident = perf_memory_resident();
+    weft_status_t status = weft_comm_init_rank(&rank->comm, rank->nranks, id, rank->rank, &options);
+    status = status != WEFT_OK ? status : run_joined(rank, resident);
+    finish(rank, status);
+    if (rank->comm != NULL) {
+        if (rank->exit_code != TOOL_OK && rank->exit_code != TOOL_WRONG) {
+            weft_comm_abort(rank->comm);
+        }
+        perf_memory_free(rank);
+        weft_comm_destroy(rank->comm);
+    }
+    free(rank->samples);
+}

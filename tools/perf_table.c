@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The table of `weft perf`, in the form of nccl-tests: lines that are no rows begin with '#'. */
+#include <string.h>
+
+#include "tools/perf.h"
+
+/* A number in `width` places: two decimals, one, none, or with an exponent. */
+static void print_number(double value, int width)
+{
+    char text[64];
+    for (int decimals = 2; decimals >= 0; decimals--) {
+        int length = snprintf(text, sizeof text, "%*.*f", width, decimals, value);
+        if (length <= width) {
+            fputs(text, stdout);
+            return;
+        }
+    }
+    printf("%*.*e", width, width >= 7 ? 1 : 0, value);
+}
+
+static void print_settings(const perf_options_t *o)
+{
+    bool factor = o->step_factor > 1;
+    char step[32];
+    snprintf(step, sizeof step, factor ? "%.6g" : "%.0f",
+             factor ? o->step_factor : (double)o->step_bytes);
+    printf("# nThread %lld nGpus %lld minBytes %llu maxBytes %llu step: %s(%s) warmup iters: %lld "
+           "iters: %lld agg iters: %lld validation: %lld graph: 0 unalign: %lld\n",
+           (long long)o->threads, (long long)o->gpus, (unsigned long long)o->min_bytes,
+           (unsigned long long)o->max_bytes, step, factor ? "factor" : "bytes",
+           (long long)o->warmup_iters, (long long)o->iters, (long long)o->agg_iters,
+           (long long)o->check, (long long)o->unalign);
+    if (o->blocking != 0) {
+        printf("# Blocking Enabled: wait for completion%s after each collective\n",
+               o->blocking != 2 ? " and barrier" : "");
+    }
+    if (o->per_iter != 0) {
+        printf("# Per-iteration timing enabled, first %lld iterations left out\n",
+               (long long)o->per_iter_skip);
+    }
+    if (o->parallel_init != 0) {
+        printf("# Parallel Init Enabled: threads call into weft_comm_init_rank concurrently\n");
+    }
+}
+
+static void print_half(const perf_options_t *o, const char *time, bool unit)
+{
+    printf("  %7s  %6s  %6s", unit ? "(us)" : time, unit ? "(GB/s)" : "algbw",
+           unit ? "(GB/s)" : "busbw");
+    if (o->per_iter != 0) {
+        printf("  %7s  %7s  %7s  %7s", unit ? "(us)" : "i_min", unit ? "(us)" : "i_max",
+               unit ? "(us)" : "i_p99", unit ? "(%)" : "i_cv%");
+    }
+    printf("  %6s", unit ? "" : "#wrong");
+}
+
+static void print_head(const perf_options_t *o)
+{
+    const char *time = o->cpu_time != 0 ? "cputime" : "time";
+    int more = o->per_iter != 0 ? 36 : 0;
+    printf("#\n# %10s  %12s  %8s  %6s  %6s%11s%s%*s%s%*s\n", "", "", "", "", "", "", "out-of-place",
+           23 + more, "", "in-place", 10 + more, "");
+    printf("# %10s  %12s  %8s  %6s  %6s", "size", "count", "type", "redop", "root");
+    print_half(o, time, false);
+    print_half(o, time, false);
+    printf(o->timestamps != 0 ? " %21s \n" : " \n", "timestamp");
+    printf("# %10s  %12s  %8s  %6s  %6s", "(B)", "(elements)", "", "", "");
+    print_half(o, time, true);
+    print_half(o, time, true);
+    printf(o->timestamps != 0 ? " %21s \n" : " \n", "");
+}
+
+void perf_table_begin(const perf_options_t *options, const perf_identity_t *ranks, uint32_t nranks,
+                      uint64_t reduced_max)
+{
+    printf("# weft version %s weft-library=%d nccl-tests-format=2.19.6\n", weft_version(),
+           WEFT_VERSION_MAJOR * 10000 + WEFT_VERSION_MINOR * 100 + WEFT_VERSION_PATCH);
+    printf("# Collective test starting: %s\n", options->program);
+    print_settings(options);
+    printf("#\n# Using devices\n");
+    for (uint32_t r = 0; r < nranks; r++) {
+        printf("#  Rank %2u Group %2d Pid %6d on %10s device %2u [%04x:%02x:%02x] %s\n", r, 0,
+               ranks[r].pid, ranks[r].host, ranks[r].device, 0u, 0u, 0u, "host memory");
+    }
+    if (reduced_max != 0) {
+        printf("#\n# Reducing maxBytes to %llu due to memory limitation\n",
+               (unsigned long long)reduced_max);
+    }
+    print_head(options);
+    fflush(stdout);
+}
+
+static void print_sample(const perf_options_t *o, uint32_t nranks, const perf_case_t *test,
+                         const perf_sample_t *sample)
+{
+    fputs("  ", stdout);
+    print_number(sample->time * 1e6, 7);
+    fputs("  ", stdout);
+    print_number(perf_algbw(test, sample->time), 6);
+    fputs("  ", stdout);
+    print_number(perf_busbw(test, nranks, sample->time), 6);
+    const double more[] = {sample->least * 1e6, sample->most * 1e6, sample->p99 * 1e6,
+                           sample->variation * 100};
+    for (int i = 0; o->per_iter != 0 && i < 4; i++) {
+        fputs("  ", stdout);
+        print_number(more[i], 7);
+    }
+    if (sample->wrong < 0) {
+        fputs("    N/A", stdout);
+    } else {
+        printf("  %6g", sample->wrong);
+    }
+}
+
+void perf_table_row(const perf_options_t *options, uint32_t nranks, const perf_case_t *test,
+                    const perf_sample_t *out, const perf_sample_t *in)
+{
+    bool barrier = test->coll == WEFT_BARRIER;
+    printf("%12llu  %12llu  %8s  %6s  %6d", (unsigned long long)test->size,
+           (unsigned long long)test->count, barrier ? "none" : weft_dtype_name(test->dtype),
+           perf_coll_reduces(test->coll) ? weft_op_name(test->op) : "none",
+           perf_coll_rooted(test->coll) ? (int)test->root : -1);
+    print_sample(options, nranks, test, out);
+    print_sample(options, nranks, test, in);
+    if (options->timestamps != 0) {
+        char now[32];
+        perf_timestamp(now, sizeof now);
+        printf(" %21s", now);
+    }
+    fputc('\n', stdout);
+    fflush(stdout);
+}
+
+void perf_table_end(const perf_report_t *report, const uint64_t memory[3], const char *error)
+{
+    const perf_options_t *o = report->options;
+    printf("# %-20s : %.0f %s\n", "Out of bounds values", report->wrong,
+           report->wrong > 0 ? "FAILED" : "OK");
+    printf("# %-20s : %g %s\n", "Avg bus bandwidth", perf_report_average(report),
+           o->min_bandwidth <= 0              ? ""
+           : perf_report_bandwidth_ok(report) ? "OK"
+                                              : "FAILED");
+    printf("#\n# Collective test concluded: %s\n", o->program);
+    if (o->memory != 0) {
+        const double mib = 1024 * 1024;
+        printf("# %-20s : Initialization %.1f MiB | User-Allocated %.1f MiB | Collective %.1f MiB "
+               "| Total %.1f MiB\n",
+               "Host memory usage", (double)memory[0] / mib, (double)memory[1] / mib,
+               (double)memory[2] / mib, (double)(memory[0] + memory[1] + memory[2]) / mib);
+    }
+    puts("#");
+    if (error != NULL && error[0] != '\0') {
+        printf("# error: %s\n", error);
+    } else {
+        puts("");
+    }
+    fflush(stdout);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Ports: order and flow control of a mapped FIFO between two threads; a message port on a transport
+ * that runs out of resources, truncates and breaks. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/exec/port.h"
+#include "core/os/os.h"
+
+enum { SLOTS = 4, SLOT_BYTES = 256, MESSAGES = 20000 };
+
+typedef struct fixture {
+    void *fifo;
+    weft_port_t send, receive;
+} fixture_t;
+
+static int setup(void **state)
+{
+    fixture_t *f = calloc(1, sizeof *f);
+    f->fifo = weft_os_pages(weft_fifo_bytes(SLOTS, SLOT_BYTES));
+    weft_port_init_mapped(&f->send, 1, true, f->fifo, SLOTS, SLOT_BYTES);
+    weft_port_init_mapped(&f->receive, 0, false, f->fifo, SLOTS, SLOT_BYTES);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    fixture_t *f = *state;
+    weft_port_fini(&f->send);
+    weft_port_fini(&f->receive);
+    weft_os_pages_free(f->fifo, weft_fifo_bytes(SLOTS, SLOT_BYTES));
+    free(f);
+    return 0;
+}
+
+static uint64_t length_of(uint64_t n)
+{
+    return n * 37 % (SLOT_BYTES + 1);
+}
+
+static void send_message(weft_port_t *port, uint64_t n)
+{
+    weft_signature_t signature = {.count = n};
+    uint64_t bytes = length_of(n);
+    memset(weft_port_payload(port, bytes), (int)(n & 0xff), bytes);
+    assert_int_equal(weft_port_send(port, &signature, bytes), WEFT_OK);
+}
+
+static void send_all(void *arg)
+{
+    weft_port_t *port = arg;
+    for (uint64_t n = 0; n < MESSAGES; n++) {
+        while (!weft_port_can_send(port)) {
+            weft_port_sleep(port, WEFT_NS_PER_MS);
+        }
+        send_message(port, n);
+    }
+}
+
+static void messages_arrive_whole_and_in_order(void **state)
+{
+    fixture_t *f = *state;
+    weft_os_thread_t *thread;
+    assert_int_equal(weft_os_thread_start("sender", send_all, &f->send, &thread), WEFT_OK);
+    for (uint64_t n = 0; n < MESSAGES; n++) {
+        while (!weft_port_can_receive(&f->receive)) {
+            weft_port_sleep(&f->receive, WEFT_NS_PER_MS);
+        }
+        uint64_t bytes = length_of(n);
+        const uint8_t *payload = weft_port_payload(&f->receive, bytes);
+        assert_int_equal(weft_port_signature(&f->receive)->count, n);
+        for (uint64_t i = 0; i < bytes; i++) {
+            assert_int_equal(payload[i], n & 0xff);
+        }
+        assert_int_equal(weft_port_release(&f->receive), WEFT_OK);
+    }
+    weft_os_thread_join(thread);
+}
+
+static void a_full_fifo_takes_no_more(void **state)
+{
+    fixture_t *f = *state;
+    for (uint64_t n = 0; n < SLOTS; n++) {
+        assert_true(weft_port_can_send(&f->send));
+        send_message(&f->send, n);
+    }
+    assert_false(weft_port_can_send(&f->send));
+    assert_true(weft_port_can_receive(&f->receive));
+    assert_int_equal(weft_port_release(&f->receive), WEFT_OK);
+    assert_true(weft_port_can_send(&f->send));
+}
+
+static void small_payloads_ride_in_the_flag_line(void **state)
+{
+    fixture_t *f = *state;
+    uint8_t *head = (uint8_t *)f->send.heads;
+    uint8_t *payload = weft_port_payload(&f->send, WEFT_SLOT_INLINE);
+    assert_true(payload > head && payload + WEFT_SLOT_INLINE <= head + WEFT_LINE);
+    payload = weft_port_payload(&f->send, WEFT_SLOT_INLINE + 1);
+    assert_true(payload >= head + SLOTS * sizeof(weft_slot_head_t));
+}
+
+/* A transport of the test: takes `room` posts, remembers them. */
+typedef struct fake_conn {
+    weft_net_op_t posted[64];
+    uint32_t count, room;
+    weft_status_t status;
+} fake_conn_t;
+
+static weft_status_t fake_post(weft_net_conn_t *conn, const weft_net_op_t *ops, uint32_t count,
+                               uint32_t *posted_p)
+{
+    fake_conn_t *fake = (fake_conn_t *)conn;
+    if (fake->status != WEFT_OK) {
+        return fake->status;
+    }
+    for (*posted_p = 0; *posted_p < count && fake->count < fake->room; (*posted_p)++) {
+        fake->posted[fake->count++] = ops[*posted_p];
+    }
+    return *posted_p == count ? WEFT_OK : WEFT_AGAIN;
+}
+
+static const weft_net_ops_t fake_ops = {.size = sizeof fake_ops, .post = fake_post};
+
+static void receives_that_find_no_resources_are_posted_later(void **state)
+{
+    fake_conn_t conn = {.room = 1};
+    weft_port_t port;
+    (void)state;
+    assert_int_equal(weft_port_init_message(&port, 1, false, &fake_ops, (weft_net_conn_t *)&conn,
+                                            SLOTS, SLOT_BYTES),
+                     WEFT_OK);
+    assert_int_equal(conn.count, 1);
+    conn.room = 64;
+    assert_int_equal(weft_port_flush(&port), WEFT_OK);
+    assert_int_equal(conn.count, SLOTS);
+    weft_port_fini(&port);
+}
+
+static void a_received_message_is_ready_once_and_its_slot_is_posted_again(void **state)
+{
+    fake_conn_t conn = {.room = 64};
+    weft_port_t port;
+    (void)state;
+    assert_int_equal(weft_port_init_message(&port, 1, false, &fake_ops, (weft_net_conn_t *)&conn,
+                                            SLOTS, SLOT_BYTES),
+                     WEFT_OK);
+    weft_message_slot_t *slot = conn.posted[0].cookie;
+    slot->head->bytes = 5;
+    weft_net_completion_t done = {.cookie = slot, .bytes = sizeof *slot->head + 5};
+    assert_false(weft_port_can_receive(&port));
+    weft_port_complete(&done);
+    assert_true(weft_port_can_receive(&port));
+    assert_int_equal(weft_port_release(&port), WEFT_OK);
+    assert_false(weft_port_can_receive(&port));
+    assert_int_equal(conn.count, SLOTS + 1);
+    weft_port_fini(&port);
+}
+
+static void a_wrong_length_field_breaks_the_port(void **state)
+{
+    fake_conn_t conn = {.room = 64};
+    weft_port_t port;
+    (void)state;
+    assert_int_equal(weft_port_init_message(&port, 1, false, &fake_ops, (weft_net_conn_t *)&conn,
+                                            SLOTS, SLOT_BYTES),
+                     WEFT_OK);
+    weft_message_slot_t *slot = conn.posted[0].cookie;
+    slot->head->bytes = 6;
+    weft_net_completion_t done = {.cookie = slot, .bytes = sizeof *slot->head + 5};
+    weft_port_complete(&done);
+    assert_int_equal(port.broken, WEFT_ERR_PROTO);
+    assert_false(weft_port_can_receive(&port));
+    weft_port_fini(&port);
+}
+
+static void a_broken_connection_is_told_by_every_use(void **state)
+{
+    fake_conn_t conn = {.room = 64, .status = WEFT_ERR_LINK};
+    weft_port_t port;
+    (void)state;
+    assert_int_equal(weft_port_init_message(&port, 1, true, &fake_ops, (weft_net_conn_t *)&conn,
+                                            SLOTS, SLOT_BYTES),
+                     WEFT_OK);
+    weft_signature_t signature = {0};
+    assert_int_equal(weft_port_send(&port, &signature, 0), WEFT_ERR_LINK);
+    assert_int_equal(weft_port_flush(&port), WEFT_ERR_LINK);
+    weft_port_fini(&port);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(messages_arrive_whole_and_in_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_full_fifo_takes_no_more, setup, teardown),
+        cmocka_unit_test_setup_teardown(small_payloads_ride_in_the_flag_line, setup, teardown),
+        cmocka_unit_test(receives_that_find_no_resources_are_posted_later),
+        cmocka_unit_test(a_received_message_is_ready_once_and_its_slot_is_posted_again),
+        cmocka_unit_test(a_wrong_length_field_breaks_the_port),
+        cmocka_unit_test(a_broken_connection_is_told_by_every_use),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The interpreter: all ranks of a job in one thread, ports as FIFOs in memory, lanes of every kind
+ * (LOOP, PAR, BAR, waits, cnt) against plain sums. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/exec/run.h"
+#include "core/os/os.h"
+
+enum { SLOTS = 4, SLOT_BYTES = 256, RANKS_MAX = 5 };
+
+static void sum_int32(const weft_combine_t *c)
+{
+    for (uint64_t i = 0; i < c->count; i++) {
+        int32_t x = 0;
+        for (uint32_t s = 0; s < c->nsrc; s++) {
+            x += ((const int32_t *)c->src[s])[i];
+        }
+        for (uint32_t d = 0; d < c->ndst; d++) {
+            ((int32_t *)c->dst[d])[i] = x;
+        }
+    }
+}
+
+typedef struct rank {
+    weft_plan_t *plan;
+    weft_program_t program;
+    weft_run_t run;
+    weft_port_t ports[16];
+    int32_t *in, *out;
+} rank_t;
+
+typedef struct job {
+    uint32_t nranks;
+    rank_t rank[RANKS_MAX];
+    void *fifo[RANKS_MAX][RANKS_MAX][4];
+} job_t;
+
+typedef weft_status_t (*emit_t)(weft_algo_t *, const weft_algo_call_t *, const weft_algo_view_t *,
+                                weft_plan_builder_t *);
+
+static void bind_ports(job_t *job, rank_t *r)
+{
+    for (uint32_t p = 0; p < r->plan->nports; p++) {
+        const weft_plan_port_t *port = &r->plan->ports[p];
+        uint32_t from = port->sends ? r->plan->rank : port->peer;
+        uint32_t to = port->sends ? port->peer : r->plan->rank;
+        void **fifo = &job->fifo[from][to][port->channel];
+        if (*fifo == NULL) {
+            *fifo = weft_os_pages(weft_fifo_bytes(SLOTS, SLOT_BYTES));
+        }
+        weft_port_init_mapped(&r->ports[p], port->peer, port->sends != 0, *fifo, SLOTS, SLOT_BYTES);
+        r->program.ports[p] = &r->ports[p];
+    }
+}
+
+static void job_init(job_t *job, emit_t emit, uint32_t nranks, uint64_t count, uint32_t slices)
+{
+    weft_algo_ops_t ops = {.size = sizeof ops, .emit = emit};
+    static const uint32_t hosts[RANKS_MAX];
+    weft_algo_view_t view = {.size = sizeof view, .nhosts = 1, .host = hosts};
+    *job = (job_t){.nranks = nranks};
+    for (uint32_t i = 0; i < nranks; i++) {
+        rank_t *r = &job->rank[i];
+        weft_algo_call_t call = {
+            .size = sizeof call, .coll = WEFT_ALL_REDUCE, .nranks = nranks, .rank = i};
+        assert_int_equal(weft_plan_emit(&ops, NULL, &call, &view, &r->plan), WEFT_OK);
+        r->program = (weft_program_t){.plan = r->plan,
+                                      .combine = sum_int32,
+                                      .elem = 4,
+                                      .in_chunks = r->plan->k,
+                                      .out_chunks = r->plan->k};
+        weft_geometry_set(&r->program.geometry, count, 4, r->plan->k, slices, SLOT_BYTES);
+        assert_int_equal(weft_program_allocate(&r->program), WEFT_OK);
+        bind_ports(job, r);
+        assert_int_equal(weft_run_init(&r->run, &r->program), WEFT_OK);
+        r->in = calloc(count + 1, 4);
+        r->out = calloc(count + 1, 4);
+        for (uint64_t e = 0; e < count; e++) {
+            r->in[e] = (int32_t)(e * 7 + i * 1000);
+        }
+    }
+}
+
+static void job_fini(job_t *job)
+{
+    for (uint32_t i = 0; i < job->nranks; i++) {
+        rank_t *r = &job->rank[i];
+        weft_run_fini(&r->run);
+        weft_program_release(&r->program);
+        weft_plan_destroy(r->plan);
+        free(r->in);
+        free(r->out);
+        for (uint32_t to = 0; to < job->nranks; to++) {
+            for (uint32_t c = 0; c < 4; c++) {
+                weft_os_pages_free(job->fifo[i][to][c], weft_fifo_bytes(SLOTS, SLOT_BYTES));
+            }
+        }
+    }
+}
+
+/* Steps the ranks in turn until all are done. Fails the test when nothing moves any more. */
+static void job_run(job_t *job, uint32_t sequence)
+{
+    uint32_t done = 0;
+    for (uint32_t i = 0; i < job->nranks; i++) {
+        rank_t *r = &job->rank[i];
+        weft_run_start(&r->run, r->in, r->out, NULL, sequence);
+    }
+    for (bool moved = true; done < job->nranks && moved;) {
+        done = 0;
+        moved = false;
+        for (uint32_t i = 0; i < job->nranks; i++) {
+            weft_status_t status = weft_run_step(&job->rank[i].run, &moved);
+            assert_true(status == WEFT_OK || status == WEFT_IN_PROGRESS);
+            done += status == WEFT_OK;
+        }
+    }
+    assert_int_equal(done, job->nranks);
+}
+
+static void check_sum(const job_t *job, uint64_t count)
+{
+    for (uint64_t e = 0; e < count; e++) {
+        int32_t sum = 0;
+        for (uint32_t i = 0; i < job->nranks; i++) {
+            sum += job->rank[i].in[e];
+        }
+        for (uint32_t i = 0; i < job->nranks; i++) {
+            assert_int_equal(job->rank[i].out[e], sum);
+        }
+    }
+}
+
+static void all_reduce_by(emit_t emit, uint32_t nranks)
+{
+    static const uint64_t counts[] = {0, 1, 63, 64, 1000, 5003};
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+        for (uint32_t slices = 1; slices < SLOTS; slices++) {
+            job_t job;
+            job_init(&job, emit, nranks, counts[c], slices);
+            job_run(&job, 1);
+            check_sum(&job, counts[c]);
+            job_run(&job, 2); /* the same ports again, sequence numbers run on */
+            check_sum(&job, counts[c]);
+            job_fini(&job);
+        }
+    }
+}
+
+/* Ring with loops: n chunks, one lane. */
+static weft_status_t emit_ring(weft_algo_t *algo, const weft_algo_call_t *call,
+                               const weft_algo_view_t *view, weft_plan_builder_t *b)
+{
+    uint32_t n = call->nranks, r = call->rank;
+    (void)algo;
+    (void)view;
+    b->grid(b, n, 0);
+    uint32_t lane = b->lane(b);
+    uint32_t to = b->port(b, lane, (r + 1) % n, 0, 1);
+    uint32_t from = b->port(b, lane, (r + n - 1) % n, 0, 0);
+    weft_move_t send = {.dst = {weft_port(to)}, .src = {weft_in(r, 0)}, .ndst = 1, .nsrc = 1};
+    weft_move_t pass = {.dst = {weft_port(to)},
+                        .ndst = 1,
+                        .nsrc = 2,
+                        .src = {weft_port(from), weft_in((r + n - 1) % n, -1)}};
+    weft_move_t last = {.dst = {weft_out((r + 1) % n, 0), weft_port(to)},
+                        .ndst = 2,
+                        .nsrc = 2,
+                        .src = {weft_port(from), weft_in((r + 1) % n, 0)},
+                        .flags = WEFT_MOVE_FINAL};
+    weft_move_t spread = {
+        .dst = {weft_out(r, -1), weft_port(to)}, .src = {weft_port(from)}, .ndst = 2, .nsrc = 1};
+    weft_move_t end = {
+        .dst = {weft_out((r + 2) % n, 0)}, .src = {weft_port(from)}, .ndst = 1, .nsrc = 1};
+    b->move(b, lane, &send);
+    b->loop(b, lane, n - 2);
+    b->move(b, lane, &pass);
+    b->end(b, lane);
+    b->move(b, lane, &last);
+    b->loop(b, lane, n - 2);
+    b->move(b, lane, &spread);
+    b->end(b, lane);
+    b->move(b, lane, &end);
+    return WEFT_OK;
+}
+
+/* Two ranks exchange both chunks in one MOVE of cnt 2 under PAR; a second lane then copies what the
+ * first has put in TMP, after it, and both meet at a BAR. */
+static weft_status_t emit_lanes(weft_algo_t *algo, const weft_algo_call_t *call,
+                                const weft_algo_view_t *view, weft_plan_builder_t *b)
+{
+    uint32_t peer = 1 - call->rank;
+    (void)algo;
+    (void)view;
+    b->grid(b, 2, 2);
+    uint32_t first = b->lane(b);
+    uint32_t second = b->lane(b);
+    uint32_t to = b->port(b, first, peer, 3, 1);
+    uint32_t from = b->port(b, first, peer, 3, 0);
+    weft_move_t send = {
+        .dst = {weft_port(to)}, .src = {weft_in(0, 0)}, .ndst = 1, .nsrc = 1, .cnt = 2};
+    weft_move_t receive = {.dst = {weft_tmp(0, 0)},
+                           .ndst = 1,
+                           .nsrc = 2,
+                           .cnt = 2,
+                           .src = {weft_port(from), weft_in(0, 0)},
+                           .flags = WEFT_MOVE_FINAL};
+    b->par(b, first, 2);
+    b->move(b, first, &send);
+    uint32_t pc = b->move(b, first, &receive);
+    weft_move_t copy = {.dst = {weft_out(0, 1)},
+                        .src = {weft_tmp(0, 1)},
+                        .ndst = 1,
+                        .nsrc = 1,
+                        .nafter = 1,
+                        .after = {{first, pc}}};
+    b->loop(b, second, 2);
+    b->move(b, second, &copy);
+    b->end(b, second);
+    b->bar(b, first, 3);
+    b->bar(b, second, 3);
+    return WEFT_OK;
+}
+
+static void a_ring_with_loops_sums(void **state)
+{
+    (void)state;
+    for (uint32_t n = 2; n <= RANKS_MAX; n++) {
+        all_reduce_by(emit_ring, n);
+    }
+}
+
+static void lanes_wait_for_each_other(void **state)
+{
+    (void)state;
+    all_reduce_by(emit_lanes, 2);
+}
+
+static void a_slice_of_another_operation_is_a_mismatch(void **state)
+{
+    job_t job;
+    bool moved = false;
+    (void)state;
+    job_init(&job, emit_ring, 2, 100, 1);
+    weft_run_start(&job.rank[0].run, job.rank[0].in, job.rank[0].out, NULL, 1);
+    weft_run_start(&job.rank[1].run, job.rank[1].in, job.rank[1].out, NULL, 2);
+    assert_int_equal(weft_run_step(&job.rank[0].run, &moved), WEFT_IN_PROGRESS);
+    assert_int_equal(weft_run_step(&job.rank[1].run, &moved), WEFT_ERR_MISMATCH);
+    assert_int_equal(job.rank[1].run.mismatched->peer, 0);
+    assert_int_equal(job.rank[1].run.theirs.sequence, 1);
+    job_fini(&job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_ring_with_loops_sums),
+        cmocka_unit_test(lanes_wait_for_each_other),
+        cmocka_unit_test(a_slice_of_another_operation_is_a_mismatch),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The OS seam's own primitives: mutex, futex, fork counter, CPUs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/os/os.h"
+
+typedef struct counter {
+    weft_os_mutex_t mutex;
+    long value;
+} counter_t;
+
+static void add_many(void *arg)
+{
+    counter_t *c = arg;
+    for (int i = 0; i < 20000; i++) {
+        weft_os_lock(&c->mutex);
+        c->value++;
+        weft_os_unlock(&c->mutex);
+    }
+}
+
+static void the_mutex_excludes(void **state)
+{
+    counter_t c = {0};
+    weft_os_thread_t *thread[4];
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(weft_os_thread_start("adder", add_many, &c, &thread[i]), WEFT_OK);
+    }
+    for (int i = 0; i < 4; i++) {
+        weft_os_thread_join(thread[i]);
+    }
+    assert_int_equal(c.value, 80000);
+}
+
+static void a_futex_wait_ends_at_its_timeout(void **state)
+{
+    _Atomic uint32_t word = 1;
+    uint64_t start = weft_os_clock_ns();
+    (void)state;
+    weft_os_futex_wait(&word, 1, 5 * WEFT_NS_PER_MS);
+    assert_true(weft_os_clock_ns() - start >= 4 * WEFT_NS_PER_MS);
+    weft_os_futex_wait(&word, 0, 60 * WEFT_NS_PER_S); /* differs: returns at once */
+}
+
+static void a_fork_changes_the_generation_of_the_child_only(void **state)
+{
+    uint32_t before = weft_os_fork_generation();
+    (void)state;
+    pid_t child = fork();
+    if (child == 0) {
+        _exit(weft_os_fork_generation() == before + 1 ? 0 : 1);
+    }
+    int status = 1;
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+    assert_int_equal(weft_os_fork_generation(), before);
+}
+
+static void a_deadline_of_zero_is_never(void **state)
+{
+    (void)state;
+    assert_true(weft_os_deadline(0) == WEFT_NEVER);
+    assert_true(weft_os_deadline(-1) == WEFT_NEVER);
+    assert_true(weft_os_deadline(1) > weft_os_clock_ns());
+    assert_true(weft_os_cpus() >= 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_mutex_excludes),
+        cmocka_unit_test(a_futex_wait_ends_at_its_timeout),
+        cmocka_unit_test(a_fork_changes_the_generation_of_the_child_only),
+        cmocka_unit_test(a_deadline_of_zero_is_never),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -129,8 +129,8 @@ static weft_status_t option_fill(weft_config_t *config, const char *section,
     }
     const weft_given_t *given = winner(config, section, option->name);
     claim->origin = given != NULL ? given->origin : "default";
-    status = value_parse(claim, given != NULL ? given->value : claim->option.value, claim->origin,
-                         out);
+    status =
+        value_parse(claim, given != NULL ? given->value : claim->option.value, claim->origin, out);
     if (status != WEFT_OK) {
         return status;
     }

@@ -3,6 +3,7 @@
  * Edit distance with insertion, removal, replacement and swap of neighbours. */
 #include "core/config/nearest.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -46,7 +47,10 @@ void weft_nearest_offer(weft_nearest_t *nearest, const char *name, size_t bytes)
         return;
     }
     size_t d = distance(nearest->wanted, nearest->bytes, name, bytes);
-    if (d < nearest->limit) {
+    /* Among equals a name of the same length: letters are swapped more often than forgotten. */
+    bool tie = nearest->best != NULL && d == nearest->limit && bytes == nearest->bytes &&
+               nearest->best_bytes != bytes;
+    if (d < nearest->limit || tie) {
         nearest->limit = d;
         nearest->best = name;
         nearest->best_bytes = bytes;

@@ -38,8 +38,7 @@ typedef struct weft_unit {
 } weft_unit_t;
 
 static const weft_unit_t durations[] = {
-    {"s", 1, 1},   {"", 1, 1},     {"ms", 0, 1e3},
-    {"us", 0, 1e6}, {"ns", 0, 1e9}, {"min", 60, 1},
+    {"s", 1, 1}, {"", 1, 1}, {"ms", 0, 1e3}, {"us", 0, 1e6}, {"ns", 0, 1e9}, {"min", 60, 1},
 };
 static const weft_unit_t sizes[] = {
     {"G", 1 << 30, 1}, {"M", 1 << 20, 1}, {"K", 1 << 10, 1}, {"", 1, 1},
@@ -178,7 +177,8 @@ static void duration_text(double seconds, char *text, size_t bytes)
                        : magnitude >= 1e-6              ? "us"
                                                         : "ns";
     char number[40];
-    weft_number_format(seconds * unit_find(durations, sizeof durations / sizeof durations[0], unit)->per,
+    weft_number_format(seconds *
+                           unit_find(durations, sizeof durations / sizeof durations[0], unit)->per,
                        number, sizeof number);
     snprintf(text, bytes, "%s%s", number, unit);
 }
@@ -254,8 +254,8 @@ static const weft_option_class_t classes[] = {
     [WEFT_OPT_BOOL] = {"bool", "yes or no", sizeof(bool), false, bool_read, bool_print, NULL},
     [WEFT_OPT_INT] = {"int", "a whole number", sizeof(int64_t), true, int_read, int_print,
                       int_number},
-    [WEFT_OPT_SIZE] = {"size", "a number of bytes, e.g. 4096, 64K, 8M or 1G", sizeof(uint64_t), true,
-                       size_read, size_print, size_number},
+    [WEFT_OPT_SIZE] = {"size", "a number of bytes, e.g. 4096, 64K, 8M or 1G", sizeof(uint64_t),
+                       true, size_read, size_print, size_number},
     [WEFT_OPT_DURATION] = {"duration", "a number with ns, us, ms, s or min", sizeof(double), true,
                            duration_read, duration_print, real_number},
     [WEFT_OPT_REAL] = {"real", "a number", sizeof(double), true, real_read, real_print,
@@ -279,8 +279,8 @@ const char *weft_option_type_name(uint32_t type)
 
 static bool has_range(const weft_option_t *option)
 {
-    return class_of(option->type)->ranged && (option->min < 0 || option->min > 0 ||
-                                              option->max < 0 || option->max > 0);
+    return class_of(option->type)->ranged &&
+           (option->min < 0 || option->min > 0 || option->max < 0 || option->max > 0);
 }
 
 static void choices_text(const char *choices, char *text, size_t bytes)

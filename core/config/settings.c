@@ -37,13 +37,12 @@ const weft_option_t weft_boot_options[] = {
      "time for one data connection to come up", NULL, MS, DAY},
     {"heartbeat", WEFT_OPT_DURATION, BOOT(heartbeat), "500ms",
      "time between beats of the health channel", NULL, MS, 60},
-    {"late", WEFT_OPT_DURATION, BOOT(late), "2s", "waiting time after which a late rank is reported",
-     NULL, MS, DAY},
+    {"late", WEFT_OPT_DURATION, BOOT(late), "2s",
+     "waiting time after which a late rank is reported", NULL, MS, DAY},
     {"unresponsive", WEFT_OPT_DURATION, BOOT(unresponsive), "10s",
      "time without beats after which a rank counts as lost; 0: never", NULL, 0, DAY},
     {"interface", WEFT_OPT_STRING, BOOT(interface), "",
-     "network interfaces for control traffic, by prefix (eth,ib), all but (^docker), exact (=eth0); "
-     "empty: any",
+     "interfaces for control traffic: eth,ib (prefixes), ^docker (not), =eth0 (exact); empty: any",
      NULL, 0, 0},
     {"rendezvous", WEFT_OPT_STRING, BOOT(rendezvous), "",
      "folder where ranks of a launcher find each other; empty: a private one on this host", NULL, 0,
@@ -55,26 +54,37 @@ const weft_option_t weft_exec_options[] = {
     {"op_timeout", WEFT_OPT_DURATION, EXEC(op_timeout), "600s",
      "time for one operation; 0: no deadline", NULL, 0, DAY},
     {"wait", WEFT_OPT_CHOICE, EXEC(wait), "auto",
-     "how a waiting rank spends its time; auto looks at cores and ranks", "auto|spin|yield|sleep", 0,
-     0},
+     "how a waiting rank spends its time; auto looks at cores and ranks", "auto|spin|yield|sleep",
+     0, 0},
     {"spin", WEFT_OPT_DURATION, EXEC(spin), "1us",
      "busy waiting before giving up the core when cores are scarce", NULL, 0, 1},
     {"slot_bytes", WEFT_OPT_SIZE, EXEC(slot_bytes), "0",
      "bytes of one slot of a port; 0: what the transports ask for", NULL, 0, 1 << 30},
-    {"slots", WEFT_OPT_INT, EXEC(slots), "0",
-     "slots of a port; 0: what the transports ask for", NULL, 0, 64},
+    {"slots", WEFT_OPT_INT, EXEC(slots), "0", "slots of a port; 0: what the transports ask for",
+     NULL, 0, 64},
     {NULL, 0, 0, NULL, NULL, NULL, 0, 0},
 };
 
 const weft_option_t weft_plan_options[] = {
-    {"algo", WEFT_OPT_STRING, PLAN(algo), "",
-     "algorithm for every call; empty: the tuner chooses", NULL, 0, 0},
+    {"algo", WEFT_OPT_STRING, PLAN(algo), "", "algorithm for every call; empty: the tuner chooses",
+     NULL, 0, 0},
     {"verify", WEFT_OPT_CHOICE, PLAN(verify), "first",
      "prove plans never or before the first use of each shape", "off|first", 0, 0},
     {"verify_limit", WEFT_OPT_SIZE, PLAN(verify_limit), "20M",
      "abstract steps that one proof may cost", NULL, 1024, 1099511627776.0},
     {NULL, 0, 0, NULL, NULL, NULL, 0, 0},
 };
+
+bool weft_settings_own(const char *section)
+{
+    static const char *const sections[] = {"core", "boot", "exec", "plan"};
+    for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
+        if (strcmp(section, sections[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
 
 weft_status_t weft_settings_read(weft_config_t *config, weft_settings_t *settings)
 {

@@ -55,6 +55,9 @@ extern const weft_option_t weft_boot_options[];
 extern const weft_option_t weft_exec_options[];
 extern const weft_option_t weft_plan_options[];
 
+/* True for the names of the four sections, which no plugin may have. */
+bool weft_settings_own(const char *section);
+
 /* Claims the four sections. */
 weft_status_t weft_settings_read(weft_config_t *config, weft_settings_t *settings);
 

@@ -180,8 +180,9 @@ weft_status_t weft_config_load(const weft_options_t *options, weft_config_t **co
     static const weft_options_t none = {.size = sizeof none};
     options = options != NULL ? options : &none;
     if (options->size < sizeof *options) {
-        return weft_fail(WEFT_ERR_ARG, 0, "options.size is %zu, expected sizeof(weft_options_t) %zu",
-                         options->size, sizeof *options);
+        return weft_fail(WEFT_ERR_ARG, 0,
+                         "options.size is %zu, expected sizeof(weft_options_t) %zu", options->size,
+                         sizeof *options);
     }
     weft_config_t *config = weft_os_alloc(sizeof *config, 0);
     if (config == NULL) {

@@ -28,8 +28,9 @@ typedef struct weft_given {
 typedef struct weft_claim {
     struct weft_claim *next;
     const char *section;
-    weft_option_t option; /* a copy: a plugin's table may be unloaded before the configuration goes */
-    const char *value;    /* in shortest form */
+    weft_option_t
+        option;        /* a copy: a plugin's table may be unloaded before the configuration goes */
+    const char *value; /* in shortest form */
     const char *origin;
 } weft_claim_t;
 

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The services of the core for one plugin. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "core/boot/auth.h"
+#include "core/os/os.h"
+#include "core/plugin/entry.h"
+
+static const weft_host_core_t *core_of(const weft_host_t *host)
+{
+    return host->core;
+}
+
+static void host_log(const weft_host_t *host, weft_log_level_t level, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    weft_log_v(level, core_of(host)->name, format, args);
+    va_end(args);
+}
+
+static weft_status_t host_set_error(const weft_host_t *host, weft_status_t status, int os_errno,
+                                    const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    weft_fail_v(status, os_errno, format, args);
+    va_end(args);
+    weft_error_t *error = weft_error_record();
+    snprintf(error->transport, sizeof error->transport, "%s", core_of(host)->name);
+    return status;
+}
+
+static void *host_alloc(const weft_host_t *host, size_t bytes, size_t align)
+{
+    void *memory = weft_os_alloc(bytes, align);
+    if (memory == NULL) {
+        host_set_error(host, WEFT_ERR_RESOURCE, 0, "no memory for %zu bytes", bytes);
+    }
+    return memory;
+}
+
+static void host_free(const weft_host_t *host, void *memory)
+{
+    (void)host;
+    weft_os_free(memory);
+}
+
+static uint64_t host_clock_ns(const weft_host_t *host)
+{
+    (void)host;
+    return weft_os_clock_ns();
+}
+
+static weft_status_t host_random(const weft_host_t *host, void *out, size_t bytes)
+{
+    (void)host;
+    return weft_os_random(out, bytes);
+}
+
+static weft_status_t host_thread_start(const weft_host_t *host, const char *name,
+                                       void (*run)(void *arg), void *arg,
+                                       weft_host_thread_t **thread_p)
+{
+    weft_os_thread_t *thread = NULL;
+    (void)host;
+    weft_status_t status = weft_os_thread_start(name, run, arg, &thread);
+    if (status == WEFT_OK) {
+        *thread_p = (weft_host_thread_t *)thread;
+    }
+    return status;
+}
+
+static void host_thread_join(const weft_host_t *host, weft_host_thread_t *thread)
+{
+    (void)host;
+    weft_os_thread_join((weft_os_thread_t *)thread);
+}
+
+static const uint8_t *key_of(const weft_host_t *host)
+{
+    return core_of(host)->registry->key;
+}
+
+static weft_status_t auth_client_begin(const weft_host_t *host, weft_auth_state_t *state,
+                                       const uint8_t label[WEFT_AUTH_LABEL],
+                                       uint8_t hello[WEFT_AUTH_HELLO])
+{
+    return weft_auth_client_begin(key_of(host), state, label, hello);
+}
+
+static weft_status_t auth_server_reply(const weft_host_t *host, weft_auth_state_t *state,
+                                       const uint8_t hello[WEFT_AUTH_HELLO],
+                                       uint8_t reply[WEFT_AUTH_REPLY])
+{
+    return weft_auth_server_reply(key_of(host), state, hello, reply);
+}
+
+static weft_status_t auth_client_finish(const weft_host_t *host, weft_auth_state_t *state,
+                                        const uint8_t reply[WEFT_AUTH_REPLY],
+                                        uint8_t proof[WEFT_AUTH_PROOF])
+{
+    return weft_auth_client_finish(key_of(host), state, reply, proof);
+}
+
+static weft_status_t auth_server_check(const weft_host_t *host, weft_auth_state_t *state,
+                                       const uint8_t proof[WEFT_AUTH_PROOF],
+                                       uint8_t label[WEFT_AUTH_LABEL])
+{
+    return weft_auth_server_check(key_of(host), state, proof, label);
+}
+
+static const void *host_get_service(const weft_host_t *host, const char *name)
+{
+    static const weft_auth_service_t auth = {
+        .size = sizeof auth,
+        .client_begin = auth_client_begin,
+        .server_reply = auth_server_reply,
+        .client_finish = auth_client_finish,
+        .server_check = auth_server_check,
+    };
+    const weft_registry_t *registry = core_of(host)->registry;
+    bool keyed = atomic_load_explicit(&registry->has_key, memory_order_acquire);
+    return keyed && strcmp(name, WEFT_SERVICE_AUTH) == 0 ? &auth : NULL;
+}
+
+void weft_host_fill(weft_entry_t *entry, const weft_registry_t *registry)
+{
+    entry->core = (weft_host_core_t){.name = entry->name, .registry = registry};
+    entry->host = (weft_host_t){
+        .size = sizeof entry->host,
+        .core = &entry->core,
+        .log_level = (uint32_t)weft_log_level(),
+        .log = host_log,
+        .set_error = host_set_error,
+        .alloc = host_alloc,
+        .free = host_free,
+        .clock_ns = host_clock_ns,
+        .random = host_random,
+        .thread_start = host_thread_start,
+        .thread_join = host_thread_join,
+        .get_service = host_get_service,
+    };
+}

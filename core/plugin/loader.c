@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Loads one plugin: file, symbol, descriptor, options. */
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/os/os.h"
+#include "core/plugin/entry.h"
+
+#define ENTRY_NAME "weft_plugin_entry"
+
+typedef const weft_plugin_t *(*weft_entry_fn_t)(void);
+
+static weft_status_t symbol_find(const weft_place_t *place, void *object, weft_entry_fn_t *fn_p)
+{
+    char why[300];
+    void *symbol = weft_os_dl_symbol(object, ENTRY_NAME, why, sizeof why);
+    if (symbol == NULL) {
+        return weft_place_refuse(place, "missing symbol", why, "the function " ENTRY_NAME);
+    }
+    /* A data pointer does not convert to a function pointer in C; POSIX says the bits do. */
+    _Static_assert(sizeof symbol == sizeof *fn_p, "dlsym answers functions");
+    memcpy(fn_p, &symbol, sizeof symbol);
+    return WEFT_OK;
+}
+
+static weft_status_t config_fill(weft_entry_t *entry, weft_config_t *config)
+{
+    const weft_plugin_t *plugin = entry->loaded.plugin;
+    if (plugin->config_size > 0) {
+        entry->config = weft_os_alloc(plugin->config_size, 0);
+        if (entry->config == NULL) {
+            return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for the options of plugin %s",
+                             entry->name);
+        }
+    }
+    entry->loaded.config = entry->config;
+    if (plugin->options == NULL) {
+        return WEFT_OK;
+    }
+    return weft_config_section(config, entry->name, plugin->options, entry->config);
+}
+
+weft_status_t weft_entry_load(weft_entry_t *entry, weft_config_t *config, const weft_place_t *place)
+{
+    char why[300];
+    weft_entry_fn_t entry_fn = NULL;
+    weft_status_t status = weft_place_trust(place);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    entry->object = weft_os_dl_open(place->path, why, sizeof why);
+    if (entry->object == NULL) {
+        return weft_place_refuse(place, "cannot be loaded", why, "a complete shared object");
+    }
+    status = symbol_find(place, entry->object, &entry_fn);
+    if (status != WEFT_OK) {
+        goto err_close;
+    }
+    const weft_plugin_t *plugin = entry_fn();
+    status = weft_place_check(place, plugin);
+    if (status != WEFT_OK) {
+        goto err_close;
+    }
+    entry->loaded.plugin = plugin;
+    entry->loaded.host = &entry->host;
+    entry->loaded.path = entry->path;
+    status = config_fill(entry, config);
+    if (status != WEFT_OK) {
+        goto err_close;
+    }
+    entry->usable = true;
+    return WEFT_OK;
+err_close:
+    weft_entry_unload(entry);
+    return status;
+}
+
+void weft_entry_unload(weft_entry_t *entry)
+{
+    weft_os_free(entry->config);
+    entry->config = NULL;
+    if (entry->object != NULL) {
+        weft_os_dl_close(entry->object);
+        entry->object = NULL;
+    }
+}

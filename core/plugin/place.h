@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Which plugin is meant, for messages. Private to core/plugin. */
+#ifndef WEFT_PLUGIN_PLACE_H
+#define WEFT_PLUGIN_PLACE_H
+
+#include "core/plugin/registry.h"
+
+typedef struct weft_place {
+    weft_plugin_kind_t kind;
+    const char *name; /* as configured; NULL: any */
+    const char *path;
+    const char *origin; /* where the configuration names it */
+} weft_place_t;
+
+/* "net", "algo", "kernel", "tuner"; NULL for other numbers. */
+const char *weft_plugin_kind_name(uint32_t kind);
+
+/* The one line about a plugin that cannot be used; returns ERR_PLUGIN. */
+weft_status_t weft_place_refuse(const weft_place_t *place, const char *reason, const char *found,
+                                const char *expected);
+
+/* weft_plugin_check() with its arguments together. */
+weft_status_t weft_place_check(const weft_place_t *place, const weft_plugin_t *plugin);
+
+/* Finds the folder of the plugins: `setting` if not empty, else the first of the usual places. */
+weft_status_t weft_plugin_folder(const char *setting, const char *origin, char *folder,
+                                 size_t bytes);
+
+/* Checks that a file may be loaded: absolute path, exists, right owner and permissions. */
+weft_status_t weft_place_trust(const weft_place_t *place);
+
+#endif

@@ -14,21 +14,28 @@ typedef struct weft_cost_model {
     double gamma; /* seconds per byte combined or copied */
 } weft_cost_model_t;
 
-/* What the walk keeps of a plan: time(pass) = latency·α + chunks·(chunk bytes)·(β + γ) + …, linear in
- * the three parameters, so that one walk prices all sizes. */
+/* Work in the units of the model. A transfer counts half at each end, so a rank that sends and
+ * receives at once pays for one; a MOVE touches its sources and destinations, a copy counts one. */
+typedef struct weft_cost_work {
+    double edges;   /* slice transfers: each costs α, and β per byte */
+    double touched; /* slices combined or copied: each costs γ per byte */
+} weft_cost_work_t;
+
+/* What the walk keeps of a plan. It is linear in α, β, γ and the slice length, so one walk prices all
+ * sizes. All per chunk of one slice. */
 typedef struct weft_cost {
-    double fill_alpha;    /* slices in sequence until the last rank has its first slice … */
-    double fill_bytes;    /* … and the slice transfers in that chain */
-    double steady_bytes;  /* chunk transfers per pass of the busiest rank: the pipelined part */
-    double steady_moves;  /* MOVE slices per pass of the busiest rank */
-    uint64_t link_chunks; /* chunks per pass over the busiest edge */
+    weft_cost_work_t fill;   /* on the longest chain of MOVEs of one pass: latency */
+    weft_cost_work_t steady; /* of the busiest rank, per pass: what each further slice costs */
+    uint32_t chain;          /* MOVEs on the longest chain */
+    uint64_t link_chunks;    /* chunks per pass over the busiest edge */
 } weft_cost_t;
 
 /* Prices one pass of the plans of all ranks. ERR_RESOURCE. */
 weft_status_t weft_plan_cost(weft_plan_t *const *plans, uint32_t nranks, uint32_t slots,
                              weft_cost_t *cost);
 
-/* Seconds for a block of `bytes` with `slices` slices of `slice_bytes` per chunk, k chunks. */
+/* Seconds for a block of `bytes` cut in k chunks of `slices` slices of at most `slice_bytes`, in as
+ * many passes as that takes: the fill of the first slice, then the busiest rank for all others. */
 double weft_cost_time(const weft_cost_t *cost, const weft_cost_model_t *model, uint64_t bytes,
                       uint32_t k, uint32_t slices, uint64_t slice_bytes);
 

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The plan cache of the process: proofs, one per shape, and plans, one per shape and rank. Ranks that
+ * are threads of one process share the proof. One lock serves all: whoever asks for a shape that is
+ * being proved has to wait for the proof anyway. */
+#include "core/plan/cache.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "core/os/os.h"
+#include "core/plan/hash.h"
+
+/* What a shape is: everything that emit() and the verifier depend on, but for the rank. */
+typedef struct shape {
+    char algo[64], version[64];
+    weft_coll_t coll;
+    uint32_t nranks, root;
+    int64_t params[WEFT_ALGO_PARAMS_MAX];
+    uint32_t slots, slices;
+    uint64_t view;
+    int verify;
+    uint64_t limit;
+} shape_t;
+
+typedef struct cached_plan {
+    struct cached_plan *next;
+    weft_plan_t *plan;
+} cached_plan_t;
+
+typedef struct proof {
+    struct proof *next;
+    shape_t shape;
+    weft_plan_entry_t entry; /* without a plan */
+    uint64_t *hashes;        /* of each rank's plan */
+    cached_plan_t *plans;
+} proof_t;
+
+/* The header says so: this cache belongs to the process. */
+static weft_os_mutex_t cache_lock;
+static proof_t *cache_proofs;
+
+static uint64_t hash_view(const weft_algo_view_t *view, uint32_t nranks)
+{
+    uint64_t hash = weft_hash_add(WEFT_HASH_START, view->nhosts);
+    for (uint32_t rank = 0; view->host != NULL && rank < nranks; rank++) {
+        hash = weft_hash_add(hash, view->host[rank]);
+    }
+    return hash;
+}
+
+/* Zeroed padding, so that shapes can be compared as bytes. */
+static void shape_init(shape_t *shape, const weft_plan_query_t *query)
+{
+    memset(shape, 0, sizeof *shape);
+    snprintf(shape->algo, sizeof shape->algo, "%s", query->algo);
+    snprintf(shape->version, sizeof shape->version, "%s", query->version);
+    shape->coll = query->call.coll;
+    shape->nranks = query->call.nranks;
+    shape->root = query->call.root;
+    memcpy(shape->params, query->call.params, sizeof shape->params);
+    shape->slots = query->slots;
+    shape->slices = query->slices;
+    shape->view = hash_view(&query->view, query->call.nranks);
+    shape->verify = query->verify != 0;
+    shape->limit = query->limit;
+}
+
+static proof_t *find_proof(const shape_t *shape)
+{
+    for (proof_t *proof = cache_proofs; proof != NULL; proof = proof->next) {
+        if (memcmp(&proof->shape, shape, sizeof *shape) == 0) {
+            return proof;
+        }
+    }
+    return NULL;
+}
+
+static weft_plan_t *find_plan(const proof_t *proof, uint32_t rank)
+{
+    for (cached_plan_t *cached = proof->plans; cached != NULL; cached = cached->next) {
+        if (cached->plan->rank == rank) {
+            return cached->plan;
+        }
+    }
+    return NULL;
+}
+
+static void destroy_plans(weft_plan_t **plans, uint32_t nranks)
+{
+    for (uint32_t rank = 0; plans != NULL && rank < nranks; rank++) {
+        weft_plan_destroy(plans[rank]);
+    }
+    weft_os_free(plans);
+}
+
+static weft_status_t emit_rank(const weft_plan_query_t *query, uint32_t rank, weft_plan_t **plan_p)
+{
+    weft_algo_call_t call = query->call;
+    call.size = sizeof call;
+    call.rank = rank;
+    return weft_plan_emit(query->ops, query->instance, &call, &query->view, plan_p);
+}
+
+static weft_status_t emit_all(const weft_plan_query_t *query, proof_t *proof, weft_plan_t **plans)
+{
+    proof->entry.shape = WEFT_HASH_START;
+    for (uint32_t rank = 0; rank < query->call.nranks; rank++) {
+        weft_status_t status = emit_rank(query, rank, &plans[rank]);
+        if (status != WEFT_OK) {
+            return status;
+        }
+        proof->hashes[rank] = weft_plan_hash(plans[rank]);
+        proof->entry.shape = weft_hash_add(proof->entry.shape, proof->hashes[rank]);
+    }
+    return WEFT_OK;
+}
+
+static weft_status_t refuse(const weft_plan_query_t *query, const weft_verify_report_t *report)
+{
+    return weft_fail(WEFT_ERR_PLAN, 0, "%s: plan of %s for %u ranks refused, %s: %.255s",
+                     query->algo, weft_coll_name(query->call.coll), query->call.nranks,
+                     weft_verdict_name(report->verdict), report->text);
+}
+
+static void warn_unproved(const weft_plan_query_t *query, const weft_verify_report_t *report)
+{
+    weft_log(WEFT_LOG_WARN, "plan",
+             "%s: plan of %s for %u ranks is used without proof (%s); raise plan.verify_limit",
+             query->algo, weft_coll_name(query->call.coll), query->call.nranks, report->text);
+}
+
+/* Out of place must hold; in place is remembered. A shape above the limit is trusted in both. */
+static weft_status_t prove(const weft_plan_query_t *query, weft_plan_entry_t *entry,
+                           weft_plan_t *const *plans)
+{
+    weft_verify_input_t input = {.plans = plans,
+                                 .nranks = query->call.nranks,
+                                 .slots = query->slots,
+                                 .slices = query->slices,
+                                 .limit = query->limit};
+    entry->in_place = 1;
+    if (!query->verify) {
+        return WEFT_OK;
+    }
+    uint64_t begin = weft_os_clock_ns();
+    weft_status_t status = weft_plan_verify(&input, &entry->report);
+    if (status == WEFT_OK && entry->report.verdict == WEFT_VERDICT_TOO_BIG) {
+        warn_unproved(query, &entry->report);
+        return WEFT_OK;
+    }
+    if (status == WEFT_OK && entry->report.verdict != WEFT_VERDICT_OK) {
+        return refuse(query, &entry->report);
+    }
+    weft_verify_report_t in_place;
+    input.in_place = 1;
+    status = status == WEFT_OK ? weft_plan_verify(&input, &in_place) : status;
+    entry->in_place = status == WEFT_OK && in_place.verdict == WEFT_VERDICT_OK;
+    entry->verify_seconds = (double)(weft_os_clock_ns() - begin) / (double)WEFT_NS_PER_S;
+    return status;
+}
+
+static weft_status_t keep_plan(proof_t *proof, weft_plan_t **plan_p)
+{
+    cached_plan_t *cached = weft_os_alloc(sizeof *cached, 0);
+    if (cached == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory to keep a plan");
+    }
+    cached->plan = *plan_p;
+    cached->next = proof->plans;
+    proof->plans = cached;
+    *plan_p = NULL;
+    return WEFT_OK;
+}
+
+static void proof_destroy(proof_t *proof)
+{
+    if (proof != NULL) {
+        weft_os_free(proof->hashes);
+        weft_os_free(proof);
+    }
+}
+
+static weft_status_t proof_fill(const weft_plan_query_t *query, proof_t *proof, weft_plan_t **plans)
+{
+    weft_status_t status = emit_all(query, proof, plans);
+    if (status == WEFT_OK) {
+        status = prove(query, &proof->entry, plans);
+    }
+    if (status == WEFT_OK) {
+        status = weft_plan_cost(plans, query->call.nranks, query->slots, &proof->entry.cost);
+    }
+    return status == WEFT_OK ? keep_plan(proof, &plans[query->call.rank]) : status;
+}
+
+static weft_status_t proof_create(const weft_plan_query_t *query, const shape_t *shape,
+                                  proof_t **proof_p)
+{
+    uint32_t nranks = query->call.nranks;
+    proof_t *proof = weft_os_alloc(sizeof *proof, 0);
+    uint64_t *hashes = weft_os_alloc(nranks * sizeof *hashes, 0);
+    weft_plan_t **plans = weft_os_alloc(nranks * sizeof *plans, 0);
+    weft_status_t status = WEFT_OK;
+    if (proof == NULL || hashes == NULL || plans == NULL) {
+        status = weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for plans of %u ranks", nranks);
+        weft_os_free(hashes);
+        weft_os_free(proof);
+        goto err_plans;
+    }
+    proof->shape = *shape;
+    proof->hashes = hashes;
+    status = proof_fill(query, proof, plans);
+    if (status != WEFT_OK) {
+        proof_destroy(proof);
+        goto err_plans;
+    }
+    proof->next = cache_proofs;
+    cache_proofs = proof;
+    *proof_p = proof;
+err_plans:
+    destroy_plans(plans, nranks);
+    return status;
+}
+
+/* The proof was made for another rank of this process: only the plan is new, and it must be the one
+ * that was proved. */
+static weft_status_t add_plan(const weft_plan_query_t *query, proof_t *proof)
+{
+    uint32_t rank = query->call.rank;
+    weft_plan_t *plan = NULL;
+    weft_status_t status = emit_rank(query, rank, &plan);
+    if (status == WEFT_OK && weft_plan_hash(plan) != proof->hashes[rank]) {
+        status = weft_fail(WEFT_ERR_PLAN, 0,
+                           "%s: emits another plan for rank %u than before; plans must depend on "
+                           "the arguments only",
+                           query->algo, rank);
+    }
+    if (status == WEFT_OK) {
+        status = keep_plan(proof, &plan);
+    }
+    weft_plan_destroy(plan);
+    return status;
+}
+
+static weft_status_t lookup_locked(const weft_plan_query_t *query, const shape_t *shape,
+                                   weft_plan_entry_t *entry_p)
+{
+    proof_t *proof = find_proof(shape);
+    int fresh = proof == NULL;
+    weft_status_t status = WEFT_OK;
+    if (fresh) {
+        status = proof_create(query, shape, &proof);
+    } else if (find_plan(proof, query->call.rank) == NULL) {
+        status = add_plan(query, proof);
+    }
+    if (status != WEFT_OK) {
+        return status;
+    }
+    *entry_p = proof->entry;
+    entry_p->plan = find_plan(proof, query->call.rank);
+    entry_p->verify_seconds = fresh ? proof->entry.verify_seconds : 0;
+    return WEFT_OK;
+}
+
+weft_status_t weft_plan_lookup(const weft_plan_query_t *query, weft_plan_entry_t *entry_p)
+{
+    if (query->call.nranks < 2 || query->call.rank >= query->call.nranks || query->slots < 1 ||
+        query->slices < 1) {
+        return weft_fail(WEFT_ERR_ARG, 0, "plan for rank %u of %u, %u slots, %u slices",
+                         query->call.rank, query->call.nranks, query->slots, query->slices);
+    }
+    weft_status_t status = query->ops->supports(query->instance, &query->call);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    shape_t shape;
+    shape_init(&shape, query);
+    weft_os_lock(&cache_lock);
+    status = lookup_locked(query, &shape, entry_p);
+    weft_os_unlock(&cache_lock);
+    return status;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What each collective's result is, in numbers; the comparison with what the run made; the
+ * fingerprint of how it was made. */
+#include <errno.h>
+
+#include "core/base/error.h"
+#include "core/os/os.h"
+#include "core/plan/run.h"
+
+#define FIELD ((UINT64_C(1) << 61) - 1)
+
+uint64_t weft_field_add(uint64_t a, uint64_t b)
+{
+    uint64_t sum = a + b;
+    return sum >= FIELD ? sum - FIELD : sum;
+}
+
+uint64_t weft_field_mul(uint64_t a, uint64_t b)
+{
+    unsigned __int128 product = (unsigned __int128)a * b;
+    uint64_t sum = (uint64_t)(product & FIELD) + (uint64_t)(product >> 61);
+    return sum >= FIELD ? sum - FIELD : sum;
+}
+
+/* For a reduction this is the input already pre-multiplied. */
+uint64_t weft_run_input(const weft_run_t *run, uint32_t rank, uint32_t chunk, uint32_t slice,
+                        uint32_t pass)
+{
+    uint64_t name = (uint64_t)rank * run->ranks[rank].in_chunks + chunk;
+    name = (name * run->slices + slice) * WEFT_RUN_PASSES + pass;
+    uint64_t value = weft_hash_mix(name ^ run->factor << 3) >> 3;
+    return value >= FIELD ? 0 : value;
+}
+
+uint32_t weft_run_alias(const weft_run_t *run, uint32_t rank, uint32_t chunk)
+{
+    const weft_plan_t *plan = run->input->plans[rank];
+    if (!run->input->in_place) {
+        return WEFT_RUN_NONE;
+    }
+    switch (plan->coll) {
+    case WEFT_REDUCE_SCATTER:
+        return chunk / plan->k == rank ? chunk % plan->k : WEFT_RUN_NONE;
+    case WEFT_ALL_GATHER:
+        return rank * plan->k + chunk;
+    case WEFT_REDUCE:
+    case WEFT_BROADCAST:
+        return rank == plan->root ? chunk : WEFT_RUN_NONE;
+    default:
+        return chunk;
+    }
+}
+
+static uint64_t *sum_of(const weft_run_t *run, uint32_t pass, uint32_t chunk, uint32_t slice)
+{
+    uint64_t row = (uint64_t)pass * run->ranks[0].in_chunks + chunk;
+    return &run->sums[row * run->slices + slice];
+}
+
+weft_status_t weft_run_expect(weft_run_t *run)
+{
+    uint32_t chunks = run->ranks[0].in_chunks;
+    uint64_t outs = (uint64_t)run->ranks[0].out_chunks * run->slices;
+    run->sums = weft_os_alloc((uint64_t)run->passes * chunks * run->slices * sizeof *run->sums, 0);
+    run->trees = weft_os_alloc(outs * sizeof *run->trees, 0);
+    run->marks = weft_os_alloc(run->n * sizeof *run->marks, 0);
+    if (run->sums == NULL || run->trees == NULL || run->marks == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for the expected result");
+    }
+    run->report->same_on_all_ranks = 1;
+    run->report->same_for_all_chunks = 1;
+    if (!weft_plan_reduces(run->input->plans[0]->coll)) {
+        return WEFT_OK;
+    }
+    for (uint32_t pass = 0; pass < run->passes; pass++) {
+        for (uint64_t i = 0; i < (uint64_t)chunks * run->slices; i++) {
+            uint32_t chunk = (uint32_t)(i / run->slices), slice = (uint32_t)(i % run->slices);
+            uint64_t sum = 0;
+            for (uint32_t rank = 0; rank < run->n; rank++) {
+                sum = weft_field_add(sum, weft_run_input(run, rank, chunk, slice, pass));
+            }
+            *sum_of(run, pass, chunk, slice) = sum;
+        }
+    }
+    return WEFT_OK;
+}
+
+/* IN chunk that OUT chunk `chunk` of `rank` is made of, and for gathers whose. */
+static uint32_t origin_of(const weft_plan_t *plan, uint32_t rank, uint32_t chunk, uint32_t *from_p)
+{
+    *from_p = plan->coll == WEFT_ALL_GATHER ? chunk / plan->k : plan->root;
+    if (plan->coll == WEFT_REDUCE_SCATTER) {
+        return rank * plan->k + chunk;
+    }
+    return plan->coll == WEFT_ALL_GATHER ? chunk % plan->k : chunk;
+}
+
+static uint64_t expected(const weft_run_t *run, uint32_t rank, uint32_t chunk, uint32_t slice,
+                         uint32_t pass)
+{
+    const weft_plan_t *plan = run->input->plans[rank];
+    uint32_t from;
+    uint32_t origin = origin_of(plan, rank, chunk, &from);
+    if (weft_plan_reduces(plan->coll)) {
+        return weft_field_mul(run->factor, *sum_of(run, pass, origin, slice));
+    }
+    return weft_run_input(run, from, origin, slice, pass);
+}
+
+/* The likely mistake behind a wrong reduction. Values are divided by the FINAL factor by comparing
+ * products. */
+static void explain_sum(const weft_run_t *run, uint64_t value, uint64_t sum, uint32_t at[3],
+                        char *why, size_t bytes)
+{
+    uint64_t f = run->factor;
+    if (value == sum) {
+        snprintf(why, bytes, "no MOVE is FINAL");
+        return;
+    }
+    if (value == weft_field_mul(f, weft_field_mul(f, sum))) {
+        snprintf(why, bytes, "it passed two FINAL moves");
+        return;
+    }
+    for (uint32_t rank = 0; rank < run->n; rank++) {
+        uint64_t one = weft_run_input(run, rank, at[0], at[1], at[2]);
+        if (value == weft_field_mul(f, weft_field_add(sum, one))) {
+            snprintf(why, bytes, "it contains rank %u twice", rank);
+            return;
+        }
+        if (value == weft_field_mul(f, weft_field_add(sum, FIELD - one))) {
+            snprintf(why, bytes, "rank %u is missing in it", rank);
+            return;
+        }
+    }
+    snprintf(why, bytes, "it is not the fold of all ranks");
+}
+
+static void report_wrong(weft_run_t *run, uint32_t rank, const weft_run_cell_t *cell,
+                         uint32_t at[3])
+{
+    const weft_plan_t *plan = run->input->plans[rank];
+    uint32_t chunk = at[0], from;
+    weft_run_lane_t nowhere = {.plan = plan};
+    char why[96];
+    if (cell->tag != at[2] + 1) {
+        weft_run_finding(run, WEFT_VERDICT_WRONG, &nowhere, 0, "out[%u] slice %u is never written",
+                         chunk, at[1]);
+        return;
+    }
+    at[0] = origin_of(plan, rank, chunk, &from);
+    if (weft_plan_reduces(plan->coll)) {
+        explain_sum(run, cell->value, *sum_of(run, at[2], at[0], at[1]), at, why, sizeof why);
+    } else {
+        snprintf(why, sizeof why, "it is not in[%u] of rank %u", at[0], from);
+    }
+    weft_run_finding(run, WEFT_VERDICT_WRONG, &nowhere, cell->pc, "out[%u] slice %u is wrong: %s",
+                     chunk, at[1], why);
+}
+
+static int has_result(const weft_plan_t *plan)
+{
+    return plan->coll != WEFT_REDUCE || plan->rank == plan->root;
+}
+
+static const weft_run_cell_t *window_of(const weft_run_t *run, uint32_t rank, uint32_t pass)
+{
+    const weft_run_rank_t *at = &run->ranks[rank];
+    uint64_t window = at->windows == 1 ? 0 : (uint64_t)pass * at->out_chunks * run->slices;
+    return &run->cells[at->out_cells + window];
+}
+
+static int uniform(const weft_run_cell_t *cells, uint64_t count)
+{
+    for (uint64_t i = 1; i < count; i++) {
+        if (cells[i].tree != cells[0].tree) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* The tree of a chunk or a block if all its parts have the same, else a hash of all of them: so
+ * slicing, and a grid that changes nothing, do not show. */
+static uint64_t chunk_mark(const weft_run_cell_t *cells, uint32_t slices)
+{
+    uint64_t mark = WEFT_HASH_START;
+    for (uint32_t i = 0; i < slices; i++) {
+        mark = weft_hash_add(mark, cells[i].tree);
+    }
+    return uniform(cells, slices) ? cells[0].tree : mark;
+}
+
+static uint64_t block_mark(const weft_run_cell_t *cells, uint32_t k, uint32_t slices)
+{
+    uint64_t mark = weft_hash_add(WEFT_HASH_START, k);
+    for (uint32_t i = 0; i < k; i++) {
+        mark = weft_hash_add(mark, chunk_mark(&cells[(uint64_t)i * slices], slices));
+    }
+    return uniform(cells, (uint64_t)k * slices) ? cells[0].tree : mark;
+}
+
+static void compare_trees(weft_run_t *run, const weft_plan_t *plan, const weft_run_cell_t *cells,
+                          uint64_t count)
+{
+    int replicated = plan->coll == WEFT_ALL_REDUCE;
+    run->one_tree = run->has_trees ? run->one_tree : cells[0].tree;
+    for (uint64_t i = 0; i < count; i++) {
+        if (cells[i].tree != run->one_tree) {
+            run->report->same_for_all_chunks = 0;
+        }
+        if (!run->has_trees) {
+            run->trees[i] = cells[i].tree;
+        } else if (replicated && run->trees[i] != cells[i].tree) {
+            run->report->same_on_all_ranks = 0;
+        }
+    }
+    run->has_trees = 1;
+}
+
+static void mark_rank(weft_run_t *run, uint32_t rank)
+{
+    const weft_plan_t *plan = run->input->plans[rank];
+    const weft_run_cell_t *cells = window_of(run, rank, 0);
+    uint64_t block = (uint64_t)plan->k * run->slices;
+    uint64_t count = (uint64_t)run->ranks[rank].out_chunks * run->slices;
+    uint64_t mark = WEFT_HASH_START;
+    for (uint64_t at = 0; at < count; at += block) {
+        mark = weft_hash_add(mark, block_mark(&cells[at], plan->k, run->slices));
+    }
+    run->marks[rank] = mark;
+    if (weft_plan_reduces(plan->coll)) {
+        compare_trees(run, plan, cells, count);
+    }
+}
+
+void weft_run_check_rank(weft_run_t *run, uint32_t rank, uint32_t pass)
+{
+    const weft_plan_t *plan = run->input->plans[rank];
+    if (!has_result(plan)) {
+        return;
+    }
+    const weft_run_cell_t *cell = window_of(run, rank, pass);
+    for (uint32_t chunk = 0; chunk < run->ranks[rank].out_chunks; chunk++) {
+        for (uint32_t slice = 0; slice < run->slices; slice++, cell++) {
+            if (cell->tag != pass + 1 || cell->value != expected(run, rank, chunk, slice, pass)) {
+                report_wrong(run, rank, cell, (uint32_t[3]){chunk, slice, pass});
+                return;
+            }
+        }
+    }
+    if (pass == 0) {
+        mark_rank(run, rank);
+    }
+}
+
+void weft_run_fingerprint(weft_run_t *run)
+{
+    uint64_t hash = weft_hash_add(WEFT_HASH_START, (uint64_t)run->input->plans[0]->coll);
+    for (uint32_t rank = 0; rank < run->n; rank++) {
+        hash = weft_hash_add(hash, run->marks[rank]);
+    }
+    run->report->fingerprint = hash;
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The engine of the abstract run: lanes that can move wait in a ring, a lane runs until a queue, a
+ * wait or a barrier stops it, and whoever changes that wakes it. The order does not matter: the
+ * network is confluent. */
+#include "core/plan/run.h"
+
+void weft_run_wake(weft_run_t *run, uint32_t index)
+{
+    weft_run_lane_t *lane = &run->lanes[index];
+    lane->wait_queue = WEFT_RUN_NONE;
+    if (lane->queued || lane->done) {
+        return;
+    }
+    lane->queued = 1;
+    uint32_t at = run->work_at + run->work_used;
+    run->work[at >= run->nlanes ? at - run->nlanes : at] = index;
+    run->work_used++;
+}
+
+static uint32_t place_of(const weft_operand_t *operand, uint32_t iteration, uint32_t chunks)
+{
+    int64_t at = ((int64_t)operand->index +
+                  (int64_t)iteration % (int64_t)chunks * (operand->stride % (int64_t)chunks)) %
+                 (int64_t)chunks;
+    return (uint32_t)(at < 0 ? at + (int64_t)chunks : at);
+}
+
+static uint32_t resolve(const weft_run_t *run, const weft_run_lane_t *lane,
+                        const weft_operand_t *operand)
+{
+    if (operand->kind == WEFT_OPERAND_PORT) {
+        return run->port_queue[run->ranks[lane->plan->rank].first_port + operand->index];
+    }
+    return place_of(operand, lane->iteration, weft_plan_chunks(lane->plan, operand->kind));
+}
+
+static int names_piece(const weft_operand_t *operand)
+{
+    return operand->kind == WEFT_OPERAND_IN || operand->kind == WEFT_OPERAND_OUT;
+}
+
+static void begin_member(const weft_run_t *run, const weft_run_lane_t *lane,
+                         weft_run_member_t *member, uint32_t pc)
+{
+    const weft_move_t *move = &lane->plan->moves[lane->text->code[pc].n];
+    const weft_operand_t *piece = &move->like;
+    member->move = move;
+    member->pc = pc;
+    member->chunk = member->slice = 0;
+    member->ready = move->nafter == 0;
+    for (uint32_t i = 0; i < move->nsrc; i++) {
+        member->src[i] = resolve(run, lane, &move->src[i]);
+        piece = names_piece(&move->src[i]) ? &move->src[i] : piece;
+    }
+    for (uint32_t i = 0; i < move->ndst; i++) {
+        member->dst[i] = resolve(run, lane, &move->dst[i]);
+        piece = names_piece(&move->dst[i]) ? &move->dst[i] : piece;
+    }
+    member->piece = resolve(run, lane, piece) % lane->plan->k;
+}
+
+static void begin_group(weft_run_t *run, weft_run_lane_t *lane)
+{
+    const weft_code_t *code = &lane->text->code[lane->pc];
+    lane->par = code->opcode == WEFT_CODE_PAR;
+    lane->nmembers = lane->par ? code->n : 1;
+    for (uint32_t i = 0; i < lane->nmembers; i++) {
+        begin_member(run, lane, &lane->members[i], lane->pc + lane->par + i);
+    }
+    if (run->race.dims != 0 && lane->par) {
+        weft_race_fork(run, lane);
+    }
+}
+
+static void wake_waiters(weft_run_t *run, const weft_run_lane_t *lane)
+{
+    weft_run_rank_t *rank = &run->ranks[lane->plan->rank];
+    for (uint32_t i = 0; rank->waiters != 0 && i < lane->plan->nlanes; i++) {
+        if (run->lanes[rank->first_lane + i].wait_inside) {
+            weft_run_wake(run, rank->first_lane + i);
+        }
+    }
+}
+
+/* Instruction pc is over; inside a LOOP only its last iteration counts. */
+static void finish(weft_run_t *run, const weft_run_lane_t *lane, uint32_t pc)
+{
+    if (lane->times != 0 && lane->iteration + 1 < lane->times) {
+        return;
+    }
+    lane->finished[pc] = lane->pass + 1;
+    if (run->race.dims != 0) {
+        weft_race_end(run, lane, pc);
+    }
+    wake_waiters(run, lane);
+}
+
+static void sleep_inside(weft_run_t *run, weft_run_lane_t *lane)
+{
+    if (!lane->wait_inside) {
+        lane->wait_inside = 1;
+        run->ranks[lane->plan->rank].waiters++;
+    }
+}
+
+static int waits_over(weft_run_t *run, weft_run_lane_t *lane, weft_run_member_t *member)
+{
+    const weft_move_t *move = member->move;
+    uint32_t first = run->ranks[lane->plan->rank].first_lane;
+    for (uint32_t i = 0; i < move->nafter; i++) {
+        if (run->lanes[first + move->after[i].lane].finished[move->after[i].pc] <= lane->pass) {
+            sleep_inside(run, lane);
+            return 0;
+        }
+    }
+    for (uint32_t i = 0; run->race.dims != 0 && i < move->nafter; i++) {
+        weft_race_wait(run, lane, member, &move->after[i]);
+    }
+    member->ready = 1;
+    return 1;
+}
+
+/* One round over the members; returns how many are over. */
+static uint32_t try_members(weft_run_t *run, weft_run_lane_t *lane, int *moved_p)
+{
+    uint32_t over = 0;
+    for (uint32_t i = 0; i < lane->nmembers; i++) {
+        weft_run_member_t *member = &lane->members[i];
+        if (member->chunk == member->move->cnt) {
+            over++;
+            continue;
+        }
+        if (!member->ready && !waits_over(run, lane, member)) {
+            continue;
+        }
+        *moved_p |= weft_run_advance(run, lane, member);
+        if (member->chunk == member->move->cnt) {
+            over++;
+            finish(run, lane, member->pc);
+        }
+    }
+    return over;
+}
+
+static void end_group(weft_run_t *run, weft_run_lane_t *lane)
+{
+    for (uint32_t i = 0; i < lane->nmembers; i++) {
+        weft_run_lengthen(&lane->chain, &lane->members[i].chain);
+    }
+    if (run->race.dims != 0 && lane->par) {
+        weft_race_join(run, lane);
+    }
+    lane->pc += lane->par + lane->nmembers;
+    lane->nmembers = 0;
+}
+
+static int run_group(weft_run_t *run, weft_run_lane_t *lane)
+{
+    if (lane->nmembers == 0) {
+        begin_group(run, lane);
+    }
+    for (int moved = 1; moved;) {
+        moved = 0;
+        if (try_members(run, lane, &moved) == lane->nmembers) {
+            end_group(run, lane);
+            return 1;
+        }
+    }
+    if (lane->par) {
+        lane->wait_queue = WEFT_RUN_ANY;
+    }
+    return 0;
+}
+
+static int run_bar(weft_run_t *run, weft_run_lane_t *lane, uint64_t mask)
+{
+    weft_run_lane_t *lanes = &run->lanes[run->ranks[lane->plan->rank].first_lane];
+    lane->bar = mask;
+    for (uint32_t i = 0; i < lane->plan->nlanes; i++) {
+        if ((mask >> i & 1) != 0 && lanes[i].bar != mask) {
+            sleep_inside(run, lane);
+            return 0;
+        }
+    }
+    if (run->race.dims != 0) {
+        weft_race_barrier(run, lane, mask);
+    }
+    for (uint32_t i = 0; i < lane->plan->nlanes; i++) {
+        if ((mask >> i & 1) != 0) {
+            lanes[i].bar = 0;
+            finish(run, &lanes[i], lanes[i].pc);
+            lanes[i].pc++;
+        }
+    }
+    wake_waiters(run, lane);
+    return 1;
+}
+
+static void end_pass(weft_run_t *run, weft_run_lane_t *lane)
+{
+    weft_run_rank_t *rank = &run->ranks[lane->plan->rank];
+    uint32_t pass = lane->pass++;
+    lane->pc = 0;
+    if (pass == 0) {
+        weft_run_lengthen(&run->chain, &lane->chain);
+    }
+    if (++rank->lanes_over[pass] == lane->plan->nlanes && run->values) {
+        weft_run_check_rank(run, lane->plan->rank, pass);
+    }
+    if (lane->pass == run->passes) {
+        lane->done = 1;
+        run->lanes_done++;
+    }
+}
+
+static int run_code(weft_run_t *run, weft_run_lane_t *lane)
+{
+    const weft_code_t *code = &lane->text->code[lane->pc];
+    switch (code->opcode) {
+    case WEFT_CODE_LOOP:
+        lane->iteration = 0;
+        lane->times = code->n;
+        lane->pc++;
+        return 1;
+    case WEFT_CODE_END:
+        if (++lane->iteration < lane->times) {
+            lane->pc = code->mate + 1;
+            return 1;
+        }
+        lane->iteration = lane->times = 0;
+        lane->pc++;
+        return 1;
+    case WEFT_CODE_BAR:
+        return run_bar(run, lane, code->mask);
+    case WEFT_CODE_STOP:
+        end_pass(run, lane);
+        return 1;
+    default:
+        return run_group(run, lane);
+    }
+}
+
+static void run_lane(weft_run_t *run, weft_run_lane_t *lane)
+{
+    lane->queued = 0;
+    lane->wait_queue = WEFT_RUN_NONE;
+    if (lane->wait_inside) {
+        lane->wait_inside = 0;
+        run->ranks[lane->plan->rank].waiters--;
+    }
+    while (!lane->done && run->report->verdict == WEFT_VERDICT_OK && run_code(run, lane)) {
+    }
+}
+
+static void check_left_over(weft_run_t *run)
+{
+    for (uint32_t i = 0; i < run->nqueues; i++) {
+        const weft_run_queue_t *queue = &run->queues[i];
+        if (queue->used != 0) {
+            weft_run_finding(run, WEFT_VERDICT_UNMATCHED, &run->lanes[queue->receiver], 0,
+                             "%u slices from rank %u channel %u are never received", queue->used,
+                             queue->from, queue->channel);
+            return;
+        }
+    }
+}
+
+static void check_idle_ranks(weft_run_t *run)
+{
+    for (uint32_t rank = 0; run->values && rank < run->n; rank++) {
+        if (run->input->plans[rank]->nlanes == 0) {
+            weft_run_check_rank(run, rank, 0);
+        }
+    }
+}
+
+void weft_run_go(weft_run_t *run)
+{
+    weft_verify_report_t *report = run->report;
+    for (uint32_t i = 0; i < run->nlanes; i++) {
+        weft_run_wake(run, i);
+    }
+    while (run->work_used != 0 && report->verdict == WEFT_VERDICT_OK) {
+        weft_run_lane_t *lane = &run->lanes[run->work[run->work_at]];
+        run->work_at = run->work_at + 1 == run->nlanes ? 0 : run->work_at + 1;
+        run->work_used--;
+        run_lane(run, lane);
+    }
+    if (report->verdict == WEFT_VERDICT_OK && run->lanes_done < run->nlanes) {
+        weft_run_explain(run);
+    }
+    if (report->verdict == WEFT_VERDICT_OK) {
+        check_left_over(run);
+        check_idle_ranks(run);
+    }
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The abstract run: all lanes of all ranks over bounded queues, with numbers in place of data. One
+ * engine serves the verifier (values, races) and the cost walk (chains only). Private to core/plan.
+ *
+ * A value is an element of the field of integers modulo 2^61−1. Every input slice of every rank and
+ * pass has its own random value, MOVE adds, FINAL multiplies by a secret factor: a lost, doubled,
+ * misplaced or stale contribution shows with probability 1−2^−61. A tree is a hash of the expression
+ * that made the value, in which the order and the grouping of operands count. */
+#ifndef WEFT_PLAN_RUN_H
+#define WEFT_PLAN_RUN_H
+
+#include "core/plan/hash.h"
+#include "core/plan/verify.h"
+
+#define WEFT_RUN_NONE UINT32_MAX
+#define WEFT_RUN_ANY (UINT32_MAX - 1)
+#define WEFT_RUN_PASSES 2
+
+/* A value with the expression that made it; tag 0 = never written, else 1 + pass. */
+typedef struct weft_run_cell {
+    uint64_t value, tree;
+    uint32_t tag, pc;
+} weft_run_cell_t;
+
+/* The longest chain of MOVEs up to here: in MOVEs, and in ends of edges and operands touched. */
+typedef struct weft_run_chain {
+    uint32_t moves, ends, touched;
+} weft_run_chain_t;
+
+typedef struct weft_run_slot {
+    uint64_t value, tree;
+    weft_run_chain_t chain;
+    uint32_t pass, piece, slice;
+} weft_run_slot_t;
+
+typedef struct weft_run_queue {
+    uint32_t from, to; /* ranks */
+    uint32_t channel;
+    uint32_t sender, receiver; /* lanes of the run */
+    uint32_t head, used;       /* oldest slice and number of slices; slots start at queue × S */
+    uint32_t peak;
+    uint64_t pushed;
+} weft_run_queue_t;
+
+/* One MOVE in progress: operands with their chunk of this iteration. */
+typedef struct weft_run_member {
+    const weft_move_t *move;
+    uint32_t pc;
+    uint32_t dst[WEFT_MOVE_MAX], src[WEFT_MOVE_MAX]; /* chunk, or queue for ports */
+    uint32_t piece;
+    uint32_t chunk, slice; /* next to move */
+    uint32_t ready;        /* its waits are over */
+    weft_run_chain_t chain;
+} weft_run_member_t;
+
+typedef struct weft_run_lane {
+    const weft_plan_t *plan;
+    const weft_plan_lane_t *text;
+    uint32_t lane;
+    uint32_t pc, pass, iteration;
+    uint32_t times;    /* iterations of the LOOP it is in, 0 outside */
+    uint32_t nmembers; /* 0: the instruction at pc has not begun */
+    uint32_t par;      /* pc is a PAR */
+    uint32_t queued, done;
+    uint32_t wait_queue;  /* the queue it sleeps for, ANY, or NONE */
+    uint32_t wait_inside; /* it sleeps for another lane of its rank */
+    uint64_t bar;         /* mask of the barrier it waits at */
+    weft_run_chain_t chain;
+    weft_run_member_t *members;
+    uint32_t *finished; /* by pc: passes in which the instruction is over */
+    uint32_t row;       /* of its first member among all members */
+    uint32_t code_at;   /* of its first instruction among all */
+} weft_run_lane_t;
+
+typedef struct weft_run_rank {
+    uint32_t first_lane;
+    uint32_t first_port;
+    uint32_t windows; /* of OUT: lanes may be in different passes */
+    uint32_t waiters; /* lanes that wait for another lane of the rank */
+    uint32_t lanes_over[WEFT_RUN_PASSES];
+    uint32_t in_chunks, out_chunks;
+    uint64_t out_cells, tmp_cells; /* first cell */
+    uint32_t contexts;             /* streams of the rank */
+    uint32_t tracked;              /* 1 + first clock component, 0 = not tracked */
+    uint64_t accesses_at;          /* first word */
+} weft_run_rank_t;
+
+/* Vector clocks of the ranks whose races this run looks for; core/plan/race.c. */
+typedef struct weft_run_race {
+    uint32_t dims;
+    uint32_t *clocks; /* lanes, then contexts of PAR members, then slots, then ends of MOVEs */
+    uint64_t members_at, slots_at, ends_at;
+    uint32_t *accesses;  /* per cell of a tracked rank: write epoch, write component, reads … */
+    uint64_t *access_at; /* per rank, in words */
+} weft_run_race_t;
+
+typedef struct weft_run {
+    const weft_verify_input_t *input;
+    weft_verify_report_t *report;
+    uint32_t n, slots, slices, passes;
+    int values; /* 0: chains only */
+    uint64_t factor;
+    weft_run_rank_t *ranks;
+    weft_run_lane_t *lanes;
+    weft_run_queue_t *queues;
+    weft_run_slot_t *slot;
+    weft_run_cell_t *cells;
+    weft_run_member_t *members;
+    uint32_t *finished;
+    uint32_t *port_queue; /* by first_port + port */
+    uint32_t *work;       /* ring of lanes that may progress */
+    uint32_t work_at, work_used;
+    uint32_t nlanes, nqueues, lanes_done;
+    uint64_t nports, nmembers, ncode, ncells;
+    uint64_t *sums;  /* expected folds, by pass, IN chunk and slice */
+    uint64_t *trees; /* of the first rank that finished, by OUT chunk and slice */
+    uint64_t *marks; /* fingerprint by rank */
+    uint32_t has_trees;
+    uint64_t one_tree; /* of the first element */
+    uint64_t steps;
+    weft_run_chain_t chain;
+    weft_run_race_t race;
+} weft_run_t;
+
+/* run.c: sets up, runs to the end or to the first finding (report->verdict), frees. ERR_RESOURCE. */
+weft_status_t weft_run_init(weft_run_t *run, const weft_verify_input_t *input, uint32_t passes,
+                            int values, weft_verify_report_t *report);
+void weft_run_go(weft_run_t *run);
+void weft_run_fini(weft_run_t *run);
+/* Slice steps of `passes` passes, without running. */
+uint64_t weft_run_steps(const weft_verify_input_t *input, uint32_t passes);
+void weft_run_wake(weft_run_t *run, uint32_t lane);
+
+/* queues.c: pairs the ports. UNMATCHED goes into the report. */
+weft_status_t weft_run_pair(weft_run_t *run);
+
+/* step.c: moves as many slices as possible; 1 if any moved. */
+int weft_run_advance(weft_run_t *run, weft_run_lane_t *lane, weft_run_member_t *member);
+
+/* stuck.c: words. */
+void weft_run_explain(weft_run_t *run);
+void weft_run_finding(weft_run_t *run, weft_verdict_t verdict, const weft_run_lane_t *lane,
+                      uint32_t pc, const char *format, ...) WEFT_PRINTF(5, 6);
+
+/* result.c: the definition of each collective. */
+uint64_t weft_field_add(uint64_t a, uint64_t b);
+uint64_t weft_field_mul(uint64_t a, uint64_t b);
+uint64_t weft_run_input(const weft_run_t *run, uint32_t rank, uint32_t chunk, uint32_t slice,
+                        uint32_t pass);
+/* Cell of OUT that IN chunk `chunk` is in place, or NONE. */
+uint32_t weft_run_alias(const weft_run_t *run, uint32_t rank, uint32_t chunk);
+weft_status_t weft_run_expect(weft_run_t *run);
+void weft_run_check_rank(weft_run_t *run, uint32_t rank, uint32_t pass);
+void weft_run_fingerprint(weft_run_t *run);
+
+/* race.c: clocks of as many ranks from *next_p on as memory allows; moves *next_p past them. */
+weft_status_t weft_race_init(weft_run_t *run, uint32_t *next_p);
+void weft_race_fini(weft_run_t *run);
+void weft_race_fork(weft_run_t *run, const weft_run_lane_t *lane);
+void weft_race_join(weft_run_t *run, const weft_run_lane_t *lane);
+void weft_race_wait(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
+                    const weft_after_t *after);
+void weft_race_end(weft_run_t *run, const weft_run_lane_t *lane, uint32_t pc);
+void weft_race_barrier(weft_run_t *run, const weft_run_lane_t *lane, uint64_t mask);
+void weft_race_begin_step(weft_run_t *run, const weft_run_lane_t *lane,
+                          const weft_run_member_t *member);
+void weft_race_end_step(weft_run_t *run, const weft_run_lane_t *lane,
+                        const weft_run_member_t *member);
+void weft_race_access(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
+                      uint64_t cell, int writes);
+
+static inline uint64_t weft_run_weight(const weft_run_chain_t *chain)
+{
+    return 4 * (uint64_t)chain->ends + chain->touched;
+}
+
+/* The later of two chains: by MOVEs, and by what they carry. */
+static inline void weft_run_lengthen(weft_run_chain_t *chain, const weft_run_chain_t *other)
+{
+    if (other->moves > chain->moves) {
+        chain->moves = other->moves;
+    }
+    if (weft_run_weight(other) > weft_run_weight(chain)) {
+        chain->ends = other->ends;
+        chain->touched = other->touched;
+    }
+}
+
+static inline weft_run_slot_t *weft_run_front(weft_run_t *run, uint32_t queue)
+{
+    return &run->slot[(uint64_t)queue * run->slots + run->queues[queue].head];
+}
+
+static inline uint32_t weft_run_back_index(const weft_run_t *run, const weft_run_queue_t *queue)
+{
+    uint32_t at = queue->head + queue->used;
+    return at >= run->slots ? at - run->slots : at;
+}
+
+#endif

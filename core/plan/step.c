@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * One slice of one MOVE in the abstract run: are all sources there and all destinations free, and
+ * what comes out. The hot loop of the verifier. */
+#include "core/plan/run.h"
+
+/* Constants that keep kinds of tree nodes apart. */
+#define NODE_LEAF UINT64_C(0x6c656166)
+#define NODE_FOLD UINT64_C(0x666f6c64)
+#define NODE_FINAL UINT64_C(0x66696e616c)
+#define NODE_AGAIN UINT64_C(0x616761696e)
+
+typedef struct result {
+    uint64_t value, tree;
+} result_t;
+
+/* The queue that keeps the slice from moving, or NONE. */
+static uint32_t blocked_on(const weft_run_t *run, const weft_run_member_t *member)
+{
+    const weft_move_t *move = member->move;
+    for (uint32_t i = 0; i < move->nsrc; i++) {
+        if (move->src[i].kind == WEFT_OPERAND_PORT && run->queues[member->src[i]].used == 0) {
+            return member->src[i];
+        }
+    }
+    for (uint32_t i = 0; i < move->ndst; i++) {
+        if (move->dst[i].kind == WEFT_OPERAND_PORT &&
+            run->queues[member->dst[i]].used == run->slots) {
+            return member->dst[i];
+        }
+    }
+    return WEFT_RUN_NONE;
+}
+
+static uint32_t wrapped(uint32_t chunk, uint32_t chunks)
+{
+    return chunk >= chunks ? chunk - chunks : chunk;
+}
+
+/* The chunk that the operand starting at chunk `base` has reached. */
+static uint32_t chunk_now(const weft_run_t *run, const weft_run_lane_t *lane,
+                          const weft_run_member_t *member, uint32_t kind, uint32_t base)
+{
+    const weft_run_rank_t *rank = &run->ranks[lane->plan->rank];
+    uint32_t chunks = kind == WEFT_OPERAND_TMP  ? lane->plan->tmp_chunks
+                      : kind == WEFT_OPERAND_IN ? rank->in_chunks
+                                                : rank->out_chunks;
+    return wrapped(base + member->chunk, chunks);
+}
+
+static uint64_t cell_of(const weft_run_t *run, const weft_run_lane_t *lane,
+                        const weft_run_member_t *member, uint32_t kind, uint32_t chunk)
+{
+    const weft_run_rank_t *rank = &run->ranks[lane->plan->rank];
+    if (kind == WEFT_OPERAND_TMP) {
+        return rank->tmp_cells + (uint64_t)chunk * run->slices + member->slice;
+    }
+    uint64_t window = rank->windows == 1 ? 0 : (uint64_t)lane->pass * rank->out_chunks;
+    return rank->out_cells + (window + chunk) * run->slices + member->slice;
+}
+
+static result_t read_memory(weft_run_t *run, const weft_run_lane_t *lane,
+                            const weft_run_member_t *member, uint32_t kind, uint32_t chunk)
+{
+    uint64_t at = cell_of(run, lane, member, kind, chunk);
+    const weft_run_cell_t *cell = &run->cells[at];
+    if (run->race.dims != 0) {
+        weft_race_access(run, lane, member, at, 0);
+    }
+    if (cell->tag != lane->pass + 1) {
+        weft_run_finding(run, WEFT_VERDICT_UNWRITTEN, lane, member->pc,
+                         "reads %s[%u], which nothing has written in this pass",
+                         kind == WEFT_OPERAND_OUT ? "out" : "tmp", chunk);
+    }
+    return (result_t){cell->value, cell->tree};
+}
+
+/* In place, a part of IN may have been overwritten; for a reduction its value would then be
+ * pre-multiplied a second time. */
+static result_t read_input(weft_run_t *run, const weft_run_lane_t *lane,
+                           const weft_run_member_t *member, uint32_t chunk)
+{
+    uint32_t rank = lane->plan->rank;
+    uint32_t alias = weft_run_alias(run, rank, chunk);
+    if (alias != WEFT_RUN_NONE) {
+        uint64_t at = cell_of(run, lane, member, WEFT_OPERAND_OUT, alias);
+        const weft_run_cell_t *cell = &run->cells[at];
+        if (run->race.dims != 0) {
+            weft_race_access(run, lane, member, at, 0);
+        }
+        if (cell->tag == lane->pass + 1) {
+            int reduces = weft_plan_reduces(lane->plan->coll);
+            return reduces ? (result_t){weft_field_mul(cell->value, run->factor ^ (rank + 1)),
+                                        weft_hash_add(NODE_AGAIN, cell->tree)}
+                           : (result_t){cell->value, cell->tree};
+        }
+    }
+    return (result_t){weft_run_input(run, rank, chunk, member->slice, lane->pass),
+                      weft_hash_add(NODE_LEAF, rank)};
+}
+
+static void check_slot(weft_run_t *run, const weft_run_lane_t *lane,
+                       const weft_run_member_t *member, const weft_run_queue_t *queue,
+                       const weft_run_slot_t *slot)
+{
+    if (slot->pass != lane->pass) {
+        weft_run_finding(run, WEFT_VERDICT_UNMATCHED, lane, member->pc,
+                         "takes a slice of pass %u in pass %u from rank %u channel %u", slot->pass,
+                         lane->pass, queue->from, queue->channel);
+    } else if (slot->piece != member->piece || slot->slice != member->slice) {
+        weft_run_finding(run, WEFT_VERDICT_MALFORMED, lane, member->pc,
+                         "expects piece %u slice %u from rank %u channel %u, which sent piece %u "
+                         "slice %u",
+                         member->piece, member->slice, queue->from, queue->channel, slot->piece,
+                         slot->slice);
+    }
+}
+
+/* A MOVE is as late as its lane and the first slices of its sources, plus itself. */
+static void chain_begin(weft_run_t *run, const weft_run_lane_t *lane, weft_run_member_t *member)
+{
+    const weft_move_t *move = member->move;
+    uint32_t ends = 0;
+    member->chain = lane->chain;
+    for (uint32_t i = 0; i < move->nsrc; i++) {
+        if (move->src[i].kind == WEFT_OPERAND_PORT) {
+            weft_run_lengthen(&member->chain, &weft_run_front(run, member->src[i])->chain);
+            ends++;
+        }
+    }
+    for (uint32_t i = 0; i < move->ndst; i++) {
+        ends += move->dst[i].kind == WEFT_OPERAND_PORT;
+    }
+    member->chain.moves++;
+    member->chain.ends += ends * move->cnt;
+    member->chain.touched += (move->nsrc + move->ndst) * move->cnt;
+}
+
+static result_t pop(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
+                    uint32_t index)
+{
+    weft_run_queue_t *queue = &run->queues[index];
+    const weft_run_slot_t *slot = weft_run_front(run, index);
+    check_slot(run, lane, member, queue, slot);
+    result_t result = {slot->value, slot->tree};
+    queue->head = queue->head + 1 == run->slots ? 0 : queue->head + 1;
+    queue->used--;
+    const weft_run_lane_t *sender = &run->lanes[queue->sender];
+    if (sender->wait_queue == index || sender->wait_queue == WEFT_RUN_ANY) {
+        weft_run_wake(run, queue->sender);
+    }
+    return result;
+}
+
+static void push(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
+                 uint32_t index, result_t result)
+{
+    weft_run_queue_t *queue = &run->queues[index];
+    run->slot[(uint64_t)index * run->slots + weft_run_back_index(run, queue)] =
+        (weft_run_slot_t){.value = result.value,
+                          .tree = result.tree,
+                          .chain = member->chain,
+                          .pass = lane->pass,
+                          .piece = member->piece,
+                          .slice = member->slice};
+    queue->pushed++;
+    queue->used++;
+    if (queue->used > queue->peak) {
+        queue->peak = queue->used;
+    }
+    const weft_run_lane_t *receiver = &run->lanes[queue->receiver];
+    if (receiver->wait_queue == index || receiver->wait_queue == WEFT_RUN_ANY) {
+        weft_run_wake(run, queue->receiver);
+    }
+}
+
+static result_t fold(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member)
+{
+    const weft_move_t *move = member->move;
+    result_t sum = {0, NODE_FOLD};
+    for (uint32_t i = 0; i < move->nsrc; i++) {
+        uint32_t kind = move->src[i].kind;
+        result_t one = {0, 0};
+        if (kind == WEFT_OPERAND_PORT) {
+            one = pop(run, lane, member, member->src[i]);
+        } else if (run->values) {
+            uint32_t chunk = chunk_now(run, lane, member, kind, member->src[i]);
+            one = kind == WEFT_OPERAND_IN ? read_input(run, lane, member, chunk)
+                                          : read_memory(run, lane, member, kind, chunk);
+        }
+        if (move->nsrc == 1) {
+            sum = one;
+        } else {
+            sum.value = weft_field_add(sum.value, one.value);
+            sum.tree = weft_hash_add(sum.tree, one.tree);
+        }
+    }
+    if ((move->flags & WEFT_MOVE_FINAL) != 0) {
+        sum.value = weft_field_mul(sum.value, run->factor);
+        sum.tree = weft_hash_add(NODE_FINAL, sum.tree);
+    }
+    return sum;
+}
+
+static void store(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
+                  uint32_t kind, uint32_t chunk, result_t result)
+{
+    chunk = chunk_now(run, lane, member, kind, chunk);
+    uint64_t at = cell_of(run, lane, member, kind, chunk);
+    if (run->race.dims != 0) {
+        weft_race_access(run, lane, member, at, 1);
+    }
+    run->cells[at] = (weft_run_cell_t){
+        .value = result.value, .tree = result.tree, .tag = lane->pass + 1, .pc = member->pc};
+}
+
+static void move_slice(weft_run_t *run, const weft_run_lane_t *lane, weft_run_member_t *member)
+{
+    const weft_move_t *move = member->move;
+    if (member->chunk == 0 && member->slice == 0) {
+        chain_begin(run, lane, member);
+    }
+    if (run->race.dims != 0) {
+        weft_race_begin_step(run, lane, member);
+    }
+    result_t result = fold(run, lane, member);
+    for (uint32_t i = 0; i < move->ndst; i++) {
+        if (move->dst[i].kind == WEFT_OPERAND_PORT) {
+            push(run, lane, member, member->dst[i], result);
+        } else if (run->values) {
+            store(run, lane, member, move->dst[i].kind, member->dst[i], result);
+        }
+    }
+    if (run->race.dims != 0) {
+        weft_race_end_step(run, lane, member);
+    }
+    run->steps++;
+}
+
+int weft_run_advance(weft_run_t *run, weft_run_lane_t *lane, weft_run_member_t *member)
+{
+    int moved = 0;
+    while (member->chunk < member->move->cnt && run->report->verdict == WEFT_VERDICT_OK) {
+        uint32_t queue = blocked_on(run, member);
+        if (queue != WEFT_RUN_NONE) {
+            lane->wait_queue = lane->par ? WEFT_RUN_ANY : queue;
+            return moved;
+        }
+        move_slice(run, lane, member);
+        moved = 1;
+        if (++member->slice == run->slices) {
+            member->slice = 0;
+            member->chunk++;
+            member->piece = member->piece + 1 == lane->plan->k ? 0 : member->piece + 1;
+        }
+    }
+    return moved;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Findings in words: where, what, and for a run that stands still, who waits for whom. */
+#include <stdarg.h>
+#include <string.h>
+
+#include "core/plan/run.h"
+
+static void describe(weft_run_t *run, const weft_run_lane_t *lane, uint32_t pc, const char *format,
+                     va_list args)
+{
+    weft_verify_report_t *report = run->report;
+    report->rank = lane->plan->rank;
+    report->lane = lane->lane;
+    report->pc = pc;
+    int used = snprintf(report->text, sizeof report->text, "rank %u lane %u pc %u: ", report->rank,
+                        report->lane, pc);
+    vsnprintf(report->text + used, sizeof report->text - (size_t)used, format, args);
+}
+
+void weft_run_finding(weft_run_t *run, weft_verdict_t verdict, const weft_run_lane_t *lane,
+                      uint32_t pc, const char *format, ...)
+{
+    if (run->report->verdict != WEFT_VERDICT_OK) {
+        return;
+    }
+    run->report->verdict = verdict;
+    va_list args;
+    va_start(args, format);
+    describe(run, lane, pc, format, args);
+    va_end(args);
+}
+
+/* What a stuck lane waits for: a queue, or another lane of its rank. */
+typedef struct cause {
+    uint32_t pc;
+    uint32_t queue; /* NONE: a lane */
+    int full;
+    uint32_t lane; /* of the run; NONE: nobody */
+    uint32_t target_pc;
+    int barrier;
+} cause_t;
+
+static int cause_in_queues(const weft_run_t *run, const weft_run_member_t *member, cause_t *cause)
+{
+    const weft_move_t *move = member->move;
+    for (uint32_t i = 0; i < move->nsrc; i++) {
+        if (move->src[i].kind == WEFT_OPERAND_PORT && run->queues[member->src[i]].used == 0) {
+            cause->queue = member->src[i];
+            cause->lane = run->queues[cause->queue].sender;
+            return 1;
+        }
+    }
+    for (uint32_t i = 0; i < move->ndst; i++) {
+        if (move->dst[i].kind == WEFT_OPERAND_PORT &&
+            run->queues[member->dst[i]].used == run->slots) {
+            cause->queue = member->dst[i];
+            cause->full = 1;
+            cause->lane = run->queues[cause->queue].receiver;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void cause_in_rank(const weft_run_t *run, const weft_run_lane_t *lane,
+                          const weft_run_member_t *member, cause_t *cause)
+{
+    uint32_t first = run->ranks[lane->plan->rank].first_lane;
+    for (uint32_t i = 0; i < member->move->nafter; i++) {
+        const weft_after_t *after = &member->move->after[i];
+        if (run->lanes[first + after->lane].finished[after->pc] <= lane->pass) {
+            cause->lane = first + after->lane;
+            cause->target_pc = after->pc;
+        }
+    }
+}
+
+static cause_t cause_of(const weft_run_t *run, const weft_run_lane_t *lane)
+{
+    cause_t cause = {.pc = lane->pc, .queue = WEFT_RUN_NONE, .lane = WEFT_RUN_NONE};
+    uint32_t first = run->ranks[lane->plan->rank].first_lane;
+    for (uint32_t i = 0; lane->bar != 0 && i < lane->plan->nlanes; i++) {
+        if ((lane->bar >> i & 1) != 0 && run->lanes[first + i].bar != lane->bar) {
+            cause.barrier = 1;
+            cause.lane = first + i;
+            return cause;
+        }
+    }
+    for (uint32_t i = 0; i < lane->nmembers; i++) {
+        const weft_run_member_t *member = &lane->members[i];
+        if (member->chunk == member->move->cnt) {
+            continue;
+        }
+        cause.pc = member->pc;
+        if (!member->ready) {
+            cause_in_rank(run, lane, member, &cause);
+            return cause;
+        }
+        if (cause_in_queues(run, member, &cause)) {
+            return cause;
+        }
+    }
+    return cause;
+}
+
+static void word_cause(const weft_run_t *run, const cause_t *cause, char *text, size_t bytes)
+{
+    if (cause->queue != WEFT_RUN_NONE) {
+        const weft_run_queue_t *queue = &run->queues[cause->queue];
+        if (cause->full) {
+            snprintf(text, bytes, "waits for a free slot to rank %u channel %u (%u of %u in use)",
+                     queue->to, queue->channel, queue->used, run->slots);
+        } else {
+            snprintf(text, bytes, "waits for a slice from rank %u channel %u (none of %u slots)",
+                     queue->from, queue->channel, run->slots);
+        }
+    } else if (cause->barrier) {
+        snprintf(text, bytes, "waits at a barrier for lane %u", run->lanes[cause->lane].lane);
+    } else if (cause->lane != WEFT_RUN_NONE) {
+        snprintf(text, bytes, "waits for lane %u pc %u to finish", run->lanes[cause->lane].lane,
+                 cause->target_pc);
+    } else {
+        snprintf(text, bytes, "stands still");
+    }
+}
+
+/* Follows the waits from the first stuck lane; ends in a cycle or at a lane that is through. */
+static uint32_t follow(const weft_run_t *run, uint32_t lane, uint32_t *ring_p)
+{
+    for (uint32_t hops = 0; hops < run->nlanes; hops++) {
+        uint32_t next = cause_of(run, &run->lanes[lane]).lane;
+        if (next == WEFT_RUN_NONE || run->lanes[next].done) {
+            *ring_p = 0;
+            return lane;
+        }
+        lane = next;
+    }
+    uint32_t at = lane;
+    for (*ring_p = 1; (at = cause_of(run, &run->lanes[at]).lane) != lane; ++*ring_p) {
+    }
+    return lane;
+}
+
+static uint32_t smallest_in_ring(const weft_run_t *run, uint32_t lane, uint32_t ring)
+{
+    uint32_t smallest = lane;
+    for (uint32_t i = 1; i < ring; i++) {
+        lane = cause_of(run, &run->lanes[lane]).lane;
+        smallest = lane < smallest ? lane : smallest;
+    }
+    return smallest;
+}
+
+void weft_run_explain(weft_run_t *run)
+{
+    uint32_t first = 0, ring;
+    while (run->lanes[first].done) {
+        first++;
+    }
+    uint32_t index = follow(run, first, &ring);
+    index = smallest_in_ring(run, index, ring);
+    const weft_run_lane_t *lane = &run->lanes[index];
+    cause_t cause = cause_of(run, lane);
+    char why[128];
+    word_cause(run, &cause, why, sizeof why);
+    uint32_t stuck = run->nlanes - run->lanes_done;
+    if (ring != 0) {
+        weft_run_finding(run, WEFT_VERDICT_DEADLOCK, lane, cause.pc,
+                         "%s; %u lanes wait for each other in a ring, %u stand still", why, ring,
+                         stuck);
+    } else {
+        weft_run_finding(run, WEFT_VERDICT_DEADLOCK, lane, cause.pc,
+                         "%s, which has ended; %u lanes stand still", why, stuck);
+    }
+}

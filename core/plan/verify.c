@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The verifier: two passes of the abstract run at the executor's real depth and slicing. */
+#include "core/plan/verify.h"
+
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/plan/run.h"
+
+const char *weft_verdict_name(weft_verdict_t verdict)
+{
+    static const char *const names[] = {
+        [WEFT_VERDICT_OK] = "ok",
+        [WEFT_VERDICT_MALFORMED] = "malformed",
+        [WEFT_VERDICT_UNMATCHED] = "unmatched",
+        [WEFT_VERDICT_DEADLOCK] = "deadlock",
+        [WEFT_VERDICT_WRONG] = "wrong result",
+        [WEFT_VERDICT_UNWRITTEN] = "unwritten read",
+        [WEFT_VERDICT_RACE] = "race",
+        [WEFT_VERDICT_TOO_BIG] = "too big to verify",
+    };
+    return (unsigned)verdict < sizeof names / sizeof *names ? names[verdict] : "unknown";
+}
+
+static int malformed(weft_verify_report_t *report, uint32_t rank, const char *why)
+{
+    report->verdict = WEFT_VERDICT_MALFORMED;
+    report->rank = rank;
+    snprintf(report->text, sizeof report->text, "%.255s", why);
+    return 1;
+}
+
+/* Do the plans belong together, and is each well formed? */
+static int refuse_shape(const weft_verify_input_t *input, weft_verify_report_t *report)
+{
+    if (input->nranks < 2 || input->slots < 1 || input->slices < 1) {
+        return malformed(report, 0, "needs two ranks, one slot and one slice at least");
+    }
+    const weft_plan_t *first = input->plans[0];
+    for (uint32_t rank = 0; rank < input->nranks; rank++) {
+        const weft_plan_t *plan = input->plans[rank];
+        if (plan->nranks != input->nranks || plan->rank != rank || plan->coll != first->coll ||
+            plan->root != first->root || plan->k != first->k) {
+            char why[160];
+            snprintf(why, sizeof why,
+                     "rank %u: plan is for rank %u of %u, root %u, %u chunks; rank 0 has %u ranks, "
+                     "root %u, %u chunks",
+                     rank, plan->rank, plan->nranks, plan->root, plan->k, first->nranks,
+                     first->root, first->k);
+            return malformed(report, rank, why);
+        }
+        weft_status_t status = weft_plan_check(plan);
+        if (status != WEFT_OK) {
+            return malformed(report, rank, weft_error_record()->text);
+        }
+    }
+    return 0;
+}
+
+static int refuse_size(const weft_verify_input_t *input, weft_verify_report_t *report)
+{
+    report->steps = weft_run_steps(input, WEFT_RUN_PASSES);
+    uint64_t scratch = 0;
+    for (uint32_t rank = 0; rank < input->nranks; rank++) {
+        scratch += (uint64_t)input->plans[rank]->tmp_chunks * input->slices;
+    }
+    if (input->limit == 0 || (report->steps <= input->limit && scratch <= input->limit)) {
+        return 0;
+    }
+    report->verdict = WEFT_VERDICT_TOO_BIG;
+    snprintf(report->text, sizeof report->text, "%llu slice steps, the limit is %llu",
+             (unsigned long long)report->steps, (unsigned long long)input->limit);
+    return 1;
+}
+
+static void keep_figures(weft_run_t *run)
+{
+    weft_verify_report_t *report = run->report;
+    report->steps = run->steps;
+    report->critical_moves = run->chain.moves;
+    report->critical_chunks = (double)run->chain.ends / 2;
+    for (uint32_t i = 0; i < run->nqueues; i++) {
+        uint32_t peak = run->queues[i].peak;
+        report->peak_slots = peak > report->peak_slots ? peak : report->peak_slots;
+    }
+    weft_run_fingerprint(run);
+}
+
+/* One run that looks for races of a group of ranks from *next_p on. */
+static weft_status_t verify_group(const weft_verify_input_t *input, uint32_t *next_p,
+                                  weft_verify_report_t *report)
+{
+    weft_run_t run;
+    weft_status_t status = weft_run_init(&run, input, WEFT_RUN_PASSES, 1, report);
+    if (status == WEFT_OK && report->verdict == WEFT_VERDICT_OK) {
+        status = weft_race_init(&run, next_p);
+    }
+    if (status == WEFT_OK && report->verdict == WEFT_VERDICT_OK) {
+        weft_run_go(&run);
+        keep_figures(&run);
+    }
+    weft_run_fini(&run);
+    return status;
+}
+
+weft_status_t weft_plan_verify(const weft_verify_input_t *input, weft_verify_report_t *report)
+{
+    memset(report, 0, sizeof *report);
+    if (refuse_shape(input, report) || refuse_size(input, report)) {
+        return WEFT_OK;
+    }
+    weft_status_t status = WEFT_OK;
+    for (uint32_t next = 0;
+         next < input->nranks && status == WEFT_OK && report->verdict == WEFT_VERDICT_OK;) {
+        status = verify_group(input, &next, report);
+    }
+    return status;
+}

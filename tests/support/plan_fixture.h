@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Algorithm plugins in tests: loaded from the build folder, with a host of a few lines. */
+#ifndef TESTS_SUPPORT_PLAN_FIXTURE_H
+#define TESTS_SUPPORT_PLAN_FIXTURE_H
+
+#include "core/plan/cache.h"
+
+typedef struct plan_fixture {
+    void *object;
+    const weft_plugin_t *plugin;
+    const weft_algo_ops_t *ops;
+    weft_algo_t *algo;
+} plan_fixture_t;
+
+/* Loads dir/name.so, or fails the test. */
+void plan_fixture_open(plan_fixture_t *fixture, const char *dir, const char *name);
+void plan_fixture_close(plan_fixture_t *fixture);
+
+/* The plans of all ranks, or NULL if emit or its check fails (see weft_error_record()). */
+weft_plan_t **plan_fixture_emit(const plan_fixture_t *fixture, weft_coll_t coll, uint32_t nranks,
+                                uint32_t root);
+void plan_fixture_free(weft_plan_t **plans, uint32_t nranks);
+
+/* A deep copy, to be damaged. */
+weft_plan_t *plan_fixture_copy(const weft_plan_t *plan);
+
+weft_verify_report_t plan_fixture_verify(weft_plan_t *const *plans, uint32_t nranks, uint32_t slots,
+                                         uint32_t slices, int in_place);
+
+/* An algorithm given as a function, for tests that write plans by hand. */
+typedef void (*plan_fixture_fn_t)(const weft_algo_call_t *call, weft_plan_builder_t *builder);
+weft_plan_t **plan_fixture_write(plan_fixture_fn_t write, weft_coll_t coll, uint32_t nranks);
+
+#endif

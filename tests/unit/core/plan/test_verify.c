@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The verifier over the built-in algorithms, and over plans with one known fault each. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/base/error.h"
+#include "tests/support/plan_fixture.h"
+
+static plan_fixture_t ring, flat;
+
+static int open_both(void **state)
+{
+    (void)state;
+    plan_fixture_open(&ring, WEFT_PLUGIN_DIR, "algo-ring");
+    plan_fixture_open(&flat, WEFT_PLUGIN_DIR, "algo-flat");
+    return 0;
+}
+
+static int close_both(void **state)
+{
+    (void)state;
+    plan_fixture_close(&ring);
+    plan_fixture_close(&flat);
+    return 0;
+}
+
+static void expect_ok(weft_plan_t **plans, weft_coll_t coll, uint32_t n, uint32_t slots,
+                      uint32_t slices)
+{
+    for (int in_place = 0; in_place < 2; in_place++) {
+        weft_verify_report_t report = plan_fixture_verify(plans, n, slots, slices, in_place);
+        if (report.verdict != WEFT_VERDICT_OK || !report.same_on_all_ranks) {
+            fail_msg("%s of %u ranks, S %u L %u in place %d: %s: %s", weft_coll_name(coll), n,
+                     slots, slices, in_place, weft_verdict_name(report.verdict), report.text);
+        }
+        assert_true(report.peak_slots >= 1 && report.peak_slots <= slots);
+    }
+}
+
+static void sweep(const plan_fixture_t *fixture, weft_coll_t coll, uint32_t n, uint32_t root)
+{
+    static const uint32_t depths[] = {2, 4, 8};
+    weft_plan_t **plans = plan_fixture_emit(fixture, coll, n, root);
+    if (plans == NULL) {
+        fail_msg("%s", weft_error_record()->text);
+    }
+    for (size_t d = 0; d < sizeof depths / sizeof *depths; d++) {
+        for (uint32_t slices = 1; slices<depths[d]; slices += n> 17 ? 3 : 1) {
+            expect_ok(plans, coll, n, depths[d], slices);
+        }
+    }
+    plan_fixture_free(plans, n);
+}
+
+static void sweep_roots(const plan_fixture_t *fixture, uint32_t n)
+{
+    for (weft_coll_t coll = WEFT_ALL_REDUCE; coll < WEFT_BARRIER; coll++) {
+        sweep(fixture, coll, n, 0);
+        if (coll == WEFT_BROADCAST || coll == WEFT_REDUCE) {
+            sweep(fixture, coll, n, 1);
+            sweep(fixture, coll, n, n / 2);
+            sweep(fixture, coll, n, n - 1);
+        }
+    }
+}
+
+static void every_shipped_plan_is_proved(void **state)
+{
+    (void)state;
+    for (uint32_t n = 2; n <= 17; n++) {
+        sweep_roots(&ring, n);
+        sweep_roots(&flat, n);
+    }
+    for (uint32_t n = 32; n <= 64; n *= 2) {
+        sweep_roots(&ring, n);
+        sweep_roots(&flat, n);
+    }
+}
+
+static weft_verify_report_t verify_one(const plan_fixture_t *fixture, weft_coll_t coll, uint32_t n,
+                                       uint32_t slots, uint32_t slices)
+{
+    weft_plan_t **plans = plan_fixture_emit(fixture, coll, n, 0);
+    assert_non_null(plans);
+    weft_verify_report_t report = plan_fixture_verify(plans, n, slots, slices, 0);
+    plan_fixture_free(plans, n);
+    return report;
+}
+
+static void ring_with_as_many_slices_as_slots_deadlocks(void **state)
+{
+    (void)state;
+    for (uint32_t slots = 1; slots <= 8; slots *= 2) {
+        weft_verify_report_t report = verify_one(&ring, WEFT_ALL_REDUCE, 4, slots, slots + 1);
+        assert_int_equal(report.verdict, WEFT_VERDICT_DEADLOCK);
+        assert_non_null(strstr(report.text, "waits for a free slot to rank 1 channel 0"));
+        assert_non_null(strstr(report.text, "4 lanes wait for each other in a ring"));
+    }
+}
+
+static void fingerprint_tells_folding_orders_apart(void **state)
+{
+    (void)state;
+    weft_verify_report_t a = verify_one(&ring, WEFT_ALL_REDUCE, 4, 8, 2);
+    weft_verify_report_t b = verify_one(&flat, WEFT_ALL_REDUCE, 4, 8, 2);
+    weft_verify_report_t c = verify_one(&ring, WEFT_ALL_REDUCE, 4, 4, 3);
+    assert_true(a.fingerprint != b.fingerprint);
+    assert_true(a.fingerprint == c.fingerprint);
+    assert_false(a.same_for_all_chunks);
+    assert_true(b.same_for_all_chunks);
+}
+
+static void figures_of_the_ring_are_those_of_the_book(void **state)
+{
+    (void)state;
+    for (uint32_t n = 2; n <= 16; n++) {
+        weft_verify_report_t report = verify_one(&ring, WEFT_ALL_REDUCE, n, 8, 2);
+        assert_int_equal(report.critical_moves, 2 * n - 1);
+        assert_true(report.critical_chunks == 2.0 * (n - 1));
+        assert_int_equal(report.steps, 2ull * 2 * n * (2 * n - 1));
+    }
+}
+
+static void limit_is_respected(void **state)
+{
+    (void)state;
+    weft_plan_t **plans = plan_fixture_emit(&ring, WEFT_ALL_REDUCE, 8, 0);
+    weft_verify_input_t input = {
+        .plans = plans, .nranks = 8, .slots = 8, .slices = 1, .limit = 8 * 15 * 2 - 1};
+    weft_verify_report_t report;
+    assert_int_equal(weft_plan_verify(&input, &report), WEFT_OK);
+    assert_int_equal(report.verdict, WEFT_VERDICT_TOO_BIG);
+    input.limit++;
+    assert_int_equal(weft_plan_verify(&input, &report), WEFT_OK);
+    assert_int_equal(report.verdict, WEFT_VERDICT_OK);
+    plan_fixture_free(plans, 8);
+}
+
+/* Hand-written plans for two ranks. */
+typedef struct pair {
+    weft_plan_builder_t *b;
+    uint32_t lane;
+    weft_operand_t to, from;
+} pair_t;
+
+static pair_t pair_init(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    pair_t pair = {.b = b};
+    b->grid(b, 1, 1);
+    pair.lane = b->lane(b);
+    pair.to = weft_port(b->port(b, pair.lane, 1 - call->rank, 0, 1));
+    pair.from = weft_port(b->port(b, pair.lane, 1 - call->rank, 0, 0));
+    return pair;
+}
+
+static uint32_t put(const pair_t *pair, uint32_t lane, weft_operand_t dst, weft_operand_t a,
+                    weft_operand_t b, uint32_t flags)
+{
+    weft_move_t move = {.dst = {dst},
+                        .src = {a, b},
+                        .ndst = 1,
+                        .nsrc = b.kind == WEFT_OPERAND_NONE ? 1 : 2,
+                        .flags = flags,
+                        .like = weft_in(0, 0)};
+    return pair->b->move(pair->b, lane, &move);
+}
+
+static const weft_operand_t none = {WEFT_OPERAND_NONE, 0, 0};
+
+static void unpaired_exchange(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    pair_t p = pair_init(call, b);
+    put(&p, p.lane, p.to, weft_in(0, 0), none, 0);
+    put(&p, p.lane, weft_out(0, 0), p.from, weft_in(0, 0), WEFT_MOVE_FINAL);
+}
+
+static void paired_exchange(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    pair_t p = pair_init(call, b);
+    b->par(b, p.lane, 2);
+    put(&p, p.lane, p.to, weft_in(0, 0), none, 0);
+    put(&p, p.lane, weft_out(0, 0), p.from, weft_in(0, 0), WEFT_MOVE_FINAL);
+}
+
+static weft_verify_report_t verify_written(plan_fixture_fn_t write, uint32_t slots, uint32_t slices,
+                                           int in_place)
+{
+    weft_plan_t **plans = plan_fixture_write(write, WEFT_ALL_REDUCE, 2);
+    if (plans == NULL) {
+        fail_msg("%s", weft_error_record()->text);
+    }
+    weft_verify_report_t report = plan_fixture_verify(plans, 2, slots, slices, in_place);
+    plan_fixture_free(plans, 2);
+    return report;
+}
+
+static void exchange_needs_par_when_slices_exceed_slots(void **state)
+{
+    (void)state;
+    for (uint32_t slots = 1; slots <= 8; slots *= 2) {
+        for (uint32_t slices = 1; slices <= 16; slices++) {
+            int apart = verify_written(unpaired_exchange, slots, slices, 0).verdict;
+            assert_int_equal(apart, slices > slots ? WEFT_VERDICT_DEADLOCK : WEFT_VERDICT_OK);
+            assert_int_equal(verify_written(paired_exchange, slots, slices, 0).verdict,
+                             WEFT_VERDICT_OK);
+        }
+    }
+}
+
+static void members_of_a_par_are_not_ordered(void **state)
+{
+    (void)state;
+    weft_verify_report_t report = verify_written(paired_exchange, 4, 2, 1);
+    assert_int_equal(report.verdict, WEFT_VERDICT_RACE);
+    assert_non_null(strstr(report.text, "out[0]"));
+}
+
+static void no_final(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    pair_t p = pair_init(call, b);
+    put(&p, p.lane, p.to, weft_in(0, 0), none, 0);
+    put(&p, p.lane, weft_out(0, 0), p.from, weft_in(0, 0), 0);
+}
+
+static void own_twice(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    pair_t p = pair_init(call, b);
+    put(&p, p.lane, p.to, weft_in(0, 0), none, 0);
+    weft_move_t move = {.dst = {weft_out(0, 0)},
+                        .src = {weft_in(0, 0), p.from, weft_in(0, 0)},
+                        .ndst = 1,
+                        .nsrc = 3,
+                        .flags = WEFT_MOVE_FINAL};
+    b->move(b, p.lane, &move);
+}
+
+static void peer_missing(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    pair_t p = pair_init(call, b);
+    put(&p, p.lane, p.to, weft_in(0, 0), none, 0);
+    put(&p, p.lane, weft_tmp(0, 0), p.from, none, 0);
+    put(&p, p.lane, weft_out(0, 0), weft_in(0, 0), none, WEFT_MOVE_FINAL);
+}
+
+static void never_written(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    pair_t p = pair_init(call, b);
+    put(&p, p.lane, p.to, weft_in(0, 0), none, 0);
+    put(&p, p.lane, weft_tmp(0, 0), p.from, weft_in(0, 0), WEFT_MOVE_FINAL);
+}
+
+static void garbage_read(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    pair_t p = pair_init(call, b);
+    put(&p, p.lane, p.to, weft_tmp(0, 0), none, 0);
+    put(&p, p.lane, weft_out(0, 0), p.from, weft_in(0, 0), WEFT_MOVE_FINAL);
+}
+
+static void left_over(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    pair_t p = pair_init(call, b);
+    put(&p, p.lane, p.to, weft_in(0, 0), none, 0);
+    put(&p, p.lane, p.to, weft_in(0, 0), none, 0);
+    put(&p, p.lane, weft_out(0, 0), p.from, weft_in(0, 0), WEFT_MOVE_FINAL);
+}
+
+static void one_end(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    pair_t p = pair_init(call, b);
+    put(&p, p.lane, p.to, weft_in(0, 0), none, 0);
+    put(&p, p.lane, weft_out(0, 0), p.from, weft_in(0, 0), WEFT_MOVE_FINAL);
+    if (call->rank == 1) {
+        b->port(b, p.lane, 0, 7, 1);
+    }
+}
+
+static void clobbered_input(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    pair_t p = pair_init(call, b);
+    put(&p, p.lane, p.to, weft_in(0, 0), none, 0);
+    put(&p, p.lane, weft_out(0, 0), p.from, none, 0);
+    put(&p, p.lane, weft_out(0, 0), weft_out(0, 0), weft_in(0, 0), WEFT_MOVE_FINAL);
+}
+
+static void different_piece(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    b->grid(b, 2, 0);
+    uint32_t lane = b->lane(b);
+    pair_t p = {.b = b, .lane = lane};
+    p.to = weft_port(b->port(b, lane, 1 - call->rank, 0, 1));
+    p.from = weft_port(b->port(b, lane, 1 - call->rank, 0, 0));
+    weft_move_t send = {.dst = {p.to}, .src = {weft_in(call->rank, 0)}, .ndst = 1, .nsrc = 1};
+    b->move(b, lane, &send);
+    weft_move_t move = {.dst = {weft_out(call->rank, 0)},
+                        .src = {p.from, weft_in(call->rank, 0)},
+                        .ndst = 1,
+                        .nsrc = 2,
+                        .flags = WEFT_MOVE_FINAL};
+    b->move(b, lane, &move);
+}
+
+static void each_fault_gets_its_verdict_and_words(void **state)
+{
+    (void)state;
+    static const struct {
+        plan_fixture_fn_t write;
+        weft_verdict_t verdict;
+        int in_place;
+        const char *words;
+    } cases[] = {
+        {no_final, WEFT_VERDICT_WRONG, 0, "no MOVE is FINAL"},
+        {own_twice, WEFT_VERDICT_WRONG, 0, "contains rank"},
+        {peer_missing, WEFT_VERDICT_WRONG, 0, "is missing in it"},
+        {never_written, WEFT_VERDICT_WRONG, 0, "never written"},
+        {garbage_read, WEFT_VERDICT_UNWRITTEN, 0, "reads tmp[0]"},
+        {left_over, WEFT_VERDICT_UNMATCHED, 0, "takes a slice of pass 0 in pass 1"},
+        {one_end, WEFT_VERDICT_UNMATCHED, 0, "sends to rank 0 channel 7"},
+        {clobbered_input, WEFT_VERDICT_OK, 0, ""},
+        {clobbered_input, WEFT_VERDICT_WRONG, 1, "out[0]"},
+        {different_piece, WEFT_VERDICT_MALFORMED, 0, "expects piece"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        weft_verify_report_t report = verify_written(cases[i].write, 4, 1, cases[i].in_place);
+        if (report.verdict != cases[i].verdict || strstr(report.text, cases[i].words) == NULL) {
+            fail_msg("case %zu: %s: %s", i, weft_verdict_name(report.verdict), report.text);
+        }
+    }
+}
+
+/* Lane 0 receives into TMP, lane 1 sends; how lane 1's fold knows that TMP is there varies. */
+static void two_lanes(const weft_algo_call_t *call, weft_plan_builder_t *b, int ordered, int bars)
+{
+    b->grid(b, 1, 1);
+    uint32_t get = b->lane(b), give = b->lane(b);
+    pair_t p = {.b = b};
+    p.from = weft_port(b->port(b, get, 1 - call->rank, 0, 0));
+    p.to = weft_port(b->port(b, give, 1 - call->rank, 0, 1));
+    uint32_t pc = put(&p, get, weft_tmp(0, 0), p.from, none, 0);
+    put(&p, give, p.to, weft_in(0, 0), none, 0);
+    if (bars) {
+        b->bar(b, get, 3);
+        b->bar(b, give, 3);
+    }
+    weft_move_t move = {.dst = {weft_out(0, 0)},
+                        .src = {weft_tmp(0, 0), weft_in(0, 0)},
+                        .ndst = 1,
+                        .nsrc = 2,
+                        .flags = WEFT_MOVE_FINAL,
+                        .nafter = ordered ? 1 : 0,
+                        .after = {{get, pc}}};
+    b->move(b, give, &move);
+    if (bars) {
+        b->bar(b, get, 3);
+        b->bar(b, give, 3);
+    }
+}
+
+static void lanes_unordered(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    two_lanes(call, b, 0, 0);
+}
+
+static void lanes_after(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    two_lanes(call, b, 1, 0);
+}
+
+static void lanes_barrier(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    two_lanes(call, b, 0, 1);
+}
+
+static void races_between_lanes_are_found_over_two_passes(void **state)
+{
+    (void)state;
+    int unordered = verify_written(lanes_unordered, 4, 1, 0).verdict;
+    assert_true(unordered == WEFT_VERDICT_RACE || unordered == WEFT_VERDICT_UNWRITTEN);
+    /* The second pass may overwrite TMP while the first still reads it: only barriers prevent it. */
+    weft_verify_report_t report = verify_written(lanes_after, 4, 1, 0);
+    assert_int_equal(report.verdict, WEFT_VERDICT_RACE);
+    assert_non_null(strstr(report.text, "tmp[0]"));
+    assert_int_equal(verify_written(lanes_barrier, 4, 1, 0).verdict, WEFT_VERDICT_OK);
+    assert_int_equal(verify_written(lanes_barrier, 4, 3, 1).verdict, WEFT_VERDICT_OK);
+}
+
+/* Rank 0: lane 0 sends IN away, lane 1 gets the result back and overwrites it in place: what orders
+ * the two is the way through rank 1. */
+static void round_trip(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    b->grid(b, 1, 0);
+    uint32_t up = b->lane(b), down = call->rank == 0 ? b->lane(b) : up;
+    pair_t p = {.b = b};
+    if (call->rank == 0) {
+        p.to = weft_port(b->port(b, up, 1, 0, 1));
+        p.from = weft_port(b->port(b, down, 1, 0, 0));
+        put(&p, up, p.to, weft_in(0, 0), none, 0);
+        put(&p, down, weft_out(0, 0), p.from, none, 0);
+        return;
+    }
+    p.from = weft_port(b->port(b, up, 0, 0, 0));
+    p.to = weft_port(b->port(b, up, 0, 0, 1));
+    weft_move_t move = {.dst = {weft_out(0, 0), p.to},
+                        .src = {p.from, weft_in(0, 0)},
+                        .ndst = 2,
+                        .nsrc = 2,
+                        .flags = WEFT_MOVE_FINAL};
+    b->move(b, up, &move);
+}
+
+static void order_through_another_rank_counts(void **state)
+{
+    (void)state;
+    for (uint32_t slices = 1; slices < 4; slices++) {
+        weft_verify_report_t report = verify_written(round_trip, 4, slices, 1);
+        if (report.verdict != WEFT_VERDICT_OK) {
+            fail_msg("%s", report.text);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_shipped_plan_is_proved),
+        cmocka_unit_test(ring_with_as_many_slices_as_slots_deadlocks),
+        cmocka_unit_test(fingerprint_tells_folding_orders_apart),
+        cmocka_unit_test(figures_of_the_ring_are_those_of_the_book),
+        cmocka_unit_test(limit_is_respected),
+        cmocka_unit_test(exchange_needs_par_when_slices_exceed_slots),
+        cmocka_unit_test(members_of_a_par_are_not_ordered),
+        cmocka_unit_test(each_fault_gets_its_verdict_and_words),
+        cmocka_unit_test(races_between_lanes_are_found_over_two_passes),
+        cmocka_unit_test(order_through_another_rank_counts),
+    };
+    return cmocka_run_group_tests(tests, open_both, close_both);
+}

@@ -10,6 +10,7 @@
 #include <weft/plugin/net.h>
 
 #include "gate.h"
+#include "place.h"
 
 #define SHM_TOKEN 16
 
@@ -19,8 +20,7 @@
 typedef struct shm_place {
     uint8_t magic[4];
     uint32_t uid;
-    uint8_t boot_id[16];
-    uint64_t net_namespace;
+    uint8_t system[PLACE_BYTES];
     uint64_t user_namespace;
     uint8_t token[SHM_TOKEN]; /* names the listener's socket; zero in an instance's own place */
 } shm_place_t;

@@ -2,7 +2,6 @@
  *
  * Where a process is, and what names a listener. */
 #include <assert.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -16,50 +15,14 @@ static const uint8_t magic[4] = {'s', 'h', 'm', '1'};
 static_assert(sizeof(shm_place_t) == 56, "wire form");
 static_assert(sizeof(shm_place_t) <= WEFT_NET_ADDRESS_MAX, "address too long");
 
-static int nibble(char c)
-{
-    if (c >= '0' && c <= '9') {
-        return c - '0';
-    }
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* The kernel writes 32 lower-case hexadecimal digits with dashes between. */
-static bool boot_id_parse(const char *text, uint8_t id[16])
-{
-    size_t digits = 0;
-    for (; *text != '\0' && digits < 32; text++) {
-        int value = nibble(*text);
-        if (value >= 0) {
-            id[digits / 2] = (uint8_t)(id[digits / 2] << 4 | value);
-            digits++;
-        }
-    }
-    return digits == 32;
-}
-
-static bool boot_id_read(uint8_t id[16])
-{
-    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return false;
-    }
-    char text[64] = {0};
-    ssize_t n = read(fd, text, sizeof text - 1);
-    close(fd);
-    return n > 0 && boot_id_parse(text, id);
-}
-
 bool shm_place_read(shm_place_t *place)
 {
-    struct stat net, user;
+    struct stat user;
     memset(place, 0, sizeof *place);
     memcpy(place->magic, magic, sizeof magic);
-    if (!boot_id_read(place->boot_id) || stat("/proc/self/ns/net", &net) != 0 ||
-        stat("/proc/self/ns/user", &user) != 0) {
+    if (!place_read(place->system) || stat("/proc/self/ns/user", &user) != 0) {
         return false;
     }
-    place->net_namespace = net.st_ino;
     place->user_namespace = user.st_ino;
     place->uid = (uint32_t)geteuid();
     return true;
@@ -76,8 +39,7 @@ weft_status_t shm_address_parse(const weft_net_address_t *address, shm_place_t *
 
 bool shm_place_meets(const shm_place_t *here, const shm_place_t *there)
 {
-    return memcmp(here->boot_id, there->boot_id, sizeof here->boot_id) == 0 &&
-           here->net_namespace == there->net_namespace &&
+    return memcmp(here->system, there->system, sizeof here->system) == 0 &&
            here->user_namespace == there->user_namespace && here->uid == there->uid;
 }
 

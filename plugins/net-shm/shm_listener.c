@@ -46,7 +46,8 @@ weft_status_t shm_listen(weft_net_device_t *device, weft_net_address_t *address_
         host->free(host, listener);
         return status;
     }
-    gate_init(&listener->gate, host, fd, -1);
+    gate_init(&listener->gate, host, -1);
+    gate_add(&listener->gate, fd);
     address_p->bytes = sizeof place;
     memcpy(address_p->data, &place, sizeof place);
     *listener_p = listener;

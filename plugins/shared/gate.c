@@ -12,10 +12,10 @@
 
 #define LOG_PAUSE_NS UINT64_C(1000000000)
 
-void gate_init(gate_t *gate, const weft_host_t *host, int fd, int watch)
+void gate_init(gate_t *gate, const weft_host_t *host, int watch)
 {
     gate->host = host;
-    gate->fd = fd;
+    gate->doors = 0;
     gate->watch = watch;
     gate->used = 0;
     gate->dropped = 0;
@@ -23,10 +23,20 @@ void gate_init(gate_t *gate, const weft_host_t *host, int fd, int watch)
     for (uint32_t i = 0; i < GATE_SLOTS; i++) {
         gate->slots[i].fd = -1;
     }
-    if (watch >= 0) {
+}
+
+static void gate_watch(gate_t *gate, int fd)
+{
+    if (gate->watch >= 0) {
         struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = NULL}};
-        epoll_ctl(watch, EPOLL_CTL_ADD, fd, &event);
+        epoll_ctl(gate->watch, EPOLL_CTL_ADD, fd, &event);
     }
+}
+
+void gate_add(gate_t *gate, int fd)
+{
+    gate->fds[gate->doors++] = fd;
+    gate_watch(gate, fd);
 }
 
 /* Leaves the slot without closing the socket. */
@@ -103,17 +113,14 @@ static void gate_admit(gate_t *gate, int fd, uint64_t now)
     slot->deadline_ns = now + GATE_PATIENCE_NS;
     memset(&slot->shake, 0, sizeof slot->shake);
     gate->used++;
-    if (gate->watch >= 0) {
-        struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = NULL}};
-        epoll_ctl(gate->watch, EPOLL_CTL_ADD, fd, &event);
-    }
+    gate_watch(gate, fd);
 }
 
 /* Returns: OK (one more stranger), AGAIN, or a failure of the listening socket. */
-static weft_status_t gate_accept(gate_t *gate, uint64_t now)
+static weft_status_t gate_accept(gate_t *gate, int door, uint64_t now)
 {
     for (;;) {
-        int fd = accept4(gate->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int fd = accept4(door, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
             gate_admit(gate, fd, now);
             return WEFT_OK;
@@ -140,18 +147,31 @@ static weft_status_t gate_accept(gate_t *gate, uint64_t now)
     }
 }
 
+/* Strangers speak before one of them is evicted, so that a flood cannot push out a peer whose bytes
+ * are already here. */
+static weft_status_t gate_door_poll(gate_t *gate, int door, uint64_t now, gate_slot_t **slot_p,
+                                    uint8_t label[WEFT_AUTH_LABEL])
+{
+    weft_status_t status = WEFT_OK;
+    for (uint32_t i = 0; i < GATE_SLOTS && status == WEFT_OK && *slot_p == NULL; i++) {
+        status = gate_accept(gate, door, now);
+        if (gate->used == GATE_SLOTS) {
+            *slot_p = gate_sweep(gate, now, label);
+        }
+    }
+    return status == WEFT_AGAIN ? WEFT_OK : status;
+}
+
 weft_status_t gate_poll(gate_t *gate, int *fd_p, uint8_t label[WEFT_AUTH_LABEL])
 {
     uint64_t now = gate->host->clock_ns(gate->host);
     weft_status_t status = WEFT_OK;
     gate_slot_t *slot = NULL;
-    /* Strangers speak before one of them is evicted, so that a flood cannot push out a peer whose
-     * bytes are already here. */
-    for (uint32_t i = 0; i < GATE_SLOTS && status == WEFT_OK && slot == NULL; i++) {
-        status = gate_accept(gate, now);
-        if (status == WEFT_AGAIN || gate->used == GATE_SLOTS || i == GATE_SLOTS - 1) {
-            slot = gate_sweep(gate, now, label);
-        }
+    for (uint32_t i = 0; i < gate->doors && status == WEFT_OK && slot == NULL; i++) {
+        status = gate_door_poll(gate, gate->fds[i], now, &slot, label);
+    }
+    if (slot == NULL) {
+        slot = gate_sweep(gate, now, label);
     }
     gate_report(gate, now);
     if (slot != NULL) {
@@ -169,8 +189,12 @@ void gate_fini(gate_t *gate)
             gate_drop(gate, &gate->slots[i]);
         }
     }
-    if (gate->fd >= 0) {
-        close(gate->fd); /* leaves the epoll by itself */
-        gate->fd = -1;
+    while (gate->doors > 0) {
+        int fd = gate->fds[--gate->doors];
+        if (gate->watch >= 0) {
+            /* A forked child may hold the socket open, and with it the watch. */
+            epoll_ctl(gate->watch, EPOLL_CTL_DEL, fd, NULL);
+        }
+        close(fd);
     }
 }

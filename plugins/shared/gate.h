@@ -9,6 +9,7 @@
 
 #include <weft/plugin/host.h>
 
+#define GATE_DOORS 8u /* listening sockets */
 #define GATE_SLOTS 64u
 #define GATE_PATIENCE_NS UINT64_C(2000000000) /* for one stranger */
 
@@ -45,16 +46,19 @@ typedef struct gate_slot {
 
 typedef struct gate {
     const weft_host_t *host;
-    int fd;           /* listening, non-blocking */
-    int watch;        /* epoll that watches the strangers as well, or −1 */
-    uint32_t used;    /* slots in use */
-    uint64_t dropped; /* strangers since the last log line */
+    uint32_t doors;
+    int fds[GATE_DOORS]; /* listening, non-blocking */
+    int watch;           /* epoll that watches the strangers as well, or −1 */
+    uint32_t used;       /* slots in use */
+    uint64_t dropped;    /* strangers since the last log line */
     uint64_t logged_ns;
     gate_slot_t slots[GATE_SLOTS];
 } gate_t;
 
-/* What: sets up the gate over a listening socket, which it owns from now on. */
-void gate_init(gate_t *gate, const weft_host_t *host, int fd, int watch);
+/* What: sets up a gate without doors. */
+void gate_init(gate_t *gate, const weft_host_t *host, int watch);
+/* What: adds a listening socket, GATE_DOORS at most; the gate owns it from now on. */
+void gate_add(gate_t *gate, int fd);
 void gate_fini(gate_t *gate);
 
 /* What: gives out one peer that passed. Returns: OK (the socket is the caller's, no longer watched),

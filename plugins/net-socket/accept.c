@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The acceptor's way: one listening socket per local address, the gate, then the join record that says
+ * which stream of which connection this is. */
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "socket.h"
+
+/* An authenticated stream whose join record is not complete yet. */
+typedef struct sock_joiner {
+    struct sock_joiner *next;
+    int fd;
+    uint32_t done;
+    uint64_t deadline_ns;
+    sock_join_t join;
+    uint8_t label[WEFT_AUTH_LABEL];
+} sock_joiner_t;
+
+struct weft_net_listener {
+    const weft_host_t *host;
+    weft_net_device_t *device;
+    sock_joiner_t *joiners;
+    weft_net_conn_t *forming; /* connections with streams still to come */
+    gate_t gate;
+};
+
+/* Tries the ports of the range from a random one on, or lets the kernel choose. */
+static weft_status_t port_bind(const weft_host_t *host, const sock_ports_t *ports, int fd,
+                               sock_point_t *point)
+{
+    uint32_t span = ports->first == 0 ? 1 : (uint32_t)(ports->last - ports->first) + 1;
+    uint32_t start = 0;
+    weft_status_t status = host->random(host, &start, sizeof start);
+    int cause = 0;
+    for (uint32_t i = 0; status == WEFT_OK && i < span; i++) {
+        uint32_t port = ports->first == 0 ? 0 : ports->first + (start + i) % span;
+        sock_point_set_port(point, (uint16_t)port);
+        /* listen() too can find the port taken. */
+        if (bind(fd, &point->any, sock_point_bytes(point)) == 0 && listen(fd, SOMAXCONN) == 0) {
+            return WEFT_OK;
+        }
+        cause = errno;
+        if (cause != EADDRINUSE && cause != EACCES) {
+            break;
+        }
+    }
+    char text[SOCK_TEXT];
+    sock_point_text(point, text);
+    return status != WEFT_OK ? status
+                             : host->set_error(host, WEFT_ERR_RESOURCE, cause,
+                                               "cannot listen on %s (port_range %u-%u)", text,
+                                               ports->first, ports->last);
+}
+
+static weft_status_t door_open(weft_net_listener_t *listener, sock_point_t *point)
+{
+    const weft_host_t *host = listener->host;
+    weft_net_t *net = listener->device->net;
+    int family = point->any.sa_family;
+    int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        return host->set_error(host, WEFT_ERR_RESOURCE, errno, "cannot open a socket");
+    }
+    int one = 1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (family == AF_INET6) {
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
+    }
+    sock_tune(net, fd);
+    weft_status_t status = port_bind(host, &net->ports, fd, point);
+    socklen_t bytes = sock_point_bytes(point);
+    if (status == WEFT_OK && getsockname(fd, &point->any, &bytes) != 0) {
+        status = host->set_error(host, WEFT_ERR_SYSTEM, errno, "getsockname");
+    }
+    if (status != WEFT_OK) {
+        close(fd);
+        return status;
+    }
+    gate_add(&listener->gate, fd);
+    return WEFT_OK;
+}
+
+weft_status_t sock_listen(weft_net_device_t *device, weft_net_address_t *address_p,
+                          weft_net_listener_t **listener_p)
+{
+    const weft_host_t *host = device->host;
+    weft_net_listener_t *listener = host->alloc(host, sizeof *listener, 0);
+    if (listener == NULL) {
+        return WEFT_ERR_RESOURCE;
+    }
+    listener->host = host;
+    listener->device = device;
+    gate_init(&listener->gate, host, device->epoll);
+    /* An address that vanished meanwhile is no fault as long as one is left. */
+    sock_list_t list = device->net->local;
+    uint32_t count = list.count;
+    weft_status_t status = WEFT_ERR_LINK;
+    list.count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        sock_entry_t entry = list.entries[i];
+        status = door_open(listener, &entry.point);
+        if (status == WEFT_OK) {
+            list.entries[list.count++] = entry;
+        }
+    }
+    if (list.count == 0) {
+        sock_listener_close(listener);
+        return status;
+    }
+    sock_list_encode(&list, address_p);
+    *listener_p = listener;
+    return WEFT_OK;
+}
+
+static void joiner_close(weft_net_listener_t *listener, sock_joiner_t *joiner, bool with_socket)
+{
+    epoll_ctl(listener->device->epoll, EPOLL_CTL_DEL, joiner->fd, NULL);
+    if (with_socket) {
+        close(joiner->fd);
+    }
+    listener->host->free(listener->host, joiner);
+}
+
+void sock_listener_close(weft_net_listener_t *listener)
+{
+    if (listener == NULL) {
+        return;
+    }
+    while (listener->joiners != NULL) {
+        sock_joiner_t *joiner = listener->joiners;
+        listener->joiners = joiner->next;
+        joiner_close(listener, joiner, true);
+    }
+    while (listener->forming != NULL) {
+        weft_net_conn_t *conn = listener->forming;
+        listener->forming = conn->next;
+        sock_conn_close(conn);
+    }
+    gate_fini(&listener->gate);
+    listener->host->free(listener->host, listener);
+}
+
+static weft_status_t joiner_add(weft_net_listener_t *listener, int fd,
+                                const uint8_t label[WEFT_AUTH_LABEL])
+{
+    const weft_host_t *host = listener->host;
+    sock_joiner_t *joiner = host->alloc(host, sizeof *joiner, 0);
+    if (joiner == NULL) {
+        close(fd);
+        return WEFT_ERR_RESOURCE;
+    }
+    joiner->fd = fd;
+    joiner->deadline_ns = host->clock_ns(host) + GATE_PATIENCE_NS;
+    memcpy(joiner->label, label, WEFT_AUTH_LABEL);
+    joiner->next = listener->joiners;
+    listener->joiners = joiner;
+    struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = NULL}};
+    epoll_ctl(listener->device->epoll, EPOLL_CTL_ADD, fd, &event);
+    sock_tune(listener->device->net, fd);
+    return WEFT_OK;
+}
+
+/* The connection a joiner belongs to, made with its first stream. NULL: the record is wrong or memory
+ * is out. */
+static weft_net_conn_t *joiner_conn(weft_net_listener_t *listener, const sock_joiner_t *joiner)
+{
+    uint32_t count = le16toh(joiner->join.count);
+    if (le32toh(joiner->join.magic) != SOCK_JOIN_MAGIC || count == 0 || count > SOCK_STREAMS_MAX ||
+        le16toh(joiner->join.index) >= count) {
+        return NULL;
+    }
+    weft_net_conn_t *conn = listener->forming;
+    while (conn != NULL && memcmp(conn->id, joiner->join.id, sizeof conn->id) != 0) {
+        conn = conn->next;
+    }
+    if (conn == NULL) {
+        conn = sock_conn_create(listener->device, count, joiner->label);
+        if (conn == NULL) {
+            return NULL;
+        }
+        memcpy(conn->id, joiner->join.id, sizeof conn->id);
+        conn->deadline_ns = joiner->deadline_ns;
+        conn->next = listener->forming;
+        listener->forming = conn;
+    }
+    bool fits = conn->nstreams == count &&
+                memcmp(conn->info.label, joiner->label, sizeof joiner->label) == 0 &&
+                conn->streams[le16toh(joiner->join.index)].fd < 0;
+    return fits ? conn : NULL;
+}
+
+/* Takes the joiner's socket; returns false if it is to be closed. */
+static bool joiner_place(weft_net_listener_t *listener, sock_joiner_t *joiner)
+{
+    weft_net_conn_t *conn = joiner_conn(listener, joiner);
+    if (conn == NULL) {
+        return false;
+    }
+    sock_point_t point = {.any = {.sa_family = AF_UNSPEC}};
+    socklen_t bytes = sizeof point;
+    conn->streams[le16toh(joiner->join.index)].fd = joiner->fd;
+    conn->joined++;
+    getpeername(joiner->fd, &point.any, &bytes);
+    sock_point_text(&point, conn->info.peer);
+    return true;
+}
+
+static void listener_join(weft_net_listener_t *listener)
+{
+    uint64_t now = listener->host->clock_ns(listener->host);
+    sock_joiner_t **link = &listener->joiners;
+    while (*link != NULL) {
+        sock_joiner_t *joiner = *link;
+        weft_status_t status =
+            gate_receive(joiner->fd, &joiner->join, sizeof joiner->join, &joiner->done);
+        if (status == WEFT_IN_PROGRESS && now < joiner->deadline_ns) {
+            link = &joiner->next;
+            continue;
+        }
+        *link = joiner->next;
+        bool placed = status == WEFT_OK && joiner_place(listener, joiner);
+        joiner_close(listener, joiner, !placed);
+    }
+}
+
+/* One connection that is complete, or NULL. Those that stay incomplete are dropped. */
+static weft_net_conn_t *listener_complete(weft_net_listener_t *listener)
+{
+    uint64_t now = listener->host->clock_ns(listener->host);
+    weft_net_conn_t **link = &listener->forming;
+    while (*link != NULL) {
+        weft_net_conn_t *conn = *link;
+        bool complete = conn->joined == conn->nstreams;
+        if (!complete && now < conn->deadline_ns) {
+            link = &conn->next;
+            continue;
+        }
+        *link = conn->next;
+        uint32_t ack = htole32(SOCK_JOIN_ACK), done = 0;
+        if (complete && gate_send(conn->streams[0].fd, &ack, sizeof ack, &done) == WEFT_OK) {
+            return conn;
+        }
+        sock_conn_close(conn);
+    }
+    return NULL;
+}
+
+weft_status_t sock_accept(weft_net_listener_t *listener, weft_net_conn_t **conn_p)
+{
+    int fd = -1;
+    uint8_t label[WEFT_AUTH_LABEL];
+    weft_status_t status = gate_poll(&listener->gate, &fd, label);
+    while (status == WEFT_OK) {
+        status = joiner_add(listener, fd, label);
+        if (status == WEFT_OK) {
+            status = gate_poll(&listener->gate, &fd, label);
+        }
+    }
+    listener_join(listener);
+    weft_net_conn_t *conn = listener_complete(listener);
+    if (conn == NULL) {
+        return status;
+    }
+    sock_conn_ready(conn);
+    *conn_p = conn;
+    return WEFT_OK;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * net-socket: messages over TCP. This file holds the tables, the options, the instance and its one
+ * device, which uses all chosen interfaces. */
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "socket.h"
+
+#define SIZE_LIMIT (1 << 30)
+
+static const weft_option_t options[] = {
+    {.name = "sockets",
+     .type = WEFT_OPT_INT,
+     .offset = offsetof(sock_config_t, sockets),
+     .value = "1",
+     .help = "TCP sockets per connection; several help where the network limits one flow",
+     .min = 1,
+     .max = SOCK_STREAMS_MAX},
+    {.name = "chunk",
+     .type = WEFT_OPT_SIZE,
+     .offset = offsetof(sock_config_t, chunk),
+     .value = "128K",
+     .help = "bytes given to one socket at a time when there are several",
+     .min = 4096,
+     .max = SIZE_LIMIT},
+    {.name = "interfaces",
+     .type = WEFT_OPT_STRING,
+     .offset = offsetof(sock_config_t, interfaces),
+     .value = "",
+     .help =
+         "network interfaces: eth,ib prefixes; =eth0 exact; ^docker all but these; empty = all"},
+    {.name = "family",
+     .type = WEFT_OPT_CHOICE,
+     .offset = offsetof(sock_config_t, family),
+     .value = "any",
+     .help = "internet protocol of the addresses",
+     .choices = "any|ipv4|ipv6"},
+    {.name = "port_range",
+     .type = WEFT_OPT_STRING,
+     .offset = offsetof(sock_config_t, port_range),
+     .value = "",
+     .help = "ports to listen on, e.g. 5000-5100; empty = any port"},
+    {.name = "sndbuf",
+     .type = WEFT_OPT_SIZE,
+     .offset = offsetof(sock_config_t, sndbuf),
+     .value = "0",
+     .help = "bytes of the kernel's send buffer per socket; 0 = the kernel tunes it",
+     .max = SIZE_LIMIT},
+    {.name = "rcvbuf",
+     .type = WEFT_OPT_SIZE,
+     .offset = offsetof(sock_config_t, rcvbuf),
+     .value = "0",
+     .help = "bytes of the kernel's receive buffer per socket; 0 = the kernel tunes it",
+     .max = SIZE_LIMIT},
+    {.name = "connect_timeout",
+     .type = WEFT_OPT_DURATION,
+     .offset = offsetof(sock_config_t, connect_timeout),
+     .value = "2s",
+     .help = "seconds on one address of a peer before the next is tried",
+     .min = 0.001,
+     .max = 3600},
+    {.name = NULL},
+};
+
+static weft_status_t sock_create(const weft_host_t *host, const void *config, weft_net_t **net_p)
+{
+    weft_net_t *net = host->alloc(host, sizeof *net, 0);
+    if (net == NULL) {
+        return WEFT_ERR_RESOURCE;
+    }
+    net->host = host;
+    memcpy(&net->config, config, sizeof net->config);
+    sock_filter_parse(net->config.interfaces, &net->filter);
+    weft_status_t status;
+    if (!sock_ports_parse(net->config.port_range, &net->ports)) {
+        status = host->set_error(host, WEFT_ERR_CONFIG, 0,
+                                 "port_range is \"%s\", expected FIRST-LAST, e.g. 5000-5100",
+                                 net->config.port_range);
+        goto err_free;
+    }
+    status = sock_list_local(host, &net->filter, net->config.family, &net->local);
+    if (status != WEFT_OK) {
+        goto err_free;
+    }
+    if (net->local.count == 0) {
+        host->log(host, WEFT_LOG_WARN, "no interface with an address fits interfaces = %s",
+                  net->config.interfaces);
+    }
+    *net_p = net;
+    return WEFT_OK;
+
+err_free:
+    host->free(host, net);
+    return status;
+}
+
+static void sock_destroy(weft_net_t *net)
+{
+    if (net != NULL) {
+        net->host->free(net->host, net);
+    }
+}
+
+static weft_status_t sock_device_count(weft_net_t *net, uint32_t *count_p)
+{
+    *count_p = net->local.count > 0 ? 1 : 0;
+    return WEFT_OK;
+}
+
+static weft_status_t sock_index_check(weft_net_t *net, uint32_t index)
+{
+    uint32_t count = net->local.count > 0 ? 1 : 0;
+    if (index >= count) {
+        return net->host->set_error(net->host, WEFT_ERR_ARG, 0, "device %u of %u", index, count);
+    }
+    return WEFT_OK;
+}
+
+static weft_status_t sock_device_props(weft_net_t *net, uint32_t index, weft_net_props_t *props)
+{
+    weft_status_t status = sock_index_check(net, index);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    weft_net_props_t mine = {
+        .size = props->size,
+        .name = "tcp",
+        .memory_kinds = WEFT_MEMORY_HOST,
+        .latency_ns = 8000,
+        .bandwidth = UINT64_C(2000000000),
+        .max_outstanding = SOCK_OPS,
+        .max_message = SOCK_MESSAGE_MAX,
+        .slot_bytes = UINT64_C(256) << 10,
+        .slots = 8,
+    };
+    memcpy(props, &mine, props->size < sizeof mine ? props->size : sizeof mine);
+    return WEFT_OK;
+}
+
+static weft_status_t sock_device_open(weft_net_t *net, uint32_t index, weft_net_device_t **device_p)
+{
+    const weft_host_t *host = net->host;
+    weft_status_t status = sock_index_check(net, index);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    weft_net_device_t *device = host->alloc(host, sizeof *device, 0);
+    if (device == NULL) {
+        return WEFT_ERR_RESOURCE;
+    }
+    *device = (weft_net_device_t){.host = host, .net = net};
+    device->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (device->epoll < 0) {
+        status = host->set_error(host, WEFT_ERR_RESOURCE, errno, "epoll_create1");
+        host->free(host, device);
+        return status;
+    }
+    *device_p = device;
+    return WEFT_OK;
+}
+
+static void sock_device_close(weft_net_device_t *device)
+{
+    if (device != NULL) {
+        close(device->epoll);
+        device->host->free(device->host, device);
+    }
+}
+
+static weft_status_t sock_reachable(weft_net_device_t *device, const weft_net_address_t *address)
+{
+    const weft_host_t *host = device->host;
+    sock_list_t list;
+    if (sock_list_decode(address, &list) != WEFT_OK) {
+        return host->set_error(host, WEFT_ERR_PROTO, 0, "not an address of net-socket");
+    }
+    sock_list_reach(&device->net->local, &list);
+    if (list.count == 0) {
+        return host->set_error(host, WEFT_ERR_UNSUPPORTED, 0,
+                               "the peer has no address that the chosen interfaces reach");
+    }
+    return WEFT_OK;
+}
+
+static const weft_net_ops_t ops = {
+    .size = sizeof ops,
+    .caps = WEFT_NET_CAP_MESSAGES,
+    .create = sock_create,
+    .destroy = sock_destroy,
+    .device_count = sock_device_count,
+    .device_props = sock_device_props,
+    .device_open = sock_device_open,
+    .device_close = sock_device_close,
+    .listen = sock_listen,
+    .listener_close = sock_listener_close,
+    .reachable = sock_reachable,
+    .connect_begin = sock_connect_begin,
+    .connect_poll = sock_connect_poll,
+    .accept = sock_accept,
+    .conn_info = sock_conn_info,
+    .conn_check = sock_conn_check,
+    .conn_close = sock_conn_close,
+    .post = sock_post,
+    .poll = sock_poll,
+    .cancel = sock_cancel,
+    .wait_fd = sock_wait_fd,
+};
+
+static const weft_plugin_t plugin = {
+    .magic = WEFT_PLUGIN_MAGIC,
+    .abi_major = WEFT_ABI_NET_MAJOR,
+    .abi_minor = WEFT_ABI_NET_MINOR,
+    .size = sizeof plugin,
+    .kind = WEFT_KIND_NET,
+    .name = "net-socket",
+    .version = "0.1.0",
+    .help = "messages over TCP",
+    .options = options,
+    .config_size = sizeof(sock_config_t),
+    .ops = &ops,
+};
+
+const weft_plugin_t *weft_plugin_entry(void)
+{
+    return &plugin;
+}

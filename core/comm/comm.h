@@ -11,7 +11,7 @@
 #include <weft/plugin/tuner.h>
 
 #include "core/boot/health.h"
-#include "core/exec/run.h"
+#include "core/exec/lanes.h"
 #include "core/exec/wait.h"
 #include "core/os/os.h"
 
@@ -71,7 +71,7 @@ typedef struct weft_program_key {
 typedef struct weft_prepared {
     weft_program_key_t key;
     weft_program_t program;
-    weft_run_t run;
+    weft_lanes_t run;
 } weft_prepared_t;
 
 /* A signature that the health thread may read while the engine writes the next. */

@@ -55,7 +55,7 @@ static void fail_with(weft_comm_state_t *state, int32_t peer)
 
 static void fail_mismatch(weft_comm_state_t *state)
 {
-    const weft_run_t *run = &state->current->run;
+    const weft_lanes_t *run = &state->current->run;
     char field[128];
     uint32_t peer = run->mismatched->peer;
     weft_signature_diff(&run->signature, &run->theirs, field, sizeof field);
@@ -203,8 +203,8 @@ static weft_status_t bind(weft_comm_state_t *state, weft_request_t *request, boo
     }
     weft_status_t status = stage_input(state, &request->args, &in);
     if (status == WEFT_OK) {
-        weft_run_start(&current->run, in, request->args.recv, request->scalar,
-                       (uint32_t)request->sequence);
+        weft_lanes_start(&current->run, in, request->args.recv, request->scalar,
+                         (uint32_t)request->sequence);
         request->state = WEFT_OP_RUNNING;
         *moved = true;
     }
@@ -231,7 +231,7 @@ static weft_status_t advance(weft_comm_state_t *state, weft_request_t *request, 
         status = bind(state, request, moved);
     }
     if (status == WEFT_OK && request->state == WEFT_OP_RUNNING) {
-        status = weft_run_step(&state->current->run, moved);
+        status = weft_lanes_step(&state->current->run, moved);
         if (status == WEFT_IN_PROGRESS && !*moved) {
             status = transport_step(state);
         }
@@ -242,7 +242,7 @@ static weft_status_t advance(weft_comm_state_t *state, weft_request_t *request, 
         }
     }
     if (status == WEFT_OK && request->state == WEFT_OP_DRAINING) {
-        if (weft_run_drained(&state->current->run)) {
+        if (weft_lanes_drained(&state->current->run)) {
             finish(state, request, WEFT_OK);
             *moved = true;
         } else {

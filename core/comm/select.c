@@ -230,7 +230,7 @@ static weft_status_t prepare(weft_comm_state_t *state, const weft_args_t *args,
         status = weft_program_allocate(&prepared->program);
     }
     if (status == WEFT_OK) {
-        status = weft_run_init(&prepared->run, &prepared->program);
+        status = weft_lanes_init(&prepared->run, &prepared->program);
     }
     if (status == WEFT_OK) {
         weft_log(WEFT_LOG_DEBUG, "select", "%" PRIu64 " elements: %s", args->count,
@@ -242,7 +242,7 @@ static weft_status_t prepare(weft_comm_state_t *state, const weft_args_t *args,
 void weft_prepared_free(weft_prepared_t *prepared)
 {
     if (prepared != NULL) {
-        weft_run_fini(&prepared->run);
+        weft_lanes_fini(&prepared->run);
         weft_program_release(&prepared->program);
         weft_os_free(prepared);
     }

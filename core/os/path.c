@@ -31,7 +31,7 @@ weft_os_file_t weft_os_file(const char *path)
     uid_t me = geteuid();
     bool private_group = st.st_uid == me && (uint32_t)st.st_gid == (uint32_t)me;
     file.exists = true;
-    file.regular = S_ISREG(st.st_mode);
+    file.regular = S_ISREG(st.st_mode) || S_ISCHR(st.st_mode);
     file.folder = S_ISDIR(st.st_mode);
     file.owner_trusted = st.st_uid == 0 || st.st_uid == me;
     file.group_writes = (st.st_mode & S_IWGRP) != 0 && !private_group;

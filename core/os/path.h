@@ -12,7 +12,7 @@
 
 typedef struct weft_os_file {
     bool exists;
-    bool regular;
+    bool regular; /* or a device: /dev/null stands for an empty file */
     bool folder;
     bool owner_trusted; /* owned by root or by the effective user */
     bool group_writes;  /* not counting the user's own private group (its number is the user's) */

@@ -2,7 +2,7 @@
  *
  * The interpreter of plans. One step of a lane: enter the next instruction, advance its MOVEs by as
  * many slices as their ports allow, leave it. */
-#include "core/exec/run.h"
+#include "core/exec/lanes.h"
 
 #include <errno.h>
 #include <string.h>
@@ -23,10 +23,10 @@ static uint32_t largest_par(const weft_plan_lane_t *lane)
     return largest;
 }
 
-weft_status_t weft_run_init(weft_run_t *run, const weft_program_t *program)
+weft_status_t weft_lanes_init(weft_lanes_t *run, const weft_program_t *program)
 {
     const weft_plan_t *plan = program->plan;
-    *run = (weft_run_t){.program = program};
+    *run = (weft_lanes_t){.program = program};
     run->lanes = weft_os_alloc((plan->nlanes + 1) * sizeof *run->lanes, 0);
     if (run->lanes == NULL) {
         goto err;
@@ -42,11 +42,11 @@ weft_status_t weft_run_init(weft_run_t *run, const weft_program_t *program)
     }
     return WEFT_OK;
 err:
-    weft_run_fini(run);
+    weft_lanes_fini(run);
     return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate the lanes of a plan");
 }
 
-void weft_run_fini(weft_run_t *run)
+void weft_lanes_fini(weft_lanes_t *run)
 {
     for (uint32_t l = 0; l < run->nlanes; l++) {
         weft_os_free(run->lanes[l].member);
@@ -57,8 +57,8 @@ void weft_run_fini(weft_run_t *run)
     run->nlanes = 0;
 }
 
-void weft_run_start(weft_run_t *run, const void *in, void *out, const void *scalar,
-                    uint32_t sequence)
+void weft_lanes_start(weft_lanes_t *run, const void *in, void *out, const void *scalar,
+                      uint32_t sequence)
 {
     run->in = in;
     run->out = out;
@@ -105,7 +105,7 @@ static uint32_t operand_chunks(const weft_program_t *program, uint32_t kind)
                                       : program->tmp_chunks;
 }
 
-static uint8_t *operand_address(const weft_run_t *run, const weft_operand_t *o, uint32_t chunk,
+static uint8_t *operand_address(const weft_lanes_t *run, const weft_operand_t *o, uint32_t chunk,
                                 uint64_t pass)
 {
     const weft_program_t *program = run->program;
@@ -121,7 +121,7 @@ static uint8_t *operand_address(const weft_run_t *run, const weft_operand_t *o, 
 }
 
 /* Addresses of the next chunk of a MOVE. */
-static void member_aim(const weft_run_t *run, const weft_lane_run_t *lane, weft_member_t *m)
+static void member_aim(const weft_lanes_t *run, const weft_lane_run_t *lane, weft_member_t *m)
 {
     const weft_move_t *move = m->move;
     const weft_program_t *program = run->program;
@@ -156,7 +156,7 @@ static void member_aim(const weft_run_t *run, const weft_lane_run_t *lane, weft_
               !((move->flags & WEFT_MOVE_FINAL) != 0 && program->flags != 0);
 }
 
-static void member_enter(const weft_run_t *run, const weft_lane_run_t *lane, weft_member_t *m,
+static void member_enter(const weft_lanes_t *run, const weft_lane_run_t *lane, weft_member_t *m,
                          const weft_move_t *move)
 {
     m->move = move;
@@ -187,7 +187,7 @@ static weft_port_t *member_blocker(const weft_member_t *m)
     return NULL;
 }
 
-static bool member_signatures_match(weft_run_t *run, const weft_member_t *m)
+static bool member_signatures_match(weft_lanes_t *run, const weft_member_t *m)
 {
     for (uint32_t i = m->move->ndst; i < m->move->ndst + m->move->nsrc; i++) {
         if (m->port[i] == NULL) {
@@ -204,7 +204,7 @@ static bool member_signatures_match(weft_run_t *run, const weft_member_t *m)
     return true;
 }
 
-static void member_combine(const weft_run_t *run, const weft_member_t *m, uint64_t count)
+static void member_combine(const weft_lanes_t *run, const weft_member_t *m, uint64_t count)
 {
     const weft_program_t *program = run->program;
     const weft_move_t *move = m->move;
@@ -237,7 +237,7 @@ static void member_combine(const weft_run_t *run, const weft_member_t *m, uint64
 }
 
 /* Slots change hands only after the data is in place. */
-static weft_status_t member_publish(const weft_run_t *run, const weft_member_t *m, uint64_t bytes)
+static weft_status_t member_publish(const weft_lanes_t *run, const weft_member_t *m, uint64_t bytes)
 {
     weft_status_t status = WEFT_OK;
     for (uint32_t i = 0; i < m->move->ndst && status == WEFT_OK; i++) {
@@ -254,7 +254,7 @@ static weft_status_t member_publish(const weft_run_t *run, const weft_member_t *
 }
 
 /* OK: slice done; AGAIN: a port is not ready. */
-static weft_status_t member_slice(weft_run_t *run, const weft_lane_run_t *lane, weft_member_t *m)
+static weft_status_t member_slice(weft_lanes_t *run, const weft_lane_run_t *lane, weft_member_t *m)
 {
     const weft_geometry_t *g = &run->program->geometry;
     weft_port_t *blocker = member_blocker(m);
@@ -282,7 +282,7 @@ static weft_status_t member_slice(weft_run_t *run, const weft_lane_run_t *lane, 
 
 /* Lanes -------------------------------------------------------------------------------------------- */
 
-static bool waits_are_over(const weft_run_t *run, const weft_lane_run_t *lane,
+static bool waits_are_over(const weft_lanes_t *run, const weft_lane_run_t *lane,
                            const weft_move_t *move)
 {
     for (uint32_t i = 0; i < move->nafter; i++) {
@@ -295,7 +295,7 @@ static bool waits_are_over(const weft_run_t *run, const weft_lane_run_t *lane,
 }
 
 /* Makes the MOVEs of the instruction at pc active. False: a wait is not over. */
-static bool lane_enter(const weft_run_t *run, weft_lane_run_t *lane, const weft_plan_lane_t *code)
+static bool lane_enter(const weft_lanes_t *run, weft_lane_run_t *lane, const weft_plan_lane_t *code)
 {
     const weft_code_t *c = &code->code[lane->pc];
     bool par = c->opcode == WEFT_CODE_PAR;
@@ -314,7 +314,7 @@ static bool lane_enter(const weft_run_t *run, weft_lane_run_t *lane, const weft_
 }
 
 /* Advances all active MOVEs. OK: all finished. */
-static weft_status_t lane_moves(weft_run_t *run, weft_lane_run_t *lane, bool *moved_p)
+static weft_status_t lane_moves(weft_lanes_t *run, weft_lane_run_t *lane, bool *moved_p)
 {
     weft_status_t result = WEFT_OK;
     for (uint32_t i = 0; i < lane->members; i++) {
@@ -335,7 +335,7 @@ static weft_status_t lane_moves(weft_run_t *run, weft_lane_run_t *lane, bool *mo
 }
 
 /* All lanes of the mask have come as often as this one. */
-static bool bar_is_open(const weft_run_t *run, const weft_lane_run_t *lane, uint64_t mask)
+static bool bar_is_open(const weft_lanes_t *run, const weft_lane_run_t *lane, uint64_t mask)
 {
     for (uint32_t l = 0; l < run->nlanes; l++) {
         const weft_lane_run_t *other = &run->lanes[l];
@@ -347,7 +347,7 @@ static bool bar_is_open(const weft_run_t *run, const weft_lane_run_t *lane, uint
     return true;
 }
 
-static void lane_stop(weft_run_t *run, weft_lane_run_t *lane)
+static void lane_stop(weft_lanes_t *run, weft_lane_run_t *lane)
 {
     if (++lane->pass == run->program->geometry.passes) {
         lane->stopped = true;
@@ -378,7 +378,7 @@ static void lane_loop(weft_lane_run_t *lane, const weft_code_t *c)
     lane->pc++;
 }
 
-static void lane_control(weft_run_t *run, weft_lane_run_t *lane, const weft_code_t *c)
+static void lane_control(weft_lanes_t *run, weft_lane_run_t *lane, const weft_code_t *c)
 {
     switch (c->opcode) {
     case WEFT_CODE_LOOP:
@@ -413,7 +413,7 @@ static void lane_leave(weft_lane_run_t *lane, const weft_code_t *c)
 }
 
 /* One instruction. OK: go on; AGAIN: blocked. */
-static weft_status_t lane_instruction(weft_run_t *run, weft_lane_run_t *lane,
+static weft_status_t lane_instruction(weft_lanes_t *run, weft_lane_run_t *lane,
                                       const weft_plan_lane_t *code, bool *moved_p)
 {
     const weft_code_t *c = &code->code[lane->pc];
@@ -444,7 +444,7 @@ static weft_status_t lane_instruction(weft_run_t *run, weft_lane_run_t *lane,
     return status;
 }
 
-weft_status_t weft_run_step(weft_run_t *run, bool *moved_p)
+weft_status_t weft_lanes_step(weft_lanes_t *run, bool *moved_p)
 {
     const weft_plan_t *plan = run->program->plan;
     for (uint32_t l = 0; l < run->nlanes; l++) {
@@ -462,7 +462,7 @@ weft_status_t weft_run_step(weft_run_t *run, bool *moved_p)
     return run->stopped == run->nlanes ? WEFT_OK : WEFT_IN_PROGRESS;
 }
 
-bool weft_run_drained(const weft_run_t *run)
+bool weft_lanes_drained(const weft_lanes_t *run)
 {
     const weft_program_t *program = run->program;
     for (uint32_t i = 0; i < program->plan->nports; i++) {

@@ -2,8 +2,8 @@
  *
  * The interpreter: runs the lanes of one program on one set of buffers, slice by slice, and never
  * blocks. */
-#ifndef WEFT_EXEC_RUN_H
-#define WEFT_EXEC_RUN_H
+#ifndef WEFT_EXEC_LANES_H
+#define WEFT_EXEC_LANES_H
 
 #include "core/exec/program.h"
 
@@ -34,7 +34,7 @@ typedef struct weft_lane_run {
     uint64_t *finished;    /* per pc: passes in which it is finished, for `after` */
 } weft_lane_run_t;
 
-typedef struct weft_run {
+typedef struct weft_lanes {
     const weft_program_t *program;
     weft_lane_run_t *lanes;
     uint32_t nlanes, stopped;
@@ -45,21 +45,21 @@ typedef struct weft_run {
     weft_port_t *blocked;    /* port that stopped the last attempt, for waiting and for errors */
     weft_port_t *mismatched; /* port whose message has another signature */
     weft_signature_t theirs;
-} weft_run_t;
+} weft_lanes_t;
 
 /* Memory for one program; freed by fini. ERR_RESOURCE. */
-weft_status_t weft_run_init(weft_run_t *run, const weft_program_t *program);
-void weft_run_fini(weft_run_t *run);
+weft_status_t weft_lanes_init(weft_lanes_t *run, const weft_program_t *program);
+void weft_lanes_fini(weft_lanes_t *run);
 
 /* Sets it to the start, with these buffers. */
-void weft_run_start(weft_run_t *run, const void *in, void *out, const void *scalar,
-                    uint32_t sequence);
+void weft_lanes_start(weft_lanes_t *run, const void *in, void *out, const void *scalar,
+                      uint32_t sequence);
 
 /* Goes as far as slots allow. Returns OK when all lanes have stopped, IN_PROGRESS (*moved_p: something
  * was done), or a failure: ERR_MISMATCH (run->mismatched, run->theirs), or that of a port. */
-weft_status_t weft_run_step(weft_run_t *run, bool *moved_p);
+weft_status_t weft_lanes_step(weft_lanes_t *run, bool *moved_p);
 
 /* True when all messages of the run have left our slots. */
-bool weft_run_drained(const weft_run_t *run);
+bool weft_lanes_drained(const weft_lanes_t *run);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "core/exec/run.h"
+#include "core/exec/lanes.h"
 #include "core/os/os.h"
 
 enum { SLOTS = 4, SLOT_BYTES = 256, RANKS_MAX = 5 };
@@ -30,7 +30,7 @@ static void sum_int32(const weft_combine_t *c)
 typedef struct rank {
     weft_plan_t *plan;
     weft_program_t program;
-    weft_run_t run;
+    weft_lanes_t run;
     weft_port_t ports[16];
     int32_t *in, *out;
 } rank_t;
@@ -78,7 +78,7 @@ static void job_init(job_t *job, emit_t emit, uint32_t nranks, uint64_t count, u
         weft_geometry_set(&r->program.geometry, count, 4, r->plan->k, slices, SLOT_BYTES);
         assert_int_equal(weft_program_allocate(&r->program), WEFT_OK);
         bind_ports(job, r);
-        assert_int_equal(weft_run_init(&r->run, &r->program), WEFT_OK);
+        assert_int_equal(weft_lanes_init(&r->run, &r->program), WEFT_OK);
         r->in = calloc(count + 1, 4);
         r->out = calloc(count + 1, 4);
         for (uint64_t e = 0; e < count; e++) {
@@ -91,7 +91,7 @@ static void job_fini(job_t *job)
 {
     for (uint32_t i = 0; i < job->nranks; i++) {
         rank_t *r = &job->rank[i];
-        weft_run_fini(&r->run);
+        weft_lanes_fini(&r->run);
         weft_program_release(&r->program);
         weft_plan_destroy(r->plan);
         free(r->in);
@@ -110,13 +110,13 @@ static void job_run(job_t *job, uint32_t sequence)
     uint32_t done = 0;
     for (uint32_t i = 0; i < job->nranks; i++) {
         rank_t *r = &job->rank[i];
-        weft_run_start(&r->run, r->in, r->out, NULL, sequence);
+        weft_lanes_start(&r->run, r->in, r->out, NULL, sequence);
     }
     for (bool moved = true; done < job->nranks && moved;) {
         done = 0;
         moved = false;
         for (uint32_t i = 0; i < job->nranks; i++) {
-            weft_status_t status = weft_run_step(&job->rank[i].run, &moved);
+            weft_status_t status = weft_lanes_step(&job->rank[i].run, &moved);
             assert_true(status == WEFT_OK || status == WEFT_IN_PROGRESS);
             done += status == WEFT_OK;
         }
@@ -248,10 +248,10 @@ static void a_slice_of_another_operation_is_a_mismatch(void **state)
     bool moved = false;
     (void)state;
     job_init(&job, emit_ring, 2, 100, 1);
-    weft_run_start(&job.rank[0].run, job.rank[0].in, job.rank[0].out, NULL, 1);
-    weft_run_start(&job.rank[1].run, job.rank[1].in, job.rank[1].out, NULL, 2);
-    assert_int_equal(weft_run_step(&job.rank[0].run, &moved), WEFT_IN_PROGRESS);
-    assert_int_equal(weft_run_step(&job.rank[1].run, &moved), WEFT_ERR_MISMATCH);
+    weft_lanes_start(&job.rank[0].run, job.rank[0].in, job.rank[0].out, NULL, 1);
+    weft_lanes_start(&job.rank[1].run, job.rank[1].in, job.rank[1].out, NULL, 2);
+    assert_int_equal(weft_lanes_step(&job.rank[0].run, &moved), WEFT_IN_PROGRESS);
+    assert_int_equal(weft_lanes_step(&job.rank[1].run, &moved), WEFT_ERR_MISMATCH);
     assert_int_equal(job.rank[1].run.mismatched->peer, 0);
     assert_int_equal(job.rank[1].run.theirs.sequence, 1);
     job_fini(&job);

@@ -1,18 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * `weft config`: every option with its value and where it came from, as a list, an INI file or JSON. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/base/error.h"
 #include "tools/json.h"
 #include "tools/session.h"
 
 enum { FORM_LIST, FORM_INI, FORM_JSON };
 
-typedef struct config_walk {
-    int form;
-    char section[128]; /* of the option before */
-    json_t json;
-} config_walk_t;
+typedef struct config_row {
+    const char *section;
+    const weft_option_t *option;
+    const char *value, *origin;
+    bool printed;
+} config_row_t;
+
+/* All rows: several tables may share a section, and a section is shown once. The pointers live as
+ * long as the configuration. */
+typedef struct config_rows {
+    config_row_t *rows;
+    size_t count, room;
+    bool failed;
+} config_rows_t;
 
 static const tool_option_t options_table[] = {
     {0, "ini", NULL, "print a complete INI file", 'i'},
@@ -22,29 +33,30 @@ static const tool_option_t options_table[] = {
     {0, NULL, NULL, NULL, 0},
 };
 
-static void open_section(config_walk_t *walk, const char *section)
+static void collect(void *arg, const char *section, const weft_option_t *option, const char *value,
+                    const char *origin)
 {
-    bool first = walk->section[0] == '\0';
-    if (strcmp(walk->section, section) == 0) {
-        return;
-    }
-    snprintf(walk->section, sizeof walk->section, "%s", section);
-    if (walk->form == FORM_JSON) {
-        if (!first) {
-            json_close(&walk->json, '}');
+    config_rows_t *all = arg;
+    if (all->count == all->room) {
+        size_t room = all->room > 0 ? 2 * all->room : 64;
+        config_row_t *rows = realloc(all->rows, room * sizeof *rows);
+        if (rows == NULL) {
+            all->failed = true;
+            return;
         }
-        json_open(&walk->json, section, '{');
-    } else {
-        printf("%s[%s]\n", first ? "" : "\n", section);
+        all->rows = rows;
+        all->room = room;
     }
+    all->rows[all->count++] =
+        (config_row_t){.section = section, .option = option, .value = value, .origin = origin};
 }
 
-static void print_json(json_t *json, const weft_option_t *option, const char *value,
-                       const char *origin)
+static void put_json(json_t *json, const config_row_t *row)
 {
+    const weft_option_t *option = row->option;
     json_open(json, option->name, '{');
-    json_string(json, "value", value);
-    json_string(json, "origin", origin);
+    json_string(json, "value", row->value);
+    json_string(json, "origin", row->origin);
     json_string(json, "default", option->value != NULL ? option->value : "");
     json_string(json, "help", option->help != NULL ? option->help : "");
     if (option->choices != NULL) {
@@ -53,42 +65,66 @@ static void print_json(json_t *json, const weft_option_t *option, const char *va
     json_close(json, '}');
 }
 
-static void visit(void *arg, const char *section, const weft_option_t *option, const char *value,
-                  const char *origin)
+static void print_section(config_rows_t *all, size_t first, json_t *json)
 {
-    config_walk_t *walk = arg;
-    open_section(walk, section);
-    if (walk->form == FORM_JSON) {
-        print_json(&walk->json, option, value, origin);
-    } else if (walk->form == FORM_INI) {
-        printf("; %s%s%s%s\n%s = %s\n", option->help, option->choices != NULL ? " (" : "",
-               option->choices != NULL ? option->choices : "", option->choices != NULL ? ")" : "",
-               option->name, value);
+    const char *section = all->rows[first].section;
+    if (json != NULL) {
+        json_open(json, section, '{');
     } else {
-        printf("%-16s = %-28s  %s\n", option->name, value, origin);
+        printf("%s[%s]\n", first > 0 ? "\n" : "", section);
     }
+    for (size_t i = first; i < all->count; i++) {
+        config_row_t *row = &all->rows[i];
+        if (strcmp(row->section, section) != 0) {
+            continue;
+        }
+        row->printed = true;
+        if (json != NULL) {
+            put_json(json, row);
+        } else {
+            printf("%-16s = %-28s  %s\n", row->option->name, row->value, row->origin);
+        }
+    }
+    if (json != NULL) {
+        json_close(json, '}');
+    }
+}
+
+static weft_status_t print_rows(const weft_config_t *config, bool as_json)
+{
+    config_rows_t all = {0};
+    json_t json = {.out = stdout};
+    weft_config_each(config, collect, &all);
+    if (all.failed) {
+        free(all.rows);
+        return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for the list of options");
+    }
+    if (as_json) {
+        json_open(&json, NULL, '{');
+    }
+    for (size_t i = 0; i < all.count; i++) {
+        if (!all.rows[i].printed) {
+            print_section(&all, i, as_json ? &json : NULL);
+        }
+    }
+    if (as_json) {
+        json_close(&json, '}');
+    }
+    free(all.rows);
+    return WEFT_OK;
 }
 
 static int print_all(const tool_settings_t *settings, int form)
 {
     tool_session_t session;
-    config_walk_t walk = {.form = form, .json = {.out = stdout}};
     weft_status_t status = tool_session_open(&session, settings);
     if (status != WEFT_OK) {
         return tool_report(status);
     }
-    if (form == FORM_JSON) {
-        json_open(&walk.json, NULL, '{');
-    }
-    weft_config_each(session.config, visit, &walk);
-    if (form == FORM_JSON) {
-        if (walk.section[0] != '\0') {
-            json_close(&walk.json, '}');
-        }
-        json_close(&walk.json, '}');
-    }
+    status = form == FORM_INI ? weft_config_print(session.config, stdout)
+                              : print_rows(session.config, form == FORM_JSON);
     tool_session_close(&session);
-    return TOOL_OK;
+    return status != WEFT_OK ? tool_report(status) : TOOL_OK;
 }
 
 int tool_config(int argc, char **argv)

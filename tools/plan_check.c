@@ -44,13 +44,18 @@ static void print_facts(const plan_request_t *request, const weft_verify_report_
            r->same_on_all_ranks ? "the same" : "may differ",
            r->same_for_all_chunks ? "the same order" : "another order",
            (unsigned long long)r->fingerprint);
-    printf("cost      %u moves on the longest chain, %.4g chunks on the busiest chain,\n"
-           "          %.4g chunks a pass through the busiest rank\n",
-           r->critical_moves, r->critical_chunks, cost->steady_bytes);
+    printf(
+        "cost      %u moves on the longest chain: %.4g transfers, %.4g slices combined or copied\n"
+        "          each further slice: %.4g transfers, %.4g combined or copied at the busiest "
+        "rank\n",
+        cost->chain, cost->fill.edges, cost->fill.touched, cost->steady.edges,
+        cost->steady.touched);
 }
 
 static void put_verdict(json_t *json, const char *key, const weft_verify_report_t *r)
 {
+    char fingerprint[20]; /* larger than what a JSON number holds exactly */
+    snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)r->fingerprint);
     json_open(json, key, '{');
     json_string(json, "verdict", weft_verdict_name(r->verdict));
     json_string(json, "text", r->text);
@@ -58,7 +63,7 @@ static void put_verdict(json_t *json, const char *key, const weft_verify_report_
     json_unsigned(json, "lane", r->lane);
     json_unsigned(json, "pc", r->pc);
     json_unsigned(json, "steps", r->steps);
-    json_unsigned(json, "fingerprint", r->fingerprint);
+    json_string(json, "fingerprint", fingerprint);
     json_bool(json, "same_on_all_ranks", r->same_on_all_ranks != 0);
     json_bool(json, "same_for_all_chunks", r->same_for_all_chunks != 0);
     json_unsigned(json, "peak_slots", r->peak_slots);
@@ -80,10 +85,11 @@ static void put_json(json_t *json, const plan_request_t *request, const plan_set
     put_verdict(json, "out_of_place", &reports[0]);
     put_verdict(json, "in_place", &reports[1]);
     json_open(json, "cost", '{');
-    json_real(json, "fill_alpha", cost->fill_alpha);
-    json_real(json, "fill_bytes", cost->fill_bytes);
-    json_real(json, "steady_bytes", cost->steady_bytes);
-    json_real(json, "steady_moves", cost->steady_moves);
+    json_unsigned(json, "chain", cost->chain);
+    json_real(json, "fill_edges", cost->fill.edges);
+    json_real(json, "fill_touched", cost->fill.touched);
+    json_real(json, "steady_edges", cost->steady.edges);
+    json_real(json, "steady_touched", cost->steady.touched);
     json_unsigned(json, "link_chunks", cost->link_chunks);
     json_close(json, '}');
     json_close(json, '}');

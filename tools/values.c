@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/config/nearest.h"
 #include "tools/tool.h"
 
 bool tool_parse_integer(const char *what, const char *text, int64_t min, int64_t max,
@@ -59,43 +60,14 @@ bool tool_parse_size(const char *what, const char *text, uint64_t *value_p)
     return true;
 }
 
-/* Edit distance of short names: insert, delete, replace. */
-static size_t distance(const char *a, const char *b)
-{
-    enum { LONGEST = 63 };
-    size_t row[LONGEST + 1];
-    size_t columns = strlen(b);
-    if (columns > LONGEST || strlen(a) > LONGEST) {
-        return LONGEST;
-    }
-    for (size_t j = 0; j <= columns; j++) {
-        row[j] = j;
-    }
-    for (size_t i = 0; a[i] != '\0'; i++) {
-        size_t diagonal = row[0];
-        row[0] = i + 1;
-        for (size_t j = 0; j < columns; j++) {
-            size_t change = diagonal + (a[i] != b[j]);
-            size_t other = (row[j] < row[j + 1] ? row[j] : row[j + 1]) + 1;
-            diagonal = row[j + 1];
-            row[j + 1] = change < other ? change : other;
-        }
-    }
-    return row[columns];
-}
-
 const char *tool_nearest(const char *text, const char *const *names)
 {
-    const char *best = NULL;
-    size_t least = strlen(text) / 2 + 1;
+    weft_nearest_t nearest;
+    weft_nearest_start(&nearest, text);
     for (; *names != NULL; names++) {
-        size_t d = distance(text, *names);
-        if (d < least || (best == NULL && strlen(text) >= 2 && strstr(*names, text) != NULL)) {
-            least = d < least ? d : least;
-            best = *names;
-        }
+        weft_nearest_offer(&nearest, *names, strlen(*names));
     }
-    return best;
+    return nearest.best;
 }
 
 int tool_parse_name(const char *what, const char *text, const char *const *names)

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Installs the library, the SDK, the CMake package `weft` (targets weft::weft and weft::sdk) and the
+# pkg-config files. All paths in them are relative, so that an installed tree can be moved.
+include(CMakePackageConfigHelpers)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
+
+set_target_properties(weft_api PROPERTIES EXPORT_NAME sdk)
+install(TARGETS weft_api weft EXPORT weft-targets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(EXPORT weft-targets NAMESPACE weft:: DESTINATION ${package_dir})
+
+configure_package_config_file(cmake/weft-config.cmake.in ${PROJECT_BINARY_DIR}/weft-config.cmake
+  INSTALL_DESTINATION ${package_dir} NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/weft-config-version.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/weft-config.cmake ${PROJECT_BINARY_DIR}/weft-config-version.cmake
+  DESTINATION ${package_dir})
+
+file(RELATIVE_PATH up_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+foreach(name weft weft-sdk)
+  configure_file(cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()
+
+# An installed tool finds its library, and the library its plugins, wherever the tree is moved.
+set_target_properties(weft_tool PROPERTIES INSTALL_RPATH "\$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")

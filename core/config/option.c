@@ -352,7 +352,7 @@ bool weft_option_parse(const weft_option_t *option, const char *text, void *out,
         return false;
     }
     weft_number_t result = class->read(option, text, &value, &rest);
-    if (result == WEFT_NUMBER_NONE || *rest != '\0') {
+    if (result == WEFT_NUMBER_NONE || (result == WEFT_NUMBER_OK && *rest != '\0')) {
         say_expected(option, text, why, bytes);
         return false;
     }

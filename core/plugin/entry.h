@@ -21,7 +21,10 @@ typedef struct weft_entry {
     struct weft_entry *next;
     char name[WEFT_OPTION_NAME_MAX + 1];
     weft_plugin_kind_t kind;
-    bool usable; /* false: optional and refused */
+    const char *origin; /* where it is listed */
+    bool elsewhere;     /* its section says the path */
+    bool optional;
+    bool usable; /* loaded; false later on: optional and refused */
     void *object;
     void *config;
     weft_host_core_t core;

@@ -27,6 +27,16 @@ weft_status_t weft_place_check(const weft_place_t *place, const weft_plugin_t *p
 weft_status_t weft_plugin_folder(const char *setting, const char *origin, char *folder,
                                  size_t bytes);
 
+/* Refuses a plugin whose file is not in the folder, with the names that are. */
+weft_status_t weft_folder_refuse(const char *folder, const weft_place_t *place);
+
+/* Tolerates the sections of plugins in the folder that nobody claimed. */
+void weft_folder_ignore_rest(const char *folder, weft_config_t *config);
+
+/* Cuts the last component; false at the root. */
+bool weft_path_parent(char *path);
+bool weft_path_has_dot_dot(const char *path);
+
 /* Checks that a file may be loaded: absolute path, exists, right owner and permissions. */
 weft_status_t weft_place_trust(const weft_place_t *place);
 

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Reading the environment. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "core/config/env.h"
+
+static void unset_variable_is_null(void **state)
+{
+    (void)state;
+    unsetenv("WEFT_X");
+    assert_null(weft_env("WEFT_X"));
+    setenv("WEFT_X", "", 1);
+    assert_string_equal(weft_env("WEFT_X"), "");
+}
+
+static void numbers_are_strict(void **state)
+{
+    static const char *const bad[] = {"", "-1", " 1", "1 ", "1x", "0x1", "18446744073709551616"};
+    uint64_t value = 77;
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        setenv("WEFT_X", bad[i], 1);
+        assert_false(weft_env_number("WEFT_X", &value));
+    }
+    unsetenv("WEFT_X");
+    assert_false(weft_env_number("WEFT_X", &value));
+    assert_int_equal(value, 77);
+    setenv("WEFT_X", "18446744073709551615", 1);
+    assert_true(weft_env_number("WEFT_X", &value));
+    assert_true(value == UINT64_MAX);
+}
+
+static void prefix_lists_each_variable_once(void **state)
+{
+    (void)state;
+    clearenv();
+    assert_null(weft_env_prefixed("WEFT_", 0));
+    setenv("WEFT_A", "1", 1);
+    setenv("OTHER", "2", 1);
+    setenv("WEFT_B", "3=4", 1);
+    assert_string_equal(weft_env_prefixed("WEFT_", 0), "WEFT_A=1");
+    assert_string_equal(weft_env_prefixed("WEFT_", 1), "WEFT_B=3=4");
+    assert_null(weft_env_prefixed("WEFT_", 2));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unset_variable_is_null),
+        cmocka_unit_test(numbers_are_strict),
+        cmocka_unit_test(prefix_lists_each_variable_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Suggestions for mistyped names. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/config/nearest.h"
+
+static const char *hint_for(const char *wanted, const char *const *names, size_t count)
+{
+    static char text[128];
+    weft_nearest_t nearest;
+    weft_nearest_start(&nearest, wanted);
+    for (size_t i = 0; i < count; i++) {
+        weft_nearest_offer(&nearest, names[i], strlen(names[i]));
+    }
+    weft_nearest_hint(&nearest, "<", ">", text, sizeof text);
+    return text;
+}
+
+static const char *const names[] = {"init_timeout", "connect_timeout", "log", "algo", "net"};
+#define HINT(wanted) hint_for(wanted, names, sizeof names / sizeof names[0])
+
+static void swapped_letters_count_once(void **state)
+{
+    (void)state;
+    assert_string_equal(HINT("init_timeuot"), ", did you mean <init_timeout>?");
+    assert_string_equal(HINT("lgo"), ", did you mean <log>?");
+}
+
+static void missing_and_extra_letters_are_found(void **state)
+{
+    (void)state;
+    assert_string_equal(HINT("conect_timeout"), ", did you mean <connect_timeout>?");
+    assert_string_equal(HINT("nett"), ", did you mean <net>?");
+}
+
+static void far_names_are_not_suggested(void **state)
+{
+    (void)state;
+    assert_string_equal(HINT("bandwidth"), "");
+    assert_string_equal(HINT("x"), "");
+}
+
+static void long_names_do_no_harm(void **state)
+{
+    char wanted[500];
+    (void)state;
+    memset(wanted, 'a', sizeof wanted - 1);
+    wanted[sizeof wanted - 1] = '\0';
+    assert_string_equal(HINT(wanted), "");
+    const char *const lengthy[] = {wanted};
+    assert_string_equal(hint_for("a", lengthy, 1), "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(swapped_letters_count_once),
+        cmocka_unit_test(missing_and_extra_letters_are_found),
+        cmocka_unit_test(far_names_are_not_suggested),
+        cmocka_unit_test(long_names_do_no_harm),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -103,6 +103,12 @@ static void slot_step(weft_door_t *door, weft_door_slot_t *slot, weft_door_enter
         if (got == WEFT_OS_NONE) {
             return;
         }
+        if (got <= 0 && slot->replied) {
+            /* Its hello was good: a rank that failed or left meanwhile, not worth a line. */
+            weft_os_close(slot->fd);
+            slot_clear(slot);
+            return;
+        }
         if (got <= 0) {
             refuse(door, slot);
             return;

@@ -15,6 +15,7 @@
 #include "core/os/os.h"
 
 #define GUESTS 64
+#define LINGER_NS (10 * WEFT_NS_PER_S)
 #define REGISTER_BYTES (WEFT_WIRE_HEADER + WEFT_WIRE_CLAIM)
 
 typedef struct guest {
@@ -37,6 +38,8 @@ typedef struct root {
     uint32_t first;  /* rank that came first and so said nranks */
     uint32_t taken, ready;
     bool welcomed, ended;
+    weft_error_t verdict; /* status OK: none yet */
+    uint32_t told;        /* claimants that had a verdict, or died of it */
     seat_t *seats;
     struct pollfd *entries; /* door, guests, seats */
     uint64_t until;
@@ -77,28 +80,34 @@ static void tell_error(root_t *root, int fd, const weft_error_t *error)
     tell(root, fd, WEFT_FRAME_FAIL, 0, payload, sizeof payload);
 }
 
-/* The verdict: all that sit here, and `extra` if not −1, get the same words, and the root ends. */
+/* The verdict: all that sit here, and `extra` if not −1, get the same words. The root stays for those
+ * that are still on their way. */
 static void fail_all(root_t *root, int extra, weft_status_t status, const seat_t *culprit,
                      const char *text)
 {
-    weft_error_t error;
-    weft_error_clear(&error);
-    error.status = status;
+    weft_error_t *error = &root->verdict;
+    weft_error_clear(error);
+    error->status = status;
     if (culprit != NULL) {
-        error.peer = (int32_t)culprit->claim.rank;
-        error.peer_pid = culprit->claim.pid;
-        memcpy(error.peer_host, culprit->claim.host_name, sizeof error.peer_host);
+        error->peer = (int32_t)culprit->claim.rank;
+        error->peer_pid = culprit->claim.pid;
+        memcpy(error->peer_host, culprit->claim.host_name, sizeof error->peer_host);
     }
-    snprintf(error.text, sizeof error.text, "%s", text);
+    snprintf(error->text, sizeof error->text, "%s", text);
     for (uint32_t i = 0; i < root->nranks; i++) {
         if (root->seats[i].fd >= 0) {
-            tell_error(root, root->seats[i].fd, &error);
+            tell_error(root, root->seats[i].fd, error);
+            weft_os_close(root->seats[i].fd);
+            root->seats[i].fd = -1;
         }
     }
     if (extra >= 0) {
-        tell_error(root, extra, &error);
+        tell_error(root, extra, error);
     }
-    root->ended = true;
+    uint64_t linger = weft_os_clock_ns() + LINGER_NS;
+    root->until = linger < root->until ? linger : root->until;
+    root->told = root->taken + (extra >= 0);
+    root->ended = root->told >= root->nranks;
 }
 
 static void refuse_one(root_t *root, int fd, const weft_claim_t *claim)
@@ -150,6 +159,12 @@ static void sit(root_t *root, int fd, const weft_claim_t *claim)
 {
     char text[sizeof((weft_error_t *)0)->text];
     const seat_t *other = NULL;
+    if (root->verdict.status != WEFT_OK) {
+        tell_error(root, fd, &root->verdict);
+        weft_os_close(fd);
+        root->ended = ++root->told >= root->nranks;
+        return;
+    }
     if (root->welcomed) {
         refuse_one(root, fd, claim);
         weft_os_close(fd);
@@ -299,8 +314,8 @@ static void list_missing(const root_t *root, bool joined, char *text, size_t byt
 static void deadline(root_t *root)
 {
     char ranks[256], text[sizeof((weft_error_t *)0)->text];
-    if (root->nranks == 0) {
-        root->ended = true;
+    root->ended = true;
+    if (root->nranks == 0 || root->verdict.status != WEFT_OK) {
         return;
     }
     list_missing(root, root->welcomed, ranks, sizeof ranks);
@@ -309,6 +324,7 @@ static void deadline(root_t *root)
              root->nranks, root->welcomed ? "connect to their neighbours" : "join",
              count == 1 ? "" : "s", ranks);
     fail_all(root, -1, WEFT_ERR_TIMEOUT, NULL, text);
+    root->ended = true;
 }
 
 static uint32_t prepare(root_t *root, uint64_t *until)

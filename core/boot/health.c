@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The health channel: calls from other threads, and the loop of its thread. */
+#include "core/boot/health.h"
+
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/boot/watch.h"
+
+/* How long a leaving rank waits for its neighbours to have heard its goodbye. */
+#define LEAVE_NS (100 * WEFT_NS_PER_MS)
+/* A gap of more than this many beats in our own loop says that we slept, not the others. */
+#define STALL_BEATS 4
+#define ENTRY_DIAL 1
+#define ENTRY_DOOR 2
+#define ENTRY_WATCH (ENTRY_DOOR + WEFT_DOOR_ENTRIES)
+
+static uint64_t to_ns(double seconds)
+{
+    return seconds > 0 && seconds < 1e9 ? (uint64_t)(seconds * (double)WEFT_NS_PER_S) : 0;
+}
+
+static void begin_leaving(weft_health_t *health, uint64_t sequence)
+{
+    if (!health->leaving) {
+        health->leaving = true;
+        health->leave_until = weft_os_clock_ns() + LEAVE_NS;
+        weft_kin_leave(health, health->boot->rank, sequence, NULL);
+    }
+}
+
+static void read_inbox(weft_health_t *health)
+{
+    weft_inbox_t taken;
+    weft_os_wake_clear(health->wake);
+    weft_os_lock(&health->mutex);
+    taken = health->inbox;
+    health->inbox.report = false;
+    health->inbox.goodbye = false;
+    health->inbox.asks = 0;
+    weft_os_unlock(&health->mutex);
+    if (taken.report) {
+        weft_watch_fail(health, NULL, &taken.error, false);
+    }
+    for (uint32_t i = 0; i < taken.asks; i++) {
+        weft_watch_ask(health, health->boot->rank, taken.ask[i].peer, &taken.ask[i].mine);
+    }
+    if (taken.goodbye) {
+        weft_kin_leave(health, health->boot->rank, taken.sequence, NULL);
+    }
+    if (taken.stop) {
+        begin_leaving(health, 0);
+    }
+}
+
+static uint32_t prepare(weft_health_t *health, uint64_t *until)
+{
+    struct pollfd *entries = health->entries;
+    entries[0] = (struct pollfd){.fd = health->wake, .events = POLLIN};
+    entries[ENTRY_DIAL] = (struct pollfd){.fd = -1};
+    if (health->dialing) {
+        weft_dial_prepare(&health->dial, &entries[ENTRY_DIAL], until);
+    }
+    weft_door_prepare(&health->boot->door, entries + ENTRY_DOOR, until);
+    for (uint32_t i = 0; i < health->count; i++) {
+        const weft_watch_t *watch = &health->watches[i];
+        short events = watch->out_at < watch->out_end ? POLLIN | POLLOUT : POLLIN;
+        entries[ENTRY_WATCH + i] = (struct pollfd){.fd = watch->fd, .events = events};
+    }
+    return ENTRY_WATCH + health->count;
+}
+
+/* The connections that were polled; new ones are added behind them. */
+static void serve_watches(weft_health_t *health, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        /* Adding a connection may move both tables. */
+        if (health->watches[i].fd >= 0) {
+            weft_watch_flush(&health->watches[i]);
+            weft_watch_read(health, &health->watches[i]);
+        }
+    }
+}
+
+static void forget_closed(weft_health_t *health)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < health->count; i++) {
+        if (health->watches[i].fd >= 0) {
+            if (kept != i) {
+                health->watches[kept] = health->watches[i];
+            }
+            kept++;
+        }
+    }
+    health->count = kept;
+}
+
+static void beat(weft_health_t *health, uint64_t now)
+{
+    weft_frame_t frame = {.type = WEFT_FRAME_BEAT, .from = health->boot->rank};
+    if (now >= health->next_beat) {
+        weft_watch_flood(health, NULL, &frame, NULL);
+        health->next_beat = now + health->heartbeat;
+    }
+}
+
+static void judge_silence(weft_health_t *health, uint64_t now)
+{
+    for (uint32_t i = 0; health->unresponsive > 0 && !health->failed && i < health->count; i++) {
+        const weft_watch_t *watch = &health->watches[i];
+        if (watch->fd >= 0 && now > watch->heard + health->unresponsive &&
+            health->kin[watch->rank] == WEFT_KIN_LIVE) {
+            char who[128];
+            weft_boot_rank_text(health->boot, watch->rank, who, sizeof who);
+            weft_fail(WEFT_ERR_PEER_UNRESPONSIVE, 0,
+                      "%s is connected but has not answered for %.1f s (option boot.unresponsive)",
+                      who, (double)health->unresponsive / 1e9);
+            weft_watch_blame(health, watch->rank);
+        }
+    }
+}
+
+/* Time now. If we slept, or had no processor, the silence may be ours: all clocks start anew. */
+static uint64_t look(weft_health_t *health)
+{
+    uint64_t now = weft_os_clock_ns();
+    if (now - health->last_look > STALL_BEATS * health->heartbeat) {
+        for (uint32_t i = 0; i < health->count; i++) {
+            health->watches[i].heard = now;
+        }
+        for (uint32_t i = 0; i < health->boot->nranks; i++) {
+            health->since[i] = health->since[i] != 0 ? now : 0;
+        }
+    }
+    health->last_look = now;
+    return now;
+}
+
+/* Neighbours close when they have heard our goodbye; then nothing is left to do. */
+static bool may_leave(weft_health_t *health, uint64_t now)
+{
+    if (!health->leaving) {
+        return false;
+    }
+    for (uint32_t i = 0; i < health->count; i++) {
+        weft_watch_t *watch = &health->watches[i];
+        if (!watch->ended_sending && watch->out_at == watch->out_end) {
+            weft_os_shutdown(watch->fd);
+            watch->ended_sending = true;
+        }
+    }
+    return now >= health->leave_until ||
+           (health->count == 0 && !health->dialing && health->doubtful == 0);
+}
+
+static void health_run(void *arg)
+{
+    weft_health_t *health = arg;
+    health->last_look = weft_os_clock_ns();
+    for (;;) {
+        struct pollfd door[WEFT_DOOR_ENTRIES];
+        uint64_t until = health->leaving && health->leave_until < health->next_beat
+                             ? health->leave_until
+                             : health->next_beat;
+        uint32_t polled = health->count;
+        uint32_t entries = prepare(health, &until);
+        weft_os_poll(health->entries, entries, until);
+        memcpy(door, health->entries + ENTRY_DOOR, sizeof door);
+        look(health);
+        serve_watches(health, polled);
+        weft_door_step(&health->boot->door, door, weft_kin_enter, health);
+        read_inbox(health);
+        weft_kin_step(health);
+        uint64_t now = look(health);
+        beat(health, now);
+        judge_silence(health, now);
+        weft_kin_judge(health, now);
+        forget_closed(health);
+        if (may_leave(health, now)) {
+            return;
+        }
+    }
+}
+
+static void health_destroy(weft_health_t *health)
+{
+    for (uint32_t i = 0; i < health->count; i++) {
+        weft_watch_close(&health->watches[i]);
+    }
+    weft_kin_fini(health);
+    weft_os_close(health->wake);
+    weft_os_free(health->watches);
+    weft_os_free(health->entries);
+    weft_os_free(health);
+}
+
+weft_status_t weft_health_start(weft_boot_t *boot, const weft_health_events_t *events, void *arg)
+{
+    if (boot->nranks == 1) {
+        return WEFT_OK;
+    }
+    if (boot->health != NULL || boot->failed) {
+        return weft_fail(WEFT_ERR_STATE, 0, "the health channel cannot start %s",
+                         boot->failed ? "after a failure" : "twice");
+    }
+    weft_health_t *health = weft_os_alloc(sizeof *health, 0);
+    if (health == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, 0, "out of memory for the health channel");
+    }
+    health->boot = boot;
+    health->events = *events;
+    health->arg = arg;
+    health->wake = -1;
+    health->heartbeat = to_ns(boot->settings.heartbeat);
+    health->heartbeat = health->heartbeat != 0 ? health->heartbeat : WEFT_NS_PER_S / 2;
+    health->unresponsive = to_ns(boot->settings.unresponsive);
+    weft_status_t status = weft_kin_init(health);
+    if (status == WEFT_OK) {
+        status = weft_os_wake_open(&health->wake);
+    }
+    for (uint32_t i = 0; status == WEFT_OK && i < WEFT_TREE_LINKS; i++) {
+        if (boot->links[i].fd >= 0) {
+            status = weft_watch_add(health, boot->links[i].fd, boot->links[i].rank);
+            boot->links[i].fd = -1;
+        }
+    }
+    if (status == WEFT_OK) {
+        status = weft_os_thread_start("weft-health", health_run, health, &health->thread);
+    }
+    if (status != WEFT_OK) {
+        health_destroy(health);
+        return status;
+    }
+    boot->health = health;
+    return WEFT_OK;
+}
+
+void weft_health_stop(weft_boot_t *boot)
+{
+    weft_health_t *health = boot->health;
+    weft_os_lock(&health->mutex);
+    health->inbox.stop = true;
+    weft_os_unlock(&health->mutex);
+    weft_os_wake(health->wake);
+    weft_os_thread_join(health->thread);
+    health_destroy(health);
+    boot->health = NULL;
+}
+
+void weft_health_report(weft_boot_t *boot, const weft_error_t *error)
+{
+    weft_health_t *health = boot->health;
+    if (health == NULL) {
+        return;
+    }
+    weft_os_lock(&health->mutex);
+    /* Only the first failure counts. */
+    if (!health->inbox.report) {
+        health->inbox.report = true;
+        health->inbox.error = *error;
+        health->inbox.error.rank = (int32_t)boot->rank;
+        if (error->peer < 0 || (uint32_t)error->peer >= boot->nranks) {
+            const weft_boot_peer_t *me = &boot->peers[boot->rank];
+            health->inbox.error.peer = (int32_t)boot->rank;
+            health->inbox.error.peer_pid = me->pid;
+            memcpy(health->inbox.error.peer_host, me->host_name, sizeof me->host_name);
+        }
+    }
+    weft_os_unlock(&health->mutex);
+    weft_os_wake(health->wake);
+}
+
+void weft_health_ask(weft_boot_t *boot, uint32_t peer, const weft_signature_t *mine)
+{
+    weft_health_t *health = boot->health;
+    if (health == NULL || peer >= boot->nranks) {
+        return;
+    }
+    weft_os_lock(&health->mutex);
+    if (health->inbox.asks < WEFT_INBOX_ASKS) {
+        uint32_t at = health->inbox.asks++;
+        health->inbox.ask[at].peer = peer;
+        health->inbox.ask[at].mine = *mine;
+    }
+    weft_os_unlock(&health->mutex);
+    weft_os_wake(health->wake);
+}
+
+void weft_health_goodbye(weft_boot_t *boot, uint64_t sequence)
+{
+    weft_health_t *health = boot->health;
+    if (health == NULL) {
+        return;
+    }
+    weft_os_lock(&health->mutex);
+    health->inbox.goodbye = true;
+    health->inbox.sequence = sequence;
+    weft_os_unlock(&health->mutex);
+    weft_os_wake(health->wake);
+}

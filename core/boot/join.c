@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Joining: register with the root, connect to the parent, let the children in, learn who is where.
+ * Cost per rank: one connection to the root, at most three in the tree; O(log n) rounds. */
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/boot/dial.h"
+#include "core/boot/root.h"
+#include "core/boot/tree.h"
+#include "core/os/os.h"
+
+/* The root knows who is missing, so its verdict is waited for a little beyond our own deadline. */
+#define GRACE_NS (WEFT_NS_PER_S / 2)
+
+typedef struct join {
+    weft_boot_t *boot;
+    weft_id_t id;
+    weft_claim_t mine;
+    int root; /* −1 = not connected */
+    uint32_t got;
+    uint8_t message[WEFT_WIRE_MOST]; /* of the root, as far as received */
+    weft_dial_t dial;                /* to the parent */
+} join_t;
+
+static uint64_t later(uint64_t until, uint64_t ns)
+{
+    return until > WEFT_NEVER - ns ? WEFT_NEVER : until + ns;
+}
+
+static weft_status_t reach_root(join_t *join)
+{
+    uint8_t key[32], label[WEFT_AUTH_LABEL];
+    weft_dial_t dial;
+    weft_id_key(&join->id, WEFT_PURPOSE_ROOT, key);
+    weft_label_make(label, WEFT_PURPOSE_ROOT, join->boot->rank);
+    weft_dial_begin(&dial, key, label, join->id.addrs, join->id.count, join->boot->until);
+    weft_status_t status = weft_dial_run(&dial);
+    sodium_memzero(key, sizeof key);
+    if (status == WEFT_OK) {
+        join->root = dial.fd;
+        return WEFT_OK;
+    }
+    char why[300];
+    snprintf(why, sizeof why, "%.290s", weft_error_record()->text);
+    if (status == WEFT_ERR_LINK) {
+        return weft_fail(WEFT_ERR_STATE, 0,
+                         "stale unique id: %s; it was used before, its init_timeout has passed, or "
+                         "the process that made it has ended",
+                         why);
+    }
+    if (status == WEFT_ERR_AUTH) {
+        return weft_fail(weft_id_expired(&join->id) ? WEFT_ERR_STATE : status, 0,
+                         "the root of the unique id refuses us: %s", why);
+    }
+    return status;
+}
+
+static weft_status_t tell_root(join_t *join, uint32_t type)
+{
+    uint8_t message[WEFT_WIRE_HEADER + WEFT_WIRE_CLAIM];
+    uint32_t bytes = type == WEFT_FRAME_REGISTER ? WEFT_WIRE_CLAIM : 0;
+    weft_frame_t frame = {
+        .type = type, .bytes = bytes, .from = join->mine.rank, .comm_id = join->boot->comm_id};
+    int error = 0;
+    weft_frame_encode(&frame, message);
+    weft_claim_encode(&join->mine, message + WEFT_WIRE_HEADER);
+    bytes += WEFT_WIRE_HEADER;
+    if (weft_os_send(join->root, message, bytes, &error) != (ssize_t)bytes) {
+        return weft_fail(WEFT_ERR_PEER_DEAD, error,
+                         "the process that made the unique id closed the connection");
+    }
+    return WEFT_OK;
+}
+
+static weft_status_t root_said(const char *why)
+{
+    return weft_fail(WEFT_ERR_PROTO, 0, "the root of the unique id sent a frame with a bad %s",
+                     why);
+}
+
+/* The root's error record. Rank numbers in it may be those of a stranger with another idea of
+ * nranks, so the record's check is repeated with the widest range. */
+static weft_status_t root_failed(join_t *join)
+{
+    weft_error_t error;
+    const char *why;
+    if (weft_error_decode(join->message + WEFT_WIRE_HEADER, WEFT_RANKS_MOST, &error, &why) !=
+        WEFT_OK) {
+        return root_said(why);
+    }
+    error.rank = (int32_t)join->mine.rank;
+    error.comm_id = join->boot->comm_id;
+    *weft_error_record() = error;
+    return error.status;
+}
+
+/* Reads what the root has sent; IN_PROGRESS until the frame is whole. A frame is WELCOME (OK) or FAIL
+ * (its status). */
+static weft_status_t hear_root(join_t *join, weft_claim_t *parent)
+{
+    weft_frame_t frame = {.bytes = WEFT_WIRE_MOST};
+    const char *why;
+    for (;;) {
+        size_t want = WEFT_WIRE_HEADER;
+        if (join->got >= WEFT_WIRE_HEADER) {
+            if (weft_frame_decode(join->message, WEFT_RANKS_MOST, join->boot->comm_id, &frame,
+                                  &why) != WEFT_OK) {
+                return root_said(why);
+            }
+            if (frame.type != WEFT_FRAME_WELCOME && frame.type != WEFT_FRAME_FAIL) {
+                return root_said("type");
+            }
+            want += frame.bytes;
+            if (join->got == want) {
+                break;
+            }
+        }
+        int error = 0;
+        ssize_t got = weft_os_recv(join->root, join->message + join->got, want - join->got, &error);
+        if (got == WEFT_OS_NONE) {
+            return WEFT_IN_PROGRESS;
+        }
+        if (got <= 0) {
+            return weft_fail(WEFT_ERR_PEER_DEAD, error,
+                             "the process that made the unique id ended while the ranks joined");
+        }
+        join->got += (uint32_t)got;
+    }
+    join->got = 0;
+    if (frame.type == WEFT_FRAME_FAIL) {
+        return root_failed(join);
+    }
+    if (weft_claim_decode(join->message + WEFT_WIRE_HEADER, parent, &why) != WEFT_OK) {
+        return root_said(why);
+    }
+    return parent->rank == weft_tree_parent(join->mine.rank) ? WEFT_OK : root_said("parent");
+}
+
+static weft_status_t register_rank(join_t *join, weft_claim_t *parent)
+{
+    uint64_t until = later(join->boot->until, GRACE_NS);
+    weft_status_t status = tell_root(join, WEFT_FRAME_REGISTER);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    while ((status = hear_root(join, parent)) == WEFT_IN_PROGRESS) {
+        struct pollfd entry = {.fd = join->root, .events = POLLIN};
+        if (weft_os_poll(&entry, 1, until) == 0 && weft_os_clock_ns() >= until) {
+            return weft_fail(WEFT_ERR_TIMEOUT, 0,
+                             "the process that made the unique id did not answer before "
+                             "init_timeout");
+        }
+    }
+    return status;
+}
+
+/* A rank that holds the key came through our door. */
+static void child_enters(void *arg, int fd, const uint8_t label[WEFT_AUTH_LABEL])
+{
+    join_t *join = arg;
+    uint32_t rank;
+    if (weft_label_read(label, WEFT_PURPOSE_TREE, &rank)) {
+        for (uint32_t i = 1; i < WEFT_TREE_LINKS; i++) {
+            weft_tree_link_t *link = &join->boot->links[i];
+            if (link->fd < 0 && link->rank == rank && rank < join->boot->nranks) {
+                link->fd = fd;
+                return;
+            }
+        }
+    }
+    weft_os_close(fd);
+}
+
+/* First neighbour that is not connected, or −1. */
+static int64_t absent(const join_t *join)
+{
+    const weft_boot_t *boot = join->boot;
+    for (uint32_t i = 0; i < WEFT_TREE_LINKS; i++) {
+        bool exists = i == WEFT_TREE_PARENT ? boot->rank > 0 : boot->links[i].rank < boot->nranks;
+        if (exists && boot->links[i].fd < 0) {
+            return (int64_t)boot->links[i].rank;
+        }
+    }
+    return -1;
+}
+
+static weft_status_t parent_step(join_t *join)
+{
+    weft_boot_t *boot = join->boot;
+    if (boot->rank == 0 || boot->links[WEFT_TREE_PARENT].fd >= 0) {
+        return WEFT_OK;
+    }
+    weft_status_t status = weft_dial_step(&join->dial);
+    if (status == WEFT_IN_PROGRESS) {
+        return WEFT_OK;
+    }
+    if (status == WEFT_OK) {
+        boot->links[WEFT_TREE_PARENT].fd = join->dial.fd;
+        return WEFT_OK;
+    }
+    char why[300], who[128];
+    snprintf(why, sizeof why, "%.290s", weft_error_record()->text);
+    weft_boot_rank_text(boot, boot->links[WEFT_TREE_PARENT].rank, who, sizeof who);
+    weft_fail(status == WEFT_ERR_LINK ? WEFT_ERR_PEER_DEAD : status, 0,
+              "cannot connect to %s, the parent in the tree: %s", who, why);
+    return weft_boot_blame(boot, boot->links[WEFT_TREE_PARENT].rank);
+}
+
+/* The root watches the others meanwhile: it speaks only to say that somebody failed. */
+static weft_status_t root_step(join_t *join)
+{
+    weft_claim_t unused;
+    weft_status_t status = hear_root(join, &unused);
+    return status == WEFT_IN_PROGRESS ? WEFT_OK : status == WEFT_OK ? root_said("type") : status;
+}
+
+static weft_status_t connect_tree(join_t *join)
+{
+    weft_boot_t *boot = join->boot;
+    uint64_t until = later(boot->until, GRACE_NS);
+    for (;;) {
+        struct pollfd entries[WEFT_DOOR_ENTRIES + 2];
+        uint64_t wake = until;
+        weft_status_t status = parent_step(join);
+        if (status == WEFT_OK) {
+            status = root_step(join);
+        }
+        int64_t missing = absent(join);
+        if (status != WEFT_OK || missing < 0) {
+            return status;
+        }
+        if (weft_os_clock_ns() >= until) {
+            weft_fail(WEFT_ERR_TIMEOUT, 0, "rank %u did not connect before init_timeout",
+                      (uint32_t)missing);
+            return weft_boot_blame(boot, (uint32_t)missing);
+        }
+        weft_door_prepare(&boot->door, entries, &wake);
+        entries[WEFT_DOOR_ENTRIES] = (struct pollfd){.fd = join->root, .events = POLLIN};
+        entries[WEFT_DOOR_ENTRIES + 1] = (struct pollfd){.fd = -1};
+        if (boot->rank > 0 && boot->links[WEFT_TREE_PARENT].fd < 0) {
+            weft_dial_prepare(&join->dial, &entries[WEFT_DOOR_ENTRIES + 1], &wake);
+        }
+        weft_os_poll(entries, WEFT_DOOR_ENTRIES + 2, wake);
+        weft_door_step(&boot->door, entries, child_enters, join);
+    }
+}
+
+/* Hosts are numbered in order of first appearance by rank. */
+static void number_hosts(weft_boot_t *boot)
+{
+    for (uint32_t i = 0; i < boot->nranks; i++) {
+        weft_boot_peer_t *peer = &boot->peers[i];
+        peer->host = boot->hosts;
+        /* Ranks of one host are mostly neighbours in number, so looking back is short. */
+        for (uint32_t j = i; j-- > 0;) {
+            if (memcmp(boot->peers[j].host_id, peer->host_id, sizeof peer->host_id) == 0) {
+                peer->host = boot->peers[j].host;
+                break;
+            }
+        }
+        boot->hosts += peer->host == boot->hosts;
+    }
+}
+
+static void know(weft_boot_t *boot, const weft_claim_t *claim)
+{
+    weft_boot_peer_t *peer = &boot->peers[claim->rank];
+    memcpy(peer->host_id, claim->host_id, sizeof peer->host_id);
+    memcpy(peer->host_name, claim->host_name, sizeof peer->host_name);
+    peer->pid = claim->pid;
+    memcpy(boot->addrs[claim->rank], claim->addrs, sizeof claim->addrs);
+}
+
+/* All claims to all ranks, through the new tree. */
+static weft_status_t learn_peers(join_t *join)
+{
+    weft_boot_t *boot = join->boot;
+    uint8_t mine[WEFT_WIRE_CLAIM];
+    uint8_t *all = weft_os_alloc((size_t)boot->nranks * WEFT_WIRE_CLAIM, 0);
+    if (all == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, 0, "out of memory for %u ranks", boot->nranks);
+    }
+    weft_claim_encode(&join->mine, mine);
+    weft_status_t status =
+        weft_boot_all_gather(boot, "the exchange of addresses", mine, WEFT_WIRE_CLAIM, all);
+    for (uint32_t i = 0; status == WEFT_OK && i < boot->nranks; i++) {
+        weft_claim_t claim;
+        const char *why = "rank";
+        status = weft_claim_decode(all + (size_t)i * WEFT_WIRE_CLAIM, &claim, &why);
+        if (status != WEFT_OK || claim.rank != i || claim.nranks != boot->nranks) {
+            status = weft_fail(WEFT_ERR_PROTO, 0, "rank %u sent a claim with a bad %s", i, why);
+            weft_boot_blame(boot, i);
+            break;
+        }
+        know(boot, &claim);
+    }
+    weft_os_free(all);
+    return status;
+}
+
+static weft_status_t join_many(join_t *join, const weft_boot_settings_t *settings)
+{
+    weft_boot_t *boot = join->boot;
+    uint8_t label[WEFT_AUTH_LABEL];
+    weft_claim_t parent;
+    weft_status_t status = weft_door_open(&boot->door, WEFT_PURPOSE_TREE, boot->tree_key);
+    if (status == WEFT_OK) {
+        status = weft_claim_make(&join->mine, boot->rank, boot->nranks, settings->interface,
+                                 boot->door.port);
+    }
+    if (status == WEFT_OK) {
+        status = reach_root(join);
+    }
+    if (status == WEFT_OK) {
+        know(boot, &join->mine);
+        status = register_rank(join, &parent);
+    }
+    if (status != WEFT_OK) {
+        return status;
+    }
+    if (boot->rank > 0) {
+        know(boot, &parent);
+    }
+    weft_label_make(label, WEFT_PURPOSE_TREE, boot->rank);
+    weft_dial_begin(&join->dial, boot->tree_key, label, parent.addrs, weft_claim_addrs(&parent),
+                    boot->until);
+    status = connect_tree(join);
+    weft_dial_end(&join->dial);
+    if (status == WEFT_OK) {
+        status = tell_root(join, WEFT_FRAME_READY);
+    }
+    return status == WEFT_OK ? learn_peers(join) : status;
+}
+
+static weft_boot_t *allocate(const weft_boot_settings_t *settings, uint32_t nranks, uint32_t rank)
+{
+    weft_boot_t *boot = weft_os_alloc(sizeof *boot, 0);
+    if (boot == NULL) {
+        return NULL;
+    }
+    boot->settings = *settings;
+    boot->settings.interface = NULL;
+    boot->settings.rendezvous = NULL;
+    boot->rank = rank;
+    boot->nranks = nranks;
+    boot->until = weft_os_deadline(settings->init_timeout);
+    boot->door.listener = -1;
+    for (uint32_t i = 0; i < WEFT_DOOR_SLOTS; i++) {
+        boot->door.slots[i].fd = -1;
+    }
+    for (uint32_t i = 0; i < WEFT_TREE_LINKS; i++) {
+        boot->links[i].fd = -1;
+        boot->links[i].rank = i == WEFT_TREE_PARENT ? weft_tree_parent(rank) : 2 * rank + i;
+    }
+    boot->peers = weft_os_alloc(nranks * sizeof *boot->peers, 0);
+    boot->addrs = weft_os_alloc(nranks * sizeof *boot->addrs, 0);
+    if (boot->peers == NULL || boot->addrs == NULL) {
+        weft_boot_leave(boot);
+        return NULL;
+    }
+    return boot;
+}
+
+weft_status_t weft_boot_join(const weft_boot_settings_t *settings, uint32_t nranks,
+                             const weft_unique_id_t *id, uint32_t rank, weft_boot_t **boot_p)
+{
+    join_t join = {.root = -1};
+    if (nranks == 0 || nranks > WEFT_RANKS_MOST || rank >= nranks) {
+        return weft_fail(WEFT_ERR_ARG, 0, "rank %u of %u ranks is out of range", rank, nranks);
+    }
+    weft_status_t status = weft_id_decode(id, &join.id);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    weft_boot_t *boot = allocate(settings, nranks, rank);
+    if (boot == NULL) {
+        weft_id_wipe(&join.id);
+        return weft_fail(WEFT_ERR_RESOURCE, 0, "out of memory for %u ranks", nranks);
+    }
+    join.boot = boot;
+    boot->comm_id = weft_id_comm(&join.id);
+    weft_id_key(&join.id, "data", boot->key);
+    weft_id_key(&join.id, WEFT_PURPOSE_TREE, boot->tree_key);
+    if (nranks == 1) {
+        status = weft_claim_make(&join.mine, 0, 1, NULL, 0);
+        know(boot, &join.mine);
+    } else {
+        status = join_many(&join, settings);
+    }
+    weft_os_close(join.root);
+    weft_id_wipe(&join.id);
+    if (status != WEFT_OK) {
+        weft_boot_spread_failure(boot);
+        weft_boot_leave(boot);
+        return status;
+    }
+    number_hosts(boot);
+    *boot_p = boot;
+    return WEFT_OK;
+}

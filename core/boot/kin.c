@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Keeping the tree connected while ranks leave in order. The rule, a pure function of who has left:
+ * a rank's parent is its nearest ancestor that has not left; when all its ancestors have left, the
+ * lowest rank that has not. A rank whose parent leaves connects to the next one by this rule, and both
+ * then tell each other who left and whether the communicator failed. Connections lead to lower ranks
+ * under every view of who left, so there is never a cycle, and equal views make one tree. */
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/boot/root.h"
+#include "core/boot/watch.h"
+
+/* A rank that is GONE without its goodbye being known is dead when this has passed. */
+#define GONE_NS (2 * WEFT_NS_PER_S)
+
+weft_status_t weft_kin_init(weft_health_t *health)
+{
+    uint32_t nranks = health->boot->nranks;
+    health->kin = weft_os_alloc(nranks * sizeof *health->kin, 0);
+    health->left_at = weft_os_alloc(nranks * sizeof *health->left_at, 0);
+    health->since = weft_os_alloc(nranks * sizeof *health->since, 0);
+    if (health->kin == NULL || health->left_at == NULL || health->since == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, 0, "out of memory for %u ranks", nranks);
+    }
+    return WEFT_OK;
+}
+
+void weft_kin_fini(weft_health_t *health)
+{
+    if (health->dialing) {
+        weft_dial_end(&health->dial);
+    }
+    weft_os_free(health->kin);
+    weft_os_free(health->left_at);
+    weft_os_free(health->since);
+}
+
+/* `rank` itself when it has none. */
+static uint32_t parent_of(const weft_health_t *health, uint32_t rank)
+{
+    uint32_t at = rank;
+    while (at > 0) {
+        at = weft_tree_parent(at);
+        if (health->kin[at] == WEFT_KIN_LIVE) {
+            return at;
+        }
+    }
+    while (at < rank && health->kin[at] != WEFT_KIN_LIVE) {
+        at++;
+    }
+    return at;
+}
+
+uint32_t weft_kin_hop(const weft_health_t *health, uint32_t target)
+{
+    uint32_t me = health->boot->rank, at = target;
+    for (;;) {
+        uint32_t parent = parent_of(health, at);
+        if (parent == me) {
+            return at;
+        }
+        if (parent == at) {
+            return parent_of(health, me);
+        }
+        at = parent;
+    }
+}
+
+static void say_goodbye_of(weft_health_t *health, weft_watch_t *watch, uint32_t rank)
+{
+    weft_frame_t frame = {
+        .type = WEFT_FRAME_GOODBYE, .from = rank, .number = health->left_at[rank]};
+    weft_watch_send(health, watch, &frame, NULL);
+}
+
+/* A new connection joins two parts of the tree that may know different things. */
+static void synchronise(weft_health_t *health, weft_watch_t *watch)
+{
+    for (uint32_t i = 0; i < health->boot->nranks; i++) {
+        if (health->kin[i] == WEFT_KIN_LEFT) {
+            say_goodbye_of(health, watch, i);
+        }
+    }
+    if (health->failed) {
+        uint8_t payload[WEFT_WIRE_ERROR];
+        weft_frame_t frame = {
+            .type = WEFT_FRAME_FAIL, .bytes = sizeof payload, .from = health->boot->rank};
+        weft_error_encode(&health->failure, payload);
+        weft_watch_send(health, watch, &frame, payload);
+    }
+}
+
+static void attach(weft_health_t *health, int fd, uint32_t rank)
+{
+    if (weft_watch_add(health, fd, rank) == WEFT_OK) {
+        synchronise(health, &health->watches[health->count - 1]);
+    } else {
+        weft_watch_blame(health, health->boot->rank);
+    }
+}
+
+static void dial_parent(weft_health_t *health)
+{
+    uint8_t label[WEFT_AUTH_LABEL];
+    weft_boot_t *boot = health->boot;
+    uint32_t parent = parent_of(health, boot->rank), count = 0;
+    if (health->dialing && health->dialed != parent) {
+        weft_dial_end(&health->dial);
+        health->dialing = false;
+    }
+    if (parent == boot->rank || health->dialing || weft_watch_find(health, parent) != NULL) {
+        return;
+    }
+    while (count < WEFT_ID_ADDRS && boot->addrs[parent][count].family != 0) {
+        count++;
+    }
+    weft_label_make(label, WEFT_PURPOSE_TREE, boot->rank);
+    weft_dial_begin(&health->dial, boot->tree_key, label, boot->addrs[parent], count,
+                    weft_os_clock_ns() + WEFT_HANDSHAKE_NS);
+    health->dialing = true;
+    health->dialed = parent;
+}
+
+/* Who ought to connect to us now, and has not yet. */
+static void count_awaited(weft_health_t *health)
+{
+    uint64_t now = weft_os_clock_ns();
+    uint32_t me = health->boot->rank;
+    health->doubtful = 0;
+    for (uint32_t i = 0; i < health->boot->nranks; i++) {
+        bool awaited = health->kin[i] == WEFT_KIN_LIVE && i != me && parent_of(health, i) == me &&
+                       weft_watch_find(health, i) == NULL;
+        if (awaited || health->kin[i] == WEFT_KIN_GONE) {
+            health->since[i] = health->since[i] != 0 ? health->since[i] : now;
+            health->doubtful++;
+        } else {
+            health->since[i] = 0;
+        }
+    }
+}
+
+static void rearrange(weft_health_t *health)
+{
+    dial_parent(health);
+    count_awaited(health);
+}
+
+void weft_kin_leave(weft_health_t *health, uint32_t rank, uint64_t sequence,
+                    const weft_watch_t *from)
+{
+    if (health->kin[rank] == WEFT_KIN_LEFT) {
+        return;
+    }
+    health->kin[rank] = WEFT_KIN_LEFT;
+    health->left_at[rank] = sequence;
+    for (uint32_t i = 0; i < health->count; i++) {
+        if (&health->watches[i] != from) {
+            say_goodbye_of(health, &health->watches[i], rank);
+        }
+    }
+    if (rank != health->boot->rank) {
+        health->events.left(health->arg, rank, sequence);
+        rearrange(health);
+    }
+}
+
+void weft_kin_enter(void *arg, int fd, const uint8_t label[WEFT_AUTH_LABEL])
+{
+    weft_health_t *health = arg;
+    uint32_t rank;
+    if (!weft_label_read(label, WEFT_PURPOSE_TREE, &rank) || rank >= health->boot->nranks ||
+        rank == health->boot->rank || health->kin[rank] == WEFT_KIN_LEFT ||
+        weft_watch_find(health, rank) != NULL) {
+        weft_os_close(fd);
+        return;
+    }
+    /* Whoever comes here is alive, even if it did not answer before. */
+    health->kin[rank] = WEFT_KIN_LIVE;
+    attach(health, fd, rank);
+    rearrange(health);
+}
+
+void weft_kin_step(weft_health_t *health)
+{
+    /* Each turn either waits, or marks one more rank, or ends. */
+    while (health->dialing) {
+        weft_status_t status = weft_dial_step(&health->dial);
+        if (status == WEFT_IN_PROGRESS) {
+            return;
+        }
+        health->dialing = false;
+        if (status == WEFT_OK) {
+            attach(health, health->dial.fd, health->dialed);
+        } else {
+            health->kin[health->dialed] = WEFT_KIN_GONE;
+            rearrange(health);
+        }
+    }
+}
+
+void weft_kin_judge(weft_health_t *health, uint64_t now)
+{
+    char who[128];
+    for (uint32_t i = 0; health->doubtful > 0 && !health->failed && i < health->boot->nranks; i++) {
+        bool gone = health->kin[i] == WEFT_KIN_GONE;
+        uint64_t limit = gone ? GONE_NS : health->unresponsive;
+        if (health->since[i] == 0 || limit == 0 || now - health->since[i] < limit) {
+            continue;
+        }
+        weft_boot_rank_text(health->boot, i, who, sizeof who);
+        if (gone) {
+            weft_fail(WEFT_ERR_PEER_DEAD, 0, "%s died: nobody listens at its address", who);
+        } else {
+            weft_fail(WEFT_ERR_PEER_UNRESPONSIVE, 0,
+                      "%s did not connect again after its parent in the tree left", who);
+        }
+        weft_watch_blame(health, i);
+    }
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Ranks as threads. */
+#include "crowd.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/os/os.h"
+
+void crowd_init(crowd_t *crowd, uint32_t count)
+{
+    memset(crowd, 0, sizeof *crowd);
+    crowd->count = count;
+    crowd->settings = (weft_boot_settings_t){.init_timeout = 20,
+                                             .connect_timeout = 5,
+                                             .heartbeat = 0.1,
+                                             .late = 1,
+                                             .unresponsive = 10,
+                                             .interface = "=lo",
+                                             .rendezvous = ""};
+    for (uint32_t i = 0; i < count; i++) {
+        crowd->members[i] = (member_t){.crowd = crowd, .rank = i, .nranks = count};
+    }
+    assert_int_equal(weft_boot_id_create(&crowd->settings, &crowd->id), WEFT_OK);
+}
+
+static void *member_run(void *arg)
+{
+    member_t *m = arg;
+    crowd_t *crowd = m->crowd;
+    uint64_t start = weft_os_clock_ns();
+    m->status = weft_boot_join(&crowd->settings, m->nranks, &crowd->id, m->rank, &m->boot);
+    if (m->status == WEFT_OK && crowd->act != NULL) {
+        m->status = crowd->act(m);
+    }
+    m->took_ns = weft_os_clock_ns() - start;
+    m->error = *weft_error_record();
+    return NULL;
+}
+
+void crowd_run(crowd_t *crowd)
+{
+    pthread_t threads[64];
+    for (uint32_t i = 0; i < crowd->count; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, member_run, &crowd->members[i]), 0);
+    }
+    for (uint32_t i = 0; i < crowd->count; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    for (uint32_t i = 0; i < crowd->count; i++) {
+        weft_boot_leave(crowd->members[i].boot);
+        crowd->members[i].boot = NULL;
+    }
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Ranks as processes. */
+#include "family.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/boot/tree.h"
+#include "core/boot/watch.h"
+#include "core/os/os.h"
+
+typedef struct child {
+    family_t *family;
+    uint32_t rank;
+    family_note_t *note;
+} child_t;
+
+static void on_failed(void *arg, const weft_error_t *error)
+{
+    child_t *child = arg;
+    child->note->error = *error;
+    child->note->failed_at = weft_os_clock_ns();
+    atomic_fetch_add(&child->note->failed, 1);
+    weft_os_futex_wake(&child->note->failed);
+}
+
+static void on_asked(void *arg, uint32_t from, const weft_signature_t *theirs)
+{
+    child_t *child = arg;
+    child->note->asked = *theirs;
+    atomic_store(&child->note->asked_by, from + 1);
+    weft_os_futex_wake(&child->note->asked_by);
+}
+
+static void on_left(void *arg, uint32_t rank, uint64_t sequence)
+{
+    child_t *child = arg;
+    atomic_store(&child->note->left[rank], (uint32_t)sequence + 1);
+    weft_os_futex_wake(&child->note->left[rank]);
+}
+
+int family_wait(_Atomic uint32_t *word, double seconds)
+{
+    uint64_t until = weft_os_deadline(seconds);
+    while (atomic_load(word) == 0 && weft_os_clock_ns() < until) {
+        weft_os_futex_wait(word, 0, 50 * WEFT_NS_PER_MS);
+    }
+    return atomic_load(word) != 0;
+}
+
+/* A frame of no known type to every neighbour, over the connections of the health thread. */
+static void send_rubbish(weft_boot_t *boot)
+{
+    uint8_t header[WEFT_WIRE_HEADER];
+    weft_frame_t frame = {.type = 77, .from = boot->rank, .comm_id = boot->comm_id};
+    weft_frame_encode(&frame, header);
+    for (uint32_t i = 0; i < boot->health->count; i++) {
+        ssize_t sent = send(boot->health->watches[i].fd, header, sizeof header, MSG_NOSIGNAL);
+        (void)sent;
+    }
+}
+
+static void obey(child_t *child, weft_boot_t *boot)
+{
+    _Atomic uint32_t *order = &child->family->shared->order[child->rank];
+    for (;;) {
+        uint32_t now = atomic_load(order);
+        weft_error_t error;
+        weft_error_clear(&error);
+        switch (now) {
+        case FAMILY_LEAVE:
+            if (boot != NULL) {
+                weft_health_goodbye(boot, 41 + child->rank);
+            }
+            return;
+        case FAMILY_EXIT:
+            _exit(0);
+        case FAMILY_REPORT:
+            error.status = WEFT_ERR_ABORTED;
+            memcpy(error.text, "aborted by the test", 20);
+            weft_health_report(boot, &error);
+            break;
+        case FAMILY_ASK_LAST:
+            weft_health_ask(boot, child->family->count - 1,
+                            &(weft_signature_t){.coll = WEFT_REDUCE, .count = 12345, .root = 2});
+            break;
+        case FAMILY_RUBBISH:
+            send_rubbish(boot);
+            break;
+        default:
+            break;
+        }
+        if (now != FAMILY_WAIT) {
+            atomic_store(order, FAMILY_WAIT);
+        }
+        weft_os_futex_wait(order, FAMILY_WAIT, 50 * WEFT_NS_PER_MS);
+    }
+}
+
+static int child_main(child_t *child)
+{
+    static const weft_health_events_t events = {
+        .failed = on_failed, .asked = on_asked, .left = on_left};
+    family_t *family = child->family;
+    family_shared_t *shared = family->shared;
+    weft_boot_t *boot = NULL;
+    weft_status_t status = WEFT_OK;
+    if (child->rank == 0) {
+        status = weft_boot_id_create(&family->settings, &shared->id);
+        atomic_store(&shared->has_id, 1);
+        weft_os_futex_wake(&shared->has_id);
+    } else if (!family_wait(&shared->has_id, 10)) {
+        status = weft_fail(WEFT_ERR_TIMEOUT, 0, "no id");
+    }
+    if (status == WEFT_OK) {
+        status = weft_boot_join(&family->settings, family->count, &shared->id, child->rank, &boot);
+    }
+    if (status == WEFT_OK) {
+        status = weft_health_start(boot, &events, child);
+    }
+    if (status != WEFT_OK) {
+        child->note->error = *weft_error_record();
+    }
+    atomic_store(&child->note->joined, status == WEFT_OK ? 1 : 2);
+    weft_os_futex_wake(&child->note->joined);
+    /* Rank 0 stays even if its join failed: the root thread is in its process. */
+    obey(child, boot);
+    uint64_t start = weft_os_clock_ns();
+    weft_boot_leave(boot);
+    atomic_store(&child->note->leave_us, 1 + (uint32_t)((weft_os_clock_ns() - start) / 1000));
+    weft_os_futex_wake(&child->note->leave_us);
+    return 0;
+}
+
+void family_start(family_t *family, uint32_t count, double heartbeat, double unresponsive)
+{
+    memset(family, 0, sizeof *family);
+    family->count = count;
+    family->settings = (weft_boot_settings_t){.init_timeout = 5,
+                                              .connect_timeout = 5,
+                                              .heartbeat = heartbeat,
+                                              .late = 1,
+                                              .unresponsive = unresponsive,
+                                              .interface = "=lo",
+                                              .rendezvous = ""};
+    family->shared = mmap(NULL, sizeof *family->shared, PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(family->shared != MAP_FAILED);
+    for (uint32_t i = 0; i < count; i++) {
+        pid_t pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+            child_t child = {.family = family, .rank = i, .note = &family->shared->notes[i]};
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            alarm(30);
+            _exit(child_main(&child));
+        }
+        family->pids[i] = pid;
+    }
+}
+
+void family_order(family_t *family, uint32_t rank, uint32_t order)
+{
+    atomic_store(&family->shared->order[rank], order);
+    weft_os_futex_wake(&family->shared->order[rank]);
+}
+
+uint32_t family_end(family_t *family)
+{
+    uint32_t bad = 0;
+    for (uint32_t i = 0; i < family->count; i++) {
+        family_order(family, i, FAMILY_LEAVE);
+    }
+    for (uint32_t i = 0; i < family->count; i++) {
+        int how = 0;
+        kill(family->pids[i], SIGCONT);
+        waitpid(family->pids[i], &how, 0);
+        bad += !WIFEXITED(how) || WEXITSTATUS(how) != 0;
+    }
+    munmap(family->shared, sizeof *family->shared);
+    return bad;
+}

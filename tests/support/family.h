@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Ranks as processes that the test can kill and stop. Parent and children share one page of notes. */
+#ifndef WEFT_TESTS_FAMILY_H
+#define WEFT_TESTS_FAMILY_H
+
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "core/base/error.h"
+#include "core/boot/health.h"
+
+#define FAMILY_MOST 16
+
+typedef struct family_note {
+    _Atomic uint32_t joined; /* 1 = health runs, 2 = the join failed with `error` */
+    _Atomic uint32_t failed; /* `error` and `failed_at` are written */
+    uint64_t failed_at;
+    weft_error_t error;
+    _Atomic uint32_t asked_by; /* 1 + rank */
+    weft_signature_t asked;
+    _Atomic uint32_t left[FAMILY_MOST]; /* 1 + operations at the goodbye of that rank */
+    _Atomic uint32_t leave_us;          /* 1 + how long leaving took */
+} family_note_t;
+
+typedef struct family {
+    uint32_t count;
+    weft_boot_settings_t settings;
+    pid_t pids[FAMILY_MOST];
+    struct family_shared *shared;
+} family_t;
+
+typedef struct family_shared {
+    weft_unique_id_t id;
+    _Atomic uint32_t has_id;
+    _Atomic uint32_t order[FAMILY_MOST]; /* what the child shall do next */
+    family_note_t notes[FAMILY_MOST];
+} family_shared_t;
+
+/* Orders: leave at once; leave after a report, an abort … */
+enum { FAMILY_WAIT, FAMILY_LEAVE, FAMILY_REPORT, FAMILY_ASK_LAST, FAMILY_EXIT, FAMILY_RUBBISH };
+
+/* Starts `count` children that join; they wait for orders and end after at most 30 s. */
+void family_start(family_t *family, uint32_t count, double heartbeat, double unresponsive);
+/* Waits until `word` is not 0; false after `seconds`. */
+int family_wait(_Atomic uint32_t *word, double seconds);
+void family_order(family_t *family, uint32_t rank, uint32_t order);
+/* Lets all children leave, reaps them, frees. Returns how many did not exit with 0. */
+uint32_t family_end(family_t *family);
+
+#endif

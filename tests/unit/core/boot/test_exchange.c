@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Exchanges over the tree, the agreement check, and failures in the middle of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../../support/crowd.h"
+#include "core/os/os.h"
+
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        bad += !(condition);                                                                       \
+    } while (0)
+
+static weft_status_t gather_some_sizes(member_t *m)
+{
+    static const size_t sizes[] = {0, 1, 8, 1000, 300000};
+    int bad = 0;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        size_t bytes = sizes[i];
+        uint8_t *mine = malloc(bytes + 1), *all = malloc(bytes * m->nranks + 1);
+        memset(mine, (int)(m->rank * 7 + i), bytes);
+        CHECK(weft_boot_all_gather(m->boot, "a test", mine, bytes, all) == WEFT_OK);
+        for (uint32_t r = 0; r < m->nranks; r++) {
+            for (size_t k = 0; k < bytes; k++) {
+                CHECK(all[r * bytes + k] == (uint8_t)(r * 7 + i));
+            }
+        }
+        free(mine);
+        free(all);
+    }
+    return bad == 0 ? WEFT_OK : WEFT_ERR_INTERNAL;
+}
+
+static void all_gather_puts_every_ranks_bytes_in_rank_order(void **unused)
+{
+    (void)unused;
+    static const uint32_t sizes[] = {1, 2, 3, 6, 8, 13};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        crowd_t crowd;
+        crowd_init(&crowd, sizes[i]);
+        crowd.act = gather_some_sizes;
+        crowd_run(&crowd);
+        for (uint32_t r = 0; r < sizes[i]; r++) {
+            assert_int_equal(crowd.members[r].status, WEFT_OK);
+        }
+    }
+}
+
+static weft_status_t receive_from_rank_0(member_t *m)
+{
+    char text[64] = "";
+    size_t bytes = 0;
+    if (m->rank == 0) {
+        bytes = (size_t)snprintf(text, sizeof text, "from rank 0");
+    }
+    weft_status_t status = weft_boot_broadcast(m->boot, "a test", text, sizeof text, &bytes);
+    if (status == WEFT_OK) {
+        status = bytes == 11 && memcmp(text, "from rank 0", 11) == 0 ? WEFT_OK : WEFT_ERR_INTERNAL;
+    }
+    return status;
+}
+
+static void broadcast_carries_bytes_and_length_of_rank_0(void **unused)
+{
+    (void)unused;
+    crowd_t crowd;
+    crowd_init(&crowd, 7);
+    crowd.act = receive_from_rank_0;
+    crowd_run(&crowd);
+    for (uint32_t r = 0; r < 7; r++) {
+        assert_int_equal(crowd.members[r].status, WEFT_OK);
+    }
+}
+
+static weft_status_t gather_of_other_size(member_t *m)
+{
+    uint8_t mine[16] = {0}, all[16 * 8];
+    return weft_boot_all_gather(m->boot, "a test", mine, m->rank == 5 ? 16 : 8, all);
+}
+
+static void a_rank_with_another_size_is_named_on_all(void **unused)
+{
+    (void)unused;
+    crowd_t crowd;
+    crowd_init(&crowd, 8);
+    crowd.act = gather_of_other_size;
+    crowd_run(&crowd);
+    for (uint32_t r = 0; r < 8; r++) {
+        const member_t *m = &crowd.members[r];
+        assert_int_equal(m->status, WEFT_ERR_PROTO);
+        assert_int_equal(m->error.peer, 5);
+        assert_non_null(strstr(m->error.text, "bad length"));
+    }
+}
+
+static const char *const texts[] = {
+    "a=1\nb=2\nc=3\n", /* rank 0 */
+    "a=1\nb=5\nc=3\n", /* another value */
+    "a=1\nc=3\n",      /* a key is missing */
+    "a=1\nb=2\nc=3\nd=4\n", "a=1\nc=3\nb=2\n",
+};
+static const char *const words[] = {
+    "",
+    "differ in b: rank 3 of host",
+    "differ in b: rank 3 of host",
+    "differ in d: rank 3 of host",
+    "another order",
+};
+static const char *const values[] = {
+    "", "has \"5\", rank 0 of host", "has nothing, rank 0 of host", "has \"4\", rank 0 of host", "",
+};
+
+static weft_status_t agree_or_not(member_t *m)
+{
+    const size_t *which = m->crowd->arg;
+    return weft_boot_agree(m->boot, texts[m->rank >= 3 ? *which : 0]);
+}
+
+static void ranks_that_agree_go_on(void **unused)
+{
+    (void)unused;
+    size_t which = 0;
+    crowd_t crowd;
+    crowd_init(&crowd, 5);
+    crowd.act = agree_or_not;
+    crowd.arg = &which;
+    crowd_run(&crowd);
+    for (uint32_t r = 0; r < 5; r++) {
+        assert_int_equal(crowd.members[r].status, WEFT_OK);
+    }
+}
+
+static void every_kind_of_difference_is_told_to_all_in_the_same_words(void **unused)
+{
+    (void)unused;
+    for (size_t which = 1; which < sizeof texts / sizeof *texts; which++) {
+        crowd_t crowd;
+        crowd_init(&crowd, 5);
+        crowd.act = agree_or_not;
+        crowd.arg = &which;
+        crowd_run(&crowd);
+        for (uint32_t r = 0; r < 5; r++) {
+            const member_t *m = &crowd.members[r];
+            assert_int_equal(m->status, WEFT_ERR_MISMATCH);
+            assert_int_equal(m->error.peer, 3);
+            assert_string_equal(m->error.text, crowd.members[0].error.text);
+            if (strstr(m->error.text, words[which]) == NULL ||
+                strstr(m->error.text, values[which]) == NULL) {
+                fail_msg("%s", m->error.text);
+            }
+        }
+    }
+}
+
+static weft_status_t one_gives_up(member_t *m)
+{
+    uint8_t all[8];
+    uint8_t mine = 1;
+    if (m->rank == 6) {
+        weft_boot_leave(m->boot);
+        m->boot = NULL;
+        return WEFT_OK;
+    }
+    return weft_boot_all_gather(m->boot, "a test", &mine, 1, all);
+}
+
+static void a_rank_that_gives_up_is_named_on_all(void **unused)
+{
+    (void)unused;
+    crowd_t crowd;
+    crowd_init(&crowd, 8);
+    crowd.act = one_gives_up;
+    crowd_run(&crowd);
+    for (uint32_t r = 0; r < 8; r++) {
+        const member_t *m = &crowd.members[r];
+        assert_int_equal(m->status, r == 6 ? WEFT_OK : WEFT_ERR_PEER_LEFT);
+        assert_true(r == 6 || m->error.peer == 6);
+        assert_true(m->took_ns < 5 * WEFT_NS_PER_S);
+    }
+}
+
+static weft_status_t one_does_not_come(member_t *m)
+{
+    uint8_t all[8];
+    uint8_t mine = 1;
+    if (m->rank == 3) {
+        weft_os_sleep_ns(3 * WEFT_NS_PER_S);
+        return WEFT_OK;
+    }
+    return weft_boot_all_gather(m->boot, "a test", &mine, 1, all);
+}
+
+static void a_rank_that_does_not_take_part_is_named_by_all_at_the_deadline(void **unused)
+{
+    (void)unused;
+    crowd_t crowd;
+    crowd_init(&crowd, 8);
+    crowd.settings.init_timeout = 1.5;
+    crowd.act = one_does_not_come;
+    crowd_run(&crowd);
+    for (uint32_t r = 0; r < 8; r++) {
+        const member_t *m = &crowd.members[r];
+        assert_int_equal(m->status, r == 3 ? WEFT_OK : WEFT_ERR_TIMEOUT);
+        assert_true(r == 3 || m->error.peer == 3);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_gather_puts_every_ranks_bytes_in_rank_order),
+        cmocka_unit_test(broadcast_carries_bytes_and_length_of_rank_0),
+        cmocka_unit_test(a_rank_with_another_size_is_named_on_all),
+        cmocka_unit_test(ranks_that_agree_go_on),
+        cmocka_unit_test(every_kind_of_difference_is_told_to_all_in_the_same_words),
+        cmocka_unit_test(a_rank_that_gives_up_is_named_on_all),
+        cmocka_unit_test(a_rank_that_does_not_take_part_is_named_by_all_at_the_deadline),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The health channel among processes: death, silence, rubbish, reports, questions, orderly leaving. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../../../support/family.h"
+#include "core/os/os.h"
+
+static void wait_joined(family_t *f)
+{
+    for (uint32_t i = 0; i < f->count; i++) {
+        assert_true(family_wait(&f->shared->notes[i].joined, 10));
+        if (f->shared->notes[i].joined != 1) {
+            fail_msg("rank %u: %s", i, f->shared->notes[i].error.text);
+        }
+    }
+}
+
+/* All but `culprit` fail, with it as the culprit. Returns the longest time in ns. */
+static uint64_t assert_verdict(family_t *f, uint32_t culprit, weft_status_t status, uint64_t start)
+{
+    uint64_t longest = 0;
+    for (uint32_t i = 0; i < f->count; i++) {
+        family_note_t *note = &f->shared->notes[i];
+        if (i == culprit || note->left[culprit] != 0 || f->pids[i] == 0) {
+            continue;
+        }
+        assert_true(family_wait(&note->failed, 10));
+        if (note->error.status != status || note->error.peer != (int32_t)culprit) {
+            fail_msg("rank %u: %s", i, note->error.text);
+        }
+        assert_int_equal(note->failed, 1);
+        assert_int_equal(note->error.peer_pid, f->pids[culprit]);
+        assert_true(note->error.peer_host[0] != '\0');
+        longest = note->failed_at - start > longest ? note->failed_at - start : longest;
+    }
+    return longest;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+static void a_killed_rank_is_named_on_all_survivors_at_once(void **unused)
+{
+    (void)unused;
+    enum { N = 8 };
+    uint64_t times[N];
+    for (uint32_t victim = 0; victim < N; victim++) {
+        family_t f;
+        family_start(&f, N, 0.5, 10);
+        wait_joined(&f);
+        uint64_t start = weft_os_clock_ns();
+        kill(f.pids[victim], SIGKILL);
+        times[victim] = assert_verdict(&f, victim, WEFT_ERR_PEER_DEAD, start);
+        assert_true(times[victim] < WEFT_NS_PER_S);
+        assert_int_equal(family_end(&f), 1);
+    }
+    qsort(times, N, sizeof *times, compare);
+    print_message("all survivors of %d knew after %.2f ms (median), %.2f ms (worst)\n", N,
+                  (double)times[N / 2] / 1e6, (double)times[N - 1] / 1e6);
+}
+
+static void a_rank_that_exits_without_leaving_is_dead(void **unused)
+{
+    (void)unused;
+    family_t f;
+    family_start(&f, 3, 0.5, 10);
+    wait_joined(&f);
+    uint64_t start = weft_os_clock_ns();
+    family_order(&f, 1, FAMILY_EXIT);
+    assert_verdict(&f, 1, WEFT_ERR_PEER_DEAD, start);
+    assert_int_equal(family_end(&f), 0);
+}
+
+/* Whatever the moment, every survivor ends with an error that names the victim. */
+static void a_rank_killed_at_a_random_moment_is_named(void **unused)
+{
+    (void)unused;
+    unsigned seed = 12345;
+    for (int round = 0; round < 12; round++) {
+        family_t f;
+        uint32_t victim = 1 + (uint32_t)rand_r(&seed) % 7;
+        family_start(&f, 8, 0.5, 10);
+        weft_os_sleep_ns((uint64_t)rand_r(&seed) % (40 * WEFT_NS_PER_MS));
+        kill(f.pids[victim], SIGKILL);
+        for (uint32_t i = 0; i < f.count; i++) {
+            family_note_t *note = &f.shared->notes[i];
+            char name[16];
+            if (i == victim) {
+                continue;
+            }
+            assert_true(family_wait(&note->joined, 10));
+            assert_true(note->joined == 2 || family_wait(&note->failed, 5));
+            snprintf(name, sizeof name, "rank%s %u", note->error.peer < 0 ? "s" : "", victim);
+            /* A rank that never came is named by the root's deadline, without more knowledge. */
+            bool named =
+                note->error.peer == (int32_t)victim || (note->error.status == WEFT_ERR_TIMEOUT &&
+                                                        strstr(note->error.text, name + 4) != NULL);
+            if (!named) {
+                fail_msg("round %d, victim %u, rank %u: %s: %s", round, victim, i,
+                         weft_status_name(note->error.status), note->error.text);
+            }
+        }
+        assert_int_equal(family_end(&f), 1);
+    }
+}
+
+static void a_stopped_rank_is_unresponsive_after_the_limit(void **unused)
+{
+    (void)unused;
+    family_t f;
+    family_start(&f, 5, 0.1, 1);
+    wait_joined(&f);
+    uint64_t start = weft_os_clock_ns();
+    kill(f.pids[1], SIGSTOP);
+    assert_verdict(&f, 1, WEFT_ERR_PEER_UNRESPONSIVE, start);
+    assert_true(f.shared->notes[0].failed_at - start > WEFT_NS_PER_S / 2);
+    assert_int_equal(family_end(&f), 0);
+}
+
+static void a_stop_shorter_than_the_limit_is_no_error(void **unused)
+{
+    (void)unused;
+    family_t f;
+    family_start(&f, 4, 0.1, 3);
+    wait_joined(&f);
+    kill(f.pids[1], SIGSTOP);
+    weft_os_sleep_ns(WEFT_NS_PER_S);
+    kill(f.pids[1], SIGCONT);
+    /* Longer than the limit from the beginning of the stop. */
+    weft_os_sleep_ns(3 * WEFT_NS_PER_S);
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_int_equal(f.shared->notes[i].failed, 0);
+    }
+    assert_int_equal(family_end(&f), 0);
+}
+
+static void a_report_reaches_all_others_with_its_culprit(void **unused)
+{
+    (void)unused;
+    family_t f;
+    family_start(&f, 8, 0.5, 10);
+    wait_joined(&f);
+    uint64_t start = weft_os_clock_ns();
+    family_order(&f, 6, FAMILY_REPORT);
+    assert_verdict(&f, 6, WEFT_ERR_ABORTED, start);
+    assert_string_equal(f.shared->notes[3].error.text, "aborted by the test");
+    assert_int_equal(f.shared->notes[6].failed, 0);
+    assert_int_equal(family_end(&f), 0);
+}
+
+static void rubbish_on_a_control_connection_names_its_sender(void **unused)
+{
+    (void)unused;
+    family_t f;
+    family_start(&f, 6, 0.5, 10);
+    wait_joined(&f);
+    family_order(&f, 2, FAMILY_RUBBISH);
+    family_note_t *note = &f.shared->notes[0];
+    assert_true(family_wait(&note->failed, 10));
+    assert_int_equal(note->error.status, WEFT_ERR_PROTO);
+    assert_int_equal(note->error.peer, 2);
+    assert_non_null(strstr(note->error.text, "bad type"));
+    for (uint32_t i = 0; i < 6; i++) {
+        assert_true(i == 2 || family_wait(&f.shared->notes[i].failed, 10));
+    }
+    assert_int_equal(family_end(&f), 0);
+}
+
+static void a_question_reaches_its_rank_only(void **unused)
+{
+    (void)unused;
+    family_t f;
+    family_start(&f, 8, 0.5, 10);
+    wait_joined(&f);
+    family_order(&f, 4, FAMILY_ASK_LAST);
+    family_note_t *note = &f.shared->notes[7];
+    assert_true(family_wait(&note->asked_by, 10));
+    assert_int_equal(note->asked_by, 1 + 4);
+    assert_int_equal(note->asked.coll, WEFT_REDUCE);
+    assert_int_equal(note->asked.root, 2);
+    assert_true(note->asked.count == 12345);
+    for (uint32_t i = 0; i < 7; i++) {
+        assert_int_equal(f.shared->notes[i].asked_by, 0);
+    }
+    assert_int_equal(family_end(&f), 0);
+}
+
+static void an_orderly_goodbye_is_told_to_all_and_is_no_failure(void **unused)
+{
+    (void)unused;
+    family_t f;
+    family_start(&f, 8, 0.5, 10);
+    wait_joined(&f);
+    family_order(&f, 1, FAMILY_LEAVE);
+    for (uint32_t i = 0; i < 8; i++) {
+        if (i != 1) {
+            assert_true(family_wait(&f.shared->notes[i].left[1], 10));
+            assert_int_equal(f.shared->notes[i].left[1], 1 + 42);
+            assert_int_equal(f.shared->notes[i].failed, 0);
+        }
+    }
+    assert_int_equal(family_end(&f), 0);
+}
+
+/* After any set of ranks has left, the others still hear of a death at once. */
+static void survivors_of_orderly_leavers_still_hear_of_a_death(void **unused)
+{
+    (void)unused;
+    static const struct {
+        uint32_t leavers[4], victim;
+    } cases[] = {{{0, 99}, 5}, {{1, 99}, 2}, {{0, 1, 99}, 6}, {{0, 1, 2, 99}, 3}, {{2, 0, 99}, 1}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        family_t f;
+        bool gone[8] = {false};
+        family_start(&f, 8, 0.1, 10);
+        wait_joined(&f);
+        for (uint32_t k = 0; cases[c].leavers[k] != 99; k++) {
+            uint32_t leaver = cases[c].leavers[k];
+            family_order(&f, leaver, FAMILY_LEAVE);
+            gone[leaver] = true;
+            for (uint32_t i = 0; i < 8; i++) {
+                assert_true(gone[i] || family_wait(&f.shared->notes[i].left[leaver], 10));
+            }
+        }
+        uint64_t start = weft_os_clock_ns();
+        kill(f.pids[cases[c].victim], SIGKILL);
+        for (uint32_t i = 0; i < 8; i++) {
+            family_note_t *note = &f.shared->notes[i];
+            if (!gone[i] && i != cases[c].victim) {
+                assert_true(family_wait(&note->failed, 10));
+                if (note->error.status != WEFT_ERR_PEER_DEAD ||
+                    note->error.peer != (int32_t)cases[c].victim) {
+                    fail_msg("case %zu, rank %u: %s", c, i, note->error.text);
+                }
+                /* The worst case is a victim that had not connected to its new parent yet. */
+                assert_true(note->failed_at - start < 4 * WEFT_NS_PER_S);
+            }
+        }
+        assert_int_equal(family_end(&f), 1);
+    }
+}
+
+static void all_leave_together_without_a_failure(void **unused)
+{
+    (void)unused;
+    uint64_t longest = 0;
+    for (int round = 0; round < 5; round++) {
+        family_t f;
+        family_start(&f, 8, 0.5, 10);
+        wait_joined(&f);
+        for (uint32_t i = 0; i < 8; i++) {
+            family_order(&f, i, FAMILY_LEAVE);
+        }
+        for (uint32_t i = 0; i < 8; i++) {
+            family_note_t *note = &f.shared->notes[i];
+            assert_true(family_wait(&note->leave_us, 10));
+            assert_int_equal(note->failed, 0);
+            longest = note->leave_us > longest ? note->leave_us : longest;
+        }
+        assert_int_equal(family_end(&f), 0);
+    }
+    print_message("leaving took at most %.1f ms\n", (double)longest / 1e3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_killed_rank_is_named_on_all_survivors_at_once),
+        cmocka_unit_test(a_rank_that_exits_without_leaving_is_dead),
+        cmocka_unit_test(a_rank_killed_at_a_random_moment_is_named),
+        cmocka_unit_test(a_stopped_rank_is_unresponsive_after_the_limit),
+        cmocka_unit_test(a_stop_shorter_than_the_limit_is_no_error),
+        cmocka_unit_test(a_report_reaches_all_others_with_its_culprit),
+        cmocka_unit_test(rubbish_on_a_control_connection_names_its_sender),
+        cmocka_unit_test(a_question_reaches_its_rank_only),
+        cmocka_unit_test(an_orderly_goodbye_is_told_to_all_and_is_no_failure),
+        cmocka_unit_test(survivors_of_orderly_leavers_still_hear_of_a_death),
+        cmocka_unit_test(all_leave_together_without_a_failure),
+    };
+    /* Whatever happens, the test ends. */
+    alarm(110);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

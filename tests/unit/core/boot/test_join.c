@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Joining with a unique id: all sizes, and every way in which claims can contradict each other. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <cmocka.h>
+
+#include "../../../support/crowd.h"
+#include "core/boot/id.h"
+#include "core/os/os.h"
+
+static weft_status_t check_peers(member_t *m)
+{
+    const weft_boot_peer_t *peers = weft_boot_peers(m->boot);
+    char name[64];
+    weft_os_host_name(name, sizeof name);
+    for (uint32_t i = 0; i < m->nranks; i++) {
+        if (peers[i].pid != weft_os_pid() || peers[i].host != 0 ||
+            strcmp(peers[i].host_name, name) != 0) {
+            return WEFT_ERR_INTERNAL;
+        }
+    }
+    return weft_boot_hosts(m->boot) == 1 ? WEFT_OK : WEFT_ERR_INTERNAL;
+}
+
+static void ranks_of_every_number_join_and_know_each_other(void **unused)
+{
+    (void)unused;
+    static const uint32_t sizes[] = {1, 2, 3, 4, 5, 7, 8, 16};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        crowd_t crowd;
+        crowd_init(&crowd, sizes[i]);
+        crowd.act = check_peers;
+        crowd_run(&crowd);
+        for (uint32_t r = 0; r < sizes[i]; r++) {
+            assert_int_equal(crowd.members[r].status, WEFT_OK);
+        }
+    }
+}
+
+static weft_status_t keep_identity(member_t *m)
+{
+    uint64_t *ids = m->crowd->arg;
+    ids[m->rank * 2] = weft_boot_comm_id(m->boot);
+    memcpy(&ids[m->rank * 2 + 1], weft_boot_key(m->boot), sizeof *ids);
+    return WEFT_OK;
+}
+
+static void number_and_key_are_equal_on_all_ranks_and_differ_between_ids(void **unused)
+{
+    (void)unused;
+    uint64_t first[8], second[8];
+    crowd_t crowd;
+    crowd_init(&crowd, 4);
+    crowd.act = keep_identity;
+    crowd.arg = first;
+    crowd_run(&crowd);
+    crowd_init(&crowd, 4);
+    crowd.act = keep_identity;
+    crowd.arg = second;
+    crowd_run(&crowd);
+    for (int r = 0; r < 4; r++) {
+        assert_true(first[2 * r] == first[0] && first[2 * r + 1] == first[1]);
+        assert_true(second[2 * r] == second[0] && second[2 * r + 1] == second[1]);
+    }
+    assert_true(first[0] != 0 && first[0] != second[0] && first[1] != second[1]);
+}
+
+/* All members fail the same way, quickly, with `words` in the text. */
+static void assert_all_fail(const crowd_t *crowd, weft_status_t status, const char *words,
+                            double seconds)
+{
+    for (uint32_t r = 0; r < crowd->count; r++) {
+        const member_t *m = &crowd->members[r];
+        if (m->status != status || strstr(m->error.text, words) == NULL) {
+            fail_msg("rank %u: %s: %s", r, weft_status_name(m->status), m->error.text);
+        }
+        assert_true((double)m->took_ns < seconds * 1e9);
+        assert_string_equal(m->error.text, crowd->members[0].error.text);
+    }
+}
+
+static void a_rank_claimed_twice_is_told_to_all_with_both_claimants(void **unused)
+{
+    (void)unused;
+    crowd_t crowd;
+    char words[64];
+    crowd_init(&crowd, 4);
+    crowd.members[3].rank = 1;
+    crowd_run(&crowd);
+    assert_all_fail(&crowd, WEFT_ERR_ARG, "rank 1 is claimed twice", 5);
+    snprintf(words, sizeof words, "pid %d, and by host", weft_os_pid());
+    assert_all_fail(&crowd, WEFT_ERR_ARG, words, 5);
+}
+
+static void ranks_that_disagree_about_their_number_are_told_both(void **unused)
+{
+    (void)unused;
+    crowd_t crowd;
+    crowd_init(&crowd, 4);
+    crowd.members[2].nranks = 7;
+    crowd_run(&crowd);
+    assert_all_fail(&crowd, WEFT_ERR_ARG, "disagree about their number", 5);
+    assert_all_fail(&crowd, WEFT_ERR_ARG, "says 7", 5);
+    assert_all_fail(&crowd, WEFT_ERR_ARG, "says 4", 5);
+}
+
+static void a_rank_out_of_range_is_refused_before_anything_is_sent(void **unused)
+{
+    (void)unused;
+    crowd_t crowd;
+    crowd_init(&crowd, 2);
+    weft_boot_t *boot = NULL;
+    assert_int_equal(weft_boot_join(&crowd.settings, 2, &crowd.id, 2, &boot), WEFT_ERR_ARG);
+    assert_int_equal(weft_boot_join(&crowd.settings, 0, &crowd.id, 0, &boot), WEFT_ERR_ARG);
+    assert_null(boot);
+    crowd_run(&crowd);
+    assert_int_equal(crowd.members[0].status, WEFT_OK);
+}
+
+static void a_rank_that_does_not_come_is_named_at_the_deadline(void **unused)
+{
+    (void)unused;
+    crowd_t crowd;
+    crowd_init(&crowd, 3);
+    crowd.settings.init_timeout = 0.5;
+    assert_int_equal(weft_boot_id_create(&crowd.settings, &crowd.id), WEFT_OK);
+    for (uint32_t r = 0; r < 3; r++) {
+        crowd.members[r].nranks = 7;
+    }
+    crowd.members[0].rank = 4;
+    crowd_run(&crowd);
+    assert_all_fail(&crowd, WEFT_ERR_TIMEOUT,
+                    "4 of 7 ranks did not join before init_timeout: ranks 0, 3, 5-6", 5);
+}
+
+static void an_id_is_good_for_one_communicator(void **unused)
+{
+    (void)unused;
+    crowd_t crowd;
+    crowd_init(&crowd, 2);
+    crowd_run(&crowd);
+    assert_int_equal(crowd.members[0].status, WEFT_OK);
+    crowd_run(&crowd);
+    for (int r = 0; r < 2; r++) {
+        assert_int_equal(crowd.members[r].status, WEFT_ERR_STATE);
+        assert_non_null(strstr(crowd.members[r].error.text, "stale unique id"));
+    }
+}
+
+static void the_id_of_another_job_is_refused(void **unused)
+{
+    (void)unused;
+    crowd_t crowd;
+    weft_id_t id;
+    weft_boot_t *boot = NULL;
+    crowd_init(&crowd, 2);
+    assert_int_equal(weft_id_decode(&crowd.id, &id), WEFT_OK);
+    id.secret[5] ^= 1;
+    weft_unique_id_t other;
+    weft_id_encode(&id, &other);
+    assert_int_equal(weft_boot_join(&crowd.settings, 2, &other, 1, &boot), WEFT_ERR_AUTH);
+    assert_null(boot);
+    crowd_run(&crowd);
+    assert_int_equal(crowd.members[0].status, WEFT_OK);
+    assert_int_equal(crowd.members[1].status, WEFT_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranks_of_every_number_join_and_know_each_other),
+        cmocka_unit_test(number_and_key_are_equal_on_all_ranks_and_differ_between_ids),
+        cmocka_unit_test(a_rank_claimed_twice_is_told_to_all_with_both_claimants),
+        cmocka_unit_test(ranks_that_disagree_about_their_number_are_told_both),
+        cmocka_unit_test(a_rank_out_of_range_is_refused_before_anything_is_sent),
+        cmocka_unit_test(a_rank_that_does_not_come_is_named_at_the_deadline),
+        cmocka_unit_test(an_id_is_good_for_one_communicator),
+        cmocka_unit_test(the_id_of_another_job_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -21,4 +21,7 @@ weft_status_t weft_plan_draft_init(weft_plan_draft_t *draft, const weft_algo_cal
 weft_status_t weft_plan_draft_finish(weft_plan_draft_t *draft, weft_plan_t **plan_p);
 void weft_plan_draft_fini(weft_plan_draft_t *draft);
 
+/* One instruction as text, without a newline. */
+void weft_plan_print_code(const weft_plan_t *plan, const weft_code_t *code, FILE *out);
+
 #endif

@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Reads the text that print.c writes, through the builder, so that a plan from a file passes the same
+ * checks as one from a plugin. */
+#include <ctype.h>
+#include <string.h>
+
+#include <weft/weft.h>
+
+#include "core/base/error.h"
+#include "core/plan/builder.h"
+
+#define WORD_MAX 24
+
+typedef struct parser {
+    const char *at; /* after the current token */
+    const char *token;
+    size_t length; /* 0: end of the line */
+    uint32_t line;
+    uint32_t lane, nlanes, nports;
+    int has_lane, has_plan;
+    weft_plan_draft_t draft;
+    weft_status_t status;
+} parser_t;
+
+static const char *const keywords[] = {
+    "plan",  "port", "lane",   "move", "par",   "loop",  "end",     "bar",     "in",
+    "out",   "tmp",  "count",  "like", "final", "after", "ranks",   "rank",    "root",
+    "lanes", "send", "chunks", "to",   "from",  "stop",  "receive", "channel",
+};
+
+static void complain(parser_t *parser, const char *format, ...) WEFT_PRINTF(2, 3);
+
+static void complain(parser_t *parser, const char *format, ...)
+{
+    if (parser->status != WEFT_OK) {
+        return;
+    }
+    char why[200];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    parser->status = weft_fail(WEFT_ERR_PLAN, 0, "line %u: %s", parser->line, why);
+}
+
+static int is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* The next token of this line: a word, a number, "<-", or one other character. */
+static void advance(parser_t *parser)
+{
+    const char *at = parser->at;
+    while (*at == ' ' || *at == '\t' || *at == '\r') {
+        at++;
+    }
+    parser->token = at;
+    if (*at == '\0' || *at == '\n' || *at == '#') {
+        parser->length = 0;
+    } else if (at[0] == '<' && at[1] == '-') {
+        at += 2;
+    } else if (!is_word(*at)) {
+        at++;
+    } else {
+        while (is_word(*at)) {
+            at++;
+        }
+    }
+    parser->length = (size_t)(at - parser->token);
+    parser->at = at;
+}
+
+static int at_text(const parser_t *parser, const char *text)
+{
+    return parser->length == strlen(text) && memcmp(parser->token, text, parser->length) == 0;
+}
+
+static int accept(parser_t *parser, const char *text)
+{
+    if (!at_text(parser, text)) {
+        return 0;
+    }
+    advance(parser);
+    return 1;
+}
+
+/* Levenshtein's distance of two short words. */
+static size_t distance(const char *a, size_t length, const char *b)
+{
+    size_t row[WORD_MAX + 1];
+    size_t width = strlen(b);
+    for (size_t j = 0; j <= width; j++) {
+        row[j] = j;
+    }
+    for (size_t i = 1; i <= length; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= width; j++) {
+            size_t best = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            best = row[j] + 1 < best ? row[j] + 1 : best;
+            row[j] = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+        }
+    }
+    return row[width];
+}
+
+static const char *nearest(const parser_t *parser, const char *const *words, size_t count)
+{
+    const char *best = words[0];
+    size_t least = SIZE_MAX;
+    for (size_t i = 0; i < count; i++) {
+        size_t far = distance(parser->token, parser->length, words[i]);
+        if (far < least) {
+            least = far;
+            best = words[i];
+        }
+    }
+    return best;
+}
+
+static void unknown(parser_t *parser, const char *wanted)
+{
+    int length = (int)(parser->length < 40 ? parser->length : 40);
+    if (length == 0) {
+        complain(parser, "the line ends where %s is expected", wanted);
+    } else if (is_word(parser->token[0]) && parser->length <= WORD_MAX) {
+        complain(parser, "`%.*s` where %s is expected; the nearest word is `%s`", length,
+                 parser->token, wanted,
+                 nearest(parser, keywords, sizeof keywords / sizeof *keywords));
+    } else {
+        complain(parser, "`%.*s` where %s is expected", length, parser->token, wanted);
+    }
+}
+
+static void expect(parser_t *parser, const char *text)
+{
+    if (parser->status == WEFT_OK && !accept(parser, text)) {
+        char wanted[WORD_MAX + 3];
+        snprintf(wanted, sizeof wanted, "`%.*s`", WORD_MAX, text);
+        unknown(parser, wanted);
+    }
+}
+
+static uint32_t expect_number(parser_t *parser)
+{
+    uint64_t value = 0;
+    if (parser->status != WEFT_OK) {
+        return 0;
+    }
+    for (size_t i = 0; i < parser->length; i++) {
+        if (!isdigit((unsigned char)parser->token[i]) || value > UINT32_MAX) {
+            unknown(parser, "a number");
+            return 0;
+        }
+        value = value * 10 + (uint64_t)(parser->token[i] - '0');
+    }
+    if (parser->length == 0 || value > UINT32_MAX) {
+        unknown(parser, "a number below 2^32");
+        return 0;
+    }
+    advance(parser);
+    return (uint32_t)value;
+}
+
+static uint32_t expect_field(parser_t *parser, const char *name)
+{
+    expect(parser, name);
+    return expect_number(parser);
+}
+
+static weft_coll_t expect_coll(parser_t *parser)
+{
+    const char *names[WEFT_COLL_COUNT];
+    for (uint32_t coll = 0; coll < WEFT_COLL_COUNT; coll++) {
+        names[coll] = weft_coll_name((weft_coll_t)coll);
+        if (accept(parser, names[coll])) {
+            return (weft_coll_t)coll;
+        }
+    }
+    int length = (int)(parser->length < WORD_MAX ? parser->length : WORD_MAX);
+    parser->length = (size_t)length;
+    complain(parser, "unknown collective `%.*s`; the nearest is `%s`", length, parser->token,
+             nearest(parser, names, WEFT_COLL_COUNT));
+    return WEFT_COLL_COUNT;
+}
+
+static void parse_plan(parser_t *parser)
+{
+    if (parser->has_plan) {
+        complain(parser, "a second `plan`; one text is the plan of one rank");
+        return;
+    }
+    weft_algo_call_t call = {.size = sizeof call, .coll = expect_coll(parser)};
+    call.nranks = expect_field(parser, "ranks");
+    call.rank = expect_field(parser, "rank");
+    call.root = expect_field(parser, "root");
+    uint32_t chunks = expect_field(parser, "chunks");
+    uint32_t tmp = expect_field(parser, "tmp");
+    parser->nlanes = expect_field(parser, "lanes");
+    if (parser->status != WEFT_OK) {
+        return;
+    }
+    parser->status = weft_plan_draft_init(&parser->draft, &call);
+    parser->has_plan = parser->status == WEFT_OK;
+    weft_plan_builder_t *builder = &parser->draft.builder;
+    if (parser->has_plan) {
+        builder->grid(builder, chunks, tmp);
+    }
+    for (uint32_t i = 0; parser->has_plan && i < parser->nlanes && i <= WEFT_LANE_MAX; i++) {
+        builder->lane(builder);
+    }
+}
+
+static void parse_port(parser_t *parser)
+{
+    weft_plan_builder_t *builder = &parser->draft.builder;
+    uint32_t number = expect_number(parser);
+    uint32_t lane = expect_field(parser, "lane");
+    uint32_t sends = (uint32_t)accept(parser, "send");
+    if (!sends) {
+        expect(parser, "receive");
+    }
+    uint32_t peer = expect_field(parser, sends ? "to" : "from");
+    uint32_t channel = expect_field(parser, "channel");
+    if (parser->status == WEFT_OK && number != parser->nports) {
+        complain(parser, "port %u, but the next one is port %u", number, parser->nports);
+    }
+    if (parser->status == WEFT_OK) {
+        builder->port(builder, lane, peer, channel, sends);
+        parser->nports++;
+    }
+}
+
+static void parse_lane(parser_t *parser)
+{
+    parser->lane = expect_number(parser);
+    parser->has_lane = 1;
+    if (parser->status == WEFT_OK && parser->lane >= parser->nlanes) {
+        complain(parser, "lane %u, but the plan has %u", parser->lane, parser->nlanes);
+    }
+}
+
+static int32_t parse_stride(parser_t *parser)
+{
+    int minus = accept(parser, "-");
+    if (!minus && !accept(parser, "+")) {
+        return 0;
+    }
+    uint32_t size = expect_number(parser);
+    if (size > INT32_MAX) {
+        complain(parser, "stride %u is too large", size);
+        return 0;
+    }
+    return minus ? -(int32_t)size : (int32_t)size;
+}
+
+static weft_operand_t parse_operand(parser_t *parser)
+{
+    weft_operand_t operand = {WEFT_OPERAND_NONE, 0, 0};
+    if (parser->status != WEFT_OK) {
+        return operand;
+    }
+    if (accept(parser, "port")) {
+        return weft_port(expect_number(parser));
+    }
+    operand.kind = accept(parser, "in")    ? WEFT_OPERAND_IN
+                   : accept(parser, "out") ? WEFT_OPERAND_OUT
+                   : accept(parser, "tmp") ? WEFT_OPERAND_TMP
+                                           : WEFT_OPERAND_NONE;
+    if (operand.kind == WEFT_OPERAND_NONE) {
+        unknown(parser, "in, out, tmp or port");
+    }
+    expect(parser, "[");
+    operand.index = expect_number(parser);
+    operand.stride = parse_stride(parser);
+    expect(parser, "]");
+    return operand;
+}
+
+static uint32_t parse_operands(parser_t *parser, weft_operand_t operands[WEFT_MOVE_MAX])
+{
+    uint32_t count = 0;
+    do {
+        weft_operand_t operand = parse_operand(parser);
+        if (count == WEFT_MOVE_MAX) {
+            complain(parser, "more than %d operands on one side", WEFT_MOVE_MAX);
+            return count;
+        }
+        operands[count++] = operand;
+    } while (parser->status == WEFT_OK && accept(parser, ","));
+    return count;
+}
+
+static void parse_after(parser_t *parser, weft_move_t *move)
+{
+    do {
+        if (move->nafter == WEFT_AFTER_MAX) {
+            complain(parser, "more than %d waits", WEFT_AFTER_MAX);
+            return;
+        }
+        weft_after_t *after = &move->after[move->nafter++];
+        after->lane = expect_number(parser);
+        expect(parser, ":");
+        after->pc = expect_number(parser);
+    } while (parser->status == WEFT_OK && parser->length != 0 &&
+             isdigit((unsigned char)parser->token[0]));
+}
+
+static void parse_move(parser_t *parser)
+{
+    weft_move_t move = {.cnt = 1};
+    move.ndst = parse_operands(parser, move.dst);
+    expect(parser, "<-");
+    move.nsrc = parse_operands(parser, move.src);
+    while (parser->status == WEFT_OK && parser->length != 0) {
+        if (accept(parser, "count")) {
+            move.cnt = expect_number(parser);
+        } else if (accept(parser, "like")) {
+            move.like = parse_operand(parser);
+        } else if (accept(parser, "final")) {
+            move.flags |= WEFT_MOVE_FINAL;
+        } else if (accept(parser, "after")) {
+            parse_after(parser, &move);
+        } else {
+            unknown(parser, "count, like, final or after");
+        }
+    }
+    if (parser->status == WEFT_OK) {
+        parser->draft.builder.move(&parser->draft.builder, parser->lane, &move);
+    }
+}
+
+static void parse_bar(parser_t *parser)
+{
+    uint64_t mask = 0;
+    do {
+        uint32_t lane = expect_number(parser);
+        if (lane >= WEFT_LANE_MAX) {
+            complain(parser, "lane %u, at most %d exist", lane, WEFT_LANE_MAX);
+            return;
+        }
+        mask |= UINT64_C(1) << lane;
+    } while (parser->status == WEFT_OK && accept(parser, ","));
+    if (parser->status == WEFT_OK) {
+        parser->draft.builder.bar(&parser->draft.builder, parser->lane, mask);
+    }
+}
+
+static void parse_instruction(parser_t *parser)
+{
+    weft_plan_builder_t *builder = &parser->draft.builder;
+    if (accept(parser, "move")) {
+        parse_move(parser);
+    } else if (accept(parser, "par")) {
+        builder->par(builder, parser->lane, expect_number(parser));
+    } else if (accept(parser, "loop")) {
+        builder->loop(builder, parser->lane, expect_number(parser));
+    } else if (accept(parser, "end")) {
+        builder->end(builder, parser->lane);
+    } else if (accept(parser, "bar")) {
+        parse_bar(parser);
+    } else {
+        unknown(parser, "an instruction");
+    }
+}
+
+/* "3: move …": the number is for people, but a wrong one is a mistake. */
+static void parse_label(parser_t *parser)
+{
+    if (!isdigit((unsigned char)parser->token[0])) {
+        return;
+    }
+    uint32_t pc = expect_number(parser);
+    expect(parser, ":");
+    uint32_t next = parser->has_lane && parser->has_plan && parser->status == WEFT_OK
+                        ? parser->draft.plan->lanes[parser->lane].ncode
+                        : pc;
+    if (pc != next) {
+        complain(parser, "label %u, but this is instruction %u of the lane", pc, next);
+    }
+}
+
+static void parse_line(parser_t *parser)
+{
+    advance(parser);
+    if (parser->length == 0) {
+        return;
+    }
+    parse_label(parser);
+    if (parser->status != WEFT_OK) {
+        return;
+    }
+    if (accept(parser, "plan")) {
+        parse_plan(parser);
+    } else if (!parser->has_plan) {
+        unknown(parser, "`plan`");
+    } else if (accept(parser, "port")) {
+        parse_port(parser);
+    } else if (accept(parser, "lane")) {
+        parse_lane(parser);
+    } else if (parser->has_lane) {
+        parse_instruction(parser);
+    } else {
+        unknown(parser, "`port` or `lane`");
+    }
+    if (parser->status == WEFT_OK && parser->length != 0) {
+        unknown(parser, "the end of the line");
+    }
+    if (parser->status == WEFT_OK && parser->has_plan && parser->draft.status != WEFT_OK) {
+        complain(parser, "%s", parser->draft.why);
+    }
+}
+
+weft_status_t weft_plan_parse(const char *text, weft_plan_t **plan_p)
+{
+    parser_t parser = {.at = text};
+    while (parser.status == WEFT_OK && *parser.at != '\0') {
+        parser.line++;
+        parse_line(&parser);
+        parser.at += strcspn(parser.at, "\n");
+        parser.at += *parser.at == '\n';
+    }
+    if (!parser.has_plan && parser.status == WEFT_OK) {
+        complain(&parser, "the text has no `plan` line");
+    }
+    if (parser.status == WEFT_OK) {
+        parser.status = weft_plan_draft_finish(&parser.draft, plan_p);
+    }
+    if (parser.has_plan) {
+        weft_plan_draft_fini(&parser.draft);
+    }
+    return parser.status;
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See plan_reference.h. Slow and plain: every lookup is a search. */
+#include "tests/support/plan_reference.h"
+
+#include <stdlib.h>
+
+#define PATIENCE 2000u /* fruitless choices of a lane in a row, per lane */
+
+typedef struct queue {
+    uint64_t *slot;
+    uint32_t first, used;
+} queue_t;
+
+typedef struct lane {
+    uint32_t rank, lane, pc, iteration, done;
+    uint32_t progress[WEFT_PAR_MAX];
+    uint32_t over[256];
+} lane_t;
+
+typedef struct reference {
+    weft_plan_t *const *plans;
+    uint32_t n, slots, slices, nlanes;
+    uint64_t seed;
+    uint64_t **in, **out, **tmp;
+    queue_t **queues; /* by receiver and its port */
+    lane_t *lanes;
+} reference_t;
+
+static uint64_t dice(reference_t *ref)
+{
+    ref->seed ^= ref->seed << 13;
+    ref->seed ^= ref->seed >> 7;
+    ref->seed ^= ref->seed << 17;
+    return ref->seed;
+}
+
+static queue_t *queue_of(reference_t *ref, uint32_t rank, uint32_t index)
+{
+    const weft_plan_port_t *port = &ref->plans[rank]->ports[index];
+    if (!port->sends) {
+        return &ref->queues[rank][index];
+    }
+    const weft_plan_t *peer = ref->plans[port->peer];
+    for (uint32_t i = 0; i < peer->nports; i++) {
+        if (!peer->ports[i].sends && peer->ports[i].peer == rank &&
+            peer->ports[i].channel == port->channel) {
+            return &ref->queues[port->peer][i];
+        }
+    }
+    return NULL;
+}
+
+static uint64_t *memory_of(reference_t *ref, const lane_t *lane, const weft_operand_t *operand,
+                           uint32_t step)
+{
+    const weft_plan_t *plan = ref->plans[lane->rank];
+    int64_t chunks = weft_plan_chunks(plan, operand->kind);
+    int64_t chunk = (int64_t)operand->index + (int64_t)lane->iteration * operand->stride;
+    chunk = ((chunk + step / ref->slices) % chunks + chunks) % chunks;
+    uint64_t **buffer = operand->kind == WEFT_OPERAND_IN    ? ref->in
+                        : operand->kind == WEFT_OPERAND_OUT ? ref->out
+                                                            : ref->tmp;
+    return &buffer[lane->rank][(uint64_t)chunk * ref->slices + step % ref->slices];
+}
+
+static int can_move(reference_t *ref, const lane_t *lane, const weft_move_t *move)
+{
+    for (uint32_t i = 0; i < move->nafter; i++) {
+        for (uint32_t j = 0; j < ref->nlanes; j++) {
+            if (ref->lanes[j].rank == lane->rank && ref->lanes[j].lane == move->after[i].lane &&
+                !ref->lanes[j].over[move->after[i].pc]) {
+                return 0;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < move->nsrc; i++) {
+        if (move->src[i].kind == WEFT_OPERAND_PORT &&
+            queue_of(ref, lane->rank, move->src[i].index)->used == 0) {
+            return 0;
+        }
+    }
+    for (uint32_t i = 0; i < move->ndst; i++) {
+        if (move->dst[i].kind == WEFT_OPERAND_PORT &&
+            queue_of(ref, lane->rank, move->dst[i].index)->used == ref->slots) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static void move_slice(reference_t *ref, const lane_t *lane, const weft_move_t *move, uint32_t step)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < move->nsrc; i++) {
+        if (move->src[i].kind == WEFT_OPERAND_PORT) {
+            queue_t *queue = queue_of(ref, lane->rank, move->src[i].index);
+            sum += queue->slot[queue->first];
+            queue->first = (queue->first + 1) % ref->slots;
+            queue->used--;
+        } else {
+            sum += *memory_of(ref, lane, &move->src[i], step);
+        }
+    }
+    sum *= (move->flags & WEFT_MOVE_FINAL) != 0 ? 3 : 1;
+    for (uint32_t i = 0; i < move->ndst; i++) {
+        if (move->dst[i].kind == WEFT_OPERAND_PORT) {
+            queue_t *queue = queue_of(ref, lane->rank, move->dst[i].index);
+            queue->slot[(queue->first + queue->used++) % ref->slots] = sum;
+        } else {
+            *memory_of(ref, lane, &move->dst[i], step) = sum;
+        }
+    }
+}
+
+/* One slice of one of the MOVEs at pc, or one control instruction. */
+static int step_group(reference_t *ref, lane_t *lane, const weft_plan_lane_t *text, uint32_t par)
+{
+    uint32_t members = par ? text->code[lane->pc].n : 1, over = 0, moved = 0;
+    for (uint32_t i = 0; i < members; i++) {
+        const weft_move_t *move = &ref->plans[lane->rank]->moves[text->code[lane->pc + par + i].n];
+        if (lane->progress[i] < move->cnt * ref->slices && can_move(ref, lane, move)) {
+            move_slice(ref, lane, move, lane->progress[i]++);
+            moved = 1;
+        }
+        over += lane->progress[i] == move->cnt * ref->slices;
+    }
+    if (over == members) {
+        for (uint32_t i = 0; i < members; i++) {
+            lane->progress[i] = 0;
+            lane->over[lane->pc + par + i] = 1;
+        }
+        lane->pc += par + members;
+    }
+    return moved != 0;
+}
+
+static int step_lane(reference_t *ref, lane_t *lane)
+{
+    const weft_plan_lane_t *text = &ref->plans[lane->rank]->lanes[lane->lane];
+    const weft_code_t *code = &text->code[lane->pc];
+    switch (code->opcode) {
+    case WEFT_CODE_STOP:
+        lane->done = 1;
+        return 1;
+    case WEFT_CODE_LOOP:
+        lane->iteration = 0;
+        lane->pc++;
+        return 1;
+    case WEFT_CODE_END:
+        lane->pc = ++lane->iteration < text->code[code->mate].n ? code->mate + 1 : lane->pc + 1;
+        return 1;
+    default:
+        return step_group(ref, lane, text, code->opcode == WEFT_CODE_PAR);
+    }
+}
+
+static plan_outcome_t run(reference_t *ref)
+{
+    uint32_t left = ref->nlanes, idle = 0;
+    while (left != 0) {
+        lane_t *lane = &ref->lanes[dice(ref) % ref->nlanes];
+        if (lane->done || !step_lane(ref, lane)) {
+            if (++idle > PATIENCE * ref->nlanes) {
+                return PLAN_STUCK;
+            }
+            continue;
+        }
+        idle = 0;
+        left -= lane->done;
+    }
+    return PLAN_RIGHT;
+}
+
+static uint64_t definition(const reference_t *ref, uint32_t rank, uint32_t chunk, uint32_t slice)
+{
+    const weft_plan_t *plan = ref->plans[rank];
+    uint64_t at = (uint64_t)chunk * ref->slices + slice, sum = 0;
+    if (plan->coll == WEFT_BROADCAST) {
+        return ref->in[plan->root][at];
+    }
+    if (plan->coll == WEFT_ALL_GATHER) {
+        return ref->in[chunk / plan->k][(uint64_t)(chunk % plan->k) * ref->slices + slice];
+    }
+    if (plan->coll == WEFT_REDUCE_SCATTER) {
+        at += (uint64_t)rank * plan->k * ref->slices;
+    }
+    for (uint32_t i = 0; i < ref->n; i++) {
+        sum += ref->in[i][at];
+    }
+    return 3 * sum;
+}
+
+static int is_right(const reference_t *ref)
+{
+    for (uint32_t rank = 0; rank < ref->n; rank++) {
+        const weft_plan_t *plan = ref->plans[rank];
+        uint32_t chunks = weft_plan_chunks(plan, WEFT_OPERAND_OUT);
+        for (uint32_t i = 0; i < chunks * ref->slices; i++) {
+            int has = plan->coll != WEFT_REDUCE || rank == plan->root;
+            if (has &&
+                ref->out[rank][i] != definition(ref, rank, i / ref->slices, i % ref->slices)) {
+                return 0;
+            }
+        }
+        for (uint32_t i = 0; i < plan->nports; i++) {
+            if (!plan->ports[i].sends && ref->queues[rank][i].used != 0) {
+                return 0;
+            }
+        }
+    }
+    return 1;
+}
+
+static uint64_t *garbage(reference_t *ref, uint32_t chunks)
+{
+    uint64_t *memory = calloc((size_t)chunks * ref->slices + 1, sizeof *memory);
+    for (uint32_t i = 0; i < chunks * ref->slices; i++) {
+        memory[i] = dice(ref);
+    }
+    return memory;
+}
+
+static void fill(reference_t *ref, uint32_t rank)
+{
+    const weft_plan_t *plan = ref->plans[rank];
+    ref->in[rank] = garbage(ref, weft_plan_chunks(plan, WEFT_OPERAND_IN));
+    ref->out[rank] = garbage(ref, weft_plan_chunks(plan, WEFT_OPERAND_OUT));
+    ref->tmp[rank] = garbage(ref, plan->tmp_chunks);
+    ref->queues[rank] = calloc(plan->nports + 1, sizeof **ref->queues);
+    for (uint32_t i = 0; i < plan->nports; i++) {
+        ref->queues[rank][i].slot = calloc(ref->slots, sizeof(uint64_t));
+    }
+    for (uint32_t i = 0; i < plan->nlanes; i++) {
+        ref->lanes[ref->nlanes].rank = rank;
+        ref->lanes[ref->nlanes++].lane = i;
+    }
+}
+
+static void empty(reference_t *ref, uint32_t rank)
+{
+    for (uint32_t i = 0; i < ref->plans[rank]->nports; i++) {
+        free(ref->queues[rank][i].slot);
+    }
+    free(ref->queues[rank]);
+    free(ref->in[rank]);
+    free(ref->out[rank]);
+    free(ref->tmp[rank]);
+}
+
+plan_outcome_t plan_reference_run(weft_plan_t *const *plans, uint32_t nranks, uint32_t slots,
+                                  uint32_t slices, uint64_t seed)
+{
+    reference_t ref = {.plans = plans,
+                       .n = nranks,
+                       .slots = slots,
+                       .slices = slices,
+                       .seed = seed * UINT64_C(0x9e3779b97f4a7c15) + 1};
+    ref.in = calloc(nranks, sizeof *ref.in);
+    ref.out = calloc(nranks, sizeof *ref.out);
+    ref.tmp = calloc(nranks, sizeof *ref.tmp);
+    ref.queues = calloc(nranks, sizeof *ref.queues);
+    ref.lanes = calloc((size_t)nranks * WEFT_LANE_MAX, sizeof *ref.lanes);
+    for (uint32_t rank = 0; rank < nranks; rank++) {
+        fill(&ref, rank);
+    }
+    plan_outcome_t outcome = run(&ref);
+    if (outcome == PLAN_RIGHT && !is_right(&ref)) {
+        outcome = PLAN_WRONG;
+    }
+    for (uint32_t rank = 0; rank < nranks; rank++) {
+        empty(&ref, rank);
+    }
+    free(ref.lanes);
+    free(ref.queues);
+    free(ref.tmp);
+    free(ref.out);
+    free(ref.in);
+    return outcome;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A reference executor: all ranks of a plan in one thread with real (64-bit wrapping) sums, lanes
+ * chosen at random. It shares no code with the verifier and so is its oracle. FINAL multiplies by 3. */
+#ifndef TESTS_SUPPORT_PLAN_REFERENCE_H
+#define TESTS_SUPPORT_PLAN_REFERENCE_H
+
+#include "core/plan/plan.h"
+
+typedef enum plan_outcome { PLAN_RIGHT, PLAN_WRONG, PLAN_STUCK } plan_outcome_t;
+
+/* One pass out of place in the interleaving that `seed` gives. */
+plan_outcome_t plan_reference_run(weft_plan_t *const *plans, uint32_t nranks, uint32_t slots,
+                                  uint32_t slices, uint64_t seed);
+
+#endif

@@ -137,11 +137,6 @@ static uint32_t build_par(weft_plan_builder_t *builder, uint32_t lane, uint32_t 
     return append(draft_of(builder), lane, (weft_code_t){.opcode = WEFT_CODE_PAR, .n = members});
 }
 
-static uint32_t build_loop(weft_plan_builder_t *builder, uint32_t lane, uint32_t times)
-{
-    return append(draft_of(builder), lane, (weft_code_t){.opcode = WEFT_CODE_LOOP, .n = times});
-}
-
 /* The LOOP of this lane that has no END yet, or −1. */
 static int64_t open_loop(const weft_plan_lane_t *lane)
 {
@@ -154,6 +149,15 @@ static int64_t open_loop(const weft_plan_lane_t *lane)
         }
     }
     return -1;
+}
+
+static uint32_t build_loop(weft_plan_builder_t *builder, uint32_t lane, uint32_t times)
+{
+    weft_plan_draft_t *draft = draft_of(builder);
+    if (lane < draft->plan->nlanes && open_loop(&draft->plan->lanes[lane]) >= 0) {
+        mistake(draft, WEFT_ERR_PLAN, "lane %u: LOOP inside a LOOP", lane);
+    }
+    return append(draft, lane, (weft_code_t){.opcode = WEFT_CODE_LOOP, .n = times});
 }
 
 static uint32_t build_end(weft_plan_builder_t *builder, uint32_t lane)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Does the verifier see faults? Seeded damage to the built-in plans; every survivor must be shown to
+ * Does the verifier see faults? Seeded damage to the built-in plans, judged out of place and in place
+ * as the plan cache does; every survivor must be shown to
  * be a program that is still correct: the verifier finds for each element the same expression as in
  * the sound plan, and the reference executor, which knows nothing of the verifier, gets the right
  * numbers in many random interleavings. */
@@ -173,6 +174,31 @@ static int drop_port(const place_t *at)
     return 1;
 }
 
+static int wrong_port(const place_t *at)
+{
+    weft_move_t *move = move_at(at);
+    for (uint32_t i = 0; move != NULL && i < move->ndst + move->nsrc; i++) {
+        weft_operand_t *operand = i < move->ndst ? &move->dst[i] : &move->src[i - move->ndst];
+        if (operand->kind == WEFT_OPERAND_PORT && at->plan->nports > 1) {
+            operand->index = (operand->index + 1 + dice(at->plan->nports - 1)) % at->plan->nports;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int wrong_source_buffer(const place_t *at)
+{
+    weft_move_t *move = move_at(at);
+    for (uint32_t i = 0; move != NULL && i < move->nsrc; i++) {
+        if (move->src[i].kind == WEFT_OPERAND_IN) {
+            move->src[i].kind = WEFT_OPERAND_OUT;
+            return 1;
+        }
+    }
+    return 0;
+}
+
 static int drop_final(const place_t *at)
 {
     weft_move_t *move = move_at(at);
@@ -230,6 +256,8 @@ static const struct fault {
     {"change peer", change_peer},
     {"change channel", change_channel},
     {"drop port", drop_port},
+    {"wrong port", wrong_port},
+    {"out for in", wrong_source_buffer},
     {"drop FINAL", drop_final},
     {"add FINAL", add_final},
     {"loop count +-1", change_loop},
@@ -274,6 +302,9 @@ static void try_fault(tally_t *tally, size_t fault, weft_plan_t *const *sound, u
     if (faults[fault].damage(&at)) {
         weft_verify_report_t before = plan_fixture_verify(sound, n, SLOTS, SLICES, 0);
         weft_verify_report_t after = plan_fixture_verify(plans, n, SLOTS, SLICES, 0);
+        if (after.verdict == WEFT_VERDICT_OK) {
+            after = plan_fixture_verify(plans, n, SLOTS, SLICES, 1);
+        }
         tally->total++;
         tally->done[fault]++;
         tally->verdicts[after.verdict]++;

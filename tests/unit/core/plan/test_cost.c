@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The cost model gives the textbook formulas and ranks the built-in algorithms as one would. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/support/plan_fixture.h"
+
+static const weft_cost_model_t model = {.alpha = 1e-6, .beta = 1e-10, .gamma = 5e-11};
+
+typedef struct priced {
+    weft_cost_t cost;
+    uint32_t k;
+} priced_t;
+
+static plan_fixture_t ring, flat;
+
+static int open_both(void **state)
+{
+    (void)state;
+    plan_fixture_open(&ring, WEFT_PLUGIN_DIR, "algo-ring");
+    plan_fixture_open(&flat, WEFT_PLUGIN_DIR, "algo-flat");
+    return 0;
+}
+
+static int close_both(void **state)
+{
+    (void)state;
+    plan_fixture_close(&ring);
+    plan_fixture_close(&flat);
+    return 0;
+}
+
+static priced_t price(const plan_fixture_t *fixture, weft_coll_t coll, uint32_t n)
+{
+    priced_t priced;
+    weft_plan_t **plans = plan_fixture_emit(fixture, coll, n, 0);
+    priced.k = plans[0]->k;
+    assert_int_equal(weft_plan_cost(plans, n, 8, &priced.cost), WEFT_OK);
+    plan_fixture_free(plans, n);
+    return priced;
+}
+
+/* Best over the slicings that a tuner would try. */
+static double best_time(const priced_t *priced, uint64_t bytes)
+{
+    double best = INFINITY;
+    for (uint32_t slices = 1; slices <= 4; slices++) {
+        for (uint64_t slice = 4096; slice <= 262144; slice *= 2) {
+            double time = weft_cost_time(&priced->cost, &model, bytes, priced->k, slices, slice);
+            best = time < best ? time : best;
+        }
+    }
+    return best;
+}
+
+static void ring_all_reduce_costs_what_the_book_says(void **state)
+{
+    (void)state;
+    for (uint32_t n = 2; n <= 16; n++) {
+        priced_t priced = price(&ring, WEFT_ALL_REDUCE, n);
+        double edges = 2.0 * (n - 1);
+        assert_int_equal(priced.cost.chain, 2 * n - 1);
+        assert_int_equal(priced.cost.link_chunks, 2 * (n - 1));
+        assert_true(fabs(priced.cost.fill.edges - edges) < 1e-9);
+        assert_true(fabs(priced.cost.steady.edges - edges) < 1e-9);
+        uint64_t bytes = 1u << 20;
+        weft_cost_model_t wire = {.alpha = 1e-6, .beta = 1e-10};
+        double time = weft_cost_time(&priced.cost, &wire, bytes, n, 1, bytes);
+        double book = edges * (1e-6 + (double)bytes / n * 1e-10);
+        assert_true(fabs(time / book - 1) < 1e-9);
+    }
+}
+
+static void chains_are_pipelined(void **state)
+{
+    (void)state;
+    priced_t priced = price(&ring, WEFT_BROADCAST, 8);
+    assert_true(fabs(priced.cost.fill.edges - 7) < 1e-9);
+    assert_true(fabs(priced.cost.steady.edges - 1) < 1e-9);
+}
+
+static void flat_wins_small_and_ring_wins_large(void **state)
+{
+    (void)state;
+    for (uint32_t n = 2; n <= 16; n++) {
+        priced_t r = price(&ring, WEFT_ALL_REDUCE, n), f = price(&flat, WEFT_ALL_REDUCE, n);
+        assert_true(best_time(&f, 8) < best_time(&r, 8));
+        assert_true(best_time(&f, 1024) < best_time(&r, 1024));
+        assert_true(best_time(&r, 128u << 20) < best_time(&f, 128u << 20));
+    }
+}
+
+static void time_grows_with_bytes_and_ranks(void **state)
+{
+    (void)state;
+    double before = 0;
+    for (uint32_t n = 2; n <= 16; n *= 2) {
+        priced_t priced = price(&ring, WEFT_ALL_REDUCE, n);
+        double last = 0;
+        for (uint64_t bytes = 8; bytes <= 128u << 20; bytes *= 4) {
+            double time = weft_cost_time(&priced.cost, &model, bytes, n, 2, 65536);
+            assert_true(isfinite(time) && time >= last);
+            last = time;
+        }
+        assert_true(last > before);
+        before = last;
+    }
+    priced_t priced = price(&flat, WEFT_ALL_REDUCE, 2);
+    assert_true(weft_cost_time(&priced.cost, &model, 0, 1, 1, 64) > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ring_all_reduce_costs_what_the_book_says),
+        cmocka_unit_test(chains_are_pipelined),
+        cmocka_unit_test(flat_wins_small_and_ring_wins_large),
+        cmocka_unit_test(time_grows_with_bytes_and_ranks),
+    };
+    return cmocka_run_group_tests(tests, open_both, close_both);
+}

@@ -57,9 +57,12 @@ typedef enum weft_dtype {
 
 /* Reduction operators. Integers wrap (two's complement). AVG is the sum divided by the number of
  * ranks once, at the end: for integers the quotient is truncated toward zero. PREMULSUM multiplies
- * each rank's input by that rank's scalar (weft_call_t.scalar) and sums. MIN and MAX of floats:
- * if any input is NaN the result is NaN. 16- and 8-bit floats are combined in fp32 and rounded
- * (to nearest, ties to even) once per combination of up to four inputs. */
+ * each rank's input by that rank's scalar (weft_call_t.scalar) and sums; the product is rounded to
+ * the type it is summed in. MIN and MAX of floats: if any input is NaN the result is NaN, and −0 is
+ * less than +0. 16- and 8-bit floats are combined in fp32 and rounded (to nearest, ties to even)
+ * once per combination of up to four inputs. What is too large for its type becomes infinity; in
+ * FP8_E4M3, which has none, NaN: nothing saturates, so an overflow can be seen. Which NaN a NaN is
+ * (sign and payload) is not specified, except that data that is only moved keeps every bit. */
 typedef enum weft_op {
 #define WEFT_OP_ENUM(value, name, text) WEFT_##name = (value),
     WEFT_OP_MAP(WEFT_OP_ENUM)

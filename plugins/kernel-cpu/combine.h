@@ -29,6 +29,16 @@ static inline int combine_is_copy(const weft_combine_t *c, weft_op_t op)
 /* Copies `bytes` of the only source to all destinations. */
 void combine_copy(const weft_combine_t *c, size_t bytes);
 
+/* Calls `plain` for elements `first` … `last` − 1. */
+void combine_range(const weft_combine_t *c, size_t first, size_t last, size_t elem,
+                   weft_combine_fn_t plain);
+
+/* Bytes before the first destination of the mask is aligned to `align`. */
+size_t combine_head(const weft_combine_t *c, uint32_t mask, size_t align);
+
+/* Keeps the bits of the destinations that are aligned at `offset`. */
+uint32_t combine_aligned(const weft_combine_t *c, uint32_t mask, size_t offset, size_t align);
+
 /* Names made of the macros of each_dtype.inc: TYPED(run) is fp32_run and so on. */
 #define GLUE2(a, b) a##_##b
 #define GLUE(a, b) GLUE2(a, b)
@@ -38,8 +48,9 @@ void combine_copy(const weft_combine_t *c, size_t bytes);
 #define COMBINE_ROWS(X)                                                                            \
     X(INT8, int8)                                                                                  \
     X(UINT8, uint8)                                                                                \
-    X(INT16, int16) X(UINT16, uint16) X(INT32, int32) X(UINT32, uint32) X(INT64, int64)            \
-        X(UINT64, uint64) X(FP16, fp16) X(FP32, fp32) X(FP64, fp64) X(BF16, bf16)                  \
-            X(FP8_E4M3, fp8_e4m3) X(FP8_E5M2, fp8_e5m2)
+    X(INT16, int16)                                                                                \
+    X(UINT16, uint16)                                                                              \
+    X(INT32, int32) X(UINT32, uint32) X(INT64, int64) X(UINT64, uint64) X(FP16, fp16)              \
+        X(FP32, fp32) X(FP64, fp64) X(BF16, bf16) X(FP8_E4M3, fp8_e4m3) X(FP8_E5M2, fp8_e5m2)
 
 #endif

@@ -34,6 +34,38 @@ void combine_copy(const weft_combine_t *c, size_t bytes)
     }
 }
 
+void combine_range(const weft_combine_t *c, size_t first, size_t last, size_t elem,
+                   weft_combine_fn_t plain)
+{
+    weft_combine_t part = *c;
+    for (uint32_t i = 0; i < WEFT_COMBINE_MAX; i++) {
+        part.src[i] = i < c->nsrc ? (const char *)c->src[i] + first * elem : NULL;
+        part.dst[i] = i < c->ndst ? (char *)c->dst[i] + first * elem : NULL;
+    }
+    part.count = last - first;
+    plain(&part);
+}
+
+size_t combine_head(const weft_combine_t *c, uint32_t mask, size_t align)
+{
+    uint32_t d = 0;
+    while ((mask >> d & 1) == 0) {
+        d++;
+    }
+    return (align - (uintptr_t)c->dst[d] % align) % align;
+}
+
+uint32_t combine_aligned(const weft_combine_t *c, uint32_t mask, size_t offset, size_t align)
+{
+    uint32_t kept = 0;
+    for (uint32_t d = 0; d < WEFT_COMBINE_MAX; d++) {
+        if ((mask >> d & 1) != 0 && ((uintptr_t)c->dst[d] + offset) % align == 0) {
+            kept |= 1u << d;
+        }
+    }
+    return kept;
+}
+
 #define BODY "combine_c.inc"
 #include "each_dtype.inc"
 

@@ -4,7 +4,8 @@
  * this file, VEC_BYTES, VEC_PLAIN and VEC_STREAM (names of its tables), and after vector.h:
  *   vec_stream(dst, value, bytes)    stores an aligned value past the caches
  *   vec_fence()                      orders such stores before later ones
- *   fp16_vdecode(v_half), fp16_vencode(v_f32) */
+ *   fp16_vdecode(v_half), fp16_vencode(v_f32)
+ *   vec_widen16(), vec_widen8(), vec_narrow16(), vec_narrow8() of vector.h */
 #ifndef KERNEL_CPU_COMBINE_VECTOR_H
 #define KERNEL_CPU_COMBINE_VECTOR_H
 
@@ -15,40 +16,6 @@
 
 /* Below this, going past the caches costs more than it saves. */
 #define STREAM_MIN 4096u
-
-/* Calls `plain` for elements `first` … `last` − 1. */
-static inline void combine_range(const weft_combine_t *c, size_t first, size_t last, size_t elem,
-                                 weft_combine_fn_t plain)
-{
-    weft_combine_t part = *c;
-    for (uint32_t s = 0; s < c->nsrc; s++) {
-        part.src[s] = (const char *)c->src[s] + first * elem;
-    }
-    for (uint32_t d = 0; d < c->ndst; d++) {
-        part.dst[d] = (char *)c->dst[d] + first * elem;
-    }
-    part.count = last - first;
-    plain(&part);
-}
-
-/* Bytes before the first streamed destination is aligned to `align`. */
-static inline size_t combine_head(const weft_combine_t *c, uint32_t stream, size_t align)
-{
-    const void *dst = c->dst[__builtin_ctz(stream)];
-    return (align - (uintptr_t)dst % align) % align;
-}
-
-/* Keeps the bits of the destinations that are aligned at `offset`. */
-static inline uint32_t combine_aligned(const weft_combine_t *c, uint32_t stream, size_t offset,
-                                       size_t align)
-{
-    uint32_t kept = 0;
-    for (uint32_t d = 0; d < c->ndst; d++) {
-        uint32_t aligned = ((uintptr_t)c->dst[d] + offset) % align == 0;
-        kept |= (stream & (1u << d)) * aligned;
-    }
-    return kept;
-}
 
 /* Defined with the bodies: a copy that goes past the caches is a one-source sum of bytes. */
 static void vec_copy(const weft_combine_t *c, size_t bytes, uint32_t stream);
@@ -82,8 +49,8 @@ static void vec_copy(const weft_combine_t *c, size_t bytes, uint32_t stream)
     }
 #define ENTRIES(dtype, name)                                                                       \
     ENTRY(name, sum)                                                                               \
-    ENTRY(name, prod) ENTRY(name, minimum) ENTRY(name, maximum) ENTRY(name, avg)                   \
-        ENTRY(name, premulsum)
+    ENTRY(name, prod)                                                                              \
+    ENTRY(name, minimum) ENTRY(name, maximum) ENTRY(name, avg) ENTRY(name, premulsum)
 #define ROW(dtype, name, way)                                                                      \
     [WEFT_##                                                                                       \
         dtype] = {[WEFT_SUM] = name##_sum_##way,     [WEFT_PROD] = name##_prod_##way,              \

@@ -20,32 +20,35 @@ typedef uint64_t u64;
 typedef float f32;
 typedef double f64;
 
+/* The loops are only good when everything in them is part of them; compilers lose heart half-way. */
+#define COMBINE_INLINE static inline __attribute__((always_inline))
+
 #define F32_SIGN 0x80000000u
 #define F32_INF 0x7f800000u
 #define F64_SIGN 0x8000000000000000u
 
-static inline u32 f32_bits(f32 x)
+COMBINE_INLINE u32 f32_bits(f32 x)
 {
     u32 bits;
     memcpy(&bits, &x, sizeof bits);
     return bits;
 }
 
-static inline f32 f32_of(u32 bits)
+COMBINE_INLINE f32 f32_of(u32 bits)
 {
     f32 x;
     memcpy(&x, &bits, sizeof x);
     return x;
 }
 
-static inline u64 f64_bits(f64 x)
+COMBINE_INLINE u64 f64_bits(f64 x)
 {
     u64 bits;
     memcpy(&bits, &x, sizeof bits);
     return bits;
 }
 
-static inline f64 f64_of(u64 bits)
+COMBINE_INLINE f64 f64_of(u64 bits)
 {
     f64 x;
     memcpy(&x, &bits, sizeof x);
@@ -64,7 +67,7 @@ static const small_format_t FORMAT_FP16 = {10, 15, 0x7c00, 0x7e00};
 static const small_format_t FORMAT_FP8_E4M3 = {3, 7, 0x7f, 0x7f};
 static const small_format_t FORMAT_FP8_E5M2 = {2, 15, 0x7c, 0x7e};
 
-static inline f32 small_decode(u32 x, u32 sign, small_format_t format)
+COMBINE_INLINE f32 small_decode(u32 x, u32 sign, small_format_t format)
 {
     u32 magnitude = x & (sign - 1);
     u32 aligned = magnitude << (23 - format.mantissa);
@@ -78,7 +81,7 @@ static inline f32 small_decode(u32 x, u32 sign, small_format_t format)
     return f32_of(bits | ((x & sign) != 0 ? F32_SIGN : 0));
 }
 
-static inline u32 small_encode(f32 x, u32 sign, small_format_t format)
+COMBINE_INLINE u32 small_encode(f32 x, u32 sign, small_format_t format)
 {
     u32 bits = f32_bits(x);
     u32 magnitude = bits & ~F32_SIGN;
@@ -94,42 +97,42 @@ static inline u32 small_encode(f32 x, u32 sign, small_format_t format)
     return small | ((bits & F32_SIGN) != 0 ? sign : 0);
 }
 
-static inline f32 fp16_decode(u16 x)
+COMBINE_INLINE f32 fp16_decode(u16 x)
 {
     return small_decode(x, 0x8000, FORMAT_FP16);
 }
 
-static inline u16 fp16_encode(f32 x)
+COMBINE_INLINE u16 fp16_encode(f32 x)
 {
     return (u16)small_encode(x, 0x8000, FORMAT_FP16);
 }
 
-static inline f32 fp8_e4m3_decode(u8 x)
+COMBINE_INLINE f32 fp8_e4m3_decode(u8 x)
 {
     return small_decode(x, 0x80, FORMAT_FP8_E4M3);
 }
 
-static inline u8 fp8_e4m3_encode(f32 x)
+COMBINE_INLINE u8 fp8_e4m3_encode(f32 x)
 {
     return (u8)small_encode(x, 0x80, FORMAT_FP8_E4M3);
 }
 
-static inline f32 fp8_e5m2_decode(u8 x)
+COMBINE_INLINE f32 fp8_e5m2_decode(u8 x)
 {
     return small_decode(x, 0x80, FORMAT_FP8_E5M2);
 }
 
-static inline u8 fp8_e5m2_encode(f32 x)
+COMBINE_INLINE u8 fp8_e5m2_encode(f32 x)
 {
     return (u8)small_encode(x, 0x80, FORMAT_FP8_E5M2);
 }
 
-static inline f32 bf16_decode(u16 x)
+COMBINE_INLINE f32 bf16_decode(u16 x)
 {
     return f32_of((u32)x << 16);
 }
 
-static inline u16 bf16_encode(f32 x)
+COMBINE_INLINE u16 bf16_encode(f32 x)
 {
     u32 bits = f32_bits(x);
     u32 rounded = (bits + 0x7fffu + ((bits >> 16) & 1)) >> 16;
@@ -139,14 +142,14 @@ static inline u16 bf16_encode(f32 x)
 /* MIN and MAX put −0 below +0, so they do not depend on the order of the sources. Where neither
  * number is less they are equal but for the sign, or one is NaN: the bits of both joined are then
  * the answer, as joining with a NaN gives a NaN. */
-static inline f32 f32_min(f32 a, f32 b)
+COMBINE_INLINE f32 f32_min(f32 a, f32 b)
 {
     f32 joined = f32_of(f32_bits(a) | f32_bits(b));
     f32 least = b < a ? b : joined;
     return a < b ? a : least;
 }
 
-static inline f32 f32_max(f32 a, f32 b)
+COMBINE_INLINE f32 f32_max(f32 a, f32 b)
 {
     u32 x = f32_bits(a), y = f32_bits(b);
     f32 joined = f32_of(((x | y) & ~F32_SIGN) | (x & y));
@@ -154,14 +157,14 @@ static inline f32 f32_max(f32 a, f32 b)
     return a > b ? a : most;
 }
 
-static inline f64 f64_min(f64 a, f64 b)
+COMBINE_INLINE f64 f64_min(f64 a, f64 b)
 {
     f64 joined = f64_of(f64_bits(a) | f64_bits(b));
     f64 least = b < a ? b : joined;
     return a < b ? a : least;
 }
 
-static inline f64 f64_max(f64 a, f64 b)
+COMBINE_INLINE f64 f64_max(f64 a, f64 b)
 {
     u64 x = f64_bits(a), y = f64_bits(b);
     f64 joined = f64_of(((x | y) & ~F64_SIGN) | (x & y));
@@ -171,21 +174,21 @@ static inline f64 f64_max(f64 a, f64 b)
 
 /* Integers, and floats that are computed in their own type, need no conversion. */
 #define PLAIN_TYPE(name, type)                                                                     \
-    static inline type name##_decode(type x)                                                       \
+    COMBINE_INLINE type name##_decode(type x)                                                      \
     {                                                                                              \
         return x;                                                                                  \
     }                                                                                              \
-    static inline type name##_encode(type x)                                                       \
+    COMBINE_INLINE type name##_encode(type x)                                                      \
     {                                                                                              \
         return x;                                                                                  \
     }
 
 #define INTEGER_ORDER(type)                                                                        \
-    static inline type type##_min(type a, type b)                                                  \
+    COMBINE_INLINE type type##_min(type a, type b)                                                 \
     {                                                                                              \
         return b < a ? b : a;                                                                      \
     }                                                                                              \
-    static inline type type##_max(type a, type b)                                                  \
+    COMBINE_INLINE type type##_max(type a, type b)                                                 \
     {                                                                                              \
         return b > a ? b : a;                                                                      \
     }

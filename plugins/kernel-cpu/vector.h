@@ -11,7 +11,7 @@
 /* Lanes in which a type is combined, its comparison masks, and the choice by such a mask. */
 #define VECTOR_TYPE(type, mask)                                                                    \
     typedef type v_##type __attribute__((vector_size(VEC_BYTES)));                                 \
-    static inline v_##type type##_vselect(v_##mask m, v_##type a, v_##type b)                      \
+    COMBINE_INLINE v_##type type##_vselect(v_##mask m, v_##type a, v_##type b)                     \
     {                                                                                              \
         return (v_##type)(((v_##mask)a & m) | ((v_##mask)b & ~m));                                 \
     }
@@ -33,11 +33,11 @@ VECTOR_TYPE(f64, i64)
 #undef VECTOR_TYPE
 
 #define INTEGER_ORDER(type)                                                                        \
-    static inline v_##type type##_vmin(v_##type a, v_##type b)                                     \
+    COMBINE_INLINE v_##type type##_vmin(v_##type a, v_##type b)                                    \
     {                                                                                              \
         return type##_vselect(b < a, b, a);                                                        \
     }                                                                                              \
-    static inline v_##type type##_vmax(v_##type a, v_##type b)                                     \
+    COMBINE_INLINE v_##type type##_vmax(v_##type a, v_##type b)                                    \
     {                                                                                              \
         return type##_vselect(b > a, b, a);                                                        \
     }
@@ -52,12 +52,12 @@ INTEGER_ORDER(u64)
 #undef INTEGER_ORDER
 
 #define FLOAT_ORDER(type, bits, sign)                                                              \
-    static inline v_##type type##_vmin(v_##type a, v_##type b)                                     \
+    COMBINE_INLINE v_##type type##_vmin(v_##type a, v_##type b)                                    \
     {                                                                                              \
         v_##type joined = (v_##type)((v_##bits)a | (v_##bits)b);                                   \
         return type##_vselect(a < b, a, type##_vselect(b < a, b, joined));                         \
     }                                                                                              \
-    static inline v_##type type##_vmax(v_##type a, v_##type b)                                     \
+    COMBINE_INLINE v_##type type##_vmax(v_##type a, v_##type b)                                    \
     {                                                                                              \
         v_##bits x = (v_##bits)a, y = (v_##bits)b;                                                 \
         v_##type joined = (v_##type)(((x | y) & ~sign) | (x & y));                                 \
@@ -71,8 +71,15 @@ FLOAT_ORDER(f64, u64, F64_SIGN)
 typedef u16 v_half __attribute__((vector_size(VEC_BYTES / 2)));
 typedef u8 v_quarter __attribute__((vector_size(VEC_BYTES / 4)));
 
+/* Between unsigned lanes of 32 bits and of 16 or 8, which compilers do badly by themselves. Each
+ * combine_<isa>.c defines them. Narrowed lanes are known to fit. */
+COMBINE_INLINE v_u32 vec_widen16(v_half x);
+COMBINE_INLINE v_u32 vec_widen8(v_quarter x);
+COMBINE_INLINE v_half vec_narrow16(v_u32 x);
+COMBINE_INLINE v_quarter vec_narrow8(v_u32 x);
+
 /* The functions of convert.h lane by lane; the reasons are given there. */
-static inline v_f32 small_vdecode(v_u32 x, u32 sign, small_format_t format)
+COMBINE_INLINE v_f32 small_vdecode(v_u32 x, u32 sign, small_format_t format)
 {
     v_u32 magnitude = x & (sign - 1);
     v_u32 aligned = magnitude << (23 - format.mantissa);
@@ -85,7 +92,7 @@ static inline v_f32 small_vdecode(v_u32 x, u32 sign, small_format_t format)
     return (v_f32)(bits | (x & sign) * (F32_SIGN / sign));
 }
 
-static inline v_u32 small_vencode(v_f32 x, u32 sign, small_format_t format)
+COMBINE_INLINE v_u32 small_vencode(v_f32 x, u32 sign, small_format_t format)
 {
     v_u32 bits = (v_u32)x;
     v_u32 magnitude = bits & ~F32_SIGN;
@@ -104,11 +111,11 @@ static inline v_u32 small_vencode(v_f32 x, u32 sign, small_format_t format)
  * left to the files of the instruction sets. */
 #define PLAIN_TYPE(name, type)                                                                     \
     typedef v_##type name##_packed;                                                                \
-    static inline v_##type name##_vdecode(v_##type x)                                              \
+    COMBINE_INLINE v_##type name##_vdecode(v_##type x)                                             \
     {                                                                                              \
         return x;                                                                                  \
     }                                                                                              \
-    static inline v_##type name##_vencode(v_##type x)                                              \
+    COMBINE_INLINE v_##type name##_vencode(v_##type x)                                             \
     {                                                                                              \
         return x;                                                                                  \
     }
@@ -129,37 +136,37 @@ typedef v_half bf16_packed;
 typedef v_quarter fp8_e4m3_packed;
 typedef v_quarter fp8_e5m2_packed;
 
-static inline v_f32 bf16_vdecode(v_half x)
+COMBINE_INLINE v_f32 bf16_vdecode(v_half x)
 {
-    return (v_f32)(__builtin_convertvector(x, v_u32) << 16);
+    return (v_f32)(vec_widen16(x) << 16);
 }
 
-static inline v_half bf16_vencode(v_f32 x)
+COMBINE_INLINE v_half bf16_vencode(v_f32 x)
 {
     v_u32 bits = (v_u32)x;
     v_u32 rounded = (bits + 0x7fffu + ((bits >> 16) & 1)) >> 16;
     v_u32 result = u32_vselect((bits & ~F32_SIGN) > F32_INF, (bits >> 16) | 0x40, rounded);
-    return __builtin_convertvector(result, v_half);
+    return vec_narrow16(result);
 }
 
-static inline v_f32 fp8_e4m3_vdecode(v_quarter x)
+COMBINE_INLINE v_f32 fp8_e4m3_vdecode(v_quarter x)
 {
-    return small_vdecode(__builtin_convertvector(x, v_u32), 0x80, FORMAT_FP8_E4M3);
+    return small_vdecode(vec_widen8(x), 0x80, FORMAT_FP8_E4M3);
 }
 
-static inline v_quarter fp8_e4m3_vencode(v_f32 x)
+COMBINE_INLINE v_quarter fp8_e4m3_vencode(v_f32 x)
 {
-    return __builtin_convertvector(small_vencode(x, 0x80, FORMAT_FP8_E4M3), v_quarter);
+    return vec_narrow8(small_vencode(x, 0x80, FORMAT_FP8_E4M3));
 }
 
-static inline v_f32 fp8_e5m2_vdecode(v_quarter x)
+COMBINE_INLINE v_f32 fp8_e5m2_vdecode(v_quarter x)
 {
-    return small_vdecode(__builtin_convertvector(x, v_u32), 0x80, FORMAT_FP8_E5M2);
+    return small_vdecode(vec_widen8(x), 0x80, FORMAT_FP8_E5M2);
 }
 
-static inline v_quarter fp8_e5m2_vencode(v_f32 x)
+COMBINE_INLINE v_quarter fp8_e5m2_vencode(v_f32 x)
 {
-    return __builtin_convertvector(small_vencode(x, 0x80, FORMAT_FP8_E5M2), v_quarter);
+    return vec_narrow8(small_vencode(x, 0x80, FORMAT_FP8_E5M2));
 }
 
 #endif

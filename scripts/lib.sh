@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Shared by the scripts: sourced, not run. Finds the tree, installs what is missing, builds.
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+jobs=$(nproc)
+
+say() { printf '%s\n' "$*"; }
+fail() {
+    printf '%s\n' "$*" >&2
+    exit 1
+}
+
+# Names from packages.txt that are not installed.
+missing_packages() {
+    local name
+    grep -v '^#' "$root/scripts/packages.txt" | while read -r name; do
+        dpkg-query -W -f='${Status}' "$name" 2>/dev/null | grep -q 'ok installed' || printf '%s ' "$name"
+    done
+}
+
+# Installs them as root, else by sudo without a password, else says the one command to run.
+install_packages() {
+    local names as_root=()
+    command -v dpkg-query >/dev/null || {
+        say "no Debian here: the packages of scripts/packages.txt are taken as installed"
+        return 0
+    }
+    names=$(missing_packages)
+    [ -n "$names" ] || return 0
+    if [ "$(id -u)" -ne 0 ]; then
+        sudo -n true 2>/dev/null ||
+            fail "packages are missing; please run: sudo apt-get update && sudo apt-get install -y ${names% }"
+        as_root=(sudo -n)
+    fi
+    say "installing ${names% } …"
+    "${as_root[@]}" apt-get update -qq >/dev/null || fail "apt-get update failed"
+    # shellcheck disable=SC2086
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -qq --no-install-recommends $names >/dev/null ||
+        fail "apt-get install failed for: ${names% }"
+}
+
+# build PRESET: configures and builds into build/PRESET; the log is shown only if it fails.
+build() {
+    local preset=$1 log="$root/build/$1.log"
+    mkdir -p "$root/build"
+    say "building $preset …"
+    if ! (cd "$root" && cmake --preset "$preset" && cmake --build --preset "$preset" -j "$jobs") \
+        >"$log" 2>&1; then
+        tail -n 60 "$log" >&2
+        fail "the build of $preset failed; the whole log is $log"
+    fi
+}

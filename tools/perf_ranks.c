@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/os/os.h"
 #include "tools/perf_ranks.h"
+#include "tools/session.h"
 
 typedef struct rank_thread {
     perf_rank_t rank;
@@ -95,10 +96,24 @@ static int launched(const perf_options_t *options, const weft_launcher_t *launch
     return status != WEFT_OK ? tool_report(status) : perf_process_run(&process, &id);
 }
 
+/* A mistake in the configuration is said once, not by every rank. */
+static weft_status_t check_configuration(const perf_options_t *options)
+{
+    tool_session_t session;
+    weft_status_t status = tool_session_open(&session, &options->settings);
+    if (status == WEFT_OK) {
+        tool_session_close(&session);
+    }
+    return status;
+}
+
 int perf_ranks_start(const perf_options_t *options)
 {
     weft_launcher_t launcher = {.size = sizeof launcher};
     weft_status_t status = weft_launcher_detect(&launcher);
+    if (status == WEFT_OK && launcher.nranks == 1) {
+        status = check_configuration(options);
+    }
     if (status != WEFT_OK) {
         return tool_report(status);
     }

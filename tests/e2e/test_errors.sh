@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Mistakes of a user get one clear line and the right exit code.
+. "$(dirname "$0")/common.sh"
+
+expect 6 "$weft" perf all_reduc
+says err "^weft: unknown collective 'all_reduc'; did you mean all_reduce\?$"
+expect 6 "$weft" pref all_reduce
+says err 'did you mean perf'
+expect 6 "$weft" perf all_reduce --itters 4
+says err 'did you mean --iters\?$'
+expect 6 "$weft" perf all_reduce -b 8 -e 4
+says err 'larger than --maxbytes'
+expect 6 "$weft" perf all_reduce -d flaot
+says err 'did you mean float'
+expect 6 "$weft" perf all_reduce -b 8Q
+says err '8Q'
+expect 6 "$weft" perf broadcast -P 2 -r 2
+says err 'ranks are 0 to 1'
+expect 5 "$weft" perf all_reduce -G 1
+says err 'device memory'
+expect 7 "$weft" perf all_reduce -t 2 -b 8 -e 8 -n 2 --min-bw 1e9
+says out '^# Avg bus bandwidth .*FAILED$'
+
+# Mistakes in the configuration.
+printf '[core]\nlgo = debug\n' >"$work/bad.ini"
+expect 3 "$weft" config --conf "$work/bad.ini"
+says err 'bad\.ini:2.*lgo.*did you mean log'
+[ "$(wc -l <"$work/err")" -eq 1 ] || die "more than one error line"
+expect 3 "$weft" perf all_reduce -P 2 -b 8 -e 8 --conf "$work/bad.ini"
+says err 'bad\.ini:2'
+expect 3 "$weft" config --set core.net=net-nothing
+says err 'net-nothing'

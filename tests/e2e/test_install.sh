@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# An installed tree, moved elsewhere, builds and runs the example.
+. "$(dirname "$0")/common.sh"
+[ -z "${E2E_SANITIZE:-}" ] || skip "a sanitized library needs a sanitized example"
+
+expect 0 cmake --install "$build" --prefix "$work/first"
+mv "$work/first" "$work/moved"
+expect 0 cmake -S "$source_dir/examples/all-reduce" -B "$work/example" \
+    -DCMAKE_PREFIX_PATH="$work/moved"
+expect 0 cmake --build "$work/example"
+expect 0 "$work/example/all_reduce"
+says out '^rank 0 of 1: 0 wrong$'
+expect 0 "$work/moved/bin/all_reduce_perf" -P 2 -b 8 -e 8 -n 2
+all_right 1
+expect 0 "$work/moved/bin/weft" info
+says out "$work/moved/lib.*/weft/"
+lines=$(wc -l <"$source_dir/examples/all-reduce/all_reduce.c")
+[ "$lines" -lt 80 ] || die "the example has $lines lines"
+
+pc=$(dirname "$(find "$work/moved" -name weft.pc)")
+flags=$(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs weft) || die "pkg-config weft"
+# shellcheck disable=SC2086
+expect 0 cc -std=c11 "$source_dir/examples/all-reduce/all_reduce.c" -o "$work/by-pc" $flags
+PKG_CONFIG_PATH=$pc pkg-config --cflags weft-sdk >/dev/null || die "pkg-config weft-sdk"

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# JSON of every subcommand is JSON and holds what it should.
+. "$(dirname "$0")/common.sh"
+command -v jq >/dev/null || skip "no jq"
+
+holds() {
+    jq -e "$1" "$work/out" >/dev/null || die "not true of the JSON: $1"
+}
+expect 0 "$weft" perf all_reduce -t 2 -b 8 -e 512 -f 8 -n 10 -I 1 --json -J "$work/file.json"
+holds '.version == 3 and (.results | length) == 3 and .out_of_bounds.okay'
+holds '.config.devices | length == 2'
+holds '.results | all(.out_of_place.per_iter | .min <= .p50 and .p50 <= .p99 and .p99 <= .max)'
+holds '.results[0] | .size == 8 and .count == 2 and .type == "float" and .redop == "sum" and .root == -1'
+holds '.results | all(.out_of_place.nwrong == 0 and .in_place.nwrong == 0)'
+jq -e '.results | length == 3' "$work/file.json" >/dev/null || die "the file of -J is not as expected"
+expect 0 "$weft" info --json
+holds '.net and .algo and .kernel and .tuner'
+expect 0 "$weft" config --json
+holds '.core.net.value and .core.net.origin'
+expect 0 "$weft" plan all_reduce -n 4 --check --json
+holds '.out_of_place.verdict == "ok" and .in_place.verdict == "ok"'

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# kill -9 of one rank while all are busy: the survivors name it, the job ends with an error.
+. "$(dirname "$0")/common.sh"
+
+"$weft" perf all_reduce -P 4 -b 1K -e 1K -n 100 -N 0 >"$work/out" 2>"$work/err" &
+job=$!
+trap 'kill -9 $job 2>/dev/null; rm -rf "$work"' EXIT
+for _ in $(seq 300); do
+    [ "$(grep -c '^ *1024 ' "$work/out")" -lt 3 ] || break
+    kill -0 $job 2>/dev/null || die "the job ended by itself"
+    sleep 0.1
+done
+victim=$(sed -n 's/^#  Rank  2 Group  0 Pid *\([0-9]*\) .*/\1/p' "$work/out")
+[ -n "$victim" ] || die "no pid of rank 2 in the table"
+kill -9 "$victim" || die "cannot kill rank 2"
+for _ in $(seq 200); do
+    kill -0 $job 2>/dev/null || break
+    sleep 0.1
+done
+kill -0 $job 2>/dev/null && die "the job still runs 20 s after the death of a rank"
+wait $job
+code=$?
+[ $code -eq 3 ] || die "exit code $code, expected 3"
+says err "^weft: rank 2 \(pid $victim\) was killed by signal 9"
+for rank in 0 1 3; do
+    says err "^weft: rank $rank .*rank 2"
+done

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# A listed plugin that is not there: one line with its path and where it is listed. The rest works.
+. "$(dirname "$0")/common.sh"
+
+cp -r "$build/lib/weft" "$work/weft"
+for path in "$work"/weft/*.so; do
+    name=$(basename "$path" .so)
+    mv "$path" "$work/away"
+    expect 3 "$weft" info --set core.plugin_dir="$work/weft"
+    says err "^weft: .*$name"
+    [ "$(wc -l <"$work/err")" -eq 1 ] || die "more than one error line for $name"
+    mv "$work/away" "$path"
+done
+expect 0 "$weft" info --set core.plugin_dir="$work/weft"
+for path in "$work"/weft/*.so; do
+    says out "$path"
+done
+rm "$work/weft/net-socket.so"
+expect 0 "$weft" perf all_reduce -t 2 -b 64 -e 64 -n 2 \
+    --set core.plugin_dir="$work/weft" --set core.net=net-shm
+all_right 1

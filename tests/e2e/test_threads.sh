@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Ranks as threads of one process, and processes with threads.
+. "$(dirname "$0")/common.sh"
+
+expect 0 "$weft" perf all_reduce -t 4 -b 8 -e 256K -f 32 -n 3
+all_right 4
+expect 0 "$weft" perf all_reduce -g 3 -b 64 -e 64 -n 3
+all_right 1
+if [[ ${E2E_SANITIZE:-} != *thread* ]]; then
+    expect 0 "$weft" perf all_reduce -P 2 -t 2 -b 8 -e 4K -f 512 -n 3
+    all_right 2
+fi

@@ -63,7 +63,10 @@ static void clear_slot(void *ops, size_t offset)
     memset((char *)ops + offset, 0, sizeof(void (*)(void)));
 }
 
-#define SLOT(type, field, needed) {#field, offsetof(type, field), needed}
+#define SLOT(type, field, needed)                                                                  \
+    {                                                                                              \
+#field, offsetof(type, field), needed                                                      \
+    }
 
 typedef struct slot_case {
     const char *name;
@@ -97,15 +100,24 @@ static void net_slots_are_mandatory_by_caps(void **state)
     for (uint32_t caps = 1; caps <= 3; caps++) {
         const bool messages = (caps & WEFT_NET_CAP_MESSAGES) != 0;
         const slot_case_t slots[] = {
-            SLOT(weft_net_ops_t, create, true),        SLOT(weft_net_ops_t, destroy, true),
-            SLOT(weft_net_ops_t, device_count, true),  SLOT(weft_net_ops_t, device_props, true),
-            SLOT(weft_net_ops_t, device_open, true),   SLOT(weft_net_ops_t, device_close, true),
-            SLOT(weft_net_ops_t, listen, true),        SLOT(weft_net_ops_t, listener_close, true),
-            SLOT(weft_net_ops_t, reachable, true),     SLOT(weft_net_ops_t, connect_begin, true),
-            SLOT(weft_net_ops_t, connect_poll, true),  SLOT(weft_net_ops_t, accept, true),
-            SLOT(weft_net_ops_t, conn_info, true),     SLOT(weft_net_ops_t, conn_check, true),
-            SLOT(weft_net_ops_t, conn_close, true),    SLOT(weft_net_ops_t, post, messages),
-            SLOT(weft_net_ops_t, poll, messages),      SLOT(weft_net_ops_t, cancel, messages),
+            SLOT(weft_net_ops_t, create, true),
+            SLOT(weft_net_ops_t, destroy, true),
+            SLOT(weft_net_ops_t, device_count, true),
+            SLOT(weft_net_ops_t, device_props, true),
+            SLOT(weft_net_ops_t, device_open, true),
+            SLOT(weft_net_ops_t, device_close, true),
+            SLOT(weft_net_ops_t, listen, true),
+            SLOT(weft_net_ops_t, listener_close, true),
+            SLOT(weft_net_ops_t, reachable, true),
+            SLOT(weft_net_ops_t, connect_begin, true),
+            SLOT(weft_net_ops_t, connect_poll, true),
+            SLOT(weft_net_ops_t, accept, true),
+            SLOT(weft_net_ops_t, conn_info, true),
+            SLOT(weft_net_ops_t, conn_check, true),
+            SLOT(weft_net_ops_t, conn_close, true),
+            SLOT(weft_net_ops_t, post, messages),
+            SLOT(weft_net_ops_t, poll, messages),
+            SLOT(weft_net_ops_t, cancel, messages),
             SLOT(weft_net_ops_t, wait_fd, false),
             SLOT(weft_net_ops_t, get_extension, (caps & WEFT_NET_CAP_MAP) != 0),
         };
@@ -119,12 +131,9 @@ static void net_slots_are_mandatory_by_caps(void **state)
 static void slots_of_the_other_kinds_are_mandatory(void **state)
 {
     static const slot_case_t algo[] = {
-        SLOT(weft_algo_ops_t, create, true),
-        SLOT(weft_algo_ops_t, destroy, true),
-        SLOT(weft_algo_ops_t, supports, true),
-        SLOT(weft_algo_ops_t, emit, true),
-        SLOT(weft_algo_ops_t, params, false),
-        SLOT(weft_algo_ops_t, get_extension, false),
+        SLOT(weft_algo_ops_t, create, true),   SLOT(weft_algo_ops_t, destroy, true),
+        SLOT(weft_algo_ops_t, supports, true), SLOT(weft_algo_ops_t, emit, true),
+        SLOT(weft_algo_ops_t, params, false),  SLOT(weft_algo_ops_t, get_extension, false),
     };
     static const slot_case_t kernel[] = {
         SLOT(weft_kernel_ops_t, create, true),         SLOT(weft_kernel_ops_t, destroy, true),

@@ -14,7 +14,7 @@ typedef struct weft_os_file {
     bool exists;
     bool regular; /* or a device: /dev/null stands for an empty file */
     bool folder;
-    bool owner_trusted; /* owned by root or by the effective user */
+    bool owner_trusted; /* owned by root, by the effective user, or in a read-only image */
     bool group_writes;  /* not counting the user's own private group (its number is the user's) */
     bool others_write;
     bool sticky;

@@ -127,16 +127,15 @@ static void count_awaited(weft_health_t *health)
 {
     uint64_t now = weft_os_clock_ns();
     uint32_t me = health->boot->rank;
-    health->doubtful = 0;
+    health->awaited = 0;
+    health->gone = 0;
     for (uint32_t i = 0; i < health->boot->nranks; i++) {
         bool awaited = health->kin[i] == WEFT_KIN_LIVE && i != me && parent_of(health, i) == me &&
                        weft_watch_find(health, i) == NULL;
-        if (awaited || health->kin[i] == WEFT_KIN_GONE) {
-            health->since[i] = health->since[i] != 0 ? health->since[i] : now;
-            health->doubtful++;
-        } else {
-            health->since[i] = 0;
-        }
+        bool gone = health->kin[i] == WEFT_KIN_GONE;
+        health->awaited += awaited;
+        health->gone += gone;
+        health->since[i] = !awaited && !gone ? 0 : health->since[i] != 0 ? health->since[i] : now;
     }
 }
 
@@ -202,7 +201,8 @@ void weft_kin_step(weft_health_t *health)
 void weft_kin_judge(weft_health_t *health, uint64_t now)
 {
     char who[128];
-    for (uint32_t i = 0; health->doubtful > 0 && !health->failed && i < health->boot->nranks; i++) {
+    uint32_t doubtful = health->awaited + health->gone;
+    for (uint32_t i = 0; doubtful > 0 && !health->failed && i < health->boot->nranks; i++) {
         bool gone = health->kin[i] == WEFT_KIN_GONE;
         uint64_t limit = gone ? GONE_NS : health->unresponsive;
         if (health->since[i] == 0 || limit == 0 || now - health->since[i] < limit) {

@@ -53,10 +53,10 @@ struct weft_health {
     uint32_t count, room;
     struct pollfd *entries; /* wake, dial, door, watches */
 
-    uint8_t *kin;      /* weft_kin_t of every rank */
-    uint64_t *left_at; /* LEFT: operations it had done */
-    uint64_t *since;   /* GONE, or LIVE and awaited: since when; 0 = not awaited */
-    uint32_t doubtful; /* ranks with `since` set */
+    uint8_t *kin;           /* weft_kin_t of every rank */
+    uint64_t *left_at;      /* LEFT: operations it had done */
+    uint64_t *since;        /* GONE, or LIVE and awaited: since when; 0 = not awaited */
+    uint32_t awaited, gone; /* how many of each */
     bool dialing;
     uint32_t dialed;
     weft_dial_t dial;

@@ -17,13 +17,13 @@
 #include <cmocka.h>
 
 #include "core/boot/tree.h"
-#include "core/boot/watch.h"
 #include "core/os/os.h"
 
 typedef struct child {
     family_t *family;
     uint32_t rank;
     family_note_t *note;
+    int links[WEFT_TREE_LINKS]; /* descriptors of the control connections */
 } child_t;
 
 static void on_failed(void *arg, const weft_error_t *error)
@@ -59,14 +59,14 @@ int family_wait(_Atomic uint32_t *word, double seconds)
     return atomic_load(word) != 0;
 }
 
-/* A frame of no known type to every neighbour, over the connections of the health thread. */
-static void send_rubbish(weft_boot_t *boot)
+/* A frame of no known type to every neighbour, behind the back of the health thread. */
+static void send_rubbish(const child_t *child, const weft_boot_t *boot)
 {
     uint8_t header[WEFT_WIRE_HEADER];
-    weft_frame_t frame = {.type = 77, .from = boot->rank, .comm_id = boot->comm_id};
+    weft_frame_t frame = {.type = 77, .from = child->rank, .comm_id = weft_boot_comm_id(boot)};
     weft_frame_encode(&frame, header);
-    for (uint32_t i = 0; i < boot->health->count; i++) {
-        ssize_t sent = send(boot->health->watches[i].fd, header, sizeof header, MSG_NOSIGNAL);
+    for (uint32_t i = 0; i < WEFT_TREE_LINKS; i++) {
+        ssize_t sent = send(child->links[i], header, sizeof header, MSG_NOSIGNAL);
         (void)sent;
     }
 }
@@ -96,7 +96,7 @@ static void obey(child_t *child, weft_boot_t *boot)
                             &(weft_signature_t){.coll = WEFT_REDUCE, .count = 12345, .root = 2});
             break;
         case FAMILY_RUBBISH:
-            send_rubbish(boot);
+            send_rubbish(child, boot);
             break;
         default:
             break;
@@ -126,6 +126,9 @@ static int child_main(child_t *child)
     if (status == WEFT_OK) {
         status = weft_boot_join(&family->settings, family->count, &shared->id, child->rank, &boot);
     }
+    for (uint32_t i = 0; status == WEFT_OK && i < WEFT_TREE_LINKS; i++) {
+        child->links[i] = boot->links[i].fd;
+    }
     if (status == WEFT_OK) {
         status = weft_health_start(boot, &events, child);
     }
@@ -147,7 +150,7 @@ void family_start(family_t *family, uint32_t count, double heartbeat, double unr
 {
     memset(family, 0, sizeof *family);
     family->count = count;
-    family->settings = (weft_boot_settings_t){.init_timeout = 5,
+    family->settings = (weft_boot_settings_t){.init_timeout = 3,
                                               .connect_timeout = 5,
                                               .heartbeat = heartbeat,
                                               .late = 1,

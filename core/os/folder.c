@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * OS seam: private folders and files, processes by number. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/error.h"
+#include "core/os/folder.h"
+#include "core/os/os.h"
+
+#define PATH_MOST 1024
+
+uint32_t weft_os_user_id(void)
+{
+    return (uint32_t)geteuid();
+}
+
+bool weft_os_folder_is_private(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
+           (st.st_mode & (S_IRWXG | S_IRWXO)) == 0;
+}
+
+weft_status_t weft_os_folder_make(const char *path)
+{
+    if (mkdir(path, 0700) != 0 && errno != EEXIST) {
+        return weft_fail(WEFT_ERR_SYSTEM, errno, "cannot make the folder %s", path);
+    }
+    if (!weft_os_folder_is_private(path)) {
+        return weft_fail(WEFT_ERR_CONFIG, 0,
+                         "%s is not a private folder: it must belong to user %u and have mode 0700",
+                         path, weft_os_user_id());
+    }
+    return WEFT_OK;
+}
+
+static bool write_all(int fd, const void *data, size_t bytes)
+{
+    const uint8_t *from = data;
+    while (bytes > 0) {
+        ssize_t done = write(fd, from, bytes);
+        if (done < 0 && errno != EINTR) {
+            return false;
+        }
+        from += done > 0 ? done : 0;
+        bytes -= done > 0 ? (size_t)done : 0;
+    }
+    return true;
+}
+
+weft_status_t weft_os_private_write(const char *path, const void *data, size_t bytes)
+{
+    char temporary[PATH_MOST];
+    uint64_t random;
+    weft_status_t status = weft_os_random(&random, sizeof random);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    int used = snprintf(temporary, sizeof temporary, "%s.%016" PRIx64, path, random);
+    if (used < 0 || (size_t)used >= sizeof temporary) {
+        return weft_fail(WEFT_ERR_CONFIG, 0, "%s: the path is too long", path);
+    }
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) {
+        return weft_fail(WEFT_ERR_SYSTEM, errno, "cannot make %s", temporary);
+    }
+    bool good = write_all(fd, data, bytes);
+    int error = errno;
+    good = close(fd) == 0 && good;
+    if (good && rename(temporary, path) == 0) {
+        return WEFT_OK;
+    }
+    error = good ? errno : error;
+    unlink(temporary);
+    return weft_fail(WEFT_ERR_SYSTEM, error, "cannot write %s", path);
+}
+
+bool weft_os_private_read(const char *path, void *data, size_t bytes)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0) {
+        return false;
+    }
+    bool good = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+                (st.st_mode & (S_IRWXG | S_IRWXO)) == 0 && (uint64_t)st.st_size == bytes;
+    ssize_t got;
+    do {
+        got = good ? read(fd, data, bytes) : -1;
+    } while (good && got < 0 && errno == EINTR);
+    close(fd);
+    return good && got == (ssize_t)bytes;
+}
+
+bool weft_os_file_exists(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0;
+}
+
+void weft_os_file_remove(const char *path)
+{
+    (void)unlink(path);
+}
+
+bool weft_os_process(int32_t pid, uint64_t *started, int32_t *parent, char *name)
+{
+    char path[64];
+    char *text = NULL;
+    size_t bytes;
+    int error;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    if (weft_os_read_file(path, 4096, &text, &bytes, &error) != WEFT_OK) {
+        return false;
+    }
+    /* "pid (name) state parent …": the name may hold anything, so its end is the last ')'. */
+    const char *open_at = strchr(text, '('), *close_at = strrchr(text, ')');
+    int found_parent = 0;
+    unsigned long long ticks = 0;
+    bool good = open_at != NULL && close_at != NULL && close_at > open_at &&
+                sscanf(close_at + 1,
+                       " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+                       "%*d %llu",
+                       &found_parent, &ticks) == 2;
+    if (good) {
+        *parent = found_parent;
+        *started = ticks;
+        if (name != NULL) {
+            snprintf(name, 16, "%.*s", (int)(close_at - open_at - 1), open_at + 1);
+        }
+    }
+    weft_os_free(text);
+    return good;
+}
+
+uint64_t weft_os_pid_space(void)
+{
+    struct stat st;
+    return stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0;
+}

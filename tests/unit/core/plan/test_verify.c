@@ -205,7 +205,7 @@ static void exchange_needs_par_when_slices_exceed_slots(void **state)
     (void)state;
     for (uint32_t slots = 1; slots <= 8; slots *= 2) {
         for (uint32_t slices = 1; slices <= 16; slices++) {
-            int apart = verify_written(unpaired_exchange, slots, slices, 0).verdict;
+            weft_verdict_t apart = verify_written(unpaired_exchange, slots, slices, 0).verdict;
             assert_int_equal(apart, slices > slots ? WEFT_VERDICT_DEADLOCK : WEFT_VERDICT_OK);
             assert_int_equal(verify_written(paired_exchange, slots, slices, 0).verdict,
                              WEFT_VERDICT_OK);
@@ -379,7 +379,7 @@ static void lanes_barrier(const weft_algo_call_t *call, weft_plan_builder_t *b)
 static void races_between_lanes_are_found_over_two_passes(void **state)
 {
     (void)state;
-    int unordered = verify_written(lanes_unordered, 4, 1, 0).verdict;
+    weft_verdict_t unordered = verify_written(lanes_unordered, 4, 1, 0).verdict;
     assert_true(unordered == WEFT_VERDICT_RACE || unordered == WEFT_VERDICT_UNWRITTEN);
     /* The second pass may overwrite TMP while the first still reads it: only barriers prevent it. */
     weft_verify_report_t report = verify_written(lanes_after, 4, 1, 0);

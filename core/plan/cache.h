@@ -24,12 +24,13 @@ typedef struct weft_plan_entry {
     const weft_plan_t *plan; /* of query.call.rank */
     weft_cost_t cost;
     uint64_t shape;        /* hash of all ranks' plans: equal on every rank */
-    int in_place;          /* proved for the in-place form */
+    int in_place;          /* proved for the in-place form; 1 too where nothing was proved */
     double verify_seconds; /* what proving took; 0 if it was in the cache */
     weft_verify_report_t report;
 } weft_plan_entry_t;
 
-/* Finds or makes the entry; it stays valid until the process ends. ERR_PLAN with the verifier's
+/* Finds or makes the entry; it stays valid until the process ends. A shape above `limit` is used
+ * without proof, with a warning (report.verdict is TOO_BIG). ERR_PLAN with the verifier's
  * words, ERR_UNSUPPORTED, ERR_RESOURCE, or the algorithm's failure. */
 weft_status_t weft_plan_lookup(const weft_plan_query_t *query, weft_plan_entry_t *entry_p);
 

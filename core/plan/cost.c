@@ -6,6 +6,9 @@
 #include "core/base/error.h"
 #include "core/plan/run.h"
 
+/* Above this the walk would take longer than its figures are worth. */
+#define WALK_MAX 8000000u
+
 static void add_move(weft_cost_work_t *work, const weft_move_t *move, double times)
 {
     uint32_t ends = 0;
@@ -43,37 +46,55 @@ static double weight(const weft_cost_work_t *work)
     return 4 * work->edges + work->touched;
 }
 
-static void keep(const weft_run_t *run, weft_cost_t *cost)
+static weft_cost_work_t busiest_rank(weft_plan_t *const *plans, uint32_t nranks)
 {
-    *cost = (weft_cost_t){
-        .fill = {.edges = (double)run->chain.ends / 2, .touched = (double)run->chain.touched / 2},
-        .chain = run->chain.moves};
-    for (uint32_t rank = 0; rank < run->n; rank++) {
-        weft_cost_work_t work = work_of(run->input->plans[rank]);
-        cost->steady = weight(&work) > weight(&cost->steady) ? work : cost->steady;
+    weft_cost_work_t most = {0, 0};
+    for (uint32_t rank = 0; rank < nranks; rank++) {
+        weft_cost_work_t work = work_of(plans[rank]);
+        most = weight(&work) > weight(&most) ? work : most;
     }
+    return most;
+}
+
+static void keep_walk(const weft_run_t *run, weft_cost_t *cost)
+{
+    cost->fill = (weft_cost_work_t){.edges = (double)run->chain.ends / 2,
+                                    .touched = (double)run->chain.touched / 2};
+    cost->chain = run->chain.moves;
     for (uint32_t i = 0; i < run->nqueues; i++) {
         uint64_t chunks = run->queues[i].pushed;
         cost->link_chunks = chunks > cost->link_chunks ? chunks : cost->link_chunks;
     }
 }
 
-weft_status_t weft_plan_cost(weft_plan_t *const *plans, uint32_t nranks, uint32_t slots,
-                             weft_cost_t *cost)
+static weft_status_t walk(const weft_verify_input_t *input, weft_cost_t *cost)
 {
-    weft_verify_input_t input = {.plans = plans, .nranks = nranks, .slots = slots, .slices = 1};
     weft_verify_report_t report = {0};
     weft_run_t run;
-    weft_status_t status = weft_run_init(&run, &input, 1, 0, &report);
+    weft_status_t status = weft_run_init(&run, input, 1, 0, &report);
     if (status == WEFT_OK) {
         weft_run_go(&run);
-        keep(&run, cost);
+        keep_walk(&run, cost);
     }
     weft_run_fini(&run);
     if (status == WEFT_OK && report.verdict != WEFT_VERDICT_OK) {
         return weft_fail(WEFT_ERR_PLAN, 0, "plan cannot be priced: %.255s", report.text);
     }
     return status;
+}
+
+weft_status_t weft_plan_cost(weft_plan_t *const *plans, uint32_t nranks, uint32_t slots,
+                             weft_cost_t *cost)
+{
+    weft_verify_input_t input = {.plans = plans, .nranks = nranks, .slots = slots, .slices = 1};
+    *cost = (weft_cost_t){.steady = busiest_rank(plans, nranks)};
+    if (weft_run_steps(&input, 1) <= WALK_MAX) {
+        return walk(&input, cost);
+    }
+    cost->fill = cost->steady;
+    cost->chain = (uint32_t)cost->steady.edges + 1;
+    cost->link_chunks = (uint64_t)cost->steady.edges;
+    return WEFT_OK;
 }
 
 static double seconds(const weft_cost_work_t *work, const weft_cost_model_t *model, double bytes)

@@ -30,7 +30,8 @@ typedef struct weft_cost {
     uint64_t link_chunks;    /* chunks per pass over the busiest edge */
 } weft_cost_t;
 
-/* Prices one pass of the plans of all ranks. ERR_RESOURCE. */
+/* Prices one pass of the plans of all ranks. Shapes of more than 8 million MOVEs are not walked: the
+ * busiest rank stands for the chain. ERR_RESOURCE; ERR_PLAN if they cannot run. */
 weft_status_t weft_plan_cost(weft_plan_t *const *plans, uint32_t nranks, uint32_t slots,
                              weft_cost_t *cost);
 

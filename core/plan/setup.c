@@ -120,9 +120,9 @@ void weft_run_fini(weft_run_t *run)
     weft_os_free(run->ranks);
 }
 
-static uint64_t lane_chunks(const weft_plan_t *plan, const weft_plan_lane_t *lane)
+static double lane_chunks(const weft_plan_t *plan, const weft_plan_lane_t *lane)
 {
-    uint64_t chunks = 0, times = 1;
+    double chunks = 0, times = 1;
     for (uint32_t pc = 0; pc < lane->ncode; pc++) {
         const weft_code_t *code = &lane->code[pc];
         if (code->opcode == WEFT_CODE_LOOP) {
@@ -136,14 +136,16 @@ static uint64_t lane_chunks(const weft_plan_t *plan, const weft_plan_lane_t *lan
     return chunks;
 }
 
+/* In floating point: a text may ask for loops beyond any integer. */
 uint64_t weft_run_steps(const weft_verify_input_t *input, uint32_t passes)
 {
-    uint64_t chunks = 0;
+    double chunks = 0;
     for (uint32_t rank = 0; rank < input->nranks; rank++) {
         const weft_plan_t *plan = input->plans[rank];
         for (uint32_t lane = 0; lane < plan->nlanes; lane++) {
             chunks += lane_chunks(plan, &plan->lanes[lane]);
         }
     }
-    return chunks * input->slices * passes;
+    double steps = chunks * input->slices * passes;
+    return steps < 1e18 ? (uint64_t)steps : (uint64_t)1e18;
 }

@@ -117,6 +117,19 @@ static void shapes_above_the_limit_are_used_without_proof(void **state)
     assert_true(entry.verify_seconds == 0);
 }
 
+static void thousands_of_ranks_are_priced_without_a_walk(void **state)
+{
+    (void)state;
+    static uint32_t many[4096];
+    weft_plan_query_t query = query_of(WEFT_ALL_REDUCE, 4096, 4095);
+    weft_plan_entry_t entry;
+    query.view.host = many;
+    assert_int_equal(weft_plan_lookup(&query, &entry), WEFT_OK);
+    assert_int_equal(entry.report.verdict, WEFT_VERDICT_TOO_BIG);
+    assert_true(entry.cost.fill.edges == 2.0 * 4095);
+    assert_int_equal(entry.cost.chain, 2 * 4096 - 1);
+}
+
 static void unsupported_calls_are_the_plugins_answer(void **state)
 {
     (void)state;
@@ -204,6 +217,7 @@ int main(void)
         cmocka_unit_test(each_part_of_the_key_counts),
         cmocka_unit_test(refusal_has_the_verifiers_words),
         cmocka_unit_test(shapes_above_the_limit_are_used_without_proof),
+        cmocka_unit_test(thousands_of_ranks_are_priced_without_a_walk),
         cmocka_unit_test(unsupported_calls_are_the_plugins_answer),
         cmocka_unit_test(algorithms_that_change_their_mind_are_refused),
         cmocka_unit_test(threads_share_one_proof),

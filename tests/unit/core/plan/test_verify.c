@@ -96,12 +96,22 @@ static weft_verify_report_t verify_one(const plan_fixture_t *fixture, weft_coll_
 static void ring_with_as_many_slices_as_slots_deadlocks(void **state)
 {
     (void)state;
-    for (uint32_t slots = 1; slots <= 8; slots *= 2) {
-        weft_verify_report_t report = verify_one(&ring, WEFT_ALL_REDUCE, 4, slots, slots + 1);
+    for (uint32_t slots = 1; slots <= 8; slots++) {
+        weft_verify_report_t report = verify_one(&ring, WEFT_ALL_REDUCE, 4, slots, slots);
+        assert_int_equal(report.pc, 2);
         assert_int_equal(report.verdict, WEFT_VERDICT_DEADLOCK);
         assert_non_null(strstr(report.text, "waits for a free slot to rank 1 channel 0"));
         assert_non_null(strstr(report.text, "4 lanes wait for each other in a ring"));
     }
+}
+
+static void more_slices_than_slots_deadlock_in_the_first_move(void **state)
+{
+    (void)state;
+    weft_verify_report_t report = verify_one(&ring, WEFT_ALL_REDUCE, 4, 4, 5);
+    assert_int_equal(report.verdict, WEFT_VERDICT_DEADLOCK);
+    assert_int_equal(report.pc, 0);
+    assert_non_null(strstr(report.text, "(4 of 4 in use)"));
 }
 
 static void fingerprint_tells_folding_orders_apart(void **state)
@@ -429,6 +439,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_shipped_plan_is_proved),
         cmocka_unit_test(ring_with_as_many_slices_as_slots_deadlocks),
+        cmocka_unit_test(more_slices_than_slots_deadlock_in_the_first_move),
         cmocka_unit_test(fingerprint_tells_folding_orders_apart),
         cmocka_unit_test(figures_of_the_ring_are_those_of_the_book),
         cmocka_unit_test(limit_is_respected),

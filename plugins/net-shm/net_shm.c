@@ -2,7 +2,7 @@
  *
  * net-shm: memory shared by two ranks of one host, processes or threads. This file holds the tables;
  * the plugin offers mapped memory only, the core moves the bytes itself. */
-#include <stdio.h>
+#include <errno.h>
 #include <string.h>
 
 #include "shm.h"
@@ -34,6 +34,11 @@ static weft_status_t shm_create(const weft_host_t *host, const void *config, wef
     net->host = host;
     memcpy(&net->config, config, sizeof net->config);
     net->placed = shm_place_read(&net->here);
+    if (!net->placed && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) {
+        int cause = errno;
+        host->free(host, net);
+        return host->set_error(host, WEFT_ERR_RESOURCE, cause, "cannot read /proc");
+    }
     if (!net->placed) {
         host->log(host, WEFT_LOG_INFO, "no device: /proc does not tell the boot id and namespaces");
     }

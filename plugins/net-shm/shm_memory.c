@@ -4,6 +4,7 @@
  * so that no end can be hit by SIGBUS through the other. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 #define HUGE_PAGE (UINT64_C(2) << 20)
+#define CHECK_FROM (UINT64_C(16) << 20) /* below, asking costs more than it is worth */
 #define BYTES_MAX (UINT64_C(1) << 46)
 
 static uint64_t round_up(uint64_t bytes)
@@ -55,19 +57,48 @@ static weft_status_t memory_commit(const weft_host_t *host, const shm_memory_t *
     return WEFT_OK;
 }
 
+/* Bytes that can be had without swapping, 0 if unknown. */
+static uint64_t memory_available(void)
+{
+    char line[128];
+    unsigned long long kib = 0;
+    FILE *file = fopen("/proc/meminfo", "re");
+    if (file == NULL) {
+        return 0;
+    }
+    while (fgets(line, sizeof line, file) != NULL) {
+        if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1) {
+            break;
+        }
+    }
+    fclose(file);
+    return (uint64_t)kib << 10;
+}
+
+/* Committing more than the host has would wake the OOM killer instead of failing. */
+static weft_status_t memory_check(const weft_host_t *host, uint64_t bytes)
+{
+    uint64_t available = bytes > CHECK_FROM ? memory_available() : 0;
+    if (bytes > BYTES_MAX || (available > 0 && bytes > available)) {
+        return host->set_error(host, WEFT_ERR_RESOURCE, 0,
+                               "%llu bytes of shared memory wanted for one connection, %llu "
+                               "available on this host; lower slot_bytes or slots of net-shm",
+                               (unsigned long long)bytes, (unsigned long long)available);
+    }
+    return WEFT_OK;
+}
+
 weft_status_t shm_memory_create(const weft_host_t *host, uint64_t bytes, shm_memory_t *memory)
 {
-    if (bytes > BYTES_MAX) {
-        return host->set_error(host, WEFT_ERR_RESOURCE, 0,
-                               "%llu bytes of shared memory for one connection, at most %llu",
-                               (unsigned long long)bytes, (unsigned long long)BYTES_MAX);
+    weft_status_t status = memory_check(host, bytes);
+    if (status != WEFT_OK) {
+        return status;
     }
     *memory = (shm_memory_t){.bytes = round_up(bytes)};
     memory->fd = memfd_create("weft-shm", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (memory->fd < 0) {
         return host->set_error(host, WEFT_ERR_RESOURCE, errno, "memfd_create");
     }
-    weft_status_t status;
     if (ftruncate(memory->fd, (off_t)memory->bytes) != 0) {
         status = host->set_error(host, WEFT_ERR_RESOURCE, errno,
                                  "cannot size shared memory to %llu bytes",

@@ -164,14 +164,14 @@ static weft_status_t joiner_add(weft_net_listener_t *listener, int fd,
     return WEFT_OK;
 }
 
-/* The connection a joiner belongs to, made with its first stream. NULL: the record is wrong or memory
- * is out. */
-static weft_net_conn_t *joiner_conn(weft_net_listener_t *listener, const sock_joiner_t *joiner)
+/* The connection a joiner belongs to, made with its first stream. ERR_PROTO: the record is wrong. */
+static weft_status_t joiner_conn(weft_net_listener_t *listener, const sock_joiner_t *joiner,
+                                 weft_net_conn_t **conn_p)
 {
     uint32_t count = le16toh(joiner->join.count);
     if (le32toh(joiner->join.magic) != SOCK_JOIN_MAGIC || count == 0 || count > SOCK_STREAMS_MAX ||
         le16toh(joiner->join.index) >= count) {
-        return NULL;
+        return WEFT_ERR_PROTO;
     }
     weft_net_conn_t *conn = listener->forming;
     while (conn != NULL && memcmp(conn->id, joiner->join.id, sizeof conn->id) != 0) {
@@ -180,7 +180,7 @@ static weft_net_conn_t *joiner_conn(weft_net_listener_t *listener, const sock_jo
     if (conn == NULL) {
         conn = sock_conn_create(listener->device, count, joiner->label);
         if (conn == NULL) {
-            return NULL;
+            return WEFT_ERR_RESOURCE;
         }
         memcpy(conn->id, joiner->join.id, sizeof conn->id);
         conn->deadline_ns = joiner->deadline_ns;
@@ -190,15 +190,17 @@ static weft_net_conn_t *joiner_conn(weft_net_listener_t *listener, const sock_jo
     bool fits = conn->nstreams == count &&
                 memcmp(conn->info.label, joiner->label, sizeof joiner->label) == 0 &&
                 conn->streams[le16toh(joiner->join.index)].fd < 0;
-    return fits ? conn : NULL;
+    *conn_p = conn;
+    return fits ? WEFT_OK : WEFT_ERR_PROTO;
 }
 
-/* Takes the joiner's socket; returns false if it is to be closed. */
-static bool joiner_place(weft_net_listener_t *listener, sock_joiner_t *joiner)
+/* Takes the joiner's socket, but on failure. */
+static weft_status_t joiner_place(weft_net_listener_t *listener, sock_joiner_t *joiner)
 {
-    weft_net_conn_t *conn = joiner_conn(listener, joiner);
-    if (conn == NULL) {
-        return false;
+    weft_net_conn_t *conn = NULL;
+    weft_status_t status = joiner_conn(listener, joiner, &conn);
+    if (status != WEFT_OK) {
+        return status;
     }
     sock_point_t point = {.any = {.sa_family = AF_UNSPEC}};
     socklen_t bytes = sizeof point;
@@ -206,10 +208,11 @@ static bool joiner_place(weft_net_listener_t *listener, sock_joiner_t *joiner)
     conn->joined++;
     getpeername(joiner->fd, &point.any, &bytes);
     sock_point_text(&point, conn->info.peer);
-    return true;
+    return WEFT_OK;
 }
 
-static void listener_join(weft_net_listener_t *listener)
+/* Returns: OK, or ERR_RESOURCE. Bad records only end their own connection. */
+static weft_status_t listener_join(weft_net_listener_t *listener)
 {
     uint64_t now = listener->host->clock_ns(listener->host);
     sock_joiner_t **link = &listener->joiners;
@@ -222,9 +225,13 @@ static void listener_join(weft_net_listener_t *listener)
             continue;
         }
         *link = joiner->next;
-        bool placed = status == WEFT_OK && joiner_place(listener, joiner);
-        joiner_close(listener, joiner, !placed);
+        status = status == WEFT_OK ? joiner_place(listener, joiner) : status;
+        joiner_close(listener, joiner, status != WEFT_OK);
+        if (status == WEFT_ERR_RESOURCE) {
+            return status;
+        }
     }
+    return WEFT_OK;
 }
 
 /* One connection that is complete, or NULL. Those that stay incomplete are dropped. */
@@ -260,7 +267,8 @@ weft_status_t sock_accept(weft_net_listener_t *listener, weft_net_conn_t **conn_
             status = gate_poll(&listener->gate, &fd, label);
         }
     }
-    listener_join(listener);
+    weft_status_t joined = listener_join(listener);
+    status = joined != WEFT_OK ? joined : status;
     weft_net_conn_t *conn = listener_complete(listener);
     if (conn == NULL) {
         return status;

@@ -11,7 +11,7 @@
 #define PLACE_BYTES 24 /* boot id, inode of the network namespace */
 
 /* What: fills `place`, equal for two processes exactly if they share loopback and abstract sockets.
- * Returns false, and zeroes, when /proc does not tell. */
+ * Returns false, zeroes and errno when /proc does not tell. */
 bool place_read(uint8_t place[PLACE_BYTES]);
 
 #endif

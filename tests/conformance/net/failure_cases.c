@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Cases about ends: too long messages, cancelled operations, peers that die. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kit.h"
+
+#define LARGE (UINT64_C(32) << 20)
+
+static bool is_loss(weft_status_t status)
+{
+    return status == WEFT_ERR_PEER_DEAD || status == WEFT_ERR_LINK;
+}
+
+static void message_longer_than_the_room_is_an_error(const kit_t *kit)
+{
+    kit_side_t side;
+    kit_end_t a, b;
+    kit_done_t s, r;
+    uint8_t out[64], in[64];
+    uint32_t posted = 0;
+    side_open(kit, &side);
+    pair_connect(&side, &side, &a, &b);
+    memset(in, 0x77, sizeof in);
+    kit_fill(out, sizeof out, 1);
+    end_receive(&b, in, 63, &r);
+    end_send(&a, out, sizeof out, &s);
+    sides_wait(&side, NULL, &r);
+    REQUIRE(r.status == WEFT_ERR_PROTO);
+    REQUIRE(in[63] == 0x77);
+    REQUIRE(side.fake.error[0] != '\0');
+    weft_net_op_t op = {.kind = WEFT_NET_RECV, .buffer = in, .bytes = 1};
+    REQUIRE(kit->ops->post(b.conn, &op, 1, &posted) < 0 && posted == 0);
+    pair_close(&a, &b);
+    side_close(&side);
+}
+
+static void cancel_completes_everything(const kit_t *kit)
+{
+    enum { N = 6 };
+    kit_side_t side;
+    kit_end_t a, b;
+    kit_done_t s[N], r[N];
+    uint8_t *large = calloc(1, LARGE), in[N];
+    uint32_t posted = 0;
+    REQUIRE(large != NULL);
+    side_open(kit, &side);
+    pair_connect(&side, &side, &a, &b);
+    for (int i = 0; i < N; i++) {
+        end_receive(&a, &in[i], 1, &r[i]);
+        end_send(&a, large, LARGE, &s[i]);
+        side_pump(&side);
+    }
+    uint64_t start = kit_now_ns();
+    REQUIRE(kit->ops->cancel(a.conn) == WEFT_OK);
+    for (int i = 0; i < N; i++) {
+        sides_wait(&side, NULL, &s[i]);
+        sides_wait(&side, NULL, &r[i]);
+        REQUIRE(r[i].status == WEFT_ERR_ABORTED);
+        REQUIRE(s[i].status == WEFT_ERR_ABORTED || s[i].status == WEFT_OK);
+    }
+    REQUIRE(kit_now_ns() - start < UINT64_C(100000000) * 10);
+    weft_net_op_t op = {.kind = WEFT_NET_RECV, .buffer = in, .bytes = 1};
+    REQUIRE(kit->ops->post(a.conn, &op, 1, &posted) < 0 && posted == 0);
+    REQUIRE(kit->ops->cancel(a.conn) == WEFT_OK);
+    pair_close(&a, &b);
+    side_close(&side);
+    free(large);
+}
+
+static void close_drops_what_is_outstanding(const kit_t *kit)
+{
+    kit_side_t side;
+    kit_end_t a, b;
+    kit_done_t s, r;
+    uint8_t *large = calloc(1, LARGE), in;
+    REQUIRE(large != NULL);
+    side_open(kit, &side);
+    pair_connect(&side, &side, &a, &b);
+    end_receive(&a, &in, 1, &r);
+    end_send(&a, large, LARGE, &s);
+    end_close(&a);
+    free(large);
+    for (int i = 0; i < 10; i++) {
+        side_pump(&side);
+    }
+    REQUIRE(!r.done);
+    end_close(&b);
+    side_close(&side);
+}
+
+static void peer_that_closed_is_noticed(const kit_t *kit)
+{
+    kit_side_t side;
+    kit_end_t a, b;
+    side_open(kit, &side);
+    pair_connect(&side, &side, &a, &b);
+    end_close(&b);
+    uint64_t start = kit_now_ns();
+    weft_status_t status;
+    do {
+        status = kit->ops->conn_check(a.conn);
+        REQUIRE(kit_now_ns() - start < UINT64_C(1000000000));
+    } while (status == WEFT_OK);
+    REQUIRE(is_loss(status));
+    REQUIRE(side.fake.error[0] != '\0');
+    end_close(&a);
+    side_close(&side);
+}
+
+static void what_was_sent_before_the_close_arrives(const kit_t *kit)
+{
+    kit_side_t side;
+    kit_end_t a, b;
+    kit_done_t s, r, none;
+    uint8_t out[5000], in[5000];
+    side_open(kit, &side);
+    pair_connect(&side, &side, &a, &b);
+    kit_fill(out, sizeof out, 9);
+    end_send(&b, out, sizeof out, &s);
+    sides_wait(&side, NULL, &s);
+    end_close(&b);
+    end_receive(&a, in, sizeof in, &r);
+    end_receive(&a, in, 0, &none);
+    sides_wait(&side, NULL, &none);
+    REQUIRE(r.done && r.status == WEFT_OK && kit_matches(in, sizeof in, 9));
+    REQUIRE(is_loss(none.status));
+    end_close(&a);
+    side_close(&side);
+}
+
+static void child_waits(kit_side_t *side, const weft_net_address_t *address, void *arg)
+{
+    (void)arg;
+    kit_end_t end;
+    REQUIRE(end_connect(side, address, 4096, &end) == WEFT_OK);
+    for (;;) {
+        pause();
+    }
+}
+
+static void kill_and_reap(int child)
+{
+    REQUIRE(kill(child, SIGKILL) == 0);
+    REQUIRE(waitpid(child, NULL, 0) == child);
+}
+
+static void killed_peer_is_noticed(const kit_t *kit)
+{
+    kit_side_t side;
+    kit_end_t end;
+    int child = kit_spawn(kit, &side, child_waits, NULL);
+    end_accept(&side, &end);
+    REQUIRE(kit->ops->conn_check(end.conn) == WEFT_OK);
+    kill_and_reap(child);
+    uint64_t start = kit_now_ns();
+    weft_status_t status;
+    do {
+        status = kit->ops->conn_check(end.conn);
+        REQUIRE(kit_now_ns() - start < UINT64_C(1000000000));
+    } while (status == WEFT_OK);
+    REQUIRE(is_loss(status));
+    end_close(&end);
+    side_close(&side);
+}
+
+static void killed_peer_fails_operations(const kit_t *kit)
+{
+    kit_side_t side;
+    kit_end_t end;
+    kit_done_t s, r;
+    uint8_t *large = calloc(1, LARGE), in;
+    REQUIRE(large != NULL);
+    int child = kit_spawn(kit, &side, child_waits, NULL);
+    end_accept(&side, &end);
+    end_receive(&end, &in, 1, &r);
+    end_send(&end, large, LARGE, &s);
+    side_pump(&side);
+    REQUIRE(!r.done && !s.done);
+    kill_and_reap(child);
+    uint64_t start = kit_now_ns();
+    sides_wait(&side, NULL, &r);
+    sides_wait(&side, NULL, &s);
+    kit_note("receive %d, send %d", (int)r.status, (int)s.status);
+    REQUIRE(is_loss(r.status) && is_loss(s.status));
+    REQUIRE(kit_now_ns() - start < UINT64_C(1000000000));
+    weft_net_conn_info_t info = {.size = sizeof info};
+    REQUIRE(kit->ops->conn_info(end.conn, &info) == WEFT_OK);
+    kit_note("%s does not name %s", side.fake.error, info.peer);
+    REQUIRE(strstr(side.fake.error, info.peer) != NULL);
+    end_close(&end);
+    side_close(&side);
+    free(large);
+}
+
+const kit_case_t failure_cases[] = {
+    {"message longer than the room is an error", WEFT_NET_CAP_MESSAGES,
+     message_longer_than_the_room_is_an_error},
+    {"cancel completes everything", WEFT_NET_CAP_MESSAGES, cancel_completes_everything},
+    {"close drops what is outstanding", WEFT_NET_CAP_MESSAGES, close_drops_what_is_outstanding},
+    {"peer that closed is noticed", 0, peer_that_closed_is_noticed},
+    {"what was sent before the close arrives", WEFT_NET_CAP_MESSAGES,
+     what_was_sent_before_the_close_arrives},
+    {"killed peer is noticed", 0, killed_peer_is_noticed},
+    {"killed peer fails operations and is named", WEFT_NET_CAP_MESSAGES,
+     killed_peer_fails_operations},
+    {NULL, 0, NULL},
+};

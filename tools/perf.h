@@ -16,6 +16,7 @@ typedef struct perf_options {
     int64_t threads;   /* -t */
     int64_t gpus;      /* -g: on host memory ranks per thread, each a thread of its own */
     uint64_t min_bytes, max_bytes, step_bytes;
+    uint64_t span; /* bytes through which the buffers of small sizes move, at least max_bytes */
     double step_factor;
     int64_t iters, agg_iters, warmup_iters, cycles;
     int64_t parallel_init, check, root;
@@ -133,6 +134,7 @@ typedef struct perf_rank {
     uint32_t local_ranks; /* ranks that share this host's memory */
     perf_report_t *report;
     uint64_t max_bytes;
+    uint64_t span;        /* bytes of a buffer that the iterations move through */
     uint8_t *send, *recv; /* buffers, with the misalignment of -u added for each test */
     uint64_t buffer_bytes;
     weft_region_t *regions[2];

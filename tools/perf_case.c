@@ -19,7 +19,7 @@ typedef struct case_buffers {
 static case_buffers_t buffers_of(const perf_rank_t *rank, const perf_case_t *test, uint64_t i)
 {
     size_t element = weft_dtype_size(test->dtype);
-    uint64_t steps = test->stride > 0 ? rank->max_bytes / test->stride : 0;
+    uint64_t steps = test->stride > 0 ? rank->span / test->stride : 0;
     uint64_t shift = steps > 1 ? i % steps * test->stride : 0;
     shift += (uint64_t)rank->options->unalign * element;
     uint8_t *send = rank->send + shift;

@@ -32,7 +32,7 @@ static weft_status_t alloc_one(perf_rank_t *rank, int index, uint8_t **memory_p)
 weft_status_t perf_memory_alloc(perf_rank_t *rank)
 {
     const uint64_t largest_element = 8;
-    rank->buffer_bytes = rank->max_bytes + ((uint64_t)rank->options->unalign + 2) * largest_element;
+    rank->buffer_bytes = rank->span + ((uint64_t)rank->options->unalign + 2) * largest_element;
     weft_status_t status = alloc_one(rank, 0, &rank->send);
     return status != WEFT_OK ? status : alloc_one(rank, 1, &rank->recv);
 }

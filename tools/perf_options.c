@@ -41,6 +41,7 @@ static const tool_option_t options_table[] = {
     {'I', "per_iter_timing", "0/1", "add statistics of single iterations [0]", 'I'},
     {'K', "per_iter_skip", "N", "leave out the first N iterations of these [0]", 'K'},
     {'A', "algo", "NAME", "use this algorithm: --set plan.algo=NAME", TOOL_OPT_ALGO},
+    {0, "span", "SIZE", "move small buffers through SIZE bytes [maxbytes]", 's'},
     {0, "min-bw", "GB/S", "fail (exit code 7) below 90 % of this average busbw", 'B'},
     TOOL_OPTIONS_CONFIG,
     {0, "json", NULL, "JSON on stdout in place of the table", TOOL_OPT_JSON},
@@ -195,6 +196,8 @@ static int take_option(perf_options_t *options, int id, const char *text)
         return ok_if(tool_parse_size("--maxbytes", text, &options->max_bytes));
     case 'i':
         return ok_if(tool_parse_size("--stepbytes", text, &options->step_bytes));
+    case 's':
+        return ok_if(tool_parse_size("--span", text, &options->span));
     case 'f':
         return ok_if(tool_parse_real("--stepfactor", text, 1, &options->step_factor));
     case 'T':

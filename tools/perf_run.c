@@ -161,6 +161,7 @@ static weft_status_t agree_on_size(perf_rank_t *rank, uint64_t *reduced_p)
         available > 0 ? (double)available * 0.7 / (2.0 * (double)ranks) : (double)o->max_bytes;
     weft_status_t status = perf_combine(rank, &room, 1, 2);
     rank->max_bytes = room < (double)o->max_bytes ? (uint64_t)room : o->max_bytes;
+    rank->span = (double)o->span < room && o->span > rank->max_bytes ? o->span : rank->max_bytes;
     *reduced_p = rank->max_bytes < o->max_bytes ? rank->max_bytes : 0;
     if (status == WEFT_OK && rank->max_bytes < o->min_bytes) {
         return weft_fail(

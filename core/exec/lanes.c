@@ -358,31 +358,13 @@ static void lane_stop(weft_lanes_t *run, weft_lane_run_t *lane)
     lane->bars = 0;
 }
 
-static void lane_finish(weft_lane_run_t *lane, uint32_t words)
-{
-    for (uint32_t i = 0; i < words; i++) {
-        lane->finished[lane->pc + i] = lane->pass + 1;
-    }
-}
-
-/* A loop of no iterations is finished with all it holds. */
-static void lane_loop(weft_lane_run_t *lane, const weft_code_t *c)
-{
-    lane->iteration = 0;
-    if (c->n == 0) {
-        lane_finish(lane, c->mate + 1 - lane->pc);
-        lane->pc = c->mate + 1;
-        return;
-    }
-    lane->times = c->n;
-    lane->pc++;
-}
-
 static void lane_control(weft_lanes_t *run, weft_lane_run_t *lane, const weft_code_t *c)
 {
     switch (c->opcode) {
     case WEFT_CODE_LOOP:
-        lane_loop(lane, c);
+        lane->iteration = 0;
+        lane->times = c->n;
+        lane->pc++;
         break;
     case WEFT_CODE_END:
         if (++lane->iteration < lane->times) {
@@ -405,8 +387,9 @@ static void lane_leave(weft_lane_run_t *lane, const weft_code_t *c)
 {
     uint32_t words = c->opcode == WEFT_CODE_PAR ? c->n + 1 : 1;
     /* Inside a LOOP only the last iteration counts as finished. */
-    if (lane->times == 0 || lane->iteration + 1 == lane->times) {
-        lane_finish(lane, words);
+    bool last = lane->times == 0 || lane->iteration + 1 == lane->times;
+    for (uint32_t i = 0; last && i < words; i++) {
+        lane->finished[lane->pc + i] = lane->pass + 1;
     }
     lane->pc += words;
     lane->members = 0;

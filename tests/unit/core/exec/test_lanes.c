@@ -153,6 +153,16 @@ static void all_reduce_by(emit_t emit, uint32_t nranks)
     }
 }
 
+/* A LOOP has at least one iteration. */
+static void loop_of(weft_plan_builder_t *b, uint32_t lane, uint32_t times, const weft_move_t *move)
+{
+    if (times > 0) {
+        b->loop(b, lane, times);
+        b->move(b, lane, move);
+        b->end(b, lane);
+    }
+}
+
 /* Ring with loops: n chunks, one lane. */
 static weft_status_t emit_ring(weft_algo_t *algo, const weft_algo_call_t *call,
                                const weft_algo_view_t *view, weft_plan_builder_t *b)
@@ -179,13 +189,9 @@ static weft_status_t emit_ring(weft_algo_t *algo, const weft_algo_call_t *call,
     weft_move_t end = {
         .dst = {weft_out((r + 2) % n, 0)}, .src = {weft_port(from)}, .ndst = 1, .nsrc = 1};
     b->move(b, lane, &send);
-    b->loop(b, lane, n - 2);
-    b->move(b, lane, &pass);
-    b->end(b, lane);
+    loop_of(b, lane, n - 2, &pass);
     b->move(b, lane, &last);
-    b->loop(b, lane, n - 2);
-    b->move(b, lane, &spread);
-    b->end(b, lane);
+    loop_of(b, lane, n - 2, &spread);
     b->move(b, lane, &end);
     return WEFT_OK;
 }

@@ -277,6 +277,12 @@ const char *weft_option_type_name(uint32_t type)
     return class != NULL ? class->name : "unknown type";
 }
 
+size_t weft_option_type_bytes(uint32_t type)
+{
+    const weft_option_class_t *class = class_of(type);
+    return class != NULL ? class->bytes : 0;
+}
+
 static bool has_range(const weft_option_t *option)
 {
     return class_of(option->type)->ranged &&
@@ -375,77 +381,4 @@ void weft_option_format(const weft_option_t *option, const void *out, char *text
     weft_value_t value = {0};
     memcpy(&value, (const char *)out + option->offset, class->bytes);
     class->print(option, &value, text, bytes);
-}
-
-bool weft_option_name_ok(const char *name, size_t bytes, char extra)
-{
-    for (size_t i = 0; i < bytes; i++) {
-        char c = name[i];
-        if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == extra)) {
-            return false;
-        }
-    }
-    return bytes > 0 && bytes <= WEFT_OPTION_NAME_MAX;
-}
-
-static bool entry_check(const weft_option_t *option, size_t config_size, char *why, size_t bytes)
-{
-    const weft_option_class_t *class = class_of(option->type);
-    const char *name = option->name;
-    if (!weft_option_name_ok(name, strnlen(name, WEFT_OPTION_NAME_MAX + 1), '_')) {
-        snprintf(why, bytes, "option name \"%.60s\", expected 1 to 48 of a-z, 0-9 and _", name);
-    } else if (class == NULL) {
-        snprintf(why, bytes, "option %s has type %" PRIu32 ", expected %d to %d", name,
-                 option->type, WEFT_OPT_BOOL, WEFT_OPT_CHOICE);
-    } else if (option->offset > config_size || config_size - option->offset < class->bytes) {
-        snprintf(why, bytes, "option %s ends at byte %zu, expected at most config_size %zu", name,
-                 option->offset + class->bytes, config_size);
-    } else if (option->offset % class->bytes != 0) {
-        snprintf(why, bytes, "option %s is at offset %" PRIu32 ", expected a multiple of %zu", name,
-                 option->offset, class->bytes);
-    } else if (option->value == NULL || option->help == NULL) {
-        snprintf(why, bytes, "option %s has no %s, expected text", name,
-                 option->value == NULL ? "default" : "help");
-    } else if (option->type == WEFT_OPT_CHOICE && option->choices == NULL) {
-        snprintf(why, bytes, "option %s has no choices, expected \"one|two\"", name);
-    } else {
-        return true;
-    }
-    return false;
-}
-
-static bool default_check(const weft_option_t *option, char *why, size_t bytes)
-{
-    weft_value_t value = {0};
-    char reason[400];
-    weft_option_t alone = *option;
-    alone.offset = 0;
-    if (weft_option_parse(&alone, option->value, &value, reason, sizeof reason)) {
-        return true;
-    }
-    snprintf(why, bytes, "default \"%.60s\" of option %s: %s", option->value, option->name, reason);
-    return false;
-}
-
-bool weft_option_table_check(const weft_option_t *table, size_t config_size, char *why,
-                             size_t bytes)
-{
-    for (size_t i = 0; table[i].name != NULL; i++) {
-        if (i == WEFT_OPTION_TABLE_MAX) {
-            snprintf(why, bytes, "option table without end, expected at most %d options",
-                     WEFT_OPTION_TABLE_MAX);
-            return false;
-        }
-        if (!entry_check(&table[i], config_size, why, bytes) ||
-            !default_check(&table[i], why, bytes)) {
-            return false;
-        }
-        for (size_t j = 0; j < i; j++) {
-            if (strcmp(table[i].name, table[j].name) == 0) {
-                snprintf(why, bytes, "option %s twice in the table, expected once", table[i].name);
-                return false;
-            }
-        }
-    }
-    return true;
 }

@@ -24,6 +24,8 @@ void weft_option_limits(const weft_option_t *option, char *text, size_t bytes);
 
 /* Word for the type: "size", "duration" … */
 const char *weft_option_type_name(uint32_t type);
+/* Bytes of the field in the config struct; 0 for an unknown type. */
+size_t weft_option_type_bytes(uint32_t type);
 
 /* True for one or more of [a-z0-9] and `extra`, at most WEFT_OPTION_NAME_MAX. */
 bool weft_option_name_ok(const char *name, size_t bytes, char extra);

@@ -23,7 +23,7 @@ typedef struct weft_boot_settings {
     double heartbeat;       /* seconds between beats of the health channel */
     double late;            /* seconds of waiting before a late rank is reported */
     double unresponsive;    /* seconds without beats before a rank counts as lost; 0 = never */
-    const char *interface;  /* interfaces for control traffic, syntax of net-socket */
+    const char *interface;  /* interfaces for control traffic: "eth,ib", "^docker", "=eth0" */
     const char
         *rendezvous; /* folder in which ranks of a launcher exchange the unique id; "" = private
                                folder of this user on this host */

@@ -214,6 +214,8 @@ weft_status_t weft_auth_server_check(const uint8_t key[32], weft_auth_state_t *s
 
 void weft_auth_derive(const uint8_t key[32], const char *purpose, uint8_t derived[32])
 {
-    /* Fails only for bad sizes, and these are constants. */
+    /* The hash works without libsodium's start too, only slower; it fails only for bad sizes, and
+     * these are constants. */
+    (void)ready();
     (void)crypto_generichash(derived, 32, (const uint8_t *)purpose, strlen(purpose), key, 32);
 }

@@ -45,7 +45,7 @@ void weft_boot_leave(weft_boot_t *boot)
     }
     weft_door_close(&boot->door);
     weft_os_free(boot->peers);
-    weft_os_free(boot->addrs);
+    weft_os_free(boot->claims);
     sodium_memzero(boot, sizeof *boot);
     weft_os_free(boot);
 }

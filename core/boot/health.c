@@ -66,19 +66,25 @@ static uint32_t prepare(weft_health_t *health, uint64_t *until)
     for (uint32_t i = 0; i < health->count; i++) {
         const weft_watch_t *watch = &health->watches[i];
         short events = watch->out_at < watch->out_end ? POLLIN | POLLOUT : POLLIN;
-        entries[ENTRY_WATCH + i] = (struct pollfd){.fd = watch->fd, .events = events};
+        struct pollfd *pair = &entries[ENTRY_WATCH + 2 * i];
+        pair[0] = (struct pollfd){.fd = watch->fd, .events = events};
+        pair[1] = (struct pollfd){.fd = watch->process, .events = POLLIN};
     }
-    return ENTRY_WATCH + health->count;
+    return ENTRY_WATCH + 2 * health->count;
 }
 
-/* The connections that were polled; new ones are added behind them. */
-static void serve_watches(weft_health_t *health, uint32_t count)
+/* The connections that were polled: nothing is added to the tables meanwhile. */
+static void serve_watches(weft_health_t *health)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        /* Adding a connection may move both tables. */
-        if (health->watches[i].fd >= 0) {
-            weft_watch_flush(&health->watches[i]);
-            weft_watch_read(health, &health->watches[i]);
+    const struct pollfd *entries = health->entries + ENTRY_WATCH;
+    for (uint32_t i = 0; i < health->count; i++) {
+        weft_watch_t *watch = &health->watches[i];
+        if (watch->fd >= 0 && entries[2 * i].revents != 0) {
+            weft_watch_flush(watch);
+            weft_watch_read(health, watch);
+        }
+        if (watch->fd >= 0 && watch->process >= 0 && entries[2 * i + 1].revents != 0) {
+            weft_watch_process_ended(health, watch);
         }
     }
 }
@@ -164,12 +170,11 @@ static void health_run(void *arg)
         uint64_t until = health->leaving && health->leave_until < health->next_beat
                              ? health->leave_until
                              : health->next_beat;
-        uint32_t polled = health->count;
         uint32_t entries = prepare(health, &until);
         weft_os_poll(health->entries, entries, until);
         memcpy(door, health->entries + ENTRY_DOOR, sizeof door);
         look(health);
-        serve_watches(health, polled);
+        serve_watches(health);
         weft_door_step(&health->boot->door, door, weft_kin_enter, health);
         read_inbox(health);
         weft_kin_step(health);

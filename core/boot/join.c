@@ -271,7 +271,7 @@ static void know(weft_boot_t *boot, const weft_claim_t *claim)
     memcpy(peer->host_id, claim->host_id, sizeof peer->host_id);
     memcpy(peer->host_name, claim->host_name, sizeof peer->host_name);
     peer->pid = claim->pid;
-    memcpy(boot->addrs[claim->rank], claim->addrs, sizeof claim->addrs);
+    boot->claims[claim->rank] = *claim;
 }
 
 /* All claims to all ranks, through the new tree. */
@@ -356,8 +356,8 @@ static weft_boot_t *allocate(const weft_boot_settings_t *settings, uint32_t nran
         boot->links[i].rank = i == WEFT_TREE_PARENT ? weft_tree_parent(rank) : 2 * rank + i;
     }
     boot->peers = weft_os_alloc(nranks * sizeof *boot->peers, 0);
-    boot->addrs = weft_os_alloc(nranks * sizeof *boot->addrs, 0);
-    if (boot->peers == NULL || boot->addrs == NULL) {
+    boot->claims = weft_os_alloc(nranks * sizeof *boot->claims, 0);
+    if (boot->peers == NULL || boot->claims == NULL) {
         weft_boot_leave(boot);
         return NULL;
     }

@@ -104,7 +104,7 @@ static void dial_parent(weft_health_t *health)
 {
     uint8_t label[WEFT_AUTH_LABEL];
     weft_boot_t *boot = health->boot;
-    uint32_t parent = parent_of(health, boot->rank), count = 0;
+    uint32_t parent = parent_of(health, boot->rank);
     if (health->dialing && health->dialed != parent) {
         weft_dial_end(&health->dial);
         health->dialing = false;
@@ -112,11 +112,9 @@ static void dial_parent(weft_health_t *health)
     if (parent == boot->rank || health->dialing || weft_watch_find(health, parent) != NULL) {
         return;
     }
-    while (count < WEFT_ID_ADDRS && boot->addrs[parent][count].family != 0) {
-        count++;
-    }
     weft_label_make(label, WEFT_PURPOSE_TREE, boot->rank);
-    weft_dial_begin(&health->dial, boot->tree_key, label, boot->addrs[parent], count,
+    weft_dial_begin(&health->dial, boot->tree_key, label, boot->claims[parent].addrs,
+                    weft_claim_addrs(&boot->claims[parent]),
                     weft_os_clock_ns() + WEFT_HANDSHAKE_NS);
     health->dialing = true;
     health->dialed = parent;

@@ -32,7 +32,7 @@ struct weft_boot {
     uint8_t tree_key[WEFT_BOOT_KEY];
     bool failed; /* neighbours were told */
     weft_boot_peer_t *peers;
-    weft_os_addr_t (*addrs)[WEFT_ID_ADDRS]; /* where each rank's door is */
+    weft_claim_t *claims; /* of all ranks: where each rank's door and process is */
     weft_door_t door;
     weft_tree_link_t links[WEFT_TREE_LINKS];
     weft_health_t *health;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/os/folder.h"
 
 /* Unsent bytes beyond which frames that will be repeated anyway are dropped. */
 #define OUT_SOFT ((size_t)16 * 1024)
@@ -20,12 +21,23 @@ weft_watch_t *weft_watch_find(weft_health_t *health, uint32_t rank)
     return NULL;
 }
 
+/* Children of a killed rank that hold copies of its descriptors keep its connections open, so where
+ * the process itself can be seen it is watched too. Ranks may be threads of our own process. */
+static int watch_process(const weft_boot_t *boot, uint32_t rank)
+{
+    const weft_claim_t *peer = &boot->claims[rank], *me = &boot->claims[boot->rank];
+    bool visible = memcmp(peer->host_id, me->host_id, sizeof me->host_id) == 0 &&
+                   peer->space == me->space && peer->space != 0 && peer->pid != me->pid;
+    return visible ? weft_os_process_watch(peer->pid, peer->started) : -1;
+}
+
 weft_status_t weft_watch_add(weft_health_t *health, int fd, uint32_t rank)
 {
     if (health->count == health->room) {
         uint32_t room = health->room == 0 ? 8 : health->room * 2;
         weft_watch_t *watches = weft_os_alloc(room * sizeof *watches, 0);
-        struct pollfd *entries = weft_os_alloc((room + WEFT_DOOR_ENTRIES + 2) * sizeof *entries, 0);
+        struct pollfd *entries =
+            weft_os_alloc((2 * room + WEFT_DOOR_ENTRIES + 2) * sizeof *entries, 0);
         if (watches == NULL || entries == NULL) {
             weft_os_free(watches);
             weft_os_free(entries);
@@ -41,16 +53,24 @@ weft_status_t weft_watch_add(weft_health_t *health, int fd, uint32_t rank)
         health->entries = entries;
         health->room = room;
     }
-    health->watches[health->count++] =
-        (weft_watch_t){.fd = fd, .rank = rank, .heard = weft_os_clock_ns()};
+    health->watches[health->count++] = (weft_watch_t){.fd = fd,
+                                                      .process = watch_process(health->boot, rank),
+                                                      .rank = rank,
+                                                      .heard = weft_os_clock_ns()};
     return WEFT_OK;
 }
 
 void weft_watch_close(weft_watch_t *watch)
 {
+    if (watch->fd >= 0) {
+        /* A forked child may hold a copy of the descriptor; the peer shall see the end all the same. */
+        weft_os_shutdown(watch->fd);
+    }
     weft_os_close(watch->fd);
+    weft_os_close(watch->process);
     weft_os_free(watch->out);
     watch->fd = -1;
+    watch->process = -1;
     watch->out = NULL;
 }
 
@@ -246,7 +266,7 @@ static bool parse(weft_health_t *health, weft_watch_t *watch)
     return true;
 }
 
-/* The stream ended. After a goodbye, a failure, or while we leave ourselves that is as it should be. */
+/* The stream ended, or its process did. After a goodbye, a failure, or while we leave ourselves that is as it should be. */
 static void ended(weft_health_t *health, weft_watch_t *watch, int error)
 {
     char who[128];
@@ -254,7 +274,7 @@ static void ended(weft_health_t *health, weft_watch_t *watch, int error)
     weft_watch_close(watch);
     if (!orderly) {
         weft_boot_rank_text(health->boot, watch->rank, who, sizeof who);
-        weft_fail(WEFT_ERR_PEER_DEAD, error, "%s died: its control connection ended", who);
+        weft_fail(WEFT_ERR_PEER_DEAD, error, "%s died", who);
         weft_watch_blame(health, watch->rank);
     }
 }
@@ -277,5 +297,14 @@ void weft_watch_read(weft_health_t *health, weft_watch_t *watch)
         if (!parse(health, watch)) {
             return;
         }
+    }
+}
+
+void weft_watch_process_ended(weft_health_t *health, weft_watch_t *watch)
+{
+    /* A goodbye may be its last words. */
+    weft_watch_read(health, watch);
+    if (watch->fd >= 0) {
+        ended(health, watch, 0);
     }
 }

@@ -26,7 +26,8 @@ typedef struct weft_inbox {
 } weft_inbox_t;
 
 typedef struct weft_watch {
-    int fd; /* −1 = ended, removed at the end of the step */
+    int fd;      /* −1 = ended, removed at the end of the step */
+    int process; /* readable when the peer's process has ended; −1 = cannot be watched */
     uint32_t rank;
     bool ended_sending;
     uint64_t heard; /* when the last bytes came */
@@ -51,7 +52,7 @@ struct weft_health {
 
     weft_watch_t *watches;
     uint32_t count, room;
-    struct pollfd *entries; /* wake, dial, door, watches */
+    struct pollfd *entries; /* wake, dial, door, two for each watch */
 
     uint8_t *kin;           /* weft_kin_t of every rank */
     uint64_t *left_at;      /* LEFT: operations it had done */
@@ -80,6 +81,8 @@ void weft_watch_flood(weft_health_t *health, const weft_watch_t *except, const w
                       const uint8_t *payload);
 void weft_watch_read(weft_health_t *health, weft_watch_t *watch);
 void weft_watch_flush(weft_watch_t *watch);
+/* The peer's process has ended, although its connection may be held open by a child of it. */
+void weft_watch_process_ended(weft_health_t *health, weft_watch_t *watch);
 void weft_watch_close(weft_watch_t *watch);
 /* The communicator has failed: floods, and tells our own side unless it is the one that knows. */
 void weft_watch_fail(weft_health_t *health, const weft_watch_t *except, const weft_error_t *error,

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/base/error.h"
@@ -138,6 +139,30 @@ bool weft_os_process(int32_t pid, uint64_t *started, int32_t *parent, char *name
     }
     weft_os_free(text);
     return good;
+}
+
+uint32_t weft_os_process_started(int32_t pid)
+{
+    uint64_t started = 0;
+    int32_t parent;
+    return weft_os_process(pid, &started, &parent, NULL) ? (uint32_t)started : 0;
+}
+
+int weft_os_process_watch(int32_t pid, uint32_t started)
+{
+#ifdef SYS_pidfd_open
+    int fd = started != 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+    /* The number may have been given to another process before the descriptor held on to it. */
+    if (fd >= 0 && weft_os_process_started(pid) != started) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+#else
+    (void)pid;
+    (void)started;
+    return -1;
+#endif
 }
 
 uint64_t weft_os_pid_space(void)

@@ -28,6 +28,11 @@ void weft_os_file_remove(const char *path);
 /* Start time of process `pid` in ticks since boot; with the pid it names a process for ever. False:
  * there is none. *parent and `name` (16 bytes, may be NULL) are filled too. */
 bool weft_os_process(int32_t pid, uint64_t *started, int32_t *parent, char *name);
+/* The same start time, shortened; 0 = unknown. */
+uint32_t weft_os_process_started(int32_t pid);
+/* A descriptor that becomes readable when the process with this pid and start time ends; −1 if there
+ * is none or the system cannot tell. */
+int weft_os_process_watch(int32_t pid, uint32_t started);
 /* Number of the pid namespace; pids of others mean nothing here. 0 = unknown. */
 uint64_t weft_os_pid_space(void);
 

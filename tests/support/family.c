@@ -23,7 +23,7 @@ typedef struct child {
     family_t *family;
     uint32_t rank;
     family_note_t *note;
-    int links[WEFT_TREE_LINKS]; /* descriptors of the control connections */
+    int links[WEFT_TREE_LINKS]; /* copies of the control connections' descriptors */
 } child_t;
 
 static void on_failed(void *arg, const weft_error_t *error)
@@ -71,6 +71,18 @@ static void send_rubbish(const child_t *child, const weft_boot_t *boot)
     }
 }
 
+/* A child of the rank, as a data loader is one, that holds copies of its connections. */
+static void bequeath(child_t *child)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        sleep(20);
+        _exit(0);
+    }
+    atomic_store(&child->note->heir, (uint32_t)pid);
+    weft_os_futex_wake(&child->note->heir);
+}
+
 static void obey(child_t *child, weft_boot_t *boot)
 {
     _Atomic uint32_t *order = &child->family->shared->order[child->rank];
@@ -84,6 +96,9 @@ static void obey(child_t *child, weft_boot_t *boot)
                 weft_health_goodbye(boot, 41 + child->rank);
             }
             return;
+        case FAMILY_FORK:
+            bequeath(child);
+            break;
         case FAMILY_EXIT:
             _exit(0);
         case FAMILY_REPORT:
@@ -127,7 +142,7 @@ static int child_main(child_t *child)
         status = weft_boot_join(&family->settings, family->count, &shared->id, child->rank, &boot);
     }
     for (uint32_t i = 0; status == WEFT_OK && i < WEFT_TREE_LINKS; i++) {
-        child->links[i] = boot->links[i].fd;
+        child->links[i] = boot->links[i].fd >= 0 ? dup(boot->links[i].fd) : -1;
     }
     if (status == WEFT_OK) {
         status = weft_health_start(boot, &events, child);

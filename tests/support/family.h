@@ -20,6 +20,7 @@ typedef struct family_note {
     _Atomic uint32_t asked_by; /* 1 + rank */
     weft_signature_t asked;
     _Atomic uint32_t left[FAMILY_MOST]; /* 1 + operations at the goodbye of that rank */
+    _Atomic uint32_t heir;              /* process that inherited the descriptors */
     _Atomic uint32_t leave_us;          /* 1 + how long leaving took */
 } family_note_t;
 
@@ -38,7 +39,15 @@ typedef struct family_shared {
 } family_shared_t;
 
 /* Orders: leave at once; leave after a report, an abort … */
-enum { FAMILY_WAIT, FAMILY_LEAVE, FAMILY_REPORT, FAMILY_ASK_LAST, FAMILY_EXIT, FAMILY_RUBBISH };
+enum {
+    FAMILY_WAIT,
+    FAMILY_LEAVE,
+    FAMILY_REPORT,
+    FAMILY_ASK_LAST,
+    FAMILY_EXIT,
+    FAMILY_FORK,
+    FAMILY_RUBBISH
+};
 
 /* Starts `count` children that join; they wait for orders and end after at most 30 s. */
 void family_start(family_t *family, uint32_t count, double heartbeat, double unresponsive);

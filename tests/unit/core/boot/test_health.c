@@ -72,6 +72,22 @@ static void a_killed_rank_is_named_on_all_survivors_at_once(void **unused)
                   (double)times[N / 2] / 1e6, (double)times[N - 1] / 1e6);
 }
 
+static void a_killed_rank_whose_child_holds_its_connections_is_named_at_once(void **unused)
+{
+    (void)unused;
+    family_t f;
+    family_start(&f, 4, 0.5, 10);
+    wait_joined(&f);
+    family_order(&f, 1, FAMILY_FORK);
+    assert_true(family_wait(&f.shared->notes[1].heir, 10));
+    pid_t heir = (pid_t)f.shared->notes[1].heir;
+    uint64_t start = weft_os_clock_ns();
+    kill(f.pids[1], SIGKILL);
+    assert_true(assert_verdict(&f, 1, WEFT_ERR_PEER_DEAD, start) < WEFT_NS_PER_S);
+    kill(heir, SIGKILL);
+    assert_int_equal(family_end(&f), 1);
+}
+
 static void a_rank_that_exits_without_leaving_is_dead(void **unused)
 {
     (void)unused;
@@ -279,6 +295,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_killed_rank_is_named_on_all_survivors_at_once),
+        cmocka_unit_test(a_killed_rank_whose_child_holds_its_connections_is_named_at_once),
         cmocka_unit_test(a_rank_that_exits_without_leaving_is_dead),
         cmocka_unit_test(a_rank_killed_at_a_random_moment_is_named),
         cmocka_unit_test(a_stopped_rank_is_unresponsive_after_the_limit),

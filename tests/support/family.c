@@ -117,7 +117,8 @@ static void obey(child_t *child, weft_boot_t *boot)
             break;
         }
         if (now != FAMILY_WAIT) {
-            atomic_store(order, FAMILY_WAIT);
+            /* The next order may have come meanwhile. */
+            atomic_compare_exchange_strong(order, &now, FAMILY_WAIT);
         }
         weft_os_futex_wait(order, FAMILY_WAIT, 50 * WEFT_NS_PER_MS);
     }
@@ -204,7 +205,12 @@ uint32_t family_end(family_t *family)
         int how = 0;
         kill(family->pids[i], SIGCONT);
         waitpid(family->pids[i], &how, 0);
-        bad += !WIFEXITED(how) || WEXITSTATUS(how) != 0;
+        if (!WIFEXITED(how) || WEXITSTATUS(how) != 0) {
+            if (how != SIGKILL) {
+                print_message("rank %u ended with status 0x%x\n", i, (unsigned)how);
+            }
+            bad++;
+        }
     }
     munmap(family->shared, sizeof *family->shared);
     return bad;

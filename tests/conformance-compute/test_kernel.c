@@ -239,6 +239,13 @@ static int run_instance(const weft_plugin_t *plugin, const char *setting)
         printf("FAILED %s: create gives %d\n", instance.name, (int)status);
         goto err_config;
     }
+    weft_kernel_props_t props = {.size = sizeof props};
+    if (instance.ops->props(instance.kernel, &props) == WEFT_OK &&
+        props.memory_kind != WEFT_MEMORY_HOST) {
+        printf("SKIPPED %s: memory kind %u is not host memory\n", instance.name, props.memory_kind);
+        failures = 0;
+        goto err_kernel;
+    }
     printf("TESTING %s\n", instance.name);
     memcpy(mine, tests, sizeof mine);
     for (size_t i = 0; i < NTESTS; i++) {
@@ -246,6 +253,7 @@ static int run_instance(const weft_plugin_t *plugin, const char *setting)
     }
     const size_t number = strcmp(setting, "isa=auto") == 0 ? NQUICK : NTESTS;
     failures = _cmocka_run_group_tests(instance.name, mine, number, NULL, NULL);
+err_kernel:
     instance.ops->destroy(instance.kernel);
     failures += instance.fake.live != 0;
 err_config:

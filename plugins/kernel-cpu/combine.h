@@ -50,7 +50,15 @@ uint32_t combine_aligned(const weft_combine_t *c, uint32_t mask, size_t offset, 
     X(UINT8, uint8)                                                                                \
     X(INT16, int16)                                                                                \
     X(UINT16, uint16)                                                                              \
-    X(INT32, int32) X(UINT32, uint32) X(INT64, int64) X(UINT64, uint64) X(FP16, fp16)              \
-        X(FP32, fp32) X(FP64, fp64) X(BF16, bf16) X(FP8_E4M3, fp8_e4m3) X(FP8_E5M2, fp8_e5m2)
+    X(INT32, int32)                                                                                \
+    X(UINT32, uint32)                                                                              \
+    X(INT64, int64)                                                                                \
+    X(UINT64, uint64)                                                                              \
+    X(FP16, fp16)                                                                                  \
+    X(FP32, fp32)                                                                                  \
+    X(FP64, fp64)                                                                                  \
+    X(BF16, bf16)                                                                                  \
+    X(FP8_E4M3, fp8_e4m3)                                                                          \
+    X(FP8_E5M2, fp8_e5m2)
 
 #endif

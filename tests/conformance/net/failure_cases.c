@@ -50,14 +50,15 @@ static void cancel_completes_everything(const kit_t *kit)
     REQUIRE(large != NULL);
     side_open(kit, &side);
     pair_connect(&side, &side, &a, &b);
-    for (int i = 0; i < N; i++) {
+    int n = side.props.max_outstanding < N ? (int)side.props.max_outstanding : N;
+    for (int i = 0; i < n; i++) {
         end_receive(&a, &in[i], 1, &r[i]);
         end_send(&a, large, LARGE, &s[i]);
         side_pump(&side);
     }
     uint64_t start = kit_now_ns();
     REQUIRE(kit->ops->cancel(a.conn) == WEFT_OK);
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < n; i++) {
         sides_wait(&side, NULL, &s[i]);
         sides_wait(&side, NULL, &r[i]);
         REQUIRE(r[i].status == WEFT_ERR_ABORTED);
@@ -122,12 +123,21 @@ static void what_was_sent_before_the_close_arrives(const kit_t *kit)
     pair_connect(&side, &side, &a, &b);
     kit_fill(out, sizeof out, 9);
     end_send(&b, out, sizeof out, &s);
-    sides_wait(&side, NULL, &s);
+    uint64_t start = kit_now_ns();
+    while (!s.done && kit_now_ns() - start < UINT64_C(500000000)) {
+        side_pump(&side);
+    }
+    if (!s.done) {
+        pair_close(&a, &b);
+        side_close(&side);
+        kit_skip("sends that complete before their receive is posted");
+    }
     end_close(&b);
     end_receive(&a, in, sizeof in, &r);
+    sides_wait(&side, NULL, &r);
     end_receive(&a, in, 0, &none);
     sides_wait(&side, NULL, &none);
-    REQUIRE(r.done && r.status == WEFT_OK && kit_matches(in, sizeof in, 9));
+    REQUIRE(r.status == WEFT_OK && kit_matches(in, sizeof in, 9));
     REQUIRE(is_loss(none.status));
     end_close(&a);
     side_close(&side);

@@ -32,7 +32,10 @@ static void refuses_bytes_that_are_no_address(const kit_t *kit)
             continue;
         }
         kit_note("round %d, %u bytes", i, address.bytes);
-        REQUIRE(kit->ops->reachable(side.device, &address) == WEFT_ERR_PROTO);
+        weft_status_t status = kit->ops->reachable(side.device, &address);
+        /* Bytes of the right length may look like the address of a stranger. */
+        REQUIRE(status == WEFT_ERR_PROTO ||
+                (address.bytes == side.address.bytes && status == WEFT_ERR_UNSUPPORTED));
         REQUIRE(kit->ops->connect_begin(side.device, &address, &params, &conn) < 0);
     }
     side_close(&side);

@@ -15,8 +15,8 @@
 
 #define PATIENCE_NS UINT64_C(10000000000)
 
-static char note[600];
-static uint32_t completions;
+static _Thread_local char note[600];
+static _Thread_local uint32_t completions;
 
 void kit_require(bool held, const char *text, const char *file, int line)
 {

@@ -44,7 +44,7 @@ typedef struct kit_done {
     weft_status_t status;
     uint64_t bytes;
     uint32_t kind;
-    uint32_t order; /* completions of this process are counted */
+    uint32_t order; /* completions of this thread are counted */
 } kit_done_t;
 
 /* What: ends the case when `held` is false. */

@@ -45,6 +45,9 @@ static void *thread_main(void *arg)
         side_open(kit, &side);
         pair_connect(&side, &side, &a, &b);
         REQUIRE(kit->ops->conn_check(a.conn) == WEFT_OK);
+        if ((kit->ops->caps & WEFT_NET_CAP_MESSAGES) != 0) {
+            exchange(&a, &b);
+        }
         pair_close(&a, &b);
         side_close(&side);
     }

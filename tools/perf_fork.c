@@ -111,14 +111,16 @@ static int child_main(family_t *family, uint32_t index, pid_t parent)
     return perf_process_run(&process, &id);
 }
 
-static bool fork_all(family_t *family)
+/* FORK_FAILED, FORK_PARENT, or in a child its index. */
+enum { FORK_FAILED = -2, FORK_PARENT = -1 };
+
+static int fork_all(family_t *family)
 {
-    pid_t parent = getpid();
     for (uint32_t i = 0; i < family->count; i++) {
         child_t *c = &family->children[i];
         if (pipe2(c->up, O_CLOEXEC) != 0 || pipe2(c->down, O_CLOEXEC) != 0) {
             fprintf(stderr, "weft: cannot make a pipe: %s\n", strerror(errno));
-            return false;
+            return FORK_FAILED;
         }
     }
     fflush(NULL);
@@ -126,14 +128,14 @@ static bool fork_all(family_t *family)
         child_t *c = &family->children[i];
         c->pid = fork();
         if (c->pid == 0) {
-            exit(child_main(family, i, parent));
+            return (int)i;
         }
         if (c->pid < 0) {
             fprintf(stderr, "weft: cannot fork process %u: %s\n", i, strerror(errno));
-            return false;
+            return FORK_FAILED;
         }
     }
-    return true;
+    return FORK_PARENT;
 }
 
 /* Closes the children's ends and gives the id on. */
@@ -239,6 +241,7 @@ int perf_fork_run(const perf_options_t *options)
 {
     family_t family = {
         .options = options, .count = (uint32_t)options->processes, .deadline = WEFT_NEVER};
+    pid_t parent = getpid();
     struct pollfd *polls = calloc(family.count, sizeof *polls);
     family.children = calloc(family.count, sizeof *family.children);
     if (polls == NULL || family.children == NULL) {
@@ -246,7 +249,12 @@ int perf_fork_run(const perf_options_t *options)
         family.code = TOOL_INTERNAL;
         goto err_free;
     }
-    if (!fork_all(&family)) {
+    int index = fork_all(&family);
+    if (index >= 0) {
+        family.code = child_main(&family, (uint32_t)index, parent);
+        goto err_free;
+    }
+    if (index == FORK_FAILED) {
         family.code = TOOL_INTERNAL;
         kill_rest(&family);
         goto err_free;

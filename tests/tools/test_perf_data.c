@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The data of weft perf: any order of adding gives the expected bits, and a wrong element is found. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tools/perf.h"
+#include "tools/perf_float.h"
+
+enum { COUNT = 257, MOST_RANKS = 33 };
+
+static uint8_t inputs[MOST_RANKS][COUNT * 8];
+static uint8_t result[COUNT * 8];
+
+static const weft_dtype_t floats[] = {WEFT_FP16, WEFT_FP32,     WEFT_FP64,
+                                      WEFT_BF16, WEFT_FP8_E4M3, WEFT_FP8_E5M2};
+
+static perf_data_t data_of(weft_dtype_t dtype, weft_op_t op, uint32_t nranks)
+{
+    return (perf_data_t){
+        .test = {.coll = WEFT_ALL_REDUCE, .dtype = dtype, .op = op, .count = COUNT},
+        .nranks = nranks,
+        .seed = 3};
+}
+
+static double value_at(weft_dtype_t dtype, const uint8_t *buffer, uint64_t i)
+{
+    uint64_t bits = 0;
+    size_t bytes = weft_dtype_size(dtype);
+    memcpy(&bits, buffer + i * bytes, bytes);
+    return perf_float_decode(dtype, bits);
+}
+
+/* Combines in the order first, first+1, … and rounds to the type after every step. */
+static void combine_from(const perf_data_t *data, uint32_t first)
+{
+    weft_dtype_t dtype = data->test.dtype;
+    size_t bytes = weft_dtype_size(dtype);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        double all = value_at(dtype, inputs[first], i);
+        for (uint32_t k = 1; k < data->nranks; k++) {
+            double one = value_at(dtype, inputs[(first + k) % data->nranks], i);
+            all = data->test.op == WEFT_PROD  ? all * one
+                  : data->test.op == WEFT_MIN ? fmin(all, one)
+                                              : all + one;
+            all = perf_float_decode(dtype, perf_float_encode(dtype, all));
+        }
+        uint64_t bits = perf_float_encode(dtype, all);
+        memcpy(result + i * bytes, &bits, bytes);
+    }
+}
+
+static void fill_all(perf_data_t *data)
+{
+    for (uint32_t r = 0; r < data->nranks; r++) {
+        data->rank = r;
+        perf_data_fill_send(data, inputs[r]);
+        assert_int_equal(perf_data_check_send(data, inputs[r]), 0);
+    }
+    data->rank = 0;
+}
+
+static void any_order_gives_the_expected_bits(void **state)
+{
+    static const weft_op_t ops[] = {WEFT_SUM, WEFT_PROD, WEFT_MIN};
+    static const uint32_t sizes[] = {1, 2, 3, 8, MOST_RANKS};
+    (void)state;
+    for (size_t d = 0; d < sizeof floats / sizeof floats[0]; d++) {
+        for (size_t k = 0; k < 15; k++) {
+            perf_data_t data = data_of(floats[d], ops[k % 3], sizes[k / 3]);
+            fill_all(&data);
+            for (uint32_t first = 0; first < data.nranks; first += 5) {
+                combine_from(&data, first);
+                assert_int_equal(perf_data_check_recv(&data, result), 0);
+            }
+        }
+    }
+}
+
+static void every_rank_matters(void **state)
+{
+    (void)state;
+    for (size_t d = 0; d < sizeof floats / sizeof floats[0]; d++) {
+        perf_data_t data = data_of(floats[d], WEFT_SUM, 5);
+        size_t bytes = COUNT * weft_dtype_size(floats[d]);
+        for (uint32_t lost = 0; lost < 5; lost++) {
+            fill_all(&data);
+            memset(inputs[lost], 0, bytes);
+            combine_from(&data, 0);
+            assert_true(perf_data_check_recv(&data, result) > COUNT / 4);
+        }
+    }
+}
+
+static void one_wrong_element_is_found(void **state)
+{
+    (void)state;
+    perf_data_t data = data_of(WEFT_INT8, WEFT_SUM, 1);
+    fill_all(&data);
+    assert_int_equal(perf_data_check_recv(&data, inputs[0]), 0);
+    inputs[0][100] ^= 1;
+    assert_int_equal(perf_data_check_recv(&data, inputs[0]), 1);
+    assert_int_equal(perf_data_check_send(&data, inputs[0]), 1);
+}
+
+static void blocks_of_all_gather_are_told_apart(void **state)
+{
+    (void)state;
+    perf_data_t data = data_of(WEFT_UINT8, WEFT_SUM, 2);
+    data.test.coll = WEFT_ALL_GATHER;
+    fill_all(&data);
+    memcpy(result, inputs[0], COUNT);
+    memcpy(result + COUNT, inputs[1], COUNT);
+    assert_int_equal(perf_data_check_recv(&data, result), 0);
+    memcpy(result, inputs[1], COUNT);
+    assert_true(perf_data_check_recv(&data, result) > COUNT / 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_order_gives_the_expected_bits),
+        cmocka_unit_test(every_rank_matters),
+        cmocka_unit_test(one_wrong_element_is_found),
+        cmocka_unit_test(blocks_of_all_gather_are_told_apart),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

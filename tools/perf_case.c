@@ -148,7 +148,7 @@ static void summarise(const perf_options_t *o, double *samples, perf_sample_t *o
     out->least = used[0];
     out->most = used[n - 1];
     out->median = n % 2 != 0 ? used[n / 2] : (used[n / 2 - 1] + used[n / 2]) / 2;
-    out->p99 = used[(n - 1) * 99 / 100];
+    out->p99 = used[(n * 99 + 99) / 100 - 1];
     out->variation = mean > 0 ? sqrt(squares / (double)n) / mean : 0;
 }
 

@@ -19,7 +19,7 @@ enum { OWNER_FREE = 0, OWNER_USER = 1, OWNER_PROGRESS = 2 };
 
 #define WEFT_ALGOS_MAX 16
 #define WEFT_PROGRAMS 64 /* prepared calls per communicator, power of two */
-#define WEFT_HISTORY 64  /* signatures kept for questions of other ranks, power of two */
+#define WEFT_HISTORY 256 /* runs of equal calls kept for questions of other ranks, power of two */
 
 typedef struct weft_algo_loaded {
     const weft_loaded_t *loaded;
@@ -74,10 +74,13 @@ typedef struct weft_prepared {
     weft_lanes_t run;
 } weft_prepared_t;
 
-/* A signature that the health thread may read while the engine writes the next. */
-typedef struct weft_history_entry {
-    _Atomic uint64_t word[3];
-} weft_history_entry_t;
+/* What this rank called, for questions of other ranks: see fail.c. */
+typedef struct weft_history {
+    weft_os_mutex_t lock;
+    _Atomic uint32_t last; /* sequence of the last operation begun */
+    uint32_t runs;         /* runs of equal calls so far */
+    weft_signature_t run[WEFT_HISTORY];
+} weft_history_t;
 
 typedef struct weft_allocation {
     struct weft_allocation *next;
@@ -134,7 +137,7 @@ typedef struct weft_comm_state {
     _Atomic uint32_t failed;
     weft_os_mutex_t failure_lock;
     weft_error_t failure;
-    weft_history_entry_t history[WEFT_HISTORY];
+    weft_history_t history;
     _Atomic uint64_t *left_at; /* per rank: operations it took part in before it left; UINT64_MAX */
     _Atomic uint64_t *met_at;  /* per rank: operation in which it asked for us, being in the same */
 

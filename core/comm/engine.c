@@ -16,6 +16,8 @@
 #define VERDICT_NS (300 * WEFT_NS_PER_MS)
 /* After this long a waiting rank asks the one it waits for whether they are in the same call. */
 #define ASK_NS (100 * WEFT_NS_PER_MS)
+/* What a rank sent before it left arrives within this time, or never. */
+#define LEFT_BEHIND_NS WEFT_NS_PER_S
 
 void weft_engine_append(weft_comm_state_t *state, weft_request_t *request)
 {
@@ -114,13 +116,21 @@ static void fail_timeout(weft_comm_state_t *state)
     fail_with(state, peer);
 }
 
-static void fail_left(weft_comm_state_t *state, uint32_t peer, uint64_t at)
+/* A rank that left before this operation will never take part. One that left later has sent what it had
+ * to send: if nothing of it comes for a while, it took part in something else. */
+static bool check_left(weft_comm_state_t *state, uint32_t peer, uint64_t now)
 {
+    uint64_t at = atomic_load_explicit(&state->left_at[peer], memory_order_acquire);
+    if (at == UINT64_MAX ||
+        (at >= state->first->sequence && now - state->idle_since < LEFT_BEHIND_NS)) {
+        return false;
+    }
     weft_fail(WEFT_ERR_PEER_LEFT, 0,
-              "rank %u left the communicator after operation %" PRIu64 "; operation %" PRIu64
-              " of rank %u needs it",
-              peer, at, state->first->sequence, state->rank);
+              "rank %u left the communicator after operation %" PRIu64 "; rank %u waits for it in "
+              "operation %" PRIu64,
+              peer, at, state->rank, state->first->sequence);
     fail_with(state, (int32_t)peer);
+    return true;
 }
 
 /* A link broke. The cause may be a death elsewhere: give the health channel the first word. */
@@ -298,9 +308,7 @@ static void look_around(weft_comm_state_t *state)
     if (peer < 0) {
         return;
     }
-    uint64_t left = atomic_load_explicit(&state->left_at[peer], memory_order_acquire);
-    if (left < request->sequence) {
-        fail_left(state, (uint32_t)peer, left);
+    if (check_left(state, (uint32_t)peer, now)) {
         return;
     }
     check_connecting(state, (uint32_t)peer, now);

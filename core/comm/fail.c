@@ -49,26 +49,41 @@ weft_status_t weft_comm_failure(weft_comm_state_t *state)
     return weft_error_record()->status;
 }
 
-/* Signatures of the last operations. Words are atomic: the health thread reads while the engine
- * writes; a torn entry shows a wrong sequence or is compared again at the next question. */
+/* Signatures of the last operations, one entry per run of equal calls: a rank that runs ahead by
+ * thousands of them still knows what it called. The lock is the engine's only when a call differs from
+ * the one before. */
 void weft_history_put(weft_comm_state_t *state, const weft_signature_t *signature)
 {
-    uint64_t words[3];
-    memcpy(words, signature, sizeof words);
-    weft_history_entry_t *entry = &state->history[signature->sequence & (WEFT_HISTORY - 1)];
-    for (unsigned i = 0; i < 3; i++) {
-        atomic_store_explicit(&entry->word[i], words[i], memory_order_relaxed);
+    weft_history_t *history = &state->history;
+    weft_signature_t *last = &history->run[(history->runs - 1) & (WEFT_HISTORY - 1)];
+    weft_signature_t now = *signature;
+    now.sequence = last->sequence;
+    if (history->runs > 0 && weft_signature_equal(last, &now)) {
+        atomic_store_explicit(&history->last, signature->sequence, memory_order_release);
+        return;
     }
+    weft_os_lock(&history->lock);
+    history->run[history->runs++ & (WEFT_HISTORY - 1)] = *signature;
+    atomic_store_explicit(&history->last, signature->sequence, memory_order_release);
+    weft_os_unlock(&history->lock);
 }
 
-static void history_get(weft_comm_state_t *state, uint32_t sequence, weft_signature_t *signature)
+/* The signature of operation `sequence`; false if it has not begun or is forgotten. */
+static bool history_get(weft_comm_state_t *state, uint32_t sequence, weft_signature_t *signature)
 {
-    uint64_t words[3];
-    const weft_history_entry_t *entry = &state->history[sequence & (WEFT_HISTORY - 1)];
-    for (unsigned i = 0; i < 3; i++) {
-        words[i] = atomic_load_explicit(&entry->word[i], memory_order_relaxed);
+    weft_history_t *history = &state->history;
+    bool found = false;
+    weft_os_lock(&history->lock);
+    uint32_t last = atomic_load_explicit(&history->last, memory_order_acquire);
+    uint32_t kept = history->runs < WEFT_HISTORY ? history->runs : WEFT_HISTORY;
+    for (uint32_t i = 1; i <= kept && !found && history->runs > 0; i++) {
+        *signature = history->run[(history->runs - i) & (WEFT_HISTORY - 1)];
+        /* Differences of sequence numbers are right across a wrap. */
+        found = last - sequence < UINT32_MAX / 2 && sequence - signature->sequence < UINT32_MAX / 2;
     }
-    memcpy(signature, words, sizeof words);
+    weft_os_unlock(&history->lock);
+    signature->sequence = sequence;
+    return found;
 }
 
 static void on_failed(void *arg, const weft_error_t *error)
@@ -82,8 +97,7 @@ static void on_asked(void *arg, uint32_t from, const weft_signature_t *theirs)
 {
     weft_comm_state_t *state = arg;
     weft_signature_t mine;
-    history_get(state, theirs->sequence, &mine);
-    if (mine.sequence != theirs->sequence) {
+    if (!history_get(state, theirs->sequence, &mine)) {
         return;
     }
     if (weft_signature_equal(&mine, theirs)) {
@@ -91,11 +105,6 @@ static void on_asked(void *arg, uint32_t from, const weft_signature_t *theirs)
             atomic_store_explicit(&state->met_at[from], theirs->sequence, memory_order_release);
         }
         return;
-    }
-    weft_signature_t again;
-    history_get(state, theirs->sequence, &again);
-    if (!weft_signature_equal(&mine, &again)) {
-        return; /* being written right now */
     }
     char field[128];
     weft_error_t error;

@@ -158,7 +158,7 @@ static bool may_leave(weft_health_t *health, uint64_t now)
         }
     }
     return now >= health->leave_until ||
-           (health->count == 0 && !health->dialing && health->awaited == 0);
+           (health->count == 0 && (health->failed || (!health->dialing && health->awaited == 0)));
 }
 
 static void health_run(void *arg)

@@ -187,6 +187,20 @@ static int64_t absent(const join_t *join)
     return -1;
 }
 
+/* A parent that does not listen has mostly failed because of somebody else, whom the root knows: its
+ * verdict is waited for. IN_PROGRESS: it has none. */
+static weft_status_t root_verdict(join_t *join)
+{
+    weft_claim_t unused;
+    weft_status_t status;
+    uint64_t until = weft_os_clock_ns() + GRACE_NS;
+    while ((status = hear_root(join, &unused)) == WEFT_IN_PROGRESS && weft_os_clock_ns() < until) {
+        struct pollfd entry = {.fd = join->root, .events = POLLIN};
+        weft_os_poll(&entry, 1, until);
+    }
+    return status == WEFT_OK ? WEFT_IN_PROGRESS : status;
+}
+
 static weft_status_t parent_step(join_t *join)
 {
     weft_boot_t *boot = join->boot;
@@ -203,6 +217,10 @@ static weft_status_t parent_step(join_t *join)
     }
     char why[300], who[128];
     snprintf(why, sizeof why, "%.290s", weft_error_record()->text);
+    weft_status_t verdict = root_verdict(join);
+    if (verdict != WEFT_IN_PROGRESS) {
+        return verdict;
+    }
     weft_boot_rank_text(boot, boot->links[WEFT_TREE_PARENT].rank, who, sizeof who);
     weft_fail(status == WEFT_ERR_LINK ? WEFT_ERR_PEER_DEAD : status, 0,
               "cannot connect to %s, the parent in the tree: %s", who, why);

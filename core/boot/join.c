@@ -19,7 +19,8 @@ typedef struct join {
     weft_boot_t *boot;
     weft_id_t id;
     weft_claim_t mine;
-    int root; /* −1 = not connected */
+    int root;        /* −1 = not connected */
+    bool root_ended; /* it closed without a verdict */
     uint32_t got;
     uint8_t message[WEFT_WIRE_MOST]; /* of the root, as far as received */
     weft_dial_t dial;                /* to the parent */
@@ -124,6 +125,7 @@ static weft_status_t hear_root(join_t *join, weft_claim_t *parent)
             return WEFT_IN_PROGRESS;
         }
         if (got <= 0) {
+            join->root_ended = true;
             return weft_fail(WEFT_ERR_PEER_DEAD, error,
                              "the process that made the unique id ended while the ranks joined");
         }
@@ -187,7 +189,7 @@ static int64_t absent(const join_t *join)
     return -1;
 }
 
-/* A parent that does not listen has mostly failed because of somebody else, whom the root knows: its
+/* A neighbour that is not there has mostly failed because of somebody else, whom the root knows: its
  * verdict is waited for. IN_PROGRESS: it has none. */
 static weft_status_t root_verdict(join_t *join)
 {
@@ -198,7 +200,7 @@ static weft_status_t root_verdict(join_t *join)
         struct pollfd entry = {.fd = join->root, .events = POLLIN};
         weft_os_poll(&entry, 1, until);
     }
-    return status == WEFT_OK ? WEFT_IN_PROGRESS : status;
+    return status == WEFT_OK || join->root_ended ? WEFT_IN_PROGRESS : status;
 }
 
 static weft_status_t parent_step(join_t *join)
@@ -350,7 +352,18 @@ static weft_status_t join_many(join_t *join, const weft_boot_settings_t *setting
     if (status == WEFT_OK) {
         status = tell_root(join, WEFT_FRAME_READY);
     }
-    return status == WEFT_OK ? learn_peers(join) : status;
+    if (status == WEFT_OK) {
+        status = learn_peers(join);
+    }
+    if (status == WEFT_ERR_PEER_DEAD && !join->root_ended) {
+        weft_error_t before = *weft_error_record();
+        weft_status_t verdict = root_verdict(join);
+        if (verdict != WEFT_IN_PROGRESS) {
+            return verdict;
+        }
+        *weft_error_record() = before;
+    }
+    return status;
 }
 
 static weft_boot_t *allocate(const weft_boot_settings_t *settings, uint32_t nranks, uint32_t rank)

@@ -272,13 +272,17 @@ static void seat_step(root_t *root, seat_t *seat)
     if (got == WEFT_OS_NONE) {
         return;
     }
-    weft_os_close(seat->fd);
-    seat->fd = -1;
-    if (got == (ssize_t)sizeof header &&
+    if (got == (ssize_t)sizeof header && !seat->ready && root->welcomed &&
         weft_frame_decode(header, root->nranks, root->comm_id, &frame, &why) == WEFT_OK &&
-        frame.type == WEFT_FRAME_READY && root->welcomed) {
+        frame.type == WEFT_FRAME_READY) {
+        /* It stays connected, to hear if others fail. */
         seat->ready = true;
         root->ended = ++root->ready == root->nranks;
+        return;
+    }
+    weft_os_close(seat->fd);
+    seat->fd = -1;
+    if (seat->ready) {
         return;
     }
     snprintf(text, sizeof text, "rank %u of host %s, pid %d, died while the ranks were joining",

@@ -11,6 +11,7 @@
 #include <weft/plugin/tuner.h>
 
 #include "core/boot/health.h"
+#include "core/exec/adapt.h"
 #include "core/exec/lanes.h"
 #include "core/exec/wait.h"
 #include "core/os/os.h"
@@ -72,6 +73,8 @@ typedef struct weft_prepared {
     weft_program_key_t key;
     weft_program_t program;
     weft_lanes_t run;
+    weft_adapt_t adapt;
+    bool adapts; /* slices are large enough for a choice */
 } weft_prepared_t;
 
 /* What this rank called, for questions of other ranks: see fail.c. */

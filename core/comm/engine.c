@@ -215,6 +215,7 @@ static weft_status_t bind(weft_comm_state_t *state, weft_request_t *request, boo
     if (status == WEFT_OK) {
         weft_lanes_start(&current->run, in, request->args.recv, request->scalar,
                          (uint32_t)request->sequence);
+        current->run.stream_ports = current->adapts && weft_adapt_begin(&current->adapt);
         request->state = WEFT_OP_RUNNING;
         *moved = true;
     }
@@ -253,6 +254,9 @@ static weft_status_t advance(weft_comm_state_t *state, weft_request_t *request, 
     }
     if (status == WEFT_OK && request->state == WEFT_OP_DRAINING) {
         if (weft_lanes_drained(&state->current->run)) {
+            if (state->current->adapts) {
+                weft_adapt_end(&state->current->adapt);
+            }
             finish(state, request, WEFT_OK);
             *moved = true;
         } else {

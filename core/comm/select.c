@@ -227,6 +227,8 @@ static weft_status_t prepare(weft_comm_state_t *state, const weft_args_t *args,
                                            &prepared->program.combine);
     }
     if (status == WEFT_OK) {
+        const weft_geometry_t *g = &prepared->program.geometry;
+        prepared->adapts = g->slice * prepared->program.elem >= WEFT_ADAPT_BYTES;
         status = weft_program_allocate(&prepared->program);
     }
     if (status == WEFT_OK) {

@@ -226,6 +226,7 @@ static void member_combine(const weft_lanes_t *run, const weft_member_t *m, uint
             }
         } else {
             c.dst[i] = weft_port_payload(m->port[i], count * program->elem);
+            c.stream_mask |= (uint32_t)run->stream_ports << i;
         }
     }
     for (uint32_t i = 0; i < move->nsrc; i++) {

@@ -41,6 +41,7 @@ typedef struct weft_lanes {
     const uint8_t *in;
     uint8_t *out;
     const void *scalar;
+    bool stream_ports; /* payloads go past the caches into slots: see adapt.h */
     weft_signature_t signature;
     weft_port_t *blocked;    /* port that stopped the last attempt, for waiting and for errors */
     weft_port_t *mismatched; /* port whose message has another signature */

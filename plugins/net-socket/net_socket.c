@@ -133,8 +133,8 @@ static weft_status_t sock_device_props(weft_net_t *net, uint32_t index, weft_net
         .bandwidth = UINT64_C(2000000000),
         .max_outstanding = SOCK_OPS,
         .max_message = SOCK_MESSAGE_MAX,
-        .slot_bytes = UINT64_C(256) << 10,
-        .slots = 8,
+        .slot_bytes = UINT64_C(512) << 10,
+        .slots = 4,
     };
     memcpy(props, &mine, props->size < sizeof mine ? props->size : sizeof mine);
     return WEFT_OK;

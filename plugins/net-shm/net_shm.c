@@ -12,7 +12,8 @@ static const weft_option_t options[] = {
      .type = WEFT_OPT_SIZE,
      .offset = offsetof(shm_config_t, slot_bytes),
      .value = "256K",
-     .help = "bytes of one slot of a queue between two ranks; large messages move in pieces of this size",
+     .help = "bytes of one slot of a queue between two ranks; large messages move in pieces of "
+             "this size",
      .min = 4096,
      .max = 64 << 20},
     {.name = "slots",

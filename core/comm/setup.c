@@ -27,27 +27,12 @@ static void agree_add(agree_text_t *a, const char *key, const char *value)
     a->used += (size_t)need;
 }
 
-/* What may differ between ranks: where things are on this host and how much is logged. */
-static bool is_local_option(const char *section, const char *key)
-{
-    static const char *const local[] = {"core.log",        "core.plugin_dir", "boot.interface",
-                                        "boot.rendezvous", "exec.wait",       "exec.spin"};
-    char name[128];
-    snprintf(name, sizeof name, "%s.%s", section, key);
-    for (size_t i = 0; i < sizeof local / sizeof *local; i++) {
-        if (strcmp(name, local[i]) == 0) {
-            return true;
-        }
-    }
-    return strcmp(key, "path") == 0 || strcmp(key, "interface") == 0;
-}
-
 static void agree_option(void *arg, const char *section, const weft_option_t *option,
                          const char *value, const char *origin)
 {
     char key[192];
     (void)origin;
-    if (!is_local_option(section, option->name)) {
+    if ((option->flags & WEFT_OPTION_LOCAL) == 0) {
         snprintf(key, sizeof key, "%s.%s", section, option->name);
         agree_add(arg, key, value);
     }

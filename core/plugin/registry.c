@@ -22,10 +22,11 @@ typedef struct weft_common {
 
 static const weft_option_t common_options[] = {
     {"path", WEFT_OPT_STRING, offsetof(weft_common_t, path), "",
-     "absolute path of the shared object; empty: in the folder of the plugins", NULL, 0, 0},
+     "absolute path of the shared object; empty: in the folder of the plugins", NULL, 0, 0,
+     WEFT_OPTION_LOCAL, 0},
     {"optional", WEFT_OPT_BOOL, offsetof(weft_common_t, optional), "no",
-     "go on without this plugin when it cannot be loaded", NULL, 0, 0},
-    {NULL, 0, 0, NULL, NULL, NULL, 0, 0},
+     "go on without this plugin when it cannot be loaded", NULL, 0, 0, 0, 0},
+    {NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0},
 };
 
 static weft_status_t path_make(weft_registry_t *registry, weft_config_t *config,

@@ -139,7 +139,7 @@ static weft_status_t null_cancel(weft_net_conn_t *conn) {
     (void)null_fail(conn, WEFT_ERR_ABORTED, "cancelled"); return WEFT_OK;
 }
 static const weft_option_t options[] = {
-    {"slot_bytes", WEFT_OPT_SIZE, 0, "64K", "bytes of a slot of a queue", NULL, 64, 1 << 30}, {0}};
+    {"slot_bytes", WEFT_OPT_SIZE, 0, "64K", "bytes of a slot", NULL, 64, 1 << 30, 0, 0}, {0}};
 static const weft_net_ops_t ops = {sizeof ops, WEFT_NET_CAP_MESSAGES, 0, null_create, null_destroy,
     null_count, null_props, null_open, null_close, null_listen, null_listener_close, null_reachable,
     null_connect, null_connect_poll, null_accept, null_info, null_check, null_conn_close, null_post,

@@ -23,6 +23,12 @@ static const weft_option_t options[] = {
      .help = "slots of a queue between two ranks",
      .min = 2,
      .max = 64},
+    {.name = "domain",
+     .type = WEFT_OPT_STRING,
+     .offset = offsetof(shm_config_t, domain),
+     .value = "",
+     .help = "ranks share memory only with ranks that have the same text here",
+     .flags = WEFT_OPTION_LOCAL},
     {.name = NULL},
 };
 
@@ -34,7 +40,7 @@ static weft_status_t shm_create(const weft_host_t *host, const void *config, wef
     }
     net->host = host;
     memcpy(&net->config, config, sizeof net->config);
-    net->placed = shm_place_read(&net->here);
+    net->placed = shm_place_read(net->config.domain, &net->here);
     if (!net->placed && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) {
         int cause = errno;
         host->free(host, net);

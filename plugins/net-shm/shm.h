@@ -22,12 +22,14 @@ typedef struct shm_place {
     uint32_t uid;
     uint8_t system[PLACE_BYTES];
     uint64_t user_namespace;
+    uint64_t domain; /* of option `domain` */
     uint8_t token[SHM_TOKEN]; /* names the listener's socket; zero in an instance's own place */
 } shm_place_t;
 
 typedef struct shm_config {
     uint64_t slot_bytes;
     int64_t slots;
+    const char *domain;
 } shm_config_t;
 
 struct weft_net {
@@ -80,7 +82,7 @@ struct weft_net_listener {
 };
 
 /* What: finds out where this process is. Returns false when /proc does not tell. */
-bool shm_place_read(shm_place_t *place);
+bool shm_place_read(const char *domain, shm_place_t *place);
 /* What: reads an address. OK, ERR_PROTO (not of this plugin; no error text). */
 weft_status_t shm_address_parse(const weft_net_address_t *address, shm_place_t *place);
 bool shm_place_meets(const shm_place_t *here, const shm_place_t *there);

@@ -12,10 +12,20 @@
 
 static const uint8_t magic[4] = {'s', 'h', 'm', '1'};
 
-static_assert(sizeof(shm_place_t) == 56, "wire form");
+static_assert(sizeof(shm_place_t) == 64, "wire form");
 static_assert(sizeof(shm_place_t) <= WEFT_NET_ADDRESS_MAX, "address too long");
 
-bool shm_place_read(shm_place_t *place)
+/* FNV-1a: equal texts give equal numbers on all ranks. */
+static uint64_t hash_text(const char *text)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (; *text != '\0'; text++) {
+        hash = (hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
+    }
+    return hash;
+}
+
+bool shm_place_read(const char *domain, shm_place_t *place)
 {
     struct stat user;
     memset(place, 0, sizeof *place);
@@ -25,6 +35,7 @@ bool shm_place_read(shm_place_t *place)
     }
     place->user_namespace = user.st_ino;
     place->uid = (uint32_t)geteuid();
+    place->domain = hash_text(domain);
     return true;
 }
 
@@ -40,7 +51,8 @@ weft_status_t shm_address_parse(const weft_net_address_t *address, shm_place_t *
 bool shm_place_meets(const shm_place_t *here, const shm_place_t *there)
 {
     return memcmp(here->system, there->system, sizeof here->system) == 0 &&
-           here->user_namespace == there->user_namespace && here->uid == there->uid;
+           here->user_namespace == there->user_namespace && here->uid == there->uid &&
+           here->domain == there->domain;
 }
 
 void shm_address_name(const uint8_t token[SHM_TOKEN], struct sockaddr_un *name)

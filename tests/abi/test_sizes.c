@@ -55,7 +55,7 @@ FIELD(weft_call_t, request_p, 8);
 FIELD(weft_call_t, timeout, 16);
 FIELD(weft_call_t, scalar, 24);
 
-SIZE(weft_option_t, 56);
+SIZE(weft_option_t, 64);
 FIELD(weft_option_t, name, 0);
 FIELD(weft_option_t, type, 8);
 FIELD(weft_option_t, offset, 12);
@@ -64,6 +64,7 @@ FIELD(weft_option_t, help, 24);
 FIELD(weft_option_t, choices, 32);
 FIELD(weft_option_t, min, 40);
 FIELD(weft_option_t, max, 48);
+FIELD(weft_option_t, flags, 56);
 
 SIZE(weft_plugin_t, 64);
 FIELD(weft_plugin_t, magic, 0);

@@ -2,7 +2,8 @@
  *
  * Correctness sweep: every collective × data type × operator × count × in and out of place, bit-exact
  * against an independent reference, for one number of ranks and one set of transports:
- *   test-collectives-sweep RANKS threads|processes full|large section.key=value… */
+ * mixed: full, with ranks in two domains of shared memory joined by the next transport of the list.
+ *   test-collectives-sweep RANKS threads|processes full|large|mixed section.key=value… */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -200,13 +201,14 @@ static void every_result_is_bit_exact(void **state)
 int main(int argc, char **argv)
 {
     if (argc < 4) {
-        fprintf(stderr, "usage: %s RANKS threads|processes full|large [section.key=value…]\n",
+        fprintf(stderr, "usage: %s RANKS threads|processes full|large|mixed [section.key=value…]\n",
                 argv[0]);
         return 2;
     }
     by_threads = strcmp(argv[2], "threads") == 0;
     job = (ranks_job_t){.nranks = (uint32_t)strtoul(argv[1], NULL, 10),
-                        .work = strcmp(argv[3], "full") == 0 ? work_full : work_large,
+                        .work = strcmp(argv[3], "large") == 0 ? work_large : work_full,
+                        .domains = strcmp(argv[3], "mixed") == 0 ? 2 : 0,
                         .settings = (const char *const *)argv + 4,
                         .settings_count = (uint32_t)(argc - 4)};
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_result_is_bit_exact)};

@@ -19,18 +19,43 @@ typedef struct rank_thread {
     pthread_t thread;
 } rank_thread_t;
 
-static weft_options_t job_options(const ranks_job_t *job)
+enum { SETTINGS_MAX = 16 };
+
+/* Options of one rank; `room` and `domain` live as long as they. */
+static weft_options_t job_options(const ranks_job_t *job, uint32_t rank, const char **room,
+                                  char domain[32])
 {
+    uint32_t count = job->settings_count;
+    if (count >= SETTINGS_MAX) {
+        abort();
+    }
+    if (count > 0) {
+        memcpy(room, job->settings, count * sizeof *room);
+    }
+    if (job->domains > 0) {
+        snprintf(domain, 32, "net-shm.domain=%u", rank % job->domains);
+        room[count++] = domain;
+    }
     return (weft_options_t){.size = sizeof(weft_options_t),
                             .config = "/dev/null",
-                            .settings = job->settings,
-                            .settings_count = job->settings_count};
+                            .settings = room,
+                            .settings_count = count};
+}
+
+static int make_id(const ranks_job_t *job, weft_unique_id_t *id)
+{
+    const char *room[SETTINGS_MAX];
+    char domain[32];
+    weft_options_t options = job_options(job, 0, room, domain);
+    return weft_unique_id_create(id, &options) != WEFT_OK;
 }
 
 static int run_rank(const ranks_job_t *job, const weft_unique_id_t *id, uint32_t rank)
 {
     weft_comm_t *comm = NULL;
-    weft_options_t options = job_options(job);
+    const char *room[SETTINGS_MAX];
+    char domain[32];
+    weft_options_t options = job_options(job, rank, room, domain);
     weft_status_t status = weft_comm_init_rank(&comm, job->nranks, id, rank, &options);
     if (status != WEFT_OK) {
         weft_error_t error;
@@ -53,10 +78,9 @@ static void *thread_main(void *arg)
 int ranks_run_threads(const ranks_job_t *job)
 {
     weft_unique_id_t id;
-    weft_options_t options = job_options(job);
     rank_thread_t *threads = calloc(job->nranks, sizeof *threads);
     int failed = 0;
-    if (threads == NULL || weft_unique_id_create(&id, &options) != WEFT_OK) {
+    if (threads == NULL || make_id(job, &id) != 0) {
         free(threads);
         return (int)job->nranks;
     }
@@ -78,9 +102,8 @@ int ranks_run_threads(const ranks_job_t *job)
 static int process_main(const ranks_job_t *job, uint32_t rank, int read_fd, int write_fd)
 {
     weft_unique_id_t id;
-    weft_options_t options = job_options(job);
     if (rank == 0) {
-        if (weft_unique_id_create(&id, &options) != WEFT_OK) {
+        if (make_id(job, &id) != 0) {
             return 1;
         }
         for (uint32_t r = 1; r < job->nranks; r++) {

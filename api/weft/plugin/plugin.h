@@ -50,6 +50,10 @@ typedef enum weft_option_type {
     WEFT_OPT_CHOICE = 7    /* int64_t: index into `choices` */
 } weft_option_type_t;
 
+/* Flags of an option. LOCAL: ranks may have different values (a path, an interface); for all other
+ * options the core checks that every rank has the same. */
+#define WEFT_OPTION_LOCAL 1u
+
 /* One configuration key of a plugin or of the core. Tables end with an entry whose name is NULL. */
 typedef struct weft_option {
     const char *name;    /* key in the INI section, [a-z0-9_]+; "path" and "optional" are taken */
@@ -59,6 +63,8 @@ typedef struct weft_option {
     const char *help;    /* one line: what it does and its unit */
     const char *choices; /* CHOICE only: "one|two|three"; else NULL */
     double min, max;     /* inclusive range for INT, SIZE, DURATION, REAL; both 0 = no range */
+    uint32_t flags;      /* WEFT_OPTION_* */
+    uint32_t reserved;   /* 0 */
 } weft_option_t;
 
 /* ABI numbers: one per kind. A plugin loads when its major equals the core's and its minor is not

@@ -24,10 +24,11 @@ typedef struct sample {
 } sample_t;
 
 static const weft_option_t sample_options[] = {
-    {"port", WEFT_OPT_INT, offsetof(sample_t, port), "1", "port", NULL, 0, 0},
-    {"interface", WEFT_OPT_STRING, offsetof(sample_t, interface), "lo", "interface", NULL, 0, 0},
-    {"room", WEFT_OPT_SIZE, offsetof(sample_t, room), "64K", "bytes", NULL, 0, 0},
-    {NULL, 0, 0, NULL, NULL, NULL, 0, 0},
+    {"port", WEFT_OPT_INT, offsetof(sample_t, port), "1", "port", NULL, 0, 0, 0, 0},
+    {"interface", WEFT_OPT_STRING, offsetof(sample_t, interface), "lo", "interface", NULL, 0, 0, 0,
+     0},
+    {"room", WEFT_OPT_SIZE, offsetof(sample_t, room), "64K", "bytes", NULL, 0, 0, 0, 0},
+    {NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0},
 };
 
 /* Files and environment of one test. */
@@ -249,8 +250,8 @@ static void long_variable_is_told(void **state)
 static void variable_belongs_to_the_section_that_has_the_key(void **state)
 {
     static const weft_option_t net_options[] = {
-        {"other", WEFT_OPT_INT, 0, "1", "other", NULL, 0, 0},
-        {NULL, 0, 0, NULL, NULL, NULL, 0, 0},
+        {"other", WEFT_OPT_INT, 0, "1", "other", NULL, 0, 0, 0, 0},
+        {NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0},
     };
     int64_t other = 0;
     sample_t sample = {0};
@@ -267,8 +268,8 @@ static void variable_belongs_to_the_section_that_has_the_key(void **state)
 static void variable_with_two_meanings_is_told(void **state)
 {
     static const weft_option_t net_options[] = {
-        {"sample_port", WEFT_OPT_INT, 0, "1", "other", NULL, 0, 0},
-        {NULL, 0, 0, NULL, NULL, NULL, 0, 0},
+        {"sample_port", WEFT_OPT_INT, 0, "1", "other", NULL, 0, 0, 0, 0},
+        {NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0},
     };
     int64_t other = 0;
     sample_t sample = {0};

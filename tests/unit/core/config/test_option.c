@@ -25,17 +25,17 @@ typedef struct all_types {
 #define AT(f) offsetof(all_types_t, f)
 
 static const weft_option_t table[] = {
-    {"b", WEFT_OPT_BOOL, AT(b), "no", "bool", NULL, 0, 0},
-    {"i", WEFT_OPT_INT, AT(i), "1", "int", NULL, 0, 0},
-    {"z", WEFT_OPT_SIZE, AT(z), "4K", "size", NULL, 0, 0},
-    {"d", WEFT_OPT_DURATION, AT(d), "1s", "duration", NULL, 0, 0},
-    {"r", WEFT_OPT_REAL, AT(r), "0.5", "real", NULL, 0, 0},
-    {"s", WEFT_OPT_STRING, AT(s), "", "string", NULL, 0, 0},
-    {"c", WEFT_OPT_CHOICE, AT(c), "spin", "choice", "auto|spin|yield|sleep", 0, 0},
-    {"ri", WEFT_OPT_INT, AT(i), "1", "int in a range", NULL, -8, 64},
-    {"rz", WEFT_OPT_SIZE, AT(z), "4K", "size in a range", NULL, 1024, 1 << 20},
-    {"rd", WEFT_OPT_DURATION, AT(d), "1s", "duration in a range", NULL, 1e-3, 120},
-    {NULL, 0, 0, NULL, NULL, NULL, 0, 0},
+    {"b", WEFT_OPT_BOOL, AT(b), "no", "bool", NULL, 0, 0, 0, 0},
+    {"i", WEFT_OPT_INT, AT(i), "1", "int", NULL, 0, 0, 0, 0},
+    {"z", WEFT_OPT_SIZE, AT(z), "4K", "size", NULL, 0, 0, 0, 0},
+    {"d", WEFT_OPT_DURATION, AT(d), "1s", "duration", NULL, 0, 0, 0, 0},
+    {"r", WEFT_OPT_REAL, AT(r), "0.5", "real", NULL, 0, 0, 0, 0},
+    {"s", WEFT_OPT_STRING, AT(s), "", "string", NULL, 0, 0, 0, 0},
+    {"c", WEFT_OPT_CHOICE, AT(c), "spin", "choice", "auto|spin|yield|sleep", 0, 0, 0, 0},
+    {"ri", WEFT_OPT_INT, AT(i), "1", "int in a range", NULL, -8, 64, 0, 0},
+    {"rz", WEFT_OPT_SIZE, AT(z), "4K", "size in a range", NULL, 1024, 1 << 20, 0, 0},
+    {"rd", WEFT_OPT_DURATION, AT(d), "1s", "duration in a range", NULL, 1e-3, 120, 0, 0},
+    {NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0},
 };
 
 static const weft_option_t *option(const char *name)
@@ -207,25 +207,25 @@ static void mistakes_in_a_table_are_told(void **state)
         weft_option_t option;
         const char *why;
     } cases[] = {
-        {{"Upper", WEFT_OPT_INT, 0, "1", "h", NULL, 0, 0}, "option name"},
-        {{"", WEFT_OPT_INT, 0, "1", "h", NULL, 0, 0}, "option name"},
-        {{"a-b", WEFT_OPT_INT, 0, "1", "h", NULL, 0, 0}, "option name"},
-        {{"k", 0, 0, "1", "h", NULL, 0, 0}, "type 0"},
-        {{"k", 8, 0, "1", "h", NULL, 0, 0}, "type 8"},
-        {{"k", WEFT_OPT_INT, 16, "1", "h", NULL, 0, 0}, "config_size 16"},
-        {{"k", WEFT_OPT_INT, UINT32_MAX, "1", "h", NULL, 0, 0}, "config_size 16"},
-        {{"k", WEFT_OPT_INT, 4, "1", "h", NULL, 0, 0}, "multiple of 8"},
-        {{"k", WEFT_OPT_INT, 0, NULL, "h", NULL, 0, 0}, "no default"},
-        {{"k", WEFT_OPT_INT, 0, "1", NULL, NULL, 0, 0}, "no help"},
-        {{"k", WEFT_OPT_INT, 0, "x", "h", NULL, 0, 0}, "default \"x\""},
-        {{"k", WEFT_OPT_INT, 0, "5", "h", NULL, 6, 9}, "expected 6 to 9"},
-        {{"k", WEFT_OPT_CHOICE, 0, "a", "h", NULL, 0, 0}, "no choices"},
-        {{"k", WEFT_OPT_CHOICE, 0, "c", "h", "a|b", 0, 0}, "one of: a, b"},
+        {{"Upper", WEFT_OPT_INT, 0, "1", "h", NULL, 0, 0, 0, 0}, "option name"},
+        {{"", WEFT_OPT_INT, 0, "1", "h", NULL, 0, 0, 0, 0}, "option name"},
+        {{"a-b", WEFT_OPT_INT, 0, "1", "h", NULL, 0, 0, 0, 0}, "option name"},
+        {{"k", 0, 0, "1", "h", NULL, 0, 0, 0, 0}, "type 0"},
+        {{"k", 8, 0, "1", "h", NULL, 0, 0, 0, 0}, "type 8"},
+        {{"k", WEFT_OPT_INT, 16, "1", "h", NULL, 0, 0, 0, 0}, "config_size 16"},
+        {{"k", WEFT_OPT_INT, UINT32_MAX, "1", "h", NULL, 0, 0, 0, 0}, "config_size 16"},
+        {{"k", WEFT_OPT_INT, 4, "1", "h", NULL, 0, 0, 0, 0}, "multiple of 8"},
+        {{"k", WEFT_OPT_INT, 0, NULL, "h", NULL, 0, 0, 0, 0}, "no default"},
+        {{"k", WEFT_OPT_INT, 0, "1", NULL, NULL, 0, 0, 0, 0}, "no help"},
+        {{"k", WEFT_OPT_INT, 0, "x", "h", NULL, 0, 0, 0, 0}, "default \"x\""},
+        {{"k", WEFT_OPT_INT, 0, "5", "h", NULL, 6, 9, 0, 0}, "expected 6 to 9"},
+        {{"k", WEFT_OPT_CHOICE, 0, "a", "h", NULL, 0, 0, 0, 0}, "no choices"},
+        {{"k", WEFT_OPT_CHOICE, 0, "c", "h", "a|b", 0, 0, 0, 0}, "one of: a, b"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char why[400] = "";
-        const weft_option_t bad[] = {cases[i].option, {NULL, 0, 0, NULL, NULL, NULL, 0, 0}};
+        const weft_option_t bad[] = {cases[i].option, {NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0}};
         assert_false(weft_option_table_check(bad, 16, why, sizeof why));
         if (strstr(why, cases[i].why) == NULL) {
             fail_msg("case %zu: \"%s\" lacks \"%s\"", i, why, cases[i].why);
@@ -237,7 +237,7 @@ static void option_given_twice_in_a_table_is_told(void **state)
 {
     char why[400] = "";
     const weft_option_t bad[] = {
-        table[0], table[1], table[0], {NULL, 0, 0, NULL, NULL, NULL, 0, 0}};
+        table[0], table[1], table[0], {NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0}};
     (void)state;
     assert_false(weft_option_table_check(bad, sizeof(all_types_t), why, sizeof why));
     assert_non_null(strstr(why, "option b twice"));

@@ -198,10 +198,10 @@ static void table_may_end_before_optional_slots_only(void **state)
 
 static void descriptor_is_checked_field_by_field(void **state)
 {
-    static const weft_option_t taken[] = {{"path", WEFT_OPT_STRING, 0, "", "h", NULL, 0, 0},
-                                          {NULL, 0, 0, NULL, NULL, NULL, 0, 0}};
-    static const weft_option_t outside[] = {{"port", WEFT_OPT_INT, 8, "1", "h", NULL, 0, 0},
-                                            {NULL, 0, 0, NULL, NULL, NULL, 0, 0}};
+    static const weft_option_t taken[] = {{"path", WEFT_OPT_STRING, 0, "", "h", NULL, 0, 0, 0, 0},
+                                          {NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0}};
+    static const weft_option_t outside[] = {{"port", WEFT_OPT_INT, 8, "1", "h", NULL, 0, 0, 0, 0},
+                                            {NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0}};
     weft_tuner_ops_t ops;
     fill(&ops, sizeof ops);
     const weft_plugin_t good = descriptor(WEFT_KIND_TUNER, &ops);

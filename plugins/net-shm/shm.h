@@ -22,7 +22,7 @@ typedef struct shm_place {
     uint32_t uid;
     uint8_t system[PLACE_BYTES];
     uint64_t user_namespace;
-    uint64_t domain; /* of option `domain` */
+    uint64_t domain;          /* of option `domain` */
     uint8_t token[SHM_TOKEN]; /* names the listener's socket; zero in an instance's own place */
 } shm_place_t;
 

@@ -13,7 +13,8 @@ typedef struct ranks_job {
     uint32_t nranks;
     const char *const *settings; /* "section.key=value" */
     uint32_t settings_count;
-    uint32_t domains; /* if not 0: ranks share memory only with ranks of the same number modulo this */
+    uint32_t
+        domains; /* if not 0: ranks share memory only with ranks of the same number modulo this */
     ranks_work_t work;
     void *arg;
 } ranks_job_t;

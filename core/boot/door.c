@@ -70,7 +70,7 @@ static void refuse(weft_door_t *door, weft_door_slot_t *slot)
     slot_clear(slot);
     door->refused++;
     if (now >= door->next_log) {
-        weft_log(WEFT_LOG_WARN, "boot",
+        weft_log(door->parting ? WEFT_LOG_INFO : WEFT_LOG_WARN, "boot",
                  "%s: closed %" PRIu64 " connection%s that did not authenticate", door->name,
                  door->refused, door->refused == 1 ? "" : "s");
         door->next_log = now + LOG_NS;

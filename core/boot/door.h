@@ -31,6 +31,7 @@ typedef struct weft_door {
     uint64_t pause;   /* no accepting before this time */
     uint64_t next_log;
     uint64_t refused; /* since the last log line */
+    bool parting;     /* ranks are leaving, and give up connections half made: no reason to warn */
     weft_door_slot_t slots[WEFT_DOOR_SLOTS];
 } weft_door_t;
 

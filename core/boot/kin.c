@@ -78,7 +78,7 @@ static void say_goodbye_of(weft_health_t *health, weft_watch_t *watch, uint32_t 
 static void synchronise(weft_health_t *health, weft_watch_t *watch)
 {
     for (uint32_t i = 0; i < health->boot->nranks; i++) {
-        if (health->kin[i] == WEFT_KIN_LEFT) {
+        if (health->kin[i] == WEFT_KIN_LEFT && i != watch->rank) {
             say_goodbye_of(health, watch, i);
         }
     }
@@ -91,9 +91,10 @@ static void synchronise(weft_health_t *health, weft_watch_t *watch)
     }
 }
 
-static void attach(weft_health_t *health, int fd, uint32_t rank)
+static void attach(weft_health_t *health, int fd, uint32_t rank, bool fresh)
 {
     if (weft_watch_add(health, fd, rank) == WEFT_OK) {
+        health->watches[health->count - 1].fresh = fresh;
         synchronise(health, &health->watches[health->count - 1]);
     } else {
         weft_watch_blame(health, health->boot->rank);
@@ -150,6 +151,7 @@ void weft_kin_leave(weft_health_t *health, uint32_t rank, uint64_t sequence,
         return;
     }
     health->kin[rank] = WEFT_KIN_LEFT;
+    health->boot->door.parting = true;
     health->left_at[rank] = sequence;
     for (uint32_t i = 0; i < health->count; i++) {
         if (&health->watches[i] != from) {
@@ -174,8 +176,16 @@ void weft_kin_enter(void *arg, int fd, const uint8_t label[WEFT_AUTH_LABEL])
     }
     /* Whoever comes here is alive, even if it did not answer before. */
     health->kin[rank] = WEFT_KIN_LIVE;
-    attach(health, fd, rank);
+    attach(health, fd, rank, false);
     rearrange(health);
+}
+
+void weft_kin_gone(weft_health_t *health, uint32_t rank)
+{
+    if (health->kin[rank] == WEFT_KIN_LIVE) {
+        health->kin[rank] = WEFT_KIN_GONE;
+        rearrange(health);
+    }
 }
 
 void weft_kin_step(weft_health_t *health)
@@ -188,10 +198,9 @@ void weft_kin_step(weft_health_t *health)
         }
         health->dialing = false;
         if (status == WEFT_OK) {
-            attach(health, health->dial.fd, health->dialed);
+            attach(health, health->dial.fd, health->dialed, true);
         } else {
-            health->kin[health->dialed] = WEFT_KIN_GONE;
-            rearrange(health);
+            weft_kin_gone(health, health->dialed);
         }
     }
 }

@@ -217,6 +217,9 @@ static weft_status_t serve(weft_health_t *health, weft_watch_t *watch, const wef
         return WEFT_OK;
     case WEFT_FRAME_GOODBYE:
         if (frame->from == health->boot->rank) {
+            if (health->kin[frame->from] == WEFT_KIN_LEFT) {
+                return WEFT_OK; /* our own goodbye, passed on to a new connection of ours */
+            }
             *why = "rank";
             return WEFT_ERR_PROTO;
         }
@@ -271,7 +274,13 @@ static void ended(weft_health_t *health, weft_watch_t *watch, int error)
 {
     char who[128];
     bool orderly = health->kin[watch->rank] == WEFT_KIN_LEFT || health->failed || health->leaving;
+    bool fresh = watch->fresh;
     weft_watch_close(watch);
+    if (fresh && !orderly) {
+        /* A rank that leaves closes what waits at its door: its goodbye comes another way. */
+        weft_kin_gone(health, watch->rank);
+        return;
+    }
     if (!orderly) {
         weft_boot_rank_text(health->boot, watch->rank, who, sizeof who);
         weft_fail(WEFT_ERR_PEER_DEAD, error, "%s died", who);
@@ -293,6 +302,7 @@ void weft_watch_read(weft_health_t *health, weft_watch_t *watch)
             return;
         }
         watch->heard = weft_os_clock_ns();
+        watch->fresh = false;
         watch->in_bytes += (uint32_t)got;
         if (!parse(health, watch)) {
             return;

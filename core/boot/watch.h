@@ -30,6 +30,8 @@ typedef struct weft_watch {
     int process; /* readable when the peer's process has ended; −1 = cannot be watched */
     uint32_t rank;
     bool ended_sending;
+    bool
+        fresh; /* made by us while ranks leave, and not a word yet: the peer may never have seen it */
     uint64_t heard; /* when the last bytes came */
     uint32_t in_bytes;
     uint8_t in[2 * WEFT_WIRE_MOST];
@@ -102,6 +104,8 @@ void weft_kin_leave(weft_health_t *health, uint32_t rank, uint64_t sequence,
 void weft_kin_enter(void *arg, int fd, const uint8_t label[WEFT_AUTH_LABEL]);
 /* Goes on connecting to the new parent, if there is one. */
 void weft_kin_step(weft_health_t *health);
+/* `rank` does not answer where it should be: it has left, and its goodbye is on the way, or it died. */
+void weft_kin_gone(weft_health_t *health, uint32_t rank);
 /* Verdicts about ranks that ought to have come. */
 void weft_kin_judge(weft_health_t *health, uint64_t now);
 /* Rank to which a frame for `target` goes next; our own rank if there is no way. */

@@ -429,28 +429,23 @@ weft_status_t weft_links_poll(weft_links_t *links)
     return WEFT_OK;
 }
 
-int weft_links_wait_fd(weft_links_t *links)
+weft_status_t weft_links_wait_fd(weft_links_t *links, int *fd_p)
 {
-    int found = -1;
+    const weft_links_net_t *found = NULL;
     for (uint32_t i = 0; i < links->nnets; i++) {
-        weft_links_net_t *net = &links->nets[i];
-        int fd = -1;
+        const weft_links_net_t *net = &links->nets[i];
         if (net->map != NULL || net->device == NULL) {
             continue;
         }
-        if (found >= 0 || !WEFT_HAS(net->ops, weft_net_ops_t, wait_fd)) {
-            return -1;
+        if (found != NULL) {
+            return WEFT_ERR_UNSUPPORTED;
         }
-        weft_status_t status = net->ops->wait_fd(net->device, &fd);
-        if (status == WEFT_AGAIN) {
-            return -2;
-        }
-        if (status != WEFT_OK) {
-            return -1;
-        }
-        found = fd;
+        found = net;
     }
-    return found;
+    if (found == NULL || !WEFT_HAS(found->ops, weft_net_ops_t, wait_fd)) {
+        return WEFT_ERR_UNSUPPORTED;
+    }
+    return found->ops->wait_fd(found->device, fd_p);
 }
 
 weft_status_t weft_links_check(weft_links_t *links, const weft_port_t *port)

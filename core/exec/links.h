@@ -57,9 +57,9 @@ weft_status_t weft_links_progress(weft_links_t *links);
 weft_status_t weft_links_poll(weft_links_t *links);
 /* True if some link carries messages, that is if weft_links_poll has to be called. */
 bool weft_links_have_messages(const weft_links_t *links);
-/* A descriptor that becomes readable when weft_links_poll may find something; −1 if there is none or
- * more than one such transport is in use; WEFT_AGAIN-like: −2 when there is something already. */
-int weft_links_wait_fd(weft_links_t *links);
+/* A descriptor that becomes readable when weft_links_poll may find something. AGAIN: there is something
+ * already. ERR_UNSUPPORTED: no message transport, more than one, or one that cannot tell. */
+weft_status_t weft_links_wait_fd(weft_links_t *links, int *fd_p);
 /* Looks whether the peer of a port is still there. */
 weft_status_t weft_links_check(weft_links_t *links, const weft_port_t *port);
 /* Name of the transport that serves `peer`. */

@@ -41,10 +41,12 @@ static void sleep_on(weft_links_t *links, weft_port_t *blocked)
         weft_port_sleep(blocked, SLEEP_NS);
         return;
     }
-    int fd = weft_links_have_messages(links) ? weft_links_wait_fd(links) : -1;
-    if (fd >= 0) {
+    int fd = -1;
+    weft_status_t status = weft_links_have_messages(links) ? weft_links_wait_fd(links, &fd)
+                                                           : WEFT_ERR_UNSUPPORTED;
+    if (status == WEFT_OK) {
         weft_os_wait_readable(fd, SLEEP_NS);
-    } else if (fd == -1) {
+    } else if (status != WEFT_AGAIN) {
         weft_os_sleep_ns(NAP_NS);
     }
 }

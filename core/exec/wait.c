@@ -42,8 +42,8 @@ static void sleep_on(weft_links_t *links, weft_port_t *blocked)
         return;
     }
     int fd = -1;
-    weft_status_t status = weft_links_have_messages(links) ? weft_links_wait_fd(links, &fd)
-                                                           : WEFT_ERR_UNSUPPORTED;
+    weft_status_t status =
+        weft_links_have_messages(links) ? weft_links_wait_fd(links, &fd) : WEFT_ERR_UNSUPPORTED;
     if (status == WEFT_OK) {
         weft_os_wait_readable(fd, SLEEP_NS);
     } else if (status != WEFT_AGAIN) {

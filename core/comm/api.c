@@ -75,13 +75,27 @@ weft_status_t weft_barrier(weft_comm_t *comm, const weft_call_t *call)
 
 /* Errors ------------------------------------------------------------------------------------------- */
 
+/* As much of the record as the caller's struct holds. */
+static weft_status_t copy_error(weft_error_t *to, const weft_error_t *from, const char *call)
+{
+    size_t size = to->size;
+    if (size < sizeof(weft_error_t)) {
+        return weft_fail(WEFT_ERR_ARG, 0,
+                         "%s: error.size is %zu, set it to sizeof(weft_error_t) = %zu", call, size,
+                         sizeof(weft_error_t));
+    }
+    *to = *from;
+    to->size = size;
+    return WEFT_OK;
+}
+
 weft_status_t weft_last_error(weft_error_t *error)
 {
     if (error == NULL) {
         return WEFT_ERR_ARG;
     }
-    *error = *weft_error_record();
-    return WEFT_OK;
+    weft_error_t last = *weft_error_record();
+    return copy_error(error, &last, "weft_last_error");
 }
 
 static void copy_failure(weft_comm_state_t *state, void *arg)
@@ -93,10 +107,12 @@ static void copy_failure(weft_comm_state_t *state, void *arg)
 
 weft_status_t weft_comm_error(weft_comm_t *comm, weft_error_t *error)
 {
+    weft_error_t failure;
     if (error == NULL) {
         return weft_fail(WEFT_ERR_ARG, 0, "weft_comm_error: error is NULL");
     }
-    return weft_handle_visit(comm, "weft_comm_error", copy_failure, error);
+    weft_status_t status = weft_handle_visit(comm, "weft_comm_error", copy_failure, &failure);
+    return status == WEFT_OK ? copy_error(error, &failure, "weft_comm_error") : status;
 }
 
 /* Communicators ------------------------------------------------------------------------------------ */
@@ -240,7 +256,8 @@ weft_status_t weft_comm_explain(weft_comm_t *comm, weft_coll_t coll, uint64_t co
         status =
             weft_fail(WEFT_ERR_STATE, 0, "weft_comm_explain: asynchronous calls are under way");
     } else {
-        status = weft_args_check(state, &args, &(weft_call_t){.scalar = ""});
+        status = weft_args_check(state, &args,
+                                 &(weft_call_t){.size = sizeof(weft_call_t), .scalar = ""});
         args.count = count;
     }
     if (status == WEFT_OK && state->nranks == 1) {

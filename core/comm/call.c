@@ -15,13 +15,9 @@ weft_status_t weft_api_error(const char *call, weft_status_t status)
     return status;
 }
 
-/* A field of the caller's struct exists if the caller's size covers it. */
-#define HAS_FIELD(call, field)                                                                     \
-    ((call) != NULL && (call)->size >= offsetof(weft_call_t, field) + sizeof((call)->field))
-
 static bool is_async(const weft_call_t *call)
 {
-    return HAS_FIELD(call, request_p) && call->request_p != NULL;
+    return call != NULL && call->request_p != NULL;
 }
 
 static void request_init(weft_comm_state_t *state, weft_request_t *request, const weft_args_t *args,
@@ -33,14 +29,14 @@ static void request_init(weft_comm_state_t *state, weft_request_t *request, cons
     request->status = WEFT_IN_PROGRESS;
     request->sequence = ++state->sequence;
     request->timeout = state->settings.exec.op_timeout;
-    if (HAS_FIELD(call, timeout) && call->timeout != 0) {
+    if (call != NULL && call->timeout != 0) {
         request->timeout = call->timeout;
     }
     /* A blocking call that never waits pays for no clock reading: look_around sets both. */
     request->deadline = WEFT_NEVER;
     request->started = 0;
     atomic_store_explicit(&request->done, 0, memory_order_relaxed);
-    if (HAS_FIELD(call, scalar) && call->scalar != NULL) {
+    if (call != NULL && call->scalar != NULL) {
         memcpy(request->scalar, call->scalar, weft_dtype_size(args->dtype));
     }
 }

@@ -21,6 +21,11 @@ static weft_status_t check_names(const weft_comm_state_t *state, const weft_args
                                  const weft_call_t *call)
 {
     const coll_facts_t *f = &facts[args->coll];
+    if (call != NULL && call->size < sizeof *call) {
+        return weft_fail(WEFT_ERR_ARG, 0,
+                         "%s: weft_call_t.size is %zu, set it to sizeof(weft_call_t) = %zu",
+                         f->call, call->size, sizeof *call);
+    }
     if ((unsigned)args->dtype >= WEFT_DTYPE_COUNT) {
         return weft_fail(WEFT_ERR_ARG, 0, "%s: unknown data type %d, known are 0 … %d", f->call,
                          (int)args->dtype, WEFT_DTYPE_COUNT - 1);

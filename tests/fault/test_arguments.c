@@ -62,6 +62,10 @@ static int bad_buffers(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
                   "unknown operator");
     bad += expect(weft_all_reduce(a, b, 4, WEFT_FP32, WEFT_PREMULSUM, comm, NULL), WEFT_ERR_ARG,
                   "scalar");
+    bad += expect(weft_all_reduce(a, b, 4, WEFT_FP32, WEFT_SUM, comm, &(weft_call_t){.timeout = 1}),
+                  WEFT_ERR_ARG, "weft_call_t.size is 0");
+    bad +=
+        expect(weft_comm_error(comm, &(weft_error_t){.size = 8}), WEFT_ERR_ARG, "error.size is 8");
     bad += expect(weft_broadcast(a, b, 4, WEFT_FP32, n, comm, NULL), WEFT_ERR_ARG,
                   "root 2 is out of range 0 … 1");
     /* Nothing was sent: the communicator still works. */

@@ -58,7 +58,7 @@ static int run_rank(const ranks_job_t *job, const weft_unique_id_t *id, uint32_t
     weft_options_t options = job_options(job, rank, room, domain);
     weft_status_t status = weft_comm_init_rank(&comm, job->nranks, id, rank, &options);
     if (status != WEFT_OK) {
-        weft_error_t error;
+        weft_error_t error = {.size = sizeof error};
         weft_last_error(&error);
         fprintf(stderr, "rank %u cannot join: %s: %s\n", rank, weft_status_name(status),
                 error.text);

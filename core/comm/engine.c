@@ -321,6 +321,10 @@ static void look_around(weft_comm_state_t *state)
         signature.sequence = (uint32_t)request->sequence;
         weft_health_ask(state->boot, (uint32_t)peer, &signature);
         state->asked = now;
+        if (port != NULL && weft_links_check(state->links, port) != WEFT_OK) {
+            weft_error_record()->peer = peer;
+            on_broken(state);
+        }
     }
     uint64_t late_ns = (uint64_t)(state->settings.boot.late * 1e9);
     if (!state->late_told && late_ns > 0 && now - state->idle_since > late_ns) {

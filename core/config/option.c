@@ -20,7 +20,6 @@ typedef union weft_value {
 } weft_value_t;
 
 typedef struct weft_option_class {
-    const char *name;
     const char *expected;
     size_t bytes;
     bool ranged;
@@ -251,30 +250,21 @@ static void choice_print(const weft_option_t *option, const weft_value_t *value,
 }
 
 static const weft_option_class_t classes[] = {
-    [WEFT_OPT_BOOL] = {"bool", "yes or no", sizeof(bool), false, bool_read, bool_print, NULL},
-    [WEFT_OPT_INT] = {"int", "a whole number", sizeof(int64_t), true, int_read, int_print,
-                      int_number},
-    [WEFT_OPT_SIZE] = {"size", "a number of bytes, e.g. 4096, 64K, 8M or 1G", sizeof(uint64_t),
-                       true, size_read, size_print, size_number},
-    [WEFT_OPT_DURATION] = {"duration", "a number with ns, us, ms, s or min", sizeof(double), true,
+    [WEFT_OPT_BOOL] = {"yes or no", sizeof(bool), false, bool_read, bool_print, NULL},
+    [WEFT_OPT_INT] = {"a whole number", sizeof(int64_t), true, int_read, int_print, int_number},
+    [WEFT_OPT_SIZE] = {"a number of bytes, e.g. 4096, 64K, 8M or 1G", sizeof(uint64_t), true,
+                       size_read, size_print, size_number},
+    [WEFT_OPT_DURATION] = {"a number with ns, us, ms, s or min", sizeof(double), true,
                            duration_read, duration_print, real_number},
-    [WEFT_OPT_REAL] = {"real", "a number", sizeof(double), true, real_read, real_print,
-                       real_number},
-    [WEFT_OPT_STRING] = {"string", "text", sizeof(const char *), false, string_read, string_print,
+    [WEFT_OPT_REAL] = {"a number", sizeof(double), true, real_read, real_print, real_number},
+    [WEFT_OPT_STRING] = {"text", sizeof(const char *), false, string_read, string_print, NULL},
+    [WEFT_OPT_CHOICE] = {"one of the choices", sizeof(int64_t), false, choice_read, choice_print,
                          NULL},
-    [WEFT_OPT_CHOICE] = {"choice", "one of the choices", sizeof(int64_t), false, choice_read,
-                         choice_print, NULL},
 };
 
 static const weft_option_class_t *class_of(uint32_t type)
 {
     return type >= WEFT_OPT_BOOL && type <= WEFT_OPT_CHOICE ? &classes[type] : NULL;
-}
-
-const char *weft_option_type_name(uint32_t type)
-{
-    const weft_option_class_t *class = class_of(type);
-    return class != NULL ? class->name : "unknown type";
 }
 
 size_t weft_option_type_bytes(uint32_t type)

@@ -22,8 +22,6 @@ void weft_option_format(const weft_option_t *option, const void *out, char *text
 /* The allowed values in words, "one of: a, b" or "1s to 1h"; "" if there is no limit. */
 void weft_option_limits(const weft_option_t *option, char *text, size_t bytes);
 
-/* Word for the type: "size", "duration" … */
-const char *weft_option_type_name(uint32_t type);
 /* Bytes of the field in the config struct; 0 for an unknown type. */
 size_t weft_option_type_bytes(uint32_t type);
 

@@ -100,12 +100,6 @@ bool weft_os_private_read(const char *path, void *data, size_t bytes)
     return good && got == (ssize_t)bytes;
 }
 
-bool weft_os_file_exists(const char *path)
-{
-    struct stat st;
-    return lstat(path, &st) == 0;
-}
-
 void weft_os_file_remove(const char *path)
 {
     (void)unlink(path);

@@ -22,7 +22,6 @@ weft_status_t weft_os_private_write(const char *path, const void *data, size_t b
 /* Whether `path` is a regular file of this user, no link, closed to others, of exactly `bytes`
  * bytes, which are copied. No error is recorded. */
 bool weft_os_private_read(const char *path, void *data, size_t bytes);
-bool weft_os_file_exists(const char *path);
 void weft_os_file_remove(const char *path);
 
 /* Start time of process `pid` in ticks since boot; with the pid it names a process for ever. False:

@@ -42,7 +42,6 @@ void weft_os_thread_join(weft_os_thread_t *thread); /* frees it; NULL is allowed
 /* As weft_os_thread_start(), for a thread that nobody joins: `run` must end by itself in bounded time
  * and owns `arg`. */
 weft_status_t weft_os_thread_launch(const char *name, void (*run)(void *), void *arg);
-uint64_t weft_os_thread_id(void); /* of the caller, never 0 */
 int32_t weft_os_pid(void);
 int32_t weft_os_parent_pid(void);
 

@@ -94,15 +94,6 @@ void weft_os_thread_join(weft_os_thread_t *thread)
     }
 }
 
-uint64_t weft_os_thread_id(void)
-{
-    static _Thread_local uint64_t id;
-    if (id == 0) {
-        id = (uint64_t)syscall(SYS_gettid);
-    }
-    return id;
-}
-
 int32_t weft_os_pid(void)
 {
     return (int32_t)getpid();

@@ -237,19 +237,18 @@ static void member_combine(const weft_lanes_t *run, const weft_member_t *m, uint
     program->combine(&c);
 }
 
-/* Slots change hands only after the data is in place. */
+/* Slots change hands only after the data is in place. All of them do, even if one link breaks at this
+ * moment: the slice is done, and the other ports must stay in step. */
 static weft_status_t member_publish(const weft_lanes_t *run, const weft_member_t *m, uint64_t bytes)
 {
     weft_status_t status = WEFT_OK;
-    for (uint32_t i = 0; i < m->move->ndst && status == WEFT_OK; i++) {
-        if (m->port[i] != NULL) {
-            status = weft_port_send(m->port[i], &run->signature, bytes);
+    for (uint32_t i = 0; i < m->move->ndst + m->move->nsrc; i++) {
+        if (m->port[i] == NULL) {
+            continue;
         }
-    }
-    for (uint32_t i = m->move->ndst; i < m->move->ndst + m->move->nsrc && status == WEFT_OK; i++) {
-        if (m->port[i] != NULL) {
-            status = weft_port_release(m->port[i]);
-        }
+        weft_status_t one = i < m->move->ndst ? weft_port_send(m->port[i], &run->signature, bytes)
+                                              : weft_port_release(m->port[i]);
+        status = status == WEFT_OK ? one : status;
     }
     return status;
 }

@@ -64,11 +64,13 @@ static void job_init(job_t *job, emit_t emit, uint32_t nranks, uint64_t count, u
     weft_algo_ops_t ops = {.size = sizeof ops, .emit = emit};
     static const uint32_t hosts[RANKS_MAX];
     weft_algo_view_t view = {.size = sizeof view, .nhosts = 1, .host = hosts};
+    /* One rank alone still needs a plan with peers. */
+    uint32_t plan_ranks = nranks > 1 ? nranks : 3;
     *job = (job_t){.nranks = nranks};
     for (uint32_t i = 0; i < nranks; i++) {
         rank_t *r = &job->rank[i];
         weft_algo_call_t call = {
-            .size = sizeof call, .coll = WEFT_ALL_REDUCE, .nranks = nranks, .rank = i};
+            .size = sizeof call, .coll = WEFT_ALL_REDUCE, .nranks = plan_ranks, .rank = i};
         assert_int_equal(weft_plan_emit(&ops, NULL, &call, &view, &r->plan), WEFT_OK);
         r->program = (weft_program_t){.plan = r->plan,
                                       .combine = sum_int32,
@@ -263,12 +265,70 @@ static void a_slice_of_another_operation_is_a_mismatch(void **state)
     job_fini(&job);
 }
 
+/* Rank 0 sums what two peers sent. */
+static weft_status_t emit_gather(weft_algo_t *algo, const weft_algo_call_t *call,
+                                 const weft_algo_view_t *view, weft_plan_builder_t *b)
+{
+    (void)algo;
+    (void)view;
+    (void)call;
+    b->grid(b, 1, 0);
+    uint32_t lane = b->lane(b);
+    weft_move_t sum = {.dst = {weft_out(0, 0)}, .ndst = 1, .nsrc = 3, .flags = WEFT_MOVE_FINAL};
+    sum.src[0] = weft_port(b->port(b, lane, 1, 0, 0));
+    sum.src[1] = weft_port(b->port(b, lane, 2, 0, 0));
+    sum.src[2] = weft_in(0, 0);
+    b->move(b, lane, &sum);
+    return WEFT_OK;
+}
+
+/* A transport of the test: takes posts until it breaks. */
+typedef struct fake_conn {
+    weft_status_t status;
+} fake_conn_t;
+
+static weft_status_t fake_post(weft_net_conn_t *conn, const weft_net_op_t *ops, uint32_t count,
+                               uint32_t *posted_p)
+{
+    weft_status_t status = ((fake_conn_t *)conn)->status;
+    (void)ops;
+    *posted_p = status == WEFT_OK ? count : 0;
+    return status;
+}
+
+static void a_link_that_breaks_at_the_last_moment_leaves_the_other_ports_in_step(void **state)
+{
+    static const weft_net_ops_t net = {.size = sizeof net, .post = fake_post};
+    fake_conn_t conn[2] = {{WEFT_OK}, {WEFT_OK}};
+    job_t job;
+    bool moved = false;
+    (void)state;
+    job_init(&job, emit_gather, 1, 0, 1);
+    rank_t *r = &job.rank[0];
+    weft_lanes_start(&r->run, r->in, r->out, NULL, 7);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(weft_port_init_message(&r->ports[i], i + 1, false, &net,
+                                                (weft_net_conn_t *)&conn[i], SLOTS, SLOT_BYTES),
+                         WEFT_OK);
+        r->ports[i].slot[0].head->signature = r->run.signature;
+        r->ports[i].slot[0].state = WEFT_SLOT_READY;
+    }
+    conn[0].status = WEFT_ERR_LINK;
+    assert_int_equal(weft_lanes_step(&r->run, &moved), WEFT_ERR_LINK);
+    assert_int_equal(r->ports[0].next, 1);
+    assert_int_equal(r->ports[1].next, 1);
+    weft_port_fini(&r->ports[0]);
+    weft_port_fini(&r->ports[1]);
+    job_fini(&job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_ring_with_loops_sums),
         cmocka_unit_test(lanes_wait_for_each_other),
         cmocka_unit_test(a_slice_of_another_operation_is_a_mismatch),
+        cmocka_unit_test(a_link_that_breaks_at_the_last_moment_leaves_the_other_ports_in_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

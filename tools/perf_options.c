@@ -88,14 +88,14 @@ static const char *const op_names[] = {
     NULL};
 
 static const char *const coll_names[] = {
-#define NAME(value, name, text, reduces, rooted) [value] = text,
+#define NAME(value, name, text, reduces, rooted, shape) [value] = text,
     WEFT_COLL_MAP(NAME)
 #undef NAME
         NULL};
 
 bool perf_coll_reduces(weft_coll_t coll)
 {
-#define REDUCES(value, name, text, reduces, rooted) [value] = (reduces) != 0,
+#define REDUCES(value, name, text, reduces, rooted, shape) [value] = (reduces) != 0,
     static const bool table[] = {WEFT_COLL_MAP(REDUCES)};
 #undef REDUCES
     return table[coll];
@@ -103,7 +103,7 @@ bool perf_coll_reduces(weft_coll_t coll)
 
 bool perf_coll_rooted(weft_coll_t coll)
 {
-#define ROOTED(value, name, text, reduces, rooted) [value] = (rooted) != 0,
+#define ROOTED(value, name, text, reduces, rooted, shape) [value] = (rooted) != 0,
     static const bool table[] = {WEFT_COLL_MAP(ROOTED)};
 #undef ROOTED
     return table[coll];

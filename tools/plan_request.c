@@ -25,7 +25,7 @@ static const tool_option_t options_table[] = {
 };
 
 static const char *const coll_names[] = {
-#define NAME(value, name, text, reduces, rooted) [value] = text,
+#define NAME(value, name, text, reduces, rooted, shape) [value] = text,
     WEFT_COLL_MAP(NAME)
 #undef NAME
         NULL};
@@ -109,7 +109,7 @@ static int check_together(plan_request_t *request)
             (long long)request->slices, (long long)request->slots);
     }
     /* A barrier is an all_reduce of nothing. */
-    request->coll = request->coll == WEFT_BARRIER ? WEFT_ALL_REDUCE : request->coll;
+    request->coll = weft_coll_shape(request->coll);
     return TOOL_OK;
 }
 

@@ -67,24 +67,37 @@ typedef enum weft_op {
 #define WEFT_OP_ENUM(value, name, text) WEFT_##name = (value),
     WEFT_OP_MAP(WEFT_OP_ENUM)
 #undef WEFT_OP_ENUM
-        WEFT_OP_COUNT = 6
+        WEFT_OP_COUNT = 6,
+    WEFT_OP_USER = 64, /* numbers of weft_op_create() start here */
+    WEFT_OP_USER_END = 256
 } weft_op_t;
 
-/* X(value, NAME, name as text, reduces, rooted) */
+/* X(value, NAME, name as text, reduces, rooted, shape): `shape` is the collective whose plans it runs;
+ * algorithms are asked for shapes only. A v-form runs the plan of its fixed form with a count and a
+ * displacement for every block; a barrier is an all-reduce of nothing; SEND_RECV has no plan. */
 #define WEFT_COLL_MAP(X)                                                                           \
-    X(0, ALL_REDUCE, "all_reduce", 1, 0)                                                           \
-    X(1, REDUCE_SCATTER, "reduce_scatter", 1, 0)                                                   \
-    X(2, ALL_GATHER, "all_gather", 0, 0)                                                           \
-    X(3, BROADCAST, "broadcast", 0, 1)                                                             \
-    X(4, REDUCE, "reduce", 1, 1)                                                                   \
-    X(5, BARRIER, "barrier", 0, 0)
+    X(0, ALL_REDUCE, "all_reduce", 1, 0, ALL_REDUCE)                                               \
+    X(1, REDUCE_SCATTER, "reduce_scatter", 1, 0, REDUCE_SCATTER)                                   \
+    X(2, ALL_GATHER, "all_gather", 0, 0, ALL_GATHER)                                               \
+    X(3, BROADCAST, "broadcast", 0, 1, BROADCAST)                                                  \
+    X(4, REDUCE, "reduce", 1, 1, REDUCE)                                                           \
+    X(5, BARRIER, "barrier", 0, 0, ALL_REDUCE)                                                     \
+    X(6, ALL_TO_ALL, "all_to_all", 0, 0, ALL_TO_ALL)                                               \
+    X(7, GATHER, "gather", 0, 1, GATHER)                                                           \
+    X(8, SCATTER, "scatter", 0, 1, SCATTER)                                                        \
+    X(9, ALL_GATHER_V, "all_gather_v", 0, 0, ALL_GATHER)                                           \
+    X(10, REDUCE_SCATTER_V, "reduce_scatter_v", 1, 0, REDUCE_SCATTER)                              \
+    X(11, ALL_TO_ALL_V, "all_to_all_v", 0, 0, ALL_TO_ALL)                                          \
+    X(12, GATHER_V, "gather_v", 0, 1, GATHER)                                                      \
+    X(13, SCATTER_V, "scatter_v", 0, 1, SCATTER)                                                   \
+    X(14, SEND_RECV, "send_recv", 0, 0, SEND_RECV)
 
 /* Collective operations. */
 typedef enum weft_coll {
-#define WEFT_COLL_ENUM(value, name, text, reduces, rooted) WEFT_##name = (value),
+#define WEFT_COLL_ENUM(value, name, text, reduces, rooted, shape) WEFT_##name = (value),
     WEFT_COLL_MAP(WEFT_COLL_ENUM)
 #undef WEFT_COLL_ENUM
-        WEFT_COLL_COUNT = 6
+        WEFT_COLL_COUNT = 15
 } weft_coll_t;
 
 #endif

@@ -37,6 +37,13 @@ typedef struct weft_comm weft_comm_t;       /* one rank's end of a communicator 
 typedef struct weft_request weft_request_t; /* one asynchronous operation */
 typedef struct weft_region weft_region_t;   /* registered memory */
 
+/* Many communicators. Each has its own queues of slots, so operations of different communicators never
+ * wait in each other's way on the wire. What can still hang is the order: a thread that blocks in one
+ * communicator does not serve another. If rank 0 calls A then B and rank 1 calls B then A, both
+ * blocking, they wait for each other; put the two calls in a group, make them asynchronous, or keep one
+ * order on all ranks. A deadline ends such a wait, and the error names the peer and, as far as it is
+ * known, the operation and the communicator that the peer is in. */
+
 /* Names and texts --------------------------------------------------------------------------------- */
 
 /* What: version of the library as "0.1.0". Ownership: constant. Thread: any, as for all of these. */
@@ -139,6 +146,24 @@ WEFT_EXPORT weft_status_t weft_launcher_exchange_id(const weft_launcher_t *launc
 WEFT_EXPORT weft_status_t weft_comm_init_launcher(weft_comm_t **comm_p,
                                                   const weft_options_t *options) WEFT_MUST_CHECK;
 
+/* Colour of ranks that become members of no new communicator. */
+#define WEFT_COLOR_NONE (-1)
+
+/* What: makes one new communicator for each colour among the ranks of `comm`; ranks are ordered by key,
+ * then by their rank in `comm`. Every rank of `comm` calls it, in the same order as its other calls. The
+ * child shares what the parent has: control tree, health channel, listeners, plugins, configuration,
+ * proofs; it connects to a peer when a plan first needs it. Parent and child may be destroyed in
+ * any order. A rank with WEFT_COLOR_NONE gets *child_p = NULL.
+ * Errors: ERR_ARG (NULL, color below −1), ERR_STATE, ERR_PEER_DEAD, ERR_PEER_LEFT, ERR_TIMEOUT (names
+ * whom it waited for), ERR_MISMATCH (a rank calls something else), ERR_RESOURCE. On failure *child_p is
+ * untouched. Ownership: the caller's, until weft_comm_destroy(). Blocks: yes, up to init_timeout.
+ * Thread: one per communicator. Not inside a group. */
+WEFT_EXPORT weft_status_t weft_comm_split(weft_comm_t *comm, int32_t color, int32_t key,
+                                          weft_comm_t **child_p) WEFT_MUST_CHECK;
+
+/* What: a communicator of the same ranks in the same order: split with one colour. */
+WEFT_EXPORT weft_status_t weft_comm_dup(weft_comm_t *comm, weft_comm_t **copy_p) WEFT_MUST_CHECK;
+
 /* What: leaves the communicator and frees it. Waits for operations under way up to their deadline,
  * then aborts them. Peers that still use it get ERR_PEER_LEFT. NULL is allowed.
  * Errors: ERR_STATE (destroyed before, forked child, or another thread is inside a call).
@@ -179,6 +204,25 @@ WEFT_EXPORT weft_status_t weft_register(weft_comm_t *comm, void *memory, uint64_
 /* What: ends it. NULL is allowed. Errors: ERR_ARG, ERR_STATE. Thread: one. */
 WEFT_EXPORT weft_status_t weft_deregister(weft_comm_t *comm, weft_region_t *region);
 
+/* User reductions ----------------------------------------------------------------------------------- */
+
+/* What: inout[i] = inout[i] op in[i] for `count` elements. Must be associative and commutative: the
+ * order of ranks is the algorithm's, the same at every call with equal arguments. May be called from
+ * the thread that drives the operation (the caller's or the progress thread) and must not call weft.
+ * `in` and `inout` do not overlap and are aligned to 64 bytes at least for the first slice of a message,
+ * to the element always. */
+typedef void (*weft_op_fn_t)(void *inout, const void *in, uint64_t count, weft_dtype_t dtype,
+                             void *arg);
+
+/* What: makes an operator of `comm` for host memory, usable wherever a weft_op_t is. Every rank makes
+ * the same operators in the same order, so that they get the same numbers. Errors: ERR_ARG, ERR_STATE,
+ * ERR_RESOURCE (192 at once). Ownership: until weft_op_destroy() or the end of the communicator.
+ * Blocks: no. Thread: one per communicator. */
+WEFT_EXPORT weft_status_t weft_op_create(weft_comm_t *comm, weft_op_fn_t fn, void *arg,
+                                         weft_op_t *op_p);
+/* What: ends it. Errors: ERR_ARG (not an operator of comm, or one in use by a request). */
+WEFT_EXPORT weft_status_t weft_op_destroy(weft_comm_t *comm, weft_op_t op);
+
 /* Collectives --------------------------------------------------------------------------------------- */
 
 /* Options of one call; zero means default in every field, and so does a NULL pointer. */
@@ -188,9 +232,16 @@ typedef struct weft_call {
                                    Else: it returns at once and *request_p stands for the operation;
                                    buffers must stay untouched until it is done. */
     double timeout;             /* seconds; 0 = option op_timeout; negative = no deadline */
-    const void *scalar;         /* PREMULSUM: this rank's factor, one element of the data type, read
-                                   during the call */
+    const void *scalar;         /* PREMULSUM: this rank's factor, one element of the data type */
+    uint32_t scalar_read;       /* weft_scalar_read_t: when it is read */
 } weft_call_t;
+
+/* When the factor of a PREMULSUM is read. AT_RUN lets a value that an earlier operation produces be
+ * used: it must stay valid until the operation is done. */
+typedef enum weft_scalar_read {
+    WEFT_SCALAR_AT_CALL = 0, /* during the call */
+    WEFT_SCALAR_AT_RUN = 1   /* when the operation begins to run */
+} weft_scalar_read_t;
 
 /* Rules for all collectives. Every rank calls the same function with the same count, dtype, op and
  * root, in the same order; if not, the ranks get ERR_MISMATCH that names two of them and the field.
@@ -234,8 +285,97 @@ WEFT_EXPORT weft_status_t weft_reduce(const void *send, void *recv, uint64_t cou
                                       weft_dtype_t dtype, weft_op_t op, uint32_t root,
                                       weft_comm_t *comm, const weft_call_t *call);
 
+/* What: send and recv have nranks × count elements; block b of send goes to rank b, block b of recv
+ * comes from rank b. In place: send = recv. */
+WEFT_EXPORT weft_status_t weft_all_to_all(const void *send, void *recv, uint64_t count,
+                                          weft_dtype_t dtype, weft_comm_t *comm,
+                                          const weft_call_t *call);
+
+/* What: send has count elements; recv has nranks × count on the root, where block r comes from rank r,
+ * and is not used elsewhere. In place on the root: send = recv + root × count. */
+WEFT_EXPORT weft_status_t weft_gather(const void *send, void *recv, uint64_t count,
+                                      weft_dtype_t dtype, uint32_t root, weft_comm_t *comm,
+                                      const weft_call_t *call);
+
+/* What: send has nranks × count elements on the root and is not read elsewhere; rank r receives block
+ * r. In place on the root: recv = send + root × count. */
+WEFT_EXPORT weft_status_t weft_scatter(const void *send, void *recv, uint64_t count,
+                                       weft_dtype_t dtype, uint32_t root, weft_comm_t *comm,
+                                       const weft_call_t *call);
+
+/* V-forms: blocks of different lengths. Vectors have nranks entries, in elements; they are read during
+ * the call. `displs` say where each block starts in its buffer; NULL means one after the other. Blocks of
+ * a receive buffer must not overlap. In place is legal where the fixed form allows it, with the block at
+ * its displacement. A count that two ranks see differently is ERR_MISMATCH and names both. */
+
+/* What: all_gather with recv_counts[r] elements from rank r; send has recv_counts[rank] of them.
+ * Every rank passes the same counts. */
+WEFT_EXPORT weft_status_t weft_all_gather_v(const void *send, void *recv,
+                                            const uint64_t *recv_counts,
+                                            const uint64_t *recv_displs, weft_dtype_t dtype,
+                                            weft_comm_t *comm, const weft_call_t *call);
+
+/* What: reduce_scatter with counts[r] elements for rank r; send has the sum of counts, recv
+ * counts[rank]. Every rank passes the same counts. */
+WEFT_EXPORT weft_status_t weft_reduce_scatter_v(const void *send, void *recv,
+                                                const uint64_t *counts, const uint64_t *send_displs,
+                                                weft_dtype_t dtype, weft_op_t op, weft_comm_t *comm,
+                                                const weft_call_t *call);
+
+/* Blocks of one side of an all_to_all_v. */
+typedef struct weft_blocks {
+    const uint64_t *counts;
+    const uint64_t *displs; /* NULL: packed */
+} weft_blocks_t;
+
+/* What: all_to_all with send_blocks.counts[b] elements to rank b and recv_blocks.counts[b] from rank b.
+ * Each rank knows its own vectors only; in place (send = recv) needs equal vectors. */
+WEFT_EXPORT weft_status_t weft_all_to_all_v(const void *send, const weft_blocks_t *send_blocks,
+                                            void *recv, const weft_blocks_t *recv_blocks,
+                                            weft_dtype_t dtype, weft_comm_t *comm,
+                                            const weft_call_t *call);
+
+/* What: gather with recv_blocks.counts[r] elements from rank r; recv and recv_blocks are used on the
+ * root only. */
+WEFT_EXPORT weft_status_t weft_gather_v(const void *send, uint64_t send_count, void *recv,
+                                        const weft_blocks_t *recv_blocks, weft_dtype_t dtype,
+                                        uint32_t root, weft_comm_t *comm, const weft_call_t *call);
+
+/* What: scatter with send_blocks.counts[r] elements to rank r; send and send_blocks are used on the
+ * root only. */
+WEFT_EXPORT weft_status_t weft_scatter_v(const void *send, const weft_blocks_t *send_blocks,
+                                         void *recv, uint64_t recv_count, weft_dtype_t dtype,
+                                         uint32_t root, weft_comm_t *comm, const weft_call_t *call);
+
 /* What: returns when every rank has called it. */
 WEFT_EXPORT weft_status_t weft_barrier(weft_comm_t *comm, const weft_call_t *call);
+
+/* Point to point and groups --------------------------------------------------------------------------- */
+
+/* What: sends count elements to `peer`, which calls weft_recv with the same count and dtype. Messages
+ * from one rank to another arrive in order; they do not wait for collectives, nor these for them. To
+ * itself a rank sends in a group, or asynchronously.
+ * Errors: as for collectives; a different count or dtype is ERR_MISMATCH on the receiver and names
+ * both ranks and values. Blocks: until the buffer may be reused, which may need the receiver. */
+WEFT_EXPORT weft_status_t weft_send(const void *send, uint64_t count, weft_dtype_t dtype,
+                                    uint32_t peer, weft_comm_t *comm, const weft_call_t *call);
+/* What: receives them. Blocks: until recv is complete. */
+WEFT_EXPORT weft_status_t weft_recv(void *recv, uint64_t count, weft_dtype_t dtype, uint32_t peer,
+                                    weft_comm_t *comm, const weft_call_t *call);
+
+/* What: opens a group in the calling thread. Until the matching weft_group_end() collectives, sends
+ * and receives on any communicators are checked and noted, and nothing is sent. Groups nest; the
+ * outermost end counts. Errors: none. Thread: any. */
+WEFT_EXPORT weft_status_t weft_group_start(void);
+
+/* What: starts everything that was noted and lets it progress together, so that no order of sends and
+ * receives, and no order of communicators, can make it hang: the sends and receives of a communicator all
+ * run at once, its collectives one after the other beside them. Returns when all operations without
+ * request_p are done; the others are then under way. Returns the first failure (in order of the calls);
+ * all that can finish does.
+ * Errors: ERR_ARG (no open group), and those of the operations. Blocks: yes. Thread: the one that opened
+ * it. Scalars and vectors are read during the calls; buffers must stay until the end. */
+WEFT_EXPORT weft_status_t weft_group_end(void);
 
 /* Requests ------------------------------------------------------------------------------------------ */
 

@@ -61,7 +61,7 @@ const char *weft_op_name(weft_op_t op)
 
 const char *weft_coll_name(weft_coll_t coll)
 {
-#define NAME(value, name, text, reduces, rooted) [value] = text,
+#define NAME(value, name, text, reduces, rooted, shape) [value] = text,
     static const char *const names[] = {WEFT_COLL_MAP(NAME)};
 #undef NAME
     return (unsigned)coll < WEFT_COLL_COUNT ? names[coll] : NULL;

@@ -12,7 +12,7 @@ typedef struct coll_facts {
 } coll_facts_t;
 
 static const coll_facts_t facts[] = {
-#define FACTS(value, name, text, reduces, rooted) [value] = {"weft_" text, reduces, rooted},
+#define FACTS(value, name, text, reduces, rooted, shape) [value] = {"weft_" text, reduces, rooted},
     WEFT_COLL_MAP(FACTS)
 #undef FACTS
 };

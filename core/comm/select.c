@@ -30,7 +30,7 @@ static void make_query(const weft_comm_state_t *state, const weft_algo_loaded_t 
         .ops = algo->ops,
         .instance = algo->algo,
         .call = {.size = sizeof(weft_algo_call_t),
-                 .coll = args->coll == WEFT_BARRIER ? WEFT_ALL_REDUCE : args->coll,
+                 .coll = weft_coll_shape(args->coll),
                  .nranks = state->nranks,
                  .rank = state->rank,
                  .root = args->root},

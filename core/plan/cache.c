@@ -20,7 +20,7 @@ typedef struct shape {
     uint32_t nranks, root;
     int64_t params[WEFT_ALGO_PARAMS_MAX];
     uint32_t slots, slices;
-    uint64_t view;
+    uint64_t view, config, stamp;
     int verify;
     uint64_t limit;
 } shape_t;
@@ -64,6 +64,10 @@ static void shape_init(shape_t *shape, const weft_plan_query_t *query)
     shape->slots = query->slots;
     shape->slices = query->slices;
     shape->view = hash_view(&query->view, query->call.nranks);
+    shape->config = query->config;
+    shape->stamp = WEFT_HAS(query->ops, weft_algo_ops_t, stamp) && query->ops->stamp != NULL
+                       ? query->ops->stamp(query->instance)
+                       : 0;
     shape->verify = query->verify != 0;
     shape->limit = query->limit;
 }

@@ -16,8 +16,9 @@ typedef struct weft_plan_query {
     weft_algo_call_t call; /* of this rank */
     weft_algo_view_t view;
     uint32_t slots, slices;
-    int verify;     /* 0: emit and price only */
-    uint64_t limit; /* for the verifier */
+    int verify;      /* 0: emit and price only */
+    uint64_t limit;  /* for the verifier */
+    uint64_t config; /* hash of the options of all loaded algorithms, on which plans may depend */
 } weft_plan_query_t;
 
 typedef struct weft_plan_entry {

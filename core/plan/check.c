@@ -86,13 +86,13 @@ static weft_status_t check_operand(const check_t *at, const weft_operand_t *oper
         if (is_dst) {
             return refuse(at, "writes in[%u], which is read only", operand->index);
         }
-        if (plan->coll == WEFT_BROADCAST && plan->rank != plan->root) {
+        if (!weft_plan_has_input(plan->coll, plan->rank == plan->root)) {
             return refuse(at, "reads in[%u], but only root %u has an input", operand->index,
                           plan->root);
         }
         return check_chunk(at, operand, cnt);
     case WEFT_OPERAND_OUT:
-        if (plan->coll == WEFT_REDUCE && plan->rank != plan->root) {
+        if (!weft_plan_has_output(plan->coll, plan->rank == plan->root)) {
             return refuse(at, "uses out[%u], but only root %u has an output", operand->index,
                           plan->root);
         }

@@ -10,12 +10,33 @@ uint32_t weft_plan_blocks(weft_coll_t coll, uint32_t nranks, weft_operand_kind_t
 {
     switch (buffer) {
     case WEFT_OPERAND_IN:
-        return coll == WEFT_REDUCE_SCATTER ? nranks : 1;
+        return coll == WEFT_REDUCE_SCATTER || coll == WEFT_ALL_TO_ALL || coll == WEFT_SCATTER
+                   ? nranks
+                   : 1;
     case WEFT_OPERAND_OUT:
-        return coll == WEFT_ALL_GATHER ? nranks : 1;
+        return coll == WEFT_ALL_GATHER || coll == WEFT_ALL_TO_ALL || coll == WEFT_GATHER ? nranks
+                                                                                         : 1;
     default:
         return 0;
     }
+}
+
+int weft_plan_has_input(weft_coll_t coll, int is_root)
+{
+    return is_root || (coll != WEFT_BROADCAST && coll != WEFT_SCATTER);
+}
+
+int weft_plan_has_output(weft_coll_t coll, int is_root)
+{
+    return is_root || (coll != WEFT_REDUCE && coll != WEFT_GATHER);
+}
+
+weft_coll_t weft_coll_shape(weft_coll_t coll)
+{
+#define SHAPE(value, name, text, reduces, rooted, shape) [value] = WEFT_##shape,
+    static const weft_coll_t table[] = {WEFT_COLL_MAP(SHAPE)};
+#undef SHAPE
+    return table[coll];
 }
 
 uint32_t weft_plan_chunks(const weft_plan_t *plan, uint32_t buffer)
@@ -28,7 +49,7 @@ uint32_t weft_plan_chunks(const weft_plan_t *plan, uint32_t buffer)
 
 int weft_plan_reduces(weft_coll_t coll)
 {
-#define REDUCES(value, name, text, reduces, rooted) [value] = reduces,
+#define REDUCES(value, name, text, reduces, rooted, shape) [value] = reduces,
     static const uint8_t table[] = {WEFT_COLL_MAP(REDUCES)};
 #undef REDUCES
     return table[coll];

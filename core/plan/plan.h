@@ -49,6 +49,11 @@ typedef struct weft_plan {
     weft_move_t *moves;
 } weft_plan_t;
 
+/* The collective whose plans `coll` runs. */
+weft_coll_t weft_coll_shape(weft_coll_t coll);
+/* True if a rank that is the root or not has an IN buffer, an OUT buffer. */
+int weft_plan_has_input(weft_coll_t coll, int is_root);
+int weft_plan_has_output(weft_coll_t coll, int is_root);
 /* Blocks of IN and OUT of a collective, as the table in plan.h says (root or not does not matter). */
 uint32_t weft_plan_blocks(weft_coll_t coll, uint32_t nranks, weft_operand_kind_t buffer);
 /* Chunks of IN, OUT or TMP of this plan. */

@@ -42,8 +42,12 @@ uint32_t weft_run_alias(const weft_run_t *run, uint32_t rank, uint32_t chunk)
     switch (plan->coll) {
     case WEFT_REDUCE_SCATTER:
         return chunk / plan->k == rank ? chunk % plan->k : WEFT_RUN_NONE;
+    case WEFT_SCATTER:
+        return rank == plan->root && chunk / plan->k == rank ? chunk % plan->k : WEFT_RUN_NONE;
     case WEFT_ALL_GATHER:
         return rank * plan->k + chunk;
+    case WEFT_GATHER:
+        return rank == plan->root ? rank * plan->k + chunk : WEFT_RUN_NONE;
     case WEFT_REDUCE:
     case WEFT_BROADCAST:
         return rank == plan->root ? chunk : WEFT_RUN_NONE;
@@ -86,14 +90,25 @@ weft_status_t weft_run_expect(weft_run_t *run)
     return WEFT_OK;
 }
 
-/* IN chunk that OUT chunk `chunk` of `rank` is made of, and for gathers whose. */
+/* IN chunk that OUT chunk `chunk` of `rank` is made of, and for moves whose. */
 static uint32_t origin_of(const weft_plan_t *plan, uint32_t rank, uint32_t chunk, uint32_t *from_p)
 {
-    *from_p = plan->coll == WEFT_ALL_GATHER ? chunk / plan->k : plan->root;
-    if (plan->coll == WEFT_REDUCE_SCATTER) {
+    uint32_t block = chunk / plan->k, piece = chunk % plan->k;
+    *from_p = plan->root;
+    switch (plan->coll) {
+    case WEFT_REDUCE_SCATTER:
+    case WEFT_SCATTER:
         return rank * plan->k + chunk;
+    case WEFT_ALL_GATHER:
+    case WEFT_GATHER:
+        *from_p = block;
+        return piece;
+    case WEFT_ALL_TO_ALL:
+        *from_p = block;
+        return rank * plan->k + piece;
+    default:
+        return chunk;
     }
-    return plan->coll == WEFT_ALL_GATHER ? chunk % plan->k : chunk;
 }
 
 static uint64_t expected(const weft_run_t *run, uint32_t rank, uint32_t chunk, uint32_t slice,
@@ -160,7 +175,7 @@ static void report_wrong(weft_run_t *run, uint32_t rank, const weft_run_cell_t *
 
 static int has_result(const weft_plan_t *plan)
 {
-    return plan->coll != WEFT_REDUCE || plan->rank == plan->root;
+    return weft_plan_has_output(plan->coll, plan->rank == plan->root);
 }
 
 static const weft_run_cell_t *window_of(const weft_run_t *run, uint32_t rank, uint32_t pass)

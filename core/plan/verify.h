@@ -20,6 +20,13 @@ typedef enum weft_verdict {
     WEFT_VERDICT_TOO_BIG /* would cost more than the limit; nothing proved */
 } weft_verdict_t;
 
+/* Which v-forms a plan may be bound to: see "Vectors" in weft/plugin/plan.h. */
+typedef enum weft_vector {
+    WEFT_VECTOR_NONE = 0,
+    WEFT_VECTOR_BLOCKS = 1, /* counts that all ranks know: all_gather_v, reduce_scatter_v */
+    WEFT_VECTOR_PAIRS = 2   /* counts that two ranks know: all_to_all_v, gather_v, scatter_v */
+} weft_vector_t;
+
 typedef struct weft_verify_input {
     weft_plan_t *const *plans; /* nranks of them */
     uint32_t nranks;
@@ -38,6 +45,7 @@ typedef struct weft_verify_report {
         fingerprint; /* of the expression trees of all results; equal for two plans: same bits */
     int same_on_all_ranks;   /* every rank computes each element by the same expression */
     int same_for_all_chunks; /* … and every element by the same expression up to chunk names */
+    weft_vector_t vector;    /* v-forms it serves */
     uint32_t peak_slots;     /* most slots used in any queue */
     uint32_t critical_moves; /* MOVEs on the longest chain of one pass */
     double critical_chunks;  /* chunk transfers on the chain that carries most bytes */

@@ -8,7 +8,7 @@
 #define SEPARATORS ", \t"
 
 static const char *const coll_names[WEFT_COLL_COUNT] = {
-#define NAME(value, name, text, reduces, rooted) [value] = text,
+#define NAME(value, name, text, reduces, rooted, shape) [value] = text,
     WEFT_COLL_MAP(NAME)
 #undef NAME
 };

@@ -49,11 +49,12 @@ FIELD(weft_launcher_t, nranks, 28);
 FIELD(weft_launcher_t, local_rank, 32);
 FIELD(weft_launcher_t, local_ranks, 36);
 
-SIZE(weft_call_t, 32);
+SIZE(weft_call_t, 40);
 FIELD(weft_call_t, size, 0);
 FIELD(weft_call_t, request_p, 8);
 FIELD(weft_call_t, timeout, 16);
 FIELD(weft_call_t, scalar, 24);
+FIELD(weft_call_t, scalar_read, 32);
 
 SIZE(weft_option_t, 64);
 FIELD(weft_option_t, name, 0);
@@ -200,7 +201,7 @@ FIELD(weft_algo_view_t, size, 0);
 FIELD(weft_algo_view_t, nhosts, 8);
 FIELD(weft_algo_view_t, host, 16);
 
-SIZE(weft_algo_ops_t, 56);
+SIZE(weft_algo_ops_t, 64);
 FIELD(weft_algo_ops_t, size, 0);
 FIELD(weft_algo_ops_t, create, 8);
 FIELD(weft_algo_ops_t, destroy, 16);
@@ -208,6 +209,7 @@ FIELD(weft_algo_ops_t, supports, 24);
 FIELD(weft_algo_ops_t, emit, 32);
 FIELD(weft_algo_ops_t, params, 40);
 FIELD(weft_algo_ops_t, get_extension, 48);
+FIELD(weft_algo_ops_t, stamp, 56);
 
 SIZE(weft_operand_t, 12);
 FIELD(weft_operand_t, kind, 0);
@@ -229,7 +231,7 @@ FIELD(weft_move_t, like, 112);
 FIELD(weft_move_t, nafter, 124);
 FIELD(weft_move_t, after, 128);
 
-SIZE(weft_plan_builder_t, 80);
+SIZE(weft_plan_builder_t, 96);
 FIELD(weft_plan_builder_t, size, 0);
 FIELD(weft_plan_builder_t, core, 8);
 FIELD(weft_plan_builder_t, grid, 16);
@@ -240,6 +242,16 @@ FIELD(weft_plan_builder_t, par, 48);
 FIELD(weft_plan_builder_t, loop, 56);
 FIELD(weft_plan_builder_t, end, 64);
 FIELD(weft_plan_builder_t, bar, 72);
+FIELD(weft_plan_builder_t, sub, 80);
+FIELD(weft_plan_builder_t, call, 88);
+
+SIZE(weft_plan_sub_t, 40);
+FIELD(weft_plan_sub_t, size, 0);
+FIELD(weft_plan_sub_t, algo, 8);
+FIELD(weft_plan_sub_t, coll, 16);
+FIELD(weft_plan_sub_t, group, 24);
+FIELD(weft_plan_sub_t, n, 32);
+FIELD(weft_plan_sub_t, root, 36);
 
 SIZE(weft_combine_t, 104);
 FIELD(weft_combine_t, src, 0);

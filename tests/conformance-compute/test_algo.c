@@ -27,7 +27,7 @@ typedef struct instance {
 
 static const char *coll_name(weft_coll_t coll)
 {
-#define NAME(value, name, text, reduces, rooted) [value] = text,
+#define NAME(value, name, text, reduces, rooted, shape) [value] = text,
     static const char *const names[] = {WEFT_COLL_MAP(NAME)};
 #undef NAME
     return names[coll];

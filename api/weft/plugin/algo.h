@@ -29,7 +29,7 @@ typedef struct weft_algo_param {
 /* What is to be done. Equal on all ranks, but for `rank`. */
 typedef struct weft_algo_call {
     size_t size;
-    weft_coll_t coll;                     /* BARRIER is asked for as ALL_REDUCE */
+    weft_coll_t coll;                     /* a shape: see WEFT_COLL_MAP */
     uint32_t nranks;                      /* at least 2: the core serves one rank alone */
     uint32_t rank;                        /* whose plan emit() writes */
     uint32_t root;                        /* rooted collectives; else 0 */
@@ -65,6 +65,11 @@ typedef struct weft_algo_ops {
 
     /* Optional: as weft_net_ops_t.get_extension. */
     const void *(*get_extension)(weft_algo_t *algo, const char *name);
+
+    /* Optional: a number that changes whenever emit() would write other plans for a reason that is
+     * neither in the call, nor in the view, nor in the plugin's options: the contents of a file it
+     * read, say. Proofs are kept per stamp. Blocks: no. Thread: [any]. */
+    uint64_t (*stamp)(weft_algo_t *algo);
 } weft_algo_ops_t;
 
 #ifdef __cplusplus

@@ -13,6 +13,8 @@
  *   LOOP n … END                repeat n times; operand chunks advance by their stride each time
  *   BAR mask                    meet the other lanes of the mask here
  *   STOP                        end of the lane (the builder adds it)
+ *   CALL                        another algorithm's plan for a group of ranks, written out in place by
+ *                               the builder's sub() and call()
  *
  * Chunks. The core cuts the message in passes and runs the plan once per pass. A buffer consists of
  * `blocks` blocks of `count` elements (count = the call's argument):
@@ -23,13 +25,23 @@
  *   broadcast        1 (root only)        1                       IN = OUT
  *   reduce_scatter   nranks               1 (the rank's block)    OUT = block `rank` of IN
  *   all_gather       1                    nranks                  IN = block `rank` of OUT
- *   barrier          as all_reduce with count 0
+ *   all_to_all       nranks               nranks                  IN = OUT
+ *   gather           1                    nranks (root only)      IN = block `root` of OUT on the root
+ *   scatter          nranks (root only)   1                       OUT = block `root` of IN on the root
  *
  * In each pass every block contributes a window, cut in `k` chunks (k is the builder's choice,
  * grid()). Chunk number b·k + i is piece i of block b. Pieces i of all blocks have the same length,
  * which may be 0 near the end of the message; a MOVE of an empty piece still passes (empty) slices.
  * TMP has as many full-size chunks as asked for. The pieces that meet in a MOVE, and at the two ends
  * of a port, must have the same i (`like` says it where only TMP and ports meet).
+ *
+ * Vectors. A v-form binds a count and a displacement to every block and runs the same plan. What
+ * a plan must keep to for that is found by the verifier, not declared: a plan serves all_gather_v and
+ * reduce_scatter_v if the IN, OUT and `like` operands of each MOVE and the two ends of each port
+ * always speak of the same block of the job (block b of OUT of an all-gather is IN of rank b; block b
+ * of IN of a reduce-scatter is OUT of rank b); it serves all_to_all_v, gather_v and scatter_v if each
+ * MOVE goes from IN to a port, from a port to OUT or from IN to OUT, so that only the two ranks that
+ * know a block's length handle it.
  *
  * Reductions. Sources are folded from the left in the order given. Reads of IN are pre-multiplied
  * where the operator asks for it. The MOVE that completes a reduction carries WEFT_MOVE_FINAL (AVG
@@ -87,6 +99,17 @@ typedef struct weft_move {
     weft_after_t after[WEFT_AFTER_MAX];
 } weft_move_t;
 
+/* Another algorithm's plan for some of the ranks, as a part of this one (CALL). The core writes its
+ * instructions into this plan; the whole is proved as one. */
+typedef struct weft_plan_sub {
+    size_t size;
+    const char *algo;      /* name of a loaded algorithm plugin */
+    weft_coll_t coll;      /* what the group does */
+    const uint32_t *group; /* ranks of this plan in the order of the sub-plan; this rank is one */
+    uint32_t n;            /* of them, at least 2 */
+    uint32_t root;         /* place of the root in `group`; rooted collectives, else 0 */
+} weft_plan_sub_t;
+
 /* The builder. Valid during emit(); a mistake is remembered and reported when emit() returns, so an
  * emitter need not check each call. All: blocks no; thread: the one that runs emit(). */
 typedef struct weft_plan_builder weft_plan_builder_t;
@@ -112,6 +135,21 @@ struct weft_plan_builder {
     uint32_t (*loop)(weft_plan_builder_t *b, uint32_t lane, uint32_t times); /* not nested */
     uint32_t (*end)(weft_plan_builder_t *b, uint32_t lane);
     uint32_t (*bar)(weft_plan_builder_t *b, uint32_t lane, uint64_t lane_mask);
+
+    /* What: has the algorithm sub->algo write its plan for the group, to be placed by call(). Legal
+     * before grid(), which may need the answers: *k_p is its number of chunks per block, *tmp_p its
+     * number of TMP chunks; both equal on all ranks of the group. Returns the number of the sub-plan.
+     * A group whose ranks are on several hosts gets the view of this plan's job, narrowed to it. */
+    uint32_t (*sub)(weft_plan_builder_t *b, const weft_plan_sub_t *sub, uint32_t *k_p,
+                    uint32_t *tmp_p);
+
+    /* What: appends the sub-plan to `lane`. It begins when all that stands before it in the lane is
+     * finished, and what follows in the lane begins when this rank is done with it. `in` and `out` are
+     * IN, OUT or TMP operands: the chunk of this plan that is chunk 0 of the sub-plan's IN and OUT; the
+     * following chunks follow. `tmp` is the TMP chunk that is its TMP chunk 0. Its ports use channels
+     * from `channel` on. Lanes beyond its first become new lanes. Outside of LOOP and PAR only. */
+    void (*call)(weft_plan_builder_t *b, uint32_t lane, uint32_t sub, weft_operand_t in,
+                 weft_operand_t out, uint32_t tmp, uint32_t channel);
 };
 
 /* Operands in short form. */

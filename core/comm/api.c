@@ -73,6 +73,130 @@ weft_status_t weft_barrier(weft_comm_t *comm, const weft_call_t *call)
     return weft_comm_call(comm, &args, call);
 }
 
+weft_status_t weft_all_to_all(const void *send, void *recv, uint64_t count, weft_dtype_t dtype,
+                              weft_comm_t *comm, const weft_call_t *call)
+{
+    weft_args_t args = {
+        .send = send, .recv = recv, .count = count, .coll = WEFT_ALL_TO_ALL, .dtype = dtype};
+    return weft_comm_call(comm, &args, call);
+}
+
+weft_status_t weft_gather(const void *send, void *recv, uint64_t count, weft_dtype_t dtype,
+                          uint32_t root, weft_comm_t *comm, const weft_call_t *call)
+{
+    weft_args_t args = {.send = send,
+                        .recv = recv,
+                        .count = count,
+                        .coll = WEFT_GATHER,
+                        .dtype = dtype,
+                        .root = root};
+    return weft_comm_call(comm, &args, call);
+}
+
+weft_status_t weft_scatter(const void *send, void *recv, uint64_t count, weft_dtype_t dtype,
+                           uint32_t root, weft_comm_t *comm, const weft_call_t *call)
+{
+    weft_args_t args = {.send = send,
+                        .recv = recv,
+                        .count = count,
+                        .coll = WEFT_SCATTER,
+                        .dtype = dtype,
+                        .root = root};
+    return weft_comm_call(comm, &args, call);
+}
+
+/* V-forms ------------------------------------------------------------------------------------------ */
+
+weft_status_t weft_all_gather_v(const void *send, void *recv, const uint64_t *recv_counts,
+                                const uint64_t *recv_displs, weft_dtype_t dtype, weft_comm_t *comm,
+                                const weft_call_t *call)
+{
+    weft_blocks_t blocks = {.counts = recv_counts, .displs = recv_displs};
+    weft_args_t args = {.send = send,
+                        .recv = recv,
+                        .coll = WEFT_ALL_GATHER_V,
+                        .dtype = dtype,
+                        .out_blocks = &blocks};
+    return weft_comm_call(comm, &args, call);
+}
+
+weft_status_t weft_reduce_scatter_v(const void *send, void *recv, const uint64_t *counts,
+                                    const uint64_t *send_displs, weft_dtype_t dtype, weft_op_t op,
+                                    weft_comm_t *comm, const weft_call_t *call)
+{
+    weft_blocks_t blocks = {.counts = counts, .displs = send_displs};
+    weft_args_t args = {.send = send,
+                        .recv = recv,
+                        .coll = WEFT_REDUCE_SCATTER_V,
+                        .dtype = dtype,
+                        .op = op,
+                        .in_blocks = &blocks};
+    return weft_comm_call(comm, &args, call);
+}
+
+weft_status_t weft_all_to_all_v(const void *send, const weft_blocks_t *send_blocks, void *recv,
+                                const weft_blocks_t *recv_blocks, weft_dtype_t dtype,
+                                weft_comm_t *comm, const weft_call_t *call)
+{
+    weft_args_t args = {.send = send,
+                        .recv = recv,
+                        .coll = WEFT_ALL_TO_ALL_V,
+                        .dtype = dtype,
+                        .in_blocks = send_blocks,
+                        .out_blocks = recv_blocks};
+    return weft_comm_call(comm, &args, call);
+}
+
+weft_status_t weft_gather_v(const void *send, uint64_t send_count, void *recv,
+                            const weft_blocks_t *recv_blocks, weft_dtype_t dtype, uint32_t root,
+                            weft_comm_t *comm, const weft_call_t *call)
+{
+    weft_args_t args = {.send = send,
+                        .recv = recv,
+                        .count = send_count,
+                        .coll = WEFT_GATHER_V,
+                        .dtype = dtype,
+                        .root = root,
+                        .out_blocks = recv_blocks};
+    return weft_comm_call(comm, &args, call);
+}
+
+weft_status_t weft_scatter_v(const void *send, const weft_blocks_t *send_blocks, void *recv,
+                             uint64_t recv_count, weft_dtype_t dtype, uint32_t root,
+                             weft_comm_t *comm, const weft_call_t *call)
+{
+    weft_args_t args = {.send = send,
+                        .recv = recv,
+                        .count = recv_count,
+                        .coll = WEFT_SCATTER_V,
+                        .dtype = dtype,
+                        .root = root,
+                        .in_blocks = send_blocks};
+    return weft_comm_call(comm, &args, call);
+}
+
+/* Point to point ----------------------------------------------------------------------------------- */
+
+weft_status_t weft_send(const void *send, uint64_t count, weft_dtype_t dtype, uint32_t peer,
+                        weft_comm_t *comm, const weft_call_t *call)
+{
+    weft_args_t args = {.send = send,
+                        .count = count,
+                        .coll = WEFT_SEND_RECV,
+                        .dtype = dtype,
+                        .root = peer,
+                        .sends = true};
+    return weft_comm_call(comm, &args, call);
+}
+
+weft_status_t weft_recv(void *recv, uint64_t count, weft_dtype_t dtype, uint32_t peer,
+                        weft_comm_t *comm, const weft_call_t *call)
+{
+    weft_args_t args = {
+        .recv = recv, .count = count, .coll = WEFT_SEND_RECV, .dtype = dtype, .root = peer};
+    return weft_comm_call(comm, &args, call);
+}
+
 /* Errors ------------------------------------------------------------------------------------------- */
 
 /* As much of the record as the caller's struct holds. */
@@ -187,9 +311,7 @@ weft_status_t weft_comm_destroy(weft_comm_t *comm)
     if (status != WEFT_OK) {
         return weft_api_error("comm", status);
     }
-    while (state->last != NULL) {
-        weft_engine_drive(state, state->last);
-    }
+    weft_engine_drive_all(state);
     weft_handle_remove(comm);
     /* The progress thread may be looking: it lets go when it finds the owner taken. */
     weft_progress_detach(state);
@@ -252,7 +374,7 @@ weft_status_t weft_comm_explain(weft_comm_t *comm, weft_coll_t coll, uint64_t co
     }
     if ((unsigned)coll >= WEFT_COLL_COUNT || text == NULL || bytes == 0) {
         status = weft_fail(WEFT_ERR_ARG, 0, "weft_comm_explain: unknown collective or no room");
-    } else if (state->first != NULL) {
+    } else if (weft_comm_is_busy(state)) {
         status =
             weft_fail(WEFT_ERR_STATE, 0, "weft_comm_explain: asynchronous calls are under way");
     } else {

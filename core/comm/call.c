@@ -15,88 +15,138 @@ weft_status_t weft_api_error(const char *call, weft_status_t status)
     return status;
 }
 
-static bool is_async(const weft_call_t *call)
+void weft_request_free(weft_request_t *request)
 {
-    return call != NULL && call->request_p != NULL;
+    weft_os_free(request->vectors);
+    weft_os_free(request);
 }
 
-static void request_init(weft_comm_state_t *state, weft_request_t *request, const weft_args_t *args,
-                         const weft_call_t *call)
+weft_status_t weft_request_fill(weft_comm_state_t *state, weft_request_t *request,
+                                const weft_args_t *args, const weft_call_t *call)
 {
     request->handle = state->handle;
     request->args = *args;
     request->state = WEFT_OP_QUEUED;
     request->status = WEFT_IN_PROGRESS;
-    request->sequence = ++state->sequence;
     request->timeout = state->settings.exec.op_timeout;
     if (call != NULL && call->timeout != 0) {
         request->timeout = call->timeout;
     }
-    /* A blocking call that never waits pays for no clock reading: look_around sets both. */
+    /* A blocking call that never waits pays for no clock reading: the first look sets both. */
     request->deadline = WEFT_NEVER;
     request->started = 0;
+    request->late_scalar = NULL;
+    request->vectors = NULL;
+    request->sends = args->coll == WEFT_SEND_RECV && args->sends;
     atomic_store_explicit(&request->done, 0, memory_order_relaxed);
-    if (call != NULL && call->scalar != NULL) {
+    if (call != NULL && call->scalar != NULL && call->scalar_read == WEFT_SCALAR_AT_RUN) {
+        request->late_scalar = call->scalar;
+    } else if (call != NULL && call->scalar != NULL) {
         memcpy(request->scalar, call->scalar, weft_dtype_size(args->dtype));
     }
+    return weft_coll_has_vectors(args->coll) ? weft_vectors_bind(state, args, &request->vectors)
+                                             : WEFT_OK;
+}
+
+weft_status_t weft_request_create(weft_comm_state_t *state, const weft_args_t *args,
+                                  const weft_call_t *call, weft_request_t **request_p)
+{
+    weft_request_t *request = weft_os_alloc(sizeof *request, 0);
+    if (request == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate an operation");
+    }
+    weft_status_t status = weft_request_fill(state, request, args, call);
+    if (status != WEFT_OK) {
+        weft_os_free(request);
+        return status;
+    }
+    *request_p = request;
+    return WEFT_OK;
 }
 
 static weft_status_t start_async(weft_comm_state_t *state, const weft_args_t *args,
                                  const weft_call_t *call)
 {
-    weft_request_t *request = weft_os_alloc(sizeof *request, 0);
-    if (request == NULL) {
-        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot start an asynchronous call");
-    }
+    weft_request_t *request = NULL;
     weft_status_t status = weft_progress_attach(state);
-    if (status != WEFT_OK) {
-        weft_os_free(request);
-        return status;
+    if (status == WEFT_OK && args->coll == WEFT_SEND_RECV) {
+        status = weft_p2p_open(state);
     }
-    request_init(state, request, args, call);
-    request->started = weft_os_clock_ns();
-    request->deadline = weft_os_deadline(request->timeout);
-    weft_engine_append(state, request);
-    *call->request_p = request;
-    return WEFT_OK;
+    if (status == WEFT_OK) {
+        status = weft_request_create(state, args, call, &request);
+    }
+    if (status == WEFT_OK) {
+        request->started = weft_os_clock_ns();
+        request->deadline = weft_os_deadline(request->timeout);
+        weft_engine_append(state, request);
+        *call->request_p = request;
+    }
+    return status;
 }
 
 static weft_status_t run_blocking(weft_comm_state_t *state, const weft_args_t *args,
                                   const weft_call_t *call)
 {
     weft_request_t request;
-    request_init(state, &request, args, call);
+    weft_status_t status = weft_request_fill(state, &request, args, call);
+    if (status == WEFT_OK && args->coll == WEFT_SEND_RECV) {
+        status = weft_p2p_open(state);
+    }
+    if (status != WEFT_OK) {
+        return status;
+    }
     weft_engine_append(state, &request);
     weft_engine_drive(state, &request);
+    weft_os_free(request.vectors);
     return request.status;
 }
 
-weft_status_t weft_comm_call(weft_comm_t *comm, const weft_args_t *args, const weft_call_t *call)
+/* Notes the operation in the thread's group, or runs it. */
+static weft_status_t dispatch(weft_comm_state_t *state, const weft_args_t *args,
+                              const weft_call_t *call)
+{
+    if (weft_group_is_open()) {
+        return weft_group_note(state, args, call);
+    }
+    return weft_call_is_async(call) ? start_async(state, args, call)
+                                    : run_blocking(state, args, call);
+}
+
+static weft_status_t check(const weft_comm_state_t *state, weft_args_t *args,
+                           const weft_call_t *call)
+{
+    weft_status_t status = weft_args_check(state, args, call);
+    if (status == WEFT_OK && args->coll == WEFT_SEND_RECV) {
+        status = weft_p2p_check(state, args, weft_call_is_async(call) || weft_group_is_open());
+    }
+    return status;
+}
+
+weft_status_t weft_comm_call(weft_comm_t *comm, weft_args_t *args, const weft_call_t *call)
 {
     weft_comm_state_t *state;
     const char *name = weft_coll_name(args->coll);
     weft_status_t status = weft_comm_enter(comm, name, &state);
     if (status != WEFT_OK) {
-        return weft_api_error("comm", status);
+        return weft_group_fail(weft_api_error("comm", status));
     }
     if (weft_comm_has_failed(state)) {
         status = weft_comm_failure(state); /* logged when it happened */
         weft_comm_leave(state);
-        return status;
+        return weft_group_fail(status);
     }
-    status = weft_args_check(state, args, call);
+    status = check(state, args, call);
     if (status != WEFT_OK) {
         weft_comm_leave(state);
-        return weft_api_error("comm", status);
+        return weft_group_fail(weft_api_error("comm", status));
     }
-    bool async = is_async(call);
-    status = async ? start_async(state, args, call) : run_blocking(state, args, call);
+    status = dispatch(state, args, call);
     bool logged = weft_comm_has_failed(state);
     weft_comm_leave(state);
-    if (async && status == WEFT_OK) {
+    if (status == WEFT_OK && weft_call_is_async(call) && !weft_group_is_open()) {
         weft_progress_kick();
     }
-    return status == WEFT_OK || logged ? status : weft_api_error("comm", status);
+    return status == WEFT_OK || logged ? status : weft_group_fail(weft_api_error("comm", status));
 }
 
 /* Requests ----------------------------------------------------------------------------------------- */
@@ -108,7 +158,7 @@ static weft_status_t request_end(weft_comm_state_t *state, weft_request_t **requ
     if (status < 0 && weft_comm_has_failed(state)) {
         weft_comm_failure(state);
     }
-    weft_os_free(*request_p);
+    weft_request_free(*request_p);
     *request_p = NULL;
     return status;
 }

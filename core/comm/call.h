@@ -6,8 +6,27 @@
 
 #include "core/comm/comm.h"
 
-/* Checks, starts and, unless call->request_p is set, finishes one collective. */
-weft_status_t weft_comm_call(weft_comm_t *comm, const weft_args_t *args, const weft_call_t *call);
+/* Checks, starts and, unless call->request_p is set, finishes one operation; in a group it is noted. */
+weft_status_t weft_comm_call(weft_comm_t *comm, weft_args_t *args, const weft_call_t *call);
+
+static inline bool weft_call_is_async(const weft_call_t *call)
+{
+    return call != NULL && call->request_p != NULL;
+}
+
+/* A request from checked arguments, ready to be appended. ERR_ARG (vectors), ERR_RESOURCE. */
+weft_status_t weft_request_fill(weft_comm_state_t *state, weft_request_t *request,
+                                const weft_args_t *args, const weft_call_t *call);
+weft_status_t weft_request_create(weft_comm_state_t *state, const weft_args_t *args,
+                                  const weft_call_t *call, weft_request_t **request_p);
+void weft_request_free(weft_request_t *request);
+
+/* group.c: the group of the calling thread. */
+bool weft_group_is_open(void);
+weft_status_t weft_group_note(weft_comm_state_t *state, const weft_args_t *args,
+                              const weft_call_t *call);
+/* Remembers that a call of the open group failed; returns `status`. */
+weft_status_t weft_group_fail(weft_status_t status);
 
 /* Logs the calling thread's error as it leaves the library, and returns `status`. */
 weft_status_t weft_api_error(const char *call, weft_status_t status);

@@ -17,6 +17,22 @@ static const coll_facts_t facts[] = {
 #undef FACTS
 };
 
+bool weft_coll_reduces(weft_coll_t coll)
+{
+    return facts[coll].reduces;
+}
+
+bool weft_coll_has_vectors(weft_coll_t coll)
+{
+    return coll >= WEFT_ALL_GATHER_V && coll <= WEFT_SCATTER_V;
+}
+
+/* An operator of the list, or one that the user made. */
+static bool knows_op(const weft_comm_state_t *state, weft_op_t op)
+{
+    return (unsigned)op < WEFT_OP_COUNT || weft_user_op_find(state, op) != NULL;
+}
+
 static weft_status_t check_names(const weft_comm_state_t *state, const weft_args_t *args,
                                  const weft_call_t *call)
 {
@@ -26,13 +42,19 @@ static weft_status_t check_names(const weft_comm_state_t *state, const weft_args
                          "%s: weft_call_t.size is %zu, set it to sizeof(weft_call_t) = %zu",
                          f->call, call->size, sizeof *call);
     }
+    if (call != NULL && call->scalar_read > WEFT_SCALAR_AT_RUN) {
+        return weft_fail(WEFT_ERR_ARG, 0, "%s: weft_call_t.scalar_read is %u, known are 0 and 1",
+                         f->call, call->scalar_read);
+    }
     if ((unsigned)args->dtype >= WEFT_DTYPE_COUNT) {
         return weft_fail(WEFT_ERR_ARG, 0, "%s: unknown data type %d, known are 0 … %d", f->call,
                          (int)args->dtype, WEFT_DTYPE_COUNT - 1);
     }
-    if (f->reduces && (unsigned)args->op >= WEFT_OP_COUNT) {
-        return weft_fail(WEFT_ERR_ARG, 0, "%s: unknown operator %d, known are 0 … %d", f->call,
-                         (int)args->op, WEFT_OP_COUNT - 1);
+    if (f->reduces && !knows_op(state, args->op)) {
+        return weft_fail(WEFT_ERR_ARG, 0,
+                         "%s: unknown operator %d, known are 0 … %d and those that "
+                         "weft_op_create() made for this communicator",
+                         f->call, (int)args->op, WEFT_OP_COUNT - 1);
     }
     if (f->rooted && args->root >= state->nranks) {
         return weft_fail(WEFT_ERR_ARG, 0, "%s: root %u is out of range 0 … %u", f->call, args->root,
@@ -47,6 +69,9 @@ static weft_status_t check_names(const weft_comm_state_t *state, const weft_args
 static weft_status_t check_buffer(const char *call, const char *which, const void *buffer,
                                   uint64_t bytes, size_t elem)
 {
+    if (bytes == 0) {
+        return WEFT_OK;
+    }
     if (buffer == NULL) {
         return weft_fail(WEFT_ERR_ARG, 0, "%s: the %s buffer is NULL, %" PRIu64 " bytes are needed",
                          call, which, bytes);
@@ -63,26 +88,56 @@ static weft_status_t check_buffer(const char *call, const char *which, const voi
     return WEFT_OK;
 }
 
-/* Where the send buffer must be relative to recv for a legal in-place call, in bytes. */
-static int64_t in_place_offset(const weft_comm_state_t *state, weft_coll_t coll, uint64_t block)
+/* Element at which block `block` of a side starts. */
+static uint64_t block_start(const weft_args_t *args, const weft_blocks_t *blocks, uint32_t block)
 {
-    if (coll == WEFT_ALL_GATHER) {
-        return (int64_t)(state->rank * block);
+    return blocks != NULL ? weft_vectors_start(blocks, block) : block * args->count;
+}
+
+/* Where the send buffer must be relative to recv for a legal in-place call, in elements. */
+static int64_t in_place_offset(const weft_comm_state_t *state, const weft_args_t *args)
+{
+    switch (weft_coll_shape(args->coll)) {
+    case WEFT_ALL_GATHER:
+    case WEFT_GATHER:
+        return (int64_t)block_start(args, args->out_blocks, state->rank);
+    case WEFT_REDUCE_SCATTER:
+    case WEFT_SCATTER:
+        return -(int64_t)block_start(args, args->in_blocks, state->rank);
+    default:
+        return 0;
     }
-    return coll == WEFT_REDUCE_SCATTER ? -(int64_t)(state->rank * block) : 0;
+}
+
+/* In place, block b of an all_to_all_v is replaced by what rank b sends: same length, same place. */
+static weft_status_t check_same_blocks(const weft_comm_state_t *state, const weft_args_t *args)
+{
+    for (uint32_t b = 0; args->coll == WEFT_ALL_TO_ALL_V && b < state->nranks; b++) {
+        uint64_t in = weft_vectors_start(args->in_blocks, b);
+        uint64_t out = weft_vectors_start(args->out_blocks, b);
+        if (args->in_blocks->counts[b] != args->out_blocks->counts[b] || in != out) {
+            return weft_fail(WEFT_ERR_ARG, 0,
+                             "weft_all_to_all_v: in place needs equal vectors, block %u has "
+                             "%" PRIu64 " elements at %" PRIu64 " to send and %" PRIu64
+                             " at %" PRIu64 " to receive",
+                             b, args->in_blocks->counts[b], in, args->out_blocks->counts[b], out);
+        }
+    }
+    return WEFT_OK;
 }
 
 static weft_status_t check_overlap(const weft_comm_state_t *state, const weft_args_t *args,
-                                   uint64_t block, uint64_t send_bytes, uint64_t recv_bytes)
+                                   size_t elem)
 {
     uintptr_t send = (uintptr_t)args->send;
     uintptr_t recv = (uintptr_t)args->recv;
-    if (send >= recv + recv_bytes || recv >= send + send_bytes) {
+    if (args->send_bytes == 0 || args->recv_bytes == 0 || send >= recv + args->recv_bytes ||
+        recv >= send + args->send_bytes) {
         return WEFT_OK;
     }
-    int64_t offset = in_place_offset(state, args->coll, block);
+    int64_t offset = in_place_offset(state, args) * (int64_t)elem;
     if ((int64_t)(send - recv) == offset) {
-        return WEFT_OK;
+        return check_same_blocks(state, args);
     }
     return weft_fail(WEFT_ERR_ARG, 0,
                      "%s: send and recv overlap; in place send must be recv %+" PRId64
@@ -91,35 +146,104 @@ static weft_status_t check_overlap(const weft_comm_state_t *state, const weft_ar
                      facts[args->coll].call, offset, (int64_t)(send - recv));
 }
 
-weft_status_t weft_args_check(const weft_comm_state_t *state, const weft_args_t *args,
-                              const weft_call_t *call)
+/* Does this rank pass vectors for that side? */
+static bool wants_vectors(weft_coll_t coll, weft_operand_kind_t side, bool root)
 {
-    weft_status_t status = check_names(state, args, call);
-    if (status != WEFT_OK || args->count == 0) {
-        return status;
+    switch (coll) {
+    case WEFT_ALL_TO_ALL_V:
+        return true;
+    case WEFT_ALL_GATHER_V:
+        return side == WEFT_OPERAND_OUT;
+    case WEFT_REDUCE_SCATTER_V:
+        return side == WEFT_OPERAND_IN;
+    case WEFT_GATHER_V:
+        return side == WEFT_OPERAND_OUT && root;
+    case WEFT_SCATTER_V:
+        return side == WEFT_OPERAND_IN && root;
+    default:
+        return false;
     }
+}
+
+/* Drops vectors that this rank does not use; takes its own count from those that say it. */
+static weft_status_t take_vectors(const weft_comm_state_t *state, weft_args_t *args)
+{
+    bool root = args->root == state->rank;
+    bool in = wants_vectors(args->coll, WEFT_OPERAND_IN, root);
+    bool out = wants_vectors(args->coll, WEFT_OPERAND_OUT, root);
+    args->in_blocks = in ? args->in_blocks : NULL;
+    args->out_blocks = out ? args->out_blocks : NULL;
+    if ((in && (args->in_blocks == NULL || args->in_blocks->counts == NULL)) ||
+        (out && (args->out_blocks == NULL || args->out_blocks->counts == NULL))) {
+        return weft_fail(
+            WEFT_ERR_ARG, 0, "%s: the vector of %s counts is NULL", facts[args->coll].call,
+            in && (args->in_blocks == NULL || args->in_blocks->counts == NULL) ? "send"
+                                                                               : "receive");
+    }
+    if (args->coll == WEFT_ALL_GATHER_V) {
+        args->count = args->out_blocks->counts[state->rank];
+    } else if (args->coll == WEFT_REDUCE_SCATTER_V) {
+        args->count = args->in_blocks->counts[state->rank];
+    }
+    return WEFT_OK;
+}
+
+/* Bytes of one side: `blocks` of count elements, or a v-form's vectors. */
+static weft_status_t measure_side(const weft_comm_state_t *state, const weft_args_t *args,
+                                  weft_operand_kind_t side, uint64_t *bytes_p)
+{
     const char *name = facts[args->coll].call;
+    const weft_blocks_t *vectors = side == WEFT_OPERAND_IN ? args->in_blocks : args->out_blocks;
+    uint32_t blocks = weft_plan_blocks(weft_coll_shape(args->coll), state->nranks, side);
+    uint64_t elements = args->count;
     size_t elem = weft_dtype_size(args->dtype);
-    uint64_t block, all;
-    if (__builtin_mul_overflow(args->count, (uint64_t)elem, &block) ||
-        __builtin_mul_overflow(block, (uint64_t)state->nranks, &all) || all > INT64_MAX) {
+    bool fits = true;
+    if (vectors != NULL) {
+        weft_status_t status = weft_vectors_extent(name, vectors, state->nranks, &elements);
+        if (status != WEFT_OK) {
+            return status;
+        }
+    } else {
+        fits = !__builtin_mul_overflow(elements, (uint64_t)blocks, &elements);
+    }
+    fits =
+        fits && !__builtin_mul_overflow(elements, (uint64_t)elem, bytes_p) && *bytes_p <= INT64_MAX;
+    if (!fits) {
         return weft_fail(WEFT_ERR_ARG, 0,
                          "%s: %" PRIu64 " elements of %zu bytes on %u ranks overflow", name,
                          args->count, elem, state->nranks);
     }
+    return WEFT_OK;
+}
+
+weft_status_t weft_args_check(const weft_comm_state_t *state, weft_args_t *args,
+                              const weft_call_t *call)
+{
+    args->send_bytes = args->recv_bytes = 0;
+    weft_status_t status = check_names(state, args, call);
+    if (status == WEFT_OK && weft_coll_has_vectors(args->coll)) {
+        status = take_vectors(state, args);
+    }
+    if (status != WEFT_OK) {
+        return status;
+    }
+    const char *name = facts[args->coll].call;
+    size_t elem = weft_dtype_size(args->dtype);
+    weft_coll_t shape = weft_coll_shape(args->coll);
     bool root = args->root == state->rank;
-    bool uses_send = args->coll != WEFT_BROADCAST || root;
-    bool uses_recv = args->coll != WEFT_REDUCE || root;
-    uint64_t send_bytes = args->coll == WEFT_REDUCE_SCATTER ? all : block;
-    uint64_t recv_bytes = args->coll == WEFT_ALL_GATHER ? all : block;
-    if (uses_send) {
-        status = check_buffer(name, "send", args->send, send_bytes, elem);
+    /* Even where a buffer is not used, all ranks must come to the same answer about its size. */
+    uint64_t send_bytes = 0, recv_bytes = 0;
+    status = measure_side(state, args, WEFT_OPERAND_IN, &send_bytes);
+    if (status == WEFT_OK) {
+        status = measure_side(state, args, WEFT_OPERAND_OUT, &recv_bytes);
     }
-    if (status == WEFT_OK && uses_recv) {
-        status = check_buffer(name, "recv", args->recv, recv_bytes, elem);
+    args->send_bytes = weft_plan_has_input(shape, root) ? send_bytes : 0;
+    args->recv_bytes = weft_plan_has_output(shape, root) ? recv_bytes : 0;
+    if (status == WEFT_OK) {
+        status = check_buffer(name, "send", args->send, args->send_bytes, elem);
     }
-    if (status == WEFT_OK && uses_send && uses_recv) {
-        status = check_overlap(state, args, block, send_bytes, recv_bytes);
+    if (status == WEFT_OK) {
+        status = check_buffer(name, "recv", args->recv, args->recv_bytes, elem);
     }
-    return status;
+    return status == WEFT_OK ? check_overlap(state, args, elem) : status;
 }

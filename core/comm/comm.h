@@ -36,8 +36,21 @@ typedef struct weft_args {
     weft_coll_t coll;
     weft_dtype_t dtype;
     weft_op_t op;
-    uint32_t root;
+    uint32_t root; /* of send_recv: the peer */
+    bool sends;    /* send_recv: a send */
+    const weft_blocks_t *in_blocks,
+        *out_blocks;                 /* the caller's vectors of a v-form, by side used */
+    uint64_t send_bytes, recv_bytes; /* found by the checks: extent of each buffer, 0 = not used */
 } weft_args_t;
+
+/* The vectors of one v-form call, copied and completed. */
+typedef struct weft_bound_vectors {
+    weft_vectors_t v;
+    uint64_t largest;  /* elements of the largest block of either side */
+    uint64_t total;    /* all ranks know it: the signature's count; else 0 */
+    uint32_t hash;     /* of what all ranks must know alike; else 0 */
+    uint64_t values[]; /* in counts, in displacements, out counts, out displacements */
+} weft_bound_vectors_t;
 
 typedef enum weft_op_state {
     WEFT_OP_QUEUED = 0,
@@ -59,6 +72,10 @@ struct weft_request {
     uint64_t started;
     double timeout;
     uint8_t scalar[8];
+    const void *late_scalar;       /* read into `scalar` when the operation begins */
+    weft_bound_vectors_t *vectors; /* of a v-form */
+    uint32_t sends;                /* send_recv: 1 = a send */
+    uint64_t moved;                /* send_recv: elements that went through the port */
     _Atomic uint32_t done;
 };
 
@@ -84,6 +101,25 @@ typedef struct weft_history {
     uint32_t runs;         /* runs of equal calls so far */
     weft_signature_t run[WEFT_HISTORY];
 } weft_history_t;
+
+/* Sends to one peer, or receives from it, in order. All lines of a communicator progress at once, beside
+ * its collectives. */
+typedef struct weft_line {
+    struct weft_request *first, *last;
+    weft_port_t *port;
+    uint32_t peer, sends;
+    uint32_t sequence; /* of the message at the head, counted per line */
+    bool active;
+    uint64_t idle_since; /* when it last moved; 0 = it just did */
+    uint64_t checked;    /* when the port was last looked after */
+} weft_line_t;
+
+typedef struct weft_p2p {
+    weft_line_t *lines; /* 2 per rank: receives, sends; NULL until the first message */
+    uint32_t *active;   /* lines with work */
+    uint32_t nactive;
+    uint32_t steps; /* idle steps since the clock was read */
+} weft_p2p_t;
 
 typedef struct weft_allocation {
     struct weft_allocation *next;
@@ -116,12 +152,14 @@ typedef struct weft_comm_state {
     uint32_t slots;
     uint64_t slot_bytes;
     uint32_t nhosts;
-    uint32_t *host_of; /* per rank */
+    uint32_t *host_of;  /* per rank */
+    uint32_t *one_host; /* per rank 0: what algorithms see in deterministic mode */
 
     /* engine */
     weft_waiter_t waiter;
     uint64_t sequence; /* of the last operation begun */
     struct weft_request *first, *last;
+    weft_p2p_t p2p;
     weft_prepared_t *current; /* of `first` */
     weft_prepared_t *prepared[WEFT_PROGRAMS];
     uint32_t steps;      /* idle steps since the clock was read */
@@ -135,6 +173,7 @@ typedef struct weft_comm_state {
     size_t staging_bytes;
     weft_allocation_t *allocations;
     weft_region_t *regions;
+    weft_user_op_t user_ops[WEFT_OP_USER_END - WEFT_OP_USER];
 
     /* failure */
     _Atomic uint32_t failed;
@@ -178,11 +217,31 @@ void weft_comm_free(weft_comm_state_t *state);
 /* memory.c: what the user did not free. */
 void weft_comm_free_memory(weft_comm_state_t *state);
 
-/* check.c: everything about the arguments that this rank can judge alone. ERR_ARG. */
-weft_status_t weft_args_check(const weft_comm_state_t *state, const weft_args_t *args,
+/* check.c: everything about the arguments that this rank can judge alone; completes them. ERR_ARG. */
+weft_status_t weft_args_check(const weft_comm_state_t *state, weft_args_t *args,
                               const weft_call_t *call);
+bool weft_coll_reduces(weft_coll_t coll);
+bool weft_coll_has_vectors(weft_coll_t coll);
 
-/* select.c: the prepared program of a call, from the cache or made now. */
+/* operator.c: the user's operator of that number, or NULL. */
+const weft_user_op_t *weft_user_op_find(const weft_comm_state_t *state, weft_op_t op);
+
+/* vectors.c: copies the vectors of a v-form; ERR_ARG for those that cannot be. */
+weft_status_t weft_vectors_bind(const weft_comm_state_t *state, const weft_args_t *args,
+                                weft_bound_vectors_t **vectors_p);
+/* The class of sizes that a call is prepared for: the next power of two where all ranks know the
+ * vectors, 0 where only pairs do. */
+uint64_t weft_vectors_class(weft_coll_t coll, uint64_t largest);
+/* Which property of a plan the v-form needs. */
+weft_vector_t weft_vectors_need(weft_coll_t coll);
+/* Elements from the start of the buffer to the end of its last block; ERR_ARG if that overflows. */
+weft_status_t weft_vectors_extent(const char *call, const weft_blocks_t *blocks, uint32_t n,
+                                  uint64_t *extent_p);
+/* Where block `b` starts. */
+uint64_t weft_vectors_start(const weft_blocks_t *blocks, uint32_t b);
+
+/* select.c: the prepared program of a call, from the cache or made now. args->count of a v-form is a
+ * size that stands for its class, equal on all ranks: see weft_vectors_class(). */
 weft_status_t weft_comm_select(weft_comm_state_t *state, const weft_args_t *args,
                                weft_prepared_t **prepared_p);
 void weft_prepared_free(weft_prepared_t *prepared);
@@ -190,12 +249,39 @@ void weft_prepared_free(weft_prepared_t *prepared);
 /* local.c: a communicator of one rank. */
 weft_status_t weft_local_run(weft_comm_state_t *state, const weft_request_t *request);
 
+/* p2p.c: sends and receives. */
+weft_status_t weft_p2p_check(const weft_comm_state_t *state, const weft_args_t *args,
+                             bool may_send_to_self);
+/* ERR_RESOURCE, or OK: what is called once before append. */
+weft_status_t weft_p2p_open(weft_comm_state_t *state);
+void weft_p2p_append(weft_comm_state_t *state, weft_request_t *request);
+/* One round over all lines; true if something moved. A failure has failed the communicator. */
+bool weft_p2p_step(weft_comm_state_t *state);
+/* Ends all messages with the communicator's failure. */
+void weft_p2p_fail(weft_comm_state_t *state);
+/* The only port that anything waits for, or NULL. */
+weft_port_t *weft_p2p_blocked(const weft_comm_state_t *state);
+void weft_p2p_close(weft_comm_state_t *state);
+static inline bool weft_comm_is_busy(const weft_comm_state_t *state)
+{
+    return state->first != NULL || state->p2p.nactive > 0;
+}
+
 /* engine.c: advances the queue. The caller owns the communicator. */
+/* Completes the record in the thread's error and fails the communicator with it. */
+void weft_engine_fail(weft_comm_state_t *state, int32_t peer);
+/* Takes completions of message transports and posts what had to wait. */
+weft_status_t weft_engine_transport(weft_comm_state_t *state);
+/* A link broke: fails the communicator unless the health channel names the cause in time. */
+void weft_engine_broken(weft_comm_state_t *state, int32_t peer);
+/* The next step looks at the clock. */
+void weft_engine_look_soon(weft_comm_state_t *state);
 void weft_engine_append(weft_comm_state_t *state, weft_request_t *request);
 /* One round; true if something moved. */
 bool weft_engine_step(weft_comm_state_t *state);
-/* Until `request` is done. */
+/* Until `request` is done; until everything is. */
 void weft_engine_drive(weft_comm_state_t *state, const weft_request_t *request);
+void weft_engine_drive_all(weft_comm_state_t *state);
 
 /* progress.c: one thread per process for asynchronous operations. */
 weft_status_t weft_progress_attach(weft_comm_state_t *state);

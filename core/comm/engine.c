@@ -21,6 +21,11 @@
 
 void weft_engine_append(weft_comm_state_t *state, weft_request_t *request)
 {
+    if (request->args.coll == WEFT_SEND_RECV) {
+        weft_p2p_append(state, request);
+        return;
+    }
+    request->sequence = ++state->sequence;
     request->next = NULL;
     if (state->last != NULL) {
         state->last->next = request;
@@ -42,8 +47,7 @@ static void finish(weft_comm_state_t *state, weft_request_t *request, weft_statu
     atomic_store_explicit(&request->done, 1, memory_order_release);
 }
 
-/* Completes the record in the thread's error and fails the communicator with it. */
-static void fail_with(weft_comm_state_t *state, int32_t peer)
+void weft_engine_fail(weft_comm_state_t *state, int32_t peer)
 {
     weft_error_t *error = weft_error_record();
     if (peer >= 0) {
@@ -64,7 +68,7 @@ static void fail_mismatch(weft_comm_state_t *state)
     weft_fail(WEFT_ERR_MISMATCH, 0,
               "operation %" PRIu32 " differs between rank %u (here) and rank %u (there): %s",
               run->signature.sequence, state->rank, peer, field);
-    fail_with(state, (int32_t)peer);
+    weft_engine_fail(state, (int32_t)peer);
 }
 
 static const char *what_for(const weft_port_t *port)
@@ -86,7 +90,7 @@ static const char *op_text(const weft_comm_state_t *state, char *text, size_t by
 static int32_t waits_for(const weft_comm_state_t *state, const weft_port_t **port_p)
 {
     *port_p = NULL;
-    if (state->current == NULL) {
+    if (state->first == NULL || state->current == NULL) {
         return -1;
     }
     if (state->first->state == WEFT_OP_BINDING) {
@@ -113,7 +117,7 @@ static void fail_timeout(weft_comm_state_t *state)
               request->sequence, op_text(state, text, sizeof text),
               (double)(weft_os_clock_ns() - request->started) / 1e9, state->rank, (int)peer,
               port != NULL ? what_for(port) : "to connect");
-    fail_with(state, peer);
+    weft_engine_fail(state, peer);
 }
 
 /* A rank that left before this operation will never take part. One that left later has sent what it had
@@ -129,24 +133,34 @@ static bool check_left(weft_comm_state_t *state, uint32_t peer, uint64_t now)
               "rank %u left the communicator after operation %" PRIu64 "; rank %u waits for it in "
               "operation %" PRIu64,
               peer, at, state->rank, state->first->sequence);
-    fail_with(state, (int32_t)peer);
+    weft_engine_fail(state, (int32_t)peer);
     return true;
 }
 
 /* A link broke. The cause may be a death elsewhere: give the health channel the first word. */
-static void on_broken(weft_comm_state_t *state)
+void weft_engine_broken(weft_comm_state_t *state, int32_t peer)
 {
     if (state->verdict_by == 0) {
-        const weft_port_t *port;
         state->broken = *weft_error_record();
         if (state->broken.peer < 0) {
-            state->broken.peer = waits_for(state, &port);
+            state->broken.peer = peer;
         }
         state->verdict_by = weft_os_clock_ns() + VERDICT_NS;
     } else if (weft_os_clock_ns() > state->verdict_by) {
         *weft_error_record() = state->broken;
-        fail_with(state, state->broken.peer);
+        weft_engine_fail(state, state->broken.peer);
     }
+}
+
+static weft_signature_t signature_of(const weft_comm_state_t *state, const weft_request_t *request)
+{
+    weft_signature_t signature = state->current->program.signature;
+    signature.sequence = (uint32_t)request->sequence;
+    if (request->vectors != NULL) {
+        signature.count = request->vectors->total;
+        signature.plan += request->vectors->hash;
+    }
+    return signature;
 }
 
 /* Starts the operation at the head of the queue. */
@@ -156,7 +170,11 @@ static weft_status_t begin(weft_comm_state_t *state, weft_request_t *request)
         finish(state, request, weft_local_run(state, request));
         return WEFT_OK;
     }
-    weft_status_t status = weft_comm_select(state, &request->args, &state->current);
+    weft_args_t args = request->args;
+    if (request->vectors != NULL) {
+        args.count = weft_vectors_class(args.coll, request->vectors->largest);
+    }
+    weft_status_t status = weft_comm_select(state, &args, &state->current);
     if (status == WEFT_ERR_UNSUPPORTED) {
         /* All ranks come to this answer before anything is sent: nothing is lost but this call. */
         finish(state, request, status);
@@ -165,8 +183,7 @@ static weft_status_t begin(weft_comm_state_t *state, weft_request_t *request)
     if (status != WEFT_OK) {
         return status;
     }
-    weft_signature_t signature = state->current->program.signature;
-    signature.sequence = (uint32_t)request->sequence;
+    weft_signature_t signature = signature_of(state, request);
     weft_history_put(state, &signature);
     request->state = WEFT_OP_BINDING;
     return WEFT_OK;
@@ -176,29 +193,69 @@ static weft_status_t begin(weft_comm_state_t *state, weft_request_t *request)
 static weft_status_t stage_input(weft_comm_state_t *state, const weft_args_t *args,
                                  const void **in_p)
 {
-    const weft_program_t *program = &state->current->program;
-    size_t in = args->count * program->elem * (program->in_chunks / program->geometry.k);
-    size_t out = args->count * program->elem * (program->out_chunks / program->geometry.k);
     uintptr_t send = (uintptr_t)args->send;
     uintptr_t recv = (uintptr_t)args->recv;
-    bool overlap =
-        args->send != NULL && args->recv != NULL && send < recv + out && recv < send + in;
+    bool overlap = args->send_bytes > 0 && args->recv_bytes > 0 && send < recv + args->recv_bytes &&
+                   recv < send + args->send_bytes;
     *in_p = args->send;
-    if (program->in_place || !overlap) {
+    if (state->current->program.in_place || !overlap) {
         return WEFT_OK;
     }
-    if (state->staging_bytes < in) {
+    if (state->staging_bytes < args->send_bytes) {
         weft_os_pages_free(state->staging, state->staging_bytes);
-        state->staging = weft_os_pages(in);
-        state->staging_bytes = state->staging != NULL ? in : 0;
+        state->staging = weft_os_pages(args->send_bytes);
+        state->staging_bytes = state->staging != NULL ? args->send_bytes : 0;
         if (state->staging == NULL) {
-            return weft_fail(WEFT_ERR_RESOURCE, 0, "cannot stage %zu bytes for an in-place call",
-                             in);
+            return weft_fail(WEFT_ERR_RESOURCE, 0,
+                             "cannot stage %" PRIu64 " bytes for an in-place call",
+                             args->send_bytes);
         }
     }
-    memcpy(state->staging, args->send, in);
+    memcpy(state->staging, args->send, args->send_bytes);
     *in_p = state->staging;
     return WEFT_OK;
+}
+
+/* How a v-form is cut. Where all ranks know the vectors, evenly, as a fixed form of the largest block;
+ * where only pairs do, in full slices, as long as this rank has something to move. */
+static void cut(const weft_prepared_t *current, const weft_bound_vectors_t *vectors,
+                weft_geometry_t *g)
+{
+    const weft_program_t *program = &current->program;
+    *g = program->geometry;
+    if (!program->pairs) {
+        weft_geometry_set(g, vectors->largest, program->elem, g->k, g->slices,
+                          g->slice * program->elem);
+        return;
+    }
+    g->passes = vectors->largest <= g->pass ? 1 : (vectors->largest + g->pass - 1) / g->pass;
+}
+
+static void start_lanes(weft_comm_state_t *state, weft_request_t *request, const void *in)
+{
+    weft_prepared_t *current = state->current;
+    const weft_bound_vectors_t *vectors = request->vectors;
+    const weft_user_op_t *user = weft_user_op_find(state, request->args.op);
+    weft_geometry_t geometry;
+    weft_binding_t binding = {.in = in,
+                              .out = request->args.recv,
+                              .scalar = request->scalar,
+                              .sequence = (uint32_t)request->sequence};
+    if (vectors != NULL) {
+        cut(current, vectors, &geometry);
+        binding.geometry = &geometry;
+        binding.vectors = &vectors->v;
+        binding.plan = vectors->hash;
+        binding.count = vectors->total;
+    }
+    if (request->late_scalar != NULL) {
+        memcpy(request->scalar, request->late_scalar, current->program.elem);
+    }
+    current->program.user = user != NULL && weft_coll_reduces(request->args.coll)
+                                ? *user
+                                : (weft_user_op_t){.fn = NULL};
+    weft_lanes_start(&current->run, &binding);
+    current->run.stream_ports = current->adapts && weft_adapt_begin(&current->adapt);
 }
 
 static weft_status_t bind(weft_comm_state_t *state, weft_request_t *request, bool *moved)
@@ -213,16 +270,14 @@ static weft_status_t bind(weft_comm_state_t *state, weft_request_t *request, boo
     }
     weft_status_t status = stage_input(state, &request->args, &in);
     if (status == WEFT_OK) {
-        weft_lanes_start(&current->run, in, request->args.recv, request->scalar,
-                         (uint32_t)request->sequence);
-        current->run.stream_ports = current->adapts && weft_adapt_begin(&current->adapt);
+        start_lanes(state, request, in);
         request->state = WEFT_OP_RUNNING;
         *moved = true;
     }
     return status;
 }
 
-static weft_status_t transport_step(weft_comm_state_t *state)
+weft_status_t weft_engine_transport(weft_comm_state_t *state)
 {
     if (!weft_links_have_messages(state->links)) {
         return WEFT_OK;
@@ -244,7 +299,7 @@ static weft_status_t advance(weft_comm_state_t *state, weft_request_t *request, 
     if (status == WEFT_OK && request->state == WEFT_OP_RUNNING) {
         status = weft_lanes_step(&state->current->run, moved);
         if (status == WEFT_IN_PROGRESS && !*moved) {
-            status = transport_step(state);
+            status = weft_engine_transport(state);
         }
         if (status == WEFT_OK && state->current->run.stopped == state->current->run.nlanes) {
             request->state = WEFT_OP_DRAINING;
@@ -260,7 +315,7 @@ static weft_status_t advance(weft_comm_state_t *state, weft_request_t *request, 
             finish(state, request, WEFT_OK);
             *moved = true;
         } else {
-            status = transport_step(state);
+            status = weft_engine_transport(state);
         }
     }
     return status;
@@ -285,7 +340,7 @@ static void check_connecting(weft_comm_state_t *state, uint32_t peer, uint64_t n
             "rank %u and rank %u could not connect over %s within %.3g s; check interfaces and "
             "firewalls",
             state->rank, peer, weft_links_transport(state->links, peer), limit);
-        fail_with(state, (int32_t)peer);
+        weft_engine_fail(state, (int32_t)peer);
     }
 }
 
@@ -317,13 +372,12 @@ static void look_around(weft_comm_state_t *state)
     }
     check_connecting(state, (uint32_t)peer, now);
     if (now - state->asked > ASK_NS) {
-        weft_signature_t signature = state->current->program.signature;
-        signature.sequence = (uint32_t)request->sequence;
+        weft_signature_t signature = signature_of(state, request);
         weft_health_ask(state->boot, (uint32_t)peer, &signature);
         state->asked = now;
         if (port != NULL && weft_links_check(state->links, port) != WEFT_OK) {
             weft_error_record()->peer = peer;
-            on_broken(state);
+            weft_engine_broken(state, peer);
         }
     }
     uint64_t late_ns = (uint64_t)(state->settings.boot.late * 1e9);
@@ -339,30 +393,26 @@ static void look_around(weft_comm_state_t *state)
 
 static void handle_failure(weft_comm_state_t *state, weft_status_t status)
 {
+    const weft_port_t *port;
     switch (status) {
     case WEFT_ERR_MISMATCH:
         fail_mismatch(state);
         break;
     case WEFT_ERR_PEER_DEAD:
     case WEFT_ERR_LINK:
-        on_broken(state);
+        weft_engine_broken(state, waits_for(state, &port));
         break;
     default:
-        fail_with(state, weft_error_record()->peer);
+        weft_engine_fail(state, weft_error_record()->peer);
         break;
     }
 }
 
-bool weft_engine_step(weft_comm_state_t *state)
+static bool step_collective(weft_comm_state_t *state)
 {
     bool moved = false;
     weft_request_t *request = state->first;
-    weft_status_t status = WEFT_OK;
-    if (weft_comm_has_failed(state)) {
-        finish(state, request, weft_comm_failure(state));
-        return true;
-    }
-    status = advance(state, request, &moved);
+    weft_status_t status = advance(state, request, &moved);
     if (status != WEFT_OK) {
         moved = false;
         handle_failure(state, status);
@@ -370,26 +420,81 @@ bool weft_engine_step(weft_comm_state_t *state)
     if (moved) {
         state->idle_since = 0;
         state->steps = 0;
-        state->verdict_by = 0;
-        weft_waiter_reset(&state->waiter);
+        /* A broken line of messages may be waiting for its verdict. */
+        state->verdict_by = state->p2p.nactive > 0 ? state->verdict_by : 0;
     } else if (state->first == request && ++state->steps % STEPS_PER_LOOK == 0) {
         look_around(state);
     }
     return moved;
 }
 
+bool weft_engine_step(weft_comm_state_t *state)
+{
+    bool moved = false;
+    if (weft_comm_has_failed(state)) {
+        weft_p2p_fail(state);
+        if (state->first != NULL) {
+            finish(state, state->first, weft_comm_failure(state));
+        }
+        return true;
+    }
+    if (state->first != NULL) {
+        moved = step_collective(state);
+    }
+    if (state->p2p.nactive > 0) {
+        moved |= weft_p2p_step(state);
+    }
+    if (moved) {
+        weft_waiter_reset(&state->waiter);
+    }
+    return moved;
+}
+
+void weft_engine_look_soon(weft_comm_state_t *state)
+{
+    state->steps |= STEPS_PER_LOOK - 1;
+    state->p2p.steps |= STEPS_PER_LOOK - 1;
+}
+
+/* The one port that decides when this rank can go on, or NULL. */
+static weft_port_t *blocked_port(const weft_comm_state_t *state)
+{
+    const weft_port_t *port;
+    if (state->p2p.nactive > 0) {
+        return state->first == NULL ? weft_p2p_blocked(state) : NULL;
+    }
+    waits_for(state, &port);
+    return port != NULL ? state->current->run.blocked : NULL;
+}
+
+/* One step, or one idle step. */
+static void step_or_wait(weft_comm_state_t *state)
+{
+    if (weft_engine_step(state)) {
+        return;
+    }
+    weft_port_t *port = blocked_port(state);
+    /* A sleeping step lasts long enough to deserve a look at the clock each time. */
+    if (state->waiter.idle >= state->waiter.spins) {
+        weft_engine_look_soon(state);
+    }
+    if (port == NULL && state->p2p.nactive > 0) {
+        weft_waiter_nap(&state->waiter);
+    } else {
+        weft_waiter_step(&state->waiter, state->links, port);
+    }
+}
+
 void weft_engine_drive(weft_comm_state_t *state, const weft_request_t *request)
 {
     while (request->state != WEFT_OP_DONE) {
-        if (!weft_engine_step(state)) {
-            const weft_port_t *port;
-            waits_for(state, &port);
-            /* A sleeping step lasts long enough to deserve a look at the clock each time. */
-            if (state->waiter.idle >= state->waiter.spins) {
-                state->steps |= STEPS_PER_LOOK - 1;
-            }
-            weft_waiter_step(&state->waiter, state->links,
-                             port != NULL ? state->current->run.blocked : NULL);
-        }
+        step_or_wait(state);
+    }
+}
+
+void weft_engine_drive_all(weft_comm_state_t *state)
+{
+    while (weft_comm_is_busy(state)) {
+        step_or_wait(state);
     }
 }

@@ -34,9 +34,9 @@ static int advance_one(weft_comm_state_t *state)
         return 0;
     }
     int result = -1;
-    if (state->first != NULL) {
+    if (weft_comm_is_busy(state)) {
         result = 0;
-        for (int i = 0; i < 16 && state->first != NULL; i++) {
+        for (int i = 0; i < 16 && weft_comm_is_busy(state); i++) {
             result |= weft_engine_step(state);
         }
     }

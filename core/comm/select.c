@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/comm/comm.h"
+#include "core/plan/hash.h"
 
 /* A message this large leaves no room for anything else in a core's share of the caches. */
 #define STREAM_BYTES (UINT64_C(8) << 20)
@@ -19,27 +20,72 @@ typedef struct priced {
     weft_cost_t cost;
     weft_cost_model_t model;
     uint32_t k;
+    uint64_t fingerprint;
 } priced_t;
+
+/* Some answers are properties that only the verifier finds. */
+static bool needs_proof(const weft_comm_state_t *state, const weft_args_t *args)
+{
+    return weft_vectors_need(args->coll) != WEFT_VECTOR_NONE ||
+           (state->settings.plan.deterministic && weft_coll_reduces(args->coll));
+}
+
+/* Options on which plans may depend, that is those of the loaded algorithms. */
+typedef struct config_hash {
+    const weft_comm_state_t *state;
+    uint64_t hash;
+} config_hash_t;
+
+static void hash_option(void *arg, const char *section, const weft_option_t *option,
+                        const char *value, const char *origin)
+{
+    config_hash_t *sum = arg;
+    (void)origin;
+    for (uint32_t i = 0; i < sum->state->nalgos; i++) {
+        if (strcmp(section, sum->state->algos[i].loaded->plugin->name) == 0) {
+            sum->hash = weft_hash_text(weft_hash_text(sum->hash, option->name), value);
+        }
+    }
+}
+
+static uint64_t hash_options(const weft_comm_state_t *state)
+{
+    config_hash_t sum = {.state = state, .hash = WEFT_HASH_START};
+    weft_config_each(state->config, hash_option, &sum);
+    return sum.hash;
+}
+
+/* What the algorithms see of the job. In deterministic mode it must not matter who shares a host. */
+static weft_algo_view_t make_view(const weft_comm_state_t *state)
+{
+    if (state->settings.plan.deterministic) {
+        return (weft_algo_view_t){
+            .size = sizeof(weft_algo_view_t), .nhosts = 1, .host = state->one_host};
+    }
+    return (weft_algo_view_t){
+        .size = sizeof(weft_algo_view_t), .nhosts = state->nhosts, .host = state->host_of};
+}
 
 static void make_query(const weft_comm_state_t *state, const weft_algo_loaded_t *algo,
                        const weft_args_t *args, uint32_t slices, weft_plan_query_t *query)
 {
-    *query = (weft_plan_query_t){
-        .algo = algo->loaded->plugin->name,
-        .version = algo->loaded->plugin->version,
-        .ops = algo->ops,
-        .instance = algo->algo,
-        .call = {.size = sizeof(weft_algo_call_t),
-                 .coll = weft_coll_shape(args->coll),
-                 .nranks = state->nranks,
-                 .rank = state->rank,
-                 .root = args->root},
-        .view = {.size = sizeof(weft_algo_view_t), .nhosts = state->nhosts, .host = state->host_of},
-        .slots = state->slots,
-        .slices = slices,
-        .verify = state->settings.plan.verify != 0,
-        .limit = state->settings.plan.verify_limit};
-    if (WEFT_HAS(algo->ops, weft_algo_ops_t, params)) {
+    *query =
+        (weft_plan_query_t){.algo = algo->loaded->plugin->name,
+                            .version = algo->loaded->plugin->version,
+                            .ops = algo->ops,
+                            .instance = algo->algo,
+                            .call = {.size = sizeof(weft_algo_call_t),
+                                     .coll = weft_coll_shape(args->coll),
+                                     .nranks = state->nranks,
+                                     .rank = state->rank,
+                                     .root = args->root},
+                            .view = make_view(state),
+                            .slots = state->slots,
+                            .slices = slices,
+                            .verify = state->settings.plan.verify != 0 || needs_proof(state, args),
+                            .limit = state->settings.plan.verify_limit,
+                            .config = hash_options(state)};
+    if (WEFT_HAS(algo->ops, weft_algo_ops_t, params) && algo->ops->params != NULL) {
         for (uint32_t i = 0; i < WEFT_ALGO_PARAMS_MAX && algo->ops->params[i].name != NULL; i++) {
             query->call.params[i] = algo->ops->params[i].value;
         }
@@ -59,60 +105,150 @@ static bool is_forced_out(const weft_comm_state_t *state, const weft_algo_loaded
     return forced != NULL && forced[0] != '\0' && strcmp(forced, algo->loaded->plugin->name) != 0;
 }
 
-static weft_status_t no_candidate(const weft_comm_state_t *state, const weft_args_t *args,
-                                  weft_status_t last)
+/* Candidates of one call. `refused` algorithms were dropped because their proof failed. */
+typedef struct candidates {
+    priced_t priced[WEFT_ALGOS_MAX];
+    weft_tuner_candidate_t list[WEFT_ALGOS_MAX];
+    uint32_t count;
+    uint32_t refused; /* bit per loaded algorithm */
+    weft_status_t last;
+    char why[384]; /* of those that do not serve, for the error */
+} candidates_t;
+
+static void add_reason(candidates_t *c, const char *algo, const char *why)
 {
-    char names[256] = "";
-    for (uint32_t i = 0; i < state->nalgos; i++) {
-        size_t at = strlen(names);
-        snprintf(names + at, sizeof names - at, " %s", state->algos[i].loaded->plugin->name);
-    }
-    if (last != WEFT_OK && last != WEFT_ERR_UNSUPPORTED) {
-        return last; /* A plan was refused: its own words say more. */
-    }
-    const char *forced = state->settings.plan.algo;
-    return weft_fail(WEFT_ERR_UNSUPPORTED, 0, "no algorithm serves %s on %u ranks; loaded:%s%s%s",
-                     weft_coll_name(args->coll), state->nranks, names,
-                     forced != NULL && forced[0] != '\0' ? "; [plan] algo allows only " : "",
-                     forced != NULL ? forced : "");
+    size_t at = strlen(c->why);
+    snprintf(c->why + at, sizeof c->why - at, "%s%s: %s", at > 0 ? "; " : "", algo, why);
 }
 
-/* Fills candidates and their prices; returns how many. */
-static uint32_t list_candidates(const weft_comm_state_t *state, const weft_args_t *args,
-                                priced_t *priced, weft_tuner_candidate_t *candidates,
-                                weft_status_t *last_p)
+/* Algorithms that would serve the collective, though not here. */
+static void list_others(const weft_comm_state_t *state, const weft_args_t *args, char *text,
+                        size_t bytes)
 {
-    uint32_t count = 0;
+    text[0] = '\0';
+    for (uint32_t i = 0; i < state->nalgos; i++) {
+        weft_plan_query_t query;
+        make_query(state, &state->algos[i], args, 1, &query);
+        if (is_forced_out(state, &state->algos[i]) &&
+            query.ops->supports(query.instance, &query.call) == WEFT_OK) {
+            size_t at = strlen(text);
+            snprintf(text + at, bytes - at, "%s%s", at > 0 ? ", " : "", query.algo);
+        }
+    }
+}
+
+static weft_status_t no_candidate(const weft_comm_state_t *state, const weft_args_t *args,
+                                  const candidates_t *c)
+{
+    char others[160];
+    if (c->last != WEFT_OK && c->last != WEFT_ERR_UNSUPPORTED) {
+        return c->last; /* A plan was refused: its own words say more. */
+    }
+    list_others(state, args, others, sizeof others);
+    const char *forced = state->settings.plan.algo;
+    bool only = forced != NULL && forced[0] != '\0';
+    return weft_fail(WEFT_ERR_UNSUPPORTED, 0, "no algorithm serves %s on %u ranks%s%s%s%s%s%s%s%s",
+                     weft_coll_name(args->coll), state->nranks,
+                     state->settings.plan.deterministic ? " in deterministic mode" : "",
+                     c->why[0] != '\0' ? " (" : "", c->why, c->why[0] != '\0' ? ")" : "",
+                     only ? "; [plan] algo allows only " : "", only ? forced : "",
+                     others[0] != '\0' ? "; these would serve it: " : "", others);
+}
+
+/* Does the proved plan have what the call needs of it? */
+static bool has_properties(const weft_comm_state_t *state, const weft_args_t *args,
+                           const weft_plan_entry_t *entry, const char **why_p)
+{
+    weft_vector_t need = weft_vectors_need(args->coll);
+    if (needs_proof(state, args) && entry->report.verdict != WEFT_VERDICT_OK) {
+        *why_p = "too large to be proved, raise plan.verify_limit";
+        return false;
+    }
+    if (need != WEFT_VECTOR_NONE && entry->report.vector != need) {
+        *why_p = "its plan serves blocks of equal length only";
+        return false;
+    }
+    if (state->settings.plan.deterministic && weft_coll_reduces(args->coll) &&
+        (!entry->report.same_for_all_chunks || !entry->report.same_on_all_ranks)) {
+        *why_p = "the order of its sums depends on where an element is";
+        return false;
+    }
+    return true;
+}
+
+static weft_status_t try_candidate(const weft_comm_state_t *state, const weft_args_t *args,
+                                   const weft_algo_loaded_t *algo, candidates_t *c)
+{
+    weft_plan_query_t query;
+    weft_plan_entry_t entry;
+    const char *why = NULL;
+    make_query(state, algo, args, 1, &query);
+    /* Pricing needs no proof; the one that is chosen is proved. */
+    query.verify = needs_proof(state, args);
+    weft_status_t status = weft_plan_lookup(&query, &entry);
+    if (status == WEFT_ERR_UNSUPPORTED) {
+        add_reason(c, query.algo, weft_error_record()->text);
+    }
+    if (status != WEFT_OK) {
+        return status;
+    }
+    if (!has_properties(state, args, &entry, &why)) {
+        add_reason(c, query.algo, why);
+        return WEFT_ERR_UNSUPPORTED;
+    }
+    c->priced[c->count] = (priced_t){.algo = algo,
+                                     .cost = entry.cost,
+                                     .model = state->model,
+                                     .k = entry.plan->k,
+                                     .fingerprint = entry.report.fingerprint};
+    c->list[c->count] = (weft_tuner_candidate_t){.size = sizeof *c->list,
+                                                 .algo = query.algo,
+                                                 .params = "",
+                                                 .chunks = entry.plan->k,
+                                                 .steps = entry.cost.chain,
+                                                 .core = &c->priced[c->count]};
+    c->count++;
+    return WEFT_OK;
+}
+
+/* In deterministic mode the first algorithm of the INI that qualifies says what the bits are; those
+ * that compute every element by the same expression may be chosen too. */
+static void keep_equal_bits(candidates_t *c)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < c->count; i++) {
+        if (c->priced[i].fingerprint == c->priced[0].fingerprint) {
+            c->priced[kept] = c->priced[i];
+            c->list[kept] = c->list[i];
+            c->list[kept].core = &c->priced[kept];
+            kept++;
+        }
+    }
+    c->count = kept;
+}
+
+static void list_candidates(const weft_comm_state_t *state, const weft_args_t *args,
+                            candidates_t *c)
+{
+    c->count = 0;
+    c->why[0] = '\0';
     for (uint32_t i = 0; i < state->nalgos; i++) {
         const weft_algo_loaded_t *algo = &state->algos[i];
-        weft_plan_query_t query;
-        weft_plan_entry_t entry;
-        make_query(state, algo, args, 1, &query);
-        if (is_forced_out(state, algo)) {
+        if (is_forced_out(state, algo) || (c->refused >> i & 1) != 0) {
             continue;
         }
-        weft_status_t status = algo->ops->supports(algo->algo, &query.call);
-        if (status == WEFT_OK) {
-            status = weft_plan_lookup(&query, &entry);
-        }
+        weft_status_t status = try_candidate(state, args, algo, c);
         if (status != WEFT_OK) {
-            *last_p = status;
-            if (status != WEFT_ERR_UNSUPPORTED) {
-                weft_log(WEFT_LOG_WARN, query.algo, "not used: %s", weft_error_record()->text);
-            }
-            continue;
+            c->last = status;
         }
-        priced[count] =
-            (priced_t){.algo = algo, .cost = entry.cost, .model = state->model, .k = entry.plan->k};
-        candidates[count] = (weft_tuner_candidate_t){.size = sizeof *candidates,
-                                                     .algo = query.algo,
-                                                     .params = "",
-                                                     .chunks = entry.plan->k,
-                                                     .steps = entry.report.critical_moves,
-                                                     .core = &priced[count]};
-        count++;
+        if (status != WEFT_OK && status != WEFT_ERR_UNSUPPORTED) {
+            weft_log(WEFT_LOG_WARN, algo->loaded->plugin->name, "not used: %s",
+                     weft_error_record()->text);
+        }
     }
-    return count;
+    if (state->settings.plan.deterministic && weft_coll_reduces(args->coll)) {
+        keep_equal_bits(c);
+    }
 }
 
 static weft_status_t check_choice(const weft_comm_state_t *state, const weft_tuner_choice_t *choice,
@@ -131,14 +267,12 @@ static weft_status_t check_choice(const weft_comm_state_t *state, const weft_tun
 }
 
 static weft_status_t choose(const weft_comm_state_t *state, const weft_args_t *args,
-                            weft_tuner_choice_t *choice, const weft_algo_loaded_t **algo_p)
+                            candidates_t *c, weft_tuner_choice_t *choice)
 {
-    priced_t priced[WEFT_ALGOS_MAX];
-    weft_tuner_candidate_t candidates[WEFT_ALGOS_MAX];
-    weft_status_t last = WEFT_OK;
-    uint32_t count = list_candidates(state, args, priced, candidates, &last);
-    if (count == 0) {
-        return no_candidate(state, args, last);
+    uint64_t bytes = args->count * weft_dtype_size(args->dtype);
+    list_candidates(state, args, c);
+    if (c->count == 0) {
+        return no_candidate(state, args, c);
     }
     weft_tuner_call_t call = {.size = sizeof call,
                               .coll = args->coll,
@@ -146,21 +280,42 @@ static weft_status_t choose(const weft_comm_state_t *state, const weft_args_t *a
                               .op = args->op,
                               .root = args->root,
                               .count = args->count,
-                              .bytes = args->count * weft_dtype_size(args->dtype),
+                              .bytes = bytes,
                               .nranks = state->nranks,
                               .nhosts = state->nhosts,
                               .slot_bytes = state->slot_bytes,
                               .slots = state->slots};
+    if (weft_vectors_need(args->coll) == WEFT_VECTOR_PAIRS) {
+        call.bytes = state->slot_bytes; /* nobody knows all lengths */
+    }
     *choice = (weft_tuner_choice_t){.size = sizeof *choice};
     weft_status_t status =
-        state->tuner_ops->choose(state->tuner, &call, candidates, count, price, choice);
-    if (status == WEFT_OK) {
-        status = check_choice(state, choice, count);
+        state->tuner_ops->choose(state->tuner, &call, c->list, c->count, price, choice);
+    return status == WEFT_OK ? check_choice(state, choice, c->count) : status;
+}
+
+/* Chooses and proves; an algorithm whose proof fails is dropped, and the tuner asked again. All ranks
+ * come to the same answers. */
+static weft_status_t choose_proved(const weft_comm_state_t *state, const weft_args_t *args,
+                                   weft_tuner_choice_t *choice, weft_plan_query_t *query,
+                                   weft_plan_entry_t *entry)
+{
+    candidates_t c = {.refused = 0};
+    for (;;) {
+        weft_status_t status = choose(state, args, &c, choice);
+        if (status != WEFT_OK) {
+            return status;
+        }
+        const weft_algo_loaded_t *algo = c.priced[choice->index].algo;
+        make_query(state, algo, args, choice->slices, query);
+        status = weft_plan_lookup(query, entry);
+        if (status != WEFT_ERR_PLAN) {
+            return status;
+        }
+        weft_log(WEFT_LOG_WARN, query->algo, "not used: %s", weft_error_record()->text);
+        c.refused |= 1u << (algo - state->algos);
+        c.last = status;
     }
-    if (status == WEFT_OK) {
-        *algo_p = priced[choice->index].algo;
-    }
-    return status;
 }
 
 static void describe(const weft_comm_state_t *state, const weft_args_t *args,
@@ -185,15 +340,21 @@ static void fill_program(const weft_comm_state_t *state, const weft_args_t *args
                          const weft_tuner_choice_t *choice, const weft_plan_entry_t *entry,
                          weft_program_t *program)
 {
-    bool reduces = args->coll == WEFT_ALL_REDUCE || args->coll == WEFT_REDUCE ||
-                   args->coll == WEFT_REDUCE_SCATTER;
+    bool reduces = weft_coll_reduces(args->coll);
     weft_coll_t shape = entry->plan->coll;
     program->plan = entry->plan;
     program->elem = weft_dtype_size(args->dtype);
     program->in_chunks = weft_plan_blocks(shape, state->nranks, WEFT_OPERAND_IN) * entry->plan->k;
     program->out_chunks = weft_plan_blocks(shape, state->nranks, WEFT_OPERAND_OUT) * entry->plan->k;
-    weft_geometry_set(&program->geometry, args->count, program->elem, entry->plan->k,
-                      choice->slices, choice->slice_bytes);
+    program->dtype = args->dtype;
+    program->pairs = weft_vectors_need(args->coll) == WEFT_VECTOR_PAIRS;
+    if (weft_coll_has_vectors(args->coll)) {
+        weft_geometry_set_largest(&program->geometry, program->elem, entry->plan->k, choice->slices,
+                                  choice->slice_bytes);
+    } else {
+        weft_geometry_set(&program->geometry, args->count, program->elem, entry->plan->k,
+                          choice->slices, choice->slice_bytes);
+    }
     program->flags = reduces && args->op == WEFT_AVG ? WEFT_COMBINE_FINAL : 0;
     program->pre = reduces && args->op == WEFT_PREMULSUM;
     program->in_place = entry->in_place != 0;
@@ -211,20 +372,16 @@ static weft_status_t prepare(weft_comm_state_t *state, const weft_args_t *args,
                              weft_prepared_t *prepared)
 {
     weft_tuner_choice_t choice;
-    const weft_algo_loaded_t *algo = NULL;
     weft_plan_query_t query;
     weft_plan_entry_t entry;
-    weft_status_t status = choose(state, args, &choice, &algo);
-    if (status != WEFT_OK) {
-        return status;
-    }
-    make_query(state, algo, args, choice.slices, &query);
-    status = weft_plan_lookup(&query, &entry);
+    weft_status_t status = choose_proved(state, args, &choice, &query, &entry);
     if (status == WEFT_OK) {
         fill_program(state, args, &choice, &entry, &prepared->program);
         describe(state, args, &choice, &entry, query.algo, &prepared->program);
-        status = state->kernel_ops->select(state->kernel, args->dtype, args->op,
-                                           &prepared->program.combine);
+        /* A user's operator replaces the sums of the kernel, which still copies. */
+        weft_op_t op = (int)args->op < WEFT_OP_COUNT ? args->op : WEFT_SUM;
+        status =
+            state->kernel_ops->select(state->kernel, args->dtype, op, &prepared->program.combine);
     }
     if (status == WEFT_OK) {
         const weft_geometry_t *g = &prepared->program.geometry;

@@ -243,9 +243,11 @@ static weft_status_t allocate(uint32_t nranks, uint32_t rank, weft_comm_state_t 
     state->fork_generation = weft_os_fork_generation();
     weft_error_clear(&state->failure);
     state->host_of = weft_os_alloc(nranks * sizeof *state->host_of, 0);
+    state->one_host = weft_os_alloc(nranks * sizeof *state->one_host, 0);
     state->left_at = weft_os_alloc(nranks * sizeof *state->left_at, 0);
     state->met_at = weft_os_alloc(nranks * sizeof *state->met_at, 0);
-    if (state->host_of == NULL || state->left_at == NULL || state->met_at == NULL) {
+    if (state->host_of == NULL || state->one_host == NULL || state->left_at == NULL ||
+        state->met_at == NULL) {
         weft_comm_free(state);
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate a communicator of %u ranks",
                          nranks);
@@ -356,6 +358,8 @@ void weft_comm_free(weft_comm_state_t *state)
     weft_config_destroy(state->config);
     weft_os_pages_free(state->staging, state->staging_bytes);
     weft_os_free(state->host_of);
+    weft_os_free(state->one_host);
+    weft_p2p_close(state);
     weft_os_free((void *)state->left_at);
     weft_os_free((void *)state->met_at);
     weft_os_free(state);

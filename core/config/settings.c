@@ -75,6 +75,11 @@ const weft_option_t weft_plan_options[] = {
      "prove plans never or before the first use of each shape", "off|first", 0, 0, 0, 0},
     {"verify_limit", WEFT_OPT_SIZE, PLAN(verify_limit), "20M",
      "abstract steps that one proof may cost", NULL, 1024, 1099511627776.0, 0, 0},
+    {"deterministic", WEFT_OPT_BOOL, PLAN(deterministic), "no",
+     "the same bits for the same input whatever the message size, its cutting, the transport and "
+     "who "
+     "shares a host",
+     NULL, 0, 0, 0, 0},
     {NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0},
 };
 

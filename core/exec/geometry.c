@@ -36,3 +36,16 @@ void weft_geometry_set(weft_geometry_t *g, uint64_t count, size_t elem, uint32_t
     g->pass = chunk * k;
     g->passes = count == 0 ? 1 : divide_up(count, g->pass);
 }
+
+void weft_geometry_set_largest(weft_geometry_t *g, size_t elem, uint32_t k, uint32_t slices,
+                               uint64_t slice_bytes)
+{
+    uint64_t slice = slice_bytes / elem;
+    *g = (weft_geometry_t){.count = slice * slices * k,
+                           .slice = slice,
+                           .chunk = slice * slices,
+                           .pass = slice * slices * k,
+                           .passes = 1,
+                           .slices = slices,
+                           .k = k};
+}

@@ -22,14 +22,19 @@ typedef struct weft_geometry {
 void weft_geometry_set(weft_geometry_t *g, uint64_t count, size_t elem, uint32_t k, uint32_t slices,
                        uint64_t slice_bytes);
 
-/* Elements of piece `i` in pass `t`, clipped at the end of the block. */
-static inline uint64_t weft_geometry_chunk(const weft_geometry_t *g, uint64_t t, uint32_t i)
+/* Room for any count, for v-forms: full slices, one pass. */
+void weft_geometry_set_largest(weft_geometry_t *g, size_t elem, uint32_t k, uint32_t slices,
+                               uint64_t slice_bytes);
+
+/* Elements of piece `i` in pass `t` of a block of `count` elements, clipped at its end. */
+static inline uint64_t weft_geometry_chunk(const weft_geometry_t *g, uint64_t count, uint64_t t,
+                                           uint32_t i)
 {
     uint64_t start = t * g->pass + i * g->chunk;
-    if (start >= g->count) {
+    if (start >= count) {
         return 0;
     }
-    return g->count - start < g->chunk ? g->count - start : g->chunk;
+    return count - start < g->chunk ? count - start : g->chunk;
 }
 
 /* Elements of slice `s` of a chunk of `chunk` elements. */

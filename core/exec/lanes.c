@@ -57,17 +57,27 @@ void weft_lanes_fini(weft_lanes_t *run)
     run->nlanes = 0;
 }
 
-void weft_lanes_start(weft_lanes_t *run, const void *in, void *out, const void *scalar,
-                      uint32_t sequence)
+static void sign(weft_lanes_t *run, const weft_binding_t *binding)
 {
-    run->in = in;
-    run->out = out;
-    run->scalar = scalar;
+    run->signature = run->program->signature;
+    run->signature.sequence = binding->sequence;
+    if (binding->vectors != NULL) {
+        run->signature.count = binding->count;
+        run->signature.plan += binding->plan;
+    }
+}
+
+void weft_lanes_start(weft_lanes_t *run, const weft_binding_t *binding)
+{
+    run->in = binding->in;
+    run->out = binding->out;
+    run->scalar = binding->scalar;
+    run->vectors = binding->vectors;
+    run->geometry = binding->geometry != NULL ? *binding->geometry : run->program->geometry;
     run->stopped = 0;
     run->blocked = NULL;
     run->mismatched = NULL;
-    run->signature = run->program->signature;
-    run->signature.sequence = sequence;
+    sign(run, binding);
     for (uint32_t l = 0; l < run->nlanes; l++) {
         weft_lane_run_t *lane = &run->lanes[l];
         lane->pc = 0;
@@ -105,27 +115,80 @@ static uint32_t operand_chunks(const weft_program_t *program, uint32_t kind)
                                       : program->tmp_chunks;
 }
 
+/* Elements of block `block` of IN or OUT, and where it starts. */
+static uint64_t block_count(const weft_lanes_t *run, uint32_t kind, uint32_t block)
+{
+    const weft_vectors_t *v = run->vectors;
+    return v == NULL                 ? run->geometry.count
+           : kind == WEFT_OPERAND_IN ? v->in_counts[block]
+                                     : v->out_counts[block];
+}
+
+static uint64_t block_start(const weft_lanes_t *run, uint32_t kind, uint32_t block)
+{
+    const weft_vectors_t *v = run->vectors;
+    return v == NULL                 ? block * run->geometry.count
+           : kind == WEFT_OPERAND_IN ? v->in_displs[block]
+                                     : v->out_displs[block];
+}
+
 static uint8_t *operand_address(const weft_lanes_t *run, const weft_operand_t *o, uint32_t chunk,
                                 uint64_t pass)
 {
     const weft_program_t *program = run->program;
-    const weft_geometry_t *g = &program->geometry;
+    const weft_geometry_t *g = &run->geometry;
     if (o->kind == WEFT_OPERAND_TMP) {
         return program->tmp + chunk * g->chunk * program->elem;
     }
     uint32_t k = g->k;
-    uint64_t element = chunk / k * g->count + pass * g->pass + chunk % k * g->chunk;
+    uint64_t element = block_start(run, o->kind, chunk / k) + pass * g->pass + chunk % k * g->chunk;
     /* Reading IN never writes it: the cast serves one address table for both directions. */
     uint8_t *base = o->kind == WEFT_OPERAND_IN ? (uint8_t *)(uintptr_t)run->in : run->out;
     return (uint8_t *)((uintptr_t)base + element * program->elem);
 }
 
-/* Addresses of the next chunk of a MOVE. */
+/* The operand whose chunk says how long the MOVE is. */
+static const weft_operand_t *measure_of(const weft_move_t *move)
+{
+    if (move->like.kind != WEFT_OPERAND_NONE) {
+        return &move->like;
+    }
+    for (uint32_t i = 0; i < move->ndst + move->nsrc; i++) {
+        const weft_operand_t *o = i < move->ndst ? &move->dst[i] : &move->src[i - move->ndst];
+        if (o->kind == WEFT_OPERAND_IN || o->kind == WEFT_OPERAND_OUT) {
+            return o;
+        }
+    }
+    return NULL;
+}
+
+/* Length of the chunk that the MOVE has reached. False: both ends know that nothing of this block is
+ * left in this pass, and leave it out; the first pass always sends, so that they can compare. */
+static bool member_measure(const weft_lanes_t *run, const weft_lane_run_t *lane, weft_member_t *m)
+{
+    const weft_program_t *program = run->program;
+    const weft_operand_t *o = measure_of(m->move);
+    uint32_t k = run->geometry.k, chunk = 0, kind = WEFT_OPERAND_IN;
+    if (o != NULL) {
+        kind = o->kind;
+        chunk = operand_chunk(o, operand_chunks(program, kind), lane->iteration, m->done);
+    }
+    uint64_t count = block_count(run, kind, chunk / k);
+    m->chunk = weft_geometry_chunk(&run->geometry, count, lane->pass, chunk % k);
+    if (!program->pairs) {
+        return true;
+    }
+    m->signature = run->signature;
+    m->signature.count = count;
+    return lane->pass == 0 || m->chunk > 0;
+}
+
+/* Addresses of the chunk that the MOVE has reached. */
 static void member_aim(const weft_lanes_t *run, const weft_lane_run_t *lane, weft_member_t *m)
 {
     const weft_move_t *move = m->move;
     const weft_program_t *program = run->program;
-    const weft_operand_t *like = move->like.kind != WEFT_OPERAND_NONE ? &move->like : NULL;
+    m->pre_mask = 0;
     for (uint32_t i = 0; i < move->ndst + move->nsrc; i++) {
         bool is_dst = i < move->ndst;
         const weft_operand_t *o = is_dst ? &move->dst[i] : &move->src[i - move->ndst];
@@ -138,22 +201,26 @@ static void member_aim(const weft_lanes_t *run, const weft_lane_run_t *lane, wef
             operand_chunk(o, operand_chunks(program, o->kind), lane->iteration, m->done);
         m->port[i] = NULL;
         m->base[i] = operand_address(run, o, chunk, lane->pass);
-        if (o->kind != WEFT_OPERAND_TMP && like == NULL) {
-            like = o;
-        }
         if (!is_dst && o->kind == WEFT_OPERAND_IN && program->pre) {
             m->pre_mask |= 1u << (i - move->ndst);
         }
     }
-    uint32_t chunk = 0;
-    if (like != NULL) {
-        chunk = operand_chunk(like, operand_chunks(program, like->kind), lane->iteration, m->done);
-    }
-    m->chunk = weft_geometry_chunk(&program->geometry, lane->pass, chunk % program->geometry.k);
     m->slice = 0;
     m->skip = move->ndst == 1 && move->nsrc == 1 && m->base[0] != NULL &&
               m->base[0] == m->base[1] && m->pre_mask == 0 &&
               !((move->flags & WEFT_MOVE_FINAL) != 0 && program->flags != 0);
+}
+
+/* Goes to the next chunk that has something to move. */
+static void member_next(const weft_lanes_t *run, const weft_lane_run_t *lane, weft_member_t *m)
+{
+    while (m->done < m->cnt && !member_measure(run, lane, m)) {
+        m->done++;
+    }
+    m->finished = m->done == m->cnt;
+    if (!m->finished) {
+        member_aim(run, lane, m);
+    }
 }
 
 static void member_enter(const weft_lanes_t *run, const weft_lane_run_t *lane, weft_member_t *m,
@@ -162,9 +229,7 @@ static void member_enter(const weft_lanes_t *run, const weft_lane_run_t *lane, w
     m->move = move;
     m->done = 0;
     m->cnt = move->cnt > 0 ? move->cnt : 1;
-    m->pre_mask = 0;
-    m->finished = false;
-    member_aim(run, lane, m);
+    member_next(run, lane, m);
 }
 
 /* One slice ---------------------------------------------------------------------------------------- */
@@ -187,16 +252,23 @@ static weft_port_t *member_blocker(const weft_member_t *m)
     return NULL;
 }
 
+static const weft_signature_t *member_signature(const weft_lanes_t *run, const weft_member_t *m)
+{
+    return run->program->pairs ? &m->signature : &run->signature;
+}
+
 static bool member_signatures_match(weft_lanes_t *run, const weft_member_t *m)
 {
+    const weft_signature_t *mine = member_signature(run, m);
     for (uint32_t i = m->move->ndst; i < m->move->ndst + m->move->nsrc; i++) {
         if (m->port[i] == NULL) {
             continue;
         }
         /* A copy first: the peer can write shared memory at any time. */
         weft_signature_t theirs = *weft_port_signature(m->port[i]);
-        if (!weft_signature_equal(&theirs, &run->signature)) {
+        if (!weft_signature_equal(&theirs, mine)) {
             run->mismatched = m->port[i];
+            run->signature = *mine;
             run->theirs = theirs;
             return false;
         }
@@ -208,7 +280,7 @@ static void member_combine(const weft_lanes_t *run, const weft_member_t *m, uint
 {
     const weft_program_t *program = run->program;
     const weft_move_t *move = m->move;
-    size_t offset = m->slice * program->geometry.slice * program->elem;
+    size_t offset = m->slice * run->geometry.slice * program->elem;
     weft_combine_t c;
     c.count = count;
     c.nsrc = move->nsrc;
@@ -234,19 +306,24 @@ static void member_combine(const weft_lanes_t *run, const weft_member_t *m, uint
         c.src[i] = m->port[at] == NULL ? m->base[at] + offset
                                        : weft_port_payload(m->port[at], count * program->elem);
     }
-    program->combine(&c);
+    if (program->user.fn != NULL && c.nsrc > 1) {
+        weft_user_combine(&program->user, program->dtype, &c);
+    } else {
+        program->combine(&c);
+    }
 }
 
 /* Slots change hands only after the data is in place. All of them do, even if one link breaks at this
  * moment: the slice is done, and the other ports must stay in step. */
 static weft_status_t member_publish(const weft_lanes_t *run, const weft_member_t *m, uint64_t bytes)
 {
+    const weft_signature_t *signature = member_signature(run, m);
     weft_status_t status = WEFT_OK;
     for (uint32_t i = 0; i < m->move->ndst + m->move->nsrc; i++) {
         if (m->port[i] == NULL) {
             continue;
         }
-        weft_status_t one = i < m->move->ndst ? weft_port_send(m->port[i], &run->signature, bytes)
+        weft_status_t one = i < m->move->ndst ? weft_port_send(m->port[i], signature, bytes)
                                               : weft_port_release(m->port[i]);
         status = status == WEFT_OK ? one : status;
     }
@@ -256,7 +333,7 @@ static weft_status_t member_publish(const weft_lanes_t *run, const weft_member_t
 /* OK: slice done; AGAIN: a port is not ready. */
 static weft_status_t member_slice(weft_lanes_t *run, const weft_lane_run_t *lane, weft_member_t *m)
 {
-    const weft_geometry_t *g = &run->program->geometry;
+    const weft_geometry_t *g = &run->geometry;
     weft_port_t *blocker = member_blocker(m);
     if (blocker != NULL) {
         run->blocked = blocker;
@@ -271,11 +348,8 @@ static weft_status_t member_slice(weft_lanes_t *run, const weft_lane_run_t *lane
     }
     weft_status_t status = member_publish(run, m, count * run->program->elem);
     if (++m->slice == g->slices) {
-        m->finished = ++m->done == m->cnt;
-        if (!m->finished) {
-            m->pre_mask = 0;
-            member_aim(run, lane, m);
-        }
+        m->done++;
+        member_next(run, lane, m);
     }
     return status;
 }
@@ -349,7 +423,7 @@ static bool bar_is_open(const weft_lanes_t *run, const weft_lane_run_t *lane, ui
 
 static void lane_stop(weft_lanes_t *run, weft_lane_run_t *lane)
 {
-    if (++lane->pass == run->program->geometry.passes) {
+    if (++lane->pass == run->geometry.passes) {
         lane->stopped = true;
         run->stopped++;
         return;

@@ -13,6 +13,7 @@ typedef struct weft_member {
     weft_port_t *port[2 * WEFT_MOVE_MAX]; /* destinations, then sources; NULL = memory */
     uint8_t *base[2 * WEFT_MOVE_MAX];     /* address of slice 0; NULL = port */
     uint64_t chunk;                       /* elements of the current chunk */
+    weft_signature_t signature;           /* of a v-form whose counts two ranks know */
     uint32_t slice;                       /* next slice of it */
     uint32_t done;                        /* chunks of `cnt` finished */
     uint32_t cnt;
@@ -34,8 +35,28 @@ typedef struct weft_lane_run {
     uint64_t *finished;    /* per pc: passes in which it is finished, for `after` */
 } weft_lane_run_t;
 
+/* Counts and displacements of this rank's blocks in a v-form, in elements. */
+typedef struct weft_vectors {
+    const uint64_t *in_counts, *in_displs;
+    const uint64_t *out_counts, *out_displs;
+} weft_vectors_t;
+
+/* What a program is run on. */
+typedef struct weft_binding {
+    const void *in;
+    void *out;
+    const void *scalar;
+    uint32_t sequence;
+    uint32_t plan;                   /* v-forms: hash of the vectors, mixed into the signature */
+    uint64_t count;                  /* v-forms: total for the signature */
+    const weft_vectors_t *vectors;   /* NULL: fixed form */
+    const weft_geometry_t *geometry; /* NULL: the program's */
+} weft_binding_t;
+
 typedef struct weft_lanes {
     const weft_program_t *program;
+    weft_geometry_t geometry;
+    const weft_vectors_t *vectors;
     weft_lane_run_t *lanes;
     uint32_t nlanes, stopped;
     const uint8_t *in;
@@ -52,9 +73,8 @@ typedef struct weft_lanes {
 weft_status_t weft_lanes_init(weft_lanes_t *run, const weft_program_t *program);
 void weft_lanes_fini(weft_lanes_t *run);
 
-/* Sets it to the start, with these buffers. */
-void weft_lanes_start(weft_lanes_t *run, const void *in, void *out, const void *scalar,
-                      uint32_t sequence);
+/* Sets it to the start, with these buffers. Vectors must outlive the run. */
+void weft_lanes_start(weft_lanes_t *run, const weft_binding_t *binding);
 
 /* Goes as far as slots allow. Returns OK when all lanes have stopped, IN_PROGRESS (*moved_p: something
  * was done), or a failure: ERR_MISMATCH (run->mismatched, run->theirs), or that of a port. */

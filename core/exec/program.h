@@ -9,6 +9,7 @@
 
 #include "core/exec/geometry.h"
 #include "core/exec/links.h"
+#include "core/exec/user.h"
 #include "core/plan/cache.h"
 
 typedef struct weft_program {
@@ -16,9 +17,12 @@ typedef struct weft_program {
     weft_geometry_t geometry;
     weft_signature_t signature; /* sequence 0 */
     weft_combine_fn_t combine;
+    weft_user_op_t user; /* combines instead, if set */
+    weft_dtype_t dtype;
     size_t elem; /* bytes of an element */
     uint32_t in_chunks, out_chunks, tmp_chunks;
     uint32_t flags;      /* WEFT_COMBINE_FINAL if FINAL moves are to be told to the kernel */
+    bool pairs;          /* v-form whose counts two ranks know: see plan.h, "Vectors" */
     bool pre;            /* IN is pre-multiplied */
     bool in_place;       /* proved for in-place calls */
     bool stream;         /* results are stored past the caches */

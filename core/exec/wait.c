@@ -51,19 +51,34 @@ static void sleep_on(weft_links_t *links, weft_port_t *blocked)
     }
 }
 
-void weft_waiter_step(weft_waiter_t *waiter, weft_links_t *links, weft_port_t *blocked)
+/* Spins and yields while that is due. False: it is time to sleep. */
+static bool stay_awake(weft_waiter_t *waiter)
 {
     uint32_t idle = waiter->idle++;
     if (waiter->mode == WEFT_WAIT_SPIN || idle < waiter->spins) {
         weft_os_pause();
         waiter->idle -= waiter->mode == WEFT_WAIT_SPIN;
-        return;
+        return true;
     }
     if (idle - waiter->spins < waiter->yields) {
         weft_os_yield();
         waiter->idle -= waiter->yields == UINT32_MAX;
-        return;
+        return true;
     }
     waiter->idle--;
-    sleep_on(links, blocked);
+    return false;
+}
+
+void weft_waiter_step(weft_waiter_t *waiter, weft_links_t *links, weft_port_t *blocked)
+{
+    if (!stay_awake(waiter)) {
+        sleep_on(links, blocked);
+    }
+}
+
+void weft_waiter_nap(weft_waiter_t *waiter)
+{
+    if (!stay_awake(waiter)) {
+        weft_os_sleep_ns(NAP_NS);
+    }
 }

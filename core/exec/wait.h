@@ -36,4 +36,7 @@ static inline void weft_waiter_reset(weft_waiter_t *waiter)
 /* One idle step. `blocked` is a port to sleep on, or NULL. */
 void weft_waiter_step(weft_waiter_t *waiter, weft_links_t *links, weft_port_t *blocked);
 
+/* One idle step of somebody who waits for several things at once: as above, but sleeps are naps. */
+void weft_waiter_nap(weft_waiter_t *waiter);
+
 #endif

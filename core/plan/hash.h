@@ -23,4 +23,12 @@ static inline uint64_t weft_hash_add(uint64_t hash, uint64_t word)
     return weft_hash_mix((hash << 7 | hash >> 57) ^ weft_hash_mix(word));
 }
 
+static inline uint64_t weft_hash_text(uint64_t hash, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        hash = weft_hash_add(hash, (unsigned char)*text);
+    }
+    return weft_hash_add(hash, 256);
+}
+
 #endif

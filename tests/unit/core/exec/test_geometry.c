@@ -17,7 +17,7 @@ static void check_cover(const weft_geometry_t *g, size_t elem, uint64_t slot_byt
     assert_non_null(covered);
     for (uint64_t t = 0; t < g->passes; t++) {
         for (uint32_t i = 0; i < g->k; i++) {
-            uint64_t chunk = weft_geometry_chunk(g, t, i);
+            uint64_t chunk = weft_geometry_chunk(g, g->count, t, i);
             for (uint32_t s = 0; s < g->slices; s++) {
                 uint64_t n = weft_geometry_slice(g, chunk, s);
                 uint64_t at = t * g->pass + i * g->chunk + s * g->slice;
@@ -60,7 +60,7 @@ static void an_empty_message_still_has_one_pass(void **state)
     (void)state;
     weft_geometry_set(&g, 0, 4, 4, 3, 64);
     assert_int_equal(g.passes, 1);
-    assert_int_equal(weft_geometry_chunk(&g, 0, 0), 0);
+    assert_int_equal(weft_geometry_chunk(&g, g.count, 0, 0), 0);
 }
 
 static void a_large_message_is_spread_evenly(void **state)

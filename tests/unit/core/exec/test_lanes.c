@@ -112,7 +112,8 @@ static void job_run(job_t *job, uint32_t sequence)
     uint32_t done = 0;
     for (uint32_t i = 0; i < job->nranks; i++) {
         rank_t *r = &job->rank[i];
-        weft_lanes_start(&r->run, r->in, r->out, NULL, sequence);
+        weft_lanes_start(&r->run,
+                         &(weft_binding_t){.in = r->in, .out = r->out, .sequence = sequence});
     }
     for (bool moved = true; done < job->nranks && moved;) {
         done = 0;
@@ -256,8 +257,12 @@ static void a_slice_of_another_operation_is_a_mismatch(void **state)
     bool moved = false;
     (void)state;
     job_init(&job, emit_ring, 2, 100, 1);
-    weft_lanes_start(&job.rank[0].run, job.rank[0].in, job.rank[0].out, NULL, 1);
-    weft_lanes_start(&job.rank[1].run, job.rank[1].in, job.rank[1].out, NULL, 2);
+    weft_lanes_start(
+        &job.rank[0].run,
+        &(weft_binding_t){.in = job.rank[0].in, .out = job.rank[0].out, .sequence = 1});
+    weft_lanes_start(
+        &job.rank[1].run,
+        &(weft_binding_t){.in = job.rank[1].in, .out = job.rank[1].out, .sequence = 2});
     assert_int_equal(weft_lanes_step(&job.rank[0].run, &moved), WEFT_IN_PROGRESS);
     assert_int_equal(weft_lanes_step(&job.rank[1].run, &moved), WEFT_ERR_MISMATCH);
     assert_int_equal(job.rank[1].run.mismatched->peer, 0);
@@ -305,7 +310,7 @@ static void a_link_that_breaks_at_the_last_moment_leaves_the_other_ports_in_step
     (void)state;
     job_init(&job, emit_gather, 1, 0, 1);
     rank_t *r = &job.rank[0];
-    weft_lanes_start(&r->run, r->in, r->out, NULL, 7);
+    weft_lanes_start(&r->run, &(weft_binding_t){.in = r->in, .out = r->out, .sequence = 7});
     for (uint32_t i = 0; i < 2; i++) {
         assert_int_equal(weft_port_init_message(&r->ports[i], i + 1, false, &net,
                                                 (weft_net_conn_t *)&conn[i], SLOTS, SLOT_BYTES),

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Groups: operations that are noted first and then progress together. The open group belongs to the
+ * thread that opened it. */
+#include <errno.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/comm/call.h"
+
+typedef struct note {
+    struct note *next;
+    weft_request_t *request;
+    weft_comm_t *comm;
+    weft_request_t **request_p; /* NULL: the group waits for it */
+} note_t;
+
+/* A communicator that the group uses, held while it runs. */
+typedef struct member {
+    weft_comm_t *comm;
+    weft_comm_state_t *state;
+} member_t;
+
+typedef struct group {
+    uint32_t depth;
+    weft_status_t failed; /* of the first call that failed while the group was open */
+    weft_error_t error;
+    note_t *first, *last;
+    uint32_t notes;
+    bool ran; /* its operations were started */
+} group_t;
+
+/* weft.h says so: a group is the calling thread's. */
+static _Thread_local group_t open_group;
+
+bool weft_group_is_open(void)
+{
+    return open_group.depth > 0;
+}
+
+weft_status_t weft_group_fail(weft_status_t status)
+{
+    if (open_group.depth > 0 && status < 0 && open_group.failed == WEFT_OK) {
+        open_group.failed = status;
+        open_group.error = *weft_error_record();
+    }
+    return status;
+}
+
+weft_status_t weft_group_note(weft_comm_state_t *state, const weft_args_t *args,
+                              const weft_call_t *call)
+{
+    note_t *note = weft_os_alloc(sizeof *note, 0);
+    if (note == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot note an operation of a group");
+    }
+    weft_status_t status = weft_request_create(state, args, call, &note->request);
+    if (status != WEFT_OK) {
+        weft_os_free(note);
+        return status;
+    }
+    note->comm = state->handle;
+    note->request_p = weft_call_is_async(call) ? call->request_p : NULL;
+    if (note->request_p != NULL) {
+        *note->request_p = note->request;
+    }
+    if (open_group.last != NULL) {
+        open_group.last->next = note;
+    } else {
+        open_group.first = note;
+    }
+    open_group.last = note;
+    open_group.notes++;
+    return WEFT_OK;
+}
+
+weft_status_t weft_group_start(void)
+{
+    open_group.depth++;
+    return WEFT_OK;
+}
+
+/* Members ------------------------------------------------------------------------------------------ */
+
+static member_t *find_member(member_t *members, uint32_t count, weft_comm_t *comm)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (members[i].comm == comm) {
+            return &members[i];
+        }
+    }
+    return NULL;
+}
+
+static void leave_all(const member_t *members, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        weft_comm_leave(members[i].state);
+    }
+}
+
+/* Takes every communicator of the group for this thread. */
+static weft_status_t enter_all(const group_t *group, member_t *members, uint32_t *count_p)
+{
+    uint32_t count = 0;
+    for (const note_t *note = group->first; note != NULL; note = note->next) {
+        if (find_member(members, count, note->comm) != NULL) {
+            continue;
+        }
+        weft_status_t status = weft_comm_enter(note->comm, "weft_group_end", &members[count].state);
+        if (status != WEFT_OK) {
+            leave_all(members, count);
+            return status;
+        }
+        members[count++].comm = note->comm;
+    }
+    *count_p = count;
+    return WEFT_OK;
+}
+
+/* What can fail before anything is started. */
+static weft_status_t make_ready(const group_t *group, member_t *members, uint32_t count)
+{
+    weft_status_t status = WEFT_OK;
+    for (const note_t *note = group->first; note != NULL && status == WEFT_OK; note = note->next) {
+        weft_comm_state_t *state = find_member(members, count, note->comm)->state;
+        if (note->request->args.coll == WEFT_SEND_RECV) {
+            status = weft_p2p_open(state);
+        }
+        if (status == WEFT_OK && note->request_p != NULL) {
+            status = weft_progress_attach(state);
+        }
+    }
+    return status;
+}
+
+/* Running ------------------------------------------------------------------------------------------ */
+
+static void append_all(const group_t *group, member_t *members, uint32_t count)
+{
+    uint64_t now = weft_os_clock_ns();
+    for (const note_t *note = group->first; note != NULL; note = note->next) {
+        note->request->started = now;
+        note->request->deadline = weft_os_deadline(note->request->timeout);
+        weft_engine_append(find_member(members, count, note->comm)->state, note->request);
+    }
+}
+
+/* The first operation the group still waits for, from `note` on. */
+static note_t *first_waiting(note_t *note)
+{
+    while (note != NULL && (note->request_p != NULL || note->request->state == WEFT_OP_DONE)) {
+        note = note->next;
+    }
+    return note;
+}
+
+static bool step_all(member_t *members, uint32_t count)
+{
+    bool moved = false;
+    for (uint32_t i = 0; i < count; i++) {
+        if (weft_comm_is_busy(members[i].state)) {
+            moved |= weft_engine_step(members[i].state);
+        }
+    }
+    return moved;
+}
+
+/* Several communicators: none may sleep for itself. */
+static void drive_all(note_t *note, member_t *members, uint32_t count)
+{
+    weft_waiter_t *waiter = &members[0].state->waiter;
+    while ((note = first_waiting(note)) != NULL) {
+        if (step_all(members, count)) {
+            weft_waiter_reset(waiter);
+            continue;
+        }
+        if (waiter->idle >= waiter->spins) {
+            for (uint32_t i = 0; i < count; i++) {
+                weft_engine_look_soon(members[i].state);
+            }
+        }
+        weft_waiter_nap(waiter);
+    }
+}
+
+static void drive(group_t *group, member_t *members, uint32_t count)
+{
+    if (count > 1) {
+        drive_all(group->first, members, count);
+        return;
+    }
+    for (note_t *note = group->first; (note = first_waiting(note)) != NULL;) {
+        weft_engine_drive(members[0].state, note->request);
+    }
+}
+
+/* The first failure in order of the calls becomes the thread's error. */
+static weft_status_t collect(const group_t *group, member_t *members, uint32_t count)
+{
+    for (const note_t *note = group->first; note != NULL; note = note->next) {
+        const weft_request_t *request = note->request;
+        if (note->request_p != NULL || request->status >= 0) {
+            continue;
+        }
+        weft_comm_state_t *state = find_member(members, count, note->comm)->state;
+        return weft_comm_has_failed(state) ? weft_comm_failure(state)
+                                           : weft_fail(request->status, 0, "%s in a group: %s",
+                                                       weft_coll_name(request->args.coll),
+                                                       weft_status_text(request->status));
+    }
+    return WEFT_OK;
+}
+
+static weft_status_t run(group_t *group, member_t *members)
+{
+    uint32_t count = 0;
+    weft_status_t status = enter_all(group, members, &count);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    status = make_ready(group, members, count);
+    if (status == WEFT_OK) {
+        append_all(group, members, count);
+        group->ran = true;
+        drive(group, members, count);
+        status = collect(group, members, count);
+    }
+    leave_all(members, count);
+    return status;
+}
+
+/* Requests of blocking calls are the group's. Those of a group that never ran are nobody's. */
+static void forget(group_t *group)
+{
+    bool async = false;
+    while (group->first != NULL) {
+        note_t *note = group->first;
+        group->first = note->next;
+        async |= note->request_p != NULL;
+        if (note->request_p == NULL || !group->ran) {
+            if (note->request_p != NULL) {
+                *note->request_p = NULL;
+            }
+            weft_request_free(note->request);
+        }
+        weft_os_free(note);
+    }
+    if (async && group->ran) {
+        weft_progress_kick();
+    }
+}
+
+weft_status_t weft_group_end(void)
+{
+    if (open_group.depth == 0) {
+        return weft_api_error("group",
+                              weft_fail(WEFT_ERR_ARG, 0, "weft_group_end: no group is open"));
+    }
+    if (--open_group.depth > 0) {
+        return WEFT_OK;
+    }
+    group_t group = open_group;
+    memset(&open_group, 0, sizeof open_group);
+    weft_status_t status = group.failed;
+    if (status != WEFT_OK) {
+        *weft_error_record() = group.error;
+    } else if (group.notes > 0) {
+        member_t *members = weft_os_alloc(group.notes * sizeof *members, 0);
+        status = members != NULL ? run(&group, members)
+                                 : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot run a group");
+        weft_os_free(members);
+    }
+    weft_error_t kept = *weft_error_record();
+    forget(&group);
+    *weft_error_record() = kept;
+    return status == WEFT_OK ? status : weft_api_error("group", status);
+}

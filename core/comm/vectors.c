@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Counts and displacements of v-forms: checked, copied, completed. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "core/base/error.h"
+#include "core/comm/comm.h"
+#include "core/plan/hash.h"
+
+weft_vector_t weft_vectors_need(weft_coll_t coll)
+{
+    if (!weft_coll_has_vectors(coll)) {
+        return WEFT_VECTOR_NONE;
+    }
+    return coll == WEFT_ALL_GATHER_V || coll == WEFT_REDUCE_SCATTER_V ? WEFT_VECTOR_BLOCKS
+                                                                      : WEFT_VECTOR_PAIRS;
+}
+
+uint64_t weft_vectors_class(weft_coll_t coll, uint64_t largest)
+{
+    uint64_t size = 1;
+    if (weft_vectors_need(coll) == WEFT_VECTOR_PAIRS) {
+        return 0;
+    }
+    while (size < largest && size < UINT64_C(1) << 62) {
+        size *= 2;
+    }
+    return size;
+}
+
+uint64_t weft_vectors_start(const weft_blocks_t *blocks, uint32_t b)
+{
+    if (blocks->displs != NULL) {
+        return blocks->displs[b];
+    }
+    uint64_t start = 0;
+    for (uint32_t i = 0; i < b; i++) {
+        start += blocks->counts[i];
+    }
+    return start;
+}
+
+weft_status_t weft_vectors_extent(const char *call, const weft_blocks_t *blocks, uint32_t n,
+                                  uint64_t *extent_p)
+{
+    uint64_t extent = 0, packed = 0;
+    for (uint32_t b = 0; b < n; b++) {
+        uint64_t start = blocks->displs != NULL ? blocks->displs[b] : packed;
+        uint64_t end;
+        if (__builtin_add_overflow(start, blocks->counts[b], &end) || end > INT64_MAX) {
+            return weft_fail(WEFT_ERR_ARG, 0,
+                             "%s: block %u of %" PRIu64 " elements at %" PRIu64 " overflows", call,
+                             b, blocks->counts[b], start);
+        }
+        packed = end;
+        extent = blocks->counts[b] > 0 && end > extent ? end : extent;
+    }
+    *extent_p = extent;
+    return WEFT_OK;
+}
+
+/* One side of `n` blocks: vectors as given, or one block of the call's count. */
+static void fill_side(const weft_args_t *args, const weft_blocks_t *blocks, uint32_t n,
+                      uint64_t *counts, uint64_t *displs)
+{
+    uint64_t packed = 0;
+    if (blocks == NULL) {
+        /* An unused side has n blocks too; its vectors stay zero. */
+        counts[0] = args->count;
+        return;
+    }
+    for (uint32_t b = 0; b < n; b++) {
+        counts[b] = blocks->counts[b];
+        displs[b] = blocks->displs != NULL ? blocks->displs[b] : packed;
+        packed += counts[b];
+    }
+}
+
+typedef struct span {
+    uint64_t start, count;
+    uint32_t block;
+} span_t;
+
+static int compare_spans(const void *a, const void *b)
+{
+    const span_t *x = a, *y = b;
+    return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static weft_status_t refuse_overlap(const weft_args_t *args, const span_t *a, const span_t *b)
+{
+    return weft_fail(WEFT_ERR_ARG, 0,
+                     "weft_%s: receive blocks %u (%" PRIu64 " elements at %" PRIu64
+                     ") and %u (%" PRIu64 " at %" PRIu64 ") overlap",
+                     weft_coll_name(args->coll), a->block, a->count, a->start, b->block, b->count,
+                     b->start);
+}
+
+/* Blocks in rising order, the usual case, need no sorting. */
+static weft_status_t check_receive(const weft_args_t *args, const weft_vectors_t *v, uint32_t n)
+{
+    uint64_t end = 0;
+    uint32_t b = 0;
+    for (; b < n; b++) {
+        if (v->out_counts[b] > 0 && v->out_displs[b] < end) {
+            break;
+        }
+        end = v->out_counts[b] > 0 ? v->out_displs[b] + v->out_counts[b] : end;
+    }
+    if (b == n) {
+        return WEFT_OK;
+    }
+    span_t *spans = weft_os_alloc(n * sizeof *spans, 0);
+    if (spans == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot compare %u blocks", n);
+    }
+    uint32_t used = 0;
+    for (b = 0; b < n; b++) {
+        if (v->out_counts[b] > 0) {
+            spans[used++] = (span_t){v->out_displs[b], v->out_counts[b], b};
+        }
+    }
+    qsort(spans, used, sizeof *spans, compare_spans);
+    weft_status_t status = WEFT_OK;
+    for (b = 1; b < used && status == WEFT_OK; b++) {
+        if (spans[b].start < spans[b - 1].start + spans[b - 1].count) {
+            status = refuse_overlap(args, &spans[b - 1], &spans[b]);
+        }
+    }
+    weft_os_free(spans);
+    return status;
+}
+
+static uint64_t largest_of(const uint64_t *counts, uint32_t n)
+{
+    uint64_t largest = 0;
+    for (uint32_t b = 0; b < n; b++) {
+        largest = counts[b] > largest ? counts[b] : largest;
+    }
+    return largest;
+}
+
+/* What all ranks know alike, for the signature. */
+static void sign(const weft_args_t *args, uint32_t n, weft_bound_vectors_t *bound)
+{
+    if (weft_vectors_need(args->coll) != WEFT_VECTOR_BLOCKS) {
+        return;
+    }
+    const uint64_t *counts =
+        args->coll == WEFT_ALL_GATHER_V ? bound->v.out_counts : bound->v.in_counts;
+    uint64_t hash = WEFT_HASH_START;
+    for (uint32_t b = 0; b < n; b++) {
+        hash = weft_hash_add(hash, counts[b]);
+        bound->total += counts[b];
+    }
+    bound->hash = (uint32_t)(hash ^ hash >> 32);
+}
+
+/* The root's own block is known twice. */
+static weft_status_t check_own(const weft_comm_state_t *state, const weft_args_t *args)
+{
+    const weft_blocks_t *blocks = args->coll == WEFT_GATHER_V    ? args->out_blocks
+                                  : args->coll == WEFT_SCATTER_V ? args->in_blocks
+                                                                 : NULL;
+    if (blocks == NULL || blocks->counts[state->rank] == args->count) {
+        return WEFT_OK;
+    }
+    return weft_fail(WEFT_ERR_ARG, 0,
+                     "weft_%s: the root's own block has %" PRIu64 " elements in the vector and "
+                     "%" PRIu64 " in the count",
+                     weft_coll_name(args->coll), blocks->counts[state->rank], args->count);
+}
+
+weft_status_t weft_vectors_bind(const weft_comm_state_t *state, const weft_args_t *args,
+                                weft_bound_vectors_t **vectors_p)
+{
+    uint32_t n = state->nranks;
+    weft_status_t status = check_own(state, args);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    weft_bound_vectors_t *bound = weft_os_alloc(sizeof *bound + 4 * n * sizeof bound->values[0], 0);
+    if (bound == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot copy vectors of %u ranks", n);
+    }
+    uint64_t *at = bound->values;
+    bound->v = (weft_vectors_t){
+        .in_counts = at, .in_displs = at + n, .out_counts = at + 2 * n, .out_displs = at + 3 * n};
+    fill_side(args, args->in_blocks, n, at, at + n);
+    fill_side(args, args->out_blocks, n, at + 2 * n, at + 3 * n);
+    uint64_t in = largest_of(at, n), out = largest_of(at + 2 * n, n);
+    bound->largest = in > out ? in : out;
+    sign(args, n, bound);
+    status = args->out_blocks != NULL ? check_receive(args, &bound->v, n) : WEFT_OK;
+    if (status != WEFT_OK) {
+        weft_os_free(bound);
+        return status;
+    }
+    *vectors_p = bound;
+    return WEFT_OK;
+}

@@ -24,10 +24,13 @@ typedef struct weft_cost_work {
 /* What the walk keeps of a plan. It is linear in α, β, γ and the slice length, so one walk prices all
  * sizes. All per chunk of one slice. */
 typedef struct weft_cost {
-    weft_cost_work_t fill;   /* on the longest chain of MOVEs of one pass: latency */
-    weft_cost_work_t steady; /* of the busiest rank, per pass: what each further slice costs */
-    uint32_t chain;          /* MOVEs on the longest chain */
-    uint64_t link_chunks;    /* chunks per pass over the busiest edge */
+    weft_cost_work_t fill;    /* on the longest chain of MOVEs of one pass: latency */
+    weft_cost_work_t steady;  /* of the busiest rank, per pass: what each further slice costs */
+    uint32_t chain;           /* MOVEs on the longest chain */
+    uint64_t link_chunks;     /* chunks per pass over the busiest edge */
+    uint64_t link_chunks_min; /* … and over the idlest that is used at all */
+    uint64_t total_chunks;    /* … and over all edges together */
+    uint64_t links;           /* edges: pairs of ranks in one direction with at least one queue */
 } weft_cost_t;
 
 /* Prices one pass of the plans of all ranks. Shapes of more than 8 million MOVEs are not walked: the

@@ -377,9 +377,16 @@ static weft_status_t check_ports(const weft_plan_t *plan)
     return status;
 }
 
+/* The collectives that algorithms write plans for. */
+static int is_shape(weft_coll_t coll)
+{
+    return (unsigned)coll < WEFT_COLL_COUNT && coll != WEFT_SEND_RECV &&
+           weft_coll_shape(coll) == coll;
+}
+
 static weft_status_t check_shape(const weft_plan_t *plan)
 {
-    if (plan->coll >= WEFT_BARRIER || plan->nranks < 2 || plan->rank >= plan->nranks ||
+    if (!is_shape(plan->coll) || plan->nranks < 2 || plan->rank >= plan->nranks ||
         plan->root >= plan->nranks) {
         return weft_fail(WEFT_ERR_PLAN, 0, "plan of rank %u: collective %d, %u ranks, root %u",
                          plan->rank, (int)plan->coll, plan->nranks, plan->root);

@@ -57,6 +57,7 @@ static void begin_member(const weft_run_t *run, const weft_run_lane_t *lane,
         member->dst[i] = resolve(run, lane, &move->dst[i]);
         piece = names_piece(&move->dst[i]) ? &move->dst[i] : piece;
     }
+    member->like = move->like.kind == WEFT_OPERAND_NONE ? 0 : resolve(run, lane, &move->like);
     member->piece = resolve(run, lane, piece) % lane->plan->k;
 }
 

@@ -32,6 +32,7 @@ typedef struct weft_run_slot {
     uint64_t value, tree;
     weft_run_chain_t chain;
     uint32_t pass, piece, slice;
+    uint32_t extent; /* block of the job, where v-forms are looked at */
 } weft_run_slot_t;
 
 typedef struct weft_run_queue {
@@ -48,7 +49,9 @@ typedef struct weft_run_member {
     const weft_move_t *move;
     uint32_t pc;
     uint32_t dst[WEFT_MOVE_MAX], src[WEFT_MOVE_MAX]; /* chunk, or queue for ports */
+    uint32_t like;                                   /* chunk of move->like */
     uint32_t piece;
+    uint32_t extent;       /* of the chunk in progress */
     uint32_t chunk, slice; /* next to move */
     uint32_t ready;        /* its waits are over */
     weft_run_chain_t chain;
@@ -120,6 +123,7 @@ typedef struct weft_run {
     uint64_t one_tree; /* of the first element */
     uint64_t steps;
     weft_run_chain_t chain;
+    weft_vector_t vector; /* what the plan serves if all that has moved so far is all */
     weft_run_race_t race;
 } weft_run_t;
 
@@ -137,6 +141,10 @@ weft_status_t weft_run_pair(weft_run_t *run);
 
 /* step.c: moves as many slices as possible; 1 if any moved. */
 int weft_run_advance(weft_run_t *run, weft_run_lane_t *lane, weft_run_member_t *member);
+
+/* vector.c: what the plan serves if no slice leaves its block, and the block of a chunk. */
+weft_vector_t weft_run_vector(const weft_verify_input_t *input);
+uint32_t weft_run_extent(const weft_plan_t *plan, uint32_t kind, uint32_t chunk);
 
 /* stuck.c: words. */
 void weft_run_explain(weft_run_t *run);

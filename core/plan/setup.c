@@ -99,6 +99,7 @@ weft_status_t weft_run_init(weft_run_t *run, const weft_verify_input_t *input, u
                          run->n, (unsigned long long)run->ncells);
     }
     init_lanes(run);
+    run->vector = values ? weft_run_vector(input) : WEFT_VECTOR_NONE;
     weft_status_t status = weft_run_pair(run);
     return status == WEFT_OK && values ? weft_run_expect(run) : status;
 }

@@ -116,6 +116,31 @@ static void check_slot(weft_run_t *run, const weft_run_lane_t *lane,
     }
 }
 
+/* All that the chunk in progress touches must belong to one block; what ports bring, pop() sees. */
+static void see_extent(weft_run_t *run, const weft_run_lane_t *lane, weft_run_member_t *member)
+{
+    const weft_move_t *move = member->move;
+    uint32_t extent = WEFT_RUN_NONE;
+    for (uint32_t i = 0; i < move->nsrc + move->ndst + 1; i++) {
+        int is_src = i < move->nsrc, is_dst = !is_src && i < move->nsrc + move->ndst;
+        uint32_t at = is_src ? i : i - move->nsrc;
+        const weft_operand_t *operand = is_src   ? &move->src[at]
+                                        : is_dst ? &move->dst[at]
+                                                 : &move->like;
+        if (operand->kind != WEFT_OPERAND_IN && operand->kind != WEFT_OPERAND_OUT) {
+            continue;
+        }
+        uint32_t base = is_src ? member->src[at] : is_dst ? member->dst[at] : member->like;
+        uint32_t chunk = chunk_now(run, lane, member, operand->kind, base);
+        uint32_t one = weft_run_extent(lane->plan, operand->kind, chunk);
+        if (extent != WEFT_RUN_NONE && one != extent) {
+            run->vector = WEFT_VECTOR_NONE;
+        }
+        extent = one;
+    }
+    member->extent = extent;
+}
+
 /* A MOVE is as late as its lane and the first slices of its sources, plus itself. */
 static void chain_begin(weft_run_t *run, const weft_run_lane_t *lane, weft_run_member_t *member)
 {
@@ -142,6 +167,9 @@ static result_t pop(weft_run_t *run, const weft_run_lane_t *lane, const weft_run
     weft_run_queue_t *queue = &run->queues[index];
     const weft_run_slot_t *slot = weft_run_front(run, index);
     check_slot(run, lane, member, queue, slot);
+    if (slot->extent != member->extent) {
+        run->vector = WEFT_VECTOR_NONE;
+    }
     result_t result = {slot->value, slot->tree};
     queue->head = queue->head + 1 == run->slots ? 0 : queue->head + 1;
     queue->used--;
@@ -162,7 +190,8 @@ static void push(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_me
                           .chain = member->chain,
                           .pass = lane->pass,
                           .piece = member->piece,
-                          .slice = member->slice};
+                          .slice = member->slice,
+                          .extent = member->extent};
     queue->pushed++;
     queue->used++;
     if (queue->used > queue->peak) {
@@ -219,6 +248,9 @@ static void move_slice(weft_run_t *run, const weft_run_lane_t *lane, weft_run_me
     const weft_move_t *move = member->move;
     if (member->chunk == 0 && member->slice == 0) {
         chain_begin(run, lane, member);
+    }
+    if (run->vector != WEFT_VECTOR_NONE && member->slice == 0) {
+        see_extent(run, lane, member);
     }
     if (run->race.dims != 0) {
         weft_race_begin_step(run, lane, member);

@@ -78,6 +78,7 @@ static void keep_figures(weft_run_t *run)
 {
     weft_verify_report_t *report = run->report;
     report->steps = run->steps;
+    report->vector = run->vector;
     report->critical_moves = run->chain.moves;
     report->critical_chunks = (double)run->chain.ends / 2;
     for (uint32_t i = 0; i < run->nqueues; i++) {

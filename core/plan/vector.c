@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Which v-forms a plan serves: does every slice stay with one block of the job?
+ *
+ * A v-form runs a plan with blocks of different lengths, so that some pieces have fewer slices than
+ * the proof counted, or none. It relies on this: if pushes and the pops that match them are left out
+ * of a plan that comes to its end, the rest comes to its end too.
+ *
+ * Proof. The plan ends, so its events have an acyclic order made of the program order of each stream,
+ * `after`, BAR, push(j) → pop(j) of each queue, and pop(j−S) → push(j), which is its depth. Leave out
+ * events such that push(j) goes if and only if pop(j) goes: that is so if both ends of a queue decide
+ * by the length of the same block. What remains of the first four kinds of edges is in the old order.
+ * Let the m-th remaining slice of a queue be the old slice j(m). The new depth asks for
+ * pop(j(m−S)) → push(j(m)). As j grows strictly, j(m−S) ≤ j(m)−S, so in the old order pop(j(m−S))
+ * is not after pop(j(m)−S), which is before push(j(m)). So each new edge is implied by old ones, the
+ * new order is acyclic, and lanes that execute it never wait for each other in a ring. */
+#include "core/plan/run.h"
+
+/* The block of the job that a chunk of this rank's buffer belongs to. */
+uint32_t weft_run_extent(const weft_plan_t *plan, uint32_t kind, uint32_t chunk)
+{
+    int in = kind == WEFT_OPERAND_IN;
+    uint32_t block = plan->k == 1 ? chunk : chunk / plan->k;
+    switch (plan->coll) {
+    case WEFT_REDUCE_SCATTER:
+    case WEFT_SCATTER:
+        return in ? block : plan->rank;
+    case WEFT_ALL_GATHER:
+    case WEFT_GATHER:
+        return in ? plan->rank : block;
+    case WEFT_ALL_TO_ALL:
+        return in ? plan->rank * plan->nranks + block : block * plan->nranks + plan->rank;
+    default:
+        return 0;
+    }
+}
+
+/* Only the two ranks that know the length of a block may handle it, and only on its way. */
+static int is_direct(const weft_move_t *move)
+{
+    if (move->nsrc != 1 ||
+        (move->src[0].kind != WEFT_OPERAND_IN && move->src[0].kind != WEFT_OPERAND_PORT)) {
+        return 0;
+    }
+    int from_in = move->src[0].kind == WEFT_OPERAND_IN;
+    for (uint32_t i = 0; i < move->ndst; i++) {
+        uint32_t kind = move->dst[i].kind;
+        if (kind != WEFT_OPERAND_OUT && !(kind == WEFT_OPERAND_PORT && from_in)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static int are_direct(const weft_verify_input_t *input)
+{
+    for (uint32_t rank = 0; rank < input->nranks; rank++) {
+        const weft_plan_t *plan = input->plans[rank];
+        for (uint32_t i = 0; i < plan->nmoves; i++) {
+            if (!is_direct(&plan->moves[i])) {
+                return 0;
+            }
+        }
+    }
+    return 1;
+}
+
+weft_vector_t weft_run_vector(const weft_verify_input_t *input)
+{
+    switch (input->plans[0]->coll) {
+    case WEFT_REDUCE_SCATTER:
+    case WEFT_ALL_GATHER:
+        return WEFT_VECTOR_BLOCKS;
+    case WEFT_ALL_TO_ALL:
+    case WEFT_GATHER:
+    case WEFT_SCATTER:
+        return are_direct(input) ? WEFT_VECTOR_PAIRS : WEFT_VECTOR_NONE;
+    default:
+        return WEFT_VECTOR_NONE;
+    }
+}

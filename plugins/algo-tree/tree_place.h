@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Where a rank stands in each of the two trees: binary trees between nodes, a chain of the ranks
+ * inside each node. A node is a host, or a rank if the settings say so. */
+#ifndef TREE_PLACE_H
+#define TREE_PLACE_H
+
+#include <weft/plugin/algo.h>
+
+#include "binary_tree.h"
+
+#define TREE_DOWN_MAX 3 /* the next of the chain and two nodes */
+
+/* Which rank of a node's chain g0, g1, … has the links to the nodes below; g0 has the link to the node
+ * above. A node of one rank has all links there.
+ *
+ *   pattern    child 0   child 1
+ *   split      g1        g1
+ *   balanced   g0        g1
+ *   plain      g0        g0 */
+typedef enum tree_pattern { TREE_SPLIT = 0, TREE_BALANCED = 1, TREE_PLAIN = 2 } tree_pattern_t;
+
+typedef enum tree_chain {
+    TREE_CHAIN_AUTO = 0, /* if there are several hosts */
+    TREE_CHAIN_YES = 1,  /* a node is a host */
+    TREE_CHAIN_NO = 2    /* a node is a rank, wherever it runs */
+} tree_chain_t;
+
+/* The options of the plugin. */
+typedef struct tree_settings {
+    int64_t pattern; /* tree_pattern_t */
+    int64_t second;  /* tree_second_t */
+    int64_t chain;   /* tree_chain_t */
+    int64_t trees;   /* 1 or 2 */
+    int64_t chunks;  /* of each tree and pass */
+} tree_settings_t;
+
+/* Neighbours of a rank in one tree. */
+typedef struct tree_place {
+    uint32_t up; /* TREE_NONE: this rank is on top */
+    uint32_t down[TREE_DOWN_MAX];
+    uint32_t ndown;
+} tree_place_t;
+
+/* The place of call->rank in tree 0 or 1. With `rooted` call->root is on top of both; else each has a
+ * top of its own. The ranks of a node are in rank order, but the node of the root starts with the
+ * root. Cost: O(log n), and O(nranks) to find the ranks of other hosts. */
+tree_place_t tree_place(const tree_settings_t *settings, const weft_algo_call_t *call,
+                        const weft_algo_view_t *view, uint32_t tree, int rooted);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A lane is one MOVE over all chunks of its tree. Queues of the way up never wait for queues of the way
+ * down, which end at ranks that only store; so plans do not hang for any depth of the queues. */
+#include "tree_plan.h"
+
+/* One lane in the making. */
+typedef struct branch {
+    weft_plan_builder_t *builder;
+    const tree_place_t *place;
+    uint32_t lane, channel, chunk;
+    weft_move_t move;
+} branch_t;
+
+static branch_t branch_init(const tree_settings_t *settings, weft_plan_builder_t *builder,
+                            const tree_place_t *place, uint32_t tree)
+{
+    uint32_t chunks = (uint32_t)settings->chunks;
+    return (branch_t){.builder = builder,
+                      .place = place,
+                      .lane = builder->lane(builder),
+                      .channel = tree,
+                      .chunk = tree * chunks,
+                      .move = {.cnt = chunks}};
+}
+
+static weft_operand_t branch_port(const branch_t *branch, uint32_t peer, uint32_t sends)
+{
+    return weft_port(
+        branch->builder->port(branch->builder, branch->lane, peer, branch->channel, sends));
+}
+
+static void branch_from(branch_t *branch, weft_operand_t src)
+{
+    branch->move.src[branch->move.nsrc++] = src;
+}
+
+static void branch_to(branch_t *branch, weft_operand_t dst)
+{
+    branch->move.dst[branch->move.ndst++] = dst;
+}
+
+/* … ← in, port of each rank below. The own data comes first, then the chain, then the nodes. */
+static void branch_gather(branch_t *branch)
+{
+    branch_from(branch, weft_in(branch->chunk, 0));
+    for (uint32_t i = 0; i < branch->place->ndown; i++) {
+        branch_from(branch, branch_port(branch, branch->place->down[i], 0));
+    }
+}
+
+/* out, port of each rank below ← … */
+static void branch_spread(branch_t *branch)
+{
+    branch_to(branch, weft_out(branch->chunk, 0));
+    for (uint32_t i = 0; i < branch->place->ndown; i++) {
+        branch_to(branch, branch_port(branch, branch->place->down[i], 1));
+    }
+}
+
+static void branch_end(const branch_t *branch)
+{
+    branch->builder->move(branch->builder, branch->lane, &branch->move);
+}
+
+static void tree_grid(const tree_settings_t *settings, weft_plan_builder_t *builder)
+{
+    builder->grid(builder, (uint32_t)(settings->trees * settings->chunks), 0);
+}
+
+/* Invariant: a slice that a rank has sent up is combined over all ranks under it; the slice on top is
+ * complete and turns round there in the same MOVE. Cost: four MOVEs at most. */
+void tree_all_reduce(const tree_settings_t *settings, const weft_algo_call_t *call,
+                     const weft_algo_view_t *view, weft_plan_builder_t *builder)
+{
+    tree_grid(settings, builder);
+    for (uint32_t tree = 0; tree < (uint32_t)settings->trees; tree++) {
+        tree_place_t place = tree_place(settings, call, view, tree, 0);
+        branch_t up = branch_init(settings, builder, &place, tree);
+        branch_gather(&up);
+        if (place.up == TREE_NONE) {
+            branch_spread(&up);
+            up.move.flags = WEFT_MOVE_FINAL;
+            branch_end(&up);
+            continue;
+        }
+        branch_to(&up, branch_port(&up, place.up, 1));
+        branch_end(&up);
+        branch_t down = branch_init(settings, builder, &place, tree);
+        branch_from(&down, branch_port(&down, place.up, 0));
+        branch_spread(&down);
+        branch_end(&down);
+    }
+}
+
+/* Invariant: a slice that a rank has is in OUT of all ranks above it. Cost: two MOVEs. */
+void tree_broadcast(const tree_settings_t *settings, const weft_algo_call_t *call,
+                    const weft_algo_view_t *view, weft_plan_builder_t *builder)
+{
+    tree_grid(settings, builder);
+    for (uint32_t tree = 0; tree < (uint32_t)settings->trees; tree++) {
+        tree_place_t place = tree_place(settings, call, view, tree, 1);
+        branch_t down = branch_init(settings, builder, &place, tree);
+        branch_from(&down, place.up == TREE_NONE ? weft_in(down.chunk, 0)
+                                                 : branch_port(&down, place.up, 0));
+        branch_spread(&down);
+        branch_end(&down);
+    }
+}
+
+/* Invariant: as on the way up of all_reduce. Cost: two MOVEs. */
+void tree_reduce(const tree_settings_t *settings, const weft_algo_call_t *call,
+                 const weft_algo_view_t *view, weft_plan_builder_t *builder)
+{
+    tree_grid(settings, builder);
+    for (uint32_t tree = 0; tree < (uint32_t)settings->trees; tree++) {
+        tree_place_t place = tree_place(settings, call, view, tree, 1);
+        branch_t up = branch_init(settings, builder, &place, tree);
+        branch_gather(&up);
+        int top = place.up == TREE_NONE;
+        branch_to(&up, top ? weft_out(up.chunk, 0) : branch_port(&up, place.up, 1));
+        up.move.flags = top ? WEFT_MOVE_FINAL : 0;
+        branch_end(&up);
+    }
+}

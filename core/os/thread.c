@@ -19,6 +19,7 @@
 
 /* Sanitizers need far more than the library itself. */
 #define THREAD_STACK_BYTES (1u << 20)
+#define THREAD_STACK_LARGE (64u << 20)
 
 struct weft_os_thread {
     pthread_t id;
@@ -62,6 +63,11 @@ static weft_status_t create(const char *name, void (*run)(void *), void *arg, bo
                                 launched ? PTHREAD_CREATE_DETACHED : PTHREAD_CREATE_JOINABLE);
     pthread_t id;
     int error = pthread_create(&id, &attr, thread_main, thread);
+    if (error == EINVAL) {
+        /* Thread-local variables of the program lie on the stack too: make room for large ones. */
+        pthread_attr_setstacksize(&attr, THREAD_STACK_LARGE);
+        error = pthread_create(&id, &attr, thread_main, thread);
+    }
     pthread_attr_destroy(&attr);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error != 0) {

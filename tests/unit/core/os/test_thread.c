@@ -27,6 +27,25 @@ static void add_many(void *arg)
     }
 }
 
+/* More than the stack that threads get at first: the C library puts it there. */
+static _Thread_local char large_local[3 << 20];
+
+static void touch_local(void *arg)
+{
+    large_local[0] = 1;
+    *(char *)arg = large_local[0];
+}
+
+static void a_program_with_large_thread_locals_gets_its_threads(void **state)
+{
+    weft_os_thread_t *thread;
+    char touched = 0;
+    (void)state;
+    assert_int_equal(weft_os_thread_start("local", touch_local, &touched, &thread), WEFT_OK);
+    weft_os_thread_join(thread);
+    assert_int_equal(touched, 1);
+}
+
 static void the_mutex_excludes(void **state)
 {
     counter_t c = {0};
@@ -78,6 +97,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_mutex_excludes),
+        cmocka_unit_test(a_program_with_large_thread_locals_gets_its_threads),
         cmocka_unit_test(a_futex_wait_ends_at_its_timeout),
         cmocka_unit_test(a_fork_changes_the_generation_of_the_child_only),
         cmocka_unit_test(a_deadline_of_zero_is_never),

@@ -36,6 +36,9 @@ void weft_signature_diff(const weft_signature_t *here, const weft_signature_t *t
                  or_unknown(weft_op_name((weft_op_t)there->op)));
     } else if (here->root != there->root) {
         snprintf(text, bytes, "root %" PRIu32 " here, %" PRIu32 " there", here->root, there->root);
+    } else if (here->plan != there->plan &&
+               (here->coll == WEFT_ALL_GATHER_V || here->coll == WEFT_REDUCE_SCATTER_V)) {
+        snprintf(text, bytes, "vectors of counts with the same sum and other entries, or the plan");
     } else if (here->plan != there->plan) {
         snprintf(text, bytes, "plan %08" PRIx32 " here, %08" PRIx32 " there", here->plan,
                  there->plan);

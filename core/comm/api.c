@@ -361,13 +361,35 @@ weft_status_t weft_comm_size(weft_comm_t *comm, uint32_t *nranks)
                           : weft_handle_visit(comm, "weft_comm_size", copy_size, nranks);
 }
 
+/* How a checked call would run, in words. */
+static weft_status_t explain(weft_comm_state_t *state, weft_args_t *args, char *text, size_t bytes)
+{
+    weft_prepared_t *prepared;
+    if (state->nranks == 1) {
+        snprintf(text, bytes, "one rank: a copy by kernel %s", state->kernel_props.variant);
+        return WEFT_OK;
+    }
+    if (args->coll == WEFT_SEND_RECV) {
+        snprintf(text, bytes, "send_recv in slices of %llu bytes, %u at a time, over %s",
+                 (unsigned long long)state->slot_bytes, state->slots,
+                 weft_links_transport(state->links, (state->rank + 1) % state->nranks));
+        return WEFT_OK;
+    }
+    if (weft_coll_has_vectors(args->coll)) {
+        args->count = weft_vectors_class(args->coll, args->count);
+    }
+    weft_status_t status = weft_comm_select(state, args, &prepared);
+    if (status == WEFT_OK) {
+        snprintf(text, bytes, "%s", prepared->program.reason);
+    }
+    return status;
+}
+
 weft_status_t weft_comm_explain(weft_comm_t *comm, weft_coll_t coll, uint64_t count,
                                 weft_dtype_t dtype, weft_op_t op, uint32_t root, char *text,
                                 size_t bytes)
 {
     weft_comm_state_t *state;
-    weft_prepared_t *prepared;
-    weft_args_t args = {.coll = coll, .dtype = dtype, .op = op, .root = root};
     weft_status_t status = weft_comm_enter(comm, "weft_comm_explain", &state);
     if (status != WEFT_OK) {
         return weft_api_error("comm", status);
@@ -378,17 +400,13 @@ weft_status_t weft_comm_explain(weft_comm_t *comm, weft_coll_t coll, uint64_t co
         status =
             weft_fail(WEFT_ERR_STATE, 0, "weft_comm_explain: asynchronous calls are under way");
     } else {
+        /* There are no buffers and vectors to check. */
+        weft_args_t args = {.coll = weft_coll_shape(coll), .dtype = dtype, .op = op, .root = root};
         status = weft_args_check(state, &args,
                                  &(weft_call_t){.size = sizeof(weft_call_t), .scalar = ""});
+        args.coll = coll;
         args.count = count;
-    }
-    if (status == WEFT_OK && state->nranks == 1) {
-        snprintf(text, bytes, "one rank: a copy by kernel %s", state->kernel_props.variant);
-    } else if (status == WEFT_OK) {
-        status = weft_comm_select(state, &args, &prepared);
-        if (status == WEFT_OK) {
-            snprintf(text, bytes, "%s", prepared->program.reason);
-        }
+        status = status == WEFT_OK ? explain(state, &args, text, bytes) : status;
     }
     weft_comm_leave(state);
     return status == WEFT_OK ? status : weft_api_error("comm", status);

@@ -17,6 +17,26 @@ static const coll_facts_t facts[] = {
 #undef FACTS
 };
 
+static const char *call_name(const weft_args_t *args)
+{
+    return args->coll != WEFT_SEND_RECV ? facts[args->coll].call
+           : args->sends                ? "weft_send"
+                                        : "weft_recv";
+}
+
+/* Does this rank use the buffer? */
+static bool uses_side(const weft_comm_state_t *state, const weft_args_t *args,
+                      weft_operand_kind_t side)
+{
+    weft_coll_t shape = weft_coll_shape(args->coll);
+    bool root = args->root == state->rank;
+    if (shape == WEFT_SEND_RECV) {
+        return args->sends == (side == WEFT_OPERAND_IN);
+    }
+    return side == WEFT_OPERAND_IN ? weft_plan_has_input(shape, root)
+                                   : weft_plan_has_output(shape, root);
+}
+
 bool weft_coll_reduces(weft_coll_t coll)
 {
     return facts[coll].reduces;
@@ -37,31 +57,32 @@ static weft_status_t check_names(const weft_comm_state_t *state, const weft_args
                                  const weft_call_t *call)
 {
     const coll_facts_t *f = &facts[args->coll];
+    const char *name = call_name(args);
     if (call != NULL && call->size < sizeof *call) {
         return weft_fail(WEFT_ERR_ARG, 0,
-                         "%s: weft_call_t.size is %zu, set it to sizeof(weft_call_t) = %zu",
-                         f->call, call->size, sizeof *call);
+                         "%s: weft_call_t.size is %zu, set it to sizeof(weft_call_t) = %zu", name,
+                         call->size, sizeof *call);
     }
     if (call != NULL && call->scalar_read > WEFT_SCALAR_AT_RUN) {
         return weft_fail(WEFT_ERR_ARG, 0, "%s: weft_call_t.scalar_read is %u, known are 0 and 1",
-                         f->call, call->scalar_read);
+                         name, call->scalar_read);
     }
     if ((unsigned)args->dtype >= WEFT_DTYPE_COUNT) {
-        return weft_fail(WEFT_ERR_ARG, 0, "%s: unknown data type %d, known are 0 … %d", f->call,
+        return weft_fail(WEFT_ERR_ARG, 0, "%s: unknown data type %d, known are 0 … %d", name,
                          (int)args->dtype, WEFT_DTYPE_COUNT - 1);
     }
     if (f->reduces && !knows_op(state, args->op)) {
         return weft_fail(WEFT_ERR_ARG, 0,
                          "%s: unknown operator %d, known are 0 … %d and those that "
                          "weft_op_create() made for this communicator",
-                         f->call, (int)args->op, WEFT_OP_COUNT - 1);
+                         name, (int)args->op, WEFT_OP_COUNT - 1);
     }
     if (f->rooted && args->root >= state->nranks) {
-        return weft_fail(WEFT_ERR_ARG, 0, "%s: root %u is out of range 0 … %u", f->call, args->root,
+        return weft_fail(WEFT_ERR_ARG, 0, "%s: root %u is out of range 0 … %u", name, args->root,
                          state->nranks - 1);
     }
     if (f->reduces && args->op == WEFT_PREMULSUM && (call == NULL || call->scalar == NULL)) {
-        return weft_fail(WEFT_ERR_ARG, 0, "%s: operator mulsum needs weft_call_t.scalar", f->call);
+        return weft_fail(WEFT_ERR_ARG, 0, "%s: operator mulsum needs weft_call_t.scalar", name);
     }
     return WEFT_OK;
 }
@@ -192,7 +213,7 @@ static weft_status_t take_vectors(const weft_comm_state_t *state, weft_args_t *a
 static weft_status_t measure_side(const weft_comm_state_t *state, const weft_args_t *args,
                                   weft_operand_kind_t side, uint64_t *bytes_p)
 {
-    const char *name = facts[args->coll].call;
+    const char *name = call_name(args);
     const weft_blocks_t *vectors = side == WEFT_OPERAND_IN ? args->in_blocks : args->out_blocks;
     uint32_t blocks = weft_plan_blocks(weft_coll_shape(args->coll), state->nranks, side);
     uint64_t elements = args->count;
@@ -227,18 +248,16 @@ weft_status_t weft_args_check(const weft_comm_state_t *state, weft_args_t *args,
     if (status != WEFT_OK) {
         return status;
     }
-    const char *name = facts[args->coll].call;
+    const char *name = call_name(args);
     size_t elem = weft_dtype_size(args->dtype);
-    weft_coll_t shape = weft_coll_shape(args->coll);
-    bool root = args->root == state->rank;
     /* Even where a buffer is not used, all ranks must come to the same answer about its size. */
     uint64_t send_bytes = 0, recv_bytes = 0;
     status = measure_side(state, args, WEFT_OPERAND_IN, &send_bytes);
     if (status == WEFT_OK) {
         status = measure_side(state, args, WEFT_OPERAND_OUT, &recv_bytes);
     }
-    args->send_bytes = weft_plan_has_input(shape, root) ? send_bytes : 0;
-    args->recv_bytes = weft_plan_has_output(shape, root) ? recv_bytes : 0;
+    args->send_bytes = uses_side(state, args, WEFT_OPERAND_IN) ? send_bytes : 0;
+    args->recv_bytes = uses_side(state, args, WEFT_OPERAND_OUT) ? recv_bytes : 0;
     if (status == WEFT_OK) {
         status = check_buffer(name, "send", args->send, args->send_bytes, elem);
     }

@@ -83,6 +83,7 @@ static void set_close(plan_set_t *set)
     if (set->algo != NULL) {
         ops->destroy(set->algo);
     }
+    plan_finder_close(&set->others);
     free(set->plans);
     free(set->hosts);
 }
@@ -102,7 +103,8 @@ static weft_status_t set_emit(plan_set_t *set, const plan_request_t *request)
     for (uint32_t r = 0; r < set->nranks && status == WEFT_OK; r++) {
         weft_algo_call_t call = set->call;
         call.rank = r;
-        status = weft_plan_emit(ops, set->algo, &call, &set->view, &set->plans[r]);
+        status =
+            weft_plan_emit(ops, set->algo, &call, &set->view, &set->others.finder, &set->plans[r]);
     }
     return status;
 }
@@ -132,9 +134,11 @@ static int show(const plan_request_t *request, const plan_set_t *set)
     return code;
 }
 
-static int show_algo(const plan_request_t *request, const weft_loaded_t *loaded)
+static int show_algo(const plan_request_t *request, const tool_session_t *session,
+                     const weft_loaded_t *loaded)
 {
     plan_set_t set = {.loaded = loaded};
+    plan_finder_open(&set.others, session->registry);
     int code = set_call(&set, request);
     if (code == TOOL_OK) {
         weft_status_t status = set_emit(&set, request);
@@ -205,7 +209,7 @@ static int run(const plan_request_t *request, const tool_session_t *session)
     }
     if (request->algo != NULL) {
         loaded = find_algo(session, request->algo);
-        return loaded == NULL ? TOOL_USAGE : show_algo(request, loaded);
+        return loaded == NULL ? TOOL_USAGE : show_algo(request, session, loaded);
     }
     for (uint32_t i = 0;; i++) {
         loaded = weft_registry_get(session->registry, WEFT_KIND_ALGO, i);
@@ -218,7 +222,7 @@ static int run(const plan_request_t *request, const tool_session_t *session)
                 weft_coll_name(request->coll), (long long)request->nranks);
         return TOOL_LIBRARY;
     }
-    return show_algo(request, loaded);
+    return show_algo(request, session, loaded);
 }
 
 int tool_plan(int argc, char **argv)

@@ -22,8 +22,21 @@ typedef struct plan_request {
     tool_settings_t settings;
 } plan_request_t;
 
+#define PLAN_ALGOS_MAX 64
+
+/* plan_find.c: how a plan reaches the other loaded algorithms. */
+typedef struct plan_finder {
+    weft_plan_finder_t finder;
+    const weft_registry_t *registry;
+    weft_algo_t *algos[PLAN_ALGOS_MAX]; /* as in the registry; NULL until asked for */
+} plan_finder_t;
+
+void plan_finder_open(plan_finder_t *finder, const weft_registry_t *registry);
+void plan_finder_close(plan_finder_t *finder);
+
 /* Plans of all ranks by one algorithm. */
 typedef struct plan_set {
+    plan_finder_t others;
     const weft_loaded_t *loaded;
     weft_algo_t *algo;
     weft_algo_call_t call;

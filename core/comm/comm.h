@@ -142,6 +142,7 @@ typedef struct weft_comm_state {
     weft_links_t *links;
     weft_algo_loaded_t algos[WEFT_ALGOS_MAX];
     uint32_t nalgos;
+    weft_plan_finder_t finder; /* over them, for plans made of plans */
     const weft_loaded_t *kernel_loaded, *tuner_loaded;
     const weft_kernel_ops_t *kernel_ops;
     weft_kernel_t *kernel;
@@ -222,6 +223,9 @@ weft_status_t weft_args_check(const weft_comm_state_t *state, weft_args_t *args,
                               const weft_call_t *call);
 bool weft_coll_reduces(weft_coll_t coll);
 bool weft_coll_has_vectors(weft_coll_t coll);
+
+/* find.c: fills state->finder once the algorithms are there. */
+void weft_comm_offer_algos(weft_comm_state_t *state);
 
 /* operator.c: the user's operator of that number, or NULL. */
 const weft_user_op_t *weft_user_op_find(const weft_comm_state_t *state, weft_op_t op);

@@ -52,6 +52,13 @@ static uint64_t hash_options(const weft_comm_state_t *state)
 {
     config_hash_t sum = {.state = state, .hash = WEFT_HASH_START};
     weft_config_each(state->config, hash_option, &sum);
+    /* A plan may hold plans of other algorithms. */
+    for (uint32_t i = 0; i < state->nalgos; i++) {
+        const weft_algo_loaded_t *algo = &state->algos[i];
+        if (WEFT_HAS(algo->ops, weft_algo_ops_t, stamp) && algo->ops->stamp != NULL) {
+            sum.hash = weft_hash_add(sum.hash, algo->ops->stamp(algo->algo));
+        }
+    }
     return sum.hash;
 }
 
@@ -80,6 +87,7 @@ static void make_query(const weft_comm_state_t *state, const weft_algo_loaded_t 
                                      .rank = state->rank,
                                      .root = args->root},
                             .view = make_view(state),
+                            .finder = &state->finder,
                             .slots = state->slots,
                             .slices = slices,
                             .verify = state->settings.plan.verify != 0 || needs_proof(state, args),

@@ -89,6 +89,7 @@ static weft_status_t create_algos(weft_comm_state_t *state)
         }
         state->nalgos = i + 1;
     }
+    weft_comm_offer_algos(state);
     return WEFT_OK;
 }
 

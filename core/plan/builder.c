@@ -16,10 +16,7 @@ static weft_plan_draft_t *draft_of(weft_plan_builder_t *builder)
     return builder->core;
 }
 
-static void mistake(weft_plan_draft_t *draft, weft_status_t status, const char *format, ...)
-    WEFT_PRINTF(3, 4);
-
-static void mistake(weft_plan_draft_t *draft, weft_status_t status, const char *format, ...)
+void weft_plan_mistake(weft_plan_draft_t *draft, weft_status_t status, const char *format, ...)
 {
     if (draft->status != WEFT_OK) {
         return;
@@ -31,15 +28,15 @@ static void mistake(weft_plan_draft_t *draft, weft_status_t status, const char *
     draft->status = status;
 }
 
-/* Room for one more item. Capacities are powers of two, so the number in use tells when to grow. */
-static void *grown(weft_plan_draft_t *draft, void *items, uint32_t used, size_t size)
+/* Capacities are powers of two, so the number in use tells when to grow. */
+void *weft_plan_grown(weft_plan_draft_t *draft, void *items, uint32_t used, size_t size)
 {
     if (used != 0 && (used < GROW_FROM || (used & (used - 1)) != 0)) {
         return items;
     }
     void *more = weft_os_alloc((used == 0 ? GROW_FROM : 2 * (size_t)used) * size, 0);
     if (more == NULL) {
-        mistake(draft, WEFT_ERR_RESOURCE, "no memory for %u entries", used + 1);
+        weft_plan_mistake(draft, WEFT_ERR_RESOURCE, "no memory for %u entries", used + 1);
         return NULL;
     }
     if (used != 0) {
@@ -53,7 +50,7 @@ static void build_grid(weft_plan_builder_t *builder, uint32_t k, uint32_t tmp_ch
 {
     weft_plan_draft_t *draft = draft_of(builder);
     if (draft->has_grid) {
-        mistake(draft, WEFT_ERR_PLAN, "grid() called twice");
+        weft_plan_mistake(draft, WEFT_ERR_PLAN, "grid() called twice");
         return;
     }
     draft->has_grid = 1;
@@ -66,7 +63,7 @@ static uint32_t build_lane(weft_plan_builder_t *builder)
     weft_plan_draft_t *draft = draft_of(builder);
     weft_plan_t *plan = draft->plan;
     if (plan->nlanes == WEFT_LANE_MAX) {
-        mistake(draft, WEFT_ERR_PLAN, "more than %d lanes", WEFT_LANE_MAX);
+        weft_plan_mistake(draft, WEFT_ERR_PLAN, "more than %d lanes", WEFT_LANE_MAX);
         return 0;
     }
     return plan->nlanes++;
@@ -78,13 +75,13 @@ static uint32_t build_port(weft_plan_builder_t *builder, uint32_t lane, uint32_t
     weft_plan_draft_t *draft = draft_of(builder);
     weft_plan_t *plan = draft->plan;
     if (lane >= plan->nlanes) {
-        mistake(draft, WEFT_ERR_PLAN, "port to rank %u for lane %u, which does not exist", peer,
-                lane);
+        weft_plan_mistake(draft, WEFT_ERR_PLAN, "port to rank %u for lane %u, which does not exist",
+                          peer, lane);
     }
     if (draft->status != WEFT_OK) {
         return 0;
     }
-    void *ports = grown(draft, plan->ports, plan->nports, sizeof *plan->ports);
+    void *ports = weft_plan_grown(draft, plan->ports, plan->nports, sizeof *plan->ports);
     if (ports == NULL) {
         return 0;
     }
@@ -98,13 +95,14 @@ static uint32_t append(weft_plan_draft_t *draft, uint32_t lane, weft_code_t code
 {
     weft_plan_t *plan = draft->plan;
     if (lane >= plan->nlanes) {
-        mistake(draft, WEFT_ERR_PLAN, "instruction for lane %u, which does not exist", lane);
+        weft_plan_mistake(draft, WEFT_ERR_PLAN, "instruction for lane %u, which does not exist",
+                          lane);
     }
     if (draft->status != WEFT_OK) {
         return 0;
     }
     weft_plan_lane_t *to = &plan->lanes[lane];
-    void *more = grown(draft, to->code, to->ncode, sizeof *to->code);
+    void *more = weft_plan_grown(draft, to->code, to->ncode, sizeof *to->code);
     if (more == NULL) {
         return 0;
     }
@@ -120,7 +118,7 @@ static uint32_t build_move(weft_plan_builder_t *builder, uint32_t lane, const we
     if (draft->status != WEFT_OK) {
         return 0;
     }
-    void *moves = grown(draft, plan->moves, plan->nmoves, sizeof *plan->moves);
+    void *moves = weft_plan_grown(draft, plan->moves, plan->nmoves, sizeof *plan->moves);
     if (moves == NULL) {
         return 0;
     }
@@ -151,11 +149,22 @@ static int64_t open_loop(const weft_plan_lane_t *lane)
     return -1;
 }
 
+int weft_plan_lane_is_open(const weft_plan_lane_t *lane)
+{
+    uint32_t first = lane->ncode > WEFT_PAR_MAX ? lane->ncode - WEFT_PAR_MAX : 0;
+    for (uint32_t pc = lane->ncode; pc-- > first;) {
+        if (lane->code[pc].opcode == WEFT_CODE_PAR) {
+            return pc + lane->code[pc].n >= lane->ncode || open_loop(lane) >= 0;
+        }
+    }
+    return open_loop(lane) >= 0;
+}
+
 static uint32_t build_loop(weft_plan_builder_t *builder, uint32_t lane, uint32_t times)
 {
     weft_plan_draft_t *draft = draft_of(builder);
     if (lane < draft->plan->nlanes && open_loop(&draft->plan->lanes[lane]) >= 0) {
-        mistake(draft, WEFT_ERR_PLAN, "lane %u: LOOP inside a LOOP", lane);
+        weft_plan_mistake(draft, WEFT_ERR_PLAN, "lane %u: LOOP inside a LOOP", lane);
     }
     return append(draft, lane, (weft_code_t){.opcode = WEFT_CODE_LOOP, .n = times});
 }
@@ -166,7 +175,7 @@ static uint32_t build_end(weft_plan_builder_t *builder, uint32_t lane)
     weft_plan_t *plan = draft->plan;
     int64_t loop = lane < plan->nlanes ? open_loop(&plan->lanes[lane]) : -1;
     if (loop < 0) {
-        mistake(draft, WEFT_ERR_PLAN, "lane %u: END without LOOP", lane);
+        weft_plan_mistake(draft, WEFT_ERR_PLAN, "lane %u: END without LOOP", lane);
         return 0;
     }
     uint32_t pc =
@@ -194,7 +203,9 @@ weft_status_t weft_plan_draft_init(weft_plan_draft_t *draft, const weft_algo_cal
                                              .par = build_par,
                                              .loop = build_loop,
                                              .end = build_end,
-                                             .bar = build_bar}};
+                                             .bar = build_bar,
+                                             .sub = weft_plan_build_sub,
+                                             .call = weft_plan_build_call}};
     weft_plan_t *plan = weft_os_alloc(sizeof *plan, 0);
     weft_plan_lane_t *lanes = weft_os_alloc(WEFT_LANE_MAX * sizeof *lanes, 0);
     if (plan == NULL || lanes == NULL) {
@@ -217,7 +228,7 @@ weft_status_t weft_plan_draft_finish(weft_plan_draft_t *draft, weft_plan_t **pla
         append(draft, lane, (weft_code_t){.opcode = WEFT_CODE_STOP});
     }
     if (draft->status == WEFT_OK && !draft->has_grid) {
-        mistake(draft, WEFT_ERR_PLAN, "grid() was never called");
+        weft_plan_mistake(draft, WEFT_ERR_PLAN, "grid() was never called");
     }
     if (draft->status != WEFT_OK) {
         return weft_fail(draft->status, 0, "plan of rank %u: %s", draft->plan->rank, draft->why);
@@ -232,23 +243,36 @@ weft_status_t weft_plan_draft_finish(weft_plan_draft_t *draft, weft_plan_t **pla
 
 void weft_plan_draft_fini(weft_plan_draft_t *draft)
 {
+    for (uint32_t i = 0; i < draft->nparts; i++) {
+        weft_plan_destroy(draft->parts[i].plan);
+        weft_os_free(draft->parts[i].group);
+    }
+    weft_os_free(draft->parts);
     weft_plan_destroy(draft->plan);
     draft->plan = NULL;
 }
 
-weft_status_t weft_plan_emit(const weft_algo_ops_t *ops, weft_algo_t *algo,
-                             const weft_algo_call_t *call, const weft_algo_view_t *view,
-                             weft_plan_t **plan_p)
+weft_status_t weft_plan_emit_from(const weft_plan_source_t *source, const weft_algo_call_t *call,
+                                  weft_plan_t **plan_p)
 {
     weft_plan_draft_t draft;
     weft_status_t status = weft_plan_draft_init(&draft, call);
     if (status != WEFT_OK) {
         return status;
     }
-    status = ops->emit(algo, call, view, &draft.builder);
+    draft.source = source;
+    status = source->ops->emit(source->algo, call, source->view, &draft.builder);
     if (status == WEFT_OK) {
         status = weft_plan_draft_finish(&draft, plan_p);
     }
     weft_plan_draft_fini(&draft);
     return status;
+}
+
+weft_status_t weft_plan_emit(const weft_algo_ops_t *ops, weft_algo_t *algo,
+                             const weft_algo_call_t *call, const weft_algo_view_t *view,
+                             const weft_plan_finder_t *finder, weft_plan_t **plan_p)
+{
+    weft_plan_source_t source = {.ops = ops, .algo = algo, .finder = finder, .view = view};
+    return weft_plan_emit_from(&source, call, plan_p);
 }

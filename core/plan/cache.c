@@ -105,7 +105,7 @@ static weft_status_t emit_rank(const weft_plan_query_t *query, uint32_t rank, we
     weft_algo_call_t call = query->call;
     call.size = sizeof call;
     call.rank = rank;
-    return weft_plan_emit(query->ops, query->instance, &call, &query->view, plan_p);
+    return weft_plan_emit(query->ops, query->instance, &call, &query->view, query->finder, plan_p);
 }
 
 static weft_status_t emit_all(const weft_plan_query_t *query, proof_t *proof, weft_plan_t **plans)

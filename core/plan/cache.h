@@ -15,6 +15,7 @@ typedef struct weft_plan_query {
     weft_algo_t *instance;
     weft_algo_call_t call; /* of this rank */
     weft_algo_view_t view;
+    const weft_plan_finder_t *finder; /* may be NULL; lives as long as the query */
     uint32_t slots, slices;
     int verify;      /* 0: emit and price only */
     uint64_t limit;  /* for the verifier */

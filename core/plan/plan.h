@@ -61,11 +61,22 @@ uint32_t weft_plan_chunks(const weft_plan_t *plan, uint32_t buffer);
 /* True for the collectives that need FINAL moves. */
 int weft_plan_reduces(weft_coll_t coll);
 
+/* How sub() reaches the other loaded algorithms. find(): OK, or a failure whose words list them. */
+typedef struct weft_plan_finder {
+    weft_status_t (*find)(void *arg, const char *name, const weft_algo_ops_t **ops_p,
+                          weft_algo_t **algo_p);
+    void *arg;
+} weft_plan_finder_t;
+
+/* The failure of find(): ERR_UNSUPPORTED with the loaded names and the one most like `name`. */
+weft_status_t weft_plan_no_algo(const char *name, const char *const *loaded, uint32_t n);
+
 /* Emits the plan of call->rank and checks that it is well formed (operands, ports, loops, PAR, waits).
- * ERR_PLAN with lane, pc and reason; or the plugin's own failure. */
+ * `finder` may be NULL: then the algorithm cannot use others. ERR_PLAN with lane, pc and reason; or
+ * the plugin's own failure. */
 weft_status_t weft_plan_emit(const weft_algo_ops_t *ops, weft_algo_t *algo,
                              const weft_algo_call_t *call, const weft_algo_view_t *view,
-                             weft_plan_t **plan_p);
+                             const weft_plan_finder_t *finder, weft_plan_t **plan_p);
 void weft_plan_destroy(weft_plan_t *plan);
 
 /* What emit and parse check; ERR_PLAN with lane, pc and reason. */

@@ -76,7 +76,7 @@ static weft_plan_t *emitted(instance_t *instance, const weft_algo_call_t *call,
 {
     weft_plan_t *plan = NULL;
     char text[160];
-    if (weft_plan_emit(instance->ops, instance->algo, call, view, &plan) != WEFT_OK) {
+    if (weft_plan_emit(instance->ops, instance->algo, call, view, NULL, &plan) != WEFT_OK) {
         describe(call, text, sizeof text);
         fail_msg("%s: no plan", text);
     }

@@ -51,6 +51,12 @@ static const weft_host_t fake_host = {
 
 void plan_fixture_open(plan_fixture_t *fixture, const char *dir, const char *name)
 {
+    plan_fixture_open_with(fixture, dir, name, NULL);
+}
+
+void plan_fixture_open_with(plan_fixture_t *fixture, const char *dir, const char *name,
+                            const void *config)
+{
     char path[512], why[256];
     snprintf(path, sizeof path, "%s/%s.so", dir, name);
     fixture->object = weft_os_dl_open(path, why, sizeof why);
@@ -63,7 +69,7 @@ void plan_fixture_open(plan_fixture_t *fixture, const char *dir, const char *nam
     memcpy(&entry, &symbol, sizeof entry);
     fixture->plugin = entry();
     fixture->ops = fixture->plugin->ops;
-    assert_int_equal(fixture->ops->create(&fake_host, NULL, &fixture->algo), WEFT_OK);
+    assert_int_equal(fixture->ops->create(&fake_host, config, &fixture->algo), WEFT_OK);
 }
 
 void plan_fixture_close(plan_fixture_t *fixture)
@@ -72,30 +78,59 @@ void plan_fixture_close(plan_fixture_t *fixture)
     weft_os_dl_close(fixture->object);
 }
 
-static weft_plan_t **emit_all(const weft_algo_ops_t *ops, weft_algo_t *algo, weft_coll_t coll,
-                              uint32_t nranks, uint32_t root)
+static weft_plan_t **emit_all(const weft_algo_ops_t *ops, weft_algo_t *algo,
+                              const weft_algo_call_t *what, const weft_algo_view_t *view,
+                              const weft_plan_finder_t *finder)
 {
-    weft_plan_t **plans = weft_os_alloc(nranks * sizeof *plans, 0);
-    uint32_t *hosts = weft_os_alloc(nranks * sizeof *hosts, 0);
-    weft_algo_view_t view = {.size = sizeof view, .nhosts = 1, .host = hosts};
+    weft_plan_t **plans = weft_os_alloc(what->nranks * sizeof *plans, 0);
     weft_status_t status = WEFT_OK;
-    for (uint32_t rank = 0; status == WEFT_OK && rank < nranks; rank++) {
-        weft_algo_call_t call = {
-            .size = sizeof call, .coll = coll, .nranks = nranks, .rank = rank, .root = root};
-        status = weft_plan_emit(ops, algo, &call, &view, &plans[rank]);
+    for (uint32_t rank = 0; status == WEFT_OK && rank < what->nranks; rank++) {
+        weft_algo_call_t call = *what;
+        call.size = sizeof call;
+        call.rank = rank;
+        status = weft_plan_emit(ops, algo, &call, view, finder, &plans[rank]);
     }
-    weft_os_free(hosts);
     if (status != WEFT_OK) {
-        plan_fixture_free(plans, nranks);
+        plan_fixture_free(plans, what->nranks);
         return NULL;
     }
+    return plans;
+}
+
+static weft_plan_t **emit_on_one_host(const weft_algo_ops_t *ops, weft_algo_t *algo,
+                                      weft_algo_call_t call)
+{
+    uint32_t *hosts = weft_os_alloc(call.nranks * sizeof *hosts, 0);
+    weft_algo_view_t view = {.size = sizeof view, .nhosts = 1, .host = hosts};
+    weft_plan_t **plans = emit_all(ops, algo, &call, &view, NULL);
+    weft_os_free(hosts);
     return plans;
 }
 
 weft_plan_t **plan_fixture_emit(const plan_fixture_t *fixture, weft_coll_t coll, uint32_t nranks,
                                 uint32_t root)
 {
-    return emit_all(fixture->ops, fixture->algo, coll, nranks, root);
+    return emit_on_one_host(fixture->ops, fixture->algo,
+                            (weft_algo_call_t){.coll = coll, .nranks = nranks, .root = root});
+}
+
+weft_plan_t **plan_fixture_emit_view(const plan_fixture_t *fixture, const weft_algo_call_t *call,
+                                     const weft_algo_view_t *view, const weft_plan_finder_t *finder)
+{
+    return emit_all(fixture->ops, fixture->algo, call, view, finder);
+}
+
+weft_status_t plan_fixture_find(void *arg, const char *name, const weft_algo_ops_t **ops_p,
+                                weft_algo_t **algo_p)
+{
+    for (plan_fixture_t *const *at = arg; *at != NULL; at++) {
+        if (strcmp((*at)->plugin->name, name) == 0) {
+            *ops_p = (*at)->ops;
+            *algo_p = (*at)->algo;
+            return WEFT_OK;
+        }
+    }
+    return weft_fail(WEFT_ERR_UNSUPPORTED, 0, "no algorithm %s among the fixtures", name);
 }
 
 void plan_fixture_free(weft_plan_t **plans, uint32_t nranks)
@@ -154,5 +189,5 @@ weft_plan_t **plan_fixture_write(plan_fixture_fn_t write, weft_coll_t coll, uint
 {
     weft_algo_t algo = {.write = write};
     weft_algo_ops_t ops = {.size = sizeof ops, .emit = written_emit};
-    return emit_all(&ops, &algo, coll, nranks, 0);
+    return emit_on_one_host(&ops, &algo, (weft_algo_call_t){.coll = coll, .nranks = nranks});
 }

@@ -15,11 +15,21 @@ typedef struct plan_fixture {
 
 /* Loads dir/name.so, or fails the test. */
 void plan_fixture_open(plan_fixture_t *fixture, const char *dir, const char *name);
+/* The same with the plugin's config struct, which outlives the fixture. */
+void plan_fixture_open_with(plan_fixture_t *fixture, const char *dir, const char *name,
+                            const void *config);
 void plan_fixture_close(plan_fixture_t *fixture);
 
 /* The plans of all ranks, or NULL if emit or its check fails (see weft_error_record()). */
 weft_plan_t **plan_fixture_emit(const plan_fixture_t *fixture, weft_coll_t coll, uint32_t nranks,
                                 uint32_t root);
+/* The same for any hosts, parameters, and other algorithms; call->rank does not matter. */
+weft_plan_t **plan_fixture_emit_view(const plan_fixture_t *fixture, const weft_algo_call_t *call,
+                                     const weft_algo_view_t *view,
+                                     const weft_plan_finder_t *finder);
+/* For weft_plan_finder_t; arg is an array of fixtures that ends with NULL. */
+weft_status_t plan_fixture_find(void *arg, const char *name, const weft_algo_ops_t **ops_p,
+                                weft_algo_t **algo_p);
 void plan_fixture_free(weft_plan_t **plans, uint32_t nranks);
 
 /* A deep copy, to be damaged. */

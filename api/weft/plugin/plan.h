@@ -105,9 +105,10 @@ typedef struct weft_plan_sub {
     size_t size;
     const char *algo;      /* name of a loaded algorithm plugin */
     weft_coll_t coll;      /* what the group does */
-    const uint32_t *group; /* ranks of this plan in the order of the sub-plan; this rank is one */
+    const uint32_t *group; /* ranks of this plan in the order of the sub-plan */
     uint32_t n;            /* of them, at least 2 */
     uint32_t root;         /* place of the root in `group`; rooted collectives, else 0 */
+    uint32_t partial;      /* 1: more is combined afterwards, so that no MOVE of it is FINAL */
 } weft_plan_sub_t;
 
 /* The builder. Valid during emit(); a mistake is remembered and reported when emit() returns, so an
@@ -139,15 +140,17 @@ struct weft_plan_builder {
     /* What: has the algorithm sub->algo write its plan for the group, to be placed by call(). Legal
      * before grid(), which may need the answers: *k_p is its number of chunks per block, *tmp_p its
      * number of TMP chunks; both equal on all ranks of the group. Returns the number of the sub-plan.
-     * A group whose ranks are on several hosts gets the view of this plan's job, narrowed to it. */
+     * A rank outside of the group may ask too, for the two numbers only. The sub-plan sees the group
+     * as a job of its own, with the hosts of its ranks; parameters have their defaults. */
     uint32_t (*sub)(weft_plan_builder_t *b, const weft_plan_sub_t *sub, uint32_t *k_p,
                     uint32_t *tmp_p);
 
     /* What: appends the sub-plan to `lane`. It begins when all that stands before it in the lane is
      * finished, and what follows in the lane begins when this rank is done with it. `in` and `out` are
      * IN, OUT or TMP operands: the chunk of this plan that is chunk 0 of the sub-plan's IN and OUT; the
-     * following chunks follow. `tmp` is the TMP chunk that is its TMP chunk 0. Its ports use channels
-     * from `channel` on. Lanes beyond its first become new lanes. Outside of LOOP and PAR only. */
+     * following chunks follow. At least one of the two is not TMP: it says how long the pieces are.
+     * `tmp` is the TMP chunk that is its TMP chunk 0. Its ports use channels from `channel` on. Lanes
+     * beyond its first become new lanes. Outside of LOOP and PAR only. */
     void (*call)(weft_plan_builder_t *b, uint32_t lane, uint32_t sub, weft_operand_t in,
                  weft_operand_t out, uint32_t tmp, uint32_t channel);
 };

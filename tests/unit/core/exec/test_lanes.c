@@ -71,7 +71,7 @@ static void job_init(job_t *job, emit_t emit, uint32_t nranks, uint64_t count, u
         rank_t *r = &job->rank[i];
         weft_algo_call_t call = {
             .size = sizeof call, .coll = WEFT_ALL_REDUCE, .nranks = plan_ranks, .rank = i};
-        assert_int_equal(weft_plan_emit(&ops, NULL, &call, &view, &r->plan), WEFT_OK);
+        assert_int_equal(weft_plan_emit(&ops, NULL, &call, &view, NULL, &r->plan), WEFT_OK);
         r->program = (weft_program_t){.plan = r->plan,
                                       .combine = sum_int32,
                                       .elem = 4,

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The builder's sub(): has another loaded algorithm write its plan for some of the ranks, as if they
+ * were a job of their own. The plan is kept with the draft until call() writes it out (splice.c). */
+#include <errno.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/config/nearest.h"
+#include "core/os/os.h"
+#include "core/plan/builder.h"
+
+typedef struct asking {
+    weft_plan_draft_t *draft;
+    const weft_plan_sub_t *sub;
+    const weft_algo_ops_t *ops;
+    weft_algo_t *algo;
+    uint32_t place;  /* of this rank in the group; the group's size if it is outside */
+    uint32_t *hosts; /* of the group's ranks */
+} asking_t;
+
+weft_status_t weft_plan_no_algo(const char *name, const char *const *loaded, uint32_t n)
+{
+    char list[256] = "", hint[96] = "";
+    weft_nearest_t nearest;
+    weft_nearest_start(&nearest, name);
+    for (uint32_t i = 0; i < n; i++) {
+        size_t at = strlen(list);
+        snprintf(list + at, sizeof list - at, "%s%s", i == 0 ? "" : ", ", loaded[i]);
+        weft_nearest_offer(&nearest, loaded[i], strlen(loaded[i]));
+    }
+    weft_nearest_hint(&nearest, "", "", hint, sizeof hint);
+    return weft_fail(WEFT_ERR_UNSUPPORTED, 0, "no algorithm \"%s\" is loaded%s; loaded: %s", name,
+                     hint, n == 0 ? "none" : list);
+}
+
+/* The words of a failure that came from elsewhere. */
+static int pass_on(weft_plan_draft_t *draft, weft_status_t status, const char *algo)
+{
+    if (status != WEFT_OK) {
+        weft_plan_mistake(draft, status, "sub-plan by %s: %s", algo, weft_error_record()->text);
+    }
+    return status == WEFT_OK;
+}
+
+static int check_coll(weft_plan_draft_t *draft, const weft_plan_sub_t *sub)
+{
+    if ((unsigned)sub->coll >= WEFT_COLL_COUNT || weft_coll_shape(sub->coll) != sub->coll ||
+        sub->coll == WEFT_SEND_RECV) {
+        weft_plan_mistake(draft, WEFT_ERR_PLAN, "sub-plan by %s: collective %d has no plans",
+                          sub->algo, (int)sub->coll);
+        return 0;
+    }
+    if (sub->n < 2 || sub->n > draft->plan->nranks || sub->root >= sub->n) {
+        weft_plan_mistake(draft, WEFT_ERR_PLAN,
+                          "sub-plan by %s: a group of %u of %u ranks with root %u; 2 at least",
+                          sub->algo, sub->n, draft->plan->nranks, sub->root);
+        return 0;
+    }
+    return 1;
+}
+
+/* Ranks exist, none twice; finds the place of this one. */
+static int check_group(asking_t *asking)
+{
+    weft_plan_draft_t *draft = asking->draft;
+    const weft_plan_sub_t *sub = asking->sub;
+    uint32_t nranks = draft->plan->nranks;
+    uint8_t *seen = weft_os_alloc(nranks, 0);
+    if (seen == NULL) {
+        weft_plan_mistake(draft, WEFT_ERR_RESOURCE, "no memory for a group of %u ranks", sub->n);
+        return 0;
+    }
+    asking->place = sub->n;
+    uint32_t i = 0;
+    for (; i < sub->n && sub->group[i] < nranks && !seen[sub->group[i]]; i++) {
+        seen[sub->group[i]] = 1;
+        asking->place = sub->group[i] == draft->plan->rank ? i : asking->place;
+    }
+    weft_os_free(seen);
+    if (i < sub->n) {
+        weft_plan_mistake(draft, WEFT_ERR_PLAN, "sub-plan by %s: rank %u of the group is %s",
+                          sub->algo, sub->group[i],
+                          sub->group[i] < nranks ? "named twice" : "not in the job");
+    }
+    return i == sub->n;
+}
+
+static int find_algo(asking_t *asking)
+{
+    weft_plan_draft_t *draft = asking->draft;
+    const weft_plan_source_t *source = draft->source;
+    const char *name = asking->sub->algo;
+    if (source == NULL || source->finder == NULL) {
+        weft_plan_mistake(draft, WEFT_ERR_UNSUPPORTED,
+                          "sub-plan by %s: whoever asks for this plan offers no other algorithms",
+                          name);
+        return 0;
+    }
+    if (source->depth + 1 > WEFT_PLAN_DEPTH) {
+        weft_plan_mistake(draft, WEFT_ERR_PLAN, "sub-plan by %s: more than %d plans in each other",
+                          name, WEFT_PLAN_DEPTH);
+        return 0;
+    }
+    return pass_on(
+        draft, source->finder->find(source->finder->arg, name, &asking->ops, &asking->algo), name);
+}
+
+/* Numbers of hosts in the order in which the group meets them. */
+static uint32_t narrow(const asking_t *asking, uint32_t *number)
+{
+    const weft_algo_view_t *view = asking->draft->source->view;
+    uint32_t nhosts = 0;
+    for (uint32_t i = 0; i < asking->sub->n; i++) {
+        uint32_t host = view->host != NULL ? view->host[asking->sub->group[i]] : 0;
+        if (number[host] == 0) {
+            number[host] = ++nhosts;
+        }
+        asking->hosts[i] = number[host] - 1;
+    }
+    return nhosts;
+}
+
+static weft_algo_call_t call_of(const asking_t *asking)
+{
+    const weft_plan_sub_t *sub = asking->sub;
+    weft_algo_call_t call = {.size = sizeof call,
+                             .coll = sub->coll,
+                             .nranks = sub->n,
+                             .rank = asking->place < sub->n ? asking->place : 0,
+                             .root = sub->root};
+    const weft_algo_param_t *params =
+        WEFT_HAS(asking->ops, weft_algo_ops_t, params) ? asking->ops->params : NULL;
+    for (uint32_t i = 0; params != NULL && i < WEFT_ALGO_PARAMS_MAX && params[i].name != NULL;
+         i++) {
+        call.params[i] = params[i].value;
+    }
+    return call;
+}
+
+static weft_status_t emit(const asking_t *asking, uint32_t nhosts, weft_plan_t **plan_p)
+{
+    const weft_plan_source_t *above = asking->draft->source;
+    weft_algo_call_t call = call_of(asking);
+    weft_algo_view_t view = {.size = sizeof view, .nhosts = nhosts, .host = asking->hosts};
+    weft_plan_source_t source = {.ops = asking->ops,
+                                 .algo = asking->algo,
+                                 .finder = above->finder,
+                                 .view = &view,
+                                 .depth = above->depth + 1};
+    weft_status_t status = asking->ops->supports(asking->algo, &call);
+    return status == WEFT_OK ? weft_plan_emit_from(&source, &call, plan_p) : status;
+}
+
+static weft_plan_t *emit_part(asking_t *asking)
+{
+    weft_plan_draft_t *draft = asking->draft;
+    uint32_t n = asking->sub->n, nhosts = draft->source->view->nhosts;
+    weft_plan_t *plan = NULL;
+    asking->hosts = weft_os_alloc(((size_t)n + nhosts + 1) * sizeof *asking->hosts, 0);
+    if (asking->hosts == NULL) {
+        weft_plan_mistake(draft, WEFT_ERR_RESOURCE, "no memory for a group of %u ranks", n);
+        return NULL;
+    }
+    weft_status_t status = emit(asking, narrow(asking, asking->hosts + n), &plan);
+    weft_os_free(asking->hosts);
+    return pass_on(draft, status, asking->sub->algo) ? plan : NULL;
+}
+
+static int is_partial(const weft_plan_sub_t *sub)
+{
+    return sub->size >= offsetof(weft_plan_sub_t, partial) + sizeof sub->partial &&
+           sub->partial != 0;
+}
+
+/* Takes the plan in any case. */
+static uint32_t keep(const asking_t *asking, weft_plan_t *plan)
+{
+    weft_plan_draft_t *draft = asking->draft;
+    const weft_plan_sub_t *sub = asking->sub;
+    void *parts = weft_plan_grown(draft, draft->parts, draft->nparts, sizeof *draft->parts);
+    uint32_t *group = weft_os_alloc(sub->n * sizeof *group, 0);
+    if (parts != NULL) {
+        draft->parts = parts;
+    }
+    if (parts == NULL || group == NULL) {
+        weft_plan_mistake(draft, WEFT_ERR_RESOURCE, "no memory for a sub-plan");
+        weft_os_free(group);
+        weft_plan_destroy(plan);
+        return 0;
+    }
+    memcpy(group, sub->group, sub->n * sizeof *group);
+    if (asking->place == sub->n) {
+        weft_plan_destroy(plan);
+        plan = NULL;
+    }
+    weft_plan_part_t *part = &draft->parts[draft->nparts];
+    *part = (weft_plan_part_t){.plan = plan, .group = group, .partial = is_partial(sub)};
+    snprintf(part->algo, sizeof part->algo, "%s", sub->algo);
+    return draft->nparts++;
+}
+
+uint32_t weft_plan_build_sub(weft_plan_builder_t *builder, const weft_plan_sub_t *sub,
+                             uint32_t *k_p, uint32_t *tmp_p)
+{
+    weft_plan_draft_t *draft = builder->core;
+    asking_t asking = {.draft = draft, .sub = sub};
+    *k_p = 1;
+    *tmp_p = 0;
+    if (draft->status != WEFT_OK || !check_coll(draft, sub) || !check_group(&asking) ||
+        !find_algo(&asking)) {
+        return 0;
+    }
+    weft_plan_t *plan = emit_part(&asking);
+    if (plan == NULL) {
+        return 0;
+    }
+    *k_p = plan->k;
+    *tmp_p = plan->tmp_chunks;
+    return keep(&asking, plan);
+}

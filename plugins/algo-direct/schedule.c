@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See schedule.h. */
+#include "schedule.h"
+
+size_t direct_schedule_words(uint32_t n)
+{
+    return 3 * (size_t)n;
+}
+
+static uint32_t common_divisor(uint32_t a, uint32_t b)
+{
+    while (b != 0) {
+        uint32_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+static uint32_t host_of(const weft_algo_view_t *view, uint32_t rank)
+{
+    return view->host != NULL ? view->host[rank] : 0;
+}
+
+/* Ranks of each host, then the first place of each. Returns the size of a group. */
+static uint32_t count_hosts(const weft_algo_view_t *view, uint32_t n, uint32_t *first)
+{
+    uint32_t group = view->nhosts > 1 ? DIRECT_GROUP_MAX : 0, place = 0;
+    for (uint32_t host = 0; host < view->nhosts; host++) {
+        first[host] = 0;
+    }
+    for (uint32_t rank = 0; rank < n; rank++) {
+        first[host_of(view, rank)]++;
+    }
+    for (uint32_t host = 0; host < view->nhosts; host++) {
+        uint32_t ranks = first[host];
+        group = common_divisor(group, ranks);
+        first[host] = place;
+        place += ranks;
+    }
+    return group;
+}
+
+void direct_schedule_init(direct_schedule_t *schedule, const weft_algo_view_t *view, uint32_t n,
+                          uint32_t *memory)
+{
+    uint32_t *first = memory + 2 * (size_t)n;
+    uint32_t group = count_hosts(view, n, first);
+    *schedule = (direct_schedule_t){
+        .n = n, .group = group, .groups = n / group, .rank_at = memory, .place_of = memory + n};
+    for (uint32_t rank = 0; rank < n; rank++) {
+        uint32_t place = first[host_of(view, rank)]++;
+        schedule->rank_at[place] = rank;
+        schedule->place_of[rank] = place;
+    }
+}
+
+static uint32_t power_of_two(uint32_t at_least)
+{
+    uint32_t power = 1;
+    while (power < at_least) {
+        power *= 2;
+    }
+    return power;
+}
+
+int direct_round_next(const direct_schedule_t *schedule, direct_round_t *round)
+{
+    uint32_t residues = power_of_two(schedule->groups);
+    if (++round->places < schedule->group) {
+        return 1;
+    }
+    round->places = 0;
+    do {
+        round->step++;
+        round->groups = (round->groups + round->step) % residues;
+    } while (round->step < residues && round->groups >= schedule->groups);
+    return round->step < residues;
+}
+
+static uint32_t rank_at(const direct_schedule_t *schedule, uint32_t group, uint32_t place)
+{
+    return schedule->rank_at[group % schedule->groups * schedule->group + place % schedule->group];
+}
+
+uint32_t direct_target(const direct_schedule_t *schedule, const direct_round_t *round,
+                       uint32_t rank)
+{
+    uint32_t place = schedule->place_of[rank];
+    return rank_at(schedule, place / schedule->group + round->groups,
+                   place % schedule->group + round->places);
+}
+
+uint32_t direct_source(const direct_schedule_t *schedule, const direct_round_t *round,
+                       uint32_t rank)
+{
+    uint32_t place = schedule->place_of[rank];
+    return rank_at(schedule, place / schedule->group + schedule->groups - round->groups,
+                   place % schedule->group + schedule->group - round->places);
+}

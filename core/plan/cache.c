@@ -150,7 +150,9 @@ static weft_status_t prove(const weft_plan_query_t *query, weft_plan_entry_t *en
         return WEFT_OK;
     }
     uint64_t begin = weft_os_clock_ns();
-    weft_status_t status = weft_plan_verify(&input, &entry->report);
+    weft_verify_report_t reports[2];
+    weft_status_t status = weft_plan_prove(&input, reports);
+    entry->report = reports[0];
     if (status == WEFT_OK && entry->report.verdict == WEFT_VERDICT_TOO_BIG) {
         warn_unproved(query, &entry->report);
         return WEFT_OK;
@@ -158,10 +160,7 @@ static weft_status_t prove(const weft_plan_query_t *query, weft_plan_entry_t *en
     if (status == WEFT_OK && entry->report.verdict != WEFT_VERDICT_OK) {
         return refuse(query, &entry->report);
     }
-    weft_verify_report_t in_place;
-    input.in_place = 1;
-    status = status == WEFT_OK ? weft_plan_verify(&input, &in_place) : status;
-    entry->in_place = status == WEFT_OK && in_place.verdict == WEFT_VERDICT_OK;
+    entry->in_place = status == WEFT_OK && reports[1].verdict == WEFT_VERDICT_OK;
     entry->verify_seconds = (double)(weft_os_clock_ns() - begin) / (double)WEFT_NS_PER_S;
     return status;
 }

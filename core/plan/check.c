@@ -4,7 +4,6 @@
  * limits, directions, ownership, pieces, structure. Reasons are words for the plan's author. */
 #include <errno.h>
 #include <stdarg.h>
-#include <stdlib.h>
 
 #include "core/base/error.h"
 #include "core/os/os.h"
@@ -150,6 +149,9 @@ static weft_status_t check_pieces(const check_t *at, const weft_move_t *move)
         }
         if (first == NULL) {
             first = operand;
+        }
+        if (k == 1) {
+            continue;
         }
         if (operand->index % k != first->index % k ||
             (at->in_loop && modulo(operand->stride, k) != modulo(first->stride, k))) {
@@ -328,26 +330,22 @@ static weft_status_t check_code(check_t *at)
     }
 }
 
-static int compare_keys(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-static weft_status_t check_unique(const weft_plan_t *plan, uint64_t *keys)
+/* An open hash table of twice the size; keys are stored plus one. */
+static weft_status_t check_unique(const weft_plan_t *plan, uint64_t *table, uint32_t mask)
 {
     for (uint32_t i = 0; i < plan->nports; i++) {
         const weft_plan_port_t *port = &plan->ports[i];
-        keys[i] = (uint64_t)port->peer << 32 | port->channel << 1 | port->sends;
-    }
-    qsort(keys, plan->nports, sizeof *keys, compare_keys);
-    for (uint32_t i = 1; i < plan->nports; i++) {
-        if (keys[i] == keys[i - 1]) {
+        uint64_t key = ((uint64_t)port->peer << 32 | port->channel << 1 | port->sends) + 1;
+        uint32_t at = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & mask;
+        while (table[at] != 0 && table[at] != key) {
+            at = (at + 1) & mask;
+        }
+        if (table[at] == key) {
             return weft_fail(WEFT_ERR_PLAN, 0,
                              "plan of rank %u: two ports %s rank %u on channel %u", plan->rank,
-                             (keys[i] & 1) != 0 ? "send to" : "receive from",
-                             (uint32_t)(keys[i] >> 32), (uint32_t)keys[i] >> 1);
+                             port->sends ? "send to" : "receive from", port->peer, port->channel);
         }
+        table[at] = key;
     }
     return WEFT_OK;
 }
@@ -368,12 +366,16 @@ static weft_status_t check_ports(const weft_plan_t *plan)
     if (plan->nports < 2) {
         return WEFT_OK;
     }
-    uint64_t *keys = weft_os_alloc(plan->nports * sizeof *keys, 0);
-    if (keys == NULL) {
+    uint32_t size = 4;
+    while (size < 2 * plan->nports) {
+        size *= 2;
+    }
+    uint64_t *table = weft_os_alloc(size * sizeof *table, 0);
+    if (table == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory to check %u ports", plan->nports);
     }
-    weft_status_t status = check_unique(plan, keys);
-    weft_os_free(keys);
+    weft_status_t status = check_unique(plan, table, size - 1);
+    weft_os_free(table);
     return status;
 }
 

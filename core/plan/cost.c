@@ -73,6 +73,9 @@ static weft_status_t walk(const weft_verify_input_t *input, weft_cost_t *cost)
     weft_run_t run;
     weft_status_t status = weft_run_init(&run, input, 1, 0, &report);
     if (status == WEFT_OK) {
+        status = weft_run_pair(&run);
+    }
+    if (status == WEFT_OK) {
         weft_run_go(&run);
         keep_walk(&run, cost);
     }

@@ -2,105 +2,131 @@
  *
  * Pairs the ports of all ranks: each send port with the receive port at the other end of its queue. */
 #include <errno.h>
-#include <stdlib.h>
+#include <stddef.h>
+#include <string.h>
 
 #include "core/base/error.h"
 #include "core/os/os.h"
+#include "core/plan/ends.h"
 #include "core/plan/run.h"
 
-typedef struct end {
-    uint32_t from, to, channel, sends;
-    uint32_t rank, port;
-} end_t;
-
-static int compare_ends(const void *a, const void *b)
+/* One stable pass of a counting sort by the word at `offset` of each end. */
+static void sort_by(weft_plan_end_t *to, const weft_plan_end_t *from, uint64_t count,
+                    uint64_t *starts, size_t offset)
 {
-    const end_t *x = a, *y = b;
-    if (x->from != y->from) {
-        return x->from < y->from ? -1 : 1;
+    uint32_t most = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t key = *(const uint32_t *)((const char *)&from[i] + offset);
+        most = key > most ? key : most;
+        starts[key + 1]++;
     }
-    if (x->to != y->to) {
-        return x->to < y->to ? -1 : 1;
+    for (uint32_t key = 0; key < most; key++) {
+        starts[key + 1] += starts[key];
     }
-    if (x->channel != y->channel) {
-        return x->channel < y->channel ? -1 : 1;
+    for (uint64_t i = 0; i < count; i++) {
+        to[starts[*(const uint32_t *)((const char *)&from[i] + offset)]++] = from[i];
     }
-    return x->sends == y->sends ? 0 : x->sends > y->sends ? -1 : 1;
+    memset(starts, 0, ((size_t)most + 2) * sizeof *starts);
 }
 
-static void list_ends(const weft_run_t *run, end_t *ends)
+weft_status_t weft_plan_ends_sort(weft_plan_end_t **ends_p, uint64_t count)
+{
+    static const size_t words[] = {offsetof(weft_plan_end_t, key), offsetof(weft_plan_end_t, to),
+                                   offsetof(weft_plan_end_t, from)};
+    uint32_t most = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        const weft_plan_end_t *end = &(*ends_p)[i];
+        uint32_t wide = end->from > end->to ? end->from : end->to;
+        wide = end->key > wide ? end->key : wide;
+        most = wide > most ? wide : most;
+    }
+    uint64_t *starts = weft_os_alloc(((size_t)most + 2) * sizeof *starts, 0);
+    weft_plan_end_t *other = weft_os_alloc((count + 1) * sizeof *other, 0);
+    if (starts == NULL || other == NULL) {
+        weft_os_free(starts);
+        weft_os_free(other);
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory to pair %llu ports",
+                         (unsigned long long)count);
+    }
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        weft_plan_end_t *sorted = other;
+        sort_by(sorted, *ends_p, count, starts, words[i]);
+        other = *ends_p;
+        *ends_p = sorted;
+    }
+    weft_os_free(starts);
+    weft_os_free(other);
+    return WEFT_OK;
+}
+
+static void list_ends(const weft_run_t *run, weft_plan_end_t *ends)
 {
     for (uint32_t rank = 0; rank < run->n; rank++) {
         const weft_plan_t *plan = run->input->plans[rank];
         for (uint32_t i = 0; i < plan->nports; i++) {
             const weft_plan_port_t *port = &plan->ports[i];
-            ends[run->ranks[rank].first_port + i] = (end_t){.from = port->sends ? rank : port->peer,
-                                                            .to = port->sends ? port->peer : rank,
-                                                            .channel = port->channel,
-                                                            .sends = port->sends,
-                                                            .rank = rank,
-                                                            .port = i};
+            ends[run->ranks[rank].first_port + i] =
+                weft_plan_end(rank, port->peer, port->channel, port->sends, i);
         }
     }
 }
 
-static uint32_t lane_of(const weft_run_t *run, const end_t *end)
+static uint32_t owner_of(const weft_plan_end_t *end)
 {
-    return run->ranks[end->rank].first_lane + run->input->plans[end->rank]->ports[end->port].lane;
+    return weft_plan_end_sends(end) ? end->from : end->to;
 }
 
-static int is_pair(const end_t *send, const end_t *receive)
+static uint32_t lane_of(const weft_run_t *run, const weft_plan_end_t *end)
 {
-    return send->sends && !receive->sends && send->from == receive->from &&
-           send->to == receive->to && send->channel == receive->channel;
+    uint32_t rank = owner_of(end);
+    return run->ranks[rank].first_lane + run->input->plans[rank]->ports[end->port].lane;
 }
 
-static void report_lonely(weft_run_t *run, const end_t *end)
+static void report_lonely(weft_run_t *run, const weft_plan_end_t *end)
 {
     const weft_run_lane_t *lane = &run->lanes[lane_of(run, end)];
-    if (end->sends) {
+    if (weft_plan_end_sends(end)) {
         weft_run_finding(run, WEFT_VERDICT_UNMATCHED, lane, 0,
                          "port %u sends to rank %u channel %u, which has no port for it", end->port,
-                         end->to, end->channel);
+                         end->to, end->key >> 1);
     } else {
         weft_run_finding(run, WEFT_VERDICT_UNMATCHED, lane, 0,
                          "port %u receives from rank %u channel %u, which has no port for it",
-                         end->port, end->from, end->channel);
+                         end->port, end->from, end->key >> 1);
     }
 }
 
-static void join_ends(weft_run_t *run, const end_t *ends)
+static void join_ends(weft_run_t *run, const weft_plan_end_t *ends)
 {
     for (uint64_t i = 0; i < run->nports; i += 2) {
-        if (i + 1 == run->nports || !is_pair(&ends[i], &ends[i + 1])) {
+        if (i + 1 == run->nports || !weft_plan_ends_match(&ends[i], &ends[i + 1])) {
             report_lonely(run, &ends[i]);
             return;
         }
         uint32_t queue = run->nqueues++;
         run->queues[queue] = (weft_run_queue_t){.from = ends[i].from,
                                                 .to = ends[i].to,
-                                                .channel = ends[i].channel,
+                                                .channel = ends[i].key >> 1,
                                                 .sender = lane_of(run, &ends[i]),
                                                 .receiver = lane_of(run, &ends[i + 1])};
         for (uint64_t j = i; j < i + 2; j++) {
-            run->port_queue[run->ranks[ends[j].rank].first_port + ends[j].port] = queue;
+            run->port_queue[run->ranks[owner_of(&ends[j])].first_port + ends[j].port] = queue;
         }
     }
 }
 
 weft_status_t weft_run_pair(weft_run_t *run)
 {
-    end_t *ends = weft_os_alloc((run->nports + 1) * sizeof *ends, 0);
-    run->queues = weft_os_alloc((run->nports / 2 + 1) * sizeof *run->queues, 0);
-    run->port_queue = weft_os_alloc((run->nports + 1) * sizeof *run->port_queue, 0);
-    if (ends == NULL || run->queues == NULL || run->port_queue == NULL) {
-        weft_os_free(ends);
+    weft_plan_end_t *ends = weft_os_alloc((run->nports + 1) * sizeof *ends, 0);
+    if (ends == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory to pair %llu ports",
                          (unsigned long long)run->nports);
     }
     list_ends(run, ends);
-    qsort(ends, run->nports, sizeof *ends, compare_ends);
-    join_ends(run, ends);
+    weft_status_t status = weft_plan_ends_sort(&ends, run->nports);
+    if (status == WEFT_OK) {
+        join_ends(run, ends);
+    }
     weft_os_free(ends);
-    return WEFT_OK;
+    return status;
 }

@@ -5,8 +5,14 @@
  * from its pop to its next push; the order may come about through other ranks. Source: C. Fidge, 1988,
  * and F. Mattern, 1989; the access history follows C. Flanagan and S. Freund, "FastTrack", PLDI 2009.
  *
- * Components of a clock do not influence each other. So when clocks of all streams would need too
- * much memory, the run is repeated with a group of ranks at a time; each repetition is exact. */
+ * Clocks that travel through queues are dear, and most plans do not need them. So the first run only
+ * uses what is known inside a rank: the members of a PAR of a lone lane must not touch each other's
+ * chunks, and several lanes have clocks that see program order, `after` and BAR. One order through
+ * other ranks is seen as well: if a write in place of a reduction's result gives the right value,
+ * which contains the input that lies there, it comes after the read of that input, if that was the
+ * only one. Ranks where this does not do are marked, and a second run gives clocks through all queues
+ * to these alone. Components of a clock do not influence each other, so when they would need too much
+ * memory, that run is repeated with a group of ranks at a time; each repetition is exact. */
 #include <errno.h>
 #include <string.h>
 
@@ -14,83 +20,144 @@
 #include "core/os/os.h"
 #include "core/plan/run.h"
 
-/* 128 MiB of clocks; a test sets less. */
+/* 128 MiB of clocks through queues, 1 GiB of clocks inside ranks, of which little is touched; a test
+ * sets less. */
 #ifndef RACE_WORDS_MAX
 #define RACE_WORDS_MAX (UINT64_C(1) << 25)
 #endif
 
-static uint32_t *row_of(const weft_run_t *run, uint64_t row)
+/* What is remembered of the streams that used a cell: times of their last uses, by stream; and behind
+ * all, how often it was read as input. */
+enum { USE_WRITE, USE_READ, USE_INPUT, USES };
+
+static uint32_t *row_of(const weft_run_t *run, const weft_run_rank_t *rank, uint64_t row)
 {
-    return run->race.clocks + row * run->race.dims;
+    return run->race.clocks + rank->clocks_at + row * rank->width;
+}
+
+static const weft_run_rank_t *rank_of(const weft_run_t *run, const weft_run_lane_t *lane)
+{
+    return &run->ranks[lane->rank];
 }
 
 static uint32_t *lane_clock(const weft_run_t *run, const weft_run_lane_t *lane)
 {
-    return row_of(run, (uint64_t)(lane - run->lanes));
+    return row_of(run, rank_of(run, lane), lane->lane);
 }
 
-static uint32_t member_index(const weft_run_lane_t *lane, const weft_run_member_t *member)
+/* Number of the stream within its rank. */
+static uint32_t context_of(const weft_run_lane_t *lane, const weft_run_member_t *member)
 {
-    return lane->par ? (uint32_t)(member - lane->members) : 0;
+    return lane->context + (lane->par ? (uint32_t)(member - lane->members) : 0);
 }
 
 /* A lone MOVE runs on the lane's own clock. */
 static uint32_t *member_clock(const weft_run_t *run, const weft_run_lane_t *lane,
                               const weft_run_member_t *member)
 {
-    return lane->par ? row_of(run, run->race.members_at + lane->row + member_index(lane, member))
-                     : lane_clock(run, lane);
-}
-
-static uint32_t *slot_clock(const weft_run_t *run, uint32_t queue, uint32_t slot)
-{
-    return row_of(run, run->race.slots_at + (uint64_t)queue * run->slots + slot);
+    return lane->par
+               ? row_of(run, rank_of(run, lane), lane->plan->nlanes + context_of(lane, member))
+               : lane_clock(run, lane);
 }
 
 /* A lane may be one pass ahead of those who wait for it, so each pass has its own row. */
 static uint32_t *end_clock(const weft_run_t *run, const weft_run_lane_t *lane, uint32_t pc,
                            uint32_t pass)
 {
-    return row_of(run, run->race.ends_at + (uint64_t)(lane->code_at + pc) * WEFT_RUN_PASSES + pass);
+    const weft_run_rank_t *rank = rank_of(run, lane);
+    uint64_t row = lane->plan->nlanes + rank->contexts;
+    return row_of(run, rank, row + (uint64_t)(lane->code_at + pc) * WEFT_RUN_PASSES + pass);
 }
 
-static void merge(const weft_run_t *run, uint32_t *into, const uint32_t *from)
+static uint32_t *slot_clock(const weft_run_t *run, uint32_t queue, uint32_t slot)
 {
-    for (uint32_t i = 0; i < run->race.dims; i++) {
+    uint64_t row = (uint64_t)queue * run->slots + slot;
+    return run->race.clocks + run->race.slots_at + row * run->race.dims;
+}
+
+static void merge(uint32_t *into, const uint32_t *from, uint32_t width)
+{
+    for (uint32_t i = 0; i < width; i++) {
         into[i] = from[i] > into[i] ? from[i] : into[i];
     }
 }
 
-static void copy(const weft_run_t *run, uint32_t *into, const uint32_t *from)
+static void copy(uint32_t *into, const uint32_t *from, uint32_t width)
 {
-    memcpy(into, from, run->race.dims * sizeof *into);
+    memcpy(into, from, width * sizeof *into);
 }
 
-/* Number of the stream within its rank. */
-static uint32_t context_of(const weft_run_t *run, const weft_run_lane_t *lane,
-                           const weft_run_member_t *member)
+static uint64_t rank_rows(const weft_run_t *run, uint32_t rank)
 {
-    const weft_run_rank_t *rank = &run->ranks[lane->plan->rank];
-    return lane->row - run->lanes[rank->first_lane].row + member_index(lane, member);
+    return run->input->plans[rank]->nlanes + run->ranks[rank].contexts +
+           (uint64_t)run->ranks[rank].ends * WEFT_RUN_PASSES;
 }
 
-static uint64_t rank_cells(const weft_run_t *run, uint32_t rank)
+static uint64_t cell_words(const weft_run_rank_t *rank)
 {
-    uint64_t end = rank + 1 < run->n ? run->ranks[rank + 1].out_cells : run->ncells;
-    return end - run->ranks[rank].out_cells;
+    return USES * (uint64_t)rank->contexts + 1;
+}
+
+static uint64_t rank_words(const weft_run_t *run, uint32_t rank)
+{
+    uint64_t begin = run->ranks[rank].cells[WEFT_OPERAND_OUT];
+    uint64_t end = rank + 1 < run->n ? run->ranks[rank + 1].cells[WEFT_OPERAND_OUT] : run->ncells;
+    return (end - begin) * cell_words(&run->ranks[rank]);
+}
+
+static weft_status_t allocate(weft_run_t *run, uint64_t clocks, uint64_t accesses)
+{
+    run->race.clocks = weft_os_alloc((clocks + 1) * sizeof *run->race.clocks, 0);
+    run->race.accesses = weft_os_alloc((accesses + 1) * sizeof *run->race.accesses, 0);
+    if (run->race.clocks == NULL || run->race.accesses == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for %llu words of clocks",
+                         (unsigned long long)(clocks + accesses));
+    }
+    return WEFT_OK;
+}
+
+static void set_clocked(weft_run_t *run, uint32_t rank)
+{
+    for (uint32_t i = 0; i < run->input->plans[rank]->nlanes; i++) {
+        run->lanes[run->ranks[rank].first_lane + i].clocked = 1;
+    }
+}
+
+weft_status_t weft_race_init_local(weft_run_t *run)
+{
+    uint64_t clocks = 0, accesses = 0;
+    for (uint32_t i = 0; i < run->n; i++) {
+        weft_run_rank_t *rank = &run->ranks[i];
+        if (run->input->plans[i]->nlanes < 2) {
+            continue;
+        }
+        uint64_t rows = rank_rows(run, i) * rank->contexts, words = rank_words(run, i);
+        if (clocks + accesses + rows + words > 8 * RACE_WORDS_MAX) {
+            run->marks[i] = WEFT_SUSPECT | WEFT_SUSPECT_IN_PLACE;
+            continue;
+        }
+        rank->tracked = 1;
+        rank->width = rank->contexts;
+        rank->clocks_at = clocks;
+        rank->accesses_at = accesses;
+        clocks += rows;
+        accesses += words;
+        set_clocked(run, i);
+    }
+    return allocate(run, clocks, accesses);
 }
 
 /* Takes ranks while rows of that many components fit; at least one. */
-static uint64_t choose_ranks(weft_run_t *run, uint64_t rows, uint32_t *next_p)
+static uint64_t choose_ranks(weft_run_t *run, uint64_t rows, uint8_t mark, uint32_t *next_p)
 {
     uint64_t words = 0;
     uint32_t dims = 0;
     for (; *next_p < run->n; ++*next_p) {
         weft_run_rank_t *rank = &run->ranks[*next_p];
-        if (rank->contexts < 2) {
+        if ((run->marks[*next_p] & mark) == 0) {
             continue;
         }
-        uint64_t more = rank_cells(run, *next_p) * 2 * rank->contexts;
+        uint64_t more = rank_words(run, *next_p);
         if (dims != 0 && rows * (dims + rank->contexts) + words + more > RACE_WORDS_MAX) {
             break;
         }
@@ -103,24 +170,23 @@ static uint64_t choose_ranks(weft_run_t *run, uint64_t rows, uint32_t *next_p)
     return words;
 }
 
-weft_status_t weft_race_init(weft_run_t *run, uint32_t *next_p)
+weft_status_t weft_race_init_exact(weft_run_t *run, uint8_t mark, uint32_t *next_p)
 {
-    weft_run_race_t *race = &run->race;
-    race->members_at = run->nlanes;
-    race->slots_at = race->members_at + run->nmembers;
-    race->ends_at = race->slots_at + (uint64_t)run->nqueues * run->slots;
-    uint64_t rows = race->ends_at + run->ncode * WEFT_RUN_PASSES;
-    uint64_t words = choose_ranks(run, rows, next_p);
-    if (race->dims == 0) {
-        return WEFT_OK;
+    uint64_t rows = (uint64_t)run->nqueues * run->slots;
+    for (uint32_t i = 0; i < run->n; i++) {
+        rows += rank_rows(run, i);
     }
-    race->clocks = weft_os_alloc(rows * race->dims * sizeof *race->clocks, 0);
-    race->accesses = weft_os_alloc((words + 1) * sizeof *race->accesses, 0);
-    if (race->clocks == NULL || race->accesses == NULL) {
-        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for %u clocks of %llu rows",
-                         race->dims, (unsigned long long)rows);
+    uint64_t accesses = choose_ranks(run, rows, mark, next_p), clocks = 0;
+    uint32_t dims = run->race.dims;
+    for (uint32_t i = 0; i < run->n && dims != 0; i++) {
+        run->ranks[i].width = dims;
+        run->ranks[i].clocks_at = clocks;
+        clocks += rank_rows(run, i) * dims;
+        set_clocked(run, i);
     }
-    return WEFT_OK;
+    run->race.through_queues = 1;
+    run->race.slots_at = clocks;
+    return allocate(run, clocks + (uint64_t)run->nqueues * run->slots * dims, accesses);
 }
 
 void weft_race_fini(weft_run_t *run)
@@ -132,23 +198,26 @@ void weft_race_fini(weft_run_t *run)
 void weft_race_fork(weft_run_t *run, const weft_run_lane_t *lane)
 {
     for (uint32_t i = 0; i < lane->nmembers; i++) {
-        copy(run, member_clock(run, lane, &lane->members[i]), lane_clock(run, lane));
+        copy(member_clock(run, lane, &lane->members[i]), lane_clock(run, lane),
+             rank_of(run, lane)->width);
     }
 }
 
 void weft_race_join(weft_run_t *run, const weft_run_lane_t *lane)
 {
     for (uint32_t i = 0; i < lane->nmembers; i++) {
-        merge(run, lane_clock(run, lane), member_clock(run, lane, &lane->members[i]));
+        merge(lane_clock(run, lane), member_clock(run, lane, &lane->members[i]),
+              rank_of(run, lane)->width);
     }
 }
 
 void weft_race_wait(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
                     const weft_after_t *after)
 {
-    const weft_run_lane_t *other =
-        &run->lanes[run->ranks[lane->plan->rank].first_lane + after->lane];
-    merge(run, member_clock(run, lane, member), end_clock(run, other, after->pc, lane->pass));
+    const weft_run_rank_t *rank = rank_of(run, lane);
+    const weft_run_lane_t *other = &run->lanes[rank->first_lane + after->lane];
+    merge(member_clock(run, lane, member), end_clock(run, other, after->pc, lane->pass),
+          rank->width);
 }
 
 void weft_race_end(weft_run_t *run, const weft_run_lane_t *lane, uint32_t pc)
@@ -157,20 +226,21 @@ void weft_race_end(weft_run_t *run, const weft_run_lane_t *lane, uint32_t pc)
         lane->nmembers != 0 ? &lane->members[lane->par ? pc - lane->pc - 1 : 0] : lane->members;
     const uint32_t *clock =
         lane->nmembers != 0 ? member_clock(run, lane, member) : lane_clock(run, lane);
-    copy(run, end_clock(run, lane, pc, lane->pass), clock);
+    copy(end_clock(run, lane, pc, lane->pass), clock, rank_of(run, lane)->width);
 }
 
 void weft_race_barrier(weft_run_t *run, const weft_run_lane_t *lane, uint64_t mask)
 {
-    const weft_run_lane_t *lanes = &run->lanes[run->ranks[lane->plan->rank].first_lane];
+    const weft_run_rank_t *rank = rank_of(run, lane);
+    const weft_run_lane_t *lanes = &run->lanes[rank->first_lane];
     for (uint32_t i = 0; i < lane->plan->nlanes; i++) {
         if ((mask >> i & 1) != 0) {
-            merge(run, lane_clock(run, lane), lane_clock(run, &lanes[i]));
+            merge(lane_clock(run, lane), lane_clock(run, &lanes[i]), rank->width);
         }
     }
     for (uint32_t i = 0; i < lane->plan->nlanes; i++) {
         if ((mask >> i & 1) != 0 && &lanes[i] != lane) {
-            copy(run, lane_clock(run, &lanes[i]), lane_clock(run, lane));
+            copy(lane_clock(run, &lanes[i]), lane_clock(run, lane), rank->width);
         }
     }
 }
@@ -180,22 +250,22 @@ void weft_race_begin_step(weft_run_t *run, const weft_run_lane_t *lane,
                           const weft_run_member_t *member)
 {
     const weft_move_t *move = member->move;
-    const weft_run_rank_t *rank = &run->ranks[lane->plan->rank];
+    const weft_run_rank_t *rank = rank_of(run, lane);
     uint32_t *clock = member_clock(run, lane, member);
     if (rank->tracked != 0) {
-        clock[rank->tracked - 1 + context_of(run, lane, member)]++;
+        clock[rank->tracked - 1 + context_of(lane, member)]++;
     }
-    for (uint32_t i = 0; i < move->nsrc; i++) {
+    for (uint32_t i = 0; run->race.through_queues && i < move->nsrc; i++) {
         if (move->src[i].kind == WEFT_OPERAND_PORT) {
             uint32_t queue = member->src[i];
-            merge(run, clock, slot_clock(run, queue, run->queues[queue].head));
+            merge(clock, slot_clock(run, queue, run->queues[queue].head), rank->width);
         }
     }
-    for (uint32_t i = 0; i < move->ndst; i++) {
+    for (uint32_t i = 0; run->race.through_queues && i < move->ndst; i++) {
         if (move->dst[i].kind == WEFT_OPERAND_PORT) {
             uint32_t queue = member->dst[i];
             uint32_t slot = weft_run_back_index(run, &run->queues[queue]);
-            merge(run, clock, slot_clock(run, queue, slot));
+            merge(clock, slot_clock(run, queue, slot), rank->width);
         }
     }
 }
@@ -204,19 +274,23 @@ void weft_race_begin_step(weft_run_t *run, const weft_run_lane_t *lane,
 void weft_race_end_step(weft_run_t *run, const weft_run_lane_t *lane,
                         const weft_run_member_t *member)
 {
+    if (!run->race.through_queues) {
+        return;
+    }
     const weft_move_t *move = member->move;
+    uint32_t width = run->race.dims;
     const uint32_t *clock = member_clock(run, lane, member);
     for (uint32_t i = 0; i < move->nsrc; i++) {
         if (move->src[i].kind == WEFT_OPERAND_PORT) {
             uint32_t queue = member->src[i], head = run->queues[queue].head;
-            copy(run, slot_clock(run, queue, (head == 0 ? run->slots : head) - 1), clock);
+            copy(slot_clock(run, queue, (head == 0 ? run->slots : head) - 1), clock, width);
         }
     }
     for (uint32_t i = 0; i < move->ndst; i++) {
         if (move->dst[i].kind == WEFT_OPERAND_PORT) {
             uint32_t queue = member->dst[i];
             uint32_t back = weft_run_back_index(run, &run->queues[queue]);
-            copy(run, slot_clock(run, queue, (back == 0 ? run->slots : back) - 1), clock);
+            copy(slot_clock(run, queue, (back == 0 ? run->slots : back) - 1), clock, width);
         }
     }
 }
@@ -225,38 +299,171 @@ static void report_race(weft_run_t *run, const weft_run_lane_t *lane,
                         const weft_run_member_t *member, uint64_t cell, uint32_t context,
                         int writes)
 {
-    const weft_run_rank_t *rank = &run->ranks[lane->plan->rank];
+    const weft_run_rank_t *rank = rank_of(run, lane);
     const weft_run_lane_t *other = &run->lanes[rank->first_lane];
-    uint32_t row = other->row + context;
-    while (other + 1 < run->lanes + run->nlanes && other[1].row <= row &&
-           other[1].plan == other->plan) {
+    for (uint32_t i = 1; i < lane->plan->nlanes && other[1].context <= context; i++) {
         other++;
     }
-    int tmp = cell >= rank->tmp_cells;
-    uint64_t chunk = (cell - (tmp ? rank->tmp_cells : rank->out_cells)) / run->slices;
+    int tmp = cell >= rank->cells[WEFT_OPERAND_TMP];
+    uint64_t chunk = (cell - rank->cells[tmp ? WEFT_OPERAND_TMP : WEFT_OPERAND_OUT]) / run->slices;
     weft_run_finding(run, WEFT_VERDICT_RACE, lane, member->pc,
                      "%s %s[%llu] while lane %u member %u may still use it",
                      writes ? "writes" : "reads", tmp ? "tmp" : "out",
-                     (unsigned long long)(tmp ? chunk : chunk % rank->out_chunks), other->lane,
-                     row - other->row);
+                     (unsigned long long)(tmp ? chunk : chunk % rank->chunks[WEFT_OPERAND_OUT]),
+                     other->lane, context - other->context);
 }
 
-void weft_race_access(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
-                      uint64_t cell, int writes)
+static uint32_t *history_of(const weft_run_t *run, const weft_run_rank_t *rank, uint64_t cell)
 {
-    const weft_run_rank_t *rank = &run->ranks[lane->plan->rank];
+    return run->race.accesses + rank->accesses_at +
+           (cell - rank->cells[WEFT_OPERAND_OUT]) * cell_words(rank);
+}
+
+/* Another stream with a use of this kind that is not before now, or NONE. */
+static uint32_t unordered(const weft_run_t *run, const weft_run_lane_t *lane,
+                          const weft_run_member_t *member, const uint32_t *uses)
+{
+    const weft_run_rank_t *rank = rank_of(run, lane);
+    const uint32_t *clock = member_clock(run, lane, member) + rank->tracked - 1;
+    uint32_t self = context_of(lane, member);
+    for (uint32_t i = 0; i < rank->contexts; i++) {
+        if (i != self && uses[i] > clock[i]) {
+            return i;
+        }
+    }
+    return WEFT_RUN_NONE;
+}
+
+/* Not ordered: for certain if clocks went through queues, else to be looked at again. */
+static void find(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
+                 uint64_t cell, uint32_t context, int writes, int in_place)
+{
+    if (context == WEFT_RUN_NONE) {
+        return;
+    }
+    if (run->race.through_queues) {
+        report_race(run, lane, member, cell, context, writes);
+    } else if (in_place && run->both) {
+        run->marks[lane->rank] |= WEFT_SUSPECT_IN_PLACE;
+    } else {
+        run->marks[lane->rank] |= WEFT_SUSPECT | WEFT_SUSPECT_IN_PLACE;
+    }
+}
+
+static void use(const weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
+                uint32_t *uses)
+{
+    const weft_run_rank_t *rank = rank_of(run, lane);
+    uint32_t self = context_of(lane, member);
+    uses[self] = member_clock(run, lane, member)[rank->tracked - 1 + self];
+}
+
+void weft_race_read(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
+                    uint64_t cell)
+{
+    const weft_run_rank_t *rank = rank_of(run, lane);
+    if (rank->tracked != 0) {
+        uint32_t *history = history_of(run, rank, cell);
+        find(run, lane, member, cell, unordered(run, lane, member, history), 0, 0);
+        use(run, lane, member, history + USE_READ * rank->contexts);
+    }
+}
+
+void weft_race_read_input(weft_run_t *run, const weft_run_lane_t *lane,
+                          const weft_run_member_t *member, uint64_t cell)
+{
+    const weft_run_rank_t *rank = rank_of(run, lane);
+    if (rank->tracked != 0) {
+        uint32_t *history = history_of(run, rank, cell);
+        find(run, lane, member, cell, unordered(run, lane, member, history), 0, 1);
+        use(run, lane, member, history + USE_INPUT * rank->contexts);
+        history[USES * rank->contexts]++;
+    }
+}
+
+/* The right result of a reduction contains the input that lies in its place. If that was read but
+ * once, the value has come from there, by whichever way. */
+static int comes_after_input(const weft_run_t *run, const weft_run_lane_t *lane,
+                             const uint32_t *history, uint64_t cell, uint64_t value)
+{
+    const weft_run_rank_t *rank = rank_of(run, lane);
+    if (!run->reduces || history[USES * rank->contexts] != 1) {
+        return 0;
+    }
+    uint64_t at = cell - rank->cells[WEFT_OPERAND_OUT];
+    uint32_t chunk = (uint32_t)(at / run->slices % rank->chunks[WEFT_OPERAND_OUT]);
+    return value ==
+           weft_run_expected(run, lane->rank, chunk, (uint32_t)(at % run->slices), lane->pass);
+}
+
+void weft_race_write(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
+                     uint64_t cell, uint64_t value)
+{
+    const weft_run_rank_t *rank = rank_of(run, lane);
     if (rank->tracked == 0) {
         return;
     }
-    uint32_t width = rank->contexts, self = context_of(run, lane, member);
-    uint64_t words = 2 * (uint64_t)width;
-    uint32_t *history = run->race.accesses + rank->accesses_at + (cell - rank->out_cells) * words;
-    const uint32_t *clock = member_clock(run, lane, member) + rank->tracked - 1;
-    for (uint32_t i = 0; i < width; i++) {
-        if (i != self && (history[i] > clock[i] || (writes && history[width + i] > clock[i]))) {
-            report_race(run, lane, member, cell, i, writes);
-            return;
+    uint32_t *history = history_of(run, rank, cell);
+    find(run, lane, member, cell, unordered(run, lane, member, history), 1, 0);
+    find(run, lane, member, cell, unordered(run, lane, member, history + USE_READ * rank->contexts),
+         1, 0);
+    uint32_t other = unordered(run, lane, member, history + USE_INPUT * rank->contexts);
+    if (other != WEFT_RUN_NONE && !run->race.through_queues &&
+        comes_after_input(run, lane, history, cell, value)) {
+        other = WEFT_RUN_NONE;
+    }
+    find(run, lane, member, cell, other, 1, 1);
+    use(run, lane, member, history);
+}
+
+/* Do two runs of consecutive chunks of a buffer meet? */
+static int overlap(uint32_t a, uint32_t a_cnt, uint32_t b, uint32_t b_cnt, uint32_t chunks)
+{
+    uint32_t ahead = b >= a ? b - a : b + chunks - a, behind = ahead == 0 ? 0 : chunks - ahead;
+    return ahead < a_cnt || behind < b_cnt;
+}
+
+/* Whether `writer` writes what the operand of kind `kind` at chunk `base` uses: 1, in place only 2. */
+static uint8_t touches(const weft_run_t *run, const weft_run_lane_t *lane,
+                       const weft_run_member_t *writer, uint32_t kind, uint32_t base, uint32_t cnt)
+{
+    const uint32_t *chunks = rank_of(run, lane)->chunks;
+    uint8_t found = 0;
+    for (uint32_t i = 0; i < writer->move->ndst; i++) {
+        uint32_t to = writer->move->dst[i].kind, at = writer->dst[i];
+        if (to == WEFT_OPERAND_PORT || kind == WEFT_OPERAND_PORT) {
+            continue;
+        }
+        if (to == kind && overlap(at, writer->move->cnt, base, cnt, chunks[kind])) {
+            found |= WEFT_SUSPECT | WEFT_SUSPECT_IN_PLACE;
+        }
+        for (uint32_t j = 0; to == WEFT_OPERAND_OUT && kind == WEFT_OPERAND_IN && j < cnt; j++) {
+            uint32_t chunk = base + j >= chunks[kind] ? base + j - chunks[kind] : base + j;
+            uint32_t alias = weft_run_alias(run, lane->rank, chunk);
+            if (alias != WEFT_RUN_NONE && overlap(at, writer->move->cnt, alias, 1, chunks[to])) {
+                found |= run->both ? WEFT_SUSPECT_IN_PLACE : WEFT_SUSPECT;
+            }
         }
     }
-    history[writes ? self : width + self] = clock[self];
+    return found;
+}
+
+/* Members of one PAR: all that is not ordered in a lone lane. */
+void weft_race_group(weft_run_t *run, const weft_run_lane_t *lane)
+{
+    for (uint32_t i = 0; i < lane->nmembers; i++) {
+        const weft_run_member_t *a = &lane->members[i];
+        for (uint32_t j = 0; j < lane->nmembers; j++) {
+            const weft_run_member_t *b = &lane->members[j];
+            const weft_move_t *move = b->move;
+            for (uint32_t s = 0; i != j && s < move->nsrc; s++) {
+                run->marks[lane->rank] |=
+                    touches(run, lane, a, move->src[s].kind, b->src[s], move->cnt);
+            }
+            for (uint32_t d = 0; i < j && d < move->ndst; d++) {
+                run->marks[lane->rank] |=
+                    touches(run, lane, a, move->dst[d].kind, b->dst[d], move->cnt);
+            }
+        }
+    }
 }

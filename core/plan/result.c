@@ -27,7 +27,7 @@ uint64_t weft_field_mul(uint64_t a, uint64_t b)
 uint64_t weft_run_input(const weft_run_t *run, uint32_t rank, uint32_t chunk, uint32_t slice,
                         uint32_t pass)
 {
-    uint64_t name = (uint64_t)rank * run->ranks[rank].in_chunks + chunk;
+    uint64_t name = (uint64_t)rank * run->ranks[rank].chunks[WEFT_OPERAND_IN] + chunk;
     name = (name * run->slices + slice) * WEFT_RUN_PASSES + pass;
     uint64_t value = weft_hash_mix(name ^ run->factor << 3) >> 3;
     return value >= FIELD ? 0 : value;
@@ -36,7 +36,7 @@ uint64_t weft_run_input(const weft_run_t *run, uint32_t rank, uint32_t chunk, ui
 uint32_t weft_run_alias(const weft_run_t *run, uint32_t rank, uint32_t chunk)
 {
     const weft_plan_t *plan = run->input->plans[rank];
-    if (!run->input->in_place) {
+    if (!run->input->in_place && !run->both) {
         return WEFT_RUN_NONE;
     }
     switch (plan->coll) {
@@ -58,18 +58,18 @@ uint32_t weft_run_alias(const weft_run_t *run, uint32_t rank, uint32_t chunk)
 
 static uint64_t *sum_of(const weft_run_t *run, uint32_t pass, uint32_t chunk, uint32_t slice)
 {
-    uint64_t row = (uint64_t)pass * run->ranks[0].in_chunks + chunk;
+    uint64_t row = (uint64_t)pass * run->ranks[0].chunks[WEFT_OPERAND_IN] + chunk;
     return &run->sums[row * run->slices + slice];
 }
 
 weft_status_t weft_run_expect(weft_run_t *run)
 {
-    uint32_t chunks = run->ranks[0].in_chunks;
-    uint64_t outs = (uint64_t)run->ranks[0].out_chunks * run->slices;
+    uint32_t chunks = run->ranks[0].chunks[WEFT_OPERAND_IN];
+    uint64_t outs = (uint64_t)run->ranks[0].chunks[WEFT_OPERAND_OUT] * run->slices;
     run->sums = weft_os_alloc((uint64_t)run->passes * chunks * run->slices * sizeof *run->sums, 0);
     run->trees = weft_os_alloc(outs * sizeof *run->trees, 0);
-    run->marks = weft_os_alloc(run->n * sizeof *run->marks, 0);
-    if (run->sums == NULL || run->trees == NULL || run->marks == NULL) {
+    run->prints = weft_os_alloc(run->n * sizeof *run->prints, 0);
+    if (run->sums == NULL || run->trees == NULL || run->prints == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for the expected result");
     }
     run->report->same_on_all_ranks = 1;
@@ -93,7 +93,7 @@ weft_status_t weft_run_expect(weft_run_t *run)
 /* IN chunk that OUT chunk `chunk` of `rank` is made of, and for moves whose. */
 static uint32_t origin_of(const weft_plan_t *plan, uint32_t rank, uint32_t chunk, uint32_t *from_p)
 {
-    uint32_t block = chunk / plan->k, piece = chunk % plan->k;
+    uint32_t block = plan->k == 1 ? chunk : chunk / plan->k, piece = chunk - block * plan->k;
     *from_p = plan->root;
     switch (plan->coll) {
     case WEFT_REDUCE_SCATTER:
@@ -111,13 +111,13 @@ static uint32_t origin_of(const weft_plan_t *plan, uint32_t rank, uint32_t chunk
     }
 }
 
-static uint64_t expected(const weft_run_t *run, uint32_t rank, uint32_t chunk, uint32_t slice,
-                         uint32_t pass)
+uint64_t weft_run_expected(const weft_run_t *run, uint32_t rank, uint32_t chunk, uint32_t slice,
+                           uint32_t pass)
 {
     const weft_plan_t *plan = run->input->plans[rank];
     uint32_t from;
     uint32_t origin = origin_of(plan, rank, chunk, &from);
-    if (weft_plan_reduces(plan->coll)) {
+    if (run->reduces) {
         return weft_field_mul(run->factor, *sum_of(run, pass, origin, slice));
     }
     return weft_run_input(run, from, origin, slice, pass);
@@ -156,7 +156,7 @@ static void report_wrong(weft_run_t *run, uint32_t rank, const weft_run_cell_t *
 {
     const weft_plan_t *plan = run->input->plans[rank];
     uint32_t chunk = at[0], from;
-    weft_run_lane_t nowhere = {.plan = plan};
+    weft_run_lane_t nowhere = {.plan = plan, .rank = rank, .name = rank};
     char why[96];
     if (cell->tag != at[2] + 1) {
         weft_run_finding(run, WEFT_VERDICT_WRONG, &nowhere, 0, "out[%u] slice %u is never written",
@@ -181,8 +181,9 @@ static int has_result(const weft_plan_t *plan)
 static const weft_run_cell_t *window_of(const weft_run_t *run, uint32_t rank, uint32_t pass)
 {
     const weft_run_rank_t *at = &run->ranks[rank];
-    uint64_t window = at->windows == 1 ? 0 : (uint64_t)pass * at->out_chunks * run->slices;
-    return &run->cells[at->out_cells + window];
+    uint64_t window =
+        at->windows == 1 ? 0 : (uint64_t)pass * at->chunks[WEFT_OPERAND_OUT] * run->slices;
+    return &run->cells[at->cells[WEFT_OPERAND_OUT] + window];
 }
 
 static int uniform(const weft_run_cell_t *cells, uint64_t count)
@@ -238,12 +239,12 @@ static void mark_rank(weft_run_t *run, uint32_t rank)
     const weft_plan_t *plan = run->input->plans[rank];
     const weft_run_cell_t *cells = window_of(run, rank, 0);
     uint64_t block = (uint64_t)plan->k * run->slices;
-    uint64_t count = (uint64_t)run->ranks[rank].out_chunks * run->slices;
+    uint64_t count = (uint64_t)run->ranks[rank].chunks[WEFT_OPERAND_OUT] * run->slices;
     uint64_t mark = WEFT_HASH_START;
     for (uint64_t at = 0; at < count; at += block) {
         mark = weft_hash_add(mark, block_mark(&cells[at], plan->k, run->slices));
     }
-    run->marks[rank] = mark;
+    run->prints[rank] = mark;
     if (weft_plan_reduces(plan->coll)) {
         compare_trees(run, plan, cells, count);
     }
@@ -256,9 +257,10 @@ void weft_run_check_rank(weft_run_t *run, uint32_t rank, uint32_t pass)
         return;
     }
     const weft_run_cell_t *cell = window_of(run, rank, pass);
-    for (uint32_t chunk = 0; chunk < run->ranks[rank].out_chunks; chunk++) {
+    for (uint32_t chunk = 0; chunk < run->ranks[rank].chunks[WEFT_OPERAND_OUT]; chunk++) {
         for (uint32_t slice = 0; slice < run->slices; slice++, cell++) {
-            if (cell->tag != pass + 1 || cell->value != expected(run, rank, chunk, slice, pass)) {
+            if (cell->tag != pass + 1 ||
+                cell->value != weft_run_expected(run, rank, chunk, slice, pass)) {
                 report_wrong(run, rank, cell, (uint32_t[3]){chunk, slice, pass});
                 return;
             }
@@ -273,7 +275,7 @@ void weft_run_fingerprint(weft_run_t *run)
 {
     uint64_t hash = weft_hash_add(WEFT_HASH_START, (uint64_t)run->input->plans[0]->coll);
     for (uint32_t rank = 0; rank < run->n; rank++) {
-        hash = weft_hash_add(hash, run->marks[rank]);
+        hash = weft_hash_add(hash, run->prints[rank]);
     }
     run->report->fingerprint = hash;
 }

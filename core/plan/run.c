@@ -18,8 +18,20 @@ void weft_run_wake(weft_run_t *run, uint32_t index)
     run->work_used++;
 }
 
+/* Divides only where it must: most operands stand still or advance by one. */
 static uint32_t place_of(const weft_operand_t *operand, uint32_t iteration, uint32_t chunks)
 {
+    if (iteration == 0 || operand->stride == 0) {
+        return operand->index;
+    }
+    if (operand->stride == 1 && iteration < chunks) {
+        uint32_t at = operand->index + iteration;
+        return at >= chunks ? at - chunks : at;
+    }
+    if (operand->stride == -1 && iteration < chunks) {
+        return operand->index >= iteration ? operand->index - iteration
+                                           : operand->index + chunks - iteration;
+    }
     int64_t at = ((int64_t)operand->index +
                   (int64_t)iteration % (int64_t)chunks * (operand->stride % (int64_t)chunks)) %
                  (int64_t)chunks;
@@ -29,10 +41,11 @@ static uint32_t place_of(const weft_operand_t *operand, uint32_t iteration, uint
 static uint32_t resolve(const weft_run_t *run, const weft_run_lane_t *lane,
                         const weft_operand_t *operand)
 {
+    const weft_run_rank_t *rank = &run->ranks[lane->rank];
     if (operand->kind == WEFT_OPERAND_PORT) {
-        return run->port_queue[run->ranks[lane->plan->rank].first_port + operand->index];
+        return run->port_queue[rank->first_port + operand->index];
     }
-    return place_of(operand, lane->iteration, weft_plan_chunks(lane->plan, operand->kind));
+    return place_of(operand, lane->iteration, rank->chunks[operand->kind]);
 }
 
 static int names_piece(const weft_operand_t *operand)
@@ -44,21 +57,23 @@ static void begin_member(const weft_run_t *run, const weft_run_lane_t *lane,
                          weft_run_member_t *member, uint32_t pc)
 {
     const weft_move_t *move = &lane->plan->moves[lane->text->code[pc].n];
-    const weft_operand_t *piece = &move->like;
+    uint32_t k = lane->plan->k, piece = 0;
     member->move = move;
     member->pc = pc;
     member->chunk = member->slice = 0;
     member->ready = move->nafter == 0;
+    if (move->like.kind != WEFT_OPERAND_NONE) {
+        piece = member->like = resolve(run, lane, &move->like);
+    }
     for (uint32_t i = 0; i < move->nsrc; i++) {
         member->src[i] = resolve(run, lane, &move->src[i]);
-        piece = names_piece(&move->src[i]) ? &move->src[i] : piece;
+        piece = names_piece(&move->src[i]) ? member->src[i] : piece;
     }
     for (uint32_t i = 0; i < move->ndst; i++) {
         member->dst[i] = resolve(run, lane, &move->dst[i]);
-        piece = names_piece(&move->dst[i]) ? &move->dst[i] : piece;
+        piece = names_piece(&move->dst[i]) ? member->dst[i] : piece;
     }
-    member->like = move->like.kind == WEFT_OPERAND_NONE ? 0 : resolve(run, lane, &move->like);
-    member->piece = resolve(run, lane, piece) % lane->plan->k;
+    member->piece = piece < k ? piece : k == 1 ? 0 : piece % k;
 }
 
 static void begin_group(weft_run_t *run, weft_run_lane_t *lane)
@@ -69,14 +84,16 @@ static void begin_group(weft_run_t *run, weft_run_lane_t *lane)
     for (uint32_t i = 0; i < lane->nmembers; i++) {
         begin_member(run, lane, &lane->members[i], lane->pc + lane->par + i);
     }
-    if (run->race.dims != 0 && lane->par) {
+    if (lane->par && lane->clocked) {
         weft_race_fork(run, lane);
+    } else if (lane->par && run->marks != NULL && lane->pass == 0) {
+        weft_race_group(run, lane);
     }
 }
 
 static void wake_waiters(weft_run_t *run, const weft_run_lane_t *lane)
 {
-    weft_run_rank_t *rank = &run->ranks[lane->plan->rank];
+    weft_run_rank_t *rank = &run->ranks[lane->rank];
     for (uint32_t i = 0; rank->waiters != 0 && i < lane->plan->nlanes; i++) {
         if (run->lanes[rank->first_lane + i].wait_inside) {
             weft_run_wake(run, rank->first_lane + i);
@@ -85,13 +102,17 @@ static void wake_waiters(weft_run_t *run, const weft_run_lane_t *lane)
 }
 
 /* Instruction pc is over; inside a LOOP only its last iteration counts. */
-static void finish(weft_run_t *run, const weft_run_lane_t *lane, uint32_t pc)
+static void finish(weft_run_t *run, const weft_run_lane_t *lane, uint32_t pc,
+                   const weft_run_chain_t *chain)
 {
-    if (lane->times != 0 && lane->iteration + 1 < lane->times) {
+    if (lane->ends == NULL || (lane->times != 0 && lane->iteration + 1 < lane->times)) {
         return;
     }
-    lane->finished[pc] = lane->pass + 1;
-    if (run->race.dims != 0) {
+    lane->ends[pc].passes = lane->pass + 1;
+    if (lane->pass == 0) {
+        lane->ends[pc].chain = *chain;
+    }
+    if (lane->clocked) {
         weft_race_end(run, lane, pc);
     }
     wake_waiters(run, lane);
@@ -101,21 +122,22 @@ static void sleep_inside(weft_run_t *run, weft_run_lane_t *lane)
 {
     if (!lane->wait_inside) {
         lane->wait_inside = 1;
-        run->ranks[lane->plan->rank].waiters++;
+        run->ranks[lane->rank].waiters++;
     }
 }
 
 static int waits_over(weft_run_t *run, weft_run_lane_t *lane, weft_run_member_t *member)
 {
     const weft_move_t *move = member->move;
-    uint32_t first = run->ranks[lane->plan->rank].first_lane;
+    uint32_t first = run->ranks[lane->rank].first_lane;
     for (uint32_t i = 0; i < move->nafter; i++) {
-        if (run->lanes[first + move->after[i].lane].finished[move->after[i].pc] <= lane->pass) {
+        const weft_run_lane_t *other = &run->lanes[first + move->after[i].lane];
+        if (other->ends[move->after[i].pc].passes <= lane->pass) {
             sleep_inside(run, lane);
             return 0;
         }
     }
-    for (uint32_t i = 0; run->race.dims != 0 && i < move->nafter; i++) {
+    for (uint32_t i = 0; lane->clocked && i < move->nafter; i++) {
         weft_race_wait(run, lane, member, &move->after[i]);
     }
     member->ready = 1;
@@ -138,7 +160,7 @@ static uint32_t try_members(weft_run_t *run, weft_run_lane_t *lane, int *moved_p
         *moved_p |= weft_run_advance(run, lane, member);
         if (member->chunk == member->move->cnt) {
             over++;
-            finish(run, lane, member->pc);
+            finish(run, lane, member->pc, &member->chain);
         }
     }
     return over;
@@ -149,7 +171,7 @@ static void end_group(weft_run_t *run, weft_run_lane_t *lane)
     for (uint32_t i = 0; i < lane->nmembers; i++) {
         weft_run_lengthen(&lane->chain, &lane->members[i].chain);
     }
-    if (run->race.dims != 0 && lane->par) {
+    if (lane->par && lane->clocked) {
         weft_race_join(run, lane);
     }
     lane->pc += lane->par + lane->nmembers;
@@ -167,6 +189,7 @@ static int run_group(weft_run_t *run, weft_run_lane_t *lane)
             end_group(run, lane);
             return 1;
         }
+        moved = lane->par ? moved : 0;
     }
     if (lane->par) {
         lane->wait_queue = WEFT_RUN_ANY;
@@ -176,7 +199,7 @@ static int run_group(weft_run_t *run, weft_run_lane_t *lane)
 
 static int run_bar(weft_run_t *run, weft_run_lane_t *lane, uint64_t mask)
 {
-    weft_run_lane_t *lanes = &run->lanes[run->ranks[lane->plan->rank].first_lane];
+    weft_run_lane_t *lanes = &run->lanes[run->ranks[lane->rank].first_lane];
     lane->bar = mask;
     for (uint32_t i = 0; i < lane->plan->nlanes; i++) {
         if ((mask >> i & 1) != 0 && lanes[i].bar != mask) {
@@ -184,13 +207,20 @@ static int run_bar(weft_run_t *run, weft_run_lane_t *lane, uint64_t mask)
             return 0;
         }
     }
-    if (run->race.dims != 0) {
+    if (lane->clocked) {
         weft_race_barrier(run, lane, mask);
+    }
+    weft_run_chain_t chain = lane->chain;
+    for (uint32_t i = 0; i < lane->plan->nlanes; i++) {
+        if ((mask >> i & 1) != 0) {
+            weft_run_lengthen(&chain, &lanes[i].chain);
+        }
     }
     for (uint32_t i = 0; i < lane->plan->nlanes; i++) {
         if ((mask >> i & 1) != 0) {
             lanes[i].bar = 0;
-            finish(run, &lanes[i], lanes[i].pc);
+            lanes[i].chain = chain;
+            finish(run, &lanes[i], lanes[i].pc, &chain);
             lanes[i].pc++;
         }
     }
@@ -200,14 +230,14 @@ static int run_bar(weft_run_t *run, weft_run_lane_t *lane, uint64_t mask)
 
 static void end_pass(weft_run_t *run, weft_run_lane_t *lane)
 {
-    weft_run_rank_t *rank = &run->ranks[lane->plan->rank];
+    weft_run_rank_t *rank = &run->ranks[lane->rank];
     uint32_t pass = lane->pass++;
     lane->pc = 0;
     if (pass == 0) {
         weft_run_lengthen(&run->chain, &lane->chain);
     }
     if (++rank->lanes_over[pass] == lane->plan->nlanes && run->values) {
-        weft_run_check_rank(run, lane->plan->rank, pass);
+        weft_run_check_rank(run, lane->rank, pass);
     }
     if (lane->pass == run->passes) {
         lane->done = 1;
@@ -248,7 +278,7 @@ static void run_lane(weft_run_t *run, weft_run_lane_t *lane)
     lane->wait_queue = WEFT_RUN_NONE;
     if (lane->wait_inside) {
         lane->wait_inside = 0;
-        run->ranks[lane->plan->rank].waiters--;
+        run->ranks[lane->rank].waiters--;
     }
     while (!lane->done && run->report->verdict == WEFT_VERDICT_OK && run_code(run, lane)) {
     }

@@ -57,23 +57,32 @@ typedef struct weft_run_member {
     weft_run_chain_t chain;
 } weft_run_member_t;
 
+/* What is known of a finished instruction, on ranks where MOVEs wait for others. */
+typedef struct weft_run_end {
+    uint32_t passes; /* in which it is over */
+    weft_run_chain_t chain;
+} weft_run_end_t;
+
 typedef struct weft_run_lane {
     const weft_plan_t *plan;
     const weft_plan_lane_t *text;
     uint32_t lane;
+    uint32_t rank; /* of the run */
+    uint32_t name; /* rank in words */
     uint32_t pc, pass, iteration;
     uint32_t times;    /* iterations of the LOOP it is in, 0 outside */
     uint32_t nmembers; /* 0: the instruction at pc has not begun */
     uint32_t par;      /* pc is a PAR */
     uint32_t queued, done;
+    uint32_t clocked;     /* it has clocks; race.c */
     uint32_t wait_queue;  /* the queue it sleeps for, ANY, or NONE */
     uint32_t wait_inside; /* it sleeps for another lane of its rank */
     uint64_t bar;         /* mask of the barrier it waits at */
     weft_run_chain_t chain;
     weft_run_member_t *members;
-    uint32_t *finished; /* by pc: passes in which the instruction is over */
-    uint32_t row;       /* of its first member among all members */
-    uint32_t code_at;   /* of its first instruction among all */
+    weft_run_end_t *ends; /* by pc; NULL where nobody waits */
+    uint32_t context;     /* number of its first stream in the rank */
+    uint32_t code_at;     /* of its first instruction in the rank */
 } weft_run_lane_t;
 
 typedef struct weft_run_rank {
@@ -82,27 +91,38 @@ typedef struct weft_run_rank {
     uint32_t windows; /* of OUT: lanes may be in different passes */
     uint32_t waiters; /* lanes that wait for another lane of the rank */
     uint32_t lanes_over[WEFT_RUN_PASSES];
-    uint32_t in_chunks, out_chunks;
-    uint64_t out_cells, tmp_cells; /* first cell */
-    uint32_t contexts;             /* streams of the rank */
-    uint32_t tracked;              /* 1 + first clock component, 0 = not tracked */
-    uint64_t accesses_at;          /* first word */
+    uint32_t chunks[4];              /* of IN, OUT and TMP, by kind */
+    uint64_t cells[4];               /* first cell of OUT and TMP, by kind */
+    uint64_t leaf;                   /* hash of its input */
+    uint32_t contexts;               /* streams of the rank */
+    uint32_t ends;                   /* instructions that others may wait for */
+    uint32_t width;                  /* words of a clock */
+    uint32_t tracked;                /* 1 + first component, 0 = accesses are not looked at */
+    uint64_t clocks_at, accesses_at; /* first word */
 } weft_run_rank_t;
 
-/* Vector clocks of the ranks whose races this run looks for; core/plan/race.c. */
+/* Vector clocks; core/plan/race.c. */
 typedef struct weft_run_race {
-    uint32_t dims;
-    uint32_t *clocks; /* lanes, then contexts of PAR members, then slots, then ends of MOVEs */
-    uint64_t members_at, slots_at, ends_at;
-    uint32_t *accesses;  /* per cell of a tracked rank: write epoch, write component, reads … */
-    uint64_t *access_at; /* per rank, in words */
+    int through_queues; /* clocks travel with slices: exact, and dear */
+    uint32_t dims;      /* then: components of all tracked ranks */
+    uint32_t *clocks;
+    uint64_t slots_at;  /* first word */
+    uint32_t *accesses; /* per cell of a tracked rank */
 } weft_run_race_t;
+
+/* What a run without clocks through queues cannot decide about a rank. */
+#define WEFT_SUSPECT 1u          /* two streams that may not be ordered use a chunk */
+#define WEFT_SUSPECT_IN_PLACE 2u /* … if IN and OUT are one */
 
 typedef struct weft_run {
     const weft_verify_input_t *input;
     weft_verify_report_t *report;
     uint32_t n, slots, slices, passes;
-    int values; /* 0: chains only */
+    int values;     /* 0: chains only */
+    int reduces;    /* the collective */
+    int both;       /* out of place, but see whether all is the same in place */
+    int diverges;   /* … it is not: a read of IN would see something else */
+    uint8_t *marks; /* by rank: WEFT_SUSPECT_* */
     uint64_t factor;
     weft_run_rank_t *ranks;
     weft_run_lane_t *lanes;
@@ -110,15 +130,15 @@ typedef struct weft_run {
     weft_run_slot_t *slot;
     weft_run_cell_t *cells;
     weft_run_member_t *members;
-    uint32_t *finished;
+    weft_run_end_t *ends;
     uint32_t *port_queue; /* by first_port + port */
     uint32_t *work;       /* ring of lanes that may progress */
     uint32_t work_at, work_used;
     uint32_t nlanes, nqueues, lanes_done;
-    uint64_t nports, nmembers, ncode, ncells;
-    uint64_t *sums;  /* expected folds, by pass, IN chunk and slice */
-    uint64_t *trees; /* of the first rank that finished, by OUT chunk and slice */
-    uint64_t *marks; /* fingerprint by rank */
+    uint64_t nports, nmembers, nends, ncells;
+    uint64_t *sums;   /* expected folds, by pass, IN chunk and slice */
+    uint64_t *trees;  /* of the first rank that finished, by OUT chunk and slice */
+    uint64_t *prints; /* fingerprint by rank */
     uint32_t has_trees;
     uint64_t one_tree; /* of the first element */
     uint64_t steps;
@@ -127,13 +147,15 @@ typedef struct weft_run {
     weft_run_race_t race;
 } weft_run_t;
 
-/* run.c: sets up, runs to the end or to the first finding (report->verdict), frees. ERR_RESOURCE. */
+/* setup.c: memory of a run whose queues are still to be paired. ERR_RESOURCE. */
 weft_status_t weft_run_init(weft_run_t *run, const weft_verify_input_t *input, uint32_t passes,
                             int values, weft_verify_report_t *report);
-void weft_run_go(weft_run_t *run);
 void weft_run_fini(weft_run_t *run);
 /* Slice steps of `passes` passes, without running. */
 uint64_t weft_run_steps(const weft_verify_input_t *input, uint32_t passes);
+
+/* run.c: runs to the end or to the first finding (report->verdict). */
+void weft_run_go(weft_run_t *run);
 void weft_run_wake(weft_run_t *run, uint32_t lane);
 
 /* queues.c: pairs the ports. UNMATCHED goes into the report. */
@@ -156,15 +178,22 @@ uint64_t weft_field_add(uint64_t a, uint64_t b);
 uint64_t weft_field_mul(uint64_t a, uint64_t b);
 uint64_t weft_run_input(const weft_run_t *run, uint32_t rank, uint32_t chunk, uint32_t slice,
                         uint32_t pass);
-/* Cell of OUT that IN chunk `chunk` is in place, or NONE. */
+uint64_t weft_run_expected(const weft_run_t *run, uint32_t rank, uint32_t chunk, uint32_t slice,
+                           uint32_t pass);
+/* Chunk of OUT that IN chunk `chunk` is in place, or NONE. */
 uint32_t weft_run_alias(const weft_run_t *run, uint32_t rank, uint32_t chunk);
 weft_status_t weft_run_expect(weft_run_t *run);
 void weft_run_check_rank(weft_run_t *run, uint32_t rank, uint32_t pass);
 void weft_run_fingerprint(weft_run_t *run);
 
-/* race.c: clocks of as many ranks from *next_p on as memory allows; moves *next_p past them. */
-weft_status_t weft_race_init(weft_run_t *run, uint32_t *next_p);
+/* race.c: clocks of each rank with several lanes by itself. What they order is ordered; the rest is
+ * marked. */
+weft_status_t weft_race_init_local(weft_run_t *run);
+/* … clocks through queues of as many ranks marked with `mark` from *next_p on as memory allows; moves
+ * *next_p past them. What they do not order is a finding. */
+weft_status_t weft_race_init_exact(weft_run_t *run, uint8_t mark, uint32_t *next_p);
 void weft_race_fini(weft_run_t *run);
+void weft_race_group(weft_run_t *run, const weft_run_lane_t *lane);
 void weft_race_fork(weft_run_t *run, const weft_run_lane_t *lane);
 void weft_race_join(weft_run_t *run, const weft_run_lane_t *lane);
 void weft_race_wait(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
@@ -175,24 +204,36 @@ void weft_race_begin_step(weft_run_t *run, const weft_run_lane_t *lane,
                           const weft_run_member_t *member);
 void weft_race_end_step(weft_run_t *run, const weft_run_lane_t *lane,
                         const weft_run_member_t *member);
-void weft_race_access(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
-                      uint64_t cell, int writes);
+void weft_race_read(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
+                    uint64_t cell);
+/* … of IN, which is this cell in place. */
+void weft_race_read_input(weft_run_t *run, const weft_run_lane_t *lane,
+                          const weft_run_member_t *member, uint64_t cell);
+void weft_race_write(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
+                     uint64_t cell, uint64_t value);
 
 static inline uint64_t weft_run_weight(const weft_run_chain_t *chain)
 {
     return 4 * (uint64_t)chain->ends + chain->touched;
 }
 
-/* The later of two chains: by MOVEs, and by what they carry. */
+/* The later of two chains: by MOVEs, and by what they carry. The order of the operands is all one. */
 static inline void weft_run_lengthen(weft_run_chain_t *chain, const weft_run_chain_t *other)
 {
     if (other->moves > chain->moves) {
         chain->moves = other->moves;
     }
-    if (weft_run_weight(other) > weft_run_weight(chain)) {
+    uint64_t one = weft_run_weight(other), two = weft_run_weight(chain);
+    if (one > two || (one == two && other->ends > chain->ends)) {
         chain->ends = other->ends;
         chain->touched = other->touched;
     }
+}
+
+/* The tree of what a rank puts in. */
+static inline uint64_t weft_run_leaf(uint32_t rank)
+{
+    return weft_hash_add(UINT64_C(0x6c656166), rank);
 }
 
 static inline weft_run_slot_t *weft_run_front(weft_run_t *run, uint32_t queue)

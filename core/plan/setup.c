@@ -19,6 +19,16 @@ static uint32_t widest_par(const weft_plan_lane_t *lane)
     return widest;
 }
 
+static int has_waits(const weft_plan_t *plan)
+{
+    for (uint32_t i = 0; i < plan->nmoves; i++) {
+        if (plan->moves[i].nafter != 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 static void measure_rank(weft_run_t *run, uint32_t index)
 {
     const weft_plan_t *plan = run->input->plans[index];
@@ -26,41 +36,50 @@ static void measure_rank(weft_run_t *run, uint32_t index)
     rank->first_lane = run->nlanes;
     rank->first_port = (uint32_t)run->nports;
     rank->windows = plan->nlanes > 1 ? run->passes : 1;
-    rank->in_chunks = weft_plan_chunks(plan, WEFT_OPERAND_IN);
-    rank->out_chunks = weft_plan_chunks(plan, WEFT_OPERAND_OUT);
-    rank->out_cells = run->ncells;
-    run->ncells += (uint64_t)rank->out_chunks * rank->windows * run->slices;
-    rank->tmp_cells = run->ncells;
+    for (uint32_t kind = WEFT_OPERAND_IN; kind <= WEFT_OPERAND_TMP; kind++) {
+        rank->chunks[kind] = weft_plan_chunks(plan, kind);
+    }
+    rank->cells[WEFT_OPERAND_OUT] = run->ncells;
+    run->ncells += (uint64_t)rank->chunks[WEFT_OPERAND_OUT] * rank->windows * run->slices;
+    rank->cells[WEFT_OPERAND_TMP] = run->ncells;
     run->ncells += (uint64_t)plan->tmp_chunks * run->slices;
+    rank->leaf = weft_run_leaf(index);
     run->nlanes += plan->nlanes;
     run->nports += plan->nports;
+    int waits = has_waits(plan);
     for (uint32_t i = 0; i < plan->nlanes; i++) {
-        uint32_t width = widest_par(&plan->lanes[i]);
-        rank->contexts += width;
-        run->nmembers += width;
-        run->ncode += plan->lanes[i].ncode;
+        rank->contexts += widest_par(&plan->lanes[i]);
+        rank->ends += waits ? plan->lanes[i].ncode : 0;
     }
+    run->nmembers += rank->contexts;
+    run->nends += rank->ends;
 }
 
 static void init_lanes(weft_run_t *run)
 {
     weft_run_member_t *members = run->members;
-    uint32_t *finished = run->finished;
-    for (uint32_t rank = 0; rank < run->n; rank++) {
-        const weft_plan_t *plan = run->input->plans[rank];
+    weft_run_end_t *ends = run->ends;
+    for (uint32_t index = 0; index < run->n; index++) {
+        const weft_run_rank_t *rank = &run->ranks[index];
+        const weft_plan_t *plan = run->input->plans[index];
+        uint32_t context = 0, code_at = 0;
         for (uint32_t i = 0; i < plan->nlanes; i++) {
-            run->lanes[run->ranks[rank].first_lane + i] =
+            run->lanes[rank->first_lane + i] =
                 (weft_run_lane_t){.plan = plan,
                                   .text = &plan->lanes[i],
                                   .lane = i,
+                                  .rank = index,
+                                  .name = plan->rank,
                                   .wait_queue = WEFT_RUN_NONE,
-                                  .members = members,
-                                  .finished = finished,
-                                  .row = (uint32_t)(members - run->members),
-                                  .code_at = (uint32_t)(finished - run->finished)};
-            members += widest_par(&plan->lanes[i]);
-            finished += plan->lanes[i].ncode;
+                                  .members = members + context,
+                                  .ends = rank->ends == 0 ? NULL : ends + code_at,
+                                  .context = context,
+                                  .code_at = code_at};
+            context += widest_par(&plan->lanes[i]);
+            code_at += plan->lanes[i].ncode;
         }
+        members += rank->contexts;
+        ends += rank->ends;
     }
 }
 
@@ -68,12 +87,15 @@ static int allocate(weft_run_t *run)
 {
     run->lanes = weft_os_alloc((run->nlanes + 1) * sizeof *run->lanes, 0);
     run->members = weft_os_alloc((run->nmembers + 1) * sizeof *run->members, 0);
-    run->finished = weft_os_alloc((run->ncode + 1) * sizeof *run->finished, 0);
+    run->ends = weft_os_alloc((run->nends + 1) * sizeof *run->ends, 0);
     run->work = weft_os_alloc((run->nlanes + 1) * sizeof *run->work, 0);
     run->cells = run->values ? weft_os_alloc((run->ncells + 1) * sizeof *run->cells, 0) : NULL;
     run->slot = weft_os_alloc((run->nports / 2 + 1) * run->slots * sizeof *run->slot, 0);
-    return run->lanes != NULL && run->members != NULL && run->finished != NULL &&
-           run->work != NULL && (run->cells != NULL || !run->values) && run->slot != NULL;
+    run->queues = weft_os_alloc((run->nports / 2 + 1) * sizeof *run->queues, 0);
+    run->port_queue = weft_os_alloc((run->nports + 1) * sizeof *run->port_queue, 0);
+    return run->lanes != NULL && run->members != NULL && run->ends != NULL && run->work != NULL &&
+           (run->cells != NULL || !run->values) && run->slot != NULL && run->queues != NULL &&
+           run->port_queue != NULL;
 }
 
 weft_status_t weft_run_init(weft_run_t *run, const weft_verify_input_t *input, uint32_t passes,
@@ -86,7 +108,7 @@ weft_status_t weft_run_init(weft_run_t *run, const weft_verify_input_t *input, u
                         .slices = input->slices,
                         .passes = passes,
                         .values = values,
-                        .factor = weft_hash_mix(weft_plan_hash(input->plans[0])) >> 4};
+                        .reduces = weft_plan_reduces(input->plans[0]->coll)};
     run->ranks = weft_os_alloc(run->n * sizeof *run->ranks, 0);
     if (run->ranks == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory to verify %u ranks", run->n);
@@ -99,15 +121,18 @@ weft_status_t weft_run_init(weft_run_t *run, const weft_verify_input_t *input, u
                          run->n, (unsigned long long)run->ncells);
     }
     init_lanes(run);
-    run->vector = values ? weft_run_vector(input) : WEFT_VECTOR_NONE;
-    weft_status_t status = weft_run_pair(run);
-    return status == WEFT_OK && values ? weft_run_expect(run) : status;
+    if (!values) {
+        return WEFT_OK;
+    }
+    run->factor = weft_hash_mix(weft_plan_hash(input->plans[0])) >> 4;
+    run->vector = weft_run_vector(input);
+    return weft_run_expect(run);
 }
 
 void weft_run_fini(weft_run_t *run)
 {
     weft_race_fini(run);
-    weft_os_free(run->marks);
+    weft_os_free(run->prints);
     weft_os_free(run->trees);
     weft_os_free(run->sums);
     weft_os_free(run->port_queue);
@@ -115,7 +140,7 @@ void weft_run_fini(weft_run_t *run)
     weft_os_free(run->slot);
     weft_os_free(run->cells);
     weft_os_free(run->work);
-    weft_os_free(run->finished);
+    weft_os_free(run->ends);
     weft_os_free(run->members);
     weft_os_free(run->lanes);
     weft_os_free(run->ranks);

@@ -5,7 +5,6 @@
 #include "core/plan/run.h"
 
 /* Constants that keep kinds of tree nodes apart. */
-#define NODE_LEAF UINT64_C(0x6c656166)
 #define NODE_FOLD UINT64_C(0x666f6c64)
 #define NODE_FINAL UINT64_C(0x66696e616c)
 #define NODE_AGAIN UINT64_C(0x616761696e)
@@ -41,22 +40,18 @@ static uint32_t wrapped(uint32_t chunk, uint32_t chunks)
 static uint32_t chunk_now(const weft_run_t *run, const weft_run_lane_t *lane,
                           const weft_run_member_t *member, uint32_t kind, uint32_t base)
 {
-    const weft_run_rank_t *rank = &run->ranks[lane->plan->rank];
-    uint32_t chunks = kind == WEFT_OPERAND_TMP  ? lane->plan->tmp_chunks
-                      : kind == WEFT_OPERAND_IN ? rank->in_chunks
-                                                : rank->out_chunks;
-    return wrapped(base + member->chunk, chunks);
+    return wrapped(base + member->chunk, run->ranks[lane->rank].chunks[kind]);
 }
 
 static uint64_t cell_of(const weft_run_t *run, const weft_run_lane_t *lane,
                         const weft_run_member_t *member, uint32_t kind, uint32_t chunk)
 {
-    const weft_run_rank_t *rank = &run->ranks[lane->plan->rank];
-    if (kind == WEFT_OPERAND_TMP) {
-        return rank->tmp_cells + (uint64_t)chunk * run->slices + member->slice;
+    const weft_run_rank_t *rank = &run->ranks[lane->rank];
+    uint64_t at = chunk;
+    if (kind == WEFT_OPERAND_OUT && rank->windows != 1) {
+        at += (uint64_t)lane->pass * rank->chunks[WEFT_OPERAND_OUT];
     }
-    uint64_t window = rank->windows == 1 ? 0 : (uint64_t)lane->pass * rank->out_chunks;
-    return rank->out_cells + (window + chunk) * run->slices + member->slice;
+    return rank->cells[kind] + at * run->slices + member->slice;
 }
 
 static result_t read_memory(weft_run_t *run, const weft_run_lane_t *lane,
@@ -64,8 +59,8 @@ static result_t read_memory(weft_run_t *run, const weft_run_lane_t *lane,
 {
     uint64_t at = cell_of(run, lane, member, kind, chunk);
     const weft_run_cell_t *cell = &run->cells[at];
-    if (run->race.dims != 0) {
-        weft_race_access(run, lane, member, at, 0);
+    if (lane->clocked) {
+        weft_race_read(run, lane, member, at);
     }
     if (cell->tag != lane->pass + 1) {
         weft_run_finding(run, WEFT_VERDICT_UNWRITTEN, lane, member->pc,
@@ -77,26 +72,33 @@ static result_t read_memory(weft_run_t *run, const weft_run_lane_t *lane,
 
 /* In place, a part of IN may have been overwritten; for a reduction its value would then be
  * pre-multiplied a second time. */
+static result_t read_in_place(weft_run_t *run, const weft_run_lane_t *lane,
+                              const weft_run_member_t *member, uint32_t alias, result_t input)
+{
+    uint64_t at = cell_of(run, lane, member, WEFT_OPERAND_OUT, alias);
+    const weft_run_cell_t *cell = &run->cells[at];
+    if (lane->clocked) {
+        weft_race_read_input(run, lane, member, at);
+    }
+    if (cell->tag != lane->pass + 1) {
+        return input;
+    }
+    if (run->both) {
+        run->diverges |= run->reduces || cell->value != input.value || cell->tree != input.tree;
+        return input;
+    }
+    return run->reduces ? (result_t){weft_field_mul(cell->value, run->factor ^ (lane->rank + 1)),
+                                     weft_hash_add(NODE_AGAIN, cell->tree)}
+                        : (result_t){cell->value, cell->tree};
+}
+
 static result_t read_input(weft_run_t *run, const weft_run_lane_t *lane,
                            const weft_run_member_t *member, uint32_t chunk)
 {
-    uint32_t rank = lane->plan->rank;
-    uint32_t alias = weft_run_alias(run, rank, chunk);
-    if (alias != WEFT_RUN_NONE) {
-        uint64_t at = cell_of(run, lane, member, WEFT_OPERAND_OUT, alias);
-        const weft_run_cell_t *cell = &run->cells[at];
-        if (run->race.dims != 0) {
-            weft_race_access(run, lane, member, at, 0);
-        }
-        if (cell->tag == lane->pass + 1) {
-            int reduces = weft_plan_reduces(lane->plan->coll);
-            return reduces ? (result_t){weft_field_mul(cell->value, run->factor ^ (rank + 1)),
-                                        weft_hash_add(NODE_AGAIN, cell->tree)}
-                           : (result_t){cell->value, cell->tree};
-        }
-    }
-    return (result_t){weft_run_input(run, rank, chunk, member->slice, lane->pass),
-                      weft_hash_add(NODE_LEAF, rank)};
+    uint32_t rank = lane->rank, alias = weft_run_alias(run, rank, chunk);
+    result_t input = {weft_run_input(run, rank, chunk, member->slice, lane->pass),
+                      run->ranks[rank].leaf};
+    return alias == WEFT_RUN_NONE ? input : read_in_place(run, lane, member, alias, input);
 }
 
 static void check_slot(weft_run_t *run, const weft_run_lane_t *lane,
@@ -155,6 +157,10 @@ static void chain_begin(weft_run_t *run, const weft_run_lane_t *lane, weft_run_m
     }
     for (uint32_t i = 0; i < move->ndst; i++) {
         ends += move->dst[i].kind == WEFT_OPERAND_PORT;
+    }
+    for (uint32_t i = 0; i < move->nafter; i++) {
+        uint32_t other = run->ranks[lane->rank].first_lane + move->after[i].lane;
+        weft_run_lengthen(&member->chain, &run->lanes[other].ends[move->after[i].pc].chain);
     }
     member->chain.moves++;
     member->chain.ends += ends * move->cnt;
@@ -236,8 +242,8 @@ static void store(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_m
 {
     chunk = chunk_now(run, lane, member, kind, chunk);
     uint64_t at = cell_of(run, lane, member, kind, chunk);
-    if (run->race.dims != 0) {
-        weft_race_access(run, lane, member, at, 1);
+    if (lane->clocked) {
+        weft_race_write(run, lane, member, at, result.value);
     }
     run->cells[at] = (weft_run_cell_t){
         .value = result.value, .tree = result.tree, .tag = lane->pass + 1, .pc = member->pc};
@@ -252,7 +258,7 @@ static void move_slice(weft_run_t *run, const weft_run_lane_t *lane, weft_run_me
     if (run->vector != WEFT_VECTOR_NONE && member->slice == 0) {
         see_extent(run, lane, member);
     }
-    if (run->race.dims != 0) {
+    if (lane->clocked) {
         weft_race_begin_step(run, lane, member);
     }
     result_t result = fold(run, lane, member);
@@ -263,7 +269,7 @@ static void move_slice(weft_run_t *run, const weft_run_lane_t *lane, weft_run_me
             store(run, lane, member, move->dst[i].kind, member->dst[i], result);
         }
     }
-    if (run->race.dims != 0) {
+    if (lane->clocked) {
         weft_race_end_step(run, lane, member);
     }
     run->steps++;

@@ -10,7 +10,7 @@ static void describe(weft_run_t *run, const weft_run_lane_t *lane, uint32_t pc, 
                      va_list args)
 {
     weft_verify_report_t *report = run->report;
-    report->rank = lane->plan->rank;
+    report->rank = lane->name;
     report->lane = lane->lane;
     report->pc = pc;
     int used = snprintf(report->text, sizeof report->text, "rank %u lane %u pc %u: ", report->rank,
@@ -66,10 +66,10 @@ static int cause_in_queues(const weft_run_t *run, const weft_run_member_t *membe
 static void cause_in_rank(const weft_run_t *run, const weft_run_lane_t *lane,
                           const weft_run_member_t *member, cause_t *cause)
 {
-    uint32_t first = run->ranks[lane->plan->rank].first_lane;
+    uint32_t first = run->ranks[lane->rank].first_lane;
     for (uint32_t i = 0; i < member->move->nafter; i++) {
         const weft_after_t *after = &member->move->after[i];
-        if (run->lanes[first + after->lane].finished[after->pc] <= lane->pass) {
+        if (run->lanes[first + after->lane].ends[after->pc].passes <= lane->pass) {
             cause->lane = first + after->lane;
             cause->target_pc = after->pc;
         }
@@ -79,7 +79,7 @@ static void cause_in_rank(const weft_run_t *run, const weft_run_lane_t *lane,
 static cause_t cause_of(const weft_run_t *run, const weft_run_lane_t *lane)
 {
     cause_t cause = {.pc = lane->pc, .queue = WEFT_RUN_NONE, .lane = WEFT_RUN_NONE};
-    uint32_t first = run->ranks[lane->plan->rank].first_lane;
+    uint32_t first = run->ranks[lane->rank].first_lane;
     for (uint32_t i = 0; lane->bar != 0 && i < lane->plan->nlanes; i++) {
         if ((lane->bar >> i & 1) != 0 && run->lanes[first + i].bar != lane->bar) {
             cause.barrier = 1;

@@ -3,9 +3,11 @@
  * The verifier: two passes of the abstract run at the executor's real depth and slicing. */
 #include "core/plan/verify.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/os/os.h"
 #include "core/plan/run.h"
 
 const char *weft_verdict_name(weft_verdict_t verdict)
@@ -88,21 +90,90 @@ static void keep_figures(weft_run_t *run)
     weft_run_fingerprint(run);
 }
 
-/* One run that looks for races of a group of ranks from *next_p on. */
-static weft_status_t verify_group(const weft_verify_input_t *input, uint32_t *next_p,
+/* One run. Without a mark it looks for races inside ranks and marks those where that does not do;
+ * with one it looks for races of a group of the ranks so marked from *next_p on. */
+static weft_status_t run_once(weft_run_t *run, uint8_t mark, uint32_t *next_p)
+{
+    weft_verify_report_t *report = run->report;
+    weft_status_t status = weft_run_pair(run);
+    if (status == WEFT_OK && report->verdict == WEFT_VERDICT_OK) {
+        status = mark == 0 ? weft_race_init_local(run) : weft_race_init_exact(run, mark, next_p);
+    }
+    if (status == WEFT_OK && report->verdict == WEFT_VERDICT_OK) {
+        weft_run_go(run);
+        keep_figures(run);
+    }
+    return status;
+}
+
+static int any_marked(const uint8_t *marks, uint32_t nranks, uint8_t mark)
+{
+    for (uint32_t rank = 0; rank < nranks; rank++) {
+        if ((marks[rank] & mark) != 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Clocks through all queues for the ranks so marked. */
+static weft_status_t judge_marked(const weft_verify_input_t *input, uint8_t *marks, uint8_t mark,
                                   weft_verify_report_t *report)
 {
-    weft_run_t run;
-    weft_status_t status = weft_run_init(&run, input, WEFT_RUN_PASSES, 1, report);
-    if (status == WEFT_OK && report->verdict == WEFT_VERDICT_OK) {
-        status = weft_race_init(&run, next_p);
+    weft_status_t status = WEFT_OK;
+    uint32_t next = 0;
+    memset(report, 0, sizeof *report);
+    while (next < input->nranks && status == WEFT_OK && report->verdict == WEFT_VERDICT_OK) {
+        weft_run_t run;
+        status = weft_run_init(&run, input, WEFT_RUN_PASSES, 1, report);
+        run.marks = marks;
+        if (status == WEFT_OK) {
+            status = run_once(&run, mark, &next);
+        }
+        run.marks = NULL;
+        weft_run_fini(&run);
+        while (next < input->nranks && (marks[next] & mark) == 0) {
+            next++;
+        }
     }
-    if (status == WEFT_OK && report->verdict == WEFT_VERDICT_OK) {
-        weft_run_go(&run);
-        keep_figures(&run);
-    }
-    weft_run_fini(&run);
     return status;
+}
+
+/* *diverges_p: in place a value would differ; only if `both`. */
+static weft_status_t judge(const weft_verify_input_t *input, int both, uint8_t *marks,
+                           int *diverges_p, weft_verify_report_t *report)
+{
+    weft_run_t run;
+    memset(report, 0, sizeof *report);
+    memset(marks, 0, input->nranks);
+    weft_status_t status = weft_run_init(&run, input, WEFT_RUN_PASSES, 1, report);
+    run.both = both;
+    run.marks = marks;
+    if (status == WEFT_OK) {
+        status = run_once(&run, 0, NULL);
+    }
+    *diverges_p = run.diverges;
+    run.marks = NULL;
+    weft_run_fini(&run);
+    if (status == WEFT_OK && any_marked(marks, input->nranks, WEFT_SUSPECT)) {
+        status = judge_marked(input, marks, WEFT_SUSPECT, report);
+    }
+    return status;
+}
+
+/* In place, after the proof out of place: the same run again only if something would differ. */
+static weft_status_t judge_in_place(const weft_verify_input_t *input, uint8_t *marks, int diverges,
+                                    const weft_verify_report_t *apart, weft_verify_report_t *report)
+{
+    if (apart->verdict == WEFT_VERDICT_OK &&
+        any_marked(marks, input->nranks, WEFT_SUSPECT_IN_PLACE)) {
+        return judge_marked(input, marks, WEFT_SUSPECT_IN_PLACE, report);
+    }
+    if (apart->verdict == WEFT_VERDICT_OK && !diverges) {
+        *report = *apart;
+        return WEFT_OK;
+    }
+    return judge(input, 0, marks, &diverges, report);
 }
 
 weft_status_t weft_plan_verify(const weft_verify_input_t *input, weft_verify_report_t *report)
@@ -111,10 +182,35 @@ weft_status_t weft_plan_verify(const weft_verify_input_t *input, weft_verify_rep
     if (refuse_shape(input, report) || refuse_size(input, report)) {
         return WEFT_OK;
     }
-    weft_status_t status = WEFT_OK;
-    for (uint32_t next = 0;
-         next < input->nranks && status == WEFT_OK && report->verdict == WEFT_VERDICT_OK;) {
-        status = verify_group(input, &next, report);
+    uint8_t *marks = weft_os_alloc(input->nranks, 0);
+    if (marks == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory to verify %u ranks", input->nranks);
     }
+    int diverges;
+    weft_status_t status = judge(input, 0, marks, &diverges, report);
+    weft_os_free(marks);
+    return status;
+}
+
+weft_status_t weft_plan_prove(const weft_verify_input_t *input, weft_verify_report_t reports[2])
+{
+    weft_verify_input_t one = *input;
+    one.in_place = 0;
+    memset(reports, 0, 2 * sizeof *reports);
+    if (refuse_shape(&one, &reports[0]) || refuse_size(&one, &reports[0])) {
+        reports[1] = reports[0];
+        return WEFT_OK;
+    }
+    uint8_t *marks = weft_os_alloc(input->nranks, 0);
+    if (marks == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory to verify %u ranks", input->nranks);
+    }
+    int diverges;
+    weft_status_t status = judge(&one, 1, marks, &diverges, &reports[0]);
+    if (status == WEFT_OK) {
+        one.in_place = 1;
+        status = judge_in_place(&one, marks, diverges, &reports[0], &reports[1]);
+    }
+    weft_os_free(marks);
     return status;
 }

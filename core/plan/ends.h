@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Ends of queues, sorted so that the two ends of one queue are neighbours. Private to core/plan. */
+#ifndef WEFT_PLAN_ENDS_H
+#define WEFT_PLAN_ENDS_H
+
+#include <weft/types.h>
+
+typedef struct weft_plan_end {
+    uint32_t from, to; /* ranks */
+    uint32_t key;      /* 2 × channel, + 1 at the receiver */
+    uint32_t port;     /* of the rank that has this end */
+} weft_plan_end_t;
+
+static inline weft_plan_end_t weft_plan_end(uint32_t rank, uint32_t peer, uint32_t channel,
+                                            uint32_t sends, uint32_t port)
+{
+    weft_plan_end_t end = {.from = sends ? rank : peer,
+                           .to = sends ? peer : rank,
+                           .key = 2 * channel + (sends ? 0 : 1),
+                           .port = port};
+    return end;
+}
+
+static inline int weft_plan_end_sends(const weft_plan_end_t *end)
+{
+    return (end->key & 1) == 0;
+}
+
+/* True if these neighbours are the sending and the receiving end of one queue. */
+static inline int weft_plan_ends_match(const weft_plan_end_t *a, const weft_plan_end_t *b)
+{
+    return a->from == b->from && a->to == b->to && weft_plan_end_sends(a) && b->key == a->key + 1;
+}
+
+/* By from, to and key; *ends_p is exchanged for another array. ERR_RESOURCE. */
+weft_status_t weft_plan_ends_sort(weft_plan_end_t **ends_p, uint64_t count);
+
+#endif

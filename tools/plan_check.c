@@ -1,26 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The verdict of `weft plan`. */
-#include "core/base/error.h"
+ * The verdict, the figures and the prices of `weft plan`. */
 #include "tools/plan.h"
 
-static weft_status_t verify(const plan_request_t *request, const plan_set_t *set, int in_place,
-                            weft_verify_report_t *report)
+const char *plan_vector_text(weft_vector_t vector)
 {
-    weft_verify_input_t input = {.plans = set->plans,
-                                 .nranks = set->nranks,
-                                 .slots = (uint32_t)request->slots,
-                                 .slices = (uint32_t)request->slices,
-                                 .in_place = in_place};
-    return weft_plan_verify(&input, report);
+    return vector == WEFT_VECTOR_BLOCKS  ? "counts that all ranks know"
+           : vector == WEFT_VECTOR_PAIRS ? "counts that two ranks know"
+                                         : "no v-form";
 }
 
-static void print_shape(const plan_request_t *request, const plan_set_t *set)
+static void print_shape(const plan_request_t *request, const plan_study_t *study)
 {
+    const plan_set_t *set = &study->set;
     const weft_plan_t *p = set->plans[0];
     printf("plan      %s by %s, %u ranks on %u host%s\n", weft_coll_name(request->coll),
-           set->loaded->plugin->name, set->nranks, set->view.nhosts,
-           set->view.nhosts == 1 ? "" : "s");
+           set->source->label, set->nranks, set->view.nhosts, set->view.nhosts == 1 ? "" : "s");
     printf("rank 0    %u lane%s, %u ports, %u moves, %u chunks a block, %u scratch chunks\n",
            p->nlanes, p->nlanes == 1 ? "" : "s", p->nports, p->nmoves, p->k, p->tmp_chunks);
 }
@@ -29,14 +24,14 @@ static void print_verdict(const char *name, const weft_verify_report_t *r)
 {
     printf("%-9s %s%s%s\n", name, weft_verdict_name(r->verdict), r->text[0] != '\0' ? ": " : "",
            r->text);
-    if (r->verdict != WEFT_VERDICT_OK) {
+    if (r->verdict != WEFT_VERDICT_OK && r->verdict != WEFT_VERDICT_TOO_BIG) {
         printf("          at rank %u, lane %u, instruction %u\n", r->rank, r->lane, r->pc);
     }
 }
 
-static void print_facts(const plan_request_t *request, const weft_verify_report_t *r,
-                        const weft_cost_t *cost)
+static void print_proof(const plan_request_t *request, const plan_study_t *study)
 {
+    const weft_verify_report_t *r = &study->reports[0];
     printf("proved    at %lld slots and %lld slices in %llu steps; at most %u slots were used\n",
            (long long)request->slots, (long long)request->slices, (unsigned long long)r->steps,
            r->peak_slots);
@@ -44,12 +39,33 @@ static void print_facts(const plan_request_t *request, const weft_verify_report_
            r->same_on_all_ranks ? "the same" : "may differ",
            r->same_for_all_chunks ? "the same order" : "another order",
            (unsigned long long)r->fingerprint);
-    printf(
-        "cost      %u moves on the longest chain: %.4g transfers, %.4g slices combined or copied\n"
-        "          each further slice: %.4g transfers, %.4g combined or copied at the busiest "
-        "rank\n",
-        cost->chain, cost->fill.edges, cost->fill.touched, cost->steady.edges,
-        cost->steady.touched);
+    printf("v-forms   %s\n", plan_vector_text(r->vector));
+}
+
+static void print_figures(const plan_request_t *request, const plan_study_t *study)
+{
+    const price_facts_t *f = &study->facts;
+    const weft_cost_t *c = &study->cost;
+    printf("depth     ");
+    if (study->least_slots != 0) {
+        printf("%u slot%s suffice for %lld slices a chunk\n", study->least_slots,
+               study->least_slots == 1 ? "" : "s", (long long)request->slices);
+    } else {
+        printf("not searched: the run is too long, or no depth up to 1024 suffices\n");
+    }
+    printf("links     %llu, %llu chunks over all, %llu over the busiest (%u to %u), each 1/%u of "
+           "a block\n",
+           (unsigned long long)f->links, (unsigned long long)f->chunks,
+           (unsigned long long)f->chunks_most, f->from, f->to, f->k);
+    printf("steps     %u moves on the longest chain: %.4g transfers, %.4g slices combined or "
+           "copied\n"
+           "          each further slice: %.4g transfers, %.4g combined or copied at the busiest "
+           "rank\n",
+           c->chain, c->fill.edges, c->fill.touched, c->steady.edges, c->steady.touched);
+    printf("size      %llu words a rank at most (%llu in all), %u ports, %u lanes, %llu moves, %u "
+           "scratch chunks\n",
+           (unsigned long long)f->words_most, (unsigned long long)f->words, f->ports_most,
+           f->lanes_most, (unsigned long long)f->moves_most, f->tmp_most);
 }
 
 static void put_verdict(json_t *json, const char *key, const weft_verify_report_t *r)
@@ -66,24 +82,17 @@ static void put_verdict(json_t *json, const char *key, const weft_verify_report_
     json_string(json, "fingerprint", fingerprint);
     json_bool(json, "same_on_all_ranks", r->same_on_all_ranks != 0);
     json_bool(json, "same_for_all_chunks", r->same_for_all_chunks != 0);
+    json_string(json, "v_forms", plan_vector_text(r->vector));
     json_unsigned(json, "peak_slots", r->peak_slots);
     json_unsigned(json, "critical_moves", r->critical_moves);
     json_real(json, "critical_chunks", r->critical_chunks);
     json_close(json, '}');
 }
 
-static void put_json(json_t *json, const plan_request_t *request, const plan_set_t *set,
-                     const weft_verify_report_t reports[2], const weft_cost_t *cost)
+static void put_figures(json_t *json, const plan_study_t *study)
 {
-    json_open(json, NULL, '{');
-    json_string(json, "collective", weft_coll_name(request->coll));
-    json_string(json, "algo", set->loaded->plugin->name);
-    json_unsigned(json, "nranks", set->nranks);
-    json_integer(json, "slots", request->slots);
-    json_integer(json, "slices", request->slices);
-    json_unsigned(json, "chunks", set->plans[0]->k);
-    put_verdict(json, "out_of_place", &reports[0]);
-    put_verdict(json, "in_place", &reports[1]);
+    const price_facts_t *f = &study->facts;
+    const weft_cost_t *cost = &study->cost;
     json_open(json, "cost", '{');
     json_unsigned(json, "chain", cost->chain);
     json_real(json, "fill_edges", cost->fill.edges);
@@ -92,31 +101,128 @@ static void put_json(json_t *json, const plan_request_t *request, const plan_set
     json_real(json, "steady_touched", cost->steady.touched);
     json_unsigned(json, "link_chunks", cost->link_chunks);
     json_close(json, '}');
+    json_open(json, "figures", '{');
+    json_unsigned(json, "least_slots", study->least_slots);
+    json_unsigned(json, "links", f->links);
+    json_unsigned(json, "chunks", f->chunks);
+    json_unsigned(json, "chunks_busiest", f->chunks_most);
+    json_unsigned(json, "busiest_from", f->from);
+    json_unsigned(json, "busiest_to", f->to);
+    json_unsigned(json, "words", f->words);
+    json_unsigned(json, "words_most", f->words_most);
+    json_unsigned(json, "moves_most", f->moves_most);
+    json_unsigned(json, "ports_most", f->ports_most);
+    json_unsigned(json, "lanes_most", f->lanes_most);
+    json_unsigned(json, "scratch_chunks", f->tmp_most);
+    json_real(json, "emit_seconds", study->set.emit_seconds);
+    json_real(json, "verify_seconds", study->verify_seconds);
     json_close(json, '}');
 }
 
-int plan_check(const plan_request_t *request, const plan_set_t *set, json_t *json)
+static void put_price(const plan_request_t *request, const plan_study_t *study,
+                      const price_model_t *model, uint64_t size, json_t *json)
 {
-    weft_verify_report_t reports[2] = {{0}, {0}};
-    weft_cost_t cost = {0};
-    weft_status_t status = verify(request, set, 0, &reports[0]);
-    status = status != WEFT_OK ? status : verify(request, set, 1, &reports[1]);
-    bool good = reports[0].verdict == WEFT_VERDICT_OK;
-    if (status == WEFT_OK && good) {
-        status = weft_plan_cost(set->plans, set->nranks, (uint32_t)request->slots, &cost);
+    uint32_t n = study->set.nranks, k = study->facts.k;
+    price_time_t t = price_time(&study->cost, model, request->coll, n, k, (uint32_t)request->slots,
+                                size);
+    double block = (double)price_block(request->coll, n, size);
+    double algbw = (double)size / t.seconds, busbw = algbw * price_bus_factor(request->coll, n);
+    double most = block / k * (double)study->facts.chunks_most;
+    double all = block / k * (double)study->facts.chunks;
+    if (json == NULL) {
+        char texts[5][24];
+        printf("  %10s  %10s  %8.3f  %8.3f  %10s  %10s  %2u × %s\n",
+               price_size_text(size, texts[0]), price_time_text(t.seconds, texts[1]), algbw / 1e9,
+               busbw / 1e9, price_size_text((uint64_t)most, texts[2]),
+               price_size_text((uint64_t)all, texts[3]), t.slices,
+               price_size_text(t.slice_bytes, texts[4]));
+        return;
     }
-    if (status != WEFT_OK) {
-        return tool_report(status);
+    json_open(json, NULL, '{');
+    json_unsigned(json, "size", size);
+    json_real(json, "seconds", t.seconds);
+    json_real(json, "algbw", algbw / 1e9);
+    json_real(json, "busbw", busbw / 1e9);
+    json_real(json, "bytes_busiest_link", most);
+    json_real(json, "bytes_all_links", all);
+    json_unsigned(json, "slices", t.slices);
+    json_unsigned(json, "slice_bytes", t.slice_bytes);
+    json_close(json, '}');
+}
+
+void plan_put_prices(const plan_request_t *request, const plan_study_t *study,
+                     const price_model_t *model, json_t *json)
+{
+    uint64_t size = 0;
+    if (json == NULL) {
+        char text[24];
+        printf("prices    alpha %s, beta %.4g GB/s, gamma %.4g GB/s, from %s\n",
+               price_time_text(model->cost.alpha, text), 1e-9 / model->cost.beta,
+               1e-9 / model->cost.gamma, model->origin);
+        printf("  %10s  %10s  %8s  %8s  %10s  %10s  %s\n", "size", "time", "algbw", "busbw",
+               "busiest", "all links", "slices");
+    } else {
+        json_open(json, "model", '{');
+        json_real(json, "alpha", model->cost.alpha);
+        json_real(json, "beta", model->cost.beta);
+        json_real(json, "gamma", model->cost.gamma);
+        json_string(json, "origin", model->origin);
+        json_close(json, '}');
+        json_open(json, "prices", '[');
+    }
+    while (price_next_size(&request->price, &size)) {
+        put_price(request, study, model, size, json);
     }
     if (json != NULL) {
-        put_json(json, request, set, reports, &cost);
-    } else {
-        print_shape(request, set);
-        print_verdict("verdict", &reports[0]);
-        print_verdict("in place", &reports[1]);
-        if (good) {
-            print_facts(request, &reports[0], &cost);
-        }
+        json_close(json, ']');
+    }
+}
+
+static void put_json(json_t *json, const plan_request_t *request, const plan_study_t *study,
+                     const price_model_t *model)
+{
+    json_open(json, NULL, '{');
+    json_string(json, "collective", weft_coll_name(request->coll));
+    json_string(json, "algo", study->set.source->label);
+    json_unsigned(json, "nranks", study->set.nranks);
+    json_unsigned(json, "nhosts", study->set.view.nhosts);
+    json_integer(json, "slots", request->slots);
+    json_integer(json, "slices", request->slices);
+    json_unsigned(json, "chunks", study->facts.k);
+    put_verdict(json, "out_of_place", &study->reports[0]);
+    put_verdict(json, "in_place", &study->reports[1]);
+    put_figures(json, study);
+    if (plan_study_good(study)) {
+        plan_put_prices(request, study, model, json);
+    }
+    json_close(json, '}');
+}
+
+int plan_check(const plan_request_t *request, const plan_study_t *study,
+               const tool_session_t *session, json_t *json)
+{
+    bool good = plan_study_good(study), whole = request->form != PLAN_COST;
+    price_model_t model;
+    price_model_make(&request->price, session, study->set.view.nhosts, &model);
+    if (json != NULL) {
+        put_json(json, request, study, &model);
+        return good ? TOOL_OK : TOOL_LIBRARY;
+    }
+    if (whole) {
+        print_shape(request, study);
+    }
+    if (whole || !good) {
+        print_verdict("verdict", &study->reports[0]);
+        print_verdict("in place", &study->reports[1]);
+    }
+    if (whole && study->reports[0].verdict == WEFT_VERDICT_OK) {
+        print_proof(request, study);
+    }
+    if (good && whole) {
+        print_figures(request, study);
+    }
+    if (good) {
+        plan_put_prices(request, study, &model, NULL);
     }
     return good ? TOOL_OK : TOOL_LIBRARY;
 }

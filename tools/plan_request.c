@@ -6,20 +6,31 @@
 #include "tools/plan.h"
 
 static const tool_option_t options_table[] = {
-    {'n', "nranks", "N", "number of ranks [4]", 'n'},
-    {'A', "algo", "NAME", "algorithm [the first that serves the collective]", 'A'},
+    {'n', "nranks", "N", "number of ranks [4, or the sum of --hosts]", 'n'},
+    {'A', "algo", "NAME[:X=Y,…]", "algorithm with options [the first that serves]", 'A'},
     {0, "rank", "R", "whose plan --text prints; -1 = everybody's [0]", 'R'},
-    {'r', "root", "R", "root of broadcast and reduce [0]", 'r'},
-    {0, "hosts", "N", "spread the ranks evenly over N hosts [1]", 'H'},
-    {0, "param", "NAME=VALUE", "parameter of the algorithm; may be repeated", 'p'},
+    {'r', "root", "R", "root of rooted collectives [0]", 'r'},
+    {0, "hosts", "H", "number of hosts, or ranks on each host: 4,4,3 [1]", 'H'},
+    {0, "param", "NAME=VALUE", "parameter or option of the algorithm; may be repeated", 'p'},
     {'S', "slots", "N", "depth of the queues [4]", 'S'},
     {'L', "slices", "N", "slices per chunk, fewer than slots [2]", 'L'},
+    {0, "list", NULL, "list the algorithms, what they serve and their options", PLAN_LIST},
+    {0, "check", NULL, "print verdict, figures and prices, without instructions", PLAN_CHECK},
     {0, "text", NULL, "print the instructions only", PLAN_TEXT},
+    {0, "cost", NULL, "print the prices only", PLAN_COST},
     {0, "dot", NULL, "print a graph for Graphviz: weft plan … --dot | dot -Tsvg", PLAN_DOT},
-    {0, "check", NULL, "print the verdict only", PLAN_CHECK},
-    {0, "list", NULL, "list the algorithms that serve the collective", PLAN_LIST},
+    {0, "svg", "FILE", "draw the plan; - = standard output", PLAN_SVG},
+    {0, "view", "VIEW", "of the drawing: auto, ring, tree or lanes [auto]", 'V'},
+    {0, "compare", "A B", "compare two algorithms: same bits? which is faster?", PLAN_COMPARE},
+    {'b', "minbytes", "SIZE", "smallest size priced [8]", 'b'},
+    {'e', "maxbytes", "SIZE", "largest size priced [1G]", 'e'},
+    {'f', "factor", "X", "from one size to the next [8]", 'f'},
+    {0, "alpha", "TIME", "of one message, such as 1.5us [the transport's]", 'x'},
+    {0, "beta", "RATE", "of a link, such as 12GB/s [the transport's]", 'y'},
+    {0, "gamma", "RATE", "at which data is combined, such as 8GB/s [the kernel's]", 'z'},
+    {0, "slot-bytes", "SIZE", "largest slice [the transport's]", 'B'},
     TOOL_OPTIONS_CONFIG,
-    {0, "json", NULL, "with --check or --list: print JSON", TOOL_OPT_JSON},
+    {0, "json", NULL, "print JSON", TOOL_OPT_JSON},
     {'h', "help", NULL, "this text", 'h'},
     {0, NULL, NULL, NULL, 0},
 };
@@ -46,69 +57,158 @@ static bool take_number(plan_request_t *request, int id, const char *text)
 {
     switch (id) {
     case 'n':
-        return tool_parse_integer("--nranks", text, 2, 4096, &request->nranks);
+        request->ranks_given = true;
+        return tool_parse_integer("--nranks", text, 2, PLAN_RANKS_MAX, &request->nranks);
     case 'R':
-        return tool_parse_integer("--rank", text, -1, 4095, &request->rank);
+        return tool_parse_integer("--rank", text, -1, PLAN_RANKS_MAX - 1, &request->rank);
     case 'r':
-        return tool_parse_integer("--root", text, 0, 4095, &request->root);
-    case 'H':
-        return tool_parse_integer("--hosts", text, 1, 4096, &request->hosts);
+        return tool_parse_integer("--root", text, 0, PLAN_RANKS_MAX - 1, &request->root);
     case 'S':
+        request->slots_given = true;
         return tool_parse_integer("--slots", text, 2, 1024, &request->slots);
     default:
         return tool_parse_integer("--slices", text, 1, 1023, &request->slices);
     }
 }
 
+static bool take_price(price_request_t *price, int id, const char *text)
+{
+    switch (id) {
+    case 'b':
+        return tool_parse_size("--minbytes", text, &price->first);
+    case 'e':
+        return tool_parse_size("--maxbytes", text, &price->last);
+    case 'f':
+        return tool_parse_real("--factor", text, 1.01, &price->factor);
+    case 'x':
+        return price_parse_seconds("--alpha", text, &price->alpha);
+    case 'y':
+        return price_parse_rate("--beta", text, &price->beta);
+    case 'z':
+        return price_parse_rate("--gamma", text, &price->gamma);
+    default:
+        return tool_parse_size("--slot-bytes", text, &price->slot_bytes);
+    }
+}
+
+/* The second algorithm of --compare is the operand after it. */
+static int take_operand(plan_request_t *request, const char *text)
+{
+    if (request->ncompare == 1) {
+        request->compare[request->ncompare++] = text;
+        return TOOL_OK;
+    }
+    if (strcmp(text, "list") == 0 && request->coll == WEFT_COLL_COUNT) {
+        request->form = PLAN_LIST;
+        return TOOL_OK;
+    }
+    int coll = tool_parse_name("collective", text, coll_names);
+    request->coll = coll < 0 ? WEFT_COLL_COUNT : (weft_coll_t)coll;
+    return coll < 0 ? TOOL_USAGE : TOOL_OK;
+}
+
+static int take_form(plan_request_t *request, int id, const char *text)
+{
+    request->form = id;
+    if (id == PLAN_SVG) {
+        request->svg = text;
+    }
+    if (id == PLAN_COMPARE) {
+        request->compare[0] = text;
+        request->ncompare = 1;
+    }
+    return TOOL_OK;
+}
+
 static int take(plan_request_t *request, int id, const char *text)
 {
-    int coll;
+    static const char *const views[] = {"auto", "ring", "tree", "lanes", NULL};
     switch (id) {
     case TOOL_ARGS_OPERAND:
-        coll = tool_parse_name("collective", text, coll_names);
-        request->coll = coll < 0 ? WEFT_COLL_COUNT : (weft_coll_t)coll;
-        return coll < 0 ? TOOL_USAGE : TOOL_OK;
+        return take_operand(request, text);
     case TOOL_ARGS_ERROR:
         return TOOL_USAGE;
     case 'A':
         request->algo = text;
         return TOOL_OK;
+    case 'H':
+        return plan_hosts_read(&request->hosts, text);
+    case 'V':
+        request->view = tool_parse_name("view", text, views);
+        return request->view < 0 ? TOOL_USAGE : TOOL_OK;
     case 'p':
         return take_param(request, text);
-    case PLAN_TEXT:
-    case PLAN_DOT:
-    case PLAN_CHECK:
-    case PLAN_LIST:
-        request->form = id;
-        return TOOL_OK;
     case TOOL_OPT_JSON:
         request->json = true;
         return TOOL_OK;
     case TOOL_OPT_CONF:
     case TOOL_OPT_SET:
         return tool_settings_take(&request->settings, id, text) ? TOOL_OK : TOOL_USAGE;
-    default:
+    case 'n':
+    case 'R':
+    case 'r':
+    case 'S':
+    case 'L':
         return take_number(request, id, text) ? TOOL_OK : TOOL_USAGE;
+    default:
+        if (id > PLAN_ALL && id <= PLAN_COMPARE) {
+            return take_form(request, id, text);
+        }
+        return take_price(&request->price, id, text) ? TOOL_OK : TOOL_USAGE;
     }
+}
+
+static int check_hosts(plan_request_t *request)
+{
+    int64_t sum = 0;
+    for (uint32_t h = 0; h < request->hosts.listed; h++) {
+        sum += request->hosts.list[h];
+    }
+    if (request->hosts.listed != 0 && !request->ranks_given) {
+        request->nranks = sum;
+    }
+    if (request->hosts.listed != 0 && sum != request->nranks) {
+        return tool_usage("--hosts lists %lld ranks, --nranks says %lld", (long long)sum,
+                          (long long)request->nranks);
+    }
+    if (request->nranks < 2 || request->nranks > PLAN_RANKS_MAX) {
+        return tool_usage("%lld ranks; a plan has 2 to %d", (long long)request->nranks,
+                          PLAN_RANKS_MAX);
+    }
+    return TOOL_OK;
 }
 
 static int check_together(plan_request_t *request)
 {
+    if (request->coll == WEFT_COLL_COUNT && request->form == PLAN_LIST) {
+        return TOOL_OK;
+    }
     if (request->coll == WEFT_COLL_COUNT) {
         return tool_usage("which collective? Try: weft plan all_reduce -n 4");
+    }
+    int code = check_hosts(request);
+    if (code != TOOL_OK) {
+        return code;
+    }
+    if (request->form == PLAN_COMPARE && request->ncompare != 2) {
+        return tool_usage("--compare wants two algorithms: weft plan all_reduce --compare "
+                          "algo-ring algo-tree");
     }
     if (request->rank >= request->nranks || request->root >= request->nranks) {
         return tool_usage("rank and root must be below --nranks %lld", (long long)request->nranks);
     }
-    if (request->json && (request->form == PLAN_TEXT || request->form == PLAN_DOT)) {
-        return tool_usage("--json goes with --check or --list");
+    if (request->json && (request->form == PLAN_DOT || request->form == PLAN_SVG)) {
+        return tool_usage("--json does not go with a drawing");
     }
     if (request->slices >= request->slots) {
         return tool_usage(
             "--slices %lld must be fewer than --slots %lld: a chunk must fit in a queue",
             (long long)request->slices, (long long)request->slots);
     }
-    /* A barrier is an all_reduce of nothing. */
+    if (request->coll == WEFT_SEND_RECV) {
+        return tool_usage("send_recv has no plan");
+    }
+    /* A barrier is an all_reduce of nothing, a v-form runs the plan of its fixed form. */
     request->coll = weft_coll_shape(request->coll);
     return TOOL_OK;
 }
@@ -117,16 +217,22 @@ int plan_request_read(plan_request_t *request, int argc, char **argv, bool *done
 {
     tool_args_t args = {.options = options_table, .argc = argc, .argv = argv, .at = 1};
     *done = false;
-    *request =
-        (plan_request_t){.coll = WEFT_COLL_COUNT, .nranks = 4, .hosts = 1, .slots = 4, .slices = 2};
+    *request = (plan_request_t){.coll = WEFT_COLL_COUNT,
+                                .nranks = 4,
+                                .hosts = {.count = 1},
+                                .slots = 4,
+                                .slices = 2,
+                                .price = PRICE_REQUEST_DEFAULT};
     for (;;) {
         int id = tool_args_next(&args);
         if (id == TOOL_ARGS_END) {
             return check_together(request);
         }
         if (id == 'h') {
-            printf("usage: weft plan COLLECTIVE [options]\n\n"
-                   "Emits the plans of all ranks, proves them and prints them.\n\n");
+            printf("usage: weft plan COLLECTIVE [options]\n"
+                   "       weft plan --list\n\n"
+                   "Emits the plans of all ranks, proves, prices, prints, draws and compares "
+                   "them.\n\n");
             tool_options_print(options_table, stdout);
             *done = true;
             return TOOL_OK;

@@ -102,7 +102,7 @@ static weft_plan_t *emit_one(const shape_t *shape, uint32_t rank)
                              .rank = rank,
                              .root = shape->root};
     weft_plan_t *plan = NULL;
-    if (weft_plan_emit(&tree_ops, &algo, &call, &view, &plan) != WEFT_OK) {
+    if (weft_plan_emit(&tree_ops, &algo, &call, &view, NULL, &plan) != WEFT_OK) {
         fail_msg("rank %u of %u: %s", rank, shape->n, weft_error_record()->text);
     }
     return plan;
@@ -441,7 +441,7 @@ static void a_host_without_ranks_is_an_error(void **state)
     uint32_t five[5] = {0, 0, 2, 2, 2};
     view.host = five;
     weft_plan_t *plan = NULL;
-    assert_int_equal(weft_plan_emit(&tree_ops, &algo, &call, &view, &plan), WEFT_ERR_PLAN);
+    assert_int_equal(weft_plan_emit(&tree_ops, &algo, &call, &view, NULL, &plan), WEFT_ERR_PLAN);
 }
 
 static void the_loaded_plugin_has_the_usual_settings_by_default(void **state)

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What all views share: the timed run, the links, the title, and the choice of the view. */
+#include "tools/draw.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <weft/weft.h>
+
+#include "core/base/error.h"
+
+#define STEPS_MAX 4000000u
+
+static int compare_links(const void *a, const void *b)
+{
+    const draw_link_t *x = a, *y = b;
+    if (x->from != y->from) {
+        return x->from < y->from ? -1 : 1;
+    }
+    if (x->to != y->to) {
+        return x->to < y->to ? -1 : 1;
+    }
+    return x->channel == y->channel ? 0 : x->channel < y->channel ? -1 : 1;
+}
+
+static weft_status_t make_links(draw_t *draw)
+{
+    const timeline_t *t = &draw->timeline;
+    draw_link_t *links = calloc(t->nmessages + 1, sizeof *links);
+    if (links == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for a drawing");
+    }
+    for (uint32_t i = 0; i < t->nmessages; i++) {
+        const timeline_message_t *m = &t->messages[i];
+        links[i] = (draw_link_t){.from = t->events[m->from].rank,
+                                 .to = t->events[m->to].rank,
+                                 .channel = m->channel,
+                                 .messages = 1,
+                                 .first = t->events[m->from].start};
+    }
+    qsort(links, t->nmessages, sizeof *links, compare_links);
+    for (uint32_t i = 0; i < t->nmessages; i++) {
+        draw_link_t *last = draw->nlinks > 0 ? &links[draw->nlinks - 1] : NULL;
+        if (last != NULL && compare_links(last, &links[i]) == 0) {
+            last->messages++;
+            last->first = links[i].first < last->first ? links[i].first : last->first;
+        } else {
+            links[draw->nlinks++] = links[i];
+        }
+    }
+    draw->links = links;
+    return WEFT_OK;
+}
+
+const char *draw_view_name(draw_view_t view)
+{
+    static const char *const names[] = {"auto", "ring", "tree", "lanes"};
+    return names[view];
+}
+
+void draw_begin(draw_t *draw, FILE *out, double width, double height, const char *what)
+{
+    const draw_input_t *input = draw->input;
+    const weft_plan_t *plan = input->plans[0];
+    char title[256];
+    snprintf(title, sizeof title, "%s by %s", weft_coll_name(plan->coll), input->algo);
+    svg_open(&draw->svg, out, width, height, title);
+    svg_font_t large = {.size = 22, .anchor = 's', .bold = 1};
+    svg_font_t small = {.size = 13, .anchor = 's', .fill = SVG_GREY};
+    svg_text(&draw->svg, (svg_point_t){DRAW_MARGIN, 40}, &large, "%s", title);
+    svg_text(&draw->svg, (svg_point_t){DRAW_MARGIN, 62}, &small,
+             "%u ranks on %u host%s · %u chunk%s a block · %.4g steps · %s", input->nranks,
+             input->nhosts, input->nhosts == 1 ? "" : "s", plan->k, plan->k == 1 ? "" : "s",
+             draw->timeline.end, what);
+}
+
+void draw_key(draw_t *draw, svg_point_t at, const char *colour, const char *text)
+{
+    svg_paint_t stroke = {.stroke = colour, .width = 4};
+    svg_font_t font = {.size = 13, .anchor = 's'};
+    svg_line(&draw->svg, (svg_point_t){at.x, at.y - 4}, (svg_point_t){at.x + 24, at.y - 4},
+             &stroke);
+    svg_text(&draw->svg, (svg_point_t){at.x + 34, at.y}, &font, "%s", text);
+}
+
+svg_colour_t draw_chunk_colour(const draw_t *draw, uint32_t chunk)
+{
+    return svg_hue(chunk, timeline_chunks(draw->input->plans[0]));
+}
+
+/* A chain is a tree too, but shows better on the circle. */
+static weft_status_t choose(draw_t *draw, draw_view_t *view_p)
+{
+    draw_forest_t forest;
+    weft_status_t status = draw_forest_make(draw, &forest);
+    if (status == WEFT_OK) {
+        *view_p = forest.count > 0 && forest.whole && forest.branching > 1 ? DRAW_TREE : DRAW_RING;
+        draw_forest_free(&forest);
+    }
+    return status;
+}
+
+static weft_status_t prepare(draw_t *draw)
+{
+    const draw_input_t *input = draw->input;
+    timeline_input_t timed = {.plans = input->plans,
+                              .nranks = input->nranks,
+                              .slots = input->slots,
+                              .slices = 1,
+                              .limit = STEPS_MAX,
+                              .record = 1};
+    weft_status_t status = timeline_run(&timed, &draw->timeline);
+    if (status == WEFT_OK && draw->timeline.stuck) {
+        return weft_fail(WEFT_ERR_PLAN, 0,
+                         "the plan does not come to its end with %u slots; --check tells where",
+                         input->slots);
+    }
+    return status == WEFT_OK ? make_links(draw) : status;
+}
+
+weft_status_t draw_plan(const draw_input_t *input, draw_view_t *view_p, FILE *out)
+{
+    draw_t draw = {.input = input};
+    weft_status_t status = prepare(&draw);
+    if (status == WEFT_OK && *view_p == DRAW_AUTO) {
+        status = choose(&draw, view_p);
+    }
+    if (status == WEFT_OK) {
+        status = *view_p == DRAW_RING   ? draw_ring(&draw, out)
+                 : *view_p == DRAW_TREE ? draw_tree(&draw, out)
+                                        : draw_lanes(&draw, out);
+    }
+    free(draw.links);
+    timeline_free(&draw.timeline);
+    return status;
+}

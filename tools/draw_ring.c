@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Ranks on a circle, clockwise from the top, with an arrow for every link. */
+#include "tools/draw.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/base/error.h"
+
+#define TAU 6.28318530717958647692
+#define RANKS_MAX 256u
+#define STEPS_MAX 512u
+#define PANEL 250.0
+
+typedef struct ring {
+    draw_t *draw;
+    svg_point_t centre;
+    double radius, node; /* of the circle, of a rank */
+    double step[STEPS_MAX];
+    uint32_t nsteps, nchannels, most, degree;
+    int by_channel;
+} ring_t;
+
+static double angle_of(const ring_t *ring, double rank)
+{
+    return TAU * rank / ring->draw->input->nranks - TAU / 4;
+}
+
+static svg_point_t on_circle(const ring_t *ring, double rank, double radius)
+{
+    double angle = angle_of(ring, rank);
+    return (svg_point_t){ring->centre.x + radius * cos(angle),
+                         ring->centre.y + radius * sin(angle)};
+}
+
+static void add_step(ring_t *ring, double first)
+{
+    uint32_t at = ring->nsteps;
+    for (uint32_t i = 0; i < ring->nsteps; i++) {
+        if (fabs(ring->step[i] - first) < 0.01) {
+            return;
+        }
+    }
+    if (at == STEPS_MAX) {
+        return;
+    }
+    for (; at > 0 && ring->step[at - 1] > first; at--) {
+        ring->step[at] = ring->step[at - 1];
+    }
+    ring->step[at] = first;
+    ring->nsteps++;
+}
+
+static uint32_t step_of(const ring_t *ring, double first)
+{
+    uint32_t at = 0;
+    while (at + 1 < ring->nsteps && ring->step[at] < first - 0.01) {
+        at++;
+    }
+    return at;
+}
+
+/* Links are sorted by sender, so the links of one sender are together. */
+static void study(ring_t *ring)
+{
+    const draw_t *draw = ring->draw;
+    uint32_t most[2] = {0, 0}; /* links of one sender: all, and on one channel */
+    for (uint32_t i = 0; i < draw->nlinks; i++) {
+        const draw_link_t *link = &draw->links[i];
+        uint32_t all = 0, same = 0;
+        for (uint32_t j = i; j < draw->nlinks && draw->links[j].from == link->from; j++) {
+            all++;
+            same += draw->links[j].channel == link->channel;
+        }
+        most[0] = all > most[0] ? all : most[0];
+        most[1] = same > most[1] ? same : most[1];
+        ring->most = link->messages > ring->most ? link->messages : ring->most;
+        ring->nchannels = link->channel + 1 > ring->nchannels ? link->channel + 1 : ring->nchannels;
+        add_step(ring, link->first);
+    }
+    ring->degree = most[0];
+    ring->by_channel = most[1] <= 1 && ring->nchannels <= 16;
+}
+
+static svg_colour_t colour_of(const ring_t *ring, const draw_link_t *link)
+{
+    if (ring->by_channel) {
+        return svg_hue(link->channel, ring->nchannels);
+    }
+    return svg_ramp(ring->nsteps < 2 ? 0.3
+                                     : (double)step_of(ring, link->first) / (ring->nsteps - 1));
+}
+
+static svg_point_t towards(svg_point_t from, svg_point_t to, double length)
+{
+    double dx = to.x - from.x, dy = to.y - from.y, all = hypot(dx, dy);
+    all = all < 1e-9 ? 1 : all;
+    return (svg_point_t){from.x + dx / all * length, from.y + dy / all * length};
+}
+
+/* Bends to the left of its way, so that the two directions of a pair lie apart. */
+static void put_link(const ring_t *ring, const draw_link_t *link)
+{
+    svg_point_t a = on_circle(ring, link->from, ring->radius);
+    svg_point_t b = on_circle(ring, link->to, ring->radius);
+    double dx = b.x - a.x, dy = b.y - a.y;
+    double bend = ring->draw->input->nranks == 2 ? 0.25 : 0.13;
+    svg_point_t control = {(a.x + b.x) / 2 + bend * dy, (a.y + b.y) / 2 - bend * dx};
+    svg_colour_t colour = colour_of(ring, link);
+    uint32_t many = ring->draw->nlinks;
+    svg_paint_t paint = {.stroke = colour.text,
+                         .width = (many > 600 ? 0.7 : many > 150 ? 1.1 : 1.8) *
+                                  (1 + 0.8 * sqrt((double)link->messages / ring->most)),
+                         .opacity = many > 600 ? 0.45 : many > 150 ? 0.7 : 0.95};
+    svg_point_t curve[3] = {towards(a, control, ring->node + 1.5), control,
+                            towards(b, control, ring->node + 2.5)};
+    svg_begin(&ring->draw->svg, "rank %u to rank %u, channel %u: %u messages, the first in step %u",
+              link->from, link->to, link->channel, link->messages, 1 + step_of(ring, link->first));
+    svg_arrow(&ring->draw->svg, curve, many > 600 ? 5 : many > 150 ? 7 : 11, &paint);
+    svg_end(&ring->draw->svg);
+}
+
+static void put_host(const ring_t *ring, uint32_t first, uint32_t last)
+{
+    svg_t *svg = &ring->draw->svg;
+    double radius = ring->radius + ring->node + 13;
+    double angles[2] = {angle_of(ring, first - 0.32), angle_of(ring, last + 0.32)};
+    svg_paint_t band = {.stroke = SVG_PALE, .width = 7};
+    svg_arc(svg, ring->centre, radius, angles, &band);
+    svg_point_t at = on_circle(ring, ((double)first + last) / 2, radius + 16);
+    double side = at.x - ring->centre.x;
+    svg_font_t font = {.size = 12,
+                       .anchor = side > 12 ? 's' : side < -12 ? 'e' : 'm',
+                       .fill = SVG_GREY};
+    at.y += at.y < ring->centre.y ? 2 : 8;
+    svg_text(svg, at, &font, "host %u", ring->draw->input->host[first]);
+}
+
+static void put_hosts(const ring_t *ring)
+{
+    const draw_input_t *input = ring->draw->input;
+    uint32_t first = 0;
+    for (uint32_t r = 1; input->nhosts > 1 && r <= input->nranks; r++) {
+        if (r == input->nranks || input->host[r] != input->host[first]) {
+            put_host(ring, first, r - 1);
+            first = r;
+        }
+    }
+}
+
+static void put_ranks(const ring_t *ring)
+{
+    svg_t *svg = &ring->draw->svg;
+    uint32_t root = ring->draw->input->plans[0]->root;
+    weft_coll_t coll = ring->draw->input->plans[0]->coll;
+    int rooted = coll == WEFT_BROADCAST || coll == WEFT_REDUCE || coll == WEFT_GATHER ||
+                 coll == WEFT_SCATTER;
+    svg_font_t font = {.size = ring->node * 0.82, .anchor = 'm', .bold = 1};
+    for (uint32_t r = 0; r < ring->draw->input->nranks; r++) {
+        svg_point_t at = on_circle(ring, r, ring->radius);
+        int is_root = rooted && r == root;
+        svg_paint_t disc = {
+            .fill = is_root ? SVG_INK : SVG_PAPER, .stroke = SVG_INK, .width = 1.6};
+        svg_circle(svg, at, ring->node, &disc);
+        font.fill = is_root ? SVG_PAPER : SVG_INK;
+        svg_text(svg, (svg_point_t){at.x, at.y + 0.3 * ring->node}, &font, "%u", r);
+    }
+}
+
+static void put_middle(const ring_t *ring)
+{
+    const draw_t *draw = ring->draw;
+    svg_font_t large = {.size = 34, .anchor = 'm', .bold = 1, .fill = SVG_INK};
+    svg_font_t small = {.size = 13, .anchor = 'm', .fill = SVG_GREY};
+    svg_point_t at = ring->centre;
+    svg_text(&ring->draw->svg, (svg_point_t){at.x, at.y + 2}, &large,
+             "%u", ring->most);
+    svg_text(&ring->draw->svg, (svg_point_t){at.x, at.y + 24}, &small, "message%s of 1/%u block",
+             ring->most == 1 ? "" : "s", draw->input->plans[0]->k);
+    svg_text(&ring->draw->svg, (svg_point_t){at.x, at.y + 41}, &small, "over each link");
+}
+
+static void put_steps(const ring_t *ring, svg_point_t at)
+{
+    draw_t *draw = ring->draw;
+    svg_font_t font = {.size = 13, .anchor = 's', .fill = SVG_GREY};
+    svg_text(&draw->svg, at, &font, "first message of a link in");
+    uint32_t rows = ring->nsteps < 14 ? ring->nsteps : 14;
+    for (uint32_t i = 0; i < rows; i++) {
+        uint32_t step = rows < 2 ? 0 : i * (ring->nsteps - 1) / (rows - 1);
+        char text[40];
+        snprintf(text, sizeof text, "step %u", step + 1);
+        svg_colour_t colour =
+            svg_ramp(ring->nsteps < 2 ? 0.3 : (double)step / (ring->nsteps - 1));
+        draw_key(draw, (svg_point_t){at.x, at.y + 24 + 22 * i}, colour.text, text);
+    }
+}
+
+static void put_legend(const ring_t *ring, double x)
+{
+    draw_t *draw = ring->draw;
+    svg_point_t at = {x, DRAW_TOP + 32};
+    char text[64];
+    if (!ring->by_channel) {
+        put_steps(ring, at);
+        at.y += 24 + 22 * (ring->nsteps < 14 ? ring->nsteps : 14) + 14;
+    } else {
+        for (uint32_t c = 0; c < ring->nchannels; c++) {
+            snprintf(text, sizeof text, "links of channel %u", c);
+            svg_colour_t colour = svg_hue(c, ring->nchannels);
+            draw_key(draw, at, colour.text, text);
+            at.y += 22;
+        }
+        at.y += 14;
+    }
+    svg_font_t font = {.size = 13, .anchor = 's'};
+    svg_text(&draw->svg, at, &font, "%u links", draw->nlinks);
+    svg_text(&draw->svg, (svg_point_t){at.x, at.y + 20}, &font, "%u messages",
+             draw->timeline.nmessages);
+    svg_text(&draw->svg, (svg_point_t){at.x, at.y + 40}, &font, "busiest link: %u", ring->most);
+    svg_text(&draw->svg, (svg_point_t){at.x, at.y + 60}, &font, "most peers sent to: %u",
+             ring->degree);
+}
+
+weft_status_t draw_ring(draw_t *draw, FILE *out)
+{
+    uint32_t n = draw->input->nranks;
+    if (n > RANKS_MAX) {
+        return weft_fail(WEFT_ERR_ARG, 0, "a circle shows up to %u ranks, not %u", RANKS_MAX, n);
+    }
+    ring_t *ring = calloc(1, sizeof *ring);
+    if (ring == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for a drawing");
+    }
+    ring->draw = draw;
+    ring->node = n <= 12 ? 21 : n <= 24 ? 17 : n <= 40 ? 14 : 12;
+    double around = n * (2 * ring->node + 7) / TAU;
+    ring->radius = around > 190 ? around : 190;
+    study(ring);
+    double side = 2 * (ring->radius + ring->node + 64);
+    double rows = ring->by_channel ? ring->nchannels : ring->nsteps < 14 ? ring->nsteps : 14;
+    double legend = DRAW_TOP + 170 + 22 * rows;
+    double height = DRAW_TOP + side > legend ? DRAW_TOP + side : legend;
+    ring->centre = (svg_point_t){side / 2 + 16, DRAW_TOP + side / 2 - 14};
+    draw_begin(draw, out, side + PANEL, height, "links between ranks");
+    put_hosts(ring);
+    for (uint32_t i = 0; i < draw->nlinks; i++) {
+        put_link(ring, &draw->links[i]);
+    }
+    put_ranks(ring);
+    if (ring->degree <= 1 && n > 2) {
+        put_middle(ring);
+    }
+    put_legend(ring, side + 22);
+    svg_close(&draw->svg);
+    free(ring);
+    return WEFT_OK;
+}

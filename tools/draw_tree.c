@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Trees, side by side or one below the other. Every host (or rank) has the column of its number, in
+ * all trees alike, so that one sees who is inner in which tree. */
+#include "tools/draw.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/error.h"
+
+#define RANKS_MAX 256u
+#define SIDE_BY_SIDE 17u /* ranks */
+#define GAP 44.0
+
+typedef struct trees {
+    draw_t *draw;
+    const draw_forest_t *forest;
+    double *x; /* of each rank, from the left of its tree */
+    uint32_t *depth, *inner; /* of each rank; tree in which it has children */
+    double node, column, level, width;
+    int boxes; /* ranks of one host lie in one box */
+} trees_t;
+
+static svg_colour_t hue_of(const trees_t *trees, uint32_t tree, double lightness, double chroma)
+{
+    uint32_t n = trees->forest->count;
+    return svg_oklch(lightness, chroma, n <= 2 ? 250 + 170.0 * tree : 250 + 360.0 * tree / n);
+}
+
+/* In every tree the ranks of a host are joined inside the host. */
+static int has_boxes(const trees_t *trees)
+{
+    const draw_input_t *input = trees->draw->input;
+    if (input->nhosts < 2 || input->nhosts == input->nranks) {
+        return 0;
+    }
+    for (uint32_t t = 0; t < trees->forest->count; t++) {
+        const draw_tree_t *tree = &trees->forest->trees[t];
+        uint32_t heads = 0;
+        for (uint32_t r = 0; r < input->nranks; r++) {
+            heads += tree->parent[r] == DRAW_NO_PARENT ||
+                     input->host[tree->parent[r]] != input->host[r];
+        }
+        if (heads != input->nhosts || tree->members != input->nranks) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Levels below the root; inside a box all ranks have the level of the box. */
+static void set_depth(const trees_t *trees, const draw_tree_t *tree)
+{
+    const draw_input_t *input = trees->draw->input;
+    for (uint32_t r = 0; r < input->nranks; r++) {
+        uint32_t depth = 0;
+        for (uint32_t at = r; tree->parent[at] != DRAW_NO_PARENT; at = tree->parent[at]) {
+            depth += !trees->boxes || input->host[tree->parent[at]] != input->host[at];
+        }
+        trees->depth[r] = depth;
+    }
+}
+
+static uint32_t height_of(const trees_t *trees, const draw_tree_t *tree)
+{
+    uint32_t most = 0;
+    set_depth(trees, tree);
+    for (uint32_t r = 0; r < trees->draw->input->nranks; r++) {
+        most = tree->member[r] && trees->depth[r] > most ? trees->depth[r] : most;
+    }
+    return most;
+}
+
+static void set_columns(trees_t *trees)
+{
+    const draw_input_t *input = trees->draw->input;
+    double x = trees->node + 6;
+    for (uint32_t r = 0; r < input->nranks; r++) {
+        if (r > 0) {
+            x += trees->column;
+            x += trees->boxes && input->host[r] != input->host[r - 1] ? 16 : 0;
+        }
+        trees->x[r] = x;
+    }
+    trees->width = x + trees->node + 6;
+}
+
+static void set_inner(trees_t *trees)
+{
+    for (uint32_t r = 0; r < trees->draw->input->nranks; r++) {
+        trees->inner[r] = UINT32_MAX;
+    }
+    for (uint32_t t = 0; t < trees->forest->count; t++) {
+        const draw_tree_t *tree = &trees->forest->trees[t];
+        for (uint32_t r = 0; r < trees->draw->input->nranks; r++) {
+            uint32_t parent = tree->parent[r];
+            if (parent != DRAW_NO_PARENT && trees->inner[parent] == UINT32_MAX) {
+                trees->inner[parent] = t;
+            }
+        }
+    }
+}
+
+static svg_point_t place(const trees_t *trees, svg_point_t origin, uint32_t rank)
+{
+    return (svg_point_t){origin.x + trees->x[rank],
+                         origin.y + trees->node + 8 + trees->level * trees->depth[rank]};
+}
+
+/* The two directions bend to different sides. */
+static void put_edge(const trees_t *trees, uint32_t t, svg_point_t origin, uint32_t child)
+{
+    const draw_tree_t *tree = &trees->forest->trees[t];
+    svg_t *svg = &trees->draw->svg;
+    svg_point_t c = place(trees, origin, child), p = place(trees, origin, tree->parent[child]);
+    double dx = p.x - c.x, dy = p.y - c.y, length = hypot(dx, dy);
+    int flat = fabs(dy) < 1;
+    double bend = tree->up && tree->down ? (flat ? 0.16 : 9 / length) : 0;
+    bend = flat && fabs(dx) > 1.5 * trees->column ? 0.3 : bend;
+    double ux = dx / length, uy = dy / length, r = trees->node + 2;
+    svg_point_t low = {c.x + ux * r, c.y + uy * r}, high = {p.x - ux * r, p.y - uy * r};
+    svg_colour_t up = hue_of(trees, t, 0.52, 0.15), down = hue_of(trees, t, 0.74, 0.12);
+    double head = trees->node > 13 ? 9 : 7;
+    if (tree->up) {
+        svg_paint_t paint = {.stroke = up.text, .width = 1.7};
+        svg_point_t curve[3] = {
+            low, {(c.x + p.x) / 2 + bend * dy, (c.y + p.y) / 2 - bend * dx}, high};
+        svg_arrow(svg, curve, head, &paint);
+    }
+    if (tree->down) {
+        svg_paint_t paint = {.stroke = down.text, .width = 1.7};
+        svg_point_t curve[3] = {
+            high, {(c.x + p.x) / 2 - bend * dy, (c.y + p.y) / 2 + bend * dx}, low};
+        svg_arrow(svg, curve, head, &paint);
+    }
+}
+
+static void put_boxes(const trees_t *trees, svg_point_t origin)
+{
+    const draw_input_t *input = trees->draw->input;
+    svg_paint_t box = {.fill = "#f3f5f7", .stroke = SVG_PALE, .width = 1.2};
+    svg_font_t font = {.size = 10.5, .anchor = 's', .fill = SVG_GREY};
+    for (uint32_t first = 0; trees->boxes && first < input->nranks;) {
+        uint32_t last = first;
+        while (last + 1 < input->nranks && input->host[last + 1] == input->host[first]) {
+            last++;
+        }
+        svg_point_t a = place(trees, origin, first), b = place(trees, origin, last);
+        double pad = trees->node + 6;
+        svg_box_t area = {a.x - pad, a.y - pad, b.x - a.x + 2 * pad, 2 * pad + 14, 9};
+        svg_rect(&trees->draw->svg, area, &box);
+        svg_text(&trees->draw->svg, (svg_point_t){area.x + 7, area.y + area.h - 5}, &font,
+                 "host %u", input->host[first]);
+        first = last + 1;
+    }
+}
+
+static void put_rank(const trees_t *trees, uint32_t t, svg_point_t origin, uint32_t rank)
+{
+    const draw_tree_t *tree = &trees->forest->trees[t];
+    svg_t *svg = &trees->draw->svg;
+    svg_point_t at = place(trees, origin, rank);
+    int here = trees->inner[rank] == t || rank == tree->root;
+    int other = trees->inner[rank] != UINT32_MAX && trees->inner[rank] != t;
+    svg_colour_t strong = hue_of(trees, t, 0.68, 0.13);
+    svg_colour_t pale = hue_of(trees, other ? trees->inner[rank] : t, 0.94, 0.035);
+    svg_colour_t edge = hue_of(trees, other ? trees->inner[rank] : t, 0.6, 0.1);
+    svg_paint_t disc = {.fill = here     ? strong.text
+                                : other ? pale.text
+                                        : SVG_PAPER,
+                        .stroke = rank == tree->root ? SVG_INK
+                                  : here || other    ? edge.text
+                                                     : SVG_GREY,
+                        .width = rank == tree->root ? 2.6 : 1.4};
+    svg_circle(svg, at, trees->node, &disc);
+    svg_font_t font = {.size = trees->node * 0.85, .anchor = 'm', .bold = here};
+    svg_text(svg, (svg_point_t){at.x, at.y + 0.31 * trees->node}, &font, "%u", rank);
+}
+
+static void put_tree(const trees_t *trees, uint32_t t, svg_point_t origin)
+{
+    const draw_tree_t *tree = &trees->forest->trees[t];
+    svg_font_t font = {.size = 14, .anchor = 's', .bold = 1};
+    svg_font_t small = {.size = 12, .anchor = 's', .fill = SVG_GREY};
+    uint32_t height = height_of(trees, tree);
+    char title[40];
+    snprintf(title, sizeof title, trees->forest->count > 1 ? "tree %u" : "tree", t);
+    svg_text(&trees->draw->svg, origin, &font, "%s", title);
+    svg_text(&trees->draw->svg, (svg_point_t){origin.x + 16 + svg_width(title, 14), origin.y},
+             &small, "root %u, %u level%s below it", tree->root, height, height == 1 ? "" : "s");
+    origin.y += 12;
+    put_boxes(trees, origin);
+    for (uint32_t r = 0; r < trees->draw->input->nranks; r++) {
+        if (tree->parent[r] != DRAW_NO_PARENT) {
+            put_edge(trees, t, origin, r);
+        }
+    }
+    for (uint32_t r = 0; r < trees->draw->input->nranks; r++) {
+        if (tree->member[r]) {
+            put_rank(trees, t, origin, r);
+        }
+    }
+}
+
+static void put_legend(const trees_t *trees, svg_point_t at)
+{
+    draw_t *draw = trees->draw;
+    svg_font_t font = {.size = 12.5, .anchor = 's'};
+    static const char *const words[] = {"towards the root (combine)", "from the root (copy)"};
+    double x = at.x;
+    uint32_t up = 0, down = 0;
+    for (uint32_t t = 0; t < trees->forest->count; t++) {
+        up |= trees->forest->trees[t].up;
+        down |= trees->forest->trees[t].down;
+    }
+    for (int way = 0; way < 2; way++) {
+        if (!(way == 0 ? up : down)) {
+            continue;
+        }
+        for (uint32_t t = 0; t < trees->forest->count && t < 4; t++) {
+            svg_colour_t colour = way == 0 ? hue_of(trees, t, 0.52, 0.15)
+                                           : hue_of(trees, t, 0.74, 0.12);
+            svg_paint_t stroke = {.stroke = colour.text, .width = 3};
+            svg_line(&draw->svg, (svg_point_t){x, at.y - 4}, (svg_point_t){x + 20, at.y - 4},
+                     &stroke);
+            x += 24;
+        }
+        svg_text(&draw->svg, (svg_point_t){x + 4, at.y}, &font, "%s", words[way]);
+        x += 34 + svg_width(words[way], 12.5);
+    }
+    svg_font_t grey = {.size = 12.5, .anchor = 's', .fill = SVG_GREY};
+    svg_text(&draw->svg, (svg_point_t){at.x, at.y + 21}, &grey,
+             "filled: a rank with children in this tree%s; bold outline: the root",
+             trees->forest->count > 1 ? ", tinted: with children in another one" : "");
+}
+
+static void put_all(trees_t *trees, FILE *out)
+{
+    draw_t *draw = trees->draw;
+    uint32_t count = trees->forest->count, n = draw->input->nranks;
+    int beside = n < SIDE_BY_SIDE || count == 1;
+    uint32_t columns = beside ? (count < 2 ? count : 2) : 1;
+    uint32_t rows = (count + columns - 1) / columns, deepest = 0;
+    for (uint32_t t = 0; t < count; t++) {
+        uint32_t height = height_of(trees, &trees->forest->trees[t]);
+        deepest = height > deepest ? height : deepest;
+    }
+    double each = 12 + 2 * trees->node + 16 + deepest * trees->level + (trees->boxes ? 20 : 0);
+    double width = 2 * DRAW_MARGIN + columns * trees->width + (columns - 1) * GAP;
+    double height = DRAW_TOP + 24 + rows * (each + 44) + 30;
+    draw_begin(draw, out, width > 720 ? width : 720, height,
+               count > 1 ? "the trees that the messages form" : "the tree that the messages form");
+    for (uint32_t t = 0; t < count; t++) {
+        svg_point_t origin = {DRAW_MARGIN + (t % columns) * (trees->width + GAP),
+                              DRAW_TOP + 24 + (t / columns) * (each + 44)};
+        put_tree(trees, t, origin);
+    }
+    put_legend(trees, (svg_point_t){DRAW_MARGIN, height - 38});
+    svg_close(&draw->svg);
+}
+
+static weft_status_t lay_out(draw_t *draw, const draw_forest_t *forest, FILE *out)
+{
+    uint32_t n = draw->input->nranks;
+    trees_t trees = {.draw = draw, .forest = forest};
+    trees.x = calloc(n, sizeof *trees.x);
+    trees.depth = calloc(n, sizeof *trees.depth);
+    trees.inner = calloc(n, sizeof *trees.inner);
+    weft_status_t status = WEFT_OK;
+    if (trees.x == NULL || trees.depth == NULL || trees.inner == NULL) {
+        status = weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for a drawing");
+    } else {
+        trees.boxes = has_boxes(&trees);
+        trees.node = n <= 16 ? 16 : n <= 32 ? 13 : 11;
+        trees.column = 2 * trees.node + (n <= 16 ? 12 : 5);
+        trees.level = trees.boxes ? 84 : n <= 16 ? 66 : 74;
+        set_columns(&trees);
+        set_inner(&trees);
+        put_all(&trees, out);
+    }
+    free(trees.x);
+    free(trees.depth);
+    free(trees.inner);
+    return status;
+}
+
+weft_status_t draw_tree(draw_t *draw, FILE *out)
+{
+    draw_forest_t forest;
+    if (draw->input->nranks > RANKS_MAX) {
+        return weft_fail(WEFT_ERR_ARG, 0, "trees are drawn for up to %u ranks, not %u", RANKS_MAX,
+                         draw->input->nranks);
+    }
+    weft_status_t status = draw_forest_make(draw, &forest);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    if (forest.count == 0) {
+        status = weft_fail(WEFT_ERR_ARG, 0,
+                           "the messages of this plan form no tree; try the view ring or lanes");
+    } else {
+        status = lay_out(draw, &forest, out);
+    }
+    draw_forest_free(&forest);
+    return status;
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Prices. */
+#include "tools/plan_price.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <weft/plugin/kernel.h>
+#include <weft/plugin/net.h>
+
+#include "core/base/error.h"
+
+/* Where no transport or kernel can tell: a message over Ethernet, and one core's memory. */
+#define ALPHA_DEFAULT 10e-6
+#define BETA_DEFAULT (1 / 10e9)
+#define GAMMA_DEFAULT (1 / 8e9)
+#define SLOT_BYTES_DEFAULT (UINT64_C(512) << 10)
+#define SLOT_BYTES_LEAST UINT64_C(64)
+
+bool price_parse_seconds(const char *what, const char *text, double *value_p)
+{
+    static const struct {
+        const char *name;
+        double seconds;
+    } units[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
+    char *end = NULL;
+    double value = strtod(text, &end);
+    for (size_t i = 0; end != text && value >= 0 && value < 1e6 && i < 5; i++) {
+        if (strcmp(end, units[i].name) == 0) {
+            *value_p = value * units[i].seconds;
+            return true;
+        }
+    }
+    tool_usage("%s wants a time such as 1.5us, 300ns or 2e-6 (seconds), got '%s'", what, text);
+    return false;
+}
+
+bool price_parse_rate(const char *what, const char *text, double *value_p)
+{
+    static const struct {
+        const char *name;
+        double bytes;
+    } units[] = {{"KB/s", 1e3}, {"MB/s", 1e6}, {"GB/s", 1e9}, {"TB/s", 1e12}};
+    char *end = NULL;
+    double value = strtod(text, &end);
+    if (end != text && *end == '\0' && value >= 0 && value < 1) {
+        *value_p = value;
+        return true;
+    }
+    for (size_t i = 0; end != text && value > 0 && value < 1e12 && i < 4; i++) {
+        if (strcmp(end, units[i].name) == 0) {
+            *value_p = 1 / (value * units[i].bytes);
+            return true;
+        }
+    }
+    tool_usage("%s wants a rate such as 12GB/s, or seconds per byte such as 8e-11, got '%s'", what,
+               text);
+    return false;
+}
+
+/* The worst device that a job of that many hosts may use: one host uses the preferred transport. */
+static void ask_nets(const tool_session_t *session, uint32_t nhosts, price_model_t *model)
+{
+    for (uint32_t i = 0;; i++) {
+        const weft_loaded_t *loaded = weft_registry_get(session->registry, WEFT_KIND_NET, i);
+        if (loaded == NULL || (nhosts == 1 && model->cost.alpha > 0)) {
+            return;
+        }
+        const weft_net_ops_t *ops = loaded->plugin->ops;
+        weft_net_props_t props = {.size = sizeof props};
+        weft_net_t *net = NULL;
+        uint32_t count = 0;
+        if (ops->create(loaded->host, loaded->config, &net) != WEFT_OK) {
+            continue;
+        }
+        if (ops->device_count(net, &count) == WEFT_OK && count > 0 &&
+            ops->device_props(net, 0, &props) == WEFT_OK && props.bandwidth > 0 &&
+            (double)props.latency_ns * 1e-9 > model->cost.alpha) {
+            model->cost.alpha = (double)props.latency_ns * 1e-9;
+            model->cost.beta = 1 / (double)props.bandwidth;
+            model->slot_bytes = props.slot_bytes;
+            snprintf(model->origin, sizeof model->origin, "%s", loaded->plugin->name);
+        }
+        ops->destroy(net);
+    }
+}
+
+static void ask_kernel(const tool_session_t *session, price_model_t *model)
+{
+    const weft_loaded_t *loaded = weft_registry_get(session->registry, WEFT_KIND_KERNEL, 0);
+    weft_kernel_props_t props = {.size = sizeof props};
+    weft_kernel_t *kernel = NULL;
+    if (loaded == NULL) {
+        return;
+    }
+    const weft_kernel_ops_t *ops = loaded->plugin->ops;
+    if (ops->create(loaded->host, loaded->config, &kernel) != WEFT_OK) {
+        return;
+    }
+    if (ops->props(kernel, &props) == WEFT_OK && props.bandwidth > 0) {
+        size_t at = strlen(model->origin);
+        model->cost.gamma = 1 / (double)props.bandwidth;
+        snprintf(model->origin + at, sizeof model->origin - at, "%s%s", at > 0 ? " and " : "",
+                 loaded->plugin->name);
+    }
+    ops->destroy(kernel);
+}
+
+void price_model_make(const price_request_t *request, const tool_session_t *session,
+                      uint32_t nhosts, price_model_t *model)
+{
+    *model = (price_model_t){0};
+    if (session != NULL && (request->alpha < 0 || request->beta < 0 || request->gamma < 0)) {
+        ask_nets(session, nhosts, model);
+        ask_kernel(session, model);
+    }
+    if (model->origin[0] == '\0') {
+        snprintf(model->origin, sizeof model->origin, "constants");
+    }
+    model->cost.alpha = request->alpha >= 0     ? request->alpha
+                        : model->cost.alpha > 0 ? model->cost.alpha
+                                                : ALPHA_DEFAULT;
+    model->cost.beta = request->beta >= 0     ? request->beta
+                       : model->cost.beta > 0 ? model->cost.beta
+                                              : BETA_DEFAULT;
+    model->cost.gamma = request->gamma >= 0     ? request->gamma
+                        : model->cost.gamma > 0 ? model->cost.gamma
+                                                : GAMMA_DEFAULT;
+    if (request->alpha >= 0 && request->beta >= 0 && request->gamma >= 0) {
+        snprintf(model->origin, sizeof model->origin, "the command line");
+    } else if (request->alpha >= 0 || request->beta >= 0 || request->gamma >= 0) {
+        size_t at = strlen(model->origin);
+        snprintf(model->origin + at, sizeof model->origin - at, " and the command line");
+    }
+    model->slot_bytes = request->slot_bytes != 0  ? request->slot_bytes
+                        : model->slot_bytes != 0 ? model->slot_bytes
+                                                 : SLOT_BYTES_DEFAULT;
+}
+
+uint64_t price_block(weft_coll_t coll, uint32_t nranks, uint64_t size)
+{
+    uint32_t in = weft_plan_blocks(coll, nranks, WEFT_OPERAND_IN);
+    uint32_t out = weft_plan_blocks(coll, nranks, WEFT_OPERAND_OUT);
+    uint32_t blocks = in > out ? in : out;
+    return (size + blocks - 1) / blocks;
+}
+
+double price_bus_factor(weft_coll_t coll, uint32_t nranks)
+{
+    double part = (double)(nranks - 1) / nranks;
+    switch (coll) {
+    case WEFT_ALL_REDUCE:
+        return 2 * part;
+    case WEFT_BROADCAST:
+    case WEFT_REDUCE:
+        return 1;
+    default:
+        return part;
+    }
+}
+
+price_time_t price_time(const weft_cost_t *cost, const price_model_t *model, weft_coll_t coll,
+                        uint32_t nranks, uint32_t k, uint32_t slots, uint64_t size)
+{
+    price_time_t best = {.seconds = INFINITY};
+    uint64_t block = price_block(coll, nranks, size);
+    for (uint32_t slices = 1; slices < slots || slices == 1; slices *= 2) {
+        for (uint64_t bytes = SLOT_BYTES_LEAST; bytes <= model->slot_bytes; bytes *= 2) {
+            double t = weft_cost_time(cost, &model->cost, block, k, slices, bytes);
+            if (t < best.seconds) {
+                best = (price_time_t){.seconds = t, .slices = slices, .slice_bytes = bytes};
+            }
+        }
+    }
+    return best;
+}
+
+bool price_next_size(const price_request_t *request, uint64_t *size_p)
+{
+    if (*size_p == 0) {
+        *size_p = request->first;
+        return request->first <= request->last;
+    }
+    double next = (double)*size_p * request->factor;
+    if (next > (double)request->last) {
+        return false;
+    }
+    *size_p = (uint64_t)next > *size_p ? (uint64_t)next : *size_p + 1;
+    return true;
+}
+
+static void add_port_chunks(const weft_plan_t *plan, uint64_t *chunks, price_facts_t *facts)
+{
+    uint64_t moves = 0;
+    for (uint32_t l = 0; l < plan->nlanes; l++) {
+        uint64_t times = 1;
+        for (uint32_t pc = 0; pc < plan->lanes[l].ncode; pc++) {
+            const weft_code_t *code = &plan->lanes[l].code[pc];
+            times = code->opcode == WEFT_CODE_LOOP  ? code->n
+                    : code->opcode == WEFT_CODE_END ? 1
+                                                    : times;
+            if (code->opcode != WEFT_CODE_MOVE) {
+                continue;
+            }
+            const weft_move_t *move = &plan->moves[code->n];
+            uint64_t count = times * (move->cnt == 0 ? 1 : move->cnt);
+            moves += times;
+            for (uint32_t i = 0; i < move->ndst; i++) {
+                if (move->dst[i].kind == WEFT_OPERAND_PORT) {
+                    chunks[move->dst[i].index] += count;
+                }
+            }
+        }
+    }
+    facts->moves += moves;
+    facts->moves_most = moves > facts->moves_most ? moves : facts->moves_most;
+}
+
+typedef struct peer_chunks {
+    uint32_t peer;
+    uint64_t chunks;
+} peer_chunks_t;
+
+static int compare_peers(const void *a, const void *b)
+{
+    const peer_chunks_t *x = a, *y = b;
+    return x->peer == y->peer ? 0 : x->peer < y->peer ? -1 : 1;
+}
+
+static void add_links(const weft_plan_t *plan, const uint64_t *chunks, peer_chunks_t *peers,
+                      price_facts_t *facts)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < plan->nports; i++) {
+        if (plan->ports[i].sends) {
+            peers[count++] = (peer_chunks_t){.peer = plan->ports[i].peer, .chunks = chunks[i]};
+        }
+    }
+    qsort(peers, count, sizeof *peers, compare_peers);
+    for (uint32_t i = 0; i < count;) {
+        uint64_t sum = 0;
+        uint32_t peer = peers[i].peer;
+        for (; i < count && peers[i].peer == peer; i++) {
+            sum += peers[i].chunks;
+        }
+        facts->links++;
+        facts->chunks += sum;
+        if (sum > facts->chunks_most) {
+            facts->chunks_most = sum;
+            facts->from = plan->rank;
+            facts->to = peer;
+        }
+    }
+}
+
+static void add_memory(const weft_plan_t *plan, price_facts_t *facts)
+{
+    uint64_t bytes = sizeof *plan + plan->nports * sizeof *plan->ports +
+                     plan->nmoves * sizeof *plan->moves + plan->nlanes * sizeof *plan->lanes;
+    for (uint32_t l = 0; l < plan->nlanes; l++) {
+        bytes += plan->lanes[l].ncode * sizeof(weft_code_t);
+    }
+    uint64_t words = (bytes + 7) / 8;
+    facts->words += words;
+    facts->words_most = words > facts->words_most ? words : facts->words_most;
+}
+
+#define KEEP_MOST(field, value) ((field) = (value) > (field) ? (value) : (field))
+
+weft_status_t price_facts(weft_plan_t *const *plans, uint32_t nranks, price_facts_t *facts)
+{
+    *facts = (price_facts_t){.k = plans[0]->k};
+    for (uint32_t r = 0; r < nranks; r++) {
+        const weft_plan_t *plan = plans[r];
+        uint64_t *chunks = calloc(plan->nports + 1, sizeof *chunks);
+        peer_chunks_t *peers = calloc(plan->nports + 1, sizeof *peers);
+        if (chunks != NULL && peers != NULL) {
+            add_port_chunks(plan, chunks, facts);
+            add_links(plan, chunks, peers, facts);
+            add_memory(plan, facts);
+            KEEP_MOST(facts->ports_most, plan->nports);
+            KEEP_MOST(facts->lanes_most, plan->nlanes);
+            KEEP_MOST(facts->tmp_most, plan->tmp_chunks);
+        }
+        bool good = chunks != NULL && peers != NULL;
+        free(chunks);
+        free(peers);
+        if (!good) {
+            return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for the figures of a plan");
+        }
+    }
+    return WEFT_OK;
+}
+
+const char *price_size_text(uint64_t size, char text[24])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double value = (double)size;
+    int unit = 0;
+    for (; value >= 1024 && unit < 4; unit++) {
+        value /= 1024;
+    }
+    snprintf(text, 24, "%.4g %s", value, units[unit]);
+    return text;
+}
+
+const char *price_time_text(double seconds, char text[24])
+{
+    if (seconds < 1e-3) {
+        snprintf(text, 24, "%.4g us", seconds * 1e6);
+    } else if (seconds < 1) {
+        snprintf(text, 24, "%.4g ms", seconds * 1e3);
+    } else {
+        snprintf(text, 24, "%.4g s", seconds);
+    }
+    return text;
+}

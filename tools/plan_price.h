@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a plan costs, for `weft plan` and `weft sim`: the parameters of the model and where they come
+ * from, times for message sizes, and figures that need no run. */
+#ifndef WEFT_TOOLS_PLAN_PRICE_H
+#define WEFT_TOOLS_PLAN_PRICE_H
+
+#include "tools/plan_source.h"
+
+/* As given on the command line; negative: not given. */
+typedef struct price_request {
+    double alpha, beta, gamma;
+    uint64_t slot_bytes; /* 0: not given */
+    uint64_t first, last; /* sizes */
+    double factor;
+} price_request_t;
+
+typedef struct price_model {
+    weft_cost_model_t cost;
+    uint64_t slot_bytes; /* largest slice */
+    char origin[160];
+} price_model_t;
+
+/* How a message is best cut, and the time of that. */
+typedef struct price_time {
+    double seconds;
+    uint32_t slices;
+    uint64_t slice_bytes;
+} price_time_t;
+
+/* Sums over one pass. */
+typedef struct price_facts {
+    uint64_t links;               /* pairs of ranks with a queue from one to the other */
+    uint64_t chunks, chunks_most; /* sent over all links, over the busiest */
+    uint32_t from, to;            /* of the busiest link */
+    uint64_t words, words_most;   /* of 8 bytes, that the plans of all ranks, of one, take */
+    uint64_t moves, moves_most;   /* executed */
+    uint32_t ports_most, lanes_most, tmp_most, k;
+} price_facts_t;
+
+#define PRICE_REQUEST_DEFAULT                                                                      \
+    {.alpha = -1, .beta = -1, .gamma = -1, .first = 8, .last = UINT64_C(1) << 30, .factor = 8}
+
+/* "1.5us", "300ns", "2e-6": seconds. */
+bool price_parse_seconds(const char *what, const char *text, double *value_p);
+/* "12GB/s" or seconds per byte. */
+bool price_parse_rate(const char *what, const char *text, double *value_p);
+
+/* What was not asked for comes from the loaded transports and kernels, as a communicator on `nhosts`
+ * hosts would take it, else from constants. */
+void price_model_make(const price_request_t *request, const tool_session_t *session,
+                      uint32_t nhosts, price_model_t *model);
+
+/* `size` is the larger of the two buffers of a rank, as nccl-tests counts it. */
+price_time_t price_time(const weft_cost_t *cost, const price_model_t *model, weft_coll_t coll,
+                        uint32_t nranks, uint32_t k, uint32_t slots, uint64_t size);
+uint64_t price_block(weft_coll_t coll, uint32_t nranks, uint64_t size);
+/* Bus bandwidth over algorithm bandwidth. */
+double price_bus_factor(weft_coll_t coll, uint32_t nranks);
+
+/* First size of a request, and the next; false past the last. */
+bool price_next_size(const price_request_t *request, uint64_t *size_p);
+
+weft_status_t price_facts(weft_plan_t *const *plans, uint32_t nranks, price_facts_t *facts);
+
+/* "8 B", "64 KiB"; "1.23 us". */
+const char *price_size_text(uint64_t size, char text[24]);
+const char *price_time_text(double seconds, char text[24]);
+
+#endif

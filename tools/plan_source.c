@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Algorithms by name and options, and the plans that they make. */
+#include "tools/plan_source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/os/os.h"
+
+int plan_algo_find(const tool_session_t *session, const char *name)
+{
+    const char *names[64];
+    int i = 0;
+    for (; i < 63; i++) {
+        const weft_loaded_t *loaded =
+            weft_registry_get(session->registry, WEFT_KIND_ALGO, (uint32_t)i);
+        if (loaded == NULL) {
+            break;
+        }
+        if (strcmp(loaded->plugin->name, name) == 0) {
+            return i;
+        }
+        names[i] = loaded->plugin->name;
+    }
+    names[i] = NULL;
+    if (i == 0) {
+        tool_usage("no algorithm is loaded; [core] algo lists them");
+    } else {
+        tool_parse_name("algorithm", name, names);
+    }
+    return -1;
+}
+
+static weft_algo_call_t call_of(const weft_algo_ops_t *ops, weft_coll_t coll, uint32_t nranks,
+                                uint32_t root)
+{
+    weft_algo_call_t call = {.size = sizeof call, .coll = coll, .nranks = nranks, .root = root};
+    const weft_algo_param_t *p = WEFT_HAS(ops, weft_algo_ops_t, params) ? ops->params : NULL;
+    for (uint32_t i = 0; p != NULL && p[i].name != NULL && i < WEFT_ALGO_PARAMS_MAX; i++) {
+        call.params[i] = p[i].value;
+    }
+    return call;
+}
+
+static bool serves(const weft_loaded_t *loaded, weft_coll_t coll, uint32_t nranks, uint32_t root)
+{
+    const weft_algo_ops_t *ops = loaded->plugin->ops;
+    weft_algo_call_t call = call_of(ops, coll, nranks, root);
+    weft_algo_t *algo = NULL;
+    if (ops->create(loaded->host, loaded->config, &algo) != WEFT_OK) {
+        return false;
+    }
+    bool good = ops->supports(algo, &call) == WEFT_OK;
+    ops->destroy(algo);
+    return good;
+}
+
+void plan_algos_serving(const tool_session_t *session, weft_coll_t coll, uint32_t nranks,
+                        uint32_t root, char *text, size_t bytes)
+{
+    size_t at = 0;
+    text[0] = '\0';
+    for (uint32_t i = 0; at + 1 < bytes; i++) {
+        const weft_loaded_t *loaded = weft_registry_get(session->registry, WEFT_KIND_ALGO, i);
+        if (loaded == NULL) {
+            return;
+        }
+        if (serves(loaded, coll, nranks, root)) {
+            at += (size_t)snprintf(text + at, bytes - at, "%s%s", at > 0 ? ", " : "",
+                                   loaded->plugin->name);
+        }
+    }
+}
+
+const weft_algo_ops_t *plan_source_ops(const plan_source_t *source)
+{
+    return source->loaded->plugin->ops;
+}
+
+/* Takes a parameter of the algorithm; 0: it has none of that name. */
+static int take_param(plan_source_t *source, const char *text, int *code_p)
+{
+    const weft_algo_ops_t *ops = plan_source_ops(source);
+    const weft_algo_param_t *p = WEFT_HAS(ops, weft_algo_ops_t, params) ? ops->params : NULL;
+    size_t length = (size_t)(strchr(text, '=') - text);
+    for (uint32_t i = 0; p != NULL && p[i].name != NULL; i++) {
+        if (strlen(p[i].name) == length && memcmp(p[i].name, text, length) == 0) {
+            bool good = tool_parse_integer(p[i].name, text + length + 1, p[i].min, p[i].max,
+                                           &source->params[i]);
+            *code_p = good ? TOOL_OK : TOOL_USAGE;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int add_text(plan_source_t *source, const char *text, size_t length)
+{
+    if (source->ntexts == PLAN_PARAMS_MAX || length >= 64) {
+        return tool_usage("too many or too long options of %s", source->label);
+    }
+    if (memchr(text, '=', length) == NULL) {
+        return tool_usage("%s: an option is name=value, not '%.*s'", source->label, (int)length,
+                          text);
+    }
+    snprintf(source->texts[source->ntexts++], 64, "%.*s", (int)length, text);
+    return TOOL_OK;
+}
+
+static int split_spec(plan_source_t *source, const char *spec, char *name, size_t bytes)
+{
+    const char *colon = strchr(spec, ':');
+    size_t length = colon != NULL ? (size_t)(colon - spec) : strlen(spec);
+    snprintf(source->label, sizeof source->label, "%s", spec);
+    snprintf(name, bytes, "%.*s", (int)length, spec);
+    for (const char *at = colon != NULL ? colon + 1 : NULL; at != NULL && *at != '\0';) {
+        size_t part = strcspn(at, ",");
+        int code = add_text(source, at, part);
+        if (code != TOOL_OK) {
+            return code;
+        }
+        at += part + (at[part] == ',');
+    }
+    return TOOL_OK;
+}
+
+static int open_session(plan_source_t *source, const char *name)
+{
+    weft_status_t status = tool_session_open(&source->session, &source->settings);
+    if (status != WEFT_OK) {
+        return tool_report(status);
+    }
+    source->is_open = true;
+    int index = plan_algo_find(&source->session, name);
+    if (index < 0) {
+        return TOOL_USAGE;
+    }
+    source->loaded = weft_registry_get(source->session.registry, WEFT_KIND_ALGO, (uint32_t)index);
+    weft_algo_call_t call = call_of(plan_source_ops(source), WEFT_ALL_REDUCE, 2, 0);
+    memcpy(source->params, call.params, sizeof source->params);
+    return TOOL_OK;
+}
+
+/* What is no parameter of the algorithm is an option of the plugin, and those are read at load. */
+static int take_texts(plan_source_t *source, const char *name, bool *again_p)
+{
+    for (uint32_t i = 0; i < source->ntexts; i++) {
+        int code = TOOL_OK;
+        if (take_param(source, source->texts[i], &code)) {
+            if (code != TOOL_OK) {
+                return code;
+            }
+            continue;
+        }
+        char option[128];
+        snprintf(option, sizeof option, "%.48s.%.72s", name, source->texts[i]);
+        memcpy(source->texts[i], option, sizeof option);
+        if (!tool_settings_take(&source->settings, TOOL_OPT_SET, source->texts[i])) {
+            return TOOL_USAGE;
+        }
+        *again_p = true;
+    }
+    return TOOL_OK;
+}
+
+static int read_params(plan_source_t *source)
+{
+    for (uint32_t i = 0; i < source->ntexts; i++) {
+        int code = TOOL_OK;
+        if (strchr(source->texts[i], '.') == NULL ||
+            strchr(source->texts[i], '.') > strchr(source->texts[i], '=')) {
+            take_param(source, source->texts[i], &code);
+        }
+        if (code != TOOL_OK) {
+            return code;
+        }
+    }
+    return TOOL_OK;
+}
+
+int plan_source_open(plan_source_t *source, const tool_settings_t *settings, const char *spec,
+                     const char *const *params, uint32_t nparams)
+{
+    char name[64];
+    *source = (plan_source_t){.settings = *settings};
+    int code = split_spec(source, spec, name, sizeof name);
+    for (uint32_t i = 0; i < nparams && code == TOOL_OK; i++) {
+        size_t at = strlen(source->label);
+        code = add_text(source, params[i], strlen(params[i]));
+        snprintf(source->label + at, sizeof source->label - at, "%c%s",
+                 strchr(source->label, ':') == NULL ? ':' : ',', params[i]);
+    }
+    code = code == TOOL_OK ? open_session(source, name) : code;
+    bool again = false;
+    code = code == TOOL_OK ? take_texts(source, name, &again) : code;
+    if (code == TOOL_OK && again) {
+        tool_session_close(&source->session);
+        source->is_open = false;
+        code = open_session(source, name);
+        code = code == TOOL_OK ? read_params(source) : code;
+    }
+    if (code == TOOL_OK) {
+        weft_status_t status = plan_source_ops(source)->create(
+            source->loaded->host, source->loaded->config, &source->algo);
+        code = status == WEFT_OK ? TOOL_OK : tool_report(status);
+    }
+    if (code != TOOL_OK) {
+        plan_source_close(source);
+        return code;
+    }
+    plan_finder_open(&source->others, source->session.registry);
+    return TOOL_OK;
+}
+
+void plan_source_close(plan_source_t *source)
+{
+    if (source->algo != NULL) {
+        plan_source_ops(source)->destroy(source->algo);
+        plan_finder_close(&source->others);
+    }
+    if (source->is_open) {
+        tool_session_close(&source->session);
+    }
+    source->algo = NULL;
+    source->is_open = false;
+}
+
+weft_algo_call_t plan_source_call(const plan_source_t *source, weft_coll_t coll, uint32_t nranks,
+                                  uint32_t root)
+{
+    weft_algo_call_t call = {.size = sizeof call, .coll = coll, .nranks = nranks, .root = root};
+    memcpy(call.params, source->params, sizeof call.params);
+    return call;
+}
+
+int plan_hosts_read(plan_hosts_t *hosts, const char *text)
+{
+    *hosts = (plan_hosts_t){0};
+    for (const char *at = text; *at != '\0';) {
+        char part[24];
+        size_t length = strcspn(at, ",");
+        int64_t value;
+        snprintf(part, sizeof part, "%.*s", (int)length, at);
+        if (length >= sizeof part ||
+            !tool_parse_integer("--hosts", part, 1, PLAN_RANKS_MAX, &value)) {
+            return TOOL_USAGE;
+        }
+        if (hosts->listed == PLAN_HOSTS_MAX) {
+            return tool_usage("--hosts lists more than %u hosts", PLAN_HOSTS_MAX);
+        }
+        hosts->list[hosts->listed++] = (uint32_t)value;
+        at += length + (at[length] == ',');
+    }
+    if (hosts->listed == 0) {
+        return tool_usage("--hosts wants a number of hosts, or ranks per host such as 4,4,3");
+    }
+    if (hosts->listed == 1) {
+        hosts->count = hosts->list[0];
+        hosts->listed = 0;
+    }
+    return TOOL_OK;
+}
+
+uint32_t plan_hosts_spread(const plan_hosts_t *hosts, uint32_t nranks, uint32_t *host_of)
+{
+    uint32_t rank = 0;
+    for (uint32_t h = 0; h < hosts->listed; h++) {
+        for (uint32_t i = 0; i < hosts->list[h] && rank < nranks; i++) {
+            host_of[rank++] = h;
+        }
+    }
+    if (hosts->listed != 0) {
+        return rank == nranks ? hosts->listed : 0;
+    }
+    uint32_t count = hosts->count < nranks ? hosts->count : nranks;
+    uint32_t each = (nranks + count - 1) / count;
+    for (; rank < nranks; rank++) {
+        host_of[rank] = rank / each;
+    }
+    return host_of[nranks - 1] + 1;
+}
+
+weft_status_t plan_set_emit(plan_set_t *set, const plan_source_t *source, weft_coll_t coll,
+                            uint32_t nranks, uint32_t root, const plan_hosts_t *hosts)
+{
+    const weft_algo_ops_t *ops = plan_source_ops(source);
+    *set = (plan_set_t){.source = source, .nranks = nranks};
+    set->call = plan_source_call(source, coll, nranks, root);
+    set->plans = calloc(nranks, sizeof(weft_plan_t *));
+    set->hosts = calloc(nranks, sizeof *set->hosts);
+    if (set->plans == NULL || set->hosts == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for the plans of %u ranks", nranks);
+    }
+    set->view.size = sizeof set->view;
+    set->view.nhosts = plan_hosts_spread(hosts, nranks, set->hosts);
+    set->view.host = set->hosts;
+    weft_status_t status = ops->supports(source->algo, &set->call);
+    uint64_t start = weft_os_clock_ns();
+    for (uint32_t r = 0; r < nranks && status == WEFT_OK; r++) {
+        weft_algo_call_t call = set->call;
+        call.rank = r;
+        status = weft_plan_emit(ops, source->algo, &call, &set->view, &source->others.finder,
+                                &set->plans[r]);
+    }
+    set->emit_seconds = (double)(weft_os_clock_ns() - start) * 1e-9;
+    return status;
+}
+
+void plan_set_free(plan_set_t *set)
+{
+    for (uint32_t r = 0; set->plans != NULL && r < set->nranks; r++) {
+        weft_plan_destroy(set->plans[r]);
+    }
+    free(set->plans);
+    free(set->hosts);
+    set->plans = NULL;
+    set->hosts = NULL;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Where plans come from in the tools: an algorithm with its options, written as on the command line
+ * ("algo-tree" or "algo-tree:trees=1,pattern=split"), and the plans of all ranks that it makes. */
+#ifndef WEFT_TOOLS_PLAN_SOURCE_H
+#define WEFT_TOOLS_PLAN_SOURCE_H
+
+#include "core/plan/cost.h"
+#include "core/plan/verify.h"
+#include "tools/session.h"
+
+#define PLAN_RANKS_MAX 65536
+#define PLAN_HOSTS_MAX 4096u
+
+/* Ranks on hosts: `count` hosts, evenly, or a list of ranks per host. */
+typedef struct plan_hosts {
+    uint32_t count;
+    uint32_t listed;
+    uint32_t list[PLAN_HOSTS_MAX];
+} plan_hosts_t;
+
+#define PLAN_ALGOS_MAX 64
+
+/* plan_find.c: how a plan reaches the other loaded algorithms. */
+typedef struct plan_finder {
+    weft_plan_finder_t finder;
+    const weft_registry_t *registry;
+    weft_algo_t *algos[PLAN_ALGOS_MAX]; /* as in the registry; NULL until asked for */
+} plan_finder_t;
+
+void plan_finder_open(plan_finder_t *finder, const weft_registry_t *registry);
+void plan_finder_close(plan_finder_t *finder);
+
+/* An algorithm, loaded with its options in a session of its own. */
+#define PLAN_PARAMS_MAX 16u
+typedef struct plan_source {
+    tool_session_t session;
+    tool_settings_t settings;
+    const weft_loaded_t *loaded;
+    weft_algo_t *algo;
+    int64_t params[WEFT_ALGO_PARAMS_MAX];
+    char label[128];
+    char texts[PLAN_PARAMS_MAX]
+              [128]; /* "name=value"; options of the plugin with its name in front */
+    uint32_t ntexts;
+    bool is_open;
+    plan_finder_t others; /* for plans made of plans; points at itself */
+} plan_source_t;
+
+/* Plans of all ranks by one algorithm. */
+typedef struct plan_set {
+    const plan_source_t *source;
+    weft_algo_call_t call;
+    weft_algo_view_t view;
+    uint32_t *hosts;
+    weft_plan_t **plans;
+    uint32_t nranks;
+    double emit_seconds;
+} plan_set_t;
+
+/* `spec` as above; `params` are further "name=value". TOOL_OK, or the exit code after one line on
+ * stderr. */
+int plan_source_open(plan_source_t *source, const tool_settings_t *settings, const char *spec,
+                     const char *const *params, uint32_t nparams);
+void plan_source_close(plan_source_t *source);
+const weft_algo_ops_t *plan_source_ops(const plan_source_t *source);
+
+/* What is to be done, as the algorithm is asked; `rank` 0. */
+weft_algo_call_t plan_source_call(const plan_source_t *source, weft_coll_t coll, uint32_t nranks,
+                                  uint32_t root);
+
+/* "4" or "4,4,3". TOOL_OK or TOOL_USAGE after one line on stderr. */
+int plan_hosts_read(plan_hosts_t *hosts, const char *text);
+/* Fills host_of[nranks]; returns the number of hosts, or 0 after one line on stderr. */
+uint32_t plan_hosts_spread(const plan_hosts_t *hosts, uint32_t nranks, uint32_t *host_of);
+
+/* Emits all; plan_set_free() whatever it returns. */
+weft_status_t plan_set_emit(plan_set_t *set, const plan_source_t *source, weft_coll_t coll,
+                            uint32_t nranks, uint32_t root, const plan_hosts_t *hosts);
+void plan_set_free(plan_set_t *set);
+
+/* Number of the loaded algorithm called `name`, or −1 and one line on stderr. */
+int plan_algo_find(const tool_session_t *session, const char *name);
+/* Names of the loaded algorithms that serve the call, separated by commas; "" if none does. */
+void plan_algos_serving(const tool_session_t *session, weft_coll_t coll, uint32_t nranks,
+                        uint32_t root, char *text, size_t bytes);
+
+#endif

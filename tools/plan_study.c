@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Proves and prices the plans of one algorithm. */
+#include "core/base/error.h"
+#include "core/os/os.h"
+#include "tools/plan.h"
+
+/* Slice steps of one timed run in the search for the least depth. */
+#define DEPTH_STEPS_MAX 4000000u
+
+static weft_status_t verify(plan_study_t *study, const plan_request_t *request, int in_place,
+                            uint64_t limit)
+{
+    weft_verify_input_t input = {.plans = study->set.plans,
+                                 .nranks = study->set.nranks,
+                                 .slots = (uint32_t)request->slots,
+                                 .slices = (uint32_t)request->slices,
+                                 .in_place = in_place,
+                                 .limit = limit};
+    return weft_plan_verify(&input, &study->reports[in_place]);
+}
+
+weft_status_t plan_study_make(plan_study_t *study, const plan_request_t *request,
+                              const plan_source_t *source)
+{
+    uint64_t limit = source->session.settings.plan.verify_limit;
+    *study = (plan_study_t){0};
+    weft_status_t status =
+        plan_set_emit(&study->set, source, request->coll, (uint32_t)request->nranks,
+                      (uint32_t)request->root, &request->hosts);
+    uint64_t start = weft_os_clock_ns();
+    status = status != WEFT_OK ? status : verify(study, request, 0, limit);
+    study->verify_seconds = (double)(weft_os_clock_ns() - start) * 1e-9;
+    status = status != WEFT_OK ? status : verify(study, request, 1, limit);
+    if (status == WEFT_OK && plan_study_good(study)) {
+        status = weft_plan_cost(study->set.plans, study->set.nranks, (uint32_t)request->slots,
+                                &study->cost);
+    }
+    if (status == WEFT_OK) {
+        status = price_facts(study->set.plans, study->set.nranks, &study->facts);
+    }
+    if (status == WEFT_OK) {
+        timeline_input_t input = {.plans = study->set.plans,
+                                  .nranks = study->set.nranks,
+                                  .slots = (uint32_t)request->slots,
+                                  .slices = (uint32_t)request->slices,
+                                  .limit = DEPTH_STEPS_MAX};
+        study->least_slots = timeline_least_slots(input, 1024);
+    }
+    return status;
+}
+
+void plan_study_free(plan_study_t *study)
+{
+    plan_set_free(&study->set);
+}
+
+/* A shape too large to be proved can still be priced. */
+bool plan_study_good(const plan_study_t *study)
+{
+    weft_verdict_t verdict = study->reports[0].verdict;
+    return verdict == WEFT_VERDICT_OK || verdict == WEFT_VERDICT_TOO_BIG;
+}

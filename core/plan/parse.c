@@ -13,7 +13,8 @@
 #define WORD_MAX 24
 
 typedef struct parser {
-    const char *at; /* after the current token */
+    const char *name; /* of the text in errors, or NULL */
+    const char *at;   /* after the current token */
     const char *token;
     size_t length; /* 0: end of the line */
     uint32_t line;
@@ -41,7 +42,10 @@ static void complain(parser_t *parser, const char *format, ...)
     va_start(args, format);
     vsnprintf(why, sizeof why, format, args);
     va_end(args);
-    parser->status = weft_fail(WEFT_ERR_PLAN, 0, "line %u: %s", parser->line, why);
+    parser->status =
+        parser->name == NULL
+            ? weft_fail(WEFT_ERR_PLAN, 0, "line %u: %s", parser->line, why)
+            : weft_fail(WEFT_ERR_PLAN, 0, "%s:%u: %s", parser->name, parser->line, why);
 }
 
 static int is_word(char c)
@@ -414,9 +418,27 @@ static void parse_line(parser_t *parser)
     }
 }
 
+/* What is wrong with a plan as a whole has no line of its own: it gets that of the plan. */
+static weft_status_t finish(parser_t *parser, uint32_t line, weft_plan_t **plan_p)
+{
+    weft_status_t status = weft_plan_draft_finish(&parser->draft, plan_p);
+    if (status != WEFT_OK && parser->name != NULL) {
+        char why[300];
+        snprintf(why, sizeof why, "%.299s", weft_error_record()->text);
+        weft_fail(status, 0, "%s:%u: %s", parser->name, line, why);
+    }
+    return status;
+}
+
 weft_status_t weft_plan_parse(const char *text, weft_plan_t **plan_p)
 {
-    parser_t parser = {.at = text};
+    return weft_plan_parse_part(text, NULL, 1, plan_p);
+}
+
+weft_status_t weft_plan_parse_part(const char *text, const char *name, uint32_t line,
+                                   weft_plan_t **plan_p)
+{
+    parser_t parser = {.name = name, .at = text, .line = line - 1};
     while (parser.status == WEFT_OK && *parser.at != '\0') {
         parser.line++;
         parse_line(&parser);
@@ -427,7 +449,7 @@ weft_status_t weft_plan_parse(const char *text, weft_plan_t **plan_p)
         complain(&parser, "the text has no `plan` line");
     }
     if (parser.status == WEFT_OK) {
-        parser.status = weft_plan_draft_finish(&parser.draft, plan_p);
+        parser.status = finish(&parser, line, plan_p);
     }
     if (parser.has_plan) {
         weft_plan_draft_fini(&parser.draft);

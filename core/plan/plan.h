@@ -88,6 +88,10 @@ uint64_t weft_plan_hash(const weft_plan_t *plan);
 /* Readable text of one rank's plan, one instruction a line; weft_plan_parse() reads it back. */
 void weft_plan_print(const weft_plan_t *plan, FILE *out);
 weft_status_t weft_plan_parse(const char *text, weft_plan_t **plan_p);
+/* The same for a part of a longer text: errors begin with "name:line: " (name NULL: "line N: "), and
+ * the part's first line has number `line`. */
+weft_status_t weft_plan_parse_part(const char *text, const char *name, uint32_t line,
+                                   weft_plan_t **plan_p);
 /* Graphviz: lanes of all ranks over time, queues as edges. */
 void weft_plan_print_dot(weft_plan_t *const *plans, uint32_t nranks, FILE *out);
 

@@ -8,6 +8,7 @@
 #include "core/base/log.h"
 #include "core/boot/auth.h"
 #include "core/os/os.h"
+#include "core/plan/text.h"
 #include "core/plugin/entry.h"
 
 static const weft_host_core_t *core_of(const weft_host_t *host)
@@ -123,6 +124,9 @@ static const void *host_get_service(const weft_host_t *host, const char *name)
         .client_finish = auth_client_finish,
         .server_check = auth_server_check,
     };
+    if (strcmp(name, WEFT_SERVICE_PLAN_TEXT) == 0) {
+        return weft_plan_text_service();
+    }
     const weft_registry_t *registry = core_of(host)->registry;
     bool keyed = atomic_load_explicit(&registry->has_key, memory_order_acquire);
     return keyed && strcmp(name, WEFT_SERVICE_AUTH) == 0 ? &auth : NULL;

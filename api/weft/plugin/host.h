@@ -114,6 +114,41 @@ typedef struct weft_auth_service {
                                   uint8_t label[WEFT_AUTH_LABEL]);
 } weft_auth_service_t;
 
+/* Service "weft.plan.text/1": reads plans written as text (docs/plan-files.md). A text holds the plans
+ * of any number of ranks and shapes one after the other, each from its line `plan …` on. */
+#define WEFT_SERVICE_PLAN_TEXT "weft.plan.text/1"
+
+struct weft_plan_builder; /* plan.h */
+
+typedef struct weft_plan_text {
+    size_t size;
+    const char *name; /* of the text, for errors: the path of its file */
+    const char *text; /* need not end with a zero byte */
+    size_t bytes;
+} weft_plan_text_t;
+
+/* One plan of a text. */
+typedef struct weft_plan_text_head {
+    size_t size;
+    weft_coll_t coll;
+    uint32_t nranks, rank, root;
+    uint32_t line;        /* first line of the plan's part of the text, from 1 */
+    size_t offset, bytes; /* the part; bytes 0: there is no further plan */
+} weft_plan_text_head_t;
+
+typedef struct weft_plan_text_service {
+    size_t size;
+    /* What: finds the plan after *head (the first one if head->bytes is 0) and checks that it is well
+     * formed; after the last, head->bytes is 0. Failure: ERR_PLAN with name, line, what was found and
+     * what is expected; ERR_RESOURCE. Blocks: no. Thread: [any], as for both. */
+    weft_status_t (*next)(const weft_host_t *host, const weft_plan_text_t *text,
+                          weft_plan_text_head_t *head);
+    /* What: writes the plan that next() found into the builder that emit() was given. Failure: as
+     * next(); mistakes made with the builder show when emit() returns. */
+    weft_status_t (*write)(const weft_host_t *host, const weft_plan_text_t *text,
+                           const weft_plan_text_head_t *head, struct weft_plan_builder *builder);
+} weft_plan_text_service_t;
+
 #ifdef __cplusplus
 }
 #endif

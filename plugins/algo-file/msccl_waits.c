@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a step waits for, and where its instructions stand. The format has one wait per step and nops
+ * that carry more; a MOVE has up to fifteen. Waiting for a nop means waiting for what it waits for and
+ * for the last step before it that is no nop. Of several waits for one tb the last one counts. */
+#include "msccl.h"
+
+#define WALK_MAX (UINT64_C(1) << 28) /* steps looked at for the waits of one file */
+
+static const msccl_tb_t *tb_of(const msccl_program_t *program, uint32_t gpu, uint32_t tb)
+{
+    return &program->tbs[program->gpus[gpu].first + tb];
+}
+
+static void want(uint32_t wanted[MSCCL_LANES_MAX], const msccl_step_t *step)
+{
+    uint32_t end = (uint32_t)step->dep_step + 1;
+    if (step->dep_tb >= 0 && wanted[step->dep_tb] < end) {
+        wanted[step->dep_tb] = end;
+    }
+}
+
+/* Walks back from step wanted − 1 to the last one that is no nop; `done` is how far it was walked
+ * before. Returns the steps looked at. */
+static uint32_t walk_back(const msccl_program_t *program, const msccl_tb_t *tb, uint32_t done,
+                          uint32_t end, uint32_t wanted[MSCCL_LANES_MAX], uint32_t *last_p)
+{
+    uint32_t at = end;
+    for (; at > done; at--) {
+        const msccl_step_t *step = &program->steps[tb->first + at - 1];
+        if (step->type != MSCCL_NOP) {
+            *last_p = at;
+            break;
+        }
+        want(wanted, step);
+    }
+    return end - at + 1;
+}
+
+/* Invariant: steps up to done[t] of tb t are covered by the waits found so far. */
+static uint32_t resolve(const msccl_program_t *program, uint32_t gpu,
+                        uint32_t wanted[MSCCL_LANES_MAX], uint32_t steps[MSCCL_LANES_MAX],
+                        uint64_t *walked_p)
+{
+    uint32_t done[MSCCL_LANES_MAX] = {0}, count = 0;
+    for (bool more = true; more;) {
+        more = false;
+        for (uint32_t t = 0; t < program->gpus[gpu].ntbs; t++) {
+            if (wanted[t] <= done[t]) {
+                continue;
+            }
+            uint32_t end = wanted[t];
+            more = true;
+            *walked_p +=
+                walk_back(program, tb_of(program, gpu, t), done[t], end, wanted, &steps[t]);
+            done[t] = end;
+        }
+    }
+    for (uint32_t t = 0; t < program->gpus[gpu].ntbs; t++) {
+        count += steps[t] != 0;
+    }
+    return count;
+}
+
+static uint32_t waits_of(const msccl_program_t *program, uint32_t gpu, uint32_t tb, uint32_t at,
+                         uint32_t steps[MSCCL_LANES_MAX], uint64_t *walked_p)
+{
+    uint32_t wanted[MSCCL_LANES_MAX] = {0};
+    const msccl_tb_t *here = tb_of(program, gpu, tb);
+    for (uint32_t t = 0; t < MSCCL_LANES_MAX; t++) {
+        steps[t] = 0;
+    }
+    want(wanted, &program->steps[here->first + at]);
+    for (uint32_t s = at; s > 0 && program->steps[here->first + s - 1].type == MSCCL_NOP; s--) {
+        want(wanted, &program->steps[here->first + s - 1]);
+        ++*walked_p;
+    }
+    uint32_t count = resolve(program, gpu, wanted, steps, walked_p);
+    count -= steps[tb] != 0; /* a lane is in order anyway */
+    steps[tb] = 0;
+    return count;
+}
+
+uint32_t msccl_waits(const msccl_program_t *program, uint32_t gpu, uint32_t tb, uint32_t at,
+                     uint32_t steps[MSCCL_LANES_MAX])
+{
+    uint64_t walked = 0;
+    return waits_of(program, gpu, tb, at, steps, &walked);
+}
+
+static weft_status_t layout_tb(msccl_program_t *program, uint32_t gpu, uint32_t t,
+                               uint64_t *walked_p)
+{
+    msccl_tb_t *tb = &program->tbs[program->gpus[gpu].first + t];
+    uint32_t pc = 0, steps[MSCCL_LANES_MAX];
+    for (uint32_t s = 0; s < tb->nsteps; s++) {
+        msccl_step_t *step = &program->steps[tb->first + s];
+        if (step->type == MSCCL_NOP) {
+            continue;
+        }
+        uint32_t waits = waits_of(program, gpu, t, s, steps, walked_p);
+        if (*walked_p > WALK_MAX) {
+            return msccl_fail_step(program, program->gpus[gpu].first + t, s,
+                                   "the waits of all nops are too many to follow");
+        }
+        if (waits > WEFT_AFTER_MAX) {
+            if (msccl_in_chunk(program, gpu, 0) == MSCCL_NONE && program->coll == WEFT_BROADCAST) {
+                return msccl_fail_step(program, program->gpus[gpu].first + t, s,
+                                       "waits for %u tbs; a gpu without input can wait for %d",
+                                       waits, WEFT_AFTER_MAX);
+            }
+            if (tb->dummy == MSCCL_NONE) {
+                tb->dummy = msccl_tmp_chunks(program, gpu) + program->gpus[gpu].ndummies++;
+            }
+            pc += (waits - 1) / WEFT_AFTER_MAX;
+        }
+        weft_move_t move = {0};
+        msccl_writer_t count = {.builder = NULL};
+        pc += msccl_write_step(program, program->gpus[gpu].first + t, step, &count, &move);
+        step->pc = pc - 1;
+    }
+    return WEFT_OK;
+}
+
+weft_status_t msccl_layout(msccl_program_t *program)
+{
+    uint64_t walked = 0;
+    weft_status_t status = WEFT_OK;
+    for (uint32_t g = 0; g < program->n; g++) {
+        for (uint32_t t = 0; t < program->gpus[g].ntbs && status == WEFT_OK; t++) {
+            status = layout_tb(program, g, t, &walked);
+        }
+    }
+    return status;
+}

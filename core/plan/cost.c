@@ -62,7 +62,7 @@ static void keep_walk(const weft_run_t *run, weft_cost_t *cost)
                                     .touched = (double)run->chain.touched / 2};
     cost->chain = run->chain.moves;
     for (uint32_t i = 0; i < run->nqueues; i++) {
-        uint64_t chunks = run->queues[i].pushed;
+        uint64_t chunks = 0;
         cost->link_chunks = chunks > cost->link_chunks ? chunks : cost->link_chunks;
     }
 }

@@ -71,7 +71,7 @@ static uint32_t *end_clock(const weft_run_t *run, const weft_run_lane_t *lane, u
 
 static uint32_t *slot_clock(const weft_run_t *run, uint32_t queue, uint32_t slot)
 {
-    uint64_t row = (uint64_t)queue * run->slots + slot;
+    uint64_t row = run->queues[queue].slots_at + slot;
     return run->race.clocks + run->race.slots_at + row * run->race.dims;
 }
 
@@ -172,7 +172,7 @@ static uint64_t choose_ranks(weft_run_t *run, uint64_t rows, uint8_t mark, uint3
 
 weft_status_t weft_race_init_exact(weft_run_t *run, uint8_t mark, uint32_t *next_p)
 {
-    uint64_t rows = (uint64_t)run->nqueues * run->slots;
+    uint64_t rows = run->nslots;
     for (uint32_t i = 0; i < run->n; i++) {
         rows += rank_rows(run, i);
     }
@@ -186,7 +186,7 @@ weft_status_t weft_race_init_exact(weft_run_t *run, uint8_t mark, uint32_t *next
     }
     run->race.through_queues = 1;
     run->race.slots_at = clocks;
-    return allocate(run, clocks + (uint64_t)run->nqueues * run->slots * dims, accesses);
+    return allocate(run, clocks + run->nslots * dims, accesses);
 }
 
 void weft_race_fini(weft_run_t *run)
@@ -264,7 +264,7 @@ void weft_race_begin_step(weft_run_t *run, const weft_run_lane_t *lane,
     for (uint32_t i = 0; run->race.through_queues && i < move->ndst; i++) {
         if (move->dst[i].kind == WEFT_OPERAND_PORT) {
             uint32_t queue = member->dst[i];
-            uint32_t slot = weft_run_back_index(run, &run->queues[queue]);
+            uint32_t slot = weft_run_back_index(&run->queues[queue]);
             merge(clock, slot_clock(run, queue, slot), rank->width);
         }
     }
@@ -283,14 +283,16 @@ void weft_race_end_step(weft_run_t *run, const weft_run_lane_t *lane,
     for (uint32_t i = 0; i < move->nsrc; i++) {
         if (move->src[i].kind == WEFT_OPERAND_PORT) {
             uint32_t queue = member->src[i], head = run->queues[queue].head;
-            copy(slot_clock(run, queue, (head == 0 ? run->slots : head) - 1), clock, width);
+            uint32_t room = run->queues[queue].room;
+            copy(slot_clock(run, queue, (head == 0 ? room : head) - 1), clock, width);
         }
     }
     for (uint32_t i = 0; i < move->ndst; i++) {
         if (move->dst[i].kind == WEFT_OPERAND_PORT) {
             uint32_t queue = member->dst[i];
-            uint32_t back = weft_run_back_index(run, &run->queues[queue]);
-            copy(slot_clock(run, queue, (back == 0 ? run->slots : back) - 1), clock, width);
+            uint32_t back = weft_run_back_index(&run->queues[queue]);
+            uint32_t room = run->queues[queue].room;
+            copy(slot_clock(run, queue, (back == 0 ? room : back) - 1), clock, width);
         }
     }
 }

@@ -291,7 +291,7 @@ static void check_left_over(weft_run_t *run)
         if (queue->used != 0) {
             weft_run_finding(run, WEFT_VERDICT_UNMATCHED, &run->lanes[queue->receiver], 0,
                              "%u slices from rank %u channel %u are never received", queue->used,
-                             queue->from, queue->channel);
+                             run->ways[i].from, run->ways[i].channel);
             return;
         }
     }

@@ -35,14 +35,18 @@ typedef struct weft_run_slot {
     uint32_t extent; /* block of the job, where v-forms are looked at */
 } weft_run_slot_t;
 
+/* A ring of slots. It has no more of them than it needs: what is pushed at all may be less than S. */
 typedef struct weft_run_queue {
-    uint32_t from, to; /* ranks */
-    uint32_t channel;
+    uint64_t slots_at;         /* first slot */
+    uint32_t room;             /* slots */
+    uint32_t head, used, peak; /* oldest slice, number of slices, most of them */
     uint32_t sender, receiver; /* lanes of the run */
-    uint32_t head, used;       /* oldest slice and number of slices; slots start at queue × S */
-    uint32_t peak;
-    uint64_t pushed;
 } weft_run_queue_t;
+
+/* What it connects, for words. */
+typedef struct weft_run_way {
+    uint32_t from, to, channel;
+} weft_run_way_t;
 
 /* One MOVE in progress: operands with their chunk of this iteration. */
 typedef struct weft_run_member {
@@ -127,6 +131,7 @@ typedef struct weft_run {
     weft_run_rank_t *ranks;
     weft_run_lane_t *lanes;
     weft_run_queue_t *queues;
+    weft_run_way_t *ways;
     weft_run_slot_t *slot;
     weft_run_cell_t *cells;
     weft_run_member_t *members;
@@ -135,7 +140,7 @@ typedef struct weft_run {
     uint32_t *work;       /* ring of lanes that may progress */
     uint32_t work_at, work_used;
     uint32_t nlanes, nqueues, lanes_done;
-    uint64_t nports, nmembers, nends, ncells;
+    uint64_t nports, nmembers, nends, ncells, nslots;
     uint64_t *sums;   /* expected folds, by pass, IN chunk and slice */
     uint64_t *trees;  /* of the first rank that finished, by OUT chunk and slice */
     uint64_t *prints; /* fingerprint by rank */
@@ -160,6 +165,12 @@ void weft_run_wake(weft_run_t *run, uint32_t lane);
 
 /* queues.c: pairs the ports. UNMATCHED goes into the report. */
 weft_status_t weft_run_pair(weft_run_t *run);
+/* A queue of its own, through which `chunks` chunks go per pass; then the slots of all. */
+uint32_t weft_run_connect(weft_run_t *run, const weft_run_way_t *way, uint32_t sender,
+                          uint32_t receiver, uint64_t chunks);
+weft_status_t weft_run_make_slots(weft_run_t *run);
+/* Adds to chunks[port] what each port of the plan passes on per pass. */
+void weft_plan_count_chunks(const weft_plan_t *plan, uint64_t *chunks);
 
 /* step.c: moves as many slices as possible; 1 if any moved. */
 int weft_run_advance(weft_run_t *run, weft_run_lane_t *lane, weft_run_member_t *member);
@@ -238,13 +249,13 @@ static inline uint64_t weft_run_leaf(uint32_t rank)
 
 static inline weft_run_slot_t *weft_run_front(weft_run_t *run, uint32_t queue)
 {
-    return &run->slot[(uint64_t)queue * run->slots + run->queues[queue].head];
+    return &run->slot[run->queues[queue].slots_at + run->queues[queue].head];
 }
 
-static inline uint32_t weft_run_back_index(const weft_run_t *run, const weft_run_queue_t *queue)
+static inline uint32_t weft_run_back_index(const weft_run_queue_t *queue)
 {
     uint32_t at = queue->head + queue->used;
-    return at >= run->slots ? at - run->slots : at;
+    return at >= queue->room ? at - queue->room : at;
 }
 
 #endif

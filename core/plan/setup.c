@@ -90,11 +90,11 @@ static int allocate(weft_run_t *run)
     run->ends = weft_os_alloc((run->nends + 1) * sizeof *run->ends, 0);
     run->work = weft_os_alloc((run->nlanes + 1) * sizeof *run->work, 0);
     run->cells = run->values ? weft_os_alloc((run->ncells + 1) * sizeof *run->cells, 0) : NULL;
-    run->slot = weft_os_alloc((run->nports / 2 + 1) * run->slots * sizeof *run->slot, 0);
+    run->ways = weft_os_alloc((run->nports / 2 + 1) * sizeof *run->ways, 0);
     run->queues = weft_os_alloc((run->nports / 2 + 1) * sizeof *run->queues, 0);
     run->port_queue = weft_os_alloc((run->nports + 1) * sizeof *run->port_queue, 0);
     return run->lanes != NULL && run->members != NULL && run->ends != NULL && run->work != NULL &&
-           (run->cells != NULL || !run->values) && run->slot != NULL && run->queues != NULL &&
+           (run->cells != NULL || !run->values) && run->ways != NULL && run->queues != NULL &&
            run->port_queue != NULL;
 }
 
@@ -137,6 +137,7 @@ void weft_run_fini(weft_run_t *run)
     weft_os_free(run->sums);
     weft_os_free(run->port_queue);
     weft_os_free(run->queues);
+    weft_os_free(run->ways);
     weft_os_free(run->slot);
     weft_os_free(run->cells);
     weft_os_free(run->work);

@@ -102,18 +102,18 @@ static result_t read_input(weft_run_t *run, const weft_run_lane_t *lane,
 }
 
 static void check_slot(weft_run_t *run, const weft_run_lane_t *lane,
-                       const weft_run_member_t *member, const weft_run_queue_t *queue,
+                       const weft_run_member_t *member, const weft_run_way_t *way,
                        const weft_run_slot_t *slot)
 {
     if (slot->pass != lane->pass) {
         weft_run_finding(run, WEFT_VERDICT_UNMATCHED, lane, member->pc,
                          "takes a slice of pass %u in pass %u from rank %u channel %u", slot->pass,
-                         lane->pass, queue->from, queue->channel);
+                         lane->pass, way->from, way->channel);
     } else if (slot->piece != member->piece || slot->slice != member->slice) {
         weft_run_finding(run, WEFT_VERDICT_MALFORMED, lane, member->pc,
                          "expects piece %u slice %u from rank %u channel %u, which sent piece %u "
                          "slice %u",
-                         member->piece, member->slice, queue->from, queue->channel, slot->piece,
+                         member->piece, member->slice, way->from, way->channel, slot->piece,
                          slot->slice);
     }
 }
@@ -172,12 +172,12 @@ static result_t pop(weft_run_t *run, const weft_run_lane_t *lane, const weft_run
 {
     weft_run_queue_t *queue = &run->queues[index];
     const weft_run_slot_t *slot = weft_run_front(run, index);
-    check_slot(run, lane, member, queue, slot);
+    check_slot(run, lane, member, &run->ways[index], slot);
     if (slot->extent != member->extent) {
         run->vector = WEFT_VECTOR_NONE;
     }
     result_t result = {slot->value, slot->tree};
-    queue->head = queue->head + 1 == run->slots ? 0 : queue->head + 1;
+    queue->head = queue->head + 1 == queue->room ? 0 : queue->head + 1;
     queue->used--;
     const weft_run_lane_t *sender = &run->lanes[queue->sender];
     if (sender->wait_queue == index || sender->wait_queue == WEFT_RUN_ANY) {
@@ -190,7 +190,7 @@ static void push(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_me
                  uint32_t index, result_t result)
 {
     weft_run_queue_t *queue = &run->queues[index];
-    run->slot[(uint64_t)index * run->slots + weft_run_back_index(run, queue)] =
+    run->slot[queue->slots_at + weft_run_back_index(queue)] =
         (weft_run_slot_t){.value = result.value,
                           .tree = result.tree,
                           .chain = member->chain,
@@ -198,7 +198,6 @@ static void push(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_me
                           .piece = member->piece,
                           .slice = member->slice,
                           .extent = member->extent};
-    queue->pushed++;
     queue->used++;
     if (queue->used > queue->peak) {
         queue->peak = queue->used;

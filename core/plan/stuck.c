@@ -108,12 +108,13 @@ static void word_cause(const weft_run_t *run, const cause_t *cause, char *text, 
 {
     if (cause->queue != WEFT_RUN_NONE) {
         const weft_run_queue_t *queue = &run->queues[cause->queue];
+        const weft_run_way_t *way = &run->ways[cause->queue];
         if (cause->full) {
             snprintf(text, bytes, "waits for a free slot to rank %u channel %u (%u of %u in use)",
-                     queue->to, queue->channel, queue->used, run->slots);
+                     way->to, way->channel, queue->used, run->slots);
         } else {
             snprintf(text, bytes, "waits for a slice from rank %u channel %u (none of %u slots)",
-                     queue->from, queue->channel, run->slots);
+                     way->from, way->channel, run->slots);
         }
     } else if (cause->barrier) {
         snprintf(text, bytes, "waits at a barrier for lane %u", run->lanes[cause->lane].lane);

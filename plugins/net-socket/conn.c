@@ -232,6 +232,19 @@ static void conn_unlist(weft_net_conn_t *conn)
     conn_set_busy(conn);
 }
 
+weft_status_t sock_conn_attach(weft_net_conn_t *conn, weft_net_device_t *device)
+{
+    if (!conn->ready || conn->failed != WEFT_OK || conn->send.tail != 0 || conn->recv.tail != 0) {
+        return conn->host->set_error(conn->host, WEFT_ERR_STATE, 0,
+                                     "connection to peer %s is not ready, or in use",
+                                     conn->info.peer);
+    }
+    conn_unlist(conn);
+    conn->device = device;
+    sock_conn_ready(conn);
+    return WEFT_OK;
+}
+
 void sock_conn_close(weft_net_conn_t *conn)
 {
     if (conn == NULL) {

@@ -187,6 +187,13 @@ static weft_status_t sock_reachable(weft_net_device_t *device, const weft_net_ad
     return WEFT_OK;
 }
 
+static const void *sock_get_extension(weft_net_t *net, const char *name)
+{
+    static const weft_net_attach_t attach = {.size = sizeof attach, .attach = sock_conn_attach};
+    (void)net;
+    return strcmp(name, WEFT_NET_ATTACH) == 0 ? &attach : NULL;
+}
+
 static const weft_net_ops_t ops = {
     .size = sizeof ops,
     .caps = WEFT_NET_CAP_MESSAGES,
@@ -209,6 +216,7 @@ static const weft_net_ops_t ops = {
     .poll = sock_poll,
     .cancel = sock_cancel,
     .wait_fd = sock_wait_fd,
+    .get_extension = sock_get_extension,
 };
 
 static const weft_plugin_t plugin = {

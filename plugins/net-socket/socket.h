@@ -146,6 +146,7 @@ weft_status_t sock_cancel(weft_net_conn_t *conn);
 weft_status_t sock_conn_info(weft_net_conn_t *conn, weft_net_conn_info_t *info);
 weft_status_t sock_conn_check(weft_net_conn_t *conn);
 void sock_conn_close(weft_net_conn_t *conn);
+weft_status_t sock_conn_attach(weft_net_conn_t *conn, weft_net_device_t *device);
 
 /* stream.c: both return OK, or a failure of the connection with the error set. */
 weft_status_t sock_conn_send(weft_net_conn_t *conn);

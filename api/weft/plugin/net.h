@@ -212,6 +212,18 @@ typedef struct weft_net_map {
     weft_status_t (*region)(weft_net_conn_t *conn, void **base_p, uint64_t *bytes_p);
 } weft_net_map_t;
 
+/* Extension "weft.net.attach/1": connections that change their device. A family of communicators shares
+ * one listener, and each communicator that carries messages drives a device of its own, so that threads
+ * never meet in poll(). Without it a transport of messages serves the first communicator only. */
+#define WEFT_NET_ATTACH "weft.net.attach/1"
+typedef struct weft_net_attach {
+    size_t size;
+    /* What: moves an accepted connection, on which nothing was posted yet, to another device of the same
+     * instance. Failure: ERR_STATE (not ready, or in use). Blocks: no. Thread: [progress] of both
+     * devices. */
+    weft_status_t (*attach)(weft_net_conn_t *conn, weft_net_device_t *device);
+} weft_net_attach_t;
+
 #ifdef __cplusplus
 }
 #endif

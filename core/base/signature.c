@@ -34,6 +34,11 @@ void weft_signature_diff(const weft_signature_t *here, const weft_signature_t *t
         snprintf(text, bytes, "operator %s here, %s there",
                  or_unknown(weft_op_name((weft_op_t)here->op)),
                  or_unknown(weft_op_name((weft_op_t)there->op)));
+    } else if (here->root != there->root && here->coll == WEFT_ALL_GATHER) {
+        /* The exchange inside weft_comm_split() is one with a root that no call has. */
+        snprintf(text, bytes, "collective %s here, %s there",
+                 here->root != 0 ? "comm_split" : "all_gather",
+                 there->root != 0 ? "comm_split" : "all_gather");
     } else if (here->root != there->root) {
         snprintf(text, bytes, "root %" PRIu32 " here, %" PRIu32 " there", here->root, there->root);
     } else if (here->plan != there->plan &&
@@ -53,6 +58,8 @@ void weft_signature_text(const weft_signature_t *signature, char *text, size_t b
     const char *dtype = or_unknown(weft_dtype_name((weft_dtype_t)signature->dtype));
     if (signature->coll == WEFT_BARRIER) {
         snprintf(text, bytes, "barrier");
+    } else if (signature->coll == WEFT_ALL_GATHER && signature->root != 0) {
+        snprintf(text, bytes, "comm_split");
     } else {
         snprintf(text, bytes, "%s of %" PRIu64 " %s", coll, signature->count, dtype);
     }

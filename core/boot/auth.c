@@ -20,7 +20,7 @@
 #define MAC 32
 #define SEAL 16
 #define SEALED (WEFT_AUTH_HELLO - SEAL)
-#define VERSION 1
+#define VERSION 2
 
 /* The label of the role is the first thing every MAC covers: a message sent back to its sender, or
  * presented as another one, never fits. */

@@ -42,6 +42,9 @@ uint64_t weft_boot_comm_id(const weft_boot_t *boot);
 /* Key for data connections, derived from the id's secret. */
 const uint8_t *weft_boot_key(const weft_boot_t *boot);
 
+/* "rank 3 of host a, pid 71", or "rank 3" while no more is known. */
+void weft_boot_rank_text(const weft_boot_t *boot, uint32_t rank, char *text, size_t bytes);
+
 /* Compares `text` ("key=value" lines: plugins, versions, configuration) with rank 0's. If any rank
  * differs all ranks fail with ERR_MISMATCH: that rank, the first differing key and both values. */
 weft_status_t weft_boot_agree(weft_boot_t *boot, const char *text);

@@ -81,7 +81,7 @@ static weft_status_t recv_header(weft_boot_t *boot, weft_tree_link_t *link, cons
     if (weft_frame_decode(header, boot->nranks, boot->comm_id, frame, &why) != WEFT_OK) {
         return malformed(boot, link, what, why);
     }
-    if (frame->type == WEFT_FRAME_FAIL) {
+    if (weft_frame_is_failure(frame)) {
         status = weft_boot_recv(boot, link, what, payload, sizeof payload, until);
         return status != WEFT_OK ? status : weft_boot_adopt_failure(boot, payload, link->rank);
     }

@@ -21,36 +21,78 @@ static uint64_t to_ns(double seconds)
     return seconds > 0 && seconds < 1e9 ? (uint64_t)(seconds * (double)WEFT_NS_PER_S) : 0;
 }
 
-static void begin_leaving(weft_health_t *health, uint64_t sequence)
+static void begin_leaving(weft_health_t *health)
 {
     if (!health->leaving) {
         health->leaving = true;
         health->leave_until = weft_os_clock_ns() + LEAVE_NS;
-        weft_kin_leave(health, health->boot->rank, sequence, NULL);
+        weft_kin_leave(health, health->boot->rank, NULL);
+    }
+}
+
+static void free_mail(weft_mail_t *mail)
+{
+    while (mail != NULL) {
+        weft_mail_t *next = mail->next;
+        weft_os_free(mail);
+        mail = next;
+    }
+}
+
+/* A question or an answer of ours goes the way of all others. */
+static void send_letter(weft_health_t *health, const weft_mail_t *mail)
+{
+    uint8_t payload[WEFT_WIRE_ANSWER];
+    const char *why;
+    weft_frame_t frame = {.type = WEFT_FRAME_ASK,
+                          .bytes = WEFT_WIRE_SIGNATURE,
+                          .from = health->boot->rank,
+                          .sequence = mail->peer,
+                          .number = mail->comm_id};
+    if (mail->what == WEFT_MAIL_ASK) {
+        weft_signature_encode(&mail->answer.signature, payload);
+    } else {
+        frame.type = WEFT_FRAME_ANSWER;
+        frame.bytes = WEFT_WIRE_ANSWER;
+        weft_answer_encode(&mail->answer, payload);
+    }
+    (void)weft_watch_route(health, &frame, payload, &why);
+}
+
+static void read_mail(weft_health_t *health, const weft_mail_t *mail)
+{
+    switch (mail->what) {
+    case WEFT_MAIL_OPEN:
+        weft_notes_replay(health, mail->comm_id);
+        break;
+    case WEFT_MAIL_REPORT:
+        weft_notes_failed(health, NULL, mail->comm_id, &mail->error, false);
+        break;
+    case WEFT_MAIL_LEFT:
+        weft_notes_left(health, NULL, mail->comm_id, health->boot->rank, mail->sequence);
+        break;
+    case WEFT_MAIL_GOODBYE:
+        weft_kin_leave(health, health->boot->rank, NULL);
+        break;
+    default:
+        send_letter(health, mail);
+        break;
     }
 }
 
 static void read_inbox(weft_health_t *health)
 {
-    weft_inbox_t taken;
     weft_os_wake_clear(health->wake);
     weft_os_lock(&health->mutex);
-    taken = health->inbox;
-    health->inbox.report = false;
-    health->inbox.goodbye = false;
-    health->inbox.asks = 0;
+    weft_inbox_t taken = health->inbox;
+    health->inbox = (weft_inbox_t){.stop = taken.stop};
     weft_os_unlock(&health->mutex);
-    if (taken.report) {
-        weft_watch_fail(health, NULL, &taken.error, false);
+    for (const weft_mail_t *mail = taken.first; mail != NULL; mail = mail->next) {
+        read_mail(health, mail);
     }
-    for (uint32_t i = 0; i < taken.asks; i++) {
-        weft_watch_ask(health, health->boot->rank, taken.ask[i].peer, &taken.ask[i].mine);
-    }
-    if (taken.goodbye) {
-        weft_kin_leave(health, health->boot->rank, taken.sequence, NULL);
-    }
+    free_mail(taken.first);
     if (taken.stop) {
-        begin_leaving(health, 0);
+        begin_leaving(health);
     }
 }
 
@@ -114,7 +156,7 @@ static void beat(weft_health_t *health, uint64_t now)
 
 static void judge_silence(weft_health_t *health, uint64_t now)
 {
-    for (uint32_t i = 0; health->unresponsive > 0 && !health->failed && i < health->count; i++) {
+    for (uint32_t i = 0; health->unresponsive > 0 && !health->over && i < health->count; i++) {
         const weft_watch_t *watch = &health->watches[i];
         if (watch->fd >= 0 && now > watch->heard + health->unresponsive &&
             health->kin[watch->rank] == WEFT_KIN_LIVE) {
@@ -158,7 +200,7 @@ static bool may_leave(weft_health_t *health, uint64_t now)
         }
     }
     return now >= health->leave_until ||
-           (health->count == 0 && (health->failed || (!health->dialing && health->awaited == 0)));
+           (health->count == 0 && (health->over || (!health->dialing && health->awaited == 0)));
 }
 
 static void health_run(void *arg)
@@ -195,6 +237,8 @@ static void health_destroy(weft_health_t *health)
         weft_watch_close(&health->watches[i]);
     }
     weft_kin_fini(health);
+    weft_notes_fini(health);
+    free_mail(health->inbox.first);
     weft_os_close(health->wake);
     weft_os_free(health->watches);
     weft_os_free(health->entries);
@@ -254,54 +298,72 @@ void weft_health_stop(weft_boot_t *boot)
     boot->health = NULL;
 }
 
-void weft_health_report(weft_boot_t *boot, const weft_error_t *error)
+/* Without memory the mail is lost: others then learn by their deadlines. */
+static void post(weft_boot_t *boot, const weft_mail_t *mail)
 {
     weft_health_t *health = boot->health;
     if (health == NULL) {
         return;
     }
+    weft_mail_t *copy = weft_os_alloc(sizeof *copy, 0);
+    if (copy == NULL) {
+        return;
+    }
+    *copy = *mail;
+    copy->next = NULL;
+    bool repeated = mail->what == WEFT_MAIL_ASK || mail->what == WEFT_MAIL_ANSWER;
     weft_os_lock(&health->mutex);
-    /* Only the first failure counts. */
-    if (!health->inbox.report) {
-        health->inbox.report = true;
-        health->inbox.error = *error;
-        health->inbox.error.rank = (int32_t)boot->rank;
-        if (error->peer < 0 || (uint32_t)error->peer >= boot->nranks) {
-            const weft_boot_peer_t *me = &boot->peers[boot->rank];
-            health->inbox.error.peer = (int32_t)boot->rank;
-            health->inbox.error.peer_pid = me->pid;
-            memcpy(health->inbox.error.peer_host, me->host_name, sizeof me->host_name);
-        }
+    weft_inbox_t *inbox = &health->inbox;
+    bool full = repeated && inbox->asks == WEFT_INBOX_ASKS;
+    if (!full) {
+        inbox->asks += repeated;
+        *(inbox->last != NULL ? &inbox->last->next : &inbox->first) = copy;
+        inbox->last = copy;
     }
     weft_os_unlock(&health->mutex);
+    if (full) {
+        weft_os_free(copy);
+    }
     weft_os_wake(health->wake);
 }
 
-void weft_health_ask(weft_boot_t *boot, uint32_t peer, const weft_signature_t *mine)
+void weft_health_open(weft_boot_t *boot, uint64_t comm_id)
 {
-    weft_health_t *health = boot->health;
-    if (health == NULL || peer >= boot->nranks) {
-        return;
-    }
-    weft_os_lock(&health->mutex);
-    if (health->inbox.asks < WEFT_INBOX_ASKS) {
-        uint32_t at = health->inbox.asks++;
-        health->inbox.ask[at].peer = peer;
-        health->inbox.ask[at].mine = *mine;
-    }
-    weft_os_unlock(&health->mutex);
-    weft_os_wake(health->wake);
+    post(boot, &(weft_mail_t){.what = WEFT_MAIL_OPEN, .comm_id = comm_id});
 }
 
-void weft_health_goodbye(weft_boot_t *boot, uint64_t sequence)
+void weft_health_report(weft_boot_t *boot, uint64_t comm_id, const weft_error_t *error)
 {
-    weft_health_t *health = boot->health;
-    if (health == NULL) {
-        return;
+    post(boot, &(weft_mail_t){.what = WEFT_MAIL_REPORT, .comm_id = comm_id, .error = *error});
+}
+
+void weft_health_ask(weft_boot_t *boot, uint64_t comm_id, uint32_t peer,
+                     const weft_signature_t *mine)
+{
+    if (peer < boot->nranks) {
+        post(boot, &(weft_mail_t){.what = WEFT_MAIL_ASK,
+                                  .comm_id = comm_id,
+                                  .peer = peer,
+                                  .answer = {.signature = *mine}});
     }
-    weft_os_lock(&health->mutex);
-    health->inbox.goodbye = true;
-    health->inbox.sequence = sequence;
-    weft_os_unlock(&health->mutex);
-    weft_os_wake(health->wake);
+}
+
+void weft_health_answer(weft_boot_t *boot, uint64_t comm_id, uint32_t peer,
+                        const weft_answer_t *answer)
+{
+    if (peer < boot->nranks) {
+        post(boot,
+             &(weft_mail_t){
+                 .what = WEFT_MAIL_ANSWER, .comm_id = comm_id, .peer = peer, .answer = *answer});
+    }
+}
+
+void weft_health_left(weft_boot_t *boot, uint64_t comm_id, uint64_t sequence)
+{
+    post(boot, &(weft_mail_t){.what = WEFT_MAIL_LEFT, .comm_id = comm_id, .sequence = sequence});
+}
+
+void weft_health_goodbye(weft_boot_t *boot)
+{
+    post(boot, &(weft_mail_t){.what = WEFT_MAIL_GOODBYE});
 }

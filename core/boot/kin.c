@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Keeping the tree connected while ranks leave in order. The rule, a pure function of who has left:
- * a rank's parent is its nearest ancestor that has not left; when all its ancestors have left, the
- * lowest rank that has not. A rank whose parent leaves connects to the next one by this rule, and both
- * then tell each other who left and whether the communicator failed. Connections lead to lower ranks
+ * Keeping the tree connected while ranks leave or die. The rule, a pure function of who did:
+ * a rank's parent is its nearest ancestor that has not left or died; when none of its ancestors is
+ * left, the lowest such rank. A rank whose parent leaves or dies connects to the next one by this rule, and both
+ * then tell each other who left or died and what failed. Connections lead to lower ranks
  * under every view of who left, so there is never a cycle, and equal views make one tree. */
 #include <string.h>
 
@@ -18,9 +18,8 @@ weft_status_t weft_kin_init(weft_health_t *health)
 {
     uint32_t nranks = health->boot->nranks;
     health->kin = weft_os_alloc(nranks * sizeof *health->kin, 0);
-    health->left_at = weft_os_alloc(nranks * sizeof *health->left_at, 0);
     health->since = weft_os_alloc(nranks * sizeof *health->since, 0);
-    if (health->kin == NULL || health->left_at == NULL || health->since == NULL) {
+    if (health->kin == NULL || health->since == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, 0, "out of memory for %u ranks", nranks);
     }
     return WEFT_OK;
@@ -32,7 +31,6 @@ void weft_kin_fini(weft_health_t *health)
         weft_dial_end(&health->dial);
     }
     weft_os_free(health->kin);
-    weft_os_free(health->left_at);
     weft_os_free(health->since);
 }
 
@@ -69,25 +67,18 @@ uint32_t weft_kin_hop(const weft_health_t *health, uint32_t target)
 
 static void say_goodbye_of(weft_health_t *health, weft_watch_t *watch, uint32_t rank)
 {
-    weft_frame_t frame = {
-        .type = WEFT_FRAME_GOODBYE, .from = rank, .number = health->left_at[rank]};
+    weft_frame_t frame = {.type = WEFT_FRAME_GOODBYE, .from = rank};
     weft_watch_send(health, watch, &frame, NULL);
 }
 
 /* A new connection joins two parts of the tree that may know different things. */
 static void synchronise(weft_health_t *health, weft_watch_t *watch)
 {
+    weft_notes_send(health, watch);
     for (uint32_t i = 0; i < health->boot->nranks; i++) {
         if (health->kin[i] == WEFT_KIN_LEFT && i != watch->rank) {
             say_goodbye_of(health, watch, i);
         }
-    }
-    if (health->failed) {
-        uint8_t payload[WEFT_WIRE_ERROR];
-        weft_frame_t frame = {
-            .type = WEFT_FRAME_FAIL, .bytes = sizeof payload, .from = health->boot->rank};
-        weft_error_encode(&health->failure, payload);
-        weft_watch_send(health, watch, &frame, payload);
     }
 }
 
@@ -138,29 +129,30 @@ static void count_awaited(weft_health_t *health)
     }
 }
 
-static void rearrange(weft_health_t *health)
+void weft_kin_rearrange(weft_health_t *health)
 {
+    if (health->over) {
+        return;
+    }
     dial_parent(health);
     count_awaited(health);
 }
 
-void weft_kin_leave(weft_health_t *health, uint32_t rank, uint64_t sequence,
-                    const weft_watch_t *from)
+void weft_kin_leave(weft_health_t *health, uint32_t rank, const weft_watch_t *from)
 {
     if (health->kin[rank] == WEFT_KIN_LEFT) {
         return;
     }
     health->kin[rank] = WEFT_KIN_LEFT;
     health->boot->door.parting = true;
-    health->left_at[rank] = sequence;
     for (uint32_t i = 0; i < health->count; i++) {
         if (&health->watches[i] != from) {
             say_goodbye_of(health, &health->watches[i], rank);
         }
     }
     if (rank != health->boot->rank) {
-        health->events.left(health->arg, rank, sequence);
-        rearrange(health);
+        health->events.left(health->arg, 0, rank, 0);
+        weft_kin_rearrange(health);
     }
 }
 
@@ -174,17 +166,19 @@ void weft_kin_enter(void *arg, int fd, const uint8_t label[WEFT_AUTH_LABEL])
         weft_os_close(fd);
         return;
     }
-    /* Whoever comes here is alive, even if it did not answer before. */
-    health->kin[rank] = WEFT_KIN_LIVE;
+    /* Whoever comes here is alive, even if it did not answer before. Only a verdict is final. */
+    if (health->kin[rank] == WEFT_KIN_GONE) {
+        health->kin[rank] = WEFT_KIN_LIVE;
+    }
     attach(health, fd, rank, false);
-    rearrange(health);
+    weft_kin_rearrange(health);
 }
 
 void weft_kin_gone(weft_health_t *health, uint32_t rank)
 {
     if (health->kin[rank] == WEFT_KIN_LIVE) {
         health->kin[rank] = WEFT_KIN_GONE;
-        rearrange(health);
+        weft_kin_rearrange(health);
     }
 }
 
@@ -209,7 +203,7 @@ void weft_kin_judge(weft_health_t *health, uint64_t now)
 {
     char who[128];
     uint32_t doubtful = health->awaited + health->gone;
-    for (uint32_t i = 0; doubtful > 0 && !health->failed && i < health->boot->nranks; i++) {
+    for (uint32_t i = 0; doubtful > 0 && !health->over && i < health->boot->nranks; i++) {
         bool gone = health->kin[i] == WEFT_KIN_GONE;
         uint64_t limit = gone ? GONE_NS : health->unresponsive;
         if (health->since[i] == 0 || limit == 0 || now - health->since[i] < limit) {

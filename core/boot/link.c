@@ -90,7 +90,7 @@ static weft_status_t look(weft_boot_t *boot, weft_tree_link_t *link, const char 
     }
     if (got == (ssize_t)sizeof header &&
         weft_frame_decode(header, boot->nranks, boot->comm_id, &frame, &why) == WEFT_OK &&
-        frame.type == WEFT_FRAME_FAIL) {
+        weft_frame_is_failure(&frame)) {
         return take_failure(boot, link, what);
     }
     *quiet = got > 0;

@@ -43,8 +43,6 @@ static inline uint32_t weft_tree_parent(uint32_t rank)
     return rank == 0 ? 0 : (rank - 1) / 2;
 }
 
-/* "rank 3 of host a, pid 71", or "rank 3" while no more is known. */
-void weft_boot_rank_text(const weft_boot_t *boot, uint32_t rank, char *text, size_t bytes);
 /* Completes the calling thread's record with culprit `rank` and returns its status. */
 weft_status_t weft_boot_blame(const weft_boot_t *boot, uint32_t rank);
 /* Sends the calling thread's record to all tree neighbours, at most once. */

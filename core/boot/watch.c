@@ -119,7 +119,8 @@ static bool make_room(weft_watch_t *watch, size_t bytes)
 void weft_watch_send(weft_health_t *health, weft_watch_t *watch, const weft_frame_t *frame,
                      const uint8_t *payload)
 {
-    bool repeated = frame->type == WEFT_FRAME_BEAT || frame->type == WEFT_FRAME_ASK;
+    bool repeated = frame->type == WEFT_FRAME_BEAT || frame->type == WEFT_FRAME_ASK ||
+                    frame->type == WEFT_FRAME_ANSWER;
     if (watch->fd < 0 || watch->ended_sending ||
         (repeated && watch->out_end - watch->out_at > OUT_SOFT) ||
         !make_room(watch, WEFT_WIRE_HEADER + frame->bytes)) {
@@ -145,66 +146,82 @@ void weft_watch_flood(weft_health_t *health, const weft_watch_t *except, const w
     }
 }
 
-void weft_watch_fail(weft_health_t *health, const weft_watch_t *except, const weft_error_t *error,
-                     bool deliver)
+void weft_watch_condemn(weft_health_t *health, const weft_watch_t *except,
+                        const weft_error_t *error)
 {
+    uint32_t rank = (uint32_t)error->peer;
     uint8_t payload[WEFT_WIRE_ERROR];
     weft_frame_t frame = {
-        .type = WEFT_FRAME_FAIL, .bytes = sizeof payload, .from = health->boot->rank};
-    if (health->failed) {
+        .type = WEFT_FRAME_VERDICT, .bytes = sizeof payload, .from = health->boot->rank};
+    if (health->kin[rank] == WEFT_KIN_DEAD || health->kin[rank] == WEFT_KIN_LEFT) {
         return;
     }
-    health->failed = true;
-    health->failure = *error;
+    health->kin[rank] = WEFT_KIN_DEAD;
+    health->over = health->over || rank == health->boot->rank;
     weft_error_encode(error, payload);
     weft_watch_flood(health, except, &frame, payload);
-    if (deliver) {
-        health->events.failed(health->arg, error);
-    }
+    (void)weft_notes_verdict(health, error);
+    health->events.died(health->arg, 0, error);
+    weft_kin_rearrange(health);
 }
 
 void weft_watch_blame(weft_health_t *health, uint32_t rank)
 {
     weft_boot_blame(health->boot, rank);
-    weft_watch_fail(health, NULL, weft_error_record(), true);
+    weft_error_t error = *weft_error_record();
+    weft_watch_condemn(health, NULL, &error);
 }
 
-void weft_watch_ask(weft_health_t *health, uint32_t from, uint32_t target,
-                    const weft_signature_t *signature)
+weft_status_t weft_watch_route(weft_health_t *health, const weft_frame_t *frame,
+                               const uint8_t *payload, const char **why)
 {
-    uint8_t payload[WEFT_WIRE_SIGNATURE];
-    weft_frame_t frame = {
-        .type = WEFT_FRAME_ASK, .bytes = sizeof payload, .from = from, .number = target};
-    if (target == health->boot->rank) {
-        health->events.asked(health->arg, from, signature);
-        return;
+    uint32_t target = frame->sequence;
+    weft_answer_t answer;
+    bool asks = frame->type == WEFT_FRAME_ASK;
+    weft_status_t status = asks ? weft_signature_decode(payload, &answer.signature, why)
+                                : weft_answer_decode(payload, &answer, why);
+    if (status != WEFT_OK) {
+        return status;
     }
-    weft_watch_t *watch = weft_watch_find(health, weft_kin_hop(health, target));
-    if (watch != NULL) {
-        weft_signature_encode(signature, payload);
-        weft_watch_send(health, watch, &frame, payload);
+    if (target != health->boot->rank) {
+        weft_watch_t *watch = weft_watch_find(health, weft_kin_hop(health, target));
+        if (watch != NULL) {
+            weft_watch_send(health, watch, frame, payload);
+        }
+    } else if (asks) {
+        health->events.asked(health->arg, frame->number, frame->from, &answer.signature);
+    } else {
+        health->events.answered(health->arg, frame->number, frame->from, &answer);
     }
+    return WEFT_OK;
 }
 
-static weft_status_t fail_frame(weft_health_t *health, weft_watch_t *watch, const uint8_t *payload,
-                                const char **why)
+/* Communicator 0: the join of a rank failed, which we had behind us. */
+static weft_status_t fail_frame(weft_health_t *health, weft_watch_t *watch,
+                                const weft_frame_t *frame, const uint8_t *payload, const char **why)
 {
     weft_error_t error;
     weft_status_t status = weft_error_decode(payload, health->boot->nranks, &error, why);
     if (status == WEFT_OK) {
-        error.comm_id = health->boot->comm_id;
-        weft_watch_fail(health, watch, &error, true);
+        error.comm_id = frame->number != 0 ? frame->number : health->boot->comm_id;
+        health->over = health->over || frame->number == 0;
+        weft_notes_failed(health, watch, error.comm_id, &error, true);
     }
     return status;
 }
 
-static weft_status_t ask_frame(weft_health_t *health, const weft_frame_t *frame,
-                               const uint8_t *payload, const char **why)
+static weft_status_t verdict_frame(weft_health_t *health, weft_watch_t *watch,
+                                   const uint8_t *payload, const char **why)
 {
-    weft_signature_t signature;
-    weft_status_t status = weft_signature_decode(payload, &signature, why);
+    weft_error_t error;
+    weft_status_t status = weft_error_decode(payload, health->boot->nranks, &error, why);
+    if (status == WEFT_OK && error.peer < 0) {
+        *why = "culprit";
+        status = WEFT_ERR_PROTO;
+    }
     if (status == WEFT_OK) {
-        weft_watch_ask(health, frame->from, (uint32_t)frame->number, &signature);
+        error.comm_id = health->boot->comm_id;
+        weft_watch_condemn(health, watch, &error);
     }
     return status;
 }
@@ -223,12 +240,18 @@ static weft_status_t serve(weft_health_t *health, weft_watch_t *watch, const wef
             *why = "rank";
             return WEFT_ERR_PROTO;
         }
-        weft_kin_leave(health, frame->from, frame->number, watch);
+        weft_kin_leave(health, frame->from, watch);
         return WEFT_OK;
     case WEFT_FRAME_FAIL:
-        return fail_frame(health, watch, payload, why);
+        return fail_frame(health, watch, frame, payload, why);
+    case WEFT_FRAME_VERDICT:
+        return verdict_frame(health, watch, payload, why);
+    case WEFT_FRAME_LEFT:
+        weft_notes_left(health, watch, frame->number, frame->from, weft_get_u64(payload));
+        return WEFT_OK;
     case WEFT_FRAME_ASK:
-        return ask_frame(health, frame, payload, why);
+    case WEFT_FRAME_ANSWER:
+        return weft_watch_route(health, frame, payload, why);
     default:
         *why = "type";
         return WEFT_ERR_PROTO;
@@ -257,9 +280,9 @@ static bool parse(weft_health_t *health, weft_watch_t *watch)
         if (status != WEFT_OK) {
             char who[128];
             weft_boot_rank_text(health->boot, watch->rank, who, sizeof who);
-            weft_watch_close(watch);
             weft_fail(WEFT_ERR_PROTO, 0, "%s sent a control frame with a bad %s", who, why);
             weft_watch_blame(health, watch->rank);
+            weft_watch_close(watch);
             return false;
         }
         at += WEFT_WIRE_HEADER + frame.bytes;
@@ -269,11 +292,13 @@ static bool parse(weft_health_t *health, weft_watch_t *watch)
     return true;
 }
 
-/* The stream ended, or its process did. After a goodbye, a failure, or while we leave ourselves that is as it should be. */
+/* The stream ended, or its process did. After a goodbye or a verdict, or while we leave ourselves, that
+ * is as it should be. */
 static void ended(weft_health_t *health, weft_watch_t *watch, int error)
 {
     char who[128];
-    bool orderly = health->kin[watch->rank] == WEFT_KIN_LEFT || health->failed || health->leaving;
+    uint8_t kin = health->kin[watch->rank];
+    bool orderly = kin == WEFT_KIN_LEFT || kin == WEFT_KIN_DEAD || health->over || health->leaving;
     bool fresh = watch->fresh;
     weft_watch_close(watch);
     if (fresh && !orderly) {

@@ -2,7 +2,7 @@
  *
  * The inside of the health thread, shared by its files: health.c (calls from outside, the loop),
  * watch.c (connections and frames), kin.c (who left, and who connects to whom then). All but the
- * inbox belongs to the thread. */
+ * inbox belongs to the thread. notes.c: what is known of communicators and of dead ranks. */
 #ifndef WEFT_BOOT_WATCH_H
 #define WEFT_BOOT_WATCH_H
 
@@ -10,20 +10,49 @@
 #include "core/boot/tree.h"
 #include "core/os/os.h"
 
-#define WEFT_INBOX_ASKS 16
+#define WEFT_INBOX_ASKS 64
+#define WEFT_NOTES 256 /* failures and goodbyes of communicators that are remembered */
+
+/* A wish of another thread: a frame to be made, or OPEN. */
+typedef struct weft_mail {
+    struct weft_mail *next;
+    enum {
+        WEFT_MAIL_OPEN,
+        WEFT_MAIL_REPORT,
+        WEFT_MAIL_ASK,
+        WEFT_MAIL_ANSWER,
+        WEFT_MAIL_LEFT,
+        WEFT_MAIL_GOODBYE
+    } what;
+    uint32_t peer;
+    uint64_t comm_id;
+    uint64_t sequence;    /* LEFT */
+    weft_answer_t answer; /* ANSWER; ASK: its signature */
+    weft_error_t error;   /* REPORT */
+} weft_mail_t;
 
 /* What other threads asked for, until the thread takes it. */
 typedef struct weft_inbox {
-    bool stop, goodbye, report;
-    uint64_t sequence; /* of the goodbye */
-    weft_error_t error;
+    bool stop;
     uint32_t
-        asks; /* filled entries; when all are filled the newest is dropped: asks are repeated */
-    struct {
-        uint32_t peer;
-        weft_signature_t mine;
-    } ask[WEFT_INBOX_ASKS];
+        asks; /* of them in the list; beyond WEFT_INBOX_ASKS they are dropped: asks are repeated */
+    weft_mail_t *first, *last;
 } weft_inbox_t;
+
+/* Remembered of a communicator: its failure, or the goodbye of one rank. */
+typedef struct weft_note {
+    uint64_t comm_id;
+    uint64_t sequence; /* LEFT */
+    uint32_t type;     /* WEFT_FRAME_FAIL, WEFT_FRAME_LEFT; 0: empty */
+    uint32_t from;
+    weft_error_t *error; /* FAIL */
+} weft_note_t;
+
+/* Remembered of a dead rank, for good. */
+typedef struct weft_verdict {
+    struct weft_verdict *next;
+    weft_error_t error;
+} weft_verdict_t;
 
 typedef struct weft_watch {
     int fd;      /* −1 = ended, removed at the end of the step */
@@ -40,8 +69,8 @@ typedef struct weft_watch {
 } weft_watch_t;
 
 /* LIVE: as far as we know. LEFT: said goodbye. GONE: nobody answers where it should be, and it is not
- * known yet whether it left. */
-typedef enum weft_kin { WEFT_KIN_LIVE = 0, WEFT_KIN_LEFT, WEFT_KIN_GONE } weft_kin_t;
+ * known yet whether it left. DEAD: there is a verdict. */
+typedef enum weft_kin { WEFT_KIN_LIVE = 0, WEFT_KIN_LEFT, WEFT_KIN_GONE, WEFT_KIN_DEAD } weft_kin_t;
 
 struct weft_health {
     weft_boot_t *boot;
@@ -57,15 +86,16 @@ struct weft_health {
     struct pollfd *entries; /* wake, dial, door, two for each watch */
 
     uint8_t *kin;           /* weft_kin_t of every rank */
-    uint64_t *left_at;      /* LEFT: operations it had done */
     uint64_t *since;        /* GONE, or LIVE and awaited: since when; 0 = not awaited */
     uint32_t awaited, gone; /* how many of each */
     bool dialing;
     uint32_t dialed;
     weft_dial_t dial;
 
-    bool failed;
-    weft_error_t failure;
+    weft_note_t notes[WEFT_NOTES]; /* a ring */
+    uint32_t noted;                /* so far */
+    weft_verdict_t *verdicts;
+    bool over; /* the join failed, or the verdict is about us: nothing more is judged here */
     bool leaving;
     uint64_t leave_until;
     uint64_t heartbeat, unresponsive; /* ns; unresponsive 0 = never */
@@ -86,20 +116,37 @@ void weft_watch_flush(weft_watch_t *watch);
 /* The peer's process has ended, although its connection may be held open by a child of it. */
 void weft_watch_process_ended(weft_health_t *health, weft_watch_t *watch);
 void weft_watch_close(weft_watch_t *watch);
-/* The communicator has failed: floods, and tells our own side unless it is the one that knows. */
-void weft_watch_fail(weft_health_t *health, const weft_watch_t *except, const weft_error_t *error,
-                     bool deliver);
+/* Rank error->peer is dead: floods, tells our own side, and closes the gap in the tree. */
+void weft_watch_condemn(weft_health_t *health, const weft_watch_t *except,
+                        const weft_error_t *error);
 /* The same for a verdict of this thread about `rank`, from the record of weft_fail(). */
 void weft_watch_blame(weft_health_t *health, uint32_t rank);
-void weft_watch_ask(weft_health_t *health, uint32_t from, uint32_t target,
-                    const weft_signature_t *signature);
+/* An ASK or ANSWER: serves it, or passes it on towards rank frame->sequence. */
+weft_status_t weft_watch_route(weft_health_t *health, const weft_frame_t *frame,
+                               const uint8_t *payload, const char **why);
+
+/* notes.c */
+/* Communicator comm_id failed: floods what is new, and tells our own side if `deliver`. */
+void weft_notes_failed(weft_health_t *health, const weft_watch_t *except, uint64_t comm_id,
+                       const weft_error_t *error, bool deliver);
+/* Rank `from` left communicator comm_id. */
+void weft_notes_left(weft_health_t *health, const weft_watch_t *except, uint64_t comm_id,
+                     uint32_t from, uint64_t sequence);
+/* Keeps a verdict; false without memory. */
+bool weft_notes_verdict(weft_health_t *health, const weft_error_t *error);
+/* Tells a neighbour everything. */
+void weft_notes_send(weft_health_t *health, weft_watch_t *watch);
+/* Tells our own side all that concerns comm_id. */
+void weft_notes_replay(weft_health_t *health, uint64_t comm_id);
+void weft_notes_fini(weft_health_t *health);
 
 /* kin.c */
 weft_status_t weft_kin_init(weft_health_t *health);
 void weft_kin_fini(weft_health_t *health);
-/* Rank left after `sequence` operations; heard from `from` (NULL: ourselves). */
-void weft_kin_leave(weft_health_t *health, uint32_t rank, uint64_t sequence,
-                    const weft_watch_t *from);
+/* Rank left the family; heard from `from` (NULL: ourselves). */
+void weft_kin_leave(weft_health_t *health, uint32_t rank, const weft_watch_t *from);
+/* Connects and waits to be connected as who is alive demands. */
+void weft_kin_rearrange(weft_health_t *health);
 /* A rank came through the door because its parent left. */
 void weft_kin_enter(void *arg, int fd, const uint8_t label[WEFT_AUTH_LABEL]);
 /* Goes on connecting to the new parent, if there is one. */

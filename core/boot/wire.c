@@ -38,6 +38,11 @@ static int payload_bytes(uint32_t type, uint32_t *bytes)
     }
 }
 
+static bool is_addressed(uint32_t type)
+{
+    return type == WEFT_FRAME_ASK || type == WEFT_FRAME_ANSWER;
+}
+
 weft_status_t weft_frame_decode(const uint8_t header[WEFT_WIRE_HEADER], uint32_t nranks,
                                 uint64_t comm_id, weft_frame_t *frame, const char **why)
 {
@@ -48,13 +53,13 @@ weft_status_t weft_frame_decode(const uint8_t header[WEFT_WIRE_HEADER], uint32_t
                             .sequence = weft_get_u32(header + 12),
                             .comm_id = weft_get_u64(header + 16),
                             .number = weft_get_u64(header + 24)};
-    *why = !payload_bytes(frame->type, &bytes)                        ? "type"
-           : weft_get_u16(header + 2) != 0                            ? "reserved"
-           : bytes != UINT32_MAX && bytes != frame->bytes             ? "length"
-           : frame->from >= nranks                                    ? "rank"
-           : frame->comm_id != comm_id                                ? "communicator"
-           : frame->type == WEFT_FRAME_ASK && frame->number >= nranks ? "target"
-                                                                      : NULL;
+    *why = !payload_bytes(frame->type, &bytes)                      ? "type"
+           : weft_get_u16(header + 2) != 0                          ? "reserved"
+           : bytes != UINT32_MAX && bytes != frame->bytes           ? "length"
+           : frame->from >= nranks                                  ? "rank"
+           : frame->comm_id != comm_id                              ? "communicator"
+           : is_addressed(frame->type) && frame->sequence >= nranks ? "target"
+                                                                    : NULL;
     return *why != NULL ? WEFT_ERR_PROTO : WEFT_OK;
 }
 
@@ -156,4 +161,20 @@ weft_status_t weft_signature_decode(const uint8_t bytes[WEFT_WIRE_SIGNATURE],
            : bytes[3] != 0                ? "reserved"
                                           : NULL;
     return *why != NULL ? WEFT_ERR_PROTO : WEFT_OK;
+}
+
+void weft_answer_encode(const weft_answer_t *answer, uint8_t bytes[WEFT_WIRE_ANSWER])
+{
+    weft_put_u64(bytes, answer->comm_id);
+    weft_signature_encode(&answer->signature, bytes + 8);
+    weft_put_u32(bytes + 32, answer->waits_for);
+    weft_put_u32(bytes + 36, 0);
+}
+
+weft_status_t weft_answer_decode(const uint8_t bytes[WEFT_WIRE_ANSWER], weft_answer_t *answer,
+                                 const char **why)
+{
+    answer->comm_id = weft_get_u64(bytes);
+    answer->waits_for = weft_get_u32(bytes + 32);
+    return weft_signature_decode(bytes + 8, &answer->signature, why);
 }

@@ -5,6 +5,8 @@
 #ifndef WEFT_BOOT_WIRE_H
 #define WEFT_BOOT_WIRE_H
 
+#include <stdbool.h>
+
 #include <weft/weft.h>
 
 #include "core/base/signature.h"
@@ -49,10 +51,17 @@ static inline uint64_t weft_get_u64(const uint8_t *p)
     X(3, READY, 0)                  /* rank to root: my tree connections stand */                  \
     X(4, GATHER, UINT32_MAX)        /* exchange, towards rank 0 */                                 \
     X(5, SPREAD, UINT32_MAX)        /* exchange, from rank 0 */                                    \
-    X(6, FAIL, WEFT_WIRE_ERROR)     /* the communicator failed: the error record */                \
-    X(7, BEAT, 0)                   /* the sender lives */                                         \
-    X(8, GOODBYE, 0)                /* rank `from` left in order after `number` operations */      \
-    X(9, ASK, WEFT_WIRE_SIGNATURE)  /* rank `from` waits for rank `number` in this operation */
+    X(6, FAIL, WEFT_WIRE_ERROR) /* communicator `number` failed, 0: the join did: the record */    \
+    X(7, BEAT, 0)               /* the sender lives */                                             \
+    X(8, GOODBYE, 0)            /* rank `from` left the family in order */                         \
+    X(9, ASK,                                                                                      \
+      WEFT_WIRE_SIGNATURE) /* `from` waits for rank `sequence` in this operation of       \
+                                       communicator `number` */        \
+    X(10, ANSWER,                                                                                  \
+      WEFT_WIRE_ANSWER)          /* to rank `sequence`, which asked in communicator `number`:   \
+                                       where `from` is */  \
+    X(11, LEFT, WEFT_WIRE_COUNT) /* `from` left communicator `number` after so many operations */  \
+    X(12, VERDICT, WEFT_WIRE_ERROR) /* a rank of the family is dead: the error record */
 
 typedef enum weft_frame_type {
 #define WEFT_FRAME_ENUM(value, name, bytes) WEFT_FRAME_##name = (value),
@@ -64,16 +73,24 @@ typedef enum weft_frame_type {
 #define WEFT_WIRE_CLAIM 160
 #define WEFT_WIRE_ERROR 648
 #define WEFT_WIRE_SIGNATURE 24
+#define WEFT_WIRE_ANSWER 40
+#define WEFT_WIRE_COUNT 8
 #define WEFT_WIRE_MOST (WEFT_WIRE_HEADER + WEFT_WIRE_ERROR) /* of frames with a fixed size */
 
 typedef struct weft_frame {
     uint32_t type;     /* weft_frame_type_t */
     uint32_t bytes;    /* of the payload */
     uint32_t from;     /* rank that made it */
-    uint32_t sequence; /* step of the exchange; 0 otherwise */
-    uint64_t comm_id;
-    uint64_t number; /* meaning depends on the type */
+    uint32_t sequence; /* step of the exchange, or the rank that it is for; 0 otherwise */
+    uint64_t comm_id;  /* of the family's first communicator */
+    uint64_t number;   /* meaning depends on the type */
 } weft_frame_t;
+
+/* Either ends a join. */
+static inline bool weft_frame_is_failure(const weft_frame_t *frame)
+{
+    return frame->type == WEFT_FRAME_FAIL || frame->type == WEFT_FRAME_VERDICT;
+}
 
 void weft_frame_encode(const weft_frame_t *frame, uint8_t header[WEFT_WIRE_HEADER]);
 /* Checks every field that can be checked without context; *why names the bad one on ERR_PROTO (no
@@ -88,5 +105,16 @@ weft_status_t weft_error_decode(const uint8_t bytes[WEFT_WIRE_ERROR], uint32_t n
 void weft_signature_encode(const weft_signature_t *signature, uint8_t bytes[WEFT_WIRE_SIGNATURE]);
 weft_status_t weft_signature_decode(const uint8_t bytes[WEFT_WIRE_SIGNATURE],
                                     weft_signature_t *signature, const char **why);
+
+/* Where a rank is that was asked for an operation that it has not begun. */
+typedef struct weft_answer {
+    uint64_t comm_id;           /* in which it waits; 0: in none */
+    weft_signature_t signature; /* of the operation there */
+    uint32_t waits_for;         /* rank of the family; UINT32_MAX: not known */
+} weft_answer_t;
+
+void weft_answer_encode(const weft_answer_t *answer, uint8_t bytes[WEFT_WIRE_ANSWER]);
+weft_status_t weft_answer_decode(const uint8_t bytes[WEFT_WIRE_ANSWER], weft_answer_t *answer,
+                                 const char **why);
 
 #endif

@@ -315,9 +315,7 @@ weft_status_t weft_comm_destroy(weft_comm_t *comm)
     weft_handle_remove(comm);
     /* The progress thread may be looking: it lets go when it finds the owner taken. */
     weft_progress_detach(state);
-    if (state->boot != NULL && state->nranks > 1 && !weft_comm_has_failed(state)) {
-        weft_health_goodbye(state->boot, state->sequence);
-    }
+    weft_comm_part(state);
     weft_comm_free(state);
     return WEFT_OK;
 }

@@ -10,7 +10,7 @@
 
 #include <weft/plugin/tuner.h>
 
-#include "core/boot/health.h"
+#include "core/comm/family.h"
 #include "core/exec/adapt.h"
 #include "core/exec/lanes.h"
 #include "core/exec/wait.h"
@@ -18,15 +18,8 @@
 
 enum { OWNER_FREE = 0, OWNER_USER = 1, OWNER_PROGRESS = 2 };
 
-#define WEFT_ALGOS_MAX 16
 #define WEFT_PROGRAMS 64 /* prepared calls per communicator, power of two */
 #define WEFT_HISTORY 256 /* runs of equal calls kept for questions of other ranks, power of two */
-
-typedef struct weft_algo_loaded {
-    const weft_loaded_t *loaded;
-    const weft_algo_ops_t *ops;
-    weft_algo_t *algo;
-} weft_algo_loaded_t;
 
 /* Arguments of a collective, after the checks. */
 typedef struct weft_args {
@@ -121,6 +114,16 @@ typedef struct weft_p2p {
     uint32_t steps; /* idle steps since the clock was read */
 } weft_p2p_t;
 
+/* Where this rank is stuck, for the questions of others, and where the one it waits for is: order.c. */
+typedef struct weft_order {
+    _Atomic uint32_t stuck_on; /* rank of the family that the operation waits for */
+    _Atomic uint64_t stuck_at; /* when it last asked; 0: never */
+    weft_os_mutex_t lock;      /* guards the answer */
+    weft_answer_t answer;
+    uint32_t answered_by; /* rank here */
+    uint64_t answered_at; /* 0: never */
+} weft_order_t;
+
 typedef struct weft_allocation {
     struct weft_allocation *next;
     void *memory;
@@ -133,13 +136,14 @@ typedef struct weft_comm_state {
     uint32_t nranks, rank;
     uint64_t id;
     weft_comm_t *handle;
+    weft_family_t *family;
+    struct weft_comm_state *sibling; /* next in the family; guarded by its lock */
+    uint32_t *family_rank;           /* per rank */
+    weft_links_t *links;             /* NULL for one rank */
 
-    /* set up once */
-    weft_config_t *config;
+    /* copies of the family's, which stay there: one step less on the way of a call */
     weft_settings_t settings;
-    weft_registry_t *registry;
     weft_boot_t *boot;
-    weft_links_t *links;
     weft_algo_loaded_t algos[WEFT_ALGOS_MAX];
     uint32_t nalgos;
     weft_plan_finder_t finder; /* over them, for plans made of plans */
@@ -183,6 +187,7 @@ typedef struct weft_comm_state {
     weft_history_t history;
     _Atomic uint64_t *left_at; /* per rank: operations it took part in before it left; UINT64_MAX */
     _Atomic uint64_t *met_at;  /* per rank: operation in which it asked for us, being in the same */
+    weft_order_t order;
 
     /* asynchronous operations */
     bool has_progress; /* attached to the progress thread */
@@ -207,13 +212,45 @@ static inline bool weft_comm_has_failed(weft_comm_state_t *state)
 }
 /* Makes the kept failure the calling thread's error, and returns its status. */
 weft_status_t weft_comm_failure(weft_comm_state_t *state);
-extern const weft_health_events_t weft_comm_events;
 void weft_history_put(weft_comm_state_t *state, const weft_signature_t *signature);
+/* The signature of operation `sequence`; false if it has not begun or is forgotten. */
+bool weft_history_get(weft_comm_state_t *state, uint32_t sequence, weft_signature_t *signature);
+/* Events of the health channel; ranks are those of the communicator. */
+void weft_comm_on_died(weft_comm_state_t *state, uint32_t rank, const weft_error_t *error);
+/* False: this rank has not come there yet. */
+bool weft_comm_on_asked(weft_comm_state_t *state, uint32_t from, const weft_signature_t *theirs);
+void weft_comm_on_left(weft_comm_state_t *state, uint32_t rank, uint64_t sequence);
 
-/* setup.c */
+/* order.c: two ranks that wait for each other in different communicators. */
+/* Asks rank `peer`, which the current operation waits for, what it does. */
+void weft_order_ask(weft_comm_state_t *state, uint32_t peer, const weft_signature_t *mine);
+/* What the peer said of late, as the end of a sentence that named it; "" if nothing. */
+const char *weft_order_text(weft_comm_state_t *state, int32_t peer, char *text, size_t bytes);
+/* Where this rank waits, if it does, but not in `asked`. The family's lock is held. */
+void weft_order_here(const weft_comm_state_t *asked, weft_answer_t *answer);
+void weft_order_on_answered(weft_comm_state_t *state, uint32_t from, const weft_answer_t *answer);
+
+/* state.c */
+/* What a communicator is made from. */
+typedef struct weft_comm_plan {
+    weft_family_t *family;
+    uint64_t id;
+    uint32_t nranks, rank;
+    const uint32_t *family_rank; /* per rank; copied */
+} weft_comm_plan_t;
+
+/* The family's first communicator, and the family with it. */
 weft_status_t weft_comm_create(uint32_t nranks, const weft_unique_id_t *id, uint32_t rank,
                                const weft_options_t *options, weft_comm_state_t **state_p);
+/* One more; takes a reference to the family. */
+weft_status_t weft_comm_create_child(const weft_comm_plan_t *plan, weft_comm_state_t **state_p);
+/* Says goodbye to the other ranks, if the communicator has not failed. */
+void weft_comm_part(weft_comm_state_t *state);
+/* Frees it, and the family with its last communicator. */
 void weft_comm_free(weft_comm_state_t *state);
+
+/* Root of the exchange inside weft_comm_split(), so that no all_gather of the user is taken for it. */
+#define WEFT_ROOT_SPLIT UINT32_MAX
 
 /* memory.c: what the user did not free. */
 void weft_comm_free_memory(weft_comm_state_t *state);

@@ -109,14 +109,15 @@ static int32_t waits_for(const weft_comm_state_t *state, const weft_port_t **por
 static void fail_timeout(weft_comm_state_t *state)
 {
     const weft_port_t *port;
-    char text[96];
+    char text[96], order[320];
     const weft_request_t *request = state->first;
     int32_t peer = waits_for(state, &port);
     weft_fail(WEFT_ERR_TIMEOUT, 0,
-              "operation %" PRIu64 " (%s) not done after %.3g s: rank %u waits for rank %d %s",
+              "operation %" PRIu64 " (%s) not done after %.3g s: rank %u waits for rank %d %s%s",
               request->sequence, op_text(state, text, sizeof text),
               (double)(weft_os_clock_ns() - request->started) / 1e9, state->rank, (int)peer,
-              port != NULL ? what_for(port) : "to connect");
+              port != NULL ? what_for(port) : "to connect",
+              weft_order_text(state, peer, order, sizeof order));
     weft_engine_fail(state, peer);
 }
 
@@ -373,7 +374,7 @@ static void look_around(weft_comm_state_t *state)
     check_connecting(state, (uint32_t)peer, now);
     if (now - state->asked > ASK_NS) {
         weft_signature_t signature = signature_of(state, request);
-        weft_health_ask(state->boot, (uint32_t)peer, &signature);
+        weft_order_ask(state, (uint32_t)peer, &signature);
         state->asked = now;
         if (port != NULL && weft_links_check(state->links, port) != WEFT_OK) {
             weft_error_record()->peer = peer;
@@ -382,12 +383,13 @@ static void look_around(weft_comm_state_t *state)
     }
     uint64_t late_ns = (uint64_t)(state->settings.boot.late * 1e9);
     if (!state->late_told && late_ns > 0 && now - state->idle_since > late_ns) {
-        char text[96];
+        char text[96], order[320];
         state->late_told = true;
         weft_log(WEFT_LOG_WARN, "comm",
-                 "rank %u has waited %.1f s for rank %d in operation %" PRIu64 " (%s)", state->rank,
-                 (double)(now - state->idle_since) / 1e9, (int)peer, request->sequence,
-                 op_text(state, text, sizeof text));
+                 "rank %u has waited %.1f s for rank %d in operation %" PRIu64 " (%s)%s",
+                 state->rank, (double)(now - state->idle_since) / 1e9, (int)peer, request->sequence,
+                 op_text(state, text, sizeof text),
+                 weft_order_text(state, peer, order, sizeof order));
     }
 }
 

@@ -13,7 +13,8 @@ static void fill_culprit(const weft_comm_state_t *state, weft_error_t *error)
     error->comm_id = state->id;
     error->rank = (int32_t)state->rank;
     if (error->peer >= 0 && (uint32_t)error->peer < state->nranks && state->boot != NULL) {
-        const weft_boot_peer_t *peer = &weft_boot_peers(state->boot)[error->peer];
+        const weft_boot_peer_t *peer =
+            &weft_boot_peers(state->boot)[state->family_rank[error->peer]];
         error->peer_pid = peer->pid;
         snprintf(error->peer_host, sizeof error->peer_host, "%s", peer->host_name);
     }
@@ -37,7 +38,11 @@ void weft_comm_fail(weft_comm_state_t *state, const weft_error_t *error, bool te
     weft_log(WEFT_LOG_ERROR, "comm", "rank %u of %u: %s: %s", state->rank, state->nranks,
              weft_status_name(kept.status), kept.text);
     if (tell && state->boot != NULL) {
-        weft_health_report(state->boot, &kept);
+        if (kept.peer < 0) { /* For the others it is us. */
+            kept.peer = (int32_t)state->rank;
+            fill_culprit(state, &kept);
+        }
+        weft_health_report(state->boot, state->id, &kept);
     }
 }
 
@@ -68,8 +73,7 @@ void weft_history_put(weft_comm_state_t *state, const weft_signature_t *signatur
     weft_os_unlock(&history->lock);
 }
 
-/* The signature of operation `sequence`; false if it has not begun or is forgotten. */
-static bool history_get(weft_comm_state_t *state, uint32_t sequence, weft_signature_t *signature)
+bool weft_history_get(weft_comm_state_t *state, uint32_t sequence, weft_signature_t *signature)
 {
     weft_history_t *history = &state->history;
     bool found = false;
@@ -86,25 +90,34 @@ static bool history_get(weft_comm_state_t *state, uint32_t sequence, weft_signat
     return found;
 }
 
-static void on_failed(void *arg, const weft_error_t *error)
+void weft_comm_on_died(weft_comm_state_t *state, uint32_t rank, const weft_error_t *error)
 {
-    weft_comm_fail(arg, error, false);
+    char there[128], here[128];
+    uint32_t family_rank = state->family_rank[rank];
+    weft_error_t mine = *error;
+    size_t skip;
+    weft_boot_rank_text(state->boot, family_rank, there, sizeof there);
+    skip = strlen(there);
+    mine.peer = (int32_t)rank;
+    if (rank != family_rank && strncmp(error->text, there, skip) == 0) {
+        const char *behind_number = strchr(there + strlen("rank "), ' ');
+        snprintf(here, sizeof here, "rank %u%s", rank, behind_number != NULL ? behind_number : "");
+        snprintf(mine.text, sizeof mine.text, "%s%s", here, error->text + skip);
+    }
+    weft_comm_fail(state, &mine, false);
 }
 
 /* Rank `from` waits for us. If we are, or were, in the operation of that number with other arguments,
  * the ranks disagree although no slice crossed between them. */
-static void on_asked(void *arg, uint32_t from, const weft_signature_t *theirs)
+bool weft_comm_on_asked(weft_comm_state_t *state, uint32_t from, const weft_signature_t *theirs)
 {
-    weft_comm_state_t *state = arg;
     weft_signature_t mine;
-    if (!history_get(state, theirs->sequence, &mine)) {
-        return;
+    if (!weft_history_get(state, theirs->sequence, &mine)) {
+        return false;
     }
     if (weft_signature_equal(&mine, theirs)) {
-        if (from < state->nranks) {
-            atomic_store_explicit(&state->met_at[from], theirs->sequence, memory_order_release);
-        }
-        return;
+        atomic_store_explicit(&state->met_at[from], theirs->sequence, memory_order_release);
+        return true;
     }
     char field[128];
     weft_error_t error;
@@ -117,15 +130,13 @@ static void on_asked(void *arg, uint32_t from, const weft_signature_t *theirs)
              "operation %u differs between rank %u (here) and rank %u (there): %s",
              theirs->sequence, state->rank, from, field);
     weft_comm_fail(state, &error, true);
+    return true;
 }
 
-static void on_left(void *arg, uint32_t rank, uint64_t sequence)
+void weft_comm_on_left(weft_comm_state_t *state, uint32_t rank, uint64_t sequence)
 {
-    weft_comm_state_t *state = arg;
-    if (rank < state->nranks) {
-        atomic_store_explicit(&state->left_at[rank], sequence, memory_order_release);
-    }
+    uint64_t here = UINT64_MAX;
+    /* The first word is the communicator's own; leaving the family comes later. */
+    atomic_compare_exchange_strong_explicit(&state->left_at[rank], &here, sequence,
+                                            memory_order_release, memory_order_relaxed);
 }
-
-const weft_health_events_t weft_comm_events = {
-    .failed = on_failed, .asked = on_asked, .left = on_left};

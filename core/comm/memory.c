@@ -71,7 +71,7 @@ static void region_free(weft_comm_state_t *state, weft_region_t *region)
 {
     for (uint32_t i = 0; i < WEFT_NETS_MAX; i++) {
         if (region->region[i] != NULL) {
-            weft_links_net(state->links, i)->ops->dereg(region->region[i]);
+            weft_links_dereg(state->links, i, region->region[i]);
         }
     }
     weft_os_free(region);
@@ -81,14 +81,9 @@ static weft_status_t region_fill(weft_comm_state_t *state, weft_region_t *region
                                  uint64_t bytes)
 {
     weft_status_t status = WEFT_OK;
-    uint32_t nets = state->links != NULL ? weft_links_nets(state->links) : 0;
+    uint32_t nets = state->links != NULL ? weft_nets_count(state->family->nets) : 0;
     for (uint32_t i = 0; i < nets && status == WEFT_OK; i++) {
-        const weft_links_net_t *net = weft_links_net(state->links, i);
-        if (net->device != NULL && WEFT_HAS(net->ops, weft_net_ops_t, reg) &&
-            WEFT_HAS(net->ops, weft_net_ops_t, dereg)) {
-            status =
-                net->ops->reg(net->device, memory, bytes, WEFT_MEMORY_HOST, &region->region[i]);
-        }
+        status = weft_links_reg(state->links, i, memory, bytes, &region->region[i]);
     }
     return status;
 }

@@ -51,7 +51,7 @@ static void hash_option(void *arg, const char *section, const weft_option_t *opt
 static uint64_t hash_options(const weft_comm_state_t *state)
 {
     config_hash_t sum = {.state = state, .hash = WEFT_HASH_START};
-    weft_config_each(state->config, hash_option, &sum);
+    weft_config_each(state->family->config, hash_option, &sum);
     /* A plan may hold plans of other algorithms. */
     for (uint32_t i = 0; i < state->nalgos; i++) {
         const weft_algo_loaded_t *algo = &state->algos[i];
@@ -85,7 +85,7 @@ static void make_query(const weft_comm_state_t *state, const weft_algo_loaded_t 
                                      .coll = weft_coll_shape(args->coll),
                                      .nranks = state->nranks,
                                      .rank = state->rank,
-                                     .root = args->root},
+                                     .root = args->root == WEFT_ROOT_SPLIT ? 0 : args->root},
                             .view = make_view(state),
                             .finder = &state->finder,
                             .slots = state->slots,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Making and freeing a communicator: configuration, plugins, join, agreement, instances, health. */
+ * Making and freeing what a family shares: configuration, plugins, join, agreement, instances, transports. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static void agree_plugins(agree_text_t *a, const weft_registry_t *registry)
     }
 }
 
-static weft_status_t agree(weft_comm_state_t *state)
+static weft_status_t agree(weft_family_t *family)
 {
     agree_text_t a = {.room = 64u << 10};
     a.text = weft_os_alloc(a.room, 0);
@@ -61,70 +61,69 @@ static weft_status_t agree(weft_comm_state_t *state)
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot compare configurations");
     }
     agree_add(&a, "weft", weft_version());
-    agree_plugins(&a, state->registry);
-    weft_config_each(state->config, agree_option, &a);
+    agree_plugins(&a, family->registry);
+    weft_config_each(family->config, agree_option, &a);
     weft_status_t status = a.full ? weft_fail(WEFT_ERR_RESOURCE, 0, "the configuration is too long")
-                                  : weft_boot_agree(state->boot, a.text);
+                                  : weft_boot_agree(family->boot, a.text);
     weft_os_free(a.text);
     return status;
 }
 
 /* Instances ---------------------------------------------------------------------------------------- */
 
-static weft_status_t create_algos(weft_comm_state_t *state)
+static weft_status_t create_algos(weft_family_t *family)
 {
     const weft_loaded_t *loaded;
-    for (uint32_t i = 0; (loaded = weft_registry_get(state->registry, WEFT_KIND_ALGO, i)) != NULL;
+    for (uint32_t i = 0; (loaded = weft_registry_get(family->registry, WEFT_KIND_ALGO, i)) != NULL;
          i++) {
         if (i == WEFT_ALGOS_MAX) {
             return weft_fail(WEFT_ERR_CONFIG, 0, "more than %d algorithms are listed",
                              WEFT_ALGOS_MAX);
         }
-        weft_algo_loaded_t *algo = &state->algos[i];
+        weft_algo_loaded_t *algo = &family->algos[i];
         algo->loaded = loaded;
         algo->ops = loaded->plugin->ops;
         weft_status_t status = algo->ops->create(loaded->host, loaded->config, &algo->algo);
         if (status != WEFT_OK) {
             return status;
         }
-        state->nalgos = i + 1;
+        family->nalgos = i + 1;
     }
-    weft_comm_offer_algos(state);
     return WEFT_OK;
 }
 
-static weft_status_t need_one(const weft_comm_state_t *state, weft_plugin_kind_t kind,
+static weft_status_t need_one(const weft_family_t *family, weft_plugin_kind_t kind,
                               const char *what, const weft_loaded_t **loaded_p)
 {
-    *loaded_p = weft_registry_get(state->registry, kind, 0);
+    *loaded_p = weft_registry_get(family->registry, kind, 0);
     if (*loaded_p == NULL) {
         return weft_fail(WEFT_ERR_CONFIG, 0, "no %s plugin is listed in [core] %s", what, what);
     }
     return WEFT_OK;
 }
 
-static weft_status_t create_instances(weft_comm_state_t *state)
+static weft_status_t create_instances(weft_family_t *family)
 {
-    weft_status_t status = need_one(state, WEFT_KIND_KERNEL, "kernel", &state->kernel_loaded);
+    weft_status_t status = need_one(family, WEFT_KIND_KERNEL, "kernel", &family->kernel_loaded);
     if (status == WEFT_OK) {
-        status = need_one(state, WEFT_KIND_TUNER, "tuner", &state->tuner_loaded);
+        status = need_one(family, WEFT_KIND_TUNER, "tuner", &family->tuner_loaded);
     }
     if (status != WEFT_OK) {
         return status;
     }
-    state->kernel_ops = state->kernel_loaded->plugin->ops;
-    state->tuner_ops = state->tuner_loaded->plugin->ops;
-    status = state->kernel_ops->create(state->kernel_loaded->host, state->kernel_loaded->config,
-                                       &state->kernel);
+    family->kernel_ops = family->kernel_loaded->plugin->ops;
+    family->tuner_ops = family->tuner_loaded->plugin->ops;
+    status = family->kernel_ops->create(family->kernel_loaded->host, family->kernel_loaded->config,
+                                        &family->kernel);
     if (status == WEFT_OK) {
-        state->kernel_props.size = sizeof state->kernel_props;
-        status = state->kernel_ops->props(state->kernel, &state->kernel_props);
+        family->kernel_props.size = sizeof family->kernel_props;
+        status = family->kernel_ops->props(family->kernel, &family->kernel_props);
     }
     if (status == WEFT_OK) {
-        status = state->tuner_ops->create(state->tuner_loaded->host, state->tuner_loaded->config,
-                                          &state->tuner);
+        status = family->tuner_ops->create(family->tuner_loaded->host, family->tuner_loaded->config,
+                                           &family->tuner);
     }
-    return status == WEFT_OK ? create_algos(state) : status;
+    return status == WEFT_OK ? create_algos(family) : status;
 }
 
 /* Links and what all ranks must know equally -------------------------------------------------------- */
@@ -146,13 +145,13 @@ static uint32_t power_of_two(uint32_t n)
 }
 
 /* This rank's figures over the transports it uses. */
-static shared_facts_t own_facts(const weft_comm_state_t *state, uint32_t used)
+static shared_facts_t own_facts(const weft_family_t *family, uint32_t used)
 {
-    shared_facts_t f = {.gamma = 1.0 / (double)(state->kernel_props.bandwidth + 1),
+    shared_facts_t f = {.gamma = 1.0 / (double)(family->kernel_props.bandwidth + 1),
                         .slots = 2,
                         .slot_bytes = WEFT_LINE};
-    for (uint32_t i = 0; i < weft_links_nets(state->links); i++) {
-        const weft_net_props_t *p = &weft_links_net(state->links, i)->props;
+    for (uint32_t i = 0; i < weft_nets_count(family->nets); i++) {
+        const weft_net_props_t *p = &weft_nets_get(family->nets, i)->props;
         if ((used >> i & 1) == 0) {
             continue;
         }
@@ -180,188 +179,144 @@ static shared_facts_t join_facts(const shared_facts_t *all, uint32_t nranks)
     return f;
 }
 
-static void take_facts(weft_comm_state_t *state, const shared_facts_t *f)
+static void take_facts(weft_family_t *family, const shared_facts_t *f)
 {
-    const weft_exec_settings_t *exec = &state->settings.exec;
+    const weft_exec_settings_t *exec = &family->settings.exec;
     uint64_t bytes = exec->slot_bytes > 0 ? exec->slot_bytes : f->slot_bytes;
-    state->model = (weft_cost_model_t){.alpha = f->alpha, .beta = f->beta, .gamma = f->gamma};
-    state->slots = power_of_two(exec->slots > 0 ? (uint32_t)exec->slots : f->slots);
-    state->slot_bytes = (bytes + WEFT_LINE - 1) / WEFT_LINE * WEFT_LINE;
-    weft_links_slots(state->links, state->slots, state->slot_bytes);
+    family->model = (weft_cost_model_t){.alpha = f->alpha, .beta = f->beta, .gamma = f->gamma};
+    family->slots = power_of_two(exec->slots > 0 ? (uint32_t)exec->slots : f->slots);
+    family->slot_bytes = (bytes + WEFT_LINE - 1) / WEFT_LINE * WEFT_LINE;
 }
 
-static weft_status_t exchange_facts(weft_comm_state_t *state, uint32_t used)
+static weft_status_t exchange_facts(weft_family_t *family, uint32_t used)
 {
-    shared_facts_t mine = own_facts(state, used);
-    shared_facts_t *all = weft_os_alloc(state->nranks * sizeof *all, 0);
+    shared_facts_t mine = own_facts(family, used);
+    shared_facts_t *all = weft_os_alloc(family->nranks * sizeof *all, 0);
     if (all == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot compare transports");
     }
     weft_status_t status =
-        weft_boot_all_gather(state->boot, "transport figures", &mine, sizeof mine, all);
+        weft_boot_all_gather(family->boot, "transport figures", &mine, sizeof mine, all);
     if (status == WEFT_OK) {
-        shared_facts_t f = join_facts(all, state->nranks);
-        take_facts(state, &f);
+        shared_facts_t f = join_facts(all, family->nranks);
+        take_facts(family, &f);
     }
     weft_os_free(all);
     return status;
 }
 
-static weft_status_t connect_peers(weft_comm_state_t *state)
+static weft_status_t connect_peers(weft_family_t *family)
 {
-    weft_links_setup_t setup = {.registry = state->registry,
-                                .nranks = state->nranks,
-                                .rank = state->rank,
-                                .comm_id = state->id};
     uint8_t card[WEFT_LINKS_CARD];
     uint32_t used = 0;
-    uint8_t *cards = weft_os_alloc(state->nranks * WEFT_LINKS_CARD, 0);
+    uint8_t *cards = weft_os_alloc(family->nranks * WEFT_LINKS_CARD, 0);
     if (cards == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate addresses");
     }
-    weft_status_t status = weft_links_create(&setup, &state->links);
+    weft_status_t status =
+        weft_nets_create(family->registry, family->nranks, family->rank, &family->nets);
     if (status == WEFT_OK) {
-        weft_links_card(state->links, card);
-        status = weft_boot_all_gather(state->boot, "transport addresses", card, sizeof card, cards);
+        weft_nets_card(family->nets, card);
+        status =
+            weft_boot_all_gather(family->boot, "transport addresses", card, sizeof card, cards);
     }
     if (status == WEFT_OK) {
-        status = weft_links_peers(state->links, cards, &used);
+        status = weft_nets_peers(family->nets, cards, &used);
     }
     weft_os_free(cards);
-    return status == WEFT_OK ? exchange_facts(state, used) : status;
+    return status == WEFT_OK ? exchange_facts(family, used) : status;
 }
 
 /* Life --------------------------------------------------------------------------------------------- */
 
-static weft_status_t allocate(uint32_t nranks, uint32_t rank, weft_comm_state_t **state_p)
+static uint32_t count_here(const weft_family_t *family)
 {
-    weft_comm_state_t *state = weft_os_alloc(sizeof *state, 0);
-    if (state == NULL) {
-        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate a communicator");
-    }
-    state->nranks = nranks;
-    state->rank = rank;
-    state->fork_generation = weft_os_fork_generation();
-    weft_error_clear(&state->failure);
-    state->host_of = weft_os_alloc(nranks * sizeof *state->host_of, 0);
-    state->one_host = weft_os_alloc(nranks * sizeof *state->one_host, 0);
-    state->left_at = weft_os_alloc(nranks * sizeof *state->left_at, 0);
-    state->met_at = weft_os_alloc(nranks * sizeof *state->met_at, 0);
-    if (state->host_of == NULL || state->one_host == NULL || state->left_at == NULL ||
-        state->met_at == NULL) {
-        weft_comm_free(state);
-        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate a communicator of %u ranks",
-                         nranks);
-    }
-    for (uint32_t r = 0; r < nranks; r++) {
-        atomic_init(&state->left_at[r], UINT64_MAX);
-    }
-    *state_p = state;
-    return WEFT_OK;
-}
-
-static uint32_t take_hosts(weft_comm_state_t *state)
-{
-    const weft_boot_peer_t *peers = weft_boot_peers(state->boot);
+    const weft_boot_peer_t *peers = weft_boot_peers(family->boot);
     uint32_t here = 0;
-    for (uint32_t r = 0; r < state->nranks; r++) {
-        state->host_of[r] = peers[r].host;
-        here += peers[r].host == peers[state->rank].host;
+    for (uint32_t r = 0; r < family->nranks; r++) {
+        here += peers[r].host == peers[family->rank].host;
     }
-    state->nhosts = weft_boot_hosts(state->boot);
     return here;
 }
 
-static weft_status_t load(weft_comm_state_t *state, const weft_options_t *options)
+static weft_status_t load(weft_family_t *family, const weft_options_t *options)
 {
-    weft_status_t status = weft_config_load(options, &state->config);
+    weft_status_t status = weft_config_load(options, &family->config);
     if (status == WEFT_OK) {
-        status = weft_settings_read(state->config, &state->settings);
+        status = weft_settings_read(family->config, &family->settings);
     }
     if (status == WEFT_OK) {
-        weft_log_set_level((weft_log_level_t)state->settings.core.log);
-        status = weft_registry_load(state->config, &state->settings, &state->registry);
+        weft_log_set_level((weft_log_level_t)family->settings.core.log);
+        status = weft_registry_load(family->config, &family->settings, &family->registry);
     }
     return status;
 }
 
-static weft_status_t join(weft_comm_state_t *state, const weft_unique_id_t *id)
+static weft_status_t join(weft_family_t *family, const weft_unique_id_t *id)
 {
     weft_status_t status =
-        weft_boot_join(&state->settings.boot, state->nranks, id, state->rank, &state->boot);
+        weft_boot_join(&family->settings.boot, family->nranks, id, family->rank, &family->boot);
     if (status != WEFT_OK) {
         return status;
     }
-    state->id = weft_boot_comm_id(state->boot);
-    weft_waiter_init(&state->waiter, &state->settings.exec, take_hosts(state));
-    if (state->nranks == 1) {
+    family->ranks_here = count_here(family);
+    if (family->nranks == 1) {
         return WEFT_OK;
     }
-    weft_registry_set_key(state->registry, weft_boot_key(state->boot));
-    return agree(state);
+    weft_registry_set_key(family->registry, weft_boot_key(family->boot));
+    return agree(family);
 }
 
-weft_status_t weft_comm_create(uint32_t nranks, const weft_unique_id_t *id, uint32_t rank,
-                               const weft_options_t *options, weft_comm_state_t **state_p)
+weft_status_t weft_family_create(uint32_t nranks, const weft_unique_id_t *id, uint32_t rank,
+                                 const weft_options_t *options, weft_family_t **family_p)
 {
-    weft_comm_state_t *state = NULL;
-    weft_status_t status = allocate(nranks, rank, &state);
-    if (status != WEFT_OK) {
-        return status;
+    weft_family_t *family = weft_os_alloc(sizeof *family, 0);
+    if (family == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate a communicator");
     }
-    status = load(state, options);
+    family->nranks = nranks;
+    family->rank = rank;
+    atomic_init(&family->references, 1);
+    weft_status_t status = load(family, options);
     if (status == WEFT_OK) {
-        status = join(state, id);
+        status = join(family, id);
     }
     if (status == WEFT_OK) {
-        status = create_instances(state);
+        status = create_instances(family);
     }
     if (status == WEFT_OK && nranks > 1) {
-        status = connect_peers(state);
-    }
-    if (status == WEFT_OK && nranks > 1) {
-        status = weft_health_start(state->boot, &weft_comm_events, state);
+        status = connect_peers(family);
     }
     if (status != WEFT_OK) {
         weft_error_t kept = *weft_error_record();
-        weft_comm_free(state);
+        weft_family_destroy(family);
         *weft_error_record() = kept;
         return status;
     }
-    *state_p = state;
+    *family_p = family;
     return WEFT_OK;
 }
 
-static void free_instances(weft_comm_state_t *state)
+static void free_instances(weft_family_t *family)
 {
-    for (uint32_t i = 0; i < state->nalgos; i++) {
-        state->algos[i].ops->destroy(state->algos[i].algo);
+    for (uint32_t i = 0; i < family->nalgos; i++) {
+        family->algos[i].ops->destroy(family->algos[i].algo);
     }
-    if (state->tuner != NULL) {
-        state->tuner_ops->destroy(state->tuner);
+    if (family->tuner != NULL) {
+        family->tuner_ops->destroy(family->tuner);
     }
-    if (state->kernel != NULL) {
-        state->kernel_ops->destroy(state->kernel);
+    if (family->kernel != NULL) {
+        family->kernel_ops->destroy(family->kernel);
     }
 }
 
-void weft_comm_free(weft_comm_state_t *state)
+void weft_family_destroy(weft_family_t *family)
 {
-    /* The health thread reads the state: it ends first. */
-    weft_boot_leave(state->boot);
-    for (uint32_t i = 0; i < WEFT_PROGRAMS; i++) {
-        weft_prepared_free(state->prepared[i]);
-    }
-    weft_comm_free_memory(state);
-    weft_links_destroy(state->links);
-    free_instances(state);
-    weft_registry_destroy(state->registry);
-    weft_config_destroy(state->config);
-    weft_os_pages_free(state->staging, state->staging_bytes);
-    weft_os_free(state->host_of);
-    weft_os_free(state->one_host);
-    weft_p2p_close(state);
-    weft_os_free((void *)state->left_at);
-    weft_os_free((void *)state->met_at);
-    weft_os_free(state);
+    /* The health thread reads the list of members: it ends first. */
+    weft_boot_leave(family->boot);
+    weft_nets_destroy(family->nets);
+    free_instances(family);
+    weft_registry_destroy(family->registry);
+    weft_config_destroy(family->config);
+    weft_os_free(family);
 }

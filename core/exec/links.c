@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Links: choosing a transport per peer, connecting, accepting, polling. */
+ * Links: connecting, accepting, polling. */
 #include "core/exec/links.h"
 
 #include <errno.h>
@@ -13,65 +13,33 @@
 
 typedef enum link_state { LINK_CONNECTING, LINK_READY } link_state_t;
 
+/* An acceptor that turned to something else in the middle of a handshake lets it expire; one that
+ * refuses does so again. */
+#define TRIES 4
+#define PATIENT_NS WEFT_NS_PER_S
+#define RETRY_NS (20 * WEFT_NS_PER_MS)
+
 typedef struct link {
     struct link *next;
     uint32_t peer, channel;
     uint32_t net;
     link_state_t state;
     weft_net_conn_t *conn;
+    uint32_t tries;     /* that failed at once */
+    uint64_t begun;     /* this try */
+    uint64_t retry_at;  /* conn NULL: when the next begins */
+    weft_status_t lost; /* why it will not be tried again, or OK */
     weft_port_t send, receive;
 } link_t;
 
-/* What the connector tells the acceptor, under the authentication. */
-typedef struct link_label {
-    uint64_t comm_id;
-    uint64_t slot_bytes;
-    uint32_t from, to;
-    uint32_t channel;
-    uint32_t slots;
-    uint8_t zero[WEFT_AUTH_LABEL - 32];
-} link_label_t;
-
-_Static_assert(sizeof(link_label_t) == WEFT_AUTH_LABEL, "fills the label");
-
 struct weft_links {
     weft_links_setup_t setup;
-    weft_links_net_t nets[WEFT_NETS_MAX];
-    uint32_t nnets;
-    uint32_t slots;
-    uint64_t slot_bytes;
-    uint8_t *cards;  /* nranks of them */
-    uint8_t *net_of; /* per peer: index of the transport */
+    weft_nets_user_t user;
+    weft_net_device_t *device[WEFT_NETS_MAX]; /* this communicator's, made when first needed */
     link_t *first;
     uint32_t messages; /* links that carry messages */
-    uint32_t pending;  /* links that are connecting */
+    bool making;       /* somebody waits for a link */
 };
-
-static weft_status_t net_open(weft_links_net_t *net)
-{
-    const char *name = net->loaded->plugin->name;
-    net->ops = net->loaded->plugin->ops;
-    weft_status_t status = net->ops->create(net->loaded->host, net->loaded->config, &net->net);
-    if (status != WEFT_OK) {
-        return status;
-    }
-    if ((net->ops->caps & WEFT_NET_CAP_MAP) != 0) {
-        net->map = net->ops->get_extension(net->net, WEFT_NET_MAP);
-    }
-    uint32_t devices = 0;
-    status = net->ops->device_count(net->net, &devices);
-    if (status != WEFT_OK || devices == 0) {
-        weft_log(WEFT_LOG_INFO, name, "no usable device");
-        return status;
-    }
-    net->props.size = sizeof net->props;
-    status = net->ops->device_props(net->net, 0, &net->props);
-    if (status == WEFT_OK) {
-        status = net->ops->device_open(net->net, 0, &net->device);
-    }
-    return status == WEFT_OK ? net->ops->listen(net->device, &net->address, &net->listener)
-                             : status;
-}
 
 weft_status_t weft_links_create(const weft_links_setup_t *setup, weft_links_t **links_p)
 {
@@ -80,24 +48,68 @@ weft_status_t weft_links_create(const weft_links_setup_t *setup, weft_links_t **
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate links");
     }
     links->setup = *setup;
-    const weft_loaded_t *loaded;
-    for (uint32_t i = 0; (loaded = weft_registry_get(setup->registry, WEFT_KIND_NET, i)) != NULL;
-         i++) {
-        if (i == WEFT_NETS_MAX) {
-            weft_links_destroy(links);
-            return weft_fail(WEFT_ERR_CONFIG, 0, "more than %d net plugins are listed",
-                             WEFT_NETS_MAX);
-        }
-        links->nets[i].loaded = loaded;
-        links->nnets = i + 1;
-        weft_status_t status = net_open(&links->nets[i]);
-        if (status != WEFT_OK) {
-            weft_links_destroy(links);
-            return status;
-        }
-    }
+    links->user = (weft_nets_user_t){.comm_id = setup->comm_id, .first = setup->first};
+    weft_nets_enter(setup->nets, &links->user);
     *links_p = links;
     return WEFT_OK;
+}
+
+static const weft_links_net_t *net_at(const weft_links_t *links, uint32_t i)
+{
+    return weft_nets_get(links->setup.nets, i);
+}
+
+/* Mapped connections live on the family's device, and so do those of a transport that cannot attach:
+ * its only user is the first communicator. */
+static bool shares_device(const weft_links_net_t *net)
+{
+    return net->map != NULL || net->attach == NULL;
+}
+
+static weft_status_t need_device(weft_links_t *links, uint32_t i)
+{
+    const weft_links_net_t *net = net_at(links, i);
+    weft_status_t status = WEFT_OK;
+    if (links->device[i] != NULL) {
+        return WEFT_OK;
+    }
+    if (!shares_device(net)) {
+        weft_nets_lock(links->setup.nets);
+        status = net->ops->device_open(net->net, 0, &links->device[i]);
+        weft_nets_unlock(links->setup.nets);
+    } else if (net->map != NULL || links->setup.first) {
+        links->device[i] = net->device;
+    } else {
+        status =
+            weft_fail(WEFT_ERR_UNSUPPORTED, 0,
+                      "%s serves one communicator only: it lacks the extension " WEFT_NET_ATTACH,
+                      net->loaded->plugin->name);
+    }
+    return status;
+}
+
+/* Calls on the family's device are made one at a time. */
+static void enter_device(weft_links_t *links, const weft_links_net_t *net)
+{
+    if (shares_device(net)) {
+        weft_nets_lock(links->setup.nets);
+    }
+}
+
+static void leave_device(weft_links_t *links, const weft_links_net_t *net)
+{
+    if (shares_device(net)) {
+        weft_nets_unlock(links->setup.nets);
+    }
+}
+
+static void close_conn(weft_links_t *links, link_t *link)
+{
+    const weft_links_net_t *net = net_at(links, link->net);
+    enter_device(links, net);
+    net->ops->conn_close(link->conn);
+    leave_device(links, net);
+    link->conn = NULL;
 }
 
 void weft_links_destroy(weft_links_t *links)
@@ -108,106 +120,45 @@ void weft_links_destroy(weft_links_t *links)
     while (links->first != NULL) {
         link_t *link = links->first;
         links->first = link->next;
-        links->nets[link->net].ops->conn_close(link->conn);
+        close_conn(links, link);
         weft_port_fini(&link->send);
         weft_port_fini(&link->receive);
         weft_os_free(link);
     }
-    for (uint32_t i = links->nnets; i-- > 0;) {
-        weft_links_net_t *net = &links->nets[i];
-        if (net->listener != NULL) {
-            net->ops->listener_close(net->listener);
-        }
-        if (net->device != NULL) {
-            net->ops->device_close(net->device);
-        }
-        if (net->net != NULL) {
-            net->ops->destroy(net->net);
+    weft_nets_leave(links->setup.nets, &links->user);
+    for (uint32_t i = 0; i < weft_nets_count(links->setup.nets); i++) {
+        const weft_links_net_t *net = net_at(links, i);
+        if (links->device[i] != NULL && links->device[i] != net->device) {
+            weft_nets_lock(links->setup.nets);
+            net->ops->device_close(links->device[i]);
+            weft_nets_unlock(links->setup.nets);
         }
     }
-    weft_os_free(links->cards);
-    weft_os_free(links->net_of);
     weft_os_free(links);
 }
 
-uint32_t weft_links_nets(const weft_links_t *links)
+weft_status_t weft_links_reg(weft_links_t *links, uint32_t i, void *memory, uint64_t bytes,
+                             weft_net_region_t **region_p)
 {
-    return links->nnets;
-}
-
-const weft_links_net_t *weft_links_net(const weft_links_t *links, uint32_t i)
-{
-    return &links->nets[i];
-}
-
-void weft_links_card(const weft_links_t *links, uint8_t card[WEFT_LINKS_CARD])
-{
-    memset(card, 0, WEFT_LINKS_CARD);
-    for (uint32_t i = 0; i < links->nnets; i++) {
-        memcpy(card + i * sizeof(weft_net_address_t), &links->nets[i].address,
-               sizeof(weft_net_address_t));
+    const weft_links_net_t *net = net_at(links, i);
+    if (net->device == NULL || !WEFT_HAS(net->ops, weft_net_ops_t, reg) ||
+        !WEFT_HAS(net->ops, weft_net_ops_t, dereg)) {
+        return WEFT_OK;
     }
-}
-
-static void card_address(const weft_links_t *links, uint32_t peer, uint32_t net,
-                         weft_net_address_t *address)
-{
-    memcpy(address, links->cards + peer * WEFT_LINKS_CARD + net * sizeof *address, sizeof *address);
-}
-
-/* First transport, in the order of the INI, that reaches the peer; nnets if none does. */
-static uint32_t choose_net(const weft_links_t *links, uint32_t peer)
-{
-    for (uint32_t i = 0; i < links->nnets; i++) {
-        weft_net_address_t address;
-        card_address(links, peer, i, &address);
-        if (links->nets[i].device != NULL && address.bytes > 0 &&
-            address.bytes <= WEFT_NET_ADDRESS_MAX &&
-            links->nets[i].ops->reachable(links->nets[i].device, &address) == WEFT_OK) {
-            return i;
-        }
+    weft_status_t status = need_device(links, i);
+    if (status == WEFT_OK) {
+        weft_nets_lock(links->setup.nets);
+        status = net->ops->reg(links->device[i], memory, bytes, WEFT_MEMORY_HOST, region_p);
+        weft_nets_unlock(links->setup.nets);
     }
-    return links->nnets;
+    return status;
 }
 
-weft_status_t weft_links_peers(weft_links_t *links, const uint8_t *cards, uint32_t *used_p)
+void weft_links_dereg(weft_links_t *links, uint32_t i, weft_net_region_t *region)
 {
-    uint32_t n = links->setup.nranks;
-    links->cards = weft_os_alloc(n * WEFT_LINKS_CARD, 0);
-    links->net_of = weft_os_alloc(n, 0);
-    if (links->cards == NULL || links->net_of == NULL) {
-        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate addresses of %u ranks", n);
-    }
-    memcpy(links->cards, cards, n * WEFT_LINKS_CARD);
-    *used_p = 0;
-    for (uint32_t peer = 0; peer < n; peer++) {
-        if (peer == links->setup.rank) {
-            continue;
-        }
-        uint32_t net = choose_net(links, peer);
-        if (net == links->nnets) {
-            char tried[256] = "";
-            for (uint32_t i = 0; i < links->nnets; i++) {
-                size_t at = strlen(tried);
-                snprintf(tried + at, sizeof tried - at, " %s", links->nets[i].loaded->plugin->name);
-            }
-            weft_status_t status =
-                weft_fail(WEFT_ERR_LINK, 0,
-                          "no transport from rank %u to rank %u; tried:%s; add one to [core] net",
-                          links->setup.rank, peer, tried);
-            weft_error_record()->peer = (int32_t)peer;
-            return status;
-        }
-        links->net_of[peer] = (uint8_t)net;
-        *used_p |= 1u << net;
-    }
-    return WEFT_OK;
-}
-
-void weft_links_slots(weft_links_t *links, uint32_t slots, uint64_t slot_bytes)
-{
-    links->slots = slots;
-    links->slot_bytes = slot_bytes;
+    weft_nets_lock(links->setup.nets);
+    net_at(links, i)->ops->dereg(region);
+    weft_nets_unlock(links->setup.nets);
 }
 
 static link_t *find_link(weft_links_t *links, uint32_t peer, uint32_t channel)
@@ -237,8 +188,8 @@ static weft_status_t make_mapped(weft_links_t *links, link_t *link, bool connect
 {
     void *base;
     uint64_t bytes;
-    uint64_t half = weft_fifo_bytes(links->slots, links->slot_bytes);
-    weft_links_net_t *net = &links->nets[link->net];
+    uint64_t half = weft_fifo_bytes(links->setup.slots, links->setup.slot_bytes);
+    const weft_links_net_t *net = net_at(links, link->net);
     weft_status_t status = net->map->region(link->conn, &base, &bytes);
     if (status != WEFT_OK) {
         return status;
@@ -250,25 +201,27 @@ static weft_status_t make_mapped(weft_links_t *links, link_t *link, bool connect
     }
     uint8_t *first = base;
     uint8_t *second = first + half;
-    weft_port_init_mapped(&link->send, link->peer, true, connector ? first : second, links->slots,
-                          links->slot_bytes);
+    weft_port_init_mapped(&link->send, link->peer, true, connector ? first : second,
+                          links->setup.slots, links->setup.slot_bytes);
     weft_port_init_mapped(&link->receive, link->peer, false, connector ? second : first,
-                          links->slots, links->slot_bytes);
+                          links->setup.slots, links->setup.slot_bytes);
     return WEFT_OK;
 }
 
 static weft_status_t make_ports(weft_links_t *links, link_t *link, bool connector)
 {
-    weft_links_net_t *net = &links->nets[link->net];
+    const weft_links_net_t *net = net_at(links, link->net);
+    uint32_t slots = links->setup.slots;
+    uint64_t slot_bytes = links->setup.slot_bytes;
     weft_status_t status;
     if (net->map != NULL) {
         status = make_mapped(links, link, connector);
     } else {
-        status = weft_port_init_message(&link->send, link->peer, true, net->ops, link->conn,
-                                        links->slots, links->slot_bytes);
+        status = weft_port_init_message(&link->send, link->peer, true, net->ops, link->conn, slots,
+                                        slot_bytes);
         if (status == WEFT_OK) {
             status = weft_port_init_message(&link->receive, link->peer, false, net->ops, link->conn,
-                                            links->slots, links->slot_bytes);
+                                            slots, slot_bytes);
         }
         links->messages++;
     }
@@ -278,38 +231,67 @@ static weft_status_t make_ports(weft_links_t *links, link_t *link, bool connecto
     return status;
 }
 
+static weft_status_t begin_conn(weft_links_t *links, link_t *link)
+{
+    const weft_links_net_t *net = net_at(links, link->net);
+    const weft_links_setup_t *setup = &links->setup;
+    weft_status_t status = need_device(links, link->net);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    weft_net_conn_params_t params = {.size = sizeof params};
+    weft_link_label_t label = {.comm_id = setup->comm_id,
+                               .slot_bytes = setup->slot_bytes,
+                               .from = setup->rank,
+                               .to = link->peer,
+                               .channel = link->channel,
+                               .slots = setup->slots};
+    memcpy(params.label, &label, sizeof label);
+    if (net->map != NULL) {
+        params.map_bytes = 2 * weft_fifo_bytes(setup->slots, setup->slot_bytes);
+    }
+    weft_net_address_t address;
+    weft_nets_address(setup->nets, setup->family[link->peer], &address);
+    link->begun = weft_os_clock_ns();
+    enter_device(links, net);
+    status = net->ops->connect_begin(links->device[link->net], &address, &params, &link->conn);
+    leave_device(links, net);
+    return status;
+}
+
+/* A try failed: OK if there will be another. */
+static weft_status_t try_again(weft_links_t *links, link_t *link, weft_status_t status)
+{
+    uint64_t now = weft_os_clock_ns();
+    bool expired = now - link->begun > PATIENT_NS;
+    link->tries = expired ? 0 : link->tries + 1;
+    if (status != WEFT_ERR_LINK || link->tries == TRIES) {
+        return status;
+    }
+    weft_log(WEFT_LOG_INFO, "links", "rank %u to %u: %s; trying again", links->setup.rank,
+             link->peer, weft_error_record()->text);
+    close_conn(links, link);
+    link->retry_at = now + (RETRY_NS << 2 * link->tries);
+    return WEFT_OK;
+}
+
 static weft_status_t connect_link(weft_links_t *links, uint32_t peer, uint32_t channel)
 {
-    uint32_t index = links->net_of[peer];
-    weft_links_net_t *net = &links->nets[index];
-    link_t *link = add_link(links, peer, channel, index);
+    uint32_t net = weft_nets_of(links->setup.nets, links->setup.family[peer]);
+    link_t *link = add_link(links, peer, channel, net);
     if (link == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate a link to rank %u", peer);
     }
-    weft_net_conn_params_t params = {.size = sizeof params};
-    link_label_t label = {.comm_id = links->setup.comm_id,
-                          .slot_bytes = links->slot_bytes,
-                          .from = links->setup.rank,
-                          .to = peer,
-                          .channel = channel,
-                          .slots = links->slots};
-    memcpy(params.label, &label, sizeof label);
-    if (net->map != NULL) {
-        params.map_bytes = 2 * weft_fifo_bytes(links->slots, links->slot_bytes);
-    }
-    weft_net_address_t address;
-    card_address(links, peer, index, &address);
-    links->pending++;
-    return net->ops->connect_begin(net->device, &address, &params, &link->conn);
+    weft_status_t status = begin_conn(links, link);
+    link->lost = status == WEFT_OK ? status : try_again(links, link, status);
+    return link->lost;
 }
 
 weft_port_t *weft_links_port(weft_links_t *links, uint32_t peer, uint32_t channel, bool sends)
 {
     link_t *link = find_link(links, peer, channel);
     if (link == NULL && links->setup.rank < peer) {
-        if (connect_link(links, peer, channel) != WEFT_OK) {
-            links->first->send.broken = weft_error_record()->status;
-        }
+        (void)connect_link(links, peer, channel); /* told by weft_links_progress */
         return NULL;
     }
     if (link == NULL || link->state != LINK_READY) {
@@ -319,14 +301,13 @@ weft_port_t *weft_links_port(weft_links_t *links, uint32_t peer, uint32_t channe
 }
 
 /* The label passed the authentication, so a wrong one is a fault, not an attack. */
-static weft_status_t check_label(const weft_links_t *links, const link_label_t *label)
+static weft_status_t check_label(const weft_links_t *links, const weft_link_label_t *label)
 {
+    const weft_links_setup_t *setup = &links->setup;
     const char *field = NULL;
-    if (label->comm_id != links->setup.comm_id) {
-        field = "communicator";
-    } else if (label->to != links->setup.rank || label->from >= links->setup.rank) {
+    if (label->to != setup->rank || label->from >= setup->rank) {
         field = "rank";
-    } else if (label->slots != links->slots || label->slot_bytes != links->slot_bytes) {
+    } else if (label->slots != setup->slots || label->slot_bytes != setup->slot_bytes) {
         field = "slots";
     }
     if (field != NULL) {
@@ -336,23 +317,34 @@ static weft_status_t check_label(const weft_links_t *links, const link_label_t *
     return WEFT_OK;
 }
 
-static weft_status_t take_connection(weft_links_t *links, uint32_t index, weft_net_conn_t *conn)
+static weft_status_t attach(weft_links_t *links, uint32_t index, weft_net_conn_t *conn)
 {
-    weft_links_net_t *net = &links->nets[index];
-    weft_net_conn_info_t info = {.size = sizeof info};
-    link_label_t label;
-    weft_status_t status = net->ops->conn_info(conn, &info);
+    const weft_links_net_t *net = net_at(links, index);
+    weft_status_t status = need_device(links, index);
+    if (status == WEFT_OK && !shares_device(net)) {
+        weft_nets_lock(links->setup.nets);
+        status = net->attach->attach(conn, links->device[index]);
+        weft_nets_unlock(links->setup.nets);
+    }
+    return status;
+}
+
+static weft_status_t take_connection(weft_links_t *links, uint32_t index, weft_net_conn_t *conn,
+                                     const weft_link_label_t *label)
+{
+    weft_status_t status = check_label(links, label);
+    if (status == WEFT_OK && find_link(links, label->from, label->channel) != NULL) {
+        status = weft_fail(WEFT_ERR_PROTO, 0, "rank %u connected twice on channel %u", label->from,
+                           label->channel);
+    }
     if (status == WEFT_OK) {
-        memcpy(&label, info.label, sizeof label);
-        status = check_label(links, &label);
+        status = attach(links, index, conn);
     }
-    if (status == WEFT_OK && find_link(links, label.from, label.channel) != NULL) {
-        status = weft_fail(WEFT_ERR_PROTO, 0, "rank %u connected twice on channel %u", label.from,
-                           label.channel);
-    }
-    link_t *link = status == WEFT_OK ? add_link(links, label.from, label.channel, index) : NULL;
+    link_t *link = status == WEFT_OK ? add_link(links, label->from, label->channel, index) : NULL;
     if (link == NULL) {
-        net->ops->conn_close(conn);
+        weft_nets_lock(links->setup.nets);
+        net_at(links, index)->ops->conn_close(conn);
+        weft_nets_unlock(links->setup.nets);
         return status != WEFT_OK ? status
                                  : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate a link");
     }
@@ -360,47 +352,60 @@ static weft_status_t take_connection(weft_links_t *links, uint32_t index, weft_n
     return make_ports(links, link, false);
 }
 
+static weft_status_t poll_conn(weft_links_t *links, link_t *link)
+{
+    const weft_links_net_t *net = net_at(links, link->net);
+    if (link->lost != WEFT_OK) {
+        return link->lost;
+    }
+    if (link->conn == NULL) {
+        return weft_os_clock_ns() < link->retry_at ? WEFT_IN_PROGRESS : begin_conn(links, link);
+    }
+    enter_device(links, net);
+    weft_status_t status = net->ops->connect_poll(link->conn);
+    leave_device(links, net);
+    return status;
+}
+
 static weft_status_t progress_link(weft_links_t *links, link_t *link)
 {
-    if (link->conn == NULL) {
-        return link->send.broken;
-    }
-    weft_status_t status = links->nets[link->net].ops->connect_poll(link->conn);
-    if (status == WEFT_IN_PROGRESS) {
+    bool begins = link->conn == NULL;
+    weft_status_t status = poll_conn(links, link);
+    if (status == WEFT_IN_PROGRESS || (begins && status == WEFT_OK)) {
         return WEFT_OK;
     }
-    if (status == WEFT_OK) {
-        links->pending--;
-        status = make_ports(links, link, true);
-    }
+    status = status == WEFT_OK ? make_ports(links, link, true) : try_again(links, link, status);
     if (status != WEFT_OK) {
         weft_error_record()->peer = (int32_t)link->peer;
     }
     return status;
 }
 
+static weft_status_t accept_all(weft_links_t *links)
+{
+    weft_status_t status = WEFT_OK;
+    while (status == WEFT_OK) {
+        uint32_t net;
+        weft_net_conn_t *conn;
+        weft_link_label_t label;
+        status = weft_nets_accept(links->setup.nets, &links->user, &net, &conn, &label);
+        if (status == WEFT_OK) {
+            status = take_connection(links, net, conn, &label);
+        }
+    }
+    return status == WEFT_AGAIN ? WEFT_OK : status;
+}
+
 weft_status_t weft_links_progress(weft_links_t *links)
 {
     weft_status_t status = WEFT_OK;
+    links->making = true;
     for (link_t *link = links->first; link != NULL && status == WEFT_OK; link = link->next) {
         if (link->state == LINK_CONNECTING) {
             status = progress_link(links, link);
         }
     }
-    for (uint32_t i = 0; i < links->nnets && status == WEFT_OK; i++) {
-        weft_links_net_t *net = &links->nets[i];
-        weft_net_conn_t *conn = NULL;
-        if (net->listener == NULL) {
-            continue;
-        }
-        weft_status_t accepted = net->ops->accept(net->listener, &conn);
-        if (accepted == WEFT_OK) {
-            status = take_connection(links, i, conn);
-        } else if (accepted != WEFT_AGAIN) {
-            status = accepted;
-        }
-    }
-    return status;
+    return status == WEFT_OK ? accept_all(links) : status;
 }
 
 bool weft_links_have_messages(const weft_links_t *links)
@@ -412,13 +417,14 @@ weft_status_t weft_links_poll(weft_links_t *links)
 {
     enum { BATCH = 16 };
     weft_net_completion_t completions[BATCH];
-    for (uint32_t i = 0; i < links->nnets; i++) {
-        weft_links_net_t *net = &links->nets[i];
-        if (net->map != NULL || net->device == NULL) {
+    links->making = false;
+    for (uint32_t i = 0; i < weft_nets_count(links->setup.nets); i++) {
+        const weft_links_net_t *net = net_at(links, i);
+        if (net->map != NULL || links->device[i] == NULL) {
             continue;
         }
         uint32_t count = 0;
-        weft_status_t status = net->ops->poll(net->device, completions, BATCH, &count);
+        weft_status_t status = net->ops->poll(links->device[i], completions, BATCH, &count);
         if (status != WEFT_OK) {
             return status;
         }
@@ -431,46 +437,55 @@ weft_status_t weft_links_poll(weft_links_t *links)
 
 weft_status_t weft_links_wait_fd(weft_links_t *links, int *fd_p)
 {
-    const weft_links_net_t *found = NULL;
-    for (uint32_t i = 0; i < links->nnets; i++) {
-        const weft_links_net_t *net = &links->nets[i];
-        if (net->map != NULL || net->device == NULL) {
+    uint32_t found = WEFT_NETS_MAX;
+    if (links->making) {
+        return WEFT_ERR_UNSUPPORTED; /* The listeners have devices of their own. */
+    }
+    for (uint32_t i = 0; i < weft_nets_count(links->setup.nets); i++) {
+        if (net_at(links, i)->map != NULL || links->device[i] == NULL) {
             continue;
         }
-        if (found != NULL) {
+        if (found != WEFT_NETS_MAX) {
             return WEFT_ERR_UNSUPPORTED;
         }
-        found = net;
+        found = i;
     }
-    if (found == NULL || !WEFT_HAS(found->ops, weft_net_ops_t, wait_fd)) {
+    if (found == WEFT_NETS_MAX || !WEFT_HAS(net_at(links, found)->ops, weft_net_ops_t, wait_fd)) {
         return WEFT_ERR_UNSUPPORTED;
     }
-    return found->ops->wait_fd(found->device, fd_p);
+    return net_at(links, found)->ops->wait_fd(links->device[found], fd_p);
 }
 
 weft_status_t weft_links_check(weft_links_t *links, const weft_port_t *port)
 {
-    for (link_t *link = links->first; link != NULL; link = link->next) {
-        if (port == &link->send || port == &link->receive) {
-            return links->nets[link->net].ops->conn_check(link->conn);
-        }
+    weft_status_t status = WEFT_OK;
+    link_t *link = links->first;
+    while (link != NULL && port != &link->send && port != &link->receive) {
+        link = link->next;
     }
-    return WEFT_OK;
+    if (link != NULL) {
+        const weft_links_net_t *net = net_at(links, link->net);
+        enter_device(links, net);
+        status = net->ops->conn_check(link->conn);
+        leave_device(links, net);
+    }
+    return status;
 }
 
 const char *weft_links_transport(const weft_links_t *links, uint32_t peer)
 {
-    if (links->net_of == NULL || peer >= links->setup.nranks || peer == links->setup.rank) {
+    if (links == NULL || peer >= links->setup.nranks || peer == links->setup.rank) {
         return "";
     }
-    return links->nets[links->net_of[peer]].loaded->plugin->name;
+    return net_at(links, weft_nets_of(links->setup.nets, links->setup.family[peer]))
+        ->loaded->plugin->name;
 }
 
 weft_status_t weft_links_flush(weft_links_t *links)
 {
     for (link_t *link = links->first; link != NULL; link = link->next) {
         weft_status_t status = WEFT_OK;
-        if (link->state == LINK_READY && links->nets[link->net].map == NULL) {
+        if (link->state == LINK_READY && net_at(links, link->net)->map == NULL) {
             status = weft_port_flush(&link->send);
             if (status == WEFT_OK) {
                 status = weft_port_flush(&link->receive);

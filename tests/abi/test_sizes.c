@@ -245,13 +245,14 @@ FIELD(weft_plan_builder_t, bar, 72);
 FIELD(weft_plan_builder_t, sub, 80);
 FIELD(weft_plan_builder_t, call, 88);
 
-SIZE(weft_plan_sub_t, 40);
+SIZE(weft_plan_sub_t, 48);
 FIELD(weft_plan_sub_t, size, 0);
 FIELD(weft_plan_sub_t, algo, 8);
 FIELD(weft_plan_sub_t, coll, 16);
 FIELD(weft_plan_sub_t, group, 24);
 FIELD(weft_plan_sub_t, n, 32);
 FIELD(weft_plan_sub_t, root, 36);
+FIELD(weft_plan_sub_t, partial, 40);
 
 SIZE(weft_combine_t, 104);
 FIELD(weft_combine_t, src, 0);

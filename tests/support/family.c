@@ -19,6 +19,8 @@
 #include "core/boot/tree.h"
 #include "core/os/os.h"
 
+#define ASKED_IN UINT64_C(0x1234567890)
+
 typedef struct child {
     family_t *family;
     uint32_t rank;
@@ -26,26 +28,44 @@ typedef struct child {
     int links[WEFT_TREE_LINKS]; /* copies of the control connections' descriptors */
 } child_t;
 
-static void on_failed(void *arg, const weft_error_t *error)
+static void on_failed(void *arg, uint64_t comm_id, const weft_error_t *error)
 {
     child_t *child = arg;
+    (void)comm_id;
+    if (atomic_load(&child->note->failed) != 0) {
+        return; /* the first failure counts */
+    }
     child->note->error = *error;
     child->note->failed_at = weft_os_clock_ns();
     atomic_fetch_add(&child->note->failed, 1);
     weft_os_futex_wake(&child->note->failed);
 }
 
-static void on_asked(void *arg, uint32_t from, const weft_signature_t *theirs)
+static void on_asked(void *arg, uint64_t comm_id, uint32_t from, const weft_signature_t *theirs)
 {
     child_t *child = arg;
+    child->note->asked_in = comm_id;
     child->note->asked = *theirs;
     atomic_store(&child->note->asked_by, from + 1);
     weft_os_futex_wake(&child->note->asked_by);
 }
 
-static void on_left(void *arg, uint32_t rank, uint64_t sequence)
+static void on_answered(void *arg, uint64_t comm_id, uint32_t from, const weft_answer_t *answer)
 {
     child_t *child = arg;
+    child->note->answer = *answer;
+    child->note->answered_in = comm_id;
+    atomic_store(&child->note->answered_by, from + 1);
+    weft_os_futex_wake(&child->note->answered_by);
+}
+
+static void on_left(void *arg, uint64_t comm_id, uint32_t rank, uint64_t sequence)
+{
+    child_t *child = arg;
+    if (comm_id == 0) {
+        atomic_store(&child->note->gone[rank], 1);
+        return;
+    }
     atomic_store(&child->note->left[rank], (uint32_t)sequence + 1);
     weft_os_futex_wake(&child->note->left[rank]);
 }
@@ -93,7 +113,8 @@ static void obey(child_t *child, weft_boot_t *boot)
         switch (now) {
         case FAMILY_LEAVE:
             if (boot != NULL) {
-                weft_health_goodbye(boot, 41 + child->rank);
+                weft_health_left(boot, weft_boot_comm_id(boot), 41 + child->rank);
+                weft_health_goodbye(boot);
             }
             return;
         case FAMILY_FORK:
@@ -104,10 +125,13 @@ static void obey(child_t *child, weft_boot_t *boot)
         case FAMILY_REPORT:
             error.status = WEFT_ERR_ABORTED;
             memcpy(error.text, "aborted by the test", 20);
-            weft_health_report(boot, &error);
+            error.peer = (int32_t)child->rank;
+            error.peer_pid = (int32_t)getpid();
+            memcpy(error.peer_host, "here", 5);
+            weft_health_report(boot, weft_boot_comm_id(boot), &error);
             break;
         case FAMILY_ASK_LAST:
-            weft_health_ask(boot, child->family->count - 1,
+            weft_health_ask(boot, ASKED_IN, child->family->count - 1,
                             &(weft_signature_t){.coll = WEFT_REDUCE, .count = 12345, .root = 2});
             break;
         case FAMILY_RUBBISH:
@@ -126,8 +150,11 @@ static void obey(child_t *child, weft_boot_t *boot)
 
 static int child_main(child_t *child)
 {
-    static const weft_health_events_t events = {
-        .failed = on_failed, .asked = on_asked, .left = on_left};
+    static const weft_health_events_t events = {.failed = on_failed,
+                                                .died = on_failed,
+                                                .asked = on_asked,
+                                                .answered = on_answered,
+                                                .left = on_left};
     family_t *family = child->family;
     family_shared_t *shared = family->shared;
     weft_boot_t *boot = NULL;

@@ -19,6 +19,11 @@ typedef struct family_note {
     weft_error_t error;
     _Atomic uint32_t asked_by; /* 1 + rank */
     weft_signature_t asked;
+    uint64_t asked_in;            /* communicator */
+    _Atomic uint32_t answered_by; /* 1 + rank */
+    weft_answer_t answer;
+    uint64_t answered_in;
+    _Atomic uint32_t gone[FAMILY_MOST]; /* that rank left the family */
     _Atomic uint32_t left[FAMILY_MOST]; /* 1 + operations at the goodbye of that rank */
     _Atomic uint32_t heir;              /* process that inherited the descriptors */
     _Atomic uint32_t leave_us;          /* 1 + how long leaving took */

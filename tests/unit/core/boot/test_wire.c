@@ -47,11 +47,11 @@ static void every_field_of_a_frame_is_checked(void **unused)
     (void)unused;
     weft_frame_t good = {.type = WEFT_FRAME_BEAT, .from = 3, .comm_id = 7}, bad;
     bad = good, bad.type = 0, assert_refused(bad, "type");
-    bad = good, bad.type = 10, assert_refused(bad, "type");
+    bad = good, bad.type = 13, assert_refused(bad, "type");
     bad = good, bad.bytes = 1, assert_refused(bad, "length");
     bad = good, bad.from = 4, assert_refused(bad, "rank");
     bad = good, bad.comm_id = 8, assert_refused(bad, "communicator");
-    bad = good, bad.type = WEFT_FRAME_ASK, bad.bytes = WEFT_WIRE_SIGNATURE, bad.number = 4;
+    bad = good, bad.type = WEFT_FRAME_ASK, bad.bytes = WEFT_WIRE_SIGNATURE, bad.sequence = 4;
     assert_refused(bad, "target");
     uint8_t header[WEFT_WIRE_HEADER];
     weft_frame_t out;

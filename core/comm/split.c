@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Making communicators out of communicators: all ranks of the parent exchange colour and key over the
+ * parent's own data path, as an operation like any other; the rest is arithmetic that comes to the same
+ * result everywhere. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/base/error.h"
+#include "core/comm/call.h"
+
+/* What every rank tells every rank. */
+typedef struct wish {
+    int32_t color, key;
+    uint32_t rank; /* in the parent */
+    uint32_t reserved;
+} wish_t;
+
+_Static_assert(sizeof(wish_t) == 16, "the same bytes on all ranks");
+
+/* Mixes `value` into `hash`: the finaliser of splitmix64. */
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    uint64_t h = (hash ^ value) + UINT64_C(0x9e3779b97f4a7c15);
+    h = (h ^ h >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    h = (h ^ h >> 27) * UINT64_C(0x94d049bb133111eb);
+    return h ^ h >> 31;
+}
+
+/* Equal on all members, and different for each split and colour: the parent's number, the number of the
+ * operation in it, the colour. 0 means no communicator. */
+static uint64_t child_id(const weft_comm_state_t *parent, uint64_t sequence, int32_t color)
+{
+    uint64_t id = mix(mix(mix(parent->id, sequence), (uint64_t)color), 0);
+    return id != 0 ? id : 1;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const wish_t *x = a, *y = b;
+    if (x->key != y->key) {
+        return x->key < y->key ? -1 : 1;
+    }
+    return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+/* Fails the parent as any operation would if it does not end. */
+static weft_status_t exchange(weft_comm_state_t *parent, const wish_t *mine, wish_t *all)
+{
+    weft_request_t request = {.handle = parent->handle,
+                              .args = {.send = mine,
+                                       .recv = all,
+                                       .count = sizeof *mine,
+                                       .coll = WEFT_ALL_GATHER,
+                                       .dtype = WEFT_UINT8,
+                                       .root = WEFT_ROOT_SPLIT},
+                              .state = WEFT_OP_QUEUED,
+                              .status = WEFT_IN_PROGRESS,
+                              .deadline = WEFT_NEVER,
+                              .timeout = parent->settings.boot.init_timeout};
+    weft_engine_append(parent, &request);
+    weft_engine_drive(parent, &request);
+    return request.status;
+}
+
+/* Moves the wishes of one colour to the front, in the order of the child's ranks. */
+static uint32_t select_members(wish_t *all, uint32_t nranks, int32_t color)
+{
+    uint32_t members = 0;
+    for (uint32_t r = 0; r < nranks; r++) {
+        if (all[r].color == color) {
+            all[members] = all[r];
+            all[members++].rank = r;
+        }
+    }
+    qsort(all, members, sizeof *all, by_key);
+    return members;
+}
+
+/* The other members have a communicator that will never be complete. */
+static void report_absence(const weft_comm_state_t *parent, const weft_comm_plan_t *plan)
+{
+    weft_error_t error = *weft_error_record();
+    const weft_boot_peer_t *me = &weft_boot_peers(parent->boot)[parent->family->rank];
+    error.comm_id = plan->id;
+    error.rank = error.peer = (int32_t)plan->rank;
+    error.peer_pid = me->pid;
+    snprintf(error.peer_host, sizeof error.peer_host, "%s", me->host_name);
+    weft_health_report(parent->boot, plan->id, &error);
+}
+
+static weft_status_t make_child(weft_comm_state_t *parent, const wish_t *members,
+                                weft_comm_plan_t *plan, weft_comm_t **child_p)
+{
+    weft_comm_state_t *child = NULL;
+    uint32_t *family_rank = weft_os_alloc(plan->nranks * sizeof *family_rank, 0);
+    if (family_rank == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate a communicator of %u ranks",
+                         plan->nranks);
+    }
+    for (uint32_t r = 0; r < plan->nranks; r++) {
+        family_rank[r] = parent->family_rank[members[r].rank];
+        plan->rank = members[r].rank == parent->rank ? r : plan->rank;
+    }
+    plan->family_rank = family_rank;
+    weft_status_t status = weft_comm_create_child(plan, &child);
+    weft_os_free(family_rank);
+    if (status == WEFT_OK) {
+        status = weft_handle_add(child, child_p);
+        if (status != WEFT_OK) {
+            weft_comm_free(child);
+        }
+    }
+    if (status != WEFT_OK) {
+        report_absence(parent, plan);
+    }
+    return status;
+}
+
+static weft_status_t split(weft_comm_state_t *parent, int32_t color, int32_t key,
+                           weft_comm_t **child_p)
+{
+    wish_t mine = {.color = color, .key = key, .rank = parent->rank};
+    wish_t *all = weft_os_alloc(parent->nranks * sizeof *all, 0);
+    if (all == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot split %u ranks", parent->nranks);
+    }
+    weft_status_t status = exchange(parent, &mine, all);
+    if (status == WEFT_OK && color == WEFT_COLOR_NONE) {
+        *child_p = NULL;
+    } else if (status == WEFT_OK) {
+        weft_comm_plan_t plan = {.family = parent->family,
+                                 .id = child_id(parent, parent->sequence, color),
+                                 .nranks = select_members(all, parent->nranks, color)};
+        status = make_child(parent, all, &plan, child_p);
+    }
+    weft_os_free(all);
+    return status;
+}
+
+static weft_status_t enter_and_split(weft_comm_t *comm, const char *call, int32_t color,
+                                     int32_t key, weft_comm_t **child_p)
+{
+    weft_comm_state_t *parent;
+    if (child_p == NULL || color < WEFT_COLOR_NONE) {
+        weft_status_t wrong =
+            child_p == NULL
+                ? weft_fail(WEFT_ERR_ARG, 0, "%s: the place for the new communicator is NULL", call)
+                : weft_fail(WEFT_ERR_ARG, 0, "%s: color %d, allowed are 0 and up, and %d for none",
+                            call, color, WEFT_COLOR_NONE);
+        return weft_api_error("comm", wrong);
+    }
+    weft_status_t status = weft_comm_enter(comm, call, &parent);
+    if (status != WEFT_OK) {
+        return weft_api_error("comm", status);
+    }
+    bool logged = weft_comm_has_failed(parent);
+    if (logged) {
+        status = weft_comm_failure(parent);
+    } else {
+        status = split(parent, color, key, child_p);
+        logged = weft_comm_has_failed(parent);
+    }
+    weft_comm_leave(parent);
+    return status == WEFT_OK || logged ? status : weft_api_error("comm", status);
+}
+
+weft_status_t weft_comm_split(weft_comm_t *comm, int32_t color, int32_t key, weft_comm_t **child_p)
+{
+    return enter_and_split(comm, "weft_comm_split", color, key, child_p);
+}
+
+weft_status_t weft_comm_dup(weft_comm_t *comm, weft_comm_t **copy_p)
+{
+    return enter_and_split(comm, "weft_comm_dup", 0, 0, copy_p);
+}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A lane is one MOVE over all chunks of its tree. Queues of the way up never wait for queues of the way
- * down, which end at ranks that only store; so plans do not hang for any depth of the queues. */
+ * A lane is one MOVE over all chunks of its tree. The way down ends at ranks that only store, so its
+ * queues always drain; the way up waits for nothing but them, where it turns round. So plans do not
+ * hang for any depth of the queues and any number of slices. */
 #include "tree_plan.h"
 
 /* One lane in the making. */

@@ -33,7 +33,7 @@ mkdir "$work/empty"
     printf 'cp %q/* .\n' "$example"
     blocks sh | awk -v skip="$(blocks sh 1 | wc -l)" 'NR > skip'
 } >"$work/follow.sh"
-bash "$work/follow.sh" >"$work/out" 2>"$work/err" || die "the commands of the page failed"
+timeout -k 5 100 bash "$work/follow.sh" >"$work/out" 2>"$work/err" || die "the commands of the page failed"
 
 folder=$work/empty/algo-doubling
 [ "$(grep -cE '^(verdict|in place) +ok$' "$work/out")" -eq 18 ] || die "not all plans are proved"

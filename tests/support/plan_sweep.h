@@ -11,7 +11,7 @@ typedef struct plan_sweep {
     weft_coll_t coll;
 } plan_sweep_t;
 
-/* Proves n ranks at that depth and slicing both ways, and that each block of a v-form stays itself;
+/* Proves n ranks at that depth and slicing, out of place and in place, with the same bits on all ranks;
  * fails the test with the verifier's words. */
 void plan_sweep_expect_ok(const plan_sweep_t *sweep, uint32_t n, uint32_t slots, uint32_t slices);
 

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See layout.h. */
+#include "layout.h"
+
+size_t hier_layout_words(uint32_t n, uint32_t nhosts)
+{
+    return (size_t)n + 2 * (size_t)nhosts + 1;
+}
+
+static void sort_ranks(hier_layout_t *layout, const weft_algo_view_t *view, uint32_t *next)
+{
+    for (uint32_t rank = 0; rank < layout->n; rank++) {
+        layout->first[view->host[rank] + 1]++;
+    }
+    for (uint32_t host = 0; host < layout->nhosts; host++) {
+        layout->first[host + 1] += layout->first[host];
+        next[host] = layout->first[host];
+    }
+    for (uint32_t rank = 0; rank < layout->n; rank++) {
+        layout->ranks[next[view->host[rank]]++] = rank;
+    }
+}
+
+void hier_layout_init(hier_layout_t *layout, const weft_algo_view_t *view, uint32_t n,
+                      uint32_t rank, uint32_t *memory)
+{
+    *layout = (hier_layout_t){.n = n,
+                              .nhosts = view->nhosts,
+                              .heads = n,
+                              .host = view->host[rank],
+                              .ranks = memory,
+                              .first = memory + n,
+                              .group = memory + n + view->nhosts + 1};
+    sort_ranks(layout, view, layout->group);
+    for (uint32_t host = 0; host < view->nhosts; host++) {
+        uint32_t ranks = layout->first[host + 1] - layout->first[host];
+        layout->heads = ranks < layout->heads ? ranks : layout->heads;
+        layout->widest = ranks > layout->widest ? ranks : layout->widest;
+    }
+    layout->locals = layout->first[layout->host + 1] - layout->first[layout->host];
+    layout->index = hier_place(layout, rank);
+}
+
+uint32_t hier_local(const hier_layout_t *layout, uint32_t index)
+{
+    return layout->ranks[layout->first[layout->host] + index];
+}
+
+uint32_t hier_place(const hier_layout_t *layout, uint32_t rank)
+{
+    uint32_t place = 0;
+    while (hier_local(layout, place) != rank) {
+        place++;
+    }
+    return place;
+}
+
+const uint32_t *hier_group(const hier_layout_t *layout, uint32_t index)
+{
+    for (uint32_t host = 0; host < layout->nhosts; host++) {
+        layout->group[host] = layout->ranks[layout->first[host] + index];
+    }
+    return layout->group;
+}
+
+const uint32_t *hier_leaders(const hier_layout_t *layout, uint32_t root, uint32_t *place_p)
+{
+    for (uint32_t host = 0; host < layout->nhosts; host++) {
+        layout->group[host] = layout->ranks[layout->first[host]];
+        for (uint32_t i = layout->first[host]; i < layout->first[host + 1]; i++) {
+            if (layout->ranks[i] == root) {
+                layout->group[host] = root;
+                *place_p = host;
+            }
+        }
+    }
+    return layout->group;
+}

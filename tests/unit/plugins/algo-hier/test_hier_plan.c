@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The plans of algo-hier: proved in place and out of place for equal, unequal and interleaved hosts,
+ * several depths, and several algorithms between hosts; refused with a reason where there are not two
+ * levels. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/base/error.h"
+#include "core/os/os.h"
+#include "tests/support/plan_fixture.h"
+
+#define RANKS_MAX 64
+
+/* As the option table of the plugin says. */
+typedef struct hier_config {
+    const char *between;
+} hier_config_t;
+
+static plan_fixture_t ring, flat, hier_ring, hier_flat;
+static plan_fixture_t *others[] = {&ring, &flat, &hier_ring, NULL};
+static const weft_plan_finder_t finder = {plan_fixture_find, others};
+
+static int open_all(void **state)
+{
+    (void)state;
+    static const hier_config_t by_flat = {"algo-flat"};
+    plan_fixture_open(&ring, WEFT_PLUGIN_DIR, "algo-ring");
+    plan_fixture_open(&flat, WEFT_PLUGIN_DIR, "algo-flat");
+    plan_fixture_open(&hier_ring, WEFT_PLUGIN_DIR, "algo-hier");
+    plan_fixture_open_with(&hier_flat, WEFT_PLUGIN_DIR, "algo-hier", &by_flat);
+    return 0;
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    plan_fixture_close(&hier_flat);
+    plan_fixture_close(&hier_ring);
+    plan_fixture_close(&flat);
+    plan_fixture_close(&ring);
+    return 0;
+}
+
+/* A layout is a text: one letter per rank, its host. */
+static uint32_t read_layout(const char *layout, uint32_t host[RANKS_MAX], uint32_t *nhosts_p)
+{
+    uint32_t n = 0;
+    *nhosts_p = 0;
+    for (; layout[n] != '\0'; n++) {
+        host[n] = (uint32_t)(layout[n] - 'a');
+        *nhosts_p = host[n] + 1 > *nhosts_p ? host[n] + 1 : *nhosts_p;
+    }
+    return n;
+}
+
+static weft_plan_t **emit(const plan_fixture_t *hier, const char *layout, weft_coll_t coll,
+                          uint32_t root)
+{
+    uint32_t host[RANKS_MAX], nhosts;
+    uint32_t n = read_layout(layout, host, &nhosts);
+    weft_algo_view_t view = {.size = sizeof view, .nhosts = nhosts, .host = host};
+    weft_algo_call_t call = {.coll = coll, .nranks = n, .root = root};
+    return plan_fixture_emit_view(hier, &call, &view, &finder);
+}
+
+static void prove_at(weft_plan_t *const *plans, const char *layout, uint32_t slots, uint32_t slices)
+{
+    uint32_t n = (uint32_t)strlen(layout);
+    for (int in_place = 0; in_place <= 1; in_place++) {
+        weft_verify_report_t report = plan_fixture_verify(plans, n, slots, slices, in_place);
+        if (report.verdict != WEFT_VERDICT_OK) {
+            fail_msg("%s on %s, root %u, %u slots, %u slices, in place %d: %s: %s",
+                     weft_coll_name(plans[0]->coll), layout, plans[0]->root, slots, slices,
+                     in_place, weft_verdict_name(report.verdict), report.text);
+        }
+        assert_true(plans[0]->coll != WEFT_ALL_REDUCE || report.same_on_all_ranks);
+    }
+}
+
+static void prove(const plan_fixture_t *hier, const char *layout, weft_coll_t coll, uint32_t root)
+{
+    static const uint32_t depths[][2] = {{2, 1}, {4, 1}, {4, 3}, {8, 4}, {8, 7}};
+    weft_plan_t **plans = emit(hier, layout, coll, root);
+    if (plans == NULL) {
+        fail_msg("%s on %s: %s", weft_coll_name(coll), layout, weft_error_record()->text);
+    }
+    for (size_t i = 0; i < sizeof depths / sizeof *depths; i++) {
+        prove_at(plans, layout, depths[i][0], depths[i][1]);
+    }
+    plan_fixture_free(plans, (uint32_t)strlen(layout));
+}
+
+static const char *const layouts[] = {
+    "aab",
+    "abb",
+    "aabb",
+    "abab",
+    "aabbcc",
+    "abcabc",
+    "aaabbb",
+    "aaaabbbb",
+    "aaaaabbbbb",
+    "aabbb",
+    "abbbbbbb",
+    "aaaaaaab",
+    "abbccc",
+    "aabbbbccc",
+    "abcbcacbc",
+    "aabbccddee",
+    "abcdeabcde",
+    "abcdefga",
+    "aaaaaaaabbbbbbbb",
+    "cbacbacba",
+    "aaaabbbbbbbbccccc",
+};
+#define NLAYOUTS (sizeof layouts / sizeof *layouts)
+
+static void all_reduce_is_right_on_all_layouts(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < NLAYOUTS; i++) {
+        prove(&hier_ring, layouts[i], WEFT_ALL_REDUCE, 0);
+        prove(&hier_flat, layouts[i], WEFT_ALL_REDUCE, 0);
+    }
+}
+
+static void rooted_forms_are_right_for_every_root(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < NLAYOUTS; i++) {
+        uint32_t n = (uint32_t)strlen(layouts[i]);
+        for (uint32_t root = 0; root<n; root += n> 9 ? 3 : 1) {
+            prove(&hier_ring, layouts[i], WEFT_BROADCAST, root);
+            prove(&hier_flat, layouts[i], WEFT_BROADCAST, root);
+            prove(&hier_ring, layouts[i], WEFT_REDUCE, root);
+            prove(&hier_flat, layouts[i], WEFT_REDUCE, root);
+        }
+    }
+}
+
+static void many_hosts_make_no_long_plans(void **state)
+{
+    (void)state;
+    enum { HOSTS = 128, LOCAL = 8, N = HOSTS * LOCAL };
+    static uint32_t host[N];
+    for (uint32_t rank = 0; rank < N; rank++) {
+        host[rank] = rank / LOCAL;
+    }
+    weft_algo_view_t view = {.size = sizeof view, .nhosts = HOSTS, .host = host};
+    weft_algo_call_t call = {
+        .size = sizeof call, .coll = WEFT_ALL_REDUCE, .nranks = N, .rank = 519};
+    weft_plan_t *plan = NULL;
+    assert_int_equal(weft_plan_emit(hier_ring.ops, hier_ring.algo, &call, &view, &finder, &plan),
+                     WEFT_OK);
+    assert_int_equal(plan->k, HOSTS * LOCAL);
+    assert_int_equal(plan->nlanes, 3);
+    assert_int_equal(plan->nports, 2 * 2 * (LOCAL - 1) + 2);
+    assert_in_range(plan->nmoves, 1, 60);
+    weft_plan_destroy(plan);
+}
+
+static void ranks_that_are_no_heads_have_no_port_to_other_hosts(void **state)
+{
+    (void)state;
+    weft_plan_t **plans = emit(&hier_ring, "aabbbb", WEFT_ALL_REDUCE, 0);
+    assert_non_null(plans);
+    for (uint32_t rank = 0; rank < 6; rank++) {
+        uint32_t outside = 0;
+        for (uint32_t i = 0; i < plans[rank]->nports; i++) {
+            outside += (plans[rank]->ports[i].peer < 2) != (rank < 2);
+        }
+        assert_int_equal(outside, rank < 4 ? 2 : 0);
+    }
+    plan_fixture_free(plans, 6);
+}
+
+static void expect_refusal(const char *layout, const char *words)
+{
+    weft_error_clear(weft_error_record());
+    assert_null(emit(&hier_ring, layout, WEFT_ALL_REDUCE, 0));
+    assert_int_equal(weft_error_record()->status, WEFT_ERR_UNSUPPORTED);
+    if (strstr(weft_error_record()->text, words) == NULL) {
+        fail_msg("expected \"%s\", got \"%s\"", words, weft_error_record()->text);
+    }
+}
+
+static void one_level_is_refused_with_the_reason(void **state)
+{
+    (void)state;
+    expect_refusal("aaaa", "needs several hosts; all 4 ranks are on one");
+    expect_refusal("abcd", "each of the 4 ranks is alone on its host");
+    weft_algo_call_t call = {.size = sizeof call, .coll = WEFT_ALL_TO_ALL, .nranks = 4};
+    assert_int_equal(hier_ring.ops->supports(hier_ring.algo, &call), WEFT_ERR_UNSUPPORTED);
+}
+
+static void an_algorithm_that_cannot_work_between_hosts_says_why(void **state)
+{
+    (void)state;
+    static const hier_config_t by_itself = {"algo-hier"}, by_nobody = {"algo-rimg"};
+    plan_fixture_t odd;
+    plan_fixture_open_with(&odd, WEFT_PLUGIN_DIR, "algo-hier", &by_itself);
+    assert_null(emit(&odd, "aabb", WEFT_ALL_REDUCE, 0));
+    assert_non_null(strstr(weft_error_record()->text, "sub-plan by algo-hier"));
+    assert_non_null(strstr(weft_error_record()->text, "alone on its host"));
+    plan_fixture_close(&odd);
+    plan_fixture_open_with(&odd, WEFT_PLUGIN_DIR, "algo-hier", &by_nobody);
+    assert_null(emit(&odd, "aabb", WEFT_ALL_REDUCE, 0));
+    assert_non_null(strstr(weft_error_record()->text, "no algorithm algo-rimg"));
+    plan_fixture_close(&odd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_reduce_is_right_on_all_layouts),
+        cmocka_unit_test(rooted_forms_are_right_for_every_root),
+        cmocka_unit_test(many_hosts_make_no_long_plans),
+        cmocka_unit_test(ranks_that_are_no_heads_have_no_port_to_other_hosts),
+        cmocka_unit_test(one_level_is_refused_with_the_reason),
+        cmocka_unit_test(an_algorithm_that_cannot_work_between_hosts_says_why),
+    };
+    return cmocka_run_group_tests(tests, open_all, close_all);
+}

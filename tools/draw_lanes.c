@@ -11,7 +11,9 @@
 
 #define RANKS_MAX 32u
 #define EVENTS_MAX 20000u
-#define LEFT 104.0
+#define LEFT 104.0       /* of the rows; with lane numbers: */
+#define LEFT_LANES 138.0
+#define BAR_SHARE 0.76   /* of a step; the rest shows the message */
 #define RIGHT 40.0
 
 typedef struct lanes {
@@ -21,6 +23,7 @@ typedef struct lanes {
     uint32_t *levels; /* bars of a lane that share a moment */
     double unit, bar, left, bottom;
     uint32_t nlanes;
+    int has_local, has_par, has_final;
 } lanes_t;
 
 static uint32_t lane_of(const lanes_t *lanes, const timeline_event_t *e)
@@ -36,6 +39,9 @@ static void place(lanes_t *lanes)
         uint32_t *levels = &lanes->levels[lane_of(lanes, e)];
         uint32_t most = e->members < 4 ? e->members : 4;
         *levels = most > *levels ? most : *levels;
+        lanes->has_local |= e->sends + e->receives == 0;
+        lanes->has_par |= e->members > 1;
+        lanes->has_final |= e->final != 0;
     }
     double y = DRAW_TOP + 34;
     for (uint32_t r = 0; r < draw->input->nranks; r++) {
@@ -58,7 +64,7 @@ static svg_box_t box_of(const lanes_t *lanes, const timeline_event_t *e)
     double y = lanes->top[lane] + each * (e->member % shown);
     return (svg_box_t){.x = lanes->left + e->start * lanes->unit + 0.8,
                        .y = y + (shown > 1 ? 0.6 : 0),
-                       .w = (e->end - e->start) * lanes->unit - 1.6,
+                       .w = (e->end - e->start) * lanes->unit * BAR_SHARE,
                        .h = each - (shown > 1 ? 1.2 : 0),
                        .round = 2.5};
 }
@@ -98,15 +104,13 @@ static void put_message(const lanes_t *lanes, const timeline_message_t *message)
     const timeline_event_t *from = &lanes->draw->timeline.events[message->from];
     const timeline_event_t *to = &lanes->draw->timeline.events[message->to];
     svg_box_t a = box_of(lanes, from), b = box_of(lanes, to);
-    int below = b.y > a.y;
-    svg_point_t start = {a.x + a.w - 2, a.y + (below ? a.h : 0)};
-    svg_point_t end = {b.x + 3, b.y + (below ? 0 : b.h)};
-    double wide = end.x - start.x;
-    svg_point_t curve[3] = {
-        start, {start.x + (wide > 0.5 ? 0.15 : 0.5) * wide, (start.y + end.y) / 2}, end};
-    svg_colour_t colour = svg_oklch(0.45, 0.04, 255);
-    svg_paint_t paint = {.stroke = colour.text, .width = 0.9, .opacity = 0.6};
-    svg_arrow(&lanes->draw->svg, curve, 5, &paint);
+    svg_point_t start = {a.x + a.w, a.y + a.h / 2}, end = {b.x - 0.5, b.y + b.h / 2};
+    uint32_t n = timeline_chunks(lanes->draw->input->plans[0]);
+    svg_colour_t colour = svg_oklch(0.55, 0.12, 255 + 360.0 * from->chunk / (n == 0 ? 1 : n));
+    svg_paint_t paint = {.stroke = colour.text, .width = 1.1, .opacity = 0.85};
+    double bend = end.x - start.x;
+    svg_point_t curve[3] = {start, {start.x + 0.45 * bend, start.y + 0.6 * (end.y - start.y)}, end};
+    svg_arrow(&lanes->draw->svg, curve, 6, &paint);
 }
 
 static void put_grid(const lanes_t *lanes)
@@ -179,8 +183,9 @@ static void put_groups(const lanes_t *lanes)
         }
         uint32_t lane = lane_of(lanes, e);
         double high = lanes->bar + 7.0 * (lanes->levels[lane] - 1);
-        svg_box_t box = {lanes->left + start * lanes->unit, lanes->top[lane] - 1,
-                         (end - start) * lanes->unit, high + 2, 3};
+        double wide = (end - start - (1 - BAR_SHARE)) * lanes->unit;
+        svg_box_t box = {lanes->left + start * lanes->unit - 1.5, lanes->top[lane] - 1, wide + 4.5,
+                         high + 2, 3};
         svg_rect(&lanes->draw->svg, box, &ground);
     }
     free(seen);
@@ -205,9 +210,15 @@ static void put_legend(const lanes_t *lanes, double y)
     svg_paint_t par = {.fill = "#e3e8ee", .stroke = "#b8c2cc", .width = 0.8};
     double x = DRAW_MARGIN;
     x = sample(lanes, x, y, &move, "move of a chunk; + combines");
-    x = sample(lanes, x, y, &done, "completes a reduction");
-    x = sample(lanes, x, y, &local, "inside the rank only");
-    sample(lanes, x, y, &par, "par: together");
+    if (lanes->has_final) {
+        x = sample(lanes, x, y, &done, "completes a reduction");
+    }
+    if (lanes->has_local) {
+        x = sample(lanes, x, y, &local, "inside the rank only");
+    }
+    if (lanes->has_par) {
+        sample(lanes, x, y, &par, "par: together");
+    }
     uint32_t chunks = timeline_chunks(lanes->draw->input->plans[0]);
     uint32_t shown = chunks < 32 ? chunks : 32;
     svg_font_t font = {.size = 11.5, .anchor = 's'};
@@ -239,11 +250,12 @@ static void put_all(lanes_t *lanes, FILE *out)
     put_names(lanes);
     put_grid(lanes);
     put_groups(lanes);
-    for (uint32_t i = 0; i < t->nevents; i++) {
-        put_bar(lanes, &t->events[i]);
-    }
+    /* Bars over arrows: what passes behind a row does not belong to it. */
     for (uint32_t i = 0; i < t->nmessages; i++) {
         put_message(lanes, &t->messages[i]);
+    }
+    for (uint32_t i = 0; i < t->nevents; i++) {
+        put_bar(lanes, &t->events[i]);
     }
     put_legend(lanes, lanes->bottom + 20);
     svg_close(&lanes->draw->svg);
@@ -258,12 +270,13 @@ weft_status_t draw_lanes(draw_t *draw, FILE *out)
                          "lanes are drawn for up to %u ranks and %u moves, not %u and %u",
                          RANKS_MAX, EVENTS_MAX, input->nranks, t->nevents);
     }
-    lanes_t lanes = {.draw = draw, .left = LEFT, .bar = input->nranks <= 8 ? 22 : 18};
+    lanes_t lanes = {.draw = draw, .bar = input->nranks <= 8 ? 22 : 18};
     lanes.first = calloc(input->nranks + 1, sizeof *lanes.first);
     for (uint32_t r = 0; lanes.first != NULL && r < input->nranks; r++) {
         lanes.nlanes += input->plans[r]->nlanes;
         lanes.first[r + 1] = lanes.nlanes;
     }
+    lanes.left = lanes.nlanes > input->nranks ? LEFT_LANES : LEFT;
     lanes.top = calloc(lanes.nlanes + 1, sizeof *lanes.top);
     lanes.levels = calloc(lanes.nlanes + 1, sizeof *lanes.levels);
     lanes.unit = fmin(64, fmax(24, 1400 / (t->end > 0 ? t->end : 1)));

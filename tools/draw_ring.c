@@ -111,12 +111,13 @@ static void put_link(const ring_t *ring, const draw_link_t *link)
     uint32_t many = ring->draw->nlinks;
     svg_paint_t paint = {.stroke = colour.text,
                          .width = (many > 600 ? 0.7 : many > 150 ? 1.1 : 1.8) *
-                                  (1 + 0.8 * sqrt((double)link->messages / ring->most)),
+                                  (1 + 0.45 * sqrt((double)link->messages / ring->most)),
                          .opacity = many > 600 ? 0.45 : many > 150 ? 0.7 : 0.95};
     svg_point_t curve[3] = {towards(a, control, ring->node + 1.5), control,
                             towards(b, control, ring->node + 2.5)};
-    svg_begin(&ring->draw->svg, "rank %u to rank %u, channel %u: %u messages, the first in step %u",
-              link->from, link->to, link->channel, link->messages, 1 + step_of(ring, link->first));
+    svg_begin(&ring->draw->svg,
+              "rank %u to rank %u, channel %u: %u messages, the first in step %.4g", link->from,
+              link->to, link->channel, link->messages, link->first + 1);
     svg_arrow(&ring->draw->svg, curve, many > 600 ? 5 : many > 150 ? 7 : 11, &paint);
     svg_end(&ring->draw->svg);
 }
@@ -190,7 +191,7 @@ static void put_steps(const ring_t *ring, svg_point_t at)
     for (uint32_t i = 0; i < rows; i++) {
         uint32_t step = rows < 2 ? 0 : i * (ring->nsteps - 1) / (rows - 1);
         char text[40];
-        snprintf(text, sizeof text, "step %u", step + 1);
+        snprintf(text, sizeof text, "step %.4g", ring->step[step] + 1);
         svg_colour_t colour =
             svg_ramp(ring->nsteps < 2 ? 0.3 : (double)step / (ring->nsteps - 1));
         draw_key(draw, (svg_point_t){at.x, at.y + 24 + 22 * i}, colour.text, text);

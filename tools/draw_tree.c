@@ -80,7 +80,7 @@ static void set_columns(trees_t *trees)
     for (uint32_t r = 0; r < input->nranks; r++) {
         if (r > 0) {
             x += trees->column;
-            x += trees->boxes && input->host[r] != input->host[r - 1] ? 16 : 0;
+            x += trees->boxes && input->host[r] != input->host[r - 1] ? 14 : 0;
         }
         trees->x[r] = x;
     }
@@ -120,9 +120,14 @@ static void put_edge(const trees_t *trees, uint32_t t, svg_point_t origin, uint3
     double bend = tree->up && tree->down ? (flat ? 0.16 : 9 / length) : 0;
     bend = flat && fabs(dx) > 1.5 * trees->column ? 0.3 : bend;
     double ux = dx / length, uy = dy / length, r = trees->node + 2;
+    if (trees->boxes && !flat) {
+        /* From below the parent to above the child, not through its neighbours. */
+        ux = 0;
+        uy = -1;
+    }
     svg_point_t low = {c.x + ux * r, c.y + uy * r}, high = {p.x - ux * r, p.y - uy * r};
     svg_colour_t up = hue_of(trees, t, 0.52, 0.15), down = hue_of(trees, t, 0.74, 0.12);
-    double head = trees->node > 13 ? 9 : 7;
+    double head = trees->boxes ? 6.5 : trees->node > 13 ? 9 : 7;
     if (tree->up) {
         svg_paint_t paint = {.stroke = up.text, .width = 1.7};
         svg_point_t curve[3] = {
@@ -141,7 +146,7 @@ static void put_boxes(const trees_t *trees, svg_point_t origin)
 {
     const draw_input_t *input = trees->draw->input;
     svg_paint_t box = {.fill = "#f3f5f7", .stroke = SVG_PALE, .width = 1.2};
-    svg_font_t font = {.size = 10.5, .anchor = 's', .fill = SVG_GREY};
+    svg_font_t font = {.size = 10.5, .anchor = 'e', .fill = SVG_GREY};
     for (uint32_t first = 0; trees->boxes && first < input->nranks;) {
         uint32_t last = first;
         while (last + 1 < input->nranks && input->host[last + 1] == input->host[first]) {
@@ -151,10 +156,20 @@ static void put_boxes(const trees_t *trees, svg_point_t origin)
         double pad = trees->node + 6;
         svg_box_t area = {a.x - pad, a.y - pad, b.x - a.x + 2 * pad, 2 * pad + 14, 9};
         svg_rect(&trees->draw->svg, area, &box);
-        svg_text(&trees->draw->svg, (svg_point_t){area.x + 7, area.y + area.h - 5}, &font,
+        svg_text(&trees->draw->svg, (svg_point_t){area.x + area.w - 7, area.y + area.h - 5}, &font,
                  "host %u", input->host[first]);
         first = last + 1;
     }
+}
+
+static int has_children(const draw_tree_t *tree, uint32_t nranks, uint32_t rank)
+{
+    for (uint32_t r = 0; r < nranks; r++) {
+        if (tree->parent[r] == rank) {
+            return 1;
+        }
+    }
+    return 0;
 }
 
 static void put_rank(const trees_t *trees, uint32_t t, svg_point_t origin, uint32_t rank)
@@ -162,8 +177,8 @@ static void put_rank(const trees_t *trees, uint32_t t, svg_point_t origin, uint3
     const draw_tree_t *tree = &trees->forest->trees[t];
     svg_t *svg = &trees->draw->svg;
     svg_point_t at = place(trees, origin, rank);
-    int here = trees->inner[rank] == t || rank == tree->root;
-    int other = trees->inner[rank] != UINT32_MAX && trees->inner[rank] != t;
+    int here = has_children(tree, trees->draw->input->nranks, rank);
+    int other = !here && trees->inner[rank] != UINT32_MAX && trees->inner[rank] != t;
     svg_colour_t strong = hue_of(trees, t, 0.68, 0.13);
     svg_colour_t pale = hue_of(trees, other ? trees->inner[rank] : t, 0.94, 0.035);
     svg_colour_t edge = hue_of(trees, other ? trees->inner[rank] : t, 0.6, 0.1);
@@ -274,8 +289,8 @@ static weft_status_t lay_out(draw_t *draw, const draw_forest_t *forest, FILE *ou
     } else {
         trees.boxes = has_boxes(&trees);
         trees.node = n <= 16 ? 16 : n <= 32 ? 13 : 11;
-        trees.column = 2 * trees.node + (n <= 16 ? 12 : 5);
-        trees.level = trees.boxes ? 84 : n <= 16 ? 66 : 74;
+        trees.column = 2 * trees.node + (trees.boxes ? 24 : n <= 16 ? 12 : 5);
+        trees.level = trees.boxes ? 112 : n <= 16 ? 66 : 74;
         set_columns(&trees);
         set_inner(&trees);
         put_all(&trees, out);

@@ -219,5 +219,5 @@ double svg_width(const char *text, double size)
     for (; *text != '\0'; text++) {
         letters += ((unsigned char)*text & 0xc0) != 0x80;
     }
-    return 0.62 * size * (double)letters;
+    return 0.59 * size * (double)letters;
 }

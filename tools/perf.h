@@ -5,13 +5,15 @@
 #define WEFT_TOOLS_PERF_H
 
 #include "tools/json.h"
+#include "tools/perf_layout.h"
 #include "tools/tool.h"
 
 typedef struct perf_options {
     const char *program; /* name under which it was called, e.g. "all_reduce_perf" */
     int argc;
     char **argv;
-    weft_coll_t coll;
+    weft_coll_t coll;  /* WEFT_COLL_COUNT with `every` */
+    bool every;        /* all collectives in turn */
     int64_t processes; /* -P; 0 = not given */
     int64_t threads;   /* -t */
     int64_t gpus;      /* -g: on host memory ranks per thread, each a thread of its own */
@@ -20,21 +22,40 @@ typedef struct perf_options {
     double step_factor;
     int64_t iters, agg_iters, warmup_iters, cycles;
     int64_t parallel_init, check, root;
-    int op, dtype; /* -1 = all */
+    int op, dtype; /* -1 = all; op may be WEFT_OP_USER */
+    perf_pattern_t pattern;
     int64_t blocking;
     double timeout;
     int64_t cpu_time, timestamps, average, registration, memory, unalign;
     int64_t per_iter, per_iter_skip;
+    bool stats;
     const char *json_file;
     bool json_stdout;
     double min_bandwidth;
+    /* With `every`: why a collective is left out, "" if it is not. */
+    char unserved[WEFT_COLL_COUNT][384];
     tool_settings_t settings;
 } perf_options_t;
 
 /* Returns TOOL_OK, or the exit code after the cause was printed. *done is set if --help was asked. */
 int perf_options_read(perf_options_t *options, int argc, char **argv, bool *done);
+
+/* Names (perf_names.c): of weft, and where they differ of nccl-tests ("alltoall"). */
 bool perf_coll_reduces(weft_coll_t coll);
 bool perf_coll_rooted(weft_coll_t coll);
+/* The collective that `text` names, WEFT_COLL_COUNT for "all", or −1 and one line on stderr. */
+int perf_coll_parse(const char *text);
+/* The same from "all_reduce_perf" or a path to it; −1 for other names. */
+int perf_coll_of_program(const char *program);
+/* "alltoall_perf"; "all_perf" for WEFT_COLL_COUNT. */
+const char *perf_program_name(weft_coll_t coll);
+/* Operator of a row: "sum", "user", or "none" where nothing is reduced. */
+const char *perf_op_text(weft_coll_t coll, weft_op_t op);
+/* NAME or NAME:SEED. */
+bool perf_pattern_parse(const char *text, perf_pattern_t *pattern);
+const char *perf_pattern_name(const perf_pattern_t *pattern);
+/* Lists for --help. */
+void perf_names_print(FILE *out);
 
 /* One measured call. */
 typedef struct perf_case {
@@ -42,17 +63,25 @@ typedef struct perf_case {
     weft_dtype_t dtype;
     weft_op_t op;
     uint32_t root;
-    uint64_t count;  /* argument of the call */
-    uint64_t size;   /* bytes shown: the larger of one rank's send and receive buffer */
+    uint64_t count;  /* argument of the call; of a v-form, its largest block */
+    uint64_t size;   /* bytes shown: of the largest send or receive buffer */
     uint64_t stride; /* bytes between the buffers of two iterations */
     bool in_place;
+    const perf_layout_t *layout;
 } perf_case_t;
+
+/* Times of single iterations, in seconds. */
+typedef struct perf_spread {
+    double min, p50, p90, p99, max, deviation, mean;
+} perf_spread_t;
 
 /* Times in seconds, combined over the ranks. */
 typedef struct perf_sample {
     double time;
-    double least, median, p99, most, variation; /* of single iterations; only with -I */
-    double wrong;                               /* −1: not checked */
+    perf_spread_t own;     /* -I: of each rank's iterations, combined as -a says */
+    perf_spread_t slowest; /* --stats: of the slowest rank's time of each iteration */
+    double wrong;          /* −1: not checked */
+    bool absent;           /* the collective has no in-place form: nothing was measured */
 } perf_sample_t;
 
 /* Who a rank is, for the list of devices. */
@@ -62,6 +91,14 @@ typedef struct perf_identity {
     char host[56];
 } perf_identity_t;
 
+/* What the rows of one collective, or all, come to. */
+typedef struct perf_total {
+    uint64_t rows;
+    double bandwidth_sum;
+    uint64_t bandwidth_count;
+    double wrong;
+} perf_total_t;
+
 /* The printing rank's output: the table on stdout or JSON there, and the JSON file. */
 typedef struct perf_report {
     const perf_options_t *options;
@@ -70,15 +107,16 @@ typedef struct perf_report {
     json_t json[2];
     uint32_t json_count;
     uint32_t nranks;
-    double bandwidth_sum;
-    uint64_t bandwidth_count;
-    double wrong;
+    perf_total_t all;
+    perf_total_t each[WEFT_COLL_COUNT];
     char start[32];
 } perf_report_t;
 
 /* Opens the outputs and prints what is known before the first measurement. */
 int perf_report_begin(perf_report_t *report, const perf_options_t *options,
                       const perf_identity_t *ranks, uint32_t nranks, uint64_t reduced_max);
+/* `all` begins with another collective, or leaves one out. */
+void perf_report_next(perf_report_t *report, weft_coll_t coll);
 void perf_report_progress(perf_report_t *report, const perf_case_t *test);
 /* One row. */
 void perf_report_row(perf_report_t *report, const perf_case_t *test, const perf_sample_t *out,
@@ -92,12 +130,14 @@ void perf_table_begin(const perf_options_t *options, const perf_identity_t *rank
                       uint64_t reduced_max);
 void perf_table_row(const perf_options_t *options, uint32_t nranks, const perf_case_t *test,
                     const perf_sample_t *out, const perf_sample_t *in);
+void perf_table_next(weft_coll_t coll, const char *unserved);
 void perf_table_end(const perf_report_t *report, const uint64_t memory[3], const char *error);
 void perf_json_begin(json_t *json, const perf_report_t *report, const perf_identity_t *ranks);
 void perf_json_row(json_t *json, const perf_options_t *options, uint32_t nranks,
                    const perf_case_t *test, const perf_sample_t *out, const perf_sample_t *in);
 void perf_json_end(json_t *json, const perf_report_t *report, const char *error);
-double perf_report_average(const perf_report_t *report);
+/* Mean busbw of the rows. */
+double perf_total_average(const perf_total_t *total);
 bool perf_report_bandwidth_ok(const perf_report_t *report);
 
 /* GB/s: bytes that the call is about over time, and what the slowest link must carry. */
@@ -113,9 +153,6 @@ typedef struct perf_data {
     uint64_t seed;
 } perf_data_t;
 
-/* Elements of the send and the receive buffer of this rank; 0 where it has none. */
-uint64_t perf_data_send_count(const perf_data_t *data);
-uint64_t perf_data_recv_count(const perf_data_t *data);
 void perf_data_fill_send(const perf_data_t *data, void *send);
 /* Number of elements that differ from what they must be. */
 uint64_t perf_data_check_send(const perf_data_t *data, const void *send);
@@ -138,7 +175,8 @@ typedef struct perf_rank {
     uint8_t *send, *recv; /* buffers, with the misalignment of -u added for each test */
     uint64_t buffer_bytes;
     weft_region_t *regions[2];
-    double *samples;
+    double *samples; /* room for two numbers per iteration; NULL without -I and --stats */
+    weft_op_t user_op;
     uint64_t wrong; /* seen by this rank itself */
     uint64_t memory[3];
     int exit_code;
@@ -151,6 +189,18 @@ weft_status_t perf_case_run(perf_rank_t *rank, const perf_case_t *test, uint64_t
                             perf_sample_t *sample);
 weft_status_t perf_case_warm_up(perf_rank_t *rank, const perf_case_t *test);
 
+/* Buffers of a call; `i` counts iterations. */
+typedef struct perf_buffers {
+    uint8_t *send, *recv;
+} perf_buffers_t;
+perf_buffers_t perf_call_buffers(const perf_rank_t *rank, const perf_case_t *test, uint64_t i);
+/* One operation. With `request_p`, PERF_REQUESTS places, it is only started. */
+#define PERF_REQUESTS 2u
+weft_status_t perf_call_issue(perf_rank_t *rank, const perf_case_t *test, uint64_t i,
+                              weft_request_t **request_p);
+/* From rank->samples, the ends of the iterations since the begin: the statistics of -I and --stats. */
+weft_status_t perf_spread_of_iterations(perf_rank_t *rank, perf_sample_t *sample);
+
 /* Combination over ranks through weft itself: each value by op; average 0 = take rank 0's. */
 weft_status_t perf_combine(perf_rank_t *rank, double *values, uint32_t count, int64_t average);
 weft_status_t perf_sum(perf_rank_t *rank, double *value);
@@ -162,7 +212,12 @@ void perf_memory_free(perf_rank_t *rank);
 uint64_t perf_memory_available(void);
 uint64_t perf_memory_resident(void);
 
+/* Asks the algorithms which of the wanted collectives they serve on `nranks` ranks (perf_support.c).
+ * Fills options->unserved, or without `every` returns the exit code, after the cause was printed
+ * if this process speaks for all. */
+int perf_support_check(perf_options_t *options, uint32_t nranks, bool speaks);
+
 /* Starts the ranks of this process, or of all processes with -P. Returns the exit code. */
-int perf_ranks_start(const perf_options_t *options);
+int perf_ranks_start(perf_options_t *options);
 
 #endif

@@ -6,7 +6,7 @@
  *   sum, avg, mulsum of floats   small integers from at most K ranks of a window that moves with the
  *                                index, so that every partial sum is representable
  *   prod of floats               powers of two and signs, and one factor with two mantissa bits
- *   min, max                     any finite value
+ *   min, max, user               any finite value
  *   integers                     any value (they wrap); prod odd values; avg as floats, no overflow
  *   no reduction                 any bits
  *
@@ -16,6 +16,7 @@
 
 #include "tools/perf.h"
 #include "tools/perf_float.h"
+#include "tools/perf_user.h"
 
 /* How one data type limits the data. */
 typedef struct data_limits {
@@ -115,7 +116,7 @@ static uint64_t input(const perf_data_t *data, uint32_t rank, uint64_t index)
         if (op == WEFT_PROD) {
             return perf_float_encode(data->test.dtype, product_factor(data, rank, index));
         }
-        if (op == WEFT_MIN || op == WEFT_MAX) {
+        if (op == WEFT_MIN || op == WEFT_MAX || op == WEFT_OP_USER) {
             return finite_bits(data->test.dtype, hash(data, rank, index));
         }
         return perf_float_encode(data->test.dtype, (double)sum_term(data, rank, index));
@@ -192,15 +193,25 @@ static double reduce_floats(const perf_data_t *data, uint64_t index)
     return op == WEFT_AVG ? all / data->nranks : all;
 }
 
-/* Bits of the right result of one element, `index` counted over the whole operation. */
-static uint64_t expected(const perf_data_t *data, uint64_t index)
+static uint64_t reduce_by_user(const perf_data_t *data, uint64_t index)
+{
+    uint64_t all = input(data, 0, index);
+    for (uint32_t r = 1; r < data->nranks; r++) {
+        all = perf_user_pick(data->test.dtype, all, input(data, r, index));
+    }
+    return all;
+}
+
+/* Bits of the right result of one element: number `index` of the send buffer of rank `from`, or of the
+ * reduction. */
+static uint64_t expected(const perf_data_t *data, uint32_t from, uint64_t index)
 {
     const perf_case_t *test = &data->test;
-    if (test->coll == WEFT_BROADCAST) {
-        return input(data, test->root, index);
+    if (from != PERF_REDUCED) {
+        return input(data, from, index);
     }
-    if (test->coll == WEFT_ALL_GATHER) {
-        return input(data, (uint32_t)(index / test->count), index % test->count);
+    if (test->op == WEFT_OP_USER) {
+        return reduce_by_user(data, index);
     }
     if (!limits[test->dtype].is_float) {
         return reduce_integers(data, index);
@@ -236,28 +247,10 @@ static bool equal(const perf_data_t *data, uint64_t found, uint64_t right)
     return a == b || (!exact && perf_float_distance(dtype, found, right) <= 2);
 }
 
-uint64_t perf_data_send_count(const perf_data_t *data)
-{
-    const perf_case_t *test = &data->test;
-    if (test->coll == WEFT_BARRIER || (test->coll == WEFT_BROADCAST && data->rank != test->root)) {
-        return 0;
-    }
-    return test->coll == WEFT_REDUCE_SCATTER ? test->count * data->nranks : test->count;
-}
-
-uint64_t perf_data_recv_count(const perf_data_t *data)
-{
-    const perf_case_t *test = &data->test;
-    if (test->coll == WEFT_BARRIER || (test->coll == WEFT_REDUCE && data->rank != test->root)) {
-        return 0;
-    }
-    return test->coll == WEFT_ALL_GATHER ? test->count * data->nranks : test->count;
-}
-
 void perf_data_fill_send(const perf_data_t *data, void *send)
 {
     size_t bytes = weft_dtype_size(data->test.dtype);
-    uint64_t count = perf_data_send_count(data);
+    uint64_t count = data->test.layout->send_count;
     for (uint64_t i = 0; i < count; i++) {
         uint64_t bits = input(data, data->rank, i);
         memcpy((uint8_t *)send + i * bytes, &bits, bytes);
@@ -267,7 +260,7 @@ void perf_data_fill_send(const perf_data_t *data, void *send)
 uint64_t perf_data_check_send(const perf_data_t *data, const void *send)
 {
     size_t bytes = weft_dtype_size(data->test.dtype);
-    uint64_t count = perf_data_send_count(data);
+    uint64_t count = data->test.layout->send_count;
     uint64_t wrong = 0;
     for (uint64_t i = 0; i < count; i++) {
         uint64_t found = load((const uint8_t *)send + i * bytes, bytes);
@@ -276,15 +269,26 @@ uint64_t perf_data_check_send(const perf_data_t *data, const void *send)
     return wrong;
 }
 
-uint64_t perf_data_check_recv(const perf_data_t *data, const void *recv)
+static uint64_t check_segment(const perf_data_t *data, const perf_segment_t *segment,
+                              const uint8_t *at)
 {
     size_t bytes = weft_dtype_size(data->test.dtype);
-    uint64_t count = perf_data_recv_count(data);
-    uint64_t first = data->test.coll == WEFT_REDUCE_SCATTER ? data->rank * data->test.count : 0;
     uint64_t wrong = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        uint64_t found = load((const uint8_t *)recv + i * bytes, bytes);
-        wrong += !equal(data, found, narrow(expected(data, first + i), bytes));
+    for (uint64_t i = 0; i < segment->count; i++) {
+        uint64_t right = expected(data, segment->from, segment->first + i);
+        wrong += !equal(data, load(at + i * bytes, bytes), narrow(right, bytes));
+    }
+    return wrong;
+}
+
+uint64_t perf_data_check_recv(const perf_data_t *data, const void *recv)
+{
+    const perf_layout_t *layout = data->test.layout;
+    size_t bytes = weft_dtype_size(data->test.dtype);
+    uint64_t wrong = 0;
+    for (uint32_t s = 0; s < layout->nsegments; s++) {
+        const perf_segment_t *segment = &layout->segments[s];
+        wrong += check_segment(data, segment, (const uint8_t *)recv + segment->at * bytes);
     }
     return wrong;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The JSON of `weft perf`: format version 3 of nccl-tests, with weft's own keys added. */
-#include <string.h>
+#include <math.h>
 
 #include "tools/perf.h"
 
@@ -27,6 +27,9 @@ static void put_config(json_t *json, const perf_report_t *report, const perf_ide
     json_integer(json, "blocking_collectives", o->blocking);
     json_bool(json, "per_iter_timing", o->per_iter != 0);
     json_integer(json, "per_iter_skip", o->per_iter_skip);
+    json_bool(json, "stats", o->stats);
+    json_string(json, "pattern", perf_pattern_name(&o->pattern));
+    json_unsigned(json, "pattern_seed", o->pattern.seed);
     json_bool(json, "parallel_init", o->parallel_init != 0);
     json_open(json, "devices", '[');
     for (uint32_t r = 0; r < report->nranks; r++) {
@@ -63,26 +66,37 @@ void perf_json_begin(json_t *json, const perf_report_t *report, const perf_ident
     json_open(json, "results", '[');
 }
 
+static void put_spread(json_t *json, const char *key, const perf_spread_t *spread)
+{
+    json_open(json, key, '{');
+    json_real(json, "min", spread->min * 1e6);
+    json_real(json, "p50", spread->p50 * 1e6);
+    json_real(json, "p90", spread->p90 * 1e6);
+    json_real(json, "p99", spread->p99 * 1e6);
+    json_real(json, "max", spread->max * 1e6);
+    json_real(json, "stddev", spread->deviation * 1e6);
+    json_real(json, "cv", spread->mean > 0 ? spread->deviation / spread->mean : 0);
+    json_close(json, '}');
+}
+
 static void put_sample(json_t *json, const char *key, const perf_options_t *o, uint32_t nranks,
                        const perf_case_t *test, const perf_sample_t *sample)
 {
     json_open(json, key, '{');
-    json_real(json, o->cpu_time != 0 ? "cpu_time" : "time", sample->time * 1e6);
-    json_real(json, "alg_bw", perf_algbw(test, sample->time));
-    json_real(json, "bus_bw", perf_busbw(test, nranks, sample->time));
+    json_real(json, o->cpu_time != 0 ? "cpu_time" : "time",
+              sample->absent ? NAN : sample->time * 1e6);
+    json_real(json, "alg_bw", sample->absent ? NAN : perf_algbw(test, sample->time));
+    json_real(json, "bus_bw", sample->absent ? NAN : perf_busbw(test, nranks, sample->time));
     if (sample->wrong >= 0) {
         json_real(json, "nwrong", sample->wrong);
     } else {
         json_string(json, "nwrong", "N/A");
     }
-    if (o->per_iter != 0) {
-        json_open(json, "per_iter", '{');
-        json_real(json, "min", sample->least * 1e6);
-        json_real(json, "p50", sample->median * 1e6);
-        json_real(json, "p99", sample->p99 * 1e6);
-        json_real(json, "max", sample->most * 1e6);
-        json_real(json, "cv", sample->variation);
-        json_close(json, '}');
+    if (o->per_iter != 0 && !sample->absent) {
+        put_spread(json, "per_iter", &sample->own);
+    }
+    if (o->stats && !sample->absent) {
+        put_spread(json, "stats", &sample->slowest);
     }
     json_close(json, '}');
 }
@@ -92,10 +106,11 @@ void perf_json_row(json_t *json, const perf_options_t *options, uint32_t nranks,
 {
     bool barrier = test->coll == WEFT_BARRIER;
     json_open(json, NULL, '{');
+    json_string(json, "collective", weft_coll_name(test->coll));
     json_unsigned(json, "size", test->size);
     json_unsigned(json, "count", test->count);
     json_string(json, "type", barrier ? "none" : weft_dtype_name(test->dtype));
-    json_string(json, "redop", perf_coll_reduces(test->coll) ? weft_op_name(test->op) : "none");
+    json_string(json, "redop", perf_op_text(test->coll, test->op));
     json_integer(json, "root", perf_coll_rooted(test->coll) ? (int64_t)test->root : -1);
     put_sample(json, "out_of_place", options, nranks, test, out);
     put_sample(json, "in_place", options, nranks, test, in);
@@ -109,12 +124,22 @@ void perf_json_end(json_t *json, const perf_report_t *report, const char *error)
 {
     char now[32];
     json_close(json, ']');
+    json_open(json, "skipped", '[');
+    for (int c = 0; c < WEFT_COLL_COUNT; c++) {
+        if (report->options->unserved[c][0] != '\0') {
+            json_open(json, NULL, '{');
+            json_string(json, "collective", weft_coll_name((weft_coll_t)c));
+            json_string(json, "why", report->options->unserved[c]);
+            json_close(json, '}');
+        }
+    }
+    json_close(json, ']');
     json_open(json, "out_of_bounds", '{');
-    json_real(json, "count", report->wrong);
-    json_bool(json, "okay", !(report->wrong > 0));
+    json_real(json, "count", report->all.wrong);
+    json_bool(json, "okay", !(report->all.wrong > 0));
     json_close(json, '}');
     json_open(json, "average_bus_bandwidth", '{');
-    json_real(json, "bandwidth", perf_report_average(report));
+    json_real(json, "bandwidth", perf_total_average(&report->all));
     json_bool(json, "okay", perf_report_bandwidth_ok(report));
     json_close(json, '}');
     json_open(json, "errors", '[');

@@ -21,9 +21,9 @@ static const tool_option_t options_table[] = {
     {'N', "run_cycles", "N", "repeat the table N times, 0 = for ever [1]", 'N'},
     {'p', "parallel_init", "0/1", "no effect: ranks always join in parallel", 'p'},
     {'c', "check", "N", "verification runs, 0 = off [1]", 'c'},
-    {'o', "op", "NAME", "sum, prod, min, max, avg, mulsum or all [sum]", 'o'},
+    {'o', "op", "NAME", "sum, prod, min, max, avg, mulsum, all of them, or user [sum]", 'o'},
     {'d', "datatype", "NAME", "int8, uint8, … float, double, bfloat16, f8e4m3 or all [float]", 'd'},
-    {'r', "root", "RANK", "root of broadcast and reduce; -1 or all = each in turn [0]", 'r'},
+    {'r', "root", "RANK", "root of rooted collectives; -1 or all = each in turn [0]", 'r'},
     {'z', "blocking", "0-3", "1 and 3: barrier after each iteration, 3 leaves it untimed [0]", 'z'},
     {'y', "stream_null", "0/1", "no effect: host memory has no streams", 'y'},
     {'T', "timeout", "SECONDS", "give up an operation after this time, exit code 4 [off]", 'T'},
@@ -40,6 +40,8 @@ static const tool_option_t options_table[] = {
     {'u', "unalign", "N", "shift buffers by N elements [0]", 'u'},
     {'I', "per_iter_timing", "0/1", "add statistics of single iterations [0]", 'I'},
     {'K', "per_iter_skip", "N", "leave out the first N iterations of these [0]", 'K'},
+    {0, "pattern", "NAME[:SEED]", "lengths of the blocks of the v-forms [even]", 'l'},
+    {0, "stats", NULL, "times of single iterations: min, percentiles, max, stddev", 'q'},
     {'A', "algo", "NAME", "use this algorithm: --set plan.algo=NAME", TOOL_OPT_ALGO},
     {0, "span", "SIZE", "move small buffers through SIZE bytes [maxbytes]", 's'},
     {0, "min-bw", "GB/S", "fail (exit code 7) below 90 % of this average busbw", 'B'},
@@ -85,29 +87,7 @@ static const char *const op_names[] = {
     WEFT_OP_MAP(NAME)
 #undef NAME
         [WEFT_OP_COUNT] = "all",
-    NULL};
-
-static const char *const coll_names[] = {
-#define NAME(value, name, text, reduces, rooted, shape) [value] = text,
-    WEFT_COLL_MAP(NAME)
-#undef NAME
-        NULL};
-
-bool perf_coll_reduces(weft_coll_t coll)
-{
-#define REDUCES(value, name, text, reduces, rooted, shape) [value] = (reduces) != 0,
-    static const bool table[] = {WEFT_COLL_MAP(REDUCES)};
-#undef REDUCES
-    return table[coll];
-}
-
-bool perf_coll_rooted(weft_coll_t coll)
-{
-#define ROOTED(value, name, text, reduces, rooted, shape) [value] = (rooted) != 0,
-    static const bool table[] = {WEFT_COLL_MAP(ROOTED)};
-#undef ROOTED
-    return table[coll];
-}
+    "user", NULL};
 
 static const char *option_name(int id)
 {
@@ -158,6 +138,13 @@ static int take_name(int *out, const char *what, const char *text, const char *c
     return index < 0 ? TOOL_USAGE : TOOL_OK;
 }
 
+static int take_op(perf_options_t *options, const char *text)
+{
+    int code = take_name(&options->op, "operator", text, op_names, WEFT_OP_COUNT);
+    options->op = options->op > WEFT_OP_COUNT ? WEFT_OP_USER : options->op;
+    return code;
+}
+
 static int take_json_file(perf_options_t *options, const char *text)
 {
     size_t length = strlen(text);
@@ -205,9 +192,14 @@ static int take_option(perf_options_t *options, int id, const char *text)
     case 'B':
         return ok_if(tool_parse_real("--min-bw", text, 0, &options->min_bandwidth));
     case 'o':
-        return take_name(&options->op, "operator", text, op_names, WEFT_OP_COUNT);
+        return take_op(options, text);
     case 'd':
         return take_name(&options->dtype, "data type", text, dtype_names, WEFT_DTYPE_COUNT);
+    case 'l':
+        return ok_if(perf_pattern_parse(text, &options->pattern));
+    case 'q':
+        options->stats = true;
+        return TOOL_OK;
     case 'r':
         return take_root(options, text);
     case 'J':
@@ -228,29 +220,17 @@ static void print_help(void)
 {
     printf("usage: weft perf COLLECTIVE [options]\n"
            "       COLLECTIVE_perf [options]\n\n"
-           "Measures a collective on host memory and checks its results. Collectives:\n ");
-    for (int i = 0; coll_names[i] != NULL; i++) {
-        printf(" %s", coll_names[i]);
-    }
-    printf(
-        "\nRanks come from -P, from -t, or from a launcher such as mpirun, srun or torchrun.\n\n");
+           "Measures a collective on host memory and checks its results. Ranks come from -P, from "
+           "-t,\n"
+           "or from a launcher such as mpirun, srun or torchrun.\n\n");
+    perf_names_print(stdout);
+    printf("\nOptions:\n");
     tool_options_print(options_table, stdout);
     printf("\nExit codes: 0 good, 3 library error, 4 timeout, 5 not possible on host memory,\n"
-           "6 wrong usage, 7 wrong results or too little bandwidth.\n");
-}
-
-/* The collective from "all_reduce_perf"; −1 for other names. */
-static int coll_of_program(const char *program)
-{
-    const char *slash = strrchr(program, '/');
-    const char *name = slash != NULL ? slash + 1 : program;
-    for (int i = 0; coll_names[i] != NULL; i++) {
-        size_t length = strlen(coll_names[i]);
-        if (strncmp(name, coll_names[i], length) == 0 && strcmp(name + length, "_perf") == 0) {
-            return i;
-        }
-    }
-    return -1;
+           "6 wrong usage, 7 wrong results or too little bandwidth.\n\n"
+           "Try: weft perf all_reduce -P 4 -b 8 -e 16M -f 4\n"
+           "     weft perf all_to_all_v -P 4 -b 1M -e 1M --pattern zipf --stats\n"
+           "     weft perf all -P 4 -b 64K -e 64K\n");
 }
 
 static int read_environment(perf_options_t *options)
@@ -258,6 +238,11 @@ static int read_environment(perf_options_t *options)
     const char *floor = weft_env("NCCL_TESTS_MIN_BW");
     if (weft_env("NCCL_TESTS_SPLIT") != NULL || weft_env("NCCL_TESTS_SPLIT_MASK") != NULL) {
         fprintf(stderr, "weft: NCCL_TESTS_SPLIT is set, but weft perf runs one communicator\n");
+        return TOOL_UNIMPLEMENTED;
+    }
+    if (weft_env("NCCL_TESTS_ALLTOALLV_SPREAD") != NULL ||
+        weft_env("NCCL_TESTS_ALLTOALLV_MATRIX_FILE") != NULL) {
+        fprintf(stderr, "weft: NCCL_TESTS_ALLTOALLV_… is set, but weft perf takes --pattern\n");
         return TOOL_UNIMPLEMENTED;
     }
     if (floor != NULL && !tool_parse_real("NCCL_TESTS_MIN_BW", floor, 0, &options->min_bandwidth)) {
@@ -268,7 +253,7 @@ static int read_environment(perf_options_t *options)
 
 static int check_together(const perf_options_t *options)
 {
-    if (options->coll == WEFT_COLL_COUNT) {
+    if (options->coll == WEFT_COLL_COUNT && !options->every) {
         return tool_usage("which collective? Try: weft perf all_reduce -P 4 -b 8 -e 16M -f 4");
     }
     if (options->min_bytes > options->max_bytes) {
@@ -283,10 +268,18 @@ static int check_together(const perf_options_t *options)
     if (options->processes > 0 && options->processes * options->threads * options->gpus > 65536) {
         return tool_usage("too many ranks");
     }
-    if (options->per_iter != 0 && options->per_iter_skip >= options->iters) {
+    if ((options->per_iter != 0 || options->stats) && options->per_iter_skip >= options->iters) {
         return tool_usage("--per_iter_skip leaves no iteration");
     }
     return TOOL_OK;
+}
+
+/* −1: a name that was reported already, or none. */
+static int take_coll(perf_options_t *options, int coll)
+{
+    options->coll = coll >= 0 ? (weft_coll_t)coll : WEFT_COLL_COUNT;
+    options->every = coll == WEFT_COLL_COUNT;
+    return coll >= 0 ? TOOL_OK : TOOL_USAGE;
 }
 
 static int read_arguments(perf_options_t *options, int argc, char **argv, bool *done)
@@ -303,10 +296,8 @@ static int read_arguments(perf_options_t *options, int argc, char **argv, bool *
             *done = true;
             return TOOL_OK;
         }
-        if (id == TOOL_ARGS_OPERAND && options->coll == WEFT_COLL_COUNT) {
-            int coll = tool_parse_name("collective", args.value, coll_names);
-            options->coll = coll >= 0 ? (weft_coll_t)coll : WEFT_COLL_COUNT;
-            code = ok_if(coll >= 0);
+        if (id == TOOL_ARGS_OPERAND && options->coll == WEFT_COLL_COUNT && !options->every) {
+            code = take_coll(options, perf_coll_parse(args.value));
         } else if (id == TOOL_ARGS_OPERAND) {
             code = tool_usage("'%s' is one name too many", args.value);
         } else {
@@ -320,12 +311,8 @@ static int read_arguments(perf_options_t *options, int argc, char **argv, bool *
 
 int perf_options_read(perf_options_t *options, int argc, char **argv, bool *done)
 {
-    static const char *const names[] = {"all_reduce_perf", "reduce_scatter_perf", "all_gather_perf",
-                                        "broadcast_perf",  "reduce_perf",         "barrier_perf"};
-    int coll = coll_of_program(argv[0]);
     *done = false;
     *options = (perf_options_t){
-        .coll = coll >= 0 ? (weft_coll_t)coll : WEFT_COLL_COUNT,
         .argc = argc,
         .argv = argv,
         .threads = 1,
@@ -343,12 +330,13 @@ int perf_options_read(perf_options_t *options, int argc, char **argv, bool *done
         .dtype = WEFT_FP32,
         .average = 1,
     };
+    take_coll(options, perf_coll_of_program(argv[0]));
     int code = read_environment(options);
     code = code != TOOL_OK ? code : read_arguments(options, argc, argv, done);
     if (code != TOOL_OK || *done) {
         return code;
     }
     code = check_together(options);
-    options->program = code == TOOL_OK ? names[options->coll] : "perf";
+    options->program = perf_program_name(options->coll);
     return code;
 }

@@ -7,7 +7,6 @@
 #include "core/base/error.h"
 #include "core/os/os.h"
 #include "tools/perf_ranks.h"
-#include "tools/session.h"
 
 typedef struct rank_thread {
     perf_rank_t rank;
@@ -96,37 +95,34 @@ static int launched(const perf_options_t *options, const weft_launcher_t *launch
     return status != WEFT_OK ? tool_report(status) : perf_process_run(&process, &id);
 }
 
-/* A mistake in the configuration is said once, not by every rank. */
-static weft_status_t check_configuration(const perf_options_t *options)
+/* Whether all the ranks that were asked for can be, and their collectives. */
+static int check_ranks(perf_options_t *options, const weft_launcher_t *launcher, int64_t nranks)
 {
-    tool_session_t session;
-    weft_status_t status = tool_session_open(&session, &options->settings);
-    if (status == WEFT_OK) {
-        tool_session_close(&session);
+    bool rooted = options->every || perf_coll_rooted(options->coll);
+    if (options->processes > 0 && launcher->nranks > 1) {
+        return tool_usage(
+            "-P is for one machine without a launcher, and this is rank %u of %u of %s",
+            launcher->rank, launcher->nranks, launcher->name);
     }
-    return status;
+    if (rooted && options->root >= nranks) {
+        return tool_usage("--root %lld, but the ranks are 0 to %lld", (long long)options->root,
+                          (long long)nranks - 1);
+    }
+    return perf_support_check(options, (uint32_t)nranks, launcher->rank == 0);
 }
 
-int perf_ranks_start(const perf_options_t *options)
+int perf_ranks_start(perf_options_t *options)
 {
     weft_launcher_t launcher = {.size = sizeof launcher};
     weft_status_t status = weft_launcher_detect(&launcher);
-    if (status == WEFT_OK && launcher.nranks == 1) {
-        status = check_configuration(options);
-    }
     if (status != WEFT_OK) {
         return tool_report(status);
     }
-    if (options->processes > 0 && launcher.nranks > 1) {
-        return tool_usage(
-            "-P is for one machine without a launcher, and this is rank %u of %u of %s",
-            launcher.rank, launcher.nranks, launcher.name);
-    }
     int64_t processes = options->processes > 0 ? options->processes : launcher.nranks;
     int64_t nranks = processes * perf_process_threads(options);
-    if (perf_coll_rooted(options->coll) && options->root >= nranks) {
-        return tool_usage("--root %lld, but the ranks are 0 to %lld", (long long)options->root,
-                          (long long)nranks - 1);
+    int code = check_ranks(options, &launcher, nranks);
+    if (code != TOOL_OK) {
+        return code;
     }
     if (nranks == 1 && !options->json_stdout) {
         fprintf(stderr, "weft: note: one rank alone; -P 4 runs four on this machine\n");

@@ -19,15 +19,9 @@ void perf_timestamp(char *text, size_t bytes)
     }
 }
 
-/* Bytes that the bandwidth is about. */
-static double moved_bytes(const perf_case_t *test)
-{
-    return (double)test->size;
-}
-
 double perf_algbw(const perf_case_t *test, double time)
 {
-    return time > 0 ? moved_bytes(test) / time / 1e9 : 0;
+    return time > 0 ? (double)test->size / time / 1e9 : 0;
 }
 
 double perf_busbw(const perf_case_t *test, uint32_t nranks, double time)
@@ -36,21 +30,20 @@ double perf_busbw(const perf_case_t *test, uint32_t nranks, double time)
     double factor = 1;
     if (test->coll == WEFT_ALL_REDUCE) {
         factor = 2 * (n - 1) / n;
-    } else if (test->coll == WEFT_ALL_GATHER || test->coll == WEFT_REDUCE_SCATTER) {
+    } else if (perf_coll_has_blocks(test->coll)) {
         factor = (n - 1) / n;
     }
     return perf_algbw(test, time) * factor;
 }
 
-double perf_report_average(const perf_report_t *report)
+double perf_total_average(const perf_total_t *total)
 {
-    return report->bandwidth_count > 0 ? report->bandwidth_sum / (double)report->bandwidth_count
-                                       : 0;
+    return total->bandwidth_count > 0 ? total->bandwidth_sum / (double)total->bandwidth_count : 0;
 }
 
 bool perf_report_bandwidth_ok(const perf_report_t *report)
 {
-    return perf_report_average(report) >= 0.9 * report->options->min_bandwidth;
+    return perf_total_average(&report->all) >= 0.9 * report->options->min_bandwidth;
 }
 
 int perf_report_begin(perf_report_t *report, const perf_options_t *options,
@@ -81,9 +74,9 @@ int perf_report_begin(perf_report_t *report, const perf_options_t *options,
 void perf_report_progress(perf_report_t *report, const perf_case_t *test)
 {
     if (report->progress) {
-        const char *reduction = perf_coll_reduces(test->coll) ? weft_op_name(test->op) : "none";
-        fprintf(stderr, "\r\033[K  measuring %llu B, %s, %s …", (unsigned long long)test->size,
-                weft_dtype_name(test->dtype), reduction);
+        fprintf(stderr, "\r\033[K  measuring %s, %llu B, %s, %s …", weft_coll_name(test->coll),
+                (unsigned long long)test->size, weft_dtype_name(test->dtype),
+                perf_op_text(test->coll, test->op));
         fflush(stderr);
     }
 }
@@ -96,13 +89,36 @@ static void clear_progress(const perf_report_t *report)
     }
 }
 
+void perf_report_next(perf_report_t *report, weft_coll_t coll)
+{
+    clear_progress(report);
+    if (report->table) {
+        perf_table_next(coll, report->options->unserved[coll]);
+    }
+}
+
+static void add_sample(perf_total_t *total, double bandwidth, const perf_sample_t *sample)
+{
+    if (!sample->absent) {
+        total->bandwidth_sum += bandwidth;
+        total->bandwidth_count++;
+        total->wrong += sample->wrong > 0 ? sample->wrong : 0;
+    }
+}
+
+static void add_row(perf_total_t *total, uint32_t nranks, const perf_case_t *test,
+                    const perf_sample_t *out, const perf_sample_t *in)
+{
+    total->rows++;
+    add_sample(total, perf_busbw(test, nranks, out->time), out);
+    add_sample(total, perf_busbw(test, nranks, in->time), in);
+}
+
 void perf_report_row(perf_report_t *report, const perf_case_t *test, const perf_sample_t *out,
                      const perf_sample_t *in)
 {
-    report->bandwidth_sum +=
-        perf_busbw(test, report->nranks, out->time) + perf_busbw(test, report->nranks, in->time);
-    report->bandwidth_count += 2;
-    report->wrong += (out->wrong > 0 ? out->wrong : 0) + (in->wrong > 0 ? in->wrong : 0);
+    add_row(&report->all, report->nranks, test, out, in);
+    add_row(&report->each[test->coll], report->nranks, test, out, in);
     clear_progress(report);
     if (report->table) {
         perf_table_row(report->options, report->nranks, test, out, in);
@@ -128,5 +144,5 @@ int perf_report_end(perf_report_t *report, const uint64_t memory[3], const char 
         fprintf(stderr, "weft: cannot write the results: %s\n", strerror(errno));
         return TOOL_INTERNAL;
     }
-    return report->wrong > 0 || !perf_report_bandwidth_ok(report) ? TOOL_WRONG : TOOL_OK;
+    return report->all.wrong > 0 || !perf_report_bandwidth_ok(report) ? TOOL_WRONG : TOOL_OK;
 }

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/os/os.h"
 #include "tools/perf.h"
+#include "tools/perf_user.h"
 
 static weft_call_t call_of(const perf_rank_t *rank)
 {
@@ -40,20 +41,30 @@ weft_status_t perf_sum(perf_rank_t *rank, double *value)
     return weft_all_reduce(value, value, 1, WEFT_FP64, WEFT_SUM, rank->comm, &call);
 }
 
-/* The call that serves `bytes` best: counts are rounded down as nccl-tests does. */
-static void set_size(const perf_rank_t *rank, perf_case_t *test, uint64_t bytes)
+/* Lays out the call that serves `bytes` best: counts are rounded down as nccl-tests does. */
+static weft_status_t set_size(const perf_rank_t *rank, perf_case_t *test, uint64_t bytes,
+                              perf_layout_t *layout)
 {
     uint64_t element = weft_dtype_size(test->dtype);
-    uint64_t blocks = 1;
-    if (test->coll == WEFT_ALL_GATHER || test->coll == WEFT_REDUCE_SCATTER) {
+    uint64_t n = rank->nranks;
+    perf_shape_t shape = {.coll = test->coll,
+                          .root = test->root,
+                          .rank = rank->rank,
+                          .nranks = rank->nranks,
+                          .pattern = rank->options->pattern,
+                          .count = bytes / element,
+                          .room = bytes / element};
+    if (perf_coll_has_blocks(test->coll)) {
         uint64_t unit = 16 / element;
-        blocks = rank->nranks;
-        test->count = bytes / element / blocks / unit * unit;
-    } else {
-        test->count = bytes / element;
+        shape.count = bytes / element / n / unit * unit;
+        shape.room = shape.pattern.kind == PERF_EVEN ? shape.count * n : shape.room;
     }
-    test->size = test->count * element * blocks;
+    weft_status_t status = perf_layout_make(layout, &shape);
+    test->layout = layout;
+    test->count = layout->largest;
+    test->size = layout->most * element;
     test->stride = test->size;
+    return status;
 }
 
 static uint64_t next_size(const perf_options_t *o, uint64_t size)
@@ -70,27 +81,39 @@ static weft_status_t warm_up(perf_rank_t *rank, perf_case_t test)
     weft_status_t status = WEFT_OK;
     uint64_t size = rank->options->min_bytes;
     while (size <= rank->max_bytes && status == WEFT_OK && test.coll != WEFT_BARRIER) {
-        set_size(rank, &test, size);
-        status = perf_case_warm_up(rank, &test);
+        perf_layout_t layout;
+        status = set_size(rank, &test, size, &layout);
+        status = status != WEFT_OK ? status : perf_case_warm_up(rank, &test);
+        perf_layout_free(&layout);
         size = size > 0 ? size * 2 : weft_dtype_size(test.dtype);
     }
     return status;
 }
 
-static weft_status_t run_row(perf_rank_t *rank, perf_case_t test, uint64_t seed)
+static weft_status_t measure_row(perf_rank_t *rank, perf_case_t test, uint64_t seed)
 {
     perf_sample_t out;
-    perf_sample_t in;
+    perf_sample_t in = {.absent = true, .wrong = -1};
     if (rank->report != NULL) {
         perf_report_progress(rank->report, &test);
     }
-    test.in_place = false;
     weft_status_t status = perf_case_run(rank, &test, seed, &out);
     test.in_place = true;
-    status = status != WEFT_OK ? status : perf_case_run(rank, &test, seed, &in);
+    if (status == WEFT_OK && test.layout->has_in_place) {
+        status = perf_case_run(rank, &test, seed, &in);
+    }
     if (status == WEFT_OK && rank->report != NULL) {
         perf_report_row(rank->report, &test, &out, &in);
     }
+    return status;
+}
+
+static weft_status_t run_row(perf_rank_t *rank, perf_case_t test, uint64_t size, uint64_t seed)
+{
+    perf_layout_t layout;
+    weft_status_t status = set_size(rank, &test, size, &layout);
+    status = status != WEFT_OK ? status : measure_row(rank, test, seed);
+    perf_layout_free(&layout);
     return status;
 }
 
@@ -99,12 +122,11 @@ static weft_status_t run_sizes(perf_rank_t *rank, perf_case_t test, uint64_t see
     weft_status_t status = perf_barrier(rank);
     status = status != WEFT_OK ? status : warm_up(rank, test);
     if (test.coll == WEFT_BARRIER) {
-        return status != WEFT_OK ? status : run_row(rank, test, seed);
+        return status != WEFT_OK ? status : run_row(rank, test, 0, seed);
     }
     uint64_t size = rank->options->min_bytes;
     while (size <= rank->max_bytes && status == WEFT_OK) {
-        set_size(rank, &test, size);
-        status = run_row(rank, test, seed);
+        status = run_row(rank, test, size, seed);
         size = next_size(rank->options, size);
     }
     return status;
@@ -137,18 +159,32 @@ static weft_status_t run_ops(perf_rank_t *rank, perf_case_t test, uint64_t seed)
     return status;
 }
 
-static weft_status_t run_cycle(perf_rank_t *rank, uint64_t seed)
+static weft_status_t run_dtypes(perf_rank_t *rank, weft_coll_t coll, uint64_t seed)
 {
     const perf_options_t *o = rank->options;
-    bool all = o->dtype < 0 && o->coll != WEFT_BARRIER;
+    bool all = o->dtype < 0 && coll != WEFT_BARRIER;
     int first = o->dtype < 0 ? 0 : o->dtype;
     int last = all ? WEFT_DTYPE_COUNT - 1 : first;
     weft_status_t status = WEFT_OK;
     for (int dtype = first; dtype <= last && status == WEFT_OK; dtype++) {
-        perf_case_t test = {.coll = o->coll, .dtype = (weft_dtype_t)dtype};
+        perf_case_t test = {.coll = coll, .dtype = (weft_dtype_t)dtype};
         status = run_ops(rank, test, seed);
     }
     return status;
+}
+
+static weft_status_t run_cycle(perf_rank_t *rank, uint64_t seed)
+{
+    const perf_options_t *o = rank->options;
+    weft_status_t status = WEFT_OK;
+    for (int c = 0; c < WEFT_COLL_COUNT && o->every && status == WEFT_OK; c++) {
+        weft_coll_t coll = (weft_coll_t)c;
+        if (rank->report != NULL) {
+            perf_report_next(rank->report, coll);
+        }
+        status = o->unserved[c][0] != '\0' ? WEFT_OK : run_dtypes(rank, coll, seed);
+    }
+    return o->every ? status : run_dtypes(rank, o->coll, seed);
 }
 
 /* Two buffers of every rank of the host must fit in 70 % of what is free; all ranks take the least. */
@@ -211,13 +247,16 @@ static weft_status_t run_all(perf_rank_t *rank)
 static weft_status_t allocate(perf_rank_t *rank)
 {
     const uint8_t small_float = 0x3c; /* repeated it is 0.0115 as float: no slow denormals */
-    if (rank->options->per_iter != 0) {
-        rank->samples = calloc((size_t)rank->options->iters + 1, sizeof *rank->samples);
+    if (rank->options->per_iter != 0 || rank->options->stats) {
+        rank->samples = calloc(2 * (size_t)rank->options->iters + 1, sizeof *rank->samples);
         if (rank->samples == NULL) {
             return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for the times of all iterations");
         }
     }
     weft_status_t status = perf_memory_alloc(rank);
+    if (status == WEFT_OK && rank->options->op == WEFT_OP_USER) {
+        status = weft_op_create(rank->comm, perf_user_combine, NULL, &rank->user_op);
+    }
     if (status == WEFT_OK) {
         memset(rank->send, small_float, rank->buffer_bytes);
         memset(rank->recv, small_float, rank->buffer_bytes);

@@ -39,6 +39,14 @@ static void print_settings(const perf_options_t *o)
         printf("# Per-iteration timing enabled, first %lld iterations left out\n",
                (long long)o->per_iter_skip);
     }
+    if (o->stats) {
+        printf("# Statistics of single iterations, of the slowest rank each, first %lld left out\n",
+               (long long)o->per_iter_skip);
+    }
+    if (o->every || perf_coll_is_vector(o->coll)) {
+        printf("# Blocks of the v-forms: %s, seed %llu\n", perf_pattern_name(&o->pattern),
+               (unsigned long long)o->pattern.seed);
+    }
     if (o->parallel_init != 0) {
         printf("# Parallel Init Enabled: threads call into weft_comm_init_rank concurrently\n");
     }
@@ -94,14 +102,20 @@ void perf_table_begin(const perf_options_t *options, const perf_identity_t *rank
 static void print_sample(const perf_options_t *o, uint32_t nranks, const perf_case_t *test,
                          const perf_sample_t *sample)
 {
+    if (sample->absent) {
+        printf("  %7s  %6s  %6s%s  %6s", "N/A", "N/A", "N/A",
+               o->per_iter != 0 ? "      N/A      N/A      N/A      N/A" : "", "N/A");
+        return;
+    }
     fputs("  ", stdout);
     print_number(sample->time * 1e6, 7);
     fputs("  ", stdout);
     print_number(perf_algbw(test, sample->time), 6);
     fputs("  ", stdout);
     print_number(perf_busbw(test, nranks, sample->time), 6);
-    const double more[] = {sample->least * 1e6, sample->most * 1e6, sample->p99 * 1e6,
-                           sample->variation * 100};
+    const perf_spread_t *own = &sample->own;
+    const double more[] = {own->min * 1e6, own->max * 1e6, own->p99 * 1e6,
+                           own->mean > 0 ? own->deviation / own->mean * 100 : 0};
     for (int i = 0; o->per_iter != 0 && i < 4; i++) {
         fputs("  ", stdout);
         print_number(more[i], 7);
@@ -113,14 +127,23 @@ static void print_sample(const perf_options_t *o, uint32_t nranks, const perf_ca
     }
 }
 
+static void print_spread(const perf_options_t *o, const char *form, const perf_sample_t *sample)
+{
+    const perf_spread_t *s = &sample->slowest;
+    if (o->stats && !sample->absent) {
+        printf("#   %-12s  min %.2f  p50 %.2f  p90 %.2f  p99 %.2f  max %.2f  stddev %.2f us\n",
+               form, s->min * 1e6, s->p50 * 1e6, s->p90 * 1e6, s->p99 * 1e6, s->max * 1e6,
+               s->deviation * 1e6);
+    }
+}
+
 void perf_table_row(const perf_options_t *options, uint32_t nranks, const perf_case_t *test,
                     const perf_sample_t *out, const perf_sample_t *in)
 {
     bool barrier = test->coll == WEFT_BARRIER;
     printf("%12llu  %12llu  %8s  %6s  %6d", (unsigned long long)test->size,
            (unsigned long long)test->count, barrier ? "none" : weft_dtype_name(test->dtype),
-           perf_coll_reduces(test->coll) ? weft_op_name(test->op) : "none",
-           perf_coll_rooted(test->coll) ? (int)test->root : -1);
+           perf_op_text(test->coll, test->op), perf_coll_rooted(test->coll) ? (int)test->root : -1);
     print_sample(options, nranks, test, out);
     print_sample(options, nranks, test, in);
     if (options->timestamps != 0) {
@@ -129,15 +152,45 @@ void perf_table_row(const perf_options_t *options, uint32_t nranks, const perf_c
         printf(" %21s", now);
     }
     fputc('\n', stdout);
+    print_spread(options, "out-of-place", out);
+    print_spread(options, "in-place", in);
     fflush(stdout);
+}
+
+void perf_table_next(weft_coll_t coll, const char *unserved)
+{
+    if (unserved[0] != '\0') {
+        printf("# SKIPPED %s: %s\n", weft_coll_name(coll), unserved);
+    } else {
+        printf("# %s\n", weft_coll_name(coll));
+    }
+    fflush(stdout);
+}
+
+/* One line a collective. */
+static void print_summary(const perf_report_t *report)
+{
+    printf("#\n# Summary        %-16s  %6s  %10s  %8s\n", "collective", "rows", "busbw", "#wrong");
+    for (int c = 0; c < WEFT_COLL_COUNT; c++) {
+        const perf_total_t *total = &report->each[c];
+        const char *verdict = report->options->unserved[c][0] != '\0' ? "SKIPPED"
+                              : total->wrong > 0                      ? "FAILED"
+                              : total->rows == 0                      ? "NOT RUN"
+                                                                      : "OK";
+        printf("# %-12s   %-16s  %6llu  %10.4g  %8.0f\n", verdict, weft_coll_name((weft_coll_t)c),
+               (unsigned long long)total->rows, perf_total_average(total), total->wrong);
+    }
 }
 
 void perf_table_end(const perf_report_t *report, const uint64_t memory[3], const char *error)
 {
     const perf_options_t *o = report->options;
-    printf("# %-20s : %.0f %s\n", "Out of bounds values", report->wrong,
-           report->wrong > 0 ? "FAILED" : "OK");
-    printf("# %-20s : %g %s\n", "Avg bus bandwidth", perf_report_average(report),
+    if (o->every) {
+        print_summary(report);
+    }
+    printf("# %-20s : %.0f %s\n", "Out of bounds values", report->all.wrong,
+           report->all.wrong > 0 ? "FAILED" : "OK");
+    printf("# %-20s : %g %s\n", "Avg bus bandwidth", perf_total_average(&report->all),
            o->min_bandwidth <= 0              ? ""
            : perf_report_bandwidth_ok(report) ? "OK"
                                               : "FAILED");

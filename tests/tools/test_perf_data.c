@@ -12,6 +12,7 @@
 
 #include "tools/perf.h"
 #include "tools/perf_float.h"
+#include "tools/perf_user.h"
 
 enum { COUNT = 257, MOST_RANKS = 33 };
 
@@ -21,12 +22,23 @@ static uint8_t result[COUNT * 8];
 static const weft_dtype_t floats[] = {WEFT_FP16, WEFT_FP32,     WEFT_FP64,
                                       WEFT_BF16, WEFT_FP8_E4M3, WEFT_FP8_E5M2};
 
-static perf_data_t data_of(weft_dtype_t dtype, weft_op_t op, uint32_t nranks)
+static perf_layout_t layout;
+
+/* Layout of `coll` for rank 0, until the next call. */
+static perf_data_t data_for(weft_coll_t coll, weft_dtype_t dtype, weft_op_t op, uint32_t nranks)
 {
+    perf_shape_t shape = {.coll = coll, .nranks = nranks, .count = COUNT};
+    perf_layout_free(&layout);
+    assert_int_equal(perf_layout_make(&layout, &shape), WEFT_OK);
     return (perf_data_t){
-        .test = {.coll = WEFT_ALL_REDUCE, .dtype = dtype, .op = op, .count = COUNT},
+        .test = {.coll = coll, .dtype = dtype, .op = op, .count = COUNT, .layout = &layout},
         .nranks = nranks,
         .seed = 3};
+}
+
+static perf_data_t data_of(weft_dtype_t dtype, weft_op_t op, uint32_t nranks)
+{
+    return data_for(WEFT_ALL_REDUCE, dtype, op, nranks);
 }
 
 static double value_at(weft_dtype_t dtype, const uint8_t *buffer, uint64_t i)
@@ -112,14 +124,40 @@ static void one_wrong_element_is_found(void **state)
 static void blocks_of_all_gather_are_told_apart(void **state)
 {
     (void)state;
-    perf_data_t data = data_of(WEFT_UINT8, WEFT_SUM, 2);
-    data.test.coll = WEFT_ALL_GATHER;
+    perf_data_t data = data_for(WEFT_ALL_GATHER, WEFT_UINT8, WEFT_SUM, 2);
     fill_all(&data);
     memcpy(result, inputs[0], COUNT);
     memcpy(result + COUNT, inputs[1], COUNT);
     assert_int_equal(perf_data_check_recv(&data, result), 0);
     memcpy(result, inputs[1], COUNT);
     assert_true(perf_data_check_recv(&data, result) > COUNT / 2);
+}
+
+static void a_user_operator_gives_the_expected_bits_in_any_order(void **state)
+{
+    (void)state;
+    for (int d = 0; d < WEFT_DTYPE_COUNT; d++) {
+        perf_data_t data = data_of((weft_dtype_t)d, WEFT_OP_USER, 5);
+        fill_all(&data);
+        for (uint32_t first = 0; first < 5; first++) {
+            memcpy(result, inputs[first], COUNT * weft_dtype_size((weft_dtype_t)d));
+            for (uint32_t k = 1; k < 5; k++) {
+                perf_user_combine(result, inputs[(first + k) % 5], COUNT, (weft_dtype_t)d, NULL);
+            }
+            assert_int_equal(perf_data_check_recv(&data, result), 0);
+        }
+        assert_true(perf_data_check_recv(&data, inputs[0]) > COUNT / 4);
+    }
+}
+
+static void the_largest_magnitude_wins_and_of_two_the_positive(void **state)
+{
+    (void)state;
+    assert_int_equal(perf_user_pick(WEFT_INT8, 0x80, 0x7f), 0x80); /* −128 beats 127 */
+    assert_int_equal(perf_user_pick(WEFT_INT8, 0xfb, 0x05), 0x05); /* −5 and 5 */
+    assert_int_equal(perf_user_pick(WEFT_INT8, 0x05, 0xfb), 0x05);
+    assert_int_equal(perf_user_pick(WEFT_UINT8, 0xfb, 0x05), 0xfb);
+    assert_int_equal(perf_user_pick(WEFT_FP16, 0xc000, 0x3c00), 0xc000); /* −2 beats 1 */
 }
 
 int main(void)
@@ -129,6 +167,8 @@ int main(void)
         cmocka_unit_test(every_rank_matters),
         cmocka_unit_test(one_wrong_element_is_found),
         cmocka_unit_test(blocks_of_all_gather_are_told_apart),
+        cmocka_unit_test(a_user_operator_gives_the_expected_bits_in_any_order),
+        cmocka_unit_test(the_largest_magnitude_wins_and_of_two_the_positive),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What one rank's buffers look like in a measured call: blocks that go to and come from the others,
+ * and for each part of the receive buffer where its right contents come from. */
+#ifndef WEFT_TOOLS_PERF_LAYOUT_H
+#define WEFT_TOOLS_PERF_LAYOUT_H
+
+#include <stdbool.h>
+
+#include <weft/weft.h>
+
+/* X(NAME, text, what it is): how the blocks of the v-forms differ in length. */
+#define PERF_PATTERN_MAP(X)                                                                        \
+    X(EVEN, "even", "all blocks alike, as in the fixed form")                                      \
+    X(LINEAR, "linear", "a block grows with the ranks at both of its ends")                        \
+    X(RANDOM, "random", "any length from 1 to 1000 parts")                                         \
+    X(SPARSE, "sparse", "three of four blocks are empty, the others alike")                        \
+    X(ONE, "one", "everything in one block, from one rank to one rank")                            \
+    X(ZIPF, "zipf", "to the k-th most popular rank 1/k, as tokens to experts")
+
+typedef enum perf_pattern_kind {
+#define PERF_PATTERN_ENUM(name, text, help) PERF_##name,
+    PERF_PATTERN_MAP(PERF_PATTERN_ENUM)
+#undef PERF_PATTERN_ENUM
+        PERF_PATTERN_COUNT
+} perf_pattern_kind_t;
+
+typedef struct perf_pattern {
+    perf_pattern_kind_t kind;
+    uint64_t seed;
+} perf_pattern_t;
+
+/* Weights of the blocks of ranks 0 … nranks−1. At least one is not 0. */
+void perf_pattern_vector(const perf_pattern_t *pattern, uint32_t nranks, uint64_t *weights);
+/* Weight of what rank `from` sends to rank `to`, given the pattern's vector. May be 0 for all pairs
+ * with sparse. */
+uint64_t perf_pattern_pair(const perf_pattern_t *pattern, uint32_t nranks, const uint64_t *vector,
+                           uint32_t from, uint32_t to);
+
+#define PERF_REDUCED UINT32_MAX
+
+/* A part of a receive buffer: `count` elements at `at` that are those from `first` on in the send
+ * buffer of rank `from`, or of the reduction over all ranks. */
+typedef struct perf_segment {
+    uint64_t at, count, first;
+    uint32_t from;
+} perf_segment_t;
+
+/* Elements throughout. The vectors have nranks entries and are NULL where the call needs none. */
+typedef struct perf_layout {
+    uint64_t *send_counts, *send_displs, *recv_counts, *recv_displs;
+    uint64_t send_count, recv_count; /* of this rank's buffers */
+    uint64_t place;    /* in place: where the smaller buffer begins in the larger one */
+    uint64_t largest;  /* block of any rank */
+    uint64_t most;     /* elements of the largest buffer of any rank */
+    bool has_in_place; /* the collective has an in-place form for these blocks */
+    perf_segment_t *segments;
+    uint32_t nsegments;
+} perf_layout_t;
+
+/* What is laid out. */
+typedef struct perf_shape {
+    weft_coll_t coll;
+    uint32_t root, rank, nranks;
+    uint64_t count;         /* argument of a fixed form */
+    uint64_t room;          /* v-forms: elements of the largest buffer, which is not exceeded */
+    perf_pattern_t pattern; /* v-forms */
+} perf_shape_t;
+
+/* ERR_RESOURCE. */
+weft_status_t perf_layout_make(perf_layout_t *layout, const perf_shape_t *shape);
+void perf_layout_free(perf_layout_t *layout);
+/* True for the collectives that take vectors, for those whose size is counted in nranks blocks. */
+bool perf_coll_is_vector(weft_coll_t coll);
+bool perf_coll_has_blocks(weft_coll_t coll);
+
+#endif

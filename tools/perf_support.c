@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Which collectives the loaded algorithms serve, known before a rank is started, so that what cannot
+ * run is said once and names who would serve it. */
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/plan/plan.h"
+#include "tools/perf.h"
+#include "tools/session.h"
+
+/* Who serves one collective. */
+typedef struct servants {
+    uint32_t allowed;   /* algorithms that may be used and serve it */
+    char others[128];   /* that serve it, but [plan] algo does not allow them */
+    char refusals[160]; /* reasons of those that may be used */
+} servants_t;
+
+static void append(char *list, size_t bytes, const char *separator, const char *text)
+{
+    size_t at = strlen(list);
+    snprintf(list + at, bytes - at, "%s%.100s", at > 0 ? separator : "", text);
+}
+
+static bool is_allowed(const tool_session_t *session, const char *name)
+{
+    const char *forced = session->settings.plan.algo;
+    return forced == NULL || forced[0] == '\0' || strcmp(forced, name) == 0;
+}
+
+static weft_status_t ask(const weft_loaded_t *loaded, weft_coll_t coll, uint32_t nranks)
+{
+    const weft_algo_ops_t *ops = loaded->plugin->ops;
+    const weft_algo_param_t *p = WEFT_HAS(ops, weft_algo_ops_t, params) ? ops->params : NULL;
+    weft_algo_t *algo = NULL;
+    weft_algo_call_t call = {.size = sizeof call, .coll = weft_coll_shape(coll), .nranks = nranks};
+    for (uint32_t i = 0; p != NULL && p[i].name != NULL && i < WEFT_ALGO_PARAMS_MAX; i++) {
+        call.params[i] = p[i].value;
+    }
+    weft_status_t status = ops->create(loaded->host, loaded->config, &algo);
+    if (status == WEFT_OK) {
+        status = ops->supports(algo, &call);
+        ops->destroy(algo);
+    }
+    return status;
+}
+
+static void ask_all(const tool_session_t *session, weft_coll_t coll, uint32_t nranks,
+                    servants_t *servants)
+{
+    *servants = (servants_t){0};
+    for (uint32_t i = 0;; i++) {
+        const weft_loaded_t *loaded = weft_registry_get(session->registry, WEFT_KIND_ALGO, i);
+        if (loaded == NULL) {
+            return;
+        }
+        weft_status_t status = ask(loaded, coll, nranks);
+        if (!is_allowed(session, loaded->plugin->name)) {
+            if (status == WEFT_OK) {
+                append(servants->others, sizeof servants->others, ", ", loaded->plugin->name);
+            }
+        } else if (status == WEFT_OK) {
+            servants->allowed++;
+        } else {
+            append(servants->refusals, sizeof servants->refusals, "; ", weft_error_record()->text);
+        }
+    }
+}
+
+/* A rank alone needs no plan, and sends and receives have none. */
+static void check_coll(const tool_session_t *session, weft_coll_t coll, uint32_t nranks, char *why,
+                       size_t bytes)
+{
+    servants_t servants;
+    why[0] = '\0';
+    if (nranks == 1 || coll == WEFT_SEND_RECV) {
+        return;
+    }
+    ask_all(session, coll, nranks, &servants);
+    if (servants.allowed == 0) {
+        snprintf(why, bytes, "%s on %u ranks is served by no algorithm in use (%s); %s%s",
+                 weft_coll_name(coll), nranks,
+                 servants.refusals[0] != '\0' ? servants.refusals : "none is loaded",
+                 servants.others[0] != '\0' ? "these would serve it: "
+                                            : "add one that serves it to [core] algo",
+                 servants.others);
+    }
+}
+
+int perf_support_check(perf_options_t *options, uint32_t nranks, bool speaks)
+{
+    tool_session_t session;
+    char why[sizeof options->unserved[0]] = "";
+    weft_status_t status = tool_session_open(&session, &options->settings);
+    if (status != WEFT_OK) {
+        return speaks ? tool_report(status) : tool_exit_code(status);
+    }
+    for (int c = 0; c < WEFT_COLL_COUNT && options->every; c++) {
+        check_coll(&session, (weft_coll_t)c, nranks, options->unserved[c], sizeof why);
+    }
+    if (!options->every) {
+        check_coll(&session, options->coll, nranks, why, sizeof why);
+    }
+    tool_session_close(&session);
+    if (why[0] != '\0' && speaks) {
+        fprintf(stderr, "weft: %s\n", why);
+    }
+    return why[0] != '\0' ? TOOL_LIBRARY : TOOL_OK;
+}

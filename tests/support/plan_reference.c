@@ -15,7 +15,7 @@ typedef struct queue {
 typedef struct lane {
     uint32_t rank, lane, pc, iteration, done;
     uint32_t progress[WEFT_PAR_MAX];
-    uint32_t over[256];
+    uint32_t *over; /* by pc */
 } lane_t;
 
 typedef struct reference {
@@ -179,7 +179,14 @@ static uint64_t definition(const reference_t *ref, uint32_t rank, uint32_t chunk
     if (plan->coll == WEFT_BROADCAST) {
         return ref->in[plan->root][at];
     }
-    if (plan->coll == WEFT_ALL_GATHER) {
+    if (plan->coll == WEFT_ALL_TO_ALL) {
+        at = ((uint64_t)rank * plan->k + chunk % plan->k) * ref->slices + slice;
+        return ref->in[chunk / plan->k][at];
+    }
+    if (plan->coll == WEFT_SCATTER) {
+        return ref->in[plan->root][at + (uint64_t)rank * plan->k * ref->slices];
+    }
+    if (plan->coll == WEFT_ALL_GATHER || plan->coll == WEFT_GATHER) {
         return ref->in[chunk / plan->k][(uint64_t)(chunk % plan->k) * ref->slices + slice];
     }
     if (plan->coll == WEFT_REDUCE_SCATTER) {
@@ -197,7 +204,7 @@ static int is_right(const reference_t *ref)
         const weft_plan_t *plan = ref->plans[rank];
         uint32_t chunks = weft_plan_chunks(plan, WEFT_OPERAND_OUT);
         for (uint32_t i = 0; i < chunks * ref->slices; i++) {
-            int has = plan->coll != WEFT_REDUCE || rank == plan->root;
+            int has = weft_plan_has_output(plan->coll, rank == plan->root);
             if (has &&
                 ref->out[rank][i] != definition(ref, rank, i / ref->slices, i % ref->slices)) {
                 return 0;
@@ -233,6 +240,7 @@ static void fill(reference_t *ref, uint32_t rank)
     }
     for (uint32_t i = 0; i < plan->nlanes; i++) {
         ref->lanes[ref->nlanes].rank = rank;
+        ref->lanes[ref->nlanes].over = calloc(plan->lanes[i].ncode, sizeof(uint32_t));
         ref->lanes[ref->nlanes++].lane = i;
     }
 }
@@ -270,6 +278,9 @@ plan_outcome_t plan_reference_run(weft_plan_t *const *plans, uint32_t nranks, ui
     }
     for (uint32_t rank = 0; rank < nranks; rank++) {
         empty(&ref, rank);
+    }
+    for (uint32_t i = 0; i < ref.nlanes; i++) {
+        free(ref.lanes[i].over);
     }
     free(ref.lanes);
     free(ref.queues);

@@ -34,6 +34,7 @@ typedef struct perf_options {
     double min_bandwidth;
     /* With `every`: why a collective is left out, "" if it is not. */
     char unserved[WEFT_COLL_COUNT][384];
+    bool by_hand; /* the forced algorithm serves no all-reduce: ranks meet by sends and receives */
     tool_settings_t settings;
 } perf_options_t;
 
@@ -201,9 +202,11 @@ weft_status_t perf_call_issue(perf_rank_t *rank, const perf_case_t *test, uint64
 /* From rank->samples, the ends of the iterations since the begin: the statistics of -I and --stats. */
 weft_status_t perf_spread_of_iterations(perf_rank_t *rank, perf_sample_t *sample);
 
-/* Combination over ranks through weft itself: each value by op; average 0 = take rank 0's. */
+/* What ranks tell each other beside the measurement (perf_sync.c): a reduction of each value; one by
+ * `average` as -a says, where 0 takes rank 0's; `bytes` of every rank in the order of ranks. */
+weft_status_t perf_reduce(perf_rank_t *rank, double *values, uint32_t count, weft_op_t op);
 weft_status_t perf_combine(perf_rank_t *rank, double *values, uint32_t count, int64_t average);
-weft_status_t perf_sum(perf_rank_t *rank, double *value);
+weft_status_t perf_collect(perf_rank_t *rank, const void *mine, uint32_t bytes, void *all);
 weft_status_t perf_barrier(perf_rank_t *rank);
 
 /* Buffers as -R says. */

@@ -124,5 +124,5 @@ weft_status_t perf_case_run(perf_rank_t *rank, const perf_case_t *test, uint64_t
     for (int64_t c = 0; c < o->check && status == WEFT_OK; c++) {
         status = check(rank, test, seed + (uint64_t)c, &sample->wrong);
     }
-    return status != WEFT_OK ? status : perf_sum(rank, &sample->wrong);
+    return status != WEFT_OK ? status : perf_reduce(rank, &sample->wrong, 1, WEFT_SUM);
 }

@@ -9,38 +9,6 @@
 #include "tools/perf.h"
 #include "tools/perf_user.h"
 
-static weft_call_t call_of(const perf_rank_t *rank)
-{
-    return (weft_call_t){.size = sizeof(weft_call_t), .timeout = rank->options->timeout};
-}
-
-weft_status_t perf_barrier(perf_rank_t *rank)
-{
-    weft_call_t call = call_of(rank);
-    return weft_barrier(rank->comm, &call);
-}
-
-weft_status_t perf_combine(perf_rank_t *rank, double *values, uint32_t count, int64_t average)
-{
-    static const weft_op_t ops[] = {WEFT_SUM, WEFT_SUM, WEFT_MIN, WEFT_MAX};
-    weft_call_t call = call_of(rank);
-    for (uint32_t i = 0; i < count; i++) {
-        values[i] = average == 0 && rank->rank != 0 ? 0 : values[i];
-    }
-    weft_status_t status =
-        weft_all_reduce(values, values, count, WEFT_FP64, ops[average], rank->comm, &call);
-    for (uint32_t i = 0; i < count; i++) {
-        values[i] /= average == 1 ? rank->nranks : 1;
-    }
-    return status;
-}
-
-weft_status_t perf_sum(perf_rank_t *rank, double *value)
-{
-    weft_call_t call = call_of(rank);
-    return weft_all_reduce(value, value, 1, WEFT_FP64, WEFT_SUM, rank->comm, &call);
-}
-
 /* Lays out the call that serves `bytes` best: counts are rounded down as nccl-tests does. */
 static weft_status_t set_size(const perf_rank_t *rank, perf_case_t *test, uint64_t bytes,
                               perf_layout_t *layout)
@@ -212,9 +180,8 @@ static weft_status_t agree_on_size(perf_rank_t *rank, uint64_t *reduced_p)
 static weft_status_t gather_identities(perf_rank_t *rank, perf_identity_t *all)
 {
     perf_identity_t mine = {.pid = weft_os_pid(), .device = rank->device};
-    weft_call_t call = call_of(rank);
     weft_os_host_name(mine.host, sizeof mine.host);
-    return weft_all_gather(&mine, all, sizeof mine, WEFT_UINT8, rank->comm, &call);
+    return perf_collect(rank, &mine, sizeof mine, all);
 }
 
 static weft_status_t begin(perf_rank_t *rank)

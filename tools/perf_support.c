@@ -22,10 +22,15 @@ static void append(char *list, size_t bytes, const char *separator, const char *
     snprintf(list + at, bytes - at, "%s%.100s", at > 0 ? separator : "", text);
 }
 
+/* Whether an algorithm is forced. */
+static bool is_forced(const tool_session_t *session)
+{
+    return session->settings.plan.algo != NULL && session->settings.plan.algo[0] != '\0';
+}
+
 static bool is_allowed(const tool_session_t *session, const char *name)
 {
-    const char *forced = session->settings.plan.algo;
-    return forced == NULL || forced[0] == '\0' || strcmp(forced, name) == 0;
+    return !is_forced(session) || strcmp(session->settings.plan.algo, name) == 0;
 }
 
 static weft_status_t ask(const weft_loaded_t *loaded, weft_coll_t coll, uint32_t nranks)
@@ -100,6 +105,11 @@ int perf_support_check(perf_options_t *options, uint32_t nranks, bool speaks)
     }
     if (!options->every) {
         check_coll(&session, options->coll, nranks, why, sizeof why);
+    }
+    if (is_forced(&session) && nranks > 1) {
+        servants_t servants;
+        ask_all(&session, WEFT_ALL_REDUCE, nranks, &servants);
+        options->by_hand = servants.allowed == 0;
     }
     tool_session_close(&session);
     if (why[0] != '\0' && speaks) {

@@ -148,9 +148,8 @@ static int open_one(const char *file)
     char path[1024];
     char why[512] = "too many algorithms";
     snprintf(path, sizeof path, "%s/%s", WEFT_PLUGIN_DIR, file);
-    a->plugin = nalgorithms < ALGOS_MAX
-                    ? fake_plugin_open(path, WEFT_KIND_ALGO, why, sizeof why)
-                    : NULL;
+    a->plugin =
+        nalgorithms < ALGOS_MAX ? fake_plugin_open(path, WEFT_KIND_ALGO, why, sizeof why) : NULL;
     a->config = a->plugin != NULL ? fake_config_create(a->plugin, NULL, why, sizeof why) : NULL;
     if (a->config == NULL) {
         printf("FAILED %s: %s\n", path, why);
@@ -208,8 +207,8 @@ static void print_claims(const algorithm_t *a)
     for (uint32_t coll = 0; coll < WEFT_COLL_COUNT; coll++) {
         if (a->runs[coll] > 0) {
             printf(" %s", weft_coll_name((weft_coll_t)coll));
-            printf(a->runs[coll] < nranks ? " (%llu of %zu)" : "", (unsigned long long)a->runs[coll],
-                   nranks);
+            printf(a->runs[coll] < nranks ? " (%llu of %zu)" : "",
+                   (unsigned long long)a->runs[coll], nranks);
         }
     }
     printf("\n");
@@ -222,9 +221,10 @@ static void print_claims(const algorithm_t *a)
 
 static void print_all(void)
 {
-    printf("\nSampled: counts 0, 1, n-1, 7n+3, 1000n+77 (300 beyond %u ranks), each out of place and "
-           "in place; data types and operators in turn; one root each.\nRanks:",
-           FULL_RANKS);
+    printf(
+        "\nSampled: counts 0, 1, n-1, 7n+3, 1000n+77 (300 beyond %u ranks), each out of place and "
+        "in place; data types and operators in turn; one root each.\nRanks:",
+        FULL_RANKS);
     for (size_t i = 0; i < nranks; i++) {
         printf(" %u", ranks[i]);
     }

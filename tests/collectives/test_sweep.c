@@ -41,7 +41,8 @@ static int work_full(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     int wrong = 0;
     (void)arg;
     for (unsigned coll = 0; coll <= WEFT_SCATTER; coll++) {
-        for (unsigned dtype = 0; sweep_is_fixed((weft_coll_t)coll) && dtype < WEFT_DTYPE_COUNT && wrong == 0; dtype++) {
+        for (unsigned dtype = 0;
+             sweep_is_fixed((weft_coll_t)coll) && dtype < WEFT_DTYPE_COUNT && wrong == 0; dtype++) {
             sweep_case_t c = {.coll = (weft_coll_t)coll, .dtype = (weft_dtype_t)dtype};
             wrong += run_counts(c, comm, rank, n, small_counts,
                                 sizeof small_counts / sizeof *small_counts);

@@ -106,7 +106,7 @@ static inline weft_plan_t *emit_one(const shape_t *shape, uint32_t rank)
                              .rank = rank,
                              .root = shape->root};
     weft_plan_t *plan = NULL;
-    if (weft_plan_emit(&tree_ops, &algo, &call, &view, &plan) != WEFT_OK) {
+    if (weft_plan_emit(&tree_ops, &algo, &call, &view, NULL, &plan) != WEFT_OK) {
         fail_msg("rank %u of %u: %s", rank, shape->n, weft_error_record()->text);
     }
     return plan;

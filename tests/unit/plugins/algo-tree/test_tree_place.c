@@ -111,20 +111,30 @@ static void chains_keep_data_inside_hosts(void **state)
     }
 }
 
-/* Four hosts of four ranks, one tree: host 2 has host 0 above it, 1 and 3 below it. */
+/* Four hosts of four ranks: in the base tree host 2 has host 0 above it, 1 and 3 below it. Who of its
+ * ranks 8 … 11 talks to their first ranks, and to whom of host 0 it talks. */
 static void patterns_place_the_links_to_other_hosts(void **state)
 {
     (void)state;
-    static const uint32_t expected[3][4] = {
-        [TREE_SPLIT] = {1, 2, 0, 0}, [TREE_BALANCED] = {2, 1, 0, 0}, [TREE_PLAIN] = {3, 0, 0, 0}};
-    static shape_t shape = {.settings = USUAL, .coll = WEFT_ALL_REDUCE, .n = 16};
+    static const uint32_t expected[3][3] = {
+        [TREE_SPLIT] = {1, 9, 9}, [TREE_BALANCED] = {1, 8, 9}, [TREE_PLAIN] = {0, 8, 8}};
+    static shape_t shape = {.settings = USUAL, .n = 16};
     equal_hosts(&shape);
-    shape.settings.trees = 1;
+    weft_algo_view_t view = {.size = sizeof view, .nhosts = 4, .host = shape.host};
     for (int64_t pattern = TREE_SPLIT; pattern <= TREE_PLAIN; pattern++) {
         shape.settings.pattern = pattern;
-        for (uint32_t i = 0; i < 4; i++) {
-            assert_int_equal(links_of(&shape, 8 + i), expected[pattern][i]);
+        uint32_t found[3] = {TREE_NONE, TREE_NONE, TREE_NONE};
+        for (uint32_t rank = 8; rank < 12; rank++) {
+            weft_algo_call_t call = {.size = sizeof call, .nranks = 16, .rank = rank};
+            tree_place_t place = tree_place(&shape.settings, &call, &view, 0, 0);
+            assert_int_equal(place.up, rank == 8 ? expected[pattern][0] : rank - 1);
+            for (uint32_t i = 0; i < place.ndown; i++) {
+                found[1] = place.down[i] == 4 ? rank : found[1];
+                found[2] = place.down[i] == 12 ? rank : found[2];
+            }
         }
+        assert_int_equal(found[1], expected[pattern][1]);
+        assert_int_equal(found[2], expected[pattern][2]);
     }
 }
 

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "core/base/error.h"
 #include "core/plan/plan.h"
 #include "core/plan/verify.h"
 #include "tests/support/fake_host.h"
@@ -107,14 +108,29 @@ static void describe(const weft_algo_call_t *call, char *text, size_t size)
              (long long)call->params[0], (long long)call->params[1]);
 }
 
+static weft_status_t find_instance(void *arg, const char *name, const weft_algo_ops_t **ops_p,
+                                   weft_algo_t **algo_p)
+{
+    (void)arg;
+    for (uint32_t i = 0; i < ninstances; i++) {
+        if (strcmp(instances[i].plugin->name, name) == 0) {
+            *ops_p = instances[i].ops;
+            *algo_p = instances[i].algo;
+            return WEFT_OK;
+        }
+    }
+    return WEFT_ERR_UNSUPPORTED;
+}
+
 static weft_plan_t *emitted(instance_t *instance, const weft_algo_call_t *call,
                             const weft_algo_view_t *view)
 {
+    const weft_plan_finder_t finder = {.find = find_instance};
     weft_plan_t *plan = NULL;
     char text[160];
-    if (weft_plan_emit(instance->ops, instance->algo, call, view, NULL, &plan) != WEFT_OK) {
+    if (weft_plan_emit(instance->ops, instance->algo, call, view, &finder, &plan) != WEFT_OK) {
         describe(call, text, sizeof text);
-        fail_msg("%s: no plan", text);
+        fail_msg("%s: no plan: %s", text, weft_error_record()->text);
     }
     return plan;
 }

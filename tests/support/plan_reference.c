@@ -14,6 +14,7 @@ typedef struct queue {
 
 typedef struct lane {
     uint32_t rank, lane, pc, iteration, done;
+    uint32_t at_bar;
     uint32_t progress[WEFT_PAR_MAX];
     uint32_t *over; /* by pc */
 } lane_t;
@@ -113,6 +114,38 @@ static void move_slice(reference_t *ref, const lane_t *lane, const weft_move_t *
     }
 }
 
+/* An instruction inside a LOOP is over in its last iteration. */
+static int is_last_time(const lane_t *lane, const weft_plan_lane_t *text)
+{
+    for (uint32_t pc = lane->pc; pc > 0; pc--) {
+        const weft_code_t *code = &text->code[pc - 1];
+        if (code->opcode == WEFT_CODE_LOOP && code->mate > lane->pc) {
+            return lane->iteration + 1 == code->n;
+        }
+    }
+    return 1;
+}
+
+/* Lanes of the rank that the mask names go on when all of them have come. */
+static int step_bar(reference_t *ref, lane_t *lane, uint64_t mask)
+{
+    lane->at_bar = 1;
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < ref->nlanes; i++) {
+            lane_t *other = &ref->lanes[i];
+            if (other->rank != lane->rank || (mask >> other->lane & 1) == 0) {
+                continue;
+            }
+            if (pass == 0 && !other->at_bar) {
+                return 0;
+            }
+            other->pc += pass == 1;
+            other->at_bar = pass == 0;
+        }
+    }
+    return 1;
+}
+
 /* One slice of one of the MOVEs at pc, or one control instruction. */
 static int step_group(reference_t *ref, lane_t *lane, const weft_plan_lane_t *text, uint32_t par)
 {
@@ -126,9 +159,10 @@ static int step_group(reference_t *ref, lane_t *lane, const weft_plan_lane_t *te
         over += lane->progress[i] == move->cnt * ref->slices;
     }
     if (over == members) {
+        uint32_t last = (uint32_t)is_last_time(lane, text);
         for (uint32_t i = 0; i < members; i++) {
             lane->progress[i] = 0;
-            lane->over[lane->pc + par + i] = 1;
+            lane->over[lane->pc + par + i] |= last;
         }
         lane->pc += par + members;
     }
@@ -150,6 +184,8 @@ static int step_lane(reference_t *ref, lane_t *lane)
     case WEFT_CODE_END:
         lane->pc = ++lane->iteration < text->code[code->mate].n ? code->mate + 1 : lane->pc + 1;
         return 1;
+    case WEFT_CODE_BAR:
+        return step_bar(ref, lane, code->mask);
     default:
         return step_group(ref, lane, text, code->opcode == WEFT_CODE_PAR);
     }

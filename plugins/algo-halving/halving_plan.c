@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * All-reduce and all-gather. Every plan has one lane; its exchanges are PARs of one MOVE each way, and each
- * MOVE walks a run of consecutive chunks, so a plan has O(log n) instructions.
+ * All-reduce and all-gather. Every plan has one lane; its exchanges are PARs of one MOVE each way, and
+ * each MOVE walks a run of consecutive chunks, so a plan has O(log n) instructions.
  *
  * The operands of a reduction stand in the order of their ranks. So the partial result of a group of
  * ranks is the same expression wherever it is made, and every element of every rank gets the bits of

@@ -59,11 +59,17 @@ static weft_operand_t window_of(const splice_t *splice, uint32_t kind)
                                       : weft_tmp(splice->tmp, 0);
 }
 
+/* The same step around `chunks` chunks, the shorter way round. */
+static int64_t shortest(int32_t stride, uint32_t chunks)
+{
+    int64_t step = stride % (int64_t)chunks, half = chunks / 2;
+    return step > half ? step - (int64_t)chunks : step < -half ? step + (int64_t)chunks : step;
+}
+
 static spot_t spot_in(const weft_operand_t *operand, weft_operand_t window, uint32_t chunks,
                       uint32_t iteration)
 {
-    int64_t step = modulo(operand->stride, chunks);
-    step = step > (int64_t)chunks / 2 ? step - (int64_t)chunks : step;
+    int64_t step = shortest(operand->stride, chunks);
     return (spot_t){
         .modulus = chunks,
         .wraps = 1,
@@ -319,11 +325,12 @@ static void write_loop(const splice_t *splice, uint32_t lane, uint32_t pc)
     uint32_t range[2] = {pc + 1, loop->mate};
     for (uint32_t i = 0; i < loop->n && splice->draft->status == WEFT_OK;) {
         uint32_t times = run_of_body(splice, lane, range, i, loop->n - i);
-        if (times > 1) {
+        int loops = times > 1 || loop->n == 1;
+        if (loops) {
             b->loop(b, splice->lanes[lane], times);
         }
-        write_body(splice, lane, range, i, times > 1);
-        if (times > 1) {
+        write_body(splice, lane, range, i, loops);
+        if (loops) {
             b->end(b, splice->lanes[lane]);
         }
         i += times;

@@ -114,6 +114,7 @@ weft_status_t msccl_read(const weft_host_t *host, const char *path, const char *
     status = status != WEFT_OK ? status : msccl_check(program);
     status = status != WEFT_OK ? status : msccl_run(program);
     status = status != WEFT_OK ? status : msccl_layout(program);
+    status = status != WEFT_OK ? status : msccl_share(program);
     if (status != WEFT_OK) {
         msccl_destroy(program);
         return status;

@@ -74,7 +74,8 @@ typedef struct msccl_gpu {
     uint32_t cells;     /* its first cell */
     uint32_t nshadows;  /* chunks of the input buffer that are written and are no output */
     uint32_t ndummies;
-    bool copies; /* a part of the input is a part of the output and must be copied out of place */
+    uint64_t meet; /* lanes that use the same scratch: see msccl_share() */
+    bool copies;   /* a part of the input is a part of the output and must be copied out of place */
 } msccl_gpu_t;
 
 /* One chunk of memory of one gpu. */
@@ -113,8 +114,9 @@ typedef struct msccl_program {
 weft_status_t msccl_read(const weft_host_t *host, const char *path, const char *text, size_t bytes,
                          msccl_program_t **program_p);
 void msccl_destroy(msccl_program_t *program);
-/* Writes the plan of one rank. */
-void msccl_emit(const msccl_program_t *program, uint32_t rank, weft_plan_builder_t *builder);
+/* Writes the plan of one rank; `meet`: with a barrier at its end where lanes share scratch. */
+void msccl_emit(const msccl_program_t *program, uint32_t rank, bool meet,
+                weft_plan_builder_t *builder);
 
 /* The parts of msccl_read(). */
 weft_status_t msccl_parse(msccl_program_t *program, const char *text, size_t bytes);
@@ -123,6 +125,9 @@ weft_status_t msccl_run(msccl_program_t *program);
 weft_status_t msccl_result_root(msccl_program_t *program, const uint64_t *sets, uint32_t words);
 weft_status_t msccl_result_check(msccl_program_t *program, const uint64_t *sets, uint32_t words);
 weft_status_t msccl_layout(msccl_program_t *program);
+/* Finds the lanes of each gpu that use scratch that other lanes use too. Passes overlap: without more
+ * order a lane would write for the next pass what another still reads in this one. */
+weft_status_t msccl_share(msccl_program_t *program);
 
 /* Errors: "path:line: text". */
 weft_status_t msccl_fail(const msccl_program_t *program, uint32_t line, const char *format, ...)

@@ -104,6 +104,24 @@ FIELD(weft_auth_service_t, server_reply, 16);
 FIELD(weft_auth_service_t, client_finish, 24);
 FIELD(weft_auth_service_t, server_check, 32);
 
+SIZE(weft_plan_text_t, 32);
+FIELD(weft_plan_text_t, name, 8);
+FIELD(weft_plan_text_t, text, 16);
+FIELD(weft_plan_text_t, bytes, 24);
+
+SIZE(weft_plan_text_head_t, 48);
+FIELD(weft_plan_text_head_t, coll, 8);
+FIELD(weft_plan_text_head_t, nranks, 12);
+FIELD(weft_plan_text_head_t, rank, 16);
+FIELD(weft_plan_text_head_t, root, 20);
+FIELD(weft_plan_text_head_t, line, 24);
+FIELD(weft_plan_text_head_t, offset, 32);
+FIELD(weft_plan_text_head_t, bytes, 40);
+
+SIZE(weft_plan_text_service_t, 24);
+FIELD(weft_plan_text_service_t, next, 8);
+FIELD(weft_plan_text_service_t, write, 16);
+
 SIZE(weft_net_props_t, 176);
 FIELD(weft_net_props_t, size, 0);
 FIELD(weft_net_props_t, name, 8);

@@ -12,6 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/os/os.h"
+#include "core/plan/text.h"
 
 static void fake_log(const weft_host_t *host, weft_log_level_t level, const char *format, ...)
 {
@@ -41,21 +42,23 @@ static void fake_free(const weft_host_t *host, void *memory)
     weft_os_free(memory);
 }
 
+static const void *fake_get_service(const weft_host_t *host, const char *name)
+{
+    (void)host;
+    return strcmp(name, WEFT_SERVICE_PLAN_TEXT) == 0 ? weft_plan_text_service() : NULL;
+}
+
 static const weft_host_t fake_host = {
     .size = sizeof fake_host,
     .log = fake_log,
     .set_error = fake_set_error,
     .alloc = fake_alloc,
     .free = fake_free,
+    .get_service = fake_get_service,
 };
 
-void plan_fixture_open(plan_fixture_t *fixture, const char *dir, const char *name)
-{
-    plan_fixture_open_with(fixture, dir, name, NULL);
-}
-
-void plan_fixture_open_with(plan_fixture_t *fixture, const char *dir, const char *name,
-                            const void *config)
+weft_status_t plan_fixture_try(plan_fixture_t *fixture, const char *dir, const char *name,
+                               const void *config)
 {
     char path[512], why[256];
     snprintf(path, sizeof path, "%s/%s.so", dir, name);
@@ -69,7 +72,19 @@ void plan_fixture_open_with(plan_fixture_t *fixture, const char *dir, const char
     memcpy(&entry, &symbol, sizeof entry);
     fixture->plugin = entry();
     fixture->ops = fixture->plugin->ops;
-    assert_int_equal(fixture->ops->create(&fake_host, config, &fixture->algo), WEFT_OK);
+    fixture->algo = NULL;
+    return fixture->ops->create(&fake_host, config, &fixture->algo);
+}
+
+void plan_fixture_open(plan_fixture_t *fixture, const char *dir, const char *name)
+{
+    plan_fixture_open_with(fixture, dir, name, NULL);
+}
+
+void plan_fixture_open_with(plan_fixture_t *fixture, const char *dir, const char *name,
+                            const void *config)
+{
+    assert_int_equal(plan_fixture_try(fixture, dir, name, config), WEFT_OK);
 }
 
 void plan_fixture_close(plan_fixture_t *fixture)
@@ -86,8 +101,12 @@ static weft_plan_t **emit_all(const weft_algo_ops_t *ops, weft_algo_t *algo,
     weft_status_t status = WEFT_OK;
     for (uint32_t rank = 0; status == WEFT_OK && rank < what->nranks; rank++) {
         weft_algo_call_t call = *what;
+        const weft_algo_param_t *param = ops->params;
         call.size = sizeof call;
         call.rank = rank;
+        for (uint32_t i = 0; param != NULL && param[i].name != NULL; i++) {
+            call.params[i] = param[i].value;
+        }
         status = weft_plan_emit(ops, algo, &call, view, finder, &plans[rank]);
     }
     if (status != WEFT_OK) {

@@ -38,9 +38,10 @@ timeout -k 5 100 bash "$work/follow.sh" >"$work/out" 2>"$work/err" || die "the c
 folder=$work/empty/algo-doubling
 [ "$(grep -cE '^(verdict|in place) +ok$' "$work/out")" -eq 18 ] || die "not all plans are proved"
 [ "$(grep -c '^# Out of bounds values : 0 OK$' "$work/out")" -eq 2 ] || die "wrong results"
-grep -q '^digraph' "$folder/plan.dot" || die "no drawing"
+grep -q '^digraph' "$folder/plan.dot" || die "no drawing for Graphviz"
+grep -q '<svg' "$folder/plan.svg" || die "no drawing"
 # Each result that the page shows.
-blocks "" | grep -vE '^$|^all_reduce by' | sed 's/, fingerprint .*//' >"$work/shown"
+blocks "" | grep -vE '^$|^…$|^all_reduce by' | sed 's/, fingerprint .*//' >"$work/shown"
 [ "$(wc -l <"$work/shown")" -ge 20 ] || die "the page shows no results"
 sed 's/, fingerprint .*//' "$work/out" >"$work/printed"
 while IFS= read -r line; do

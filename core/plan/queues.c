@@ -96,31 +96,6 @@ static void report_lonely(weft_run_t *run, const weft_plan_end_t *end)
     }
 }
 
-static void count_move(const weft_move_t *move, uint64_t times, uint64_t *chunks)
-{
-    for (uint32_t i = 0; i < move->ndst + move->nsrc; i++) {
-        const weft_operand_t *operand = i < move->ndst ? &move->dst[i] : &move->src[i - move->ndst];
-        if (operand->kind == WEFT_OPERAND_PORT) {
-            chunks[operand->index] += times * move->cnt;
-        }
-    }
-}
-
-void weft_plan_count_chunks(const weft_plan_t *plan, uint64_t *chunks)
-{
-    for (uint32_t lane = 0; lane < plan->nlanes; lane++) {
-        uint64_t times = 1;
-        for (uint32_t pc = 0; pc < plan->lanes[lane].ncode; pc++) {
-            const weft_code_t *code = &plan->lanes[lane].code[pc];
-            if (code->opcode == WEFT_CODE_MOVE) {
-                count_move(&plan->moves[code->n], times, chunks);
-            } else if (code->opcode == WEFT_CODE_LOOP || code->opcode == WEFT_CODE_END) {
-                times = code->opcode == WEFT_CODE_LOOP ? code->n : 1;
-            }
-        }
-    }
-}
-
 uint32_t weft_run_connect(weft_run_t *run, const weft_run_way_t *way, uint32_t sender,
                           uint32_t receiver, uint64_t chunks)
 {
@@ -143,7 +118,7 @@ weft_status_t weft_run_make_slots(weft_run_t *run)
     return WEFT_OK;
 }
 
-static void join_ends(weft_run_t *run, const weft_plan_end_t *ends, const uint64_t *chunks)
+static void join_ends(weft_run_t *run, const weft_plan_end_t *ends)
 {
     for (uint64_t i = 0; i < run->nports; i += 2) {
         if (i + 1 == run->nports || !weft_plan_ends_match(&ends[i], &ends[i + 1])) {
@@ -156,7 +131,7 @@ static void join_ends(weft_run_t *run, const weft_plan_end_t *ends, const uint64
         }
         weft_run_way_t way = {ends[i].from, ends[i].to, ends[i].key >> 1};
         uint32_t queue = weft_run_connect(run, &way, lane_of(run, &ends[i]),
-                                          lane_of(run, &ends[i + 1]), chunks[port[0]]);
+                                          lane_of(run, &ends[i + 1]), run->port_chunks[port[0]]);
         run->port_queue[port[0]] = run->port_queue[port[1]] = queue;
     }
 }
@@ -164,24 +139,16 @@ static void join_ends(weft_run_t *run, const weft_plan_end_t *ends, const uint64
 weft_status_t weft_run_pair(weft_run_t *run)
 {
     weft_plan_end_t *ends = weft_os_alloc((run->nports + 1) * sizeof *ends, 0);
-    uint64_t *chunks = weft_os_alloc((run->nports + 1) * sizeof *chunks, 0);
-    weft_status_t status = WEFT_OK;
-    if (ends == NULL || chunks == NULL) {
-        status = weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory to pair %llu ports",
-                           (unsigned long long)run->nports);
-        goto out;
-    }
-    for (uint32_t rank = 0; rank < run->n; rank++) {
-        weft_plan_count_chunks(run->input->plans[rank], chunks + run->ranks[rank].first_port);
+    if (ends == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory to pair %llu ports",
+                         (unsigned long long)run->nports);
     }
     list_ends(run, ends);
-    status = weft_plan_ends_sort(&ends, run->nports);
+    weft_status_t status = weft_plan_ends_sort(&ends, run->nports);
     if (status == WEFT_OK) {
-        join_ends(run, ends, chunks);
+        join_ends(run, ends);
         status = weft_run_make_slots(run);
     }
-out:
-    weft_os_free(chunks);
     weft_os_free(ends);
     return status;
 }

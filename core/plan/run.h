@@ -10,6 +10,7 @@
 #ifndef WEFT_PLAN_RUN_H
 #define WEFT_PLAN_RUN_H
 
+#include "core/plan/facts.h"
 #include "core/plan/hash.h"
 #include "core/plan/verify.h"
 
@@ -120,6 +121,8 @@ typedef struct weft_run_race {
 
 typedef struct weft_run {
     const weft_verify_input_t *input;
+    const weft_plan_facts_t *facts; /* by rank */
+    const uint64_t *port_chunks;    /* by first_port + port */
     weft_verify_report_t *report;
     uint32_t n, slots, slices, passes;
     int values;     /* 0: chains only */
@@ -152,12 +155,19 @@ typedef struct weft_run {
     weft_run_race_t race;
 } weft_run_t;
 
-/* setup.c: memory of a run whose queues are still to be paired. ERR_RESOURCE. */
-weft_status_t weft_run_init(weft_run_t *run, const weft_verify_input_t *input, uint32_t passes,
-                            int values, weft_verify_report_t *report);
+/* setup.c: what a run needs besides memory. */
+typedef struct weft_run_setup {
+    const weft_verify_input_t *input;
+    const weft_plan_facts_t *facts;
+    const uint64_t *port_chunks;
+    uint32_t passes;
+    int values;
+} weft_run_setup_t;
+
+/* Memory of a run whose queues are still to be paired. ERR_RESOURCE. */
+weft_status_t weft_run_init(weft_run_t *run, const weft_run_setup_t *setup,
+                            weft_verify_report_t *report);
 void weft_run_fini(weft_run_t *run);
-/* Slice steps of `passes` passes, without running. */
-uint64_t weft_run_steps(const weft_verify_input_t *input, uint32_t passes);
 
 /* run.c: runs to the end or to the first finding (report->verdict). */
 void weft_run_go(weft_run_t *run);
@@ -169,14 +179,12 @@ weft_status_t weft_run_pair(weft_run_t *run);
 uint32_t weft_run_connect(weft_run_t *run, const weft_run_way_t *way, uint32_t sender,
                           uint32_t receiver, uint64_t chunks);
 weft_status_t weft_run_make_slots(weft_run_t *run);
-/* Adds to chunks[port] what each port of the plan passes on per pass. */
-void weft_plan_count_chunks(const weft_plan_t *plan, uint64_t *chunks);
 
 /* step.c: moves as many slices as possible; 1 if any moved. */
 int weft_run_advance(weft_run_t *run, weft_run_lane_t *lane, weft_run_member_t *member);
 
 /* vector.c: what the plan serves if no slice leaves its block, and the block of a chunk. */
-weft_vector_t weft_run_vector(const weft_verify_input_t *input);
+weft_vector_t weft_run_vector(const weft_run_t *run);
 uint32_t weft_run_extent(const weft_plan_t *plan, uint32_t kind, uint32_t chunk);
 
 /* stuck.c: words. */

@@ -19,16 +19,6 @@ static uint32_t widest_par(const weft_plan_lane_t *lane)
     return widest;
 }
 
-static int has_waits(const weft_plan_t *plan)
-{
-    for (uint32_t i = 0; i < plan->nmoves; i++) {
-        if (plan->moves[i].nafter != 0) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 static void measure_rank(weft_run_t *run, uint32_t index)
 {
     const weft_plan_t *plan = run->input->plans[index];
@@ -46,10 +36,9 @@ static void measure_rank(weft_run_t *run, uint32_t index)
     rank->leaf = weft_run_leaf(index);
     run->nlanes += plan->nlanes;
     run->nports += plan->nports;
-    int waits = has_waits(plan);
     for (uint32_t i = 0; i < plan->nlanes; i++) {
         rank->contexts += widest_par(&plan->lanes[i]);
-        rank->ends += waits ? plan->lanes[i].ncode : 0;
+        rank->ends += run->facts[index].waits ? plan->lanes[i].ncode : 0;
     }
     run->nmembers += rank->contexts;
     run->nends += rank->ends;
@@ -98,16 +87,19 @@ static int allocate(weft_run_t *run)
            run->port_queue != NULL;
 }
 
-weft_status_t weft_run_init(weft_run_t *run, const weft_verify_input_t *input, uint32_t passes,
-                            int values, weft_verify_report_t *report)
+weft_status_t weft_run_init(weft_run_t *run, const weft_run_setup_t *setup,
+                            weft_verify_report_t *report)
 {
+    const weft_verify_input_t *input = setup->input;
     *run = (weft_run_t){.input = input,
+                        .facts = setup->facts,
+                        .port_chunks = setup->port_chunks,
                         .report = report,
                         .n = input->nranks,
                         .slots = input->slots,
                         .slices = input->slices,
-                        .passes = passes,
-                        .values = values,
+                        .passes = setup->passes,
+                        .values = setup->values,
                         .reduces = weft_plan_reduces(input->plans[0]->coll)};
     run->ranks = weft_os_alloc(run->n * sizeof *run->ranks, 0);
     if (run->ranks == NULL) {
@@ -121,11 +113,11 @@ weft_status_t weft_run_init(weft_run_t *run, const weft_verify_input_t *input, u
                          run->n, (unsigned long long)run->ncells);
     }
     init_lanes(run);
-    if (!values) {
+    if (!run->values) {
         return WEFT_OK;
     }
     run->factor = weft_hash_mix(weft_plan_hash(input->plans[0])) >> 4;
-    run->vector = weft_run_vector(input);
+    run->vector = weft_run_vector(run);
     return weft_run_expect(run);
 }
 
@@ -145,34 +137,4 @@ void weft_run_fini(weft_run_t *run)
     weft_os_free(run->members);
     weft_os_free(run->lanes);
     weft_os_free(run->ranks);
-}
-
-static double lane_chunks(const weft_plan_t *plan, const weft_plan_lane_t *lane)
-{
-    double chunks = 0, times = 1;
-    for (uint32_t pc = 0; pc < lane->ncode; pc++) {
-        const weft_code_t *code = &lane->code[pc];
-        if (code->opcode == WEFT_CODE_LOOP) {
-            times = code->n;
-        } else if (code->opcode == WEFT_CODE_END) {
-            times = 1;
-        } else if (code->opcode == WEFT_CODE_MOVE) {
-            chunks += times * plan->moves[code->n].cnt;
-        }
-    }
-    return chunks;
-}
-
-/* In floating point: a text may ask for loops beyond any integer. */
-uint64_t weft_run_steps(const weft_verify_input_t *input, uint32_t passes)
-{
-    double chunks = 0;
-    for (uint32_t rank = 0; rank < input->nranks; rank++) {
-        const weft_plan_t *plan = input->plans[rank];
-        for (uint32_t lane = 0; lane < plan->nlanes; lane++) {
-            chunks += lane_chunks(plan, &plan->lanes[lane]);
-        }
-    }
-    double steps = chunks * input->slices * passes;
-    return steps < 1e18 ? (uint64_t)steps : (uint64_t)1e18;
 }

@@ -35,46 +35,26 @@ uint32_t weft_run_extent(const weft_plan_t *plan, uint32_t kind, uint32_t chunk)
     }
 }
 
-/* Only the two ranks that know the length of a block may handle it, and only on its way. */
-static int is_direct(const weft_move_t *move)
+static int all_direct(const weft_run_t *run)
 {
-    if (move->nsrc != 1 ||
-        (move->src[0].kind != WEFT_OPERAND_IN && move->src[0].kind != WEFT_OPERAND_PORT)) {
-        return 0;
-    }
-    int from_in = move->src[0].kind == WEFT_OPERAND_IN;
-    for (uint32_t i = 0; i < move->ndst; i++) {
-        uint32_t kind = move->dst[i].kind;
-        if (kind != WEFT_OPERAND_OUT && !(kind == WEFT_OPERAND_PORT && from_in)) {
+    for (uint32_t rank = 0; rank < run->n; rank++) {
+        if (!run->facts[rank].direct) {
             return 0;
         }
     }
     return 1;
 }
 
-static int are_direct(const weft_verify_input_t *input)
+weft_vector_t weft_run_vector(const weft_run_t *run)
 {
-    for (uint32_t rank = 0; rank < input->nranks; rank++) {
-        const weft_plan_t *plan = input->plans[rank];
-        for (uint32_t i = 0; i < plan->nmoves; i++) {
-            if (!is_direct(&plan->moves[i])) {
-                return 0;
-            }
-        }
-    }
-    return 1;
-}
-
-weft_vector_t weft_run_vector(const weft_verify_input_t *input)
-{
-    switch (input->plans[0]->coll) {
+    switch (run->input->plans[0]->coll) {
     case WEFT_REDUCE_SCATTER:
     case WEFT_ALL_GATHER:
         return WEFT_VECTOR_BLOCKS;
     case WEFT_ALL_TO_ALL:
     case WEFT_GATHER:
     case WEFT_SCATTER:
-        return are_direct(input) ? WEFT_VECTOR_PAIRS : WEFT_VECTOR_NONE;
+        return all_direct(run) ? WEFT_VECTOR_PAIRS : WEFT_VECTOR_NONE;
     default:
         return WEFT_VECTOR_NONE;
     }

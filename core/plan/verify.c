@@ -33,40 +33,81 @@ static int malformed(weft_verify_report_t *report, uint32_t rank, const char *wh
     return 1;
 }
 
-/* Do the plans belong together, and is each well formed? */
-static int refuse_shape(const weft_verify_input_t *input, weft_verify_report_t *report)
+/* What the proofs of one set of plans share. */
+typedef struct proof {
+    weft_verify_input_t input;
+    weft_plan_facts_t *facts;
+    uint64_t *port_chunks;
+    uint8_t *marks; /* WEFT_SUSPECT_* by rank */
+} proof_t;
+
+static weft_status_t proof_init(proof_t *proof, const weft_verify_input_t *input)
 {
-    if (input->nranks < 2 || input->slots < 1 || input->slices < 1) {
-        return malformed(report, 0, "needs two ranks, one slot and one slice at least");
-    }
-    const weft_plan_t *first = input->plans[0];
+    uint64_t nports = 0;
     for (uint32_t rank = 0; rank < input->nranks; rank++) {
-        const weft_plan_t *plan = input->plans[rank];
-        if (plan->nranks != input->nranks || plan->rank != rank || plan->coll != first->coll ||
-            plan->root != first->root || plan->k != first->k) {
-            char why[160];
-            snprintf(why, sizeof why,
-                     "rank %u: plan is for rank %u of %u, root %u, %u chunks; rank 0 has %u ranks, "
-                     "root %u, %u chunks",
-                     rank, plan->rank, plan->nranks, plan->root, plan->k, first->nranks,
-                     first->root, first->k);
-            return malformed(report, rank, why);
+        nports += input->plans[rank]->nports;
+    }
+    *proof = (proof_t){.input = *input};
+    proof->facts = weft_os_alloc(input->nranks * sizeof *proof->facts, 0);
+    proof->port_chunks = weft_os_alloc((nports + 1) * sizeof *proof->port_chunks, 0);
+    proof->marks = weft_os_alloc(input->nranks, 0);
+    if (proof->facts == NULL || proof->port_chunks == NULL || proof->marks == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory to verify %u ranks", input->nranks);
+    }
+    return WEFT_OK;
+}
+
+static void proof_fini(proof_t *proof)
+{
+    weft_os_free(proof->marks);
+    weft_os_free(proof->port_chunks);
+    weft_os_free(proof->facts);
+}
+
+static int refuse_rank(const weft_verify_input_t *input, uint32_t rank,
+                       weft_verify_report_t *report)
+{
+    const weft_plan_t *first = input->plans[0], *plan = input->plans[rank];
+    if (plan->nranks != input->nranks || plan->rank != rank || plan->coll != first->coll ||
+        plan->root != first->root || plan->k != first->k) {
+        char why[160];
+        snprintf(why, sizeof why,
+                 "rank %u: plan is for rank %u of %u, root %u, %u chunks; rank 0 has %u ranks, "
+                 "root %u, %u chunks",
+                 rank, plan->rank, plan->nranks, plan->root, plan->k, first->nranks, first->root,
+                 first->k);
+        return malformed(report, rank, why);
+    }
+    return weft_plan_check(plan) != WEFT_OK ? malformed(report, rank, weft_error_record()->text)
+                                            : 0;
+}
+
+/* Do the plans belong together, is each well formed, and what do they say? */
+static int refuse_shape(proof_t *proof, weft_verify_report_t *report)
+{
+    uint64_t first_port = 0;
+    for (uint32_t rank = 0; rank < proof->input.nranks; rank++) {
+        if (refuse_rank(&proof->input, rank, report)) {
+            return 1;
         }
-        weft_status_t status = weft_plan_check(plan);
-        if (status != WEFT_OK) {
-            return malformed(report, rank, weft_error_record()->text);
-        }
+        const weft_plan_t *plan = proof->input.plans[rank];
+        proof->facts[rank] = weft_plan_facts(plan, proof->port_chunks + first_port);
+        first_port += plan->nports;
     }
     return 0;
 }
 
-static int refuse_size(const weft_verify_input_t *input, weft_verify_report_t *report)
+static int refuse_size(const proof_t *proof, weft_verify_report_t *report)
 {
-    report->steps = weft_run_steps(input, WEFT_RUN_PASSES);
+    const weft_verify_input_t *input = &proof->input;
+    double chunks = 0;
     uint64_t scratch = 0;
     for (uint32_t rank = 0; rank < input->nranks; rank++) {
+        chunks += proof->facts[rank].chunks;
         scratch += (uint64_t)input->plans[rank]->tmp_chunks * input->slices;
     }
+    double steps = chunks * input->slices * WEFT_RUN_PASSES;
+    report->steps = steps < 1e18 ? (uint64_t)steps : (uint64_t)1e18;
     if (input->limit == 0 || (report->steps <= input->limit && scratch <= input->limit)) {
         return 0;
     }
@@ -74,6 +115,31 @@ static int refuse_size(const weft_verify_input_t *input, weft_verify_report_t *r
     snprintf(report->text, sizeof report->text, "%llu slice steps, the limit is %llu",
              (unsigned long long)report->steps, (unsigned long long)input->limit);
     return 1;
+}
+
+static int refuse(proof_t *proof, weft_verify_report_t *report)
+{
+    return refuse_shape(proof, report) || refuse_size(proof, report);
+}
+
+static int refuse_input(const weft_verify_input_t *input, weft_verify_report_t *report)
+{
+    memset(report, 0, sizeof *report);
+    return input->nranks < 2 || input->slots < 1 || input->slices < 1
+               ? malformed(report, 0, "needs two ranks, one slot and one slice at least")
+               : 0;
+}
+
+static weft_status_t proof_run(const proof_t *proof, weft_run_t *run, weft_verify_report_t *report)
+{
+    weft_run_setup_t setup = {.input = &proof->input,
+                              .facts = proof->facts,
+                              .port_chunks = proof->port_chunks,
+                              .passes = WEFT_RUN_PASSES,
+                              .values = 1};
+    weft_status_t status = weft_run_init(run, &setup, report);
+    run->marks = proof->marks;
+    return status;
 }
 
 static void keep_figures(weft_run_t *run)
@@ -106,10 +172,10 @@ static weft_status_t run_once(weft_run_t *run, uint8_t mark, uint32_t *next_p)
     return status;
 }
 
-static int any_marked(const uint8_t *marks, uint32_t nranks, uint8_t mark)
+static int any_marked(const proof_t *proof, uint8_t mark)
 {
-    for (uint32_t rank = 0; rank < nranks; rank++) {
-        if ((marks[rank] & mark) != 0) {
+    for (uint32_t rank = 0; rank < proof->input.nranks; rank++) {
+        if ((proof->marks[rank] & mark) != 0) {
             return 1;
         }
     }
@@ -117,22 +183,19 @@ static int any_marked(const uint8_t *marks, uint32_t nranks, uint8_t mark)
 }
 
 /* Clocks through all queues for the ranks so marked. */
-static weft_status_t judge_marked(const weft_verify_input_t *input, uint8_t *marks, uint8_t mark,
-                                  weft_verify_report_t *report)
+static weft_status_t judge_marked(const proof_t *proof, uint8_t mark, weft_verify_report_t *report)
 {
+    uint32_t next = 0, nranks = proof->input.nranks;
     weft_status_t status = WEFT_OK;
-    uint32_t next = 0;
     memset(report, 0, sizeof *report);
-    while (next < input->nranks && status == WEFT_OK && report->verdict == WEFT_VERDICT_OK) {
+    while (next < nranks && status == WEFT_OK && report->verdict == WEFT_VERDICT_OK) {
         weft_run_t run;
-        status = weft_run_init(&run, input, WEFT_RUN_PASSES, 1, report);
-        run.marks = marks;
+        status = proof_run(proof, &run, report);
         if (status == WEFT_OK) {
             status = run_once(&run, mark, &next);
         }
-        run.marks = NULL;
         weft_run_fini(&run);
-        while (next < input->nranks && (marks[next] & mark) == 0) {
+        while (next < nranks && (proof->marks[next] & mark) == 0) {
             next++;
         }
     }
@@ -140,77 +203,74 @@ static weft_status_t judge_marked(const weft_verify_input_t *input, uint8_t *mar
 }
 
 /* *diverges_p: in place a value would differ; only if `both`. */
-static weft_status_t judge(const weft_verify_input_t *input, int both, uint8_t *marks,
-                           int *diverges_p, weft_verify_report_t *report)
+static weft_status_t judge(const proof_t *proof, int both, int *diverges_p,
+                           weft_verify_report_t *report)
 {
     weft_run_t run;
     memset(report, 0, sizeof *report);
-    memset(marks, 0, input->nranks);
-    weft_status_t status = weft_run_init(&run, input, WEFT_RUN_PASSES, 1, report);
+    memset(proof->marks, 0, proof->input.nranks);
+    weft_status_t status = proof_run(proof, &run, report);
     run.both = both;
-    run.marks = marks;
     if (status == WEFT_OK) {
         status = run_once(&run, 0, NULL);
     }
     *diverges_p = run.diverges;
-    run.marks = NULL;
     weft_run_fini(&run);
-    if (status == WEFT_OK && any_marked(marks, input->nranks, WEFT_SUSPECT)) {
-        status = judge_marked(input, marks, WEFT_SUSPECT, report);
+    if (status == WEFT_OK && any_marked(proof, WEFT_SUSPECT)) {
+        status = judge_marked(proof, WEFT_SUSPECT, report);
     }
     return status;
 }
 
 /* In place, after the proof out of place: the same run again only if something would differ. */
-static weft_status_t judge_in_place(const weft_verify_input_t *input, uint8_t *marks, int diverges,
+static weft_status_t judge_in_place(const proof_t *proof, int diverges,
                                     const weft_verify_report_t *apart, weft_verify_report_t *report)
 {
-    if (apart->verdict == WEFT_VERDICT_OK &&
-        any_marked(marks, input->nranks, WEFT_SUSPECT_IN_PLACE)) {
-        return judge_marked(input, marks, WEFT_SUSPECT_IN_PLACE, report);
+    if (apart->verdict == WEFT_VERDICT_OK && any_marked(proof, WEFT_SUSPECT_IN_PLACE)) {
+        return judge_marked(proof, WEFT_SUSPECT_IN_PLACE, report);
     }
     if (apart->verdict == WEFT_VERDICT_OK && !diverges) {
         *report = *apart;
         return WEFT_OK;
     }
-    return judge(input, 0, marks, &diverges, report);
+    return judge(proof, 0, &diverges, report);
 }
 
 weft_status_t weft_plan_verify(const weft_verify_input_t *input, weft_verify_report_t *report)
 {
-    memset(report, 0, sizeof *report);
-    if (refuse_shape(input, report) || refuse_size(input, report)) {
+    if (refuse_input(input, report)) {
         return WEFT_OK;
     }
-    uint8_t *marks = weft_os_alloc(input->nranks, 0);
-    if (marks == NULL) {
-        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory to verify %u ranks", input->nranks);
-    }
+    proof_t proof;
     int diverges;
-    weft_status_t status = judge(input, 0, marks, &diverges, report);
-    weft_os_free(marks);
+    weft_status_t status = proof_init(&proof, input);
+    if (status == WEFT_OK && !refuse(&proof, report)) {
+        status = judge(&proof, 0, &diverges, report);
+    }
+    proof_fini(&proof);
     return status;
 }
 
 weft_status_t weft_plan_prove(const weft_verify_input_t *input, weft_verify_report_t reports[2])
 {
-    weft_verify_input_t one = *input;
-    one.in_place = 0;
-    memset(reports, 0, 2 * sizeof *reports);
-    if (refuse_shape(&one, &reports[0]) || refuse_size(&one, &reports[0])) {
+    if (refuse_input(input, &reports[0])) {
         reports[1] = reports[0];
         return WEFT_OK;
     }
-    uint8_t *marks = weft_os_alloc(input->nranks, 0);
-    if (marks == NULL) {
-        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory to verify %u ranks", input->nranks);
-    }
+    proof_t proof;
     int diverges;
-    weft_status_t status = judge(&one, 1, marks, &diverges, &reports[0]);
-    if (status == WEFT_OK) {
-        one.in_place = 1;
-        status = judge_in_place(&one, marks, diverges, &reports[0], &reports[1]);
+    weft_status_t status = proof_init(&proof, input);
+    proof.input.in_place = 0;
+    if (status != WEFT_OK || refuse(&proof, &reports[0])) {
+        reports[1] = reports[0];
+        proof_fini(&proof);
+        return status;
     }
-    weft_os_free(marks);
+    status = judge(&proof, 1, &diverges, &reports[0]);
+    if (status == WEFT_OK) {
+        proof.input.in_place = 1;
+        status = judge_in_place(&proof, diverges, &reports[0], &reports[1]);
+    }
+    proof_fini(&proof);
     return status;
 }

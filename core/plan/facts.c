@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See facts.h. */
+#include "core/plan/facts.h"
+
+/* Only the two ranks that know the length of a block handle it, and only on its way. */
+static int is_direct(const weft_move_t *move)
+{
+    uint32_t from = move->src[0].kind;
+    if (move->nsrc != 1 || (from != WEFT_OPERAND_IN && from != WEFT_OPERAND_PORT)) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < move->ndst; i++) {
+        uint32_t kind = move->dst[i].kind;
+        if (kind != WEFT_OPERAND_OUT && !(kind == WEFT_OPERAND_PORT && from == WEFT_OPERAND_IN)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static void add_move(weft_plan_facts_t *facts, const weft_move_t *move, uint64_t times,
+                     uint64_t *chunks)
+{
+    uint64_t moved = times * move->cnt, ends = 0;
+    for (uint32_t i = 0; i < move->ndst + move->nsrc; i++) {
+        const weft_operand_t *operand = i < move->ndst ? &move->dst[i] : &move->src[i - move->ndst];
+        if (operand->kind == WEFT_OPERAND_PORT) {
+            chunks[operand->index] += moved;
+            ends++;
+        }
+    }
+    facts->moves += (double)times;
+    facts->chunks += (double)moved;
+    facts->ends += (double)moved * (double)ends;
+    facts->touched += (double)moved * (move->nsrc + move->ndst);
+    facts->waits |= move->nafter != 0;
+    facts->direct = facts->direct && is_direct(move);
+}
+
+weft_plan_facts_t weft_plan_facts(const weft_plan_t *plan, uint64_t *chunks)
+{
+    weft_plan_facts_t facts = {.direct = 1};
+    for (uint32_t lane = 0; lane < plan->nlanes; lane++) {
+        uint64_t times = 1;
+        for (uint32_t pc = 0; pc < plan->lanes[lane].ncode; pc++) {
+            const weft_code_t *code = &plan->lanes[lane].code[pc];
+            if (code->opcode == WEFT_CODE_MOVE) {
+                add_move(&facts, &plan->moves[code->n], times, chunks);
+            } else if (code->opcode == WEFT_CODE_LOOP || code->opcode == WEFT_CODE_END) {
+                times = code->opcode == WEFT_CODE_LOOP ? code->n : 1;
+            }
+        }
+    }
+    return facts;
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The abstract run of a network, one rank per class, and what it costs. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/os/os.h"
+#include "core/plan/network.h"
+#include "core/plan/run.h"
+
+/* Chunks to be walked. Above this the walk would take longer than its figures are worth. */
+#define WALK_MAX 32000000.0
+
+/* The run's view of the classes. */
+typedef struct walk {
+    const weft_network_t *net;
+    weft_plan_t **plans; /* by class; shared between classes of one shape */
+    weft_plan_facts_t *facts;
+    uint64_t *port_chunks;
+    weft_run_t run;
+} walk_t;
+
+static const weft_network_shape_t *shape_of(const weft_network_t *net, uint32_t id)
+{
+    return &net->shapes[net->shape[net->first[id]]];
+}
+
+static void add_link(weft_cost_t *cost, uint64_t chunks, uint32_t times)
+{
+    cost->link_chunks = chunks > cost->link_chunks ? chunks : cost->link_chunks;
+    if (cost->links == 0 || chunks < cost->link_chunks_min) {
+        cost->link_chunks_min = chunks;
+    }
+    cost->links += times;
+    cost->total_chunks += chunks * times;
+}
+
+typedef struct load {
+    uint32_t name;
+    uint64_t chunks;
+} load_t;
+
+static int compare_loads(const void *a, const void *b)
+{
+    uint32_t x = ((const load_t *)a)->name, y = ((const load_t *)b)->name;
+    return x < y ? -1 : x > y;
+}
+
+/* Links of a rank of the class: its send ports, those to one peer together. */
+static void add_links(const weft_network_t *net, uint32_t id, load_t *loads, weft_cost_t *cost)
+{
+    const weft_network_shape_t *shape = shape_of(net, id);
+    const weft_network_port_t *ports = &net->ports[net->first_port[net->first[id]]];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < shape->plan->nports; i++) {
+        if ((ports[i].key & 1) == 0) {
+            loads[count++] = (load_t){ports[i].name, shape->chunks[i]};
+        }
+    }
+    qsort(loads, count, sizeof *loads, compare_loads);
+    for (uint32_t i = 0, next; i < count; i = next) {
+        uint64_t chunks = 0;
+        for (next = i; next < count && loads[next].name == loads[i].name; next++) {
+            chunks += loads[next].chunks;
+        }
+        add_link(cost, chunks, net->size[id]);
+    }
+}
+
+static weft_status_t count_links(const weft_network_t *net, weft_cost_t *cost)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < net->nshapes; i++) {
+        most = net->shapes[i].plan->nports > most ? net->shapes[i].plan->nports : most;
+    }
+    load_t *loads = weft_os_alloc(((size_t)most + 1) * sizeof *loads, 0);
+    if (loads == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory to count %u links", most);
+    }
+    for (uint32_t id = 0; id < net->nclasses; id++) {
+        add_links(net, id, loads, cost);
+    }
+    weft_os_free(loads);
+    return WEFT_OK;
+}
+
+static double weight(const weft_cost_work_t *work)
+{
+    return 4 * work->edges + work->touched;
+}
+
+/* A rank that sends and receives at once pays for one transfer, so each end counts half. */
+static weft_cost_work_t busiest_rank(const weft_network_t *net)
+{
+    weft_cost_work_t most = {0, 0};
+    for (uint32_t rank = 0; rank < net->nranks; rank++) {
+        const weft_plan_facts_t *facts = &net->shapes[net->shape[rank]].facts;
+        weft_cost_work_t work = {.edges = facts->ends / 2, .touched = facts->touched / 2};
+        most = weight(&work) > weight(&most) ? work : most;
+    }
+    return most;
+}
+
+static weft_status_t walk_init(walk_t *walk, const weft_network_t *net)
+{
+    uint64_t nports = 0;
+    for (uint32_t id = 0; id < net->nclasses; id++) {
+        nports += shape_of(net, id)->plan->nports;
+    }
+    *walk = (walk_t){.net = net};
+    walk->plans = weft_os_alloc(net->nclasses * sizeof *walk->plans, 0);
+    walk->facts = weft_os_alloc(net->nclasses * sizeof *walk->facts, 0);
+    walk->port_chunks = weft_os_alloc((nports + 1) * sizeof *walk->port_chunks, 0);
+    if (walk->plans == NULL || walk->facts == NULL || walk->port_chunks == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory to walk %u classes of ranks",
+                         net->nclasses);
+    }
+    nports = 0;
+    for (uint32_t id = 0; id < net->nclasses; id++) {
+        const weft_network_shape_t *shape = shape_of(net, id);
+        walk->plans[id] = shape->plan;
+        walk->facts[id] = shape->facts;
+        if (shape->plan->nports != 0) {
+            memcpy(&walk->port_chunks[nports], shape->chunks,
+                   shape->plan->nports * sizeof *shape->chunks);
+        }
+        nports += shape->plan->nports;
+    }
+    return WEFT_OK;
+}
+
+static void walk_fini(walk_t *walk)
+{
+    weft_os_free(walk->port_chunks);
+    weft_os_free(walk->facts);
+    weft_os_free(walk->plans);
+}
+
+static uint32_t lane_of(const walk_t *walk, uint32_t id, uint32_t port)
+{
+    return walk->run.ranks[id].first_lane + walk->plans[id]->ports[port].lane;
+}
+
+/* The queue of a send port of the class leads to the class of its peer, which may be the same. */
+static void connect_class(walk_t *walk, uint32_t id)
+{
+    const weft_network_t *net = walk->net;
+    weft_run_t *run = &walk->run;
+    uint32_t rank = net->first[id];
+    for (uint32_t i = 0; i < walk->plans[id]->nports; i++) {
+        const weft_network_port_t *port = &net->ports[net->first_port[rank] + i];
+        if ((port->key & 1) != 0) {
+            continue;
+        }
+        uint32_t peer = net->colour[port->peer];
+        uint64_t from = run->ranks[id].first_port + (uint64_t)i;
+        weft_run_way_t way = {rank, port->name, port->key >> 1};
+        uint32_t queue = weft_run_connect(run, &way, lane_of(walk, id, i),
+                                          lane_of(walk, peer, port->mate), run->port_chunks[from]);
+        run->port_queue[from] = queue;
+        run->port_queue[run->ranks[peer].first_port + port->mate] = queue;
+    }
+}
+
+static weft_status_t walk_classes(walk_t *walk, weft_verify_report_t *report)
+{
+    const weft_network_t *net = walk->net;
+    for (uint32_t id = 0; id < net->nclasses; id++) {
+        connect_class(walk, id);
+    }
+    for (uint32_t i = 0; i < walk->run.nlanes; i++) {
+        walk->run.lanes[i].name = net->first[walk->run.lanes[i].rank];
+    }
+    weft_status_t status = weft_run_make_slots(&walk->run);
+    if (status == WEFT_OK && report->verdict == WEFT_VERDICT_OK) {
+        weft_run_go(&walk->run);
+    }
+    return status;
+}
+
+static void keep(const weft_run_t *run, const weft_verify_report_t *report,
+                 weft_network_result_t *result)
+{
+    result->verdict = report->verdict;
+    memcpy(result->text, report->text, sizeof result->text);
+    result->cost.fill = (weft_cost_work_t){.edges = (double)run->chain.ends / 2,
+                                           .touched = (double)run->chain.touched / 2};
+    result->cost.chain = run->chain.moves;
+    for (uint32_t i = 0; i < run->nqueues; i++) {
+        uint32_t peak = run->queues[i].peak;
+        result->peak_slots = peak > result->peak_slots ? peak : result->peak_slots;
+    }
+}
+
+static weft_status_t walk_all(const weft_network_t *net, uint32_t slots,
+                              weft_network_result_t *result)
+{
+    walk_t walk;
+    weft_verify_report_t report = {0};
+    weft_status_t status = walk_init(&walk, net);
+    if (status != WEFT_OK) {
+        walk_fini(&walk);
+        return status;
+    }
+    weft_verify_input_t input = {
+        .plans = walk.plans, .nranks = net->nclasses, .slots = slots, .slices = 1};
+    weft_run_setup_t setup = {
+        .input = &input, .facts = walk.facts, .port_chunks = walk.port_chunks, .passes = 1};
+    status = weft_run_init(&walk.run, &setup, &report);
+    if (status == WEFT_OK) {
+        status = walk_classes(&walk, &report);
+        keep(&walk.run, &report, result);
+    }
+    weft_run_fini(&walk.run);
+    walk_fini(&walk);
+    return status;
+}
+
+weft_status_t weft_network_walk(const weft_network_t *net, uint32_t slots,
+                                weft_network_result_t *result)
+{
+    double chunks = 0;
+    for (uint32_t id = 0; id < net->nclasses; id++) {
+        chunks += shape_of(net, id)->facts.chunks;
+    }
+    *result = (weft_network_result_t){.cost = {.steady = busiest_rank(net)}};
+    weft_status_t status = count_links(net, &result->cost);
+    if (status != WEFT_OK || chunks <= WALK_MAX) {
+        return status != WEFT_OK ? status : walk_all(net, slots, result);
+    }
+    result->verdict = WEFT_VERDICT_TOO_BIG;
+    snprintf(result->text, sizeof result->text,
+             "%.0f chunks to move in %u classes of ranks, not walked", chunks, net->nclasses);
+    result->cost.fill = result->cost.steady;
+    result->cost.chain = (uint32_t)result->cost.steady.edges + 1;
+    return WEFT_OK;
+}
+
+weft_status_t weft_network_price(weft_network_t *net, uint32_t slots, uint32_t rounds,
+                                 weft_network_result_t *result)
+{
+    *result = (weft_network_result_t){.verdict = WEFT_VERDICT_OK};
+    weft_status_t status = weft_network_pair(net, result);
+    if (status != WEFT_OK || result->verdict != WEFT_VERDICT_OK) {
+        return status;
+    }
+    status = weft_network_refine(net, rounds);
+    if (status == WEFT_OK) {
+        status = weft_network_walk(net, slots, result);
+    }
+    if (status != WEFT_OK || result->verdict == WEFT_VERDICT_OK ||
+        result->verdict == WEFT_VERDICT_TOO_BIG || net->nclasses == net->nranks) {
+        return status;
+    }
+    uint32_t classes = net->nclasses;
+    weft_network_result_t apart;
+    status = weft_network_refine(net, 0);
+    if (status == WEFT_OK) {
+        status = weft_network_walk(net, slots, &apart);
+    }
+    if (status == WEFT_OK && apart.verdict != WEFT_VERDICT_TOO_BIG) {
+        *result = apart;
+    }
+    net->nclasses = classes;
+    return status;
+}

@@ -276,14 +276,14 @@ weft_status_t weft_health_start(weft_boot_t *boot, const weft_health_events_t *e
         }
     }
     if (status == WEFT_OK) {
+        boot->health = health; /* Events may post mail. */
         status = weft_os_thread_start("weft-health", health_run, health, &health->thread);
     }
     if (status != WEFT_OK) {
+        boot->health = NULL;
         health_destroy(health);
-        return status;
     }
-    boot->health = health;
-    return WEFT_OK;
+    return status;
 }
 
 void weft_health_stop(weft_boot_t *boot)

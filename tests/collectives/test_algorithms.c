@@ -4,7 +4,6 @@
  * ranks are threads. What an algorithm claims by supports() must come out right; what it does not
  * claim is printed at the end. Slots are small, so that the largest count takes several passes.
  *   test-collectives-algorithms NET RANKS… */
-#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -14,39 +13,24 @@
 
 #include <cmocka.h>
 
-#include <weft/plugin/algo.h>
-
+#include "tests/collectives/algos.h"
 #include "tests/collectives/sweep_case.h"
-#include "tests/support/fake_host.h"
 #include "tests/support/ranks.h"
 
-#define ALGOS_MAX 32u
 #define RANKS_MAX 64u
 #define FULL_RANKS 17u
 
-typedef struct algorithm {
-    const weft_plugin_t *plugin;
-    const weft_algo_ops_t *ops;
-    void *config;
-    fake_host_t fake;
-    weft_algo_t *algo;
+/* What one algorithm claims, by number of ranks. */
+typedef struct claims {
     bool claims[RANKS_MAX + 1][WEFT_COLL_COUNT];
     uint64_t runs[WEFT_COLL_COUNT];
     char why[WEFT_COLL_COUNT][160]; /* first refusal */
-} algorithm_t;
+} claims_t;
 
-static algorithm_t algorithms[ALGOS_MAX];
-static uint32_t nalgorithms;
-static char all_names[1024] = "core.algo=";
+static claims_t all_claims[ALGOS_MAX];
 static char net_setting[128];
 static uint32_t ranks[RANKS_MAX];
 static size_t nranks;
-
-/* What is run in one job. */
-typedef struct job_work {
-    const algorithm_t *algorithm;
-    const bool *claims;
-} job_work_t;
 
 /* Types and operators are sampled: each call takes the next pair. */
 static sweep_case_t sample(weft_coll_t coll, uint64_t count, uint32_t n, uint32_t turn)
@@ -60,17 +44,17 @@ static sweep_case_t sample(weft_coll_t coll, uint64_t count, uint32_t n, uint32_
 
 static int work(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
-    const job_work_t *w = arg;
+    const bool *claims = arg;
     const uint64_t counts[] = {0, 1, n - 1, 7 * n + 3, n <= FULL_RANKS ? 1000 * n + 77 : 300};
     int wrong = 0;
     for (uint32_t coll = 0; coll < WEFT_COLL_COUNT; coll++) {
-        for (uint32_t i = 0; w->claims[coll] && i < 10 && wrong == 0; i++) {
+        for (uint32_t i = 0; claims[coll] && i < 10 && wrong == 0; i++) {
             sweep_case_t c = sample((weft_coll_t)coll, counts[i / 2], n, i + coll + n);
             c.in_place = i % 2 != 0;
             wrong += sweep_case_run(&c, comm, rank, n);
         }
     }
-    return wrong != 0 || weft_barrier(comm, NULL) != WEFT_OK;
+    return wrong != 0;
 }
 
 static bool is_shape(uint32_t coll)
@@ -78,19 +62,15 @@ static bool is_shape(uint32_t coll)
     return sweep_is_fixed((weft_coll_t)coll);
 }
 
-/* One rank alone is served by the core. */
-static void ask(algorithm_t *a, uint32_t n)
+static void ask(uint32_t index, uint32_t n)
 {
+    claims_t *a = &all_claims[index];
     for (uint32_t coll = 0; coll < WEFT_COLL_COUNT; coll++) {
-        weft_algo_call_t call = {.size = sizeof call, .coll = (weft_coll_t)coll, .nranks = n};
-        const weft_algo_param_t *p = a->ops->params;
-        for (size_t i = 0; p != NULL && p[i].name != NULL; i++) {
-            call.params[i] = p[i].value;
-        }
+        char why[160] = "";
         a->claims[n][coll] =
-            is_shape(coll) && (n == 1 || a->ops->supports(a->algo, &call) == WEFT_OK);
-        if (is_shape(coll) && !a->claims[n][coll] && a->why[coll][0] == '\0') {
-            fake_host_take_error(&a->fake, a->why[coll], sizeof a->why[coll]);
+            is_shape(coll) && algos_claim(index, (weft_coll_t)coll, n, why, sizeof why);
+        if (a->why[coll][0] == '\0') {
+            memcpy(a->why[coll], why, sizeof why);
         }
     }
 }
@@ -104,21 +84,21 @@ static bool claims_any(const bool *claims)
     return any;
 }
 
-static void run_one(algorithm_t *a, uint32_t n)
+static void run_one(uint32_t index, uint32_t n)
 {
     char forced[160];
-    snprintf(forced, sizeof forced, "plan.algo=%s", a->plugin->name);
-    const char *settings[] = {net_setting, all_names, "exec.slot_bytes=1K", forced};
-    job_work_t w = {.algorithm = a, .claims = a->claims[n]};
+    claims_t *a = &all_claims[index];
+    snprintf(forced, sizeof forced, "plan.algo=%s", algos_name(index));
+    const char *settings[] = {net_setting, algos_setting(), "exec.slot_bytes=1K", forced};
     ranks_job_t job = {
-        .nranks = n, .settings = settings, .settings_count = 4, .work = work, .arg = &w};
-    ask(a, n);
+        .nranks = n, .settings = settings, .settings_count = 4, .work = work, .arg = a->claims[n]};
+    ask(index, n);
     if (!claims_any(a->claims[n])) {
         return;
     }
     int failed = ranks_run_threads(&job);
     if (failed != 0) {
-        fail_msg("%s, %s, %u ranks: %d ranks failed", net_setting, a->plugin->name, n, failed);
+        fail_msg("%s, %s, %u ranks: %d ranks failed", net_setting, algos_name(index), n, failed);
     }
     for (uint32_t coll = 0; coll < WEFT_COLL_COUNT; coll++) {
         a->runs[coll] += a->claims[n][coll];
@@ -129,81 +109,16 @@ static void every_claim_comes_out_right(void **state)
 {
     (void)state;
     for (size_t i = 0; i < nranks; i++) {
-        for (uint32_t a = 0; a < nalgorithms; a++) {
-            run_one(&algorithms[a], ranks[i]);
+        for (uint32_t a = 0; a < algos_count(); a++) {
+            run_one(a, ranks[i]);
         }
     }
 }
 
-static int compare_names(const void *a, const void *b)
+static void print_claims(uint32_t index)
 {
-    const algorithm_t *x = a;
-    const algorithm_t *y = b;
-    return strcmp(x->plugin->name, y->plugin->name);
-}
-
-static int open_one(const char *file)
-{
-    algorithm_t *a = &algorithms[nalgorithms];
-    char path[1024];
-    char why[512] = "too many algorithms";
-    snprintf(path, sizeof path, "%s/%s", WEFT_PLUGIN_DIR, file);
-    a->plugin =
-        nalgorithms < ALGOS_MAX ? fake_plugin_open(path, WEFT_KIND_ALGO, why, sizeof why) : NULL;
-    a->config = a->plugin != NULL ? fake_config_create(a->plugin, NULL, why, sizeof why) : NULL;
-    if (a->config == NULL) {
-        printf("FAILED %s: %s\n", path, why);
-        return 1;
-    }
-    nalgorithms++;
-    return 0;
-}
-
-static int create_all(void)
-{
-    int failures = 0;
-    qsort(algorithms, nalgorithms, sizeof algorithms[0], compare_names);
-    for (uint32_t i = 0; i < nalgorithms; i++) {
-        algorithm_t *a = &algorithms[i];
-        size_t at = strlen(all_names);
-        snprintf(all_names + at, sizeof all_names - at, "%s%s", i > 0 ? " " : "", a->plugin->name);
-        a->ops = a->plugin->ops;
-        fake_host_init(&a->fake, a->plugin->name);
-        failures += a->ops->create(&a->fake.host, a->config, &a->algo) != WEFT_OK;
-    }
-    return failures;
-}
-
-static int open_all(void)
-{
-    DIR *folder = opendir(WEFT_PLUGIN_DIR);
-    int failures = folder == NULL;
-    struct dirent *e;
-    while (folder != NULL && (e = readdir(folder)) != NULL) {
-        size_t length = strlen(e->d_name);
-        if (strncmp(e->d_name, "algo-", 5) == 0 && strcmp(e->d_name + length - 3, ".so") == 0) {
-            failures += open_one(e->d_name);
-        }
-    }
-    if (folder != NULL) {
-        closedir(folder);
-    }
-    return failures + create_all();
-}
-
-static void close_all(void)
-{
-    for (uint32_t i = 0; i < nalgorithms; i++) {
-        algorithm_t *a = &algorithms[i];
-        a->ops->destroy(a->algo);
-        fake_host_fini(&a->fake);
-        fake_config_destroy(a->config);
-    }
-}
-
-static void print_claims(const algorithm_t *a)
-{
-    printf("%s:", a->plugin->name);
+    const claims_t *a = &all_claims[index];
+    printf("%s:", algos_name(index));
     for (uint32_t coll = 0; coll < WEFT_COLL_COUNT; coll++) {
         if (a->runs[coll] > 0) {
             printf(" %s", weft_coll_name((weft_coll_t)coll));
@@ -229,8 +144,8 @@ static void print_all(void)
         printf(" %u", ranks[i]);
     }
     printf(" over %s. Claimed and right:\n", net_setting);
-    for (uint32_t i = 0; i < nalgorithms; i++) {
-        print_claims(&algorithms[i]);
+    for (uint32_t i = 0; i < algos_count(); i++) {
+        print_claims(i);
     }
 }
 
@@ -250,9 +165,11 @@ int main(int argc, char **argv)
         }
         nranks++;
     }
-    int failures = open_all();
-    failures += failures == 0 ? cmocka_run_group_tests(tests, NULL, NULL) : 0;
-    print_all();
-    close_all();
-    return failures != 0 || nalgorithms == 0;
+    bool opened = algos_open();
+    int failures = opened ? cmocka_run_group_tests(tests, NULL, NULL) : 1;
+    if (opened) {
+        print_all();
+        algos_close();
+    }
+    return failures != 0;
 }

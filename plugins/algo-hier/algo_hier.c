@@ -7,11 +7,13 @@
 
 typedef struct hier_config {
     const char *between;
+    int64_t group;
 } hier_config_t;
 
 struct weft_algo {
     const weft_host_t *host;
     const char *between;
+    uint32_t group; /* 0: the ranks of a host */
 };
 
 static const weft_option_t hier_options[] = {
@@ -20,19 +22,29 @@ static const weft_option_t hier_options[] = {
      .offset = offsetof(hier_config_t, between),
      .value = "algo-ring",
      .help = "name of the loaded algorithm that works between hosts"},
+    {.name = "group",
+     .type = WEFT_OPT_INT,
+     .offset = offsetof(hier_config_t, group),
+     .value = "0",
+     .help = "ranks of a host that count as a host of their own, a socket's say; 0: all of them",
+     .min = 0,
+     .max = 65536},
     {.name = NULL},
 };
 
-typedef void (*hier_emit_fn_t)(const hier_job_t *job);
+typedef struct hier_form {
+    void (*emit)(const hier_job_t *job);
+    int equal; /* hosts must have equal numbers of ranks */
+} hier_form_t;
 
-static hier_emit_fn_t hier_emitter(weft_coll_t coll)
+static const hier_form_t *hier_form(weft_coll_t coll)
 {
-    static const hier_emit_fn_t table[WEFT_COLL_COUNT] = {
-        [WEFT_ALL_REDUCE] = hier_all_reduce,
-        [WEFT_BROADCAST] = hier_broadcast,
-        [WEFT_REDUCE] = hier_reduce,
+    static const hier_form_t table[WEFT_COLL_COUNT] = {
+        [WEFT_ALL_REDUCE] = {hier_all_reduce, 0}, [WEFT_BROADCAST] = {hier_broadcast, 0},
+        [WEFT_REDUCE] = {hier_reduce, 0},         [WEFT_REDUCE_SCATTER] = {hier_reduce_scatter, 1},
+        [WEFT_ALL_GATHER] = {hier_all_gather, 1},
     };
-    return (unsigned)coll < WEFT_COLL_COUNT ? table[coll] : NULL;
+    return (unsigned)coll < WEFT_COLL_COUNT && table[coll].emit != NULL ? &table[coll] : NULL;
 }
 
 static weft_status_t hier_create(const weft_host_t *host, const void *config, weft_algo_t **algo_p)
@@ -44,6 +56,7 @@ static weft_status_t hier_create(const weft_host_t *host, const void *config, we
     }
     algo->host = host;
     algo->between = settings != NULL ? settings->between : "algo-ring";
+    algo->group = settings != NULL ? (uint32_t)settings->group : 0;
     *algo_p = algo;
     return WEFT_OK;
 }
@@ -57,7 +70,7 @@ static void hier_destroy(weft_algo_t *algo)
 
 static weft_status_t hier_supports(weft_algo_t *algo, const weft_algo_call_t *call)
 {
-    if (hier_emitter(call->coll) == NULL) {
+    if (hier_form(call->coll) == NULL) {
         return algo->host->set_error(algo->host, WEFT_ERR_UNSUPPORTED, 0,
                                      "algo-hier has no plan for collective %d", (int)call->coll);
     }
@@ -65,15 +78,14 @@ static weft_status_t hier_supports(weft_algo_t *algo, const weft_algo_call_t *ca
 }
 
 /* Only emit() sees where the ranks are. */
-static weft_status_t check_view(weft_algo_t *algo, const weft_algo_call_t *call,
-                                const weft_algo_view_t *view)
+static weft_status_t check_view(weft_algo_t *algo, const weft_algo_call_t *call, uint32_t nhosts)
 {
-    if (view->nhosts < 2 || view->host == NULL) {
+    if (nhosts < 2) {
         return algo->host->set_error(algo->host, WEFT_ERR_UNSUPPORTED, 0,
                                      "algo-hier needs several hosts; all %u ranks are on one",
                                      call->nranks);
     }
-    if (view->nhosts == call->nranks) {
+    if (nhosts == call->nranks) {
         return algo->host->set_error(algo->host, WEFT_ERR_UNSUPPORTED, 0,
                                      "algo-hier needs a host with several ranks; each of the %u "
                                      "ranks is alone on its host",
@@ -82,32 +94,62 @@ static weft_status_t check_view(weft_algo_t *algo, const weft_algo_call_t *call,
     return WEFT_OK;
 }
 
-static weft_status_t hier_emit(weft_algo_t *algo, const weft_algo_call_t *call,
-                               const weft_algo_view_t *view, weft_plan_builder_t *builder)
+static weft_status_t check_layout(weft_algo_t *algo, const weft_algo_call_t *call,
+                                  const hier_layout_t *layout)
+{
+    if (hier_form(call->coll)->equal && layout->heads != layout->widest) {
+        return algo->host->set_error(algo->host, WEFT_ERR_UNSUPPORTED, 0,
+                                     "algo-hier needs equal hosts for collective %d; they have %u "
+                                     "to %u ranks",
+                                     (int)call->coll, layout->heads, layout->widest);
+    }
+    return WEFT_OK;
+}
+
+static weft_status_t emit_into(weft_algo_t *algo, const weft_algo_call_t *call,
+                               const weft_algo_view_t *view, weft_plan_builder_t *builder,
+                               uint32_t *memory)
 {
     uint32_t n = call->nranks;
-    weft_status_t status = hier_supports(algo, call);
-    if (status == WEFT_OK) {
-        status = check_view(algo, call, view);
+    hier_layout_t layout;
+    weft_algo_view_t split = *view;
+    if (algo->group > 0) {
+        hier_view_split(view, n, algo->group, &split, memory + 2 * n, memory + 3 * n);
     }
+    weft_status_t status = check_view(algo, call, split.nhosts);
     if (status != WEFT_OK) {
         return status;
     }
-    size_t words = hier_layout_words(n, view->nhosts);
-    uint32_t *memory = algo->host->alloc(algo->host, (words + 2 * (size_t)n) * sizeof *memory, 0);
+    hier_layout_init(&layout, &split, n, call->rank, memory + 4 * n);
+    status = check_layout(algo, call, &layout);
+    if (status == WEFT_OK) {
+        hier_form(call->coll)
+            ->emit(&(hier_job_t){.call = call,
+                                 .layout = &layout,
+                                 .builder = builder,
+                                 .between = algo->between,
+                                 .to = memory,
+                                 .from = memory + n});
+    }
+    return status;
+}
+
+static weft_status_t hier_emit(weft_algo_t *algo, const weft_algo_call_t *call,
+                               const weft_algo_view_t *view, weft_plan_builder_t *builder)
+{
+    size_t n = call->nranks;
+    weft_status_t status = hier_supports(algo, call);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    size_t words = 4 * n + hier_layout_words(call->nranks, call->nranks);
+    uint32_t *memory = algo->host->alloc(algo->host, words * sizeof *memory, 0);
     if (memory == NULL) {
         return WEFT_ERR_RESOURCE;
     }
-    hier_layout_t layout;
-    hier_layout_init(&layout, view, n, call->rank, memory);
-    hier_emitter(call->coll)(&(hier_job_t){.call = call,
-                                           .layout = &layout,
-                                           .builder = builder,
-                                           .between = algo->between,
-                                           .to = memory + words,
-                                           .from = memory + words + n});
+    status = emit_into(algo, call, view, builder, memory);
     algo->host->free(algo->host, memory);
-    return WEFT_OK;
+    return status;
 }
 
 static const weft_algo_ops_t hier_ops = {

@@ -24,5 +24,8 @@ typedef struct hier_job {
 void hier_all_reduce(const hier_job_t *job);
 void hier_broadcast(const hier_job_t *job);
 void hier_reduce(const hier_job_t *job);
+/* All hosts have the same number of ranks. */
+void hier_reduce_scatter(const hier_job_t *job);
+void hier_all_gather(const hier_job_t *job);
 
 #endif

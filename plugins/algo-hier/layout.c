@@ -3,6 +3,24 @@
  * See layout.h. */
 #include "layout.h"
 
+void hier_view_split(const weft_algo_view_t *view, uint32_t n, uint32_t size,
+                     weft_algo_view_t *split, uint32_t *host, uint32_t *count)
+{
+    uint32_t nhosts = 0;
+    for (uint32_t rank = 0; rank < n; rank++) {
+        host[rank] = count[view->host[rank]]++;
+    }
+    for (uint32_t i = 0; i < view->nhosts; i++) {
+        uint32_t groups = (count[i] + size - 1) / size;
+        count[i] = nhosts; /* From here on: the first group of this host. */
+        nhosts += groups;
+    }
+    for (uint32_t rank = 0; rank < n; rank++) {
+        host[rank] = count[view->host[rank]] + host[rank] / size;
+    }
+    *split = (weft_algo_view_t){.size = sizeof *split, .nhosts = nhosts, .host = host};
+}
+
 size_t hier_layout_words(uint32_t n, uint32_t nhosts)
 {
     return (size_t)n + 2 * (size_t)nhosts + 1;

@@ -20,6 +20,11 @@ typedef struct hier_layout {
     uint32_t *group;      /* one rank of each host; room for the callers of hier_group() */
 } hier_layout_t;
 
+/* Takes the ranks of each host in groups of `size`, the last one smaller, and counts every group as a
+ * host: fills `split`, whose hosts are in host[0 … n−1]; `count` has n zeroed words. */
+void hier_view_split(const weft_algo_view_t *view, uint32_t n, uint32_t size,
+                     weft_algo_view_t *split, uint32_t *host, uint32_t *count);
+
 /* Words of memory for a layout. */
 size_t hier_layout_words(uint32_t n, uint32_t nhosts);
 

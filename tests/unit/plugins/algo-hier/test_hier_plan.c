@@ -15,12 +15,14 @@
 #include "core/base/error.h"
 #include "core/os/os.h"
 #include "tests/support/plan_fixture.h"
+#include "tests/support/plan_reference.h"
 
 #define RANKS_MAX 64
 
 /* As the option table of the plugin says. */
 typedef struct hier_config {
     const char *between;
+    int64_t group;
 } hier_config_t;
 
 static plan_fixture_t ring, flat, hier_ring, hier_flat;
@@ -30,7 +32,7 @@ static const weft_plan_finder_t finder = {plan_fixture_find, others};
 static int open_all(void **state)
 {
     (void)state;
-    static const hier_config_t by_flat = {"algo-flat"};
+    static const hier_config_t by_flat = {"algo-flat", 0};
     plan_fixture_open(&ring, WEFT_PLUGIN_DIR, "algo-ring");
     plan_fixture_open(&flat, WEFT_PLUGIN_DIR, "algo-flat");
     plan_fixture_open(&hier_ring, WEFT_PLUGIN_DIR, "algo-hier");
@@ -94,6 +96,10 @@ static void prove(const plan_fixture_t *hier, const char *layout, weft_coll_t co
     for (size_t i = 0; i < sizeof depths / sizeof *depths; i++) {
         prove_at(plans, layout, depths[i][0], depths[i][1]);
     }
+    for (uint64_t seed = 1; seed <= 2; seed++) {
+        assert_int_equal(plan_reference_run(plans, (uint32_t)strlen(layout), 4, 2, seed),
+                         PLAN_RIGHT);
+    }
     plan_fixture_free(plans, (uint32_t)strlen(layout));
 }
 
@@ -142,6 +148,47 @@ static void rooted_forms_are_right_for_every_root(void **state)
             prove(&hier_ring, layouts[i], WEFT_REDUCE, root);
             prove(&hier_flat, layouts[i], WEFT_REDUCE, root);
         }
+    }
+}
+
+static void block_forms_are_right_on_equal_hosts(void **state)
+{
+    (void)state;
+    static const char *const equal[] = {
+        "aabb",
+        "abab",
+        "abba",
+        "aabbcc",
+        "abcabc",
+        "cabbca",
+        "aaaaaaabbbbbbb",
+        "aaaaabbbbbccccc",
+        "abcdeabcde",
+        "aaaabbbbccccdddd",
+        "aaaaaaaabbbbbbbb",
+    };
+    for (size_t i = 0; i < sizeof equal / sizeof *equal; i++) {
+        prove(&hier_ring, equal[i], WEFT_REDUCE_SCATTER, 0);
+        prove(&hier_flat, equal[i], WEFT_REDUCE_SCATTER, 0);
+        prove(&hier_ring, equal[i], WEFT_ALL_GATHER, 0);
+        prove(&hier_flat, equal[i], WEFT_ALL_GATHER, 0);
+    }
+}
+
+/* Groups of two or three on one host, and on hosts where they leave a rest. */
+static void a_part_of_a_host_can_count_as_a_host(void **state)
+{
+    (void)state;
+    for (int64_t size = 2; size <= 3; size++) {
+        hier_config_t config = {"algo-ring", size};
+        plan_fixture_t parts;
+        plan_fixture_open_with(&parts, WEFT_PLUGIN_DIR, "algo-hier", &config);
+        prove(&parts, "aaaaaa", WEFT_ALL_REDUCE, 0);
+        prove(&parts, "aaaaaa", WEFT_REDUCE_SCATTER, 0);
+        prove(&parts, "aaaaaaa", WEFT_ALL_REDUCE, 0);
+        prove(&parts, "aababbbbbab", WEFT_ALL_REDUCE, 0);
+        prove(&parts, "aababbbbbab", WEFT_REDUCE, 9);
+        plan_fixture_close(&parts);
     }
 }
 
@@ -196,6 +243,9 @@ static void one_level_is_refused_with_the_reason(void **state)
     (void)state;
     expect_refusal("aaaa", "needs several hosts; all 4 ranks are on one");
     expect_refusal("abcd", "each of the 4 ranks is alone on its host");
+    assert_null(emit(&hier_ring, "aabbb", WEFT_ALL_GATHER, 0));
+    assert_non_null(
+        strstr(weft_error_record()->text, "equal hosts for collective 2; they have 2 to 3"));
     weft_algo_call_t call = {.size = sizeof call, .coll = WEFT_ALL_TO_ALL, .nranks = 4};
     assert_int_equal(hier_ring.ops->supports(hier_ring.algo, &call), WEFT_ERR_UNSUPPORTED);
 }
@@ -203,7 +253,7 @@ static void one_level_is_refused_with_the_reason(void **state)
 static void an_algorithm_that_cannot_work_between_hosts_says_why(void **state)
 {
     (void)state;
-    static const hier_config_t by_itself = {"algo-hier"}, by_nobody = {"algo-rimg"};
+    static const hier_config_t by_itself = {"algo-hier", 0}, by_nobody = {"algo-rimg", 0};
     plan_fixture_t odd;
     plan_fixture_open_with(&odd, WEFT_PLUGIN_DIR, "algo-hier", &by_itself);
     assert_null(emit(&odd, "aabb", WEFT_ALL_REDUCE, 0));
@@ -221,6 +271,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_reduce_is_right_on_all_layouts),
         cmocka_unit_test(rooted_forms_are_right_for_every_root),
+        cmocka_unit_test(block_forms_are_right_on_equal_hosts),
+        cmocka_unit_test(a_part_of_a_host_can_count_as_a_host),
         cmocka_unit_test(many_hosts_make_no_long_plans),
         cmocka_unit_test(ranks_that_are_no_heads_have_no_port_to_other_hosts),
         cmocka_unit_test(one_level_is_refused_with_the_reason),

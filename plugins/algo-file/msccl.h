@@ -16,11 +16,10 @@
 
 #define MSCCL_NONE UINT32_MAX
 #define MSCCL_RANKS_MAX 1024u
-#define MSCCL_CHUNKS_MAX (1u << 20)    /* of one buffer */
-#define MSCCL_CELLS_MAX (1u << 23)     /* of all buffers of all gpus */
-#define MSCCL_MARKS_MAX (1u << 23)     /* chunks that all steps move */
-#define MSCCL_STEPS_MAX (1u << 20)     /* of the file */
-#define MSCCL_SET_WORDS_MAX (1u << 25) /* 256 MiB of sets of ranks */
+#define MSCCL_CHUNKS_MAX (1u << 20) /* of one buffer */
+#define MSCCL_CELLS_MAX (1u << 23)  /* of all buffers of all gpus */
+#define MSCCL_MARKS_MAX (1u << 23)  /* chunks that all steps move */
+#define MSCCL_STEPS_MAX (1u << 20)  /* of the file */
 
 typedef enum msccl_type {
     MSCCL_SEND,
@@ -122,8 +121,9 @@ void msccl_emit(const msccl_program_t *program, uint32_t rank, bool meet,
 weft_status_t msccl_parse(msccl_program_t *program, const char *text, size_t bytes);
 weft_status_t msccl_check(msccl_program_t *program);
 weft_status_t msccl_run(msccl_program_t *program);
-weft_status_t msccl_result_root(msccl_program_t *program, const uint64_t *sets, uint32_t words);
-weft_status_t msccl_result_check(msccl_program_t *program, const uint64_t *sets, uint32_t words);
+struct msccl_sets;
+weft_status_t msccl_result_root(msccl_program_t *program);
+weft_status_t msccl_result_check(msccl_program_t *program, const struct msccl_sets *sets);
 weft_status_t msccl_layout(msccl_program_t *program);
 /* Finds the lanes of each gpu that use scratch that other lanes use too. Passes overlap: without more
  * order a lane would write for the next pass what another still reads in this one. */

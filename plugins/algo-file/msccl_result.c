@@ -2,9 +2,7 @@
  *
  * What the run of a program left in the outputs: the root of a rooted collective, and whether every
  * chunk is what the collective says. */
-#include <stdio.h>
-
-#include "msccl.h"
+#include "msccl_sets.h"
 
 static const msccl_cell_t *output_cell(const msccl_program_t *program, uint32_t gpu, uint32_t chunk)
 {
@@ -58,9 +56,8 @@ static bool is_root(const msccl_program_t *program, uint32_t gpu)
     return true;
 }
 
-weft_status_t msccl_result_root(msccl_program_t *program, const uint64_t *sets, uint32_t words)
+weft_status_t msccl_result_root(msccl_program_t *program)
 {
-    (void)sets, (void)words;
     uint32_t roots = 0;
     for (uint32_t g = 0; g < program->n; g++) {
         if (is_root(program, g)) {
@@ -78,18 +75,8 @@ weft_status_t msccl_result_root(msccl_program_t *program, const uint64_t *sets, 
                               : "whose input is the output of all the others");
 }
 
-static uint32_t missing(const msccl_program_t *program, const uint64_t *set)
-{
-    for (uint32_t r = 0; r < program->n; r++) {
-        if ((set[r / 64] >> r % 64 & 1) == 0) {
-            return r;
-        }
-    }
-    return MSCCL_NONE;
-}
-
 static weft_status_t fail_wrong(const msccl_program_t *program, uint32_t gpu, uint32_t chunk,
-                                const uint64_t *sets, uint32_t words)
+                                const msccl_sets_t *sets)
 {
     const msccl_cell_t *cell = output_cell(program, gpu, chunk);
     uint32_t name, want = expected(program, gpu, chunk, &name), line = program->gpus[gpu].line;
@@ -102,13 +89,13 @@ static weft_status_t fail_wrong(const msccl_program_t *program, uint32_t gpu, ui
     }
     if (want == program->n + 1) {
         return msccl_fail(program, line, "gpu %u: o[%u] ends without the contribution of gpu %u",
-                          gpu, chunk, missing(program, sets + (size_t)cell->set * words));
+                          gpu, chunk, msccl_sets_missing(sets, cell->set));
     }
     return msccl_fail(program, line, "gpu %u: o[%u] ends with data of gpu %u, expected gpu %u", gpu,
                       chunk, cell->set - 1, want - 1);
 }
 
-weft_status_t msccl_result_check(msccl_program_t *program, const uint64_t *sets, uint32_t words)
+weft_status_t msccl_result_check(msccl_program_t *program, const msccl_sets_t *sets)
 {
     for (uint32_t g = 0; g < program->n; g++) {
         program->gpus[g].copies = false;
@@ -119,7 +106,7 @@ weft_status_t msccl_result_check(msccl_program_t *program, const uint64_t *sets,
                 break;
             }
             if (cell->set != want || cell->name != name) {
-                return fail_wrong(program, g, chunk, sets, words);
+                return fail_wrong(program, g, chunk, sets);
             }
             program->gpus[g].copies = program->gpus[g].copies || !cell->written;
         }

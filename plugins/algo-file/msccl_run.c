@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "msccl.h"
+#include "msccl_sets.h"
 
 typedef struct value {
     uint32_t set, name;
@@ -30,8 +30,7 @@ typedef struct run {
     value_t *values;
     uint32_t *ready; /* ring of tbs that may go on */
     uint32_t first, nready;
-    uint64_t *sets; /* `words` words each: 0 the empty set, 1 … n ranks, n + 1 all ranks, sums */
-    uint32_t words, nsets, capacity;
+    msccl_sets_t sets;
     weft_status_t status;
 } run_t;
 
@@ -41,52 +40,7 @@ static void run_fini(run_t *run)
     host->free(host, run->streams);
     host->free(host, run->values);
     host->free(host, run->ready);
-    host->free(host, run->sets);
-}
-
-static bool sets_reserve(run_t *run)
-{
-    const weft_host_t *host = run->program->host;
-    if (run->nsets < run->capacity) {
-        return true;
-    }
-    uint64_t more = (uint64_t)run->capacity * 2;
-    if (more * run->words > MSCCL_SET_WORDS_MAX) {
-        run->status = host->set_error(host, WEFT_ERR_PLAN, 0,
-                                      "%s: too many partial sums: it cannot be decided which steps "
-                                      "complete a reduction",
-                                      run->program->path);
-        return false;
-    }
-    uint64_t *sets = host->alloc(host, (size_t)more * run->words * sizeof *sets, 0);
-    if (sets == NULL) {
-        run->status = WEFT_ERR_RESOURCE;
-        return false;
-    }
-    memcpy(sets, run->sets, (size_t)run->nsets * run->words * sizeof *sets);
-    host->free(host, run->sets);
-    run->sets = sets;
-    run->capacity = (uint32_t)more;
-    return true;
-}
-
-static weft_status_t sets_init(run_t *run)
-{
-    const weft_host_t *host = run->program->host;
-    uint32_t n = run->program->n;
-    run->words = (n + 63) / 64;
-    run->nsets = n + 2;
-    run->capacity = 2 * run->nsets;
-    run->sets = host->alloc(host, (size_t)run->capacity * run->words * sizeof *run->sets, 0);
-    if (run->sets == NULL) {
-        return WEFT_ERR_RESOURCE;
-    }
-    uint64_t *all = run->sets + (size_t)(n + 1) * run->words;
-    for (uint32_t r = 0; r < n; r++) {
-        run->sets[(size_t)(r + 1) * run->words + r / 64] = UINT64_C(1) << r % 64;
-        all[r / 64] |= UINT64_C(1) << r % 64;
-    }
-    return WEFT_OK;
+    msccl_sets_fini(&run->sets);
 }
 
 static uint32_t cells_init(msccl_program_t *program)
@@ -120,7 +74,7 @@ static weft_status_t run_init(run_t *run)
         run->ready == NULL || run->values == NULL) {
         return WEFT_ERR_RESOURCE;
     }
-    return sets_init(run);
+    return msccl_sets_init(&run->sets, host, program->n);
 }
 
 /* What a chunk of the input is a part of: see msccl_cell_t.name. */
@@ -145,7 +99,7 @@ static void reset(run_t *run)
             }
         }
     }
-    run->nsets = program->n + 2;
+    msccl_sets_reset(&run->sets);
     run->nready = 0;
     run->first = 0;
     for (uint32_t tb = 0; tb < program->ntbs; tb++) {
@@ -198,37 +152,21 @@ static value_t read_cell(run_t *run, uint32_t tb, uint32_t buffer, int32_t offse
     return (value_t){cell->set, cell->name};
 }
 
-static uint32_t first_common(const uint64_t *a, const uint64_t *b, uint32_t words)
-{
-    for (uint32_t bit = 0; bit < 64 * words; bit++) {
-        if ((a[bit / 64] & b[bit / 64]) >> bit % 64 & 1) {
-            return bit;
-        }
-    }
-    return 0;
-}
-
 /* The union, which must be disjoint: a contribution may count once only. */
 static uint32_t sum(run_t *run, uint32_t tb, uint32_t x, uint32_t y)
 {
-    if (!sets_reserve(run)) {
+    uint32_t set = 0, common = MSCCL_NONE;
+    if (msccl_sets_full(&run->sets)) {
+        run->status = fail_here(run, tb,
+                                "too many partial sums: it cannot be decided which steps "
+                                "complete a reduction");
         return 0;
     }
-    const uint64_t *a = run->sets + (size_t)x * run->words;
-    const uint64_t *b = run->sets + (size_t)y * run->words;
-    const uint64_t *all = run->sets + (size_t)(run->program->n + 1) * run->words;
-    uint64_t *out = run->sets + (size_t)run->nsets * run->words;
-    bool full = true, common = false;
-    for (uint32_t i = 0; i < run->words; i++) {
-        out[i] = a[i] | b[i];
-        full = full && out[i] == all[i];
-        common = common || (a[i] & b[i]) != 0;
+    run->status = msccl_sets_unite(&run->sets, x, y, &set, &common);
+    if (run->status == WEFT_OK && common != MSCCL_NONE) {
+        run->status = fail_here(run, tb, "adds the contribution of gpu %u a second time", common);
     }
-    if (common) {
-        run->status = fail_here(run, tb, "adds the contribution of gpu %u a second time",
-                                first_common(a, b, run->words));
-    }
-    return full ? run->program->n + 1 : run->nsets++;
+    return set;
 }
 
 static value_t combine(run_t *run, uint32_t tb, value_t x, value_t y)
@@ -405,11 +343,11 @@ weft_status_t msccl_run(msccl_program_t *program)
     weft_status_t status = run_init(&run);
     status = status != WEFT_OK ? status : run_all(&run);
     if (status == WEFT_OK && rooted) {
-        status = msccl_result_root(program, run.sets, run.words);
+        status = msccl_result_root(program);
         status = status != WEFT_OK ? status : run_all(&run);
     }
     if (status == WEFT_OK) {
-        status = msccl_result_check(program, run.sets, run.words);
+        status = msccl_result_check(program, &run.sets);
     }
     run_fini(&run);
     return status;

@@ -393,7 +393,10 @@ static weft_status_t check_shape(const weft_plan_t *plan)
         return weft_fail(WEFT_ERR_PLAN, 0, "plan of rank %u: collective %d, %u ranks, root %u",
                          plan->rank, (int)plan->coll, plan->nranks, plan->root);
     }
-    if (plan->k < 1 || plan->k > CHUNKS_MAX / plan->nranks || plan->tmp_chunks > CHUNKS_MAX) {
+    uint32_t in = weft_plan_blocks(plan->coll, plan->nranks, WEFT_OPERAND_IN);
+    uint32_t out = weft_plan_blocks(plan->coll, plan->nranks, WEFT_OPERAND_OUT);
+    if (plan->k < 1 || plan->k > CHUNKS_MAX / (in > out ? in : out) ||
+        plan->tmp_chunks > CHUNKS_MAX) {
         return weft_fail(WEFT_ERR_PLAN, 0, "plan of rank %u: %u chunks per block and %u of scratch",
                          plan->rank, plan->k, plan->tmp_chunks);
     }

@@ -193,6 +193,12 @@ weft_status_t weft_network_add(weft_network_t *net, weft_plan_t *plan, int owned
     return WEFT_OK;
 }
 
+int weft_network_resembles(weft_network_t *net, const weft_plan_t *plan)
+{
+    memset(net->seen, 0, 2 * (size_t)net->nranks * sizeof *net->seen);
+    return hash_shape(net, plan) == net->shapes[0].hash;
+}
+
 static uint32_t owner_of(const weft_plan_end_t *end)
 {
     return weft_plan_end_sends(end) ? end->from : end->to;

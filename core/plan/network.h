@@ -57,6 +57,8 @@ void weft_network_fini(weft_network_t *net);
 /* The plan of the next rank. It must outlive the network; if `owned`, the network destroys it, at once
  * if its structure is known. ERR_RESOURCE; the plan is then still the caller's. */
 weft_status_t weft_network_add(weft_network_t *net, weft_plan_t *plan, int owned);
+/* True if the plan has the structure of the first rank's. */
+int weft_network_resembles(weft_network_t *net, const weft_plan_t *plan);
 /* Finds the mates. A port that has none goes into the result as UNMATCHED. ERR_RESOURCE. */
 weft_status_t weft_network_pair(weft_network_t *net, weft_network_result_t *result);
 /* Finds the classes in at most so many rounds; if that is not enough, each rank is its own. */
@@ -64,6 +66,8 @@ weft_status_t weft_network_refine(weft_network_t *net, uint32_t rounds);
 /* Runs one pass of one rank per class with one slice per chunk. ERR_RESOURCE. */
 weft_status_t weft_network_walk(const weft_network_t *net, uint32_t slots,
                                 weft_network_result_t *result);
+/* Without a walk: the busiest rank stands for the chain. */
+void weft_network_busiest(const weft_network_t *net, weft_cost_t *cost);
 /* Pairs, refines and walks; what cannot run is walked again rank by rank for the words. */
 weft_status_t weft_network_price(weft_network_t *net, uint32_t slots, uint32_t rounds,
                                  weft_network_result_t *result);

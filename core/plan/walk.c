@@ -103,6 +103,12 @@ static weft_cost_work_t busiest_rank(const weft_network_t *net)
     return most;
 }
 
+void weft_network_busiest(const weft_network_t *net, weft_cost_t *cost)
+{
+    cost->steady = cost->fill = busiest_rank(net);
+    cost->chain = (uint32_t)cost->steady.edges + 1;
+}
+
 static weft_status_t walk_init(walk_t *walk, const weft_network_t *net)
 {
     uint64_t nports = 0;
@@ -233,8 +239,7 @@ weft_status_t weft_network_walk(const weft_network_t *net, uint32_t slots,
     result->verdict = WEFT_VERDICT_TOO_BIG;
     snprintf(result->text, sizeof result->text,
              "%.0f chunks to move in %u classes of ranks, not walked", chunks, net->nclasses);
-    result->cost.fill = result->cost.steady;
-    result->cost.chain = (uint32_t)result->cost.steady.edges + 1;
+    weft_network_busiest(net, &result->cost);
     return WEFT_OK;
 }
 

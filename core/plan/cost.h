@@ -33,8 +33,9 @@ typedef struct weft_cost {
     uint64_t links;           /* edges: pairs of ranks in one direction with at least one queue */
 } weft_cost_t;
 
-/* Prices one pass of the plans of all ranks. Shapes of more than 8 million MOVEs are not walked: the
- * busiest rank stands for the chain. ERR_RESOURCE; ERR_PLAN if they cannot run. */
+/* Prices one pass of the plans of all ranks, by one rank of each class that runs in lock step
+ * (classes.h). Where those move more than 32 million chunks nothing is walked: the busiest rank stands
+ * for the chain. ERR_RESOURCE; ERR_PLAN if they cannot run. */
 weft_status_t weft_plan_cost(weft_plan_t *const *plans, uint32_t nranks, uint32_t slots,
                              weft_cost_t *cost);
 

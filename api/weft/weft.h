@@ -374,14 +374,15 @@ WEFT_EXPORT weft_status_t weft_group_start(void);
  * request_p are done; the others are then under way. Returns the first failure (in order of the calls);
  * all that can finish does.
  * Errors: ERR_ARG (no open group), and those of the operations. Blocks: yes. Thread: the one that opened
- * it. Scalars and vectors are read during the calls; buffers must stay until the end. */
+ * it. A call that fails inside the group keeps the whole of it from starting, and its failure is
+ * returned here again. Scalars and vectors are read during the calls; buffers must stay until the end. */
 WEFT_EXPORT weft_status_t weft_group_end(void);
 
 /* Requests ------------------------------------------------------------------------------------------ */
 
 /* What: looks whether the operation is done, making progress. Returns: IN_PROGRESS, or its final
- * status, and then the request is gone (*request_p = NULL). Errors: ERR_ARG and those of the
- * operation. Blocks: no. Thread: one per communicator. */
+ * status, and then the request is gone (*request_p = NULL). Errors: ERR_ARG, ERR_STATE (noted in a
+ * group that is still open) and those of the operation. Blocks: no. Thread: one per communicator. */
 WEFT_EXPORT weft_status_t weft_request_test(weft_request_t **request_p);
 
 /* What: waits for the end, at most up to the operation's deadline; the request is gone afterwards.

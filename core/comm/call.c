@@ -37,6 +37,7 @@ weft_status_t weft_request_fill(weft_comm_state_t *state, weft_request_t *reques
     request->started = 0;
     request->late_scalar = NULL;
     request->vectors = NULL;
+    request->appended = false;
     request->sends = args->coll == WEFT_SEND_RECV && args->sends;
     atomic_store_explicit(&request->done, 0, memory_order_relaxed);
     if (call != NULL && call->scalar != NULL && call->scalar_read == WEFT_SCALAR_AT_RUN) {
@@ -122,9 +123,22 @@ static weft_status_t check(const weft_comm_state_t *state, weft_args_t *args,
     return status;
 }
 
-weft_status_t weft_comm_call(weft_comm_t *comm, weft_args_t *args, const weft_call_t *call)
+/* The caller's options in today's size: what an older program does not know is zero. */
+static const weft_call_t *complete(const weft_call_t *call, weft_call_t *full)
+{
+    if (call == NULL || call->size < WEFT_CALL_LEAST || call->size >= sizeof *full) {
+        return call;
+    }
+    memset(full, 0, sizeof *full);
+    memcpy(full, call, call->size);
+    return full;
+}
+
+weft_status_t weft_comm_call(weft_comm_t *comm, weft_args_t *args, const weft_call_t *given)
 {
     weft_comm_state_t *state;
+    weft_call_t full;
+    const weft_call_t *call = complete(given, &full);
     const char *name = weft_coll_name(args->coll);
     weft_status_t status = weft_comm_enter(comm, name, &state);
     if (status != WEFT_OK) {
@@ -168,6 +182,11 @@ static weft_status_t request_enter(weft_request_t **request_p, const char *call,
 {
     if (request_p == NULL || *request_p == NULL) {
         return weft_api_error(call, weft_fail(WEFT_ERR_ARG, 0, "%s: the request is NULL", call));
+    }
+    if (!(*request_p)->appended) {
+        return weft_api_error(
+            call,
+            weft_fail(WEFT_ERR_STATE, 0, "%s: the operation begins with weft_group_end()", call));
     }
     weft_status_t status = weft_comm_enter((*request_p)->handle, call, state_p);
     return status == WEFT_OK ? status : weft_api_error(call, status);

@@ -9,6 +9,9 @@
 /* Checks, starts and, unless call->request_p is set, finishes one operation; in a group it is noted. */
 weft_status_t weft_comm_call(weft_comm_t *comm, weft_args_t *args, const weft_call_t *call);
 
+/* Size of weft_call_t in its first version: programs built against it go on working. */
+#define WEFT_CALL_LEAST offsetof(weft_call_t, scalar_read)
+
 static inline bool weft_call_is_async(const weft_call_t *call)
 {
     return call != NULL && call->request_p != NULL;

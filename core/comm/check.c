@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "core/base/error.h"
-#include "core/comm/comm.h"
+#include "core/comm/call.h"
 
 typedef struct coll_facts {
     const char *call;
@@ -58,7 +58,7 @@ static weft_status_t check_names(const weft_comm_state_t *state, const weft_args
 {
     const coll_facts_t *f = &facts[args->coll];
     const char *name = call_name(args);
-    if (call != NULL && call->size < sizeof *call) {
+    if (call != NULL && call->size < WEFT_CALL_LEAST) {
         return weft_fail(WEFT_ERR_ARG, 0,
                          "%s: weft_call_t.size is %zu, set it to sizeof(weft_call_t) = %zu", name,
                          call->size, sizeof *call);

@@ -67,6 +67,7 @@ struct weft_request {
     uint8_t scalar[8];
     const void *late_scalar;       /* read into `scalar` when the operation begins */
     weft_bound_vectors_t *vectors; /* of a v-form */
+    bool appended;                 /* false: noted in a group that is still open */
     uint32_t sends;                /* send_recv: 1 = a send */
     uint64_t moved;                /* send_recv: elements that went through the port */
     _Atomic uint32_t done;

@@ -21,6 +21,7 @@
 
 void weft_engine_append(weft_comm_state_t *state, weft_request_t *request)
 {
+    request->appended = true;
     if (request->args.coll == WEFT_SEND_RECV) {
         weft_p2p_append(state, request);
         return;

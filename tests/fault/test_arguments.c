@@ -101,6 +101,23 @@ static void null_and_stale_handles_are_errors(void **state)
     assert_int_equal(weft_comm_destroy(NULL), WEFT_OK);
 }
 
+/* weft_call_t as it was before scalar_read; what follows it in memory is not ours. */
+static void a_program_of_an_older_version_still_calls(weft_comm_t *comm)
+{
+    int32_t in = 5, out = 0, scalar = 2;
+    struct {
+        weft_call_t call;
+        uint32_t other;
+    } old = {.call = {.size = offsetof(weft_call_t, scalar_read), .scalar = &scalar}};
+    old.call.scalar_read = 77;
+    assert_int_equal(weft_all_reduce(&in, &out, 1, WEFT_INT32, WEFT_PREMULSUM, comm, &old.call),
+                     WEFT_OK);
+    assert_int_equal(out, 10);
+    old.call.size = sizeof old.call;
+    assert_int_equal(weft_all_reduce(&in, &out, 1, WEFT_INT32, WEFT_PREMULSUM, comm, &old.call),
+                     WEFT_ERR_ARG);
+}
+
 static void one_rank_copies(void **state)
 {
     int32_t in[4] = {1, -2, 3, 4}, out[4] = {0};
@@ -120,6 +137,7 @@ static void one_rank_copies(void **state)
     assert_int_equal(weft_all_gather(in, out, 4, WEFT_INT32, comm, NULL), WEFT_OK);
     assert_memory_equal(in, out, sizeof in);
     assert_int_equal(weft_barrier(comm, NULL), WEFT_OK);
+    a_program_of_an_older_version_still_calls(comm);
     assert_int_equal(weft_comm_destroy(comm), WEFT_OK);
 }
 

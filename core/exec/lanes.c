@@ -84,8 +84,7 @@ void weft_lanes_start(weft_lanes_t *run, const weft_binding_t *binding)
         lane->iteration = 0;
         lane->times = 0;
         lane->members = 0;
-        lane->bars = 0;
-        lane->at_bar = false;
+        lane->bar = 0;
         lane->stopped = false;
         lane->pass = 0;
         /* Only plans with waits between lanes look at these. */
@@ -408,19 +407,6 @@ static weft_status_t lane_moves(weft_lanes_t *run, weft_lane_run_t *lane, bool *
     return result;
 }
 
-/* All lanes of the mask have come as often as this one. */
-static bool bar_is_open(const weft_lanes_t *run, const weft_lane_run_t *lane, uint64_t mask)
-{
-    for (uint32_t l = 0; l < run->nlanes; l++) {
-        const weft_lane_run_t *other = &run->lanes[l];
-        if ((mask >> l & 1) != 0 &&
-            (other->pass < lane->pass || (other->pass == lane->pass && other->bars < lane->bars))) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static void lane_stop(weft_lanes_t *run, weft_lane_run_t *lane)
 {
     if (++lane->pass == run->geometry.passes) {
@@ -429,7 +415,6 @@ static void lane_stop(weft_lanes_t *run, weft_lane_run_t *lane)
         return;
     }
     lane->pc = 0;
-    lane->bars = 0;
 }
 
 static void lane_control(weft_lanes_t *run, weft_lane_run_t *lane, const weft_code_t *c)
@@ -469,22 +454,35 @@ static void lane_leave(weft_lane_run_t *lane, const weft_code_t *c)
     lane->members = 0;
 }
 
+/* A lane may meet some lanes here and others there, so a barrier is known by its mask: the last lane of
+ * it to arrive lets all of them pass. */
+static bool lane_bar(weft_lanes_t *run, weft_lane_run_t *lane, const weft_code_t *c)
+{
+    lane->bar = c->mask;
+    for (uint32_t l = 0; l < run->nlanes; l++) {
+        if ((c->mask >> l & 1) != 0 && run->lanes[l].bar != c->mask) {
+            return false;
+        }
+    }
+    for (uint32_t l = 0; l < run->nlanes; l++) {
+        if ((c->mask >> l & 1) != 0) {
+            run->lanes[l].bar = 0;
+            lane_leave(&run->lanes[l], c);
+        }
+    }
+    return true;
+}
+
 /* One instruction. OK: go on; AGAIN: blocked. */
 static weft_status_t lane_instruction(weft_lanes_t *run, weft_lane_run_t *lane,
                                       const weft_plan_lane_t *code, bool *moved_p)
 {
     const weft_code_t *c = &code->code[lane->pc];
     if (c->opcode == WEFT_CODE_BAR) {
-        if (!lane->at_bar) {
-            lane->bars++;
-            lane->at_bar = true;
-            *moved_p = true;
-        }
-        if (!bar_is_open(run, lane, c->mask)) {
+        if (!lane_bar(run, lane, c)) {
             return WEFT_AGAIN;
         }
-        lane->at_bar = false;
-        lane->pc++;
+        *moved_p = true;
         return WEFT_OK;
     }
     if (c->opcode != WEFT_CODE_MOVE && c->opcode != WEFT_CODE_PAR) {

@@ -27,8 +27,7 @@ typedef struct weft_lane_run {
     uint32_t iteration; /* of the enclosing LOOP */
     uint32_t times;     /* iterations of the enclosing LOOP; 0 = outside of one */
     uint32_t members;   /* active MOVEs, 0 = instruction not entered yet */
-    uint32_t bars;      /* BARs passed or reached in this pass */
-    bool at_bar;
+    uint64_t bar;       /* mask of the BAR it waits at, 0 = none */
     bool stopped;
     uint64_t pass;
     weft_member_t *member; /* as many as the largest PAR of the lane */

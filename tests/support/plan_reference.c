@@ -14,7 +14,7 @@ typedef struct queue {
 
 typedef struct lane {
     uint32_t rank, lane, pc, iteration, done;
-    uint32_t at_bar;
+    uint64_t bar; /* mask of the barrier it waits at */
     uint32_t progress[WEFT_PAR_MAX];
     uint32_t *over; /* by pc */
 } lane_t;
@@ -129,18 +129,20 @@ static int is_last_time(const lane_t *lane, const weft_plan_lane_t *text)
 /* Lanes of the rank that the mask names go on when all of them have come. */
 static int step_bar(reference_t *ref, lane_t *lane, uint64_t mask)
 {
-    lane->at_bar = 1;
+    lane->bar = mask;
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t i = 0; i < ref->nlanes; i++) {
             lane_t *other = &ref->lanes[i];
             if (other->rank != lane->rank || (mask >> other->lane & 1) == 0) {
                 continue;
             }
-            if (pass == 0 && !other->at_bar) {
+            if (pass == 0 && other->bar != mask) {
                 return 0;
             }
-            other->pc += pass == 1;
-            other->at_bar = pass == 0;
+            if (pass == 1) {
+                other->over[other->pc++] = 1;
+                other->bar = 0;
+            }
         }
     }
     return 1;
@@ -182,7 +184,12 @@ static int step_lane(reference_t *ref, lane_t *lane)
         lane->pc++;
         return 1;
     case WEFT_CODE_END:
-        lane->pc = ++lane->iteration < text->code[code->mate].n ? code->mate + 1 : lane->pc + 1;
+        if (++lane->iteration < text->code[code->mate].n) {
+            lane->pc = code->mate + 1;
+            return 1;
+        }
+        lane->iteration = 0;
+        lane->pc++;
         return 1;
     case WEFT_CODE_BAR:
         return step_bar(ref, lane, code->mask);

@@ -237,6 +237,50 @@ static weft_status_t emit_lanes(weft_algo_t *algo, const weft_algo_call_t *call,
     return WEFT_OK;
 }
 
+/* Two ranks sum in three lanes: one sends and takes, the next adds, the last copies the sum of the
+ * previous lane to OUT. The middle lane meets its neighbours at different barriers, and the last lane
+ * comes to its first one long before. */
+static weft_status_t emit_chain(weft_algo_t *algo, const weft_algo_call_t *call,
+                                const weft_algo_view_t *view, weft_plan_builder_t *b)
+{
+    uint32_t peer = 1 - call->rank;
+    (void)algo;
+    (void)view;
+    b->grid(b, 1, 3);
+    uint32_t first = b->lane(b), second = b->lane(b), third = b->lane(b);
+    weft_operand_t to = weft_port(b->port(b, first, peer, 0, 1));
+    weft_operand_t from = weft_port(b->port(b, first, peer, 0, 0));
+    weft_move_t send = {.dst = {to}, .src = {weft_in(0, 0)}, .ndst = 1, .nsrc = 1};
+    weft_move_t take = {
+        .dst = {weft_tmp(0, 0)}, .src = {from}, .ndst = 1, .nsrc = 1, .like = weft_in(0, 0)};
+    weft_move_t add = {.dst = {weft_tmp(1, 0)},
+                       .src = {weft_tmp(0, 0), weft_in(0, 0)},
+                       .ndst = 1,
+                       .nsrc = 2,
+                       .flags = WEFT_MOVE_FINAL};
+    weft_move_t copy = {.dst = {weft_out(0, 0)}, .src = {weft_tmp(1, 0)}, .ndst = 1, .nsrc = 1};
+    b->move(b, first, &send);
+    b->move(b, first, &take);
+    b->bar(b, first, 1u << first | 1u << second);
+    b->bar(b, second, 1u << first | 1u << second);
+    b->move(b, second, &add);
+    uint32_t pc = b->bar(b, second, 1u << second | 1u << third);
+    b->bar(b, third, 1u << second | 1u << third);
+    copy.nafter = 1;
+    copy.after[0] = (weft_after_t){second, pc};
+    b->move(b, third, &copy);
+    b->bar(b, first, 7);
+    b->bar(b, second, 7);
+    b->bar(b, third, 7);
+    return WEFT_OK;
+}
+
+static void lanes_meet_different_lanes_at_different_barriers(void **state)
+{
+    (void)state;
+    all_reduce_by(emit_chain, 2);
+}
+
 static void a_ring_with_loops_sums(void **state)
 {
     (void)state;
@@ -332,6 +376,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_ring_with_loops_sums),
         cmocka_unit_test(lanes_wait_for_each_other),
+        cmocka_unit_test(lanes_meet_different_lanes_at_different_barriers),
         cmocka_unit_test(a_slice_of_another_operation_is_a_mismatch),
         cmocka_unit_test(a_link_that_breaks_at_the_last_moment_leaves_the_other_ports_in_step),
     };

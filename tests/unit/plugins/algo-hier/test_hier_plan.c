@@ -25,8 +25,8 @@ typedef struct hier_config {
     int64_t group;
 } hier_config_t;
 
-static plan_fixture_t ring, flat, hier_ring, hier_flat;
-static plan_fixture_t *others[] = {&ring, &flat, &hier_ring, NULL};
+static plan_fixture_t ring, flat, tree, halving, hier_ring, hier_flat;
+static plan_fixture_t *others[] = {&ring, &flat, &tree, &halving, &hier_ring, NULL};
 static const weft_plan_finder_t finder = {plan_fixture_find, others};
 
 static int open_all(void **state)
@@ -35,6 +35,8 @@ static int open_all(void **state)
     static const hier_config_t by_flat = {"algo-flat", 0};
     plan_fixture_open(&ring, WEFT_PLUGIN_DIR, "algo-ring");
     plan_fixture_open(&flat, WEFT_PLUGIN_DIR, "algo-flat");
+    plan_fixture_open(&tree, WEFT_PLUGIN_DIR, "algo-tree");
+    plan_fixture_open(&halving, WEFT_PLUGIN_DIR, "algo-halving");
     plan_fixture_open(&hier_ring, WEFT_PLUGIN_DIR, "algo-hier");
     plan_fixture_open_with(&hier_flat, WEFT_PLUGIN_DIR, "algo-hier", &by_flat);
     return 0;
@@ -45,6 +47,8 @@ static int close_all(void **state)
     (void)state;
     plan_fixture_close(&hier_flat);
     plan_fixture_close(&hier_ring);
+    plan_fixture_close(&halving);
+    plan_fixture_close(&tree);
     plan_fixture_close(&flat);
     plan_fixture_close(&ring);
     return 0;
@@ -134,6 +138,21 @@ static void all_reduce_is_right_on_all_layouts(void **state)
     for (size_t i = 0; i < NLAYOUTS; i++) {
         prove(&hier_ring, layouts[i], WEFT_ALL_REDUCE, 0);
         prove(&hier_flat, layouts[i], WEFT_ALL_REDUCE, 0);
+    }
+}
+
+static void algorithms_of_several_lanes_work_between_hosts(void **state)
+{
+    (void)state;
+    static const char *const between[] = {"algo-tree", "algo-halving"};
+    for (size_t b = 0; b < 2; b++) {
+        hier_config_t config = {between[b], 0};
+        plan_fixture_t hier;
+        plan_fixture_open_with(&hier, WEFT_PLUGIN_DIR, "algo-hier", &config);
+        for (size_t i = 0; i < NLAYOUTS; i++) {
+            prove(&hier, layouts[i], WEFT_ALL_REDUCE, 0);
+        }
+        plan_fixture_close(&hier);
     }
 }
 
@@ -270,6 +289,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_reduce_is_right_on_all_layouts),
+        cmocka_unit_test(algorithms_of_several_lanes_work_between_hosts),
         cmocka_unit_test(rooted_forms_are_right_for_every_root),
         cmocka_unit_test(block_forms_are_right_on_equal_hosts),
         cmocka_unit_test(a_part_of_a_host_can_count_as_a_host),

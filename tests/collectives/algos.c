@@ -45,6 +45,12 @@ const char *algos_setting(void)
     return all_names;
 }
 
+/* All ranks of these jobs share a host: an algorithm for several takes parts of it. */
+const char *algos_option(uint32_t i)
+{
+    return strcmp(algos_name(i), "algo-hier") == 0 ? "algo-hier.group=3" : NULL;
+}
+
 static weft_status_t find(void *arg, const char *name, const weft_algo_ops_t **ops_p,
                           weft_algo_t **algo_p)
 {
@@ -59,18 +65,34 @@ static weft_status_t find(void *arg, const char *name, const weft_algo_ops_t **o
     return WEFT_ERR_UNSUPPORTED;
 }
 
-/* The v-forms that the plans of a call serve. */
-static weft_vector_t vector_of(const algorithm_t *a, weft_algo_call_t call)
+static weft_status_t emit(const algorithm_t *a, const weft_algo_call_t *call, weft_plan_t **plan_p)
 {
     static const uint32_t one_host[RANKS_MAX];
     const weft_algo_view_t view = {.size = sizeof view, .nhosts = 1, .host = one_host};
     const weft_plan_finder_t finder = {.find = find};
+    return weft_plan_emit(a->ops, a->algo, call, &view, &finder, plan_p);
+}
+
+/* supports(), and then emit() where it is the hosts that decide. */
+static bool is_served(algorithm_t *a, const weft_algo_call_t *call)
+{
+    weft_plan_t *plan = NULL;
+    if (a->ops->supports(a->algo, call) != WEFT_OK) {
+        return false;
+    }
+    weft_status_t status = emit(a, call, &plan);
+    weft_plan_destroy(plan);
+    return status != WEFT_ERR_UNSUPPORTED;
+}
+
+/* The v-forms that the plans of a call serve. */
+static weft_vector_t vector_of(const algorithm_t *a, weft_algo_call_t call)
+{
     weft_plan_t *plans[RANKS_MAX] = {NULL};
     weft_verify_report_t report = {0};
     weft_verify_input_t input = {.plans = plans, .nranks = call.nranks, .slots = 4, .slices = 2};
     for (call.rank = 0; call.rank < call.nranks; call.rank++) {
-        assert_int_equal(weft_plan_emit(a->ops, a->algo, &call, &view, &finder, &plans[call.rank]),
-                         WEFT_OK);
+        assert_int_equal(emit(a, &call, &plans[call.rank]), WEFT_OK);
     }
     assert_int_equal(weft_plan_verify(&input, &report), WEFT_OK);
     assert_int_equal(report.verdict, WEFT_VERDICT_OK);
@@ -100,7 +122,7 @@ bool algos_claim(uint32_t i, weft_coll_t coll, uint32_t n, char *why, size_t byt
         call.params[k] = p[k].value;
     }
     why[0] = '\0';
-    if (n > 1 && a->ops->supports(a->algo, &call) != WEFT_OK) {
+    if (n > 1 && !is_served(a, &call)) {
         fake_host_take_error(&a->fake, why, bytes);
         return false;
     }
@@ -126,7 +148,11 @@ static int open_one(const char *file)
     snprintf(path, sizeof path, "%s/%s", WEFT_PLUGIN_DIR, file);
     a->plugin =
         nalgorithms < ALGOS_MAX ? fake_plugin_open(path, WEFT_KIND_ALGO, why, sizeof why) : NULL;
-    a->config = a->plugin != NULL ? fake_config_create(a->plugin, NULL, why, sizeof why) : NULL;
+    if (a->plugin != NULL) {
+        const char *option = algos_option(nalgorithms);
+        const char *own[] = {option != NULL ? strchr(option, '.') + 1 : NULL, NULL};
+        a->config = fake_config_create(a->plugin, own, why, sizeof why);
+    }
     if (a->config == NULL) {
         printf("FAILED %s: %s\n", path, why);
         return 1;

@@ -122,6 +122,21 @@ static weft_status_t find_instance(void *arg, const char *name, const weft_algo_
     return WEFT_ERR_UNSUPPORTED;
 }
 
+/* Some algorithms serve a call on some hosts only: then emit() refuses, with the reason. */
+static bool is_served(instance_t *instance, weft_algo_call_t call, const weft_algo_view_t *view)
+{
+    const weft_plan_finder_t finder = {.find = find_instance};
+    weft_plan_t *plan = NULL;
+    if (!is_supported(instance, &call)) {
+        return false;
+    }
+    call.rank = 0;
+    weft_status_t status =
+        weft_plan_emit(instance->ops, instance->algo, &call, view, &finder, &plan);
+    weft_plan_destroy(plan);
+    return status != WEFT_ERR_UNSUPPORTED;
+}
+
 static weft_plan_t *emitted(instance_t *instance, const weft_algo_call_t *call,
                             const weft_algo_view_t *view)
 {
@@ -201,7 +216,7 @@ static void check_call(instance_t *instance, weft_algo_call_t call, const weft_a
 {
     weft_plan_t *plans[RANKS_MAX] = {NULL};
     claim_t *claim = &instance->claims[call.coll];
-    if (!is_supported(instance, &call)) {
+    if (!is_served(instance, call, view)) {
         if (claim->why[0] == '\0') {
             fake_host_take_error(&instance->fake, claim->why, sizeof claim->why);
         }
@@ -300,7 +315,7 @@ static void the_same_call_gives_the_same_plan(void **state)
         for (uint32_t n = 2; is_shape(coll) && n <= RANKS_ALL; n++) {
             weft_algo_call_t call = call_of(instance, coll, n);
             const weft_algo_view_t view = view_of(n, 2, host);
-            for (; is_supported(instance, &call) && call.rank < n; call.rank++) {
+            for (; is_served(instance, call, &view) && call.rank < n; call.rank++) {
                 weft_plan_t *first = emitted(instance, &call, &view);
                 weft_plan_t *again = emitted(instance, &call, &view);
                 assert_true(weft_plan_hash(first) == weft_plan_hash(again));

@@ -55,8 +55,8 @@ typedef struct weft_algo_ops {
     weft_status_t (*supports)(weft_algo_t *algo, const weft_algo_call_t *call);
 
     /* What: writes the plan of call->rank. The same arguments always give the same plan. Failure:
-     * any, error set; mistakes made with the builder are found by the core. Blocks: no.
-     * Thread: [any]. */
+     * ERR_UNSUPPORTED on all ranks alike if it is the view that does not allow the call; any, error
+     * set; mistakes made with the builder are found by the core. Blocks: no. Thread: [any]. */
     weft_status_t (*emit)(weft_algo_t *algo, const weft_algo_call_t *call,
                           const weft_algo_view_t *view, weft_plan_builder_t *builder);
 

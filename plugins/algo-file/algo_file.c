@@ -30,16 +30,6 @@ static const weft_option_t file_options[] = {
     {.name = NULL},
 };
 
-static const weft_algo_param_t file_params[] = {
-    {.name = "meet",
-     .help =
-         "XML: lanes that share scratch meet at the end of a pass; 0 leaves that to the program",
-     .min = 0,
-     .max = 1,
-     .value = 1},
-    {.name = NULL},
-};
-
 static void file_destroy(weft_algo_t *algo)
 {
     if (algo == NULL) {
@@ -169,7 +159,7 @@ static weft_status_t file_emit(weft_algo_t *algo, const weft_algo_call_t *call,
     }
     const file_plans_t *plans = find(algo, call);
     if (plans->source->program != NULL) {
-        msccl_emit(plans->source->program, call->rank, call->params[0] != 0, builder);
+        msccl_emit(plans->source->program, call->rank, builder);
         return WEFT_OK;
     }
     const weft_plan_text_t text = file_text_of(plans->source);
@@ -187,7 +177,6 @@ static const weft_algo_ops_t file_ops = {
     .destroy = file_destroy,
     .supports = file_supports,
     .emit = file_emit,
-    .params = file_params,
     .stamp = file_stamp,
 };
 

@@ -19,7 +19,7 @@ const msccl_act_t msccl_acts[MSCCL_TYPES] = {
                                         .writes = true},
     [MSCCL_COPY] = {"cpy", .reads = true, .writes = true},
     [MSCCL_REDUCE] = {"re", .reads = true, .accumulates = true, .writes = true},
-    [MSCCL_NOP] = {"nop"},
+    [MSCCL_NOP] = {.name = "nop"},
 };
 
 const char *msccl_buffer_name(uint32_t buffer)
@@ -114,7 +114,6 @@ weft_status_t msccl_read(const weft_host_t *host, const char *path, const char *
     status = status != WEFT_OK ? status : msccl_check(program);
     status = status != WEFT_OK ? status : msccl_run(program);
     status = status != WEFT_OK ? status : msccl_layout(program);
-    status = status != WEFT_OK ? status : msccl_share(program);
     if (status != WEFT_OK) {
         msccl_destroy(program);
         return status;

@@ -5,7 +5,7 @@
  * from, a step is one instruction of it. Offsets and counts are in chunks.
  *
  * Reading happens in four parts: the XML (msccl_parse.c), what one gpu may say (msccl_check.c), a run
- * over all gpus (msccl_run.c, msccl_result.c), the places of instructions (msccl_waits.c). After that
+ * over all gpus (msccl_run.c, msccl_result.c, msccl_share.c), the places of instructions (msccl_waits.c). After that
  * the program does not change, and the plan of any rank can be written from any thread (msccl_emit.c). */
 #ifndef ALGO_FILE_MSCCL_H
 #define ALGO_FILE_MSCCL_H
@@ -73,7 +73,8 @@ typedef struct msccl_gpu {
     uint32_t cells;     /* its first cell */
     uint32_t nshadows;  /* chunks of the input buffer that are written and are no output */
     uint32_t ndummies;
-    uint64_t meet; /* lanes that use the same scratch: see msccl_share() */
+    uint64_t meet; /* lanes that wait for each other at the end of a pass */
+    bool safe;     /* lanes need not meet */
     bool copies;   /* a part of the input is a part of the output and must be copied out of place */
 } msccl_gpu_t;
 
@@ -113,9 +114,8 @@ typedef struct msccl_program {
 weft_status_t msccl_read(const weft_host_t *host, const char *path, const char *text, size_t bytes,
                          msccl_program_t **program_p);
 void msccl_destroy(msccl_program_t *program);
-/* Writes the plan of one rank; `meet`: with a barrier at its end where lanes share scratch. */
-void msccl_emit(const msccl_program_t *program, uint32_t rank, bool meet,
-                weft_plan_builder_t *builder);
+/* Writes the plan of one rank. */
+void msccl_emit(const msccl_program_t *program, uint32_t rank, weft_plan_builder_t *builder);
 
 /* The parts of msccl_read(). */
 weft_status_t msccl_parse(msccl_program_t *program, const char *text, size_t bytes);
@@ -125,9 +125,12 @@ struct msccl_sets;
 weft_status_t msccl_result_root(msccl_program_t *program);
 weft_status_t msccl_result_check(msccl_program_t *program, const struct msccl_sets *sets);
 weft_status_t msccl_layout(msccl_program_t *program);
-/* Finds the lanes of each gpu that use scratch that other lanes use too. Passes overlap: without more
- * order a lane would write for the next pass what another still reads in this one. */
-weft_status_t msccl_share(msccl_program_t *program);
+/* Finds the gpus whose lanes must meet at the end of a pass because they share scratch. `order`: the tb of
+ * each chunk or nop in the order of the run. */
+weft_status_t msccl_share(msccl_program_t *program, const uint32_t *order, uint32_t norder);
+/* The chunk of TMP that a step reads as its source, and the one it writes, or NONE. */
+void msccl_scratch_of(const msccl_program_t *program, uint32_t tb, const msccl_step_t *step,
+                      uint32_t chunk, uint32_t use[2]);
 
 /* Errors: "path:line: text". */
 weft_status_t msccl_fail(const msccl_program_t *program, uint32_t line, const char *format, ...)

@@ -59,6 +59,14 @@ static pattern_t pattern_of(const msccl_program_t *program, uint32_t gpu, const 
     return pattern;
 }
 
+void msccl_scratch_of(const msccl_program_t *program, uint32_t tb, const msccl_step_t *step,
+                      uint32_t chunk, uint32_t use[2])
+{
+    pattern_t pattern = pattern_of(program, program->tbs[tb].gpu, step, chunk);
+    use[0] = pattern.src.kind == WEFT_OPERAND_TMP ? pattern.src.index : MSCCL_NONE;
+    use[1] = pattern.dst.kind == WEFT_OPERAND_TMP ? pattern.dst.index : MSCCL_NONE;
+}
+
 static bool follows(weft_operand_t next, weft_operand_t first, uint32_t by)
 {
     return next.kind == first.kind &&
@@ -192,52 +200,7 @@ static void write_copies(const msccl_program_t *program, uint32_t gpu, weft_plan
     builder->move(builder, 0, &move);
 }
 
-/* owners: 1 + the lane that uses each chunk of scratch. */
-static void share_chunk(msccl_gpu_t *gpu, uint32_t lane, weft_operand_t at, uint8_t *owners)
-{
-    if (at.kind != WEFT_OPERAND_TMP) {
-        return;
-    }
-    if (owners[at.index] == 0) {
-        owners[at.index] = (uint8_t)(lane + 1);
-    } else if (owners[at.index] != lane + 1) {
-        gpu->meet |= UINT64_C(1) << lane | UINT64_C(1) << (owners[at.index] - 1);
-    }
-}
-
-static void share_gpu(msccl_program_t *program, uint32_t g, uint8_t *owners)
-{
-    msccl_gpu_t *gpu = &program->gpus[g];
-    for (uint32_t t = 0; t < gpu->ntbs; t++) {
-        const msccl_tb_t *tb = &program->tbs[gpu->first + t];
-        for (uint32_t s = 0; s < tb->nsteps; s++) {
-            const msccl_step_t *step = &program->steps[tb->first + s];
-            uint32_t chunks = step->type == MSCCL_NOP ? 0 : (uint32_t)step->cnt;
-            for (uint32_t chunk = 0; chunk < chunks; chunk++) {
-                pattern_t pattern = pattern_of(program, g, step, chunk);
-                share_chunk(gpu, t, pattern.src, owners);
-                share_chunk(gpu, t, pattern.dst, owners);
-            }
-        }
-    }
-}
-
-weft_status_t msccl_share(msccl_program_t *program)
-{
-    const weft_host_t *host = program->host;
-    for (uint32_t g = 0; g < program->n; g++) {
-        uint8_t *owners = host->alloc(host, (size_t)msccl_tmp_chunks(program, g) + 1, 0);
-        if (owners == NULL) {
-            return WEFT_ERR_RESOURCE;
-        }
-        share_gpu(program, g, owners);
-        host->free(host, owners);
-    }
-    return WEFT_OK;
-}
-
-void msccl_emit(const msccl_program_t *program, uint32_t rank, bool meet,
-                weft_plan_builder_t *builder)
+void msccl_emit(const msccl_program_t *program, uint32_t rank, weft_plan_builder_t *builder)
 {
     const msccl_gpu_t *gpu = &program->gpus[rank];
     msccl_writer_t writers[MSCCL_LANES_MAX];
@@ -264,7 +227,7 @@ void msccl_emit(const msccl_program_t *program, uint32_t rank, bool meet,
         }
         write_copies(program, rank, builder);
     }
-    for (uint32_t t = 0; meet && t < gpu->ntbs; t++) {
+    for (uint32_t t = 0; t < gpu->ntbs; t++) {
         if ((gpu->meet >> t & 1) != 0) {
             builder->bar(builder, writers[t].lane, gpu->meet);
         }

@@ -31,6 +31,8 @@ typedef struct run {
     uint32_t *ready; /* ring of tbs that may go on */
     uint32_t first, nready;
     msccl_sets_t sets;
+    uint32_t *order; /* tb of each chunk or nop, as executed */
+    uint32_t norder;
     weft_status_t status;
 } run_t;
 
@@ -40,6 +42,7 @@ static void run_fini(run_t *run)
     host->free(host, run->streams);
     host->free(host, run->values);
     host->free(host, run->ready);
+    host->free(host, run->order);
     msccl_sets_fini(&run->sets);
 }
 
@@ -70,8 +73,10 @@ static weft_status_t run_init(run_t *run)
     run->streams = host->alloc(host, (program->ntbs + 1) * sizeof *run->streams, 0);
     run->ready = host->alloc(host, (program->ntbs + 1) * sizeof *run->ready, 0);
     run->values = host->alloc(host, (program->nmarks + 1) * sizeof *run->values, 0);
-    if (program->cells == NULL || program->marks == NULL || run->streams == NULL ||
-        run->ready == NULL || run->values == NULL) {
+    run->order =
+        host->alloc(host, ((size_t)program->nmarks + program->nsteps + 1) * sizeof *run->order, 0);
+    if (run->order == NULL || program->cells == NULL || program->marks == NULL ||
+        run->streams == NULL || run->ready == NULL || run->values == NULL) {
         return WEFT_ERR_RESOURCE;
     }
     return msccl_sets_init(&run->sets, host, program->n);
@@ -100,6 +105,7 @@ static void reset(run_t *run)
         }
     }
     msccl_sets_reset(&run->sets);
+    run->norder = 0;
     run->nready = 0;
     run->first = 0;
     for (uint32_t tb = 0; tb < program->ntbs; tb++) {
@@ -267,6 +273,7 @@ static bool run_stream(run_t *run, uint32_t tb)
         if (blocked(run, tb, step)) {
             break;
         }
+        run->order[run->norder++] = tb;
         if (step->type != MSCCL_NOP) {
             run_chunk(run, tb, step);
             stream->chunk++;
@@ -348,6 +355,9 @@ weft_status_t msccl_run(msccl_program_t *program)
     }
     if (status == WEFT_OK) {
         status = msccl_result_check(program, &run.sets);
+    }
+    if (status == WEFT_OK) {
+        status = msccl_share(program, run.order, run.norder);
     }
     run_fini(&run);
     return status;

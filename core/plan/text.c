@@ -4,6 +4,7 @@
  * that was read to a builder again. */
 #include "core/plan/text.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
@@ -22,7 +23,8 @@ static int begins_plan(const char *at, const char *end)
     while (at < end && (*at == ' ' || *at == '\t')) {
         at++;
     }
-    return end - at > 4 && memcmp(at, "plan", 4) == 0 && (at[4] == ' ' || at[4] == '\t');
+    return end - at >= 4 && memcmp(at, "plan", 4) == 0 &&
+           (end - at == 4 || (!isalnum((unsigned char)at[4]) && at[4] != '_'));
 }
 
 /* The part goes up to the second `plan` line; what stands before the first belongs to it. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Does the verifier see faults? Seeded damage to the built-in plans, judged out of place and in place
- * as the plan cache does; every survivor must be shown to
- * be a program that is still correct: the verifier finds for each element the same expression as in
- * the sound plan, and the reference executor, which knows nothing of the verifier, gets the right
- * numbers in many random interleavings. */
+ * Does the verifier see faults? Seeded damage to the plans of every algorithm of the build, judged out
+ * of place and in place as the plan cache does, and by each proof alone, which must agree. Every
+ * survivor must be shown to be a program that is still correct: the verifier finds for each element
+ * the same expression as in the sound plan, and the reference executor, which knows nothing of the
+ * verifier, gets the right numbers in many random interleavings. */
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,12 +17,14 @@
 #include <cmocka.h>
 
 #include "core/base/error.h"
+#include "tests/support/fake_host.h"
 #include "tests/support/plan_fixture.h"
 #include "tests/support/plan_reference.h"
 
 #define SLOTS 4
 #define SLICES 2
-#define ROUNDS 65
+#define ROUNDS 120
+#define ALGOS_MAX 16
 #define INTERLEAVINGS 10
 
 static uint64_t seed = 20240607;
@@ -83,10 +86,22 @@ static int drop_instruction(const place_t *at)
     return 1;
 }
 
+/* The order of a PAR's members means nothing. */
+static int is_member(const place_t *at)
+{
+    for (uint32_t pc = at->pc; pc-- > 0;) {
+        if (at->lane->code[pc].opcode != WEFT_CODE_MOVE) {
+            return at->lane->code[pc].opcode == WEFT_CODE_PAR && at->pc - pc < at->lane->code[pc].n;
+        }
+    }
+    return 0;
+}
+
 static int swap_neighbours(const place_t *at)
 {
     place_t next = {at->plan, at->lane, at->pc + 1};
-    if (next.pc + 1 >= at->lane->ncode || move_at(at) == NULL || move_at(&next) == NULL) {
+    if (next.pc + 1 >= at->lane->ncode || move_at(at) == NULL || move_at(&next) == NULL ||
+        is_member(at)) {
         return 0;
     }
     weft_code_t code = at->lane->code[at->pc];
@@ -229,13 +244,27 @@ static int change_loop(const place_t *at)
     return 1;
 }
 
+/* Iterations of the LOOP around, 0 outside. */
+static uint32_t iterations(const place_t *at)
+{
+    for (uint32_t pc = at->pc; pc-- > 0;) {
+        if (at->lane->code[pc].opcode == WEFT_CODE_LOOP) {
+            return at->lane->code[pc].n;
+        }
+        if (at->lane->code[pc].opcode == WEFT_CODE_END) {
+            return 0;
+        }
+    }
+    return 0;
+}
+
+/* A stride counts from the second iteration on. */
 static int change_stride(const place_t *at)
 {
     weft_move_t *move = move_at(at);
     for (uint32_t i = 0; move != NULL && i < move->ndst + move->nsrc; i++) {
         weft_operand_t *operand = i < move->ndst ? &move->dst[i] : &move->src[i - move->ndst];
-        /* A stride counts from the second iteration on. */
-        if (operand->stride != 0 && at->lane->code[at->pc - 1].n > 1) {
+        if (operand->stride != 0 && iterations(at) > 1) {
             operand->stride += dice(2) == 0 ? 1 : -1;
             return 1;
         }
@@ -289,22 +318,66 @@ static void explain_survivor(tally_t *tally, size_t fault, weft_plan_t **plans, 
            where, at->plan->rank, at->pc, faults[fault].name);
 }
 
-static void try_fault(tally_t *tally, size_t fault, weft_plan_t *const *sound, uint32_t n,
-                      const char *where)
+static int is_rooted(weft_coll_t coll)
 {
-    uint32_t rank = dice(n);
-    place_t at = {.plan = plan_fixture_copy(sound[rank])};
-    weft_plan_t **plans = calloc(n, sizeof *plans);
-    memcpy(plans, sound, n * sizeof *plans);
+#define ROOTED(value, name, text, reduces, rooted, shape) [value] = rooted,
+    static const int table[] = {WEFT_COLL_MAP(ROOTED)};
+#undef ROOTED
+    return table[coll];
+}
+
+/* One shape: its sound plans and what is proved of them. */
+typedef struct sound {
+    weft_plan_t **plans;
+    uint32_t n;
+    weft_verify_report_t reports[2];
+    char where[80];
+} sound_t;
+
+static void prove(weft_plan_t *const *plans, uint32_t n, weft_verify_report_t reports[2])
+{
+    weft_verify_input_t input = {.plans = plans, .nranks = n, .slots = SLOTS, .slices = SLICES};
+    assert_int_equal(weft_plan_prove(&input, reports), WEFT_OK);
+}
+
+/* What one run says of both forms must be what a run for each says. */
+static void expect_agreement(weft_plan_t *const *plans, uint32_t n,
+                             const weft_verify_report_t reports[2], const char *where)
+{
+    for (int in_place = 0; in_place < 2; in_place++) {
+        weft_verify_report_t alone = plan_fixture_verify(plans, n, SLOTS, SLICES, in_place);
+        int ok = alone.verdict == WEFT_VERDICT_OK;
+        if (ok != (reports[in_place].verdict == WEFT_VERDICT_OK) ||
+            (ok && alone.fingerprint != reports[in_place].fingerprint) ||
+            (ok && alone.vector != reports[in_place].vector)) {
+            fail_msg("%s, in place %d: alone %s: %s; together %s: %s", where, in_place,
+                     weft_verdict_name(alone.verdict), alone.text,
+                     weft_verdict_name(reports[in_place].verdict), reports[in_place].text);
+        }
+    }
+}
+
+/* Plans that do not serve in place anyway are judged out of place. */
+static weft_verify_report_t judge(const sound_t *sound, weft_plan_t *const *plans)
+{
+    weft_verify_report_t reports[2];
+    prove(plans, sound->n, reports);
+    expect_agreement(plans, sound->n, reports, sound->where);
+    int serves_in_place = sound->reports[1].verdict == WEFT_VERDICT_OK;
+    return reports[reports[0].verdict == WEFT_VERDICT_OK && serves_in_place];
+}
+
+static void try_fault(tally_t *tally, size_t fault, const sound_t *sound)
+{
+    uint32_t rank = dice(sound->n);
+    place_t at = {.plan = plan_fixture_copy(sound->plans[rank])};
+    weft_plan_t **plans = calloc(sound->n, sizeof *plans);
+    memcpy(plans, sound->plans, sound->n * sizeof *plans);
     plans[rank] = at.plan;
     at.lane = &at.plan->lanes[dice(at.plan->nlanes)];
-    at.pc = dice(at.lane->ncode - 1);
-    if (faults[fault].damage(&at)) {
-        weft_verify_report_t before = plan_fixture_verify(sound, n, SLOTS, SLICES, 0);
-        weft_verify_report_t after = plan_fixture_verify(plans, n, SLOTS, SLICES, 0);
-        if (after.verdict == WEFT_VERDICT_OK) {
-            after = plan_fixture_verify(plans, n, SLOTS, SLICES, 1);
-        }
+    at.pc = at.lane->ncode == 1 ? 0 : dice(at.lane->ncode - 1);
+    if (at.lane->ncode > 1 && faults[fault].damage(&at)) {
+        weft_verify_report_t after = judge(sound, plans);
         tally->total++;
         tally->done[fault]++;
         tally->verdicts[after.verdict]++;
@@ -312,42 +385,133 @@ static void try_fault(tally_t *tally, size_t fault, weft_plan_t *const *sound, u
             tally->reported[fault]++;
             assert_true(after.text[0] != '\0');
         } else {
-            explain_survivor(tally, fault, plans, n, &at, where,
-                             before.fingerprint == after.fingerprint);
+            explain_survivor(tally, fault, plans, sound->n, &at, sound->where,
+                             sound->reports[0].fingerprint == after.fingerprint);
         }
     }
     weft_plan_destroy(at.plan);
     free(plans);
 }
 
-static void damage_plugin(tally_t *tally, const char *name)
+typedef struct algo {
+    char name[64];
+    void *config;
+    plan_fixture_t fixture;
+} algo_t;
+
+static algo_t algos[ALGOS_MAX];
+static plan_fixture_t *fixtures[ALGOS_MAX + 1];
+
+static void damage_shape(tally_t *tally, algo_t *algo, const weft_algo_call_t *call,
+                         uint32_t per_host)
+{
+    uint32_t host[16];
+    weft_algo_view_t view = {.size = sizeof view, .host = host};
+    for (uint32_t rank = 0; rank < call->nranks; rank++) {
+        host[rank] = rank / per_host;
+        view.nhosts = host[rank] + 1;
+    }
+    const weft_plan_finder_t finder = {.find = plan_fixture_find, .arg = fixtures};
+    sound_t sound = {.n = call->nranks};
+    snprintf(sound.where, sizeof sound.where, "%s %s of %u, %u hosts", algo->name,
+             weft_coll_name(call->coll), call->nranks, view.nhosts);
+    sound.plans = plan_fixture_emit_view(&algo->fixture, call, &view, &finder);
+    if (sound.plans == NULL && weft_error_record()->status == WEFT_ERR_UNSUPPORTED) {
+        return;
+    }
+    if (sound.plans == NULL) {
+        fail_msg("%s: %s", sound.where, weft_error_record()->text);
+    }
+    prove(sound.plans, sound.n, sound.reports);
+    expect_agreement(sound.plans, sound.n, sound.reports, sound.where);
+    assert_int_equal(sound.reports[0].verdict, WEFT_VERDICT_OK);
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        try_fault(tally, round % FAULTS, &sound);
+    }
+    plan_fixture_free(sound.plans, sound.n);
+}
+
+static uint32_t damage_algo(tally_t *tally, algo_t *algo)
 {
     static const uint32_t sizes[] = {2, 3, 4, 5, 8};
-    plan_fixture_t fixture;
-    plan_fixture_open(&fixture, WEFT_PLUGIN_DIR, name);
+    uint32_t shapes = 0;
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-        for (weft_coll_t coll = WEFT_ALL_REDUCE; coll < WEFT_BARRIER; coll++) {
-            uint32_t n = sizes[s];
-            uint32_t root = coll == WEFT_BROADCAST || coll == WEFT_REDUCE ? n - 1 : 0;
-            weft_plan_t **plans = plan_fixture_emit(&fixture, coll, n, root);
-            assert_non_null(plans);
-            char where[64];
-            snprintf(where, sizeof where, "%s %s of %u", name, weft_coll_name(coll), n);
-            for (uint32_t round = 0; round < ROUNDS; round++) {
-                try_fault(tally, round % FAULTS, plans, n, where);
+        for (weft_coll_t coll = WEFT_ALL_REDUCE; coll < WEFT_COLL_COUNT; coll++) {
+            weft_algo_call_t call = {.size = sizeof call, .coll = coll, .nranks = sizes[s]};
+            const weft_algo_param_t *param = algo->fixture.ops->params;
+            for (size_t i = 0; param != NULL && param[i].name != NULL; i++) {
+                call.params[i] = param[i].value;
             }
-            plan_fixture_free(plans, n);
+            if (weft_coll_shape(coll) != coll || coll == WEFT_SEND_RECV ||
+                algo->fixture.ops->supports(algo->fixture.algo, &call) != WEFT_OK) {
+                continue;
+            }
+            call.root = is_rooted(coll) ? sizes[s] - 1 : 0;
+            damage_shape(tally, algo, &call, sizes[s]);
+            damage_shape(tally, algo, &call, 2);
+            shapes += 2;
         }
     }
-    plan_fixture_close(&fixture);
+    return shapes;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(((const algo_t *)a)->name, ((const algo_t *)b)->name);
+}
+
+/* Defaults of its option table. */
+static void open_algo(algo_t *algo)
+{
+    char path[512], why[256];
+    snprintf(path, sizeof path, "%s/%s.so", WEFT_PLUGIN_DIR, algo->name);
+    const weft_plugin_t *plugin = fake_plugin_open(path, WEFT_KIND_ALGO, why, sizeof why);
+    algo->config = plugin == NULL ? NULL : fake_config_create(plugin, NULL, why, sizeof why);
+    if (algo->config == NULL) {
+        fail_msg("%s: %s", path, why);
+    }
+    plan_fixture_open_with(&algo->fixture, WEFT_PLUGIN_DIR, algo->name, algo->config);
+}
+
+static uint32_t open_algos(void)
+{
+    DIR *folder = opendir(WEFT_PLUGIN_DIR);
+    assert_non_null(folder);
+    uint32_t count = 0;
+    for (struct dirent *e = readdir(folder); e != NULL; e = readdir(folder)) {
+        size_t length = strlen(e->d_name);
+        if (strncmp(e->d_name, "algo-", 5) != 0 || length < 8 ||
+            strcmp(&e->d_name[length - 3], ".so") != 0) {
+            continue;
+        }
+        assert_true(count < ALGOS_MAX);
+        snprintf(algos[count].name, sizeof algos[count].name, "%.*s", (int)(length - 3), e->d_name);
+        count++;
+    }
+    closedir(folder);
+    qsort(algos, count, sizeof *algos, compare_names);
+    for (uint32_t i = 0; i < count; i++) {
+        open_algo(&algos[i]);
+        fixtures[i] = &algos[i].fixture;
+    }
+    return count;
 }
 
 static void faults_are_reported_and_survivors_are_sound(void **state)
 {
     (void)state;
     tally_t tally = {.total = 0};
-    damage_plugin(&tally, "algo-ring");
-    damage_plugin(&tally, "algo-flat");
+    uint32_t count = open_algos();
+    for (uint32_t i = 0; i < count; i++) {
+        tally_t before = tally;
+        uint32_t shapes = damage_algo(&tally, &algos[i]);
+        printf("%-18s %4u shapes %4u faults %4u survivors\n", algos[i].name, shapes,
+               tally.total - before.total, tally.survivors - before.survivors);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        plan_fixture_close(&algos[i].fixture);
+        fake_config_destroy(algos[i].config);
+    }
     for (size_t i = 0; i < FAULTS; i++) {
         printf("%-18s %4u done %4u reported\n", faults[i].name, tally.done[i], tally.reported[i]);
     }

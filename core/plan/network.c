@@ -77,21 +77,23 @@ static int grow(void **items_p, uint64_t *room_p, uint64_t used, uint64_t want, 
     return 1;
 }
 
-static uint64_t hash_operands(uint64_t hash, const weft_operand_t *operands, uint32_t count)
+/* Their order is all one. */
+static uint64_t hash_operands(const weft_operand_t *operands, uint32_t count)
 {
+    uint64_t sum = 0;
     for (uint32_t i = 0; i < count; i++) {
         int port = operands[i].kind == WEFT_OPERAND_PORT;
-        hash =
-            weft_hash_mix(hash ^ operands[i].kind ^ (port ? (uint64_t)operands[i].index << 8 : 0));
+        sum += weft_hash_mix(operands[i].kind | (port ? (uint64_t)operands[i].index << 8 : 0));
     }
-    return hash;
+    return sum;
 }
 
 static uint64_t hash_move(uint64_t hash, const weft_move_t *move)
 {
     hash = weft_hash_add(hash, (uint64_t)move->ndst << 48 | (uint64_t)move->nsrc << 40 |
                                    (uint64_t)move->nafter << 32 | move->cnt);
-    hash = hash_operands(hash_operands(hash, move->dst, move->ndst), move->src, move->nsrc);
+    hash = weft_hash_mix(hash ^ hash_operands(move->dst, move->ndst));
+    hash = weft_hash_mix(hash ^ hash_operands(move->src, move->nsrc));
     for (uint32_t i = 0; i < move->nafter; i++) {
         hash = weft_hash_add(hash, (uint64_t)move->after[i].lane << 32 | move->after[i].pc);
     }

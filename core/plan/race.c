@@ -26,9 +26,11 @@
 #define RACE_WORDS_MAX (UINT64_C(1) << 25)
 #endif
 
-/* What is remembered of the streams that used a cell: times of their last uses, by stream; and behind
- * all, how often it was read as input. */
-enum { USE_WRITE, USE_READ, USE_INPUT, USES };
+/* What is remembered of a cell, in words: the stream that wrote it last, plus one, and when; which
+ * streams read it, as OUT or TMP and as input in place (stream s is bit s modulo 32); how often it was
+ * read as input; then the times of these reads, by stream. Earlier writes need not be remembered: they
+ * come before the last one, or that was a finding. */
+enum { WRITER, WRITTEN, READERS, INPUT_READERS, INPUT_READS, TIMES };
 
 static uint32_t *row_of(const weft_run_t *run, const weft_run_rank_t *rank, uint64_t row)
 {
@@ -95,7 +97,7 @@ static uint64_t rank_rows(const weft_run_t *run, uint32_t rank)
 
 static uint64_t cell_words(const weft_run_rank_t *rank)
 {
-    return USES * (uint64_t)rank->contexts + 1;
+    return TIMES + 2 * (uint64_t)rank->contexts;
 }
 
 static uint64_t rank_words(const weft_run_t *run, uint32_t rank)
@@ -321,19 +323,25 @@ static uint32_t *history_of(const weft_run_t *run, const weft_run_rank_t *rank, 
            (cell - rank->cells[WEFT_OPERAND_OUT]) * cell_words(rank);
 }
 
-/* Another stream with a use of this kind that is not before now, or NONE. */
-static uint32_t unordered(const weft_run_t *run, const weft_run_lane_t *lane,
-                          const weft_run_member_t *member, const uint32_t *uses)
+/* A reading stream whose time is not before now, or NONE. */
+static uint32_t unordered(const weft_run_rank_t *rank, const uint32_t *clock, uint32_t readers,
+                          const uint32_t *times)
 {
-    const weft_run_rank_t *rank = rank_of(run, lane);
-    const uint32_t *clock = member_clock(run, lane, member) + rank->tracked - 1;
-    uint32_t self = context_of(lane, member);
-    for (uint32_t i = 0; i < rank->contexts; i++) {
-        if (i != self && uses[i] > clock[i]) {
-            return i;
+    for (uint32_t first = 0; readers != 0; first++, readers >>= 1) {
+        for (uint32_t i = first; (readers & 1) != 0 && i < rank->contexts; i += 32) {
+            if (times[i] > clock[i]) {
+                return i;
+            }
         }
     }
     return WEFT_RUN_NONE;
+}
+
+/* The stream that wrote last, if that is not before now, or NONE. */
+static uint32_t unordered_writer(const uint32_t *clock, const uint32_t *history)
+{
+    uint32_t writer = history[WRITER];
+    return writer != 0 && history[WRITTEN] > clock[writer - 1] ? writer - 1 : WEFT_RUN_NONE;
 }
 
 /* Not ordered: for certain if clocks went through queues, else to be looked at again. */
@@ -352,22 +360,16 @@ static void find(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_me
     }
 }
 
-static void use(const weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
-                uint32_t *uses)
-{
-    const weft_run_rank_t *rank = rank_of(run, lane);
-    uint32_t self = context_of(lane, member);
-    uses[self] = member_clock(run, lane, member)[rank->tracked - 1 + self];
-}
-
 void weft_race_read(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
                     uint64_t cell)
 {
     const weft_run_rank_t *rank = rank_of(run, lane);
     if (rank->tracked != 0) {
-        uint32_t *history = history_of(run, rank, cell);
-        find(run, lane, member, cell, unordered(run, lane, member, history), 0, 0);
-        use(run, lane, member, history + USE_READ * rank->contexts);
+        uint32_t *history = history_of(run, rank, cell), self = context_of(lane, member);
+        const uint32_t *clock = member_clock(run, lane, member) + rank->tracked - 1;
+        find(run, lane, member, cell, unordered_writer(clock, history), 0, 0);
+        history[READERS] |= UINT32_C(1) << self % 32;
+        history[TIMES + self] = clock[self];
     }
 }
 
@@ -376,10 +378,12 @@ void weft_race_read_input(weft_run_t *run, const weft_run_lane_t *lane,
 {
     const weft_run_rank_t *rank = rank_of(run, lane);
     if (rank->tracked != 0) {
-        uint32_t *history = history_of(run, rank, cell);
-        find(run, lane, member, cell, unordered(run, lane, member, history), 0, 1);
-        use(run, lane, member, history + USE_INPUT * rank->contexts);
-        history[USES * rank->contexts]++;
+        uint32_t *history = history_of(run, rank, cell), self = context_of(lane, member);
+        const uint32_t *clock = member_clock(run, lane, member) + rank->tracked - 1;
+        find(run, lane, member, cell, unordered_writer(clock, history), 0, 1);
+        history[INPUT_READERS] |= UINT32_C(1) << self % 32;
+        history[INPUT_READS]++;
+        history[TIMES + rank->contexts + self] = clock[self];
     }
 }
 
@@ -389,7 +393,7 @@ static int comes_after_input(const weft_run_t *run, const weft_run_lane_t *lane,
                              const uint32_t *history, uint64_t cell, uint64_t value)
 {
     const weft_run_rank_t *rank = rank_of(run, lane);
-    if (!run->reduces || history[USES * rank->contexts] != 1) {
+    if (!run->reduces || history[INPUT_READS] != 1) {
         return 0;
     }
     uint64_t at = cell - rank->cells[WEFT_OPERAND_OUT];
@@ -405,17 +409,19 @@ void weft_race_write(weft_run_t *run, const weft_run_lane_t *lane, const weft_ru
     if (rank->tracked == 0) {
         return;
     }
-    uint32_t *history = history_of(run, rank, cell);
-    find(run, lane, member, cell, unordered(run, lane, member, history), 1, 0);
-    find(run, lane, member, cell, unordered(run, lane, member, history + USE_READ * rank->contexts),
-         1, 0);
-    uint32_t other = unordered(run, lane, member, history + USE_INPUT * rank->contexts);
+    uint32_t *history = history_of(run, rank, cell), self = context_of(lane, member);
+    const uint32_t *clock = member_clock(run, lane, member) + rank->tracked - 1;
+    const uint32_t *times = history + TIMES;
+    find(run, lane, member, cell, unordered_writer(clock, history), 1, 0);
+    find(run, lane, member, cell, unordered(rank, clock, history[READERS], times), 1, 0);
+    uint32_t other = unordered(rank, clock, history[INPUT_READERS], times + rank->contexts);
     if (other != WEFT_RUN_NONE && !run->race.through_queues &&
         comes_after_input(run, lane, history, cell, value)) {
         other = WEFT_RUN_NONE;
     }
     find(run, lane, member, cell, other, 1, 1);
-    use(run, lane, member, history);
+    history[WRITER] = self + 1;
+    history[WRITTEN] = clock[self];
 }
 
 /* Do two runs of consecutive chunks of a buffer meet? */

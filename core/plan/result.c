@@ -36,7 +36,7 @@ uint64_t weft_run_input(const weft_run_t *run, uint32_t rank, uint32_t chunk, ui
 uint32_t weft_run_alias(const weft_run_t *run, uint32_t rank, uint32_t chunk)
 {
     const weft_plan_t *plan = run->input->plans[rank];
-    if (!run->input->in_place && !run->both) {
+    if (!run->input->in_place && run->both == NULL) {
         return WEFT_RUN_NONE;
     }
     switch (plan->coll) {

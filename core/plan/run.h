@@ -125,11 +125,10 @@ typedef struct weft_run {
     const uint64_t *port_chunks;    /* by first_port + port */
     weft_verify_report_t *report;
     uint32_t n, slots, slices, passes;
-    int values;     /* 0: chains only */
-    int reduces;    /* the collective */
-    int both;       /* out of place, but see whether all is the same in place */
-    int diverges;   /* … it is not: a read of IN would see something else */
-    uint8_t *marks; /* by rank: WEFT_SUSPECT_* */
+    int values;                 /* 0: chains only */
+    int reduces;                /* the collective */
+    weft_verify_report_t *both; /* this run is out of place, but sees what would differ in place */
+    uint8_t *marks;             /* by rank: WEFT_SUSPECT_* */
     uint64_t factor;
     weft_run_rank_t *ranks;
     weft_run_lane_t *lanes;
@@ -191,6 +190,9 @@ uint32_t weft_run_extent(const weft_plan_t *plan, uint32_t kind, uint32_t chunk)
 void weft_run_explain(weft_run_t *run);
 void weft_run_finding(weft_run_t *run, weft_verdict_t verdict, const weft_run_lane_t *lane,
                       uint32_t pc, const char *format, ...) WEFT_PRINTF(5, 6);
+
+/* … in place only: IN is read where OUT has been written. */
+void weft_run_divergence(weft_run_t *run, const weft_run_lane_t *lane, uint32_t pc, uint32_t chunk);
 
 /* result.c: the definition of each collective. */
 uint64_t weft_field_add(uint64_t a, uint64_t b);

@@ -84,7 +84,9 @@ static result_t read_in_place(weft_run_t *run, const weft_run_lane_t *lane,
         return input;
     }
     if (run->both) {
-        run->diverges |= run->reduces || cell->value != input.value || cell->tree != input.tree;
+        if (run->reduces || cell->value != input.value || cell->tree != input.tree) {
+            weft_run_divergence(run, lane, member->pc, alias);
+        }
         return input;
     }
     return run->reduces ? (result_t){weft_field_mul(cell->value, run->factor ^ (lane->rank + 1)),

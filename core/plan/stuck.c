@@ -6,10 +6,9 @@
 
 #include "core/plan/run.h"
 
-static void describe(weft_run_t *run, const weft_run_lane_t *lane, uint32_t pc, const char *format,
-                     va_list args)
+static void describe(weft_verify_report_t *report, const weft_run_lane_t *lane, uint32_t pc,
+                     const char *format, va_list args)
 {
-    weft_verify_report_t *report = run->report;
     report->rank = lane->name;
     report->lane = lane->lane;
     report->pc = pc;
@@ -21,14 +20,20 @@ static void describe(weft_run_t *run, const weft_run_lane_t *lane, uint32_t pc, 
 void weft_run_finding(weft_run_t *run, weft_verdict_t verdict, const weft_run_lane_t *lane,
                       uint32_t pc, const char *format, ...)
 {
-    if (run->report->verdict != WEFT_VERDICT_OK) {
-        return;
+    if (run->report->verdict == WEFT_VERDICT_OK) {
+        va_list args;
+        run->report->verdict = verdict;
+        va_start(args, format);
+        describe(run->report, lane, pc, format, args);
+        va_end(args);
     }
-    run->report->verdict = verdict;
-    va_list args;
-    va_start(args, format);
-    describe(run, lane, pc, format, args);
-    va_end(args);
+}
+
+void weft_run_divergence(weft_run_t *run, const weft_run_lane_t *lane, uint32_t pc, uint32_t chunk)
+{
+    weft_run_t in_place = {.report = run->both};
+    weft_run_finding(&in_place, WEFT_VERDICT_WRONG, lane, pc,
+                     "in place, reads an input that lies where out[%u] has been written", chunk);
 }
 
 /* What a stuck lane waits for: a queue, or another lane of its rank. */

@@ -202,9 +202,9 @@ static weft_status_t judge_marked(const proof_t *proof, uint8_t mark, weft_verif
     return status;
 }
 
-/* *diverges_p: in place a value would differ; only if `both`. */
-static weft_status_t judge(const proof_t *proof, int both, int *diverges_p,
-                           weft_verify_report_t *report)
+/* `both`: NULL, or where to say what would differ in place. */
+static weft_status_t judge(const proof_t *proof, weft_verify_report_t *report,
+                           weft_verify_report_t *both)
 {
     weft_run_t run;
     memset(report, 0, sizeof *report);
@@ -214,7 +214,6 @@ static weft_status_t judge(const proof_t *proof, int both, int *diverges_p,
     if (status == WEFT_OK) {
         status = run_once(&run, 0, NULL);
     }
-    *diverges_p = run.diverges;
     weft_run_fini(&run);
     if (status == WEFT_OK && any_marked(proof, WEFT_SUSPECT)) {
         status = judge_marked(proof, WEFT_SUSPECT, report);
@@ -222,18 +221,29 @@ static weft_status_t judge(const proof_t *proof, int both, int *diverges_p,
     return status;
 }
 
-/* In place, after the proof out of place: the same run again only if something would differ. */
-static weft_status_t judge_in_place(const proof_t *proof, int diverges,
-                                    const weft_verify_report_t *apart, weft_verify_report_t *report)
+/* In place, after the proof out of place. `report` says whether a read would see something else: then
+ * the plan does not serve. If not, and no race is possible, all is as out of place. */
+static weft_status_t judge_in_place(const proof_t *proof, const weft_verify_report_t *apart,
+                                    weft_verify_report_t *report)
 {
-    if (apart->verdict == WEFT_VERDICT_OK && any_marked(proof, WEFT_SUSPECT_IN_PLACE)) {
-        return judge_marked(proof, WEFT_SUSPECT_IN_PLACE, report);
+    if (apart->verdict != WEFT_VERDICT_OK) {
+        return judge(proof, report, NULL);
     }
-    if (apart->verdict == WEFT_VERDICT_OK && !diverges) {
+    if (report->verdict != WEFT_VERDICT_OK) {
+        weft_verify_report_t differs = *report;
         *report = *apart;
+        report->verdict = differs.verdict;
+        report->rank = differs.rank;
+        report->lane = differs.lane;
+        report->pc = differs.pc;
+        memcpy(report->text, differs.text, sizeof report->text);
         return WEFT_OK;
     }
-    return judge(proof, 0, &diverges, report);
+    if (any_marked(proof, WEFT_SUSPECT_IN_PLACE)) {
+        return judge_marked(proof, WEFT_SUSPECT_IN_PLACE, report);
+    }
+    *report = *apart;
+    return WEFT_OK;
 }
 
 weft_status_t weft_plan_verify(const weft_verify_input_t *input, weft_verify_report_t *report)
@@ -242,10 +252,9 @@ weft_status_t weft_plan_verify(const weft_verify_input_t *input, weft_verify_rep
         return WEFT_OK;
     }
     proof_t proof;
-    int diverges;
     weft_status_t status = proof_init(&proof, input);
     if (status == WEFT_OK && !refuse(&proof, report)) {
-        status = judge(&proof, 0, &diverges, report);
+        status = judge(&proof, report, NULL);
     }
     proof_fini(&proof);
     return status;
@@ -258,7 +267,6 @@ weft_status_t weft_plan_prove(const weft_verify_input_t *input, weft_verify_repo
         return WEFT_OK;
     }
     proof_t proof;
-    int diverges;
     weft_status_t status = proof_init(&proof, input);
     proof.input.in_place = 0;
     if (status != WEFT_OK || refuse(&proof, &reports[0])) {
@@ -266,10 +274,11 @@ weft_status_t weft_plan_prove(const weft_verify_input_t *input, weft_verify_repo
         proof_fini(&proof);
         return status;
     }
-    status = judge(&proof, 1, &diverges, &reports[0]);
+    memset(&reports[1], 0, sizeof reports[1]);
+    status = judge(&proof, &reports[0], &reports[1]);
     if (status == WEFT_OK) {
         proof.input.in_place = 1;
-        status = judge_in_place(&proof, diverges, &reports[0], &reports[1]);
+        status = judge_in_place(&proof, &reports[0], &reports[1]);
     }
     proof_fini(&proof);
     return status;

@@ -16,6 +16,7 @@ typedef struct check {
     const weft_plan_t *plan;
     uint32_t lane, pc;
     int in_loop;
+    uint64_t *port_user; /* by port: lane and pc of the last member of a PAR that uses it */
 } check_t;
 
 static weft_status_t refuse(const check_t *at, const char *format, ...) WEFT_PRINTF(2, 3);
@@ -229,29 +230,19 @@ static weft_status_t check_move(const check_t *at, const weft_move_t *move)
     return status == WEFT_OK ? check_after(at, move) : status;
 }
 
-static int moves_port(const weft_move_t *move, uint32_t port)
-{
-    for (uint32_t i = 0; i < move->ndst; i++) {
-        if (move->dst[i].kind == WEFT_OPERAND_PORT && move->dst[i].index == port) {
-            return 1;
-        }
-    }
-    for (uint32_t i = 0; i < move->nsrc; i++) {
-        if (move->src[i].kind == WEFT_OPERAND_PORT && move->src[i].index == port) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 /* Members of a PAR run in any order, so a port may serve one of them only. */
-static weft_status_t check_members(const check_t *at, const weft_move_t *a, const weft_move_t *b)
+static weft_status_t check_member(const check_t *at, const weft_move_t *move, uint32_t member)
 {
-    for (uint32_t i = 0; i < a->ndst + a->nsrc; i++) {
-        const weft_operand_t *operand = i < a->ndst ? &a->dst[i] : &a->src[i - a->ndst];
-        if (operand->kind == WEFT_OPERAND_PORT && moves_port(b, operand->index)) {
+    for (uint32_t i = 0; i < move->ndst + move->nsrc; i++) {
+        const weft_operand_t *operand = i < move->ndst ? &move->dst[i] : &move->src[i - move->ndst];
+        if (operand->kind != WEFT_OPERAND_PORT || operand->index >= at->plan->nports) {
+            continue;
+        }
+        uint64_t *user = &at->port_user[operand->index], self = (uint64_t)at->lane << 32 | member;
+        if (*user > ((uint64_t)at->lane << 32 | at->pc) && *user < self) {
             return refuse(at, "two members use port %u", operand->index);
         }
+        *user = self;
     }
     return WEFT_OK;
 }
@@ -268,12 +259,9 @@ static weft_status_t check_par(const check_t *at)
             return refuse(at, "PAR of %u, but only %u MOVEs follow", members, i - 1);
         }
         const weft_move_t *move = &at->plan->moves[lane->code[at->pc + i].n];
-        for (uint32_t j = 1; j < i; j++) {
-            weft_status_t status =
-                check_members(at, &at->plan->moves[lane->code[at->pc + j].n], move);
-            if (status != WEFT_OK) {
-                return status;
-            }
+        weft_status_t status = check_member(at, move, at->pc + i);
+        if (status != WEFT_OK) {
+            return status;
         }
     }
     return WEFT_OK;
@@ -363,20 +351,7 @@ static weft_status_t check_ports(const weft_plan_t *plan)
                              plan->rank, i, port->channel, CHANNEL_MAX - 1);
         }
     }
-    if (plan->nports < 2) {
-        return WEFT_OK;
-    }
-    uint32_t size = 4;
-    while (size < 2 * plan->nports) {
-        size *= 2;
-    }
-    uint64_t *table = weft_os_alloc(size * sizeof *table, 0);
-    if (table == NULL) {
-        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory to check %u ports", plan->nports);
-    }
-    weft_status_t status = check_unique(plan, table, size - 1);
-    weft_os_free(table);
-    return status;
+    return WEFT_OK;
 }
 
 /* The collectives that algorithms write plans for. */
@@ -403,17 +378,39 @@ static weft_status_t check_shape(const weft_plan_t *plan)
     return WEFT_OK;
 }
 
+static weft_status_t check_lanes(const weft_plan_t *plan, uint64_t *port_user)
+{
+    weft_status_t status = WEFT_OK;
+    for (uint32_t lane = 0; status == WEFT_OK && lane < plan->nlanes; lane++) {
+        check_t at = {.plan = plan, .lane = lane, .port_user = port_user};
+        for (; status == WEFT_OK && at.pc < plan->lanes[lane].ncode; at.pc++) {
+            status = check_code(&at);
+        }
+    }
+    return status;
+}
+
 weft_status_t weft_plan_check(const weft_plan_t *plan)
 {
     weft_status_t status = check_shape(plan);
     if (status == WEFT_OK) {
         status = check_ports(plan);
     }
-    for (uint32_t lane = 0; status == WEFT_OK && lane < plan->nlanes; lane++) {
-        check_t at = {.plan = plan, .lane = lane};
-        for (; status == WEFT_OK && at.pc < plan->lanes[lane].ncode; at.pc++) {
-            status = check_code(&at);
-        }
+    if (status != WEFT_OK) {
+        return status;
     }
+    uint32_t size = 4;
+    while (size < 2 * (uint64_t)plan->nports && size < 1u << 31) {
+        size *= 2;
+    }
+    uint64_t *table = weft_os_alloc(((size_t)size + plan->nports) * sizeof *table, 0);
+    if (table == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory to check %u ports", plan->nports);
+    }
+    status = check_unique(plan, table, size - 1);
+    if (status == WEFT_OK) {
+        status = check_lanes(plan, table + size);
+    }
+    weft_os_free(table);
     return status;
 }

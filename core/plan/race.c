@@ -127,10 +127,14 @@ static void set_clocked(weft_run_t *run, uint32_t rank)
 
 weft_status_t weft_race_init_local(weft_run_t *run)
 {
-    uint64_t clocks = 0, accesses = 0;
+    uint64_t clocks = 0, accesses = 0, uses = 0;
     for (uint32_t i = 0; i < run->n; i++) {
         weft_run_rank_t *rank = &run->ranks[i];
         if (run->input->plans[i]->nlanes < 2) {
+            rank->uses_at = uses;
+            uses += rank->contexts < 2
+                        ? 0
+                        : (uint64_t)rank->chunks[WEFT_OPERAND_OUT] + rank->chunks[WEFT_OPERAND_TMP];
             continue;
         }
         uint64_t rows = rank_rows(run, i) * rank->contexts, words = rank_words(run, i);
@@ -145,6 +149,11 @@ weft_status_t weft_race_init_local(weft_run_t *run)
         clocks += rows;
         accesses += words;
         set_clocked(run, i);
+    }
+    run->race.uses = weft_os_alloc((uses + 1) * sizeof *run->race.uses, 0);
+    if (run->race.uses == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for %llu chunks",
+                         (unsigned long long)uses);
     }
     return allocate(run, clocks, accesses);
 }
@@ -193,6 +202,7 @@ weft_status_t weft_race_init_exact(weft_run_t *run, uint8_t mark, uint32_t *next
 
 void weft_race_fini(weft_run_t *run)
 {
+    weft_os_free(run->race.uses);
     weft_os_free(run->race.accesses);
     weft_os_free(run->race.clocks);
 }
@@ -424,54 +434,72 @@ void weft_race_write(weft_run_t *run, const weft_run_lane_t *lane, const weft_ru
     history[WRITTEN] = clock[self];
 }
 
-/* Do two runs of consecutive chunks of a buffer meet? */
-static int overlap(uint32_t a, uint32_t a_cnt, uint32_t b, uint32_t b_cnt, uint32_t chunks)
+#define SEVERAL UINT8_MAX /* more than one member */
+
+static int by_another(uint8_t who, uint8_t member)
 {
-    uint32_t ahead = b >= a ? b - a : b + chunks - a, behind = ahead == 0 ? 0 : chunks - ahead;
-    return ahead < a_cnt || behind < b_cnt;
+    return who != 0 && who != member;
 }
 
-/* Whether `writer` writes what the operand of kind `kind` at chunk `base` uses: 1, in place only 2. */
-static uint8_t touches(const weft_run_t *run, const weft_run_lane_t *lane,
-                       const weft_run_member_t *writer, uint32_t kind, uint32_t base, uint32_t cnt)
+static void add_reader(uint8_t *who_p, uint8_t member)
 {
-    const uint32_t *chunks = rank_of(run, lane)->chunks;
-    uint8_t found = 0;
-    for (uint32_t i = 0; i < writer->move->ndst; i++) {
-        uint32_t to = writer->move->dst[i].kind, at = writer->dst[i];
-        if (to == WEFT_OPERAND_PORT || kind == WEFT_OPERAND_PORT) {
-            continue;
+    *who_p = by_another(*who_p, member) ? SEVERAL : member;
+}
+
+/* A member uses a chunk; kind is that of the operand: what IN is in place was looked up. */
+static void use_chunk(weft_run_t *run, const weft_run_lane_t *lane, weft_run_use_t *use,
+                      uint8_t member, uint32_t kind, int writes)
+{
+    uint8_t apart = WEFT_SUSPECT | WEFT_SUSPECT_IN_PLACE;
+    uint8_t in_place = run->both != NULL ? WEFT_SUSPECT_IN_PLACE : apart, found = 0;
+    if (use->group != run->race.groups) {
+        *use = (weft_run_use_t){.group = run->race.groups};
+    }
+    if (writes) {
+        found |= by_another(use->writer, member) || by_another(use->reader, member) ? apart : 0;
+        found |= by_another(use->input_reader, member) ? in_place : 0;
+        use->writer = member;
+    } else {
+        found |= !by_another(use->writer, member) ? 0 : kind == WEFT_OPERAND_IN ? in_place : apart;
+        add_reader(kind == WEFT_OPERAND_IN ? &use->input_reader : &use->reader, member);
+    }
+    run->marks[lane->rank] |= found;
+}
+
+static void use_operand(weft_run_t *run, const weft_run_lane_t *lane, uint8_t member,
+                        const weft_run_member_t *of, uint32_t i)
+{
+    const weft_run_rank_t *rank = rank_of(run, lane);
+    int writes = i < of->move->ndst;
+    uint32_t s = writes ? i : i - of->move->ndst;
+    uint32_t kind = writes ? of->move->dst[s].kind : of->move->src[s].kind;
+    uint32_t base = writes ? of->dst[s] : of->src[s];
+    if (kind == WEFT_OPERAND_PORT ||
+        (kind == WEFT_OPERAND_IN && run->both == NULL && !run->input->in_place)) {
+        return;
+    }
+    for (uint32_t j = 0; j < of->move->cnt; j++) {
+        uint32_t chunks = rank->chunks[kind];
+        uint32_t chunk = base + j >= chunks ? base + j - chunks : base + j;
+        if (kind == WEFT_OPERAND_IN) {
+            chunk = weft_run_alias(run, lane->rank, chunk);
+        } else if (kind == WEFT_OPERAND_TMP) {
+            chunk += rank->chunks[WEFT_OPERAND_OUT];
         }
-        if (to == kind && overlap(at, writer->move->cnt, base, cnt, chunks[kind])) {
-            found |= WEFT_SUSPECT | WEFT_SUSPECT_IN_PLACE;
-        }
-        for (uint32_t j = 0; to == WEFT_OPERAND_OUT && kind == WEFT_OPERAND_IN && j < cnt; j++) {
-            uint32_t chunk = base + j >= chunks[kind] ? base + j - chunks[kind] : base + j;
-            uint32_t alias = weft_run_alias(run, lane->rank, chunk);
-            if (alias != WEFT_RUN_NONE && overlap(at, writer->move->cnt, alias, 1, chunks[to])) {
-                found |= run->both ? WEFT_SUSPECT_IN_PLACE : WEFT_SUSPECT;
-            }
+        if (chunk != WEFT_RUN_NONE) {
+            use_chunk(run, lane, &run->race.uses[rank->uses_at + chunk], member, kind, writes);
         }
     }
-    return found;
 }
 
 /* Members of one PAR: all that is not ordered in a lone lane. */
 void weft_race_group(weft_run_t *run, const weft_run_lane_t *lane)
 {
-    for (uint32_t i = 0; i < lane->nmembers; i++) {
-        const weft_run_member_t *a = &lane->members[i];
-        for (uint32_t j = 0; j < lane->nmembers; j++) {
-            const weft_run_member_t *b = &lane->members[j];
-            const weft_move_t *move = b->move;
-            for (uint32_t s = 0; i != j && s < move->nsrc; s++) {
-                run->marks[lane->rank] |=
-                    touches(run, lane, a, move->src[s].kind, b->src[s], move->cnt);
-            }
-            for (uint32_t d = 0; i < j && d < move->ndst; d++) {
-                run->marks[lane->rank] |=
-                    touches(run, lane, a, move->dst[d].kind, b->dst[d], move->cnt);
-            }
+    run->race.groups++;
+    for (uint32_t m = 0; m < lane->nmembers; m++) {
+        const weft_run_member_t *member = &lane->members[m];
+        for (uint32_t i = 0; i < member->move->ndst + member->move->nsrc; i++) {
+            use_operand(run, lane, (uint8_t)(m + 1), member, i);
         }
     }
 }

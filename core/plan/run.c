@@ -86,7 +86,8 @@ static void begin_group(weft_run_t *run, weft_run_lane_t *lane)
     }
     if (lane->par && lane->clocked) {
         weft_race_fork(run, lane);
-    } else if (lane->par && run->marks != NULL && lane->pass == 0) {
+    } else if (lane->nmembers > 1 && lane->plan->nlanes == 1 && lane->pass == 0 &&
+               run->race.uses != NULL) {
         weft_race_group(run, lane);
     }
 }

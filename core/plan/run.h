@@ -104,15 +104,24 @@ typedef struct weft_run_rank {
     uint32_t width;                  /* words of a clock */
     uint32_t tracked;                /* 1 + first component, 0 = accesses are not looked at */
     uint64_t clocks_at, accesses_at; /* first word */
+    uint64_t uses_at;                /* first chunk of OUT in race.uses; TMP follows */
 } weft_run_rank_t;
+
+/* Who of the members of the PAR in progress uses a chunk: member plus one, 0 for nobody. */
+typedef struct weft_run_use {
+    uint32_t group;
+    uint8_t writer, reader, input_reader;
+} weft_run_use_t;
 
 /* Vector clocks; core/plan/race.c. */
 typedef struct weft_run_race {
     int through_queues; /* clocks travel with slices: exact, and dear */
     uint32_t dims;      /* then: components of all tracked ranks */
     uint32_t *clocks;
-    uint64_t slots_at;  /* first word */
-    uint32_t *accesses; /* per cell of a tracked rank */
+    uint64_t slots_at;    /* first word */
+    uint32_t *accesses;   /* per cell of a tracked rank */
+    weft_run_use_t *uses; /* per chunk of a rank whose lone lane has PARs */
+    uint32_t groups;      /* PARs so far */
 } weft_run_race_t;
 
 /* What a run without clocks through queues cannot decide about a rank. */

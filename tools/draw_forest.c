@@ -54,9 +54,9 @@ static int joins_same(const draw_t *draw, uint32_t a, uint32_t b)
         int found = 0;
         for (uint32_t j = 0; j < draw->nlinks && !found; j++) {
             const draw_link_t *y = &draw->links[j];
-            found = y->channel == (x->channel == a ? b : a) &&
-                    ((y->from == x->from && y->to == x->to) ||
-                     (y->from == x->to && y->to == x->from));
+            found =
+                y->channel == (x->channel == a ? b : a) &&
+                ((y->from == x->from && y->to == x->to) || (y->from == x->to && y->to == x->from));
         }
         balance += !found;
     }

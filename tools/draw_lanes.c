@@ -11,9 +11,9 @@
 
 #define RANKS_MAX 32u
 #define EVENTS_MAX 20000u
-#define LEFT 104.0       /* of the rows; with lane numbers: */
+#define LEFT 104.0 /* of the rows; with lane numbers: */
 #define LEFT_LANES 138.0
-#define BAR_SHARE 0.76   /* of a step; the rest shows the message */
+#define BAR_SHARE 0.76 /* of a step; the rest shows the message */
 #define RIGHT 40.0
 
 typedef struct lanes {
@@ -80,9 +80,8 @@ static void put_bar(const lanes_t *lanes, const timeline_event_t *e)
                          .width = 1.8,
                          .opacity = local ? 0.45 : 0};
     svg_begin(svg, "rank %u lane %u instruction %u%s: chunk %u, %s%s%s", e->rank, e->lane, e->pc,
-              e->members > 1 ? " (par)" : "", e->chunk,
-              e->receives != 0 ? "receives " : "", e->combines != 0 ? "and combines " : "",
-              e->sends != 0 ? "and sends" : "");
+              e->members > 1 ? " (par)" : "", e->chunk, e->receives != 0 ? "receives " : "",
+              e->combines != 0 ? "and combines " : "", e->sends != 0 ? "and sends" : "");
     svg_rect(svg, box, &paint);
     char text[24];
     snprintf(text, sizeof text, "%u%s", e->chunk, e->combines != 0 ? "+" : "");

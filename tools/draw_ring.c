@@ -99,20 +99,25 @@ static svg_point_t towards(svg_point_t from, svg_point_t to, double length)
     return (svg_point_t){from.x + dx / all * length, from.y + dy / all * length};
 }
 
-/* Bends to the left of its way, so that the two directions of a pair lie apart. */
-static void put_link(const ring_t *ring, const draw_link_t *link)
+/* Bends to the left of its way, so that the two directions of a pair lie apart; `beside` tells links of
+ * the same two ranks on different channels apart. */
+static void put_link(const ring_t *ring, const draw_link_t *link, uint32_t beside)
 {
     svg_point_t a = on_circle(ring, link->from, ring->radius);
     svg_point_t b = on_circle(ring, link->to, ring->radius);
     double dx = b.x - a.x, dy = b.y - a.y;
-    double bend = ring->draw->input->nranks == 2 ? 0.25 : 0.13;
+    double bend = (ring->draw->input->nranks == 2 ? 0.25 : 0.13) + 0.1 * (beside % 4);
     svg_point_t control = {(a.x + b.x) / 2 + bend * dy, (a.y + b.y) / 2 - bend * dx};
     svg_colour_t colour = colour_of(ring, link);
     uint32_t many = ring->draw->nlinks;
     svg_paint_t paint = {.stroke = colour.text,
-                         .width = (many > 600 ? 0.7 : many > 150 ? 1.1 : 1.8) *
+                         .width = (many > 600   ? 0.7
+                                   : many > 150 ? 1.1
+                                                : 1.8) *
                                   (1 + 0.45 * sqrt((double)link->messages / ring->most)),
-                         .opacity = many > 600 ? 0.45 : many > 150 ? 0.7 : 0.95};
+                         .opacity = many > 600   ? 0.45
+                                    : many > 150 ? 0.7
+                                                 : 0.95};
     svg_point_t curve[3] = {towards(a, control, ring->node + 1.5), control,
                             towards(b, control, ring->node + 2.5)};
     svg_begin(&ring->draw->svg,
@@ -132,7 +137,9 @@ static void put_host(const ring_t *ring, uint32_t first, uint32_t last)
     svg_point_t at = on_circle(ring, ((double)first + last) / 2, radius + 16);
     double side = at.x - ring->centre.x;
     svg_font_t font = {.size = 12,
-                       .anchor = side > 12 ? 's' : side < -12 ? 'e' : 'm',
+                       .anchor = side > 12    ? 's'
+                                 : side < -12 ? 'e'
+                                              : 'm',
                        .fill = SVG_GREY};
     at.y += at.y < ring->centre.y ? 2 : 8;
     svg_text(svg, at, &font, "host %u", ring->draw->input->host[first]);
@@ -161,8 +168,7 @@ static void put_ranks(const ring_t *ring)
     for (uint32_t r = 0; r < ring->draw->input->nranks; r++) {
         svg_point_t at = on_circle(ring, r, ring->radius);
         int is_root = rooted && r == root;
-        svg_paint_t disc = {
-            .fill = is_root ? SVG_INK : SVG_PAPER, .stroke = SVG_INK, .width = 1.6};
+        svg_paint_t disc = {.fill = is_root ? SVG_INK : SVG_PAPER, .stroke = SVG_INK, .width = 1.6};
         svg_circle(svg, at, ring->node, &disc);
         font.fill = is_root ? SVG_PAPER : SVG_INK;
         svg_text(svg, (svg_point_t){at.x, at.y + 0.3 * ring->node}, &font, "%u", r);
@@ -175,8 +181,7 @@ static void put_middle(const ring_t *ring)
     svg_font_t large = {.size = 34, .anchor = 'm', .bold = 1, .fill = SVG_INK};
     svg_font_t small = {.size = 13, .anchor = 'm', .fill = SVG_GREY};
     svg_point_t at = ring->centre;
-    svg_text(&ring->draw->svg, (svg_point_t){at.x, at.y + 2}, &large,
-             "%u", ring->most);
+    svg_text(&ring->draw->svg, (svg_point_t){at.x, at.y + 2}, &large, "%u", ring->most);
     svg_text(&ring->draw->svg, (svg_point_t){at.x, at.y + 24}, &small, "message%s of 1/%u block",
              ring->most == 1 ? "" : "s", draw->input->plans[0]->k);
     svg_text(&ring->draw->svg, (svg_point_t){at.x, at.y + 41}, &small, "over each link");
@@ -192,8 +197,7 @@ static void put_steps(const ring_t *ring, svg_point_t at)
         uint32_t step = rows < 2 ? 0 : i * (ring->nsteps - 1) / (rows - 1);
         char text[40];
         snprintf(text, sizeof text, "step %.4g", ring->step[step] + 1);
-        svg_colour_t colour =
-            svg_ramp(ring->nsteps < 2 ? 0.3 : (double)step / (ring->nsteps - 1));
+        svg_colour_t colour = svg_ramp(ring->nsteps < 2 ? 0.3 : (double)step / (ring->nsteps - 1));
         draw_key(draw, (svg_point_t){at.x, at.y + 24 + 22 * i}, colour.text, text);
     }
 }
@@ -246,8 +250,10 @@ weft_status_t draw_ring(draw_t *draw, FILE *out)
     ring->centre = (svg_point_t){side / 2 + 16, DRAW_TOP + side / 2 - 14};
     draw_begin(draw, out, side + PANEL, height, "links between ranks");
     put_hosts(ring);
-    for (uint32_t i = 0; i < draw->nlinks; i++) {
-        put_link(ring, &draw->links[i]);
+    for (uint32_t i = 0, beside = 0; i < draw->nlinks; i++) {
+        const draw_link_t *link = &draw->links[i];
+        beside = i > 0 && link[-1].from == link->from && link[-1].to == link->to ? beside + 1 : 0;
+        put_link(ring, link, beside);
     }
     put_ranks(ring);
     if (ring->degree <= 1 && n > 2) {

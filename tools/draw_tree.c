@@ -17,7 +17,7 @@
 typedef struct trees {
     draw_t *draw;
     const draw_forest_t *forest;
-    double *x; /* of each rank, from the left of its tree */
+    double *x;               /* of each rank, from the left of its tree */
     uint32_t *depth, *inner; /* of each rank; tree in which it has children */
     double node, column, level, width;
     int boxes; /* ranks of one host lie in one box */
@@ -40,8 +40,8 @@ static int has_boxes(const trees_t *trees)
         const draw_tree_t *tree = &trees->forest->trees[t];
         uint32_t heads = 0;
         for (uint32_t r = 0; r < input->nranks; r++) {
-            heads += tree->parent[r] == DRAW_NO_PARENT ||
-                     input->host[tree->parent[r]] != input->host[r];
+            heads +=
+                tree->parent[r] == DRAW_NO_PARENT || input->host[tree->parent[r]] != input->host[r];
         }
         if (heads != input->nhosts || tree->members != input->nranks) {
             return 0;
@@ -182,7 +182,7 @@ static void put_rank(const trees_t *trees, uint32_t t, svg_point_t origin, uint3
     svg_colour_t strong = hue_of(trees, t, 0.68, 0.13);
     svg_colour_t pale = hue_of(trees, other ? trees->inner[rank] : t, 0.94, 0.035);
     svg_colour_t edge = hue_of(trees, other ? trees->inner[rank] : t, 0.6, 0.1);
-    svg_paint_t disc = {.fill = here     ? strong.text
+    svg_paint_t disc = {.fill = here    ? strong.text
                                 : other ? pale.text
                                         : SVG_PAPER,
                         .stroke = rank == tree->root ? SVG_INK
@@ -235,8 +235,8 @@ static void put_legend(const trees_t *trees, svg_point_t at)
             continue;
         }
         for (uint32_t t = 0; t < trees->forest->count && t < 4; t++) {
-            svg_colour_t colour = way == 0 ? hue_of(trees, t, 0.52, 0.15)
-                                           : hue_of(trees, t, 0.74, 0.12);
+            svg_colour_t colour =
+                way == 0 ? hue_of(trees, t, 0.52, 0.15) : hue_of(trees, t, 0.74, 0.12);
             svg_paint_t stroke = {.stroke = colour.text, .width = 3};
             svg_line(&draw->svg, (svg_point_t){x, at.y - 4}, (svg_point_t){x + 20, at.y - 4},
                      &stroke);

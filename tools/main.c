@@ -20,6 +20,7 @@ static const subcommand_t commands[] = {
     {"info", tool_info, "plugins, their options, devices"},
     {"config", tool_config, "every option with its value and where it came from"},
     {"plan", tool_plan, "show, draw and prove the plan of an algorithm"},
+    {"sim", tool_sim, "what collectives would cost on up to 65,536 ranks"},
     {"version", run_version, "version of weft"},
     {"help", run_help, "this text"},
 };

@@ -132,8 +132,9 @@ static int choose(const plan_request_t *request, const tool_session_t *session, 
         return TOOL_OK;
     }
     if (serving[0] == '\0') {
-        fprintf(stderr, "weft: no loaded algorithm serves %s over %lld ranks; `weft plan --list` "
-                        "tells what they serve\n",
+        fprintf(stderr,
+                "weft: no loaded algorithm serves %s over %lld ranks; `weft plan --list` "
+                "tells what they serve\n",
                 weft_coll_name(request->coll), (long long)request->nranks);
         return TOOL_LIBRARY;
     }
@@ -147,8 +148,8 @@ static int refuse(const plan_request_t *request, const plan_source_t *source)
     char serving[512];
     plan_algos_serving(&source->session, request->coll, (uint32_t)request->nranks,
                        (uint32_t)request->root, serving, sizeof serving);
-    weft_algo_call_t call = plan_source_call(source, request->coll, (uint32_t)request->nranks,
-                                             (uint32_t)request->root);
+    weft_algo_call_t call =
+        plan_source_call(source, request->coll, (uint32_t)request->nranks, (uint32_t)request->root);
     weft_status_t status = plan_source_ops(source)->supports(source->algo, &call);
     if (status == WEFT_OK) {
         return TOOL_OK;

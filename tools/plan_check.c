@@ -123,8 +123,8 @@ static void put_price(const plan_request_t *request, const plan_study_t *study,
                       const price_model_t *model, uint64_t size, json_t *json)
 {
     uint32_t n = study->set.nranks, k = study->facts.k;
-    price_time_t t = price_time(&study->cost, model, request->coll, n, k, (uint32_t)request->slots,
-                                size);
+    price_time_t t =
+        price_time(&study->cost, model, request->coll, n, k, (uint32_t)request->slots, size);
     double block = (double)price_block(request->coll, n, size);
     double algbw = (double)size / t.seconds, busbw = algbw * price_bus_factor(request->coll, n);
     double most = block / k * (double)study->facts.chunks_most;

@@ -106,9 +106,8 @@ static void put_sizes(const pair_t *pair, json_t *json)
         if (json == NULL) {
             char texts[3][24];
             int fast = faster(pair, size);
-            printf("  %10s  %20s  %20s  %s%s\n", price_size_text(size, texts[0]),
-                   price_time_text(a, texts[1]), price_time_text(b, texts[2]),
-                   name_of(pair, fast), fast < 0 ? "" : "");
+            printf("  %10s  %20s  %20s  %s\n", price_size_text(size, texts[0]),
+                   price_time_text(a, texts[1]), price_time_text(b, texts[2]), name_of(pair, fast));
             continue;
         }
         json_open(json, NULL, '{');
@@ -128,10 +127,9 @@ static void print_row(const char *name, const char *a, const char *b)
     printf("%-16s  %22s  %22s\n", name, a, b);
 }
 
-static void print_number(const pair_t *pair, const char *name, const uint64_t values[2])
+static void print_number(const char *name, const uint64_t values[2])
 {
     char texts[2][32];
-    (void)pair;
     for (int i = 0; i < 2; i++) {
         snprintf(texts[i], sizeof texts[i], "%llu", (unsigned long long)values[i]);
     }
@@ -155,20 +153,21 @@ static void print_both(const pair_t *pair)
     print_row("fingerprint", marks[0], marks[1]);
     print_row("on all ranks", a->reports[0].same_on_all_ranks ? "same bits" : "may differ",
               b->reports[0].same_on_all_ranks ? "same bits" : "may differ");
-    print_number(pair, "steps", (uint64_t[2]){a->cost.chain, b->cost.chain});
-    print_number(pair, "slots needed", (uint64_t[2]){a->least_slots, b->least_slots});
-    print_number(pair, "scratch chunks", (uint64_t[2]){a->facts.tmp_most, b->facts.tmp_most});
-    print_number(pair, "links", (uint64_t[2]){a->facts.links, b->facts.links});
-    print_row("busiest link", moved[0], moved[1]);
-    print_number(pair, "words a rank", (uint64_t[2]){a->facts.words_most, b->facts.words_most});
-    print_number(pair, "ports", (uint64_t[2]){a->facts.ports_most, b->facts.ports_most});
+    print_number("steps", (uint64_t[2]){a->cost.chain, b->cost.chain});
+    print_number("slots needed", (uint64_t[2]){a->least_slots, b->least_slots});
+    print_number("scratch chunks", (uint64_t[2]){a->facts.tmp_most, b->facts.tmp_most});
+    print_number("links", (uint64_t[2]){a->facts.links, b->facts.links});
+    print_row("blocks on a link", moved[0], moved[1]);
+    print_number("words a rank", (uint64_t[2]){a->facts.words_most, b->facts.words_most});
+    print_number("ports", (uint64_t[2]){a->facts.ports_most, b->facts.ports_most});
 }
 
 static void show_text(const pair_t *pair)
 {
     char text[24];
-    printf("compare   %s over %lld ranks on %u hosts\n", weft_coll_name(pair->request->coll),
-           (long long)pair->request->nranks, pair->study[0].set.view.nhosts);
+    uint32_t hosts = pair->study[0].set.view.nhosts;
+    printf("compare   %s over %lld ranks on %u host%s\n", weft_coll_name(pair->request->coll),
+           (long long)pair->request->nranks, hosts, hosts == 1 ? "" : "s");
     print_both(pair);
     printf("bits      %s\n", bits_text(pair));
     put_turns(pair, NULL);
@@ -210,8 +209,7 @@ static void show_json(const pair_t *pair)
 static int study_both(pair_t *pair)
 {
     for (int i = 0; i < 2; i++) {
-        weft_status_t status =
-            plan_study_make(&pair->study[i], pair->request, &pair->source[i]);
+        weft_status_t status = plan_study_make(&pair->study[i], pair->request, &pair->source[i]);
         if (status != WEFT_OK) {
             return tool_report(status);
         }

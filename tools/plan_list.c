@@ -133,8 +133,8 @@ static void put_algo(const plan_request_t *request, json_t *json, const list_ite
 {
     const weft_plugin_t *plugin = item->loaded->plugin;
     bool one = request->coll != WEFT_COLL_COUNT;
-    bool good = one && serves(item, request->coll, (uint32_t)request->nranks,
-                              (uint32_t)request->root);
+    bool good =
+        one && serves(item, request->coll, (uint32_t)request->nranks, (uint32_t)request->root);
     const char *why = one && !good ? weft_error_record()->text : "";
     if (json == NULL) {
         printf("%-16s %s%s%s\n", plugin->name, !one || good ? plugin->help : "no",
@@ -165,8 +165,7 @@ int plan_list(const plan_request_t *request, const tool_session_t *session)
         json_open(json, NULL, '[');
     }
     for (uint32_t i = 0;; i++) {
-        list_item_t item = {
-            .loaded = weft_registry_get(session->registry, WEFT_KIND_ALGO, i)};
+        list_item_t item = {.loaded = weft_registry_get(session->registry, WEFT_KIND_ALGO, i)};
         if (item.loaded == NULL) {
             break;
         }

@@ -10,7 +10,7 @@
 /* As given on the command line; negative: not given. */
 typedef struct price_request {
     double alpha, beta, gamma;
-    uint64_t slot_bytes; /* 0: not given */
+    uint64_t slot_bytes;  /* 0: not given */
     uint64_t first, last; /* sizes */
     double factor;
 } price_request_t;
@@ -39,7 +39,9 @@ typedef struct price_facts {
 } price_facts_t;
 
 #define PRICE_REQUEST_DEFAULT                                                                      \
-    {.alpha = -1, .beta = -1, .gamma = -1, .first = 8, .last = UINT64_C(1) << 30, .factor = 8}
+    {                                                                                              \
+        .alpha = -1, .beta = -1, .gamma = -1, .first = 8, .last = UINT64_C(1) << 30, .factor = 8   \
+    }
 
 /* "1.5us", "300ns", "2e-6": seconds. */
 bool price_parse_seconds(const char *what, const char *text, double *value_p);

@@ -111,8 +111,7 @@ void svg_arc(svg_t *svg, svg_point_t centre, double radius, const double angles[
         svg_circle(svg, centre, radius, paint);
         return;
     }
-    fprintf(svg->out,
-            "<path stroke-linecap=\"round\" d=\"M%.2f %.2f A%.2f %.2f 0 %d 1 %.2f %.2f\"",
+    fprintf(svg->out, "<path stroke-linecap=\"round\" d=\"M%.2f %.2f A%.2f %.2f 0 %d 1 %.2f %.2f\"",
             centre.x + radius * cos(angles[0]), centre.y + radius * sin(angles[0]), radius, radius,
             span > TAU / 2, centre.x + radius * cos(angles[1]), centre.y + radius * sin(angles[1]));
     put_paint(svg, paint);

@@ -106,9 +106,8 @@ void plot_axes(const plot_t *plot, const char *title)
     put_grid_y(plot);
     svg_rect(plot->svg, plot->box, &frame);
     svg_text(plot->svg, (svg_point_t){plot->box.x, plot->box.y - 12}, &bold, "%s", title);
-    svg_text(plot->svg,
-             (svg_point_t){plot->box.x + 14 + svg_width(title, 14.2), plot->box.y - 12}, &small,
-             "%s", plot->y.name);
+    svg_text(plot->svg, (svg_point_t){plot->box.x + 14 + svg_width(title, 14.2), plot->box.y - 12},
+             &small, "%s", plot->y.name);
 }
 
 void plot_line(const plot_t *plot, const double *x, const double *y, size_t count,

@@ -109,8 +109,7 @@ static uint32_t chunk_of(const lane_t *lane, const weft_move_t *move, uint32_t s
     if (narrow == NULL) {
         return 0;
     }
-    uint32_t chunk =
-        place_of(narrow, lane->iteration, step, weft_plan_chunks(plan, narrow->kind));
+    uint32_t chunk = place_of(narrow, lane->iteration, step, weft_plan_chunks(plan, narrow->kind));
     return plan->rank * plan->k + chunk % plan->k;
 }
 
@@ -288,8 +287,8 @@ static void begin_group(const run_t *run, lane_t *lane)
         uint32_t pc = lane->pc + lane->par + i;
         const weft_move_t *move = &lane->plan->moves[lane->text->code[pc].n];
         uint32_t count = move->cnt == 0 ? 1 : move->cnt;
-        lane->members[i] = (member_t){
-            .move = move, .pc = pc, .steps = count * run->input->slices, .at = lane->at};
+        lane->members[i] =
+            (member_t){.move = move, .pc = pc, .steps = count * run->input->slices, .at = lane->at};
     }
 }
 
@@ -469,9 +468,9 @@ static void pair(run_t *run)
             const weft_plan_port_t *port = &plan->ports[i];
             uint32_t other = other_end(run, r, port);
             if (other == TIMELINE_NONE) {
-                run->status = weft_fail(WEFT_ERR_PLAN, 0,
-                                        "port %u of rank %u has no other end at rank %u", i, r,
-                                        port->peer);
+                run->status =
+                    weft_fail(WEFT_ERR_PLAN, 0, "port %u of rank %u has no other end at rank %u", i,
+                              r, port->peer);
                 return;
             }
             if (!port->sends) {

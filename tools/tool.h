@@ -95,5 +95,6 @@ int tool_perf(int argc, char **argv);
 int tool_info(int argc, char **argv);
 int tool_config(int argc, char **argv);
 int tool_plan(int argc, char **argv);
+int tool_sim(int argc, char **argv);
 
 #endif

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The picture of `weft sim`: time over message size, and a map of who is fastest. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/base/error.h"
+#include "tools/sim.h"
+#include "tools/svg_plot.h"
+
+#define SAMPLES 160u
+#define TIE 0.98      /* faster by less is equal */
+#define CURVES_MAX 3u /* numbers of ranks in the left panel */
+
+typedef struct figure {
+    const sim_request_t *request;
+    const sim_point_t *points;
+    svg_t svg;
+    double sizes[SAMPLES];
+    svg_colour_t colour[SIM_ALGOS_MAX];
+} figure_t;
+
+static const sim_point_t *point_of(const figure_t *figure, uint32_t i, uint32_t a)
+{
+    return &figure->points[i * figure->request->nspecs + a];
+}
+
+/* `last`, if nobody beats it by more than TIE: what is equal shall not flicker. */
+static uint32_t fastest(const figure_t *figure, uint32_t i, double size, uint32_t last)
+{
+    uint32_t best = last;
+    double least =
+        last == figure->request->nspecs
+            ? INFINITY
+            : TIE * sim_point_time(figure->request, point_of(figure, i, last), (uint64_t)size);
+    for (uint32_t a = 0; a < figure->request->nspecs; a++) {
+        double t = sim_point_time(figure->request, point_of(figure, i, a), (uint64_t)size);
+        if (t < least) {
+            least = t;
+            best = a;
+        }
+    }
+    return best;
+}
+
+/* Rows of the left panel: the smallest, the middle and the largest number of ranks. */
+static uint32_t curve_ranks(const figure_t *figure, uint32_t curve)
+{
+    uint32_t last = figure->request->nranks - 1;
+    uint32_t curves = last + 1 < CURVES_MAX ? last + 1 : CURVES_MAX;
+    return curves < 2 ? 0 : curve * last / (curves - 1);
+}
+
+static void time_range(const figure_t *figure, double *low, double *high)
+{
+    *low = INFINITY;
+    *high = 0;
+    uint32_t curves = figure->request->nranks < CURVES_MAX ? figure->request->nranks : CURVES_MAX;
+    for (uint32_t c = 0; c < curves; c++) {
+        for (uint32_t a = 0; a < figure->request->nspecs; a++) {
+            for (uint32_t s = 0; s < SAMPLES; s += SAMPLES - 1) {
+                double t =
+                    sim_point_time(figure->request, point_of(figure, curve_ranks(figure, c), a),
+                                   (uint64_t)figure->sizes[s]);
+                *low = t < *low ? t : *low;
+                *high = isfinite(t) && t > *high ? t : *high;
+            }
+        }
+    }
+    *low = isfinite(*low) ? *low * 0.6 : 1e-9;
+    *high = *high > *low ? *high * 1.6 : *low * 10;
+}
+
+static void put_curve(const figure_t *figure, const plot_t *plot, uint32_t curve, uint32_t a)
+{
+    static const char *const dashes[CURVES_MAX] = {"1.5 4", "7 4", NULL};
+    uint32_t curves = figure->request->nranks < CURVES_MAX ? figure->request->nranks : CURVES_MAX;
+    const sim_point_t *p = point_of(figure, curve_ranks(figure, curve), a);
+    double y[SAMPLES];
+    if (!sim_point_good(p)) {
+        return;
+    }
+    for (uint32_t s = 0; s < SAMPLES; s++) {
+        y[s] = sim_point_time(figure->request, p, (uint64_t)figure->sizes[s]);
+    }
+    plot_style_t style = {.colour = figure->colour[a].text,
+                          .width = 2.2,
+                          .dash = dashes[CURVES_MAX - curves + curve]};
+    plot_line(plot, figure->sizes, y, SAMPLES, &style);
+}
+
+static void put_crossings(const figure_t *figure, const plot_t *plot, uint32_t curve)
+{
+    uint32_t i = curve_ranks(figure, curve), none = figure->request->nspecs;
+    uint32_t last = fastest(figure, i, figure->sizes[0], none);
+    for (uint32_t s = 1; s < SAMPLES; s++) {
+        uint32_t now = fastest(figure, i, figure->sizes[s], last);
+        if (now == last || now == figure->request->nspecs) {
+            continue;
+        }
+        double size = sqrt(figure->sizes[s - 1] * figure->sizes[s]);
+        double t = sim_point_time(figure->request, point_of(figure, i, now), (uint64_t)size);
+        plot_mark(plot, size, t);
+        last = now;
+    }
+}
+
+static void put_keys(figure_t *figure, double x, double y)
+{
+    svg_t *svg = &figure->svg;
+    svg_font_t font = {.size = 12.5, .anchor = 's'};
+    static const char *const dashes[CURVES_MAX] = {"1.5 4", "7 4", NULL};
+    for (uint32_t a = 0; a < figure->request->nspecs; a++) {
+        svg_paint_t stroke = {.stroke = figure->colour[a].text, .width = 5};
+        svg_line(svg, (svg_point_t){x, y - 4}, (svg_point_t){x + 24, y - 4}, &stroke);
+        svg_text(svg, (svg_point_t){x + 31, y}, &font, "%s", figure->points[a].algo);
+        x += 52 + svg_width(figure->points[a].algo, 12.5);
+    }
+    uint32_t curves = figure->request->nranks < CURVES_MAX ? figure->request->nranks : CURVES_MAX;
+    for (uint32_t c = 0; c < curves; c++) {
+        char text[32];
+        svg_paint_t stroke = {
+            .stroke = SVG_INK, .width = 2, .dash = dashes[CURVES_MAX - curves + c]};
+        snprintf(text, sizeof text, "%u ranks", figure->request->ranks[curve_ranks(figure, c)]);
+        svg_line(svg, (svg_point_t){x, y - 4}, (svg_point_t){x + 32, y - 4}, &stroke);
+        svg_text(svg, (svg_point_t){x + 39, y}, &font, "%s", text);
+        x += 60 + svg_width(text, 12.5);
+    }
+    svg_paint_t ring = {.fill = SVG_PAPER, .stroke = SVG_INK, .width = 1.6};
+    svg_circle(svg, (svg_point_t){x + 6, y - 4}, 4.5, &ring);
+    svg_text(svg, (svg_point_t){x + 18, y}, &font, "crossover");
+}
+
+static double edge(const figure_t *figure, uint32_t i, int upper)
+{
+    const uint32_t *ranks = figure->request->ranks;
+    uint32_t last = figure->request->nranks - 1;
+    if (last == 0) {
+        return upper ? ranks[0] * 2.0 : ranks[0] / 2.0;
+    }
+    if (upper) {
+        double ratio = i < last ? (double)ranks[i + 1] / ranks[i] : (double)ranks[i] / ranks[i - 1];
+        return ranks[i] * sqrt(ratio);
+    }
+    double ratio = i > 0 ? (double)ranks[i] / ranks[i - 1] : (double)ranks[i + 1] / ranks[i];
+    return ranks[i] / sqrt(ratio);
+}
+
+/* One cell for all neighbouring sizes with the same answer. */
+static void put_map(const figure_t *figure, const plot_t *plot)
+{
+    uint32_t none = figure->request->nspecs;
+    for (uint32_t i = 0; i < figure->request->nranks; i++) {
+        uint32_t last = fastest(figure, i, figure->sizes[0], none), first = 0;
+        for (uint32_t s = 1; s < SAMPLES; s++) {
+            uint32_t now = fastest(figure, i, figure->sizes[s], last);
+            if (now == last && s + 1 < SAMPLES) {
+                continue;
+            }
+            if (last != none) {
+                plot_cell(plot, (svg_point_t){figure->sizes[first], edge(figure, i, 0)},
+                          (svg_point_t){figure->sizes[s], edge(figure, i, 1)},
+                          figure->colour[last].text);
+            }
+            last = now;
+            first = s;
+        }
+    }
+}
+
+static void put_panels(figure_t *figure)
+{
+    const sim_request_t *request = figure->request;
+    double low, high;
+    uint32_t curves = request->nranks < CURVES_MAX ? request->nranks : CURVES_MAX;
+    time_range(figure, &low, &high);
+    plot_axis_t sizes = {"message size", PLOT_BYTES, figure->sizes[0], figure->sizes[SAMPLES - 1]};
+    plot_t left = {.svg = &figure->svg,
+                   .box = {80, 134, 480, 400, 0},
+                   .x = sizes,
+                   .y = {"", PLOT_SECONDS, low, high}};
+    plot_axes(&left, "time of one operation");
+    for (uint32_t c = 0; c < curves; c++) {
+        for (uint32_t a = 0; a < request->nspecs; a++) {
+            put_curve(figure, &left, c, a);
+        }
+    }
+    for (uint32_t c = 0; c < curves; c++) {
+        put_crossings(figure, &left, c);
+    }
+    plot_t right = {
+        .svg = &figure->svg,
+        .box = {660, 134, 480, 400, 0},
+        .x = sizes,
+        .y = {"ranks", PLOT_RANKS, edge(figure, 0, 0), edge(figure, request->nranks - 1, 1)}};
+    plot_axes(&right, "the fastest, by more than 2 %");
+    put_map(figure, &right);
+}
+
+static void put_figure(figure_t *figure, FILE *out)
+{
+    const sim_request_t *request = figure->request;
+    const price_model_t *model = NULL;
+    char title[160], text[24];
+    for (uint32_t i = 0; i < request->nranks * request->nspecs && model == NULL; i++) {
+        model = figure->points[i].served ? &figure->points[i].model : NULL;
+    }
+    snprintf(title, sizeof title, "%s: which algorithm for which size",
+             weft_coll_name(request->coll));
+    svg_open(&figure->svg, out, 1170, 640, title);
+    svg_font_t large = {.size = 22, .anchor = 's', .bold = 1};
+    svg_font_t small = {.size = 13, .anchor = 's', .fill = SVG_GREY};
+    svg_text(&figure->svg, (svg_point_t){28, 40}, &large, "%s", title);
+    if (model != NULL) {
+        svg_text(&figure->svg, (svg_point_t){28, 62}, &small,
+                 "cost walk · α %s a message · links %.4g GB/s · combining %.4g GB/s · %lld "
+                 "slots of up to %llu KiB · %lld rank%s a host",
+                 price_time_text(model->cost.alpha, text), 1e-9 / model->cost.beta,
+                 1e-9 / model->cost.gamma, (long long)request->slots,
+                 (unsigned long long)(model->slot_bytes >> 10), (long long)request->per_host,
+                 request->per_host == 1 ? "" : "s");
+    }
+    put_keys(figure, 28, 92);
+    put_panels(figure);
+    svg_close(&figure->svg);
+}
+
+int sim_put_figure(const sim_request_t *request, const sim_point_t *points)
+{
+    figure_t *figure = calloc(1, sizeof *figure);
+    FILE *out = figure != NULL ? fopen(request->svg, "we") : NULL;
+    if (out == NULL) {
+        weft_fail(WEFT_ERR_SYSTEM, errno, "cannot write %s", request->svg);
+        free(figure);
+        return tool_report(WEFT_ERR_SYSTEM);
+    }
+    figure->request = request;
+    figure->points = points;
+    double low = (double)request->price.first, high = (double)request->price.last;
+    high = high > low ? high : low * 2;
+    for (uint32_t s = 0; s < SAMPLES; s++) {
+        figure->sizes[s] = low * pow(high / low, (double)s / (SAMPLES - 1));
+    }
+    for (uint32_t a = 0; a < request->nspecs; a++) {
+        figure->colour[a] = request->nspecs == 2 ? svg_oklch(0.66, 0.14, a == 0 ? 250 : 55)
+                                                 : svg_hue(a, request->nspecs);
+    }
+    put_figure(figure, out);
+    bool good = !ferror(out);
+    good = fclose(out) == 0 && good;
+    free(figure);
+    if (!good) {
+        weft_fail(WEFT_ERR_SYSTEM, errno, "cannot write %s", request->svg);
+        return tool_report(WEFT_ERR_SYSTEM);
+    }
+    return TOOL_OK;
+}

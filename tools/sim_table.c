@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Times of `weft sim` as a table, as comma-separated values, as JSON. */
+#include <math.h>
+
+#include "tools/sim.h"
+
+typedef struct row {
+    const sim_request_t *request;
+    const sim_point_t *points; /* of this number of ranks */
+    uint64_t size;
+    uint32_t fastest; /* nspecs: none */
+} row_t;
+
+static uint32_t fastest(const row_t *row)
+{
+    uint32_t best = row->request->nspecs;
+    double least = INFINITY;
+    for (uint32_t a = 0; a < row->request->nspecs; a++) {
+        double t = sim_point_time(row->request, &row->points[a], row->size);
+        if (t < least) {
+            least = t;
+            best = a;
+        }
+    }
+    return best;
+}
+
+static void put_head(const sim_request_t *request, const sim_point_t *points)
+{
+    printf("# %s over %u ranks, %lld to a host\n", weft_coll_name(request->coll), points[0].nranks,
+           (long long)request->per_host);
+    for (uint32_t a = 0; a < request->nspecs; a++) {
+        const sim_point_t *p = &points[a];
+        const weft_plan_survey_t *s = &p->survey;
+        if (!p->served) {
+            printf("# %-20s does not serve: %s\n", p->algo, p->why);
+        } else if (s->verdict != WEFT_VERDICT_OK) {
+            printf("# %-20s %s: %s%s\n", p->algo, weft_verdict_name(s->verdict), s->text,
+                   s->verdict == WEFT_VERDICT_TOO_BIG ? "; priced by its busiest rank" : "");
+        } else {
+            printf("# %-20s ok: %u steps, %u of %lld slots used, %u ports, %u class%s of ranks\n",
+                   p->algo, s->cost.chain, s->peak_slots, (long long)request->slots, s->ports_max,
+                   s->classes, s->classes == 1 ? "" : "es");
+        }
+    }
+    printf("# %10s  %-20s %12s %10s %10s\n", "size", "algorithm", "time", "algbw", "busbw");
+    printf("# %10s  %-20s %12s %10s %10s\n", "(B)", "", "(us)", "(GB/s)", "(GB/s)");
+}
+
+static void put_row(const row_t *row, uint32_t a, json_t *json)
+{
+    const sim_point_t *p = &row->points[a];
+    double t = sim_point_time(row->request, p, row->size);
+    double algbw = (double)row->size / t / 1e9;
+    double busbw = algbw * price_bus_factor(p->coll, p->nranks);
+    if (!isfinite(t)) {
+        return;
+    }
+    if (row->request->form == SIM_TABLE) {
+        printf("%12llu  %-20s %12.2f %10.3f %10.3f%s\n", (unsigned long long)row->size, p->algo,
+               t * 1e6, algbw, busbw, a == row->fastest ? "  *" : "");
+    } else if (row->request->form == SIM_CSV) {
+        printf("%s,%u,%llu,\"%s\",%.9g,%.6g,%.6g,%d\n", weft_coll_name(p->coll), p->nranks,
+               (unsigned long long)row->size, p->algo, t, algbw, busbw, a == row->fastest);
+    } else {
+        json_open(json, NULL, '{');
+        json_unsigned(json, "nranks", p->nranks);
+        json_unsigned(json, "size", row->size);
+        json_string(json, "algo", p->algo);
+        json_real(json, "seconds", t);
+        json_real(json, "algbw", algbw);
+        json_real(json, "busbw", busbw);
+        json_bool(json, "fastest", a == row->fastest);
+        json_close(json, '}');
+    }
+}
+
+static void put_ranks(const sim_request_t *request, const sim_point_t *points, json_t *json)
+{
+    row_t row = {.request = request, .points = points};
+    if (request->form == SIM_TABLE) {
+        put_head(request, points);
+    }
+    while (price_next_size(&request->price, &row.size)) {
+        row.fastest = fastest(&row);
+        for (uint32_t a = 0; a < request->nspecs; a++) {
+            put_row(&row, a, json);
+        }
+    }
+    if (request->form == SIM_TABLE) {
+        puts("");
+    }
+}
+
+static void put_plans(const sim_request_t *request, const sim_point_t *points, json_t *json)
+{
+    json_open(json, "plans", '[');
+    for (uint32_t i = 0; i < request->nranks * request->nspecs; i++) {
+        const sim_point_t *p = &points[i];
+        json_open(json, NULL, '{');
+        json_string(json, "algo", p->algo);
+        json_unsigned(json, "nranks", p->nranks);
+        json_bool(json, "serves", p->served);
+        json_string(json, "verdict",
+                    p->served ? weft_verdict_name(p->survey.verdict) : "unsupported");
+        json_string(json, "text", p->served ? p->survey.text : p->why);
+        json_unsigned(json, "steps", p->survey.cost.chain);
+        json_unsigned(json, "peak_slots", p->survey.peak_slots);
+        json_unsigned(json, "ports_most", p->survey.ports_max);
+        json_unsigned(json, "words_most", p->survey.words_max);
+        json_unsigned(json, "classes", p->survey.classes);
+        json_unsigned(json, "emitted", p->survey.emitted);
+        json_real(json, "survey_seconds", p->survey_seconds);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+void sim_put_table(const sim_request_t *request, const sim_point_t *points)
+{
+    json_t json = {.out = stdout};
+    const weft_cost_model_t *m = &points[0].model.cost;
+    if (request->form == SIM_CSV) {
+        puts("collective,nranks,size,algorithm,seconds,algbw,busbw,fastest");
+    } else if (request->form == SIM_JSON) {
+        json_open(&json, NULL, '{');
+        json_string(&json, "collective", weft_coll_name(request->coll));
+        json_integer(&json, "slots", request->slots);
+        put_plans(request, points, &json);
+        json_open(&json, "times", '[');
+    } else {
+        for (uint32_t i = 0; i < request->nspecs; i++) {
+            if (points[i].served) {
+                char text[24];
+                m = &points[i].model.cost;
+                printf("# alpha %s, beta %.4g GB/s, gamma %.4g GB/s, from %s\n",
+                       price_time_text(m->alpha, text), 1e-9 / m->beta, 1e-9 / m->gamma,
+                       points[i].model.origin);
+                break;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < request->nranks; i++) {
+        put_ranks(request, &points[i * request->nspecs], &json);
+    }
+    if (request->form == SIM_JSON) {
+        json_close(&json, ']');
+        json_close(&json, '}');
+    }
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Lanes as actors. SimGrid runs one actor at a time, so plain variables need no lock. */
+#include "tools/simgrid/simgrid_plan.h"
+
+#include <stdlib.h>
+
+static job_queue_t *queue_of(const job_lane_t *lane, const weft_operand_t *operand)
+{
+    return lane->rank->queue[operand->index];
+}
+
+/* A mailbox with a receiver takes messages before they are asked for: the transfer starts when it is
+ * sent, as into a free slot. */
+static void claim_mailboxes(const job_lane_t *lane)
+{
+    const weft_plan_t *plan = lane->rank->plan;
+    for (uint32_t i = 0; i < plan->nports; i++) {
+        if (!plan->ports[i].sends && plan->ports[i].lane == lane->number) {
+            sg_mailbox_set_receiver(sg_mailbox_get_name(lane->rank->queue[i]->mailbox));
+        }
+    }
+}
+
+static void move_slice(const job_lane_t *lane, const weft_move_t *move)
+{
+    double bytes = lane->job->options->slice_bytes;
+    for (uint32_t i = 0; i < move->nsrc; i++) {
+        if (move->src[i].kind == WEFT_OPERAND_PORT) {
+            sg_mailbox_get(queue_of(lane, &move->src[i])->mailbox);
+        }
+    }
+    for (uint32_t i = 0; i < move->ndst; i++) {
+        if (move->dst[i].kind == WEFT_OPERAND_PORT) {
+            sg_sem_acquire(queue_of(lane, &move->dst[i])->credits);
+        }
+    }
+    if (lane->job->options->gamma > 0) {
+        sg_actor_execute(bytes * (move->nsrc + move->ndst) / 2);
+    }
+    for (uint32_t i = 0; i < move->ndst; i++) {
+        if (move->dst[i].kind == WEFT_OPERAND_PORT) {
+            job_queue_t *queue = queue_of(lane, &move->dst[i]);
+            sg_comm_detach(sg_mailbox_put_init(queue->mailbox, queue, (long)(bytes + 0.999)), NULL);
+        }
+    }
+    for (uint32_t i = 0; i < move->nsrc; i++) {
+        if (move->src[i].kind == WEFT_OPERAND_PORT) {
+            sg_sem_release(queue_of(lane, &move->src[i])->credits);
+        }
+    }
+}
+
+static void wait_for(const job_lane_t *lane, const weft_after_t *after)
+{
+    job_rank_t *rank = lane->rank;
+    while (rank->lanes[after->lane].finished[after->pc] <= lane->pass) {
+        rank->waiting++;
+        sg_sem_acquire(rank->wake);
+    }
+}
+
+static void finish(job_lane_t *lane, uint32_t pc)
+{
+    job_rank_t *rank = lane->rank;
+    if (lane->times != 0 && lane->iteration + 1 < lane->times) {
+        return;
+    }
+    lane->finished[pc] = lane->pass + 1;
+    for (; rank->waiting > 0; rank->waiting--) {
+        sg_sem_release(rank->wake);
+    }
+}
+
+static void run_move(job_lane_t *lane, const weft_move_t *move, uint32_t pc)
+{
+    uint64_t steps = (uint64_t)(move->cnt == 0 ? 1 : move->cnt) * lane->job->options->slices;
+    for (uint32_t i = 0; i < move->nafter; i++) {
+        wait_for(lane, &move->after[i]);
+    }
+    for (uint64_t i = 0; i < steps; i++) {
+        move_slice(lane, move);
+    }
+    finish(lane, pc);
+}
+
+static void member_main(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    job_member_t *member = sg_actor_self_get_data();
+    for (;;) {
+        sg_sem_acquire(member->start);
+        run_move(member->lane, member->move, member->pc);
+        sg_sem_release(member->lane->done);
+    }
+}
+
+static void run_par(job_lane_t *lane, uint32_t pc, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        job_member_t *member = &lane->members[i];
+        member->pc = pc + 1 + i;
+        member->move = &lane->rank->plan->moves[lane->text->code[member->pc].n];
+        sg_sem_release(member->start);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        sg_sem_acquire(lane->done);
+    }
+}
+
+static void run_bar(job_lane_t *lane, uint64_t mask, uint32_t pc)
+{
+    job_rank_t *rank = lane->rank;
+    uint32_t at = 0, count = 0;
+    while (at < rank->ngates && rank->gates[at].mask != mask) {
+        at++;
+    }
+    if (at == rank->ngates && at < WEFT_LANE_MAX) {
+        for (uint64_t bits = mask; bits != 0; bits &= bits - 1) {
+            count++;
+        }
+        rank->gates[rank->ngates++] = (job_gate_t){mask, sg_barrier_init(count)};
+    }
+    sg_barrier_wait(rank->gates[at].barrier);
+    finish(lane, pc);
+}
+
+static void run_pass(job_lane_t *lane)
+{
+    for (uint32_t pc = 0;;) {
+        const weft_code_t *code = &lane->text->code[pc];
+        switch (code->opcode) {
+        case WEFT_CODE_MOVE:
+            run_move(lane, &lane->rank->plan->moves[code->n], pc++);
+            break;
+        case WEFT_CODE_PAR:
+            run_par(lane, pc, code->n);
+            pc += 1 + code->n;
+            break;
+        case WEFT_CODE_LOOP:
+            lane->iteration = 0;
+            lane->times = code->n;
+            pc++;
+            break;
+        case WEFT_CODE_END:
+            if (++lane->iteration < lane->times) {
+                pc = code->mate + 1;
+            } else {
+                lane->iteration = lane->times = 0;
+                pc++;
+            }
+            break;
+        case WEFT_CODE_BAR:
+            run_bar(lane, code->mask, pc++);
+            break;
+        default:
+            return;
+        }
+    }
+}
+
+static void lane_main(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    job_lane_t *lane = sg_actor_self_get_data();
+    claim_mailboxes(lane);
+    sg_actor_yield();
+    for (; lane->pass < lane->job->options->passes; lane->pass++) {
+        run_pass(lane);
+    }
+    lane->job->lanes_over++;
+    double now = simgrid_get_clock();
+    lane->job->end = now > lane->job->end ? now : lane->job->end;
+}
+
+static sg_host_t host_of(const job_t *job, uint32_t rank)
+{
+    uint32_t host = rank / job->options->per_host;
+    char name[32];
+    if (job->options->platform == NULL) {
+        snprintf(name, sizeof name, "host-%u", host);
+        return sg_host_by_name(name);
+    }
+    if (host >= sg_host_count()) {
+        return NULL;
+    }
+    sg_host_t *hosts = sg_host_list();
+    sg_host_t found = hosts[host];
+    free(hosts);
+    return found;
+}
+
+static uint32_t other_end(const job_t *job, uint32_t rank, const weft_plan_port_t *port)
+{
+    const weft_plan_t *peer = port->peer < job->nranks ? job->plans[port->peer] : NULL;
+    for (uint32_t i = 0; peer != NULL && i < peer->nports; i++) {
+        const weft_plan_port_t *other = &peer->ports[i];
+        if (!other->sends && other->peer == rank && other->channel == port->channel) {
+            return i;
+        }
+    }
+    return UINT32_MAX;
+}
+
+static int make_queues(job_t *job)
+{
+    uint32_t count = 0;
+    for (uint32_t r = 0; r < job->nranks; r++) {
+        const weft_plan_t *plan = job->plans[r];
+        for (uint32_t i = 0; i < plan->nports; i++) {
+            uint32_t other = other_end(job, r, &plan->ports[i]);
+            if (!plan->ports[i].sends) {
+                continue;
+            }
+            if (other == UINT32_MAX) {
+                fprintf(stderr, "weft-simgrid: port %u of rank %u has no other end\n", i, r);
+                return -1;
+            }
+            char name[32];
+            job_queue_t *queue = &job->queues[count];
+            snprintf(name, sizeof name, "queue-%u", count++);
+            queue->mailbox = sg_mailbox_by_name(name);
+            queue->credits = sg_sem_init((int)job->options->slots);
+            job->ranks[r].queue[i] = job->ranks[plan->ports[i].peer].queue[other] = queue;
+        }
+    }
+    return 0;
+}
+
+static void start_lane(job_lane_t *lane, sg_host_t host)
+{
+    char name[48];
+    lane->done = sg_sem_init(0);
+    snprintf(name, sizeof name, "rank-%u-lane-%u", lane->rank->plan->rank, lane->number);
+    sg_actor_t actor = sg_actor_init(name, host);
+    sg_actor_set_data(actor, lane);
+    sg_actor_start_(actor, lane_main, 0, NULL);
+    for (uint32_t i = 0; i < lane->width; i++) {
+        lane->members[i] = (job_member_t){.lane = lane, .start = sg_sem_init(0)};
+        sg_actor_t member = sg_actor_init(name, host);
+        sg_actor_set_data(member, &lane->members[i]);
+        sg_actor_start_(member, member_main, 0, NULL);
+        sg_actor_daemonize(member);
+    }
+}
+
+static int make_lane(job_t *job, uint32_t r, uint32_t number)
+{
+    job_rank_t *rank = &job->ranks[r];
+    job_lane_t *lane = &rank->lanes[number];
+    *lane = (job_lane_t){
+        .job = job, .rank = rank, .text = &rank->plan->lanes[number], .number = number};
+    for (uint32_t pc = 0; pc < lane->text->ncode; pc++) {
+        const weft_code_t *code = &lane->text->code[pc];
+        if (code->opcode == WEFT_CODE_PAR && code->n > lane->width) {
+            lane->width = code->n;
+        }
+    }
+    lane->finished = calloc(lane->text->ncode + 1, sizeof *lane->finished);
+    lane->members = calloc(lane->width + 1, sizeof *lane->members);
+    job->nlanes++;
+    return lane->finished != NULL && lane->members != NULL ? 0 : -1;
+}
+
+static int make_rank(job_t *job, uint32_t r)
+{
+    job_rank_t *rank = &job->ranks[r];
+    rank->plan = job->plans[r];
+    rank->queue = calloc(rank->plan->nports + 1, sizeof(job_queue_t *));
+    rank->lanes = calloc(rank->plan->nlanes + 1, sizeof *rank->lanes);
+    rank->wake = sg_sem_init(0);
+    if (rank->queue == NULL || rank->lanes == NULL) {
+        return -1;
+    }
+    for (uint32_t i = 0; i < rank->plan->nlanes; i++) {
+        if (make_lane(job, r, i) != 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int job_start(job_t *job)
+{
+    uint64_t queues = 0;
+    for (uint32_t r = 0; r < job->nranks; r++) {
+        queues += job->plans[r]->nports;
+    }
+    job->ranks = calloc(job->nranks, sizeof *job->ranks);
+    job->queues = calloc(queues + 1, sizeof *job->queues);
+    for (uint32_t r = 0; job->ranks != NULL && job->queues != NULL && r < job->nranks; r++) {
+        if (host_of(job, r) == NULL) {
+            fprintf(stderr, "weft-simgrid: the platform has no host for rank %u\n", r);
+            return -1;
+        }
+        if (make_rank(job, r) != 0) {
+            fprintf(stderr, "weft-simgrid: no memory for rank %u\n", r);
+            return -1;
+        }
+    }
+    if (job->ranks == NULL || job->queues == NULL || make_queues(job) != 0) {
+        return -1;
+    }
+    for (uint32_t r = 0; r < job->nranks; r++) {
+        for (uint32_t i = 0; i < job->plans[r]->nlanes; i++) {
+            start_lane(&job->ranks[r].lanes[i], host_of(job, r));
+        }
+    }
+    return 0;
+}
+
+/* Semaphores and mailboxes end with the engine, at exit. */
+void job_free(job_t *job)
+{
+    for (uint32_t r = 0; job->ranks != NULL && r < job->nranks; r++) {
+        job_rank_t *rank = &job->ranks[r];
+        for (uint32_t i = 0; rank->lanes != NULL && i < rank->plan->nlanes; i++) {
+            free(rank->lanes[i].finished);
+            free(rank->lanes[i].members);
+        }
+        free(rank->lanes);
+        free(rank->queue);
+    }
+    free(job->ranks);
+    free(job->queues);
+}

@@ -52,7 +52,7 @@ static void name_value(plot_unit_t unit, double value, char text[32])
 /* From one grid line to the next: a factor that leaves at most `most` of them. */
 static double grid_factor(const plot_axis_t *axis, double most)
 {
-    double base = axis->unit == PLOT_BYTES || axis->unit == PLOT_RANKS ? 2 : 10, factor = base;
+    double base = axis->unit == PLOT_BYTES ? 2 : axis->unit == PLOT_RANKS ? 4 : 10, factor = base;
     while (log(axis->high / axis->low) / log(factor) > most) {
         factor *= base;
     }

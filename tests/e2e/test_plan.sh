@@ -1,6 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# `weft plan` proves every built-in plan and shows it.
+# `weft plan` lists, proves, prices, draws and compares the built-in plans.
 . "$(dirname "$0")/common.sh"
+
+# drawn FILE: it is an SVG that a parser takes.
+drawn() {
+    [ -s "$1" ] || die "no drawing in $1"
+    if command -v xmllint >/dev/null; then
+        xmllint --noout "$1" || die "$1 is not well-formed"
+    elif command -v python3 >/dev/null; then
+        python3 -c 'import sys, xml.etree.ElementTree as t; t.parse(sys.argv[1])' "$1" ||
+            die "$1 is not well-formed"
+    fi
+    grep -q '^</svg>$' "$1" || die "$1 does not end"
+    ! grep -qE '"[^"]*(nan|inf)' "$1" || die "$1 has numbers that are none"
+}
 
 for collective in all_reduce reduce_scatter all_gather broadcast reduce; do
     for algo in algo-ring algo-flat; do
@@ -10,10 +23,85 @@ for collective in all_reduce reduce_scatter all_gather broadcast reduce; do
     done
 done
 expect 0 "$weft" plan all_reduce -n 3 -A algo-ring --text --rank -1
-[ -s "$work/out" ] || die "no text"
+[ "$(grep -c '^plan ' "$work/out")" -eq 3 ] || die "not the plans of all ranks"
+expect 0 "$weft" plan all_reduce -n 3 -A algo-ring --text --rank 2 --json
+says out '"rank": 2'
 expect 0 "$weft" plan all_reduce -n 3 --dot
 says out 'digraph'
+
+# What serves what
 expect 0 "$weft" plan all_reduce --list
 says out '^algo-ring '
+expect 0 "$weft" plan --list
+says out '^    all_reduce +any ranks$'
+says out '^    all_reduce +up to 64 ranks$'
+says out '^    option max_ranks '
+expect 0 "$weft" plan --list --json
+says out '"all_reduce": "any"'
 expect 6 "$weft" plan all_reduce -A algo-rng
 says err 'did you mean algo-ring'
+expect 3 "$weft" plan all_reduce -n 100 -A algo-flat
+says err 'these do:.*algo-ring'
+expect 6 "$weft" plan send_recv
+expect 6 "$weft" plan
+
+expect 6 "$weft" plan all_reduce -n 4 -A algo-ring -S 2 -L 2
+says err 'must be fewer'
+
+# Topology and options
+expect 0 "$weft" plan all_reduce --hosts 4,4,3 -A algo-ring --check
+says out '11 ranks on 3 hosts'
+expect 6 "$weft" plan all_reduce --hosts 4,4,3 -n 12
+says err '11 ranks'
+expect 0 "$weft" plan all_reduce -n 100 -A algo-flat:max_ranks=128 --check
+says out 'algo-flat:max_ranks=128, 100 ranks'
+expect 0 "$weft" plan all_reduce -n 100 -A algo-flat --param max_ranks=128 --check
+expect 3 "$weft" plan all_reduce -n 4 -A algo-flat:max_rnks=128 --check
+says err 'max_ranks'
+
+# Prices: 8 bytes over a ring of 4 take 6 messages
+expect 0 "$weft" plan all_reduce -n 4 -A algo-ring --cost -b 8 -e 8 --alpha 5us --beta 0 --gamma 0
+says out ' 30 us '
+expect 0 "$weft" plan all_reduce -n 4 -A algo-ring --check --json
+says out '"least_slots": 3'
+says out '"chunks_busiest": 6'
+says out '"origin": "'
+expect 6 "$weft" plan all_reduce --alpha 5parsecs
+says err '1.5us'
+
+# Drawings
+for view in ring lanes auto; do
+    expect 0 "$weft" plan all_reduce -n 8 -A algo-ring --svg "$work/$view.svg" --view $view
+    drawn "$work/$view.svg"
+    says out "ranks, view (ring|lanes)"
+done
+[ "$(grep -c '<title>rank [0-9]* to rank' "$work/ring.svg")" -eq 8 ] || die "not 8 links"
+[ "$(grep -c '<title>rank [0-9]* lane' "$work/lanes.svg")" -eq 120 ] || die "not 120 moves"
+expect 0 "$weft" plan broadcast -n 8 -A algo-flat --svg "$work/star.svg"
+drawn "$work/star.svg"
+says out 'view tree'
+expect 3 "$weft" plan all_reduce -n 8 -A algo-ring --svg "$work/no.svg" --view tree
+says err 'form no tree'
+[ ! -e "$work/no.svg" ] || die "a refused drawing left a file"
+expect 0 "$weft" plan all_reduce -n 4 --svg - --view lanes
+cp "$work/out" "$work/stdout.svg"
+drawn "$work/stdout.svg"
+expect 6 "$weft" plan all_reduce --svg x --view pie
+if [ -e "$build/lib/weft/algo-tree.so" ]; then
+    expect 0 "$weft" plan all_reduce --hosts 4,4,4 -A algo-tree --svg "$work/tree.svg" \
+        --set core.algo=algo-tree
+    drawn "$work/tree.svg"
+    says out 'view tree'
+    [ "$(grep -c '>host [0-9]*<' "$work/tree.svg")" -eq 6 ] || die "not three hosts in two trees"
+fi
+
+# Comparisons
+expect 0 "$weft" plan all_reduce -n 6 --compare algo-ring algo-flat --alpha 5us
+says out '^bits +other bits$'
+says out '^crossover algo-ring is faster from about '
+expect 0 "$weft" plan all_reduce -n 6 --compare algo-flat algo-flat:max_ranks=32
+says out '^bits +the same bits$'
+says out '^crossover none$'
+expect 0 "$weft" plan all_reduce -n 6 --compare algo-ring algo-flat --json
+says out '"crossovers"'
+expect 6 "$weft" plan all_reduce --compare algo-ring

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# `weft sim` prices plans of many ranks, draws, and asks SimGrid where it is there.
+. "$(dirname "$0")/common.sh"
+
+model="--alpha 5us --beta 12GB/s --gamma 10GB/s"
+# The ring's formula: 2(n − 1) messages
+expect 0 "$weft" sim all_reduce -A algo-ring -n 16 -b 8 -e 8 $model --csv
+says out '^all_reduce,16,8,"algo-ring",0\.000150'
+expect 0 "$weft" sim all_reduce -A algo-ring -n 4..65536 -b 8 -e 8 $model
+says out '^# all_reduce over 65536 ranks'
+says out '^# algo-ring +ok: 131071 steps'
+expect 0 "$weft" sim all_reduce -A algo-ring,algo-flat:max_ranks=128 -n 4,100 -f 64 $model --json
+says out '"algo": "algo-flat:max_ranks=128"'
+says out '"verdict": "ok"'
+expect 0 "$weft" sim all_reduce -A algo-ring,algo-flat -n 100 $model
+says out '^# algo-flat +does not serve: .*max_ranks'
+expect 3 "$weft" sim all_reduce -A algo-flat -n 100 $model
+expect 6 "$weft" sim
+says err 'which collective'
+expect 6 "$weft" sim all_reduce -n 4,x
+expect 6 "$weft" sim all_reduce -n 100000
+expect 6 "$weft" sim all_reduce -A algo-rng
+
+# The tree wins small messages on many ranks, the ring large ones
+if [ -e "$build/lib/weft/algo-tree.so" ]; then
+    expect 0 "$weft" sim all_reduce -A algo-ring,algo-tree -n 16 -b 8 -e 64M -f 8388608 $model \
+        --csv --svg "$work/sim.svg" --set "core.algo=algo-ring algo-tree"
+    says out '^all_reduce,16,8,"algo-tree",.*,1$'
+    says out '^all_reduce,16,67108864,"algo-ring",.*,1$'
+    grep -q '^</svg>$' "$work/sim.svg" || die "no figure"
+    if command -v xmllint >/dev/null; then
+        xmllint --noout "$work/sim.svg" || die "the figure is not well-formed"
+    fi
+fi
+
+expect 0 "$weft" sim --scale -A algo-ring,algo-flat -n 4..64 --svg "$work/scale.svg"
+says out '^\| algo-ring \| all_reduce \| 64 \| ok \|'
+grep -q '^</svg>$' "$work/scale.svg" || die "no figure of the scale"
+
+if [ -x "$build/bin/weft-simgrid" ] && [ -z "${E2E_SANITIZE:-}" ]; then
+    # Alone on its links, a ring takes what the walk says.
+    expect 0 "$weft" sim all_reduce -A algo-ring -n 4 -b 8 -e 8 $model --simgrid --csv
+    says out '^"algo-ring",4,8,3\.0[0-9]*e-05,3\.00[0-9]*e-05$'
+else
+    expect 5 "$weft" sim all_reduce -A algo-ring -n 4 --simgrid
+    says err 'libsimgrid-dev'
+fi

@@ -267,6 +267,9 @@ weft_status_t weft_health_start(weft_boot_t *boot, const weft_health_events_t *e
     health->unresponsive = to_ns(boot->settings.unresponsive);
     weft_status_t status = weft_kin_init(health);
     if (status == WEFT_OK) {
+        status = weft_notes_init(health);
+    }
+    if (status == WEFT_OK) {
         status = weft_os_wake_open(&health->wake);
     }
     for (uint32_t i = 0; status == WEFT_OK && i < WEFT_TREE_LINKS; i++) {

@@ -9,11 +9,20 @@
 #include "core/base/error.h"
 #include "core/boot/watch.h"
 
+weft_status_t weft_notes_init(weft_health_t *health)
+{
+    health->notes_room = WEFT_NOTES + 4 * health->boot->nranks;
+    health->notes = weft_os_alloc(health->notes_room * sizeof *health->notes, 0);
+    return health->notes != NULL
+               ? WEFT_OK
+               : weft_fail(WEFT_ERR_RESOURCE, 0, "out of memory for the health channel");
+}
+
 /* The failure of comm_id, or the goodbye of rank `from` from it. */
 static const weft_note_t *find(const weft_health_t *health, uint32_t type, uint64_t comm_id,
                                uint32_t from)
 {
-    for (uint32_t i = 0; i < WEFT_NOTES; i++) {
+    for (uint32_t i = 0; i < health->notes_room; i++) {
         const weft_note_t *note = &health->notes[i];
         if (note->type == type && note->comm_id == comm_id &&
             (type == WEFT_FRAME_FAIL || note->from == from)) {
@@ -26,7 +35,7 @@ static const weft_note_t *find(const weft_health_t *health, uint32_t type, uint6
 /* The oldest note makes room: what is lost with it is a reason, a deadline still ends the wait. */
 static weft_note_t *add(weft_health_t *health, uint32_t type, uint64_t comm_id, uint32_t from)
 {
-    weft_note_t *note = &health->notes[health->noted++ % WEFT_NOTES];
+    weft_note_t *note = &health->notes[health->noted++ % health->notes_room];
     weft_os_free(note->error);
     *note = (weft_note_t){.type = type, .comm_id = comm_id, .from = from};
     return note;
@@ -115,7 +124,7 @@ void weft_notes_send(weft_health_t *health, weft_watch_t *watch)
         weft_frame_t frame = {.type = WEFT_FRAME_VERDICT, .from = health->boot->rank};
         send_error(health, watch, NULL, &frame, &verdict->error);
     }
-    for (uint32_t i = 0; i < WEFT_NOTES; i++) {
+    for (uint32_t i = 0; i < health->notes_room; i++) {
         if (health->notes[i].type != 0) {
             send_note(health, watch, NULL, &health->notes[i]);
         }
@@ -127,7 +136,7 @@ void weft_notes_replay(weft_health_t *health, uint64_t comm_id)
     for (weft_verdict_t *verdict = health->verdicts; verdict != NULL; verdict = verdict->next) {
         health->events.died(health->arg, comm_id, &verdict->error);
     }
-    for (uint32_t i = 0; i < WEFT_NOTES; i++) {
+    for (uint32_t i = 0; i < health->notes_room; i++) {
         const weft_note_t *note = &health->notes[i];
         if (note->type == WEFT_FRAME_FAIL && note->comm_id == comm_id && note->error != NULL) {
             health->events.failed(health->arg, comm_id, note->error);
@@ -151,7 +160,8 @@ void weft_notes_fini(weft_health_t *health)
         health->verdicts = verdict->next;
         weft_os_free(verdict);
     }
-    for (uint32_t i = 0; i < WEFT_NOTES; i++) {
+    for (uint32_t i = 0; health->notes != NULL && i < health->notes_room; i++) {
         weft_os_free(health->notes[i].error);
     }
+    weft_os_free(health->notes);
 }

@@ -139,7 +139,7 @@ void weft_watch_send(weft_health_t *health, weft_watch_t *watch, const weft_fram
 void weft_watch_flood(weft_health_t *health, const weft_watch_t *except, const weft_frame_t *frame,
                       const uint8_t *payload)
 {
-    for (uint32_t i = 0; i < health->count; i++) {
+    for (uint32_t i = 0; i < health->count && !health->condemned; i++) {
         if (&health->watches[i] != except) {
             weft_watch_send(health, &health->watches[i], frame, payload);
         }
@@ -157,7 +157,8 @@ void weft_watch_condemn(weft_health_t *health, const weft_watch_t *except,
         return;
     }
     health->kin[rank] = WEFT_KIN_DEAD;
-    health->over = health->over || rank == health->boot->rank;
+    health->condemned = health->condemned || rank == health->boot->rank;
+    health->over = health->over || health->condemned;
     weft_error_encode(error, payload);
     weft_watch_flood(health, except, &frame, payload);
     (void)weft_notes_verdict(health, error);

@@ -11,7 +11,7 @@
 #include "core/os/os.h"
 
 #define WEFT_INBOX_ASKS 64
-#define WEFT_NOTES 256 /* failures and goodbyes of communicators that are remembered */
+#define WEFT_NOTES 1024 /* failures and goodbyes that are remembered, and four for each rank */
 
 /* A wish of another thread: a frame to be made, or OPEN. */
 typedef struct weft_mail {
@@ -92,10 +92,12 @@ struct weft_health {
     uint32_t dialed;
     weft_dial_t dial;
 
-    weft_note_t notes[WEFT_NOTES]; /* a ring */
-    uint32_t noted;                /* so far */
+    weft_note_t *notes; /* a ring */
+    uint32_t notes_room;
+    uint32_t noted; /* so far */
     weft_verdict_t *verdicts;
-    bool over; /* the join failed, or the verdict is about us: nothing more is judged here */
+    bool over;      /* the join failed, or the verdict is about us: nothing more is judged here */
+    bool condemned; /* the verdict is about us: others go round us, so we pass nothing on */
     bool leaving;
     uint64_t leave_until;
     uint64_t heartbeat, unresponsive; /* ns; unresponsive 0 = never */
@@ -132,6 +134,7 @@ void weft_notes_failed(weft_health_t *health, const weft_watch_t *except, uint64
 /* Rank `from` left communicator comm_id. */
 void weft_notes_left(weft_health_t *health, const weft_watch_t *except, uint64_t comm_id,
                      uint32_t from, uint64_t sequence);
+weft_status_t weft_notes_init(weft_health_t *health);
 /* Keeps a verdict; false without memory. */
 bool weft_notes_verdict(weft_health_t *health, const weft_error_t *error);
 /* Tells a neighbour everything. */

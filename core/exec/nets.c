@@ -335,24 +335,50 @@ static weft_status_t accept_all(weft_nets_t *nets, const weft_nets_user_t *user)
     return WEFT_OK;
 }
 
+/* Its connector gave it up and has connected again, or is about to. Mapped memory may hold what a peer
+ * wrote before it left, and bytes that wait to be read count as life. */
+static bool is_given_up(const weft_nets_t *nets, const early_t *early)
+{
+    const weft_links_net_t *net = &nets->net[early->net];
+    return net->map == NULL && net->ops->conn_check(early->conn) != WEFT_OK;
+}
+
+/* The oldest connection for comm_id, taken off the list; NULL if there is none. */
+static early_t *claim(weft_nets_t *nets, uint64_t comm_id)
+{
+    early_t **found = NULL;
+    for (early_t **link = &nets->early; *link != NULL;) {
+        early_t *early = *link;
+        if (early->label.comm_id != comm_id) {
+            link = &early->next;
+        } else if (is_given_up(nets, early)) {
+            *link = early->next;
+            early_close(nets, early);
+        } else {
+            found = link;
+            link = &early->next;
+        }
+    }
+    early_t *taken = found != NULL ? *found : NULL;
+    if (taken != NULL) {
+        *found = taken->next;
+    }
+    return taken;
+}
+
 weft_status_t weft_nets_accept(weft_nets_t *nets, const weft_nets_user_t *user, uint32_t *net_p,
                                weft_net_conn_t **conn_p, weft_link_label_t *label)
 {
     weft_os_lock(&nets->lock);
     weft_status_t status = accept_all(nets, user);
     sweep_strays(nets);
-    early_t **link = &nets->early;
-    while (*link != NULL && (*link)->label.comm_id != user->comm_id) {
-        link = &(*link)->next;
-    }
-    early_t *early = *link;
+    early_t *early = status == WEFT_OK ? claim(nets, user->comm_id) : NULL;
     if (status == WEFT_OK && early == NULL) {
         status = WEFT_AGAIN;
     } else if (status == WEFT_OK) {
         *net_p = early->net;
         *conn_p = early->conn;
         *label = early->label;
-        *link = early->next;
         weft_os_free(early);
     }
     weft_os_unlock(&nets->lock);

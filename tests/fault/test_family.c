@@ -310,6 +310,97 @@ static void opposite_order_of_two_communicators_is_named(void **state)
     }
 }
 
+static int absent(weft_comm_t *all, uint32_t rank, uint32_t n, void *arg)
+{
+    weft_comm_t *child = NULL;
+    (void)n;
+    (void)arg;
+    if (rank == 1) {
+        return !fails(all, WEFT_ERR_TIMEOUT, 1, "(comm_split)");
+    }
+    return weft_comm_dup(all, &child) != WEFT_ERR_TIMEOUT || child != NULL;
+}
+
+static void a_rank_that_does_not_come_to_a_split_is_named(void **state)
+{
+    static const char *const settings[] = {"core.net=net-shm", "boot.init_timeout=3"};
+    ranks_job_t job = {.nranks = 2, .settings = settings, .settings_count = 2, .work = absent};
+    (void)state;
+    assert_int_equal(ranks_run_threads(&job), 0);
+}
+
+/* Connections -------------------------------------------------------------------------------------- */
+
+/* Rank 0 connects for y while rank 1 accepts for x, then looks away for longer than a transport keeps an
+ * unfinished handshake. */
+static int looks_away(weft_comm_t *all, uint32_t rank, uint32_t n, void *arg)
+{
+    weft_comm_t *x = NULL, *y = NULL;
+    weft_request_t *request = NULL;
+    weft_call_t call = {.size = sizeof call, .request_p = &request};
+    (void)n;
+    (void)arg;
+    int good = weft_comm_dup(all, &x) == WEFT_OK && weft_comm_dup(all, &y) == WEFT_OK;
+    if (rank == 0) {
+        good = good && weft_barrier(y, &call) == WEFT_OK && weft_barrier(x, NULL) == WEFT_OK &&
+               weft_request_wait(&request) == WEFT_OK;
+    } else {
+        good = good && weft_barrier(x, NULL) == WEFT_OK;
+        usleep(2500 * 1000);
+    }
+    good = good && (rank == 0 || weft_barrier(y, NULL) == WEFT_OK) && works(x) && works(y);
+    good = weft_comm_destroy(x) == WEFT_OK && good;
+    return weft_comm_destroy(y) != WEFT_OK || !good;
+}
+
+static void a_connection_for_another_communicator_waits_or_is_repeated(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        ranks_job_t job = {
+            .nranks = 2, .settings = i == 0 ? &shm : &tcp, .settings_count = 1, .work = looks_away};
+        assert_int_equal(ranks_run_threads(&job), 0);
+    }
+}
+
+/* The root of a broadcast is done and gone before the other has looked. */
+static int hurried(weft_comm_t *all, uint32_t rank, uint32_t n, void *arg)
+{
+    weft_comm_t *x = NULL, *y = NULL;
+    weft_request_t *request = NULL;
+    uint32_t value = rank == 0 ? 4711 : 0;
+    (void)n;
+    (void)arg;
+    int good = weft_comm_dup(all, &x) == WEFT_OK && weft_comm_dup(all, &y) == WEFT_OK;
+    if (rank == 0) {
+        weft_call_t call = {.size = sizeof call, .request_p = &request};
+        good = good && weft_broadcast(&value, &value, 1, WEFT_UINT32, 0, y, &call) == WEFT_OK &&
+               weft_barrier(x, NULL) == WEFT_OK && weft_barrier(x, NULL) == WEFT_OK;
+        if (weft_request_test(&request) == WEFT_IN_PROGRESS) {
+            good = weft_request_wait(&request) == WEFT_OK && good;
+        }
+    } else {
+        good = good && weft_barrier(x, NULL) == WEFT_OK && weft_barrier(x, NULL) == WEFT_OK;
+        usleep(100 * 1000);
+        good = good && weft_broadcast(&value, &value, 1, WEFT_UINT32, 0, y, NULL) == WEFT_OK &&
+               value == 4711;
+    }
+    good = weft_comm_destroy(y) == WEFT_OK && good;
+    return weft_comm_destroy(x) != WEFT_OK || !good;
+}
+
+static void what_a_rank_sent_before_it_left_arrives(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        ranks_job_t job = {.nranks = 2,
+                           .settings = i % 2 == 0 ? &shm : &tcp,
+                           .settings_count = 1,
+                           .work = hurried};
+        assert_int_equal(ranks_run_threads(&job), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -320,6 +411,9 @@ int main(void)
         cmocka_unit_test(a_mismatch_fails_its_communicator_only),
         cmocka_unit_test(a_rank_that_left_a_child_is_still_in_the_parent),
         cmocka_unit_test(opposite_order_of_two_communicators_is_named),
+        cmocka_unit_test(a_rank_that_does_not_come_to_a_split_is_named),
+        cmocka_unit_test(a_connection_for_another_communicator_waits_or_is_repeated),
+        cmocka_unit_test(what_a_rank_sent_before_it_left_arrives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

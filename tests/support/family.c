@@ -19,9 +19,8 @@
 #include "core/boot/tree.h"
 #include "core/os/os.h"
 
-#define ASKED_IN UINT64_C(0x1234567890)
-
 typedef struct child {
+    weft_boot_t *boot;
     family_t *family;
     uint32_t rank;
     family_note_t *note;
@@ -41,10 +40,31 @@ static void on_failed(void *arg, uint64_t comm_id, const weft_error_t *error)
     weft_os_futex_wake(&child->note->failed);
 }
 
+static void on_died(void *arg, uint64_t comm_id, const weft_error_t *error)
+{
+    child_t *child = arg;
+    atomic_store(&child->note->dead[error->peer], 1);
+    weft_os_futex_wake(&child->note->dead[error->peer]);
+    on_failed(arg, comm_id, error);
+}
+
+static void on_reported(void *arg, uint64_t comm_id, const weft_error_t *error)
+{
+    child_t *child = arg;
+    if (comm_id == FAMILY_COMM) {
+        atomic_fetch_add(&child->note->reports, 1);
+        weft_os_futex_wake(&child->note->reports);
+        return;
+    }
+    on_failed(arg, comm_id, error);
+}
+
 static void on_asked(void *arg, uint64_t comm_id, uint32_t from, const weft_signature_t *theirs)
 {
     child_t *child = arg;
     child->note->asked_in = comm_id;
+    weft_health_answer(child->boot, comm_id, from,
+                       &(weft_answer_t){.comm_id = 77, .signature = *theirs, .waits_for = 3});
     child->note->asked = *theirs;
     atomic_store(&child->note->asked_by, from + 1);
     weft_os_futex_wake(&child->note->asked_by);
@@ -131,8 +151,19 @@ static void obey(child_t *child, weft_boot_t *boot)
             weft_health_report(boot, weft_boot_comm_id(boot), &error);
             break;
         case FAMILY_ASK_LAST:
-            weft_health_ask(boot, ASKED_IN, child->family->count - 1,
+            weft_health_ask(boot, FAMILY_COMM, child->family->count - 1,
                             &(weft_signature_t){.coll = WEFT_REDUCE, .count = 12345, .root = 2});
+            break;
+        case FAMILY_REPORT_OTHER:
+            error.status = WEFT_ERR_LINK;
+            error.peer = 0;
+            weft_health_report(boot, FAMILY_COMM, &error);
+            break;
+        case FAMILY_LEAVE_OTHER:
+            weft_health_left(boot, FAMILY_COMM, 6);
+            break;
+        case FAMILY_OPEN_OTHER:
+            weft_health_open(boot, FAMILY_COMM);
             break;
         case FAMILY_RUBBISH:
             send_rubbish(child, boot);
@@ -150,8 +181,8 @@ static void obey(child_t *child, weft_boot_t *boot)
 
 static int child_main(child_t *child)
 {
-    static const weft_health_events_t events = {.failed = on_failed,
-                                                .died = on_failed,
+    static const weft_health_events_t events = {.failed = on_reported,
+                                                .died = on_died,
                                                 .asked = on_asked,
                                                 .answered = on_answered,
                                                 .left = on_left};
@@ -172,6 +203,7 @@ static int child_main(child_t *child)
     for (uint32_t i = 0; status == WEFT_OK && i < WEFT_TREE_LINKS; i++) {
         child->links[i] = boot->links[i].fd >= 0 ? dup(boot->links[i].fd) : -1;
     }
+    child->boot = boot;
     if (status == WEFT_OK) {
         status = weft_health_start(boot, &events, child);
     }

@@ -11,6 +11,7 @@
 #include "core/boot/health.h"
 
 #define FAMILY_MOST 16
+#define FAMILY_COMM UINT64_C(0x1234567890) /* a communicator that is not the first */
 
 typedef struct family_note {
     _Atomic uint32_t joined; /* 1 = health runs, 2 = the join failed with `error` */
@@ -24,6 +25,8 @@ typedef struct family_note {
     weft_answer_t answer;
     uint64_t answered_in;
     _Atomic uint32_t gone[FAMILY_MOST]; /* that rank left the family */
+    _Atomic uint32_t dead[FAMILY_MOST];
+    _Atomic uint32_t reports;           /* failures of FAMILY_COMM */
     _Atomic uint32_t left[FAMILY_MOST]; /* 1 + operations at the goodbye of that rank */
     _Atomic uint32_t heir;              /* process that inherited the descriptors */
     _Atomic uint32_t leave_us;          /* 1 + how long leaving took */
@@ -51,7 +54,10 @@ enum {
     FAMILY_ASK_LAST,
     FAMILY_EXIT,
     FAMILY_FORK,
-    FAMILY_RUBBISH
+    FAMILY_RUBBISH,
+    FAMILY_REPORT_OTHER, /* the other communicator fails */
+    FAMILY_LEAVE_OTHER,
+    FAMILY_OPEN_OTHER
 };
 
 /* Starts `count` children that join; they wait for orders and end after at most 30 s. */

@@ -208,6 +208,14 @@ static void a_question_reaches_its_rank_only(void **unused)
     assert_int_equal(note->asked.coll, WEFT_REDUCE);
     assert_int_equal(note->asked.root, 2);
     assert_true(note->asked.count == 12345);
+    assert_true(note->asked_in == FAMILY_COMM);
+    /* The answer comes back to who asked. */
+    note = &f.shared->notes[4];
+    assert_true(family_wait(&note->answered_by, 10));
+    assert_int_equal(note->answered_by, 1 + 7);
+    assert_true(note->answered_in == FAMILY_COMM);
+    assert_true(note->answer.comm_id == 77 && note->answer.waits_for == 3);
+    assert_int_equal(note->answer.signature.root, 2);
     for (uint32_t i = 0; i < 7; i++) {
         assert_int_equal(f.shared->notes[i].asked_by, 0);
     }
@@ -272,6 +280,53 @@ static void survivors_of_orderly_leavers_still_hear_of_a_death(void **unused)
     }
 }
 
+/* Communicators without the dead rank live on: the tree closes its gaps, and carries what comes next. */
+static void survivors_of_a_death_hear_of_the_next_and_of_reports(void **unused)
+{
+    (void)unused;
+    static const uint32_t victims[] = {1, 0, 3};
+    family_t f;
+    bool dead[8] = {false};
+    family_start(&f, 8, 0.1, 10);
+    wait_joined(&f);
+    for (size_t v = 0; v < sizeof victims / sizeof *victims; v++) {
+        kill(f.pids[victims[v]], SIGKILL);
+        dead[victims[v]] = true;
+        for (uint32_t i = 0; i < 8; i++) {
+            assert_true(dead[i] || family_wait(&f.shared->notes[i].dead[victims[v]], 10));
+        }
+    }
+    family_order(&f, 7, FAMILY_REPORT_OTHER);
+    for (uint32_t i = 0; i < 7; i++) {
+        assert_true(dead[i] || family_wait(&f.shared->notes[i].reports, 10));
+        assert_true(dead[i] || f.shared->notes[i].reports == 1);
+    }
+    assert_int_equal(family_end(&f), 3);
+}
+
+/* What happened to a communicator before it was made here is told when it is made. */
+static void the_past_of_a_communicator_is_told_to_who_comes_late(void **unused)
+{
+    (void)unused;
+    family_t f;
+    family_start(&f, 4, 0.1, 10);
+    wait_joined(&f);
+    family_order(&f, 2, FAMILY_LEAVE_OTHER);
+    family_order(&f, 1, FAMILY_REPORT_OTHER);
+    family_note_t *note = &f.shared->notes[3];
+    assert_true(family_wait(&note->left[2], 10) && family_wait(&note->reports, 10));
+    kill(f.pids[2], SIGKILL);
+    assert_true(family_wait(&note->dead[2], 10));
+    atomic_store(&note->left[2], 0);
+    atomic_store(&note->reports, 0);
+    atomic_store(&note->dead[2], 0);
+    family_order(&f, 3, FAMILY_OPEN_OTHER);
+    assert_true(family_wait(&note->left[2], 10) && family_wait(&note->reports, 10) &&
+                family_wait(&note->dead[2], 10));
+    assert_int_equal(note->left[2], 1 + 6);
+    assert_int_equal(family_end(&f), 1);
+}
+
 static void all_leave_together_without_a_failure(void **unused)
 {
     (void)unused;
@@ -308,6 +363,8 @@ int main(void)
         cmocka_unit_test(a_question_reaches_its_rank_only),
         cmocka_unit_test(an_orderly_goodbye_is_told_to_all_and_is_no_failure),
         cmocka_unit_test(survivors_of_orderly_leavers_still_hear_of_a_death),
+        cmocka_unit_test(survivors_of_a_death_hear_of_the_next_and_of_reports),
+        cmocka_unit_test(the_past_of_a_communicator_is_told_to_who_comes_late),
         cmocka_unit_test(all_leave_together_without_a_failure),
     };
     /* Whatever happens, the test ends. */

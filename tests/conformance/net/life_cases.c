@@ -36,6 +36,35 @@ static void exchange(kit_end_t *a, kit_end_t *b)
     REQUIRE(r.status == WEFT_OK && s.status == WEFT_OK && kit_matches(in, sizeof in, 4));
 }
 
+/* The second device is driven apart from the first: poll() of the first gives out nothing of its own. */
+static void an_accepted_connection_moves_to_another_device(const kit_t *kit)
+{
+    kit_side_t side, moved;
+    kit_end_t a, b;
+    side_open(kit, &side);
+    const weft_net_attach_t *attach = WEFT_HAS(kit->ops, weft_net_ops_t, get_extension)
+                                          ? kit->ops->get_extension(side.net, WEFT_NET_ATTACH)
+                                          : NULL;
+    if (attach == NULL) {
+        side_close(&side);
+        kit_skip("extension " WEFT_NET_ATTACH);
+        return;
+    }
+    moved = side;
+    REQUIRE(kit->ops->device_open(side.net, 0, &moved.device) == WEFT_OK);
+    pair_connect(&side, &side, &a, &b);
+    REQUIRE(attach->attach(b.conn, moved.device) == WEFT_OK);
+    b.side = &moved;
+    exchange(&a, &b);
+    exchange(&b, &a);
+    REQUIRE(kit->ops->conn_check(b.conn) == WEFT_OK);
+    /* In use: it stays where it is. */
+    REQUIRE(attach->attach(b.conn, side.device) == WEFT_ERR_STATE);
+    pair_close(&a, &b);
+    kit->ops->device_close(moved.device);
+    side_close(&side);
+}
+
 static void *thread_main(void *arg)
 {
     const kit_t *kit = arg;
@@ -161,6 +190,8 @@ const kit_case_t life_cases[] = {
     {"every failed allocation is a typed error", 0, every_failed_allocation_is_a_typed_error},
     {"running out of descriptors is a typed error", 0, running_out_of_descriptors_is_a_typed_error},
     {"repeated lives leave nothing", 0, repeated_lives_leave_nothing},
+    {"an accepted connection moves to another device", WEFT_NET_CAP_MESSAGES,
+     an_accepted_connection_moves_to_another_device},
     {"destroy takes NULL", 0, destroy_takes_null},
     {NULL, 0, NULL},
 };

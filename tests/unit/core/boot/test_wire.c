@@ -61,6 +61,22 @@ static void every_field_of_a_frame_is_checked(void **unused)
     assert_string_equal(why, "reserved");
 }
 
+static void an_answer_survives_the_wire(void **unused)
+{
+    (void)unused;
+    uint8_t bytes[WEFT_WIRE_ANSWER];
+    weft_answer_t out, in = {.comm_id = UINT64_C(0x1122334455667788),
+                             .signature = {.coll = WEFT_REDUCE, .count = 5, .sequence = 9},
+                             .waits_for = 0xfffefdfc};
+    weft_answer_encode(&in, bytes);
+    assert_int_equal(weft_answer_decode(bytes, &out, &why), WEFT_OK);
+    assert_true(out.comm_id == in.comm_id && out.waits_for == in.waits_for);
+    assert_true(weft_signature_equal(&out.signature, &in.signature));
+    bytes[8] = 200;
+    assert_int_equal(weft_answer_decode(bytes, &out, &why), WEFT_ERR_PROTO);
+    assert_string_equal(why, "collective");
+}
+
 static void an_error_record_survives_the_wire(void **unused)
 {
     (void)unused;
@@ -159,6 +175,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_frame_survives_the_wire),
         cmocka_unit_test(every_field_of_a_frame_is_checked),
+        cmocka_unit_test(an_answer_survives_the_wire),
         cmocka_unit_test(an_error_record_survives_the_wire),
         cmocka_unit_test(a_malformed_error_record_is_refused_and_its_text_is_tamed),
         cmocka_unit_test(a_claim_survives_the_wire_and_its_fields_are_checked),

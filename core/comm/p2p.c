@@ -159,7 +159,11 @@ static weft_status_t receive_slice(const weft_comm_state_t *state, weft_line_t *
                weft_port_payload(line->port, bytes), bytes);
     }
     request->moved += bytes / elem;
-    return weft_port_release(line->port);
+    /* A peer that has sent its last message may be gone: that its slot cannot be offered again is the
+     * next receive's failure, not this one's. */
+    weft_status_t offered = weft_port_release(line->port);
+    (void)offered;
+    return WEFT_OK;
 }
 
 /* True when nothing of the line waits in our slots: after the last message nobody else would push it. */
@@ -332,6 +336,30 @@ static void tidy(weft_p2p_t *p2p)
     }
 }
 
+/* A line whose link broke. */
+static weft_line_t *broken_line(const weft_p2p_t *p2p)
+{
+    for (uint32_t i = 0; i < p2p->nactive; i++) {
+        weft_line_t *line = &p2p->lines[p2p->active[i]];
+        if (line->port != NULL && line->port->broken != WEFT_OK) {
+            return line;
+        }
+    }
+    return NULL;
+}
+
+/* The link to a peer that has left breaks too: that is no failure of messages to others. */
+static void transport_failed(weft_comm_state_t *state, weft_status_t status)
+{
+    const weft_p2p_t *p2p = &state->p2p;
+    const weft_line_t *line = broken_line(p2p);
+    if (line != NULL) {
+        handle_failure(state, line, status);
+    } else if (status != WEFT_ERR_PEER_DEAD && status != WEFT_ERR_LINK) {
+        handle_failure(state, &p2p->lines[p2p->active[0]], status);
+    }
+}
+
 bool weft_p2p_step(weft_comm_state_t *state)
 {
     weft_p2p_t *p2p = &state->p2p;
@@ -349,8 +377,9 @@ bool weft_p2p_step(weft_comm_state_t *state)
     }
     weft_status_t status = state->nranks > 1 ? weft_engine_transport(state) : WEFT_OK;
     if (status != WEFT_OK && p2p->nactive > 0) {
-        handle_failure(state, &p2p->lines[p2p->active[0]], status);
-    } else if (++p2p->steps % STEPS_PER_LOOK == 0) {
+        transport_failed(state, status);
+    }
+    if (++p2p->steps % STEPS_PER_LOOK == 0) {
         look_around(state);
     }
     return false;

@@ -14,6 +14,12 @@ expect 6 "$weft" perf all_reduce -d flaot
 says err 'did you mean float'
 expect 6 "$weft" perf all_reduce -b 8Q
 says err '8Q'
+expect 6 "$weft" perf all_to_all_v --pattern zip
+says err "unknown pattern 'zip'; did you mean zipf\?$"
+expect 3 "$weft" perf all_to_all -P 2 --algo algo-ring
+says err 'all_to_all on 2 ranks is served by no algorithm in use.*would serve it:.*algo-direct'
+expect 5 env NCCL_TESTS_ALLTOALLV_SPREAD=1 "$weft" perf all_to_all_v -P 2
+says err 'takes --pattern'
 expect 6 "$weft" perf broadcast -P 2 -r 2
 says err 'ranks are 0 to 1'
 expect 5 "$weft" perf all_reduce -G 1

@@ -8,6 +8,13 @@
 #include "tools/perf_layout.h"
 #include "tools/tool.h"
 
+/* What the algorithms in use do not serve. */
+typedef struct perf_support {
+    char unserved[WEFT_COLL_COUNT][384]; /* with `all`: why a collective is left out, or "" */
+    bool forced;                         /* [plan] algo allows one algorithm only */
+    bool by_hand;                        /* it serves no all-reduce: ranks meet by messages */
+} perf_support_t;
+
 typedef struct perf_options {
     const char *program; /* name under which it was called, e.g. "all_reduce_perf" */
     int argc;
@@ -32,9 +39,7 @@ typedef struct perf_options {
     const char *json_file;
     bool json_stdout;
     double min_bandwidth;
-    /* With `every`: why a collective is left out, "" if it is not. */
-    char unserved[WEFT_COLL_COUNT][384];
-    bool by_hand; /* the forced algorithm serves no all-reduce: ranks meet by sends and receives */
+    perf_support_t support; /* as far as it is known before the ranks start */
     tool_settings_t settings;
 } perf_options_t;
 
@@ -100,9 +105,12 @@ typedef struct perf_total {
     double wrong;
 } perf_total_t;
 
+typedef struct perf_rank perf_rank_t;
+
 /* The printing rank's output: the table on stdout or JSON there, and the JSON file. */
 typedef struct perf_report {
     const perf_options_t *options;
+    const perf_support_t *support;
     bool table;
     bool progress;
     json_t json[2];
@@ -114,8 +122,8 @@ typedef struct perf_report {
 } perf_report_t;
 
 /* Opens the outputs and prints what is known before the first measurement. */
-int perf_report_begin(perf_report_t *report, const perf_options_t *options,
-                      const perf_identity_t *ranks, uint32_t nranks, uint64_t reduced_max);
+int perf_report_begin(perf_report_t *report, const perf_rank_t *rank, const perf_identity_t *ranks,
+                      uint64_t reduced_max);
 /* `all` begins with another collective, or leaves one out. */
 void perf_report_next(perf_report_t *report, weft_coll_t coll);
 void perf_report_progress(perf_report_t *report, const perf_case_t *test);
@@ -164,7 +172,7 @@ void perf_data_scalar(weft_dtype_t dtype, uint32_t rank, void *scalar);
 /* Running ------------------------------------------------------------------------------------------- */
 
 /* One rank of the job in this process. */
-typedef struct perf_rank {
+struct perf_rank {
     const perf_options_t *options;
     weft_comm_t *comm;
     uint32_t rank, nranks;
@@ -178,11 +186,14 @@ typedef struct perf_rank {
     weft_region_t *regions[2];
     double *samples; /* room for two numbers per iteration; NULL without -I and --stats */
     weft_op_t user_op;
+    perf_support_t support;
     uint64_t wrong; /* seen by this rank itself */
     uint64_t memory[3];
     int exit_code;
-} perf_rank_t;
+};
 
+/* Asks the communicator the same, which also knows the hosts and proves the plans. */
+void perf_support_refine(perf_rank_t *rank);
 /* The whole job of one rank, from the communicator's making to its end. */
 void perf_rank_run(perf_rank_t *rank, const weft_unique_id_t *id);
 /* Measures and checks one case. */
@@ -216,7 +227,7 @@ uint64_t perf_memory_available(void);
 uint64_t perf_memory_resident(void);
 
 /* Asks the algorithms which of the wanted collectives they serve on `nranks` ranks (perf_support.c).
- * Fills options->unserved, or without `every` returns the exit code, after the cause was printed
+ * Fills options->support, or without `every` returns the exit code, after the cause was printed
  * if this process speaks for all. */
 int perf_support_check(perf_options_t *options, uint32_t nranks, bool speaks);
 

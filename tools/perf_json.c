@@ -126,10 +126,10 @@ void perf_json_end(json_t *json, const perf_report_t *report, const char *error)
     json_close(json, ']');
     json_open(json, "skipped", '[');
     for (int c = 0; c < WEFT_COLL_COUNT; c++) {
-        if (report->options->unserved[c][0] != '\0') {
+        if (report->support->unserved[c][0] != '\0') {
             json_open(json, NULL, '{');
             json_string(json, "collective", weft_coll_name((weft_coll_t)c));
-            json_string(json, "why", report->options->unserved[c]);
+            json_string(json, "why", report->support->unserved[c]);
             json_close(json, '}');
         }
     }

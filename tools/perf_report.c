@@ -46,10 +46,14 @@ bool perf_report_bandwidth_ok(const perf_report_t *report)
     return perf_total_average(&report->all) >= 0.9 * report->options->min_bandwidth;
 }
 
-int perf_report_begin(perf_report_t *report, const perf_options_t *options,
-                      const perf_identity_t *ranks, uint32_t nranks, uint64_t reduced_max)
+int perf_report_begin(perf_report_t *report, const perf_rank_t *rank, const perf_identity_t *ranks,
+                      uint64_t reduced_max)
 {
-    *report = (perf_report_t){.options = options, .nranks = nranks, .table = !options->json_stdout};
+    const perf_options_t *options = rank->options;
+    *report = (perf_report_t){.options = options,
+                              .support = &rank->support,
+                              .nranks = rank->nranks,
+                              .table = !options->json_stdout};
     report->progress = isatty(STDERR_FILENO) == 1;
     perf_timestamp(report->start, sizeof report->start);
     if (options->json_stdout) {
@@ -63,7 +67,7 @@ int perf_report_begin(perf_report_t *report, const perf_options_t *options,
         report->json[report->json_count++] = (json_t){.out = file};
     }
     if (report->table) {
-        perf_table_begin(options, ranks, nranks, reduced_max);
+        perf_table_begin(options, ranks, rank->nranks, reduced_max);
     }
     for (uint32_t i = 0; i < report->json_count; i++) {
         perf_json_begin(&report->json[i], report, ranks);
@@ -93,7 +97,7 @@ void perf_report_next(perf_report_t *report, weft_coll_t coll)
 {
     clear_progress(report);
     if (report->table) {
-        perf_table_next(coll, report->options->unserved[coll]);
+        perf_table_next(coll, report->support->unserved[coll]);
     }
 }
 

@@ -150,7 +150,7 @@ static weft_status_t run_cycle(perf_rank_t *rank, uint64_t seed)
         if (rank->report != NULL) {
             perf_report_next(rank->report, coll);
         }
-        status = o->unserved[c][0] != '\0' ? WEFT_OK : run_dtypes(rank, coll, seed);
+        status = rank->support.unserved[c][0] != '\0' ? WEFT_OK : run_dtypes(rank, coll, seed);
     }
     return o->every ? status : run_dtypes(rank, o->coll, seed);
 }
@@ -194,8 +194,7 @@ static weft_status_t begin(perf_rank_t *rank)
     weft_status_t status = agree_on_size(rank, &reduced);
     status = status != WEFT_OK ? status : gather_identities(rank, all);
     if (status == WEFT_OK && rank->report != NULL) {
-        rank->exit_code =
-            perf_report_begin(rank->report, rank->options, all, rank->nranks, reduced);
+        rank->exit_code = perf_report_begin(rank->report, rank, all, reduced);
     }
     free(all);
     return status;
@@ -242,6 +241,7 @@ static uint64_t grown(uint64_t *before)
 static weft_status_t run_joined(perf_rank_t *rank, uint64_t resident)
 {
     rank->memory[0] = grown(&resident);
+    perf_support_refine(rank);
     weft_status_t status = begin(rank);
     if (status != WEFT_OK || rank->exit_code != TOOL_OK) {
         return status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which collectives the loaded algorithms serve, known before a rank is started, so that what cannot
- * run is said once and names who would serve it. */
+ * Which collectives the loaded algorithms serve. Most is known before a rank is started, so that what
+ * cannot run is said once and names who would serve it; some algorithms look at the hosts too. */
 #include <string.h>
 
 #include "core/base/error.h"
@@ -95,25 +95,49 @@ static void check_coll(const tool_session_t *session, weft_coll_t coll, uint32_t
 int perf_support_check(perf_options_t *options, uint32_t nranks, bool speaks)
 {
     tool_session_t session;
-    char why[sizeof options->unserved[0]] = "";
+    char why[sizeof options->support.unserved[0]] = "";
     weft_status_t status = tool_session_open(&session, &options->settings);
     if (status != WEFT_OK) {
         return speaks ? tool_report(status) : tool_exit_code(status);
     }
     for (int c = 0; c < WEFT_COLL_COUNT && options->every; c++) {
-        check_coll(&session, (weft_coll_t)c, nranks, options->unserved[c], sizeof why);
+        check_coll(&session, (weft_coll_t)c, nranks, options->support.unserved[c], sizeof why);
     }
     if (!options->every) {
         check_coll(&session, options->coll, nranks, why, sizeof why);
     }
-    if (is_forced(&session) && nranks > 1) {
+    options->support.forced = is_forced(&session) && nranks > 1;
+    if (options->support.forced) {
         servants_t servants;
         ask_all(&session, WEFT_ALL_REDUCE, nranks, &servants);
-        options->by_hand = servants.allowed == 0;
+        options->support.by_hand = servants.allowed == 0;
     }
     tool_session_close(&session);
     if (why[0] != '\0' && speaks) {
         fprintf(stderr, "weft: %s\n", why);
     }
     return why[0] != '\0' ? TOOL_LIBRARY : TOOL_OK;
+}
+
+static bool is_unserved(perf_rank_t *rank, weft_coll_t coll)
+{
+    char text[256];
+    return weft_comm_explain(rank->comm, coll, 1, WEFT_FP32, WEFT_SUM, 0, text, sizeof text) ==
+           WEFT_ERR_UNSUPPORTED;
+}
+
+void perf_support_refine(perf_rank_t *rank)
+{
+    perf_support_t *support = &rank->support;
+    *support = rank->options->support;
+    if (!support->forced) {
+        return;
+    }
+    support->by_hand = support->by_hand || is_unserved(rank, WEFT_ALL_REDUCE);
+    for (int c = 0; c < WEFT_COLL_COUNT && rank->options->every; c++) {
+        char *why = support->unserved[c];
+        if (why[0] == '\0' && c != WEFT_SEND_RECV && is_unserved(rank, (weft_coll_t)c)) {
+            snprintf(why, sizeof support->unserved[c], "%.370s", weft_error_record()->text);
+        }
+    }
 }

@@ -75,7 +75,7 @@ static weft_status_t reduce_by_tree(perf_rank_t *rank, double *values, uint32_t 
 weft_status_t perf_reduce(perf_rank_t *rank, double *values, uint32_t count, weft_op_t op)
 {
     weft_call_t call = call_of(rank);
-    if (rank->options->by_hand) {
+    if (rank->support.by_hand) {
         return reduce_by_tree(rank, values, count, op);
     }
     return weft_all_reduce(values, values, count, WEFT_FP64, op, rank->comm, &call);
@@ -85,8 +85,8 @@ weft_status_t perf_barrier(perf_rank_t *rank)
 {
     weft_call_t call = call_of(rank);
     double none = 0;
-    return rank->options->by_hand ? reduce_by_tree(rank, &none, 0, WEFT_SUM)
-                                  : weft_barrier(rank->comm, &call);
+    return rank->support.by_hand ? reduce_by_tree(rank, &none, 0, WEFT_SUM)
+                                 : weft_barrier(rank->comm, &call);
 }
 
 weft_status_t perf_combine(perf_rank_t *rank, double *values, uint32_t count, int64_t average)

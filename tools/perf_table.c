@@ -173,7 +173,7 @@ static void print_summary(const perf_report_t *report)
     printf("#\n# Summary        %-16s  %6s  %10s  %8s\n", "collective", "rows", "busbw", "#wrong");
     for (int c = 0; c < WEFT_COLL_COUNT; c++) {
         const perf_total_t *total = &report->each[c];
-        const char *verdict = report->options->unserved[c][0] != '\0' ? "SKIPPED"
+        const char *verdict = report->support->unserved[c][0] != '\0' ? "SKIPPED"
                               : total->wrong > 0                      ? "FAILED"
                               : total->rows == 0                      ? "NOT RUN"
                                                                       : "OK";

@@ -45,12 +45,6 @@ const char *algos_setting(void)
     return all_names;
 }
 
-/* All ranks of these jobs share a host: an algorithm for several takes parts of it. */
-const char *algos_option(uint32_t i)
-{
-    return strcmp(algos_name(i), "algo-hier") == 0 ? "algo-hier.group=3" : NULL;
-}
-
 static weft_status_t find(void *arg, const char *name, const weft_algo_ops_t **ops_p,
                           weft_algo_t **algo_p)
 {
@@ -65,24 +59,36 @@ static weft_status_t find(void *arg, const char *name, const weft_algo_ops_t **o
     return WEFT_ERR_UNSUPPORTED;
 }
 
-static weft_status_t emit(const algorithm_t *a, const weft_algo_call_t *call, weft_plan_t **plan_p)
+/* Settings under which a plugin has something to do on one host. */
+static const char *const hier_settings[] = {"group=2", NULL};
+
+static const char *const *settings_of(const weft_plugin_t *plugin)
 {
-    static const uint32_t one_host[RANKS_MAX];
-    const weft_algo_view_t view = {.size = sizeof view, .nhosts = 1, .host = one_host};
-    const weft_plan_finder_t finder = {.find = find};
-    return weft_plan_emit(a->ops, a->algo, call, &view, &finder, plan_p);
+    return strcmp(plugin->name, "algo-hier") == 0 ? hier_settings : NULL;
 }
 
-/* supports(), and then emit() where it is the hosts that decide. */
-static bool is_served(algorithm_t *a, const weft_algo_call_t *call)
+const char *algos_option(void)
+{
+    for (uint32_t i = 0; i < nalgorithms; i++) {
+        if (strcmp(algos_name(i), "algo-hier") == 0) {
+            return "algo-hier.group=2";
+        }
+    }
+    return "plan.verify=first";
+}
+
+static const uint32_t one_host[RANKS_MAX];
+static const weft_algo_view_t view = {.size = sizeof view, .nhosts = 1, .host = one_host};
+static const weft_plan_finder_t finder = {.find = find};
+
+/* Whether emit() serves the call on one host. */
+static bool writes(const algorithm_t *a, weft_algo_call_t call)
 {
     weft_plan_t *plan = NULL;
-    if (a->ops->supports(a->algo, call) != WEFT_OK) {
-        return false;
-    }
-    weft_status_t status = emit(a, call, &plan);
+    weft_status_t status = weft_plan_emit(a->ops, a->algo, &call, &view, &finder, &plan);
     weft_plan_destroy(plan);
-    return status != WEFT_ERR_UNSUPPORTED;
+    assert_true(status == WEFT_OK || status == WEFT_ERR_UNSUPPORTED);
+    return status == WEFT_OK;
 }
 
 /* The v-forms that the plans of a call serve. */
@@ -92,7 +98,8 @@ static weft_vector_t vector_of(const algorithm_t *a, weft_algo_call_t call)
     weft_verify_report_t report = {0};
     weft_verify_input_t input = {.plans = plans, .nranks = call.nranks, .slots = 4, .slices = 2};
     for (call.rank = 0; call.rank < call.nranks; call.rank++) {
-        assert_int_equal(emit(a, &call, &plans[call.rank]), WEFT_OK);
+        assert_int_equal(weft_plan_emit(a->ops, a->algo, &call, &view, &finder, &plans[call.rank]),
+                         WEFT_OK);
     }
     assert_int_equal(weft_plan_verify(&input, &report), WEFT_OK);
     assert_int_equal(report.verdict, WEFT_VERDICT_OK);
@@ -122,7 +129,7 @@ bool algos_claim(uint32_t i, weft_coll_t coll, uint32_t n, char *why, size_t byt
         call.params[k] = p[k].value;
     }
     why[0] = '\0';
-    if (n > 1 && !is_served(a, &call)) {
+    if (n > 1 && (a->ops->supports(a->algo, &call) != WEFT_OK || !writes(a, call))) {
         fake_host_take_error(&a->fake, why, bytes);
         return false;
     }
@@ -148,11 +155,9 @@ static int open_one(const char *file)
     snprintf(path, sizeof path, "%s/%s", WEFT_PLUGIN_DIR, file);
     a->plugin =
         nalgorithms < ALGOS_MAX ? fake_plugin_open(path, WEFT_KIND_ALGO, why, sizeof why) : NULL;
-    if (a->plugin != NULL) {
-        const char *option = algos_option(nalgorithms);
-        const char *own[] = {option != NULL ? strchr(option, '.') + 1 : NULL, NULL};
-        a->config = fake_config_create(a->plugin, own, why, sizeof why);
-    }
+    a->config = a->plugin != NULL
+                    ? fake_config_create(a->plugin, settings_of(a->plugin), why, sizeof why)
+                    : NULL;
     if (a->config == NULL) {
         printf("FAILED %s: %s\n", path, why);
         return 1;

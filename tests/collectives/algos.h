@@ -17,9 +17,9 @@ uint32_t algos_count(void);
 const char *algos_name(uint32_t i);
 /* "core.algo=…" with all of them. */
 const char *algos_setting(void);
-/* "section.key=value" that it needs to serve ranks of one host, or NULL. */
-const char *algos_option(uint32_t i);
-/* Whether algorithm `i` serves the collective on n ranks: its supports(), and for a v-form whether its
+/* A setting that gives every one of them something to do on one host. */
+const char *algos_option(void);
+/* Whether algorithm `i` serves the collective on n ranks of one host: supports() and emit(), and for a v-form whether its
  * plan, proved, can be bound to vectors. One rank alone is served by the core. `why` is the refusal. */
 bool algos_claim(uint32_t i, weft_coll_t coll, uint32_t n, char *why, size_t bytes);
 

@@ -89,13 +89,10 @@ static void run_one(uint32_t index, uint32_t n)
     char forced[160];
     claims_t *a = &all_claims[index];
     snprintf(forced, sizeof forced, "plan.algo=%s", algos_name(index));
-    const char *option = algos_option(index);
-    const char *settings[] = {net_setting, algos_setting(), "exec.slot_bytes=1K", forced, option};
-    ranks_job_t job = {.nranks = n,
-                       .settings = settings,
-                       .settings_count = option != NULL ? 5 : 4,
-                       .work = work,
-                       .arg = a->claims[n]};
+    const char *settings[] = {net_setting, algos_setting(), algos_option(), "exec.slot_bytes=1K",
+                              forced};
+    ranks_job_t job = {
+        .nranks = n, .settings = settings, .settings_count = 5, .work = work, .arg = a->claims[n]};
     ask(index, n);
     if (!claims_any(a->claims[n])) {
         return;

@@ -308,9 +308,10 @@ static void run_job(const char *name, uint32_t n, bool *claims)
 {
     char forced[128];
     snprintf(forced, sizeof forced, "plan.algo=%s", name);
-    const char *settings[] = {net_setting, algos_setting(), "exec.slot_bytes=1K", forced};
+    const char *settings[] = {net_setting, algos_setting(), algos_option(), "exec.slot_bytes=1K",
+                              forced};
     ranks_job_t job = {
-        .nranks = n, .settings = settings, .settings_count = 4, .work = work, .arg = claims};
+        .nranks = n, .settings = settings, .settings_count = 5, .work = work, .arg = claims};
     if (ranks_run_threads(&job) != 0) {
         fail_msg("%s, %s, %u ranks", net_setting, name[0] != '\0' ? name : "the tuner's choice", n);
     }

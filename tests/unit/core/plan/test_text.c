@@ -88,7 +88,7 @@ static void a_plan_survives_the_builder(void **state)
     weft_algo_view_t view = {.size = sizeof view};
     weft_plan_t *direct = NULL, *through = NULL;
     assert_int_equal(weft_plan_text_service()->next(NULL, &algo.text, &algo.head), WEFT_OK);
-    assert_int_equal(weft_plan_emit(&ops, &algo, &call, &view, &through), WEFT_OK);
+    assert_int_equal(weft_plan_emit(&ops, &algo, &call, &view, NULL, &through), WEFT_OK);
     assert_int_equal(weft_plan_parse(bytes, &direct), WEFT_OK);
     assert_true(weft_plan_hash(direct) == weft_plan_hash(through));
     weft_plan_destroy(direct);

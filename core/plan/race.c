@@ -370,11 +370,20 @@ static void find(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_me
     }
 }
 
+/* Without clocks through queues, lanes order themselves in each pass in the same way, and each pass
+ * has its own OUT: only scratch is looked at in the second one, too. */
+static int is_tracked(const weft_run_t *run, const weft_run_lane_t *lane,
+                      const weft_run_rank_t *rank, uint64_t cell)
+{
+    return rank->tracked != 0 &&
+           (lane->pass == 0 || run->race.through_queues || cell >= rank->cells[WEFT_OPERAND_TMP]);
+}
+
 void weft_race_read(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
                     uint64_t cell)
 {
     const weft_run_rank_t *rank = rank_of(run, lane);
-    if (rank->tracked != 0) {
+    if (is_tracked(run, lane, rank, cell)) {
         uint32_t *history = history_of(run, rank, cell), self = context_of(lane, member);
         const uint32_t *clock = member_clock(run, lane, member) + rank->tracked - 1;
         find(run, lane, member, cell, unordered_writer(clock, history), 0, 0);
@@ -387,7 +396,7 @@ void weft_race_read_input(weft_run_t *run, const weft_run_lane_t *lane,
                           const weft_run_member_t *member, uint64_t cell)
 {
     const weft_run_rank_t *rank = rank_of(run, lane);
-    if (rank->tracked != 0) {
+    if (is_tracked(run, lane, rank, cell)) {
         uint32_t *history = history_of(run, rank, cell), self = context_of(lane, member);
         const uint32_t *clock = member_clock(run, lane, member) + rank->tracked - 1;
         find(run, lane, member, cell, unordered_writer(clock, history), 0, 1);
@@ -416,7 +425,7 @@ void weft_race_write(weft_run_t *run, const weft_run_lane_t *lane, const weft_ru
                      uint64_t cell, uint64_t value)
 {
     const weft_run_rank_t *rank = rank_of(run, lane);
-    if (rank->tracked == 0) {
+    if (!is_tracked(run, lane, rank, cell)) {
         return;
     }
     uint32_t *history = history_of(run, rank, cell), self = context_of(lane, member);

@@ -8,7 +8,6 @@
 void weft_run_wake(weft_run_t *run, uint32_t index)
 {
     weft_run_lane_t *lane = &run->lanes[index];
-    lane->wait_queue = WEFT_RUN_NONE;
     if (lane->queued || lane->done) {
         return;
     }
@@ -81,6 +80,8 @@ static void begin_group(weft_run_t *run, weft_run_lane_t *lane)
     const weft_code_t *code = &lane->text->code[lane->pc];
     lane->par = code->opcode == WEFT_CODE_PAR;
     lane->nmembers = lane->par ? code->n : 1;
+    lane->retry = UINT64_MAX >> (64 - lane->nmembers);
+    lane->over = 0;
     for (uint32_t i = 0; i < lane->nmembers; i++) {
         begin_member(run, lane, &lane->members[i], lane->pc + lane->par + i);
     }
@@ -145,26 +146,21 @@ static int waits_over(weft_run_t *run, weft_run_lane_t *lane, weft_run_member_t 
     return 1;
 }
 
-/* One round over the members; returns how many are over. */
-static uint32_t try_members(weft_run_t *run, weft_run_lane_t *lane, int *moved_p)
+static void try_member(weft_run_t *run, weft_run_lane_t *lane, uint32_t i)
 {
-    uint32_t over = 0;
-    for (uint32_t i = 0; i < lane->nmembers; i++) {
-        weft_run_member_t *member = &lane->members[i];
-        if (member->chunk == member->move->cnt) {
-            over++;
-            continue;
-        }
-        if (!member->ready && !waits_over(run, lane, member)) {
-            continue;
-        }
-        *moved_p |= weft_run_advance(run, lane, member);
-        if (member->chunk == member->move->cnt) {
-            over++;
-            finish(run, lane, member->pc, &member->chain);
-        }
+    weft_run_member_t *member = &lane->members[i];
+    if (member->chunk == member->move->cnt) {
+        return;
     }
-    return over;
+    if (!member->ready && !waits_over(run, lane, member)) {
+        lane->unready |= UINT64_C(1) << i;
+        return;
+    }
+    weft_run_advance(run, lane, member);
+    if (member->chunk == member->move->cnt) {
+        lane->over++;
+        finish(run, lane, member->pc, &member->chain);
+    }
 }
 
 static void end_group(weft_run_t *run, weft_run_lane_t *lane)
@@ -179,23 +175,24 @@ static void end_group(weft_run_t *run, weft_run_lane_t *lane)
     lane->nmembers = 0;
 }
 
+/* Tries the members that may move: all at first, then those whose queue has changed. */
 static int run_group(weft_run_t *run, weft_run_lane_t *lane)
 {
     if (lane->nmembers == 0) {
         begin_group(run, lane);
     }
-    for (int moved = 1; moved;) {
-        moved = 0;
-        if (try_members(run, lane, &moved) == lane->nmembers) {
-            end_group(run, lane);
-            return 1;
-        }
-        moved = lane->par ? moved : 0;
+    lane->retry |= lane->unready;
+    lane->unready = 0;
+    while (lane->retry != 0) {
+        uint32_t i = (uint32_t)__builtin_ctzll(lane->retry);
+        lane->retry &= lane->retry - 1;
+        try_member(run, lane, i);
     }
-    if (lane->par) {
-        lane->wait_queue = WEFT_RUN_ANY;
+    if (lane->over < lane->nmembers) {
+        return 0;
     }
-    return 0;
+    end_group(run, lane);
+    return 1;
 }
 
 static int run_bar(weft_run_t *run, weft_run_lane_t *lane, uint64_t mask)
@@ -276,7 +273,6 @@ static int run_code(weft_run_t *run, weft_run_lane_t *lane)
 static void run_lane(weft_run_t *run, weft_run_lane_t *lane)
 {
     lane->queued = 0;
-    lane->wait_queue = WEFT_RUN_NONE;
     if (lane->wait_inside) {
         lane->wait_inside = 0;
         run->ranks[lane->rank].waiters--;

@@ -15,7 +15,6 @@
 #include "core/plan/verify.h"
 
 #define WEFT_RUN_NONE UINT32_MAX
-#define WEFT_RUN_ANY (UINT32_MAX - 1)
 #define WEFT_RUN_PASSES 2
 
 /* A value with the expression that made it; tag 0 = never written, else 1 + pass. */
@@ -38,10 +37,11 @@ typedef struct weft_run_slot {
 
 /* A ring of slots. It has no more of them than it needs: what is pushed at all may be less than S. */
 typedef struct weft_run_queue {
-    uint64_t slots_at;         /* first slot */
-    uint32_t room;             /* slots */
-    uint32_t head, used, peak; /* oldest slice, number of slices, most of them */
-    uint32_t sender, receiver; /* lanes of the run */
+    uint64_t slots_at;                    /* first slot */
+    uint32_t room;                        /* slots */
+    uint32_t head, used, peak;            /* oldest slice, number of slices, most of them */
+    uint32_t sender, receiver;            /* lanes of the run */
+    uint8_t sender_waits, receiver_waits; /* member, plus one, that sleeps until this changes */
 } weft_run_queue_t;
 
 /* What it connects, for words. */
@@ -80,7 +80,9 @@ typedef struct weft_run_lane {
     uint32_t par;      /* pc is a PAR */
     uint32_t queued, done;
     uint32_t clocked;     /* it has clocks; race.c */
-    uint32_t wait_queue;  /* the queue it sleeps for, ANY, or NONE */
+    uint64_t retry;       /* members that may move */
+    uint64_t unready;     /* … that wait for another instruction */
+    uint32_t over;        /* members that are through */
     uint32_t wait_inside; /* it sleeps for another lane of its rank */
     uint64_t bar;         /* mask of the barrier it waits at */
     weft_run_chain_t chain;
@@ -188,8 +190,8 @@ uint32_t weft_run_connect(weft_run_t *run, const weft_run_way_t *way, uint32_t s
                           uint32_t receiver, uint64_t chunks);
 weft_status_t weft_run_make_slots(weft_run_t *run);
 
-/* step.c: moves as many slices as possible; 1 if any moved. */
-int weft_run_advance(weft_run_t *run, weft_run_lane_t *lane, weft_run_member_t *member);
+/* step.c: moves as many slices as possible. */
+void weft_run_advance(weft_run_t *run, weft_run_lane_t *lane, weft_run_member_t *member);
 
 /* vector.c: what the plan serves if no slice leaves its block, and the block of a chunk. */
 weft_vector_t weft_run_vector(const weft_run_t *run);

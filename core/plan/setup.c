@@ -59,7 +59,6 @@ static void init_lanes(weft_run_t *run)
                                   .lane = i,
                                   .rank = index,
                                   .name = plan->rank,
-                                  .wait_queue = WEFT_RUN_NONE,
                                   .members = members + context,
                                   .ends = rank->ends == 0 ? NULL : ends + code_at,
                                   .context = context,

@@ -13,22 +13,33 @@ typedef struct result {
     uint64_t value, tree;
 } result_t;
 
-/* The queue that keeps the slice from moving, or NONE. */
-static uint32_t blocked_on(const weft_run_t *run, const weft_run_member_t *member)
+/* If a queue keeps the slice from moving, the member sleeps until that changes. */
+static int blocked(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member)
 {
     const weft_move_t *move = member->move;
     for (uint32_t i = 0; i < move->nsrc; i++) {
         if (move->src[i].kind == WEFT_OPERAND_PORT && run->queues[member->src[i]].used == 0) {
-            return member->src[i];
+            run->queues[member->src[i]].receiver_waits = (uint8_t)(member - lane->members + 1);
+            return 1;
         }
     }
     for (uint32_t i = 0; i < move->ndst; i++) {
         if (move->dst[i].kind == WEFT_OPERAND_PORT &&
             run->queues[member->dst[i]].used == run->slots) {
-            return member->dst[i];
+            run->queues[member->dst[i]].sender_waits = (uint8_t)(member - lane->members + 1);
+            return 1;
         }
     }
-    return WEFT_RUN_NONE;
+    return 0;
+}
+
+static void wake_member(weft_run_t *run, uint32_t lane, uint8_t *waits_p)
+{
+    if (*waits_p != 0) {
+        run->lanes[lane].retry |= UINT64_C(1) << (*waits_p - 1);
+        *waits_p = 0;
+        weft_run_wake(run, lane);
+    }
 }
 
 static uint32_t wrapped(uint32_t chunk, uint32_t chunks)
@@ -181,10 +192,7 @@ static result_t pop(weft_run_t *run, const weft_run_lane_t *lane, const weft_run
     result_t result = {slot->value, slot->tree};
     queue->head = queue->head + 1 == queue->room ? 0 : queue->head + 1;
     queue->used--;
-    const weft_run_lane_t *sender = &run->lanes[queue->sender];
-    if (sender->wait_queue == index || sender->wait_queue == WEFT_RUN_ANY) {
-        weft_run_wake(run, queue->sender);
-    }
+    wake_member(run, queue->sender, &queue->sender_waits);
     return result;
 }
 
@@ -204,10 +212,7 @@ static void push(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_me
     if (queue->used > queue->peak) {
         queue->peak = queue->used;
     }
-    const weft_run_lane_t *receiver = &run->lanes[queue->receiver];
-    if (receiver->wait_queue == index || receiver->wait_queue == WEFT_RUN_ANY) {
-        weft_run_wake(run, queue->receiver);
-    }
+    wake_member(run, queue->receiver, &queue->receiver_waits);
 }
 
 static result_t fold(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member)
@@ -276,22 +281,15 @@ static void move_slice(weft_run_t *run, const weft_run_lane_t *lane, weft_run_me
     run->steps++;
 }
 
-int weft_run_advance(weft_run_t *run, weft_run_lane_t *lane, weft_run_member_t *member)
+void weft_run_advance(weft_run_t *run, weft_run_lane_t *lane, weft_run_member_t *member)
 {
-    int moved = 0;
-    while (member->chunk < member->move->cnt && run->report->verdict == WEFT_VERDICT_OK) {
-        uint32_t queue = blocked_on(run, member);
-        if (queue != WEFT_RUN_NONE) {
-            lane->wait_queue = lane->par ? WEFT_RUN_ANY : queue;
-            return moved;
-        }
+    while (member->chunk < member->move->cnt && run->report->verdict == WEFT_VERDICT_OK &&
+           !blocked(run, lane, member)) {
         move_slice(run, lane, member);
-        moved = 1;
         if (++member->slice == run->slices) {
             member->slice = 0;
             member->chunk++;
             member->piece = member->piece + 1 == lane->plan->k ? 0 : member->piece + 1;
         }
     }
-    return moved;
 }

@@ -281,6 +281,46 @@ static void lanes_meet_different_lanes_at_different_barriers(void **state)
     all_reduce_by(emit_chain, 2);
 }
 
+/* Lane 2 exchanges and meets lane 1, which then meets lane 0, which copies: lane 0 may not take the
+ * first meeting of lane 1 for its own. */
+static weft_status_t emit_bars(weft_algo_t *algo, const weft_algo_call_t *call,
+                               const weft_algo_view_t *view, weft_plan_builder_t *b)
+{
+    uint32_t peer = 1 - call->rank;
+    (void)algo;
+    (void)view;
+    b->grid(b, 2, 2);
+    uint32_t last = b->lane(b);
+    uint32_t middle = b->lane(b);
+    uint32_t first = b->lane(b);
+    uint32_t to = b->port(b, first, peer, 0, 1);
+    uint32_t from = b->port(b, first, peer, 0, 0);
+    weft_move_t send = {.dst = {weft_port(to)}, .src = {weft_in(0, 1)}, .ndst = 1, .nsrc = 1};
+    weft_move_t receive = {.dst = {weft_tmp(0, 1)},
+                           .ndst = 1,
+                           .nsrc = 2,
+                           .src = {weft_port(from), weft_in(0, 1)},
+                           .flags = WEFT_MOVE_FINAL};
+    weft_move_t copy = {
+        .dst = {weft_out(0, 0)}, .src = {weft_tmp(0, 0)}, .ndst = 1, .nsrc = 1, .cnt = 2};
+    b->loop(b, first, 2);
+    b->par(b, first, 2);
+    b->move(b, first, &send);
+    b->move(b, first, &receive);
+    b->bar(b, first, 6);
+    b->end(b, first);
+    b->loop(b, middle, 2);
+    b->bar(b, middle, 6);
+    b->end(b, middle);
+    b->bar(b, middle, 3);
+    b->bar(b, last, 3);
+    b->move(b, last, &copy);
+    b->bar(b, first, 7);
+    b->bar(b, middle, 7);
+    b->bar(b, last, 7);
+    return WEFT_OK;
+}
+
 static void a_ring_with_loops_sums(void **state)
 {
     (void)state;
@@ -293,6 +333,12 @@ static void lanes_wait_for_each_other(void **state)
 {
     (void)state;
     all_reduce_by(emit_lanes, 2);
+}
+
+static void a_barrier_in_a_loop_waits_for_its_own_lanes(void **state)
+{
+    (void)state;
+    all_reduce_by(emit_bars, 2);
 }
 
 static void a_slice_of_another_operation_is_a_mismatch(void **state)
@@ -377,6 +423,7 @@ int main(void)
         cmocka_unit_test(a_ring_with_loops_sums),
         cmocka_unit_test(lanes_wait_for_each_other),
         cmocka_unit_test(lanes_meet_different_lanes_at_different_barriers),
+        cmocka_unit_test(a_barrier_in_a_loop_waits_for_its_own_lanes),
         cmocka_unit_test(a_slice_of_another_operation_is_a_mismatch),
         cmocka_unit_test(a_link_that_breaks_at_the_last_moment_leaves_the_other_ports_in_step),
     };

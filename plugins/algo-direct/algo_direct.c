@@ -78,7 +78,8 @@ static weft_status_t direct_supports(weft_algo_t *algo, const weft_algo_call_t *
     const direct_form_t *form = direct_form(call->coll);
     if (form == NULL) {
         return algo->host->set_error(algo->host, WEFT_ERR_UNSUPPORTED, 0,
-                                     "algo-direct has no plan for collective %d", (int)call->coll);
+                                     "algo-direct has no plan for %s",
+                                     weft_algo_coll_text(call->coll));
     }
     if (form->bounded && call->nranks > algo->max_ranks) {
         return algo->host->set_error(algo->host, WEFT_ERR_UNSUPPORTED, 0,

@@ -61,7 +61,8 @@ static weft_status_t flat_supports(weft_algo_t *algo, const weft_algo_call_t *ca
 {
     if (flat_emitter(call->coll) == NULL) {
         return algo->host->set_error(algo->host, WEFT_ERR_UNSUPPORTED, 0,
-                                     "algo-flat has no plan for collective %d", (int)call->coll);
+                                     "algo-flat has no plan for %s",
+                                     weft_algo_coll_text(call->coll));
     }
     if (call->nranks > algo->max_ranks) {
         return algo->host->set_error(algo->host, WEFT_ERR_UNSUPPORTED, 0,

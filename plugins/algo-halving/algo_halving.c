@@ -47,8 +47,8 @@ static weft_status_t halving_supports(weft_algo_t *algo, const weft_algo_call_t 
         return algo->host->set_error(
             algo->host, WEFT_ERR_UNSUPPORTED, 0,
             "algo-halving serves all_reduce, reduce_scatter and all_gather, "
-            "not collective %d",
-            (int)call->coll);
+            "not %s",
+            weft_algo_coll_text(call->coll));
     }
     return WEFT_OK;
 }

@@ -72,7 +72,8 @@ static weft_status_t hier_supports(weft_algo_t *algo, const weft_algo_call_t *ca
 {
     if (hier_form(call->coll) == NULL) {
         return algo->host->set_error(algo->host, WEFT_ERR_UNSUPPORTED, 0,
-                                     "algo-hier has no plan for collective %d", (int)call->coll);
+                                     "algo-hier has no plan for %s",
+                                     weft_algo_coll_text(call->coll));
     }
     return WEFT_OK;
 }

@@ -42,9 +42,9 @@ static void pat_destroy(weft_algo_t *algo)
 static weft_status_t pat_supports(weft_algo_t *algo, const weft_algo_call_t *call)
 {
     if (pat_emitter(call->coll) == NULL) {
-        return algo->host->set_error(
-            algo->host, WEFT_ERR_UNSUPPORTED, 0,
-            "algo-pat serves all_gather and reduce_scatter, not collective %d", (int)call->coll);
+        return algo->host->set_error(algo->host, WEFT_ERR_UNSUPPORTED, 0,
+                                     "algo-pat serves all_gather and reduce_scatter, not %s",
+                                     weft_algo_coll_text(call->coll));
     }
     return WEFT_OK;
 }

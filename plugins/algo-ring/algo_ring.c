@@ -44,7 +44,8 @@ static weft_status_t ring_supports(weft_algo_t *algo, const weft_algo_call_t *ca
 {
     if (ring_emitter(call->coll) == NULL) {
         return algo->host->set_error(algo->host, WEFT_ERR_UNSUPPORTED, 0,
-                                     "algo-ring has no plan for collective %d", (int)call->coll);
+                                     "algo-ring has no plan for %s",
+                                     weft_algo_coll_text(call->coll));
     }
     return WEFT_OK;
 }

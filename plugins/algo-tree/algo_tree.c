@@ -85,23 +85,13 @@ static void tree_destroy(weft_algo_t *algo)
     }
 }
 
-static const char *tree_coll_name(weft_coll_t coll)
-{
-    static const char *const names[WEFT_COLL_COUNT] = {
-#define TREE_COLL_NAME(value, name, text, reduces, rooted, shape) [value] = (text),
-        WEFT_COLL_MAP(TREE_COLL_NAME)
-#undef TREE_COLL_NAME
-    };
-    return (unsigned)coll < WEFT_COLL_COUNT ? names[coll] : "this collective";
-}
-
 static weft_status_t tree_supports(weft_algo_t *algo, const weft_algo_call_t *call)
 {
     if (tree_emitter(call->coll) == NULL) {
         return algo->host->set_error(
             algo->host, WEFT_ERR_UNSUPPORTED, 0,
             "algo-tree has no plan for %s: it has all_reduce, broadcast and reduce",
-            tree_coll_name(call->coll));
+            weft_algo_coll_text(call->coll));
     }
     return WEFT_OK;
 }

@@ -36,6 +36,15 @@ typedef struct weft_algo_call {
     int64_t params[WEFT_ALGO_PARAMS_MAX]; /* in the order of the table, inside the ranges */
 } weft_algo_call_t;
 
+/* What: name of a collective for messages, "unknown" for other numbers. Ownership: constant. */
+static inline const char *weft_algo_coll_text(weft_coll_t coll)
+{
+#define WEFT_COLL_TEXT(value, name, text, reduces, rooted, shape) text,
+    static const char *const texts[] = {WEFT_COLL_MAP(WEFT_COLL_TEXT)};
+#undef WEFT_COLL_TEXT
+    return (unsigned)coll < WEFT_COLL_COUNT ? texts[coll] : "unknown";
+}
+
 /* What is known of the job. Equal on all ranks; valid during the call. */
 typedef struct weft_algo_view {
     size_t size;

@@ -556,7 +556,7 @@ static void mistakes_are_named(void **state)
          OUT0,
          0,
          0},
-        {"sub-plan by algo-ring: algo-ring has no plan for collective 6",
+        {"sub-plan by algo-ring: algo-ring has no plan for all_to_all",
          WEFT_ERR_UNSUPPORTED,
          {.n = 2, .coll = WEFT_ALL_TO_ALL},
          {0, 1},

@@ -115,19 +115,66 @@ static uint64_t hash_ports(weft_network_t *net, const weft_plan_t *plan, uint64_
     return hash;
 }
 
+/* Equal MOVEs in a row count as one that is repeated, written as a LOOP or not: where a chunk number
+ * wraps, plans that do the same are cut in different places. */
+typedef struct row {
+    uint64_t hash, move, times;
+} row_t;
+
+static void add_moves(row_t *row, uint64_t move, uint64_t times)
+{
+    if (row->times != 0 && row->move == move) {
+        row->times += times;
+        return;
+    }
+    if (row->times != 0) {
+        row->hash = weft_hash_add(weft_hash_add(row->hash, row->move), row->times);
+    }
+    row->move = move;
+    row->times = times;
+}
+
+static int has_waits(const weft_plan_t *plan)
+{
+    for (uint32_t i = 0; i < plan->nmoves; i++) {
+        if (plan->moves[i].nafter != 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Instructions that others wait for by number stay where they are: nothing is taken together. */
+static uint64_t hash_lane(uint64_t hash, const weft_plan_t *plan, const weft_plan_lane_t *lane,
+                          int together)
+{
+    row_t row = {.hash = hash};
+    for (uint32_t pc = 0; pc < lane->ncode; pc++) {
+        const weft_code_t *code = &lane->code[pc];
+        if (code->opcode == WEFT_CODE_MOVE) {
+            uint64_t move = hash_move(WEFT_HASH_START, &plan->moves[code->n]);
+            add_moves(&row, together ? move : weft_hash_add(move, pc), 1);
+        } else if (together && code->opcode == WEFT_CODE_LOOP && code->mate == pc + 2 &&
+                   code[1].opcode == WEFT_CODE_MOVE) {
+            uint64_t move = hash_move(WEFT_HASH_START, &plan->moves[code[1].n]);
+            add_moves(&row, move, code->n);
+            pc = code->mate;
+        } else {
+            uint64_t other = weft_hash_add((uint64_t)code->opcode << 32 | code->n, code->mask);
+            add_moves(&row, together ? other : weft_hash_add(other, pc), 1);
+        }
+    }
+    add_moves(&row, 0, 1);
+    return row.hash;
+}
+
 static uint64_t hash_shape(weft_network_t *net, const weft_plan_t *plan)
 {
     uint64_t hash = weft_hash_add(WEFT_HASH_START, (uint64_t)plan->nlanes << 32 | plan->nports);
     hash = hash_ports(net, plan, hash);
+    int together = !has_waits(plan);
     for (uint32_t lane = 0; lane < plan->nlanes; lane++) {
-        for (uint32_t pc = 0; pc < plan->lanes[lane].ncode; pc++) {
-            const weft_code_t *code = &plan->lanes[lane].code[pc];
-            if (code->opcode == WEFT_CODE_MOVE) {
-                hash = hash_move(hash, &plan->moves[code->n]);
-            } else {
-                hash = weft_hash_add(hash, (uint64_t)code->opcode << 32 | code->n) ^ code->mask;
-            }
-        }
+        hash = hash_lane(hash, plan, &plan->lanes[lane], together);
     }
     return hash;
 }

@@ -82,17 +82,43 @@ static uint32_t expect_same(weft_plan_t **plans, uint32_t n)
 static void shipped_plans_cost_the_same_in_classes(void **state)
 {
     (void)state;
-    static const char *const names[] = {"algo-ring", "algo-flat"};
+    static const char *const names[] = {"algo-ring",    "algo-flat", "algo-tree",
+                                        "algo-halving", "algo-pat",  "algo-direct"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         plan_fixture_t fixture;
         plan_fixture_open(&fixture, WEFT_PLUGIN_DIR, names[i]);
         for (uint32_t n = 2; n <= 40; n += n < 12 ? 1 : 7) {
-            for (weft_coll_t coll = WEFT_ALL_REDUCE; coll < WEFT_BARRIER; coll++) {
-                expect_same(plan_fixture_emit(&fixture, coll, n, n / 2), n);
+            for (weft_coll_t coll = WEFT_ALL_REDUCE; coll <= WEFT_SCATTER; coll++) {
+                weft_algo_call_t call = {.size = sizeof call, .coll = coll, .nranks = n};
+                if (coll != WEFT_BARRIER && fixture.ops->supports(fixture.algo, &call) == WEFT_OK) {
+                    expect_same(plan_fixture_emit(&fixture, coll, n, 0), n);
+                }
             }
         }
         plan_fixture_close(&fixture);
     }
+}
+
+/* Its rings between hosts are cut in loops at another chunk on every host. */
+static void hosts_are_alike_however_their_loops_are_cut(void **state)
+{
+    (void)state;
+    plan_fixture_t ring, hier, *both[] = {&ring, &hier, NULL};
+    plan_fixture_open(&ring, WEFT_PLUGIN_DIR, "algo-ring");
+    plan_fixture_open(&hier, WEFT_PLUGIN_DIR, "algo-hier");
+    const weft_plan_finder_t finder = {.find = plan_fixture_find, .arg = both};
+    for (uint32_t hosts = 3; hosts <= 8; hosts++) {
+        uint32_t host[32];
+        for (uint32_t rank = 0; rank < 32; rank++) {
+            host[rank] = rank / 4;
+        }
+        weft_algo_call_t call = {.coll = WEFT_ALL_REDUCE, .nranks = 4 * hosts};
+        weft_algo_view_t view = {.size = sizeof view, .nhosts = hosts, .host = host};
+        weft_plan_t **plans = plan_fixture_emit_view(&hier, &call, &view, &finder);
+        assert_int_equal(expect_same(plans, 4 * hosts), 4);
+    }
+    plan_fixture_close(&hier);
+    plan_fixture_close(&ring);
 }
 
 static void a_ring_is_one_rank(void **state)
@@ -313,6 +339,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shipped_plans_cost_the_same_in_classes),
+        cmocka_unit_test(hosts_are_alike_however_their_loops_are_cut),
         cmocka_unit_test(a_ring_is_one_rank),
         cmocka_unit_test(irregular_plans_cost_the_same_in_classes),
         cmocka_unit_test(deadlock_of_one_class_is_seen_and_worded_rank_by_rank),

@@ -13,6 +13,7 @@
 #define RANKS_MAX 256u
 #define SIDE_BY_SIDE 17u /* ranks */
 #define GAP 44.0
+#define LABEL 46.0 /* of a host, beside its ranks */
 
 typedef struct trees {
     draw_t *draw;
@@ -80,11 +81,11 @@ static void set_columns(trees_t *trees)
     for (uint32_t r = 0; r < input->nranks; r++) {
         if (r > 0) {
             x += trees->column;
-            x += trees->boxes && input->host[r] != input->host[r - 1] ? 14 : 0;
+            x += trees->boxes && input->host[r] != input->host[r - 1] ? LABEL + 14 : 0;
         }
         trees->x[r] = x;
     }
-    trees->width = x + trees->node + 6;
+    trees->width = x + trees->node + 6 + (trees->boxes ? LABEL : 0);
 }
 
 static void set_inner(trees_t *trees)
@@ -154,10 +155,10 @@ static void put_boxes(const trees_t *trees, svg_point_t origin)
         }
         svg_point_t a = place(trees, origin, first), b = place(trees, origin, last);
         double pad = trees->node + 6;
-        svg_box_t area = {a.x - pad, a.y - pad, b.x - a.x + 2 * pad, 2 * pad + 14, 9};
+        svg_box_t area = {a.x - pad, a.y - pad, b.x - a.x + 2 * pad + LABEL, 2 * pad, 9};
         svg_rect(&trees->draw->svg, area, &box);
-        svg_text(&trees->draw->svg, (svg_point_t){area.x + area.w - 7, area.y + area.h - 5}, &font,
-                 "host %u", input->host[first]);
+        svg_text(&trees->draw->svg, (svg_point_t){area.x + area.w - 8, a.y + 4}, &font, "host %u",
+                 input->host[first]);
         first = last + 1;
     }
 }

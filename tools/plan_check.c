@@ -48,7 +48,7 @@ static void print_figures(const plan_request_t *request, const plan_study_t *stu
     const weft_cost_t *c = &study->cost;
     printf("depth     ");
     if (study->least_slots != 0) {
-        printf("%u slot%s suffice for %lld slices a chunk\n", study->least_slots,
+        printf("queues of %u slot%s are enough for %lld slices a chunk\n", study->least_slots,
                study->least_slots == 1 ? "" : "s", (long long)request->slices);
     } else {
         printf("not searched: the run is too long, or no depth up to 1024 suffices\n");

@@ -12,6 +12,7 @@
 #define EDGE_TIME 1.0  /* of a slice of a MOVE that uses a port */
 #define LOCAL_TIME 0.5 /* … of one that does not */
 #define UNFINISHED (-1.0)
+#define SEARCHES_MAX UINT64_C(200000000) /* for the other ends of ports */
 
 typedef struct queue {
     double *pushed_at, *popped_at; /* by message modulo depth */
@@ -462,8 +463,14 @@ static uint32_t other_end(const run_t *run, uint32_t rank, const weft_plan_port_
 static void pair(run_t *run)
 {
     uint32_t slots = run->input->slots, at = 0;
+    uint64_t searches = 0;
     for (uint32_t r = 0; r < run->input->nranks; r++) {
         const weft_plan_t *plan = run->input->plans[r];
+        searches += (uint64_t)plan->nports * plan->nports;
+        if (searches > SEARCHES_MAX) {
+            run->status = weft_fail(WEFT_ERR_ARG, 0, "too many ports for a timed run");
+            return;
+        }
         for (uint32_t i = 0; i < plan->nports; i++) {
             const weft_plan_port_t *port = &plan->ports[i];
             uint32_t other = other_end(run, r, port);

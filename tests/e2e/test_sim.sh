@@ -37,11 +37,13 @@ expect 0 "$weft" sim --scale -A algo-ring,algo-flat -n 4..64 --svg "$work/scale.
 says out '^\| algo-ring \| all_reduce \| 64 \| ok \|'
 grep -q '^</svg>$' "$work/scale.svg" || die "no figure of the scale"
 
-if [ -x "$build/bin/weft-simgrid" ] && [ -z "${E2E_SANITIZE:-}" ]; then
-    # Alone on its links, a ring takes what the walk says.
-    expect 0 "$weft" sim all_reduce -A algo-ring -n 4 -b 8 -e 8 $model --simgrid --csv
-    says out '^"algo-ring",4,8,3\.0[0-9]*e-05,3\.00[0-9]*e-05$'
-else
+if [ ! -x "$build/bin/weft-simgrid" ]; then
     expect 5 "$weft" sim all_reduce -A algo-ring -n 4 --simgrid
     says err 'libsimgrid-dev'
+elif [ -z "${E2E_SANITIZE:-}" ]; then
+    # Alone on its links, a ring takes what the walk says; SimGrid's own stacks upset sanitizers.
+    expect 0 "$weft" sim all_reduce -A algo-ring -n 4 -b 8 -e 8 $model --simgrid --csv
+    says out '^"algo-ring",4,8,3\.0[0-9]*e-05,3\.00[0-9]*e-05$'
+    expect 6 "$weft" sim all_reduce -A algo-ring -n 2000 --simgrid
+    expect 3 "$weft" sim all_reduce -A algo-ring -n 4 -e 8 --simgrid --platform "$work/none.xml"
 fi

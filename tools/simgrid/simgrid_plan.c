@@ -311,17 +311,43 @@ int job_start(job_t *job)
     return 0;
 }
 
-/* Semaphores and mailboxes end with the engine, at exit. */
+static void free_lane(job_lane_t *lane)
+{
+    for (uint32_t i = 0; lane->members != NULL && i < lane->width; i++) {
+        if (lane->members[i].start != NULL) {
+            sg_sem_destroy(lane->members[i].start);
+        }
+    }
+    if (lane->done != NULL) {
+        sg_sem_destroy(lane->done);
+    }
+    free(lane->finished);
+    free(lane->members);
+}
+
+static void free_rank(job_rank_t *rank)
+{
+    for (uint32_t i = 0; rank->lanes != NULL && i < rank->plan->nlanes; i++) {
+        free_lane(&rank->lanes[i]);
+    }
+    for (uint32_t i = 0; i < rank->ngates; i++) {
+        sg_barrier_destroy(rank->gates[i].barrier);
+    }
+    if (rank->wake != NULL) {
+        sg_sem_destroy(rank->wake);
+    }
+    free(rank->lanes);
+    free(rank->queue);
+}
+
+/* Mailboxes end with the engine, at exit. */
 void job_free(job_t *job)
 {
     for (uint32_t r = 0; job->ranks != NULL && r < job->nranks; r++) {
-        job_rank_t *rank = &job->ranks[r];
-        for (uint32_t i = 0; rank->lanes != NULL && i < rank->plan->nlanes; i++) {
-            free(rank->lanes[i].finished);
-            free(rank->lanes[i].members);
-        }
-        free(rank->lanes);
-        free(rank->queue);
+        free_rank(&job->ranks[r]);
+    }
+    for (uint64_t i = 0; job->queues != NULL && job->queues[i].credits != NULL; i++) {
+        sg_sem_destroy(job->queues[i].credits);
     }
     free(job->ranks);
     free(job->queues);

@@ -77,6 +77,22 @@ static int put_drawing(const plan_request_t *request, const plan_set_t *set)
     return TOOL_OK;
 }
 
+/* What an algorithm does not serve is sometimes known only when it sees the hosts. */
+static int report(const plan_request_t *request, const plan_source_t *source, weft_status_t status)
+{
+    char why[256], serving[512];
+    if (status != WEFT_ERR_UNSUPPORTED) {
+        return tool_report(status);
+    }
+    snprintf(why, sizeof why, "%.250s", weft_error_record()->text);
+    plan_algos_serving(&source->session, request->coll, (uint32_t)request->nranks,
+                       (uint32_t)request->root, serving, sizeof serving);
+    fprintf(stderr, "weft: %s; algorithms for %s over %lld ranks: %s\n", why,
+            weft_coll_name(request->coll), (long long)request->nranks,
+            serving[0] != '\0' ? serving : "none");
+    return tool_exit_code(status);
+}
+
 static int show_study(const plan_request_t *request, const plan_source_t *source)
 {
     json_t json = {.out = stdout};
@@ -84,7 +100,7 @@ static int show_study(const plan_request_t *request, const plan_source_t *source
     int code = TOOL_OK;
     weft_status_t status = plan_study_make(&study, request, source);
     if (status != WEFT_OK) {
-        code = tool_report(status);
+        code = report(request, source, status);
     } else {
         code = plan_check(request, &study, &source->session, request->json ? &json : NULL);
         if (request->form == PLAN_ALL && !request->json) {
@@ -106,7 +122,7 @@ static int show(const plan_request_t *request, const plan_source_t *source)
     weft_status_t status = plan_set_emit(&set, source, request->coll, (uint32_t)request->nranks,
                                          (uint32_t)request->root, &request->hosts);
     if (status != WEFT_OK) {
-        code = tool_report(status);
+        code = report(request, source, status);
     } else if (request->form == PLAN_DOT) {
         weft_plan_print_dot(set.plans, set.nranks, stdout);
     } else if (request->form == PLAN_SVG) {

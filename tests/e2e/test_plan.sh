@@ -42,6 +42,10 @@ expect 6 "$weft" plan all_reduce -A algo-rng
 says err 'did you mean algo-ring'
 expect 3 "$weft" plan all_reduce -n 100 -A algo-flat
 says err 'these do:.*algo-ring'
+if [ -e "$build/lib/weft/algo-hier.so" ]; then
+    expect 3 "$weft" plan all_reduce -n 4 -A algo-hier --set "core.algo=algo-hier algo-ring"
+    says err 'algorithms for all_reduce over 4 ranks: .*algo-ring'
+fi
 expect 6 "$weft" plan send_recv
 expect 6 "$weft" plan
 

@@ -44,6 +44,18 @@ static void put_every_shape(svg_t *svg)
     svg_end(svg);
 }
 
+static void the_check_refuses_what_is_not_well_formed(void **state)
+{
+    static const char *const bad[] = {"",         "<a>",          "<a></b>",  "<a><b></a></b>",
+                                      "<a x=1/>", "<a x=\"<\"/>", "<a>&</a>", "<a/><b/>",
+                                      "<a>></a>", "<a/>text"};
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_non_null(xml_check(bad[i]));
+    }
+    assert_null(xml_check("<?xml version='1.0'?>\n<a x=\"&lt;\"><b/>t &amp; t</a>\n"));
+}
+
 static void every_shape_is_well_formed(void **state)
 {
     (void)state;
@@ -128,6 +140,7 @@ static void plots_leave_out_what_has_no_value(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_check_refuses_what_is_not_well_formed),
         cmocka_unit_test(every_shape_is_well_formed),
         cmocka_unit_test(arrows_of_no_length_have_numbers),
         cmocka_unit_test(neighbouring_colours_differ),

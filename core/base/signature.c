@@ -13,9 +13,19 @@ static const char *or_unknown(const char *name)
     return name != NULL ? name : "unknown";
 }
 
+static const char *op_text(uint8_t op, char *text, size_t bytes)
+{
+    if (op >= WEFT_OP_USER) {
+        snprintf(text, bytes, "%u of weft_op_create", op);
+        return text;
+    }
+    return or_unknown(weft_op_name((weft_op_t)op));
+}
+
 void weft_signature_diff(const weft_signature_t *here, const weft_signature_t *there, char *text,
                          size_t bytes)
 {
+    char mine[32], other[32];
     if (here->sequence != there->sequence) {
         snprintf(text, bytes, "operation number %" PRIu32 " here, %" PRIu32 " there",
                  here->sequence, there->sequence);
@@ -31,9 +41,8 @@ void weft_signature_diff(const weft_signature_t *here, const weft_signature_t *t
                  or_unknown(weft_dtype_name((weft_dtype_t)here->dtype)),
                  or_unknown(weft_dtype_name((weft_dtype_t)there->dtype)));
     } else if (here->op != there->op) {
-        snprintf(text, bytes, "operator %s here, %s there",
-                 or_unknown(weft_op_name((weft_op_t)here->op)),
-                 or_unknown(weft_op_name((weft_op_t)there->op)));
+        snprintf(text, bytes, "operator %s here, %s there", op_text(here->op, mine, sizeof mine),
+                 op_text(there->op, other, sizeof other));
     } else if (here->root != there->root && here->coll == WEFT_ALL_GATHER) {
         /* The exchange inside weft_comm_split() is one with a root that no call has. */
         snprintf(text, bytes, "collective %s here, %s there",

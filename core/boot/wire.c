@@ -155,11 +155,11 @@ weft_status_t weft_signature_decode(const uint8_t bytes[WEFT_WIRE_SIGNATURE],
                                     .count = weft_get_u64(bytes + 8),
                                     .sequence = weft_get_u32(bytes + 16),
                                     .plan = weft_get_u32(bytes + 20)};
-    *why = bytes[0] >= WEFT_COLL_COUNT    ? "collective"
-           : bytes[1] >= WEFT_DTYPE_COUNT ? "data type"
-           : bytes[2] >= WEFT_OP_COUNT    ? "operator"
-           : bytes[3] != 0                ? "reserved"
-                                          : NULL;
+    *why = bytes[0] >= WEFT_COLL_COUNT                            ? "collective"
+           : bytes[1] >= WEFT_DTYPE_COUNT                         ? "data type"
+           : bytes[2] >= WEFT_OP_COUNT && bytes[2] < WEFT_OP_USER ? "operator"
+           : bytes[3] != 0                                        ? "reserved"
+                                                                  : NULL;
     return *why != NULL ? WEFT_ERR_PROTO : WEFT_OK;
 }
 

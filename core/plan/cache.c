@@ -145,10 +145,6 @@ static weft_status_t prove(const weft_plan_query_t *query, weft_plan_entry_t *en
                                  .slots = query->slots,
                                  .slices = query->slices,
                                  .limit = query->limit};
-    entry->in_place = 1;
-    if (!query->verify) {
-        return WEFT_OK;
-    }
     uint64_t begin = weft_os_clock_ns();
     weft_verify_report_t reports[2];
     weft_status_t status = weft_plan_prove(&input, reports);
@@ -189,11 +185,19 @@ static void proof_destroy(proof_t *proof)
 static weft_status_t proof_fill(const weft_plan_query_t *query, proof_t *proof, weft_plan_t **plans)
 {
     weft_status_t status = emit_all(query, proof, plans);
-    if (status == WEFT_OK) {
+    proof->entry.in_place = 1;
+    if (status == WEFT_OK && query->verify) {
         status = prove(query, &proof->entry, plans);
     }
     if (status == WEFT_OK) {
         status = weft_plan_cost(plans, query->call.nranks, query->slots, &proof->entry.cost);
+    }
+    if (status == WEFT_ERR_PLAN && !query->verify) {
+        /* It cannot run, so it cannot be priced: the proof says why in better words. */
+        weft_error_t priced = *weft_error_record();
+        if (prove(query, &proof->entry, plans) == WEFT_OK) {
+            *weft_error_record() = priced;
+        }
     }
     return status == WEFT_OK ? keep_plan(proof, &plans[query->call.rank]) : status;
 }

@@ -240,7 +240,7 @@ weft_status_t draw_ring(draw_t *draw, FILE *out)
     }
     ring->draw = draw;
     ring->node = n <= 12 ? 21 : n <= 24 ? 17 : n <= 40 ? 14 : 12;
-    double around = n * (2 * ring->node + 7) / TAU;
+    double around = n * (2 * ring->node + 17) / TAU; /* room for arrows between neighbours */
     ring->radius = around > 190 ? around : 190;
     study(ring);
     double side = 2 * (ring->radius + ring->node + 64);

@@ -8,16 +8,14 @@
 /* Slice steps of one timed run in the search for the least depth. */
 #define DEPTH_STEPS_MAX 4000000u
 
-static weft_status_t verify(plan_study_t *study, const plan_request_t *request, int in_place,
-                            uint64_t limit)
+static weft_status_t prove(plan_study_t *study, const plan_request_t *request, uint64_t limit)
 {
     weft_verify_input_t input = {.plans = study->set.plans,
                                  .nranks = study->set.nranks,
                                  .slots = (uint32_t)request->slots,
                                  .slices = (uint32_t)request->slices,
-                                 .in_place = in_place,
                                  .limit = limit};
-    return weft_plan_verify(&input, &study->reports[in_place]);
+    return weft_plan_prove(&input, study->reports);
 }
 
 weft_status_t plan_study_make(plan_study_t *study, const plan_request_t *request,
@@ -29,9 +27,8 @@ weft_status_t plan_study_make(plan_study_t *study, const plan_request_t *request
         plan_set_emit(&study->set, source, request->coll, (uint32_t)request->nranks,
                       (uint32_t)request->root, &request->hosts);
     uint64_t start = weft_os_clock_ns();
-    status = status != WEFT_OK ? status : verify(study, request, 0, limit);
+    status = status != WEFT_OK ? status : prove(study, request, limit);
     study->verify_seconds = (double)(weft_os_clock_ns() - start) * 1e-9;
-    status = status != WEFT_OK ? status : verify(study, request, 1, limit);
     if (status == WEFT_OK && plan_study_good(study)) {
         status = weft_plan_cost(study->set.plans, study->set.nranks, (uint32_t)request->slots,
                                 &study->cost);

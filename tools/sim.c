@@ -98,7 +98,7 @@ weft_status_t sim_verify(const sim_request_t *request, const plan_source_t *sour
     plan_set_t set;
     plan_hosts_t hosts = {.count = (point->nranks + (uint32_t)request->per_host - 1) /
                                    (uint32_t)request->per_host};
-    weft_verify_report_t report;
+    weft_verify_report_t reports[2];
     weft_status_t status =
         plan_set_emit(&set, source, point->coll, point->nranks, (uint32_t)request->root, &hosts);
     if (status == WEFT_OK) {
@@ -108,7 +108,8 @@ weft_status_t sim_verify(const sim_request_t *request, const plan_source_t *sour
                                      .slices = (uint32_t)request->slots / 2,
                                      .limit = UINT64_C(200) << 20};
         uint64_t start = weft_os_clock_ns();
-        status = weft_plan_verify(&input, &report);
+        status = weft_plan_prove(&input, reports);
+        const weft_verify_report_t report = reports[0];
         if (status == WEFT_OK && report.verdict != WEFT_VERDICT_TOO_BIG) {
             point->verify_seconds = (double)(weft_os_clock_ns() - start) * 1e-9;
         }

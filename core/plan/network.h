@@ -66,6 +66,9 @@ weft_status_t weft_network_refine(weft_network_t *net, uint32_t rounds);
 /* Runs one pass of one rank per class with one slice per chunk. ERR_RESOURCE. */
 weft_status_t weft_network_walk(const weft_network_t *net, uint32_t slots,
                                 weft_network_result_t *result);
+/* Pairs, refines, and runs with `slices` slices per chunk: does every lane come to its end, with nothing
+ * left in a queue? 0 too where that would take too long. */
+weft_status_t weft_network_ends(weft_network_t *net, uint32_t slots, uint32_t slices, int *ends_p);
 /* Without a walk: the busiest rank stands for the chain. */
 void weft_network_busiest(const weft_network_t *net, weft_cost_t *cost);
 /* Pairs, refines and walks; what cannot run is walked again rank by rank for the words. */

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/os/os.h"
+#include "core/plan/network.h"
 #include "core/plan/run.h"
 
 const char *weft_verdict_name(weft_verdict_t verdict)
@@ -115,11 +116,6 @@ static int refuse_size(const proof_t *proof, weft_verify_report_t *report)
     snprintf(report->text, sizeof report->text, "%llu slice steps, the limit is %llu",
              (unsigned long long)report->steps, (unsigned long long)input->limit);
     return 1;
-}
-
-static int refuse(proof_t *proof, weft_verify_report_t *report)
-{
-    return refuse_shape(proof, report) || refuse_size(proof, report);
 }
 
 static int refuse_input(const weft_verify_input_t *input, weft_verify_report_t *report)
@@ -253,10 +249,44 @@ weft_status_t weft_plan_verify(const weft_verify_input_t *input, weft_verify_rep
     }
     proof_t proof;
     weft_status_t status = proof_init(&proof, input);
-    if (status == WEFT_OK && !refuse(&proof, report)) {
+    if (status == WEFT_OK && !refuse_shape(&proof, report) && !refuse_size(&proof, report)) {
         status = judge(&proof, report, NULL);
     }
     proof_fini(&proof);
+    return status;
+}
+
+/* Many slices per chunk only matter for the question whether the plan comes to its end, which one rank
+ * per class answers. If it does, one slice per chunk proves the rest: slices of a chunk are computed
+ * alike and apart, and what orders two accesses to a chunk with one slice orders those to each slice
+ * with many. A push then waits for the pop of a slot that was filled earlier, never later. */
+static weft_status_t thin(proof_t *proof)
+{
+    weft_network_t net;
+    int ends = 0;
+    if (proof->input.slices == 1) {
+        return WEFT_OK;
+    }
+    weft_status_t status = weft_network_init(&net, proof->input.nranks);
+    for (uint32_t rank = 0; rank < proof->input.nranks && status == WEFT_OK; rank++) {
+        status = weft_network_add(&net, proof->input.plans[rank], 0);
+    }
+    if (status == WEFT_OK) {
+        status = weft_network_ends(&net, proof->input.slots, proof->input.slices, &ends);
+    }
+    weft_network_fini(&net);
+    proof->input.slices = ends ? 1 : proof->input.slices;
+    return status;
+}
+
+static weft_status_t judge_both(proof_t *proof, weft_verify_report_t reports[2])
+{
+    memset(&reports[1], 0, sizeof reports[1]);
+    weft_status_t status = judge(proof, &reports[0], &reports[1]);
+    if (status == WEFT_OK) {
+        proof->input.in_place = 1;
+        status = judge_in_place(proof, &reports[0], &reports[1]);
+    }
     return status;
 }
 
@@ -267,18 +297,20 @@ weft_status_t weft_plan_prove(const weft_verify_input_t *input, weft_verify_repo
         return WEFT_OK;
     }
     proof_t proof;
+    int refused = 0;
     weft_status_t status = proof_init(&proof, input);
     proof.input.in_place = 0;
-    if (status != WEFT_OK || refuse(&proof, &reports[0])) {
-        reports[1] = reports[0];
-        proof_fini(&proof);
-        return status;
-    }
-    memset(&reports[1], 0, sizeof reports[1]);
-    status = judge(&proof, &reports[0], &reports[1]);
     if (status == WEFT_OK) {
-        proof.input.in_place = 1;
-        status = judge_in_place(&proof, &reports[0], &reports[1]);
+        refused = refuse_shape(&proof, &reports[0]);
+        status = refused ? WEFT_OK : thin(&proof);
+    }
+    if (status == WEFT_OK && !refused) {
+        refused = refuse_size(&proof, &reports[0]);
+    }
+    if (status == WEFT_OK && !refused) {
+        status = judge_both(&proof, reports);
+    } else {
+        reports[1] = reports[0];
     }
     proof_fini(&proof);
     return status;

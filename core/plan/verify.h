@@ -56,7 +56,9 @@ weft_status_t weft_plan_verify(const weft_verify_input_t *input, weft_verify_rep
 
 /* Both proofs for little more than the price of one: reports[0] out of place, reports[1] in place;
  * input->in_place does not matter. In place differs in what IN holds after a write to OUT and in the
- * races this may be; only where the first run meets such a case, a second one is made. */
+ * races this may be; only where the first run meets such a case, a second one is made. With many slices
+ * per chunk, one rank per class decides whether the plan comes to its end, and one slice proves the
+ * rest; `steps` and `peak_slots` are then those of one slice. */
 weft_status_t weft_plan_prove(const weft_verify_input_t *input, weft_verify_report_t reports[2]);
 
 const char *weft_verdict_name(weft_verdict_t verdict);

@@ -200,7 +200,7 @@ static void keep(const weft_run_t *run, const weft_verify_report_t *report,
     }
 }
 
-static weft_status_t walk_all(const weft_network_t *net, uint32_t slots,
+static weft_status_t walk_all(const weft_network_t *net, uint32_t slots, uint32_t slices,
                               weft_network_result_t *result)
 {
     walk_t walk;
@@ -211,7 +211,7 @@ static weft_status_t walk_all(const weft_network_t *net, uint32_t slots,
         return status;
     }
     weft_verify_input_t input = {
-        .plans = walk.plans, .nranks = net->nclasses, .slots = slots, .slices = 1};
+        .plans = walk.plans, .nranks = net->nclasses, .slots = slots, .slices = slices};
     weft_run_setup_t setup = {
         .input = &input, .facts = walk.facts, .port_chunks = walk.port_chunks, .passes = 1};
     status = weft_run_init(&walk.run, &setup, &report);
@@ -224,23 +224,46 @@ static weft_status_t walk_all(const weft_network_t *net, uint32_t slots,
     return status;
 }
 
-weft_status_t weft_network_walk(const weft_network_t *net, uint32_t slots,
-                                weft_network_result_t *result)
+static double class_chunks(const weft_network_t *net)
 {
     double chunks = 0;
     for (uint32_t id = 0; id < net->nclasses; id++) {
         chunks += shape_of(net, id)->facts.chunks;
     }
+    return chunks;
+}
+
+weft_status_t weft_network_walk(const weft_network_t *net, uint32_t slots,
+                                weft_network_result_t *result)
+{
+    double chunks = class_chunks(net);
     *result = (weft_network_result_t){.cost = {.steady = busiest_rank(net)}};
     weft_status_t status = count_links(net, &result->cost);
     if (status != WEFT_OK || chunks <= WALK_MAX) {
-        return status != WEFT_OK ? status : walk_all(net, slots, result);
+        return status != WEFT_OK ? status : walk_all(net, slots, 1, result);
     }
     result->verdict = WEFT_VERDICT_TOO_BIG;
     snprintf(result->text, sizeof result->text,
              "%.0f chunks to move in %u classes of ranks, not walked", chunks, net->nclasses);
     weft_network_busiest(net, &result->cost);
     return WEFT_OK;
+}
+
+weft_status_t weft_network_ends(weft_network_t *net, uint32_t slots, uint32_t slices, int *ends_p)
+{
+    weft_network_result_t result = {.verdict = WEFT_VERDICT_OK};
+    weft_status_t status = weft_network_pair(net, &result);
+    *ends_p = 0;
+    if (status == WEFT_OK && result.verdict == WEFT_VERDICT_OK) {
+        status = weft_network_refine(net, WEFT_NETWORK_ROUNDS);
+    }
+    if (status != WEFT_OK || result.verdict != WEFT_VERDICT_OK ||
+        class_chunks(net) * slices > WALK_MAX) {
+        return status;
+    }
+    status = walk_all(net, slots, slices, &result);
+    *ends_p = status == WEFT_OK && result.verdict == WEFT_VERDICT_OK;
+    return status;
 }
 
 weft_status_t weft_network_price(weft_network_t *net, uint32_t slots, uint32_t rounds,

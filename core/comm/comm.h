@@ -314,8 +314,9 @@ static inline bool weft_comm_is_busy(const weft_comm_state_t *state)
 void weft_engine_fail(weft_comm_state_t *state, int32_t peer);
 /* Takes completions of message transports and posts what had to wait. */
 weft_status_t weft_engine_transport(weft_comm_state_t *state);
-/* A link broke: fails the communicator unless the health channel names the cause in time. */
-void weft_engine_broken(weft_comm_state_t *state, int32_t peer);
+/* A link to `peer` that is waited for broke, with `status`: fails the communicator unless the health
+ * channel names the cause in time. */
+void weft_engine_broken(weft_comm_state_t *state, weft_status_t status, int32_t peer);
 /* The next step looks at the clock. */
 void weft_engine_look_soon(weft_comm_state_t *state);
 void weft_engine_append(weft_comm_state_t *state, weft_request_t *request);

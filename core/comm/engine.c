@@ -140,8 +140,15 @@ static bool check_left(weft_comm_state_t *state, uint32_t peer, uint64_t now)
 }
 
 /* A link broke. The cause may be a death elsewhere: give the health channel the first word. */
-void weft_engine_broken(weft_comm_state_t *state, int32_t peer)
+void weft_engine_broken(weft_comm_state_t *state, weft_status_t status, int32_t peer)
 {
+    if (peer >= 0 &&
+        atomic_load_explicit(&state->left_at[peer], memory_order_acquire) != UINT64_MAX) {
+        return; /* it left: check_left() decides */
+    }
+    if (weft_error_record()->status != status) {
+        weft_fail(status, 0, "the link to rank %d broke", peer);
+    }
     if (state->verdict_by == 0) {
         state->broken = *weft_error_record();
         if (state->broken.peer < 0) {
@@ -288,6 +295,35 @@ weft_status_t weft_engine_transport(weft_comm_state_t *state)
     return status == WEFT_OK ? weft_links_flush(state->links) : status;
 }
 
+/* A link may break that the operation no longer needs: its peer has done its part and left. Lanes and
+ * drains look at the ports that they wait for. */
+static weft_status_t poll_links(weft_comm_state_t *state)
+{
+    weft_status_t status = weft_engine_transport(state);
+    return status == WEFT_ERR_LINK || status == WEFT_ERR_PEER_DEAD ? WEFT_OK : status;
+}
+
+/* The results are there; messages may still be leaving. What a rank that has left did not take, it did
+ * not need. */
+static weft_status_t drain(weft_comm_state_t *state, weft_request_t *request, bool *moved)
+{
+    weft_port_t *port = weft_lanes_undrained(&state->current->run);
+    if (port != NULL && port->broken == WEFT_OK) {
+        return poll_links(state);
+    }
+    if (port != NULL &&
+        atomic_load_explicit(&state->left_at[port->peer], memory_order_acquire) == UINT64_MAX) {
+        state->current->run.blocked = port;
+        return port->broken;
+    }
+    if (state->current->adapts) {
+        weft_adapt_end(&state->current->adapt);
+    }
+    finish(state, request, WEFT_OK);
+    *moved = true;
+    return WEFT_OK;
+}
+
 static weft_status_t advance(weft_comm_state_t *state, weft_request_t *request, bool *moved)
 {
     weft_status_t status = WEFT_OK;
@@ -301,7 +337,7 @@ static weft_status_t advance(weft_comm_state_t *state, weft_request_t *request, 
     if (status == WEFT_OK && request->state == WEFT_OP_RUNNING) {
         status = weft_lanes_step(&state->current->run, moved);
         if (status == WEFT_IN_PROGRESS && !*moved) {
-            status = weft_engine_transport(state);
+            status = poll_links(state);
         }
         if (status == WEFT_OK && state->current->run.stopped == state->current->run.nlanes) {
             request->state = WEFT_OP_DRAINING;
@@ -310,15 +346,7 @@ static weft_status_t advance(weft_comm_state_t *state, weft_request_t *request, 
         }
     }
     if (status == WEFT_OK && request->state == WEFT_OP_DRAINING) {
-        if (weft_lanes_drained(&state->current->run)) {
-            if (state->current->adapts) {
-                weft_adapt_end(&state->current->adapt);
-            }
-            finish(state, request, WEFT_OK);
-            *moved = true;
-        } else {
-            status = weft_engine_transport(state);
-        }
+        status = drain(state, request, moved);
     }
     return status;
 }
@@ -377,9 +405,10 @@ static void look_around(weft_comm_state_t *state)
         weft_signature_t signature = signature_of(state, request);
         weft_order_ask(state, (uint32_t)peer, &signature);
         state->asked = now;
-        if (port != NULL && weft_links_check(state->links, port) != WEFT_OK) {
+        weft_status_t health = port != NULL ? weft_links_check(state->links, port) : WEFT_OK;
+        if (health != WEFT_OK) {
             weft_error_record()->peer = peer;
-            weft_engine_broken(state, peer);
+            weft_engine_broken(state, health, peer);
         }
     }
     uint64_t late_ns = (uint64_t)(state->settings.boot.late * 1e9);
@@ -403,7 +432,7 @@ static void handle_failure(weft_comm_state_t *state, weft_status_t status)
         break;
     case WEFT_ERR_PEER_DEAD:
     case WEFT_ERR_LINK:
-        weft_engine_broken(state, waits_for(state, &port));
+        weft_engine_broken(state, status, waits_for(state, &port));
         break;
     default:
         weft_engine_fail(state, weft_error_record()->peer);

@@ -282,9 +282,10 @@ static void look_at(weft_comm_state_t *state, weft_line_t *line, uint64_t now)
     }
     if (line->port != NULL && now - line->checked > CHECK_NS) {
         line->checked = now;
-        if (weft_links_check(state->links, line->port) != WEFT_OK) {
+        weft_status_t health = weft_links_check(state->links, line->port);
+        if (health != WEFT_OK) {
             weft_error_record()->peer = (int32_t)line->peer;
-            weft_engine_broken(state, (int32_t)line->peer);
+            weft_engine_broken(state, health, (int32_t)line->peer);
         }
     }
 }
@@ -300,7 +301,7 @@ static void look_around(weft_comm_state_t *state)
 static void handle_failure(weft_comm_state_t *state, const weft_line_t *line, weft_status_t status)
 {
     if (status == WEFT_ERR_PEER_DEAD || status == WEFT_ERR_LINK) {
-        weft_engine_broken(state, (int32_t)line->peer);
+        weft_engine_broken(state, status, (int32_t)line->peer);
     } else {
         weft_engine_fail(state, (int32_t)line->peer);
     }

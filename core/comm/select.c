@@ -107,10 +107,13 @@ static double price(const weft_tuner_call_t *call, const weft_tuner_candidate_t 
     return weft_cost_time(&p->cost, &p->model, call->bytes, p->k, slices, slice_bytes);
 }
 
-static bool is_forced_out(const weft_comm_state_t *state, const weft_algo_loaded_t *algo)
+/* A barrier is nobody's choice: a forced algorithm without all-reduce leaves it to the others. */
+static bool is_forced_out(const weft_comm_state_t *state, const weft_args_t *args,
+                          const weft_algo_loaded_t *algo)
 {
     const char *forced = state->settings.plan.algo;
-    return forced != NULL && forced[0] != '\0' && strcmp(forced, algo->loaded->plugin->name) != 0;
+    return args->coll != WEFT_BARRIER && forced != NULL && forced[0] != '\0' &&
+           strcmp(forced, algo->loaded->plugin->name) != 0;
 }
 
 /* Candidates of one call. `refused` algorithms were dropped because their proof failed. */
@@ -119,14 +122,14 @@ typedef struct candidates {
     weft_tuner_candidate_t list[WEFT_ALGOS_MAX];
     uint32_t count;
     uint32_t refused; /* bit per loaded algorithm */
-    weft_status_t last;
+    weft_error_t refusal;
     char why[384]; /* of those that do not serve, for the error */
 } candidates_t;
 
 static void add_reason(candidates_t *c, const char *algo, const char *why)
 {
     size_t at = strlen(c->why);
-    snprintf(c->why + at, sizeof c->why - at, "%s%s: %s", at > 0 ? "; " : "", algo, why);
+    snprintf(c->why + at, sizeof c->why - at, "%s%s: %.200s", at > 0 ? "; " : "", algo, why);
 }
 
 /* Algorithms that would serve the collective, though not here. */
@@ -137,7 +140,7 @@ static void list_others(const weft_comm_state_t *state, const weft_args_t *args,
     for (uint32_t i = 0; i < state->nalgos; i++) {
         weft_plan_query_t query;
         make_query(state, &state->algos[i], args, 1, &query);
-        if (is_forced_out(state, &state->algos[i]) &&
+        if (is_forced_out(state, args, &state->algos[i]) &&
             query.ops->supports(query.instance, &query.call) == WEFT_OK) {
             size_t at = strlen(text);
             snprintf(text + at, bytes - at, "%s%s", at > 0 ? ", " : "", query.algo);
@@ -148,19 +151,32 @@ static void list_others(const weft_comm_state_t *state, const weft_args_t *args,
 static weft_status_t no_candidate(const weft_comm_state_t *state, const weft_args_t *args,
                                   const candidates_t *c)
 {
-    char others[160];
-    if (c->last != WEFT_OK && c->last != WEFT_ERR_UNSUPPORTED) {
-        return c->last; /* A plan was refused: its own words say more. */
+    char others[160], spare[160];
+    if (c->refusal.status != WEFT_OK) {
+        *weft_error_record() = c->refusal;
+        return c->refusal.status;
     }
     list_others(state, args, others, sizeof others);
+    weft_registry_spare(state->family->registry, WEFT_KIND_ALGO, spare, sizeof spare);
     const char *forced = state->settings.plan.algo;
     bool only = forced != NULL && forced[0] != '\0';
-    return weft_fail(WEFT_ERR_UNSUPPORTED, 0, "no algorithm serves %s on %u ranks%s%s%s%s%s%s%s%s",
+    return weft_fail(WEFT_ERR_UNSUPPORTED, 0,
+                     "no algorithm serves %s on %u ranks%s%s%s%s%s%s%s%s%s%s",
                      weft_coll_name(args->coll), state->nranks,
                      state->settings.plan.deterministic ? " in deterministic mode" : "",
                      c->why[0] != '\0' ? " (" : "", c->why, c->why[0] != '\0' ? ")" : "",
                      only ? "; [plan] algo allows only " : "", only ? forced : "",
-                     others[0] != '\0' ? "; these would serve it: " : "", others);
+                     others[0] != '\0' ? "; these would serve it: " : "", others,
+                     spare[0] != '\0' ? "; not listed in [core] algo: " : "", spare);
+}
+
+/* An algorithm whose plan was refused is left out; the first refusal is told if nobody else serves. */
+static void note_refusal(candidates_t *c, const char *algo)
+{
+    weft_log(WEFT_LOG_WARN, algo, "not used: %s", weft_error_record()->text);
+    if (c->refusal.status == WEFT_OK) {
+        c->refusal = *weft_error_record();
+    }
 }
 
 /* Does the proved plan have what the call needs of it? */
@@ -242,16 +258,12 @@ static void list_candidates(const weft_comm_state_t *state, const weft_args_t *a
     c->why[0] = '\0';
     for (uint32_t i = 0; i < state->nalgos; i++) {
         const weft_algo_loaded_t *algo = &state->algos[i];
-        if (is_forced_out(state, algo) || (c->refused >> i & 1) != 0) {
+        if (is_forced_out(state, args, algo) || (c->refused >> i & 1) != 0) {
             continue;
         }
         weft_status_t status = try_candidate(state, args, algo, c);
-        if (status != WEFT_OK) {
-            c->last = status;
-        }
         if (status != WEFT_OK && status != WEFT_ERR_UNSUPPORTED) {
-            weft_log(WEFT_LOG_WARN, algo->loaded->plugin->name, "not used: %s",
-                     weft_error_record()->text);
+            note_refusal(c, algo->loaded->plugin->name);
         }
     }
     if (state->settings.plan.deterministic && weft_coll_reduces(args->coll)) {
@@ -320,9 +332,8 @@ static weft_status_t choose_proved(const weft_comm_state_t *state, const weft_ar
         if (status != WEFT_ERR_PLAN) {
             return status;
         }
-        weft_log(WEFT_LOG_WARN, query->algo, "not used: %s", weft_error_record()->text);
+        note_refusal(&c, query->algo);
         c.refused |= 1u << (algo - state->algos);
-        c.last = status;
     }
 }
 

@@ -71,6 +71,17 @@ static weft_status_t agree(weft_family_t *family)
 
 /* Instances ---------------------------------------------------------------------------------------- */
 
+/* The plugin said what is wrong; this says where the configuration asks for it. */
+static weft_status_t name_listing(const weft_family_t *family, const weft_loaded_t *loaded,
+                                  weft_status_t status)
+{
+    weft_error_t *error = weft_error_record();
+    size_t at = strnlen(error->text, sizeof error->text);
+    snprintf(error->text + at, sizeof error->text - at, " (%s is listed in [core] algo, %s)",
+             loaded->plugin->name, weft_config_origin(family->config, "core", "algo"));
+    return status;
+}
+
 static weft_status_t create_algos(weft_family_t *family)
 {
     const weft_loaded_t *loaded;
@@ -85,7 +96,7 @@ static weft_status_t create_algos(weft_family_t *family)
         algo->ops = loaded->plugin->ops;
         weft_status_t status = algo->ops->create(loaded->host, loaded->config, &algo->algo);
         if (status != WEFT_OK) {
-            return status;
+            return name_listing(family, loaded, status);
         }
         family->nalgos = i + 1;
     }

@@ -69,8 +69,8 @@ const weft_option_t weft_exec_options[] = {
 };
 
 const weft_option_t weft_plan_options[] = {
-    {"algo", WEFT_OPT_STRING, PLAN(algo), "", "algorithm for every call; empty: the tuner chooses",
-     NULL, 0, 0, 0, 0},
+    {"algo", WEFT_OPT_STRING, PLAN(algo), "",
+     "algorithm for every call but barriers; empty: the tuner chooses", NULL, 0, 0, 0, 0},
     {"verify", WEFT_OPT_CHOICE, PLAN(verify), "first",
      "prove plans never or before the first use of each shape", "off|first", 0, 0, 0, 0},
     {"verify_limit", WEFT_OPT_SIZE, PLAN(verify_limit), "20M",

@@ -41,7 +41,7 @@ typedef struct weft_plan_settings {
     const char *algo;      /* force this algorithm; "" = the tuner chooses */
     int64_t verify;        /* 0 off, 1 first use of each shape */
     uint64_t verify_limit; /* abstract steps that one verification may cost */
-    bool deterministic;    /* the same bits whatever the size, the chunking, and who shares a host */
+    bool deterministic; /* the same bits whatever the size, the chunking, and who shares a host */
 } weft_plan_settings_t;
 
 typedef struct weft_settings {

@@ -322,8 +322,14 @@ static weft_status_t member_publish(const weft_lanes_t *run, const weft_member_t
         if (m->port[i] == NULL) {
             continue;
         }
-        weft_status_t one = i < m->move->ndst ? weft_port_send(m->port[i], signature, bytes)
-                                              : weft_port_release(m->port[i]);
+        if (i >= m->move->ndst) {
+            /* A peer that has sent its last message may be gone: that its slot cannot be offered again
+             * is the next receive's failure. */
+            weft_status_t offered = weft_port_release(m->port[i]);
+            (void)offered;
+            continue;
+        }
+        weft_status_t one = weft_port_send(m->port[i], signature, bytes);
         status = status == WEFT_OK ? one : status;
     }
     return status;
@@ -517,19 +523,31 @@ weft_status_t weft_lanes_step(weft_lanes_t *run, bool *moved_p)
     return run->stopped == run->nlanes ? WEFT_OK : WEFT_IN_PROGRESS;
 }
 
-bool weft_lanes_drained(const weft_lanes_t *run)
+static bool holds_messages(const weft_port_t *port)
+{
+    if (port->heads != NULL || !port->sends) {
+        return false;
+    }
+    bool holds = port->unposted > 0;
+    for (uint32_t s = 0; s < port->slots && !holds; s++) {
+        holds = port->slot[s].state != WEFT_SLOT_FREE;
+    }
+    return holds;
+}
+
+weft_port_t *weft_lanes_undrained(const weft_lanes_t *run)
 {
     const weft_program_t *program = run->program;
+    weft_port_t *broken = NULL;
     for (uint32_t i = 0; i < program->plan->nports; i++) {
-        const weft_port_t *port = program->ports[i];
-        if (port->heads != NULL || !port->sends) {
+        weft_port_t *port = program->ports[i];
+        if (!holds_messages(port)) {
             continue;
         }
-        for (uint32_t s = 0; s < port->slots; s++) {
-            if (port->slot[s].state != WEFT_SLOT_FREE || port->unposted > 0) {
-                return false;
-            }
+        if (port->broken == WEFT_OK) {
+            return port;
         }
+        broken = port;
     }
-    return true;
+    return broken;
 }

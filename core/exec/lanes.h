@@ -79,7 +79,8 @@ void weft_lanes_start(weft_lanes_t *run, const weft_binding_t *binding);
  * was done), or a failure: ERR_MISMATCH (run->mismatched, run->theirs), or that of a port. */
 weft_status_t weft_lanes_step(weft_lanes_t *run, bool *moved_p);
 
-/* True when all messages of the run have left our slots. */
-bool weft_lanes_drained(const weft_lanes_t *run);
+/* A send port of the run whose messages have not all left our slots, one that works if there is one; or
+ * NULL. */
+weft_port_t *weft_lanes_undrained(const weft_lanes_t *run);
 
 #endif

@@ -160,3 +160,24 @@ void weft_folder_ignore_rest(const char *folder, weft_config_t *config)
 {
     weft_os_folder_each(folder, ignore_unlisted, config);
 }
+
+static void add_spare(void *arg, const char *file)
+{
+    weft_spare_t *spare = arg;
+    char name[WEFT_OPTION_NAME_MAX + 1];
+    size_t bytes = stem_bytes(file);
+    memcpy(name, file, bytes);
+    name[bytes] = '\0';
+    if (bytes == 0 || strncmp(name, spare->prefix, strlen(spare->prefix)) != 0 ||
+        spare->known(spare->arg, name)) {
+        return;
+    }
+    size_t at = strlen(spare->text);
+    snprintf(spare->text + at, spare->bytes - at, "%s%s", at > 0 ? ", " : "", name);
+}
+
+void weft_folder_spare(const char *folder, weft_spare_t *spare)
+{
+    spare->text[0] = '\0';
+    weft_os_folder_each(folder, add_spare, spare);
+}

@@ -33,6 +33,16 @@ weft_status_t weft_folder_refuse(const char *folder, const weft_place_t *place);
 /* Tolerates the sections of plugins in the folder that nobody claimed. */
 void weft_folder_ignore_rest(const char *folder, weft_config_t *config);
 
+/* Adds to `text` the plugins of the folder whose names begin with `prefix` and for which `known` says 0. */
+typedef struct weft_spare {
+    const char *prefix;
+    int (*known)(const void *arg, const char *name);
+    const void *arg;
+    char *text;
+    size_t bytes;
+} weft_spare_t;
+void weft_folder_spare(const char *folder, weft_spare_t *spare);
+
 /* Cuts the last component; false at the root. */
 bool weft_path_parent(char *path);
 bool weft_path_has_dot_dot(const char *path);

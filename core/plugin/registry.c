@@ -248,3 +248,24 @@ void weft_registry_set_key(weft_registry_t *registry, const uint8_t key[32])
     memcpy(registry->key, key, sizeof registry->key);
     atomic_store_explicit(&registry->has_key, true, memory_order_release);
 }
+
+static int is_loaded(const void *arg, const char *name)
+{
+    const weft_registry_t *registry = arg;
+    for (const weft_entry_t *e = registry->entries; e != NULL; e = e->next) {
+        if (strcmp(e->name, name) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+void weft_registry_spare(const weft_registry_t *registry, weft_plugin_kind_t kind, char *text,
+                         size_t bytes)
+{
+    char prefix[16];
+    snprintf(prefix, sizeof prefix, "%s-", weft_plugin_kind_name(kind));
+    weft_spare_t spare = {
+        .prefix = prefix, .known = is_loaded, .arg = registry, .text = text, .bytes = bytes};
+    weft_folder_spare(registry->folder, &spare);
+}

@@ -28,6 +28,11 @@ void weft_registry_destroy(weft_registry_t *registry);
 const weft_loaded_t *weft_registry_get(const weft_registry_t *registry, weft_plugin_kind_t kind,
                                        uint32_t i);
 
+/* Names of the plugins of a kind that lie in the folder of the plugins and are not loaded, separated by
+ * commas; by their file names, which begin with the kind. For errors. */
+void weft_registry_spare(const weft_registry_t *registry, weft_plugin_kind_t kind, char *text,
+                         size_t bytes);
+
 /* Key of the auth service that the plugins' hosts offer; before this call get_service answers NULL. */
 void weft_registry_set_key(weft_registry_t *registry, const uint8_t key[32]);
 

@@ -224,6 +224,32 @@ typedef struct weft_net_attach {
     weft_status_t (*attach)(weft_net_conn_t *conn, weft_net_device_t *device);
 } weft_net_attach_t;
 
+/* Extension "weft.net.dmabuf/1": memory of another device (a GPU), registered by its dma-buf. */
+#define WEFT_NET_DMABUF "weft.net.dmabuf/1"
+typedef struct weft_net_dmabuf_range {
+    size_t size;
+    int fd;               /* of the dma-buf; may be closed after the call */
+    uint32_t memory_kind; /* WEFT_MEMORY_* */
+    uint64_t offset;      /* in the dma-buf */
+    uint64_t bytes;
+    uint64_t address; /* by which posts name the first byte */
+} weft_net_dmabuf_range_t;
+typedef struct weft_net_dmabuf {
+    size_t size;
+    /* What, failure, ownership, thread: as weft_net_ops_t.reg; ERR_UNSUPPORTED if this device cannot. */
+    weft_status_t (*reg)(weft_net_device_t *device, const weft_net_dmabuf_range_t *range,
+                         weft_net_region_t **region_p);
+} weft_net_dmabuf_t;
+
+/* Extension "weft.net.describe/1": more about a device than the properties hold. */
+#define WEFT_NET_DESCRIBE "weft.net.describe/1"
+typedef struct weft_net_describe {
+    size_t size;
+    /* What: writes lines of text for people about device `index`, at most `bytes` with the zero byte, each
+     * line ended by a newline. Failure: ERR_ARG. Blocks: no. Thread: [control]. */
+    weft_status_t (*describe)(weft_net_t *net, uint32_t index, char *text, size_t bytes);
+} weft_net_describe_t;
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Addresses of net-socket: choosing local ones by interface, and their form on the wire. */
-#ifndef WEFT_PLUGINS_NET_SOCKET_ADDRESS_H
-#define WEFT_PLUGINS_NET_SOCKET_ADDRESS_H
+ * TCP addresses of transports that meet their peers over sockets: choosing local ones by interface,
+ * and their form on the wire. Compiled into each plugin that needs it, as gate.h. */
+#ifndef WEFT_PLUGINS_SHARED_ADDRESS_H
+#define WEFT_PLUGINS_SHARED_ADDRESS_H
 
 #include <netinet/in.h>
 #include <stdbool.h>

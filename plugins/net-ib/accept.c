@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The acceptor's way: listening sockets, the gate, then the connector's record, ours, and the word
+ * that the connector can receive. Nothing is allocated for a stranger. */
+#include <endian.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "hello.h"
+
+typedef enum ib_join_step { JOIN_HEAR, JOIN_TELL, JOIN_ACK, JOIN_DONE } ib_join_step_t;
+
+/* A peer that passed the gate and is not connected yet. */
+typedef struct ib_joiner {
+    struct ib_joiner *next;
+    weft_net_conn_t *conn;
+    ib_join_step_t step;
+    uint32_t done; /* bytes of the record */
+    uint64_t deadline_ns;
+    uint32_t ack;
+    ib_hello_t hello;
+} ib_joiner_t;
+
+struct weft_net_listener {
+    const weft_host_t *host;
+    weft_net_device_t *device;
+    ib_joiner_t *joiners;
+    gate_t gate;
+};
+
+static weft_status_t door_open(weft_net_listener_t *listener, sock_point_t *point)
+{
+    const weft_host_t *host = listener->host;
+    int family = point->any.sa_family;
+    int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        return host->set_error(host, WEFT_ERR_RESOURCE, errno, "cannot open a socket");
+    }
+    int one = 1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (family == AF_INET6) {
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
+    }
+    socklen_t bytes = sock_point_bytes(point);
+    if (bind(fd, &point->any, bytes) != 0 || listen(fd, SOMAXCONN) != 0 ||
+        getsockname(fd, &point->any, &bytes) != 0) {
+        char text[SOCK_TEXT];
+        int cause = errno;
+        sock_point_text(point, text);
+        close(fd);
+        return host->set_error(host, WEFT_ERR_RESOURCE, cause, "cannot listen on %s", text);
+    }
+    gate_add(&listener->gate, fd);
+    return WEFT_OK;
+}
+
+weft_status_t ib_listen(weft_net_device_t *device, weft_net_address_t *address_p,
+                        weft_net_listener_t **listener_p)
+{
+    const weft_host_t *host = device->host;
+    const ib_port_t *port = device->rails[0];
+    weft_net_listener_t *listener = host->alloc(host, sizeof *listener, 0);
+    if (listener == NULL) {
+        return WEFT_ERR_RESOURCE;
+    }
+    listener->host = host;
+    listener->device = device;
+    gate_init(&listener->gate, host, device->epoll);
+    /* An address that vanished meanwhile is no fault as long as one is left. */
+    ib_address_t address = {.link_layer = port->attr.link_layer, .gid = port->gid};
+    address.list = device->net->local;
+    uint32_t count = address.list.count;
+    address.list.count = 0;
+    weft_status_t status =
+        count > 0 ? WEFT_OK
+                  : host->set_error(host, WEFT_ERR_LINK, 0,
+                                    "no interface with an address fits interfaces = %s; the queue "
+                                    "pairs are set up over TCP",
+                                    device->net->config.interfaces);
+    for (uint32_t i = 0; i < count; i++) {
+        sock_entry_t entry = address.list.entries[i];
+        status = door_open(listener, &entry.point);
+        if (status == WEFT_OK) {
+            address.list.entries[address.list.count++] = entry;
+        }
+    }
+    if (address.list.count == 0) {
+        ib_listener_close(listener);
+        return status;
+    }
+    ib_address_encode(&address, address_p);
+    *listener_p = listener;
+    return WEFT_OK;
+}
+
+static void joiner_close(weft_net_listener_t *listener, ib_joiner_t *joiner)
+{
+    if (joiner->conn != NULL) {
+        epoll_ctl(listener->device->epoll, EPOLL_CTL_DEL, joiner->conn->side, NULL);
+        if (joiner->step != JOIN_DONE) {
+            ib_conn_close(joiner->conn);
+        }
+    }
+    listener->host->free(listener->host, joiner);
+}
+
+void ib_listener_close(weft_net_listener_t *listener)
+{
+    if (listener == NULL) {
+        return;
+    }
+    while (listener->joiners != NULL) {
+        ib_joiner_t *joiner = listener->joiners;
+        listener->joiners = joiner->next;
+        joiner_close(listener, joiner);
+    }
+    gate_fini(&listener->gate);
+    listener->host->free(listener->host, listener);
+}
+
+static weft_status_t joiner_add(weft_net_listener_t *listener, int fd,
+                                const uint8_t label[WEFT_AUTH_LABEL])
+{
+    const weft_host_t *host = listener->host;
+    ib_joiner_t *joiner = host->alloc(host, sizeof *joiner, 0);
+    weft_net_conn_t *conn = joiner != NULL ? ib_conn_create(listener->device, label) : NULL;
+    if (conn == NULL) {
+        host->free(host, joiner);
+        close(fd);
+        return WEFT_ERR_RESOURCE;
+    }
+    sock_point_t point = {.any = {.sa_family = AF_UNSPEC}};
+    socklen_t bytes = sizeof point;
+    int one = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    getpeername(fd, &point.any, &bytes);
+    sock_point_text(&point, conn->info.peer);
+    conn->side = fd;
+    joiner->conn = conn;
+    joiner->deadline_ns = host->clock_ns(host) + GATE_PATIENCE_NS;
+    joiner->next = listener->joiners;
+    listener->joiners = joiner;
+    struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = NULL}};
+    epoll_ctl(listener->device->epoll, EPOLL_CTL_ADD, fd, &event);
+    return WEFT_OK;
+}
+
+static weft_status_t join_hear(ib_joiner_t *joiner)
+{
+    weft_net_conn_t *conn = joiner->conn;
+    ib_gid_t gid;
+    weft_status_t status =
+        gate_receive(conn->side, &joiner->hello, sizeof joiner->hello, &joiner->done);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    status = ib_hello_check(conn, &joiner->hello);
+    ib_hello_gid(&joiner->hello, 0, &gid);
+    status = status == WEFT_OK ? ib_lanes_create(conn, &gid) : status;
+    status = status == WEFT_OK ? ib_lanes_connect(conn, &joiner->hello) : status;
+    if (status == WEFT_OK) {
+        ib_lanes_tell(conn, &joiner->hello);
+    }
+    return status;
+}
+
+static weft_status_t join_tell(ib_joiner_t *joiner)
+{
+    return gate_send(joiner->conn->side, &joiner->hello, sizeof joiner->hello, &joiner->done);
+}
+
+static weft_status_t join_ack(ib_joiner_t *joiner)
+{
+    weft_status_t status =
+        gate_receive(joiner->conn->side, &joiner->ack, sizeof joiner->ack, &joiner->done);
+    return status == WEFT_OK && le32toh(joiner->ack) != IB_HELLO_ACK ? WEFT_ERR_PROTO : status;
+}
+
+static weft_status_t joiner_advance(ib_joiner_t *joiner)
+{
+    static weft_status_t (*const steps[])(ib_joiner_t *) = {
+        [JOIN_HEAR] = join_hear, [JOIN_TELL] = join_tell, [JOIN_ACK] = join_ack};
+    while (joiner->step != JOIN_DONE) {
+        weft_status_t status = steps[joiner->step](joiner);
+        if (status != WEFT_OK) {
+            return status;
+        }
+        joiner->step++;
+        joiner->done = 0;
+    }
+    return WEFT_OK;
+}
+
+static void joiner_report(const weft_net_listener_t *listener, const ib_joiner_t *joiner,
+                          weft_status_t status)
+{
+    const weft_host_t *host = listener->host;
+    host->log(host, WEFT_LOG_INFO, "connection from peer %s did not come about (status %d)",
+              joiner->conn->info.peer, (int)status);
+}
+
+/* One connection that is complete, or NULL. Bad records only end their own connection. */
+static weft_status_t listener_join(weft_net_listener_t *listener, weft_net_conn_t **conn_p)
+{
+    uint64_t now = listener->host->clock_ns(listener->host);
+    ib_joiner_t **link = &listener->joiners;
+    while (*link != NULL) {
+        ib_joiner_t *joiner = *link;
+        weft_status_t status = joiner_advance(joiner);
+        if (status == WEFT_IN_PROGRESS && now < joiner->deadline_ns) {
+            link = &joiner->next;
+            continue;
+        }
+        weft_net_conn_t *conn = joiner->conn;
+        *link = joiner->next;
+        if (status != WEFT_OK) {
+            joiner_report(listener, joiner, status);
+        }
+        joiner_close(listener, joiner);
+        if (status == WEFT_OK) {
+            *conn_p = conn;
+            return WEFT_OK;
+        }
+        if (status == WEFT_ERR_RESOURCE) {
+            return status;
+        }
+    }
+    return WEFT_AGAIN;
+}
+
+weft_status_t ib_accept(weft_net_listener_t *listener, weft_net_conn_t **conn_p)
+{
+    int fd = -1;
+    uint8_t label[WEFT_AUTH_LABEL];
+    weft_net_conn_t *conn = NULL;
+    weft_status_t status = gate_poll(&listener->gate, &fd, label);
+    while (status == WEFT_OK) {
+        status = joiner_add(listener, fd, label);
+        if (status == WEFT_OK) {
+            status = gate_poll(&listener->gate, &fd, label);
+        }
+    }
+    weft_status_t joined = listener_join(listener, &conn);
+    if (conn == NULL) {
+        return joined == WEFT_AGAIN ? status : joined;
+    }
+    ib_conn_ready(conn);
+    *conn_p = conn;
+    return WEFT_OK;
+}

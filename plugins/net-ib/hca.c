@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Adapters and ports of this host: which are admitted, open and active, and with which GID. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "filter.h"
+#include "ib.h"
+
+#define GIDS_MAX 512u
+#define SPARE_FDS 16
+
+bool ib_port_is_ethernet(const ib_port_t *port)
+{
+    return port->attr.link_layer == IBV_LINK_LAYER_ETHERNET;
+}
+
+static weft_status_t hca_pin(void *owner, ib_pin_t *pin)
+{
+    ib_hca_t *hca = owner;
+    unsigned flags = 0;
+    if (pin->access == IB_PIN_WRITE) {
+        flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+        flags |= hca->net->config.relaxed_ordering ? IBV_ACCESS_RELAXED_ORDERING : 0;
+    }
+    struct ibv_mr *mr =
+        ibv_reg_mr(hca->pd, (void *)pin->start, pin->end - pin->start, flags);
+    if (mr == NULL) {
+        return ib_memory_refused(hca, pin->end - pin->start, errno);
+    }
+    pin->memory = mr;
+    pin->local_key = mr->lkey;
+    pin->remote_key = mr->rkey;
+    return WEFT_OK;
+}
+
+static void hca_unpin(void *owner, ib_pin_t *pin)
+{
+    ib_hca_t *hca = owner;
+    int cause = ibv_dereg_mr(pin->memory);
+    if (cause != 0) {
+        hca->net->host->log(hca->net->host, WEFT_LOG_WARN, "%s: cannot end a registration: %s",
+                            hca->name, strerror(cause));
+    }
+}
+
+bool ib_port_gid(const ib_port_t *port, const ib_gid_t *peer, ib_gid_t *gid)
+{
+    const weft_net_t *net = port->hca->net;
+    struct ibv_gid_entry table[GIDS_MAX];
+    ssize_t count = ibv_query_gid_table(port->hca->context, table, GIDS_MAX, 0);
+    ib_gid_wish_t wish = {.index = net->gid_index,
+                          .version = net->config.roce_version,
+                          .family = net->config.address_family,
+                          .peer = peer};
+    const struct ibv_gid_entry *entry =
+        ib_gid_choose(table, count > 0 ? (uint32_t)count : 0, port->number, &wish);
+    if (entry != NULL) {
+        *gid = (ib_gid_t){.gid = entry->gid, .index = entry->gid_index, .type = entry->gid_type};
+    }
+    return entry != NULL;
+}
+
+static void port_log(const ib_port_t *port)
+{
+    const weft_host_t *host = port->hca->net->host;
+    char text[IB_GID_TEXT];
+    ib_gid_text(&port->gid.gid, text);
+    host->log(host, WEFT_LOG_INFO, "%s:%u uses GID %u %s, %s, MTU %u", port->hca->name,
+              port->number, port->gid.index, text, ib_gid_type_text(port->gid.type),
+              128u << port->attr.active_mtu);
+}
+
+/* A port that cannot be used is left out with a reason, so that a job does not stop for a spare one. */
+static void port_add(ib_hca_t *hca, uint8_t number)
+{
+    weft_net_t *net = hca->net;
+    const weft_host_t *host = net->host;
+    ib_port_t *port = &net->ports[net->nports];
+    *port = (ib_port_t){.hca = hca, .number = number};
+    if (net->nports == IB_PORTS_MAX || ibv_query_port(hca->context, number, &port->attr) != 0) {
+        return;
+    }
+    if (port->attr.state != IBV_PORT_ACTIVE) {
+        host->log(host, WEFT_LOG_INFO, "%s:%u is left out: its port is %s", hca->name, number,
+                  ibv_port_state_str(port->attr.state));
+        return;
+    }
+    if (!ib_port_gid(port, NULL, &port->gid)) {
+        host->log(host, WEFT_LOG_WARN,
+                  "%s:%u is left out: no GID fits gid_index = %s, roce_version and address_family",
+                  hca->name, number, net->config.gid_index);
+        return;
+    }
+    uint64_t most = port->attr.max_msg_sz < (1u << 30) ? port->attr.max_msg_sz : 1u << 30;
+    port->write_max = most & ~(uint64_t)(IB_LANE_UNIT - 1);
+    port_log(port);
+    net->nports++;
+}
+
+static void hca_pci(ib_hca_t *hca, const struct ibv_device *device)
+{
+    char path[PATH_MAX], real[PATH_MAX];
+    snprintf(path, sizeof path, "%s/device", device->ibdev_path);
+    const char *name = realpath(path, real) != NULL ? strrchr(real, '/') : NULL;
+    if (name != NULL && strchr(name, ':') != NULL && strlen(name + 1) < sizeof hca->pci) {
+        strcpy(hca->pci, name + 1);
+    }
+}
+
+static bool hca_wanted(const weft_net_t *net, const char *name)
+{
+    for (uint32_t port = 1; port < UINT8_MAX; port++) {
+        if (ib_filter_admits(net->config.devices, name, port)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void hca_close(ib_hca_t *hca)
+{
+    if (hca->pd != NULL) {
+        ib_cache_fini(&hca->cache);
+        ibv_dealloc_pd(hca->pd);
+    }
+    if (hca->context != NULL) {
+        ibv_close_device(hca->context);
+    }
+}
+
+static weft_status_t hca_open(ib_hca_t *hca, struct ibv_device *device)
+{
+    const weft_host_t *host = hca->net->host;
+    snprintf(hca->name, sizeof hca->name, "%s", ibv_get_device_name(device));
+    hca_pci(hca, device);
+    hca->context = ibv_open_device(device);
+    if (hca->context == NULL) {
+        return host->set_error(host, WEFT_ERR_RESOURCE, errno,
+                               "cannot open adapter %s; is /dev/infiniband there and accessible, "
+                               "and the limit of open files (ulimit -n) high enough?",
+                               hca->name);
+    }
+    int flags = fcntl(hca->context->async_fd, F_GETFL);
+    if (ibv_query_device(hca->context, &hca->attr) != 0 || flags < 0 ||
+        fcntl(hca->context->async_fd, F_SETFL, flags | O_NONBLOCK) != 0) {
+        return host->set_error(host, WEFT_ERR_SYSTEM, errno, "cannot query adapter %s", hca->name);
+    }
+    hca->pd = ibv_alloc_pd(hca->context);
+    if (hca->pd == NULL) {
+        return host->set_error(host, WEFT_ERR_RESOURCE, errno,
+                               "cannot get a protection domain of adapter %s", hca->name);
+    }
+    ib_pinner_t pinner = {.pin = hca_pin, .unpin = hca_unpin, .owner = hca};
+    return ib_cache_init(&hca->cache, host, &pinner);
+}
+
+static weft_status_t hca_add(weft_net_t *net, struct ibv_device *device)
+{
+    const weft_host_t *host = net->host;
+    const char *name = ibv_get_device_name(device);
+    if (net->nhcas == IB_HCAS_MAX || !hca_wanted(net, name)) {
+        return WEFT_OK;
+    }
+    if (device->transport_type != IBV_TRANSPORT_IB) {
+        host->log(host, WEFT_LOG_INFO,
+                  "%s is left out: its queue pairs are connected by the connection manager only",
+                  name);
+        return WEFT_OK;
+    }
+    ib_hca_t *hca = &net->hcas[net->nhcas];
+    hca->net = net;
+    weft_status_t status = hca_open(hca, device);
+    if (status != WEFT_OK) {
+        hca_close(hca);
+        memset(hca, 0, sizeof *hca);
+        return status;
+    }
+    net->nhcas++;
+    for (uint32_t port = 1; port <= hca->attr.phys_port_cnt; port++) {
+        if (ib_filter_admits(net->config.devices, hca->name, port)) {
+            port_add(hca, (uint8_t)port);
+        }
+    }
+    return WEFT_OK;
+}
+
+/* libibverbs loads its drivers once: where that fails for want of descriptors, no adapter is ever seen
+ * again by this process. */
+static weft_status_t descriptors_check(const weft_host_t *host)
+{
+    int fds[SPARE_FDS], count = 0, cause = 0;
+    while (count < SPARE_FDS && cause == 0) {
+        fds[count] = open("/", O_RDONLY | O_CLOEXEC);
+        cause = fds[count] < 0 ? errno : 0;
+        count += cause == 0 ? 1 : 0;
+    }
+    while (count > 0) {
+        close(fds[--count]);
+    }
+    return cause == 0 ? WEFT_OK
+                      : host->set_error(host, WEFT_ERR_RESOURCE, cause,
+                                        "libibverbs needs %d file descriptors; raise the limit of "
+                                        "open files (ulimit -n)",
+                                        SPARE_FDS);
+}
+
+weft_status_t ib_ports_open(weft_net_t *net)
+{
+    weft_status_t status = descriptors_check(net->host);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    int count = 0;
+    struct ibv_device **devices = ibv_get_device_list(&count);
+    if (devices == NULL) {
+        /* ENOSYS: the kernel has no RDMA at all. */
+        return errno == ENOSYS || errno == ENOENT
+                   ? WEFT_OK
+                   : net->host->set_error(net->host, WEFT_ERR_SYSTEM, errno,
+                                          "cannot list RDMA adapters");
+    }
+    for (int i = 0; i < count && status == WEFT_OK; i++) {
+        status = hca_add(net, devices[i]);
+    }
+    ibv_free_device_list(devices);
+    if (status != WEFT_OK) {
+        ib_ports_close(net);
+    }
+    return status;
+}
+
+void ib_ports_close(weft_net_t *net)
+{
+    for (uint32_t i = 0; i < net->nhcas; i++) {
+        hca_close(&net->hcas[i]);
+    }
+    net->nhcas = 0;
+    net->nports = 0;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What can be wrong with a connection apart from its completions: the peer's end of the side channel,
+ * ports, adapters, and flushed requests whose cause does not show. */
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "ib.h"
+
+#define END_PATIENCE_NS UINT64_C(5000000)     /* for completions of what came before the end */
+#define FLUSH_PATIENCE_NS UINT64_C(500000000) /* for the cause of a flushed request */
+
+/* Last word on the side channel, little-endian. */
+typedef struct ib_farewell {
+    uint32_t magic;
+    int32_t status;
+} ib_farewell_t;
+
+#define FAREWELL_MAGIC 0x65796277u /* "wbye" */
+
+void ib_health_farewell(weft_net_conn_t *conn, weft_status_t status)
+{
+    ib_farewell_t word = {.magic = htole32(FAREWELL_MAGIC),
+                          .status = (int32_t)htole32((uint32_t)status)};
+    /* A word that does not get through only costs the peer the reason. */
+    ssize_t ignored = send(conn->side, &word, sizeof word, MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)ignored;
+    if (conn->side_watched) {
+        epoll_ctl(conn->device->epoll, EPOLL_CTL_DEL, conn->side, NULL);
+        conn->side_watched = false;
+    }
+    shutdown(conn->side, SHUT_RDWR);
+}
+
+void ib_health_side(weft_net_conn_t *conn)
+{
+    ib_farewell_t word;
+    if (conn->ended_ns != 0 || conn->failed != WEFT_OK) {
+        return;
+    }
+    ssize_t got = recv(conn->side, &word, sizeof word, MSG_DONTWAIT);
+    if (got == (ssize_t)sizeof word && le32toh(word.magic) == FAREWELL_MAGIC) {
+        conn->peer_reason = (int32_t)le32toh((uint32_t)word.status);
+    } else if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return;
+    }
+    conn->ended_ns = conn->host->clock_ns(conn->host);
+    if (conn->side_watched) {
+        epoll_ctl(conn->device->epoll, EPOLL_CTL_DEL, conn->side, NULL);
+        conn->side_watched = false;
+    }
+}
+
+static ib_port_t *port_find(ib_hca_t *hca, int number)
+{
+    weft_net_t *net = hca->net;
+    for (uint32_t i = 0; i < net->nports; i++) {
+        if (net->ports[i].hca == hca && net->ports[i].number == number) {
+            return &net->ports[i];
+        }
+    }
+    return NULL;
+}
+
+/* Any thread may find an event, so it is only noted where the owner looks. */
+static void event_note(ib_hca_t *hca, const struct ibv_async_event *event)
+{
+    const weft_host_t *host = hca->net->host;
+    ib_port_t *port = port_find(hca, event->element.port_num);
+    weft_net_conn_t *conn = NULL;
+    switch (event->event_type) {
+    case IBV_EVENT_PORT_ERR:
+    case IBV_EVENT_PORT_ACTIVE:
+        if (port != NULL) {
+            bool down = event->event_type == IBV_EVENT_PORT_ERR;
+            atomic_store(&port->down_ns, down ? host->clock_ns(host) : 0);
+            host->log(host, WEFT_LOG_WARN, "%s:%u: %s", hca->name, port->number,
+                      ib_event_text(event->event_type));
+        }
+        break;
+    case IBV_EVENT_DEVICE_FATAL:
+        atomic_store(&hca->fatal, true);
+        break;
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+    case IBV_EVENT_PATH_MIG_ERR:
+        /* The queue pair lives until the event is acknowledged, and so does the connection. */
+        conn = event->element.qp->qp_context;
+        break;
+    case IBV_EVENT_CQ_ERR:
+        conn = event->element.cq->cq_context;
+        break;
+    default:
+        host->log(host, WEFT_LOG_DEBUG, "%s: %s", hca->name, ib_event_text(event->event_type));
+        break;
+    }
+    if (conn != NULL) {
+        atomic_store(&conn->event, (uint32_t)event->event_type + 1);
+    }
+}
+
+void ib_health_async(ib_hca_t *hca)
+{
+    struct ibv_async_event event;
+    while (ibv_get_async_event(hca->context, &event) == 0) {
+        event_note(hca, &event);
+        ibv_ack_async_event(&event);
+    }
+}
+
+static const char *reason_text(int32_t reason)
+{
+    static const struct {
+        weft_status_t status;
+        const char *text;
+    } texts[] = {{WEFT_ERR_ABORTED, "it cancelled its operations"},
+                 {WEFT_ERR_PROTO, "it found the protocol violated"},
+                 {WEFT_ERR_LINK, "it lost the link"},
+                 {WEFT_ERR_PEER_DEAD, "it took this process for dead"}};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        if ((int32_t)texts[i].status == reason) {
+            return texts[i].text;
+        }
+    }
+    return "look at its own error";
+}
+
+static weft_status_t health_ended(const weft_net_conn_t *conn)
+{
+    const weft_host_t *host = conn->host;
+    if (conn->peer_reason != 0) {
+        return host->set_error(host, WEFT_ERR_LINK, 0, "peer %s ended the connection: %s",
+                               conn->info.peer, reason_text(conn->peer_reason));
+    }
+    return host->set_error(host, WEFT_ERR_PEER_DEAD, 0, "peer %s closed the connection",
+                           conn->info.peer);
+}
+
+static weft_status_t health_port(const weft_net_conn_t *conn, const ib_port_t *port, uint64_t now)
+{
+    const weft_host_t *host = conn->host;
+    uint64_t down = atomic_load(&port->down_ns);
+    uint64_t patience = (uint64_t)(conn->device->net->config.port_patience * 1e9);
+    if (atomic_load(&port->hca->fatal)) {
+        return host->set_error(host, WEFT_ERR_LINK, 0, "connection to peer %s: adapter %s failed; "
+                               "look at dmesg", conn->info.peer, port->hca->name);
+    }
+    if (down != 0 && now - down >= patience) {
+        return host->set_error(host, WEFT_ERR_LINK, 0,
+                               "connection to peer %s: port %s:%u is down since %llu ms; check "
+                               "cable and switch (ibstat %s), or raise port_patience",
+                               conn->info.peer, port->hca->name, port->number,
+                               (unsigned long long)(now - down) / 1000000, port->hca->name);
+    }
+    return WEFT_OK;
+}
+
+weft_status_t ib_health(weft_net_conn_t *conn)
+{
+    const weft_host_t *host = conn->host;
+    uint64_t now = host->clock_ns(host);
+    uint32_t event = atomic_load(&conn->event);
+    weft_status_t status = WEFT_OK;
+    if (event != 0) {
+        return host->set_error(host, WEFT_ERR_LINK, 0, "connection to peer %s: %s",
+                               conn->info.peer, ib_event_text((enum ibv_event_type)(event - 1)));
+    }
+    for (uint32_t i = 0; i < conn->nrails && status == WEFT_OK; i++) {
+        status = health_port(conn, conn->rails[i].port, now);
+    }
+    if (status == WEFT_OK && conn->ended_ns != 0 && now - conn->ended_ns >= END_PATIENCE_NS) {
+        status = health_ended(conn);
+    }
+    if (status == WEFT_OK && conn->flushed_ns != 0 && now - conn->flushed_ns >= FLUSH_PATIENCE_NS) {
+        status = host->set_error(host, WEFT_ERR_LINK, 0,
+                                 "the queue pair to peer %s failed and the adapter tells no cause; "
+                                 "look at dmesg and at the peer's error",
+                                 conn->info.peer);
+    }
+    return status;
+}

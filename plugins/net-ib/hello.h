@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the two ends tell each other, little-endian: the listener's address, the record that describes
+ * one end's queue pairs, and the words around it. All of it but the address travels over the side
+ * channel after the authentication. */
+#ifndef WEFT_PLUGINS_NET_IB_HELLO_H
+#define WEFT_PLUGINS_NET_IB_HELLO_H
+
+#include "ib.h"
+
+#define IB_HELLO_MAGIC 0x31626977u /* "wib1" */
+#define IB_HELLO_ACK 0x6b616977u   /* "wiak" */
+
+typedef struct ib_hello_rail {
+    uint8_t gid[16];
+    uint32_t gid_type;
+    uint32_t lid;
+    uint32_t mtu;        /* enum ibv_mtu */
+    uint32_t grants_key; /* of the ring that the peer writes */
+} ib_hello_rail_t;
+
+struct ib_hello {
+    uint32_t magic;
+    uint32_t nrails, nlanes;
+    uint32_t ops;    /* grants in a ring */
+    uint32_t flags;  /* IB_HELLO_* */
+    uint32_t zero;
+    uint64_t grants; /* address of the ring */
+    ib_hello_rail_t rails[IB_RAILS_MAX];
+    uint32_t numbers[IB_LANES_MAX + 1]; /* of the queue pairs; one spare */
+    uint32_t psns[IB_LANES_MAX + 1];
+};
+
+#define IB_HELLO_IMMEDIATE 1u /* this end can send immediates */
+#define IB_HELLO_SPLIT 2u
+
+_Static_assert(sizeof(ib_hello_t) == 32 + 32 * IB_RAILS_MAX + 8 * (IB_LANES_MAX + 1), "no padding");
+
+/* What a stranger may know of a listener. */
+typedef struct ib_address {
+    uint32_t link_layer;
+    ib_gid_t gid; /* index unused */
+    sock_list_t list;
+} ib_address_t;
+
+void ib_address_encode(const ib_address_t *from, weft_net_address_t *address);
+/* What: checks every field. OK, or ERR_PROTO. No error text. */
+weft_status_t ib_address_decode(const weft_net_address_t *address, ib_address_t *to);
+
+/* What: whether this device can connect to the address; keeps the TCP entries that can be tried. */
+bool ib_address_reaches(const weft_net_device_t *device, ib_address_t *address);
+
+/* What: checks a peer's record against this end's. OK, or ERR_PROTO with the error set. */
+weft_status_t ib_hello_check(const weft_net_conn_t *conn, const ib_hello_t *hello);
+void ib_hello_gid(const ib_hello_t *hello, uint32_t rail, ib_gid_t *gid);
+
+#endif

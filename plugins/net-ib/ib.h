@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Private parts of net-ib: instance, adapter, port, device, connection. A connection is an array of
+ * rails (ports it uses) and an array of lanes (queue pairs): lane 0 carries grants, the others carry
+ * data. A grant is the receiver's clear-to-send for one message; the n-th send takes the n-th grant. */
+#ifndef WEFT_PLUGINS_NET_IB_H
+#define WEFT_PLUGINS_NET_IB_H
+
+#include <infiniband/verbs.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include <weft/plugin/net.h>
+
+#include "address.h"
+#include "cache.h"
+#include "gate.h"
+#include "gid.h"
+
+#define IB_OPS 64u /* outstanding per direction, a power of two; also the grants of a ring */
+#define IB_RAILS_MAX 8u
+#define IB_DATA_MAX 16u              /* data lanes of a connection */
+#define IB_LANES_MAX (1 + IB_DATA_MAX)
+#define IB_HCAS_MAX 32u
+#define IB_PORTS_MAX 64u
+#define IB_SEND_DEPTH 256u           /* requests in the send queue of a lane */
+#define IB_RECV_DEPTH (2 * IB_OPS)   /* empty receives that catch immediates */
+#define IB_WRITES_MAX 64u            /* requests that one part of a message may take */
+#define IB_MESSAGE_MAX (UINT64_C(1) << 30)
+#define IB_TOO_LONG UINT32_C(0xffffffff) /* immediate: the message is longer than its room */
+#define IB_LANE_UNIT 128u                /* parts of a message begin at multiples of this */
+
+typedef struct ib_config {
+    const char *devices;
+    const char *interfaces;
+    int64_t family;
+    const char *gid_index;
+    int64_t roce_version;
+    int64_t address_family;
+    int64_t rails;
+    int64_t qps;
+    bool split;
+    uint64_t split_bytes;
+    uint64_t inline_bytes;
+    int64_t mtu;
+    int64_t pkey, sl, tc;
+    int64_t timeout, retry, rnr_retry;
+    int64_t adaptive_routing;
+    bool relaxed_ordering;
+    double port_patience;
+    double connect_timeout;
+    int64_t slots;
+    uint64_t slot_bytes;
+} ib_config_t;
+
+/* One adapter: an opened verbs device with the instance's protection domain on it. */
+typedef struct ib_hca {
+    weft_net_t *net;
+    struct ibv_context *context;
+    struct ibv_pd *pd;
+    struct ibv_device_attr attr;
+    char name[64];
+    char pci[32];
+    _Atomic bool fatal;
+    ib_cache_t cache;
+} ib_hca_t;
+
+/* One usable port of an adapter. */
+typedef struct ib_port {
+    ib_hca_t *hca;
+    uint8_t number;
+    struct ibv_port_attr attr;
+    ib_gid_t gid;                     /* chosen without knowing a peer */
+    _Atomic uint64_t down_ns;         /* when it went down; 0: up */
+    uint64_t write_max;               /* bytes of one request */
+} ib_port_t;
+
+struct weft_net {
+    const weft_host_t *host;
+    ib_config_t config;
+    int64_t gid_index; /* −1: chosen */
+    sock_filter_t filter;
+    sock_list_t local; /* addresses for the side channel, ports 0 */
+    uint32_t nhcas, nports;
+    ib_hca_t hcas[IB_HCAS_MAX];
+    ib_port_t ports[IB_PORTS_MAX];
+};
+
+typedef enum ib_watch_kind { IB_WATCH_SIDE = 1, IB_WATCH_CHANNEL, IB_WATCH_ASYNC } ib_watch_kind_t;
+
+/* What a descriptor in a device's epoll belongs to. */
+typedef struct ib_watch {
+    ib_watch_kind_t kind;
+    void *owner;
+} ib_watch_t;
+
+struct weft_net_device {
+    const weft_host_t *host;
+    weft_net_t *net;
+    uint32_t nrails;
+    ib_port_t *rails[IB_RAILS_MAX];
+    weft_net_conn_t *conns; /* those with something open */
+    weft_net_conn_t *done;  /* those with completions to give out */
+    uint32_t quiet;         /* polls since the descriptors were looked at */
+    int epoll;
+    ib_watch_t async[IB_RAILS_MAX];
+};
+
+/* Clear to send, in the sender's memory, little-endian. */
+typedef struct ib_grant {
+    uint64_t address;
+    uint64_t room;
+    uint32_t keys[IB_RAILS_MAX];
+    uint32_t sequence; /* number of the message + 1 */
+    uint32_t zero[3];
+} ib_grant_t;
+
+_Static_assert(sizeof(ib_grant_t) == 64, "one cache line");
+
+/* Registered memory: one pin for each rail of the device. */
+struct weft_net_region {
+    weft_net_t *net;
+    uint32_t nrails;
+    ib_hca_t *hcas[IB_RAILS_MAX];
+    ib_pin_t *pins[IB_RAILS_MAX];
+};
+
+/* One posted operation. */
+typedef struct ib_op {
+    uint8_t *buffer;
+    uint64_t bytes; /* to send, or room */
+    uint64_t moved;
+    void *cookie;
+    const weft_net_region_t *region;
+    weft_net_region_t *own; /* registered for this operation only */
+    weft_status_t status;
+    uint32_t parts; /* send: completions to come */
+    bool done;
+} ib_op_t;
+
+/* Operations of one direction. The counters run freely and are the message numbers. */
+typedef struct ib_queue {
+    uint32_t head;    /* oldest not given out as completed */
+    uint32_t next;    /* send: first not handed to the adapter; receive: first not arrived */
+    uint32_t granted; /* send: grants that are here; receive: grants that were sent */
+    uint32_t tail;    /* next to post */
+    uint32_t open;    /* posted and not done */
+    ib_op_t ops[IB_OPS];
+} ib_queue_t;
+
+typedef struct ib_rail {
+    ib_port_t *port;
+    ib_gid_t gid; /* ours, of the kind that the peer has */
+    struct ibv_comp_channel *channel;
+    struct ibv_cq *cq;
+    struct ibv_mr *grants_in;  /* the peer writes */
+    struct ibv_mr *grants_out; /* read by our adapter only */
+    uint32_t peer_key;         /* of the peer's ring of grants */
+    bool armed;
+    ib_watch_t watch;
+} ib_rail_t;
+
+typedef struct ib_lane {
+    struct ibv_qp *qp;
+    uint32_t rail;
+    uint32_t psn;
+    uint32_t depth;         /* of the send queue */
+    uint32_t sent, retired; /* requests; they run freely */
+    uint32_t inline_max;
+    uint32_t unfilled;               /* receives to post again */
+    uint32_t arrived, taken;         /* immediates */
+    uint32_t immediates[IB_OPS];
+} ib_lane_t;
+
+typedef struct ib_dial ib_dial_t;
+
+struct weft_net_conn {
+    const weft_host_t *host;
+    weft_net_device_t *device;
+    weft_net_conn_t *next, *prev; /* in device->conns */
+    weft_net_conn_t *done_next;
+    bool done_listed;
+    bool ready;
+    bool busy;
+    bool with_immediate; /* else a send follows the writes */
+    bool apart;          /* data as plain writes, then an empty immediate */
+    weft_status_t failed;
+    uint64_t ended_ns;   /* when the peer's end of the side channel closed */
+    uint64_t flushed_ns; /* when a flushed request came without a cause */
+    _Atomic uint32_t event; /* asynchronous event of a queue pair or completion queue, + 1 */
+    int32_t peer_reason;    /* weft_status_t the peer ended with, or 0 */
+    int side;               /* TCP socket */
+    bool side_watched;
+    ib_watch_t side_watch;
+    ib_dial_t *dial; /* connector, until ready */
+    weft_net_conn_info_t info;
+    ib_grant_t *grants_in, *grants_out;
+    uint64_t peer_grants; /* address of the peer's ring */
+    ib_queue_t send, recv;
+    uint32_t nrails, nlanes;
+    ib_rail_t rails[IB_RAILS_MAX];
+    ib_lane_t lanes[IB_LANES_MAX];
+};
+
+/* Work request ids: kind, lane, slot of the operation, count of the lane's requests. */
+enum { IB_ID_RECV = 1, IB_ID_DATA = 2, IB_ID_GRANT = 3 };
+
+static inline uint64_t ib_id(uint32_t kind, uint32_t lane, uint32_t slot, uint32_t count)
+{
+    return (uint64_t)kind << 56 | (uint64_t)lane << 48 | (uint64_t)slot << 32 | count;
+}
+
+/* hca.c: What: finds the ports the options admit. OK with none is no fault. */
+weft_status_t ib_ports_open(weft_net_t *net);
+void ib_ports_close(weft_net_t *net);
+/* What: a GID of the port that fits the options and, unless NULL, the peer's. False: none. */
+bool ib_port_gid(const ib_port_t *port, const ib_gid_t *peer, ib_gid_t *gid);
+bool ib_port_is_ethernet(const ib_port_t *port);
+
+/* memory.c */
+weft_status_t ib_reg(weft_net_device_t *device, void *memory, uint64_t bytes, uint32_t memory_kind,
+                     weft_net_region_t **region_p);
+weft_status_t ib_reg_dmabuf(weft_net_device_t *device, const weft_net_dmabuf_range_t *range,
+                            weft_net_region_t **region_p);
+weft_status_t ib_region_create(weft_net_device_t *device, const void *memory, uint64_t bytes,
+                               uint32_t access, weft_net_region_t **region_p);
+void ib_dereg(weft_net_region_t *region);
+bool ib_peer_memory(void);
+/* What: explains why `bytes` cannot be registered with `hca`; errno `cause`. Returns ERR_RESOURCE. */
+weft_status_t ib_memory_refused(ib_hca_t *hca, uint64_t bytes, int cause);
+
+/* lanes.c */
+typedef struct ib_hello ib_hello_t;
+weft_status_t ib_lanes_create(weft_net_conn_t *conn, const ib_gid_t *peer);
+weft_status_t ib_lanes_connect(weft_net_conn_t *conn, const ib_hello_t *peer);
+void ib_lanes_stop(weft_net_conn_t *conn);
+void ib_lanes_destroy(weft_net_conn_t *conn);
+void ib_lanes_tell(const weft_net_conn_t *conn, ib_hello_t *hello);
+/* What: posts receives again. Failure: ERR_LINK, error set. */
+weft_status_t ib_lane_fill(weft_net_conn_t *conn, ib_lane_t *lane);
+
+/* conn.c */
+weft_net_conn_t *ib_conn_create(weft_net_device_t *device, const uint8_t label[WEFT_AUTH_LABEL]);
+void ib_conn_ready(weft_net_conn_t *conn);
+/* What: ends the connection: everything open completes with `status`. The cause is set before. */
+void ib_conn_fail(weft_net_conn_t *conn, weft_status_t status);
+void ib_op_finish(weft_net_conn_t *conn, ib_queue_t *queue, ib_op_t *op, weft_status_t status);
+weft_status_t ib_post(weft_net_conn_t *conn, const weft_net_op_t *ops, uint32_t count,
+                      uint32_t *posted_p);
+weft_status_t ib_cancel(weft_net_conn_t *conn);
+weft_status_t ib_conn_info(weft_net_conn_t *conn, weft_net_conn_info_t *info);
+void ib_conn_close(weft_net_conn_t *conn);
+weft_status_t ib_conn_attach(weft_net_conn_t *conn, weft_net_device_t *device);
+
+/* flow.c: all return OK, or a failure of the connection with the error set. */
+weft_status_t ib_flow_send(weft_net_conn_t *conn);
+weft_status_t ib_flow_grant(weft_net_conn_t *conn);
+weft_status_t ib_flow_arrive(weft_net_conn_t *conn, uint32_t lane, uint32_t immediate);
+/* What: parts that a message of `bytes` is cut in, and the bytes of each but the last. */
+uint32_t ib_flow_parts(const ib_config_t *config, uint32_t data_lanes, uint64_t bytes,
+                       uint64_t *part_p);
+
+/* poll.c */
+weft_status_t ib_poll(weft_net_device_t *device, weft_net_completion_t *completions, uint32_t max,
+                      uint32_t *count_p);
+weft_status_t ib_wait_fd(weft_net_device_t *device, int *fd_p);
+weft_status_t ib_conn_check(weft_net_conn_t *conn);
+
+/* health.c: what is wrong with a connection apart from its completions. */
+void ib_health_async(ib_hca_t *hca);
+void ib_health_side(weft_net_conn_t *conn);
+weft_status_t ib_health(weft_net_conn_t *conn);
+void ib_health_farewell(weft_net_conn_t *conn, weft_status_t status);
+
+/* errors.c */
+typedef struct ib_cause {
+    const char *name, *meaning, *remedy;
+    weft_status_t status;
+} ib_cause_t;
+/* What: what a completion status usually means. Never NULL. */
+const ib_cause_t *ib_cause_of(enum ibv_wc_status status);
+const char *ib_event_text(enum ibv_event_type type);
+
+/* dial.c */
+weft_status_t ib_connect_begin(weft_net_device_t *device, const weft_net_address_t *address,
+                               const weft_net_conn_params_t *params, weft_net_conn_t **conn_p);
+weft_status_t ib_connect_poll(weft_net_conn_t *conn);
+void ib_dial_close(weft_net_conn_t *conn);
+
+/* accept.c */
+weft_status_t ib_listen(weft_net_device_t *device, weft_net_address_t *address_p,
+                        weft_net_listener_t **listener_p);
+void ib_listener_close(weft_net_listener_t *listener);
+weft_status_t ib_accept(weft_net_listener_t *listener, weft_net_conn_t **conn_p);
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Registered memory: one pin on each adapter that the device's rails use. */
+#include <errno.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "ib.h"
+
+bool ib_peer_memory(void)
+{
+    static const char *const signs[] = {"/sys/module/nvidia_peermem",
+                                        "/sys/kernel/mm/memory_peers/nv_mem",
+                                        "/sys/kernel/mm/memory_peers/amdkfd"};
+    for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++) {
+        if (access(signs[i], F_OK) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+weft_status_t ib_memory_refused(ib_hca_t *hca, uint64_t bytes, int cause)
+{
+    const weft_host_t *host = hca->net->host;
+    struct rlimit limit;
+    char value[40] = "unlimited";
+    if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || (cause != ENOMEM && cause != EAGAIN)) {
+        return host->set_error(host, WEFT_ERR_RESOURCE, cause,
+                               "cannot register %llu bytes with adapter %s",
+                               (unsigned long long)bytes, hca->name);
+    }
+    if (limit.rlim_cur != RLIM_INFINITY) {
+        snprintf(value, sizeof value, "%llu KiB", (unsigned long long)limit.rlim_cur / 1024);
+    }
+    return host->set_error(host, WEFT_ERR_RESOURCE, cause,
+                           "cannot register %llu bytes with adapter %s: the limit of locked memory "
+                           "(RLIMIT_MEMLOCK, ulimit -l) is %s; raise it, e.g. \"* - memlock "
+                           "unlimited\" in /etc/security/limits.conf or LimitMEMLOCK=infinity in "
+                           "the service that starts the job",
+                           (unsigned long long)bytes, hca->name, value);
+}
+
+static void region_release(weft_net_region_t *region)
+{
+    for (uint32_t i = 0; i < region->nrails; i++) {
+        if (region->pins[i] != NULL) {
+            ib_cache_put(&region->hcas[i]->cache, region->pins[i]);
+        }
+    }
+    region->net->host->free(region->net->host, region);
+}
+
+static weft_net_region_t *region_new(weft_net_device_t *device)
+{
+    weft_net_region_t *region = device->host->alloc(device->host, sizeof *region, 0);
+    if (region != NULL) {
+        region->net = device->net;
+        region->nrails = device->nrails;
+        for (uint32_t i = 0; i < device->nrails; i++) {
+            region->hcas[i] = device->rails[i]->hca;
+        }
+    }
+    return region;
+}
+
+weft_status_t ib_region_create(weft_net_device_t *device, const void *memory, uint64_t bytes,
+                               uint32_t access_kind, weft_net_region_t **region_p)
+{
+    weft_net_region_t *region = region_new(device);
+    if (region == NULL) {
+        return WEFT_ERR_RESOURCE;
+    }
+    for (uint32_t i = 0; i < region->nrails; i++) {
+        weft_status_t status = ib_cache_get(&region->hcas[i]->cache, memory, bytes, access_kind,
+                                            &region->pins[i]);
+        if (status != WEFT_OK) {
+            region_release(region);
+            return status;
+        }
+    }
+    *region_p = region;
+    return WEFT_OK;
+}
+
+weft_status_t ib_reg(weft_net_device_t *device, void *memory, uint64_t bytes, uint32_t memory_kind,
+                     weft_net_region_t **region_p)
+{
+    const weft_host_t *host = device->host;
+    if (memory == NULL || bytes == 0) {
+        return host->set_error(host, WEFT_ERR_ARG, 0, "cannot register %llu bytes at %p",
+                               (unsigned long long)bytes, memory);
+    }
+    if (memory_kind != WEFT_MEMORY_HOST && !ib_peer_memory()) {
+        return host->set_error(host, WEFT_ERR_UNSUPPORTED, 0,
+                               "device memory needs its dma-buf or a peer-memory module; load "
+                               "nvidia_peermem");
+    }
+    return ib_region_create(device, memory, bytes, IB_PIN_WRITE, region_p);
+}
+
+/* A dma-buf is never shared: addresses say nothing about which buffer they belong to. */
+weft_status_t ib_reg_dmabuf(weft_net_device_t *device, const weft_net_dmabuf_range_t *range,
+                            weft_net_region_t **region_p)
+{
+    weft_net_region_t *region = region_new(device);
+    if (region == NULL) {
+        return WEFT_ERR_RESOURCE;
+    }
+    weft_status_t status = WEFT_OK;
+    for (uint32_t i = 0; i < region->nrails && status == WEFT_OK; i++) {
+        ib_hca_t *hca = region->hcas[i];
+        struct ibv_mr *mr =
+            ibv_reg_dmabuf_mr(hca->pd, range->offset, range->bytes, range->address, range->fd,
+                              IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+        if (mr == NULL && (errno == EOPNOTSUPP || errno == EPROTONOSUPPORT)) {
+            status = device->host->set_error(device->host, WEFT_ERR_UNSUPPORTED, errno,
+                                             "adapter %s registers no dma-buf", hca->name);
+        } else if (mr == NULL) {
+            status = ib_memory_refused(hca, range->bytes, errno);
+        } else {
+            status = ib_cache_adopt(&hca->cache, mr, mr->lkey, mr->rkey, &region->pins[i]);
+        }
+    }
+    if (status != WEFT_OK) {
+        region_release(region);
+        return status;
+    }
+    *region_p = region;
+    return WEFT_OK;
+}
+
+void ib_dereg(weft_net_region_t *region)
+{
+    if (region != NULL) {
+        region_release(region);
+    }
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * net-ib: messages over InfiniBand and RoCE by libibverbs. This file holds the tables, the instance
+ * and its devices. Device i begins at port i and uses `rails` ports from there on. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "hello.h"
+
+extern const weft_option_t ib_options[];
+
+static weft_status_t net_create(const weft_host_t *host, const void *config, weft_net_t **net_p)
+{
+    weft_net_t *net = host->alloc(host, sizeof *net, 0);
+    if (net == NULL) {
+        return WEFT_ERR_RESOURCE;
+    }
+    net->host = host;
+    memcpy(&net->config, config, sizeof net->config);
+    sock_filter_parse(net->config.interfaces, &net->filter);
+    weft_status_t status;
+    if (!ib_gid_index_parse(net->config.gid_index, &net->gid_index)) {
+        status = host->set_error(host, WEFT_ERR_CONFIG, 0,
+                                 "gid_index is \"%s\", expected auto or an index of the GID table",
+                                 net->config.gid_index);
+        goto err_free;
+    }
+    status = sock_list_local(host, &net->filter, net->config.family, &net->local);
+    status = status == WEFT_OK ? ib_ports_open(net) : status;
+    if (status != WEFT_OK) {
+        goto err_free;
+    }
+    *net_p = net;
+    return WEFT_OK;
+
+err_free:
+    host->free(host, net);
+    return status;
+}
+
+static void net_destroy(weft_net_t *net)
+{
+    if (net != NULL) {
+        ib_ports_close(net);
+        net->host->free(net->host, net);
+    }
+}
+
+static weft_status_t device_count(weft_net_t *net, uint32_t *count_p)
+{
+    uint32_t rails = (uint32_t)net->config.rails;
+    *count_p = net->nports >= rails ? net->nports - rails + 1 : 0;
+    if (net->nports > 0 && *count_p == 0) {
+        net->host->log(net->host, WEFT_LOG_WARN, "rails = %u, but only %u ports are usable", rails,
+                       net->nports);
+    }
+    return WEFT_OK;
+}
+
+static weft_status_t index_check(weft_net_t *net, uint32_t index)
+{
+    uint32_t count = 0;
+    device_count(net, &count);
+    return index < count ? WEFT_OK
+                         : net->host->set_error(net->host, WEFT_ERR_ARG, 0, "device %u of %u",
+                                                index, count);
+}
+
+/* Bytes per second of the port, from its width and speed codes. */
+static uint64_t port_bandwidth(const ib_port_t *port)
+{
+    static const struct {
+        uint8_t code;
+        uint32_t mbit; /* per lane, after the line code */
+    } speeds[] = {{1, 2000},   {2, 4000},   {4, 8000},    {8, 10000},
+                  {16, 13636}, {32, 24242}, {64, 50000}, {128, 100000}};
+    uint32_t width = port->attr.active_width == 2   ? 4
+                     : port->attr.active_width == 4 ? 8
+                     : port->attr.active_width == 8 ? 12
+                     : port->attr.active_width == 16 ? 2
+                                                     : 1;
+    for (size_t i = 0; i < sizeof speeds / sizeof speeds[0]; i++) {
+        if (speeds[i].code == port->attr.active_speed) {
+            return (uint64_t)speeds[i].mbit * width * 125000;
+        }
+    }
+    return UINT64_C(1000000000);
+}
+
+static weft_status_t device_props(weft_net_t *net, uint32_t index, weft_net_props_t *props)
+{
+    weft_status_t status = index_check(net, index);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    const ib_port_t *port = &net->ports[index];
+    weft_net_props_t mine = {
+        .size = props->size,
+        .rail = index,
+        .memory_kinds = WEFT_MEMORY_HOST | (ib_peer_memory() ? WEFT_MEMORY_CUDA : 0),
+        .latency_ns = 2000,
+        .flush_needed = ib_peer_memory() ? 1 : 0,
+        .max_outstanding = IB_OPS,
+        .inline_bytes = net->config.inline_bytes,
+        .max_message = IB_MESSAGE_MAX,
+        .slot_bytes = net->config.slot_bytes,
+        .slots = (uint32_t)net->config.slots,
+    };
+    snprintf(mine.name, sizeof mine.name, "%.56s:%u", port->hca->name, port->number);
+    memcpy(mine.pci, port->hca->pci, sizeof mine.pci);
+    for (uint32_t i = 0; i < (uint32_t)net->config.rails; i++) {
+        mine.bandwidth += port_bandwidth(&net->ports[index + i]);
+    }
+    uint64_t most = port->write_max * (IB_WRITES_MAX - 2);
+    mine.max_message = most < IB_MESSAGE_MAX ? most : IB_MESSAGE_MAX;
+    memcpy(props, &mine, props->size < sizeof mine ? props->size : sizeof mine);
+    return WEFT_OK;
+}
+
+static weft_status_t device_open(weft_net_t *net, uint32_t index, weft_net_device_t **device_p)
+{
+    const weft_host_t *host = net->host;
+    weft_status_t status = index_check(net, index);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    weft_net_device_t *device = host->alloc(host, sizeof *device, 0);
+    if (device == NULL) {
+        return WEFT_ERR_RESOURCE;
+    }
+    *device =
+        (weft_net_device_t){.host = host, .net = net, .nrails = (uint32_t)net->config.rails};
+    device->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (device->epoll < 0) {
+        status = host->set_error(host, WEFT_ERR_RESOURCE, errno, "epoll_create1");
+        host->free(host, device);
+        return status;
+    }
+    for (uint32_t i = 0; i < device->nrails; i++) {
+        ib_port_t *port = &net->ports[index + i];
+        device->rails[i] = port;
+        device->async[i] = (ib_watch_t){.kind = IB_WATCH_ASYNC, .owner = port->hca};
+        struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = &device->async[i]}};
+        epoll_ctl(device->epoll, EPOLL_CTL_ADD, port->hca->context->async_fd, &event);
+    }
+    *device_p = device;
+    return WEFT_OK;
+}
+
+static void device_close(weft_net_device_t *device)
+{
+    if (device != NULL) {
+        close(device->epoll);
+        device->host->free(device->host, device);
+    }
+}
+
+static weft_status_t net_reachable(weft_net_device_t *device, const weft_net_address_t *address)
+{
+    const weft_host_t *host = device->host;
+    ib_address_t peer;
+    if (ib_address_decode(address, &peer) != WEFT_OK) {
+        return host->set_error(host, WEFT_ERR_PROTO, 0, "not an address of net-ib");
+    }
+    if (!ib_address_reaches(device, &peer)) {
+        char text[IB_GID_TEXT];
+        ib_gid_text(&peer.gid.gid, text);
+        return host->set_error(host, WEFT_ERR_UNSUPPORTED, 0,
+                               "%s:%u does not reach the peer's GID %s (%s): another link layer, "
+                               "subnet or family of addresses, or no TCP address in common",
+                               device->rails[0]->hca->name, device->rails[0]->number, text,
+                               ib_gid_type_text(peer.gid.type));
+    }
+    return WEFT_OK;
+}
+
+static const void *net_extension(weft_net_t *net, const char *name)
+{
+    static const weft_net_attach_t attach = {.size = sizeof attach, .attach = ib_conn_attach};
+    static const weft_net_dmabuf_t dmabuf = {.size = sizeof dmabuf, .reg = ib_reg_dmabuf};
+    (void)net;
+    if (strcmp(name, WEFT_NET_ATTACH) == 0) {
+        return &attach;
+    }
+    return strcmp(name, WEFT_NET_DMABUF) == 0 ? &dmabuf : NULL;
+}
+
+static const weft_net_ops_t ops = {
+    .size = sizeof ops,
+    .caps = WEFT_NET_CAP_MESSAGES,
+    .create = net_create,
+    .destroy = net_destroy,
+    .device_count = device_count,
+    .device_props = device_props,
+    .device_open = device_open,
+    .device_close = device_close,
+    .listen = ib_listen,
+    .listener_close = ib_listener_close,
+    .reachable = net_reachable,
+    .connect_begin = ib_connect_begin,
+    .connect_poll = ib_connect_poll,
+    .accept = ib_accept,
+    .conn_info = ib_conn_info,
+    .conn_check = ib_conn_check,
+    .conn_close = ib_conn_close,
+    .post = ib_post,
+    .poll = ib_poll,
+    .cancel = ib_cancel,
+    .wait_fd = ib_wait_fd,
+    .reg = ib_reg,
+    .dereg = ib_dereg,
+    .get_extension = net_extension,
+};
+
+static const weft_plugin_t plugin = {
+    .magic = WEFT_PLUGIN_MAGIC,
+    .abi_major = WEFT_ABI_NET_MAJOR,
+    .abi_minor = WEFT_ABI_NET_MINOR,
+    .size = sizeof plugin,
+    .kind = WEFT_KIND_NET,
+    .name = "net-ib",
+    .version = "0.1.0",
+    .help = "messages over InfiniBand and RoCE (libibverbs)",
+    .options = ib_options,
+    .config_size = sizeof(ib_config_t),
+    .ops = &ops,
+};
+
+const weft_plugin_t *weft_plugin_entry(void)
+{
+    return &plugin;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Progress of a device: completion queues of connections with something open, at times the
+ * descriptors behind them, and the completions for the core. */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+
+#include "ib.h"
+
+#define BATCH 16
+#define EVENTS 16
+#define QUIET_POLLS 256u   /* polls between two looks at the descriptors */
+#define REFILL (IB_OPS / 2) /* receives are posted again in groups */
+
+static weft_status_t completion_bad(weft_net_conn_t *conn, const struct ibv_wc *wc)
+{
+    const weft_host_t *host = conn->host;
+    const ib_rail_t *rail = &conn->rails[conn->lanes[(wc->wr_id >> 48) & 0xff].rail];
+    if (wc->status == IBV_WC_WR_FLUSH_ERR) {
+        /* Never the cause; health.c gives the cause some time to show. */
+        conn->flushed_ns = conn->flushed_ns == 0 ? host->clock_ns(host) : conn->flushed_ns;
+        return WEFT_OK;
+    }
+    const ib_cause_t *cause = ib_cause_of(wc->status);
+    return host->set_error(host, cause->status, 0,
+                           "%s (status %d, vendor %#x) on %s:%u to peer %s: %s; %s", cause->name,
+                           (int)wc->status, wc->vendor_err, rail->port->hca->name,
+                           rail->port->number, conn->info.peer, cause->meaning, cause->remedy);
+}
+
+static weft_status_t sent(weft_net_conn_t *conn, ib_lane_t *lane, uint64_t id)
+{
+    lane->retired = (uint32_t)id;
+    if (id >> 56 != IB_ID_DATA) {
+        return WEFT_OK;
+    }
+    ib_op_t *op = &conn->send.ops[(id >> 32) & 0xffff];
+    if (--op->parts > 0) {
+        return WEFT_OK;
+    }
+    if (op->status != WEFT_OK) {
+        return conn->host->set_error(conn->host, op->status, 0,
+                                     "message of %llu bytes to peer %s is longer than its room",
+                                     (unsigned long long)op->bytes, conn->info.peer);
+    }
+    ib_op_finish(conn, &conn->send, op, WEFT_OK);
+    return WEFT_OK;
+}
+
+static weft_status_t completion_take(weft_net_conn_t *conn, const struct ibv_wc *wc)
+{
+    uint32_t index = (wc->wr_id >> 48) & 0xff;
+    ib_lane_t *lane = &conn->lanes[index];
+    if (wc->status != IBV_WC_SUCCESS) {
+        return completion_bad(conn, wc);
+    }
+    if (wc->wr_id >> 56 != IB_ID_RECV) {
+        return sent(conn, lane, wc->wr_id);
+    }
+    lane->unfilled++;
+    weft_status_t status = lane->unfilled >= REFILL ? ib_lane_fill(conn, lane) : WEFT_OK;
+    return status == WEFT_OK ? ib_flow_arrive(conn, index, ntohl(wc->imm_data)) : status;
+}
+
+static weft_status_t rail_drain(weft_net_conn_t *conn, ib_rail_t *rail, bool *moved_p)
+{
+    struct ibv_wc list[BATCH];
+    int count;
+    do {
+        count = ibv_poll_cq(rail->cq, BATCH, list);
+        if (count < 0) {
+            return conn->host->set_error(conn->host, WEFT_ERR_LINK, 0,
+                                         "the completion queue for peer %s failed",
+                                         conn->info.peer);
+        }
+        for (int i = 0; i < count; i++) {
+            weft_status_t status = completion_take(conn, &list[i]);
+            if (status != WEFT_OK) {
+                return status;
+            }
+        }
+        *moved_p = *moved_p || count > 0;
+    } while (count == BATCH);
+    return WEFT_OK;
+}
+
+static void conn_visit(weft_net_conn_t *conn)
+{
+    bool moved = false;
+    weft_status_t status = WEFT_OK;
+    if (conn->failed != WEFT_OK) {
+        return;
+    }
+    for (uint32_t i = 0; i < conn->nrails && status == WEFT_OK; i++) {
+        status = rail_drain(conn, &conn->rails[i], &moved);
+    }
+    if (status == WEFT_OK && moved) {
+        status = ib_flow_send(conn);
+        status = status == WEFT_OK ? ib_flow_grant(conn) : status;
+    }
+    if (status != WEFT_OK) {
+        ib_conn_fail(conn, status);
+    }
+}
+
+static void conn_examine(weft_net_conn_t *conn)
+{
+    if (conn->failed != WEFT_OK) {
+        return;
+    }
+    weft_status_t status = ib_health(conn);
+    if (status != WEFT_OK) {
+        ib_conn_fail(conn, status);
+    }
+}
+
+static void channel_drain(weft_net_conn_t *conn)
+{
+    for (uint32_t i = 0; i < conn->nrails; i++) {
+        ib_rail_t *rail = &conn->rails[i];
+        struct ibv_cq *cq;
+        void *context;
+        while (ibv_get_cq_event(rail->channel, &cq, &context) == 0) {
+            ibv_ack_cq_events(cq, 1);
+            rail->armed = false;
+        }
+    }
+}
+
+static void device_events(weft_net_device_t *device)
+{
+    struct epoll_event events[EVENTS];
+    int count = epoll_wait(device->epoll, events, EVENTS, 0);
+    for (int i = 0; i < count; i++) {
+        const ib_watch_t *watch = events[i].data.ptr;
+        if (watch == NULL) {
+            continue; /* a listener, accept() looks after it */
+        }
+        switch (watch->kind) {
+        case IB_WATCH_SIDE:
+            ib_health_side(watch->owner);
+            break;
+        case IB_WATCH_CHANNEL:
+            channel_drain(watch->owner);
+            break;
+        case IB_WATCH_ASYNC:
+            ib_health_async(watch->owner);
+            break;
+        }
+    }
+    for (weft_net_conn_t *conn = device->conns, *next; conn != NULL; conn = next) {
+        next = conn->next;
+        conn_examine(conn);
+    }
+}
+
+static void device_sweep(weft_net_device_t *device)
+{
+    for (weft_net_conn_t *conn = device->conns, *next; conn != NULL; conn = next) {
+        next = conn->next;
+        conn_visit(conn);
+    }
+}
+
+static uint32_t queue_give(weft_net_conn_t *conn, ib_queue_t *queue, uint32_t kind,
+                           weft_net_completion_t *out, uint32_t max)
+{
+    uint32_t n = 0;
+    while (n < max && queue->head != queue->tail && queue->ops[queue->head % IB_OPS].done) {
+        const ib_op_t *op = &queue->ops[queue->head % IB_OPS];
+        out[n++] = (weft_net_completion_t){.cookie = op->cookie,
+                                           .status = op->status,
+                                           .kind = kind,
+                                           .bytes = op->moved,
+                                           .conn = conn};
+        queue->head++;
+    }
+    return n;
+}
+
+static uint32_t device_give(weft_net_device_t *device, weft_net_completion_t *out, uint32_t max)
+{
+    uint32_t n = 0;
+    while (device->done != NULL && n < max) {
+        weft_net_conn_t *conn = device->done;
+        n += queue_give(conn, &conn->recv, WEFT_NET_RECV, out + n, max - n);
+        n += queue_give(conn, &conn->send, WEFT_NET_SEND, out + n, max - n);
+        if (n < max) {
+            device->done = conn->done_next;
+            conn->done_listed = false;
+        }
+    }
+    return n;
+}
+
+weft_status_t ib_poll(weft_net_device_t *device, weft_net_completion_t *completions, uint32_t max,
+                      uint32_t *count_p)
+{
+    device_sweep(device);
+    *count_p = device_give(device, completions, max);
+    device->quiet = *count_p > 0 ? 0 : device->quiet + 1;
+    if (device->quiet >= QUIET_POLLS) {
+        device->quiet = 0;
+        device_events(device);
+    }
+    return WEFT_OK;
+}
+
+weft_status_t ib_wait_fd(weft_net_device_t *device, int *fd_p)
+{
+    *fd_p = device->epoll;
+    device_events(device);
+    bool waiting = false;
+    for (weft_net_conn_t *conn = device->conns; conn != NULL; conn = conn->next) {
+        for (uint32_t i = 0; i < conn->nrails; i++) {
+            ib_rail_t *rail = &conn->rails[i];
+            rail->armed = rail->armed || ibv_req_notify_cq(rail->cq, 0) == 0;
+        }
+        /* No event comes when patience ends; time alone decides. */
+        waiting = waiting || conn->ended_ns != 0 || conn->flushed_ns != 0;
+    }
+    /* What came before the notification was armed is silent. */
+    device_sweep(device);
+    return waiting || device->done != NULL ? WEFT_AGAIN : WEFT_OK;
+}
+
+weft_status_t ib_conn_check(weft_net_conn_t *conn)
+{
+    if (conn->failed == WEFT_OK) {
+        for (uint32_t i = 0; i < conn->nrails; i++) {
+            ib_health_async(conn->rails[i].port->hca);
+        }
+        ib_health_side(conn);
+        conn_visit(conn);
+        conn_examine(conn);
+        return conn->failed;
+    }
+    return conn->host->set_error(conn->host, conn->failed, 0, "connection to peer %s ended before",
+                                 conn->info.peer);
+}

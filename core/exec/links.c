@@ -112,6 +112,14 @@ static void close_conn(weft_links_t *links, link_t *link)
     link->conn = NULL;
 }
 
+static void close_port(weft_links_t *links, const link_t *link, weft_port_t *port)
+{
+    if (port->region != NULL) {
+        weft_links_dereg(links, link->net, port->region);
+    }
+    weft_port_fini(port);
+}
+
 void weft_links_destroy(weft_links_t *links)
 {
     if (links == NULL) {
@@ -121,8 +129,8 @@ void weft_links_destroy(weft_links_t *links)
         link_t *link = links->first;
         links->first = link->next;
         close_conn(links, link);
-        weft_port_fini(&link->send);
-        weft_port_fini(&link->receive);
+        close_port(links, link, &link->send);
+        close_port(links, link, &link->receive);
         weft_os_free(link);
     }
     weft_nets_leave(links->setup.nets, &links->user);
@@ -208,21 +216,29 @@ static weft_status_t make_mapped(weft_links_t *links, link_t *link, bool connect
     return WEFT_OK;
 }
 
+/* Registers the slots where the transport registers memory, so that no message pays for it. */
+static weft_status_t make_message(weft_links_t *links, link_t *link, weft_port_t *port)
+{
+    const weft_links_net_t *net = net_at(links, link->net);
+    weft_net_region_t *region = NULL;
+    weft_status_t status =
+        weft_port_init_message(port, link->peer, port == &link->send, net->ops, link->conn,
+                               links->setup.slots, links->setup.slot_bytes);
+    if (status == WEFT_OK) {
+        status = weft_links_reg(links, link->net, port->memory, port->memory_bytes, &region);
+    }
+    return status == WEFT_OK ? weft_port_open(port, region) : status;
+}
+
 static weft_status_t make_ports(weft_links_t *links, link_t *link, bool connector)
 {
     const weft_links_net_t *net = net_at(links, link->net);
-    uint32_t slots = links->setup.slots;
-    uint64_t slot_bytes = links->setup.slot_bytes;
     weft_status_t status;
     if (net->map != NULL) {
         status = make_mapped(links, link, connector);
     } else {
-        status = weft_port_init_message(&link->send, link->peer, true, net->ops, link->conn, slots,
-                                        slot_bytes);
-        if (status == WEFT_OK) {
-            status = weft_port_init_message(&link->receive, link->peer, false, net->ops, link->conn,
-                                            slots, slot_bytes);
-        }
+        status = make_message(links, link, &link->send);
+        status = status == WEFT_OK ? make_message(links, link, &link->receive) : status;
         links->messages++;
     }
     link->state = LINK_READY;

@@ -45,8 +45,14 @@ weft_status_t weft_port_init_message(weft_port_t *port, uint32_t peer, bool send
         port->slot[i].port = port;
         port->slot[i].head = (weft_message_head_t *)(port->memory + i * stride);
     }
-    if (!sends) {
-        port->unposted = slots;
+    return WEFT_OK;
+}
+
+weft_status_t weft_port_open(weft_port_t *port, weft_net_region_t *region)
+{
+    port->region = region;
+    if (!port->sends) {
+        port->unposted = port->slots;
         return weft_port_post(port);
     }
     return WEFT_OK;
@@ -70,6 +76,7 @@ static weft_status_t post_one(weft_port_t *port, uint32_t *posted_p)
                         .buffer = slot->head,
                         .bytes = sizeof *slot->head +
                                  (port->sends ? slot->head->bytes : port->slot_bytes),
+                        .region = port->region,
                         .cookie = slot};
     slot->state = WEFT_SLOT_POSTED;
     weft_status_t status = port->ops->post(port->conn, &op, 1, posted_p);

@@ -55,15 +55,18 @@ struct weft_port {
     weft_net_conn_t *conn;
     uint8_t *memory; /* message: slots */
     size_t memory_bytes;
+    weft_net_region_t *region; /* message: registration of the slots, or NULL; the caller's */
 };
 
 /* `fifo` is the FIFO's place in shared memory. */
 void weft_port_init_mapped(weft_port_t *port, uint32_t peer, bool sends, void *fifo, uint32_t slots,
                            uint64_t slot_bytes);
-/* Receive ports post all their slots. ERR_RESOURCE or the transport's failure. */
+/* Allocates the slots; weft_port_open is next. ERR_RESOURCE. */
 weft_status_t weft_port_init_message(weft_port_t *port, uint32_t peer, bool sends,
                                      const weft_net_ops_t *ops, weft_net_conn_t *conn,
                                      uint32_t slots, uint64_t slot_bytes);
+/* Takes the registration of the slots, or NULL; a receive port posts them all. The transport's failure. */
+weft_status_t weft_port_open(weft_port_t *port, weft_net_region_t *region);
 void weft_port_fini(weft_port_t *port);
 
 /* Takes a completion whose cookie is a weft_message_slot_t. */

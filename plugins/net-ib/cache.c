@@ -56,7 +56,7 @@ static weft_status_t cache_grow(ib_cache_t *cache)
     uint32_t room = cache->room == 0 ? ROOM_FIRST : 2 * cache->room;
     ib_pin_t **pins = cache->host->alloc(cache->host, room * sizeof(ib_pin_t *), 0);
     if (pins == NULL) {
-        return WEFT_ERR_RESOURCE;
+        return WEFT_AGAIN;
     }
     if (cache->count > 0) {
         memcpy(pins, cache->pins, cache->count * sizeof(ib_pin_t *));
@@ -75,7 +75,7 @@ static weft_status_t cache_add(ib_cache_t *cache, const ib_pin_t *wish, ib_pin_t
     }
     ib_pin_t *pin = cache->host->alloc(cache->host, sizeof *pin, 0);
     if (pin == NULL) {
-        return WEFT_ERR_RESOURCE;
+        return WEFT_AGAIN;
     }
     *pin = *wish;
     status = cache->pinner.pin(cache->pinner.owner, pin);

@@ -45,7 +45,7 @@ void ib_cache_fini(ib_cache_t *cache);
 
 /* What: a registration that covers the memory, new or shared. Memory that only our adapter reads is
  * registered by whole pages; memory the peer may write is registered to the byte. Failure: the
- * pinner's, or ERR_RESOURCE. Thread: [any]. */
+ * pinner's; AGAIN: the host has no memory now. Thread: [any]. */
 weft_status_t ib_cache_get(ib_cache_t *cache, const void *memory, uint64_t bytes, uint32_t access,
                            ib_pin_t **pin_p);
 /* What: takes over a registration that was made elsewhere and is not shared. On failure it is ended. */

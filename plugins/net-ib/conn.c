@@ -99,9 +99,9 @@ void ib_op_finish(weft_net_conn_t *conn, ib_queue_t *queue, ib_op_t *op, weft_st
 {
     op->done = true;
     op->status = status;
-    if (op->own != NULL) {
-        ib_dereg(op->own);
-        op->own = NULL;
+    if (op->own) {
+        ib_region_fini(&queue->own[op - queue->ops]);
+        op->own = false;
     }
     queue->open--;
     conn_set_busy(conn);
@@ -149,16 +149,19 @@ static bool op_valid(const weft_net_op_t *op)
 }
 
 /* Memory that the caller did not register is registered for the time of the operation. */
-static weft_status_t op_register(weft_net_conn_t *conn, const weft_net_op_t *op, ib_op_t *mine)
+static weft_status_t op_register(weft_net_conn_t *conn, const weft_net_op_t *op, ib_queue_t *queue,
+                                 ib_op_t *mine)
 {
     bool sends = op->kind == WEFT_NET_SEND;
     mine->region = op->region;
     if (op->region != NULL || op->bytes == 0 || (sends && op->bytes <= conn->lanes[1].inline_max)) {
         return WEFT_OK;
     }
-    weft_status_t status = ib_region_create(conn->device, op->buffer, op->bytes,
-                                            sends ? IB_PIN_READ : IB_PIN_WRITE, &mine->own);
-    mine->region = mine->own;
+    weft_net_region_t *own = &queue->own[mine - queue->ops];
+    weft_status_t status = ib_region_init(conn->device, op->buffer, op->bytes,
+                                          sends ? IB_PIN_READ : IB_PIN_WRITE, own);
+    mine->own = status == WEFT_OK;
+    mine->region = own;
     return status;
 }
 
@@ -176,7 +179,7 @@ static weft_status_t conn_push(weft_net_conn_t *conn, const weft_net_op_t *op)
     }
     ib_op_t *mine = &queue->ops[queue->tail % IB_OPS];
     *mine = (ib_op_t){.buffer = op->buffer, .bytes = op->bytes, .cookie = op->cookie};
-    weft_status_t status = op_register(conn, op, mine);
+    weft_status_t status = op_register(conn, op, queue, mine);
     if (status == WEFT_OK) {
         queue->tail++;
         queue->open++;
@@ -258,8 +261,8 @@ weft_status_t ib_conn_attach(weft_net_conn_t *conn, weft_net_device_t *device)
 static void queue_release(ib_queue_t *queue)
 {
     for (uint32_t i = queue->head; i != queue->tail; i++) {
-        if (queue->ops[i % IB_OPS].own != NULL) {
-            ib_dereg(queue->ops[i % IB_OPS].own);
+        if (queue->ops[i % IB_OPS].own) {
+            ib_region_fini(&queue->own[i % IB_OPS]);
         }
     }
 }

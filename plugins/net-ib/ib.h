@@ -132,7 +132,7 @@ typedef struct ib_op {
     uint64_t moved;
     void *cookie;
     const weft_net_region_t *region;
-    weft_net_region_t *own; /* registered for this operation only */
+    bool own; /* registered for this operation only */
     weft_status_t status;
     uint32_t parts; /* send: completions to come */
     bool done;
@@ -146,6 +146,7 @@ typedef struct ib_queue {
     uint32_t tail;    /* next to post */
     uint32_t open;    /* posted and not done */
     ib_op_t ops[IB_OPS];
+    weft_net_region_t own[IB_OPS]; /* registrations that live as long as their operation */
 } ib_queue_t;
 
 typedef struct ib_rail {
@@ -222,8 +223,10 @@ weft_status_t ib_reg(weft_net_device_t *device, void *memory, uint64_t bytes, ui
                      weft_net_region_t **region_p);
 weft_status_t ib_reg_dmabuf(weft_net_device_t *device, const weft_net_dmabuf_range_t *range,
                             weft_net_region_t **region_p);
-weft_status_t ib_region_create(weft_net_device_t *device, const void *memory, uint64_t bytes,
-                               uint32_t access, weft_net_region_t **region_p);
+/* What: registers in the caller's region. AGAIN: no memory now. */
+weft_status_t ib_region_init(weft_net_device_t *device, const void *memory, uint64_t bytes,
+                             uint32_t access, weft_net_region_t *region);
+void ib_region_fini(weft_net_region_t *region);
 void ib_dereg(weft_net_region_t *region);
 bool ib_peer_memory(void);
 /* What: explains why `bytes` cannot be registered with `hca`; errno `cause`. Returns ERR_RESOURCE. */

@@ -42,45 +42,35 @@ weft_status_t ib_memory_refused(ib_hca_t *hca, uint64_t bytes, int cause)
                            (unsigned long long)bytes, hca->name, value);
 }
 
-static void region_release(weft_net_region_t *region)
+void ib_region_fini(weft_net_region_t *region)
 {
     for (uint32_t i = 0; i < region->nrails; i++) {
         if (region->pins[i] != NULL) {
             ib_cache_put(&region->hcas[i]->cache, region->pins[i]);
         }
     }
-    region->net->host->free(region->net->host, region);
 }
 
-static weft_net_region_t *region_new(weft_net_device_t *device)
+static void region_begin(weft_net_device_t *device, weft_net_region_t *region)
 {
-    weft_net_region_t *region = device->host->alloc(device->host, sizeof *region, 0);
-    if (region != NULL) {
-        region->net = device->net;
-        region->nrails = device->nrails;
-        for (uint32_t i = 0; i < device->nrails; i++) {
-            region->hcas[i] = device->rails[i]->hca;
-        }
+    *region = (weft_net_region_t){.net = device->net, .nrails = device->nrails};
+    for (uint32_t i = 0; i < device->nrails; i++) {
+        region->hcas[i] = device->rails[i]->hca;
     }
-    return region;
 }
 
-weft_status_t ib_region_create(weft_net_device_t *device, const void *memory, uint64_t bytes,
-                               uint32_t access_kind, weft_net_region_t **region_p)
+weft_status_t ib_region_init(weft_net_device_t *device, const void *memory, uint64_t bytes,
+                             uint32_t access_kind, weft_net_region_t *region)
 {
-    weft_net_region_t *region = region_new(device);
-    if (region == NULL) {
-        return WEFT_ERR_RESOURCE;
-    }
+    region_begin(device, region);
     for (uint32_t i = 0; i < region->nrails; i++) {
         weft_status_t status = ib_cache_get(&region->hcas[i]->cache, memory, bytes, access_kind,
                                             &region->pins[i]);
         if (status != WEFT_OK) {
-            region_release(region);
+            ib_region_fini(region);
             return status;
         }
     }
-    *region_p = region;
     return WEFT_OK;
 }
 
@@ -97,17 +87,28 @@ weft_status_t ib_reg(weft_net_device_t *device, void *memory, uint64_t bytes, ui
                                "device memory needs its dma-buf or a peer-memory module; load "
                                "nvidia_peermem");
     }
-    return ib_region_create(device, memory, bytes, IB_PIN_WRITE, region_p);
+    weft_net_region_t *region = host->alloc(host, sizeof *region, 0);
+    if (region == NULL) {
+        return WEFT_ERR_RESOURCE;
+    }
+    weft_status_t status = ib_region_init(device, memory, bytes, IB_PIN_WRITE, region);
+    if (status != WEFT_OK) {
+        host->free(host, region);
+        return status == WEFT_AGAIN ? WEFT_ERR_RESOURCE : status;
+    }
+    *region_p = region;
+    return WEFT_OK;
 }
 
 /* A dma-buf is never shared: addresses say nothing about which buffer they belong to. */
 weft_status_t ib_reg_dmabuf(weft_net_device_t *device, const weft_net_dmabuf_range_t *range,
                             weft_net_region_t **region_p)
 {
-    weft_net_region_t *region = region_new(device);
+    weft_net_region_t *region = device->host->alloc(device->host, sizeof *region, 0);
     if (region == NULL) {
         return WEFT_ERR_RESOURCE;
     }
+    region_begin(device, region);
     weft_status_t status = WEFT_OK;
     for (uint32_t i = 0; i < region->nrails && status == WEFT_OK; i++) {
         ib_hca_t *hca = region->hcas[i];
@@ -124,7 +125,7 @@ weft_status_t ib_reg_dmabuf(weft_net_device_t *device, const weft_net_dmabuf_ran
         }
     }
     if (status != WEFT_OK) {
-        region_release(region);
+        ib_dereg(region);
         return status;
     }
     *region_p = region;
@@ -134,6 +135,7 @@ weft_status_t ib_reg_dmabuf(weft_net_device_t *device, const weft_net_dmabuf_ran
 void ib_dereg(weft_net_region_t *region)
 {
     if (region != NULL) {
-        region_release(region);
+        ib_region_fini(region);
+        region->net->host->free(region->net->host, region);
     }
 }

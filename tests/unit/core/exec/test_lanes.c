@@ -405,6 +405,7 @@ static void a_link_that_breaks_at_the_last_moment_leaves_the_other_ports_in_step
         assert_int_equal(weft_port_init_message(&r->ports[i], i + 1, false, &net,
                                                 (weft_net_conn_t *)&conn[i], SLOTS, SLOT_BYTES),
                          WEFT_OK);
+        assert_int_equal(weft_port_open(&r->ports[i], NULL), WEFT_OK);
         r->ports[i].slot[0].head->signature = r->run.signature;
         r->ports[i].slot[0].state = WEFT_SLOT_READY;
     }

@@ -136,6 +136,7 @@ static void receives_that_find_no_resources_are_posted_later(void **state)
     assert_int_equal(weft_port_init_message(&port, 1, false, &fake_ops, (weft_net_conn_t *)&conn,
                                             SLOTS, SLOT_BYTES),
                      WEFT_OK);
+    assert_int_equal(weft_port_open(&port, NULL), WEFT_OK);
     assert_int_equal(conn.count, 1);
     conn.room = 64;
     assert_int_equal(weft_port_flush(&port), WEFT_OK);
@@ -151,6 +152,7 @@ static void a_received_message_is_ready_once_and_its_slot_is_posted_again(void *
     assert_int_equal(weft_port_init_message(&port, 1, false, &fake_ops, (weft_net_conn_t *)&conn,
                                             SLOTS, SLOT_BYTES),
                      WEFT_OK);
+    assert_int_equal(weft_port_open(&port, NULL), WEFT_OK);
     weft_message_slot_t *slot = conn.posted[0].cookie;
     slot->head->bytes = 5;
     weft_net_completion_t done = {.cookie = slot, .bytes = sizeof *slot->head + 5};
@@ -171,6 +173,7 @@ static void a_wrong_length_field_breaks_the_port(void **state)
     assert_int_equal(weft_port_init_message(&port, 1, false, &fake_ops, (weft_net_conn_t *)&conn,
                                             SLOTS, SLOT_BYTES),
                      WEFT_OK);
+    assert_int_equal(weft_port_open(&port, NULL), WEFT_OK);
     weft_message_slot_t *slot = conn.posted[0].cookie;
     slot->head->bytes = 6;
     weft_net_completion_t done = {.cookie = slot, .bytes = sizeof *slot->head + 5};
@@ -188,6 +191,7 @@ static void a_broken_connection_is_told_by_every_use(void **state)
     assert_int_equal(weft_port_init_message(&port, 1, true, &fake_ops, (weft_net_conn_t *)&conn,
                                             SLOTS, SLOT_BYTES),
                      WEFT_OK);
+    assert_int_equal(weft_port_open(&port, NULL), WEFT_OK);
     weft_signature_t signature = {0};
     assert_int_equal(weft_port_send(&port, &signature, 0), WEFT_ERR_LINK);
     assert_int_equal(weft_port_flush(&port), WEFT_ERR_LINK);

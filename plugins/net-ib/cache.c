@@ -94,9 +94,8 @@ static weft_status_t cache_add(ib_cache_t *cache, const ib_pin_t *wish, ib_pin_t
 weft_status_t ib_cache_get(ib_cache_t *cache, const void *memory, uint64_t bytes, uint32_t access,
                            ib_pin_t **pin_p)
 {
-    ib_pin_t wish = {.start = (uintptr_t)memory,
-                     .end = (uintptr_t)memory + (uintptr_t)bytes,
-                     .access = access};
+    ib_pin_t wish = {
+        .start = (uintptr_t)memory, .end = (uintptr_t)memory + (uintptr_t)bytes, .access = access};
     weft_status_t status = WEFT_OK;
     pthread_mutex_lock(&cache->lock);
     ib_pin_t *pin = cache_find(cache, wish.start, wish.end, access);

@@ -20,7 +20,7 @@ typedef struct ib_pin {
     uintptr_t start, end;
     uint32_t access;
     uint32_t users;
-    bool alone; /* not in the cache */
+    bool alone;   /* not in the cache */
     void *memory; /* the registration */
     uint32_t local_key, remote_key;
 } ib_pin_t;

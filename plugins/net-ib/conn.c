@@ -200,8 +200,13 @@ weft_status_t ib_post(weft_net_conn_t *conn, const weft_net_op_t *ops, uint32_t 
         *posted_p += status == WEFT_OK ? 1 : 0;
     }
     conn_set_busy(conn);
-    weft_status_t flow = ib_flow_send(conn);
-    flow = flow == WEFT_OK ? ib_flow_grant(conn) : flow;
+    weft_status_t flow = WEFT_OK;
+    if (conn->send.next != conn->send.tail) {
+        flow = ib_flow_send(conn);
+    }
+    if (conn->recv.granted != conn->recv.tail && flow == WEFT_OK) {
+        flow = ib_flow_grant(conn);
+    }
     if (flow != WEFT_OK) {
         ib_conn_fail(conn, flow);
     }

@@ -11,22 +11,28 @@
 
 #include "ib.h"
 
-#define GRANTS_HELD 8u   /* with so many unused at the sender, new grants are collected */
+#define GRANTS_HELD 4u   /* with so many unused at the sender, new grants are collected */
 #define GRANT_SIGNAL 16u /* every so many grant writes one completion is asked for */
 
 uint32_t ib_flow_parts(const ib_config_t *config, uint32_t data_lanes, uint64_t bytes,
                        uint64_t *part_p)
 {
-    uint64_t most = config->split ? bytes / config->split_bytes : 1;
-    uint64_t parts = most < data_lanes ? most : data_lanes;
-    if (parts <= 1) {
-        *part_p = bytes;
+    *part_p = bytes;
+    if (data_lanes == 1 || !config->split || bytes < 2 * config->split_bytes) {
         return 1;
     }
+    uint64_t most = bytes / config->split_bytes;
+    uint64_t parts = most < data_lanes ? most : data_lanes;
     uint64_t unit = IB_LANE_UNIT;
     uint64_t part = ((bytes + parts - 1) / parts + unit - 1) / unit * unit;
     *part_p = part;
     return (uint32_t)((bytes + part - 1) / part);
+}
+
+/* Whose turn message `n` is; a division only where there is a choice. */
+static uint32_t flow_turn(uint32_t n, uint32_t lanes)
+{
+    return lanes == 1 ? 0 : n % lanes;
 }
 
 static uint32_t lane_room(const ib_lane_t *lane)
@@ -123,7 +129,7 @@ static weft_status_t part_end(weft_net_conn_t *conn, const uint8_t *from, const 
 static uint32_t part_requests(const weft_net_conn_t *conn, const ib_part_t *part)
 {
     uint64_t most = part_write_max(conn, part);
-    return (uint32_t)((part->bytes + most - 1) / most) + 2;
+    return part->bytes <= most ? 2 : (uint32_t)((part->bytes + most - 1) / most) + 2;
 }
 
 static void part_locate(const weft_net_conn_t *conn, const ib_op_t *op, const ib_grant_t *grant,
@@ -133,6 +139,12 @@ static void part_locate(const weft_net_conn_t *conn, const ib_op_t *op, const ib
     part->to = le64toh(grant->address);
     part->remote_key = le32toh(grant->keys[rail]);
     part->local_key = op->region != NULL ? op->region->pins[rail]->local_key : 0;
+}
+
+static weft_status_t part_send(weft_net_conn_t *conn, const ib_op_t *op, ib_part_t *part)
+{
+    weft_status_t status = part_begin(conn, op->buffer, part);
+    return status == WEFT_OK ? part_end(conn, op->buffer, part) : status;
 }
 
 /* Cuts message number send.next; *fits_p is false when a lane has no room now. */
@@ -146,10 +158,10 @@ static weft_status_t message_send(weft_net_conn_t *conn, ib_op_t *op, const ib_g
     ib_part_t list[IB_DATA_MAX];
     for (uint32_t i = 0; i < parts; i++) {
         ib_part_t *part = &list[i];
-        *part = (ib_part_t){.lane = 1 + (n + i) % lanes,
-                            .slot = n % IB_OPS,
-                            .immediate = too_long ? IB_TOO_LONG : (uint32_t)bytes,
-                            .offset = i * size};
+        part->lane = 1 + flow_turn(n + i, lanes);
+        part->slot = n % IB_OPS;
+        part->immediate = too_long ? IB_TOO_LONG : (uint32_t)bytes;
+        part->offset = i * size;
         part->bytes = bytes - part->offset < size ? bytes - part->offset : size;
         part_locate(conn, op, grant, part);
         if (lane_room(&conn->lanes[part->lane]) < part_requests(conn, part)) {
@@ -162,8 +174,7 @@ static weft_status_t message_send(weft_net_conn_t *conn, ib_op_t *op, const ib_g
     op->status = too_long ? WEFT_ERR_PROTO : WEFT_OK;
     weft_status_t status = WEFT_OK;
     for (uint32_t i = 0; i < parts && status == WEFT_OK; i++) {
-        status = part_begin(conn, op->buffer, &list[i]);
-        status = status == WEFT_OK ? part_end(conn, op->buffer, &list[i]) : status;
+        status = part_send(conn, op, &list[i]);
     }
     return status;
 }
@@ -176,10 +187,9 @@ weft_status_t ib_flow_send(weft_net_conn_t *conn)
     while (queue->next != queue->tail && queue->next != queue->granted && status == WEFT_OK) {
         const ib_grant_t *grant = &conn->grants_in[queue->next % IB_OPS];
         if (le32toh(grant->sequence) != queue->next + 1) {
-            return conn->host->set_error(conn->host, WEFT_ERR_PROTO, 0,
-                                         "grant of peer %s has number %u, expected %u",
-                                         conn->info.peer, le32toh(grant->sequence),
-                                         queue->next + 1);
+            return conn->host->set_error(
+                conn->host, WEFT_ERR_PROTO, 0, "grant of peer %s has number %u, expected %u",
+                conn->info.peer, le32toh(grant->sequence), queue->next + 1);
         }
         status = message_send(conn, &queue->ops[queue->next % IB_OPS], grant, &fits);
         if (!fits) {
@@ -273,23 +283,23 @@ static weft_status_t grants_arrive(weft_net_conn_t *conn, uint32_t count)
 static bool message_take(weft_net_conn_t *conn, uint32_t *immediate_p)
 {
     uint32_t n = conn->recv.next, lanes = conn->nlanes - 1;
-    const ib_lane_t *home = &conn->lanes[1 + n % lanes];
+    const ib_lane_t *home = &conn->lanes[1 + flow_turn(n, lanes)];
     if (home->arrived == home->taken) {
         return false;
     }
     uint32_t immediate = home->immediates[home->taken % IB_OPS];
     uint64_t size = 0;
-    uint32_t parts = immediate == IB_TOO_LONG ? 1
-                                              : ib_flow_parts(&conn->device->net->config, lanes,
-                                                              immediate, &size);
+    uint32_t parts = immediate == IB_TOO_LONG
+                         ? 1
+                         : ib_flow_parts(&conn->device->net->config, lanes, immediate, &size);
     for (uint32_t i = 1; i < parts; i++) {
-        const ib_lane_t *lane = &conn->lanes[1 + (n + i) % lanes];
+        const ib_lane_t *lane = &conn->lanes[1 + flow_turn(n + i, lanes)];
         if (lane->arrived == lane->taken) {
             return false;
         }
     }
     for (uint32_t i = 0; i < parts; i++) {
-        conn->lanes[1 + (n + i) % lanes].taken++;
+        conn->lanes[1 + flow_turn(n + i, lanes)].taken++;
     }
     *immediate_p = immediate;
     return true;

@@ -11,7 +11,12 @@
 #define IB_GID_TEXT 48
 
 /* Kinds of addresses in a GID. Peers need the same kind. */
-typedef enum ib_gid_family { IB_GID_NONE = 0, IB_GID_IPV4, IB_GID_IPV6, IB_GID_LINK } ib_gid_family_t;
+typedef enum ib_gid_family {
+    IB_GID_NONE = 0,
+    IB_GID_IPV4,
+    IB_GID_IPV6,
+    IB_GID_LINK
+} ib_gid_family_t;
 
 typedef struct ib_gid {
     union ibv_gid gid;

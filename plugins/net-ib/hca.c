@@ -28,8 +28,7 @@ static weft_status_t hca_pin(void *owner, ib_pin_t *pin)
         flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
         flags |= hca->net->config.relaxed_ordering ? IBV_ACCESS_RELAXED_ORDERING : 0;
     }
-    struct ibv_mr *mr =
-        ibv_reg_mr(hca->pd, (void *)pin->start, pin->end - pin->start, flags);
+    struct ibv_mr *mr = ibv_reg_mr(hca->pd, (void *)pin->start, pin->end - pin->start, flags);
     if (mr == NULL) {
         return ib_memory_refused(hca, pin->end - pin->start, errno);
     }

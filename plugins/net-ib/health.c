@@ -146,8 +146,10 @@ static weft_status_t health_port(const weft_net_conn_t *conn, const ib_port_t *p
     uint64_t down = atomic_load(&port->down_ns);
     uint64_t patience = (uint64_t)(conn->device->net->config.port_patience * 1e9);
     if (atomic_load(&port->hca->fatal)) {
-        return host->set_error(host, WEFT_ERR_LINK, 0, "connection to peer %s: adapter %s failed; "
-                               "look at dmesg", conn->info.peer, port->hca->name);
+        return host->set_error(host, WEFT_ERR_LINK, 0,
+                               "connection to peer %s: adapter %s failed; "
+                               "look at dmesg",
+                               conn->info.peer, port->hca->name);
     }
     if (down != 0 && now - down >= patience) {
         return host->set_error(host, WEFT_ERR_LINK, 0,
@@ -166,8 +168,8 @@ weft_status_t ib_health(weft_net_conn_t *conn)
     uint32_t event = atomic_load(&conn->event);
     weft_status_t status = WEFT_OK;
     if (event != 0) {
-        return host->set_error(host, WEFT_ERR_LINK, 0, "connection to peer %s: %s",
-                               conn->info.peer, ib_event_text((enum ibv_event_type)(event - 1)));
+        return host->set_error(host, WEFT_ERR_LINK, 0, "connection to peer %s: %s", conn->info.peer,
+                               ib_event_text((enum ibv_event_type)(event - 1)));
     }
     for (uint32_t i = 0; i < conn->nrails && status == WEFT_OK; i++) {
         status = health_port(conn, conn->rails[i].port, now);

@@ -63,17 +63,18 @@ weft_status_t ib_hello_check(const weft_net_conn_t *conn, const ib_hello_t *hell
     uint32_t flags = le32toh(hello->flags);
     bool split = conn->device->net->config.split;
     if (le32toh(hello->magic) != IB_HELLO_MAGIC || le32toh(hello->ops) != IB_OPS) {
-        return host->set_error(host, WEFT_ERR_PROTO, 0,
-                               "peer %s speaks another version of net-ib", conn->info.peer);
+        return host->set_error(host, WEFT_ERR_PROTO, 0, "peer %s speaks another version of net-ib",
+                               conn->info.peer);
     }
     if (le32toh(hello->nrails) != conn->nrails || le32toh(hello->nlanes) != conn->nlanes ||
         ((flags & IB_HELLO_IMMEDIATE) != 0) != conn->with_immediate ||
         ((flags & IB_HELLO_SPLIT) != 0) != split) {
-        return host->set_error(host, WEFT_ERR_PROTO, 0,
-                               "peer %s has %u rails and %u queue pairs, here are %u and %u; rails, "
-                               "qps, split and immediate must be the same on all ranks",
-                               conn->info.peer, le32toh(hello->nrails), le32toh(hello->nlanes) - 1,
-                               conn->nrails, conn->nlanes - 1);
+        return host->set_error(
+            host, WEFT_ERR_PROTO, 0,
+            "peer %s has %u rails and %u queue pairs, here are %u and %u; rails, "
+            "qps, split and immediate must be the same on all ranks",
+            conn->info.peer, le32toh(hello->nrails), le32toh(hello->nlanes) - 1, conn->nrails,
+            conn->nlanes - 1);
     }
     return WEFT_OK;
 }

@@ -22,8 +22,8 @@ typedef struct ib_hello_rail {
 struct ib_hello {
     uint32_t magic;
     uint32_t nrails, nlanes;
-    uint32_t ops;    /* grants in a ring */
-    uint32_t flags;  /* IB_HELLO_* */
+    uint32_t ops;   /* grants in a ring */
+    uint32_t flags; /* IB_HELLO_* */
     uint32_t zero;
     uint64_t grants; /* address of the ring */
     ib_hello_rail_t rails[IB_RAILS_MAX];

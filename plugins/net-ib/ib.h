@@ -19,13 +19,13 @@
 
 #define IB_OPS 64u /* outstanding per direction, a power of two; also the grants of a ring */
 #define IB_RAILS_MAX 8u
-#define IB_DATA_MAX 16u              /* data lanes of a connection */
+#define IB_DATA_MAX 16u /* data lanes of a connection */
 #define IB_LANES_MAX (1 + IB_DATA_MAX)
 #define IB_HCAS_MAX 32u
 #define IB_PORTS_MAX 64u
-#define IB_SEND_DEPTH 256u           /* requests in the send queue of a lane */
-#define IB_RECV_DEPTH (2 * IB_OPS)   /* empty receives that catch immediates */
-#define IB_WRITES_MAX 64u            /* requests that one part of a message may take */
+#define IB_SEND_DEPTH 256u         /* requests in the send queue of a lane */
+#define IB_RECV_DEPTH (2 * IB_OPS) /* empty receives that catch immediates */
+#define IB_WRITES_MAX 64u          /* requests that one part of a message may take */
 #define IB_MESSAGE_MAX (UINT64_C(1) << 30)
 #define IB_TOO_LONG UINT32_C(0xffffffff) /* immediate: the message is longer than its room */
 #define IB_LANE_UNIT 128u                /* parts of a message begin at multiples of this */
@@ -70,9 +70,9 @@ typedef struct ib_port {
     ib_hca_t *hca;
     uint8_t number;
     struct ibv_port_attr attr;
-    ib_gid_t gid;                     /* chosen without knowing a peer */
-    _Atomic uint64_t down_ns;         /* when it went down; 0: up */
-    uint64_t write_max;               /* bytes of one request */
+    ib_gid_t gid;             /* chosen without knowing a peer */
+    _Atomic uint64_t down_ns; /* when it went down; 0: up */
+    uint64_t write_max;       /* bytes of one request */
 } ib_port_t;
 
 struct weft_net {
@@ -168,8 +168,8 @@ typedef struct ib_lane {
     uint32_t depth;         /* of the send queue */
     uint32_t sent, retired; /* requests; they run freely */
     uint32_t inline_max;
-    uint32_t unfilled;               /* receives to post again */
-    uint32_t arrived, taken;         /* immediates */
+    uint32_t unfilled;       /* receives to post again */
+    uint32_t arrived, taken; /* immediates */
     uint32_t immediates[IB_OPS];
 } ib_lane_t;
 
@@ -186,8 +186,8 @@ struct weft_net_conn {
     bool with_immediate; /* else a send follows the writes */
     bool apart;          /* data as plain writes, then an empty immediate */
     weft_status_t failed;
-    uint64_t ended_ns;   /* when the peer's end of the side channel closed */
-    uint64_t flushed_ns; /* when a flushed request came without a cause */
+    uint64_t ended_ns;      /* when the peer's end of the side channel closed */
+    uint64_t flushed_ns;    /* when a flushed request came without a cause */
     _Atomic uint32_t event; /* asynchronous event of a queue pair or completion queue, + 1 */
     int32_t peer_reason;    /* weft_status_t the peer ended with, or 0 */
     int side;               /* TCP socket */

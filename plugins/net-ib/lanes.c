@@ -30,10 +30,9 @@ static weft_status_t rail_create(weft_net_conn_t *conn, uint32_t index, const ib
     ib_hca_t *hca = rail->port->hca;
     size_t ring = IB_OPS * sizeof(ib_grant_t);
     if (!ib_port_gid(rail->port, peer, &rail->gid)) {
-        return conn->host->set_error(conn->host, WEFT_ERR_LINK, 0,
-                                     "%s:%u has no GID of the kind that peer %s uses (%s)",
-                                     hca->name, rail->port->number, conn->info.peer,
-                                     ib_gid_type_text(peer->type));
+        return conn->host->set_error(
+            conn->host, WEFT_ERR_LINK, 0, "%s:%u has no GID of the kind that peer %s uses (%s)",
+            hca->name, rail->port->number, conn->info.peer, ib_gid_type_text(peer->type));
     }
     rail->channel = ibv_create_comp_channel(hca->context);
     if (rail->channel == NULL) {
@@ -52,7 +51,8 @@ static weft_status_t rail_create(weft_net_conn_t *conn, uint32_t index, const ib
     }
     rail->grants_in = ibv_reg_mr(hca->pd, conn->grants_in, ring,
                                  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-    rail->grants_out = rail->grants_in == NULL ? NULL : ibv_reg_mr(hca->pd, conn->grants_out, ring, 0);
+    rail->grants_out =
+        rail->grants_in == NULL ? NULL : ibv_reg_mr(hca->pd, conn->grants_out, ring, 0);
     return rail->grants_out == NULL ? ib_memory_refused(hca, ring, errno) : WEFT_OK;
 }
 
@@ -65,14 +65,15 @@ static weft_status_t lane_create(weft_net_conn_t *conn, uint32_t index)
     const ib_hca_t *hca = rail->port->hca;
     uint32_t limit = (uint32_t)hca->attr.max_qp_wr;
     uint32_t size = (uint32_t)conn->device->net->config.inline_bytes;
-    struct ibv_qp_init_attr attr = {.qp_context = conn,
-                                    .send_cq = rail->cq,
-                                    .recv_cq = rail->cq,
-                                    .qp_type = IBV_QPT_RC,
-                                    .cap = {.max_send_wr = limit < IB_SEND_DEPTH ? limit : IB_SEND_DEPTH,
-                                            .max_recv_wr = IB_RECV_DEPTH,
-                                            .max_send_sge = 1,
-                                            .max_recv_sge = 1}};
+    struct ibv_qp_init_attr attr = {
+        .qp_context = conn,
+        .send_cq = rail->cq,
+        .recv_cq = rail->cq,
+        .qp_type = IBV_QPT_RC,
+        .cap = {.max_send_wr = limit < IB_SEND_DEPTH ? limit : IB_SEND_DEPTH,
+                .max_recv_wr = IB_RECV_DEPTH,
+                .max_send_sge = 1,
+                .max_recv_sge = 1}};
     lane->depth = attr.cap.max_send_wr;
     for (;;) {
         attr.cap.max_inline_data = size;
@@ -90,8 +91,8 @@ static weft_status_t lane_create(weft_net_conn_t *conn, uint32_t index)
                                .pkey_index = (uint16_t)conn->device->net->config.pkey,
                                .port_num = rail->port->number,
                                .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
-    int cause = ibv_modify_qp(lane->qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-                                                   IBV_QP_ACCESS_FLAGS);
+    int cause = ibv_modify_qp(lane->qp, &init,
+                              IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
     if (cause != 0) {
         return conn->host->set_error(conn->host, WEFT_ERR_LINK, cause,
                                      "queue pair on %s:%u does not start; does index pkey = %u "

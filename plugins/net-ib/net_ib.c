@@ -64,9 +64,9 @@ static weft_status_t index_check(weft_net_t *net, uint32_t index)
 {
     uint32_t count = 0;
     device_count(net, &count);
-    return index < count ? WEFT_OK
-                         : net->host->set_error(net->host, WEFT_ERR_ARG, 0, "device %u of %u",
-                                                index, count);
+    return index < count
+               ? WEFT_OK
+               : net->host->set_error(net->host, WEFT_ERR_ARG, 0, "device %u of %u", index, count);
 }
 
 /* Bytes per second of the port, from its width and speed codes. */
@@ -75,11 +75,11 @@ static uint64_t port_bandwidth(const ib_port_t *port)
     static const struct {
         uint8_t code;
         uint32_t mbit; /* per lane, after the line code */
-    } speeds[] = {{1, 2000},   {2, 4000},   {4, 8000},    {8, 10000},
+    } speeds[] = {{1, 2000},   {2, 4000},   {4, 8000},   {8, 10000},
                   {16, 13636}, {32, 24242}, {64, 50000}, {128, 100000}};
-    uint32_t width = port->attr.active_width == 2   ? 4
-                     : port->attr.active_width == 4 ? 8
-                     : port->attr.active_width == 8 ? 12
+    uint32_t width = port->attr.active_width == 2    ? 4
+                     : port->attr.active_width == 4  ? 8
+                     : port->attr.active_width == 8  ? 12
                      : port->attr.active_width == 16 ? 2
                                                      : 1;
     for (size_t i = 0; i < sizeof speeds / sizeof speeds[0]; i++) {
@@ -131,8 +131,7 @@ static weft_status_t device_open(weft_net_t *net, uint32_t index, weft_net_devic
     if (device == NULL) {
         return WEFT_ERR_RESOURCE;
     }
-    *device =
-        (weft_net_device_t){.host = host, .net = net, .nrails = (uint32_t)net->config.rails};
+    *device = (weft_net_device_t){.host = host, .net = net, .nrails = (uint32_t)net->config.rails};
     device->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (device->epoll < 0) {
         status = host->set_error(host, WEFT_ERR_RESOURCE, errno, "epoll_create1");

@@ -10,7 +10,7 @@
 
 #define BATCH 16
 #define EVENTS 16
-#define QUIET_POLLS 256u   /* polls between two looks at the descriptors */
+#define QUIET_POLLS 256u    /* polls between two looks at the descriptors */
 #define REFILL (IB_OPS / 2) /* receives are posted again in groups */
 
 static weft_status_t completion_bad(weft_net_conn_t *conn, const struct ibv_wc *wc)
@@ -96,7 +96,7 @@ static void conn_visit(weft_net_conn_t *conn)
         status = rail_drain(conn, &conn->rails[i], &moved);
     }
     if (status == WEFT_OK && moved) {
-        status = ib_flow_send(conn);
+        status = conn->send.next != conn->send.tail ? ib_flow_send(conn) : WEFT_OK;
         status = status == WEFT_OK ? ib_flow_grant(conn) : status;
     }
     if (status != WEFT_OK) {

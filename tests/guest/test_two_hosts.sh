@@ -29,7 +29,7 @@ note ib_write_bw
 says '65536 +50 '
 
 note "weft perf over TCP, two ranks on each host"
-job tcp 2 "$weft" perf all_reduce -b 8 -e 64K -f 8 -n 2 -w 1 --set core.net=net-shm,net-socket \
+job tcp 2 "$weft" perf all_reduce -b 8 -e 64K -f 8 -n 2 -w 1 --set "core.net=net-shm net-socket" \
     >/tmp/said 2>&1 || die "weft perf: $(cat /tmp/said)"
 if [ "$GUEST" -eq 0 ]; then
     all_right

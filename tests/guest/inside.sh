@@ -11,11 +11,12 @@ die() {
     exit 1
 }
 
-# expect CODE COMMAND…: runs it, at most ${LIMIT:-30} s; its output is in /tmp/said
+# expect CODE COMMAND…: runs it, at most ${LIMIT:-30} s; its output is in /tmp/said. The command may be
+# an exported function.
 expect() {
     local want=$1 code=0
     shift
-    timeout -k 2 "${LIMIT:-30}" "$@" >/tmp/said 2>&1 || code=$?
+    timeout -k 2 "${LIMIT:-30}" bash -c '"$@"' - "$@" >/tmp/said 2>&1 || code=$?
     [ "$code" -eq "$want" ] && return 0
     tail -n 40 /tmp/said >&2
     die "exit code $code, expected $want: $*"
@@ -35,11 +36,12 @@ until_true() {
         sleep 0.1
     done
 }
-# all_right: the table of `weft perf` in /tmp/said has rows, and no row a wrong element
+# all_right: the table of `weft perf` in /tmp/said has rows, and no row a wrong element. N/A stands
+# where a form does not exist.
 all_right() {
     says '^# Out of bounds values : 0 OK$'
-    awk '!/^#/ && NF > 10 && ($9 != 0 || $13 != 0) { exit 1 } !/^#/ && NF > 10 { n++ }
-        END { if (!n) exit 1 }' /tmp/said || die "a wrong element, or no row"
+    awk '!/^#/ && NF == 13 { rows++; if ($9 !~ /^(0|N\/A)$/ || $13 !~ /^(0|N\/A)$/) exit bad = 1 }
+        END { exit bad || !rows }' /tmp/said || die "a wrong element, or no row: $(cat /tmp/said)"
 }
 
 # barrier NAME: waits until every guest has come here
@@ -81,6 +83,16 @@ gid_index() {
 netdev_of() { printf 'n%s' "${1#rxe}"; }
 port_down() { ip link set "$(netdev_of "$1")" down; }
 port_up() { ip link set "$(netdev_of "$1")" up; }
+# The cable out and in again: the port goes down, but addresses and routes stay.
+cable() {
+    if [ "$GUESTS" -gt 1 ]; then
+        echo "link $(netdev_of "$1") $2" >/dev/guest-control
+    else
+        ip link set "$(netdev_of "$1")" carrier "$2"
+    fi
+}
+cable_out() { cable "$1" off; }
+cable_in() { cable "$1" on; }
 # impair DEVICE netem arguments, such as: loss 2% delay 5ms. Between two rxe devices of one guest
 # the packets pass through lo; from a device to itself they pass through no queue at all.
 impair() {
@@ -103,6 +115,22 @@ with_memlock() {
         exec setpriv --bounding-set=-ipc_lock --inh-caps=-ipc_lock "$@"
     )
 }
+# with_objects N COMMAND…: the kernel gives no more than N verbs objects (domains, queues, regions)
+with_objects() {
+    local group=/sys/fs/cgroup/guest-$1 device objects=$1
+    shift
+    mountpoint -q /sys/fs/cgroup || mount -t cgroup2 none /sys/fs/cgroup
+    echo +rdma >/sys/fs/cgroup/cgroup.subtree_control
+    mkdir -p "$group"
+    for device in /sys/class/infiniband/*; do
+        echo "${device##*/} hca_object=$objects" >"$group/rdma.max"
+    done
+    (
+        echo "$BASHPID" >"$group/cgroup.procs"
+        exec "$@"
+    )
+}
+export -f with_memlock with_objects
 # What the host does for a guest: stops its processor for good, or for some seconds.
 stop_this_guest() { echo stop >/dev/guest-control; }
 pause_this_guest() { echo "pause $1" >/dev/guest-control; }

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Sourced in the guest: a job of `weft perf` that never ends, to make faults under. `start` is what
+# starts it, in the background, with its table in /tmp/traffic and its errors in /tmp/complaint.
+
+rows() { grep -c '^ *65536 ' /tmp/traffic; }
+more_rows() { [ "$(rows)" -ge "$1" ]; }
+# traffic [settings]
+traffic() {
+    : >/tmp/traffic
+    start perf all_reduce -b 64K -e 64K -n 2 -w 0 -N 0 --set core.net=net-ib \
+        --set net-ib.devices==rxe0 "$@" >/tmp/traffic 2>/tmp/complaint &
+    traffic=$!
+}
+has_begun() { until_true 30 more_rows 3 || die "no traffic: $(cat /tmp/traffic /tmp/complaint)"; }
+# goes_on: the traffic does, without a wrong element
+goes_on() {
+    until_true 20 more_rows $(($(rows) + 3)) || die "the traffic stands: $(cat /tmp/complaint)"
+    ! awk 'NF == 13 && $1 == 65536 && ($9 != 0 || $13 != 0) { bad = 1 } END { exit !bad }' \
+        /tmp/traffic || die "wrong elements: $(cat /tmp/traffic)"
+}
+ended() { ! kill -0 "$traffic" 2>/dev/null; }
+# fails SECONDS PATTERN: the traffic ends in time, with code 3, and says that
+fails() {
+    local code=0
+    until_true "$1" ended || die "the job still runs after $1 s: $(cat /tmp/complaint)"
+    wait "$traffic" || code=$?
+    cat /tmp/complaint
+    [ "$code" -eq 3 ] || die "exit code $code, expected 3"
+    grep -qE -- "$2" /tmp/complaint || die "nothing said /$2/"
+}
+stop_traffic() {
+    kill "$traffic"
+    wait "$traffic" 2>/dev/null
+}

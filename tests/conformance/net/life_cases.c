@@ -121,12 +121,12 @@ static weft_status_t life(const kit_t *kit, kit_side_t *side)
 static void every_failed_allocation_is_a_typed_error(const kit_t *kit)
 {
     kit_side_t side;
-    weft_status_t status = WEFT_ERR_RESOURCE;
+    bool reached = true;
     uint32_t fds = kit_fd_count();
-    for (uint64_t n = 1; status != WEFT_OK; n++) {
+    for (uint64_t n = 1; reached; n++) {
         memset(&side, 0, sizeof side);
         atomic_store(&side.fake.fail_at, n);
-        status = life(kit, &side);
+        weft_status_t status = life(kit, &side);
         kit_note("allocation %llu failed: status %d, %llu left, %u descriptors more: %s",
                  (unsigned long long)n, (int)status,
                  (unsigned long long)atomic_load(&side.fake.live), kit_fd_count() - fds,
@@ -135,7 +135,9 @@ static void every_failed_allocation_is_a_typed_error(const kit_t *kit)
         REQUIRE(kit_fd_count() == fds);
         /* The acceptor's failure may reach the connector as a lost connection. */
         REQUIRE(status == WEFT_OK || status == WEFT_ERR_RESOURCE || status == WEFT_ERR_LINK);
-        REQUIRE(status != WEFT_OK || atomic_load(&side.fake.allocs) < n);
+        /* A post that said AGAIN may have overcome it. */
+        reached = atomic_load(&side.fake.allocs) >= n;
+        REQUIRE(reached || status == WEFT_OK);
         REQUIRE(n < 1000);
         fake_host_fini(&side.fake);
     }

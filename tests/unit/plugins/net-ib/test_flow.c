@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Unit tests of the flow of messages, over queue pairs that only note what was posted. */
+#include <arpa/inet.h>
+#include <endian.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ib.h"
+#include "tests/support/fake_host.h"
+
+#define NOTES 512
+
+typedef struct note {
+    uint32_t lane;
+    enum ibv_wr_opcode opcode;
+    uint32_t immediate, flags;
+    uint64_t bytes, to;
+} note_t;
+
+typedef struct bed {
+    fake_host_t fake;
+    weft_net_t net;
+    weft_net_device_t device;
+    ib_port_t port;
+    weft_net_conn_t conn;
+    struct ibv_context context;
+    struct ibv_qp qps[IB_LANES_MAX];
+    struct ibv_mr mr;
+    weft_net_region_t region;
+    ib_pin_t pin;
+    ib_grant_t in[IB_OPS], out[IB_OPS];
+    uint8_t memory[1 << 20];
+    note_t notes[NOTES];
+    uint32_t count;
+} bed_t;
+
+static bed_t bed;
+
+static int note_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+    (void)bad;
+    for (; wr != NULL; wr = wr->next) {
+        assert_true(bed.count < NOTES);
+        bed.notes[bed.count++] = (note_t){.lane = qp->qp_num,
+                                          .opcode = wr->opcode,
+                                          .immediate = ntohl(wr->imm_data),
+                                          .flags = wr->send_flags,
+                                          .bytes = wr->num_sge > 0 ? wr->sg_list->length : 0,
+                                          .to = wr->wr.rdma.remote_addr};
+    }
+    return 0;
+}
+
+void ib_op_finish(weft_net_conn_t *conn, ib_queue_t *queue, ib_op_t *op, weft_status_t status)
+{
+    (void)conn;
+    op->done = true;
+    op->status = status;
+    queue->open--;
+}
+
+static void bed_init(uint32_t lanes)
+{
+    memset(&bed, 0, sizeof bed);
+    fake_host_init(&bed.fake, "test");
+    bed.context.ops.post_send = note_send;
+    bed.net.config = (ib_config_t){.split = true, .split_bytes = 1024};
+    bed.device = (weft_net_device_t){.host = &bed.fake.host, .net = &bed.net};
+    bed.port.write_max = 8192;
+    bed.pin = (ib_pin_t){.local_key = 1, .remote_key = 77};
+    bed.region = (weft_net_region_t){.nrails = 1, .pins = {&bed.pin}};
+    weft_net_conn_t *conn = &bed.conn;
+    conn->host = &bed.fake.host;
+    conn->device = &bed.device;
+    conn->nrails = 1;
+    conn->nlanes = 1 + lanes;
+    conn->rails[0].port = &bed.port;
+    conn->rails[0].grants_out = &bed.mr;
+    conn->grants_in = bed.in;
+    conn->grants_out = bed.out;
+    conn->peer_grants = 0x5000;
+    for (uint32_t i = 0; i < conn->nlanes; i++) {
+        bed.qps[i] = (struct ibv_qp){.context = &bed.context, .qp_num = i};
+        conn->lanes[i] =
+            (ib_lane_t){.qp = &bed.qps[i], .depth = IB_SEND_DEPTH, .inline_max = 64};
+    }
+}
+
+static void bed_fini(void)
+{
+    fake_host_fini(&bed.fake);
+}
+
+static void push(ib_queue_t *queue, uint64_t bytes)
+{
+    queue->ops[queue->tail % IB_OPS] =
+        (ib_op_t){.buffer = bed.memory, .bytes = bytes, .region = &bed.region};
+    queue->tail++;
+    queue->open++;
+}
+
+/* A grant of the peer, as its write leaves it in our ring. */
+static void grant(uint64_t room)
+{
+    uint32_t n = bed.conn.send.granted;
+    bed.in[n % IB_OPS] = (ib_grant_t){.address = htole64(0x9000 + n),
+                                      .room = htole64(room),
+                                      .keys = {htole32(5)},
+                                      .sequence = htole32(n + 1)};
+    assert_int_equal(ib_flow_arrive(&bed.conn, 0, 1), WEFT_OK);
+}
+
+static void nothing_is_sent_before_its_grant(void **state)
+{
+    (void)state;
+    bed_init(1);
+    push(&bed.conn.send, 8);
+    assert_int_equal(ib_flow_send(&bed.conn), WEFT_OK);
+    assert_int_equal(bed.count, 0);
+    grant(100);
+    assert_int_equal(ib_flow_send(&bed.conn), WEFT_OK);
+    assert_int_equal(bed.count, 1);
+    assert_int_equal(bed.notes[0].opcode, IBV_WR_RDMA_WRITE_WITH_IMM);
+    assert_int_equal(bed.notes[0].immediate, 8);
+    assert_int_equal(bed.notes[0].to, 0x9000);
+    assert_int_equal(bed.notes[0].flags, IBV_SEND_INLINE | IBV_SEND_SIGNALED);
+    bed_fini();
+}
+
+static void large_messages_are_cut_by_lanes_and_by_the_largest_write(void **state)
+{
+    (void)state;
+    uint64_t sum = 0;
+    uint32_t immediates = 0;
+    bed_init(3);
+    push(&bed.conn.send, 100001);
+    grant(200000);
+    assert_int_equal(ib_flow_send(&bed.conn), WEFT_OK);
+    for (uint32_t i = 0; i < bed.count; i++) {
+        assert_true(bed.notes[i].bytes <= 8192);
+        assert_int_equal((bed.notes[i].to - 0x9000) % IB_LANE_UNIT, 0);
+        sum += bed.notes[i].bytes;
+        immediates += bed.notes[i].opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+    }
+    assert_int_equal(sum, 100001);
+    assert_int_equal(immediates, 3);
+    assert_int_equal(bed.conn.send.ops[0].parts, 3);
+    bed_fini();
+}
+
+static void adaptive_routing_sends_an_empty_immediate_after_the_data(void **state)
+{
+    (void)state;
+    bed_init(1);
+    bed.conn.apart = true;
+    push(&bed.conn.send, 1000);
+    grant(1000);
+    assert_int_equal(ib_flow_send(&bed.conn), WEFT_OK);
+    assert_int_equal(bed.count, 2);
+    assert_int_equal(bed.notes[0].opcode, IBV_WR_RDMA_WRITE);
+    assert_int_equal(bed.notes[0].bytes, 1000);
+    assert_int_equal(bed.notes[1].bytes, 0);
+    assert_int_equal(bed.notes[1].immediate, 1000);
+    bed_fini();
+}
+
+static void message_longer_than_the_grant_is_told_and_not_written(void **state)
+{
+    (void)state;
+    bed_init(1);
+    push(&bed.conn.send, 1000);
+    grant(999);
+    assert_int_equal(ib_flow_send(&bed.conn), WEFT_OK);
+    assert_int_equal(bed.count, 1);
+    assert_int_equal(bed.notes[0].bytes, 0);
+    assert_int_equal(bed.notes[0].immediate, IB_TOO_LONG);
+    assert_int_equal(bed.conn.send.ops[0].status, WEFT_ERR_PROTO);
+    bed_fini();
+}
+
+static void full_lane_waits_for_completions(void **state)
+{
+    (void)state;
+    bed_init(1);
+    bed.conn.lanes[1].depth = 3;
+    push(&bed.conn.send, 8);
+    push(&bed.conn.send, 8);
+    push(&bed.conn.send, 8);
+    grant(8);
+    grant(8);
+    grant(8);
+    assert_int_equal(ib_flow_send(&bed.conn), WEFT_OK);
+    assert_int_equal(bed.conn.send.next, 2);
+    bed.conn.lanes[1].retired = 1;
+    assert_int_equal(ib_flow_send(&bed.conn), WEFT_OK);
+    assert_int_equal(bed.conn.send.next, 3);
+    bed_fini();
+}
+
+static void wrong_grants_end_the_connection(void **state)
+{
+    (void)state;
+    bed_init(1);
+    assert_int_equal(ib_flow_arrive(&bed.conn, 0, 0), WEFT_ERR_PROTO);
+    assert_int_equal(ib_flow_arrive(&bed.conn, 0, IB_OPS + 1), WEFT_ERR_PROTO);
+    push(&bed.conn.send, 8);
+    grant(8);
+    bed.in[0].sequence = htole32(9);
+    assert_int_equal(ib_flow_send(&bed.conn), WEFT_ERR_PROTO);
+    assert_int_equal(bed.count, 0);
+    bed_fini();
+}
+
+static void grants_name_address_room_key_and_number(void **state)
+{
+    (void)state;
+    bed_init(1);
+    push(&bed.conn.recv, 123);
+    assert_int_equal(ib_flow_grant(&bed.conn), WEFT_OK);
+    assert_int_equal(bed.count, 1);
+    assert_int_equal(bed.notes[0].lane, 0);
+    assert_int_equal(bed.notes[0].immediate, 1);
+    assert_int_equal(bed.notes[0].to, 0x5000);
+    assert_int_equal(le64toh(bed.out[0].address), (uint64_t)(uintptr_t)bed.memory);
+    assert_int_equal(le64toh(bed.out[0].room), 123);
+    assert_int_equal(le32toh(bed.out[0].keys[0]), 77);
+    assert_int_equal(le32toh(bed.out[0].sequence), 1);
+    bed_fini();
+}
+
+/* Receives are posted one by one as messages arrive; the ring wraps many times. */
+static void grants_are_collected_and_none_is_lost_when_the_ring_wraps(void **state)
+{
+    (void)state;
+    bed_init(1);
+    weft_net_conn_t *conn = &bed.conn;
+    uint32_t granted = 0, writes = 0;
+    for (uint32_t n = 0; n < 10 * IB_OPS + 7; n++) {
+        bed.count = 0;
+        push(&conn->recv, 10);
+        assert_int_equal(ib_flow_grant(conn), WEFT_OK);
+        for (uint32_t i = 0; i < bed.count; i++) {
+            uint64_t at = (bed.notes[i].to - 0x5000) / sizeof(ib_grant_t);
+            assert_int_equal(at, granted % IB_OPS);
+            assert_true(at + bed.notes[i].immediate <= IB_OPS);
+            granted += bed.notes[i].immediate;
+            writes++;
+        }
+        conn->lanes[0].retired = conn->lanes[0].sent;
+        if (n >= 15) {
+            assert_true(conn->recv.next != granted);
+            assert_int_equal(ib_flow_arrive(conn, 1, 10), WEFT_OK);
+            conn->recv.head++;
+        }
+    }
+    assert_int_equal(granted, conn->recv.granted);
+    assert_true(writes < granted / 3);
+    bed_fini();
+}
+
+static void sender_without_grants_gets_one_at_once(void **state)
+{
+    (void)state;
+    bed_init(1);
+    weft_net_conn_t *conn = &bed.conn;
+    for (uint32_t i = 0; i < 8; i++) {
+        push(&conn->recv, 10);
+    }
+    assert_int_equal(ib_flow_grant(conn), WEFT_OK);
+    assert_int_equal(conn->recv.granted, 8);
+    for (uint32_t i = 0; i < 8; i++) {
+        assert_int_equal(ib_flow_arrive(conn, 1, 10), WEFT_OK);
+    }
+    push(&conn->recv, 10);
+    assert_int_equal(ib_flow_grant(conn), WEFT_OK);
+    assert_int_equal(conn->recv.granted, 9);
+    bed_fini();
+}
+
+static void messages_complete_in_order_whatever_lane_is_faster(void **state)
+{
+    (void)state;
+    bed_init(2);
+    weft_net_conn_t *conn = &bed.conn;
+    push(&conn->recv, 5000);
+    push(&conn->recv, 5000);
+    push(&conn->recv, 5000);
+    assert_int_equal(ib_flow_grant(conn), WEFT_OK);
+    /* Message 0 has two parts, on lanes 1 and 2; message 1 one, on lane 2; message 2 two again. */
+    assert_int_equal(ib_flow_arrive(conn, 2, 4096), WEFT_OK);
+    assert_int_equal(ib_flow_arrive(conn, 2, 100), WEFT_OK);
+    assert_int_equal(ib_flow_arrive(conn, 2, 3000), WEFT_OK);
+    assert_int_equal(conn->recv.next, 0);
+    assert_int_equal(ib_flow_arrive(conn, 1, 4096), WEFT_OK);
+    assert_int_equal(conn->recv.next, 2);
+    assert_int_equal(conn->recv.ops[0].moved, 4096);
+    assert_int_equal(conn->recv.ops[1].moved, 100);
+    assert_int_equal(ib_flow_arrive(conn, 1, 3000), WEFT_OK);
+    assert_int_equal(conn->recv.next, 3);
+    assert_int_equal(conn->recv.ops[2].moved, 3000);
+    bed_fini();
+}
+
+static void more_than_the_room_or_the_grants_is_an_error(void **state)
+{
+    (void)state;
+    bed_init(1);
+    push(&bed.conn.recv, 100);
+    assert_int_equal(ib_flow_grant(&bed.conn), WEFT_OK);
+    assert_int_equal(ib_flow_arrive(&bed.conn, 1, 101), WEFT_ERR_PROTO);
+    bed_fini();
+    bed_init(1);
+    for (uint32_t i = 0; i < IB_OPS; i++) {
+        assert_int_equal(ib_flow_arrive(&bed.conn, 1, 1), WEFT_OK);
+    }
+    assert_int_equal(ib_flow_arrive(&bed.conn, 1, 1), WEFT_ERR_PROTO);
+    bed_fini();
+}
+
+static void parts_cover_every_size(void **state)
+{
+    (void)state;
+    ib_config_t config = {.split = true, .split_bytes = 256};
+    for (uint32_t lanes = 1; lanes <= IB_DATA_MAX; lanes++) {
+        for (uint64_t bytes = 0; bytes < 12000; bytes += 1 + bytes % 13) {
+            uint64_t part = 0;
+            uint32_t parts = ib_flow_parts(&config, lanes, bytes, &part);
+            assert_in_range(parts, 1, lanes);
+            assert_true((parts - 1) * part <= bytes && parts * part >= bytes);
+            assert_true(parts == 1 || (part % IB_LANE_UNIT == 0 && (parts - 1) * part < bytes));
+        }
+    }
+    config.split = false;
+    uint64_t part = 0;
+    assert_int_equal(ib_flow_parts(&config, 4, 1 << 20, &part), 1);
+    assert_int_equal(part, 1 << 20);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_is_sent_before_its_grant),
+        cmocka_unit_test(large_messages_are_cut_by_lanes_and_by_the_largest_write),
+        cmocka_unit_test(adaptive_routing_sends_an_empty_immediate_after_the_data),
+        cmocka_unit_test(message_longer_than_the_grant_is_told_and_not_written),
+        cmocka_unit_test(full_lane_waits_for_completions),
+        cmocka_unit_test(wrong_grants_end_the_connection),
+        cmocka_unit_test(grants_name_address_room_key_and_number),
+        cmocka_unit_test(grants_are_collected_and_none_is_lost_when_the_ring_wraps),
+        cmocka_unit_test(sender_without_grants_gets_one_at_once),
+        cmocka_unit_test(messages_complete_in_order_whatever_lane_is_faster),
+        cmocka_unit_test(more_than_the_room_or_the_grants_is_an_error),
+        cmocka_unit_test(parts_cover_every_size),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

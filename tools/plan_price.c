@@ -206,12 +206,12 @@ static void add_port_chunks(const weft_plan_t *plan, uint64_t *chunks, price_fac
             if (code->opcode != WEFT_CODE_MOVE) {
                 continue;
             }
-            const weft_move_t *move = &plan->moves[code->n];
-            uint64_t count = times * (move->cnt == 0 ? 1 : move->cnt);
+            weft_plan_view_t move = weft_plan_view(plan, code->n);
+            uint64_t count = times * move.cnt;
             moves += times;
-            for (uint32_t i = 0; i < move->ndst; i++) {
-                if (move->dst[i].kind == WEFT_OPERAND_PORT) {
-                    chunks[move->dst[i].index] += count;
+            for (uint32_t i = 0; i < move.ndst; i++) {
+                if (move.dst[i].kind == WEFT_OPERAND_PORT) {
+                    chunks[move.dst[i].index] += count;
                 }
             }
         }
@@ -259,12 +259,7 @@ static void add_links(const weft_plan_t *plan, const uint64_t *chunks, peer_chun
 
 static void add_memory(const weft_plan_t *plan, price_facts_t *facts)
 {
-    uint64_t bytes = sizeof *plan + plan->nports * sizeof *plan->ports +
-                     plan->nmoves * sizeof *plan->moves + plan->nlanes * sizeof *plan->lanes;
-    for (uint32_t l = 0; l < plan->nlanes; l++) {
-        bytes += plan->lanes[l].ncode * sizeof(weft_code_t);
-    }
-    uint64_t words = (bytes + 7) / 8;
+    uint64_t words = (weft_plan_bytes(plan) + 7) / 8;
     facts->words += words;
     facts->words_most = words > facts->words_most ? words : facts->words_most;
 }

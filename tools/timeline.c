@@ -23,7 +23,7 @@ typedef struct queue {
 } queue_t;
 
 typedef struct member {
-    const weft_move_t *move;
+    weft_plan_view_t move;
     uint32_t pc, step, steps, ready, chunk;
     double at; /* when its last slice ended */
 } member_t;
@@ -79,7 +79,7 @@ uint32_t timeline_chunks(const weft_plan_t *plan)
     return (in > out ? in : out) * plan->k;
 }
 
-static uint32_t place_of(const weft_operand_t *operand, uint32_t iteration, uint32_t step,
+static uint32_t place_of(const weft_plan_operand_t *operand, uint32_t iteration, uint32_t step,
                          uint32_t chunks)
 {
     int64_t n = chunks == 0 ? 1 : chunks;
@@ -89,24 +89,24 @@ static uint32_t place_of(const weft_operand_t *operand, uint32_t iteration, uint
 
 /* In the numbering of the buffer that has a block for each rank: block of the sender for a gather, of
  * the receiver for a scatter or an all-to-all. */
-static uint32_t chunk_of(const lane_t *lane, const weft_move_t *move, uint32_t step)
+static uint32_t chunk_of(const lane_t *lane, const weft_plan_view_t *move, uint32_t step)
 {
     const weft_plan_t *plan = lane->plan;
-    const weft_operand_t *in = NULL, *out = NULL;
+    const weft_plan_operand_t *in = NULL, *out = NULL;
     for (uint32_t i = 0; i < move->nsrc + move->ndst + 1; i++) {
-        const weft_operand_t *o = i < move->nsrc                ? &move->src[i]
-                                  : i < move->nsrc + move->ndst ? &move->dst[i - move->nsrc]
-                                                                : &move->like;
+        const weft_plan_operand_t *o = i < move->nsrc                ? &move->src[i]
+                                       : i < move->nsrc + move->ndst ? &move->dst[i - move->nsrc]
+                                                                     : move->like;
         in = in == NULL && o->kind == WEFT_OPERAND_IN ? o : in;
         out = out == NULL && o->kind == WEFT_OPERAND_OUT ? o : out;
     }
     int wide_in = weft_plan_blocks(plan->coll, plan->nranks, WEFT_OPERAND_IN) > 1;
     int wide_out = !wide_in && weft_plan_blocks(plan->coll, plan->nranks, WEFT_OPERAND_OUT) > 1;
-    const weft_operand_t *wide = wide_in ? in : wide_out ? out : in != NULL ? in : out;
+    const weft_plan_operand_t *wide = wide_in ? in : wide_out ? out : in != NULL ? in : out;
     if (wide != NULL) {
         return place_of(wide, lane->iteration, step, weft_plan_chunks(plan, wide->kind));
     }
-    const weft_operand_t *narrow = in != NULL ? in : out;
+    const weft_plan_operand_t *narrow = in != NULL ? in : out;
     if (narrow == NULL) {
         return 0;
     }
@@ -114,7 +114,7 @@ static uint32_t chunk_of(const lane_t *lane, const weft_move_t *move, uint32_t s
     return plan->rank * plan->k + chunk % plan->k;
 }
 
-static queue_t *queue_of(const run_t *run, const lane_t *lane, const weft_operand_t *operand)
+static queue_t *queue_of(const run_t *run, const lane_t *lane, const weft_plan_operand_t *operand)
 {
     return &run->queues[run->port_queue[run->first_port[lane->plan->rank] + operand->index]];
 }
@@ -148,11 +148,11 @@ static uint32_t record_event(run_t *run, const lane_t *lane, const member_t *mem
                            .lane = lane->lane,
                            .pc = member->pc,
                            .iteration = lane->iteration,
-                           .chunk = chunk_of(lane, member->move, step),
+                           .chunk = chunk_of(lane, &member->move, step),
                            .member = lane->par ? member->pc - lane->pc - 1 : 0,
                            .members = lane->par ? lane->nmembers : 1,
-                           .combines = member->move->nsrc > 1 ? member->move->nsrc : 0,
-                           .final = member->move->flags & WEFT_MOVE_FINAL,
+                           .combines = member->move.nsrc > 1 ? member->move.nsrc : 0,
+                           .final = member->move.flags & WEFT_MOVE_FINAL,
                            .start = start,
                            .end = end};
     return t->nevents++;
@@ -174,7 +174,7 @@ static void record_message(run_t *run, const queue_t *queue, uint32_t from, uint
 /* When the next slice may start, or UNFINISHED: something is still missing. */
 static double may_start(const run_t *run, const lane_t *lane, const member_t *member, int *port_p)
 {
-    const weft_move_t *move = member->move;
+    const weft_plan_view_t *move = &member->move;
     uint32_t slots = run->input->slots;
     double at = member->at;
     for (uint32_t i = 0; i < move->nsrc; i++) {
@@ -202,7 +202,7 @@ static double may_start(const run_t *run, const lane_t *lane, const member_t *me
     return at;
 }
 
-static void pop(run_t *run, const lane_t *lane, const weft_operand_t *operand, uint32_t event,
+static void pop(run_t *run, const lane_t *lane, const weft_plan_operand_t *operand, uint32_t event,
                 double end)
 {
     queue_t *q = queue_of(run, lane, operand);
@@ -215,7 +215,7 @@ static void pop(run_t *run, const lane_t *lane, const weft_operand_t *operand, u
     }
 }
 
-static void push(run_t *run, const lane_t *lane, const weft_operand_t *operand, uint32_t event,
+static void push(run_t *run, const lane_t *lane, const weft_plan_operand_t *operand, uint32_t event,
                  double end)
 {
     queue_t *q = queue_of(run, lane, operand);
@@ -231,7 +231,7 @@ static void push(run_t *run, const lane_t *lane, const weft_operand_t *operand, 
 /* One slice; 0 if it cannot move yet. */
 static int advance(run_t *run, const lane_t *lane, member_t *member)
 {
-    const weft_move_t *move = member->move;
+    const weft_plan_view_t *move = &member->move;
     int port = 0;
     double start = may_start(run, lane, member, &port);
     if (start < 0) {
@@ -259,8 +259,8 @@ static int advance(run_t *run, const lane_t *lane, member_t *member)
 
 static int is_ready(run_t *run, const lane_t *lane, member_t *member)
 {
-    for (uint32_t i = 0; !member->ready && i < member->move->nafter; i++) {
-        const weft_after_t *after = &member->move->after[i];
+    for (uint32_t i = 0; !member->ready && i < member->move.nafter; i++) {
+        const weft_after_t *after = &member->move.after[i];
         double over = run->lanes[lane->first + after->lane].finished[after->pc];
         if (over < 0) {
             return 0;
@@ -286,10 +286,9 @@ static void begin_group(const run_t *run, lane_t *lane)
     lane->nmembers = lane->par ? code->n : 1;
     for (uint32_t i = 0; i < lane->nmembers; i++) {
         uint32_t pc = lane->pc + lane->par + i;
-        const weft_move_t *move = &lane->plan->moves[lane->text->code[pc].n];
-        uint32_t count = move->cnt == 0 ? 1 : move->cnt;
-        lane->members[i] =
-            (member_t){.move = move, .pc = pc, .steps = count * run->input->slices, .at = lane->at};
+        weft_plan_view_t move = weft_plan_view(lane->plan, lane->text->code[pc].n);
+        lane->members[i] = (member_t){
+            .move = move, .pc = pc, .steps = move.cnt * run->input->slices, .at = lane->at};
     }
 }
 

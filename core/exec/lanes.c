@@ -97,7 +97,7 @@ void weft_lanes_start(weft_lanes_t *run, const weft_binding_t *binding)
 /* Operands ----------------------------------------------------------------------------------------- */
 
 /* Chunk number of an operand in the given iteration, `j` chunks further on. */
-static uint32_t operand_chunk(const weft_operand_t *o, uint32_t chunks, uint32_t iteration,
+static uint32_t operand_chunk(const weft_plan_operand_t *o, uint32_t chunks, uint32_t iteration,
                               uint32_t j)
 {
     if (o->stride == 0 && j == 0) {
@@ -131,8 +131,8 @@ static uint64_t block_start(const weft_lanes_t *run, uint32_t kind, uint32_t blo
                                      : v->out_displs[block];
 }
 
-static uint8_t *operand_address(const weft_lanes_t *run, const weft_operand_t *o, uint32_t chunk,
-                                uint64_t pass)
+static uint8_t *operand_address(const weft_lanes_t *run, const weft_plan_operand_t *o,
+                                uint32_t chunk, uint64_t pass)
 {
     const weft_program_t *program = run->program;
     const weft_geometry_t *g = &run->geometry;
@@ -147,13 +147,14 @@ static uint8_t *operand_address(const weft_lanes_t *run, const weft_operand_t *o
 }
 
 /* The operand whose chunk says how long the MOVE is. */
-static const weft_operand_t *measure_of(const weft_move_t *move)
+static const weft_plan_operand_t *measure_of(const weft_member_t *m)
 {
-    if (move->like.kind != WEFT_OPERAND_NONE) {
-        return &move->like;
+    uint32_t all = (uint32_t)m->move->ndst + m->move->nsrc;
+    if ((m->move->flags & WEFT_PLAN_LIKE) != 0) {
+        return &m->operands[all];
     }
-    for (uint32_t i = 0; i < move->ndst + move->nsrc; i++) {
-        const weft_operand_t *o = i < move->ndst ? &move->dst[i] : &move->src[i - move->ndst];
+    for (uint32_t i = 0; i < all; i++) {
+        const weft_plan_operand_t *o = &m->operands[i];
         if (o->kind == WEFT_OPERAND_IN || o->kind == WEFT_OPERAND_OUT) {
             return o;
         }
@@ -166,7 +167,7 @@ static const weft_operand_t *measure_of(const weft_move_t *move)
 static bool member_measure(const weft_lanes_t *run, const weft_lane_run_t *lane, weft_member_t *m)
 {
     const weft_program_t *program = run->program;
-    const weft_operand_t *o = measure_of(m->move);
+    const weft_plan_operand_t *o = measure_of(m);
     uint32_t k = run->geometry.k, chunk = 0, kind = WEFT_OPERAND_IN;
     if (o != NULL) {
         kind = o->kind;
@@ -185,12 +186,12 @@ static bool member_measure(const weft_lanes_t *run, const weft_lane_run_t *lane,
 /* Addresses of the chunk that the MOVE has reached. */
 static void member_aim(const weft_lanes_t *run, const weft_lane_run_t *lane, weft_member_t *m)
 {
-    const weft_move_t *move = m->move;
+    const weft_plan_move_t *move = m->move;
     const weft_program_t *program = run->program;
+    uint32_t ndst = move->ndst, all = ndst + move->nsrc;
     m->pre_mask = 0;
-    for (uint32_t i = 0; i < move->ndst + move->nsrc; i++) {
-        bool is_dst = i < move->ndst;
-        const weft_operand_t *o = is_dst ? &move->dst[i] : &move->src[i - move->ndst];
+    for (uint32_t i = 0; i < all; i++) {
+        const weft_plan_operand_t *o = &m->operands[i];
         if (o->kind == WEFT_OPERAND_PORT) {
             m->port[i] = program->ports[o->index];
             m->base[i] = NULL;
@@ -200,14 +201,13 @@ static void member_aim(const weft_lanes_t *run, const weft_lane_run_t *lane, wef
             operand_chunk(o, operand_chunks(program, o->kind), lane->iteration, m->done);
         m->port[i] = NULL;
         m->base[i] = operand_address(run, o, chunk, lane->pass);
-        if (!is_dst && o->kind == WEFT_OPERAND_IN && program->pre) {
-            m->pre_mask |= 1u << (i - move->ndst);
+        if (i >= ndst && o->kind == WEFT_OPERAND_IN && program->pre) {
+            m->pre_mask |= 1u << (i - ndst);
         }
     }
     m->slice = 0;
-    m->skip = move->ndst == 1 && move->nsrc == 1 && m->base[0] != NULL &&
-              m->base[0] == m->base[1] && m->pre_mask == 0 &&
-              !((move->flags & WEFT_MOVE_FINAL) != 0 && program->flags != 0);
+    m->skip = ndst == 1 && move->nsrc == 1 && m->base[0] != NULL && m->base[0] == m->base[1] &&
+              m->pre_mask == 0 && !((move->flags & WEFT_MOVE_FINAL) != 0 && program->flags != 0);
 }
 
 /* Goes to the next chunk that has something to move. */
@@ -223,11 +223,12 @@ static void member_next(const weft_lanes_t *run, const weft_lane_run_t *lane, we
 }
 
 static void member_enter(const weft_lanes_t *run, const weft_lane_run_t *lane, weft_member_t *m,
-                         const weft_move_t *move)
+                         const weft_plan_move_t *move)
 {
     m->move = move;
+    m->operands = &run->program->plan->operands[move->operand];
     m->done = 0;
-    m->cnt = move->cnt > 0 ? move->cnt : 1;
+    m->cnt = move->cnt;
     member_next(run, lane, m);
 }
 
@@ -259,7 +260,8 @@ static const weft_signature_t *member_signature(const weft_lanes_t *run, const w
 static bool member_signatures_match(weft_lanes_t *run, const weft_member_t *m)
 {
     const weft_signature_t *mine = member_signature(run, m);
-    for (uint32_t i = m->move->ndst; i < m->move->ndst + m->move->nsrc; i++) {
+    uint32_t ndst = m->move->ndst, all = ndst + m->move->nsrc;
+    for (uint32_t i = ndst; i < all; i++) {
         if (m->port[i] == NULL) {
             continue;
         }
@@ -278,7 +280,7 @@ static bool member_signatures_match(weft_lanes_t *run, const weft_member_t *m)
 static void member_combine(const weft_lanes_t *run, const weft_member_t *m, uint64_t count)
 {
     const weft_program_t *program = run->program;
-    const weft_move_t *move = m->move;
+    const weft_plan_move_t *move = m->move;
     size_t offset = m->slice * run->geometry.slice * program->elem;
     weft_combine_t c;
     c.count = count;
@@ -292,7 +294,7 @@ static void member_combine(const weft_lanes_t *run, const weft_member_t *m, uint
     for (uint32_t i = 0; i < move->ndst; i++) {
         if (m->port[i] == NULL) {
             c.dst[i] = m->base[i] + offset;
-            if (program->stream && move->dst[i].kind == WEFT_OPERAND_OUT) {
+            if (program->stream && m->operands[i].kind == WEFT_OPERAND_OUT) {
                 c.stream_mask |= 1u << i;
             }
         } else {
@@ -318,11 +320,12 @@ static weft_status_t member_publish(const weft_lanes_t *run, const weft_member_t
 {
     const weft_signature_t *signature = member_signature(run, m);
     weft_status_t status = WEFT_OK;
-    for (uint32_t i = 0; i < m->move->ndst + m->move->nsrc; i++) {
+    uint32_t ndst = m->move->ndst, all = ndst + m->move->nsrc;
+    for (uint32_t i = 0; i < all; i++) {
         if (m->port[i] == NULL) {
             continue;
         }
-        if (i >= m->move->ndst) {
+        if (i >= ndst) {
             /* A peer that has sent its last message may be gone: that its slot cannot be offered again
              * is the next receive's failure. */
             weft_status_t offered = weft_port_release(m->port[i]);
@@ -362,10 +365,11 @@ static weft_status_t member_slice(weft_lanes_t *run, const weft_lane_run_t *lane
 /* Lanes -------------------------------------------------------------------------------------------- */
 
 static bool waits_are_over(const weft_lanes_t *run, const weft_lane_run_t *lane,
-                           const weft_move_t *move)
+                           const weft_plan_move_t *move)
 {
+    const weft_plan_t *plan = run->program->plan;
     for (uint32_t i = 0; i < move->nafter; i++) {
-        const weft_after_t *after = &move->after[i];
+        const weft_after_t *after = &plan->afters[move->after + i];
         if (run->lanes[after->lane].finished[after->pc] < lane->pass + 1) {
             return false;
         }

@@ -9,7 +9,8 @@
 
 /* A MOVE under way: addresses of its current chunk. Ports have NULL addresses. */
 typedef struct weft_member {
-    const weft_move_t *move;
+    const weft_plan_move_t *move;
+    const weft_plan_operand_t *operands;  /* of it */
     weft_port_t *port[2 * WEFT_MOVE_MAX]; /* destinations, then sources; NULL = memory */
     uint8_t *base[2 * WEFT_MOVE_MAX];     /* address of slice 0; NULL = port */
     uint64_t chunk;                       /* elements of the current chunk */

@@ -10,6 +10,7 @@
 #include "core/os/os.h"
 
 #define GROW_FROM 8u
+#define CHANNEL_MAX (1u << 16)
 
 static weft_plan_draft_t *draft_of(weft_plan_builder_t *builder)
 {
@@ -78,6 +79,10 @@ static uint32_t build_port(weft_plan_builder_t *builder, uint32_t lane, uint32_t
         weft_plan_mistake(draft, WEFT_ERR_PLAN, "port to rank %u for lane %u, which does not exist",
                           peer, lane);
     }
+    if (channel >= CHANNEL_MAX) {
+        weft_plan_mistake(draft, WEFT_ERR_PLAN, "port %u has channel %u, limit %u", plan->nports,
+                          channel, CHANNEL_MAX - 1);
+    }
     if (draft->status != WEFT_OK) {
         return 0;
     }
@@ -86,8 +91,10 @@ static uint32_t build_port(weft_plan_builder_t *builder, uint32_t lane, uint32_t
         return 0;
     }
     plan->ports = ports;
-    plan->ports[plan->nports] = (weft_plan_port_t){
-        .lane = lane, .peer = peer, .channel = channel, .sends = sends != 0 ? 1 : 0};
+    plan->ports[plan->nports] = (weft_plan_port_t){.peer = peer,
+                                                   .channel = (uint16_t)channel,
+                                                   .lane = (uint8_t)lane,
+                                                   .sends = sends != 0 ? 1 : 0};
     return plan->nports++;
 }
 
@@ -114,20 +121,11 @@ static uint32_t append(weft_plan_draft_t *draft, uint32_t lane, weft_code_t code
 static uint32_t build_move(weft_plan_builder_t *builder, uint32_t lane, const weft_move_t *move)
 {
     weft_plan_draft_t *draft = draft_of(builder);
-    weft_plan_t *plan = draft->plan;
-    if (draft->status != WEFT_OK) {
+    if (!weft_plan_keep_move(draft, lane, move)) {
         return 0;
     }
-    void *moves = weft_plan_grown(draft, plan->moves, plan->nmoves, sizeof *plan->moves);
-    if (moves == NULL) {
-        return 0;
-    }
-    plan->moves = moves;
-    plan->moves[plan->nmoves] = *move;
-    if (move->cnt == 0) {
-        plan->moves[plan->nmoves].cnt = 1;
-    }
-    return append(draft, lane, (weft_code_t){.opcode = WEFT_CODE_MOVE, .n = plan->nmoves++});
+    return append(draft, lane,
+                  (weft_code_t){.opcode = WEFT_CODE_MOVE, .n = draft->plan->nmoves - 1});
 }
 
 static uint32_t build_par(weft_plan_builder_t *builder, uint32_t lane, uint32_t members)
@@ -222,6 +220,31 @@ weft_status_t weft_plan_draft_init(weft_plan_draft_t *draft, const weft_algo_cal
     return WEFT_OK;
 }
 
+/* A finished plan grows no more; where memory for that is short it stays as it is. */
+static void *fitted(void *items, uint32_t used, size_t size)
+{
+    void *exact = used == 0 ? NULL : weft_os_alloc(used * size, 0);
+    if (exact == NULL) {
+        return items;
+    }
+    memcpy(exact, items, used * size);
+    weft_os_free(items);
+    return exact;
+}
+
+static void fit(weft_plan_t *plan)
+{
+    for (uint32_t lane = 0; lane < plan->nlanes; lane++) {
+        weft_plan_lane_t *at = &plan->lanes[lane];
+        at->code = fitted(at->code, at->ncode, sizeof *at->code);
+    }
+    plan->lanes = fitted(plan->lanes, plan->nlanes, sizeof *plan->lanes);
+    plan->ports = fitted(plan->ports, plan->nports, sizeof *plan->ports);
+    plan->moves = fitted(plan->moves, plan->nmoves, sizeof *plan->moves);
+    plan->operands = fitted(plan->operands, plan->noperands, sizeof *plan->operands);
+    plan->afters = fitted(plan->afters, plan->nafters, sizeof *plan->afters);
+}
+
 weft_status_t weft_plan_draft_finish(weft_plan_draft_t *draft, weft_plan_t **plan_p)
 {
     for (uint32_t lane = 0; lane < draft->plan->nlanes; lane++) {
@@ -235,6 +258,7 @@ weft_status_t weft_plan_draft_finish(weft_plan_draft_t *draft, weft_plan_t **pla
     }
     weft_status_t status = weft_plan_check(draft->plan);
     if (status == WEFT_OK) {
+        fit(draft->plan);
         *plan_p = draft->plan;
         draft->plan = NULL;
     }

@@ -51,6 +51,8 @@ void weft_plan_mistake(weft_plan_draft_t *draft, weft_status_t status, const cha
     WEFT_PRINTF(3, 4);
 /* Room for one more item behind `used`; NULL after a mistake. */
 void *weft_plan_grown(weft_plan_draft_t *draft, void *items, uint32_t used, size_t size);
+/* moves.c: appends to the plan's moves; 0 after a mistake. */
+int weft_plan_keep_move(weft_plan_draft_t *draft, uint32_t lane, const weft_move_t *move);
 /* True if the lane stands inside a LOOP or a PAR. */
 int weft_plan_lane_is_open(const weft_plan_lane_t *lane);
 

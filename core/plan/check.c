@@ -10,7 +10,6 @@
 #include "core/plan/plan.h"
 
 #define CHUNKS_MAX (1u << 28)
-#define CHANNEL_MAX (1u << 16)
 
 typedef struct check {
     const weft_plan_t *plan;
@@ -38,7 +37,8 @@ static const char *buffer_name(uint32_t kind)
     return kind <= WEFT_OPERAND_PORT ? names[kind] : "unknown";
 }
 
-static weft_status_t check_port(const check_t *at, const weft_operand_t *operand, uint32_t is_dst)
+static weft_status_t check_port(const check_t *at, const weft_plan_operand_t *operand,
+                                uint32_t is_dst)
 {
     const weft_plan_t *plan = at->plan;
     if (operand->index >= plan->nports) {
@@ -61,7 +61,8 @@ static weft_status_t check_port(const check_t *at, const weft_operand_t *operand
     return WEFT_OK;
 }
 
-static weft_status_t check_chunk(const check_t *at, const weft_operand_t *operand, uint32_t cnt)
+static weft_status_t check_chunk(const check_t *at, const weft_plan_operand_t *operand,
+                                 uint32_t cnt)
 {
     uint32_t chunks = weft_plan_chunks(at->plan, operand->kind);
     if (operand->index >= chunks) {
@@ -75,8 +76,8 @@ static weft_status_t check_chunk(const check_t *at, const weft_operand_t *operan
     return WEFT_OK;
 }
 
-static weft_status_t check_operand(const check_t *at, const weft_operand_t *operand, uint32_t cnt,
-                                   uint32_t is_dst)
+static weft_status_t check_operand(const check_t *at, const weft_plan_operand_t *operand,
+                                   uint32_t cnt, uint32_t is_dst)
 {
     const weft_plan_t *plan = at->plan;
     switch (operand->kind) {
@@ -104,12 +105,12 @@ static weft_status_t check_operand(const check_t *at, const weft_operand_t *oper
     }
 }
 
-static int same_place(const weft_operand_t *a, const weft_operand_t *b)
+static int same_place(const weft_plan_operand_t *a, const weft_plan_operand_t *b)
 {
     return a->kind == b->kind && a->index == b->index;
 }
 
-static weft_status_t check_distinct(const check_t *at, const weft_move_t *move)
+static weft_status_t check_distinct(const check_t *at, const weft_plan_view_t *move)
 {
     for (uint32_t i = 0; i < move->ndst; i++) {
         for (uint32_t j = 0; j < i; j++) {
@@ -137,14 +138,13 @@ static uint32_t modulo(int64_t value, uint32_t n)
 }
 
 /* All IN, OUT and `like` operands must speak of the same piece in every iteration. */
-static weft_status_t check_pieces(const check_t *at, const weft_move_t *move)
+static weft_status_t check_pieces(const check_t *at, const weft_plan_view_t *move)
 {
     uint32_t k = at->plan->k;
-    const weft_operand_t *first = NULL;
+    const weft_plan_operand_t *first = NULL;
     for (uint32_t i = 0; i < move->ndst + move->nsrc + 1; i++) {
-        const weft_operand_t *operand = i < move->ndst                ? &move->dst[i]
-                                        : i < move->ndst + move->nsrc ? &move->src[i - move->ndst]
-                                                                      : &move->like;
+        const weft_plan_operand_t *operand =
+            i < move->ndst + move->nsrc ? &move->dst[i] : move->like;
         if (operand->kind != WEFT_OPERAND_IN && operand->kind != WEFT_OPERAND_OUT) {
             continue;
         }
@@ -167,11 +167,8 @@ static weft_status_t check_pieces(const check_t *at, const weft_move_t *move)
     return WEFT_OK;
 }
 
-static weft_status_t check_after(const check_t *at, const weft_move_t *move)
+static weft_status_t check_after(const check_t *at, const weft_plan_view_t *move)
 {
-    if (move->nafter > WEFT_AFTER_MAX) {
-        return refuse(at, "%u waits, at most %d are allowed", move->nafter, WEFT_AFTER_MAX);
-    }
     for (uint32_t i = 0; i < move->nafter; i++) {
         const weft_after_t *after = &move->after[i];
         if (after->lane >= at->plan->nlanes || after->pc >= at->plan->lanes[after->lane].ncode) {
@@ -190,27 +187,19 @@ static weft_status_t check_after(const check_t *at, const weft_move_t *move)
     return WEFT_OK;
 }
 
-static weft_status_t check_like(const check_t *at, const weft_move_t *move)
+static weft_status_t check_like(const check_t *at, const weft_plan_view_t *move)
 {
-    if (move->like.kind == WEFT_OPERAND_NONE) {
+    if (move->like->kind == WEFT_OPERAND_NONE) {
         return WEFT_OK;
     }
-    if (move->like.kind != WEFT_OPERAND_IN && move->like.kind != WEFT_OPERAND_OUT) {
-        return refuse(at, "`like` is %s; it must be in or out", buffer_name(move->like.kind));
+    if (move->like->kind != WEFT_OPERAND_IN && move->like->kind != WEFT_OPERAND_OUT) {
+        return refuse(at, "`like` is %s; it must be in or out", buffer_name(move->like->kind));
     }
-    return check_chunk(at, &move->like, 1);
+    return check_chunk(at, move->like, 1);
 }
 
-static weft_status_t check_move(const check_t *at, const weft_move_t *move)
+static weft_status_t check_move(const check_t *at, const weft_plan_view_t *move)
 {
-    if (move->ndst < 1 || move->ndst > WEFT_MOVE_MAX || move->nsrc < 1 ||
-        move->nsrc > WEFT_MOVE_MAX) {
-        return refuse(at, "%u sources and %u destinations; 1 to %d of each are allowed", move->nsrc,
-                      move->ndst, WEFT_MOVE_MAX);
-    }
-    if ((move->flags & ~WEFT_MOVE_FINAL) != 0) {
-        return refuse(at, "unknown flags 0x%x", move->flags);
-    }
     if ((move->flags & WEFT_MOVE_FINAL) != 0 && !weft_plan_reduces(at->plan->coll)) {
         return refuse(at, "FINAL in a collective that does not reduce");
     }
@@ -231,10 +220,10 @@ static weft_status_t check_move(const check_t *at, const weft_move_t *move)
 }
 
 /* Members of a PAR run in any order, so a port may serve one of them only. */
-static weft_status_t check_member(const check_t *at, const weft_move_t *move, uint32_t member)
+static weft_status_t check_member(const check_t *at, const weft_plan_view_t *move, uint32_t member)
 {
     for (uint32_t i = 0; i < move->ndst + move->nsrc; i++) {
-        const weft_operand_t *operand = i < move->ndst ? &move->dst[i] : &move->src[i - move->ndst];
+        const weft_plan_operand_t *operand = &move->dst[i];
         if (operand->kind != WEFT_OPERAND_PORT || operand->index >= at->plan->nports) {
             continue;
         }
@@ -258,8 +247,8 @@ static weft_status_t check_par(const check_t *at)
         if (at->pc + i >= lane->ncode || lane->code[at->pc + i].opcode != WEFT_CODE_MOVE) {
             return refuse(at, "PAR of %u, but only %u MOVEs follow", members, i - 1);
         }
-        const weft_move_t *move = &at->plan->moves[lane->code[at->pc + i].n];
-        weft_status_t status = check_member(at, move, at->pc + i);
+        weft_plan_view_t move = weft_plan_view(at->plan, lane->code[at->pc + i].n);
+        weft_status_t status = check_member(at, &move, at->pc + i);
         if (status != WEFT_OK) {
             return status;
         }
@@ -303,9 +292,11 @@ static weft_status_t check_loop(check_t *at, const weft_code_t *code)
 static weft_status_t check_code(check_t *at)
 {
     const weft_code_t *code = &at->plan->lanes[at->lane].code[at->pc];
+    weft_plan_view_t move;
     switch (code->opcode) {
     case WEFT_CODE_MOVE:
-        return check_move(at, &at->plan->moves[code->n]);
+        move = weft_plan_view(at->plan, code->n);
+        return check_move(at, &move);
     case WEFT_CODE_PAR:
         return check_par(at);
     case WEFT_CODE_BAR:
@@ -323,7 +314,8 @@ static weft_status_t check_unique(const weft_plan_t *plan, uint64_t *table, uint
 {
     for (uint32_t i = 0; i < plan->nports; i++) {
         const weft_plan_port_t *port = &plan->ports[i];
-        uint64_t key = ((uint64_t)port->peer << 32 | port->channel << 1 | port->sends) + 1;
+        uint64_t key =
+            ((uint64_t)port->peer << 32 | (uint32_t)port->channel << 1 | port->sends) + 1;
         uint32_t at = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & mask;
         while (table[at] != 0 && table[at] != key) {
             at = (at + 1) & mask;
@@ -345,10 +337,6 @@ static weft_status_t check_ports(const weft_plan_t *plan)
         if (port->peer >= plan->nranks || port->peer == plan->rank) {
             return weft_fail(WEFT_ERR_PLAN, 0, "plan of rank %u: port %u has peer %u of %u ranks",
                              plan->rank, i, port->peer, plan->nranks);
-        }
-        if (port->channel >= CHANNEL_MAX) {
-            return weft_fail(WEFT_ERR_PLAN, 0, "plan of rank %u: port %u has channel %u, limit %u",
-                             plan->rank, i, port->channel, CHANNEL_MAX - 1);
         }
     }
     return WEFT_OK;

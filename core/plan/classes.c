@@ -48,10 +48,7 @@ static void keep_figures(weft_plan_survey_t *out, const weft_plan_t *plan, doubl
     out->emit_seconds_max = seconds > out->emit_seconds_max ? seconds : out->emit_seconds_max;
     out->k = plan->k;
     keep_most(&out->words_max, words);
-    keep_most(&out->bytes_max, sizeof *plan + plan->nlanes * sizeof *plan->lanes +
-                                   words * sizeof *plan->lanes->code +
-                                   plan->nports * sizeof *plan->ports +
-                                   plan->nmoves * sizeof *plan->moves);
+    keep_most(&out->bytes_max, weft_plan_bytes(plan));
     out->lanes_max = plan->nlanes > out->lanes_max ? plan->nlanes : out->lanes_max;
     out->ports_max = plan->nports > out->ports_max ? plan->nports : out->ports_max;
     out->tmp_chunks_max =
@@ -77,7 +74,7 @@ static void compare_peers(survey_t *survey, const weft_plan_t *plan)
     int same = plan->nports == survey->net.first_port[1];
     for (uint32_t i = 0; same && i < plan->nports; i++) {
         uint32_t peer = plan->ports[i].peer;
-        uint32_t key = 2 * plan->ports[i].channel + (plan->ports[i].sends ? 0 : 1);
+        uint32_t key = 2 * (uint32_t)plan->ports[i].channel + (plan->ports[i].sends ? 0 : 1);
         same = key == ports[i].key;
         survey->by_xor &= (peer ^ plan->rank) == ports[i].name;
         survey->by_difference &=

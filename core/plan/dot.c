@@ -15,9 +15,9 @@ typedef struct walk {
     uint32_t pc, iteration, chunk;
 } walk_t;
 
-static int uses_port(const weft_move_t *move, uint32_t port, uint32_t sends)
+static int uses_port(const weft_plan_view_t *move, uint32_t port, uint32_t sends)
 {
-    const weft_operand_t *operands = sends ? move->dst : move->src;
+    const weft_plan_operand_t *operands = sends ? move->dst : move->src;
     uint32_t count = sends ? move->ndst : move->nsrc;
     for (uint32_t i = 0; i < count; i++) {
         if (operands[i].kind == WEFT_OPERAND_PORT && operands[i].index == port) {
@@ -47,9 +47,11 @@ static int64_t walk_next(walk_t *walk)
         if (code->opcode == WEFT_CODE_STOP) {
             return -1;
         }
-        const weft_move_t *move =
-            code->opcode == WEFT_CODE_MOVE ? &walk->plan->moves[code->n] : NULL;
-        if (move != NULL && uses_port(move, walk->port, walk->sends) && walk->chunk < move->cnt) {
+        weft_plan_view_t move = {0};
+        if (code->opcode == WEFT_CODE_MOVE) {
+            move = weft_plan_view(walk->plan, code->n);
+        }
+        if (uses_port(&move, walk->port, walk->sends) && walk->chunk < move.cnt) {
             walk->chunk++;
             return walk->pc;
         }
@@ -105,12 +107,15 @@ static void print_queues(weft_plan_t *const *plans, uint32_t rank, uint32_t nran
 static void print_waits(const weft_plan_t *plan, uint32_t lane, uint32_t pc, FILE *out)
 {
     const weft_code_t *code = &plan->lanes[lane].code[pc];
-    const weft_move_t *move = code->opcode == WEFT_CODE_MOVE ? &plan->moves[code->n] : NULL;
-    for (uint32_t i = 0; move != NULL && i < move->nafter; i++) {
+    weft_plan_view_t move = {0};
+    if (code->opcode == WEFT_CODE_MOVE) {
+        move = weft_plan_view(plan, code->n);
+    }
+    for (uint32_t i = 0; i < move.nafter; i++) {
         fprintf(out,
                 "    r%" PRIu32 "l%" PRIu32 "p%" PRIu32 " -> r%" PRIu32 "l%" PRIu32 "p%" PRIu32
                 " [style=dashed];\n",
-                plan->rank, move->after[i].lane, move->after[i].pc, plan->rank, lane, pc);
+                plan->rank, move.after[i].lane, move.after[i].pc, plan->rank, lane, pc);
     }
 }
 

@@ -4,7 +4,7 @@
 #include "core/plan/facts.h"
 
 /* Only the two ranks that know the length of a block handle it, and only on its way. */
-static int is_direct(const weft_move_t *move)
+static int is_direct(const weft_plan_view_t *move)
 {
     uint32_t from = move->src[0].kind;
     if (move->nsrc != 1 || (from != WEFT_OPERAND_IN && from != WEFT_OPERAND_PORT)) {
@@ -19,12 +19,12 @@ static int is_direct(const weft_move_t *move)
     return 1;
 }
 
-static void add_move(weft_plan_facts_t *facts, const weft_move_t *move, uint64_t times,
+static void add_move(weft_plan_facts_t *facts, const weft_plan_view_t *move, uint64_t times,
                      uint64_t *chunks)
 {
     uint64_t moved = times * move->cnt, ends = 0;
     for (uint32_t i = 0; i < move->ndst + move->nsrc; i++) {
-        const weft_operand_t *operand = i < move->ndst ? &move->dst[i] : &move->src[i - move->ndst];
+        const weft_plan_operand_t *operand = &move->dst[i];
         if (operand->kind == WEFT_OPERAND_PORT) {
             chunks[operand->index] += moved;
             ends++;
@@ -46,7 +46,8 @@ weft_plan_facts_t weft_plan_facts(const weft_plan_t *plan, uint64_t *chunks)
         for (uint32_t pc = 0; pc < plan->lanes[lane].ncode; pc++) {
             const weft_code_t *code = &plan->lanes[lane].code[pc];
             if (code->opcode == WEFT_CODE_MOVE) {
-                add_move(&facts, &plan->moves[code->n], times, chunks);
+                weft_plan_view_t move = weft_plan_view(plan, code->n);
+                add_move(&facts, &move, times, chunks);
             } else if (code->opcode == WEFT_CODE_LOOP || code->opcode == WEFT_CODE_END) {
                 times = code->opcode == WEFT_CODE_LOOP ? code->n : 1;
             }

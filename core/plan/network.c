@@ -78,7 +78,7 @@ static int grow(void **items_p, uint64_t *room_p, uint64_t used, uint64_t want, 
 }
 
 /* Their order is all one. */
-static uint64_t hash_operands(const weft_operand_t *operands, uint32_t count)
+static uint64_t hash_operands(const weft_plan_operand_t *operands, uint32_t count)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -88,8 +88,10 @@ static uint64_t hash_operands(const weft_operand_t *operands, uint32_t count)
     return sum;
 }
 
-static uint64_t hash_move(uint64_t hash, const weft_move_t *move)
+static uint64_t hash_move(const weft_plan_t *plan, const weft_code_t *code)
 {
+    const weft_plan_view_t view = weft_plan_view(plan, code->n), *move = &view;
+    uint64_t hash = WEFT_HASH_START;
     hash = weft_hash_add(hash, (uint64_t)move->ndst << 48 | (uint64_t)move->nsrc << 40 |
                                    (uint64_t)move->nafter << 32 | move->cnt);
     hash = weft_hash_mix(hash ^ hash_operands(move->dst, move->ndst));
@@ -134,16 +136,6 @@ static void add_moves(row_t *row, uint64_t move, uint64_t times)
     row->times = times;
 }
 
-static int has_waits(const weft_plan_t *plan)
-{
-    for (uint32_t i = 0; i < plan->nmoves; i++) {
-        if (plan->moves[i].nafter != 0) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 /* Instructions that others wait for by number stay where they are: nothing is taken together. */
 static uint64_t hash_lane(uint64_t hash, const weft_plan_t *plan, const weft_plan_lane_t *lane,
                           int together)
@@ -152,15 +144,16 @@ static uint64_t hash_lane(uint64_t hash, const weft_plan_t *plan, const weft_pla
     for (uint32_t pc = 0; pc < lane->ncode; pc++) {
         const weft_code_t *code = &lane->code[pc];
         if (code->opcode == WEFT_CODE_MOVE) {
-            uint64_t move = hash_move(WEFT_HASH_START, &plan->moves[code->n]);
+            uint64_t move = hash_move(plan, code);
             add_moves(&row, together ? move : weft_hash_add(move, pc), 1);
         } else if (together && code->opcode == WEFT_CODE_LOOP && code->mate == pc + 2 &&
                    code[1].opcode == WEFT_CODE_MOVE) {
-            uint64_t move = hash_move(WEFT_HASH_START, &plan->moves[code[1].n]);
+            uint64_t move = hash_move(plan, &code[1]);
             add_moves(&row, move, code->n);
             pc = code->mate;
         } else {
-            uint64_t other = weft_hash_add((uint64_t)code->opcode << 32 | code->n, code->mask);
+            uint64_t other = weft_hash_add((uint64_t)code->opcode << 32 | code->n,
+                                           code->opcode == WEFT_CODE_BAR ? code->mask : 0);
             add_moves(&row, together ? other : weft_hash_add(other, pc), 1);
         }
     }
@@ -172,7 +165,7 @@ static uint64_t hash_shape(weft_network_t *net, const weft_plan_t *plan)
 {
     uint64_t hash = weft_hash_add(WEFT_HASH_START, (uint64_t)plan->nlanes << 32 | plan->nports);
     hash = hash_ports(net, plan, hash);
-    int together = !has_waits(plan);
+    int together = plan->nafters == 0;
     for (uint32_t lane = 0; lane < plan->nlanes; lane++) {
         hash = hash_lane(hash, plan, &plan->lanes[lane], together);
     }
@@ -212,7 +205,7 @@ static weft_status_t add_ports(weft_network_t *net, const weft_plan_t *plan)
         net->ports[first + i] =
             (weft_network_port_t){.peer = port->peer,
                                   .name = port->peer,
-                                  .key = 2 * port->channel + (port->sends ? 0 : 1)};
+                                  .key = 2 * (uint32_t)port->channel + (port->sends ? 0 : 1)};
     }
     net->first_port[net->added + 1] = first + plan->nports;
     return WEFT_OK;

@@ -66,26 +66,40 @@ void weft_plan_destroy(weft_plan_t *plan)
     weft_os_free(plan->lanes);
     weft_os_free(plan->ports);
     weft_os_free(plan->moves);
+    weft_os_free(plan->operands);
+    weft_os_free(plan->afters);
     weft_os_free(plan);
 }
 
-static uint64_t hash_operand(uint64_t hash, const weft_operand_t *operand)
+uint64_t weft_plan_bytes(const weft_plan_t *plan)
+{
+    uint64_t bytes = sizeof *plan + plan->nlanes * sizeof *plan->lanes +
+                     plan->nports * sizeof *plan->ports + plan->nmoves * sizeof *plan->moves +
+                     plan->noperands * sizeof *plan->operands +
+                     plan->nafters * sizeof *plan->afters;
+    for (uint32_t lane = 0; lane < plan->nlanes; lane++) {
+        bytes += plan->lanes[lane].ncode * sizeof *plan->lanes[lane].code;
+    }
+    return bytes;
+}
+
+static uint64_t hash_operand(uint64_t hash, const weft_plan_operand_t *operand)
 {
     hash = weft_hash_add(hash, (uint64_t)operand->kind << 32 | operand->index);
     return weft_hash_add(hash, (uint32_t)operand->stride);
 }
 
-static uint64_t hash_move(uint64_t hash, const weft_move_t *move)
+static uint64_t hash_move(uint64_t hash, const weft_plan_view_t *move)
 {
     hash = weft_hash_add(hash, (uint64_t)move->ndst << 32 | move->nsrc);
-    hash = weft_hash_add(hash, (uint64_t)(move->cnt == 0 ? 1 : move->cnt) << 32 | move->flags);
+    hash = weft_hash_add(hash, (uint64_t)move->cnt << 32 | move->flags);
     for (uint32_t i = 0; i < move->ndst; i++) {
         hash = hash_operand(hash, &move->dst[i]);
     }
     for (uint32_t i = 0; i < move->nsrc; i++) {
         hash = hash_operand(hash, &move->src[i]);
     }
-    hash = weft_hash_add(hash_operand(hash, &move->like), move->nafter);
+    hash = weft_hash_add(hash_operand(hash, move->like), move->nafter);
     for (uint32_t i = 0; i < move->nafter; i++) {
         hash = weft_hash_add(hash, (uint64_t)move->after[i].lane << 32 | move->after[i].pc);
     }
@@ -98,10 +112,11 @@ static uint64_t hash_lane(uint64_t hash, const weft_plan_t *plan, const weft_pla
     for (uint32_t pc = 0; pc < lane->ncode; pc++) {
         const weft_code_t *code = &lane->code[pc];
         if (code->opcode == WEFT_CODE_MOVE) {
-            hash = hash_move(hash, &plan->moves[code->n]);
+            weft_plan_view_t move = weft_plan_view(plan, code->n);
+            hash = hash_move(hash, &move);
         } else {
             hash = weft_hash_add(hash, (uint64_t)code->opcode << 32 | code->n);
-            hash = weft_hash_add(hash, code->mask);
+            hash = weft_hash_add(hash, code->opcode == WEFT_CODE_BAR ? code->mask : 0);
         }
     }
     return hash;

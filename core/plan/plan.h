@@ -21,10 +21,31 @@ typedef enum weft_opcode {
 typedef struct weft_code {
     uint32_t opcode; /* weft_opcode_t */
     uint32_t n;
-    uint32_t mate;
-    uint32_t reserved;
-    uint64_t mask;
+    union {
+        uint32_t mate; /* LOOP, END */
+        uint64_t mask; /* BAR */
+    };
 } weft_code_t;
+
+/* weft_operand_t in 8 bytes. */
+typedef struct weft_plan_operand {
+    uint32_t kind : 3; /* weft_operand_kind_t */
+    uint32_t index : 29;
+    int32_t stride;
+} weft_plan_operand_t;
+
+#define WEFT_PLAN_INDEX_MAX ((UINT32_C(1) << 29) - 1)
+
+/* weft_move_t as it is kept: most have two operands and no waits, and an all-to-all has thousands. */
+typedef struct weft_plan_move {
+    uint32_t operand; /* first of its destinations, sources and, if LIKE is set, the `like` */
+    uint32_t after;   /* first of its waits */
+    uint32_t cnt;     /* at least 1 */
+    uint8_t ndst, nsrc, nafter;
+    uint8_t flags; /* WEFT_MOVE_*, WEFT_PLAN_LIKE */
+} weft_plan_move_t;
+
+#define WEFT_PLAN_LIKE 0x80u
 
 typedef struct weft_plan_lane {
     weft_code_t *code; /* ends with STOP */
@@ -32,10 +53,10 @@ typedef struct weft_plan_lane {
 } weft_plan_lane_t;
 
 typedef struct weft_plan_port {
-    uint32_t lane;
     uint32_t peer;
-    uint32_t channel;
-    uint32_t sends; /* 1: this rank sends */
+    uint16_t channel;
+    uint8_t lane;
+    uint8_t sends; /* 1: this rank sends */
 } weft_plan_port_t;
 
 typedef struct weft_plan {
@@ -43,11 +64,29 @@ typedef struct weft_plan {
     uint32_t nranks, rank, root;
     uint32_t k; /* chunks per block */
     uint32_t tmp_chunks;
-    uint32_t nlanes, nports, nmoves;
+    uint32_t nlanes, nports, nmoves, noperands, nafters;
     weft_plan_lane_t *lanes;
     weft_plan_port_t *ports;
-    weft_move_t *moves;
+    weft_plan_move_t *moves;
+    weft_plan_operand_t *operands;
+    weft_after_t *afters;
 } weft_plan_t;
+
+/* A MOVE with its operands at hand. */
+typedef struct weft_plan_view {
+    const weft_plan_operand_t *dst, *src; /* src follows dst */
+    const weft_plan_operand_t *like;      /* kind NONE if there is none */
+    const weft_after_t *after;
+    uint32_t ndst, nsrc, nafter, cnt, flags;
+} weft_plan_view_t;
+
+weft_plan_view_t weft_plan_view(const weft_plan_t *plan, uint32_t move);
+/* As the builder took it. */
+weft_move_t weft_plan_expand(const weft_plan_view_t *view);
+weft_operand_t weft_plan_expand_operand(const weft_plan_operand_t *operand);
+weft_plan_operand_t weft_plan_pack_operand(const weft_operand_t *operand);
+/* Bytes that the plan takes in memory. */
+uint64_t weft_plan_bytes(const weft_plan_t *plan);
 
 /* The collective whose plans `coll` runs. */
 weft_coll_t weft_coll_shape(weft_coll_t coll);

@@ -8,20 +8,20 @@
 
 #include "core/plan/builder.h"
 
-static void print_operand(const weft_operand_t *operand, FILE *out)
+static void print_operand(const weft_plan_operand_t *operand, FILE *out)
 {
     static const char *const names[] = {"none", "in", "out", "tmp"};
     if (operand->kind == WEFT_OPERAND_PORT) {
-        fprintf(out, "port %" PRIu32, operand->index);
+        fprintf(out, "port %" PRIu32, (uint32_t)operand->index);
     } else if (operand->stride == 0) {
-        fprintf(out, "%s[%" PRIu32 "]", names[operand->kind], operand->index);
+        fprintf(out, "%s[%" PRIu32 "]", names[operand->kind], (uint32_t)operand->index);
     } else {
-        fprintf(out, "%s[%" PRIu32 "%+" PRId32 "]", names[operand->kind], operand->index,
+        fprintf(out, "%s[%" PRIu32 "%+" PRId32 "]", names[operand->kind], (uint32_t)operand->index,
                 operand->stride);
     }
 }
 
-static void print_operands(const weft_operand_t *operands, uint32_t count, FILE *out)
+static void print_operands(const weft_plan_operand_t *operands, uint32_t count, FILE *out)
 {
     for (uint32_t i = 0; i < count; i++) {
         fputs(i == 0 ? "" : ", ", out);
@@ -29,7 +29,7 @@ static void print_operands(const weft_operand_t *operands, uint32_t count, FILE 
     }
 }
 
-static void print_move(const weft_move_t *move, FILE *out)
+static void print_move(const weft_plan_view_t *move, FILE *out)
 {
     fputs("move ", out);
     print_operands(move->dst, move->ndst, out);
@@ -38,9 +38,9 @@ static void print_move(const weft_move_t *move, FILE *out)
     if (move->cnt > 1) {
         fprintf(out, " count %" PRIu32, move->cnt);
     }
-    if (move->like.kind != WEFT_OPERAND_NONE) {
+    if (move->like->kind != WEFT_OPERAND_NONE) {
         fputs(" like ", out);
-        print_operand(&move->like, out);
+        print_operand(move->like, out);
     }
     if ((move->flags & WEFT_MOVE_FINAL) != 0) {
         fputs(" final", out);
@@ -64,9 +64,11 @@ static void print_bar(uint64_t mask, FILE *out)
 
 void weft_plan_print_code(const weft_plan_t *plan, const weft_code_t *code, FILE *out)
 {
+    weft_plan_view_t move;
     switch (code->opcode) {
     case WEFT_CODE_MOVE:
-        print_move(&plan->moves[code->n], out);
+        move = weft_plan_view(plan, code->n);
+        print_move(&move, out);
         break;
     case WEFT_CODE_PAR:
         fprintf(out, "par %" PRIu32, code->n);

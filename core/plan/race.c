@@ -261,7 +261,7 @@ void weft_race_barrier(weft_run_t *run, const weft_run_lane_t *lane, uint64_t ma
 void weft_race_begin_step(weft_run_t *run, const weft_run_lane_t *lane,
                           const weft_run_member_t *member)
 {
-    const weft_move_t *move = member->move;
+    const weft_plan_view_t *move = &member->move;
     const weft_run_rank_t *rank = rank_of(run, lane);
     uint32_t *clock = member_clock(run, lane, member);
     if (rank->tracked != 0) {
@@ -289,7 +289,7 @@ void weft_race_end_step(weft_run_t *run, const weft_run_lane_t *lane,
     if (!run->race.through_queues) {
         return;
     }
-    const weft_move_t *move = member->move;
+    const weft_plan_view_t *move = &member->move;
     uint32_t width = run->race.dims;
     const uint32_t *clock = member_clock(run, lane, member);
     for (uint32_t i = 0; i < move->nsrc; i++) {
@@ -479,15 +479,15 @@ static void use_operand(weft_run_t *run, const weft_run_lane_t *lane, uint8_t me
                         const weft_run_member_t *of, uint32_t i)
 {
     const weft_run_rank_t *rank = rank_of(run, lane);
-    int writes = i < of->move->ndst;
-    uint32_t s = writes ? i : i - of->move->ndst;
-    uint32_t kind = writes ? of->move->dst[s].kind : of->move->src[s].kind;
+    int writes = i < of->move.ndst;
+    uint32_t s = writes ? i : i - of->move.ndst;
+    uint32_t kind = writes ? of->move.dst[s].kind : of->move.src[s].kind;
     uint32_t base = writes ? of->dst[s] : of->src[s];
     if (kind == WEFT_OPERAND_PORT ||
         (kind == WEFT_OPERAND_IN && run->both == NULL && !run->input->in_place)) {
         return;
     }
-    for (uint32_t j = 0; j < of->move->cnt; j++) {
+    for (uint32_t j = 0; j < of->move.cnt; j++) {
         uint32_t chunks = rank->chunks[kind];
         uint32_t chunk = base + j >= chunks ? base + j - chunks : base + j;
         if (kind == WEFT_OPERAND_IN) {
@@ -507,7 +507,7 @@ void weft_race_group(weft_run_t *run, const weft_run_lane_t *lane)
     run->race.groups++;
     for (uint32_t m = 0; m < lane->nmembers; m++) {
         const weft_run_member_t *member = &lane->members[m];
-        for (uint32_t i = 0; i < member->move->ndst + member->move->nsrc; i++) {
+        for (uint32_t i = 0; i < member->move.ndst + member->move.nsrc; i++) {
             use_operand(run, lane, (uint8_t)(m + 1), member, i);
         }
     }

@@ -18,7 +18,7 @@ void weft_run_wake(weft_run_t *run, uint32_t index)
 }
 
 /* Divides only where it must: most operands stand still or advance by one. */
-static uint32_t place_of(const weft_operand_t *operand, uint32_t iteration, uint32_t chunks)
+static uint32_t place_of(const weft_plan_operand_t *operand, uint32_t iteration, uint32_t chunks)
 {
     if (iteration == 0 || operand->stride == 0) {
         return operand->index;
@@ -38,7 +38,7 @@ static uint32_t place_of(const weft_operand_t *operand, uint32_t iteration, uint
 }
 
 static uint32_t resolve(const weft_run_t *run, const weft_run_lane_t *lane,
-                        const weft_operand_t *operand)
+                        const weft_plan_operand_t *operand)
 {
     const weft_run_rank_t *rank = &run->ranks[lane->rank];
     if (operand->kind == WEFT_OPERAND_PORT) {
@@ -47,7 +47,7 @@ static uint32_t resolve(const weft_run_t *run, const weft_run_lane_t *lane,
     return place_of(operand, lane->iteration, rank->chunks[operand->kind]);
 }
 
-static int names_piece(const weft_operand_t *operand)
+static int names_piece(const weft_plan_operand_t *operand)
 {
     return operand->kind == WEFT_OPERAND_IN || operand->kind == WEFT_OPERAND_OUT;
 }
@@ -55,14 +55,14 @@ static int names_piece(const weft_operand_t *operand)
 static void begin_member(const weft_run_t *run, const weft_run_lane_t *lane,
                          weft_run_member_t *member, uint32_t pc)
 {
-    const weft_move_t *move = &lane->plan->moves[lane->text->code[pc].n];
+    const weft_plan_view_t *move = &member->move;
     uint32_t k = lane->plan->k, piece = 0;
-    member->move = move;
+    member->move = weft_plan_view(lane->plan, lane->text->code[pc].n);
     member->pc = pc;
     member->chunk = member->slice = 0;
     member->ready = move->nafter == 0;
-    if (move->like.kind != WEFT_OPERAND_NONE) {
-        piece = member->like = resolve(run, lane, &move->like);
+    if (move->like->kind != WEFT_OPERAND_NONE) {
+        piece = member->like = resolve(run, lane, move->like);
     }
     for (uint32_t i = 0; i < move->nsrc; i++) {
         member->src[i] = resolve(run, lane, &move->src[i]);
@@ -130,7 +130,7 @@ static void sleep_inside(weft_run_t *run, weft_run_lane_t *lane)
 
 static int waits_over(weft_run_t *run, weft_run_lane_t *lane, weft_run_member_t *member)
 {
-    const weft_move_t *move = member->move;
+    const weft_plan_view_t *move = &member->move;
     uint32_t first = run->ranks[lane->rank].first_lane;
     for (uint32_t i = 0; i < move->nafter; i++) {
         const weft_run_lane_t *other = &run->lanes[first + move->after[i].lane];
@@ -149,7 +149,7 @@ static int waits_over(weft_run_t *run, weft_run_lane_t *lane, weft_run_member_t 
 static void try_member(weft_run_t *run, weft_run_lane_t *lane, uint32_t i)
 {
     weft_run_member_t *member = &lane->members[i];
-    if (member->chunk == member->move->cnt) {
+    if (member->chunk == member->move.cnt) {
         return;
     }
     if (!member->ready && !waits_over(run, lane, member)) {
@@ -157,7 +157,7 @@ static void try_member(weft_run_t *run, weft_run_lane_t *lane, uint32_t i)
         return;
     }
     weft_run_advance(run, lane, member);
-    if (member->chunk == member->move->cnt) {
+    if (member->chunk == member->move.cnt) {
         lane->over++;
         finish(run, lane, member->pc, &member->chain);
     }

@@ -51,10 +51,10 @@ typedef struct weft_run_way {
 
 /* One MOVE in progress: operands with their chunk of this iteration. */
 typedef struct weft_run_member {
-    const weft_move_t *move;
+    weft_plan_view_t move;
     uint32_t pc;
     uint32_t dst[WEFT_MOVE_MAX], src[WEFT_MOVE_MAX]; /* chunk, or queue for ports */
-    uint32_t like;                                   /* chunk of move->like */
+    uint32_t like;                                   /* chunk of move.like */
     uint32_t piece;
     uint32_t extent;       /* of the chunk in progress */
     uint32_t chunk, slice; /* next to move */

@@ -36,7 +36,7 @@ typedef struct spot {
 
 /* A MOVE there, in one iteration. */
 typedef struct spliced {
-    const weft_move_t *move;
+    weft_plan_view_t move;
     spot_t spots[SPOTS]; /* destinations, sources, `like` */
     uint32_t nspots;
 } spliced_t;
@@ -66,7 +66,7 @@ static int64_t shortest(int32_t stride, uint32_t chunks)
     return step > half ? step - (int64_t)chunks : step < -half ? step + (int64_t)chunks : step;
 }
 
-static spot_t spot_in(const weft_operand_t *operand, weft_operand_t window, uint32_t chunks,
+static spot_t spot_in(const weft_plan_operand_t *operand, weft_operand_t window, uint32_t chunks,
                       uint32_t iteration)
 {
     int64_t step = shortest(operand->stride, chunks);
@@ -80,7 +80,8 @@ static spot_t spot_in(const weft_operand_t *operand, weft_operand_t window, uint
         .first = window.index};
 }
 
-static spot_t spot_of(const splice_t *splice, const weft_operand_t *operand, uint32_t iteration)
+static spot_t spot_of(const splice_t *splice, const weft_plan_operand_t *operand,
+                      uint32_t iteration)
 {
     const weft_plan_t *here = splice->draft->plan;
     if (operand->kind == WEFT_OPERAND_PORT) {
@@ -104,22 +105,22 @@ static int names_piece(uint32_t kind)
     return kind == WEFT_OPERAND_IN || kind == WEFT_OPERAND_OUT;
 }
 
-static const weft_operand_t *piece_of(const weft_move_t *move)
+static const weft_plan_operand_t *piece_of(const weft_plan_view_t *move)
 {
     for (uint32_t i = 0; i < move->ndst + move->nsrc; i++) {
-        const weft_operand_t *o = i < move->ndst ? &move->dst[i] : &move->src[i - move->ndst];
+        const weft_plan_operand_t *o = &move->dst[i];
         if (names_piece(o->kind)) {
             return o;
         }
     }
-    return &move->like;
+    return move->like;
 }
 
 /* The length of a MOVE whose operands here are scratch and ports: piece i of a block there is as long
  * as piece i of any other block, so the window that is not scratch can say it. */
-static spot_t like_of(const splice_t *splice, const weft_move_t *move, uint32_t iteration)
+static spot_t like_of(const splice_t *splice, const weft_plan_view_t *move, uint32_t iteration)
 {
-    const weft_operand_t *piece = piece_of(move);
+    const weft_plan_operand_t *piece = piece_of(move);
     if (names_piece(window_of(splice, piece->kind).kind)) {
         return spot_of(splice, piece, iteration);
     }
@@ -132,11 +133,11 @@ static spot_t like_of(const splice_t *splice, const weft_move_t *move, uint32_t 
 
 static spliced_t spliced_of(const splice_t *splice, const weft_code_t *code, uint32_t iteration)
 {
-    const weft_move_t *move = &splice->plan->moves[code->n];
-    spliced_t spliced = {.move = move};
+    spliced_t spliced = {.move = weft_plan_view(splice->plan, code->n)};
+    const weft_plan_view_t *move = &spliced.move;
     int has_piece = 0;
     for (uint32_t i = 0; i < move->ndst + move->nsrc; i++) {
-        const weft_operand_t *o = i < move->ndst ? &move->dst[i] : &move->src[i - move->ndst];
+        const weft_plan_operand_t *o = &move->dst[i];
         spot_t spot = spot_of(splice, o, iteration);
         has_piece |= names_piece(spot.kind);
         spliced.spots[spliced.nspots++] = spot;
@@ -150,7 +151,7 @@ static spliced_t spliced_of(const splice_t *splice, const weft_code_t *code, uin
 /* Chunks of the MOVE from chunk `from` on up to where an operand wraps. */
 static uint32_t until_wrap(const spliced_t *spliced, uint32_t from)
 {
-    uint32_t chunks = spliced->move->cnt - from;
+    uint32_t chunks = spliced->move.cnt - from;
     for (uint32_t i = 0; i < spliced->nspots; i++) {
         const spot_t *spot = &spliced->spots[i];
         if (spot->wraps) {
@@ -164,7 +165,7 @@ static uint32_t until_wrap(const spliced_t *spliced, uint32_t from)
 /* Iterations from this one on, at most `times`, through which no operand wraps. */
 static uint32_t run_of_move(const spliced_t *spliced, uint32_t times)
 {
-    uint32_t cnt = spliced->move->cnt;
+    uint32_t cnt = spliced->move.cnt;
     if (until_wrap(spliced, 0) < cnt) {
         return 1;
     }
@@ -194,7 +195,7 @@ static weft_operand_t placed(const spot_t *spot, uint32_t from, int loops)
 static uint32_t write_move(const splice_t *splice, uint32_t lane, const spliced_t *spliced,
                            const uint32_t part[2], int loops)
 {
-    weft_move_t move = *spliced->move;
+    weft_move_t move = weft_plan_expand(&spliced->move);
     uint32_t all = move.ndst + move.nsrc;
     for (uint32_t i = 0; i < all; i++) {
         weft_operand_t *o = i < move.ndst ? &move.dst[i] : &move.src[i - move.ndst];
@@ -214,8 +215,8 @@ static void check_cut(const splice_t *splice, uint32_t lane, uint32_t pc, uint32
                       const spliced_t *group)
 {
     for (uint32_t i = 0; i < members; i++) {
-        for (uint32_t w = 0; w < group[i].move->nafter; w++) {
-            const weft_after_t *after = &group[i].move->after[w];
+        for (uint32_t w = 0; w < group[i].move.nafter; w++) {
+            const weft_after_t *after = &group[i].move.after[w];
             if (after->lane == lane && after->pc > pc && after->pc <= pc + members) {
                 mistake(splice, "members of a PAR wait for each other and wrap around; give the "
                                 "sub-plan a whole buffer");
@@ -229,9 +230,9 @@ static uint32_t until_cut(const spliced_t *group, uint32_t members, uint32_t fro
 {
     uint32_t chunks = UINT32_MAX;
     for (uint32_t i = 0; i < members; i++) {
-        if (group[i].move->cnt > from) {
+        if (group[i].move.cnt > from) {
             uint32_t wrap = until_wrap(&group[i], from);
-            chunks = from + wrap < group[i].move->cnt && wrap < chunks ? wrap : chunks;
+            chunks = from + wrap < group[i].move.cnt && wrap < chunks ? wrap : chunks;
         }
     }
     return chunks;
@@ -241,7 +242,7 @@ static uint32_t count_active(const spliced_t *group, uint32_t members, uint32_t 
 {
     uint32_t active = 0;
     for (uint32_t i = 0; i < members; i++) {
-        active += group[i].move->cnt > from;
+        active += group[i].move.cnt > from;
     }
     return active;
 }
@@ -267,10 +268,10 @@ static void write_group(const splice_t *splice, uint32_t lane, uint32_t pc, uint
             splice->builder->par(splice->builder, splice->lanes[lane], active);
         }
         for (uint32_t i = 0; i < members; i++) {
-            if (group[i].move->cnt <= from) {
+            if (group[i].move.cnt <= from) {
                 continue;
             }
-            uint32_t rest = group[i].move->cnt - from;
+            uint32_t rest = group[i].move.cnt - from;
             uint32_t part[2] = {from, rest < chunks ? rest : chunks};
             splice->pcs[splice->code_at[lane] + pc + par + i] =
                 write_move(splice, lane, &group[i], part, loops);
@@ -360,7 +361,7 @@ static void write_waits(const splice_t *splice, uint32_t first_move)
     weft_plan_t *here = splice->draft->plan;
     for (uint32_t i = first_move; i < here->nmoves; i++) {
         for (uint32_t w = 0; w < here->moves[i].nafter; w++) {
-            weft_after_t *after = &here->moves[i].after[w];
+            weft_after_t *after = &here->afters[here->moves[i].after + w];
             after->pc = splice->pcs[splice->code_at[after->lane] + after->pc];
             after->lane = splice->lanes[after->lane];
         }

@@ -16,7 +16,7 @@ typedef struct result {
 /* If a queue keeps the slice from moving, the member sleeps until that changes. */
 static int blocked(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member)
 {
-    const weft_move_t *move = member->move;
+    const weft_plan_view_t *move = &member->move;
     for (uint32_t i = 0; i < move->nsrc; i++) {
         if (move->src[i].kind == WEFT_OPERAND_PORT && run->queues[member->src[i]].used == 0) {
             run->queues[member->src[i]].receiver_waits = (uint8_t)(member - lane->members + 1);
@@ -134,14 +134,14 @@ static void check_slot(weft_run_t *run, const weft_run_lane_t *lane,
 /* All that the chunk in progress touches must belong to one block; what ports bring, pop() sees. */
 static void see_extent(weft_run_t *run, const weft_run_lane_t *lane, weft_run_member_t *member)
 {
-    const weft_move_t *move = member->move;
+    const weft_plan_view_t *move = &member->move;
     uint32_t extent = WEFT_RUN_NONE;
     for (uint32_t i = 0; i < move->nsrc + move->ndst + 1; i++) {
         int is_src = i < move->nsrc, is_dst = !is_src && i < move->nsrc + move->ndst;
         uint32_t at = is_src ? i : i - move->nsrc;
-        const weft_operand_t *operand = is_src   ? &move->src[at]
-                                        : is_dst ? &move->dst[at]
-                                                 : &move->like;
+        const weft_plan_operand_t *operand = is_src   ? &move->src[at]
+                                             : is_dst ? &move->dst[at]
+                                                      : move->like;
         if (operand->kind != WEFT_OPERAND_IN && operand->kind != WEFT_OPERAND_OUT) {
             continue;
         }
@@ -159,7 +159,7 @@ static void see_extent(weft_run_t *run, const weft_run_lane_t *lane, weft_run_me
 /* A MOVE is as late as its lane and the first slices of its sources, plus itself. */
 static void chain_begin(weft_run_t *run, const weft_run_lane_t *lane, weft_run_member_t *member)
 {
-    const weft_move_t *move = member->move;
+    const weft_plan_view_t *move = &member->move;
     uint32_t ends = 0;
     member->chain = lane->chain;
     for (uint32_t i = 0; i < move->nsrc; i++) {
@@ -217,7 +217,7 @@ static void push(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_me
 
 static result_t fold(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member)
 {
-    const weft_move_t *move = member->move;
+    const weft_plan_view_t *move = &member->move;
     result_t sum = {0, NODE_FOLD};
     for (uint32_t i = 0; i < move->nsrc; i++) {
         uint32_t kind = move->src[i].kind;
@@ -257,7 +257,7 @@ static void store(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_m
 
 static void move_slice(weft_run_t *run, const weft_run_lane_t *lane, weft_run_member_t *member)
 {
-    const weft_move_t *move = member->move;
+    const weft_plan_view_t *move = &member->move;
     if (member->chunk == 0 && member->slice == 0) {
         chain_begin(run, lane, member);
     }
@@ -283,7 +283,7 @@ static void move_slice(weft_run_t *run, const weft_run_lane_t *lane, weft_run_me
 
 void weft_run_advance(weft_run_t *run, weft_run_lane_t *lane, weft_run_member_t *member)
 {
-    while (member->chunk < member->move->cnt && run->report->verdict == WEFT_VERDICT_OK &&
+    while (member->chunk < member->move.cnt && run->report->verdict == WEFT_VERDICT_OK &&
            !blocked(run, lane, member)) {
         move_slice(run, lane, member);
         if (++member->slice == run->slices) {

@@ -48,7 +48,7 @@ typedef struct cause {
 
 static int cause_in_queues(const weft_run_t *run, const weft_run_member_t *member, cause_t *cause)
 {
-    const weft_move_t *move = member->move;
+    const weft_plan_view_t *move = &member->move;
     for (uint32_t i = 0; i < move->nsrc; i++) {
         if (move->src[i].kind == WEFT_OPERAND_PORT && run->queues[member->src[i]].used == 0) {
             cause->queue = member->src[i];
@@ -72,8 +72,8 @@ static void cause_in_rank(const weft_run_t *run, const weft_run_lane_t *lane,
                           const weft_run_member_t *member, cause_t *cause)
 {
     uint32_t first = run->ranks[lane->rank].first_lane;
-    for (uint32_t i = 0; i < member->move->nafter; i++) {
-        const weft_after_t *after = &member->move->after[i];
+    for (uint32_t i = 0; i < member->move.nafter; i++) {
+        const weft_after_t *after = &member->move.after[i];
         if (run->lanes[first + after->lane].ends[after->pc].passes <= lane->pass) {
             cause->lane = first + after->lane;
             cause->target_pc = after->pc;
@@ -94,7 +94,7 @@ static cause_t cause_of(const weft_run_t *run, const weft_run_lane_t *lane)
     }
     for (uint32_t i = 0; i < lane->nmembers; i++) {
         const weft_run_member_t *member = &lane->members[i];
-        if (member->chunk == member->move->cnt) {
+        if (member->chunk == member->move.cnt) {
             continue;
         }
         cause.pc = member->pc;

@@ -102,9 +102,13 @@ static weft_status_t text_next(const weft_host_t *host, const weft_plan_text_t *
 static void write_code(const weft_plan_t *plan, uint32_t lane, const weft_code_t *code,
                        weft_plan_builder_t *builder)
 {
+    weft_plan_view_t view;
+    weft_move_t move;
     switch (code->opcode) {
     case WEFT_CODE_MOVE:
-        builder->move(builder, lane, &plan->moves[code->n]);
+        view = weft_plan_view(plan, code->n);
+        move = weft_plan_expand(&view);
+        builder->move(builder, lane, &move);
         break;
     case WEFT_CODE_PAR:
         builder->par(builder, lane, code->n);

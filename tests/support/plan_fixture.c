@@ -179,7 +179,39 @@ weft_plan_t *plan_fixture_copy(const weft_plan_t *plan)
     }
     copy->ports = duplicate(plan->ports, plan->nports * sizeof *plan->ports);
     copy->moves = duplicate(plan->moves, plan->nmoves * sizeof *plan->moves);
+    copy->operands = duplicate(plan->operands, plan->noperands * sizeof *plan->operands);
+    copy->afters = duplicate(plan->afters, plan->nafters * sizeof *plan->afters);
     return copy;
+}
+
+weft_move_t plan_fixture_move(const weft_plan_t *plan, uint32_t index)
+{
+    weft_plan_view_t view = weft_plan_view(plan, index);
+    return weft_plan_expand(&view);
+}
+
+void plan_fixture_set_move(weft_plan_t *plan, uint32_t index, const weft_move_t *move)
+{
+    weft_plan_move_t *to = &plan->moves[index];
+    uint32_t count = move->ndst + move->nsrc, all = plan->noperands + count + 1;
+    weft_plan_operand_t *operands = weft_os_alloc(all * sizeof *operands, 0);
+    memcpy(operands, plan->operands, plan->noperands * sizeof *operands);
+    for (uint32_t i = 0; i < count + 1; i++) {
+        operands[plan->noperands + i] =
+            weft_plan_pack_operand(i < move->ndst ? &move->dst[i]
+                                   : i < count    ? &move->src[i - move->ndst]
+                                                  : &move->like);
+    }
+    assert_int_equal(to->nafter, move->nafter);
+    to->operand = plan->noperands;
+    to->ndst = (uint8_t)move->ndst;
+    to->nsrc = (uint8_t)move->nsrc;
+    to->cnt = move->cnt;
+    to->flags =
+        (uint8_t)(move->flags | (move->like.kind != WEFT_OPERAND_NONE ? WEFT_PLAN_LIKE : 0));
+    weft_os_free(plan->operands);
+    plan->operands = operands;
+    plan->noperands = all;
 }
 
 weft_verify_report_t plan_fixture_verify(weft_plan_t *const *plans, uint32_t nranks, uint32_t slots,

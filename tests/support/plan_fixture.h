@@ -37,6 +37,9 @@ void plan_fixture_free(weft_plan_t **plans, uint32_t nranks);
 
 /* A deep copy, to be damaged. */
 weft_plan_t *plan_fixture_copy(const weft_plan_t *plan);
+weft_move_t plan_fixture_move(const weft_plan_t *plan, uint32_t index);
+/* Its waits stay as they are. */
+void plan_fixture_set_move(weft_plan_t *plan, uint32_t index, const weft_move_t *move);
 
 weft_verify_report_t plan_fixture_verify(weft_plan_t *const *plans, uint32_t nranks, uint32_t slots,
                                          uint32_t slices, int in_place);

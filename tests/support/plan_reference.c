@@ -52,7 +52,7 @@ static queue_t *queue_of(reference_t *ref, uint32_t rank, uint32_t index)
     return NULL;
 }
 
-static uint64_t *memory_of(reference_t *ref, const lane_t *lane, const weft_operand_t *operand,
+static uint64_t *memory_of(reference_t *ref, const lane_t *lane, const weft_plan_operand_t *operand,
                            uint32_t step)
 {
     const weft_plan_t *plan = ref->plans[lane->rank];
@@ -65,7 +65,7 @@ static uint64_t *memory_of(reference_t *ref, const lane_t *lane, const weft_oper
     return &buffer[lane->rank][(uint64_t)chunk * ref->slices + step % ref->slices];
 }
 
-static int can_move(reference_t *ref, const lane_t *lane, const weft_move_t *move)
+static int can_move(reference_t *ref, const lane_t *lane, const weft_plan_view_t *move)
 {
     for (uint32_t i = 0; i < move->nafter; i++) {
         for (uint32_t j = 0; j < ref->nlanes; j++) {
@@ -90,7 +90,8 @@ static int can_move(reference_t *ref, const lane_t *lane, const weft_move_t *mov
     return 1;
 }
 
-static void move_slice(reference_t *ref, const lane_t *lane, const weft_move_t *move, uint32_t step)
+static void move_slice(reference_t *ref, const lane_t *lane, const weft_plan_view_t *move,
+                       uint32_t step)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < move->nsrc; i++) {
@@ -153,12 +154,13 @@ static int step_group(reference_t *ref, lane_t *lane, const weft_plan_lane_t *te
 {
     uint32_t members = par ? text->code[lane->pc].n : 1, over = 0, moved = 0;
     for (uint32_t i = 0; i < members; i++) {
-        const weft_move_t *move = &ref->plans[lane->rank]->moves[text->code[lane->pc + par + i].n];
-        if (lane->progress[i] < move->cnt * ref->slices && can_move(ref, lane, move)) {
-            move_slice(ref, lane, move, lane->progress[i]++);
+        weft_plan_view_t move =
+            weft_plan_view(ref->plans[lane->rank], text->code[lane->pc + par + i].n);
+        if (lane->progress[i] < move.cnt * ref->slices && can_move(ref, lane, &move)) {
+            move_slice(ref, lane, &move, lane->progress[i]++);
             moved = 1;
         }
-        over += lane->progress[i] == move->cnt * ref->slices;
+        over += lane->progress[i] == move.cnt * ref->slices;
     }
     if (over == members) {
         uint32_t last = (uint32_t)is_last_time(lane, text);

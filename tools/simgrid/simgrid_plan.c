@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-static job_queue_t *queue_of(const job_lane_t *lane, const weft_operand_t *operand)
+static job_queue_t *queue_of(const job_lane_t *lane, const weft_plan_operand_t *operand)
 {
     return lane->rank->queue[operand->index];
 }
@@ -22,7 +22,7 @@ static void claim_mailboxes(const job_lane_t *lane)
     }
 }
 
-static void move_slice(const job_lane_t *lane, const weft_move_t *move)
+static void move_slice(const job_lane_t *lane, const weft_plan_view_t *move)
 {
     double bytes = lane->job->options->slice_bytes;
     for (uint32_t i = 0; i < move->nsrc; i++) {
@@ -72,9 +72,9 @@ static void finish(job_lane_t *lane, uint32_t pc)
     }
 }
 
-static void run_move(job_lane_t *lane, const weft_move_t *move, uint32_t pc)
+static void run_move(job_lane_t *lane, const weft_plan_view_t *move, uint32_t pc)
 {
-    uint64_t steps = (uint64_t)(move->cnt == 0 ? 1 : move->cnt) * lane->job->options->slices;
+    uint64_t steps = (uint64_t)move->cnt * lane->job->options->slices;
     for (uint32_t i = 0; i < move->nafter; i++) {
         wait_for(lane, &move->after[i]);
     }
@@ -91,7 +91,7 @@ static void member_main(int argc, char **argv)
     job_member_t *member = sg_actor_self_get_data();
     for (;;) {
         sg_sem_acquire(member->start);
-        run_move(member->lane, member->move, member->pc);
+        run_move(member->lane, &member->move, member->pc);
         sg_sem_release(member->lane->done);
     }
 }
@@ -101,7 +101,7 @@ static void run_par(job_lane_t *lane, uint32_t pc, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         job_member_t *member = &lane->members[i];
         member->pc = pc + 1 + i;
-        member->move = &lane->rank->plan->moves[lane->text->code[member->pc].n];
+        member->move = weft_plan_view(lane->rank->plan, lane->text->code[member->pc].n);
         sg_sem_release(member->start);
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -128,11 +128,13 @@ static void run_bar(job_lane_t *lane, uint64_t mask, uint32_t pc)
 
 static void run_pass(job_lane_t *lane)
 {
+    weft_plan_view_t move;
     for (uint32_t pc = 0;;) {
         const weft_code_t *code = &lane->text->code[pc];
         switch (code->opcode) {
         case WEFT_CODE_MOVE:
-            run_move(lane, &lane->rank->plan->moves[code->n], pc++);
+            move = weft_plan_view(lane->rank->plan, code->n);
+            run_move(lane, &move, pc++);
             break;
         case WEFT_CODE_PAR:
             run_par(lane, pc, code->n);

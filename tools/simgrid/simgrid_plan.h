@@ -45,7 +45,7 @@ typedef struct job_rank {
 /* One MOVE that runs: the whole instruction of a lane, or a member of its PAR. */
 typedef struct job_member {
     struct job_lane *lane;
-    const weft_move_t *move;
+    weft_plan_view_t move;
     uint32_t pc;
     sg_sem_t start;
 } job_member_t;

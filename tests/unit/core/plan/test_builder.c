@@ -315,8 +315,8 @@ static void plans_of_any_length_are_kept(void **state)
     assert_non_null(plans);
     assert_int_equal(plans[0]->lanes[0].ncode, 101);
     assert_int_equal(plans[0]->lanes[0].code[100].opcode, WEFT_CODE_STOP);
-    assert_int_equal(plans[0]->moves[99].dst[0].index, 1);
-    assert_int_equal(plans[0]->moves[99].cnt, 1);
+    assert_int_equal(plan_fixture_move(plans[0], 99).dst[0].index, 1);
+    assert_int_equal(plan_fixture_move(plans[0], 99).cnt, 1);
     assert_int_equal(plans[0]->ports[101].channel, 100);
     plan_fixture_free(plans, 2);
 }
@@ -329,9 +329,12 @@ static void hash_sees_every_change(void **state)
     uint64_t hash = weft_plan_hash(plans[0]);
     assert_true(weft_plan_hash(copy) == hash);
     assert_true(weft_plan_hash(plans[1]) != hash);
-    copy->moves[50].src[0].stride = 1;
+    weft_move_t move = plan_fixture_move(copy, 50);
+    move.src[0].stride = 1;
+    plan_fixture_set_move(copy, 50, &move);
     assert_true(weft_plan_hash(copy) != hash);
-    copy->moves[50].src[0].stride = 0;
+    move.src[0].stride = 0;
+    plan_fixture_set_move(copy, 50, &move);
     copy->ports[7].channel++;
     assert_true(weft_plan_hash(copy) != hash);
     weft_plan_destroy(copy);

@@ -44,10 +44,26 @@ typedef struct place {
     uint32_t pc; /* never the STOP */
 } place_t;
 
-static weft_move_t *move_at(const place_t *at)
+static int is_move(const place_t *at)
 {
-    weft_code_t *code = &at->lane->code[at->pc];
-    return code->opcode == WEFT_CODE_MOVE ? &at->plan->moves[code->n] : NULL;
+    return at->lane->code[at->pc].opcode == WEFT_CODE_MOVE;
+}
+
+/* The MOVE there, with no operands if it is none; and back after the damage. */
+static weft_move_t take(const place_t *at)
+{
+    return is_move(at) ? plan_fixture_move(at->plan, at->lane->code[at->pc].n) : (weft_move_t){0};
+}
+
+static int put(const place_t *at, const weft_move_t *move)
+{
+    plan_fixture_set_move(at->plan, at->lane->code[at->pc].n, move);
+    return 1;
+}
+
+static weft_operand_t *operand_of(weft_move_t *move, uint32_t i)
+{
+    return i < move->ndst ? &move->dst[i] : &move->src[i - move->ndst];
 }
 
 /* LOOP and END know each other by pc. */
@@ -73,7 +89,7 @@ static void remove_code(weft_plan_lane_t *lane, uint32_t pc)
 /* Each returns 0 if it cannot be done here. */
 static int drop_instruction(const place_t *at)
 {
-    if (move_at(at) == NULL) {
+    if (!is_move(at)) {
         return 0;
     }
     int alone_in_loop = at->pc > 0 && at->lane->code[at->pc - 1].opcode == WEFT_CODE_LOOP;
@@ -100,8 +116,7 @@ static int is_member(const place_t *at)
 static int swap_neighbours(const place_t *at)
 {
     place_t next = {at->plan, at->lane, at->pc + 1};
-    if (next.pc + 1 >= at->lane->ncode || move_at(at) == NULL || move_at(&next) == NULL ||
-        is_member(at)) {
+    if (next.pc + 1 >= at->lane->ncode || !is_move(at) || !is_move(&next) || is_member(at)) {
         return 0;
     }
     weft_code_t code = at->lane->code[at->pc];
@@ -112,15 +127,15 @@ static int swap_neighbours(const place_t *at)
 
 static int shift_chunk(const place_t *at)
 {
-    weft_move_t *move = move_at(at);
-    uint32_t count = move == NULL ? 0 : move->ndst + move->nsrc;
+    weft_move_t move = take(at);
+    uint32_t count = move.ndst + move.nsrc;
     for (uint32_t tries = 0; tries < count; tries++) {
         uint32_t i = dice(count);
-        weft_operand_t *operand = i < move->ndst ? &move->dst[i] : &move->src[i - move->ndst];
+        weft_operand_t *operand = operand_of(&move, i);
         if (operand->kind != WEFT_OPERAND_PORT) {
             uint32_t chunks = weft_plan_chunks(at->plan, operand->kind);
             operand->index = (operand->index + (dice(2) == 0 ? 1 : chunks - 1)) % chunks;
-            return chunks > 1;
+            return put(at, &move) && chunks > 1;
         }
     }
     return 0;
@@ -128,37 +143,37 @@ static int shift_chunk(const place_t *at)
 
 static int drop_source(const place_t *at)
 {
-    weft_move_t *move = move_at(at);
-    if (move == NULL || move->nsrc < 2) {
+    weft_move_t move = take(at);
+    if (move.nsrc < 2) {
         return 0;
     }
-    uint32_t i = dice(move->nsrc);
-    memmove(&move->src[i], &move->src[i + 1], (move->nsrc - i - 1) * sizeof *move->src);
-    move->nsrc--;
-    return 1;
+    uint32_t i = dice(move.nsrc);
+    memmove(&move.src[i], &move.src[i + 1], (move.nsrc - i - 1) * sizeof *move.src);
+    move.nsrc--;
+    return put(at, &move);
 }
 
 static int double_source(const place_t *at)
 {
-    weft_move_t *move = move_at(at);
-    if (move == NULL || move->nsrc == WEFT_MOVE_MAX) {
+    weft_move_t move = take(at);
+    if (!is_move(at) || move.nsrc == WEFT_MOVE_MAX) {
         return 0;
     }
-    move->src[move->nsrc] = move->src[dice(move->nsrc)];
-    move->nsrc++;
-    return 1;
+    move.src[move.nsrc] = move.src[dice(move.nsrc)];
+    move.nsrc++;
+    return put(at, &move);
 }
 
 static int drop_destination(const place_t *at)
 {
-    weft_move_t *move = move_at(at);
-    if (move == NULL || move->ndst < 2) {
+    weft_move_t move = take(at);
+    if (move.ndst < 2) {
         return 0;
     }
-    uint32_t i = dice(move->ndst);
-    memmove(&move->dst[i], &move->dst[i + 1], (move->ndst - i - 1) * sizeof *move->dst);
-    move->ndst--;
-    return 1;
+    uint32_t i = dice(move.ndst);
+    memmove(&move.dst[i], &move.dst[i + 1], (move.ndst - i - 1) * sizeof *move.dst);
+    move.ndst--;
+    return put(at, &move);
 }
 
 static int change_peer(const place_t *at)
@@ -191,12 +206,12 @@ static int drop_port(const place_t *at)
 
 static int wrong_port(const place_t *at)
 {
-    weft_move_t *move = move_at(at);
-    for (uint32_t i = 0; move != NULL && i < move->ndst + move->nsrc; i++) {
-        weft_operand_t *operand = i < move->ndst ? &move->dst[i] : &move->src[i - move->ndst];
+    weft_move_t move = take(at);
+    for (uint32_t i = 0; i < move.ndst + move.nsrc; i++) {
+        weft_operand_t *operand = operand_of(&move, i);
         if (operand->kind == WEFT_OPERAND_PORT && at->plan->nports > 1) {
             operand->index = (operand->index + 1 + dice(at->plan->nports - 1)) % at->plan->nports;
-            return 1;
+            return put(at, &move);
         }
     }
     return 0;
@@ -204,11 +219,11 @@ static int wrong_port(const place_t *at)
 
 static int wrong_source_buffer(const place_t *at)
 {
-    weft_move_t *move = move_at(at);
-    for (uint32_t i = 0; move != NULL && i < move->nsrc; i++) {
-        if (move->src[i].kind == WEFT_OPERAND_IN) {
-            move->src[i].kind = WEFT_OPERAND_OUT;
-            return 1;
+    weft_move_t move = take(at);
+    for (uint32_t i = 0; i < move.nsrc; i++) {
+        if (move.src[i].kind == WEFT_OPERAND_IN) {
+            move.src[i].kind = WEFT_OPERAND_OUT;
+            return put(at, &move);
         }
     }
     return 0;
@@ -216,22 +231,22 @@ static int wrong_source_buffer(const place_t *at)
 
 static int drop_final(const place_t *at)
 {
-    weft_move_t *move = move_at(at);
-    if (move == NULL || (move->flags & WEFT_MOVE_FINAL) == 0) {
+    weft_move_t move = take(at);
+    if (!is_move(at) || (move.flags & WEFT_MOVE_FINAL) == 0) {
         return 0;
     }
-    move->flags = 0;
-    return 1;
+    move.flags = 0;
+    return put(at, &move);
 }
 
 static int add_final(const place_t *at)
 {
-    weft_move_t *move = move_at(at);
-    if (move == NULL || (move->flags & WEFT_MOVE_FINAL) != 0) {
+    weft_move_t move = take(at);
+    if (!is_move(at) || (move.flags & WEFT_MOVE_FINAL) != 0) {
         return 0;
     }
-    move->flags = WEFT_MOVE_FINAL;
-    return 1;
+    move.flags = WEFT_MOVE_FINAL;
+    return put(at, &move);
 }
 
 static int change_loop(const place_t *at)
@@ -261,12 +276,12 @@ static uint32_t iterations(const place_t *at)
 /* A stride counts from the second iteration on. */
 static int change_stride(const place_t *at)
 {
-    weft_move_t *move = move_at(at);
-    for (uint32_t i = 0; move != NULL && i < move->ndst + move->nsrc; i++) {
-        weft_operand_t *operand = i < move->ndst ? &move->dst[i] : &move->src[i - move->ndst];
+    weft_move_t move = take(at);
+    for (uint32_t i = 0; i < move.ndst + move.nsrc; i++) {
+        weft_operand_t *operand = operand_of(&move, i);
         if (operand->stride != 0 && iterations(at) > 1) {
             operand->stride += dice(2) == 0 ? 1 : -1;
-            return 1;
+            return put(at, &move);
         }
     }
     return 0;

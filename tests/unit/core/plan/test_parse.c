@@ -87,14 +87,14 @@ static void every_word_is_understood(void **state)
         fail_msg("%s", weft_error_record()->text);
     }
     expect_round_trip(plan);
-    const weft_move_t *move = &plan->moves[plan->lanes[1].code[1].n];
+    weft_plan_view_t move = weft_plan_view(plan, plan->lanes[1].code[1].n);
     assert_int_equal(plan->lanes[1].code[0].n, 3);
     assert_int_equal(plan->lanes[0].code[3].mask, 3);
-    assert_int_equal(move->dst[0].stride, 1);
-    assert_int_equal(move->src[1].stride, -3);
-    assert_int_equal(move->flags, WEFT_MOVE_FINAL);
-    assert_int_equal(move->nafter, 2);
-    assert_int_equal(move->after[1].pc, 2);
+    assert_int_equal(move.dst[0].stride, 1);
+    assert_int_equal(move.src[1].stride, -3);
+    assert_int_equal(move.flags, WEFT_MOVE_FINAL);
+    assert_int_equal(move.nafter, 2);
+    assert_int_equal(move.after[1].pc, 2);
     weft_plan_destroy(plan);
 }
 

@@ -140,7 +140,7 @@ static void gives_the_same_bits_as_flat(void **state)
     plan_fixture_close(&direct);
 }
 
-static int is_direct(const weft_move_t *move)
+static int is_direct(const weft_plan_view_t *move)
 {
     return move->ndst == 1 && move->nsrc == 1 &&
            ((move->src[0].kind == WEFT_OPERAND_IN && move->dst[0].kind == WEFT_OPERAND_PORT) ||
@@ -159,7 +159,8 @@ static void only_two_ranks_handle_a_block(void **state)
         for (uint32_t rank = 0; rank < 13; rank++) {
             assert_int_equal(plans[rank]->tmp_chunks, 0);
             for (uint32_t i = 0; i < plans[rank]->nmoves; i++) {
-                assert_true(is_direct(&plans[rank]->moves[i]));
+                weft_plan_view_t move = weft_plan_view(plans[rank], i);
+                assert_true(is_direct(&move));
             }
         }
         plan_fixture_free(plans, 13);

@@ -23,13 +23,13 @@ static void two_ranks_need_two_moves(void **state)
         assert_int_equal(plan->lanes[0].ncode, 3);
         assert_int_equal(plan->k, 1);
         assert_int_equal(plan->tmp_chunks, 0);
-        const weft_move_t *send = &plan->moves[0], *fold = &plan->moves[1];
-        assert_int_equal(send->dst[0].kind, WEFT_OPERAND_PORT);
-        assert_int_equal(send->src[0].kind, WEFT_OPERAND_IN);
-        assert_int_equal(fold->dst[0].kind, WEFT_OPERAND_OUT);
-        assert_int_equal(fold->src[rank].kind, WEFT_OPERAND_IN);
-        assert_int_equal(fold->src[1 - rank].kind, WEFT_OPERAND_PORT);
-        assert_int_equal(fold->flags, WEFT_MOVE_FINAL);
+        weft_plan_view_t send = weft_plan_view(plan, 0), fold = weft_plan_view(plan, 1);
+        assert_int_equal(send.dst[0].kind, WEFT_OPERAND_PORT);
+        assert_int_equal(send.src[0].kind, WEFT_OPERAND_IN);
+        assert_int_equal(fold.dst[0].kind, WEFT_OPERAND_OUT);
+        assert_int_equal(fold.src[rank].kind, WEFT_OPERAND_IN);
+        assert_int_equal(fold.src[1 - rank].kind, WEFT_OPERAND_PORT);
+        assert_int_equal(fold.flags, WEFT_MOVE_FINAL);
     }
     plan_fixture_free(plans, 2);
 }

@@ -94,18 +94,19 @@ static void more_slices_than_slots_do_no_harm(void **state)
     }
 }
 
-static const weft_move_t *move_at(const weft_plan_t *plan, uint32_t lane, uint32_t pc)
+/* Without operands if there is no MOVE. */
+static weft_plan_view_t move_at(const weft_plan_t *plan, uint32_t lane, uint32_t pc)
 {
     const weft_code_t *code = &plan->lanes[lane].code[pc];
-    return code->opcode == WEFT_CODE_MOVE ? &plan->moves[code->n] : NULL;
+    return code->opcode == WEFT_CODE_MOVE ? weft_plan_view(plan, code->n) : (weft_plan_view_t){0};
 }
 
 /* Round of the port that receives at `pc`. */
 static uint32_t round_received(const weft_plan_t *plan, uint32_t pc)
 {
-    const weft_move_t *move = move_at(plan, 1, pc);
-    assert_non_null(move);
-    uint32_t port = move->src[move->nsrc - 1].index;
+    weft_plan_view_t move = move_at(plan, 1, pc);
+    assert_int_not_equal(move.nsrc, 0);
+    uint32_t port = move.src[move.nsrc - 1].index;
     assert_int_equal(plan->ports[port].sends, 0);
     return port / 2; /* ports are declared in pairs */
 }
@@ -115,13 +116,13 @@ static uint32_t hops_in_a_row(const weft_plan_t *plan)
 {
     uint32_t hops[32] = {0}, most = 0;
     for (uint32_t pc = 0; pc < plan->lanes[0].ncode; pc++) {
-        const weft_move_t *move = move_at(plan, 0, pc);
-        if (move == NULL) {
+        weft_plan_view_t move = move_at(plan, 0, pc);
+        if (move.ndst == 0) {
             continue;
         }
-        uint32_t round = move->dst[0].index / 2, chain = 1;
-        if (move->nafter > 0) {
-            chain += hops[round_received(plan, move->after[0].pc)];
+        uint32_t round = move.dst[0].index / 2, chain = 1;
+        if (move.nafter > 0) {
+            chain += hops[round_received(plan, move.after[0].pc)];
         }
         hops[round] = chain > hops[round] ? chain : hops[round];
         most = chain > most ? chain : most;

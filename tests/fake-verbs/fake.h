@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Script of the fake verbs library: which adapters there are, and what goes wrong. A program that links
+ * the library calls these functions; any other program sets FAKE_VERBS in its environment, words
+ * separated by blanks:
+ *
+ *   devices=2 ports=8 link=ib|roce transport=ib|iwarp inline=64 reorder=SEED
+ *   call:reg_mr:3=12          the third ibv_reg_mr fails with errno 12
+ *   status:write_imm:2=13     the second write with immediate completes with status 13, nothing moved
+ *   after:write_imm:2=13      the same, but the data and the immediate arrived
+ *   twice:recv:4              the fourth receive completes twice
+ *   hold:write_imm:4          completions from the fourth on are kept back until fake_release()
+ *   stall:write:1             the first write stays on its way until fake_release()
+ *
+ * Counters are those of the process and start at 1. Kinds: send write write_imm read recv any. */
+#ifndef WEFT_TESTS_FAKE_VERBS_FAKE_H
+#define WEFT_TESTS_FAKE_VERBS_FAKE_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define FAKE_DEVICES_MAX 40u
+#define FAKE_PORTS_MAX 8u
+#define FAKE_GIDS_MAX 16u
+
+typedef struct fake_port {
+    struct ibv_port_attr attr; /* gid_tbl_len is set by the library */
+    uint32_t ngids;
+    struct ibv_gid_entry gids[FAKE_GIDS_MAX]; /* port_num is set by the library */
+} fake_port_t;
+
+typedef struct fake_device {
+    char name[IBV_SYSFS_NAME_MAX];
+    enum ibv_transport_type transport;
+    uint32_t nports;
+    uint32_t max_inline;
+    struct ibv_device_attr attr; /* phys_port_cnt is set by the library */
+    fake_port_t ports[FAKE_PORTS_MAX];
+} fake_device_t;
+
+typedef enum fake_kind {
+    FAKE_SEND,
+    FAKE_WRITE,
+    FAKE_WRITE_IMM,
+    FAKE_READ,
+    FAKE_RECV,
+    FAKE_ANY,
+    FAKE_KINDS
+} fake_kind_t;
+
+typedef enum fake_call {
+    FAKE_GET_DEVICE_LIST,
+    FAKE_OPEN_DEVICE,
+    FAKE_QUERY_DEVICE,
+    FAKE_QUERY_PORT,
+    FAKE_QUERY_GID_TABLE,
+    FAKE_ALLOC_PD,
+    FAKE_REG_MR,
+    FAKE_REG_DMABUF,
+    FAKE_CREATE_CHANNEL,
+    FAKE_CREATE_CQ,
+    FAKE_CREATE_QP,
+    FAKE_MODIFY_QP,
+    FAKE_POST_SEND,
+    FAKE_POST_RECV,
+    FAKE_POLL_CQ,
+    FAKE_REQ_NOTIFY,
+    FAKE_DEREG_MR,
+    FAKE_CALLS
+} fake_call_t;
+
+typedef enum fake_act {
+    FAKE_FAIL,
+    FAKE_STATUS,
+    FAKE_AFTER,
+    FAKE_TWICE,
+    FAKE_HOLD,
+    FAKE_STALL
+} fake_act_t;
+
+/* One thing that goes wrong, once. */
+typedef struct fake_fault {
+    fake_act_t act;
+    fake_call_t call; /* of FAKE_FAIL */
+    fake_kind_t kind; /* of the others */
+    uint32_t nth;     /* from 1 */
+    int value;        /* errno of FAKE_FAIL, enum ibv_wc_status of FAKE_STATUS and FAKE_AFTER */
+} fake_fault_t;
+
+/* Objects that live. */
+typedef struct fake_live {
+    uint32_t lists, contexts, pds, mrs, channels, cqs, qps;
+} fake_live_t;
+
+/* What: makes `count` equal adapters fake0, fake1, … with one active InfiniBand port each. No adapter
+ * is open. Also forgets faults and counters. */
+void fake_setup(uint32_t count);
+/* What: an adapter, to be changed before it is opened. */
+fake_device_t *fake_device(uint32_t index);
+/* What: `count` equal ports, with LIDs and GIDs of their own. */
+void fake_device_ports(uint32_t index, uint32_t count);
+/* What: makes the port RoCE with the usual table: 0 and 1 link-local v1 and v2, 2 and 3 IPv4. */
+void fake_port_roce(uint32_t index, uint32_t port);
+
+void fake_fault(const fake_fault_t *fault);
+/* What: forgets all faults and sets all counters to 0. */
+void fake_forget(void);
+/* What: whether the newest fault has happened. */
+bool fake_happened(void);
+/* What: lets go what was kept back and what was stalled. */
+void fake_release(void);
+/* What: 0 keeps completions in order; else those of different queues come in a seeded random order. */
+void fake_reorder(uint32_t seed);
+uint32_t fake_count_kind(fake_kind_t kind);
+uint32_t fake_count_call(fake_call_t call);
+const char *fake_call_name(fake_call_t call);
+const char *fake_kind_name(fake_kind_t kind);
+void fake_living(fake_live_t *live);
+
+/* What: changes a port's state and tells so by an event. While it is down nothing moves over it. */
+void fake_port_state(uint32_t index, uint32_t port, enum ibv_port_state state);
+/* What: raises IBV_EVENT_DEVICE_FATAL; nothing moves from now on. */
+void fake_device_fatal(uint32_t index);
+/* What: raises an event of the n-th queue pair that lives, or of its completion queue. */
+void fake_qp_event(uint32_t nth, enum ibv_event_type type);
+/* What: puts the n-th queue pair that lives into the error state; its requests are flushed. */
+void fake_qp_break(uint32_t nth);
+
+#endif

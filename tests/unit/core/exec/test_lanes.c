@@ -410,7 +410,9 @@ static void a_link_that_breaks_at_the_last_moment_leaves_the_other_ports_in_step
         r->ports[i].slot[0].state = WEFT_SLOT_READY;
     }
     conn[0].status = WEFT_ERR_LINK;
-    assert_int_equal(weft_lanes_step(&r->run, &moved), WEFT_ERR_LINK);
+    /* The data is there: that no further message can be taken is the next receive's failure. */
+    assert_int_equal(weft_lanes_step(&r->run, &moved), WEFT_OK);
+    assert_int_equal(r->ports[0].broken, WEFT_ERR_LINK);
     assert_int_equal(r->ports[0].next, 1);
     assert_int_equal(r->ports[1].next, 1);
     weft_port_fini(&r->ports[0]);

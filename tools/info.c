@@ -41,12 +41,23 @@ static void visit_option(void *arg, const char *section, const weft_option_t *op
     json_close(walk->json, '}');
 }
 
-static void print_device(json_t *json, const weft_net_props_t *p, uint32_t index)
+static void print_lines(const char *text)
+{
+    for (const char *at = text; *at != '\0';) {
+        size_t length = strcspn(at, "\n");
+        printf("      %.*s\n", (int)length, at);
+        at += length + (at[length] == '\n' ? 1 : 0);
+    }
+}
+
+/* `more`: what the plugin tells beside the properties, or "". */
+static void print_device(json_t *json, const weft_net_props_t *p, uint32_t index, const char *more)
 {
     if (json == NULL) {
         printf("    device %u: %s%s%s, latency %.1f us, %.1f GB/s, slots %u of %llu B\n", index,
                p->name, p->pci[0] != '\0' ? " at " : "", p->pci, (double)p->latency_ns / 1e3,
                (double)p->bandwidth / 1e9, p->slots, (unsigned long long)p->slot_bytes);
+        print_lines(more);
         return;
     }
     json_open(json, NULL, '{');
@@ -63,6 +74,7 @@ static void print_device(json_t *json, const weft_net_props_t *p, uint32_t index
     json_unsigned(json, "max_message", p->max_message);
     json_unsigned(json, "slot_bytes", p->slot_bytes);
     json_unsigned(json, "slots", p->slots);
+    json_string(json, "more", more);
     json_close(json, '}');
 }
 
@@ -81,6 +93,10 @@ static void print_trouble(json_t *json, weft_status_t status)
 static weft_status_t walk_devices(json_t *json, const weft_net_ops_t *ops, weft_net_t *net)
 {
     uint32_t count = 0;
+    char more[8192] = "";
+    const weft_net_describe_t *describe = WEFT_HAS(ops, weft_net_ops_t, get_extension)
+                                              ? ops->get_extension(net, WEFT_NET_DESCRIBE)
+                                              : NULL;
     weft_status_t status = ops->device_count(net, &count);
     if (json != NULL) {
         json_open(json, "devices", '[');
@@ -90,8 +106,11 @@ static weft_status_t walk_devices(json_t *json, const weft_net_ops_t *ops, weft_
     for (uint32_t i = 0; i < count && status == WEFT_OK; i++) {
         weft_net_props_t props = {.size = sizeof props};
         status = ops->device_props(net, i, &props);
+        if (status == WEFT_OK && describe != NULL) {
+            status = describe->describe(net, i, more, sizeof more);
+        }
         if (status == WEFT_OK) {
-            print_device(json, &props, i);
+            print_device(json, &props, i, more);
         }
     }
     if (json != NULL) {

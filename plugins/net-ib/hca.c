@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,31 +76,47 @@ static void port_log(const ib_port_t *port)
               128u << port->attr.active_mtu);
 }
 
-/* A port that cannot be used is left out with a reason, so that a job does not stop for a spare one. */
-static void port_add(ib_hca_t *hca, uint8_t number)
+/* An index that somebody wrote down is meant; a port without any fitting GID is only left out. */
+static weft_status_t port_without_gid(const ib_port_t *port)
+{
+    const weft_net_t *net = port->hca->net;
+    const weft_host_t *host = net->host;
+    if (net->gid_index >= 0) {
+        return host->set_error(host, WEFT_ERR_CONFIG, 0,
+                               "%s:%u has no GID with index %lld; set gid_index = auto, or choose "
+                               "from the table that weft info shows",
+                               port->hca->name, port->number, (long long)net->gid_index);
+    }
+    host->log(host, WEFT_LOG_WARN,
+              "%s:%u is left out: no GID fits roce_version and address_family; does its network "
+              "interface have an address?",
+              port->hca->name, port->number);
+    return WEFT_OK;
+}
+
+/* A port that is down is left out with a reason, so that a job does not stop for a spare one. */
+static weft_status_t port_add(ib_hca_t *hca, uint8_t number)
 {
     weft_net_t *net = hca->net;
-    const weft_host_t *host = net->host;
     ib_port_t *port = &net->ports[net->nports];
     *port = (ib_port_t){.hca = hca, .number = number};
-    if (net->nports == IB_PORTS_MAX || ibv_query_port(hca->context, number, &port->attr) != 0) {
-        return;
+    if (ibv_query_port(hca->context, number, &port->attr) != 0) {
+        return net->host->set_error(net->host, WEFT_ERR_SYSTEM, errno, "cannot query port %s:%u",
+                                    hca->name, number);
     }
     if (port->attr.state != IBV_PORT_ACTIVE) {
-        host->log(host, WEFT_LOG_INFO, "%s:%u is left out: its port is %s", hca->name, number,
-                  ibv_port_state_str(port->attr.state));
-        return;
+        net->host->log(net->host, WEFT_LOG_INFO, "%s:%u is left out: its port is %s", hca->name,
+                       number, ibv_port_state_str(port->attr.state));
+        return WEFT_OK;
     }
     if (!ib_port_gid(port, NULL, &port->gid)) {
-        host->log(host, WEFT_LOG_WARN,
-                  "%s:%u is left out: no GID fits gid_index = %s, roce_version and address_family",
-                  hca->name, number, net->config.gid_index);
-        return;
+        return port_without_gid(port);
     }
     uint64_t most = port->attr.max_msg_sz < (1u << 30) ? port->attr.max_msg_sz : 1u << 30;
     port->write_max = most & ~(uint64_t)(IB_LANE_UNIT - 1);
     port_log(port);
     net->nports++;
+    return WEFT_OK;
 }
 
 static void hca_pci(ib_hca_t *hca, const struct ibv_device *device)
@@ -181,12 +198,12 @@ static weft_status_t hca_add(weft_net_t *net, struct ibv_device *device)
         return status;
     }
     net->nhcas++;
-    for (uint32_t port = 1; port <= hca->attr.phys_port_cnt; port++) {
-        if (ib_filter_admits(net->config.devices, hca->name, port)) {
-            port_add(hca, (uint8_t)port);
+    for (uint32_t port = 1; port <= hca->attr.phys_port_cnt && status == WEFT_OK; port++) {
+        if (net->nports < IB_PORTS_MAX && ib_filter_admits(net->config.devices, hca->name, port)) {
+            status = port_add(hca, (uint8_t)port);
         }
     }
-    return WEFT_OK;
+    return status;
 }
 
 /* libibverbs loads its drivers once: where that fails for want of descriptors, no adapter is ever seen
@@ -241,4 +258,33 @@ void ib_ports_close(weft_net_t *net)
     }
     net->nhcas = 0;
     net->nports = 0;
+}
+
+/* Appends one line; what does not fit is left out. */
+static void WEFT_PRINTF(3, 4) line_add(char *text, size_t bytes, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text + used, bytes - used, format, args);
+    va_end(args);
+}
+
+void ib_port_describe(const ib_port_t *port, char *text, size_t bytes)
+{
+    struct ibv_gid_entry table[GIDS_MAX];
+    ssize_t count = ibv_query_gid_table(port->hca->context, table, GIDS_MAX, 0);
+    char gid[IB_GID_TEXT];
+    line_add(text, bytes, "%s:%u %s, firmware %s, MTU %u of %u, LID %u\n", port->hca->name,
+             port->number, ib_port_is_ethernet(port) ? "Ethernet" : "InfiniBand",
+             port->hca->attr.fw_ver[0] != '\0' ? port->hca->attr.fw_ver : "unknown",
+             128u << port->attr.active_mtu, 128u << port->attr.max_mtu, port->attr.lid);
+    for (ssize_t i = 0; i < count; i++) {
+        if (table[i].port_num == port->number) {
+            ib_gid_text(&table[i].gid, gid);
+            line_add(text, bytes, "%s GID %u %s %s\n",
+                     table[i].gid_index == port->gid.index ? "*" : " ", table[i].gid_index,
+                     ib_gid_type_text(table[i].gid_type), gid);
+        }
+    }
 }

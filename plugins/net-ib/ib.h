@@ -217,6 +217,8 @@ void ib_ports_close(weft_net_t *net);
 /* What: a GID of the port that fits the options and, unless NULL, the peer's. False: none. */
 bool ib_port_gid(const ib_port_t *port, const ib_gid_t *peer, ib_gid_t *gid);
 bool ib_port_is_ethernet(const ib_port_t *port);
+/* What: appends lines about the port and its GID table; the chosen GID has a star. */
+void ib_port_describe(const ib_port_t *port, char *text, size_t bytes);
 
 /* memory.c */
 weft_status_t ib_reg(weft_net_device_t *device, void *memory, uint64_t bytes, uint32_t memory_kind,

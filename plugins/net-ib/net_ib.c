@@ -176,15 +176,36 @@ static weft_status_t net_reachable(weft_net_device_t *device, const weft_net_add
     return WEFT_OK;
 }
 
+static weft_status_t net_describe(weft_net_t *net, uint32_t index, char *text, size_t bytes)
+{
+    weft_status_t status = index_check(net, index);
+    if (status != WEFT_OK || bytes == 0) {
+        return status;
+    }
+    *text = '\0';
+    for (uint32_t i = 0; i < (uint32_t)net->config.rails; i++) {
+        ib_port_describe(&net->ports[index + i], text, bytes);
+    }
+    return WEFT_OK;
+}
+
 static const void *net_extension(weft_net_t *net, const char *name)
 {
     static const weft_net_attach_t attach = {.size = sizeof attach, .attach = ib_conn_attach};
     static const weft_net_dmabuf_t dmabuf = {.size = sizeof dmabuf, .reg = ib_reg_dmabuf};
+    static const weft_net_describe_t describe = {.size = sizeof describe, .describe = net_describe};
+    const struct {
+        const char *name;
+        const void *table;
+    } tables[] = {
+        {WEFT_NET_ATTACH, &attach}, {WEFT_NET_DMABUF, &dmabuf}, {WEFT_NET_DESCRIBE, &describe}};
     (void)net;
-    if (strcmp(name, WEFT_NET_ATTACH) == 0) {
-        return &attach;
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+        if (strcmp(name, tables[i].name) == 0) {
+            return tables[i].table;
+        }
     }
-    return strcmp(name, WEFT_NET_DMABUF) == 0 ? &dmabuf : NULL;
+    return NULL;
 }
 
 static const weft_net_ops_t ops = {

@@ -23,6 +23,14 @@ static weft_status_t completion_bad(weft_net_conn_t *conn, const struct ibv_wc *
         return WEFT_OK;
     }
     const ib_cause_t *cause = ib_cause_of(wc->status);
+    ib_health_async(rail->port->hca);
+    if (atomic_load(&rail->port->down_ns) != 0) {
+        return host->set_error(host, WEFT_ERR_LINK, 0,
+                               "connection to peer %s: port %s:%u is down; check cable and switch "
+                               "(the adapter said: %s, status %d, vendor %#x)",
+                               conn->info.peer, rail->port->hca->name, rail->port->number,
+                               cause->name, (int)wc->status, wc->vendor_err);
+    }
     return host->set_error(host, cause->status, 0,
                            "%s (status %d, vendor %#x) on %s:%u to peer %s: %s; %s", cause->name,
                            (int)wc->status, wc->vendor_err, rail->port->hca->name,

@@ -37,10 +37,10 @@ static void status_of_tomorrow_is_an_error_too(void **state)
 static void events_that_end_a_connection_have_words(void **state)
 {
     (void)state;
-    static const enum ibv_event_type types[] = {
-        IBV_EVENT_CQ_ERR,        IBV_EVENT_QP_FATAL,     IBV_EVENT_QP_REQ_ERR,
-        IBV_EVENT_QP_ACCESS_ERR, IBV_EVENT_PATH_MIG_ERR, IBV_EVENT_DEVICE_FATAL,
-        IBV_EVENT_PORT_ERR};
+    static const enum ibv_event_type types[] = {IBV_EVENT_CQ_ERR,       IBV_EVENT_QP_FATAL,
+                                                IBV_EVENT_QP_REQ_ERR,   IBV_EVENT_QP_ACCESS_ERR,
+                                                IBV_EVENT_PATH_MIG_ERR, IBV_EVENT_DEVICE_FATAL,
+                                                IBV_EVENT_PORT_ERR};
     const char *nothing = ib_event_text(IBV_EVENT_COMM_EST);
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         assert_string_not_equal(ib_event_text(types[i]), nothing);

@@ -86,8 +86,7 @@ static void bed_init(uint32_t lanes)
     conn->peer_grants = 0x5000;
     for (uint32_t i = 0; i < conn->nlanes; i++) {
         bed.qps[i] = (struct ibv_qp){.context = &bed.context, .qp_num = i};
-        conn->lanes[i] =
-            (ib_lane_t){.qp = &bed.qps[i], .depth = IB_SEND_DEPTH, .inline_max = 64};
+        conn->lanes[i] = (ib_lane_t){.qp = &bed.qps[i], .depth = IB_SEND_DEPTH, .inline_max = 64};
     }
 }
 

@@ -10,8 +10,11 @@
 
 #include "ib.h"
 
-#define END_PATIENCE_NS UINT64_C(5000000)     /* for completions of what came before the end */
+#define END_PATIENCE_NS UINT64_C(5000000) /* for completions of what came before the end */
+/* A peer that says farewell knows the cause; its word travels through the core meanwhile. */
+#define FAREWELL_PATIENCE_NS UINT64_C(200000000)
 #define FLUSH_PATIENCE_NS UINT64_C(500000000) /* for the cause of a flushed request */
+#define EVENT_PATIENCE_NS UINT64_C(20000000)  /* for an event that explains a completion */
 
 /* Last word on the side channel, little-endian. */
 typedef struct ib_farewell {
@@ -161,6 +164,40 @@ static weft_status_t health_port(const weft_net_conn_t *conn, const ib_port_t *p
     return WEFT_OK;
 }
 
+void ib_health_completion(weft_net_conn_t *conn, const struct ibv_wc *wc)
+{
+    if (conn->bad_ns == 0 ||
+        (conn->bad.status == IBV_WC_WR_FLUSH_ERR && wc->status != IBV_WC_WR_FLUSH_ERR)) {
+        conn->bad_ns = conn->host->clock_ns(conn->host);
+        conn->bad = *wc;
+    }
+}
+
+/* A flushed request is never the cause, so the cause gets time to show elsewhere. */
+static weft_status_t health_bad(const weft_net_conn_t *conn, uint64_t now)
+{
+    const weft_host_t *host = conn->host;
+    const struct ibv_wc *wc = &conn->bad;
+    const ib_port_t *port = conn->rails[conn->lanes[(wc->wr_id >> 48) & 0xff].rail].port;
+    const ib_cause_t *cause = ib_cause_of(wc->status);
+    bool flushed = wc->status == IBV_WC_WR_FLUSH_ERR;
+    bool down = atomic_load(&port->down_ns) != 0;
+    if (!down && now - conn->bad_ns < (flushed ? FLUSH_PATIENCE_NS : EVENT_PATIENCE_NS)) {
+        return WEFT_OK;
+    }
+    if (down) {
+        return host->set_error(host, WEFT_ERR_LINK, 0,
+                               "connection to peer %s: port %s:%u is down; check cable and switch "
+                               "(the adapter says: %s, status %d, vendor %#x)",
+                               conn->info.peer, port->hca->name, port->number, cause->name,
+                               (int)wc->status, wc->vendor_err);
+    }
+    return host->set_error(host, cause->status, 0,
+                           "%s (status %d, vendor %#x) on %s:%u to peer %s: %s; %s", cause->name,
+                           (int)wc->status, wc->vendor_err, port->hca->name, port->number,
+                           conn->info.peer, cause->meaning, cause->remedy);
+}
+
 weft_status_t ib_health(weft_net_conn_t *conn)
 {
     const weft_host_t *host = conn->host;
@@ -174,14 +211,12 @@ weft_status_t ib_health(weft_net_conn_t *conn)
     for (uint32_t i = 0; i < conn->nrails && status == WEFT_OK; i++) {
         status = health_port(conn, conn->rails[i].port, now);
     }
-    if (status == WEFT_OK && conn->ended_ns != 0 && now - conn->ended_ns >= END_PATIENCE_NS) {
+    uint64_t patience = conn->peer_reason != 0 ? FAREWELL_PATIENCE_NS : END_PATIENCE_NS;
+    if (status == WEFT_OK && conn->ended_ns != 0 && now - conn->ended_ns >= patience) {
         status = health_ended(conn);
     }
-    if (status == WEFT_OK && conn->flushed_ns != 0 && now - conn->flushed_ns >= FLUSH_PATIENCE_NS) {
-        status = host->set_error(host, WEFT_ERR_LINK, 0,
-                                 "the queue pair to peer %s failed and the adapter tells no cause; "
-                                 "look at dmesg and at the peer's error",
-                                 conn->info.peer);
+    if (status == WEFT_OK && conn->bad_ns != 0) {
+        status = health_bad(conn, now);
     }
     return status;
 }

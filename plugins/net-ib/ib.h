@@ -187,7 +187,8 @@ struct weft_net_conn {
     bool apart;          /* data as plain writes, then an empty immediate */
     weft_status_t failed;
     uint64_t ended_ns;      /* when the peer's end of the side channel closed */
-    uint64_t flushed_ns;    /* when a flushed request came without a cause */
+    uint64_t bad_ns;        /* when the first bad completion came */
+    struct ibv_wc bad;      /* that one, or the first one that was not flushed */
     _Atomic uint32_t event; /* asynchronous event of a queue pair or completion queue, + 1 */
     int32_t peer_reason;    /* weft_status_t the peer ended with, or 0 */
     int side;               /* TCP socket */
@@ -275,6 +276,8 @@ weft_status_t ib_conn_check(weft_net_conn_t *conn);
 void ib_health_async(ib_hca_t *hca);
 void ib_health_side(weft_net_conn_t *conn);
 weft_status_t ib_health(weft_net_conn_t *conn);
+/* What: notes a completion that is not OK; ib_health() judges it when its cause had time to show. */
+void ib_health_completion(weft_net_conn_t *conn, const struct ibv_wc *wc);
 void ib_health_farewell(weft_net_conn_t *conn, weft_status_t status);
 
 /* errors.c */

@@ -61,7 +61,7 @@ const weft_option_t ib_options[] = {
      .max = 3600},
     {OPTION(slots), .type = WEFT_OPT_INT, .value = "8",
      .help = "messages of slot_bytes on their way that fill the link", .min = 2, .max = IB_OPS},
-    {OPTION(slot_bytes), .type = WEFT_OPT_SIZE, .value = "512K",
+    {OPTION(slot_bytes), .type = WEFT_OPT_SIZE, .value = "256K",
      .help = "message size that reaches most of the bandwidth", .min = 4096, .max = 1 << 30},
     {.name = NULL},
 };

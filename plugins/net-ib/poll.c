@@ -13,30 +13,6 @@
 #define QUIET_POLLS 256u    /* polls between two looks at the descriptors */
 #define REFILL (IB_OPS / 2) /* receives are posted again in groups */
 
-static weft_status_t completion_bad(weft_net_conn_t *conn, const struct ibv_wc *wc)
-{
-    const weft_host_t *host = conn->host;
-    const ib_rail_t *rail = &conn->rails[conn->lanes[(wc->wr_id >> 48) & 0xff].rail];
-    if (wc->status == IBV_WC_WR_FLUSH_ERR) {
-        /* Never the cause; health.c gives the cause some time to show. */
-        conn->flushed_ns = conn->flushed_ns == 0 ? host->clock_ns(host) : conn->flushed_ns;
-        return WEFT_OK;
-    }
-    const ib_cause_t *cause = ib_cause_of(wc->status);
-    ib_health_async(rail->port->hca);
-    if (atomic_load(&rail->port->down_ns) != 0) {
-        return host->set_error(host, WEFT_ERR_LINK, 0,
-                               "connection to peer %s: port %s:%u is down; check cable and switch "
-                               "(the adapter said: %s, status %d, vendor %#x)",
-                               conn->info.peer, rail->port->hca->name, rail->port->number,
-                               cause->name, (int)wc->status, wc->vendor_err);
-    }
-    return host->set_error(host, cause->status, 0,
-                           "%s (status %d, vendor %#x) on %s:%u to peer %s: %s; %s", cause->name,
-                           (int)wc->status, wc->vendor_err, rail->port->hca->name,
-                           rail->port->number, conn->info.peer, cause->meaning, cause->remedy);
-}
-
 static weft_status_t sent(weft_net_conn_t *conn, ib_lane_t *lane, uint64_t id)
 {
     lane->retired = (uint32_t)id;
@@ -61,7 +37,8 @@ static weft_status_t completion_take(weft_net_conn_t *conn, const struct ibv_wc 
     uint32_t index = (wc->wr_id >> 48) & 0xff;
     ib_lane_t *lane = &conn->lanes[index];
     if (wc->status != IBV_WC_SUCCESS) {
-        return completion_bad(conn, wc);
+        ib_health_completion(conn, wc);
+        return WEFT_OK;
     }
     if (wc->wr_id >> 56 != IB_ID_RECV) {
         return sent(conn, lane, wc->wr_id);
@@ -226,7 +203,7 @@ weft_status_t ib_wait_fd(weft_net_device_t *device, int *fd_p)
             rail->armed = rail->armed || ibv_req_notify_cq(rail->cq, 0) == 0;
         }
         /* No event comes when patience ends; time alone decides. */
-        waiting = waiting || conn->ended_ns != 0 || conn->flushed_ns != 0;
+        waiting = waiting || conn->ended_ns != 0 || conn->bad_ns != 0;
     }
     /* What came before the notification was armed is silent. */
     device_sweep(device);

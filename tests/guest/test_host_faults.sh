@@ -5,7 +5,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 if ! in_guest; then
     needs_plugin net-ib
-    guest --guests 2 --timeout 200 --mtu 4096 -- "$@"
+    guest --guests 2 --rxe 2 --timeout 200 --mtu 4096 -- "$@"
     exit 0
 fi
 
@@ -25,6 +25,24 @@ unlike_mtus() {
     barrier mtu
     both -b 8 -e 64K -f 16
     first || ip link set n0 mtu 4216
+}
+sent() { cat "/sys/class/infiniband/$1/ports/1/hw_counters/sent_pkts"; }
+two_rails() {
+    local before0 before1
+    before0=$(sent rxe0) before1=$(sent rxe1)
+    both -b 1M -e 1M --set net-ib.rails=2
+    [ "$(sent rxe0)" -gt $((before0 + 100)) ] || die "rxe0 was not used"
+    [ "$(sent rxe1)" -gt $((before1 + 100)) ] || die "rxe1 was not used"
+}
+rail_lost() {
+    traffic --set net-ib.rails=2 --set net-ib.devices=
+    ! first || has_begun
+    barrier begun-rail
+    first || cable_out rxe1
+    first || note "rail lost"
+    fails 8 'rxe1|rank [01]'
+    barrier rail-ended
+    first || cable_in rxe1
 }
 loss_and_delay() {
     impair rxe0 loss 1% delay 2ms
@@ -47,10 +65,10 @@ cable_out_and_in() {
     stop_jobs
 }
 host_pauses() {
-    traffic
+    traffic --set net-ib.timeout=17
     ! first || has_begun
     barrier begun-pause
-    first || pause_this_guest 2
+    first || pause_this_guest 1
     sleep 1
     barrier paused
     ! first || goes_on
@@ -74,7 +92,7 @@ stop_jobs() {
     wait "$traffic" 2>/dev/null
 }
 
-cases=(unlike_mtus loss_and_delay cable_out_and_in host_pauses host_stops)
+cases=(unlike_mtus two_rails rail_lost loss_and_delay cable_out_and_in host_pauses host_stops)
 [ $# -eq 0 ] || cases=("$@")
 for name in "${cases[@]}"; do
     barrier "$name"

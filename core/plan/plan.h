@@ -80,7 +80,23 @@ typedef struct weft_plan_view {
     uint32_t ndst, nsrc, nafter, cnt, flags;
 } weft_plan_view_t;
 
-weft_plan_view_t weft_plan_view(const weft_plan_t *plan, uint32_t move);
+static inline weft_plan_view_t weft_plan_view(const weft_plan_t *plan, uint32_t move)
+{
+    static const weft_plan_operand_t none = {.kind = WEFT_OPERAND_NONE};
+    const weft_plan_move_t *from = &plan->moves[move];
+    const weft_plan_operand_t *operands = &plan->operands[from->operand];
+    uint32_t ends = (uint32_t)from->ndst + from->nsrc;
+    return (weft_plan_view_t){.dst = operands,
+                              .src = operands + from->ndst,
+                              .like = (from->flags & WEFT_PLAN_LIKE) != 0 ? operands + ends : &none,
+                              .after = from->nafter != 0 ? &plan->afters[from->after] : NULL,
+                              .ndst = from->ndst,
+                              .nsrc = from->nsrc,
+                              .nafter = from->nafter,
+                              .cnt = from->cnt,
+                              .flags = from->flags & ~WEFT_PLAN_LIKE};
+}
+
 /* As the builder took it. */
 weft_move_t weft_plan_expand(const weft_plan_view_t *view);
 weft_operand_t weft_plan_expand_operand(const weft_plan_operand_t *operand);

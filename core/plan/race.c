@@ -8,9 +8,10 @@
  * Clocks that travel through queues are dear, and most plans do not need them. So the first run only
  * uses what is known inside a rank: the members of a PAR of a lone lane must not touch each other's
  * chunks, and several lanes have clocks that see program order, `after` and BAR. One order through
- * other ranks is seen as well: if a write in place of a reduction's result gives the right value,
- * which contains the input that lies there, it comes after the read of that input, if that was the
- * only one. Ranks where this does not do are marked, and a second run gives clocks through all queues
+ * other ranks is seen as well, by what the values say. The right result of a reduction contains this
+ * rank's own input. As long as that is in one place (read once, stored once, read from there once), the
+ * last step that took it up comes before every write of the right result; so a partial sum may be sent
+ * from where the result is stored later. Ranks where this does not do are marked, and a second run gives clocks through all queues
  * to these alone. Components of a clock do not influence each other, so when they would need too much
  * memory, that run is repeated with a group of ranks at a time; each repetition is exact. */
 #include <errno.h>
@@ -26,11 +27,14 @@
 #define RACE_WORDS_MAX (UINT64_C(1) << 25)
 #endif
 
-/* What is remembered of a cell, in words: the stream that wrote it last, plus one, and when; which
- * streams read it, as OUT or TMP and as input in place (stream s is bit s modulo 32); how often it was
- * read as input; then the times of these reads, by stream. Earlier writes need not be remembered: they
- * come before the last one, or that was a finding. */
-enum { WRITER, WRITTEN, READERS, INPUT_READERS, INPUT_READS, TIMES };
+/* What is remembered of a cell, in words: the stream that wrote it last, plus one, and when; the same
+ * of the last read as OUT or TMP and of the last as input in place, as long as each read comes after
+ * the one before, else READER is SEVERAL and a row of times by stream says when each read last; how
+ * often it was read as input; which own input lies in it, plus one. Earlier writes need not be
+ * remembered: they come before the last one, or that was a finding. */
+enum { WRITER, WRITTEN, READER, READ, INPUT_READER, INPUT_READ, INPUT_READS, CARRIES, WORDS };
+
+#define SEVERAL UINT32_MAX
 
 static uint32_t *row_of(const weft_run_t *run, const weft_run_rank_t *rank, uint64_t row)
 {
@@ -97,14 +101,19 @@ static uint64_t rank_rows(const weft_run_t *run, uint32_t rank)
 
 static uint64_t cell_words(const weft_run_rank_t *rank)
 {
-    return TIMES + 2 * (uint64_t)rank->contexts;
+    return WORDS + 2 * (uint64_t)rank->contexts;
+}
+
+static uint64_t rank_cells(const weft_run_t *run, uint32_t rank)
+{
+    uint64_t begin = run->ranks[rank].cells[WEFT_OPERAND_OUT];
+    uint64_t end = rank + 1 < run->n ? run->ranks[rank + 1].cells[WEFT_OPERAND_OUT] : run->ncells;
+    return end - begin;
 }
 
 static uint64_t rank_words(const weft_run_t *run, uint32_t rank)
 {
-    uint64_t begin = run->ranks[rank].cells[WEFT_OPERAND_OUT];
-    uint64_t end = rank + 1 < run->n ? run->ranks[rank + 1].cells[WEFT_OPERAND_OUT] : run->ncells;
-    return (end - begin) * cell_words(&run->ranks[rank]);
+    return rank_cells(run, rank) * cell_words(&run->ranks[rank]);
 }
 
 static weft_status_t allocate(weft_run_t *run, uint64_t clocks, uint64_t accesses)
@@ -127,7 +136,7 @@ static void set_clocked(weft_run_t *run, uint32_t rank)
 
 weft_status_t weft_race_init_local(weft_run_t *run)
 {
-    uint64_t clocks = 0, accesses = 0, uses = 0;
+    uint64_t clocks = 0, accesses = 0, uses = 0, owns = 0;
     for (uint32_t i = 0; i < run->n; i++) {
         weft_run_rank_t *rank = &run->ranks[i];
         if (run->input->plans[i]->nlanes < 2) {
@@ -146,14 +155,17 @@ weft_status_t weft_race_init_local(weft_run_t *run)
         rank->width = rank->contexts;
         rank->clocks_at = clocks;
         rank->accesses_at = accesses;
+        rank->owns_at = owns;
         clocks += rows;
         accesses += words;
+        owns += run->reduces ? (uint64_t)rank->chunks[WEFT_OPERAND_OUT] * run->slices : 0;
         set_clocked(run, i);
     }
+    run->race.owns = weft_os_alloc((owns + 1) * sizeof *run->race.owns, 0);
     run->race.uses = weft_os_alloc((uses + 1) * sizeof *run->race.uses, 0);
-    if (run->race.uses == NULL) {
+    if (run->race.uses == NULL || run->race.owns == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for %llu chunks",
-                         (unsigned long long)uses);
+                         (unsigned long long)(uses + owns));
     }
     return allocate(run, clocks, accesses);
 }
@@ -202,6 +214,7 @@ weft_status_t weft_race_init_exact(weft_run_t *run, uint8_t mark, uint32_t *next
 
 void weft_race_fini(weft_run_t *run)
 {
+    weft_os_free(run->race.owns);
     weft_os_free(run->race.uses);
     weft_os_free(run->race.accesses);
     weft_os_free(run->race.clocks);
@@ -264,6 +277,7 @@ void weft_race_begin_step(weft_run_t *run, const weft_run_lane_t *lane,
     const weft_plan_view_t *move = &member->move;
     const weft_run_rank_t *rank = rank_of(run, lane);
     uint32_t *clock = member_clock(run, lane, member);
+    run->race.carries = 0;
     if (rank->tracked != 0) {
         clock[rank->tracked - 1 + context_of(lane, member)]++;
     }
@@ -282,11 +296,62 @@ void weft_race_begin_step(weft_run_t *run, const weft_run_lane_t *lane,
     }
 }
 
+static weft_run_own_t *own_of(const weft_run_t *run, const weft_run_lane_t *lane, uint32_t number)
+{
+    return &run->race.owns[rank_of(run, lane)->owns_at + number - 1];
+}
+
+/* The step takes up an own input. */
+static void take_up(weft_run_t *run, const weft_run_lane_t *lane, uint32_t number, int in_place)
+{
+    weft_run_own_t *own = own_of(run, lane, number);
+    own->place = in_place && run->race.carries == 0 ? WEFT_OWN_MOVES : WEFT_OWN_COPIED;
+    if (run->race.carries != 0) {
+        own_of(run, lane, run->race.carries)->place = WEFT_OWN_COPIED;
+    }
+    run->race.carries = number;
+}
+
+void weft_race_read_own(weft_run_t *run, const weft_run_lane_t *lane,
+                        const weft_run_member_t *member, uint32_t chunk)
+{
+    const weft_run_rank_t *rank = rank_of(run, lane);
+    if (!run->reduces || rank->tracked == 0 || run->race.through_queues || lane->pass != 0) {
+        return;
+    }
+    if (lane->plan->coll == WEFT_REDUCE_SCATTER) {
+        uint32_t k = lane->plan->k;
+        if (chunk / k != lane->rank) {
+            return;
+        }
+        chunk %= k;
+    }
+    uint32_t number = chunk * run->slices + member->slice + 1;
+    take_up(run, lane, number, own_of(run, lane, number)->place == WEFT_OWN_UNREAD);
+}
+
+/* What it took up and did not store has left through its port, if it has but one destination. */
+static void send_own(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member)
+{
+    if (run->race.carries == 0) {
+        return;
+    }
+    weft_run_own_t *own = own_of(run, lane, run->race.carries);
+    if (own->place == WEFT_OWN_MOVES && member->move.ndst == 1) {
+        own->place = WEFT_OWN_SENT;
+        own->context = context_of(lane, member);
+        own->time = member_clock(run, lane, member)[own->context];
+    } else {
+        own->place = WEFT_OWN_COPIED;
+    }
+}
+
 /* After it: popped and pushed slots carry its time. */
 void weft_race_end_step(weft_run_t *run, const weft_run_lane_t *lane,
                         const weft_run_member_t *member)
 {
     if (!run->race.through_queues) {
+        send_own(run, lane, member);
         return;
     }
     const weft_plan_view_t *move = &member->move;
@@ -329,19 +394,51 @@ static void report_race(weft_run_t *run, const weft_run_lane_t *lane,
 
 static uint32_t *history_of(const weft_run_t *run, const weft_run_rank_t *rank, uint64_t cell)
 {
-    return run->race.accesses + rank->accesses_at +
-           (cell - rank->cells[WEFT_OPERAND_OUT]) * cell_words(rank);
+    return run->race.accesses + rank->accesses_at + (cell - rank->cells[WEFT_OPERAND_OUT]) * WORDS;
+}
+
+/* The rows stand apart: hardly any is ever touched. */
+static uint32_t *times_of(const weft_run_t *run, const weft_run_lane_t *lane, uint64_t cell,
+                          uint32_t which)
+{
+    const weft_run_rank_t *rank = rank_of(run, lane);
+    uint64_t row = 2 * (cell - rank->cells[WEFT_OPERAND_OUT]) + (which == INPUT_READER);
+    return run->race.accesses + rank->accesses_at + rank_cells(run, lane->rank) * WORDS +
+           row * rank->contexts;
+}
+
+static void add_read(const weft_run_t *run, const weft_run_lane_t *lane, const uint32_t *clock,
+                     uint32_t self, uint64_t cell, uint32_t which)
+{
+    uint32_t *history = history_of(run, rank_of(run, lane), cell);
+    uint32_t *reader = &history[which], *read = &history[which + 1];
+    if (*reader == 0 || (*reader != SEVERAL && *read <= clock[*reader - 1])) {
+        *reader = self + 1;
+        *read = clock[self];
+        return;
+    }
+    uint32_t *times = times_of(run, lane, cell, which);
+    if (*reader != SEVERAL) {
+        times[*reader - 1] = *read;
+        *reader = SEVERAL;
+    }
+    times[self] = clock[self];
 }
 
 /* A reading stream whose time is not before now, or NONE. */
-static uint32_t unordered(const weft_run_rank_t *rank, const uint32_t *clock, uint32_t readers,
-                          const uint32_t *times)
+static uint32_t unordered(const weft_run_t *run, const weft_run_lane_t *lane, const uint32_t *clock,
+                          uint64_t cell, uint32_t which)
 {
-    for (uint32_t first = 0; readers != 0; first++, readers >>= 1) {
-        for (uint32_t i = first; (readers & 1) != 0 && i < rank->contexts; i += 32) {
-            if (times[i] > clock[i]) {
-                return i;
-            }
+    const weft_run_rank_t *rank = rank_of(run, lane);
+    const uint32_t *history = history_of(run, rank, cell);
+    uint32_t reader = history[which];
+    if (reader != SEVERAL) {
+        return reader != 0 && history[which + 1] > clock[reader - 1] ? reader - 1 : WEFT_RUN_NONE;
+    }
+    const uint32_t *times = times_of(run, lane, cell, which);
+    for (uint32_t i = 0; i < rank->contexts; i++) {
+        if (times[i] > clock[i]) {
+            return i;
         }
     }
     return WEFT_RUN_NONE;
@@ -387,8 +484,12 @@ void weft_race_read(weft_run_t *run, const weft_run_lane_t *lane, const weft_run
         uint32_t *history = history_of(run, rank, cell), self = context_of(lane, member);
         const uint32_t *clock = member_clock(run, lane, member) + rank->tracked - 1;
         find(run, lane, member, cell, unordered_writer(clock, history), 0, 0);
-        history[READERS] |= UINT32_C(1) << self % 32;
-        history[TIMES + self] = clock[self];
+        add_read(run, lane, clock, self, cell, READER);
+        if (history[CARRIES] != 0) {
+            const weft_run_own_t *own = own_of(run, lane, history[CARRIES]);
+            take_up(run, lane, history[CARRIES],
+                    own->place == WEFT_OWN_HELD && own->cell == cell && lane->pass == 0);
+        }
     }
 }
 
@@ -400,14 +501,31 @@ void weft_race_read_input(weft_run_t *run, const weft_run_lane_t *lane,
         uint32_t *history = history_of(run, rank, cell), self = context_of(lane, member);
         const uint32_t *clock = member_clock(run, lane, member) + rank->tracked - 1;
         find(run, lane, member, cell, unordered_writer(clock, history), 0, 1);
-        history[INPUT_READERS] |= UINT32_C(1) << self % 32;
         history[INPUT_READS]++;
-        history[TIMES + rank->contexts + self] = clock[self];
+        add_read(run, lane, clock, self, cell, INPUT_READER);
     }
 }
 
-/* The right result of a reduction contains the input that lies in its place. If that was read but
- * once, the value has come from there, by whichever way. */
+/* A write of the right result comes after the step that sent the own input, as the text above says. */
+static void come_after_own(const weft_run_t *run, const weft_run_lane_t *lane, uint32_t *clock,
+                           uint64_t cell, uint64_t value)
+{
+    const weft_run_rank_t *rank = rank_of(run, lane);
+    if (!run->reduces || run->race.through_queues || lane->pass != 0 ||
+        cell >= rank->cells[WEFT_OPERAND_TMP]) {
+        return;
+    }
+    uint64_t at = cell - rank->cells[WEFT_OPERAND_OUT];
+    uint32_t chunk = (uint32_t)(at / run->slices), slice = (uint32_t)(at % run->slices);
+    const weft_run_own_t *own = own_of(run, lane, (uint32_t)at + 1);
+    if (own->place == WEFT_OWN_SENT &&
+        value == weft_run_expected(run, lane->rank, chunk, slice, lane->pass) &&
+        own->time > clock[own->context]) {
+        clock[own->context] = own->time;
+    }
+}
+
+/* … and after the read of the input that lies in its place, if that was the only one. */
 static int comes_after_input(const weft_run_t *run, const weft_run_lane_t *lane,
                              const uint32_t *history, uint64_t cell, uint64_t value)
 {
@@ -421,6 +539,23 @@ static int comes_after_input(const weft_run_t *run, const weft_run_lane_t *lane,
            weft_run_expected(run, lane->rank, chunk, (uint32_t)(at % run->slices), lane->pass);
 }
 
+/* What the step has taken up is here now, if it has but one destination. */
+static void put_down(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
+                     uint64_t cell, uint32_t *history)
+{
+    history[CARRIES] = 0;
+    if (run->race.carries == 0 || member->move.ndst != 1) {
+        return;
+    }
+    weft_run_own_t *own = own_of(run, lane, run->race.carries);
+    if (own->place == WEFT_OWN_MOVES) {
+        own->place = WEFT_OWN_HELD;
+        own->cell = cell;
+        history[CARRIES] = run->race.carries;
+    }
+    run->race.carries = 0;
+}
+
 void weft_race_write(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
                      uint64_t cell, uint64_t value)
 {
@@ -429,11 +564,15 @@ void weft_race_write(weft_run_t *run, const weft_run_lane_t *lane, const weft_ru
         return;
     }
     uint32_t *history = history_of(run, rank, cell), self = context_of(lane, member);
-    const uint32_t *clock = member_clock(run, lane, member) + rank->tracked - 1;
-    const uint32_t *times = history + TIMES;
+    uint32_t *clock = member_clock(run, lane, member) + rank->tracked - 1;
     find(run, lane, member, cell, unordered_writer(clock, history), 1, 0);
-    find(run, lane, member, cell, unordered(rank, clock, history[READERS], times), 1, 0);
-    uint32_t other = unordered(rank, clock, history[INPUT_READERS], times + rank->contexts);
+    uint32_t reader = unordered(run, lane, clock, cell, READER);
+    if (reader != WEFT_RUN_NONE) {
+        come_after_own(run, lane, clock, cell, value);
+        reader = unordered(run, lane, clock, cell, READER);
+    }
+    find(run, lane, member, cell, reader, 1, 0);
+    uint32_t other = unordered(run, lane, clock, cell, INPUT_READER);
     if (other != WEFT_RUN_NONE && !run->race.through_queues &&
         comes_after_input(run, lane, history, cell, value)) {
         other = WEFT_RUN_NONE;
@@ -441,74 +580,5 @@ void weft_race_write(weft_run_t *run, const weft_run_lane_t *lane, const weft_ru
     find(run, lane, member, cell, other, 1, 1);
     history[WRITER] = self + 1;
     history[WRITTEN] = clock[self];
-}
-
-#define SEVERAL UINT8_MAX /* more than one member */
-
-static int by_another(uint8_t who, uint8_t member)
-{
-    return who != 0 && who != member;
-}
-
-static void add_reader(uint8_t *who_p, uint8_t member)
-{
-    *who_p = by_another(*who_p, member) ? SEVERAL : member;
-}
-
-/* A member uses a chunk; kind is that of the operand: what IN is in place was looked up. */
-static void use_chunk(weft_run_t *run, const weft_run_lane_t *lane, weft_run_use_t *use,
-                      uint8_t member, uint32_t kind, int writes)
-{
-    uint8_t apart = WEFT_SUSPECT | WEFT_SUSPECT_IN_PLACE;
-    uint8_t in_place = run->both != NULL ? WEFT_SUSPECT_IN_PLACE : apart, found = 0;
-    if (use->group != run->race.groups) {
-        *use = (weft_run_use_t){.group = run->race.groups};
-    }
-    if (writes) {
-        found |= by_another(use->writer, member) || by_another(use->reader, member) ? apart : 0;
-        found |= by_another(use->input_reader, member) ? in_place : 0;
-        use->writer = member;
-    } else {
-        found |= !by_another(use->writer, member) ? 0 : kind == WEFT_OPERAND_IN ? in_place : apart;
-        add_reader(kind == WEFT_OPERAND_IN ? &use->input_reader : &use->reader, member);
-    }
-    run->marks[lane->rank] |= found;
-}
-
-static void use_operand(weft_run_t *run, const weft_run_lane_t *lane, uint8_t member,
-                        const weft_run_member_t *of, uint32_t i)
-{
-    const weft_run_rank_t *rank = rank_of(run, lane);
-    int writes = i < of->move.ndst;
-    uint32_t s = writes ? i : i - of->move.ndst;
-    uint32_t kind = writes ? of->move.dst[s].kind : of->move.src[s].kind;
-    uint32_t base = writes ? of->dst[s] : of->src[s];
-    if (kind == WEFT_OPERAND_PORT ||
-        (kind == WEFT_OPERAND_IN && run->both == NULL && !run->input->in_place)) {
-        return;
-    }
-    for (uint32_t j = 0; j < of->move.cnt; j++) {
-        uint32_t chunks = rank->chunks[kind];
-        uint32_t chunk = base + j >= chunks ? base + j - chunks : base + j;
-        if (kind == WEFT_OPERAND_IN) {
-            chunk = weft_run_alias(run, lane->rank, chunk);
-        } else if (kind == WEFT_OPERAND_TMP) {
-            chunk += rank->chunks[WEFT_OPERAND_OUT];
-        }
-        if (chunk != WEFT_RUN_NONE) {
-            use_chunk(run, lane, &run->race.uses[rank->uses_at + chunk], member, kind, writes);
-        }
-    }
-}
-
-/* Members of one PAR: all that is not ordered in a lone lane. */
-void weft_race_group(weft_run_t *run, const weft_run_lane_t *lane)
-{
-    run->race.groups++;
-    for (uint32_t m = 0; m < lane->nmembers; m++) {
-        const weft_run_member_t *member = &lane->members[m];
-        for (uint32_t i = 0; i < member->move.ndst + member->move.nsrc; i++) {
-            use_operand(run, lane, (uint8_t)(m + 1), member, i);
-        }
-    }
+    put_down(run, lane, member, cell, history);
 }

@@ -106,6 +106,7 @@ typedef struct weft_run_rank {
     uint32_t width;                  /* words of a clock */
     uint32_t tracked;                /* 1 + first component, 0 = accesses are not looked at */
     uint64_t clocks_at, accesses_at; /* first word */
+    uint64_t owns_at;                /* first in race.owns */
     uint64_t uses_at;                /* first chunk of OUT in race.uses; TMP follows */
 } weft_run_rank_t;
 
@@ -115,6 +116,21 @@ typedef struct weft_run_use {
     uint8_t writer, reader, input_reader;
 } weft_run_use_t;
 
+/* Where the rank's own input to one of its results is, as long as it is in one place. */
+typedef enum weft_run_place {
+    WEFT_OWN_UNREAD,
+    WEFT_OWN_MOVES,
+    WEFT_OWN_HELD,
+    WEFT_OWN_SENT,
+    WEFT_OWN_COPIED
+} weft_run_place_t;
+
+typedef struct weft_run_own {
+    weft_run_place_t place;
+    uint64_t cell;          /* HELD: there */
+    uint32_t context, time; /* SENT: by that stream, and when */
+} weft_run_own_t;
+
 /* Vector clocks; core/plan/race.c. */
 typedef struct weft_run_race {
     int through_queues; /* clocks travel with slices: exact, and dear */
@@ -122,6 +138,8 @@ typedef struct weft_run_race {
     uint32_t *clocks;
     uint64_t slots_at;    /* first word */
     uint32_t *accesses;   /* per cell of a tracked rank */
+    weft_run_own_t *owns; /* per slice of IN that comes back in OUT, of a tracked rank */
+    uint32_t carries;     /* of them, plus one: what the step in progress has taken up */
     weft_run_use_t *uses; /* per chunk of a rank whose lone lane has PARs */
     uint32_t groups;      /* PARs so far */
 } weft_run_race_t;
@@ -238,7 +256,10 @@ void weft_race_end_step(weft_run_t *run, const weft_run_lane_t *lane,
                         const weft_run_member_t *member);
 void weft_race_read(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
                     uint64_t cell);
-/* … of IN, which is this cell in place. */
+/* … of IN. */
+void weft_race_read_own(weft_run_t *run, const weft_run_lane_t *lane,
+                        const weft_run_member_t *member, uint32_t chunk);
+/* … which is this cell in place. */
 void weft_race_read_input(weft_run_t *run, const weft_run_lane_t *lane,
                           const weft_run_member_t *member, uint64_t cell);
 void weft_race_write(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,

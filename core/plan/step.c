@@ -111,6 +111,9 @@ static result_t read_input(weft_run_t *run, const weft_run_lane_t *lane,
     uint32_t rank = lane->rank, alias = weft_run_alias(run, rank, chunk);
     result_t input = {weft_run_input(run, rank, chunk, member->slice, lane->pass),
                       run->ranks[rank].leaf};
+    if (lane->clocked) {
+        weft_race_read_own(run, lane, member, chunk);
+    }
     return alias == WEFT_RUN_NONE ? input : read_in_place(run, lane, member, alias, input);
 }
 

@@ -3,18 +3,19 @@
 . "$(dirname "$0")/common.sh"
 
 cp -r "$build/lib/weft" "$work/weft"
-# All there are: algo-file is listed only by those who have files.
+# All there are: algo-file is listed only by those who have files, net-ib by those who have adapters.
 algos=$(cd "$work/weft" && echo algo-*.so)
-set_algos="core.algo=${algos//.so/}"
+nets=$(cd "$work/weft" && echo net-*.so)
+all=(--set "core.algo=${algos//.so/}" --set "core.net=${nets//.so/}")
 for path in "$work"/weft/*.so; do
     name=$(basename "$path" .so)
     mv "$path" "$work/away"
-    expect 3 "$weft" info --set core.plugin_dir="$work/weft" --set "$set_algos"
+    expect 3 "$weft" info --set core.plugin_dir="$work/weft" "${all[@]}"
     says err "^weft: .*$name"
     [ "$(wc -l <"$work/err")" -eq 1 ] || die "more than one error line for $name"
     mv "$work/away" "$path"
 done
-expect 0 "$weft" info --set core.plugin_dir="$work/weft" --set "$set_algos"
+expect 0 "$weft" info --set core.plugin_dir="$work/weft" "${all[@]}"
 for path in "$work"/weft/*.so; do
     says out "$path"
 done

@@ -25,15 +25,15 @@ weft_status_t ib_memory_refused(ib_hca_t *hca, uint64_t bytes, int cause)
 {
     const weft_host_t *host = hca->net->host;
     struct rlimit limit;
-    char value[40] = "unlimited";
-    if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || (cause != ENOMEM && cause != EAGAIN)) {
+    bool limited = getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    if (!limited || (cause != ENOMEM && cause != EAGAIN)) {
         return host->set_error(host, WEFT_ERR_RESOURCE, cause,
-                               "cannot register %llu bytes with adapter %s",
-                               (unsigned long long)bytes, hca->name);
+                               "cannot register %llu bytes with adapter %s; it has at most %d "
+                               "registrations, and the rdma control group may allow fewer",
+                               (unsigned long long)bytes, hca->name, hca->attr.max_mr);
     }
-    if (limit.rlim_cur != RLIM_INFINITY) {
-        snprintf(value, sizeof value, "%llu KiB", (unsigned long long)limit.rlim_cur / 1024);
-    }
+    char value[40];
+    snprintf(value, sizeof value, "%llu KiB", (unsigned long long)limit.rlim_cur / 1024);
     return host->set_error(host, WEFT_ERR_RESOURCE, cause,
                            "cannot register %llu bytes with adapter %s: the limit of locked memory "
                            "(RLIMIT_MEMLOCK, ulimit -l) is %s; raise it, e.g. \"* - memlock "

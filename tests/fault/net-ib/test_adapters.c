@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Many adapters, many ports, tables of GIDs, link layers, and what adapters tell by events. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <arpa/inet.h>
+#include <cmocka.h>
+
+#include "traffic.h"
+
+static uint32_t count_with(const char *setting)
+{
+    const char *const settings[] = {setting, NULL};
+    traffic_side_t side;
+    uint32_t count = 0;
+    assert_int_equal(side_open(&side, settings), WEFT_OK);
+    assert_int_equal(traffic_ops()->device_count(side.net, &count), WEFT_OK);
+    side_close(&side);
+    return count;
+}
+
+static void thirty_two_adapters_are_found_and_filtered(void **state)
+{
+    static const char *const all[] = {NULL};
+    traffic_side_t side;
+    uint32_t count = 0;
+    (void)state;
+    fake_setup(32);
+    assert_int_equal(side_open(&side, all), WEFT_OK);
+    assert_int_equal(traffic_ops()->device_count(side.net, &count), WEFT_OK);
+    assert_int_equal(count, 32);
+    for (uint32_t i = 0; i < count; i++) {
+        weft_net_props_t props = {.size = sizeof props};
+        char name[32];
+        snprintf(name, sizeof name, "fake%u:1", i);
+        assert_int_equal(traffic_ops()->device_props(side.net, i, &props), WEFT_OK);
+        assert_string_equal(props.name, name);
+        weft_net_device_t *device = NULL;
+        assert_int_equal(traffic_ops()->device_open(side.net, i, &device), WEFT_OK);
+        traffic_ops()->device_close(device);
+    }
+    side_close(&side);
+    assert_int_equal(count_with("devices=fake3"), 3); /* fake3, fake30, fake31 */
+    assert_int_equal(count_with("devices==fake3"), 1);
+    assert_int_equal(count_with("devices==fake3,fake7:1,fake9:2"), 2);
+    assert_int_equal(count_with("devices=^fake1"), 21);
+    assert_int_equal(count_with("devices=mlx5"), 0);
+    assert_int_equal(count_with("rails=8"), 25);
+}
+
+static void more_adapters_than_fit_are_left_out(void **state)
+{
+    (void)state;
+    fake_setup(FAKE_DEVICES_MAX);
+    assert_int_equal(count_with("devices="), 32);
+    for (uint32_t i = 0; i < FAKE_DEVICES_MAX; i++) {
+        fake_device_ports(i, FAKE_PORTS_MAX);
+    }
+    assert_int_equal(count_with("devices="), 64);
+}
+
+static void eight_ports_are_eight_devices_or_one(void **state)
+{
+    static const char *const one[] = {"rails=1", NULL};
+    static const char *const eight[] = {"rails=8", "split_bytes=4K", "adaptive_routing=on", NULL};
+    weft_net_props_t single = {.size = sizeof single}, merged = {.size = sizeof merged};
+    traffic_side_t side;
+    uint32_t count = 0;
+    (void)state;
+    fake_setup(1);
+    fake_device_ports(0, 8);
+    assert_int_equal(side_open(&side, one), WEFT_OK);
+    assert_int_equal(traffic_ops()->device_count(side.net, &count), WEFT_OK);
+    assert_int_equal(count, 8);
+    assert_int_equal(traffic_ops()->device_props(side.net, 7, &single), WEFT_OK);
+    assert_string_equal(single.name, "fake0:8");
+    side_close(&side);
+
+    assert_int_equal(side_open(&side, eight), WEFT_OK);
+    assert_int_equal(traffic_ops()->device_count(side.net, &count), WEFT_OK);
+    assert_int_equal(count, 1);
+    assert_int_equal(traffic_ops()->device_props(side.net, 0, &merged), WEFT_OK);
+    assert_int_equal(merged.bandwidth, 8 * single.bandwidth);
+    side_close(&side);
+
+    traffic_t traffic = {.wait = false};
+    uint32_t before = fake_count_kind(FAKE_ANY);
+    assert_int_equal(traffic_run(&traffic, eight), WEFT_OK);
+    assert_int_equal(traffic.failed, 0);
+    assert_int_equal(traffic.done, 2 * TRAFFIC_MESSAGES);
+    assert_true(fake_count_kind(FAKE_ANY) > before + 2 * TRAFFIC_MESSAGES);
+    assert_int_equal(count_with("devices==fake0:2,fake0:5,fake0:9"), 2);
+}
+
+static void ports_that_are_not_active_are_left_out(void **state)
+{
+    (void)state;
+    fake_setup(2);
+    fake_device_ports(0, 4);
+    fake_device(0)->ports[1].attr.state = IBV_PORT_DOWN;
+    fake_device(0)->ports[2].attr.state = IBV_PORT_INIT;
+    assert_int_equal(count_with("devices="), 3);
+}
+
+static void iwarp_is_left_out_with_the_reason(void **state)
+{
+    static const char *const none[] = {NULL};
+    traffic_side_t side;
+    uint32_t count = 7;
+    (void)state;
+    fake_setup(2);
+    fake_device(0)->transport = IBV_TRANSPORT_IWARP;
+    assert_int_equal(side_open(&side, none), WEFT_OK);
+    assert_int_equal(traffic_ops()->device_count(side.net, &count), WEFT_OK);
+    assert_int_equal(count, 1);
+    assert_non_null(strstr(side.fake.log, "fake0 is left out"));
+    side_close(&side);
+}
+
+/* Which GID of a table is chosen. −1: the port is left out. */
+static void check_gid(const char *first, const char *second, int expected)
+{
+    const char *const settings[] = {first, second, NULL};
+    char word[32];
+    traffic_side_t side;
+    uint32_t count = 0;
+    assert_int_equal(side_open(&side, settings), WEFT_OK);
+    assert_int_equal(traffic_ops()->device_count(side.net, &count), WEFT_OK);
+    assert_int_equal(count, expected < 0 ? 0 : 1);
+    snprintf(word, sizeof word, "uses GID %d ", expected);
+    if (strstr(side.fake.log, expected < 0 ? "left out" : word) == NULL) {
+        fail_msg("%s %s: expected GID %d, log: %s", first, second, expected, side.fake.log);
+    }
+    side_close(&side);
+}
+
+static void gid_of_the_usual_table(void **state)
+{
+    (void)state;
+    fake_setup(1);
+    fake_port_roce(0, 1);
+    check_gid("gid_index=auto", "roce_version=auto", 3);
+    check_gid("gid_index=auto", "roce_version=1", 2);
+    check_gid("gid_index=auto", "address_family=ipv6", 1);
+    check_gid("roce_version=1", "address_family=ipv6", 0);
+    check_gid("gid_index=0", "roce_version=2", 0);
+    check_gid("gid_index=9", "roce_version=auto", -1);
+}
+
+static void gid_of_a_table_with_holes(void **state)
+{
+    (void)state;
+    fake_setup(1);
+    fake_port_roce(0, 1);
+    fake_port_t *port = &fake_device(0)->ports[0];
+    struct ibv_gid_entry routed = port->gids[1];
+    assert_int_equal(inet_pton(AF_INET6, "fd00:1::7", routed.gid.raw), 1);
+    routed.gid_index = 12;
+    memset(&port->gids[0].gid, 0, sizeof port->gids[0].gid);
+    port->gids[2] = routed;
+    port->ngids = 3; /* zero v1, link-local v2, routable IPv6 v2 */
+    check_gid("gid_index=auto", "roce_version=auto", 12);
+    check_gid("gid_index=0", "roce_version=auto", -1);
+    check_gid("gid_index=auto", "address_family=ipv4", -1);
+    port->ngids = 0;
+    check_gid("gid_index=auto", "roce_version=auto", -1);
+}
+
+static void run_clean(const char *first, const char *second)
+{
+    const char *const settings[] = {first, second, "qps=2", NULL};
+    traffic_t traffic = {.wait = false};
+    assert_int_equal(traffic_run(&traffic, settings), WEFT_OK);
+    assert_int_equal(traffic.failed, 0);
+    assert_int_equal(traffic.done, 2 * TRAFFIC_MESSAGES);
+}
+
+static void messages_over_every_kind_of_link(void **state)
+{
+    (void)state;
+    fake_setup(1);
+    run_clean("sl=3", "pkey=2");
+    fake_setup(1);
+    fake_port_roce(0, 1);
+    run_clean("roce_version=1", "tc=104");
+    run_clean("roce_version=2", "mtu=256");
+    run_clean("roce_version=2", "mtu=4096");
+    run_clean("roce_version=auto", "address_family=ipv6");
+    fake_device(0)->ports[0].attr.max_msg_sz = 4096;
+    run_clean("adaptive_routing=on", "split=no");
+    fake_device(0)->max_inline = 0;
+    run_clean("adaptive_routing=on", "split=yes");
+    fake_device(0)->attr.max_qp_wr = 140;
+    run_clean("adaptive_routing=off", "split=yes");
+}
+
+static void begin_between(const char *mine, const char *theirs, weft_status_t expected)
+{
+    const char *const first[] = {"devices==fake0", mine, NULL};
+    const char *const second[] = {"devices==fake1", theirs, NULL};
+    traffic_t traffic = {.wait = false};
+    weft_status_t status = traffic_begin_sides(&traffic, first, second);
+    if (status != expected) {
+        fail_msg("%s with %s: status %d, \"%s\"", mine, theirs, (int)status,
+                 traffic.sides[0].fake.error);
+    }
+    if (expected == WEFT_OK) {
+        traffic_post(&traffic);
+        assert_true(traffic_wait(&traffic, 5));
+        assert_int_equal(traffic.failed, 0);
+        traffic_verify(&traffic);
+    } else {
+        assert_true(traffic.sides[0].fake.error[0] != '\0');
+    }
+    traffic_end(&traffic);
+}
+
+static void ends_agree_on_the_kind_of_gid(void **state)
+{
+    (void)state;
+    fake_setup(2);
+    fake_port_roce(0, 1);
+    fake_port_roce(1, 1);
+    begin_between("roce_version=auto", "roce_version=1", WEFT_OK);
+    begin_between("roce_version=auto", "address_family=ipv6", WEFT_OK);
+    begin_between("gid_index=2", "gid_index=3", WEFT_ERR_UNSUPPORTED);
+    begin_between("roce_version=2", "roce_version=1", WEFT_ERR_UNSUPPORTED);
+    begin_between("address_family=ipv4", "address_family=ipv6", WEFT_ERR_UNSUPPORTED);
+}
+
+static void link_layers_do_not_reach_each_other(void **state)
+{
+    (void)state;
+    fake_setup(2);
+    fake_port_roce(1, 1);
+    begin_between("sl=0", "sl=0", WEFT_ERR_UNSUPPORTED);
+}
+
+static void partition_key_outside_of_the_table_is_named(void **state)
+{
+    static const char *const settings[] = {"pkey=9", NULL};
+    traffic_t traffic = {.wait = false};
+    (void)state;
+    fake_setup(1);
+    assert_int_equal(traffic_begin(&traffic, settings), WEFT_ERR_LINK);
+    assert_non_null(strstr(traffic.sides[0].fake.error, "pkey = 9"));
+    traffic_end(&traffic);
+}
+
+/* The exchange hangs until the event; then it ends within 2 s, with a text that holds `word`. */
+static void check_event(void (*raise)(void), const char *word)
+{
+    static const char *const settings[] = {"port_patience=0.1", NULL};
+    const fake_fault_t stall = {.act = FAKE_STALL, .kind = FAKE_ANY, .nth = 5};
+    traffic_t traffic = {.wait = true};
+    fake_setup(1);
+    fake_fault(&stall);
+    assert_int_equal(traffic_begin(&traffic, settings), WEFT_OK);
+    traffic_post(&traffic);
+    traffic_poll(&traffic, 300);
+    assert_true(traffic.done < traffic.posted && traffic.failed == 0);
+    double start = traffic_now();
+    raise();
+    assert_true(traffic_wait(&traffic, 2));
+    assert_true(traffic_now() - start < 2);
+    assert_true(traffic.failed > 0);
+    if (strstr(traffic.sides[0].cause, word) == NULL &&
+        strstr(traffic.sides[1].cause, word) == NULL) {
+        fail_msg("no \"%s\" in \"%s\" and \"%s\"", word, traffic.sides[0].cause,
+                 traffic.sides[1].cause);
+    }
+    traffic_verify(&traffic);
+    traffic_end(&traffic);
+}
+
+static void raise_port_down(void)
+{
+    fake_port_state(0, 1, IBV_PORT_DOWN);
+}
+
+static void raise_fatal(void)
+{
+    fake_device_fatal(0);
+}
+
+static void raise_cq_error(void)
+{
+    fake_qp_event(1, IBV_EVENT_CQ_ERR);
+}
+
+static void raise_qp_fatal(void)
+{
+    fake_qp_event(2, IBV_EVENT_QP_FATAL);
+}
+
+static void raise_access(void)
+{
+    fake_qp_event(3, IBV_EVENT_QP_ACCESS_ERR);
+}
+
+static void raise_break(void)
+{
+    fake_qp_break(2);
+}
+
+static void events_become_errors_within_two_seconds(void **state)
+{
+    (void)state;
+    check_event(raise_port_down, "fake0:1 is down");
+    check_event(raise_fatal, "fake0 failed");
+    check_event(raise_cq_error, "completion queue");
+    check_event(raise_qp_fatal, "queue pair failed");
+    check_event(raise_access, "not granted");
+    check_event(raise_break, "tells no cause");
+}
+
+static void a_port_that_comes_back_loses_nothing(void **state)
+{
+    static const char *const settings[] = {"port_patience=20s", "qps=2", NULL};
+    (void)state;
+    for (uint32_t polls = 0; polls < 40; polls += 5) {
+        traffic_t traffic = {.wait = polls % 2 == 1};
+        fake_setup(1);
+        assert_int_equal(traffic_begin(&traffic, settings), WEFT_OK);
+        fake_port_state(0, 1, IBV_PORT_DOWN);
+        traffic_post(&traffic);
+        traffic_poll(&traffic, 10 * polls);
+        assert_int_equal(traffic.failed, 0);
+        fake_port_state(0, 1, IBV_PORT_ACTIVE);
+        assert_true(traffic_wait(&traffic, 5));
+        assert_int_equal(traffic.failed, 0);
+        assert_int_equal(traffic.done, 2 * TRAFFIC_MESSAGES);
+        traffic_verify(&traffic);
+        traffic_end(&traffic);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(thirty_two_adapters_are_found_and_filtered),
+        cmocka_unit_test(more_adapters_than_fit_are_left_out),
+        cmocka_unit_test(eight_ports_are_eight_devices_or_one),
+        cmocka_unit_test(ports_that_are_not_active_are_left_out),
+        cmocka_unit_test(iwarp_is_left_out_with_the_reason),
+        cmocka_unit_test(gid_of_the_usual_table),
+        cmocka_unit_test(gid_of_a_table_with_holes),
+        cmocka_unit_test(messages_over_every_kind_of_link),
+        cmocka_unit_test(ends_agree_on_the_kind_of_gid),
+        cmocka_unit_test(link_layers_do_not_reach_each_other),
+        cmocka_unit_test(partition_key_outside_of_the_table_is_named),
+        cmocka_unit_test(events_become_errors_within_two_seconds),
+        cmocka_unit_test(a_port_that_comes_back_loses_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The exchange. */
+#include "traffic.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#define CONNECT_S 10.0
+
+/* Sizes of messages: inline, empty, of one write, of several parts. Odd ones go from side 1 to 0. */
+static const uint32_t sizes[TRAFFIC_MESSAGES] = {8, 8,    3000, 3000, TRAFFIC_LARGEST,
+                                                 0, 5000, 8,    192,  70000};
+
+static uint32_t descriptors(void)
+{
+    uint32_t count = 0;
+    DIR *dir = opendir("/proc/self/fd");
+    while (readdir(dir) != NULL) {
+        count++;
+    }
+    closedir(dir);
+    return count;
+}
+
+double traffic_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static const weft_plugin_t *plugin_get(void)
+{
+    char why[400];
+    const weft_plugin_t *plugin =
+        fake_plugin_open(WEFT_PLUGIN_DIR "/net-ib.so", WEFT_KIND_NET, why, sizeof why);
+    if (plugin == NULL) {
+        fail_msg("%s", why);
+    }
+    return plugin;
+}
+
+const weft_net_ops_t *traffic_ops(void)
+{
+    return plugin_get()->ops;
+}
+
+weft_status_t side_open(traffic_side_t *side, const char *const *settings)
+{
+    char why[300];
+    const weft_plugin_t *plugin = plugin_get();
+    memset(side, 0, sizeof *side);
+    fake_host_init(&side->fake, "net-ib");
+    side->config = fake_config_create(plugin, settings, why, sizeof why);
+    if (side->config == NULL) {
+        fail_msg("%s", why);
+    }
+    return traffic_ops()->create(&side->fake.host, side->config, &side->net);
+}
+
+void side_close(traffic_side_t *side)
+{
+    const weft_net_ops_t *ops = traffic_ops();
+    ops->conn_close(side->conn);
+    ops->listener_close(side->listener);
+    ops->device_close(side->device);
+    ops->destroy(side->net);
+    fake_config_destroy(side->config);
+    assert_int_equal(atomic_load(&side->fake.live), 0);
+    fake_host_fini(&side->fake);
+}
+
+static weft_status_t side_listen(traffic_side_t *side)
+{
+    const weft_net_ops_t *ops = traffic_ops();
+    uint32_t count = 0;
+    weft_status_t status = ops->device_count(side->net, &count);
+    if (status == WEFT_OK && count == 0) {
+        return WEFT_ERR_UNSUPPORTED;
+    }
+    status = status == WEFT_OK ? ops->device_open(side->net, 0, &side->device) : status;
+    return status == WEFT_OK ? ops->listen(side->device, &side->address, &side->listener) : status;
+}
+
+static weft_status_t pair_connect(traffic_t *traffic)
+{
+    const weft_net_ops_t *ops = traffic->ops;
+    traffic_side_t *from = &traffic->sides[0], *to = &traffic->sides[1];
+    weft_net_conn_params_t params = {.size = sizeof params};
+    weft_status_t status = ops->reachable(from->device, &to->address);
+    status = status == WEFT_OK
+                 ? ops->connect_begin(from->device, &to->address, &params, &from->conn)
+                 : status;
+    if (status != WEFT_OK) {
+        from->conn = NULL;
+        return status;
+    }
+    weft_status_t mine = WEFT_IN_PROGRESS, theirs = WEFT_AGAIN;
+    double end = traffic_now() + CONNECT_S;
+    while (mine == WEFT_IN_PROGRESS || (mine == WEFT_OK && theirs == WEFT_AGAIN)) {
+        mine = mine == WEFT_IN_PROGRESS ? ops->connect_poll(from->conn) : mine;
+        theirs = theirs == WEFT_AGAIN ? ops->accept(to->listener, &to->conn) : theirs;
+        if (theirs != WEFT_OK) {
+            to->conn = NULL;
+        }
+        mine = theirs < 0 && mine >= 0 ? theirs : mine;
+        if (traffic_now() > end) {
+            fail_msg("no connection: %d \"%s\", %d \"%s\"", (int)mine, from->fake.error,
+                     (int)theirs, to->fake.error);
+        }
+    }
+    return mine != WEFT_OK ? mine : theirs;
+}
+
+weft_status_t traffic_begin_sides(traffic_t *traffic, const char *const *first,
+                                  const char *const *second)
+{
+    const char *const *settings[2] = {first, second};
+    bool wait = traffic->wait;
+    memset(traffic, 0, sizeof *traffic);
+    traffic->wait = wait;
+    traffic->ops = traffic_ops();
+    for (uint32_t i = 0; i < TRAFFIC_MESSAGES; i++) {
+        traffic->out[i] = test_malloc(sizes[i] + 1);
+        traffic->in[i] = test_calloc(sizes[i] + 1, 1);
+        for (uint32_t k = 0; k < sizes[i]; k++) {
+            traffic->out[i][k] = (uint8_t)(k * 7 + k / 251 + i * 31 + 1);
+        }
+    }
+    weft_status_t status = WEFT_OK;
+    for (int i = 0; i < 2; i++) {
+        weft_status_t one = side_open(&traffic->sides[i], settings[i]);
+        one = one == WEFT_OK ? side_listen(&traffic->sides[i]) : one;
+        status = status == WEFT_OK ? one : status;
+    }
+    return status == WEFT_OK ? pair_connect(traffic) : status;
+}
+
+weft_status_t traffic_begin(traffic_t *traffic, const char *const *settings)
+{
+    return traffic_begin_sides(traffic, settings, settings);
+}
+
+/* The first error of a side is the one that the user reads. */
+static void side_note(traffic_side_t *side)
+{
+    if (side->cause[0] == '\0') {
+        snprintf(side->cause, sizeof side->cause, "%s", side->fake.error);
+    }
+}
+
+static void side_poll(traffic_t *traffic, traffic_side_t *side)
+{
+    weft_net_completion_t list[3];
+    uint32_t count = 0;
+    assert_int_equal(traffic->ops->poll(side->device, list, 3, &count), WEFT_OK);
+    assert_true(count <= 3);
+    for (uint32_t i = 0; i < count; i++) {
+        traffic_op_t *op = list[i].cookie;
+        assert_true(op->posted && !op->done);
+        assert_int_equal(op->kind, list[i].kind);
+        assert_ptr_equal(list[i].conn, side->conn);
+        op->done = true;
+        op->status = list[i].status;
+        op->bytes = list[i].bytes;
+        traffic->done++;
+        traffic->failed += op->status != WEFT_OK ? 1 : 0;
+    }
+    side_note(side);
+}
+
+static void side_post(traffic_t *traffic, traffic_side_t *side, traffic_op_t *op, uint8_t *buffer,
+                      uint32_t bytes)
+{
+    weft_net_op_t wish = {.kind = op->kind, .buffer = buffer, .bytes = bytes, .cookie = op};
+    uint32_t posted = 0;
+    op->posted = true;
+    weft_status_t status = WEFT_AGAIN;
+    for (int tries = 0; tries < 1000 && status == WEFT_AGAIN; tries++) {
+        status = side->refused == WEFT_OK ? traffic->ops->post(side->conn, &wish, 1, &posted)
+                                          : side->refused;
+        if (status == WEFT_AGAIN) {
+            side_poll(traffic, side);
+        }
+    }
+    assert_int_equal(posted, status == WEFT_OK ? 1 : 0);
+    op->posted = posted == 1;
+    traffic->posted += posted;
+    side_note(side);
+    /* What a caller does whose connection takes no more. */
+    if (status != WEFT_OK && side->refused == WEFT_OK) {
+        assert_int_equal(traffic->ops->cancel(side->conn), WEFT_OK);
+    }
+    side->refused = status;
+}
+
+void traffic_post(traffic_t *traffic)
+{
+    for (uint32_t i = 0; i < TRAFFIC_MESSAGES; i++) {
+        traffic_side_t *from = &traffic->sides[i % 2], *to = &traffic->sides[1 - i % 2];
+        traffic->sends[i].kind = WEFT_NET_SEND;
+        traffic->recvs[i].kind = WEFT_NET_RECV;
+        /* Some sends wait for their receive. */
+        if (i % 3 != 0) {
+            side_post(traffic, to, &traffic->recvs[i], traffic->in[i], sizes[i]);
+        }
+        side_post(traffic, from, &traffic->sends[i], traffic->out[i], sizes[i]);
+        if (i % 3 == 0) {
+            side_poll(traffic, from);
+            side_post(traffic, to, &traffic->recvs[i], traffic->in[i], sizes[i]);
+        }
+        if (i % 4 == 1) {
+            traffic_poll(traffic, 1);
+        }
+    }
+}
+
+static void side_wait_fd(traffic_t *traffic, traffic_side_t *side)
+{
+    int fd = -1;
+    weft_status_t status = traffic->ops->wait_fd(side->device, &fd);
+    assert_true(status == WEFT_OK || status == WEFT_AGAIN || status < 0);
+    assert_true(fd >= 0);
+}
+
+void traffic_poll(traffic_t *traffic, uint32_t times)
+{
+    for (uint32_t i = 0; i < times; i++) {
+        for (int s = 0; s < 2; s++) {
+            if (traffic->wait) {
+                side_wait_fd(traffic, &traffic->sides[s]);
+            }
+            side_poll(traffic, &traffic->sides[s]);
+        }
+    }
+}
+
+bool traffic_wait(traffic_t *traffic, double seconds)
+{
+    double end = traffic_now() + seconds;
+    while (traffic->done < traffic->posted && traffic_now() < end) {
+        traffic_poll(traffic, 16);
+    }
+    return traffic->done == traffic->posted;
+}
+
+void traffic_verify(traffic_t *traffic)
+{
+    traffic_poll(traffic, 300);
+    assert_int_equal(traffic->done, traffic->posted);
+    for (uint32_t i = 0; i < TRAFFIC_MESSAGES; i++) {
+        const traffic_op_t *recv = &traffic->recvs[i], *send = &traffic->sends[i];
+        if (recv->posted && recv->status == WEFT_OK) {
+            assert_int_equal(recv->bytes, sizes[i]);
+            assert_memory_equal(traffic->in[i], traffic->out[i], sizes[i]);
+        }
+        if (send->posted && send->status == WEFT_OK) {
+            assert_int_equal(send->bytes, sizes[i]);
+        }
+    }
+}
+
+void traffic_end(traffic_t *traffic)
+{
+    fake_live_t live, none = {0};
+    for (int i = 0; i < 2; i++) {
+        if (traffic->sides[i].config != NULL) {
+            side_close(&traffic->sides[i]);
+        }
+    }
+    for (uint32_t i = 0; i < TRAFFIC_MESSAGES; i++) {
+        test_free(traffic->out[i]);
+        test_free(traffic->in[i]);
+    }
+    fake_living(&live);
+    assert_memory_equal(&live, &none, sizeof live);
+}
+
+weft_status_t traffic_run(traffic_t *traffic, const char *const *settings)
+{
+    static uint32_t fds;
+    fds = fds == 0 ? descriptors() : fds;
+    weft_status_t status = traffic_begin(traffic, settings);
+    if (status == WEFT_OK) {
+        traffic_post(traffic);
+        assert_true(traffic_wait(traffic, 10));
+        traffic_verify(traffic);
+    }
+    traffic_end(traffic);
+    assert_int_equal(descriptors(), fds);
+    return status;
+}

@@ -102,7 +102,7 @@ uint32_t weft_run_connect(weft_run_t *run, const weft_run_way_t *way, uint32_t s
     uint64_t slices = chunks * run->slices * run->passes;
     uint32_t queue = run->nqueues++, room = slices < run->slots ? (uint32_t)slices : run->slots;
     run->queues[queue] = (weft_run_queue_t){
-        .slots_at = run->nslots, .room = room, .sender = sender, .receiver = receiver};
+        .places_at = (uint32_t)run->nslots, .room = room, .sender = sender, .receiver = receiver};
     run->ways[queue] = *way;
     run->nslots += room;
     return queue;
@@ -110,7 +110,8 @@ uint32_t weft_run_connect(weft_run_t *run, const weft_run_way_t *way, uint32_t s
 
 weft_status_t weft_run_make_slots(weft_run_t *run)
 {
-    run->slot = weft_os_alloc((run->nslots + 1) * sizeof *run->slot, 0);
+    run->slot =
+        run->nslots > UINT32_MAX ? NULL : weft_os_alloc((run->nslots + 1) * sizeof *run->slot, 0);
     if (run->slot == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for %llu slots",
                          (unsigned long long)run->nslots);

@@ -77,7 +77,7 @@ static uint32_t *end_clock(const weft_run_t *run, const weft_run_lane_t *lane, u
 
 static uint32_t *slot_clock(const weft_run_t *run, uint32_t queue, uint32_t slot)
 {
-    uint64_t row = run->queues[queue].slots_at + slot;
+    uint64_t row = run->queues[queue].places_at + slot;
     return run->race.clocks + run->race.slots_at + row * run->race.dims;
 }
 

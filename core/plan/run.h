@@ -33,13 +33,16 @@ typedef struct weft_run_slot {
     weft_run_chain_t chain;
     uint32_t pass, piece, slice;
     uint32_t extent; /* block of the job, where v-forms are looked at */
+    uint32_t next;   /* slot behind it in its queue, or among the free ones */
 } weft_run_slot_t;
 
-/* A ring of slots. It has no more of them than it needs: what is pushed at all may be less than S. */
+/* A list of slots. Those of all queues are one stock, of which only as many are touched as are in use
+ * at the same time. For clocks a queue is a ring, with no more places than it needs: what is pushed at
+ * all may be less than S. */
 typedef struct weft_run_queue {
-    uint64_t slots_at;                    /* first slot */
-    uint32_t room;                        /* slots */
+    uint32_t places_at, room;             /* first place, places */
     uint32_t head, used, peak;            /* oldest slice, number of slices, most of them */
+    uint32_t first, last;                 /* slots in use, if used is not 0 */
     uint32_t sender, receiver;            /* lanes of the run */
     uint8_t sender_waits, receiver_waits; /* member, plus one, that sleeps until this changes */
 } weft_run_queue_t;
@@ -164,6 +167,7 @@ typedef struct weft_run {
     weft_run_queue_t *queues;
     weft_run_way_t *ways;
     weft_run_slot_t *slot;
+    uint32_t free_slot, fresh_slot; /* first of the free ones, plus one; first never used */
     weft_run_cell_t *cells;
     weft_run_member_t *members;
     weft_run_end_t *ends;
@@ -291,7 +295,7 @@ static inline uint64_t weft_run_leaf(uint32_t rank)
 
 static inline weft_run_slot_t *weft_run_front(weft_run_t *run, uint32_t queue)
 {
-    return &run->slot[run->queues[queue].slots_at + run->queues[queue].head];
+    return &run->slot[run->queues[queue].first];
 }
 
 static inline uint32_t weft_run_back_index(const weft_run_queue_t *queue)

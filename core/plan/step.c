@@ -193,25 +193,44 @@ static result_t pop(weft_run_t *run, const weft_run_lane_t *lane, const weft_run
         run->vector = WEFT_VECTOR_NONE;
     }
     result_t result = {slot->value, slot->tree};
+    uint32_t freed = queue->first;
+    queue->first = slot->next;
+    run->slot[freed].next = run->free_slot;
+    run->free_slot = freed + 1;
     queue->head = queue->head + 1 == queue->room ? 0 : queue->head + 1;
     queue->used--;
     wake_member(run, queue->sender, &queue->sender_waits);
     return result;
 }
 
+static uint32_t take_slot(weft_run_t *run)
+{
+    if (run->free_slot == 0) {
+        return run->fresh_slot++;
+    }
+    uint32_t at = run->free_slot - 1;
+    run->free_slot = run->slot[at].next;
+    return at;
+}
+
 static void push(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
                  uint32_t index, result_t result)
 {
     weft_run_queue_t *queue = &run->queues[index];
-    run->slot[queue->slots_at + weft_run_back_index(queue)] =
-        (weft_run_slot_t){.value = result.value,
-                          .tree = result.tree,
-                          .chain = member->chain,
-                          .pass = lane->pass,
-                          .piece = member->piece,
-                          .slice = member->slice,
-                          .extent = member->extent};
-    queue->used++;
+    uint32_t at = take_slot(run);
+    run->slot[at] = (weft_run_slot_t){.value = result.value,
+                                      .tree = result.tree,
+                                      .chain = member->chain,
+                                      .pass = lane->pass,
+                                      .piece = member->piece,
+                                      .slice = member->slice,
+                                      .extent = member->extent};
+    if (queue->used++ == 0) {
+        queue->first = at;
+    } else {
+        run->slot[queue->last].next = at;
+    }
+    queue->last = at;
     if (queue->used > queue->peak) {
         queue->peak = queue->used;
     }

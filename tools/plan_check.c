@@ -57,11 +57,13 @@ static void print_figures(const plan_request_t *request, const plan_study_t *stu
            "a block\n",
            (unsigned long long)f->links, (unsigned long long)f->chunks,
            (unsigned long long)f->chunks_most, f->from, f->to, f->k);
-    printf("steps     %u moves on the longest chain: %.4g transfers, %.4g slices combined or "
-           "copied\n"
+    printf("steps     %u moves on the longest chain: %.4g transfers, %.4g of them waited for, %.4g "
+           "slices "
+           "combined or copied\n"
            "          each further slice: %.4g transfers, %.4g combined or copied at the busiest "
            "rank\n",
-           c->chain, c->fill.edges, c->fill.touched, c->steady.edges, c->steady.touched);
+           c->chain, c->fill.edges, c->fill.hops, c->fill.touched, c->steady.edges,
+           c->steady.touched);
     printf("size      %llu words a rank at most (%llu in all), %u ports, %u lanes, %llu moves, %u "
            "scratch chunks\n",
            (unsigned long long)f->words_most, (unsigned long long)f->words, f->ports_most,
@@ -95,6 +97,7 @@ static void put_figures(json_t *json, const plan_study_t *study)
     const weft_cost_t *cost = &study->cost;
     json_open(json, "cost", '{');
     json_unsigned(json, "chain", cost->chain);
+    json_real(json, "fill_hops", cost->fill.hops);
     json_real(json, "fill_edges", cost->fill.edges);
     json_real(json, "fill_touched", cost->fill.touched);
     json_real(json, "steady_edges", cost->steady.edges);
@@ -155,15 +158,17 @@ void plan_put_prices(const plan_request_t *request, const plan_study_t *study,
 {
     uint64_t size = 0;
     if (json == NULL) {
-        char text[24];
-        printf("prices    alpha %s, beta %.4g GB/s, gamma %.4g GB/s, from %s\n",
-               price_time_text(model->cost.alpha, text), 1e-9 / model->cost.beta,
+        char text[24], more[24];
+        printf("prices    alpha %s, overhead %s, beta %.4g GB/s, gamma %.4g GB/s, from %s\n",
+               price_time_text(model->cost.alpha, text),
+               price_time_text(model->cost.overhead, more), 1e-9 / model->cost.beta,
                1e-9 / model->cost.gamma, model->origin);
         printf("  %10s  %10s  %8s  %8s  %10s  %10s  %s\n", "size", "time", "algbw", "busbw",
                "busiest", "all links", "slices");
     } else {
         json_open(json, "model", '{');
         json_real(json, "alpha", model->cost.alpha);
+        json_real(json, "overhead", model->cost.overhead);
         json_real(json, "beta", model->cost.beta);
         json_real(json, "gamma", model->cost.gamma);
         json_string(json, "origin", model->origin);

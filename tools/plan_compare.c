@@ -164,15 +164,16 @@ static void print_both(const pair_t *pair)
 
 static void show_text(const pair_t *pair)
 {
-    char text[24];
+    char text[24], more[24];
     uint32_t hosts = pair->study[0].set.view.nhosts;
     printf("compare   %s over %lld ranks on %u host%s\n", weft_coll_name(pair->request->coll),
            (long long)pair->request->nranks, hosts, hosts == 1 ? "" : "s");
     print_both(pair);
     printf("bits      %s\n", bits_text(pair));
     put_turns(pair, NULL);
-    printf("prices    alpha %s, beta %.4g GB/s, gamma %.4g GB/s, from %s\n",
-           price_time_text(pair->model.cost.alpha, text), 1e-9 / pair->model.cost.beta,
+    printf("prices    alpha %s, overhead %s, beta %.4g GB/s, gamma %.4g GB/s, from %s\n",
+           price_time_text(pair->model.cost.alpha, text),
+           price_time_text(pair->model.cost.overhead, more), 1e-9 / pair->model.cost.beta,
            1e-9 / pair->model.cost.gamma, pair->model.origin);
     printf("  %10s  %20s  %20s  %s\n", "size", pair->source[0].label, pair->source[1].label,
            "faster");

@@ -79,6 +79,7 @@ static void ask_nets(const tool_session_t *session, uint32_t nhosts, price_model
             ops->device_props(net, 0, &props) == WEFT_OK && props.bandwidth > 0 &&
             (double)props.latency_ns * 1e-9 > model->cost.alpha) {
             model->cost.alpha = (double)props.latency_ns * 1e-9;
+            model->cost.overhead = weft_cost_overhead(props.latency_ns, props.overhead_ns);
             model->cost.beta = 1 / (double)props.bandwidth;
             model->slot_bytes = props.slot_bytes;
             snprintf(model->origin, sizeof model->origin, "%s", loaded->plugin->name);
@@ -122,6 +123,12 @@ void price_model_make(const price_request_t *request, const tool_session_t *sess
     model->cost.alpha = request->alpha >= 0     ? request->alpha
                         : model->cost.alpha > 0 ? model->cost.alpha
                                                 : ALPHA_DEFAULT;
+    if (request->alpha >= 0 || model->cost.overhead <= 0) {
+        model->cost.overhead = model->cost.alpha / 4;
+    }
+    if (request->overhead >= 0) {
+        model->cost.overhead = request->overhead;
+    }
     model->cost.beta = request->beta >= 0     ? request->beta
                        : model->cost.beta > 0 ? model->cost.beta
                                               : BETA_DEFAULT;

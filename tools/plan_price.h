@@ -9,7 +9,7 @@
 
 /* As given on the command line; negative: not given. */
 typedef struct price_request {
-    double alpha, beta, gamma;
+    double alpha, beta, gamma, overhead;
     uint64_t slot_bytes;  /* 0: not given */
     uint64_t first, last; /* sizes */
     double factor;
@@ -40,7 +40,8 @@ typedef struct price_facts {
 
 #define PRICE_REQUEST_DEFAULT                                                                      \
     {                                                                                              \
-        .alpha = -1, .beta = -1, .gamma = -1, .first = 8, .last = UINT64_C(1) << 30, .factor = 8   \
+        .alpha = -1, .beta = -1, .gamma = -1, .overhead = -1, .first = 8,                          \
+        .last = UINT64_C(1) << 30, .factor = 8                                                     \
     }
 
 /* "1.5us", "300ns", "2e-6": seconds. */

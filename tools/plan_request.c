@@ -26,6 +26,8 @@ static const tool_option_t options_table[] = {
     {'e', "maxbytes", "SIZE", "largest size priced [1G]", 'e'},
     {'f', "factor", "X", "from one size to the next [8]", 'f'},
     {0, "alpha", "TIME", "of one message, such as 1.5us [the transport's]", 'x'},
+    {0, "overhead", "TIME", "of each further message that follows at once [a quarter of alpha]",
+     'o'},
     {0, "beta", "RATE", "of a link, such as 12GB/s [the transport's]", 'y'},
     {0, "gamma", "RATE", "at which data is combined, such as 8GB/s [the kernel's]", 'z'},
     {0, "slot-bytes", "SIZE", "largest slice [the transport's]", 'B'},
@@ -82,6 +84,8 @@ static bool take_price(price_request_t *price, int id, const char *text)
         return tool_parse_real("--factor", text, 1.01, &price->factor);
     case 'x':
         return price_parse_seconds("--alpha", text, &price->alpha);
+    case 'o':
+        return price_parse_seconds("--overhead", text, &price->overhead);
     case 'y':
         return price_parse_rate("--beta", text, &price->beta);
     case 'z':

@@ -202,7 +202,7 @@ static void put_figure(figure_t *figure, FILE *out)
 {
     const sim_request_t *request = figure->request;
     const price_model_t *model = NULL;
-    char title[160], text[24];
+    char title[160], text[24], more[24];
     for (uint32_t i = 0; i < request->nranks * request->nspecs && model == NULL; i++) {
         model = figure->points[i].served ? &figure->points[i].model : NULL;
     }
@@ -214,9 +214,11 @@ static void put_figure(figure_t *figure, FILE *out)
     svg_text(&figure->svg, (svg_point_t){28, 40}, &large, "%s", title);
     if (model != NULL) {
         svg_text(&figure->svg, (svg_point_t){28, 62}, &small,
-                 "cost walk · α %s a message · links %.4g GB/s · combining %.4g GB/s · %lld "
+                 "cost walk · α %s a message, %s a further one · links %.4g GB/s · combining %.4g "
+                 "GB/s · %lld "
                  "slots of up to %llu KiB · %lld rank%s a host",
-                 price_time_text(model->cost.alpha, text), 1e-9 / model->cost.beta,
+                 price_time_text(model->cost.alpha, text),
+                 price_time_text(model->cost.overhead, more), 1e-9 / model->cost.beta,
                  1e-9 / model->cost.gamma, (long long)request->slots,
                  (unsigned long long)(model->slot_bytes >> 10), (long long)request->per_host,
                  request->per_host == 1 ? "" : "s");

@@ -113,7 +113,7 @@ static bool simulate(const simgrid_job_t *job, const price_time_t *cut, uint64_t
     uint64_t pass = (uint64_t)k * cut->slices * cut->slice_bytes;
     uint64_t passes = block == 0 ? 1 : (block + pass - 1) / pass;
     double slice = (double)block / ((double)passes * cut->slices * k);
-    number_t n[8];
+    number_t n[9];
     const char *argv[] = {job->program,
                           "--plans",
                           job->plans,
@@ -133,6 +133,8 @@ static bool simulate(const simgrid_job_t *job, const price_time_t *cut, uint64_t
                           put_number(n[6], m->beta),
                           "--gamma",
                           put_number(n[7], m->gamma),
+                          "--overhead",
+                          put_number(n[8], m->overhead),
                           q->platform != NULL ? "--platform" : NULL,
                           q->platform,
                           NULL};

@@ -132,11 +132,11 @@ void sim_put_table(const sim_request_t *request, const sim_point_t *points)
     } else {
         for (uint32_t i = 0; i < request->nspecs; i++) {
             if (points[i].served) {
-                char text[24];
+                char text[24], more[24];
                 m = &points[i].model.cost;
-                printf("# alpha %s, beta %.4g GB/s, gamma %.4g GB/s, from %s\n",
-                       price_time_text(m->alpha, text), 1e-9 / m->beta, 1e-9 / m->gamma,
-                       points[i].model.origin);
+                printf("# alpha %s, overhead %s, beta %.4g GB/s, gamma %.4g GB/s, from %s\n",
+                       price_time_text(m->alpha, text), price_time_text(m->overhead, more),
+                       1e-9 / m->beta, 1e-9 / m->gamma, points[i].model.origin);
                 break;
             }
         }

@@ -140,7 +140,7 @@ static weft_status_t create_instances(weft_family_t *family)
 /* Links and what all ranks must know equally -------------------------------------------------------- */
 
 typedef struct shared_facts {
-    double alpha, beta, gamma;
+    double alpha, beta, gamma, overhead;
     uint64_t slot_bytes;
     uint32_t slots;
     uint32_t reserved;
@@ -168,7 +168,9 @@ static shared_facts_t own_facts(const weft_family_t *family, uint32_t used)
         }
         double alpha = (double)p->latency_ns * 1e-9;
         double beta = 1.0 / (double)(p->bandwidth + 1);
+        double overhead = weft_cost_overhead(p->latency_ns, p->overhead_ns);
         f.alpha = alpha > f.alpha ? alpha : f.alpha;
+        f.overhead = overhead > f.overhead ? overhead : f.overhead;
         f.beta = beta > f.beta ? beta : f.beta;
         f.slots = p->slots > f.slots ? p->slots : f.slots;
         f.slot_bytes = p->slot_bytes > f.slot_bytes ? p->slot_bytes : f.slot_bytes;
@@ -184,6 +186,7 @@ static shared_facts_t join_facts(const shared_facts_t *all, uint32_t nranks)
         f.alpha = all[r].alpha > f.alpha ? all[r].alpha : f.alpha;
         f.beta = all[r].beta > f.beta ? all[r].beta : f.beta;
         f.gamma = all[r].gamma > f.gamma ? all[r].gamma : f.gamma;
+        f.overhead = all[r].overhead > f.overhead ? all[r].overhead : f.overhead;
         f.slots = all[r].slots > f.slots ? all[r].slots : f.slots;
         f.slot_bytes = all[r].slot_bytes > f.slot_bytes ? all[r].slot_bytes : f.slot_bytes;
     }
@@ -194,7 +197,8 @@ static void take_facts(weft_family_t *family, const shared_facts_t *f)
 {
     const weft_exec_settings_t *exec = &family->settings.exec;
     uint64_t bytes = exec->slot_bytes > 0 ? exec->slot_bytes : f->slot_bytes;
-    family->model = (weft_cost_model_t){.alpha = f->alpha, .beta = f->beta, .gamma = f->gamma};
+    family->model = (weft_cost_model_t){
+        .alpha = f->alpha, .beta = f->beta, .gamma = f->gamma, .overhead = f->overhead};
     family->slots = power_of_two(exec->slots > 0 ? (uint32_t)exec->slots : f->slots);
     family->slot_bytes = (bytes + WEFT_LINE - 1) / WEFT_LINE * WEFT_LINE;
 }

@@ -27,10 +27,16 @@ weft_status_t weft_plan_cost(weft_plan_t *const *plans, uint32_t nranks, uint32_
     return status;
 }
 
+double weft_cost_overhead(uint64_t latency_ns, uint64_t overhead_ns)
+{
+    double latency = (double)latency_ns * 1e-9, overhead = (double)overhead_ns * 1e-9;
+    return overhead_ns == 0 ? latency / 4 : overhead < latency ? overhead : latency;
+}
+
 static double seconds(const weft_cost_work_t *work, const weft_cost_model_t *model, double bytes)
 {
-    return work->edges * (model->alpha + bytes * model->beta) +
-           work->touched * bytes * model->gamma;
+    return work->hops * model->alpha + (work->edges - work->hops) * model->overhead +
+           work->edges * bytes * model->beta + work->touched * bytes * model->gamma;
 }
 
 double weft_cost_time(const weft_cost_t *cost, const weft_cost_model_t *model, uint64_t bytes,
@@ -40,5 +46,6 @@ double weft_cost_time(const weft_cost_t *cost, const weft_cost_model_t *model, u
     uint64_t passes = bytes == 0 ? 1 : (bytes + pass_bytes - 1) / pass_bytes;
     double count = (double)passes * slices;
     double each = (double)bytes / (count * k);
-    return seconds(&cost->fill, model, each) + (count - 1) * seconds(&cost->steady, model, each);
+    double fill = seconds(&cost->fill, model, each), steady = seconds(&cost->steady, model, each);
+    return (fill > steady ? fill : steady) + (count - 1) * steady;
 }

@@ -33,6 +33,7 @@ static void add_move(weft_plan_facts_t *facts, const weft_plan_view_t *move, uin
     facts->moves += (double)times;
     facts->chunks += (double)moved;
     facts->ends += (double)moved * (double)ends;
+    facts->hops += (double)times * (double)ends;
     facts->touched += (double)moved * (move->nsrc + move->ndst);
     facts->waits |= move->nafter != 0;
     facts->direct = facts->direct && is_direct(move);

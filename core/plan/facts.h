@@ -11,6 +11,7 @@ typedef struct weft_plan_facts {
     double moves;   /* of one pass, loops unrolled; a text may ask for loops beyond any integer */
     double chunks;  /* that they move */
     double ends;    /* … out of and into ports */
+    double hops;    /* … each MOVE counted once, however many chunks it moves */
     double touched; /* … in sources and destinations */
     uint8_t waits;  /* some MOVE has `after` */
     uint8_t direct; /* each MOVE goes from IN to ports or OUT, or from a port to OUT */

@@ -23,9 +23,10 @@ typedef struct weft_run_cell {
     uint32_t tag, pc;
 } weft_run_cell_t;
 
-/* The longest chain of MOVEs up to here: in MOVEs, and in ends of edges and operands touched. */
+/* The longest chain of MOVEs up to here: in MOVEs, and in messages waited for, ends of edges and
+ * operands touched. */
 typedef struct weft_run_chain {
-    uint32_t moves, ends, touched;
+    uint32_t moves, hops, ends, touched;
 } weft_run_chain_t;
 
 typedef struct weft_run_slot {
@@ -271,7 +272,7 @@ void weft_race_write(weft_run_t *run, const weft_run_lane_t *lane, const weft_ru
 
 static inline uint64_t weft_run_weight(const weft_run_chain_t *chain)
 {
-    return 4 * (uint64_t)chain->ends + chain->touched;
+    return 4 * (2 * (uint64_t)chain->hops + chain->ends) + chain->touched;
 }
 
 /* The later of two chains: by MOVEs, and by what they carry. The order of the operands is all one. */
@@ -282,6 +283,7 @@ static inline void weft_run_lengthen(weft_run_chain_t *chain, const weft_run_cha
     }
     uint64_t one = weft_run_weight(other), two = weft_run_weight(chain);
     if (one > two || (one == two && other->ends > chain->ends)) {
+        chain->hops = other->hops;
         chain->ends = other->ends;
         chain->touched = other->touched;
     }

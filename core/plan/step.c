@@ -167,7 +167,9 @@ static void chain_begin(weft_run_t *run, const weft_run_lane_t *lane, weft_run_m
     member->chain = lane->chain;
     for (uint32_t i = 0; i < move->nsrc; i++) {
         if (move->src[i].kind == WEFT_OPERAND_PORT) {
-            weft_run_lengthen(&member->chain, &weft_run_front(run, member->src[i])->chain);
+            weft_run_chain_t arrived = weft_run_front(run, member->src[i])->chain;
+            arrived.hops++;
+            weft_run_lengthen(&member->chain, &arrived);
             ends++;
         }
     }

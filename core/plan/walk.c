@@ -94,10 +94,11 @@ static double weight(const weft_cost_work_t *work)
 /* A rank that sends and receives at once pays for one transfer, so each end counts half. */
 static weft_cost_work_t busiest_rank(const weft_network_t *net)
 {
-    weft_cost_work_t most = {0, 0};
+    weft_cost_work_t most = {0};
     for (uint32_t rank = 0; rank < net->nranks; rank++) {
         const weft_plan_facts_t *facts = &net->shapes[net->shape[rank]].facts;
-        weft_cost_work_t work = {.edges = facts->ends / 2, .touched = facts->touched / 2};
+        weft_cost_work_t work = {
+            .hops = facts->hops / 2, .edges = facts->ends / 2, .touched = facts->touched / 2};
         most = weight(&work) > weight(&most) ? work : most;
     }
     return most;
@@ -106,6 +107,7 @@ static weft_cost_work_t busiest_rank(const weft_network_t *net)
 void weft_network_busiest(const weft_network_t *net, weft_cost_t *cost)
 {
     cost->steady = cost->fill = busiest_rank(net);
+    cost->steady.hops = 0;
     cost->chain = (uint32_t)cost->steady.edges + 1;
 }
 
@@ -191,7 +193,8 @@ static void keep(const weft_run_t *run, const weft_verify_report_t *report,
 {
     result->verdict = report->verdict;
     memcpy(result->text, report->text, sizeof result->text);
-    result->cost.fill = (weft_cost_work_t){.edges = (double)run->chain.ends / 2,
+    result->cost.fill = (weft_cost_work_t){.hops = run->chain.hops,
+                                           .edges = (double)run->chain.ends / 2,
                                            .touched = (double)run->chain.touched / 2};
     result->cost.chain = run->chain.moves;
     for (uint32_t i = 0; i < run->nqueues; i++) {
@@ -238,6 +241,7 @@ weft_status_t weft_network_walk(const weft_network_t *net, uint32_t slots,
 {
     double chunks = class_chunks(net);
     *result = (weft_network_result_t){.cost = {.steady = busiest_rank(net)}};
+    result->cost.steady.hops = 0; /* nothing is waited for in a full pipeline */
     weft_status_t status = count_links(net, &result->cost);
     if (status != WEFT_OK || chunks <= WALK_MAX) {
         return status != WEFT_OK ? status : walk_all(net, slots, 1, result);

@@ -24,16 +24,21 @@ static void claim_mailboxes(const job_lane_t *lane)
 
 static void move_slice(const job_lane_t *lane, const weft_plan_view_t *move)
 {
-    double bytes = lane->job->options->slice_bytes;
+    double bytes = lane->job->options->slice_bytes, overhead = 0;
     for (uint32_t i = 0; i < move->nsrc; i++) {
         if (move->src[i].kind == WEFT_OPERAND_PORT) {
             sg_mailbox_get(queue_of(lane, &move->src[i])->mailbox);
+            overhead += lane->job->options->overhead / 2;
         }
     }
     for (uint32_t i = 0; i < move->ndst; i++) {
         if (move->dst[i].kind == WEFT_OPERAND_PORT) {
             sg_sem_acquire(queue_of(lane, &move->dst[i])->credits);
+            overhead += lane->job->options->overhead / 2;
         }
+    }
+    if (overhead > 0) {
+        sg_actor_sleep_for(overhead);
     }
     if (lane->job->options->gamma > 0) {
         sg_actor_execute(bytes * (move->nsrc + move->ndst) / 2);

@@ -20,7 +20,7 @@ typedef struct job_options {
     uint32_t per_host, slots, slices;
     uint64_t passes;
     double slice_bytes;
-    double alpha, beta, gamma;
+    double alpha, beta, gamma, overhead;
 } job_options_t;
 
 typedef struct job_queue {

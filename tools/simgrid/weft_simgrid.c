@@ -92,6 +92,8 @@ static int take(job_options_t *options, const char *name, const char *value)
         options->beta = number;
     } else if (strcmp(name, "--gamma") == 0 && number >= 0) {
         options->gamma = number;
+    } else if (strcmp(name, "--overhead") == 0 && number >= 0) {
+        options->overhead = number;
     } else {
         fprintf(stderr, "weft-simgrid: bad option %s %s\n", name, value);
         return -1;
@@ -159,7 +161,7 @@ int main(int argc, char **argv)
     if (options.plans == NULL || argc % 2 == 0) {
         fprintf(stderr, "usage: weft-simgrid --plans FILE [--platform FILE] [--per-host N] "
                         "[--slots S] [--slices L] [--passes P] [--slice-bytes B] [--alpha S] "
-                        "[--beta S] [--gamma S]\n");
+                        "[--beta S] [--gamma S] [--overhead S]\n");
         return 6;
     }
     char *text = read_file(options.plans);

@@ -47,6 +47,8 @@ typedef struct weft_net_props {
     uint64_t slot_bytes;      /* piece size that reaches most of the bandwidth; the core's FIFO
                                  slots are at least this large when such connections are used */
     uint32_t slots;           /* FIFO depth that covers latency × bandwidth, at least 2 */
+    uint64_t overhead_ns; /* part of the latency that each of many small messages in a row costs;
+                                 0 = a quarter */
 } weft_net_props_t;
 
 /* Where a listener can be reached: opaque bytes that the core carries to other ranks. */

@@ -11,28 +11,33 @@
 
 #include "tests/support/plan_fixture.h"
 
-static const weft_cost_model_t model = {.alpha = 1e-6, .beta = 1e-10, .gamma = 5e-11};
+static const weft_cost_model_t model = {
+    .alpha = 1e-6, .beta = 1e-10, .gamma = 5e-11, .overhead = 2.5e-7};
 
 typedef struct priced {
     weft_cost_t cost;
     uint32_t k;
 } priced_t;
 
-static plan_fixture_t ring, flat;
+static plan_fixture_t ring, flat, halving, pat;
 
-static int open_both(void **state)
+static int open_all(void **state)
 {
     (void)state;
     plan_fixture_open(&ring, WEFT_PLUGIN_DIR, "algo-ring");
     plan_fixture_open(&flat, WEFT_PLUGIN_DIR, "algo-flat");
+    plan_fixture_open(&halving, WEFT_PLUGIN_DIR, "algo-halving");
+    plan_fixture_open(&pat, WEFT_PLUGIN_DIR, "algo-pat");
     return 0;
 }
 
-static int close_both(void **state)
+static int close_all(void **state)
 {
     (void)state;
     plan_fixture_close(&ring);
     plan_fixture_close(&flat);
+    plan_fixture_close(&halving);
+    plan_fixture_close(&pat);
     return 0;
 }
 
@@ -68,13 +73,55 @@ static void ring_all_reduce_costs_what_the_book_says(void **state)
         assert_int_equal(priced.cost.chain, 2 * n - 1);
         assert_int_equal(priced.cost.link_chunks, 2 * (n - 1));
         assert_true(fabs(priced.cost.fill.edges - edges) < 1e-9);
+        assert_true(fabs(priced.cost.fill.hops - edges) < 1e-9);
         assert_true(fabs(priced.cost.steady.edges - edges) < 1e-9);
+        assert_true(priced.cost.steady.hops == 0);
         uint64_t bytes = 1u << 20;
-        weft_cost_model_t wire = {.alpha = 1e-6, .beta = 1e-10};
+        weft_cost_model_t wire = {.alpha = 1e-6, .beta = 1e-10, .overhead = 2e-7};
         double time = weft_cost_time(&priced.cost, &wire, bytes, n, 1, bytes);
         double book = edges * (1e-6 + (double)bytes / n * 1e-10);
         assert_true(fabs(time / book - 1) < 1e-9);
+        /* Twice as many slices: the second half follows the first at once. */
+        time = weft_cost_time(&priced.cost, &wire, bytes, n, 2, bytes);
+        book = edges * (1e-6 + 2e-7 + (double)bytes / n * 1e-10);
+        assert_true(fabs(time / book - 1) < 1e-9);
     }
+}
+
+/* 2·log2 n rounds of n/2, n/4, …, 1 and back to n/2 chunks: Thakur, Rabenseifner and Gropp, 2005. */
+static void halving_waits_once_a_round(void **state)
+{
+    (void)state;
+    for (uint32_t rounds = 1; rounds <= 6; rounds++) {
+        uint32_t n = 1u << rounds;
+        priced_t priced = price(&halving, WEFT_ALL_REDUCE, n);
+        assert_true(fabs(priced.cost.fill.hops - 2.0 * rounds) < 1e-9);
+        assert_true(fabs(priced.cost.fill.edges - 2.0 * (n - 1)) < 1e-9);
+        weft_cost_model_t wire = {.alpha = 1e-6, .beta = 1e-10, .overhead = 2e-7};
+        double time = weft_cost_time(&priced.cost, &wire, 8, n, 1, 64);
+        double book =
+            2.0 * rounds * 1e-6 + 2.0 * (n - 1 - rounds) * 2e-7 + 2.0 * (n - 1) * (8.0 / n) * 1e-10;
+        assert_true(fabs(time / book - 1) < 1e-9);
+    }
+}
+
+static void log_rounds_win_small_on_many_ranks_and_rings_win_large(void **state)
+{
+    (void)state;
+    priced_t r = price(&ring, WEFT_ALL_REDUCE, 64), h = price(&halving, WEFT_ALL_REDUCE, 64);
+    assert_true(best_time(&h, 1024) < best_time(&r, 1024) / 2);
+    assert_true(best_time(&r, 128u << 20) < best_time(&h, 128u << 20) * 1.01);
+    r = price(&ring, WEFT_ALL_GATHER, 64);
+    h = price(&pat, WEFT_ALL_GATHER, 64);
+    assert_true(best_time(&h, 64) < best_time(&r, 64) / 2);
+}
+
+static void what_nobody_waits_for_costs_the_overhead_of_the_transport(void **state)
+{
+    (void)state;
+    assert_true(fabs(weft_cost_overhead(8000, 0) - 2e-6) < 1e-15);
+    assert_true(fabs(weft_cost_overhead(8000, 500) - 5e-7) < 1e-15);
+    assert_true(fabs(weft_cost_overhead(200, 500) - 2e-7) < 1e-15);
 }
 
 static void chains_are_pipelined(void **state)
@@ -120,8 +167,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ring_all_reduce_costs_what_the_book_says),
         cmocka_unit_test(chains_are_pipelined),
+        cmocka_unit_test(halving_waits_once_a_round),
+        cmocka_unit_test(log_rounds_win_small_on_many_ranks_and_rings_win_large),
+        cmocka_unit_test(what_nobody_waits_for_costs_the_overhead_of_the_transport),
         cmocka_unit_test(flat_wins_small_and_ring_wins_large),
         cmocka_unit_test(time_grows_with_bytes_and_ranks),
     };
-    return cmocka_run_group_tests(tests, open_both, close_both);
+    return cmocka_run_group_tests(tests, open_all, close_all);
 }

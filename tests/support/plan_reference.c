@@ -4,6 +4,7 @@
 #include "tests/support/plan_reference.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define PATIENCE 2000u /* fruitless choices of a lane in a row, per lane */
 
@@ -23,8 +24,11 @@ typedef struct reference {
     weft_plan_t *const *plans;
     uint32_t n, slots, slices, nlanes;
     uint64_t seed;
-    uint64_t **in, **out, **tmp;
-    queue_t **queues; /* by receiver and its port */
+    int in_place;
+    uint64_t **in, **out, **tmp; /* IN and OUT may be parts of each other */
+    uint64_t **given;            /* what was in IN */
+    uint64_t **memory;           /* of IN and OUT, to be freed */
+    queue_t **queues;            /* by receiver and its port */
     lane_t *lanes;
 } reference_t;
 
@@ -90,6 +94,11 @@ static int can_move(reference_t *ref, const lane_t *lane, const weft_plan_view_t
     return 1;
 }
 
+static uint64_t factor_of(const reference_t *ref)
+{
+    return weft_plan_reduces(ref->plans[0]->coll) ? 5 : 1;
+}
+
 static void move_slice(reference_t *ref, const lane_t *lane, const weft_plan_view_t *move,
                        uint32_t step)
 {
@@ -101,7 +110,8 @@ static void move_slice(reference_t *ref, const lane_t *lane, const weft_plan_vie
             queue->first = (queue->first + 1) % ref->slots;
             queue->used--;
         } else {
-            sum += *memory_of(ref, lane, &move->src[i], step);
+            int is_input = move->src[i].kind == WEFT_OPERAND_IN;
+            sum += *memory_of(ref, lane, &move->src[i], step) * (is_input ? factor_of(ref) : 1);
         }
     }
     sum *= (move->flags & WEFT_MOVE_FINAL) != 0 ? 3 : 1;
@@ -222,25 +232,25 @@ static uint64_t definition(const reference_t *ref, uint32_t rank, uint32_t chunk
     const weft_plan_t *plan = ref->plans[rank];
     uint64_t at = (uint64_t)chunk * ref->slices + slice, sum = 0;
     if (plan->coll == WEFT_BROADCAST) {
-        return ref->in[plan->root][at];
+        return ref->given[plan->root][at];
     }
     if (plan->coll == WEFT_ALL_TO_ALL) {
         at = ((uint64_t)rank * plan->k + chunk % plan->k) * ref->slices + slice;
-        return ref->in[chunk / plan->k][at];
+        return ref->given[chunk / plan->k][at];
     }
     if (plan->coll == WEFT_SCATTER) {
-        return ref->in[plan->root][at + (uint64_t)rank * plan->k * ref->slices];
+        return ref->given[plan->root][at + (uint64_t)rank * plan->k * ref->slices];
     }
     if (plan->coll == WEFT_ALL_GATHER || plan->coll == WEFT_GATHER) {
-        return ref->in[chunk / plan->k][(uint64_t)(chunk % plan->k) * ref->slices + slice];
+        return ref->given[chunk / plan->k][(uint64_t)(chunk % plan->k) * ref->slices + slice];
     }
     if (plan->coll == WEFT_REDUCE_SCATTER) {
         at += (uint64_t)rank * plan->k * ref->slices;
     }
     for (uint32_t i = 0; i < ref->n; i++) {
-        sum += ref->in[i][at];
+        sum += ref->given[i][at];
     }
-    return 3 * sum;
+    return 3 * factor_of(ref) * sum;
 }
 
 static int is_right(const reference_t *ref)
@@ -273,11 +283,43 @@ static uint64_t *garbage(reference_t *ref, uint32_t chunks)
     return memory;
 }
 
+/* One lies in the other, from the rank's own block on; on ranks that have both. */
+static void join_buffers(reference_t *ref, uint32_t rank)
+{
+    const weft_plan_t *plan = ref->plans[rank];
+    int is_root = rank == plan->root;
+    uint64_t in = (uint64_t)weft_plan_chunks(plan, WEFT_OPERAND_IN) * ref->slices;
+    uint64_t out = (uint64_t)weft_plan_chunks(plan, WEFT_OPERAND_OUT) * ref->slices;
+    uint64_t own = in == out ? 0 : (uint64_t)rank * plan->k * ref->slices;
+    if (!weft_plan_has_input(plan->coll, is_root) || !weft_plan_has_output(plan->coll, is_root)) {
+        return;
+    }
+    if (out > in) {
+        memcpy(ref->out[rank] + own, ref->in[rank], in * sizeof(uint64_t));
+        ref->in[rank] = ref->out[rank] + own;
+    } else {
+        ref->out[rank] = ref->in[rank] + own;
+    }
+}
+
+static void fill_buffers(reference_t *ref, uint32_t rank)
+{
+    const weft_plan_t *plan = ref->plans[rank];
+    uint32_t in = weft_plan_chunks(plan, WEFT_OPERAND_IN);
+    ref->in[rank] = ref->memory[2 * (size_t)rank] = garbage(ref, in);
+    ref->out[rank] = ref->memory[2 * (size_t)rank + 1] =
+        garbage(ref, weft_plan_chunks(plan, WEFT_OPERAND_OUT));
+    ref->given[rank] = calloc((size_t)in * ref->slices + 1, sizeof(uint64_t));
+    memcpy(ref->given[rank], ref->in[rank], (size_t)in * ref->slices * sizeof(uint64_t));
+    if (ref->in_place) {
+        join_buffers(ref, rank);
+    }
+}
+
 static void fill(reference_t *ref, uint32_t rank)
 {
     const weft_plan_t *plan = ref->plans[rank];
-    ref->in[rank] = garbage(ref, weft_plan_chunks(plan, WEFT_OPERAND_IN));
-    ref->out[rank] = garbage(ref, weft_plan_chunks(plan, WEFT_OPERAND_OUT));
+    fill_buffers(ref, rank);
     ref->tmp[rank] = garbage(ref, plan->tmp_chunks);
     ref->queues[rank] = calloc(plan->nports + 1, sizeof **ref->queues);
     for (uint32_t i = 0; i < plan->nports; i++) {
@@ -296,19 +338,18 @@ static void empty(reference_t *ref, uint32_t rank)
         free(ref->queues[rank][i].slot);
     }
     free(ref->queues[rank]);
-    free(ref->in[rank]);
-    free(ref->out[rank]);
+    free(ref->memory[2 * (size_t)rank]);
+    free(ref->memory[2 * (size_t)rank + 1]);
+    free(ref->given[rank]);
     free(ref->tmp[rank]);
 }
 
-plan_outcome_t plan_reference_run(weft_plan_t *const *plans, uint32_t nranks, uint32_t slots,
-                                  uint32_t slices, uint64_t seed)
+static plan_outcome_t run_form(reference_t ref)
 {
-    reference_t ref = {.plans = plans,
-                       .n = nranks,
-                       .slots = slots,
-                       .slices = slices,
-                       .seed = seed * UINT64_C(0x9e3779b97f4a7c15) + 1};
+    uint32_t nranks = ref.n;
+    ref.seed = ref.seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+    ref.given = calloc(nranks, sizeof *ref.given);
+    ref.memory = calloc(2 * (size_t)nranks, sizeof *ref.memory);
     ref.in = calloc(nranks, sizeof *ref.in);
     ref.out = calloc(nranks, sizeof *ref.out);
     ref.tmp = calloc(nranks, sizeof *ref.tmp);
@@ -332,5 +373,25 @@ plan_outcome_t plan_reference_run(weft_plan_t *const *plans, uint32_t nranks, ui
     free(ref.tmp);
     free(ref.out);
     free(ref.in);
+    free(ref.memory);
+    free(ref.given);
     return outcome;
+}
+
+plan_outcome_t plan_reference_run(weft_plan_t *const *plans, uint32_t nranks, uint32_t slots,
+                                  uint32_t slices, uint64_t seed)
+{
+    return run_form(
+        (reference_t){.plans = plans, .n = nranks, .slots = slots, .slices = slices, .seed = seed});
+}
+
+plan_outcome_t plan_reference_run_in_place(weft_plan_t *const *plans, uint32_t nranks,
+                                           uint32_t slots, uint32_t slices, uint64_t seed)
+{
+    return run_form((reference_t){.plans = plans,
+                                  .n = nranks,
+                                  .slots = slots,
+                                  .slices = slices,
+                                  .seed = seed,
+                                  .in_place = 1});
 }

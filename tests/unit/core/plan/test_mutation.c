@@ -18,6 +18,7 @@
 
 #include "core/base/error.h"
 #include "tests/support/fake_host.h"
+#include "tests/support/plan_faults.h"
 #include "tests/support/plan_fixture.h"
 #include "tests/support/plan_reference.h"
 
@@ -26,312 +27,13 @@
 #define ROUNDS 120
 #define ALGOS_MAX 16
 #define INTERLEAVINGS 10
-
-static uint64_t seed = 20240607;
-
-static uint32_t dice(uint32_t sides)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (uint32_t)(seed >> 33) % sides;
-}
-
-/* Where the damage is done: one instruction of one lane. */
-typedef struct place {
-    weft_plan_t *plan;
-    weft_plan_lane_t *lane;
-    uint32_t pc; /* never the STOP */
-} place_t;
-
-static int is_move(const place_t *at)
-{
-    return at->lane->code[at->pc].opcode == WEFT_CODE_MOVE;
-}
-
-/* The MOVE there, with no operands if it is none; and back after the damage. */
-static weft_move_t take(const place_t *at)
-{
-    return is_move(at) ? plan_fixture_move(at->plan, at->lane->code[at->pc].n) : (weft_move_t){0};
-}
-
-static int put(const place_t *at, const weft_move_t *move)
-{
-    plan_fixture_set_move(at->plan, at->lane->code[at->pc].n, move);
-    return 1;
-}
-
-static weft_operand_t *operand_of(weft_move_t *move, uint32_t i)
-{
-    return i < move->ndst ? &move->dst[i] : &move->src[i - move->ndst];
-}
-
-/* LOOP and END know each other by pc. */
-static void relink(weft_plan_lane_t *lane)
-{
-    uint32_t open = 0;
-    for (uint32_t pc = 0; pc < lane->ncode; pc++) {
-        if (lane->code[pc].opcode == WEFT_CODE_LOOP) {
-            open = pc;
-        } else if (lane->code[pc].opcode == WEFT_CODE_END) {
-            lane->code[pc].mate = open;
-            lane->code[open].mate = pc;
-        }
-    }
-}
-
-static void remove_code(weft_plan_lane_t *lane, uint32_t pc)
-{
-    memmove(&lane->code[pc], &lane->code[pc + 1], (lane->ncode - pc - 1) * sizeof *lane->code);
-    lane->ncode--;
-}
-
-/* Each returns 0 if it cannot be done here. */
-static int drop_instruction(const place_t *at)
-{
-    if (!is_move(at)) {
-        return 0;
-    }
-    int alone_in_loop = at->pc > 0 && at->lane->code[at->pc - 1].opcode == WEFT_CODE_LOOP;
-    remove_code(at->lane, at->pc);
-    if (alone_in_loop) {
-        remove_code(at->lane, at->pc);
-        remove_code(at->lane, at->pc - 1);
-    }
-    relink(at->lane);
-    return 1;
-}
-
-/* The order of a PAR's members means nothing. */
-static int is_member(const place_t *at)
-{
-    for (uint32_t pc = at->pc; pc-- > 0;) {
-        if (at->lane->code[pc].opcode != WEFT_CODE_MOVE) {
-            return at->lane->code[pc].opcode == WEFT_CODE_PAR && at->pc - pc < at->lane->code[pc].n;
-        }
-    }
-    return 0;
-}
-
-static int swap_neighbours(const place_t *at)
-{
-    place_t next = {at->plan, at->lane, at->pc + 1};
-    if (next.pc + 1 >= at->lane->ncode || !is_move(at) || !is_move(&next) || is_member(at)) {
-        return 0;
-    }
-    weft_code_t code = at->lane->code[at->pc];
-    at->lane->code[at->pc] = at->lane->code[next.pc];
-    at->lane->code[next.pc] = code;
-    return 1;
-}
-
-static int shift_chunk(const place_t *at)
-{
-    weft_move_t move = take(at);
-    uint32_t count = move.ndst + move.nsrc;
-    for (uint32_t tries = 0; tries < count; tries++) {
-        uint32_t i = dice(count);
-        weft_operand_t *operand = operand_of(&move, i);
-        if (operand->kind != WEFT_OPERAND_PORT) {
-            uint32_t chunks = weft_plan_chunks(at->plan, operand->kind);
-            operand->index = (operand->index + (dice(2) == 0 ? 1 : chunks - 1)) % chunks;
-            return put(at, &move) && chunks > 1;
-        }
-    }
-    return 0;
-}
-
-static int drop_source(const place_t *at)
-{
-    weft_move_t move = take(at);
-    if (move.nsrc < 2) {
-        return 0;
-    }
-    uint32_t i = dice(move.nsrc);
-    memmove(&move.src[i], &move.src[i + 1], (move.nsrc - i - 1) * sizeof *move.src);
-    move.nsrc--;
-    return put(at, &move);
-}
-
-static int double_source(const place_t *at)
-{
-    weft_move_t move = take(at);
-    if (!is_move(at) || move.nsrc == WEFT_MOVE_MAX) {
-        return 0;
-    }
-    move.src[move.nsrc] = move.src[dice(move.nsrc)];
-    move.nsrc++;
-    return put(at, &move);
-}
-
-static int drop_destination(const place_t *at)
-{
-    weft_move_t move = take(at);
-    if (move.ndst < 2) {
-        return 0;
-    }
-    uint32_t i = dice(move.ndst);
-    memmove(&move.dst[i], &move.dst[i + 1], (move.ndst - i - 1) * sizeof *move.dst);
-    move.ndst--;
-    return put(at, &move);
-}
-
-static int change_peer(const place_t *at)
-{
-    if (at->plan->nports == 0) {
-        return 0;
-    }
-    weft_plan_port_t *port = &at->plan->ports[dice(at->plan->nports)];
-    port->peer = (port->peer + 1 + dice(at->plan->nranks - 1)) % at->plan->nranks;
-    return 1;
-}
-
-static int change_channel(const place_t *at)
-{
-    if (at->plan->nports == 0) {
-        return 0;
-    }
-    at->plan->ports[dice(at->plan->nports)].channel ^= 1;
-    return 1;
-}
-
-static int drop_port(const place_t *at)
-{
-    if (at->plan->nports == 0) {
-        return 0;
-    }
-    at->plan->nports--;
-    return 1;
-}
-
-static int wrong_port(const place_t *at)
-{
-    weft_move_t move = take(at);
-    for (uint32_t i = 0; i < move.ndst + move.nsrc; i++) {
-        weft_operand_t *operand = operand_of(&move, i);
-        if (operand->kind == WEFT_OPERAND_PORT && at->plan->nports > 1) {
-            operand->index = (operand->index + 1 + dice(at->plan->nports - 1)) % at->plan->nports;
-            return put(at, &move);
-        }
-    }
-    return 0;
-}
-
-static int wrong_source_buffer(const place_t *at)
-{
-    weft_move_t move = take(at);
-    for (uint32_t i = 0; i < move.nsrc; i++) {
-        if (move.src[i].kind == WEFT_OPERAND_IN) {
-            move.src[i].kind = WEFT_OPERAND_OUT;
-            return put(at, &move);
-        }
-    }
-    return 0;
-}
-
-static int drop_final(const place_t *at)
-{
-    weft_move_t move = take(at);
-    if (!is_move(at) || (move.flags & WEFT_MOVE_FINAL) == 0) {
-        return 0;
-    }
-    move.flags = 0;
-    return put(at, &move);
-}
-
-static int add_final(const place_t *at)
-{
-    weft_move_t move = take(at);
-    if (!is_move(at) || (move.flags & WEFT_MOVE_FINAL) != 0) {
-        return 0;
-    }
-    move.flags = WEFT_MOVE_FINAL;
-    return put(at, &move);
-}
-
-static int change_loop(const place_t *at)
-{
-    weft_code_t *code = &at->lane->code[at->pc];
-    if (code->opcode != WEFT_CODE_LOOP) {
-        return 0;
-    }
-    code->n += dice(2) == 0 ? 1u : UINT32_MAX;
-    return 1;
-}
-
-/* Iterations of the LOOP around, 0 outside. */
-static uint32_t iterations(const place_t *at)
-{
-    for (uint32_t pc = at->pc; pc-- > 0;) {
-        if (at->lane->code[pc].opcode == WEFT_CODE_LOOP) {
-            return at->lane->code[pc].n;
-        }
-        if (at->lane->code[pc].opcode == WEFT_CODE_END) {
-            return 0;
-        }
-    }
-    return 0;
-}
-
-/* A stride counts from the second iteration on. */
-static int change_stride(const place_t *at)
-{
-    weft_move_t move = take(at);
-    for (uint32_t i = 0; i < move.ndst + move.nsrc; i++) {
-        weft_operand_t *operand = operand_of(&move, i);
-        if (operand->stride != 0 && iterations(at) > 1) {
-            operand->stride += dice(2) == 0 ? 1 : -1;
-            return put(at, &move);
-        }
-    }
-    return 0;
-}
-
-static const struct fault {
-    const char *name;
-    int (*damage)(const place_t *at);
-} faults[] = {
-    {"drop instruction", drop_instruction},
-    {"swap neighbours", swap_neighbours},
-    {"chunk +-1", shift_chunk},
-    {"drop source", drop_source},
-    {"double source", double_source},
-    {"drop destination", drop_destination},
-    {"change peer", change_peer},
-    {"change channel", change_channel},
-    {"drop port", drop_port},
-    {"wrong port", wrong_port},
-    {"out for in", wrong_source_buffer},
-    {"drop FINAL", drop_final},
-    {"add FINAL", add_final},
-    {"loop count +-1", change_loop},
-    {"change stride", change_stride},
-};
-
-#define FAULTS (sizeof faults / sizeof *faults)
+#define ATTEMPTS 60 /* to see a fault in place */
 
 typedef struct tally {
-    uint32_t done[FAULTS], reported[FAULTS], verdicts[WEFT_VERDICT_TOO_BIG + 1];
+    uint32_t done[PLAN_FAULTS], reported[PLAN_FAULTS], verdicts[WEFT_VERDICT_TOO_BIG + 1];
     uint32_t total, survivors;
+    uint32_t in_place, refused_in_place, harmless_in_place;
 } tally_t;
-
-static void explain_survivor(tally_t *tally, size_t fault, weft_plan_t **plans, uint32_t n,
-                             const place_t *at, const char *where, int same_expressions)
-{
-    tally->survivors++;
-    int right = 1;
-    for (uint64_t i = 1; i <= INTERLEAVINGS; i++) {
-        right &= plan_reference_run(plans, n, SLOTS, SLICES, i) == PLAN_RIGHT;
-    }
-    if (!same_expressions || !right) {
-        weft_plan_print(at->plan, stdout);
-        fail_msg("%s, rank %u pc %u, %s: not seen, and %s", where, at->plan->rank, at->pc,
-                 faults[fault].name, right ? "computes something else" : "wrong when executed");
-    }
-    printf("survivor: %s, rank %u pc %u, %s: steps that do not depend on each other changed "
-           "places; every element has the same expression as before\n",
-           where, at->plan->rank, at->pc, faults[fault].name);
-}
 
 static int is_rooted(weft_coll_t coll)
 {
@@ -372,27 +74,81 @@ static void expect_agreement(weft_plan_t *const *plans, uint32_t n,
     }
 }
 
+/* Does it come out right in so many random interleavings, out of place or in place? */
+static int comes_out_right(weft_plan_t *const *plans, uint32_t n, int in_place, uint64_t times)
+{
+    for (uint64_t i = 1; i <= times; i++) {
+        plan_outcome_t outcome = in_place ? plan_reference_run_in_place(plans, n, SLOTS, SLICES, i)
+                                          : plan_reference_run(plans, n, SLOTS, SLICES, i);
+        if (outcome != PLAN_RIGHT) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* What is proved in place only, or refused there only, is so when executed. A race may be lost in every
+ * one of the interleavings, so it is only counted. */
+static void expect_in_place(tally_t *tally, weft_plan_t *const *plans, uint32_t n,
+                            const weft_verify_report_t reports[2], const char *where)
+{
+    if (reports[0].verdict != WEFT_VERDICT_OK) {
+        return;
+    }
+    int right = comes_out_right(plans, n, 1, INTERLEAVINGS);
+    if (reports[1].verdict == WEFT_VERDICT_OK) {
+        tally->in_place++;
+        if (!right) {
+            fail_msg("%s: proved in place, and wrong when executed", where);
+        }
+        return;
+    }
+    right = right && comes_out_right(plans, n, 1, ATTEMPTS);
+    tally->refused_in_place++;
+    tally->harmless_in_place += (uint32_t)right;
+    if (right && reports[1].verdict != WEFT_VERDICT_RACE) {
+        fail_msg("%s: refused in place (%s), and right when executed", where, reports[1].text);
+    }
+}
+
+static void explain_survivor(tally_t *tally, size_t fault, weft_plan_t **plans,
+                             const sound_t *sound, const plan_place_t *at, int same_expressions)
+{
+    tally->survivors++;
+    int right = comes_out_right(plans, sound->n, 0, INTERLEAVINGS);
+    if (!same_expressions || !right) {
+        weft_plan_print(at->plan, stdout);
+        fail_msg("%s, rank %u pc %u, %s: not seen, and %s", sound->where, at->plan->rank, at->pc,
+                 plan_faults[fault].name,
+                 right ? "computes something else" : "wrong when executed");
+    }
+    printf("survivor: %s, rank %u pc %u, %s: steps that do not depend on each other changed "
+           "places; every element has the same expression as before\n",
+           sound->where, at->plan->rank, at->pc, plan_faults[fault].name);
+}
+
 /* Plans that do not serve in place anyway are judged out of place. */
-static weft_verify_report_t judge(const sound_t *sound, weft_plan_t *const *plans)
+static weft_verify_report_t judge(tally_t *tally, const sound_t *sound, weft_plan_t *const *plans)
 {
     weft_verify_report_t reports[2];
     prove(plans, sound->n, reports);
     expect_agreement(plans, sound->n, reports, sound->where);
+    expect_in_place(tally, plans, sound->n, reports, sound->where);
     int serves_in_place = sound->reports[1].verdict == WEFT_VERDICT_OK;
     return reports[reports[0].verdict == WEFT_VERDICT_OK && serves_in_place];
 }
 
 static void try_fault(tally_t *tally, size_t fault, const sound_t *sound)
 {
-    uint32_t rank = dice(sound->n);
-    place_t at = {.plan = plan_fixture_copy(sound->plans[rank])};
+    uint32_t rank = plan_dice(sound->n);
+    plan_place_t at = {.plan = plan_fixture_copy(sound->plans[rank])};
     weft_plan_t **plans = calloc(sound->n, sizeof *plans);
     memcpy(plans, sound->plans, sound->n * sizeof *plans);
     plans[rank] = at.plan;
-    at.lane = &at.plan->lanes[dice(at.plan->nlanes)];
-    at.pc = at.lane->ncode == 1 ? 0 : dice(at.lane->ncode - 1);
-    if (at.lane->ncode > 1 && faults[fault].damage(&at)) {
-        weft_verify_report_t after = judge(sound, plans);
+    at.lane = &at.plan->lanes[plan_dice(at.plan->nlanes)];
+    at.pc = at.lane->ncode == 1 ? 0 : plan_dice(at.lane->ncode - 1);
+    if (at.lane->ncode > 1 && plan_faults[fault].damage(&at)) {
+        weft_verify_report_t after = judge(tally, sound, plans);
         tally->total++;
         tally->done[fault]++;
         tally->verdicts[after.verdict]++;
@@ -400,7 +156,7 @@ static void try_fault(tally_t *tally, size_t fault, const sound_t *sound)
             tally->reported[fault]++;
             assert_true(after.text[0] != '\0');
         } else {
-            explain_survivor(tally, fault, plans, sound->n, &at, sound->where,
+            explain_survivor(tally, fault, plans, sound, &at,
                              sound->reports[0].fingerprint == after.fingerprint);
         }
     }
@@ -440,8 +196,9 @@ static void damage_shape(tally_t *tally, algo_t *algo, const weft_algo_call_t *c
     prove(sound.plans, sound.n, sound.reports);
     expect_agreement(sound.plans, sound.n, sound.reports, sound.where);
     assert_int_equal(sound.reports[0].verdict, WEFT_VERDICT_OK);
+    expect_in_place(tally, sound.plans, sound.n, sound.reports, sound.where);
     for (uint32_t round = 0; round < ROUNDS; round++) {
-        try_fault(tally, round % FAULTS, &sound);
+        try_fault(tally, round % PLAN_FAULTS, &sound);
     }
     plan_fixture_free(sound.plans, sound.n);
 }
@@ -527,12 +284,16 @@ static void faults_are_reported_and_survivors_are_sound(void **state)
         plan_fixture_close(&algos[i].fixture);
         fake_config_destroy(algos[i].config);
     }
-    for (size_t i = 0; i < FAULTS; i++) {
-        printf("%-18s %4u done %4u reported\n", faults[i].name, tally.done[i], tally.reported[i]);
+    for (size_t i = 0; i < PLAN_FAULTS; i++) {
+        printf("%-18s %4u done %4u reported\n", plan_faults[i].name, tally.done[i],
+               tally.reported[i]);
     }
     for (weft_verdict_t v = WEFT_VERDICT_OK; v < WEFT_VERDICT_TOO_BIG; v++) {
         printf("%-18s %4u\n", weft_verdict_name(v), tally.verdicts[v]);
     }
+    printf(
+        "%u executed in place, %u refused there only, of which %u harmless in %u interleavings\n",
+        tally.in_place, tally.refused_in_place, tally.harmless_in_place, ATTEMPTS);
     printf("%u faults, %u survivors, %.1f %% reported\n", tally.total, tally.survivors,
            100.0 * (tally.total - tally.survivors) / tally.total);
     assert_true(tally.total >= 1000);
@@ -548,6 +309,7 @@ static void reference_agrees_on_sound_plans(void **state)
     for (weft_coll_t coll = WEFT_ALL_REDUCE; coll < WEFT_BARRIER; coll++) {
         weft_plan_t **plans = plan_fixture_emit(&fixture, coll, 5, 0);
         assert_int_equal(plan_reference_run(plans, 5, SLOTS, SLICES, 1), PLAN_RIGHT);
+        assert_int_equal(plan_reference_run_in_place(plans, 5, SLOTS, SLICES, 1), PLAN_RIGHT);
         plan_fixture_free(plans, 5);
     }
     weft_plan_t **plans = plan_fixture_emit(&fixture, WEFT_ALL_REDUCE, 5, 0);

@@ -193,24 +193,48 @@ weft_status_t sock_conn_info(weft_net_conn_t *conn, weft_net_conn_info_t *info)
     return WEFT_OK;
 }
 
+typedef enum hint { HINT_QUIET, HINT_DATA, HINT_OVER } hint_t;
+
+/* What the stream still has for us. *cause_p as sock_conn_lost() takes it: 0 is the peer's orderly end. */
+static hint_t stream_hint(const sock_stream_t *stream, int *cause_p)
+{
+    char byte;
+    ssize_t got;
+    if (stream->stage_end > stream->stage_at) {
+        return HINT_DATA;
+    }
+    do {
+        got = recv(stream->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    } while (got < 0 && errno == EINTR);
+    if (got > 0 || (got < 0 && errno == EAGAIN)) {
+        return got > 0 ? HINT_DATA : HINT_QUIET;
+    }
+    *cause_p = got < 0 ? errno : *cause_p;
+    return HINT_OVER;
+}
+
+/* The end of one stream is the end of the connection, but not before all that was sent has been taken:
+ * data may wait in the kernel or, read ahead, here, for receives that are still to be posted. */
 weft_status_t sock_conn_check(weft_net_conn_t *conn)
 {
+    int cause = 0;
+    bool over = false;
     if (conn->failed != WEFT_OK) {
         return conn_unusable(conn);
     }
     for (uint32_t i = 0; i < conn->nstreams; i++) {
-        char byte;
-        ssize_t got;
-        do {
-            got = recv(conn->streams[i].fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-        } while (got < 0 && errno == EINTR);
-        if (got == 0 || (got < 0 && errno != EAGAIN)) {
-            weft_status_t status = sock_conn_lost(conn, got == 0 ? 0 : errno);
-            sock_conn_fail(conn, status);
-            return status;
+        hint_t hint = stream_hint(&conn->streams[i], &cause);
+        if (hint == HINT_DATA) {
+            return WEFT_OK;
         }
+        over = over || hint == HINT_OVER;
     }
-    return WEFT_OK;
+    if (!over) {
+        return WEFT_OK;
+    }
+    weft_status_t status = sock_conn_lost(conn, cause);
+    sock_conn_fail(conn, status);
+    return status;
 }
 
 static void conn_unlist(weft_net_conn_t *conn)

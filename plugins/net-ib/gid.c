@@ -32,10 +32,10 @@ static bool gid_admitted(const struct ibv_gid_entry *entry, const ib_gid_wish_t 
     if (family == IB_GID_NONE) {
         return false;
     }
-    if (wish->index >= 0) {
-        return entry->gid_index == wish->index;
+    if (wish->index >= 0 && entry->gid_index != wish->index) {
+        return false;
     }
-    if (entry->gid_type != IBV_GID_TYPE_IB) {
+    if (wish->index < 0 && entry->gid_type != IBV_GID_TYPE_IB) {
         int64_t version = entry->gid_type == IBV_GID_TYPE_ROCE_V2 ? 2 : 1;
         bool fits = wish->family == 0 || (wish->family == 1) == (family == IB_GID_IPV4);
         if ((wish->version != 0 && wish->version != version) || !fits) {

@@ -192,6 +192,12 @@ static weft_status_t health_bad(const weft_net_conn_t *conn, uint64_t now)
                                conn->info.peer, port->hca->name, port->number, cause->name,
                                (int)wc->status, wc->vendor_err);
     }
+    if (flushed) {
+        return host->set_error(host, cause->status, 0,
+                               "the queue pair of %s:%u to peer %s failed and the adapter tells no "
+                               "cause; look at dmesg and at the peer's error",
+                               port->hca->name, port->number, conn->info.peer);
+    }
     return host->set_error(host, cause->status, 0,
                            "%s (status %d, vendor %#x) on %s:%u to peer %s: %s; %s", cause->name,
                            (int)wc->status, wc->vendor_err, port->hca->name, port->number,

@@ -168,8 +168,9 @@ typedef struct ib_lane {
     uint32_t depth;         /* of the send queue */
     uint32_t sent, retired; /* requests; they run freely */
     uint32_t inline_max;
-    uint32_t unfilled;       /* receives to post again */
-    uint32_t arrived, taken; /* immediates */
+    uint32_t unfilled;         /* receives to post again */
+    uint32_t filled, received; /* receives posted and completed; they run freely */
+    uint32_t arrived, taken;   /* immediates */
     uint32_t immediates[IB_OPS];
 } ib_lane_t;
 

@@ -123,12 +123,13 @@ weft_status_t ib_lane_fill(weft_net_conn_t *conn, ib_lane_t *lane)
     uint32_t index = (uint32_t)(lane - conn->lanes);
     while (lane->unfilled > 0) {
         struct ibv_recv_wr *bad = NULL;
-        struct ibv_recv_wr request = {.wr_id = ib_id(IB_ID_RECV, index, 0, 0)};
+        struct ibv_recv_wr request = {.wr_id = ib_id(IB_ID_RECV, index, 0, lane->filled)};
         int cause = ibv_post_recv(lane->qp, &request, &bad);
         if (cause != 0) {
             return conn->host->set_error(conn->host, WEFT_ERR_LINK, cause,
                                          "cannot post a receive for peer %s", conn->info.peer);
         }
+        lane->filled++;
         lane->unfilled--;
     }
     return WEFT_OK;

@@ -13,8 +13,22 @@
 #define QUIET_POLLS 256u    /* polls between two looks at the descriptors */
 #define REFILL (IB_OPS / 2) /* receives are posted again in groups */
 
+/* Completions of one queue keep its order; one that does not would end the wrong operation. */
+static weft_status_t out_of_order(const weft_net_conn_t *conn, const ib_lane_t *lane)
+{
+    const ib_port_t *port = conn->rails[lane->rail].port;
+    return conn->host->set_error(conn->host, WEFT_ERR_LINK, 0,
+                                 "adapter %s:%u completed a request for peer %s twice or out of "
+                                 "order; update driver and firmware",
+                                 port->hca->name, port->number, conn->info.peer);
+}
+
 static weft_status_t sent(weft_net_conn_t *conn, ib_lane_t *lane, uint64_t id)
 {
+    uint32_t ended = (uint32_t)id - lane->retired;
+    if (ended == 0 || ended > lane->sent - lane->retired) {
+        return out_of_order(conn, lane);
+    }
     lane->retired = (uint32_t)id;
     if (id >> 56 != IB_ID_DATA) {
         return WEFT_OK;
@@ -43,6 +57,10 @@ static weft_status_t completion_take(weft_net_conn_t *conn, const struct ibv_wc 
     if (wc->wr_id >> 56 != IB_ID_RECV) {
         return sent(conn, lane, wc->wr_id);
     }
+    if ((uint32_t)wc->wr_id != lane->received) {
+        return out_of_order(conn, lane);
+    }
+    lane->received++;
     lane->unfilled++;
     weft_status_t status = lane->unfilled >= REFILL ? ib_lane_fill(conn, lane) : WEFT_OK;
     return status == WEFT_OK ? ib_flow_arrive(conn, index, ntohl(wc->imm_data)) : status;
@@ -201,6 +219,8 @@ weft_status_t ib_wait_fd(weft_net_device_t *device, int *fd_p)
         for (uint32_t i = 0; i < conn->nrails; i++) {
             ib_rail_t *rail = &conn->rails[i];
             rail->armed = rail->armed || ibv_req_notify_cq(rail->cq, 0) == 0;
+            /* The caller must not sleep on what cannot wake it. */
+            waiting = waiting || !rail->armed;
         }
         /* No event comes when patience ends; time alone decides. */
         waiting = waiting || conn->ended_ns != 0 || conn->bad_ns != 0;

@@ -282,7 +282,9 @@ static inline void weft_run_lengthen(weft_run_chain_t *chain, const weft_run_cha
         chain->moves = other->moves;
     }
     uint64_t one = weft_run_weight(other), two = weft_run_weight(chain);
-    if (one > two || (one == two && other->ends > chain->ends)) {
+    int wider =
+        other->ends > chain->ends || (other->ends == chain->ends && other->hops > chain->hops);
+    if (one > two || (one == two && wider)) {
         chain->hops = other->hops;
         chain->ends = other->ends;
         chain->touched = other->touched;

@@ -66,6 +66,9 @@ says err 'max_ranks'
 # Prices: 8 bytes over a ring of 4 take 6 messages
 expect 0 "$weft" plan all_reduce -n 4 -A algo-ring --cost -b 8 -e 8 --alpha 5us --beta 0 --gamma 0
 says out ' 30 us '
+# … and over halving and doubling 6 too, of which 4 are waited for
+expect 0 "$weft" plan all_reduce -n 4 -A algo-halving --cost -b 8 -e 8 --alpha 5us --overhead 1us --beta 0 --gamma 0
+says out ' 22 us '
 expect 0 "$weft" plan all_reduce -n 4 -A algo-ring --check --json
 says out '"least_slots": 3'
 says out '"chunks_busiest": 6'

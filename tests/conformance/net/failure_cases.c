@@ -155,20 +155,22 @@ static void a_look_loses_nothing_that_was_sent(const kit_t *kit)
     side_open(kit, &side);
     pair_connect(&side, &side, &a, &b);
     kit_fill(out, sizeof out, 5);
-    for (int i = 0; i < MESSAGES; i++) {
-        end_send(&b, out, sizeof out, &s[i]);
-    }
-    end_receive(&a, in, sizeof in, &r);
-    sides_wait(&side, NULL, &r);
+    end_send(&b, out, sizeof out, &s[0]);
     uint64_t start = kit_now_ns();
-    while (!s[MESSAGES - 1].done && kit_now_ns() - start < UINT64_C(500000000)) {
+    while (!s[0].done && kit_now_ns() - start < UINT64_C(500000000)) {
         side_pump(&side);
     }
-    if (!s[MESSAGES - 1].done) {
+    if (!s[0].done) {
         pair_close(&a, &b);
         side_close(&side);
         kit_skip("sends that complete before their receive is posted");
     }
+    for (int i = 1; i < MESSAGES; i++) {
+        end_send(&b, out, sizeof out, &s[i]);
+        sides_wait(&side, NULL, &s[i]);
+    }
+    end_receive(&a, in, sizeof in, &r);
+    sides_wait(&side, NULL, &r);
     end_close(&b);
     for (int i = 1; i < MESSAGES; i++) {
         for (start = kit_now_ns(); kit_now_ns() - start < UINT64_C(50000000);) {

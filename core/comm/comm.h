@@ -187,7 +187,8 @@ typedef struct weft_comm_state {
     weft_error_t failure;
     weft_history_t history;
     _Atomic uint64_t *left_at; /* per rank: operations it took part in before it left; UINT64_MAX */
-    _Atomic uint64_t *met_at;  /* per rank: operation in which it asked for us, being in the same */
+    _Atomic uint64_t *left_when; /* per rank: when that was heard; set before left_at */
+    _Atomic uint64_t *met_at; /* per rank: operation in which it asked for us, being in the same */
     weft_order_t order;
 
     /* asynchronous operations */
@@ -210,6 +211,15 @@ void weft_comm_fail(weft_comm_state_t *state, const weft_error_t *error, bool te
 static inline bool weft_comm_has_failed(weft_comm_state_t *state)
 {
     return atomic_load_explicit(&state->failed, memory_order_acquire) != 0;
+}
+/* How long nothing has come from a rank that is known to have left: since the last movement, or since we
+ * heard of it, whichever was later. */
+static inline uint64_t weft_comm_gone_for(weft_comm_state_t *state, uint32_t peer,
+                                          uint64_t idle_since, uint64_t now)
+{
+    uint64_t heard = atomic_load_explicit(&state->left_when[peer], memory_order_relaxed);
+    uint64_t since = heard > idle_since ? heard : idle_since;
+    return now > since ? now - since : 0;
 }
 /* Makes the kept failure the calling thread's error, and returns its status. */
 weft_status_t weft_comm_failure(weft_comm_state_t *state);

@@ -128,7 +128,8 @@ static bool check_left(weft_comm_state_t *state, uint32_t peer, uint64_t now)
 {
     uint64_t at = atomic_load_explicit(&state->left_at[peer], memory_order_acquire);
     if (at == UINT64_MAX ||
-        (at >= state->first->sequence && now - state->idle_since < LEFT_BEHIND_NS)) {
+        (at >= state->first->sequence &&
+         weft_comm_gone_for(state, peer, state->idle_since, now) < LEFT_BEHIND_NS)) {
         return false;
     }
     weft_fail(WEFT_ERR_PEER_LEFT, 0,

@@ -137,6 +137,7 @@ void weft_comm_on_left(weft_comm_state_t *state, uint32_t rank, uint64_t sequenc
 {
     uint64_t here = UINT64_MAX;
     /* The first word is the communicator's own; leaving the family comes later. */
+    atomic_store_explicit(&state->left_when[rank], weft_os_clock_ns(), memory_order_relaxed);
     atomic_compare_exchange_strong_explicit(&state->left_at[rank], &here, sequence,
                                             memory_order_release, memory_order_relaxed);
 }

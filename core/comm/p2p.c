@@ -253,7 +253,8 @@ static void fail_timeout(weft_comm_state_t *state, const weft_line_t *line, uint
 static bool has_left(weft_comm_state_t *state, const weft_line_t *line, uint64_t now)
 {
     uint64_t at = atomic_load_explicit(&state->left_at[line->peer], memory_order_acquire);
-    if (at == UINT64_MAX || now - line->idle_since < LEFT_BEHIND_NS) {
+    if (at == UINT64_MAX ||
+        weft_comm_gone_for(state, line->peer, line->idle_since, now) < LEFT_BEHIND_NS) {
         return false;
     }
     weft_fail(WEFT_ERR_PEER_LEFT, 0,

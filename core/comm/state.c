@@ -24,9 +24,10 @@ static weft_status_t allocate(const weft_comm_plan_t *plan, weft_comm_state_t **
     state->host_of = weft_os_alloc(n * sizeof *state->host_of, 0);
     state->one_host = weft_os_alloc(n * sizeof *state->one_host, 0);
     state->left_at = weft_os_alloc(n * sizeof *state->left_at, 0);
+    state->left_when = weft_os_alloc(n * sizeof *state->left_when, 0);
     state->met_at = weft_os_alloc(n * sizeof *state->met_at, 0);
     if (state->family_rank == NULL || state->host_of == NULL || state->one_host == NULL ||
-        state->left_at == NULL || state->met_at == NULL) {
+        state->left_at == NULL || state->left_when == NULL || state->met_at == NULL) {
         weft_comm_free(state);
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate a communicator of %u ranks",
                          n);
@@ -190,6 +191,7 @@ void weft_comm_free(weft_comm_state_t *state)
     weft_os_free(state->one_host);
     weft_p2p_close(state);
     weft_os_free((void *)state->left_at);
+    weft_os_free((void *)state->left_when);
     weft_os_free((void *)state->met_at);
     weft_os_free(state);
 }

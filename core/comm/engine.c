@@ -325,6 +325,22 @@ static weft_status_t drain(weft_comm_state_t *state, weft_request_t *request, bo
     return WEFT_OK;
 }
 
+/* A broken port is looked after as well: what its peer sent before the end may wait in the transport. */
+static weft_status_t step_lanes(weft_comm_state_t *state, bool *moved)
+{
+    weft_status_t status = weft_lanes_step(&state->current->run, moved);
+    bool lost = status == WEFT_ERR_LINK || status == WEFT_ERR_PEER_DEAD;
+    if (*moved || (status != WEFT_IN_PROGRESS && !lost)) {
+        return status;
+    }
+    weft_error_t why = *weft_error_record();
+    weft_status_t polled = poll_links(state);
+    if (polled == WEFT_OK && lost) {
+        *weft_error_record() = why;
+    }
+    return polled == WEFT_OK ? status : polled;
+}
+
 static weft_status_t advance(weft_comm_state_t *state, weft_request_t *request, bool *moved)
 {
     weft_status_t status = WEFT_OK;
@@ -336,11 +352,8 @@ static weft_status_t advance(weft_comm_state_t *state, weft_request_t *request, 
         status = bind(state, request, moved);
     }
     if (status == WEFT_OK && request->state == WEFT_OP_RUNNING) {
-        status = weft_lanes_step(&state->current->run, moved);
-        if (status == WEFT_IN_PROGRESS && !*moved) {
-            status = poll_links(state);
-        }
-        if (status == WEFT_OK && state->current->run.stopped == state->current->run.nlanes) {
+        status = step_lanes(state, moved);
+        if (status == WEFT_OK) {
             request->state = WEFT_OP_DRAINING;
         } else if (status == WEFT_IN_PROGRESS) {
             status = WEFT_OK;

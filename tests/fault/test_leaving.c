@@ -5,6 +5,8 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 #include <time.h>
 
 #include <cmocka.h>
@@ -48,6 +50,32 @@ static int gather_and_leave(weft_comm_t *comm, uint32_t rank, uint32_t n, void *
     return status != WEFT_OK || (rank == 0 && (out[1] != 1 || out[2] != 2));
 }
 
+enum { MANY = 16, MOST = 13 * 1024 };
+
+/* All but rank 0 give their blocks, in several messages each, and are gone when it begins to take them:
+ * more messages than one look at the transport brings. */
+static int leave_before_the_root_begins(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    static uint8_t out[MANY * MOST]; /* rank 0's */
+    uint8_t in[MOST];
+    const uint64_t *count = arg;
+    memset(in, (int)rank + 1, sizeof in);
+    if (weft_gather(in, out, *count, WEFT_UINT8, 0, comm, NULL) != WEFT_OK) {
+        return 1;
+    }
+    if (rank == 0) {
+        memset(out, 0, sizeof out);
+        nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+    }
+    weft_status_t status = weft_gather(in, out, *count, WEFT_UINT8, 0, comm, NULL);
+    for (uint64_t i = 0; rank == 0 && i < n * *count; i++) {
+        if (out[i] != i / *count + 1) {
+            return 1;
+        }
+    }
+    return status != WEFT_OK;
+}
+
 static void run(ranks_work_t work, const char *algos)
 {
     static const char *const nets[] = {"core.net=net-socket", "core.net=net-shm"};
@@ -70,11 +98,27 @@ static void a_gather_outlives_a_rank_that_gave_its_block(void **state)
     run(gather_and_leave, "core.algo=algo-direct algo-flat");
 }
 
+static void all_that_was_sent_is_taken_however_much_it_is(void **state)
+{
+    (void)state;
+    const char *settings[] = {"core.net=net-socket", "core.algo=algo-direct algo-flat",
+                              "exec.slots=16", "exec.slot_bytes=1K"};
+    for (uint64_t count = 7 * 1024; count <= MOST; count += 1024) {
+        ranks_job_t job = {.nranks = MANY,
+                           .settings = settings,
+                           .settings_count = 4,
+                           .work = leave_before_the_root_begins,
+                           .arg = &count};
+        assert_int_equal(ranks_run_threads(&job), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_reduction_outlives_a_rank_that_gave_its_share),
         cmocka_unit_test(a_gather_outlives_a_rank_that_gave_its_block),
+        cmocka_unit_test(all_that_was_sent_is_taken_however_much_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

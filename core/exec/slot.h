@@ -13,11 +13,14 @@
 #define WEFT_EXEC_SLOT_H
 
 #include <stdatomic.h>
+#include <stddef.h>
+
+#include <weft/plugin/lanes.h>
 
 #include "core/base/signature.h"
 
 #define WEFT_LINE 64u
-#define WEFT_SLOT_INLINE 32u
+#define WEFT_SLOT_INLINE WEFT_FIFO_INLINE
 
 typedef struct weft_slot_head {
     _Atomic uint64_t sequence;
@@ -36,6 +39,15 @@ typedef struct weft_fifo_control {
     _Atomic uint32_t producer_sleeps;
     uint8_t pad2[2 * WEFT_LINE - 4];
 } weft_fifo_control_t;
+
+/* Devices that run plans know the layout by these numbers. */
+_Static_assert(offsetof(weft_slot_head_t, sequence) == WEFT_FIFO_HEAD_SEQUENCE, "ABI");
+_Static_assert(offsetof(weft_slot_head_t, signature) == WEFT_FIFO_HEAD_SIGNATURE, "ABI");
+_Static_assert(offsetof(weft_slot_head_t, payload) == WEFT_FIFO_HEAD_PAYLOAD, "ABI");
+_Static_assert(offsetof(weft_fifo_control_t, released) == WEFT_FIFO_RELEASED, "ABI");
+_Static_assert(offsetof(weft_fifo_control_t, consumer_sleeps) == WEFT_FIFO_CONSUMER_SLEEPS, "ABI");
+_Static_assert(offsetof(weft_fifo_control_t, producer_sleeps) == WEFT_FIFO_PRODUCER_SLEEPS, "ABI");
+_Static_assert(sizeof(weft_fifo_control_t) == WEFT_FIFO_HEADS, "ABI");
 
 /* Bytes of a FIFO: control, heads, payloads. */
 static inline uint64_t weft_fifo_bytes(uint32_t slots, uint64_t slot_bytes)

@@ -152,6 +152,7 @@ typedef struct weft_comm_state {
     const weft_kernel_ops_t *kernel_ops;
     weft_kernel_t *kernel;
     weft_kernel_props_t kernel_props;
+    const weft_kernel_lanes_t *kernel_lanes; /* NULL: it runs no plans */
     const weft_tuner_ops_t *tuner_ops;
     weft_tuner_t *tuner;
     weft_cost_model_t model; /* equal on all ranks */

@@ -480,6 +480,9 @@ bool weft_engine_step(weft_comm_state_t *state)
     if (weft_comm_has_failed(state)) {
         weft_p2p_fail(state);
         if (state->first != NULL) {
+            if (state->current != NULL) {
+                weft_lanes_stop(&state->current->run);
+            }
             finish(state, state->first, weft_comm_failure(state));
         }
         return true;
@@ -510,7 +513,9 @@ static weft_port_t *blocked_port(const weft_comm_state_t *state)
         return state->first == NULL ? weft_p2p_blocked(state) : NULL;
     }
     waits_for(state, &port);
-    return port != NULL ? state->current->run.blocked : NULL;
+    /* A device has the ports: nobody here knows where they are. */
+    return port != NULL && !state->current->run.device.under_way ? state->current->run.blocked
+                                                                 : NULL;
 }
 
 /* One step, or one idle step. */

@@ -6,7 +6,7 @@
 #define WEFT_COMM_FAMILY_H
 
 #include <weft/plugin/algo.h>
-#include <weft/plugin/kernel.h>
+#include <weft/plugin/lanes.h>
 #include <weft/plugin/tuner.h>
 
 #include "core/boot/health.h"
@@ -38,6 +38,7 @@ typedef struct weft_family {
     const weft_kernel_ops_t *kernel_ops;
     weft_kernel_t *kernel;
     weft_kernel_props_t kernel_props;
+    const weft_kernel_lanes_t *kernel_lanes; /* NULL: it runs no plans */
     const weft_tuner_ops_t *tuner_ops;
     weft_tuner_t *tuner;
     weft_cost_model_t model; /* equal on all ranks */

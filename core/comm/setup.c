@@ -130,6 +130,9 @@ static weft_status_t create_instances(weft_family_t *family)
         family->kernel_props.size = sizeof family->kernel_props;
         status = family->kernel_ops->props(family->kernel, &family->kernel_props);
     }
+    if (status == WEFT_OK && WEFT_HAS(family->kernel_ops, weft_kernel_ops_t, get_extension)) {
+        family->kernel_lanes = family->kernel_ops->get_extension(family->kernel, WEFT_KERNEL_LANES);
+    }
     if (status == WEFT_OK) {
         status = family->tuner_ops->create(family->tuner_loaded->host, family->tuner_loaded->config,
                                            &family->tuner);

@@ -53,6 +53,7 @@ static void copy_shared(weft_comm_state_t *state, weft_family_t *family)
     state->kernel_ops = family->kernel_ops;
     state->kernel = family->kernel;
     state->kernel_props = family->kernel_props;
+    state->kernel_lanes = family->kernel_lanes;
     state->tuner_ops = family->tuner_ops;
     state->tuner = family->tuner;
     state->model = family->model;

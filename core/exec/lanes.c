@@ -40,7 +40,11 @@ weft_status_t weft_lanes_init(weft_lanes_t *run, const weft_program_t *program)
             goto err;
         }
     }
-    return WEFT_OK;
+    weft_status_t status = weft_device_init(&run->device, program);
+    if (status != WEFT_OK) {
+        weft_lanes_fini(run);
+    }
+    return status;
 err:
     weft_lanes_fini(run);
     return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate the lanes of a plan");
@@ -48,6 +52,10 @@ err:
 
 void weft_lanes_fini(weft_lanes_t *run)
 {
+    if (run->program != NULL) {
+        weft_lanes_stop(run);
+        weft_device_fini(&run->device, run->program);
+    }
     for (uint32_t l = 0; l < run->nlanes; l++) {
         weft_os_free(run->lanes[l].member);
         weft_os_free(run->lanes[l].finished);
@@ -78,6 +86,9 @@ void weft_lanes_start(weft_lanes_t *run, const weft_binding_t *binding)
     run->blocked = NULL;
     run->mismatched = NULL;
     sign(run, binding);
+    if (weft_device_start(run)) {
+        return;
+    }
     for (uint32_t l = 0; l < run->nlanes; l++) {
         weft_lane_run_t *lane = &run->lanes[l];
         lane->pc = 0;
@@ -512,6 +523,12 @@ static weft_status_t lane_instruction(weft_lanes_t *run, weft_lane_run_t *lane,
 weft_status_t weft_lanes_step(weft_lanes_t *run, bool *moved_p)
 {
     const weft_plan_t *plan = run->program->plan;
+    if (run->device.under_way || run->device.started != WEFT_OK) {
+        return weft_device_step(run, moved_p);
+    }
+    if (run->stopped == run->nlanes) {
+        return WEFT_OK;
+    }
     for (uint32_t l = 0; l < run->nlanes; l++) {
         weft_lane_run_t *lane = &run->lanes[l];
         while (!lane->stopped) {
@@ -525,6 +542,11 @@ weft_status_t weft_lanes_step(weft_lanes_t *run, bool *moved_p)
         }
     }
     return run->stopped == run->nlanes ? WEFT_OK : WEFT_IN_PROGRESS;
+}
+
+void weft_lanes_stop(weft_lanes_t *run)
+{
+    weft_device_stop(run);
 }
 
 static bool holds_messages(const weft_port_t *port)

@@ -5,7 +5,7 @@
 #ifndef WEFT_EXEC_LANES_H
 #define WEFT_EXEC_LANES_H
 
-#include "core/exec/program.h"
+#include "core/exec/device.h"
 
 /* A MOVE under way: addresses of its current chunk. Ports have NULL addresses. */
 typedef struct weft_member {
@@ -53,7 +53,7 @@ typedef struct weft_binding {
     const weft_geometry_t *geometry; /* NULL: the program's */
 } weft_binding_t;
 
-typedef struct weft_lanes {
+struct weft_lanes {
     const weft_program_t *program;
     weft_geometry_t geometry;
     const weft_vectors_t *vectors;
@@ -67,7 +67,8 @@ typedef struct weft_lanes {
     weft_port_t *blocked;    /* port that stopped the last attempt, for waiting and for errors */
     weft_port_t *mismatched; /* port whose message has another signature */
     weft_signature_t theirs;
-} weft_lanes_t;
+    weft_device_run_t device;
+};
 
 /* Memory for one program; freed by fini. ERR_RESOURCE. */
 weft_status_t weft_lanes_init(weft_lanes_t *run, const weft_program_t *program);
@@ -79,6 +80,9 @@ void weft_lanes_start(weft_lanes_t *run, const weft_binding_t *binding);
 /* Goes as far as slots allow. Returns OK when all lanes have stopped, IN_PROGRESS (*moved_p: something
  * was done), or a failure: ERR_MISMATCH (run->mismatched, run->theirs), or that of a port. */
 weft_status_t weft_lanes_step(weft_lanes_t *run, bool *moved_p);
+
+/* Ends a run that is not over, so that nobody touches its buffers any more. */
+void weft_lanes_stop(weft_lanes_t *run);
 
 /* A send port of the run whose messages have not all left our slots, one that works if there is one; or
  * NULL. */

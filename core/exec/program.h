@@ -5,7 +5,7 @@
 #ifndef WEFT_EXEC_PROGRAM_H
 #define WEFT_EXEC_PROGRAM_H
 
-#include <weft/plugin/kernel.h>
+#include <weft/plugin/lanes.h>
 
 #include "core/exec/geometry.h"
 #include "core/exec/links.h"
@@ -17,9 +17,12 @@ typedef struct weft_program {
     weft_geometry_t geometry;
     weft_signature_t signature; /* sequence 0 */
     weft_combine_fn_t combine;
-    weft_user_op_t user; /* combines instead, if set */
+    const weft_kernel_lanes_t *device; /* NULL: the host runs it */
+    weft_kernel_t *kernel;             /* of the device */
+    weft_user_op_t user;               /* combines instead, if set */
     weft_dtype_t dtype;
-    size_t elem; /* bytes of an element */
+    weft_op_t op; /* of the kernel */
+    size_t elem;  /* bytes of an element */
     uint32_t in_chunks, out_chunks, tmp_chunks;
     uint32_t flags;      /* WEFT_COMBINE_FINAL if FINAL moves are to be told to the kernel */
     bool pairs;          /* v-form whose counts two ranks know: see plan.h, "Vectors" */

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Programs on devices. */
+#include "core/exec/device.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "core/exec/lanes.h"
+#include "core/os/os.h"
+
+/* An aborted run ends within 100 ms by contract; a device that has not ended after this is lost. */
+#define STOP_NS (UINT64_C(1000) * WEFT_NS_PER_MS)
+
+_Static_assert((int)WEFT_LANES_MOVE == (int)WEFT_CODE_MOVE &&
+                   (int)WEFT_LANES_PAR == (int)WEFT_CODE_PAR &&
+                   (int)WEFT_LANES_LOOP == (int)WEFT_CODE_LOOP &&
+                   (int)WEFT_LANES_END == (int)WEFT_CODE_END &&
+                   (int)WEFT_LANES_BAR == (int)WEFT_CODE_BAR &&
+                   (int)WEFT_LANES_STOP == (int)WEFT_CODE_STOP,
+               "opcodes are copied");
+_Static_assert(WEFT_LANES_LIKE == WEFT_PLAN_LIKE, "flags are copied");
+_Static_assert(sizeof(weft_signature_t) == sizeof((weft_lanes_call_t *)0)->signature, "copied");
+
+/* Flattening --------------------------------------------------------------------------------------- */
+
+typedef struct image {
+    uint32_t *lane;
+    weft_lanes_code_t *code;
+    weft_lanes_move_t *moves;
+    weft_lanes_operand_t *operands;
+    weft_lanes_after_t *afters;
+    weft_lanes_program_t program;
+} image_t;
+
+static void image_free(image_t *image)
+{
+    weft_os_free(image->lane);
+    weft_os_free(image->code);
+    weft_os_free(image->moves);
+    weft_os_free(image->operands);
+    weft_os_free(image->afters);
+}
+
+static bool image_allocate(image_t *image, const weft_plan_t *plan)
+{
+    uint32_t ncode = 0;
+    for (uint32_t l = 0; l < plan->nlanes; l++) {
+        ncode += plan->lanes[l].ncode;
+    }
+    image->program.ncode = ncode;
+    image->lane = weft_os_alloc((plan->nlanes + 1) * sizeof *image->lane, 0);
+    image->code = weft_os_alloc((ncode + 1) * sizeof *image->code, 0);
+    image->moves = weft_os_alloc((plan->nmoves + 1) * sizeof *image->moves, 0);
+    image->operands = weft_os_alloc((plan->noperands + 1) * sizeof *image->operands, 0);
+    image->afters = weft_os_alloc((plan->nafters + 1) * sizeof *image->afters, 0);
+    return image->lane != NULL && image->code != NULL && image->moves != NULL &&
+           image->operands != NULL && image->afters != NULL;
+}
+
+static void copy_code(image_t *image, const weft_plan_t *plan)
+{
+    uint32_t at = 0;
+    image->program.largest_par = 1;
+    for (uint32_t l = 0; l < plan->nlanes; l++) {
+        image->lane[l] = at;
+        for (uint32_t pc = 0; pc < plan->lanes[l].ncode; pc++) {
+            const weft_code_t *c = &plan->lanes[l].code[pc];
+            bool bar = c->opcode == WEFT_CODE_BAR;
+            image->code[at++] = (weft_lanes_code_t){
+                .opcode = c->opcode, .n = c->n, .mate_or_mask = bar ? c->mask : c->mate};
+            if (c->opcode == WEFT_CODE_PAR && c->n > image->program.largest_par) {
+                image->program.largest_par = c->n;
+            }
+        }
+    }
+    image->lane[plan->nlanes] = at;
+}
+
+static void copy_moves(image_t *image, const weft_program_t *program)
+{
+    const weft_plan_t *plan = program->plan;
+    for (uint32_t i = 0; i < plan->nmoves; i++) {
+        const weft_plan_move_t *m = &plan->moves[i];
+        image->moves[i] = (weft_lanes_move_t){.operand = m->operand,
+                                              .after = m->after,
+                                              .cnt = m->cnt,
+                                              .ndst = m->ndst,
+                                              .nsrc = m->nsrc,
+                                              .nafter = m->nafter,
+                                              .flags = m->flags};
+    }
+    for (uint32_t i = 0; i < plan->noperands; i++) {
+        const weft_plan_operand_t *o = &plan->operands[i];
+        uint32_t chunks = o->kind == WEFT_OPERAND_IN    ? program->in_chunks
+                          : o->kind == WEFT_OPERAND_OUT ? program->out_chunks
+                          : o->kind == WEFT_OPERAND_TMP ? program->tmp_chunks
+                                                        : 0;
+        image->operands[i] = (weft_lanes_operand_t){
+            .kind = o->kind, .index = o->index, .stride = o->stride, .chunks = chunks};
+    }
+    for (uint32_t i = 0; i < plan->nafters; i++) {
+        image->afters[i] =
+            (weft_lanes_after_t){.lane = plan->afters[i].lane, .pc = plan->afters[i].pc};
+    }
+}
+
+static void describe(image_t *image, const weft_program_t *program)
+{
+    const weft_plan_t *plan = program->plan;
+    weft_lanes_program_t *p = &image->program;
+    p->size = sizeof *p;
+    p->nlanes = plan->nlanes;
+    p->nports = plan->nports;
+    p->nmoves = plan->nmoves;
+    p->noperands = plan->noperands;
+    p->nafters = plan->nafters;
+    p->lane = image->lane;
+    p->code = image->code;
+    p->moves = image->moves;
+    p->operands = image->operands;
+    p->afters = image->afters;
+    p->tmp_chunks = program->tmp_chunks;
+    p->nranks = plan->nranks;
+    p->dtype = program->dtype;
+    p->op = program->op;
+    p->elem = (uint32_t)program->elem;
+    p->pre = program->pre;
+    p->final = program->flags != 0;
+    p->pairs = program->pairs;
+}
+
+static weft_status_t prepare(const weft_program_t *program, weft_lanes_handle_t **handle_p)
+{
+    image_t image = {.lane = NULL};
+    weft_status_t status;
+    if (image_allocate(&image, program->plan)) {
+        copy_code(&image, program->plan);
+        copy_moves(&image, program);
+        describe(&image, program);
+        status = program->device->prepare(program->kernel, &image.program, handle_p);
+    } else {
+        status = weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot flatten a plan of %u moves",
+                           program->plan->nmoves);
+    }
+    image_free(&image);
+    return status;
+}
+
+weft_status_t weft_device_init(weft_device_run_t *device, const weft_program_t *program)
+{
+    *device = (weft_device_run_t){.handle = NULL};
+    if (program->device == NULL) {
+        return WEFT_OK;
+    }
+    weft_status_t status = prepare(program, &device->handle);
+    if (status == WEFT_ERR_UNSUPPORTED) {
+        weft_log(WEFT_LOG_INFO, "exec", "a plan stays on the host: %s", weft_error_record()->text);
+        return WEFT_OK;
+    }
+    if (status != WEFT_OK) {
+        return status;
+    }
+    device->ports = weft_os_alloc((program->plan->nports + 1) * sizeof *device->ports, 0);
+    if (device->ports == NULL) {
+        weft_device_fini(device, program);
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate the ports of a device");
+    }
+    return WEFT_OK;
+}
+
+void weft_device_fini(weft_device_run_t *device, const weft_program_t *program)
+{
+    if (device->handle != NULL) {
+        program->device->release(device->handle);
+    }
+    weft_os_free(device->ports);
+    *device = (weft_device_run_t){.handle = NULL};
+}
+
+/* Runs --------------------------------------------------------------------------------------------- */
+
+static bool lend_ports(weft_lanes_t *run)
+{
+    const weft_program_t *program = run->program;
+    for (uint32_t i = 0; i < program->plan->nports; i++) {
+        const weft_port_t *port = program->ports[i];
+        if (port->heads == NULL) {
+            return false;
+        }
+        run->device.ports[i] = (weft_lanes_port_t){
+            .fifo = (uint8_t *)port->control,
+            .fifo_bytes = weft_fifo_bytes(port->slots, port->slot_bytes),
+            .next = port->next,
+            .slot_bytes = port->slot_bytes,
+            .slots = port->slots,
+            .sends = port->sends,
+        };
+    }
+    return true;
+}
+
+static void take_ports_back(weft_lanes_t *run)
+{
+    const weft_program_t *program = run->program;
+    for (uint32_t i = 0; i < program->plan->nports; i++) {
+        program->ports[i]->next = run->device.ports[i].next;
+    }
+}
+
+bool weft_device_start(weft_lanes_t *run)
+{
+    const weft_program_t *program = run->program;
+    const weft_geometry_t *g = &run->geometry;
+    if (run->device.handle == NULL || program->user.fn != NULL || !lend_ports(run)) {
+        return false;
+    }
+    weft_lanes_call_t call = {.size = sizeof call,
+                              .in = run->in,
+                              .out = run->out,
+                              .cut = {.count = g->count,
+                                      .slice = g->slice,
+                                      .chunk = g->chunk,
+                                      .pass = g->pass,
+                                      .passes = g->passes,
+                                      .slices = g->slices,
+                                      .k = g->k},
+                              .nin = program->in_chunks / g->k,
+                              .nout = program->out_chunks / g->k,
+                              .ports = run->device.ports};
+    if (run->vectors != NULL) {
+        call.vectors = (weft_lanes_vectors_t){
+            .in_counts = run->vectors->in_counts,
+            .in_displs = run->vectors->in_displs,
+            .out_counts = run->vectors->out_counts,
+            .out_displs = run->vectors->out_displs,
+        };
+    }
+    memcpy(call.signature, &run->signature, sizeof call.signature);
+    if (program->pre) {
+        memcpy(&call.scalar, run->scalar, program->elem);
+    }
+    run->device.moved = 0;
+    run->device.started = program->device->start(run->device.handle, &call);
+    run->device.under_way = run->device.started == WEFT_OK;
+    return true;
+}
+
+static void note_mismatch(weft_lanes_t *run, const weft_lanes_state_t *state)
+{
+    run->mismatched = run->program->ports[state->mismatch];
+    memcpy(&run->signature, state->mine, sizeof run->signature);
+    memcpy(&run->theirs, state->theirs, sizeof run->theirs);
+}
+
+weft_status_t weft_device_step(weft_lanes_t *run, bool *moved_p)
+{
+    weft_lanes_state_t state = {.size = sizeof state, .blocked = -1, .mismatch = -1};
+    uint32_t nports = run->program->plan->nports;
+    if (!run->device.under_way) {
+        return run->device.started;
+    }
+    weft_status_t status = run->program->device->poll(run->device.handle, &state);
+    *moved_p = *moved_p || state.moved != run->device.moved || status == WEFT_OK;
+    run->device.moved = state.moved;
+    run->blocked = state.blocked >= 0 && (uint32_t)state.blocked < nports
+                       ? run->program->ports[state.blocked]
+                       : NULL;
+    if (status == WEFT_IN_PROGRESS) {
+        return status;
+    }
+    run->device.under_way = false;
+    run->device.started = status;
+    take_ports_back(run);
+    if (status == WEFT_OK) {
+        run->stopped = run->nlanes;
+    } else if (status == WEFT_ERR_MISMATCH) {
+        if (state.mismatch < 0 || (uint32_t)state.mismatch >= nports) {
+            return weft_fail(WEFT_ERR_INTERNAL, 0, "a device names port %d of %u", state.mismatch,
+                             nports);
+        }
+        note_mismatch(run, &state);
+    }
+    return status;
+}
+
+void weft_device_stop(weft_lanes_t *run)
+{
+    bool moved;
+    if (!run->device.under_way) {
+        return;
+    }
+    uint64_t deadline = weft_os_clock_ns() + STOP_NS;
+    run->program->device->abort(run->device.handle);
+    while (weft_device_step(run, &moved) == WEFT_IN_PROGRESS) {
+        if (weft_os_clock_ns() > deadline) {
+            weft_log(WEFT_LOG_ERROR, "exec", "the device does not stop a run that was aborted");
+            return;
+        }
+        weft_os_yield();
+    }
+}

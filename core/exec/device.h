@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A program on a device that runs plans itself (api/weft/plugin/lanes.h): flattening, starting,
+ * looking, stopping. Used by the interpreter of lanes only, which falls back to the host. */
+#ifndef WEFT_EXEC_DEVICE_H
+#define WEFT_EXEC_DEVICE_H
+
+#include <weft/plugin/lanes.h>
+
+#include "core/exec/program.h"
+
+typedef struct weft_lanes weft_lanes_t;
+
+typedef struct weft_device_run {
+    weft_lanes_handle_t *handle; /* NULL: the host runs this program */
+    weft_lanes_port_t *ports;    /* plan->nports */
+    weft_status_t started;       /* what start() said */
+    uint64_t moved;              /* slices done when last looked */
+    bool under_way;              /* the device has the run, and the ports with it */
+} weft_device_run_t;
+
+/* Prepares the program if program->device can run it. What the device does not support stays with the
+ * host, with a line in the log. ERR_RESOURCE. */
+weft_status_t weft_device_init(weft_device_run_t *device, const weft_program_t *program);
+void weft_device_fini(weft_device_run_t *device, const weft_program_t *program);
+
+/* Hands the run to the device. False: the host has to run it, because a port carries messages or the
+ * operator is a function of the caller's. */
+bool weft_device_start(weft_lanes_t *run);
+
+/* As weft_lanes_step(). */
+weft_status_t weft_device_step(weft_lanes_t *run, bool *moved_p);
+
+/* Takes the run back from the device, so that nobody touches the buffers any more. Blocks: at most
+ * 100 ms, if it has to be aborted. */
+void weft_device_stop(weft_lanes_t *run);
+
+#endif

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Programs on a device, with a device that notes what it is told and answers as the test says: what is
+ * flattened and lent, when the host runs in its place, how answers become those of a step. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/base/error.h"
+#include "core/exec/lanes.h"
+#include "core/os/os.h"
+
+enum { SLOTS = 4, SLOT_BYTES = 256, COUNT = 100 };
+
+static struct fake {
+    weft_status_t prepare, start, poll;
+    weft_lanes_state_t state;
+    weft_lanes_program_t program;
+    weft_lanes_code_t code[16];
+    weft_lanes_operand_t operands[16];
+    weft_lanes_move_t moves[8];
+    weft_lanes_after_t afters[2];
+    weft_lanes_call_t call;
+    uint64_t advance; /* of every port */
+    int starts, aborts, releases;
+} fake;
+
+static weft_status_t fake_prepare(weft_kernel_t *kernel, const weft_lanes_program_t *program,
+                                  weft_lanes_handle_t **handle_p)
+{
+    (void)kernel;
+    fake.program = *program;
+    memcpy(fake.code, program->code, program->ncode * sizeof *program->code);
+    memcpy(fake.operands, program->operands, program->noperands * sizeof *program->operands);
+    memcpy(fake.moves, program->moves, program->nmoves * sizeof *program->moves);
+    memcpy(fake.afters, program->afters, program->nafters * sizeof *program->afters);
+    if (fake.prepare != WEFT_OK) {
+        return weft_fail(fake.prepare, 0, "the fake says so");
+    }
+    *handle_p = (weft_lanes_handle_t *)&fake;
+    return WEFT_OK;
+}
+
+static weft_status_t fake_start(weft_lanes_handle_t *handle, const weft_lanes_call_t *call)
+{
+    (void)handle;
+    fake.call = *call;
+    fake.starts++;
+    return fake.start;
+}
+
+static weft_status_t fake_poll(weft_lanes_handle_t *handle, weft_lanes_state_t *state)
+{
+    (void)handle;
+    *state = fake.state;
+    for (uint32_t i = 0; fake.poll != WEFT_IN_PROGRESS && i < fake.program.nports; i++) {
+        fake.call.ports[i].next += fake.advance;
+    }
+    return fake.poll;
+}
+
+static void fake_abort(weft_lanes_handle_t *handle)
+{
+    (void)handle;
+    fake.aborts++;
+    fake.poll = WEFT_ERR_ABORTED;
+}
+
+static void fake_release(weft_lanes_handle_t *handle)
+{
+    (void)handle;
+    fake.releases++;
+}
+
+static const weft_kernel_lanes_t fake_lanes = {.size = sizeof fake_lanes,
+                                               .prepare = fake_prepare,
+                                               .start = fake_start,
+                                               .poll = fake_poll,
+                                               .abort = fake_abort,
+                                               .release = fake_release};
+
+static void copy_int32(const weft_combine_t *c)
+{
+    memcpy(c->dst[0], c->src[0], c->count * 4);
+}
+
+/* Two lanes: the first loops over sends and meets the second at a barrier; the second moves two chunks
+ * at once, and waits for the first. */
+static weft_status_t emit(weft_algo_t *algo, const weft_algo_call_t *call,
+                          const weft_algo_view_t *view, weft_plan_builder_t *b)
+{
+    (void)algo;
+    (void)call;
+    (void)view;
+    b->grid(b, 2, 1);
+    uint32_t first = b->lane(b), second = b->lane(b);
+    uint32_t to = b->port(b, first, 1, 0, 1);
+    uint32_t from = b->port(b, second, 1, 0, 0);
+    weft_move_t send = {.dst = {weft_port(to)}, .src = {weft_in(0, 1)}, .ndst = 1, .nsrc = 1};
+    weft_move_t take = {.dst = {weft_tmp(0, 0)},
+                        .src = {weft_port(from)},
+                        .ndst = 1,
+                        .nsrc = 1,
+                        .like = weft_in(1, 0),
+                        .after = {{first, 1}},
+                        .nafter = 1};
+    weft_move_t keep = {.dst = {weft_out(1, 0)},
+                        .src = {weft_in(1, 0)},
+                        .ndst = 1,
+                        .nsrc = 1,
+                        .flags = WEFT_MOVE_FINAL};
+    b->loop(b, first, 2);
+    b->move(b, first, &send);
+    b->end(b, first);
+    b->par(b, second, 2);
+    b->move(b, second, &take);
+    b->move(b, second, &keep);
+    return WEFT_OK;
+}
+
+typedef struct job {
+    weft_plan_t *plan;
+    weft_program_t program;
+    weft_lanes_t run;
+    weft_port_t ports[2];
+    void *fifo[2];
+    int32_t in[COUNT], out[COUNT];
+} job_t;
+
+static int setup(void **state)
+{
+    static job_t job;
+    static const uint32_t hosts[2];
+    weft_algo_ops_t ops = {.size = sizeof ops, .emit = emit};
+    weft_algo_view_t view = {.size = sizeof view, .nhosts = 1, .host = hosts};
+    weft_algo_call_t call = {.size = sizeof call, .coll = WEFT_ALL_REDUCE, .nranks = 2};
+    fake = (struct fake){.poll = WEFT_IN_PROGRESS, .advance = 3};
+    fake.state = (weft_lanes_state_t){.size = sizeof fake.state, .blocked = -1, .mismatch = -1};
+    job = (job_t){.plan = NULL};
+    if (weft_plan_emit(&ops, NULL, &call, &view, NULL, &job.plan) != WEFT_OK) {
+        return -1;
+    }
+    job.program = (weft_program_t){.plan = job.plan,
+                                   .combine = copy_int32,
+                                   .device = &fake_lanes,
+                                   .dtype = WEFT_INT32,
+                                   .op = WEFT_MAX,
+                                   .elem = 4,
+                                   .in_chunks = 2,
+                                   .out_chunks = 2};
+    weft_geometry_set(&job.program.geometry, COUNT, 4, 2, 2, SLOT_BYTES);
+    if (weft_program_allocate(&job.program) != WEFT_OK) {
+        return -1;
+    }
+    for (uint32_t p = 0; p < 2; p++) {
+        job.fifo[p] = weft_os_pages(weft_fifo_bytes(SLOTS, SLOT_BYTES));
+        weft_port_init_mapped(&job.ports[p], 1, p == 0, job.fifo[p], SLOTS, SLOT_BYTES);
+        job.ports[p].next = 10 + p;
+        atomic_store(&job.ports[p].control->released, job.ports[p].next);
+        job.program.ports[p] = &job.ports[p];
+    }
+    *state = &job;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    job_t *job = *state;
+    weft_lanes_fini(&job->run);
+    weft_program_release(&job->program);
+    weft_plan_destroy(job->plan);
+    for (uint32_t p = 0; p < 2; p++) {
+        weft_os_pages_free(job->fifo[p], weft_fifo_bytes(SLOTS, SLOT_BYTES));
+    }
+    return 0;
+}
+
+static void begin(job_t *job)
+{
+    assert_int_equal(weft_lanes_init(&job->run, &job->program), WEFT_OK);
+    weft_lanes_start(&job->run, &(weft_binding_t){.in = job->in, .out = job->out, .sequence = 7});
+}
+
+static void a_plan_is_flattened(void **state)
+{
+    begin(*state);
+    assert_int_equal(fake.program.nlanes, 2);
+    assert_int_equal(fake.program.ncode, 8);
+    assert_int_equal(fake.program.dtype, WEFT_INT32);
+    assert_int_equal(fake.program.op, WEFT_MAX);
+    assert_int_equal(fake.program.largest_par, 2);
+    assert_int_equal(fake.program.tmp_chunks, 1);
+    assert_int_equal(fake.code[0].opcode, WEFT_LANES_LOOP);
+    assert_int_equal(fake.code[0].n, 2);
+    assert_int_equal(fake.code[0].mate_or_mask, 2);
+    assert_int_equal(fake.code[3].opcode, WEFT_LANES_STOP);
+    assert_int_equal(fake.code[4].opcode, WEFT_LANES_PAR);
+    const weft_lanes_move_t *take = &fake.moves[fake.code[5].n];
+    assert_int_equal(take->flags, WEFT_LANES_LIKE);
+    assert_int_equal(fake.operands[take->operand + 2].kind, WEFT_OPERAND_IN);
+    assert_int_equal(fake.operands[take->operand + 2].chunks, 2);
+    assert_int_equal(fake.operands[take->operand].kind, WEFT_OPERAND_TMP);
+    assert_int_equal(fake.operands[take->operand].chunks, 1);
+    assert_int_equal(fake.afters[take->after].pc, 1);
+    assert_int_equal(fake.moves[fake.code[6].n].flags, WEFT_MOVE_FINAL);
+}
+
+static void a_run_is_lent_the_ports_and_gives_them_back(void **state)
+{
+    job_t *job = *state;
+    bool moved = false;
+    begin(job);
+    assert_ptr_equal(fake.call.in, job->in);
+    assert_int_equal(fake.call.cut.count, COUNT);
+    assert_int_equal(fake.call.cut.slices, 2);
+    assert_int_equal(fake.call.ports[0].next, 10);
+    assert_int_equal(fake.call.ports[0].sends, 1);
+    assert_ptr_equal(fake.call.ports[1].fifo, job->fifo[1]);
+    fake.state.blocked = 1;
+    assert_int_equal(weft_lanes_step(&job->run, &moved), WEFT_IN_PROGRESS);
+    assert_false(moved);
+    assert_ptr_equal(job->run.blocked, &job->ports[1]);
+    fake.state.moved = 5;
+    assert_int_equal(weft_lanes_step(&job->run, &moved), WEFT_IN_PROGRESS);
+    assert_true(moved);
+    fake.poll = WEFT_OK;
+    assert_int_equal(weft_lanes_step(&job->run, &moved), WEFT_OK);
+    assert_int_equal(job->run.stopped, 2);
+    assert_int_equal(job->ports[0].next, 13);
+    assert_int_equal(job->ports[1].next, 14);
+    assert_int_equal(weft_lanes_step(&job->run, &moved), WEFT_OK);
+    assert_int_equal(job->ports[0].next, 13);
+}
+
+static void what_the_device_does_not_support_the_host_runs(void **state)
+{
+    job_t *job = *state;
+    bool moved = false;
+    fake.prepare = WEFT_ERR_UNSUPPORTED;
+    begin(job);
+    assert_int_equal(weft_lanes_step(&job->run, &moved), WEFT_IN_PROGRESS);
+    assert_true(moved);
+    assert_int_equal(fake.starts, 0);
+}
+
+static void a_port_of_messages_keeps_the_run_on_the_host(void **state)
+{
+    job_t *job = *state;
+    static weft_message_slot_t slot[SLOTS];
+    job->ports[0].heads = NULL;
+    job->ports[0].slot = slot;
+    begin(job);
+    assert_int_equal(fake.starts, 0);
+}
+
+static void a_function_of_the_caller_keeps_the_run_on_the_host(void **state)
+{
+    job_t *job = *state;
+    job->program.user.fn = (weft_op_fn_t)(uintptr_t)1;
+    begin(job);
+    assert_int_equal(fake.starts, 0);
+}
+
+static void a_start_that_fails_fails_the_step(void **state)
+{
+    job_t *job = *state;
+    bool moved = false;
+    fake.start = WEFT_ERR_ARG;
+    begin(job);
+    assert_int_equal(weft_lanes_step(&job->run, &moved), WEFT_ERR_ARG);
+    assert_int_equal(weft_lanes_step(&job->run, &moved), WEFT_ERR_ARG);
+}
+
+static void a_mismatch_names_the_port_and_both_signatures(void **state)
+{
+    job_t *job = *state;
+    bool moved = false;
+    begin(job);
+    weft_signature_t mine = {.coll = WEFT_ALL_REDUCE, .count = 8}, theirs = mine;
+    theirs.count = 16;
+    memcpy(fake.state.mine, &mine, sizeof mine);
+    memcpy(fake.state.theirs, &theirs, sizeof theirs);
+    fake.state.mismatch = 1;
+    fake.poll = WEFT_ERR_MISMATCH;
+    assert_int_equal(weft_lanes_step(&job->run, &moved), WEFT_ERR_MISMATCH);
+    assert_ptr_equal(job->run.mismatched, &job->ports[1]);
+    assert_int_equal(job->run.theirs.count, 16);
+    assert_int_equal(job->run.signature.count, 8);
+}
+
+static void a_mismatch_at_a_port_that_is_none_is_a_fault_of_the_device(void **state)
+{
+    job_t *job = *state;
+    bool moved = false;
+    begin(job);
+    fake.state.mismatch = 2;
+    fake.poll = WEFT_ERR_MISMATCH;
+    assert_int_equal(weft_lanes_step(&job->run, &moved), WEFT_ERR_INTERNAL);
+}
+
+static void a_run_is_stopped_before_its_buffers_go_back(void **state)
+{
+    job_t *job = *state;
+    begin(job);
+    weft_lanes_stop(&job->run);
+    assert_int_equal(fake.aborts, 1);
+    assert_int_equal(job->ports[0].next, 13);
+    weft_lanes_stop(&job->run);
+    assert_int_equal(fake.aborts, 1);
+    weft_lanes_fini(&job->run);
+    assert_int_equal(fake.releases, 1);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(a_plan_is_flattened),
+        CASE(a_run_is_lent_the_ports_and_gives_them_back),
+        CASE(what_the_device_does_not_support_the_host_runs),
+        CASE(a_port_of_messages_keeps_the_run_on_the_host),
+        CASE(a_function_of_the_caller_keeps_the_run_on_the_host),
+        CASE(a_start_that_fails_fails_the_step),
+        CASE(a_mismatch_names_the_port_and_both_signatures),
+        CASE(a_mismatch_at_a_port_that_is_none_is_a_fault_of_the_device),
+        CASE(a_run_is_stopped_before_its_buffers_go_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

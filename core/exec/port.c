@@ -52,6 +52,9 @@ weft_status_t weft_port_open(weft_port_t *port, weft_net_region_t *region)
 {
     port->region = region;
     if (!port->sends) {
+        for (uint32_t i = 0; i < port->slots; i++) {
+            port->slot[i].state = WEFT_SLOT_QUEUED;
+        }
         port->unposted = port->slots;
         return weft_port_post(port);
     }
@@ -81,7 +84,7 @@ static weft_status_t post_one(weft_port_t *port, uint32_t *posted_p)
     slot->state = WEFT_SLOT_POSTED;
     weft_status_t status = port->ops->post(port->conn, &op, 1, posted_p);
     if (*posted_p == 0) {
-        slot->state = WEFT_SLOT_FREE;
+        slot->state = WEFT_SLOT_QUEUED;
     }
     return status;
 }

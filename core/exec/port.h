@@ -22,7 +22,8 @@ typedef struct weft_message_head {
 _Static_assert(sizeof(weft_message_head_t) == WEFT_LINE, "keeps payloads aligned");
 
 typedef enum weft_slot_state {
-    WEFT_SLOT_FREE = 0, /* ours: may be filled (send) or posted (receive) */
+    WEFT_SLOT_FREE = 0, /* send: may be filled */
+    WEFT_SLOT_QUEUED,   /* filled (send) or empty (receive), not yet posted: counted in unposted */
     WEFT_SLOT_POSTED,   /* the transport's */
     WEFT_SLOT_READY     /* receive: filled and not yet consumed */
 } weft_slot_state_t;
@@ -141,6 +142,7 @@ static inline weft_status_t weft_port_send(weft_port_t *port, const weft_signatu
     weft_message_head_t *head = port->slot[at].head;
     head->signature = *signature;
     head->bytes = bytes;
+    port->slot[at].state = WEFT_SLOT_QUEUED;
     port->next++;
     port->unposted++;
     return weft_port_post(port);
@@ -158,7 +160,7 @@ static inline weft_status_t weft_port_release(weft_port_t *port)
         }
         return WEFT_OK;
     }
-    port->slot[at].state = WEFT_SLOT_FREE;
+    port->slot[at].state = WEFT_SLOT_QUEUED;
     port->unposted++;
     return weft_port_post(port);
 }

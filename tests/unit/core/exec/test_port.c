@@ -144,6 +144,49 @@ static void receives_that_find_no_resources_are_posted_later(void **state)
     weft_port_fini(&port);
 }
 
+/* Message number n as it was written, and not the one a ring later. */
+static void check_posted(const fake_conn_t *conn, uint64_t n)
+{
+    const weft_message_slot_t *slot = conn->posted[n].cookie;
+    const uint8_t *payload = (const uint8_t *)(slot->head + 1);
+    assert_int_equal(slot->head->signature.count, n);
+    assert_int_equal(slot->head->bytes, length_of(n));
+    for (uint64_t i = 0; i < length_of(n); i++) {
+        assert_int_equal(payload[i], n & 0xff);
+    }
+}
+
+static void messages_that_wait_for_resources_keep_their_slots(void **state)
+{
+    fake_conn_t conn = {.room = 1};
+    weft_port_t port;
+    (void)state;
+    assert_int_equal(weft_port_init_message(&port, 1, true, &fake_ops, (weft_net_conn_t *)&conn,
+                                            SLOTS, SLOT_BYTES),
+                     WEFT_OK);
+    assert_int_equal(weft_port_open(&port, NULL), WEFT_OK);
+    uint64_t sent = 0;
+    for (; weft_port_can_send(&port) && sent < 3 * SLOTS; sent++) {
+        send_message(&port, sent);
+    }
+    assert_int_equal(sent, SLOTS);
+    /* The first is done, the others have found no resources yet: one slot is free. */
+    weft_port_complete(&(weft_net_completion_t){.cookie = conn.posted[0].cookie});
+    for (; weft_port_can_send(&port) && sent < 3 * SLOTS; sent++) {
+        send_message(&port, sent);
+    }
+    assert_int_equal(sent, SLOTS + 1);
+    assert_int_equal(conn.count, 1);
+    conn.room = 64;
+    assert_int_equal(weft_port_flush(&port), WEFT_OK);
+    assert_int_equal(conn.count, SLOTS + 1);
+    for (uint64_t n = 1; n < conn.count; n++) {
+        check_posted(&conn, n);
+    }
+    assert_false(weft_port_can_send(&port));
+    weft_port_fini(&port);
+}
+
 static void a_received_message_is_ready_once_and_its_slot_is_posted_again(void **state)
 {
     fake_conn_t conn = {.room = 64};
@@ -205,6 +248,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_full_fifo_takes_no_more, setup, teardown),
         cmocka_unit_test_setup_teardown(small_payloads_ride_in_the_flag_line, setup, teardown),
         cmocka_unit_test(receives_that_find_no_resources_are_posted_later),
+        cmocka_unit_test(messages_that_wait_for_resources_keep_their_slots),
         cmocka_unit_test(a_received_message_is_ready_once_and_its_slot_is_posted_again),
         cmocka_unit_test(a_wrong_length_field_breaks_the_port),
         cmocka_unit_test(a_broken_connection_is_told_by_every_use),

@@ -8,7 +8,7 @@ static const ib_cause_t causes[] = {
     [IBV_WC_SUCCESS] = {"success", "no error", "none", WEFT_OK},
     [IBV_WC_LOC_LEN_ERR] = {"local length error",
                             "a request is longer than the adapter or the receive allows",
-                            "report it with the adapter's name and firmware", WEFT_ERR_INTERNAL},
+                            "report it with the adapter's name and firmware", WEFT_ERR_LINK},
     [IBV_WC_LOC_QP_OP_ERR] = {"local queue pair operation error",
                               "the adapter found the queue pair inconsistent",
                               "update driver and firmware; look at dmesg", WEFT_ERR_LINK},
@@ -18,7 +18,7 @@ static const ib_cause_t causes[] = {
                              "a buffer is not covered by its registration, or its pages changed "
                              "after fork or unmap",
                              "do not free or remap registered memory while it is in use",
-                             WEFT_ERR_ARG},
+                             WEFT_ERR_LINK},
     [IBV_WC_WR_FLUSH_ERR] = {"request flushed",
                              "the queue pair had failed before; this is never the cause",
                              "look for the first error of this rank and of the peer",

@@ -45,7 +45,7 @@ static bool says_status(const traffic_t *traffic, int status)
 static bool status_typed(weft_status_t status)
 {
     return status == WEFT_OK || status == WEFT_ERR_LINK || status == WEFT_ERR_PROTO ||
-           status == WEFT_ERR_PEER_DEAD || status == WEFT_ERR_ARG || status == WEFT_ERR_INTERNAL;
+           status == WEFT_ERR_PEER_DEAD;
 }
 
 static bool statuses_typed(const traffic_t *traffic)

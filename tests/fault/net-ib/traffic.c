@@ -160,6 +160,13 @@ static void side_note(traffic_side_t *side)
     }
 }
 
+/* What net.h lets a completion say. */
+static bool status_allowed(weft_status_t status)
+{
+    return status == WEFT_OK || status == WEFT_ERR_ABORTED || status == WEFT_ERR_LINK ||
+           status == WEFT_ERR_PEER_DEAD || status == WEFT_ERR_PROTO;
+}
+
 static void side_poll(traffic_t *traffic, traffic_side_t *side)
 {
     weft_net_completion_t list[3];
@@ -169,6 +176,7 @@ static void side_poll(traffic_t *traffic, traffic_side_t *side)
     for (uint32_t i = 0; i < count; i++) {
         traffic_op_t *op = list[i].cookie;
         assert_true(op->posted && !op->done);
+        assert_true(status_allowed(list[i].status));
         assert_int_equal(op->kind, list[i].kind);
         assert_ptr_equal(list[i].conn, side->conn);
         op->done = true;

@@ -176,17 +176,49 @@ static weft_status_t hca_open(ib_hca_t *hca, struct ibv_device *device)
     return ib_cache_init(&hca->cache, host, &pinner);
 }
 
+static void left_out(const weft_net_t *net, const char *what, uint32_t most, const char *of)
+{
+    net->host->log(net->host, WEFT_LOG_WARN,
+                   "%s is left out: %u %s are the most; choose by devices = …", what, most, of);
+}
+
+/* The ports that the options admit, as far as there is room. */
+static weft_status_t ports_add(ib_hca_t *hca)
+{
+    weft_net_t *net = hca->net;
+    for (uint32_t port = 1; port <= hca->attr.phys_port_cnt; port++) {
+        if (!ib_filter_admits(net->config.devices, hca->name, port)) {
+            continue;
+        }
+        if (net->nports == IB_PORTS_MAX) {
+            char name[sizeof hca->name + 24];
+            snprintf(name, sizeof name, "%s from port %u on", hca->name, port);
+            left_out(net, name, IB_PORTS_MAX, "ports");
+            return WEFT_OK;
+        }
+        weft_status_t status = port_add(hca, (uint8_t)port);
+        if (status != WEFT_OK) {
+            return status;
+        }
+    }
+    return WEFT_OK;
+}
+
 static weft_status_t hca_add(weft_net_t *net, struct ibv_device *device)
 {
     const weft_host_t *host = net->host;
     const char *name = ibv_get_device_name(device);
-    if (net->nhcas == IB_HCAS_MAX || !hca_wanted(net, name)) {
+    if (!hca_wanted(net, name)) {
         return WEFT_OK;
     }
     if (device->transport_type != IBV_TRANSPORT_IB) {
         host->log(host, WEFT_LOG_INFO,
                   "%s is left out: its queue pairs are connected by the connection manager only",
                   name);
+        return WEFT_OK;
+    }
+    if (net->nhcas == IB_HCAS_MAX) {
+        left_out(net, name, IB_HCAS_MAX, "adapters");
         return WEFT_OK;
     }
     ib_hca_t *hca = &net->hcas[net->nhcas];
@@ -198,12 +230,7 @@ static weft_status_t hca_add(weft_net_t *net, struct ibv_device *device)
         return status;
     }
     net->nhcas++;
-    for (uint32_t port = 1; port <= hca->attr.phys_port_cnt && status == WEFT_OK; port++) {
-        if (net->nports < IB_PORTS_MAX && ib_filter_admits(net->config.devices, hca->name, port)) {
-            status = port_add(hca, (uint8_t)port);
-        }
-    }
-    return status;
+    return ports_add(hca);
 }
 
 /* libibverbs loads its drivers once: where that fails for want of descriptors, no adapter is ever seen

@@ -53,15 +53,32 @@ static void thirty_two_adapters_are_found_and_filtered(void **state)
     assert_int_equal(count_with("rails=8"), 25);
 }
 
-static void more_adapters_than_fit_are_left_out(void **state)
+/* What does not fit is named: `said` is in the log, `unsaid` is not. */
+static void check_left_out(uint32_t expected, const char *said, const char *unsaid)
+{
+    static const char *const settings[] = {"devices=", NULL};
+    traffic_side_t side;
+    uint32_t count = 0;
+    assert_int_equal(side_open(&side, settings), WEFT_OK);
+    assert_int_equal(traffic_ops()->device_count(side.net, &count), WEFT_OK);
+    assert_int_equal(count, expected);
+    assert_non_null(strstr(side.fake.log, said));
+    assert_null(strstr(side.fake.log, unsaid));
+    side_close(&side);
+}
+
+static void what_does_not_fit_is_left_out_and_named(void **state)
 {
     (void)state;
     fake_setup(FAKE_DEVICES_MAX);
-    assert_int_equal(count_with("devices="), 32);
-    for (uint32_t i = 0; i < FAKE_DEVICES_MAX; i++) {
-        fake_device_ports(i, FAKE_PORTS_MAX);
+    check_left_out(32, "fake39 is left out: 32 adapters", "fake31 is left out");
+    fake_setup(11);
+    for (uint32_t i = 0; i < 9; i++) {
+        fake_device_ports(i, FAKE_PORTS_MAX - 1);
     }
-    assert_int_equal(count_with("devices="), 64);
+    check_left_out(64, "fake10 from port 1 on is left out: 64 ports", "fake9 from port");
+    fake_device_ports(9, 3);
+    check_left_out(64, "fake9 from port 2 on is left out: 64 ports", "fake8 from port");
 }
 
 static void eight_ports_are_eight_devices_or_one(void **state)
@@ -354,7 +371,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(thirty_two_adapters_are_found_and_filtered),
-        cmocka_unit_test(more_adapters_than_fit_are_left_out),
+        cmocka_unit_test(what_does_not_fit_is_left_out_and_named),
         cmocka_unit_test(eight_ports_are_eight_devices_or_one),
         cmocka_unit_test(ports_that_are_not_active_are_left_out),
         cmocka_unit_test(iwarp_is_left_out_with_the_reason),

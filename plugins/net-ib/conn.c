@@ -128,12 +128,13 @@ void ib_conn_fail(weft_net_conn_t *conn, weft_status_t status)
     if (conn->failed != WEFT_OK) {
         return;
     }
-    conn->failed = status;
+    /* To those who wait for a completion it is the link that is gone; the peer is told more. */
+    conn->failed = status == WEFT_ERR_RESOURCE ? WEFT_ERR_LINK : status;
     /* Only then nobody writes to the buffers that are given back. */
     ib_lanes_stop(conn);
     ib_health_farewell(conn, status);
-    queue_fail(conn, &conn->recv, status);
-    queue_fail(conn, &conn->send, status);
+    queue_fail(conn, &conn->recv, conn->failed);
+    queue_fail(conn, &conn->send, conn->failed);
 }
 
 static weft_status_t conn_unusable(const weft_net_conn_t *conn)
@@ -200,8 +201,9 @@ weft_status_t ib_post(weft_net_conn_t *conn, const weft_net_op_t *ops, uint32_t 
         *posted_p += status == WEFT_OK ? 1 : 0;
     }
     conn_set_busy(conn);
-    weft_status_t flow = WEFT_OK;
-    if (conn->send.next != conn->send.tail) {
+    /* An adapter that refuses memory is not asked again: what would give it back may never come. */
+    weft_status_t flow = status == WEFT_ERR_RESOURCE ? status : WEFT_OK;
+    if (flow == WEFT_OK && conn->send.next != conn->send.tail) {
         flow = ib_flow_send(conn);
     }
     if (conn->recv.granted != conn->recv.tail && flow == WEFT_OK) {

@@ -123,6 +123,7 @@ static const char *reason_text(int32_t reason)
     } texts[] = {{WEFT_ERR_ABORTED, "it cancelled its operations"},
                  {WEFT_ERR_PROTO, "it found the protocol violated"},
                  {WEFT_ERR_LINK, "it lost the link"},
+                 {WEFT_ERR_RESOURCE, "it has no resources left, e.g. memory it may register"},
                  {WEFT_ERR_PEER_DEAD, "it took this process for dead"}};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         if ((int32_t)texts[i].status == reason) {

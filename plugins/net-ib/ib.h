@@ -249,7 +249,8 @@ weft_status_t ib_lane_fill(weft_net_conn_t *conn, ib_lane_t *lane);
 /* conn.c */
 weft_net_conn_t *ib_conn_create(weft_net_device_t *device, const uint8_t label[WEFT_AUTH_LABEL]);
 void ib_conn_ready(weft_net_conn_t *conn);
-/* What: ends the connection: everything open completes with `status`. The cause is set before. */
+/* What: ends the connection: everything open completes with `status`, ERR_LINK for ERR_RESOURCE. The
+ * cause is set before. */
 void ib_conn_fail(weft_net_conn_t *conn, weft_status_t status);
 void ib_op_finish(weft_net_conn_t *conn, ib_queue_t *queue, ib_op_t *op, weft_status_t status);
 weft_status_t ib_post(weft_net_conn_t *conn, const weft_net_op_t *ops, uint32_t count,

@@ -157,6 +157,38 @@ static void arming(void **state)
     every_occurrence(FAKE_REQ_NOTIFY, EIO, 40);
 }
 
+/* Nobody cancels: the refused side, what it had posted, and the peer's end of it end by themselves. */
+static void a_post_without_registration_ends_the_connection(void **state)
+{
+    fake_fault_t fault = {.act = FAKE_FAIL, .call = FAKE_REG_MR, .value = ENOMEM};
+    traffic_t traffic = {.wait = false};
+    uint32_t posted = 0;
+    (void)state;
+    fake_setup(1);
+    assert_int_equal(traffic_begin(&traffic, settings), WEFT_OK);
+    weft_net_op_t ops[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        traffic.recvs[i] = (traffic_op_t){.kind = WEFT_NET_RECV, .posted = i != 1};
+        ops[i] = (weft_net_op_t){.kind = WEFT_NET_RECV, .cookie = &traffic.recvs[i]};
+    }
+    ops[1].buffer = traffic.in[1];
+    ops[1].bytes = 8;
+    assert_int_equal(traffic.ops->post(traffic.sides[1].conn, &ops[2], 1, &posted), WEFT_OK);
+    fault.nth = fake_count_call(FAKE_REG_MR) + 1;
+    fake_fault(&fault);
+    assert_int_equal(traffic.ops->post(traffic.sides[0].conn, ops, 2, &posted), WEFT_ERR_RESOURCE);
+    assert_int_equal(posted, 1);
+    assert_non_null(strstr(traffic.sides[0].fake.error, "ulimit -l"));
+    traffic.posted = 2;
+    assert_true(traffic_wait(&traffic, 2));
+    assert_int_equal(traffic.recvs[0].status, WEFT_ERR_LINK);
+    assert_int_equal(traffic.recvs[2].status, WEFT_ERR_LINK);
+    assert_non_null(strstr(traffic.sides[1].fake.error, "resources"));
+    assert_int_equal(traffic.ops->post(traffic.sides[0].conn, ops, 1, &posted), WEFT_ERR_LINK);
+    assert_int_equal(posted, 0);
+    traffic_end(&traffic);
+}
+
 static void memory_that_cannot_be_registered_names_limit_and_remedy(void **state)
 {
     const fake_fault_t fault = {.act = FAKE_FAIL, .call = FAKE_REG_MR, .nth = 1, .value = ENOMEM};
@@ -202,6 +234,7 @@ int main(void)
         cmocka_unit_test(posting),
         cmocka_unit_test(polling),
         cmocka_unit_test(arming),
+        cmocka_unit_test(a_post_without_registration_ends_the_connection),
         cmocka_unit_test(memory_that_cannot_be_registered_names_limit_and_remedy),
         cmocka_unit_test(no_rdma_in_the_kernel_is_no_fault),
     };

@@ -206,10 +206,6 @@ static void side_post(traffic_t *traffic, traffic_side_t *side, traffic_op_t *op
     op->posted = posted == 1;
     traffic->posted += posted;
     side_note(side);
-    /* What a caller does whose connection takes no more. */
-    if (status != WEFT_OK && side->refused == WEFT_OK) {
-        assert_int_equal(traffic->ops->cancel(side->conn), WEFT_OK);
-    }
     side->refused = status;
 }
 

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The functions that select() gives out. They get no instance, so they go by where the operands lie: on
+ * the processor if no device has any of them, on the device if it reaches all, else piece by piece
+ * through memory of the processor. */
+#include <string.h>
+
+#include "device/combine.h"
+#include "kernel_cuda.h"
+
+#define PIECE 16384u /* bytes of a source that are staged at once; on the stack */
+#define BLOCK_BYTES 16384u
+#define BLOCKS_MOST 1024u
+
+typedef struct cuda_places {
+    int device; /* that has an operand, or −1 */
+    bool reaches;
+} cuda_places_t;
+
+static int device_attribute(int device, enum cudaDeviceAttr which)
+{
+    int value = 0;
+    return cudaDeviceGetAttribute(&value, which, device) == cudaSuccess ? value : 0;
+}
+
+static void place_of(const void *pointer, cuda_places_t *places)
+{
+    struct cudaPointerAttributes at;
+    if (cudaPointerGetAttributes(&at, pointer) != cudaSuccess) {
+        places->reaches = false;
+        return;
+    }
+    if (at.type == cudaMemoryTypeDevice || at.type == cudaMemoryTypeManaged) {
+        places->reaches = places->reaches && (places->device < 0 || places->device == at.device);
+        places->device = at.device;
+    }
+}
+
+/* A second look, at host memory, once it is known which device would have to reach it. */
+static void reach_of(const void *pointer, cuda_places_t *places)
+{
+    struct cudaPointerAttributes at;
+    if (cudaPointerGetAttributes(&at, pointer) != cudaSuccess) {
+        places->reaches = false;
+    } else if (at.type == cudaMemoryTypeUnregistered) {
+        places->reaches = places->reaches &&
+                          device_attribute(places->device, cudaDevAttrPageableMemoryAccess) != 0;
+    } else if (at.type == cudaMemoryTypeHost) {
+        places->reaches = places->reaches && at.devicePointer == pointer;
+    }
+}
+
+static cuda_places_t places_of(const weft_combine_t *c)
+{
+    cuda_places_t places = {.device = -1, .reaches = true};
+    for (uint32_t i = 0; i < c->nsrc + c->ndst; i++) {
+        place_of(i < c->nsrc ? c->src[i] : c->dst[i - c->nsrc], &places);
+    }
+    for (uint32_t i = 0; places.device >= 0 && i < c->nsrc + c->ndst; i++) {
+        reach_of(i < c->nsrc ? c->src[i] : c->dst[i - c->nsrc], &places);
+    }
+    return places;
+}
+
+static cudaError_t combine_there(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c)
+{
+    uint64_t blocks = c->count * cuda_element(dtype) / BLOCK_BYTES + 1;
+    blocks = blocks < BLOCKS_MOST ? blocks : BLOCKS_MOST;
+    cudaError_t error = cuda_launch_combine(dtype, op, c, (uint32_t)blocks, cudaStreamPerThread);
+    return error == cudaSuccess ? cudaStreamSynchronize(cudaStreamPerThread) : error;
+}
+
+static cudaError_t combine_piece(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c,
+                                 uint64_t from, uint64_t count)
+{
+    _Alignas(16) uint8_t staged[WEFT_COMBINE_MAX][PIECE];
+    const size_t elem = cuda_element(dtype), bytes = count * elem;
+    weft_combine_t piece = *c;
+    cudaError_t error = cudaSuccess;
+    piece.count = count;
+    for (uint32_t s = 0; s < c->nsrc && error == cudaSuccess; s++) {
+        piece.src[s] = staged[s];
+        error = cudaMemcpyAsync(staged[s], (const char *)c->src[s] + from * elem, bytes,
+                                cudaMemcpyDefault, cudaStreamPerThread);
+    }
+    error = error == cudaSuccess ? cudaStreamSynchronize(cudaStreamPerThread) : error;
+    piece.ndst = 1;
+    piece.dst[0] = staged[0];
+    cuda_combine(dtype, op, &piece, 0, 1);
+    for (uint32_t d = 0; d < c->ndst && error == cudaSuccess; d++) {
+        error = cudaMemcpyAsync((char *)c->dst[d] + from * elem, staged[0], bytes,
+                                cudaMemcpyDefault, cudaStreamPerThread);
+    }
+    return error == cudaSuccess ? cudaStreamSynchronize(cudaStreamPerThread) : error;
+}
+
+static void combine_staged(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c)
+{
+    const uint64_t step = PIECE / cuda_element(dtype);
+    cudaError_t error = cudaSuccess;
+    for (uint64_t from = 0; from < c->count && error == cudaSuccess; from += step) {
+        error = combine_piece(dtype, op, c, from, c->count - from < step ? c->count - from : step);
+    }
+}
+
+static void combine(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c)
+{
+    int previous = -1;
+    if (c->count == 0) {
+        return;
+    }
+    const cuda_places_t places = places_of(c);
+    if (places.device < 0) {
+        cuda_combine(dtype, op, c, 0, 1);
+        return;
+    }
+    if (cudaGetDevice(&previous) != cudaSuccess || cudaSetDevice(places.device) != cudaSuccess) {
+        return;
+    }
+    if (!places.reaches || combine_there(dtype, op, c) != cudaSuccess) {
+        combine_staged(dtype, op, c);
+    }
+    cuda_device_leave(previous);
+}
+
+#define FUNCTION(dtype, op)                                                                        \
+    static void combine_##dtype##_##op(const weft_combine_t *c)                                    \
+    {                                                                                              \
+        combine(WEFT_##dtype, WEFT_##op, c);                                                       \
+    }
+#define FUNCTIONS(dtype, name)                                                                     \
+    FUNCTION(dtype, SUM)                                                                           \
+    FUNCTION(dtype, PROD)                                                                          \
+    FUNCTION(dtype, MIN)                                                                           \
+    FUNCTION(dtype, MAX)                                                                           \
+    FUNCTION(dtype, AVG)                                                                           \
+    FUNCTION(dtype, PREMULSUM)
+CUDA_ROWS(FUNCTIONS)
+
+#define ROW(dtype, name)                                                                           \
+    [WEFT_##dtype] = {                                                                             \
+        [WEFT_SUM] = combine_##dtype##_SUM, [WEFT_PROD] = combine_##dtype##_PROD,                  \
+        [WEFT_MIN] = combine_##dtype##_MIN, [WEFT_MAX] = combine_##dtype##_MAX,                    \
+        [WEFT_AVG] = combine_##dtype##_AVG, [WEFT_PREMULSUM] = combine_##dtype##_PREMULSUM},
+static const weft_combine_fn_t functions[WEFT_DTYPE_COUNT][WEFT_OP_COUNT] = {CUDA_ROWS(ROW)};
+
+weft_combine_fn_t cuda_combine_function(weft_dtype_t dtype, weft_op_t op)
+{
+    if ((unsigned)dtype >= WEFT_DTYPE_COUNT || (unsigned)op >= WEFT_OP_COUNT) {
+        return NULL;
+    }
+    return functions[dtype][op];
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The choice of the device, and the words for machines that have none. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel_cuda.h"
+
+#define ELSE_CPU "or set core.kernel = kernel-cpu"
+#define OLDEST 75 /* compute capability, ten times */
+
+/* Why the runtime finds no device, and what helps. */
+typedef struct cuda_trouble {
+    cudaError_t error;
+    const char *cause, *remedy;
+} cuda_trouble_t;
+
+static const cuda_trouble_t troubles[] = {
+    {cudaErrorInsufficientDriver, "the CUDA driver is older than this build needs",
+     "update the NVIDIA driver"},
+    {cudaErrorStubLibrary, "libcuda.so.1 is the stub of the toolkit, not a driver",
+     "remove the stubs from the library path"},
+    {cudaErrorNoDevice, "the driver finds no CUDA device",
+     "look at nvidia-smi and CUDA_VISIBLE_DEVICES"},
+    {cudaErrorDevicesUnavailable, "the device is busy or its compute mode forbids another process",
+     "look at nvidia-smi -q -d COMPUTE"},
+    {cudaErrorOperatingSystem, "the system refuses the device, perhaps a cgroup or a container",
+     "allow /dev/nvidia* here"},
+    {cudaErrorNotPermitted, "this process may not use the device", "allow /dev/nvidia* here"},
+    {cudaErrorSystemNotReady,
+     "the driver is not ready yet, perhaps its fabric manager is not running",
+     "start nvidia-fabricmanager"},
+    {cudaErrorSystemDriverMismatch, "kernel module and library of the driver differ",
+     "restart after the driver's update"},
+    {cudaErrorCompatNotSupportedOnDevice, "the compatibility package does not serve this device",
+     "update the NVIDIA driver"},
+    {cudaErrorMpsConnectionFailed, "the MPS server cannot be reached", "start or stop MPS"},
+    {cudaErrorMpsMaxClientsReached, "the MPS server has no place for another client",
+     "end other processes"},
+    {cudaErrorNoKernelImageForDevice, "this build has no code for the device",
+     "build with its architecture in WEFT_CUDA_ARCHITECTURES"},
+    {cudaErrorMemoryAllocation, "the device has no memory left for another context",
+     "end other processes"},
+    {cudaErrorInitializationError, "the driver cannot be initialised",
+     "a process that forks must do so before its first use of CUDA; else see dmesg"},
+};
+
+static weft_status_t no_device(const weft_kernel_t *kernel, cudaError_t error, const char *where)
+{
+    const weft_host_t *host = kernel->host;
+    for (size_t i = 0; i < sizeof troubles / sizeof troubles[0]; i++) {
+        if (troubles[i].error == error) {
+            return host->set_error(host, WEFT_ERR_UNSUPPORTED, 0, "%s: %s (%s); %s, " ELSE_CPU,
+                                   where, troubles[i].cause, cudaGetErrorName(error),
+                                   troubles[i].remedy);
+        }
+    }
+    return host->set_error(host, WEFT_ERR_UNSUPPORTED, 0, "%s: %s (%s); see dmesg, " ELSE_CPU,
+                           where, cudaGetErrorString(error), cudaGetErrorName(error));
+}
+
+/* The runtime cannot tell a missing driver from an old one. */
+static weft_status_t driver_find(const weft_kernel_t *kernel)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+    if (library == NULL) {
+        return kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0,
+                                       "no CUDA driver on this machine (%s); install the NVIDIA "
+                                       "driver, " ELSE_CPU,
+                                       dlerror());
+    }
+    dlclose(library);
+    return WEFT_OK;
+}
+
+static weft_status_t ordinal_choose(weft_kernel_t *kernel, const char *wanted)
+{
+    const weft_host_t *host = kernel->host;
+    int count = 0;
+    cudaError_t error = cudaGetDeviceCount(&count);
+    if (error != cudaSuccess) {
+        return no_device(kernel, error, "looking for CUDA devices");
+    }
+    if (strcmp(wanted, "auto") == 0) {
+        error = cudaGetDevice(&kernel->device);
+        return error == cudaSuccess ? WEFT_OK : no_device(kernel, error, "device = auto");
+    }
+    char *end = NULL;
+    long number = strtol(wanted, &end, 10);
+    if (end == wanted || *end != '\0') {
+        return host->set_error(host, WEFT_ERR_CONFIG, 0,
+                               "device = %s: expected auto or a number of a CUDA device", wanted);
+    }
+    if (number < 0 || number >= count) {
+        return host->set_error(host, WEFT_ERR_CONFIG, 0,
+                               "device = %s: this process sees CUDA devices 0 to %d", wanted,
+                               count - 1);
+    }
+    kernel->device = (int)number;
+    return WEFT_OK;
+}
+
+static int attribute(const weft_kernel_t *kernel, enum cudaDeviceAttr which)
+{
+    int value = 0;
+    return cudaDeviceGetAttribute(&value, which, kernel->device) == cudaSuccess ? value : 0;
+}
+
+static weft_status_t device_ask(weft_kernel_t *kernel)
+{
+    const weft_host_t *host = kernel->host;
+    char where[32];
+    snprintf(where, sizeof where, "CUDA device %d", kernel->device);
+    kernel->processors = attribute(kernel, cudaDevAttrMultiProcessorCount);
+    kernel->major = attribute(kernel, cudaDevAttrComputeCapabilityMajor);
+    kernel->minor = attribute(kernel, cudaDevAttrComputeCapabilityMinor);
+    kernel->pageable = attribute(kernel, cudaDevAttrPageableMemoryAccess) != 0;
+    kernel->same = attribute(kernel, cudaDevAttrCanUseHostPointerForRegisteredMem) != 0;
+    if (10 * kernel->major + kernel->minor < OLDEST) {
+        return host->set_error(
+            host, WEFT_ERR_UNSUPPORTED, 0,
+            "%s: compute capability %d.%d is below 7.5; use a newer device, " ELSE_CPU, where,
+            kernel->major, kernel->minor);
+    }
+    int previous = -1;
+    cudaError_t error = cuda_device_enter(kernel, &previous);
+    if (error == cudaSuccess) {
+        error = cuda_launch_usable();
+        cuda_device_leave(previous);
+    }
+    return error == cudaSuccess ? WEFT_OK : no_device(kernel, error, where);
+}
+
+weft_status_t cuda_device_open(weft_kernel_t *kernel, const cuda_config_t *config)
+{
+    weft_status_t status = driver_find(kernel);
+    status = status == WEFT_OK ? ordinal_choose(kernel, config->device) : status;
+    return status == WEFT_OK ? device_ask(kernel) : status;
+}
+
+cudaError_t cuda_device_enter(const weft_kernel_t *kernel, int *previous_p)
+{
+    cudaError_t error = cudaGetDevice(previous_p);
+    return error == cudaSuccess ? cudaSetDevice(kernel->device) : error;
+}
+
+void cuda_device_leave(int previous)
+{
+    /* What a failure would mean, the caller's next call tells. */
+    cudaError_t error = cudaSetDevice(previous);
+    (void)error;
+}
+
+weft_status_t cuda_failed(const weft_kernel_t *kernel, cudaError_t error, const char *what)
+{
+    const weft_host_t *host = kernel->host;
+    if (error == cudaErrorMemoryAllocation) {
+        return host->set_error(host, WEFT_ERR_RESOURCE, 0,
+                               "%s: CUDA device %d has no memory left; free some, or use smaller "
+                               "buffers",
+                               what, kernel->device);
+    }
+    return host->set_error(host, WEFT_ERR_SYSTEM, 0, "%s on CUDA device %d: %s (%s)", what,
+                           kernel->device, cudaGetErrorString(error), cudaGetErrorName(error));
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The plugin kernel-cuda: arithmetic on the memory of CUDA devices, and plans that they run themselves.
+ * Holds the descriptor and the life of the instance. */
+#include <stdio.h>
+#include <string.h>
+
+#include "kernel_cuda.h"
+
+/* Of the cost model, which must agree on all ranks: a constant. */
+#define CUDA_BANDWIDTH 1000000000000u
+
+static const weft_option_t cuda_options[] = {
+    {.name = "device",
+     .type = WEFT_OPT_STRING,
+     .offset = offsetof(cuda_config_t, device),
+     .value = "auto",
+     .help =
+         "CUDA device by number; auto takes the one that is current where the communicator is made",
+     .flags = WEFT_OPTION_LOCAL},
+    {.name = "threads",
+     .type = WEFT_OPT_INT,
+     .offset = offsetof(cuda_config_t, threads),
+     .value = "512",
+     .help = "threads of the block that runs a lane; a multiple of 32",
+     .min = 32,
+     .max = CUDA_THREADS_MAX,
+     .flags = WEFT_OPTION_LOCAL},
+    {.name = NULL},
+};
+
+static weft_status_t cuda_create(const weft_host_t *host, const void *config,
+                                 weft_kernel_t **kernel_p)
+{
+    const cuda_config_t *settings = config;
+    weft_kernel_t *kernel = host->alloc(host, sizeof *kernel, 0);
+    if (kernel == NULL) {
+        return WEFT_ERR_RESOURCE;
+    }
+    kernel->host = host;
+    kernel->threads = (uint32_t)settings->threads / 32 * 32;
+    weft_status_t status = cuda_device_open(kernel, settings);
+    if (status != WEFT_OK) {
+        host->free(host, kernel);
+        return status;
+    }
+    host->log(host, WEFT_LOG_DEBUG, "CUDA device %d, compute capability %d.%d, %d processors",
+              kernel->device, kernel->major, kernel->minor, kernel->processors);
+    *kernel_p = kernel;
+    return WEFT_OK;
+}
+
+static void cuda_destroy(weft_kernel_t *kernel)
+{
+    if (kernel != NULL) {
+        kernel->host->free(kernel->host, kernel);
+    }
+}
+
+static weft_status_t cuda_props(weft_kernel_t *kernel, weft_kernel_props_t *props)
+{
+    weft_kernel_props_t mine = {
+        .size = props->size,
+        .memory_kind = WEFT_MEMORY_CUDA,
+        .bandwidth = CUDA_BANDWIDTH,
+    };
+    snprintf(mine.variant, sizeof mine.variant, "sm_%d%d", kernel->major, kernel->minor);
+    memcpy(props, &mine, props->size < sizeof mine ? props->size : sizeof mine);
+    return WEFT_OK;
+}
+
+static weft_status_t cuda_select(weft_kernel_t *kernel, weft_dtype_t dtype, weft_op_t op,
+                                 weft_combine_fn_t *fn_p)
+{
+    weft_combine_fn_t fn = cuda_combine_function(dtype, op);
+    if (fn == NULL) {
+        return kernel->host->set_error(
+            kernel->host, WEFT_ERR_UNSUPPORTED, 0,
+            "data type %u with operator %u: kernel-cuda knows data types "
+            "below %u and operators below %u",
+            (unsigned)dtype, (unsigned)op, (unsigned)WEFT_DTYPE_COUNT, (unsigned)WEFT_OP_COUNT);
+    }
+    *fn_p = fn;
+    return WEFT_OK;
+}
+
+static const weft_kernel_ops_t cuda_ops = {
+    .size = sizeof(weft_kernel_ops_t),
+    .create = cuda_create,
+    .destroy = cuda_destroy,
+    .props = cuda_props,
+    .select = cuda_select,
+};
+
+const weft_plugin_t *weft_plugin_entry(void)
+{
+    static const weft_plugin_t plugin = {
+        .magic = WEFT_PLUGIN_MAGIC,
+        .abi_major = WEFT_ABI_KERNEL_MAJOR,
+        .abi_minor = WEFT_ABI_KERNEL_MINOR,
+        .size = sizeof(weft_plugin_t),
+        .kind = WEFT_KIND_KERNEL,
+        .name = "kernel-cuda",
+        .version = "1",
+        .help = "arithmetic and plans on CUDA devices",
+        .options = cuda_options,
+        .config_size = sizeof(cuda_config_t),
+        .ops = &cuda_ops,
+    };
+    return &plugin;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the C files of this plugin share: the instance, the choice of its device, and the words for what
+ * goes wrong. */
+#ifndef KERNEL_CUDA_KERNEL_CUDA_H
+#define KERNEL_CUDA_KERNEL_CUDA_H
+
+#include <stdbool.h>
+
+#include <weft/plugin/lanes.h>
+
+#include "launch.h"
+
+typedef struct cuda_config {
+    const char *device; /* "auto" or a number */
+    int64_t threads;
+} cuda_config_t;
+
+typedef struct cuda_pages cuda_pages_t; /* pages.h */
+
+struct weft_kernel {
+    const weft_host_t *host;
+    int device;
+    int processors; /* of the device */
+    int major, minor;
+    bool pageable; /* the device reaches all memory of the process */
+    bool same;     /* registered host memory has the same address on the device */
+    uint32_t threads;
+    cuda_pages_t *pages; /* registered host memory */
+};
+
+/* What: chooses the device and fills in what is known of it. Failure: ERR_UNSUPPORTED, saying what is
+ * missing and what helps; ERR_CONFIG for a device that is no number or not there. */
+weft_status_t cuda_device_open(weft_kernel_t *kernel, const cuda_config_t *config);
+
+/* Makes the kernel's device current and back again: the caller's choice is nobody else's business. */
+cudaError_t cuda_device_enter(const weft_kernel_t *kernel, int *previous_p);
+void cuda_device_leave(int previous);
+
+/* What: records a failure of the CUDA runtime with words for its cause: memory is ERR_RESOURCE, all else
+ * ERR_SYSTEM. */
+weft_status_t cuda_failed(const weft_kernel_t *kernel, cudaError_t error, const char *what);
+
+/* The function of combine.c, or NULL. */
+weft_combine_fn_t cuda_combine_function(weft_dtype_t dtype, weft_op_t op);
+
+#endif

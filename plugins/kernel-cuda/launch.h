@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the .cu files offer to the C files of this plugin. */
+#ifndef KERNEL_CUDA_LAUNCH_H
+#define KERNEL_CUDA_LAUNCH_H
+
+#include <cuda_runtime_api.h>
+
+#include <weft/plugin/lanes.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CUDA_THREADS_MAX 512 /* of a block; registers are allotted for it */
+
+/* What: starts a combination on the current device and returns at once. Every operand must be memory
+ * that the device can reach; *c and its scalar are copied. */
+cudaError_t cuda_launch_combine(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c,
+                                uint32_t blocks, cudaStream_t stream);
+
+/* What: answers whether this build has code for the current device; cudaErrorNoKernelImageForDevice. */
+cudaError_t cuda_launch_usable(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

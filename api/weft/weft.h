@@ -192,7 +192,18 @@ WEFT_EXPORT weft_status_t weft_comm_explain(weft_comm_t *comm, weft_coll_t coll,
  * one page. Errors: ERR_ARG, ERR_STATE, ERR_RESOURCE. Ownership: the caller's, until weft_mem_free();
  * it may outlive no communicator but `comm`. Blocks: no. Thread: one. */
 WEFT_EXPORT weft_status_t weft_mem_alloc(weft_comm_t *comm, uint64_t bytes, void **memory_p);
-/* What: frees it. NULL is allowed. Errors: ERR_ARG (not from weft_mem_alloc of comm), ERR_STATE. */
+/* What: allocates zeroed memory of the device that the loaded kernel computes on, e.g. GPU memory. The
+ * host can neither load nor store it: weft_mem_copy() or the device's own calls do. Errors: as
+ * weft_mem_alloc(), and ERR_UNSUPPORTED when the kernel computes on host memory. Ownership, blocking,
+ * thread: as weft_mem_alloc(). */
+WEFT_EXPORT weft_status_t weft_mem_alloc_device(weft_comm_t *comm, uint64_t bytes, void **memory_p);
+/* What: copies `bytes` bytes between memory that calls of `comm` may use, of the host or the device.
+ * The two must not overlap. Errors: ERR_ARG (NULL, overlap, memory of neither), ERR_STATE, ERR_SYSTEM.
+ * Blocks: until the bytes are there. Thread: one. */
+WEFT_EXPORT weft_status_t weft_mem_copy(weft_comm_t *comm, void *dst, const void *src,
+                                        uint64_t bytes);
+/* What: frees what one of the two allocated. NULL is allowed. Errors: ERR_ARG (not allocated by
+ * `comm`), ERR_STATE. */
 WEFT_EXPORT weft_status_t weft_mem_free(weft_comm_t *comm, void *memory);
 
 /* What: tells the transports that [memory, memory+bytes) will be used often, so that they can pin it
@@ -216,7 +227,7 @@ typedef void (*weft_op_fn_t)(void *inout, const void *in, uint64_t count, weft_d
 
 /* What: makes an operator of `comm` for host memory, usable wherever a weft_op_t is. Every rank makes
  * the same operators in the same order, so that they get the same numbers. Errors: ERR_ARG, ERR_STATE,
- * ERR_RESOURCE (192 at once). Ownership: until weft_op_destroy() or the end of the communicator.
+ * ERR_UNSUPPORTED (the loaded kernel computes on a device), ERR_RESOURCE (192 at once). Ownership: until weft_op_destroy() or the end of the communicator.
  * Blocks: no. Thread: one per communicator. */
 WEFT_EXPORT weft_status_t weft_op_create(weft_comm_t *comm, weft_op_fn_t fn, void *arg,
                                          weft_op_t *op_p);
@@ -246,7 +257,8 @@ typedef enum weft_scalar_read {
 /* Rules for all collectives. Every rank calls the same function with the same count, dtype, op and
  * root, in the same order; if not, the ranks get ERR_MISMATCH that names two of them and the field.
  * `count` is in elements, 64 bits; 0 is legal (buffers may be NULL) and still synchronises in order.
- * Buffers are host memory, aligned to the element. In place is legal in the form given; any other
+ * Buffers are host memory or, where the loaded kernel computes on a device, memory of that device,
+ * aligned to the element. In place is legal in the form given; any other
  * overlap is ERR_ARG.
  * Errors: ERR_ARG (NULL or misaligned buffer, overlap, count × size overflows, unknown dtype, op or
  * root, missing scalar), ERR_STATE (destroyed, failed before, two threads, forked), ERR_MISMATCH,

@@ -129,6 +129,7 @@ typedef struct weft_allocation {
     struct weft_allocation *next;
     void *memory;
     size_t bytes;
+    bool device; /* the kernel's memory */
 } weft_allocation_t;
 
 typedef struct weft_comm_state {
@@ -152,7 +153,8 @@ typedef struct weft_comm_state {
     const weft_kernel_ops_t *kernel_ops;
     weft_kernel_t *kernel;
     weft_kernel_props_t kernel_props;
-    const weft_kernel_lanes_t *kernel_lanes; /* NULL: it runs no plans */
+    const weft_kernel_lanes_t *kernel_lanes;   /* NULL: it runs no plans */
+    const weft_kernel_memory_t *kernel_memory; /* NULL: it computes on host memory */
     const weft_tuner_ops_t *tuner_ops;
     weft_tuner_t *tuner;
     weft_cost_model_t model; /* equal on all ranks */
@@ -176,8 +178,7 @@ typedef struct weft_comm_state {
     uint64_t connecting_since; /* both ends are in the call and still not connected */
     uint64_t verdict_by;       /* a link broke: wait until then for the health channel's word */
     weft_error_t broken;       /* what the link said */
-    void *staging;             /* copy of the input for plans that cannot run in place */
-    size_t staging_bytes;
+    weft_allocation_t staging; /* copy of the input for plans that cannot run in place */
     weft_allocation_t *allocations;
     weft_region_t *regions;
     weft_user_op_t user_ops[WEFT_OP_USER_END - WEFT_OP_USER];
@@ -266,6 +267,11 @@ void weft_comm_free(weft_comm_state_t *state);
 
 /* memory.c: what the user did not free. */
 void weft_comm_free_memory(weft_comm_state_t *state);
+/* Copies an input to state->staging. ERR_RESOURCE, or the kernel's failure. */
+weft_status_t weft_comm_stage(weft_comm_state_t *state, const void *in, uint64_t bytes);
+/* Copies between memory of any kind. The kernel's failure. */
+weft_status_t weft_comm_copy(const weft_comm_state_t *state, void *dst, const void *src,
+                             uint64_t bytes);
 
 /* check.c: everything about the arguments that this rank can judge alone; completes them. ERR_ARG. */
 weft_status_t weft_args_check(const weft_comm_state_t *state, weft_args_t *args,

@@ -211,19 +211,9 @@ static weft_status_t stage_input(weft_comm_state_t *state, const weft_args_t *ar
     if (state->current->program.in_place || !overlap) {
         return WEFT_OK;
     }
-    if (state->staging_bytes < args->send_bytes) {
-        weft_os_pages_free(state->staging, state->staging_bytes);
-        state->staging = weft_os_pages(args->send_bytes);
-        state->staging_bytes = state->staging != NULL ? args->send_bytes : 0;
-        if (state->staging == NULL) {
-            return weft_fail(WEFT_ERR_RESOURCE, 0,
-                             "cannot stage %" PRIu64 " bytes for an in-place call",
-                             args->send_bytes);
-        }
-    }
-    memcpy(state->staging, args->send, args->send_bytes);
-    *in_p = state->staging;
-    return WEFT_OK;
+    weft_status_t status = weft_comm_stage(state, args->send, args->send_bytes);
+    *in_p = state->staging.memory;
+    return status;
 }
 
 /* How a v-form is cut. Where all ranks know the vectors, evenly, as a fixed form of the largest block;
@@ -241,7 +231,7 @@ static void cut(const weft_prepared_t *current, const weft_bound_vectors_t *vect
     g->passes = vectors->largest <= g->pass ? 1 : (vectors->largest + g->pass - 1) / g->pass;
 }
 
-static void start_lanes(weft_comm_state_t *state, weft_request_t *request, const void *in)
+static weft_status_t start_lanes(weft_comm_state_t *state, weft_request_t *request, const void *in)
 {
     weft_prepared_t *current = state->current;
     const weft_bound_vectors_t *vectors = request->vectors;
@@ -259,13 +249,18 @@ static void start_lanes(weft_comm_state_t *state, weft_request_t *request, const
         binding.count = vectors->total;
     }
     if (request->late_scalar != NULL) {
-        memcpy(request->scalar, request->late_scalar, current->program.elem);
+        weft_status_t status =
+            weft_comm_copy(state, request->scalar, request->late_scalar, current->program.elem);
+        if (status != WEFT_OK) {
+            return status;
+        }
     }
     current->program.user = user != NULL && weft_coll_reduces(request->args.coll)
                                 ? *user
                                 : (weft_user_op_t){.fn = NULL};
     weft_lanes_start(&current->run, &binding);
     current->run.stream_ports = current->adapts && weft_adapt_begin(&current->adapt);
+    return WEFT_OK;
 }
 
 static weft_status_t bind(weft_comm_state_t *state, weft_request_t *request, bool *moved)
@@ -280,7 +275,9 @@ static weft_status_t bind(weft_comm_state_t *state, weft_request_t *request, boo
     }
     weft_status_t status = stage_input(state, &request->args, &in);
     if (status == WEFT_OK) {
-        start_lanes(state, request, in);
+        status = start_lanes(state, request, in);
+    }
+    if (status == WEFT_OK) {
         request->state = WEFT_OP_RUNNING;
         *moved = true;
     }

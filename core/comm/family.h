@@ -7,6 +7,7 @@
 
 #include <weft/plugin/algo.h>
 #include <weft/plugin/lanes.h>
+#include <weft/plugin/memory.h>
 #include <weft/plugin/tuner.h>
 
 #include "core/boot/health.h"
@@ -38,7 +39,8 @@ typedef struct weft_family {
     const weft_kernel_ops_t *kernel_ops;
     weft_kernel_t *kernel;
     weft_kernel_props_t kernel_props;
-    const weft_kernel_lanes_t *kernel_lanes; /* NULL: it runs no plans */
+    const weft_kernel_lanes_t *kernel_lanes;   /* NULL: it runs no plans */
+    const weft_kernel_memory_t *kernel_memory; /* NULL: it computes on host memory */
     const weft_tuner_ops_t *tuner_ops;
     weft_tuner_t *tuner;
     weft_cost_model_t model; /* equal on all ranks */

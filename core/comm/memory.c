@@ -3,6 +3,7 @@
  * Memory of a communicator: allocation and registration with its transports. */
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "core/base/error.h"
 #include "core/comm/call.h"
@@ -13,29 +14,120 @@ struct weft_region {
     weft_net_region_t *region[WEFT_NETS_MAX];
 };
 
-weft_status_t weft_mem_alloc(weft_comm_t *comm, uint64_t bytes, void **memory_p)
+weft_status_t weft_comm_copy(const weft_comm_state_t *state, void *dst, const void *src,
+                             uint64_t bytes)
+{
+    if (bytes == 0) {
+        return WEFT_OK;
+    }
+    if (state->kernel_memory != NULL) {
+        return state->kernel_memory->copy(state->kernel, dst, src, bytes);
+    }
+    memmove(dst, src, bytes);
+    return WEFT_OK;
+}
+
+/* Allocations -------------------------------------------------------------------------------------- */
+
+static void release(const weft_comm_state_t *state, const weft_allocation_t *a)
+{
+    if (a->device && a->memory != NULL) {
+        state->kernel_memory->free(state->kernel, a->memory);
+    } else {
+        weft_os_pages_free(a->memory, a->bytes);
+    }
+}
+
+static weft_status_t obtain(const weft_comm_state_t *state, uint64_t bytes, bool device,
+                            weft_allocation_t *a)
+{
+    *a = (weft_allocation_t){.bytes = bytes > 0 ? (size_t)bytes : 1, .device = device};
+    if (device) {
+        return state->kernel_memory->alloc(state->kernel, a->bytes, &a->memory);
+    }
+    a->memory = weft_os_pages(a->bytes);
+    return a->memory != NULL
+               ? WEFT_OK
+               : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no %" PRIu64 " bytes of memory", bytes);
+}
+
+weft_status_t weft_comm_stage(weft_comm_state_t *state, const void *in, uint64_t bytes)
+{
+    weft_allocation_t *staging = &state->staging;
+    weft_status_t status = WEFT_OK;
+    if (staging->bytes < bytes) {
+        release(state, staging);
+        status = obtain(state, bytes, state->kernel_memory != NULL, staging);
+        staging->bytes = status == WEFT_OK ? staging->bytes : 0;
+    }
+    return status == WEFT_OK ? weft_comm_copy(state, staging->memory, in, bytes) : status;
+}
+
+static weft_status_t allocate(weft_comm_state_t *state, uint64_t bytes, bool device,
+                              void **memory_p)
+{
+    weft_allocation_t *a = weft_os_alloc(sizeof *a, 0);
+    if (a == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for the record of an allocation");
+    }
+    weft_status_t status = obtain(state, bytes, device, a);
+    if (status != WEFT_OK) {
+        weft_os_free(a);
+        return status;
+    }
+    a->next = state->allocations;
+    state->allocations = a;
+    *memory_p = a->memory;
+    return WEFT_OK;
+}
+
+static weft_status_t allocate_for(weft_comm_t *comm, const char *call, uint64_t bytes, bool device,
+                                  void **memory_p)
 {
     weft_comm_state_t *state;
-    weft_status_t status = weft_comm_enter(comm, "weft_mem_alloc", &state);
+    weft_status_t status = weft_comm_enter(comm, call, &state);
     if (status != WEFT_OK) {
         return weft_api_error("memory", status);
     }
-    weft_allocation_t *a = NULL;
     if (memory_p == NULL) {
-        status = weft_fail(WEFT_ERR_ARG, 0, "weft_mem_alloc: memory_p is NULL");
+        status = weft_fail(WEFT_ERR_ARG, 0, "%s: memory_p is NULL", call);
+    } else if (device && state->kernel_memory == NULL) {
+        status = weft_fail(WEFT_ERR_UNSUPPORTED, 0,
+                           "%s: kernel %s computes on host memory; load a kernel for a device, or "
+                           "use weft_mem_alloc",
+                           call, state->kernel_loaded->plugin->name);
     } else {
-        a = weft_os_alloc(sizeof *a, 0);
-        size_t size = bytes > 0 ? (size_t)bytes : 1;
-        void *memory = a != NULL ? weft_os_pages(size) : NULL;
-        if (memory == NULL) {
-            weft_os_free(a);
-            status =
-                weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "weft_mem_alloc: no %" PRIu64 " bytes", bytes);
-        } else {
-            *a = (weft_allocation_t){.next = state->allocations, .memory = memory, .bytes = size};
-            state->allocations = a;
-            *memory_p = memory;
-        }
+        status = allocate(state, bytes, device, memory_p);
+    }
+    weft_comm_leave(state);
+    return status == WEFT_OK ? status : weft_api_error("memory", status);
+}
+
+weft_status_t weft_mem_alloc(weft_comm_t *comm, uint64_t bytes, void **memory_p)
+{
+    return allocate_for(comm, "weft_mem_alloc", bytes, false, memory_p);
+}
+
+weft_status_t weft_mem_alloc_device(weft_comm_t *comm, uint64_t bytes, void **memory_p)
+{
+    return allocate_for(comm, "weft_mem_alloc_device", bytes, true, memory_p);
+}
+
+weft_status_t weft_mem_copy(weft_comm_t *comm, void *dst, const void *src, uint64_t bytes)
+{
+    weft_comm_state_t *state;
+    uintptr_t to = (uintptr_t)dst, from = (uintptr_t)src;
+    weft_status_t status = weft_comm_enter(comm, "weft_mem_copy", &state);
+    if (status != WEFT_OK) {
+        return weft_api_error("memory", status);
+    }
+    if (bytes > 0 && (dst == NULL || src == NULL)) {
+        status =
+            weft_fail(WEFT_ERR_ARG, 0, "weft_mem_copy: %s is NULL", dst == NULL ? "dst" : "src");
+    } else if (bytes > 0 && to < from + bytes && from < to + bytes) {
+        status = weft_fail(WEFT_ERR_ARG, 0, "weft_mem_copy: the two areas overlap");
+    } else {
+        status = weft_comm_copy(state, dst, src, bytes);
     }
     weft_comm_leave(state);
     return status == WEFT_OK ? status : weft_api_error("memory", status);
@@ -55,12 +147,12 @@ weft_status_t weft_mem_free(weft_comm_t *comm, void *memory)
     if (*place != NULL) {
         weft_allocation_t *a = *place;
         *place = a->next;
-        weft_os_pages_free(a->memory, a->bytes);
+        release(state, a);
         weft_os_free(a);
     } else if (memory != NULL) {
         status = weft_fail(WEFT_ERR_ARG, 0,
-                           "weft_mem_free: %p was not allocated by weft_mem_alloc of this "
-                           "communicator, or was freed before",
+                           "weft_mem_free: %p was not allocated by weft_mem_alloc or "
+                           "weft_mem_alloc_device of this communicator, or was freed before",
                            memory);
     }
     weft_comm_leave(state);
@@ -147,7 +239,8 @@ void weft_comm_free_memory(weft_comm_state_t *state)
     while (state->allocations != NULL) {
         weft_allocation_t *a = state->allocations;
         state->allocations = a->next;
-        weft_os_pages_free(a->memory, a->bytes);
+        release(state, a);
         weft_os_free(a);
     }
+    release(state, &state->staging);
 }

@@ -133,9 +133,11 @@ static weft_status_t send_slice(const weft_comm_state_t *state, weft_line_t *lin
     }
     uint64_t bytes = slice_of(state, request) * elem;
     weft_signature_t signature = signature_of(line);
-    if (bytes > 0) {
-        memcpy(weft_port_payload(line->port, bytes),
-               (const uint8_t *)request->args.send + request->moved * elem, bytes);
+    weft_status_t status =
+        weft_comm_copy(state, weft_port_payload(line->port, bytes),
+                       (const uint8_t *)request->args.send + request->moved * elem, bytes);
+    if (status != WEFT_OK) {
+        return status;
     }
     request->moved += bytes / elem;
     return weft_port_send(line->port, &signature, bytes);
@@ -154,9 +156,11 @@ static weft_status_t receive_slice(const weft_comm_state_t *state, weft_line_t *
     if (!weft_signature_equal(&mine, &theirs)) {
         return mismatch(state, line->peer, &mine, &theirs);
     }
-    if (bytes > 0) {
-        memcpy((uint8_t *)request->args.recv + request->moved * elem,
-               weft_port_payload(line->port, bytes), bytes);
+    weft_status_t status =
+        weft_comm_copy(state, (uint8_t *)request->args.recv + request->moved * elem,
+                       weft_port_payload(line->port, bytes), bytes);
+    if (status != WEFT_OK) {
+        return status;
     }
     request->moved += bytes / elem;
     /* A peer that has sent its last message may be gone: that its slot cannot be offered again is the
@@ -222,8 +226,9 @@ static weft_status_t run_self(weft_comm_state_t *state, weft_line_t *from, weft_
         }
         const weft_args_t *args = &to->first->args;
         size_t bytes = args->count * weft_dtype_size(args->dtype);
-        if (bytes > 0) {
-            memmove(args->recv, from->first->args.send, bytes);
+        weft_status_t status = weft_comm_copy(state, args->recv, from->first->args.send, bytes);
+        if (status != WEFT_OK) {
+            return status;
         }
         finish(from, WEFT_OK);
         finish(to, WEFT_OK);

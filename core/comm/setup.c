@@ -132,6 +132,8 @@ static weft_status_t create_instances(weft_family_t *family)
     }
     if (status == WEFT_OK && WEFT_HAS(family->kernel_ops, weft_kernel_ops_t, get_extension)) {
         family->kernel_lanes = family->kernel_ops->get_extension(family->kernel, WEFT_KERNEL_LANES);
+        family->kernel_memory =
+            family->kernel_ops->get_extension(family->kernel, WEFT_KERNEL_MEMORY);
     }
     if (status == WEFT_OK) {
         status = family->tuner_ops->create(family->tuner_loaded->host, family->tuner_loaded->config,

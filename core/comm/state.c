@@ -54,6 +54,7 @@ static void copy_shared(weft_comm_state_t *state, weft_family_t *family)
     state->kernel = family->kernel;
     state->kernel_props = family->kernel_props;
     state->kernel_lanes = family->kernel_lanes;
+    state->kernel_memory = family->kernel_memory;
     state->tuner_ops = family->tuner_ops;
     state->tuner = family->tuner;
     state->model = family->model;
@@ -183,7 +184,6 @@ void weft_comm_free(weft_comm_state_t *state)
     }
     weft_comm_free_memory(state);
     weft_links_destroy(state->links);
-    weft_os_pages_free(state->staging, state->staging_bytes);
     if (state->family != NULL) {
         weft_family_release(state->family);
     }

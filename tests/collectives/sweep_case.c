@@ -16,8 +16,17 @@
 typedef struct buffers {
     uint8_t *send, *recv, *expected; /* send and recv may alias */
     uint8_t *memory[2];              /* what to free */
+    uint8_t *device[2];              /* their copies on the device */
+    size_t bytes[2];
     uint64_t send_count, recv_count; /* elements; recv_count 0: no defined result here */
 } buffers_t;
+
+static int on_device;
+
+void sweep_on_device(int on)
+{
+    on_device = on;
+}
 
 int sweep_reduces(weft_coll_t coll)
 {
@@ -126,6 +135,8 @@ static void place(const sweep_case_t *c, uint32_t rank, buffers_t *b, size_t ele
 {
     uint64_t most = b->send_count > b->recv_count ? b->send_count : b->recv_count;
     int has_both = c->coll != WEFT_GATHER && c->coll != WEFT_SCATTER;
+    b->bytes[0] = most * elem + 64;
+    b->bytes[1] = b->send_count * elem + 64;
     b->memory[0] = take(most * elem);
     b->recv = b->memory[0];
     if (!c->in_place || (!has_both && rank != c->root)) {
@@ -188,6 +199,57 @@ static weft_status_t call(const sweep_case_t *c, const buffers_t *b, weft_comm_t
     }
 }
 
+/* Puts both areas on the device. */
+static weft_status_t to_device(weft_comm_t *comm, buffers_t *b)
+{
+    weft_status_t status = WEFT_OK;
+    for (int i = 0; i < 2 && status == WEFT_OK; i++) {
+        void *there = NULL;
+        if (b->memory[i] == NULL) {
+            continue;
+        }
+        status = weft_mem_alloc_device(comm, b->bytes[i], &there);
+        if (status == WEFT_OK) {
+            b->device[i] = there;
+            status = weft_mem_copy(comm, there, b->memory[i], b->bytes[i]);
+        }
+    }
+    return status;
+}
+
+/* The same place in the area's copy on the device. */
+static uint8_t *there(const buffers_t *b, const uint8_t *here)
+{
+    int i = b->memory[1] != NULL && here >= b->memory[1] && here < b->memory[1] + b->bytes[1];
+    return b->device[i] + (here - b->memory[i]);
+}
+
+static weft_status_t from_device(weft_comm_t *comm, buffers_t *b, weft_status_t status)
+{
+    for (int i = 0; i < 2; i++) {
+        if (status == WEFT_OK && b->device[i] != NULL) {
+            status = weft_mem_copy(comm, b->memory[i], b->device[i], b->bytes[i]);
+        }
+        if (b->device[i] != NULL && weft_mem_free(comm, b->device[i]) != WEFT_OK) {
+            status = WEFT_ERR_INTERNAL;
+        }
+    }
+    return status;
+}
+
+static weft_status_t call_on_device(const sweep_case_t *c, buffers_t *b, weft_comm_t *comm,
+                                    const weft_call_t *options)
+{
+    buffers_t over = *b;
+    weft_status_t status = to_device(comm, b);
+    if (status == WEFT_OK) {
+        over.send = there(b, b->send);
+        over.recv = there(b, b->recv);
+        status = call(c, &over, comm, options);
+    }
+    return from_device(comm, b, status);
+}
+
 /* The bytes behind an out-of-place result must be as they were. */
 static int overran(const sweep_case_t *c, const buffers_t *b, size_t elem)
 {
@@ -202,7 +264,8 @@ int sweep_case_run(const sweep_case_t *c, weft_comm_t *comm, uint32_t rank, uint
     values_put(scalar, 0, c->dtype, values_scalar(rank));
     weft_call_t options = {.size = sizeof options, .scalar = scalar};
     prepare(c, n, rank, &b);
-    weft_status_t status = call(c, &b, comm, &options);
+    weft_status_t status =
+        on_device ? call_on_device(c, &b, comm, &options) : call(c, &b, comm, &options);
     int wrong = status != WEFT_OK || memcmp(b.recv, b.expected, b.recv_count * elem) != 0 ||
                 overran(c, &b, elem);
     if (wrong) {

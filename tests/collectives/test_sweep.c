@@ -4,8 +4,9 @@
  * against an independent reference, with the algorithms that the tuner takes, for one number of ranks
  * and one set of transports.
  *   full: all of that; sampled: every 7th case; large: every 5th case of large counts;
+ *   device: sampled, on memory of the kernel's device;
  *   mixed: sampled, ranks in two domains of shared memory joined by the next transport of the list.
- *   test-collectives-sweep RANKS threads|processes full|sampled|large|mixed section.key=value… */
+ *   test-collectives-sweep RANKS threads|processes full|sampled|large|device|mixed section.key=value… */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -84,12 +85,13 @@ int main(int argc, char **argv)
 {
     if (argc < 4) {
         fprintf(stderr,
-                "usage: %s RANKS threads|processes full|sampled|large|mixed "
+                "usage: %s RANKS threads|processes full|sampled|large|device|mixed "
                 "[section.key=value…]\n",
                 argv[0]);
         return 2;
     }
     by_threads = strcmp(argv[2], "threads") == 0;
+    sweep_on_device(strcmp(argv[3], "device") == 0);
     stride = strcmp(argv[3], "full") == 0 ? 1 : strcmp(argv[3], "large") == 0 ? 5 : 7;
     printf("%s: every case that %u divides, from another first one for each type and number of "
            "ranks\n",

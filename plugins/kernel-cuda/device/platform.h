@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the code in this folder needs of the machine it runs on: words that two sides share, the threads
+ * of a block, a pause. Compiled as CUDA for a device, as C for a host, where a block is one thread. */
+#ifndef KERNEL_CUDA_DEVICE_PLATFORM_H
+#define KERNEL_CUDA_DEVICE_PLATFORM_H
+
+#include <stdint.h>
+
+#include "arith.h"
+
+#ifdef __CUDACC__
+
+/* Loads that see what was written before the store they read; by anybody in the system. */
+static WEFT_DEVICE uint64_t device_acquire64(const uint64_t *word)
+{
+    uint64_t value;
+    asm volatile("ld.acquire.sys.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+    return value;
+}
+
+/* The same between blocks of this device. */
+static WEFT_DEVICE uint64_t device_acquire64_near(const uint64_t *word)
+{
+    uint64_t value;
+    asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+    return value;
+}
+
+static WEFT_DEVICE void device_release64_near(uint64_t *word, uint64_t value)
+{
+    asm volatile("fence.acq_rel.gpu;\n\tst.relaxed.gpu.u64 [%0], %1;"
+                 :
+                 : "l"(word), "l"(value)
+                 : "memory");
+}
+
+/* Several words are published behind one fence. */
+static WEFT_DEVICE void device_publish_fence(void)
+{
+    asm volatile("fence.acq_rel.sys;" : : : "memory");
+}
+
+static WEFT_DEVICE void device_publish64(uint64_t *word, uint64_t value)
+{
+    asm volatile("st.relaxed.sys.u64 [%0], %1;" : : "l"(word), "l"(value) : "memory");
+}
+
+static WEFT_DEVICE void device_publish32(uint32_t *word, uint32_t value)
+{
+    asm volatile("st.relaxed.sys.u32 [%0], %1;" : : "l"(word), "r"(value) : "memory");
+}
+
+/* Loads and stores of words that order nothing. */
+static WEFT_DEVICE uint32_t device_look32(const uint32_t *word)
+{
+    uint32_t value;
+    asm volatile("ld.relaxed.sys.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
+    return value;
+}
+
+static WEFT_DEVICE void device_note32(uint32_t *word, uint32_t value)
+{
+    asm volatile("st.relaxed.sys.u32 [%0], %1;" : : "l"(word), "r"(value) : "memory");
+}
+
+static WEFT_DEVICE void device_note64(uint64_t *word, uint64_t value)
+{
+    asm volatile("st.relaxed.sys.u64 [%0], %1;" : : "l"(word), "l"(value) : "memory");
+}
+
+/* 32 bytes, both aligned to 16: two stores. */
+static WEFT_DEVICE void device_copy32(void *to, const void *from)
+{
+    const ulonglong2 *source = (const ulonglong2 *)from;
+    ulonglong2 *target = (ulonglong2 *)to;
+    ulonglong2 first = source[0], second = source[1];
+    target[0] = first;
+    target[1] = second;
+}
+
+static WEFT_DEVICE uint32_t device_thread(void)
+{
+    return threadIdx.x;
+}
+
+static WEFT_DEVICE uint32_t device_threads(void)
+{
+    return blockDim.x;
+}
+
+/* Thread 0 comes to the barrier by another way than its warp: the form that allows it. */
+static WEFT_DEVICE void device_barrier(void)
+{
+    asm volatile("barrier.sync 0;" : : : "memory");
+}
+
+/* Between looks at a word; `round` counts looks in vain. */
+static WEFT_DEVICE void device_pause(uint32_t round)
+{
+    if (round > 64) {
+        __nanosleep(round < 1024 ? 64 : 512);
+    }
+}
+
+#else
+
+#include <sched.h>
+#include <string.h>
+#include <time.h>
+
+static inline uint64_t device_acquire64(const uint64_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+static inline uint64_t device_acquire64_near(const uint64_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+static inline void device_release64_near(uint64_t *word, uint64_t value)
+{
+    __atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+/* Here every published word is a release store: race detectors understand those better than fences. */
+static inline void device_publish_fence(void)
+{
+}
+
+static inline void device_publish64(uint64_t *word, uint64_t value)
+{
+    __atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+static inline void device_publish32(uint32_t *word, uint32_t value)
+{
+    __atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+static inline uint32_t device_look32(const uint32_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
+static inline void device_note32(uint32_t *word, uint32_t value)
+{
+    __atomic_store_n(word, value, __ATOMIC_RELAXED);
+}
+
+static inline void device_note64(uint64_t *word, uint64_t value)
+{
+    __atomic_store_n(word, value, __ATOMIC_RELAXED);
+}
+
+static inline void device_copy32(void *to, const void *from)
+{
+    memcpy(to, from, 32);
+}
+
+static inline uint32_t device_thread(void)
+{
+    return 0;
+}
+
+static inline uint32_t device_threads(void)
+{
+    return 1;
+}
+
+static inline void device_barrier(void)
+{
+}
+
+/* Lanes outnumber processors here: give way early, then sleep. */
+static inline void device_pause(uint32_t round)
+{
+    struct timespec nap = {.tv_sec = 0, .tv_nsec = round < 256 ? 20000 : 200000};
+    if (round < 64) {
+        sched_yield();
+    } else {
+        nanosleep(&nap, NULL);
+    }
+}
+
+#endif
+#endif

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The plugin kernel-lanes, for tests: the arithmetic and the interpreter that plugins/kernel-cuda runs
+ * on a device, compiled for the host, one thread per block. What runs on a device can so be swept on
+ * machines without one. */
+#include <string.h>
+#include <time.h>
+
+#include <weft/plugin/plugin.h>
+
+#include "plugins/kernel-cuda/lanes_image.h"
+#include "tests/device/crew.h"
+
+struct weft_kernel {
+    const weft_host_t *host;
+    crew_t *crew;
+};
+
+struct weft_lanes_handle {
+    const weft_host_t *host;
+    crew_t *crew;
+    lanes_image_t image;
+    lanes_run_t run;
+    uint8_t *device, *visible; /* this device's memory is the host's */
+    uint64_t *vectors;
+    uint32_t vectors_room; /* words */
+    uint8_t *tmp;
+    uint64_t tmp_bytes;
+    weft_lanes_port_t *ports; /* of the run under way, else NULL */
+    bool failed;              /* the last run: its words are to be cleared */
+};
+
+/* Lanes -------------------------------------------------------------------------------------------- */
+
+static void kernel_lanes_block(void *arg, uint32_t lane)
+{
+    lanes_block_t block;
+    const lanes_run_t *run = arg;
+    memset(&block, 0, sizeof block);
+    lanes_run_lane(&block, run, lane);
+}
+
+static void kernel_lanes_free(weft_lanes_handle_t *handle)
+{
+    const weft_host_t *host = handle->host;
+    host->free(host, handle->device);
+    host->free(host, handle->visible);
+    host->free(host, handle->vectors);
+    host->free(host, handle->tmp);
+    host->free(host, handle);
+}
+
+static weft_status_t kernel_lanes_prepare(weft_kernel_t *kernel,
+                                          const weft_lanes_program_t *program,
+                                          weft_lanes_handle_t **handle_p)
+{
+    const weft_host_t *host = kernel->host;
+    char why[160];
+    weft_lanes_handle_t *handle = host->alloc(host, sizeof *handle, 0);
+    if (handle == NULL) {
+        return WEFT_ERR_RESOURCE;
+    }
+    handle->host = host;
+    handle->crew = kernel->crew;
+    if (!lanes_image_plan(&handle->image, program, why, sizeof why)) {
+        host->free(host, handle);
+        return host->set_error(host, WEFT_ERR_UNSUPPORTED, 0, "kernel-lanes: %s", why);
+    }
+    handle->device = host->alloc(host, handle->image.device_bytes, 128);
+    handle->visible = host->alloc(host, handle->image.visible_bytes, 128);
+    if (handle->device == NULL || handle->visible == NULL) {
+        kernel_lanes_free(handle);
+        return WEFT_ERR_RESOURCE;
+    }
+    lanes_image_write(&handle->image, program, handle->device);
+    lanes_image_bind(&handle->image, &handle->run, handle->device, handle->visible);
+    *handle_p = handle;
+    return WEFT_OK;
+}
+
+/* Grows *memory_p, whose contents do not matter. */
+static bool kernel_lanes_room(const weft_host_t *host, void **memory_p, uint64_t have,
+                              uint64_t need)
+{
+    if (need <= have) {
+        return true;
+    }
+    host->free(host, *memory_p);
+    *memory_p = host->alloc(host, need, 64);
+    return *memory_p != NULL;
+}
+
+static const uint64_t *kernel_lanes_vector(uint64_t **to, const uint64_t *from, uint32_t n)
+{
+    const uint64_t *copy = *to;
+    if (from == NULL) {
+        return NULL;
+    }
+    memcpy(*to, from, n * sizeof *from);
+    *to += n;
+    return copy;
+}
+
+/* Vectors and scratch. */
+static weft_status_t kernel_lanes_buffers(weft_lanes_handle_t *handle,
+                                          const weft_lanes_call_t *call)
+{
+    const weft_host_t *host = handle->host;
+    const weft_lanes_program_t *program = &handle->image.program;
+    uint64_t words = 2 * ((uint64_t)call->nin + call->nout);
+    uint64_t tmp = program->tmp_chunks * call->cut.chunk * program->elem;
+    void *vectors = handle->vectors, *scratch = handle->tmp;
+    bool enough = kernel_lanes_room(host, &vectors, handle->vectors_room * 8, words * 8);
+    enough = kernel_lanes_room(host, &scratch, handle->tmp_bytes, tmp) && enough;
+    handle->vectors = vectors;
+    handle->tmp = scratch;
+    if (!enough) {
+        handle->vectors_room = 0;
+        handle->tmp_bytes = 0;
+        return WEFT_ERR_RESOURCE;
+    }
+    handle->vectors_room = words > handle->vectors_room ? (uint32_t)words : handle->vectors_room;
+    handle->tmp_bytes = tmp > handle->tmp_bytes ? tmp : handle->tmp_bytes;
+    uint64_t *to = handle->vectors;
+    lanes_run_t *run = &handle->run;
+    run->vectors.in_counts = kernel_lanes_vector(&to, call->vectors.in_counts, call->nin);
+    run->vectors.in_displs = kernel_lanes_vector(&to, call->vectors.in_displs, call->nin);
+    run->vectors.out_counts = kernel_lanes_vector(&to, call->vectors.out_counts, call->nout);
+    run->vectors.out_displs = kernel_lanes_vector(&to, call->vectors.out_displs, call->nout);
+    run->tmp = handle->tmp;
+    run->in = call->in;
+    run->out = call->out;
+    return WEFT_OK;
+}
+
+static weft_status_t kernel_lanes_start(weft_lanes_handle_t *handle, const weft_lanes_call_t *call)
+{
+    const weft_host_t *host = handle->host;
+    const lanes_image_t *image = &handle->image;
+    lanes_port_t *ports = (lanes_port_t *)(void *)(handle->device + image->ports);
+    char why[160];
+    if (!lanes_image_fits(image, call, why, sizeof why)) {
+        return host->set_error(host, WEFT_ERR_ARG, 0, "kernel-lanes: %s", why);
+    }
+    weft_status_t status = kernel_lanes_buffers(handle, call);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    lanes_image_call(&handle->run, call);
+    for (uint32_t i = 0; i < image->program.nports; i++) {
+        lanes_image_port(&ports[i], &call->ports[i], call->ports[i].fifo);
+    }
+    if (handle->failed) {
+        memset(handle->device + image->words, 0, image->words_bytes);
+        handle->failed = false;
+    }
+    lanes_image_reset(image, handle->visible, call->ports);
+    crew_work_t work = {kernel_lanes_block, &handle->run};
+    status = crew_start(handle->crew, &work, image->program.nlanes);
+    handle->ports = status == WEFT_OK ? call->ports : NULL;
+    return status;
+}
+
+static weft_status_t kernel_lanes_poll(weft_lanes_handle_t *handle, weft_lanes_state_t *state)
+{
+    if (handle->ports == NULL) {
+        return handle->host->set_error(handle->host, WEFT_ERR_ARG, 0,
+                                       "kernel-lanes: no run is under way");
+    }
+    weft_status_t status = lanes_image_look(&handle->image, handle->visible, handle->ports, state);
+    if (status != WEFT_IN_PROGRESS) {
+        handle->ports = NULL;
+        handle->failed = status != WEFT_OK;
+    }
+    return status;
+}
+
+static void kernel_lanes_abort(weft_lanes_handle_t *handle)
+{
+    lanes_image_abort(&handle->image, handle->visible);
+}
+
+static void kernel_lanes_release(weft_lanes_handle_t *handle)
+{
+    static const struct timespec nap = {.tv_nsec = 100000};
+    weft_lanes_state_t state = {.size = sizeof state};
+    if (handle == NULL) {
+        return;
+    }
+    kernel_lanes_abort(handle);
+    while (handle->ports != NULL && kernel_lanes_poll(handle, &state) == WEFT_IN_PROGRESS) {
+        nanosleep(&nap, NULL);
+    }
+    kernel_lanes_free(handle);
+}
+
+static const weft_kernel_lanes_t kernel_lanes_extension = {
+    .size = sizeof(weft_kernel_lanes_t),
+    .prepare = kernel_lanes_prepare,
+    .start = kernel_lanes_start,
+    .poll = kernel_lanes_poll,
+    .abort = kernel_lanes_abort,
+    .release = kernel_lanes_release,
+};
+
+/* Combinations ------------------------------------------------------------------------------------- */
+
+#define FUNCTION(dtype, op)                                                                        \
+    static void combine_##dtype##_##op(const weft_combine_t *c)                                    \
+    {                                                                                              \
+        cuda_combine(WEFT_##dtype, WEFT_##op, c, 0, 1);                                            \
+    }
+#define ENTRY(dtype, op) [WEFT_##dtype][WEFT_##op] = combine_##dtype##_##op,
+#define OPS(what, dtype)                                                                           \
+    what(dtype, SUM) what(dtype, PROD) what(dtype, MIN) what(dtype, MAX) what(dtype, AVG)          \
+        what(dtype, PREMULSUM)
+#define DTYPES(what)                                                                               \
+    OPS(what, INT8)                                                                                \
+    OPS(what, UINT8) OPS(what, INT16) OPS(what, UINT16) OPS(what, INT32) OPS(what, UINT32)         \
+        OPS(what, INT64) OPS(what, UINT64) OPS(what, FP16) OPS(what, BF16) OPS(what, FP32)         \
+            OPS(what, FP64) OPS(what, FP8_E4M3) OPS(what, FP8_E5M2)
+
+DTYPES(FUNCTION)
+
+static weft_status_t kernel_lanes_select(weft_kernel_t *kernel, weft_dtype_t dtype, weft_op_t op,
+                                         weft_combine_fn_t *fn_p)
+{
+    static const weft_combine_fn_t table[WEFT_DTYPE_COUNT][WEFT_OP_COUNT] = {DTYPES(ENTRY)};
+    if ((unsigned)dtype >= WEFT_DTYPE_COUNT || (unsigned)op >= WEFT_OP_COUNT ||
+        table[dtype][op] == NULL) {
+        return kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0,
+                                       "kernel-lanes: data type %u with operator %u",
+                                       (unsigned)dtype, (unsigned)op);
+    }
+    *fn_p = table[dtype][op];
+    return WEFT_OK;
+}
+
+/* The plugin --------------------------------------------------------------------------------------- */
+
+static void kernel_lanes_destroy(weft_kernel_t *kernel)
+{
+    if (kernel != NULL) {
+        crew_destroy(kernel->crew);
+        kernel->host->free(kernel->host, kernel);
+    }
+}
+
+static weft_status_t kernel_lanes_create(const weft_host_t *host, const void *config,
+                                         weft_kernel_t **kernel_p)
+{
+    (void)config;
+    weft_kernel_t *kernel = host->alloc(host, sizeof *kernel, 0);
+    if (kernel == NULL) {
+        return WEFT_ERR_RESOURCE;
+    }
+    kernel->host = host;
+    kernel->crew = crew_create(host);
+    if (kernel->crew == NULL) {
+        kernel_lanes_destroy(kernel);
+        return WEFT_ERR_RESOURCE;
+    }
+    *kernel_p = kernel;
+    return WEFT_OK;
+}
+
+static weft_status_t kernel_lanes_props(weft_kernel_t *kernel, weft_kernel_props_t *props)
+{
+    weft_kernel_props_t mine = {.size = props->size,
+                                .memory_kind = WEFT_MEMORY_HOST,
+                                .variant = "lanes",
+                                .bandwidth = 2000000000u};
+    (void)kernel;
+    memcpy(props, &mine, props->size < sizeof mine ? props->size : sizeof mine);
+    return WEFT_OK;
+}
+
+static const void *kernel_lanes_get_extension(weft_kernel_t *kernel, const char *name)
+{
+    (void)kernel;
+    return strcmp(name, WEFT_KERNEL_LANES) == 0 ? &kernel_lanes_extension : NULL;
+}
+
+static const weft_kernel_ops_t kernel_lanes_ops = {
+    .size = sizeof(weft_kernel_ops_t),
+    .create = kernel_lanes_create,
+    .destroy = kernel_lanes_destroy,
+    .props = kernel_lanes_props,
+    .select = kernel_lanes_select,
+    .get_extension = kernel_lanes_get_extension,
+};
+
+const weft_plugin_t *weft_plugin_entry(void)
+{
+    static const weft_plugin_t plugin = {
+        .magic = WEFT_PLUGIN_MAGIC,
+        .abi_major = WEFT_ABI_KERNEL_MAJOR,
+        .abi_minor = WEFT_ABI_KERNEL_MINOR,
+        .size = sizeof(weft_plugin_t),
+        .kind = WEFT_KIND_KERNEL,
+        .name = "kernel-lanes",
+        .version = "1",
+        .help = "the device interpreter on host threads, for tests",
+        .ops = &kernel_lanes_ops,
+    };
+    return &plugin;
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a run on the device does when it cannot go on: another operation's message, a peer that never
+ * comes, an abort; and what its program and its call are refused for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/os/os.h"
+#include "tests/device/mesh.h"
+#include "tests/support/plan_fixture.h"
+
+static mesh_kernels_t kernels;
+static plan_fixture_t ring, direct;
+
+static int open_all(void **state)
+{
+    (void)state;
+    mesh_kernels_open(&kernels);
+    plan_fixture_open(&ring, WEFT_PLUGIN_DIR, "algo-ring");
+    plan_fixture_open(&direct, WEFT_PLUGIN_DIR, "algo-direct");
+    return 0;
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    plan_fixture_close(&direct);
+    plan_fixture_close(&ring);
+    mesh_kernels_close(&kernels);
+    return 0;
+}
+
+static mesh_call_t call_of(uint64_t count)
+{
+    return (mesh_call_t){.coll = WEFT_ALL_REDUCE,
+                         .dtype = WEFT_FP32,
+                         .count = count,
+                         .slots = 4,
+                         .slices = 2,
+                         .slot_bytes = 256};
+}
+
+/* Steps until rank `rank` has ended, other ranks too. */
+static void wait_for(mesh_t *mesh, uint32_t rank)
+{
+    uint64_t end = weft_os_clock_ns() + UINT64_C(30000000000);
+    while (mesh->rank[rank].status == WEFT_IN_PROGRESS) {
+        mesh_step(mesh);
+        assert_true(weft_os_clock_ns() < end);
+        weft_os_yield();
+    }
+}
+
+/* Steps until the lanes of the rank say that they wait for a port. */
+static void wait_until_blocked(mesh_t *mesh, uint32_t rank)
+{
+    uint64_t end = weft_os_clock_ns() + UINT64_C(30000000000);
+    do {
+        mesh_step(mesh);
+        assert_int_equal(mesh->rank[rank].status, WEFT_IN_PROGRESS);
+        assert_true(weft_os_clock_ns() < end);
+        weft_os_yield();
+    } while (mesh->rank[rank].state.blocked < 0);
+}
+
+/* The record of rank 1, which ran operation 1 while rank 0 ran operation 6. */
+static void check_mismatch(uint64_t count, uint32_t devices)
+{
+    weft_signature_t mine, theirs;
+    mesh_call_t call = call_of(count);
+    weft_plan_t **plans = plan_fixture_emit(&ring, WEFT_ALL_REDUCE, 2, 0);
+    mesh_t *mesh = mesh_open(&kernels, plans, 2, &call);
+    mesh->rank[0].sequence = 5;
+    mesh_start(mesh, devices, 1);
+    wait_for(mesh, 1);
+    mesh_rank_t *r = &mesh->rank[1];
+    assert_int_equal(r->status, WEFT_ERR_MISMATCH);
+    assert_int_equal(r->program.plan->ports[r->state.mismatch].peer, 0);
+    assert_int_equal(r->program.plan->ports[r->state.mismatch].sends, 0);
+    memcpy(&mine, r->state.mine, sizeof mine);
+    memcpy(&theirs, r->state.theirs, sizeof theirs);
+    assert_int_equal(mine.sequence, 1);
+    assert_int_equal(theirs.sequence, 6);
+    theirs.sequence = mine.sequence;
+    assert_true(weft_signature_equal(&mine, &theirs));
+    mesh_close(mesh);
+    plan_fixture_free(plans, 2);
+}
+
+static void a_message_of_another_operation_ends_the_run_and_is_told(void **state)
+{
+    (void)state;
+    check_mismatch(3, 3);
+    check_mismatch(500, 3);
+    check_mismatch(500, 2);
+}
+
+static void a_mismatch_seen_by_one_lane_stops_the_others(void **state)
+{
+    (void)state;
+    mesh_call_t call = call_of(400);
+    call.coll = WEFT_ALL_TO_ALL;
+    weft_plan_t **plans = plan_fixture_emit(&direct, WEFT_ALL_TO_ALL, 4, 0);
+    mesh_t *mesh = mesh_open(&kernels, plans, 4, &call);
+    mesh->rank[2].sequence = 1;
+    mesh->rank[3].stays_away = true; /* some lanes would wait for it for ever */
+    mesh_start(mesh, 15, 1);
+    wait_for(mesh, 0);
+    assert_int_equal(mesh->rank[0].status, WEFT_ERR_MISMATCH);
+    mesh_close(mesh);
+    plan_fixture_free(plans, 4);
+}
+
+static void a_rank_that_waits_says_for_which_port(void **state)
+{
+    (void)state;
+    mesh_call_t call = call_of(500);
+    weft_plan_t **plans = plan_fixture_emit(&ring, WEFT_ALL_REDUCE, 3, 0);
+    mesh_t *mesh = mesh_open(&kernels, plans, 3, &call);
+    mesh->rank[2].stays_away = true;
+    mesh_start(mesh, 7, 1);
+    wait_until_blocked(mesh, 0);
+    mesh_rank_t *r = &mesh->rank[0];
+    assert_int_equal(r->program.plan->ports[r->state.blocked].peer, 2);
+    mesh_close(mesh);
+    plan_fixture_free(plans, 3);
+}
+
+static void an_abort_ends_a_run_that_waits_within_100_ms(void **state)
+{
+    (void)state;
+    mesh_call_t call = call_of(500);
+    weft_plan_t **plans = plan_fixture_emit(&ring, WEFT_ALL_REDUCE, 2, 0);
+    mesh_t *mesh = mesh_open(&kernels, plans, 2, &call);
+    mesh->rank[1].stays_away = true;
+    mesh_start(mesh, 3, 1);
+    wait_until_blocked(mesh, 0);
+    uint64_t start = weft_os_clock_ns();
+    kernels.lanes->abort(mesh->rank[0].handle);
+    wait_for(mesh, 0);
+    assert_true(weft_os_clock_ns() - start < UINT64_C(100000000));
+    assert_int_equal(mesh->rank[0].status, WEFT_ERR_ABORTED);
+    mesh_close(mesh);
+    plan_fixture_free(plans, 2);
+}
+
+/* The peer is gone, the memory of the slots is not: it is set back as after a new start of the job. */
+static void after_an_abort_the_handle_runs_again(void **state)
+{
+    (void)state;
+    mesh_call_t call = call_of(300);
+    weft_plan_t **plans = plan_fixture_emit(&ring, WEFT_ALL_REDUCE, 2, 0);
+    mesh_t *mesh = mesh_open(&kernels, plans, 2, &call);
+    mesh->rank[1].stays_away = true;
+    mesh_start(mesh, 3, 1);
+    wait_until_blocked(mesh, 0);
+    kernels.lanes->abort(mesh->rank[0].handle);
+    wait_for(mesh, 0);
+    mesh->rank[1].stays_away = false;
+    for (uint32_t rank = 0; rank < 2; rank++) {
+        for (uint32_t p = 0; p < mesh->rank[rank].program.plan->nports; p++) {
+            mesh->rank[rank].ports[p].next = 0;
+            memset(mesh->rank[rank].lanes_ports[p].fifo, 0, weft_fifo_bytes(4, 256));
+        }
+    }
+    mesh_start(mesh, 3, 2);
+    mesh_finish(mesh, 60);
+    mesh_check(mesh);
+    mesh_close(mesh);
+    plan_fixture_free(plans, 2);
+}
+
+static void a_run_under_way_may_be_released(void **state)
+{
+    (void)state;
+    mesh_call_t call = call_of(500);
+    weft_plan_t **plans = plan_fixture_emit(&ring, WEFT_ALL_REDUCE, 2, 0);
+    mesh_t *mesh = mesh_open(&kernels, plans, 2, &call);
+    mesh->rank[1].stays_away = true;
+    mesh_start(mesh, 3, 1);
+    mesh_close(mesh);
+    plan_fixture_free(plans, 2);
+}
+
+/* prepare() with one number of a good program changed. */
+static void expect_refused(void (*damage)(flat_t *flat), const char *words)
+{
+    weft_plan_t **plans = plan_fixture_emit(&ring, WEFT_ALL_REDUCE, 3, 0);
+    weft_program_t program = {.plan = plans[0], .elem = 4, .dtype = WEFT_FP32};
+    weft_lanes_handle_t *handle = NULL;
+    char text[512];
+    flat_t flat;
+    flat_init(&flat, &program, WEFT_SUM);
+    damage(&flat);
+    assert_int_equal(kernels.lanes->prepare(kernels.kernel[0], &flat.program, &handle),
+                     WEFT_ERR_UNSUPPORTED);
+    fake_host_take_error(&kernels.host, text, sizeof text);
+    if (strstr(text, words) == NULL) {
+        fail_msg("\"%s\" does not say \"%s\"", text, words);
+    }
+    flat_fini(&flat);
+    plan_fixture_free(plans, 3);
+}
+
+static void no_end(flat_t *flat)
+{
+    ((weft_lanes_code_t *)flat->memory[1])[flat->program.ncode - 1].opcode = WEFT_LANES_BAR;
+}
+
+static void wrong_port(flat_t *flat)
+{
+    flat->program.nports = 1;
+}
+
+static void wrong_move(flat_t *flat)
+{
+    flat->program.nmoves--;
+}
+
+static void wrong_operand(flat_t *flat)
+{
+    flat->program.noperands--;
+}
+
+static void wrong_loop(flat_t *flat)
+{
+    weft_lanes_code_t *code = flat->memory[1];
+    for (uint32_t i = 0; i < flat->program.ncode; i++) {
+        code[i].mate_or_mask += code[i].opcode == WEFT_LANES_END ? 1000 : 0;
+    }
+}
+
+static void programs_that_reach_beyond_their_arrays_are_refused(void **state)
+{
+    (void)state;
+    expect_refused(no_end, "a lane has no end");
+    expect_refused(wrong_port, "a port that does not exist");
+    expect_refused(wrong_move, "a MOVE does not exist");
+    expect_refused(wrong_operand, "reaches beyond the program");
+    expect_refused(wrong_loop, "a LOOP reaches beyond its lane");
+}
+
+static void slices_that_do_not_fit_the_slots_are_refused(void **state)
+{
+    (void)state;
+    mesh_call_t call = call_of(64);
+    char text[512];
+    weft_plan_t **plans = plan_fixture_emit(&ring, WEFT_ALL_REDUCE, 2, 0);
+    mesh_t *mesh = mesh_open(&kernels, plans, 2, &call);
+    mesh_rank_t *r = &mesh->rank[0];
+    weft_lanes_call_t bad = {.size = sizeof bad,
+                             .in = r->in,
+                             .out = r->out,
+                             .cut = {64, 65, 65, 65, 1, 1, 1},
+                             .ports = r->lanes_ports};
+    assert_int_equal(kernels.lanes->start(r->handle, &bad), WEFT_ERR_ARG);
+    fake_host_take_error(&kernels.host, text, sizeof text);
+    assert_non_null(strstr(text, "slices have 260 bytes"));
+    mesh_close(mesh);
+    plan_fixture_free(plans, 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_message_of_another_operation_ends_the_run_and_is_told),
+        cmocka_unit_test(a_mismatch_seen_by_one_lane_stops_the_others),
+        cmocka_unit_test(a_rank_that_waits_says_for_which_port),
+        cmocka_unit_test(an_abort_ends_a_run_that_waits_within_100_ms),
+        cmocka_unit_test(after_an_abort_the_handle_runs_again),
+        cmocka_unit_test(a_run_under_way_may_be_released),
+        cmocka_unit_test(programs_that_reach_beyond_their_arrays_are_refused),
+        cmocka_unit_test(slices_that_do_not_fit_the_slots_are_refused),
+    };
+    return cmocka_run_group_tests(tests, open_all, close_all);
+}

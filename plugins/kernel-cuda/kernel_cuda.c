@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "kernel_cuda.h"
+#include "lanes_run.h"
+#include "memory.h"
 
 /* Of the cost model, which must agree on all ranks: a constant. */
 #define CUDA_BANDWIDTH 1000000000000u
@@ -52,9 +54,17 @@ static weft_status_t cuda_create(const weft_host_t *host, const void *config,
 
 static void cuda_destroy(weft_kernel_t *kernel)
 {
-    if (kernel != NULL) {
-        kernel->host->free(kernel->host, kernel);
+    int previous = -1;
+    if (kernel == NULL) {
+        return;
     }
+    /* Nothing is there to close unless a plan was prepared. */
+    if ((kernel->ranges != NULL || kernel->blocks != NULL) &&
+        cuda_device_enter(kernel, &previous) == cudaSuccess) {
+        cuda_memory_close(kernel);
+        cuda_device_leave(previous);
+    }
+    kernel->host->free(kernel->host, kernel);
 }
 
 static weft_status_t cuda_props(weft_kernel_t *kernel, weft_kernel_props_t *props)
@@ -84,12 +94,19 @@ static weft_status_t cuda_select(weft_kernel_t *kernel, weft_dtype_t dtype, weft
     return WEFT_OK;
 }
 
+static const void *cuda_extension(weft_kernel_t *kernel, const char *name)
+{
+    (void)kernel;
+    return strcmp(name, WEFT_KERNEL_LANES) == 0 ? &cuda_lanes : NULL;
+}
+
 static const weft_kernel_ops_t cuda_ops = {
     .size = sizeof(weft_kernel_ops_t),
     .create = cuda_create,
     .destroy = cuda_destroy,
     .props = cuda_props,
     .select = cuda_select,
+    .get_extension = cuda_extension,
 };
 
 const weft_plugin_t *weft_plugin_entry(void)

@@ -16,7 +16,8 @@ typedef struct cuda_config {
     int64_t threads;
 } cuda_config_t;
 
-typedef struct cuda_pages cuda_pages_t; /* pages.h */
+typedef struct cuda_range cuda_range_t; /* memory.c */
+typedef struct cuda_block cuda_block_t;
 
 struct weft_kernel {
     const weft_host_t *host;
@@ -26,7 +27,8 @@ struct weft_kernel {
     bool pageable; /* the device reaches all memory of the process */
     bool same;     /* registered host memory has the same address on the device */
     uint32_t threads;
-    cuda_pages_t *pages; /* registered host memory */
+    cuda_range_t *ranges; /* registered host memory */
+    cuda_block_t *blocks; /* host memory of the driver */
 };
 
 /* What: chooses the device and fills in what is known of it. Failure: ERR_UNSUPPORTED, saying what is

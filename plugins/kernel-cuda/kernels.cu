@@ -1,31 +1,51 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * One combination by all threads of a grid. */
+ * What runs on the device: plans by one block per lane, and one combination by all threads of a grid.
+ * One kernel for both, so that the arithmetic, most of the code, is compiled and loaded once. */
 #include <string.h>
 
-#include "device/combine.h"
+#include "device/lanes.h"
 #include "launch.h"
 
 #define CUDA_COMBINE_THREADS 256
 
-/* The types of the parameters of a kernel; the scalar comes by value, wherever the caller has it. */
 typedef struct cuda_order {
     weft_combine_t combine;
-    uint64_t scalar;
+    uint64_t scalar; /* by value, wherever the caller has it */
     uint32_t dtype, op;
 } cuda_order_t;
 
-__global__ void __launch_bounds__(CUDA_COMBINE_THREADS)
-    cuda_combine_grid(const __grid_constant__ cuda_order_t order)
+typedef struct cuda_job {
+    union {
+        lanes_run_t run;
+        cuda_order_t order;
+    };
+    uint32_t is_run;
+} cuda_job_t;
+
+typedef struct cuda_shared {
+    union {
+        lanes_block_t block;
+        cuda_order_t order;
+    };
+} cuda_shared_t;
+
+/* Registers are allotted for the largest block. Lanes wait for each other and for other ranks: all
+ * blocks must be on the device at once, see cuda_launch_lanes_most(). */
+__global__ void __launch_bounds__(CUDA_THREADS_MAX) cuda_grid(const __grid_constant__ cuda_job_t job)
 {
-    __shared__ cuda_order_t mine;
+    __shared__ __align__(16) cuda_shared_t shared;
+    if (job.is_run != 0) {
+        lanes_run_lane(&shared.block, &job.run, blockIdx.x);
+        return;
+    }
     if (threadIdx.x == 0) {
-        mine = order;
-        mine.combine.scalar = &mine.scalar;
+        shared.order = job.order;
+        shared.order.combine.scalar = &shared.order.scalar;
     }
     __syncthreads();
-    cuda_combine(mine.dtype, mine.op, &mine.combine, blockIdx.x * blockDim.x + threadIdx.x,
-                 gridDim.x * blockDim.x);
+    cuda_combine(shared.order.dtype, shared.order.op, &shared.order.combine,
+                 blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x);
 }
 
 static size_t cuda_scalar_bytes(weft_dtype_t dtype)
@@ -40,19 +60,36 @@ extern "C" cudaError_t cuda_launch_combine(weft_dtype_t dtype, weft_op_t op,
                                            const weft_combine_t *c, uint32_t blocks,
                                            cudaStream_t stream)
 {
-    cuda_order_t order = {};
-    order.combine = *c;
-    order.dtype = dtype;
-    order.op = op;
+    cuda_job_t job;
+    memset(&job, 0, sizeof job);
+    job.order.combine = *c;
+    job.order.dtype = dtype;
+    job.order.op = op;
     if (c->pre_mask != 0 && c->scalar != NULL) {
-        memcpy(&order.scalar, c->scalar, cuda_scalar_bytes(dtype));
+        memcpy(&job.order.scalar, c->scalar, cuda_scalar_bytes(dtype));
     }
-    cuda_combine_grid<<<blocks, CUDA_COMBINE_THREADS, 0, stream>>>(order);
+    cuda_grid<<<blocks, CUDA_COMBINE_THREADS, 0, stream>>>(job);
     return cudaGetLastError();
+}
+
+extern "C" cudaError_t cuda_launch_lanes(const lanes_run_t *run, uint32_t threads,
+                                         cudaStream_t stream)
+{
+    cuda_job_t job;
+    job.run = *run;
+    job.is_run = 1;
+    cuda_grid<<<run->program.nlanes, threads, 0, stream>>>(job);
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t cuda_launch_lanes_most(uint32_t threads, int *blocks_p)
+{
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks_p, cuda_grid,
+                                                         static_cast<int>(threads), 0);
 }
 
 extern "C" cudaError_t cuda_launch_usable(void)
 {
     cudaFuncAttributes attributes;
-    return cudaFuncGetAttributes(&attributes, cuda_combine_grid);
+    return cudaFuncGetAttributes(&attributes, cuda_grid);
 }

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See memory.h. The kernel's device is current in all of it. */
+#include "memory.h"
+
+#include <unistd.h>
+
+/* Whole pages. A range lies apart from all others, and lives as long as it has users. */
+struct cuda_range {
+    cuda_range_t *next;
+    uintptr_t begin, end;
+    uint32_t users;
+    bool foreign; /* the application had registered it */
+};
+
+struct cuda_block {
+    cuda_block_t *next;
+    void *memory;
+    uint64_t bytes;
+    bool used;
+};
+
+/* Pages -------------------------------------------------------------------------------------------- */
+
+static cuda_range_t span_of(const void *at, uint64_t bytes)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    return (cuda_range_t){.begin = (uintptr_t)at / page * page,
+                          .end = ((uintptr_t)at + bytes + page - 1) / page * page};
+}
+
+/* The range with the lowest address that ends behind `from`, or NULL. */
+static cuda_range_t *range_after(weft_kernel_t *kernel, uintptr_t from)
+{
+    cuda_range_t *least = NULL;
+    for (cuda_range_t *r = kernel->ranges; r != NULL; r = r->next) {
+        if (r->end > from && (least == NULL || r->begin < least->begin)) {
+            least = r;
+        }
+    }
+    return least;
+}
+
+static weft_status_t range_add(weft_kernel_t *kernel, uintptr_t begin, uintptr_t end)
+{
+    cuda_range_t *range = kernel->host->alloc(kernel->host, sizeof *range, 0);
+    if (range == NULL) {
+        return WEFT_ERR_RESOURCE;
+    }
+    cudaError_t error = cudaHostRegister((void *)begin, end - begin,
+                                         cudaHostRegisterPortable | cudaHostRegisterMapped);
+    if (error != cudaSuccess && error != cudaErrorHostMemoryAlreadyRegistered) {
+        kernel->host->free(kernel->host, range);
+        return cuda_failed(kernel, error, "registering the slots of a connection");
+    }
+    *range = (cuda_range_t){.next = kernel->ranges,
+                            .begin = begin,
+                            .end = end,
+                            .foreign = error == cudaErrorHostMemoryAlreadyRegistered};
+    kernel->ranges = range;
+    return WEFT_OK;
+}
+
+/* Registers what no range covers yet. */
+static weft_status_t span_cover(weft_kernel_t *kernel, cuda_range_t span)
+{
+    weft_status_t status = WEFT_OK;
+    while (span.begin < span.end && status == WEFT_OK) {
+        const cuda_range_t *range = range_after(kernel, span.begin);
+        uintptr_t end = range == NULL || range->begin > span.end ? span.end : range->begin;
+        if (span.begin < end) {
+            status = range_add(kernel, span.begin, end);
+        }
+        span.begin = range == NULL || range->begin >= span.end ? span.end : range->end;
+    }
+    return status;
+}
+
+/* Ends ranges without users. */
+static void ranges_sweep(weft_kernel_t *kernel)
+{
+    cuda_range_t **at = &kernel->ranges;
+    while (*at != NULL) {
+        cuda_range_t *range = *at;
+        if (range->users > 0) {
+            at = &range->next;
+            continue;
+        }
+        *at = range->next;
+        cudaError_t error = range->foreign ? cudaSuccess : cudaHostUnregister((void *)range->begin);
+        if (error != cudaSuccess) {
+            kernel->host->log(kernel->host, WEFT_LOG_DEBUG, "slots stay registered: %s",
+                              cudaGetErrorName(error));
+        }
+        kernel->host->free(kernel->host, range);
+    }
+}
+
+weft_status_t cuda_pages_take(weft_kernel_t *kernel, const void *at, uint64_t bytes)
+{
+    const cuda_range_t span = span_of(at, bytes);
+    weft_status_t status = span_cover(kernel, span);
+    for (cuda_range_t *r = kernel->ranges; status == WEFT_OK && r != NULL; r = r->next) {
+        r->users += r->begin < span.end && span.begin < r->end;
+    }
+    if (status != WEFT_OK) {
+        ranges_sweep(kernel);
+    }
+    return status;
+}
+
+void cuda_pages_drop(weft_kernel_t *kernel, const void *at, uint64_t bytes)
+{
+    const cuda_range_t span = span_of(at, bytes);
+    for (cuda_range_t *r = kernel->ranges; r != NULL; r = r->next) {
+        r->users -= r->begin < span.end && span.begin < r->end;
+    }
+    ranges_sweep(kernel);
+}
+
+/* Blocks ------------------------------------------------------------------------------------------- */
+
+void *cuda_visible_take(weft_kernel_t *kernel, uint64_t bytes)
+{
+    for (cuda_block_t *b = kernel->blocks; b != NULL; b = b->next) {
+        if (!b->used && b->bytes >= bytes) {
+            b->used = true;
+            return b->memory;
+        }
+    }
+    cuda_block_t *block = kernel->host->alloc(kernel->host, sizeof *block, 0);
+    if (block == NULL) {
+        return NULL;
+    }
+    block->bytes = (bytes + 4095) / 4096 * 4096;
+    cudaError_t error =
+        cudaHostAlloc(&block->memory, block->bytes, cudaHostAllocPortable | cudaHostAllocMapped);
+    if (error != cudaSuccess) {
+        kernel->host->free(kernel->host, block);
+        (void)cuda_failed(kernel, error, "allocating page-locked memory");
+        return NULL;
+    }
+    block->used = true;
+    block->next = kernel->blocks;
+    kernel->blocks = block;
+    return block->memory;
+}
+
+void cuda_visible_give(weft_kernel_t *kernel, void *memory)
+{
+    for (cuda_block_t *b = kernel->blocks; b != NULL; b = b->next) {
+        b->used = b->used && b->memory != memory;
+    }
+}
+
+void cuda_memory_close(weft_kernel_t *kernel)
+{
+    for (cuda_range_t *r = kernel->ranges; r != NULL; r = r->next) {
+        r->users = 0;
+    }
+    ranges_sweep(kernel);
+    while (kernel->blocks != NULL) {
+        cuda_block_t *block = kernel->blocks;
+        kernel->blocks = block->next;
+        /* A block of a run that could not be ended is still the device's. */
+        cudaError_t error = block->used ? cudaSuccess : cudaFreeHost(block->memory);
+        (void)error;
+        kernel->host->free(kernel->host, block);
+    }
+}
+
+/* Buffers of the user ------------------------------------------------------------------------------ */
+
+static weft_status_t reach_device(weft_kernel_t *kernel, int other, const void *at,
+                                  const char *name)
+{
+    int can = 0;
+    cudaError_t error = cudaDeviceCanAccessPeer(&can, kernel->device, other);
+    if (error == cudaSuccess && can != 0) {
+        error = cudaDeviceEnablePeerAccess(other, 0);
+    }
+    if (error == cudaErrorPeerAccessAlreadyEnabled) {
+        /* Else the next call's cudaGetLastError() would tell of it. */
+        error = cudaGetLastError();
+        error = cudaSuccess;
+    }
+    if (error != cudaSuccess) {
+        return cuda_failed(kernel, error, "opening the way to another device's memory");
+    }
+    return can != 0 ? WEFT_OK
+                    : kernel->host->set_error(kernel->host, WEFT_ERR_ARG, 0,
+                                              "%s %p is memory of CUDA device %d, which device %d "
+                                              "of this rank cannot reach; use memory of device %d",
+                                              name, at, other, kernel->device, kernel->device);
+}
+
+weft_status_t cuda_reach(weft_kernel_t *kernel, const void *at, const char *name)
+{
+    struct cudaPointerAttributes where;
+    cudaError_t error = cudaPointerGetAttributes(&where, at);
+    if (error != cudaSuccess) {
+        return cuda_failed(kernel, error, "asking where a buffer lies");
+    }
+    if (where.type == cudaMemoryTypeDevice && where.device != kernel->device) {
+        return reach_device(kernel, where.device, at, name);
+    }
+    bool far = where.type == cudaMemoryTypeUnregistered && !kernel->pageable;
+    if (far || (where.type == cudaMemoryTypeHost && where.devicePointer != at)) {
+        return kernel->host->set_error(kernel->host, WEFT_ERR_ARG, 0,
+                                       "%s %p is host memory that CUDA device %d cannot reach; use "
+                                       "cudaMalloc, cudaMallocManaged or cudaHostAlloc",
+                                       name, at, kernel->device);
+    }
+    return WEFT_OK;
+}

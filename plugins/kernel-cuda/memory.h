@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Memory of the host that the device sees: pages registered with the driver, and blocks of its own. */
+#ifndef KERNEL_CUDA_MEMORY_H
+#define KERNEL_CUDA_MEMORY_H
+
+#include "kernel_cuda.h"
+
+/* What: lets the device load and store these bytes at the same address; pages that several users need
+ * are registered once. Failure: ERR_RESOURCE, ERR_SYSTEM. Ownership: until pages_drop() with the same
+ * numbers. */
+weft_status_t cuda_pages_take(weft_kernel_t *kernel, const void *at, uint64_t bytes);
+void cuda_pages_drop(weft_kernel_t *kernel, const void *at, uint64_t bytes);
+
+/* What: memory that both see at the same address, aligned to 128. To give a block back to the driver
+ * could wait for all kernels of the process, and those for this one: they are kept for the next user.
+ * Failure: NULL, error recorded. */
+void *cuda_visible_take(weft_kernel_t *kernel, uint64_t bytes);
+void cuda_visible_give(weft_kernel_t *kernel, void *block);
+
+/* Gives all of it back to the driver. */
+void cuda_memory_close(weft_kernel_t *kernel);
+
+/* What: says whether the device reaches `at`, a buffer called `name`; opens the way to another device's
+ * memory. Failure: ERR_ARG that says why not, ERR_SYSTEM. */
+weft_status_t cuda_reach(weft_kernel_t *kernel, const void *at, const char *name);
+
+#endif

@@ -66,16 +66,9 @@ static void conn_unwatch(weft_net_conn_t *conn)
     }
 }
 
-void ib_conn_ready(weft_net_conn_t *conn)
-{
-    conn->ready = true;
-    conn_watch(conn);
-}
-
-static void conn_set_busy(weft_net_conn_t *conn)
+static void conn_list(weft_net_conn_t *conn, bool busy)
 {
     weft_net_device_t *device = conn->device;
-    bool busy = conn->send.open + conn->recv.open > 0;
     if (busy == conn->busy) {
         return;
     }
@@ -95,6 +88,18 @@ static void conn_set_busy(weft_net_conn_t *conn)
     }
 }
 
+void ib_conn_set_busy(weft_net_conn_t *conn)
+{
+    conn_list(conn, conn->send.open + conn->recv.open > 0 || conn->moving);
+}
+
+void ib_conn_ready(weft_net_conn_t *conn)
+{
+    conn->ready = true;
+    conn_watch(conn);
+    ib_conn_set_busy(conn);
+}
+
 void ib_op_finish(weft_net_conn_t *conn, ib_queue_t *queue, ib_op_t *op, weft_status_t status)
 {
     op->done = true;
@@ -104,7 +109,7 @@ void ib_op_finish(weft_net_conn_t *conn, ib_queue_t *queue, ib_op_t *op, weft_st
         op->own = false;
     }
     queue->open--;
-    conn_set_busy(conn);
+    ib_conn_set_busy(conn);
     const ib_op_t *first = &queue->ops[queue->head % IB_OPS];
     if (!conn->done_listed && queue->head != queue->tail && first->done) {
         conn->done_listed = true;
@@ -130,11 +135,13 @@ void ib_conn_fail(weft_net_conn_t *conn, weft_status_t status)
     }
     /* To those who wait for a completion it is the link that is gone; the peer is told more. */
     conn->failed = status == WEFT_ERR_RESOURCE ? WEFT_ERR_LINK : status;
+    conn->moving = false;
     /* Only then nobody writes to the buffers that are given back. */
     ib_lanes_stop(conn);
     ib_health_farewell(conn, status);
     queue_fail(conn, &conn->recv, conn->failed);
     queue_fail(conn, &conn->send, conn->failed);
+    ib_conn_set_busy(conn);
 }
 
 static weft_status_t conn_unusable(const weft_net_conn_t *conn)
@@ -200,7 +207,7 @@ weft_status_t ib_post(weft_net_conn_t *conn, const weft_net_op_t *ops, uint32_t 
         status = conn_push(conn, &ops[*posted_p]);
         *posted_p += status == WEFT_OK ? 1 : 0;
     }
-    conn_set_busy(conn);
+    ib_conn_set_busy(conn);
     /* An adapter that refuses memory is not asked again: what would give it back may never come. */
     weft_status_t flow = status == WEFT_ERR_RESOURCE ? status : WEFT_OK;
     if (flow == WEFT_OK && conn->send.next != conn->send.tail) {
@@ -245,7 +252,7 @@ static void conn_unlist(weft_net_conn_t *conn)
     }
     conn->done_listed = false;
     conn->send.open = conn->recv.open = 0;
-    conn_set_busy(conn);
+    conn_list(conn, false);
     if (conn->ready) {
         conn_unwatch(conn);
     }
@@ -283,6 +290,7 @@ void ib_conn_close(weft_net_conn_t *conn)
     conn_unlist(conn);
     ib_dial_close(conn);
     ib_lanes_destroy(conn);
+    ib_failover_fini(conn);
     queue_release(&conn->send);
     queue_release(&conn->recv);
     if (conn->side >= 0) {

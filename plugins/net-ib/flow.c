@@ -37,14 +37,21 @@ static uint32_t flow_turn(uint32_t n, uint32_t lanes)
 
 static uint32_t lane_room(const ib_lane_t *lane)
 {
-    return lane->depth - (lane->sent - lane->retired);
+    return lane->stopped ? 0 : lane->depth - (lane->sent - lane->retired);
 }
 
+/* AGAIN: the lane's rail is lost; what was not taken goes out when the lane goes on over another. */
 static weft_status_t lane_post(weft_net_conn_t *conn, ib_lane_t *lane, struct ibv_send_wr *first,
                                uint32_t count)
 {
     struct ibv_send_wr *bad = NULL;
+    if (lane->stopped) {
+        return WEFT_AGAIN;
+    }
     int cause = ibv_post_send(lane->qp, first, &bad);
+    if (cause != 0 && ib_failover_refused(conn, lane, cause)) {
+        return WEFT_AGAIN;
+    }
     if (cause != 0) {
         return conn->host->set_error(conn->host, WEFT_ERR_LINK, cause,
                                      "cannot post a request for peer %s", conn->info.peer);
@@ -138,24 +145,26 @@ static void part_locate(const weft_net_conn_t *conn, const ib_op_t *op, const ib
     uint32_t rail = conn->lanes[part->lane].rail;
     part->to = le64toh(grant->address);
     part->remote_key = le32toh(grant->keys[rail]);
-    part->local_key = op->region != NULL ? op->region->pins[rail]->local_key : 0;
+    const ib_pin_t *pin = op->region != NULL ? op->region->pins[rail] : NULL;
+    part->local_key = pin != NULL ? pin->local_key : 0;
 }
 
 static weft_status_t part_send(weft_net_conn_t *conn, const ib_op_t *op, ib_part_t *part)
 {
     weft_status_t status = part_begin(conn, op->buffer, part);
-    return status == WEFT_OK ? part_end(conn, op->buffer, part) : status;
+    status = status == WEFT_OK ? part_end(conn, op->buffer, part) : status;
+    return status == WEFT_AGAIN ? WEFT_OK : status;
 }
 
-/* Cuts message number send.next; *fits_p is false when a lane has no room now. */
-static weft_status_t message_send(weft_net_conn_t *conn, ib_op_t *op, const ib_grant_t *grant,
-                                  bool *fits_p)
+/* Cuts message `n`, to be sent as far as its room goes. Returns the number of parts. */
+static uint32_t message_cut(const weft_net_conn_t *conn, uint32_t n, ib_part_t list[IB_DATA_MAX])
 {
-    uint32_t n = conn->send.next, lanes = conn->nlanes - 1;
+    const ib_op_t *op = &conn->send.ops[n % IB_OPS];
+    const ib_grant_t *grant = &conn->grants_in[n % IB_OPS];
+    uint32_t lanes = conn->nlanes - 1;
     bool too_long = op->bytes > le64toh(grant->room);
     uint64_t size = 0, bytes = too_long ? 0 : op->bytes;
     uint32_t parts = ib_flow_parts(&conn->device->net->config, lanes, bytes, &size);
-    ib_part_t list[IB_DATA_MAX];
     for (uint32_t i = 0; i < parts; i++) {
         ib_part_t *part = &list[i];
         part->lane = 1 + flow_turn(n + i, lanes);
@@ -164,13 +173,25 @@ static weft_status_t message_send(weft_net_conn_t *conn, ib_op_t *op, const ib_g
         part->offset = i * size;
         part->bytes = bytes - part->offset < size ? bytes - part->offset : size;
         part_locate(conn, op, grant, part);
-        if (lane_room(&conn->lanes[part->lane]) < part_requests(conn, part)) {
+    }
+    return parts;
+}
+
+/* Sends message number send.next; *fits_p is false when a lane has no room now. */
+static weft_status_t message_send(weft_net_conn_t *conn, ib_op_t *op, bool *fits_p)
+{
+    ib_part_t list[IB_DATA_MAX];
+    uint32_t parts = message_cut(conn, conn->send.next, list), mask = 0;
+    for (uint32_t i = 0; i < parts; i++) {
+        mask |= 1u << list[i].lane;
+        if (lane_room(&conn->lanes[list[i].lane]) < part_requests(conn, &list[i])) {
             *fits_p = false;
             return WEFT_OK;
         }
     }
-    op->parts = parts;
-    op->moved = bytes;
+    bool too_long = list[0].immediate == IB_TOO_LONG;
+    op->lanes = mask;
+    op->moved = too_long ? 0 : op->bytes;
     op->status = too_long ? WEFT_ERR_PROTO : WEFT_OK;
     weft_status_t status = WEFT_OK;
     for (uint32_t i = 0; i < parts && status == WEFT_OK; i++) {
@@ -191,13 +212,87 @@ weft_status_t ib_flow_send(weft_net_conn_t *conn)
                 conn->host, WEFT_ERR_PROTO, 0, "grant of peer %s has number %u, expected %u",
                 conn->info.peer, le32toh(grant->sequence), queue->next + 1);
         }
-        status = message_send(conn, &queue->ops[queue->next % IB_OPS], grant, &fits);
+        status = message_send(conn, &queue->ops[queue->next % IB_OPS], &fits);
         if (!fits) {
             break;
         }
         queue->next++;
     }
     return status;
+}
+
+weft_status_t ib_flow_acked(weft_net_conn_t *conn, ib_op_t *op, uint32_t lane)
+{
+    conn->lanes[lane].acked++;
+    op->lanes &= ~(1u << lane);
+    if (op->lanes != 0) {
+        return WEFT_OK;
+    }
+    if (op->status != WEFT_OK) {
+        return conn->host->set_error(conn->host, op->status, 0,
+                                     "message of %llu bytes to peer %s is longer than its room",
+                                     (unsigned long long)op->bytes, conn->info.peer);
+    }
+    ib_op_finish(conn, &conn->send, op, WEFT_OK);
+    return WEFT_OK;
+}
+
+/* Sends the part of message `n` that belongs to the lane. */
+static weft_status_t part_again(weft_net_conn_t *conn, uint32_t n, uint32_t lane)
+{
+    ib_part_t list[IB_DATA_MAX];
+    uint32_t parts = message_cut(conn, n, list), i = 0;
+    while (i + 1 < parts && list[i].lane != lane) {
+        i++;
+    }
+    return part_send(conn, &conn->send.ops[n % IB_OPS], &list[i]);
+}
+
+/* Parts of a lane arrive in the order in which they were sent, so the peer's count says which are there;
+ * of those that are not, the grant is still in the ring. */
+static weft_status_t parts_resume(weft_net_conn_t *conn, uint32_t index, uint32_t arrived,
+                                  uint32_t *again_p)
+{
+    ib_queue_t *queue = &conn->send;
+    uint32_t there = arrived - conn->lanes[index].acked, end = queue->next;
+    weft_status_t status = WEFT_OK;
+    for (uint32_t n = queue->head; n != end && status == WEFT_OK; n++) {
+        ib_op_t *op = &queue->ops[n % IB_OPS];
+        if (op->done || (op->lanes & 1u << index) == 0) {
+            continue;
+        }
+        if (there > 0) {
+            there--;
+            status = ib_flow_acked(conn, op, index);
+        } else {
+            (*again_p)++;
+            status = part_again(conn, n, index);
+        }
+    }
+    return status != WEFT_OK || there == 0
+               ? status
+               : conn->host->set_error(conn->host, WEFT_ERR_LINK, 0,
+                                       "peer %s does not have what its adapter acknowledged; what "
+                                       "was sent cannot be sent again",
+                                       conn->info.peer);
+}
+
+weft_status_t ib_flow_resume(weft_net_conn_t *conn, uint32_t lane, uint32_t arrived,
+                             uint32_t *again_p)
+{
+    ib_queue_t *queue = &conn->recv;
+    if (lane != 0) {
+        return parts_resume(conn, lane, arrived, again_p);
+    }
+    uint32_t missing = queue->granted - arrived;
+    if (missing > queue->granted - queue->next) {
+        return conn->host->set_error(conn->host, WEFT_ERR_PROTO, 0,
+                                     "wrong count of grants: %u from peer %s", arrived,
+                                     conn->info.peer);
+    }
+    *again_p += missing;
+    queue->granted = arrived;
+    return WEFT_OK;
 }
 
 /* Granting ------------------------------------------------------------------------------------- */
@@ -210,7 +305,8 @@ static void grant_fill(const weft_net_conn_t *conn, uint32_t n)
                           .room = htole64(op->bytes),
                           .sequence = htole32(n + 1)};
     for (uint32_t i = 0; op->region != NULL && i < conn->nrails; i++) {
-        grant->keys[i] = htole32(op->region->pins[i]->remote_key);
+        const ib_pin_t *pin = op->region->pins[i];
+        grant->keys[i] = htole32(pin != NULL ? pin->remote_key : 0);
     }
 }
 
@@ -219,7 +315,7 @@ static void grant_fill(const weft_net_conn_t *conn, uint32_t n)
 static weft_status_t grant_write(weft_net_conn_t *conn, uint32_t count)
 {
     ib_lane_t *lane = &conn->lanes[0];
-    const ib_rail_t *rail = &conn->rails[0];
+    const ib_rail_t *rail = &conn->rails[lane->rail];
     uint64_t offset = conn->recv.granted % IB_OPS * sizeof(ib_grant_t);
     uint32_t bytes = count * (uint32_t)sizeof(ib_grant_t);
     struct ibv_sge piece = {.addr = (uint64_t)(uintptr_t)conn->grants_out + offset,
@@ -235,7 +331,8 @@ static weft_status_t grant_write(weft_net_conn_t *conn, uint32_t count)
         .imm_data = htonl(count),
         .wr = {.rdma = {.remote_addr = conn->peer_grants + offset, .rkey = rail->peer_key}}};
     conn->recv.granted += count;
-    return lane_post(conn, lane, &write, 1);
+    weft_status_t status = lane_post(conn, lane, &write, 1);
+    return status == WEFT_AGAIN ? WEFT_OK : status;
 }
 
 weft_status_t ib_flow_grant(weft_net_conn_t *conn)

@@ -16,18 +16,11 @@
 #define FLUSH_PATIENCE_NS UINT64_C(500000000) /* for the cause of a flushed request */
 #define EVENT_PATIENCE_NS UINT64_C(20000000)  /* for an event that explains a completion */
 
-/* Last word on the side channel, little-endian. */
-typedef struct ib_farewell {
-    uint32_t magic;
-    int32_t status;
-} ib_farewell_t;
-
-#define FAREWELL_MAGIC 0x65796277u /* "wbye" */
-
 void ib_health_farewell(weft_net_conn_t *conn, weft_status_t status)
 {
-    ib_farewell_t word = {.magic = htole32(FAREWELL_MAGIC),
-                          .status = (int32_t)htole32((uint32_t)status)};
+    ib_word_t word = {.magic = htole32(IB_WORD_MAGIC),
+                      .kind = htole32(IB_WORD_BYE),
+                      .status = htole32((uint32_t)status)};
     /* A word that does not get through only costs the peer the reason. */
     ssize_t ignored = send(conn->side, &word, sizeof word, MSG_NOSIGNAL | MSG_DONTWAIT);
     (void)ignored;
@@ -40,15 +33,22 @@ void ib_health_farewell(weft_net_conn_t *conn, weft_status_t status)
 
 void ib_health_side(weft_net_conn_t *conn)
 {
-    ib_farewell_t word;
-    if (conn->ended_ns != 0 || conn->failed != WEFT_OK) {
+    const ib_word_t *word = &conn->word;
+    if (conn->ended_ns != 0 || conn->failed != WEFT_OK || !ib_failover_listens(conn)) {
         return;
     }
-    ssize_t got = recv(conn->side, &word, sizeof word, MSG_DONTWAIT);
-    if (got == (ssize_t)sizeof word && le32toh(word.magic) == FAREWELL_MAGIC) {
-        conn->peer_reason = (int32_t)le32toh((uint32_t)word.status);
-    } else if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+    weft_status_t status =
+        gate_receive(conn->side, &conn->word, sizeof conn->word, &conn->word_bytes);
+    if (status == WEFT_IN_PROGRESS) {
         return;
+    }
+    if (status == WEFT_OK && le32toh(word->magic) == IB_WORD_MAGIC) {
+        conn->word_bytes = 0;
+        if (le32toh(word->kind) == IB_WORD_BYE) {
+            conn->peer_reason = (int32_t)le32toh(word->status);
+        } else if (ib_failover_hear(conn)) {
+            return;
+        }
     }
     conn->ended_ns = conn->host->clock_ns(conn->host);
     if (conn->side_watched) {
@@ -73,7 +73,7 @@ static void event_note(ib_hca_t *hca, const struct ibv_async_event *event)
 {
     const weft_host_t *host = hca->net->host;
     ib_port_t *port = port_find(hca, event->element.port_num);
-    weft_net_conn_t *conn = NULL;
+    ib_rail_t *rail = NULL;
     switch (event->event_type) {
     case IBV_EVENT_PORT_ERR:
     case IBV_EVENT_PORT_ACTIVE:
@@ -92,17 +92,17 @@ static void event_note(ib_hca_t *hca, const struct ibv_async_event *event)
     case IBV_EVENT_QP_ACCESS_ERR:
     case IBV_EVENT_PATH_MIG_ERR:
         /* The queue pair lives until the event is acknowledged, and so does the connection. */
-        conn = event->element.qp->qp_context;
+        rail = event->element.qp->qp_context;
         break;
     case IBV_EVENT_CQ_ERR:
-        conn = event->element.cq->cq_context;
+        rail = event->element.cq->cq_context;
         break;
     default:
         host->log(host, WEFT_LOG_DEBUG, "%s: %s", hca->name, ib_event_text(event->event_type));
         break;
     }
-    if (conn != NULL) {
-        atomic_store(&conn->event, (uint32_t)event->event_type + 1);
+    if (rail != NULL) {
+        atomic_store(&rail->event, (uint32_t)event->event_type + 1);
     }
 }
 
@@ -167,23 +167,49 @@ static weft_status_t health_port(const weft_net_conn_t *conn, const ib_port_t *p
 
 void ib_health_completion(weft_net_conn_t *conn, const struct ibv_wc *wc)
 {
-    if (conn->bad_ns == 0 ||
-        (conn->bad.status == IBV_WC_WR_FLUSH_ERR && wc->status != IBV_WC_WR_FLUSH_ERR)) {
-        conn->bad_ns = conn->host->clock_ns(conn->host);
-        conn->bad = *wc;
+    ib_rail_t *rail = &conn->rails[conn->lanes[(wc->wr_id >> 48) & 0xff].rail];
+    if (rail->state == IB_RAIL_UP &&
+        (rail->bad_ns == 0 ||
+         (rail->bad.status == IBV_WC_WR_FLUSH_ERR && wc->status != IBV_WC_WR_FLUSH_ERR))) {
+        rail->bad_ns = conn->host->clock_ns(conn->host);
+        rail->bad = *wc;
     }
 }
 
+/* The rail with the first bad completion; one that was not flushed goes first. */
+static const ib_rail_t *rail_bad(const weft_net_conn_t *conn)
+{
+    const ib_rail_t *first = NULL;
+    for (uint32_t i = 0; i < conn->nrails; i++) {
+        const ib_rail_t *rail = &conn->rails[i];
+        if (rail->state != IB_RAIL_UP || rail->bad_ns == 0) {
+            continue;
+        }
+        bool flushed = rail->bad.status == IBV_WC_WR_FLUSH_ERR;
+        bool other = first != NULL && first->bad.status == IBV_WC_WR_FLUSH_ERR;
+        if (first == NULL || (other && !flushed) ||
+            (other == flushed && rail->bad_ns < first->bad_ns)) {
+            first = rail;
+        }
+    }
+    return first;
+}
+
+bool ib_health_due(const weft_net_conn_t *conn)
+{
+    return conn->ended_ns != 0 || conn->moving || rail_bad(conn) != NULL;
+}
+
 /* A flushed request is never the cause, so the cause gets time to show elsewhere. */
-static weft_status_t health_bad(const weft_net_conn_t *conn, uint64_t now)
+static weft_status_t health_bad(const weft_net_conn_t *conn, const ib_rail_t *rail, uint64_t now)
 {
     const weft_host_t *host = conn->host;
-    const struct ibv_wc *wc = &conn->bad;
-    const ib_port_t *port = conn->rails[conn->lanes[(wc->wr_id >> 48) & 0xff].rail].port;
+    const struct ibv_wc *wc = &rail->bad;
+    const ib_port_t *port = rail->port;
     const ib_cause_t *cause = ib_cause_of(wc->status);
     bool flushed = wc->status == IBV_WC_WR_FLUSH_ERR;
     bool down = atomic_load(&port->down_ns) != 0;
-    if (!down && now - conn->bad_ns < (flushed ? FLUSH_PATIENCE_NS : EVENT_PATIENCE_NS)) {
+    if (!down && now - rail->bad_ns < (flushed ? FLUSH_PATIENCE_NS : EVENT_PATIENCE_NS)) {
         return WEFT_OK;
     }
     if (down) {
@@ -205,25 +231,40 @@ static weft_status_t health_bad(const weft_net_conn_t *conn, uint64_t now)
                            conn->info.peer, cause->meaning, cause->remedy);
 }
 
+static weft_status_t health_rail(const weft_net_conn_t *conn, const ib_rail_t *rail, uint64_t now)
+{
+    uint32_t event = atomic_load(&rail->event);
+    if (rail->state != IB_RAIL_UP) {
+        return WEFT_OK;
+    }
+    if (event != 0) {
+        return conn->host->set_error(conn->host, WEFT_ERR_LINK, 0, "connection to peer %s: %s",
+                                     conn->info.peer,
+                                     ib_event_text((enum ibv_event_type)(event - 1)));
+    }
+    return health_port(conn, rail->port, now);
+}
+
 weft_status_t ib_health(weft_net_conn_t *conn)
 {
-    const weft_host_t *host = conn->host;
-    uint64_t now = host->clock_ns(host);
-    uint32_t event = atomic_load(&conn->event);
+    uint64_t now = conn->host->clock_ns(conn->host);
     weft_status_t status = WEFT_OK;
-    if (event != 0) {
-        return host->set_error(host, WEFT_ERR_LINK, 0, "connection to peer %s: %s", conn->info.peer,
-                               ib_event_text((enum ibv_event_type)(event - 1)));
+    if (ib_failover_watch(conn, now)) {
+        return ib_failover_overdue(conn, now);
     }
     for (uint32_t i = 0; i < conn->nrails && status == WEFT_OK; i++) {
-        status = health_port(conn, conn->rails[i].port, now);
+        status = health_rail(conn, &conn->rails[i], now);
     }
     uint64_t patience = conn->peer_reason != 0 ? FAREWELL_PATIENCE_NS : END_PATIENCE_NS;
     if (status == WEFT_OK && conn->ended_ns != 0 && now - conn->ended_ns >= patience) {
         status = health_ended(conn);
     }
-    if (status == WEFT_OK && conn->bad_ns != 0) {
-        status = health_bad(conn, now);
+    const ib_rail_t *bad = rail_bad(conn);
+    if (status == WEFT_OK && bad != NULL) {
+        status = health_bad(conn, bad, now);
+    }
+    if (status != WEFT_OK && conn->ended_ns == 0) {
+        ib_failover_decline(conn);
     }
     return status;
 }

@@ -33,6 +33,7 @@ struct ib_hello {
 
 #define IB_HELLO_IMMEDIATE 1u /* this end can send immediates */
 #define IB_HELLO_SPLIT 2u
+#define IB_HELLO_FAILOVER 16u
 
 _Static_assert(sizeof(ib_hello_t) == 32 + 32 * IB_RAILS_MAX + 8 * (IB_LANES_MAX + 1), "no padding");
 

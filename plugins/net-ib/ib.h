@@ -47,6 +47,8 @@ typedef struct ib_config {
     int64_t timeout, retry, rnr_retry;
     int64_t adaptive_routing;
     bool relaxed_ordering;
+    bool failover;
+    double failover_patience;
     double port_patience;
     double connect_timeout;
     int64_t slots;
@@ -134,7 +136,7 @@ typedef struct ib_op {
     const weft_net_region_t *region;
     bool own; /* registered for this operation only */
     weft_status_t status;
-    uint32_t parts; /* send: completions to come */
+    uint32_t lanes; /* send: bit mask of those whose completion is to come */
     bool done;
 } ib_op_t;
 
@@ -149,9 +151,15 @@ typedef struct ib_queue {
     weft_net_region_t own[IB_OPS]; /* registrations that live as long as their operation */
 } ib_queue_t;
 
+typedef enum ib_rail_state { IB_RAIL_UP, IB_RAIL_STOPPING, IB_RAIL_LOST } ib_rail_state_t;
+
 typedef struct ib_rail {
     ib_port_t *port;
-    ib_gid_t gid; /* ours, of the kind that the peer has */
+    ib_rail_state_t state;
+    uint64_t bad_ns;        /* when the first bad completion came */
+    struct ibv_wc bad;      /* that one, or the first one that was not flushed */
+    _Atomic uint32_t event; /* asynchronous event of a queue pair or completion queue, + 1 */
+    ib_gid_t gid;           /* ours, of the kind that the peer has */
     struct ibv_comp_channel *channel;
     struct ibv_cq *cq;
     struct ibv_mr *grants_in;  /* the peer writes */
@@ -171,10 +179,31 @@ typedef struct ib_lane {
     uint32_t unfilled;         /* receives to post again */
     uint32_t filled, received; /* receives posted and completed; they run freely */
     uint32_t arrived, taken;   /* immediates */
+    uint32_t acked;            /* parts of messages that were completed here; runs freely */
+    bool stopped;              /* takes no requests until it goes on over another rail */
     uint32_t immediates[IB_OPS];
 } ib_lane_t;
 
 typedef struct ib_dial ib_dial_t;
+typedef struct ib_failover ib_failover_t;
+
+/* What an end says on the side channel once the connection is ready, little-endian. Its magic names the
+ * kind: a farewell, or one of the words of failover.c. */
+typedef struct ib_word {
+    uint32_t magic;
+    uint32_t kind;
+    uint32_t status; /* farewell: weft_status_t, why */
+    uint32_t lost;   /* stop: bit mask of rails */
+    uint32_t
+        arrived[IB_LANES_MAX + 1]; /* move: parts that are here, for lane 0 grants; one spare */
+    uint32_t numbers[IB_LANES_MAX + 1]; /* move: of the queue pairs */
+    uint32_t psns[IB_LANES_MAX + 1];
+} ib_word_t;
+
+_Static_assert(sizeof(ib_word_t) == 16 + 12 * (IB_LANES_MAX + 1), "no padding");
+
+#define IB_WORD_MAGIC 0x32627977u /* "wyb2" */
+enum { IB_WORD_BYE = 0 };         /* failover.c has the others */
 
 struct weft_net_conn {
     const weft_host_t *host;
@@ -187,13 +216,14 @@ struct weft_net_conn {
     bool with_immediate; /* else a send follows the writes */
     bool apart;          /* data as plain writes, then an empty immediate */
     weft_status_t failed;
-    uint64_t ended_ns;      /* when the peer's end of the side channel closed */
-    uint64_t bad_ns;        /* when the first bad completion came */
-    struct ibv_wc bad;      /* that one, or the first one that was not flushed */
-    _Atomic uint32_t event; /* asynchronous event of a queue pair or completion queue, + 1 */
-    int32_t peer_reason;    /* weft_status_t the peer ended with, or 0 */
-    int side;               /* TCP socket */
+    bool moving;             /* lanes are on their way to another rail */
+    ib_failover_t *failover; /* NULL: not agreed on */
+    uint64_t ended_ns;       /* when the peer's end of the side channel closed */
+    int32_t peer_reason;     /* weft_status_t the peer ended with, or 0 */
+    int side;                /* TCP socket */
     bool side_watched;
+    uint32_t word_bytes; /* of the word that are here */
+    ib_word_t word;      /* being heard */
     ib_watch_t side_watch;
     ib_dial_t *dial; /* connector, until ready */
     weft_net_conn_info_t info;
@@ -242,6 +272,11 @@ weft_status_t ib_lanes_create(weft_net_conn_t *conn, const ib_gid_t *peer);
 weft_status_t ib_lanes_connect(weft_net_conn_t *conn, const ib_hello_t *peer);
 void ib_lanes_stop(weft_net_conn_t *conn);
 void ib_lanes_destroy(weft_net_conn_t *conn);
+/* What: makes the queue pair of a lane anew, on another rail; it stays stopped. */
+weft_status_t ib_lane_remake(weft_net_conn_t *conn, uint32_t index, uint32_t rail);
+weft_status_t ib_lane_connect(weft_net_conn_t *conn, uint32_t index, const ib_hello_t *peer);
+/* What: nothing more is sent or received. What had arrived before can still be polled. */
+void ib_lane_stop(ib_lane_t *lane);
 void ib_lanes_tell(const weft_net_conn_t *conn, ib_hello_t *hello);
 /* What: posts receives again. Failure: ERR_LINK, error set. */
 weft_status_t ib_lane_fill(weft_net_conn_t *conn, ib_lane_t *lane);
@@ -253,6 +288,8 @@ void ib_conn_ready(weft_net_conn_t *conn);
  * cause is set before. */
 void ib_conn_fail(weft_net_conn_t *conn, weft_status_t status);
 void ib_op_finish(weft_net_conn_t *conn, ib_queue_t *queue, ib_op_t *op, weft_status_t status);
+/* What: puts the connection in the device's list, or takes it out, as it needs visits or not. */
+void ib_conn_set_busy(weft_net_conn_t *conn);
 weft_status_t ib_post(weft_net_conn_t *conn, const weft_net_op_t *ops, uint32_t count,
                       uint32_t *posted_p);
 weft_status_t ib_cancel(weft_net_conn_t *conn);
@@ -264,6 +301,11 @@ weft_status_t ib_conn_attach(weft_net_conn_t *conn, weft_net_device_t *device);
 weft_status_t ib_flow_send(weft_net_conn_t *conn);
 weft_status_t ib_flow_grant(weft_net_conn_t *conn);
 weft_status_t ib_flow_arrive(weft_net_conn_t *conn, uint32_t lane, uint32_t immediate);
+/* What: goes on with a lane that was made anew. The peer has taken `arrived` parts of it, or grants. */
+weft_status_t ib_flow_resume(weft_net_conn_t *conn, uint32_t lane, uint32_t arrived,
+                             uint32_t *again_p);
+/* What: notes that a part of a message has arrived at the peer. */
+weft_status_t ib_flow_acked(weft_net_conn_t *conn, ib_op_t *op, uint32_t lane);
 /* What: parts that a message of `bytes` is cut in, and the bytes of each but the last. */
 uint32_t ib_flow_parts(const ib_config_t *config, uint32_t data_lanes, uint64_t bytes,
                        uint64_t *part_p);
@@ -281,6 +323,25 @@ weft_status_t ib_health(weft_net_conn_t *conn);
 /* What: notes a completion that is not OK; ib_health() judges it when its cause had time to show. */
 void ib_health_completion(weft_net_conn_t *conn, const struct ibv_wc *wc);
 void ib_health_farewell(weft_net_conn_t *conn, weft_status_t status);
+/* What: whether time alone may bring a change of the connection. */
+bool ib_health_due(const weft_net_conn_t *conn);
+
+/* failover.c: lanes of a lost rail go on over others. */
+/* What: agrees on it, if both ends want it. Failure: ERR_RESOURCE. */
+weft_status_t ib_failover_init(weft_net_conn_t *conn, const ib_hello_t *peer);
+void ib_failover_fini(weft_net_conn_t *conn);
+/* What: whether what is wrong is being dealt with here; looks for lost rails. */
+bool ib_failover_watch(weft_net_conn_t *conn, uint64_t now);
+/* What: advances what is under way. OK, or a failure of the connection with the error set. */
+weft_status_t ib_failover_advance(weft_net_conn_t *conn);
+weft_status_t ib_failover_overdue(const weft_net_conn_t *conn, uint64_t now);
+/* What: whether another word of the peer may be heard now; takes conn->word. False: unexpected. */
+bool ib_failover_listens(const weft_net_conn_t *conn);
+bool ib_failover_hear(weft_net_conn_t *conn);
+/* What: notes that the adapter took no request. True: the lane's rail counts as lost. */
+bool ib_failover_refused(weft_net_conn_t *conn, const ib_lane_t *lane, int cause);
+/* What: tells people why a failing connection with several rails does not go on. */
+void ib_failover_decline(const weft_net_conn_t *conn);
 
 /* errors.c */
 typedef struct ib_cause {

@@ -42,10 +42,12 @@ static weft_status_t rail_create(weft_net_conn_t *conn, uint32_t index, const ib
     if (flags < 0 || fcntl(rail->channel->fd, F_SETFL, flags | O_NONBLOCK) != 0) {
         return refused(conn, rail, "a completion channel", errno);
     }
-    uint32_t lanes = (conn->nlanes + conn->nrails - 1) / conn->nrails + 1;
+    /* A rail may have to take all lanes of the others. */
+    bool all = conn->device->net->config.failover;
+    uint32_t lanes = all ? conn->nlanes : (conn->nlanes + conn->nrails - 1) / conn->nrails + 1;
     int depth = (int)(lanes * (IB_SEND_DEPTH + IB_RECV_DEPTH));
     depth = depth < hca->attr.max_cqe ? depth : hca->attr.max_cqe;
-    rail->cq = ibv_create_cq(hca->context, depth, conn, rail->channel, 0);
+    rail->cq = ibv_create_cq(hca->context, depth, rail, rail->channel, 0);
     if (rail->cq == NULL) {
         return refused(conn, rail, "a completion queue", errno);
     }
@@ -60,13 +62,12 @@ static weft_status_t rail_create(weft_net_conn_t *conn, uint32_t index, const ib
 static weft_status_t lane_create(weft_net_conn_t *conn, uint32_t index)
 {
     ib_lane_t *lane = &conn->lanes[index];
-    lane->rail = index == 0 ? 0 : (index - 1) % conn->nrails;
-    const ib_rail_t *rail = &conn->rails[lane->rail];
+    ib_rail_t *rail = &conn->rails[lane->rail];
     const ib_hca_t *hca = rail->port->hca;
     uint32_t limit = (uint32_t)hca->attr.max_qp_wr;
     uint32_t size = (uint32_t)conn->device->net->config.inline_bytes;
     struct ibv_qp_init_attr attr = {
-        .qp_context = conn,
+        .qp_context = rail,
         .send_cq = rail->cq,
         .recv_cq = rail->cq,
         .qp_type = IBV_QPT_RC,
@@ -104,6 +105,26 @@ static weft_status_t lane_create(weft_net_conn_t *conn, uint32_t index)
     return ib_lane_fill(conn, lane);
 }
 
+static weft_status_t lane_begin(weft_net_conn_t *conn, uint32_t index)
+{
+    ib_lane_t *lane = &conn->lanes[index];
+    weft_status_t status = conn->host->random(conn->host, &lane->psn, sizeof lane->psn);
+    lane->psn &= PSN_MASK;
+    return status == WEFT_OK ? lane_create(conn, index) : status;
+}
+
+/* What goes inline on one lane does so on all: only then a message needs a registration on none. */
+static void lanes_level(weft_net_conn_t *conn)
+{
+    uint32_t least = UINT32_MAX;
+    for (uint32_t i = 0; i < conn->nlanes; i++) {
+        least = conn->lanes[i].inline_max < least ? conn->lanes[i].inline_max : least;
+    }
+    for (uint32_t i = 0; i < conn->nlanes; i++) {
+        conn->lanes[i].inline_max = least;
+    }
+}
+
 weft_status_t ib_lanes_create(weft_net_conn_t *conn, const ib_gid_t *peer)
 {
     weft_status_t status = WEFT_OK;
@@ -111,10 +132,32 @@ weft_status_t ib_lanes_create(weft_net_conn_t *conn, const ib_gid_t *peer)
         status = rail_create(conn, i, peer);
     }
     for (uint32_t i = 0; i < conn->nlanes && status == WEFT_OK; i++) {
-        status = conn->host->random(conn->host, &conn->lanes[i].psn, sizeof(uint32_t));
-        conn->lanes[i].psn &= PSN_MASK;
-        status = status == WEFT_OK ? lane_create(conn, i) : status;
+        conn->lanes[i].rail = i == 0 ? 0 : (i - 1) % conn->nrails;
+        status = lane_begin(conn, i);
     }
+    lanes_level(conn);
+    return status;
+}
+
+void ib_lane_stop(ib_lane_t *lane)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+    /* A dead adapter may refuse; the queue pair is destroyed in any case. */
+    (void)ibv_modify_qp(lane->qp, &attr, IBV_QP_STATE);
+    lane->stopped = true;
+}
+
+weft_status_t ib_lane_remake(weft_net_conn_t *conn, uint32_t index, uint32_t rail)
+{
+    ib_lane_t *lane = &conn->lanes[index];
+    uint32_t inline_max = lane->inline_max;
+    lane->rail = rail;
+    lane->sent = lane->retired = lane->filled = lane->received = 0;
+    weft_status_t status = lane_begin(conn, index);
+    if (status == WEFT_OK && lane->inline_max < inline_max) {
+        return refused(conn, &conn->rails[rail], "a queue pair as good as the one before", 0);
+    }
+    lane->inline_max = inline_max;
     return status;
 }
 
@@ -125,6 +168,9 @@ weft_status_t ib_lane_fill(weft_net_conn_t *conn, ib_lane_t *lane)
         struct ibv_recv_wr *bad = NULL;
         struct ibv_recv_wr request = {.wr_id = ib_id(IB_ID_RECV, index, 0, lane->filled)};
         int cause = ibv_post_recv(lane->qp, &request, &bad);
+        if (cause != 0 && ib_failover_refused(conn, lane, cause)) {
+            return WEFT_OK;
+        }
         if (cause != 0) {
             return conn->host->set_error(conn->host, WEFT_ERR_LINK, cause,
                                          "cannot post a receive for peer %s", conn->info.peer);
@@ -138,7 +184,8 @@ weft_status_t ib_lane_fill(weft_net_conn_t *conn, ib_lane_t *lane)
 void ib_lanes_tell(const weft_net_conn_t *conn, ib_hello_t *hello)
 {
     uint32_t flags = (conn->with_immediate ? IB_HELLO_IMMEDIATE : 0) |
-                     (conn->device->net->config.split ? IB_HELLO_SPLIT : 0);
+                     (conn->device->net->config.split ? IB_HELLO_SPLIT : 0) |
+                     (conn->device->net->config.failover ? IB_HELLO_FAILOVER : 0);
     memset(hello, 0, sizeof *hello);
     hello->magic = htole32(IB_HELLO_MAGIC);
     hello->nrails = htole32(conn->nrails);
@@ -189,7 +236,7 @@ static void path_fill(const weft_net_conn_t *conn, const ib_rail_t *rail,
     }
 }
 
-static weft_status_t lane_connect(weft_net_conn_t *conn, uint32_t index, const ib_hello_t *peer)
+weft_status_t ib_lane_connect(weft_net_conn_t *conn, uint32_t index, const ib_hello_t *peer)
 {
     const ib_config_t *config = &conn->device->net->config;
     const ib_lane_t *lane = &conn->lanes[index];
@@ -239,9 +286,9 @@ weft_status_t ib_lanes_connect(weft_net_conn_t *conn, const ib_hello_t *peer)
         conn->rails[i].peer_key = le32toh(peer->rails[i].grants_key);
     }
     for (uint32_t i = 0; i < conn->nlanes && status == WEFT_OK; i++) {
-        status = lane_connect(conn, i, peer);
+        status = ib_lane_connect(conn, i, peer);
     }
-    return status;
+    return status == WEFT_OK ? ib_failover_init(conn, peer) : status;
 }
 
 /* After this no adapter touches memory of the connection's operations any more. */

@@ -64,6 +64,9 @@ weft_status_t ib_region_init(weft_net_device_t *device, const void *memory, uint
 {
     region_begin(device, region);
     for (uint32_t i = 0; i < region->nrails; i++) {
+        if (atomic_load(&region->hcas[i]->fatal)) {
+            continue; /* nothing goes over it any more */
+        }
         weft_status_t status =
             ib_cache_get(&region->hcas[i]->cache, memory, bytes, access_kind, &region->pins[i]);
         if (status != WEFT_OK) {

@@ -25,6 +25,9 @@ static weft_status_t out_of_order(const weft_net_conn_t *conn, const ib_lane_t *
 
 static weft_status_t sent(weft_net_conn_t *conn, ib_lane_t *lane, uint64_t id)
 {
+    if (conn->rails[lane->rail].state != IB_RAIL_UP) {
+        return WEFT_OK; /* the peer's count will say the same */
+    }
     uint32_t ended = (uint32_t)id - lane->retired;
     if (ended == 0 || ended > lane->sent - lane->retired) {
         return out_of_order(conn, lane);
@@ -33,28 +36,21 @@ static weft_status_t sent(weft_net_conn_t *conn, ib_lane_t *lane, uint64_t id)
     if (id >> 56 != IB_ID_DATA) {
         return WEFT_OK;
     }
-    ib_op_t *op = &conn->send.ops[(id >> 32) & 0xffff];
-    if (--op->parts > 0) {
-        return WEFT_OK;
-    }
-    if (op->status != WEFT_OK) {
-        return conn->host->set_error(conn->host, op->status, 0,
-                                     "message of %llu bytes to peer %s is longer than its room",
-                                     (unsigned long long)op->bytes, conn->info.peer);
-    }
-    ib_op_finish(conn, &conn->send, op, WEFT_OK);
-    return WEFT_OK;
+    return ib_flow_acked(conn, &conn->send.ops[(id >> 32) & 0xffff],
+                         (uint32_t)(lane - conn->lanes));
 }
 
 static weft_status_t completion_take(weft_net_conn_t *conn, const struct ibv_wc *wc)
 {
     uint32_t index = (wc->wr_id >> 48) & 0xff;
     ib_lane_t *lane = &conn->lanes[index];
+    bool recv = wc->wr_id >> 56 == IB_ID_RECV, up = conn->rails[lane->rail].state == IB_RAIL_UP;
     if (wc->status != IBV_WC_SUCCESS) {
+        lane->received = recv ? (uint32_t)wc->wr_id + 1 : lane->received;
         ib_health_completion(conn, wc);
         return WEFT_OK;
     }
-    if (wc->wr_id >> 56 != IB_ID_RECV) {
+    if (!recv) {
         return sent(conn, lane, wc->wr_id);
     }
     if ((uint32_t)wc->wr_id != lane->received) {
@@ -62,7 +58,7 @@ static weft_status_t completion_take(weft_net_conn_t *conn, const struct ibv_wc 
     }
     lane->received++;
     lane->unfilled++;
-    weft_status_t status = lane->unfilled >= REFILL ? ib_lane_fill(conn, lane) : WEFT_OK;
+    weft_status_t status = lane->unfilled >= REFILL && up ? ib_lane_fill(conn, lane) : WEFT_OK;
     return status == WEFT_OK ? ib_flow_arrive(conn, index, ntohl(wc->imm_data)) : status;
 }
 
@@ -96,7 +92,13 @@ static void conn_visit(weft_net_conn_t *conn)
         return;
     }
     for (uint32_t i = 0; i < conn->nrails && status == WEFT_OK; i++) {
-        status = rail_drain(conn, &conn->rails[i], &moved);
+        if (conn->rails[i].state != IB_RAIL_LOST) {
+            status = rail_drain(conn, &conn->rails[i], &moved);
+        }
+    }
+    if (status == WEFT_OK && conn->moving) {
+        ib_health_side(conn);
+        status = ib_failover_advance(conn);
     }
     if (status == WEFT_OK && moved) {
         status = conn->send.next != conn->send.tail ? ib_flow_send(conn) : WEFT_OK;
@@ -218,12 +220,13 @@ weft_status_t ib_wait_fd(weft_net_device_t *device, int *fd_p)
     for (weft_net_conn_t *conn = device->conns; conn != NULL; conn = conn->next) {
         for (uint32_t i = 0; i < conn->nrails; i++) {
             ib_rail_t *rail = &conn->rails[i];
-            rail->armed = rail->armed || ibv_req_notify_cq(rail->cq, 0) == 0;
+            rail->armed =
+                rail->armed || rail->state == IB_RAIL_LOST || ibv_req_notify_cq(rail->cq, 0) == 0;
             /* The caller must not sleep on what cannot wake it. */
             waiting = waiting || !rail->armed;
         }
         /* No event comes when patience ends; time alone decides. */
-        waiting = waiting || conn->ended_ns != 0 || conn->bad_ns != 0;
+        waiting = waiting || ib_health_due(conn);
     }
     /* What came before the notification was armed is silent. */
     device_sweep(device);

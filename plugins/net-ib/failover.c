@@ -313,6 +313,7 @@ static weft_status_t enter_move(weft_net_conn_t *conn)
     uint32_t up = rails_up(conn);
     weft_status_t status = WEFT_OK;
     if (up == 0) {
+        ib_failover_decline(conn);
         return conn->host->set_error(conn->host, WEFT_ERR_LINK, 0,
                                      "no rail to peer %s is left: each was lost here (%s) or there",
                                      conn->info.peer, failover->cause);

@@ -9,9 +9,17 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "cm.h"
 #include "hello.h"
 
-typedef enum ib_join_step { JOIN_HEAR, JOIN_TELL, JOIN_ACK, JOIN_DONE } ib_join_step_t;
+typedef enum ib_join_step {
+    JOIN_HEAR,
+    JOIN_TELL,
+    JOIN_MEET,
+    JOIN_ACK,
+    JOIN_GO,
+    JOIN_DONE
+} ib_join_step_t;
 
 /* A peer that passed the gate and is not connected yet. */
 typedef struct ib_joiner {
@@ -20,7 +28,7 @@ typedef struct ib_joiner {
     ib_join_step_t step;
     uint32_t done; /* bytes of the record */
     uint64_t deadline_ns;
-    uint32_t ack;
+    uint32_t ack, go;
     ib_hello_t hello;
 } ib_joiner_t;
 
@@ -163,6 +171,7 @@ static weft_status_t join_hear(ib_joiner_t *joiner)
     status = status == WEFT_OK ? ib_lanes_connect(conn, &joiner->hello) : status;
     if (status == WEFT_OK) {
         ib_lanes_tell(conn, &joiner->hello);
+        status = ib_cm_listen(conn, &joiner->hello);
     }
     return status;
 }
@@ -170,6 +179,19 @@ static weft_status_t join_hear(ib_joiner_t *joiner)
 static weft_status_t join_tell(ib_joiner_t *joiner)
 {
     return gate_send(joiner->conn->side, &joiner->hello, sizeof joiner->hello, &joiner->done);
+}
+
+static weft_status_t join_meet(ib_joiner_t *joiner)
+{
+    return ib_cm_poll(joiner->conn);
+}
+
+static weft_status_t join_go(ib_joiner_t *joiner)
+{
+    joiner->go = htole32(IB_HELLO_GO);
+    return joiner->conn->cm == NULL
+               ? WEFT_OK
+               : gate_send(joiner->conn->side, &joiner->go, sizeof joiner->go, &joiner->done);
 }
 
 static weft_status_t join_ack(ib_joiner_t *joiner)
@@ -181,8 +203,11 @@ static weft_status_t join_ack(ib_joiner_t *joiner)
 
 static weft_status_t joiner_advance(ib_joiner_t *joiner)
 {
-    static weft_status_t (*const steps[])(ib_joiner_t *) = {
-        [JOIN_HEAR] = join_hear, [JOIN_TELL] = join_tell, [JOIN_ACK] = join_ack};
+    static weft_status_t (*const steps[])(ib_joiner_t *) = {[JOIN_HEAR] = join_hear,
+                                                            [JOIN_TELL] = join_tell,
+                                                            [JOIN_MEET] = join_meet,
+                                                            [JOIN_ACK] = join_ack,
+                                                            [JOIN_GO] = join_go};
     while (joiner->step != JOIN_DONE) {
         weft_status_t status = steps[joiner->step](joiner);
         if (status != WEFT_OK) {

@@ -20,7 +20,7 @@ weft_net_conn_t *ib_conn_create(weft_net_device_t *device, const uint8_t label[W
     conn->host = host;
     conn->device = device;
     conn->side = -1;
-    conn->with_immediate = true;
+    conn->with_immediate = !device->rails[0]->hca->iwarp;
     conn->info.size = sizeof conn->info;
     memcpy(conn->info.label, label, WEFT_AUTH_LABEL);
     conn->nrails = device->nrails;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cm.h"
 #include "hello.h"
 
 typedef enum ib_step {
@@ -18,7 +19,9 @@ typedef enum ib_step {
     STEP_SHAKE,
     STEP_TELL,
     STEP_HEAR,
+    STEP_JOIN,
     STEP_ACK,
+    STEP_GO,
     STEP_DONE
 } ib_step_t;
 
@@ -29,7 +32,7 @@ struct ib_dial {
     int cause; /* errno of the last failure */
     uint64_t started_ns;
     uint32_t done; /* bytes of the record */
-    uint32_t ack;
+    uint32_t ack, go;
     gate_shake_t shake;
     ib_hello_t mine, theirs;
     char tried[384]; /* addresses that failed, and why */
@@ -140,7 +143,8 @@ static weft_status_t step_hear(weft_net_conn_t *conn)
     ib_dial_t *dial = conn->dial;
     weft_status_t status =
         gate_receive(conn->side, &dial->theirs, sizeof dial->theirs, &dial->done);
-    return status == WEFT_OK ? ib_lanes_connect(conn, &dial->theirs) : status;
+    status = status == WEFT_OK ? ib_lanes_connect(conn, &dial->theirs) : status;
+    return status == WEFT_OK ? ib_cm_dial(conn, &dial->theirs) : status;
 }
 
 static weft_status_t step_ack(weft_net_conn_t *conn)
@@ -150,11 +154,24 @@ static weft_status_t step_ack(weft_net_conn_t *conn)
     return gate_send(conn->side, &dial->ack, sizeof dial->ack, &dial->done);
 }
 
+/* Over iWARP the acceptor must have heard of each queue pair before anything else may happen there. */
+static weft_status_t step_go(weft_net_conn_t *conn)
+{
+    ib_dial_t *dial = conn->dial;
+    if (conn->cm == NULL) {
+        return WEFT_OK;
+    }
+    weft_status_t status = gate_receive(conn->side, &dial->go, sizeof dial->go, &dial->done);
+    return status == WEFT_OK && le32toh(dial->go) != IB_HELLO_GO ? WEFT_ERR_PROTO : status;
+}
+
 static weft_status_t dial_advance(weft_net_conn_t *conn)
 {
     static weft_status_t (*const steps[])(weft_net_conn_t *) = {
-        [STEP_OPEN] = step_open, [STEP_CONNECT] = step_connect, [STEP_SHAKE] = step_shake,
-        [STEP_TELL] = step_tell, [STEP_HEAR] = step_hear,       [STEP_ACK] = step_ack};
+        [STEP_OPEN] = step_open,   [STEP_CONNECT] = step_connect,
+        [STEP_SHAKE] = step_shake, [STEP_TELL] = step_tell,
+        [STEP_HEAR] = step_hear,   [STEP_JOIN] = ib_cm_poll,
+        [STEP_ACK] = step_ack,     [STEP_GO] = step_go};
     ib_dial_t *dial = conn->dial;
     while (dial->step != STEP_DONE) {
         weft_status_t status = steps[dial->step](conn);

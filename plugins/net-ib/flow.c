@@ -91,6 +91,7 @@ static weft_status_t part_begin(weft_net_conn_t *conn, const uint8_t *from, ib_p
             .sg_list = &piece,
             .num_sge = 1,
             .opcode = IBV_WR_RDMA_WRITE,
+            .send_flags = conn->with_immediate ? 0 : IBV_SEND_SIGNALED,
             .wr = {.rdma = {.remote_addr = part->to + part->offset, .rkey = part->remote_key}}};
         weft_status_t status = lane_post(conn, lane, &write, 1);
         if (status != WEFT_OK) {
@@ -102,12 +103,13 @@ static weft_status_t part_begin(weft_net_conn_t *conn, const uint8_t *from, ib_p
     return WEFT_OK;
 }
 
-/* The last write and the immediate, in one request where the network keeps packets in order. */
+/* The last write and the immediate, in one request where the network keeps packets in order. Where there
+ * are no immediates each write asks for a completion: that of the word says nothing about the memory. */
 static weft_status_t part_end(weft_net_conn_t *conn, const uint8_t *from, const ib_part_t *part)
 {
     ib_lane_t *lane = &conn->lanes[part->lane];
     bool small = part->bytes <= lane->inline_max;
-    bool apart = conn->apart && !small;
+    bool apart = conn->with_immediate ? conn->apart && !small : part->bytes > 0;
     struct ibv_sge piece = {.addr = (uint64_t)(uintptr_t)(from + part->offset),
                             .length = (uint32_t)part->bytes,
                             .lkey = part->local_key};
@@ -120,8 +122,7 @@ static weft_status_t part_end(weft_net_conn_t *conn, const uint8_t *from, const 
     if (!apart) {
         last.sg_list = &piece;
         last.num_sge = part->bytes > 0 ? 1 : 0;
-        last.send_flags |= small ? IBV_SEND_INLINE : 0;
-        return lane_post(conn, lane, &last, 1);
+        last.send_flags |= small && lane->inline_max > 0 ? IBV_SEND_INLINE : 0;
     }
     struct ibv_send_wr write = {.wr_id = ib_id(IB_ID_GRANT, part->lane, 0, lane->sent + 1),
                                 .next = &last,
@@ -129,7 +130,12 @@ static weft_status_t part_end(weft_net_conn_t *conn, const uint8_t *from, const 
                                 .num_sge = 1,
                                 .opcode = IBV_WR_RDMA_WRITE,
                                 .wr = last.wr};
-    return lane_post(conn, lane, &write, 2);
+    struct ibv_sge word;
+    if (!conn->with_immediate) {
+        write.send_flags = IBV_SEND_SIGNALED | (small ? IBV_SEND_INLINE : 0u);
+        ib_words_send(conn, part->lane, part->immediate, &last, &word);
+    }
+    return lane_post(conn, lane, apart ? &write : &last, apart ? 2 : 1);
 }
 
 /* Requests that a part of `bytes` takes at most. */
@@ -331,7 +337,14 @@ static weft_status_t grant_write(weft_net_conn_t *conn, uint32_t count)
         .imm_data = htonl(count),
         .wr = {.rdma = {.remote_addr = conn->peer_grants + offset, .rkey = rail->peer_key}}};
     conn->recv.granted += count;
-    weft_status_t status = lane_post(conn, lane, &write, 1);
+    struct ibv_sge word;
+    struct ibv_send_wr last = {.wr_id = ib_id(IB_ID_GRANT, 0, 0, lane->sent + 2)};
+    if (!conn->with_immediate) {
+        ib_words_send(conn, 0, count, &last, &word);
+        write.opcode = IBV_WR_RDMA_WRITE;
+        write.next = &last;
+    }
+    weft_status_t status = lane_post(conn, lane, &write, conn->with_immediate ? 1 : 2);
     return status == WEFT_AGAIN ? WEFT_OK : status;
 }
 
@@ -345,7 +358,7 @@ weft_status_t ib_flow_grant(weft_net_conn_t *conn)
         return WEFT_OK;
     }
     weft_status_t status = WEFT_OK;
-    while (queue->granted != queue->tail && lane_room(&conn->lanes[0]) > 0 && status == WEFT_OK) {
+    while (queue->granted != queue->tail && lane_room(&conn->lanes[0]) > 1 && status == WEFT_OK) {
         uint32_t at = queue->granted % IB_OPS;
         uint32_t count = queue->tail - queue->granted;
         count = count < IB_OPS - at ? count : IB_OPS - at;

@@ -37,8 +37,9 @@ static bool gid_admitted(const struct ibv_gid_entry *entry, const ib_gid_wish_t 
     }
     if (wish->index < 0 && entry->gid_type != IBV_GID_TYPE_IB) {
         int64_t version = entry->gid_type == IBV_GID_TYPE_ROCE_V2 ? 2 : 1;
+        bool iwarp = (uint32_t)entry->gid_type == IB_GID_TYPE_IWARP;
         bool fits = wish->family == 0 || (wish->family == 1) == (family == IB_GID_IPV4);
-        if ((wish->version != 0 && wish->version != version) || !fits) {
+        if ((wish->version != 0 && wish->version != version && !iwarp) || !fits) {
             return false;
         }
     }
@@ -88,6 +89,6 @@ void ib_gid_text(const union ibv_gid *gid, char text[IB_GID_TEXT])
 
 const char *ib_gid_type_text(uint32_t type)
 {
-    static const char *const names[] = {"InfiniBand", "RoCE v1", "RoCE v2"};
+    static const char *const names[] = {"InfiniBand", "RoCE v1", "RoCE v2", "iWARP"};
     return type < sizeof names / sizeof names[0] ? names[type] : "unknown";
 }

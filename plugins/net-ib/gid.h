@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #define IB_GID_TEXT 48
+#define IB_GID_TYPE_IWARP 3u /* beyond enum ibv_gid_type: an address of the port's interface */
 
 /* Kinds of addresses in a GID. Peers need the same kind. */
 typedef enum ib_gid_family {
@@ -21,7 +22,7 @@ typedef enum ib_gid_family {
 typedef struct ib_gid {
     union ibv_gid gid;
     uint32_t index;
-    uint32_t type; /* enum ibv_gid_type */
+    uint32_t type; /* enum ibv_gid_type, or IB_GID_TYPE_IWARP */
 } ib_gid_t;
 
 typedef struct ib_gid_wish {

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cm.h"
 #include "filter.h"
-#include "ib.h"
 
 #define GIDS_MAX 512u
 #define SPARE_FDS 16
@@ -49,17 +49,32 @@ static void hca_unpin(void *owner, ib_pin_t *pin)
     }
 }
 
+/* An iWARP port is spoken to by the addresses of its interface; they make up its table. */
+static uint32_t port_table(const ib_port_t *port, struct ibv_gid_entry *table)
+{
+    if (!port->hca->iwarp) {
+        ssize_t count = ibv_query_gid_table(port->hca->context, table, GIDS_MAX, 0);
+        return count > 0 ? (uint32_t)count : 0;
+    }
+    for (uint32_t i = 0; i < port->naddresses; i++) {
+        table[i] = (struct ibv_gid_entry){.gid = port->addresses[i],
+                                          .gid_index = i,
+                                          .port_num = port->number,
+                                          .gid_type = IB_GID_TYPE_IWARP};
+    }
+    return port->naddresses;
+}
+
 bool ib_port_gid(const ib_port_t *port, const ib_gid_t *peer, ib_gid_t *gid)
 {
     const weft_net_t *net = port->hca->net;
     struct ibv_gid_entry table[GIDS_MAX];
-    ssize_t count = ibv_query_gid_table(port->hca->context, table, GIDS_MAX, 0);
+    uint32_t count = port_table(port, table);
     ib_gid_wish_t wish = {.index = net->gid_index,
                           .version = net->config.roce_version,
                           .family = net->config.address_family,
                           .peer = peer};
-    const struct ibv_gid_entry *entry =
-        ib_gid_choose(table, count > 0 ? (uint32_t)count : 0, port->number, &wish);
+    const struct ibv_gid_entry *entry = ib_gid_choose(table, count, port->number, &wish);
     if (entry != NULL) {
         *gid = (ib_gid_t){.gid = entry->gid, .index = entry->gid_index, .type = entry->gid_type};
     }
@@ -108,6 +123,9 @@ static weft_status_t port_add(ib_hca_t *hca, uint8_t number)
         net->host->log(net->host, WEFT_LOG_INFO, "%s:%u is left out: its port is %s", hca->name,
                        number, ibv_port_state_str(port->attr.state));
         return WEFT_OK;
+    }
+    if (hca->iwarp) {
+        ib_cm_addresses(port);
     }
     if (!ib_port_gid(port, NULL, &port->gid)) {
         return port_without_gid(port);
@@ -211,10 +229,11 @@ static weft_status_t hca_add(weft_net_t *net, struct ibv_device *device)
     if (!hca_wanted(net, name)) {
         return WEFT_OK;
     }
-    if (device->transport_type != IBV_TRANSPORT_IB) {
-        host->log(host, WEFT_LOG_INFO,
-                  "%s is left out: its queue pairs are connected by the connection manager only",
-                  name);
+    const char *why = "it is neither InfiniBand, RoCE nor iWARP";
+    bool iwarp = device->transport_type == IBV_TRANSPORT_IWARP;
+    if (iwarp ? !ib_cm_load(net, &why) : device->transport_type != IBV_TRANSPORT_IB) {
+        host->log(host, WEFT_LOG_WARN, "%s (%s) is left out: %s", name, iwarp ? "iWARP" : "unknown",
+                  why);
         return WEFT_OK;
     }
     if (net->nhcas == IB_HCAS_MAX) {
@@ -223,6 +242,7 @@ static weft_status_t hca_add(weft_net_t *net, struct ibv_device *device)
     }
     ib_hca_t *hca = &net->hcas[net->nhcas];
     hca->net = net;
+    hca->iwarp = iwarp;
     weft_status_t status = hca_open(hca, device);
     if (status != WEFT_OK) {
         hca_close(hca);
@@ -285,6 +305,7 @@ void ib_ports_close(weft_net_t *net)
     }
     net->nhcas = 0;
     net->nports = 0;
+    ib_cm_unload(net);
 }
 
 /* Appends one line; what does not fit is left out. */
@@ -300,13 +321,13 @@ static void WEFT_PRINTF(3, 4) line_add(char *text, size_t bytes, const char *for
 void ib_port_describe(const ib_port_t *port, char *text, size_t bytes)
 {
     struct ibv_gid_entry table[GIDS_MAX];
-    ssize_t count = ibv_query_gid_table(port->hca->context, table, GIDS_MAX, 0);
+    uint32_t count = port_table(port, table);
     char gid[IB_GID_TEXT];
     line_add(text, bytes, "%s:%u %s, firmware %s, MTU %u of %u, LID %u\n", port->hca->name,
              port->number, ib_port_is_ethernet(port) ? "Ethernet" : "InfiniBand",
              port->hca->attr.fw_ver[0] != '\0' ? port->hca->attr.fw_ver : "unknown",
              128u << port->attr.active_mtu, 128u << port->attr.max_mtu, port->attr.lid);
-    for (ssize_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         if (table[i].port_num == port->number) {
             ib_gid_text(&table[i].gid, gid);
             line_add(text, bytes, "%s GID %u %s %s\n",

@@ -11,6 +11,8 @@
 #include "ib.h"
 
 #define END_PATIENCE_NS UINT64_C(5000000) /* for completions of what came before the end */
+/* Over iWARP a peer ends well when its data is on the way, not when it is here. */
+#define IWARP_PATIENCE_NS UINT64_C(500000000)
 /* A peer that says farewell knows the cause; its word travels through the core meanwhile. */
 #define FAREWELL_PATIENCE_NS UINT64_C(200000000)
 #define FLUSH_PATIENCE_NS UINT64_C(500000000) /* for the cause of a flushed request */
@@ -255,7 +257,9 @@ weft_status_t ib_health(weft_net_conn_t *conn)
     for (uint32_t i = 0; i < conn->nrails && status == WEFT_OK; i++) {
         status = health_rail(conn, &conn->rails[i], now);
     }
-    uint64_t patience = conn->peer_reason != 0 ? FAREWELL_PATIENCE_NS : END_PATIENCE_NS;
+    uint64_t patience = conn->peer_reason != 0 ? FAREWELL_PATIENCE_NS
+                        : conn->cm != NULL     ? IWARP_PATIENCE_NS
+                                               : END_PATIENCE_NS;
     if (status == WEFT_OK && conn->ended_ns != 0 && now - conn->ended_ns >= patience) {
         status = health_ended(conn);
     }

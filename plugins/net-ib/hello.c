@@ -32,7 +32,7 @@ weft_status_t ib_address_decode(const weft_net_address_t *address, ib_address_t 
     const uint8_t *data = address->data;
     if (address->bytes <= HEAD || address->bytes > WEFT_NET_ADDRESS_MAX ||
         memcmp(data, magic, sizeof magic) != 0 || data[4] > IBV_LINK_LAYER_ETHERNET ||
-        data[5] > IBV_GID_TYPE_ROCE_V2 || data[6] != 0 || data[7] != 0) {
+        data[5] > IB_GID_TYPE_IWARP || data[6] != 0 || data[7] != 0) {
         return WEFT_ERR_PROTO;
     }
     *to = (ib_address_t){.link_layer = data[4], .gid = {.type = data[5]}};

@@ -8,13 +8,15 @@
 
 #include "ib.h"
 
-#define IB_HELLO_MAGIC 0x31626977u /* "wib1" */
+#define IB_HELLO_MAGIC 0x32626977u /* "wib2" */
 #define IB_HELLO_ACK 0x6b616977u   /* "wiak" */
+#define IB_HELLO_GO 0x6f676977u    /* "wigo": iWARP, the acceptor may be sent to */
+#define IB_TOKEN 16u
 
 typedef struct ib_hello_rail {
     uint8_t gid[16];
     uint32_t gid_type;
-    uint32_t lid;
+    uint32_t lid;        /* iWARP: TCP port where the acceptor's adapter listens */
     uint32_t mtu;        /* enum ibv_mtu */
     uint32_t grants_key; /* of the ring that the peer writes */
 } ib_hello_rail_t;
@@ -29,13 +31,15 @@ struct ib_hello {
     ib_hello_rail_t rails[IB_RAILS_MAX];
     uint32_t numbers[IB_LANES_MAX + 1]; /* of the queue pairs; one spare */
     uint32_t psns[IB_LANES_MAX + 1];
+    uint8_t token[IB_TOKEN]; /* iWARP: of the acceptor, to be named at its adapter */
 };
 
 #define IB_HELLO_IMMEDIATE 1u /* this end can send immediates */
 #define IB_HELLO_SPLIT 2u
 #define IB_HELLO_FAILOVER 16u
 
-_Static_assert(sizeof(ib_hello_t) == 32 + 32 * IB_RAILS_MAX + 8 * (IB_LANES_MAX + 1), "no padding");
+_Static_assert(sizeof(ib_hello_t) == 32 + 32 * IB_RAILS_MAX + 8 * (IB_LANES_MAX + 1) + IB_TOKEN,
+               "no padding");
 
 /* What a stranger may know of a listener. */
 typedef struct ib_address {

@@ -23,6 +23,7 @@
 #define IB_LANES_MAX (1 + IB_DATA_MAX)
 #define IB_HCAS_MAX 32u
 #define IB_PORTS_MAX 64u
+#define IB_ADDRESSES_MAX 8u        /* of an iWARP port */
 #define IB_SEND_DEPTH 256u         /* requests in the send queue of a lane */
 #define IB_RECV_DEPTH (2 * IB_OPS) /* empty receives that catch immediates */
 #define IB_WRITES_MAX 64u          /* requests that one part of a message may take */
@@ -55,6 +56,9 @@ typedef struct ib_config {
     uint64_t slot_bytes;
 } ib_config_t;
 
+typedef struct ib_cm ib_cm_t;             /* cm.c */
+typedef struct ib_cm_calls ib_cm_calls_t; /* cm_calls.h */
+
 /* One adapter: an opened verbs device with the instance's protection domain on it. */
 typedef struct ib_hca {
     weft_net_t *net;
@@ -63,6 +67,7 @@ typedef struct ib_hca {
     struct ibv_device_attr attr;
     char name[64];
     char pci[32];
+    bool iwarp; /* queue pairs come up by cm.c only, and know no immediates */
     _Atomic bool fatal;
     ib_cache_t cache;
 } ib_hca_t;
@@ -75,6 +80,8 @@ typedef struct ib_port {
     ib_gid_t gid;             /* chosen without knowing a peer */
     _Atomic uint64_t down_ns; /* when it went down; 0: up */
     uint64_t write_max;       /* bytes of one request */
+    uint32_t naddresses;      /* iWARP: takes the place of the GID table */
+    union ibv_gid addresses[IB_ADDRESSES_MAX];
 } ib_port_t;
 
 struct weft_net {
@@ -82,7 +89,8 @@ struct weft_net {
     ib_config_t config;
     int64_t gid_index; /* −1: chosen */
     sock_filter_t filter;
-    sock_list_t local; /* addresses for the side channel, ports 0 */
+    ib_cm_calls_t *cm_calls; /* NULL: no iWARP */
+    sock_list_t local;       /* addresses for the side channel, ports 0 */
     uint32_t nhcas, nports;
     ib_hca_t hcas[IB_HCAS_MAX];
     ib_port_t ports[IB_PORTS_MAX];
@@ -164,6 +172,7 @@ typedef struct ib_rail {
     struct ibv_cq *cq;
     struct ibv_mr *grants_in;  /* the peer writes */
     struct ibv_mr *grants_out; /* read by our adapter only */
+    struct ibv_mr *words;      /* without immediates */
     uint32_t peer_key;         /* of the peer's ring of grants */
     bool armed;
     ib_watch_t watch;
@@ -226,8 +235,10 @@ struct weft_net_conn {
     ib_word_t word;      /* being heard */
     ib_watch_t side_watch;
     ib_dial_t *dial; /* connector, until ready */
+    ib_cm_t *cm;     /* iWARP */
     weft_net_conn_info_t info;
     ib_grant_t *grants_in, *grants_out;
+    uint32_t *words;      /* without immediates */
     uint64_t peer_grants; /* address of the peer's ring */
     ib_queue_t send, recv;
     uint32_t nrails, nlanes;
@@ -280,6 +291,17 @@ void ib_lane_stop(ib_lane_t *lane);
 void ib_lanes_tell(const weft_net_conn_t *conn, ib_hello_t *hello);
 /* What: posts receives again. Failure: ERR_LINK, error set. */
 weft_status_t ib_lane_fill(weft_net_conn_t *conn, ib_lane_t *lane);
+
+/* words.c: without immediates. The memory of a rail's words; then each word's way. */
+weft_status_t ib_words_create(weft_net_conn_t *conn, ib_rail_t *rail);
+void ib_words_destroy(weft_net_conn_t *conn);
+/* What: where the next receive of a lane puts its word. */
+void ib_words_recv(const weft_net_conn_t *conn, uint32_t lane, struct ibv_sge *piece);
+/* What: makes `request`, whose id is set, the message that tells `value`. */
+void ib_words_send(const weft_net_conn_t *conn, uint32_t lane, uint32_t value,
+                   struct ibv_send_wr *request, struct ibv_sge *piece);
+weft_status_t ib_words_take(const weft_net_conn_t *conn, uint32_t lane, const struct ibv_wc *wc,
+                            uint32_t *value_p);
 
 /* conn.c */
 weft_net_conn_t *ib_conn_create(weft_net_device_t *device, const uint8_t label[WEFT_AUTH_LABEL]);

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "cm.h"
 #include "hello.h"
 
 #define PSN_MASK 0xffffffu
@@ -55,7 +56,8 @@ static weft_status_t rail_create(weft_net_conn_t *conn, uint32_t index, const ib
                                  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
     rail->grants_out =
         rail->grants_in == NULL ? NULL : ibv_reg_mr(hca->pd, conn->grants_out, ring, 0);
-    return rail->grants_out == NULL ? ib_memory_refused(hca, ring, errno) : WEFT_OK;
+    return rail->grants_out == NULL ? ib_memory_refused(hca, ring, errno)
+                                    : ib_words_create(conn, rail);
 }
 
 /* The adapter tells the largest inline size only by refusing larger ones. */
@@ -92,8 +94,9 @@ static weft_status_t lane_create(weft_net_conn_t *conn, uint32_t index)
                                .pkey_index = (uint16_t)conn->device->net->config.pkey,
                                .port_num = rail->port->number,
                                .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
-    int cause = ibv_modify_qp(lane->qp, &init,
-                              IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+    /* The connection manager knows the port, and iWARP knows no partitions. */
+    int ours = hca->iwarp ? 0 : IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+    int cause = ibv_modify_qp(lane->qp, &init, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS | ours);
     if (cause != 0) {
         return conn->host->set_error(conn->host, WEFT_ERR_LINK, cause,
                                      "queue pair on %s:%u does not start; does index pkey = %u "
@@ -166,7 +169,13 @@ weft_status_t ib_lane_fill(weft_net_conn_t *conn, ib_lane_t *lane)
     uint32_t index = (uint32_t)(lane - conn->lanes);
     while (lane->unfilled > 0) {
         struct ibv_recv_wr *bad = NULL;
+        struct ibv_sge word;
         struct ibv_recv_wr request = {.wr_id = ib_id(IB_ID_RECV, index, 0, lane->filled)};
+        if (!conn->with_immediate) {
+            ib_words_recv(conn, index, &word);
+            request.sg_list = &word;
+            request.num_sge = 1;
+        }
         int cause = ibv_post_recv(lane->qp, &request, &bad);
         if (cause != 0 && ib_failover_refused(conn, lane, cause)) {
             return WEFT_OK;
@@ -286,7 +295,8 @@ weft_status_t ib_lanes_connect(weft_net_conn_t *conn, const ib_hello_t *peer)
         conn->rails[i].peer_key = le32toh(peer->rails[i].grants_key);
     }
     for (uint32_t i = 0; i < conn->nlanes && status == WEFT_OK; i++) {
-        status = ib_lane_connect(conn, i, peer);
+        bool iwarp = conn->rails[conn->lanes[i].rail].port->hca->iwarp;
+        status = iwarp ? WEFT_OK : ib_lane_connect(conn, i, peer);
     }
     return status == WEFT_OK ? ib_failover_init(conn, peer) : status;
 }
@@ -295,6 +305,7 @@ weft_status_t ib_lanes_connect(weft_net_conn_t *conn, const ib_hello_t *peer)
 void ib_lanes_stop(weft_net_conn_t *conn)
 {
     for (uint32_t i = 0; i < conn->nlanes; i++) {
+        ib_cm_lane_close(conn, i);
         if (conn->lanes[i].qp != NULL) {
             ibv_destroy_qp(conn->lanes[i].qp);
             conn->lanes[i].qp = NULL;
@@ -305,6 +316,8 @@ void ib_lanes_stop(weft_net_conn_t *conn)
 void ib_lanes_destroy(weft_net_conn_t *conn)
 {
     ib_lanes_stop(conn);
+    ib_cm_close(conn);
+    ib_words_destroy(conn);
     for (uint32_t i = 0; i < conn->nrails; i++) {
         ib_rail_t *rail = &conn->rails[i];
         if (rail->grants_out != NULL) {

@@ -56,10 +56,14 @@ static weft_status_t completion_take(weft_net_conn_t *conn, const struct ibv_wc 
     if ((uint32_t)wc->wr_id != lane->received) {
         return out_of_order(conn, lane);
     }
+    uint32_t word = ntohl(wc->imm_data);
+    weft_status_t status = conn->with_immediate ? WEFT_OK : ib_words_take(conn, index, wc, &word);
     lane->received++;
     lane->unfilled++;
-    weft_status_t status = lane->unfilled >= REFILL && up ? ib_lane_fill(conn, lane) : WEFT_OK;
-    return status == WEFT_OK ? ib_flow_arrive(conn, index, ntohl(wc->imm_data)) : status;
+    if (status == WEFT_OK && lane->unfilled >= REFILL && up) {
+        status = ib_lane_fill(conn, lane);
+    }
+    return status == WEFT_OK ? ib_flow_arrive(conn, index, word) : status;
 }
 
 static weft_status_t rail_drain(weft_net_conn_t *conn, ib_rail_t *rail, bool *moved_p)

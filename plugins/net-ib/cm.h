@@ -8,12 +8,14 @@
 
 #include "ib.h"
 
-/* What: makes librdmacm usable for this instance; again is no fault. False: *why_p says what is missing. */
-bool ib_cm_load(weft_net_t *net, const char **why_p);
+/* What: makes librdmacm usable for this instance; again is no fault. Failure: ERR_UNSUPPORTED, *why_p says
+ * what is missing; ERR_RESOURCE. */
+weft_status_t ib_cm_load(weft_net_t *net, const char **why_p);
 void ib_cm_unload(weft_net_t *net);
 
-/* What: finds the addresses of this host that lead over the port, of either family. */
-void ib_cm_addresses(ib_port_t *port);
+/* What: finds the addresses of this host that lead over the port, of either family. Failure:
+ * ERR_RESOURCE. */
+weft_status_t ib_cm_addresses(ib_port_t *port);
 
 /* What: listens for the queue pairs of a connection and writes into `hello` where, and the token.
  * Failure: ERR_RESOURCE, ERR_LINK, ERR_SYSTEM. Nothing is done for other ports than iWARP's, here and

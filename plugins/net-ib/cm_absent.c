@@ -4,11 +4,11 @@
  * nothing to do for any connection. */
 #include "cm.h"
 
-bool ib_cm_load(weft_net_t *net, const char **why_p)
+weft_status_t ib_cm_load(weft_net_t *net, const char **why_p)
 {
     (void)net;
     *why_p = "weft was built without librdmacm (librdmacm-dev, rdma-core-devel)";
-    return false;
+    return WEFT_ERR_UNSUPPORTED;
 }
 
 void ib_cm_unload(weft_net_t *net)
@@ -16,9 +16,10 @@ void ib_cm_unload(weft_net_t *net)
     (void)net;
 }
 
-void ib_cm_addresses(ib_port_t *port)
+weft_status_t ib_cm_addresses(ib_port_t *port)
 {
     (void)port;
+    return WEFT_OK;
 }
 
 weft_status_t ib_cm_listen(weft_net_conn_t *conn, ib_hello_t *hello)

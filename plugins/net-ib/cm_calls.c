@@ -55,30 +55,45 @@ static bool calls_find(ib_cm_calls_t *calls)
     return true;
 }
 
-/* The library and its own view of the adapters live as long as the process. */
-bool ib_cm_load(weft_net_t *net, const char **why_p)
+static weft_status_t no_channel(const weft_host_t *host, int cause)
 {
-    *why_p = LIBRARY " cannot be used (package librdmacm1 or rdma-core)";
-    if (net->cm_calls != NULL) {
-        return true;
-    }
-    ib_cm_calls_t *calls = net->host->alloc(net->host, sizeof *calls, 0);
-    if (calls == NULL) {
-        *why_p = "there is no memory";
-        return false;
-    }
+    return host->set_error(host, WEFT_ERR_RESOURCE, cause,
+                           "librdmacm gets no event channel; the limit of open files is ulimit -n");
+}
+
+/* The library keeps the adapters that it has opened and never lets go of them, so it stays loaded: a
+ * second copy would open them again. */
+static weft_status_t calls_load(const weft_host_t *host, ib_cm_calls_t *calls, const char **why_p)
+{
     calls->library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    net->cm_calls = calls;
-    if (calls->library != NULL && calls_find(calls)) {
-        struct rdma_event_channel *channel = calls->create_event_channel();
-        if (channel != NULL) {
-            calls->destroy_event_channel(channel);
-            return true;
-        }
-        *why_p = "/dev/infiniband/rdma_cm cannot be opened (module rdma_ucm)";
+    if (calls->library == NULL || !calls_find(calls)) {
+        *why_p = LIBRARY " cannot be used (package librdmacm1 or rdma-core)";
+        return WEFT_ERR_UNSUPPORTED;
     }
-    ib_cm_unload(net);
-    return false;
+    struct rdma_event_channel *channel = calls->create_event_channel();
+    if (channel != NULL) {
+        calls->destroy_event_channel(channel);
+        return WEFT_OK;
+    }
+    *why_p = "/dev/infiniband/rdma_cm cannot be opened (module rdma_ucm)";
+    bool want = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+    return want ? no_channel(host, errno) : WEFT_ERR_UNSUPPORTED;
+}
+
+weft_status_t ib_cm_load(weft_net_t *net, const char **why_p)
+{
+    if (net->cm_calls != NULL) {
+        return WEFT_OK;
+    }
+    net->cm_calls = net->host->alloc(net->host, sizeof *net->cm_calls, 0);
+    if (net->cm_calls == NULL) {
+        return WEFT_ERR_RESOURCE;
+    }
+    weft_status_t status = calls_load(net->host, net->cm_calls, why_p);
+    if (status != WEFT_OK) {
+        ib_cm_unload(net);
+    }
+    return status;
 }
 
 void ib_cm_unload(weft_net_t *net)
@@ -106,43 +121,60 @@ static bool address_take(const struct sockaddr *any, union ibv_gid *gid)
     return false;
 }
 
-/* The kernel itself says which port an address belongs to. */
-static bool address_leads(const ib_port_t *port, struct rdma_event_channel *channel,
-                          struct sockaddr *any)
+/* The kernel itself says which port an address belongs to. Returns: 0, or the errno of what did not work,
+ * which for an address of no adapter is no fault. */
+static int address_leads(const ib_port_t *port, struct rdma_event_channel *channel,
+                         struct sockaddr *any, bool *leads_p)
 {
     const ib_cm_calls_t *calls = port->hca->net->cm_calls;
     struct rdma_cm_id *id = NULL;
+    *leads_p = false;
     if (calls->create_id(channel, &id, NULL, RDMA_PS_TCP) != 0) {
-        return false;
+        return errno;
     }
-    bool leads = calls->bind_addr(id, any) == 0 && id->verbs != NULL &&
-                 strcmp(ibv_get_device_name(id->verbs->device), port->hca->name) == 0 &&
-                 id->port_num == port->number;
+    int cause = calls->bind_addr(id, any) == 0 ? 0 : errno;
+    *leads_p = cause == 0 && id->verbs != NULL &&
+               strcmp(ibv_get_device_name(id->verbs->device), port->hca->name) == 0 &&
+               id->port_num == port->number;
     calls->destroy_id(id);
-    return leads;
+    return cause == EMFILE || cause == ENFILE || cause == ENOMEM ? cause : 0;
 }
 
-void ib_cm_addresses(ib_port_t *port)
+static int addresses_find(ib_port_t *port, struct rdma_event_channel *channel,
+                          const struct ifaddrs *list)
 {
-    const ib_cm_calls_t *calls = port->hca->net->cm_calls;
-    struct ifaddrs *list = NULL;
-    struct rdma_event_channel *channel = calls->create_event_channel();
-    if (channel == NULL || getifaddrs(&list) != 0) {
-        list = NULL;
-    }
-    for (const struct ifaddrs *at = list; at != NULL; at = at->ifa_next) {
+    int cause = 0;
+    for (const struct ifaddrs *at = list; at != NULL && cause == 0; at = at->ifa_next) {
         union ibv_gid gid;
-        bool usable = at->ifa_addr != NULL && (at->ifa_flags & IFF_LOOPBACK) == 0 &&
-                      address_take(at->ifa_addr, &gid);
-        if (usable && port->naddresses < IB_ADDRESSES_MAX &&
-            address_leads(port, channel, at->ifa_addr)) {
+        bool leads = false;
+        if (at->ifa_addr != NULL && (at->ifa_flags & IFF_LOOPBACK) == 0 &&
+            address_take(at->ifa_addr, &gid) && port->naddresses < IB_ADDRESSES_MAX) {
+            cause = address_leads(port, channel, at->ifa_addr, &leads);
+        }
+        if (leads) {
             port->addresses[port->naddresses++] = gid;
         }
     }
+    return cause;
+}
+
+weft_status_t ib_cm_addresses(ib_port_t *port)
+{
+    const weft_host_t *host = port->hca->net->host;
+    const ib_cm_calls_t *calls = port->hca->net->cm_calls;
+    struct ifaddrs *list = NULL;
+    struct rdma_event_channel *channel = calls->create_event_channel();
+    if (channel == NULL) {
+        return no_channel(host, errno);
+    }
+    int cause = getifaddrs(&list) == 0 ? addresses_find(port, channel, list) : errno;
     if (list != NULL) {
         freeifaddrs(list);
     }
-    if (channel != NULL) {
-        calls->destroy_event_channel(channel);
-    }
+    calls->destroy_event_channel(channel);
+    return cause == 0 ? WEFT_OK
+                      : host->set_error(host, WEFT_ERR_RESOURCE, cause,
+                                        "cannot find the addresses of %s:%u; the limit of open "
+                                        "files is ulimit -n",
+                                        port->hca->name, port->number);
 }

@@ -124,8 +124,9 @@ static weft_status_t port_add(ib_hca_t *hca, uint8_t number)
                        number, ibv_port_state_str(port->attr.state));
         return WEFT_OK;
     }
-    if (hca->iwarp) {
-        ib_cm_addresses(port);
+    weft_status_t status = hca->iwarp ? ib_cm_addresses(port) : WEFT_OK;
+    if (status != WEFT_OK) {
+        return status;
     }
     if (!ib_port_gid(port, NULL, &port->gid)) {
         return port_without_gid(port);
@@ -231,7 +232,10 @@ static weft_status_t hca_add(weft_net_t *net, struct ibv_device *device)
     }
     const char *why = "it is neither InfiniBand, RoCE nor iWARP";
     bool iwarp = device->transport_type == IBV_TRANSPORT_IWARP;
-    if (iwarp ? !ib_cm_load(net, &why) : device->transport_type != IBV_TRANSPORT_IB) {
+    weft_status_t status = iwarp                                        ? ib_cm_load(net, &why)
+                           : device->transport_type == IBV_TRANSPORT_IB ? WEFT_OK
+                                                                        : WEFT_ERR_UNSUPPORTED;
+    if (status == WEFT_ERR_UNSUPPORTED) {
         host->log(host, WEFT_LOG_WARN, "%s (%s) is left out: %s", name, iwarp ? "iWARP" : "unknown",
                   why);
         return WEFT_OK;
@@ -243,7 +247,7 @@ static weft_status_t hca_add(weft_net_t *net, struct ibv_device *device)
     ib_hca_t *hca = &net->hcas[net->nhcas];
     hca->net = net;
     hca->iwarp = iwarp;
-    weft_status_t status = hca_open(hca, device);
+    status = status == WEFT_OK ? hca_open(hca, device) : status;
     if (status != WEFT_OK) {
         hca_close(hca);
         memset(hca, 0, sizeof *hca);

@@ -31,6 +31,17 @@ static const struct {
 } caps[] = {{WEFT_NET_CAP_MESSAGES, "WEFT_NET_CAP_MESSAGES (post and poll)"},
             {WEFT_NET_CAP_MAP, "WEFT_NET_CAP_MAP (mapped memory)"}};
 
+/* What libraries below a plugin keep for the life of the process, as librdmacm its adapters, is no leak of
+ * an instance: a first one, with nothing but its life, makes them settle. */
+static void libraries_settle(const kit_t *kit)
+{
+    kit_side_t side;
+    memset(&side, 0, sizeof side);
+    if (side_try_open(kit, &side, kit->settings) == WEFT_OK) {
+        side_close(&side);
+    }
+}
+
 static void case_child(const kit_t *kit, const kit_case_t *item)
 {
     alarm(WATCHDOG_S);
@@ -39,6 +50,7 @@ static void case_child(const kit_t *kit, const kit_case_t *item)
             kit_skip(caps[i].name);
         }
     }
+    libraries_settle(kit);
     uint32_t before = kit_fd_count();
     item->run(kit);
     uint32_t after = kit_fd_count();

@@ -14,7 +14,9 @@
 #include "cm_calls.h"
 #include "hello.h"
 
-#define LISTEN_TRIES 8 /* ports that the kernel proposes, and may have given to somebody else */
+/* The connection manager and sockets choose ports without knowing of each other, so a port of either end may
+ * turn out to be in use. */
+#define PORT_TRIES 8
 #define BATCH 16
 
 /* What a request carries. */
@@ -31,6 +33,8 @@ struct ib_cm {
     bool connects, done;
     uint32_t connected; /* queue pairs */
     uint32_t heard;     /* first messages */
+    uint32_t tries[IB_LANES_MAX];
+    ib_hello_t peer; /* connector */
     struct rdma_cm_id *doors[IB_RAILS_MAX];
     struct rdma_cm_id *ids[IB_LANES_MAX];
 };
@@ -92,7 +96,6 @@ static weft_status_t cm_open(weft_net_conn_t *conn)
 
 /* Acceptor -------------------------------------------------------------------------------------- */
 
-/* A port that the connection manager thinks free may be in use by a socket, so it is asked again. */
 static weft_status_t door_open(weft_net_conn_t *conn, uint32_t rail, uint16_t *port_p)
 {
     ib_cm_t *cm = conn->cm;
@@ -100,7 +103,7 @@ static weft_status_t door_open(weft_net_conn_t *conn, uint32_t rail, uint16_t *p
     sock_point_t point;
     int cause = EADDRINUSE;
     point_make(&conn->rails[rail].gid.gid, 0, &point);
-    for (int i = 0; i < LISTEN_TRIES && cause == EADDRINUSE; i++) {
+    for (int i = 0; i < PORT_TRIES && cause == EADDRINUSE; i++) {
         if (cm->calls->create_id(cm->channel, door, NULL, RDMA_PS_TCP) != 0) {
             *door = NULL;
             return cm_failed(conn, rail, errno, "no identifier of librdmacm");
@@ -196,9 +199,10 @@ static int patience_ms(const weft_net_conn_t *conn)
     return (int)(conn->device->net->config.connect_timeout * 1000) + 1;
 }
 
-static weft_status_t lane_dial(weft_net_conn_t *conn, uint32_t lane, const ib_hello_t *peer)
+static weft_status_t lane_dial(weft_net_conn_t *conn, uint32_t lane)
 {
     ib_cm_t *cm = conn->cm;
+    const ib_hello_t *peer = &cm->peer;
     uint32_t rail = conn->lanes[lane].rail;
     sock_point_t from, to;
     ib_gid_t gid;
@@ -229,10 +233,10 @@ weft_status_t ib_cm_dial(weft_net_conn_t *conn, const ib_hello_t *peer)
     weft_status_t status = cm_open(conn);
     if (status == WEFT_OK) {
         conn->cm->connects = true;
-        memcpy(conn->cm->token, peer->token, IB_TOKEN);
+        conn->cm->peer = *peer;
     }
     for (uint32_t i = 0; i < conn->nlanes && status == WEFT_OK; i++) {
-        status = lane_dial(conn, i, peer);
+        status = lane_dial(conn, i);
     }
     return status;
 }
@@ -251,18 +255,29 @@ static weft_status_t lane_route(weft_net_conn_t *conn, uint32_t lane)
                : cm_failed(conn, rail, errno, "there is no route to it");
 }
 
+static weft_status_t lane_failed(weft_net_conn_t *conn, uint32_t lane, int cause, const char *what)
+{
+    ib_cm_t *cm = conn->cm;
+    if ((cause == EADDRINUSE || cause == -EADDRINUSE) && cm->connects &&
+        ++cm->tries[lane] < PORT_TRIES) {
+        ib_cm_lane_close(conn, lane);
+        return lane_dial(conn, lane);
+    }
+    return cm_failed(conn, conn->lanes[lane].rail, cause, what);
+}
+
 static weft_status_t lane_connect(weft_net_conn_t *conn, uint32_t lane)
 {
     ib_cm_t *cm = conn->cm;
     struct rdma_conn_param param;
     ib_cm_word_t word = {.lane = htole32(lane)};
-    memcpy(word.token, cm->token, IB_TOKEN);
+    memcpy(word.token, cm->peer.token, IB_TOKEN);
     param_fill(conn, lane, &param);
     param.private_data = &word;
     param.private_data_len = sizeof word;
     return cm->calls->connect(cm->ids[lane], &param) == 0
                ? WEFT_OK
-               : cm_failed(conn, conn->lanes[lane].rail, errno, "it does not answer");
+               : lane_failed(conn, lane, errno, "it does not answer");
 }
 
 /* Both ------------------------------------------------------------------------------------------ */
@@ -302,8 +317,7 @@ static weft_status_t news_take(weft_net_conn_t *conn, const ib_cm_news_t *news)
         cm->connected++;
         return WEFT_OK;
     default:
-        return cm_failed(conn, conn->lanes[lane].rail, news->status,
-                         cm->calls->event_str(news->type));
+        return lane_failed(conn, lane, news->status, cm->calls->event_str(news->type));
     }
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Sourced in the guest: a job of `weft perf` that never ends, to make faults under. `start` is what
-# starts it, in the background, with its table in /tmp/traffic and its errors in /tmp/complaint.
+# starts it, in the background, with its table in /tmp/traffic and its errors in /tmp/complaint; it
+# runs on the adapter `adapter`, rxe0 if that is not set.
 
 rows() { grep -c '^ *65536 ' /tmp/traffic; }
 more_rows() { [ "$(rows)" -ge "$1" ]; }
@@ -8,7 +9,7 @@ more_rows() { [ "$(rows)" -ge "$1" ]; }
 traffic() {
     : >/tmp/traffic
     start perf all_reduce -b 64K -e 64K -n 2 -w 0 -N 0 --set core.net=net-ib \
-        --set net-ib.devices==rxe0 "$@" >/tmp/traffic 2>/tmp/complaint &
+        --set net-ib.devices="=${adapter:-rxe0}" "$@" >/tmp/traffic 2>/tmp/complaint &
     traffic=$!
 }
 has_begun() { until_true 30 more_rows 3 || die "no traffic: $(cat /tmp/traffic /tmp/complaint)"; }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * weft-conformance-net PATH [key=value…]: tests one net plugin against the contract of
+ * weft-conformance-net [-m MESSAGES] PATH [key=value…]: tests one net plugin against the contract of
  * weft/plugin/net.h. Each case runs in a process of its own under a watchdog. Exit code 0: every case
  * that the plugin claims to serve holds. */
 #include <signal.h>
@@ -115,12 +115,21 @@ int main(int argc, char **argv)
     char why[400];
     tally_t tally = {0, 0, 0};
     const struct rlimit no_core = {0, 0};
-    if (argc < 2 || argv[1][0] == '-') {
-        fprintf(stderr, "usage: weft-conformance-net PLUGIN.so [key=value...]\n");
+    uint32_t messages = MESSAGES;
+    if (argc > 2 && strcmp(argv[1], "-m") == 0) {
+        messages = (uint32_t)strtoul(argv[2], NULL, 10);
+        argc -= 2;
+        argv += 2;
+    }
+    if (argc < 2 || argv[1][0] == '-' || messages < 100) {
+        fprintf(stderr,
+                "usage: weft-conformance-net [-m MESSAGES] PLUGIN.so [key=value...]\n"
+                "  -m  messages of the longest exchange, 100 or more (default %d)\n",
+                MESSAGES);
         return 2;
     }
     setrlimit(RLIMIT_CORE, &no_core);
-    kit_t kit = {.settings = (const char *const *)argv + 2, .messages = MESSAGES};
+    kit_t kit = {.settings = (const char *const *)argv + 2, .messages = messages};
     kit.plugin = fake_plugin_open(argv[1], WEFT_KIND_NET, why, sizeof why);
     if (kit.plugin == NULL) {
         fprintf(stderr, "weft-conformance-net: %s\n", why);

@@ -236,8 +236,8 @@ static weft_status_t hca_add(weft_net_t *net, struct ibv_device *device)
                            : device->transport_type == IBV_TRANSPORT_IB ? WEFT_OK
                                                                         : WEFT_ERR_UNSUPPORTED;
     if (status == WEFT_ERR_UNSUPPORTED) {
-        host->log(host, WEFT_LOG_WARN, "%s (%s) is left out: %s", name, iwarp ? "iWARP" : "unknown",
-                  why);
+        host->log(host, WEFT_LOG_WARN, "%s is left out: %s%s", name,
+                  iwarp ? "it speaks iWARP, and " : "", why);
         return WEFT_OK;
     }
     if (net->nhcas == IB_HCAS_MAX) {

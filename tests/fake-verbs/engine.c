@@ -96,9 +96,9 @@ void engine_run(void)
 /* The driver refuses what the adapter could not even take. */
 static int send_check(const vqp_t *qp, const struct ibv_send_wr *wr)
 {
-    bool iwarp = device_of(qp->base.context)->spec.transport == IBV_TRANSPORT_IWARP;
+    bool iwarp = qp_is_iwarp(qp);
     bool immediate = wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM || wr->opcode == IBV_WR_SEND_WITH_IMM;
-    if (qp->base.state != IBV_QPS_RTS && qp->base.state != IBV_QPS_ERR) {
+    if (qp->silent || (qp->base.state != IBV_QPS_RTS && qp->base.state != IBV_QPS_ERR)) {
         return EINVAL;
     }
     if (qp->send_tail - qp->send_head >= qp->cap.max_send_wr) {

@@ -127,4 +127,20 @@ void fake_qp_event(uint32_t nth, enum ibv_event_type type);
 /* What: puts the n-th queue pair that lives into the error state; its requests are flushed. */
 void fake_qp_break(uint32_t nth);
 
+/* What: connects two queue pairs of iWARP adapters, by their numbers; the second may send only after it has
+ * heard of the first. Returns 0, or EINVAL where they cannot. */
+int fake_qp_join(uint32_t first, uint32_t first_port, uint32_t second, uint32_t second_port);
+/* What: ends the connection of a queue pair, by its number; one that is gone is no fault. */
+void fake_qp_cut(uint32_t number);
+
+/* What goes wrong in the connection manager (cm.c); counts go down to 0. */
+typedef struct fake_cm {
+    uint32_t listens_busy;  /* rdma_listen() finds its port in use */
+    uint32_t connects_busy; /* rdma_connect() does */
+    uint32_t strangers;     /* requests of strangers, before the first right one */
+    bool no_address;        /* the peer's address is not resolved */
+} fake_cm_t;
+
+void fake_cm(const fake_cm_t *script);
+
 #endif

@@ -138,6 +138,13 @@ static bool step_legal(enum ibv_qp_state from, enum ibv_qp_state to, int mask)
     return false;
 }
 
+/* Queue pairs of iWARP are connected by the connection manager only. */
+static bool iwarp_step_legal(enum ibv_qp_state from, enum ibv_qp_state to, int mask)
+{
+    return from == IBV_QPS_RESET && to == IBV_QPS_INIT &&
+           mask == (IBV_QP_STATE | IBV_QP_ACCESS_FLAGS);
+}
+
 static bool gid_exists(const fake_port_t *port, uint32_t index)
 {
     for (uint32_t i = 0; i < port->ngids; i++) {
@@ -173,9 +180,7 @@ static bool values_valid(const vqp_t *qp, const struct ibv_qp_attr *attr, int ma
     if ((mask & IBV_QP_AV) == 0) {
         return true;
     }
-    /* Queue pairs of iWARP are connected by the connection manager only. */
-    return device->spec.transport == IBV_TRANSPORT_IB && attr->ah_attr.port_num == number &&
-           path_valid(port, attr);
+    return attr->ah_attr.port_num == number && path_valid(port, attr);
 }
 
 static void values_take(struct ibv_qp_attr *to, const struct ibv_qp_attr *from, int mask)
@@ -225,8 +230,10 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
     int cause = script_call(FAKE_MODIFY_QP);
     enum ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? attr->qp_state : base->state;
     bool plain = to == IBV_QPS_ERR || to == IBV_QPS_RESET;
-    if (cause == 0 &&
-        (!step_legal(base->state, to, mask) || (!plain && !values_valid(qp, attr, mask)))) {
+    if (cause == 0 && qp_is_iwarp(qp) && !plain) {
+        cause = iwarp_step_legal(base->state, to, mask) ? 0 : EINVAL;
+    } else if (cause == 0 &&
+               (!step_legal(base->state, to, mask) || (!plain && !values_valid(qp, attr, mask)))) {
         cause = EINVAL;
     }
     if (cause == 0) {
@@ -236,4 +243,33 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
     world_leave();
     errno = cause;
     return cause;
+}
+
+int fake_qp_join(uint32_t first, uint32_t first_port, uint32_t second, uint32_t second_port)
+{
+    int cause = EINVAL;
+    world_enter();
+    vqp_t *a = qp_find(first), *b = qp_find(second);
+    if (a != NULL && b != NULL && qp_is_iwarp(a) && qp_is_iwarp(b) &&
+        a->base.state == IBV_QPS_INIT && b->base.state == IBV_QPS_INIT) {
+        a->attr.port_num = (uint8_t)first_port;
+        b->attr.port_num = (uint8_t)second_port;
+        a->attr.dest_qp_num = second;
+        b->attr.dest_qp_num = first;
+        a->base.state = b->base.state = IBV_QPS_RTS;
+        b->silent = true;
+        cause = 0;
+    }
+    world_leave();
+    return cause;
+}
+
+void fake_qp_cut(uint32_t number)
+{
+    world_enter();
+    vqp_t *qp = qp_find(number);
+    if (qp != NULL && qp->base.state == IBV_QPS_RTS) {
+        engine_fail(qp);
+    }
+    world_leave();
 }

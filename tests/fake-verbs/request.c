@@ -9,13 +9,18 @@
 
 #define PSN_MASK 0xffffffu
 
-static vqp_t *qp_find(uint32_t number)
+vqp_t *qp_find(uint32_t number)
 {
     vqp_t *qp = world.qps;
     while (qp != NULL && qp->base.qp_num != number) {
         qp = qp->next;
     }
     return qp;
+}
+
+bool qp_is_iwarp(const vqp_t *qp)
+{
+    return device_of(qp->base.context)->spec.transport == IBV_TRANSPORT_IWARP;
 }
 
 static const fake_port_t *qp_port(const vqp_t *qp)
@@ -67,7 +72,7 @@ static vqp_t *peer_of(const vqp_t *qp)
               !device_of(qp->base.context)->fatal && !device_of(peer->base.context)->fatal;
     bool paired = peer->attr.dest_qp_num == qp->base.qp_num &&
                   ((qp->attr.sq_psn ^ peer->attr.rq_psn) & PSN_MASK) == 0;
-    return up && paired && path_leads(qp, mine, theirs) ? peer : NULL;
+    return up && paired && (qp_is_iwarp(qp) || path_leads(qp, mine, theirs)) ? peer : NULL;
 }
 
 static bool has_immediate(const vsend_t *send)
@@ -230,8 +235,14 @@ static int request_move(vqp_t *qp, vsend_t *send)
     if (peer == NULL) {
         return REQUEST_WAITS;
     }
+    peer->silent = false;
     if (!takes_receive(send)) {
         return (int)memory_move(send, peer);
+    }
+    if (peer->recv_run == peer->recv_tail && qp_is_iwarp(qp)) {
+        /* iWARP has no word for "not ready": the peer ends the connection. */
+        engine_fail(peer);
+        return IBV_WC_REM_OP_ERR;
     }
     if (peer->recv_run == peer->recv_tail) {
         send->not_ready = true;

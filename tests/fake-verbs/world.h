@@ -100,6 +100,7 @@ struct vqp {
     struct ibv_qp_cap cap;
     struct ibv_qp_attr attr;
     bool signal_all;
+    bool silent;  /* iWARP: must not send before it has heard its peer */
     bool held[2]; /* completions of sends, of receives */
     vsend_t *sends;
     vrecv_t *recvs;
@@ -160,6 +161,10 @@ void event_settle(const uint32_t *got, const uint32_t *acknowledged, const char 
 void *memory_local(const struct ibv_pd *pd, const struct ibv_sge *sge, bool write);
 void *memory_remote(const struct ibv_pd *pd, uint64_t address, uint32_t key, uint64_t bytes,
                     int access);
+
+/* request.c */
+vqp_t *qp_find(uint32_t number);
+bool qp_is_iwarp(const vqp_t *qp);
 
 /* queue.c: lock held but for the two entry points. */
 int queue_poll(struct ibv_cq *cq, int max, struct ibv_wc *list);

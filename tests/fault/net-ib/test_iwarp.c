@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Fake adapters of iWARP: they take no immediates, their acceptor must not send first, a message without
+ * a receive ends the connection, and queue pairs come up by the connection manager only. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "traffic.h"
+
+static void adapters(uint32_t count, uint32_t max_inline)
+{
+    static const fake_cm_t nothing;
+    fake_setup(count);
+    fake_cm(&nothing);
+    for (uint32_t i = 0; i < count; i++) {
+        fake_device(i)->transport = IBV_TRANSPORT_IWARP;
+        fake_device(i)->max_inline = max_inline;
+        fake_device(i)->ports[0].attr.link_layer = IBV_LINK_LAYER_ETHERNET;
+    }
+}
+
+static void check(const char *const *settings)
+{
+    static traffic_t traffic;
+    assert_int_equal(traffic_run(&traffic, settings), WEFT_OK);
+    assert_int_equal(fake_count_kind(FAKE_WRITE_IMM), 0);
+    assert_true(fake_count_kind(FAKE_SEND) > 0 && fake_count_kind(FAKE_WRITE) > 0);
+}
+
+static void messages_arrive_without_immediates(void **state)
+{
+    static const char *const plain[] = {NULL};
+    static const char *const cut[] = {"qps=4", "split_bytes=4K", NULL};
+    static const char *const rails[] = {"rails=3", "qps=2", "split_bytes=4K", NULL};
+    (void)state;
+    adapters(1, 0);
+    check(plain);
+    adapters(1, 256);
+    check(plain);
+    adapters(1, 2);
+    check(cut);
+    adapters(3, 64);
+    fake_reorder(7);
+    check(rails);
+}
+
+static void messages_larger_than_a_request_arrive(void **state)
+{
+    static const char *const plain[] = {NULL};
+    (void)state;
+    adapters(1, 0);
+    fake_device(0)->ports[0].attr.max_msg_sz = 4096;
+    check(plain);
+}
+
+static void ports_in_use_are_tried_again(void **state)
+{
+    static const char *const settings[] = {"qps=2", NULL};
+    static const fake_cm_t busy = {.listens_busy = 3, .connects_busy = 5};
+    (void)state;
+    adapters(1, 0);
+    fake_cm(&busy);
+    check(settings);
+}
+
+static void strangers_are_sent_away(void **state)
+{
+    static const char *const settings[] = {NULL};
+    static const fake_cm_t crowd = {.strangers = 5};
+    static traffic_t traffic;
+    (void)state;
+    adapters(1, 0);
+    fake_cm(&crowd);
+    assert_int_equal(traffic_begin(&traffic, settings), WEFT_OK);
+    assert_non_null(strstr(traffic.sides[1].fake.log, "a stranger at the door"));
+    traffic_post(&traffic);
+    assert_true(traffic_wait(&traffic, 10));
+    traffic_verify(&traffic);
+    traffic_end(&traffic);
+}
+
+static void what_does_not_connect_is_named(void **state)
+{
+    static const char *const settings[] = {NULL};
+    static const fake_cm_t lost = {.no_address = true};
+    static const fake_cm_t full = {.listens_busy = 100};
+    static const fake_cm_t crowded = {.connects_busy = 100};
+    static traffic_t traffic;
+    (void)state;
+    adapters(1, 0);
+    fake_cm(&lost);
+    assert_int_equal(traffic_begin(&traffic, settings), WEFT_ERR_LINK);
+    assert_non_null(strstr(traffic.sides[0].fake.error, "RDMA_CM_EVENT_ADDR_ERROR"));
+    assert_non_null(strstr(traffic.sides[0].fake.error, "::ffff:10.99.0.1"));
+    traffic_end(&traffic);
+    fake_cm(&crowded);
+    assert_int_equal(traffic_begin(&traffic, settings), WEFT_ERR_LINK);
+    assert_non_null(strstr(traffic.sides[0].fake.error, "Address already in use"));
+    traffic_end(&traffic);
+    /* The acceptor drops the peer, which notices. */
+    fake_cm(&full);
+    assert_int_equal(traffic_begin(&traffic, settings), WEFT_ERR_LINK);
+    assert_non_null(strstr(traffic.sides[1].fake.log, "did not come about"));
+    traffic_end(&traffic);
+}
+
+static void a_broken_queue_pair_ends_the_connection(void **state)
+{
+    static const char *const settings[] = {NULL};
+    static traffic_t traffic;
+    (void)state;
+    adapters(1, 0);
+    assert_int_equal(traffic_begin(&traffic, settings), WEFT_OK);
+    traffic_post(&traffic);
+    fake_fault(&(fake_fault_t){
+        .act = FAKE_STATUS, .kind = FAKE_SEND, .nth = 1, .value = IBV_WC_REM_ACCESS_ERR});
+    fake_qp_break(2);
+    assert_true(traffic_wait(&traffic, 10));
+    traffic_verify(&traffic);
+    traffic_end(&traffic);
+}
+
+/* Both ways of failing at the n-th call, for every n of a life. */
+static void every_failing_call_leaves_nothing(void **state)
+{
+    static const char *const settings[] = {"qps=2", NULL};
+    static const fake_call_t calls[] = {FAKE_REG_MR, FAKE_CREATE_QP, FAKE_MODIFY_QP, FAKE_POST_SEND,
+                                        FAKE_POST_RECV};
+    (void)state;
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        for (uint32_t n = 1; n < 12; n++) {
+            static traffic_t traffic;
+            adapters(1, 0);
+            fake_fault(
+                &(fake_fault_t){.act = FAKE_FAIL, .call = calls[i], .nth = n, .value = ENOMEM});
+            weft_status_t status = traffic_begin(&traffic, settings);
+            if (status == WEFT_OK) {
+                traffic_post(&traffic);
+                assert_true(traffic_wait(&traffic, 10));
+                traffic_verify(&traffic);
+            }
+            traffic_end(&traffic);
+        }
+    }
+}
+
+/* The two kinds of ends do not take each other for reachable. */
+static void roce_does_not_reach_iwarp(void **state)
+{
+    static const char *const first[] = {"devices==fake0", NULL};
+    static const char *const second[] = {"devices==fake1", NULL};
+    static traffic_t traffic;
+    (void)state;
+    adapters(2, 0);
+    fake_device(1)->transport = IBV_TRANSPORT_IB;
+    fake_port_roce(1, 1);
+    assert_int_equal(traffic_begin_sides(&traffic, first, second), WEFT_ERR_UNSUPPORTED);
+    traffic_end(&traffic);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(messages_arrive_without_immediates),
+        cmocka_unit_test(messages_larger_than_a_request_arrive),
+        cmocka_unit_test(ports_in_use_are_tried_again),
+        cmocka_unit_test(strangers_are_sent_away),
+        cmocka_unit_test(what_does_not_connect_is_named),
+        cmocka_unit_test(a_broken_queue_pair_ends_the_connection),
+        cmocka_unit_test(every_failing_call_leaves_nothing),
+        cmocka_unit_test(roce_does_not_reach_iwarp),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * net-ib: messages over InfiniBand and RoCE by libibverbs. This file holds the tables, the instance
+ * net-ib: messages over InfiniBand, RoCE and iWARP by libibverbs. This file holds the tables, the instance
  * and its devices. Device i begins at port i and uses `rails` ports from there on. */
 #include <errno.h>
 #include <stdio.h>
@@ -243,7 +243,7 @@ static const weft_plugin_t plugin = {
     .kind = WEFT_KIND_NET,
     .name = "net-ib",
     .version = "0.1.0",
-    .help = "messages over InfiniBand and RoCE (libibverbs)",
+    .help = "messages over InfiniBand, RoCE and iWARP (libibverbs)",
     .options = ib_options,
     .config_size = sizeof(ib_config_t),
     .ops = &ops,

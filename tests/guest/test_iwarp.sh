@@ -7,7 +7,7 @@ if ! in_guest; then
     needs_plugin net-ib
     grep -q 'rdma_connect' "$build/lib/weft/net-ib.so" ||
         skip "net-ib was built without iWARP: is librdmacm-dev installed?"
-    guest --iwarp --timeout 180 -- "$@"
+    guest --iwarp --timeout 150 -- "$@"
     exit 0
 fi
 

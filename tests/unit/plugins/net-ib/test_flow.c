@@ -41,17 +41,27 @@ typedef struct bed {
 
 static bed_t bed;
 
+static uint32_t word_of(const struct ibv_send_wr *wr)
+{
+    uint32_t word = 0;
+    assert_int_equal(wr->num_sge, 1);
+    assert_int_equal(wr->sg_list->length, sizeof word);
+    memcpy(&word, (const void *)(uintptr_t)wr->sg_list->addr, sizeof word);
+    return le32toh(word);
+}
+
 static int note_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
     (void)bad;
     for (; wr != NULL; wr = wr->next) {
         assert_true(bed.count < NOTES);
-        bed.notes[bed.count++] = (note_t){.lane = qp->qp_num,
-                                          .opcode = wr->opcode,
-                                          .immediate = ntohl(wr->imm_data),
-                                          .flags = wr->send_flags,
-                                          .bytes = wr->num_sge > 0 ? wr->sg_list->length : 0,
-                                          .to = wr->wr.rdma.remote_addr};
+        bed.notes[bed.count++] =
+            (note_t){.lane = qp->qp_num,
+                     .opcode = wr->opcode,
+                     .immediate = wr->opcode == IBV_WR_SEND ? word_of(wr) : ntohl(wr->imm_data),
+                     .flags = wr->send_flags,
+                     .bytes = wr->num_sge > 0 ? wr->sg_list->length : 0,
+                     .to = wr->wr.rdma.remote_addr};
     }
     return 0;
 }
@@ -62,6 +72,14 @@ void ib_op_finish(weft_net_conn_t *conn, ib_queue_t *queue, ib_op_t *op, weft_st
     op->done = true;
     op->status = status;
     queue->open--;
+}
+
+weft_status_t ib_memory_refused(ib_hca_t *hca, uint64_t bytes, int cause)
+{
+    (void)hca;
+    (void)bytes;
+    (void)cause;
+    return WEFT_ERR_RESOURCE;
 }
 
 static void bed_init(uint32_t lanes)
@@ -77,6 +95,7 @@ static void bed_init(uint32_t lanes)
     weft_net_conn_t *conn = &bed.conn;
     conn->host = &bed.fake.host;
     conn->device = &bed.device;
+    conn->with_immediate = true;
     conn->nrails = 1;
     conn->nlanes = 1 + lanes;
     conn->rails[0].port = &bed.port;
@@ -165,6 +184,44 @@ static void adaptive_routing_sends_an_empty_immediate_after_the_data(void **stat
     assert_int_equal(bed.notes[0].bytes, 1000);
     assert_int_equal(bed.notes[1].bytes, 0);
     assert_int_equal(bed.notes[1].immediate, 1000);
+    bed_fini();
+}
+
+/* As for an iWARP adapter: words travel in messages of their own, each write asks for a completion. */
+static void without_immediates_a_message_follows_the_writes(void **state)
+{
+    static uint32_t words[2 * (IB_SEND_DEPTH + IB_RECV_DEPTH)];
+    (void)state;
+    bed_init(1);
+    bed.conn.with_immediate = false;
+    bed.conn.words = words;
+    bed.conn.rails[0].words = &bed.mr;
+    bed.conn.lanes[1].inline_max = 0;
+    push(&bed.conn.send, 10000);
+    push(&bed.conn.send, 0);
+    grant(10000);
+    grant(0);
+    assert_int_equal(ib_flow_send(&bed.conn), WEFT_OK);
+    push(&bed.conn.recv, 10);
+    assert_int_equal(ib_flow_grant(&bed.conn), WEFT_OK);
+    static const note_t expected[] = {
+        {1, IBV_WR_RDMA_WRITE, 0, IBV_SEND_SIGNALED, 8192, 0x9000},
+        {1, IBV_WR_RDMA_WRITE, 0, IBV_SEND_SIGNALED, 1808, 0x9000 + 8192},
+        {1, IBV_WR_SEND, 10000, IBV_SEND_SIGNALED, 4, 0},
+        {1, IBV_WR_SEND, 0, IBV_SEND_SIGNALED, 4, 0},
+        {0, IBV_WR_RDMA_WRITE, 0, IBV_SEND_INLINE, 64, 0x5000},
+        {0, IBV_WR_SEND, 1, IBV_SEND_SIGNALED | IBV_SEND_INLINE, 4, 0}};
+    assert_int_equal(bed.count, sizeof expected / sizeof expected[0]);
+    for (uint32_t i = 0; i < bed.count; i++) {
+        assert_int_equal(bed.notes[i].lane, expected[i].lane);
+        assert_int_equal(bed.notes[i].opcode, expected[i].opcode);
+        assert_int_equal(bed.notes[i].flags, expected[i].flags);
+        assert_int_equal(bed.notes[i].bytes, expected[i].bytes);
+        assert_int_equal(bed.notes[i].to, expected[i].to);
+        if (expected[i].opcode == IBV_WR_SEND) {
+            assert_int_equal(bed.notes[i].immediate, expected[i].immediate);
+        }
+    }
     bed_fini();
 }
 
@@ -346,6 +403,7 @@ int main(void)
         cmocka_unit_test(nothing_is_sent_before_its_grant),
         cmocka_unit_test(large_messages_are_cut_by_lanes_and_by_the_largest_write),
         cmocka_unit_test(adaptive_routing_sends_an_empty_immediate_after_the_data),
+        cmocka_unit_test(without_immediates_a_message_follows_the_writes),
         cmocka_unit_test(message_longer_than_the_grant_is_told_and_not_written),
         cmocka_unit_test(full_lane_waits_for_completions),
         cmocka_unit_test(wrong_grants_end_the_connection),

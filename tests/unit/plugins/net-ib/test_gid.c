@@ -106,6 +106,21 @@ static void index_is_auto_or_a_number(void **state)
     }
 }
 
+static void iwarp_reaches_iwarp_of_the_same_family(void **state)
+{
+    struct ibv_gid_entry table[] = {entry(0, IB_GID_TYPE_IWARP, "fd00::1"),
+                                    entry(1, IB_GID_TYPE_IWARP, "::ffff:10.0.0.1")};
+    ib_gid_t peer = {.type = IB_GID_TYPE_IWARP, .gid = table[0].gid};
+    ib_gid_wish_t wish = {.index = -1, .version = 2};
+    (void)state;
+    assert_int_equal(ib_gid_choose(table, 2, 1, &wish)->gid_index, 1);
+    wish.peer = &peer;
+    assert_int_equal(ib_gid_choose(table, 2, 1, &wish)->gid_index, 0);
+    peer.type = IBV_GID_TYPE_ROCE_V2;
+    assert_null(ib_gid_choose(table, 2, 1, &wish));
+    assert_string_equal(ib_gid_type_text(IB_GID_TYPE_IWARP), "iWARP");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -114,6 +129,7 @@ int main(void)
         cmocka_unit_test(peer_decides_version_and_family),
         cmocka_unit_test(infiniband_takes_its_first_entry),
         cmocka_unit_test(index_is_auto_or_a_number),
+        cmocka_unit_test(iwarp_reaches_iwarp_of_the_same_family),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

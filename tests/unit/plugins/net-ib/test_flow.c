@@ -167,7 +167,7 @@ static void large_messages_are_cut_by_lanes_and_by_the_largest_write(void **stat
     }
     assert_int_equal(sum, 100001);
     assert_int_equal(immediates, 3);
-    assert_int_equal(bed.conn.send.ops[0].parts, 3);
+    assert_int_equal(bed.conn.send.ops[0].lanes, 0xe); /* data lanes 1, 2 and 3 */
     bed_fini();
 }
 

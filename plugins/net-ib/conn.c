@@ -289,8 +289,8 @@ void ib_conn_close(weft_net_conn_t *conn)
     const weft_host_t *host = conn->host;
     conn_unlist(conn);
     ib_dial_close(conn);
-    ib_lanes_destroy(conn);
     ib_failover_fini(conn);
+    ib_lanes_destroy(conn);
     queue_release(&conn->send);
     queue_release(&conn->recv);
     if (conn->side >= 0) {

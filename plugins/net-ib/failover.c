@@ -4,13 +4,13 @@
  * which ends when the peer's word for it is here:
  *
  *   stop   the rail's queue pairs take and send nothing more; the word names the rails
- *   move   what had arrived is counted; queue pairs are destroyed and made anew on other rails; the
- *          word holds the counts and the new numbers
+ *   move   what had arrived is counted; queue pairs are made anew on other rails; the word holds the
+ *          counts and the new numbers
  *   go     the new queue pairs are connected; the word says so
  *   then   parts that the peer has are complete, the others are sent again, in order
  *
  * A lane is a stream of parts in order, whatever queue pair carries it, so one count per lane says what
- * arrived. Nothing is sent again before the peer destroyed what could still write to its memory. */
+ * arrived. Nothing is sent again before the peer shut what could still write to its memory. */
 #include <endian.h>
 #include <errno.h>
 #include <stdio.h>
@@ -19,8 +19,8 @@
 
 #include "hello.h"
 
-#define FLUSH_WAIT_NS UINT64_C(20000000) /* for the cause of a flushed request to show */
-#define DRAIN_NS UINT64_C(20000000)      /* for flushed receives of a stopped queue pair */
+#define DRAIN_NS UINT64_C(250000000) /* for flushed receives of a stopped queue pair */
+#define RETIRED_MAX (IB_LANES_MAX * (IB_RAILS_MAX - 1))
 
 /* Kinds of words are steps. */
 typedef enum ib_step { STEP_NONE, STEP_STOP, STEP_MOVE, STEP_GO } ib_step_t;
@@ -33,6 +33,8 @@ struct ib_failover {
     uint32_t moved;                /* lanes of this round: bit mask */
     uint32_t counts[IB_LANES_MAX]; /* what the peer has of each lane */
     uint64_t began_ns, stopped_ns;
+    uint32_t nretired;
+    struct ibv_qp *retired[RETIRED_MAX]; /* queue pairs of lost rails, in the error state */
     char cause[160];
 };
 
@@ -53,69 +55,14 @@ weft_status_t ib_failover_init(weft_net_conn_t *conn, const ib_hello_t *peer)
 
 void ib_failover_fini(weft_net_conn_t *conn)
 {
+    for (uint32_t i = 0; conn->failover != NULL && i < conn->failover->nretired; i++) {
+        ibv_destroy_qp(conn->failover->retired[i]);
+    }
     conn->host->free(conn->host, conn->failover);
     conn->failover = NULL;
 }
 
 /* Noticing --------------------------------------------------------------------------------------- */
-
-/* Errors of the way or the adapter; others would come again on every rail. */
-static bool status_is_of_rail(enum ibv_wc_status status)
-{
-    switch (status) {
-    case IBV_WC_LOC_QP_OP_ERR:
-    case IBV_WC_WR_FLUSH_ERR:
-    case IBV_WC_BAD_RESP_ERR:
-    case IBV_WC_REM_OP_ERR:
-    case IBV_WC_RETRY_EXC_ERR:
-    case IBV_WC_REM_ABORT_ERR:
-    case IBV_WC_FATAL_ERR:
-    case IBV_WC_RESP_TIMEOUT_ERR:
-    case IBV_WC_GENERAL_ERR:
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool event_is_of_rail(uint32_t event)
-{
-    return event == IBV_EVENT_QP_FATAL || event == IBV_EVENT_CQ_ERR ||
-           event == IBV_EVENT_PATH_MIG_ERR;
-}
-
-/* Why the rail is lost, and since when; NULL: it is not. */
-static const char *rail_cause(const ib_rail_t *rail, uint64_t now, uint64_t *since_p)
-{
-    uint64_t down = atomic_load(&rail->port->down_ns);
-    uint32_t event = atomic_load(&rail->event);
-    bool flushed = rail->bad.status == IBV_WC_WR_FLUSH_ERR;
-    *since_p = rail->bad_ns != 0 ? rail->bad_ns : now;
-    if (atomic_load(&rail->port->hca->fatal)) {
-        return "the adapter failed";
-    }
-    if (down != 0) {
-        *since_p = down < *since_p ? down : *since_p;
-        return "the port is down";
-    }
-    if (event != 0 && event_is_of_rail(event - 1)) {
-        return ib_event_text((enum ibv_event_type)(event - 1));
-    }
-    if (rail->bad_ns == 0 || !status_is_of_rail(rail->bad.status) ||
-        (flushed && now - rail->bad_ns < FLUSH_WAIT_NS)) {
-        return NULL;
-    }
-    return ib_cause_of(rail->bad.status)->name;
-}
-
-static uint32_t rails_up(const weft_net_conn_t *conn)
-{
-    uint32_t mask = 0;
-    for (uint32_t i = 0; i < conn->nrails; i++) {
-        mask |= conn->rails[i].state == IB_RAIL_UP ? 1u << i : 0;
-    }
-    return mask;
-}
 
 static void failover_begin(weft_net_conn_t *conn, uint32_t losing, uint64_t since,
                            const char *cause)
@@ -130,14 +77,15 @@ static void failover_begin(weft_net_conn_t *conn, uint32_t losing, uint64_t sinc
 
 bool ib_failover_watch(weft_net_conn_t *conn, uint64_t now)
 {
-    uint32_t up = rails_up(conn), losing = 0;
+    uint32_t up = ib_rails_up(conn), losing = 0;
     uint64_t first = UINT64_MAX, since;
     const char *why = "";
     if (conn->failover == NULL || conn->ended_ns != 0 || conn->moving) {
         return conn->moving && conn->ended_ns == 0;
     }
     for (uint32_t i = 0; i < conn->nrails; i++) {
-        const char *cause = (up & 1u << i) != 0 ? rail_cause(&conn->rails[i], now, &since) : NULL;
+        const char *cause =
+            (up & 1u << i) != 0 ? ib_rail_cause(&conn->rails[i], now, &since) : NULL;
         if (cause != NULL) {
             losing |= 1u << i;
             why = since < first ? cause : why;
@@ -235,7 +183,7 @@ static void rails_stop(weft_net_conn_t *conn, uint32_t mask)
 static bool hear_stop(weft_net_conn_t *conn, uint32_t mask)
 {
     ib_failover_t *failover = conn->failover;
-    uint32_t usable = rails_up(conn) | failover->losing;
+    uint32_t usable = ib_rails_up(conn) | failover->losing;
     if (mask == 0 || (mask & ~usable) != 0) {
         return false;
     }
@@ -283,17 +231,36 @@ static weft_status_t enter_stop(weft_net_conn_t *conn)
     return word_say(conn, STEP_STOP);
 }
 
-/* Whether all that arrived on the stopped queue pairs has been polled. */
+/* The last receive is flushed after all that arrived before. */
+static bool lane_drained(const ib_lane_t *lane)
+{
+    return lane->received == lane->filled;
+}
+
+/* Whether all that arrived on the stopped queue pairs has been polled. A dead adapter tells nothing. */
 static bool rails_drained(const weft_net_conn_t *conn)
 {
     const ib_failover_t *failover = conn->failover;
     bool drained = true;
     for (uint32_t i = 0; i < conn->nlanes; i++) {
         const ib_lane_t *lane = &conn->lanes[i];
-        bool stopping = conn->rails[lane->rail].state == IB_RAIL_STOPPING;
-        drained = drained && (!stopping || lane->received == lane->filled);
+        const ib_rail_t *rail = &conn->rails[lane->rail];
+        drained = drained && (rail->state != IB_RAIL_STOPPING || lane_drained(lane) ||
+                              atomic_load(&rail->port->hca->fatal));
     }
     return drained || conn->host->clock_ns(conn->host) - failover->stopped_ns > DRAIN_NS;
+}
+
+/* A queue pair that is drained does nothing any more. To destroy it can take seconds, while the network
+ * device still holds its packets, so that has time until the connection is closed. */
+static void lane_retire(ib_failover_t *failover, ib_lane_t *lane)
+{
+    if (lane_drained(lane) && failover->nretired < RETIRED_MAX) {
+        failover->retired[failover->nretired++] = lane->qp;
+    } else {
+        ibv_destroy_qp(lane->qp);
+    }
+    lane->qp = NULL;
 }
 
 /* Both ends choose alike: lanes take turns on what is left. */
@@ -310,7 +277,7 @@ static uint32_t rail_choose(uint32_t up, uint32_t lane)
 static weft_status_t enter_move(weft_net_conn_t *conn)
 {
     ib_failover_t *failover = conn->failover;
-    uint32_t up = rails_up(conn);
+    uint32_t up = ib_rails_up(conn);
     weft_status_t status = WEFT_OK;
     if (up == 0) {
         ib_failover_decline(conn);
@@ -322,8 +289,7 @@ static weft_status_t enter_move(weft_net_conn_t *conn)
     for (uint32_t i = 0; i < conn->nlanes && status == WEFT_OK; i++) {
         ib_lane_t *lane = &conn->lanes[i];
         if (conn->rails[lane->rail].state == IB_RAIL_STOPPING) {
-            ibv_destroy_qp(lane->qp);
-            lane->qp = NULL;
+            lane_retire(failover, lane);
             failover->moved |= 1u << i;
             status = ib_lane_remake(conn, i, rail_choose(up, i));
         }

@@ -254,17 +254,31 @@ static weft_status_t part_again(weft_net_conn_t *conn, uint32_t n, uint32_t lane
     return part_send(conn, &conn->send.ops[n % IB_OPS], &list[i]);
 }
 
+static bool part_open(const ib_op_t *op, uint32_t lane)
+{
+    return !op->done && (op->lanes & 1u << lane) != 0;
+}
+
 /* Parts of a lane arrive in the order in which they were sent, so the peer's count says which are there;
  * of those that are not, the grant is still in the ring. */
 static weft_status_t parts_resume(weft_net_conn_t *conn, uint32_t index, uint32_t arrived,
                                   uint32_t *again_p)
 {
     ib_queue_t *queue = &conn->send;
-    uint32_t there = arrived - conn->lanes[index].acked, end = queue->next;
+    uint32_t there = arrived - conn->lanes[index].acked, end = queue->next, open = 0;
     weft_status_t status = WEFT_OK;
+    for (uint32_t n = queue->head; n != end; n++) {
+        open += part_open(&queue->ops[n % IB_OPS], index) ? 1 : 0;
+    }
+    if (there > open) {
+        return conn->host->set_error(conn->host, WEFT_ERR_LINK, 0,
+                                     "peer %s does not have what its adapter acknowledged; what "
+                                     "was sent cannot be sent again",
+                                     conn->info.peer);
+    }
     for (uint32_t n = queue->head; n != end && status == WEFT_OK; n++) {
         ib_op_t *op = &queue->ops[n % IB_OPS];
-        if (op->done || (op->lanes & 1u << index) == 0) {
+        if (!part_open(op, index)) {
             continue;
         }
         if (there > 0) {
@@ -275,12 +289,7 @@ static weft_status_t parts_resume(weft_net_conn_t *conn, uint32_t index, uint32_
             status = part_again(conn, n, index);
         }
     }
-    return status != WEFT_OK || there == 0
-               ? status
-               : conn->host->set_error(conn->host, WEFT_ERR_LINK, 0,
-                                       "peer %s does not have what its adapter acknowledged; what "
-                                       "was sent cannot be sent again",
-                                       conn->info.peer);
+    return status;
 }
 
 weft_status_t ib_flow_resume(weft_net_conn_t *conn, uint32_t lane, uint32_t arrived,

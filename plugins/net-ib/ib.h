@@ -201,10 +201,9 @@ typedef struct ib_failover ib_failover_t;
 typedef struct ib_word {
     uint32_t magic;
     uint32_t kind;
-    uint32_t status; /* farewell: weft_status_t, why */
-    uint32_t lost;   /* stop: bit mask of rails */
-    uint32_t
-        arrived[IB_LANES_MAX + 1]; /* move: parts that are here, for lane 0 grants; one spare */
+    uint32_t status;                    /* farewell: weft_status_t, why */
+    uint32_t lost;                      /* stop: bit mask of rails */
+    uint32_t arrived[IB_LANES_MAX + 1]; /* move: parts that came, of lane 0 grants; one spare */
     uint32_t numbers[IB_LANES_MAX + 1]; /* move: of the queue pairs */
     uint32_t psns[IB_LANES_MAX + 1];
 } ib_word_t;
@@ -347,6 +346,11 @@ void ib_health_completion(weft_net_conn_t *conn, const struct ibv_wc *wc);
 void ib_health_farewell(weft_net_conn_t *conn, weft_status_t status);
 /* What: whether time alone may bring a change of the connection. */
 bool ib_health_due(const weft_net_conn_t *conn);
+
+/* rail.c */
+/* What: why the rail is lost, and since when. NULL: it is not. */
+const char *ib_rail_cause(const ib_rail_t *rail, uint64_t now, uint64_t *since_p);
+uint32_t ib_rails_up(const weft_net_conn_t *conn);
 
 /* failover.c: lanes of a lost rail go on over others. */
 /* What: agrees on it, if both ends want it. Failure: ERR_RESOURCE. */

@@ -3,6 +3,7 @@
  * Unit tests of the flow of messages, over queue pairs that only note what was posted. */
 #include <arpa/inet.h>
 #include <endian.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -37,6 +38,7 @@ typedef struct bed {
     uint8_t memory[1 << 20];
     note_t notes[NOTES];
     uint32_t count;
+    bool refuses, goes_on;
 } bed_t;
 
 static bed_t bed;
@@ -53,6 +55,9 @@ static uint32_t word_of(const struct ibv_send_wr *wr)
 static int note_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
     (void)bad;
+    if (bed.refuses) {
+        return EIO;
+    }
     for (; wr != NULL; wr = wr->next) {
         assert_true(bed.count < NOTES);
         bed.notes[bed.count++] =
@@ -80,6 +85,13 @@ weft_status_t ib_memory_refused(ib_hca_t *hca, uint64_t bytes, int cause)
     (void)bytes;
     (void)cause;
     return WEFT_ERR_RESOURCE;
+}
+
+/* Whether the connection goes on although a queue pair took no request. */
+bool ib_failover_refused(weft_net_conn_t *conn, const ib_lane_t *lane, int cause)
+{
+    conn->lanes[lane - conn->lanes].stopped = bed.goes_on;
+    return bed.goes_on && cause != 0;
 }
 
 static void bed_init(uint32_t lanes)
@@ -378,6 +390,80 @@ static void more_than_the_room_or_the_grants_is_an_error(void **state)
     bed_fini();
 }
 
+static void offer(uint32_t messages, uint64_t bytes)
+{
+    for (uint32_t i = 0; i < messages; i++) {
+        push(&bed.conn.send, bytes);
+        grant(bytes);
+    }
+    assert_int_equal(ib_flow_send(&bed.conn), WEFT_OK);
+}
+
+/* Of six messages on two lanes, lane 1 has the even ones; the peer has counted the first two of them. */
+static void a_lane_goes_on_with_what_the_peer_does_not_have(void **state)
+{
+    (void)state;
+    uint32_t again = 0;
+    bed_init(2);
+    offer(6, 100);
+    bed.count = 0;
+    assert_int_equal(ib_flow_resume(&bed.conn, 1, 2, &again), WEFT_OK);
+    assert_int_equal(again, 1);
+    assert_true(bed.conn.send.ops[0].done && bed.conn.send.ops[2].done);
+    assert_false(bed.conn.send.ops[1].done || bed.conn.send.ops[4].done);
+    assert_int_equal(bed.count, 1);
+    assert_int_equal(bed.notes[0].to, 0x9000 + 4);
+    bed_fini();
+}
+
+static void a_count_below_what_was_acknowledged_completes_nothing(void **state)
+{
+    (void)state;
+    uint32_t again = 0;
+    bed_init(1);
+    offer(3, 100);
+    assert_int_equal(ib_flow_acked(&bed.conn, &bed.conn.send.ops[0], 1), WEFT_OK);
+    assert_int_equal(ib_flow_resume(&bed.conn, 1, 0, &again), WEFT_ERR_LINK);
+    assert_int_equal(ib_flow_resume(&bed.conn, 1, 4, &again), WEFT_ERR_LINK);
+    assert_true(bed.conn.send.ops[0].done && !bed.conn.send.ops[1].done);
+    bed_fini();
+}
+
+static void grants_that_did_not_arrive_are_written_again(void **state)
+{
+    (void)state;
+    uint32_t again = 0;
+    bed_init(1);
+    for (uint32_t i = 0; i < 3; i++) {
+        push(&bed.conn.recv, 100);
+    }
+    assert_int_equal(ib_flow_grant(&bed.conn), WEFT_OK);
+    bed.count = 0;
+    assert_int_equal(ib_flow_resume(&bed.conn, 0, 1, &again), WEFT_OK);
+    assert_int_equal(ib_flow_grant(&bed.conn), WEFT_OK);
+    assert_int_equal(again, 2);
+    assert_int_equal(bed.count, 1);
+    assert_int_equal(bed.notes[0].immediate, 2);
+    assert_int_equal(ib_flow_resume(&bed.conn, 0, 4, &again), WEFT_ERR_PROTO);
+    bed_fini();
+}
+
+/* A part of several writes is not ended when one of them was not taken. */
+static void a_lane_that_took_no_request_takes_no_other(void **state)
+{
+    (void)state;
+    bed_init(1);
+    bed.refuses = bed.goes_on = true;
+    push(&bed.conn.send, 20000);
+    grant(20000);
+    assert_int_equal(ib_flow_send(&bed.conn), WEFT_OK);
+    bed.refuses = false;
+    offer(1, 8);
+    assert_int_equal(bed.count, 0);
+    assert_int_equal(bed.conn.send.next, 1);
+    bed_fini();
+}
+
 static void parts_cover_every_size(void **state)
 {
     (void)state;
@@ -412,6 +498,10 @@ int main(void)
         cmocka_unit_test(sender_without_grants_gets_one_at_once),
         cmocka_unit_test(messages_complete_in_order_whatever_lane_is_faster),
         cmocka_unit_test(more_than_the_room_or_the_grants_is_an_error),
+        cmocka_unit_test(a_lane_goes_on_with_what_the_peer_does_not_have),
+        cmocka_unit_test(a_count_below_what_was_acknowledged_completes_nothing),
+        cmocka_unit_test(grants_that_did_not_arrive_are_written_again),
+        cmocka_unit_test(a_lane_that_took_no_request_takes_no_other),
         cmocka_unit_test(parts_cover_every_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -128,9 +128,12 @@ static void forget(void)
 void world_enter(void)
 {
     pthread_mutex_lock(&world.lock);
-    if (!world.ready) {
-        const char *script = getenv("FAKE_VERBS");
+    const char *script = getenv("FAKE_VERBS");
+    /* A child whose parent has nothing open is a process of its own, on a subnet of its own. */
+    bool forked = script != NULL && world.pid != getpid() && world.live.contexts == 0;
+    if (!world.ready || forked) {
         world.ready = true;
+        world.pid = getpid();
         devices_make(1);
         script_parse(script != NULL ? script : "");
     }

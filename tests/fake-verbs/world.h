@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #undef ibv_reg_mr
 #undef ibv_query_port
@@ -113,6 +114,7 @@ typedef struct world {
     pthread_mutex_t lock;
     pthread_cond_t acked;
     bool ready;
+    pid_t pid; /* that made the adapters */
     uint32_t ndevices;
     vdevice_t devices[FAKE_DEVICES_MAX];
     vcontext_t *contexts;

@@ -102,7 +102,7 @@ static void sweep_plan(weft_plan_t *const *plans, weft_coll_t coll, uint32_t n, 
                        uint32_t seed)
 {
     weft_verify_report_t report = plan_fixture_verify(plans, n, 4, 3, 1);
-    for (uint32_t i = 0; i < 8; i += n > 5 ? 2 : 1) {
+    for (uint32_t i = 0; i<8; i += n> 5 ? 2 : 1) {
         mesh_call_t call = varied(coll, i + seed);
         call.root = root;
         call.in_place = report.verdict == WEFT_VERDICT_OK && (i + seed) % 3 == 0;
@@ -267,6 +267,37 @@ static void lanes_meet_at_barriers_and_wait_for_each_other(void **state)
     plan_fixture_free(plans, 2);
 }
 
+/* In place, OUT ← IN moves nothing but multiplies, and OUT ← OUT moves nothing but divides. */
+static void write_copies(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    b->grid(b, 1, 0);
+    uint32_t lane = b->lane(b);
+    weft_operand_t to = weft_port(b->port(b, lane, 1 - call->rank, 0, 1));
+    weft_operand_t from = weft_port(b->port(b, lane, 1 - call->rank, 0, 0));
+    weft_operand_t in = weft_in(0, 0), out = weft_out(0, 0);
+    weft_move_t send = {.dst = {to}, .src = {in}, .ndst = 1, .nsrc = 1};
+    weft_move_t copy = {.dst = {out}, .src = {in}, .ndst = 1, .nsrc = 1};
+    weft_move_t sum = {.dst = {out}, .src = {out, from}, .ndst = 1, .nsrc = 2};
+    weft_move_t last = {.dst = {out}, .src = {out}, .ndst = 1, .nsrc = 1, .flags = WEFT_MOVE_FINAL};
+    b->move(b, lane, &send);
+    b->move(b, lane, &copy);
+    b->move(b, lane, &sum);
+    b->move(b, lane, &last);
+}
+
+static void a_copy_onto_itself_multiplies_and_divides(void **state)
+{
+    (void)state;
+    weft_plan_t **plans = plan_fixture_write(write_copies, WEFT_ALL_REDUCE, 2);
+    assert_non_null(plans);
+    for (uint32_t i = 0; i < 24; i++) {
+        mesh_call_t call = varied(WEFT_ALL_REDUCE, i);
+        call.in_place = true;
+        run_everywhere(plans, 2, &call);
+    }
+    plan_fixture_free(plans, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -277,6 +308,7 @@ int main(void)
         cmocka_unit_test(every_type_and_operator_has_the_bits_of_the_definition),
         cmocka_unit_test(blocks_of_unequal_length_are_moved),
         cmocka_unit_test(lengths_that_two_ranks_know_may_need_different_passes),
+        cmocka_unit_test(a_copy_onto_itself_multiplies_and_divides),
         cmocka_unit_test(lanes_meet_at_barriers_and_wait_for_each_other),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);

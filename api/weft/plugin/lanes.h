@@ -20,7 +20,8 @@ extern "C" {
 
 /* FIFOs ----------------------------------------------------------------------------------------------
  *
- * A FIFO is one control block, then `slots` heads of 64 bytes, then `slots` payloads of `slot_bytes`.
+ * A FIFO is one control block, then `slots` heads of 64 bytes, then `slots` payloads of `slot_bytes`,
+ * all at multiples of 64; `slot_bytes` holds a whole slice.
  * Message n lives in slot n mod slots. The producer writes the signature and the payload (at most 32
  * bytes: into the head, else into the slot's payload) and then stores n + 1 into the head's sequence
  * with release semantics of the whole system; the consumer loads it with acquire. The consumer stores
@@ -76,10 +77,9 @@ typedef struct weft_lanes_operand {
     uint32_t chunks; /* of that buffer */
 } weft_lanes_operand_t;
 
-#define WEFT_LANES_LIKE                                                                            \
-    0x80u /* flags of a MOVE: behind the sources is an operand whose chunk says how
-                                 long the MOVE is; without it the first operand in IN or OUT does, and
-                                 without such a one chunk 0 of IN */
+/* Flag of a MOVE: behind its sources is an operand whose chunk says how long the MOVE is; without it the
+ * first operand in IN or OUT does, and without such a one chunk 0 of IN. */
+#define WEFT_LANES_LIKE 0x80u
 
 typedef struct weft_lanes_move {
     uint32_t operand; /* first of its destinations, then sources, in operands[] */
@@ -103,7 +103,7 @@ typedef struct weft_lanes_program {
     const weft_lanes_move_t *moves;
     const weft_lanes_operand_t *operands;
     const weft_lanes_after_t *afters;
-    uint32_t largest_par; /* MOVEs under way at once in one lane */
+    uint32_t largest_par; /* MOVEs under way at once in one lane, at least 1 */
     uint32_t tmp_chunks;  /* scratch of tmp_chunks · chunk elements is the device's to provide */
     uint32_t nranks;      /* divisor of AVG */
     uint32_t dtype, op;   /* weft_dtype_t, weft_op_t */
@@ -166,9 +166,10 @@ typedef struct weft_kernel_lanes {
      * cannot reach: says which), ERR_RESOURCE, ERR_SYSTEM. Blocks: no. Thread: [progress]. */
     weft_status_t (*start)(weft_lanes_handle_t *handle, const weft_lanes_call_t *call);
 
-    /* What: looks at the run and fills state->size bytes. OK: over, and ports[].next are written back;
-     * IN_PROGRESS; ERR_MISMATCH; ERR_ABORTED after abort(); ERR_SYSTEM (the device failed). After a
-     * failure the run is over. Blocks: no. Thread: [progress]. */
+    /* What: looks at the run and fills state->size bytes. OK: over; IN_PROGRESS; ERR_MISMATCH;
+     * ERR_ABORTED after abort(); ERR_SYSTEM (the device failed). After a failure the run is over, and
+     * the handle may start another. When it is over, however it ended, ports[].next are written back
+     * (not if the device failed). Blocks: no. Thread: [progress]. */
     weft_status_t (*poll)(weft_lanes_handle_t *handle, weft_lanes_state_t *state);
 
     /* What: tells the run to stop; poll() answers ERR_ABORTED within 100 ms. Blocks: no.

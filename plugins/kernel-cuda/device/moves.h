@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * MOVEs on a device: where their operands are, and one slice of them, from looking at its ports to
+ * giving its slots on.
+ *
+ * A message of at most 32 bytes lies with its flag and signature in one line. The leader alone reads it
+ * after one acquire, combines in the block's memory, and writes the line of the next message: no thread
+ * is woken. Larger messages lie in the slots' payloads, and all threads move them. */
+#ifndef KERNEL_CUDA_DEVICE_MOVES_H
+#define KERNEL_CUDA_DEVICE_MOVES_H
+
+#include "combine.h"
+#include "platform.h"
+#include "run.h"
+
+/* Ports -------------------------------------------------------------------------------------------- */
+
+static WEFT_DEVICE uint8_t *lanes_port_head(const lanes_port_t *port)
+{
+    return port->fifo + WEFT_FIFO_HEADS + (port->next & port->mask) * WEFT_FIFO_HEAD_BYTES;
+}
+
+static WEFT_DEVICE uint64_t *lanes_word(uint8_t *line, uint32_t offset)
+{
+    return (uint64_t *)(void *)(line + offset);
+}
+
+static WEFT_DEVICE int lanes_port_can_receive(const lanes_port_t *port)
+{
+    uint64_t *sequence = lanes_word(lanes_port_head(port), WEFT_FIFO_HEAD_SEQUENCE);
+    return device_acquire64(sequence) == port->next + 1;
+}
+
+static WEFT_DEVICE int lanes_port_can_send(lanes_port_t *port)
+{
+    if (port->next < port->limit) {
+        return 1;
+    }
+    port->limit = device_acquire64(lanes_word(port->fifo, WEFT_FIFO_RELEASED)) + port->slots;
+    return port->next < port->limit;
+}
+
+static WEFT_DEVICE uint8_t *lanes_port_payload(const lanes_port_t *port)
+{
+    return port->payloads + (port->next & port->mask) * port->slot_bytes;
+}
+
+/* Operands ----------------------------------------------------------------------------------------- */
+
+static WEFT_DEVICE uint32_t lanes_operand_chunk(const weft_lanes_operand_t *o, uint32_t iteration,
+                                                uint32_t j)
+{
+    if (o->stride == 0 && j == 0) {
+        return o->index;
+    }
+    int64_t c = ((int64_t)o->index + (int64_t)o->stride * iteration + j) % (int64_t)o->chunks;
+    return (uint32_t)(c < 0 ? c + (int64_t)o->chunks : c);
+}
+
+static WEFT_DEVICE uint64_t lanes_block_count(const lanes_run_t *run, uint32_t kind, uint32_t block)
+{
+    const uint64_t *counts =
+        kind == WEFT_OPERAND_IN ? run->vectors.in_counts : run->vectors.out_counts;
+    return counts == NULL ? run->cut.count : counts[block];
+}
+
+static WEFT_DEVICE uint64_t lanes_block_start(const lanes_run_t *run, uint32_t kind, uint32_t block)
+{
+    const uint64_t *displs =
+        kind == WEFT_OPERAND_IN ? run->vectors.in_displs : run->vectors.out_displs;
+    return displs == NULL ? block * run->cut.count : displs[block];
+}
+
+static WEFT_DEVICE uint8_t *lanes_operand_address(const lanes_run_t *run, uint32_t kind,
+                                                  uint32_t chunk, uint64_t pass)
+{
+    const weft_lanes_cut_t *cut = &run->cut;
+    uint32_t elem = run->program.elem;
+    if (kind == WEFT_OPERAND_TMP) {
+        return run->tmp + chunk * cut->chunk * elem;
+    }
+    uint64_t element = lanes_block_start(run, kind, chunk / cut->k) + pass * cut->pass +
+                       chunk % cut->k * cut->chunk;
+    /* Reading IN never writes it; and a chunk beyond the end of a buffer has an address and no
+     * elements. */
+    uintptr_t base = kind == WEFT_OPERAND_IN ? (uintptr_t)run->in : (uintptr_t)run->out;
+    return (uint8_t *)(base + element * elem);
+}
+
+/* Elements of `whole` that lie in the part of `part` elements from `start` on. */
+static WEFT_DEVICE uint64_t lanes_clip(uint64_t start, uint64_t part, uint64_t whole)
+{
+    if (start >= whole) {
+        return 0;
+    }
+    return whole - start < part ? whole - start : part;
+}
+
+/* Members ------------------------------------------------------------------------------------------ */
+
+static WEFT_DEVICE const weft_lanes_operand_t *lanes_measure_of(const lanes_member_t *m)
+{
+    uint32_t all = (uint32_t)m->move->ndst + m->move->nsrc;
+    if ((m->move->flags & WEFT_LANES_LIKE) != 0) {
+        return &m->operands[all];
+    }
+    for (uint32_t i = 0; i < all; i++) {
+        uint32_t kind = m->operands[i].kind;
+        if (kind == WEFT_OPERAND_IN || kind == WEFT_OPERAND_OUT) {
+            return &m->operands[i];
+        }
+    }
+    return NULL;
+}
+
+/* Length of the chunk that the MOVE has reached. 0: both ends leave it out. */
+static WEFT_DEVICE int lanes_measure(const lanes_run_t *run, const lanes_block_t *b,
+                                     lanes_member_t *m)
+{
+    const weft_lanes_operand_t *o = lanes_measure_of(m);
+    const weft_lanes_cut_t *cut = &run->cut;
+    uint32_t chunk = 0, kind = WEFT_OPERAND_IN;
+    if (o != NULL) {
+        kind = o->kind;
+        chunk = lanes_operand_chunk(o, b->iteration, m->done);
+    }
+    m->count = lanes_block_count(run, kind, chunk / cut->k);
+    m->chunk = lanes_clip(b->pass * cut->pass + chunk % cut->k * cut->chunk, cut->chunk, m->count);
+    return !run->program.pairs || b->pass == 0 || m->chunk > 0;
+}
+
+static WEFT_DEVICE int lanes_is_final(const lanes_run_t *run, const lanes_member_t *m)
+{
+    return run->program.final != 0 && (m->move->flags & WEFT_MOVE_FINAL) != 0;
+}
+
+static WEFT_DEVICE void lanes_aim(const lanes_run_t *run, const lanes_block_t *b, lanes_member_t *m)
+{
+    uint32_t ndst = m->move->ndst, all = ndst + m->move->nsrc;
+    m->pre_mask = 0;
+    for (uint32_t i = 0; i < all; i++) {
+        const weft_lanes_operand_t *o = &m->operands[i];
+        if (o->kind == WEFT_OPERAND_PORT) {
+            m->port[i] = &run->ports[o->index];
+            m->base[i] = NULL;
+            continue;
+        }
+        uint32_t chunk = lanes_operand_chunk(o, b->iteration, m->done);
+        m->port[i] = NULL;
+        m->base[i] = lanes_operand_address(run, o->kind, chunk, b->pass);
+        if (i >= ndst && o->kind == WEFT_OPERAND_IN && run->program.pre) {
+            m->pre_mask |= 1u << (i - ndst);
+        }
+    }
+    m->slice = 0;
+    m->skip = all == 2 && m->port[0] == NULL && m->port[1] == NULL && m->base[0] == m->base[1] &&
+              m->pre_mask == 0 && !lanes_is_final(run, m);
+}
+
+/* Goes to the next chunk that has something to move. */
+static WEFT_DEVICE_CALL void lanes_next(const lanes_run_t *run, const lanes_block_t *b,
+                                        lanes_member_t *m)
+{
+    while (m->done < m->move->cnt && !lanes_measure(run, b, m)) {
+        m->done++;
+    }
+    m->finished = m->done == m->move->cnt;
+    if (!m->finished) {
+        lanes_aim(run, b, m);
+    }
+}
+
+/* One slice ---------------------------------------------------------------------------------------- */
+
+/* The first port that is not ready, or −1. */
+static WEFT_DEVICE int32_t lanes_blocker(const lanes_member_t *m)
+{
+    uint32_t ndst = m->move->ndst, all = ndst + m->move->nsrc;
+    for (uint32_t i = ndst; i < all; i++) {
+        if (m->port[i] != NULL && !lanes_port_can_receive(m->port[i])) {
+            return (int32_t)m->operands[i].index;
+        }
+    }
+    for (uint32_t i = 0; i < ndst; i++) {
+        if (m->port[i] != NULL && !lanes_port_can_send(m->port[i])) {
+            return (int32_t)m->operands[i].index;
+        }
+    }
+    return -1;
+}
+
+static WEFT_DEVICE uint64_t lanes_signature(const lanes_run_t *run, const lanes_member_t *m,
+                                            uint32_t word)
+{
+    return word == 1 && run->program.pairs ? m->count : run->signature[word];
+}
+
+/* Copies first: the peer can write shared memory at any time. */
+static WEFT_DEVICE int lanes_signatures_match(lanes_block_t *b, const lanes_run_t *run,
+                                              const lanes_member_t *m)
+{
+    uint32_t ndst = m->move->ndst, all = ndst + m->move->nsrc;
+    for (uint32_t i = ndst; i < all; i++) {
+        uint64_t theirs[WEFT_FIFO_SIGNATURE_WORDS], differ = 0;
+        if (m->port[i] == NULL) {
+            continue;
+        }
+        uint64_t *head = lanes_word(lanes_port_head(m->port[i]), WEFT_FIFO_HEAD_SIGNATURE);
+        for (uint32_t w = 0; w < WEFT_FIFO_SIGNATURE_WORDS; w++) {
+            theirs[w] = head[w];
+            differ |= theirs[w] ^ lanes_signature(run, m, w);
+        }
+        if (differ == 0) {
+            continue;
+        }
+        b->record->mismatch = (int32_t)m->operands[i].index;
+        for (uint32_t w = 0; w < WEFT_FIFO_SIGNATURE_WORDS; w++) {
+            b->record->mine[w] = lanes_signature(run, m, w);
+            b->record->theirs[w] = theirs[w];
+        }
+        return 0;
+    }
+    return 1;
+}
+
+/* What does not depend on where the operands are. */
+static WEFT_DEVICE weft_combine_t *lanes_combination(lanes_block_t *b, const lanes_run_t *run,
+                                                     const lanes_member_t *m, uint64_t count)
+{
+    weft_combine_t *c = &b->combine;
+    c->count = count;
+    c->nsrc = m->move->nsrc;
+    c->ndst = m->move->ndst;
+    c->pre_mask = m->pre_mask;
+    c->stream_mask = 0;
+    c->flags = lanes_is_final(run, m) ? WEFT_COMBINE_FINAL : 0;
+    c->nranks = run->program.nranks;
+    c->scalar = m->pre_mask != 0 ? &b->scalar : NULL;
+    return c;
+}
+
+/* A function of its own: the arithmetic is large. */
+static WEFT_DEVICE_CALL void lanes_combine(const lanes_block_t *b, const lanes_run_t *run,
+                                           uint32_t thread, uint32_t threads)
+{
+    cuda_combine(run->program.dtype, run->program.op, &b->combine, thread, threads);
+}
+
+/* Payloads lie in slots; all threads work. */
+static WEFT_DEVICE void lanes_combine_slots(lanes_block_t *b, const lanes_run_t *run,
+                                            const lanes_member_t *m, uint64_t count)
+{
+    weft_combine_t *c = lanes_combination(b, run, m, count);
+    uint64_t offset = m->slice * run->cut.slice * run->program.elem;
+    for (uint32_t i = 0; i < c->ndst; i++) {
+        c->dst[i] = m->port[i] == NULL ? m->base[i] + offset : lanes_port_payload(m->port[i]);
+    }
+    for (uint32_t i = 0; i < c->nsrc; i++) {
+        uint32_t at = c->ndst + i;
+        c->src[i] = m->port[at] == NULL ? m->base[at] + offset : lanes_port_payload(m->port[at]);
+    }
+    device_barrier();
+    lanes_combine(b, run, 0, device_threads());
+    device_barrier();
+}
+
+/* Payloads lie in heads; the leader works alone. */
+static WEFT_DEVICE void lanes_combine_heads(lanes_block_t *b, const lanes_run_t *run,
+                                            const lanes_member_t *m, uint64_t count)
+{
+    weft_combine_t *c = lanes_combination(b, run, m, count);
+    uint64_t offset = m->slice * run->cut.slice * run->program.elem;
+    uint32_t ndst = c->ndst, ports = 0;
+    c->ndst = 0;
+    for (uint32_t i = 0; i < ndst; i++) {
+        if (m->port[i] == NULL) {
+            c->dst[c->ndst++] = m->base[i] + offset;
+        } else if (ports++ == 0) {
+            c->dst[c->ndst++] = b->inline_out;
+        }
+    }
+    for (uint32_t i = 0; i < c->nsrc; i++) {
+        lanes_port_t *port = m->port[ndst + i];
+        if (port == NULL) {
+            c->src[i] = m->base[ndst + i] + offset;
+            continue;
+        }
+        device_copy32(b->inline_in[i], lanes_port_head(port) + WEFT_FIFO_HEAD_PAYLOAD);
+        c->src[i] = b->inline_in[i];
+    }
+    lanes_combine(b, run, 0, 1);
+    for (uint32_t i = 0; ports > 0 && i < ndst; i++) {
+        if (m->port[i] != NULL) {
+            device_copy32(lanes_port_head(m->port[i]) + WEFT_FIFO_HEAD_PAYLOAD, b->inline_out);
+        }
+    }
+}
+
+/* Slots change hands after the data is in place: behind one fence, that of the whole system. */
+static WEFT_DEVICE void lanes_publish(const lanes_run_t *run, const lanes_member_t *m)
+{
+    uint32_t ndst = m->move->ndst, all = ndst + m->move->nsrc, ports = 0;
+    for (uint32_t i = 0; i < all; i++) {
+        if (m->port[i] == NULL) {
+            continue;
+        }
+        ports++;
+        uint64_t *head = lanes_word(lanes_port_head(m->port[i]), WEFT_FIFO_HEAD_SIGNATURE);
+        for (uint32_t w = 0; i < ndst && w < WEFT_FIFO_SIGNATURE_WORDS; w++) {
+            head[w] = lanes_signature(run, m, w);
+        }
+    }
+    if (ports == 0) {
+        return;
+    }
+    device_publish_fence();
+    for (uint32_t i = 0; i < all; i++) {
+        lanes_port_t *port = m->port[i];
+        if (port == NULL) {
+            continue;
+        }
+        uint64_t *word = i < ndst ? lanes_word(lanes_port_head(port), WEFT_FIFO_HEAD_SEQUENCE)
+                                  : lanes_word(port->fifo, WEFT_FIFO_RELEASED);
+        device_publish64(word, ++port->next);
+    }
+}
+
+static WEFT_DEVICE_CALL uint32_t lanes_slice(lanes_block_t *b, const lanes_run_t *run,
+                                             lanes_member_t *m)
+{
+    int32_t blocker = lanes_blocker(m);
+    if (blocker >= 0) {
+        b->blocked = blocker;
+        return LANES_BLOCKED;
+    }
+    if (!lanes_signatures_match(b, run, m)) {
+        return LANES_MISMATCH;
+    }
+    uint64_t count = lanes_clip(m->slice * run->cut.slice, run->cut.slice, m->chunk);
+    if (count > 0 && !m->skip) {
+        if (count * run->program.elem <= WEFT_FIFO_INLINE) {
+            lanes_combine_heads(b, run, m, count);
+        } else {
+            lanes_combine_slots(b, run, m, count);
+        }
+    }
+    lanes_publish(run, m);
+    device_note64(&b->record->moved, ++b->moved);
+    if (++m->slice == run->cut.slices) {
+        m->done++;
+        lanes_next(run, b, m);
+    }
+    return LANES_OVER;
+}
+
+#endif

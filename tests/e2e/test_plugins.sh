@@ -6,7 +6,8 @@ cp -r "$build/lib/weft" "$work/weft"
 # All there are: algo-file is listed only by those who have files, net-ib by those who have adapters.
 algos=$(cd "$work/weft" && echo algo-*.so)
 nets=$(cd "$work/weft" && echo net-*.so)
-all=(--set "core.algo=${algos//.so/}" --set "core.net=${nets//.so/}")
+kernels=$(cd "$work/weft" && echo kernel-*.so)
+all=(--set "core.algo=${algos//.so/}" --set "core.net=${nets//.so/}" --set "core.kernel=${kernels//.so/}")
 for path in "$work"/weft/*.so; do
     name=$(basename "$path" .so)
     mv "$path" "$work/away"

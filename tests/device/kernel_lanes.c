@@ -16,6 +16,8 @@ struct weft_kernel {
     crew_t *crew;
 };
 
+#define ROOM 16384 /* memory of a block, as on a device */
+
 struct weft_lanes_handle {
     const weft_host_t *host;
     crew_t *crew;
@@ -28,15 +30,22 @@ struct weft_lanes_handle {
     uint64_t tmp_bytes;
     weft_lanes_port_t *ports; /* of the run under way, else NULL */
     bool failed;              /* the last run: its words are to be cleared */
+    uint32_t runs;
+    uint8_t *rooms; /* ROOM for each lane */
 };
 
 /* Lanes -------------------------------------------------------------------------------------------- */
 
+/* Every other run follows the program in the block's memory, if there is room for it. */
 static void kernel_lanes_block(void *arg, uint32_t lane)
 {
+    weft_lanes_handle_t *handle = arg;
+    uint8_t *room = handle->rooms + (size_t)lane * ROOM;
     lanes_block_t block;
-    const lanes_run_t *run = arg;
+    lanes_run_t copy;
     memset(&block, 0, sizeof block);
+    const lanes_run_t *run =
+        lanes_stage(&copy, &handle->run, room, handle->runs % 2 == 0 ? ROOM : 0);
     lanes_run_lane(&block, run, lane);
 }
 
@@ -45,6 +54,7 @@ static void kernel_lanes_free(weft_lanes_handle_t *handle)
     const weft_host_t *host = handle->host;
     host->free(host, handle->device);
     host->free(host, handle->visible);
+    host->free(host, handle->rooms);
     host->free(host, handle->vectors);
     host->free(host, handle->tmp);
     host->free(host, handle);
@@ -68,7 +78,8 @@ static weft_status_t kernel_lanes_prepare(weft_kernel_t *kernel,
     }
     handle->device = host->alloc(host, handle->image.device_bytes, 128);
     handle->visible = host->alloc(host, handle->image.visible_bytes, 128);
-    if (handle->device == NULL || handle->visible == NULL) {
+    handle->rooms = host->alloc(host, (size_t)program->nlanes * ROOM, 16);
+    if (handle->device == NULL || handle->visible == NULL || handle->rooms == NULL) {
         kernel_lanes_free(handle);
         return WEFT_ERR_RESOURCE;
     }
@@ -155,7 +166,8 @@ static weft_status_t kernel_lanes_start(weft_lanes_handle_t *handle, const weft_
         handle->failed = false;
     }
     lanes_image_reset(image, handle->visible, call->ports);
-    crew_work_t work = {kernel_lanes_block, &handle->run};
+    crew_work_t work = {kernel_lanes_block, handle};
+    handle->runs++;
     status = crew_start(handle->crew, &work, image->program.nlanes);
     handle->ports = status == WEFT_OK ? call->ports : NULL;
     return status;
@@ -211,21 +223,28 @@ static const weft_kernel_lanes_t kernel_lanes_extension = {
         cuda_combine(WEFT_##dtype, WEFT_##op, c, 0, 1);                                            \
     }
 #define ENTRY(dtype, op) [WEFT_##dtype][WEFT_##op] = combine_##dtype##_##op,
-#define OPS(what, dtype)                                                                           \
-    what(dtype, SUM) what(dtype, PROD) what(dtype, MIN) what(dtype, MAX) what(dtype, AVG)          \
-        what(dtype, PREMULSUM)
-#define DTYPES(what)                                                                               \
-    OPS(what, INT8)                                                                                \
-    OPS(what, UINT8) OPS(what, INT16) OPS(what, UINT16) OPS(what, INT32) OPS(what, UINT32)         \
-        OPS(what, INT64) OPS(what, UINT64) OPS(what, FP16) OPS(what, BF16) OPS(what, FP32)         \
-            OPS(what, FP64) OPS(what, FP8_E4M3) OPS(what, FP8_E5M2)
+#define FUNCTIONS(value, dtype, bytes, text)                                                       \
+    FUNCTION(dtype, SUM)                                                                           \
+    FUNCTION(dtype, PROD)                                                                          \
+    FUNCTION(dtype, MIN)                                                                           \
+    FUNCTION(dtype, MAX)                                                                           \
+    FUNCTION(dtype, AVG)                                                                           \
+    FUNCTION(dtype, PREMULSUM)
+#define ENTRIES(value, dtype, bytes, text)                                                         \
+    ENTRY(dtype, SUM)                                                                              \
+    ENTRY(dtype, PROD)                                                                             \
+    ENTRY(dtype, MIN)                                                                              \
+    ENTRY(dtype, MAX)                                                                              \
+    ENTRY(dtype, AVG)                                                                              \
+    ENTRY(dtype, PREMULSUM)
 
-DTYPES(FUNCTION)
+WEFT_DTYPE_MAP(FUNCTIONS)
 
 static weft_status_t kernel_lanes_select(weft_kernel_t *kernel, weft_dtype_t dtype, weft_op_t op,
                                          weft_combine_fn_t *fn_p)
 {
-    static const weft_combine_fn_t table[WEFT_DTYPE_COUNT][WEFT_OP_COUNT] = {DTYPES(ENTRY)};
+    static const weft_combine_fn_t table[WEFT_DTYPE_COUNT][WEFT_OP_COUNT] = {
+        WEFT_DTYPE_MAP(ENTRIES)};
     if ((unsigned)dtype >= WEFT_DTYPE_COUNT || (unsigned)op >= WEFT_OP_COUNT ||
         table[dtype][op] == NULL) {
         return kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0,

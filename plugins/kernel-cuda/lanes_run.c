@@ -4,7 +4,6 @@
  * one launch; its state comes back through memory that both see, so nothing here waits for a stream. */
 #include "lanes_run.h"
 
-#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -347,7 +346,6 @@ static weft_status_t run_launch(weft_lanes_handle_t *handle, const weft_lanes_ca
     if (error == cudaSuccess) {
         lanes_image_call(&handle->run, call);
         lanes_image_reset(&handle->image, handle->visible, call->ports);
-        atomic_thread_fence(memory_order_seq_cst);
         error = cuda_launch_lanes(&handle->run, kernel->threads, handle->stream);
     }
     if (error != cudaSuccess) {

@@ -16,6 +16,10 @@ expect 3 "$weft" perf all_reduce -t 2 -b 8 -e 8 -n 2 "${cuda[@]}"
 says err "^weft: rank [01] .*ERR_UNSUPPORTED: $remedy"
 expect 3 "$weft" perf all_reduce -P 2 -b 8 -e 8 -n 2 "${cuda[@]}"
 says err "^weft: rank [01] .*ERR_UNSUPPORTED: $remedy"
+if [ ! -e /dev/nvidiactl ]; then
+    expect 77 "$source_dir/scripts/gpu-check"
+    says out '^gpu-check: no GPU here'
+fi
 # Options are checked before any device is looked for.
 expect 3 "$weft" perf all_reduce -t 2 -b 8 -e 8 "${cuda[@]}" --set kernel-cuda.threads=1024
 says err 'threads.*1024.*512'

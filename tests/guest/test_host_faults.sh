@@ -26,40 +26,6 @@ unlike_mtus() {
     both -b 8 -e 64K -f 16
     first || ip link set n0 mtu 4216
 }
-sent() { cat "/sys/class/infiniband/$1/ports/1/hw_counters/sent_pkts"; }
-two_rails() {
-    local before0 before1
-    before0=$(sent rxe0) before1=$(sent rxe1)
-    both -b 1M -e 1M --set net-ib.rails=2
-    [ "$(sent rxe0)" -gt $((before0 + 100)) ] || die "rxe0 was not used"
-    [ "$(sent rxe1)" -gt $((before1 + 100)) ] || die "rxe1 was not used"
-}
-# rail_goes NAME COMMAND…: the command takes a rail away in the second guest; the job ends well all the same
-rail_goes() {
-    local at=$1
-    shift
-    traffic -N 30 --set net-ib.rails=2 --set net-ib.devices=
-    ! first || has_begun
-    barrier "begun-$at"
-    first || "$@"
-    until_true 60 ended || die "the job stands: $(cat /tmp/traffic /tmp/complaint)"
-    wait "$traffic" || die "exit code $?: $(cat /tmp/traffic /tmp/complaint)"
-    grep -E 'rail .* is lost .* recovered in [0-9.]+ ms' /tmp/complaint ||
-        die "no rail was lost: $(cat /tmp/complaint)"
-    cp /tmp/traffic /tmp/said
-    ! first || all_right
-    barrier "ended-$at"
-}
-rail_lost() {
-    rail_goes cable cable_out rxe1
-    first || cable_in rxe1
-}
-# Its queue pairs fail at once.
-rail_off() {
-    rail_goes interface port_down rxe1
-    first || port_up rxe1
-    until_true 5 test "$(gid_index rxe1)" -lt 16 || die "the address did not come back"
-}
 loss_and_delay() {
     impair rxe0 loss 1% delay 2ms
     barrier impaired
@@ -108,7 +74,7 @@ stop_jobs() {
     wait "$traffic" 2>/dev/null
 }
 
-cases=(unlike_mtus two_rails rail_lost rail_off loss_and_delay cable_out_and_in host_pauses host_stops)
+cases=(unlike_mtus loss_and_delay cable_out_and_in host_pauses host_stops)
 [ $# -eq 0 ] || cases=("$@")
 for name in "${cases[@]}"; do
     barrier "$name"

@@ -30,6 +30,8 @@ static void check(const char *const *settings)
 {
     static traffic_t traffic;
     assert_int_equal(traffic_run(&traffic, settings), WEFT_OK);
+    assert_int_equal(traffic.done, 2 * TRAFFIC_MESSAGES);
+    assert_int_equal(traffic.failed, 0);
     assert_int_equal(fake_count_kind(FAKE_WRITE_IMM), 0);
     assert_true(fake_count_kind(FAKE_SEND) > 0 && fake_count_kind(FAKE_WRITE) > 0);
 }

@@ -343,11 +343,11 @@ static void describe(const weft_comm_state_t *state, const weft_args_t *args,
 {
     snprintf(program->reason, sizeof program->reason,
              "%s by %s, %" PRIu64 " passes of %u chunks of %u slices of %" PRIu64
-             " bytes, kernel %s; %s; proved in %.1f ms%s",
+             " bytes, kernel %s%s; %s; proved in %.1f ms%s",
              weft_coll_name(args->coll), algo, program->geometry.passes, program->geometry.k,
              choice->slices, program->geometry.slice * program->elem, state->kernel_props.variant,
-             choice->reason, entry->verify_seconds * 1e3,
-             program->in_place ? "" : ", staged in place");
+             state->kernel_lanes != NULL ? " running plans" : "", choice->reason,
+             entry->verify_seconds * 1e3, program->in_place ? "" : ", staged in place");
 }
 
 static uint32_t fold(uint64_t hash)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kernel_cuda.h"
+#include "buffers.h"
 #include "lanes_run.h"
 #include "memory.h"
 
@@ -97,6 +98,9 @@ static weft_status_t cuda_select(weft_kernel_t *kernel, weft_dtype_t dtype, weft
 static const void *cuda_extension(weft_kernel_t *kernel, const char *name)
 {
     (void)kernel;
+    if (strcmp(name, WEFT_KERNEL_MEMORY) == 0) {
+        return &cuda_buffers;
+    }
     return strcmp(name, WEFT_KERNEL_LANES) == 0 ? &cuda_lanes : NULL;
 }
 

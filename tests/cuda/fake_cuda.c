@@ -222,6 +222,25 @@ cudaError_t cudaFreeAsync(void *at, cudaStream_t stream)
     return cudaSuccess;
 }
 
+cudaError_t cudaMalloc(void **at, size_t bytes)
+{
+    return allocate(__func__, at, bytes, &fake_cuda.allocated);
+}
+
+cudaError_t cudaFree(void *at)
+{
+    free(at);
+    atomic_fetch_sub(&fake_cuda.allocated, 1);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *all)
+{
+    *free_bytes = 1000;
+    *all = 5000;
+    return answer(__func__);
+}
+
 /* What is done at once here waits on a device for what is before it in its stream. */
 static void settle(cudaStream_t stream)
 {

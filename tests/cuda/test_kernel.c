@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <weft/plugin/lanes.h>
+#include <weft/plugin/memory.h>
 #include <weft/plugin/plan.h>
 
 #include "tests/cuda/fake_cuda.h"
@@ -407,12 +408,57 @@ static void a_failed_start_can_be_tried_again(void **state)
     bench.lanes->release(handle);
 }
 
+static void buffers_are_allocated_copied_and_looked_at(void **state)
+{
+    const weft_kernel_memory_t *memory = bench.ops->get_extension(bench.kernel, WEFT_KERNEL_MEMORY);
+    void *at = NULL;
+    char in[8] = "abcdefg", out[8] = "";
+    (void)state;
+    assert_non_null(memory);
+    assert_int_equal(memory->alloc(bench.kernel, 8, &at), WEFT_OK);
+    assert_int_equal(((char *)at)[7], 0);
+    assert_int_equal(memory->copy(bench.kernel, at, in, 8), WEFT_OK);
+    assert_int_equal(memory->copy(bench.kernel, out, at, 8), WEFT_OK);
+    assert_string_equal(out, in);
+    place(0, at, 8, cudaMemoryTypeDevice, 1);
+    place(1, in, 8, cudaMemoryTypeDevice, 2);
+    bench.cuda->no_peers = true;
+    assert_int_equal(memory->reaches(bench.kernel, in, 8), WEFT_ERR_ARG);
+    fake_host_take_error(&bench.fake, bench.error, sizeof bench.error);
+    says("buffer");
+    bench.cuda->no_peers = false;
+    assert_int_equal(memory->reaches(bench.kernel, at, 8), WEFT_OK);
+    memory->free(bench.kernel, at);
+    assert_int_equal(atomic_load(&bench.cuda->allocated), 0);
+    assert_int_equal(atomic_load(&bench.cuda->current), 0);
+}
+
+static void buffers_that_cannot_be_had_leave_nothing_behind(void **state)
+{
+    static const char *const calls[] = {"cudaMalloc", "cudaMemsetAsync", "cudaStreamSynchronize"};
+    const weft_kernel_memory_t *memory = bench.ops->get_extension(bench.kernel, WEFT_KERNEL_MEMORY);
+    void *at = NULL;
+    (void)state;
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        bench.cuda->fails = calls[i];
+        bench.cuda->error = i == 0 ? cudaErrorMemoryAllocation : cudaErrorLaunchFailure;
+        assert_int_equal(memory->alloc(bench.kernel, 8, &at),
+                         i == 0 ? WEFT_ERR_RESOURCE : WEFT_ERR_SYSTEM);
+        fake_host_take_error(&bench.fake, bench.error, sizeof bench.error);
+        says(i == 0 ? "8 bytes on CUDA device 0, which has 1000 of 5000 free" : "clearing memory");
+        assert_null(at);
+        assert_int_equal(atomic_load(&bench.cuda->allocated), 0);
+    }
+}
+
 int main(void)
 {
 #define WITH_KERNEL(test) cmocka_unit_test_setup_teardown(test, open_kernel, close_kernel)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_machine_without_driver_or_device_is_told_what_helps),
         cmocka_unit_test(the_named_device_is_used_and_the_callers_stays_current),
+        WITH_KERNEL(buffers_are_allocated_copied_and_looked_at),
+        WITH_KERNEL(buffers_that_cannot_be_had_leave_nothing_behind),
         WITH_KERNEL(combinations_run_where_their_operands_lie),
         WITH_KERNEL(what_no_device_reaches_alone_goes_through_the_host),
         WITH_KERNEL(a_plan_runs_and_leaves_its_message_in_the_slot),

@@ -26,7 +26,7 @@ typedef struct fake_host {
     pthread_mutex_t lock;       /* of the fields below */
     weft_status_t error_status; /* of the last set_error */
     char error[512];            /* text of the last set_error */
-    char log[2048];             /* the newest log lines, one per line */
+    char log[16384];            /* the newest log lines, one per line */
 } fake_host_t;
 
 /* What: sets up a host with log level DEBUG. fini() only releases the lock; test `live` before. */

@@ -247,6 +247,14 @@ static weft_status_t health_rail(const weft_net_conn_t *conn, const ib_rail_t *r
     return health_port(conn, rail->port, now);
 }
 
+/* What an adapter here found before the peer gave up is the cause of both; on a busy host the peer's
+ * word may be the first that is old enough. */
+static bool cause_is_here(const weft_net_conn_t *conn, const ib_rail_t *bad)
+{
+    return conn->peer_reason != 0 && bad != NULL && bad->bad_ns <= conn->ended_ns &&
+           bad->bad.status != IBV_WC_WR_FLUSH_ERR;
+}
+
 weft_status_t ib_health(weft_net_conn_t *conn)
 {
     uint64_t now = conn->host->clock_ns(conn->host);
@@ -257,13 +265,14 @@ weft_status_t ib_health(weft_net_conn_t *conn)
     for (uint32_t i = 0; i < conn->nrails && status == WEFT_OK; i++) {
         status = health_rail(conn, &conn->rails[i], now);
     }
+    const ib_rail_t *bad = rail_bad(conn);
     uint64_t patience = conn->peer_reason != 0 ? FAREWELL_PATIENCE_NS
                         : conn->cm != NULL     ? IWARP_PATIENCE_NS
                                                : END_PATIENCE_NS;
-    if (status == WEFT_OK && conn->ended_ns != 0 && now - conn->ended_ns >= patience) {
+    bool ended = conn->ended_ns != 0 && now - conn->ended_ns >= patience;
+    if (status == WEFT_OK && ended && !cause_is_here(conn, bad)) {
         status = health_ended(conn);
     }
-    const ib_rail_t *bad = rail_bad(conn);
     if (status == WEFT_OK && bad != NULL) {
         status = health_bad(conn, bad, now);
     }

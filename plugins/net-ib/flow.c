@@ -78,7 +78,7 @@ static uint64_t part_write_max(const weft_net_conn_t *conn, const ib_part_t *par
 }
 
 /* Writes of the largest size, until one request is left. Nobody waits for their completions. */
-static weft_status_t part_begin(weft_net_conn_t *conn, const uint8_t *from, ib_part_t *part)
+static inline weft_status_t part_begin(weft_net_conn_t *conn, const uint8_t *from, ib_part_t *part)
 {
     uint64_t most = part_write_max(conn, part);
     ib_lane_t *lane = &conn->lanes[part->lane];
@@ -105,7 +105,8 @@ static weft_status_t part_begin(weft_net_conn_t *conn, const uint8_t *from, ib_p
 
 /* The last write and the immediate, in one request where the network keeps packets in order. Where there
  * are no immediates each write asks for a completion: that of the word says nothing about the memory. */
-static weft_status_t part_end(weft_net_conn_t *conn, const uint8_t *from, const ib_part_t *part)
+static inline weft_status_t part_end(weft_net_conn_t *conn, const uint8_t *from,
+                                     const ib_part_t *part)
 {
     ib_lane_t *lane = &conn->lanes[part->lane];
     bool small = part->bytes <= lane->inline_max;
@@ -155,7 +156,7 @@ static void part_locate(const weft_net_conn_t *conn, const ib_op_t *op, const ib
     part->local_key = pin != NULL ? pin->local_key : 0;
 }
 
-static weft_status_t part_send(weft_net_conn_t *conn, const ib_op_t *op, ib_part_t *part)
+static inline weft_status_t part_send(weft_net_conn_t *conn, const ib_op_t *op, ib_part_t *part)
 {
     weft_status_t status = part_begin(conn, op->buffer, part);
     status = status == WEFT_OK ? part_end(conn, op->buffer, part) : status;
@@ -163,7 +164,8 @@ static weft_status_t part_send(weft_net_conn_t *conn, const ib_op_t *op, ib_part
 }
 
 /* Cuts message `n`, to be sent as far as its room goes. Returns the number of parts. */
-static uint32_t message_cut(const weft_net_conn_t *conn, uint32_t n, ib_part_t list[IB_DATA_MAX])
+static inline uint32_t message_cut(const weft_net_conn_t *conn, uint32_t n,
+                                   ib_part_t list[IB_DATA_MAX])
 {
     const ib_op_t *op = &conn->send.ops[n % IB_OPS];
     const ib_grant_t *grant = &conn->grants_in[n % IB_OPS];
@@ -195,7 +197,7 @@ static weft_status_t message_send(weft_net_conn_t *conn, ib_op_t *op, bool *fits
             return WEFT_OK;
         }
     }
-    bool too_long = list[0].immediate == IB_TOO_LONG;
+    bool too_long = op->bytes > le64toh(conn->grants_in[conn->send.next % IB_OPS].room);
     op->lanes = mask;
     op->moved = too_long ? 0 : op->bytes;
     op->status = too_long ? WEFT_ERR_PROTO : WEFT_OK;

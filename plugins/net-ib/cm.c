@@ -298,6 +298,15 @@ static bool news_get(ib_cm_t *cm, ib_cm_news_t *news)
     return true;
 }
 
+static bool is_door(const ib_cm_t *cm, const struct rdma_cm_id *id)
+{
+    uint32_t i = 0;
+    while (i < IB_RAILS_MAX && cm->doors[i] != id) {
+        i++;
+    }
+    return i < IB_RAILS_MAX;
+}
+
 static weft_status_t news_take(weft_net_conn_t *conn, const ib_cm_news_t *news)
 {
     ib_cm_t *cm = conn->cm;
@@ -305,7 +314,10 @@ static weft_status_t news_take(weft_net_conn_t *conn, const ib_cm_news_t *news)
         return lane_accept(conn, news);
     }
     if (news->id->context == NULL) {
-        return cm_failed(conn, 0, news->status, cm->calls->event_str(news->type));
+        /* A stranger that is gone again, or a door. */
+        return is_door(cm, news->id)
+                   ? cm_failed(conn, 0, news->status, cm->calls->event_str(news->type))
+                   : WEFT_OK;
     }
     uint32_t lane = (uint32_t)((struct rdma_cm_id **)news->id->context - cm->ids);
     switch (news->type) {

@@ -315,7 +315,7 @@ weft_status_t weft_device_step(weft_lanes_t *run, bool *moved_p)
 
 void weft_device_stop(weft_lanes_t *run)
 {
-    bool moved;
+    bool moved = false;
     if (!run->device.under_way) {
         return;
     }

@@ -38,8 +38,8 @@ static void release(const weft_comm_state_t *state, const weft_allocation_t *a)
     }
 }
 
-static weft_status_t obtain(const weft_comm_state_t *state, uint64_t bytes, bool device,
-                            weft_allocation_t *a)
+static weft_status_t obtain(const weft_comm_state_t *state, const char *what, uint64_t bytes,
+                            bool device, weft_allocation_t *a)
 {
     *a = (weft_allocation_t){.bytes = bytes > 0 ? (size_t)bytes : 1, .device = device};
     if (device) {
@@ -48,7 +48,7 @@ static weft_status_t obtain(const weft_comm_state_t *state, uint64_t bytes, bool
     a->memory = weft_os_pages(a->bytes);
     return a->memory != NULL
                ? WEFT_OK
-               : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no %" PRIu64 " bytes of memory", bytes);
+               : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "%s: no %" PRIu64 " bytes", what, bytes);
 }
 
 weft_status_t weft_comm_stage(weft_comm_state_t *state, const void *in, uint64_t bytes)
@@ -57,20 +57,21 @@ weft_status_t weft_comm_stage(weft_comm_state_t *state, const void *in, uint64_t
     weft_status_t status = WEFT_OK;
     if (staging->bytes < bytes) {
         release(state, staging);
-        status = obtain(state, bytes, state->kernel_memory != NULL, staging);
+        status = obtain(state, "copy of an in-place input", bytes, state->kernel_memory != NULL,
+                        staging);
         staging->bytes = status == WEFT_OK ? staging->bytes : 0;
     }
     return status == WEFT_OK ? weft_comm_copy(state, staging->memory, in, bytes) : status;
 }
 
-static weft_status_t allocate(weft_comm_state_t *state, uint64_t bytes, bool device,
-                              void **memory_p)
+static weft_status_t allocate(weft_comm_state_t *state, const char *call, uint64_t bytes,
+                              bool device, void **memory_p)
 {
     weft_allocation_t *a = weft_os_alloc(sizeof *a, 0);
     if (a == NULL) {
-        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for the record of an allocation");
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "%s: no memory for its record", call);
     }
-    weft_status_t status = obtain(state, bytes, device, a);
+    weft_status_t status = obtain(state, call, bytes, device, a);
     if (status != WEFT_OK) {
         weft_os_free(a);
         return status;
@@ -97,7 +98,7 @@ static weft_status_t allocate_for(weft_comm_t *comm, const char *call, uint64_t 
                            "use weft_mem_alloc",
                            call, state->kernel_loaded->plugin->name);
     } else {
-        status = allocate(state, bytes, device, memory_p);
+        status = allocate(state, call, bytes, device, memory_p);
     }
     weft_comm_leave(state);
     return status == WEFT_OK ? status : weft_api_error("memory", status);

@@ -401,7 +401,6 @@ static weft_status_t prepare(weft_comm_state_t *state, const weft_args_t *args,
         weft_op_t op = (int)args->op < WEFT_OP_COUNT ? args->op : WEFT_SUM;
         prepared->program.op = op;
         prepared->program.device = state->kernel_lanes;
-        prepared->program.memory = state->kernel_memory;
         prepared->program.kernel = state->kernel;
         status =
             state->kernel_ops->select(state->kernel, args->dtype, op, &prepared->program.combine);

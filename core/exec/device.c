@@ -210,34 +210,11 @@ static void take_ports_back(weft_lanes_t *run)
     }
 }
 
-/* Bytes of a buffer: its blocks, or up to the end of the last one of a v-form. */
-static uint64_t extent(const weft_lanes_t *run, uint32_t blocks, const uint64_t *counts,
-                       const uint64_t *displs)
-{
-    uint64_t end = counts == NULL ? blocks * run->geometry.count : 0;
-    for (uint32_t b = 0; counts != NULL && b < blocks; b++) {
-        end = displs[b] + counts[b] > end && counts[b] > 0 ? displs[b] + counts[b] : end;
-    }
-    return end * run->program->elem;
-}
-
-static bool device_reaches(const weft_lanes_t *run, const weft_lanes_call_t *call)
-{
-    const weft_program_t *program = run->program;
-    if (program->memory == NULL) {
-        return true;
-    }
-    uint64_t in = extent(run, call->nin, call->vectors.in_counts, call->vectors.in_displs);
-    uint64_t out = extent(run, call->nout, call->vectors.out_counts, call->vectors.out_displs);
-    bool reads = run->in != NULL && in > 0, writes = run->out != NULL && out > 0;
-    return (!reads || program->memory->reaches(program->kernel, run->in, in) == WEFT_OK) &&
-           (!writes || program->memory->reaches(program->kernel, run->out, out) == WEFT_OK);
-}
-
 bool weft_device_start(weft_lanes_t *run)
 {
     const weft_program_t *program = run->program;
     const weft_geometry_t *g = &run->geometry;
+    run->device.started = WEFT_OK;
     if (run->device.handle == NULL || program->user.fn != NULL || !lend_ports(run)) {
         return false;
     }
@@ -262,16 +239,18 @@ bool weft_device_start(weft_lanes_t *run)
             .out_displs = run->vectors->out_displs,
         };
     }
-    if (!device_reaches(run, &call)) {
-        return false;
-    }
     memcpy(call.signature, &run->signature, sizeof call.signature);
     if (program->pre) {
         memcpy(&call.scalar, run->scalar, program->elem);
     }
     run->device.moved = 0;
-    run->device.started = program->device->start(run->device.handle, &call);
-    run->device.under_way = run->device.started == WEFT_OK;
+    weft_status_t status = program->device->start(run->device.handle, &call);
+    if (status == WEFT_ERR_UNSUPPORTED) {
+        weft_log(WEFT_LOG_DEBUG, "exec", "a run stays on the host: %s", weft_error_record()->text);
+        return false;
+    }
+    run->device.started = status;
+    run->device.under_way = status == WEFT_OK;
     return true;
 }
 

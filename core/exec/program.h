@@ -6,7 +6,6 @@
 #define WEFT_EXEC_PROGRAM_H
 
 #include <weft/plugin/lanes.h>
-#include <weft/plugin/memory.h>
 
 #include "core/exec/geometry.h"
 #include "core/exec/links.h"
@@ -18,10 +17,9 @@ typedef struct weft_program {
     weft_geometry_t geometry;
     weft_signature_t signature; /* sequence 0 */
     weft_combine_fn_t combine;
-    const weft_kernel_lanes_t *device;  /* NULL: the host runs it */
-    const weft_kernel_memory_t *memory; /* NULL: the device works on host memory */
-    weft_kernel_t *kernel;              /* of the device */
-    weft_user_op_t user;                /* combines instead, if set */
+    const weft_kernel_lanes_t *device; /* NULL: the host runs it */
+    weft_kernel_t *kernel;             /* of the device */
+    weft_user_op_t user;               /* combines instead, if set */
     weft_dtype_t dtype;
     weft_op_t op; /* of the kernel */
     size_t elem;  /* bytes of an element */

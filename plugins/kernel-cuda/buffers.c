@@ -5,7 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "memory.h"
+#include "kernel_cuda.h"
 
 /* The stream of the calling thread: nobody else's work is waited for. */
 #define BUFFERS_STREAM cudaStreamPerThread
@@ -70,23 +70,9 @@ static weft_status_t buffers_copy(weft_kernel_t *kernel, void *dst, const void *
     return error == cudaSuccess ? WEFT_OK : cuda_failed(kernel, error, "copying memory");
 }
 
-static weft_status_t buffers_reach(weft_kernel_t *kernel, const void *memory, uint64_t bytes)
-{
-    int previous;
-    (void)bytes;
-    cudaError_t error = cuda_device_enter(kernel, &previous);
-    if (error != cudaSuccess) {
-        return cuda_failed(kernel, error, "making the device current");
-    }
-    weft_status_t status = cuda_reach(kernel, memory, "buffer");
-    cuda_device_leave(previous);
-    return status;
-}
-
 const weft_kernel_memory_t cuda_buffers = {
     .size = sizeof(weft_kernel_memory_t),
     .alloc = buffers_alloc,
     .free = buffers_free,
     .copy = buffers_copy,
-    .reaches = buffers_reach,
 };

@@ -245,8 +245,6 @@ void lanes_image_bind(const lanes_image_t *image, lanes_run_t *run, uint8_t *dev
     run->program.operands = (const weft_lanes_operand_t *)(void *)(device + image->operands);
     run->program.afters = (const weft_lanes_after_t *)(void *)(device + image->afters);
     run->owner = (const uint32_t *)(void *)(device + image->owner);
-    run->image = device;
-    run->image_bytes = image->words;
     run->ports = (lanes_port_t *)(void *)(device + image->ports);
     run->passed = (uint64_t *)(void *)(device + image->words);
     run->finished = (uint64_t *)(void *)(device + image->finished);

@@ -188,7 +188,7 @@ static weft_status_t reach_device(weft_kernel_t *kernel, int other, const void *
         return cuda_failed(kernel, error, "opening the way to another device's memory");
     }
     return can != 0 ? WEFT_OK
-                    : kernel->host->set_error(kernel->host, WEFT_ERR_ARG, 0,
+                    : kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0,
                                               "%s %p is memory of CUDA device %d, which device %d "
                                               "of this rank cannot reach; use memory of device %d",
                                               name, at, other, kernel->device, kernel->device);
@@ -206,7 +206,7 @@ weft_status_t cuda_reach(weft_kernel_t *kernel, const void *at, const char *name
     }
     bool far = where.type == cudaMemoryTypeUnregistered && !kernel->pageable;
     if (far || (where.type == cudaMemoryTypeHost && where.devicePointer != at)) {
-        return kernel->host->set_error(kernel->host, WEFT_ERR_ARG, 0,
+        return kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0,
                                        "%s %p is host memory that CUDA device %d cannot reach; use "
                                        "cudaMalloc, cudaMallocManaged or cudaHostAlloc",
                                        name, at, kernel->device);

@@ -22,7 +22,7 @@ void cuda_visible_give(weft_kernel_t *kernel, void *block);
 void cuda_memory_close(weft_kernel_t *kernel);
 
 /* What: says whether the device reaches `at`, a buffer called `name`; opens the way to another device's
- * memory. Failure: ERR_ARG that says why not, ERR_SYSTEM. */
+ * memory. Failure: ERR_UNSUPPORTED that says why not, ERR_SYSTEM. */
 weft_status_t cuda_reach(weft_kernel_t *kernel, const void *at, const char *name);
 
 #endif

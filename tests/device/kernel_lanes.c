@@ -2,51 +2,50 @@
  *
  * The plugin kernel-lanes, for tests: the arithmetic and the interpreter that plugins/kernel-cuda runs
  * on a device, compiled for the host, one thread per block. What runs on a device can so be swept on
- * machines without one. */
+ * machines without one. With apart = yes it has memory of its own, which the host cannot touch. */
+#include <stdbool.h>
 #include <string.h>
 #include <time.h>
 
+#include <weft/plugin/memory.h>
 #include <weft/plugin/plugin.h>
 
 #include "plugins/kernel-cuda/lanes_image.h"
+#include "tests/device/areas.h"
 #include "tests/device/crew.h"
+
+typedef struct kernel_lanes_config {
+    bool apart;
+} kernel_lanes_config_t;
 
 struct weft_kernel {
     const weft_host_t *host;
     crew_t *crew;
+    bool apart;
 };
 
-#define ROOM 16384 /* memory of a block, as on a device */
-
 struct weft_lanes_handle {
+    const weft_kernel_t *kernel;
     const weft_host_t *host;
-    crew_t *crew;
     lanes_image_t image;
     lanes_run_t run;
-    uint8_t *device, *visible; /* this device's memory is the host's */
+    uint8_t *device, *visible;
     uint64_t *vectors;
     uint32_t vectors_room; /* words */
     uint8_t *tmp;
     uint64_t tmp_bytes;
     weft_lanes_port_t *ports; /* of the run under way, else NULL */
     bool failed;              /* the last run: its words are to be cleared */
-    uint32_t runs;
-    uint8_t *rooms; /* ROOM for each lane */
 };
 
 /* Lanes -------------------------------------------------------------------------------------------- */
 
-/* Every other run follows the program in the block's memory, if there is room for it. */
 static void kernel_lanes_block(void *arg, uint32_t lane)
 {
-    weft_lanes_handle_t *handle = arg;
-    uint8_t *room = handle->rooms + (size_t)lane * ROOM;
+    const weft_lanes_handle_t *handle = arg;
     lanes_block_t block;
-    lanes_run_t copy;
     memset(&block, 0, sizeof block);
-    const lanes_run_t *run =
-        lanes_stage(&copy, &handle->run, room, handle->runs % 2 == 0 ? ROOM : 0);
-    lanes_run_lane(&block, run, lane);
+    lanes_run_lane(&block, &handle->run, lane);
 }
 
 static void kernel_lanes_free(weft_lanes_handle_t *handle)
@@ -54,7 +53,6 @@ static void kernel_lanes_free(weft_lanes_handle_t *handle)
     const weft_host_t *host = handle->host;
     host->free(host, handle->device);
     host->free(host, handle->visible);
-    host->free(host, handle->rooms);
     host->free(host, handle->vectors);
     host->free(host, handle->tmp);
     host->free(host, handle);
@@ -71,15 +69,14 @@ static weft_status_t kernel_lanes_prepare(weft_kernel_t *kernel,
         return WEFT_ERR_RESOURCE;
     }
     handle->host = host;
-    handle->crew = kernel->crew;
+    handle->kernel = kernel;
     if (!lanes_image_plan(&handle->image, program, why, sizeof why)) {
         host->free(host, handle);
         return host->set_error(host, WEFT_ERR_UNSUPPORTED, 0, "kernel-lanes: %s", why);
     }
     handle->device = host->alloc(host, handle->image.device_bytes, 128);
     handle->visible = host->alloc(host, handle->image.visible_bytes, 128);
-    handle->rooms = host->alloc(host, (size_t)program->nlanes * ROOM, 16);
-    if (handle->device == NULL || handle->visible == NULL || handle->rooms == NULL) {
+    if (handle->device == NULL || handle->visible == NULL) {
         kernel_lanes_free(handle);
         return WEFT_ERR_RESOURCE;
     }
@@ -139,9 +136,18 @@ static weft_status_t kernel_lanes_buffers(weft_lanes_handle_t *handle,
     run->vectors.out_counts = kernel_lanes_vector(&to, call->vectors.out_counts, call->nout);
     run->vectors.out_displs = kernel_lanes_vector(&to, call->vectors.out_displs, call->nout);
     run->tmp = handle->tmp;
-    run->in = call->in;
-    run->out = call->out;
     return WEFT_OK;
+}
+
+/* With memory of its own the device reaches no other. */
+static weft_status_t kernel_lanes_reach(const weft_lanes_handle_t *handle, const char *name,
+                                        const void *memory, uint8_t **real_p)
+{
+    *real_p = areas_real(memory);
+    return memory == NULL || !handle->kernel->apart || *real_p != memory
+               ? WEFT_OK
+               : handle->host->set_error(handle->host, WEFT_ERR_UNSUPPORTED, 0,
+                                         "%s %p is host memory", name, memory);
 }
 
 static weft_status_t kernel_lanes_start(weft_lanes_handle_t *handle, const weft_lanes_call_t *call)
@@ -153,10 +159,15 @@ static weft_status_t kernel_lanes_start(weft_lanes_handle_t *handle, const weft_
     if (!lanes_image_fits(image, call, why, sizeof why)) {
         return host->set_error(host, WEFT_ERR_ARG, 0, "kernel-lanes: %s", why);
     }
-    weft_status_t status = kernel_lanes_buffers(handle, call);
+    uint8_t *in;
+    weft_status_t status = kernel_lanes_reach(handle, "input", call->in, &in);
+    status = status == WEFT_OK ? kernel_lanes_reach(handle, "output", call->out, &handle->run.out)
+                               : status;
+    status = status == WEFT_OK ? kernel_lanes_buffers(handle, call) : status;
     if (status != WEFT_OK) {
         return status;
     }
+    handle->run.in = in;
     lanes_image_call(&handle->run, call);
     for (uint32_t i = 0; i < image->program.nports; i++) {
         lanes_image_port(&ports[i], &call->ports[i], call->ports[i].fifo);
@@ -167,8 +178,7 @@ static weft_status_t kernel_lanes_start(weft_lanes_handle_t *handle, const weft_
     }
     lanes_image_reset(image, handle->visible, call->ports);
     crew_work_t work = {kernel_lanes_block, handle};
-    handle->runs++;
-    status = crew_start(handle->crew, &work, image->program.nlanes);
+    status = crew_start(handle->kernel->crew, &work, image->program.nlanes);
     handle->ports = status == WEFT_OK ? call->ports : NULL;
     return status;
 }
@@ -217,43 +227,64 @@ static const weft_kernel_lanes_t kernel_lanes_extension = {
 
 /* Combinations ------------------------------------------------------------------------------------- */
 
-#define FUNCTION(dtype, op)                                                                        \
-    static void combine_##dtype##_##op(const weft_combine_t *c)                                    \
-    {                                                                                              \
-        cuda_combine(WEFT_##dtype, WEFT_##op, c, 0, 1);                                            \
+static void combine(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c)
+{
+    weft_combine_t there = *c;
+    for (uint32_t i = 0; i < c->nsrc; i++) {
+        there.src[i] = areas_real(c->src[i]);
     }
-#define ENTRY(dtype, op) [WEFT_##dtype][WEFT_##op] = combine_##dtype##_##op,
-#define FUNCTIONS(value, dtype, bytes, text)                                                       \
-    FUNCTION(dtype, SUM)                                                                           \
-    FUNCTION(dtype, PROD)                                                                          \
-    FUNCTION(dtype, MIN)                                                                           \
-    FUNCTION(dtype, MAX)                                                                           \
-    FUNCTION(dtype, AVG)                                                                           \
-    FUNCTION(dtype, PREMULSUM)
-#define ENTRIES(value, dtype, bytes, text)                                                         \
-    ENTRY(dtype, SUM)                                                                              \
-    ENTRY(dtype, PROD)                                                                             \
-    ENTRY(dtype, MIN)                                                                              \
-    ENTRY(dtype, MAX)                                                                              \
-    ENTRY(dtype, AVG)                                                                              \
-    ENTRY(dtype, PREMULSUM)
+    for (uint32_t i = 0; i < c->ndst; i++) {
+        there.dst[i] = areas_real(c->dst[i]);
+    }
+    cuda_combine(dtype, op, &there, 0, 1);
+}
 
-WEFT_DTYPE_MAP(FUNCTIONS)
+#include "plugins/kernel-cuda/functions.inc"
 
 static weft_status_t kernel_lanes_select(weft_kernel_t *kernel, weft_dtype_t dtype, weft_op_t op,
                                          weft_combine_fn_t *fn_p)
 {
-    static const weft_combine_fn_t table[WEFT_DTYPE_COUNT][WEFT_OP_COUNT] = {
-        WEFT_DTYPE_MAP(ENTRIES)};
-    if ((unsigned)dtype >= WEFT_DTYPE_COUNT || (unsigned)op >= WEFT_OP_COUNT ||
-        table[dtype][op] == NULL) {
+    if ((unsigned)dtype >= WEFT_DTYPE_COUNT || (unsigned)op >= WEFT_OP_COUNT) {
         return kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0,
                                        "kernel-lanes: data type %u with operator %u",
                                        (unsigned)dtype, (unsigned)op);
     }
-    *fn_p = table[dtype][op];
+    *fn_p = functions[dtype][op];
     return WEFT_OK;
 }
+
+/* Memory ------------------------------------------------------------------------------------------- */
+
+static weft_status_t kernel_lanes_alloc(weft_kernel_t *kernel, uint64_t bytes, void **memory_p)
+{
+    void *memory = areas_take(bytes);
+    if (memory == NULL) {
+        return kernel->host->set_error(kernel->host, WEFT_ERR_RESOURCE, 0,
+                                       "kernel-lanes: no area of %llu bytes",
+                                       (unsigned long long)bytes);
+    }
+    *memory_p = memory;
+    return WEFT_OK;
+}
+
+static void kernel_lanes_give(weft_kernel_t *kernel, void *memory)
+{
+    (void)kernel;
+    areas_give(memory);
+}
+
+static weft_status_t kernel_lanes_copy(weft_kernel_t *kernel, void *dst, const void *src,
+                                       uint64_t bytes)
+{
+    (void)kernel;
+    memmove(areas_real(dst), areas_real(src), bytes);
+    return WEFT_OK;
+}
+
+static const weft_kernel_memory_t kernel_lanes_memory = {.size = sizeof(weft_kernel_memory_t),
+                                                         .alloc = kernel_lanes_alloc,
+                                                         .free = kernel_lanes_give,
+                                                         .copy = kernel_lanes_copy};
 
 /* The plugin --------------------------------------------------------------------------------------- */
 
@@ -268,12 +299,12 @@ static void kernel_lanes_destroy(weft_kernel_t *kernel)
 static weft_status_t kernel_lanes_create(const weft_host_t *host, const void *config,
                                          weft_kernel_t **kernel_p)
 {
-    (void)config;
     weft_kernel_t *kernel = host->alloc(host, sizeof *kernel, 0);
     if (kernel == NULL) {
         return WEFT_ERR_RESOURCE;
     }
     kernel->host = host;
+    kernel->apart = ((const kernel_lanes_config_t *)config)->apart;
     kernel->crew = crew_create(host);
     if (kernel->crew == NULL) {
         kernel_lanes_destroy(kernel);
@@ -286,17 +317,18 @@ static weft_status_t kernel_lanes_create(const weft_host_t *host, const void *co
 static weft_status_t kernel_lanes_props(weft_kernel_t *kernel, weft_kernel_props_t *props)
 {
     weft_kernel_props_t mine = {.size = props->size,
-                                .memory_kind = WEFT_MEMORY_HOST,
+                                .memory_kind = kernel->apart ? WEFT_MEMORY_CUDA : WEFT_MEMORY_HOST,
                                 .variant = "lanes",
                                 .bandwidth = 2000000000u};
-    (void)kernel;
     memcpy(props, &mine, props->size < sizeof mine ? props->size : sizeof mine);
     return WEFT_OK;
 }
 
 static const void *kernel_lanes_get_extension(weft_kernel_t *kernel, const char *name)
 {
-    (void)kernel;
+    if (kernel->apart && strcmp(name, WEFT_KERNEL_MEMORY) == 0) {
+        return &kernel_lanes_memory;
+    }
     return strcmp(name, WEFT_KERNEL_LANES) == 0 ? &kernel_lanes_extension : NULL;
 }
 
@@ -311,6 +343,11 @@ static const weft_kernel_ops_t kernel_lanes_ops = {
 
 const weft_plugin_t *weft_plugin_entry(void)
 {
+    static const weft_option_t options[] = {
+        {"apart", WEFT_OPT_BOOL, offsetof(kernel_lanes_config_t, apart), "no",
+         "memory of its own, which the host cannot touch", NULL, 0, 0, 0, 0},
+        {NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0},
+    };
     static const weft_plugin_t plugin = {
         .magic = WEFT_PLUGIN_MAGIC,
         .abi_major = WEFT_ABI_KERNEL_MAJOR,
@@ -320,6 +357,8 @@ const weft_plugin_t *weft_plugin_entry(void)
         .name = "kernel-lanes",
         .version = "1",
         .help = "the device interpreter on host threads, for tests",
+        .options = options,
+        .config_size = sizeof(kernel_lanes_config_t),
         .ops = &kernel_lanes_ops,
     };
     return &plugin;

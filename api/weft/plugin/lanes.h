@@ -162,8 +162,10 @@ typedef struct weft_kernel_lanes {
     weft_status_t (*prepare)(weft_kernel_t *kernel, const weft_lanes_program_t *program,
                              weft_lanes_handle_t **handle_p);
 
-    /* What: starts a run; the handle has no other run under way. Failure: ERR_ARG (memory the device
-     * cannot reach: says which), ERR_RESOURCE, ERR_SYSTEM. Blocks: no. Thread: [progress]. */
+    /* What: starts a run; the handle has no other run under way. Failure: ERR_UNSUPPORTED (a buffer
+     * that the device cannot reach; the text says which, and why: the core runs this call on the
+     * host), ERR_ARG (a slot that does not hold a slice), ERR_RESOURCE, ERR_SYSTEM. Blocks: no.
+     * Thread: [progress]. */
     weft_status_t (*start)(weft_lanes_handle_t *handle, const weft_lanes_call_t *call);
 
     /* What: looks at the run and fills state->size bytes. OK: over; IN_PROGRESS; ERR_MISMATCH;

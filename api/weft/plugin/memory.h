@@ -30,11 +30,6 @@ typedef struct weft_kernel_memory {
      * What was launched before on either side by this plugin is done first. Failure: ERR_ARG (memory
      * that neither is), ERR_SYSTEM. Blocks: until the bytes are there. Thread: [any]. */
     weft_status_t (*copy)(weft_kernel_t *kernel, void *dst, const void *src, uint64_t bytes);
-
-    /* What: whether device code (weft.kernel.lanes/1) can load and store all of the memory. OK, or
-     * ERR_ARG whose text says what it is. The core then runs the plan on the host. Blocks: no.
-     * Thread: [any]. */
-    weft_status_t (*reaches)(weft_kernel_t *kernel, const void *memory, uint64_t bytes);
 } weft_kernel_memory_t;
 
 #ifdef __cplusplus

@@ -192,49 +192,6 @@ static WEFT_DEVICE uint32_t lanes_instruction(lanes_block_t *b, const lanes_run_
     return status;
 }
 
-/* The block's memory ------------------------------------------------------------------------------- */
-
-static WEFT_DEVICE const void *lanes_moved(const lanes_run_t *run, const uint8_t *room,
-                                           const void *pointer)
-{
-    return room + ((const uint8_t *)pointer - run->image);
-}
-
-/* The copy of the run, with its arrays in `room`. */
-static WEFT_DEVICE void lanes_point(lanes_run_t *to, const lanes_run_t *run, uint8_t *room)
-{
-    weft_lanes_program_t *p = &to->program;
-    *to = *run;
-    p->lane = (const uint32_t *)lanes_moved(run, room, p->lane);
-    p->code = (const weft_lanes_code_t *)lanes_moved(run, room, p->code);
-    p->moves = (const weft_lanes_move_t *)lanes_moved(run, room, p->moves);
-    p->operands = (const weft_lanes_operand_t *)lanes_moved(run, room, p->operands);
-    p->afters = (const weft_lanes_after_t *)lanes_moved(run, room, p->afters);
-    to->owner = (const uint32_t *)lanes_moved(run, room, run->owner);
-    to->ports = (lanes_port_t *)(void *)(room + ((const uint8_t *)run->ports - run->image));
-    to->staged = (lanes_member_t *)(void *)(room + run->image_bytes);
-}
-
-/* Optional, before lanes_run_lane(): brings the program, the ports and the MOVEs under way into `room`,
- * memory of the block aligned to 16, if `bytes` are enough, so that following the program costs no
- * round trips to the device's memory. Returns the run to go on with; `to` is memory of the block. */
-static WEFT_DEVICE const lanes_run_t *lanes_stage(lanes_run_t *to, const lanes_run_t *run,
-                                                  uint8_t *room, uint64_t bytes)
-{
-    if (run->image_bytes + run->program.largest_par * sizeof(lanes_member_t) > bytes) {
-        return run;
-    }
-    uint64_t step = (uint64_t)device_threads() * 32;
-    for (uint64_t at = (uint64_t)device_thread() * 32; at < run->image_bytes; at += step) {
-        device_copy32(room + at, run->image + at);
-    }
-    if (device_thread() == 0) {
-        lanes_point(to, run, room);
-    }
-    device_barrier();
-    return to;
-}
-
 /* Blocks ------------------------------------------------------------------------------------------- */
 
 static WEFT_DEVICE void lanes_begin(lanes_block_t *b, const lanes_run_t *run, uint32_t lane)
@@ -256,8 +213,7 @@ static WEFT_DEVICE void lanes_begin(lanes_block_t *b, const lanes_run_t *run, ui
     b->moved = 0;
     b->seen = 0;
     b->code = run->program.code + run->program.lane[lane];
-    b->member = run->staged != NULL ? run->staged
-                                    : run->members + (uint64_t)lane * run->program.largest_par;
+    b->member = run->members + (uint64_t)lane * run->program.largest_par;
     b->record = run->records + lane;
     for (uint32_t i = 0; i < 4; i++) {
         b->inline_out[i] = 0;

@@ -58,8 +58,6 @@ typedef struct lanes_run {
         program;           /* BAR: `n` is the number of its mask; MOVE, PAR: `mate_or_mask` is
                                      1 if a MOVE waits for this word */
     const uint32_t *owner; /* lane of each port */
-    const uint8_t *image;  /* all arrays of the program, then `ports`; aligned to 128 */
-    uint64_t image_bytes;  /* a multiple of 128 */
     const uint8_t *in;
     uint8_t *out;
     uint8_t *tmp;
@@ -69,7 +67,6 @@ typedef struct lanes_run {
     uint64_t scalar;
     lanes_port_t *ports;
     lanes_member_t *members; /* largest_par for each lane */
-    lanes_member_t *staged;  /* those of this lane in the memory of its block, or NULL */
     /* Words of one writer each, zero before the first run and after one that failed. */
     uint64_t *passed;   /* per lane: passes of earlier runs */
     uint64_t *finished; /* per word of code: the last of all passes in which it was finished */

@@ -273,6 +273,17 @@ static void a_start_that_fails_fails_the_step(void **state)
     assert_int_equal(weft_lanes_step(&job->run, &moved), WEFT_ERR_ARG);
 }
 
+static void what_the_device_does_not_reach_the_host_runs(void **state)
+{
+    job_t *job = *state;
+    bool moved = false;
+    fake.start = WEFT_ERR_UNSUPPORTED;
+    begin(job);
+    assert_int_equal(fake.starts, 1);
+    assert_int_equal(weft_lanes_step(&job->run, &moved), WEFT_IN_PROGRESS);
+    assert_true(moved);
+}
+
 static void a_mismatch_names_the_port_and_both_signatures(void **state)
 {
     job_t *job = *state;
@@ -324,6 +335,7 @@ int main(void)
         CASE(a_port_of_messages_keeps_the_run_on_the_host),
         CASE(a_function_of_the_caller_keeps_the_run_on_the_host),
         CASE(a_start_that_fails_fails_the_step),
+        CASE(what_the_device_does_not_reach_the_host_runs),
         CASE(a_mismatch_names_the_port_and_both_signatures),
         CASE(a_mismatch_at_a_port_that_is_none_is_a_fault_of_the_device),
         CASE(a_run_is_stopped_before_its_buffers_go_back),

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Memory of a device that the host cannot touch, apart from the collectives that the sweep covers:
- * allocation and copies, messages, a factor that lies on the device, and what is refused.
- *   test-collectives-device_memory PATH-OF-KERNEL-APART */
+ * allocation and copies, messages, a factor that lies on the device, and what is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,8 +12,6 @@
 #include "tests/support/ranks.h"
 
 enum { COUNT = 3000 };
-
-static char path[512];
 
 #define NEED(condition)                                                                            \
     do {                                                                                           \
@@ -117,7 +114,7 @@ static int be_refused(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     int wrong = 0;
     (void)n;
     (void)arg;
-    NEED(told(weft_op_create(comm, add, NULL, &op), WEFT_ERR_UNSUPPORTED, "kernel-apart"));
+    NEED(told(weft_op_create(comm, add, NULL, &op), WEFT_ERR_UNSUPPORTED, "kernel-lanes"));
     return wrong;
 }
 
@@ -148,8 +145,10 @@ static int without_a_device(weft_comm_t *comm, uint32_t rank, uint32_t n, void *
 
 static void run(ranks_work_t work, const char *net)
 {
-    const char *settings[] = {net, "core.kernel=kernel-apart", path, "exec.slot_bytes=4K"};
-    ranks_job_t job = {.nranks = 3, .settings = settings, .settings_count = 4, .work = work};
+    const char *settings[] = {net, "core.kernel=kernel-lanes",
+                              "kernel-lanes.path=" WEFT_KERNEL_LANES_FILE, "kernel-lanes.apart=yes",
+                              "exec.slot_bytes=4K"};
+    ranks_job_t job = {.nranks = 3, .settings = settings, .settings_count = 5, .work = work};
     assert_int_equal(ranks_run_threads(&job), 0);
 }
 
@@ -193,7 +192,7 @@ static void a_kernel_of_the_host_has_no_device_memory(void **state)
     assert_int_equal(ranks_run_threads(&job), 0);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_allocated_and_copied),
@@ -203,10 +202,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_part_of_the_ranks_has_the_device_too),
         cmocka_unit_test(a_kernel_of_the_host_has_no_device_memory),
     };
-    if (argc != 2) {
-        fprintf(stderr, "usage: %s PATH-OF-KERNEL-APART\n", argv[0]);
-        return 2;
-    }
-    snprintf(path, sizeof path, "kernel-apart.path=%s", argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,14 +42,6 @@ interface_off_and_on() {
     expect 0 one -b 64K -e 64K --set net-ib.devices==rxe0
     all_right
 }
-peer_killed() {
-    local victim
-    traffic
-    has_begun
-    victim=$(sed -n 's/^#  Rank  1 Group  0 Pid *\([0-9]*\) .*/\1/p' /tmp/traffic)
-    kill -9 "$victim" || die "cannot kill rank 1"
-    fails 6 'rank 1'
-}
 memlock() {
     expect 3 with_memlock 64 bash -c 'one -b 1M -e 1M'
     cat /tmp/said

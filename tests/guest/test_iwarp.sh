@@ -46,14 +46,6 @@ info() {
     expect 0 "$weft" info --set core.net=net-ib
     says '\* GID 0 iWARP ::ffff:10\.77\.0\.1'
 }
-peer_killed() {
-    local victim
-    traffic
-    has_begun
-    victim=$(sed -n 's/^#  Rank  1 Group  0 Pid *\([0-9]*\) .*/\1/p' /tmp/traffic)
-    kill -9 "$victim" || die "cannot kill rank 1"
-    fails 6 'rank 1'
-}
 conformance() {
     timeout 110 "$BUILD/bin/weft-conformance-net" -m 1000 "$BUILD/lib/weft/net-ib.so" ||
         die "exit code $?"

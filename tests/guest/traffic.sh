@@ -33,3 +33,12 @@ stop_traffic() {
     kill "$traffic"
     wait "$traffic" 2>/dev/null
 }
+# a case of its own: rank 1 dies, and rank 0 says so
+peer_killed() {
+    local victim
+    traffic
+    has_begun
+    victim=$(sed -n 's/^#  Rank  1 Group  0 Pid *\([0-9]*\) .*/\1/p' /tmp/traffic)
+    kill -9 "$victim" || die "cannot kill rank 1"
+    fails 6 'rank 1'
+}

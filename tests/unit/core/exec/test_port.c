@@ -128,15 +128,20 @@ static weft_status_t fake_post(weft_net_conn_t *conn, const weft_net_op_t *ops, 
 
 static const weft_net_ops_t fake_ops = {.size = sizeof fake_ops, .post = fake_post};
 
+static void open_port(weft_port_t *port, bool sends, fake_conn_t *conn)
+{
+    assert_int_equal(weft_port_init_message(port, 1, sends, &fake_ops, (weft_net_conn_t *)conn,
+                                            SLOTS, SLOT_BYTES),
+                     WEFT_OK);
+    assert_int_equal(weft_port_open(port, NULL), WEFT_OK);
+}
+
 static void receives_that_find_no_resources_are_posted_later(void **state)
 {
     fake_conn_t conn = {.room = 1};
     weft_port_t port;
     (void)state;
-    assert_int_equal(weft_port_init_message(&port, 1, false, &fake_ops, (weft_net_conn_t *)&conn,
-                                            SLOTS, SLOT_BYTES),
-                     WEFT_OK);
-    assert_int_equal(weft_port_open(&port, NULL), WEFT_OK);
+    open_port(&port, false, &conn);
     assert_int_equal(conn.count, 1);
     conn.room = 64;
     assert_int_equal(weft_port_flush(&port), WEFT_OK);
@@ -161,10 +166,7 @@ static void messages_that_wait_for_resources_keep_their_slots(void **state)
     fake_conn_t conn = {.room = 1};
     weft_port_t port;
     (void)state;
-    assert_int_equal(weft_port_init_message(&port, 1, true, &fake_ops, (weft_net_conn_t *)&conn,
-                                            SLOTS, SLOT_BYTES),
-                     WEFT_OK);
-    assert_int_equal(weft_port_open(&port, NULL), WEFT_OK);
+    open_port(&port, true, &conn);
     uint64_t sent = 0;
     for (; weft_port_can_send(&port) && sent < 3 * SLOTS; sent++) {
         send_message(&port, sent);
@@ -192,10 +194,7 @@ static void a_received_message_is_ready_once_and_its_slot_is_posted_again(void *
     fake_conn_t conn = {.room = 64};
     weft_port_t port;
     (void)state;
-    assert_int_equal(weft_port_init_message(&port, 1, false, &fake_ops, (weft_net_conn_t *)&conn,
-                                            SLOTS, SLOT_BYTES),
-                     WEFT_OK);
-    assert_int_equal(weft_port_open(&port, NULL), WEFT_OK);
+    open_port(&port, false, &conn);
     weft_message_slot_t *slot = conn.posted[0].cookie;
     slot->head->bytes = 5;
     weft_net_completion_t done = {.cookie = slot, .bytes = sizeof *slot->head + 5};
@@ -213,10 +212,7 @@ static void a_wrong_length_field_breaks_the_port(void **state)
     fake_conn_t conn = {.room = 64};
     weft_port_t port;
     (void)state;
-    assert_int_equal(weft_port_init_message(&port, 1, false, &fake_ops, (weft_net_conn_t *)&conn,
-                                            SLOTS, SLOT_BYTES),
-                     WEFT_OK);
-    assert_int_equal(weft_port_open(&port, NULL), WEFT_OK);
+    open_port(&port, false, &conn);
     weft_message_slot_t *slot = conn.posted[0].cookie;
     slot->head->bytes = 6;
     weft_net_completion_t done = {.cookie = slot, .bytes = sizeof *slot->head + 5};
@@ -231,10 +227,7 @@ static void a_broken_connection_is_told_by_every_use(void **state)
     fake_conn_t conn = {.room = 64, .status = WEFT_ERR_LINK};
     weft_port_t port;
     (void)state;
-    assert_int_equal(weft_port_init_message(&port, 1, true, &fake_ops, (weft_net_conn_t *)&conn,
-                                            SLOTS, SLOT_BYTES),
-                     WEFT_OK);
-    assert_int_equal(weft_port_open(&port, NULL), WEFT_OK);
+    open_port(&port, true, &conn);
     weft_signature_t signature = {0};
     assert_int_equal(weft_port_send(&port, &signature, 0), WEFT_ERR_LINK);
     assert_int_equal(weft_port_flush(&port), WEFT_ERR_LINK);

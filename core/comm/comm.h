@@ -154,6 +154,7 @@ typedef struct weft_comm_state {
     weft_kernel_t *kernel;
     weft_kernel_props_t kernel_props;
     const weft_kernel_lanes_t *kernel_lanes;   /* NULL: it runs no plans */
+    weft_lanes_queue_t *queue;                 /* of this communicator there; NULL: not opened */
     const weft_kernel_memory_t *kernel_memory; /* NULL: it computes on host memory */
     const weft_tuner_ops_t *tuner_ops;
     weft_tuner_t *tuner;

@@ -387,6 +387,18 @@ static void fill_program(const weft_comm_state_t *state, const weft_args_t *args
         .plan = fold(entry->shape * 31 + choice->slices * 7919 + choice->slice_bytes)};
 }
 
+static weft_status_t choose_place(weft_comm_state_t *state, weft_program_t *program)
+{
+    weft_status_t status = WEFT_OK;
+    if (state->kernel_lanes != NULL && state->queue == NULL) {
+        status = state->kernel_lanes->queue_open(state->kernel, &state->queue);
+    }
+    program->device = state->kernel_lanes;
+    program->kernel = state->kernel;
+    program->queue = state->queue;
+    return status;
+}
+
 static weft_status_t prepare(weft_comm_state_t *state, const weft_args_t *args,
                              weft_prepared_t *prepared)
 {
@@ -400,8 +412,6 @@ static weft_status_t prepare(weft_comm_state_t *state, const weft_args_t *args,
         /* A user's operator replaces the sums of the kernel, which still copies. */
         weft_op_t op = (int)args->op < WEFT_OP_COUNT ? args->op : WEFT_SUM;
         prepared->program.op = op;
-        prepared->program.device = state->kernel_lanes;
-        prepared->program.kernel = state->kernel;
         status =
             state->kernel_ops->select(state->kernel, args->dtype, op, &prepared->program.combine);
     }
@@ -409,6 +419,9 @@ static weft_status_t prepare(weft_comm_state_t *state, const weft_args_t *args,
         const weft_geometry_t *g = &prepared->program.geometry;
         prepared->adapts = g->slice * prepared->program.elem >= WEFT_ADAPT_BYTES;
         status = weft_program_allocate(&prepared->program);
+    }
+    if (status == WEFT_OK) {
+        status = choose_place(state, &prepared->program);
     }
     if (status == WEFT_OK) {
         status = weft_lanes_init(&prepared->run, &prepared->program);

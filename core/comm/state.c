@@ -184,6 +184,9 @@ void weft_comm_free(weft_comm_state_t *state)
     }
     weft_comm_free_memory(state);
     weft_links_destroy(state->links);
+    if (state->queue != NULL) {
+        state->kernel_lanes->queue_close(state->queue);
+    }
     if (state->family != NULL) {
         weft_family_release(state->family);
     }

@@ -163,10 +163,10 @@ weft_status_t weft_device_init(weft_device_run_t *device, const weft_program_t *
     if (status != WEFT_OK) {
         return status;
     }
-    device->ports = weft_os_alloc((program->plan->nports + 1) * sizeof *device->ports, 0);
-    if (device->ports == NULL) {
+    device->ends = weft_os_alloc((program->plan->nports + 1) * sizeof(weft_lanes_end_t *), 0);
+    if (device->ends == NULL) {
         weft_device_fini(device, program);
-        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate the ports of a device");
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate the ends of a device");
     }
     return WEFT_OK;
 }
@@ -176,48 +176,36 @@ void weft_device_fini(weft_device_run_t *device, const weft_program_t *program)
     if (device->handle != NULL) {
         program->device->release(device->handle);
     }
-    weft_os_free(device->ports);
+    weft_os_free(device->ends);
     *device = (weft_device_run_t){.handle = NULL};
 }
 
 /* Runs --------------------------------------------------------------------------------------------- */
 
-static bool lend_ports(weft_lanes_t *run)
+static bool all_mapped(const weft_program_t *program)
 {
-    const weft_program_t *program = run->program;
-    for (uint32_t i = 0; i < program->plan->nports; i++) {
-        const weft_port_t *port = program->ports[i];
-        if (port->heads == NULL) {
-            return false;
-        }
-        run->device.ports[i] = (weft_lanes_port_t){
-            .fifo = (uint8_t *)port->control,
-            .fifo_bytes = weft_fifo_bytes(port->slots, port->slot_bytes),
-            .next = port->next,
-            .slot_bytes = port->slot_bytes,
-            .slots = port->slots,
-            .sends = port->sends,
-        };
+    bool mapped = true;
+    for (uint32_t i = 0; mapped && i < program->plan->nports; i++) {
+        mapped = program->ports[i]->heads != NULL;
     }
-    return true;
+    return mapped;
 }
 
-static void take_ports_back(weft_lanes_t *run)
+static weft_status_t lend_ports(weft_lanes_t *run)
 {
     const weft_program_t *program = run->program;
-    for (uint32_t i = 0; i < program->plan->nports; i++) {
-        program->ports[i]->next = run->device.ports[i].next;
+    weft_status_t status = WEFT_OK;
+    for (uint32_t i = 0; status == WEFT_OK && i < program->plan->nports; i++) {
+        status = weft_port_lend(program->ports[i], program->device, program->kernel);
+        run->device.ends[i] = program->ports[i]->end;
     }
+    return status;
 }
 
-bool weft_device_start(weft_lanes_t *run)
+static weft_lanes_call_t call_of(const weft_lanes_t *run)
 {
     const weft_program_t *program = run->program;
     const weft_geometry_t *g = &run->geometry;
-    run->device.started = WEFT_OK;
-    if (run->device.handle == NULL || program->user.fn != NULL || !lend_ports(run)) {
-        return false;
-    }
     weft_lanes_call_t call = {.size = sizeof call,
                               .in = run->in,
                               .out = run->out,
@@ -230,7 +218,7 @@ bool weft_device_start(weft_lanes_t *run)
                                       .k = g->k},
                               .nin = program->in_chunks / g->k,
                               .nout = program->out_chunks / g->k,
-                              .ports = run->device.ports};
+                              .ends = run->device.ends};
     if (run->vectors != NULL) {
         call.vectors = (weft_lanes_vectors_t){
             .in_counts = run->vectors->in_counts,
@@ -243,12 +231,28 @@ bool weft_device_start(weft_lanes_t *run)
     if (program->pre) {
         memcpy(&call.scalar, run->scalar, program->elem);
     }
-    run->device.moved = 0;
-    weft_status_t status = program->device->start(run->device.handle, &call);
+    return call;
+}
+
+bool weft_device_start(weft_lanes_t *run)
+{
+    const weft_program_t *program = run->program;
+    run->device.started = WEFT_OK;
+    if (run->device.handle == NULL || program->user.fn != NULL || !all_mapped(program)) {
+        return false;
+    }
+    weft_status_t status = lend_ports(run);
+    if (status == WEFT_OK) {
+        const weft_lanes_call_t call = call_of(run);
+        weft_lanes_job_t job = {.handle = run->device.handle, .call = &call};
+        status = program->device->start(program->queue, NULL, &job, 1);
+        run->device.run = job.run;
+    }
     if (status == WEFT_ERR_UNSUPPORTED) {
         weft_log(WEFT_LOG_DEBUG, "exec", "a run stays on the host: %s", weft_error_record()->text);
         return false;
     }
+    run->device.moved = 0;
     run->device.started = status;
     run->device.under_way = status == WEFT_OK;
     return true;
@@ -268,7 +272,7 @@ weft_status_t weft_device_step(weft_lanes_t *run, bool *moved_p)
     if (!run->device.under_way) {
         return run->device.started;
     }
-    weft_status_t status = run->program->device->poll(run->device.handle, &state);
+    weft_status_t status = run->program->device->poll(run->device.handle, run->device.run, &state);
     *moved_p = *moved_p || state.moved != run->device.moved || status == WEFT_OK;
     run->device.moved = state.moved;
     run->blocked = state.blocked >= 0 && (uint32_t)state.blocked < nports
@@ -279,7 +283,6 @@ weft_status_t weft_device_step(weft_lanes_t *run, bool *moved_p)
     }
     run->device.under_way = false;
     run->device.started = status;
-    take_ports_back(run);
     if (status == WEFT_OK) {
         run->stopped = run->nlanes;
     } else if (status == WEFT_ERR_MISMATCH) {

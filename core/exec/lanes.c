@@ -75,6 +75,21 @@ static void sign(weft_lanes_t *run, const weft_binding_t *binding)
     }
 }
 
+/* Ports that a device knows go on from where it has left them. */
+static void fetch_ports(const weft_lanes_t *run)
+{
+    for (uint32_t i = 0; i < run->program->plan->nports; i++) {
+        weft_port_fetch(run->program->ports[i]);
+    }
+}
+
+static void store_ports(const weft_lanes_t *run)
+{
+    for (uint32_t i = 0; i < run->program->plan->nports; i++) {
+        weft_port_store(run->program->ports[i]);
+    }
+}
+
 void weft_lanes_start(weft_lanes_t *run, const weft_binding_t *binding)
 {
     run->in = binding->in;
@@ -89,6 +104,7 @@ void weft_lanes_start(weft_lanes_t *run, const weft_binding_t *binding)
     if (weft_device_start(run)) {
         return;
     }
+    fetch_ports(run);
     for (uint32_t l = 0; l < run->nlanes; l++) {
         weft_lane_run_t *lane = &run->lanes[l];
         lane->pc = 0;
@@ -520,15 +536,9 @@ static weft_status_t lane_instruction(weft_lanes_t *run, weft_lane_run_t *lane,
     return status;
 }
 
-weft_status_t weft_lanes_step(weft_lanes_t *run, bool *moved_p)
+static weft_status_t step_host(weft_lanes_t *run, bool *moved_p)
 {
     const weft_plan_t *plan = run->program->plan;
-    if (run->device.under_way || run->device.started != WEFT_OK) {
-        return weft_device_step(run, moved_p);
-    }
-    if (run->stopped == run->nlanes) {
-        return WEFT_OK;
-    }
     for (uint32_t l = 0; l < run->nlanes; l++) {
         weft_lane_run_t *lane = &run->lanes[l];
         while (!lane->stopped) {
@@ -542,6 +552,21 @@ weft_status_t weft_lanes_step(weft_lanes_t *run, bool *moved_p)
         }
     }
     return run->stopped == run->nlanes ? WEFT_OK : WEFT_IN_PROGRESS;
+}
+
+weft_status_t weft_lanes_step(weft_lanes_t *run, bool *moved_p)
+{
+    if (run->device.under_way || run->device.started != WEFT_OK) {
+        return weft_device_step(run, moved_p);
+    }
+    if (run->stopped == run->nlanes) {
+        return WEFT_OK;
+    }
+    weft_status_t status = step_host(run, moved_p);
+    if (status != WEFT_IN_PROGRESS) {
+        store_ports(run);
+    }
+    return status;
 }
 
 void weft_lanes_stop(weft_lanes_t *run)

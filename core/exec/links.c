@@ -128,6 +128,8 @@ void weft_links_destroy(weft_links_t *links)
     while (links->first != NULL) {
         link_t *link = links->first;
         links->first = link->next;
+        weft_port_recall(&link->send);
+        weft_port_recall(&link->receive);
         close_conn(links, link);
         close_port(links, link, &link->send);
         close_port(links, link, &link->receive);

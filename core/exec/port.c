@@ -134,6 +134,38 @@ void weft_port_complete(const weft_net_completion_t *completion)
     slot->state = WEFT_SLOT_READY;
 }
 
+weft_status_t weft_port_lend(weft_port_t *port, const weft_kernel_lanes_t *device,
+                             weft_kernel_t *kernel)
+{
+    if (port->end != NULL) {
+        return WEFT_OK;
+    }
+    const weft_lanes_port_t lent = {
+        .size = sizeof lent,
+        .fifo = (uint8_t *)port->control,
+        .fifo_bytes = weft_fifo_bytes(port->slots, 0),
+        .payloads = port->payloads,
+        .stride = port->slot_bytes,
+        .slot_bytes = port->slot_bytes,
+        .slots = port->slots,
+        .sends = port->sends,
+    };
+    weft_status_t status = device->end_open(kernel, &lent, &port->end);
+    if (status == WEFT_OK) {
+        port->device = device;
+        weft_port_store(port);
+    }
+    return status;
+}
+
+void weft_port_recall(weft_port_t *port)
+{
+    if (port->end != NULL) {
+        port->device->end_close(port->end);
+        port->end = NULL;
+    }
+}
+
 void weft_port_wake_peer(weft_port_t *port)
 {
     _Atomic uint32_t *word =

@@ -57,6 +57,10 @@ struct weft_port {
     uint8_t *memory; /* message: slots */
     size_t memory_bytes;
     weft_net_region_t *region; /* message: registration of the slots, or NULL; the caller's */
+    /* The end as a device knows it, from the first program on that binds to it; NULL: none does. Between
+     * runs it holds the number of the next message, whoever moved the last one. */
+    weft_lanes_end_t *end;
+    const weft_kernel_lanes_t *device; /* of `end` */
 };
 
 /* `fifo` is the FIFO's place in shared memory. */
@@ -163,6 +167,28 @@ static inline weft_status_t weft_port_release(weft_port_t *port)
     port->slot[at].state = WEFT_SLOT_QUEUED;
     port->unposted++;
     return weft_port_post(port);
+}
+
+/* What: makes the port known to a device, unless it is. OK, or the device's failure. */
+weft_status_t weft_port_lend(weft_port_t *port, const weft_kernel_lanes_t *device,
+                             weft_kernel_t *kernel);
+/* The device forgets it; before its memory goes. */
+void weft_port_recall(weft_port_t *port);
+
+/* Around a run of the host: takes the number of the next message from the device's end, and gives it
+ * back. */
+static inline void weft_port_fetch(weft_port_t *port)
+{
+    if (port->end != NULL) {
+        port->next = port->device->end_next(port->end);
+    }
+}
+
+static inline void weft_port_store(const weft_port_t *port)
+{
+    if (port->end != NULL) {
+        port->device->end_seek(port->end, port->next);
+    }
 }
 
 /* Sleeps on a mapped port until its peer has moved it, or about `timeout_ns`. */

@@ -19,6 +19,7 @@ typedef struct weft_program {
     weft_combine_fn_t combine;
     const weft_kernel_lanes_t *device; /* NULL: the host runs it */
     weft_kernel_t *kernel;             /* of the device */
+    weft_lanes_queue_t *queue;         /* of the communicator, on the device */
     weft_user_op_t user;               /* combines instead, if set */
     weft_dtype_t dtype;
     weft_op_t op; /* of the kernel */

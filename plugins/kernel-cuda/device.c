@@ -153,6 +153,27 @@ void cuda_device_leave(int previous)
     (void)error;
 }
 
+weft_status_t cuda_visit_begin(const weft_kernel_t *kernel, cuda_visit_t *visit)
+{
+    cudaError_t error = cuda_device_enter(kernel, &visit->device);
+    if (error != cudaSuccess) {
+        return cuda_failed(kernel, error, "making the device current");
+    }
+    visit->mode = cudaStreamCaptureModeRelaxed;
+    if (cudaThreadExchangeStreamCaptureMode(&visit->mode) != cudaSuccess) {
+        visit->mode = cudaStreamCaptureModeGlobal;
+    }
+    return WEFT_OK;
+}
+
+void cuda_visit_end(const cuda_visit_t *visit)
+{
+    enum cudaStreamCaptureMode mode = visit->mode;
+    cudaError_t error = cudaThreadExchangeStreamCaptureMode(&mode);
+    (void)error;
+    cuda_device_leave(visit->device);
+}
+
 weft_status_t cuda_failed(const weft_kernel_t *kernel, cudaError_t error, const char *what)
 {
     const weft_host_t *host = kernel->host;

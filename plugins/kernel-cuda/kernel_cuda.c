@@ -60,7 +60,7 @@ static void cuda_destroy(weft_kernel_t *kernel)
         return;
     }
     /* Nothing is there to close unless a plan was prepared. */
-    if ((kernel->ranges != NULL || kernel->blocks != NULL) &&
+    if ((kernel->ranges != NULL || kernel->blocks != NULL || kernel->side != NULL) &&
         cuda_device_enter(kernel, &previous) == cudaSuccess) {
         cuda_memory_close(kernel);
         cuda_device_leave(previous);

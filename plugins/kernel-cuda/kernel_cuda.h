@@ -18,6 +18,7 @@ typedef struct cuda_config {
 
 typedef struct cuda_range cuda_range_t; /* memory.c */
 typedef struct cuda_block cuda_block_t;
+typedef struct cuda_words cuda_words_t;
 
 struct weft_kernel {
     const weft_host_t *host;
@@ -29,6 +30,9 @@ struct weft_kernel {
     uint32_t threads;
     cuda_range_t *ranges; /* registered host memory */
     cuda_block_t *blocks; /* host memory of the driver */
+    cuda_words_t *words;  /* … cut into words */
+    cudaStream_t side;    /* for memory of the device; NULL: not needed so far */
+    uint64_t ends;        /* opened so far */
 };
 
 /* What: chooses the device and fills in what is known of it. Failure: ERR_UNSUPPORTED, saying what is
@@ -38,6 +42,16 @@ weft_status_t cuda_device_open(weft_kernel_t *kernel, const cuda_config_t *confi
 /* Makes the kernel's device current and back again: the caller's choice is nobody else's business. */
 cudaError_t cuda_device_enter(const weft_kernel_t *kernel, int *previous_p);
 void cuda_device_leave(int previous);
+
+/* The same for work beside that of an application which may be recording a graph: calls of other threads
+ * that could spoil it are refused else. Ours cannot: they touch streams of ours, or ask. ERR_SYSTEM. */
+typedef struct cuda_visit {
+    int device;
+    enum cudaStreamCaptureMode mode;
+} cuda_visit_t;
+
+weft_status_t cuda_visit_begin(const weft_kernel_t *kernel, cuda_visit_t *visit);
+void cuda_visit_end(const cuda_visit_t *visit);
 
 /* What: records a failure of the CUDA runtime with words for its cause: memory is ERR_RESOURCE, all else
  * ERR_SYSTEM. */

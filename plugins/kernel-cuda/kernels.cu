@@ -17,15 +17,15 @@ typedef struct cuda_order {
 
 typedef struct cuda_job {
     union {
-        lanes_run_t run;
+        lanes_launch_t launch;
         cuda_order_t order;
     };
-    uint32_t is_run;
+    uint32_t is_launch;
 } cuda_job_t;
 
 typedef struct cuda_shared {
     union {
-        lanes_block_t block;
+        lanes_shared_t lanes;
         cuda_order_t order;
     };
 } cuda_shared_t;
@@ -35,8 +35,8 @@ typedef struct cuda_shared {
 __global__ void __launch_bounds__(CUDA_THREADS_MAX) cuda_grid(const __grid_constant__ cuda_job_t job)
 {
     __shared__ __align__(16) cuda_shared_t shared;
-    if (job.is_run != 0) {
-        lanes_run_lane(&shared.block, &job.run, blockIdx.x);
+    if (job.is_launch != 0) {
+        lanes_run_launch(&shared.lanes, &job.launch, blockIdx.x);
         return;
     }
     if (threadIdx.x == 0) {
@@ -72,13 +72,13 @@ extern "C" cudaError_t cuda_launch_combine(weft_dtype_t dtype, weft_op_t op,
     return cudaGetLastError();
 }
 
-extern "C" cudaError_t cuda_launch_lanes(const lanes_run_t *run, uint32_t threads,
+extern "C" cudaError_t cuda_launch_lanes(const lanes_launch_t *launch, uint32_t threads,
                                          cudaStream_t stream)
 {
     cuda_job_t job;
-    job.run = *run;
-    job.is_run = 1;
-    cuda_grid<<<run->program.nlanes, threads, 0, stream>>>(job);
+    job.launch = *launch;
+    job.is_launch = 1;
+    cuda_grid<<<launch->nblocks, threads, 0, stream>>>(job);
     return cudaGetLastError();
 }
 

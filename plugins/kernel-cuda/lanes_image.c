@@ -159,8 +159,8 @@ bool lanes_image_plan(lanes_image_t *image, const weft_lanes_program_t *program,
         }
     }
     plan_fixed(image, program, &end);
-    image->ports = place(&end, program->nports, sizeof(lanes_port_t));
     image->words = place(&end, program->nlanes, sizeof(uint64_t));
+    image->replays = place(&end, program->nlanes, sizeof(uint64_t));
     image->finished = place(&end, program->ncode, sizeof(uint64_t));
     image->arrived = place(&end, (uint64_t)image->nmasks * program->nlanes, sizeof(uint64_t));
     image->stop = place(&end, 1, sizeof(uint32_t));
@@ -170,7 +170,6 @@ bool lanes_image_plan(lanes_image_t *image, const weft_lanes_program_t *program,
     image->device_bytes = end;
     end = 0;
     image->records = place(&end, program->nlanes, sizeof(lanes_record_t));
-    image->next = place(&end, program->nports, sizeof(uint64_t));
     image->abort = place(&end, 1, sizeof(uint32_t));
     image->visible_bytes = end;
     return true;
@@ -245,74 +244,82 @@ void lanes_image_bind(const lanes_image_t *image, lanes_run_t *run, uint8_t *dev
     run->program.operands = (const weft_lanes_operand_t *)(void *)(device + image->operands);
     run->program.afters = (const weft_lanes_after_t *)(void *)(device + image->afters);
     run->owner = (const uint32_t *)(void *)(device + image->owner);
-    run->ports = (lanes_port_t *)(void *)(device + image->ports);
     run->passed = (uint64_t *)(void *)(device + image->words);
+    run->replays = (uint64_t *)(void *)(device + image->replays);
     run->finished = (uint64_t *)(void *)(device + image->finished);
     run->arrived = (uint64_t *)(void *)(device + image->arrived);
     run->stop = (uint32_t *)(void *)(device + image->stop);
     run->members = (lanes_member_t *)(void *)(device + image->members);
     run->records = (lanes_record_t *)(void *)(visible + image->records);
-    run->next = (uint64_t *)(void *)(visible + image->next);
     run->abort = (const uint32_t *)(void *)(visible + image->abort);
 }
 
 /* Runs --------------------------------------------------------------------------------------------- */
 
-bool lanes_image_fits(const lanes_image_t *image, const weft_lanes_call_t *call, char *why,
-                      size_t bytes)
+static lanes_record_t *records_of(const lanes_image_t *image, uint8_t *visible)
 {
-    uint64_t slice = call->cut.slice * image->program.elem;
-    if (call->size < sizeof *call || call->cut.k < 1 || call->cut.slices < 1 ||
-        call->cut.passes < 1) {
-        snprintf(why, bytes, "the call is of an older layout or has no passes");
+    return (lanes_record_t *)(void *)(visible + image->records);
+}
+
+bool lanes_image_fits(const lanes_image_t *image, const weft_lanes_call_t *call,
+                      uint64_t slot_bytes, char *why, size_t bytes)
+{
+    const uint64_t slice = call->cut.slice * image->program.elem;
+    if (call->cut.k < 1 || call->cut.slices < 1 || call->cut.passes < 1) {
+        snprintf(why, bytes, "the call has no passes");
         return false;
     }
-    for (uint32_t i = 0; i < image->program.nports; i++) {
-        const weft_lanes_port_t *port = &call->ports[i];
-        uint64_t need =
-            WEFT_FIFO_HEADS + (uint64_t)port->slots * (WEFT_FIFO_HEAD_BYTES + port->slot_bytes);
-        if (port->slots == 0 || (port->slots & (port->slots - 1)) != 0 ||
-            port->slot_bytes < slice || port->fifo_bytes < need) {
-            snprintf(why, bytes,
-                     "port %u: %u slots of %llu bytes in %llu bytes; slices have %llu bytes", i,
-                     port->slots, (unsigned long long)port->slot_bytes,
-                     (unsigned long long)port->fifo_bytes, (unsigned long long)slice);
-            return false;
-        }
+    if (slice > slot_bytes) {
+        snprintf(why, bytes, "slices have %llu bytes, the slots of a port %llu",
+                 (unsigned long long)slice, (unsigned long long)slot_bytes);
+        return false;
     }
     return true;
 }
 
 void lanes_image_call(lanes_run_t *run, const weft_lanes_call_t *call)
 {
+    run->in = call->in;
+    run->out = call->out;
     run->cut = call->cut;
     run->scalar = call->scalar;
+    run->scalar_at = call->scalar_at;
     memcpy(run->signature, call->signature, sizeof run->signature);
 }
 
-void lanes_image_port(lanes_port_t *to, const weft_lanes_port_t *from, uint8_t *fifo)
+bool lanes_image_port(lanes_port_t *to, const weft_lanes_port_t *from, uint64_t *at, char *why,
+                      size_t bytes)
 {
-    to->fifo = fifo;
-    to->payloads = fifo + WEFT_FIFO_HEADS + (uint64_t)from->slots * WEFT_FIFO_HEAD_BYTES;
-    to->next = from->next;
-    to->limit = 0;
-    to->slot_bytes = from->slot_bytes;
-    to->mask = from->slots - 1;
-    to->slots = from->slots;
+    const uint64_t heads = WEFT_FIFO_HEADS + (uint64_t)from->slots * WEFT_FIFO_HEAD_BYTES;
+    if (from->size < sizeof *from || from->slots == 0 || (from->slots & (from->slots - 1)) != 0 ||
+        from->stride < from->slot_bytes || from->fifo_bytes < heads) {
+        snprintf(why, bytes, "a port has %u slots of %llu bytes, %llu apart, behind %llu bytes",
+                 from->slots, (unsigned long long)from->slot_bytes,
+                 (unsigned long long)from->stride, (unsigned long long)from->fifo_bytes);
+        return false;
+    }
+    *to = (lanes_port_t){.fifo = from->fifo,
+                         .payloads = from->payloads,
+                         .lengths = from->lengths,
+                         .at = at,
+                         .stride = from->stride,
+                         .mask = from->slots - 1,
+                         .slots = from->slots};
+    return true;
 }
 
-void lanes_image_reset(const lanes_image_t *image, uint8_t *visible, const weft_lanes_port_t *ports)
+void lanes_image_reset(const lanes_image_t *image, uint8_t *visible)
 {
-    uint64_t *next = (uint64_t *)(void *)(visible + image->next);
-    lanes_record_t *records = (lanes_record_t *)(void *)(visible + image->records);
-    memset(visible, 0, image->visible_bytes);
-    for (uint32_t i = 0; i < image->program.nports; i++) {
-        next[i] = ports[i].next;
-    }
+    uint32_t *word = (uint32_t *)(void *)(visible + image->abort);
     for (uint32_t l = 0; l < image->program.nlanes; l++) {
-        records[l].blocked = -1;
-        records[l].mismatch = -1;
+        lanes_record_t *record = &records_of(image, visible)[l];
+        *record = (lanes_record_t){.begun = record->begun,
+                                   .over = record->over,
+                                   .ended = record->ended,
+                                   .blocked = -1,
+                                   .mismatch = -1};
     }
+    __atomic_store_n(word, 0, __ATOMIC_RELAXED);
 }
 
 void lanes_image_abort(const lanes_image_t *image, uint8_t *visible)
@@ -321,41 +328,88 @@ void lanes_image_abort(const lanes_image_t *image, uint8_t *visible)
     __atomic_store_n(word, 1, __ATOMIC_RELAXED);
 }
 
-/* A lane that has ended has a worse or equal state: MISMATCH, STOPPED, OVER. */
-static uint32_t look_at_lane(lanes_record_t *record, weft_lanes_state_t *state)
+uint64_t lanes_image_ended(const lanes_image_t *image, uint8_t *visible)
 {
-    uint32_t status = __atomic_load_n(&record->status, __ATOMIC_ACQUIRE);
-    int32_t blocked = __atomic_load_n(&record->blocked, __ATOMIC_RELAXED);
-    state->moved += __atomic_load_n(&record->moved, __ATOMIC_RELAXED);
-    if (status == LANES_RUNNING && state->blocked < 0) {
+    uint64_t least = UINT64_MAX;
+    for (uint32_t l = 0; l < image->program.nlanes; l++) {
+        uint64_t ended = __atomic_load_n(&records_of(image, visible)[l].ended, __ATOMIC_ACQUIRE);
+        least = ended < least ? ended : least;
+    }
+    return least;
+}
+
+uint64_t lanes_image_over(const lanes_image_t *image, uint8_t *visible)
+{
+    uint64_t least = UINT64_MAX;
+    for (uint32_t l = 0; l < image->program.nlanes; l++) {
+        uint64_t over = __atomic_load_n(&records_of(image, visible)[l].over, __ATOMIC_RELAXED);
+        least = over < least ? over : least;
+    }
+    return least;
+}
+
+bool lanes_image_failed(const lanes_image_t *image, uint8_t *visible)
+{
+    uint32_t failed = 0;
+    for (uint32_t l = 0; l < image->program.nlanes; l++) {
+        failed |= __atomic_load_n(&records_of(image, visible)[l].failed, __ATOMIC_RELAXED);
+    }
+    return failed != 0;
+}
+
+/* Whether the lane is in run `run`, or in a replay. */
+static bool lane_is_in(const lanes_record_t *record, uint64_t run)
+{
+    /* What ended is read first: what has begun by then is no older. */
+    const uint64_t *ended = run == 0 ? &record->replays_ended : &record->ended;
+    const uint64_t *begun = run == 0 ? &record->replays_begun : &record->begun;
+    const uint64_t before = __atomic_load_n(ended, __ATOMIC_ACQUIRE);
+    const uint64_t now = __atomic_load_n(begun, __ATOMIC_RELAXED);
+    return run == 0 ? now > before : now >= run && before < run;
+}
+
+/* Adds what a lane tells of the run. */
+static void look_at_lane(lanes_record_t *record, uint64_t run, weft_lanes_state_t *state)
+{
+    const bool is_in = lane_is_in(record, run);
+    const int32_t blocked = __atomic_load_n(&record->blocked, __ATOMIC_RELAXED);
+    if (is_in && state->blocked < 0) {
         state->blocked = blocked;
     }
-    if (status == LANES_MISMATCH && state->mismatch < 0) {
+    if (run == 0 || __atomic_load_n(&record->begun, __ATOMIC_RELAXED) == run) {
+        state->moved += __atomic_load_n(&record->moved, __ATOMIC_RELAXED);
+    }
+    state->begun |= is_in || (run != 0 && __atomic_load_n(&record->begun, __ATOMIC_RELAXED) >= run);
+}
+
+/* Only when the lane has ended the run. */
+static void look_for_mismatch(const lanes_record_t *record, uint64_t run, weft_lanes_state_t *state)
+{
+    if (record->mismatch >= 0 && record->mismatch_run == run && state->mismatch < 0) {
         state->mismatch = record->mismatch;
         memcpy(state->mine, record->mine, sizeof state->mine);
         memcpy(state->theirs, record->theirs, sizeof state->theirs);
     }
-    return status;
 }
 
-weft_status_t lanes_image_look(const lanes_image_t *image, uint8_t *visible,
-                               weft_lanes_port_t *ports, weft_lanes_state_t *state)
+weft_status_t lanes_image_look(const lanes_image_t *image, uint8_t *visible, uint64_t run,
+                               weft_lanes_state_t *state)
 {
-    lanes_record_t *records = (lanes_record_t *)(void *)(visible + image->records);
-    const uint64_t *next = (const uint64_t *)(const void *)(visible + image->next);
+    lanes_record_t *records = records_of(image, visible);
     weft_lanes_state_t mine = {.size = state->size, .blocked = -1, .mismatch = -1};
-    uint32_t count[LANES_MISMATCH + 1] = {0};
+    bool under_way = run != 0 && lanes_image_ended(image, visible) < run;
     for (uint32_t l = 0; l < image->program.nlanes; l++) {
-        count[look_at_lane(&records[l], &mine)]++;
+        look_at_lane(&records[l], run, &mine);
+        under_way = under_way || (run == 0 && lane_is_in(&records[l], 0));
+    }
+    const bool failed = run == 0 ? lanes_image_failed(image, visible)
+                                 : lanes_image_over(image, visible) < run;
+    for (uint32_t l = 0; l < image->program.nlanes && failed && !under_way; l++) {
+        look_for_mismatch(&records[l], run, &mine);
     }
     memcpy(state, &mine, state->size < sizeof mine ? state->size : sizeof mine);
-    if (count[LANES_RUNNING] > 0) {
-        return WEFT_IN_PROGRESS;
-    }
-    for (uint32_t i = 0; i < image->program.nports; i++) {
-        ports[i].next = next[i];
-    }
-    return count[LANES_MISMATCH] > 0  ? WEFT_ERR_MISMATCH
-           : count[LANES_STOPPED] > 0 ? WEFT_ERR_ABORTED
-                                      : WEFT_OK;
+    return under_way            ? WEFT_IN_PROGRESS
+           : !failed            ? WEFT_OK
+           : mine.mismatch >= 0 ? WEFT_ERR_MISMATCH
+                                : WEFT_ERR_ABORTED;
 }

@@ -19,10 +19,12 @@ extern "C" {
 cudaError_t cuda_launch_combine(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c,
                                 uint32_t blocks, cudaStream_t stream);
 
-struct lanes_run; /* device/lanes.h */
+struct lanes_launch; /* device/run.h */
 
-/* What: starts a run on the current device, one block per lane, and returns at once. *run is copied. */
-cudaError_t cuda_launch_lanes(const struct lanes_run *run, uint32_t threads, cudaStream_t stream);
+/* What: starts runs on the current device, one block per lane, and returns at once. *launch is copied,
+ * what it points to is not. */
+cudaError_t cuda_launch_lanes(const struct lanes_launch *launch, uint32_t threads,
+                              cudaStream_t stream);
 
 /* What: how many such blocks one processor of the current device holds. */
 cudaError_t cuda_launch_lanes_most(uint32_t threads, int *blocks_p);

@@ -5,6 +5,9 @@
 
 #include <unistd.h>
 
+#define WORDS 64u
+#define WORD_BYTES 64u
+
 /* Whole pages. A range lies apart from all others, and lives as long as it has users. */
 struct cuda_range {
     cuda_range_t *next;
@@ -18,6 +21,13 @@ struct cuda_block {
     void *memory;
     uint64_t bytes;
     bool used;
+};
+
+/* A page of the driver's, cut into lines of 64 bytes; bit l: line l is used. */
+struct cuda_words {
+    cuda_words_t *next;
+    uint64_t *memory;
+    uint64_t used;
 };
 
 /* Pages -------------------------------------------------------------------------------------------- */
@@ -153,8 +163,122 @@ void cuda_visible_give(weft_kernel_t *kernel, void *memory)
     }
 }
 
+/* Words -------------------------------------------------------------------------------------------- */
+
+static cuda_words_t *words_add(weft_kernel_t *kernel)
+{
+    cuda_words_t *words = kernel->host->alloc(kernel->host, sizeof *words, 0);
+    if (words == NULL) {
+        return NULL;
+    }
+    words->memory = cuda_visible_take(kernel, WORDS * WORD_BYTES);
+    if (words->memory == NULL) {
+        kernel->host->free(kernel->host, words);
+        return NULL;
+    }
+    words->next = kernel->words;
+    kernel->words = words;
+    return words;
+}
+
+uint64_t *cuda_word_take(weft_kernel_t *kernel)
+{
+    cuda_words_t *words = kernel->words;
+    while (words != NULL && words->used == UINT64_MAX) {
+        words = words->next;
+    }
+    words = words != NULL ? words : words_add(kernel);
+    if (words == NULL) {
+        return NULL;
+    }
+    const uint32_t line = (uint32_t)__builtin_ctzll(~words->used);
+    uint64_t *word = words->memory + line * (WORD_BYTES / sizeof *word);
+    words->used |= UINT64_C(1) << line;
+    *word = 0;
+    return word;
+}
+
+void cuda_word_give(weft_kernel_t *kernel, uint64_t *word)
+{
+    for (cuda_words_t *words = kernel->words; words != NULL; words = words->next) {
+        const uintptr_t offset = (uintptr_t)word - (uintptr_t)words->memory;
+        if (offset < WORDS * WORD_BYTES) {
+            words->used &= ~(UINT64_C(1) << offset / WORD_BYTES);
+        }
+    }
+}
+
+static void words_close(weft_kernel_t *kernel)
+{
+    while (kernel->words != NULL) {
+        cuda_words_t *words = kernel->words;
+        kernel->words = words->next;
+        if (words->used == 0) {
+            cuda_visible_give(kernel, words->memory);
+        }
+        kernel->host->free(kernel->host, words);
+    }
+}
+
+/* The device's -------------------------------------------------------------------------------------- */
+
+static weft_status_t side_need(weft_kernel_t *kernel)
+{
+    if (kernel->side != NULL) {
+        return WEFT_OK;
+    }
+    cudaError_t error = cudaStreamCreateWithFlags(&kernel->side, cudaStreamNonBlocking);
+    return error == cudaSuccess ? WEFT_OK : cuda_failed(kernel, error, "making a stream");
+}
+
+static weft_status_t side_settle(weft_kernel_t *kernel, cudaError_t error, const char *what)
+{
+    error = error == cudaSuccess ? cudaStreamSynchronize(kernel->side) : error;
+    return error == cudaSuccess ? WEFT_OK : cuda_failed(kernel, error, what);
+}
+
+weft_status_t cuda_device_take(weft_kernel_t *kernel, uint64_t bytes, void **memory_p)
+{
+    void *memory = NULL;
+    weft_status_t status = side_need(kernel);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    cudaError_t error = cudaMallocAsync(&memory, bytes, kernel->side);
+    status = side_settle(kernel, error, "allocating device memory");
+    if (status == WEFT_OK) {
+        *memory_p = memory;
+    } else if (error == cudaSuccess) {
+        cuda_device_give(kernel, memory);
+    }
+    return status;
+}
+
+void cuda_device_give(weft_kernel_t *kernel, void *memory)
+{
+    cudaError_t error = memory != NULL ? cudaFreeAsync(memory, kernel->side) : cudaSuccess;
+    (void)error;
+}
+
+weft_status_t cuda_device_fill(weft_kernel_t *kernel, void *to, const void *from, uint64_t bytes)
+{
+    return side_settle(kernel,
+                       cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, kernel->side),
+                       "copying to the device");
+}
+
+weft_status_t cuda_device_zero(weft_kernel_t *kernel, void *at, uint64_t bytes)
+{
+    return side_settle(kernel, cudaMemsetAsync(at, 0, bytes, kernel->side),
+                       "clearing device memory");
+}
+
 void cuda_memory_close(weft_kernel_t *kernel)
 {
+    cudaError_t closed = kernel->side != NULL ? cudaStreamDestroy(kernel->side) : cudaSuccess;
+    (void)closed;
+    kernel->side = NULL;
+    words_close(kernel);
     for (cuda_range_t *r = kernel->ranges; r != NULL; r = r->next) {
         r->users = 0;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory of the host that the device sees: pages registered with the driver, and blocks of its own. */
+ * Memory of the host that the device sees: pages registered with the driver, and blocks of its own;
+ * and memory of the device. */
 #ifndef KERNEL_CUDA_MEMORY_H
 #define KERNEL_CUDA_MEMORY_H
 
@@ -17,6 +18,19 @@ void cuda_pages_drop(weft_kernel_t *kernel, const void *at, uint64_t bytes);
  * Failure: NULL, error recorded. */
 void *cuda_visible_take(weft_kernel_t *kernel, uint64_t bytes);
 void cuda_visible_give(weft_kernel_t *kernel, void *block);
+
+/* What: a word that both see, in a cache line of its own, 0 at first. Failure: NULL, error recorded. */
+uint64_t *cuda_word_take(weft_kernel_t *kernel);
+void cuda_word_give(weft_kernel_t *kernel, uint64_t *word);
+
+/* What: memory of the device, in the order of a stream of its own that no kernel ever holds up: plain
+ * allocation waits for every kernel of the process. Nothing on the device uses what is given. Failure:
+ * ERR_RESOURCE, ERR_SYSTEM. Blocks: briefly. */
+weft_status_t cuda_device_take(weft_kernel_t *kernel, uint64_t bytes, void **memory_p);
+void cuda_device_give(weft_kernel_t *kernel, void *memory);
+/* What: copies from memory of the host; all zeros. Blocks: briefly. */
+weft_status_t cuda_device_fill(weft_kernel_t *kernel, void *to, const void *from, uint64_t bytes);
+weft_status_t cuda_device_zero(weft_kernel_t *kernel, void *at, uint64_t bytes);
 
 /* Gives all of it back to the driver. */
 void cuda_memory_close(weft_kernel_t *kernel);

@@ -306,7 +306,7 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode
 /* Launches ----------------------------------------------------------------------------------------- */
 
 typedef struct grid {
-    lanes_run_t run;
+    lanes_launch_t launch;
     cudaStream_t stream;
     _Atomic uint32_t lane, blocks;
 } grid_t;
@@ -315,9 +315,9 @@ static void *grid_block(void *arg)
 {
     grid_t *grid = arg;
     cudaStream_t stream = grid->stream;
-    lanes_block_t block;
-    memset(&block, 0xd5, sizeof block);
-    lanes_run_lane(&block, &grid->run, atomic_fetch_add(&grid->lane, 1));
+    lanes_shared_t shared;
+    memset(&shared, 0xd5, sizeof shared);
+    lanes_run_launch(&shared, &grid->launch, atomic_fetch_add(&grid->lane, 1));
     if (atomic_fetch_sub(&grid->blocks, 1) == 1) {
         free(grid);
     }
@@ -325,9 +325,9 @@ static void *grid_block(void *arg)
     return NULL;
 }
 
-cudaError_t cuda_launch_lanes(const lanes_run_t *run, uint32_t threads, cudaStream_t stream)
+cudaError_t cuda_launch_lanes(const lanes_launch_t *launch, uint32_t threads, cudaStream_t stream)
 {
-    const uint32_t nlanes = run->program.nlanes;
+    const uint32_t nlanes = launch->nblocks;
     cudaError_t error = answer(__func__);
     (void)threads;
     atomic_fetch_add(&fake_cuda.launches, 1);
@@ -336,7 +336,7 @@ cudaError_t cuda_launch_lanes(const lanes_run_t *run, uint32_t threads, cudaStre
     }
     settle(stream);
     grid_t *grid = calloc(1, sizeof *grid);
-    grid->run = *run;
+    grid->launch = *launch;
     grid->stream = stream;
     atomic_init(&grid->blocks, nlanes);
     atomic_store(&stream->busy, nlanes);

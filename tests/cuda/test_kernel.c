@@ -216,166 +216,281 @@ static const weft_lanes_program_t program = {.size = sizeof program,
                                              .elem = 4};
 
 #define SLOTS 4u
-#define FIFO_BYTES (WEFT_FIFO_HEADS + SLOTS * (WEFT_FIFO_HEAD_BYTES + 4096u))
+#define HEADS_BYTES (WEFT_FIFO_HEADS + SLOTS * WEFT_FIFO_HEAD_BYTES)
+#define FIFO_BYTES (HEADS_BYTES + SLOTS * 4096u)
 static _Alignas(4096) uint8_t fifo[16 * 4096];
 
-static weft_lanes_call_t call_of(weft_lanes_port_t *port)
+static weft_lanes_port_t port_at(uint8_t *at)
 {
-    *port = (weft_lanes_port_t){.fifo = fifo + 512,
-                                .fifo_bytes = FIFO_BYTES,
-                                .slot_bytes = 4096,
-                                .slots = SLOTS,
-                                .sends = 1};
-    memset(fifo, 0, sizeof fifo);
-    return (weft_lanes_call_t){.size = sizeof(weft_lanes_call_t),
-                               .in = source[0],
-                               .out = result,
-                               .cut = {.count = 1000,
-                                       .slice = 1000,
-                                       .chunk = 1000,
-                                       .pass = 1000,
-                                       .passes = 1,
-                                       .slices = 1,
-                                       .k = 1},
-                               .ports = port};
+    return (weft_lanes_port_t){.size = sizeof(weft_lanes_port_t),
+                               .fifo = at,
+                               .fifo_bytes = HEADS_BYTES,
+                               .payloads = at + HEADS_BYTES,
+                               .stride = 4096,
+                               .slot_bytes = 4096,
+                               .slots = SLOTS,
+                               .sends = 1};
+}
+
+static weft_lanes_end_t *open_end(uint8_t *at)
+{
+    const weft_lanes_port_t port = port_at(at);
+    weft_lanes_end_t *end = NULL;
+    memset(at, 0, FIFO_BYTES);
+    assert_int_equal(bench.lanes->end_open(bench.kernel, &port, &end), WEFT_OK);
+    return end;
+}
+
+/* A program, a queue to run it in, the end of its port. */
+typedef struct plan {
+    weft_lanes_queue_t *queue;
+    weft_lanes_handle_t *handle;
+    weft_lanes_end_t *end;
+    weft_lanes_call_t call;
+} plan_t;
+
+static void plan_open(plan_t *plan, uint8_t *at)
+{
+    *plan = (plan_t){.end = open_end(at)};
+    assert_int_equal(bench.lanes->queue_open(bench.kernel, &plan->queue), WEFT_OK);
+    assert_int_equal(bench.lanes->prepare(bench.kernel, &program, &plan->handle), WEFT_OK);
+    plan->call = (weft_lanes_call_t){.size = sizeof plan->call,
+                                     .in = source[0],
+                                     .out = result,
+                                     .cut = {.count = 1000,
+                                             .slice = 1000,
+                                             .chunk = 1000,
+                                             .pass = 1000,
+                                             .passes = 1,
+                                             .slices = 1,
+                                             .k = 1},
+                                     .ends = &plan->end};
+}
+
+static void plan_close(plan_t *plan)
+{
+    bench.lanes->release(plan->handle);
+    bench.lanes->queue_close(plan->queue);
+    bench.lanes->end_close(plan->end);
+}
+
+static weft_status_t start(plan_t *plan, uint64_t *run_p)
+{
+    weft_lanes_job_t job = {.handle = plan->handle, .call = &plan->call};
+    weft_status_t status = bench.lanes->start(plan->queue, NULL, &job, 1);
+    *run_p = job.run;
+    return status;
 }
 
 /* Until it is over; a deadline of the suite ends one that never is. */
-static weft_status_t finish(weft_lanes_handle_t *handle)
+static weft_status_t finish(plan_t *plan, uint64_t run)
 {
     weft_lanes_state_t state = {.size = sizeof state};
     weft_status_t status = WEFT_IN_PROGRESS;
     while (status == WEFT_IN_PROGRESS) {
-        status = bench.lanes->poll(handle, &state);
+        status = bench.lanes->poll(plan->handle, run, &state);
     }
     fake_host_take_error(&bench.fake, bench.error, sizeof bench.error);
     return status;
 }
 
+static weft_status_t run_once(plan_t *plan)
+{
+    uint64_t run = 0;
+    weft_status_t status = start(plan, &run);
+    fake_host_take_error(&bench.fake, bench.error, sizeof bench.error);
+    return status == WEFT_OK ? finish(plan, run) : status;
+}
+
 static void a_plan_runs_and_leaves_its_message_in_the_slot(void **state)
 {
-    weft_lanes_handle_t *handle = NULL;
-    weft_lanes_port_t port;
-    weft_lanes_call_t call = call_of(&port);
+    plan_t plan;
     (void)state;
     source[0][999] = 7;
-    assert_int_equal(bench.lanes->prepare(bench.kernel, &program, &handle), WEFT_OK);
+    plan_open(&plan, fifo + 512);
     for (uint64_t run = 1; run <= SLOTS; run++) {
         result[999] = 0;
-        assert_int_equal(bench.lanes->start(handle, &call), WEFT_OK);
-        assert_int_equal(finish(handle), WEFT_OK);
-        assert_int_equal(port.next, run);
+        assert_int_equal(run_once(&plan), WEFT_OK);
+        assert_int_equal(bench.lanes->end_next(plan.end), run);
         assert_true(result[999] == 7);
-        assert_memory_equal(fifo + 512 + WEFT_FIFO_HEADS + SLOTS * WEFT_FIFO_HEAD_BYTES +
-                                (run - 1) * 4096,
-                            source[0], 4000);
+        assert_memory_equal(fifo + 512 + HEADS_BYTES + (run - 1) * 4096, source[0], 4000);
     }
-    /* The same FIFO is registered once, however often it is used. */
+    /* The FIFO is registered once, however often it is used. */
     assert_int_equal(atomic_load(&bench.cuda->registered), 1);
-    bench.lanes->release(handle);
+    plan_close(&plan);
     assert_int_equal(atomic_load(&bench.cuda->registered), 0);
 }
 
 static void a_run_that_waits_for_ever_ends_when_it_is_told_to(void **state)
 {
-    weft_lanes_handle_t *handle = NULL;
-    weft_lanes_port_t port;
-    weft_lanes_call_t call = call_of(&port);
+    plan_t plan;
+    uint64_t run = 0;
     weft_lanes_state_t now = {.size = sizeof now};
     (void)state;
-    port.next = SLOTS; /* all slots are full */
-    assert_int_equal(bench.lanes->prepare(bench.kernel, &program, &handle), WEFT_OK);
-    assert_int_equal(bench.lanes->start(handle, &call), WEFT_OK);
-    assert_int_equal(bench.lanes->poll(handle, &now), WEFT_IN_PROGRESS);
-    bench.lanes->abort(handle);
-    assert_int_equal(finish(handle), WEFT_ERR_ABORTED);
-    port.next = 0;
-    assert_int_equal(bench.lanes->start(handle, &call), WEFT_OK);
-    assert_int_equal(finish(handle), WEFT_OK);
+    plan_open(&plan, fifo + 512);
+    bench.lanes->end_seek(plan.end, SLOTS); /* all slots are full */
+    assert_int_equal(start(&plan, &run), WEFT_OK);
+    assert_int_equal(bench.lanes->poll(plan.handle, run, &now), WEFT_IN_PROGRESS);
+    bench.lanes->abort(plan.handle);
+    assert_int_equal(finish(&plan, run), WEFT_ERR_ABORTED);
+    bench.lanes->end_seek(plan.end, 0);
+    assert_int_equal(run_once(&plan), WEFT_OK);
+    /* What became of a run is known when others have followed it. */
+    assert_int_equal(finish(&plan, run), WEFT_ERR_ABORTED);
     /* Release ends what is under way. */
-    port.next = SLOTS + 1;
-    assert_int_equal(bench.lanes->start(handle, &call), WEFT_OK);
-    bench.lanes->release(handle);
+    bench.lanes->end_seek(plan.end, SLOTS + 1);
+    assert_int_equal(start(&plan, &run), WEFT_OK);
+    plan_close(&plan);
+}
+
+static void an_abort_without_a_run_stops_nothing(void **state)
+{
+    plan_t plan;
+    (void)state;
+    plan_open(&plan, fifo + 512);
+    bench.lanes->abort(plan.handle);
+    assert_int_equal(run_once(&plan), WEFT_OK);
+    bench.lanes->abort(plan.handle);
+    assert_int_equal(run_once(&plan), WEFT_OK);
+    plan_close(&plan);
+}
+
+static void a_run_tells_whether_it_has_begun(void **state)
+{
+    plan_t plan;
+    uint64_t run = 0;
+    weft_lanes_state_t now = {.size = sizeof now};
+    (void)state;
+    plan_open(&plan, fifo + 512);
+    bench.cuda->swallow = true;
+    assert_int_equal(start(&plan, &run), WEFT_OK);
+    assert_int_equal(bench.lanes->poll(plan.handle, run, &now), WEFT_IN_PROGRESS);
+    assert_int_equal(now.begun, 0);
+    assert_int_equal(finish(&plan, run), WEFT_ERR_SYSTEM);
+    bench.cuda->swallow = false;
+    assert_int_equal(start(&plan, &run), WEFT_OK);
+    assert_int_equal(finish(&plan, run), WEFT_OK);
+    assert_int_equal(bench.lanes->poll(plan.handle, run, &now), WEFT_OK);
+    assert_int_equal(now.begun, 1);
+    assert_int_equal(now.moved, 1);
+    assert_int_equal(bench.lanes->poll(plan.handle, run + 1, &now), WEFT_ERR_STATE);
+    plan_close(&plan);
 }
 
 static void fifos_that_share_pages_are_registered_once(void **state)
 {
-    weft_lanes_handle_t *first = NULL, *second = NULL;
-    weft_lanes_port_t port, other;
-    weft_lanes_call_t call = call_of(&port), next = call_of(&other);
+    plan_t first, second;
     (void)state;
-    other.fifo = port.fifo + FIFO_BYTES; /* begins in the page where the first one ends */
-    assert_int_equal(bench.lanes->prepare(bench.kernel, &program, &first), WEFT_OK);
-    assert_int_equal(bench.lanes->prepare(bench.kernel, &program, &second), WEFT_OK);
-    assert_int_equal(bench.lanes->start(first, &call), WEFT_OK);
-    assert_int_equal(finish(first), WEFT_OK);
-    assert_int_equal(bench.lanes->start(second, &next), WEFT_OK);
-    assert_int_equal(finish(second), WEFT_OK);
+    plan_open(&first, fifo + 512);
+    plan_open(&second, fifo + 512 + FIFO_BYTES); /* begins in the page where the first one ends */
+    assert_int_equal(run_once(&first), WEFT_OK);
+    assert_int_equal(run_once(&second), WEFT_OK);
     assert_int_equal(atomic_load(&bench.cuda->registered), 2);
-    bench.lanes->release(first);
+    plan_close(&first);
     /* The page in the middle has a user still. */
     assert_int_equal(atomic_load(&bench.cuda->registered), 2);
-    assert_int_equal(bench.lanes->start(second, &next), WEFT_OK);
-    assert_int_equal(finish(second), WEFT_OK);
-    bench.lanes->release(second);
+    assert_int_equal(run_once(&second), WEFT_OK);
+    plan_close(&second);
     assert_int_equal(atomic_load(&bench.cuda->registered), 0);
+}
+
+static void payloads_may_lie_apart(void **state)
+{
+    static _Alignas(4096) uint8_t far[SLOTS * 8192];
+    static uint32_t lengths[SLOTS];
+    plan_t plan;
+    weft_lanes_port_t port = port_at(fifo);
+    (void)state;
+    source[0][999] = 3;
+    port.payloads = far + 64;
+    port.stride = 8192;
+    port.lengths = lengths;
+    plan_open(&plan, fifo);
+    bench.lanes->end_close(plan.end);
+    assert_int_equal(bench.lanes->end_open(bench.kernel, &port, &plan.end), WEFT_OK);
+    assert_int_equal(atomic_load(&bench.cuda->registered), 2);
+    assert_int_equal(run_once(&plan), WEFT_OK);
+    assert_int_equal(run_once(&plan), WEFT_OK);
+    assert_memory_equal(far + 64 + 8192, source[0], 4000);
+    assert_int_equal(lengths[1], 4000);
+    bench.lanes->end_close(plan.end);
+    /* Memory of the device is not the host's to register. */
+    port.near = 1;
+    assert_int_equal(bench.lanes->end_open(bench.kernel, &port, &plan.end), WEFT_OK);
+    assert_int_equal(atomic_load(&bench.cuda->registered), 1);
+    assert_int_equal(run_once(&plan), WEFT_OK);
+    plan_close(&plan);
+}
+
+static void ports_that_make_no_sense_are_refused(void **state)
+{
+    weft_lanes_port_t port = port_at(fifo);
+    weft_lanes_end_t *end = NULL;
+    (void)state;
+    port.slots = 3;
+    assert_int_equal(bench.lanes->end_open(bench.kernel, &port, &end), WEFT_ERR_ARG);
+    fake_host_take_error(&bench.fake, bench.error, sizeof bench.error);
+    says("3 slots of 4096 bytes");
+    port = port_at(fifo);
+    bench.cuda->fails = "cudaHostRegister";
+    bench.cuda->error = cudaErrorOperatingSystem;
+    assert_int_equal(bench.lanes->end_open(bench.kernel, &port, &end), WEFT_ERR_SYSTEM);
+    assert_null(end);
 }
 
 static void buffers_that_the_device_cannot_reach_are_named(void **state)
 {
-    weft_lanes_handle_t *handle = NULL;
-    weft_lanes_port_t port;
-    weft_lanes_call_t call = call_of(&port);
+    plan_t plan;
     (void)state;
     bench.ops->destroy(bench.kernel);
     bench.cuda->not_pageable = true;
     assert_int_equal(create(NULL), WEFT_OK);
-    assert_int_equal(bench.lanes->prepare(bench.kernel, &program, &handle), WEFT_OK);
-    assert_int_equal(bench.lanes->start(handle, &call), WEFT_ERR_UNSUPPORTED);
-    fake_host_take_error(&bench.fake, bench.error, sizeof bench.error);
+    plan_open(&plan, fifo + 512);
+    assert_int_equal(run_once(&plan), WEFT_ERR_UNSUPPORTED);
     says("input");
     says("host memory that CUDA device 0 cannot reach");
     place(0, source, sizeof source, cudaMemoryTypeDevice, 0);
     place(1, result, sizeof result, cudaMemoryTypeDevice, 1);
     bench.cuda->no_peers = true;
-    assert_int_equal(bench.lanes->start(handle, &call), WEFT_ERR_UNSUPPORTED);
-    fake_host_take_error(&bench.fake, bench.error, sizeof bench.error);
+    assert_int_equal(run_once(&plan), WEFT_ERR_UNSUPPORTED);
     says("output");
     says("memory of CUDA device 1, which device 0");
     bench.cuda->no_peers = false;
-    assert_int_equal(bench.lanes->start(handle, &call), WEFT_OK);
-    assert_int_equal(finish(handle), WEFT_OK);
-    bench.lanes->release(handle);
+    plan.call.scalar_at = &plan;
+    assert_int_equal(run_once(&plan), WEFT_ERR_UNSUPPORTED);
+    says("factor");
+    plan.call.scalar_at = NULL;
+    assert_int_equal(run_once(&plan), WEFT_OK);
+    plan_close(&plan);
 }
 
 static void a_device_that_fails_is_reported(void **state)
 {
-    weft_lanes_handle_t *handle = NULL;
-    weft_lanes_port_t port;
-    weft_lanes_call_t call = call_of(&port);
+    plan_t plan;
+    uint64_t run = 0;
     (void)state;
-    assert_int_equal(bench.lanes->prepare(bench.kernel, &program, &handle), WEFT_OK);
+    plan_open(&plan, fifo + 512);
     bench.cuda->swallow = true;
-    assert_int_equal(bench.lanes->start(handle, &call), WEFT_OK);
+    assert_int_equal(start(&plan, &run), WEFT_OK);
     bench.cuda->fails = "cudaStreamQuery";
     bench.cuda->error = cudaErrorIllegalAddress;
-    assert_int_equal(finish(handle), WEFT_ERR_SYSTEM);
+    assert_int_equal(finish(&plan, run), WEFT_ERR_SYSTEM);
     says("running a plan on CUDA device 0: an illegal address (cudaErrorIllegalAddress)");
-    assert_int_equal(bench.lanes->start(handle, &call), WEFT_OK);
-    assert_int_equal(finish(handle), WEFT_ERR_SYSTEM);
+    assert_int_equal(run_once(&plan), WEFT_ERR_SYSTEM);
     says("without its last word");
     bench.cuda->swallow = false;
-    assert_int_equal(bench.lanes->start(handle, &call), WEFT_OK);
-    assert_int_equal(finish(handle), WEFT_OK);
-    bench.lanes->release(handle);
+    assert_int_equal(run_once(&plan), WEFT_OK);
+    plan_close(&plan);
 }
 
 static void failures_of_the_runtime_leave_nothing_behind(void **state)
 {
     static const char *const calls[] = {
-        "cuda_launch_lanes_most", "cudaStreamCreateWithFlags", "cudaHostAlloc",  "cudaMallocAsync",
-        "cudaMemsetAsync",        "cudaStreamSynchronize",     "cudaMemcpyAsync"};
+        "cuda_launch_lanes_most", "cudaHostAlloc",         "cudaStreamCreateWithFlags",
+        "cudaMallocAsync",        "cudaStreamSynchronize", "cudaMemsetAsync",
+        "cudaMemcpyAsync"};
     weft_lanes_handle_t *handle = NULL;
+    weft_lanes_queue_t *queue = NULL;
     (void)state;
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
         bench.cuda->fails = calls[i];
@@ -384,28 +499,30 @@ static void failures_of_the_runtime_leave_nothing_behind(void **state)
         fake_host_take_error(&bench.fake, bench.error, sizeof bench.error);
         says("has no memory left");
         assert_int_equal(atomic_load(&bench.cuda->allocated), 0);
-        assert_int_equal(atomic_load(&bench.cuda->streams), 0);
+        assert_true(atomic_load(&bench.cuda->streams) <= 1); /* the kernel's own */
+    }
+    for (size_t i = 2; i < 6; i++) {
+        bench.cuda->fails = calls[i];
+        assert_int_equal(bench.lanes->queue_open(bench.kernel, &queue), WEFT_ERR_RESOURCE);
+        assert_int_equal(atomic_load(&bench.cuda->allocated), 0);
+        assert_int_equal(atomic_load(&bench.cuda->streams), 1);
     }
 }
 
 static void a_failed_start_can_be_tried_again(void **state)
 {
     static const char *const calls[] = {"cudaPointerGetAttributes", "cudaMallocAsync",
-                                        "cudaHostRegister", "cudaMemcpyAsync", "cuda_launch_lanes"};
-    weft_lanes_handle_t *handle = NULL;
-    weft_lanes_port_t port;
+                                        "cudaMemcpyAsync", "cuda_launch_lanes"};
+    plan_t plan;
     (void)state;
-    assert_int_equal(bench.lanes->prepare(bench.kernel, &program, &handle), WEFT_OK);
+    plan_open(&plan, fifo + 512);
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
-        weft_lanes_call_t call = call_of(&port);
         bench.cuda->fails = calls[i];
         bench.cuda->error = cudaErrorLaunchFailure;
-        assert_int_equal(bench.lanes->start(handle, &call), WEFT_ERR_SYSTEM);
+        assert_int_equal(run_once(&plan), WEFT_ERR_SYSTEM);
     }
-    weft_lanes_call_t call = call_of(&port);
-    assert_int_equal(bench.lanes->start(handle, &call), WEFT_OK);
-    assert_int_equal(finish(handle), WEFT_OK);
-    bench.lanes->release(handle);
+    assert_int_equal(run_once(&plan), WEFT_OK);
+    plan_close(&plan);
 }
 
 static void buffers_are_allocated_and_copied(void **state)
@@ -455,7 +572,11 @@ int main(void)
         WITH_KERNEL(what_no_device_reaches_alone_goes_through_the_host),
         WITH_KERNEL(a_plan_runs_and_leaves_its_message_in_the_slot),
         WITH_KERNEL(a_run_that_waits_for_ever_ends_when_it_is_told_to),
+        WITH_KERNEL(an_abort_without_a_run_stops_nothing),
+        WITH_KERNEL(a_run_tells_whether_it_has_begun),
         WITH_KERNEL(fifos_that_share_pages_are_registered_once),
+        WITH_KERNEL(payloads_may_lie_apart),
+        WITH_KERNEL(ports_that_make_no_sense_are_refused),
         WITH_KERNEL(buffers_that_the_device_cannot_reach_are_named),
         WITH_KERNEL(a_device_that_fails_is_reported),
         WITH_KERNEL(failures_of_the_runtime_leave_nothing_behind),

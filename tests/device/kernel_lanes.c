@@ -24,18 +24,25 @@ struct weft_kernel {
     bool apart;
 };
 
+struct weft_lanes_end {
+    weft_kernel_t *kernel;
+    uint64_t slot_bytes;
+    uint64_t next;
+    lanes_port_t port;
+};
+
 struct weft_lanes_handle {
-    const weft_kernel_t *kernel;
+    weft_kernel_t *kernel;
     const weft_host_t *host;
     lanes_image_t image;
-    lanes_run_t run;
+    lanes_launch_t launch;
+    lanes_port_t *ports;
     uint8_t *device, *visible;
     uint64_t *vectors;
     uint32_t vectors_room; /* words */
     uint8_t *tmp;
     uint64_t tmp_bytes;
-    weft_lanes_port_t *ports; /* of the run under way, else NULL */
-    bool failed;              /* the last run: its words are to be cleared */
+    bool failed; /* the last run: its words are to be cleared */
 };
 
 /* Lanes -------------------------------------------------------------------------------------------- */
@@ -43,14 +50,15 @@ struct weft_lanes_handle {
 static void kernel_lanes_block(void *arg, uint32_t lane)
 {
     const weft_lanes_handle_t *handle = arg;
-    lanes_block_t block;
-    memset(&block, 0, sizeof block);
-    lanes_run_lane(&block, &handle->run, lane);
+    lanes_shared_t shared;
+    memset(&shared, 0, sizeof shared);
+    lanes_run_launch(&shared, &handle->launch, lane);
 }
 
 static void kernel_lanes_free(weft_lanes_handle_t *handle)
 {
     const weft_host_t *host = handle->host;
+    host->free(host, handle->ports);
     host->free(host, handle->device);
     host->free(host, handle->visible);
     host->free(host, handle->vectors);
@@ -76,12 +84,17 @@ static weft_status_t kernel_lanes_prepare(weft_kernel_t *kernel,
     }
     handle->device = host->alloc(host, handle->image.device_bytes, 128);
     handle->visible = host->alloc(host, handle->image.visible_bytes, 128);
-    if (handle->device == NULL || handle->visible == NULL) {
+    handle->ports = host->alloc(host, (program->nports + 1) * sizeof *handle->ports, 64);
+    if (handle->device == NULL || handle->visible == NULL || handle->ports == NULL) {
         kernel_lanes_free(handle);
         return WEFT_ERR_RESOURCE;
     }
     lanes_image_write(&handle->image, program, handle->device);
-    lanes_image_bind(&handle->image, &handle->run, handle->device, handle->visible);
+    lanes_image_bind(&handle->image, &handle->launch.run, handle->device, handle->visible);
+    lanes_image_reset(&handle->image, handle->visible);
+    handle->launch.run.ports = handle->ports;
+    handle->launch.nruns = 1;
+    handle->launch.nblocks = program->nlanes;
     *handle_p = handle;
     return WEFT_OK;
 }
@@ -130,7 +143,7 @@ static weft_status_t kernel_lanes_buffers(weft_lanes_handle_t *handle,
     handle->vectors_room = words > handle->vectors_room ? (uint32_t)words : handle->vectors_room;
     handle->tmp_bytes = tmp > handle->tmp_bytes ? tmp : handle->tmp_bytes;
     uint64_t *to = handle->vectors;
-    lanes_run_t *run = &handle->run;
+    lanes_run_t *run = &handle->launch.run;
     run->vectors.in_counts = kernel_lanes_vector(&to, call->vectors.in_counts, call->nin);
     run->vectors.in_displs = kernel_lanes_vector(&to, call->vectors.in_displs, call->nin);
     run->vectors.out_counts = kernel_lanes_vector(&to, call->vectors.out_counts, call->nout);
@@ -150,55 +163,65 @@ static weft_status_t kernel_lanes_reach(const weft_lanes_handle_t *handle, const
                                          "%s %p is host memory", name, memory);
 }
 
-static weft_status_t kernel_lanes_start(weft_lanes_handle_t *handle, const weft_lanes_call_t *call)
+/* Where the ports are. */
+static weft_status_t kernel_lanes_aim(weft_lanes_handle_t *handle, const weft_lanes_call_t *call)
 {
-    const weft_host_t *host = handle->host;
-    const lanes_image_t *image = &handle->image;
-    lanes_port_t *ports = (lanes_port_t *)(void *)(handle->device + image->ports);
+    uint64_t least = UINT64_MAX;
     char why[160];
-    if (!lanes_image_fits(image, call, why, sizeof why)) {
-        return host->set_error(host, WEFT_ERR_ARG, 0, "kernel-lanes: %s", why);
+    for (uint32_t i = 0; i < handle->image.program.nports; i++) {
+        handle->ports[i] = call->ends[i]->port;
+        least = call->ends[i]->slot_bytes < least ? call->ends[i]->slot_bytes : least;
     }
-    uint8_t *in;
-    weft_status_t status = kernel_lanes_reach(handle, "input", call->in, &in);
-    status = status == WEFT_OK ? kernel_lanes_reach(handle, "output", call->out, &handle->run.out)
-                               : status;
+    return lanes_image_fits(&handle->image, call, least, why, sizeof why)
+               ? WEFT_OK
+               : handle->host->set_error(handle->host, WEFT_ERR_ARG, 0, "kernel-lanes: %s", why);
+}
+
+/* One run at a time, and at once: there are no streams here. */
+static weft_status_t kernel_lanes_start(weft_lanes_queue_t *queue, void *const *stream,
+                                        weft_lanes_job_t *jobs, uint32_t njobs)
+{
+    weft_lanes_handle_t *handle = jobs[0].handle;
+    const weft_lanes_call_t *call = jobs[0].call;
+    const lanes_image_t *image = &handle->image;
+    lanes_run_t *run = &handle->launch.run;
+    uint8_t *in, *out;
+    (void)queue;
+    if (stream != NULL || njobs != 1) {
+        return handle->host->set_error(handle->host, WEFT_ERR_UNSUPPORTED, 0,
+                                       "kernel-lanes: streams and batches");
+    }
+    weft_status_t status = kernel_lanes_aim(handle, call);
+    status = status == WEFT_OK ? kernel_lanes_reach(handle, "input", call->in, &in) : status;
+    status = status == WEFT_OK ? kernel_lanes_reach(handle, "output", call->out, &out) : status;
     status = status == WEFT_OK ? kernel_lanes_buffers(handle, call) : status;
     if (status != WEFT_OK) {
         return status;
     }
-    handle->run.in = in;
-    lanes_image_call(&handle->run, call);
-    for (uint32_t i = 0; i < image->program.nports; i++) {
-        lanes_image_port(&ports[i], &call->ports[i], call->ports[i].fifo);
-    }
+    lanes_image_call(run, call);
+    run->in = in;
+    run->out = out;
     if (handle->failed) {
         memset(handle->device + image->words, 0, image->words_bytes);
+        lanes_image_reset(image, handle->visible);
         handle->failed = false;
     }
-    lanes_image_reset(image, handle->visible, call->ports);
+    jobs[0].run = ++run->number;
     crew_work_t work = {kernel_lanes_block, handle};
-    status = crew_start(handle->kernel->crew, &work, image->program.nlanes);
-    handle->ports = status == WEFT_OK ? call->ports : NULL;
-    return status;
+    return crew_start(handle->kernel->crew, &work, image->program.nlanes);
 }
 
-static weft_status_t kernel_lanes_poll(weft_lanes_handle_t *handle, weft_lanes_state_t *state)
+static weft_status_t kernel_lanes_poll(weft_lanes_handle_t *handle, uint64_t run,
+                                       weft_lanes_state_t *state)
 {
-    if (handle->ports == NULL) {
-        return handle->host->set_error(handle->host, WEFT_ERR_ARG, 0,
-                                       "kernel-lanes: no run is under way");
-    }
-    weft_status_t status = lanes_image_look(&handle->image, handle->visible, handle->ports, state);
-    if (status != WEFT_IN_PROGRESS) {
-        handle->ports = NULL;
-        handle->failed = status != WEFT_OK;
-    }
+    weft_status_t status = lanes_image_look(&handle->image, handle->visible, run, state);
+    handle->failed = handle->failed || (status != WEFT_IN_PROGRESS && status != WEFT_OK);
     return status;
 }
 
 static void kernel_lanes_abort(weft_lanes_handle_t *handle)
 {
+    handle->failed = true;
     lanes_image_abort(&handle->image, handle->visible);
 }
 
@@ -210,15 +233,68 @@ static void kernel_lanes_release(weft_lanes_handle_t *handle)
         return;
     }
     kernel_lanes_abort(handle);
-    while (handle->ports != NULL && kernel_lanes_poll(handle, &state) == WEFT_IN_PROGRESS) {
+    while (kernel_lanes_poll(handle, handle->launch.run.number, &state) == WEFT_IN_PROGRESS) {
         nanosleep(&nap, NULL);
     }
     kernel_lanes_free(handle);
 }
 
+static weft_status_t kernel_lanes_end_open(weft_kernel_t *kernel, const weft_lanes_port_t *port,
+                                           weft_lanes_end_t **end_p)
+{
+    const weft_host_t *host = kernel->host;
+    char why[160];
+    weft_lanes_end_t *end = host->alloc(host, sizeof *end, 64);
+    if (end == NULL) {
+        return WEFT_ERR_RESOURCE;
+    }
+    end->kernel = kernel;
+    end->slot_bytes = port->slot_bytes;
+    if (!lanes_image_port(&end->port, port, &end->next, why, sizeof why)) {
+        host->free(host, end);
+        return host->set_error(host, WEFT_ERR_ARG, 0, "kernel-lanes: %s", why);
+    }
+    *end_p = end;
+    return WEFT_OK;
+}
+
+static void kernel_lanes_end_close(weft_lanes_end_t *end)
+{
+    if (end != NULL) {
+        end->kernel->host->free(end->kernel->host, end);
+    }
+}
+
+static uint64_t kernel_lanes_end_next(const weft_lanes_end_t *end)
+{
+    return end->next;
+}
+
+static void kernel_lanes_end_seek(weft_lanes_end_t *end, uint64_t next)
+{
+    end->next = next;
+}
+
+static weft_status_t kernel_lanes_queue_open(weft_kernel_t *kernel, weft_lanes_queue_t **queue_p)
+{
+    *queue_p = (weft_lanes_queue_t *)kernel;
+    return WEFT_OK;
+}
+
+static void kernel_lanes_queue_close(weft_lanes_queue_t *queue)
+{
+    (void)queue;
+}
+
 static const weft_kernel_lanes_t kernel_lanes_extension = {
     .size = sizeof(weft_kernel_lanes_t),
     .prepare = kernel_lanes_prepare,
+    .end_open = kernel_lanes_end_open,
+    .end_close = kernel_lanes_end_close,
+    .end_next = kernel_lanes_end_next,
+    .end_seek = kernel_lanes_end_seek,
+    .queue_open = kernel_lanes_queue_open,
+    .queue_close = kernel_lanes_queue_close,
     .start = kernel_lanes_start,
     .poll = kernel_lanes_poll,
     .abort = kernel_lanes_abort,

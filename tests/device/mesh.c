@@ -118,7 +118,7 @@ static void open_ports(mesh_t *mesh, mesh_rank_t *r)
     const weft_plan_t *plan = r->program.plan;
     uint64_t bytes = weft_fifo_bytes(mesh->call.slots, mesh->call.slot_bytes);
     r->ports = calloc(plan->nports + 1, sizeof *r->ports);
-    r->lanes_ports = calloc(plan->nports + 1, sizeof *r->lanes_ports);
+    r->ends = calloc(plan->nports + 1, sizeof(weft_lanes_end_t *));
     for (uint32_t p = 0; p < plan->nports; p++) {
         const weft_plan_port_t *port = &plan->ports[p];
         uint32_t from = port->sends ? plan->rank : port->peer;
@@ -131,11 +131,9 @@ static void open_ports(mesh_t *mesh, mesh_rank_t *r)
         weft_port_init_mapped(&r->ports[p], port->peer, port->sends != 0, *fifo, mesh->call.slots,
                               mesh->call.slot_bytes);
         r->program.ports[p] = &r->ports[p];
-        r->lanes_ports[p] = (weft_lanes_port_t){.fifo = *fifo,
-                                                .fifo_bytes = bytes,
-                                                .slot_bytes = mesh->call.slot_bytes,
-                                                .slots = mesh->call.slots,
-                                                .sends = port->sends};
+        assert_int_equal(
+            weft_port_lend(&r->ports[p], mesh->kernels->lanes, mesh->kernels->kernel[0]), WEFT_OK);
+        r->ends[p] = r->ports[p].end;
     }
 }
 
@@ -240,6 +238,7 @@ static void open_program(mesh_t *mesh, uint32_t rank, const weft_plan_t *plan)
     assert_int_equal(
         mesh->kernels->lanes->prepare(mesh->kernels->kernel[0], &r->flat.program, &r->handle),
         WEFT_OK);
+    assert_int_equal(mesh->kernels->lanes->queue_open(mesh->kernels->kernel[0], &r->queue), WEFT_OK);
     flat_fini(&r->flat);
 }
 
@@ -261,10 +260,14 @@ void mesh_close(mesh_t *mesh)
     for (uint32_t rank = 0; rank < mesh->n; rank++) {
         mesh_rank_t *r = &mesh->rank[rank];
         mesh->kernels->lanes->release(r->handle);
+        mesh->kernels->lanes->queue_close(r->queue);
+        for (uint32_t p = 0; p < r->program.plan->nports; p++) {
+            weft_port_recall(&r->ports[p]);
+        }
         weft_lanes_fini(&r->run);
         weft_program_release(&r->program);
         free(r->ports);
-        free(r->lanes_ports);
+        free(r->ends);
         free(r->memory[0]);
         free(r->memory[1]);
         free(r->vector);
@@ -306,19 +309,18 @@ static void start_on_device(mesh_t *mesh, mesh_rank_t *r, uint32_t sequence)
         .out = r->out,
         .cut = {g->count, g->slice, g->chunk, g->pass, g->passes, g->slices, g->k},
         .scalar = r->scalar,
-        .ports = r->lanes_ports};
+        .ends = r->ends};
+    weft_lanes_job_t job = {.handle = r->handle, .call = &call};
     if (is_vector(mesh)) {
         call.vectors = (weft_lanes_vectors_t){r->v.in_counts, r->v.in_displs, r->v.out_counts,
                                               r->v.out_displs};
         call.nin = r->nin;
         call.nout = r->nout;
     }
-    for (uint32_t p = 0; p < r->program.plan->nports; p++) {
-        r->lanes_ports[p].next = r->ports[p].next;
-    }
     signature.sequence = sequence;
     memcpy(call.signature, &signature, sizeof signature);
-    assert_int_equal(mesh->kernels->lanes->start(r->handle, &call), WEFT_OK);
+    assert_int_equal(mesh->kernels->lanes->start(r->queue, NULL, &job, 1), WEFT_OK);
+    r->number = job.run;
 }
 
 void mesh_start(mesh_t *mesh, uint32_t devices, uint32_t sequence)
@@ -355,10 +357,7 @@ static void step_rank(mesh_t *mesh, mesh_rank_t *r)
         r->status = weft_lanes_step(&r->run, &moved);
         return;
     }
-    r->status = mesh->kernels->lanes->poll(r->handle, &r->state);
-    for (uint32_t p = 0; r->status != WEFT_IN_PROGRESS && p < r->program.plan->nports; p++) {
-        r->ports[p].next = r->lanes_ports[p].next;
-    }
+    r->status = mesh->kernels->lanes->poll(r->handle, r->number, &r->state);
 }
 
 uint32_t mesh_step(mesh_t *mesh)

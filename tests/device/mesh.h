@@ -40,8 +40,10 @@ typedef struct mesh_rank {
     weft_port_t *ports; /* of the host's interpreter */
     weft_lanes_t run;
     flat_t flat;
-    weft_lanes_port_t *lanes_ports;
+    weft_lanes_end_t **ends;
+    weft_lanes_queue_t *queue;
     weft_lanes_handle_t *handle;
+    uint64_t number; /* of its run on the device */
     uint8_t *memory[2], *in, *out;
     uint64_t *vector; /* in counts and displacements, out counts and displacements */
     weft_vectors_t v;

@@ -209,8 +209,8 @@ static void after_an_abort_the_handle_runs_again(void **state)
     mesh->rank[1].stays_away = false;
     for (uint32_t rank = 0; rank < 2; rank++) {
         for (uint32_t p = 0; p < mesh->rank[rank].program.plan->nports; p++) {
-            mesh->rank[rank].ports[p].next = 0;
-            memset(mesh->rank[rank].lanes_ports[p].fifo, 0, weft_fifo_bytes(4, 256));
+            kernels.lanes->end_seek(mesh->rank[rank].ends[p], 0);
+            memset(mesh->rank[rank].ports[p].control, 0, weft_fifo_bytes(4, 256));
         }
     }
     mesh_start(mesh, 3, 2);
@@ -302,8 +302,9 @@ static void slices_that_do_not_fit_the_slots_are_refused(void **state)
                              .in = r->in,
                              .out = r->out,
                              .cut = {64, 65, 65, 65, 1, 1, 1},
-                             .ports = r->lanes_ports};
-    assert_int_equal(kernels.lanes->start(r->handle, &bad), WEFT_ERR_ARG);
+                             .ends = r->ends};
+    weft_lanes_job_t job = {.handle = r->handle, .call = &bad};
+    assert_int_equal(kernels.lanes->start(r->queue, NULL, &job, 1), WEFT_ERR_ARG);
     fake_host_take_error(&kernels.host, text, sizeof text);
     assert_non_null(strstr(text, "slices have 260 bytes"));
     mesh_close(mesh);

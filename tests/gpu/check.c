@@ -90,7 +90,6 @@ static void run(check_t *check)
     fprintf(check->json, "[\n  {\"device\": \"%s\"}", name);
     printf("%s\n", name);
     check_bits(check);
-    check_plans(check);
     if (!check->quick) {
         check_speed(check);
     }

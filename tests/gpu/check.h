@@ -22,8 +22,6 @@ void check_line(check_t *check, const char *name, bool good, double value, const
 
 /* Every data type and operator against kernel-cpu, bit by bit. */
 void check_bits(check_t *check);
-/* Ranks on one device that exchange messages through FIFOs and sum, each by a plan of its own. */
-void check_plans(check_t *check);
 /* Copies and sums of large arrays. */
 void check_speed(check_t *check);
 

@@ -10,6 +10,8 @@
 #ifndef WEFT_PLUGIN_LANES_H
 #define WEFT_PLUGIN_LANES_H
 
+#include <stdbool.h>
+
 #include <weft/plugin/kernel.h>
 
 #ifdef __cplusplus
@@ -40,16 +42,26 @@ extern "C" {
 #define WEFT_FIFO_INLINE 32u        /* largest inline payload */
 #define WEFT_FIFO_SIGNATURE_WORDS 3u
 
-/* One end of a FIFO. `next` is read at the start and written back at the end of every run: other runs,
- * and runs of the host, go on from there. */
+/* Where one end of a FIFO is. The three parts may lie apart: the slots of a port that carries messages
+ * are the transport's, those between two devices are a device's (weft.kernel.share/1). */
 typedef struct weft_lanes_port {
-    uint8_t *fifo; /* as mapped by this process; the device registers the mapping itself */
-    uint64_t fifo_bytes;
-    uint64_t next; /* number of the message to send or receive next */
-    uint64_t slot_bytes;
-    uint32_t slots; /* power of two */
-    uint32_t sends; /* 1: this end sends */
+    size_t size;
+    uint8_t *fifo;       /* control block and heads, host memory as mapped by this process */
+    uint64_t fifo_bytes; /* … and `lengths`, where there are any: what the device registers */
+    uint8_t *payloads;   /* of slot 0 */
+    uint64_t stride;     /* bytes from slot to slot */
+    uint64_t slot_bytes; /* that a slot holds */
+    uint32_t slots;      /* power of two */
+    uint32_t sends;      /* 1: this end sends */
+    uint32_t near;       /* 1: `payloads` is memory that this kernel exported or imported; else host
+                            memory, which the device registers */
+    uint32_t *lengths;   /* NULL, or a word for each slot: who sends stores the payload's bytes there
+                            before the sequence */
 } weft_lanes_port_t;
+
+/* An end that the device knows. It holds the number of the message to send or receive next: each run
+ * takes it up where the last one left it, in the order of the runs, without the host. */
+typedef struct weft_lanes_end weft_lanes_end_t;
 
 /* Programs ----------------------------------------------------------------------------------------- */
 
@@ -129,18 +141,20 @@ typedef struct weft_lanes_vectors {
     const uint64_t *in_counts, *in_displs, *out_counts, *out_displs;
 } weft_lanes_vectors_t;
 
-/* One run. Everything but `ports` is copied by start(). */
+/* What one run works on. Everything is copied by start(). */
 typedef struct weft_lanes_call {
     size_t size;
     const void *in;
     void *out;
     weft_lanes_cut_t cut;
     weft_lanes_vectors_t vectors;
-    uint32_t nin, nout;       /* entries of the vectors */
-    uint64_t signature[3];    /* of every slice */
-    uint64_t scalar;          /* first `elem` bytes of it, little-endian */
-    weft_lanes_port_t *ports; /* nports; they live until the run is over */
-    void *stream;             /* of the device, e.g. cudaStream_t; NULL: the plugin's own */
+    uint32_t nin, nout;            /* entries of the vectors */
+    uint64_t signature[3];         /* of every slice */
+    uint64_t scalar;               /* first `elem` bytes of it, little-endian */
+    const void *scalar_at;         /* not NULL: the run reads its scalar there when it begins */
+    void *staging;                 /* not NULL: `staging_bytes` bytes of IN are copied there when the run */
+    uint64_t staging_bytes;        /* begins, and IN is read there; memory of the device */
+    weft_lanes_end_t *const *ends; /* of the program's ports */
 } weft_lanes_call_t;
 
 /* Where a run is. */
@@ -150,10 +164,26 @@ typedef struct weft_lanes_state {
     int32_t blocked;  /* a port that a lane waits for, or −1 */
     int32_t mismatch; /* ERR_MISMATCH: the port whose message has another signature, else −1 */
     uint64_t mine[3], theirs[3]; /* ERR_MISMATCH: both signatures */
+    uint32_t begun;              /* 1: the device has come to it */
 } weft_lanes_state_t;
 
 typedef struct weft_lanes_handle weft_lanes_handle_t; /* one prepared program */
 
+/* The order of one communicator on the device: its runs and gates happen one after another, as they were
+ * started, whatever their streams. Queues do not wait for each other. */
+typedef struct weft_lanes_queue weft_lanes_queue_t;
+
+/* One run of a launch. */
+typedef struct weft_lanes_job {
+    weft_lanes_handle_t *handle;
+    const weft_lanes_call_t *call;
+    uint64_t run; /* out: its number, counted per handle from 1; 0: the stream records it */
+} weft_lanes_job_t;
+
+/* Streams. A stream is named by the address of the device's handle for it (cudaStream_t *), so that a
+ * handle of 0 is a stream too; NULL is one of the plugin's own, in which a run starts at once. While a
+ * stream records (CUDA: is being captured), what is put into it runs with every replay of the recording:
+ * such runs have the number 0, are polled together as run 0, and are never over. */
 typedef struct weft_kernel_lanes {
     size_t size;
 
@@ -162,25 +192,64 @@ typedef struct weft_kernel_lanes {
     weft_status_t (*prepare)(weft_kernel_t *kernel, const weft_lanes_program_t *program,
                              weft_lanes_handle_t **handle_p);
 
-    /* What: starts a run; the handle has no other run under way. Failure: ERR_UNSUPPORTED (a buffer
-     * that the device cannot reach; the text says which, and why: the core runs this call on the
-     * host), ERR_ARG (a slot that does not hold a slice), ERR_RESOURCE, ERR_SYSTEM. Blocks: no.
+    /* What: makes an end known, at message 0. Failure: ERR_ARG, ERR_RESOURCE, ERR_SYSTEM. Ownership: the
+     * core's, until end_close(); the memory outlives it. Blocks: registering takes time.
      * Thread: [progress]. */
-    weft_status_t (*start)(weft_lanes_handle_t *handle, const weft_lanes_call_t *call);
+    weft_status_t (*end_open)(weft_kernel_t *kernel, const weft_lanes_port_t *port,
+                              weft_lanes_end_t **end_p);
+    /* What: forgets it; no run uses it any more. NULL is allowed. Thread: [progress]. */
+    void (*end_close)(weft_lanes_end_t *end);
+    /* What: the number of the next message; sets it, after messages that the host moved. Only while no
+     * run that uses the end executes; runs may wait in the queue. Thread: [progress]. */
+    uint64_t (*end_next)(const weft_lanes_end_t *end);
+    void (*end_seek)(weft_lanes_end_t *end, uint64_t next);
 
-    /* What: looks at the run and fills state->size bytes. OK: over; IN_PROGRESS; ERR_MISMATCH;
-     * ERR_ABORTED after abort(); ERR_SYSTEM (the device failed). After a failure the run is over, and
-     * the handle may start another. When it is over, however it ended, ports[].next are written back
-     * (not if the device failed). Blocks: no. Thread: [progress]. */
-    weft_status_t (*poll)(weft_lanes_handle_t *handle, weft_lanes_state_t *state);
+    /* What: makes a queue. Failure: ERR_RESOURCE, ERR_SYSTEM. Ownership: the core's, until queue_close(),
+     * before which its runs are over and its gates broken. Thread: [progress]. */
+    weft_status_t (*queue_open)(weft_kernel_t *kernel, weft_lanes_queue_t **queue_p);
+    void (*queue_close)(weft_lanes_queue_t *queue);
 
-    /* What: tells the run to stop; poll() answers ERR_ABORTED within 100 ms. Blocks: no.
+    /* What: puts the runs into the stream, one after another, as one launch. All or none of them.
+     * Failure: ERR_UNSUPPORTED (a buffer that the device cannot reach; the text says which, and why: the
+     * host can run it), ERR_ARG (a slot that does not hold a slice; a stream of another device),
+     * ERR_RESOURCE, ERR_STATE (a recording that has been spoilt), ERR_SYSTEM. Blocks: no.
+     * Thread: [progress]. */
+    weft_status_t (*start)(weft_lanes_queue_t *queue, void *const *stream, weft_lanes_job_t *jobs,
+                           uint32_t njobs);
+
+    /* What: whether the stream records what is put into it. Failure: ERR_ARG (a stream of another
+     * device), ERR_STATE (a recording that has been spoilt), ERR_SYSTEM. Blocks: no.
+     * Thread: [progress]. */
+    weft_status_t (*records)(weft_lanes_queue_t *queue, void *const *stream, bool *records_p);
+
+    /* What: looks at a run and fills state->size bytes; of run 0, the state of the replay under way, if
+     * there is one. OK: over (run 0: nothing went wrong so far);
+     * IN_PROGRESS; ERR_MISMATCH; ERR_ABORTED after abort(); ERR_SYSTEM (the device failed). Once a run
+     * of a handle has failed, later ones end with ERR_ABORTED. Blocks: no. Thread: [progress]. */
+    weft_status_t (*poll)(weft_lanes_handle_t *handle, uint64_t run, weft_lanes_state_t *state);
+
+    /* What: tells all runs of the handle to stop; poll() answers ERR_ABORTED within 100 ms of their
+     * begin. When the last of them has ended the handle may be started again. Blocks: no.
      * Thread: [progress]. */
     void (*abort)(weft_lanes_handle_t *handle);
 
     /* What: ends what is under way and frees the handle. NULL is allowed. Blocks: at most 100 ms.
      * Thread: [progress]. */
     void (*release)(weft_lanes_handle_t *handle);
+
+    /* Gates: places in a stream where it waits for the host, which does there what the device cannot.
+     * At most one gate of a queue is reached at a time. */
+
+    /* What: puts a gate with this number into the stream. *recorded_p: it comes with every replay.
+     * Failure: as start(). Blocks: no. Thread: [progress]. */
+    weft_status_t (*gate_put)(weft_lanes_queue_t *queue, void *const *stream, uint64_t number,
+                              bool *recorded_p);
+    /* What: whether a stream waits at a gate, and its number. Thread: [progress]. */
+    bool (*gate_reached)(weft_lanes_queue_t *queue, uint64_t *number_p);
+    /* What: opens the gate that was reached. Thread: [progress]. */
+    void (*gate_pass)(weft_lanes_queue_t *queue);
+    /* What: opens all gates of the queue for ever. Thread: [any]. */
+    void (*gate_break)(weft_lanes_queue_t *queue);
 } weft_kernel_lanes_t;
 
 #ifdef __cplusplus

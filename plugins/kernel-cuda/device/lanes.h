@@ -3,8 +3,8 @@
  * The interpreter of plans on a device, in the common subset of C11 and CUDA C++. One block of threads
  * per lane. Thread 0, the leader, follows the program, waits for ports and publishes; the others wait
  * for combinations and do them with it. Lanes are independent but for three kinds of words: `finished`
- * and `arrived`, by which they wait for each other, and `stop`. All blocks of a run must be resident at
- * once.
+ * and `arrived`, by which they wait for each other, and `stop`. All blocks of a launch must be resident
+ * at once.
  *
  * The semantics are those of core/exec/lanes.c; both may run on the two ends of one FIFO. */
 #ifndef KERNEL_CUDA_DEVICE_LANES_H
@@ -19,8 +19,8 @@
 
 static WEFT_DEVICE uint32_t lanes_told(const lanes_run_t *run)
 {
-    int told = device_look32(run->stop) != 0 || device_look32(run->abort) != 0;
-    return told ? LANES_STOPPED : LANES_RUNNING;
+    uint32_t told = device_look32(run->stop) | device_look32(run->abort);
+    return told != 0 ? LANES_STOPPED : LANES_RUNNING;
 }
 
 /* Called after every step. */
@@ -194,9 +194,21 @@ static WEFT_DEVICE uint32_t lanes_instruction(lanes_block_t *b, const lanes_run_
 
 /* Blocks ------------------------------------------------------------------------------------------- */
 
+static WEFT_DEVICE uint64_t lanes_scalar(const lanes_run_t *run)
+{
+    uint64_t scalar = 0;
+    if (run->scalar_at == NULL) {
+        return run->scalar;
+    }
+    for (uint32_t i = 0; i < run->program.elem; i++) {
+        scalar |= (uint64_t)run->scalar_at[i] << (8 * i);
+    }
+    return scalar;
+}
+
 static WEFT_DEVICE void lanes_begin(lanes_block_t *b, const lanes_run_t *run, uint32_t lane)
 {
-    b->scalar = run->scalar;
+    b->scalar = lanes_scalar(run);
     b->go = 1;
     b->lane = lane;
     b->pc = 0;
@@ -218,12 +230,18 @@ static WEFT_DEVICE void lanes_begin(lanes_block_t *b, const lanes_run_t *run, ui
     for (uint32_t i = 0; i < 4; i++) {
         b->inline_out[i] = 0;
     }
+    device_note64(&b->record->moved, 0);
+    if (run->number != 0) {
+        device_note64(&b->record->begun, run->number);
+    } else {
+        device_note64(&b->record->replays_begun, run->replays[lane] + 1);
+    }
 }
 
 /* What thread 0 does. Returns how the lane ended. */
 static WEFT_DEVICE uint32_t lanes_lead(lanes_block_t *b, const lanes_run_t *run)
 {
-    uint32_t status = LANES_RUNNING;
+    uint32_t status = b->begin;
     while (status == LANES_RUNNING && b->pass < run->cut.passes) {
         status = lanes_instruction(b, run);
         if (status == LANES_BLOCKED) {
@@ -250,12 +268,16 @@ static WEFT_DEVICE void lanes_follow(const lanes_block_t *b, const lanes_run_t *
     }
 }
 
-/* Takes over the lane's ports, from where other runs have left them. */
-static WEFT_DEVICE void lanes_open(const lanes_run_t *run, uint32_t lane)
+/* Takes over the lane's ports, from where other runs have left them; looks at the same time whether the
+ * run is to begin, as both may be far away. */
+static WEFT_DEVICE void lanes_open(lanes_block_t *b, const lanes_run_t *run, uint32_t lane)
 {
+    if (device_thread() == device_threads() - 1) {
+        b->begin = lanes_told(run);
+    }
     for (uint32_t p = device_thread(); p < run->program.nports; p += device_threads()) {
         if (run->owner[p] == lane) {
-            run->ports[p].next = run->next[p];
+            run->ports[p].next = *run->ports[p].at;
         }
     }
     device_barrier();
@@ -265,7 +287,7 @@ static WEFT_DEVICE void lanes_close(const lanes_run_t *run, uint32_t lane)
 {
     for (uint32_t p = device_thread(); p < run->program.nports; p += device_threads()) {
         if (run->owner[p] == lane) {
-            run->next[p] = run->ports[p].next;
+            *run->ports[p].at = run->ports[p].next;
         }
     }
     device_barrier();
@@ -274,20 +296,31 @@ static WEFT_DEVICE void lanes_close(const lanes_run_t *run, uint32_t lane)
 /* After this the host may use everything that the lane used. */
 static WEFT_DEVICE void lanes_report(lanes_block_t *b, const lanes_run_t *run, uint32_t status)
 {
+    lanes_record_t *record = b->record;
     if (status == LANES_OVER) {
         run->passed[b->lane] = b->passed + run->cut.passes;
     } else {
         device_note32(run->stop, 1);
+        device_note32(&record->failed, 1);
+    }
+    if (run->number == 0) {
+        const uint64_t replays = ++run->replays[b->lane];
+        device_publish_fence();
+        device_publish64(&record->replays_ended, replays);
+        return;
+    }
+    if (status == LANES_OVER) {
+        device_note64(&record->over, run->number);
     }
     device_publish_fence();
-    device_publish32(&b->record->status, status);
+    device_publish64(&record->ended, run->number);
 }
 
 /* Runs a lane; every thread of its block comes here. `b` is memory of the block. */
 static WEFT_DEVICE void lanes_run_lane(lanes_block_t *b, const lanes_run_t *run, uint32_t lane)
 {
     uint32_t status = LANES_OVER;
-    lanes_open(run, lane);
+    lanes_open(b, run, lane);
     if (device_thread() == 0) {
         lanes_begin(b, run, lane);
         status = lanes_lead(b, run);
@@ -297,6 +330,50 @@ static WEFT_DEVICE void lanes_run_lane(lanes_block_t *b, const lanes_run_t *run,
     lanes_close(run, lane);
     if (device_thread() == 0) {
         lanes_report(b, run, status);
+    }
+}
+
+/* Launches ----------------------------------------------------------------------------------------- */
+
+/* All blocks of the launch meet: the next run may use the same ports and buffers in other lanes. Each
+ * comes, however its run has ended. The word is a multiple of the blocks whenever no launch is under
+ * way, also if a recording brings this one again. */
+static WEFT_DEVICE void lanes_meet(const lanes_launch_t *launch)
+{
+    device_barrier();
+    if (device_thread() == 0) {
+        const uint64_t before = device_add64_near(launch->arrived);
+        const uint64_t all = (before / launch->nblocks + 1) * launch->nblocks;
+        for (uint32_t round = 0; device_acquire64_near(launch->arrived) < all; round++) {
+            device_pause(round);
+        }
+    }
+    device_barrier();
+}
+
+static WEFT_DEVICE void lanes_fetch(lanes_run_copy_t *to, const lanes_run_copy_t *from)
+{
+    const uint32_t words = sizeof to->word / sizeof to->word[0];
+    for (uint32_t i = device_thread(); i < words; i += device_threads()) {
+        to->word[i] = from->word[i];
+    }
+    device_barrier();
+}
+
+/* What a block does of a launch. */
+static WEFT_DEVICE void lanes_run_launch(lanes_shared_t *shared, const lanes_launch_t *launch,
+                                         uint32_t block)
+{
+    if (launch->nruns == 1) {
+        lanes_run_lane(&shared->block, &launch->run, block);
+        return;
+    }
+    for (uint32_t i = 0; i < launch->nruns; i++) {
+        lanes_fetch(&shared->copy, &launch->runs[i]);
+        if (block < shared->copy.run.program.nlanes) {
+            lanes_run_lane(&shared->block, &shared->copy.run, block);
+        }
+        lanes_meet(launch);
     }
 }
 

@@ -42,7 +42,7 @@ static WEFT_DEVICE int lanes_port_can_send(lanes_port_t *port)
 
 static WEFT_DEVICE uint8_t *lanes_port_payload(const lanes_port_t *port)
 {
-    return port->payloads + (port->next & port->mask) * port->slot_bytes;
+    return port->payloads + (port->next & port->mask) * port->stride;
 }
 
 /* Operands ----------------------------------------------------------------------------------------- */
@@ -214,6 +214,7 @@ static WEFT_DEVICE int lanes_signatures_match(lanes_block_t *b, const lanes_run_
             continue;
         }
         b->record->mismatch = (int32_t)m->operands[i].index;
+        b->record->mismatch_run = run->number;
         for (uint32_t w = 0; w < WEFT_FIFO_SIGNATURE_WORDS; w++) {
             b->record->mine[w] = lanes_signature(run, m, w);
             b->record->theirs[w] = theirs[w];
@@ -296,18 +297,28 @@ static WEFT_DEVICE void lanes_combine_heads(lanes_block_t *b, const lanes_run_t 
     }
 }
 
+/* What a message says of itself. */
+static WEFT_DEVICE void lanes_sign(const lanes_run_t *run, const lanes_member_t *m,
+                                   const lanes_port_t *port, uint64_t bytes)
+{
+    uint64_t *head = lanes_word(lanes_port_head(port), WEFT_FIFO_HEAD_SIGNATURE);
+    for (uint32_t w = 0; w < WEFT_FIFO_SIGNATURE_WORDS; w++) {
+        head[w] = lanes_signature(run, m, w);
+    }
+    if (port->lengths != NULL) {
+        port->lengths[port->next & port->mask] = (uint32_t)bytes;
+    }
+}
+
 /* Slots change hands after the data is in place: behind one fence, that of the whole system. */
-static WEFT_DEVICE void lanes_publish(const lanes_run_t *run, const lanes_member_t *m)
+static WEFT_DEVICE void lanes_publish(const lanes_run_t *run, const lanes_member_t *m,
+                                      uint64_t bytes)
 {
     uint32_t ndst = m->move->ndst, all = ndst + m->move->nsrc, ports = 0;
     for (uint32_t i = 0; i < all; i++) {
-        if (m->port[i] == NULL) {
-            continue;
-        }
-        ports++;
-        uint64_t *head = lanes_word(lanes_port_head(m->port[i]), WEFT_FIFO_HEAD_SIGNATURE);
-        for (uint32_t w = 0; i < ndst && w < WEFT_FIFO_SIGNATURE_WORDS; w++) {
-            head[w] = lanes_signature(run, m, w);
+        ports += m->port[i] != NULL;
+        if (i < ndst && m->port[i] != NULL) {
+            lanes_sign(run, m, m->port[i], bytes);
         }
     }
     if (ports == 0) {
@@ -344,7 +355,7 @@ static WEFT_DEVICE_CALL uint32_t lanes_slice(lanes_block_t *b, const lanes_run_t
             lanes_combine_slots(b, run, m, count);
         }
     }
-    lanes_publish(run, m);
+    lanes_publish(run, m, count * run->program.elem);
     device_note64(&b->record->moved, ++b->moved);
     if (++m->slice == run->cut.slices) {
         m->done++;

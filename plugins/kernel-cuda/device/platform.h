@@ -35,6 +35,17 @@ static WEFT_DEVICE void device_release64_near(uint64_t *word, uint64_t value)
                  : "memory");
 }
 
+/* Adds 1 with acquire and release. Returns what was there. */
+static WEFT_DEVICE uint64_t device_add64_near(uint64_t *word)
+{
+    uint64_t value;
+    asm volatile("atom.acq_rel.gpu.add.u64 %0, [%1], 1;"
+                 : "=l"(value)
+                 : "l"(word)
+                 : "memory");
+    return value;
+}
+
 /* Several words are published behind one fence. */
 static WEFT_DEVICE void device_publish_fence(void)
 {
@@ -122,6 +133,11 @@ static inline uint64_t device_acquire64_near(const uint64_t *word)
 static inline void device_release64_near(uint64_t *word, uint64_t value)
 {
     __atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+static inline uint64_t device_add64_near(uint64_t *word)
+{
+    return __atomic_fetch_add(word, 1, __ATOMIC_ACQ_REL);
 }
 
 /* Here every published word is a release store: race detectors understand those better than fences. */

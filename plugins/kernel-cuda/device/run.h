@@ -10,12 +10,14 @@
 
 /* One end of a FIFO, as the device sees it. */
 typedef struct lanes_port {
-    uint8_t *fifo;
+    uint8_t *fifo; /* control block and heads */
     uint8_t *payloads;
-    uint64_t next;  /* message to send or receive next */
-    uint64_t limit; /* send: messages below it have a free slot */
-    uint64_t slot_bytes;
-    uint32_t mask; /* slots − 1 */
+    uint32_t *lengths; /* or NULL */
+    uint64_t *at;      /* of host and device: number of the next message while no run has the end */
+    uint64_t next;     /* … while one has it */
+    uint64_t limit;    /* send: messages below it have a free slot */
+    uint64_t stride;   /* of payloads */
+    uint32_t mask;     /* slots − 1 */
     uint32_t slots;
 } lanes_port_t;
 
@@ -41,15 +43,21 @@ enum {
     LANES_BLOCKED = 4
 };
 
-/* What a lane tells; the lane writes, the host reads. Two cache lines. */
+/* What a lane tells; the lane writes, the host reads. Two cache lines. Numbers of runs only grow, so what
+ * became of a run can be asked for when others have followed it. Runs that a stream records have no number
+ * and are counted by the lane. */
 typedef struct lanes_record {
-    uint64_t moved;   /* slices */
-    int32_t blocked;  /* port that it waits for, or −1 */
-    uint32_t status;  /* RUNNING, OVER, STOPPED, MISMATCH; stored last */
-    int32_t mismatch; /* MISMATCH: the port */
-    uint32_t reserved;
+    uint64_t moved;  /* slices, in the run begun last */
+    uint64_t begun;  /* number of the run begun last */
+    uint64_t over;   /* … of the last one that ended well */
+    uint64_t ended;  /* … of the last one that ended; stored last */
+    int32_t blocked; /* port that the lane waits for, or −1 */
+    uint32_t failed; /* 1: a run did not end well */
+    uint64_t replays_begun, replays_ended;
+    uint64_t mismatch_run; /* the run that found another signature; 0: a replay */
     uint64_t mine[WEFT_FIFO_SIGNATURE_WORDS], theirs[WEFT_FIFO_SIGNATURE_WORDS];
-    uint64_t pad[7];
+    int32_t mismatch; /* the port of it, or −1 */
+    uint32_t reserved[3];
 } lanes_record_t;
 
 /* One run, as its blocks get it. Pointers are the device's. */
@@ -65,18 +73,34 @@ typedef struct lanes_run {
     weft_lanes_vectors_t vectors;
     uint64_t signature[WEFT_FIFO_SIGNATURE_WORDS];
     uint64_t scalar;
+    const uint8_t *scalar_at; /* not NULL: where the scalar is when the run begins */
+    uint64_t number;          /* 0: recorded */
     lanes_port_t *ports;
     lanes_member_t *members; /* largest_par for each lane */
     /* Words of one writer each, zero before the first run and after one that failed. */
     uint64_t *passed;   /* per lane: passes of earlier runs */
+    uint64_t *replays;  /* per lane: recorded runs that have ended */
     uint64_t *finished; /* per word of code: the last of all passes in which it was finished */
     uint64_t *arrived;  /* per mask and lane: barriers that the lane has come to */
-    uint32_t *stop;     /* set by any lane that fails */
+    uint32_t *stop;     /* set by any lane that fails: no run goes on */
     /* The host's side. */
-    uint64_t *next; /* per port: read first, written last */
     lanes_record_t *records;
     const uint32_t *abort;
 } lanes_run_t;
+
+/* All threads of a block copy it together. */
+typedef union lanes_run_copy {
+    lanes_run_t run;
+    uint64_t word[sizeof(lanes_run_t) / sizeof(uint64_t)];
+} lanes_run_copy_t;
+
+/* Runs of one launch, one after another. */
+typedef struct lanes_launch {
+    lanes_run_t run;              /* if it is the only one */
+    const lanes_run_copy_t *runs; /* else all of them */
+    uint64_t *arrived; /* blocks that have come to the end of a run, in all launches of so many */
+    uint32_t nruns, nblocks;
+} lanes_launch_t;
 
 /* What the threads of a block share. Aligned to 16. */
 typedef struct lanes_block {
@@ -84,7 +108,8 @@ typedef struct lanes_block {
     uint64_t inline_out[4];               /* the one to be sent */
     weft_combine_t combine;               /* what all threads do next */
     uint64_t scalar;
-    uint32_t go; /* 0: nothing more to do */
+    uint32_t go;    /* 0: nothing more to do */
+    uint32_t begin; /* STOPPED: the run is not to begin */
     /* The leader's own. */
     uint32_t lane, pc;
     uint32_t iteration, times; /* of the LOOP around; times 0 = none */
@@ -100,5 +125,11 @@ typedef struct lanes_block {
     lanes_member_t *member;
     lanes_record_t *record;
 } lanes_block_t;
+
+/* The memory of a block. */
+typedef struct lanes_shared {
+    lanes_block_t block;
+    lanes_run_copy_t copy; /* of one run of several */
+} lanes_shared_t;
 
 #endif

@@ -24,8 +24,42 @@ static struct fake {
     weft_lanes_after_t afters[2];
     weft_lanes_call_t call;
     uint64_t advance; /* of every port */
-    int starts, aborts, releases;
+    uint64_t run;     /* that was looked at last */
+    int starts, aborts, releases, closed;
 } fake;
+
+struct weft_lanes_end {
+    weft_lanes_port_t port;
+    uint64_t next;
+};
+
+static weft_lanes_end_t ends[2];
+static int nends;
+
+static weft_status_t fake_end_open(weft_kernel_t *kernel, const weft_lanes_port_t *port,
+                                   weft_lanes_end_t **end_p)
+{
+    (void)kernel;
+    ends[nends].port = *port;
+    *end_p = &ends[nends++];
+    return WEFT_OK;
+}
+
+static void fake_end_close(weft_lanes_end_t *end)
+{
+    (void)end;
+    fake.closed++;
+}
+
+static uint64_t fake_end_next(const weft_lanes_end_t *end)
+{
+    return end->next;
+}
+
+static void fake_end_seek(weft_lanes_end_t *end, uint64_t next)
+{
+    end->next = next;
+}
 
 static weft_status_t fake_prepare(weft_kernel_t *kernel, const weft_lanes_program_t *program,
                                   weft_lanes_handle_t **handle_p)
@@ -43,20 +77,25 @@ static weft_status_t fake_prepare(weft_kernel_t *kernel, const weft_lanes_progra
     return WEFT_OK;
 }
 
-static weft_status_t fake_start(weft_lanes_handle_t *handle, const weft_lanes_call_t *call)
+static weft_status_t fake_start(weft_lanes_queue_t *queue, void *const *stream,
+                                weft_lanes_job_t *jobs, uint32_t njobs)
 {
-    (void)handle;
-    fake.call = *call;
+    assert_ptr_equal(queue, &fake);
+    assert_null(stream);
+    assert_int_equal(njobs, 1);
+    fake.call = *jobs[0].call;
     fake.starts++;
+    jobs[0].run = 40 + (uint64_t)fake.starts;
     return fake.start;
 }
 
-static weft_status_t fake_poll(weft_lanes_handle_t *handle, weft_lanes_state_t *state)
+static weft_status_t fake_poll(weft_lanes_handle_t *handle, uint64_t run, weft_lanes_state_t *state)
 {
     (void)handle;
     *state = fake.state;
-    for (uint32_t i = 0; fake.poll != WEFT_IN_PROGRESS && i < fake.program.nports; i++) {
-        fake.call.ports[i].next += fake.advance;
+    fake.run = run;
+    for (int i = 0; fake.poll != WEFT_IN_PROGRESS && i < nends; i++) {
+        ends[i].next += fake.advance;
     }
     return fake.poll;
 }
@@ -76,6 +115,10 @@ static void fake_release(weft_lanes_handle_t *handle)
 
 static const weft_kernel_lanes_t fake_lanes = {.size = sizeof fake_lanes,
                                                .prepare = fake_prepare,
+                                               .end_open = fake_end_open,
+                                               .end_close = fake_end_close,
+                                               .end_next = fake_end_next,
+                                               .end_seek = fake_end_seek,
                                                .start = fake_start,
                                                .poll = fake_poll,
                                                .abort = fake_abort,
@@ -137,6 +180,7 @@ static int setup(void **state)
     weft_algo_view_t view = {.size = sizeof view, .nhosts = 1, .host = hosts};
     weft_algo_call_t call = {.size = sizeof call, .coll = WEFT_ALL_REDUCE, .nranks = 2};
     fake = (struct fake){.poll = WEFT_IN_PROGRESS, .advance = 3};
+    nends = 0;
     fake.state = (weft_lanes_state_t){.size = sizeof fake.state, .blocked = -1, .mismatch = -1};
     job = (job_t){.plan = NULL};
     if (weft_plan_emit(&ops, NULL, &call, &view, NULL, &job.plan) != WEFT_OK) {
@@ -145,6 +189,7 @@ static int setup(void **state)
     job.program = (weft_program_t){.plan = job.plan,
                                    .combine = copy_int32,
                                    .device = &fake_lanes,
+                                   .queue = (weft_lanes_queue_t *)&fake,
                                    .dtype = WEFT_INT32,
                                    .op = WEFT_MAX,
                                    .elem = 4,
@@ -172,6 +217,8 @@ static int teardown(void **state)
     weft_program_release(&job->program);
     weft_plan_destroy(job->plan);
     for (uint32_t p = 0; p < 2; p++) {
+        weft_port_recall(&job->ports[p]);
+        assert_null(job->ports[p].end);
         weft_os_pages_free(job->fifo[p], weft_fifo_bytes(SLOTS, SLOT_BYTES));
     }
     return 0;
@@ -215,11 +262,15 @@ static void a_run_is_lent_the_ports_and_gives_them_back(void **state)
     assert_ptr_equal(fake.call.in, job->in);
     assert_int_equal(fake.call.cut.count, COUNT);
     assert_int_equal(fake.call.cut.slices, 2);
-    assert_int_equal(fake.call.ports[0].next, 10);
-    assert_int_equal(fake.call.ports[0].sends, 1);
-    assert_ptr_equal(fake.call.ports[1].fifo, job->fifo[1]);
+    assert_ptr_equal(fake.call.ends[0], &ends[0]);
+    assert_int_equal(ends[0].next, 10);
+    assert_int_equal(ends[0].port.sends, 1);
+    assert_ptr_equal(ends[1].port.fifo, job->fifo[1]);
+    assert_ptr_equal(ends[1].port.payloads, job->ports[1].payloads);
+    assert_int_equal(ends[1].port.stride, SLOT_BYTES);
     fake.state.blocked = 1;
     assert_int_equal(weft_lanes_step(&job->run, &moved), WEFT_IN_PROGRESS);
+    assert_int_equal(fake.run, 41);
     assert_false(moved);
     assert_ptr_equal(job->run.blocked, &job->ports[1]);
     fake.state.moved = 5;
@@ -228,10 +279,37 @@ static void a_run_is_lent_the_ports_and_gives_them_back(void **state)
     fake.poll = WEFT_OK;
     assert_int_equal(weft_lanes_step(&job->run, &moved), WEFT_OK);
     assert_int_equal(job->run.stopped, 2);
+    assert_int_equal(ends[0].next, 13);
+    assert_int_equal(weft_lanes_step(&job->run, &moved), WEFT_OK);
+    assert_int_equal(ends[0].next, 13);
+}
+
+/* Puts message n into the FIFO of the port that receives. */
+static void arrive(job_t *job, uint64_t n)
+{
+    weft_slot_head_t *head = &job->ports[1].heads[n % SLOTS];
+    head->signature = job->run.signature;
+    atomic_store(&head->sequence, n + 1);
+}
+
+static void the_host_goes_on_where_the_device_has_ended(void **state)
+{
+    job_t *job = *state;
+    bool moved = false;
+    begin(job);
+    fake.poll = WEFT_OK;
+    assert_int_equal(weft_lanes_step(&job->run, &moved), WEFT_OK);
+    fake.start = WEFT_ERR_UNSUPPORTED;
+    weft_lanes_start(&job->run, &(weft_binding_t){.in = job->in, .out = job->out, .sequence = 8});
+    assert_int_equal(nends, 2);
     assert_int_equal(job->ports[0].next, 13);
     assert_int_equal(job->ports[1].next, 14);
+    atomic_store(&job->ports[0].control->released, 13);
+    arrive(job, 14);
+    arrive(job, 15);
     assert_int_equal(weft_lanes_step(&job->run, &moved), WEFT_OK);
-    assert_int_equal(job->ports[0].next, 13);
+    assert_int_equal(ends[0].next, 17);
+    assert_int_equal(ends[1].next, 16);
 }
 
 static void what_the_device_does_not_support_the_host_runs(void **state)
@@ -317,11 +395,12 @@ static void a_run_is_stopped_before_its_buffers_go_back(void **state)
     begin(job);
     weft_lanes_stop(&job->run);
     assert_int_equal(fake.aborts, 1);
-    assert_int_equal(job->ports[0].next, 13);
     weft_lanes_stop(&job->run);
     assert_int_equal(fake.aborts, 1);
     weft_lanes_fini(&job->run);
     assert_int_equal(fake.releases, 1);
+    weft_port_recall(&job->ports[0]);
+    assert_int_equal(fake.closed, 1);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -331,6 +410,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(a_plan_is_flattened),
         CASE(a_run_is_lent_the_ports_and_gives_them_back),
+        CASE(the_host_goes_on_where_the_device_has_ended),
         CASE(what_the_device_does_not_support_the_host_runs),
         CASE(a_port_of_messages_keeps_the_run_on_the_host),
         CASE(a_function_of_the_caller_keeps_the_run_on_the_host),

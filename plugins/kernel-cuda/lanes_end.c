@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Ends of FIFOs: their pages are registered, and a word that host and device see holds the number of the
+ * next message. */
+#include "lanes_run.h"
+#include "memory.h"
+
+/* The spans of host memory that the device has to see: one if they touch, as registering takes time. */
+static void end_spans(weft_lanes_end_t *end, const weft_lanes_port_t *port)
+{
+    const uint64_t bytes = (port->slots - 1) * port->stride + port->slot_bytes;
+    end->fifo = port->fifo;
+    end->fifo_bytes = port->fifo_bytes;
+    if (port->near != 0) {
+        return;
+    }
+    const uintptr_t begin = (uintptr_t)port->fifo, at = (uintptr_t)port->payloads;
+    if (at >= begin && at <= begin + port->fifo_bytes) {
+        const uint64_t both = at - begin + bytes;
+        end->fifo_bytes = both > end->fifo_bytes ? both : end->fifo_bytes;
+    } else {
+        end->payloads = port->payloads;
+        end->payload_bytes = bytes;
+    }
+}
+
+static weft_status_t end_register(weft_lanes_end_t *end)
+{
+    weft_status_t status = cuda_pages_take(end->kernel, end->fifo, end->fifo_bytes);
+    if (status == WEFT_OK && end->payload_bytes > 0) {
+        status = cuda_pages_take(end->kernel, end->payloads, end->payload_bytes);
+        if (status != WEFT_OK) {
+            cuda_pages_drop(end->kernel, end->fifo, end->fifo_bytes);
+        }
+    }
+    return status;
+}
+
+static weft_status_t end_fill(weft_lanes_end_t *end, const weft_lanes_port_t *port)
+{
+    weft_kernel_t *kernel = end->kernel;
+    char why[160];
+    uint64_t *at = cuda_word_take(kernel);
+    if (at == NULL) {
+        return WEFT_ERR_RESOURCE;
+    }
+    weft_status_t status = WEFT_OK;
+    if (!lanes_image_port(&end->port, port, at, why, sizeof why)) {
+        status = kernel->host->set_error(kernel->host, WEFT_ERR_ARG, 0, "%s", why);
+    } else {
+        end_spans(end, port);
+        status = end_register(end);
+    }
+    if (status != WEFT_OK) {
+        cuda_word_give(kernel, at);
+    }
+    return status;
+}
+
+weft_status_t lanes_end_open(weft_kernel_t *kernel, const weft_lanes_port_t *port,
+                             weft_lanes_end_t **end_p)
+{
+    cuda_visit_t visit;
+    weft_lanes_end_t *end = kernel->host->alloc(kernel->host, sizeof *end, 0);
+    if (end == NULL) {
+        return WEFT_ERR_RESOURCE;
+    }
+    end->kernel = kernel;
+    end->number = ++kernel->ends;
+    end->slot_bytes = port->slot_bytes;
+    weft_status_t status = cuda_visit_begin(kernel, &visit);
+    if (status == WEFT_OK) {
+        status = end_fill(end, port);
+        cuda_visit_end(&visit);
+    }
+    if (status != WEFT_OK) {
+        kernel->host->free(kernel->host, end);
+        return status;
+    }
+    *end_p = end;
+    return WEFT_OK;
+}
+
+void lanes_end_close(weft_lanes_end_t *end)
+{
+    cuda_visit_t visit;
+    if (end == NULL) {
+        return;
+    }
+    weft_kernel_t *kernel = end->kernel;
+    if (cuda_visit_begin(kernel, &visit) == WEFT_OK) {
+        cuda_pages_drop(kernel, end->fifo, end->fifo_bytes);
+        if (end->payload_bytes > 0) {
+            cuda_pages_drop(kernel, end->payloads, end->payload_bytes);
+        }
+        cuda_word_give(kernel, end->port.at);
+        cuda_visit_end(&visit);
+    }
+    kernel->host->free(kernel->host, end);
+}
+
+uint64_t lanes_end_next(const weft_lanes_end_t *end)
+{
+    return *end->port.at;
+}
+
+void lanes_end_seek(weft_lanes_end_t *end, uint64_t next)
+{
+    *end->port.at = next;
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Programs on the device: their memory, what is lent to their runs, and their end. */
+#include <string.h>
+#include <time.h>
+
+#include "lanes_run.h"
+#include "memory.h"
+
+#define RELEASE_NS 100000000u /* for runs under way to end */
+
+/* Loans -------------------------------------------------------------------------------------------- */
+
+lanes_loan_t *lanes_loan_make(const weft_lanes_handle_t *handle)
+{
+    return handle->kernel->host->alloc(handle->kernel->host, sizeof(lanes_loan_t), 0);
+}
+
+void lanes_loan_put(weft_lanes_handle_t *handle, lanes_loan_t *loan, uint64_t run)
+{
+    loan->run = run;
+    loan->next = handle->loans;
+    handle->loans = loan;
+}
+
+static void loans_take_back(weft_lanes_handle_t *handle, bool all, uint64_t ended)
+{
+    weft_kernel_t *kernel = handle->kernel;
+    lanes_loan_t **at = &handle->loans;
+    while (*at != NULL) {
+        lanes_loan_t *loan = *at;
+        if (!all && (loan->run == 0 || loan->run > ended)) {
+            at = &loan->next;
+            continue;
+        }
+        *at = loan->next;
+        cuda_device_give(kernel, loan->device);
+        if (loan->visible != NULL) {
+            cuda_visible_give(kernel, loan->visible);
+        }
+        kernel->host->free(kernel->host, loan);
+    }
+}
+
+void lanes_loans_sweep(weft_lanes_handle_t *handle)
+{
+    if (handle->loans != NULL) {
+        loans_take_back(handle, false, lanes_image_ended(&handle->image, handle->visible));
+    }
+}
+
+void lanes_loans_end(weft_lanes_handle_t *handle)
+{
+    loans_take_back(handle, true, 0);
+}
+
+/* Memory ------------------------------------------------------------------------------------------- */
+
+bool lanes_handle_idle(const weft_lanes_handle_t *handle)
+{
+    return handle->broken ||
+           lanes_image_ended(&handle->image, handle->visible) >= handle->started;
+}
+
+static void handle_free(weft_lanes_handle_t *handle)
+{
+    weft_kernel_t *kernel = handle->kernel;
+    lanes_loans_end(handle);
+    cuda_device_give(kernel, handle->device);
+    cuda_device_give(kernel, handle->run.tmp);
+    cuda_device_give(kernel, handle->run.ports);
+    if (handle->visible != NULL) {
+        cuda_visible_give(kernel, handle->visible);
+    }
+    kernel->host->free(kernel->host, handle->aimed);
+    kernel->host->free(kernel->host, handle);
+}
+
+/* The program, and zeros behind it. */
+static weft_status_t program_upload(weft_lanes_handle_t *handle,
+                                    const weft_lanes_program_t *program)
+{
+    const lanes_image_t *image = &handle->image;
+    const weft_host_t *host = handle->kernel->host;
+    uint8_t *fixed = host->alloc(host, image->fixed_bytes, 128);
+    if (fixed == NULL) {
+        return WEFT_ERR_RESOURCE;
+    }
+    lanes_image_write(image, program, fixed);
+    weft_status_t status = cuda_device_zero(handle->kernel, handle->device, image->device_bytes);
+    if (status == WEFT_OK) {
+        status = cuda_device_fill(handle->kernel, handle->device, fixed, image->fixed_bytes);
+    }
+    host->free(host, fixed);
+    return status;
+}
+
+/* Prepare ------------------------------------------------------------------------------------------ */
+
+/* All lanes must be on the device at once: they wait for each other. */
+static weft_status_t lanes_fit(weft_kernel_t *kernel, uint32_t nlanes)
+{
+    int blocks = 0;
+    cudaError_t error = cuda_launch_lanes_most(kernel->threads, &blocks);
+    if (error != cudaSuccess) {
+        return cuda_failed(kernel, error, "asking how many lanes the device holds");
+    }
+    uint64_t most = (uint64_t)blocks * (uint64_t)kernel->processors;
+    return nlanes <= most
+               ? WEFT_OK
+               : kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0,
+                                         "a plan of %u lanes: CUDA device %d holds %llu blocks of "
+                                         "%u threads at once",
+                                         nlanes, kernel->device, (unsigned long long)most,
+                                         kernel->threads);
+}
+
+static weft_status_t handle_fill(weft_lanes_handle_t *handle, const weft_lanes_program_t *program)
+{
+    weft_kernel_t *kernel = handle->kernel;
+    const lanes_image_t *image = &handle->image;
+    void *device = NULL;
+    handle->aimed =
+        kernel->host->alloc(kernel->host, (program->nports + 1) * sizeof *handle->aimed, 0);
+    handle->visible = cuda_visible_take(kernel, image->visible_bytes);
+    if (handle->aimed == NULL || handle->visible == NULL) {
+        return WEFT_ERR_RESOURCE;
+    }
+    memset(handle->visible, 0, image->visible_bytes);
+    lanes_image_reset(image, handle->visible);
+    weft_status_t status = cuda_device_take(kernel, image->device_bytes, &device);
+    handle->device = device;
+    if (status == WEFT_OK) {
+        lanes_image_bind(image, &handle->run, handle->device, handle->visible);
+        status = program_upload(handle, program);
+    }
+    return status;
+}
+
+static weft_status_t handle_make(weft_kernel_t *kernel, const weft_lanes_program_t *program,
+                                 weft_lanes_handle_t **handle_p)
+{
+    char why[160];
+    weft_status_t status = lanes_fit(kernel, program->nlanes);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    weft_lanes_handle_t *handle = kernel->host->alloc(kernel->host, sizeof *handle, 0);
+    if (handle == NULL) {
+        return WEFT_ERR_RESOURCE;
+    }
+    handle->kernel = kernel;
+    handle->slot_bytes = UINT64_MAX;
+    if (!lanes_image_plan(&handle->image, program, why, sizeof why)) {
+        kernel->host->free(kernel->host, handle);
+        return kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0,
+                                       "kernel-cuda cannot run this plan: %s", why);
+    }
+    status = handle_fill(handle, program);
+    if (status != WEFT_OK) {
+        handle_free(handle);
+        return status;
+    }
+    *handle_p = handle;
+    return WEFT_OK;
+}
+
+weft_status_t lanes_prepare(weft_kernel_t *kernel, const weft_lanes_program_t *program,
+                            weft_lanes_handle_t **handle_p)
+{
+    cuda_visit_t visit;
+    if (!kernel->same) {
+        return kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0,
+                                       "CUDA device %d sees registered host memory at another "
+                                       "address; plans run on the host",
+                                       kernel->device);
+    }
+    weft_status_t status = cuda_visit_begin(kernel, &visit);
+    if (status == WEFT_OK) {
+        status = handle_make(kernel, program, handle_p);
+        cuda_visit_end(&visit);
+    }
+    return status;
+}
+
+/* End ---------------------------------------------------------------------------------------------- */
+
+/* Runs that wait behind others see the word when they begin. */
+static bool runs_end(weft_lanes_handle_t *handle)
+{
+    const weft_host_t *host = handle->kernel->host;
+    const struct timespec nap = {.tv_nsec = 50000};
+    const uint64_t begin = host->clock_ns(host);
+    lanes_image_abort(&handle->image, handle->visible);
+    while (!lanes_handle_idle(handle) && host->clock_ns(host) - begin < RELEASE_NS) {
+        weft_lanes_state_t state = {.size = sizeof state};
+        weft_status_t status = cuda_lanes.poll(handle, handle->started, &state);
+        if (status == WEFT_IN_PROGRESS) {
+            nanosleep(&nap, NULL);
+        }
+    }
+    return lanes_handle_idle(handle);
+}
+
+void lanes_release(weft_lanes_handle_t *handle)
+{
+    cuda_visit_t visit;
+    if (handle == NULL) {
+        return;
+    }
+    weft_kernel_t *kernel = handle->kernel;
+    if (!runs_end(handle)) {
+        /* It may wait behind work of the application; what it will touch cannot be freed. */
+        kernel->host->log(kernel->host, WEFT_LOG_WARN,
+                          "a plan on CUDA device %d does not end; its memory is left to it",
+                          kernel->device);
+        return;
+    }
+    if (cuda_visit_begin(kernel, &visit) == WEFT_OK) {
+        handle_free(handle);
+        cuda_visit_end(&visit);
+    }
+}

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Starting runs: all of them are made ready, then they go to the device as one launch. */
+#include <string.h>
+
+#include "lanes_run.h"
+#include "memory.h"
+
+/* Jobs --------------------------------------------------------------------------------------------- */
+
+static weft_status_t buffers_check(const weft_lanes_handle_t *handle, const weft_lanes_call_t *call)
+{
+    weft_kernel_t *kernel = handle->kernel;
+    const bool some = call->cut.count > 0 || call->nin > 0 || call->nout > 0;
+    weft_status_t status = WEFT_OK;
+    if (some && call->in != NULL) {
+        status = cuda_reach(kernel, call->in, "input");
+    }
+    if (some && call->out != NULL && status == WEFT_OK) {
+        status = cuda_reach(kernel, call->out, "output");
+    }
+    if (call->scalar_at != NULL && status == WEFT_OK) {
+        status = cuda_reach(kernel, call->scalar_at, "factor");
+    }
+    return status;
+}
+
+/* Memory that runs started before may use. */
+static weft_status_t block_retire(weft_lanes_handle_t *handle, void *block)
+{
+    if (block == NULL || (lanes_handle_idle(handle) && !handle->recorded)) {
+        cuda_device_give(handle->kernel, block);
+        return WEFT_OK;
+    }
+    lanes_loan_t *loan = lanes_loan_make(handle);
+    if (loan == NULL) {
+        return WEFT_ERR_RESOURCE;
+    }
+    loan->device = block;
+    lanes_loan_put(handle, loan, handle->recorded ? 0 : handle->started);
+    return WEFT_OK;
+}
+
+/* Puts a block of `bytes` in the place of an old one. */
+static weft_status_t block_renew(weft_lanes_handle_t *handle, uint64_t bytes, void **block_p)
+{
+    void *block = NULL;
+    weft_status_t status = cuda_device_take(handle->kernel, bytes, &block);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    status = block_retire(handle, *block_p);
+    if (status == WEFT_OK) {
+        *block_p = block;
+    } else {
+        cuda_device_give(handle->kernel, block);
+    }
+    return status;
+}
+
+static weft_status_t scratch_check(weft_lanes_handle_t *handle, const weft_lanes_call_t *call)
+{
+    const weft_lanes_program_t *program = &handle->image.program;
+    const uint64_t bytes = (uint64_t)program->tmp_chunks * call->cut.chunk * program->elem;
+    void *tmp = handle->run.tmp;
+    if (bytes <= handle->tmp_bytes) {
+        return WEFT_OK;
+    }
+    weft_status_t status = block_renew(handle, bytes, &tmp);
+    if (status == WEFT_OK) {
+        handle->run.tmp = tmp;
+        handle->tmp_bytes = bytes;
+    }
+    return status;
+}
+
+static bool is_aimed(const weft_lanes_handle_t *handle, const weft_lanes_call_t *call)
+{
+    bool aimed = true;
+    for (uint32_t p = 0; aimed && p < handle->image.program.nports; p++) {
+        aimed = handle->aimed[p] == call->ends[p]->number;
+    }
+    return aimed;
+}
+
+static void ports_note(weft_lanes_handle_t *handle, const weft_lanes_call_t *call)
+{
+    handle->slot_bytes = UINT64_MAX;
+    for (uint32_t p = 0; p < handle->image.program.nports; p++) {
+        const weft_lanes_end_t *end = call->ends[p];
+        handle->aimed[p] = end->number;
+        handle->slot_bytes =
+            end->slot_bytes < handle->slot_bytes ? end->slot_bytes : handle->slot_bytes;
+    }
+}
+
+/* Tells the device where the ends are, unless it knows. */
+static weft_status_t ports_aim(weft_lanes_handle_t *handle, const weft_lanes_call_t *call)
+{
+    weft_kernel_t *kernel = handle->kernel;
+    const uint32_t nports = handle->image.program.nports;
+    const uint64_t bytes = nports * sizeof(lanes_port_t);
+    void *there = handle->run.ports;
+    if (is_aimed(handle, call)) {
+        return WEFT_OK;
+    }
+    lanes_port_t *ports = kernel->host->alloc(kernel->host, bytes, 0);
+    if (ports == NULL) {
+        return WEFT_ERR_RESOURCE;
+    }
+    for (uint32_t p = 0; p < nports; p++) {
+        ports[p] = call->ends[p]->port;
+    }
+    weft_status_t status = block_renew(handle, bytes, &there);
+    handle->run.ports = there;
+    handle->aimed[0] = 0; /* until the copy is there */
+    status = status == WEFT_OK ? cuda_device_fill(kernel, there, ports, bytes) : status;
+    kernel->host->free(kernel->host, ports);
+    if (status == WEFT_OK) {
+        ports_note(handle, call);
+    }
+    return status;
+}
+
+/* After a failure, when all runs have ended, the handle begins anew; what became of them is kept. */
+static weft_status_t failure_clear(weft_lanes_handle_t *handle)
+{
+    const lanes_image_t *image = &handle->image;
+    const bool failed =
+        handle->aborted || handle->broken || lanes_image_failed(image, handle->visible);
+    if (!failed || !lanes_handle_idle(handle)) {
+        return WEFT_OK;
+    }
+    weft_status_t status =
+        cuda_device_zero(handle->kernel, handle->device + image->words, image->words_bytes);
+    if (status == WEFT_OK) {
+        handle->good = lanes_image_over(image, handle->visible);
+        handle->lost = handle->started;
+        lanes_image_reset(image, handle->visible);
+        handle->aborted = handle->broken = false;
+    }
+    return status;
+}
+
+/* Everything of a run but its vectors. */
+static weft_status_t job_prepare(const weft_lanes_job_t *job, lanes_run_t *run)
+{
+    weft_lanes_handle_t *handle = job->handle;
+    const weft_lanes_call_t *call = job->call;
+    const weft_host_t *host = handle->kernel->host;
+    char why[160];
+    if (call->size < sizeof *call) {
+        return host->set_error(host, WEFT_ERR_ARG, 0, "the call is of an older layout");
+    }
+    lanes_loans_sweep(handle);
+    weft_status_t status = buffers_check(handle, call);
+    status = status == WEFT_OK ? failure_clear(handle) : status;
+    status = status == WEFT_OK ? ports_aim(handle, call) : status;
+    if (status == WEFT_OK &&
+        !lanes_image_fits(&handle->image, call, handle->slot_bytes, why, sizeof why)) {
+        status = host->set_error(host, WEFT_ERR_ARG, 0, "%s", why);
+    }
+    status = status == WEFT_OK ? scratch_check(handle, call) : status;
+    if (status == WEFT_OK) {
+        *run = handle->run;
+        lanes_image_call(run, call);
+        run->in = call->staging != NULL ? call->staging : call->in;
+        run->number = ++handle->started;
+    }
+    return status;
+}
+
+/* Launches ----------------------------------------------------------------------------------------- */
+
+/* Copies one vector behind the others; NULL stays NULL. */
+static const uint64_t *vector_put(uint64_t **to, const uint64_t *vector, uint32_t n)
+{
+    const uint64_t *there = *to;
+    if (vector == NULL) {
+        return NULL;
+    }
+    memcpy(*to, vector, n * sizeof *vector);
+    *to += n;
+    return there;
+}
+
+static uint64_t vectors_words(const weft_lanes_call_t *call)
+{
+    const weft_lanes_vectors_t *v = &call->vectors;
+    return v->in_counts == NULL && v->out_counts == NULL ? 0
+                                                         : 2 * ((uint64_t)call->nin + call->nout);
+}
+
+static void vectors_put(lanes_run_t *run, uint64_t **to, const weft_lanes_call_t *call)
+{
+    const weft_lanes_vectors_t *v = &call->vectors;
+    run->vectors.in_counts = vector_put(to, v->in_counts, call->nin);
+    run->vectors.in_displs = vector_put(to, v->in_displs, call->nin);
+    run->vectors.out_counts = vector_put(to, v->out_counts, call->nout);
+    run->vectors.out_displs = vector_put(to, v->out_displs, call->nout);
+}
+
+static uint64_t launch_bytes(const weft_lanes_job_t *jobs, uint32_t njobs)
+{
+    uint64_t bytes = njobs > 1 ? njobs * sizeof(lanes_run_copy_t) : 0;
+    for (uint32_t i = 0; i < njobs; i++) {
+        bytes += vectors_words(jobs[i].call) * sizeof(uint64_t);
+    }
+    return bytes;
+}
+
+/* What the runs of a launch need in memory that the device sees: themselves, if they are several, and
+ * their vectors. It is lent to the last of them. */
+static weft_status_t launch_lend(lanes_launch_t *launch, const weft_lanes_job_t *jobs,
+                                 lanes_run_t *runs)
+{
+    const uint32_t njobs = launch->nruns;
+    weft_lanes_handle_t *last = jobs[njobs - 1].handle;
+    const uint64_t bytes = launch_bytes(jobs, njobs);
+    if (bytes == 0) {
+        return WEFT_OK;
+    }
+    lanes_loan_t *loan = lanes_loan_make(last);
+    void *block = loan != NULL ? cuda_visible_take(last->kernel, bytes) : NULL;
+    if (block == NULL) {
+        last->kernel->host->free(last->kernel->host, loan);
+        return WEFT_ERR_RESOURCE;
+    }
+    lanes_run_copy_t *copies = block;
+    uint64_t *words = (uint64_t *)(copies + (njobs > 1 ? njobs : 0));
+    for (uint32_t i = 0; i < njobs; i++) {
+        if (vectors_words(jobs[i].call) > 0) {
+            vectors_put(&runs[i], &words, jobs[i].call);
+        }
+        if (njobs > 1) {
+            copies[i].run = runs[i];
+        }
+    }
+    launch->runs = copies;
+    loan->visible = block;
+    lanes_loan_put(last, loan, runs[njobs - 1].number);
+    return WEFT_OK;
+}
+
+/* One launch; only its first run may have an input to be staged. */
+static weft_status_t launch(weft_lanes_queue_t *queue, cudaStream_t stream,
+                            const weft_lanes_job_t *jobs, lanes_run_t *runs, uint32_t njobs)
+{
+    weft_kernel_t *kernel = queue->kernel;
+    const weft_lanes_call_t *first = jobs[0].call;
+    lanes_launch_t launch = {.nruns = njobs};
+    cudaError_t error = cudaSuccess;
+    weft_status_t status = launch_lend(&launch, jobs, runs);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    for (uint32_t i = 0; i < njobs; i++) {
+        const uint32_t nlanes = runs[i].program.nlanes;
+        launch.nblocks = nlanes > launch.nblocks ? nlanes : launch.nblocks;
+    }
+    launch.run = runs[0];
+    launch.arrived = &queue->arrived[launch.nblocks];
+    if (first->staging != NULL) {
+        error = cudaMemcpyAsync(first->staging, first->in, first->staging_bytes, cudaMemcpyDefault,
+                                stream);
+    }
+    error = error == cudaSuccess ? cuda_launch_lanes(&launch, kernel->threads, stream) : error;
+    return error == cudaSuccess ? WEFT_OK : cuda_failed(kernel, error, "starting a plan");
+}
+
+/* A staged input may be what a run before it has written: such a run begins a launch. */
+static weft_status_t launch_all(weft_lanes_queue_t *queue, cudaStream_t stream,
+                                const weft_lanes_job_t *jobs, uint32_t njobs, uint32_t *launched_p)
+{
+    weft_status_t status = WEFT_OK;
+    while (status == WEFT_OK && *launched_p < njobs) {
+        const uint32_t from = *launched_p;
+        uint32_t to = from + 1;
+        while (to < njobs && jobs[to].call->staging == NULL) {
+            to++;
+        }
+        status = launch(queue, stream, &jobs[from], &queue->runs[from], to - from);
+        *launched_p = status == WEFT_OK ? to : from;
+    }
+    return status;
+}
+
+/* All or none: what could not be launched was never started, what was launched is stopped. */
+static void take_back(const weft_lanes_job_t *jobs, uint32_t launched, uint32_t ready)
+{
+    for (uint32_t i = 0; i < ready; i++) {
+        if (i < launched) {
+            cuda_lanes.abort(jobs[i].handle);
+        } else {
+            jobs[i].handle->started--;
+        }
+    }
+}
+
+static weft_status_t runs_room(weft_lanes_queue_t *queue, uint32_t njobs)
+{
+    const weft_host_t *host = queue->kernel->host;
+    if (njobs <= queue->runs_room) {
+        return WEFT_OK;
+    }
+    lanes_run_t *runs = host->alloc(host, njobs * sizeof *runs, 0);
+    if (runs == NULL) {
+        return WEFT_ERR_RESOURCE;
+    }
+    host->free(host, queue->runs);
+    queue->runs = runs;
+    queue->runs_room = njobs;
+    return WEFT_OK;
+}
+
+static weft_status_t start(weft_lanes_queue_t *queue, cudaStream_t stream, weft_lanes_job_t *jobs,
+                           uint32_t njobs)
+{
+    const weft_host_t *host = queue->kernel->host;
+    uint32_t ready = 0, launched = 0;
+    weft_status_t status = runs_room(queue, njobs);
+    while (status == WEFT_OK && ready < njobs) {
+        status = job_prepare(&jobs[ready], &queue->runs[ready]);
+        ready += status == WEFT_OK;
+    }
+    status = status == WEFT_OK ? launch_all(queue, stream, jobs, njobs, &launched) : status;
+    if (status != WEFT_OK) {
+        take_back(jobs, launched, ready);
+        return status;
+    }
+    for (uint32_t i = 0; i < njobs; i++) {
+        jobs[i].run = queue->runs[i].number;
+        jobs[i].handle->queue = queue;
+        jobs[i].handle->asked_ns = host->clock_ns(host);
+    }
+    return WEFT_OK;
+}
+
+weft_status_t lanes_start(weft_lanes_queue_t *queue, void *const *stream, weft_lanes_job_t *jobs,
+                          uint32_t njobs)
+{
+    cuda_visit_t visit;
+    weft_status_t status = cuda_visit_begin(queue->kernel, &visit);
+    if (status == WEFT_OK) {
+        status = start(queue, stream != NULL ? (cudaStream_t)*stream : queue->own, jobs, njobs);
+        cuda_visit_end(&visit);
+    }
+    return status;
+}

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A CUDA runtime for tests: the few functions that plugins/kernel-cuda calls, over host memory and
- * threads. Linked into a module of the plugin's own C files, so that what they do is tested on machines
- * without a device. The module exports `fake_cuda`. */
+ * A CUDA runtime for tests, of threads and memory of the host: a library with the functions of
+ * cuda_runtime_api.h that this tree calls, by their names and with their rules. The plugin's own C files
+ * are linked to it (kernel-cuda-fake), so that what they do is tested on machines without a device, and so
+ * are test programs that have streams of their own. What a test may set and count is in `fake_cuda`. */
 #ifndef TESTS_CUDA_FAKE_CUDA_H
 #define TESTS_CUDA_FAKE_CUDA_H
 
@@ -11,6 +12,8 @@
 #include <stdint.h>
 
 #include <cuda_runtime_api.h>
+
+enum { FAKE_DEVICES = 16 };
 
 /* A buffer of the test with the place that the runtime shall say it has. */
 typedef struct fake_place {
@@ -23,17 +26,18 @@ typedef struct fake_place {
 typedef struct fake_cuda {
     /* Set by the test. */
     bool no_driver;
-    cudaError_t no_device; /* of cudaGetDeviceCount */
-    int devices, capability;
+    cudaError_t no_device;   /* of cudaGetDeviceCount */
+    int devices, capability; /* at most FAKE_DEVICES; ten times the number */
     bool not_pageable, no_peers;
     const char *fails; /* name of the call that fails once, with `error` */
     cudaError_t error;
     fake_place_t place[4];
     bool swallow; /* launches do nothing */
     /* Counted. */
-    _Atomic int current; /* device of the process; threads share it here */
     _Atomic uint32_t launches, combines, registrations;
-    _Atomic int registered, visible, allocated, streams; /* alive */
+    _Atomic int registered, visible, allocated, streams, events; /* alive */
 } fake_cuda_t;
+
+extern fake_cuda_t fake_cuda;
 
 #endif

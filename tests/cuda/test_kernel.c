@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
-#include <dlfcn.h>
 #include <cmocka.h>
 
 #include <weft/plugin/lanes.h>
@@ -19,7 +18,6 @@
 #define ELEMENTS 40000u
 
 typedef struct bench {
-    fake_cuda_t *cuda;
     const weft_plugin_t *plugin;
     const weft_kernel_ops_t *ops;
     fake_host_t fake;
@@ -31,16 +29,23 @@ typedef struct bench {
 static bench_t bench;
 static float source[2][ELEMENTS], result[ELEMENTS];
 
+static int current_device(void)
+{
+    int device = -1;
+    assert_int_equal(cudaGetDevice(&device), cudaSuccess);
+    return device;
+}
+
 /* The runtime as it is on a machine with two devices. */
 static void cuda_reset(void)
 {
-    bench.cuda->no_driver = false;
-    bench.cuda->no_device = cudaSuccess;
-    bench.cuda->capability = 90;
-    bench.cuda->not_pageable = bench.cuda->no_peers = bench.cuda->swallow = false;
-    bench.cuda->fails = NULL;
-    memset(bench.cuda->place, 0, sizeof bench.cuda->place);
-    atomic_store(&bench.cuda->current, 0);
+    fake_cuda.no_driver = false;
+    fake_cuda.no_device = cudaSuccess;
+    fake_cuda.capability = 90;
+    fake_cuda.not_pageable = fake_cuda.no_peers = fake_cuda.swallow = false;
+    fake_cuda.fails = NULL;
+    memset(fake_cuda.place, 0, sizeof fake_cuda.place);
+    assert_int_equal(cudaSetDevice(0), cudaSuccess);
 }
 
 static weft_status_t create(const char *setting)
@@ -70,12 +75,12 @@ static int close_kernel(void **state)
     (void)state;
     bench.ops->destroy(bench.kernel);
     bench.kernel = NULL;
-    assert_int_equal(atomic_load(&bench.cuda->registered), 0);
-    assert_int_equal(atomic_load(&bench.cuda->visible), 0);
-    assert_int_equal(atomic_load(&bench.cuda->allocated), 0);
-    assert_int_equal(atomic_load(&bench.cuda->streams), 0);
+    assert_int_equal(atomic_load(&fake_cuda.registered), 0);
+    assert_int_equal(atomic_load(&fake_cuda.visible), 0);
+    assert_int_equal(atomic_load(&fake_cuda.allocated), 0);
+    assert_int_equal(atomic_load(&fake_cuda.streams), 0);
     assert_int_equal(atomic_load(&bench.fake.live), 0);
-    assert_int_equal(atomic_load(&bench.cuda->current), 0);
+    assert_int_equal(current_device(), 0);
     return 0;
 }
 
@@ -111,16 +116,16 @@ static void a_machine_without_driver_or_device_is_told_what_helps(void **state)
     };
     (void)state;
     cuda_reset();
-    bench.cuda->no_driver = true;
+    fake_cuda.no_driver = true;
     refused(NULL, WEFT_ERR_UNSUPPORTED, "no CUDA driver on this machine", "kernel-cpu");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        bench.cuda->no_device = cases[i].error;
+        fake_cuda.no_device = cases[i].error;
         refused(NULL, WEFT_ERR_UNSUPPORTED, cases[i].cause, cases[i].help);
     }
-    bench.cuda->capability = 61;
+    fake_cuda.capability = 61;
     refused(NULL, WEFT_ERR_UNSUPPORTED, "compute capability 6.1 is below 7.5", "kernel-cpu");
-    bench.cuda->fails = "cuda_launch_usable";
-    bench.cuda->error = cudaErrorNoKernelImageForDevice;
+    fake_cuda.fails = "cuda_launch_usable";
+    fake_cuda.error = cudaErrorNoKernelImageForDevice;
     refused(NULL, WEFT_ERR_UNSUPPORTED, "no code for the device", "WEFT_CUDA_ARCHITECTURES");
     refused("device=2", WEFT_ERR_CONFIG, "device = 2", "0 to 1");
     refused("device=first", WEFT_ERR_CONFIG, "device = first", "expected auto or a number");
@@ -131,7 +136,7 @@ static void the_named_device_is_used_and_the_callers_stays_current(void **state)
     (void)state;
     cuda_reset();
     assert_int_equal(create("device=1"), WEFT_OK);
-    assert_int_equal(atomic_load(&bench.cuda->current), 0);
+    assert_int_equal(current_device(), 0);
     close_kernel(state);
 }
 
@@ -140,7 +145,7 @@ static void the_named_device_is_used_and_the_callers_stays_current(void **state)
 static void place(uint32_t number, const void *at, uint64_t bytes, enum cudaMemoryType type,
                   int device)
 {
-    bench.cuda->place[number] = (fake_place_t){at, bytes, type, device};
+    fake_cuda.place[number] = (fake_place_t){at, bytes, type, device};
 }
 
 /* Adds two arrays and checks the sum. */
@@ -168,25 +173,25 @@ static void add(void)
 static void combinations_run_where_their_operands_lie(void **state)
 {
     (void)state;
-    const uint32_t before = atomic_load(&bench.cuda->combines);
+    const uint32_t before = atomic_load(&fake_cuda.combines);
     add();
-    assert_int_equal(atomic_load(&bench.cuda->combines), before);
+    assert_int_equal(atomic_load(&fake_cuda.combines), before);
     place(0, source, sizeof source, cudaMemoryTypeDevice, 1);
     add();
-    assert_int_equal(atomic_load(&bench.cuda->combines), before + 1);
-    assert_int_equal(atomic_load(&bench.cuda->current), 0);
+    assert_int_equal(atomic_load(&fake_cuda.combines), before + 1);
+    assert_int_equal(current_device(), 0);
 }
 
 static void what_no_device_reaches_alone_goes_through_the_host(void **state)
 {
     (void)state;
-    const uint32_t before = atomic_load(&bench.cuda->combines);
+    const uint32_t before = atomic_load(&fake_cuda.combines);
     place(0, source, sizeof source, cudaMemoryTypeDevice, 0);
-    bench.cuda->not_pageable = true;
+    fake_cuda.not_pageable = true;
     add();
     place(1, result, sizeof result, cudaMemoryTypeDevice, 1);
     add();
-    assert_int_equal(atomic_load(&bench.cuda->combines), before);
+    assert_int_equal(atomic_load(&fake_cuda.combines), before);
 }
 
 /* Plans -------------------------------------------------------------------------------------------- */
@@ -316,9 +321,9 @@ static void a_plan_runs_and_leaves_its_message_in_the_slot(void **state)
         assert_memory_equal(fifo + 512 + HEADS_BYTES + (run - 1) * 4096, source[0], 4000);
     }
     /* The FIFO is registered once, however often it is used. */
-    assert_int_equal(atomic_load(&bench.cuda->registered), 1);
+    assert_int_equal(atomic_load(&fake_cuda.registered), 1);
     plan_close(&plan);
-    assert_int_equal(atomic_load(&bench.cuda->registered), 0);
+    assert_int_equal(atomic_load(&fake_cuda.registered), 0);
 }
 
 static void a_run_that_waits_for_ever_ends_when_it_is_told_to(void **state)
@@ -362,12 +367,12 @@ static void a_run_tells_whether_it_has_begun(void **state)
     weft_lanes_state_t now = {.size = sizeof now};
     (void)state;
     plan_open(&plan, fifo + 512);
-    bench.cuda->swallow = true;
+    fake_cuda.swallow = true;
     assert_int_equal(start(&plan, &run), WEFT_OK);
     assert_int_equal(bench.lanes->poll(plan.handle, run, &now), WEFT_IN_PROGRESS);
     assert_int_equal(now.begun, 0);
     assert_int_equal(finish(&plan, run), WEFT_ERR_SYSTEM);
-    bench.cuda->swallow = false;
+    fake_cuda.swallow = false;
     assert_int_equal(start(&plan, &run), WEFT_OK);
     assert_int_equal(finish(&plan, run), WEFT_OK);
     assert_int_equal(bench.lanes->poll(plan.handle, run, &now), WEFT_OK);
@@ -385,13 +390,13 @@ static void fifos_that_share_pages_are_registered_once(void **state)
     plan_open(&second, fifo + 512 + FIFO_BYTES); /* begins in the page where the first one ends */
     assert_int_equal(run_once(&first), WEFT_OK);
     assert_int_equal(run_once(&second), WEFT_OK);
-    assert_int_equal(atomic_load(&bench.cuda->registered), 2);
+    assert_int_equal(atomic_load(&fake_cuda.registered), 2);
     plan_close(&first);
     /* The page in the middle has a user still. */
-    assert_int_equal(atomic_load(&bench.cuda->registered), 2);
+    assert_int_equal(atomic_load(&fake_cuda.registered), 2);
     assert_int_equal(run_once(&second), WEFT_OK);
     plan_close(&second);
-    assert_int_equal(atomic_load(&bench.cuda->registered), 0);
+    assert_int_equal(atomic_load(&fake_cuda.registered), 0);
 }
 
 static void payloads_may_lie_apart(void **state)
@@ -408,7 +413,7 @@ static void payloads_may_lie_apart(void **state)
     plan_open(&plan, fifo);
     bench.lanes->end_close(plan.end);
     assert_int_equal(bench.lanes->end_open(bench.kernel, &port, &plan.end), WEFT_OK);
-    assert_int_equal(atomic_load(&bench.cuda->registered), 2);
+    assert_int_equal(atomic_load(&fake_cuda.registered), 2);
     assert_int_equal(run_once(&plan), WEFT_OK);
     assert_int_equal(run_once(&plan), WEFT_OK);
     assert_memory_equal(far + 64 + 8192, source[0], 4000);
@@ -417,7 +422,7 @@ static void payloads_may_lie_apart(void **state)
     /* Memory of the device is not the host's to register. */
     port.near = 1;
     assert_int_equal(bench.lanes->end_open(bench.kernel, &port, &plan.end), WEFT_OK);
-    assert_int_equal(atomic_load(&bench.cuda->registered), 1);
+    assert_int_equal(atomic_load(&fake_cuda.registered), 1);
     assert_int_equal(run_once(&plan), WEFT_OK);
     plan_close(&plan);
 }
@@ -432,8 +437,8 @@ static void ports_that_make_no_sense_are_refused(void **state)
     fake_host_take_error(&bench.fake, bench.error, sizeof bench.error);
     says("3 slots of 4096 bytes");
     port = port_at(fifo);
-    bench.cuda->fails = "cudaHostRegister";
-    bench.cuda->error = cudaErrorOperatingSystem;
+    fake_cuda.fails = "cudaHostRegister";
+    fake_cuda.error = cudaErrorOperatingSystem;
     assert_int_equal(bench.lanes->end_open(bench.kernel, &port, &end), WEFT_ERR_SYSTEM);
     assert_null(end);
 }
@@ -443,7 +448,7 @@ static void buffers_that_the_device_cannot_reach_are_named(void **state)
     plan_t plan;
     (void)state;
     bench.ops->destroy(bench.kernel);
-    bench.cuda->not_pageable = true;
+    fake_cuda.not_pageable = true;
     assert_int_equal(create(NULL), WEFT_OK);
     plan_open(&plan, fifo + 512);
     assert_int_equal(run_once(&plan), WEFT_ERR_UNSUPPORTED);
@@ -451,11 +456,11 @@ static void buffers_that_the_device_cannot_reach_are_named(void **state)
     says("host memory that CUDA device 0 cannot reach");
     place(0, source, sizeof source, cudaMemoryTypeDevice, 0);
     place(1, result, sizeof result, cudaMemoryTypeDevice, 1);
-    bench.cuda->no_peers = true;
+    fake_cuda.no_peers = true;
     assert_int_equal(run_once(&plan), WEFT_ERR_UNSUPPORTED);
     says("output");
     says("memory of CUDA device 1, which device 0");
-    bench.cuda->no_peers = false;
+    fake_cuda.no_peers = false;
     plan.call.scalar_at = &plan;
     assert_int_equal(run_once(&plan), WEFT_ERR_UNSUPPORTED);
     says("factor");
@@ -470,15 +475,15 @@ static void a_device_that_fails_is_reported(void **state)
     uint64_t run = 0;
     (void)state;
     plan_open(&plan, fifo + 512);
-    bench.cuda->swallow = true;
+    fake_cuda.swallow = true;
     assert_int_equal(start(&plan, &run), WEFT_OK);
-    bench.cuda->fails = "cudaStreamQuery";
-    bench.cuda->error = cudaErrorIllegalAddress;
+    fake_cuda.fails = "cudaStreamQuery";
+    fake_cuda.error = cudaErrorIllegalAddress;
     assert_int_equal(finish(&plan, run), WEFT_ERR_SYSTEM);
     says("running a plan on CUDA device 0: an illegal address (cudaErrorIllegalAddress)");
     assert_int_equal(run_once(&plan), WEFT_ERR_SYSTEM);
     says("without its last word");
-    bench.cuda->swallow = false;
+    fake_cuda.swallow = false;
     assert_int_equal(run_once(&plan), WEFT_OK);
     plan_close(&plan);
 }
@@ -493,19 +498,19 @@ static void failures_of_the_runtime_leave_nothing_behind(void **state)
     weft_lanes_queue_t *queue = NULL;
     (void)state;
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
-        bench.cuda->fails = calls[i];
-        bench.cuda->error = cudaErrorMemoryAllocation;
+        fake_cuda.fails = calls[i];
+        fake_cuda.error = cudaErrorMemoryAllocation;
         assert_int_equal(bench.lanes->prepare(bench.kernel, &program, &handle), WEFT_ERR_RESOURCE);
         fake_host_take_error(&bench.fake, bench.error, sizeof bench.error);
         says("has no memory left");
-        assert_int_equal(atomic_load(&bench.cuda->allocated), 0);
-        assert_true(atomic_load(&bench.cuda->streams) <= 1); /* the kernel's own */
+        assert_int_equal(atomic_load(&fake_cuda.allocated), 0);
+        assert_true(atomic_load(&fake_cuda.streams) <= 1); /* the kernel's own */
     }
     for (size_t i = 2; i < 6; i++) {
-        bench.cuda->fails = calls[i];
+        fake_cuda.fails = calls[i];
         assert_int_equal(bench.lanes->queue_open(bench.kernel, &queue), WEFT_ERR_RESOURCE);
-        assert_int_equal(atomic_load(&bench.cuda->allocated), 0);
-        assert_int_equal(atomic_load(&bench.cuda->streams), 1);
+        assert_int_equal(atomic_load(&fake_cuda.allocated), 0);
+        assert_int_equal(atomic_load(&fake_cuda.streams), 1);
     }
 }
 
@@ -517,8 +522,8 @@ static void a_failed_start_can_be_tried_again(void **state)
     (void)state;
     plan_open(&plan, fifo + 512);
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
-        bench.cuda->fails = calls[i];
-        bench.cuda->error = cudaErrorLaunchFailure;
+        fake_cuda.fails = calls[i];
+        fake_cuda.error = cudaErrorLaunchFailure;
         assert_int_equal(run_once(&plan), WEFT_ERR_SYSTEM);
     }
     assert_int_equal(run_once(&plan), WEFT_OK);
@@ -538,8 +543,8 @@ static void buffers_are_allocated_and_copied(void **state)
     assert_int_equal(memory->copy(bench.kernel, out, at, 8), WEFT_OK);
     assert_string_equal(out, in);
     memory->free(bench.kernel, at);
-    assert_int_equal(atomic_load(&bench.cuda->allocated), 0);
-    assert_int_equal(atomic_load(&bench.cuda->current), 0);
+    assert_int_equal(atomic_load(&fake_cuda.allocated), 0);
+    assert_int_equal(current_device(), 0);
 }
 
 static void buffers_that_cannot_be_had_leave_nothing_behind(void **state)
@@ -549,14 +554,14 @@ static void buffers_that_cannot_be_had_leave_nothing_behind(void **state)
     void *at = NULL;
     (void)state;
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
-        bench.cuda->fails = calls[i];
-        bench.cuda->error = i == 0 ? cudaErrorMemoryAllocation : cudaErrorLaunchFailure;
+        fake_cuda.fails = calls[i];
+        fake_cuda.error = i == 0 ? cudaErrorMemoryAllocation : cudaErrorLaunchFailure;
         assert_int_equal(memory->alloc(bench.kernel, 8, &at),
                          i == 0 ? WEFT_ERR_RESOURCE : WEFT_ERR_SYSTEM);
         fake_host_take_error(&bench.fake, bench.error, sizeof bench.error);
         says(i == 0 ? "8 bytes on CUDA device 0, which has 1000 of 5000 free" : "clearing memory");
         assert_null(at);
-        assert_int_equal(atomic_load(&bench.cuda->allocated), 0);
+        assert_int_equal(atomic_load(&fake_cuda.allocated), 0);
     }
 }
 
@@ -582,11 +587,9 @@ int main(void)
         WITH_KERNEL(failures_of_the_runtime_leave_nothing_behind),
         WITH_KERNEL(a_failed_start_can_be_tried_again),
     };
-    char why[256] = "no symbol fake_cuda";
-    void *module = dlopen(WEFT_KERNEL_CUDA_FILE, RTLD_NOW | RTLD_LOCAL);
-    bench.cuda = module != NULL ? dlsym(module, "fake_cuda") : NULL;
+    char why[256] = "";
     bench.plugin = fake_plugin_open(WEFT_KERNEL_CUDA_FILE, WEFT_KIND_KERNEL, why, sizeof why);
-    if (bench.cuda == NULL || bench.plugin == NULL) {
+    if (bench.plugin == NULL) {
         print_error("%s\n", why);
         return 1;
     }

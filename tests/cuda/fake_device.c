@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Devices, and what the tests set. */
+#include <string.h>
+
+#include "tests/cuda/fake.h"
+
+fake_cuda_t fake_cuda = {.devices = 2, .capability = 90};
+static _Thread_local int current;
+
+cudaError_t fake_answer(const char *name)
+{
+    if (fake_cuda.fails != NULL && strcmp(fake_cuda.fails, name) == 0) {
+        fake_cuda.fails = NULL;
+        return fake_cuda.error;
+    }
+    return cudaSuccess;
+}
+
+int fake_device(void)
+{
+    return current;
+}
+
+cudaError_t cudaGetDeviceCount(int *count)
+{
+    *count = fake_cuda.devices;
+    return fake_cuda.no_device;
+}
+
+cudaError_t cudaGetDevice(int *device)
+{
+    *device = current;
+    return fake_answer(__func__);
+}
+
+cudaError_t cudaSetDevice(int device)
+{
+    cudaError_t error = fake_answer(__func__);
+    if (error == cudaSuccess && (device < 0 || device >= fake_cuda.devices)) {
+        error = cudaErrorInvalidDevice;
+    }
+    current = error == cudaSuccess ? device : current;
+    return error;
+}
+
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr which, int device)
+{
+    if (device < 0 || device >= fake_cuda.devices) {
+        return cudaErrorInvalidDevice;
+    }
+    switch (which) {
+    case cudaDevAttrMultiProcessorCount:
+        *value = 16;
+        break;
+    case cudaDevAttrComputeCapabilityMajor:
+        *value = fake_cuda.capability / 10;
+        break;
+    case cudaDevAttrComputeCapabilityMinor:
+        *value = fake_cuda.capability % 10;
+        break;
+    case cudaDevAttrPageableMemoryAccess:
+        *value = !fake_cuda.not_pageable;
+        break;
+    default:
+        *value = 1;
+        break;
+    }
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
+{
+    *can = device != peer && !fake_cuda.no_peers;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
+{
+    (void)peer;
+    (void)flags;
+    return fake_answer(__func__);
+}
+
+cudaError_t cudaGetLastError(void)
+{
+    return cudaSuccess;
+}
+
+/* Names of the errors that tests read. */
+static const struct {
+    cudaError_t error;
+    const char *name, *text;
+} words[] = {
+    {cudaSuccess, "cudaSuccess", "no error"},
+    {cudaErrorIllegalAddress, "cudaErrorIllegalAddress", "an illegal address"},
+};
+
+const char *cudaGetErrorName(cudaError_t error)
+{
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (words[i].error == error) {
+            return words[i].name;
+        }
+    }
+    return "cudaError";
+}
+
+const char *cudaGetErrorString(cudaError_t error)
+{
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (words[i].error == error) {
+            return words[i].text;
+        }
+    }
+    return "an error";
+}

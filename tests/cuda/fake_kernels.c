@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * In place of kernels.cu: the device's code as the compiler of the host makes it, a thread for each block.
+ * Also the driver's library that the plugin looks for. */
+#include <dlfcn.h>
+#include <string.h>
+
+#include "plugins/kernel-cuda/device/lanes.h"
+#include "plugins/kernel-cuda/launch.h"
+#include "tests/cuda/fake.h"
+
+void *dlopen(const char *file, int mode)
+{
+    (void)file;
+    (void)mode;
+    return fake_cuda.no_driver ? NULL : &fake_cuda;
+}
+
+int dlclose(void *library)
+{
+    (void)library;
+    return 0;
+}
+
+char *dlerror(void)
+{
+    static char text[] = "no such file";
+    return text;
+}
+
+cudaError_t cuda_launch_usable(void)
+{
+    return fake_answer(__func__);
+}
+
+/* Plans -------------------------------------------------------------------------------------------- */
+
+static void lanes_block(const void *launch, uint32_t block)
+{
+    lanes_shared_t shared;
+    memset(&shared, 0xd5, sizeof shared);
+    lanes_run_launch(&shared, launch, block);
+}
+
+static void lanes_grid(const void *arg)
+{
+    const lanes_launch_t *launch = arg;
+    fake_blocks(lanes_block, launch, launch->nblocks);
+}
+
+cudaError_t cuda_launch_lanes(const lanes_launch_t *launch, uint32_t threads, cudaStream_t stream)
+{
+    cudaError_t error = fake_answer(__func__);
+    (void)threads;
+    atomic_fetch_add(&fake_cuda.launches, 1);
+    if (error != cudaSuccess || fake_cuda.swallow) {
+        return error;
+    }
+    return fake_launch(stream, lanes_grid, launch, sizeof *launch);
+}
+
+cudaError_t cuda_launch_lanes_most(uint32_t threads, int *blocks_p)
+{
+    (void)threads;
+    *blocks_p = 4;
+    return fake_answer(__func__);
+}
+
+/* Combinations ------------------------------------------------------------------------------------- */
+
+typedef struct order {
+    weft_combine_t combine;
+    uint64_t scalar; /* by value, wherever the caller has it */
+    weft_dtype_t dtype;
+    weft_op_t op;
+    uint32_t blocks;
+} order_t;
+
+static void combine_grid(const void *arg)
+{
+    order_t order = *(const order_t *)arg;
+    if (order.combine.scalar != NULL) {
+        order.combine.scalar = &order.scalar;
+    }
+    for (uint32_t i = 0; i < order.blocks; i++) {
+        cuda_combine(order.dtype, order.op, &order.combine, i, order.blocks);
+    }
+}
+
+cudaError_t cuda_launch_combine(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c,
+                                uint32_t blocks, cudaStream_t stream)
+{
+    order_t order = {.combine = *c, .dtype = dtype, .op = op, .blocks = blocks};
+    cudaError_t error = fake_answer(__func__);
+    atomic_fetch_add(&fake_cuda.combines, 1);
+    if (c->pre_mask != 0 && c->scalar != NULL) {
+        memcpy(&order.scalar, c->scalar, cuda_element(dtype));
+    }
+    return error == cudaSuccess ? fake_launch(stream, combine_grid, &order, sizeof order) : error;
+}

@@ -20,61 +20,108 @@ void fake_crew_run(void (*run)(void *arg), void *arg);
 /* Joins all; they must have nothing to do. */
 void fake_crew_end(void);
 
-/* Streams (fake_streams.c) ------------------------------------------------------------------------- */
+/* Steps (fake_steps.c) ----------------------------------------------------------------------------- */
 
-/* Of everything that changes in streams and events. */
+/* Of everything that changes in streams, events and graphs. */
 extern pthread_mutex_t fake_lock;
-/* Under the lock: everybody who waits looks again. */
+/* Under the lock, as all that follows unless it says otherwise: everybody who waits looks again. */
 void fake_changed(void);
-/* Under the lock: until something changes. Ends the process when nothing has for long: `what` then never
- * comes. */
+/* Until something changes. Ends the process when nothing has for long: `what` then never comes. */
 void fake_wait(const char *what);
 
 /* A point in a stream: what is before it has been done, or not yet. */
 typedef struct fake_point {
     uint32_t users;
     bool passed;
-    double seconds; /* when it was passed */
+    double seconds;   /* when it was passed */
+    uint64_t capture; /* number of the capture that it is in, or 0 */
 } fake_point_t;
 
-fake_point_t *fake_point_new(void);
+fake_point_t *fake_point_new(uint64_t capture);
 fake_point_t *fake_point_share(fake_point_t *point);
 void fake_point_drop(fake_point_t *point);
 
-/* What a stream does: all of it on one thread, in the order in which it was put there. */
 typedef struct fake_step {
     struct fake_step *next;
     fake_point_t *after; /* or NULL: first wait until it is passed */
     void (*work)(const void *arg);
     fake_point_t *mark; /* or NULL: then pass it */
+    bool joined;        /* in a capture: the origin comes behind it */
     _Alignas(16) uint8_t arg[];
 } fake_step_t;
+
+/* A copy of the step with a copy of its argument. */
+fake_step_t *fake_step_new(const fake_step_t *what, const void *arg, size_t bytes);
+/* Leaves the lock while it works. */
+void fake_step_do(const fake_step_t *step);
+
+/* Steps in order. */
+typedef struct fake_row {
+    struct fake_row *next; /* of a graph */
+    fake_step_t *first, *last;
+} fake_row_t;
+
+void fake_row_add(fake_row_t *row, fake_step_t *step);
+/* Frees the first. */
+void fake_row_drop(fake_row_t *row);
+
+/* Of a grid: runs block(arg, 0) to block(arg, n − 1) all at once, and returns when all have ended.
+ * Without the lock. */
+void fake_blocks(void (*block)(const void *arg, uint32_t number), const void *arg, uint32_t n);
+
+/* Streams (fake_streams.c) ------------------------------------------------------------------------- */
 
 struct CUstream_st {
     struct CUstream_st *next;
     int device;
-    fake_step_t *first, **last;
+    bool blocking; /* the legacy stream waits for it */
+    fake_row_t queue;
     uint64_t put, done; /* steps so far */
     bool working;       /* a thread is at it */
     bool destroyed;     /* freed when it has done everything */
+    struct fake_capture *capture;
+    struct CUstream_st *captured; /* the next one of the capture */
+    fake_row_t *row;              /* of the capture: where the steps go */
 };
 
-/* Under the lock: the stream of a handle, the special ones too; NULL: there is none. */
+/* The stream of a handle, the special ones too; NULL: there is none. */
 cudaStream_t fake_stream_of(cudaStream_t handle);
+/* Puts a copy of the step, with a copy of its argument, into the stream; takes its points over. */
+cudaError_t fake_stream_put(cudaStream_t stream, const fake_step_t *step, const void *arg,
+                            size_t bytes);
 
-/* Under the lock: puts a copy of the step, with a copy of its argument, into the stream. */
-void fake_stream_put(cudaStream_t stream, const fake_step_t *step, const void *arg, size_t bytes);
-
-/* Puts a call of `work` with a copy of the argument into the stream. */
+/* Without the lock: puts a call of `work` with a copy of the argument into the stream. */
 cudaError_t fake_put(cudaStream_t stream, void (*work)(const void *arg), const void *arg,
                      size_t bytes);
 /* The same for a kernel, which wants the current device to be the stream's. */
 cudaError_t fake_launch(cudaStream_t stream, void (*grid)(const void *arg), const void *arg,
                         size_t bytes);
-/* Waits for all that has been put into the stream. */
+/* Without the lock: waits for all that has been put into the stream. */
 cudaError_t fake_stream_settle(cudaStream_t stream);
 
-/* Of a grid: runs block(arg, 0) to block(arg, n − 1) all at once, and returns when all have ended. */
-void fake_blocks(void (*block)(const void *arg, uint32_t number), const void *arg, uint32_t n);
+/* Captures (fake_capture.c) ------------------------------------------------------------------------ */
+
+/* Whether a step may be put into the stream. */
+cudaError_t fake_capture_check(cudaStream_t stream);
+/* For a call that captured work is not allowed to see: spoils the capture, NULL is none. */
+cudaError_t fake_capture_spoil(struct fake_capture *capture);
+/* For a call that could disturb captures: spoils those that this thread is not allowed to disturb. */
+cudaError_t fake_capture_unsafe(void);
+/* Of the stream's capture, or 0. */
+uint64_t fake_capture_number(cudaStream_t stream);
+/* The capture with this number, or NULL. */
+struct fake_capture *fake_capture_find(uint64_t number);
+/* The stream waits for a point of a capture, and becomes part of it. */
+cudaError_t fake_capture_join(cudaStream_t stream, fake_point_t *point);
+
+/* Graphs (fake_graphs.c) --------------------------------------------------------------------------- */
+
+struct CUgraph_st {
+    uint32_t users; /* handles and replays */
+    fake_row_t *rows;
+    bool runs; /* a replay is under way: the next one waits */
+};
+
+void fake_graph_drop(cudaGraph_t graph);
 
 #endif

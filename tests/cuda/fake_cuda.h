@@ -35,7 +35,7 @@ typedef struct fake_cuda {
     bool swallow; /* launches do nothing */
     /* Counted. */
     _Atomic uint32_t launches, combines, registrations;
-    _Atomic int registered, visible, allocated, streams, events; /* alive */
+    _Atomic int registered, visible, allocated, streams, events, graphs; /* alive */
 } fake_cuda_t;
 
 extern fake_cuda_t fake_cuda;

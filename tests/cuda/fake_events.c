@@ -48,12 +48,24 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t handle)
         error = cudaErrorInvalidResourceHandle;
     }
     if (error == cudaSuccess) {
-        fake_point_drop(event->point);
-        event->point = fake_point_new();
-        fake_stream_put(stream, &(fake_step_t){.mark = fake_point_share(event->point)}, NULL, 0);
+        fake_point_t *point = fake_point_new(fake_capture_number(stream));
+        error = fake_stream_put(stream, &(fake_step_t){.mark = fake_point_share(point)}, NULL, 0);
+        fake_point_drop(error == cudaSuccess ? event->point : point);
+        event->point = error == cudaSuccess ? point : event->point;
     }
     pthread_mutex_unlock(&fake_lock);
     return error;
+}
+
+static cudaError_t wait_for(cudaStream_t stream, fake_point_t *point)
+{
+    if (point->capture != 0) {
+        return fake_capture_join(stream, point);
+    }
+    if (fake_capture_spoil(stream->capture) != cudaSuccess) {
+        return cudaErrorStreamCaptureIsolation;
+    }
+    return fake_stream_put(stream, &(fake_step_t){.after = fake_point_share(point)}, NULL, 0);
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned flags)
@@ -65,16 +77,28 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned
     if (stream == NULL) {
         error = cudaErrorInvalidResourceHandle;
     } else if (error == cudaSuccess && event->point != NULL) {
-        fake_stream_put(stream, &(fake_step_t){.after = fake_point_share(event->point)}, NULL, 0);
+        error = wait_for(stream, event->point);
     }
     pthread_mutex_unlock(&fake_lock);
     return error;
+}
+
+/* The point of an event that somebody outside of captures asks for. */
+static cudaError_t point_ask(cudaEvent_t event)
+{
+    if (event->point != NULL && event->point->capture != 0) {
+        cudaError_t error = fake_capture_spoil(fake_capture_find(event->point->capture));
+        (void)error;
+        return cudaErrorCapturedEvent;
+    }
+    return fake_capture_unsafe();
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
     cudaError_t error = fake_answer(__func__);
     pthread_mutex_lock(&fake_lock);
+    error = error == cudaSuccess ? point_ask(event) : error;
     if (error == cudaSuccess && event->point != NULL && !event->point->passed) {
         error = cudaErrorNotReady;
     }
@@ -86,7 +110,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
     cudaError_t error = fake_answer(__func__);
     pthread_mutex_lock(&fake_lock);
-    fake_point_t *point = fake_point_share(event->point);
+    error = error == cudaSuccess ? point_ask(event) : error;
+    fake_point_t *point = error == cudaSuccess ? fake_point_share(event->point) : NULL;
     while (point != NULL && !point->passed) {
         fake_wait("an event");
     }
@@ -102,6 +127,8 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
     if (from->point == NULL || to->point == NULL || !from->timed || !to->timed ||
         from->device != to->device) {
         error = cudaErrorInvalidResourceHandle;
+    } else if (from->point->capture != 0 || to->point->capture != 0) {
+        error = cudaErrorCapturedEvent;
     } else if (!from->point->passed || !to->point->passed) {
         error = cudaErrorNotReady;
     } else {

@@ -89,11 +89,29 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *at, const voi
     return fake_answer(__func__);
 }
 
+/* For calls that disturb captures. */
+static cudaError_t unsafe(const char *name)
+{
+    pthread_mutex_lock(&fake_lock);
+    cudaError_t error = fake_capture_unsafe();
+    pthread_mutex_unlock(&fake_lock);
+    return error == cudaSuccess ? fake_answer(name) : error;
+}
+
+static bool captured(cudaStream_t handle)
+{
+    pthread_mutex_lock(&fake_lock);
+    cudaStream_t stream = fake_stream_of(handle);
+    const bool is = stream != NULL && stream->capture != NULL;
+    pthread_mutex_unlock(&fake_lock);
+    return is;
+}
+
 /* Of the host -------------------------------------------------------------------------------------- */
 
 cudaError_t cudaHostRegister(void *at, size_t bytes, unsigned flags)
 {
-    cudaError_t error = fake_answer(__func__);
+    cudaError_t error = unsafe(__func__);
     (void)flags;
     pthread_mutex_lock(&lock);
     if (error == cudaSuccess && area_in((uintptr_t)at, (uintptr_t)at + bytes) != NULL) {
@@ -110,6 +128,10 @@ cudaError_t cudaHostRegister(void *at, size_t bytes, unsigned flags)
 
 cudaError_t cudaHostUnregister(void *at)
 {
+    cudaError_t error = unsafe(__func__);
+    if (error != cudaSuccess) {
+        return error;
+    }
     if (!area_take_away(at, cudaMemoryTypeHost, true)) {
         return cudaErrorHostMemoryNotRegistered;
     }
@@ -119,7 +141,7 @@ cudaError_t cudaHostUnregister(void *at)
 
 static cudaError_t allocate(const char *name, void **at, size_t bytes, enum cudaMemoryType type)
 {
-    cudaError_t error = fake_answer(name);
+    cudaError_t error = unsafe(name);
     *at = error == cudaSuccess ? aligned_alloc(256, (bytes + 256) / 256 * 256) : NULL;
     if (*at == NULL) {
         return error == cudaSuccess ? cudaErrorMemoryAllocation : error;
@@ -140,6 +162,10 @@ cudaError_t cudaHostAlloc(void **at, size_t bytes, unsigned flags)
 
 cudaError_t cudaFreeHost(void *at)
 {
+    cudaError_t error = unsafe(__func__);
+    if (error != cudaSuccess) {
+        return error;
+    }
     if (!area_take_away(at, cudaMemoryTypeHost, false)) {
         return cudaErrorInvalidValue;
     }
@@ -170,11 +196,11 @@ cudaError_t cudaFree(void *at)
     return cudaSuccess;
 }
 
-/* At once: earlier than a device would, which nobody sees who keeps the order of the stream. */
+/* Allocations in graphs are not modelled. At once: earlier than a device would, which nobody sees who keeps the order of the stream. */
 cudaError_t cudaMallocAsync(void **at, size_t bytes, cudaStream_t stream)
 {
-    (void)stream;
-    return allocate(__func__, at, bytes, cudaMemoryTypeDevice);
+    return captured(stream) ? cudaErrorNotSupported
+                            : allocate(__func__, at, bytes, cudaMemoryTypeDevice);
 }
 
 static void free_work(const void *arg)
@@ -185,6 +211,9 @@ static void free_work(const void *arg)
 
 cudaError_t cudaFreeAsync(void *at, cudaStream_t stream)
 {
+    if (captured(stream)) {
+        return cudaErrorNotSupported;
+    }
     if (!area_take_away(at, cudaMemoryTypeDevice, false)) {
         return cudaErrorInvalidValue;
     }
@@ -221,11 +250,12 @@ static bool pageable(const void *at)
     return where.type == cudaMemoryTypeUnregistered;
 }
 
-/* Bytes of pageable memory are taken at once, and have come there on return. */
+/* Bytes of pageable memory are taken at once, and have come there on return; not in a capture, whose
+ * replays read and write what is there then. */
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
                             cudaStream_t stream)
 {
-    const bool take = pageable(from);
+    const bool now = !captured(stream), take = now && pageable(from);
     cudaError_t error = fake_answer(__func__);
     copy_t *copy = malloc(sizeof *copy + (take ? bytes : 0));
     (void)kind;
@@ -237,7 +267,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
         error = fake_put(stream, copy_work, copy, sizeof *copy + (take ? bytes : 0));
     }
     free(copy);
-    if (error == cudaSuccess && pageable(to)) {
+    if (error == cudaSuccess && now && pageable(to)) {
         error = fake_stream_settle(stream);
     }
     return error;

@@ -75,21 +75,6 @@ static void sign(weft_lanes_t *run, const weft_binding_t *binding)
     }
 }
 
-/* Ports that a device knows go on from where it has left them. */
-static void fetch_ports(const weft_lanes_t *run)
-{
-    for (uint32_t i = 0; i < run->program->plan->nports; i++) {
-        weft_port_fetch(run->program->ports[i]);
-    }
-}
-
-static void store_ports(const weft_lanes_t *run)
-{
-    for (uint32_t i = 0; i < run->program->plan->nports; i++) {
-        weft_port_store(run->program->ports[i]);
-    }
-}
-
 void weft_lanes_start(weft_lanes_t *run, const weft_binding_t *binding)
 {
     run->in = binding->in;
@@ -104,7 +89,7 @@ void weft_lanes_start(weft_lanes_t *run, const weft_binding_t *binding)
     if (weft_device_start(run)) {
         return;
     }
-    fetch_ports(run);
+    weft_program_fetch_ports(run->program);
     for (uint32_t l = 0; l < run->nlanes; l++) {
         weft_lane_run_t *lane = &run->lanes[l];
         lane->pc = 0;
@@ -564,7 +549,7 @@ weft_status_t weft_lanes_step(weft_lanes_t *run, bool *moved_p)
     }
     weft_status_t status = step_host(run, moved_p);
     if (status != WEFT_IN_PROGRESS) {
-        store_ports(run);
+        weft_program_store_ports(run->program);
     }
     return status;
 }

@@ -47,3 +47,17 @@ weft_status_t weft_program_bind(weft_program_t *program, weft_links_t *links)
            : weft_links_progress(links) == WEFT_OK ? WEFT_IN_PROGRESS
                                                    : weft_error_record()->status;
 }
+
+void weft_program_fetch_ports(const weft_program_t *program)
+{
+    for (uint32_t i = 0; i < program->plan->nports; i++) {
+        weft_port_fetch(program->ports[i]);
+    }
+}
+
+void weft_program_store_ports(const weft_program_t *program)
+{
+    for (uint32_t i = 0; i < program->plan->nports; i++) {
+        weft_port_store(program->ports[i]);
+    }
+}

@@ -44,4 +44,9 @@ void weft_program_release(weft_program_t *program);
 /* Binds ports as far as links are ready. OK when all are, IN_PROGRESS, or a failure. */
 weft_status_t weft_program_bind(weft_program_t *program, weft_links_t *links);
 
+/* Around a run of the host: ports that a device knows go on from where it has left them, and the device
+ * from where the host leaves them. */
+void weft_program_fetch_ports(const weft_program_t *program);
+void weft_program_store_ports(const weft_program_t *program);
+
 #endif

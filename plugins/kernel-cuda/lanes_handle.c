@@ -58,8 +58,7 @@ void lanes_loans_end(weft_lanes_handle_t *handle)
 
 bool lanes_handle_idle(const weft_lanes_handle_t *handle)
 {
-    return handle->broken ||
-           lanes_image_ended(&handle->image, handle->visible) >= handle->started;
+    return handle->broken || lanes_image_ended(&handle->image, handle->visible) >= handle->started;
 }
 
 static void handle_free(weft_lanes_handle_t *handle)

@@ -402,8 +402,8 @@ weft_status_t lanes_image_look(const lanes_image_t *image, uint8_t *visible, uin
         look_at_lane(&records[l], run, &mine);
         under_way = under_way || (run == 0 && lane_is_in(&records[l], 0));
     }
-    const bool failed = run == 0 ? lanes_image_failed(image, visible)
-                                 : lanes_image_over(image, visible) < run;
+    const bool failed =
+        run == 0 ? lanes_image_failed(image, visible) : lanes_image_over(image, visible) < run;
     for (uint32_t l = 0; l < image->program.nlanes && failed && !under_way; l++) {
         look_for_mismatch(&records[l], run, &mine);
     }

@@ -23,7 +23,7 @@ typedef struct lanes_image {
     uint32_t nmasks;              /* distinct masks of BAR */
     size_t lane, code, moves, operands, afters, owner;
     size_t fixed_bytes; /* written once */
-    size_t words;       /* passed, replays, finished, arrived, stop: zero at first, after a failure */
+    size_t words; /* passed, replays, finished, arrived, stop: zero at first, after a failure */
     size_t replays, finished, arrived, stop;
     size_t words_bytes;
     size_t members; /* never written by the host */

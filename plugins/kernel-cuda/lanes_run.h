@@ -73,8 +73,8 @@ void lanes_end_seek(weft_lanes_end_t *end, uint64_t next);
 struct weft_lanes_queue {
     weft_kernel_t *kernel;
     cudaStream_t own;
-    uint64_t *arrived;  /* of the device: a word for each number of blocks of a launch */
-    lanes_run_t *runs;  /* of the launch that is being made */
+    uint64_t *arrived; /* of the device: a word for each number of blocks of a launch */
+    lanes_run_t *runs; /* of the launch that is being made */
     uint32_t runs_room;
 };
 

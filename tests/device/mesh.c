@@ -238,7 +238,8 @@ static void open_program(mesh_t *mesh, uint32_t rank, const weft_plan_t *plan)
     assert_int_equal(
         mesh->kernels->lanes->prepare(mesh->kernels->kernel[0], &r->flat.program, &r->handle),
         WEFT_OK);
-    assert_int_equal(mesh->kernels->lanes->queue_open(mesh->kernels->kernel[0], &r->queue), WEFT_OK);
+    assert_int_equal(mesh->kernels->lanes->queue_open(mesh->kernels->kernel[0], &r->queue),
+                     WEFT_OK);
     flat_fini(&r->flat);
 }
 

@@ -55,7 +55,7 @@ typedef struct weft_lanes_port {
     uint32_t sends;      /* 1: this end sends */
     uint32_t near;       /* 1: `payloads` is memory that this kernel exported or imported; else host
                             memory, which the device registers */
-    uint32_t *lengths;   /* NULL, or a word for each slot: who sends stores the payload's bytes there
+    uint32_t *lengths; /* NULL, or a word for each slot: who sends stores the payload's bytes there
                             before the sequence */
 } weft_lanes_port_t;
 
@@ -148,11 +148,11 @@ typedef struct weft_lanes_call {
     void *out;
     weft_lanes_cut_t cut;
     weft_lanes_vectors_t vectors;
-    uint32_t nin, nout;            /* entries of the vectors */
-    uint64_t signature[3];         /* of every slice */
-    uint64_t scalar;               /* first `elem` bytes of it, little-endian */
-    const void *scalar_at;         /* not NULL: the run reads its scalar there when it begins */
-    void *staging;                 /* not NULL: `staging_bytes` bytes of IN are copied there when the run */
+    uint32_t nin, nout;    /* entries of the vectors */
+    uint64_t signature[3]; /* of every slice */
+    uint64_t scalar;       /* first `elem` bytes of it, little-endian */
+    const void *scalar_at; /* not NULL: the run reads its scalar there when it begins */
+    void *staging;         /* not NULL: `staging_bytes` bytes of IN are copied there when the run */
     uint64_t staging_bytes;        /* begins, and IN is read there; memory of the device */
     weft_lanes_end_t *const *ends; /* of the program's ports */
 } weft_lanes_call_t;

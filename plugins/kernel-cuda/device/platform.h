@@ -39,10 +39,7 @@ static WEFT_DEVICE void device_release64_near(uint64_t *word, uint64_t value)
 static WEFT_DEVICE uint64_t device_add64_near(uint64_t *word)
 {
     uint64_t value;
-    asm volatile("atom.acq_rel.gpu.add.u64 %0, [%1], 1;"
-                 : "=l"(value)
-                 : "l"(word)
-                 : "memory");
+    asm volatile("atom.acq_rel.gpu.add.u64 %0, [%1], 1;" : "=l"(value) : "l"(word) : "memory");
     return value;
 }
 

@@ -173,16 +173,7 @@ static weft_status_t receive_slice(const weft_comm_state_t *state, weft_line_t *
 /* True when nothing of the line waits in our slots: after the last message nobody else would push it. */
 static bool drained(const weft_line_t *line)
 {
-    const weft_port_t *port = line->port;
-    if (!line->sends || port->heads != NULL || line->first->next != NULL) {
-        return true;
-    }
-    for (uint32_t i = 0; i < port->slots; i++) {
-        if (port->slot[i].state != WEFT_SLOT_FREE) {
-            return false;
-        }
-    }
-    return port->unposted == 0;
+    return line->first->next != NULL || !weft_port_holds(line->port);
 }
 
 static weft_status_t run_line(weft_comm_state_t *state, weft_line_t *line, bool *moved_p)

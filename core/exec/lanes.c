@@ -328,7 +328,7 @@ static void member_combine(const weft_lanes_t *run, const weft_member_t *m, uint
 
 /* Slots change hands only after the data is in place. All of them do, even if one link breaks at this
  * moment: the slice is done, and the other ports must stay in step. */
-static weft_status_t member_publish(const weft_lanes_t *run, const weft_member_t *m, uint64_t bytes)
+static weft_status_t member_publish(weft_lanes_t *run, const weft_member_t *m, uint64_t bytes)
 {
     const weft_signature_t *signature = member_signature(run, m);
     weft_status_t status = WEFT_OK;
@@ -345,7 +345,10 @@ static weft_status_t member_publish(const weft_lanes_t *run, const weft_member_t
             continue;
         }
         weft_status_t one = weft_port_send(m->port[i], signature, bytes);
-        status = status == WEFT_OK ? one : status;
+        if (status == WEFT_OK && one != WEFT_OK) {
+            status = one;
+            run->blocked = m->port[i];
+        }
     }
     return status;
 }
@@ -559,25 +562,13 @@ void weft_lanes_stop(weft_lanes_t *run)
     weft_device_stop(run);
 }
 
-static bool holds_messages(const weft_port_t *port)
-{
-    if (port->heads != NULL || !port->sends) {
-        return false;
-    }
-    bool holds = port->unposted > 0;
-    for (uint32_t s = 0; s < port->slots && !holds; s++) {
-        holds = port->slot[s].state != WEFT_SLOT_FREE;
-    }
-    return holds;
-}
-
 weft_port_t *weft_lanes_undrained(const weft_lanes_t *run)
 {
     const weft_program_t *program = run->program;
     weft_port_t *broken = NULL;
     for (uint32_t i = 0; i < program->plan->nports; i++) {
         weft_port_t *port = program->ports[i];
-        if (!holds_messages(port)) {
+        if (!weft_port_holds(port)) {
             continue;
         }
         if (port->broken == WEFT_OK) {

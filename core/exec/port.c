@@ -111,6 +111,18 @@ weft_status_t weft_port_flush(weft_port_t *port)
     return port->unposted > 0 ? weft_port_post(port) : port->broken;
 }
 
+bool weft_port_holds(const weft_port_t *port)
+{
+    if (port->heads != NULL || !port->sends) {
+        return false;
+    }
+    bool holds = port->unposted > 0;
+    for (uint32_t s = 0; s < port->slots && !holds; s++) {
+        holds = port->slot[s].state != WEFT_SLOT_FREE;
+    }
+    return holds;
+}
+
 void weft_port_complete(const weft_net_completion_t *completion)
 {
     weft_message_slot_t *slot = completion->cookie;

@@ -79,6 +79,8 @@ void weft_port_complete(const weft_net_completion_t *completion);
 /* Posts what could not be posted before. Returns the port's health. */
 weft_status_t weft_port_flush(weft_port_t *port);
 weft_status_t weft_port_post(weft_port_t *port);
+/* Whether messages to send are still in our slots. */
+bool weft_port_holds(const weft_port_t *port);
 
 /* Hot path ---------------------------------------------------------------------------------------- */
 

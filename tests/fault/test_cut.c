@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Connections that are cut while all ranks live: an error that names a rank, on every rank, and soon. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../support/ranks.h"
+
+enum { DESCRIPTORS = 1024, ELEMENTS = 20000, CUTTER = 1 };
+
+typedef struct cut {
+    unsigned after_us;
+    uint32_t which; /* of the connections that the first operation made */
+    int fd;
+} cut_t;
+
+static bool is_tcp(int fd)
+{
+    struct sockaddr_storage peer;
+    socklen_t bytes = sizeof peer;
+    return getpeername(fd, (struct sockaddr *)&peer, &bytes) == 0 &&
+           (peer.ss_family == AF_INET || peer.ss_family == AF_INET6);
+}
+
+/* Descriptors of TCP connections, but for those in `known`. */
+static uint32_t list_sockets(int fds[DESCRIPTORS], const int *known, uint32_t nknown)
+{
+    uint32_t count = 0;
+    for (int fd = 0; fd < DESCRIPTORS; fd++) {
+        bool old = !is_tcp(fd);
+        for (uint32_t i = 0; i < nknown && !old; i++) {
+            old = known[i] == fd;
+        }
+        if (!old) {
+            fds[count++] = fd;
+        }
+    }
+    return count;
+}
+
+static void *cut_later(void *arg)
+{
+    const cut_t *cut = arg;
+    usleep(cut->after_us);
+    shutdown(cut->fd, SHUT_RDWR);
+    return NULL;
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static int check_cut(weft_comm_t *comm, uint32_t rank, weft_status_t status, double took)
+{
+    weft_error_t error = {.size = sizeof error};
+    weft_comm_error(comm, &error);
+    fprintf(stderr, "rank %u: %s, peer %d, after %.0f ms: %s\n", rank, weft_status_name(status),
+            error.peer, took * 1e3, error.text);
+    bool named = status == WEFT_ERR_LINK || status == WEFT_ERR_PEER_DEAD;
+    return !named || error.peer < 0 || took > 3;
+}
+
+static int be_cut(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    cut_t *cut = arg;
+    static float in[ELEMENTS], out[ELEMENTS];
+    int before[DESCRIPTORS], links[DESCRIPTORS];
+    pthread_t thread;
+    (void)n;
+    uint32_t nbefore = list_sockets(before, NULL, 0);
+    weft_status_t status = weft_all_reduce(in, out, ELEMENTS, WEFT_FP32, WEFT_SUM, comm, NULL);
+    uint32_t nlinks = list_sockets(links, before, nbefore);
+    cut->fd = nlinks > 0 ? links[cut->which % nlinks] : -1;
+    if (status != WEFT_OK || cut->fd < 0 ||
+        (rank == CUTTER && pthread_create(&thread, NULL, cut_later, cut) != 0)) {
+        fprintf(stderr, "rank %u has no connection to cut\n", rank);
+        return 1;
+    }
+    double last = now();
+    for (int i = 0; status == WEFT_OK; i++) {
+        last = now();
+        status = weft_all_reduce(in, out, i % 2 ? 2 : ELEMENTS, WEFT_FP32, WEFT_SUM, comm, NULL);
+    }
+    double took = now() - last;
+    if (rank == CUTTER) {
+        pthread_join(thread, NULL);
+    }
+    return check_cut(comm, rank, status, took);
+}
+
+static void a_connection_that_is_cut_is_named(void **state)
+{
+    static const char *const algos[] = {"core.algo=algo-ring", "core.algo=algo-tree",
+                                        "core.algo=algo-direct algo-flat"};
+    (void)state;
+    for (uint32_t i = 0; i < 9; i++) {
+        const char *settings[] = {"core.net=net-socket", algos[i % 3]};
+        cut_t cut = {.after_us = 1000 + i * 7919u % 40000, .which = i / 3, .fd = -1};
+        ranks_job_t job = {
+            .nranks = 4, .settings = settings, .settings_count = 2, .work = be_cut, .arg = &cut};
+        assert_int_equal(ranks_run_processes(&job, 30, -1), 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_connection_that_is_cut_is_named)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -330,8 +330,9 @@ static inline bool weft_comm_is_busy(const weft_comm_state_t *state)
 /* engine.c: advances the queue. The caller owns the communicator. */
 /* Completes the record in the thread's error and fails the communicator with it. */
 void weft_engine_fail(weft_comm_state_t *state, int32_t peer);
-/* Takes completions of message transports and posts what had to wait. */
-weft_status_t weft_engine_transport(weft_comm_state_t *state);
+/* Takes completions of message transports, posts what had to wait, and passes on what devices send and
+ * receive (*moved_p: something). To be called again and again while a device may be using the ports. */
+weft_status_t weft_engine_transport(weft_comm_state_t *state, bool *moved_p);
 /* A link to `peer` that is waited for broke, with `status`: fails the communicator unless the health
  * channel names the cause in time. */
 void weft_engine_broken(weft_comm_state_t *state, weft_status_t status, int32_t peer);

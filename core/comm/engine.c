@@ -284,20 +284,20 @@ static weft_status_t bind(weft_comm_state_t *state, weft_request_t *request, boo
     return status;
 }
 
-weft_status_t weft_engine_transport(weft_comm_state_t *state)
+weft_status_t weft_engine_transport(weft_comm_state_t *state, bool *moved_p)
 {
     if (!weft_links_have_messages(state->links)) {
         return WEFT_OK;
     }
     weft_status_t status = weft_links_poll(state->links);
-    return status == WEFT_OK ? weft_links_flush(state->links) : status;
+    return status == WEFT_OK ? weft_links_flush(state->links, moved_p) : status;
 }
 
 /* A link may break that the operation no longer needs: its peer has done its part and left. Lanes and
  * drains look at the ports that they wait for. */
-static weft_status_t poll_links(weft_comm_state_t *state)
+static weft_status_t poll_links(weft_comm_state_t *state, bool *moved)
 {
-    weft_status_t status = weft_engine_transport(state);
+    weft_status_t status = weft_engine_transport(state, moved);
     return status == WEFT_ERR_LINK || status == WEFT_ERR_PEER_DEAD ? WEFT_OK : status;
 }
 
@@ -307,7 +307,7 @@ static weft_status_t drain(weft_comm_state_t *state, weft_request_t *request, bo
 {
     weft_port_t *port = weft_lanes_undrained(&state->current->run);
     if (port != NULL && port->broken == WEFT_OK) {
-        return poll_links(state);
+        return poll_links(state, moved);
     }
     if (port != NULL &&
         atomic_load_explicit(&state->left_at[port->peer], memory_order_acquire) == UINT64_MAX) {
@@ -322,16 +322,19 @@ static weft_status_t drain(weft_comm_state_t *state, weft_request_t *request, bo
     return WEFT_OK;
 }
 
-/* A broken port is looked after as well: what its peer sent before the end may wait in the transport. */
+/* A broken port is looked after as well: what its peer sent before the end may wait in the transport. A
+ * device moves without looking after any transport. */
 static weft_status_t step_lanes(weft_comm_state_t *state, bool *moved)
 {
-    weft_status_t status = weft_lanes_step(&state->current->run, moved);
+    weft_lanes_t *run = &state->current->run;
+    weft_status_t status = weft_lanes_step(run, moved);
     bool lost = status == WEFT_ERR_LINK || status == WEFT_ERR_PEER_DEAD;
-    if (*moved || (status != WEFT_IN_PROGRESS && !lost)) {
+    bool busy = *moved && !run->device.under_way;
+    if (busy || (status != WEFT_IN_PROGRESS && !lost)) {
         return status;
     }
     weft_error_t why = *weft_error_record();
-    weft_status_t polled = poll_links(state);
+    weft_status_t polled = poll_links(state, moved);
     if (polled == WEFT_OK && lost) {
         *weft_error_record() = why;
     }
@@ -502,6 +505,12 @@ void weft_engine_look_soon(weft_comm_state_t *state)
     state->p2p.steps |= STEPS_PER_LOOK - 1;
 }
 
+/* A device has the ports of the operation, and wakes nobody. */
+static bool device_runs(const weft_comm_state_t *state)
+{
+    return state->current != NULL && state->current->run.device.under_way;
+}
+
 /* The one port that decides when this rank can go on, or NULL. */
 static weft_port_t *blocked_port(const weft_comm_state_t *state)
 {
@@ -510,9 +519,7 @@ static weft_port_t *blocked_port(const weft_comm_state_t *state)
         return state->first == NULL ? weft_p2p_blocked(state) : NULL;
     }
     waits_for(state, &port);
-    /* A device has the ports: nobody here knows where they are. */
-    return port != NULL && !state->current->run.device.under_way ? state->current->run.blocked
-                                                                 : NULL;
+    return port != NULL && !device_runs(state) ? state->current->run.blocked : NULL;
 }
 
 /* One step, or one idle step. */
@@ -526,7 +533,7 @@ static void step_or_wait(weft_comm_state_t *state)
     if (state->waiter.idle >= state->waiter.spins) {
         weft_engine_look_soon(state);
     }
-    if (port == NULL && state->p2p.nactive > 0) {
+    if (port == NULL && (state->p2p.nactive > 0 || device_runs(state))) {
         weft_waiter_nap(&state->waiter);
     } else {
         weft_waiter_step(&state->waiter, state->links, port);

@@ -373,14 +373,14 @@ bool weft_p2p_step(weft_comm_state_t *state)
         p2p->steps = 0;
         return true;
     }
-    weft_status_t status = state->nranks > 1 ? weft_engine_transport(state) : WEFT_OK;
+    weft_status_t status = state->nranks > 1 ? weft_engine_transport(state, &moved) : WEFT_OK;
     if (status != WEFT_OK && p2p->nactive > 0) {
         transport_failed(state, status);
     }
     if (++p2p->steps % STEPS_PER_LOOK == 0) {
         look_around(state);
     }
-    return false;
+    return moved;
 }
 
 void weft_p2p_fail(weft_comm_state_t *state)

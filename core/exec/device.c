@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/exec/lanes.h"
+#include "core/exec/relay.h"
 #include "core/os/os.h"
 
 /* An aborted run ends within 100 ms by contract; a device that has not ended after this is lost. */
@@ -182,15 +183,6 @@ void weft_device_fini(weft_device_run_t *device, const weft_program_t *program)
 
 /* Runs --------------------------------------------------------------------------------------------- */
 
-static bool all_mapped(const weft_program_t *program)
-{
-    bool mapped = true;
-    for (uint32_t i = 0; mapped && i < program->plan->nports; i++) {
-        mapped = program->ports[i]->heads != NULL;
-    }
-    return mapped;
-}
-
 static weft_status_t lend_ports(weft_lanes_t *run)
 {
     const weft_program_t *program = run->program;
@@ -238,7 +230,7 @@ bool weft_device_start(weft_lanes_t *run)
 {
     const weft_program_t *program = run->program;
     run->device.started = WEFT_OK;
-    if (run->device.handle == NULL || program->user.fn != NULL || !all_mapped(program)) {
+    if (run->device.handle == NULL || program->user.fn != NULL) {
         return false;
     }
     weft_status_t status = lend_ports(run);
@@ -265,6 +257,24 @@ static void note_mismatch(weft_lanes_t *run, const weft_lanes_state_t *state)
     memcpy(&run->theirs, state->theirs, sizeof run->theirs);
 }
 
+/* A port that the device waits for in vain. */
+static weft_status_t blocked_in_vain(const weft_port_t *port)
+{
+    bool dry = port != NULL && port->relay != NULL && weft_relay_is_dry(port->relay);
+    return dry ? port->broken : WEFT_IN_PROGRESS;
+}
+
+/* What the run has sent is in the slots now, where whoever drains looks for it. */
+static void settle_relays(const weft_program_t *program)
+{
+    bool moved = false;
+    for (uint32_t i = 0; i < program->plan->nports; i++) {
+        if (program->ports[i]->relay != NULL) {
+            weft_relay_step(program->ports[i]->relay, &moved);
+        }
+    }
+}
+
 weft_status_t weft_device_step(weft_lanes_t *run, bool *moved_p)
 {
     weft_lanes_state_t state = {.size = sizeof state, .blocked = -1, .mismatch = -1};
@@ -279,10 +289,11 @@ weft_status_t weft_device_step(weft_lanes_t *run, bool *moved_p)
                        ? run->program->ports[state.blocked]
                        : NULL;
     if (status == WEFT_IN_PROGRESS) {
-        return status;
+        return blocked_in_vain(run->blocked);
     }
     run->device.under_way = false;
     run->device.started = status;
+    settle_relays(run->program);
     if (status == WEFT_OK) {
         run->stopped = run->nlanes;
     } else if (status == WEFT_ERR_MISMATCH) {
@@ -303,8 +314,9 @@ void weft_device_stop(weft_lanes_t *run)
     }
     uint64_t deadline = weft_os_clock_ns() + STOP_NS;
     run->program->device->abort(run->device.handle);
-    while (weft_device_step(run, &moved) == WEFT_IN_PROGRESS) {
-        if (weft_os_clock_ns() > deadline) {
+    while (run->device.under_way) {
+        (void)weft_device_step(run, &moved);
+        if (run->device.under_way && weft_os_clock_ns() > deadline) {
             weft_log(WEFT_LOG_ERROR, "exec", "the device does not stop a run that was aborted");
             return;
         }

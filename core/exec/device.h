@@ -25,8 +25,8 @@ typedef struct weft_device_run {
 weft_status_t weft_device_init(weft_device_run_t *device, const weft_program_t *program);
 void weft_device_fini(weft_device_run_t *device, const weft_program_t *program);
 
-/* Hands the run to the device. False: the host has to run it, because a port carries messages, the
- * device does not reach a buffer, or the operator is a function of the caller's. */
+/* Hands the run to the device. False: the host has to run it, because the device does not reach a
+ * buffer, or the operator is a function of the caller's. */
 bool weft_device_start(weft_lanes_t *run);
 
 /* As weft_lanes_step(). */

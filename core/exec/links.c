@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/exec/relay.h"
 #include "core/os/os.h"
 
 typedef enum link_state { LINK_CONNECTING, LINK_READY } link_state_t;
@@ -499,20 +500,33 @@ const char *weft_links_transport(const weft_links_t *links, uint32_t peer)
         ->loaded->plugin->name;
 }
 
-weft_status_t weft_links_flush(weft_links_t *links)
+/* A port that broke still has what came before. */
+static weft_status_t flush_port(weft_port_t *port, bool *moved_p)
 {
+    if (port->relay != NULL) {
+        weft_relay_step(port->relay, moved_p);
+    }
+    return weft_port_flush(port);
+}
+
+/* All of them, also behind one that broke: nobody may need that one any more. */
+weft_status_t weft_links_flush(weft_links_t *links, bool *moved_p)
+{
+    weft_status_t first = WEFT_OK;
+    uint32_t peer = 0;
     for (link_t *link = links->first; link != NULL; link = link->next) {
-        weft_status_t status = WEFT_OK;
-        if (link->state == LINK_READY && net_at(links, link->net)->map == NULL) {
-            status = weft_port_flush(&link->send);
-            if (status == WEFT_OK) {
-                status = weft_port_flush(&link->receive);
-            }
+        if (link->state != LINK_READY || net_at(links, link->net)->map != NULL) {
+            continue;
         }
-        if (status != WEFT_OK) {
-            weft_error_record()->peer = (int32_t)link->peer;
-            return status;
+        weft_status_t sends = flush_port(&link->send, moved_p);
+        weft_status_t receives = flush_port(&link->receive, moved_p);
+        if (first == WEFT_OK && (sends != WEFT_OK || receives != WEFT_OK)) {
+            first = sends != WEFT_OK ? sends : receives;
+            peer = link->peer;
         }
     }
-    return WEFT_OK;
+    if (first != WEFT_OK) {
+        weft_error_record()->peer = (int32_t)peer;
+    }
+    return first;
 }

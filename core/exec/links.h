@@ -47,7 +47,8 @@ weft_status_t weft_links_wait_fd(weft_links_t *links, int *fd_p);
 weft_status_t weft_links_check(weft_links_t *links, const weft_port_t *port);
 /* Name of the transport that serves `peer`. */
 const char *weft_links_transport(const weft_links_t *links, uint32_t peer);
-/* Posts sends and receives that had to wait for resources, on all links. */
-weft_status_t weft_links_flush(weft_links_t *links);
+/* Posts sends and receives that had to wait for resources, and steps the relays, on all links. *moved_p:
+ * a relay passed something on. The failure of the first port that is broken. */
+weft_status_t weft_links_flush(weft_links_t *links, bool *moved_p);
 
 #endif

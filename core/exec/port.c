@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "core/base/error.h"
+#include "core/exec/relay.h"
 #include "core/os/os.h"
 
 static void port_init(weft_port_t *port, uint32_t peer, bool sends, uint32_t slots,
@@ -67,8 +68,10 @@ void weft_port_fini(weft_port_t *port)
         weft_os_pages_free(port->memory, port->memory_bytes);
     }
     weft_os_free(port->slot);
+    weft_relay_destroy(port->relay);
     port->memory = NULL;
     port->slot = NULL;
+    port->relay = NULL;
 }
 
 /* Posts the oldest slot that waits for it. */
@@ -146,28 +149,56 @@ void weft_port_complete(const weft_net_completion_t *completion)
     slot->state = WEFT_SLOT_READY;
 }
 
+static weft_lanes_port_t mapped_end(const weft_port_t *port)
+{
+    return (weft_lanes_port_t){.fifo = (uint8_t *)port->control,
+                               .fifo_bytes = weft_fifo_bytes(port->slots, 0),
+                               .payloads = port->payloads,
+                               .stride = port->slot_bytes};
+}
+
+/* Payloads stay where the transport has them. */
+static weft_lanes_port_t relayed_end(const weft_port_t *port)
+{
+    const weft_relay_t *relay = port->relay;
+    return (weft_lanes_port_t){.fifo = relay->memory,
+                               .fifo_bytes = relay->bytes,
+                               .payloads = port->memory + sizeof(weft_message_head_t),
+                               .stride = sizeof(weft_message_head_t) + port->slot_bytes,
+                               .lengths = relay->lengths};
+}
+
 weft_status_t weft_port_lend(weft_port_t *port, const weft_kernel_lanes_t *device,
                              weft_kernel_t *kernel)
 {
     if (port->end != NULL) {
         return WEFT_OK;
     }
-    const weft_lanes_port_t lent = {
-        .size = sizeof lent,
-        .fifo = (uint8_t *)port->control,
-        .fifo_bytes = weft_fifo_bytes(port->slots, 0),
-        .payloads = port->payloads,
-        .stride = port->slot_bytes,
-        .slot_bytes = port->slot_bytes,
-        .slots = port->slots,
-        .sends = port->sends,
-    };
-    weft_status_t status = device->end_open(kernel, &lent, &port->end);
+    weft_status_t status = port->heads != NULL ? WEFT_OK : weft_relay_need(port);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    weft_lanes_port_t lent = port->heads != NULL ? mapped_end(port) : relayed_end(port);
+    lent.size = sizeof lent;
+    lent.slot_bytes = port->slot_bytes;
+    lent.slots = port->slots;
+    lent.sends = port->sends;
+    status = device->end_open(kernel, &lent, &port->end);
     if (status == WEFT_OK) {
         port->device = device;
         weft_port_store(port);
     }
     return status;
+}
+
+void weft_port_fetch(weft_port_t *port)
+{
+    bool moved = false;
+    if (port->relay != NULL) {
+        weft_relay_step(port->relay, &moved); /* it keeps the number */
+    } else if (port->end != NULL) {
+        port->next = port->device->end_next(port->end);
+    }
 }
 
 void weft_port_recall(weft_port_t *port)

@@ -29,6 +29,7 @@ typedef enum weft_slot_state {
 } weft_slot_state_t;
 
 typedef struct weft_port weft_port_t;
+typedef struct weft_relay weft_relay_t;
 
 /* One slot of a message port; the cookie of its posts. */
 typedef struct weft_message_slot {
@@ -57,6 +58,7 @@ struct weft_port {
     uint8_t *memory; /* message: slots */
     size_t memory_bytes;
     weft_net_region_t *region; /* message: registration of the slots, or NULL; the caller's */
+    weft_relay_t *relay;       /* message: what a device knows of it, or NULL */
     /* The end as a device knows it, from the first program on that binds to it; NULL: none does. Between
      * runs it holds the number of the next message, whoever moved the last one. */
     weft_lanes_end_t *end;
@@ -179,13 +181,7 @@ void weft_port_recall(weft_port_t *port);
 
 /* Around a run of the host: takes the number of the next message from the device's end, and gives it
  * back. */
-static inline void weft_port_fetch(weft_port_t *port)
-{
-    if (port->end != NULL) {
-        port->next = port->device->end_next(port->end);
-    }
-}
-
+void weft_port_fetch(weft_port_t *port);
 static inline void weft_port_store(const weft_port_t *port)
 {
     if (port->end != NULL) {

@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/exec/lanes.h"
+#include "core/exec/relay.h"
 #include "core/os/os.h"
 
 enum { SLOTS = 4, SLOT_BYTES = 256, COUNT = 100 };
@@ -219,6 +220,7 @@ static int teardown(void **state)
     for (uint32_t p = 0; p < 2; p++) {
         weft_port_recall(&job->ports[p]);
         assert_null(job->ports[p].end);
+        weft_port_fini(&job->ports[p]);
         weft_os_pages_free(job->fifo[p], weft_fifo_bytes(SLOTS, SLOT_BYTES));
     }
     return 0;
@@ -323,14 +325,106 @@ static void what_the_device_does_not_support_the_host_runs(void **state)
     assert_int_equal(fake.starts, 0);
 }
 
-static void a_port_of_messages_keeps_the_run_on_the_host(void **state)
+/* A transport that takes every post. */
+static weft_status_t fake_post(weft_net_conn_t *conn, const weft_net_op_t *ops, uint32_t count,
+                               uint32_t *posted_p)
+{
+    (void)conn;
+    (void)ops;
+    *posted_p = count;
+    return WEFT_OK;
+}
+
+static void carry_messages(job_t *job)
+{
+    static const weft_net_ops_t net = {.size = sizeof net, .post = fake_post};
+    for (uint32_t p = 0; p < 2; p++) {
+        assert_int_equal(
+            weft_port_init_message(&job->ports[p], 1, p == 0, &net, NULL, SLOTS, SLOT_BYTES),
+            WEFT_OK);
+        assert_int_equal(weft_port_open(&job->ports[p], NULL), WEFT_OK);
+    }
+}
+
+/* What a device does that sends message 0 of the first port. */
+static void device_sends(job_t *job)
+{
+    weft_relay_t *relay = job->ports[0].relay;
+    relay->lengths[0] = 4;
+    atomic_store(&relay->heads[0].sequence, 1);
+}
+
+static void a_port_of_messages_is_lent_with_the_slots_of_the_transport(void **state)
 {
     job_t *job = *state;
-    static weft_message_slot_t slot[SLOTS];
-    job->ports[0].heads = NULL;
-    job->ports[0].slot = slot;
+    carry_messages(job);
     begin(job);
-    assert_int_equal(fake.starts, 0);
+    assert_int_equal(fake.starts, 1);
+    for (uint32_t p = 0; p < 2; p++) {
+        const weft_lanes_port_t *lent = &ends[p].port;
+        const weft_message_slot_t *slot = job->ports[p].slot;
+        assert_int_equal(lent->sends, p == 0);
+        assert_int_equal(lent->slot_bytes, SLOT_BYTES);
+        assert_ptr_equal(lent->payloads, slot[0].head + 1);
+        assert_ptr_equal(lent->payloads + lent->stride, slot[1].head + 1);
+        assert_int_equal(lent->near, 0);
+        assert_true(lent->fifo_bytes >= weft_fifo_bytes(SLOTS, 0) + SLOTS * sizeof(uint32_t));
+        assert_in_range((uintptr_t)lent->lengths, (uintptr_t)lent->fifo + weft_fifo_bytes(SLOTS, 0),
+                        (uintptr_t)lent->fifo + lent->fifo_bytes - SLOTS * sizeof(uint32_t));
+    }
+}
+
+static void what_a_run_has_sent_is_drained_before_it_is_done(void **state)
+{
+    job_t *job = *state;
+    bool moved = false;
+    carry_messages(job);
+    begin(job);
+    assert_null(weft_lanes_undrained(&job->run));
+    device_sends(job);
+    fake.poll = WEFT_OK;
+    assert_int_equal(weft_lanes_step(&job->run, &moved), WEFT_OK);
+    assert_ptr_equal(weft_lanes_undrained(&job->run), &job->ports[0]);
+    assert_int_equal(job->ports[0].next, 1);
+    weft_port_complete(&(weft_net_completion_t){.cookie = &job->ports[0].slot[0]});
+    assert_null(weft_lanes_undrained(&job->run));
+}
+
+static void a_link_that_broke_ends_the_step_of_a_device_that_waits_for_it(void **state)
+{
+    job_t *job = *state;
+    bool moved = false;
+    carry_messages(job);
+    begin(job);
+    job->ports[1].broken = WEFT_ERR_LINK;
+    fake.state.blocked = 0;
+    assert_int_equal(weft_lanes_step(&job->run, &moved), WEFT_IN_PROGRESS);
+    fake.state.blocked = 1;
+    assert_int_equal(weft_lanes_step(&job->run, &moved), WEFT_ERR_LINK);
+    assert_ptr_equal(job->run.blocked, &job->ports[1]);
+    assert_false(moved);
+    /* It has the buffers until it has ended. */
+    weft_lanes_stop(&job->run);
+    assert_int_equal(fake.aborts, 1);
+    assert_false(job->run.device.under_way);
+}
+
+static void a_run_of_the_host_goes_on_behind_the_messages_of_the_device(void **state)
+{
+    job_t *job = *state;
+    bool moved = false;
+    carry_messages(job);
+    begin(job);
+    device_sends(job);
+    fake.poll = WEFT_OK;
+    fake.advance = 0;
+    assert_int_equal(weft_lanes_step(&job->run, &moved), WEFT_OK);
+    fake.start = WEFT_ERR_UNSUPPORTED;
+    weft_lanes_start(&job->run, &(weft_binding_t){.in = job->in, .out = job->out, .sequence = 8});
+    assert_int_equal(weft_lanes_step(&job->run, &moved), WEFT_IN_PROGRESS);
+    assert_int_equal(job->ports[0].next, SLOTS);
+    assert_int_equal(job->ports[0].slot[0].head->bytes, 4);
+    assert_int_equal(job->ports[0].slot[1].head->signature.sequence, 8);
 }
 
 static void a_function_of_the_caller_keeps_the_run_on_the_host(void **state)
@@ -412,7 +506,10 @@ int main(void)
         CASE(a_run_is_lent_the_ports_and_gives_them_back),
         CASE(the_host_goes_on_where_the_device_has_ended),
         CASE(what_the_device_does_not_support_the_host_runs),
-        CASE(a_port_of_messages_keeps_the_run_on_the_host),
+        CASE(a_port_of_messages_is_lent_with_the_slots_of_the_transport),
+        CASE(what_a_run_has_sent_is_drained_before_it_is_done),
+        CASE(a_link_that_broke_ends_the_step_of_a_device_that_waits_for_it),
+        CASE(a_run_of_the_host_goes_on_behind_the_messages_of_the_device),
         CASE(a_function_of_the_caller_keeps_the_run_on_the_host),
         CASE(a_start_that_fails_fails_the_step),
         CASE(what_the_device_does_not_reach_the_host_runs),

@@ -8,6 +8,7 @@
 #include <weft/plugin/algo.h>
 #include <weft/plugin/lanes.h>
 #include <weft/plugin/memory.h>
+#include <weft/plugin/share.h>
 #include <weft/plugin/tuner.h>
 
 #include "core/boot/health.h"
@@ -41,6 +42,7 @@ typedef struct weft_family {
     weft_kernel_props_t kernel_props;
     const weft_kernel_lanes_t *kernel_lanes;   /* NULL: it runs no plans */
     const weft_kernel_memory_t *kernel_memory; /* NULL: it computes on host memory */
+    const weft_kernel_share_t *kernel_share;   /* NULL: its memory is nobody else's */
     const weft_tuner_ops_t *tuner_ops;
     weft_tuner_t *tuner;
     weft_cost_model_t model; /* equal on all ranks */

@@ -134,6 +134,11 @@ static weft_status_t create_instances(weft_family_t *family)
         family->kernel_lanes = family->kernel_ops->get_extension(family->kernel, WEFT_KERNEL_LANES);
         family->kernel_memory =
             family->kernel_ops->get_extension(family->kernel, WEFT_KERNEL_MEMORY);
+        /* Host code moves payloads that lie on a device by the kernel's copy function. */
+        if (family->kernel_memory != NULL) {
+            family->kernel_share =
+                family->kernel_ops->get_extension(family->kernel, WEFT_KERNEL_SHARE);
+        }
     }
     if (status == WEFT_OK) {
         status = family->tuner_ops->create(family->tuner_loaded->host, family->tuner_loaded->config,

@@ -99,6 +99,7 @@ static weft_status_t create(const weft_comm_plan_t *plan, bool first, weft_comm_
                                 .rank = plan->rank,
                                 .family = state->family_rank,
                                 .comm_id = plan->id,
+                                .sharing = {family->kernel_share, family->kernel},
                                 .first = first,
                                 .slots = family->slots,
                                 .slot_bytes = family->slot_bytes};

@@ -30,6 +30,7 @@ typedef struct link {
     uint64_t begun;     /* this try */
     uint64_t retry_at;  /* conn NULL: when the next begins */
     weft_status_t lost; /* why it will not be tried again, or OK */
+    bool asked[2];      /* somebody wants the port: receive, send */
     weft_port_t send, receive;
 } link_t;
 
@@ -121,6 +122,19 @@ static void close_port(weft_links_t *links, const link_t *link, weft_port_t *por
     weft_port_fini(port);
 }
 
+/* Memory that the peer may still write to outlives the link, and its card with it. */
+static void close_places(weft_links_t *links, link_t *link)
+{
+    weft_place_t *place = &link->receive.place;
+    weft_place_close(&link->send.place);
+    if (place->memory != NULL && !weft_place_left(place)) {
+        weft_nets_keep(links->setup.nets, link->net, link->conn, place);
+        link->conn = NULL;
+    } else {
+        weft_place_close(place);
+    }
+}
+
 void weft_links_destroy(weft_links_t *links)
 {
     if (links == NULL) {
@@ -131,7 +145,10 @@ void weft_links_destroy(weft_links_t *links)
         links->first = link->next;
         weft_port_recall(&link->send);
         weft_port_recall(&link->receive);
-        close_conn(links, link);
+        close_places(links, link);
+        if (link->conn != NULL) {
+            close_conn(links, link);
+        }
         close_port(links, link, &link->send);
         close_port(links, link, &link->receive);
         weft_os_free(link);
@@ -216,6 +233,12 @@ static weft_status_t make_mapped(weft_links_t *links, link_t *link, bool connect
                           links->setup.slots, links->setup.slot_bytes);
     weft_port_init_mapped(&link->receive, link->peer, false, connector ? second : first,
                           links->setup.slots, links->setup.slot_bytes);
+    uint64_t payloads = links->setup.slots * links->setup.slot_bytes;
+    weft_port_t *ports[2] = {&link->receive, &link->send};
+    for (uint32_t i = 0; i < 2; i++) {
+        weft_place_init(&ports[i]->place, &links->setup.sharing, &ports[i]->control->card,
+                        link->peer, i == 1, payloads);
+    }
     return WEFT_OK;
 }
 
@@ -242,6 +265,7 @@ static weft_status_t make_ports(weft_links_t *links, link_t *link, bool connecto
     } else {
         status = make_message(links, link, &link->send);
         status = status == WEFT_OK ? make_message(links, link, &link->receive) : status;
+        link->send.place.settled = link->receive.place.settled = true;
         links->messages++;
     }
     link->state = LINK_READY;
@@ -316,7 +340,9 @@ weft_port_t *weft_links_port(weft_links_t *links, uint32_t peer, uint32_t channe
     if (link == NULL || link->state != LINK_READY) {
         return NULL;
     }
-    return sends ? &link->send : &link->receive;
+    weft_port_t *port = sends ? &link->send : &link->receive;
+    link->asked[sends] = true;
+    return port->place.settled ? port : NULL;
 }
 
 /* The label passed the authentication, so a wrong one is a fault, not an attack. */
@@ -400,6 +426,29 @@ static weft_status_t progress_link(weft_links_t *links, link_t *link)
     return status;
 }
 
+/* Agrees where the payloads of the ports lie that somebody asked for. */
+static weft_status_t settle_ports(weft_links_t *links, link_t *link)
+{
+    weft_port_t *ports[2] = {&link->receive, &link->send};
+    for (uint32_t i = 0; i < 2; i++) {
+        weft_place_t *place = &ports[i]->place;
+        if (!link->asked[i] || place->settled) {
+            continue;
+        }
+        weft_status_t status = weft_port_settle(ports[i]);
+        if (status == WEFT_OK && place->memory != NULL) {
+            weft_log(
+                WEFT_LOG_DEBUG, "links", "rank %u to %u channel %u over %s, slots on the device",
+                i == 1 ? links->setup.rank : link->peer, i == 1 ? link->peer : links->setup.rank,
+                link->channel, net_at(links, link->net)->loaded->plugin->name);
+        }
+        if (status != WEFT_OK && status != WEFT_IN_PROGRESS) {
+            return status;
+        }
+    }
+    return WEFT_OK;
+}
+
 static weft_status_t accept_all(weft_links_t *links)
 {
     weft_status_t status = WEFT_OK;
@@ -420,9 +469,8 @@ weft_status_t weft_links_progress(weft_links_t *links)
     weft_status_t status = WEFT_OK;
     links->making = true;
     for (link_t *link = links->first; link != NULL && status == WEFT_OK; link = link->next) {
-        if (link->state == LINK_CONNECTING) {
-            status = progress_link(links, link);
-        }
+        status =
+            link->state == LINK_CONNECTING ? progress_link(links, link) : settle_ports(links, link);
     }
     return status == WEFT_OK ? accept_all(links) : status;
 }

@@ -2,7 +2,8 @@
  *
  * Links: the connections of one communicator, made when a plan first needs them. A link joins two
  * ranks on one channel and carries a port in each direction. The lower rank connects, over the first
- * transport of the INI that can reach the peer; the higher rank accepts on all of them. */
+ * transport of the INI that can reach the peer; the higher rank accepts on all of them. Where memory is
+ * mapped, the two then agree where the payloads lie (place.h), for each port that is asked for. */
 #ifndef WEFT_EXEC_LINKS_H
 #define WEFT_EXEC_LINKS_H
 
@@ -17,8 +18,9 @@ typedef struct weft_links_setup {
     const uint32_t
         *family; /* per rank of the communicator: its rank in the family; kept by the caller */
     uint64_t comm_id;
-    bool first;     /* of its family */
-    uint32_t slots; /* depth and size of all slots, equal on all ranks; a power of two */
+    weft_sharing_t sharing; /* of the kernel */
+    bool first;             /* of its family */
+    uint32_t slots;         /* depth and size of all slots, equal on all ranks; a power of two */
     uint64_t slot_bytes;
 } weft_links_setup_t;
 

@@ -23,6 +23,14 @@ typedef struct early {
     weft_link_label_t label;
 } early_t;
 
+/* A connection that outlives its communicator: see weft_nets_keep(). */
+typedef struct kept {
+    struct kept *next;
+    weft_net_conn_t *conn;
+    uint32_t net;
+    weft_place_t place;
+} kept_t;
+
 struct weft_nets {
     weft_os_mutex_t lock;
     weft_links_net_t net[WEFT_NETS_MAX];
@@ -32,6 +40,7 @@ struct weft_nets {
     uint8_t *net_of; /* per rank: index of the transport */
     weft_nets_user_t *users;
     early_t *early;
+    kept_t *kept;
 };
 
 static weft_status_t net_open(weft_links_net_t *net)
@@ -97,6 +106,43 @@ static void early_close(weft_nets_t *nets, early_t *early)
     weft_os_free(early);
 }
 
+/* Takes it off the list. */
+static void kept_close(weft_nets_t *nets, kept_t **link)
+{
+    kept_t *kept = *link;
+    *link = kept->next;
+    weft_place_close(&kept->place);
+    nets->net[kept->net].ops->conn_close(kept->conn);
+    weft_os_free(kept);
+}
+
+static void sweep_kept(weft_nets_t *nets)
+{
+    for (kept_t **link = &nets->kept; *link != NULL;) {
+        kept_t *kept = *link;
+        if (weft_place_left(&kept->place) ||
+            nets->net[kept->net].ops->conn_check(kept->conn) != WEFT_OK) {
+            kept_close(nets, link);
+        } else {
+            link = &kept->next;
+        }
+    }
+}
+
+void weft_nets_keep(weft_nets_t *nets, uint32_t net, weft_net_conn_t *conn,
+                    const weft_place_t *place)
+{
+    kept_t *kept = weft_os_alloc(sizeof *kept, 0);
+    weft_os_lock(&nets->lock);
+    if (kept != NULL) {
+        *kept = (kept_t){.next = nets->kept, .conn = conn, .net = net, .place = *place};
+        nets->kept = kept;
+    } else {
+        nets->net[net].ops->conn_close(conn); /* the memory stays the kernel's */
+    }
+    weft_os_unlock(&nets->lock);
+}
+
 void weft_nets_destroy(weft_nets_t *nets)
 {
     if (nets == NULL) {
@@ -106,6 +152,9 @@ void weft_nets_destroy(weft_nets_t *nets)
         early_t *early = nets->early;
         nets->early = early->next;
         early_close(nets, early);
+    }
+    while (nets->kept != NULL) {
+        kept_close(nets, &nets->kept);
     }
     for (uint32_t i = nets->count; i-- > 0;) {
         weft_links_net_t *net = &nets->net[i];
@@ -229,6 +278,7 @@ void weft_nets_enter(weft_nets_t *nets, weft_nets_user_t *user)
     weft_os_lock(&nets->lock);
     user->next = nets->users;
     nets->users = user;
+    sweep_kept(nets);
     weft_os_unlock(&nets->lock);
 }
 

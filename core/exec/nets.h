@@ -10,6 +10,7 @@
 
 #include <weft/plugin/net.h>
 
+#include "core/exec/place.h"
 #include "core/os/os.h"
 #include "core/plugin/registry.h"
 
@@ -75,6 +76,12 @@ void weft_nets_leave(weft_nets_t *nets, weft_nets_user_t *user);
 /* Accepts what is there, then gives out one connection for `user`. AGAIN: none. */
 weft_status_t weft_nets_accept(weft_nets_t *nets, const weft_nets_user_t *user, uint32_t *net_p,
                                weft_net_conn_t **conn_p, weft_link_label_t *label);
+
+/* Takes a connection over mapped memory whose communicator ends here, with memory of this rank's device
+ * that the peer may still have open: both are given up when the peer has done so too or is gone. What is
+ * left of them goes with the transports. */
+void weft_nets_keep(weft_nets_t *nets, uint32_t net, weft_net_conn_t *conn,
+                    const weft_place_t *place);
 
 /* Calls on a transport's shared device are made under this lock. */
 void weft_nets_lock(weft_nets_t *nets);

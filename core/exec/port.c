@@ -26,6 +26,15 @@ void weft_port_init_mapped(weft_port_t *port, uint32_t peer, bool sends, void *f
     port->limit = slots;
 }
 
+weft_status_t weft_port_settle(weft_port_t *port)
+{
+    weft_status_t status = weft_place_step(&port->place);
+    if (status == WEFT_OK && port->place.memory != NULL) {
+        port->payloads = port->place.memory;
+    }
+    return status;
+}
+
 weft_status_t weft_port_init_message(weft_port_t *port, uint32_t peer, bool sends,
                                      const weft_net_ops_t *ops, weft_net_conn_t *conn,
                                      uint32_t slots, uint64_t slot_bytes)
@@ -154,7 +163,8 @@ static weft_lanes_port_t mapped_end(const weft_port_t *port)
     return (weft_lanes_port_t){.fifo = (uint8_t *)port->control,
                                .fifo_bytes = weft_fifo_bytes(port->slots, 0),
                                .payloads = port->payloads,
-                               .stride = port->slot_bytes};
+                               .stride = port->slot_bytes,
+                               .near = port->place.memory != NULL};
 }
 
 /* Payloads stay where the transport has them. */

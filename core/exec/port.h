@@ -2,7 +2,8 @@
  *
  * A port: one end of one FIFO of slots to a peer, in one direction. Two kinds behind one interface:
  * mapped (slots in shared memory, the executor reads and writes them in place) and message (slots
- * here, moved by the transport's post and poll). */
+ * here, moved by the transport's post and poll). The payloads of a mapped port may be memory of a
+ * device: only the kernel's functions follow what weft_port_payload() returns. */
 #ifndef WEFT_EXEC_PORT_H
 #define WEFT_EXEC_PORT_H
 
@@ -10,7 +11,7 @@
 
 #include <weft/plugin/net.h>
 
-#include "core/exec/slot.h"
+#include "core/exec/place.h"
 
 /* In front of every message; the payload follows at the next cache line. */
 typedef struct weft_message_head {
@@ -59,6 +60,7 @@ struct weft_port {
     size_t memory_bytes;
     weft_net_region_t *region; /* message: registration of the slots, or NULL; the caller's */
     weft_relay_t *relay;       /* message: what a device knows of it, or NULL */
+    weft_place_t place; /* mapped: where the payloads lie; settled before the first message */
     /* The end as a device knows it, from the first program on that binds to it; NULL: none does. Between
      * runs it holds the number of the next message, whoever moved the last one. */
     weft_lanes_end_t *end;
@@ -68,6 +70,8 @@ struct weft_port {
 /* `fifo` is the FIFO's place in shared memory. */
 void weft_port_init_mapped(weft_port_t *port, uint32_t peer, bool sends, void *fifo, uint32_t slots,
                            uint64_t slot_bytes);
+/* Agrees with the other end where the payloads lie: weft_place_step() for this port. */
+weft_status_t weft_port_settle(weft_port_t *port);
 /* Allocates the slots; weft_port_open is next. ERR_RESOURCE. */
 weft_status_t weft_port_init_message(weft_port_t *port, uint32_t peer, bool sends,
                                      const weft_net_ops_t *ops, weft_net_conn_t *conn,

@@ -16,6 +16,7 @@
 #include <stddef.h>
 
 #include <weft/plugin/lanes.h>
+#include <weft/plugin/share.h>
 
 #include "core/base/signature.h"
 
@@ -30,6 +31,20 @@ typedef struct weft_slot_head {
 
 _Static_assert(sizeof(weft_slot_head_t) == WEFT_LINE, "one cache line");
 
+/* Where the payloads lie is agreed here before the first message: see place.h. The place and the token
+ * are the receiver's, whose device the payloads may lie in; they are written once, before its word says
+ * so. The sender only answers. */
+typedef struct weft_fifo_card {
+    _Atomic uint32_t receiver; /* weft_receiver_word_t */
+    uint32_t pad0;
+    uint8_t place[WEFT_SHARE_PLACE]; /* of the receiver's device */
+    uint8_t token[WEFT_SHARE_TOKEN]; /* of the payloads' memory */
+    _Atomic uint32_t sender;         /* weft_sender_word_t */
+    uint8_t pad1[WEFT_LINE - 4];
+} weft_fifo_card_t;
+
+_Static_assert(sizeof(weft_fifo_card_t) == 4 * WEFT_LINE, "whole lines, the sender's of its own");
+
 /* Control words of one FIFO. Two lines apart: x86 prefetches pairs of lines. */
 typedef struct weft_fifo_control {
     _Atomic uint64_t released; /* by the consumer */
@@ -38,6 +53,7 @@ typedef struct weft_fifo_control {
     uint8_t pad1[2 * WEFT_LINE - 4];
     _Atomic uint32_t producer_sleeps;
     uint8_t pad2[2 * WEFT_LINE - 4];
+    weft_fifo_card_t card;
 } weft_fifo_control_t;
 
 /* Devices that run plans know the layout by these numbers. */

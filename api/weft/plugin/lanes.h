@@ -30,11 +30,13 @@ extern "C" {
  * the number of messages it has given back into `released`, with release. Message n may be written when
  * n < released + slots. All words grow for ever; each has one writer.
  * Who publishes a message looks at the other side's sleep word: if it is not 0, the peer may sleep on a
- * futex there. A device cannot wake it; the peer's sleep is short for that reason. */
+ * futex there. A device cannot wake it; the peer's sleep is short for that reason.
+ * The 256 bytes in front of the heads are the card on which the two hosts agree where the payloads lie
+ * before the first message; a device does not touch it. */
 #define WEFT_FIFO_RELEASED 0u          /* offset of uint64_t */
 #define WEFT_FIFO_CONSUMER_SLEEPS 128u /* offset of uint32_t */
 #define WEFT_FIFO_PRODUCER_SLEEPS 256u /* offset of uint32_t */
-#define WEFT_FIFO_HEADS 384u           /* offset of the first head */
+#define WEFT_FIFO_HEADS 640u           /* offset of the first head */
 #define WEFT_FIFO_HEAD_BYTES 64u
 #define WEFT_FIFO_HEAD_SEQUENCE 0u  /* offset of uint64_t in a head */
 #define WEFT_FIFO_HEAD_SIGNATURE 8u /* offset of 24 bytes in a head */

@@ -15,6 +15,7 @@ typedef struct agree_text {
     char *text;
     size_t used, room;
     bool full;
+    const weft_registry_t *registry;
 } agree_text_t;
 
 static void agree_add(agree_text_t *a, const char *key, const char *value)
@@ -27,23 +28,56 @@ static void agree_add(agree_text_t *a, const char *key, const char *value)
     a->used += (size_t)need;
 }
 
+/* What the sums of this rank depend on: kernels of one arithmetic give the same bits. */
+static const char *arithmetic_of(const weft_loaded_t *kernel)
+{
+    const weft_kernel_ops_t *ops = kernel->plugin->ops;
+    return WEFT_HAS(ops, weft_kernel_ops_t, arithmetic) ? ops->arithmetic : NULL;
+}
+
+/* Of a kernel that may differ between ranks, or that is listed and not used, the options may as well. */
+static bool is_free(const agree_text_t *a, const char *section)
+{
+    const weft_loaded_t *kernel;
+    for (uint32_t i = 0; (kernel = weft_registry_get(a->registry, WEFT_KIND_KERNEL, i)) != NULL;
+         i++) {
+        if (strcmp(kernel->plugin->name, section) == 0) {
+            return i > 0 || arithmetic_of(kernel) != NULL;
+        }
+    }
+    return false;
+}
+
 static void agree_option(void *arg, const char *section, const weft_option_t *option,
                          const char *value, const char *origin)
 {
     char key[192];
     (void)origin;
-    if ((option->flags & WEFT_OPTION_LOCAL) == 0) {
+    if ((option->flags & WEFT_OPTION_LOCAL) == 0 && !is_free(arg, section)) {
         snprintf(key, sizeof key, "%s.%s", section, option->name);
         agree_add(arg, key, value);
     }
 }
 
-static void agree_plugins(agree_text_t *a, const weft_registry_t *registry)
+static void agree_kernel(agree_text_t *a)
+{
+    char own[160];
+    const weft_loaded_t *kernel = weft_registry_get(a->registry, WEFT_KIND_KERNEL, 0);
+    if (kernel != NULL) {
+        const char *name = arithmetic_of(kernel);
+        snprintf(own, sizeof own, "that of %s %s", kernel->plugin->name, kernel->plugin->version);
+        agree_add(a, "the arithmetic of core.kernel", name != NULL ? name : own);
+    }
+}
+
+static void agree_plugins(agree_text_t *a)
 {
     for (int kind = WEFT_KIND_NET; kind <= WEFT_KIND_TUNER; kind++) {
         const weft_loaded_t *loaded;
         for (uint32_t i = 0;
-             (loaded = weft_registry_get(registry, (weft_plugin_kind_t)kind, i)) != NULL; i++) {
+             kind != WEFT_KIND_KERNEL &&
+             (loaded = weft_registry_get(a->registry, (weft_plugin_kind_t)kind, i)) != NULL;
+             i++) {
             char key[128], value[128];
             snprintf(key, sizeof key, "plugin %s", loaded->plugin->name);
             snprintf(value, sizeof value, "%s abi %u.%u", loaded->plugin->version,
@@ -55,13 +89,14 @@ static void agree_plugins(agree_text_t *a, const weft_registry_t *registry)
 
 static weft_status_t agree(weft_family_t *family)
 {
-    agree_text_t a = {.room = 64u << 10};
+    agree_text_t a = {.room = 64u << 10, .registry = family->registry};
     a.text = weft_os_alloc(a.room, 0);
     if (a.text == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot compare configurations");
     }
     agree_add(&a, "weft", weft_version());
-    agree_plugins(&a, family->registry);
+    agree_plugins(&a);
+    agree_kernel(&a);
     weft_config_each(family->config, agree_option, &a);
     weft_status_t status = a.full ? weft_fail(WEFT_ERR_RESOURCE, 0, "the configuration is too long")
                                   : weft_boot_agree(family->boot, a.text);

@@ -25,7 +25,7 @@ const weft_option_t weft_core_options[] = {
     {"algo", WEFT_OPT_STRING, CORE(algo), WEFT_DEFAULT_ALGO, "algorithms to load", NULL, 0, 0, 0,
      0},
     {"kernel", WEFT_OPT_STRING, CORE(kernel), WEFT_DEFAULT_KERNEL, "arithmetic to load", NULL, 0, 0,
-     0, 0},
+     WEFT_OPTION_LOCAL, 0},
     {"tuner", WEFT_OPT_STRING, CORE(tuner), WEFT_DEFAULT_TUNER, "tuner to load", NULL, 0, 0, 0, 0},
     {"log", WEFT_OPT_CHOICE, CORE(log), "warn", "how much is printed on stderr",
      "error|warn|info|debug|trace", 0, 0, WEFT_OPTION_LOCAL, 0},

@@ -184,6 +184,7 @@ static const weft_kernel_ops_t kernel_cpu_ops = {
     .destroy = kernel_cpu_destroy,
     .props = kernel_cpu_props,
     .select = kernel_cpu_select,
+    .arithmetic = WEFT_ARITHMETIC,
 };
 
 const weft_plugin_t *weft_plugin_entry(void)

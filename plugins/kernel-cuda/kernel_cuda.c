@@ -10,7 +10,7 @@
 #include "lanes_run.h"
 #include "memory.h"
 
-/* Of the cost model, which must agree on all ranks: a constant. */
+/* Of the cost model, in which the slowest rank counts. */
 #define CUDA_BANDWIDTH 1000000000000u
 
 static const weft_option_t cuda_options[] = {
@@ -111,6 +111,7 @@ static const weft_kernel_ops_t cuda_ops = {
     .props = cuda_props,
     .select = cuda_select,
     .get_extension = cuda_extension,
+    .arithmetic = WEFT_ARITHMETIC,
 };
 
 const weft_plugin_t *weft_plugin_entry(void)

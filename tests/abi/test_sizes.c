@@ -291,13 +291,14 @@ FIELD(weft_kernel_props_t, memory_kind, 8);
 FIELD(weft_kernel_props_t, variant, 12);
 FIELD(weft_kernel_props_t, bandwidth, 48);
 
-SIZE(weft_kernel_ops_t, 48);
+SIZE(weft_kernel_ops_t, 56);
 FIELD(weft_kernel_ops_t, size, 0);
 FIELD(weft_kernel_ops_t, create, 8);
 FIELD(weft_kernel_ops_t, destroy, 16);
 FIELD(weft_kernel_ops_t, props, 24);
 FIELD(weft_kernel_ops_t, select, 32);
 FIELD(weft_kernel_ops_t, get_extension, 40);
+FIELD(weft_kernel_ops_t, arithmetic, 48);
 
 SIZE(weft_tuner_call_t, 64);
 FIELD(weft_tuner_call_t, size, 0);

@@ -23,9 +23,9 @@ typedef struct buffers {
 
 static int on_device;
 
-void sweep_on_device(int on)
+void sweep_on_device(int where)
 {
-    on_device = on;
+    on_device = where;
 }
 
 int sweep_reduces(weft_coll_t coll)
@@ -209,6 +209,9 @@ static weft_status_t to_device(weft_comm_t *comm, buffers_t *b)
             continue;
         }
         status = weft_mem_alloc_device(comm, b->bytes[i], &there);
+        if (status == WEFT_ERR_UNSUPPORTED && on_device == SWEEP_WHERE_THERE_IS_ONE) {
+            status = weft_mem_alloc(comm, b->bytes[i], &there);
+        }
         if (status == WEFT_OK) {
             b->device[i] = there;
             status = weft_mem_copy(comm, there, b->memory[i], b->bytes[i]);

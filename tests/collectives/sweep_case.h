@@ -16,8 +16,10 @@ typedef struct sweep_case {
     weft_op_t user_op;
 } sweep_case_t;
 
-/* With `on`, cases run on memory of the kernel's device from now on. */
-void sweep_on_device(int on);
+enum { SWEEP_HOST = 0, SWEEP_DEVICE = 1, SWEEP_WHERE_THERE_IS_ONE = 2 };
+
+/* Cases run on memory of the host, or of the kernel's device, from now on. */
+void sweep_on_device(int where);
 /* 1 and a line on stderr if the call fails or its result is wrong, else 0. */
 int sweep_case_run(const sweep_case_t *c, weft_comm_t *comm, uint32_t rank, uint32_t n);
 int sweep_reduces(weft_coll_t coll);

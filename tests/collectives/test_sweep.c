@@ -6,7 +6,10 @@
  *   full: all of that; sampled: every 7th case; large: every 5th case of large counts;
  *   device: sampled, on memory of the kernel's device;
  *   mixed: sampled, ranks in two domains of shared memory joined by the next transport of the list.
- *   test-collectives-sweep RANKS threads|processes full|sampled|large|device|mixed section.key=value… */
+ * Settings behind the word "odd" are of the ranks of odd number; on the others the kernel may have no
+ * device, and buffers are the host's.
+ *   test-collectives-sweep RANKS threads|processes full|sampled|large|device|mixed section.key=value…
+ *     [odd section.key=value…] */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -86,7 +89,7 @@ int main(int argc, char **argv)
     if (argc < 4) {
         fprintf(stderr,
                 "usage: %s RANKS threads|processes full|sampled|large|device|mixed "
-                "[section.key=value…]\n",
+                "[section.key=value…] [odd section.key=value…]\n",
                 argv[0]);
         return 2;
     }
@@ -97,11 +100,19 @@ int main(int argc, char **argv)
            "ranks\n",
            argv[3], stride);
     fflush(stdout);
+    int all = 4;
+    while (all < argc && strcmp(argv[all], "odd") != 0) {
+        all++;
+    }
     job = (ranks_job_t){.nranks = (uint32_t)strtoul(argv[1], NULL, 10),
                         .work = strcmp(argv[3], "large") == 0 ? work_large : work_full,
                         .domains = strcmp(argv[3], "mixed") == 0 ? 2 : 0,
                         .settings = (const char *const *)argv + 4,
-                        .settings_count = (uint32_t)(argc - 4)};
+                        .settings_count = (uint32_t)(all - 4),
+                        .odd = all < argc ? (const char *const *)argv + all + 1 : NULL};
+    if (all < argc && strcmp(argv[3], "device") == 0) {
+        sweep_on_device(SWEEP_WHERE_THERE_IS_ONE);
+    }
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_result_is_bit_exact)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

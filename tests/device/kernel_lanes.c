@@ -415,6 +415,7 @@ static const weft_kernel_ops_t kernel_lanes_ops = {
     .props = kernel_lanes_props,
     .select = kernel_lanes_select,
     .get_extension = kernel_lanes_get_extension,
+    .arithmetic = WEFT_ARITHMETIC,
 };
 
 const weft_plugin_t *weft_plugin_entry(void)

@@ -36,6 +36,12 @@ static weft_options_t job_options(const ranks_job_t *job, uint32_t rank, const c
         snprintf(domain, 32, "net-shm.domain=%u", rank % job->domains);
         room[count++] = domain;
     }
+    for (uint32_t i = 0; rank % 2 == 1 && job->odd != NULL && job->odd[i] != NULL; i++) {
+        if (count >= SETTINGS_MAX) {
+            abort();
+        }
+        room[count++] = job->odd[i];
+    }
     return (weft_options_t){.size = sizeof(weft_options_t),
                             .config = "/dev/null",
                             .settings = room,

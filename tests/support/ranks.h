@@ -15,6 +15,7 @@ typedef struct ranks_job {
     uint32_t settings_count;
     uint32_t
         domains; /* if not 0: ranks share memory only with ranks of the same number modulo this */
+    const char *const *odd; /* more settings, of ranks of odd number; ends with NULL, or NULL */
     ranks_work_t work;
     void *arg;
 } ranks_job_t;

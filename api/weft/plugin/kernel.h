@@ -31,6 +31,10 @@ typedef struct weft_combine {
     const void *scalar;   /* one element of the data type; NULL if pre_mask is 0 */
 } weft_combine_t;
 
+/* Arithmetic of kernel-cpu and kernel-cuda: folded from the left as said at weft_combine_fn_t, divisions
+ * rounded correctly, nothing contracted, subnormals kept. */
+#define WEFT_ARITHMETIC "weft/1"
+
 /* What: performs it. For int types arithmetic wraps; for 16- and 8-bit floats all sources are
  * combined in fp32 and rounded once. Stores are visible before any later release store of the same
  * thread (streaming stores are fenced). Failure: none. Blocks: no. Thread: [any]. */
@@ -64,6 +68,12 @@ typedef struct weft_kernel_ops {
 
     /* Optional: as weft_net_ops_t.get_extension. */
     const void *(*get_extension)(weft_kernel_t *kernel, const char *name);
+
+    /* Optional, from ABI 1.1 on: the name of the kernel's arithmetic. Kernels of one name give the same
+     * bits (any NaN is a NaN) for every type, operator and order of sources, whatever their options, so
+     * that ranks of one communicator may have different ones. Without it all ranks must have this
+     * kernel, in this version and with the same options. */
+    const char *arithmetic;
 } weft_kernel_ops_t;
 
 #ifdef __cplusplus

@@ -57,6 +57,7 @@ static void print_figures(const plan_request_t *request, const plan_study_t *stu
            "a block\n",
            (unsigned long long)f->links, (unsigned long long)f->chunks,
            (unsigned long long)f->chunks_most, f->from, f->to, f->k);
+    printf("memory    %llu chunks read and written by all ranks\n", (unsigned long long)f->touched);
     printf("steps     %u moves on the longest chain: %.4g transfers, %.4g of them waited for, %.4g "
            "slices "
            "combined or copied\n"
@@ -109,6 +110,7 @@ static void put_figures(json_t *json, const plan_study_t *study)
     json_unsigned(json, "links", f->links);
     json_unsigned(json, "chunks", f->chunks);
     json_unsigned(json, "chunks_busiest", f->chunks_most);
+    json_unsigned(json, "chunks_touched", f->touched);
     json_unsigned(json, "busiest_from", f->from);
     json_unsigned(json, "busiest_to", f->to);
     json_unsigned(json, "words", f->words);

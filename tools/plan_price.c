@@ -216,6 +216,7 @@ static void add_port_chunks(const weft_plan_t *plan, uint64_t *chunks, price_fac
             weft_plan_view_t move = weft_plan_view(plan, code->n);
             uint64_t count = times * move.cnt;
             moves += times;
+            facts->touched += count * (move.ndst + move.nsrc);
             for (uint32_t i = 0; i < move.ndst; i++) {
                 if (move.dst[i].kind == WEFT_OPERAND_PORT) {
                     chunks[move.dst[i].index] += count;

@@ -49,7 +49,8 @@ static void hosts_are_a_number_or_a_list(void **state)
     assert_int_equal(plan_hosts_read(&hosts, "0"), TOOL_USAGE);
 }
 
-/* Every link of a ring carries 2(n−1) chunks of 1/n, and the price follows from it. */
+/* Every link of a ring carries 2(n−1) chunks of 1/n, and the price follows from it. A rank reads or
+ * writes 2 + 3(n−2) + 4 + 3(n−2) + 2 of them. */
 static void ring_costs_what_the_formula_says(void **state)
 {
     (void)state;
@@ -65,6 +66,7 @@ static void ring_costs_what_the_formula_says(void **state)
         assert_int_equal(facts.links, n);
         assert_int_equal(facts.chunks_most, 2 * (n - 1));
         assert_int_equal(facts.chunks, (uint64_t)n * 2 * (n - 1));
+        assert_int_equal(facts.touched, (uint64_t)n * (6 * n - 4));
         assert_int_equal(facts.to, (facts.from + 1) % n);
         assert_int_equal(weft_plan_cost(plans, n, 4, &cost), WEFT_OK);
         uint64_t size = (uint64_t)n << 20;

@@ -3,6 +3,7 @@
  * Combinations of random bits on the device and on a processor. */
 #include "check.h"
 #include "device.h"
+#include "line.h"
 #include "tests/support/kernel_reference.h"
 
 #define ELEMENTS 5003u
@@ -129,7 +130,8 @@ void check_bits(check_t *check)
             }
         }
         snprintf(name, sizeof name, "bits of %s", reference_dtype_name(dtype));
-        check_line(check, name, ready && right == all, right, "cases right");
+        check->failures += !ready || right != all;
+        line_print(name, ready && right == all, right, "cases right");
     }
     close_all(&bits);
 }

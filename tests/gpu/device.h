@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory and time of the device for the programs in this folder. With GPU_CHECK_ON_HOST it is all the
- * host's: so the programs themselves are tested where there is no device. */
+ * Memory, streams and time of the device for the programs in this folder. Without GPU_DEVICE it is all
+ * the host's: so the programs themselves are tested where there is no device. */
 #ifndef TESTS_GPU_DEVICE_H
 #define TESTS_GPU_DEVICE_H
 
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#if !defined(GPU_CHECK_ON_HOST)
+#if defined(GPU_DEVICE)
 #include <cuda_runtime_api.h>
 #endif
 
@@ -23,7 +23,7 @@ static inline double device_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-#if defined(GPU_CHECK_ON_HOST)
+#if !defined(GPU_DEVICE)
 
 static inline void *device_alloc(size_t bytes)
 {
@@ -46,9 +46,27 @@ static inline bool device_wait(void)
     return true;
 }
 
-static inline void device_name(char *text, size_t bytes)
+/* A kernel that does nothing, until it has ended. */
+static inline bool device_launch(void)
 {
-    snprintf(text, bytes, "the host");
+    return true;
+}
+
+static inline bool device_stream_open(void **stream_p)
+{
+    *stream_p = NULL;
+    return true;
+}
+
+static inline bool device_stream_wait(void *stream)
+{
+    (void)stream;
+    return true;
+}
+
+static inline void device_stream_close(void *stream)
+{
+    (void)stream;
 }
 
 #else
@@ -76,14 +94,30 @@ static inline bool device_wait(void)
     return cudaDeviceSynchronize() == cudaSuccess;
 }
 
-static inline void device_name(char *text, size_t bytes)
+cudaError_t launch_nothing(void); /* nothing.cu */
+
+static inline bool device_launch(void)
 {
-    static struct cudaDeviceProp props;
-    int driver = 0;
-    bool known = cudaGetDeviceProperties(&props, 0) == cudaSuccess &&
-                 cudaDriverGetVersion(&driver) == cudaSuccess;
-    snprintf(text, bytes, "%s, %d processors, CUDA %d.%d", known ? props.name : "unknown",
-             known ? props.multiProcessorCount : 0, driver / 1000, driver % 1000 / 10);
+    return launch_nothing() == cudaSuccess && device_wait();
+}
+
+static inline bool device_stream_open(void **stream_p)
+{
+    cudaStream_t stream = NULL;
+    cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    *stream_p = stream;
+    return error == cudaSuccess;
+}
+
+static inline bool device_stream_wait(void *stream)
+{
+    return cudaStreamSynchronize((cudaStream_t)stream) == cudaSuccess;
+}
+
+static inline void device_stream_close(void *stream)
+{
+    cudaError_t error = cudaStreamDestroy((cudaStream_t)stream);
+    (void)error;
 }
 
 #endif

@@ -4,6 +4,7 @@
  * of two sources into one destination 3·N. */
 #include "check.h"
 #include "device.h"
+#include "line.h"
 
 #define BYTES ((size_t)256 << 20)
 #define ROUNDS 20
@@ -29,7 +30,7 @@ static double combine_rate(weft_combine_fn_t fn, const weft_combine_t *c)
     return (c->nsrc + c->ndst) * (double)ROUNDS * (double)BYTES / (device_seconds() - begin);
 }
 
-void check_speed(check_t *check)
+void check_rates(check_t *check)
 {
     static const struct {
         weft_dtype_t dtype;
@@ -47,7 +48,8 @@ void check_speed(check_t *check)
         ready = ready && memory[i] != NULL;
     }
     double limit = ready ? copy_rate(memory[0], memory[1]) : 0;
-    check_line(check, "copy by the driver", limit > 0, limit / 1e9, "GB/s moved");
+    check->failures += limit <= 0;
+    line_print("copy by the driver", limit > 0, limit / 1e9, "GB/s moved");
     for (size_t i = 0; ready && i < sizeof cases / sizeof cases[0]; i++) {
         weft_combine_t c = {.src = {memory[1], memory[2], memory[3], memory[4]},
                             .dst = {memory[0]},
@@ -58,7 +60,8 @@ void check_speed(check_t *check)
         bool good =
             check->ops[0]->select(check->kernel[0], cases[i].dtype, WEFT_SUM, &fn) == WEFT_OK;
         double rate = good ? combine_rate(fn, &c) : 0;
-        check_line(check, cases[i].name, good, rate / 1e9, "GB/s moved");
+        check->failures += !good;
+        line_ratio(cases[i].name, good, rate / 1e9, "GB/s moved", rate / limit, "driver's copy");
     }
     for (int i = 0; i < 5; i++) {
         device_free(memory[i]);

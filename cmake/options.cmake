@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Compiler options and build switches for everything in the tree.
 option(WEFT_TESTS "build the tests (needs cmocka)" ON)
+option(WEFT_WERROR "warnings are errors" ON)
 set(WEFT_SANITIZE "" CACHE STRING "sanitizers, e.g. address,undefined or thread")
 
 set(CMAKE_C_STANDARD 11)
@@ -16,7 +17,10 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 
 add_compile_definitions(_GNU_SOURCE)
-add_compile_options(-Wall -Wextra -Wshadow -Wstrict-prototypes -Wconversion -Werror)
+add_compile_options(-Wall -Wextra -Wshadow -Wstrict-prototypes -Wconversion)
+if(WEFT_WERROR)
+  add_compile_options(-Werror)
+endif()
 if(WEFT_SANITIZE)
   add_compile_options(-fsanitize=${WEFT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${WEFT_SANITIZE})

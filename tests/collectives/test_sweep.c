@@ -4,14 +4,15 @@
  * against an independent reference, with the algorithms that the tuner takes, for one number of ranks
  * and one set of transports.
  *   full: all of that; sampled: every 7th case; large: every 5th case of large counts;
- *   device: sampled, on memory of the kernel's device;
+ *   device: sampled, on memory of the kernel's device; few: every 61st case there;
  *   mixed: sampled, ranks in two domains of shared memory joined by the next transport of the list.
  * Settings behind the word "odd" are of the ranks of odd number; on the others the kernel may have no
  * device, and buffers are the host's.
- *   test-collectives-sweep RANKS threads|processes full|sampled|large|device|mixed section.key=value…
+ *   test-collectives-sweep RANKS threads|processes full|sampled|large|device|few|mixed section.key=value…
  *     [odd section.key=value…] */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,14 +89,15 @@ int main(int argc, char **argv)
 {
     if (argc < 4) {
         fprintf(stderr,
-                "usage: %s RANKS threads|processes full|sampled|large|device|mixed "
+                "usage: %s RANKS threads|processes full|sampled|large|device|few|mixed "
                 "[section.key=value…] [odd section.key=value…]\n",
                 argv[0]);
         return 2;
     }
     by_threads = strcmp(argv[2], "threads") == 0;
-    sweep_on_device(strcmp(argv[3], "device") == 0);
-    stride = strcmp(argv[3], "full") == 0 ? 1 : strcmp(argv[3], "large") == 0 ? 5 : 7;
+    bool few = strcmp(argv[3], "few") == 0;
+    sweep_on_device(few || strcmp(argv[3], "device") == 0);
+    stride = strcmp(argv[3], "full") == 0 ? 1 : strcmp(argv[3], "large") == 0 ? 5 : few ? 61 : 7;
     printf("%s: every case that %u divides, from another first one for each type and number of "
            "ranks\n",
            argv[3], stride);

@@ -4,12 +4,10 @@
 #include <string.h>
 
 #include <weft/plugin/algo.h>
-#include <weft/plugin/kernel.h>
+#include <weft/plugin/net.h>
 #include <weft/plugin/tuner.h>
 
-#include "core/base/error.h"
-#include "tools/json.h"
-#include "tools/session.h"
+#include "tools/info.h"
 
 typedef struct info_walk {
     json_t *json; /* NULL: text */
@@ -78,18 +76,6 @@ static void print_device(json_t *json, const weft_net_props_t *p, uint32_t index
     json_close(json, '}');
 }
 
-/* A plugin that cannot start is part of the answer, not a failure of `weft info`. */
-static void print_trouble(json_t *json, weft_status_t status)
-{
-    const char *text = weft_error_record()->text;
-    text = text[0] != '\0' ? text : weft_status_text(status);
-    if (json == NULL) {
-        printf("    cannot be used here: %s\n", text);
-    } else {
-        json_string(json, "trouble", text);
-    }
-}
-
 static weft_status_t walk_devices(json_t *json, const weft_net_ops_t *ops, weft_net_t *net)
 {
     uint32_t count = 0;
@@ -129,28 +115,7 @@ static void print_net(json_t *json, const weft_loaded_t *loaded)
         ops->destroy(net);
     }
     if (status != WEFT_OK) {
-        print_trouble(json, status);
-    }
-}
-
-static void print_kernel(json_t *json, const weft_loaded_t *loaded)
-{
-    const weft_kernel_ops_t *ops = loaded->plugin->ops;
-    weft_kernel_props_t props = {.size = sizeof props};
-    weft_kernel_t *kernel = NULL;
-    weft_status_t status = ops->create(loaded->host, loaded->config, &kernel);
-    if (status == WEFT_OK) {
-        status = ops->props(kernel, &props);
-        ops->destroy(kernel);
-    }
-    if (status != WEFT_OK) {
-        print_trouble(json, status);
-    } else if (json == NULL) {
-        printf("    variant %s, %.1f GB/s\n", props.variant, (double)props.bandwidth / 1e9);
-    } else {
-        json_string(json, "variant", props.variant);
-        json_unsigned(json, "bandwidth", props.bandwidth);
-        json_unsigned(json, "memory_kind", props.memory_kind);
+        info_trouble(json, status);
     }
 }
 
@@ -186,7 +151,7 @@ static void print_instance(json_t *json, const weft_loaded_t *loaded)
         print_net(json, loaded);
         break;
     case WEFT_KIND_KERNEL:
-        print_kernel(json, loaded);
+        info_kernel(json, loaded);
         break;
     case WEFT_KIND_ALGO:
         print_params(json, loaded);

@@ -7,6 +7,7 @@
 
 #include "kernel_cuda.h"
 #include "buffers.h"
+#include "describe.h"
 #include "lanes_run.h"
 #include "memory.h"
 
@@ -100,6 +101,9 @@ static const void *cuda_extension(weft_kernel_t *kernel, const char *name)
     (void)kernel;
     if (strcmp(name, WEFT_KERNEL_MEMORY) == 0) {
         return &cuda_buffers;
+    }
+    if (strcmp(name, WEFT_KERNEL_DESCRIBE) == 0) {
+        return &cuda_describe;
     }
     return strcmp(name, WEFT_KERNEL_LANES) == 0 ? &cuda_lanes : NULL;
 }

@@ -5,6 +5,7 @@
  * with `size` may grow at their end (change SIZE, add FIELDs), nothing else may move. The compiler
  * checks; running the program only says that it was built. */
 #include <weft/plugin/algo.h>
+#include <weft/plugin/describe.h>
 #include <weft/plugin/kernel.h>
 #include <weft/plugin/net.h>
 #include <weft/plugin/plan.h>
@@ -299,6 +300,25 @@ FIELD(weft_kernel_ops_t, props, 24);
 FIELD(weft_kernel_ops_t, select, 32);
 FIELD(weft_kernel_ops_t, get_extension, 40);
 FIELD(weft_kernel_ops_t, arithmetic, 48);
+
+SIZE(weft_kernel_device_t, 264);
+FIELD(weft_kernel_device_t, numa, 16);
+FIELD(weft_kernel_device_t, name, 24);
+FIELD(weft_kernel_device_t, pci, 152);
+FIELD(weft_kernel_device_t, uuid, 184);
+FIELD(weft_kernel_device_t, capability, 232);
+FIELD(weft_kernel_device_t, memory_bytes, 248);
+FIELD(weft_kernel_device_t, memory_free, 256);
+
+SIZE(weft_kernel_reach_t, 24);
+FIELD(weft_kernel_reach_t, access, 8);
+FIELD(weft_kernel_reach_t, atomics, 12);
+FIELD(weft_kernel_reach_t, rank, 16);
+
+SIZE(weft_kernel_describe_t, 32);
+FIELD(weft_kernel_describe_t, count, 8);
+FIELD(weft_kernel_describe_t, device, 16);
+FIELD(weft_kernel_describe_t, reach, 24);
 
 SIZE(weft_tuner_call_t, 64);
 FIELD(weft_tuner_call_t, size, 0);

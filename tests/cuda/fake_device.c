@@ -44,12 +44,38 @@ cudaError_t cudaSetDevice(int device)
     return error;
 }
 
+/* The second device is like the first, in another socket. */
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device)
+{
+    memset(prop, 0, sizeof *prop);
+    memset(prop->uuid.bytes, 0xa0 + device, sizeof prop->uuid.bytes);
+    strcpy(prop->name, "Device of threads");
+    prop->pciDomainID = 1;
+    prop->pciBusID = 0x3b + device;
+    prop->totalGlobalMem = 5000;
+    prop->major = fake_cuda.capability / 10;
+    prop->minor = fake_cuda.capability % 10;
+    return fake_answer("cudaGetDeviceProperties");
+}
+
+cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr which, int device,
+                                      int peer)
+{
+    (void)device;
+    (void)peer;
+    *value = which == cudaDevP2PAttrPerformanceRank ? 3 : !fake_cuda.no_peers;
+    return fake_answer(__func__);
+}
+
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr which, int device)
 {
     if (device < 0 || device >= fake_cuda.devices) {
         return cudaErrorInvalidDevice;
     }
     switch (which) {
+    case cudaDevAttrHostNumaId:
+        *value = device;
+        return fake_answer(__func__);
     case cudaDevAttrMultiProcessorCount:
         *value = 16;
         break;

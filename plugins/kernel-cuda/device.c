@@ -87,12 +87,17 @@ static weft_status_t ordinal_choose(weft_kernel_t *kernel, const char *wanted)
         error = cudaGetDevice(&kernel->device);
         return error == cudaSuccess ? WEFT_OK : no_device(kernel, error, "device = auto");
     }
+    static const char around[] = "modulo:";
+    const bool modulo = strncmp(wanted, around, sizeof around - 1) == 0;
+    const char *digits = modulo ? wanted + sizeof around - 1 : wanted;
     char *end = NULL;
-    long number = strtol(wanted, &end, 10);
-    if (end == wanted || *end != '\0') {
-        return host->set_error(host, WEFT_ERR_CONFIG, 0,
-                               "device = %s: expected auto or a number of a CUDA device", wanted);
+    long number = strtol(digits, &end, 10);
+    if (end == digits || *end != '\0' || (modulo && number < 0)) {
+        return host->set_error(
+            host, WEFT_ERR_CONFIG, 0,
+            "device = %s: expected auto, the number of a CUDA device or modulo:N", wanted);
     }
+    number = modulo && count > 0 ? number % count : number;
     if (number < 0 || number >= count) {
         return host->set_error(host, WEFT_ERR_CONFIG, 0,
                                "device = %s: this process sees CUDA devices 0 to %d", wanted,
@@ -183,6 +188,10 @@ weft_status_t cuda_failed(const weft_kernel_t *kernel, cudaError_t error, const 
                                "buffers",
                                what, kernel->device);
     }
-    return host->set_error(host, WEFT_ERR_SYSTEM, 0, "%s on CUDA device %d: %s (%s)", what,
-                           kernel->device, cudaGetErrorString(error), cudaGetErrorName(error));
+    /* The errors of captures stand together. */
+    bool spoilt =
+        error >= cudaErrorStreamCaptureUnsupported && error <= cudaErrorStreamCaptureWrongThread;
+    return host->set_error(host, spoilt ? WEFT_ERR_STATE : WEFT_ERR_SYSTEM, 0,
+                           "%s on CUDA device %d: %s (%s)", what, kernel->device,
+                           cudaGetErrorString(error), cudaGetErrorName(error));
 }

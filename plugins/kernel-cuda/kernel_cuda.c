@@ -20,7 +20,8 @@ static const weft_option_t cuda_options[] = {
      .offset = offsetof(cuda_config_t, device),
      .value = "auto",
      .help =
-         "CUDA device by number; auto takes the one that is current where the communicator is made",
+         "CUDA device by number; modulo:N counts around where there are fewer; auto takes the one "
+         "that is current where the communicator is made",
      .flags = WEFT_OPTION_LOCAL},
     {.name = "threads",
      .type = WEFT_OPT_INT,

@@ -12,7 +12,7 @@
 #include "launch.h"
 
 typedef struct cuda_config {
-    const char *device; /* "auto" or a number */
+    const char *device; /* "auto", a number, or "modulo:" and a number */
     int64_t threads;
 } cuda_config_t;
 
@@ -53,8 +53,8 @@ typedef struct cuda_visit {
 weft_status_t cuda_visit_begin(const weft_kernel_t *kernel, cuda_visit_t *visit);
 void cuda_visit_end(const cuda_visit_t *visit);
 
-/* What: records a failure of the CUDA runtime with words for its cause: memory is ERR_RESOURCE, all else
- * ERR_SYSTEM. */
+/* What: records a failure of the CUDA runtime with words for its cause: memory is ERR_RESOURCE, a
+ * capture that was spoilt ERR_STATE, all else ERR_SYSTEM. */
 weft_status_t cuda_failed(const weft_kernel_t *kernel, cudaError_t error, const char *what);
 
 /* The function of combine.c, or NULL. */

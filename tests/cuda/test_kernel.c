@@ -128,7 +128,9 @@ static void a_machine_without_driver_or_device_is_told_what_helps(void **state)
     fake_cuda.error = cudaErrorNoKernelImageForDevice;
     refused(NULL, WEFT_ERR_UNSUPPORTED, "no code for the device", "WEFT_CUDA_ARCHITECTURES");
     refused("device=2", WEFT_ERR_CONFIG, "device = 2", "0 to 1");
-    refused("device=first", WEFT_ERR_CONFIG, "device = first", "expected auto or a number");
+    refused("device=first", WEFT_ERR_CONFIG, "device = first", "expected auto, the number");
+    refused("device=modulo:", WEFT_ERR_CONFIG, "device = modulo:", "modulo:N");
+    refused("device=modulo:-1", WEFT_ERR_CONFIG, "device = modulo:-1", "modulo:N");
 }
 
 static void the_named_device_is_used_and_the_callers_stays_current(void **state)

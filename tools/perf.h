@@ -5,6 +5,7 @@
 #define WEFT_TOOLS_PERF_H
 
 #include "tools/json.h"
+#include "tools/perf_device.h"
 #include "tools/perf_layout.h"
 #include "tools/tool.h"
 
@@ -23,7 +24,9 @@ typedef struct perf_options {
     bool every;        /* all collectives in turn */
     int64_t processes; /* -P; 0 = not given */
     int64_t threads;   /* -t */
-    int64_t gpus;      /* -g: on host memory ranks per thread, each a thread of its own */
+    int64_t gpus;      /* -g: ranks per thread, each a thread of its own */
+    char
+        device_key[64]; /* "section.key" that chooses the kernel's device, where the user did not */
     uint64_t min_bytes, max_bytes, step_bytes;
     uint64_t span; /* bytes through which the buffers of small sizes move, at least max_bytes */
     double step_factor;
@@ -33,6 +36,8 @@ typedef struct perf_options {
     perf_pattern_t pattern;
     int64_t blocking;
     double timeout;
+    int64_t graphs;      /* -G: replays of a recording of the iterations; 0: no recording */
+    int64_t null_stream; /* -y */
     int64_t cpu_time, timestamps, average, registration, memory, unalign;
     int64_t per_iter, per_iter_skip;
     bool stats;
@@ -84,17 +89,22 @@ typedef struct perf_spread {
 /* Times in seconds, combined over the ranks. */
 typedef struct perf_sample {
     double time;
+    double device_time;    /* between two marks of the stream; −1: not measured */
     perf_spread_t own;     /* -I: of each rank's iterations, combined as -a says */
     perf_spread_t slowest; /* --stats: of the slowest rank's time of each iteration */
     double wrong;          /* −1: not checked */
     bool absent;           /* the collective has no in-place form: nothing was measured */
 } perf_sample_t;
 
-/* Who a rank is, for the list of devices. */
+/* Who a rank is and what it computes on, for the list of devices. */
 typedef struct perf_identity {
     int32_t pid;
-    uint32_t device;
+    uint32_t on_device;   /* 0: on host memory */
+    uint32_t device;      /* as its kernel counts; on host memory its number on the host */
+    uint64_t memory_free; /* of the device; WEFT_BYTES_UNKNOWN on host memory */
     char host[56];
+    char pci[16]; /* "0000:3b:00" */
+    char name[40];
 } perf_identity_t;
 
 /* What the rows of one collective, or all, come to. */
@@ -106,6 +116,15 @@ typedef struct perf_total {
 } perf_total_t;
 
 typedef struct perf_rank perf_rank_t;
+
+/* Fills in where the rank computes: a device, or host memory. */
+void perf_device_identify(const perf_device_t *device, perf_identity_t *identity);
+/* Finds the device, tells the other ranks and hears of theirs (one each in all[]), and sets max_bytes and
+ * span to what all have room for; *reduced_p: that is less than was asked for, else 0 (perf_place.c). */
+weft_status_t perf_place_find(perf_rank_t *rank, perf_identity_t *all, uint64_t *reduced_p);
+/* Ranks that compute on the same device as `one`, with it; 0 on host memory. */
+uint32_t perf_place_sharers(const perf_identity_t *all, uint32_t nranks,
+                            const perf_identity_t *one);
 
 /* The printing rank's output: the table on stdout or JSON there, and the JSON file. */
 typedef struct perf_report {
@@ -162,10 +181,16 @@ typedef struct perf_data {
     uint64_t seed;
 } perf_data_t;
 
-void perf_data_fill_send(const perf_data_t *data, void *send);
+/* `count` elements of a buffer from number `first` on. */
+typedef struct perf_range {
+    uint64_t first, count;
+} perf_range_t;
+
+/* `piece` holds the elements of the range. */
+void perf_data_fill_send(const perf_data_t *data, perf_range_t range, void *piece);
 /* Number of elements that differ from what they must be. */
-uint64_t perf_data_check_send(const perf_data_t *data, const void *send);
-uint64_t perf_data_check_recv(const perf_data_t *data, const void *recv);
+uint64_t perf_data_check_send(const perf_data_t *data, perf_range_t range, const void *piece);
+uint64_t perf_data_check_recv(const perf_data_t *data, perf_range_t range, const void *piece);
 /* This rank's factor for PREMULSUM; at most 8 bytes. */
 void perf_data_scalar(weft_dtype_t dtype, uint32_t rank, void *scalar);
 
@@ -176,12 +201,14 @@ struct perf_rank {
     const perf_options_t *options;
     weft_comm_t *comm;
     uint32_t rank, nranks;
-    uint32_t device;      /* number of the rank on its host */
+    uint32_t local;       /* number of the rank on its host */
     uint32_t local_ranks; /* ranks that share this host's memory */
     perf_report_t *report;
     uint64_t max_bytes;
-    uint64_t span;        /* bytes of a buffer that the iterations move through */
+    uint64_t span; /* bytes of a buffer that the iterations move through */
+    perf_device_t device;
     uint8_t *send, *recv; /* buffers, with the misalignment of -u added for each test */
+    uint8_t *piece;       /* PERF_PIECE bytes that the host can touch; NULL on host memory */
     uint64_t buffer_bytes;
     weft_region_t *regions[2];
     double *samples; /* room for two numbers per iteration; NULL without -I and --stats */
@@ -200,13 +227,34 @@ void perf_rank_run(perf_rank_t *rank, const weft_unique_id_t *id);
 weft_status_t perf_case_run(perf_rank_t *rank, const perf_case_t *test, uint64_t seed,
                             perf_sample_t *sample);
 weft_status_t perf_case_warm_up(perf_rank_t *rank, const perf_case_t *test);
+/* One operation on fresh data (perf_check.c); adds this rank's wrong elements to *wrong_p. */
+weft_status_t perf_check(perf_rank_t *rank, const perf_case_t *test, uint64_t seed,
+                         double *wrong_p);
+
+/* Time that the timed iterations took, in seconds. */
+typedef struct perf_lap {
+    double wall;   /* from the first one's start to the last one's end */
+    double issue;  /* to start them */
+    double device; /* between marks before and behind them in the stream; 0 without one */
+} perf_lap_t;
+
+/* Iterations in a stream (perf_stream.c). open() and close() do nothing where there are none, and wait()
+ * has nothing to wait for. */
+weft_status_t perf_stream_open(perf_rank_t *rank);
+void perf_stream_close(perf_rank_t *rank);
+/* Until all that was put into the stream is done, at most as long as -T says. */
+weft_status_t perf_stream_wait(perf_rank_t *rank);
+weft_status_t perf_stream_iterate(perf_rank_t *rank, const perf_case_t *test, perf_lap_t *lap);
+/* One operation to its end, on a device by way of a recording if -G asks for it. */
+weft_status_t perf_stream_once(perf_rank_t *rank, const perf_case_t *test);
 
 /* Buffers of a call; `i` counts iterations. */
 typedef struct perf_buffers {
     uint8_t *send, *recv;
 } perf_buffers_t;
 perf_buffers_t perf_call_buffers(const perf_rank_t *rank, const perf_case_t *test, uint64_t i);
-/* One operation. With `request_p`, PERF_REQUESTS places, it is only started. */
+/* One operation. Where there is a stream it is put there; else with `request_p`, PERF_REQUESTS places,
+ * it is only started. */
 #define PERF_REQUESTS 2u
 weft_status_t perf_call_issue(perf_rank_t *rank, const perf_case_t *test, uint64_t i,
                               weft_request_t **request_p);
@@ -220,14 +268,22 @@ weft_status_t perf_combine(perf_rank_t *rank, double *values, uint32_t count, in
 weft_status_t perf_collect(perf_rank_t *rank, const void *mine, uint32_t bytes, void *all);
 weft_status_t perf_barrier(perf_rank_t *rank);
 
-/* Buffers as -R says. */
+/* Buffers as -R says, on the device if the kernel has one. */
 weft_status_t perf_memory_alloc(perf_rank_t *rank);
 void perf_memory_free(perf_rank_t *rank);
+weft_status_t perf_memory_set(perf_rank_t *rank, uint8_t *at, uint8_t value, uint64_t bytes);
+/* The bytes of a buffer at `at`, where the host can touch them: itself, or rank->piece, which load()
+ * fills and store() writes back. At most perf_memory_room() bytes at a time. */
+#define PERF_PIECE (UINT64_C(4) << 20)
+uint64_t perf_memory_room(const perf_rank_t *rank, uint64_t bytes);
+uint8_t *perf_memory_piece(const perf_rank_t *rank, uint8_t *at);
+weft_status_t perf_memory_load(perf_rank_t *rank, const uint8_t *at, uint64_t bytes);
+weft_status_t perf_memory_store(perf_rank_t *rank, uint8_t *at, uint64_t bytes);
 uint64_t perf_memory_available(void);
 uint64_t perf_memory_resident(void);
 
-/* Asks the algorithms which of the wanted collectives they serve on `nranks` ranks (perf_support.c).
- * Fills options->support, or without `every` returns the exit code, after the cause was printed
+/* Asks the algorithms which of the wanted collectives they serve on `nranks` ranks (perf_support.c), and
+ * the kernel whether it chooses a device. Fills options->support and device_key, or without `every` returns the exit code, after the cause was printed
  * if this process speaks for all. */
 int perf_support_check(perf_options_t *options, uint32_t nranks, bool speaks);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Timing and checking of one case. One look at the clock separates two iterations. */
+ * Timing of one case. One look at the clock separates two iterations. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/base/error.h"
 #include "core/os/os.h"
@@ -28,16 +27,15 @@ static weft_status_t iterate_group(perf_rank_t *rank, const perf_case_t *test, u
 
 /* The N timed iterations; samples[i] is the end of iteration i in seconds since the begin. */
 static weft_status_t iterate(perf_rank_t *rank, const perf_case_t *test, weft_request_t **requests,
-                             double *total)
+                             perf_lap_t *lap)
 {
     const perf_options_t *o = rank->options;
     bool group = o->agg_iters > 1 || o->cpu_time != 0;
-    double started = 0;
     uint64_t untimed = 0;
-    weft_status_t status = WEFT_OK;
+    weft_status_t status = perf_barrier(rank);
     uint64_t begin = weft_os_clock_ns();
     for (int64_t i = 0; i < o->iters && status == WEFT_OK; i++) {
-        status = group ? iterate_group(rank, test, (uint64_t)i, requests, &started)
+        status = group ? iterate_group(rank, test, (uint64_t)i, requests, &lap->issue)
                        : perf_call_issue(rank, test, (uint64_t)i, NULL);
         if (o->blocking == 1 && status == WEFT_OK) {
             status = perf_barrier(rank);
@@ -51,55 +49,49 @@ static weft_status_t iterate(perf_rank_t *rank, const perf_case_t *test, weft_re
             untimed += weft_os_clock_ns() - before;
         }
     }
-    *total = o->cpu_time != 0 ? started : (double)(weft_os_clock_ns() - begin - untimed) * 1e-9;
+    lap->wall = (double)(weft_os_clock_ns() - begin - untimed) * 1e-9;
+    return status;
+}
+
+/* On host memory: each call waits, or its request is waited for. */
+static weft_status_t iterate_on_host(perf_rank_t *rank, const perf_case_t *test, perf_lap_t *lap)
+{
+    size_t count = PERF_REQUESTS * (size_t)rank->options->agg_iters;
+    weft_request_t **requests = calloc(count, sizeof(weft_request_t *));
+    if (requests == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for %zu requests", count);
+    }
+    weft_status_t status = iterate(rank, test, requests, lap);
+    free(requests);
     return status;
 }
 
 static weft_status_t measure(perf_rank_t *rank, const perf_case_t *test, perf_sample_t *sample)
 {
     const perf_options_t *o = rank->options;
-    double total = 0;
+    const bool streams = rank->device.streams != NULL;
+    perf_lap_t lap = {0};
     if (o->iters == 0) {
         return WEFT_OK;
     }
-    weft_request_t **requests =
-        calloc(PERF_REQUESTS * (size_t)o->agg_iters, sizeof(weft_request_t *));
-    if (requests == NULL) {
-        return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for %lld requests",
-                         (long long)o->agg_iters);
-    }
     weft_status_t status = perf_call_issue(rank, test, 0, NULL);
-    status = status != WEFT_OK ? status : perf_barrier(rank);
-    status = status != WEFT_OK ? status : iterate(rank, test, requests, &total);
-    free(requests);
+    status = status != WEFT_OK ? status : perf_stream_wait(rank);
+    if (status == WEFT_OK) {
+        status =
+            streams ? perf_stream_iterate(rank, test, &lap) : iterate_on_host(rank, test, &lap);
+    }
     if (status != WEFT_OK) {
         return status;
     }
-    sample->time = total / (double)(o->iters * o->agg_iters);
+    const double runs = (double)(o->iters * o->agg_iters * (o->graphs > 0 ? o->graphs : 1));
+    double times[] = {(o->cpu_time != 0 ? lap.issue : lap.wall) / runs, lap.device / runs};
     if (rank->samples != NULL) {
         status = perf_spread_of_iterations(rank, sample);
     }
-    return status != WEFT_OK ? status : perf_combine(rank, &sample->time, 1, o->average);
-}
-
-/* One operation on fresh data, its result checked on every rank. */
-static weft_status_t check(perf_rank_t *rank, const perf_case_t *test, uint64_t seed,
-                           double *wrong_p)
-{
-    perf_data_t data = {.test = *test, .rank = rank->rank, .nranks = rank->nranks, .seed = seed};
-    perf_buffers_t b = perf_call_buffers(rank, test, 0);
-    size_t element = weft_dtype_size(test->dtype);
-    memset(b.recv, 0xa5, test->layout->recv_count * element);
-    perf_data_fill_send(&data, b.send);
-    weft_status_t status = perf_call_issue(rank, test, 0, NULL);
-    if (status != WEFT_OK) {
-        return status;
-    }
-    uint64_t wrong = perf_data_check_recv(&data, b.recv);
-    wrong += test->in_place ? 0 : perf_data_check_send(&data, b.send);
-    rank->wrong += wrong;
-    *wrong_p += (double)wrong;
-    return WEFT_OK;
+    status = status != WEFT_OK ? status : perf_combine(rank, times, 2, o->average);
+    sample->time = times[0];
+    sample->device_time = streams ? times[1] : -1;
+    return status;
 }
 
 weft_status_t perf_case_warm_up(perf_rank_t *rank, const perf_case_t *test)
@@ -108,21 +100,21 @@ weft_status_t perf_case_warm_up(perf_rank_t *rank, const perf_case_t *test)
     for (int64_t i = 0; i < rank->options->warmup_iters && status == WEFT_OK; i++) {
         status = perf_call_issue(rank, test, (uint64_t)i, NULL);
     }
-    return status;
+    return status != WEFT_OK ? status : perf_stream_wait(rank);
 }
 
 weft_status_t perf_case_run(perf_rank_t *rank, const perf_case_t *test, uint64_t seed,
                             perf_sample_t *sample)
 {
     const perf_options_t *o = rank->options;
-    *sample = (perf_sample_t){.wrong = -1};
+    *sample = (perf_sample_t){.wrong = -1, .device_time = -1};
     weft_status_t status = measure(rank, test, sample);
     if (status != WEFT_OK || o->check == 0 || test->coll == WEFT_BARRIER) {
         return status;
     }
     sample->wrong = 0;
     for (int64_t c = 0; c < o->check && status == WEFT_OK; c++) {
-        status = check(rank, test, seed + (uint64_t)c, &sample->wrong);
+        status = perf_check(rank, test, seed + (uint64_t)c, &sample->wrong);
     }
     return status != WEFT_OK ? status : perf_reduce(rank, &sample->wrong, 1, WEFT_SUM);
 }

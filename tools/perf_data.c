@@ -247,48 +247,48 @@ static bool equal(const perf_data_t *data, uint64_t found, uint64_t right)
     return a == b || (!exact && perf_float_distance(dtype, found, right) <= 2);
 }
 
-void perf_data_fill_send(const perf_data_t *data, void *send)
+void perf_data_fill_send(const perf_data_t *data, perf_range_t range, void *piece)
 {
     size_t bytes = weft_dtype_size(data->test.dtype);
-    uint64_t count = data->test.layout->send_count;
-    for (uint64_t i = 0; i < count; i++) {
-        uint64_t bits = input(data, data->rank, i);
-        memcpy((uint8_t *)send + i * bytes, &bits, bytes);
+    for (uint64_t i = 0; i < range.count; i++) {
+        uint64_t bits = input(data, data->rank, range.first + i);
+        memcpy((uint8_t *)piece + i * bytes, &bits, bytes);
     }
 }
 
-uint64_t perf_data_check_send(const perf_data_t *data, const void *send)
+uint64_t perf_data_check_send(const perf_data_t *data, perf_range_t range, const void *piece)
 {
     size_t bytes = weft_dtype_size(data->test.dtype);
-    uint64_t count = data->test.layout->send_count;
     uint64_t wrong = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        uint64_t found = load((const uint8_t *)send + i * bytes, bytes);
-        wrong += found != narrow(input(data, data->rank, i), bytes);
+    for (uint64_t i = 0; i < range.count; i++) {
+        uint64_t found = load((const uint8_t *)piece + i * bytes, bytes);
+        wrong += found != narrow(input(data, data->rank, range.first + i), bytes);
     }
     return wrong;
 }
 
+/* What of the segment is in the range. */
 static uint64_t check_segment(const perf_data_t *data, const perf_segment_t *segment,
-                              const uint8_t *at)
+                              perf_range_t range, const uint8_t *piece)
 {
     size_t bytes = weft_dtype_size(data->test.dtype);
+    uint64_t end = range.first + range.count, last = segment->at + segment->count;
     uint64_t wrong = 0;
-    for (uint64_t i = 0; i < segment->count; i++) {
-        uint64_t right = expected(data, segment->from, segment->first + i);
-        wrong += !equal(data, load(at + i * bytes, bytes), narrow(right, bytes));
+    end = last < end ? last : end;
+    for (uint64_t i = segment->at > range.first ? segment->at : range.first; i < end; i++) {
+        uint64_t right = expected(data, segment->from, segment->first + i - segment->at);
+        uint64_t found = load(piece + (i - range.first) * bytes, bytes);
+        wrong += !equal(data, found, narrow(right, bytes));
     }
     return wrong;
 }
 
-uint64_t perf_data_check_recv(const perf_data_t *data, const void *recv)
+uint64_t perf_data_check_recv(const perf_data_t *data, perf_range_t range, const void *piece)
 {
     const perf_layout_t *layout = data->test.layout;
-    size_t bytes = weft_dtype_size(data->test.dtype);
     uint64_t wrong = 0;
     for (uint32_t s = 0; s < layout->nsegments; s++) {
-        const perf_segment_t *segment = &layout->segments[s];
-        wrong += check_segment(data, segment, (const uint8_t *)recv + segment->at * bytes);
+        wrong += check_segment(data, &layout->segments[s], range, piece);
     }
     return wrong;
 }

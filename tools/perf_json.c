@@ -23,7 +23,7 @@ static void put_config(json_t *json, const perf_report_t *report, const perf_ide
     json_integer(json, "iterations", o->iters);
     json_integer(json, "aggregated_iterations", o->agg_iters);
     json_integer(json, "validation", o->check);
-    json_integer(json, "graph", 0);
+    json_integer(json, "graph", o->graphs);
     json_integer(json, "blocking_collectives", o->blocking);
     json_bool(json, "per_iter_timing", o->per_iter != 0);
     json_integer(json, "per_iter_skip", o->per_iter_skip);
@@ -39,8 +39,9 @@ static void put_config(json_t *json, const perf_report_t *report, const perf_ide
         json_integer(json, "pid", ranks[r].pid);
         json_string(json, "hostname", ranks[r].host);
         json_unsigned(json, "device", ranks[r].device);
-        json_string(json, "device_hex", "0000:00:00");
-        json_string(json, "device_info", "host memory");
+        json_string(json, "device_hex", ranks[r].pci);
+        json_string(json, "device_info", ranks[r].name);
+        json_unsigned(json, "sharers", perf_place_sharers(ranks, report->nranks, &ranks[r]));
         json_close(json, '}');
     }
     json_close(json, ']');
@@ -85,6 +86,9 @@ static void put_sample(json_t *json, const char *key, const perf_options_t *o, u
     json_open(json, key, '{');
     json_real(json, o->cpu_time != 0 ? "cpu_time" : "time",
               sample->absent ? NAN : sample->time * 1e6);
+    if (sample->device_time >= 0 && !sample->absent) {
+        json_real(json, "device_time", sample->device_time * 1e6);
+    }
     json_real(json, "alg_bw", sample->absent ? NAN : perf_algbw(test, sample->time));
     json_real(json, "bus_bw", sample->absent ? NAN : perf_busbw(test, nranks, sample->time));
     if (sample->wrong >= 0) {

@@ -10,7 +10,7 @@
 static const tool_option_t options_table[] = {
     {'P', "processes", "N", "fork N ranks on this machine (no launcher needed)", 'P'},
     {'t', "nthreads", "N", "threads per process, each a rank [1]", 't'},
-    {'g', "ngpus", "N", "ranks per thread; on host memory as -t times N [1]", 'g'},
+    {'g', "ngpus", "N", "devices per thread, a rank each; on host memory as -t times N [1]", 'g'},
     {'b', "minbytes", "SIZE", "first size [32M]", 'b'},
     {'e', "maxbytes", "SIZE", "last size [32M]", 'e'},
     {'i', "stepbytes", "SIZE", "add this for the next size [1M]", 'i'},
@@ -25,17 +25,17 @@ static const tool_option_t options_table[] = {
     {'d', "datatype", "NAME", "int8, uint8, … float, double, bfloat16, f8e4m3 or all [float]", 'd'},
     {'r', "root", "RANK", "root of rooted collectives; -1 or all = each in turn [0]", 'r'},
     {'z', "blocking", "0-3", "1 and 3: barrier after each iteration, 3 leaves it untimed [0]", 'z'},
-    {'y', "stream_null", "0/1", "no effect: host memory has no streams", 'y'},
+    {'y', "stream_null", "0/1", "device: calls go into the null stream [0]", 'y'},
     {'T', "timeout", "SECONDS", "give up an operation after this time, exit code 4 [off]", 'T'},
-    {'G', "cudagraph", "N", "only 0: host memory has no graphs", 'G'},
+    {'G', "cudagraph", "N", "device: record the iterations, replay them N times [0]", 'G'},
     {'C', "report_cputime", "0/1", "time what it takes to start operations [0]", 'C'},
     {'S', "report_timestamps", "0/1", "add a column with the time of day [0]", 'S'},
     {'J', "output_file", "FILE.json", "write JSON too", 'J'},
     {'a', "average", "0-3", "time of rank 0, average, least, most of the ranks [1]", 'a'},
     {'R', "local_register", "0-2", "plain memory, registered, weft_mem_alloc [0]", 'R'},
-    {'x', "cta_policy", "N", "no effect on host memory", 'x'},
-    {'D', "device_implementation", "N", "only 0: there are no device kernels", 'D'},
-    {'V', "device_cta_count", "N", "no effect on host memory", 'V'},
+    {'x', "cta_policy", "N", "no effect", 'x'},
+    {'D', "device_implementation", "N", "only 0: there is no API for the caller's kernels", 'D'},
+    {'V', "device_cta_count", "N", "no effect", 'V'},
     {'M', "memory", "0/1", "print what memory was used [0]", 'M'},
     {'u', "unalign", "N", "shift buffers by N elements [0]", 'u'},
     {'I', "per_iter_timing", "0/1", "add statistics of single iterations [0]", 'I'},
@@ -72,6 +72,7 @@ static const integer_row_t integers[] = {
     ROW('a', average, 0, 3),         ROW('R', registration, 0, 2),
     ROW('M', memory, 0, 1),          ROW('u', unalign, 0, 1 << 20),
     ROW('I', per_iter, 0, 1),        ROW('K', per_iter_skip, 0, 1000000000),
+    ROW('G', graphs, 0, 1000000),    ROW('y', null_stream, 0, 1),
 };
 #undef ROW
 
@@ -110,8 +111,8 @@ static int take_integer(perf_options_t *options, const integer_row_t *row, const
     return TOOL_OK;
 }
 
-/* Options that mean something on a device only. */
-static int take_device_option(int id, const char *text)
+/* Options of nccl-tests that weft has no use for. */
+static int take_foreign_option(int id, const char *text)
 {
     int64_t value;
     char what[48];
@@ -119,13 +120,13 @@ static int take_device_option(int id, const char *text)
     if (!tool_parse_integer(what, text, 0, INT32_MAX, &value)) {
         return TOOL_USAGE;
     }
-    if (value != 0 && (id == 'G' || id == 'D')) {
-        fprintf(stderr, "weft: --%s needs device memory, which weft %s does not serve\n",
-                option_name(id), weft_version());
+    if (value != 0 && id == 'D') {
+        fprintf(stderr, "weft: %s: weft %s has no API for kernels of the caller\n", what,
+                weft_version());
         return TOOL_UNIMPLEMENTED;
     }
     if (value != 0) {
-        fprintf(stderr, "weft: note: --%s has no effect on host memory\n", option_name(id));
+        fprintf(stderr, "weft: note: %s has no effect\n", what);
     }
     return TOOL_OK;
 }
@@ -212,7 +213,7 @@ static int take_option(perf_options_t *options, int id, const char *text)
     case TOOL_OPT_ALGO:
         return ok_if(tool_settings_take(&options->settings, id, text));
     default:
-        return take_device_option(id, text);
+        return take_foreign_option(id, text);
     }
 }
 
@@ -220,15 +221,16 @@ static void print_help(void)
 {
     printf("usage: weft perf COLLECTIVE [options]\n"
            "       COLLECTIVE_perf [options]\n\n"
-           "Measures a collective on host memory and checks its results. Ranks come from -P, from "
-           "-t,\n"
-           "or from a launcher such as mpirun, srun or torchrun.\n\n");
+           "Measures a collective and checks its results, on host memory or on that of the device\n"
+           "that the kernel computes on. Ranks come from -P, from -t, or from a launcher such as\n"
+           "mpirun, srun or torchrun.\n\n");
     perf_names_print(stdout);
     printf("\nOptions:\n");
     tool_options_print(options_table, stdout);
-    printf("\nExit codes: 0 good, 3 library error, 4 timeout, 5 not possible on host memory,\n"
+    printf("\nExit codes: 0 good, 3 library error, 4 timeout, 5 not possible here,\n"
            "6 wrong usage, 7 wrong results or too little bandwidth.\n\n"
            "Try: weft perf all_reduce -P 4 -b 8 -e 16M -f 4\n"
+           "     weft perf all_reduce -P 2 -G 10 --set core.kernel=kernel-cuda\n"
            "     weft perf all_to_all_v -P 4 -b 1M -e 1M --pattern zipf --stats\n"
            "     weft perf all -P 4 -b 64K -e 64K\n");
 }
@@ -270,6 +272,11 @@ static int check_together(const perf_options_t *options)
     }
     if ((options->per_iter != 0 || options->stats) && options->per_iter_skip >= options->iters) {
         return tool_usage("--per_iter_skip leaves no iteration");
+    }
+    if (options->graphs > 0 && (options->blocking != 0 || options->per_iter != 0 ||
+                                options->stats || options->null_stream != 0)) {
+        return tool_usage("--cudagraph records the iterations: it does not go with --blocking, "
+                          "--per_iter_timing, --stats or --stream_null");
     }
     return TOOL_OK;
 }

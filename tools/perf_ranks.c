@@ -33,7 +33,7 @@ static void set_rank(rank_thread_t *t, const perf_process_t *process, uint32_t i
     t->rank.options = process->options;
     t->rank.rank = process->index * threads + index;
     t->rank.nranks = process->count * threads;
-    t->rank.device = process->local * threads + index;
+    t->rank.local = process->local * threads + index;
     t->rank.local_ranks = process->locals * threads;
 }
 

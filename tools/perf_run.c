@@ -155,35 +155,6 @@ static weft_status_t run_cycle(perf_rank_t *rank, uint64_t seed)
     return o->every ? status : run_dtypes(rank, o->coll, seed);
 }
 
-/* Two buffers of every rank of the host must fit in 70 % of what is free; all ranks take the least. */
-static weft_status_t agree_on_size(perf_rank_t *rank, uint64_t *reduced_p)
-{
-    const perf_options_t *o = rank->options;
-    uint64_t available = perf_memory_available();
-    uint64_t ranks = rank->local_ranks > 0 ? rank->local_ranks : 1;
-    double room =
-        available > 0 ? (double)available * 0.7 / (2.0 * (double)ranks) : (double)o->max_bytes;
-    weft_status_t status = perf_combine(rank, &room, 1, 2);
-    rank->max_bytes = room < (double)o->max_bytes ? (uint64_t)room : o->max_bytes;
-    rank->span = (double)o->span < room && o->span > rank->max_bytes ? o->span : rank->max_bytes;
-    *reduced_p = rank->max_bytes < o->max_bytes ? rank->max_bytes : 0;
-    if (status == WEFT_OK && rank->max_bytes < o->min_bytes) {
-        return weft_fail(
-            WEFT_ERR_RESOURCE, 0,
-            "no room for %llu bytes per buffer: %llu ranks share %llu bytes of free memory",
-            (unsigned long long)o->min_bytes, (unsigned long long)ranks,
-            (unsigned long long)available);
-    }
-    return status;
-}
-
-static weft_status_t gather_identities(perf_rank_t *rank, perf_identity_t *all)
-{
-    perf_identity_t mine = {.pid = weft_os_pid(), .device = rank->device};
-    weft_os_host_name(mine.host, sizeof mine.host);
-    return perf_collect(rank, &mine, sizeof mine, all);
-}
-
 static weft_status_t begin(perf_rank_t *rank)
 {
     uint64_t reduced = 0;
@@ -191,9 +162,15 @@ static weft_status_t begin(perf_rank_t *rank)
     if (all == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for a list of %u ranks", rank->nranks);
     }
-    weft_status_t status = agree_on_size(rank, &reduced);
-    status = status != WEFT_OK ? status : gather_identities(rank, all);
-    if (status == WEFT_OK && rank->report != NULL) {
+    weft_status_t status = perf_place_find(rank, all, &reduced);
+    if (status == WEFT_OK && rank->options->graphs > 0 && rank->device.streams == NULL) {
+        rank->exit_code = TOOL_UNIMPLEMENTED;
+        if (rank->report != NULL) {
+            fprintf(stderr,
+                    "weft: --cudagraph needs a kernel whose device has streams; %s has none\n",
+                    all[rank->rank].name);
+        }
+    } else if (status == WEFT_OK && rank->report != NULL) {
         rank->exit_code = perf_report_begin(rank->report, rank, all, reduced);
     }
     free(all);
@@ -220,14 +197,15 @@ static weft_status_t allocate(perf_rank_t *rank)
         }
     }
     weft_status_t status = perf_memory_alloc(rank);
+    status = status != WEFT_OK ? status : perf_stream_open(rank);
     if (status == WEFT_OK && rank->options->op == WEFT_OP_USER) {
         status = weft_op_create(rank->comm, perf_user_combine, NULL, &rank->user_op);
     }
     if (status == WEFT_OK) {
-        memset(rank->send, small_float, rank->buffer_bytes);
-        memset(rank->recv, small_float, rank->buffer_bytes);
+        status = perf_memory_set(rank, rank->send, small_float, rank->buffer_bytes);
     }
-    return status;
+    return status != WEFT_OK ? status
+                             : perf_memory_set(rank, rank->recv, small_float, rank->buffer_bytes);
 }
 
 static uint64_t grown(uint64_t *before)
@@ -238,9 +216,26 @@ static uint64_t grown(uint64_t *before)
     return more;
 }
 
-static weft_status_t run_joined(perf_rank_t *rank, uint64_t resident)
+/* Ranks of a host go round its devices, unless the user has chosen one. */
+static weft_status_t join(perf_rank_t *rank, const weft_unique_id_t *id)
 {
+    char device[sizeof rank->options->device_key + 32];
+    tool_settings_t settings = rank->options->settings;
+    uint64_t resident = perf_memory_resident();
+    snprintf(device, sizeof device, "%s=modulo:%u", rank->options->device_key, rank->local);
+    if (rank->options->device_key[0] != '\0' &&
+        !tool_settings_take(&settings, TOOL_OPT_SET, device)) {
+        return weft_fail(WEFT_ERR_CONFIG, 0, "no room for one more --set: %s", device);
+    }
+    weft_options_t options = tool_settings_options(&settings);
+    weft_status_t status = weft_comm_init_rank(&rank->comm, rank->nranks, id, rank->rank, &options);
     rank->memory[0] = grown(&resident);
+    return status;
+}
+
+static weft_status_t run_joined(perf_rank_t *rank)
+{
+    uint64_t resident = perf_memory_resident();
     perf_support_refine(rank);
     weft_status_t status = begin(rank);
     if (status != WEFT_OK || rank->exit_code != TOOL_OK) {
@@ -261,6 +256,12 @@ static void print_failure(const perf_rank_t *rank, weft_status_t status)
     fprintf(stderr, "weft: rank %u (%s, pid %d): %s: %s\n", rank->rank, host, weft_os_pid(),
             weft_status_name(status),
             error->text[0] != '\0' ? error->text : weft_status_text(status));
+}
+
+/* What other ranks must be told of: they do not see it themselves. */
+static bool fails_alone(int exit_code)
+{
+    return exit_code != TOOL_OK && exit_code != TOOL_WRONG && exit_code != TOOL_UNIMPLEMENTED;
 }
 
 static void finish(perf_rank_t *rank, weft_status_t status)
@@ -284,15 +285,14 @@ static void finish(perf_rank_t *rank, weft_status_t status)
 
 void perf_rank_run(perf_rank_t *rank, const weft_unique_id_t *id)
 {
-    weft_options_t options = tool_settings_options(&rank->options->settings);
-    uint64_t resident = perf_memory_resident();
-    weft_status_t status = weft_comm_init_rank(&rank->comm, rank->nranks, id, rank->rank, &options);
-    status = status != WEFT_OK ? status : run_joined(rank, resident);
+    weft_status_t status = join(rank, id);
+    status = status != WEFT_OK ? status : run_joined(rank);
     finish(rank, status);
     if (rank->comm != NULL) {
-        if (rank->exit_code != TOOL_OK && rank->exit_code != TOOL_WRONG) {
+        if (fails_alone(rank->exit_code)) {
             weft_comm_abort(rank->comm);
         }
+        perf_stream_close(rank);
         perf_memory_free(rank);
         weft_comm_destroy(rank->comm);
     }

@@ -92,6 +92,23 @@ static void check_coll(const tool_session_t *session, weft_coll_t coll, uint32_t
     }
 }
 
+/* The key that chooses the kernel's device; none where the user chose one or the kernel has none. */
+static void find_device_key(const tool_session_t *session, char *key, size_t bytes)
+{
+    const weft_loaded_t *kernel = weft_registry_get(session->registry, WEFT_KIND_KERNEL, 0);
+    const weft_option_t *option = kernel != NULL ? kernel->plugin->options : NULL;
+    while (option != NULL && option->name != NULL && strcmp(option->name, "device") != 0) {
+        option++;
+    }
+    if (option == NULL || option->name == NULL) {
+        return;
+    }
+    const char *section = kernel->plugin->name;
+    if (strcmp(weft_config_origin(session->config, section, option->name), "default") == 0) {
+        snprintf(key, bytes, "%s.%s", section, option->name);
+    }
+}
+
 int perf_support_check(perf_options_t *options, uint32_t nranks, bool speaks)
 {
     tool_session_t session;
@@ -112,6 +129,7 @@ int perf_support_check(perf_options_t *options, uint32_t nranks, bool speaks)
         ask_all(&session, WEFT_ALL_REDUCE, nranks, &servants);
         options->support.by_hand = servants.allowed == 0;
     }
+    find_device_key(&session, options->device_key, sizeof options->device_key);
     tool_session_close(&session);
     if (why[0] != '\0' && speaks) {
         fprintf(stderr, "weft: %s\n", why);

@@ -26,11 +26,11 @@ static void print_settings(const perf_options_t *o)
     snprintf(step, sizeof step, factor ? "%.6g" : "%.0f",
              factor ? o->step_factor : (double)o->step_bytes);
     printf("# nThread %lld nGpus %lld minBytes %llu maxBytes %llu step: %s(%s) warmup iters: %lld "
-           "iters: %lld agg iters: %lld validation: %lld graph: 0 unalign: %lld\n",
+           "iters: %lld agg iters: %lld validation: %lld graph: %lld unalign: %lld\n",
            (long long)o->threads, (long long)o->gpus, (unsigned long long)o->min_bytes,
            (unsigned long long)o->max_bytes, step, factor ? "factor" : "bytes",
            (long long)o->warmup_iters, (long long)o->iters, (long long)o->agg_iters,
-           (long long)o->check, (long long)o->unalign);
+           (long long)o->check, (long long)o->graphs, (long long)o->unalign);
     if (o->blocking != 0) {
         printf("# Blocking Enabled: wait for completion%s after each collective\n",
                o->blocking != 2 ? " and barrier" : "");
@@ -79,6 +79,19 @@ static void print_head(const perf_options_t *o)
     printf(o->timestamps != 0 ? " %21s \n" : " \n", "");
 }
 
+/* Figures of ranks that share a device are not those of as many devices. */
+static void print_sharing(const perf_identity_t *ranks, uint32_t nranks)
+{
+    uint32_t most = 0;
+    for (uint32_t r = 0; r < nranks; r++) {
+        uint32_t sharers = perf_place_sharers(ranks, nranks, &ranks[r]);
+        most = sharers > most ? sharers : most;
+    }
+    if (most > 1) {
+        printf("# Ranks share devices: up to %u on one\n", most);
+    }
+}
+
 void perf_table_begin(const perf_options_t *options, const perf_identity_t *ranks, uint32_t nranks,
                       uint64_t reduced_max)
 {
@@ -88,9 +101,10 @@ void perf_table_begin(const perf_options_t *options, const perf_identity_t *rank
     print_settings(options);
     printf("#\n# Using devices\n");
     for (uint32_t r = 0; r < nranks; r++) {
-        printf("#  Rank %2u Group %2d Pid %6d on %10s device %2u [%04x:%02x:%02x] %s\n", r, 0,
-               ranks[r].pid, ranks[r].host, ranks[r].device, 0u, 0u, 0u, "host memory");
+        printf("#  Rank %2u Group %2d Pid %6d on %10s device %2u [%s] %s\n", r, 0, ranks[r].pid,
+               ranks[r].host, ranks[r].device, ranks[r].pci, ranks[r].name);
     }
+    print_sharing(ranks, nranks);
     if (reduced_max != 0) {
         printf("#\n# Reducing maxBytes to %llu due to memory limitation\n",
                (unsigned long long)reduced_max);

@@ -274,6 +274,10 @@ weft_status_t weft_comm_stage(weft_comm_state_t *state, const void *in, uint64_t
 weft_status_t weft_comm_copy(const weft_comm_state_t *state, void *dst, const void *src,
                              uint64_t bytes);
 
+/* kernel.c: what the communicator's kernel answers to that name, and the kernel itself; both live as long
+ * as the communicator. NULL: it has no such extension, or the handle is not valid. Thread: any. */
+const void *weft_comm_kernel(weft_comm_t *comm, const char *extension, weft_kernel_t **kernel_p);
+
 /* check.c: everything about the arguments that this rank can judge alone; completes them. ERR_ARG. */
 weft_status_t weft_args_check(const weft_comm_state_t *state, weft_args_t *args,
                               const weft_call_t *call);

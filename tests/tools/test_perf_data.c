@@ -22,6 +22,8 @@ static uint8_t result[COUNT * 8];
 static const weft_dtype_t floats[] = {WEFT_FP16, WEFT_FP32,     WEFT_FP64,
                                       WEFT_BF16, WEFT_FP8_E4M3, WEFT_FP8_E5M2};
 
+static const perf_range_t whole = {0, COUNT};
+
 static perf_layout_t layout;
 
 /* Layout of `coll` for rank 0, until the next call. */
@@ -72,8 +74,8 @@ static void fill_all(perf_data_t *data)
 {
     for (uint32_t r = 0; r < data->nranks; r++) {
         data->rank = r;
-        perf_data_fill_send(data, inputs[r]);
-        assert_int_equal(perf_data_check_send(data, inputs[r]), 0);
+        perf_data_fill_send(data, whole, inputs[r]);
+        assert_int_equal(perf_data_check_send(data, whole, inputs[r]), 0);
     }
     data->rank = 0;
 }
@@ -89,7 +91,7 @@ static void any_order_gives_the_expected_bits(void **state)
             fill_all(&data);
             for (uint32_t first = 0; first < data.nranks; first += 5) {
                 combine_from(&data, first);
-                assert_int_equal(perf_data_check_recv(&data, result), 0);
+                assert_int_equal(perf_data_check_recv(&data, whole, result), 0);
             }
         }
     }
@@ -105,7 +107,7 @@ static void every_rank_matters(void **state)
             fill_all(&data);
             memset(inputs[lost], 0, bytes);
             combine_from(&data, 0);
-            assert_true(perf_data_check_recv(&data, result) > COUNT / 4);
+            assert_true(perf_data_check_recv(&data, whole, result) > COUNT / 4);
         }
     }
 }
@@ -115,22 +117,49 @@ static void one_wrong_element_is_found(void **state)
     (void)state;
     perf_data_t data = data_of(WEFT_INT8, WEFT_SUM, 1);
     fill_all(&data);
-    assert_int_equal(perf_data_check_recv(&data, inputs[0]), 0);
+    assert_int_equal(perf_data_check_recv(&data, whole, inputs[0]), 0);
     inputs[0][100] ^= 1;
-    assert_int_equal(perf_data_check_recv(&data, inputs[0]), 1);
-    assert_int_equal(perf_data_check_send(&data, inputs[0]), 1);
+    assert_int_equal(perf_data_check_recv(&data, whole, inputs[0]), 1);
+    assert_int_equal(perf_data_check_send(&data, whole, inputs[0]), 1);
 }
 
 static void blocks_of_all_gather_are_told_apart(void **state)
 {
+    const perf_range_t both = {0, 2 * COUNT};
     (void)state;
     perf_data_t data = data_for(WEFT_ALL_GATHER, WEFT_UINT8, WEFT_SUM, 2);
     fill_all(&data);
     memcpy(result, inputs[0], COUNT);
     memcpy(result + COUNT, inputs[1], COUNT);
-    assert_int_equal(perf_data_check_recv(&data, result), 0);
+    assert_int_equal(perf_data_check_recv(&data, both, result), 0);
     memcpy(result, inputs[1], COUNT);
-    assert_true(perf_data_check_recv(&data, result) > COUNT / 2);
+    assert_true(perf_data_check_recv(&data, both, result) > COUNT / 2);
+}
+
+/* Every cut of the two blocks into two pieces, with one wrong element in each block. */
+static void pieces_hold_and_find_what_the_whole_does(void **state)
+{
+    (void)state;
+    perf_data_t data = data_for(WEFT_ALL_GATHER, WEFT_FP32, WEFT_SUM, 2);
+    fill_all(&data);
+    memcpy(result, inputs[0], COUNT * 4);
+    memcpy(result + COUNT * 4, inputs[1], COUNT * 4);
+    result[4 * 10] ^= 1;
+    result[4 * (COUNT + 200)] ^= 1;
+    for (uint64_t cut = 0; cut <= 2 * COUNT; cut++) {
+        const perf_range_t head = {0, cut}, tail = {cut, 2 * COUNT - cut};
+        const uint64_t in_head = perf_data_check_recv(&data, head, result);
+        assert_int_equal(in_head, (cut > 10) + (cut > COUNT + 200));
+        assert_int_equal(perf_data_check_recv(&data, tail, result + 4 * cut), 2 - in_head);
+    }
+    for (uint64_t cut = 0; cut <= COUNT; cut++) {
+        const perf_range_t head = {0, cut}, tail = {cut, COUNT - cut};
+        memset(result, 0, sizeof result);
+        perf_data_fill_send(&data, head, result);
+        perf_data_fill_send(&data, tail, result + 4 * cut);
+        assert_memory_equal(result, inputs[0], 4 * COUNT);
+        assert_int_equal(perf_data_check_send(&data, tail, inputs[0] + 4 * cut), 0);
+    }
 }
 
 static void a_user_operator_gives_the_expected_bits_in_any_order(void **state)
@@ -144,9 +173,9 @@ static void a_user_operator_gives_the_expected_bits_in_any_order(void **state)
             for (uint32_t k = 1; k < 5; k++) {
                 perf_user_combine(result, inputs[(first + k) % 5], COUNT, (weft_dtype_t)d, NULL);
             }
-            assert_int_equal(perf_data_check_recv(&data, result), 0);
+            assert_int_equal(perf_data_check_recv(&data, whole, result), 0);
         }
-        assert_true(perf_data_check_recv(&data, inputs[0]) > COUNT / 4);
+        assert_true(perf_data_check_recv(&data, whole, inputs[0]) > COUNT / 4);
     }
 }
 
@@ -167,6 +196,7 @@ int main(void)
         cmocka_unit_test(every_rank_matters),
         cmocka_unit_test(one_wrong_element_is_found),
         cmocka_unit_test(blocks_of_all_gather_are_told_apart),
+        cmocka_unit_test(pieces_hold_and_find_what_the_whole_does),
         cmocka_unit_test(a_user_operator_gives_the_expected_bits_in_any_order),
         cmocka_unit_test(the_largest_magnitude_wins_and_of_two_the_positive),
     };

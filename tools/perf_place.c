@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Where the ranks are and what they compute on, and how much memory there is for each. */
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/os/os.h"
+#include "tools/perf.h"
+
+static bool same_device(const perf_identity_t *a, const perf_identity_t *b)
+{
+    return a->on_device && b->on_device && strcmp(a->host, b->host) == 0 &&
+           strcmp(a->pci, b->pci) == 0;
+}
+
+uint32_t perf_place_sharers(const perf_identity_t *all, uint32_t nranks, const perf_identity_t *one)
+{
+    uint32_t sharers = 0;
+    for (uint32_t r = 0; r < nranks; r++) {
+        sharers += same_device(&all[r], one);
+    }
+    return sharers;
+}
+
+/* Two buffers of each of `sharers` ranks must fit into 70 % of what is free; all ranks take the least. */
+static weft_status_t agree_on_size(perf_rank_t *rank, uint64_t available, uint32_t sharers,
+                                   uint64_t *reduced_p)
+{
+    const perf_options_t *o = rank->options;
+    double room =
+        available > 0 ? (double)available * 0.7 / (2.0 * (double)sharers) : (double)o->max_bytes;
+    weft_status_t status = perf_combine(rank, &room, 1, 2);
+    rank->max_bytes = room < (double)o->max_bytes ? (uint64_t)room : o->max_bytes;
+    rank->span = (double)o->span < room && o->span > rank->max_bytes ? o->span : rank->max_bytes;
+    *reduced_p = rank->max_bytes < o->max_bytes ? rank->max_bytes : 0;
+    if (status == WEFT_OK && rank->max_bytes < o->min_bytes) {
+        return weft_fail(WEFT_ERR_RESOURCE, 0,
+                         "no room for %llu bytes per buffer: %u ranks share %llu bytes of free "
+                         "memory of %s",
+                         (unsigned long long)o->min_bytes, sharers, (unsigned long long)available,
+                         rank->device.memory != NULL ? rank->device.facts.name : "this host");
+    }
+    return status;
+}
+
+static weft_status_t fit(perf_rank_t *rank, const perf_identity_t *all, uint64_t *reduced_p)
+{
+    const perf_identity_t *mine = &all[rank->rank];
+    if (!mine->on_device) {
+        return agree_on_size(rank, perf_memory_available(),
+                             rank->local_ranks > 0 ? rank->local_ranks : 1, reduced_p);
+    }
+    return agree_on_size(rank, mine->memory_free != WEFT_BYTES_UNKNOWN ? mine->memory_free : 0,
+                         perf_place_sharers(all, rank->nranks, mine), reduced_p);
+}
+
+static weft_status_t gather_identities(perf_rank_t *rank, perf_identity_t *all)
+{
+    perf_identity_t mine = {.pid = weft_os_pid(), .device = rank->local};
+    weft_os_host_name(mine.host, sizeof mine.host);
+    perf_device_identify(&rank->device, &mine);
+    return perf_collect(rank, &mine, sizeof mine, all);
+}
+
+/* nccl-tests wants as many devices as -g says; more ranks come from -t and -P. */
+static weft_status_t check_devices(const perf_rank_t *rank)
+{
+    const perf_device_t *device = &rank->device;
+    if (device->count == 0 || rank->options->gpus <= (int64_t)device->count) {
+        return WEFT_OK;
+    }
+    return weft_fail(
+        WEFT_ERR_ARG, 0, "-g %lld: this process sees %u %s; -t and -P put several ranks on one",
+        (long long)rank->options->gpus, device->count, device->count == 1 ? "device" : "devices");
+}
+
+/* The null stream does one thing after the other, for all threads of a process. */
+static weft_status_t check_null_stream(const perf_rank_t *rank, const perf_identity_t *all)
+{
+    const perf_identity_t *mine = &all[rank->rank];
+    for (uint32_t r = 0; r < rank->nranks && rank->options->null_stream != 0; r++) {
+        if (r != rank->rank && same_device(&all[r], mine) && all[r].pid == mine->pid) {
+            return weft_fail(WEFT_ERR_ARG, 0,
+                             "--stream_null: rank %u is a thread of this process too and on the "
+                             "same device: what one puts into the null stream would wait for what "
+                             "the other put there",
+                             r);
+        }
+    }
+    return WEFT_OK;
+}
+
+weft_status_t perf_place_find(perf_rank_t *rank, perf_identity_t *all, uint64_t *reduced_p)
+{
+    weft_status_t status = perf_device_open(&rank->device, rank->comm);
+    status = status != WEFT_OK ? status : check_devices(rank);
+    status = status != WEFT_OK ? status : gather_identities(rank, all);
+    status = status != WEFT_OK ? status : check_null_stream(rank, all);
+    return status != WEFT_OK ? status : fit(rank, all, reduced_p);
+}

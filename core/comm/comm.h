@@ -161,6 +161,7 @@ typedef struct weft_comm_state {
     weft_cost_model_t model; /* equal on all ranks */
     uint32_t slots;
     uint64_t slot_bytes;
+    uint32_t channels; /* most that share a message */
     uint32_t nhosts;
     uint32_t *host_of;  /* per rank */
     uint32_t *one_host; /* per rank 0: what algorithms see in deterministic mode */

@@ -96,9 +96,9 @@ static int32_t waits_for(const weft_comm_state_t *state, const weft_port_t **por
     }
     if (state->first->state == WEFT_OP_BINDING) {
         const weft_program_t *program = &state->current->program;
-        for (uint32_t i = 0; i < program->plan->nports; i++) {
+        for (uint32_t i = 0; i < program->nports; i++) {
             if (program->ports[i] == NULL) {
-                return (int32_t)program->plan->ports[i].peer;
+                return (int32_t)weft_program_port(program, i)->peer;
             }
         }
         return -1;
@@ -218,14 +218,17 @@ static weft_status_t stage_input(weft_comm_state_t *state, const weft_args_t *ar
 
 /* How a v-form is cut. Where all ranks know the vectors, evenly, as a fixed form of the largest block;
  * where only pairs do, in full slices, as long as this rank has something to move. */
-static void cut(const weft_prepared_t *current, const weft_bound_vectors_t *vectors,
-                weft_geometry_t *g)
+static void cut_vectors(const weft_prepared_t *current, const weft_bound_vectors_t *vectors,
+                        weft_geometry_t *g)
 {
     const weft_program_t *program = &current->program;
     *g = program->geometry;
     if (!program->pairs) {
-        weft_geometry_set(g, vectors->largest, program->elem, g->k, g->slices,
-                          g->slice * program->elem);
+        weft_cut_t cut = {.k = g->k,
+                          .slices = g->slices,
+                          .slice_bytes = g->slice * program->elem,
+                          .channels = program->channels};
+        weft_geometry_set(g, vectors->largest, program->elem, &cut);
         return;
     }
     g->passes = vectors->largest <= g->pass ? 1 : (vectors->largest + g->pass - 1) / g->pass;
@@ -242,7 +245,7 @@ static weft_status_t start_lanes(weft_comm_state_t *state, weft_request_t *reque
                               .scalar = request->scalar,
                               .sequence = (uint32_t)request->sequence};
     if (vectors != NULL) {
-        cut(current, vectors, &geometry);
+        cut_vectors(current, vectors, &geometry);
         binding.geometry = &geometry;
         binding.vectors = &vectors->v;
         binding.plan = vectors->hash;
@@ -267,7 +270,7 @@ static weft_status_t bind(weft_comm_state_t *state, weft_request_t *request, boo
 {
     weft_prepared_t *current = state->current;
     const void *in;
-    if (current->program.bound < current->program.plan->nports) {
+    if (current->program.bound < current->program.nports) {
         weft_status_t status = weft_program_bind(&current->program, state->links);
         if (status != WEFT_OK) {
             return status == WEFT_IN_PROGRESS ? WEFT_OK : status;

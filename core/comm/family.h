@@ -48,6 +48,7 @@ typedef struct weft_family {
     weft_cost_model_t model; /* equal on all ranks */
     uint32_t slots;
     uint64_t slot_bytes;
+    uint32_t channels;   /* most that share a message */
     uint32_t ranks_here; /* on this host */
 
     weft_os_mutex_t lock; /* guards the list; events of the health channel are served under it */

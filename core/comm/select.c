@@ -20,6 +20,7 @@ typedef struct priced {
     weft_cost_t cost;
     weft_cost_model_t model;
     uint32_t k;
+    uint32_t channels;
     uint64_t fingerprint;
 } priced_t;
 
@@ -100,11 +101,26 @@ static void make_query(const weft_comm_state_t *state, const weft_algo_loaded_t 
     }
 }
 
+/* Each channel carries its part at the speed of one: what the device or the wire gives to one alone. */
 static double price(const weft_tuner_call_t *call, const weft_tuner_candidate_t *candidate,
                     uint32_t slices, uint64_t slice_bytes)
 {
     const priced_t *p = candidate->core;
-    return weft_cost_time(&p->cost, &p->model, call->bytes, p->k, slices, slice_bytes);
+    uint64_t part = (call->bytes + p->channels - 1) / p->channels;
+    return weft_cost_time(&p->cost, &p->model, part, p->k, slices, slice_bytes);
+}
+
+/* As many as the message is worth. A plan with several lanes brings some of the parallelism itself. */
+static uint32_t channels_for(const weft_comm_state_t *state, const weft_args_t *args,
+                             uint32_t lanes)
+{
+    uint64_t bytes = args->count * weft_dtype_size(args->dtype);
+    uint64_t worth = bytes / state->settings.plan.channel_bytes;
+    uint64_t most = lanes > 1 ? state->channels / lanes : state->channels;
+    if (weft_vectors_need(args->coll) != WEFT_VECTOR_PAIRS && worth < most) {
+        most = worth;
+    }
+    return most > 0 ? (uint32_t)most : 1;
 }
 
 /* A barrier is nobody's choice: a forced algorithm without all-reduce leaves it to the others. */
@@ -224,13 +240,15 @@ static weft_status_t try_candidate(const weft_comm_state_t *state, const weft_ar
                                      .cost = entry.cost,
                                      .model = state->model,
                                      .k = entry.plan->k,
+                                     .channels = channels_for(state, args, entry.cost.lanes),
                                      .fingerprint = entry.report.fingerprint};
     c->list[c->count] = (weft_tuner_candidate_t){.size = sizeof *c->list,
                                                  .algo = query.algo,
                                                  .params = "",
                                                  .chunks = entry.plan->k,
                                                  .steps = entry.cost.chain,
-                                                 .core = &c->priced[c->count]};
+                                                 .core = &c->priced[c->count],
+                                                 .channels = c->priced[c->count].channels};
     c->count++;
     return WEFT_OK;
 }
@@ -342,10 +360,11 @@ static void describe(const weft_comm_state_t *state, const weft_args_t *args,
                      const char *algo, weft_program_t *program)
 {
     snprintf(program->reason, sizeof program->reason,
-             "%s by %s, %" PRIu64 " passes of %u chunks of %u slices of %" PRIu64
+             "%s by %s on %u channel%s, %" PRIu64 " passes of %u chunks of %u slices of %" PRIu64
              " bytes, kernel %s%s; %s; proved in %.1f ms%s",
-             weft_coll_name(args->coll), algo, program->geometry.passes, program->geometry.k,
-             choice->slices, program->geometry.slice * program->elem, state->kernel_props.variant,
+             weft_coll_name(args->coll), algo, program->channels, program->channels == 1 ? "" : "s",
+             program->geometry.passes, program->geometry.k, choice->slices,
+             program->geometry.slice * program->elem, state->kernel_props.variant,
              state->kernel_lanes != NULL ? " running plans" : "", choice->reason,
              entry->verify_seconds * 1e3, program->in_place ? "" : ", staged in place");
 }
@@ -367,24 +386,31 @@ static void fill_program(const weft_comm_state_t *state, const weft_args_t *args
     program->out_chunks = weft_plan_blocks(shape, state->nranks, WEFT_OPERAND_OUT) * entry->plan->k;
     program->dtype = args->dtype;
     program->pairs = weft_vectors_need(args->coll) == WEFT_VECTOR_PAIRS;
+    weft_cut_t cut = {.k = entry->plan->k,
+                      .slices = choice->slices,
+                      .slice_bytes = choice->slice_bytes,
+                      .channels = channels_for(state, args, entry->cost.lanes)};
+    program->channels = cut.channels;
     if (weft_coll_has_vectors(args->coll)) {
-        weft_geometry_set_largest(&program->geometry, program->elem, entry->plan->k, choice->slices,
-                                  choice->slice_bytes);
+        weft_geometry_set_largest(&program->geometry, program->elem, &cut);
     } else {
-        weft_geometry_set(&program->geometry, args->count, program->elem, entry->plan->k,
-                          choice->slices, choice->slice_bytes);
+        weft_geometry_set(&program->geometry, args->count, program->elem, &cut);
+        if (program->geometry.passes < cut.channels) {
+            program->channels = (uint32_t)program->geometry.passes;
+        }
     }
     program->flags = reduces && args->op == WEFT_AVG ? WEFT_COMBINE_FINAL : 0;
     program->pre = reduces && args->op == WEFT_PREMULSUM;
     program->in_place = entry->in_place != 0;
     program->stream = args->count * program->elem >= STREAM_BYTES;
-    program->signature = (weft_signature_t){
-        .coll = (uint8_t)args->coll,
-        .dtype = (uint8_t)args->dtype,
-        .op = reduces ? (uint8_t)args->op : 0,
-        .root = args->root,
-        .count = args->count,
-        .plan = fold(entry->shape * 31 + choice->slices * 7919 + choice->slice_bytes)};
+    program->signature = (weft_signature_t){.coll = (uint8_t)args->coll,
+                                            .dtype = (uint8_t)args->dtype,
+                                            .op = reduces ? (uint8_t)args->op : 0,
+                                            .root = args->root,
+                                            .count = args->count,
+                                            .plan = fold(entry->shape * 31 + choice->slices * 7919 +
+                                                         choice->slice_bytes +
+                                                         program->channels * UINT64_C(104729))};
 }
 
 static weft_status_t choose_place(weft_comm_state_t *state, weft_program_t *program)

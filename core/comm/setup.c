@@ -188,7 +188,7 @@ typedef struct shared_facts {
     double alpha, beta, gamma, overhead;
     uint64_t slot_bytes;
     uint32_t slots;
-    uint32_t reserved;
+    uint32_t channels;
 } shared_facts_t;
 
 static uint32_t power_of_two(uint32_t n)
@@ -205,7 +205,8 @@ static shared_facts_t own_facts(const weft_family_t *family, uint32_t used)
 {
     shared_facts_t f = {.gamma = 1.0 / (double)(family->kernel_props.bandwidth + 1),
                         .slots = 2,
-                        .slot_bytes = WEFT_LINE};
+                        .slot_bytes = WEFT_LINE,
+                        .channels = family->kernel_props.channels};
     for (uint32_t i = 0; i < weft_nets_count(family->nets); i++) {
         const weft_net_props_t *p = &weft_nets_get(family->nets, i)->props;
         if ((used >> i & 1) == 0) {
@@ -234,8 +235,16 @@ static shared_facts_t join_facts(const shared_facts_t *all, uint32_t nranks)
         f.overhead = all[r].overhead > f.overhead ? all[r].overhead : f.overhead;
         f.slots = all[r].slots > f.slots ? all[r].slots : f.slots;
         f.slot_bytes = all[r].slot_bytes > f.slot_bytes ? all[r].slot_bytes : f.slot_bytes;
+        f.channels = all[r].channels < f.channels ? all[r].channels : f.channels;
     }
     return f;
+}
+
+static uint32_t channels_of(const weft_family_t *family, const shared_facts_t *f)
+{
+    int64_t wanted = family->settings.plan.channels;
+    uint32_t channels = wanted > 0 ? (uint32_t)wanted : f->channels;
+    return channels == 0 ? 1 : channels > WEFT_CHANNELS_MAX ? WEFT_CHANNELS_MAX : channels;
 }
 
 static void take_facts(weft_family_t *family, const shared_facts_t *f)
@@ -246,6 +255,7 @@ static void take_facts(weft_family_t *family, const shared_facts_t *f)
         .alpha = f->alpha, .beta = f->beta, .gamma = f->gamma, .overhead = f->overhead};
     family->slots = power_of_two(exec->slots > 0 ? (uint32_t)exec->slots : f->slots);
     family->slot_bytes = (bytes + WEFT_LINE - 1) / WEFT_LINE * WEFT_LINE;
+    family->channels = channels_of(family, f);
 }
 
 static weft_status_t exchange_facts(weft_family_t *family, uint32_t used)

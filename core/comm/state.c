@@ -60,6 +60,7 @@ static void copy_shared(weft_comm_state_t *state, weft_family_t *family)
     state->model = family->model;
     state->slots = family->slots;
     state->slot_bytes = family->slot_bytes;
+    state->channels = family->channels;
     weft_comm_offer_algos(state);
 }
 

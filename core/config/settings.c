@@ -80,6 +80,12 @@ const weft_option_t weft_plan_options[] = {
      "who "
      "shares a host",
      NULL, 0, 0, 0, 0},
+    {"channels", WEFT_OPT_INT, PLAN(channels), "0",
+     "copies of a plan that share a message, each with connections and lanes of its own; 0: what "
+     "the kernels ask for",
+     NULL, 0, WEFT_CHANNELS_MAX, 0, 0},
+    {"channel_bytes", WEFT_OPT_SIZE, PLAN(channel_bytes), "64K",
+     "least part of a message that gets a channel", NULL, 1, 1 << 30, 0, 0},
     {NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0},
 };
 

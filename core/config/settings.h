@@ -37,11 +37,15 @@ typedef struct weft_exec_settings {
     int64_t slots;       /* FIFO depth; 0 = what the transports ask for */
 } weft_exec_settings_t;
 
+#define WEFT_CHANNELS_MAX 128
+
 typedef struct weft_plan_settings {
     const char *algo;      /* force this algorithm; "" = the tuner chooses */
     int64_t verify;        /* 0 off, 1 first use of each shape */
     uint64_t verify_limit; /* abstract steps that one verification may cost */
     bool deterministic; /* the same bits whatever the size, the chunking, and who shares a host */
+    int64_t channels;   /* that share one message; 0 = what the kernels ask for */
+    uint64_t channel_bytes; /* least part of a message that is worth a channel */
 } weft_plan_settings_t;
 
 typedef struct weft_settings {

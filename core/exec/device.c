@@ -131,6 +131,7 @@ static void describe(image_t *image, const weft_program_t *program)
     p->pre = program->pre;
     p->final = program->flags != 0;
     p->pairs = program->pairs;
+    p->channels = program->channels;
 }
 
 static weft_status_t prepare(const weft_program_t *program, weft_lanes_handle_t **handle_p)
@@ -164,7 +165,7 @@ weft_status_t weft_device_init(weft_device_run_t *device, const weft_program_t *
     if (status != WEFT_OK) {
         return status;
     }
-    device->ends = weft_os_alloc((program->plan->nports + 1) * sizeof(weft_lanes_end_t *), 0);
+    device->ends = weft_os_alloc((program->nports + 1) * sizeof(weft_lanes_end_t *), 0);
     if (device->ends == NULL) {
         weft_device_fini(device, program);
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate the ends of a device");
@@ -187,7 +188,7 @@ static weft_status_t lend_ports(weft_lanes_t *run)
 {
     const weft_program_t *program = run->program;
     weft_status_t status = WEFT_OK;
-    for (uint32_t i = 0; status == WEFT_OK && i < program->plan->nports; i++) {
+    for (uint32_t i = 0; status == WEFT_OK && i < program->nports; i++) {
         status = weft_port_lend(program->ports[i], program->device, program->kernel);
         run->device.ends[i] = program->ports[i]->end;
     }
@@ -268,7 +269,7 @@ static weft_status_t blocked_in_vain(const weft_port_t *port)
 static void settle_relays(const weft_program_t *program)
 {
     bool moved = false;
-    for (uint32_t i = 0; i < program->plan->nports; i++) {
+    for (uint32_t i = 0; i < program->nports; i++) {
         if (program->ports[i]->relay != NULL) {
             weft_relay_step(program->ports[i]->relay, &moved);
         }
@@ -278,7 +279,7 @@ static void settle_relays(const weft_program_t *program)
 weft_status_t weft_device_step(weft_lanes_t *run, bool *moved_p)
 {
     weft_lanes_state_t state = {.size = sizeof state, .blocked = -1, .mismatch = -1};
-    uint32_t nports = run->program->plan->nports;
+    uint32_t nports = run->program->nports;
     if (!run->device.under_way) {
         return run->device.started;
     }

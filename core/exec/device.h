@@ -13,7 +13,7 @@ typedef struct weft_lanes weft_lanes_t;
 
 typedef struct weft_device_run {
     weft_lanes_handle_t *handle; /* NULL: the host runs this program */
-    weft_lanes_end_t **ends;     /* plan->nports */
+    weft_lanes_end_t **ends;     /* of all channels */
     uint64_t run;                /* its number */
     weft_status_t started;       /* what start() said */
     uint64_t moved;              /* slices done when last looked */

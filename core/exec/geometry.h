@@ -17,14 +17,18 @@ typedef struct weft_geometry {
     uint32_t k;      /* chunks per block and pass */
 } weft_geometry_t;
 
-/* `slice_bytes` is a multiple of 64 and at least 64; slices and k are at least 1. The message is
- * spread evenly over the passes and the slices are made no larger than needed. */
-void weft_geometry_set(weft_geometry_t *g, uint64_t count, size_t elem, uint32_t k, uint32_t slices,
-                       uint64_t slice_bytes);
+/* What the tuner answered, and for how many channels. */
+typedef struct weft_cut {
+    uint32_t k, slices;   /* at least 1 */
+    uint64_t slice_bytes; /* a multiple of 64, at least 64 */
+    uint32_t channels; /* passes are a multiple of it, as far as there are elements; at least 1 */
+} weft_cut_t;
+
+/* The message is spread evenly over the passes and the slices are made no larger than needed. */
+void weft_geometry_set(weft_geometry_t *g, uint64_t count, size_t elem, const weft_cut_t *cut);
 
 /* Room for any count, for v-forms: full slices, one pass. */
-void weft_geometry_set_largest(weft_geometry_t *g, size_t elem, uint32_t k, uint32_t slices,
-                               uint64_t slice_bytes);
+void weft_geometry_set_largest(weft_geometry_t *g, size_t elem, const weft_cut_t *cut);
 
 /* Elements of piece `i` in pass `t` of a block of `count` elements, clipped at its end. */
 static inline uint64_t weft_geometry_chunk(const weft_geometry_t *g, uint64_t count, uint64_t t,

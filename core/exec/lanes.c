@@ -27,15 +27,17 @@ weft_status_t weft_lanes_init(weft_lanes_t *run, const weft_program_t *program)
 {
     const weft_plan_t *plan = program->plan;
     *run = (weft_lanes_t){.program = program};
-    run->lanes = weft_os_alloc((plan->nlanes + 1) * sizeof *run->lanes, 0);
+    run->lanes = weft_os_alloc((program->channels * plan->nlanes + 1) * sizeof *run->lanes, 0);
     if (run->lanes == NULL) {
         goto err;
     }
-    run->nlanes = plan->nlanes;
-    for (uint32_t l = 0; l < plan->nlanes; l++) {
+    run->nlanes = program->channels * plan->nlanes;
+    for (uint32_t l = 0; l < run->nlanes; l++) {
         weft_lane_run_t *lane = &run->lanes[l];
-        lane->member = weft_os_alloc(largest_par(&plan->lanes[l]) * sizeof *lane->member, 0);
-        lane->finished = weft_os_alloc(plan->lanes[l].ncode * sizeof *lane->finished, 0);
+        lane->code = &plan->lanes[l % plan->nlanes];
+        lane->channel = l / plan->nlanes;
+        lane->member = weft_os_alloc(largest_par(lane->code) * sizeof *lane->member, 0);
+        lane->finished = weft_os_alloc(lane->code->ncode * sizeof *lane->finished, 0);
         if (lane->member == NULL || lane->finished == NULL) {
             goto err;
         }
@@ -97,11 +99,12 @@ void weft_lanes_start(weft_lanes_t *run, const weft_binding_t *binding)
         lane->times = 0;
         lane->members = 0;
         lane->bar = 0;
-        lane->stopped = false;
-        lane->pass = 0;
+        lane->pass = lane->channel;
+        lane->stopped = lane->pass >= run->geometry.passes;
+        run->stopped += lane->stopped;
         /* Only plans with waits between lanes look at these. */
-        if (run->nlanes > 1) {
-            memset(lane->finished, 0, run->program->plan->lanes[l].ncode * sizeof *lane->finished);
+        if (run->program->plan->nlanes > 1) {
+            memset(lane->finished, 0, lane->code->ncode * sizeof *lane->finished);
         }
     }
 }
@@ -144,15 +147,17 @@ static uint64_t block_start(const weft_lanes_t *run, uint32_t kind, uint32_t blo
 }
 
 static uint8_t *operand_address(const weft_lanes_t *run, const weft_plan_operand_t *o,
-                                uint32_t chunk, uint64_t pass)
+                                uint32_t chunk, const weft_lane_run_t *lane)
 {
     const weft_program_t *program = run->program;
     const weft_geometry_t *g = &run->geometry;
     if (o->kind == WEFT_OPERAND_TMP) {
-        return program->tmp + chunk * g->chunk * program->elem;
+        uint64_t before = (uint64_t)lane->channel * program->tmp_chunks + chunk;
+        return program->tmp + before * g->chunk * program->elem;
     }
     uint32_t k = g->k;
-    uint64_t element = block_start(run, o->kind, chunk / k) + pass * g->pass + chunk % k * g->chunk;
+    uint64_t element =
+        block_start(run, o->kind, chunk / k) + lane->pass * g->pass + chunk % k * g->chunk;
     /* Reading IN never writes it: the cast serves one address table for both directions. */
     uint8_t *base = o->kind == WEFT_OPERAND_IN ? (uint8_t *)(uintptr_t)run->in : run->out;
     return (uint8_t *)((uintptr_t)base + element * program->elem);
@@ -201,18 +206,19 @@ static void member_aim(const weft_lanes_t *run, const weft_lane_run_t *lane, wef
     const weft_plan_move_t *move = m->move;
     const weft_program_t *program = run->program;
     uint32_t ndst = move->ndst, all = ndst + move->nsrc;
+    weft_port_t **ports = program->ports + lane->channel * program->plan->nports;
     m->pre_mask = 0;
     for (uint32_t i = 0; i < all; i++) {
         const weft_plan_operand_t *o = &m->operands[i];
         if (o->kind == WEFT_OPERAND_PORT) {
-            m->port[i] = program->ports[o->index];
+            m->port[i] = ports[o->index];
             m->base[i] = NULL;
             continue;
         }
         uint32_t chunk =
             operand_chunk(o, operand_chunks(program, o->kind), lane->iteration, m->done);
         m->port[i] = NULL;
-        m->base[i] = operand_address(run, o, chunk, lane->pass);
+        m->base[i] = operand_address(run, o, chunk, lane);
         if (i >= ndst && o->kind == WEFT_OPERAND_IN && program->pre) {
             m->pre_mask |= 1u << (i - ndst);
         }
@@ -383,9 +389,10 @@ static bool waits_are_over(const weft_lanes_t *run, const weft_lane_run_t *lane,
                            const weft_plan_move_t *move)
 {
     const weft_plan_t *plan = run->program->plan;
+    const weft_lane_run_t *lanes = run->lanes + lane->channel * plan->nlanes;
     for (uint32_t i = 0; i < move->nafter; i++) {
         const weft_after_t *after = &plan->afters[move->after + i];
-        if (run->lanes[after->lane].finished[after->pc] < lane->pass + 1) {
+        if (lanes[after->lane].finished[after->pc] < lane->pass + 1) {
             return false;
         }
     }
@@ -393,9 +400,9 @@ static bool waits_are_over(const weft_lanes_t *run, const weft_lane_run_t *lane,
 }
 
 /* Makes the MOVEs of the instruction at pc active. False: a wait is not over. */
-static bool lane_enter(const weft_lanes_t *run, weft_lane_run_t *lane, const weft_plan_lane_t *code)
+static bool lane_enter(const weft_lanes_t *run, weft_lane_run_t *lane)
 {
-    const weft_code_t *c = &code->code[lane->pc];
+    const weft_code_t *c = &lane->code->code[lane->pc];
     bool par = c->opcode == WEFT_CODE_PAR;
     uint32_t members = par ? c->n : 1;
     const weft_code_t *first = par ? c + 1 : c;
@@ -434,7 +441,8 @@ static weft_status_t lane_moves(weft_lanes_t *run, weft_lane_run_t *lane, bool *
 
 static void lane_stop(weft_lanes_t *run, weft_lane_run_t *lane)
 {
-    if (++lane->pass == run->geometry.passes) {
+    lane->pass += run->program->channels;
+    if (lane->pass >= run->geometry.passes) {
         lane->stopped = true;
         run->stopped++;
         return;
@@ -483,26 +491,27 @@ static void lane_leave(weft_lane_run_t *lane, const weft_code_t *c)
  * it to arrive lets all of them pass. */
 static bool lane_bar(weft_lanes_t *run, weft_lane_run_t *lane, const weft_code_t *c)
 {
+    uint32_t nlanes = run->program->plan->nlanes;
+    weft_lane_run_t *lanes = run->lanes + lane->channel * nlanes;
     lane->bar = c->mask;
-    for (uint32_t l = 0; l < run->nlanes; l++) {
-        if ((c->mask >> l & 1) != 0 && run->lanes[l].bar != c->mask) {
+    for (uint32_t l = 0; l < nlanes; l++) {
+        if ((c->mask >> l & 1) != 0 && lanes[l].bar != c->mask) {
             return false;
         }
     }
-    for (uint32_t l = 0; l < run->nlanes; l++) {
+    for (uint32_t l = 0; l < nlanes; l++) {
         if ((c->mask >> l & 1) != 0) {
-            run->lanes[l].bar = 0;
-            lane_leave(&run->lanes[l], c);
+            lanes[l].bar = 0;
+            lane_leave(&lanes[l], c);
         }
     }
     return true;
 }
 
 /* One instruction. OK: go on; AGAIN: blocked. */
-static weft_status_t lane_instruction(weft_lanes_t *run, weft_lane_run_t *lane,
-                                      const weft_plan_lane_t *code, bool *moved_p)
+static weft_status_t lane_instruction(weft_lanes_t *run, weft_lane_run_t *lane, bool *moved_p)
 {
-    const weft_code_t *c = &code->code[lane->pc];
+    const weft_code_t *c = &lane->code->code[lane->pc];
     if (c->opcode == WEFT_CODE_BAR) {
         if (!lane_bar(run, lane, c)) {
             return WEFT_AGAIN;
@@ -514,7 +523,7 @@ static weft_status_t lane_instruction(weft_lanes_t *run, weft_lane_run_t *lane,
         lane_control(run, lane, c);
         return WEFT_OK;
     }
-    if (lane->members == 0 && !lane_enter(run, lane, code)) {
+    if (lane->members == 0 && !lane_enter(run, lane)) {
         return WEFT_AGAIN;
     }
     weft_status_t status = lane_moves(run, lane, moved_p);
@@ -526,11 +535,10 @@ static weft_status_t lane_instruction(weft_lanes_t *run, weft_lane_run_t *lane,
 
 static weft_status_t step_host(weft_lanes_t *run, bool *moved_p)
 {
-    const weft_plan_t *plan = run->program->plan;
     for (uint32_t l = 0; l < run->nlanes; l++) {
         weft_lane_run_t *lane = &run->lanes[l];
         while (!lane->stopped) {
-            weft_status_t status = lane_instruction(run, lane, &plan->lanes[l], moved_p);
+            weft_status_t status = lane_instruction(run, lane, moved_p);
             if (status == WEFT_AGAIN) {
                 break;
             }
@@ -566,7 +574,7 @@ weft_port_t *weft_lanes_undrained(const weft_lanes_t *run)
 {
     const weft_program_t *program = run->program;
     weft_port_t *broken = NULL;
-    for (uint32_t i = 0; i < program->plan->nports; i++) {
+    for (uint32_t i = 0; i < program->nports; i++) {
         weft_port_t *port = program->ports[i];
         if (!weft_port_holds(port)) {
             continue;

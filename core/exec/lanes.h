@@ -24,6 +24,8 @@ typedef struct weft_member {
 } weft_member_t;
 
 typedef struct weft_lane_run {
+    const weft_plan_lane_t *code;
+    uint32_t channel; /* the copy of the plan that it is of */
     uint32_t pc;
     uint32_t iteration; /* of the enclosing LOOP */
     uint32_t times;     /* iterations of the enclosing LOOP; 0 = outside of one */
@@ -58,7 +60,7 @@ struct weft_lanes {
     weft_geometry_t geometry;
     const weft_vectors_t *vectors;
     weft_lane_run_t *lanes;
-    uint32_t nlanes, stopped;
+    uint32_t nlanes, stopped; /* of all channels */
     const uint8_t *in;
     uint8_t *out;
     const void *scalar;

@@ -11,9 +11,11 @@
 weft_status_t weft_program_allocate(weft_program_t *program)
 {
     const weft_plan_t *plan = program->plan;
-    program->ports = weft_os_alloc((plan->nports + 1) * sizeof(weft_port_t *), 0);
+    program->nports = program->channels * plan->nports;
+    program->ports = weft_os_alloc((program->nports + 1) * sizeof(weft_port_t *), 0);
     program->tmp_chunks = plan->tmp_chunks;
-    program->tmp_bytes = plan->tmp_chunks * program->geometry.chunk * program->elem;
+    program->tmp_bytes =
+        program->channels * plan->tmp_chunks * program->geometry.chunk * program->elem;
     program->tmp = program->tmp_bytes > 0 ? weft_os_pages(program->tmp_bytes) : NULL;
     if (program->ports == NULL || (program->tmp_bytes > 0 && program->tmp == NULL)) {
         weft_program_release(program);
@@ -33,31 +35,42 @@ void weft_program_release(weft_program_t *program)
     program->tmp = NULL;
 }
 
+/* The number of a connection: 16 bits of the plan, one of sends and receives, the copy. */
+static uint32_t link_channel(uint32_t copy, uint32_t channel)
+{
+    return copy << 17 | channel;
+}
+
+const weft_plan_port_t *weft_program_port(const weft_program_t *program, uint32_t i)
+{
+    return &program->plan->ports[i % program->plan->nports];
+}
+
 weft_status_t weft_program_bind(weft_program_t *program, weft_links_t *links)
 {
-    const weft_plan_t *plan = program->plan;
-    for (uint32_t i = 0; i < plan->nports; i++) {
+    for (uint32_t i = 0; i < program->nports; i++) {
         if (program->ports[i] == NULL) {
-            const weft_plan_port_t *p = &plan->ports[i];
-            program->ports[i] = weft_links_port(links, p->peer, p->channel, p->sends != 0);
+            const weft_plan_port_t *p = weft_program_port(program, i);
+            uint32_t channel = link_channel(i / program->plan->nports, p->channel);
+            program->ports[i] = weft_links_port(links, p->peer, channel, p->sends != 0);
             program->bound += program->ports[i] != NULL;
         }
     }
-    return program->bound == plan->nports          ? WEFT_OK
+    return program->bound == program->nports       ? WEFT_OK
            : weft_links_progress(links) == WEFT_OK ? WEFT_IN_PROGRESS
                                                    : weft_error_record()->status;
 }
 
 void weft_program_fetch_ports(const weft_program_t *program)
 {
-    for (uint32_t i = 0; i < program->plan->nports; i++) {
+    for (uint32_t i = 0; i < program->nports; i++) {
         weft_port_fetch(program->ports[i]);
     }
 }
 
 void weft_program_store_ports(const weft_program_t *program)
 {
-    for (uint32_t i = 0; i < program->plan->nports; i++) {
+    for (uint32_t i = 0; i < program->nports; i++) {
         weft_port_store(program->ports[i]);
     }
 }

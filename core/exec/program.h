@@ -30,16 +30,21 @@ typedef struct weft_program {
     bool pre;            /* IN is pre-multiplied */
     bool in_place;       /* proved for in-place calls */
     bool stream;         /* results are stored past the caches */
-    weft_port_t **ports; /* plan->nports of them; NULL until bound */
+    uint32_t channels;   /* copies of the plan; copy c runs the passes c, c + channels … */
+    uint32_t nports;     /* of all channels */
+    weft_port_t **ports; /* those of a channel behind each other; NULL until bound */
     uint32_t bound;      /* ports bound so far */
-    uint8_t *tmp;        /* scratch */
+    uint8_t *tmp;        /* scratch, of one channel behind the other */
     size_t tmp_bytes;
     char reason[320]; /* for weft_comm_explain */
 } weft_program_t;
 
-/* Allocates ports and scratch for program->plan and geometry. ERR_RESOURCE. */
+/* Allocates ports and scratch for program->plan, geometry and channels. ERR_RESOURCE. */
 weft_status_t weft_program_allocate(weft_program_t *program);
 void weft_program_release(weft_program_t *program);
+
+/* What the plan says of port i. */
+const weft_plan_port_t *weft_program_port(const weft_program_t *program, uint32_t i);
 
 /* Binds ports as far as links are ready. OK when all are, IN_PROGRESS, or a failure. */
 weft_status_t weft_program_bind(weft_program_t *program, weft_links_t *links);

@@ -31,6 +31,7 @@ typedef struct weft_cost {
     weft_cost_work_t fill;    /* on the longest chain of MOVEs of one pass: latency */
     weft_cost_work_t steady;  /* of the busiest rank, per pass: what each further slice costs */
     uint32_t chain;           /* MOVEs on the longest chain */
+    uint32_t lanes;           /* of the rank that has most */
     uint64_t link_chunks;     /* chunks per pass over the busiest edge */
     uint64_t link_chunks_min; /* … and over the idlest that is used at all */
     uint64_t total_chunks;    /* … and over all edges together */

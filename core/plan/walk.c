@@ -227,6 +227,16 @@ static weft_status_t walk_all(const weft_network_t *net, uint32_t slots, uint32_
     return status;
 }
 
+static uint32_t most_lanes(const weft_network_t *net)
+{
+    uint32_t most = 0;
+    for (uint32_t id = 0; id < net->nclasses; id++) {
+        uint32_t lanes = shape_of(net, id)->plan->nlanes;
+        most = lanes > most ? lanes : most;
+    }
+    return most;
+}
+
 static double class_chunks(const weft_network_t *net)
 {
     double chunks = 0;
@@ -242,6 +252,7 @@ weft_status_t weft_network_walk(const weft_network_t *net, uint32_t slots,
     double chunks = class_chunks(net);
     *result = (weft_network_result_t){.cost = {.steady = busiest_rank(net)}};
     result->cost.steady.hops = 0; /* nothing is waited for in a full pipeline */
+    result->cost.lanes = most_lanes(net);
     weft_status_t status = count_links(net, &result->cost);
     if (status != WEFT_OK || chunks <= WALK_MAX) {
         return status != WEFT_OK ? status : walk_all(net, slots, 1, result);

@@ -11,8 +11,8 @@
 #include "lanes_run.h"
 #include "memory.h"
 
-/* Of the cost model, in which the slowest rank counts. */
-#define CUDA_BANDWIDTH 1000000000000u
+/* Of the cost model, in which the slowest rank counts: what one block moves. Not measured yet. */
+#define CUDA_BANDWIDTH 30000000000u
 
 static const weft_option_t cuda_options[] = {
     {.name = "device",
@@ -31,6 +31,16 @@ static const weft_option_t cuda_options[] = {
      .min = 32,
      .max = CUDA_THREADS_MAX,
      .flags = WEFT_OPTION_LOCAL},
+    {.name = "channels",
+     .type = WEFT_OPT_INT,
+     .offset = offsetof(cuda_config_t, channels),
+     .value = "32",
+     .help =
+         "copies of a plan that share a large message, each with blocks of its own; the least of "
+         "all ranks counts",
+     .min = 1,
+     .max = 128,
+     .flags = WEFT_OPTION_LOCAL},
     {.name = NULL},
 };
 
@@ -44,6 +54,7 @@ static weft_status_t cuda_create(const weft_host_t *host, const void *config,
     }
     kernel->host = host;
     kernel->threads = (uint32_t)settings->threads / 32 * 32;
+    kernel->channels = (uint32_t)settings->channels;
     weft_status_t status = cuda_device_open(kernel, settings);
     if (status != WEFT_OK) {
         host->free(host, kernel);
@@ -76,6 +87,7 @@ static weft_status_t cuda_props(weft_kernel_t *kernel, weft_kernel_props_t *prop
         .size = props->size,
         .memory_kind = WEFT_MEMORY_CUDA,
         .bandwidth = CUDA_BANDWIDTH,
+        .channels = kernel->channels,
     };
     snprintf(mine.variant, sizeof mine.variant, "sm_%d%d", kernel->major, kernel->minor);
     memcpy(props, &mine, props->size < sizeof mine ? props->size : sizeof mine);

@@ -14,6 +14,7 @@
 typedef struct cuda_config {
     const char *device; /* "auto", a number, or "modulo:" and a number */
     int64_t threads;
+    int64_t channels;
 } cuda_config_t;
 
 typedef struct cuda_range cuda_range_t; /* memory.c */
@@ -28,6 +29,7 @@ struct weft_kernel {
     bool pageable; /* the device reaches all memory of the process */
     bool same;     /* registered host memory has the same address on the device */
     uint32_t threads;
+    uint32_t channels;
     cuda_range_t *ranges; /* registered host memory */
     cuda_block_t *blocks; /* host memory of the driver */
     cuda_words_t *words;  /* … cut into words */

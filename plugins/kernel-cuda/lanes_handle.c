@@ -97,7 +97,7 @@ static weft_status_t program_upload(weft_lanes_handle_t *handle,
 /* Prepare ------------------------------------------------------------------------------------------ */
 
 /* All lanes must be on the device at once: they wait for each other. */
-static weft_status_t lanes_fit(weft_kernel_t *kernel, uint32_t nlanes)
+static weft_status_t lanes_fit(weft_kernel_t *kernel, const weft_lanes_program_t *program)
 {
     int blocks = 0;
     cudaError_t error = cuda_launch_lanes_most(kernel->threads, &blocks);
@@ -105,13 +105,13 @@ static weft_status_t lanes_fit(weft_kernel_t *kernel, uint32_t nlanes)
         return cuda_failed(kernel, error, "asking how many lanes the device holds");
     }
     uint64_t most = (uint64_t)blocks * (uint64_t)kernel->processors;
-    return nlanes <= most
+    return (uint64_t)program->channels * program->nlanes <= most
                ? WEFT_OK
                : kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0,
-                                         "a plan of %u lanes: CUDA device %d holds %llu blocks of "
-                                         "%u threads at once",
-                                         nlanes, kernel->device, (unsigned long long)most,
-                                         kernel->threads);
+                                         "a plan of %u lanes on %u channels: CUDA device %d holds "
+                                         "%llu blocks of %u threads at once; lower plan.channels",
+                                         program->nlanes, program->channels, kernel->device,
+                                         (unsigned long long)most, kernel->threads);
 }
 
 static weft_status_t handle_fill(weft_lanes_handle_t *handle, const weft_lanes_program_t *program)
@@ -120,7 +120,7 @@ static weft_status_t handle_fill(weft_lanes_handle_t *handle, const weft_lanes_p
     const lanes_image_t *image = &handle->image;
     void *device = NULL;
     handle->aimed =
-        kernel->host->alloc(kernel->host, (program->nports + 1) * sizeof *handle->aimed, 0);
+        kernel->host->alloc(kernel->host, (lanes_nports(program) + 1) * sizeof *handle->aimed, 0);
     handle->visible = cuda_visible_take(kernel, image->visible_bytes);
     if (handle->aimed == NULL || handle->visible == NULL) {
         return WEFT_ERR_RESOURCE;
@@ -140,7 +140,7 @@ static weft_status_t handle_make(weft_kernel_t *kernel, const weft_lanes_program
                                  weft_lanes_handle_t **handle_p)
 {
     char why[160];
-    weft_status_t status = lanes_fit(kernel, program->nlanes);
+    weft_status_t status = lanes_fit(kernel, program);
     if (status != WEFT_OK) {
         return status;
     }

@@ -88,7 +88,7 @@ static const char *refuse_program(const weft_lanes_program_t *p)
         return "the program is of an older layout";
     }
     if (p->nlanes < 1 || p->nlanes > WEFT_LANE_MAX || p->largest_par < 1 || p->elem < 1 ||
-        p->elem > 8) {
+        p->elem > 8 || p->channels < 1 || p->channels > LANES_BLOCKS_MAX / p->nlanes) {
         return "numbers of the program are out of range";
     }
     for (uint32_t l = 0; l < p->nlanes && why == NULL; l++) {
@@ -152,6 +152,7 @@ bool lanes_image_plan(lanes_image_t *image, const weft_lanes_program_t *program,
     }
     memset(image, 0, sizeof *image);
     image->program = *program;
+    image->nblocks = program->channels * program->nlanes;
     for (uint32_t at = 0; at < program->ncode; at++) {
         if (program->code[at].opcode == WEFT_LANES_BAR &&
             mask_number(program, at) == image->nmasks) {
@@ -159,17 +160,17 @@ bool lanes_image_plan(lanes_image_t *image, const weft_lanes_program_t *program,
         }
     }
     plan_fixed(image, program, &end);
-    image->words = place(&end, program->nlanes, sizeof(uint64_t));
-    image->replays = place(&end, program->nlanes, sizeof(uint64_t));
-    image->finished = place(&end, program->ncode, sizeof(uint64_t));
-    image->arrived = place(&end, (uint64_t)image->nmasks * program->nlanes, sizeof(uint64_t));
+    image->words = place(&end, image->nblocks, sizeof(uint64_t));
+    image->replays = place(&end, image->nblocks, sizeof(uint64_t));
+    image->finished = place(&end, (uint64_t)program->channels * program->ncode, sizeof(uint64_t));
+    image->arrived = place(&end, (uint64_t)image->nmasks * image->nblocks, sizeof(uint64_t));
     image->stop = place(&end, 1, sizeof(uint32_t));
     image->words_bytes = end - image->words;
     image->members =
-        place(&end, (uint64_t)program->nlanes * program->largest_par, sizeof(lanes_member_t));
+        place(&end, (uint64_t)image->nblocks * program->largest_par, sizeof(lanes_member_t));
     image->device_bytes = end;
     end = 0;
-    image->records = place(&end, program->nlanes, sizeof(lanes_record_t));
+    image->records = place(&end, image->nblocks, sizeof(lanes_record_t));
     image->abort = place(&end, 1, sizeof(uint32_t));
     image->visible_bytes = end;
     return true;
@@ -238,6 +239,8 @@ void lanes_image_bind(const lanes_image_t *image, lanes_run_t *run, uint8_t *dev
 {
     memset(run, 0, sizeof *run);
     run->program = image->program;
+    run->nmasks = image->nmasks;
+    run->nblocks = image->nblocks;
     run->program.lane = (const uint32_t *)(void *)(device + image->lane);
     run->program.code = (const weft_lanes_code_t *)(void *)(device + image->code);
     run->program.moves = (const weft_lanes_move_t *)(void *)(device + image->moves);
@@ -311,7 +314,7 @@ bool lanes_image_port(lanes_port_t *to, const weft_lanes_port_t *from, uint64_t 
 void lanes_image_reset(const lanes_image_t *image, uint8_t *visible)
 {
     uint32_t *word = (uint32_t *)(void *)(visible + image->abort);
-    for (uint32_t l = 0; l < image->program.nlanes; l++) {
+    for (uint32_t l = 0; l < image->nblocks; l++) {
         lanes_record_t *record = &records_of(image, visible)[l];
         *record = (lanes_record_t){.begun = record->begun,
                                    .over = record->over,
@@ -331,7 +334,7 @@ void lanes_image_abort(const lanes_image_t *image, uint8_t *visible)
 uint64_t lanes_image_ended(const lanes_image_t *image, uint8_t *visible)
 {
     uint64_t least = UINT64_MAX;
-    for (uint32_t l = 0; l < image->program.nlanes; l++) {
+    for (uint32_t l = 0; l < image->nblocks; l++) {
         uint64_t ended = __atomic_load_n(&records_of(image, visible)[l].ended, __ATOMIC_ACQUIRE);
         least = ended < least ? ended : least;
     }
@@ -341,7 +344,7 @@ uint64_t lanes_image_ended(const lanes_image_t *image, uint8_t *visible)
 uint64_t lanes_image_over(const lanes_image_t *image, uint8_t *visible)
 {
     uint64_t least = UINT64_MAX;
-    for (uint32_t l = 0; l < image->program.nlanes; l++) {
+    for (uint32_t l = 0; l < image->nblocks; l++) {
         uint64_t over = __atomic_load_n(&records_of(image, visible)[l].over, __ATOMIC_RELAXED);
         least = over < least ? over : least;
     }
@@ -351,7 +354,7 @@ uint64_t lanes_image_over(const lanes_image_t *image, uint8_t *visible)
 bool lanes_image_failed(const lanes_image_t *image, uint8_t *visible)
 {
     uint32_t failed = 0;
-    for (uint32_t l = 0; l < image->program.nlanes; l++) {
+    for (uint32_t l = 0; l < image->nblocks; l++) {
         failed |= __atomic_load_n(&records_of(image, visible)[l].failed, __ATOMIC_RELAXED);
     }
     return failed != 0;
@@ -398,13 +401,13 @@ weft_status_t lanes_image_look(const lanes_image_t *image, uint8_t *visible, uin
     lanes_record_t *records = records_of(image, visible);
     weft_lanes_state_t mine = {.size = state->size, .blocked = -1, .mismatch = -1};
     bool under_way = run != 0 && lanes_image_ended(image, visible) < run;
-    for (uint32_t l = 0; l < image->program.nlanes; l++) {
+    for (uint32_t l = 0; l < image->nblocks; l++) {
         look_at_lane(&records[l], run, &mine);
         under_way = under_way || (run == 0 && lane_is_in(&records[l], 0));
     }
     const bool failed =
         run == 0 ? lanes_image_failed(image, visible) : lanes_image_over(image, visible) < run;
-    for (uint32_t l = 0; l < image->program.nlanes && failed && !under_way; l++) {
+    for (uint32_t l = 0; l < image->nblocks && failed && !under_way; l++) {
         look_for_mismatch(&records[l], run, &mine);
     }
     memcpy(state, &mine, state->size < sizeof mine ? state->size : sizeof mine);

@@ -17,10 +17,13 @@
 
 #include "device/lanes.h"
 
+#define LANES_BLOCKS_MAX 1024u
+
 /* Offsets are in the device's memory, but for `records` and `abort`. */
 typedef struct lanes_image {
     weft_lanes_program_t program; /* numbers of it; the arrays are NULL */
     uint32_t nmasks;              /* distinct masks of BAR */
+    uint32_t nblocks;             /* lanes of all channels */
     size_t lane, code, moves, operands, afters, owner;
     size_t fixed_bytes; /* written once */
     size_t words; /* passed, replays, finished, arrived, stop: zero at first, after a failure */
@@ -31,6 +34,12 @@ typedef struct lanes_image {
     size_t records, abort; /* in the memory that both see */
     size_t visible_bytes;
 } lanes_image_t;
+
+/* Of all channels. */
+static inline uint32_t lanes_nports(const weft_lanes_program_t *program)
+{
+    return program->channels * program->nports;
+}
 
 /* False: the reason is in `why`. */
 bool lanes_image_plan(lanes_image_t *image, const weft_lanes_program_t *program, char *why,

@@ -7,7 +7,7 @@
 static weft_status_t queue_fill(weft_lanes_queue_t *queue)
 {
     weft_kernel_t *kernel = queue->kernel;
-    const uint64_t bytes = (WEFT_LANE_MAX + 1) * sizeof *queue->arrived;
+    const uint64_t bytes = (LANES_BLOCKS_MAX + 1) * sizeof *queue->arrived;
     void *arrived = NULL;
     cudaError_t error = cudaStreamCreateWithFlags(&queue->own, cudaStreamNonBlocking);
     if (error != cudaSuccess) {

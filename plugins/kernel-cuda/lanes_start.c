@@ -61,7 +61,8 @@ static weft_status_t block_renew(weft_lanes_handle_t *handle, uint64_t bytes, vo
 static weft_status_t scratch_check(weft_lanes_handle_t *handle, const weft_lanes_call_t *call)
 {
     const weft_lanes_program_t *program = &handle->image.program;
-    const uint64_t bytes = (uint64_t)program->tmp_chunks * call->cut.chunk * program->elem;
+    const uint64_t bytes =
+        (uint64_t)program->channels * program->tmp_chunks * call->cut.chunk * program->elem;
     void *tmp = handle->run.tmp;
     if (bytes <= handle->tmp_bytes) {
         return WEFT_OK;
@@ -77,7 +78,7 @@ static weft_status_t scratch_check(weft_lanes_handle_t *handle, const weft_lanes
 static bool is_aimed(const weft_lanes_handle_t *handle, const weft_lanes_call_t *call)
 {
     bool aimed = true;
-    for (uint32_t p = 0; aimed && p < handle->image.program.nports; p++) {
+    for (uint32_t p = 0; aimed && p < lanes_nports(&handle->image.program); p++) {
         aimed = handle->aimed[p] == call->ends[p]->number;
     }
     return aimed;
@@ -86,7 +87,7 @@ static bool is_aimed(const weft_lanes_handle_t *handle, const weft_lanes_call_t 
 static void ports_note(weft_lanes_handle_t *handle, const weft_lanes_call_t *call)
 {
     handle->slot_bytes = UINT64_MAX;
-    for (uint32_t p = 0; p < handle->image.program.nports; p++) {
+    for (uint32_t p = 0; p < lanes_nports(&handle->image.program); p++) {
         const weft_lanes_end_t *end = call->ends[p];
         handle->aimed[p] = end->number;
         handle->slot_bytes =
@@ -98,7 +99,7 @@ static void ports_note(weft_lanes_handle_t *handle, const weft_lanes_call_t *cal
 static weft_status_t ports_aim(weft_lanes_handle_t *handle, const weft_lanes_call_t *call)
 {
     weft_kernel_t *kernel = handle->kernel;
-    const uint32_t nports = handle->image.program.nports;
+    const uint32_t nports = lanes_nports(&handle->image.program);
     const uint64_t bytes = nports * sizeof(lanes_port_t);
     void *there = handle->run.ports;
     if (is_aimed(handle, call)) {
@@ -255,8 +256,7 @@ static weft_status_t launch(weft_lanes_queue_t *queue, cudaStream_t stream,
         return status;
     }
     for (uint32_t i = 0; i < njobs; i++) {
-        const uint32_t nlanes = runs[i].program.nlanes;
-        launch.nblocks = nlanes > launch.nblocks ? nlanes : launch.nblocks;
+        launch.nblocks = runs[i].nblocks > launch.nblocks ? runs[i].nblocks : launch.nblocks;
     }
     launch.run = runs[0];
     launch.arrived = &queue->arrived[launch.nblocks];

@@ -74,7 +74,9 @@ static tuner_best_t tuner_best_of(const tuner_search_t *search)
     const weft_tuner_call_t *call = search->call;
     const uint32_t most = call->slots - 1;
     const uint32_t chunks = search->candidate->chunks > 0 ? search->candidate->chunks : 1;
-    const uint64_t chunk = call->bytes / chunks + (call->bytes % chunks != 0);
+    const uint32_t channels = search->candidate->channels > 0 ? search->candidate->channels : 1;
+    const uint64_t parts = (uint64_t)chunks * channels;
+    const uint64_t chunk = call->bytes / parts + (call->bytes % parts != 0);
     tuner_best_t best = {.seconds = INFINITY};
 
     if (chunk <= call->slot_bytes / SLICE_ALIGN * SLICE_ALIGN) {

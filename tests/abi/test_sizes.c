@@ -286,11 +286,12 @@ FIELD(weft_combine_t, flags, 88);
 FIELD(weft_combine_t, nranks, 92);
 FIELD(weft_combine_t, scalar, 96);
 
-SIZE(weft_kernel_props_t, 56);
+SIZE(weft_kernel_props_t, 64);
 FIELD(weft_kernel_props_t, size, 0);
 FIELD(weft_kernel_props_t, memory_kind, 8);
 FIELD(weft_kernel_props_t, variant, 12);
 FIELD(weft_kernel_props_t, bandwidth, 48);
+FIELD(weft_kernel_props_t, channels, 56);
 
 SIZE(weft_kernel_ops_t, 56);
 FIELD(weft_kernel_ops_t, size, 0);
@@ -334,13 +335,14 @@ FIELD(weft_tuner_call_t, slot_bytes, 48);
 FIELD(weft_tuner_call_t, slots, 56);
 FIELD(weft_tuner_call_t, reserved, 60);
 
-SIZE(weft_tuner_candidate_t, 40);
+SIZE(weft_tuner_candidate_t, 48);
 FIELD(weft_tuner_candidate_t, size, 0);
 FIELD(weft_tuner_candidate_t, algo, 8);
 FIELD(weft_tuner_candidate_t, params, 16);
 FIELD(weft_tuner_candidate_t, chunks, 24);
 FIELD(weft_tuner_candidate_t, steps, 28);
 FIELD(weft_tuner_candidate_t, core, 32);
+FIELD(weft_tuner_candidate_t, channels, 40);
 
 SIZE(weft_tuner_choice_t, 184);
 FIELD(weft_tuner_choice_t, size, 0);
@@ -361,7 +363,7 @@ VALUE(WEFT_PLUGIN_MAGIC, 0x74666577u);
 VALUE(WEFT_ABI_NET_MAJOR, 1);
 VALUE(WEFT_ABI_ALGO_MAJOR, 1);
 VALUE(WEFT_ABI_KERNEL_MAJOR, 1);
-VALUE(WEFT_ABI_TUNER_MAJOR, 1);
+VALUE(WEFT_ABI_TUNER_MAJOR, 2);
 VALUE(WEFT_KIND_NET, 1);
 VALUE(WEFT_KIND_ALGO, 2);
 VALUE(WEFT_KIND_KERNEL, 3);

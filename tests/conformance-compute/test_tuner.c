@@ -28,9 +28,9 @@ typedef struct model {
 
 static const model_t models[] = {{1e-6, 1e-10}, {5e-6, 4e-11}, {2e-6, 2e-10}};
 static const weft_tuner_candidate_t candidates[] = {
-    {sizeof(weft_tuner_candidate_t), "algo-one", "", 4, 6, &models[0]},
-    {sizeof(weft_tuner_candidate_t), "algo-two", "k=8", 8, 14, &models[1]},
-    {sizeof(weft_tuner_candidate_t), "algo-three", "", 1, 2, &models[2]},
+    {sizeof(weft_tuner_candidate_t), "algo-one", "", 4, 6, &models[0], 1},
+    {sizeof(weft_tuner_candidate_t), "algo-two", "k=8", 8, 14, &models[1], 1},
+    {sizeof(weft_tuner_candidate_t), "algo-three", "", 1, 2, &models[2], 1},
 };
 #define NCANDIDATES 3u
 

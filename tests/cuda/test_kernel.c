@@ -206,6 +206,7 @@ static const weft_lanes_operand_t operands[] = {{.kind = WEFT_OPERAND_OUT, .chun
                                                 {.kind = WEFT_OPERAND_IN, .chunks = 1}};
 static const weft_lanes_move_t copies = {.cnt = 1, .ndst = 2, .nsrc = 1};
 static const weft_lanes_program_t program = {.size = sizeof program,
+                                             .channels = 1,
                                              .nlanes = 1,
                                              .nports = 1,
                                              .ncode = 2,

@@ -71,6 +71,7 @@ void flat_init(flat_t *flat, const weft_program_t *program, weft_op_t op)
 {
     const weft_plan_t *plan = program->plan;
     *flat = (flat_t){.program = {.size = sizeof flat->program,
+                                 .channels = 1,
                                  .nlanes = plan->nlanes,
                                  .nports = plan->nports,
                                  .nmoves = plan->nmoves,

@@ -84,7 +84,7 @@ static weft_status_t kernel_lanes_prepare(weft_kernel_t *kernel,
     }
     handle->device = host->alloc(host, handle->image.device_bytes, 128);
     handle->visible = host->alloc(host, handle->image.visible_bytes, 128);
-    handle->ports = host->alloc(host, (program->nports + 1) * sizeof *handle->ports, 64);
+    handle->ports = host->alloc(host, (lanes_nports(program) + 1) * sizeof *handle->ports, 64);
     if (handle->device == NULL || handle->visible == NULL || handle->ports == NULL) {
         kernel_lanes_free(handle);
         return WEFT_ERR_RESOURCE;
@@ -94,7 +94,7 @@ static weft_status_t kernel_lanes_prepare(weft_kernel_t *kernel,
     lanes_image_reset(&handle->image, handle->visible);
     handle->launch.run.ports = handle->ports;
     handle->launch.nruns = 1;
-    handle->launch.nblocks = program->nlanes;
+    handle->launch.nblocks = handle->image.nblocks;
     *handle_p = handle;
     return WEFT_OK;
 }
@@ -129,7 +129,7 @@ static weft_status_t kernel_lanes_buffers(weft_lanes_handle_t *handle,
     const weft_host_t *host = handle->host;
     const weft_lanes_program_t *program = &handle->image.program;
     uint64_t words = 2 * ((uint64_t)call->nin + call->nout);
-    uint64_t tmp = program->tmp_chunks * call->cut.chunk * program->elem;
+    uint64_t tmp = program->channels * program->tmp_chunks * call->cut.chunk * program->elem;
     void *vectors = handle->vectors, *scratch = handle->tmp;
     bool enough = kernel_lanes_room(host, &vectors, handle->vectors_room * 8, words * 8);
     enough = kernel_lanes_room(host, &scratch, handle->tmp_bytes, tmp) && enough;
@@ -168,7 +168,7 @@ static weft_status_t kernel_lanes_aim(weft_lanes_handle_t *handle, const weft_la
 {
     uint64_t least = UINT64_MAX;
     char why[160];
-    for (uint32_t i = 0; i < handle->image.program.nports; i++) {
+    for (uint32_t i = 0; i < lanes_nports(&handle->image.program); i++) {
         handle->ports[i] = call->ends[i]->port;
         least = call->ends[i]->slot_bytes < least ? call->ends[i]->slot_bytes : least;
     }
@@ -208,7 +208,7 @@ static weft_status_t kernel_lanes_start(weft_lanes_queue_t *queue, void *const *
     }
     jobs[0].run = ++run->number;
     crew_work_t work = {kernel_lanes_block, handle};
-    return crew_start(handle->kernel->crew, &work, image->program.nlanes);
+    return crew_start(handle->kernel->crew, &work, image->nblocks);
 }
 
 static weft_status_t kernel_lanes_poll(weft_lanes_handle_t *handle, uint64_t run,

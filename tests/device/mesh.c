@@ -184,16 +184,21 @@ static void open_buffers(mesh_t *mesh, uint32_t rank)
 }
 
 /* Cut as the engine cuts; where only pairs know lengths, passes differ from rank to rank. */
-static void cut(const mesh_t *mesh, uint32_t rank, const weft_plan_t *plan, weft_program_t *program)
+static void cut_message(const mesh_t *mesh, uint32_t rank, const weft_plan_t *plan,
+                        weft_program_t *program)
 {
     const mesh_call_t *call = &mesh->call;
     weft_geometry_t *g = &program->geometry;
+    weft_cut_t cut = {.k = plan->k,
+                      .slices = call->slices,
+                      .slice_bytes = call->slot_bytes,
+                      .channels = program->channels};
     uint64_t largest = 1;
     if (!program->pairs) {
-        weft_geometry_set(g, call->count, program->elem, plan->k, call->slices, call->slot_bytes);
+        weft_geometry_set(g, call->count, program->elem, &cut);
         return;
     }
-    weft_geometry_set_largest(g, program->elem, plan->k, call->slices, call->slot_bytes);
+    weft_geometry_set_largest(g, program->elem, &cut);
     for (uint32_t b = 0; b < mesh->n; b++) {
         for (int in = 0; in < 2; in++) {
             bool has =
@@ -211,6 +216,7 @@ static void open_program(mesh_t *mesh, uint32_t rank, const weft_plan_t *plan)
     mesh_rank_t *r = &mesh->rank[rank];
     bool reduces = weft_plan_reduces(plan->coll) != 0;
     r->program = (weft_program_t){.plan = plan,
+                                  .channels = 1,
                                   .dtype = call->dtype,
                                   .elem = reference_size(call->dtype),
                                   .in_chunks = weft_plan_chunks(plan, WEFT_OPERAND_IN),
@@ -228,7 +234,7 @@ static void open_program(mesh_t *mesh, uint32_t rank, const weft_plan_t *plan)
     assert_int_equal(mesh->kernels->ops[1]->select(mesh->kernels->kernel[1], call->dtype, call->op,
                                                    &r->program.combine),
                      WEFT_OK);
-    cut(mesh, rank, plan, &r->program);
+    cut_message(mesh, rank, plan, &r->program);
     assert_int_equal(weft_program_allocate(&r->program), WEFT_OK);
     values_put(&r->scalar, 0, call->dtype, values_scalar(rank));
     open_ports(mesh, r);

@@ -45,6 +45,7 @@ typedef struct weft_kernel_props {
     uint32_t memory_kind; /* one WEFT_MEMORY_* */
     char variant[32];     /* what was chosen at run time, e.g. "avx512" */
     uint64_t bandwidth; /* bytes per second that a two-source fp32 sum stores, for the cost model */
+    uint32_t channels;  /* that keep the device busy with one large message; 0 = 1 */
 } weft_kernel_props_t;
 
 typedef struct weft_kernel_ops {

@@ -125,6 +125,9 @@ typedef struct weft_lanes_program {
     uint32_t pre;         /* 1: sources in IN are multiplied by the scalar first */
     uint32_t final;       /* 1: MOVEs with WEFT_MOVE_FINAL combine with WEFT_COMBINE_FINAL */
     uint32_t pairs;       /* 1: a v-form whose counts two ranks know; see `vectors` */
+    uint32_t channels;    /* copies of all lanes, at least 1. Copy c has ports, scratch, waits and
+                             barriers of its own, and does the passes c, c + channels …; its port p is
+                             number c · nports + p of the call's ends, and in weft_lanes_state_t */
 } weft_lanes_program_t;
 
 /* How a message is cut; lengths in elements of one block (core: weft_geometry_t). Chunk c of IN or OUT
@@ -156,7 +159,7 @@ typedef struct weft_lanes_call {
     const void *scalar_at; /* not NULL: the run reads its scalar there when it begins */
     void *staging;         /* not NULL: `staging_bytes` bytes of IN are copied there when the run */
     uint64_t staging_bytes;        /* begins, and IN is read there; memory of the device */
-    weft_lanes_end_t *const *ends; /* of the program's ports */
+    weft_lanes_end_t *const *ends; /* of the ports of all channels */
 } weft_lanes_call_t;
 
 /* Where a run is. */

@@ -75,7 +75,7 @@ typedef struct weft_option {
 #define WEFT_ABI_ALGO_MINOR 1
 #define WEFT_ABI_KERNEL_MAJOR 1
 #define WEFT_ABI_KERNEL_MINOR 1
-#define WEFT_ABI_TUNER_MAJOR 1
+#define WEFT_ABI_TUNER_MAJOR 2
 #define WEFT_ABI_TUNER_MINOR 0
 
 /* The descriptor. A constant: it lives as long as the shared object. */

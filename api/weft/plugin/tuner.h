@@ -39,6 +39,7 @@ typedef struct weft_tuner_candidate {
     uint32_t chunks;    /* k: chunks per block and pass */
     uint32_t steps;     /* MOVEs on the critical path of one pass */
     const void *core;   /* for cost() */
+    uint32_t channels;  /* copies of the plan that share the message, each a part of its passes */
 } weft_tuner_candidate_t;
 
 /* The answer. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The interpreter of plans on a device, in the common subset of C11 and CUDA C++. One block of threads
- * per lane. Thread 0, the leader, follows the program, waits for ports and publishes; the others wait
+ * per lane of every channel. Thread 0, the leader, follows the program, waits for ports and publishes; the others wait
  * for combinations and do them with it. Lanes are independent but for three kinds of words: `finished`
  * and `arrived`, by which they wait for each other, and `stop`. All blocks of a launch must be resident
  * at once.
@@ -55,12 +55,18 @@ static WEFT_DEVICE uint32_t lanes_wait(lanes_block_t *b, const lanes_run_t *run)
 
 /* Instructions ------------------------------------------------------------------------------------- */
 
+static WEFT_DEVICE uint64_t *lanes_finished(const lanes_block_t *b, const lanes_run_t *run)
+{
+    return run->finished + (uint64_t)b->channel * run->program.ncode;
+}
+
 static WEFT_DEVICE int lanes_waits_are_over(const lanes_block_t *b, const lanes_run_t *run,
                                             const weft_lanes_move_t *move)
 {
     for (uint32_t i = 0; i < move->nafter; i++) {
         const weft_lanes_after_t *after = &run->program.afters[move->after + i];
-        const uint64_t *word = &run->finished[run->program.lane[after->lane] + after->pc];
+        const uint32_t at = run->program.lane[after->lane] + after->pc;
+        const uint64_t *word = &lanes_finished(b, run)[at];
         if (device_acquire64_near(word) < b->passed + b->pass + 1) {
             return 0;
         }
@@ -120,7 +126,7 @@ static WEFT_DEVICE_CALL void lanes_leave(lanes_block_t *b, const lanes_run_t *ru
     const weft_lanes_code_t *c = &b->code[b->pc];
     uint32_t words = c->opcode == WEFT_LANES_PAR ? c->n + 1 : 1;
     int last = b->times == 0 || b->iteration + 1 == b->times;
-    uint64_t *finished = &run->finished[run->program.lane[b->lane] + b->pc];
+    uint64_t *finished = &lanes_finished(b, run)[run->program.lane[b->lane] + b->pc];
     for (uint32_t i = 0; last && i < words; i++) {
         if (c[i].mate_or_mask != 0) {
             device_release64_near(&finished[i], b->passed + b->pass + 1);
@@ -135,7 +141,7 @@ static WEFT_DEVICE_CALL int lanes_bar(lanes_block_t *b, const lanes_run_t *run)
 {
     const weft_lanes_code_t *c = &b->code[b->pc];
     uint32_t nlanes = run->program.nlanes;
-    uint64_t *arrived = &run->arrived[(uint64_t)c->n * nlanes];
+    uint64_t *arrived = &run->arrived[((uint64_t)b->channel * run->nmasks + c->n) * nlanes];
     uint64_t mine = arrived[b->lane];
     if (!b->at_bar) {
         device_release64_near(&arrived[b->lane], ++mine);
@@ -152,7 +158,7 @@ static WEFT_DEVICE_CALL int lanes_bar(lanes_block_t *b, const lanes_run_t *run)
     return 1;
 }
 
-static WEFT_DEVICE void lanes_control(lanes_block_t *b)
+static WEFT_DEVICE void lanes_control(lanes_block_t *b, const lanes_run_t *run)
 {
     const weft_lanes_code_t *c = &b->code[b->pc];
     if (c->opcode == WEFT_LANES_LOOP) {
@@ -160,7 +166,7 @@ static WEFT_DEVICE void lanes_control(lanes_block_t *b)
         b->times = c->n;
         b->pc++;
     } else if (c->opcode == WEFT_LANES_STOP) {
-        b->pass++;
+        b->pass += run->program.channels;
         b->pc = 0;
     } else if (++b->iteration < b->times) {
         b->pc = (uint32_t)c->mate_or_mask + 1;
@@ -179,7 +185,7 @@ static WEFT_DEVICE uint32_t lanes_instruction(lanes_block_t *b, const lanes_run_
         return lanes_bar(b, run) ? LANES_OVER : LANES_BLOCKED;
     }
     if (opcode != WEFT_LANES_MOVE && opcode != WEFT_LANES_PAR) {
-        lanes_control(b);
+        lanes_control(b, run);
         return LANES_OVER;
     }
     if (b->members == 0 && !lanes_enter(b, run)) {
@@ -206,11 +212,14 @@ static WEFT_DEVICE uint64_t lanes_scalar(const lanes_run_t *run)
     return scalar;
 }
 
-static WEFT_DEVICE void lanes_begin(lanes_block_t *b, const lanes_run_t *run, uint32_t lane)
+static WEFT_DEVICE void lanes_begin(lanes_block_t *b, const lanes_run_t *run, uint32_t block)
 {
+    const uint32_t nlanes = run->program.nlanes;
     b->scalar = lanes_scalar(run);
     b->go = 1;
-    b->lane = lane;
+    b->block = block;
+    b->channel = block / nlanes;
+    b->lane = block % nlanes;
     b->pc = 0;
     b->iteration = 0;
     b->times = 0;
@@ -220,13 +229,13 @@ static WEFT_DEVICE void lanes_begin(lanes_block_t *b, const lanes_run_t *run, ui
     b->idle = 0;
     b->noted = 0;
     b->blocked = -1;
-    b->pass = 0;
-    b->passed = run->passed[lane];
+    b->pass = b->channel;
+    b->passed = run->passed[block];
     b->moved = 0;
     b->seen = 0;
-    b->code = run->program.code + run->program.lane[lane];
-    b->member = run->members + (uint64_t)lane * run->program.largest_par;
-    b->record = run->records + lane;
+    b->code = run->program.code + run->program.lane[b->lane];
+    b->member = run->members + (uint64_t)block * run->program.largest_par;
+    b->record = run->records + block;
     for (uint32_t i = 0; i < 4; i++) {
         b->inline_out[i] = 0;
     }
@@ -234,7 +243,7 @@ static WEFT_DEVICE void lanes_begin(lanes_block_t *b, const lanes_run_t *run, ui
     if (run->number != 0) {
         device_note64(&b->record->begun, run->number);
     } else {
-        device_note64(&b->record->replays_begun, run->replays[lane] + 1);
+        device_note64(&b->record->replays_begun, run->replays[block] + 1);
     }
 }
 
@@ -270,24 +279,28 @@ static WEFT_DEVICE void lanes_follow(const lanes_block_t *b, const lanes_run_t *
 
 /* Takes over the lane's ports, from where other runs have left them; looks at the same time whether the
  * run is to begin, as both may be far away. */
-static WEFT_DEVICE void lanes_open(lanes_block_t *b, const lanes_run_t *run, uint32_t lane)
+static WEFT_DEVICE void lanes_open(lanes_block_t *b, const lanes_run_t *run, uint32_t block)
 {
+    const uint32_t lane = block % run->program.nlanes;
+    lanes_port_t *ports = lanes_ports(run, block / run->program.nlanes);
     if (device_thread() == device_threads() - 1) {
         b->begin = lanes_told(run);
     }
     for (uint32_t p = device_thread(); p < run->program.nports; p += device_threads()) {
         if (run->owner[p] == lane) {
-            run->ports[p].next = *run->ports[p].at;
+            ports[p].next = *ports[p].at;
         }
     }
     device_barrier();
 }
 
-static WEFT_DEVICE void lanes_close(const lanes_run_t *run, uint32_t lane)
+static WEFT_DEVICE void lanes_close(const lanes_run_t *run, uint32_t block)
 {
+    const uint32_t lane = block % run->program.nlanes;
+    lanes_port_t *ports = lanes_ports(run, block / run->program.nlanes);
     for (uint32_t p = device_thread(); p < run->program.nports; p += device_threads()) {
         if (run->owner[p] == lane) {
-            *run->ports[p].at = run->ports[p].next;
+            *ports[p].at = ports[p].next;
         }
     }
     device_barrier();
@@ -298,13 +311,13 @@ static WEFT_DEVICE void lanes_report(lanes_block_t *b, const lanes_run_t *run, u
 {
     lanes_record_t *record = b->record;
     if (status == LANES_OVER) {
-        run->passed[b->lane] = b->passed + run->cut.passes;
+        run->passed[b->block] = b->passed + run->cut.passes;
     } else {
         device_note32(run->stop, 1);
         device_note32(&record->failed, 1);
     }
     if (run->number == 0) {
-        const uint64_t replays = ++run->replays[b->lane];
+        const uint64_t replays = ++run->replays[b->block];
         device_publish_fence();
         device_publish64(&record->replays_ended, replays);
         return;
@@ -316,18 +329,18 @@ static WEFT_DEVICE void lanes_report(lanes_block_t *b, const lanes_run_t *run, u
     device_publish64(&record->ended, run->number);
 }
 
-/* Runs a lane; every thread of its block comes here. `b` is memory of the block. */
-static WEFT_DEVICE void lanes_run_lane(lanes_block_t *b, const lanes_run_t *run, uint32_t lane)
+/* Runs the lane of a block, whose threads all come here. `b` is memory of the block. */
+static WEFT_DEVICE void lanes_run_lane(lanes_block_t *b, const lanes_run_t *run, uint32_t block)
 {
     uint32_t status = LANES_OVER;
-    lanes_open(b, run, lane);
+    lanes_open(b, run, block);
     if (device_thread() == 0) {
-        lanes_begin(b, run, lane);
+        lanes_begin(b, run, block);
         status = lanes_lead(b, run);
     } else {
         lanes_follow(b, run);
     }
-    lanes_close(run, lane);
+    lanes_close(run, block);
     if (device_thread() == 0) {
         lanes_report(b, run, status);
     }
@@ -370,7 +383,7 @@ static WEFT_DEVICE void lanes_run_launch(lanes_shared_t *shared, const lanes_lau
     }
     for (uint32_t i = 0; i < launch->nruns; i++) {
         lanes_fetch(&shared->copy, &launch->runs[i]);
-        if (block < shared->copy.run.program.nlanes) {
+        if (block < shared->copy.run.nblocks) {
             lanes_run_lane(&shared->block, &shared->copy.run, block);
         }
         lanes_meet(launch);

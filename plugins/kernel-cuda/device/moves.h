@@ -45,6 +45,11 @@ static WEFT_DEVICE uint8_t *lanes_port_payload(const lanes_port_t *port)
     return port->payloads + (port->next & port->mask) * port->stride;
 }
 
+static WEFT_DEVICE lanes_port_t *lanes_ports(const lanes_run_t *run, uint32_t channel)
+{
+    return run->ports + (uint64_t)channel * run->program.nports;
+}
+
 /* Operands ----------------------------------------------------------------------------------------- */
 
 static WEFT_DEVICE uint32_t lanes_operand_chunk(const weft_lanes_operand_t *o, uint32_t iteration,
@@ -71,15 +76,16 @@ static WEFT_DEVICE uint64_t lanes_block_start(const lanes_run_t *run, uint32_t k
     return displs == NULL ? block * run->cut.count : displs[block];
 }
 
-static WEFT_DEVICE uint8_t *lanes_operand_address(const lanes_run_t *run, uint32_t kind,
-                                                  uint32_t chunk, uint64_t pass)
+static WEFT_DEVICE uint8_t *lanes_operand_address(const lanes_run_t *run, const lanes_block_t *b,
+                                                  uint32_t kind, uint32_t chunk)
 {
     const weft_lanes_cut_t *cut = &run->cut;
     uint32_t elem = run->program.elem;
     if (kind == WEFT_OPERAND_TMP) {
-        return run->tmp + chunk * cut->chunk * elem;
+        uint64_t before = (uint64_t)b->channel * run->program.tmp_chunks + chunk;
+        return run->tmp + before * cut->chunk * elem;
     }
-    uint64_t element = lanes_block_start(run, kind, chunk / cut->k) + pass * cut->pass +
+    uint64_t element = lanes_block_start(run, kind, chunk / cut->k) + b->pass * cut->pass +
                        chunk % cut->k * cut->chunk;
     /* Reading IN never writes it; and a chunk beyond the end of a buffer has an address and no
      * elements. */
@@ -141,13 +147,13 @@ static WEFT_DEVICE void lanes_aim(const lanes_run_t *run, const lanes_block_t *b
     for (uint32_t i = 0; i < all; i++) {
         const weft_lanes_operand_t *o = &m->operands[i];
         if (o->kind == WEFT_OPERAND_PORT) {
-            m->port[i] = &run->ports[o->index];
+            m->port[i] = &lanes_ports(run, b->channel)[o->index];
             m->base[i] = NULL;
             continue;
         }
         uint32_t chunk = lanes_operand_chunk(o, b->iteration, m->done);
         m->port[i] = NULL;
-        m->base[i] = lanes_operand_address(run, o->kind, chunk, b->pass);
+        m->base[i] = lanes_operand_address(run, b, o->kind, chunk);
         if (i >= ndst && o->kind == WEFT_OPERAND_IN && run->program.pre) {
             m->pre_mask |= 1u << (i - ndst);
         }
@@ -173,17 +179,17 @@ static WEFT_DEVICE_CALL void lanes_next(const lanes_run_t *run, const lanes_bloc
 /* One slice ---------------------------------------------------------------------------------------- */
 
 /* The first port that is not ready, or −1. */
-static WEFT_DEVICE int32_t lanes_blocker(const lanes_member_t *m)
+static WEFT_DEVICE int32_t lanes_blocker(const lanes_run_t *run, const lanes_member_t *m)
 {
     uint32_t ndst = m->move->ndst, all = ndst + m->move->nsrc;
     for (uint32_t i = ndst; i < all; i++) {
         if (m->port[i] != NULL && !lanes_port_can_receive(m->port[i])) {
-            return (int32_t)m->operands[i].index;
+            return (int32_t)(m->port[i] - run->ports);
         }
     }
     for (uint32_t i = 0; i < ndst; i++) {
         if (m->port[i] != NULL && !lanes_port_can_send(m->port[i])) {
-            return (int32_t)m->operands[i].index;
+            return (int32_t)(m->port[i] - run->ports);
         }
     }
     return -1;
@@ -213,7 +219,7 @@ static WEFT_DEVICE int lanes_signatures_match(lanes_block_t *b, const lanes_run_
         if (differ == 0) {
             continue;
         }
-        b->record->mismatch = (int32_t)m->operands[i].index;
+        b->record->mismatch = (int32_t)(m->port[i] - run->ports);
         b->record->mismatch_run = run->number;
         for (uint32_t w = 0; w < WEFT_FIFO_SIGNATURE_WORDS; w++) {
             b->record->mine[w] = lanes_signature(run, m, w);
@@ -339,7 +345,7 @@ static WEFT_DEVICE void lanes_publish(const lanes_run_t *run, const lanes_member
 static WEFT_DEVICE_CALL uint32_t lanes_slice(lanes_block_t *b, const lanes_run_t *run,
                                              lanes_member_t *m)
 {
-    int32_t blocker = lanes_blocker(m);
+    int32_t blocker = lanes_blocker(run, m);
     if (blocker >= 0) {
         b->blocked = blocker;
         return LANES_BLOCKED;

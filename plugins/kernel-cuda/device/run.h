@@ -65,7 +65,9 @@ typedef struct lanes_run {
     weft_lanes_program_t
         program;           /* BAR: `n` is the number of its mask; MOVE, PAR: `mate_or_mask` is
                                      1 if a MOVE waits for this word */
-    const uint32_t *owner; /* lane of each port */
+    uint32_t nmasks;       /* distinct masks of BAR */
+    uint32_t nblocks;      /* channels · nlanes */
+    const uint32_t *owner; /* lane of each port of a channel */
     const uint8_t *in;
     uint8_t *out;
     uint8_t *tmp;
@@ -75,14 +77,15 @@ typedef struct lanes_run {
     uint64_t scalar;
     const uint8_t *scalar_at; /* not NULL: where the scalar is when the run begins */
     uint64_t number;          /* 0: recorded */
-    lanes_port_t *ports;
-    lanes_member_t *members; /* largest_par for each lane */
+    lanes_port_t *ports;      /* of a channel behind those of another */
+    lanes_member_t *members;  /* largest_par for each block */
     /* Words of one writer each, zero before the first run and after one that failed. */
-    uint64_t *passed;   /* per lane: passes of earlier runs */
-    uint64_t *replays;  /* per lane: recorded runs that have ended */
-    uint64_t *finished; /* per word of code: the last of all passes in which it was finished */
-    uint64_t *arrived;  /* per mask and lane: barriers that the lane has come to */
-    uint32_t *stop;     /* set by any lane that fails: no run goes on */
+    uint64_t *passed;  /* per block: passes of earlier runs */
+    uint64_t *replays; /* per block: recorded runs that have ended */
+    uint64_t *
+        finished; /* per channel and word of code: the last of all passes in which it was finished */
+    uint64_t *arrived; /* per channel, mask and lane: barriers that the lane has come to */
+    uint32_t *stop;    /* set by any lane that fails: no run goes on */
     /* The host's side. */
     lanes_record_t *records;
     const uint32_t *abort;
@@ -111,7 +114,8 @@ typedef struct lanes_block {
     uint32_t go;    /* 0: nothing more to do */
     uint32_t begin; /* STOPPED: the run is not to begin */
     /* The leader's own. */
-    uint32_t lane, pc;
+    uint32_t block, channel, lane; /* block = channel · nlanes + lane */
+    uint32_t pc;
     uint32_t iteration, times; /* of the LOOP around; times 0 = none */
     uint32_t members;          /* MOVEs under way; 0 = instruction not entered yet */
     uint32_t at_bar;           /* arrival is told */

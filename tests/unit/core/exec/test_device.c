@@ -188,6 +188,7 @@ static int setup(void **state)
         return -1;
     }
     job.program = (weft_program_t){.plan = job.plan,
+                                   .channels = 1,
                                    .combine = copy_int32,
                                    .device = &fake_lanes,
                                    .queue = (weft_lanes_queue_t *)&fake,
@@ -196,7 +197,8 @@ static int setup(void **state)
                                    .elem = 4,
                                    .in_chunks = 2,
                                    .out_chunks = 2};
-    weft_geometry_set(&job.program.geometry, COUNT, 4, 2, 2, SLOT_BYTES);
+    weft_cut_t cut = {.k = 2, .slices = 2, .slice_bytes = SLOT_BYTES, .channels = 1};
+    weft_geometry_set(&job.program.geometry, COUNT, 4, &cut);
     if (weft_program_allocate(&job.program) != WEFT_OK) {
         return -1;
     }

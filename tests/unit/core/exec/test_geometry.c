@@ -46,7 +46,8 @@ static void every_element_is_in_one_slice(void **state)
             for (size_t k = 0; k < 5; k++) {
                 for (uint32_t slices = 1; slices < 8; slices++) {
                     weft_geometry_t g;
-                    weft_geometry_set(&g, counts[c], elems[e], ks[k], slices, 4096);
+                    weft_cut_t cut = {ks[k], slices, 4096, 1 + slices % 3};
+                    weft_geometry_set(&g, counts[c], elems[e], &cut);
                     check_cover(&g, elems[e], 4096);
                 }
             }
@@ -58,7 +59,8 @@ static void an_empty_message_still_has_one_pass(void **state)
 {
     weft_geometry_t g;
     (void)state;
-    weft_geometry_set(&g, 0, 4, 4, 3, 64);
+    weft_cut_t cut = {.k = 4, .slices = 3, .slice_bytes = 64, .channels = 5};
+    weft_geometry_set(&g, 0, 4, &cut);
     assert_int_equal(g.passes, 1);
     assert_int_equal(weft_geometry_chunk(&g, g.count, 0, 0), 0);
 }
@@ -67,11 +69,27 @@ static void a_large_message_is_spread_evenly(void **state)
 {
     weft_geometry_t g;
     (void)state;
-    weft_geometry_set(&g, (UINT64_C(1) << 40) + 7, 8, 4, 3, 65536);
+    weft_cut_t cut = {.k = 4, .slices = 3, .slice_bytes = 65536, .channels = 1};
+    weft_geometry_set(&g, (UINT64_C(1) << 40) + 7, 8, &cut);
     uint64_t last = g.count - (g.passes - 1) * g.pass;
     assert_true(last > 0 && last <= g.pass);
     assert_true(g.slice * 8 <= 65536);
     assert_true(g.pass * 8 <= 4 * 3 * 65536);
+}
+
+static void channels_get_equal_shares(void **state)
+{
+    weft_cut_t cut = {.k = 2, .slices = 2, .slice_bytes = 65536, .channels = 8};
+    weft_geometry_t g;
+    (void)state;
+    weft_geometry_set(&g, UINT64_C(1) << 20, 4,
+                      &cut); /* 8 passes of two chunks of two slices fit */
+    assert_int_equal(g.passes, 16);
+    weft_geometry_set(&g, 100000, 4, &cut);
+    assert_int_equal(g.passes, 8);
+    assert_true(g.pass >= 100000 / 8 && g.pass < 100000 / 7);
+    weft_geometry_set(&g, 40, 4, &cut); /* whole lines: fewer passes than channels */
+    assert_in_range(g.passes, 1, 3);
 }
 
 int main(void)
@@ -80,6 +98,7 @@ int main(void)
         cmocka_unit_test(every_element_is_in_one_slice),
         cmocka_unit_test(an_empty_message_still_has_one_pass),
         cmocka_unit_test(a_large_message_is_spread_evenly),
+        cmocka_unit_test(channels_get_equal_shares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@
 #include "core/exec/lanes.h"
 #include "core/os/os.h"
 
-enum { SLOTS = 4, SLOT_BYTES = 256, RANKS_MAX = 5 };
+enum { SLOTS = 4, SLOT_BYTES = 256, RANKS_MAX = 5, CHANNELS_MAX = 3, PORTS_MAX = 16 };
 
 static void sum_int32(const weft_combine_t *c)
 {
@@ -31,14 +31,14 @@ typedef struct rank {
     weft_plan_t *plan;
     weft_program_t program;
     weft_lanes_t run;
-    weft_port_t ports[16];
+    weft_port_t ports[CHANNELS_MAX * PORTS_MAX];
     int32_t *in, *out;
 } rank_t;
 
 typedef struct job {
     uint32_t nranks;
     rank_t rank[RANKS_MAX];
-    void *fifo[RANKS_MAX][RANKS_MAX][4];
+    void *fifo[RANKS_MAX][RANKS_MAX][CHANNELS_MAX * 4];
 } job_t;
 
 typedef weft_status_t (*emit_t)(weft_algo_t *, const weft_algo_call_t *, const weft_algo_view_t *,
@@ -46,11 +46,13 @@ typedef weft_status_t (*emit_t)(weft_algo_t *, const weft_algo_call_t *, const w
 
 static void bind_ports(job_t *job, rank_t *r)
 {
-    for (uint32_t p = 0; p < r->plan->nports; p++) {
-        const weft_plan_port_t *port = &r->plan->ports[p];
+    assert_true(r->plan->nports <= PORTS_MAX);
+    for (uint32_t p = 0; p < r->program.nports; p++) {
+        const weft_plan_port_t *port = weft_program_port(&r->program, p);
+        uint32_t copy = p / r->plan->nports;
         uint32_t from = port->sends ? r->plan->rank : port->peer;
         uint32_t to = port->sends ? port->peer : r->plan->rank;
-        void **fifo = &job->fifo[from][to][port->channel];
+        void **fifo = &job->fifo[from][to][4 * copy + port->channel];
         if (*fifo == NULL) {
             *fifo = weft_os_pages(weft_fifo_bytes(SLOTS, SLOT_BYTES));
         }
@@ -59,7 +61,8 @@ static void bind_ports(job_t *job, rank_t *r)
     }
 }
 
-static void job_init(job_t *job, emit_t emit, uint32_t nranks, uint64_t count, uint32_t slices)
+static void job_init(job_t *job, emit_t emit, uint32_t nranks, uint64_t count, uint32_t slices,
+                     uint32_t channels)
 {
     weft_algo_ops_t ops = {.size = sizeof ops, .emit = emit};
     static const uint32_t hosts[RANKS_MAX];
@@ -73,11 +76,13 @@ static void job_init(job_t *job, emit_t emit, uint32_t nranks, uint64_t count, u
             .size = sizeof call, .coll = WEFT_ALL_REDUCE, .nranks = plan_ranks, .rank = i};
         assert_int_equal(weft_plan_emit(&ops, NULL, &call, &view, NULL, &r->plan), WEFT_OK);
         r->program = (weft_program_t){.plan = r->plan,
+                                      .channels = channels,
                                       .combine = sum_int32,
                                       .elem = 4,
                                       .in_chunks = r->plan->k,
                                       .out_chunks = r->plan->k};
-        weft_geometry_set(&r->program.geometry, count, 4, r->plan->k, slices, SLOT_BYTES);
+        weft_cut_t cut = {r->plan->k, slices, SLOT_BYTES, channels};
+        weft_geometry_set(&r->program.geometry, count, 4, &cut);
         assert_int_equal(weft_program_allocate(&r->program), WEFT_OK);
         bind_ports(job, r);
         assert_int_equal(weft_lanes_init(&r->run, &r->program), WEFT_OK);
@@ -99,7 +104,7 @@ static void job_fini(job_t *job)
         free(r->in);
         free(r->out);
         for (uint32_t to = 0; to < job->nranks; to++) {
-            for (uint32_t c = 0; c < 4; c++) {
+            for (uint32_t c = 0; c < CHANNELS_MAX * 4; c++) {
                 weft_os_pages_free(job->fifo[i][to][c], weft_fifo_bytes(SLOTS, SLOT_BYTES));
             }
         }
@@ -145,13 +150,15 @@ static void all_reduce_by(emit_t emit, uint32_t nranks)
     static const uint64_t counts[] = {0, 1, 63, 64, 1000, 5003};
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
         for (uint32_t slices = 1; slices < SLOTS; slices++) {
-            job_t job;
-            job_init(&job, emit, nranks, counts[c], slices);
-            job_run(&job, 1);
-            check_sum(&job, counts[c]);
-            job_run(&job, 2); /* the same ports again, sequence numbers run on */
-            check_sum(&job, counts[c]);
-            job_fini(&job);
+            for (uint32_t channels = 1; channels <= CHANNELS_MAX; channels++) {
+                job_t job;
+                job_init(&job, emit, nranks, counts[c], slices, channels);
+                job_run(&job, 1);
+                check_sum(&job, counts[c]);
+                job_run(&job, 2); /* the same ports again, sequence numbers run on */
+                check_sum(&job, counts[c]);
+                job_fini(&job);
+            }
         }
     }
 }
@@ -346,7 +353,7 @@ static void a_slice_of_another_operation_is_a_mismatch(void **state)
     job_t job;
     bool moved = false;
     (void)state;
-    job_init(&job, emit_ring, 2, 100, 1);
+    job_init(&job, emit_ring, 2, 100, 1, 1);
     weft_lanes_start(
         &job.rank[0].run,
         &(weft_binding_t){.in = job.rank[0].in, .out = job.rank[0].out, .sequence = 1});
@@ -398,7 +405,7 @@ static void a_link_that_breaks_at_the_last_moment_leaves_the_other_ports_in_step
     job_t job;
     bool moved = false;
     (void)state;
-    job_init(&job, emit_gather, 1, 0, 1);
+    job_init(&job, emit_gather, 1, 0, 1, 1);
     rank_t *r = &job.rank[0];
     weft_lanes_start(&r->run, &(weft_binding_t){.in = r->in, .out = r->out, .sequence = 7});
     for (uint32_t i = 0; i < 2; i++) {

@@ -48,8 +48,9 @@ static int same_cost(const weft_cost_t *a, const weft_cost_t *b)
 {
     return memcmp(&a->fill, &b->fill, sizeof a->fill) == 0 &&
            memcmp(&a->steady, &b->steady, sizeof a->steady) == 0 && a->chain == b->chain &&
-           a->link_chunks == b->link_chunks && a->link_chunks_min == b->link_chunks_min &&
-           a->total_chunks == b->total_chunks && a->links == b->links;
+           a->lanes == b->lanes && a->link_chunks == b->link_chunks &&
+           a->link_chunks_min == b->link_chunks_min && a->total_chunks == b->total_chunks &&
+           a->links == b->links;
 }
 
 /* Returns the number of classes. */

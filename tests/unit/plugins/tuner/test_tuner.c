@@ -14,8 +14,8 @@
 #include "tests/support/fake_host.h"
 
 static const weft_tuner_candidate_t candidates[] = {
-    {sizeof(weft_tuner_candidate_t), "algo-ring", "", 4, 6, NULL},
-    {sizeof(weft_tuner_candidate_t), "algo-flat", "", 1, 2, NULL},
+    {sizeof(weft_tuner_candidate_t), "algo-ring", "", 4, 6, NULL, 1},
+    {sizeof(weft_tuner_candidate_t), "algo-flat", "", 1, 2, NULL, 1},
 };
 
 static weft_tuner_call_t call_of(uint64_t bytes)

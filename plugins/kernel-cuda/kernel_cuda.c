@@ -60,6 +60,7 @@ static weft_status_t cuda_create(const weft_host_t *host, const void *config,
         host->free(host, kernel);
         return status;
     }
+    pthread_mutex_init(&kernel->lock, NULL);
     host->log(host, WEFT_LOG_DEBUG, "CUDA device %d, compute capability %d.%d, %d processors",
               kernel->device, kernel->major, kernel->minor, kernel->processors);
     *kernel_p = kernel;
@@ -78,6 +79,7 @@ static void cuda_destroy(weft_kernel_t *kernel)
         cuda_memory_close(kernel);
         cuda_device_leave(previous);
     }
+    pthread_mutex_destroy(&kernel->lock);
     kernel->host->free(kernel->host, kernel);
 }
 

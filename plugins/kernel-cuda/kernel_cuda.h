@@ -5,6 +5,8 @@
 #ifndef KERNEL_CUDA_KERNEL_CUDA_H
 #define KERNEL_CUDA_KERNEL_CUDA_H
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include <weft/plugin/lanes.h>
@@ -30,11 +32,12 @@ struct weft_kernel {
     bool same;     /* registered host memory has the same address on the device */
     uint32_t threads;
     uint32_t channels;
-    cuda_range_t *ranges; /* registered host memory */
-    cuda_block_t *blocks; /* host memory of the driver */
-    cuda_words_t *words;  /* … cut into words */
-    cudaStream_t side;    /* for memory of the device; NULL: not needed so far */
-    uint64_t ends;        /* opened so far */
+    pthread_mutex_t lock;  /* of what follows: communicators of a family share the instance */
+    cuda_range_t *ranges;  /* registered host memory */
+    cuda_block_t *blocks;  /* host memory of the driver */
+    cuda_words_t *words;   /* … cut into words */
+    cudaStream_t side;     /* for memory of the device; NULL: not needed so far */
+    _Atomic uint64_t ends; /* opened so far */
 };
 
 /* What: chooses the device and fills in what is known of it. Failure: ERR_UNSUPPORTED, saying what is

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What runs on the device: plans by one block per lane, and one combination by all threads of a grid.
- * One kernel for both, so that the arithmetic, most of the code, is compiled and loaded once. */
+ * One kernel for both, so that the arithmetic, most of the code, is compiled and loaded once. And gates. */
 #include <string.h>
 
+#include "device/gate.h"
 #include "device/lanes.h"
 #include "launch.h"
 
@@ -48,6 +49,11 @@ __global__ void __launch_bounds__(CUDA_THREADS_MAX) cuda_grid(const __grid_const
                  blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x);
 }
 
+__global__ void __launch_bounds__(1) cuda_gate(lanes_gate_t *gate, uint64_t number)
+{
+    lanes_gate_wait(gate, number);
+}
+
 static size_t cuda_scalar_bytes(weft_dtype_t dtype)
 {
 #define BYTES(value, name, bytes, text) bytes,
@@ -79,6 +85,12 @@ extern "C" cudaError_t cuda_launch_lanes(const lanes_launch_t *launch, uint32_t 
     job.launch = *launch;
     job.is_launch = 1;
     cuda_grid<<<launch->nblocks, threads, 0, stream>>>(job);
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t cuda_launch_gate(lanes_gate_t *gate, uint64_t number, cudaStream_t stream)
+{
+    cuda_gate<<<1, 1, 0, stream>>>(gate, number);
     return cudaGetLastError();
 }
 

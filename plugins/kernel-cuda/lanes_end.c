@@ -66,7 +66,7 @@ weft_status_t lanes_end_open(weft_kernel_t *kernel, const weft_lanes_port_t *por
         return WEFT_ERR_RESOURCE;
     }
     end->kernel = kernel;
-    end->number = ++kernel->ends;
+    end->number = atomic_fetch_add(&kernel->ends, 1) + 1;
     end->slot_bytes = port->slot_bytes;
     weft_status_t status = cuda_visit_begin(kernel, &visit);
     if (status == WEFT_OK) {

@@ -58,7 +58,9 @@ void lanes_loans_end(weft_lanes_handle_t *handle)
 
 bool lanes_handle_idle(const weft_lanes_handle_t *handle)
 {
-    return handle->broken || lanes_image_ended(&handle->image, handle->visible) >= handle->started;
+    const lanes_image_t *image = &handle->image;
+    return handle->broken || (lanes_image_ended(image, handle->visible) >= handle->started &&
+                              !lanes_image_replays(image, handle->visible));
 }
 
 static void handle_free(weft_lanes_handle_t *handle)
@@ -194,9 +196,8 @@ static bool runs_end(weft_lanes_handle_t *handle)
     while (!lanes_handle_idle(handle) && host->clock_ns(host) - begin < RELEASE_NS) {
         weft_lanes_state_t state = {.size = sizeof state};
         weft_status_t status = cuda_lanes.poll(handle, handle->started, &state);
-        if (status == WEFT_IN_PROGRESS) {
-            nanosleep(&nap, NULL);
-        }
+        (void)status; /* that the device failed is noted */
+        nanosleep(&nap, NULL);
     }
     return lanes_handle_idle(handle);
 }

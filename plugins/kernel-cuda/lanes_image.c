@@ -371,6 +371,15 @@ static bool lane_is_in(const lanes_record_t *record, uint64_t run)
     return run == 0 ? now > before : now >= run && before < run;
 }
 
+bool lanes_image_replays(const lanes_image_t *image, uint8_t *visible)
+{
+    bool replays = false;
+    for (uint32_t l = 0; l < image->nblocks; l++) {
+        replays = replays || lane_is_in(&records_of(image, visible)[l], 0);
+    }
+    return replays;
+}
+
 /* Adds what a lane tells of the run. */
 static void look_at_lane(lanes_record_t *record, uint64_t run, weft_lanes_state_t *state)
 {
@@ -400,10 +409,10 @@ weft_status_t lanes_image_look(const lanes_image_t *image, uint8_t *visible, uin
 {
     lanes_record_t *records = records_of(image, visible);
     weft_lanes_state_t mine = {.size = state->size, .blocked = -1, .mismatch = -1};
-    bool under_way = run != 0 && lanes_image_ended(image, visible) < run;
+    const bool under_way =
+        run == 0 ? lanes_image_replays(image, visible) : lanes_image_ended(image, visible) < run;
     for (uint32_t l = 0; l < image->nblocks; l++) {
         look_at_lane(&records[l], run, &mine);
-        under_way = under_way || (run == 0 && lane_is_in(&records[l], 0));
     }
     const bool failed =
         run == 0 ? lanes_image_failed(image, visible) : lanes_image_over(image, visible) < run;

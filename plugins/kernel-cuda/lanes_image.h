@@ -69,6 +69,8 @@ uint64_t lanes_image_ended(const lanes_image_t *image, uint8_t *visible);
 uint64_t lanes_image_over(const lanes_image_t *image, uint8_t *visible);
 /* Whether a run has failed since the words were reset. */
 bool lanes_image_failed(const lanes_image_t *image, uint8_t *visible);
+/* Whether a replay is under way. */
+bool lanes_image_replays(const lanes_image_t *image, uint8_t *visible);
 
 /* Where a run is: OK, IN_PROGRESS, ERR_MISMATCH or ERR_ABORTED; only IN_PROGRESS while a lane still
  * works. Run 0: the replay under way, and whether all went well so far. Fills state->size bytes. */

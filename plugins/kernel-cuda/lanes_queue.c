@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Queues: the order of one communicator's runs on the device. */
+ * Queues: the order of what one communicator does in streams, and its gates. */
+#include <string.h>
+
 #include "lanes_run.h"
 #include "memory.h"
 
@@ -10,12 +12,29 @@ static weft_status_t queue_fill(weft_lanes_queue_t *queue)
     const uint64_t bytes = (LANES_BLOCKS_MAX + 1) * sizeof *queue->arrived;
     void *arrived = NULL;
     cudaError_t error = cudaStreamCreateWithFlags(&queue->own, cudaStreamNonBlocking);
-    if (error != cudaSuccess) {
-        return cuda_failed(kernel, error, "making a stream");
+    if (error == cudaSuccess) {
+        error = cudaEventCreateWithFlags(&queue->live.event, cudaEventDisableTiming);
     }
+    if (error == cudaSuccess) {
+        error = cudaEventCreateWithFlags(&queue->recorded.event, cudaEventDisableTiming);
+    }
+    if (error != cudaSuccess) {
+        return cuda_failed(kernel, error, "making a stream and events");
+    }
+    queue->gate = cuda_visible_take(kernel, sizeof *queue->gate);
+    if (queue->gate == NULL) {
+        return WEFT_ERR_RESOURCE;
+    }
+    memset(queue->gate, 0, sizeof *queue->gate);
     weft_status_t status = cuda_device_take(kernel, bytes, &arrived);
     queue->arrived = arrived;
     return status == WEFT_OK ? cuda_device_zero(kernel, arrived, bytes) : status;
+}
+
+static void event_free(cudaEvent_t event)
+{
+    cudaError_t error = event != NULL ? cudaEventDestroy(event) : cudaSuccess;
+    (void)error;
 }
 
 static void queue_free(weft_lanes_queue_t *queue)
@@ -23,6 +42,11 @@ static void queue_free(weft_lanes_queue_t *queue)
     weft_kernel_t *kernel = queue->kernel;
     cudaError_t error = queue->own != NULL ? cudaStreamDestroy(queue->own) : cudaSuccess;
     (void)error;
+    event_free(queue->live.event);
+    event_free(queue->recorded.event);
+    if (queue->gate != NULL) {
+        cuda_visible_give(kernel, queue->gate);
+    }
     cuda_device_give(kernel, queue->arrived);
     kernel->host->free(kernel->host, queue->runs);
     kernel->host->free(kernel->host, queue);
@@ -58,4 +82,90 @@ void lanes_queue_close(weft_lanes_queue_t *queue)
         queue_free(queue);
         cuda_visit_end(&visit);
     }
+}
+
+/* Order -------------------------------------------------------------------------------------------- */
+
+cudaError_t lanes_place_enter(weft_lanes_queue_t *queue, const lanes_place_t *place)
+{
+    const lanes_point_t *last = place->recording != 0 ? &queue->recorded : &queue->live;
+    if (place->number == 0 || last->stream == 0 || last->stream == place->number ||
+        last->recording != place->recording) {
+        return cudaSuccess;
+    }
+    return cudaStreamWaitEvent(place->stream, last->event, 0);
+}
+
+cudaError_t lanes_place_leave(weft_lanes_queue_t *queue, const lanes_place_t *place)
+{
+    lanes_point_t *last = place->recording != 0 ? &queue->recorded : &queue->live;
+    if (place->number == 0) {
+        return cudaSuccess;
+    }
+    cudaError_t error = cudaEventRecord(last->event, place->stream);
+    if (error == cudaSuccess) {
+        last->stream = place->number;
+        last->recording = place->recording;
+    }
+    return error;
+}
+
+cudaError_t lanes_queue_ask(const weft_lanes_queue_t *queue)
+{
+    cudaError_t error = cudaStreamQuery(queue->own);
+    return error == cudaSuccess && queue->live.stream != 0 ? cudaEventQuery(queue->live.event)
+                                                           : error;
+}
+
+/* Gates -------------------------------------------------------------------------------------------- */
+
+static weft_status_t gate_put(weft_lanes_queue_t *queue, void *const *stream, uint64_t number,
+                              bool *recorded_p)
+{
+    lanes_place_t place;
+    weft_status_t status = lanes_place_find(queue, stream, &place);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    cudaError_t error = lanes_place_enter(queue, &place);
+    error = error == cudaSuccess ? cuda_launch_gate(queue->gate, number, place.stream) : error;
+    error = error == cudaSuccess ? lanes_place_leave(queue, &place) : error;
+    *recorded_p = place.recording != 0;
+    return error == cudaSuccess
+               ? WEFT_OK
+               : lanes_place_failed(queue, error, "making a stream wait for the host");
+}
+
+weft_status_t lanes_gate_put(weft_lanes_queue_t *queue, void *const *stream, uint64_t number,
+                             bool *recorded_p)
+{
+    cuda_visit_t visit;
+    weft_status_t status = cuda_visit_begin(queue->kernel, &visit);
+    if (status == WEFT_OK) {
+        status = gate_put(queue, stream, number, recorded_p);
+        cuda_visit_end(&visit);
+    }
+    return status;
+}
+
+bool lanes_gate_reached(weft_lanes_queue_t *queue, uint64_t *number_p)
+{
+    const lanes_gate_t *gate = queue->gate;
+    if (__atomic_load_n(&gate->reached, __ATOMIC_ACQUIRE) == gate->passed) {
+        return false;
+    }
+    *number_p = gate->number;
+    return true;
+}
+
+void lanes_gate_pass(weft_lanes_queue_t *queue)
+{
+    lanes_gate_t *gate = queue->gate;
+    __atomic_store_n(&gate->passed, __atomic_load_n(&gate->reached, __ATOMIC_RELAXED),
+                     __ATOMIC_RELEASE);
+}
+
+void lanes_gate_break(weft_lanes_queue_t *queue)
+{
+    __atomic_store_n(&queue->gate->broken, 1, __ATOMIC_RELAXED);
 }

@@ -32,7 +32,7 @@ static weft_status_t stream_ask(weft_lanes_handle_t *handle, uint64_t run,
     if (status != WEFT_OK) {
         return status;
     }
-    cudaError_t error = cudaStreamQuery(handle->queue->own);
+    cudaError_t error = lanes_queue_ask(handle->queue);
     cuda_visit_end(&visit);
     if (error == cudaErrorNotReady || (error == cudaSuccess && run == 0)) {
         return WEFT_IN_PROGRESS;
@@ -93,7 +93,12 @@ const weft_kernel_lanes_t cuda_lanes = {
     .queue_open = lanes_queue_open,
     .queue_close = lanes_queue_close,
     .start = lanes_start,
+    .records = lanes_records,
     .poll = lanes_poll,
     .abort = lanes_abort,
     .release = lanes_release,
+    .gate_put = lanes_gate_put,
+    .gate_reached = lanes_gate_reached,
+    .gate_pass = lanes_gate_pass,
+    .gate_break = lanes_gate_break,
 };

@@ -14,7 +14,8 @@ static weft_status_t buffers_check(const weft_lanes_handle_t *handle, const weft
     const bool some = call->cut.count > 0 || call->nin > 0 || call->nout > 0;
     weft_status_t status = WEFT_OK;
     if (some && call->in != NULL) {
-        status = cuda_reach(kernel, call->in, "input");
+        status = call->staging != NULL ? cuda_reach_later(kernel, call->in, "input")
+                                       : cuda_reach(kernel, call->in, "input");
     }
     if (some && call->out != NULL && status == WEFT_OK) {
         status = cuda_reach(kernel, call->out, "output");
@@ -144,7 +145,7 @@ static weft_status_t failure_clear(weft_lanes_handle_t *handle)
 }
 
 /* Everything of a run but its vectors. */
-static weft_status_t job_prepare(const weft_lanes_job_t *job, lanes_run_t *run)
+static weft_status_t job_prepare(const weft_lanes_job_t *job, bool recorded, lanes_run_t *run)
 {
     weft_lanes_handle_t *handle = job->handle;
     const weft_lanes_call_t *call = job->call;
@@ -166,7 +167,8 @@ static weft_status_t job_prepare(const weft_lanes_job_t *job, lanes_run_t *run)
         *run = handle->run;
         lanes_image_call(run, call);
         run->in = call->staging != NULL ? call->staging : call->in;
-        run->number = ++handle->started;
+        run->number = recorded ? 0 : ++handle->started;
+        handle->recorded = handle->recorded || recorded;
     }
     return status;
 }
@@ -244,7 +246,7 @@ static weft_status_t launch_lend(lanes_launch_t *launch, const weft_lanes_job_t 
 }
 
 /* One launch; only its first run may have an input to be staged. */
-static weft_status_t launch(weft_lanes_queue_t *queue, cudaStream_t stream,
+static weft_status_t launch(weft_lanes_queue_t *queue, const lanes_place_t *place,
                             const weft_lanes_job_t *jobs, lanes_run_t *runs, uint32_t njobs)
 {
     weft_kernel_t *kernel = queue->kernel;
@@ -262,37 +264,42 @@ static weft_status_t launch(weft_lanes_queue_t *queue, cudaStream_t stream,
     launch.arrived = &queue->arrived[launch.nblocks];
     if (first->staging != NULL) {
         error = cudaMemcpyAsync(first->staging, first->in, first->staging_bytes, cudaMemcpyDefault,
-                                stream);
+                                place->stream);
     }
-    error = error == cudaSuccess ? cuda_launch_lanes(&launch, kernel->threads, stream) : error;
-    return error == cudaSuccess ? WEFT_OK : cuda_failed(kernel, error, "starting a plan");
+    error =
+        error == cudaSuccess ? cuda_launch_lanes(&launch, kernel->threads, place->stream) : error;
+    return error == cudaSuccess ? WEFT_OK : lanes_place_failed(queue, error, "starting a plan");
 }
 
 /* A staged input may be what a run before it has written: such a run begins a launch. */
-static weft_status_t launch_all(weft_lanes_queue_t *queue, cudaStream_t stream,
+static weft_status_t launch_all(weft_lanes_queue_t *queue, const lanes_place_t *place,
                                 const weft_lanes_job_t *jobs, uint32_t njobs, uint32_t *launched_p)
 {
-    weft_status_t status = WEFT_OK;
+    cudaError_t error = lanes_place_enter(queue, place);
+    weft_status_t status =
+        error == cudaSuccess ? WEFT_OK : lanes_place_failed(queue, error, "ordering a plan");
     while (status == WEFT_OK && *launched_p < njobs) {
         const uint32_t from = *launched_p;
         uint32_t to = from + 1;
         while (to < njobs && jobs[to].call->staging == NULL) {
             to++;
         }
-        status = launch(queue, stream, &jobs[from], &queue->runs[from], to - from);
+        status = launch(queue, place, &jobs[from], &queue->runs[from], to - from);
         *launched_p = status == WEFT_OK ? to : from;
     }
-    return status;
+    error = status == WEFT_OK ? lanes_place_leave(queue, place) : cudaSuccess;
+    return error == cudaSuccess ? status : lanes_place_failed(queue, error, "ordering a plan");
 }
 
 /* All or none: what could not be launched was never started, what was launched is stopped. */
-static void take_back(const weft_lanes_job_t *jobs, uint32_t launched, uint32_t ready)
+static void take_back(const weft_lanes_queue_t *queue, const weft_lanes_job_t *jobs,
+                      uint32_t launched, uint32_t ready)
 {
     for (uint32_t i = 0; i < ready; i++) {
         if (i < launched) {
             cuda_lanes.abort(jobs[i].handle);
         } else {
-            jobs[i].handle->started--;
+            jobs[i].handle->started -= queue->runs[i].number != 0;
         }
     }
 }
@@ -313,19 +320,21 @@ static weft_status_t runs_room(weft_lanes_queue_t *queue, uint32_t njobs)
     return WEFT_OK;
 }
 
-static weft_status_t start(weft_lanes_queue_t *queue, cudaStream_t stream, weft_lanes_job_t *jobs,
+static weft_status_t start(weft_lanes_queue_t *queue, void *const *stream, weft_lanes_job_t *jobs,
                            uint32_t njobs)
 {
     const weft_host_t *host = queue->kernel->host;
     uint32_t ready = 0, launched = 0;
-    weft_status_t status = runs_room(queue, njobs);
+    lanes_place_t place;
+    weft_status_t status = lanes_place_find(queue, stream, &place);
+    status = status == WEFT_OK ? runs_room(queue, njobs) : status;
     while (status == WEFT_OK && ready < njobs) {
-        status = job_prepare(&jobs[ready], &queue->runs[ready]);
+        status = job_prepare(&jobs[ready], place.recording != 0, &queue->runs[ready]);
         ready += status == WEFT_OK;
     }
-    status = status == WEFT_OK ? launch_all(queue, stream, jobs, njobs, &launched) : status;
+    status = status == WEFT_OK ? launch_all(queue, &place, jobs, njobs, &launched) : status;
     if (status != WEFT_OK) {
-        take_back(jobs, launched, ready);
+        take_back(queue, jobs, launched, ready);
         return status;
     }
     for (uint32_t i = 0; i < njobs; i++) {
@@ -342,7 +351,7 @@ weft_status_t lanes_start(weft_lanes_queue_t *queue, void *const *stream, weft_l
     cuda_visit_t visit;
     weft_status_t status = cuda_visit_begin(queue->kernel, &visit);
     if (status == WEFT_OK) {
-        status = start(queue, stream != NULL ? (cudaStream_t)*stream : queue->own, jobs, njobs);
+        status = start(queue, stream, jobs, njobs);
         cuda_visit_end(&visit);
     }
     return status;

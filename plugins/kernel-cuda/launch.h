@@ -26,7 +26,12 @@ struct lanes_launch; /* device/run.h */
 cudaError_t cuda_launch_lanes(const struct lanes_launch *launch, uint32_t threads,
                               cudaStream_t stream);
 
-/* What: how many such blocks one processor of the current device holds. */
+struct lanes_gate; /* device/gate.h */
+
+/* What: puts a gate into the stream, and returns at once. */
+cudaError_t cuda_launch_gate(struct lanes_gate *gate, uint64_t number, cudaStream_t stream);
+
+/* What: how many blocks of runs one processor of the current device holds. */
 cudaError_t cuda_launch_lanes_most(uint32_t threads, int *blocks_p);
 
 /* What: answers whether this build has code for the current device; cudaErrorNoKernelImageForDevice. */

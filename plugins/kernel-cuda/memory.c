@@ -109,6 +109,7 @@ static void ranges_sweep(weft_kernel_t *kernel)
 weft_status_t cuda_pages_take(weft_kernel_t *kernel, const void *at, uint64_t bytes)
 {
     const cuda_range_t span = span_of(at, bytes);
+    pthread_mutex_lock(&kernel->lock);
     weft_status_t status = span_cover(kernel, span);
     for (cuda_range_t *r = kernel->ranges; status == WEFT_OK && r != NULL; r = r->next) {
         r->users += r->begin < span.end && span.begin < r->end;
@@ -116,21 +117,24 @@ weft_status_t cuda_pages_take(weft_kernel_t *kernel, const void *at, uint64_t by
     if (status != WEFT_OK) {
         ranges_sweep(kernel);
     }
+    pthread_mutex_unlock(&kernel->lock);
     return status;
 }
 
 void cuda_pages_drop(weft_kernel_t *kernel, const void *at, uint64_t bytes)
 {
     const cuda_range_t span = span_of(at, bytes);
+    pthread_mutex_lock(&kernel->lock);
     for (cuda_range_t *r = kernel->ranges; r != NULL; r = r->next) {
         r->users -= r->begin < span.end && span.begin < r->end;
     }
     ranges_sweep(kernel);
+    pthread_mutex_unlock(&kernel->lock);
 }
 
 /* Blocks ------------------------------------------------------------------------------------------- */
 
-void *cuda_visible_take(weft_kernel_t *kernel, uint64_t bytes)
+static void *block_take(weft_kernel_t *kernel, uint64_t bytes)
 {
     for (cuda_block_t *b = kernel->blocks; b != NULL; b = b->next) {
         if (!b->used && b->bytes >= bytes) {
@@ -156,11 +160,26 @@ void *cuda_visible_take(weft_kernel_t *kernel, uint64_t bytes)
     return block->memory;
 }
 
-void cuda_visible_give(weft_kernel_t *kernel, void *memory)
+static void block_give(weft_kernel_t *kernel, void *memory)
 {
     for (cuda_block_t *b = kernel->blocks; b != NULL; b = b->next) {
         b->used = b->used && b->memory != memory;
     }
+}
+
+void *cuda_visible_take(weft_kernel_t *kernel, uint64_t bytes)
+{
+    pthread_mutex_lock(&kernel->lock);
+    void *memory = block_take(kernel, bytes);
+    pthread_mutex_unlock(&kernel->lock);
+    return memory;
+}
+
+void cuda_visible_give(weft_kernel_t *kernel, void *memory)
+{
+    pthread_mutex_lock(&kernel->lock);
+    block_give(kernel, memory);
+    pthread_mutex_unlock(&kernel->lock);
 }
 
 /* Words -------------------------------------------------------------------------------------------- */
@@ -171,7 +190,7 @@ static cuda_words_t *words_add(weft_kernel_t *kernel)
     if (words == NULL) {
         return NULL;
     }
-    words->memory = cuda_visible_take(kernel, WORDS * WORD_BYTES);
+    words->memory = block_take(kernel, WORDS * WORD_BYTES);
     if (words->memory == NULL) {
         kernel->host->free(kernel->host, words);
         return NULL;
@@ -181,7 +200,7 @@ static cuda_words_t *words_add(weft_kernel_t *kernel)
     return words;
 }
 
-uint64_t *cuda_word_take(weft_kernel_t *kernel)
+static uint64_t *word_take(weft_kernel_t *kernel)
 {
     cuda_words_t *words = kernel->words;
     while (words != NULL && words->used == UINT64_MAX) {
@@ -198,14 +217,24 @@ uint64_t *cuda_word_take(weft_kernel_t *kernel)
     return word;
 }
 
+uint64_t *cuda_word_take(weft_kernel_t *kernel)
+{
+    pthread_mutex_lock(&kernel->lock);
+    uint64_t *word = word_take(kernel);
+    pthread_mutex_unlock(&kernel->lock);
+    return word;
+}
+
 void cuda_word_give(weft_kernel_t *kernel, uint64_t *word)
 {
+    pthread_mutex_lock(&kernel->lock);
     for (cuda_words_t *words = kernel->words; words != NULL; words = words->next) {
         const uintptr_t offset = (uintptr_t)word - (uintptr_t)words->memory;
         if (offset < WORDS * WORD_BYTES) {
             words->used &= ~(UINT64_C(1) << offset / WORD_BYTES);
         }
     }
+    pthread_mutex_unlock(&kernel->lock);
 }
 
 static void words_close(weft_kernel_t *kernel)
@@ -214,7 +243,7 @@ static void words_close(weft_kernel_t *kernel)
         cuda_words_t *words = kernel->words;
         kernel->words = words->next;
         if (words->used == 0) {
-            cuda_visible_give(kernel, words->memory);
+            block_give(kernel, words->memory);
         }
         kernel->host->free(kernel->host, words);
     }
@@ -224,10 +253,12 @@ static void words_close(weft_kernel_t *kernel)
 
 static weft_status_t side_need(weft_kernel_t *kernel)
 {
-    if (kernel->side != NULL) {
-        return WEFT_OK;
+    cudaError_t error = cudaSuccess;
+    pthread_mutex_lock(&kernel->lock);
+    if (kernel->side == NULL) {
+        error = cudaStreamCreateWithFlags(&kernel->side, cudaStreamNonBlocking);
     }
-    cudaError_t error = cudaStreamCreateWithFlags(&kernel->side, cudaStreamNonBlocking);
+    pthread_mutex_unlock(&kernel->lock);
     return error == cudaSuccess ? WEFT_OK : cuda_failed(kernel, error, "making a stream");
 }
 
@@ -336,4 +367,19 @@ weft_status_t cuda_reach(weft_kernel_t *kernel, const void *at, const char *name
                                        name, at, kernel->device);
     }
     return WEFT_OK;
+}
+
+weft_status_t cuda_reach_later(weft_kernel_t *kernel, const void *at, const char *name)
+{
+    struct cudaPointerAttributes where;
+    cudaError_t error = cudaPointerGetAttributes(&where, at);
+    if (error != cudaSuccess) {
+        return cuda_failed(kernel, error, "asking where a buffer lies");
+    }
+    return where.type != cudaMemoryTypeUnregistered
+               ? cuda_reach(kernel, at, name)
+               : kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0,
+                                         "%s %p is pageable host memory, which a stream cannot "
+                                         "copy; use cudaMalloc, cudaMallocManaged or cudaHostAlloc",
+                                         name, at);
 }

@@ -38,5 +38,8 @@ void cuda_memory_close(weft_kernel_t *kernel);
 /* What: says whether the device reaches `at`, a buffer called `name`; opens the way to another device's
  * memory. Failure: ERR_UNSUPPORTED that says why not, ERR_SYSTEM. */
 weft_status_t cuda_reach(weft_kernel_t *kernel, const void *at, const char *name);
+/* What: the same, for a copy that a stream makes when it comes to it: pageable memory of the host would be
+ * read at once. */
+weft_status_t cuda_reach_later(weft_kernel_t *kernel, const void *at, const char *name);
 
 #endif

@@ -73,6 +73,7 @@ void fake_blocks(void (*block)(const void *arg, uint32_t number), const void *ar
 
 struct CUstream_st {
     struct CUstream_st *next;
+    unsigned long long number; /* no other stream ever has it */
     int device;
     bool blocking; /* the legacy stream waits for it */
     fake_row_t queue;

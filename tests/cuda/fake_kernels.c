@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "plugins/kernel-cuda/device/gate.h"
 #include "plugins/kernel-cuda/device/lanes.h"
 #include "plugins/kernel-cuda/launch.h"
 #include "tests/cuda/fake.h"
@@ -57,6 +58,24 @@ cudaError_t cuda_launch_lanes(const lanes_launch_t *launch, uint32_t threads, cu
         return error;
     }
     return fake_launch(stream, lanes_grid, launch, sizeof *launch);
+}
+
+typedef struct gate_place {
+    lanes_gate_t *gate;
+    uint64_t number;
+} gate_place_t;
+
+static void gate_grid(const void *arg)
+{
+    const gate_place_t *place = arg;
+    lanes_gate_wait(place->gate, place->number);
+}
+
+cudaError_t cuda_launch_gate(lanes_gate_t *gate, uint64_t number, cudaStream_t stream)
+{
+    const gate_place_t place = {gate, number};
+    cudaError_t error = fake_answer(__func__);
+    return error == cudaSuccess ? fake_launch(stream, gate_grid, &place, sizeof place) : error;
 }
 
 cudaError_t cuda_launch_lanes_most(uint32_t threads, int *blocks_p)

@@ -92,7 +92,9 @@ cudaError_t fake_launch(cudaStream_t stream, void (*grid)(const void *arg), cons
 
 static cudaStream_t stream_make(int device, bool blocking)
 {
+    static unsigned long long count;
     cudaStream_t stream = calloc(1, sizeof *stream);
+    stream->number = ++count;
     stream->device = device;
     stream->blocking = blocking;
     stream->next = all;
@@ -194,6 +196,15 @@ cudaError_t cudaStreamQuery(cudaStream_t handle)
     }
     pthread_mutex_unlock(&fake_lock);
     return error;
+}
+
+cudaError_t cudaStreamGetId(cudaStream_t handle, unsigned long long *number)
+{
+    pthread_mutex_lock(&fake_lock);
+    cudaStream_t stream = fake_stream_of(handle);
+    *number = stream != NULL ? stream->number : *number;
+    pthread_mutex_unlock(&fake_lock);
+    return stream != NULL ? cudaSuccess : cudaErrorInvalidResourceHandle;
 }
 
 cudaError_t cudaStreamGetDevice(cudaStream_t handle, int *device)

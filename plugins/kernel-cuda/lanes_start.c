@@ -145,7 +145,8 @@ static weft_status_t failure_clear(weft_lanes_handle_t *handle)
 }
 
 /* Everything of a run but its vectors. */
-static weft_status_t job_prepare(const weft_lanes_job_t *job, bool recorded, lanes_run_t *run)
+static weft_status_t job_prepare(weft_lanes_queue_t *queue, const weft_lanes_job_t *job,
+                                 bool recorded, lanes_run_t *run)
 {
     weft_lanes_handle_t *handle = job->handle;
     const weft_lanes_call_t *call = job->call;
@@ -169,6 +170,7 @@ static weft_status_t job_prepare(const weft_lanes_job_t *job, bool recorded, lan
         run->in = call->staging != NULL ? call->staging : call->in;
         run->number = recorded ? 0 : ++handle->started;
         handle->recorded = handle->recorded || recorded;
+        handle->queue = queue;
     }
     return status;
 }
@@ -329,7 +331,7 @@ static weft_status_t start(weft_lanes_queue_t *queue, void *const *stream, weft_
     weft_status_t status = lanes_place_find(queue, stream, &place);
     status = status == WEFT_OK ? runs_room(queue, njobs) : status;
     while (status == WEFT_OK && ready < njobs) {
-        status = job_prepare(&jobs[ready], place.recording != 0, &queue->runs[ready]);
+        status = job_prepare(queue, &jobs[ready], place.recording != 0, &queue->runs[ready]);
         ready += status == WEFT_OK;
     }
     status = status == WEFT_OK ? launch_all(queue, &place, jobs, njobs, &launched) : status;
@@ -339,7 +341,6 @@ static weft_status_t start(weft_lanes_queue_t *queue, void *const *stream, weft_
     }
     for (uint32_t i = 0; i < njobs; i++) {
         jobs[i].run = queue->runs[i].number;
-        jobs[i].handle->queue = queue;
         jobs[i].handle->asked_ns = host->clock_ns(host);
     }
     return WEFT_OK;

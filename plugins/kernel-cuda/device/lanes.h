@@ -386,7 +386,9 @@ static WEFT_DEVICE void lanes_run_launch(lanes_shared_t *shared, const lanes_lau
         if (block < shared->copy.run.nblocks) {
             lanes_run_lane(&shared->block, &shared->copy.run, block);
         }
-        lanes_meet(launch);
+        if (i + 1 < launch->nruns) {
+            lanes_meet(launch);
+        }
     }
 }
 

@@ -245,7 +245,33 @@ typedef struct weft_call {
     double timeout;             /* seconds; 0 = option op_timeout; negative = no deadline */
     const void *scalar;         /* PREMULSUM: this rank's factor, one element of the data type */
     uint32_t scalar_read;       /* weft_scalar_read_t: when it is read */
+    void *const *stream; /* NULL, or the address of a stream's handle (CUDA: cudaStream_t *): see
+                                   "Streams"; read during the call */
 } weft_call_t;
+
+/* Streams. With weft_call_t.stream a collective, send or receive is put into a stream of the device that
+ * the loaded kernel computes on, behind what is there, and the call returns: the host never waits. The
+ * results are there when the stream has passed the operation; until then its buffers, and a factor that
+ * is read AT_RUN, belong to it. Vectors and other factors are read during the call. A handle of 0 is a
+ * stream too (CUDA: the legacy one); ranks may use different streams, or none.
+ * Order. Operations of one communicator happen in the order of the calls, whatever their streams and
+ * whether they are in one. A call without a stream begins when those before it in streams are over; when
+ * that takes longer than its deadline, its error says what it waits for. Messages keep the order of their
+ * calls per peer and direction.
+ * Groups. Neighbouring calls of a group for one communicator and one stream are one launch. Sends and
+ * receives that need each other belong into one stream.
+ * Errors of the call: as without a stream, and ERR_UNSUPPORTED (the loaded kernel has no streams), ERR_ARG
+ * (request_p set; a stream of another device), ERR_STATE (the stream is being captured, and the capture
+ * was spoilt), ERR_RESOURCE, ERR_SYSTEM; then nothing was put into the stream. What goes wrong later fails
+ * the communicator: weft_comm_error() and every later call tell it, and the stream goes on, past results
+ * that are undefined. Deadlines count from the moment at which the stream comes to the operation.
+ * Capture. Calls into a stream that is being captured (CUDA graphs) are captured, and happen with every
+ * replay. All ranks capture the same calls and replay them in the same order. Captured calls are ordered by
+ * streams alone: before a call without a stream, wait for the replays before it. A call whose like ran
+ * before is captured as a launch, else as a place where the stream waits for the host. Memory of captured
+ * calls is kept until the communicator is destroyed; destroy it after the last replay.
+ * weft_comm_destroy() waits for what is in streams, no longer than op_timeout without progress, and then
+ * stops it. */
 
 /* When the factor of a PREMULSUM is read. AT_RUN lets a value that an earlier operation produces be
  * used: it must stay valid until the operation is done. */

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/comm/call.h"
+#include "core/comm/stream.h"
 
 /* Collectives -------------------------------------------------------------------------------------- */
 
@@ -311,6 +312,7 @@ weft_status_t weft_comm_destroy(weft_comm_t *comm)
     if (status != WEFT_OK) {
         return weft_api_error("comm", status);
     }
+    weft_stream_leave(state);
     weft_engine_drive_all(state);
     weft_handle_remove(comm);
     /* The progress thread may be looking: it lets go when it finds the owner taken. */

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/comm/stream.h"
 
 weft_status_t weft_api_error(const char *call, weft_status_t status)
 {
@@ -38,6 +39,7 @@ weft_status_t weft_request_fill(weft_comm_state_t *state, weft_request_t *reques
     request->late_scalar = NULL;
     request->vectors = NULL;
     request->appended = false;
+    request->in_stream = false;
     request->sends = args->coll == WEFT_SEND_RECV && args->sends;
     atomic_store_explicit(&request->done, 0, memory_order_relaxed);
     if (call != NULL && call->scalar != NULL && call->scalar_read == WEFT_SCALAR_AT_RUN) {
@@ -102,12 +104,36 @@ static weft_status_t run_blocking(weft_comm_state_t *state, const weft_args_t *a
     return request.status;
 }
 
+static weft_status_t start_in_stream(weft_comm_state_t *state, const weft_args_t *args,
+                                     const weft_call_t *call)
+{
+    weft_request_t *request = NULL;
+    weft_status_t status = weft_stream_open(state);
+    if (status == WEFT_OK && args->coll == WEFT_SEND_RECV) {
+        status = weft_p2p_open(state);
+    }
+    if (status == WEFT_OK) {
+        status = weft_request_create(state, args, call, &request);
+    }
+    if (status != WEFT_OK) {
+        return status;
+    }
+    status = weft_stream_put(state, call->stream, request);
+    if (status != WEFT_OK) {
+        weft_request_free(request);
+    }
+    return status;
+}
+
 /* Notes the operation in the thread's group, or runs it. */
 static weft_status_t dispatch(weft_comm_state_t *state, const weft_args_t *args,
                               const weft_call_t *call)
 {
     if (weft_group_is_open()) {
         return weft_group_note(state, args, call);
+    }
+    if (weft_call_in_stream(call)) {
+        return start_in_stream(state, args, call);
     }
     return weft_call_is_async(call) ? start_async(state, args, call)
                                     : run_blocking(state, args, call);
@@ -157,7 +183,8 @@ weft_status_t weft_comm_call(weft_comm_t *comm, weft_args_t *args, const weft_ca
     status = dispatch(state, args, call);
     bool logged = weft_comm_has_failed(state);
     weft_comm_leave(state);
-    if (status == WEFT_OK && weft_call_is_async(call) && !weft_group_is_open()) {
+    bool left_behind = weft_call_is_async(call) || weft_call_in_stream(call);
+    if (status == WEFT_OK && left_behind && !weft_group_is_open()) {
         weft_progress_kick();
     }
     return status == WEFT_OK || logged ? status : weft_group_fail(weft_api_error("comm", status));

@@ -17,6 +17,11 @@ static inline bool weft_call_is_async(const weft_call_t *call)
     return call != NULL && call->request_p != NULL;
 }
 
+static inline bool weft_call_in_stream(const weft_call_t *call)
+{
+    return call != NULL && call->stream != NULL;
+}
+
 /* A request from checked arguments, ready to be appended. ERR_ARG (vectors), ERR_RESOURCE. */
 weft_status_t weft_request_fill(weft_comm_state_t *state, weft_request_t *request,
                                 const weft_args_t *args, const weft_call_t *call);

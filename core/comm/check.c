@@ -53,6 +53,25 @@ static bool knows_op(const weft_comm_state_t *state, weft_op_t op)
     return (unsigned)op < WEFT_OP_COUNT || weft_user_op_find(state, op) != NULL;
 }
 
+/* Can the kernel, and the call, be in a stream? */
+static weft_status_t check_stream(const weft_comm_state_t *state, const char *name,
+                                  const weft_call_t *call)
+{
+    if (state->kernel_lanes == NULL) {
+        return weft_fail(WEFT_ERR_UNSUPPORTED, 0,
+                         "%s: weft_call_t.stream is set, and kernel %s has no streams; choose a "
+                         "kernel for a device ([core] kernel), or call without a stream",
+                         name, state->kernel_loaded->plugin->name);
+    }
+    if (call->request_p != NULL) {
+        return weft_fail(WEFT_ERR_ARG, 0,
+                         "%s: weft_call_t.stream and request_p are both set; what is in a stream "
+                         "is over when the stream has passed it",
+                         name);
+    }
+    return WEFT_OK;
+}
+
 static weft_status_t check_names(const weft_comm_state_t *state, const weft_args_t *args,
                                  const weft_call_t *call)
 {
@@ -84,7 +103,7 @@ static weft_status_t check_names(const weft_comm_state_t *state, const weft_args
     if (f->reduces && args->op == WEFT_PREMULSUM && (call == NULL || call->scalar == NULL)) {
         return weft_fail(WEFT_ERR_ARG, 0, "%s: operator mulsum needs weft_call_t.scalar", name);
     }
-    return WEFT_OK;
+    return weft_call_in_stream(call) ? check_stream(state, name, call) : WEFT_OK;
 }
 
 static weft_status_t check_buffer(const char *call, const char *which, const void *buffer,

@@ -60,7 +60,8 @@ struct weft_request {
     weft_args_t args;
     weft_op_state_t state;
     weft_status_t status; /* final, once DONE */
-    uint64_t sequence;
+    uint64_t
+        sequence; /* place among the calls, from 1; messages: in their line; 0: of a recording */
     uint64_t deadline;
     uint64_t started;
     double timeout;
@@ -68,6 +69,7 @@ struct weft_request {
     const void *late_scalar;       /* read into `scalar` when the operation begins */
     weft_bound_vectors_t *vectors; /* of a v-form */
     bool appended;                 /* false: noted in a group that is still open */
+    bool in_stream;                /* a gate waits for it */
     uint32_t sends;                /* send_recv: 1 = a send */
     uint64_t moved;                /* send_recv: elements that went through the port */
     _Atomic uint32_t done;
@@ -85,8 +87,19 @@ typedef struct weft_prepared {
     weft_program_t program;
     weft_lanes_t run;
     weft_adapt_t adapt;
-    bool adapts; /* slices are large enough for a choice */
+    bool adapts;                   /* slices are large enough for a choice */
+    uint32_t held;                 /* runs in streams and recordings that use it */
+    struct weft_prepared *retired; /* next of those that lost their place while held */
 } weft_prepared_t;
+
+/* An operation that does not move, and whom it waits for: see lookout.c. */
+typedef struct weft_pending {
+    uint64_t sequence;
+    weft_signature_t signature;
+    uint64_t started, deadline;
+    int32_t peer;      /* −1: nobody in particular */
+    weft_port_t *port; /* NULL: to connect */
+} weft_pending_t;
 
 /* What this rank called, for questions of other ranks: see fail.c. */
 typedef struct weft_history {
@@ -102,7 +115,7 @@ typedef struct weft_line {
     struct weft_request *first, *last;
     weft_port_t *port;
     uint32_t peer, sends;
-    uint32_t sequence; /* of the message at the head, counted per line */
+    uint64_t called, over; /* messages called so far; the last one that is over */
     bool active;
     uint64_t idle_since; /* when it last moved; 0 = it just did */
     uint64_t checked;    /* when the port was last looked after */
@@ -168,14 +181,17 @@ typedef struct weft_comm_state {
 
     /* engine */
     weft_waiter_t waiter;
-    uint64_t sequence; /* of the last operation begun */
+    uint64_t sequence; /* of the last operation called */
+    uint64_t over;     /* of the last one that is over: they end in order */
     struct weft_request *first, *last;
+    struct weft_stream *stream; /* NULL until the first call in a stream: stream.h */
     weft_p2p_t p2p;
     weft_prepared_t *current; /* of `first` */
     weft_prepared_t *prepared[WEFT_PROGRAMS];
-    uint32_t steps;      /* idle steps since the clock was read */
-    uint64_t idle_since; /* when the operation last moved; 0 = it just did */
-    uint64_t asked;      /* when the blocked port's peer was last asked */
+    weft_prepared_t *retired; /* freed when nothing holds them */
+    uint32_t steps;           /* idle steps since the clock was read */
+    uint64_t idle_since;      /* when the operation last moved; 0 = it just did */
+    uint64_t asked;           /* when the blocked port's peer was last asked */
     bool late_told;
     uint64_t connecting_since; /* both ends are in the call and still not connected */
     uint64_t verdict_by;       /* a link broke: wait until then for the health channel's word */
@@ -259,6 +275,8 @@ weft_status_t weft_comm_create(uint32_t nranks, const weft_unique_id_t *id, uint
                                const weft_options_t *options, weft_comm_state_t **state_p);
 /* One more; takes a reference to the family. */
 weft_status_t weft_comm_create_child(const weft_comm_plan_t *plan, weft_comm_state_t **state_p);
+/* The queue of the device, where the kernel has one. The kernel's failure. */
+weft_status_t weft_comm_need_queue(weft_comm_state_t *state);
 /* Says goodbye to the other ranks, if the communicator has not failed. */
 void weft_comm_part(weft_comm_state_t *state);
 /* Frees it, and the family with its last communicator. */
@@ -267,7 +285,12 @@ void weft_comm_free(weft_comm_state_t *state);
 /* Root of the exchange inside weft_comm_split(), so that no all_gather of the user is taken for it. */
 #define WEFT_ROOT_SPLIT UINT32_MAX
 
-/* memory.c: what the user did not free. */
+/* memory.c: memory of the host or, with `device`, of the kernel; `what` it is for begins the error.
+ * ERR_RESOURCE, or the kernel's failure. */
+weft_status_t weft_comm_obtain(const weft_comm_state_t *state, const char *what, uint64_t bytes,
+                               bool device, weft_allocation_t *allocation);
+void weft_comm_release(const weft_comm_state_t *state, const weft_allocation_t *allocation);
+/* What the user did not free. */
 void weft_comm_free_memory(weft_comm_state_t *state);
 /* Copies an input to state->staging. ERR_RESOURCE, or the kernel's failure. */
 weft_status_t weft_comm_stage(weft_comm_state_t *state, const void *in, uint64_t bytes);
@@ -309,7 +332,23 @@ uint64_t weft_vectors_start(const weft_blocks_t *blocks, uint32_t b);
  * size that stands for its class, equal on all ranks: see weft_vectors_class(). */
 weft_status_t weft_comm_select(weft_comm_state_t *state, const weft_args_t *args,
                                weft_prepared_t **prepared_p);
-void weft_prepared_free(weft_prepared_t *prepared);
+/* The same only from the cache, or NULL. */
+weft_prepared_t *weft_comm_selected(const weft_comm_state_t *state, const weft_args_t *args);
+/* Keeps it, whatever takes its place in the cache; lets it go. */
+void weft_prepared_hold(weft_prepared_t *prepared);
+void weft_prepared_drop(weft_comm_state_t *state, weft_prepared_t *prepared);
+void weft_prepared_free_all(weft_comm_state_t *state);
+
+/* binding.c: what a program is to run on for this request. `geometry` and the request live as long as
+ * the run. */
+void weft_request_bind(const weft_prepared_t *prepared, const weft_request_t *request,
+                       weft_geometry_t *geometry, weft_binding_t *binding);
+weft_signature_t weft_request_signature(const weft_prepared_t *prepared,
+                                        const weft_request_t *request);
+/* Arguments that all calls of its class of sizes share: see weft_comm_select(). */
+weft_args_t weft_request_class(const weft_request_t *request);
+/* Do input and output overlap? */
+bool weft_request_overlaps(const weft_request_t *request);
 
 /* local.c: a communicator of one rank. */
 weft_status_t weft_local_run(weft_comm_state_t *state, const weft_request_t *request);
@@ -319,6 +358,8 @@ weft_status_t weft_p2p_check(const weft_comm_state_t *state, const weft_args_t *
                              bool may_send_to_self);
 /* ERR_RESOURCE, or OK: what is called once before append. */
 weft_status_t weft_p2p_open(weft_comm_state_t *state);
+/* The next number of the request's line. */
+uint64_t weft_p2p_number(weft_comm_state_t *state, const weft_request_t *request);
 void weft_p2p_append(weft_comm_state_t *state, weft_request_t *request);
 /* One round over all lines; true if something moved. A failure has failed the communicator. */
 bool weft_p2p_step(weft_comm_state_t *state);
@@ -327,25 +368,37 @@ void weft_p2p_fail(weft_comm_state_t *state);
 /* The only port that anything waits for, or NULL. */
 weft_port_t *weft_p2p_blocked(const weft_comm_state_t *state);
 void weft_p2p_close(weft_comm_state_t *state);
-static inline bool weft_comm_is_busy(const weft_comm_state_t *state)
-{
-    return state->first != NULL || state->p2p.nactive > 0;
-}
 
-/* engine.c: advances the queue. The caller owns the communicator. */
+/* lookout.c */
 /* Completes the record in the thread's error and fails the communicator with it. */
 void weft_engine_fail(weft_comm_state_t *state, int32_t peer);
-/* Takes completions of message transports, posts what had to wait, and passes on what devices send and
- * receive (*moved_p: something). To be called again and again while a device may be using the ports. */
-weft_status_t weft_engine_transport(weft_comm_state_t *state, bool *moved_p);
+void weft_engine_mismatch(weft_comm_state_t *state, uint32_t peer, const weft_signature_t *mine,
+                          const weft_signature_t *theirs);
 /* A link to `peer` that is waited for broke, with `status`: fails the communicator unless the health
  * channel names the cause in time. */
 void weft_engine_broken(weft_comm_state_t *state, weft_status_t status, int32_t peer);
+/* Judges an operation that does not move; may fail the communicator. */
+void weft_lookout(weft_comm_state_t *state, const weft_pending_t *pending, uint64_t now);
+
+/* engine.c: advances the queue. The caller owns the communicator. */
+/* Takes completions of message transports, posts what had to wait, and passes on what devices send and
+ * receive (*moved_p: something). To be called again and again while a device may be using the ports. */
+weft_status_t weft_engine_transport(weft_comm_state_t *state, bool *moved_p);
 /* The next step looks at the clock. */
 void weft_engine_look_soon(weft_comm_state_t *state);
+/* Gives the operation its number; lets it progress, in the order of the numbers; both. */
+void weft_engine_number(weft_comm_state_t *state, weft_request_t *request);
+void weft_engine_insert(weft_comm_state_t *state, weft_request_t *request);
 void weft_engine_append(weft_comm_state_t *state, weft_request_t *request);
+/* Where the request goes in a list in the order of numbers. One of a recording has none: it goes before
+ * all that have not begun. */
+weft_request_t **weft_request_place(weft_request_t **first, weft_request_t *last,
+                                    const weft_request_t *request);
+/* The operation of that number is over; 0: one of a recording. */
+void weft_engine_over(weft_comm_state_t *state, uint64_t sequence);
 /* One round; true if something moved. */
 bool weft_engine_step(weft_comm_state_t *state);
+bool weft_comm_is_busy(const weft_comm_state_t *state);
 /* Until `request` is done; until everything is. */
 void weft_engine_drive(weft_comm_state_t *state, const weft_request_t *request);
 void weft_engine_drive_all(weft_comm_state_t *state);

@@ -3,37 +3,63 @@
  * The engine: advances the operations of one communicator, in order, without blocking; and the loop
  * around it that waits. */
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "core/base/error.h"
-#include "core/base/log.h"
-#include "core/comm/comm.h"
+#include "core/comm/stream.h"
 
 /* Idle steps between looks at the clock: a look costs about as much as a step. */
 #define STEPS_PER_LOOK 64u
-/* A broken link is a symptom: the health channel names the cause within this time. */
-#define VERDICT_NS (300 * WEFT_NS_PER_MS)
-/* After this long a waiting rank asks the one it waits for whether they are in the same call. */
-#define ASK_NS (100 * WEFT_NS_PER_MS)
-/* What a rank sent before it left arrives within this time, or never. */
-#define LEFT_BEHIND_NS WEFT_NS_PER_S
 
-void weft_engine_append(weft_comm_state_t *state, weft_request_t *request)
+void weft_engine_number(weft_comm_state_t *state, weft_request_t *request)
+{
+    request->sequence =
+        request->args.coll == WEFT_SEND_RECV ? weft_p2p_number(state, request) : ++state->sequence;
+}
+
+weft_request_t **weft_request_place(weft_request_t **first, weft_request_t *last,
+                                    const weft_request_t *request)
+{
+    weft_request_t **place = first;
+    if (last != NULL && last->sequence <= request->sequence) {
+        return &last->next;
+    }
+    while (*place != NULL && ((*place)->state != WEFT_OP_QUEUED || (*place)->sequence == 0 ||
+                              (*place)->sequence < request->sequence)) {
+        place = &(*place)->next;
+    }
+    return place;
+}
+
+void weft_engine_insert(weft_comm_state_t *state, weft_request_t *request)
 {
     request->appended = true;
     if (request->args.coll == WEFT_SEND_RECV) {
         weft_p2p_append(state, request);
         return;
     }
-    request->sequence = ++state->sequence;
-    request->next = NULL;
-    if (state->last != NULL) {
-        state->last->next = request;
-    } else {
-        state->first = request;
+    weft_request_t **place = weft_request_place(&state->first, state->last, request);
+    request->next = *place;
+    *place = request;
+    if (request->next == NULL) {
+        state->last = request;
     }
-    state->last = request;
+}
+
+void weft_engine_append(weft_comm_state_t *state, weft_request_t *request)
+{
+    weft_engine_number(state, request);
+    weft_engine_insert(state, request);
+}
+
+void weft_engine_over(weft_comm_state_t *state, uint64_t sequence)
+{
+    state->over = sequence != 0 ? sequence : state->over;
+}
+
+/* Those called before it are over, also the ones in streams. */
+static bool is_due(const weft_comm_state_t *state, const weft_request_t *request)
+{
+    return request->sequence == 0 || request->sequence == state->over + 1;
 }
 
 static void finish(weft_comm_state_t *state, weft_request_t *request, weft_status_t status)
@@ -43,149 +69,27 @@ static void finish(weft_comm_state_t *state, weft_request_t *request, weft_statu
         state->last = NULL;
     }
     state->current = NULL;
+    weft_engine_over(state, request->sequence);
     request->status = status;
     request->state = WEFT_OP_DONE;
     atomic_store_explicit(&request->done, 1, memory_order_release);
 }
 
-void weft_engine_fail(weft_comm_state_t *state, int32_t peer)
-{
-    weft_error_t *error = weft_error_record();
-    if (peer >= 0) {
-        error->peer = peer;
-        snprintf(error->transport, sizeof error->transport, "%s",
-                 weft_links_transport(state->links, (uint32_t)peer));
-    }
-    error->sequence = state->first != NULL ? state->first->sequence : state->sequence;
-    weft_comm_fail(state, error, true);
-}
-
-static void fail_mismatch(weft_comm_state_t *state)
-{
-    const weft_lanes_t *run = &state->current->run;
-    char field[128];
-    uint32_t peer = run->mismatched->peer;
-    weft_signature_diff(&run->signature, &run->theirs, field, sizeof field);
-    weft_fail(WEFT_ERR_MISMATCH, 0,
-              "operation %" PRIu32 " differs between rank %u (here) and rank %u (there): %s",
-              run->signature.sequence, state->rank, peer, field);
-    weft_engine_fail(state, (int32_t)peer);
-}
-
-static const char *what_for(const weft_port_t *port)
-{
-    return port->sends ? "to take data" : "for data";
-}
-
-static const char *op_text(const weft_comm_state_t *state, char *text, size_t bytes)
-{
-    if (state->current != NULL) {
-        weft_signature_text(&state->current->program.signature, text, bytes);
-    } else {
-        snprintf(text, bytes, "%s", weft_coll_name(state->first->args.coll));
-    }
-    return text;
-}
-
-/* The rank the operation waits for, or −1. */
-static int32_t waits_for(const weft_comm_state_t *state, const weft_port_t **port_p)
-{
-    *port_p = NULL;
-    if (state->first == NULL || state->current == NULL) {
-        return -1;
-    }
-    if (state->first->state == WEFT_OP_BINDING) {
-        const weft_program_t *program = &state->current->program;
-        for (uint32_t i = 0; i < program->nports; i++) {
-            if (program->ports[i] == NULL) {
-                return (int32_t)weft_program_port(program, i)->peer;
-            }
-        }
-        return -1;
-    }
-    *port_p = state->current->run.blocked;
-    return *port_p != NULL ? (int32_t)(*port_p)->peer : -1;
-}
-
-static void fail_timeout(weft_comm_state_t *state)
-{
-    const weft_port_t *port;
-    char text[96], order[320];
-    const weft_request_t *request = state->first;
-    int32_t peer = waits_for(state, &port);
-    weft_fail(WEFT_ERR_TIMEOUT, 0,
-              "operation %" PRIu64 " (%s) not done after %.3g s: rank %u waits for rank %d %s%s",
-              request->sequence, op_text(state, text, sizeof text),
-              (double)(weft_os_clock_ns() - request->started) / 1e9, state->rank, (int)peer,
-              port != NULL ? what_for(port) : "to connect",
-              weft_order_text(state, peer, order, sizeof order));
-    weft_engine_fail(state, peer);
-}
-
-/* A rank that left before this operation will never take part. One that left later has sent what it had
- * to send: if nothing of it comes for a while, it took part in something else. */
-static bool check_left(weft_comm_state_t *state, uint32_t peer, uint64_t now)
-{
-    uint64_t at = atomic_load_explicit(&state->left_at[peer], memory_order_acquire);
-    if (at == UINT64_MAX ||
-        (at >= state->first->sequence &&
-         weft_comm_gone_for(state, peer, state->idle_since, now) < LEFT_BEHIND_NS)) {
-        return false;
-    }
-    weft_fail(WEFT_ERR_PEER_LEFT, 0,
-              "rank %u left the communicator after operation %" PRIu64 "; rank %u waits for it in "
-              "operation %" PRIu64,
-              peer, at, state->rank, state->first->sequence);
-    weft_engine_fail(state, (int32_t)peer);
-    return true;
-}
-
-/* A link broke. The cause may be a death elsewhere: give the health channel the first word. */
-void weft_engine_broken(weft_comm_state_t *state, weft_status_t status, int32_t peer)
-{
-    if (peer >= 0 &&
-        atomic_load_explicit(&state->left_at[peer], memory_order_acquire) != UINT64_MAX) {
-        return; /* it left: check_left() decides */
-    }
-    if (weft_error_record()->status != status) {
-        weft_fail(status, 0, "the link to rank %d broke", peer);
-    }
-    if (state->verdict_by == 0) {
-        state->broken = *weft_error_record();
-        if (state->broken.peer < 0) {
-            state->broken.peer = peer;
-        }
-        state->verdict_by = weft_os_clock_ns() + VERDICT_NS;
-    } else if (weft_os_clock_ns() > state->verdict_by) {
-        *weft_error_record() = state->broken;
-        weft_engine_fail(state, state->broken.peer);
-    }
-}
-
-static weft_signature_t signature_of(const weft_comm_state_t *state, const weft_request_t *request)
-{
-    weft_signature_t signature = state->current->program.signature;
-    signature.sequence = (uint32_t)request->sequence;
-    if (request->vectors != NULL) {
-        signature.count = request->vectors->total;
-        signature.plan += request->vectors->hash;
-    }
-    return signature;
-}
-
 /* Starts the operation at the head of the queue. */
 static weft_status_t begin(weft_comm_state_t *state, weft_request_t *request)
 {
+    weft_status_t status;
     if (state->nranks == 1) {
-        finish(state, request, weft_local_run(state, request));
-        return WEFT_OK;
+        status = weft_local_run(state, request);
+        if (status == WEFT_OK || !request->in_stream) {
+            finish(state, request, status);
+            status = WEFT_OK;
+        }
+        return status;
     }
-    weft_args_t args = request->args;
-    if (request->vectors != NULL) {
-        args.count = weft_vectors_class(args.coll, request->vectors->largest);
-    }
-    weft_status_t status = weft_comm_select(state, &args, &state->current);
-    if (status == WEFT_ERR_UNSUPPORTED) {
+    weft_args_t args = weft_request_class(request);
+    status = weft_comm_select(state, &args, &state->current);
+    if (status == WEFT_ERR_UNSUPPORTED && !request->in_stream) {
         /* All ranks come to this answer before anything is sent: nothing is lost but this call. */
         finish(state, request, status);
         return WEFT_OK;
@@ -193,70 +97,40 @@ static weft_status_t begin(weft_comm_state_t *state, weft_request_t *request)
     if (status != WEFT_OK) {
         return status;
     }
-    weft_signature_t signature = signature_of(state, request);
-    weft_history_put(state, &signature);
+    weft_signature_t signature = weft_request_signature(state->current, request);
+    if (request->sequence != 0) {
+        weft_history_put(state, &signature);
+    }
     request->state = WEFT_OP_BINDING;
     return WEFT_OK;
 }
 
 /* A plan that was not proved for in-place buffers gets a copy of the input. */
-static weft_status_t stage_input(weft_comm_state_t *state, const weft_args_t *args,
+static weft_status_t stage_input(weft_comm_state_t *state, const weft_request_t *request,
                                  const void **in_p)
 {
-    uintptr_t send = (uintptr_t)args->send;
-    uintptr_t recv = (uintptr_t)args->recv;
-    bool overlap = args->send_bytes > 0 && args->recv_bytes > 0 && send < recv + args->recv_bytes &&
-                   recv < send + args->send_bytes;
-    *in_p = args->send;
-    if (state->current->program.in_place || !overlap) {
+    if (state->current->program.in_place || !weft_request_overlaps(request)) {
         return WEFT_OK;
     }
-    weft_status_t status = weft_comm_stage(state, args->send, args->send_bytes);
+    weft_status_t status = weft_comm_stage(state, request->args.send, request->args.send_bytes);
     *in_p = state->staging.memory;
     return status;
 }
 
-/* How a v-form is cut. Where all ranks know the vectors, evenly, as a fixed form of the largest block;
- * where only pairs do, in full slices, as long as this rank has something to move. */
-static void cut_vectors(const weft_prepared_t *current, const weft_bound_vectors_t *vectors,
-                        weft_geometry_t *g)
-{
-    const weft_program_t *program = &current->program;
-    *g = program->geometry;
-    if (!program->pairs) {
-        weft_cut_t cut = {.k = g->k,
-                          .slices = g->slices,
-                          .slice_bytes = g->slice * program->elem,
-                          .channels = program->channels};
-        weft_geometry_set(g, vectors->largest, program->elem, &cut);
-        return;
-    }
-    g->passes = vectors->largest <= g->pass ? 1 : (vectors->largest + g->pass - 1) / g->pass;
-}
-
-static weft_status_t start_lanes(weft_comm_state_t *state, weft_request_t *request, const void *in)
+static weft_status_t start_lanes(weft_comm_state_t *state, weft_request_t *request)
 {
     weft_prepared_t *current = state->current;
-    const weft_bound_vectors_t *vectors = request->vectors;
     const weft_user_op_t *user = weft_user_op_find(state, request->args.op);
     weft_geometry_t geometry;
-    weft_binding_t binding = {.in = in,
-                              .out = request->args.recv,
-                              .scalar = request->scalar,
-                              .sequence = (uint32_t)request->sequence};
-    if (vectors != NULL) {
-        cut_vectors(current, vectors, &geometry);
-        binding.geometry = &geometry;
-        binding.vectors = &vectors->v;
-        binding.plan = vectors->hash;
-        binding.count = vectors->total;
-    }
-    if (request->late_scalar != NULL) {
-        weft_status_t status =
+    weft_binding_t binding;
+    weft_request_bind(current, request, &geometry, &binding);
+    weft_status_t status = stage_input(state, request, &binding.in);
+    if (status == WEFT_OK && request->late_scalar != NULL) {
+        status =
             weft_comm_copy(state, request->scalar, request->late_scalar, current->program.elem);
-        if (status != WEFT_OK) {
-            return status;
-        }
+    }
+    if (status != WEFT_OK) {
+        return status;
     }
     current->program.user = user != NULL && weft_coll_reduces(request->args.coll)
                                 ? *user
@@ -269,17 +143,13 @@ static weft_status_t start_lanes(weft_comm_state_t *state, weft_request_t *reque
 static weft_status_t bind(weft_comm_state_t *state, weft_request_t *request, bool *moved)
 {
     weft_prepared_t *current = state->current;
-    const void *in;
     if (current->program.bound < current->program.nports) {
         weft_status_t status = weft_program_bind(&current->program, state->links);
         if (status != WEFT_OK) {
             return status == WEFT_IN_PROGRESS ? WEFT_OK : status;
         }
     }
-    weft_status_t status = stage_input(state, &request->args, &in);
-    if (status == WEFT_OK) {
-        status = start_lanes(state, request, in);
-    }
+    weft_status_t status = start_lanes(state, request);
     if (status == WEFT_OK) {
         request->state = WEFT_OP_RUNNING;
         *moved = true;
@@ -347,7 +217,7 @@ static weft_status_t step_lanes(weft_comm_state_t *state, bool *moved)
 static weft_status_t advance(weft_comm_state_t *state, weft_request_t *request, bool *moved)
 {
     weft_status_t status = WEFT_OK;
-    if (request->state == WEFT_OP_QUEUED) {
+    if (request->state == WEFT_OP_QUEUED && is_due(state, request)) {
         status = begin(state, request);
         *moved = true;
     }
@@ -368,84 +238,77 @@ static weft_status_t advance(weft_comm_state_t *state, weft_request_t *request, 
     return status;
 }
 
-/* A peer that is late for the call is no connection fault. Only when it has asked for us, so that both
- * are in the call, does the time for connecting run. */
-static void check_connecting(weft_comm_state_t *state, uint32_t peer, uint64_t now)
+/* The rank that the current operation waits for, or −1. */
+static int32_t waits_for(const weft_comm_state_t *state, weft_port_t **port_p)
 {
-    const weft_request_t *request = state->first;
-    double limit = state->settings.boot.connect_timeout;
-    if (request->state != WEFT_OP_BINDING || limit <= 0 ||
-        atomic_load_explicit(&state->met_at[peer], memory_order_acquire) != request->sequence) {
-        state->connecting_since = 0;
-        return;
+    *port_p = NULL;
+    if (state->first == NULL || state->current == NULL) {
+        return -1;
     }
-    if (state->connecting_since == 0) {
-        state->connecting_since = now;
-    } else if (now - state->connecting_since > (uint64_t)(limit * 1e9)) {
-        weft_fail(
-            WEFT_ERR_TIMEOUT, 0,
-            "rank %u and rank %u could not connect over %s within %.3g s; check interfaces and "
-            "firewalls",
-            state->rank, peer, weft_links_transport(state->links, peer), limit);
-        weft_engine_fail(state, (int32_t)peer);
+    if (state->first->state == WEFT_OP_BINDING) {
+        const weft_program_t *program = &state->current->program;
+        for (uint32_t i = 0; i < program->nports; i++) {
+            if (program->ports[i] == NULL) {
+                return (int32_t)weft_program_port(program, i)->peer;
+            }
+        }
+        return -1;
     }
+    *port_p = state->current->run.blocked;
+    return *port_p != NULL ? (int32_t)(*port_p)->peer : -1;
 }
 
-/* Looks at what costs a clock reading: deadline, lateness, peers that left. */
+/* An operation that has not begun waits for those before it, which are in streams. */
+static void check_turn(weft_comm_state_t *state, uint64_t now)
+{
+    const weft_request_t *request = state->first;
+    char text[256];
+    if (request->deadline == WEFT_NEVER || now <= request->deadline) {
+        return;
+    }
+    weft_fail(WEFT_ERR_TIMEOUT, 0,
+              "operation %" PRIu64 " (%s) not begun after %.3g s: rank %u waits for %s",
+              request->sequence, weft_coll_name(request->args.coll),
+              (double)(now - request->started) / 1e9, state->rank,
+              weft_stream_text(state, text, sizeof text));
+    weft_engine_fail(state, -1);
+}
+
+/* Looks at what costs a clock reading. */
 static void look_around(weft_comm_state_t *state)
 {
-    const weft_port_t *port;
     weft_request_t *request = state->first;
     uint64_t now = weft_os_clock_ns();
-    int32_t peer = waits_for(state, &port);
+    if (state->stream != NULL) {
+        weft_stream_look(state, now);
+    }
+    if (request == NULL) {
+        return;
+    }
     if (request->started == 0) {
         request->started = now;
         request->deadline = weft_os_deadline(request->timeout);
     }
-    if (state->idle_since == 0) {
-        state->idle_since = now;
-        state->asked = now;
-        state->late_told = false;
-    }
-    if (request->deadline != WEFT_NEVER && now > request->deadline) {
-        fail_timeout(state);
+    if (state->current == NULL) {
+        check_turn(state, now);
         return;
     }
-    if (peer < 0) {
-        return;
-    }
-    if (check_left(state, (uint32_t)peer, now)) {
-        return;
-    }
-    check_connecting(state, (uint32_t)peer, now);
-    if (now - state->asked > ASK_NS) {
-        weft_signature_t signature = signature_of(state, request);
-        weft_order_ask(state, (uint32_t)peer, &signature);
-        state->asked = now;
-        weft_status_t health = port != NULL ? weft_links_check(state->links, port) : WEFT_OK;
-        if (health != WEFT_OK) {
-            weft_error_record()->peer = peer;
-            weft_engine_broken(state, health, peer);
-        }
-    }
-    uint64_t late_ns = (uint64_t)(state->settings.boot.late * 1e9);
-    if (!state->late_told && late_ns > 0 && now - state->idle_since > late_ns) {
-        char text[96], order[320];
-        state->late_told = true;
-        weft_log(WEFT_LOG_WARN, "comm",
-                 "rank %u has waited %.1f s for rank %d in operation %" PRIu64 " (%s)%s",
-                 state->rank, (double)(now - state->idle_since) / 1e9, (int)peer, request->sequence,
-                 op_text(state, text, sizeof text),
-                 weft_order_text(state, peer, order, sizeof order));
-    }
+    weft_pending_t pending = {.sequence = request->sequence,
+                              .signature = weft_request_signature(state->current, request),
+                              .started = request->started,
+                              .deadline = request->deadline};
+    pending.peer = waits_for(state, &pending.port);
+    weft_lookout(state, &pending, now);
 }
 
 static void handle_failure(weft_comm_state_t *state, weft_status_t status)
 {
-    const weft_port_t *port;
+    weft_port_t *port;
+    const weft_lanes_t *run;
     switch (status) {
     case WEFT_ERR_MISMATCH:
-        fail_mismatch(state);
+        run = &state->current->run;
+        weft_engine_mismatch(state, run->mismatched->peer, &run->signature, &run->theirs);
         break;
     case WEFT_ERR_PEER_DEAD:
     case WEFT_ERR_LINK:
@@ -460,18 +323,27 @@ static void handle_failure(weft_comm_state_t *state, weft_status_t status)
 static bool step_collective(weft_comm_state_t *state)
 {
     bool moved = false;
-    weft_request_t *request = state->first;
-    weft_status_t status = advance(state, request, &moved);
+    weft_status_t status = advance(state, state->first, &moved);
     if (status != WEFT_OK) {
         moved = false;
         handle_failure(state, status);
+    }
+    return moved;
+}
+
+/* Operations in order: those of the host, and those in streams. */
+static bool step_ordered(weft_comm_state_t *state)
+{
+    bool moved = state->first != NULL && step_collective(state);
+    if (state->stream != NULL) {
+        moved |= weft_stream_step(state);
     }
     if (moved) {
         state->idle_since = 0;
         state->steps = 0;
         /* A broken line of messages may be waiting for its verdict. */
         state->verdict_by = state->p2p.nactive > 0 ? state->verdict_by : 0;
-    } else if (state->first == request && ++state->steps % STEPS_PER_LOOK == 0) {
+    } else if (++state->steps % STEPS_PER_LOOK == 0 && !weft_comm_has_failed(state)) {
         look_around(state);
     }
     return moved;
@@ -482,6 +354,7 @@ bool weft_engine_step(weft_comm_state_t *state)
     bool moved = false;
     if (weft_comm_has_failed(state)) {
         weft_p2p_fail(state);
+        weft_stream_stop(state);
         if (state->first != NULL) {
             if (state->current != NULL) {
                 weft_lanes_stop(&state->current->run);
@@ -490,8 +363,8 @@ bool weft_engine_step(weft_comm_state_t *state)
         }
         return true;
     }
-    if (state->first != NULL) {
-        moved = step_collective(state);
+    if (state->first != NULL || state->stream != NULL) {
+        moved = step_ordered(state);
     }
     if (state->p2p.nactive > 0) {
         moved |= weft_p2p_step(state);
@@ -500,6 +373,11 @@ bool weft_engine_step(weft_comm_state_t *state)
         weft_waiter_reset(&state->waiter);
     }
     return moved;
+}
+
+bool weft_comm_is_busy(const weft_comm_state_t *state)
+{
+    return state->first != NULL || state->p2p.nactive > 0 || weft_stream_is_busy(state);
 }
 
 void weft_engine_look_soon(weft_comm_state_t *state)
@@ -517,12 +395,12 @@ static bool device_runs(const weft_comm_state_t *state)
 /* The one port that decides when this rank can go on, or NULL. */
 static weft_port_t *blocked_port(const weft_comm_state_t *state)
 {
-    const weft_port_t *port;
+    weft_port_t *port;
     if (state->p2p.nactive > 0) {
         return state->first == NULL ? weft_p2p_blocked(state) : NULL;
     }
     waits_for(state, &port);
-    return port != NULL && !device_runs(state) ? state->current->run.blocked : NULL;
+    return port != NULL && !device_runs(state) ? port : NULL;
 }
 
 /* One step, or one idle step. */
@@ -536,7 +414,7 @@ static void step_or_wait(weft_comm_state_t *state)
     if (state->waiter.idle >= state->waiter.spins) {
         weft_engine_look_soon(state);
     }
-    if (port == NULL && (state->p2p.nactive > 0 || device_runs(state))) {
+    if (state->stream != NULL || (port == NULL && (state->p2p.nactive > 0 || device_runs(state)))) {
         weft_waiter_nap(&state->waiter);
     } else {
         weft_waiter_step(&state->waiter, state->links, port);

@@ -7,12 +7,16 @@
 
 #include "core/base/error.h"
 #include "core/comm/call.h"
+#include "core/comm/stream.h"
 
 typedef struct note {
     struct note *next;
     weft_request_t *request;
     weft_comm_t *comm;
     weft_request_t **request_p; /* NULL: the group waits for it */
+    bool in_stream;             /* … or the stream has it */
+    void *stream;               /* the device's handle */
+    bool started;
 } note_t;
 
 /* A communicator that the group uses, held while it runs. */
@@ -27,7 +31,6 @@ typedef struct group {
     weft_error_t error;
     note_t *first, *last;
     uint32_t notes;
-    bool ran; /* its operations were started */
 } group_t;
 
 /* weft.h says so: a group is the calling thread's. */
@@ -61,6 +64,8 @@ weft_status_t weft_group_note(weft_comm_state_t *state, const weft_args_t *args,
     }
     note->comm = state->handle;
     note->request_p = weft_call_is_async(call) ? call->request_p : NULL;
+    note->in_stream = weft_call_in_stream(call);
+    note->stream = note->in_stream ? *call->stream : NULL;
     if (note->request_p != NULL) {
         *note->request_p = note->request;
     }
@@ -130,26 +135,67 @@ static weft_status_t make_ready(const group_t *group, member_t *members, uint32_
         if (status == WEFT_OK && note->request_p != NULL) {
             status = weft_progress_attach(state);
         }
+        if (status == WEFT_OK && note->in_stream) {
+            status = weft_stream_open(state);
+        }
     }
     return status;
 }
 
 /* Running ------------------------------------------------------------------------------------------ */
 
-static void append_all(const group_t *group, member_t *members, uint32_t count)
+/* Takes the note and those of its communicator that follow it in the same stream: one launch, or one
+ * gate. What they are not next to keeps its place in the order of the calls. */
+static weft_status_t put_in_stream(weft_comm_state_t *state, note_t *first)
+{
+    void *stream = first->stream;
+    weft_request_t *requests = NULL, **last = &requests;
+    note_t *end = first;
+    for (; end != NULL; end = end->next) {
+        if (end->comm == first->comm && (!end->in_stream || end->stream != stream)) {
+            break;
+        }
+        if (end->comm == first->comm) {
+            *last = end->request;
+            last = &end->request->next;
+        }
+    }
+    *last = NULL;
+    weft_status_t status = weft_stream_put(state, &stream, requests);
+    for (note_t *note = first; note != end && status == WEFT_OK; note = note->next) {
+        note->started |= note->comm == first->comm;
+    }
+    return status;
+}
+
+static weft_status_t append_all(const group_t *group, member_t *members, uint32_t count)
 {
     uint64_t now = weft_os_clock_ns();
-    for (const note_t *note = group->first; note != NULL; note = note->next) {
-        note->request->started = now;
-        note->request->deadline = weft_os_deadline(note->request->timeout);
-        weft_engine_append(find_member(members, count, note->comm)->state, note->request);
+    weft_status_t status = WEFT_OK;
+    for (note_t *note = group->first; note != NULL && status == WEFT_OK; note = note->next) {
+        weft_comm_state_t *state = find_member(members, count, note->comm)->state;
+        if (note->in_stream && !note->started) {
+            status = put_in_stream(state, note);
+        } else if (!note->in_stream) {
+            note->started = true;
+            note->request->started = now;
+            note->request->deadline = weft_os_deadline(note->request->timeout);
+            weft_engine_append(state, note->request);
+        }
     }
+    return status;
+}
+
+/* The group has to wait for it. */
+static bool is_awaited(const note_t *note)
+{
+    return note->started && !note->in_stream && note->request_p == NULL;
 }
 
 /* The first operation the group still waits for, from `note` on. */
 static note_t *first_waiting(note_t *note)
 {
-    while (note != NULL && (note->request_p != NULL || note->request->state == WEFT_OP_DONE)) {
+    while (note != NULL && (!is_awaited(note) || note->request->state == WEFT_OP_DONE)) {
         note = note->next;
     }
     return note;
@@ -200,7 +246,7 @@ static weft_status_t collect(const group_t *group, member_t *members, uint32_t c
 {
     for (const note_t *note = group->first; note != NULL; note = note->next) {
         const weft_request_t *request = note->request;
-        if (note->request_p != NULL || request->status >= 0) {
+        if (!is_awaited(note) || request->status >= 0) {
             continue;
         }
         weft_comm_state_t *state = find_member(members, count, note->comm)->state;
@@ -221,32 +267,35 @@ static weft_status_t run(group_t *group, member_t *members)
     }
     status = make_ready(group, members, count);
     if (status == WEFT_OK) {
-        append_all(group, members, count);
-        group->ran = true;
+        weft_error_t kept;
+        status = append_all(group, members, count);
+        kept = *weft_error_record();
         drive(group, members, count);
-        status = collect(group, members, count);
+        *weft_error_record() = kept;
+        status = status == WEFT_OK ? collect(group, members, count) : status;
     }
     leave_all(members, count);
     return status;
 }
 
-/* Requests of blocking calls are the group's. Those of a group that never ran are nobody's. */
+/* Requests of blocking calls are the group's, those in streams the streams'. Those that never ran are
+ * nobody's. */
 static void forget(group_t *group)
 {
-    bool async = false;
+    bool left_behind = false;
     while (group->first != NULL) {
         note_t *note = group->first;
         group->first = note->next;
-        async |= note->request_p != NULL;
-        if (note->request_p == NULL || !group->ran) {
-            if (note->request_p != NULL) {
-                *note->request_p = NULL;
-            }
+        left_behind |= note->started && !is_awaited(note);
+        if (!note->started && note->request_p != NULL) {
+            *note->request_p = NULL;
+        }
+        if (!note->started || is_awaited(note)) {
             weft_request_free(note->request);
         }
         weft_os_free(note);
     }
-    if (async && group->ran) {
+    if (left_behind) {
         weft_progress_kick();
     }
 }

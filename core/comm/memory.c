@@ -29,7 +29,7 @@ weft_status_t weft_comm_copy(const weft_comm_state_t *state, void *dst, const vo
 
 /* Allocations -------------------------------------------------------------------------------------- */
 
-static void release(const weft_comm_state_t *state, const weft_allocation_t *a)
+void weft_comm_release(const weft_comm_state_t *state, const weft_allocation_t *a)
 {
     if (a->device && a->memory != NULL) {
         state->kernel_memory->free(state->kernel, a->memory);
@@ -38,8 +38,8 @@ static void release(const weft_comm_state_t *state, const weft_allocation_t *a)
     }
 }
 
-static weft_status_t obtain(const weft_comm_state_t *state, const char *what, uint64_t bytes,
-                            bool device, weft_allocation_t *a)
+weft_status_t weft_comm_obtain(const weft_comm_state_t *state, const char *what, uint64_t bytes,
+                               bool device, weft_allocation_t *a)
 {
     *a = (weft_allocation_t){.bytes = bytes > 0 ? (size_t)bytes : 1, .device = device};
     if (device) {
@@ -56,9 +56,9 @@ weft_status_t weft_comm_stage(weft_comm_state_t *state, const void *in, uint64_t
     weft_allocation_t *staging = &state->staging;
     weft_status_t status = WEFT_OK;
     if (staging->bytes < bytes) {
-        release(state, staging);
-        status = obtain(state, "copy of an in-place input", bytes, state->kernel_memory != NULL,
-                        staging);
+        weft_comm_release(state, staging);
+        status = weft_comm_obtain(state, "copy of an in-place input", bytes,
+                                  state->kernel_memory != NULL, staging);
         staging->bytes = status == WEFT_OK ? staging->bytes : 0;
     }
     return status == WEFT_OK ? weft_comm_copy(state, staging->memory, in, bytes) : status;
@@ -71,7 +71,7 @@ static weft_status_t allocate(weft_comm_state_t *state, const char *call, uint64
     if (a == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "%s: no memory for its record", call);
     }
-    weft_status_t status = obtain(state, call, bytes, device, a);
+    weft_status_t status = weft_comm_obtain(state, call, bytes, device, a);
     if (status != WEFT_OK) {
         weft_os_free(a);
         return status;
@@ -148,7 +148,7 @@ weft_status_t weft_mem_free(weft_comm_t *comm, void *memory)
     if (*place != NULL) {
         weft_allocation_t *a = *place;
         *place = a->next;
-        release(state, a);
+        weft_comm_release(state, a);
         weft_os_free(a);
     } else if (memory != NULL) {
         status = weft_fail(WEFT_ERR_ARG, 0,
@@ -240,8 +240,8 @@ void weft_comm_free_memory(weft_comm_state_t *state)
     while (state->allocations != NULL) {
         weft_allocation_t *a = state->allocations;
         state->allocations = a->next;
-        release(state, a);
+        weft_comm_release(state, a);
         weft_os_free(a);
     }
-    release(state, &state->staging);
+    weft_comm_release(state, &state->staging);
 }

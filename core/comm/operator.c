@@ -3,6 +3,7 @@
  * Operators that the user made: a table per communicator. */
 #include "core/base/error.h"
 #include "core/comm/call.h"
+#include "core/comm/stream.h"
 
 #define USER_OPS (WEFT_OP_USER_END - WEFT_OP_USER)
 
@@ -59,6 +60,11 @@ static weft_status_t take_away(weft_comm_state_t *state, weft_op_t op)
                              "weft_op_destroy: operator %d is in use by operation %llu", (int)op,
                              (unsigned long long)r->sequence);
         }
+    }
+    if (weft_gate_uses(state, op)) {
+        return weft_fail(WEFT_ERR_ARG, 0,
+                         "weft_op_destroy: operator %d is in use by an operation in a stream",
+                         (int)op);
     }
     state->user_ops[(int)op - WEFT_OP_USER] = (weft_user_op_t){.fn = NULL};
     return WEFT_OK;

@@ -63,24 +63,39 @@ void weft_p2p_close(weft_comm_state_t *state)
     state->p2p = (weft_p2p_t){.lines = NULL};
 }
 
+static weft_line_t *line_of(const weft_comm_state_t *state, const weft_request_t *request)
+{
+    return &state->p2p.lines[2 * request->args.root + request->sends];
+}
+
+uint64_t weft_p2p_number(weft_comm_state_t *state, const weft_request_t *request)
+{
+    return ++line_of(state, request)->called;
+}
+
 void weft_p2p_append(weft_comm_state_t *state, weft_request_t *request)
 {
     weft_p2p_t *p2p = &state->p2p;
-    uint32_t index = 2 * request->args.root + request->sends;
-    weft_line_t *line = &p2p->lines[index];
-    request->next = NULL;
+    weft_line_t *line = line_of(state, request);
+    weft_request_t **place = weft_request_place(&line->first, line->last, request);
     request->moved = 0;
-    if (line->last != NULL) {
-        line->last->next = request;
-    } else {
-        line->first = request;
+    request->next = *place;
+    *place = request;
+    if (request->next == NULL) {
+        line->last = request;
     }
-    line->last = request;
     if (!line->active) {
         line->active = true;
         line->idle_since = 0;
-        p2p->active[p2p->nactive++] = index;
+        p2p->active[p2p->nactive++] = (uint32_t)(line - p2p->lines);
     }
+}
+
+/* Those called before it are over, also the ones in streams. */
+static bool is_due(const weft_line_t *line)
+{
+    const weft_request_t *request = line->first;
+    return request->sequence == 0 || request->sequence == line->over + 1;
 }
 
 static void finish(weft_line_t *line, weft_status_t status)
@@ -90,7 +105,7 @@ static void finish(weft_line_t *line, weft_status_t status)
     if (line->first == NULL) {
         line->last = NULL;
     }
-    line->sequence++;
+    line->over = request->sequence != 0 ? request->sequence : line->over;
     request->status = status;
     request->state = WEFT_OP_DONE;
     /* The caller may free the request from here on. */
@@ -103,7 +118,7 @@ static weft_signature_t signature_of(const weft_line_t *line)
     return (weft_signature_t){.coll = WEFT_SEND_RECV,
                               .dtype = (uint8_t)args->dtype,
                               .count = args->count,
-                              .sequence = line->sequence};
+                              .sequence = (uint32_t)line->first->sequence};
 }
 
 static weft_status_t mismatch(const weft_comm_state_t *state, uint32_t peer,
@@ -185,7 +200,7 @@ static weft_status_t run_line(weft_comm_state_t *state, weft_line_t *line, bool 
     if (line->port == NULL) {
         return weft_links_progress(state->links);
     }
-    while (line->first != NULL) {
+    while (line->first != NULL && is_due(line)) {
         weft_request_t *request = line->first;
         while (request->state != WEFT_OP_DRAINING) {
             weft_status_t status =
@@ -210,7 +225,7 @@ static weft_status_t run_line(weft_comm_state_t *state, weft_line_t *line, bool 
 static weft_status_t run_self(weft_comm_state_t *state, weft_line_t *from, weft_line_t *to,
                               bool *moved_p)
 {
-    while (from->first != NULL && to->first != NULL) {
+    while (from->first != NULL && to->first != NULL && is_due(from) && is_due(to)) {
         weft_signature_t theirs = signature_of(from), mine = signature_of(to);
         if (!weft_signature_equal(&mine, &theirs)) {
             return mismatch(state, state->rank, &mine, &theirs);
@@ -230,18 +245,21 @@ static weft_status_t run_self(weft_comm_state_t *state, weft_line_t *from, weft_
 
 static const char *what_for(const weft_line_t *line)
 {
-    return line->port == NULL ? "to connect" : line->sends ? "to take data" : "for data";
+    return !is_due(line)        ? "behind a message that is in a stream"
+           : line->port == NULL ? "to connect"
+           : line->sends        ? "to take data"
+                                : "for data";
 }
 
 static void fail_timeout(weft_comm_state_t *state, const weft_line_t *line, uint64_t now)
 {
     const weft_request_t *request = line->first;
     weft_fail(WEFT_ERR_TIMEOUT, 0,
-              "%s of %" PRIu64 " %s %s rank %u (message %" PRIu32
+              "%s of %" PRIu64 " %s %s rank %u (message %" PRIu64
               ") not done after %.3g s: rank %u waits for rank %u %s",
               line->sends ? "send" : "receive", request->args.count,
               weft_dtype_name(request->args.dtype), line->sends ? "to" : "from", line->peer,
-              line->sequence, (double)(now - request->started) / 1e9, state->rank, line->peer,
+              request->sequence, (double)(now - request->started) / 1e9, state->rank, line->peer,
               what_for(line));
     weft_engine_fail(state, (int32_t)line->peer);
 }
@@ -254,8 +272,8 @@ static bool has_left(weft_comm_state_t *state, const weft_line_t *line, uint64_t
         return false;
     }
     weft_fail(WEFT_ERR_PEER_LEFT, 0,
-              "rank %u left the communicator; rank %u waits for it %s (message %" PRIu32 ")",
-              line->peer, state->rank, what_for(line), line->sequence);
+              "rank %u left the communicator; rank %u waits for it %s (message %" PRIu64 ")",
+              line->peer, state->rank, what_for(line), line->first->sequence);
     weft_engine_fail(state, (int32_t)line->peer);
     return true;
 }
@@ -274,7 +292,7 @@ static void look_at(weft_comm_state_t *state, weft_line_t *line, uint64_t now)
         fail_timeout(state, line, now);
         return;
     }
-    if (line->peer == state->rank || has_left(state, line, now)) {
+    if (!is_due(line) || line->peer == state->rank || has_left(state, line, now)) {
         return;
     }
     if (line->port != NULL && now - line->checked > CHECK_NS) {

@@ -4,10 +4,12 @@
  * last communicator that used it. It holds a communicator for one round at a time and keeps away from
  * those whose user drives them. */
 #include "core/base/error.h"
-#include "core/comm/comm.h"
+#include "core/comm/stream.h"
 
 #define MEMBERS 4096u
 #define BUSY_NAP_NS (UINT64_C(50) * 1000)
+#define LISTEN_NAP_NS WEFT_NS_PER_MS
+#define RESTLESS 100u /* rounds without movement that only give way */
 
 /* One life of the thread: a new one may start while the last is being joined. */
 typedef struct runner {
@@ -25,23 +27,45 @@ typedef struct progress {
 
 static progress_t progress;
 
-/* One round over one communicator. Returns 1 if something moved, 0 if it waits, −1 if it has no work. */
-static int advance_one(weft_comm_state_t *state)
+/* What a round over one communicator found; the largest of all says how to go on. */
+typedef enum found {
+    FOUND_NOTHING = 0,
+    FOUND_LISTENING, /* nothing under way, but a recording may be replayed */
+    FOUND_WAITING,
+    FOUND_MOVED
+} found_t;
+
+static found_t advance_one(weft_comm_state_t *state)
 {
     uint32_t free_owner = OWNER_FREE;
     if (!atomic_compare_exchange_strong_explicit(&state->owner, &free_owner, OWNER_PROGRESS,
                                                  memory_order_acquire, memory_order_relaxed)) {
-        return 0;
+        return FOUND_WAITING;
     }
-    int result = -1;
-    if (weft_comm_is_busy(state)) {
-        result = 0;
-        for (int i = 0; i < 16 && weft_comm_is_busy(state); i++) {
-            result |= weft_engine_step(state);
-        }
+    bool busy = weft_comm_is_busy(state), moved = false;
+    found_t found = busy                         ? FOUND_WAITING
+                    : weft_stream_listens(state) ? FOUND_LISTENING
+                                                 : FOUND_NOTHING;
+    for (int i = 0; i < 16 && (busy || i == 0) && found != FOUND_NOTHING; i++) {
+        moved |= weft_engine_step(state);
+        busy = weft_comm_is_busy(state);
     }
     atomic_store_explicit(&state->owner, OWNER_FREE, memory_order_release);
-    return result;
+    return moved ? FOUND_MOVED : found;
+}
+
+/* Nothing moves: gives way, then naps; longer and longer where only recordings are listened to. */
+static void rest(uint32_t idle, bool listening)
+{
+    uint32_t naps = idle < RESTLESS ? 0 : (idle - RESTLESS) / RESTLESS;
+    if (idle < RESTLESS) {
+        weft_os_yield();
+    } else if (listening) {
+        uint64_t nap = BUSY_NAP_NS << (naps < 10 ? naps : 10);
+        weft_os_sleep_ns(nap < LISTEN_NAP_NS ? nap : LISTEN_NAP_NS);
+    } else {
+        weft_os_sleep_ns(BUSY_NAP_NS);
+    }
 }
 
 static void progress_main(void *arg)
@@ -50,21 +74,19 @@ static void progress_main(void *arg)
     uint32_t idle = 0;
     while (atomic_load_explicit(&runner->stop, memory_order_acquire) == 0) {
         uint32_t seen = atomic_load_explicit(&progress.kicks, memory_order_acquire);
-        int best = -1;
+        found_t best = FOUND_NOTHING;
         weft_os_lock(&progress.lock);
         for (uint32_t i = 0; i < progress.members; i++) {
-            int result = advance_one(progress.member[i]);
-            best = result > best ? result : best;
+            found_t found = advance_one(progress.member[i]);
+            best = found > best ? found : best;
         }
         weft_os_unlock(&progress.lock);
-        if (best == 1) {
+        if (best == FOUND_MOVED) {
             idle = 0;
-        } else if (best == -1) {
+        } else if (best == FOUND_NOTHING) {
             weft_os_futex_wait(&progress.kicks, seen, WEFT_NS_PER_S);
-        } else if (++idle < 100) {
-            weft_os_yield();
         } else {
-            weft_os_sleep_ns(BUSY_NAP_NS);
+            rest(++idle, best == FOUND_LISTENING);
         }
     }
 }

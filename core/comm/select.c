@@ -415,10 +415,7 @@ static void fill_program(const weft_comm_state_t *state, const weft_args_t *args
 
 static weft_status_t choose_place(weft_comm_state_t *state, weft_program_t *program)
 {
-    weft_status_t status = WEFT_OK;
-    if (state->kernel_lanes != NULL && state->queue == NULL) {
-        status = state->kernel_lanes->queue_open(state->kernel, &state->queue);
-    }
+    weft_status_t status = weft_comm_need_queue(state);
     program->device = state->kernel_lanes;
     program->kernel = state->kernel;
     program->queue = state->queue;
@@ -459,7 +456,7 @@ static weft_status_t prepare(weft_comm_state_t *state, const weft_args_t *args,
     return status;
 }
 
-void weft_prepared_free(weft_prepared_t *prepared)
+static void prepared_free(weft_prepared_t *prepared)
 {
     if (prepared != NULL) {
         weft_lanes_fini(&prepared->run);
@@ -482,34 +479,86 @@ static bool key_equal(const weft_program_key_t *a, const weft_program_key_t *b)
            a->dtype == b->dtype && a->op == b->op;
 }
 
+static weft_program_key_t key_of(const weft_args_t *args)
+{
+    return (weft_program_key_t){.count = args->count,
+                                .root = args->root,
+                                .coll = (uint8_t)args->coll,
+                                .dtype = (uint8_t)args->dtype,
+                                .op = (uint8_t)args->op,
+                                .used = 1};
+}
+
+weft_prepared_t *weft_comm_selected(const weft_comm_state_t *state, const weft_args_t *args)
+{
+    weft_program_key_t key = key_of(args);
+    weft_prepared_t *found = state->prepared[key_place(&key)];
+    return found != NULL && key_equal(&found->key, &key) ? found : NULL;
+}
+
+/* The one in this place is not the engine's current one, which is being selected now; but runs in
+ * streams, and recordings, may still need it. */
+static void evict(weft_comm_state_t *state, weft_prepared_t *prepared)
+{
+    if (prepared == NULL || prepared->held == 0) {
+        prepared_free(prepared);
+        return;
+    }
+    prepared->retired = state->retired;
+    state->retired = prepared;
+}
+
 weft_status_t weft_comm_select(weft_comm_state_t *state, const weft_args_t *args,
                                weft_prepared_t **prepared_p)
 {
-    weft_program_key_t key = {.count = args->count,
-                              .root = args->root,
-                              .coll = (uint8_t)args->coll,
-                              .dtype = (uint8_t)args->dtype,
-                              .op = (uint8_t)args->op,
-                              .used = 1};
-    weft_prepared_t **place = &state->prepared[key_place(&key)];
-    if (*place != NULL && key_equal(&(*place)->key, &key)) {
-        *prepared_p = *place;
+    weft_prepared_t *prepared = weft_comm_selected(state, args);
+    if (prepared != NULL) {
+        *prepared_p = prepared;
         return WEFT_OK;
     }
-    weft_prepared_t *prepared = weft_os_alloc(sizeof *prepared, 0);
+    prepared = weft_os_alloc(sizeof *prepared, 0);
     if (prepared == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot prepare a call");
     }
-    prepared->key = key;
+    prepared->key = key_of(args);
     weft_status_t status = prepare(state, args, prepared);
     if (status != WEFT_OK) {
-        weft_prepared_free(prepared);
+        prepared_free(prepared);
         return status;
     }
-    /* Only the operation at the head of the queue holds a prepared call, and it is being selected
-     * now: the one in this place is not in use. */
-    weft_prepared_free(*place);
+    weft_prepared_t **place = &state->prepared[key_place(&prepared->key)];
+    evict(state, *place);
     *place = prepared;
     *prepared_p = prepared;
     return WEFT_OK;
+}
+
+void weft_prepared_hold(weft_prepared_t *prepared)
+{
+    prepared->held++;
+}
+
+void weft_prepared_drop(weft_comm_state_t *state, weft_prepared_t *prepared)
+{
+    weft_prepared_t **place = &state->retired;
+    prepared->held--;
+    while (*place != NULL && *place != prepared) {
+        place = &(*place)->retired;
+    }
+    if (prepared->held == 0 && *place != NULL) {
+        *place = prepared->retired;
+        prepared_free(prepared);
+    }
+}
+
+void weft_prepared_free_all(weft_comm_state_t *state)
+{
+    for (uint32_t i = 0; i < WEFT_PROGRAMS; i++) {
+        prepared_free(state->prepared[i]);
+    }
+    while (state->retired != NULL) {
+        weft_prepared_t *prepared = state->retired;
+        state->retired = prepared->retired;
+        prepared_free(prepared);
+    }
 }

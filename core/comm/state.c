@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "core/comm/comm.h"
+#include "core/comm/stream.h"
 
 static weft_status_t allocate(const weft_comm_plan_t *plan, weft_comm_state_t **state_p)
 {
@@ -168,6 +168,13 @@ weft_status_t weft_comm_create(uint32_t nranks, const weft_unique_id_t *id, uint
     return WEFT_OK;
 }
 
+weft_status_t weft_comm_need_queue(weft_comm_state_t *state)
+{
+    return state->kernel_lanes == NULL || state->queue != NULL
+               ? WEFT_OK
+               : state->kernel_lanes->queue_open(state->kernel, &state->queue);
+}
+
 void weft_comm_part(weft_comm_state_t *state)
 {
     if (state->nranks > 1 && !weft_comm_has_failed(state)) {
@@ -181,9 +188,9 @@ void weft_comm_free(weft_comm_state_t *state)
     if (state->family != NULL) {
         weft_family_remove(state->family, state);
     }
-    for (uint32_t i = 0; i < WEFT_PROGRAMS; i++) {
-        weft_prepared_free(state->prepared[i]);
-    }
+    weft_stream_settle(state);
+    weft_prepared_free_all(state);
+    weft_stream_close(state);
     weft_comm_free_memory(state);
     weft_links_destroy(state->links);
     if (state->queue != NULL) {

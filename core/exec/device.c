@@ -195,48 +195,59 @@ static weft_status_t lend_ports(weft_lanes_t *run)
     return status;
 }
 
-static weft_lanes_call_t call_of(const weft_lanes_t *run)
+bool weft_device_is_ready(const weft_lanes_t *run)
 {
     const weft_program_t *program = run->program;
-    const weft_geometry_t *g = &run->geometry;
-    weft_lanes_call_t call = {.size = sizeof call,
-                              .in = run->in,
-                              .out = run->out,
-                              .cut = {.count = g->count,
-                                      .slice = g->slice,
-                                      .chunk = g->chunk,
-                                      .pass = g->pass,
-                                      .passes = g->passes,
-                                      .slices = g->slices,
-                                      .k = g->k},
-                              .nin = program->in_chunks / g->k,
-                              .nout = program->out_chunks / g->k,
-                              .ends = run->device.ends};
-    if (run->vectors != NULL) {
-        call.vectors = (weft_lanes_vectors_t){
-            .in_counts = run->vectors->in_counts,
-            .in_displs = run->vectors->in_displs,
-            .out_counts = run->vectors->out_counts,
-            .out_displs = run->vectors->out_displs,
-        };
+    bool ready = run->device.handle != NULL && program->bound == program->nports;
+    for (uint32_t i = 0; ready && i < program->nports; i++) {
+        ready = program->ports[i]->end != NULL && run->device.ends[i] != NULL;
     }
-    memcpy(call.signature, &run->signature, sizeof call.signature);
-    if (program->pre) {
-        memcpy(&call.scalar, run->scalar, program->elem);
-    }
-    return call;
+    return ready;
 }
 
-bool weft_device_start(weft_lanes_t *run)
+void weft_device_describe(const weft_lanes_t *run, const weft_binding_t *binding,
+                          weft_lanes_call_t *call)
+{
+    const weft_program_t *program = run->program;
+    const weft_geometry_t *g = binding->geometry != NULL ? binding->geometry : &program->geometry;
+    const weft_vectors_t *v = binding->vectors;
+    *call = (weft_lanes_call_t){.size = sizeof *call,
+                                .in = binding->in,
+                                .out = binding->out,
+                                .cut = {.count = g->count,
+                                        .slice = g->slice,
+                                        .chunk = g->chunk,
+                                        .pass = g->pass,
+                                        .passes = g->passes,
+                                        .slices = g->slices,
+                                        .k = g->k},
+                                .nin = program->in_chunks / g->k,
+                                .nout = program->out_chunks / g->k,
+                                .ends = run->device.ends};
+    if (v != NULL) {
+        call->vectors = (weft_lanes_vectors_t){.in_counts = v->in_counts,
+                                               .in_displs = v->in_displs,
+                                               .out_counts = v->out_counts,
+                                               .out_displs = v->out_displs};
+    }
+    weft_signature_t signature = weft_binding_signature(program, binding);
+    memcpy(call->signature, &signature, sizeof call->signature);
+    if (program->pre) {
+        memcpy(&call->scalar, binding->scalar, program->elem);
+    }
+}
+
+bool weft_device_start(weft_lanes_t *run, const weft_binding_t *binding)
 {
     const weft_program_t *program = run->program;
     run->device.started = WEFT_OK;
-    if (run->device.handle == NULL || program->user.fn != NULL) {
+    if (run->device.handle == NULL || run->device.launched > 0 || program->user.fn != NULL) {
         return false;
     }
     weft_status_t status = lend_ports(run);
     if (status == WEFT_OK) {
-        const weft_lanes_call_t call = call_of(run);
+        weft_lanes_call_t call;
+        weft_device_describe(run, binding, &call);
         weft_lanes_job_t job = {.handle = run->device.handle, .call = &call};
         status = program->device->start(program->queue, NULL, &job, 1);
         run->device.run = job.run;

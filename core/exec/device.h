@@ -10,6 +10,7 @@
 #include "core/exec/program.h"
 
 typedef struct weft_lanes weft_lanes_t;
+typedef struct weft_binding weft_binding_t;
 
 typedef struct weft_device_run {
     weft_lanes_handle_t *handle; /* NULL: the host runs this program */
@@ -17,6 +18,7 @@ typedef struct weft_device_run {
     uint64_t run;                /* its number */
     weft_status_t started;       /* what start() said */
     uint64_t moved;              /* slices done when last looked */
+    uint32_t launched;           /* runs in streams that are not over */
     bool under_way;              /* the device has the run, and the ports with it */
 } weft_device_run_t;
 
@@ -26,8 +28,14 @@ weft_status_t weft_device_init(weft_device_run_t *device, const weft_program_t *
 void weft_device_fini(weft_device_run_t *device, const weft_program_t *program);
 
 /* Hands the run to the device. False: the host has to run it, because the device does not reach a
- * buffer, or the operator is a function of the caller's. */
-bool weft_device_start(weft_lanes_t *run);
+ * buffer, the operator is a function of the caller's, or runs of the program wait in streams. */
+bool weft_device_start(weft_lanes_t *run, const weft_binding_t *binding);
+
+/* Whether the device runs the program and knows its ports, so that a run can be put into a stream. */
+bool weft_device_is_ready(const weft_lanes_t *run);
+/* What start() is told for such a run; it points to what `run` and `binding` point to. */
+void weft_device_describe(const weft_lanes_t *run, const weft_binding_t *binding,
+                          weft_lanes_call_t *call);
 
 /* As weft_lanes_step(). */
 weft_status_t weft_device_step(weft_lanes_t *run, bool *moved_p);

@@ -67,16 +67,6 @@ void weft_lanes_fini(weft_lanes_t *run)
     run->nlanes = 0;
 }
 
-static void sign(weft_lanes_t *run, const weft_binding_t *binding)
-{
-    run->signature = run->program->signature;
-    run->signature.sequence = binding->sequence;
-    if (binding->vectors != NULL) {
-        run->signature.count = binding->count;
-        run->signature.plan += binding->plan;
-    }
-}
-
 void weft_lanes_start(weft_lanes_t *run, const weft_binding_t *binding)
 {
     run->in = binding->in;
@@ -87,8 +77,8 @@ void weft_lanes_start(weft_lanes_t *run, const weft_binding_t *binding)
     run->stopped = 0;
     run->blocked = NULL;
     run->mismatched = NULL;
-    sign(run, binding);
-    if (weft_device_start(run)) {
+    run->signature = weft_binding_signature(run->program, binding);
+    if (weft_device_start(run, binding)) {
         return;
     }
     weft_program_fetch_ports(run->program);

@@ -44,7 +44,7 @@ typedef struct weft_vectors {
 } weft_vectors_t;
 
 /* What a program is run on. */
-typedef struct weft_binding {
+struct weft_binding {
     const void *in;
     void *out;
     const void *scalar;
@@ -53,7 +53,20 @@ typedef struct weft_binding {
     uint64_t count;                  /* v-forms: total for the signature */
     const weft_vectors_t *vectors;   /* NULL: fixed form */
     const weft_geometry_t *geometry; /* NULL: the program's */
-} weft_binding_t;
+};
+
+/* What travels with every slice of such a run. */
+static inline weft_signature_t weft_binding_signature(const weft_program_t *program,
+                                                      const weft_binding_t *binding)
+{
+    weft_signature_t signature = program->signature;
+    signature.sequence = binding->sequence;
+    if (binding->vectors != NULL) {
+        signature.count = binding->count;
+        signature.plan += binding->plan;
+    }
+    return signature;
+}
 
 struct weft_lanes {
     const weft_program_t *program;

@@ -578,3 +578,13 @@ weft_status_t weft_links_flush(weft_links_t *links, bool *moved_p)
     }
     return first;
 }
+
+bool weft_links_have_unsent(const weft_links_t *links)
+{
+    const link_t *link = links->first;
+    while (link != NULL && (link->state != LINK_READY || link->send.relay == NULL ||
+                            link->send.broken != WEFT_OK || !weft_port_holds(&link->send))) {
+        link = link->next;
+    }
+    return link != NULL;
+}

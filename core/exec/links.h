@@ -47,6 +47,8 @@ bool weft_links_have_messages(const weft_links_t *links);
 weft_status_t weft_links_wait_fd(weft_links_t *links, int *fd_p);
 /* Looks whether the peer of a port is still there. */
 weft_status_t weft_links_check(weft_links_t *links, const weft_port_t *port);
+/* Whether what a device sent waits in slots to leave. */
+bool weft_links_have_unsent(const weft_links_t *links);
 /* Name of the transport that serves `peer`. */
 const char *weft_links_transport(const weft_links_t *links, uint32_t peer);
 /* Posts sends and receives that had to wait for resources, and steps the relays, on all links. *moved_p:

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * From a request to what its program runs on: buffers, cut, vectors, scalar, signature. */
+#include "core/comm/comm.h"
+
+weft_signature_t weft_request_signature(const weft_prepared_t *prepared,
+                                        const weft_request_t *request)
+{
+    weft_signature_t signature = prepared->program.signature;
+    signature.sequence = (uint32_t)request->sequence;
+    if (request->vectors != NULL) {
+        signature.count = request->vectors->total;
+        signature.plan += request->vectors->hash;
+    }
+    return signature;
+}
+
+bool weft_request_overlaps(const weft_request_t *request)
+{
+    const weft_args_t *args = &request->args;
+    uintptr_t send = (uintptr_t)args->send;
+    uintptr_t recv = (uintptr_t)args->recv;
+    return args->send_bytes > 0 && args->recv_bytes > 0 && send < recv + args->recv_bytes &&
+           recv < send + args->send_bytes;
+}
+
+/* How a v-form is cut. Where all ranks know the vectors, evenly, as a fixed form of the largest block;
+ * where only pairs do, in full slices, as long as this rank has something to move. */
+static void cut_vectors(const weft_program_t *program, const weft_bound_vectors_t *vectors,
+                        weft_geometry_t *g)
+{
+    *g = program->geometry;
+    if (!program->pairs) {
+        weft_cut_t cut = {.k = g->k,
+                          .slices = g->slices,
+                          .slice_bytes = g->slice * program->elem,
+                          .channels = program->channels};
+        weft_geometry_set(g, vectors->largest, program->elem, &cut);
+        return;
+    }
+    g->passes = vectors->largest <= g->pass ? 1 : (vectors->largest + g->pass - 1) / g->pass;
+}
+
+void weft_request_bind(const weft_prepared_t *prepared, const weft_request_t *request,
+                       weft_geometry_t *geometry, weft_binding_t *binding)
+{
+    const weft_bound_vectors_t *vectors = request->vectors;
+    *binding = (weft_binding_t){.in = request->args.send,
+                                .out = request->args.recv,
+                                .scalar = request->scalar,
+                                .sequence = (uint32_t)request->sequence};
+    if (vectors != NULL) {
+        cut_vectors(&prepared->program, vectors, geometry);
+        binding->geometry = geometry;
+        binding->vectors = &vectors->v;
+        binding->plan = vectors->hash;
+        binding->count = vectors->total;
+    }
+}
+
+weft_args_t weft_request_class(const weft_request_t *request)
+{
+    weft_args_t args = request->args;
+    if (request->vectors != NULL) {
+        args.count = weft_vectors_class(args.coll, request->vectors->largest);
+    }
+    return args;
+}

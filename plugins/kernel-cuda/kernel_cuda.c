@@ -10,6 +10,7 @@
 #include "describe.h"
 #include "lanes_run.h"
 #include "memory.h"
+#include "share.h"
 
 /* Of the cost model, in which the slowest rank counts: what one block moves. Not measured yet. */
 #define CUDA_BANDWIDTH 30000000000u
@@ -41,6 +42,13 @@ static const weft_option_t cuda_options[] = {
      .min = 1,
      .max = 128,
      .flags = WEFT_OPTION_LOCAL},
+    {.name = "share",
+     .type = WEFT_OPT_BOOL,
+     .offset = offsetof(cuda_config_t, share),
+     .value = "yes",
+     .help = "slots between ranks of one host lie in the receiver's device where the sender's can "
+             "write there; no: in memory of the host",
+     .flags = WEFT_OPTION_LOCAL},
     {.name = NULL},
 };
 
@@ -55,6 +63,7 @@ static weft_status_t cuda_create(const weft_host_t *host, const void *config,
     kernel->host = host;
     kernel->threads = (uint32_t)settings->threads / 32 * 32;
     kernel->channels = (uint32_t)settings->channels;
+    kernel->share = settings->share;
     weft_status_t status = cuda_device_open(kernel, settings);
     if (status != WEFT_OK) {
         host->free(host, kernel);
@@ -79,6 +88,7 @@ static void cuda_destroy(weft_kernel_t *kernel)
         cuda_memory_close(kernel);
         cuda_device_leave(previous);
     }
+    cuda_share_close(kernel);
     pthread_mutex_destroy(&kernel->lock);
     kernel->host->free(kernel->host, kernel);
 }
@@ -113,12 +123,14 @@ static weft_status_t cuda_select(weft_kernel_t *kernel, weft_dtype_t dtype, weft
 
 static const void *cuda_extension(weft_kernel_t *kernel, const char *name)
 {
-    (void)kernel;
     if (strcmp(name, WEFT_KERNEL_MEMORY) == 0) {
         return &cuda_buffers;
     }
     if (strcmp(name, WEFT_KERNEL_DESCRIBE) == 0) {
         return &cuda_describe;
+    }
+    if (strcmp(name, WEFT_KERNEL_SHARE) == 0) {
+        return kernel->share ? &cuda_share : NULL;
     }
     return strcmp(name, WEFT_KERNEL_LANES) == 0 ? &cuda_lanes : NULL;
 }

@@ -17,6 +17,7 @@ typedef struct cuda_config {
     const char *device; /* "auto", a number, or "modulo:" and a number */
     int64_t threads;
     int64_t channels;
+    bool share;
 } cuda_config_t;
 
 typedef struct cuda_range cuda_range_t; /* memory.c */
@@ -32,6 +33,7 @@ struct weft_kernel {
     bool same;     /* registered host memory has the same address on the device */
     uint32_t threads;
     uint32_t channels;
+    bool share;            /* other ranks may write to memory of the device */
     pthread_mutex_t lock;  /* of what follows: communicators of a family share the instance */
     cuda_range_t *ranges;  /* registered host memory */
     cuda_block_t *blocks;  /* host memory of the driver */

@@ -326,8 +326,7 @@ void cuda_memory_close(weft_kernel_t *kernel)
 
 /* Buffers of the user ------------------------------------------------------------------------------ */
 
-static weft_status_t reach_device(weft_kernel_t *kernel, int other, const void *at,
-                                  const char *name)
+weft_status_t cuda_peer_open(weft_kernel_t *kernel, int other, bool *can_p)
 {
     int can = 0;
     cudaError_t error = cudaDeviceCanAccessPeer(&can, kernel->device, other);
@@ -339,14 +338,25 @@ static weft_status_t reach_device(weft_kernel_t *kernel, int other, const void *
         error = cudaGetLastError();
         error = cudaSuccess;
     }
-    if (error != cudaSuccess) {
-        return cuda_failed(kernel, error, "opening the way to another device's memory");
+    *can_p = can != 0;
+    return error == cudaSuccess
+               ? WEFT_OK
+               : cuda_failed(kernel, error, "opening the way to another device's memory");
+}
+
+static weft_status_t reach_device(weft_kernel_t *kernel, int other, const void *at,
+                                  const char *name)
+{
+    bool can = false;
+    weft_status_t status = cuda_peer_open(kernel, other, &can);
+    if (status != WEFT_OK) {
+        return status;
     }
-    return can != 0 ? WEFT_OK
-                    : kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0,
-                                              "%s %p is memory of CUDA device %d, which device %d "
-                                              "of this rank cannot reach; use memory of device %d",
-                                              name, at, other, kernel->device, kernel->device);
+    return can ? WEFT_OK
+               : kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0,
+                                         "%s %p is memory of CUDA device %d, which device %d "
+                                         "of this rank cannot reach; use memory of device %d",
+                                         name, at, other, kernel->device, kernel->device);
 }
 
 weft_status_t cuda_reach(weft_kernel_t *kernel, const void *at, const char *name)

@@ -35,6 +35,9 @@ weft_status_t cuda_device_zero(weft_kernel_t *kernel, void *at, uint64_t bytes);
 /* Gives all of it back to the driver. */
 void cuda_memory_close(weft_kernel_t *kernel);
 
+/* What: opens the way to another device's memory, if the driver knows one. Failure: ERR_SYSTEM. */
+weft_status_t cuda_peer_open(weft_kernel_t *kernel, int other, bool *can_p);
+
 /* What: says whether the device reaches `at`, a buffer called `name`; opens the way to another device's
  * memory. Failure: ERR_UNSUPPORTED that says why not, ERR_SYSTEM. */
 weft_status_t cuda_reach(weft_kernel_t *kernel, const void *at, const char *name);

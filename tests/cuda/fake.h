@@ -13,6 +13,14 @@ cudaError_t fake_answer(const char *name);
 /* The device that is current in this thread. */
 int fake_device(void);
 
+/* Memory of devices (fake_memory.c) ------------------------------------------------------------------ */
+
+/* The part of a file that is the allocation of cudaMalloc() that begins at `at`; false: none does. */
+bool fake_memory_fd(const void *at, int *fd, uint64_t *offset, uint64_t *bytes);
+/* Maps such a part of another process as memory of a device; NULL: no room. */
+void *fake_memory_map(int fd, uint64_t offset, uint64_t bytes, int device);
+bool fake_memory_unmap(void *at);
+
 /* Threads (fake_crew.c) ---------------------------------------------------------------------------- */
 
 /* Runs on a thread of its own; there are as many as are needed at once. */

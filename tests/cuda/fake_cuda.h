@@ -29,13 +29,15 @@ typedef struct fake_cuda {
     cudaError_t no_device;   /* of cudaGetDeviceCount */
     int devices, capability; /* at most FAKE_DEVICES; ten times the number */
     bool not_pageable, no_peers;
-    const char *fails; /* name of the call that fails once, with `error` */
+    uint32_t hidden;   /* bit per device that others have and this process does not see */
+    const char *fails; /* name of the call that fails once, with `error` … */
+    int fails_after;   /* … after so many that do not */
     cudaError_t error;
     fake_place_t place[4];
     bool swallow; /* launches do nothing */
     /* Counted. */
     _Atomic uint32_t launches, combines, registrations;
-    _Atomic int registered, visible, allocated, streams, events, graphs; /* alive */
+    _Atomic int registered, visible, allocated, streams, events, graphs, imported; /* alive */
 } fake_cuda_t;
 
 extern fake_cuda_t fake_cuda;

@@ -10,11 +10,12 @@ static _Thread_local int current;
 
 cudaError_t fake_answer(const char *name)
 {
-    if (fake_cuda.fails != NULL && strcmp(fake_cuda.fails, name) == 0) {
-        fake_cuda.fails = NULL;
-        return fake_cuda.error;
+    if (fake_cuda.fails == NULL || strcmp(fake_cuda.fails, name) != 0 ||
+        fake_cuda.fails_after-- > 0) {
+        return cudaSuccess;
     }
-    return cudaSuccess;
+    fake_cuda.fails = NULL;
+    return fake_cuda.error;
 }
 
 int fake_device(void)
@@ -93,19 +94,6 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr which, int de
         break;
     }
     return cudaSuccess;
-}
-
-cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
-{
-    *can = device != peer && !fake_cuda.no_peers;
-    return cudaSuccess;
-}
-
-cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
-{
-    (void)peer;
-    (void)flags;
-    return fake_answer(__func__);
 }
 
 cudaError_t cudaGetLastError(void)

@@ -3,6 +3,8 @@
  * Memory that the runtime knows, and copies between all sorts of it. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "tests/cuda/fake.h"
 
@@ -13,6 +15,7 @@ typedef struct area {
     enum cudaMemoryType type;
     int device;
     bool registered;
+    int fd; /* of the file that is the memory, or −1 */
 } area_t;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -30,7 +33,7 @@ static area_t *area_in(uintptr_t begin, uintptr_t end)
     return area;
 }
 
-static void area_add(void *at, size_t bytes, enum cudaMemoryType type, bool registered)
+static area_t *area_add(void *at, size_t bytes, enum cudaMemoryType type, bool registered)
 {
     area_t *area = malloc(sizeof *area);
     *area = (area_t){.next = areas,
@@ -38,8 +41,10 @@ static void area_add(void *at, size_t bytes, enum cudaMemoryType type, bool regi
                      .end = (uintptr_t)at + bytes,
                      .type = type,
                      .device = fake_device(),
-                     .registered = registered};
+                     .registered = registered,
+                     .fd = -1};
     areas = area;
+    return area;
 }
 
 /* False: no such area begins there. */
@@ -176,9 +181,62 @@ cudaError_t cudaFreeHost(void *at)
 
 /* Of a device -------------------------------------------------------------------------------------- */
 
+void *fake_memory_map(int fd, uint64_t offset, uint64_t bytes, int device)
+{
+    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
+    if (at == MAP_FAILED) {
+        return NULL;
+    }
+    pthread_mutex_lock(&lock);
+    area_t *area = area_add(at, bytes, cudaMemoryTypeDevice, false);
+    area->fd = fd;
+    area->device = device;
+    pthread_mutex_unlock(&lock);
+    return at;
+}
+
+bool fake_memory_fd(const void *at, int *fd, uint64_t *offset, uint64_t *bytes)
+{
+    pthread_mutex_lock(&lock);
+    const area_t *area = area_in((uintptr_t)at, (uintptr_t)at + 1);
+    bool found = area != NULL && area->begin == (uintptr_t)at && area->fd >= 0;
+    if (found) {
+        *fd = area->fd;
+        *offset = 0;
+        *bytes = area->end - area->begin;
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+bool fake_memory_unmap(void *at)
+{
+    int fd;
+    uint64_t offset, bytes;
+    if (!fake_memory_fd(at, &fd, &offset, &bytes)) {
+        return false;
+    }
+    area_take_away(at, cudaMemoryTypeDevice, false);
+    munmap(at, bytes);
+    close(fd);
+    return true;
+}
+
+/* A file, so that other processes can map it. */
 cudaError_t cudaMalloc(void **at, size_t bytes)
 {
-    return allocate(__func__, at, bytes, cudaMemoryTypeDevice);
+    cudaError_t error = fake_answer(__func__);
+    int fd = error == cudaSuccess ? memfd_create("device", MFD_CLOEXEC) : -1;
+    *at = NULL;
+    if (fd >= 0 && ftruncate(fd, (off_t)bytes) == 0) {
+        *at = fake_memory_map(fd, 0, bytes, fake_device());
+    }
+    if (*at == NULL) {
+        return error == cudaSuccess ? cudaErrorMemoryAllocation : error;
+    }
+    memset(*at, 0xd5, bytes); /* nobody may count on zeros */
+    atomic_fetch_add(&fake_cuda.allocated, 1);
+    return cudaSuccess;
 }
 
 /* Waits for everything on the device, as CUDA does: what is freed may be in use. */
@@ -188,10 +246,9 @@ cudaError_t cudaFree(void *at)
     if (at == NULL || error != cudaSuccess) {
         return error;
     }
-    if (!area_take_away(at, cudaMemoryTypeDevice, false)) {
+    if (!fake_memory_unmap(at)) {
         return cudaErrorInvalidValue;
     }
-    free(at);
     atomic_fetch_sub(&fake_cuda.allocated, 1);
     return cudaSuccess;
 }

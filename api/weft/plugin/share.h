@@ -32,8 +32,9 @@ typedef struct weft_kernel_share {
      * ERR_UNSUPPORTED. Ownership: the core's, until unexport(). Blocks: briefly. Thread: [progress]. */
     weft_status_t (*export_memory)(weft_kernel_t *kernel, uint64_t bytes, void **memory_p,
                                    uint8_t token[WEFT_SHARE_TOKEN]);
-    /* What: frees it. Others may still have it open: the plugin sees to it that their mapping stays
-     * harmless (CUDA: keeps it until the kernel ends). Thread: [progress]. */
+    /* What: takes it back. Nobody writes to it any more, and nobody has it open, but where the peer's end
+     * was lost and when everything ends at once: what others still have open then stays harmless to the
+     * plugin. Thread: [progress]. */
     void (*unexport)(weft_kernel_t *kernel, void *memory);
 
     /* What: opens memory that another kernel, or this one, exported. The token comes from another

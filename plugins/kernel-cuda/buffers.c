@@ -1,14 +1,114 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Buffers of the caller in the device's memory: extension weft.kernel.memory/1. */
+ * Buffers of the caller in the device's memory: extension weft.kernel.memory/1.
+ *
+ * A buffer that is freed is kept for the next one of about its size: the driver's cudaFree() waits for
+ * every kernel of the device, and those may wait for the rank that frees. They go back to the driver when
+ * it has no memory left, and with the kernel. */
 #include "buffers.h"
 
 #include <cuda_runtime_api.h>
+#include <pthread.h>
 
 #include "kernel_cuda.h"
 
 /* The stream of the calling thread: nobody else's work is waited for. */
 #define BUFFERS_STREAM cudaStreamPerThread
+
+struct cuda_buffer {
+    cuda_buffer_t *next;
+    void *memory;
+    uint64_t bytes;
+    bool used;
+};
+
+/* Of all lists: any thread may allocate. Not held where the driver may wait. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The smallest buffer that was freed and fits without waste, or NULL. */
+static void *buffer_reuse(weft_kernel_t *kernel, uint64_t bytes)
+{
+    cuda_buffer_t *best = NULL;
+    pthread_mutex_lock(&lock);
+    for (cuda_buffer_t *b = kernel->buffers; b != NULL; b = b->next) {
+        if (!b->used && b->bytes >= bytes && b->bytes / 2 <= bytes &&
+            (best == NULL || b->bytes < best->bytes)) {
+            best = b;
+        }
+    }
+    if (best != NULL) {
+        best->used = true;
+    }
+    pthread_mutex_unlock(&lock);
+    return best != NULL ? best->memory : NULL;
+}
+
+/* Gives back what nobody uses, or all; false: there was nothing. */
+static bool buffers_drop(weft_kernel_t *kernel, bool all)
+{
+    cuda_buffer_t *taken = NULL;
+    pthread_mutex_lock(&lock);
+    for (cuda_buffer_t **at = &kernel->buffers; *at != NULL;) {
+        cuda_buffer_t *b = *at;
+        if (b->used && !all) {
+            at = &b->next;
+            continue;
+        }
+        *at = b->next;
+        b->next = taken;
+        taken = b;
+    }
+    pthread_mutex_unlock(&lock);
+    bool any = taken != NULL;
+    while (taken != NULL) {
+        cuda_buffer_t *b = taken;
+        taken = b->next;
+        cudaFree(b->memory);
+        kernel->host->free(kernel->host, b);
+    }
+    return any;
+}
+
+void cuda_buffers_close(weft_kernel_t *kernel)
+{
+    int previous;
+    if (kernel->buffers != NULL && cuda_device_enter(kernel, &previous) == cudaSuccess) {
+        buffers_drop(kernel, true);
+        cuda_device_leave(previous);
+    }
+}
+
+static cudaError_t buffer_add(weft_kernel_t *kernel, uint64_t bytes, void **memory_p)
+{
+    cuda_buffer_t *b = kernel->host->alloc(kernel->host, sizeof *b, 0);
+    if (b == NULL) {
+        return cudaErrorMemoryAllocation;
+    }
+    *b = (cuda_buffer_t){.bytes = bytes, .used = true};
+    cudaError_t error = cudaMalloc(&b->memory, bytes);
+    if (error == cudaErrorMemoryAllocation && buffers_drop(kernel, false)) {
+        error = cudaMalloc(&b->memory, bytes);
+    }
+    if (error != cudaSuccess) {
+        kernel->host->free(kernel->host, b);
+        return error;
+    }
+    *memory_p = b->memory;
+    pthread_mutex_lock(&lock);
+    b->next = kernel->buffers;
+    kernel->buffers = b;
+    pthread_mutex_unlock(&lock);
+    return cudaSuccess;
+}
+
+static void buffers_free(weft_kernel_t *kernel, void *memory)
+{
+    pthread_mutex_lock(&lock);
+    for (cuda_buffer_t *b = kernel->buffers; b != NULL; b = b->next) {
+        b->used = b->used && b->memory != memory;
+    }
+    pthread_mutex_unlock(&lock);
+}
 
 static weft_status_t no_memory(const weft_kernel_t *kernel, cudaError_t error, uint64_t bytes)
 {
@@ -27,33 +127,25 @@ static weft_status_t no_memory(const weft_kernel_t *kernel, cudaError_t error, u
 static weft_status_t buffers_alloc(weft_kernel_t *kernel, uint64_t bytes, void **memory_p)
 {
     int previous;
-    void *memory = NULL;
+    const uint64_t most = bytes > 0 ? bytes : 1;
     cudaError_t error = cuda_device_enter(kernel, &previous);
     if (error != cudaSuccess) {
         return cuda_failed(kernel, error, "making the device current");
     }
-    error = cudaMalloc(&memory, bytes > 0 ? bytes : 1);
+    void *memory = buffer_reuse(kernel, most);
+    error = memory == NULL ? buffer_add(kernel, most, &memory) : cudaSuccess;
     weft_status_t status = error == cudaSuccess ? WEFT_OK : no_memory(kernel, error, bytes);
     if (error == cudaSuccess) {
-        error = cudaMemsetAsync(memory, 0, bytes > 0 ? bytes : 1, BUFFERS_STREAM);
+        error = cudaMemsetAsync(memory, 0, most, BUFFERS_STREAM);
         error = error == cudaSuccess ? cudaStreamSynchronize(BUFFERS_STREAM) : error;
         if (error != cudaSuccess) {
-            cudaFree(memory);
+            buffers_free(kernel, memory);
             status = cuda_failed(kernel, error, "clearing memory");
         }
     }
     cuda_device_leave(previous);
     *memory_p = status == WEFT_OK ? memory : *memory_p;
     return status;
-}
-
-static void buffers_free(weft_kernel_t *kernel, void *memory)
-{
-    int previous;
-    if (cuda_device_enter(kernel, &previous) == cudaSuccess) {
-        cudaFree(memory);
-        cuda_device_leave(previous);
-    }
 }
 
 static weft_status_t buffers_copy(weft_kernel_t *kernel, void *dst, const void *src, uint64_t bytes)

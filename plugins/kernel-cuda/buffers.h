@@ -8,4 +8,7 @@
 
 extern const weft_kernel_memory_t cuda_buffers;
 
+/* Gives all buffers back to the driver. */
+void cuda_buffers_close(weft_kernel_t *kernel);
+
 #endif

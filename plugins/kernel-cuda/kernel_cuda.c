@@ -88,6 +88,7 @@ static void cuda_destroy(weft_kernel_t *kernel)
         cuda_memory_close(kernel);
         cuda_device_leave(previous);
     }
+    cuda_buffers_close(kernel);
     cuda_share_close(kernel);
     pthread_mutex_destroy(&kernel->lock);
     kernel->host->free(kernel->host, kernel);

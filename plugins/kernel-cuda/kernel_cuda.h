@@ -23,6 +23,7 @@ typedef struct cuda_config {
 typedef struct cuda_range cuda_range_t; /* memory.c */
 typedef struct cuda_block cuda_block_t;
 typedef struct cuda_words cuda_words_t;
+typedef struct cuda_buffer cuda_buffer_t; /* buffers.c */
 
 struct weft_kernel {
     const weft_host_t *host;
@@ -33,13 +34,14 @@ struct weft_kernel {
     bool same;     /* registered host memory has the same address on the device */
     uint32_t threads;
     uint32_t channels;
-    bool share;            /* other ranks may write to memory of the device */
-    pthread_mutex_t lock;  /* of what follows: communicators of a family share the instance */
-    cuda_range_t *ranges;  /* registered host memory */
-    cuda_block_t *blocks;  /* host memory of the driver */
-    cuda_words_t *words;   /* … cut into words */
-    cudaStream_t side;     /* for memory of the device; NULL: not needed so far */
-    _Atomic uint64_t ends; /* opened so far */
+    bool share;             /* other ranks may write to memory of the device */
+    pthread_mutex_t lock;   /* of what follows: communicators of a family share the instance */
+    cuda_range_t *ranges;   /* registered host memory */
+    cuda_block_t *blocks;   /* host memory of the driver */
+    cuda_words_t *words;    /* … cut into words */
+    cuda_buffer_t *buffers; /* freed ones, for the next of their size */
+    cudaStream_t side;      /* for memory of the device; NULL: not needed so far */
+    _Atomic uint64_t ends;  /* opened so far */
 };
 
 /* What: chooses the device and fills in what is known of it. Failure: ERR_UNSUPPORTED, saying what is

@@ -32,11 +32,12 @@ typedef struct fake_cuda {
     uint32_t hidden;   /* bit per device that others have and this process does not see */
     const char *fails; /* name of the call that fails once, with `error` … */
     int fails_after;   /* … after so many that do not */
+    const char *kills; /* name of the call in which the process is killed */
     cudaError_t error;
     fake_place_t place[4];
     bool swallow; /* launches do nothing */
     /* Counted. */
-    _Atomic uint32_t launches, combines, registrations;
+    _Atomic uint32_t launches, combines, registrations, handles;
     _Atomic int registered, visible, allocated, streams, events, graphs, imported; /* alive */
 } fake_cuda_t;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Devices, and what the tests set. */
+#include <signal.h>
 #include <string.h>
 
 #include "tests/cuda/fake.h"
@@ -10,6 +11,9 @@ static _Thread_local int current;
 
 cudaError_t fake_answer(const char *name)
 {
+    if (fake_cuda.kills != NULL && strcmp(fake_cuda.kills, name) == 0) {
+        raise(SIGKILL);
+    }
     if (fake_cuda.fails == NULL || strcmp(fake_cuda.fails, name) != 0 ||
         fake_cuda.fails_after-- > 0) {
         return cudaSuccess;

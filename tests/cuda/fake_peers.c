@@ -72,6 +72,7 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *at)
     }
     cudaPointerGetAttributes(&where, at);
     mine.device = where.device;
+    atomic_fetch_add(&fake_cuda.handles, 1);
     memset(handle, 0, sizeof *handle);
     memcpy(handle, &mine, sizeof mine);
     return fake_answer(__func__);

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Slots in the memory of devices: which pairs of ranks have them, that everything works on them and
+ * without them, when something fails on the way and when a rank dies there. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/cuda/fake_cuda.h"
+#include "tests/support/ranks.h"
+
+enum { COUNT = 10000 };
+
+static const char *const settings[] = {"core.net=net-shm", "core.kernel=kernel-cuda",
+                                       "kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE,
+                                       "exec.wait=sleep"};
+
+static int wrong(const char *what, uint32_t rank, weft_status_t status)
+{
+    weft_error_t error = {.size = sizeof error};
+    weft_last_error(&error);
+    fprintf(stderr, "rank %u: %s: %s: %s\n", rank, what, weft_status_name(status),
+            status == WEFT_OK ? "wrong values" : error.text);
+    return 1;
+}
+
+static int sums(weft_comm_t *comm, uint32_t rank, uint32_t n)
+{
+    static const float none[COUNT];
+    float *in = malloc(sizeof none), *out = malloc(sizeof none);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        in[i] = (float)(i % 7 + rank);
+    }
+    weft_status_t status = weft_all_reduce(in, out, COUNT, WEFT_FP32, WEFT_SUM, comm, NULL);
+    int bad = status != WEFT_OK;
+    for (uint32_t i = 0; i < COUNT && !bad; i++) {
+        bad = out[i] != (float)(i % 7 * n + n * (n - 1) / 2);
+    }
+    free(in);
+    free(out);
+    return bad ? wrong("all-reduce", rank, status) : 0;
+}
+
+/* Every rank sends to the next. */
+static int messages(weft_comm_t *comm, uint32_t rank, uint32_t n)
+{
+    uint32_t *out = malloc(COUNT * sizeof *out), *in = calloc(COUNT, sizeof *in);
+    uint32_t from = (rank + n - 1) % n;
+    for (uint32_t i = 0; i < COUNT; i++) {
+        out[i] = i * 8 + rank;
+    }
+    weft_group_start();
+    weft_send(out, COUNT, WEFT_UINT32, (rank + 1) % n, comm, NULL);
+    weft_recv(in, COUNT, WEFT_UINT32, from, comm, NULL);
+    weft_status_t status = weft_group_end();
+    int bad = status != WEFT_OK;
+    for (uint32_t i = 0; i < COUNT && !bad; i++) {
+        bad = in[i] != i * 8 + from;
+    }
+    free(in);
+    free(out);
+    return bad ? wrong("message", rank, status) : 0;
+}
+
+static int everything(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    weft_comm_t *child = NULL;
+    (void)arg;
+    int bad = sums(comm, rank, n) + messages(comm, rank, n);
+    weft_status_t status = weft_comm_dup(comm, &child);
+    if (status != WEFT_OK) {
+        return wrong("dup", rank, status);
+    }
+    bad += sums(child, rank, n);
+    bad += weft_comm_destroy(child) != WEFT_OK;
+    return bad + (weft_barrier(comm, NULL) != WEFT_OK);
+}
+
+static void reset(void)
+{
+    fake_cuda.no_peers = false;
+    fake_cuda.fails = fake_cuda.kills = NULL;
+    fake_cuda.fails_after = 0;
+    atomic_store(&fake_cuda.handles, 0);
+}
+
+static ranks_job_t job_of(uint32_t n, const char *const *odd)
+{
+    return (ranks_job_t){.nranks = n,
+                         .settings = settings,
+                         .settings_count = sizeof settings / sizeof settings[0],
+                         .odd = odd,
+                         .work = everything};
+}
+
+/* Runs all of it with threads; returns how many FIFOs had memory of a device. */
+static uint32_t exports_of(uint32_t n, const char *const *odd)
+{
+    ranks_job_t job = job_of(n, odd);
+    assert_int_equal(ranks_run_threads(&job), 0);
+    assert_int_equal(atomic_load(&fake_cuda.allocated), 0);
+    uint32_t handles = atomic_exchange(&fake_cuda.handles, 0);
+    return handles;
+}
+
+static void pairs_that_reach_each_other_have_slots_on_devices(void **state)
+{
+    static const char *const other[] = {"kernel-cuda.device=1", NULL};
+    (void)state;
+    reset();
+    assert_true(exports_of(2, NULL) >= 4);
+    assert_true(exports_of(4, NULL) >= 12);
+    assert_true(exports_of(2, other) >= 4);
+    fake_cuda.no_peers = true;
+    assert_true(exports_of(2, NULL) >= 4);
+    assert_int_equal(exports_of(2, other), 0);
+    /* Of four ranks two each have a device. */
+    assert_true(exports_of(4, other) >= 2);
+}
+
+static void ranks_that_share_nothing_have_the_hosts_slots(void **state)
+{
+    static const char *const alone[] = {"kernel-cuda.share=no", NULL};
+    static const char *const cpu[] = {"core.kernel=kernel-cpu", NULL};
+    (void)state;
+    reset();
+    assert_int_equal(exports_of(2, alone), 0);
+    assert_int_equal(exports_of(2, cpu), 0);
+    assert_true(exports_of(4, cpu) >= 2);
+}
+
+static void what_fails_on_the_way_costs_nothing_but_the_way(void **state)
+{
+    static const char *const other[] = {"kernel-cuda.device=1", NULL};
+    static const char *const calls[] = {"cudaMalloc", "cudaDeviceEnablePeerAccess",
+                                        "cudaIpcGetMemHandle", "cudaDeviceGetPCIBusId"};
+    (void)state;
+    for (size_t c = 0; c < sizeof calls / sizeof calls[0]; c++) {
+        for (int after = 0; after < 6; after++) {
+            reset();
+            fake_cuda.fails = calls[c];
+            fake_cuda.fails_after = after;
+            fake_cuda.error = c == 0 ? cudaErrorMemoryAllocation : cudaErrorNotSupported;
+            assert_true(exports_of(3, other) > 0);
+        }
+    }
+    reset();
+}
+
+/* In each process of its own. */
+static int everything_by_handles(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    int bad = everything(comm, rank, n, NULL);
+    int imported = atomic_load(&fake_cuda.imported);
+    if (arg == NULL && imported < 2) {
+        fprintf(stderr, "rank %u has opened %d\n", rank, imported);
+        bad++;
+    }
+    return bad;
+}
+
+static void processes_have_slots_on_devices(void **state)
+{
+    ranks_job_t job = job_of(3, NULL);
+    (void)state;
+    reset();
+    job.work = everything_by_handles;
+    assert_int_equal(ranks_run_processes(&job, 60, -1), 0);
+}
+
+static int opens_fail(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    fake_cuda.fails = "cudaIpcOpenMemHandle";
+    fake_cuda.fails_after = (int)rank;
+    fake_cuda.error = cudaErrorMapBufferObjectFailed;
+    return everything_by_handles(comm, rank, n, arg);
+}
+
+static void processes_whose_handles_are_refused_work_on_the_host(void **state)
+{
+    ranks_job_t job = job_of(3, NULL);
+    (void)state;
+    reset();
+    job.work = opens_fail;
+    job.arg = &job;
+    assert_int_equal(ranks_run_processes(&job, 60, -1), 0);
+}
+
+/* Rank 1 dies in that call; the others learn who. */
+static int rank_one_dies(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    float in[COUNT] = {0}, out[COUNT];
+    weft_error_t error = {.size = sizeof error};
+    weft_call_t call = {.size = sizeof call, .timeout = 20};
+    (void)n;
+    fake_cuda.kills = rank == 1 ? arg : NULL;
+    weft_status_t status = weft_all_reduce(in, out, COUNT, WEFT_FP32, WEFT_SUM, comm, &call);
+    weft_last_error(&error);
+    if (status != WEFT_ERR_PEER_DEAD || error.peer != 1 || strstr(error.text, "rank 1") == NULL) {
+        fprintf(stderr, "rank %u: %s, rank %d: %s\n", rank, weft_status_name(status), error.peer,
+                error.text);
+        return 1;
+    }
+    return 0;
+}
+
+static void a_rank_that_dies_in_the_middle_is_named(void **state)
+{
+    static const char *const calls[] = {"cudaMalloc", "cudaIpcOpenMemHandle",
+                                        "cudaDeviceGetPCIBusId"};
+    (void)state;
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        ranks_job_t job = job_of(3, NULL);
+        reset();
+        job.work = rank_one_dies;
+        job.arg = (void *)(uintptr_t)calls[i];
+        assert_int_equal(ranks_run_processes(&job, 60, 1), 0);
+    }
+}
+
+/* Communicators that come and go do not pile up memory, whoever leaves first. */
+static int comes_and_goes(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    int *most = arg;
+    int bad = 0;
+    for (int round = 0; round < 24 && !bad; round++) {
+        weft_comm_t *child = NULL;
+        bad = weft_comm_dup(comm, &child) != WEFT_OK || sums(child, rank, n) != 0;
+        bad += weft_comm_destroy(child) != WEFT_OK || weft_barrier(comm, NULL) != WEFT_OK;
+        if (rank == 0) {
+            most[round] = atomic_load(&fake_cuda.allocated);
+        }
+        bad += weft_barrier(comm, NULL) != WEFT_OK;
+    }
+    return bad;
+}
+
+static void communicators_that_come_and_go_reuse_memory(void **state)
+{
+    int most[24] = {0};
+    ranks_job_t job = job_of(3, NULL);
+    (void)state;
+    reset();
+    job.work = comes_and_goes;
+    job.arg = most;
+    assert_int_equal(ranks_run_threads(&job), 0);
+    if (most[23] > most[5] + 12) {
+        fail_msg("%d allocations after 6 rounds, %d after 24", most[5], most[23]);
+    }
+    assert_int_equal(atomic_load(&fake_cuda.allocated), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        /* First: no threads before a fork. */
+        cmocka_unit_test(processes_have_slots_on_devices),
+        cmocka_unit_test(processes_whose_handles_are_refused_work_on_the_host),
+        cmocka_unit_test(a_rank_that_dies_in_the_middle_is_named),
+        cmocka_unit_test(pairs_that_reach_each_other_have_slots_on_devices),
+        cmocka_unit_test(ranks_that_share_nothing_have_the_hosts_slots),
+        cmocka_unit_test(what_fails_on_the_way_costs_nothing_but_the_way),
+        cmocka_unit_test(communicators_that_come_and_go_reuse_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

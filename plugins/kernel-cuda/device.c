@@ -189,8 +189,8 @@ weft_status_t cuda_failed(const weft_kernel_t *kernel, cudaError_t error, const 
                                what, kernel->device);
     }
     /* The errors of captures stand together. */
-    bool spoilt =
-        error >= cudaErrorStreamCaptureUnsupported && error <= cudaErrorStreamCaptureWrongThread;
+    bool spoilt = error == cudaErrorIllegalState || (error >= cudaErrorStreamCaptureUnsupported &&
+                                                     error <= cudaErrorStreamCaptureWrongThread);
     return host->set_error(host, spoilt ? WEFT_ERR_STATE : WEFT_ERR_SYSTEM, 0,
                            "%s on CUDA device %d: %s (%s)", what, kernel->device,
                            cudaGetErrorString(error), cudaGetErrorName(error));

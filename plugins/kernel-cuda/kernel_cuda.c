@@ -11,6 +11,7 @@
 #include "lanes_run.h"
 #include "memory.h"
 #include "share.h"
+#include "streams.h"
 
 /* Of the cost model, in which the slowest rank counts: what one block moves. Not measured yet. */
 #define CUDA_BANDWIDTH 30000000000u
@@ -132,6 +133,9 @@ static const void *cuda_extension(weft_kernel_t *kernel, const char *name)
     }
     if (strcmp(name, WEFT_KERNEL_SHARE) == 0) {
         return kernel->share ? &cuda_share : NULL;
+    }
+    if (strcmp(name, WEFT_KERNEL_STREAM) == 0) {
+        return &cuda_streams;
     }
     return strcmp(name, WEFT_KERNEL_LANES) == 0 ? &cuda_lanes : NULL;
 }

@@ -10,6 +10,7 @@
 #include <weft/plugin/net.h>
 #include <weft/plugin/plan.h>
 #include <weft/plugin/plugin.h>
+#include <weft/plugin/stream.h>
 #include <weft/plugin/tuner.h>
 #include <weft/weft.h>
 
@@ -320,6 +321,19 @@ SIZE(weft_kernel_describe_t, 32);
 FIELD(weft_kernel_describe_t, count, 8);
 FIELD(weft_kernel_describe_t, device, 16);
 FIELD(weft_kernel_describe_t, reach, 24);
+
+SIZE(weft_kernel_stream_t, 88);
+FIELD(weft_kernel_stream_t, size, 0);
+FIELD(weft_kernel_stream_t, open, 8);
+FIELD(weft_kernel_stream_t, close, 16);
+FIELD(weft_kernel_stream_t, wait, 24);
+FIELD(weft_kernel_stream_t, mark, 32);
+FIELD(weft_kernel_stream_t, between, 40);
+FIELD(weft_kernel_stream_t, mark_free, 48);
+FIELD(weft_kernel_stream_t, record_begin, 56);
+FIELD(weft_kernel_stream_t, record_end, 64);
+FIELD(weft_kernel_stream_t, replay, 72);
+FIELD(weft_kernel_stream_t, recording_free, 80);
 
 SIZE(weft_tuner_call_t, 64);
 FIELD(weft_tuner_call_t, size, 0);

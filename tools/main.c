@@ -18,6 +18,7 @@ static int run_version(int argc, char **argv);
 static const subcommand_t commands[] = {
     {"perf", tool_perf, "measure and check a collective; the options are those of nccl-tests"},
     {"info", tool_info, "plugins, their options, devices"},
+    {"topo", tool_topo, "this machine: NUMA nodes, cores, GPUs, NICs and the paths between them"},
     {"config", tool_config, "every option with its value and where it came from"},
     {"plan", tool_plan, "show, draw and prove the plan of an algorithm"},
     {"sim", tool_sim, "what collectives would cost on up to 65,536 ranks"},

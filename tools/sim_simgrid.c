@@ -22,20 +22,10 @@ typedef struct simgrid_job {
     json_t json;
 } simgrid_job_t;
 
-/* Beside this program. */
 static int find_program(simgrid_job_t *job)
 {
-    ssize_t length = readlink("/proc/self/exe", job->program, sizeof job->program - 16);
-    char *slash = NULL;
-    if (length > 0) {
-        job->program[length] = '\0';
-        slash = strrchr(job->program, '/');
-    }
-    if (slash != NULL) {
-        strcpy(slash + 1, "weft-simgrid");
-        if (access(job->program, X_OK) == 0) {
-            return TOOL_OK;
-        }
+    if (tool_beside("weft-simgrid", job->program, sizeof job->program)) {
+        return TOOL_OK;
     }
     tool_usage(
         "--simgrid needs the program weft-simgrid beside weft; it is built where CMake finds "

@@ -90,11 +90,15 @@ int tool_report(weft_status_t status);
 /* Prints "weft: …" and returns TOOL_USAGE. */
 int tool_usage(const char *format, ...) WEFT_PRINTF(1, 2);
 
+/* Path of a program that is installed beside this one; false if it is not there. */
+bool tool_beside(const char *name, char *path, size_t bytes);
+
 /* The subcommands; argv[0] is the subcommand's name. */
 int tool_perf(int argc, char **argv);
 int tool_info(int argc, char **argv);
 int tool_config(int argc, char **argv);
 int tool_plan(int argc, char **argv);
 int tool_sim(int argc, char **argv);
+int tool_topo(int argc, char **argv);
 
 #endif

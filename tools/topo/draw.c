@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The machine as a drawing: a column for each NUMA node with its cores, below it the tree of PCI bridges
+ * with GPUs and NICs as leaves, and the table of paths. */
+#include <math.h>
+#include <stdio.h>
+
+#include "tools/topo/report.h"
+#include "tools/topo/sheet.h"
+
+#define TOP 76.0        /* where packages begin */
+#define FRAME_HEAD 30.0 /* of a package, above its columns */
+#define GAP 14.0
+#define COLUMN_LEAST 270.0
+#define PAGE_LEAST 560.0
+#define PAD 14.0 /* inside a column */
+#define HEAD 62.0
+#define PU 10.0
+#define LEAF_W 108.0 /* a device with its margin */
+#define LEAF_H 72.0
+#define LEVEL_H 40.0 /* a bridge and the way below it */
+
+/* Leaves and levels of the tree below a branch, or of all that a place has. */
+typedef struct extent {
+    uint32_t leaves, levels;
+} extent_t;
+
+static extent_t measure(const topo_t *topo, uint32_t branch, uint32_t place)
+{
+    extent_t all = {0};
+    for (uint32_t i = 0; i < topo->nbranches; i++) {
+        if (topo->branches[i].parent == branch && topo->branches[i].place == place) {
+            extent_t below = measure(topo, i, place);
+            all.leaves += below.leaves;
+            all.levels = below.levels + 1 > all.levels ? below.levels + 1 : all.levels;
+        }
+    }
+    for (uint32_t i = 0; i < topo->ndevices; i++) {
+        all.leaves += topo->devices[i].branch == branch && topo->devices[i].place == place;
+    }
+    return all;
+}
+
+#define CACHES_SIZE 11.0
+static const char *caches_text(const topo_t *topo, uint32_t place, char text[256])
+{
+    topo_name_t size;
+    size_t used = 0;
+    text[0] = '\0';
+    for (uint32_t i = 0; place != TOPO_NONE && i < topo->places[place].ncaches; i++) {
+        const topo_cache_t *cache = &topo->places[place].caches[i];
+        used += (size_t)snprintf(text + used, 256 - used, "%s%s %u x %s", i > 0 ? ", " : "",
+                                 cache->name, cache->count, topo_bytes(cache->bytes, size));
+    }
+    return text;
+}
+
+static double column_width(const topo_t *topo, uint32_t place)
+{
+    char caches[256];
+    double text = svg_width(caches_text(topo, place, caches), CACHES_SIZE);
+    double tree = LEAF_W * measure(topo, TOPO_NONE, place).leaves;
+    return fmax(COLUMN_LEAST, 2 * PAD + fmax(tree, text));
+}
+
+/* Cores of a place are alike in almost every machine; the widest one sets the grid. */
+typedef struct grid {
+    double step;
+    uint32_t per_row, rows;
+} grid_t;
+
+static grid_t measure_cores(const topo_t *topo, uint32_t place)
+{
+    uint32_t most = 1, count = 0;
+    for (uint32_t i = 0; i < topo->ncores; i++) {
+        if (topo->cores[i].place == place) {
+            most = topo->cores[i].pus > most ? topo->cores[i].pus : most;
+            count++;
+        }
+    }
+    grid_t grid = {.step = most * (PU + 1) + 9};
+    double fit = floor((column_width(topo, place) - 2 * PAD) / grid.step);
+    grid.per_row = fit < 1 ? 1 : (uint32_t)fit;
+    grid.rows = (count + grid.per_row - 1) / grid.per_row;
+    return grid;
+}
+
+static double cores_height(const topo_t *topo, uint32_t place)
+{
+    uint32_t rows = measure_cores(topo, place).rows;
+    return rows > 0 ? rows * (PU + 9) + 12 : 0;
+}
+
+static double column_height(const topo_t *topo, uint32_t place)
+{
+    extent_t tree = measure(topo, TOPO_NONE, place);
+    return HEAD + cores_height(topo, place) +
+           (tree.leaves > 0 ? tree.levels * LEVEL_H + LEAF_H : 0) + PAD;
+}
+
+/* PCI ------------------------------------------------------------------------------------------------ */
+
+/* As much of a text as fits a leaf. */
+static void put_short(sheet_t *sheet, svg_point_t at, double size, const char *text)
+{
+    svg_font_t font = {.size = size, .anchor = 'm', .fill = SVG_GREY};
+    int fit = (int)((LEAF_W - 22) / (0.59 * size));
+    bool whole = svg_width(text, size) <= LEAF_W - 22;
+    svg_text(&sheet->svg, at, &font, "%.*s%s", whole ? 200 : fit - 1, text, whole ? "" : "…");
+}
+
+static const char *device_label(const topo_t *topo, uint32_t index)
+{
+    const topo_device_t *device = &topo->devices[index];
+    for (uint32_t i = 0; i < topo->nuses; i++) {
+        if (topo->uses[i].device == index && topo->uses[i].gpu) {
+            return topo->uses[i].kernel.name;
+        }
+    }
+    return !device->gpu && device->system[0] != '\0' ? device->system : device->model;
+}
+
+static void put_leaf(sheet_t *sheet, uint32_t index, svg_point_t at)
+{
+    const topo_device_t *device = &sheet->topo->devices[index];
+    topo_name_t name;
+    svg_colour_t colour = device->gpu ? sheet->gpu : sheet->nic;
+    svg_paint_t paint = {.fill = colour.text, .stroke = SVG_INK, .width = 0.8};
+    svg_font_t font = {.size = 13, .anchor = 'm', .bold = 1};
+    double middle = at.x + LEAF_W / 2;
+    svg_begin(&sheet->svg, "%s %s %s (%s)", topo_device_name(sheet->topo, index, name), device->pci,
+              device->model, device->system);
+    svg_rect(&sheet->svg, (svg_box_t){at.x + 4, at.y, LEAF_W - 8, LEAF_H - 10, 5}, &paint);
+    svg_text(&sheet->svg, (svg_point_t){middle, at.y + 19}, &font, "%s", name);
+    put_short(sheet, (svg_point_t){middle, at.y + 36}, 10.5, device->pci);
+    put_short(sheet, (svg_point_t){middle, at.y + 52}, 10.5, device_label(sheet->topo, index));
+    svg_end(&sheet->svg);
+}
+
+static void put_way(sheet_t *sheet, double x, double from, double to)
+{
+    svg_paint_t stroke = {.stroke = SVG_GREY, .width = 1.4};
+    svg_line(&sheet->svg, (svg_point_t){x, from}, (svg_point_t){x, to}, &stroke);
+}
+
+static void put_bridge(sheet_t *sheet, const topo_branch_t *branch, svg_point_t at, double width)
+{
+    svg_paint_t paint = {.fill = SVG_FAINT, .stroke = SVG_GREY, .width = 0.8};
+    svg_font_t font = {.size = 10.5, .anchor = 'm'};
+    const char *text = branch->name;
+    /* Over one leaf the name is too long. */
+    if (svg_width(text, font.size) > width - 10) {
+        font.size = 8.5;
+    }
+    svg_rect(&sheet->svg, (svg_box_t){at.x + 4, at.y, width - 8, 18, 4}, &paint);
+    svg_text(&sheet->svg, (svg_point_t){at.x + width / 2, at.y + 13}, &font, "%s", text);
+}
+
+/* Draws what hangs on a branch from left to right; `at.y` is where the ways begin. Leaves stand on one
+ * line, `floor`. */
+static void put_tree(sheet_t *sheet, uint32_t branch, uint32_t place, svg_point_t at,
+                     double floor_y)
+{
+    const topo_t *topo = sheet->topo;
+    for (uint32_t i = 0; i < topo->nbranches; i++) {
+        const topo_branch_t *b = &topo->branches[i];
+        if (b->parent != branch || b->place != place) {
+            continue;
+        }
+        double width = LEAF_W * measure(topo, i, place).leaves;
+        double y = branch == TOPO_NONE ? at.y : at.y + LEVEL_H - 18;
+        if (branch != TOPO_NONE) {
+            put_way(sheet, at.x + width / 2, at.y, y);
+        }
+        put_bridge(sheet, b, (svg_point_t){at.x, y}, width);
+        put_tree(sheet, i, place, (svg_point_t){at.x, y + 18}, floor_y);
+        at.x += width;
+    }
+    for (uint32_t i = 0; i < topo->ndevices; i++) {
+        if (topo->devices[i].branch == branch && topo->devices[i].place == place) {
+            if (branch != TOPO_NONE) {
+                put_way(sheet, at.x + LEAF_W / 2, at.y, floor_y);
+            }
+            put_leaf(sheet, i, (svg_point_t){at.x, floor_y});
+            at.x += LEAF_W;
+        }
+    }
+}
+
+/* Columns -------------------------------------------------------------------------------------------- */
+
+static void put_cores(sheet_t *sheet, uint32_t place, svg_point_t at)
+{
+    const topo_t *topo = sheet->topo;
+    grid_t grid = measure_cores(topo, place);
+    svg_colour_t busy = svg_oklch(0.62, 0.11, 250);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < topo->ncores; i++) {
+        const topo_core_t *core = &topo->cores[i];
+        if (core->place != place) {
+            continue;
+        }
+        double x = at.x + grid.step * (n % grid.per_row);
+        double y = at.y + (PU + 9) * (n / grid.per_row);
+        svg_paint_t frame = {.fill = SVG_PAPER, .stroke = SVG_PALE, .width = 1};
+        svg_rect(&sheet->svg, (svg_box_t){x, y, grid.step - 4, PU + 5, 2}, &frame);
+        for (uint32_t pu = 0; pu < core->pus; pu++) {
+            svg_paint_t fill = {.fill = pu < core->usable ? busy.text : SVG_PALE};
+            svg_rect(&sheet->svg, (svg_box_t){x + 3 + (PU + 1) * pu, y + 2.5, PU, PU, 1}, &fill);
+        }
+        n++;
+    }
+}
+
+static void put_place_head(sheet_t *sheet, uint32_t index, svg_point_t at)
+{
+    const topo_place_t *place = &sheet->topo->places[index];
+    svg_font_t font = {.size = 13, .anchor = 's', .bold = 1};
+    svg_font_t small = {.size = CACHES_SIZE, .anchor = 's', .fill = SVG_GREY};
+    char caches[256];
+    topo_name_t size;
+    svg_text(&sheet->svg, (svg_point_t){at.x, at.y + 20}, &font, "NUMA node %u, %s", place->numa,
+             topo_bytes(place->memory, size));
+    svg_text(&sheet->svg, (svg_point_t){at.x, at.y + 37}, &small, "%u cores, %u PUs, %u usable",
+             place->cores, place->pus, place->usable);
+    svg_text(&sheet->svg, (svg_point_t){at.x, at.y + 53}, &small, "%s",
+             caches_text(sheet->topo, index, caches));
+}
+
+static void put_column(sheet_t *sheet, uint32_t place, svg_box_t box)
+{
+    svg_paint_t paint = {.fill = SVG_PAPER, .stroke = SVG_PALE, .width = 1.2};
+    svg_font_t font = {.size = 13, .anchor = 's', .bold = 1};
+    svg_point_t at = {box.x + PAD, box.y};
+    svg_rect(&sheet->svg, box, &paint);
+    if (place == TOPO_NONE) {
+        svg_text(&sheet->svg, (svg_point_t){at.x, at.y + 20}, &font, "place not known");
+    } else {
+        put_place_head(sheet, place, at);
+        put_cores(sheet, place, (svg_point_t){at.x, at.y + HEAD});
+    }
+    at.y += HEAD + cores_height(sheet->topo, place);
+    put_tree(sheet, TOPO_NONE, place, at, box.y + box.h - PAD - LEAF_H + 10);
+}
+
+/* Packages ------------------------------------------------------------------------------------------- */
+
+/* The i-th column of a package; of TOPO_NONE also that of devices without a known place, the last. */
+static bool column_of(const topo_t *topo, uint32_t package, uint32_t i, uint32_t *place_p)
+{
+    for (uint32_t p = 0; p < topo->nplaces; p++) {
+        if (topo->places[p].package == package && i-- == 0) {
+            *place_p = p;
+            return true;
+        }
+    }
+    *place_p = TOPO_NONE;
+    return i == 0 && package == TOPO_NONE && measure(topo, TOPO_NONE, TOPO_NONE).leaves > 0;
+}
+
+static const char *package_text(const topo_t *topo, uint32_t package, char text[192])
+{
+    text[0] = '\0';
+    if (package != TOPO_NONE) {
+        snprintf(text, 192, "package %u  %s", topo->packages[package].index,
+                 topo->packages[package].model);
+    }
+    return text;
+}
+
+/* 0: it has no column. */
+static double package_width(const topo_t *topo, uint32_t package)
+{
+    double width = GAP;
+    char text[192];
+    uint32_t place = 0, i = 0;
+    for (i = 0; column_of(topo, package, i, &place); i++) {
+        width += column_width(topo, place) + GAP;
+    }
+    return i == 0 ? 0 : fmax(width, svg_width(package_text(topo, package, text), 14) + 2 * GAP);
+}
+
+static void put_package(sheet_t *sheet, uint32_t package, double x, double height)
+{
+    const topo_t *topo = sheet->topo;
+    double width = package_width(topo, package), at = x + GAP;
+    char text[192];
+    uint32_t place = 0;
+    if (package != TOPO_NONE && width > 0) {
+        svg_paint_t frame = {.fill = SVG_FAINT, .stroke = SVG_GREY, .width = 1};
+        svg_font_t font = {.size = 13, .anchor = 's', .bold = 1};
+        svg_rect(&sheet->svg, (svg_box_t){x, TOP, width, height + FRAME_HEAD + GAP, 6}, &frame);
+        svg_text(&sheet->svg, (svg_point_t){x + GAP, TOP + 20}, &font, "%s",
+                 package_text(topo, package, text));
+    }
+    for (uint32_t i = 0; column_of(topo, package, i, &place); i++) {
+        double wide = column_width(topo, place);
+        put_column(sheet, place, (svg_box_t){at, TOP + FRAME_HEAD, wide, height, 5});
+        at += wide + GAP;
+    }
+}
+
+static double tallest_column(const topo_t *topo)
+{
+    double height = column_height(topo, TOPO_NONE);
+    for (uint32_t i = 0; i < topo->nplaces; i++) {
+        height = fmax(height, column_height(topo, i));
+    }
+    return height;
+}
+
+void topo_draw(const topo_t *topo, FILE *out)
+{
+    sheet_t sheet = {
+        .topo = topo, .gpu = svg_oklch(0.90, 0.08, 145), .nic = svg_oklch(0.91, 0.06, 75)};
+    svg_font_t large = {.size = 22, .anchor = 's', .bold = 1};
+    svg_font_t small = {.size = 13, .anchor = 's', .fill = SVG_GREY};
+    double height = tallest_column(topo), width = 0, x = SHEET_MARGIN;
+    double below = TOP + FRAME_HEAD + height + GAP + 26;
+    for (uint32_t p = 0; p <= topo->npackages; p++) {
+        width += package_width(topo, p < topo->npackages ? p : TOPO_NONE) + GAP;
+    }
+    width = fmax(fmax(width - GAP, sheet_paths_width(topo)), PAGE_LEAST) + 2 * SHEET_MARGIN;
+    svg_open(&sheet.svg, out, width, below + sheet_paths_height(topo) + SHEET_MARGIN, topo->name);
+    svg_text(&sheet.svg, (svg_point_t){SHEET_MARGIN, 40}, &large, "%s", topo->name);
+    svg_text(&sheet.svg, (svg_point_t){SHEET_MARGIN, 60}, &small,
+             "NUMA nodes %u, cores %u, GPUs %u, NICs %u; blue: this process may run there",
+             topo->nplaces, topo->ncores, topo->ngpus, topo->ndevices - topo->ngpus);
+    for (uint32_t p = 0; p <= topo->npackages; p++) {
+        uint32_t package = p < topo->npackages ? p : TOPO_NONE;
+        put_package(&sheet, package, x, height);
+        x += package_width(topo, package) + GAP;
+    }
+    sheet_paths(&sheet, below);
+    svg_close(&sheet.svg);
+}

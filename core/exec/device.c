@@ -253,7 +253,9 @@ bool weft_device_start(weft_lanes_t *run, const weft_binding_t *binding)
         run->device.run = job.run;
     }
     if (status == WEFT_ERR_UNSUPPORTED) {
-        weft_log(WEFT_LOG_DEBUG, "exec", "a run stays on the host: %s", weft_error_record()->text);
+        weft_log(run->device.told ? WEFT_LOG_DEBUG : WEFT_LOG_INFO, "exec",
+                 "a run stays on the host: %s", weft_error_record()->text);
+        run->device.told = true;
         return false;
     }
     run->device.moved = 0;

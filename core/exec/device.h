@@ -20,6 +20,7 @@ typedef struct weft_device_run {
     uint64_t moved;              /* slices done when last looked */
     uint32_t launched;           /* runs in streams that are not over */
     bool under_way;              /* the device has the run, and the ports with it */
+    bool told;                   /* why a run stayed on the host */
 } weft_device_run_t;
 
 /* Prepares the program if program->device can run it. What the device does not support stays with the

@@ -178,20 +178,3 @@ void cuda_visit_end(const cuda_visit_t *visit)
     (void)error;
     cuda_device_leave(visit->device);
 }
-
-weft_status_t cuda_failed(const weft_kernel_t *kernel, cudaError_t error, const char *what)
-{
-    const weft_host_t *host = kernel->host;
-    if (error == cudaErrorMemoryAllocation) {
-        return host->set_error(host, WEFT_ERR_RESOURCE, 0,
-                               "%s: CUDA device %d has no memory left; free some, or use smaller "
-                               "buffers",
-                               what, kernel->device);
-    }
-    /* The errors of captures stand together. */
-    bool spoilt = error == cudaErrorIllegalState || (error >= cudaErrorStreamCaptureUnsupported &&
-                                                     error <= cudaErrorStreamCaptureWrongThread);
-    return host->set_error(host, spoilt ? WEFT_ERR_STATE : WEFT_ERR_SYSTEM, 0,
-                           "%s on CUDA device %d: %s (%s)", what, kernel->device,
-                           cudaGetErrorString(error), cudaGetErrorName(error));
-}

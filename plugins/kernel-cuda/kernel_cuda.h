@@ -62,8 +62,9 @@ typedef struct cuda_visit {
 weft_status_t cuda_visit_begin(const weft_kernel_t *kernel, cuda_visit_t *visit);
 void cuda_visit_end(const cuda_visit_t *visit);
 
-/* What: records a failure of the CUDA runtime with words for its cause: memory is ERR_RESOURCE, a
- * capture that was spoilt ERR_STATE, all else ERR_SYSTEM. */
+/* What: records a failure of the CUDA runtime with words for its cause and what helps. Returns
+ * ERR_RESOURCE for memory, ERR_STATE while a graph is recorded, ERR_ARG for a stream that is not there,
+ * ERR_UNSUPPORTED for what the device or its owner refuses, ERR_SYSTEM for all else. */
 weft_status_t cuda_failed(const weft_kernel_t *kernel, cudaError_t error, const char *what);
 
 /* The function of combine.c, or NULL. */

@@ -3,6 +3,7 @@
  * See memory.h. The kernel's device is current in all of it. */
 #include "memory.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
 #define WORDS 64u
@@ -270,13 +271,15 @@ static weft_status_t side_settle(weft_kernel_t *kernel, cudaError_t error, const
 
 weft_status_t cuda_device_take(weft_kernel_t *kernel, uint64_t bytes, void **memory_p)
 {
+    char what[64];
     void *memory = NULL;
     weft_status_t status = side_need(kernel);
     if (status != WEFT_OK) {
         return status;
     }
+    snprintf(what, sizeof what, "allocating %llu bytes for a plan", (unsigned long long)bytes);
     cudaError_t error = cudaMallocAsync(&memory, bytes, kernel->side);
-    status = side_settle(kernel, error, "allocating device memory");
+    status = side_settle(kernel, error, what);
     if (status == WEFT_OK) {
         *memory_p = memory;
     } else if (error == cudaSuccess) {

@@ -404,14 +404,16 @@ static void look_for_mismatch(const lanes_record_t *record, uint64_t run, weft_l
     }
 }
 
-weft_status_t lanes_image_look(const lanes_image_t *image, uint8_t *visible, uint64_t run,
+weft_status_t lanes_image_look(lanes_image_t *image, uint8_t *visible, uint64_t run,
                                weft_lanes_state_t *state)
 {
     lanes_record_t *records = records_of(image, visible);
     weft_lanes_state_t mine = {.size = state->size, .blocked = -1, .mismatch = -1};
     const bool under_way =
         run == 0 ? lanes_image_replays(image, visible) : lanes_image_ended(image, visible) < run;
-    for (uint32_t l = 0; l < image->nblocks; l++) {
+    const uint32_t first = image->looks++ % image->nblocks;
+    for (uint32_t i = 0; i < image->nblocks; i++) {
+        const uint32_t l = (first + i) % image->nblocks;
         look_at_lane(&records[l], run, &mine);
     }
     const bool failed =

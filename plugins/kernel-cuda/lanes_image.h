@@ -33,6 +33,7 @@ typedef struct lanes_image {
     size_t device_bytes;
     size_t records, abort; /* in the memory that both see */
     size_t visible_bytes;
+    uint32_t looks; /* each begins at another lane: no port that one waits for stays unseen */
 } lanes_image_t;
 
 /* Of all channels. */
@@ -74,7 +75,7 @@ bool lanes_image_replays(const lanes_image_t *image, uint8_t *visible);
 
 /* Where a run is: OK, IN_PROGRESS, ERR_MISMATCH or ERR_ABORTED; only IN_PROGRESS while a lane still
  * works. Run 0: the replay under way, and whether all went well so far. Fills state->size bytes. */
-weft_status_t lanes_image_look(const lanes_image_t *image, uint8_t *visible, uint64_t run,
+weft_status_t lanes_image_look(lanes_image_t *image, uint8_t *visible, uint64_t run,
                                weft_lanes_state_t *state);
 
 #endif

@@ -164,6 +164,28 @@ static void a_rank_that_waits_says_for_which_port(void **state)
     plan_fixture_free(plans, 3);
 }
 
+/* One of several links may be broken: the core must come to see the port that waits for it. */
+static void every_lane_that_waits_is_told(void **state)
+{
+    (void)state;
+    mesh_call_t call = call_of(400);
+    weft_plan_t **plans = plan_fixture_write(write_two_lanes, WEFT_ALL_REDUCE, 2);
+    assert_non_null(plans);
+    mesh_t *mesh = mesh_open(&kernels, plans, 2, &call);
+    uint64_t end = weft_os_clock_ns() + UINT64_C(30000000000);
+    int32_t last = -1;
+    mesh->rank[1].stays_away = true;
+    mesh_start(mesh, 3, 1);
+    for (int changes = 0; changes < 10;) {
+        wait_until_blocked(mesh, 0);
+        changes += mesh->rank[0].state.blocked != last;
+        last = mesh->rank[0].state.blocked;
+        assert_true(weft_os_clock_ns() < end);
+    }
+    mesh_close(mesh);
+    plan_fixture_free(plans, 2);
+}
+
 /* How long a run that waits for a peer took to end. */
 static uint64_t abort_once(void)
 {
@@ -317,6 +339,7 @@ int main(void)
         cmocka_unit_test(a_message_of_another_operation_ends_the_run_and_is_told),
         cmocka_unit_test(a_mismatch_seen_by_one_lane_stops_the_others),
         cmocka_unit_test(a_rank_that_waits_says_for_which_port),
+        cmocka_unit_test(every_lane_that_waits_is_told),
         cmocka_unit_test(an_abort_ends_a_run_that_waits_within_100_ms),
         cmocka_unit_test(after_an_abort_the_handle_runs_again),
         cmocka_unit_test(a_run_under_way_may_be_released),

@@ -166,7 +166,7 @@ typedef struct weft_lanes_call {
 typedef struct weft_lanes_state {
     size_t size;
     uint64_t moved;   /* slices done so far; grows while anything moves */
-    int32_t blocked;  /* a port that a lane waits for, or −1 */
+    int32_t blocked;  /* a port that a lane waits for, each time another lane's; or −1 */
     int32_t mismatch; /* ERR_MISMATCH: the port whose message has another signature, else −1 */
     uint64_t mine[3], theirs[3]; /* ERR_MISMATCH: both signatures */
     uint32_t begun;              /* 1: the device has come to it */

@@ -112,8 +112,10 @@ weft_status_t perf_call_issue(perf_rank_t *rank, const perf_case_t *test, uint64
 {
     uint64_t scalar = 0;
     perf_buffers_t buffers = perf_call_buffers(rank, test, i);
-    weft_call_t call = {
-        .size = sizeof call, .request_p = request_p, .timeout = rank->options->timeout};
+    weft_call_t call = {.size = sizeof call,
+                        .request_p = request_p,
+                        .timeout = rank->options->timeout,
+                        .stream = rank->device.streams != NULL ? &rank->device.stream : NULL};
     if (test->op == WEFT_PREMULSUM) {
         perf_data_scalar(test->dtype, rank->rank, &scalar);
         call.scalar = &scalar;

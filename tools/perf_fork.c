@@ -187,9 +187,7 @@ static void reap(family_t *family, uint32_t index)
     if (code != TOOL_OK && code != TOOL_WRONG && family->deadline == WEFT_NEVER) {
         family->deadline = weft_os_deadline(patience);
     }
-    if (family->code == TOOL_OK || (family->code == TOOL_WRONG && code != TOOL_OK)) {
-        family->code = code;
-    }
+    family->code = perf_exit_join(family->code, code);
 }
 
 static void kill_rest(family_t *family)

@@ -54,6 +54,13 @@ static void run_threads(rank_thread_t *ranks, uint32_t threads)
     }
 }
 
+int perf_exit_join(int so_far, int code)
+{
+    bool gives_way = so_far == TOOL_OK || so_far == TOOL_WRONG ||
+                     (so_far == TOOL_LIBRARY && code == TOOL_TIMEOUT);
+    return gives_way && code != TOOL_OK ? code : so_far;
+}
+
 int perf_process_run(const perf_process_t *process, const weft_unique_id_t *id)
 {
     uint32_t threads = perf_process_threads(process->options);
@@ -69,8 +76,8 @@ int perf_process_run(const perf_process_t *process, const weft_unique_id_t *id)
     ranks[0].rank.report = process->index == 0 ? &report : NULL;
     run_threads(ranks, threads);
     int code = TOOL_OK;
-    for (uint32_t i = 0; i < threads && code == TOOL_OK; i++) {
-        code = ranks[i].rank.exit_code;
+    for (uint32_t i = 0; i < threads; i++) {
+        code = perf_exit_join(code, ranks[i].rank.exit_code);
     }
     free(ranks);
     return code;

@@ -24,9 +24,14 @@ weft_status_t perf_stream_open(perf_rank_t *rank)
     return device->streams->open(device->kernel, &device->stream);
 }
 
+/* What an aborted communicator had put there ends soon; until then memory of the device cannot be freed. */
 void perf_stream_close(perf_rank_t *rank)
 {
+    const uint64_t patience_ns = 2000 * WEFT_NS_PER_MS;
     perf_device_t *device = &rank->device;
+    if (device->streams != NULL) {
+        device->streams->wait(device->kernel, device->stream, patience_ns);
+    }
     if (device->stream != NULL) {
         device->streams->close(device->kernel, device->stream);
         device->stream = NULL;
@@ -36,7 +41,7 @@ void perf_stream_close(perf_rank_t *rank)
 /* Why the stream will not end, or OK. */
 static weft_status_t failure_of(perf_rank_t *rank)
 {
-    weft_error_t error;
+    weft_error_t error = {.size = sizeof error};
     weft_status_t status = weft_comm_error(rank->comm, &error);
     if (status == WEFT_OK && error.status != WEFT_OK) {
         *weft_error_record() = error;

@@ -3,7 +3,8 @@
  * A CUDA runtime for tests, of threads and memory of the host: a library with the functions of
  * cuda_runtime_api.h that this tree calls, by their names and with their rules. The plugin's own C files
  * are linked to it (kernel-cuda-fake), so that what they do is tested on machines without a device, and so
- * are test programs that have streams of their own. What a test may set and count is in `fake_cuda`. */
+ * are test programs that have streams of their own. What a test may set and count is in `fake_cuda`; for
+ * programs that cannot, FAKE_CUDA in the environment sets some of it: "devices=3 free=1000000 wrong". */
 #ifndef TESTS_CUDA_FAKE_CUDA_H
 #define TESTS_CUDA_FAKE_CUDA_H
 
@@ -35,7 +36,9 @@ typedef struct fake_cuda {
     const char *kills; /* name of the call in which the process is killed */
     cudaError_t error;
     fake_place_t place[4];
-    bool swallow; /* launches do nothing */
+    bool swallow;                 /* launches do nothing */
+    bool wrong;                   /* runs of plans leave one bit wrong in their result */
+    size_t free_bytes, all_bytes; /* that a device says it has */
     /* Counted. */
     _Atomic uint32_t launches, combines, registrations, handles;
     _Atomic int registered, visible, allocated, streams, events, graphs, imported; /* alive */

@@ -2,11 +2,31 @@
  *
  * Devices, and what the tests set. */
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/cuda/fake.h"
 
-fake_cuda_t fake_cuda = {.devices = 2, .capability = 90};
+fake_cuda_t fake_cuda = {.devices = 2, .capability = 90, .free_bytes = 1000, .all_bytes = 5000};
+
+/* What follows `name` in the text, or NULL. */
+static const char *setting(const char *text, const char *name)
+{
+    const char *at = text != NULL ? strstr(text, name) : NULL;
+    return at != NULL ? at + strlen(name) : NULL;
+}
+
+__attribute__((constructor)) static void read_environment(void)
+{
+    const char *text = getenv("FAKE_CUDA");
+    const char *devices = setting(text, "devices="), *bytes = setting(text, "free=");
+    fake_cuda.wrong = setting(text, "wrong") != NULL;
+    fake_cuda.devices = devices != NULL ? atoi(devices) : fake_cuda.devices;
+    if (bytes != NULL) {
+        fake_cuda.free_bytes = fake_cuda.all_bytes = strtoull(bytes, NULL, 10);
+    }
+}
+
 static _Thread_local int current;
 
 cudaError_t fake_answer(const char *name)
@@ -57,7 +77,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device)
     strcpy(prop->name, "Device of threads");
     prop->pciDomainID = 1;
     prop->pciBusID = 0x3b + device;
-    prop->totalGlobalMem = 5000;
+    prop->totalGlobalMem = fake_cuda.all_bytes;
     prop->major = fake_cuda.capability / 10;
     prop->minor = fake_cuda.capability % 10;
     return fake_answer("cudaGetDeviceProperties");

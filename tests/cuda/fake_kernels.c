@@ -43,10 +43,21 @@ static void lanes_block(const void *launch, uint32_t block)
     lanes_run_launch(&shared, launch, block);
 }
 
+/* The lowest bit of the first element: a sum of perf's own figures does not mind, a check does. */
+static void spoil(const lanes_run_t *run)
+{
+    if (run->cut.count > 0 && run->out != NULL) {
+        run->out[0] ^= 1;
+    }
+}
+
 static void lanes_grid(const void *arg)
 {
     const lanes_launch_t *launch = arg;
     fake_blocks(lanes_block, launch, launch->nblocks);
+    if (fake_cuda.wrong && launch->runs == NULL) {
+        spoil(&launch->run);
+    }
 }
 
 cudaError_t cuda_launch_lanes(const lanes_launch_t *launch, uint32_t threads, cudaStream_t stream)

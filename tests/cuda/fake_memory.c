@@ -280,8 +280,8 @@ cudaError_t cudaFreeAsync(void *at, cudaStream_t stream)
 
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *most)
 {
-    *free_bytes = 1000;
-    *most = 5000;
+    *free_bytes = fake_cuda.free_bytes;
+    *most = fake_cuda.all_bytes;
     return fake_answer(__func__);
 }
 

@@ -86,6 +86,7 @@ static void cuda_destroy(weft_kernel_t *kernel)
     /* Nothing is there to close unless a plan was prepared. */
     if ((kernel->ranges != NULL || kernel->blocks != NULL || kernel->side != NULL) &&
         cuda_device_enter(kernel, &previous) == cudaSuccess) {
+        lanes_queues_end(kernel);
         cuda_memory_close(kernel);
         cuda_device_leave(previous);
     }

@@ -34,14 +34,15 @@ struct weft_kernel {
     bool same;     /* registered host memory has the same address on the device */
     uint32_t threads;
     uint32_t channels;
-    bool share;             /* other ranks may write to memory of the device */
-    pthread_mutex_t lock;   /* of what follows: communicators of a family share the instance */
-    cuda_range_t *ranges;   /* registered host memory */
-    cuda_block_t *blocks;   /* host memory of the driver */
-    cuda_words_t *words;    /* … cut into words */
-    cuda_buffer_t *buffers; /* freed ones, for the next of their size */
-    cudaStream_t side;      /* for memory of the device; NULL: not needed so far */
-    _Atomic uint64_t ends;  /* opened so far */
+    bool share;               /* other ranks may write to memory of the device */
+    pthread_mutex_t lock;     /* of what follows: communicators of a family share the instance */
+    cuda_range_t *ranges;     /* registered host memory */
+    cuda_block_t *blocks;     /* host memory of the driver */
+    cuda_words_t *words;      /* … cut into words */
+    cuda_buffer_t *buffers;   /* freed ones, for the next of their size */
+    cudaStream_t side;        /* for memory of the device; NULL: not needed so far */
+    weft_lanes_queue_t *left; /* closed before streams had done all of them */
+    _Atomic uint64_t ends;    /* opened so far */
 };
 
 /* What: chooses the device and fills in what is known of it. Failure: ERR_UNSUPPORTED, saying what is

@@ -75,12 +75,43 @@ weft_status_t lanes_queue_open(weft_kernel_t *kernel, weft_lanes_queue_t **queue
     return status;
 }
 
+/* Broken gates that no stream has come to yet are still going to look at their words. */
+static void queue_leave(weft_lanes_queue_t *queue)
+{
+    weft_kernel_t *kernel = queue->kernel;
+    pthread_mutex_lock(&kernel->lock);
+    queue->next = kernel->left;
+    kernel->left = queue;
+    pthread_mutex_unlock(&kernel->lock);
+}
+
 void lanes_queue_close(weft_lanes_queue_t *queue)
 {
     cuda_visit_t visit;
-    if (queue != NULL && cuda_visit_begin(queue->kernel, &visit) == WEFT_OK) {
+    if (queue == NULL || cuda_visit_begin(queue->kernel, &visit) != WEFT_OK) {
+        return;
+    }
+    if (lanes_queue_ask(queue) == cudaErrorNotReady) {
+        queue_leave(queue);
+    } else {
         queue_free(queue);
-        cuda_visit_end(&visit);
+    }
+    cuda_visit_end(&visit);
+}
+
+void lanes_queues_end(weft_kernel_t *kernel)
+{
+    while (kernel->left != NULL) {
+        weft_lanes_queue_t *queue = kernel->left;
+        kernel->left = queue->next;
+        if (lanes_queue_ask(queue) == cudaErrorNotReady) {
+            kernel->host->log(kernel->host, WEFT_LOG_WARN,
+                              "streams of CUDA device %d have not come to all that was put into "
+                              "them; a page stays theirs",
+                              kernel->device);
+        } else {
+            queue_free(queue);
+        }
     }
 }
 

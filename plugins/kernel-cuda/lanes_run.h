@@ -80,6 +80,8 @@ typedef struct lanes_point {
 
 struct weft_lanes_queue {
     weft_kernel_t *kernel;
+    weft_lanes_queue_t
+        *next; /* of those that were closed while streams had not come to their gates */
     cudaStream_t own;
     lanes_point_t live, recorded;
     uint64_t *arrived; /* of the device: a word for each number of blocks of a launch */
@@ -90,6 +92,8 @@ struct weft_lanes_queue {
 
 weft_status_t lanes_queue_open(weft_kernel_t *kernel, weft_lanes_queue_t **queue_p);
 void lanes_queue_close(weft_lanes_queue_t *queue);
+/* With the kernel: those that were left. */
+void lanes_queues_end(weft_kernel_t *kernel);
 weft_status_t lanes_start(weft_lanes_queue_t *queue, void *const *stream, weft_lanes_job_t *jobs,
                           uint32_t njobs);
 

@@ -105,6 +105,27 @@ static void a_broken_queue_holds_nothing_up(void **state)
     assert_int_equal(plan_finish(&plan, run), WEFT_OK);
 }
 
+static void a_queue_may_be_closed_before_streams_come_to_its_gates(void **state)
+{
+    weft_lanes_queue_t *first = NULL;
+    uint64_t number = 0;
+    bool recorded = false;
+    (void)state;
+    assert_int_equal(bench.lanes->queue_open(bench.kernel, &first), WEFT_OK);
+    assert_int_equal(bench.lanes->gate_put(first, (void *const *)&stream[0], 1, &recorded),
+                     WEFT_OK);
+    put(&stream[0], 2);
+    bench.lanes->gate_break(plan.queue);
+    bench.lanes->queue_close(plan.queue);
+    plan.queue = NULL;
+    while (!bench.lanes->gate_reached(first, &number)) {
+        sched_yield();
+    }
+    bench.lanes->gate_pass(first);
+    assert_int_equal(cudaStreamSynchronize(stream[0]), cudaSuccess);
+    bench.lanes->queue_close(first);
+}
+
 static void a_gate_that_cannot_be_put_is_an_error(void **state)
 {
     bool recorded = false;
@@ -126,6 +147,7 @@ int main(void)
         CASE(runs_of_the_host_start_while_a_stream_waits),
         CASE(gates_of_a_queue_are_reached_one_after_another),
         CASE(a_broken_queue_holds_nothing_up),
+        CASE(a_queue_may_be_closed_before_streams_come_to_its_gates),
         CASE(a_gate_that_cannot_be_put_is_an_error),
     };
     return bench_main(tests);

@@ -358,7 +358,7 @@ static void runs_that_wait_have_vectors_of_their_own(void **state)
 static void a_factor_is_read_when_its_run_begins(void **state)
 {
     weft_lanes_program_t program = plan_sends;
-    float factor = 2;
+    float two = 2, factor = 0;
     uint64_t run = 0;
     (void)state;
     plan_open(&plan, PLAN_SENDS, fifos[0]);
@@ -367,8 +367,9 @@ static void a_factor_is_read_when_its_run_begins(void **state)
     program.pre = 1;
     assert_int_equal(bench.lanes->prepare(bench.kernel, &program, &plan.handle), WEFT_OK);
     plan.in[3] = 5;
-    plan.call.scalar_at = &factor;
+    plan.call.scalar_at = &two;
     fill_and_block(NULL);
+    plan.call.scalar_at = &factor;
     assert_int_equal(plan_start(&plan, &run), WEFT_OK);
     factor = 3;
     fifo_release(plan.fifo, 2);

@@ -348,9 +348,9 @@ static WEFT_DEVICE void lanes_run_lane(lanes_block_t *b, const lanes_run_t *run,
 
 /* Launches ----------------------------------------------------------------------------------------- */
 
-/* All blocks of the launch meet: the next run may use the same ports and buffers in other lanes. Each
- * comes, however its run has ended. The word is a multiple of the blocks whenever no launch is under
- * way, also if a recording brings this one again. */
+/* All blocks of the launch meet between two runs: the next may use the same ports and buffers in other
+ * lanes. Each comes, however its run has ended. The word is a multiple of the blocks whenever no launch
+ * is under way, also if a recording brings this one again. */
 static WEFT_DEVICE void lanes_meet(const lanes_launch_t *launch)
 {
     device_barrier();
@@ -367,13 +367,15 @@ static WEFT_DEVICE void lanes_meet(const lanes_launch_t *launch)
 static WEFT_DEVICE void lanes_fetch(lanes_run_copy_t *to, const lanes_run_copy_t *from)
 {
     const uint32_t words = sizeof to->word / sizeof to->word[0];
+    device_barrier();
     for (uint32_t i = device_thread(); i < words; i += device_threads()) {
         to->word[i] = from->word[i];
     }
     device_barrier();
 }
 
-/* What a block does of a launch. */
+/* What a block does of a launch. Every block has fetched the last run before that can begin, so nobody
+ * looks there when it has ended. */
 static WEFT_DEVICE void lanes_run_launch(lanes_shared_t *shared, const lanes_launch_t *launch,
                                          uint32_t block)
 {
@@ -383,11 +385,11 @@ static WEFT_DEVICE void lanes_run_launch(lanes_shared_t *shared, const lanes_lau
     }
     for (uint32_t i = 0; i < launch->nruns; i++) {
         lanes_fetch(&shared->copy, &launch->runs[i]);
+        if (i > 0) {
+            lanes_meet(launch);
+        }
         if (block < shared->copy.run.nblocks) {
             lanes_run_lane(&shared->block, &shared->copy.run, block);
-        }
-        if (i + 1 < launch->nruns) {
-            lanes_meet(launch);
         }
     }
 }

@@ -145,11 +145,9 @@ weft_status_t weft_mem_free(weft_comm_t *comm, void *memory)
     while (*place != NULL && (*place)->memory != memory) {
         place = &(*place)->next;
     }
-    if (*place != NULL) {
-        weft_allocation_t *a = *place;
-        *place = a->next;
-        weft_comm_release(state, a);
-        weft_os_free(a);
+    weft_allocation_t *found = *place;
+    if (found != NULL) {
+        *place = found->next;
     } else if (memory != NULL) {
         status = weft_fail(WEFT_ERR_ARG, 0,
                            "weft_mem_free: %p was not allocated by weft_mem_alloc or "
@@ -157,6 +155,11 @@ weft_status_t weft_mem_free(weft_comm_t *comm, void *memory)
                            memory);
     }
     weft_comm_leave(state);
+    /* A device may wait for its streams here, and those for what the engine has to do. */
+    if (found != NULL) {
+        weft_comm_release(state, found);
+        weft_os_free(found);
+    }
     return status == WEFT_OK ? status : weft_api_error("memory", status);
 }
 

@@ -273,7 +273,9 @@ static int have_no_streams(weft_comm_t *comm, uint32_t rank, uint32_t n, void *a
 static void a_kernel_without_streams_is_named(void **state)
 {
     (void)state;
-    ranks_job_t job = {.nranks = 2, .work = have_no_streams};
+    static const char *const settings[] = {"core.net=net-shm"};
+    ranks_job_t job = {
+        .nranks = 2, .settings = settings, .settings_count = 1, .work = have_no_streams};
     assert_int_equal(ranks_run_threads(&job), 0);
 }
 

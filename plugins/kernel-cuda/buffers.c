@@ -8,7 +8,6 @@
 #include "buffers.h"
 
 #include <cuda_runtime_api.h>
-#include <pthread.h>
 
 #include "kernel_cuda.h"
 
@@ -22,14 +21,11 @@ struct cuda_buffer {
     bool used;
 };
 
-/* Of all lists: any thread may allocate. Not held where the driver may wait. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
 /* The smallest buffer that was freed and fits without waste, or NULL. */
 static void *buffer_reuse(weft_kernel_t *kernel, uint64_t bytes)
 {
     cuda_buffer_t *best = NULL;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&kernel->lock);
     for (cuda_buffer_t *b = kernel->buffers; b != NULL; b = b->next) {
         if (!b->used && b->bytes >= bytes && b->bytes / 2 <= bytes &&
             (best == NULL || b->bytes < best->bytes)) {
@@ -39,7 +35,7 @@ static void *buffer_reuse(weft_kernel_t *kernel, uint64_t bytes)
     if (best != NULL) {
         best->used = true;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&kernel->lock);
     return best != NULL ? best->memory : NULL;
 }
 
@@ -47,7 +43,7 @@ static void *buffer_reuse(weft_kernel_t *kernel, uint64_t bytes)
 static bool buffers_drop(weft_kernel_t *kernel, bool all)
 {
     cuda_buffer_t *taken = NULL;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&kernel->lock);
     for (cuda_buffer_t **at = &kernel->buffers; *at != NULL;) {
         cuda_buffer_t *b = *at;
         if (b->used && !all) {
@@ -58,7 +54,7 @@ static bool buffers_drop(weft_kernel_t *kernel, bool all)
         b->next = taken;
         taken = b;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&kernel->lock);
     bool any = taken != NULL;
     while (taken != NULL) {
         cuda_buffer_t *b = taken;
@@ -94,20 +90,20 @@ static cudaError_t buffer_add(weft_kernel_t *kernel, uint64_t bytes, void **memo
         return error;
     }
     *memory_p = b->memory;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&kernel->lock);
     b->next = kernel->buffers;
     kernel->buffers = b;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&kernel->lock);
     return cudaSuccess;
 }
 
 static void buffers_free(weft_kernel_t *kernel, void *memory)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&kernel->lock);
     for (cuda_buffer_t *b = kernel->buffers; b != NULL; b = b->next) {
         b->used = b->used && b->memory != memory;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&kernel->lock);
 }
 
 static weft_status_t no_memory(const weft_kernel_t *kernel, cudaError_t error, uint64_t bytes)

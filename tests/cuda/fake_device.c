@@ -31,15 +31,19 @@ static _Thread_local int current;
 
 cudaError_t fake_answer(const char *name)
 {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    cudaError_t error = cudaSuccess;
+    pthread_mutex_lock(&lock);
     if (fake_cuda.kills != NULL && strcmp(fake_cuda.kills, name) == 0) {
         raise(SIGKILL);
     }
-    if (fake_cuda.fails == NULL || strcmp(fake_cuda.fails, name) != 0 ||
-        fake_cuda.fails_after-- > 0) {
-        return cudaSuccess;
+    if (fake_cuda.fails != NULL && strcmp(fake_cuda.fails, name) == 0 &&
+        fake_cuda.fails_after-- <= 0) {
+        fake_cuda.fails = NULL;
+        error = fake_cuda.error;
     }
-    fake_cuda.fails = NULL;
-    return fake_cuda.error;
+    pthread_mutex_unlock(&lock);
+    return error;
 }
 
 int fake_device(void)

@@ -195,7 +195,7 @@ static void devices_without_a_way_are_refused(void **state)
     fake_cuda.no_peers = false;
     fake_cuda.fails = "cudaDeviceEnablePeerAccess";
     fake_cuda.error = cudaErrorTooManyPeers;
-    refused(share->import(kernel[1], ask.token, BYTES, &opened), WEFT_ERR_SYSTEM,
+    refused(share->import(kernel[1], ask.token, BYTES, &opened), WEFT_ERR_UNSUPPORTED,
             "another device's memory");
     assert_null(opened);
     share->unexport(kernel[0], memory);

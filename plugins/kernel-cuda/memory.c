@@ -332,6 +332,7 @@ void cuda_memory_close(weft_kernel_t *kernel)
 weft_status_t cuda_peer_open(weft_kernel_t *kernel, int other, bool *can_p)
 {
     int can = 0;
+    char what[64];
     cudaError_t error = cudaDeviceCanAccessPeer(&can, kernel->device, other);
     if (error == cudaSuccess && can != 0) {
         error = cudaDeviceEnablePeerAccess(other, 0);
@@ -342,9 +343,8 @@ weft_status_t cuda_peer_open(weft_kernel_t *kernel, int other, bool *can_p)
         error = cudaSuccess;
     }
     *can_p = can != 0;
-    return error == cudaSuccess
-               ? WEFT_OK
-               : cuda_failed(kernel, error, "opening the way to another device's memory");
+    snprintf(what, sizeof what, "opening the way to memory of CUDA device %d", other);
+    return error == cudaSuccess ? WEFT_OK : cuda_failed(kernel, error, what);
 }
 
 static weft_status_t reach_device(weft_kernel_t *kernel, int other, const void *at,

@@ -2,63 +2,24 @@
  *
  * What is said of wrong buffers, devices and moments: the status, and the words that must occur. Then
  * what a whole communicator makes of memory that its device does not reach. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
-#include <weft/plugin/lanes.h>
+#include "tests/cuda/bench.h"
+
 #include <weft/plugin/memory.h>
-#include <weft/plugin/plan.h>
 
-#include "tests/cuda/fake_cuda.h"
-#include "tests/support/fake_host.h"
 #include "tests/support/ranks.h"
 
-#define COUNT 1000u
+static _Alignas(4096) uint8_t fifo[FIFO_BYTES];
+static plan_t plan;
+static float factor;
+static cudaStream_t stream;
 
-typedef struct bench {
-    const weft_kernel_ops_t *ops;
-    const weft_kernel_lanes_t *lanes;
-    const weft_kernel_memory_t *memory;
-    weft_kernel_t *kernel;
-    weft_lanes_queue_t *queue;
-    weft_lanes_handle_t *handle;
-    fake_host_t fake;
-} bench_t;
-
-static bench_t bench;
-static const weft_plugin_t *plugin;
-static float in[COUNT], out[COUNT], factor;
-
-/* One lane that copies IN to OUT. */
-static const weft_lanes_code_t code[] = {{.opcode = WEFT_LANES_MOVE}, {.opcode = WEFT_LANES_STOP}};
-static const uint32_t lane[] = {0, 2};
-static const weft_lanes_operand_t operands[] = {{.kind = WEFT_OPERAND_OUT, .chunks = 1},
-                                                {.kind = WEFT_OPERAND_IN, .chunks = 1}};
-static const weft_lanes_move_t copies = {.cnt = 1, .ndst = 1, .nsrc = 1};
-static const weft_lanes_program_t program = {.size = sizeof program,
-                                             .nlanes = 1,
-                                             .ncode = 2,
-                                             .nmoves = 1,
-                                             .noperands = 2,
-                                             .lane = lane,
-                                             .code = code,
-                                             .moves = &copies,
-                                             .operands = operands,
-                                             .largest_par = 1,
-                                             .tmp_chunks = 1,
-                                             .nranks = 1,
-                                             .dtype = WEFT_FP32,
-                                             .op = WEFT_SUM,
-                                             .elem = 4};
-
-static void place(uint32_t number, const void *at, uint64_t bytes, int device)
+static void place(uint32_t number, const void *at, int device)
 {
-    fake_cuda.place[number] = (fake_place_t){at, bytes, cudaMemoryTypeDevice, device};
+    bench_place(number, at, sizeof plan.in, cudaMemoryTypeDevice, device);
 }
 
 static void runtime_fails(const char *call, cudaError_t error)
@@ -67,98 +28,59 @@ static void runtime_fails(const char *call, cudaError_t error)
     fake_cuda.error = error;
 }
 
-/* Life ---------------------------------------------------------------------------------------------- */
-
-static void cuda_reset(void)
+/* A plan on device 0, which reaches no host memory but what is registered. */
+static void open_plan(void)
 {
-    fake_cuda.not_pageable = fake_cuda.no_peers = false;
-    fake_cuda.fails = NULL;
-    memset(fake_cuda.place, 0, sizeof fake_cuda.place);
-    assert_int_equal(cudaSetDevice(0), cudaSuccess);
-}
-
-/* A kernel on device 0, which reaches no host memory but what is registered. */
-static int open_kernel(void **state)
-{
-    char why[256];
-    (void)state;
-    cuda_reset();
+    bench_reset();
     fake_cuda.not_pageable = true;
-    void *config = fake_config_create(plugin, NULL, why, sizeof why);
-    assert_non_null(config);
-    assert_int_equal(bench.ops->create(&bench.fake.host, config, &bench.kernel), WEFT_OK);
-    fake_config_destroy(config);
+    assert_int_equal(bench_create(NULL), WEFT_OK);
     bench.lanes = bench.ops->get_extension(bench.kernel, WEFT_KERNEL_LANES);
-    bench.memory = bench.ops->get_extension(bench.kernel, WEFT_KERNEL_MEMORY);
-    assert_int_equal(bench.lanes->queue_open(bench.kernel, &bench.queue), WEFT_OK);
-    assert_int_equal(bench.lanes->prepare(bench.kernel, &program, &bench.handle), WEFT_OK);
-    place(0, in, sizeof in, 0);
-    place(1, out, sizeof out, 0);
-    return 0;
-}
-
-static int close_kernel(void **state)
-{
-    (void)state;
-    bench.lanes->release(bench.handle);
-    bench.lanes->queue_close(bench.queue);
-    bench.ops->destroy(bench.kernel);
-    assert_int_equal(atomic_load(&bench.fake.live), 0);
-    assert_int_equal(atomic_load(&fake_cuda.allocated), 0);
-    return 0;
+    plan_open(&plan, PLAN_SENDS, fifo);
+    place(0, plan.in, 0);
+    place(1, plan.out, 0);
 }
 
 /* Calls --------------------------------------------------------------------------------------------- */
 
-static weft_status_t start_with(const void *scalar_at)
-{
-    const weft_lanes_call_t call = {.size = sizeof call,
-                                    .in = in,
-                                    .out = out,
-                                    .scalar_at = scalar_at,
-                                    .cut = {.count = COUNT,
-                                            .slice = COUNT,
-                                            .chunk = COUNT,
-                                            .pass = COUNT,
-                                            .passes = 1,
-                                            .slices = 1,
-                                            .k = 1}};
-    weft_lanes_job_t job = {.handle = bench.handle, .call = &call};
-    weft_lanes_state_t now = {.size = sizeof now};
-    weft_status_t status = bench.lanes->start(bench.queue, NULL, &job, 1);
-    if (status == WEFT_OK) {
-        do {
-            status = bench.lanes->poll(bench.handle, job.run, &now);
-        } while (status == WEFT_IN_PROGRESS);
-    }
-    return status;
-}
-
 static weft_status_t start(void)
 {
-    return start_with(NULL);
+    return plan_run(&plan);
 }
 
 static weft_status_t start_with_factor(void)
 {
-    return start_with(&factor);
+    plan.call.scalar_at = &factor;
+    weft_status_t status = plan_run(&plan);
+    plan.call.scalar_at = NULL;
+    return status;
+}
+
+static weft_status_t start_in_stream(void)
+{
+    uint64_t run = 0;
+    return plan_start_in(&plan, &stream, &run);
 }
 
 static weft_status_t prepare(void)
 {
     weft_lanes_handle_t *handle = NULL;
-    return bench.lanes->prepare(bench.kernel, &program, &handle);
+    return bench.lanes->prepare(bench.kernel, &plan_sends, &handle);
+}
+
+static const weft_kernel_memory_t *memory(void)
+{
+    return bench.ops->get_extension(bench.kernel, WEFT_KERNEL_MEMORY);
 }
 
 static weft_status_t allocate(void)
 {
-    void *memory = NULL;
-    return bench.memory->alloc(bench.kernel, 4096, &memory);
+    void *at = NULL;
+    return memory()->alloc(bench.kernel, 4096, &at);
 }
 
 static weft_status_t copy(void)
 {
-    return bench.memory->copy(bench.kernel, out, in, sizeof in);
+    return memory()->copy(bench.kernel, plan.out, plan.in, sizeof plan.in);
 }
 
 /* The table ----------------------------------------------------------------------------------------- */
@@ -175,23 +97,23 @@ static void host_out(void)
 
 static void far_in(void)
 {
-    place(0, in, sizeof in, 1);
+    place(0, plan.in, 1);
     fake_cuda.no_peers = true;
 }
 
 static void two_devices(void)
 {
-    place(1, out, sizeof out, 1);
+    place(1, plan.out, 1);
     fake_cuda.no_peers = true;
 }
 
 static void refused_peer(void)
 {
-    place(1, out, sizeof out, 1);
+    place(1, plan.out, 1);
     runtime_fails("cudaDeviceEnablePeerAccess", cudaErrorTooManyPeers);
 }
 
-static void no_scratch(void)
+static void no_plan_memory(void)
 {
     runtime_fails("cudaMallocAsync", cudaErrorMemoryAllocation);
 }
@@ -214,6 +136,21 @@ static void recording(void)
 static void lost_device(void)
 {
     runtime_fails("cuda_launch_lanes", cudaErrorIllegalAddress);
+}
+
+static void far_stream(void)
+{
+    assert_int_equal(cudaSetDevice(1), cudaSuccess);
+    assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    assert_int_equal(cudaSetDevice(0), cudaSuccess);
+}
+
+/* Somebody has done in the middle of the recording what is not allowed there. */
+static void spoilt_recording(void)
+{
+    assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    assert_int_equal(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), cudaSuccess);
+    assert_int_not_equal(cudaStreamSynchronize(stream), cudaSuccess);
 }
 
 typedef struct bad {
@@ -254,12 +191,12 @@ static const bad_t table[] = {
      refused_peer,
      start,
      WEFT_ERR_UNSUPPORTED,
-     {"device 1", "CUDA device 0", "use memory of this device"}},
-    {"no memory for a program's scratch",
-     no_scratch,
+     {"memory of CUDA device 1", "on CUDA device 0", "use memory of this device"}},
+    {"no memory for a plan",
+     no_plan_memory,
      start,
      WEFT_ERR_RESOURCE,
-     {"4000 bytes", "CUDA device 0 has no memory left", "free some"}},
+     {"bytes for a plan", "CUDA device 0 has no memory left", "free some"}},
     {"no memory for a buffer",
      no_buffer,
      allocate,
@@ -275,6 +212,16 @@ static const bad_t table[] = {
      copy,
      WEFT_ERR_STATE,
      {"copying memory", "records a graph", "end the recording"}},
+    {"a stream of another device",
+     far_stream,
+     start_in_stream,
+     WEFT_ERR_ARG,
+     {"stream", "device 1", "device 0"}},
+    {"a recording that was spoilt",
+     spoilt_recording,
+     start_in_stream,
+     WEFT_ERR_STATE,
+     {"recording", "spoilt", "record again"}},
     {"a device that was lost",
      lost_device,
      start,
@@ -282,54 +229,68 @@ static const bad_t table[] = {
      {"starting a plan on CUDA device 0", "has lost the device", "compute-sanitizer"}},
 };
 
+static void end_recording(void)
+{
+    cudaGraph_t graph = NULL;
+    if (stream != NULL) {
+        cudaError_t error = cudaStreamEndCapture(stream, &graph);
+        (void)error; /* most did not record */
+        assert_int_equal(cudaStreamDestroy(stream), cudaSuccess);
+        stream = NULL;
+    }
+}
+
 static void each_mistake_is_told_in_words_that_help(void **state)
 {
-    char error[512];
-    (void)state;
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         const bad_t *bad = &table[i];
-        (void)open_kernel(NULL);
+        open_plan();
         if (bad->arrange != NULL) {
             bad->arrange();
         }
+        bench.error[0] = '\0';
         weft_status_t status = bad->call();
-        fake_host_take_error(&bench.fake, error, sizeof error);
+        if (bench.error[0] == '\0') {
+            bench_take_error();
+        }
         if (status != bad->status) {
-            fail_msg("%s: status %d, expected %d: %s", bad->what, status, bad->status, error);
+            fail_msg("%s: status %d, expected %d: %s", bad->what, status, bad->status, bench.error);
         }
         for (size_t w = 0; w < 3; w++) {
-            if (strstr(error, bad->words[w]) == NULL) {
-                fail_msg("%s: no \"%s\" in: %s", bad->what, bad->words[w], error);
+            if (strstr(bench.error, bad->words[w]) == NULL) {
+                fail_msg("%s: no \"%s\" in: %s", bad->what, bad->words[w], bench.error);
             }
         }
+        end_recording();
         /* The mistake is the caller's; what comes after it works. */
-        cuda_reset();
-        place(0, in, sizeof in, 0);
-        place(1, out, sizeof out, 0);
-        in[COUNT - 1] = (float)i + 1;
+        bench_reset();
+        place(0, plan.in, 0);
+        place(1, plan.out, 0);
+        plan.in[COUNT - 1] = (float)i + 1;
         assert_int_equal(start(), WEFT_OK);
-        assert_true(out[COUNT - 1] == (float)i + 1);
-        (void)close_kernel(NULL);
+        assert_true(plan.out[COUNT - 1] == (float)i + 1);
+        plan_close(&plan);
+        (void)bench_close(state);
     }
 }
 
 /* Another device may be current in the thread that calls, and a graph be recorded by it. */
 static void the_callers_device_and_recording_are_left_alone(void **state)
 {
-    cudaStream_t stream = NULL;
+    cudaStream_t other = NULL;
     cudaGraph_t graph = NULL;
-    int device = -1;
-    (void)state;
+    open_plan();
     assert_int_equal(cudaSetDevice(1), cudaSuccess);
-    assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-    assert_int_equal(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
+    assert_int_equal(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking), cudaSuccess);
+    assert_int_equal(cudaStreamBeginCapture(other, cudaStreamCaptureModeGlobal), cudaSuccess);
     assert_int_equal(start(), WEFT_OK);
-    assert_int_equal(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+    assert_int_equal(cudaStreamEndCapture(other, &graph), cudaSuccess);
     assert_int_equal(cudaGraphDestroy(graph), cudaSuccess);
-    assert_int_equal(cudaStreamDestroy(stream), cudaSuccess);
-    assert_int_equal(cudaGetDevice(&device), cudaSuccess);
-    assert_int_equal(device, 1);
+    assert_int_equal(cudaStreamDestroy(other), cudaSuccess);
+    assert_int_equal(bench_device(), 1);
     assert_int_equal(cudaSetDevice(0), cudaSuccess);
+    plan_close(&plan);
+    (void)bench_close(state);
 }
 
 /* Whole communicators ------------------------------------------------------------------------------- */
@@ -379,7 +340,7 @@ static void a_call_on_memory_of_the_host_runs_there_and_says_so_once(void **stat
         .nranks = 2, .settings = settings, .settings_count = 5, .work = reduce_on_the_host};
     int failed = -1, times = 0;
     (void)state;
-    cuda_reset();
+    bench_reset();
     fake_cuda.not_pageable = true;
     char *text = log_of(&job, &failed);
     for (const char *at = text; (at = strstr(at, "a run stays on the host: input")) != NULL; at++) {
@@ -397,19 +358,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_mistake_is_told_in_words_that_help),
-        cmocka_unit_test_setup_teardown(the_callers_device_and_recording_are_left_alone,
-                                        open_kernel, close_kernel),
+        cmocka_unit_test(the_callers_device_and_recording_are_left_alone),
         cmocka_unit_test(a_call_on_memory_of_the_host_runs_there_and_says_so_once),
     };
-    char why[256] = "";
-    plugin = fake_plugin_open(WEFT_KERNEL_CUDA_FILE, WEFT_KIND_KERNEL, why, sizeof why);
-    if (plugin == NULL) {
-        print_error("%s\n", why);
-        return 1;
-    }
-    bench.ops = plugin->ops;
-    fake_host_init(&bench.fake, "kernel-cuda");
-    int failures = cmocka_run_group_tests(tests, NULL, NULL);
-    fake_host_fini(&bench.fake);
-    return failures;
+    return bench_main(tests);
 }

@@ -74,6 +74,9 @@ phase_speed() {
         done
         [ "$n" -eq 1 ] || binding "$n"
     done
+    perf replayed 2 -b 8 -e 8 -G 20
+    rows replayed 2
+    sed -i '$s/8 bytes/8 bytes, replayed from a graph/' "$out/lines/$phase"
     put 0 "clock of the multiprocessors after it" ok "$(gpu_asks clocks.sm)" MHz - -
 }
 

@@ -35,7 +35,8 @@ weft_status_t cuda_device_zero(weft_kernel_t *kernel, void *at, uint64_t bytes);
 /* Gives all of it back to the driver. */
 void cuda_memory_close(weft_kernel_t *kernel);
 
-/* What: opens the way to another device's memory, if the driver knows one. Failure: ERR_SYSTEM. */
+/* What: opens the way to another device's memory, if the driver knows one. Failure:
+ * ERR_UNSUPPORTED (it refuses), ERR_SYSTEM. */
 weft_status_t cuda_peer_open(weft_kernel_t *kernel, int other, bool *can_p);
 
 /* What: says whether the device reaches `at`, a buffer called `name`; opens the way to another device's

@@ -196,7 +196,7 @@ static void devices_without_a_way_are_refused(void **state)
     fake_cuda.fails = "cudaDeviceEnablePeerAccess";
     fake_cuda.error = cudaErrorTooManyPeers;
     refused(share->import(kernel[1], ask.token, BYTES, &opened), WEFT_ERR_UNSUPPORTED,
-            "another device's memory");
+            "memory of CUDA device 0");
     assert_null(opened);
     share->unexport(kernel[0], memory);
 }

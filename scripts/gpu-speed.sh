@@ -57,7 +57,10 @@ binding() {
             print "1\t" algo ", " n " ranks: " (used >= 0.7 ? "memory binds" : "waits bind") \
                 "\tok\t" sprintf("%.4g", bytes / 1e9) "\tGB read and written\t" sprintf("%.3f", used) "\tcopy bandwidth"
         }' "$logs/$phase-limits.out" "$logs/$phase-large-$n.rows" >>"$out/lines/$phase"
-    put 0 "launches of $n ranks, one call" ok "$(grep -c 'launch of ' "$logs/$phase-$name.err")" launches - -
+    awk -v n="$n" '
+        / launches of plans, / { for (i = 2; i < NF; i++) if ($i == "launches") { launches += $(i - 1); runs += $(i + 3) } }
+        END { print "1\tlaunches of a call, " n " ranks\t" (runs > 0 ? "ok" : "none") "\t" \
+            (runs > 0 ? launches / runs : 0) "\ta rank\t-\t-" }' "$logs/$phase-$name.err" >>"$out/lines/$phase"
 }
 
 phase_speed() {

@@ -83,6 +83,9 @@ static void cuda_destroy(weft_kernel_t *kernel)
     if (kernel == NULL) {
         return;
     }
+    kernel->host->log(kernel->host, WEFT_LOG_DEBUG,
+                      "CUDA device %d: %llu launches of plans, %llu runs", kernel->device,
+                      (unsigned long long)kernel->launches, (unsigned long long)kernel->runs);
     /* Nothing is there to close unless a plan was prepared. */
     if ((kernel->ranges != NULL || kernel->blocks != NULL || kernel->side != NULL) &&
         cuda_device_enter(kernel, &previous) == cudaSuccess) {

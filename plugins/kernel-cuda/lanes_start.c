@@ -270,6 +270,8 @@ static weft_status_t launch(weft_lanes_queue_t *queue, const lanes_place_t *plac
     }
     error =
         error == cudaSuccess ? cuda_launch_lanes(&launch, kernel->threads, place->stream) : error;
+    kernel->launches++;
+    kernel->runs += njobs;
     return error == cudaSuccess ? WEFT_OK : lanes_place_failed(queue, error, "starting a plan");
 }
 

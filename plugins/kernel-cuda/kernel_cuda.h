@@ -43,7 +43,7 @@ struct weft_kernel {
     cudaStream_t side;        /* for memory of the device; NULL: not needed so far */
     weft_lanes_queue_t *left; /* closed before streams had done all of them */
     _Atomic uint64_t ends;    /* opened so far */
-    uint64_t launches, runs;  /* of plans, for the log */
+    _Atomic uint64_t launches, runs; /* of plans, for the log */
 };
 
 /* What: chooses the device and fills in what is known of it. Failure: ERR_UNSUPPORTED, saying what is

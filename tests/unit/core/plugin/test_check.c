@@ -21,9 +21,15 @@
 
 static weft_plugin_t descriptor(weft_plugin_kind_t kind, const void *ops)
 {
+    static const uint16_t majors[] = {
+        [WEFT_KIND_NET] = WEFT_ABI_NET_MAJOR,
+        [WEFT_KIND_ALGO] = WEFT_ABI_ALGO_MAJOR,
+        [WEFT_KIND_KERNEL] = WEFT_ABI_KERNEL_MAJOR,
+        [WEFT_KIND_TUNER] = WEFT_ABI_TUNER_MAJOR,
+    };
     return (weft_plugin_t){
         .magic = WEFT_PLUGIN_MAGIC,
-        .abi_major = 1,
+        .abi_major = majors[kind],
         .size = sizeof(weft_plugin_t),
         .kind = (uint32_t)kind,
         .name = "sample",
@@ -216,11 +222,11 @@ static void descriptor_is_checked_field_by_field(void **state)
     p.kind = 77;
     refused(WEFT_KIND_TUNER, &p, "wrong kind: found 77, expected tuner");
     p = good;
-    p.abi_major = 2;
-    refused(WEFT_KIND_TUNER, &p, "other ABI of the tuner kind: found 2.0, expected 1.0");
+    p.abi_major = 3;
+    refused(WEFT_KIND_TUNER, &p, "other ABI of the tuner kind: found 3.0, expected 2.0");
     p = good;
     p.abi_minor = 9;
-    refused(WEFT_KIND_TUNER, &p, "newer ABI of the tuner kind: found 1.9, expected 1.0");
+    refused(WEFT_KIND_TUNER, &p, "newer ABI of the tuner kind: found 2.9, expected 2.0");
     p = good;
     p.size = 8;
     refused(WEFT_KIND_TUNER, &p, "wrong size of the descriptor: found 8 bytes");

@@ -9,7 +9,9 @@
 #include "kernel_cuda.h"
 
 #define ELSE_CPU "or set core.kernel = kernel-cpu"
-#define OLDEST 75 /* compute capability, ten times */
+#define CUDA_SHARERS 8u        /* ranks that may share a device unasked */
+#define CUDA_CHANNELS_MOST 32u /* unasked */
+#define OLDEST 75              /* compute capability, ten times */
 
 /* Why the runtime finds no device, and what helps. */
 typedef struct cuda_trouble {
@@ -129,20 +131,34 @@ static weft_status_t device_ask(weft_kernel_t *kernel)
             "%s: compute capability %d.%d is below 7.5; use a newer device, " ELSE_CPU, where,
             kernel->major, kernel->minor);
     }
-    int previous = -1;
+    int previous = -1, blocks = 0;
     cudaError_t error = cuda_device_enter(kernel, &previous);
     if (error == cudaSuccess) {
         error = cuda_launch_usable();
+        error = error == cudaSuccess ? cuda_launch_lanes_most(kernel->threads, &blocks) : error;
         cuda_device_leave(previous);
     }
+    kernel->holds = (uint32_t)blocks * (uint32_t)kernel->processors;
     return error == cudaSuccess ? WEFT_OK : no_device(kernel, error, where);
+}
+
+/* Lanes wait for those of other ranks, so all that share a device must find room on it. */
+static void channels_choose(weft_kernel_t *kernel, int64_t wanted)
+{
+    uint32_t part = kernel->holds / CUDA_SHARERS;
+    part = part > CUDA_CHANNELS_MOST ? CUDA_CHANNELS_MOST : part;
+    kernel->channels = wanted > 0 ? (uint32_t)wanted : part > 0 ? part : 1;
 }
 
 weft_status_t cuda_device_open(weft_kernel_t *kernel, const cuda_config_t *config)
 {
     weft_status_t status = driver_find(kernel);
     status = status == WEFT_OK ? ordinal_choose(kernel, config->device) : status;
-    return status == WEFT_OK ? device_ask(kernel) : status;
+    status = status == WEFT_OK ? device_ask(kernel) : status;
+    if (status == WEFT_OK) {
+        channels_choose(kernel, config->channels);
+    }
+    return status;
 }
 
 cudaError_t cuda_device_enter(const weft_kernel_t *kernel, int *previous_p)

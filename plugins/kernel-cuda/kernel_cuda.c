@@ -36,11 +36,11 @@ static const weft_option_t cuda_options[] = {
     {.name = "channels",
      .type = WEFT_OPT_INT,
      .offset = offsetof(cuda_config_t, channels),
-     .value = "32",
+     .value = "0",
      .help =
          "copies of a plan that share a large message, each with blocks of its own; the least of "
-         "all ranks counts",
-     .min = 1,
+         "all ranks counts; 0: as many as let eight ranks share the device, at most 32",
+     .min = 0,
      .max = 128,
      .flags = WEFT_OPTION_LOCAL},
     {.name = "share",
@@ -63,7 +63,6 @@ static weft_status_t cuda_create(const weft_host_t *host, const void *config,
     }
     kernel->host = host;
     kernel->threads = (uint32_t)settings->threads / 32 * 32;
-    kernel->channels = (uint32_t)settings->channels;
     kernel->share = settings->share;
     weft_status_t status = cuda_device_open(kernel, settings);
     if (status != WEFT_OK) {

@@ -33,6 +33,7 @@ struct weft_kernel {
     bool pageable; /* the device reaches all memory of the process */
     bool same;     /* registered host memory has the same address on the device */
     uint32_t threads;
+    uint32_t holds; /* blocks that the device has room for at once */
     uint32_t channels;
     bool share;               /* other ranks may write to memory of the device */
     pthread_mutex_t lock;     /* of what follows: communicators of a family share the instance */

@@ -101,19 +101,13 @@ static weft_status_t program_upload(weft_lanes_handle_t *handle,
 /* All lanes must be on the device at once: they wait for each other. */
 static weft_status_t lanes_fit(weft_kernel_t *kernel, const weft_lanes_program_t *program)
 {
-    int blocks = 0;
-    cudaError_t error = cuda_launch_lanes_most(kernel->threads, &blocks);
-    if (error != cudaSuccess) {
-        return cuda_failed(kernel, error, "asking how many lanes the device holds");
-    }
-    uint64_t most = (uint64_t)blocks * (uint64_t)kernel->processors;
-    return (uint64_t)program->channels * program->nlanes <= most
+    return (uint64_t)program->channels * program->nlanes <= kernel->holds
                ? WEFT_OK
                : kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0,
                                          "a plan of %u lanes on %u channels: CUDA device %d holds "
-                                         "%llu blocks of %u threads at once; lower plan.channels",
+                                         "%u blocks of %u threads at once; lower plan.channels",
                                          program->nlanes, program->channels, kernel->device,
-                                         (unsigned long long)most, kernel->threads);
+                                         kernel->holds, kernel->threads);
 }
 
 static weft_status_t handle_fill(weft_lanes_handle_t *handle, const weft_lanes_program_t *program)

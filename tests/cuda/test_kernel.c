@@ -50,6 +50,9 @@ static void a_machine_without_driver_or_device_is_told_what_helps(void **state)
     fake_cuda.fails = "cuda_launch_usable";
     fake_cuda.error = cudaErrorNoKernelImageForDevice;
     refused(NULL, WEFT_ERR_UNSUPPORTED, "no code for the device", "WEFT_CUDA_ARCHITECTURES");
+    fake_cuda.fails = "cuda_launch_lanes_most";
+    fake_cuda.error = cudaErrorMemoryAllocation;
+    refused(NULL, WEFT_ERR_UNSUPPORTED, "no memory left for another context", "kernel-cpu");
     refused("device=2", WEFT_ERR_CONFIG, "device = 2", "0 to 1");
     refused("device=first", WEFT_ERR_CONFIG, "device = first", "expected auto, the number");
     refused("device=modulo:", WEFT_ERR_CONFIG, "device = modulo:", "modulo:N");
@@ -63,6 +66,23 @@ static void the_named_device_is_used_and_the_callers_stays_current(void **state)
     assert_int_equal(bench_create("device=1"), WEFT_OK);
     assert_int_equal(bench_device(), 0);
     bench_close(state);
+}
+
+/* Eight ranks share a device by default: the fake one holds 64 blocks. */
+static void channels_leave_room_for_other_ranks(void **state)
+{
+    static const struct {
+        const char *option;
+        uint32_t channels;
+    } cases[] = {{NULL, 8}, {"channels=0", 8}, {"channels=40", 40}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        weft_kernel_props_t props = {.size = sizeof props};
+        bench_reset();
+        assert_int_equal(bench_create(cases[i].option), WEFT_OK);
+        assert_int_equal(bench.ops->props(bench.kernel, &props), WEFT_OK);
+        assert_int_equal(props.channels, cases[i].channels);
+        bench_close(state);
+    }
 }
 
 /* Combinations ------------------------------------------------------------------------------------- */
@@ -293,10 +313,9 @@ static void a_device_that_fails_is_reported(void **state)
 
 static void failures_of_the_runtime_leave_nothing_behind(void **state)
 {
-    static const char *const calls[] = {
-        "cuda_launch_lanes_most", "cudaHostAlloc",         "cudaStreamCreateWithFlags",
-        "cudaMallocAsync",        "cudaStreamSynchronize", "cudaMemsetAsync",
-        "cudaMemcpyAsync"};
+    static const char *const calls[] = {"cudaHostAlloc",   "cudaStreamCreateWithFlags",
+                                        "cudaMallocAsync", "cudaStreamSynchronize",
+                                        "cudaMemsetAsync", "cudaMemcpyAsync"};
     weft_lanes_handle_t *handle = NULL;
     weft_lanes_queue_t *queue = NULL;
     (void)state;
@@ -310,7 +329,7 @@ static void failures_of_the_runtime_leave_nothing_behind(void **state)
         assert_int_equal(atomic_load(&fake_cuda.allocated), 0);
         assert_true(atomic_load(&fake_cuda.streams) <= 1); /* the kernel's own */
     }
-    for (size_t i = 2; i < 6; i++) {
+    for (size_t i = 1; i < 5; i++) {
         fake_cuda.fails = calls[i];
         assert_int_equal(bench.lanes->queue_open(bench.kernel, &queue), WEFT_ERR_RESOURCE);
         assert_int_equal(atomic_load(&fake_cuda.allocated), 0);
@@ -399,6 +418,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_machine_without_driver_or_device_is_told_what_helps),
         cmocka_unit_test(the_named_device_is_used_and_the_callers_stays_current),
+        cmocka_unit_test(channels_leave_room_for_other_ranks),
         BENCH(buffers_are_allocated_and_copied),
         BENCH(freed_buffers_serve_the_next_of_their_size),
         BENCH(buffers_that_cannot_be_had_leave_nothing_behind),

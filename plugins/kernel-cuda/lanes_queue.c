@@ -2,9 +2,12 @@
  *
  * Queues: the order of what one communicator does in streams, and its gates. */
 #include <string.h>
+#include <time.h>
 
 #include "lanes_run.h"
 #include "memory.h"
+
+#define SETTLE_NS 100000000u /* for what streams have begun, at the end of the kernel */
 
 static weft_status_t queue_fill(weft_lanes_queue_t *queue)
 {
@@ -99,12 +102,26 @@ void lanes_queue_close(weft_lanes_queue_t *queue)
     cuda_visit_end(&visit);
 }
 
+/* A kernel that has told its last word is still on its way out. */
+static bool queue_settles(weft_lanes_queue_t *queue)
+{
+    const weft_host_t *host = queue->kernel->host;
+    const struct timespec nap = {.tv_nsec = 50000};
+    const uint64_t begin = host->clock_ns(host);
+    cudaError_t error = lanes_queue_ask(queue);
+    while (error == cudaErrorNotReady && host->clock_ns(host) - begin < SETTLE_NS) {
+        nanosleep(&nap, NULL);
+        error = lanes_queue_ask(queue);
+    }
+    return error != cudaErrorNotReady;
+}
+
 void lanes_queues_end(weft_kernel_t *kernel)
 {
     while (kernel->left != NULL) {
         weft_lanes_queue_t *queue = kernel->left;
         kernel->left = queue->next;
-        if (lanes_queue_ask(queue) == cudaErrorNotReady) {
+        if (!queue_settles(queue)) {
             kernel->host->log(kernel->host, WEFT_LOG_WARN,
                               "streams of CUDA device %d have not come to all that was put into "
                               "them; a page stays theirs",

@@ -309,9 +309,13 @@ weft_status_t cuda_device_zero(weft_kernel_t *kernel, void *at, uint64_t bytes)
 
 void cuda_memory_close(weft_kernel_t *kernel)
 {
-    cudaError_t closed = kernel->side != NULL ? cudaStreamDestroy(kernel->side) : cudaSuccess;
-    (void)closed;
-    kernel->side = NULL;
+    if (kernel->side != NULL) {
+        /* What was given back is back when the instance is gone. */
+        cudaError_t error = cudaStreamSynchronize(kernel->side);
+        error = cudaStreamDestroy(kernel->side);
+        (void)error;
+        kernel->side = NULL;
+    }
     words_close(kernel);
     for (cuda_range_t *r = kernel->ranges; r != NULL; r = r->next) {
         r->users = 0;

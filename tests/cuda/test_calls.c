@@ -395,9 +395,12 @@ static int be_killed(desk_t *desk)
     uint32_t rank = desk->rank;
     int wrong = 0;
     NEED(warm_up(desk) == WEFT_OK);
+    /* Not while rank 0 is still warming up. */
     if (rank == 1) {
+        NEED(weft_recv(desk->in, COUNT, WEFT_INT32, 0, desk->comm, NULL) == WEFT_OK);
         raise(SIGKILL);
     }
+    NEED(weft_send(desk->in, COUNT, WEFT_INT32, 1, desk->comm, NULL) == WEFT_OK);
     NEED(sum(desk, 0) == WEFT_OK || rank == 0);
     NEED(streams_failed(desk->comm, WEFT_ERR_PEER_DEAD, "rank 1"));
     NEED(settle(desk));

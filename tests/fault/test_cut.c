@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,26 +23,35 @@ typedef struct cut {
     int fd;
 } cut_t;
 
-static bool is_tcp(int fd)
+/* Descriptors come again when they were closed, inodes do not. */
+typedef struct socket_id {
+    int fd;
+    ino_t inode;
+} socket_id_t;
+
+static bool is_tcp(int fd, socket_id_t *id)
 {
     struct sockaddr_storage peer;
+    struct stat of;
     socklen_t bytes = sizeof peer;
-    return getpeername(fd, (struct sockaddr *)&peer, &bytes) == 0 &&
-           (peer.ss_family == AF_INET || peer.ss_family == AF_INET6);
+    if (getpeername(fd, (struct sockaddr *)&peer, &bytes) != 0 || fstat(fd, &of) != 0) {
+        return false;
+    }
+    *id = (socket_id_t){fd, of.st_ino};
+    return peer.ss_family == AF_INET || peer.ss_family == AF_INET6;
 }
 
-/* Descriptors of TCP connections, but for those in `known`. */
-static uint32_t list_sockets(int fds[DESCRIPTORS], const int *known, uint32_t nknown)
+/* TCP connections, but for those in `known`. */
+static uint32_t list_sockets(socket_id_t ids[DESCRIPTORS], const socket_id_t *known,
+                             uint32_t nknown)
 {
     uint32_t count = 0;
     for (int fd = 0; fd < DESCRIPTORS; fd++) {
-        bool old = !is_tcp(fd);
+        bool old = !is_tcp(fd, &ids[count]);
         for (uint32_t i = 0; i < nknown && !old; i++) {
-            old = known[i] == fd;
+            old = known[i].inode == ids[count].inode;
         }
-        if (!old) {
-            fds[count++] = fd;
-        }
+        count += !old;
     }
     return count;
 }
@@ -75,13 +85,13 @@ static int be_cut(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     cut_t *cut = arg;
     static float in[ELEMENTS], out[ELEMENTS];
-    int before[DESCRIPTORS], links[DESCRIPTORS];
+    socket_id_t before[DESCRIPTORS], links[DESCRIPTORS];
     pthread_t thread;
     (void)n;
     uint32_t nbefore = list_sockets(before, NULL, 0);
     weft_status_t status = weft_all_reduce(in, out, ELEMENTS, WEFT_FP32, WEFT_SUM, comm, NULL);
     uint32_t nlinks = list_sockets(links, before, nbefore);
-    cut->fd = nlinks > 0 ? links[cut->which % nlinks] : -1;
+    cut->fd = nlinks > 0 ? links[cut->which % nlinks].fd : -1;
     if (status != WEFT_OK || cut->fd < 0 ||
         (rank == CUTTER && pthread_create(&thread, NULL, cut_later, cut) != 0)) {
         fprintf(stderr, "rank %u has no connection to cut\n", rank);

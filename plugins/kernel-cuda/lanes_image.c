@@ -3,6 +3,7 @@
  * See lanes_image.h. */
 #include "lanes_image.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -331,24 +332,27 @@ void lanes_image_abort(const lanes_image_t *image, uint8_t *visible)
     __atomic_store_n(word, 1, __ATOMIC_RELAXED);
 }
 
-uint64_t lanes_image_ended(const lanes_image_t *image, uint8_t *visible)
+/* The least of a number that every lane's record has. */
+static uint64_t least_of(const lanes_image_t *image, const uint8_t *visible, size_t number)
 {
     uint64_t least = UINT64_MAX;
     for (uint32_t l = 0; l < image->nblocks; l++) {
-        uint64_t ended = __atomic_load_n(&records_of(image, visible)[l].ended, __ATOMIC_ACQUIRE);
-        least = ended < least ? ended : least;
+        const uint8_t *record = visible + image->records + l * sizeof(lanes_record_t);
+        const uint64_t *word = (const uint64_t *)(const void *)(record + number);
+        uint64_t value = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+        least = value < least ? value : least;
     }
     return least;
 }
 
+uint64_t lanes_image_ended(const lanes_image_t *image, uint8_t *visible)
+{
+    return least_of(image, visible, offsetof(lanes_record_t, ended));
+}
+
 uint64_t lanes_image_over(const lanes_image_t *image, uint8_t *visible)
 {
-    uint64_t least = UINT64_MAX;
-    for (uint32_t l = 0; l < image->nblocks; l++) {
-        uint64_t over = __atomic_load_n(&records_of(image, visible)[l].over, __ATOMIC_RELAXED);
-        least = over < least ? over : least;
-    }
-    return least;
+    return least_of(image, visible, offsetof(lanes_record_t, over));
 }
 
 bool lanes_image_failed(const lanes_image_t *image, uint8_t *visible)

@@ -82,6 +82,12 @@ void bench_says(const char *part)
     }
 }
 
+void bench_said(const char *part)
+{
+    bench_take_error();
+    bench_says(part);
+}
+
 int bench_run(const char *name, const struct CMUnitTest *tests, size_t ntests)
 {
     char why[256] = "";

@@ -49,6 +49,8 @@ void bench_place(uint32_t number, const void *at, uint64_t bytes, enum cudaMemor
 /* Takes the error; says(): it has this part. */
 void bench_take_error(void);
 void bench_says(const char *part);
+/* Both. */
+void bench_said(const char *part);
 
 /* FIFOs -------------------------------------------------------------------------------------------- */
 

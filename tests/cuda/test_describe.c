@@ -1,66 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What kernel-cuda tells of the devices that it sees, and what telling costs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include <weft/plugin/describe.h>
 
-#include "tests/cuda/fake_cuda.h"
-#include "tests/support/fake_host.h"
+#include "tests/cuda/bench.h"
 
-typedef struct bench {
-    const weft_plugin_t *plugin;
-    const weft_kernel_ops_t *ops;
-    fake_host_t fake;
-    weft_kernel_t *kernel;
-    const weft_kernel_describe_t *describe;
-} bench_t;
-
-static bench_t bench;
+static const weft_kernel_describe_t *describe;
 
 /* The kernel computes on the second of two devices; the first is the caller's. */
 static int open_kernel(void **state)
 {
-    const char *settings[] = {"device=1", NULL};
-    char why[256] = "";
     (void)state;
-    fake_cuda.no_peers = false;
-    fake_cuda.fails = NULL;
-    void *config = fake_config_create(bench.plugin, settings, why, sizeof why);
-    assert_non_null(config);
-    assert_int_equal(bench.ops->create(&bench.fake.host, config, &bench.kernel), WEFT_OK);
-    fake_config_destroy(config);
-    bench.describe = bench.ops->get_extension(bench.kernel, WEFT_KERNEL_DESCRIBE);
-    assert_non_null(bench.describe);
+    bench_reset();
+    assert_int_equal(bench_create("device=1"), WEFT_OK);
+    describe = bench.ops->get_extension(bench.kernel, WEFT_KERNEL_DESCRIBE);
+    assert_non_null(describe);
     return 0;
-}
-
-static int current_device(void)
-{
-    int device = -1;
-    cudaGetDevice(&device);
-    return device;
-}
-
-static int close_kernel(void **state)
-{
-    (void)state;
-    bench.ops->destroy(bench.kernel);
-    assert_int_equal(atomic_load(&bench.fake.live), 0);
-    assert_int_equal(current_device(), 0);
-    return 0;
-}
-
-static void says(const char *part)
-{
-    char text[512];
-    fake_host_take_error(&bench.fake, text, sizeof text);
-    if (strstr(text, part) == NULL) {
-        fail_msg("no \"%s\" in: %s", part, text);
-    }
 }
 
 static void every_device_is_described(void **state)
@@ -68,9 +23,9 @@ static void every_device_is_described(void **state)
     weft_kernel_device_t device = {.size = sizeof device};
     uint32_t count = 0;
     (void)state;
-    assert_int_equal(bench.describe->count(bench.kernel, &count), WEFT_OK);
+    assert_int_equal(describe->count(bench.kernel, &count), WEFT_OK);
     assert_int_equal(count, 2);
-    assert_int_equal(bench.describe->device(bench.kernel, 1, &device), WEFT_OK);
+    assert_int_equal(describe->device(bench.kernel, 1, &device), WEFT_OK);
     assert_int_equal(device.size, sizeof device);
     assert_int_equal(device.ordinal, 1);
     assert_int_equal(device.chosen, 1);
@@ -90,7 +45,7 @@ static void a_device_that_is_not_in_use_is_not_touched(void **state)
     (void)state;
     fake_cuda.fails = "cudaSetDevice";
     fake_cuda.error = cudaErrorDevicesUnavailable;
-    assert_int_equal(bench.describe->device(bench.kernel, 0, &device), WEFT_OK);
+    assert_int_equal(describe->device(bench.kernel, 0, &device), WEFT_OK);
     assert_string_equal(fake_cuda.fails, "cudaSetDevice");
     assert_int_equal(device.chosen, 0);
     assert_int_equal(device.numa, 0);
@@ -103,10 +58,10 @@ static void what_the_driver_does_not_tell_is_unknown(void **state)
     (void)state;
     fake_cuda.fails = "cudaDeviceGetAttribute";
     fake_cuda.error = cudaErrorInvalidValue;
-    assert_int_equal(bench.describe->device(bench.kernel, 1, &device), WEFT_OK);
+    assert_int_equal(describe->device(bench.kernel, 1, &device), WEFT_OK);
     assert_int_equal(device.numa, -1);
     fake_cuda.fails = "cudaMemGetInfo";
-    assert_int_equal(bench.describe->device(bench.kernel, 1, &device), WEFT_OK);
+    assert_int_equal(describe->device(bench.kernel, 1, &device), WEFT_OK);
     assert_true(device.memory_free == WEFT_BYTES_UNKNOWN);
 }
 
@@ -114,12 +69,12 @@ static void ways_between_devices_are_told(void **state)
 {
     weft_kernel_reach_t reach = {.size = sizeof reach};
     (void)state;
-    assert_int_equal(bench.describe->reach(bench.kernel, 0, 1, &reach), WEFT_OK);
+    assert_int_equal(describe->reach(bench.kernel, 0, 1, &reach), WEFT_OK);
     assert_int_equal(reach.access, 1);
     assert_int_equal(reach.atomics, 1);
     assert_int_equal(reach.rank, 3);
     fake_cuda.no_peers = true;
-    assert_int_equal(bench.describe->reach(bench.kernel, 1, 0, &reach), WEFT_OK);
+    assert_int_equal(describe->reach(bench.kernel, 1, 0, &reach), WEFT_OK);
     assert_int_equal(reach.access, 0);
     assert_int_equal(reach.atomics, 0);
     assert_int_equal(reach.rank, -1);
@@ -130,23 +85,23 @@ static void what_is_not_there_and_what_fails_is_named(void **state)
     weft_kernel_device_t device = {.size = sizeof device};
     weft_kernel_reach_t reach = {.size = sizeof reach};
     (void)state;
-    assert_int_equal(bench.describe->device(bench.kernel, 2, &device), WEFT_ERR_ARG);
-    says("CUDA device 2: this process sees 2 devices");
-    assert_int_equal(bench.describe->reach(bench.kernel, 0, 2, &reach), WEFT_ERR_ARG);
-    says("CUDA device 2: this process sees 2 devices");
-    assert_int_equal(bench.describe->reach(bench.kernel, 1, 1, &reach), WEFT_ERR_ARG);
-    says("CUDA device 1 reaches its own memory");
+    assert_int_equal(describe->device(bench.kernel, 2, &device), WEFT_ERR_ARG);
+    bench_said("CUDA device 2: this process sees 2 devices");
+    assert_int_equal(describe->reach(bench.kernel, 0, 2, &reach), WEFT_ERR_ARG);
+    bench_said("CUDA device 2: this process sees 2 devices");
+    assert_int_equal(describe->reach(bench.kernel, 1, 1, &reach), WEFT_ERR_ARG);
+    bench_said("CUDA device 1 reaches its own memory");
     fake_cuda.error = cudaErrorIllegalAddress;
     fake_cuda.fails = "cudaGetDeviceProperties";
-    assert_int_equal(bench.describe->device(bench.kernel, 0, &device), WEFT_ERR_SYSTEM);
-    says("CUDA device 0: its properties: an illegal address (cudaErrorIllegalAddress)");
+    assert_int_equal(describe->device(bench.kernel, 0, &device), WEFT_ERR_SYSTEM);
+    bench_said("CUDA device 0: its properties: an illegal address (cudaErrorIllegalAddress)");
     fake_cuda.fails = "cudaDeviceGetP2PAttribute";
-    assert_int_equal(bench.describe->reach(bench.kernel, 0, 1, &reach), WEFT_ERR_SYSTEM);
-    says("CUDA device 0: its way to another device");
+    assert_int_equal(describe->reach(bench.kernel, 0, 1, &reach), WEFT_ERR_SYSTEM);
+    bench_said("CUDA device 0: its way to another device");
     fake_cuda.no_device = cudaErrorIllegalAddress;
     uint32_t count = 7;
-    assert_int_equal(bench.describe->count(bench.kernel, &count), WEFT_ERR_SYSTEM);
-    says("counting CUDA devices: an illegal address");
+    assert_int_equal(describe->count(bench.kernel, &count), WEFT_ERR_SYSTEM);
+    bench_said("counting CUDA devices: an illegal address");
     assert_int_equal(count, 7);
     fake_cuda.no_device = cudaSuccess;
 }
@@ -158,14 +113,14 @@ static void no_more_is_written_than_there_is_room(void **state)
     (void)state;
     memset(&device, 0x5a, sizeof device);
     device.size = offsetof(weft_kernel_device_t, memory_free);
-    assert_int_equal(bench.describe->device(bench.kernel, 1, &device), WEFT_OK);
+    assert_int_equal(describe->device(bench.kernel, 1, &device), WEFT_OK);
     assert_int_equal(device.memory_bytes, 5000);
     assert_true(device.memory_free == 0x5a5a5a5a5a5a5a5a);
 }
 
 int main(void)
 {
-#define WITH_KERNEL(test) cmocka_unit_test_setup_teardown(test, open_kernel, close_kernel)
+#define WITH_KERNEL(test) cmocka_unit_test_setup_teardown(test, open_kernel, bench_close)
     const struct CMUnitTest tests[] = {
         WITH_KERNEL(every_device_is_described),
         WITH_KERNEL(a_device_that_is_not_in_use_is_not_touched),
@@ -174,15 +129,5 @@ int main(void)
         WITH_KERNEL(what_is_not_there_and_what_fails_is_named),
         WITH_KERNEL(no_more_is_written_than_there_is_room),
     };
-    char why[256] = "";
-    bench.plugin = fake_plugin_open(WEFT_KERNEL_CUDA_FILE, WEFT_KIND_KERNEL, why, sizeof why);
-    if (bench.plugin == NULL) {
-        print_error("%s\n", why);
-        return 1;
-    }
-    bench.ops = bench.plugin->ops;
-    fake_host_init(&bench.fake, "kernel-cuda");
-    int failures = cmocka_run_group_tests(tests, NULL, NULL);
-    fake_host_fini(&bench.fake);
-    return failures;
+    return bench_main(tests);
 }

@@ -13,14 +13,6 @@
 
 enum { COUNT = 3000 };
 
-#define NEED(condition)                                                                            \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "line %d, rank %u: %s\n", __LINE__, rank, #condition);                 \
-            wrong++;                                                                               \
-        }                                                                                          \
-    } while (0)
-
 static int told(weft_status_t status, weft_status_t wanted, const char *words)
 {
     weft_error_t error = {.size = sizeof error};

@@ -4,6 +4,7 @@
 #ifndef WEFT_TEST_RANKS_H
 #define WEFT_TEST_RANKS_H
 
+#include <stdio.h>
 #include <weft/weft.h>
 
 /* A rank's work. Returns 0 if all is well. `comm` is destroyed by the caller. */
@@ -26,5 +27,14 @@ int ranks_run_threads(const ranks_job_t *job);
 /* The same with one process per rank. A rank that runs longer than `seconds` is killed and counts as
  * failed; one that `expect_killed` names may die of SIGKILL. */
 int ranks_run_processes(const ranks_job_t *job, unsigned seconds, int expect_killed);
+
+/* In the work of a rank, which counts what is wrong: `rank` and `wrong` are its variables. */
+#define NEED(condition)                                                                            \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "line %d, rank %u: %s\n", __LINE__, rank, #condition);                 \
+            wrong++;                                                                               \
+        }                                                                                          \
+    } while (0)
 
 #endif

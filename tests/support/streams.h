@@ -10,14 +10,6 @@
 
 enum { STREAMS_COUNT = 300 };
 
-#define NEED(condition)                                                                            \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "line %d, rank %u: %s\n", __LINE__, rank, #condition);                 \
-            wrong++;                                                                               \
-        }                                                                                          \
-    } while (0)
-
 /* A stream of handle 0, and a call into it. */
 extern void *const streams_handle;
 extern const weft_call_t streams_call;

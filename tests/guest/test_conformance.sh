@@ -5,13 +5,13 @@
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 if ! in_guest; then
     needs_plugin net-ib
-    guest --timeout 220 --rxe 2 --mtu 4096
+    guest --timeout 280 --rxe 2 --mtu 4096
     exit 0
 fi
 
 for settings in '' 'rails=2 qps=2 split_bytes=4K'; do
     note "conformance${settings:+ with $settings}"
     # shellcheck disable=SC2086
-    timeout 100 "$BUILD/bin/weft-conformance-net" "$BUILD/lib/weft/net-ib.so" $settings ||
+    timeout 150 "$BUILD/bin/weft-conformance-net" -m 1000 "$BUILD/lib/weft/net-ib.so" $settings ||
         die "exit code $?"
 done

@@ -54,7 +54,7 @@ wrong_gid_index() {
 }
 few_objects() {
     local objects code failed=0
-    for objects in 0 1 3 5 6 7 8 12; do
+    for objects in 0 1 5 7 12; do
         code=0
         with_objects "$objects" timeout 20 bash -c 'one -b 8 -e 64K -f 8' \
             >/tmp/said 2>&1 || code=$?
@@ -68,7 +68,7 @@ few_objects() {
 }
 every_mtu() {
     local mtu
-    for mtu in 256 512 1024 2048 4096; do
+    for mtu in 256 1024 4096; do
         ip link set n0 mtu $((mtu + 120))
         expect 0 ibv_devinfo -d rxe0
         says "active_mtu:[[:space:]]*$mtu "

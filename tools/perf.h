@@ -101,7 +101,7 @@ typedef struct perf_identity {
     int32_t pid;
     uint32_t on_device;   /* 0: on host memory */
     uint32_t device;      /* as its kernel counts; on host memory its number on the host */
-    uint64_t memory_free; /* of the device; WEFT_BYTES_UNKNOWN on host memory */
+    uint64_t memory_free; /* of the device or the host; or WEFT_BYTES_UNKNOWN */
     char host[56];
     char pci[16]; /* "0000:3b:00" */
     char name[40];
@@ -201,8 +201,7 @@ struct perf_rank {
     const perf_options_t *options;
     weft_comm_t *comm;
     uint32_t rank, nranks;
-    uint32_t local;       /* number of the rank on its host */
-    uint32_t local_ranks; /* ranks that share this host's memory */
+    uint32_t local; /* number of the rank on its host */
     perf_report_t *report;
     uint64_t max_bytes;
     uint64_t span; /* bytes of a buffer that the iterations move through */

@@ -34,7 +34,8 @@ static void copy_text(char *to, size_t bytes, const char *from)
 
 void perf_device_identify(const perf_device_t *device, perf_identity_t *identity)
 {
-    identity->memory_free = WEFT_BYTES_UNKNOWN;
+    uint64_t available = perf_memory_available();
+    identity->memory_free = available > 0 ? available : WEFT_BYTES_UNKNOWN;
     copy_text(identity->pci, sizeof identity->pci, "0000:00:00");
     copy_text(identity->name, sizeof identity->name, "host memory");
     if (device->memory == NULL) {
@@ -43,7 +44,7 @@ void perf_device_identify(const perf_device_t *device, perf_identity_t *identity
     identity->on_device = 1;
     identity->device = device->facts.ordinal;
     identity->memory_free =
-        device->describe != NULL ? device->facts.memory_free : identity->memory_free;
+        device->describe != NULL ? device->facts.memory_free : WEFT_BYTES_UNKNOWN;
     copy_text(identity->name, sizeof identity->name,
               device->facts.name[0] != '\0' ? device->facts.name : "device memory");
     /* Without the function, as nccl-tests prints it. */

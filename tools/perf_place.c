@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Where the ranks are and what they compute on, and how much memory there is for each. */
+#include <math.h>
 #include <string.h>
 
 #include "core/base/error.h"
@@ -22,36 +23,46 @@ uint32_t perf_place_sharers(const perf_identity_t *all, uint32_t nranks, const p
     return sharers;
 }
 
-/* Two buffers of each of `sharers` ranks must fit into 70 % of what is free; all ranks take the least. */
-static weft_status_t agree_on_size(perf_rank_t *rank, uint64_t available, uint32_t sharers,
-                                   uint64_t *reduced_p)
+/* Ranks whose buffers lie in the same memory as those of one. */
+static uint32_t memory_sharers(const perf_identity_t *all, uint32_t nranks,
+                               const perf_identity_t *one)
+{
+    uint32_t sharers = 0;
+    for (uint32_t r = 0; r < nranks && !one->on_device; r++) {
+        sharers += !all[r].on_device && strcmp(all[r].host, one->host) == 0;
+    }
+    return one->on_device ? perf_place_sharers(all, nranks, one) : sharers;
+}
+
+/* Two buffers of each of its ranks must fit into 70 % of what is free. */
+static double room_of(const perf_identity_t *all, uint32_t nranks, const perf_identity_t *one)
+{
+    return one->memory_free == WEFT_BYTES_UNKNOWN
+               ? HUGE_VAL
+               : (double)one->memory_free * 0.7 / (2.0 * memory_sharers(all, nranks, one));
+}
+
+/* All ranks take what the one with the least room can, and say the same of it. */
+static weft_status_t fit(perf_rank_t *rank, const perf_identity_t *all, uint64_t *reduced_p)
 {
     const perf_options_t *o = rank->options;
-    double room =
-        available > 0 ? (double)available * 0.7 / (2.0 * (double)sharers) : (double)o->max_bytes;
-    weft_status_t status = perf_combine(rank, &room, 1, 2);
+    const perf_identity_t *least = &all[0];
+    for (uint32_t r = 1; r < rank->nranks; r++) {
+        least = room_of(all, rank->nranks, &all[r]) < room_of(all, rank->nranks, least) ? &all[r]
+                                                                                        : least;
+    }
+    double room = room_of(all, rank->nranks, least);
     rank->max_bytes = room < (double)o->max_bytes ? (uint64_t)room : o->max_bytes;
     rank->span = (double)o->span < room && o->span > rank->max_bytes ? o->span : rank->max_bytes;
     *reduced_p = rank->max_bytes < o->max_bytes ? rank->max_bytes : 0;
-    if (status == WEFT_OK && rank->max_bytes < o->min_bytes) {
-        return weft_fail(WEFT_ERR_RESOURCE, 0,
-                         "no room for %llu bytes per buffer: %u ranks share %llu bytes of free "
-                         "memory of %s",
-                         (unsigned long long)o->min_bytes, sharers, (unsigned long long)available,
-                         rank->device.memory != NULL ? rank->device.facts.name : "this host");
+    if (rank->max_bytes >= o->min_bytes) {
+        return WEFT_OK;
     }
-    return status;
-}
-
-static weft_status_t fit(perf_rank_t *rank, const perf_identity_t *all, uint64_t *reduced_p)
-{
-    const perf_identity_t *mine = &all[rank->rank];
-    if (!mine->on_device) {
-        return agree_on_size(rank, perf_memory_available(),
-                             rank->local_ranks > 0 ? rank->local_ranks : 1, reduced_p);
-    }
-    return agree_on_size(rank, mine->memory_free != WEFT_BYTES_UNKNOWN ? mine->memory_free : 0,
-                         perf_place_sharers(all, rank->nranks, mine), reduced_p);
+    uint32_t sharers = memory_sharers(all, rank->nranks, least);
+    return weft_fail(WEFT_ERR_RESOURCE, 0,
+                     "no room for %llu bytes per buffer: %u rank%s %llu free bytes of %s on %s",
+                     (unsigned long long)o->min_bytes, sharers, sharers == 1 ? " has" : "s share",
+                     (unsigned long long)least->memory_free, least->name, least->host);
 }
 
 static weft_status_t gather_identities(perf_rank_t *rank, perf_identity_t *all)

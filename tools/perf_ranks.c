@@ -34,7 +34,6 @@ static void set_rank(rank_thread_t *t, const perf_process_t *process, uint32_t i
     t->rank.rank = process->index * threads + index;
     t->rank.nranks = process->count * threads;
     t->rank.local = process->local * threads + index;
-    t->rank.local_ranks = process->locals * threads;
 }
 
 /* The calling thread is the first rank; it is the one that prints. */
@@ -92,7 +91,6 @@ static int launched(const perf_options_t *options, const weft_launcher_t *launch
         .index = launcher->rank,
         .count = launcher->nranks,
         .local = launcher->local_rank,
-        .locals = launcher->local_ranks > 0 ? launcher->local_ranks : launcher->nranks,
     };
     memset(&id, 0, sizeof id);
     weft_status_t status = launcher->rank == 0 ? weft_unique_id_create(&id, &settings) : WEFT_OK;

@@ -9,8 +9,8 @@
 /* One process of the job. */
 typedef struct perf_process {
     const perf_options_t *options;
-    uint32_t index, count;  /* of the job's processes */
-    uint32_t local, locals; /* of those on this host */
+    uint32_t index, count; /* of the job's processes */
+    uint32_t local;        /* index among those on this host */
 } perf_process_t;
 
 /* Exit code of a job in which both happened. Wrong results give way to failures, and what the other ranks

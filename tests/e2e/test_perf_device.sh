@@ -71,7 +71,7 @@ says err 'ERR_ARG: -g 3: this process sees 2 devices; -t and -P put several rank
 expect 3 env FAKE_CUDA=devices=1 "$weft" perf all_reduce -g 2 "${small[@]}" "${cuda[@]}"
 says err 'ERR_ARG: -g 2: this process sees 1 device; '
 expect 3 env FAKE_CUDA=free=1000000 "$weft" perf all_reduce -t 3 -b 1M -e 1M "${cuda[@]}"
-says err 'no room for 1048576 bytes per buffer: 2 ranks share 1000000 bytes of free memory of Device of threads$'
+says err 'no room for 1048576 bytes per buffer: 2 ranks share 1000000 free bytes of Device of threads on '
 expect 0 env FAKE_CUDA=free=1000000 "$weft" perf all_reduce -t 2 -b 64K -e 1M -f 2 -n 1 "${cuda[@]}"
 says out '^# Reducing maxBytes to 350000 due to memory limitation$'
 all_right 3

@@ -11,6 +11,19 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+/* Writes nothing that is right already: other threads read what an earlier list gave them. */
+static void describe(vdevice_t *device)
+{
+    struct ibv_device *base = &device->base;
+    bool ib = device->spec.transport == IBV_TRANSPORT_IB;
+    if (base->transport_type != device->spec.transport ||
+        strcmp(base->name, device->spec.name) != 0) {
+        base->node_type = ib ? IBV_NODE_CA : IBV_NODE_RNIC;
+        base->transport_type = device->spec.transport;
+        memcpy(base->name, device->spec.name, sizeof base->name);
+    }
+}
+
 struct ibv_device **ibv_get_device_list(int *count_p)
 {
     world_enter();
@@ -21,10 +34,7 @@ struct ibv_device **ibv_get_device_list(int *count_p)
         world.live.lists++;
         for (uint32_t i = 0; i < world.ndevices; i++) {
             vdevice_t *device = &world.devices[i];
-            bool ib = device->spec.transport == IBV_TRANSPORT_IB;
-            device->base.node_type = ib ? IBV_NODE_CA : IBV_NODE_RNIC;
-            device->base.transport_type = device->spec.transport;
-            memcpy(device->base.name, device->spec.name, sizeof device->base.name);
+            describe(device);
             list[i] = &device->base;
         }
     }

@@ -20,6 +20,11 @@ bool fake_memory_fd(const void *at, int *fd, uint64_t *offset, uint64_t *bytes);
 /* Maps such a part of another process as memory of a device; NULL: no room. */
 void *fake_memory_map(int fd, uint64_t offset, uint64_t bytes, int device);
 bool fake_memory_unmap(void *at);
+/* Where the bytes of a pointer are for what runs on a device: itself, if it is the host's. */
+void *fake_memory_real(const void *at);
+/* The same for what a kernel is given: every word that is an address of a device's memory. Numbers are not
+ * as large, and where it was done before it changes nothing. */
+void fake_memory_aim(void *words, size_t bytes);
 
 /* Threads (fake_crew.c) ---------------------------------------------------------------------------- */
 

@@ -3,7 +3,8 @@
  * A CUDA runtime for tests, of threads and memory of the host: a library with the functions of
  * cuda_runtime_api.h that this tree calls, by their names and with their rules. The plugin's own C files
  * are linked to it (kernel-cuda-fake), so that what they do is tested on machines without a device, and so
- * are test programs that have streams of their own. What a test may set and count is in `fake_cuda`; for
+ * are test programs that have streams of their own. A host that follows a pointer to a device's memory
+ * crashes. What a test may set and count is in `fake_cuda`; for
  * programs that cannot, FAKE_CUDA in the environment sets some of it: "devices=3 free=1000000 wrong". */
 #ifndef TESTS_CUDA_FAKE_CUDA_H
 #define TESTS_CUDA_FAKE_CUDA_H

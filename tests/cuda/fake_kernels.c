@@ -52,13 +52,27 @@ static void spoil(const lanes_run_t *run)
     }
 }
 
+/* What the launch names on the device is looked up when it begins; of runs and ports in memory, that stays. */
+static void launch_aim(lanes_launch_t *launch)
+{
+    fake_memory_aim(launch, sizeof *launch);
+    for (uint32_t i = 0; i < launch->nruns; i++) {
+        lanes_run_t *run =
+            launch->nruns == 1 ? &launch->run : (lanes_run_t *)(uintptr_t)&launch->runs[i].run;
+        fake_memory_aim(run, sizeof *run);
+        fake_memory_aim(run->ports,
+                        sizeof *run->ports * run->program.channels * run->program.nports);
+    }
+}
+
 static void lanes_grid(const void *arg)
 {
-    const lanes_launch_t *launch = arg;
-    if (fake_cuda.wrong && launch->runs == NULL) {
-        spoil(&launch->run);
+    lanes_launch_t launch = *(const lanes_launch_t *)arg;
+    launch_aim(&launch);
+    if (fake_cuda.wrong && launch.runs == NULL) {
+        spoil(&launch.run);
     }
-    fake_blocks(lanes_block, launch, launch->nblocks);
+    fake_blocks(lanes_block, &launch, launch.nblocks);
 }
 
 cudaError_t cuda_launch_lanes(const lanes_launch_t *launch, uint32_t threads, cudaStream_t stream)
@@ -110,6 +124,7 @@ typedef struct order {
 static void combine_grid(const void *arg)
 {
     order_t order = *(const order_t *)arg;
+    fake_memory_aim(&order.combine, sizeof order.combine);
     if (order.combine.scalar != NULL) {
         order.combine.scalar = &order.scalar;
     }

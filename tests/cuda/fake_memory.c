@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory that the runtime knows, and copies between all sorts of it. */
+ * Memory that the runtime knows, and copies between all sorts of it. A device's memory has two addresses: the
+ * one that everybody is given is only reserved, so a host that follows it crashes; the other one is for
+ * what runs on the device. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,19 +14,29 @@
 /* Memory that was allocated or registered. */
 typedef struct area {
     struct area *next;
-    uintptr_t begin, end;
+    uintptr_t begin, end; /* as everybody has it */
+    uint8_t *real;        /* where the bytes are */
     enum cudaMemoryType type;
     int device;
     bool registered;
     int fd; /* of the file that is the memory, or −1 */
 } area_t;
 
+enum { GRANULE = 1 << 16, GRANULES = 1 << 20 };
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static area_t *areas;
+static area_t *areas; /* of the host */
+
+/* The addresses of all devices' memory. None is given twice, so use after free crashes too. */
+static struct {
+    uint8_t *begin;
+    uint32_t given;         /* granules */
+    area_t *area[GRANULES]; /* that has the granule now */
+} window;
 
 /* Areas -------------------------------------------------------------------------------------------- */
 
-/* Under the lock: one with a byte of the span, or NULL. */
+/* Under the lock: one of the host with a byte of the span, or NULL. */
 static area_t *area_in(uintptr_t begin, uintptr_t end)
 {
     area_t *area = areas;
@@ -33,35 +46,124 @@ static area_t *area_in(uintptr_t begin, uintptr_t end)
     return area;
 }
 
-static area_t *area_add(void *at, size_t bytes, enum cudaMemoryType type, bool registered)
+/* Under the lock: the one of a device with the address, or NULL. */
+static area_t *area_apart(uintptr_t address)
+{
+    const uintptr_t granule = (address - (uintptr_t)window.begin) / GRANULE;
+    area_t *area = granule < GRANULES ? window.area[granule] : NULL;
+    return area != NULL && address < area->end ? area : NULL;
+}
+
+/* Memory of the host. Under the lock. */
+static void area_add(void *at, size_t bytes, bool registered)
 {
     area_t *area = malloc(sizeof *area);
     *area = (area_t){.next = areas,
                      .begin = (uintptr_t)at,
                      .end = (uintptr_t)at + bytes,
-                     .type = type,
-                     .device = fake_device(),
+                     .real = at,
+                     .type = cudaMemoryTypeHost,
                      .registered = registered,
                      .fd = -1};
     areas = area;
-    return area;
 }
 
-/* False: no such area begins there. */
-static bool area_take_away(const void *at, enum cudaMemoryType type, bool registered)
+/* Addresses for so many granules, or NULL. Under the lock. */
+static uint8_t *window_take(size_t granules)
+{
+    if (window.begin == NULL) {
+        void *begin = mmap(NULL, (size_t)GRANULES * GRANULE, PROT_NONE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        window.begin = begin != MAP_FAILED ? begin : NULL;
+    }
+    if (window.begin == NULL || granules > GRANULES - window.given) {
+        return NULL;
+    }
+    window.given += (uint32_t)granules;
+    return window.begin + (size_t)(window.given - granules) * GRANULE;
+}
+
+/* The area has the granules from the one of `at` on. */
+static void window_set(const uint8_t *at, size_t bytes, area_t *area)
+{
+    const size_t first = (size_t)(at - window.begin) / GRANULE;
+    for (size_t i = 0; i <= bytes / GRANULE; i++) {
+        window.area[first + i] = area;
+    }
+}
+
+/* Memory of a device that really is at `real`. The address of its end is nobody else's. NULL: no room. */
+static void *area_add_apart(void *real, size_t bytes, int device, int fd)
+{
+    area_t *area = malloc(sizeof *area);
+    pthread_mutex_lock(&lock);
+    uint8_t *at = window_take(bytes / GRANULE + 1);
+    if (at != NULL) {
+        *area = (area_t){.begin = (uintptr_t)at,
+                         .end = (uintptr_t)at + bytes,
+                         .real = real,
+                         .type = cudaMemoryTypeDevice,
+                         .device = device,
+                         .fd = fd};
+        window_set(at, bytes, area);
+    }
+    pthread_mutex_unlock(&lock);
+    if (at == NULL) {
+        free(area);
+    }
+    return at;
+}
+
+static void area_free(area_t *area)
+{
+    if (area->fd >= 0) {
+        munmap(area->real, area->end - area->begin);
+        close(area->fd);
+    } else if (!area->registered) {
+        free(area->real);
+    }
+    free(area);
+}
+
+/* The area of the host that begins there, which the runtime knows no more; NULL: none does. */
+static area_t *area_take_away(const void *at, bool registered)
 {
     pthread_mutex_lock(&lock);
     area_t **link = &areas, *area;
     while ((area = *link) != NULL &&
-           (area->begin != (uintptr_t)at || area->type != type || area->registered != registered)) {
+           (area->begin != (uintptr_t)at || area->registered != registered)) {
         link = &area->next;
     }
     if (area != NULL) {
         *link = area->next;
     }
     pthread_mutex_unlock(&lock);
-    free(area);
-    return area != NULL;
+    return area;
+}
+
+/* Under the lock. */
+static uintptr_t real_of(uintptr_t address)
+{
+    const area_t *area = area_apart(address);
+    return area != NULL ? (uintptr_t)area->real + (address - area->begin) : address;
+}
+
+void *fake_memory_real(const void *at)
+{
+    pthread_mutex_lock(&lock);
+    const uintptr_t real = real_of((uintptr_t)at);
+    pthread_mutex_unlock(&lock);
+    return (void *)real;
+}
+
+void fake_memory_aim(void *words, size_t bytes)
+{
+    uintptr_t *word = words;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < bytes / sizeof *word; i++) {
+        word[i] = real_of(word[i]);
+    }
+    pthread_mutex_unlock(&lock);
 }
 
 static void place_of(struct cudaPointerAttributes *at, const void *pointer)
@@ -76,7 +178,8 @@ static void place_of(struct cudaPointerAttributes *at, const void *pointer)
         }
     }
     pthread_mutex_lock(&lock);
-    const area_t *area = area_in((uintptr_t)pointer, (uintptr_t)pointer + 1);
+    const area_t *area = area_apart((uintptr_t)pointer);
+    area = area != NULL ? area : area_in((uintptr_t)pointer, (uintptr_t)pointer + 1);
     if (at->type == cudaMemoryTypeUnregistered && area != NULL) {
         at->type = area->type;
         at->device = area->device;
@@ -123,7 +226,7 @@ cudaError_t cudaHostRegister(void *at, size_t bytes, unsigned flags)
         error = cudaErrorHostMemoryAlreadyRegistered;
     }
     if (error == cudaSuccess) {
-        area_add(at, bytes, cudaMemoryTypeHost, true);
+        area_add(at, bytes, true);
         atomic_fetch_add(&fake_cuda.registered, 1);
         atomic_fetch_add(&fake_cuda.registrations, 1);
     }
@@ -137,44 +240,45 @@ cudaError_t cudaHostUnregister(void *at)
     if (error != cudaSuccess) {
         return error;
     }
-    if (!area_take_away(at, cudaMemoryTypeHost, true)) {
+    area_t *area = area_take_away(at, true);
+    if (area == NULL) {
         return cudaErrorHostMemoryNotRegistered;
     }
+    area_free(area);
     atomic_fetch_sub(&fake_cuda.registered, 1);
     return cudaSuccess;
 }
 
-static cudaError_t allocate(const char *name, void **at, size_t bytes, enum cudaMemoryType type)
+/* Nobody may count on zeros. NULL: no memory. */
+static void *allocate(size_t bytes)
 {
-    cudaError_t error = unsafe(name);
-    *at = error == cudaSuccess ? aligned_alloc(256, (bytes + 256) / 256 * 256) : NULL;
-    if (*at == NULL) {
-        return error == cudaSuccess ? cudaErrorMemoryAllocation : error;
-    }
-    memset(*at, 0xd5, bytes); /* nobody may count on zeros */
-    pthread_mutex_lock(&lock);
-    area_add(*at, bytes, type, false);
-    pthread_mutex_unlock(&lock);
-    atomic_fetch_add(type == cudaMemoryTypeHost ? &fake_cuda.visible : &fake_cuda.allocated, 1);
-    return cudaSuccess;
+    void *at = aligned_alloc(256, (bytes + 256) / 256 * 256);
+    return at != NULL ? memset(at, 0xd5, bytes) : NULL;
 }
 
 cudaError_t cudaHostAlloc(void **at, size_t bytes, unsigned flags)
 {
+    cudaError_t error = unsafe(__func__);
     (void)flags;
-    return allocate(__func__, at, bytes, cudaMemoryTypeHost);
+    *at = error == cudaSuccess ? allocate(bytes) : NULL;
+    if (*at == NULL) {
+        return error == cudaSuccess ? cudaErrorMemoryAllocation : error;
+    }
+    pthread_mutex_lock(&lock);
+    area_add(*at, bytes, false);
+    pthread_mutex_unlock(&lock);
+    atomic_fetch_add(&fake_cuda.visible, 1);
+    return cudaSuccess;
 }
 
 cudaError_t cudaFreeHost(void *at)
 {
     cudaError_t error = unsafe(__func__);
-    if (error != cudaSuccess) {
-        return error;
+    area_t *area = error == cudaSuccess ? area_take_away(at, false) : NULL;
+    if (area == NULL) {
+        return error == cudaSuccess ? cudaErrorInvalidValue : error;
     }
-    if (!area_take_away(at, cudaMemoryTypeHost, false)) {
-        return cudaErrorInvalidValue;
-    }
-    free(at);
+    area_free(area);
     atomic_fetch_sub(&fake_cuda.visible, 1);
     return cudaSuccess;
 }
@@ -183,22 +287,18 @@ cudaError_t cudaFreeHost(void *at)
 
 void *fake_memory_map(int fd, uint64_t offset, uint64_t bytes, int device)
 {
-    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
-    if (at == MAP_FAILED) {
-        return NULL;
+    void *real = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
+    void *at = real != MAP_FAILED ? area_add_apart(real, bytes, device, fd) : NULL;
+    if (at == NULL && real != MAP_FAILED) {
+        munmap(real, bytes);
     }
-    pthread_mutex_lock(&lock);
-    area_t *area = area_add(at, bytes, cudaMemoryTypeDevice, false);
-    area->fd = fd;
-    area->device = device;
-    pthread_mutex_unlock(&lock);
     return at;
 }
 
 bool fake_memory_fd(const void *at, int *fd, uint64_t *offset, uint64_t *bytes)
 {
     pthread_mutex_lock(&lock);
-    const area_t *area = area_in((uintptr_t)at, (uintptr_t)at + 1);
+    const area_t *area = area_apart((uintptr_t)at);
     bool found = area != NULL && area->begin == (uintptr_t)at && area->fd >= 0;
     if (found) {
         *fd = area->fd;
@@ -211,15 +311,18 @@ bool fake_memory_fd(const void *at, int *fd, uint64_t *offset, uint64_t *bytes)
 
 bool fake_memory_unmap(void *at)
 {
-    int fd;
-    uint64_t offset, bytes;
-    if (!fake_memory_fd(at, &fd, &offset, &bytes)) {
-        return false;
+    pthread_mutex_lock(&lock);
+    area_t *area = area_apart((uintptr_t)at);
+    const bool found =
+        area != NULL && area->type == cudaMemoryTypeDevice && area->begin == (uintptr_t)at;
+    if (found) {
+        window_set(at, area->end - area->begin, NULL);
     }
-    area_take_away(at, cudaMemoryTypeDevice, false);
-    munmap(at, bytes);
-    close(fd);
-    return true;
+    pthread_mutex_unlock(&lock);
+    if (found) {
+        area_free(area);
+    }
+    return found;
 }
 
 /* A file, so that other processes can map it. */
@@ -234,7 +337,7 @@ cudaError_t cudaMalloc(void **at, size_t bytes)
     if (*at == NULL) {
         return error == cudaSuccess ? cudaErrorMemoryAllocation : error;
     }
-    memset(*at, 0xd5, bytes); /* nobody may count on zeros */
+    memset(fake_memory_real(*at), 0xd5, bytes); /* nobody may count on zeros */
     atomic_fetch_add(&fake_cuda.allocated, 1);
     return cudaSuccess;
 }
@@ -253,25 +356,39 @@ cudaError_t cudaFree(void *at)
     return cudaSuccess;
 }
 
-/* Allocations in graphs are not modelled. At once: earlier than a device would, which nobody sees who keeps the order of the stream. */
+/* Allocations in graphs are not modelled. At once: earlier than a device would, which nobody sees who keeps
+ * the order of the stream. */
 cudaError_t cudaMallocAsync(void **at, size_t bytes, cudaStream_t stream)
 {
-    return captured(stream) ? cudaErrorNotSupported
-                            : allocate(__func__, at, bytes, cudaMemoryTypeDevice);
+    cudaError_t error = captured(stream) ? cudaErrorNotSupported : unsafe(__func__);
+    void *real = error == cudaSuccess ? allocate(bytes) : NULL;
+    *at = real != NULL ? area_add_apart(real, bytes, fake_device(), -1) : NULL;
+    if (*at == NULL) {
+        free(real);
+        return error == cudaSuccess ? cudaErrorMemoryAllocation : error;
+    }
+    atomic_fetch_add(&fake_cuda.allocated, 1);
+    return cudaSuccess;
 }
 
 static void free_work(const void *arg)
 {
     void *const *at = arg;
-    free(*at);
+    if (!fake_memory_unmap(*at)) {
+        fprintf(stderr, "fake_cuda: memory at %p is freed twice\n", *at);
+        abort();
+    }
 }
 
+/* Kernels before it in the stream still have to find it. */
 cudaError_t cudaFreeAsync(void *at, cudaStream_t stream)
 {
+    struct cudaPointerAttributes where;
+    place_of(&where, at);
     if (captured(stream)) {
         return cudaErrorNotSupported;
     }
-    if (!area_take_away(at, cudaMemoryTypeDevice, false)) {
+    if (where.type != cudaMemoryTypeDevice) {
         return cudaErrorInvalidValue;
     }
     atomic_fetch_sub(&fake_cuda.allocated, 1);
@@ -316,7 +433,8 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
     cudaError_t error = fake_answer(__func__);
     copy_t *copy = malloc(sizeof *copy + (take ? bytes : 0));
     (void)kind;
-    *copy = (copy_t){.to = to, .from = take ? NULL : from, .bytes = bytes};
+    *copy = (copy_t){
+        .to = fake_memory_real(to), .from = take ? NULL : fake_memory_real(from), .bytes = bytes};
     if (take) {
         memcpy(copy->taken, from, bytes);
     }
@@ -350,7 +468,7 @@ static void fill_work(const void *arg)
 
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
 {
-    const fill_t fill = {.to = to, .value = value, .bytes = bytes};
+    const fill_t fill = {.to = fake_memory_real(to), .value = value, .bytes = bytes};
     cudaError_t error = fake_answer(__func__);
     return error == cudaSuccess ? fake_put(stream, fill_work, &fill, sizeof fill) : error;
 }

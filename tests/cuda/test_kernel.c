@@ -356,11 +356,12 @@ static void buffers_are_allocated_and_copied(void **state)
 {
     const weft_kernel_memory_t *memory = bench.ops->get_extension(bench.kernel, WEFT_KERNEL_MEMORY);
     void *at = NULL;
-    char in[8] = "abcdefg", out[8] = "";
+    char in[8] = "abcdefg", out[8] = "1234567";
     (void)state;
     assert_non_null(memory);
     assert_int_equal(memory->alloc(bench.kernel, 8, &at), WEFT_OK);
-    assert_int_equal(((char *)at)[7], 0);
+    assert_int_equal(memory->copy(bench.kernel, out, at, 8), WEFT_OK);
+    assert_true(out[0] == 0 && out[7] == 0);
     assert_int_equal(memory->copy(bench.kernel, at, in, 8), WEFT_OK);
     assert_int_equal(memory->copy(bench.kernel, out, at, 8), WEFT_OK);
     assert_string_equal(out, in);

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The CUDA runtime of the tests itself, where a wrong one would hide faults: what a stream does happens
- * in order and not at once, events order streams, and copies take pageable memory when CUDA does. */
+ * in order and not at once, events order streams, copies take pageable memory when CUDA does, and no host
+ * touches memory of a device. */
+#include <errno.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
 #include <cmocka.h>
 
 #include "tests/cuda/fake.h"
@@ -178,6 +182,66 @@ static void a_copy_takes_pageable_memory_at_once(void **state)
     assert_int_equal(cudaFreeHost(locked), cudaSuccess);
 }
 
+/* The system answers for a host that would crash. */
+static bool host_reaches(const void *at)
+{
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    const ssize_t written = write(ends[1], at, 1);
+    assert_true(written == 1 || errno == EFAULT);
+    close(ends[0]);
+    close(ends[1]);
+    return written == 1;
+}
+
+static void no_host_reaches_memory_of_a_device(void **state)
+{
+    void *here = NULL, *there = NULL, *later = NULL;
+    (void)state;
+    assert_int_equal(cudaHostAlloc(&here, 8, cudaHostAllocDefault), cudaSuccess);
+    assert_int_equal(cudaMalloc(&there, 8), cudaSuccess);
+    assert_int_equal(cudaMallocAsync(&later, 8, first), cudaSuccess);
+    assert_true(host_reaches(here));
+    assert_false(host_reaches(there));
+    assert_false(host_reaches(later));
+    assert_true(host_reaches(fake_memory_real(there)));
+    assert_true(host_reaches(fake_memory_real(later)));
+    assert_int_equal(cudaFreeHost(here), cudaSuccess);
+    assert_int_equal(cudaFree(there), cudaSuccess);
+    assert_int_equal(cudaFree(there), cudaErrorInvalidValue);
+    assert_int_equal(cudaFreeAsync(later, first), cudaSuccess);
+    assert_int_equal(cudaStreamSynchronize(first), cudaSuccess);
+    assert_int_equal(cudaFreeAsync(later, first), cudaErrorInvalidValue);
+    assert_false(host_reaches(there));
+    assert_false(host_reaches(later));
+}
+
+/* What a kernel is given: one address inside, one at the end, and numbers. */
+static void aim_work(const void *arg)
+{
+    uint8_t *at;
+    memcpy(&at, arg, sizeof at);
+    uintptr_t words[4] = {(uintptr_t)at + 3, (uintptr_t)at + 8, 5, UINTPTR_MAX};
+    fake_memory_aim(words, sizeof words);
+    atomic_store(&passed, words[0] == (uintptr_t)fake_memory_real(at) + 3 &&
+                              words[0] != (uintptr_t)at + 3 && words[1] == (uintptr_t)at + 8 &&
+                              words[2] == 5 && words[3] == UINTPTR_MAX);
+}
+
+static void memory_that_a_stream_frees_is_there_for_what_comes_before(void **state)
+{
+    void *at = NULL;
+    (void)state;
+    assert_int_equal(cudaMallocAsync(&at, 8, first), cudaSuccess);
+    hold(first);
+    assert_int_equal(fake_put(first, aim_work, &at, sizeof at), cudaSuccess);
+    assert_int_equal(cudaFreeAsync(at, first), cudaSuccess);
+    atomic_store(&gate, 1);
+    assert_int_equal(cudaStreamSynchronize(first), cudaSuccess);
+    assert_int_equal(atomic_load(&passed), 1);
+    assert_ptr_equal(fake_memory_real(at), at);
+}
+
 static void a_stream_may_be_destroyed_while_it_works(void **state)
 {
     cudaStream_t third;
@@ -212,6 +276,8 @@ int main(void)
         WITH_STREAMS(an_event_may_be_recorded_again_while_a_stream_waits),
         WITH_STREAMS(events_tell_the_time_between_them),
         WITH_STREAMS(a_copy_takes_pageable_memory_at_once),
+        WITH_STREAMS(no_host_reaches_memory_of_a_device),
+        WITH_STREAMS(memory_that_a_stream_frees_is_there_for_what_comes_before),
         WITH_STREAMS(a_stream_may_be_destroyed_while_it_works),
         WITH_STREAMS(a_kernel_needs_the_device_of_its_stream),
     };

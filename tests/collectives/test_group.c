@@ -16,7 +16,9 @@
 #define CHECK(condition)                                                                           \
     ((condition) ? 0 : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition), 1))
 
-static const char *const nets[] = {"core.net=net-shm", "core.net=net-socket"};
+static const char *const all_nets[] = {"core.net=net-shm", "core.net=net-socket"};
+static const char *const *nets = all_nets;
+static int nnets = sizeof all_nets / sizeof all_nets[0];
 
 /* More than all slots of a port together. */
 enum { LARGE = 3 << 20, MESSAGES = 1000 };
@@ -390,7 +392,7 @@ static int no_sender(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 
 static void run_ranks(ranks_work_t work, uint32_t first, uint32_t last)
 {
-    for (size_t i = 0; i < 2; i++) {
+    for (int i = 0; i < nnets; i++) {
         for (uint32_t n = first; n <= last; n++) {
             ranks_job_t job = {.nranks = n,
                                .settings = &nets[i],
@@ -430,8 +432,13 @@ static void an_end_without_a_start_is_an_error(void **state)
     assert_int_equal(weft_group_end(), WEFT_ERR_ARG);
 }
 
-int main(void)
+/* Over the transports that are named, as settings, or over all. */
+int main(int argc, char **argv)
 {
+    if (argc > 1) {
+        nets = (const char *const *)argv + 1;
+        nnets = argc - 1;
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_end_without_a_start_is_an_error),
         cmocka_unit_test(opposite_orders_of_large_messages_end),

@@ -17,16 +17,24 @@
 #define MOST 8u
 #define SIBLINGS 8u
 
-static const char *const nets[] = {"core.net=net-shm", "core.net=net-socket",
-                                   "core.net=net-shm net-socket"};
+static const char *const all_nets[] = {"core.net=net-shm", "core.net=net-socket",
+                                       "core.net=net-shm net-socket"};
+static const char *const *nets = all_nets;
+static int nnets = sizeof all_nets / sizeof all_nets[0];
+
+/* Ranks in two domains of shared memory where the next transport joins them. */
+static uint32_t domains(const char *net)
+{
+    return strchr(net, ' ') != NULL ? 2 : 0;
+}
 
 static void run(uint32_t nranks, ranks_work_t work)
 {
-    for (uint32_t i = 0; i < 3; i++) {
+    for (int i = 0; i < nnets; i++) {
         ranks_job_t job = {.nranks = nranks,
                            .settings = &nets[i],
                            .settings_count = 1,
-                           .domains = i == 2 ? 2 : 0,
+                           .domains = domains(nets[i]),
                            .work = work};
         assert_int_equal(ranks_run_threads(&job), 0);
     }
@@ -151,7 +159,7 @@ static void parents_and_children_end_in_any_order(void **state)
     (void)state;
     for (unsigned order = 0; order < 24; order++) {
         ranks_job_t job = {.nranks = 4,
-                           .settings = &nets[order % 2],
+                           .settings = &nets[order % (unsigned)nnets],
                            .settings_count = 1,
                            .work = nested,
                            .arg = &order};
@@ -193,7 +201,7 @@ static void *orphan_main(void *arg)
 static void a_child_outlives_the_first_communicator(void **state)
 {
     (void)state;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < nnets && i < 2; i++) {
         pthread_t threads[6];
         orphan_arg_t args[6];
         weft_unique_id_t id;
@@ -264,11 +272,11 @@ static void all_siblings_work_at_once_from_threads(void **state)
 static void all_siblings_work_at_once_in_processes(void **state)
 {
     (void)state;
-    for (uint32_t i = 0; i < 3; i++) {
+    for (int i = 0; i < nnets; i++) {
         ranks_job_t job = {.nranks = 4,
                            .settings = &nets[i],
                            .settings_count = 1,
-                           .domains = i == 2 ? 2 : 0,
+                           .domains = domains(nets[i]),
                            .work = siblings};
         assert_int_equal(ranks_run_processes(&job, 100, -1), 0);
     }
@@ -353,8 +361,13 @@ static void a_rank_that_calls_something_else_is_found(void **state)
     run(2, mixed_up);
 }
 
-int main(void)
+/* Over the transports that are named, as settings, or over all. */
+int main(int argc, char **argv)
 {
+    if (argc > 1) {
+        nets = (const char *const *)argv + 1;
+        nnets = argc - 1;
+    }
     const struct CMUnitTest tests[] = {
         /* First: TSan allows no threads after a fork with threads. */
         cmocka_unit_test(all_siblings_work_at_once_in_processes),

@@ -7,6 +7,7 @@
 #include <weft/plugin/memory.h>
 
 #include "tests/cuda/bench.h"
+#include "tests/support/kernel_reference.h"
 
 #define ELEMENTS 40000u
 
@@ -106,6 +107,54 @@ static void add(void)
     for (uint32_t i = 0; i < ELEMENTS; i++) {
         float want = i < 3 ? -1 : (float)(i - 2) + (float)(2 * (i - 1));
         assert_true(result[i] == want);
+    }
+}
+
+/* Tells it from every other: signs, and values that no two operators take to one. */
+static void check_function(weft_dtype_t dtype, weft_op_t op)
+{
+    reference_case_t what = {.dtype = dtype,
+                             .op = op,
+                             .nsrc = 2,
+                             .nranks = 2,
+                             .final = op == WEFT_AVG,
+                             .pre_mask = op == WEFT_PREMULSUM,
+                             .src = {UINT64_MAX, 3}};
+    weft_combine_fn_t fn = NULL;
+    uint64_t in[2], out = 0, scalar;
+    weft_combine_t c = {.src = {&in[0], &in[1]},
+                        .dst = {&out},
+                        .scalar = what.pre_mask != 0 ? &scalar : NULL,
+                        .count = 1,
+                        .nsrc = 2,
+                        .ndst = 1,
+                        .pre_mask = what.pre_mask,
+                        .flags = what.final ? WEFT_COMBINE_FINAL : 0,
+                        .nranks = 2};
+    if (reference_is_float(dtype)) {
+        what.src[0] = reference_encode(dtype, -1.5);
+        what.src[1] = reference_encode(dtype, 3);
+    }
+    what.scalar = reference_is_float(dtype) ? reference_encode(dtype, 5) : 5;
+    reference_store(dtype, &scalar, 0, what.scalar);
+    for (uint32_t i = 0; i < 2; i++) {
+        reference_store(dtype, &in[i], 0, what.src[i]);
+        what.src[i] = reference_load(dtype, &in[i], 0);
+    }
+    assert_int_equal(bench.ops->select(bench.kernel, dtype, op, &fn), WEFT_OK);
+    fn(&c);
+    if (!reference_same(dtype, reference_load(dtype, &out, 0), reference_combine(&what))) {
+        fail_msg("%s %s", reference_dtype_name(dtype), reference_op_name(op));
+    }
+}
+
+static void every_type_and_operator_has_its_function(void **state)
+{
+    (void)state;
+    for (weft_dtype_t dtype = 0; dtype < WEFT_DTYPE_COUNT; dtype++) {
+        for (weft_op_t op = 0; op < WEFT_OP_COUNT; op++) {
+            check_function(dtype, op);
+        }
     }
 }
 
@@ -423,6 +472,7 @@ int main(void)
         BENCH(buffers_are_allocated_and_copied),
         BENCH(freed_buffers_serve_the_next_of_their_size),
         BENCH(buffers_that_cannot_be_had_leave_nothing_behind),
+        BENCH(every_type_and_operator_has_its_function),
         BENCH(combinations_run_where_their_operands_lie),
         BENCH(what_no_device_reaches_alone_goes_through_the_host),
         BENCH(a_plan_runs_and_leaves_its_message_in_the_slot),

@@ -106,7 +106,7 @@ static int be_refused(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     int wrong = 0;
     (void)n;
     (void)arg;
-    NEED(told(weft_op_create(comm, add, NULL, &op), WEFT_ERR_UNSUPPORTED, "kernel-lanes"));
+    NEED(told(weft_op_create(comm, add, NULL, &op), WEFT_ERR_UNSUPPORTED, "kernel-cuda"));
     return wrong;
 }
 
@@ -137,8 +137,8 @@ static int without_a_device(weft_comm_t *comm, uint32_t rank, uint32_t n, void *
 
 static void run(ranks_work_t work, const char *net)
 {
-    const char *settings[] = {net, "core.kernel=kernel-lanes",
-                              "kernel-lanes.path=" WEFT_KERNEL_LANES_FILE, "kernel-lanes.apart=yes",
+    const char *settings[] = {net, "core.kernel=kernel-cuda",
+                              "kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE, "kernel-cuda.share=no",
                               "exec.slot_bytes=4K"};
     ranks_job_t job = {.nranks = 3, .settings = settings, .settings_count = 5, .work = work};
     assert_int_equal(ranks_run_threads(&job), 0);

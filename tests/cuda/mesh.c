@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * See mesh.h. */
-#include "tests/device/mesh.h"
+#include "tests/cuda/mesh.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 
 void mesh_kernels_open(mesh_kernels_t *kernels)
 {
-    static const char *const paths[2] = {WEFT_KERNEL_LANES_FILE, WEFT_PLUGIN_DIR "/kernel-cpu.so"};
+    static const char *const paths[2] = {WEFT_KERNEL_CUDA_FILE, WEFT_PLUGIN_DIR "/kernel-cpu.so"};
     char why[256];
     memset(kernels, 0, sizeof *kernels);
     fake_host_init(&kernels->host, "device");

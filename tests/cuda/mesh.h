@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * All ranks of a job in one process over FIFOs in plain memory, each run by the core's interpreter in
- * the test's thread or by kernel-lanes on threads of its own. */
-#ifndef TESTS_DEVICE_MESH_H
-#define TESTS_DEVICE_MESH_H
+ * the test's thread or by kernel-cuda on the runtime's. */
+#ifndef TESTS_CUDA_MESH_H
+#define TESTS_CUDA_MESH_H
 
 #include <weft/plugin/lanes.h>
 
 #include "core/exec/lanes.h"
-#include "tests/device/flat.h"
+#include "tests/cuda/flat.h"
 #include "tests/support/fake_host.h"
 
 enum { MESH_RANKS = 9, MESH_CHANNELS = 80 };
 
-/* The two kernels: kernel-lanes with its extension, and kernel-cpu for ranks on the host. */
+/* The two kernels: kernel-cuda with its extension, and kernel-cpu for ranks on the host. */
 typedef struct mesh_kernels {
     fake_host_t host;
     const weft_kernel_ops_t *ops[2]; /* lanes, cpu */

@@ -15,9 +15,8 @@
 enum { ROUNDS = 300, MOST = 5000 };
 
 static const char *const apart[] = {"core.net=net-socket",
-                                    "core.kernel=kernel-lanes",
-                                    "kernel-lanes.path=" WEFT_KERNEL_LANES_FILE,
-                                    "kernel-lanes.apart=yes",
+                                    "core.kernel=kernel-cuda",
+                                    "kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE,
                                     "exec.wait=sleep",
                                     "exec.slots=4",
                                     "exec.slot_bytes=1K"};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A plan of the core as the arrays of weft/plugin/lanes.h, for tests without an engine. */
-#ifndef TESTS_DEVICE_FLAT_H
-#define TESTS_DEVICE_FLAT_H
+#ifndef TESTS_CUDA_FLAT_H
+#define TESTS_CUDA_FLAT_H
 
 #include <weft/plugin/lanes.h>
 

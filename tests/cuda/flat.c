@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * See flat.h. */
-#include "tests/device/flat.h"
+#include "tests/cuda/flat.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "core/os/os.h"
-#include "tests/device/mesh.h"
+#include "tests/cuda/mesh.h"
 #include "tests/support/plan_fixture.h"
 
 static mesh_kernels_t kernels;

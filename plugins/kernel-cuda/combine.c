@@ -123,7 +123,27 @@ static void combine(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c)
     cuda_device_leave(previous);
 }
 
-#include "functions.inc"
+/* One function for each type and operator. */
+#define FUNCTION(dtype, op)                                                                        \
+    static void combine_##dtype##_##op(const weft_combine_t *c)                                    \
+    {                                                                                              \
+        combine(WEFT_##dtype, WEFT_##op, c);                                                       \
+    }
+#define FUNCTIONS(value, dtype, bytes, text)                                                       \
+    FUNCTION(dtype, SUM)                                                                           \
+    FUNCTION(dtype, PROD)                                                                          \
+    FUNCTION(dtype, MIN)                                                                           \
+    FUNCTION(dtype, MAX)                                                                           \
+    FUNCTION(dtype, AVG)                                                                           \
+    FUNCTION(dtype, PREMULSUM)
+WEFT_DTYPE_MAP(FUNCTIONS)
+
+#define ROW(value, dtype, bytes, text)                                                             \
+    [WEFT_##dtype] = {                                                                             \
+        [WEFT_SUM] = combine_##dtype##_SUM, [WEFT_PROD] = combine_##dtype##_PROD,                  \
+        [WEFT_MIN] = combine_##dtype##_MIN, [WEFT_MAX] = combine_##dtype##_MAX,                    \
+        [WEFT_AVG] = combine_##dtype##_AVG, [WEFT_PREMULSUM] = combine_##dtype##_PREMULSUM},
+static const weft_combine_fn_t functions[WEFT_DTYPE_COUNT][WEFT_OP_COUNT] = {WEFT_DTYPE_MAP(ROW)};
 
 weft_combine_fn_t cuda_combine_function(weft_dtype_t dtype, weft_op_t op)
 {

@@ -5,7 +5,8 @@
  * are linked to it (kernel-cuda-fake), so that what they do is tested on machines without a device, and so
  * are test programs that have streams of their own. A host that follows a pointer to a device's memory
  * crashes. What a test may set and count is in `fake_cuda`; for
- * programs that cannot, FAKE_CUDA in the environment sets some of it: "devices=3 free=1000000 wrong". */
+ * programs that cannot, FAKE_CUDA in the environment sets some of it: "devices=3 processors=1
+ * free=1000000 wrong". */
 #ifndef TESTS_CUDA_FAKE_CUDA_H
 #define TESTS_CUDA_FAKE_CUDA_H
 
@@ -30,6 +31,7 @@ typedef struct fake_cuda {
     bool no_driver;
     cudaError_t no_device;   /* of cudaGetDeviceCount */
     int devices, capability; /* at most FAKE_DEVICES; ten times the number */
+    int processors;          /* of a device, each for four blocks of runs */
     bool not_pageable, no_peers;
     uint32_t hidden;   /* bit per device that others have and this process does not see */
     const char *fails; /* name of the call that fails once, with `error` … */

@@ -7,7 +7,8 @@
 
 #include "tests/cuda/fake.h"
 
-fake_cuda_t fake_cuda = {.devices = 2, .capability = 90, .free_bytes = 1000, .all_bytes = 5000};
+fake_cuda_t fake_cuda = {
+    .devices = 2, .capability = 90, .processors = 16, .free_bytes = 1000, .all_bytes = 5000};
 
 /* What follows `name` in the text, or NULL. */
 static const char *setting(const char *text, const char *name)
@@ -20,8 +21,10 @@ __attribute__((constructor)) static void read_environment(void)
 {
     const char *text = getenv("FAKE_CUDA");
     const char *devices = setting(text, "devices="), *bytes = setting(text, "free=");
+    const char *processors = setting(text, "processors=");
     fake_cuda.wrong = setting(text, "wrong") != NULL;
     fake_cuda.devices = devices != NULL ? atoi(devices) : fake_cuda.devices;
+    fake_cuda.processors = processors != NULL ? atoi(processors) : fake_cuda.processors;
     if (bytes != NULL) {
         fake_cuda.free_bytes = fake_cuda.all_bytes = strtoull(bytes, NULL, 10);
     }
@@ -106,7 +109,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr which, int de
         *value = device;
         return fake_answer(__func__);
     case cudaDevAttrMultiProcessorCount:
-        *value = 16;
+        *value = fake_cuda.processors;
         break;
     case cudaDevAttrComputeCapabilityMajor:
         *value = fake_cuda.capability / 10;

@@ -113,9 +113,9 @@ static void sweep_plan(weft_plan_t *const *plans, weft_coll_t coll, uint32_t n, 
 
 static void sweep_coll(weft_coll_t coll)
 {
-    static const uint32_t sizes[] = {2, 3, 5, 8};
+    static const uint32_t sizes[] = {2, 3, 6};
     uint32_t served = 0;
-    for (uint32_t s = 0; s < 4; s++) {
+    for (uint32_t s = 0; s < 3; s++) {
         for (uint32_t a = 0; all[a] != NULL; a++) {
             uint32_t n = sizes[s], root = n - 1;
             bool rooted = coll == WEFT_BROADCAST || coll == WEFT_REDUCE || coll == WEFT_GATHER ||

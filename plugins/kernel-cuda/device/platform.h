@@ -190,7 +190,7 @@ static inline void device_barrier(void)
 static inline void device_pause(uint32_t round)
 {
     struct timespec nap = {.tv_sec = 0, .tv_nsec = round < 256 ? 20000 : 200000};
-    if (round < 64) {
+    if (round < 4) {
         sched_yield();
     } else {
         nanosleep(&nap, NULL);

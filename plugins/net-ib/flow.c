@@ -70,6 +70,7 @@ typedef struct ib_part {
     uint64_t offset, bytes;
     uint64_t to; /* address of the message at the peer */
     uint32_t local_key, remote_key;
+    bool apart; /* not the host's memory: it cannot be copied into a request */
 } ib_part_t;
 
 static uint64_t part_write_max(const weft_net_conn_t *conn, const ib_part_t *part)
@@ -109,7 +110,7 @@ static inline weft_status_t part_end(weft_net_conn_t *conn, const uint8_t *from,
                                      const ib_part_t *part)
 {
     ib_lane_t *lane = &conn->lanes[part->lane];
-    bool small = part->bytes <= lane->inline_max;
+    bool small = part->bytes <= lane->inline_max && !part->apart;
     bool apart = conn->with_immediate ? conn->apart && !small : part->bytes > 0;
     struct ibv_sge piece = {.addr = (uint64_t)(uintptr_t)(from + part->offset),
                             .length = (uint32_t)part->bytes,
@@ -154,6 +155,7 @@ static void part_locate(const weft_net_conn_t *conn, const ib_op_t *op, const ib
     part->remote_key = le32toh(grant->keys[rail]);
     const ib_pin_t *pin = op->region != NULL ? op->region->pins[rail] : NULL;
     part->local_key = pin != NULL ? pin->local_key : 0;
+    part->apart = op->region != NULL && op->region->apart;
 }
 
 static inline weft_status_t part_send(weft_net_conn_t *conn, const ib_op_t *op, ib_part_t *part)

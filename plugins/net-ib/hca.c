@@ -191,6 +191,7 @@ static weft_status_t hca_open(ib_hca_t *hca, struct ibv_device *device)
         return host->set_error(host, WEFT_ERR_RESOURCE, errno,
                                "cannot get a protection domain of adapter %s", hca->name);
     }
+    hca->dmabuf = ib_dmabuf_known(hca);
     ib_pinner_t pinner = {.pin = hca_pin, .unpin = hca_unpin, .owner = hca};
     return ib_cache_init(&hca->cache, host, &pinner);
 }

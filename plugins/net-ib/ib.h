@@ -67,7 +67,8 @@ typedef struct ib_hca {
     struct ibv_device_attr attr;
     char name[64];
     char pci[32];
-    bool iwarp; /* queue pairs come up by cm.c only, and know no immediates */
+    bool iwarp;  /* queue pairs come up by cm.c only, and know no immediates */
+    bool dmabuf; /* registers memory of other devices */
     _Atomic bool fatal;
     ib_cache_t cache;
 } ib_hca_t;
@@ -131,6 +132,7 @@ _Static_assert(sizeof(ib_grant_t) == 64, "one cache line");
 struct weft_net_region {
     weft_net_t *net;
     uint32_t nrails;
+    bool apart; /* memory of another device: no CPU touches it */
     ib_hca_t *hcas[IB_RAILS_MAX];
     ib_pin_t *pins[IB_RAILS_MAX];
 };
@@ -273,6 +275,8 @@ weft_status_t ib_region_init(weft_net_device_t *device, const void *memory, uint
 void ib_region_fini(weft_net_region_t *region);
 void ib_dereg(weft_net_region_t *region);
 bool ib_peer_memory(void);
+/* What: whether the adapter registers dma-bufs. Blocks: briefly. */
+bool ib_dmabuf_known(const ib_hca_t *hca);
 /* What: explains why `bytes` cannot be registered with `hca`; errno `cause`. Returns ERR_RESOURCE. */
 weft_status_t ib_memory_refused(ib_hca_t *hca, uint64_t bytes, int cause);
 

@@ -21,6 +21,17 @@ bool ib_peer_memory(void)
     return false;
 }
 
+/* Who knows the call refuses a descriptor that is none by another name. */
+bool ib_dmabuf_known(const ib_hca_t *hca)
+{
+    struct ibv_mr *mr = ibv_reg_dmabuf_mr(hca->pd, 0, 4096, 0, -1, IBV_ACCESS_LOCAL_WRITE);
+    int cause = mr == NULL ? errno : 0;
+    if (mr != NULL) {
+        ibv_dereg_mr(mr);
+    }
+    return cause != 0 && cause != EOPNOTSUPP && cause != EPROTONOSUPPORT && cause != ENOSYS;
+}
+
 weft_status_t ib_memory_refused(ib_hca_t *hca, uint64_t bytes, int cause)
 {
     const weft_host_t *host = hca->net->host;
@@ -99,6 +110,7 @@ weft_status_t ib_reg(weft_net_device_t *device, void *memory, uint64_t bytes, ui
         host->free(host, region);
         return status == WEFT_AGAIN ? WEFT_ERR_RESOURCE : status;
     }
+    region->apart = memory_kind != WEFT_MEMORY_HOST;
     *region_p = region;
     return WEFT_OK;
 }
@@ -112,6 +124,7 @@ weft_status_t ib_reg_dmabuf(weft_net_device_t *device, const weft_net_dmabuf_ran
         return WEFT_ERR_RESOURCE;
     }
     region_begin(device, region);
+    region->apart = true;
     weft_status_t status = WEFT_OK;
     for (uint32_t i = 0; i < region->nrails && status == WEFT_OK; i++) {
         ib_hca_t *hca = region->hcas[i];

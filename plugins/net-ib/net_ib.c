@@ -90,6 +90,16 @@ static uint64_t port_bandwidth(const ib_port_t *port)
     return UINT64_C(1000000000);
 }
 
+/* Kinds of memory that all rails of the device take. */
+static uint32_t memory_kinds(const weft_net_t *net, uint32_t index)
+{
+    bool dmabuf = true;
+    for (uint32_t i = 0; i < (uint32_t)net->config.rails; i++) {
+        dmabuf = dmabuf && net->ports[index + i].hca->dmabuf;
+    }
+    return WEFT_MEMORY_HOST | (dmabuf || ib_peer_memory() ? WEFT_MEMORY_CUDA : 0);
+}
+
 static weft_status_t device_props(weft_net_t *net, uint32_t index, weft_net_props_t *props)
 {
     weft_status_t status = index_check(net, index);
@@ -100,9 +110,9 @@ static weft_status_t device_props(weft_net_t *net, uint32_t index, weft_net_prop
     weft_net_props_t mine = {
         .size = props->size,
         .rail = index,
-        .memory_kinds = WEFT_MEMORY_HOST | (ib_peer_memory() ? WEFT_MEMORY_CUDA : 0),
+        .memory_kinds = memory_kinds(net, index),
         .latency_ns = 2000,
-        .flush_needed = ib_peer_memory() ? 1 : 0,
+        .flush_needed = (memory_kinds(net, index) & WEFT_MEMORY_CUDA) != 0 ? 1 : 0,
         .max_outstanding = IB_OPS,
         .inline_bytes = net->config.inline_bytes,
         .max_message = IB_MESSAGE_MAX,

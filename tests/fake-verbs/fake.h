@@ -33,6 +33,7 @@ typedef struct fake_port {
 typedef struct fake_device {
     char name[IBV_SYSFS_NAME_MAX];
     enum ibv_transport_type transport;
+    bool no_dmabuf; /* it knows no memory of other devices */
     uint32_t nports;
     uint32_t max_inline;
     struct ibv_device_attr attr; /* phys_port_cnt is set by the library */

@@ -5,8 +5,11 @@
 #include "world.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 
 #define REMOTE_MASK 0xffu
 
@@ -85,6 +88,7 @@ static struct ibv_mr *memory_register(struct ibv_pd *pd, uintptr_t start, size_t
                                    .lkey = key,
                                    .rkey = key ^ REMOTE_MASK};
         mr->access = access;
+        mr->at = (uint8_t *)start;
         world.mrs[slot] = mr;
         ((vpd_t *)pd)->users++;
         world.live.mrs++;
@@ -106,12 +110,35 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *address, size_t bytes, 
     return memory_register(pd, (uintptr_t)address, bytes, (int)access, FAKE_REG_MR);
 }
 
+/* Reads and writes the file, whatever is at the address by which it is named. */
 struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t bytes, uint64_t iova,
                                  int fd, int access)
 {
-    (void)offset;
-    (void)fd;
-    return memory_register(pd, (uintptr_t)iova, bytes, access, FAKE_REG_DMABUF);
+    struct stat file;
+    if (device_of(pd->context)->spec.no_dmabuf) {
+        errno = EOPNOTSUPP;
+        return NULL;
+    }
+    if (fstat(fd, &file) != 0 || offset + bytes > (uint64_t)file.st_size) {
+        errno = fcntl(fd, F_GETFD) < 0 ? EBADF : EINVAL;
+        return NULL;
+    }
+    void *map = mmap(NULL, offset + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (map == MAP_FAILED) {
+        return NULL;
+    }
+    struct ibv_mr *base = memory_register(pd, (uintptr_t)iova, bytes, access, FAKE_REG_DMABUF);
+    int cause = errno;
+    if (base == NULL) {
+        munmap(map, offset + bytes);
+        errno = cause;
+        return NULL;
+    }
+    vmr_t *mr = (vmr_t *)base;
+    mr->map = map;
+    mr->map_bytes = offset + bytes;
+    mr->at = (uint8_t *)map + offset;
+    return base;
 }
 
 int ibv_dereg_mr(struct ibv_mr *base)
@@ -122,6 +149,9 @@ int ibv_dereg_mr(struct ibv_mr *base)
         world.mrs[base->handle] = NULL;
         ((vpd_t *)base->pd)->users--;
         world.live.mrs--;
+        if (((vmr_t *)base)->map != NULL) {
+            munmap(((vmr_t *)base)->map, ((vmr_t *)base)->map_bytes);
+        }
         free(base);
     }
     world_leave();
@@ -140,7 +170,7 @@ static void *memory_admit(const vmr_t *mr, const struct ibv_pd *pd, uint64_t add
     uintptr_t start = (uintptr_t)mr->base.addr;
     bool inside =
         address >= start && bytes <= mr->base.length && address - start <= mr->base.length - bytes;
-    return inside && mr->base.pd == pd ? (void *)(uintptr_t)address : NULL;
+    return inside && mr->base.pd == pd ? mr->at + (address - start) : NULL;
 }
 
 void *memory_local(const struct ibv_pd *pd, const struct ibv_sge *sge, bool write)

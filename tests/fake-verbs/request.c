@@ -100,14 +100,17 @@ static fake_kind_t kind_of(const vsend_t *send)
 }
 
 /* Copies between the request's own memory and `other`, which stands for the peer's. */
-static void own_copy(const vsend_t *send, uint8_t *other, bool out)
+static void own_copy(const vqp_t *qp, const vsend_t *send, uint8_t *other, bool out)
 {
     if ((send->flags & IBV_SEND_INLINE) != 0) {
         memcpy(other, send->data, send->bytes);
         return;
     }
     for (int i = 0; i < send->nsge; i++) {
-        uint8_t *mine = (uint8_t *)(uintptr_t)send->sge[i].addr;
+        uint8_t *mine = memory_local(qp->base.pd, &send->sge[i], !out);
+        if (mine == NULL) {
+            continue; /* an empty piece may name anything */
+        }
         memmove(out ? other : mine, out ? mine : other, send->sge[i].length);
         other += send->sge[i].length;
     }
@@ -132,7 +135,7 @@ static void peer_broken(vqp_t *peer, enum ibv_event_type type)
 }
 
 /* Bytes into or out of memory that the peer named. */
-static enum ibv_wc_status memory_move(const vsend_t *send, vqp_t *peer)
+static enum ibv_wc_status memory_move(const vqp_t *qp, const vsend_t *send, vqp_t *peer)
 {
     bool read = send->opcode == IBV_WR_RDMA_READ;
     int access = read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE;
@@ -144,12 +147,13 @@ static enum ibv_wc_status memory_move(const vsend_t *send, vqp_t *peer)
         peer_broken(peer, IBV_EVENT_QP_ACCESS_ERR);
         return IBV_WC_REM_ACCESS_ERR;
     }
-    own_copy(send, at, !read);
+    own_copy(qp, send, at, !read);
     return IBV_WC_SUCCESS;
 }
 
 /* Bytes into the buffers of a receive. */
-static enum ibv_wc_status receive_move(const vsend_t *send, const vqp_t *peer, const vrecv_t *recv)
+static enum ibv_wc_status receive_move(const vqp_t *qp, const vsend_t *send, const vqp_t *peer,
+                                       const vrecv_t *recv)
 {
     uint8_t bytes[INLINE_MAX];
     uint32_t left = send->bytes, done = 0;
@@ -160,7 +164,7 @@ static enum ibv_wc_status receive_move(const vsend_t *send, const vqp_t *peer, c
         if (to == NULL || send->bytes > sizeof bytes) {
             return to == NULL ? IBV_WC_LOC_PROT_ERR : IBV_WC_LOC_LEN_ERR;
         }
-        own_copy(send, bytes, true);
+        own_copy(qp, send, bytes, true);
         memcpy(to, bytes + done, sge.length);
         done += sge.length;
         left -= sge.length;
@@ -194,7 +198,7 @@ static void receive_complete(vqp_t *peer, const vsend_t *send, enum ibv_wc_statu
 }
 
 /* The request's part at a peer that has a receive. */
-static enum ibv_wc_status receive_run(vsend_t *send, vqp_t *peer)
+static enum ibv_wc_status receive_run(const vqp_t *qp, vsend_t *send, vqp_t *peer)
 {
     const vrecv_t *recv = &peer->recvs[peer->recv_run % (peer->cap.max_recv_wr + 1)];
     fault_t *fault = script_meet(FAKE_RECV);
@@ -205,12 +209,12 @@ static enum ibv_wc_status receive_run(vsend_t *send, vqp_t *peer)
         return IBV_WC_REM_OP_ERR;
     }
     if (send->opcode == IBV_WR_RDMA_WRITE_WITH_IMM) {
-        status = memory_move(send, peer);
+        status = memory_move(qp, send, peer);
         if (status != IBV_WC_SUCCESS) {
             return status;
         }
     } else {
-        status = receive_move(send, peer, recv);
+        status = receive_move(qp, send, peer, recv);
     }
     if (status == IBV_WC_SUCCESS && act == FAKE_AFTER) {
         receive_complete(peer, send, (enum ibv_wc_status)fault->what.value, fault);
@@ -237,7 +241,7 @@ static int request_move(vqp_t *qp, vsend_t *send)
     }
     peer->silent = false;
     if (!takes_receive(send)) {
-        return (int)memory_move(send, peer);
+        return (int)memory_move(qp, send, peer);
     }
     if (peer->recv_run == peer->recv_tail && qp_is_iwarp(qp)) {
         /* iWARP has no word for "not ready": the peer ends the connection. */
@@ -248,7 +252,7 @@ static int request_move(vqp_t *qp, vsend_t *send)
         send->not_ready = true;
         return REQUEST_WAITS;
     }
-    return (int)receive_run(send, peer);
+    return (int)receive_run(qp, send, peer);
 }
 
 int request_run(vqp_t *qp, vsend_t *send)

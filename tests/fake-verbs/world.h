@@ -43,6 +43,9 @@ typedef struct vpd {
 typedef struct vmr {
     struct ibv_mr base;
     int access;
+    uint8_t *at; /* where the memory is for us */
+    void *map;   /* of a dma-buf: what is mapped of its file */
+    size_t map_bytes;
 } vmr_t;
 
 typedef struct vqp vqp_t;

@@ -26,14 +26,20 @@ static void adapters(uint32_t count, uint32_t max_inline)
     }
 }
 
-static void check(const char *const *settings)
+static void check_with(const char *const *settings, bool apart)
 {
     static traffic_t traffic;
+    traffic.apart = apart;
     assert_int_equal(traffic_run(&traffic, settings), WEFT_OK);
     assert_int_equal(traffic.done, 2 * TRAFFIC_MESSAGES);
     assert_int_equal(traffic.failed, 0);
     assert_int_equal(fake_count_kind(FAKE_WRITE_IMM), 0);
     assert_true(fake_count_kind(FAKE_SEND) > 0 && fake_count_kind(FAKE_WRITE) > 0);
+}
+
+static void check(const char *const *settings)
+{
+    check_with(settings, false);
 }
 
 static void messages_arrive_without_immediates(void **state)
@@ -51,6 +57,16 @@ static void messages_arrive_without_immediates(void **state)
     adapters(3, 64);
     fake_reorder(7);
     check(rails);
+}
+
+static void messages_of_a_devices_memory_arrive(void **state)
+{
+    static const char *const plain[] = {"inline=256", NULL};
+    static const char *const cut[] = {"qps=4", "split_bytes=4K", NULL};
+    (void)state;
+    adapters(1, 256);
+    check_with(plain, true);
+    check_with(cut, true);
 }
 
 static void messages_larger_than_a_request_arrive(void **state)
@@ -171,6 +187,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_arrive_without_immediates),
+        cmocka_unit_test(messages_of_a_devices_memory_arrive),
         cmocka_unit_test(messages_larger_than_a_request_arrive),
         cmocka_unit_test(ports_in_use_are_tried_again),
         cmocka_unit_test(strangers_are_sent_away),

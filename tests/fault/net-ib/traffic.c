@@ -6,17 +6,22 @@
 #include <dirent.h>
 #include <poll.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #define CONNECT_S 10.0
+#define ROOM (TRAFFIC_LARGEST + 4096u) /* of a message in memory of a device */
+#define AREA (2 * TRAFFIC_MESSAGES * ROOM)
 
 /* Sizes of messages: inline, empty, of one write, of several parts. Odd ones go from side 1 to 0. */
 static const uint32_t sizes[TRAFFIC_MESSAGES] = {8, 8,    3000, 3000, TRAFFIC_LARGEST,
@@ -73,6 +78,7 @@ void side_close(traffic_side_t *side)
 {
     const weft_net_ops_t *ops = traffic_ops();
     ops->conn_close(side->conn);
+    ops->dereg(side->region);
     ops->listener_close(side->listener);
     ops->device_close(side->device);
     ops->destroy(side->net);
@@ -123,26 +129,74 @@ static weft_status_t pair_connect(traffic_t *traffic)
     return mine != WEFT_OK ? mine : theirs;
 }
 
+/* Memory of the device ------------------------------------------------------------------------------ */
+
+/* A file takes its place. Who touches it dies at once: to go on with the adapters' lock held would be to hang. */
+static int area_make(traffic_t *traffic)
+{
+    signal(SIGSEGV, SIG_DFL);
+    int fd = memfd_create("device", MFD_CLOEXEC);
+    assert_int_equal(ftruncate(fd, AREA), 0);
+    traffic->here = mmap(NULL, AREA, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    traffic->there = mmap(NULL, AREA, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(traffic->here != MAP_FAILED && traffic->there != MAP_FAILED);
+    return fd;
+}
+
+static weft_status_t area_register(const traffic_t *traffic, traffic_side_t *side, int fd)
+{
+    const weft_net_dmabuf_t *dmabuf = traffic->ops->get_extension(side->net, WEFT_NET_DMABUF);
+    weft_net_dmabuf_range_t range = {.size = sizeof range,
+                                     .fd = fd,
+                                     .memory_kind = WEFT_MEMORY_CUDA,
+                                     .bytes = AREA,
+                                     .address = (uintptr_t)traffic->there};
+    return dmabuf->reg(side->device, &range, &side->region);
+}
+
+static void area_end(traffic_t *traffic)
+{
+    munmap(traffic->here, AREA);
+    munmap(traffic->there, AREA);
+}
+
+/* A buffer of `bytes` zeros: the n-th. */
+static uint8_t *buffer_of(const traffic_t *traffic, uint32_t n, uint32_t bytes)
+{
+    return traffic->apart ? traffic->here + (size_t)n * ROOM : test_calloc(bytes + 1, 1);
+}
+
+static weft_status_t sides_open(traffic_t *traffic, const char *const *settings[2])
+{
+    weft_status_t status = WEFT_OK;
+    int fd = traffic->apart ? area_make(traffic) : -1;
+    for (int i = 0; i < 2; i++) {
+        weft_status_t one = side_open(&traffic->sides[i], settings[i]);
+        one = one == WEFT_OK ? side_listen(&traffic->sides[i]) : one;
+        if (one == WEFT_OK && traffic->apart) {
+            one = area_register(traffic, &traffic->sides[i], fd);
+        }
+        status = status == WEFT_OK ? one : status;
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return status;
+}
+
 weft_status_t traffic_begin_sides(traffic_t *traffic, const char *const *first,
                                   const char *const *second)
 {
     const char *const *settings[2] = {first, second};
-    bool wait = traffic->wait;
-    memset(traffic, 0, sizeof *traffic);
-    traffic->wait = wait;
-    traffic->ops = traffic_ops();
+    traffic_t asked = {.wait = traffic->wait, .apart = traffic->apart, .ops = traffic_ops()};
+    *traffic = asked;
+    weft_status_t status = sides_open(traffic, settings);
     for (uint32_t i = 0; i < TRAFFIC_MESSAGES; i++) {
-        traffic->out[i] = test_malloc(sizes[i] + 1);
-        traffic->in[i] = test_calloc(sizes[i] + 1, 1);
+        traffic->out[i] = buffer_of(traffic, 2 * i, sizes[i]);
+        traffic->in[i] = buffer_of(traffic, 2 * i + 1, sizes[i]);
         for (uint32_t k = 0; k < sizes[i]; k++) {
             traffic->out[i][k] = (uint8_t)(k * 7 + k / 251 + i * 31 + 1);
         }
-    }
-    weft_status_t status = WEFT_OK;
-    for (int i = 0; i < 2; i++) {
-        weft_status_t one = side_open(&traffic->sides[i], settings[i]);
-        one = one == WEFT_OK ? side_listen(&traffic->sides[i]) : one;
-        status = status == WEFT_OK ? one : status;
     }
     return status == WEFT_OK ? pair_connect(traffic) : status;
 }
@@ -191,7 +245,12 @@ static void side_poll(traffic_t *traffic, traffic_side_t *side)
 static void side_post(traffic_t *traffic, traffic_side_t *side, traffic_op_t *op, uint8_t *buffer,
                       uint32_t bytes)
 {
-    weft_net_op_t wish = {.kind = op->kind, .buffer = buffer, .bytes = bytes, .cookie = op};
+    weft_net_op_t wish = {.kind = op->kind,
+                          .buffer =
+                              traffic->apart ? traffic->there + (buffer - traffic->here) : buffer,
+                          .bytes = bytes,
+                          .region = side->region,
+                          .cookie = op};
     uint32_t posted = 0;
     op->posted = true;
     weft_status_t status = WEFT_AGAIN;
@@ -287,9 +346,12 @@ void traffic_end(traffic_t *traffic)
             side_close(&traffic->sides[i]);
         }
     }
-    for (uint32_t i = 0; i < TRAFFIC_MESSAGES; i++) {
+    for (uint32_t i = 0; i < TRAFFIC_MESSAGES && !traffic->apart; i++) {
         test_free(traffic->out[i]);
         test_free(traffic->in[i]);
+    }
+    if (traffic->apart) {
+        area_end(traffic);
     }
     fake_living(&live);
     assert_memory_equal(&live, &none, sizeof live);

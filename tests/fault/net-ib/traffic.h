@@ -25,8 +25,9 @@ typedef struct traffic_side {
     weft_net_listener_t *listener;
     weft_net_address_t address;
     weft_net_conn_t *conn;
-    char cause[512];       /* text of the first error after the connection was ready */
-    weft_status_t refused; /* what a post answered when it failed */
+    weft_net_region_t *region; /* of the device's memory, or NULL */
+    char cause[512];           /* text of the first error after the connection was ready */
+    weft_status_t refused;     /* what a post answered when it failed */
 } traffic_side_t;
 
 typedef struct traffic_op {
@@ -43,6 +44,10 @@ typedef struct traffic {
     uint8_t *out[TRAFFIC_MESSAGES], *in[TRAFFIC_MESSAGES];
     uint32_t posted, done, failed;
     bool wait; /* the exchange uses wait_fd too */
+    bool
+        apart; /* the messages are memory of a device, registered by its dma-buf: at the addresses by which
+                   it is named nobody may read or write */
+    uint8_t *here, *there; /* of the test, and those addresses */
 } traffic_t;
 
 /* What: `settings` ends with NULL. OK, or the first failure; traffic_end() is due in any case. */

@@ -125,6 +125,8 @@ static weft_status_t device_ask(weft_kernel_t *kernel)
     kernel->minor = attribute(kernel, cudaDevAttrComputeCapabilityMinor);
     kernel->pageable = attribute(kernel, cudaDevAttrPageableMemoryAccess) != 0;
     kernel->same = attribute(kernel, cudaDevAttrCanUseHostPointerForRegisteredMem) != 0;
+    kernel->ordered = attribute(kernel, cudaDevAttrGPUDirectRDMAWritesOrdering) >=
+                      cudaGPUDirectRDMAWritesOrderingOwner;
     if (10 * kernel->major + kernel->minor < OLDEST) {
         return host->set_error(
             host, WEFT_ERR_UNSUPPORTED, 0,

@@ -8,6 +8,7 @@
 #include "kernel_cuda.h"
 #include "buffers.h"
 #include "describe.h"
+#include "direct.h"
 #include "lanes_run.h"
 #include "memory.h"
 #include "share.h"
@@ -139,6 +140,9 @@ static const void *cuda_extension(weft_kernel_t *kernel, const char *name)
     }
     if (strcmp(name, WEFT_KERNEL_STREAM) == 0) {
         return &cuda_streams;
+    }
+    if (strcmp(name, WEFT_KERNEL_DIRECT) == 0) {
+        return &cuda_direct;
     }
     return strcmp(name, WEFT_KERNEL_LANES) == 0 ? &cuda_lanes : NULL;
 }

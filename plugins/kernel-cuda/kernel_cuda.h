@@ -32,6 +32,7 @@ struct weft_kernel {
     int major, minor;
     bool pageable; /* the device reaches all memory of the process */
     bool same;     /* registered host memory has the same address on the device */
+    bool ordered;  /* the device sees what adapters wrote when the host does */
     uint32_t threads;
     uint32_t holds; /* blocks that the device has room for at once */
     uint32_t channels;

@@ -4,9 +4,8 @@
  * cuda_runtime_api.h that this tree calls, by their names and with their rules. The plugin's own C files
  * are linked to it (kernel-cuda-fake), so that what they do is tested on machines without a device, and so
  * are test programs that have streams of their own. A host that follows a pointer to a device's memory
- * crashes. What a test may set and count is in `fake_cuda`; for
- * programs that cannot, FAKE_CUDA in the environment sets some of it: "devices=3 processors=1
- * free=1000000 wrong". */
+ * crashes. What a test may set and count is in `fake_cuda`; for programs that cannot, FAKE_CUDA in the
+ * environment sets some of it: "devices=3 processors=1 free=1000000 wrong late no_dmabuf". */
 #ifndef TESTS_CUDA_FAKE_CUDA_H
 #define TESTS_CUDA_FAKE_CUDA_H
 
@@ -33,6 +32,10 @@ typedef struct fake_cuda {
     int devices, capability; /* at most FAKE_DEVICES; ten times the number */
     int processors;          /* of a device, each for four blocks of runs */
     bool not_pageable, no_peers;
+    bool no_direct;    /* adapters cannot use memory of devices */
+    bool no_dmabuf;    /* the driver gives out none */
+    bool late;         /* what adapters write is not there before a flush */
+    bool no_flush;     /* and the host has none */
     uint32_t hidden;   /* bit per device that others have and this process does not see */
     const char *fails; /* name of the call that fails once, with `error` … */
     int fails_after;   /* … after so many that do not */
@@ -43,7 +46,7 @@ typedef struct fake_cuda {
     bool wrong;                   /* runs of plans leave one bit wrong in their result */
     size_t free_bytes, all_bytes; /* that a device says it has */
     /* Counted. */
-    _Atomic uint32_t launches, combines, registrations, handles;
+    _Atomic uint32_t launches, combines, registrations, handles, dmabufs, flushes;
     _Atomic int registered, visible, allocated, streams, events, graphs, imported; /* alive */
 } fake_cuda_t;
 

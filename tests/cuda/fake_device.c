@@ -23,6 +23,8 @@ __attribute__((constructor)) static void read_environment(void)
     const char *devices = setting(text, "devices="), *bytes = setting(text, "free=");
     const char *processors = setting(text, "processors=");
     fake_cuda.wrong = setting(text, "wrong") != NULL;
+    fake_cuda.late = setting(text, "late") != NULL;
+    fake_cuda.no_dmabuf = setting(text, "no_dmabuf") != NULL;
     fake_cuda.devices = devices != NULL ? atoi(devices) : fake_cuda.devices;
     fake_cuda.processors = processors != NULL ? atoi(processors) : fake_cuda.processors;
     if (bytes != NULL) {
@@ -119,6 +121,16 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr which, int de
         break;
     case cudaDevAttrPageableMemoryAccess:
         *value = !fake_cuda.not_pageable;
+        break;
+    case cudaDevAttrGPUDirectRDMASupported:
+        *value = !fake_cuda.no_direct;
+        break;
+    case cudaDevAttrGPUDirectRDMAFlushWritesOptions:
+        *value = fake_cuda.no_flush ? 0 : cudaFlushGPUDirectRDMAWritesOptionHost;
+        break;
+    case cudaDevAttrGPUDirectRDMAWritesOrdering:
+        *value = fake_cuda.late ? cudaGPUDirectRDMAWritesOrderingNone
+                                : cudaGPUDirectRDMAWritesOrderingAllDevices;
         break;
     default:
         *value = 1;

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Memory for adapters: buffers of whole pages, their dma-bufs, and the flush behind which kernels see what an
+ * adapter wrote. The runtime knows no dma-bufs, so the driver is asked for those by name. */
+#include "direct.h"
+
+#include <cuda.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "buffers.h"
+#include "kernel_cuda.h"
+
+/* The driver gives large allocations pages of this size, from their begin on. */
+#define PAGE (UINT64_C(2) << 20)
+
+typedef CUresult (*attribute_fn_t)(int *value, CUdevice_attribute which, CUdevice device);
+typedef CUresult (*export_fn_t)(void *fd, CUdeviceptr at, size_t bytes, CUmemRangeHandleType type,
+                                unsigned long long flags);
+
+static weft_status_t direct_refused(const weft_kernel_t *kernel, const char *why)
+{
+    return kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0, "CUDA device %d: %s",
+                                   kernel->device, why);
+}
+
+/* Sight ---------------------------------------------------------------------------------------------- */
+
+static bool attribute(const weft_kernel_t *kernel, enum cudaDeviceAttr which, int *value_p)
+{
+    return cudaDeviceGetAttribute(value_p, which, kernel->device) == cudaSuccess;
+}
+
+static bool can_flush(const weft_kernel_t *kernel)
+{
+    int options = 0;
+    return attribute(kernel, cudaDevAttrGPUDirectRDMAFlushWritesOptions, &options) &&
+           (options & cudaFlushGPUDirectRDMAWritesOptionHost) != 0;
+}
+
+static weft_status_t direct_place(weft_kernel_t *kernel, char bus[WEFT_DIRECT_BUS])
+{
+    int supported = 0;
+    if (!attribute(kernel, cudaDevAttrGPUDirectRDMASupported, &supported) || supported == 0) {
+        return direct_refused(kernel, "adapters cannot use its memory (no GPUDirect RDMA)");
+    }
+    if (!kernel->ordered && !can_flush(kernel)) {
+        return direct_refused(
+            kernel, "what adapters write could not be made visible (no flush from the host)");
+    }
+    if (cudaDeviceGetPCIBusId(bus, WEFT_DIRECT_BUS, kernel->device) != cudaSuccess) {
+        bus[0] = '\0';
+    }
+    for (char *c = bus; *c != '\0'; c++) {
+        *c = *c >= 'A' && *c <= 'F' ? (char)(*c - 'A' + 'a') : *c;
+    }
+    return WEFT_OK;
+}
+
+static weft_status_t direct_flush(weft_kernel_t *kernel)
+{
+    cuda_visit_t visit;
+    if (kernel->ordered) {
+        return WEFT_OK;
+    }
+    weft_status_t status = cuda_visit_begin(kernel, &visit);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    cudaError_t error = cudaDeviceFlushGPUDirectRDMAWrites(
+        cudaFlushGPUDirectRDMAWritesTargetCurrentDevice, cudaFlushGPUDirectRDMAWritesToOwner);
+    cuda_visit_end(&visit);
+    return error == cudaSuccess ? WEFT_OK
+                                : cuda_failed(kernel, error, "flushing what an adapter wrote");
+}
+
+/* Memory --------------------------------------------------------------------------------------------- */
+
+static weft_status_t direct_alloc(weft_kernel_t *kernel, uint64_t bytes, void **memory_p)
+{
+    return cuda_buffers.alloc(kernel, (bytes + PAGE - 1) / PAGE * PAGE, memory_p);
+}
+
+static void direct_free(weft_kernel_t *kernel, void *memory)
+{
+    cuda_buffers.free(kernel, memory);
+}
+
+/* A function of the driver, as it was in `version`; NULL: the driver is older. */
+static void *driver_function(const char *name, unsigned version)
+{
+    enum cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+    void *function = NULL;
+#if CUDART_VERSION >= 12050
+    cudaError_t error =
+        cudaGetDriverEntryPointByVersion(name, &function, version, cudaEnableDefault, &found);
+#else
+    (void)version;
+    cudaError_t error = cudaGetDriverEntryPoint(name, &function, cudaEnableDefault, &found);
+#endif
+    if (error != cudaSuccess) {
+        cudaGetLastError(); /* else the caller's next call of it would tell of this one */
+    }
+    return error == cudaSuccess && found == cudaDriverEntryPointSuccess ? function : NULL;
+}
+
+/* A pointer to a function does not fit a pointer to data by the letter of C; the system says that it does. */
+static export_fn_t export_function(const weft_kernel_t *kernel)
+{
+    void *asks = driver_function("cuDeviceGetAttribute", 2000);
+    void *exports = driver_function("cuMemGetHandleForAddressRange", 11070);
+    attribute_fn_t ask = NULL;
+    export_fn_t export = NULL;
+    int supported = 0;
+    memcpy(&ask, &asks, sizeof ask);
+    memcpy(&export, &exports, sizeof export);
+    return ask != NULL && export != NULL &&
+                   ask(&supported, CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED, kernel->device) ==
+                       CUDA_SUCCESS &&
+                   supported != 0
+               ? export
+               : NULL;
+}
+
+static weft_status_t direct_dmabuf(weft_kernel_t *kernel, void *memory, uint64_t bytes, int *fd_p,
+                                   uint64_t *offset_p)
+{
+    cuda_visit_t visit;
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    const uint64_t whole = (bytes + page - 1) / page * page;
+    weft_status_t status = cuda_visit_begin(kernel, &visit);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    const export_fn_t export = export_function(kernel);
+    CUresult result = export != NULL ? export(fd_p, (uintptr_t)memory, whole,
+                                              CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0)
+                                     : CUDA_ERROR_NOT_SUPPORTED;
+    cuda_visit_end(&visit);
+    *offset_p = 0;
+    if (result == CUDA_SUCCESS) {
+        return WEFT_OK;
+    }
+    return export == NULL
+               ? direct_refused(kernel, "its driver gives out no dma-buf of memory (it takes CUDA "
+                                        "11.7 and the driver's open kernel modules)")
+               : kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0,
+                                         "CUDA device %d: the driver refused a dma-buf of %llu "
+                                         "bytes at %p (CUresult %d)",
+                                         kernel->device, (unsigned long long)whole, memory,
+                                         (int)result);
+}
+
+const weft_kernel_direct_t cuda_direct = {
+    .size = sizeof(weft_kernel_direct_t),
+    .place = direct_place,
+    .alloc = direct_alloc,
+    .free = direct_free,
+    .dmabuf = direct_dmabuf,
+    .flush = direct_flush,
+};

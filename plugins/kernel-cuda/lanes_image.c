@@ -295,20 +295,32 @@ bool lanes_image_port(lanes_port_t *to, const weft_lanes_port_t *from, uint64_t 
                       size_t bytes)
 {
     const uint64_t heads = WEFT_FIFO_HEADS + (uint64_t)from->slots * WEFT_FIFO_HEAD_BYTES;
+    const uint64_t between = from->direct ? WEFT_MESSAGE_HEAD_BYTES : 0;
     if (from->size < sizeof *from || from->slots == 0 || (from->slots & (from->slots - 1)) != 0 ||
-        from->stride < from->slot_bytes || from->fifo_bytes < heads) {
+        from->stride < from->slot_bytes + between || from->fifo_bytes < heads ||
+        (from->direct && from->slot_bytes < WEFT_FIFO_INLINE)) {
         snprintf(why, bytes, "a port has %u slots of %llu bytes, %llu apart, behind %llu bytes",
                  from->slots, (unsigned long long)from->slot_bytes,
                  (unsigned long long)from->stride, (unsigned long long)from->fifo_bytes);
         return false;
     }
+    uint8_t *head = from->fifo + WEFT_FIFO_HEADS;
     *to = (lanes_port_t){.fifo = from->fifo,
                          .payloads = from->payloads,
+                         .signatures = head + WEFT_FIFO_HEAD_SIGNATURE,
+                         .inlines = head + WEFT_FIFO_HEAD_PAYLOAD,
                          .lengths = from->lengths,
                          .at = at,
                          .stride = from->stride,
+                         .head_stride = WEFT_FIFO_HEAD_BYTES,
                          .mask = from->slots - 1,
-                         .slots = from->slots};
+                         .slots = from->slots,
+                         .direct = from->direct};
+    if (from->direct) {
+        to->signatures = from->payloads - WEFT_MESSAGE_HEAD_BYTES;
+        to->inlines = from->payloads;
+        to->head_stride = from->stride;
+    }
     return true;
 }
 

@@ -43,6 +43,7 @@ extern "C" {
 #define WEFT_FIFO_HEAD_PAYLOAD 32u  /* offset of the inline payload in a head */
 #define WEFT_FIFO_INLINE 32u        /* largest inline payload */
 #define WEFT_FIFO_SIGNATURE_WORDS 3u
+#define WEFT_MESSAGE_HEAD_BYTES 64u /* in front of a payload that an adapter sends: `direct` */
 
 /* Where one end of a FIFO is. The three parts may lie apart: the slots of a port that carries messages
  * are the transport's, those between two devices are a device's (weft.kernel.share/1). */
@@ -59,6 +60,13 @@ typedef struct weft_lanes_port {
                             memory, which the device registers */
     uint32_t *lengths; /* NULL, or a word for each slot: who sends stores the payload's bytes there
                             before the sequence */
+    uint32_t direct;   /* 1: `payloads` is memory of this device that an adapter reads and writes
+                          (weft.kernel.direct/1), and `near`. The 64 bytes in front of each payload are the
+                          head of the message: the signature, then the payload's bytes as a uint64_t. Who
+                          sends writes it, who receives compares the signature there, and messages of any
+                          length have their payload in the slot. Of the heads of `fifo` only the sequences
+                          are used then */
+    uint32_t reserved; /* 0 */
 } weft_lanes_port_t;
 
 /* An end that the device knows. It holds the number of the message to send or receive next: each run

@@ -3,8 +3,8 @@
  * MOVEs on a device: where their operands are, and one slice of them, from looking at its ports to
  * giving its slots on.
  *
- * A message of at most 32 bytes lies with its flag and signature in one line. The leader alone reads it
- * after one acquire, combines in the block's memory, and writes the line of the next message: no thread
+ * A message of at most 32 bytes lies with its flag and signature in one line, or at the begin of a slot
+ * that an adapter reads or writes. The leader alone reads it after one acquire, combines in the block's memory, and writes the line of the next message: no thread
  * is woken. Larger messages lie in the slots' payloads, and all threads move them. */
 #ifndef KERNEL_CUDA_DEVICE_MOVES_H
 #define KERNEL_CUDA_DEVICE_MOVES_H
@@ -20,7 +20,7 @@ static WEFT_DEVICE uint8_t *lanes_port_head(const lanes_port_t *port)
     return port->fifo + WEFT_FIFO_HEADS + (port->next & port->mask) * WEFT_FIFO_HEAD_BYTES;
 }
 
-static WEFT_DEVICE uint64_t *lanes_word(uint8_t *line, uint32_t offset)
+static WEFT_DEVICE uint64_t *lanes_word(uint8_t *line, uint64_t offset)
 {
     return (uint64_t *)(void *)(line + offset);
 }
@@ -43,6 +43,16 @@ static WEFT_DEVICE int lanes_port_can_send(lanes_port_t *port)
 static WEFT_DEVICE uint8_t *lanes_port_payload(const lanes_port_t *port)
 {
     return port->payloads + (port->next & port->mask) * port->stride;
+}
+
+static WEFT_DEVICE uint8_t *lanes_port_inline(const lanes_port_t *port)
+{
+    return port->inlines + (port->next & port->mask) * port->head_stride;
+}
+
+static WEFT_DEVICE uint64_t *lanes_port_signature(const lanes_port_t *port)
+{
+    return lanes_word(port->signatures, (port->next & port->mask) * port->head_stride);
 }
 
 static WEFT_DEVICE lanes_port_t *lanes_ports(const lanes_run_t *run, uint32_t channel)
@@ -211,9 +221,9 @@ static WEFT_DEVICE int lanes_signatures_match(lanes_block_t *b, const lanes_run_
         if (m->port[i] == NULL) {
             continue;
         }
-        uint64_t *head = lanes_word(lanes_port_head(m->port[i]), WEFT_FIFO_HEAD_SIGNATURE);
+        const uint64_t *signature = lanes_port_signature(m->port[i]);
         for (uint32_t w = 0; w < WEFT_FIFO_SIGNATURE_WORDS; w++) {
-            theirs[w] = head[w];
+            theirs[w] = signature[w];
             differ |= theirs[w] ^ lanes_signature(run, m, w);
         }
         if (differ == 0) {
@@ -292,13 +302,13 @@ static WEFT_DEVICE void lanes_combine_heads(lanes_block_t *b, const lanes_run_t 
             c->src[i] = m->base[ndst + i] + offset;
             continue;
         }
-        device_copy32(b->inline_in[i], lanes_port_head(port) + WEFT_FIFO_HEAD_PAYLOAD);
+        device_copy32(b->inline_in[i], lanes_port_inline(port));
         c->src[i] = b->inline_in[i];
     }
     lanes_combine(b, run, 0, 1);
     for (uint32_t i = 0; ports > 0 && i < ndst; i++) {
         if (m->port[i] != NULL) {
-            device_copy32(lanes_port_head(m->port[i]) + WEFT_FIFO_HEAD_PAYLOAD, b->inline_out);
+            device_copy32(lanes_port_inline(m->port[i]), b->inline_out);
         }
     }
 }
@@ -307,9 +317,12 @@ static WEFT_DEVICE void lanes_combine_heads(lanes_block_t *b, const lanes_run_t 
 static WEFT_DEVICE void lanes_sign(const lanes_run_t *run, const lanes_member_t *m,
                                    const lanes_port_t *port, uint64_t bytes)
 {
-    uint64_t *head = lanes_word(lanes_port_head(port), WEFT_FIFO_HEAD_SIGNATURE);
+    uint64_t *signature = lanes_port_signature(port);
     for (uint32_t w = 0; w < WEFT_FIFO_SIGNATURE_WORDS; w++) {
-        head[w] = lanes_signature(run, m, w);
+        signature[w] = lanes_signature(run, m, w);
+    }
+    if (port->direct) {
+        signature[WEFT_FIFO_SIGNATURE_WORDS] = bytes;
     }
     if (port->lengths != NULL) {
         port->lengths[port->next & port->mask] = (uint32_t)bytes;

@@ -8,17 +8,21 @@
 #include <weft/plugin/lanes.h>
 #include <weft/plugin/plan.h>
 
-/* One end of a FIFO, as the device sees it. */
+/* One end of a FIFO, as the device sees it. Signatures and inline payloads are in the FIFO's heads, or in
+ * the slots if an adapter reads and writes those. */
 typedef struct lanes_port {
-    uint8_t *fifo; /* control block and heads */
-    uint8_t *payloads;
-    uint32_t *lengths; /* or NULL */
-    uint64_t *at;      /* of host and device: number of the next message while no run has the end */
-    uint64_t next;     /* … while one has it */
-    uint64_t limit;    /* send: messages below it have a free slot */
-    uint64_t stride;   /* of payloads */
-    uint32_t mask;     /* slots − 1 */
+    uint8_t *fifo;                            /* control block and heads */
+    uint8_t *payloads, *signatures, *inlines; /* of slot 0 */
+    uint32_t *lengths;                        /* or NULL */
+    uint64_t *at;    /* of host and device: number of the next message while no run has the end */
+    uint64_t next;   /* … while one has it */
+    uint64_t limit;  /* send: messages below it have a free slot */
+    uint64_t stride; /* of payloads */
+    uint64_t head_stride; /* of signatures and inlines */
+    uint32_t mask;        /* slots − 1 */
     uint32_t slots;
+    uint32_t direct; /* 1: behind a signature is room for the payload's bytes */
+    uint32_t reserved;
 } lanes_port_t;
 
 /* A MOVE under way: addresses of its current chunk. */

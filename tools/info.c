@@ -52,9 +52,10 @@ static void print_lines(const char *text)
 static void print_device(json_t *json, const weft_net_props_t *p, uint32_t index, const char *more)
 {
     if (json == NULL) {
-        printf("    device %u: %s%s%s, latency %.1f us, %.1f GB/s, slots %u of %llu B\n", index,
+        printf("    device %u: %s%s%s, latency %.1f us, %.1f GB/s, slots %u of %llu B%s\n", index,
                p->name, p->pci[0] != '\0' ? " at " : "", p->pci, (double)p->latency_ns / 1e3,
-               (double)p->bandwidth / 1e9, p->slots, (unsigned long long)p->slot_bytes);
+               (double)p->bandwidth / 1e9, p->slots, (unsigned long long)p->slot_bytes,
+               (p->memory_kinds & WEFT_MEMORY_CUDA) != 0 ? ", also on GPUs" : "");
         print_lines(more);
         return;
     }

@@ -370,9 +370,11 @@ static weft_status_t explain(weft_comm_state_t *state, weft_args_t *args, char *
         return WEFT_OK;
     }
     if (args->coll == WEFT_SEND_RECV) {
-        snprintf(text, bytes, "send_recv in slices of %llu bytes, %u at a time, over %s",
+        uint32_t next = (state->rank + 1) % state->nranks;
+        snprintf(text, bytes, "send_recv in slices of %llu bytes, %u at a time, over %s%s",
                  (unsigned long long)state->slot_bytes, state->slots,
-                 weft_links_transport(state->links, (state->rank + 1) % state->nranks));
+                 weft_links_transport(state->links, next),
+                 weft_links_is_direct(state->links, next) ? ", slots on the device" : "");
         return WEFT_OK;
     }
     if (weft_coll_has_vectors(args->coll)) {

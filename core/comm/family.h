@@ -6,6 +6,7 @@
 #define WEFT_COMM_FAMILY_H
 
 #include <weft/plugin/algo.h>
+#include <weft/plugin/direct.h>
 #include <weft/plugin/lanes.h>
 #include <weft/plugin/memory.h>
 #include <weft/plugin/share.h>
@@ -43,6 +44,7 @@ typedef struct weft_family {
     const weft_kernel_lanes_t *kernel_lanes;   /* NULL: it runs no plans */
     const weft_kernel_memory_t *kernel_memory; /* NULL: it computes on host memory */
     const weft_kernel_share_t *kernel_share;   /* NULL: its memory is nobody else's */
+    const weft_kernel_direct_t *kernel_direct; /* NULL: adapters cannot use its memory */
     const weft_tuner_ops_t *tuner_ops;
     weft_tuner_t *tuner;
     weft_cost_model_t model; /* equal on all ranks */

@@ -173,6 +173,8 @@ static weft_status_t create_instances(weft_family_t *family)
         if (family->kernel_memory != NULL) {
             family->kernel_share =
                 family->kernel_ops->get_extension(family->kernel, WEFT_KERNEL_SHARE);
+            family->kernel_direct =
+                family->kernel_ops->get_extension(family->kernel, WEFT_KERNEL_DIRECT);
         }
     }
     if (status == WEFT_OK) {

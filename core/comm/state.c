@@ -95,15 +95,20 @@ static weft_status_t create(const weft_comm_plan_t *plan, bool first, weft_comm_
     copy_shared(state, family);
     /* All ranks of the family may be busy at once, whichever communicators they are in. */
     weft_waiter_init(&state->waiter, &family->settings.exec, family->ranks_here);
-    weft_links_setup_t links = {.nets = family->nets,
-                                .nranks = plan->nranks,
-                                .rank = plan->rank,
-                                .family = state->family_rank,
-                                .comm_id = plan->id,
-                                .sharing = {family->kernel_share, family->kernel},
-                                .first = first,
-                                .slots = family->slots,
-                                .slot_bytes = family->slot_bytes};
+    weft_links_setup_t links = {
+        .nets = family->nets,
+        .nranks = plan->nranks,
+        .rank = plan->rank,
+        .family = state->family_rank,
+        .comm_id = plan->id,
+        .sharing = {family->kernel_share, family->kernel},
+        .direct = {.ops = family->kernel_direct,
+                   .memory = family->kernel_memory,
+                   .kernel = family->kernel,
+                   .mode = (weft_direct_mode_t)family->settings.exec.direct},
+        .first = first,
+        .slots = family->slots,
+        .slot_bytes = family->slot_bytes};
     status = number_hosts(state);
     if (status == WEFT_OK && plan->nranks > 1) {
         status = weft_links_create(&links, &state->links);

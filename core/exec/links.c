@@ -38,6 +38,8 @@ struct weft_links {
     weft_links_setup_t setup;
     weft_nets_user_t user;
     weft_net_device_t *device[WEFT_NETS_MAX]; /* this communicator's, made when first needed */
+    bool direct[WEFT_NETS_MAX];               /* slots of its ports lie on the kernel's device */
+    bool decided[WEFT_NETS_MAX];              /* … or do not */
     link_t *first;
     uint32_t messages; /* links that carry messages */
     bool making;       /* somebody waits for a link */
@@ -242,6 +244,40 @@ static weft_status_t make_mapped(weft_links_t *links, link_t *link, bool connect
     return WEFT_OK;
 }
 
+static bool shall_be_direct(weft_links_t *links, uint32_t i)
+{
+    if (!links->decided[i]) {
+        links->decided[i] = true;
+        links->direct[i] = weft_direct_suits(&links->setup.direct, net_at(links, i));
+    }
+    return links->direct[i];
+}
+
+/* Gives a port that is not open yet slots on the device, if they can be had. Not under the lock: a device may
+ * wait for its kernels before it has memory, and those for another communicator. */
+static void go_direct(weft_links_t *links, const link_t *link, weft_port_t *port,
+                      weft_net_region_t **region_p)
+{
+    const weft_direct_t *direct = &links->setup.direct;
+    void *memory = NULL;
+    weft_status_t status = direct->ops->alloc(direct->kernel, port->memory_bytes, &memory);
+    if (status == WEFT_OK) {
+        weft_nets_lock(links->setup.nets);
+        status = weft_direct_register(direct, net_at(links, link->net), links->device[link->net],
+                                      memory, port->memory_bytes, region_p);
+        weft_nets_unlock(links->setup.nets);
+    }
+    if (status == WEFT_OK) {
+        weft_port_go_direct(port, direct, memory);
+        return;
+    }
+    weft_log(WEFT_LOG_INFO, "links", "the slots %s rank %u stay on the host: %s",
+             port->sends ? "to" : "from", link->peer, weft_error_record()->text);
+    if (memory != NULL) {
+        direct->ops->free(direct->kernel, memory);
+    }
+}
+
 /* Registers the slots where the transport registers memory, so that no message pays for it. */
 static weft_status_t make_message(weft_links_t *links, link_t *link, weft_port_t *port)
 {
@@ -250,10 +286,19 @@ static weft_status_t make_message(weft_links_t *links, link_t *link, weft_port_t
     weft_status_t status =
         weft_port_init_message(port, link->peer, port == &link->send, net->ops, link->conn,
                                links->setup.slots, links->setup.slot_bytes);
-    if (status == WEFT_OK) {
+    if (status == WEFT_OK && shall_be_direct(links, link->net)) {
+        go_direct(links, link, port, &region);
+    }
+    if (status == WEFT_OK && port->direct == NULL) {
         status = weft_links_reg(links, link->net, port->memory, port->memory_bytes, &region);
     }
     return status == WEFT_OK ? weft_port_open(port, region) : status;
+}
+
+/* At least in one direction: memory for the other may have been wanting. */
+static bool is_direct(const link_t *link)
+{
+    return link->send.direct != NULL || link->receive.direct != NULL;
 }
 
 static weft_status_t make_ports(weft_links_t *links, link_t *link, bool connector)
@@ -269,8 +314,9 @@ static weft_status_t make_ports(weft_links_t *links, link_t *link, bool connecto
         links->messages++;
     }
     link->state = LINK_READY;
-    weft_log(WEFT_LOG_DEBUG, "links", "rank %u to %u channel %u over %s", links->setup.rank,
-             link->peer, link->channel, net->loaded->plugin->name);
+    weft_log(WEFT_LOG_DEBUG, "links", "rank %u to %u channel %u over %s%s", links->setup.rank,
+             link->peer, link->channel, net->loaded->plugin->name,
+             is_direct(link) ? ", slots on the device" : "");
     return status;
 }
 
@@ -480,6 +526,19 @@ bool weft_links_have_messages(const weft_links_t *links)
     return links->messages > 0;
 }
 
+/* What an adapter wrote may still be on its way to the device when its completion is here. */
+static weft_status_t see_messages(const weft_links_t *links, const weft_net_completion_t *came,
+                                  uint32_t count)
+{
+    const weft_direct_t *direct = &links->setup.direct;
+    bool any = false;
+    for (uint32_t c = 0; c < count; c++) {
+        const weft_message_slot_t *slot = came[c].cookie;
+        any = any || (slot->port->direct != NULL && !slot->port->sends);
+    }
+    return any ? direct->ops->flush(direct->kernel) : WEFT_OK;
+}
+
 weft_status_t weft_links_poll(weft_links_t *links)
 {
     enum { BATCH = 16 };
@@ -492,6 +551,7 @@ weft_status_t weft_links_poll(weft_links_t *links)
         }
         uint32_t count = 0;
         weft_status_t status = net->ops->poll(links->device[i], completions, BATCH, &count);
+        status = status == WEFT_OK ? see_messages(links, completions, count) : status;
         if (status != WEFT_OK) {
             return status;
         }
@@ -546,6 +606,15 @@ const char *weft_links_transport(const weft_links_t *links, uint32_t peer)
     }
     return net_at(links, weft_nets_of(links->setup.nets, links->setup.family[peer]))
         ->loaded->plugin->name;
+}
+
+bool weft_links_is_direct(const weft_links_t *links, uint32_t peer)
+{
+    const link_t *link = links->first;
+    while (link != NULL && (link->peer != peer || !is_direct(link))) {
+        link = link->next;
+    }
+    return link != NULL;
 }
 
 /* A port that broke still has what came before. */

@@ -3,7 +3,8 @@
  * Links: the connections of one communicator, made when a plan first needs them. A link joins two
  * ranks on one channel and carries a port in each direction. The lower rank connects, over the first
  * transport of the INI that can reach the peer; the higher rank accepts on all of them. Where memory is
- * mapped, the two then agree where the payloads lie (place.h), for each port that is asked for. */
+ * mapped, the two then agree where the payloads lie (place.h), for each port that is asked for. Where
+ * messages are carried, each end decides for itself (direct.h). */
 #ifndef WEFT_EXEC_LINKS_H
 #define WEFT_EXEC_LINKS_H
 
@@ -18,9 +19,10 @@ typedef struct weft_links_setup {
     const uint32_t
         *family; /* per rank of the communicator: its rank in the family; kept by the caller */
     uint64_t comm_id;
-    weft_sharing_t sharing; /* of the kernel */
-    bool first;             /* of its family */
-    uint32_t slots;         /* depth and size of all slots, equal on all ranks; a power of two */
+    weft_sharing_t sharing; /* of the kernel, as the next */
+    weft_direct_t direct;
+    bool first;     /* of its family */
+    uint32_t slots; /* depth and size of all slots, equal on all ranks; a power of two */
     uint64_t slot_bytes;
 } weft_links_setup_t;
 
@@ -51,6 +53,8 @@ weft_status_t weft_links_check(weft_links_t *links, const weft_port_t *port);
 bool weft_links_have_unsent(const weft_links_t *links);
 /* Name of the transport that serves `peer`. */
 const char *weft_links_transport(const weft_links_t *links, uint32_t peer);
+/* Whether a link to `peer` carries messages in memory of the device. */
+bool weft_links_is_direct(const weft_links_t *links, uint32_t peer);
 /* Posts sends and receives that had to wait for resources, and steps the relays, on all links. *moved_p:
  * a relay passed something on. The failure of the first port that is broken. */
 weft_status_t weft_links_flush(weft_links_t *links, bool *moved_p);

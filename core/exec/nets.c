@@ -56,6 +56,7 @@ static weft_status_t net_open(weft_links_net_t *net)
     }
     if (WEFT_HAS(net->ops, weft_net_ops_t, get_extension)) {
         net->attach = net->ops->get_extension(net->net, WEFT_NET_ATTACH);
+        net->dmabuf = net->ops->get_extension(net->net, WEFT_NET_DMABUF);
     }
     uint32_t devices = 0;
     status = net->ops->device_count(net->net, &devices);

@@ -22,6 +22,7 @@ typedef struct weft_links_net {
     const weft_net_ops_t *ops;
     const weft_net_map_t *map;       /* NULL: messages */
     const weft_net_attach_t *attach; /* NULL: messages for the first communicator only */
+    const weft_net_dmabuf_t *dmabuf; /* NULL: registers no dma-buf */
     weft_net_t *net;
     weft_net_device_t
         *device; /* listens; mapped connections live on it; NULL: no usable device here */

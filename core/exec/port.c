@@ -12,8 +12,12 @@
 static void port_init(weft_port_t *port, uint32_t peer, bool sends, uint32_t slots,
                       uint64_t slot_bytes)
 {
-    *port = (weft_port_t){
-        .peer = peer, .sends = sends, .slots = slots, .mask = slots - 1, .slot_bytes = slot_bytes};
+    *port = (weft_port_t){.peer = peer,
+                          .sends = sends,
+                          .slots = slots,
+                          .mask = slots - 1,
+                          .slot_bytes = slot_bytes,
+                          .stride = slot_bytes};
 }
 
 void weft_port_init_mapped(weft_port_t *port, uint32_t peer, bool sends, void *fifo, uint32_t slots,
@@ -39,23 +43,36 @@ weft_status_t weft_port_init_message(weft_port_t *port, uint32_t peer, bool send
                                      const weft_net_ops_t *ops, weft_net_conn_t *conn,
                                      uint32_t slots, uint64_t slot_bytes)
 {
-    size_t stride = sizeof(weft_message_head_t) + slot_bytes;
     port_init(port, peer, sends, slots, slot_bytes);
     port->ops = ops;
     port->conn = conn;
-    port->memory_bytes = stride * slots;
+    port->stride += sizeof(weft_message_head_t);
+    port->memory_bytes = port->stride * slots;
     port->memory = weft_os_pages(port->memory_bytes);
     port->slot = weft_os_alloc(slots * sizeof *port->slot, 0);
     if (port->memory == NULL || port->slot == NULL) {
         weft_port_fini(port);
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM,
-                         "cannot allocate %zu bytes of slots for rank %u", stride * slots, peer);
+                         "cannot allocate %zu bytes of slots for rank %u", port->memory_bytes,
+                         peer);
     }
+    port->payloads = port->memory + sizeof(weft_message_head_t);
     for (uint32_t i = 0; i < slots; i++) {
         port->slot[i].port = port;
-        port->slot[i].head = (weft_message_head_t *)(port->memory + i * stride);
+        port->slot[i].head = (weft_message_head_t *)(port->memory + i * port->stride);
     }
     return WEFT_OK;
+}
+
+void weft_port_go_direct(weft_port_t *port, const weft_direct_t *direct, void *memory)
+{
+    weft_os_pages_free(port->memory, port->memory_bytes);
+    port->direct = direct;
+    port->memory = memory;
+    port->payloads = port->memory + sizeof(weft_message_head_t);
+    for (uint32_t i = 0; i < port->slots; i++) {
+        port->slot[i].head = &port->slot[i].copy;
+    }
 }
 
 weft_status_t weft_port_open(weft_port_t *port, weft_net_region_t *region)
@@ -73,22 +90,62 @@ weft_status_t weft_port_open(weft_port_t *port, weft_net_region_t *region)
 
 void weft_port_fini(weft_port_t *port)
 {
-    if (port->memory != NULL) {
+    if (port->direct != NULL) {
+        port->direct->ops->free(port->direct->kernel, port->memory);
+    } else {
         weft_os_pages_free(port->memory, port->memory_bytes);
     }
     weft_os_free(port->slot);
     weft_relay_destroy(port->relay);
     port->memory = NULL;
+    port->direct = NULL;
     port->slot = NULL;
     port->relay = NULL;
 }
 
+/* Heads on the device ------------------------------------------------------------------------------ */
+
+/* Where the head of the next message is for the transport. */
+static uint8_t *head_there(const weft_port_t *port)
+{
+    return port->memory + (port->next & port->mask) * port->stride;
+}
+
+static weft_status_t copy_head(weft_port_t *port, void *to, const void *from, uint64_t bytes)
+{
+    const weft_direct_t *direct = port->direct;
+    weft_status_t status = direct->memory->copy(direct->kernel, to, from, bytes);
+    if (status != WEFT_OK && port->broken == WEFT_OK) {
+        port->broken = status;
+    }
+    return status;
+}
+
+/* Of its length the transport told. */
+bool weft_port_fetch_head(weft_port_t *port)
+{
+    weft_message_head_t *head = port->slot[port->next & port->mask].head;
+    weft_status_t status =
+        copy_head(port, &head->signature, head_there(port), sizeof head->signature);
+    port->fetched = status == WEFT_OK ? port->next + 1 : port->fetched;
+    return status == WEFT_OK;
+}
+
+weft_status_t weft_port_store_head(weft_port_t *port)
+{
+    const weft_message_head_t *head = port->slot[port->next & port->mask].head;
+    return copy_head(port, head_there(port), head, sizeof *head);
+}
+
+/* Posts and completions ---------------------------------------------------------------------------- */
+
 /* Posts the oldest slot that waits for it. */
 static weft_status_t post_one(weft_port_t *port, uint32_t *posted_p)
 {
-    weft_message_slot_t *slot = &port->slot[port->post_next & port->mask];
+    uint32_t at = (uint32_t)port->post_next & port->mask;
+    weft_message_slot_t *slot = &port->slot[at];
     weft_net_op_t op = {.kind = port->sends ? WEFT_NET_SEND : WEFT_NET_RECV,
-                        .buffer = slot->head,
+                        .buffer = port->memory + at * port->stride,
                         .bytes = sizeof *slot->head +
                                  (port->sends ? slot->head->bytes : port->slot_bytes),
                         .region = port->region,
@@ -135,6 +192,17 @@ bool weft_port_holds(const weft_port_t *port)
     return holds;
 }
 
+/* The peer is authenticated but its lengths are not trusted. A head on the device is not looked at: its
+ * length is what came. */
+static bool has_its_length(const weft_message_slot_t *slot, uint64_t came)
+{
+    const weft_port_t *port = slot->port;
+    if (came < sizeof *slot->head || came - sizeof *slot->head > port->slot_bytes) {
+        return false;
+    }
+    return port->direct != NULL || slot->head->bytes == came - sizeof *slot->head;
+}
+
 void weft_port_complete(const weft_net_completion_t *completion)
 {
     weft_message_slot_t *slot = completion->cookie;
@@ -147,9 +215,7 @@ void weft_port_complete(const weft_net_completion_t *completion)
         slot->state = WEFT_SLOT_FREE;
         return;
     }
-    /* The peer is authenticated but its lengths are not trusted. */
-    if (completion->bytes < sizeof *slot->head ||
-        slot->head->bytes != completion->bytes - sizeof *slot->head) {
+    if (!has_its_length(slot, completion->bytes)) {
         port->broken = weft_fail(WEFT_ERR_PROTO, 0,
                                  "rank %u sent a message of %llu bytes with a wrong length field",
                                  port->peer, (unsigned long long)completion->bytes);
@@ -163,7 +229,7 @@ static weft_lanes_port_t mapped_end(const weft_port_t *port)
     return (weft_lanes_port_t){.fifo = (uint8_t *)port->control,
                                .fifo_bytes = weft_fifo_bytes(port->slots, 0),
                                .payloads = port->payloads,
-                               .stride = port->slot_bytes,
+                               .stride = port->stride,
                                .near = port->place.memory != NULL};
 }
 
@@ -173,9 +239,11 @@ static weft_lanes_port_t relayed_end(const weft_port_t *port)
     const weft_relay_t *relay = port->relay;
     return (weft_lanes_port_t){.fifo = relay->memory,
                                .fifo_bytes = relay->bytes,
-                               .payloads = port->memory + sizeof(weft_message_head_t),
-                               .stride = sizeof(weft_message_head_t) + port->slot_bytes,
-                               .lengths = relay->lengths};
+                               .payloads = port->payloads,
+                               .stride = port->stride,
+                               .near = port->direct != NULL,
+                               .lengths = relay->lengths,
+                               .direct = port->direct != NULL};
 }
 
 weft_status_t weft_port_lend(weft_port_t *port, const weft_kernel_lanes_t *device,

@@ -3,7 +3,8 @@
  * A port: one end of one FIFO of slots to a peer, in one direction. Two kinds behind one interface:
  * mapped (slots in shared memory, the executor reads and writes them in place) and message (slots
  * here, moved by the transport's post and poll). The payloads of a mapped port may be memory of a
- * device: only the kernel's functions follow what weft_port_payload() returns. */
+ * device, and so may the slots of a message port, head and payload (direct.h): only the kernel's functions
+ * follow what weft_port_payload() returns. */
 #ifndef WEFT_EXEC_PORT_H
 #define WEFT_EXEC_PORT_H
 
@@ -11,6 +12,7 @@
 
 #include <weft/plugin/net.h>
 
+#include "core/exec/direct.h"
 #include "core/exec/place.h"
 
 /* In front of every message; the payload follows at the next cache line. */
@@ -35,8 +37,9 @@ typedef struct weft_relay weft_relay_t;
 /* One slot of a message port; the cookie of its posts. */
 typedef struct weft_message_slot {
     weft_port_t *port;
-    weft_message_head_t *head; /* payload at head + 1 */
-    uint32_t state;            /* weft_slot_state_t */
+    weft_message_head_t *head; /* in front of the payload; of a slot on the device, `copy` */
+    weft_message_head_t copy;
+    uint32_t state; /* weft_slot_state_t */
 } weft_message_slot_t;
 
 struct weft_port {
@@ -45,7 +48,8 @@ struct weft_port {
     uint32_t mask;           /* slots − 1 */
     uint32_t sends;          /* 1: this end sends */
     weft_slot_head_t *heads; /* mapped: NULL for a message port */
-    uint8_t *payloads;
+    uint8_t *payloads;       /* of slot 0 */
+    uint64_t stride;         /* from payload to payload */
     weft_fifo_control_t *control;
     uint64_t slot_bytes;
     uint32_t slots;
@@ -58,9 +62,11 @@ struct weft_port {
     weft_net_conn_t *conn;
     uint8_t *memory; /* message: slots */
     size_t memory_bytes;
-    weft_net_region_t *region; /* message: registration of the slots, or NULL; the caller's */
-    weft_relay_t *relay;       /* message: what a device knows of it, or NULL */
-    weft_place_t place; /* mapped: where the payloads lie; settled before the first message */
+    weft_net_region_t *region;   /* message: registration of the slots, or NULL; the caller's */
+    const weft_direct_t *direct; /* message: whose memory the slots are; NULL: the host's */
+    uint64_t fetched;    /* message on the device: copies of the heads below this number are here */
+    weft_relay_t *relay; /* message: what a device knows of it, or NULL */
+    weft_place_t place;  /* mapped: where the payloads lie; settled before the first message */
     /* The end as a device knows it, from the first program on that binds to it; NULL: none does. Between
      * runs it holds the number of the next message, whoever moved the last one. */
     weft_lanes_end_t *end;
@@ -76,6 +82,9 @@ weft_status_t weft_port_settle(weft_port_t *port);
 weft_status_t weft_port_init_message(weft_port_t *port, uint32_t peer, bool sends,
                                      const weft_net_ops_t *ops, weft_net_conn_t *conn,
                                      uint32_t slots, uint64_t slot_bytes);
+/* Takes slots on the device, `memory_bytes` of the kernel's alloc(), in place of those of a port that is not
+ * open yet; they are the port's. */
+void weft_port_go_direct(weft_port_t *port, const weft_direct_t *direct, void *memory);
 /* Takes the registration of the slots, or NULL; a receive port posts them all. The transport's failure. */
 weft_status_t weft_port_open(weft_port_t *port, weft_net_region_t *region);
 void weft_port_fini(weft_port_t *port);
@@ -107,25 +116,27 @@ static inline bool weft_port_can_send(weft_port_t *port)
     return port->next < port->limit || weft_port_refresh(port);
 }
 
-static inline bool weft_port_can_receive(const weft_port_t *port)
+/* Copies the head of the next message, which is on the device, here. False: the port broke. */
+bool weft_port_fetch_head(weft_port_t *port);
+
+static inline bool weft_port_can_receive(weft_port_t *port)
 {
     uint32_t at = (uint32_t)port->next & port->mask;
     if (port->heads != NULL) {
         return atomic_load_explicit(&port->heads[at].sequence, memory_order_acquire) ==
                port->next + 1;
     }
-    return port->slot[at].state == WEFT_SLOT_READY;
+    return port->slot[at].state == WEFT_SLOT_READY &&
+           (port->direct == NULL || port->fetched > port->next || weft_port_fetch_head(port));
 }
 
 /* Where the payload of the next message is, or goes. */
 static inline void *weft_port_payload(const weft_port_t *port, uint64_t bytes)
 {
     uint32_t at = (uint32_t)port->next & port->mask;
-    if (port->heads != NULL) {
-        return bytes <= WEFT_SLOT_INLINE ? (void *)port->heads[at].payload
-                                         : (void *)(port->payloads + at * port->slot_bytes);
-    }
-    return port->slot[at].head + 1;
+    return port->heads != NULL && bytes <= WEFT_SLOT_INLINE
+               ? (void *)port->heads[at].payload
+               : (void *)(port->payloads + at * port->stride);
 }
 
 static inline const weft_signature_t *weft_port_signature(const weft_port_t *port)
@@ -135,6 +146,20 @@ static inline const weft_signature_t *weft_port_signature(const weft_port_t *por
 }
 
 void weft_port_wake_peer(weft_port_t *port);
+
+/* Posts the next slot of a message port, with head and payload of `bytes` bytes as they are. */
+static inline weft_status_t weft_port_push(weft_port_t *port, uint64_t bytes)
+{
+    weft_message_slot_t *slot = &port->slot[port->next & port->mask];
+    slot->head->bytes = bytes;
+    slot->state = WEFT_SLOT_QUEUED;
+    port->next++;
+    port->unposted++;
+    return weft_port_post(port);
+}
+
+/* Puts the head of the next message, which is here, in front of its payload on the device. */
+weft_status_t weft_port_store_head(weft_port_t *port);
 
 /* Publishes the message whose payload was written. */
 static inline weft_status_t weft_port_send(weft_port_t *port, const weft_signature_t *signature,
@@ -154,10 +179,8 @@ static inline weft_status_t weft_port_send(weft_port_t *port, const weft_signatu
     weft_message_head_t *head = port->slot[at].head;
     head->signature = *signature;
     head->bytes = bytes;
-    port->slot[at].state = WEFT_SLOT_QUEUED;
-    port->next++;
-    port->unposted++;
-    return weft_port_post(port);
+    weft_status_t status = port->direct != NULL ? weft_port_store_head(port) : WEFT_OK;
+    return status == WEFT_OK ? weft_port_push(port, bytes) : status;
 }
 
 /* Gives the slot of the consumed message back. */

@@ -64,10 +64,15 @@ static bool send_one(weft_relay_t *relay)
                       bytes, port->peer, (unsigned long long)port->slot_bytes);
         return false;
     }
+    /* What goes wrong with a post weft_port_flush() tells. */
+    if (port->direct != NULL) {
+        (void)weft_port_push(port, bytes);
+        return true;
+    }
     if (bytes <= WEFT_SLOT_INLINE) {
         memcpy(weft_port_payload(port, bytes), head->payload, bytes);
     }
-    (void)weft_port_send(port, &head->signature, bytes); /* weft_port_flush() tells */
+    (void)weft_port_send(port, &head->signature, bytes);
     return true;
 }
 
@@ -90,16 +95,21 @@ static void pass_sends(weft_relay_t *relay, bool *moved_p)
 
 /* Receives ----------------------------------------------------------------------------------------- */
 
+static void copy_head(weft_slot_head_t *head, const weft_message_head_t *message)
+{
+    head->signature = message->signature;
+    if (message->bytes <= WEFT_SLOT_INLINE) {
+        memcpy(head->payload, message + 1, message->bytes);
+    }
+}
+
 static void show_one(weft_relay_t *relay)
 {
     const weft_port_t *port = relay->port;
     uint32_t at = (uint32_t)relay->passed & port->mask;
     weft_slot_head_t *head = &relay->heads[at];
-    const weft_message_head_t *message = port->slot[at].head;
-    uint64_t bytes = message->bytes;
-    head->signature = message->signature;
-    if (bytes <= WEFT_SLOT_INLINE) {
-        memcpy(head->payload, message + 1, bytes);
+    if (port->direct == NULL) {
+        copy_head(head, port->slot[at].head);
     }
     relay->passed++;
     atomic_store_explicit(&head->sequence, relay->passed, memory_order_release);

@@ -2,7 +2,8 @@
  *
  * A relay: what lets a device use a port that carries messages. A device knows FIFOs only
  * (api/weft/plugin/lanes.h), so it gets one here, in memory of the host, whose payloads are the slots
- * of the port itself; the host passes on the heads, and copies no payload that does not fit into one.
+ * of the port itself; the host passes on the heads, and copies no payload that does not fit into one. Where
+ * the slots lie on the device it passes on only that a message is there, and its length.
  *
  * Made when a device first needs the port. From then on it is stepped wherever the transport is polled,
  * whoever runs plans: a run of the host moves port->next past numbers that the FIFO's words never had, so

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Links: connecting, accepting, polling. */
-#include "core/exec/links.h"
+ * Links: connecting, accepting, agreeing where slots lie. */
+#include "core/exec/link.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,41 +9,13 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
-#include "core/exec/relay.h"
 #include "core/os/os.h"
-
-typedef enum link_state { LINK_CONNECTING, LINK_READY } link_state_t;
 
 /* An acceptor that turned to something else in the middle of a handshake lets it expire; one that
  * refuses does so again. */
 #define TRIES 4
 #define PATIENT_NS WEFT_NS_PER_S
 #define RETRY_NS (20 * WEFT_NS_PER_MS)
-
-typedef struct link {
-    struct link *next;
-    uint32_t peer, channel;
-    uint32_t net;
-    link_state_t state;
-    weft_net_conn_t *conn;
-    uint32_t tries;     /* that failed at once */
-    uint64_t begun;     /* this try */
-    uint64_t retry_at;  /* conn NULL: when the next begins */
-    weft_status_t lost; /* why it will not be tried again, or OK */
-    bool asked[2];      /* somebody wants the port: receive, send */
-    weft_port_t send, receive;
-} link_t;
-
-struct weft_links {
-    weft_links_setup_t setup;
-    weft_nets_user_t user;
-    weft_net_device_t *device[WEFT_NETS_MAX]; /* this communicator's, made when first needed */
-    bool direct[WEFT_NETS_MAX];               /* slots of its ports lie on the kernel's device */
-    bool decided[WEFT_NETS_MAX];              /* … or do not */
-    link_t *first;
-    uint32_t messages; /* links that carry messages */
-    bool making;       /* somebody waits for a link */
-};
 
 weft_status_t weft_links_create(const weft_links_setup_t *setup, weft_links_t **links_p)
 {
@@ -58,26 +30,14 @@ weft_status_t weft_links_create(const weft_links_setup_t *setup, weft_links_t **
     return WEFT_OK;
 }
 
-static const weft_links_net_t *net_at(const weft_links_t *links, uint32_t i)
-{
-    return weft_nets_get(links->setup.nets, i);
-}
-
-/* Mapped connections live on the family's device, and so do those of a transport that cannot attach:
- * its only user is the first communicator. */
-static bool shares_device(const weft_links_net_t *net)
-{
-    return net->map != NULL || net->attach == NULL;
-}
-
 static weft_status_t need_device(weft_links_t *links, uint32_t i)
 {
-    const weft_links_net_t *net = net_at(links, i);
+    const weft_links_net_t *net = weft_links_net(links, i);
     weft_status_t status = WEFT_OK;
     if (links->device[i] != NULL) {
         return WEFT_OK;
     }
-    if (!shares_device(net)) {
+    if (!weft_links_shares_device(net)) {
         weft_nets_lock(links->setup.nets);
         status = net->ops->device_open(net->net, 0, &links->device[i]);
         weft_nets_unlock(links->setup.nets);
@@ -92,31 +52,16 @@ static weft_status_t need_device(weft_links_t *links, uint32_t i)
     return status;
 }
 
-/* Calls on the family's device are made one at a time. */
-static void enter_device(weft_links_t *links, const weft_links_net_t *net)
+static void close_conn(weft_links_t *links, weft_link_t *link)
 {
-    if (shares_device(net)) {
-        weft_nets_lock(links->setup.nets);
-    }
-}
-
-static void leave_device(weft_links_t *links, const weft_links_net_t *net)
-{
-    if (shares_device(net)) {
-        weft_nets_unlock(links->setup.nets);
-    }
-}
-
-static void close_conn(weft_links_t *links, link_t *link)
-{
-    const weft_links_net_t *net = net_at(links, link->net);
-    enter_device(links, net);
+    const weft_links_net_t *net = weft_links_net(links, link->net);
+    weft_links_enter(links, net);
     net->ops->conn_close(link->conn);
-    leave_device(links, net);
+    weft_links_leave(links, net);
     link->conn = NULL;
 }
 
-static void close_port(weft_links_t *links, const link_t *link, weft_port_t *port)
+static void close_port(weft_links_t *links, const weft_link_t *link, weft_port_t *port)
 {
     if (port->region != NULL) {
         weft_links_dereg(links, link->net, port->region);
@@ -125,7 +70,7 @@ static void close_port(weft_links_t *links, const link_t *link, weft_port_t *por
 }
 
 /* Memory that the peer may still write to outlives the link, and its card with it. */
-static void close_places(weft_links_t *links, link_t *link)
+static void close_places(weft_links_t *links, weft_link_t *link)
 {
     weft_place_t *place = &link->receive.place;
     weft_place_close(&link->send.place);
@@ -143,7 +88,7 @@ void weft_links_destroy(weft_links_t *links)
         return;
     }
     while (links->first != NULL) {
-        link_t *link = links->first;
+        weft_link_t *link = links->first;
         links->first = link->next;
         weft_port_recall(&link->send);
         weft_port_recall(&link->receive);
@@ -157,7 +102,7 @@ void weft_links_destroy(weft_links_t *links)
     }
     weft_nets_leave(links->setup.nets, &links->user);
     for (uint32_t i = 0; i < weft_nets_count(links->setup.nets); i++) {
-        const weft_links_net_t *net = net_at(links, i);
+        const weft_links_net_t *net = weft_links_net(links, i);
         if (links->device[i] != NULL && links->device[i] != net->device) {
             weft_nets_lock(links->setup.nets);
             net->ops->device_close(links->device[i]);
@@ -170,7 +115,7 @@ void weft_links_destroy(weft_links_t *links)
 weft_status_t weft_links_reg(weft_links_t *links, uint32_t i, void *memory, uint64_t bytes,
                              weft_net_region_t **region_p)
 {
-    const weft_links_net_t *net = net_at(links, i);
+    const weft_links_net_t *net = weft_links_net(links, i);
     if (net->device == NULL || !WEFT_HAS(net->ops, weft_net_ops_t, reg) ||
         !WEFT_HAS(net->ops, weft_net_ops_t, dereg)) {
         return WEFT_OK;
@@ -187,22 +132,22 @@ weft_status_t weft_links_reg(weft_links_t *links, uint32_t i, void *memory, uint
 void weft_links_dereg(weft_links_t *links, uint32_t i, weft_net_region_t *region)
 {
     weft_nets_lock(links->setup.nets);
-    net_at(links, i)->ops->dereg(region);
+    weft_links_net(links, i)->ops->dereg(region);
     weft_nets_unlock(links->setup.nets);
 }
 
-static link_t *find_link(weft_links_t *links, uint32_t peer, uint32_t channel)
+static weft_link_t *find_link(weft_links_t *links, uint32_t peer, uint32_t channel)
 {
-    link_t *link = links->first;
+    weft_link_t *link = links->first;
     while (link != NULL && (link->peer != peer || link->channel != channel)) {
         link = link->next;
     }
     return link;
 }
 
-static link_t *add_link(weft_links_t *links, uint32_t peer, uint32_t channel, uint32_t net)
+static weft_link_t *add_link(weft_links_t *links, uint32_t peer, uint32_t channel, uint32_t net)
 {
-    link_t *link = weft_os_alloc(sizeof *link, 0);
+    weft_link_t *link = weft_os_alloc(sizeof *link, 0);
     if (link != NULL) {
         link->peer = peer;
         link->channel = channel;
@@ -214,12 +159,12 @@ static link_t *add_link(weft_links_t *links, uint32_t peer, uint32_t channel, ui
 }
 
 /* The connector's sends are in the first half of the shared memory, its receives in the second. */
-static weft_status_t make_mapped(weft_links_t *links, link_t *link, bool connector)
+static weft_status_t make_mapped(weft_links_t *links, weft_link_t *link, bool connector)
 {
     void *base;
     uint64_t bytes;
     uint64_t half = weft_fifo_bytes(links->setup.slots, links->setup.slot_bytes);
-    const weft_links_net_t *net = net_at(links, link->net);
+    const weft_links_net_t *net = weft_links_net(links, link->net);
     weft_status_t status = net->map->region(link->conn, &base, &bytes);
     if (status != WEFT_OK) {
         return status;
@@ -248,14 +193,14 @@ static bool shall_be_direct(weft_links_t *links, uint32_t i)
 {
     if (!links->decided[i]) {
         links->decided[i] = true;
-        links->direct[i] = weft_direct_suits(&links->setup.direct, net_at(links, i));
+        links->direct[i] = weft_direct_suits(&links->setup.direct, weft_links_net(links, i));
     }
     return links->direct[i];
 }
 
 /* Gives a port that is not open yet slots on the device, if they can be had. Not under the lock: a device may
  * wait for its kernels before it has memory, and those for another communicator. */
-static void go_direct(weft_links_t *links, const link_t *link, weft_port_t *port,
+static void go_direct(weft_links_t *links, const weft_link_t *link, weft_port_t *port,
                       weft_net_region_t **region_p)
 {
     const weft_direct_t *direct = &links->setup.direct;
@@ -263,8 +208,9 @@ static void go_direct(weft_links_t *links, const link_t *link, weft_port_t *port
     weft_status_t status = direct->ops->alloc(direct->kernel, port->memory_bytes, &memory);
     if (status == WEFT_OK) {
         weft_nets_lock(links->setup.nets);
-        status = weft_direct_register(direct, net_at(links, link->net), links->device[link->net],
-                                      memory, port->memory_bytes, region_p);
+        status =
+            weft_direct_register(direct, weft_links_net(links, link->net), links->device[link->net],
+                                 memory, port->memory_bytes, region_p);
         weft_nets_unlock(links->setup.nets);
     }
     if (status == WEFT_OK) {
@@ -279,9 +225,9 @@ static void go_direct(weft_links_t *links, const link_t *link, weft_port_t *port
 }
 
 /* Registers the slots where the transport registers memory, so that no message pays for it. */
-static weft_status_t make_message(weft_links_t *links, link_t *link, weft_port_t *port)
+static weft_status_t make_message(weft_links_t *links, weft_link_t *link, weft_port_t *port)
 {
-    const weft_links_net_t *net = net_at(links, link->net);
+    const weft_links_net_t *net = weft_links_net(links, link->net);
     weft_net_region_t *region = NULL;
     weft_status_t status =
         weft_port_init_message(port, link->peer, port == &link->send, net->ops, link->conn,
@@ -295,15 +241,9 @@ static weft_status_t make_message(weft_links_t *links, link_t *link, weft_port_t
     return status == WEFT_OK ? weft_port_open(port, region) : status;
 }
 
-/* At least in one direction: memory for the other may have been wanting. */
-static bool is_direct(const link_t *link)
+static weft_status_t make_ports(weft_links_t *links, weft_link_t *link, bool connector)
 {
-    return link->send.direct != NULL || link->receive.direct != NULL;
-}
-
-static weft_status_t make_ports(weft_links_t *links, link_t *link, bool connector)
-{
-    const weft_links_net_t *net = net_at(links, link->net);
+    const weft_links_net_t *net = weft_links_net(links, link->net);
     weft_status_t status;
     if (net->map != NULL) {
         status = make_mapped(links, link, connector);
@@ -313,16 +253,16 @@ static weft_status_t make_ports(weft_links_t *links, link_t *link, bool connecto
         link->send.place.settled = link->receive.place.settled = true;
         links->messages++;
     }
-    link->state = LINK_READY;
+    link->state = WEFT_LINK_READY;
     weft_log(WEFT_LOG_DEBUG, "links", "rank %u to %u channel %u over %s%s", links->setup.rank,
              link->peer, link->channel, net->loaded->plugin->name,
-             is_direct(link) ? ", slots on the device" : "");
+             weft_link_is_direct(link) ? ", slots on the device" : "");
     return status;
 }
 
-static weft_status_t begin_conn(weft_links_t *links, link_t *link)
+static weft_status_t begin_conn(weft_links_t *links, weft_link_t *link)
 {
-    const weft_links_net_t *net = net_at(links, link->net);
+    const weft_links_net_t *net = weft_links_net(links, link->net);
     const weft_links_setup_t *setup = &links->setup;
     weft_status_t status = need_device(links, link->net);
     if (status != WEFT_OK) {
@@ -342,14 +282,14 @@ static weft_status_t begin_conn(weft_links_t *links, link_t *link)
     weft_net_address_t address;
     weft_nets_address(setup->nets, setup->family[link->peer], &address);
     link->begun = weft_os_clock_ns();
-    enter_device(links, net);
+    weft_links_enter(links, net);
     status = net->ops->connect_begin(links->device[link->net], &address, &params, &link->conn);
-    leave_device(links, net);
+    weft_links_leave(links, net);
     return status;
 }
 
 /* A try failed: OK if there will be another. */
-static weft_status_t try_again(weft_links_t *links, link_t *link, weft_status_t status)
+static weft_status_t try_again(weft_links_t *links, weft_link_t *link, weft_status_t status)
 {
     uint64_t now = weft_os_clock_ns();
     bool expired = now - link->begun > PATIENT_NS;
@@ -367,7 +307,7 @@ static weft_status_t try_again(weft_links_t *links, link_t *link, weft_status_t 
 static weft_status_t connect_link(weft_links_t *links, uint32_t peer, uint32_t channel)
 {
     uint32_t net = weft_nets_of(links->setup.nets, links->setup.family[peer]);
-    link_t *link = add_link(links, peer, channel, net);
+    weft_link_t *link = add_link(links, peer, channel, net);
     if (link == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate a link to rank %u", peer);
     }
@@ -378,12 +318,12 @@ static weft_status_t connect_link(weft_links_t *links, uint32_t peer, uint32_t c
 
 weft_port_t *weft_links_port(weft_links_t *links, uint32_t peer, uint32_t channel, bool sends)
 {
-    link_t *link = find_link(links, peer, channel);
+    weft_link_t *link = find_link(links, peer, channel);
     if (link == NULL && links->setup.rank < peer) {
         (void)connect_link(links, peer, channel); /* told by weft_links_progress */
         return NULL;
     }
-    if (link == NULL || link->state != LINK_READY) {
+    if (link == NULL || link->state != WEFT_LINK_READY) {
         return NULL;
     }
     weft_port_t *port = sends ? &link->send : &link->receive;
@@ -410,9 +350,9 @@ static weft_status_t check_label(const weft_links_t *links, const weft_link_labe
 
 static weft_status_t attach(weft_links_t *links, uint32_t index, weft_net_conn_t *conn)
 {
-    const weft_links_net_t *net = net_at(links, index);
+    const weft_links_net_t *net = weft_links_net(links, index);
     weft_status_t status = need_device(links, index);
-    if (status == WEFT_OK && !shares_device(net)) {
+    if (status == WEFT_OK && !weft_links_shares_device(net)) {
         weft_nets_lock(links->setup.nets);
         status = net->attach->attach(conn, links->device[index]);
         weft_nets_unlock(links->setup.nets);
@@ -431,10 +371,11 @@ static weft_status_t take_connection(weft_links_t *links, uint32_t index, weft_n
     if (status == WEFT_OK) {
         status = attach(links, index, conn);
     }
-    link_t *link = status == WEFT_OK ? add_link(links, label->from, label->channel, index) : NULL;
+    weft_link_t *link =
+        status == WEFT_OK ? add_link(links, label->from, label->channel, index) : NULL;
     if (link == NULL) {
         weft_nets_lock(links->setup.nets);
-        net_at(links, index)->ops->conn_close(conn);
+        weft_links_net(links, index)->ops->conn_close(conn);
         weft_nets_unlock(links->setup.nets);
         return status != WEFT_OK ? status
                                  : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate a link");
@@ -443,22 +384,22 @@ static weft_status_t take_connection(weft_links_t *links, uint32_t index, weft_n
     return make_ports(links, link, false);
 }
 
-static weft_status_t poll_conn(weft_links_t *links, link_t *link)
+static weft_status_t poll_conn(weft_links_t *links, weft_link_t *link)
 {
-    const weft_links_net_t *net = net_at(links, link->net);
+    const weft_links_net_t *net = weft_links_net(links, link->net);
     if (link->lost != WEFT_OK) {
         return link->lost;
     }
     if (link->conn == NULL) {
         return weft_os_clock_ns() < link->retry_at ? WEFT_IN_PROGRESS : begin_conn(links, link);
     }
-    enter_device(links, net);
+    weft_links_enter(links, net);
     weft_status_t status = net->ops->connect_poll(link->conn);
-    leave_device(links, net);
+    weft_links_leave(links, net);
     return status;
 }
 
-static weft_status_t progress_link(weft_links_t *links, link_t *link)
+static weft_status_t progress_link(weft_links_t *links, weft_link_t *link)
 {
     bool begins = link->conn == NULL;
     weft_status_t status = poll_conn(links, link);
@@ -473,7 +414,7 @@ static weft_status_t progress_link(weft_links_t *links, link_t *link)
 }
 
 /* Agrees where the payloads of the ports lie that somebody asked for. */
-static weft_status_t settle_ports(weft_links_t *links, link_t *link)
+static weft_status_t settle_ports(weft_links_t *links, weft_link_t *link)
 {
     weft_port_t *ports[2] = {&link->receive, &link->send};
     for (uint32_t i = 0; i < 2; i++) {
@@ -486,7 +427,7 @@ static weft_status_t settle_ports(weft_links_t *links, link_t *link)
             weft_log(
                 WEFT_LOG_DEBUG, "links", "rank %u to %u channel %u over %s, slots on the device",
                 i == 1 ? links->setup.rank : link->peer, i == 1 ? link->peer : links->setup.rank,
-                link->channel, net_at(links, link->net)->loaded->plugin->name);
+                link->channel, weft_links_net(links, link->net)->loaded->plugin->name);
         }
         if (status != WEFT_OK && status != WEFT_IN_PROGRESS) {
             return status;
@@ -514,146 +455,9 @@ weft_status_t weft_links_progress(weft_links_t *links)
 {
     weft_status_t status = WEFT_OK;
     links->making = true;
-    for (link_t *link = links->first; link != NULL && status == WEFT_OK; link = link->next) {
-        status =
-            link->state == LINK_CONNECTING ? progress_link(links, link) : settle_ports(links, link);
+    for (weft_link_t *link = links->first; link != NULL && status == WEFT_OK; link = link->next) {
+        status = link->state == WEFT_LINK_CONNECTING ? progress_link(links, link)
+                                                     : settle_ports(links, link);
     }
     return status == WEFT_OK ? accept_all(links) : status;
-}
-
-bool weft_links_have_messages(const weft_links_t *links)
-{
-    return links->messages > 0;
-}
-
-/* What an adapter wrote may still be on its way to the device when its completion is here. */
-static weft_status_t see_messages(const weft_links_t *links, const weft_net_completion_t *came,
-                                  uint32_t count)
-{
-    const weft_direct_t *direct = &links->setup.direct;
-    bool any = false;
-    for (uint32_t c = 0; c < count; c++) {
-        const weft_message_slot_t *slot = came[c].cookie;
-        any = any || (slot->port->direct != NULL && !slot->port->sends);
-    }
-    return any ? direct->ops->flush(direct->kernel) : WEFT_OK;
-}
-
-weft_status_t weft_links_poll(weft_links_t *links)
-{
-    enum { BATCH = 16 };
-    weft_net_completion_t completions[BATCH];
-    links->making = false;
-    for (uint32_t i = 0; i < weft_nets_count(links->setup.nets); i++) {
-        const weft_links_net_t *net = net_at(links, i);
-        if (net->map != NULL || links->device[i] == NULL) {
-            continue;
-        }
-        uint32_t count = 0;
-        weft_status_t status = net->ops->poll(links->device[i], completions, BATCH, &count);
-        status = status == WEFT_OK ? see_messages(links, completions, count) : status;
-        if (status != WEFT_OK) {
-            return status;
-        }
-        for (uint32_t c = 0; c < count; c++) {
-            weft_port_complete(&completions[c]);
-        }
-    }
-    return WEFT_OK;
-}
-
-weft_status_t weft_links_wait_fd(weft_links_t *links, int *fd_p)
-{
-    uint32_t found = WEFT_NETS_MAX;
-    if (links->making) {
-        return WEFT_ERR_UNSUPPORTED; /* The listeners have devices of their own. */
-    }
-    for (uint32_t i = 0; i < weft_nets_count(links->setup.nets); i++) {
-        if (net_at(links, i)->map != NULL || links->device[i] == NULL) {
-            continue;
-        }
-        if (found != WEFT_NETS_MAX) {
-            return WEFT_ERR_UNSUPPORTED;
-        }
-        found = i;
-    }
-    if (found == WEFT_NETS_MAX || !WEFT_HAS(net_at(links, found)->ops, weft_net_ops_t, wait_fd)) {
-        return WEFT_ERR_UNSUPPORTED;
-    }
-    return net_at(links, found)->ops->wait_fd(links->device[found], fd_p);
-}
-
-weft_status_t weft_links_check(weft_links_t *links, const weft_port_t *port)
-{
-    weft_status_t status = WEFT_OK;
-    link_t *link = links->first;
-    while (link != NULL && port != &link->send && port != &link->receive) {
-        link = link->next;
-    }
-    if (link != NULL) {
-        const weft_links_net_t *net = net_at(links, link->net);
-        enter_device(links, net);
-        status = net->ops->conn_check(link->conn);
-        leave_device(links, net);
-    }
-    return status;
-}
-
-const char *weft_links_transport(const weft_links_t *links, uint32_t peer)
-{
-    if (links == NULL || peer >= links->setup.nranks || peer == links->setup.rank) {
-        return "";
-    }
-    return net_at(links, weft_nets_of(links->setup.nets, links->setup.family[peer]))
-        ->loaded->plugin->name;
-}
-
-bool weft_links_is_direct(const weft_links_t *links, uint32_t peer)
-{
-    const link_t *link = links->first;
-    while (link != NULL && (link->peer != peer || !is_direct(link))) {
-        link = link->next;
-    }
-    return link != NULL;
-}
-
-/* A port that broke still has what came before. */
-static weft_status_t flush_port(weft_port_t *port, bool *moved_p)
-{
-    if (port->relay != NULL) {
-        weft_relay_step(port->relay, moved_p);
-    }
-    return weft_port_flush(port);
-}
-
-/* All of them, also behind one that broke: nobody may need that one any more. */
-weft_status_t weft_links_flush(weft_links_t *links, bool *moved_p)
-{
-    weft_status_t first = WEFT_OK;
-    uint32_t peer = 0;
-    for (link_t *link = links->first; link != NULL; link = link->next) {
-        if (link->state != LINK_READY || net_at(links, link->net)->map != NULL) {
-            continue;
-        }
-        weft_status_t sends = flush_port(&link->send, moved_p);
-        weft_status_t receives = flush_port(&link->receive, moved_p);
-        if (first == WEFT_OK && (sends != WEFT_OK || receives != WEFT_OK)) {
-            first = sends != WEFT_OK ? sends : receives;
-            peer = link->peer;
-        }
-    }
-    if (first != WEFT_OK) {
-        weft_error_record()->peer = (int32_t)peer;
-    }
-    return first;
-}
-
-bool weft_links_have_unsent(const weft_links_t *links)
-{
-    const link_t *link = links->first;
-    while (link != NULL && (link->state != LINK_READY || link->send.relay == NULL ||
-                            link->send.broken != WEFT_OK || !weft_port_holds(&link->send))) {
-        link = link->next;
-    }
-    return link != NULL;
 }

@@ -301,6 +301,44 @@ static void payloads_may_lie_apart(void **state)
     plan_close(&plan);
 }
 
+/* The head of a message that an adapter sends stands in front of its payload. */
+static void heads_may_lie_with_the_payloads(void **state)
+{
+    static _Alignas(4096) uint8_t far[SLOTS * 8192], before[WEFT_FIFO_HEAD_BYTES];
+    static uint32_t lengths[SLOTS];
+    weft_lanes_port_t port = fifo_port(fifo, true);
+    uint64_t head[4];
+    (void)state;
+    port.payloads = far + WEFT_MESSAGE_HEAD_BYTES;
+    port.stride = 8192;
+    port.lengths = lengths;
+    port.near = port.direct = 1;
+    plan_open(&plan, PLAN_SENDS, fifo);
+    bench.lanes->end_close(plan.end);
+    assert_int_equal(bench.lanes->end_open(bench.kernel, &port, &plan.end), WEFT_OK);
+    plan.in[999] = 3;
+    plan.call.signature[2] = 77;
+    assert_int_equal(plan_run(&plan), WEFT_OK);
+    memcpy(head, far, sizeof head);
+    assert_memory_equal(head, plan.call.signature, sizeof plan.call.signature);
+    assert_int_equal(head[3], sizeof plan.in);
+    assert_memory_equal(far + WEFT_MESSAGE_HEAD_BYTES, plan.in, sizeof plan.in);
+    /* A small one too; of the FIFO's head only the sequence is written. */
+    memcpy(before, fifo + WEFT_FIFO_HEADS + WEFT_FIFO_HEAD_BYTES, sizeof before);
+    plan.call.cut.count = plan.call.cut.slice = plan.call.cut.chunk = plan.call.cut.pass = 2;
+    plan.in[1] = 9;
+    assert_int_equal(plan_run(&plan), WEFT_OK);
+    memcpy(head, far + 8192, sizeof head);
+    assert_memory_equal(head, plan.call.signature, sizeof plan.call.signature);
+    assert_int_equal(head[3], 2 * sizeof(float));
+    assert_int_equal(lengths[1], 2 * sizeof(float));
+    assert_memory_equal(far + 8192 + WEFT_MESSAGE_HEAD_BYTES, plan.in, 2 * sizeof(float));
+    uint64_t sequence = 2;
+    memcpy(before + WEFT_FIFO_HEAD_SEQUENCE, &sequence, sizeof sequence);
+    assert_memory_equal(fifo + WEFT_FIFO_HEADS + WEFT_FIFO_HEAD_BYTES, before, sizeof before);
+    plan_close(&plan);
+}
+
 static void ports_that_make_no_sense_are_refused(void **state)
 {
     weft_lanes_port_t port = fifo_port(fifo, true);
@@ -310,6 +348,11 @@ static void ports_that_make_no_sense_are_refused(void **state)
     assert_int_equal(bench.lanes->end_open(bench.kernel, &port, &end), WEFT_ERR_ARG);
     bench_take_error();
     bench_says("3 slots of 4096 bytes");
+    port = fifo_port(fifo, true);
+    port.direct = 1; /* there is no room for heads */
+    assert_int_equal(bench.lanes->end_open(bench.kernel, &port, &end), WEFT_ERR_ARG);
+    bench_take_error();
+    bench_says("4 slots of 4096 bytes, 4096 apart");
     port = fifo_port(fifo, true);
     fake_cuda.fails = "cudaHostRegister";
     fake_cuda.error = cudaErrorOperatingSystem;
@@ -481,6 +524,7 @@ int main(void)
         BENCH(a_run_tells_whether_it_has_begun),
         BENCH(fifos_that_share_pages_are_registered_once),
         BENCH(payloads_may_lie_apart),
+        BENCH(heads_may_lie_with_the_payloads),
         BENCH(ports_that_make_no_sense_are_refused),
         BENCH(buffers_that_the_device_cannot_reach_are_named),
         BENCH(a_device_that_fails_is_reported),

@@ -76,9 +76,16 @@ static weft_status_t direct_flush(weft_kernel_t *kernel)
 
 /* Memory --------------------------------------------------------------------------------------------- */
 
+/* Beside whatever the application records. */
 static weft_status_t direct_alloc(weft_kernel_t *kernel, uint64_t bytes, void **memory_p)
 {
-    return cuda_buffers.alloc(kernel, (bytes + PAGE - 1) / PAGE * PAGE, memory_p);
+    cuda_visit_t visit;
+    weft_status_t status = cuda_visit_begin(kernel, &visit);
+    if (status == WEFT_OK) {
+        status = cuda_buffers.alloc(kernel, (bytes + PAGE - 1) / PAGE * PAGE, memory_p);
+        cuda_visit_end(&visit);
+    }
+    return status;
 }
 
 static void direct_free(weft_kernel_t *kernel, void *memory)

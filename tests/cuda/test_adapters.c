@@ -16,7 +16,7 @@
 #include "tests/cuda/fake_cuda.h"
 #include "tests/support/ranks.h"
 
-enum { MOST = 5000, ROUNDS = 60 };
+enum { MOST = 5000, ROUNDS = 40 };
 
 static const char *const settings[] = {
     "core.net=net-ib",   "core.kernel=kernel-cuda",
@@ -198,7 +198,7 @@ static void what_the_driver_refuses_leaves_slots_on_the_host(void **state)
     fake_cuda.no_dmabuf = true;
     assert_int_equal(dmabufs_of(2, NULL), 0);
     for (int i = 0; i < 2; i++) {
-        for (int after = 0; after < 5; after++) {
+        for (int after = 0; after < 5; after += 2) {
             setup(state);
             fake_cuda.fails = calls[i];
             fake_cuda.fails_after = after;
@@ -224,7 +224,7 @@ static int ends(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 
 static void a_flush_that_fails_ends_the_communicator(void **state)
 {
-    for (int after = 0; after < 40; after += 13) {
+    for (int after = 0; after < 40; after += 20) {
         ranks_job_t job = job_of(3, NULL);
         setup(state);
         fake_cuda.late = true;

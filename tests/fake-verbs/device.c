@@ -11,12 +11,12 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* Writes nothing that is right already: other threads read what an earlier list gave them. */
-static void describe(vdevice_t *device)
+/* What a test has changed since the last list: other threads read the rest. */
+static void device_refresh(vdevice_t *device)
 {
     struct ibv_device *base = &device->base;
     bool ib = device->spec.transport == IBV_TRANSPORT_IB;
-    if (base->transport_type != device->spec.transport ||
+    if (base->transport_type != device->spec.transport || base->node_type == 0 ||
         strcmp(base->name, device->spec.name) != 0) {
         base->node_type = ib ? IBV_NODE_CA : IBV_NODE_RNIC;
         base->transport_type = device->spec.transport;
@@ -33,9 +33,8 @@ struct ibv_device **ibv_get_device_list(int *count_p)
         list = world_alloc((world.ndevices + 1) * sizeof(struct ibv_device *));
         world.live.lists++;
         for (uint32_t i = 0; i < world.ndevices; i++) {
-            vdevice_t *device = &world.devices[i];
-            describe(device);
-            list[i] = &device->base;
+            device_refresh(&world.devices[i]);
+            list[i] = &world.devices[i].base;
         }
     }
     if (count_p != NULL) {

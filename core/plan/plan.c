@@ -47,6 +47,25 @@ uint32_t weft_plan_chunks(const weft_plan_t *plan, uint32_t buffer)
     return plan->k * weft_plan_blocks(plan->coll, plan->nranks, (weft_operand_kind_t)buffer);
 }
 
+uint32_t weft_plan_alias(const weft_plan_t *plan, uint32_t rank, uint32_t chunk)
+{
+    switch (plan->coll) {
+    case WEFT_REDUCE_SCATTER:
+        return chunk / plan->k == rank ? chunk % plan->k : WEFT_PLAN_NO_CHUNK;
+    case WEFT_SCATTER:
+        return rank == plan->root && chunk / plan->k == rank ? chunk % plan->k : WEFT_PLAN_NO_CHUNK;
+    case WEFT_ALL_GATHER:
+        return rank * plan->k + chunk;
+    case WEFT_GATHER:
+        return rank == plan->root ? rank * plan->k + chunk : WEFT_PLAN_NO_CHUNK;
+    case WEFT_REDUCE:
+    case WEFT_BROADCAST:
+        return rank == plan->root ? chunk : WEFT_PLAN_NO_CHUNK;
+    default:
+        return chunk;
+    }
+}
+
 int weft_plan_reduces(weft_coll_t coll)
 {
 #define REDUCES(value, name, text, reduces, rooted, shape) [value] = reduces,

@@ -97,6 +97,18 @@ static inline weft_plan_view_t weft_plan_view(const weft_plan_t *plan, uint32_t 
                               .flags = from->flags & ~WEFT_PLAN_LIKE};
 }
 
+/* Chunk that an operand of a buffer of `chunks` chunks names in iteration `iteration` of its LOOP, `j`
+ * chunks further on. */
+static inline uint32_t weft_plan_chunk_at(const weft_plan_operand_t *o, uint32_t chunks,
+                                          uint32_t iteration, uint32_t j)
+{
+    if (o->stride == 0 && j == 0) {
+        return o->index;
+    }
+    int64_t c = ((int64_t)o->index + (int64_t)o->stride * iteration + j) % chunks;
+    return (uint32_t)(c < 0 ? c + chunks : c);
+}
+
 /* As the builder took it. */
 weft_move_t weft_plan_expand(const weft_plan_view_t *view);
 weft_operand_t weft_plan_expand_operand(const weft_plan_operand_t *operand);
@@ -113,6 +125,9 @@ int weft_plan_has_output(weft_coll_t coll, int is_root);
 uint32_t weft_plan_blocks(weft_coll_t coll, uint32_t nranks, weft_operand_kind_t buffer);
 /* Chunks of IN, OUT or TMP of this plan. */
 uint32_t weft_plan_chunks(const weft_plan_t *plan, uint32_t buffer);
+/* Chunk of OUT that chunk `chunk` of IN is in place, on rank `rank`; WEFT_PLAN_NO_CHUNK: none. */
+#define WEFT_PLAN_NO_CHUNK UINT32_MAX
+uint32_t weft_plan_alias(const weft_plan_t *plan, uint32_t rank, uint32_t chunk);
 /* True for the collectives that need FINAL moves. */
 int weft_plan_reduces(weft_coll_t coll);
 

@@ -39,21 +39,7 @@ uint32_t weft_run_alias(const weft_run_t *run, uint32_t rank, uint32_t chunk)
     if (!run->input->in_place && run->both == NULL) {
         return WEFT_RUN_NONE;
     }
-    switch (plan->coll) {
-    case WEFT_REDUCE_SCATTER:
-        return chunk / plan->k == rank ? chunk % plan->k : WEFT_RUN_NONE;
-    case WEFT_SCATTER:
-        return rank == plan->root && chunk / plan->k == rank ? chunk % plan->k : WEFT_RUN_NONE;
-    case WEFT_ALL_GATHER:
-        return rank * plan->k + chunk;
-    case WEFT_GATHER:
-        return rank == plan->root ? rank * plan->k + chunk : WEFT_RUN_NONE;
-    case WEFT_REDUCE:
-    case WEFT_BROADCAST:
-        return rank == plan->root ? chunk : WEFT_RUN_NONE;
-    default:
-        return chunk;
-    }
+    return weft_plan_alias(plan, rank, chunk);
 }
 
 static uint64_t *sum_of(const weft_run_t *run, uint32_t pass, uint32_t chunk, uint32_t slice)

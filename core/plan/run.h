@@ -14,7 +14,7 @@
 #include "core/plan/hash.h"
 #include "core/plan/verify.h"
 
-#define WEFT_RUN_NONE UINT32_MAX
+#define WEFT_RUN_NONE WEFT_PLAN_NO_CHUNK
 #define WEFT_RUN_PASSES 2
 
 /* A value with the expression that made it; tag 0 = never written, else 1 + pass. */

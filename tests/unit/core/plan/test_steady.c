@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Which MOVEs send memory that stays as it is, for plans written by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "core/plan/steady.h"
+#include "tests/support/plan_fixture.h"
+
+enum { NONE = 0, APART = WEFT_STEADY_APART, BOTH = WEFT_STEADY_APART | WEFT_STEADY_IN_PLACE };
+
+static weft_operand_t to, from;
+static uint32_t lane;
+
+static void begin(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    b->grid(b, 1, 1);
+    lane = b->lane(b);
+    to = weft_port(b->port(b, lane, 1 - call->rank, 0, 1));
+    from = weft_port(b->port(b, lane, 1 - call->rank, 0, 0));
+}
+
+static void copy(weft_plan_builder_t *b, weft_operand_t dst, weft_operand_t src)
+{
+    weft_move_t one = {.dst = {dst}, .src = {src}, .ndst = 1, .nsrc = 1, .like = weft_out(0, 0)};
+    b->move(b, lane, &one);
+}
+
+/* The first MOVE of rank 0 in a plan of two ranks. */
+static uint8_t first_mark(plan_fixture_fn_t write, weft_coll_t coll,
+                          const weft_steady_arithmetic_t *arithmetic)
+{
+    uint8_t marks[8];
+    weft_plan_t **plans = plan_fixture_write(write, coll, 2);
+    assert_non_null(plans);
+    assert_true(plans[0]->nmoves <= 8);
+    assert_int_equal(weft_plan_steady(plans[0], arithmetic, marks), WEFT_OK);
+    plan_fixture_free(plans, 2);
+    return marks[0];
+}
+
+static uint8_t mark_of(plan_fixture_fn_t write, weft_coll_t coll)
+{
+    return first_mark(write, coll, &(weft_steady_arithmetic_t){.pre = 0});
+}
+
+static void write_exchange(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    begin(call, b);
+    weft_move_t add = {.dst = {weft_out(0, 0)},
+                       .src = {from, weft_in(0, 0)},
+                       .ndst = 1,
+                       .nsrc = 2,
+                       .flags = WEFT_MOVE_FINAL};
+    copy(b, to, weft_in(0, 0));
+    b->move(b, lane, &add);
+}
+
+static void input_stays_unless_it_is_also_the_output(void **state)
+{
+    (void)state;
+    assert_int_equal(mark_of(write_exchange, WEFT_ALL_REDUCE), APART);
+    assert_int_equal(
+        first_mark(write_exchange, WEFT_ALL_REDUCE, &(weft_steady_arithmetic_t){.pre = 1}), NONE);
+}
+
+static void write_gather(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    begin(call, b);
+    copy(b, to, weft_in(0, 0));
+    copy(b, weft_out(call->rank, 0), weft_in(0, 0));
+    copy(b, weft_out(1 - call->rank, 0), from);
+}
+
+static void a_copy_onto_itself_changes_nothing(void **state)
+{
+    (void)state;
+    assert_int_equal(mark_of(write_gather, WEFT_ALL_GATHER), BOTH);
+}
+
+static void write_sum_and_send(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    begin(call, b);
+    weft_move_t add = {.dst = {to, weft_out(0, 0)},
+                       .src = {from, weft_in(0, 0)},
+                       .ndst = 2,
+                       .nsrc = 2,
+                       .flags = WEFT_MOVE_FINAL};
+    b->move(b, lane, &add);
+}
+
+static void what_is_sent_and_kept_is_where_it_is_kept(void **state)
+{
+    (void)state;
+    assert_int_equal(mark_of(write_sum_and_send, WEFT_ALL_REDUCE), BOTH);
+    assert_int_equal(first_mark(write_sum_and_send, WEFT_ALL_REDUCE,
+                                &(weft_steady_arithmetic_t){.pre = 1, .final = 1}),
+                     BOTH);
+}
+
+static void write_twice(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    begin(call, b);
+    weft_move_t both = {.dst = {weft_out(0, 0), to}, .src = {weft_in(0, 0)}, .ndst = 2, .nsrc = 1};
+    b->move(b, lane, &both);
+    copy(b, weft_out(0, 0), from);
+}
+
+static void write_in_turns(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    begin(call, b);
+    weft_move_t take = {.dst = {weft_out(0, 1), to}, .src = {from}, .ndst = 2, .nsrc = 1};
+    b->loop(b, lane, call->rank == 0 ? 3 : 2);
+    b->move(b, lane, &take);
+    b->end(b, lane);
+}
+
+static void write_both_once(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    begin(call, b);
+    weft_move_t take = {.dst = {weft_out(1, 0), to}, .src = {from}, .ndst = 2, .nsrc = 1, .cnt = 2};
+    b->move(b, lane, &take);
+}
+
+static void output_that_is_written_again_does_not_stay(void **state)
+{
+    (void)state;
+    assert_int_equal(mark_of(write_twice, WEFT_ALL_REDUCE), NONE);
+    /* The third turn comes to the first of two chunks again. */
+    assert_int_equal(mark_of(write_in_turns, WEFT_ALL_GATHER), NONE);
+    assert_int_equal(mark_of(write_both_once, WEFT_ALL_GATHER), BOTH);
+}
+
+static void write_scratch(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    begin(call, b);
+    copy(b, to, weft_tmp(0, 0));
+}
+
+static void scratch_does_not_stay(void **state)
+{
+    (void)state;
+    assert_int_equal(mark_of(write_scratch, WEFT_ALL_REDUCE), NONE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(input_stays_unless_it_is_also_the_output),
+        cmocka_unit_test(a_copy_onto_itself_changes_nothing),
+        cmocka_unit_test(what_is_sent_and_kept_is_where_it_is_kept),
+        cmocka_unit_test(output_that_is_written_again_does_not_stay),
+        cmocka_unit_test(scratch_does_not_stay),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -48,6 +48,7 @@ void weft_request_bind(const weft_prepared_t *prepared, const weft_request_t *re
     *binding = (weft_binding_t){.in = request->args.send,
                                 .out = request->args.recv,
                                 .scalar = request->scalar,
+                                .in_place = weft_request_overlaps(request),
                                 .sequence = (uint32_t)request->sequence};
     if (vectors != NULL) {
         cut_vectors(&prepared->program, vectors, geometry);

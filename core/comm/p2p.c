@@ -155,7 +155,7 @@ static weft_status_t send_slice(const weft_comm_state_t *state, weft_line_t *lin
         return status;
     }
     request->moved += bytes / elem;
-    return weft_port_send(line->port, &signature, bytes);
+    return weft_port_send(line->port, &signature, bytes, NULL);
 }
 
 static weft_status_t receive_slice(const weft_comm_state_t *state, weft_line_t *line)

@@ -2,7 +2,7 @@
  *
  * The interpreter of plans. One step of a lane: enter the next instruction, advance its MOVEs by as
  * many slices as their ports allow, leave it. */
-#include "core/exec/lanes.h"
+#include "core/exec/member.h"
 
 #include <errno.h>
 #include <string.h>
@@ -74,6 +74,9 @@ void weft_lanes_start(weft_lanes_t *run, const weft_binding_t *binding)
     run->scalar = binding->scalar;
     run->vectors = binding->vectors;
     run->geometry = binding->geometry != NULL ? *binding->geometry : run->program->geometry;
+    run->steady = binding->in_place ? WEFT_STEADY_IN_PLACE : WEFT_STEADY_APART;
+    run->steady = binding->in_place && binding->vectors != NULL ? 0 : run->steady;
+    run->refers = false;
     run->stopped = 0;
     run->blocked = NULL;
     run->mismatched = NULL;
@@ -97,280 +100,6 @@ void weft_lanes_start(weft_lanes_t *run, const weft_binding_t *binding)
             memset(lane->finished, 0, lane->code->ncode * sizeof *lane->finished);
         }
     }
-}
-
-/* Operands ----------------------------------------------------------------------------------------- */
-
-/* Chunk number of an operand in the given iteration, `j` chunks further on. */
-static uint32_t operand_chunk(const weft_plan_operand_t *o, uint32_t chunks, uint32_t iteration,
-                              uint32_t j)
-{
-    if (o->stride == 0 && j == 0) {
-        return o->index;
-    }
-    int64_t c = ((int64_t)o->index + (int64_t)o->stride * iteration + j) % chunks;
-    return (uint32_t)(c < 0 ? c + chunks : c);
-}
-
-static uint32_t operand_chunks(const weft_program_t *program, uint32_t kind)
-{
-    return kind == WEFT_OPERAND_IN    ? program->in_chunks
-           : kind == WEFT_OPERAND_OUT ? program->out_chunks
-                                      : program->tmp_chunks;
-}
-
-/* Elements of block `block` of IN or OUT, and where it starts. */
-static uint64_t block_count(const weft_lanes_t *run, uint32_t kind, uint32_t block)
-{
-    const weft_vectors_t *v = run->vectors;
-    return v == NULL                 ? run->geometry.count
-           : kind == WEFT_OPERAND_IN ? v->in_counts[block]
-                                     : v->out_counts[block];
-}
-
-static uint64_t block_start(const weft_lanes_t *run, uint32_t kind, uint32_t block)
-{
-    const weft_vectors_t *v = run->vectors;
-    return v == NULL                 ? block * run->geometry.count
-           : kind == WEFT_OPERAND_IN ? v->in_displs[block]
-                                     : v->out_displs[block];
-}
-
-static uint8_t *operand_address(const weft_lanes_t *run, const weft_plan_operand_t *o,
-                                uint32_t chunk, const weft_lane_run_t *lane)
-{
-    const weft_program_t *program = run->program;
-    const weft_geometry_t *g = &run->geometry;
-    if (o->kind == WEFT_OPERAND_TMP) {
-        uint64_t before = (uint64_t)lane->channel * program->tmp_chunks + chunk;
-        return program->tmp + before * g->chunk * program->elem;
-    }
-    uint32_t k = g->k;
-    uint64_t element =
-        block_start(run, o->kind, chunk / k) + lane->pass * g->pass + chunk % k * g->chunk;
-    /* Reading IN never writes it: the cast serves one address table for both directions. */
-    uint8_t *base = o->kind == WEFT_OPERAND_IN ? (uint8_t *)(uintptr_t)run->in : run->out;
-    return (uint8_t *)((uintptr_t)base + element * program->elem);
-}
-
-/* The operand whose chunk says how long the MOVE is. */
-static const weft_plan_operand_t *measure_of(const weft_member_t *m)
-{
-    uint32_t all = (uint32_t)m->move->ndst + m->move->nsrc;
-    if ((m->move->flags & WEFT_PLAN_LIKE) != 0) {
-        return &m->operands[all];
-    }
-    for (uint32_t i = 0; i < all; i++) {
-        const weft_plan_operand_t *o = &m->operands[i];
-        if (o->kind == WEFT_OPERAND_IN || o->kind == WEFT_OPERAND_OUT) {
-            return o;
-        }
-    }
-    return NULL;
-}
-
-/* Length of the chunk that the MOVE has reached. False: both ends know that nothing of this block is
- * left in this pass, and leave it out; the first pass always sends, so that they can compare. */
-static bool member_measure(const weft_lanes_t *run, const weft_lane_run_t *lane, weft_member_t *m)
-{
-    const weft_program_t *program = run->program;
-    const weft_plan_operand_t *o = measure_of(m);
-    uint32_t k = run->geometry.k, chunk = 0, kind = WEFT_OPERAND_IN;
-    if (o != NULL) {
-        kind = o->kind;
-        chunk = operand_chunk(o, operand_chunks(program, kind), lane->iteration, m->done);
-    }
-    uint64_t count = block_count(run, kind, chunk / k);
-    m->chunk = weft_geometry_chunk(&run->geometry, count, lane->pass, chunk % k);
-    if (!program->pairs) {
-        return true;
-    }
-    m->signature = run->signature;
-    m->signature.count = count;
-    return lane->pass == 0 || m->chunk > 0;
-}
-
-/* Addresses of the chunk that the MOVE has reached. */
-static void member_aim(const weft_lanes_t *run, const weft_lane_run_t *lane, weft_member_t *m)
-{
-    const weft_plan_move_t *move = m->move;
-    const weft_program_t *program = run->program;
-    uint32_t ndst = move->ndst, all = ndst + move->nsrc;
-    weft_port_t **ports = program->ports + lane->channel * program->plan->nports;
-    m->pre_mask = 0;
-    for (uint32_t i = 0; i < all; i++) {
-        const weft_plan_operand_t *o = &m->operands[i];
-        if (o->kind == WEFT_OPERAND_PORT) {
-            m->port[i] = ports[o->index];
-            m->base[i] = NULL;
-            continue;
-        }
-        uint32_t chunk =
-            operand_chunk(o, operand_chunks(program, o->kind), lane->iteration, m->done);
-        m->port[i] = NULL;
-        m->base[i] = operand_address(run, o, chunk, lane);
-        if (i >= ndst && o->kind == WEFT_OPERAND_IN && program->pre) {
-            m->pre_mask |= 1u << (i - ndst);
-        }
-    }
-    m->slice = 0;
-    m->skip = ndst == 1 && move->nsrc == 1 && m->base[0] != NULL && m->base[0] == m->base[1] &&
-              m->pre_mask == 0 && !((move->flags & WEFT_MOVE_FINAL) != 0 && program->flags != 0);
-}
-
-/* Goes to the next chunk that has something to move. */
-static void member_next(const weft_lanes_t *run, const weft_lane_run_t *lane, weft_member_t *m)
-{
-    while (m->done < m->cnt && !member_measure(run, lane, m)) {
-        m->done++;
-    }
-    m->finished = m->done == m->cnt;
-    if (!m->finished) {
-        member_aim(run, lane, m);
-    }
-}
-
-static void member_enter(const weft_lanes_t *run, const weft_lane_run_t *lane, weft_member_t *m,
-                         const weft_plan_move_t *move)
-{
-    m->move = move;
-    m->operands = &run->program->plan->operands[move->operand];
-    m->done = 0;
-    m->cnt = move->cnt;
-    member_next(run, lane, m);
-}
-
-/* One slice ---------------------------------------------------------------------------------------- */
-
-/* The first port that is not ready, or NULL. */
-static weft_port_t *member_blocker(const weft_member_t *m)
-{
-    uint32_t ndst = m->move->ndst;
-    uint32_t all = ndst + m->move->nsrc;
-    for (uint32_t i = ndst; i < all; i++) {
-        if (m->port[i] != NULL && !weft_port_can_receive(m->port[i])) {
-            return m->port[i];
-        }
-    }
-    for (uint32_t i = 0; i < ndst; i++) {
-        if (m->port[i] != NULL && !weft_port_can_send(m->port[i])) {
-            return m->port[i];
-        }
-    }
-    return NULL;
-}
-
-static const weft_signature_t *member_signature(const weft_lanes_t *run, const weft_member_t *m)
-{
-    return run->program->pairs ? &m->signature : &run->signature;
-}
-
-static bool member_signatures_match(weft_lanes_t *run, const weft_member_t *m)
-{
-    const weft_signature_t *mine = member_signature(run, m);
-    uint32_t ndst = m->move->ndst, all = ndst + m->move->nsrc;
-    for (uint32_t i = ndst; i < all; i++) {
-        if (m->port[i] == NULL) {
-            continue;
-        }
-        /* A copy first: the peer can write shared memory at any time. */
-        weft_signature_t theirs = *weft_port_signature(m->port[i]);
-        if (!weft_signature_equal(&theirs, mine)) {
-            run->mismatched = m->port[i];
-            run->signature = *mine;
-            run->theirs = theirs;
-            return false;
-        }
-    }
-    return true;
-}
-
-static void member_combine(const weft_lanes_t *run, const weft_member_t *m, uint64_t count)
-{
-    const weft_program_t *program = run->program;
-    const weft_plan_move_t *move = m->move;
-    size_t offset = m->slice * run->geometry.slice * program->elem;
-    weft_combine_t c;
-    c.count = count;
-    c.nsrc = move->nsrc;
-    c.ndst = move->ndst;
-    c.pre_mask = m->pre_mask;
-    c.stream_mask = 0;
-    c.flags = (move->flags & WEFT_MOVE_FINAL) != 0 ? program->flags : 0;
-    c.nranks = program->plan->nranks;
-    c.scalar = run->scalar;
-    for (uint32_t i = 0; i < move->ndst; i++) {
-        if (m->port[i] == NULL) {
-            c.dst[i] = m->base[i] + offset;
-            if (program->stream && m->operands[i].kind == WEFT_OPERAND_OUT) {
-                c.stream_mask |= 1u << i;
-            }
-        } else {
-            c.dst[i] = weft_port_payload(m->port[i], count * program->elem);
-            c.stream_mask |= (uint32_t)run->stream_ports << i;
-        }
-    }
-    for (uint32_t i = 0; i < move->nsrc; i++) {
-        uint32_t at = move->ndst + i;
-        c.src[i] = m->port[at] == NULL ? m->base[at] + offset
-                                       : weft_port_payload(m->port[at], count * program->elem);
-    }
-    if (program->user.fn != NULL && c.nsrc > 1) {
-        weft_user_combine(&program->user, program->dtype, &c);
-    } else {
-        program->combine(&c);
-    }
-}
-
-/* Slots change hands only after the data is in place. All of them do, even if one link breaks at this
- * moment: the slice is done, and the other ports must stay in step. */
-static weft_status_t member_publish(weft_lanes_t *run, const weft_member_t *m, uint64_t bytes)
-{
-    const weft_signature_t *signature = member_signature(run, m);
-    weft_status_t status = WEFT_OK;
-    uint32_t ndst = m->move->ndst, all = ndst + m->move->nsrc;
-    for (uint32_t i = 0; i < all; i++) {
-        if (m->port[i] == NULL) {
-            continue;
-        }
-        if (i >= ndst) {
-            /* A peer that has sent its last message may be gone: that its slot cannot be offered again
-             * is the next receive's failure. */
-            weft_status_t offered = weft_port_release(m->port[i]);
-            (void)offered;
-            continue;
-        }
-        weft_status_t one = weft_port_send(m->port[i], signature, bytes);
-        if (status == WEFT_OK && one != WEFT_OK) {
-            status = one;
-            run->blocked = m->port[i];
-        }
-    }
-    return status;
-}
-
-/* OK: slice done; AGAIN: a port is not ready. */
-static weft_status_t member_slice(weft_lanes_t *run, const weft_lane_run_t *lane, weft_member_t *m)
-{
-    const weft_geometry_t *g = &run->geometry;
-    weft_port_t *blocker = member_blocker(m);
-    if (blocker != NULL) {
-        run->blocked = blocker;
-        return blocker->broken != WEFT_OK ? blocker->broken : WEFT_AGAIN;
-    }
-    if (!member_signatures_match(run, m)) {
-        return WEFT_ERR_MISMATCH;
-    }
-    uint64_t count = weft_geometry_slice(g, m->chunk, m->slice);
-    if (count > 0 && !m->skip) {
-        member_combine(run, m, count);
-    }
-    weft_status_t status = member_publish(run, m, count * run->program->elem);
-    if (++m->slice == g->slices) {
-        m->done++;
-        member_next(run, lane, m);
-    }
-    return status;
 }
 
 /* Lanes -------------------------------------------------------------------------------------------- */
@@ -402,7 +131,7 @@ static bool lane_enter(const weft_lanes_t *run, weft_lane_run_t *lane)
         }
     }
     for (uint32_t i = 0; i < members; i++) {
-        member_enter(run, lane, &lane->member[i], &run->program->plan->moves[first[i].n]);
+        weft_member_enter(run, lane, &lane->member[i], &run->program->plan->moves[first[i].n]);
     }
     lane->members = members;
     return true;
@@ -415,7 +144,7 @@ static weft_status_t lane_moves(weft_lanes_t *run, weft_lane_run_t *lane, bool *
     for (uint32_t i = 0; i < lane->members; i++) {
         weft_member_t *m = &lane->member[i];
         while (!m->finished) {
-            weft_status_t status = member_slice(run, lane, m);
+            weft_status_t status = weft_member_slice(run, lane, m);
             if (status == WEFT_AGAIN) {
                 result = WEFT_AGAIN;
                 break;
@@ -429,18 +158,40 @@ static weft_status_t lane_moves(weft_lanes_t *run, weft_lane_run_t *lane, bool *
     return result;
 }
 
-static void lane_stop(weft_lanes_t *run, weft_lane_run_t *lane)
+/* A port of the lane with messages by reference that the peer has not given back, or NULL. */
+static weft_port_t *lane_referring(const weft_lanes_t *run, const weft_lane_run_t *lane)
 {
-    lane->pass += run->program->channels;
-    if (lane->pass >= run->geometry.passes) {
-        lane->stopped = true;
-        run->stopped++;
-        return;
+    const weft_plan_t *plan = run->program->plan;
+    weft_port_t **ports = run->program->ports + lane->channel * plan->nports;
+    uint32_t number = (uint32_t)(lane - run->lanes) % plan->nlanes;
+    for (uint32_t p = 0; run->refers && p < plan->nports; p++) {
+        if (plan->ports[p].lane == number && !weft_port_returned(ports[p])) {
+            return ports[p];
+        }
     }
-    lane->pc = 0;
+    return NULL;
 }
 
-static void lane_control(weft_lanes_t *run, weft_lane_run_t *lane, const weft_code_t *c)
+/* The caller may change the buffers after a run, so it is over when nobody reads them any more. That
+ * comes: the peers need nothing of this rank for it but the messages that it has sent. */
+static weft_status_t lane_stop(weft_lanes_t *run, weft_lane_run_t *lane)
+{
+    if (lane->pass + run->program->channels < run->geometry.passes) {
+        lane->pass += run->program->channels;
+        lane->pc = 0;
+        return WEFT_OK;
+    }
+    weft_port_t *waits = lane_referring(run, lane);
+    if (waits != NULL) {
+        run->blocked = waits;
+        return WEFT_AGAIN;
+    }
+    lane->stopped = true;
+    run->stopped++;
+    return WEFT_OK;
+}
+
+static weft_status_t lane_control(weft_lanes_t *run, weft_lane_run_t *lane, const weft_code_t *c)
 {
     switch (c->opcode) {
     case WEFT_CODE_LOOP:
@@ -458,11 +209,11 @@ static void lane_control(weft_lanes_t *run, weft_lane_run_t *lane, const weft_co
         lane->pc++;
         break;
     case WEFT_CODE_STOP:
-        lane_stop(run, lane);
-        break;
+        return lane_stop(run, lane);
     default:
         break;
     }
+    return WEFT_OK;
 }
 
 static void lane_leave(weft_lane_run_t *lane, const weft_code_t *c)
@@ -510,8 +261,7 @@ static weft_status_t lane_instruction(weft_lanes_t *run, weft_lane_run_t *lane, 
         return WEFT_OK;
     }
     if (c->opcode != WEFT_CODE_MOVE && c->opcode != WEFT_CODE_PAR) {
-        lane_control(run, lane, c);
-        return WEFT_OK;
+        return lane_control(run, lane, c);
     }
     if (lane->members == 0 && !lane_enter(run, lane)) {
         return WEFT_AGAIN;

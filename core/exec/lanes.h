@@ -19,8 +19,12 @@ typedef struct weft_member {
     uint32_t done;                        /* chunks of `cnt` finished */
     uint32_t cnt;
     uint32_t pre_mask;
+    uint32_t holder; /* operand that keeps what is sent, or none */
     bool finished;
-    bool skip; /* copy onto itself */
+    bool copies; /* one source, no arithmetic */
+    const uint8_t
+        *far[WEFT_MOVE_MAX]; /* sources: where the peer keeps this slice; NULL: in the slot */
+    weft_reference_t at[WEFT_MOVE_MAX]; /* destinations: how this slice is referred to */
 } weft_member_t;
 
 typedef struct weft_lane_run {
@@ -53,6 +57,7 @@ struct weft_binding {
     uint64_t count;                  /* v-forms: total for the signature */
     const weft_vectors_t *vectors;   /* NULL: fixed form */
     const weft_geometry_t *geometry; /* NULL: the program's */
+    bool in_place;                   /* `in` and `out` are the same memory */
 };
 
 /* What travels with every slice of such a run. */
@@ -78,6 +83,8 @@ struct weft_lanes {
     uint8_t *out;
     const void *scalar;
     bool stream_ports; /* payloads go past the caches into slots: see adapt.h */
+    uint32_t steady;   /* WEFT_STEADY_*: MOVEs that may send by reference; 0: none */
+    bool refers;       /* one has */
     weft_signature_t signature;
     weft_port_t *blocked;    /* port that stopped the last attempt, for waiting and for errors */
     weft_port_t *mismatched; /* port whose message has another signature */

@@ -303,7 +303,9 @@ void weft_port_sleep(weft_port_t *port, uint64_t timeout_ns)
      * short for that reason. The fence here makes a miss rare. */
     atomic_store_explicit(word, 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst);
-    bool moved = port->sends ? weft_port_refresh(port) : weft_port_can_receive(port);
+    uint64_t limit = port->limit;
+    bool moved =
+        port->sends ? weft_port_refresh(port) && port->limit != limit : weft_port_can_receive(port);
     if (!moved) {
         weft_os_futex_wait(word, 1, timeout_ns);
     }

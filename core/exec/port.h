@@ -9,11 +9,13 @@
 #define WEFT_EXEC_PORT_H
 
 #include <stdbool.h>
+#include <string.h>
 
 #include <weft/plugin/net.h>
 
 #include "core/exec/direct.h"
 #include "core/exec/place.h"
+#include "core/exec/windows.h"
 
 /* In front of every message; the payload follows at the next cache line. */
 typedef struct weft_message_head {
@@ -31,7 +33,6 @@ typedef enum weft_slot_state {
     WEFT_SLOT_READY     /* receive: filled and not yet consumed */
 } weft_slot_state_t;
 
-typedef struct weft_port weft_port_t;
 typedef struct weft_relay weft_relay_t;
 
 /* One slot of a message port; the cookie of its posts. */
@@ -67,6 +68,9 @@ struct weft_port {
     uint64_t fetched;    /* message on the device: copies of the heads below this number are here */
     weft_relay_t *relay; /* message: what a device knows of it, or NULL */
     weft_place_t place;  /* mapped: where the payloads lie; settled before the first message */
+    weft_windows_t *windows; /* mapped: of the communicator, or NULL */
+    uint64_t referred;       /* send: messages up to the last one by reference; 0: there was none */
+    weft_lease_t *reading; /* receive: of the window that the next message is read from, or NULL */
     /* The end as a device knows it, from the first program on that binds to it; NULL: none does. Between
      * runs it holds the number of the next message, whoever moved the last one. */
     weft_lanes_end_t *end;
@@ -161,15 +165,20 @@ static inline weft_status_t weft_port_push(weft_port_t *port, uint64_t bytes)
 /* Puts the head of the next message, which is here, in front of its payload on the device. */
 weft_status_t weft_port_store_head(weft_port_t *port);
 
-/* Publishes the message whose payload was written. */
+/* Publishes the message whose payload was written, or is where `where` says; NULL: in the slot. */
 static inline weft_status_t weft_port_send(weft_port_t *port, const weft_signature_t *signature,
-                                           uint64_t bytes)
+                                           uint64_t bytes, const weft_reference_t *where)
 {
     uint32_t at = (uint32_t)port->next & port->mask;
     if (port->heads != NULL) {
         weft_slot_head_t *head = &port->heads[at];
         head->signature = *signature;
         port->next++;
+        if (bytes > WEFT_SLOT_INLINE) {
+            static const weft_reference_t slot;
+            memcpy(head->payload, where != NULL ? where : &slot, sizeof slot);
+            port->referred = where != NULL && where->window != 0 ? port->next : port->referred;
+        }
         atomic_store_explicit(&head->sequence, port->next, memory_order_release);
         if (atomic_load_explicit(&port->control->consumer_sleeps, memory_order_relaxed) != 0) {
             weft_port_wake_peer(port);
@@ -183,11 +192,23 @@ static inline weft_status_t weft_port_send(weft_port_t *port, const weft_signatu
     return status == WEFT_OK ? weft_port_push(port, bytes) : status;
 }
 
+/* Whether every message by reference has been given back. */
+static inline bool weft_port_returned(weft_port_t *port)
+{
+    if (port->referred != 0 && port->limit < port->referred + port->slots) {
+        (void)weft_port_refresh(port);
+    }
+    return port->referred == 0 || port->limit >= port->referred + port->slots;
+}
+
 /* Gives the slot of the consumed message back. */
 static inline weft_status_t weft_port_release(weft_port_t *port)
 {
     uint32_t at = (uint32_t)port->next & port->mask;
     port->next++;
+    if (port->reading != NULL) {
+        weft_windows_leave(port);
+    }
     if (port->heads != NULL) {
         atomic_store_explicit(&port->control->released, port->next, memory_order_release);
         if (atomic_load_explicit(&port->control->producer_sleeps, memory_order_relaxed) != 0) {

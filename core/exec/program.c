@@ -17,12 +17,15 @@ weft_status_t weft_program_allocate(weft_program_t *program)
     program->tmp_bytes =
         program->channels * plan->tmp_chunks * program->geometry.chunk * program->elem;
     program->tmp = program->tmp_bytes > 0 ? weft_os_pages(program->tmp_bytes) : NULL;
-    if (program->ports == NULL || (program->tmp_bytes > 0 && program->tmp == NULL)) {
+    program->steady = weft_os_alloc(plan->nmoves + 1, 0);
+    if (program->ports == NULL || program->steady == NULL ||
+        (program->tmp_bytes > 0 && program->tmp == NULL)) {
         weft_program_release(program);
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate %zu bytes of scratch",
                          program->tmp_bytes);
     }
-    return WEFT_OK;
+    weft_steady_arithmetic_t arithmetic = {.pre = program->pre, .final = program->flags != 0};
+    return weft_plan_steady(plan, &arithmetic, program->steady);
 }
 
 void weft_program_release(weft_program_t *program)
@@ -31,7 +34,9 @@ void weft_program_release(weft_program_t *program)
     if (program->tmp != NULL) {
         weft_os_pages_free(program->tmp, program->tmp_bytes);
     }
+    weft_os_free(program->steady);
     program->ports = NULL;
+    program->steady = NULL;
     program->tmp = NULL;
 }
 

@@ -11,6 +11,7 @@
 #include "core/exec/links.h"
 #include "core/exec/user.h"
 #include "core/plan/cache.h"
+#include "core/plan/steady.h"
 
 typedef struct weft_program {
     const weft_plan_t *plan;
@@ -34,6 +35,7 @@ typedef struct weft_program {
     uint32_t nports;     /* of all channels */
     weft_port_t **ports; /* those of a channel behind each other; NULL until bound */
     uint32_t bound;      /* ports bound so far */
+    uint8_t *steady;     /* per MOVE: WEFT_STEADY_* */
     uint8_t *tmp;        /* scratch, of one channel behind the other */
     size_t tmp_bytes;
     char reason[320]; /* for weft_comm_explain */

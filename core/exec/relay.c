@@ -72,7 +72,7 @@ static bool send_one(weft_relay_t *relay)
     if (bytes <= WEFT_SLOT_INLINE) {
         memcpy(weft_port_payload(port, bytes), head->payload, bytes);
     }
-    (void)weft_port_send(port, &head->signature, bytes);
+    (void)weft_port_send(port, &head->signature, bytes, NULL);
     return true;
 }
 

@@ -60,6 +60,7 @@ typedef struct weft_fifo_control {
 _Static_assert(offsetof(weft_slot_head_t, sequence) == WEFT_FIFO_HEAD_SEQUENCE, "ABI");
 _Static_assert(offsetof(weft_slot_head_t, signature) == WEFT_FIFO_HEAD_SIGNATURE, "ABI");
 _Static_assert(offsetof(weft_slot_head_t, payload) == WEFT_FIFO_HEAD_PAYLOAD, "ABI");
+_Static_assert(WEFT_FIFO_HEAD_PAYLOAD == WEFT_FIFO_REFERENCE_WINDOW, "ABI");
 _Static_assert(offsetof(weft_fifo_control_t, released) == WEFT_FIFO_RELEASED, "ABI");
 _Static_assert(offsetof(weft_fifo_control_t, consumer_sleeps) == WEFT_FIFO_CONSUMER_SLEEPS, "ABI");
 _Static_assert(offsetof(weft_fifo_control_t, producer_sleeps) == WEFT_FIFO_PRODUCER_SLEEPS, "ABI");

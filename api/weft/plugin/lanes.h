@@ -45,6 +45,23 @@ extern "C" {
 #define WEFT_FIFO_SIGNATURE_WORDS 3u
 #define WEFT_MESSAGE_HEAD_BYTES 64u /* in front of a payload that an adapter sends: `direct` */
 
+/* The inline payload of a longer message says where its payload is: a reference, in two 64-bit words.
+ * With 0 in the first it is in the slot, and the second says nothing; with w + 1 it is memory of window w
+ * of the producer, from the byte on that the second word says. A producer refers only to windows that
+ * the consumer has open, and keeps the bytes as they are until the message has been given back. The
+ * consumer takes a copy of both words, as the producer can write them at any time, and refuses windows
+ * that it does not have open, bytes beyond their end and elements that are not aligned: ERR_PROTO. */
+#define WEFT_FIFO_REFERENCE_WINDOW 32u /* offset of uint64_t in a head */
+#define WEFT_FIFO_REFERENCE_OFFSET 40u /* offset of uint64_t in a head */
+
+#define WEFT_LANES_WINDOWS 16 /* of a communicator */
+
+/* A window as this process reaches it. */
+typedef struct weft_lanes_window {
+    uint8_t *base;
+    uint64_t bytes; /* 0: not open */
+} weft_lanes_window_t;
+
 /* Where one end of a FIFO is. The three parts may lie apart: the slots of a port that carries messages
  * are the transport's, those between two devices are a device's (weft.kernel.share/1). */
 typedef struct weft_lanes_port {

@@ -318,7 +318,7 @@ static void a_host_that_sends_puts_the_head_there_first(void **state)
         assert_true(weft_port_can_send(&end.port));
         uint8_t *payload = weft_port_payload(&end.port, bytes);
         assert_ptr_equal(payload, end.kernel.there + n % SLOTS * STRIDE + 64);
-        assert_int_equal(weft_port_send(&end.port, &signature, bytes), WEFT_OK);
+        assert_int_equal(weft_port_send(&end.port, &signature, bytes, NULL), WEFT_OK);
         assert_int_equal(end.posted, n + 1);
         const weft_net_op_t *post = &end.post[n % POSTS];
         assert_ptr_equal(post->buffer, end.kernel.there + n % SLOTS * STRIDE);
@@ -365,7 +365,7 @@ static void a_head_that_cannot_be_copied_breaks_the_port(void **state)
     end_close(&end);
     end_open(&end, true);
     end.kernel.copy = WEFT_ERR_SYSTEM;
-    assert_int_equal(weft_port_send(&end.port, &signature, 8), WEFT_ERR_SYSTEM);
+    assert_int_equal(weft_port_send(&end.port, &signature, 8, NULL), WEFT_ERR_SYSTEM);
     assert_int_equal(end.port.broken, WEFT_ERR_SYSTEM);
     assert_int_equal(end.posted, 0);
     end_close(&end);

@@ -49,7 +49,7 @@ static void send_message(weft_port_t *port, uint64_t n)
     weft_signature_t signature = {.count = n};
     uint64_t bytes = length_of(n);
     memset(weft_port_payload(port, bytes), (int)(n & 0xff), bytes);
-    assert_int_equal(weft_port_send(port, &signature, bytes), WEFT_OK);
+    assert_int_equal(weft_port_send(port, &signature, bytes, NULL), WEFT_OK);
 }
 
 static void send_all(void *arg)
@@ -229,7 +229,7 @@ static void a_broken_connection_is_told_by_every_use(void **state)
     (void)state;
     open_port(&port, true, &conn);
     weft_signature_t signature = {0};
-    assert_int_equal(weft_port_send(&port, &signature, 0), WEFT_ERR_LINK);
+    assert_int_equal(weft_port_send(&port, &signature, 0, NULL), WEFT_ERR_LINK);
     assert_int_equal(weft_port_flush(&port), WEFT_ERR_LINK);
     weft_port_fini(&port);
 }

@@ -378,8 +378,8 @@ static void host_send(end_t *end)
     uint64_t n = end->port.next;
     assert_true(weft_port_can_send(&end->port));
     memset(weft_port_payload(&end->port, length_of(n)), (int)(n & 0xff), length_of(n));
-    assert_int_equal(weft_port_send(&end->port, &(weft_signature_t){.count = n}, length_of(n)),
-                     WEFT_OK);
+    assert_int_equal(
+        weft_port_send(&end->port, &(weft_signature_t){.count = n}, length_of(n), NULL), WEFT_OK);
 }
 
 static void host_receive(end_t *end)

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * MOVEs of the interpreter: where their operands are, and one slice of them, from looking at its ports
+ * to giving its slots on. */
+#include "core/exec/member.h"
+
+#include "core/base/error.h"
+
+#define NO_HOLDER UINT32_MAX
+
+/* Operands ----------------------------------------------------------------------------------------- */
+
+static uint32_t operand_chunks(const weft_program_t *program, uint32_t kind)
+{
+    return kind == WEFT_OPERAND_IN    ? program->in_chunks
+           : kind == WEFT_OPERAND_OUT ? program->out_chunks
+                                      : program->tmp_chunks;
+}
+
+/* Elements of block `block` of IN or OUT, and where it starts. */
+static uint64_t block_count(const weft_lanes_t *run, uint32_t kind, uint32_t block)
+{
+    const weft_vectors_t *v = run->vectors;
+    return v == NULL                 ? run->geometry.count
+           : kind == WEFT_OPERAND_IN ? v->in_counts[block]
+                                     : v->out_counts[block];
+}
+
+static uint64_t block_start(const weft_lanes_t *run, uint32_t kind, uint32_t block)
+{
+    const weft_vectors_t *v = run->vectors;
+    return v == NULL                 ? block * run->geometry.count
+           : kind == WEFT_OPERAND_IN ? v->in_displs[block]
+                                     : v->out_displs[block];
+}
+
+static uint8_t *operand_address(const weft_lanes_t *run, const weft_plan_operand_t *o,
+                                uint32_t chunk, const weft_lane_run_t *lane)
+{
+    const weft_program_t *program = run->program;
+    const weft_geometry_t *g = &run->geometry;
+    if (o->kind == WEFT_OPERAND_TMP) {
+        uint64_t before = (uint64_t)lane->channel * program->tmp_chunks + chunk;
+        return program->tmp + before * g->chunk * program->elem;
+    }
+    uint32_t k = g->k;
+    uint64_t element =
+        block_start(run, o->kind, chunk / k) + lane->pass * g->pass + chunk % k * g->chunk;
+    /* Reading IN never writes it: the cast serves one address table for both directions. */
+    uint8_t *base = o->kind == WEFT_OPERAND_IN ? (uint8_t *)(uintptr_t)run->in : run->out;
+    return (uint8_t *)((uintptr_t)base + element * program->elem);
+}
+
+/* The operand whose chunk says how long the MOVE is. */
+static const weft_plan_operand_t *measure_of(const weft_member_t *m)
+{
+    uint32_t all = (uint32_t)m->move->ndst + m->move->nsrc;
+    if ((m->move->flags & WEFT_PLAN_LIKE) != 0) {
+        return &m->operands[all];
+    }
+    for (uint32_t i = 0; i < all; i++) {
+        const weft_plan_operand_t *o = &m->operands[i];
+        if (o->kind == WEFT_OPERAND_IN || o->kind == WEFT_OPERAND_OUT) {
+            return o;
+        }
+    }
+    return NULL;
+}
+
+/* Length of the chunk that the MOVE has reached. False: both ends know that nothing of this block is
+ * left in this pass, and leave it out; the first pass always sends, so that they can compare. */
+static bool member_measure(const weft_lanes_t *run, const weft_lane_run_t *lane, weft_member_t *m)
+{
+    const weft_program_t *program = run->program;
+    const weft_plan_operand_t *o = measure_of(m);
+    uint32_t k = run->geometry.k, chunk = 0, kind = WEFT_OPERAND_IN;
+    if (o != NULL) {
+        kind = o->kind;
+        chunk = weft_plan_chunk_at(o, operand_chunks(program, kind), lane->iteration, m->done);
+    }
+    uint64_t count = block_count(run, kind, chunk / k);
+    m->chunk = weft_geometry_chunk(&run->geometry, count, lane->pass, chunk % k);
+    if (!program->pairs) {
+        return true;
+    }
+    m->signature = run->signature;
+    m->signature.count = count;
+    return lane->pass == 0 || m->chunk > 0;
+}
+
+/* The operand that holds what the MOVE sends and keeps it for the run (core/plan/steady.h), or none. */
+static uint32_t holder_of(const weft_lanes_t *run, const weft_member_t *m)
+{
+    const weft_program_t *program = run->program;
+    uint32_t ndst = m->move->ndst, i = 0;
+    if ((program->steady[m->move - program->plan->moves] & run->steady) == 0) {
+        return NO_HOLDER;
+    }
+    while (i < ndst && m->operands[i].kind != WEFT_OPERAND_OUT) {
+        i++;
+    }
+    return i;
+}
+
+/* Addresses of the chunk that the MOVE has reached. */
+static void member_aim(const weft_lanes_t *run, const weft_lane_run_t *lane, weft_member_t *m)
+{
+    const weft_plan_move_t *move = m->move;
+    const weft_program_t *program = run->program;
+    uint32_t ndst = move->ndst, all = ndst + move->nsrc;
+    weft_port_t **ports = program->ports + lane->channel * program->plan->nports;
+    m->pre_mask = 0;
+    for (uint32_t i = 0; i < all; i++) {
+        const weft_plan_operand_t *o = &m->operands[i];
+        if (o->kind == WEFT_OPERAND_PORT) {
+            m->port[i] = ports[o->index];
+            m->base[i] = NULL;
+            continue;
+        }
+        uint32_t chunk =
+            weft_plan_chunk_at(o, operand_chunks(program, o->kind), lane->iteration, m->done);
+        m->port[i] = NULL;
+        m->base[i] = operand_address(run, o, chunk, lane);
+        if (i >= ndst && o->kind == WEFT_OPERAND_IN && program->pre) {
+            m->pre_mask |= 1u << (i - ndst);
+        }
+    }
+    m->slice = 0;
+    m->copies = move->nsrc == 1 && m->pre_mask == 0 &&
+                !((move->flags & WEFT_MOVE_FINAL) != 0 && program->flags != 0);
+    m->holder = holder_of(run, m);
+}
+
+/* Goes to the next chunk that has something to move. */
+static void member_next(const weft_lanes_t *run, const weft_lane_run_t *lane, weft_member_t *m)
+{
+    while (m->done < m->cnt && !member_measure(run, lane, m)) {
+        m->done++;
+    }
+    m->finished = m->done == m->cnt;
+    if (!m->finished) {
+        member_aim(run, lane, m);
+    }
+}
+
+void weft_member_enter(const weft_lanes_t *run, const weft_lane_run_t *lane, weft_member_t *m,
+                       const weft_plan_move_t *move)
+{
+    m->move = move;
+    m->operands = &run->program->plan->operands[move->operand];
+    m->done = 0;
+    m->cnt = move->cnt;
+    member_next(run, lane, m);
+}
+
+/* One slice ---------------------------------------------------------------------------------------- */
+
+/* The first port that is not ready, or NULL. */
+static weft_port_t *member_blocker(const weft_member_t *m)
+{
+    uint32_t ndst = m->move->ndst;
+    uint32_t all = ndst + m->move->nsrc;
+    for (uint32_t i = ndst; i < all; i++) {
+        if (m->port[i] != NULL && !weft_port_can_receive(m->port[i])) {
+            return m->port[i];
+        }
+    }
+    for (uint32_t i = 0; i < ndst; i++) {
+        if (m->port[i] != NULL && !weft_port_can_send(m->port[i])) {
+            return m->port[i];
+        }
+    }
+    return NULL;
+}
+
+static const weft_signature_t *member_signature(const weft_lanes_t *run, const weft_member_t *m)
+{
+    return run->program->pairs ? &m->signature : &run->signature;
+}
+
+static bool member_signatures_match(weft_lanes_t *run, const weft_member_t *m)
+{
+    const weft_signature_t *mine = member_signature(run, m);
+    uint32_t ndst = m->move->ndst, all = ndst + m->move->nsrc;
+    for (uint32_t i = ndst; i < all; i++) {
+        if (m->port[i] == NULL) {
+            continue;
+        }
+        /* A copy first: the peer can write shared memory at any time. */
+        weft_signature_t theirs = *weft_port_signature(m->port[i]);
+        if (!weft_signature_equal(&theirs, mine)) {
+            run->mismatched = m->port[i];
+            run->signature = *mine;
+            run->theirs = theirs;
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Looks where the payloads of the sources are, of which the peers may keep some. */
+static weft_status_t member_follow(weft_lanes_t *run, weft_member_t *m, uint64_t bytes)
+{
+    uint32_t ndst = m->move->ndst;
+    weft_status_t status = WEFT_OK;
+    for (uint32_t i = 0; i < m->move->nsrc && status == WEFT_OK; i++) {
+        weft_port_t *port = m->port[ndst + i];
+        m->far[i] = NULL;
+        if (port != NULL && port->heads != NULL && bytes > WEFT_SLOT_INLINE) {
+            status = weft_windows_follow(port, bytes, run->program->elem, &m->far[i]);
+            run->blocked = status == WEFT_OK ? run->blocked : port;
+        }
+    }
+    for (uint32_t i = 0; status != WEFT_OK && i < m->move->nsrc; i++) {
+        if (m->port[ndst + i] != NULL) {
+            weft_windows_leave(m->port[ndst + i]);
+        }
+    }
+    return status;
+}
+
+/* Which of the messages need no copy of the payload, as it stays where the MOVE has it. */
+static void member_refer(weft_lanes_t *run, weft_member_t *m, uint64_t bytes)
+{
+    size_t offset = m->slice * run->geometry.slice * run->program->elem;
+    for (uint32_t i = 0; i < m->move->ndst; i++) {
+        weft_port_t *port = m->port[i];
+        m->at[i].window = 0;
+        if (m->holder != NO_HOLDER && bytes > WEFT_SLOT_INLINE && port != NULL &&
+            port->heads != NULL) {
+            m->at[i] = weft_windows_refer(port, m->base[m->holder] + offset, bytes);
+        }
+        if (m->at[i].window != 0) {
+            run->refers = true;
+            port->windows->sent++;
+        }
+    }
+}
+
+/* Where the payloads of the sources are. */
+static void combine_sources(const weft_lanes_t *run, const weft_member_t *m, weft_combine_t *c)
+{
+    size_t elem = run->program->elem, offset = m->slice * run->geometry.slice * elem;
+    c->nsrc = m->move->nsrc;
+    for (uint32_t i = 0; i < c->nsrc; i++) {
+        uint32_t at = m->move->ndst + i;
+        c->src[i] = m->port[at] == NULL ? m->base[at] + offset
+                    : m->far[i] != NULL ? m->far[i]
+                                        : weft_port_payload(m->port[at], c->count * elem);
+    }
+}
+
+/* Where the result goes: not to messages by reference, and no copy goes onto itself. */
+static void combine_destinations(const weft_lanes_t *run, const weft_member_t *m, weft_combine_t *c)
+{
+    const weft_program_t *program = run->program;
+    size_t offset = m->slice * run->geometry.slice * program->elem;
+    c->ndst = 0;
+    c->stream_mask = 0;
+    for (uint32_t i = 0; i < m->move->ndst; i++) {
+        bool slot = m->port[i] != NULL;
+        bool streams =
+            slot ? run->stream_ports : program->stream && m->operands[i].kind == WEFT_OPERAND_OUT;
+        void *to =
+            slot ? weft_port_payload(m->port[i], c->count * program->elem) : m->base[i] + offset;
+        if (m->at[i].window == 0 && !(m->copies && to == c->src[0])) {
+            c->stream_mask |= (uint32_t)streams << c->ndst;
+            c->dst[c->ndst++] = to;
+        }
+    }
+}
+
+static void member_combine(const weft_lanes_t *run, const weft_member_t *m, uint64_t count)
+{
+    const weft_program_t *program = run->program;
+    const weft_plan_move_t *move = m->move;
+    weft_combine_t c;
+    c.count = count;
+    combine_sources(run, m, &c);
+    combine_destinations(run, m, &c);
+    if (c.ndst == 0) {
+        return;
+    }
+    c.pre_mask = m->pre_mask;
+    c.flags = (move->flags & WEFT_MOVE_FINAL) != 0 ? program->flags : 0;
+    c.nranks = program->plan->nranks;
+    c.scalar = run->scalar;
+    if (program->user.fn != NULL && c.nsrc > 1) {
+        weft_user_combine(&program->user, program->dtype, &c);
+    } else {
+        program->combine(&c);
+    }
+}
+
+/* Slots change hands only after the data is in place. All of them do, even if one link breaks at this
+ * moment: the slice is done, and the other ports must stay in step. */
+static weft_status_t member_publish(weft_lanes_t *run, const weft_member_t *m, uint64_t bytes)
+{
+    const weft_signature_t *signature = member_signature(run, m);
+    weft_status_t status = WEFT_OK;
+    uint32_t ndst = m->move->ndst, all = ndst + m->move->nsrc;
+    for (uint32_t i = 0; i < all; i++) {
+        if (m->port[i] == NULL) {
+            continue;
+        }
+        if (i >= ndst) {
+            /* A peer that has sent its last message may be gone: that its slot cannot be offered again
+             * is the next receive's failure. */
+            weft_status_t offered = weft_port_release(m->port[i]);
+            (void)offered;
+            continue;
+        }
+        weft_status_t one = weft_port_send(m->port[i], signature, bytes, &m->at[i]);
+        if (status == WEFT_OK && one != WEFT_OK) {
+            status = one;
+            run->blocked = m->port[i];
+        }
+    }
+    return status;
+}
+
+weft_status_t weft_member_slice(weft_lanes_t *run, const weft_lane_run_t *lane, weft_member_t *m)
+{
+    const weft_geometry_t *g = &run->geometry;
+    weft_port_t *blocker = member_blocker(m);
+    if (blocker != NULL) {
+        run->blocked = blocker;
+        return blocker->broken != WEFT_OK ? blocker->broken : WEFT_AGAIN;
+    }
+    if (!member_signatures_match(run, m)) {
+        return WEFT_ERR_MISMATCH;
+    }
+    uint64_t count = weft_geometry_slice(g, m->chunk, m->slice);
+    uint64_t bytes = count * run->program->elem;
+    weft_status_t status = member_follow(run, m, bytes);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    member_refer(run, m, bytes);
+    if (count > 0) {
+        member_combine(run, m, count);
+    }
+    status = member_publish(run, m, bytes);
+    if (++m->slice == g->slices) {
+        m->done++;
+        member_next(run, lane, m);
+    }
+    return status;
+}

@@ -36,6 +36,7 @@ extern "C" {
 typedef struct weft_comm weft_comm_t;       /* one rank's end of a communicator */
 typedef struct weft_request weft_request_t; /* one asynchronous operation */
 typedef struct weft_region weft_region_t;   /* registered memory */
+typedef struct weft_window weft_window_t;   /* memory that other ranks read directly */
 
 /* Many communicators. Each has its own queues of slots, so operations of different communicators never
  * wait in each other's way on the wire. What can still hang is the order: a thread that blocks in one
@@ -214,6 +215,36 @@ WEFT_EXPORT weft_status_t weft_register(weft_comm_t *comm, void *memory, uint64_
                                         weft_region_t **region_p);
 /* What: ends it. NULL is allowed. Errors: ERR_ARG, ERR_STATE. Thread: one. */
 WEFT_EXPORT weft_status_t weft_deregister(weft_comm_t *comm, weft_region_t *region);
+
+/* Windows. Between two ranks of a host a message is copied into a slot and from there to where it goes.
+ * Where the sender's bytes lie in a window that the receiver has open, the receiver reads them there, and
+ * the copy into the slot falls away. Results are the same with and without. It happens where
+ *   - both ranks compute on processors and are threads of one process, or both compute on devices that
+ *     reach each other, with device memory in the window;
+ *   - the payload is what the caller gave, or a result that the plan writes only once.
+ * Everything else goes through slots as ever, for each pair of ranks by itself. A call is then over only
+ * when nobody reads the caller's buffers any more, so a rank may wait in it for peers that it would have
+ * left behind before. Sends and receives do not use windows. */
+
+/* What: shows [memory, memory+bytes) to all ranks of `comm`, which open it where they can. Every rank of
+ * `comm` calls it, in the same order as its other calls, with memory and a size of its own, at least 1.
+ * Never needed for correctness: a rank that cannot reach another's window is no error.
+ * Errors: ERR_ARG (NULL, 0 bytes, memory that wraps around the address space), ERR_STATE (inside a group),
+ * ERR_RESOURCE (16 windows at once), ERR_PEER_DEAD, ERR_PEER_LEFT, ERR_TIMEOUT, ERR_MISMATCH (a rank calls
+ * something else). On failure *window_p is untouched.
+ * Ownership: *window_p is the caller's, until weft_window_deregister() or the end of the communicator;
+ * the memory must stay as it is mapped until then, also after a failure.
+ * Blocks: until the calls before it are over, then up to init_timeout. Thread: one per communicator. */
+WEFT_EXPORT weft_status_t weft_window_register(weft_comm_t *comm, void *memory, uint64_t bytes,
+                                               weft_window_t **window_p) WEFT_MUST_CHECK;
+/* What: ends a window. Every rank calls it, for its window of the same number: the n-th that is
+ * registered on one rank belongs to the n-th on the others. When it returns no rank reads the memory any
+ * more. Recordings with calls on the memory must not be replayed meanwhile; afterwards they may, and use
+ * slots. On a failed communicator it ends this rank's window without the others. NULL is allowed.
+ * Errors: ERR_ARG (no window of comm), ERR_STATE (inside a group), and those of the exchange:
+ * ERR_PEER_DEAD, ERR_PEER_LEFT, ERR_TIMEOUT, ERR_MISMATCH; the window is gone then, too. Blocks: as
+ * weft_window_register(). Thread: one per communicator. */
+WEFT_EXPORT weft_status_t weft_window_deregister(weft_comm_t *comm, weft_window_t *window);
 
 /* User reductions ----------------------------------------------------------------------------------- */
 

@@ -104,6 +104,25 @@ static weft_status_t run_blocking(weft_comm_state_t *state, const weft_args_t *a
     return request.status;
 }
 
+weft_status_t weft_comm_exchange(weft_comm_state_t *state, uint32_t root, const void *mine,
+                                 uint64_t bytes, void *all)
+{
+    weft_request_t request = {.handle = state->handle,
+                              .args = {.send = mine,
+                                       .recv = all,
+                                       .count = bytes,
+                                       .coll = WEFT_ALL_GATHER,
+                                       .dtype = WEFT_UINT8,
+                                       .root = root},
+                              .state = WEFT_OP_QUEUED,
+                              .status = WEFT_IN_PROGRESS,
+                              .deadline = WEFT_NEVER,
+                              .timeout = state->settings.boot.init_timeout};
+    weft_engine_append(state, &request);
+    weft_engine_drive(state, &request);
+    return request.status;
+}
+
 static weft_status_t start_in_stream(weft_comm_state_t *state, const weft_args_t *args,
                                      const weft_call_t *call)
 {

@@ -29,6 +29,12 @@ weft_status_t weft_request_create(weft_comm_state_t *state, const weft_args_t *a
                                   const weft_call_t *call, weft_request_t **request_p);
 void weft_request_free(weft_request_t *request);
 
+/* All ranks tell each other `bytes` bytes, in all[] by rank: an operation like any other, which fails the
+ * communicator as any would. `root`: which exchange it is, from WEFT_ROOT_CORE on. Blocks: up to
+ * init_timeout. */
+weft_status_t weft_comm_exchange(weft_comm_state_t *state, uint32_t root, const void *mine,
+                                 uint64_t bytes, void *all);
+
 /* group.c: the group of the calling thread. */
 bool weft_group_is_open(void);
 weft_status_t weft_group_note(weft_comm_state_t *state, const weft_args_t *args,

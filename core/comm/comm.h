@@ -199,6 +199,8 @@ typedef struct weft_comm_state {
     weft_allocation_t staging; /* copy of the input for plans that cannot run in place */
     weft_allocation_t *allocations;
     weft_region_t *regions;
+    weft_window_t *window[WEFT_LANES_WINDOWS]; /* by number; NULL: free */
+    weft_windows_t windows;                    /* what messages refer to */
     weft_user_op_t user_ops[WEFT_OP_USER_END - WEFT_OP_USER];
 
     /* failure */
@@ -282,7 +284,12 @@ void weft_comm_part(weft_comm_state_t *state);
 /* Frees it, and the family with its last communicator. */
 void weft_comm_free(weft_comm_state_t *state);
 
-/* Root of the exchange inside weft_comm_split(), so that no all_gather of the user is taken for it. */
+/* Roots of the core's own exchanges (call.h), so that no all_gather of the user is taken for one, nor one
+ * for another. Those of windows have the window's number added. */
+#define WEFT_ROOT_CORE 0xffffff00u
+#define WEFT_ROOT_WINDOW_SHOW WEFT_ROOT_CORE
+#define WEFT_ROOT_WINDOW_OPEN (WEFT_ROOT_CORE + 1 * WEFT_LANES_WINDOWS)
+#define WEFT_ROOT_WINDOW_END (WEFT_ROOT_CORE + 2 * WEFT_LANES_WINDOWS)
 #define WEFT_ROOT_SPLIT UINT32_MAX
 
 /* memory.c: memory of the host or, with `device`, of the kernel; `what` it is for begins the error.
@@ -294,6 +301,8 @@ void weft_comm_release(const weft_comm_state_t *state, const weft_allocation_t *
 void weft_comm_free_memory(weft_comm_state_t *state);
 /* Copies an input to state->staging. ERR_RESOURCE, or the kernel's failure. */
 weft_status_t weft_comm_stage(weft_comm_state_t *state, const void *in, uint64_t bytes);
+/* window.c: what the user did not deregister. */
+void weft_comm_free_windows(weft_comm_state_t *state);
 /* Copies between memory of any kind. The kernel's failure. */
 weft_status_t weft_comm_copy(const weft_comm_state_t *state, void *dst, const void *src,
                              uint64_t bytes);

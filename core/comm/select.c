@@ -86,7 +86,7 @@ static void make_query(const weft_comm_state_t *state, const weft_algo_loaded_t 
                                      .coll = weft_coll_shape(args->coll),
                                      .nranks = state->nranks,
                                      .rank = state->rank,
-                                     .root = args->root == WEFT_ROOT_SPLIT ? 0 : args->root},
+                                     .root = args->root >= WEFT_ROOT_CORE ? 0 : args->root},
                             .view = make_view(state),
                             .finder = &state->finder,
                             .slots = state->slots,
@@ -123,13 +123,14 @@ static uint32_t channels_for(const weft_comm_state_t *state, const weft_args_t *
     return most > 0 ? (uint32_t)most : 1;
 }
 
-/* A barrier is nobody's choice: a forced algorithm without all-reduce leaves it to the others. */
+/* A barrier and the core's own exchanges are nobody's choice: a forced algorithm that does not serve them
+ * leaves them to the others. */
 static bool is_forced_out(const weft_comm_state_t *state, const weft_args_t *args,
                           const weft_algo_loaded_t *algo)
 {
     const char *forced = state->settings.plan.algo;
-    return args->coll != WEFT_BARRIER && forced != NULL && forced[0] != '\0' &&
-           strcmp(forced, algo->loaded->plugin->name) != 0;
+    return args->coll != WEFT_BARRIER && args->root < WEFT_ROOT_CORE && forced != NULL &&
+           forced[0] != '\0' && strcmp(forced, algo->loaded->plugin->name) != 0;
 }
 
 /* Candidates of one call. `refused` algorithms were dropped because their proof failed. */

@@ -45,25 +45,6 @@ static int by_key(const void *a, const void *b)
     return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-/* Fails the parent as any operation would if it does not end. */
-static weft_status_t exchange(weft_comm_state_t *parent, const wish_t *mine, wish_t *all)
-{
-    weft_request_t request = {.handle = parent->handle,
-                              .args = {.send = mine,
-                                       .recv = all,
-                                       .count = sizeof *mine,
-                                       .coll = WEFT_ALL_GATHER,
-                                       .dtype = WEFT_UINT8,
-                                       .root = WEFT_ROOT_SPLIT},
-                              .state = WEFT_OP_QUEUED,
-                              .status = WEFT_IN_PROGRESS,
-                              .deadline = WEFT_NEVER,
-                              .timeout = parent->settings.boot.init_timeout};
-    weft_engine_append(parent, &request);
-    weft_engine_drive(parent, &request);
-    return request.status;
-}
-
 /* Moves the wishes of one colour to the front, in the order of the child's ranks. */
 static uint32_t select_members(wish_t *all, uint32_t nranks, int32_t color)
 {
@@ -126,7 +107,7 @@ static weft_status_t split(weft_comm_state_t *parent, int32_t color, int32_t key
     if (all == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot split %u ranks", parent->nranks);
     }
-    weft_status_t status = exchange(parent, &mine, all);
+    weft_status_t status = weft_comm_exchange(parent, WEFT_ROOT_SPLIT, &mine, sizeof mine, all);
     if (status == WEFT_OK && color == WEFT_COLOR_NONE) {
         *child_p = NULL;
     } else if (status == WEFT_OK) {

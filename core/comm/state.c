@@ -106,6 +106,7 @@ static weft_status_t create(const weft_comm_plan_t *plan, bool first, weft_comm_
                    .memory = family->kernel_memory,
                    .kernel = family->kernel,
                    .mode = (weft_direct_mode_t)family->settings.exec.direct},
+        .windows = &state->windows,
         .first = first,
         .slots = family->slots,
         .slot_bytes = family->slot_bytes};
@@ -196,6 +197,7 @@ void weft_comm_free(weft_comm_state_t *state)
     weft_stream_settle(state);
     weft_prepared_free_all(state);
     weft_stream_close(state);
+    weft_comm_free_windows(state);
     weft_comm_free_memory(state);
     weft_links_destroy(state->links);
     if (state->queue != NULL) {

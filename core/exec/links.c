@@ -183,6 +183,7 @@ static weft_status_t make_mapped(weft_links_t *links, weft_link_t *link, bool co
     uint64_t payloads = links->setup.slots * links->setup.slot_bytes;
     weft_port_t *ports[2] = {&link->receive, &link->send};
     for (uint32_t i = 0; i < 2; i++) {
+        ports[i]->windows = links->setup.windows;
         weft_place_init(&ports[i]->place, &links->setup.sharing, &ports[i]->control->card,
                         link->peer, i == 1, payloads);
     }

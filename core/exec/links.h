@@ -21,8 +21,9 @@ typedef struct weft_links_setup {
     uint64_t comm_id;
     weft_sharing_t sharing; /* of the kernel, as the next */
     weft_direct_t direct;
-    bool first;     /* of its family */
-    uint32_t slots; /* depth and size of all slots, equal on all ranks; a power of two */
+    weft_windows_t *windows; /* of the communicator */
+    bool first;              /* of its family */
+    uint32_t slots;          /* depth and size of all slots, equal on all ranks; a power of two */
     uint64_t slot_bytes;
 } weft_links_setup_t;
 

@@ -21,6 +21,16 @@ typedef struct buffers {
     uint64_t send_count, recv_count; /* elements; recv_count 0: no defined result here */
 } buffers_t;
 
+/* Windows of a rank, which is a thread. */
+typedef struct windows {
+    uint8_t *memory[2]; /* NULL: there are none */
+    weft_window_t *window[2];
+    size_t bytes;
+} windows_t;
+
+enum { ALIGNMENT = 64 };
+
+static _Thread_local windows_t windows;
 static int on_device;
 
 void sweep_on_device(int where)
@@ -122,11 +132,62 @@ static void set_counts(const sweep_case_t *c, uint32_t n, uint32_t rank, buffers
     }
 }
 
+static weft_status_t allocate(weft_comm_t *comm, size_t bytes, void **memory_p)
+{
+    weft_status_t status =
+        on_device ? weft_mem_alloc_device(comm, bytes, memory_p) : WEFT_ERR_UNSUPPORTED;
+    if (status == WEFT_ERR_UNSUPPORTED && on_device != SWEEP_DEVICE) {
+        status = weft_mem_alloc(comm, bytes, memory_p);
+    }
+    return status;
+}
+
+int sweep_windows_open(weft_comm_t *comm, uint64_t elements)
+{
+    weft_status_t status = WEFT_OK;
+    windows = (windows_t){.bytes = elements * 8 + 4 * ALIGNMENT};
+    for (int i = 0; i < 2 && status == WEFT_OK; i++) {
+        void *memory = NULL;
+        status = allocate(comm, windows.bytes, &memory);
+        windows.memory[i] = memory;
+        if (status == WEFT_OK) {
+            status = weft_window_register(comm, memory, windows.bytes, &windows.window[i]);
+        }
+    }
+    return status != WEFT_OK;
+}
+
+int sweep_windows_close(weft_comm_t *comm)
+{
+    int wrong = 0;
+    for (int i = 0; i < 2 && windows.memory[i] != NULL; i++) {
+        wrong += weft_window_deregister(comm, windows.window[i]) != WEFT_OK;
+        wrong += weft_mem_free(comm, windows.memory[i]) != WEFT_OK;
+    }
+    windows = (windows_t){.bytes = 0};
+    return wrong;
+}
+
+/* Where area i of a case is in the window: not at its beginning. */
+static uint8_t *in_window(int i, size_t bytes)
+{
+    assert_true(bytes + ALIGNMENT <= windows.bytes);
+    return windows.memory[i] + ALIGNMENT;
+}
+
 static uint8_t *take(size_t bytes)
 {
     void *memory = malloc(bytes + 64);
     assert_non_null(memory);
     return memset(memory, 0x5a, bytes + 64);
+}
+
+/* Area i of the buffers. */
+static uint8_t *take_area(int i, size_t bytes)
+{
+    return windows.memory[i] != NULL && !on_device
+               ? memset(in_window(i, bytes + ALIGNMENT), 0x5a, bytes + ALIGNMENT)
+               : take(bytes);
 }
 
 /* In place the smaller buffer lies inside the larger one, where the collective says; on a rank that is
@@ -137,10 +198,10 @@ static void place(const sweep_case_t *c, uint32_t rank, buffers_t *b, size_t ele
     int has_both = c->coll != WEFT_GATHER && c->coll != WEFT_SCATTER;
     b->bytes[0] = most * elem + 64;
     b->bytes[1] = b->send_count * elem + 64;
-    b->memory[0] = take(most * elem);
+    b->memory[0] = take_area(0, most * elem);
     b->recv = b->memory[0];
     if (!c->in_place || (!has_both && rank != c->root)) {
-        b->memory[1] = take(b->send_count * elem);
+        b->memory[1] = take_area(1, b->send_count * elem);
         b->send = b->memory[1];
         return;
     }
@@ -169,8 +230,10 @@ static void prepare(const sweep_case_t *c, uint32_t n, uint32_t rank, buffers_t 
 static void release(buffers_t *b)
 {
     free(b->expected);
-    free(b->memory[0]);
-    free(b->memory[1]);
+    if (windows.memory[0] == NULL || on_device) {
+        free(b->memory[0]);
+        free(b->memory[1]);
+    }
 }
 
 static weft_status_t call(const sweep_case_t *c, const buffers_t *b, weft_comm_t *comm,
@@ -208,9 +271,10 @@ static weft_status_t to_device(weft_comm_t *comm, buffers_t *b)
         if (b->memory[i] == NULL) {
             continue;
         }
-        status = weft_mem_alloc_device(comm, b->bytes[i], &there);
-        if (status == WEFT_ERR_UNSUPPORTED && on_device == SWEEP_WHERE_THERE_IS_ONE) {
-            status = weft_mem_alloc(comm, b->bytes[i], &there);
+        if (windows.memory[i] != NULL) {
+            there = in_window(i, b->bytes[i]);
+        } else {
+            status = allocate(comm, b->bytes[i], &there);
         }
         if (status == WEFT_OK) {
             b->device[i] = there;
@@ -233,7 +297,8 @@ static weft_status_t from_device(weft_comm_t *comm, buffers_t *b, weft_status_t 
         if (status == WEFT_OK && b->device[i] != NULL) {
             status = weft_mem_copy(comm, b->memory[i], b->device[i], b->bytes[i]);
         }
-        if (b->device[i] != NULL && weft_mem_free(comm, b->device[i]) != WEFT_OK) {
+        if (b->device[i] != NULL && windows.memory[i] == NULL &&
+            weft_mem_free(comm, b->device[i]) != WEFT_OK) {
             status = WEFT_ERR_INTERNAL;
         }
     }

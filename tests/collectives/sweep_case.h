@@ -20,6 +20,10 @@ enum { SWEEP_HOST = 0, SWEEP_DEVICE = 1, SWEEP_WHERE_THERE_IS_ONE = 2 };
 
 /* Cases run on memory of the host, or of the kernel's device, from now on. */
 void sweep_on_device(int where);
+/* Buffers of the calling rank lie in two windows of `comm` until the second call, which frees them;
+ * `elements`: room for so many of the largest type. 0: done. */
+int sweep_windows_open(weft_comm_t *comm, uint64_t elements);
+int sweep_windows_close(weft_comm_t *comm);
 /* 1 and a line on stderr if the call fails or its result is wrong, else 0. */
 int sweep_case_run(const sweep_case_t *c, weft_comm_t *comm, uint32_t rank, uint32_t n);
 int sweep_reduces(weft_coll_t coll);

@@ -3,7 +3,7 @@
  * Every algorithm of the build × every fixed form × numbers of ranks, on real communicators whose
  * ranks are threads. What an algorithm claims by supports() must come out right; what it does not
  * claim is printed at the end. Slots are small, so that the largest count takes several passes.
- *   test-collectives-algorithms NET RANKS… */
+ *   test-collectives-algorithms NET [windows] RANKS…     windows: all buffers lie in windows */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -31,6 +31,7 @@ static claims_t all_claims[ALGOS_MAX];
 static char net_setting[128];
 static uint32_t ranks[RANKS_MAX];
 static size_t nranks;
+static bool in_windows;
 
 /* Types and operators are sampled: each call takes the next pair. */
 static sweep_case_t sample(weft_coll_t coll, uint64_t count, uint32_t n, uint32_t turn)
@@ -46,7 +47,7 @@ static int work(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     const bool *claims = arg;
     const uint64_t counts[] = {0, 1, n - 1, 7 * n + 3, n <= FULL_RANKS ? 1000 * n + 77 : 300};
-    int wrong = 0;
+    int wrong = in_windows ? sweep_windows_open(comm, n * counts[4]) : 0;
     for (uint32_t coll = 0; coll < WEFT_COLL_COUNT; coll++) {
         for (uint32_t i = 0; claims[coll] && i < 10 && wrong == 0; i++) {
             sweep_case_t c = sample((weft_coll_t)coll, counts[i / 2], n, i + coll + n);
@@ -54,6 +55,7 @@ static int work(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
             wrong += sweep_case_run(&c, comm, rank, n);
         }
     }
+    wrong += wrong == 0 && in_windows ? sweep_windows_close(comm) : 0;
     return wrong != 0;
 }
 
@@ -154,11 +156,12 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_claim_comes_out_right)};
     if (argc < 3) {
-        fprintf(stderr, "usage: %s NET RANKS…\n", argv[0]);
+        fprintf(stderr, "usage: %s NET [windows] RANKS…\n", argv[0]);
         return 2;
     }
     snprintf(net_setting, sizeof net_setting, "core.net=%s", argv[1]);
-    for (int i = 2; i < argc && nranks < RANKS_MAX; i++) {
+    in_windows = strcmp(argv[2], "windows") == 0;
+    for (int i = in_windows ? 3 : 2; i < argc && nranks < RANKS_MAX; i++) {
         ranks[nranks] = (uint32_t)strtoul(argv[i], NULL, 10);
         if (ranks[nranks] < 1 || ranks[nranks] > RANKS_MAX) {
             fprintf(stderr, "%s: ranks are 1 to %u\n", argv[i], RANKS_MAX);

@@ -5,11 +5,11 @@
  * and one set of transports.
  *   full: all of that; sampled: every 7th case; large: every 5th case of large counts;
  *   device: sampled, on memory of the kernel's device; few: every 61st case there;
+ *   windows: sampled, device-windows: device, with all buffers in windows;
  *   mixed: sampled, ranks in two domains of shared memory joined by the next transport of the list.
  * Settings behind the word "odd" are of the ranks of odd number; on the others the kernel may have no
  * device, and buffers are the host's.
- *   test-collectives-sweep RANKS threads|processes full|sampled|large|device|few|mixed section.key=value…
- *     [odd section.key=value…] */
+ *   test-collectives-sweep RANKS threads|processes HOW section.key=value… [odd section.key=value…] */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -46,18 +46,31 @@ static int run_counts(sweep_case_t c, weft_comm_t *comm, uint32_t rank, uint32_t
     return wrong;
 }
 
+static bool in_windows;
+
+static int open_windows(weft_comm_t *comm, uint32_t n, const uint64_t *counts, size_t ncounts)
+{
+    return in_windows ? sweep_windows_open(comm, n * counts[ncounts - 1]) : 0;
+}
+
+static int close_windows(weft_comm_t *comm)
+{
+    return in_windows ? sweep_windows_close(comm) : 0;
+}
+
 static int work_full(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
-    int wrong = 0;
+    enum { COUNTS = sizeof small_counts / sizeof *small_counts };
+    int wrong = open_windows(comm, n, small_counts, COUNTS);
     (void)arg;
     for (unsigned coll = 0; coll <= WEFT_SCATTER; coll++) {
         for (unsigned dtype = 0;
              sweep_is_fixed((weft_coll_t)coll) && dtype < WEFT_DTYPE_COUNT && wrong == 0; dtype++) {
             sweep_case_t c = {.coll = (weft_coll_t)coll, .dtype = (weft_dtype_t)dtype};
-            wrong += run_counts(c, comm, rank, n, small_counts,
-                                sizeof small_counts / sizeof *small_counts);
+            wrong += run_counts(c, comm, rank, n, small_counts, COUNTS);
         }
     }
+    wrong += wrong == 0 ? close_windows(comm) : 0;
     return wrong != 0 || weft_barrier(comm, NULL) != WEFT_OK;
 }
 
@@ -89,14 +102,17 @@ int main(int argc, char **argv)
 {
     if (argc < 4) {
         fprintf(stderr,
-                "usage: %s RANKS threads|processes full|sampled|large|device|few|mixed "
+                "usage: %s RANKS threads|processes "
+                "full|sampled|large|device|few|mixed|windows|device-windows "
                 "[section.key=value…] [odd section.key=value…]\n",
                 argv[0]);
         return 2;
     }
     by_threads = strcmp(argv[2], "threads") == 0;
     bool few = strcmp(argv[3], "few") == 0;
-    sweep_on_device(few || strcmp(argv[3], "device") == 0);
+    bool device = strncmp(argv[3], "device", 6) == 0;
+    in_windows = strstr(argv[3], "windows") != NULL;
+    sweep_on_device(few || device);
     stride = strcmp(argv[3], "full") == 0 ? 1 : strcmp(argv[3], "large") == 0 ? 5 : few ? 61 : 7;
     printf("%s: every case that %u divides, from another first one for each type and number of "
            "ranks\n",
@@ -112,7 +128,7 @@ int main(int argc, char **argv)
                         .settings = (const char *const *)argv + 4,
                         .settings_count = (uint32_t)(all - 4),
                         .odd = all < argc ? (const char *const *)argv + all + 1 : NULL};
-    if (all < argc && strcmp(argv[3], "device") == 0) {
+    if (all < argc && device) {
         sweep_on_device(SWEEP_WHERE_THERE_IS_ONE);
     }
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_result_is_bit_exact)};

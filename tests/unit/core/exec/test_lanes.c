@@ -430,6 +430,63 @@ static void memory_that_is_written_again_is_copied(void **state)
     }
 }
 
+enum { ROUNDS = 50 };
+
+typedef struct actor {
+    job_t *job;
+    uint32_t rank;
+    bool right;
+} actor_t;
+
+/* A rank of its own thread, which uses its buffers as soon as a run is over. */
+static void act(void *arg)
+{
+    actor_t *a = arg;
+    rank_t *r = &a->job->rank[a->rank];
+    a->right = true;
+    for (uint32_t round = 1; round <= ROUNDS; round++) {
+        bool moved = false;
+        for (uint64_t e = 0; e < a->job->count; e++) {
+            r->in[e] = input(a->rank, e) * (int32_t)round;
+        }
+        weft_lanes_start(&r->run, &(weft_binding_t){.in = r->in, .out = r->out, .sequence = round});
+        while (weft_lanes_step(&r->run, &moved) == WEFT_IN_PROGRESS) {
+            weft_os_yield();
+        }
+        for (uint64_t e = 0; e < a->job->count; e++) {
+            int32_t sum = 0;
+            for (uint32_t i = 0; i < a->job->nranks; i++) {
+                sum += input(i, e) * (int32_t)round;
+            }
+            a->right = a->right && r->out[e] == sum;
+        }
+        use_again(a->job, r);
+    }
+}
+
+/* TSan sees whether what is read is there, and whether it is written too early. */
+static void threads_read_each_others_memory(void **state)
+{
+    (void)state;
+    for (uint32_t n = 2; n <= 3; n++) {
+        job_t job;
+        actor_t actor[3];
+        weft_os_thread_t *thread[3];
+        job_init(&job, emit_ring, n, 1000, 2, 1);
+        job_show_windows(&job);
+        for (uint32_t i = 0; i < n; i++) {
+            actor[i] = (actor_t){.job = &job, .rank = i};
+            assert_int_equal(weft_os_thread_start("rank", act, &actor[i], &thread[i]), WEFT_OK);
+        }
+        for (uint32_t i = 0; i < n; i++) {
+            weft_os_thread_join(thread[i]);
+            assert_true(actor[i].right);
+        }
+        assert_true(references(&job) > ROUNDS);
+        job_fini(&job);
+    }
+}
+
 static void a_run_waits_until_nobody_reads_its_memory(void **state)
 {
     job_t job;
@@ -590,6 +647,7 @@ int main(void)
         cmocka_unit_test(lanes_meet_different_lanes_at_different_barriers),
         cmocka_unit_test(a_barrier_in_a_loop_waits_for_its_own_lanes),
         cmocka_unit_test(memory_that_is_written_again_is_copied),
+        cmocka_unit_test(threads_read_each_others_memory),
         cmocka_unit_test(a_run_waits_until_nobody_reads_its_memory),
         cmocka_unit_test(a_message_about_no_open_window_is_refused),
         cmocka_unit_test(a_slice_of_another_operation_is_a_mismatch),

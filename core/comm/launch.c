@@ -207,12 +207,6 @@ static void fail_run(weft_comm_state_t *state, const weft_launched_t *run, weft_
         weft_engine_fail(state, weft_error_record()->peer);
         return;
     }
-    if (at->mismatch < 0 || (uint32_t)at->mismatch >= program->nports) {
-        weft_fail(WEFT_ERR_INTERNAL, 0, "a device names port %d of %u", at->mismatch,
-                  program->nports);
-        weft_engine_fail(state, -1);
-        return;
-    }
     memcpy(&mine, at->mine, sizeof mine);
     memcpy(&theirs, at->theirs, sizeof theirs);
     weft_engine_mismatch(state, program->ports[at->mismatch]->peer, &mine, &theirs);
@@ -249,9 +243,8 @@ static void check_link(weft_comm_state_t *state, const weft_launched_t *run)
 
 static weft_status_t look_at(weft_comm_state_t *state, weft_launched_t *run, bool *moved_p)
 {
-    weft_lanes_state_t at = {.size = sizeof at, .blocked = -1, .mismatch = -1};
-    weft_status_t status =
-        state->kernel_lanes->poll(run->prepared->run.device.handle, run->run, &at);
+    weft_lanes_state_t at;
+    weft_status_t status = weft_device_look(&run->prepared->run, run->run, &at);
     if (status < 0) {
         fail_run(state, run, status, &at);
         return status;

@@ -17,18 +17,21 @@ struct weft_window {
     void *memory;
     uint64_t bytes;
     weft_lent_t *lent; /* host memory, to threads of this process; or NULL */
+    bool on_device;    /* lent by the kernel */
 };
 
-typedef enum card_kind { CARD_NONE = 0, CARD_HOST = 1 } card_kind_t;
+typedef enum card_kind { CARD_NONE = 0, CARD_HOST = 1, CARD_DEVICE = 2 } card_kind_t;
 
 /* How the others may open it. */
 typedef struct card {
     uint64_t bytes;
     uint32_t kind; /* card_kind_t */
     uint32_t reserved;
+    uint8_t place[WEFT_SHARE_PLACE]; /* of a device */
+    uint8_t token[WEFT_SHARE_TOKEN];
 } card_t;
 
-_Static_assert(sizeof(card_t) == 16, "the same bytes on all ranks");
+_Static_assert(sizeof(card_t) == 200, "the same bytes on all ranks");
 
 /* Showing and opening ------------------------------------------------------------------------------- */
 
@@ -37,14 +40,69 @@ static weft_lent_name_t name_of(const weft_comm_state_t *state, uint32_t rank, u
     return (weft_lent_name_t){.comm_id = state->id, .owner = rank, .index = number};
 }
 
+/* A device that runs plans has to know of windows. */
+static bool knows_windows(const weft_comm_state_t *state)
+{
+    return state->kernel_lanes == NULL ||
+           WEFT_HAS(state->kernel_lanes, weft_kernel_lanes_t, end_windows);
+}
+
+/* What the kernel needs to lend device memory, and to open that of others; NULL: it cannot. */
+static const weft_kernel_share_t *share_of(const weft_comm_state_t *state)
+{
+    const weft_kernel_share_t *share = state->family->kernel_share;
+    bool able = share != NULL && knows_windows(state) &&
+                WEFT_HAS(share, weft_kernel_share_t, lend) &&
+                WEFT_HAS(share, weft_kernel_share_t, unlend);
+    return able ? share : NULL;
+}
+
+static bool reads_host_memory(const weft_comm_state_t *state)
+{
+    return state->kernel_memory == NULL && knows_windows(state);
+}
+
+/* The kernel said why. */
+static void note_slots(uint32_t number)
+{
+    weft_log(WEFT_LOG_DEBUG, "window", "window %" PRIu32 ": slots are used: %s", number,
+             weft_error_record()->text);
+}
+
 /* What cannot be shown is not read by others, and that is all. */
 static void show(weft_comm_state_t *state, weft_window_t *window, card_t *card)
 {
+    const weft_kernel_share_t *share = share_of(state);
     weft_lent_name_t name = name_of(state, state->rank, window->number);
+    weft_status_t status = WEFT_OK;
     *card = (card_t){.bytes = window->bytes};
-    if (state->kernel_memory == NULL &&
-        weft_lend(&name, window->memory, window->bytes, state->nranks, &window->lent) == WEFT_OK) {
-        card->kind = CARD_HOST;
+    if (reads_host_memory(state)) {
+        status = weft_lend(&name, window->memory, window->bytes, state->nranks, &window->lent);
+        card->kind = status == WEFT_OK ? CARD_HOST : CARD_NONE;
+    } else if (share != NULL) {
+        share->place(state->kernel, card->place);
+        status = share->lend(state->kernel, window->memory, window->bytes, card->token);
+        window->on_device = status == WEFT_OK;
+        card->kind = status == WEFT_OK ? CARD_DEVICE : CARD_NONE;
+    }
+    if (status != WEFT_OK) {
+        note_slots(window->number);
+    }
+}
+
+static void open_on_device(weft_comm_state_t *state, uint32_t number, const card_t *card,
+                           weft_lanes_window_t *theirs)
+{
+    const weft_kernel_share_t *share = share_of(state);
+    void *memory = NULL;
+    weft_status_t status = share->reaches(state->kernel, card->place);
+    if (status == WEFT_OK) {
+        status = share->import(state->kernel, card->token, card->bytes, &memory);
+    }
+    if (status == WEFT_OK) {
+        *theirs = (weft_lanes_window_t){.base = memory, .bytes = card->bytes};
+    } else {
+        note_slots(number);
     }
 }
 
@@ -54,7 +112,9 @@ static bool open_one(weft_comm_state_t *state, uint32_t rank, uint32_t number, c
     weft_reach_t *reach = &state->windows.reach[rank];
     weft_lanes_window_t *theirs = &reach->theirs[number];
     weft_lent_name_t name = name_of(state, rank, number);
-    if (card->kind == CARD_HOST && state->kernel_memory == NULL) {
+    if (card->kind == CARD_DEVICE && card->bytes > 0 && share_of(state) != NULL) {
+        open_on_device(state, number, card, theirs);
+    } else if (card->kind == CARD_HOST && reads_host_memory(state)) {
         reach->lease[number] = weft_lease_take(&name, state->rank, &theirs->base, &theirs->bytes);
     }
     return theirs->bytes > 0;
@@ -65,9 +125,19 @@ static void close_one(weft_comm_state_t *state, uint32_t rank, uint32_t number)
     weft_reach_t *reach = &state->windows.reach[rank];
     if (reach->lease[number] != NULL) {
         weft_lease_give(reach->lease[number]);
+    } else if (reach->theirs[number].bytes > 0) {
+        state->family->kernel_share->unimport(state->kernel, reach->theirs[number].base);
     }
     reach->lease[number] = NULL;
     reach->theirs[number] = reach->mine[number] = (weft_lanes_window_t){.bytes = 0};
+}
+
+/* A device that cannot be told would read and send what is no longer there. */
+static void tell_devices(weft_comm_state_t *state)
+{
+    if (state->links != NULL && weft_links_show_windows(state->links) != WEFT_OK) {
+        weft_engine_fail(state, -1);
+    }
 }
 
 static void close_all(weft_comm_state_t *state, uint32_t number)
@@ -82,6 +152,9 @@ static void window_free(weft_comm_state_t *state, weft_window_t *window)
 {
     close_all(state, window->number);
     weft_lend_end(window->lent);
+    if (window->on_device) {
+        state->family->kernel_share->unlend(state->kernel, window->memory);
+    }
     state->window[window->number] = NULL;
     weft_os_free(window);
 }
@@ -107,6 +180,10 @@ static weft_status_t exchange_rows(weft_comm_state_t *state, weft_window_t *wind
                 (weft_lanes_window_t){.base = window->memory, .bytes = window->bytes};
             readers++;
         }
+    }
+    if (status == WEFT_OK) {
+        tell_devices(state);
+        status = weft_comm_has_failed(state) ? weft_comm_failure(state) : status;
     }
     weft_log(WEFT_LOG_DEBUG, "window",
              "window %" PRIu32 " of %" PRIu64 " bytes: read by %" PRIu32 " of %" PRIu32 " ranks",
@@ -253,6 +330,7 @@ static weft_status_t end_window(weft_comm_state_t *state, weft_window_t *window)
     weft_status_t status = WEFT_OK;
     weft_engine_drive_all(state);
     close_all(state, window->number);
+    tell_devices(state);
     if (all == NULL) {
         status = weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "weft_window_deregister");
     } else if (state->nranks > 1 && !weft_comm_has_failed(state)) {

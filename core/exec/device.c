@@ -80,18 +80,29 @@ static void copy_code(image_t *image, const weft_plan_t *plan)
     image->lane[plan->nlanes] = at;
 }
 
+/* One WEFT_STEADY_*, or 0, as devices know it. */
+static uint32_t steady_flag(uint32_t steady)
+{
+    return steady == WEFT_STEADY_APART      ? WEFT_LANES_STEADY
+           : steady == WEFT_STEADY_IN_PLACE ? WEFT_LANES_STEADY_IN_PLACE
+                                            : 0;
+}
+
 static void copy_moves(image_t *image, const weft_program_t *program)
 {
     const weft_plan_t *plan = program->plan;
     for (uint32_t i = 0; i < plan->nmoves; i++) {
         const weft_plan_move_t *m = &plan->moves[i];
+        uint8_t steady = program->steady[i];
+        uint8_t flags = (uint8_t)(m->flags | steady_flag(steady & WEFT_STEADY_APART) |
+                                  steady_flag(steady & WEFT_STEADY_IN_PLACE));
         image->moves[i] = (weft_lanes_move_t){.operand = m->operand,
                                               .after = m->after,
                                               .cnt = m->cnt,
                                               .ndst = m->ndst,
                                               .nsrc = m->nsrc,
                                               .nafter = m->nafter,
-                                              .flags = m->flags};
+                                              .flags = flags};
     }
     for (uint32_t i = 0; i < plan->noperands; i++) {
         const weft_plan_operand_t *o = &plan->operands[i];
@@ -223,7 +234,8 @@ void weft_device_describe(const weft_lanes_t *run, const weft_binding_t *binding
                                         .k = g->k},
                                 .nin = program->in_chunks / g->k,
                                 .nout = program->out_chunks / g->k,
-                                .ends = run->device.ends};
+                                .ends = run->device.ends,
+                                .steady = steady_flag(weft_binding_steady(binding))};
     if (v != NULL) {
         call->vectors = (weft_lanes_vectors_t){.in_counts = v->in_counts,
                                                .in_displs = v->in_displs,
@@ -264,6 +276,34 @@ bool weft_device_start(weft_lanes_t *run, const weft_binding_t *binding)
     return true;
 }
 
+static weft_status_t note_lie(const weft_port_t *port)
+{
+    weft_status_t status = weft_fail(
+        WEFT_ERR_PROTO, 0,
+        "rank %u says that data is in a window which is not open here or ends before", port->peer);
+    weft_error_record()->peer = (int32_t)port->peer;
+    return status;
+}
+
+weft_status_t weft_device_look(weft_lanes_t *run, uint64_t number, weft_lanes_state_t *state)
+{
+    const weft_program_t *program = run->program;
+    *state = (weft_lanes_state_t){.size = sizeof *state, .blocked = -1, .mismatch = -1};
+    weft_status_t status = program->device->poll(run->device.handle, number, state);
+    if (state->referred > run->device.referred) {
+        program->ports[0]->windows->sent += state->referred - run->device.referred;
+        run->device.referred = state->referred;
+    }
+    if (status != WEFT_ERR_MISMATCH && status != WEFT_ERR_PROTO) {
+        return status;
+    }
+    if (state->mismatch < 0 || (uint32_t)state->mismatch >= program->nports) {
+        return weft_fail(WEFT_ERR_INTERNAL, 0, "a device names port %d of %u", state->mismatch,
+                         program->nports);
+    }
+    return status == WEFT_ERR_PROTO ? note_lie(program->ports[state->mismatch]) : status;
+}
+
 static void note_mismatch(weft_lanes_t *run, const weft_lanes_state_t *state)
 {
     run->mismatched = run->program->ports[state->mismatch];
@@ -291,12 +331,12 @@ static void settle_relays(const weft_program_t *program)
 
 weft_status_t weft_device_step(weft_lanes_t *run, bool *moved_p)
 {
-    weft_lanes_state_t state = {.size = sizeof state, .blocked = -1, .mismatch = -1};
+    weft_lanes_state_t state;
     uint32_t nports = run->program->nports;
     if (!run->device.under_way) {
         return run->device.started;
     }
-    weft_status_t status = run->program->device->poll(run->device.handle, run->device.run, &state);
+    weft_status_t status = weft_device_look(run, run->device.run, &state);
     *moved_p = *moved_p || state.moved != run->device.moved || status == WEFT_OK;
     run->device.moved = state.moved;
     run->blocked = state.blocked >= 0 && (uint32_t)state.blocked < nports
@@ -311,10 +351,6 @@ weft_status_t weft_device_step(weft_lanes_t *run, bool *moved_p)
     if (status == WEFT_OK) {
         run->stopped = run->nlanes;
     } else if (status == WEFT_ERR_MISMATCH) {
-        if (state.mismatch < 0 || (uint32_t)state.mismatch >= nports) {
-            return weft_fail(WEFT_ERR_INTERNAL, 0, "a device names port %d of %u", state.mismatch,
-                             nports);
-        }
         note_mismatch(run, &state);
     }
     return status;

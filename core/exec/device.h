@@ -18,6 +18,7 @@ typedef struct weft_device_run {
     uint64_t run;                /* its number */
     weft_status_t started;       /* what start() said */
     uint64_t moved;              /* slices done when last looked */
+    uint64_t referred;           /* messages by reference so far */
     uint32_t launched;           /* runs in streams that are not over */
     bool under_way;              /* the device has the run, and the ports with it */
     bool told;                   /* why a run stayed on the host */
@@ -37,6 +38,10 @@ bool weft_device_is_ready(const weft_lanes_t *run);
 /* What start() is told for such a run; it points to what `run` and `binding` point to. */
 void weft_device_describe(const weft_lanes_t *run, const weft_binding_t *binding,
                           weft_lanes_call_t *call);
+
+/* Looks at run `number` of the program, and fills *state. As poll() of the device; ERR_PROTO with the peer,
+ * ERR_INTERNAL. */
+weft_status_t weft_device_look(weft_lanes_t *run, uint64_t number, weft_lanes_state_t *state);
 
 /* As weft_lanes_step(). */
 weft_status_t weft_device_step(weft_lanes_t *run, bool *moved_p);

@@ -74,8 +74,7 @@ void weft_lanes_start(weft_lanes_t *run, const weft_binding_t *binding)
     run->scalar = binding->scalar;
     run->vectors = binding->vectors;
     run->geometry = binding->geometry != NULL ? *binding->geometry : run->program->geometry;
-    run->steady = binding->in_place ? WEFT_STEADY_IN_PLACE : WEFT_STEADY_APART;
-    run->steady = binding->in_place && binding->vectors != NULL ? 0 : run->steady;
+    run->steady = weft_binding_steady(binding);
     run->refers = false;
     run->stopped = 0;
     run->blocked = NULL;

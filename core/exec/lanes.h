@@ -73,6 +73,15 @@ static inline weft_signature_t weft_binding_signature(const weft_program_t *prog
     return signature;
 }
 
+/* WEFT_STEADY_*: MOVEs that may send by reference in such a run; 0: none. Where blocks of v-forms are in
+ * place, inputs may overlap in any way. */
+static inline uint32_t weft_binding_steady(const weft_binding_t *binding)
+{
+    return !binding->in_place         ? WEFT_STEADY_APART
+           : binding->vectors == NULL ? WEFT_STEADY_IN_PLACE
+                                      : 0;
+}
+
 struct weft_lanes {
     const weft_program_t *program;
     weft_geometry_t geometry;

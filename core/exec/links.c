@@ -4,7 +4,6 @@
 #include "core/exec/link.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/base/error.h"

@@ -50,6 +50,8 @@ bool weft_links_have_messages(const weft_links_t *links);
 weft_status_t weft_links_wait_fd(weft_links_t *links, int *fd_p);
 /* Looks whether the peer of a port is still there. */
 weft_status_t weft_links_check(weft_links_t *links, const weft_port_t *port);
+/* Tells devices of the windows, after they have changed. The device's failure. */
+weft_status_t weft_links_show_windows(weft_links_t *links);
 /* Whether what a device sent waits in slots to leave. */
 bool weft_links_have_unsent(const weft_links_t *links);
 /* Name of the transport that serves `peer`. */

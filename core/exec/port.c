@@ -265,8 +265,19 @@ weft_status_t weft_port_lend(weft_port_t *port, const weft_kernel_lanes_t *devic
     if (status == WEFT_OK) {
         port->device = device;
         weft_port_store(port);
+        status = weft_port_show_windows(port);
     }
     return status;
+}
+
+weft_status_t weft_port_show_windows(weft_port_t *port)
+{
+    if (port->end == NULL || port->heads == NULL || port->windows == NULL ||
+        port->windows->reach == NULL || !WEFT_HAS(port->device, weft_kernel_lanes_t, end_windows)) {
+        return WEFT_OK;
+    }
+    const weft_reach_t *reach = &port->windows->reach[port->peer];
+    return port->device->end_windows(port->end, port->sends ? reach->mine : reach->theirs);
 }
 
 void weft_port_fetch(weft_port_t *port)

@@ -224,6 +224,8 @@ static inline weft_status_t weft_port_release(weft_port_t *port)
 /* What: makes the port known to a device, unless it is. OK, or the device's failure. */
 weft_status_t weft_port_lend(weft_port_t *port, const weft_kernel_lanes_t *device,
                              weft_kernel_t *kernel);
+/* Tells a device that knows the port which windows its messages refer to. OK, or the device's failure. */
+weft_status_t weft_port_show_windows(weft_port_t *port);
 /* The device forgets it; before its memory goes. */
 void weft_port_recall(weft_port_t *port);
 

@@ -134,6 +134,16 @@ weft_status_t weft_links_flush(weft_links_t *links, bool *moved_p)
     return first;
 }
 
+weft_status_t weft_links_show_windows(weft_links_t *links)
+{
+    weft_status_t status = WEFT_OK;
+    for (weft_link_t *link = links->first; link != NULL && status == WEFT_OK; link = link->next) {
+        status = weft_port_show_windows(&link->send);
+        status = status == WEFT_OK ? weft_port_show_windows(&link->receive) : status;
+    }
+    return status;
+}
+
 bool weft_links_have_unsent(const weft_links_t *links)
 {
     const weft_link_t *link = links->first;

@@ -75,9 +75,21 @@ static void count_writes(chunks_t *c, uint32_t index, uint32_t iteration, void *
     }
 }
 
+static bool sends(const weft_plan_view_t *move)
+{
+    bool found = false;
+    for (uint32_t d = 0; d < move->ndst; d++) {
+        found = found || move->dst[d].kind == WEFT_OPERAND_PORT;
+    }
+    return found;
+}
+
 /* What holds the payload, or NULL. */
 static const weft_plan_operand_t *holder(const chunks_t *c, const weft_plan_view_t *move)
 {
+    if (!sends(move)) {
+        return NULL;
+    }
     for (uint32_t d = 0; d < move->ndst; d++) {
         if (move->dst[d].kind == WEFT_OPERAND_OUT) {
             return &move->dst[d];

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "buffers.h"
+#include "driver.h"
 #include "kernel_cuda.h"
 
 /* The driver gives large allocations pages of this size, from their begin on. */
@@ -93,29 +94,11 @@ static void direct_free(weft_kernel_t *kernel, void *memory)
     cuda_buffers.free(kernel, memory);
 }
 
-/* A function of the driver, as it was in `version`; NULL: the driver is older. */
-static void *driver_function(const char *name, unsigned version)
-{
-    enum cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-    void *function = NULL;
-#if CUDART_VERSION >= 12050
-    cudaError_t error =
-        cudaGetDriverEntryPointByVersion(name, &function, version, cudaEnableDefault, &found);
-#else
-    (void)version;
-    cudaError_t error = cudaGetDriverEntryPoint(name, &function, cudaEnableDefault, &found);
-#endif
-    if (error != cudaSuccess) {
-        cudaGetLastError(); /* else the caller's next call of it would tell of this one */
-    }
-    return error == cudaSuccess && found == cudaDriverEntryPointSuccess ? function : NULL;
-}
-
 /* A pointer to a function does not fit a pointer to data by the letter of C; the system says that it does. */
 static export_fn_t export_function(const weft_kernel_t *kernel)
 {
-    void *asks = driver_function("cuDeviceGetAttribute", 2000);
-    void *exports = driver_function("cuMemGetHandleForAddressRange", 11070);
+    void *asks = cuda_driver_function("cuDeviceGetAttribute", 2000);
+    void *exports = cuda_driver_function("cuMemGetHandleForAddressRange", 11070);
     attribute_fn_t ask = NULL;
     export_fn_t export = NULL;
     int supported = 0;

@@ -36,6 +36,28 @@ static weft_status_t end_register(weft_lanes_end_t *end)
     return status;
 }
 
+static void end_forget(weft_lanes_end_t *end)
+{
+    cuda_pages_drop(end->kernel, end->fifo, end->fifo_bytes);
+    if (end->payload_bytes > 0) {
+        cuda_pages_drop(end->kernel, end->payloads, end->payload_bytes);
+    }
+    cuda_device_give(end->kernel, end->table);
+}
+
+/* A place that stays: recordings look there, whatever becomes of the windows. */
+static weft_status_t end_table(weft_lanes_end_t *end)
+{
+    void *table = NULL;
+    weft_status_t status = cuda_device_take(end->kernel, sizeof(lanes_windows_t), &table);
+    if (status == WEFT_OK) {
+        status = cuda_device_zero(end->kernel, table, sizeof(lanes_windows_t));
+        end->table = table;
+        end->port.windows = table;
+    }
+    return status;
+}
+
 static weft_status_t end_fill(weft_lanes_end_t *end, const weft_lanes_port_t *port)
 {
     weft_kernel_t *kernel = end->kernel;
@@ -50,6 +72,12 @@ static weft_status_t end_fill(weft_lanes_end_t *end, const weft_lanes_port_t *po
     } else {
         end_spans(end, port);
         status = end_register(end);
+    }
+    if (status == WEFT_OK && port->lengths == NULL) {
+        status = end_table(end);
+        if (status != WEFT_OK) {
+            end_forget(end);
+        }
     }
     if (status != WEFT_OK) {
         cuda_word_give(kernel, at);
@@ -89,14 +117,30 @@ void lanes_end_close(weft_lanes_end_t *end)
     }
     weft_kernel_t *kernel = end->kernel;
     if (cuda_visit_begin(kernel, &visit) == WEFT_OK) {
-        cuda_pages_drop(kernel, end->fifo, end->fifo_bytes);
-        if (end->payload_bytes > 0) {
-            cuda_pages_drop(kernel, end->payloads, end->payload_bytes);
-        }
+        end_forget(end);
         cuda_word_give(kernel, end->port.at);
         cuda_visit_end(&visit);
     }
     kernel->host->free(kernel->host, end);
+}
+
+weft_status_t lanes_end_windows(weft_lanes_end_t *end, const weft_lanes_window_t *windows)
+{
+    cuda_visit_t visit;
+    lanes_windows_t table = {.count = 0};
+    if (end->table == NULL) {
+        return WEFT_OK;
+    }
+    for (uint32_t w = 0; w < WEFT_LANES_WINDOWS; w++) {
+        table.window[w] = windows[w];
+        table.count = windows[w].bytes > 0 ? w + 1 : table.count;
+    }
+    weft_status_t status = cuda_visit_begin(end->kernel, &visit);
+    if (status == WEFT_OK) {
+        status = cuda_device_fill(end->kernel, end->table, &table, sizeof table);
+        cuda_visit_end(&visit);
+    }
+    return status;
 }
 
 uint64_t lanes_end_next(const weft_lanes_end_t *end)

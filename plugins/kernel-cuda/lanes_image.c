@@ -288,6 +288,7 @@ void lanes_image_call(lanes_run_t *run, const weft_lanes_call_t *call)
     run->cut = call->cut;
     run->scalar = call->scalar;
     run->scalar_at = call->scalar_at;
+    run->steady = call->steady;
     memcpy(run->signature, call->signature, sizeof run->signature);
 }
 
@@ -332,6 +333,7 @@ void lanes_image_reset(const lanes_image_t *image, uint8_t *visible)
         *record = (lanes_record_t){.begun = record->begun,
                                    .over = record->over,
                                    .ended = record->ended,
+                                   .referred = record->referred,
                                    .blocked = -1,
                                    .mismatch = -1};
     }
@@ -407,13 +409,16 @@ static void look_at_lane(lanes_record_t *record, uint64_t run, weft_lanes_state_
     if (run == 0 || __atomic_load_n(&record->begun, __ATOMIC_RELAXED) == run) {
         state->moved += __atomic_load_n(&record->moved, __ATOMIC_RELAXED);
     }
+    state->referred += __atomic_load_n(&record->referred, __ATOMIC_RELAXED);
     state->begun |= is_in || (run != 0 && __atomic_load_n(&record->begun, __ATOMIC_RELAXED) >= run);
 }
 
 /* Only when the lane has ended the run. */
-static void look_for_mismatch(const lanes_record_t *record, uint64_t run, weft_lanes_state_t *state)
+static void look_for_mismatch(const lanes_record_t *record, uint64_t run, bool *lied_p,
+                              weft_lanes_state_t *state)
 {
     if (record->mismatch >= 0 && record->mismatch_run == run && state->mismatch < 0) {
+        *lied_p = record->lied != 0;
         state->mismatch = record->mismatch;
         memcpy(state->mine, record->mine, sizeof state->mine);
         memcpy(state->theirs, record->theirs, sizeof state->theirs);
@@ -425,6 +430,7 @@ weft_status_t lanes_image_look(lanes_image_t *image, uint8_t *visible, uint64_t 
 {
     lanes_record_t *records = records_of(image, visible);
     weft_lanes_state_t mine = {.size = state->size, .blocked = -1, .mismatch = -1};
+    bool lied = false;
     const bool under_way =
         run == 0 ? lanes_image_replays(image, visible) : lanes_image_ended(image, visible) < run;
     const uint32_t first = image->looks++ % image->nblocks;
@@ -435,11 +441,12 @@ weft_status_t lanes_image_look(lanes_image_t *image, uint8_t *visible, uint64_t 
     const bool failed =
         run == 0 ? lanes_image_failed(image, visible) : lanes_image_over(image, visible) < run;
     for (uint32_t l = 0; l < image->nblocks && failed && !under_way; l++) {
-        look_for_mismatch(&records[l], run, &mine);
+        look_for_mismatch(&records[l], run, &lied, &mine);
     }
     memcpy(state, &mine, state->size < sizeof mine ? state->size : sizeof mine);
     return under_way            ? WEFT_IN_PROGRESS
            : !failed            ? WEFT_OK
+           : lied               ? WEFT_ERR_PROTO
            : mine.mismatch >= 0 ? WEFT_ERR_MISMATCH
                                 : WEFT_ERR_ABORTED;
 }

@@ -101,4 +101,5 @@ const weft_kernel_lanes_t cuda_lanes = {
     .gate_reached = lanes_gate_reached,
     .gate_pass = lanes_gate_pass,
     .gate_break = lanes_gate_break,
+    .end_windows = lanes_end_windows,
 };

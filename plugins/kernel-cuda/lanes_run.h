@@ -61,6 +61,7 @@ struct weft_lanes_end {
     lanes_port_t port; /* as the device has it */
     const uint8_t *fifo, *payloads;
     uint64_t fifo_bytes, payload_bytes; /* that are registered; 0: none */
+    void *table;                        /* lanes_windows_t of the device, or NULL */
 };
 
 weft_status_t lanes_end_open(weft_kernel_t *kernel, const weft_lanes_port_t *port,
@@ -68,6 +69,7 @@ weft_status_t lanes_end_open(weft_kernel_t *kernel, const weft_lanes_port_t *por
 void lanes_end_close(weft_lanes_end_t *end);
 uint64_t lanes_end_next(const weft_lanes_end_t *end);
 void lanes_end_seek(weft_lanes_end_t *end, uint64_t next);
+weft_status_t lanes_end_windows(weft_lanes_end_t *end, const weft_lanes_window_t *windows);
 
 /* Queues ------------------------------------------------------------------------------------------- */
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "../shared/place.h"
+#include "driver.h"
 #include "memory.h"
 
 /* The driver shares pages of this size: a smaller export would show its neighbours to the peer. */
@@ -34,6 +35,7 @@ typedef struct cuda_token {
     uint64_t process;
     uint64_t at; /* in that process */
     char bus[BUS_BYTES];
+    uint64_t offset; /* in the allocation of the handle */
     uint32_t has_handle;
     uint32_t zero;
     cudaIpcMemHandle_t handle;
@@ -42,7 +44,7 @@ typedef struct cuda_token {
 _Static_assert(sizeof(cuda_place_t) == WEFT_SHARE_PLACE, "fills the place");
 _Static_assert(sizeof(cuda_token_t) <= WEFT_SHARE_TOKEN, "fits the token");
 
-/* An allocation for one export at a time. */
+/* An allocation for one export at a time, or memory that somebody else allocated and lends. */
 typedef struct cuda_export {
     struct cuda_export *next;
     const weft_kernel_t *owner; /* NULL: it has ended */
@@ -51,12 +53,20 @@ typedef struct cuda_export {
     int device;
     uint32_t importers; /* kernels of this process that have it open */
     bool used;
+    bool lent;
 } cuda_export_t;
+
+/* Memory of another process that does not begin where its allocation does. */
+typedef struct cuda_inside {
+    struct cuda_inside *next;
+    void *memory, *base;
+} cuda_inside_t;
 
 /* All of the process, as tokens name memory of other kernels. The lock is not held where the driver may
  * wait for kernels. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static cuda_export_t *exports;
+static cuda_inside_t *insides;
 static uint64_t process_number;
 static pid_t process_id; /* whose number it is: a child that was forked needs another */
 
@@ -135,7 +145,7 @@ static cuda_export_t *export_reuse(const weft_kernel_t *kernel, uint64_t bytes)
     cuda_export_t *found = NULL;
     pthread_mutex_lock(&lock);
     for (cuda_export_t *e = exports; e != NULL && found == NULL; e = e->next) {
-        if (e->owner == kernel && !e->used && e->importers == 0 && e->bytes >= bytes) {
+        if (e->owner == kernel && !e->used && !e->lent && e->importers == 0 && e->bytes >= bytes) {
             found = e;
             e->used = true;
         }
@@ -208,7 +218,9 @@ static void exports_free(cuda_export_t *list)
     while (list != NULL) {
         cuda_export_t *e = list;
         list = e->next;
-        cudaFree(e->memory);
+        if (!e->lent) {
+            cudaFree(e->memory);
+        }
         free(e);
     }
 }
@@ -242,6 +254,100 @@ void cuda_share_close(weft_kernel_t *kernel)
     exports_free(exports_sweep());
 }
 
+/* Lent memory --------------------------------------------------------------------------------------- */
+
+/* The runtime does not tell where an allocation begins; the driver does. */
+typedef int (*range_fn_t)(unsigned long long *base, size_t *bytes, unsigned long long at);
+
+static range_fn_t driver_range(void)
+{
+    void *found = cuda_driver_function("cuMemGetAddressRange", 3020);
+    range_fn_t range = NULL;
+    memcpy(&range, &found, sizeof range);
+    return range;
+}
+
+/* The allocation of the driver's in which all of that memory is. */
+static bool allocation_of(const void *memory, uint64_t bytes, void **base_p)
+{
+    unsigned long long base = 0;
+    size_t all = 0;
+    range_fn_t range = driver_range();
+    if (range == NULL || range(&base, &all, (uintptr_t)memory) != 0) {
+        return false;
+    }
+    const uint64_t offset = (uintptr_t)memory - base;
+    *base_p = (void *)(uintptr_t)base;
+    return offset <= all && bytes <= all - offset;
+}
+
+static weft_status_t lend_add(weft_kernel_t *kernel, void *memory, uint64_t bytes)
+{
+    cuda_export_t *e = calloc(1, sizeof *e);
+    if (e == NULL) {
+        return cuda_failed(kernel, cudaErrorMemoryAllocation, "lending memory");
+    }
+    *e = (cuda_export_t){.owner = kernel,
+                         .memory = memory,
+                         .bytes = bytes,
+                         .device = kernel->device,
+                         .used = true,
+                         .lent = true};
+    pthread_mutex_lock(&lock);
+    e->next = exports;
+    exports = e;
+    pthread_mutex_unlock(&lock);
+    return WEFT_OK;
+}
+
+static weft_status_t lend(weft_kernel_t *kernel, void *memory, uint64_t bytes,
+                          uint8_t token[WEFT_SHARE_TOKEN])
+{
+    cuda_token_t mine = {.process = this_process(kernel), .at = (uintptr_t)memory};
+    struct cudaPointerAttributes where;
+    void *base = NULL;
+    if (cudaPointerGetAttributes(&where, memory) != cudaSuccess ||
+        where.type != cudaMemoryTypeDevice || where.device != kernel->device ||
+        !allocation_of(memory, bytes, &base)) {
+        cudaGetLastError();
+        return kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0,
+                                       "%p is no memory of CUDA device %d, or ends before %llu "
+                                       "bytes; use weft_mem_alloc_device or cudaMalloc",
+                                       memory, kernel->device, (unsigned long long)bytes);
+    }
+    /* Ranks of this process need no handle, and some memory has none. */
+    mine.offset = (uintptr_t)memory - (uintptr_t)base;
+    mine.has_handle = cudaIpcGetMemHandle(&mine.handle, base) == cudaSuccess;
+    cudaGetLastError();
+    cudaDeviceGetPCIBusId(mine.bus, sizeof mine.bus, kernel->device);
+    memcpy(token, &mine, sizeof mine);
+    return lend_add(kernel, memory, bytes);
+}
+
+static weft_status_t share_lend(weft_kernel_t *kernel, void *memory, uint64_t bytes,
+                                uint8_t token[WEFT_SHARE_TOKEN])
+{
+    cuda_visit_t visit;
+    weft_status_t status = cuda_visit_begin(kernel, &visit);
+    if (status == WEFT_OK) {
+        status = lend(kernel, memory, bytes, token);
+        cuda_visit_end(&visit);
+    }
+    return status;
+}
+
+static void share_unlend(weft_kernel_t *kernel, void *memory)
+{
+    bool found = false;
+    pthread_mutex_lock(&lock);
+    for (cuda_export_t *e = exports; e != NULL && !found; e = e->next) {
+        found = e->lent && e->owner == kernel && e->memory == memory;
+        e->owner = found ? NULL : e->owner;
+    }
+    pthread_mutex_unlock(&lock);
+    exports_free(exports_sweep());
+}
+
 /* Imports ------------------------------------------------------------------------------------------- */
 
 /* The export of this process that is open at `at`, taken once more or once less. */
@@ -266,6 +372,37 @@ static weft_status_t import_failed(const weft_kernel_t *kernel, cudaError_t erro
     return cuda_failed(kernel, error, "opening memory of another process");
 }
 
+/* Notes where the allocation begins. */
+static bool inside_put(void *memory, void *base)
+{
+    cuda_inside_t *inside = memory != base ? calloc(1, sizeof *inside) : NULL;
+    if (inside != NULL) {
+        *inside = (cuda_inside_t){.memory = memory, .base = base};
+        pthread_mutex_lock(&lock);
+        inside->next = insides;
+        insides = inside;
+        pthread_mutex_unlock(&lock);
+    }
+    return inside != NULL || memory == base;
+}
+
+static void *inside_take(void *memory)
+{
+    void *base = memory;
+    pthread_mutex_lock(&lock);
+    cuda_inside_t **place = &insides, *inside;
+    while ((inside = *place) != NULL && inside->memory != memory) {
+        place = &inside->next;
+    }
+    if (inside != NULL) {
+        base = inside->base;
+        *place = inside->next;
+    }
+    pthread_mutex_unlock(&lock);
+    free(inside);
+    return base;
+}
+
 static void share_unimport(weft_kernel_t *kernel, void *memory)
 {
     cuda_visit_t visit;
@@ -273,7 +410,7 @@ static void share_unimport(weft_kernel_t *kernel, void *memory)
         return;
     }
     if (export_count((uintptr_t)memory, 0, false) == NULL) {
-        cudaIpcCloseMemHandle(memory);
+        cudaIpcCloseMemHandle(inside_take(memory));
     } else {
         exports_free(exports_sweep());
     }
@@ -302,12 +439,17 @@ static weft_status_t import_here(weft_kernel_t *kernel, const cuda_token_t *toke
     return WEFT_OK;
 }
 
-/* The driver tells no length: what lies at the end must be memory of a device too. */
+/* Whether what was opened is as long as the token says. Where the driver tells no length, what lies at the
+ * end must be memory of a device too. */
 static bool reaches_to(const void *memory, uint64_t bytes)
 {
     struct cudaPointerAttributes at;
-    return cudaPointerGetAttributes(&at, (const uint8_t *)memory + bytes - 1) == cudaSuccess &&
-           at.type == cudaMemoryTypeDevice;
+    void *base = NULL;
+    return driver_range() != NULL
+               ? allocation_of(memory, bytes, &base)
+               : cudaPointerGetAttributes(&at, (const uint8_t *)memory + bytes - 1) ==
+                         cudaSuccess &&
+                     at.type == cudaMemoryTypeDevice;
 }
 
 static weft_status_t import_there(weft_kernel_t *kernel, const cuda_token_t *token, uint64_t bytes,
@@ -332,11 +474,13 @@ static weft_status_t import_there(weft_kernel_t *kernel, const cuda_token_t *tok
     if (error != cudaSuccess) {
         return import_failed(kernel, error);
     }
-    if (!reaches_to(memory, bytes)) {
+    uint8_t *there = (uint8_t *)((uintptr_t)memory + token->offset);
+    if (token->offset > INT64_MAX || !reaches_to(memory, token->offset + bytes) ||
+        !inside_put(there, memory)) {
         cudaIpcCloseMemHandle(memory);
-        return share_refused(kernel, "its memory is shorter than its slots");
+        return share_refused(kernel, "its memory is shorter than it says");
     }
-    *memory_p = memory;
+    *memory_p = there;
     return WEFT_OK;
 }
 
@@ -364,4 +508,6 @@ const weft_kernel_share_t cuda_share = {
     .unexport = share_unexport,
     .import = share_import,
     .unimport = share_unimport,
+    .lend = share_lend,
+    .unlend = share_unlend,
 };

@@ -141,7 +141,7 @@ static const uint32_t lane[] = {0, 2};
 static const weft_lanes_operand_t operands[] = {{.kind = WEFT_OPERAND_OUT, .chunks = 1},
                                                 {.kind = WEFT_OPERAND_PORT},
                                                 {.kind = WEFT_OPERAND_IN, .chunks = 1}};
-static const weft_lanes_move_t sends = {.cnt = 1, .ndst = 2, .nsrc = 1};
+static const weft_lanes_move_t sends = {.cnt = 1, .ndst = 2, .nsrc = 1, .flags = WEFT_LANES_STEADY};
 static const weft_lanes_move_t receives = {.cnt = 1, .ndst = 1, .nsrc = 1};
 
 #define PLAN(which)                                                                                \

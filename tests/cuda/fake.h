@@ -17,6 +17,8 @@ int fake_device(void);
 
 /* The part of a file that is the allocation of cudaMalloc() that begins at `at`; false: none does. */
 bool fake_memory_fd(const void *at, int *fd, uint64_t *offset, uint64_t *bytes);
+/* The allocation of a device in which `at` is; false: it is in none. */
+bool fake_memory_range(const void *at, uintptr_t *base, uint64_t *bytes);
 /* Maps such a part of another process as memory of a device; NULL: no room. */
 void *fake_memory_map(int fd, uint64_t offset, uint64_t bytes, int device);
 bool fake_memory_unmap(void *at);

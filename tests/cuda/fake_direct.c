@@ -19,9 +19,19 @@ static CUresult device_attribute(int *value, CUdevice_attribute which, CUdevice 
     return CUDA_SUCCESS;
 }
 
+static CUresult allocation(CUdeviceptr *base, size_t *bytes, CUdeviceptr at)
+{
+    uintptr_t begin = 0;
+    uint64_t all = 0;
+    bool found = fake_memory_range((const void *)(uintptr_t)at, &begin, &all);
+    *base = begin;
+    *bytes = all;
+    return found ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
 /* Whole allocations only; the driver takes parts too. */
-static CUresult address_range(void *fd_p, CUdeviceptr at, size_t bytes, CUmemRangeHandleType type,
-                              unsigned long long flags)
+static CUresult handle_for_range(void *fd_p, CUdeviceptr at, size_t bytes,
+                                 CUmemRangeHandleType type, unsigned long long flags)
 {
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t offset = 0, all = 0;
@@ -45,7 +55,8 @@ static cudaError_t entry_point(const char *name, void **function,
 {
     CUresult (*ask)(int *, CUdevice_attribute, CUdevice) = device_attribute;
     CUresult (*export)(void *, CUdeviceptr, size_t, CUmemRangeHandleType, unsigned long long) =
-        address_range;
+        handle_for_range;
+    CUresult (*range)(CUdeviceptr *, size_t *, CUdeviceptr) = allocation;
     cudaError_t error = fake_answer("cudaGetDriverEntryPoint");
     *found = cudaDriverEntryPointSuccess;
     *function = NULL;
@@ -53,6 +64,8 @@ static cudaError_t entry_point(const char *name, void **function,
         memcpy(function, &ask, sizeof *function);
     } else if (strcmp(name, "cuMemGetHandleForAddressRange") == 0) {
         memcpy(function, &export, sizeof *function);
+    } else if (strcmp(name, "cuMemGetAddressRange") == 0) {
+        memcpy(function, &range, sizeof *function);
     } else {
         *found = cudaDriverEntryPointSymbolNotFound;
     }

@@ -52,7 +52,8 @@ static void spoil(const lanes_run_t *run)
     }
 }
 
-/* What the launch names on the device is looked up when it begins; of runs and ports in memory, that stays. */
+/* What the launch names on the device is looked up when it begins; of runs, ports and
+ * their windows, which are in memory, that stays. */
 static void launch_aim(lanes_launch_t *launch)
 {
     fake_memory_aim(launch, sizeof *launch);
@@ -60,8 +61,13 @@ static void launch_aim(lanes_launch_t *launch)
         lanes_run_t *run =
             launch->nruns == 1 ? &launch->run : (lanes_run_t *)(uintptr_t)&launch->runs[i].run;
         fake_memory_aim(run, sizeof *run);
-        fake_memory_aim(run->ports,
-                        sizeof *run->ports * run->program.channels * run->program.nports);
+        const uint32_t nports = run->program.channels * run->program.nports;
+        fake_memory_aim(run->ports, sizeof *run->ports * nports);
+        for (uint32_t p = 0; p < nports; p++) {
+            if (run->ports[p].windows != NULL) {
+                fake_memory_aim((void *)(uintptr_t)run->ports[p].windows, sizeof(lanes_windows_t));
+            }
+        }
     }
 }
 

@@ -309,6 +309,19 @@ bool fake_memory_fd(const void *at, int *fd, uint64_t *offset, uint64_t *bytes)
     return found;
 }
 
+bool fake_memory_range(const void *at, uintptr_t *base, uint64_t *bytes)
+{
+    pthread_mutex_lock(&lock);
+    const area_t *area = area_apart((uintptr_t)at);
+    const bool found = area != NULL;
+    if (found) {
+        *base = area->begin;
+        *bytes = area->end - area->begin;
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
 bool fake_memory_unmap(void *at)
 {
     pthread_mutex_lock(&lock);

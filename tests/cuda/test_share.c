@@ -273,7 +273,7 @@ static void what_strangers_write_between_processes_is_refused(void **state)
     lie.bytes = 64u << 20;
     told_t told = other_asked(&lie);
     assert_int_equal(told.opened, WEFT_ERR_UNSUPPORTED);
-    says(told.words, "shorter than its slots");
+    says(told.words, "shorter than it says");
     assert_int_equal(told.left, 0);
     srand(8);
     for (int round = 0; round < 300; round++) {
@@ -355,6 +355,68 @@ static void without_handles_only_the_process_shares(void **state)
     share->unexport(kernel[0], memory);
 }
 
+/* Part of an allocation of device 0 that the plugin did not make. */
+static uint8_t *lent(ask_t *ask, uint8_t **all_p)
+{
+    void *all = NULL;
+    *ask = (ask_t){.bytes = BYTES, .times = 2};
+    assert_int_equal(cudaMalloc(&all, BYTES + 5000), cudaSuccess);
+    assert_int_equal(cudaMemsetAsync(all, 0xd5, BYTES + 5000, cudaStreamPerThread), cudaSuccess);
+    assert_int_equal(cudaStreamSynchronize(cudaStreamPerThread), cudaSuccess);
+    uint8_t *memory = (uint8_t *)all + 4096;
+    share->place(kernel[0], ask->place);
+    assert_int_equal(share->lend(kernel[0], memory, BYTES, ask->token), WEFT_OK);
+    *all_p = all;
+    return memory;
+}
+
+static void memory_of_the_caller_is_lent(void **state)
+{
+    ask_t ask, lie;
+    void *opened = NULL;
+    uint8_t *all, *memory = lent(&ask, &all);
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        assert_int_equal(share->import(kernel[k], ask.token, BYTES, &opened), WEFT_OK);
+        assert_ptr_equal(opened, memory);
+        share->unimport(kernel[k], opened);
+    }
+    told_t told = other_asked(&ask);
+    assert_int_equal(told.opened, WEFT_OK);
+    assert_true(told.same);
+    assert_int_equal(told.left, 0);
+    assert_int_equal(byte_at(memory, 0), 0x71);
+    assert_int_equal(byte_at(memory, BYTES - 1), 0x71);
+    /* Not a byte more. */
+    assert_int_equal(byte_at(all, 4095), 0xd5);
+    assert_int_equal(byte_at(memory, BYTES), 0xd5);
+    lie = ask;
+    lie.bytes = BYTES + 1000;
+    told = other_asked(&lie);
+    assert_int_equal(told.opened, WEFT_ERR_UNSUPPORTED);
+    assert_int_equal(told.left, 0);
+    refused(share->import(kernel[1], ask.token, BYTES + 1, &opened), WEFT_ERR_UNSUPPORTED,
+            "names no memory");
+    share->unlend(kernel[0], memory);
+    refused(share->import(kernel[1], ask.token, BYTES, &opened), WEFT_ERR_UNSUPPORTED,
+            "names no memory");
+    cudaFree(all);
+}
+
+static void only_memory_of_the_device_is_lent(void **state)
+{
+    uint8_t token[WEFT_SHARE_TOKEN], here[64];
+    void *memory = NULL;
+    (void)state;
+    refused(share->lend(kernel[0], here, sizeof here, token), WEFT_ERR_UNSUPPORTED,
+            "no memory of CUDA device 0");
+    assert_int_equal(cudaMalloc(&memory, 4096), cudaSuccess);
+    refused(share->lend(kernel[1], memory, 4096, token), WEFT_ERR_UNSUPPORTED,
+            "no memory of CUDA device 1");
+    refused(share->lend(kernel[0], memory, 4097, token), WEFT_ERR_UNSUPPORTED, "ends before 4097");
+    cudaFree(memory);
+}
+
 static void share_no_takes_the_extension_away(void **state)
 {
     weft_kernel_t *lonely = kernel_open("share=no");
@@ -383,6 +445,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(failures_are_typed_and_leave_nothing, open_kernels,
                                         close_kernels),
         cmocka_unit_test_setup_teardown(without_handles_only_the_process_shares, open_kernels,
+                                        close_kernels),
+        cmocka_unit_test_setup_teardown(memory_of_the_caller_is_lent, open_kernels, close_kernels),
+        cmocka_unit_test_setup_teardown(only_memory_of_the_device_is_lent, open_kernels,
                                         close_kernels),
         cmocka_unit_test_setup_teardown(share_no_takes_the_extension_away, open_kernels,
                                         close_kernels),

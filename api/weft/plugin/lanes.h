@@ -120,12 +120,18 @@ typedef struct weft_lanes_operand {
  * first operand in IN or OUT does, and without such a one chunk 0 of IN. */
 #define WEFT_LANES_LIKE 0x80u
 
+/* Flags of a MOVE that has in memory what it sends, where no other MOVE of the pass writes: in its first
+ * destination in OUT or, without one, in its only source. In a run that allows it (weft_lanes_call_t),
+ * its messages may refer to that memory; such a run is over only when they have all been given back. */
+#define WEFT_LANES_STEADY 0x40u          /* … in calls whose IN and OUT are two buffers */
+#define WEFT_LANES_STEADY_IN_PLACE 0x20u /* … in calls in place */
+
 typedef struct weft_lanes_move {
     uint32_t operand; /* first of its destinations, then sources, in operands[] */
     uint32_t after;   /* first of its waits in afters[] */
     uint32_t cnt;     /* chunks, at least 1 */
     uint8_t ndst, nsrc, nafter;
-    uint8_t flags; /* WEFT_MOVE_FINAL, WEFT_LANES_LIKE */
+    uint8_t flags; /* WEFT_MOVE_FINAL, WEFT_LANES_LIKE, WEFT_LANES_STEADY… */
 } weft_lanes_move_t;
 
 /* The wait of a MOVE: in the same pass, word `pc` of `lane` is finished; in a LOOP, its last iteration. */
@@ -185,6 +191,7 @@ typedef struct weft_lanes_call {
     void *staging;         /* not NULL: `staging_bytes` bytes of IN are copied there when the run */
     uint64_t staging_bytes;        /* begins, and IN is read there; memory of the device */
     weft_lanes_end_t *const *ends; /* of the ports of all channels */
+    uint64_t steady;               /* MOVEs with this flag may send by reference; 0: none may */
 } weft_lanes_call_t;
 
 /* Where a run is. */
@@ -192,9 +199,12 @@ typedef struct weft_lanes_state {
     size_t size;
     uint64_t moved;   /* slices done so far; grows while anything moves */
     int32_t blocked;  /* a port that a lane waits for, each time another lane's; or −1 */
-    int32_t mismatch; /* ERR_MISMATCH: the port whose message has another signature, else −1 */
+    int32_t mismatch; /* ERR_MISMATCH: the port whose message has another signature; ERR_PROTO: …
+                         refers to nothing that may be read; else −1 */
     uint64_t mine[3], theirs[3]; /* ERR_MISMATCH: both signatures */
     uint32_t begun;              /* 1: the device has come to it */
+    uint32_t reserved;
+    uint64_t referred; /* messages by reference in all runs of the handle that have ended */
 } weft_lanes_state_t;
 
 typedef struct weft_lanes_handle weft_lanes_handle_t; /* one prepared program */
@@ -254,7 +264,7 @@ typedef struct weft_kernel_lanes {
 
     /* What: looks at a run and fills state->size bytes; of run 0, the state of the replay under way, if
      * there is one. OK: over (run 0: nothing went wrong so far);
-     * IN_PROGRESS; ERR_MISMATCH; ERR_ABORTED after abort(); ERR_SYSTEM (the device failed). Once a run
+     * IN_PROGRESS; ERR_MISMATCH; ERR_PROTO (a wrong reference); ERR_ABORTED after abort(); ERR_SYSTEM (the device failed). Once a run
      * of a handle has failed, later ones end with ERR_ABORTED. Blocks: no. Thread: [progress]. */
     weft_status_t (*poll)(weft_lanes_handle_t *handle, uint64_t run, weft_lanes_state_t *state);
 
@@ -280,6 +290,13 @@ typedef struct weft_kernel_lanes {
     void (*gate_pass)(weft_lanes_queue_t *queue);
     /* What: opens all gates of the queue for ever. Thread: [any]. */
     void (*gate_break)(weft_lanes_queue_t *queue);
+
+    /* What: says which windows the messages of an end may refer to, WEFT_LANES_WINDOWS of them by number:
+     * of an end that sends those of this rank that the peer has open, else those of the peer that this
+     * rank has open. They hold for recordings too, from the next replay on. Optional: without it the
+     * device refers to none. Only while no run that uses the end executes. Failure: ERR_RESOURCE,
+     * ERR_SYSTEM. Blocks: briefly. Thread: [progress]. */
+    weft_status_t (*end_windows)(weft_lanes_end_t *end, const weft_lanes_window_t *windows);
 } weft_kernel_lanes_t;
 
 #ifdef __cplusplus

@@ -43,6 +43,15 @@ typedef struct weft_kernel_share {
     weft_status_t (*import)(weft_kernel_t *kernel, const uint8_t token[WEFT_SHARE_TOKEN],
                             uint64_t bytes, void **memory_p);
     void (*unimport)(weft_kernel_t *kernel, void *memory);
+
+    /* What: makes a token for memory of this device that somebody else allocated, from any address on, for
+     * import() by other kernels. Failure: ERR_UNSUPPORTED (not all of it is memory of this device),
+     * ERR_RESOURCE. Ownership: the memory stays the caller's, who keeps it until unlend(). Optional, with
+     * unlend(). Blocks: briefly. Thread: [progress]. */
+    weft_status_t (*lend)(weft_kernel_t *kernel, void *memory, uint64_t bytes,
+                          uint8_t token[WEFT_SHARE_TOKEN]);
+    /* What: the token opens nothing any more; what is open stays so. Thread: [progress]. */
+    void (*unlend)(weft_kernel_t *kernel, void *memory);
 } weft_kernel_share_t;
 
 #ifdef __cplusplus

@@ -233,6 +233,7 @@ static WEFT_DEVICE void lanes_begin(lanes_block_t *b, const lanes_run_t *run, ui
     b->passed = run->passed[block];
     b->moved = 0;
     b->seen = 0;
+    b->referred = 0;
     b->code = run->program.code + run->program.lane[b->lane];
     b->member = run->members + (uint64_t)block * run->program.largest_par;
     b->record = run->records + block;
@@ -247,6 +248,32 @@ static WEFT_DEVICE void lanes_begin(lanes_block_t *b, const lanes_run_t *run, ui
     }
 }
 
+/* The first port of the lane with messages by reference that the peer has not given back, or −1. */
+static WEFT_DEVICE int32_t lanes_referring(const lanes_block_t *b, const lanes_run_t *run)
+{
+    lanes_port_t *ports = lanes_ports(run, b->channel);
+    for (uint32_t p = 0; b->referred > 0 && p < run->program.nports; p++) {
+        if (run->owner[p] == b->lane && !lanes_port_returned(&ports[p])) {
+            return (int32_t)(&ports[p] - run->ports);
+        }
+    }
+    return -1;
+}
+
+/* The buffers may change after a run, so it is over when nobody reads them any more. That comes: the
+ * peers need nothing of this rank for it but the messages that it has sent. */
+static WEFT_DEVICE uint32_t lanes_settle(lanes_block_t *b, const lanes_run_t *run)
+{
+    uint32_t status = LANES_RUNNING;
+    while (status == LANES_RUNNING && (b->blocked = lanes_referring(b, run)) >= 0) {
+        status = lanes_wait(b, run);
+    }
+    if (b->noted) {
+        lanes_note_blocked(b, -1);
+    }
+    return status;
+}
+
 /* What thread 0 does. Returns how the lane ended. */
 static WEFT_DEVICE uint32_t lanes_lead(lanes_block_t *b, const lanes_run_t *run)
 {
@@ -259,6 +286,7 @@ static WEFT_DEVICE uint32_t lanes_lead(lanes_block_t *b, const lanes_run_t *run)
             status = lanes_tick(b, run);
         }
     }
+    status = status == LANES_RUNNING ? lanes_settle(b, run) : status;
     b->go = 0;
     device_barrier();
     return status == LANES_RUNNING ? LANES_OVER : status;
@@ -289,6 +317,7 @@ static WEFT_DEVICE void lanes_open(lanes_block_t *b, const lanes_run_t *run, uin
     for (uint32_t p = device_thread(); p < run->program.nports; p += device_threads()) {
         if (run->owner[p] == lane) {
             ports[p].next = *ports[p].at;
+            ports[p].referred = 0;
         }
     }
     device_barrier();
@@ -310,6 +339,9 @@ static WEFT_DEVICE void lanes_close(const lanes_run_t *run, uint32_t block)
 static WEFT_DEVICE void lanes_report(lanes_block_t *b, const lanes_run_t *run, uint32_t status)
 {
     lanes_record_t *record = b->record;
+    if (b->referred != 0) {
+        device_note64(&record->referred, record->referred + b->referred);
+    }
     if (status == LANES_OVER) {
         run->passed[b->block] = b->passed + run->cut.passes;
     } else {

@@ -11,7 +11,7 @@
 
 #include "combine.h"
 #include "platform.h"
-#include "run.h"
+#include "windows.h"
 
 /* Ports -------------------------------------------------------------------------------------------- */
 
@@ -38,6 +38,16 @@ static WEFT_DEVICE int lanes_port_can_send(lanes_port_t *port)
     }
     port->limit = device_acquire64(lanes_word(port->fifo, WEFT_FIFO_RELEASED)) + port->slots;
     return port->next < port->limit;
+}
+
+/* Whether every message by reference of this run has been given back. */
+static WEFT_DEVICE int lanes_port_returned(lanes_port_t *port)
+{
+    const uint64_t limit = port->referred + port->slots;
+    if (port->referred != 0 && port->limit < limit) {
+        port->limit = device_acquire64(lanes_word(port->fifo, WEFT_FIFO_RELEASED)) + port->slots;
+    }
+    return port->referred == 0 || port->limit >= limit;
 }
 
 static WEFT_DEVICE uint8_t *lanes_port_payload(const lanes_port_t *port)
@@ -150,6 +160,20 @@ static WEFT_DEVICE int lanes_is_final(const lanes_run_t *run, const lanes_member
     return run->program.final != 0 && (m->move->flags & WEFT_MOVE_FINAL) != 0;
 }
 
+/* The operand that holds what the MOVE sends and keeps it until the run is over, if there is one: the
+ * first destination in OUT, or the only source. */
+static WEFT_DEVICE uint32_t lanes_holder(const lanes_run_t *run, const lanes_member_t *m)
+{
+    uint32_t ndst = m->move->ndst, i = 0;
+    if ((m->move->flags & run->steady) == 0) {
+        return LANES_NO_HOLDER;
+    }
+    while (i < ndst && m->operands[i].kind != WEFT_OPERAND_OUT) {
+        i++;
+    }
+    return i;
+}
+
 static WEFT_DEVICE void lanes_aim(const lanes_run_t *run, const lanes_block_t *b, lanes_member_t *m)
 {
     uint32_t ndst = m->move->ndst, all = ndst + m->move->nsrc;
@@ -169,8 +193,8 @@ static WEFT_DEVICE void lanes_aim(const lanes_run_t *run, const lanes_block_t *b
         }
     }
     m->slice = 0;
-    m->skip = all == 2 && m->port[0] == NULL && m->port[1] == NULL && m->base[0] == m->base[1] &&
-              m->pre_mask == 0 && !lanes_is_final(run, m);
+    m->copies = m->move->nsrc == 1 && m->pre_mask == 0 && !lanes_is_final(run, m);
+    m->holder = lanes_holder(run, m);
 }
 
 /* Goes to the next chunk that has something to move. */
@@ -240,6 +264,57 @@ static WEFT_DEVICE int lanes_signatures_match(lanes_block_t *b, const lanes_run_
     return 1;
 }
 
+/* Where the payloads of the sources are, of which the peers may keep some. 0: a message refers to nothing
+ * that may be read. */
+static WEFT_DEVICE int lanes_look_up(lanes_block_t *b, const lanes_run_t *run,
+                                     const lanes_member_t *m, uint64_t bytes)
+{
+    uint32_t ndst = m->move->ndst;
+    for (uint32_t i = 0; i < m->move->nsrc; i++) {
+        lanes_port_t *port = m->port[ndst + i];
+        b->far[i] = NULL;
+        if (port == NULL || port->lengths != NULL || bytes <= WEFT_FIFO_INLINE) {
+            continue;
+        }
+        /* Copies: the peer can write shared memory at any time. */
+        const uint64_t *words = lanes_word(lanes_port_head(port), WEFT_FIFO_REFERENCE_WINDOW);
+        const lanes_reference_t at = {words[0], words[1]};
+        if (at.window == 0) {
+            continue;
+        }
+        b->far[i] = lanes_meant(port, &at, bytes, run->program.elem);
+        if (b->far[i] == NULL) {
+            b->record->mismatch = (int32_t)(port - run->ports);
+            b->record->mismatch_run = run->number;
+            b->record->lied = 1;
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Which messages need no copy of the payload, as it stays where the MOVE has it. What another lane of this
+ * device wrote there is seen by the receiver too: this lane has acquired it, and its message is
+ * published with a fence of the whole system, which carries on what came to it. */
+static WEFT_DEVICE void lanes_refer_slice(lanes_block_t *b, const lanes_run_t *run,
+                                          const lanes_member_t *m, uint64_t bytes)
+{
+    uint64_t offset = m->slice * run->cut.slice * run->program.elem;
+    for (uint32_t i = 0; i < m->move->ndst; i++) {
+        lanes_port_t *port = m->port[i];
+        b->at[i].window = b->at[i].offset = 0;
+        if (port == NULL || port->lengths != NULL || m->holder == LANES_NO_HOLDER ||
+            bytes <= WEFT_FIFO_INLINE) {
+            continue;
+        }
+        b->at[i] = lanes_refer(port, m->base[m->holder] + offset, bytes);
+        if (b->at[i].window != 0) {
+            port->referred = port->next + 1;
+            b->referred++;
+        }
+    }
+}
+
 /* What does not depend on where the operands are. */
 static WEFT_DEVICE weft_combine_t *lanes_combination(lanes_block_t *b, const lanes_run_t *run,
                                                      const lanes_member_t *m, uint64_t count)
@@ -247,7 +322,7 @@ static WEFT_DEVICE weft_combine_t *lanes_combination(lanes_block_t *b, const lan
     weft_combine_t *c = &b->combine;
     c->count = count;
     c->nsrc = m->move->nsrc;
-    c->ndst = m->move->ndst;
+    c->ndst = 0;
     c->pre_mask = m->pre_mask;
     c->stream_mask = 0;
     c->flags = lanes_is_final(run, m) ? WEFT_COMBINE_FINAL : 0;
@@ -263,18 +338,35 @@ static WEFT_DEVICE_CALL void lanes_combine(const lanes_block_t *b, const lanes_r
     cuda_combine(run->program.dtype, run->program.op, &b->combine, thread, threads);
 }
 
-/* Payloads lie in slots; all threads work. */
+/* One more destination, unless that would copy memory onto itself. */
+static WEFT_DEVICE void lanes_add_destination(weft_combine_t *c, const lanes_member_t *m,
+                                              uint8_t *to)
+{
+    if (!(m->copies && to == c->src[0])) {
+        c->dst[c->ndst++] = to;
+    }
+}
+
+/* Payloads lie in slots or in windows; all threads work. */
 static WEFT_DEVICE void lanes_combine_slots(lanes_block_t *b, const lanes_run_t *run,
                                             const lanes_member_t *m, uint64_t count)
 {
     weft_combine_t *c = lanes_combination(b, run, m, count);
     uint64_t offset = m->slice * run->cut.slice * run->program.elem;
-    for (uint32_t i = 0; i < c->ndst; i++) {
-        c->dst[i] = m->port[i] == NULL ? m->base[i] + offset : lanes_port_payload(m->port[i]);
-    }
     for (uint32_t i = 0; i < c->nsrc; i++) {
-        uint32_t at = c->ndst + i;
-        c->src[i] = m->port[at] == NULL ? m->base[at] + offset : lanes_port_payload(m->port[at]);
+        uint32_t at = m->move->ndst + i;
+        c->src[i] = m->port[at] == NULL ? m->base[at] + offset
+                    : b->far[i] != NULL ? b->far[i]
+                                        : lanes_port_payload(m->port[at]);
+    }
+    for (uint32_t i = 0; i < m->move->ndst; i++) {
+        if (b->at[i].window == 0) {
+            lanes_add_destination(
+                c, m, m->port[i] == NULL ? m->base[i] + offset : lanes_port_payload(m->port[i]));
+        }
+    }
+    if (c->ndst == 0) {
+        return;
     }
     device_barrier();
     lanes_combine(b, run, 0, device_threads());
@@ -287,15 +379,7 @@ static WEFT_DEVICE void lanes_combine_heads(lanes_block_t *b, const lanes_run_t 
 {
     weft_combine_t *c = lanes_combination(b, run, m, count);
     uint64_t offset = m->slice * run->cut.slice * run->program.elem;
-    uint32_t ndst = c->ndst, ports = 0;
-    c->ndst = 0;
-    for (uint32_t i = 0; i < ndst; i++) {
-        if (m->port[i] == NULL) {
-            c->dst[c->ndst++] = m->base[i] + offset;
-        } else if (ports++ == 0) {
-            c->dst[c->ndst++] = b->inline_out;
-        }
-    }
+    uint32_t ndst = m->move->ndst, ports = 0;
     for (uint32_t i = 0; i < c->nsrc; i++) {
         lanes_port_t *port = m->port[ndst + i];
         if (port == NULL) {
@@ -305,7 +389,16 @@ static WEFT_DEVICE void lanes_combine_heads(lanes_block_t *b, const lanes_run_t 
         device_copy32(b->inline_in[i], lanes_port_inline(port));
         c->src[i] = b->inline_in[i];
     }
-    lanes_combine(b, run, 0, 1);
+    for (uint32_t i = 0; i < ndst; i++) {
+        if (m->port[i] == NULL) {
+            lanes_add_destination(c, m, m->base[i] + offset);
+        } else if (ports++ == 0) {
+            c->dst[c->ndst++] = b->inline_out;
+        }
+    }
+    if (c->ndst > 0) {
+        lanes_combine(b, run, 0, 1);
+    }
     for (uint32_t i = 0; ports > 0 && i < ndst; i++) {
         if (m->port[i] != NULL) {
             device_copy32(lanes_port_inline(m->port[i]), b->inline_out);
@@ -315,7 +408,8 @@ static WEFT_DEVICE void lanes_combine_heads(lanes_block_t *b, const lanes_run_t 
 
 /* What a message says of itself. */
 static WEFT_DEVICE void lanes_sign(const lanes_run_t *run, const lanes_member_t *m,
-                                   const lanes_port_t *port, uint64_t bytes)
+                                   const lanes_port_t *port, const lanes_reference_t *at,
+                                   uint64_t bytes)
 {
     uint64_t *signature = lanes_port_signature(port);
     for (uint32_t w = 0; w < WEFT_FIFO_SIGNATURE_WORDS; w++) {
@@ -326,18 +420,22 @@ static WEFT_DEVICE void lanes_sign(const lanes_run_t *run, const lanes_member_t 
     }
     if (port->lengths != NULL) {
         port->lengths[port->next & port->mask] = (uint32_t)bytes;
+    } else if (bytes > WEFT_FIFO_INLINE) {
+        uint64_t *words = lanes_word(lanes_port_head(port), WEFT_FIFO_REFERENCE_WINDOW);
+        words[0] = at->window;
+        words[1] = at->offset;
     }
 }
 
 /* Slots change hands after the data is in place: behind one fence, that of the whole system. */
-static WEFT_DEVICE void lanes_publish(const lanes_run_t *run, const lanes_member_t *m,
-                                      uint64_t bytes)
+static WEFT_DEVICE void lanes_publish(const lanes_block_t *b, const lanes_run_t *run,
+                                      const lanes_member_t *m, uint64_t bytes)
 {
     uint32_t ndst = m->move->ndst, all = ndst + m->move->nsrc, ports = 0;
     for (uint32_t i = 0; i < all; i++) {
         ports += m->port[i] != NULL;
         if (i < ndst && m->port[i] != NULL) {
-            lanes_sign(run, m, m->port[i], bytes);
+            lanes_sign(run, m, m->port[i], &b->at[i], bytes);
         }
     }
     if (ports == 0) {
@@ -367,14 +465,19 @@ static WEFT_DEVICE_CALL uint32_t lanes_slice(lanes_block_t *b, const lanes_run_t
         return LANES_MISMATCH;
     }
     uint64_t count = lanes_clip(m->slice * run->cut.slice, run->cut.slice, m->chunk);
-    if (count > 0 && !m->skip) {
-        if (count * run->program.elem <= WEFT_FIFO_INLINE) {
+    uint64_t bytes = count * run->program.elem;
+    if (!lanes_look_up(b, run, m, bytes)) {
+        return LANES_MISMATCH;
+    }
+    lanes_refer_slice(b, run, m, bytes);
+    if (count > 0) {
+        if (bytes <= WEFT_FIFO_INLINE) {
             lanes_combine_heads(b, run, m, count);
         } else {
             lanes_combine_slots(b, run, m, count);
         }
     }
-    lanes_publish(run, m, count * run->program.elem);
+    lanes_publish(b, run, m, bytes);
     device_note64(&b->record->moved, ++b->moved);
     if (++m->slice == run->cut.slices) {
         m->done++;

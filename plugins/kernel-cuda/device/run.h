@@ -8,18 +8,31 @@
 #include <weft/plugin/lanes.h>
 #include <weft/plugin/plan.h>
 
+/* Windows that messages of a port refer to. */
+typedef struct lanes_windows {
+    uint64_t count; /* beyond it there are none */
+    weft_lanes_window_t window[WEFT_LANES_WINDOWS];
+} lanes_windows_t;
+
+/* What a message of more than 32 bytes says of its payload: see lanes.h. */
+typedef struct lanes_reference {
+    uint64_t window, offset;
+} lanes_reference_t;
+
 /* One end of a FIFO, as the device sees it. Signatures and inline payloads are in the FIFO's heads, or in
  * the slots if an adapter reads and writes those. */
 typedef struct lanes_port {
     uint8_t *fifo;                            /* control block and heads */
     uint8_t *payloads, *signatures, *inlines; /* of slot 0 */
     uint32_t *lengths;                        /* or NULL */
-    uint64_t *at;    /* of host and device: number of the next message while no run has the end */
-    uint64_t next;   /* … while one has it */
-    uint64_t limit;  /* send: messages below it have a free slot */
-    uint64_t stride; /* of payloads */
-    uint64_t head_stride; /* of signatures and inlines */
-    uint32_t mask;        /* slots − 1 */
+    uint64_t *at;      /* of host and device: number of the next message while no run has the end */
+    uint64_t next;     /* … while one has it */
+    uint64_t limit;    /* send: messages below it have a free slot */
+    uint64_t referred; /* send: messages up to the last one by reference in this run */
+    uint64_t stride;   /* of payloads */
+    uint64_t head_stride;           /* of signatures and inlines */
+    const lanes_windows_t *windows; /* or NULL */
+    uint32_t mask;                  /* slots − 1 */
     uint32_t slots;
     uint32_t direct; /* 1: behind a signature is room for the payload's bytes */
     uint32_t reserved;
@@ -36,7 +49,8 @@ typedef struct lanes_member {
     uint32_t slice, done;
     uint32_t pre_mask;
     uint32_t finished;
-    uint32_t skip; /* copy onto itself */
+    uint32_t copies; /* one source, no arithmetic */
+    uint32_t holder; /* operand that keeps what is sent for the run, or LANES_NO_HOLDER */
 } lanes_member_t;
 
 enum {
@@ -60,8 +74,9 @@ typedef struct lanes_record {
     uint64_t replays_begun, replays_ended;
     uint64_t mismatch_run; /* the run that found another signature; 0: a replay */
     uint64_t mine[WEFT_FIFO_SIGNATURE_WORDS], theirs[WEFT_FIFO_SIGNATURE_WORDS];
-    int32_t mismatch; /* the port of it, or −1 */
-    uint32_t reserved[3];
+    int32_t mismatch;  /* the port of it, or −1 */
+    uint32_t lied;     /* 1: its signature was right, but it refers to nothing that may be read */
+    uint64_t referred; /* messages by reference, in all runs that have ended */
 } lanes_record_t;
 
 /* One run, as its blocks get it. Pointers are the device's. */
@@ -81,6 +96,7 @@ typedef struct lanes_run {
     uint64_t scalar;
     const uint8_t *scalar_at; /* not NULL: where the scalar is when the run begins */
     uint64_t number;          /* 0: recorded */
+    uint64_t steady;          /* flag of MOVEs that may send by reference; 0: none */
     lanes_port_t *ports;      /* of a channel behind those of another */
     lanes_member_t *members;  /* largest_par for each block */
     /* Words of one writer each, zero before the first run and after one that failed. */
@@ -115,8 +131,11 @@ typedef struct lanes_block {
     uint64_t inline_out[4];               /* the one to be sent */
     weft_combine_t combine;               /* what all threads do next */
     uint64_t scalar;
-    uint32_t go;    /* 0: nothing more to do */
-    uint32_t begin; /* STOPPED: the run is not to begin */
+    lanes_reference_t at[WEFT_MOVE_MAX]; /* of the slice under way, by destination */
+    const uint8_t *far[WEFT_MOVE_MAX]; /* … by source: where the peer keeps it; NULL: in the slot */
+    uint64_t referred;                 /* messages by reference in this run */
+    uint32_t go;                       /* 0: nothing more to do */
+    uint32_t begin;                    /* STOPPED: the run is not to begin */
     /* The leader's own. */
     uint32_t block, channel, lane; /* block = channel · nlanes + lane */
     uint32_t pc;

@@ -32,6 +32,7 @@ static struct fake {
 struct weft_lanes_end {
     weft_lanes_port_t port;
     uint64_t next;
+    weft_lanes_window_t windows[WEFT_LANES_WINDOWS];
 };
 
 static weft_lanes_end_t ends[2];
@@ -60,6 +61,12 @@ static uint64_t fake_end_next(const weft_lanes_end_t *end)
 static void fake_end_seek(weft_lanes_end_t *end, uint64_t next)
 {
     end->next = next;
+}
+
+static weft_status_t fake_end_windows(weft_lanes_end_t *end, const weft_lanes_window_t *windows)
+{
+    memcpy(end->windows, windows, sizeof end->windows);
+    return WEFT_OK;
 }
 
 static weft_status_t fake_prepare(weft_kernel_t *kernel, const weft_lanes_program_t *program,
@@ -123,7 +130,8 @@ static const weft_kernel_lanes_t fake_lanes = {.size = sizeof fake_lanes,
                                                .start = fake_start,
                                                .poll = fake_poll,
                                                .abort = fake_abort,
-                                               .release = fake_release};
+                                               .release = fake_release,
+                                               .end_windows = fake_end_windows};
 
 static void copy_int32(const weft_combine_t *c)
 {
@@ -169,6 +177,8 @@ typedef struct job {
     weft_program_t program;
     weft_lanes_t run;
     weft_port_t ports[2];
+    weft_windows_t windows;
+    weft_reach_t reach[2];
     void *fifo[2];
     int32_t in[COUNT], out[COUNT];
 } job_t;
@@ -208,6 +218,7 @@ static int setup(void **state)
         job.ports[p].next = 10 + p;
         atomic_store(&job.ports[p].control->released, job.ports[p].next);
         job.program.ports[p] = &job.ports[p];
+        job.ports[p].windows = &job.windows;
     }
     *state = &job;
     return 0;
@@ -248,6 +259,9 @@ static void a_plan_is_flattened(void **state)
     assert_int_equal(fake.code[0].mate_or_mask, 2);
     assert_int_equal(fake.code[3].opcode, WEFT_LANES_STOP);
     assert_int_equal(fake.code[4].opcode, WEFT_LANES_PAR);
+    /* Nothing changes what it sends, in place neither. */
+    assert_int_equal(fake.moves[fake.code[1].n].flags,
+                     WEFT_LANES_STEADY | WEFT_LANES_STEADY_IN_PLACE);
     const weft_lanes_move_t *take = &fake.moves[fake.code[5].n];
     assert_int_equal(take->flags, WEFT_LANES_LIKE);
     assert_int_equal(fake.operands[take->operand + 2].kind, WEFT_OPERAND_IN);
@@ -499,6 +513,54 @@ static void a_run_is_stopped_before_its_buffers_go_back(void **state)
     assert_int_equal(fake.closed, 1);
 }
 
+static void ends_know_the_windows(void **state)
+{
+    job_t *job = *state;
+    job->reach[1].mine[2] = (weft_lanes_window_t){(uint8_t *)job->in, sizeof job->in};
+    job->reach[1].theirs[3] = (weft_lanes_window_t){(uint8_t *)job->out, sizeof job->out};
+    job->windows.reach = job->reach;
+    begin(job);
+    assert_ptr_equal(ends[0].windows[2].base, job->in); /* it sends */
+    assert_int_equal(ends[0].windows[3].bytes, 0);
+    assert_ptr_equal(ends[1].windows[3].base, job->out);
+    assert_int_equal(ends[1].windows[2].bytes, 0);
+    assert_int_equal(fake.call.steady, WEFT_LANES_STEADY);
+    job->reach[1].mine[2].bytes = 0;
+    assert_int_equal(weft_port_show_windows(&job->ports[0]), WEFT_OK);
+    assert_int_equal(ends[0].windows[2].bytes, 0);
+}
+
+static void calls_in_place_have_a_flag_of_their_own(void **state)
+{
+    job_t *job = *state;
+    weft_vectors_t vectors = {.in_counts = NULL};
+    weft_binding_t binding = {.in = job->out, .out = job->out, .in_place = true};
+    assert_int_equal(weft_binding_steady(&binding), WEFT_STEADY_IN_PLACE);
+    assert_int_equal(weft_lanes_init(&job->run, &job->program), WEFT_OK);
+    weft_lanes_start(&job->run, &binding);
+    assert_int_equal(fake.call.steady, WEFT_LANES_STEADY_IN_PLACE);
+    binding.vectors = &vectors;
+    assert_int_equal(weft_binding_steady(&binding), 0);
+}
+
+static void a_lie_about_a_window_is_the_peers(void **state)
+{
+    job_t *job = *state;
+    bool moved = false;
+    begin(job);
+    fake.state.referred = 5;
+    fake.state.mismatch = 1;
+    fake.poll = WEFT_ERR_PROTO;
+    assert_int_equal(weft_lanes_step(&job->run, &moved), WEFT_ERR_PROTO);
+    assert_int_equal(weft_error_record()->peer, 1);
+    assert_non_null(strstr(weft_error_record()->text, "window"));
+    assert_int_equal(job->windows.sent, 5);
+    fake.state.mismatch = 2;
+    weft_lanes_state_t seen;
+    assert_int_equal(weft_device_look(&job->run, 1, &seen), WEFT_ERR_INTERNAL);
+    assert_int_equal(job->windows.sent, 5); /* of all runs, counted once */
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -518,6 +580,9 @@ int main(void)
         CASE(a_mismatch_names_the_port_and_both_signatures),
         CASE(a_mismatch_at_a_port_that_is_none_is_a_fault_of_the_device),
         CASE(a_run_is_stopped_before_its_buffers_go_back),
+        CASE(ends_know_the_windows),
+        CASE(calls_in_place_have_a_flag_of_their_own),
+        CASE(a_lie_about_a_window_is_the_peers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

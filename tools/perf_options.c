@@ -32,7 +32,7 @@ static const tool_option_t options_table[] = {
     {'S', "report_timestamps", "0/1", "add a column with the time of day [0]", 'S'},
     {'J', "output_file", "FILE.json", "write JSON too", 'J'},
     {'a', "average", "0-3", "time of rank 0, average, least, most of the ranks [1]", 'a'},
-    {'R', "local_register", "0-2", "plain memory, registered, weft_mem_alloc [0]", 'R'},
+    {'R', "local_register", "0-2", "plain memory, registered, windows [0]", 'R'},
     {'x', "cta_policy", "N", "no effect", 'x'},
     {'D', "device_implementation", "N", "only 0: there is no API for the caller's kernels", 'D'},
     {'V', "device_cta_count", "N", "no effect", 'V'},

@@ -29,9 +29,13 @@ says out '^# Ranks share devices: up to 2 on one$'
 expect 0 "$weft" perf all -t 2 -b 16K -e 16K -n 2 -R 1 -u 1 "${cuda[@]}"
 says out '^# Out of bounds values : 0 OK$'
 ! grep -q SKIPPED "$work/out" || die "a collective was left out"
-expect 0 "$weft" perf all -t 3 -b 16K -e 16K -n 2 -G 3 "${cuda[@]}"
-says out '^# Out of bounds values : 0 OK$'
-says out ' graph: 3 '
+for how in '-t 3' '-P 3'; do
+    # shellcheck disable=SC2086
+    expect 0 "$weft" perf all $how -b 16K -e 16K -n 2 -G 3 -R 2 --set core.log=debug "${cuda[@]}"
+    says out '^# Out of bounds values : 0 OK$'
+    says out ' graph: 3 '
+    says err '[1-9][0-9]* messages by reference$'
+done
 
 # More than one piece of the host goes through it; groups, blocking calls, the null stream, statistics.
 expect 0 "$weft" perf all_gather -t 2 -b 9M -e 9M -n 1 "${cuda[@]}"

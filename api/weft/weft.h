@@ -233,7 +233,8 @@ WEFT_EXPORT weft_status_t weft_deregister(weft_comm_t *comm, weft_region_t *regi
  * ERR_RESOURCE (16 windows at once), ERR_PEER_DEAD, ERR_PEER_LEFT, ERR_TIMEOUT, ERR_MISMATCH (a rank calls
  * something else). On failure *window_p is untouched.
  * Ownership: *window_p is the caller's, until weft_window_deregister() or the end of the communicator;
- * the memory must stay as it is mapped until then, also after a failure.
+ * the memory must stay mapped until then, also after a failure. Memory of a device must then stay
+ * until the calls of all ranks of the host have failed.
  * Blocks: until the calls before it are over, then up to init_timeout. Thread: one per communicator. */
 WEFT_EXPORT weft_status_t weft_window_register(weft_comm_t *comm, void *memory, uint64_t bytes,
                                                weft_window_t **window_p) WEFT_MUST_CHECK;

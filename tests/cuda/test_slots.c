@@ -3,6 +3,7 @@
  * Slots in the memory of devices: which pairs of ranks have them, that everything works on them and
  * without them, when something fails on the way and when a rank dies there. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -222,6 +223,45 @@ static void a_rank_that_dies_in_the_middle_is_named(void **state)
     }
 }
 
+/* Rank 1 dies while the others read its window; they learn who, and their own windows end. */
+static int rank_one_dies_under_readers(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    enum { BYTES = 2 << 20 };
+    void *in = NULL, *out = NULL;
+    weft_window_t *windows[2] = {NULL};
+    weft_error_t error = {.size = sizeof error};
+    weft_status_t status = weft_mem_alloc_device(comm, BYTES, &in);
+    (void)arg;
+    status = status == WEFT_OK ? weft_mem_alloc_device(comm, n * BYTES, &out) : status;
+    status = status == WEFT_OK ? weft_window_register(comm, in, BYTES, &windows[0]) : status;
+    status = status == WEFT_OK ? weft_window_register(comm, out, n * BYTES, &windows[1]) : status;
+    for (int i = 0; status == WEFT_OK; i++) {
+        weft_request_t *request = NULL;
+        weft_call_t call = {.size = sizeof call, .timeout = 20, .request_p = &request};
+        status = weft_all_gather(in, out, BYTES, WEFT_UINT8, comm, &call);
+        if (rank == 1 && i == 3) {
+            raise(SIGKILL);
+        }
+        status = status == WEFT_OK ? weft_request_wait(&request) : status;
+    }
+    weft_comm_error(comm, &error);
+    int bad = error.status != WEFT_ERR_PEER_DEAD || error.peer != 1;
+    bad += weft_window_deregister(comm, windows[0]) != WEFT_OK;
+    bad += weft_window_deregister(comm, windows[1]) != WEFT_OK;
+    return bad != 0 ? wrong("a dead reader", rank, error.status) : 0;
+}
+
+static void a_rank_that_dies_while_others_read_its_window_is_named(void **state)
+{
+    ranks_job_t job = job_of(3, NULL);
+    (void)state;
+    job.work = rank_one_dies_under_readers;
+    for (int round = 0; round < 3; round++) {
+        reset();
+        assert_int_equal(ranks_run_processes(&job, 60, 1), 0);
+    }
+}
+
 /* Communicators that come and go do not pile up memory, whoever leaves first. */
 static int comes_and_goes(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
@@ -261,6 +301,7 @@ int main(void)
         cmocka_unit_test(processes_have_slots_on_devices),
         cmocka_unit_test(processes_whose_handles_are_refused_work_on_the_host),
         cmocka_unit_test(a_rank_that_dies_in_the_middle_is_named),
+        cmocka_unit_test(a_rank_that_dies_while_others_read_its_window_is_named),
         cmocka_unit_test(pairs_that_reach_each_other_have_slots_on_devices),
         cmocka_unit_test(ranks_that_share_nothing_have_the_hosts_slots),
         cmocka_unit_test(what_fails_on_the_way_costs_nothing_but_the_way),

@@ -318,6 +318,7 @@ static WEFT_DEVICE void lanes_open(lanes_block_t *b, const lanes_run_t *run, uin
         if (run->owner[p] == lane) {
             ports[p].next = *ports[p].at;
             ports[p].referred = 0;
+            ports[p].count = ports[p].windows != NULL ? ports[p].windows->count : 0;
         }
     }
     device_barrier();

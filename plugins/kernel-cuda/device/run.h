@@ -32,6 +32,7 @@ typedef struct lanes_port {
     uint64_t stride;   /* of payloads */
     uint64_t head_stride;           /* of signatures and inlines */
     const lanes_windows_t *windows; /* or NULL */
+    uint64_t count;                 /* … of which so many are looked at in this run */
     uint32_t mask;                  /* slots − 1 */
     uint32_t slots;
     uint32_t direct; /* 1: behind a signature is room for the payload's bytes */

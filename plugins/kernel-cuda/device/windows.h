@@ -15,8 +15,7 @@ static WEFT_DEVICE lanes_reference_t lanes_refer(const lanes_port_t *port, const
 {
     lanes_reference_t at = {0, 0};
     const lanes_windows_t *windows = port->windows;
-    const uint32_t count = windows != NULL ? (uint32_t)windows->count : 0;
-    for (uint32_t w = 0; w < count; w++) {
+    for (uint32_t w = 0; w < port->count; w++) {
         const uint64_t offset = (uintptr_t)payload - (uintptr_t)windows->window[w].base;
         const uint64_t room = windows->window[w].bytes;
         if (offset < room && bytes <= room - offset) {
@@ -33,7 +32,7 @@ static WEFT_DEVICE const uint8_t *lanes_meant(const lanes_port_t *port, const la
                                               uint64_t bytes, uint32_t elem)
 {
     const lanes_windows_t *windows = port->windows;
-    if (windows == NULL || at->window > windows->count) {
+    if (at->window > port->count) {
         return NULL;
     }
     const weft_lanes_window_t *window = &windows->window[at->window - 1];

@@ -2,18 +2,31 @@
  *
  * Messages by reference on a device, with this program as the peer: what they say, what is believed of
  * them, and how long a run lasts that has sent some. */
-#include <stdlib.h>
+#include <sched.h>
 
 #include "tests/cuda/bench.h"
 
 static _Alignas(4096) uint8_t fifo[FIFO_BYTES];
 static plan_t plan;
 
+static uint8_t *head_of(uint64_t n)
+{
+    return fifo + WEFT_FIFO_HEADS + n % SLOTS * WEFT_FIFO_HEAD_BYTES;
+}
+
 /* Words of message n: the window, plus one, and the offset. */
 static uint64_t *reference(uint64_t n)
 {
-    uint8_t *head = fifo + WEFT_FIFO_HEADS + n % SLOTS * WEFT_FIFO_HEAD_BYTES;
-    return (uint64_t *)(void *)(head + WEFT_FIFO_REFERENCE_WINDOW);
+    return (uint64_t *)(void *)(head_of(n) + WEFT_FIFO_REFERENCE_WINDOW);
+}
+
+/* Waits for message n as a peer does. */
+static void take(uint64_t n)
+{
+    const uint64_t *sequence = (const uint64_t *)(const void *)head_of(n);
+    while (__atomic_load_n(sequence, __ATOMIC_ACQUIRE) != n + 1) {
+        sched_yield();
+    }
 }
 
 static void show(uint32_t number, void *base, uint64_t bytes)
@@ -40,6 +53,7 @@ static void a_message_says_where_its_payload_is(void **state)
     show(5, (uint8_t *)plan.out - 64, sizeof plan.out + 64);
     plan.call.steady = WEFT_LANES_STEADY;
     assert_int_equal(plan_start(&plan, &run), WEFT_OK);
+    take(0);
     plan_wait_blocked(&plan, run); /* all is sent, but the peer may still read it */
     assert_int_equal(reference(0)[0], 6);
     assert_int_equal(reference(0)[1], 64);

@@ -2,8 +2,8 @@
  *
  * V-forms: blocks of equal, growing, random and no length, packed, with gaps and in reverse order, out
  * of place and in place, bit-exact. What lies between and behind the blocks must stay as it was.
- * First with what the tuner takes, then with each algorithm that can.
- *   test-collectives-vectors NET tuner|each RANKS… */
+ * First with what the tuner takes, also with all buffers in windows, then with each algorithm that can.
+ *   test-collectives-vectors NET tuner|windows|each RANKS… */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -40,8 +40,11 @@ typedef struct side {
 typedef struct call_buffers {
     uint8_t *memory[2], *expected;
     uint8_t *send, *recv;
-    uint64_t recv_bytes;
+    uint64_t recv_bytes, bytes; /* bytes: of each area */
+    weft_window_t *windows[2];
 } call_buffers_t;
+
+static bool in_windows;
 
 static const weft_coll_t colls[] = {WEFT_ALL_GATHER_V, WEFT_REDUCE_SCATTER_V, WEFT_ALL_TO_ALL_V,
                                     WEFT_GATHER_V, WEFT_SCATTER_V};
@@ -207,6 +210,7 @@ static void prepare(const vector_case_t *c, const side_t *send, const side_t *re
     size_t elem = weft_dtype_size(c->dtype);
     uint64_t most = send->extent > recv->extent ? send->extent : recv->extent;
     uint64_t place = has_vector_send(c->coll) ? send->displs[c->rank] : recv->displs[c->rank];
+    b->bytes = most * elem + 64;
     b->memory[0] = take(most * elem);
     b->memory[1] = take(most * elem);
     b->expected = take(most * elem);
@@ -249,6 +253,22 @@ static weft_status_t call(const vector_case_t *c, const side_t *send, const side
     }
 }
 
+/* The call with both areas in windows, if all are to lie in some. */
+static weft_status_t call_in_windows(const vector_case_t *c, const side_t *send, const side_t *recv,
+                                     call_buffers_t *b, weft_comm_t *comm)
+{
+    weft_status_t status = WEFT_OK;
+    for (int i = 0; in_windows && i < 2 && status == WEFT_OK; i++) {
+        status = weft_window_register(comm, b->memory[i], b->bytes, &b->windows[i]);
+    }
+    status = status == WEFT_OK ? call(c, send, recv, b, comm) : status;
+    for (int i = 0; i < 2; i++) {
+        weft_status_t ended = weft_window_deregister(comm, b->windows[i]);
+        status = status == WEFT_OK ? ended : status;
+    }
+    return status;
+}
+
 static int run_case(const vector_case_t *c, weft_comm_t *comm)
 {
     static const char *const patterns[] = {"equal", "growing", "zeros",
@@ -256,10 +276,10 @@ static int run_case(const vector_case_t *c, weft_comm_t *comm)
     static const char *const styles[] = {"packed", "explicit", "gaps", "reversed"};
     side_t send = {{0}, {0}, 0};
     side_t recv = {{0}, {0}, 0};
-    call_buffers_t b;
+    call_buffers_t b = {.windows = {NULL}};
     set_sides(c, &send, &recv);
     prepare(c, &send, &recv, &b);
-    weft_status_t status = call(c, &send, &recv, &b, comm);
+    weft_status_t status = call_in_windows(c, &send, &recv, &b, comm);
     int wrong = status != WEFT_OK || memcmp(b.recv, b.expected, b.recv_bytes) != 0;
     wrong |= !shares(c) && b.recv[b.recv_bytes] != FILL;
     if (wrong) {
@@ -308,10 +328,13 @@ static void run_job(const char *name, uint32_t n, bool *claims)
 {
     char forced[128];
     snprintf(forced, sizeof forced, "plan.algo=%s", name);
-    const char *settings[] = {net_setting, algos_setting(), algos_option(), "exec.slot_bytes=1K",
-                              forced};
-    ranks_job_t job = {
-        .nranks = n, .settings = settings, .settings_count = 5, .work = work, .arg = claims};
+    const char *settings[] = {net_setting,          algos_setting(), algos_option(),
+                              "exec.slot_bytes=1K", forced,          "core.log=debug"};
+    ranks_job_t job = {.nranks = n,
+                       .settings = settings,
+                       .settings_count = in_windows ? 6 : 5,
+                       .work = work,
+                       .arg = claims};
     if (ranks_run_threads(&job) != 0) {
         fail_msg("%s, %s, %u ranks", net_setting, name[0] != '\0' ? name : "the tuner's choice", n);
     }
@@ -363,7 +386,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest each[] = {
         cmocka_unit_test(every_algorithm_with_plans_for_vectors_is_right)};
     if (argc < 4) {
-        fprintf(stderr, "usage: %s NET tuner|each RANKS…\n", argv[0]);
+        fprintf(stderr, "usage: %s NET tuner|windows|each RANKS…\n", argv[0]);
         return 2;
     }
     snprintf(net_setting, sizeof net_setting, "core.net=%s", argv[1]);
@@ -378,8 +401,9 @@ int main(int argc, char **argv)
     if (!algos_open()) {
         return 1;
     }
-    int failures = strcmp(argv[2], "tuner") == 0 ? cmocka_run_group_tests(tuner, NULL, NULL)
-                                                 : cmocka_run_group_tests(each, NULL, NULL);
+    in_windows = strcmp(argv[2], "windows") == 0;
+    int failures = strcmp(argv[2], "each") != 0 ? cmocka_run_group_tests(tuner, NULL, NULL)
+                                                : cmocka_run_group_tests(each, NULL, NULL);
     algos_close();
     return failures != 0;
 }

@@ -283,8 +283,8 @@ uint64_t perf_memory_available(void);
 uint64_t perf_memory_resident(void);
 
 /* Asks the algorithms which of the wanted collectives they serve on `nranks` ranks (perf_support.c), and
- * the kernel whether it chooses a device. Fills options->support and device_key, or without `every` returns the exit code, after the cause was printed
- * if this process speaks for all. */
+ * the kernel whether it chooses a device. Fills options->support and device_key, or without `every`
+ * returns the exit code, after the cause was printed if this process speaks for all. */
 int perf_support_check(perf_options_t *options, uint32_t nranks, bool speaks);
 
 /* Starts the ranks of this process, or of all processes with -P. Returns the exit code. */

@@ -259,8 +259,8 @@ typedef void (*weft_op_fn_t)(void *inout, const void *in, uint64_t count, weft_d
 
 /* What: makes an operator of `comm` for host memory, usable wherever a weft_op_t is. Every rank makes
  * the same operators in the same order, so that they get the same numbers. Errors: ERR_ARG, ERR_STATE,
- * ERR_UNSUPPORTED (the loaded kernel computes on a device), ERR_RESOURCE (192 at once). Ownership: until weft_op_destroy() or the end of the communicator.
- * Blocks: no. Thread: one per communicator. */
+ * ERR_UNSUPPORTED (the loaded kernel computes on a device), ERR_RESOURCE (192 at once). Ownership: until
+ * weft_op_destroy() or the end of the communicator. Blocks: no. Thread: one per communicator. */
 WEFT_EXPORT weft_status_t weft_op_create(weft_comm_t *comm, weft_op_fn_t fn, void *arg,
                                          weft_op_t *op_p);
 /* What: ends it. Errors: ERR_ARG (not an operator of comm, or one in use by a request). */

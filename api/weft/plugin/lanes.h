@@ -263,9 +263,9 @@ typedef struct weft_kernel_lanes {
     weft_status_t (*records)(weft_lanes_queue_t *queue, void *const *stream, bool *records_p);
 
     /* What: looks at a run and fills state->size bytes; of run 0, the state of the replay under way, if
-     * there is one. OK: over (run 0: nothing went wrong so far);
-     * IN_PROGRESS; ERR_MISMATCH; ERR_PROTO (a wrong reference); ERR_ABORTED after abort(); ERR_SYSTEM (the device failed). Once a run
-     * of a handle has failed, later ones end with ERR_ABORTED. Blocks: no. Thread: [progress]. */
+     * there is one. OK: over (run 0: nothing went wrong so far); IN_PROGRESS; ERR_MISMATCH; ERR_PROTO (a
+     * wrong reference); ERR_ABORTED after abort(); ERR_SYSTEM (the device failed). Once a run of a handle
+     * has failed, later ones end with ERR_ABORTED. Blocks: no. Thread: [progress]. */
     weft_status_t (*poll)(weft_lanes_handle_t *handle, uint64_t run, weft_lanes_state_t *state);
 
     /* What: tells all runs of the handle to stop; poll() answers ERR_ABORTED within 100 ms of their

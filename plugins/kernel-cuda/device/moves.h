@@ -4,8 +4,9 @@
  * giving its slots on.
  *
  * A message of at most 32 bytes lies with its flag and signature in one line, or at the begin of a slot
- * that an adapter reads or writes. The leader alone reads it after one acquire, combines in the block's memory, and writes the line of the next message: no thread
- * is woken. Larger messages lie in the slots' payloads, and all threads move them. */
+ * that an adapter reads or writes. The leader alone reads it after one acquire, combines in the block's
+ * memory, and writes the line of the next message: no thread is woken. Larger messages lie in the slots'
+ * payloads or in windows, and all threads move them. */
 #ifndef KERNEL_CUDA_DEVICE_MOVES_H
 #define KERNEL_CUDA_DEVICE_MOVES_H
 

@@ -28,7 +28,7 @@ two_rails() {
 rail_goes() {
     local at=$1
     shift
-    traffic -N 30 --set net-ib.rails=2 --set net-ib.devices= --set net-ib.retry="${retry:-7}"
+    traffic -N 16 --set net-ib.rails=2 --set net-ib.devices= --set net-ib.retry="${retry:-7}"
     ! first || has_begun
     barrier "begun-$at"
     first || "$@"

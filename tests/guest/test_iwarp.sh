@@ -7,7 +7,7 @@ if ! in_guest; then
     needs_plugin net-ib
     grep -q 'rdma_connect' "$build/lib/weft/net-ib.so" ||
         skip "net-ib was built without iWARP: is librdmacm-dev installed?"
-    guest --iwarp --timeout 150 -- "$@"
+    guest --iwarp --timeout 220 -- "$@"
     exit 0
 fi
 
@@ -44,7 +44,7 @@ info() {
     says '\* GID 0 iWARP ::ffff:10\.77\.0\.1'
 }
 conformance() {
-    timeout 110 "$BUILD/bin/weft-conformance-net" -m 1000 "$BUILD/lib/weft/net-ib.so" ||
+    timeout 150 "$BUILD/bin/weft-conformance-net" -m 1000 "$BUILD/lib/weft/net-ib.so" ||
         die "exit code $?"
 }
 

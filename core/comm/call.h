@@ -41,6 +41,8 @@ weft_status_t weft_group_note(weft_comm_state_t *state, const weft_args_t *args,
                               const weft_call_t *call);
 /* Remembers that a call of the open group failed; returns `status`. */
 weft_status_t weft_group_fail(weft_status_t status);
+/* For calls that cannot be part of one. ERR_STATE inside a group, which fails with it. */
+weft_status_t weft_group_refuse(const char *call);
 
 /* Logs the calling thread's error as it leaves the library, and returns `status`. */
 weft_status_t weft_api_error(const char *call, weft_status_t status);

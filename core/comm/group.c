@@ -50,6 +50,14 @@ weft_status_t weft_group_fail(weft_status_t status)
     return status;
 }
 
+weft_status_t weft_group_refuse(const char *call)
+{
+    return weft_group_is_open()
+               ? weft_group_fail(
+                     weft_fail(WEFT_ERR_STATE, 0, "%s: not inside a group, end it first", call))
+               : WEFT_OK;
+}
+
 weft_status_t weft_group_note(weft_comm_state_t *state, const weft_args_t *args,
                               const weft_call_t *call)
 {

@@ -132,11 +132,8 @@ static weft_status_t enter_and_split(weft_comm_t *comm, const char *call, int32_
                             call, color, WEFT_COLOR_NONE);
         return weft_api_error("comm", wrong);
     }
-    if (weft_group_is_open()) {
-        return weft_group_fail(weft_api_error(
-            "comm", weft_fail(WEFT_ERR_STATE, 0, "%s: not inside a group, end it first", call)));
-    }
-    weft_status_t status = weft_comm_enter(comm, call, &parent);
+    weft_status_t status = weft_group_refuse(call);
+    status = status == WEFT_OK ? weft_comm_enter(comm, call, &parent) : status;
     if (status != WEFT_OK) {
         return weft_api_error("comm", status);
     }

@@ -290,21 +290,13 @@ static weft_status_t check_memory(const void *memory, uint64_t bytes, weft_windo
     return WEFT_OK;
 }
 
-static weft_status_t not_in_a_group(const char *call)
-{
-    return weft_group_is_open()
-               ? weft_group_fail(
-                     weft_fail(WEFT_ERR_STATE, 0, "%s: not inside a group, end it first", call))
-               : WEFT_OK;
-}
-
 weft_status_t weft_window_register(weft_comm_t *comm, void *memory, uint64_t bytes,
                                    weft_window_t **window_p)
 {
     weft_comm_state_t *state;
     weft_status_t status = check_memory(memory, bytes, window_p);
     if (status == WEFT_OK) {
-        status = not_in_a_group("weft_window_register");
+        status = weft_group_refuse("weft_window_register");
     }
     if (status == WEFT_OK) {
         status = weft_comm_enter(comm, "weft_window_register", &state);
@@ -345,7 +337,7 @@ static weft_status_t end_window(weft_comm_state_t *state, weft_window_t *window)
 weft_status_t weft_window_deregister(weft_comm_t *comm, weft_window_t *window)
 {
     weft_comm_state_t *state;
-    weft_status_t status = not_in_a_group("weft_window_deregister");
+    weft_status_t status = weft_group_refuse("weft_window_deregister");
     if (status == WEFT_OK) {
         status = weft_comm_enter(comm, "weft_window_deregister", &state);
     }

@@ -75,7 +75,7 @@ static void post(end_t *end, uint32_t kind, uint32_t slot)
                         .buffer = &end->memory[slot],
                         .bytes = BYTES,
                         .region = end->region,
-                        .cookie = end};
+                        .context = end};
     uint32_t posted = 0;
     check(end->ops->post(end->conn, &op, 1, &posted), end, "post");
     if (posted != 1) {

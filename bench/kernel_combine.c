@@ -17,7 +17,7 @@
 
 typedef struct shape {
     const char *name;
-    uint32_t nsrc, ndst, stream_mask;
+    uint32_t nsrc, ndst, nt_mask;
 } shape_t;
 
 static const shape_t shapes[] = {
@@ -101,7 +101,7 @@ static void print_rows(const char *isa, weft_combine_fn_t fn, size_t elem, uint8
 {
     for (size_t s = 0; s < NSHAPES; s++) {
         weft_combine_t c = {.nsrc = shapes[s].nsrc, .ndst = shapes[s].ndst, .nranks = 1};
-        c.stream_mask = shapes[s].stream_mask;
+        c.nt_mask = shapes[s].nt_mask;
         for (uint32_t i = 0; i < WEFT_COMBINE_MAX; i++) {
             c.src[i] = buffers[i];
             c.dst[i] = buffers[WEFT_COMBINE_MAX + i];

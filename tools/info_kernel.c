@@ -49,7 +49,7 @@ static void write_device(json_t *json, const weft_kernel_device_t *d)
     }
 }
 
-static void print_reach(json_t *json, uint32_t peer, const weft_kernel_reach_t *r)
+static void print_reach(json_t *json, uint32_t peer, const weft_kernel_peer_access_t *r)
 {
     if (json == NULL) {
         printf("      %s the memory of device %u%s\n",
@@ -70,11 +70,11 @@ static weft_status_t walk_peers(json_t *json, const weft_kernel_describe_t *desc
 {
     weft_status_t status = WEFT_OK;
     for (uint32_t peer = 0; peer < count && status == WEFT_OK; peer++) {
-        weft_kernel_reach_t reach = {.size = sizeof reach};
+        weft_kernel_peer_access_t reach = {.size = sizeof reach};
         if (peer == index) {
             continue;
         }
-        status = describe->reach(kernel, index, peer, &reach);
+        status = describe->peer_access(kernel, index, peer, &reach);
         if (status == WEFT_OK) {
             print_reach(json, peer, &reach);
         }

@@ -209,7 +209,7 @@ struct perf_rank {
     uint8_t *send, *recv; /* buffers, with the misalignment of -u added for each test */
     uint8_t *piece;       /* PERF_PIECE bytes that the host can touch; NULL on host memory */
     uint64_t buffer_bytes;
-    weft_region_t *regions[2];
+    weft_mem_region_t *regions[2];
     weft_window_t *windows[2];
     double *samples; /* room for two numbers per iteration; NULL without -I and --stats */
     weft_op_t user_op;

@@ -87,7 +87,7 @@ static int child_main(family_t *family, uint32_t index, pid_t parent)
 {
     weft_unique_id_t id;
     child_t *me = &family->children[index];
-    weft_options_t settings = tool_settings_options(&family->options->settings);
+    weft_comm_options_t settings = tool_settings_options(&family->options->settings);
     perf_process_t process = {
         .options = family->options, .index = index, .count = family->count, .local = index};
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) {

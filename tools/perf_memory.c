@@ -36,7 +36,7 @@ static weft_status_t alloc_one(perf_rank_t *rank, int index, uint8_t **memory_p)
     weft_status_t status = obtain(rank, &memory);
     *memory_p = memory;
     if (status == WEFT_OK && rank->options->registration == 1) {
-        status = weft_register(rank->comm, memory, rank->buffer_bytes, &rank->regions[index]);
+        status = weft_mem_register(rank->comm, memory, rank->buffer_bytes, &rank->regions[index]);
     } else if (status == WEFT_OK && rank->options->registration == 2) {
         status =
             weft_window_register(rank->comm, memory, rank->buffer_bytes, &rank->windows[index]);
@@ -62,7 +62,7 @@ void perf_memory_free(perf_rank_t *rank)
 {
     uint8_t *memory[] = {rank->send, rank->recv};
     for (int i = 0; i < 2; i++) {
-        weft_deregister(rank->comm, rank->regions[i]);
+        weft_mem_deregister(rank->comm, rank->regions[i]);
         weft_window_deregister(rank->comm, rank->windows[i]);
         if (memory[i] != NULL && is_wefts(rank)) {
             weft_mem_free(rank->comm, memory[i]);

@@ -85,7 +85,7 @@ int perf_process_run(const perf_process_t *process, const weft_unique_id_t *id)
 static int launched(const perf_options_t *options, const weft_launcher_t *launcher)
 {
     weft_unique_id_t id;
-    weft_options_t settings = tool_settings_options(&options->settings);
+    weft_comm_options_t settings = tool_settings_options(&options->settings);
     perf_process_t process = {
         .options = options,
         .index = launcher->rank,

@@ -227,7 +227,7 @@ static weft_status_t join(perf_rank_t *rank, const weft_unique_id_t *id)
         !tool_settings_take(&settings, TOOL_OPT_SET, device)) {
         return weft_fail(WEFT_ERR_CONFIG, 0, "no room for one more --set: %s", device);
     }
-    weft_options_t options = tool_settings_options(&settings);
+    weft_comm_options_t options = tool_settings_options(&settings);
     weft_status_t status = weft_comm_init_rank(&rank->comm, rank->nranks, id, rank->rank, &options);
     rank->memory[0] = grown(&resident);
     return status;

@@ -51,7 +51,7 @@ typedef struct plan_source {
 typedef struct plan_set {
     const plan_source_t *source;
     weft_algo_call_t call;
-    weft_algo_view_t view;
+    weft_algo_topo_t view;
     uint32_t *hosts;
     weft_plan_t **plans;
     uint32_t nranks;

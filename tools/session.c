@@ -5,7 +5,7 @@
 
 weft_status_t tool_session_open(tool_session_t *session, const tool_settings_t *settings)
 {
-    weft_options_t options = tool_settings_options(settings);
+    weft_comm_options_t options = tool_settings_options(settings);
     *session = (tool_session_t){0};
     weft_status_t status = weft_config_load(&options, &session->config);
     if (status != WEFT_OK) {

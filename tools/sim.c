@@ -36,7 +36,7 @@ double sim_point_time(const sim_request_t *request, const sim_point_t *point, ui
 typedef struct emitter {
     const plan_source_t *source;
     weft_algo_call_t call;
-    weft_algo_view_t view;
+    weft_algo_topo_t view;
 } emitter_t;
 
 static weft_status_t emit_rank(void *arg, uint32_t rank, weft_plan_t **plan_p)
@@ -76,7 +76,7 @@ weft_status_t sim_survey(const sim_request_t *request, const plan_source_t *sour
     for (uint32_t r = 0; r < nranks; r++) {
         host[r] = r / (uint32_t)request->per_host;
     }
-    emitter.view = (weft_algo_view_t){
+    emitter.view = (weft_algo_topo_t){
         .size = sizeof emitter.view, .nhosts = host[nranks - 1] + 1, .host = host};
     price_model_make(&request->price, &source->session, emitter.view.nhosts, &point->model);
     uint64_t start = weft_os_clock_ns();

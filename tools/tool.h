@@ -62,7 +62,7 @@ int tool_parse_name(const char *what, const char *text, const char *const *names
 /* The nearest name, or NULL if none is near. */
 const char *tool_nearest(const char *text, const char *const *names);
 
-/* --conf, --set and --algo, as weft_options_t wants them. */
+/* --conf, --set and --algo, as weft_comm_options_t wants them. */
 #define TOOL_SETTINGS_MAX 64
 typedef struct tool_settings {
     const char *conf;
@@ -81,7 +81,7 @@ enum { TOOL_OPT_CONF = 1000, TOOL_OPT_SET, TOOL_OPT_ALGO, TOOL_OPT_JSON, TOOL_OP
 
 /* Takes --conf, --set or --algo. False and one line on stderr if it cannot. */
 bool tool_settings_take(tool_settings_t *settings, int id, const char *value);
-weft_options_t tool_settings_options(const tool_settings_t *settings);
+weft_comm_options_t tool_settings_options(const tool_settings_t *settings);
 
 /* Exit code for a status. */
 int tool_exit_code(weft_status_t status);

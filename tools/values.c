@@ -116,10 +116,10 @@ bool tool_settings_take(tool_settings_t *settings, int id, const char *value)
     return true;
 }
 
-weft_options_t tool_settings_options(const tool_settings_t *settings)
+weft_comm_options_t tool_settings_options(const tool_settings_t *settings)
 {
-    return (weft_options_t){.size = sizeof(weft_options_t),
-                            .config = settings->conf,
-                            .settings = settings->set,
-                            .settings_count = settings->count};
+    return (weft_comm_options_t){.size = sizeof(weft_comm_options_t),
+                                 .config = settings->conf,
+                                 .settings = settings->set,
+                                 .settings_count = settings->count};
 }

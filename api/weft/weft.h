@@ -33,10 +33,10 @@ extern "C" {
 #define WEFT_VERSION_MINOR 1
 #define WEFT_VERSION_PATCH 0
 
-typedef struct weft_comm weft_comm_t;       /* one rank's end of a communicator */
-typedef struct weft_request weft_request_t; /* one asynchronous operation */
-typedef struct weft_region weft_region_t;   /* registered memory */
-typedef struct weft_window weft_window_t;   /* memory that other ranks read directly */
+typedef struct weft_comm weft_comm_t;             /* one rank's end of a communicator */
+typedef struct weft_request weft_request_t;       /* one asynchronous operation */
+typedef struct weft_mem_region weft_mem_region_t; /* registered memory */
+typedef struct weft_window weft_window_t;         /* memory that other ranks read directly */
 
 /* Many communicators. Each has its own queues of slots, so operations of different communicators never
  * wait in each other's way on the wire. What can still hang is the order: a thread that blocks in one
@@ -97,19 +97,19 @@ typedef struct weft_unique_id {
 
 /* How a communicator is made; zero means default in every field, and so does a NULL pointer. All
  * ranks must give the same settings; the agreement check compares them. */
-typedef struct weft_options {
-    size_t size;        /* sizeof(weft_options_t) */
+typedef struct weft_comm_options {
+    size_t size;        /* sizeof(weft_comm_options_t) */
     const char *config; /* INI file in place of WEFT_CONF, the user's and the system's file */
     const char *const *settings; /* "section.key=value" strings that override everything else */
     uint32_t settings_count;
-} weft_options_t;
+} weft_comm_options_t;
 
 /* What: makes a unique id and starts to listen for the ranks, in this process, on a thread that ends
  * when all have come or the deadline passes. `options` may be NULL.
  * Errors: ERR_ARG, ERR_CONFIG, ERR_RESOURCE, ERR_SYSTEM. Ownership: the caller's bytes.
  * Blocks: no. Thread: any. */
 WEFT_EXPORT weft_status_t weft_unique_id_create(weft_unique_id_t *id,
-                                                const weft_options_t *options) WEFT_MUST_CHECK;
+                                                const weft_comm_options_t *options) WEFT_MUST_CHECK;
 
 /* What: joins as `rank` of `nranks`. Returns when all ranks have joined and agree on plugins,
  * versions and configuration. `id` and `options` may be freed afterwards.
@@ -121,7 +121,7 @@ WEFT_EXPORT weft_status_t weft_unique_id_create(weft_unique_id_t *id,
  * several ranks may be threads of one process. */
 WEFT_EXPORT weft_status_t weft_comm_init_rank(weft_comm_t **comm_p, uint32_t nranks,
                                               const weft_unique_id_t *id, uint32_t rank,
-                                              const weft_options_t *options) WEFT_MUST_CHECK;
+                                              const weft_comm_options_t *options) WEFT_MUST_CHECK;
 
 /* What a launcher told this process. */
 typedef struct weft_launcher {
@@ -139,13 +139,13 @@ WEFT_EXPORT weft_status_t weft_launcher_detect(weft_launcher_t *launcher);
  * docs/launchers.md for how, and for jobs on several hosts). Rank 0 passes an id that it made, the
  * others receive it in *id. Errors: ERR_ARG, ERR_UNSUPPORTED, ERR_TIMEOUT, ERR_SYSTEM.
  * Blocks: yes, up to init_timeout. Thread: any. */
-WEFT_EXPORT weft_status_t weft_launcher_exchange_id(const weft_launcher_t *launcher,
-                                                    weft_unique_id_t *id,
-                                                    const weft_options_t *options) WEFT_MUST_CHECK;
+WEFT_EXPORT weft_status_t
+weft_launcher_exchange_id(const weft_launcher_t *launcher, weft_unique_id_t *id,
+                          const weft_comm_options_t *options) WEFT_MUST_CHECK;
 
 /* What: detect, create, exchange and init_rank in one call. Errors, blocking: as those. */
-WEFT_EXPORT weft_status_t weft_comm_init_launcher(weft_comm_t **comm_p,
-                                                  const weft_options_t *options) WEFT_MUST_CHECK;
+WEFT_EXPORT weft_status_t
+weft_comm_init_launcher(weft_comm_t **comm_p, const weft_comm_options_t *options) WEFT_MUST_CHECK;
 
 /* Colour of ranks that become members of no new communicator. */
 #define WEFT_COLOR_NONE (-1)
@@ -209,12 +209,12 @@ WEFT_EXPORT weft_status_t weft_mem_free(weft_comm_t *comm, void *memory);
 
 /* What: tells the transports that [memory, memory+bytes) will be used often, so that they can pin it
  * once. Never needed for correctness. Errors: ERR_ARG, ERR_STATE, ERR_RESOURCE (limit and remedy in
- * the text). Ownership: *region_p is the caller's, until weft_deregister(); the memory must stay
+ * the text). Ownership: *region_p is the caller's, until weft_mem_deregister(); the memory must stay
  * mapped until then. Blocks: pinning takes time. Thread: one. */
-WEFT_EXPORT weft_status_t weft_register(weft_comm_t *comm, void *memory, uint64_t bytes,
-                                        weft_region_t **region_p);
+WEFT_EXPORT weft_status_t weft_mem_register(weft_comm_t *comm, void *memory, uint64_t bytes,
+                                            weft_mem_region_t **region_p);
 /* What: ends it. NULL is allowed. Errors: ERR_ARG, ERR_STATE. Thread: one. */
-WEFT_EXPORT weft_status_t weft_deregister(weft_comm_t *comm, weft_region_t *region);
+WEFT_EXPORT weft_status_t weft_mem_deregister(weft_comm_t *comm, weft_mem_region_t *region);
 
 /* Windows. Between two ranks of a host a message is copied into a slot and from there to where it goes.
  * Where the sender's bytes lie in a window that the receiver has open, the receiver reads them there, and

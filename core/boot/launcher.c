@@ -307,7 +307,7 @@ static weft_status_t meet(const weft_launcher_t *launcher, const weft_boot_setti
 }
 
 weft_status_t weft_launcher_exchange_id(const weft_launcher_t *launcher, weft_unique_id_t *id,
-                                        const weft_options_t *options)
+                                        const weft_comm_options_t *options)
 {
     weft_config_t *config = NULL;
     weft_settings_t settings = {0};

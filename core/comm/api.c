@@ -242,7 +242,7 @@ weft_status_t weft_comm_error(weft_comm_t *comm, weft_error_t *error)
 
 /* Communicators ------------------------------------------------------------------------------------ */
 
-weft_status_t weft_unique_id_create(weft_unique_id_t *id, const weft_options_t *options)
+weft_status_t weft_unique_id_create(weft_unique_id_t *id, const weft_comm_options_t *options)
 {
     weft_config_t *config = NULL;
     weft_settings_t settings;
@@ -263,7 +263,7 @@ weft_status_t weft_unique_id_create(weft_unique_id_t *id, const weft_options_t *
 }
 
 weft_status_t weft_comm_init_rank(weft_comm_t **comm_p, uint32_t nranks, const weft_unique_id_t *id,
-                                  uint32_t rank, const weft_options_t *options)
+                                  uint32_t rank, const weft_comm_options_t *options)
 {
     weft_comm_state_t *state = NULL;
     weft_status_t status = WEFT_OK;
@@ -286,7 +286,7 @@ weft_status_t weft_comm_init_rank(weft_comm_t **comm_p, uint32_t nranks, const w
     return status == WEFT_OK ? status : weft_api_error("init", status);
 }
 
-weft_status_t weft_comm_init_launcher(weft_comm_t **comm_p, const weft_options_t *options)
+weft_status_t weft_comm_init_launcher(weft_comm_t **comm_p, const weft_comm_options_t *options)
 {
     weft_launcher_t launcher = {.size = sizeof launcher};
     weft_unique_id_t id;

@@ -198,7 +198,7 @@ typedef struct weft_comm_state {
     weft_error_t broken;       /* what the link said */
     weft_allocation_t staging; /* copy of the input for plans that cannot run in place */
     weft_allocation_t *allocations;
-    weft_region_t *regions;
+    weft_mem_region_t *regions;
     weft_window_t *window[WEFT_LANES_WINDOWS]; /* by number; NULL: free */
     weft_windows_t windows;                    /* what messages refer to */
     weft_user_op_t user_ops[WEFT_OP_USER_END - WEFT_OP_USER];
@@ -274,7 +274,7 @@ typedef struct weft_comm_plan {
 
 /* The family's first communicator, and the family with it. */
 weft_status_t weft_comm_create(uint32_t nranks, const weft_unique_id_t *id, uint32_t rank,
-                               const weft_options_t *options, weft_comm_state_t **state_p);
+                               const weft_comm_options_t *options, weft_comm_state_t **state_p);
 /* One more; takes a reference to the family. */
 weft_status_t weft_comm_create_child(const weft_comm_plan_t *plan, weft_comm_state_t **state_p);
 /* The queue of the device, where the kernel has one. The kernel's failure. */

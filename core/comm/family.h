@@ -59,7 +59,7 @@ typedef struct weft_family {
 
 /* setup.c: configuration, plugins, join, agreement, transports; all but the health channel. */
 weft_status_t weft_family_create(uint32_t nranks, const weft_unique_id_t *id, uint32_t rank,
-                                 const weft_options_t *options, weft_family_t **family_p);
+                                 const weft_comm_options_t *options, weft_family_t **family_p);
 void weft_family_destroy(weft_family_t *family);
 
 /* family.c */

@@ -9,8 +9,8 @@
 #include "core/comm/call.h"
 
 /* One registration: a region per transport that registers memory. */
-struct weft_region {
-    weft_region_t *next;
+struct weft_mem_region {
+    weft_mem_region_t *next;
     weft_net_region_t *region[WEFT_NETS_MAX];
 };
 
@@ -163,7 +163,7 @@ weft_status_t weft_mem_free(weft_comm_t *comm, void *memory)
     return status == WEFT_OK ? status : weft_api_error("memory", status);
 }
 
-static void region_free(weft_comm_state_t *state, weft_region_t *region)
+static void region_free(weft_comm_state_t *state, weft_mem_region_t *region)
 {
     for (uint32_t i = 0; i < WEFT_NETS_MAX; i++) {
         if (region->region[i] != NULL) {
@@ -173,7 +173,7 @@ static void region_free(weft_comm_state_t *state, weft_region_t *region)
     weft_os_free(region);
 }
 
-static weft_status_t region_fill(weft_comm_state_t *state, weft_region_t *region, void *memory,
+static weft_status_t region_fill(weft_comm_state_t *state, weft_mem_region_t *region, void *memory,
                                  uint64_t bytes)
 {
     weft_status_t status = WEFT_OK;
@@ -184,20 +184,20 @@ static weft_status_t region_fill(weft_comm_state_t *state, weft_region_t *region
     return status;
 }
 
-weft_status_t weft_register(weft_comm_t *comm, void *memory, uint64_t bytes,
-                            weft_region_t **region_p)
+weft_status_t weft_mem_register(weft_comm_t *comm, void *memory, uint64_t bytes,
+                                weft_mem_region_t **region_p)
 {
     weft_comm_state_t *state;
-    weft_status_t status = weft_comm_enter(comm, "weft_register", &state);
+    weft_status_t status = weft_comm_enter(comm, "weft_mem_register", &state);
     if (status != WEFT_OK) {
         return weft_api_error("memory", status);
     }
-    weft_region_t *region = NULL;
+    weft_mem_region_t *region = NULL;
     if (memory == NULL || region_p == NULL || bytes == 0) {
-        status = weft_fail(WEFT_ERR_ARG, 0, "weft_register: memory, region_p or the size is 0");
+        status = weft_fail(WEFT_ERR_ARG, 0, "weft_mem_register: memory, region_p or the size is 0");
     } else {
         region = weft_os_alloc(sizeof *region, 0);
-        status = region == NULL ? weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "weft_register")
+        status = region == NULL ? weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "weft_mem_register")
                                 : region_fill(state, region, memory, bytes);
     }
     if (status == WEFT_OK) {
@@ -211,14 +211,14 @@ weft_status_t weft_register(weft_comm_t *comm, void *memory, uint64_t bytes,
     return status == WEFT_OK ? status : weft_api_error("memory", status);
 }
 
-weft_status_t weft_deregister(weft_comm_t *comm, weft_region_t *region)
+weft_status_t weft_mem_deregister(weft_comm_t *comm, weft_mem_region_t *region)
 {
     weft_comm_state_t *state;
-    weft_status_t status = weft_comm_enter(comm, "weft_deregister", &state);
+    weft_status_t status = weft_comm_enter(comm, "weft_mem_deregister", &state);
     if (status != WEFT_OK) {
         return weft_api_error("memory", status);
     }
-    weft_region_t **place = &state->regions;
+    weft_mem_region_t **place = &state->regions;
     while (*place != NULL && *place != region) {
         place = &(*place)->next;
     }
@@ -227,7 +227,7 @@ weft_status_t weft_deregister(weft_comm_t *comm, weft_region_t *region)
         region_free(state, region);
     } else if (region != NULL) {
         status = weft_fail(WEFT_ERR_ARG, 0,
-                           "weft_deregister: no region of this communicator, or ended before");
+                           "weft_mem_deregister: no region of this communicator, or ended before");
     }
     weft_comm_leave(state);
     return status == WEFT_OK ? status : weft_api_error("memory", status);
@@ -236,7 +236,7 @@ weft_status_t weft_deregister(weft_comm_t *comm, weft_region_t *region)
 void weft_comm_free_memory(weft_comm_state_t *state)
 {
     while (state->regions != NULL) {
-        weft_region_t *region = state->regions;
+        weft_mem_region_t *region = state->regions;
         state->regions = region->next;
         region_free(state, region);
     }

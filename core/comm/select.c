@@ -64,14 +64,14 @@ static uint64_t hash_options(const weft_comm_state_t *state)
 }
 
 /* What the algorithms see of the job. In deterministic mode it must not matter who shares a host. */
-static weft_algo_view_t make_view(const weft_comm_state_t *state)
+static weft_algo_topo_t make_view(const weft_comm_state_t *state)
 {
     if (state->settings.plan.deterministic) {
-        return (weft_algo_view_t){
-            .size = sizeof(weft_algo_view_t), .nhosts = 1, .host = state->one_host};
+        return (weft_algo_topo_t){
+            .size = sizeof(weft_algo_topo_t), .nhosts = 1, .host = state->one_host};
     }
-    return (weft_algo_view_t){
-        .size = sizeof(weft_algo_view_t), .nhosts = state->nhosts, .host = state->host_of};
+    return (weft_algo_topo_t){
+        .size = sizeof(weft_algo_topo_t), .nhosts = state->nhosts, .host = state->host_of};
 }
 
 static void make_query(const weft_comm_state_t *state, const weft_algo_loaded_t *algo,

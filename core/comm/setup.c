@@ -311,7 +311,7 @@ static uint32_t count_here(const weft_family_t *family)
     return here;
 }
 
-static weft_status_t load(weft_family_t *family, const weft_options_t *options)
+static weft_status_t load(weft_family_t *family, const weft_comm_options_t *options)
 {
     weft_status_t status = weft_config_load(options, &family->config);
     if (status == WEFT_OK) {
@@ -340,7 +340,7 @@ static weft_status_t join(weft_family_t *family, const weft_unique_id_t *id)
 }
 
 weft_status_t weft_family_create(uint32_t nranks, const weft_unique_id_t *id, uint32_t rank,
-                                 const weft_options_t *options, weft_family_t **family_p)
+                                 const weft_comm_options_t *options, weft_family_t **family_p)
 {
     weft_family_t *family = weft_os_alloc(sizeof *family, 0);
     if (family == NULL) {

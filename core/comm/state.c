@@ -155,7 +155,7 @@ static weft_status_t create_first(weft_family_t *family, weft_comm_state_t **sta
 }
 
 weft_status_t weft_comm_create(uint32_t nranks, const weft_unique_id_t *id, uint32_t rank,
-                               const weft_options_t *options, weft_comm_state_t **state_p)
+                               const weft_comm_options_t *options, weft_comm_state_t **state_p)
 {
     weft_family_t *family = NULL;
     weft_comm_state_t *state = NULL;

@@ -16,7 +16,7 @@ typedef struct weft_config weft_config_t;
 
 /* Reads everything that is given, without knowing yet which sections exist. `options` may be NULL.
  * ERR_CONFIG with file:line, section, key. */
-weft_status_t weft_config_load(const weft_options_t *options, weft_config_t **config_p);
+weft_status_t weft_config_load(const weft_comm_options_t *options, weft_config_t **config_p);
 void weft_config_destroy(weft_config_t *config);
 
 /* Claims a section: fills `out` (struct of the table, zeroed by the caller) from defaults and given

@@ -160,7 +160,7 @@ static weft_status_t files_read(weft_config_t *config, const char *named)
     return WEFT_OK;
 }
 
-static weft_status_t settings_read(weft_config_t *config, const weft_options_t *options)
+static weft_status_t settings_read(weft_config_t *config, const weft_comm_options_t *options)
 {
     if (options->settings_count > 0 && options->settings == NULL) {
         return weft_fail(WEFT_ERR_ARG, 0, "options.settings is NULL, settings_count is %u",
@@ -175,14 +175,14 @@ static weft_status_t settings_read(weft_config_t *config, const weft_options_t *
     return WEFT_OK;
 }
 
-weft_status_t weft_config_load(const weft_options_t *options, weft_config_t **config_p)
+weft_status_t weft_config_load(const weft_comm_options_t *options, weft_config_t **config_p)
 {
-    static const weft_options_t none = {.size = sizeof none};
+    static const weft_comm_options_t none = {.size = sizeof none};
     options = options != NULL ? options : &none;
     if (options->size < sizeof *options) {
         return weft_fail(WEFT_ERR_ARG, 0,
-                         "options.size is %zu, expected sizeof(weft_options_t) %zu", options->size,
-                         sizeof *options);
+                         "options.size is %zu, expected sizeof(weft_comm_options_t) %zu",
+                         options->size, sizeof *options);
     }
     weft_config_t *config = weft_os_alloc(sizeof *config, 0);
     if (config == NULL) {

@@ -256,7 +256,7 @@ static void combine_destinations(const weft_lanes_t *run, const weft_member_t *m
     const weft_program_t *program = run->program;
     size_t offset = m->slice * run->geometry.slice * program->elem;
     c->ndst = 0;
-    c->stream_mask = 0;
+    c->nt_mask = 0;
     for (uint32_t i = 0; i < m->move->ndst; i++) {
         bool slot = m->port[i] != NULL;
         bool streams =
@@ -264,7 +264,7 @@ static void combine_destinations(const weft_lanes_t *run, const weft_member_t *m
         void *to =
             slot ? weft_port_payload(m->port[i], c->count * program->elem) : m->base[i] + offset;
         if (m->at[i].window == 0 && !(m->copies && to == c->src[0])) {
-            c->stream_mask |= (uint32_t)streams << c->ndst;
+            c->nt_mask |= (uint32_t)streams << c->ndst;
             c->dst[c->ndst++] = to;
         }
     }

@@ -149,7 +149,7 @@ static weft_status_t post_one(weft_port_t *port, uint32_t *posted_p)
                         .bytes = sizeof *slot->head +
                                  (port->sends ? slot->head->bytes : port->slot_bytes),
                         .region = port->region,
-                        .cookie = slot};
+                        .context = slot};
     slot->state = WEFT_SLOT_POSTED;
     weft_status_t status = port->ops->post(port->conn, &op, 1, posted_p);
     if (*posted_p == 0) {
@@ -205,7 +205,7 @@ static bool has_its_length(const weft_message_slot_t *slot, uint64_t came)
 
 void weft_port_complete(const weft_net_completion_t *completion)
 {
-    weft_message_slot_t *slot = completion->cookie;
+    weft_message_slot_t *slot = completion->context;
     weft_port_t *port = slot->port;
     if (completion->status != WEFT_OK) {
         port->broken = completion->status;

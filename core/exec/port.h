@@ -35,7 +35,7 @@ typedef enum weft_slot_state {
 
 typedef struct weft_relay weft_relay_t;
 
-/* One slot of a message port; the cookie of its posts. */
+/* One slot of a message port; the context of its posts. */
 typedef struct weft_message_slot {
     weft_port_t *port;
     weft_message_head_t *head; /* in front of the payload; of a slot on the device, `copy` */
@@ -93,7 +93,7 @@ void weft_port_go_direct(weft_port_t *port, const weft_direct_t *direct, void *m
 weft_status_t weft_port_open(weft_port_t *port, weft_net_region_t *region);
 void weft_port_fini(weft_port_t *port);
 
-/* Takes a completion whose cookie is a weft_message_slot_t. */
+/* Takes a completion whose context is a weft_message_slot_t. */
 void weft_port_complete(const weft_net_completion_t *completion);
 /* Posts what could not be posted before. Returns the port's health. */
 weft_status_t weft_port_flush(weft_port_t *port);

@@ -18,7 +18,7 @@ static weft_status_t see_messages(const weft_links_t *links, const weft_net_comp
     const weft_direct_t *direct = &links->setup.direct;
     bool any = false;
     for (uint32_t c = 0; c < count; c++) {
-        const weft_message_slot_t *slot = came[c].cookie;
+        const weft_message_slot_t *slot = came[c].context;
         any = any || (slot->port->direct != NULL && !slot->port->sends);
     }
     return any ? direct->ops->flush(direct->kernel) : WEFT_OK;

@@ -294,7 +294,7 @@ weft_status_t weft_plan_emit_from(const weft_plan_source_t *source, const weft_a
 }
 
 weft_status_t weft_plan_emit(const weft_algo_ops_t *ops, weft_algo_t *algo,
-                             const weft_algo_call_t *call, const weft_algo_view_t *view,
+                             const weft_algo_call_t *call, const weft_algo_topo_t *view,
                              const weft_plan_finder_t *finder, weft_plan_t **plan_p)
 {
     weft_plan_source_t source = {.ops = ops, .algo = algo, .finder = finder, .view = view};

@@ -22,7 +22,7 @@ typedef struct weft_plan_source {
     const weft_algo_ops_t *ops;
     weft_algo_t *algo;
     const weft_plan_finder_t *finder; /* may be NULL */
-    const weft_algo_view_t *view;
+    const weft_algo_topo_t *view;
     uint32_t depth; /* 0: not a sub-plan */
 } weft_plan_source_t;
 

@@ -42,7 +42,7 @@ typedef struct proof {
 static weft_os_mutex_t cache_lock;
 static proof_t *cache_proofs;
 
-static uint64_t hash_view(const weft_algo_view_t *view, uint32_t nranks)
+static uint64_t hash_view(const weft_algo_topo_t *view, uint32_t nranks)
 {
     uint64_t hash = weft_hash_add(WEFT_HASH_START, view->nhosts);
     for (uint32_t rank = 0; view->host != NULL && rank < nranks; rank++) {

@@ -14,7 +14,7 @@ typedef struct weft_plan_query {
     const weft_algo_ops_t *ops;
     weft_algo_t *instance;
     weft_algo_call_t call; /* of this rank */
-    weft_algo_view_t view;
+    weft_algo_topo_t view;
     const weft_plan_finder_t *finder; /* may be NULL; lives as long as the query */
     uint32_t slots, slices;
     int verify;      /* 0: emit and price only */

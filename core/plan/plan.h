@@ -145,7 +145,7 @@ weft_status_t weft_plan_no_algo(const char *name, const char *const *loaded, uin
  * `finder` may be NULL: then the algorithm cannot use others. ERR_PLAN with lane, pc and reason; or
  * the plugin's own failure. */
 weft_status_t weft_plan_emit(const weft_algo_ops_t *ops, weft_algo_t *algo,
-                             const weft_algo_call_t *call, const weft_algo_view_t *view,
+                             const weft_algo_call_t *call, const weft_algo_topo_t *view,
                              const weft_plan_finder_t *finder, weft_plan_t **plan_p);
 void weft_plan_destroy(weft_plan_t *plan);
 

@@ -109,7 +109,7 @@ static int find_algo(asking_t *asking)
 /* Numbers of hosts in the order in which the group meets them. */
 static uint32_t narrow(const asking_t *asking, uint32_t *number)
 {
-    const weft_algo_view_t *view = asking->draft->source->view;
+    const weft_algo_topo_t *view = asking->draft->source->view;
     uint32_t nhosts = 0;
     for (uint32_t i = 0; i < asking->sub->n; i++) {
         uint32_t host = view->host != NULL ? view->host[asking->sub->group[i]] : 0;
@@ -142,7 +142,7 @@ static weft_status_t emit(const asking_t *asking, uint32_t nhosts, weft_plan_t *
 {
     const weft_plan_source_t *above = asking->draft->source;
     weft_algo_call_t call = call_of(asking);
-    weft_algo_view_t view = {.size = sizeof view, .nhosts = nhosts, .host = asking->hosts};
+    weft_algo_topo_t view = {.size = sizeof view, .nhosts = nhosts, .host = asking->hosts};
     weft_plan_source_t source = {.ops = asking->ops,
                                  .algo = asking->algo,
                                  .finder = above->finder,

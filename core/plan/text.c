@@ -71,14 +71,14 @@ static weft_status_t parse_part(const weft_plan_text_t *text, size_t offset, siz
 }
 
 static weft_status_t text_next(const weft_host_t *host, const weft_plan_text_t *text,
-                               weft_plan_text_head_t *head)
+                               weft_plan_text_entry_t *entry)
 {
     (void)host;
-    size_t offset = head->offset + head->bytes;
+    size_t offset = entry->offset + entry->bytes;
     uint32_t line =
-        head->bytes == 0 ? 1 : head->line + lines_in(text->text + head->offset, head->bytes);
-    if (head->bytes != 0 && offset == text->bytes) {
-        *head = (weft_plan_text_head_t){.size = head->size};
+        entry->bytes == 0 ? 1 : entry->line + lines_in(text->text + entry->offset, entry->bytes);
+    if (entry->bytes != 0 && offset == text->bytes) {
+        *entry = (weft_plan_text_entry_t){.size = entry->size};
         return WEFT_OK;
     }
     size_t bytes = part_length(text->text + offset, text->text + text->bytes);
@@ -87,14 +87,14 @@ static weft_status_t text_next(const weft_host_t *host, const weft_plan_text_t *
     if (status != WEFT_OK) {
         return status;
     }
-    *head = (weft_plan_text_head_t){.size = head->size,
-                                    .coll = plan->coll,
-                                    .nranks = plan->nranks,
-                                    .rank = plan->rank,
-                                    .root = plan->root,
-                                    .line = line,
-                                    .offset = offset,
-                                    .bytes = bytes};
+    *entry = (weft_plan_text_entry_t){.size = entry->size,
+                                      .coll = plan->coll,
+                                      .nranks = plan->nranks,
+                                      .rank = plan->rank,
+                                      .root = plan->root,
+                                      .line = line,
+                                      .offset = offset,
+                                      .bytes = bytes};
     weft_plan_destroy(plan);
     return WEFT_OK;
 }
@@ -145,12 +145,12 @@ static void write_plan(const weft_plan_t *plan, weft_plan_builder_t *builder)
 }
 
 static weft_status_t text_write(const weft_host_t *host, const weft_plan_text_t *text,
-                                const weft_plan_text_head_t *head,
+                                const weft_plan_text_entry_t *entry,
                                 struct weft_plan_builder *builder)
 {
     (void)host;
     weft_plan_t *plan = NULL;
-    weft_status_t status = parse_part(text, head->offset, head->bytes, head->line, &plan);
+    weft_status_t status = parse_part(text, entry->offset, entry->bytes, entry->line, &plan);
     if (status != WEFT_OK) {
         return status;
     }

@@ -54,9 +54,9 @@ static void fold(weft_plan_builder_t *b, weft_operand_t left, weft_operand_t rig
 }
 
 static weft_status_t doubling_emit(weft_algo_t *algo, const weft_algo_call_t *call,
-                                   const weft_algo_view_t *view, weft_plan_builder_t *b)
+                                   const weft_algo_topo_t *topo, weft_plan_builder_t *b)
 {
-    (void)algo, (void)view;
+    (void)algo, (void)topo;
     uint32_t n = call->nranks, me = call->rank, half = 1;
     while (half <= n / 2) {
         half *= 2;

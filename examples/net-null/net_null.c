@@ -86,7 +86,7 @@ static weft_status_t null_info(weft_net_conn_t *conn, weft_net_conn_info_t *info
 }
 static void null_finish(weft_net_conn_t *conn, uint32_t kind, weft_status_t status, uint64_t n) {
     if (conn->state[kind] != POSTED) { return; }
-    conn->done[kind] = (weft_net_completion_t){conn->ops[kind].cookie, status, kind, n, conn};
+    conn->done[kind] = (weft_net_completion_t){conn->ops[kind].context, status, kind, n, conn};
     conn->state[kind] = DONE;
 }
 static weft_status_t null_fail(weft_net_conn_t *conn, weft_status_t status, const char *why) {

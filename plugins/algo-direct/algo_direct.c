@@ -90,7 +90,7 @@ static weft_status_t direct_supports(weft_algo_t *algo, const weft_algo_call_t *
 }
 
 static weft_status_t direct_emit(weft_algo_t *algo, const weft_algo_call_t *call,
-                                 const weft_algo_view_t *view, weft_plan_builder_t *builder)
+                                 const weft_algo_topo_t *topo, weft_plan_builder_t *builder)
 {
     uint32_t n = call->nranks;
     weft_status_t status = direct_supports(algo, call);
@@ -103,7 +103,7 @@ static weft_status_t direct_emit(weft_algo_t *algo, const weft_algo_call_t *call
         return WEFT_ERR_RESOURCE;
     }
     direct_schedule_t schedule;
-    direct_schedule_init(&schedule, view, n, memory);
+    direct_schedule_init(&schedule, topo, n, memory);
     direct_form(call->coll)
         ->emit(&(direct_job_t){.call = call,
                                .schedule = &schedule,

@@ -18,22 +18,22 @@ static uint32_t common_divisor(uint32_t a, uint32_t b)
     return a;
 }
 
-static uint32_t host_of(const weft_algo_view_t *view, uint32_t rank)
+static uint32_t host_of(const weft_algo_topo_t *topo, uint32_t rank)
 {
-    return view->host != NULL ? view->host[rank] : 0;
+    return topo->host != NULL ? topo->host[rank] : 0;
 }
 
 /* Ranks of each host, then the first place of each. Returns the size of a group. */
-static uint32_t count_hosts(const weft_algo_view_t *view, uint32_t n, uint32_t *first)
+static uint32_t count_hosts(const weft_algo_topo_t *topo, uint32_t n, uint32_t *first)
 {
-    uint32_t group = view->nhosts > 1 ? DIRECT_GROUP_MAX : 0, place = 0;
-    for (uint32_t host = 0; host < view->nhosts; host++) {
+    uint32_t group = topo->nhosts > 1 ? DIRECT_GROUP_MAX : 0, place = 0;
+    for (uint32_t host = 0; host < topo->nhosts; host++) {
         first[host] = 0;
     }
     for (uint32_t rank = 0; rank < n; rank++) {
-        first[host_of(view, rank)]++;
+        first[host_of(topo, rank)]++;
     }
-    for (uint32_t host = 0; host < view->nhosts; host++) {
+    for (uint32_t host = 0; host < topo->nhosts; host++) {
         uint32_t ranks = first[host];
         group = common_divisor(group, ranks);
         first[host] = place;
@@ -42,15 +42,15 @@ static uint32_t count_hosts(const weft_algo_view_t *view, uint32_t n, uint32_t *
     return group;
 }
 
-void direct_schedule_init(direct_schedule_t *schedule, const weft_algo_view_t *view, uint32_t n,
+void direct_schedule_init(direct_schedule_t *schedule, const weft_algo_topo_t *topo, uint32_t n,
                           uint32_t *memory)
 {
     uint32_t *first = memory + 2 * (size_t)n;
-    uint32_t group = count_hosts(view, n, first);
+    uint32_t group = count_hosts(topo, n, first);
     *schedule = (direct_schedule_t){
         .n = n, .group = group, .groups = n / group, .rank_at = memory, .place_of = memory + n};
     for (uint32_t rank = 0; rank < n; rank++) {
-        uint32_t place = first[host_of(view, rank)]++;
+        uint32_t place = first[host_of(topo, rank)]++;
         schedule->rank_at[place] = rank;
         schedule->place_of[rank] = place;
     }

@@ -38,7 +38,7 @@ typedef struct direct_round {
 size_t direct_schedule_words(uint32_t n);
 
 /* Fills the schedule; `memory` stays the caller's and must outlive it. */
-void direct_schedule_init(direct_schedule_t *schedule, const weft_algo_view_t *view, uint32_t n,
+void direct_schedule_init(direct_schedule_t *schedule, const weft_algo_topo_t *topo, uint32_t n,
                           uint32_t *memory);
 
 /* Goes to the next round; 0 when all n have been. */

@@ -24,7 +24,7 @@ typedef struct file_plans {
     weft_coll_t coll;
     uint32_t nranks, root;
     const file_source_t *source;
-    weft_plan_text_head_t *heads; /* of each rank; NULL for XML */
+    weft_plan_text_entry_t *heads; /* of each rank; NULL for XML */
 } file_plans_t;
 
 /* Reads a whole file. ERR_CONFIG with the path: not readable, no file, empty, too large. */

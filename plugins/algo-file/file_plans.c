@@ -7,7 +7,7 @@
 
 /* The plans found in one text. */
 typedef struct found {
-    weft_plan_text_head_t *heads;
+    weft_plan_text_entry_t *heads;
     uint32_t count;
 } found_t;
 
@@ -63,15 +63,15 @@ void file_plans_destroy(const weft_host_t *host, file_plans_t *plans)
 static weft_status_t find_all(const weft_host_t *host, const weft_plan_text_service_t *service,
                               const weft_plan_text_t *text, found_t *found)
 {
-    weft_plan_text_head_t head = {.size = sizeof head};
+    weft_plan_text_entry_t entry = {.size = sizeof entry};
     for (;;) {
-        weft_status_t status = service->next(host, text, &head);
-        if (status != WEFT_OK || head.bytes == 0) {
+        weft_status_t status = service->next(host, text, &entry);
+        if (status != WEFT_OK || entry.bytes == 0) {
             return status;
         }
         if ((found->count & (found->count - 1)) == 0) {
             uint32_t room = found->count == 0 ? 1 : 2 * found->count;
-            weft_plan_text_head_t *more = host->alloc(host, room * sizeof *more, 0);
+            weft_plan_text_entry_t *more = host->alloc(host, room * sizeof *more, 0);
             if (more == NULL) {
                 return WEFT_ERR_RESOURCE;
             }
@@ -81,12 +81,12 @@ static weft_status_t find_all(const weft_host_t *host, const weft_plan_text_serv
             host->free(host, found->heads);
             found->heads = more;
         }
-        head.root = file_coll_rooted(head.coll) ? head.root : 0;
-        found->heads[found->count++] = head;
+        entry.root = file_coll_rooted(entry.coll) ? entry.root : 0;
+        found->heads[found->count++] = entry;
     }
 }
 
-static bool same_shape(const weft_plan_text_head_t *a, const weft_plan_text_head_t *b)
+static bool same_shape(const weft_plan_text_entry_t *a, const weft_plan_text_entry_t *b)
 {
     return a->coll == b->coll && a->nranks == b->nranks && a->root == b->root;
 }
@@ -95,21 +95,22 @@ static bool same_shape(const weft_plan_text_head_t *a, const weft_plan_text_head
 static weft_status_t take_shape(const weft_host_t *host, const file_source_t *source,
                                 found_t *found, uint32_t first, file_plans_t *plans)
 {
-    const weft_plan_text_head_t shape = found->heads[first];
+    const weft_plan_text_entry_t shape = found->heads[first];
     for (uint32_t i = first; i < found->count; i++) {
-        weft_plan_text_head_t *head = &found->heads[i];
-        if (head->bytes == 0 || !same_shape(head, &shape)) {
+        weft_plan_text_entry_t *entry = &found->heads[i];
+        if (entry->bytes == 0 || !same_shape(entry, &shape)) {
             continue;
         }
-        if (plans->heads[head->rank].bytes != 0) {
+        if (plans->heads[entry->rank].bytes != 0) {
             return host->set_error(host, WEFT_ERR_PLAN, 0,
                                    "%s:%u: a second plan of rank %u of %s over %u ranks; the first "
                                    "is at line %u",
-                                   source->path, head->line, head->rank, file_coll_name(head->coll),
-                                   head->nranks, plans->heads[head->rank].line);
+                                   source->path, entry->line, entry->rank,
+                                   file_coll_name(entry->coll), entry->nranks,
+                                   plans->heads[entry->rank].line);
         }
-        plans->heads[head->rank] = *head;
-        head->bytes = 0;
+        plans->heads[entry->rank] = *entry;
+        entry->bytes = 0;
     }
     for (uint32_t rank = 0; rank < shape.nranks; rank++) {
         if (plans->heads[rank].bytes == 0) {
@@ -125,13 +126,13 @@ static weft_status_t take_shape(const weft_host_t *host, const file_source_t *so
 static weft_status_t add_shape(const weft_host_t *host, const file_source_t *source, found_t *found,
                                uint32_t first, file_plans_t **list_p)
 {
-    const weft_plan_text_head_t *head = &found->heads[first];
-    if (head->nranks > found->count) {
+    const weft_plan_text_entry_t *entry = &found->heads[first];
+    if (entry->nranks > found->count) {
         return host->set_error(host, WEFT_ERR_PLAN, 0,
                                "%s:%u: %s over %u ranks, but the file holds %u plans; those of all "
                                "ranks are needed",
-                               source->path, head->line, file_coll_name(head->coll), head->nranks,
-                               found->count);
+                               source->path, entry->line, file_coll_name(entry->coll),
+                               entry->nranks, found->count);
     }
     file_plans_t *plans = host->alloc(host, sizeof *plans, 0);
     if (plans == NULL) {
@@ -139,7 +140,7 @@ static weft_status_t add_shape(const weft_host_t *host, const file_source_t *sou
     }
     weft_status_t status = WEFT_ERR_RESOURCE;
     *plans = (file_plans_t){
-        .coll = head->coll, .nranks = head->nranks, .root = head->root, .source = source};
+        .coll = entry->coll, .nranks = entry->nranks, .root = entry->root, .source = source};
     plans->heads = host->alloc(host, plans->nranks * sizeof *plans->heads, 0);
     if (plans->heads == NULL) {
         goto err_plans;

@@ -73,9 +73,9 @@ static weft_status_t flat_supports(weft_algo_t *algo, const weft_algo_call_t *ca
 }
 
 static weft_status_t flat_emit(weft_algo_t *algo, const weft_algo_call_t *call,
-                               const weft_algo_view_t *view, weft_plan_builder_t *builder)
+                               const weft_algo_topo_t *topo, weft_plan_builder_t *builder)
 {
-    (void)view;
+    (void)topo;
     weft_status_t status = flat_supports(algo, call);
     if (status == WEFT_OK) {
         flat_emitter(call->coll)(call, builder);

@@ -108,14 +108,14 @@ static weft_status_t check_layout(weft_algo_t *algo, const weft_algo_call_t *cal
 }
 
 static weft_status_t emit_into(weft_algo_t *algo, const weft_algo_call_t *call,
-                               const weft_algo_view_t *view, weft_plan_builder_t *builder,
+                               const weft_algo_topo_t *topo, weft_plan_builder_t *builder,
                                uint32_t *memory)
 {
     uint32_t n = call->nranks;
     hier_layout_t layout;
-    weft_algo_view_t split = *view;
+    weft_algo_topo_t split = *topo;
     if (algo->group > 0) {
-        hier_view_split(view, n, algo->group, &split, memory + 2 * n, memory + 3 * n);
+        hier_view_split(topo, n, algo->group, &split, memory + 2 * n, memory + 3 * n);
     }
     weft_status_t status = check_view(algo, call, split.nhosts);
     if (status != WEFT_OK) {
@@ -136,7 +136,7 @@ static weft_status_t emit_into(weft_algo_t *algo, const weft_algo_call_t *call,
 }
 
 static weft_status_t hier_emit(weft_algo_t *algo, const weft_algo_call_t *call,
-                               const weft_algo_view_t *view, weft_plan_builder_t *builder)
+                               const weft_algo_topo_t *topo, weft_plan_builder_t *builder)
 {
     size_t n = call->nranks;
     weft_status_t status = hier_supports(algo, call);
@@ -148,7 +148,7 @@ static weft_status_t hier_emit(weft_algo_t *algo, const weft_algo_call_t *call,
     if (memory == NULL) {
         return WEFT_ERR_RESOURCE;
     }
-    status = emit_into(algo, call, view, builder, memory);
+    status = emit_into(algo, call, topo, builder, memory);
     algo->host->free(algo->host, memory);
     return status;
 }

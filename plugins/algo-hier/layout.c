@@ -3,22 +3,22 @@
  * See layout.h. */
 #include "layout.h"
 
-void hier_view_split(const weft_algo_view_t *view, uint32_t n, uint32_t size,
-                     weft_algo_view_t *split, uint32_t *host, uint32_t *count)
+void hier_view_split(const weft_algo_topo_t *topo, uint32_t n, uint32_t size,
+                     weft_algo_topo_t *split, uint32_t *host, uint32_t *count)
 {
     uint32_t nhosts = 0;
     for (uint32_t rank = 0; rank < n; rank++) {
-        host[rank] = count[view->host[rank]]++;
+        host[rank] = count[topo->host[rank]]++;
     }
-    for (uint32_t i = 0; i < view->nhosts; i++) {
+    for (uint32_t i = 0; i < topo->nhosts; i++) {
         uint32_t groups = (count[i] + size - 1) / size;
         count[i] = nhosts; /* From here on: the first group of this host. */
         nhosts += groups;
     }
     for (uint32_t rank = 0; rank < n; rank++) {
-        host[rank] = count[view->host[rank]] + host[rank] / size;
+        host[rank] = count[topo->host[rank]] + host[rank] / size;
     }
-    *split = (weft_algo_view_t){.size = sizeof *split, .nhosts = nhosts, .host = host};
+    *split = (weft_algo_topo_t){.size = sizeof *split, .nhosts = nhosts, .host = host};
 }
 
 size_t hier_layout_words(uint32_t n, uint32_t nhosts)
@@ -26,32 +26,32 @@ size_t hier_layout_words(uint32_t n, uint32_t nhosts)
     return (size_t)n + 2 * (size_t)nhosts + 1;
 }
 
-static void sort_ranks(hier_layout_t *layout, const weft_algo_view_t *view, uint32_t *next)
+static void sort_ranks(hier_layout_t *layout, const weft_algo_topo_t *topo, uint32_t *next)
 {
     for (uint32_t rank = 0; rank < layout->n; rank++) {
-        layout->first[view->host[rank] + 1]++;
+        layout->first[topo->host[rank] + 1]++;
     }
     for (uint32_t host = 0; host < layout->nhosts; host++) {
         layout->first[host + 1] += layout->first[host];
         next[host] = layout->first[host];
     }
     for (uint32_t rank = 0; rank < layout->n; rank++) {
-        layout->ranks[next[view->host[rank]]++] = rank;
+        layout->ranks[next[topo->host[rank]]++] = rank;
     }
 }
 
-void hier_layout_init(hier_layout_t *layout, const weft_algo_view_t *view, uint32_t n,
+void hier_layout_init(hier_layout_t *layout, const weft_algo_topo_t *topo, uint32_t n,
                       uint32_t rank, uint32_t *memory)
 {
     *layout = (hier_layout_t){.n = n,
-                              .nhosts = view->nhosts,
+                              .nhosts = topo->nhosts,
                               .heads = n,
-                              .host = view->host[rank],
+                              .host = topo->host[rank],
                               .ranks = memory,
                               .first = memory + n,
-                              .group = memory + n + view->nhosts + 1};
-    sort_ranks(layout, view, layout->group);
-    for (uint32_t host = 0; host < view->nhosts; host++) {
+                              .group = memory + n + topo->nhosts + 1};
+    sort_ranks(layout, topo, layout->group);
+    for (uint32_t host = 0; host < topo->nhosts; host++) {
         uint32_t ranks = layout->first[host + 1] - layout->first[host];
         layout->heads = ranks < layout->heads ? ranks : layout->heads;
         layout->widest = ranks > layout->widest ? ranks : layout->widest;

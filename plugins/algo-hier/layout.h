@@ -22,14 +22,14 @@ typedef struct hier_layout {
 
 /* Takes the ranks of each host in groups of `size`, the last one smaller, and counts every group as a
  * host: fills `split`, whose hosts are in host[0 … n−1]; `count` has n zeroed words. */
-void hier_view_split(const weft_algo_view_t *view, uint32_t n, uint32_t size,
-                     weft_algo_view_t *split, uint32_t *host, uint32_t *count);
+void hier_view_split(const weft_algo_topo_t *topo, uint32_t n, uint32_t size,
+                     weft_algo_topo_t *split, uint32_t *host, uint32_t *count);
 
 /* Words of memory for a layout. */
 size_t hier_layout_words(uint32_t n, uint32_t nhosts);
 
 /* Fills the layout for `rank`; `memory` is zeroed, stays the caller's and must outlive it. */
-void hier_layout_init(hier_layout_t *layout, const weft_algo_view_t *view, uint32_t n,
+void hier_layout_init(hier_layout_t *layout, const weft_algo_topo_t *topo, uint32_t n,
                       uint32_t rank, uint32_t *memory);
 
 /* Rank at place `index` of this rank's host. */

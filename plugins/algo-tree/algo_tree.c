@@ -52,7 +52,7 @@ static const weft_option_t tree_options[] = {
 };
 
 typedef void (*tree_emit_fn_t)(const tree_settings_t *settings, const weft_algo_call_t *call,
-                               const weft_algo_view_t *view, weft_plan_builder_t *builder);
+                               const weft_algo_topo_t *topo, weft_plan_builder_t *builder);
 
 static tree_emit_fn_t tree_emitter(weft_coll_t coll)
 {
@@ -97,11 +97,11 @@ static weft_status_t tree_supports(weft_algo_t *algo, const weft_algo_call_t *ca
 }
 
 static weft_status_t tree_emit(weft_algo_t *algo, const weft_algo_call_t *call,
-                               const weft_algo_view_t *view, weft_plan_builder_t *builder)
+                               const weft_algo_topo_t *topo, weft_plan_builder_t *builder)
 {
     weft_status_t status = tree_supports(algo, call);
     if (status == WEFT_OK) {
-        tree_emitter(call->coll)(&algo->settings, call, view, builder);
+        tree_emitter(call->coll)(&algo->settings, call, topo, builder);
     }
     return status;
 }

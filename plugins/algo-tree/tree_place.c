@@ -12,14 +12,14 @@ typedef struct nodes {
 
 /* With one rank on each host a node is a rank, and nothing need be searched. */
 static nodes_t nodes_init(const tree_settings_t *settings, const weft_algo_call_t *call,
-                          const weft_algo_view_t *view)
+                          const weft_algo_topo_t *topo)
 {
     int by_host = settings->chain == TREE_CHAIN_YES ||
-                  (settings->chain == TREE_CHAIN_AUTO && view->nhosts > 1);
+                  (settings->chain == TREE_CHAIN_AUTO && topo->nhosts > 1);
     nodes_t nodes = {.nranks = call->nranks, .root = call->root, .n = call->nranks};
-    if (by_host && view->nhosts < call->nranks) {
-        nodes.host = view->host;
-        nodes.n = view->nhosts;
+    if (by_host && topo->nhosts < call->nranks) {
+        nodes.host = topo->host;
+        nodes.n = topo->nhosts;
     }
     return nodes;
 }
@@ -85,9 +85,9 @@ static void place_chain(tree_place_t *place, const nodes_t *nodes, uint32_t rank
 }
 
 tree_place_t tree_place(const tree_settings_t *settings, const weft_algo_call_t *call,
-                        const weft_algo_view_t *view, uint32_t tree, int rooted)
+                        const weft_algo_topo_t *topo, uint32_t tree, int rooted)
 {
-    nodes_t nodes = nodes_init(settings, call, view);
+    nodes_t nodes = nodes_init(settings, call, topo);
     uint32_t node = nodes_node(&nodes, call->rank), head = nodes_head(&nodes, node);
     tree_place_t place = {.up = TREE_NONE};
     place_chain(&place, &nodes, call->rank, head);

@@ -46,6 +46,6 @@ typedef struct tree_place {
  * top of its own. The ranks of a node are in rank order, but the node of the root starts with the
  * root. Cost: O(log n), and O(nranks) to find the ranks of other hosts. */
 tree_place_t tree_place(const tree_settings_t *settings, const weft_algo_call_t *call,
-                        const weft_algo_view_t *view, uint32_t tree, int rooted);
+                        const weft_algo_topo_t *topo, uint32_t tree, int rooted);
 
 #endif

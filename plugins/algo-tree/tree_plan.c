@@ -72,11 +72,11 @@ static void tree_grid(const tree_settings_t *settings, weft_plan_builder_t *buil
 /* Invariant: a slice that a rank has sent up is combined over all ranks under it; the slice on top is
  * complete and turns round there in the same MOVE. Cost: four MOVEs at most. */
 void tree_all_reduce(const tree_settings_t *settings, const weft_algo_call_t *call,
-                     const weft_algo_view_t *view, weft_plan_builder_t *builder)
+                     const weft_algo_topo_t *topo, weft_plan_builder_t *builder)
 {
     tree_grid(settings, builder);
     for (uint32_t tree = 0; tree < (uint32_t)settings->trees; tree++) {
-        tree_place_t place = tree_place(settings, call, view, tree, 0);
+        tree_place_t place = tree_place(settings, call, topo, tree, 0);
         branch_t up = branch_init(settings, builder, &place, tree);
         branch_gather(&up);
         if (place.up == TREE_NONE) {
@@ -96,11 +96,11 @@ void tree_all_reduce(const tree_settings_t *settings, const weft_algo_call_t *ca
 
 /* Invariant: a slice that a rank has is in OUT of all ranks above it. Cost: two MOVEs. */
 void tree_broadcast(const tree_settings_t *settings, const weft_algo_call_t *call,
-                    const weft_algo_view_t *view, weft_plan_builder_t *builder)
+                    const weft_algo_topo_t *topo, weft_plan_builder_t *builder)
 {
     tree_grid(settings, builder);
     for (uint32_t tree = 0; tree < (uint32_t)settings->trees; tree++) {
-        tree_place_t place = tree_place(settings, call, view, tree, 1);
+        tree_place_t place = tree_place(settings, call, topo, tree, 1);
         branch_t down = branch_init(settings, builder, &place, tree);
         branch_from(&down, place.up == TREE_NONE ? weft_in(down.chunk, 0)
                                                  : branch_port(&down, place.up, 0));
@@ -111,11 +111,11 @@ void tree_broadcast(const tree_settings_t *settings, const weft_algo_call_t *cal
 
 /* Invariant: as on the way up of all_reduce. Cost: two MOVEs. */
 void tree_reduce(const tree_settings_t *settings, const weft_algo_call_t *call,
-                 const weft_algo_view_t *view, weft_plan_builder_t *builder)
+                 const weft_algo_topo_t *topo, weft_plan_builder_t *builder)
 {
     tree_grid(settings, builder);
     for (uint32_t tree = 0; tree < (uint32_t)settings->trees; tree++) {
-        tree_place_t place = tree_place(settings, call, view, tree, 1);
+        tree_place_t place = tree_place(settings, call, topo, tree, 1);
         branch_t up = branch_init(settings, builder, &place, tree);
         branch_gather(&up);
         int top = place.up == TREE_NONE;

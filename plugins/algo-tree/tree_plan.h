@@ -9,10 +9,10 @@
 
 /* Each writes the plan of call->rank. */
 void tree_all_reduce(const tree_settings_t *settings, const weft_algo_call_t *call,
-                     const weft_algo_view_t *view, weft_plan_builder_t *builder);
+                     const weft_algo_topo_t *topo, weft_plan_builder_t *builder);
 void tree_broadcast(const tree_settings_t *settings, const weft_algo_call_t *call,
-                    const weft_algo_view_t *view, weft_plan_builder_t *builder);
+                    const weft_algo_topo_t *topo, weft_plan_builder_t *builder);
 void tree_reduce(const tree_settings_t *settings, const weft_algo_call_t *call,
-                 const weft_algo_view_t *view, weft_plan_builder_t *builder);
+                 const weft_algo_topo_t *topo, weft_plan_builder_t *builder);
 
 #endif

@@ -45,7 +45,7 @@ static void vec_copy(const weft_combine_t *c, size_t bytes, uint32_t stream)
     }                                                                                              \
     static void name##_##op##_stream(const weft_combine_t *c)                                      \
     {                                                                                              \
-        name##_##op(c, c->stream_mask);                                                            \
+        name##_##op(c, c->nt_mask);                                                                \
     }
 #define ENTRIES(dtype, name)                                                                       \
     ENTRY(name, sum)                                                                               \

@@ -25,7 +25,7 @@ typedef struct kernel_cpu_variant {
     const char *name;
     bool (*usable)(void); /* does this processor have it */
     const combine_table_t *plain;
-    const combine_table_t *stream; /* obeys weft_combine_t.stream_mask */
+    const combine_table_t *stream; /* obeys weft_combine_t.nt_mask */
     uint64_t bandwidth;            /* a constant, since the cost model must agree on all ranks */
 } kernel_cpu_variant_t;
 

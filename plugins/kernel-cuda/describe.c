@@ -110,7 +110,7 @@ static weft_status_t describe_device(weft_kernel_t *kernel, uint32_t index,
 }
 
 static weft_status_t describe_reach(weft_kernel_t *kernel, uint32_t index, uint32_t peer,
-                                    weft_kernel_reach_t *reach)
+                                    weft_kernel_peer_access_t *peer_access)
 {
     int access = 0, atomics = 0, rank = -1;
     weft_status_t status = describe_check(kernel, index);
@@ -135,11 +135,11 @@ static weft_status_t describe_reach(weft_kernel_t *kernel, uint32_t index, uint3
     if (error != cudaSuccess) {
         return describe_failed(kernel, index, "its way to another device", error);
     }
-    weft_kernel_reach_t mine = {.size = reach->size,
-                                .access = access != 0,
-                                .atomics = access != 0 && atomics != 0,
-                                .rank = access != 0 ? rank : -1};
-    memcpy(reach, &mine, reach->size < sizeof mine ? reach->size : sizeof mine);
+    weft_kernel_peer_access_t mine = {.size = peer_access->size,
+                                      .access = access != 0,
+                                      .atomics = access != 0 && atomics != 0,
+                                      .rank = access != 0 ? rank : -1};
+    memcpy(peer_access, &mine, peer_access->size < sizeof mine ? peer_access->size : sizeof mine);
     return WEFT_OK;
 }
 
@@ -147,5 +147,5 @@ const weft_kernel_describe_t cuda_describe = {
     .size = sizeof(weft_kernel_describe_t),
     .count = describe_count,
     .device = describe_device,
-    .reach = describe_reach,
+    .peer_access = describe_reach,
 };

@@ -186,7 +186,7 @@ static weft_status_t conn_push(weft_net_conn_t *conn, const weft_net_op_t *op)
         return WEFT_AGAIN;
     }
     ib_op_t *mine = &queue->ops[queue->tail % IB_OPS];
-    *mine = (ib_op_t){.buffer = op->buffer, .bytes = op->bytes, .cookie = op->cookie};
+    *mine = (ib_op_t){.buffer = op->buffer, .bytes = op->bytes, .context = op->context};
     weft_status_t status = op_register(conn, op, queue, mine);
     if (status == WEFT_OK) {
         queue->tail++;

@@ -142,7 +142,7 @@ typedef struct ib_op {
     uint8_t *buffer;
     uint64_t bytes; /* to send, or room */
     uint64_t moved;
-    void *cookie;
+    void *context;
     const weft_net_region_t *region;
     bool own; /* registered for this operation only */
     weft_status_t status;

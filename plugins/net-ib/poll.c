@@ -178,7 +178,7 @@ static uint32_t queue_give(weft_net_conn_t *conn, ib_queue_t *queue, uint32_t ki
     uint32_t n = 0;
     while (n < max && queue->head != queue->tail && queue->ops[queue->head % IB_OPS].done) {
         const ib_op_t *op = &queue->ops[queue->head % IB_OPS];
-        out[n++] = (weft_net_completion_t){.cookie = op->cookie,
+        out[n++] = (weft_net_completion_t){.context = op->context,
                                            .status = op->status,
                                            .kind = kind,
                                            .bytes = op->moved,

@@ -115,7 +115,7 @@ static bool queue_push(sock_queue_t *queue, const weft_net_op_t *op)
         return false;
     }
     queue->ops[queue->tail % SOCK_OPS] =
-        (sock_op_t){.buffer = op->buffer, .bytes = op->bytes, .cookie = op->cookie};
+        (sock_op_t){.buffer = op->buffer, .bytes = op->bytes, .context = op->context};
     queue->tail++;
     queue->open++;
     return true;

@@ -145,7 +145,7 @@ static uint32_t queue_give(weft_net_conn_t *conn, sock_queue_t *queue, uint32_t 
     uint32_t n = 0;
     while (n < max && queue->head != queue->tail && queue->ops[queue->head % SOCK_OPS].done) {
         const sock_op_t *op = &queue->ops[queue->head % SOCK_OPS];
-        out[n++] = (weft_net_completion_t){.cookie = op->cookie,
+        out[n++] = (weft_net_completion_t){.context = op->context,
                                            .status = op->status,
                                            .kind = kind,
                                            .bytes = op->moved,

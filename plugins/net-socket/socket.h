@@ -45,7 +45,7 @@ typedef struct sock_op {
     uint64_t total; /* receive: length of the message once a chunk is here */
     uint64_t given; /* send: bytes handed to streams; receive: bytes promised by headers */
     uint64_t moved; /* bytes through */
-    void *cookie;
+    void *context;
     weft_status_t status;
     bool begun; /* the first chunk is given or seen */
     bool done;

@@ -37,11 +37,11 @@ FIELD(weft_error_t, text, 144);
 SIZE(weft_unique_id_t, 128);
 FIELD(weft_unique_id_t, bytes, 0);
 
-SIZE(weft_options_t, 32);
-FIELD(weft_options_t, size, 0);
-FIELD(weft_options_t, config, 8);
-FIELD(weft_options_t, settings, 16);
-FIELD(weft_options_t, settings_count, 24);
+SIZE(weft_comm_options_t, 32);
+FIELD(weft_comm_options_t, size, 0);
+FIELD(weft_comm_options_t, config, 8);
+FIELD(weft_comm_options_t, settings, 16);
+FIELD(weft_comm_options_t, settings_count, 24);
 
 SIZE(weft_launcher_t, 40);
 FIELD(weft_launcher_t, size, 0);
@@ -112,14 +112,14 @@ FIELD(weft_plan_text_t, name, 8);
 FIELD(weft_plan_text_t, text, 16);
 FIELD(weft_plan_text_t, bytes, 24);
 
-SIZE(weft_plan_text_head_t, 48);
-FIELD(weft_plan_text_head_t, coll, 8);
-FIELD(weft_plan_text_head_t, nranks, 12);
-FIELD(weft_plan_text_head_t, rank, 16);
-FIELD(weft_plan_text_head_t, root, 20);
-FIELD(weft_plan_text_head_t, line, 24);
-FIELD(weft_plan_text_head_t, offset, 32);
-FIELD(weft_plan_text_head_t, bytes, 40);
+SIZE(weft_plan_text_entry_t, 48);
+FIELD(weft_plan_text_entry_t, coll, 8);
+FIELD(weft_plan_text_entry_t, nranks, 12);
+FIELD(weft_plan_text_entry_t, rank, 16);
+FIELD(weft_plan_text_entry_t, root, 20);
+FIELD(weft_plan_text_entry_t, line, 24);
+FIELD(weft_plan_text_entry_t, offset, 32);
+FIELD(weft_plan_text_entry_t, bytes, 40);
 
 SIZE(weft_plan_text_service_t, 24);
 FIELD(weft_plan_text_service_t, next, 8);
@@ -163,10 +163,10 @@ FIELD(weft_net_op_t, reserved, 4);
 FIELD(weft_net_op_t, buffer, 8);
 FIELD(weft_net_op_t, bytes, 16);
 FIELD(weft_net_op_t, region, 24);
-FIELD(weft_net_op_t, cookie, 32);
+FIELD(weft_net_op_t, context, 32);
 
 SIZE(weft_net_completion_t, 32);
-FIELD(weft_net_completion_t, cookie, 0);
+FIELD(weft_net_completion_t, context, 0);
 FIELD(weft_net_completion_t, status, 8);
 FIELD(weft_net_completion_t, kind, 12);
 FIELD(weft_net_completion_t, bytes, 16);
@@ -218,10 +218,10 @@ FIELD(weft_algo_call_t, rank, 16);
 FIELD(weft_algo_call_t, root, 20);
 FIELD(weft_algo_call_t, params, 24);
 
-SIZE(weft_algo_view_t, 24);
-FIELD(weft_algo_view_t, size, 0);
-FIELD(weft_algo_view_t, nhosts, 8);
-FIELD(weft_algo_view_t, host, 16);
+SIZE(weft_algo_topo_t, 24);
+FIELD(weft_algo_topo_t, size, 0);
+FIELD(weft_algo_topo_t, nhosts, 8);
+FIELD(weft_algo_topo_t, host, 16);
 
 SIZE(weft_algo_ops_t, 64);
 FIELD(weft_algo_ops_t, size, 0);
@@ -283,7 +283,7 @@ FIELD(weft_combine_t, count, 64);
 FIELD(weft_combine_t, nsrc, 72);
 FIELD(weft_combine_t, ndst, 76);
 FIELD(weft_combine_t, pre_mask, 80);
-FIELD(weft_combine_t, stream_mask, 84);
+FIELD(weft_combine_t, nt_mask, 84);
 FIELD(weft_combine_t, flags, 88);
 FIELD(weft_combine_t, nranks, 92);
 FIELD(weft_combine_t, scalar, 96);
@@ -313,15 +313,15 @@ FIELD(weft_kernel_device_t, capability, 232);
 FIELD(weft_kernel_device_t, memory_bytes, 248);
 FIELD(weft_kernel_device_t, memory_free, 256);
 
-SIZE(weft_kernel_reach_t, 24);
-FIELD(weft_kernel_reach_t, access, 8);
-FIELD(weft_kernel_reach_t, atomics, 12);
-FIELD(weft_kernel_reach_t, rank, 16);
+SIZE(weft_kernel_peer_access_t, 24);
+FIELD(weft_kernel_peer_access_t, access, 8);
+FIELD(weft_kernel_peer_access_t, atomics, 12);
+FIELD(weft_kernel_peer_access_t, rank, 16);
 
 SIZE(weft_kernel_describe_t, 32);
 FIELD(weft_kernel_describe_t, count, 8);
 FIELD(weft_kernel_describe_t, device, 16);
-FIELD(weft_kernel_describe_t, reach, 24);
+FIELD(weft_kernel_describe_t, peer_access, 24);
 
 SIZE(weft_kernel_stream_t, 88);
 FIELD(weft_kernel_stream_t, size, 0);

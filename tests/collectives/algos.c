@@ -78,7 +78,7 @@ const char *algos_option(void)
 }
 
 static const uint32_t one_host[RANKS_MAX];
-static const weft_algo_view_t view = {.size = sizeof view, .nhosts = 1, .host = one_host};
+static const weft_algo_topo_t view = {.size = sizeof view, .nhosts = 1, .host = one_host};
 static const weft_plan_finder_t finder = {.find = find};
 
 /* Whether emit() serves the call on one host. */

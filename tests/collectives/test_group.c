@@ -94,7 +94,7 @@ static weft_comm_t *second(weft_comm_t *comm, uint32_t rank, uint32_t n, const c
 {
     weft_unique_id_t id;
     weft_comm_t *other = NULL;
-    const weft_options_t options = {
+    const weft_comm_options_t options = {
         .size = sizeof options, .config = "/dev/null", .settings = &net, .settings_count = 1};
     memset(&id, 0, sizeof id);
     if ((rank == 0 && weft_unique_id_create(&id, &options) != WEFT_OK) ||

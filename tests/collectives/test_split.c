@@ -172,7 +172,7 @@ static void parents_and_children_end_in_any_order(void **state)
 static int orphan(const weft_unique_id_t *id, uint32_t rank, uint32_t n, const char *net)
 {
     weft_comm_t *first = NULL, *child = NULL;
-    weft_options_t options = {
+    weft_comm_options_t options = {
         .size = sizeof options, .config = "/dev/null", .settings = &net, .settings_count = 1};
     int32_t color = rank < 2 ? WEFT_COLOR_NONE : 1;
     int good = weft_comm_init_rank(&first, n, id, rank, &options) == WEFT_OK &&
@@ -205,7 +205,7 @@ static void a_child_outlives_the_first_communicator(void **state)
         pthread_t threads[6];
         orphan_arg_t args[6];
         weft_unique_id_t id;
-        weft_options_t options = {.size = sizeof options, .config = "/dev/null"};
+        weft_comm_options_t options = {.size = sizeof options, .config = "/dev/null"};
         assert_int_equal(weft_unique_id_create(&id, &options), WEFT_OK);
         for (uint32_t r = 0; r < 6; r++) {
             args[r] = (orphan_arg_t){.id = &id, .net = nets[i], .rank = r, .n = 6};

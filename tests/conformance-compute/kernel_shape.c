@@ -113,7 +113,7 @@ shape_t shape_draw(shape_bench_t *bench, uint32_t ndst, size_t count)
         shape.in_place[d] = equal ? (int32_t)s : -1;
         taken |= equal ? 1u << s : 0;
     }
-    shape.stream_mask = (uint32_t)shape_random(bench) % (1u << WEFT_COMBINE_MAX);
+    shape.nt_mask = (uint32_t)shape_random(bench) % (1u << WEFT_COMBINE_MAX);
     return shape;
 }
 
@@ -139,7 +139,7 @@ static void describe(const shape_bench_t *bench, const shape_t *shape, char *tex
              "%s %s, %u sources, %u destinations, count %zu, scaled %#x, streamed %#x, final %d, "
              "in place %d %d %d %d",
              reference_dtype_name(bench->what.dtype), reference_op_name(bench->what.op),
-             bench->what.nsrc, shape->ndst, shape->count, bench->what.pre_mask, shape->stream_mask,
+             bench->what.nsrc, shape->ndst, shape->count, bench->what.pre_mask, shape->nt_mask,
              bench->what.final, shape->in_place[0], shape->in_place[1], shape->in_place[2],
              shape->in_place[3]);
 }
@@ -209,7 +209,7 @@ void shape_check(shape_bench_t *bench, const shape_t *shape, weft_combine_fn_t f
         .nsrc = bench->what.nsrc,
         .ndst = shape->ndst,
         .pre_mask = bench->what.pre_mask,
-        .stream_mask = shape->stream_mask,
+        .nt_mask = shape->nt_mask,
         .flags = bench->what.final ? WEFT_COMBINE_FINAL : 0,
         .nranks = bench->what.nranks,
         .scalar = bench->what.pre_mask != 0 ? bench->scalar : NULL,

@@ -26,7 +26,7 @@ typedef struct shape_bench {
 typedef struct shape {
     uint32_t ndst;
     size_t count;
-    uint32_t stream_mask;
+    uint32_t nt_mask;
     size_t offset[2 * WEFT_COMBINE_MAX]; /* elements, sources first */
     int32_t in_place[WEFT_COMBINE_MAX];  /* source that the destination equals, or −1 */
 } shape_t;

@@ -86,9 +86,9 @@ static weft_algo_call_t call_of(const instance_t *instance, weft_coll_t coll, ui
 }
 
 /* Hosts in blocks of two ranks, so that the last may hold one. */
-static weft_algo_view_t view_of(uint32_t nranks, uint32_t per_host, uint32_t host[RANKS_MAX])
+static weft_algo_topo_t view_of(uint32_t nranks, uint32_t per_host, uint32_t host[RANKS_MAX])
 {
-    weft_algo_view_t view = {.size = sizeof view, .host = host};
+    weft_algo_topo_t view = {.size = sizeof view, .host = host};
     for (uint32_t r = 0; r < nranks; r++) {
         host[r] = r / per_host;
         view.nhosts = host[r] + 1;
@@ -124,7 +124,7 @@ static weft_status_t find_instance(void *arg, const char *name, const weft_algo_
 
 /* NULL: the algorithm refuses what the view says, which may be all that speaks against it. */
 static weft_plan_t *emitted(instance_t *instance, const weft_algo_call_t *call,
-                            const weft_algo_view_t *view)
+                            const weft_algo_topo_t *view)
 {
     const weft_plan_finder_t finder = {.find = find_instance};
     claim_t *claim = &instance->claims[call->coll];
@@ -209,7 +209,7 @@ static void check_plans(instance_t *instance, weft_plan_t *const *plans,
     }
 }
 
-static void check_call(instance_t *instance, weft_algo_call_t call, const weft_algo_view_t *view)
+static void check_call(instance_t *instance, weft_algo_call_t call, const weft_algo_topo_t *view)
 {
     weft_plan_t *plans[RANKS_MAX] = {NULL};
     claim_t *claim = &instance->claims[call.coll];
@@ -239,7 +239,7 @@ static void check_call(instance_t *instance, weft_algo_call_t call, const weft_a
 static void check_roots(instance_t *instance, weft_algo_call_t call, uint32_t per_host)
 {
     uint32_t host[RANKS_MAX];
-    const weft_algo_view_t view = view_of(call.nranks, per_host, host);
+    const weft_algo_topo_t view = view_of(call.nranks, per_host, host);
     const uint32_t roots = is_rooted(call.coll) ? call.nranks : 1;
     const uint32_t stride = call.nranks > RANKS_ALL ? call.nranks
                             : call.nranks > 6       ? call.nranks - 1
@@ -317,7 +317,7 @@ static void the_same_call_gives_the_same_plan(void **state)
     for (weft_coll_t coll = 0; coll < WEFT_COLL_COUNT; coll++) {
         for (uint32_t n = 2; is_shape(coll) && n <= RANKS_ALL; n++) {
             weft_algo_call_t call = call_of(instance, coll, n);
-            const weft_algo_view_t view = view_of(n, 2, host);
+            const weft_algo_topo_t view = view_of(n, 2, host);
             for (; is_supported(instance, &call) && call.rank < n; call.rank++) {
                 weft_plan_t *first = emitted(instance, &call, &view);
                 weft_plan_t *again = emitted(instance, &call, &view);

@@ -67,14 +67,14 @@ static void what_the_driver_does_not_tell_is_unknown(void **state)
 
 static void ways_between_devices_are_told(void **state)
 {
-    weft_kernel_reach_t reach = {.size = sizeof reach};
+    weft_kernel_peer_access_t reach = {.size = sizeof reach};
     (void)state;
-    assert_int_equal(describe->reach(bench.kernel, 0, 1, &reach), WEFT_OK);
+    assert_int_equal(describe->peer_access(bench.kernel, 0, 1, &reach), WEFT_OK);
     assert_int_equal(reach.access, 1);
     assert_int_equal(reach.atomics, 1);
     assert_int_equal(reach.rank, 3);
     fake_cuda.no_peers = true;
-    assert_int_equal(describe->reach(bench.kernel, 1, 0, &reach), WEFT_OK);
+    assert_int_equal(describe->peer_access(bench.kernel, 1, 0, &reach), WEFT_OK);
     assert_int_equal(reach.access, 0);
     assert_int_equal(reach.atomics, 0);
     assert_int_equal(reach.rank, -1);
@@ -83,20 +83,20 @@ static void ways_between_devices_are_told(void **state)
 static void what_is_not_there_and_what_fails_is_named(void **state)
 {
     weft_kernel_device_t device = {.size = sizeof device};
-    weft_kernel_reach_t reach = {.size = sizeof reach};
+    weft_kernel_peer_access_t reach = {.size = sizeof reach};
     (void)state;
     assert_int_equal(describe->device(bench.kernel, 2, &device), WEFT_ERR_ARG);
     bench_said("CUDA device 2: this process sees 2 devices");
-    assert_int_equal(describe->reach(bench.kernel, 0, 2, &reach), WEFT_ERR_ARG);
+    assert_int_equal(describe->peer_access(bench.kernel, 0, 2, &reach), WEFT_ERR_ARG);
     bench_said("CUDA device 2: this process sees 2 devices");
-    assert_int_equal(describe->reach(bench.kernel, 1, 1, &reach), WEFT_ERR_ARG);
+    assert_int_equal(describe->peer_access(bench.kernel, 1, 1, &reach), WEFT_ERR_ARG);
     bench_said("CUDA device 1 reaches its own memory");
     fake_cuda.error = cudaErrorIllegalAddress;
     fake_cuda.fails = "cudaGetDeviceProperties";
     assert_int_equal(describe->device(bench.kernel, 0, &device), WEFT_ERR_SYSTEM);
     bench_said("CUDA device 0: its properties: an illegal address (cudaErrorIllegalAddress)");
     fake_cuda.fails = "cudaDeviceGetP2PAttribute";
-    assert_int_equal(describe->reach(bench.kernel, 0, 1, &reach), WEFT_ERR_SYSTEM);
+    assert_int_equal(describe->peer_access(bench.kernel, 0, 1, &reach), WEFT_ERR_SYSTEM);
     bench_said("CUDA device 0: its way to another device");
     fake_cuda.no_device = cudaErrorIllegalAddress;
     uint32_t count = 7;

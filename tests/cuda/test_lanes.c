@@ -56,7 +56,7 @@ static weft_plan_t **emit(const plan_fixture_t *fixture, weft_coll_t coll, uint3
 {
     uint32_t host[MESH_RANKS];
     weft_algo_call_t call = {.size = sizeof call, .coll = coll, .nranks = n, .root = root};
-    weft_algo_view_t view = {.size = sizeof view, .nhosts = nhosts, .host = host};
+    weft_algo_topo_t view = {.size = sizeof view, .nhosts = nhosts, .host = host};
     for (uint32_t i = 0; i < n; i++) {
         host[i] = i * nhosts / n;
     }

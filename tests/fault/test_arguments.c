@@ -83,7 +83,7 @@ static void null_and_stale_handles_are_errors(void **state)
 {
     weft_unique_id_t id;
     weft_comm_t *comm = NULL;
-    weft_options_t options = {
+    weft_comm_options_t options = {
         .size = sizeof options, .config = "/dev/null", .settings = shm_only, .settings_count = 1};
     (void)state;
     assert_int_equal(weft_barrier(NULL, NULL), WEFT_ERR_ARG);
@@ -124,7 +124,7 @@ static void one_rank_copies(void **state)
     int32_t scalar = 3;
     weft_unique_id_t id;
     weft_comm_t *comm = NULL;
-    weft_options_t options = {
+    weft_comm_options_t options = {
         .size = sizeof options, .config = "/dev/null", .settings = shm_only, .settings_count = 1};
     weft_call_t call = {.size = sizeof call, .scalar = &scalar};
     (void)state;
@@ -268,17 +268,17 @@ static void asynchronous_calls_finish_in_any_order_of_waiting(void **state)
 static int memory(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     void *a = NULL, *b = NULL;
-    weft_region_t *region = NULL;
+    weft_mem_region_t *region = NULL;
     int bad = 0;
     (void)rank;
     (void)n;
     (void)arg;
     bad += expect(weft_mem_alloc(comm, 1 << 20, &a), WEFT_OK, "");
     bad += expect(weft_mem_alloc(comm, 0, &b), WEFT_OK, "");
-    bad += expect(weft_register(comm, a, 1 << 20, &region), WEFT_OK, "");
+    bad += expect(weft_mem_register(comm, a, 1 << 20, &region), WEFT_OK, "");
     bad += expect(weft_all_reduce(a, a, 1 << 18, WEFT_FP32, WEFT_SUM, comm, NULL), WEFT_OK, "");
-    bad += expect(weft_deregister(comm, region), WEFT_OK, "");
-    bad += expect(weft_deregister(comm, region), WEFT_ERR_ARG, "ended before");
+    bad += expect(weft_mem_deregister(comm, region), WEFT_OK, "");
+    bad += expect(weft_mem_deregister(comm, region), WEFT_ERR_ARG, "ended before");
     bad += expect(weft_mem_free(comm, (char *)a + 64), WEFT_ERR_ARG, "was not allocated");
     bad += expect(weft_mem_free(comm, a), WEFT_OK, "");
     bad += expect(weft_mem_free(comm, NULL), WEFT_OK, "");

@@ -15,7 +15,7 @@
 
 typedef struct rank {
     const weft_unique_id_t *id;
-    weft_options_t options;
+    weft_comm_options_t options;
     uint32_t number;
     weft_status_t status;
     weft_error_t error;
@@ -42,7 +42,7 @@ static void meet(const char *const *first, const char *const *second, weft_statu
 {
     weft_unique_id_t id;
     rank_t ranks[2];
-    weft_options_t any = {.size = sizeof any, .config = "/dev/null"};
+    weft_comm_options_t any = {.size = sizeof any, .config = "/dev/null"};
     assert_int_equal(weft_unique_id_create(&id, &any), WEFT_OK);
     for (uint32_t r = 0; r < 2; r++) {
         ranks[r] = (rank_t){.id = &id, .number = r, .options = any};

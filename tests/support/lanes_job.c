@@ -49,7 +49,7 @@ void lanes_job_init(lanes_job_t *job, lanes_emit_t emit, uint32_t nranks, uint64
 {
     weft_algo_ops_t ops = {.size = sizeof ops, .emit = emit};
     static const uint32_t hosts[LANES_RANKS_MAX];
-    weft_algo_view_t view = {.size = sizeof view, .nhosts = 1, .host = hosts};
+    weft_algo_topo_t view = {.size = sizeof view, .nhosts = 1, .host = hosts};
     /* One rank alone still needs a plan with peers. */
     uint32_t plan_ranks = nranks > 1 ? nranks : 3;
     *job = (lanes_job_t){.nranks = nranks, .count = count};
@@ -184,7 +184,7 @@ static void loop_of(weft_plan_builder_t *b, uint32_t lane, uint32_t times, const
 }
 
 weft_status_t lanes_emit_ring(weft_algo_t *algo, const weft_algo_call_t *call,
-                              const weft_algo_view_t *view, weft_plan_builder_t *b)
+                              const weft_algo_topo_t *view, weft_plan_builder_t *b)
 {
     uint32_t n = call->nranks, r = call->rank;
     (void)algo;

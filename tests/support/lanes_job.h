@@ -35,7 +35,7 @@ typedef struct lanes_job {
 } lanes_job_t;
 
 typedef weft_status_t (*lanes_emit_t)(weft_algo_t *, const weft_algo_call_t *,
-                                      const weft_algo_view_t *, weft_plan_builder_t *);
+                                      const weft_algo_topo_t *, weft_plan_builder_t *);
 
 /* `slices` a chunk, `channels` copies of the plan that `emit` makes. */
 void lanes_job_init(lanes_job_t *job, lanes_emit_t emit, uint32_t nranks, uint64_t count,
@@ -56,6 +56,6 @@ uint64_t lanes_job_references(const lanes_job_t *job);
 
 /* Ring with loops: n chunks, one lane. */
 weft_status_t lanes_emit_ring(weft_algo_t *algo, const weft_algo_call_t *call,
-                              const weft_algo_view_t *view, weft_plan_builder_t *b);
+                              const weft_algo_topo_t *view, weft_plan_builder_t *b);
 
 #endif

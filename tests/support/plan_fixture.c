@@ -94,7 +94,7 @@ void plan_fixture_close(plan_fixture_t *fixture)
 }
 
 static weft_plan_t **emit_all(const weft_algo_ops_t *ops, weft_algo_t *algo,
-                              const weft_algo_call_t *what, const weft_algo_view_t *view,
+                              const weft_algo_call_t *what, const weft_algo_topo_t *view,
                               const weft_plan_finder_t *finder)
 {
     weft_plan_t **plans = weft_os_alloc(what->nranks * sizeof *plans, 0);
@@ -120,7 +120,7 @@ static weft_plan_t **emit_on_one_host(const weft_algo_ops_t *ops, weft_algo_t *a
                                       weft_algo_call_t call)
 {
     uint32_t *hosts = weft_os_alloc(call.nranks * sizeof *hosts, 0);
-    weft_algo_view_t view = {.size = sizeof view, .nhosts = 1, .host = hosts};
+    weft_algo_topo_t view = {.size = sizeof view, .nhosts = 1, .host = hosts};
     weft_plan_t **plans = emit_all(ops, algo, &call, &view, NULL);
     weft_os_free(hosts);
     return plans;
@@ -134,7 +134,7 @@ weft_plan_t **plan_fixture_emit(const plan_fixture_t *fixture, weft_coll_t coll,
 }
 
 weft_plan_t **plan_fixture_emit_view(const plan_fixture_t *fixture, const weft_algo_call_t *call,
-                                     const weft_algo_view_t *view, const weft_plan_finder_t *finder)
+                                     const weft_algo_topo_t *view, const weft_plan_finder_t *finder)
 {
     return emit_all(fixture->ops, fixture->algo, call, view, finder);
 }
@@ -229,7 +229,7 @@ struct weft_algo {
 };
 
 static weft_status_t written_emit(weft_algo_t *algo, const weft_algo_call_t *call,
-                                  const weft_algo_view_t *view, weft_plan_builder_t *builder)
+                                  const weft_algo_topo_t *view, weft_plan_builder_t *builder)
 {
     (void)view;
     algo->write(call, builder);

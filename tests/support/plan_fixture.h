@@ -28,7 +28,7 @@ weft_plan_t **plan_fixture_emit(const plan_fixture_t *fixture, weft_coll_t coll,
                                 uint32_t root);
 /* The same for any hosts, parameters, and other algorithms; call->rank does not matter. */
 weft_plan_t **plan_fixture_emit_view(const plan_fixture_t *fixture, const weft_algo_call_t *call,
-                                     const weft_algo_view_t *view,
+                                     const weft_algo_topo_t *view,
                                      const weft_plan_finder_t *finder);
 /* For weft_plan_finder_t; arg is an array of fixtures that ends with NULL. */
 weft_status_t plan_fixture_find(void *arg, const char *name, const weft_algo_ops_t **ops_p,

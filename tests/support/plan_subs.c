@@ -70,7 +70,7 @@ weft_plan_t **plan_subs_emit_with(plan_subs_emit_t emit, weft_coll_t coll, uint3
 {
     weft_algo_ops_t ops = {.size = sizeof ops, .emit = emit};
     plan_fixture_t fixture = {.ops = &ops};
-    weft_algo_view_t view = {.size = sizeof view, .nhosts = 1, .host = one_host};
+    weft_algo_topo_t view = {.size = sizeof view, .nhosts = 1, .host = one_host};
     weft_algo_call_t call = {.coll = coll, .nranks = n, .root = root};
     weft_error_clear(weft_error_record());
     return plan_fixture_emit_view(&fixture, &call, &view, others);

@@ -8,7 +8,7 @@
 #include "tests/support/plan_fixture.h"
 
 typedef weft_status_t (*plan_subs_emit_t)(weft_algo_t *algo, const weft_algo_call_t *call,
-                                          const weft_algo_view_t *view,
+                                          const weft_algo_topo_t *view,
                                           weft_plan_builder_t *builder);
 
 /* What plans find: algo-ring, algo-flat, and "own", an algorithm of the test. */

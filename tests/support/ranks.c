@@ -22,8 +22,8 @@ typedef struct rank_thread {
 enum { SETTINGS_MAX = 16 };
 
 /* Options of one rank; `room` and `domain` live as long as they. */
-static weft_options_t job_options(const ranks_job_t *job, uint32_t rank, const char **room,
-                                  char domain[32])
+static weft_comm_options_t job_options(const ranks_job_t *job, uint32_t rank, const char **room,
+                                       char domain[32])
 {
     uint32_t count = job->settings_count;
     if (count >= SETTINGS_MAX) {
@@ -42,17 +42,17 @@ static weft_options_t job_options(const ranks_job_t *job, uint32_t rank, const c
         }
         room[count++] = job->odd[i];
     }
-    return (weft_options_t){.size = sizeof(weft_options_t),
-                            .config = "/dev/null",
-                            .settings = room,
-                            .settings_count = count};
+    return (weft_comm_options_t){.size = sizeof(weft_comm_options_t),
+                                 .config = "/dev/null",
+                                 .settings = room,
+                                 .settings_count = count};
 }
 
 static int make_id(const ranks_job_t *job, weft_unique_id_t *id)
 {
     const char *room[SETTINGS_MAX];
     char domain[32];
-    weft_options_t options = job_options(job, 0, room, domain);
+    weft_comm_options_t options = job_options(job, 0, room, domain);
     return weft_unique_id_create(id, &options) != WEFT_OK;
 }
 
@@ -61,7 +61,7 @@ static int run_rank(const ranks_job_t *job, const weft_unique_id_t *id, uint32_t
     weft_comm_t *comm = NULL;
     const char *room[SETTINGS_MAX];
     char domain[32];
-    weft_options_t options = job_options(job, rank, room, domain);
+    weft_comm_options_t options = job_options(job, rank, room, domain);
     weft_status_t status = weft_comm_init_rank(&comm, job->nranks, id, rank, &options);
     if (status != WEFT_OK) {
         weft_error_t error = {.size = sizeof error};

@@ -102,11 +102,11 @@ static weft_status_t ask_reach(topo_t *topo, const weft_plugin_t *plugin, weft_k
 {
     weft_status_t status = WEFT_OK;
     for (uint32_t i = 0; i < count * count && status == WEFT_OK; i++) {
-        weft_kernel_reach_t reach = {.size = sizeof reach};
+        weft_kernel_peer_access_t reach = {.size = sizeof reach};
         if (i / count == i % count) {
             continue;
         }
-        status = describe->reach(kernel, i / count, i % count, &reach);
+        status = describe->peer_access(kernel, i / count, i % count, &reach);
         if (status == WEFT_OK && reach.atomics) {
             topo_use_reach(topo, plugin->name, i / count, i % count);
         }

@@ -46,11 +46,11 @@ static inline const char *weft_algo_coll_text(weft_coll_t coll)
 }
 
 /* What is known of the job. Equal on all ranks; valid during the call. */
-typedef struct weft_algo_view {
+typedef struct weft_algo_topo {
     size_t size;
     uint32_t nhosts;
     const uint32_t *host; /* nranks entries: number of the host of each rank, 0 … nhosts−1 */
-} weft_algo_view_t;
+} weft_algo_topo_t;
 
 typedef struct weft_algo_ops {
     size_t size;
@@ -64,10 +64,10 @@ typedef struct weft_algo_ops {
     weft_status_t (*supports)(weft_algo_t *algo, const weft_algo_call_t *call);
 
     /* What: writes the plan of call->rank. The same arguments always give the same plan. Failure:
-     * ERR_UNSUPPORTED on all ranks alike if it is the view that does not allow the call; any, error
+     * ERR_UNSUPPORTED on all ranks alike if it is the topo that does not allow the call; any, error
      * set; mistakes made with the builder are found by the core. Blocks: no. Thread: [any]. */
     weft_status_t (*emit)(weft_algo_t *algo, const weft_algo_call_t *call,
-                          const weft_algo_view_t *view, weft_plan_builder_t *builder);
+                          const weft_algo_topo_t *topo, weft_plan_builder_t *builder);
 
     /* Optional: parameters, a constant table of at most WEFT_ALGO_PARAMS_MAX entries. */
     const weft_algo_param_t *params;
@@ -76,7 +76,7 @@ typedef struct weft_algo_ops {
     const void *(*get_extension)(weft_algo_t *algo, const char *name);
 
     /* Optional: a number that changes whenever emit() would write other plans for a reason that is
-     * neither in the call, nor in the view, nor in the plugin's options: the contents of a file it
+     * neither in the call, nor in the topo, nor in the plugin's options: the contents of a file it
      * read, say. Proofs are kept per stamp. Blocks: no. Thread: [any]. */
     uint64_t (*stamp)(weft_algo_t *algo);
 } weft_algo_ops_t;

@@ -32,13 +32,13 @@ typedef struct weft_kernel_device {
 } weft_kernel_device_t;
 
 /* How one device reaches the memory of another. */
-typedef struct weft_kernel_reach {
+typedef struct weft_kernel_peer_access {
     size_t size;
     uint32_t access;   /* 1: it loads and stores there directly */
     uint32_t atomics;  /* 1: all its atomic operations work there too, which no PCIe path offers */
     int32_t rank;      /* order of the paths of this machine, lower is faster; −1: unknown */
     uint32_t reserved; /* 0 */
-} weft_kernel_reach_t;
+} weft_kernel_peer_access_t;
 
 typedef struct weft_kernel_describe {
     size_t size;
@@ -51,10 +51,10 @@ typedef struct weft_kernel_describe {
      * in use already. Failure: ERR_ARG (no such device), ERR_SYSTEM. Blocks: briefly. Thread: [control]. */
     weft_status_t (*device)(weft_kernel_t *kernel, uint32_t index, weft_kernel_device_t *device);
 
-    /* What: fills reach->size bytes about the way from device `index` to the memory of device `peer`,
+    /* What: fills peer_access->size bytes about the way from device `index` to the memory of device `peer`,
      * another one. Failure, blocking, thread: as device(). */
-    weft_status_t (*reach)(weft_kernel_t *kernel, uint32_t index, uint32_t peer,
-                           weft_kernel_reach_t *reach);
+    weft_status_t (*peer_access)(weft_kernel_t *kernel, uint32_t index, uint32_t peer,
+                                 weft_kernel_peer_access_t *peer_access);
 } weft_kernel_describe_t;
 
 #ifdef __cplusplus

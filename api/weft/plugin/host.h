@@ -128,13 +128,13 @@ typedef struct weft_plan_text {
 } weft_plan_text_t;
 
 /* One plan of a text. */
-typedef struct weft_plan_text_head {
+typedef struct weft_plan_text_entry {
     size_t size;
     weft_coll_t coll;
     uint32_t nranks, rank, root;
     uint32_t line;        /* first line of the plan's part of the text, from 1 */
     size_t offset, bytes; /* the part; bytes 0: there is no further plan */
-} weft_plan_text_head_t;
+} weft_plan_text_entry_t;
 
 typedef struct weft_plan_text_service {
     size_t size;
@@ -142,11 +142,11 @@ typedef struct weft_plan_text_service {
      * formed; after the last, head->bytes is 0. Failure: ERR_PLAN with name, line, what was found and
      * what is expected; ERR_RESOURCE. Blocks: no. Thread: [any], as for both. */
     weft_status_t (*next)(const weft_host_t *host, const weft_plan_text_t *text,
-                          weft_plan_text_head_t *head);
+                          weft_plan_text_entry_t *head);
     /* What: writes the plan that next() found into the builder that emit() was given. Failure: as
      * next(); mistakes made with the builder show when emit() returns. */
     weft_status_t (*write)(const weft_host_t *host, const weft_plan_text_t *text,
-                           const weft_plan_text_head_t *head, struct weft_plan_builder *builder);
+                           const weft_plan_text_entry_t *head, struct weft_plan_builder *builder);
 } weft_plan_text_service_t;
 
 #ifdef __cplusplus

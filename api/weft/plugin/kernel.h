@@ -22,13 +22,13 @@ typedef struct weft_kernel weft_kernel_t; /* plugin instance */
 typedef struct weft_combine {
     const void *src[WEFT_COMBINE_MAX];
     void *dst[WEFT_COMBINE_MAX];
-    uint64_t count;       /* elements; 0 is legal and touches nothing */
-    uint32_t nsrc, ndst;  /* 1 … WEFT_COMBINE_MAX */
-    uint32_t pre_mask;    /* bit i: multiply src[i] by *scalar first (PREMULSUM) */
-    uint32_t stream_mask; /* bit i: dst[i] will not be read soon here: store past the caches */
-    uint32_t flags;       /* WEFT_COMBINE_* */
-    uint32_t nranks;      /* divisor of AVG */
-    const void *scalar;   /* one element of the data type; NULL if pre_mask is 0 */
+    uint64_t count;      /* elements; 0 is legal and touches nothing */
+    uint32_t nsrc, ndst; /* 1 … WEFT_COMBINE_MAX */
+    uint32_t pre_mask;   /* bit i: multiply src[i] by *scalar first (PREMULSUM) */
+    uint32_t nt_mask;    /* bit i: dst[i] will not be read soon here: store past the caches */
+    uint32_t flags;      /* WEFT_COMBINE_* */
+    uint32_t nranks;     /* divisor of AVG */
+    const void *scalar;  /* one element of the data type; NULL if pre_mask is 0 */
 } weft_combine_t;
 
 /* Arithmetic of kernel-cpu and kernel-cuda: folded from the left as said at weft_combine_fn_t, divisions

@@ -82,12 +82,12 @@ typedef struct weft_net_op {
     void *buffer;              /* the caller's until completion; a send does not write to it */
     uint64_t bytes;            /* to send, or room to receive; 0 is a valid message */
     weft_net_region_t *region; /* registration that covers buffer, or NULL */
-    void *cookie;              /* given back in the completion */
+    void *context;             /* given back in the completion */
 } weft_net_op_t;
 
 /* One completion. Every posted operation completes exactly once. */
 typedef struct weft_net_completion {
-    void *cookie;
+    void *context;
     weft_status_t status;  /* OK: a send's buffer may be reused, a receive's bytes are there;
                               ERR_ABORTED: cancelled; ERR_LINK, ERR_PEER_DEAD, ERR_PROTO (message
                               longer than the room): the connection is unusable */

@@ -325,7 +325,7 @@ static WEFT_DEVICE weft_combine_t *lanes_combination(lanes_block_t *b, const lan
     c->nsrc = m->move->nsrc;
     c->ndst = 0;
     c->pre_mask = m->pre_mask;
-    c->stream_mask = 0;
+    c->nt_mask = 0;
     c->flags = lanes_is_final(run, m) ? WEFT_COMBINE_FINAL : 0;
     c->nranks = run->program.nranks;
     c->scalar = m->pre_mask != 0 ? &b->scalar : NULL;

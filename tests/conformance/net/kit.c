@@ -268,14 +268,14 @@ void end_send(kit_end_t *end, const void *bytes, uint64_t count, kit_done_t *don
     *done = (kit_done_t){.done = false};
     /* The plugin promises not to write to it. */
     weft_net_op_t op = {
-        .kind = WEFT_NET_SEND, .buffer = (void *)(uintptr_t)bytes, .bytes = count, .cookie = done};
+        .kind = WEFT_NET_SEND, .buffer = (void *)(uintptr_t)bytes, .bytes = count, .context = done};
     end_post(end, &op);
 }
 
 void end_receive(kit_end_t *end, void *bytes, uint64_t room, kit_done_t *done)
 {
     *done = (kit_done_t){.done = false};
-    weft_net_op_t op = {.kind = WEFT_NET_RECV, .buffer = bytes, .bytes = room, .cookie = done};
+    weft_net_op_t op = {.kind = WEFT_NET_RECV, .buffer = bytes, .bytes = room, .context = done};
     end_post(end, &op);
 }
 
@@ -286,7 +286,7 @@ void side_pump(kit_side_t *side)
     REQUIRE(side->ops->poll(side->device, list, 5, &count) == WEFT_OK);
     REQUIRE(count <= 5);
     for (uint32_t i = 0; i < count; i++) {
-        kit_done_t *done = list[i].cookie;
+        kit_done_t *done = list[i].context;
         REQUIRE(!done->done);
         *done = (kit_done_t){.done = true,
                              .status = list[i].status,

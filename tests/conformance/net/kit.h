@@ -84,7 +84,7 @@ void end_close(kit_end_t *end);
 /* What: posts one operation; AGAIN and progress are dealt with. */
 void end_send(kit_end_t *end, const void *bytes, uint64_t count, kit_done_t *done);
 void end_receive(kit_end_t *end, void *bytes, uint64_t room, kit_done_t *done);
-/* What: polls once, fills cookies. */
+/* What: polls once, fills contexts. */
 void side_pump(kit_side_t *side);
 /* What: polls both (b may be NULL) until `done` is. */
 void sides_wait(kit_side_t *a, kit_side_t *b, const kit_done_t *done);

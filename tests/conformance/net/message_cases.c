@@ -215,7 +215,7 @@ static void post_says_again_when_full(const kit_t *kit)
     weft_net_op_t *ops = calloc(n + 1, sizeof *ops);
     REQUIRE(done != NULL && ops != NULL);
     for (uint32_t i = 0; i <= n; i++) {
-        ops[i] = (weft_net_op_t){.kind = WEFT_NET_RECV, .cookie = &done[i]};
+        ops[i] = (weft_net_op_t){.kind = WEFT_NET_RECV, .context = &done[i]};
     }
     REQUIRE(kit->ops->post(pair.b.conn, ops, n + 1, &posted) == WEFT_AGAIN);
     REQUIRE(posted == n);

@@ -141,7 +141,7 @@ static void arming(void **state)
 {
     const fake_fault_t fault = {.act = FAKE_FAIL, .call = FAKE_REQ_NOTIFY, .nth = 1, .value = EIO};
     traffic_t traffic = {.wait = false};
-    weft_net_op_t op = {.kind = WEFT_NET_RECV, .cookie = &traffic.recvs[0]};
+    weft_net_op_t op = {.kind = WEFT_NET_RECV, .context = &traffic.recvs[0]};
     uint32_t posted = 0;
     int fd = -1;
     (void)state;
@@ -149,7 +149,7 @@ static void arming(void **state)
     assert_int_equal(traffic_begin(&traffic, settings), WEFT_OK);
     fake_fault(&fault);
     traffic.recvs[0] = (traffic_op_t){.kind = WEFT_NET_RECV, .posted = true};
-    op.cookie = &traffic.recvs[0];
+    op.context = &traffic.recvs[0];
     assert_int_equal(traffic.ops->post(traffic.sides[0].conn, &op, 1, &posted), WEFT_OK);
     assert_int_not_equal(traffic.ops->wait_fd(traffic.sides[0].device, &fd), WEFT_OK);
     assert_true(fake_happened());
@@ -169,7 +169,7 @@ static void a_post_without_registration_ends_the_connection(void **state)
     weft_net_op_t ops[3];
     for (uint32_t i = 0; i < 3; i++) {
         traffic.recvs[i] = (traffic_op_t){.kind = WEFT_NET_RECV, .posted = i != 1};
-        ops[i] = (weft_net_op_t){.kind = WEFT_NET_RECV, .cookie = &traffic.recvs[i]};
+        ops[i] = (weft_net_op_t){.kind = WEFT_NET_RECV, .context = &traffic.recvs[i]};
     }
     ops[1].buffer = traffic.in[1];
     ops[1].bytes = 8;

@@ -341,7 +341,7 @@ static void stream_post(stream_t *stream)
         weft_net_op_t op = {.kind = WEFT_NET_RECV,
                             .buffer = stream->in[stream->receiving % WINDOW],
                             .bytes = SIZE_MAX_STREAM,
-                            .cookie = stream};
+                            .context = stream};
         assert_int_equal(stream->ops->post(stream->to->conn, &op, 1, &count), WEFT_OK);
         stream->receiving++;
     }
@@ -351,7 +351,8 @@ static void stream_post(stream_t *stream)
         for (uint32_t k = 0; k < bytes; k++) {
             out[k] = stream_byte(stream, n, k);
         }
-        weft_net_op_t op = {.kind = WEFT_NET_SEND, .buffer = out, .bytes = bytes, .cookie = stream};
+        weft_net_op_t op = {
+            .kind = WEFT_NET_SEND, .buffer = out, .bytes = bytes, .context = stream};
         assert_int_equal(stream->ops->post(stream->from->conn, &op, 1, &count), WEFT_OK);
         stream->sending++;
     }
@@ -377,7 +378,7 @@ static void side_progress(const weft_net_ops_t *ops, traffic_side_t *side)
     uint32_t count = 0;
     assert_int_equal(ops->poll(side->device, list, 8, &count), WEFT_OK);
     for (uint32_t i = 0; i < count; i++) {
-        stream_t *stream = list[i].cookie;
+        stream_t *stream = list[i].context;
         if (list[i].status != WEFT_OK) {
             fail_msg("status %d: %s", (int)list[i].status, side->fake.error);
         }

@@ -228,7 +228,7 @@ static void side_poll(traffic_t *traffic, traffic_side_t *side)
     assert_int_equal(traffic->ops->poll(side->device, list, 3, &count), WEFT_OK);
     assert_true(count <= 3);
     for (uint32_t i = 0; i < count; i++) {
-        traffic_op_t *op = list[i].cookie;
+        traffic_op_t *op = list[i].context;
         assert_true(op->posted && !op->done);
         assert_true(status_allowed(list[i].status));
         assert_int_equal(op->kind, list[i].kind);
@@ -250,7 +250,7 @@ static void side_post(traffic_t *traffic, traffic_side_t *side, traffic_op_t *op
                               traffic->apart ? traffic->there + (buffer - traffic->here) : buffer,
                           .bytes = bytes,
                           .region = side->region,
-                          .cookie = op};
+                          .context = op};
     uint32_t posted = 0;
     op->posted = true;
     weft_status_t status = WEFT_AGAIN;

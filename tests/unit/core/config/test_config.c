@@ -45,7 +45,7 @@ static int fresh(void **state)
 static weft_config_t *load(const char *file, const char *const *settings, uint32_t count)
 {
     weft_config_t *config = NULL;
-    const weft_options_t options = {
+    const weft_comm_options_t options = {
         .size = sizeof options, .config = file, .settings = settings, .settings_count = count};
     if (weft_config_load(&options, &config) != WEFT_OK) {
         fail_msg("%s", weft_error_record()->text);
@@ -57,7 +57,7 @@ static weft_status_t load_settings(const char *const *settings, uint32_t count)
 {
     weft_config_t *config = NULL;
     sample_t sample = {0};
-    const weft_options_t options = {
+    const weft_comm_options_t options = {
         .size = sizeof options, .settings = settings, .settings_count = count};
     weft_status_t status = weft_config_load(&options, &config);
     if (status == WEFT_OK) {
@@ -210,7 +210,7 @@ static void bad_settings_are_told(void **state)
 static void bad_options_struct_is_told(void **state)
 {
     weft_config_t *config = NULL;
-    const weft_options_t options = {.size = 0};
+    const weft_comm_options_t options = {.size = 0};
     (void)state;
     assert_int_equal(weft_config_load(&options, &config), WEFT_ERR_ARG);
     assert_non_null(strstr(weft_error_record()->text, "options.size"));

@@ -25,7 +25,7 @@
 static weft_status_t read_path(const char *path, weft_settings_t *settings,
                                weft_config_t **config_p)
 {
-    const weft_options_t options = {.size = sizeof options, .config = path};
+    const weft_comm_options_t options = {.size = sizeof options, .config = path};
     weft_config_t *config = NULL;
     weft_error_clear(weft_error_record());
     weft_status_t status = weft_config_load(&options, &config);

@@ -35,7 +35,7 @@ static weft_config_t *load(const char *path, const char *const *settings, uint32
                            weft_settings_t *parsed)
 {
     weft_config_t *config = NULL;
-    const weft_options_t options = {
+    const weft_comm_options_t options = {
         .size = sizeof options, .config = path, .settings = settings, .settings_count = count};
     if (weft_config_load(&options, &config) != WEFT_OK ||
         weft_settings_read(config, parsed) != WEFT_OK) {

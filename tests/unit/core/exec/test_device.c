@@ -141,7 +141,7 @@ static void copy_int32(const weft_combine_t *c)
 /* Two lanes: the first loops over sends and meets the second at a barrier; the second moves two chunks
  * at once, and waits for the first. */
 static weft_status_t emit(weft_algo_t *algo, const weft_algo_call_t *call,
-                          const weft_algo_view_t *view, weft_plan_builder_t *b)
+                          const weft_algo_topo_t *view, weft_plan_builder_t *b)
 {
     (void)algo;
     (void)call;
@@ -188,7 +188,7 @@ static int setup(void **state)
     static job_t job;
     static const uint32_t hosts[2];
     weft_algo_ops_t ops = {.size = sizeof ops, .emit = emit};
-    weft_algo_view_t view = {.size = sizeof view, .nhosts = 1, .host = hosts};
+    weft_algo_topo_t view = {.size = sizeof view, .nhosts = 1, .host = hosts};
     weft_algo_call_t call = {.size = sizeof call, .coll = WEFT_ALL_REDUCE, .nranks = 2};
     fake = (struct fake){.poll = WEFT_IN_PROGRESS, .advance = 3};
     nends = 0;
@@ -402,7 +402,7 @@ static void what_a_run_has_sent_is_drained_before_it_is_done(void **state)
     assert_int_equal(weft_lanes_step(&job->run, &moved), WEFT_OK);
     assert_ptr_equal(weft_lanes_undrained(&job->run), &job->ports[0]);
     assert_int_equal(job->ports[0].next, 1);
-    weft_port_complete(&(weft_net_completion_t){.cookie = &job->ports[0].slot[0]});
+    weft_port_complete(&(weft_net_completion_t){.context = &job->ports[0].slot[0]});
     assert_null(weft_lanes_undrained(&job->run));
 }
 

@@ -289,8 +289,8 @@ static void end_close(end_t *end)
 
 static void end_complete(end_t *end, uint64_t bytes)
 {
-    weft_port_complete(
-        &(weft_net_completion_t){.cookie = end->post[end->done++ % POSTS].cookie, .bytes = bytes});
+    weft_port_complete(&(weft_net_completion_t){.context = end->post[end->done++ % POSTS].context,
+                                                .bytes = bytes});
 }
 
 /* The slot of message n, as the device has it. */

@@ -46,7 +46,7 @@ static void all_reduce_by(lanes_emit_t emit, uint32_t nranks)
 /* Two ranks exchange both chunks in one MOVE of cnt 2 under PAR; a second lane then copies what the
  * first has put in TMP, after it, and both meet at a BAR. */
 static weft_status_t emit_lanes(weft_algo_t *algo, const weft_algo_call_t *call,
-                                const weft_algo_view_t *view, weft_plan_builder_t *b)
+                                const weft_algo_topo_t *view, weft_plan_builder_t *b)
 {
     uint32_t peer = 1 - call->rank;
     (void)algo;
@@ -85,7 +85,7 @@ static weft_status_t emit_lanes(weft_algo_t *algo, const weft_algo_call_t *call,
  * previous lane to OUT. The middle lane meets its neighbours at different barriers, and the last lane
  * comes to its first one long before. */
 static weft_status_t emit_chain(weft_algo_t *algo, const weft_algo_call_t *call,
-                                const weft_algo_view_t *view, weft_plan_builder_t *b)
+                                const weft_algo_topo_t *view, weft_plan_builder_t *b)
 {
     uint32_t peer = 1 - call->rank;
     (void)algo;
@@ -128,7 +128,7 @@ static void lanes_meet_different_lanes_at_different_barriers(void **state)
 /* Lane 2 exchanges and meets lane 1, which then meets lane 0, which copies: lane 0 may not take the
  * first meeting of lane 1 for its own. */
 static weft_status_t emit_bars(weft_algo_t *algo, const weft_algo_call_t *call,
-                               const weft_algo_view_t *view, weft_plan_builder_t *b)
+                               const weft_algo_topo_t *view, weft_plan_builder_t *b)
 {
     uint32_t peer = 1 - call->rank;
     (void)algo;
@@ -206,7 +206,7 @@ static void a_slice_of_another_operation_is_a_mismatch(void **state)
 
 /* Rank 0 sums what two peers sent. */
 static weft_status_t emit_gather(weft_algo_t *algo, const weft_algo_call_t *call,
-                                 const weft_algo_view_t *view, weft_plan_builder_t *b)
+                                 const weft_algo_topo_t *view, weft_plan_builder_t *b)
 {
     (void)algo;
     (void)view;

@@ -152,7 +152,7 @@ static void receives_that_find_no_resources_are_posted_later(void **state)
 /* Message number n as it was written, and not the one a ring later. */
 static void check_posted(const fake_conn_t *conn, uint64_t n)
 {
-    const weft_message_slot_t *slot = conn->posted[n].cookie;
+    const weft_message_slot_t *slot = conn->posted[n].context;
     const uint8_t *payload = (const uint8_t *)(slot->head + 1);
     assert_int_equal(slot->head->signature.count, n);
     assert_int_equal(slot->head->bytes, length_of(n));
@@ -173,7 +173,7 @@ static void messages_that_wait_for_resources_keep_their_slots(void **state)
     }
     assert_int_equal(sent, SLOTS);
     /* The first is done, the others have found no resources yet: one slot is free. */
-    weft_port_complete(&(weft_net_completion_t){.cookie = conn.posted[0].cookie});
+    weft_port_complete(&(weft_net_completion_t){.context = conn.posted[0].context});
     for (; weft_port_can_send(&port) && sent < 3 * SLOTS; sent++) {
         send_message(&port, sent);
     }
@@ -195,9 +195,9 @@ static void a_received_message_is_ready_once_and_its_slot_is_posted_again(void *
     weft_port_t port;
     (void)state;
     open_port(&port, false, &conn);
-    weft_message_slot_t *slot = conn.posted[0].cookie;
+    weft_message_slot_t *slot = conn.posted[0].context;
     slot->head->bytes = 5;
-    weft_net_completion_t done = {.cookie = slot, .bytes = sizeof *slot->head + 5};
+    weft_net_completion_t done = {.context = slot, .bytes = sizeof *slot->head + 5};
     assert_false(weft_port_can_receive(&port));
     weft_port_complete(&done);
     assert_true(weft_port_can_receive(&port));
@@ -213,9 +213,9 @@ static void a_wrong_length_field_breaks_the_port(void **state)
     weft_port_t port;
     (void)state;
     open_port(&port, false, &conn);
-    weft_message_slot_t *slot = conn.posted[0].cookie;
+    weft_message_slot_t *slot = conn.posted[0].context;
     slot->head->bytes = 6;
-    weft_net_completion_t done = {.cookie = slot, .bytes = sizeof *slot->head + 5};
+    weft_net_completion_t done = {.context = slot, .bytes = sizeof *slot->head + 5};
     weft_port_complete(&done);
     assert_int_equal(port.broken, WEFT_ERR_PROTO);
     assert_false(weft_port_can_receive(&port));

@@ -55,7 +55,7 @@ static const weft_net_ops_t wire_ops = {.size = sizeof wire_ops, .post = wire_po
 static void complete(wire_t *wire, weft_status_t status, uint64_t bytes)
 {
     weft_port_complete(&(weft_net_completion_t){
-        .cookie = wire->post[wire->done++ % POSTS].cookie, .status = status, .bytes = bytes});
+        .context = wire->post[wire->done++ % POSTS].context, .status = status, .bytes = bytes});
 }
 
 /* Carries up to `most` messages. */
@@ -218,10 +218,10 @@ static void slots_are_given_back_in_order(void **state)
     }
     step(&f->send);
     assert_int_equal(wire->posted, SLOTS);
-    weft_port_complete(&(weft_net_completion_t){.cookie = wire->post[1].cookie});
+    weft_port_complete(&(weft_net_completion_t){.context = wire->post[1].context});
     step(&f->send);
     assert_false(device_can_send(&f->send));
-    weft_port_complete(&(weft_net_completion_t){.cookie = wire->post[0].cookie});
+    weft_port_complete(&(weft_net_completion_t){.context = wire->post[0].context});
     step(&f->send);
     assert_int_equal(f->send.port.relay->passed, 2);
     device_send(&f->send);
@@ -359,7 +359,7 @@ static void a_wrong_length_of_the_peer_is_never_shown(void **state)
     static const uint64_t lies[] = {1, WEFT_SLOT_INLINE + 1, SLOT_BYTES + 1, UINT64_MAX};
     for (uint32_t i = 0; i < sizeof lies / sizeof *lies; i++) {
         fixture_t *f = *state;
-        weft_message_slot_t *slot = f->receive.wire.post[0].cookie;
+        weft_message_slot_t *slot = f->receive.wire.post[0].context;
         slot->head->bytes = lies[i];
         complete(&f->receive.wire, WEFT_OK, sizeof *slot->head + 2);
         assert_int_equal(f->receive.port.broken, WEFT_ERR_PROTO);

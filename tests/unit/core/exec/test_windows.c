@@ -15,7 +15,7 @@
 
 /* Two ranks copy IN to OUT, send that, and add to it what the other has sent: OUT does not stay. */
 static weft_status_t emit_twice(weft_algo_t *algo, const weft_algo_call_t *call,
-                                const weft_algo_view_t *view, weft_plan_builder_t *b)
+                                const weft_algo_topo_t *view, weft_plan_builder_t *b)
 {
     (void)algo;
     (void)view;

@@ -41,7 +41,7 @@ static weft_plan_query_t query_of(weft_coll_t coll, uint32_t n, uint32_t rank)
         .ops = ring.ops,
         .instance = ring.algo,
         .call = {.size = sizeof(weft_algo_call_t), .coll = coll, .nranks = n, .rank = rank},
-        .view = {.size = sizeof(weft_algo_view_t), .nhosts = 1, .host = hosts},
+        .view = {.size = sizeof(weft_algo_topo_t), .nhosts = 1, .host = hosts},
         .slots = 8,
         .slices = 2,
         .verify = 1,
@@ -147,7 +147,7 @@ static weft_status_t fickle_supports(weft_algo_t *algo, const weft_algo_call_t *
 }
 
 static weft_status_t fickle_emit(weft_algo_t *algo, const weft_algo_call_t *call,
-                                 const weft_algo_view_t *view, weft_plan_builder_t *builder)
+                                 const weft_algo_topo_t *view, weft_plan_builder_t *builder)
 {
     uint32_t *calls = (void *)algo;
     if (++*calls > call->nranks) {

@@ -114,7 +114,7 @@ static void hosts_are_alike_however_their_loops_are_cut(void **state)
             host[rank] = rank / 4;
         }
         weft_algo_call_t call = {.coll = WEFT_ALL_REDUCE, .nranks = 4 * hosts};
-        weft_algo_view_t view = {.size = sizeof view, .nhosts = hosts, .host = host};
+        weft_algo_topo_t view = {.size = sizeof view, .nhosts = hosts, .host = host};
         weft_plan_t **plans = plan_fixture_emit_view(&hier, &call, &view, &finder);
         assert_int_equal(expect_same(plans, 4 * hosts), 4);
     }

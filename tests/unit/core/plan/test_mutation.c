@@ -177,7 +177,7 @@ static void damage_shape(tally_t *tally, algo_t *algo, const weft_algo_call_t *c
                          uint32_t per_host)
 {
     uint32_t host[16];
-    weft_algo_view_t view = {.size = sizeof view, .host = host};
+    weft_algo_topo_t view = {.size = sizeof view, .host = host};
     for (uint32_t rank = 0; rank < call->nranks; rank++) {
         host[rank] = rank / per_host;
         view.nhosts = host[rank] + 1;

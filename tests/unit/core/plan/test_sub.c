@@ -18,7 +18,7 @@
 /* The whole job ------------------------------------------------------------------------------------ */
 
 static weft_status_t all_by_ring(weft_algo_t *algo, const weft_algo_call_t *call,
-                                 const weft_algo_view_t *view, weft_plan_builder_t *b)
+                                 const weft_algo_topo_t *view, weft_plan_builder_t *b)
 {
     (void)algo, (void)view;
     uint32_t group[64], k, tmp;
@@ -78,7 +78,7 @@ static weft_status_t in_parts(uint32_t parts, const weft_algo_call_t *call, weft
 }
 
 static weft_status_t in_three_parts(weft_algo_t *algo, const weft_algo_call_t *call,
-                                    const weft_algo_view_t *view, weft_plan_builder_t *b)
+                                    const weft_algo_topo_t *view, weft_plan_builder_t *b)
 {
     (void)algo, (void)view;
     return in_parts(3, call, b);
@@ -110,7 +110,7 @@ static void a_loop_that_wraps_in_a_window_stays_short(void **state)
 
 /* A square of ranks: rows are summed into scratch, then columns into OUT. */
 static weft_status_t square(weft_algo_t *algo, const weft_algo_call_t *call,
-                            const weft_algo_view_t *view, weft_plan_builder_t *b)
+                            const weft_algo_topo_t *view, weft_plan_builder_t *b)
 {
     (void)algo, (void)view;
     uint32_t side = 1, row[8], column[8], k, tmp, inner;
@@ -146,12 +146,12 @@ static void a_sub_plan_can_work_on_scratch_and_leave_final_to_the_next(void **st
     }
 }
 
-static weft_algo_view_t seen;
+static weft_algo_topo_t seen;
 static uint32_t seen_host[64];
 static int64_t seen_param;
 
 static weft_status_t look(weft_algo_t *algo, const weft_algo_call_t *call,
-                          const weft_algo_view_t *view, weft_plan_builder_t *b)
+                          const weft_algo_topo_t *view, weft_plan_builder_t *b)
 {
     (void)algo;
     seen = *view;
@@ -164,7 +164,7 @@ static weft_status_t look(weft_algo_t *algo, const weft_algo_call_t *call,
 }
 
 static weft_status_t ask_for_four(weft_algo_t *algo, const weft_algo_call_t *call,
-                                  const weft_algo_view_t *view, weft_plan_builder_t *b)
+                                  const weft_algo_topo_t *view, weft_plan_builder_t *b)
 {
     (void)algo, (void)call, (void)view;
     static const uint32_t group[] = {7, 2, 4, 3};
@@ -191,7 +191,7 @@ static void a_group_is_a_job_of_its_own(void **state)
         .size = sizeof plan_subs_own, .supports = plan_subs_serves, .emit = look, .params = params};
     weft_algo_ops_t ops = {.size = sizeof ops, .emit = ask_for_four};
     plan_fixture_t fixture = {.ops = &ops};
-    weft_algo_view_t view = {.size = sizeof view, .nhosts = 4, .host = hosts};
+    weft_algo_topo_t view = {.size = sizeof view, .nhosts = 4, .host = hosts};
     weft_algo_call_t call = {.coll = WEFT_BROADCAST, .nranks = 8};
     weft_plan_t **plans = plan_fixture_emit_view(&fixture, &call, &view, &plan_subs_finder);
     assert_non_null(plans);
@@ -205,7 +205,7 @@ static void a_group_is_a_job_of_its_own(void **state)
 
 /* All-reduce of two by three lanes: one sends, one receives into scratch, one combines after it. */
 static weft_status_t two_by_lanes(weft_algo_t *algo, const weft_algo_call_t *call,
-                                  const weft_algo_view_t *view, weft_plan_builder_t *b)
+                                  const weft_algo_topo_t *view, weft_plan_builder_t *b)
 {
     (void)algo, (void)view;
     uint32_t peer = 1 - call->rank;
@@ -238,7 +238,7 @@ static weft_status_t two_by_lanes(weft_algo_t *algo, const weft_algo_call_t *cal
 
 /* The neighbours in the lane use the chunks of the call: only the fences keep them apart. */
 static weft_status_t fenced(weft_algo_t *algo, const weft_algo_call_t *call,
-                            const weft_algo_view_t *view, weft_plan_builder_t *b)
+                            const weft_algo_topo_t *view, weft_plan_builder_t *b)
 {
     (void)algo, (void)view, (void)call;
     static const uint32_t group[] = {1, 0};
@@ -274,7 +274,7 @@ static void lanes_of_a_sub_plan_begin_and_end_together(void **state)
 
 /* All-gather by doubling over four ranks: blocks r−1, r … wrap around in both MOVEs of the PAR. */
 static weft_status_t doubling(weft_algo_t *algo, const weft_algo_call_t *call,
-                              const weft_algo_view_t *view, weft_plan_builder_t *b)
+                              const weft_algo_topo_t *view, weft_plan_builder_t *b)
 {
     (void)algo, (void)view;
     uint32_t r = call->rank, n = 4;
@@ -298,7 +298,7 @@ static weft_status_t doubling(weft_algo_t *algo, const weft_algo_call_t *call,
 
 /* Eight ranks, two groups of four that gather by doubling into windows; then pairs swap halves. */
 static weft_status_t halves(weft_algo_t *algo, const weft_algo_call_t *call,
-                            const weft_algo_view_t *view, weft_plan_builder_t *b)
+                            const weft_algo_topo_t *view, weft_plan_builder_t *b)
 {
     (void)algo, (void)view;
     uint32_t k, tmp, half = call->rank / 4, group[4];
@@ -340,7 +340,7 @@ static void counts_that_wrap_in_a_window_are_cut(void **state)
 /* Nesting ------------------------------------------------------------------------------------------ */
 
 static weft_status_t by_square(weft_algo_t *algo, const weft_algo_call_t *call,
-                               const weft_algo_view_t *view, weft_plan_builder_t *b)
+                               const weft_algo_topo_t *view, weft_plan_builder_t *b)
 {
     (void)algo, (void)view;
     uint32_t n = call->nranks / 2, k, tmp, group[32], pair[2], inner;
@@ -375,7 +375,7 @@ static void a_sub_plan_may_have_sub_plans(void **state)
 }
 
 static weft_status_t by_itself(weft_algo_t *algo, const weft_algo_call_t *call,
-                               const weft_algo_view_t *view, weft_plan_builder_t *b)
+                               const weft_algo_topo_t *view, weft_plan_builder_t *b)
 {
     (void)algo, (void)view;
     uint32_t group[2] = {0, 1}, k, tmp;

@@ -25,7 +25,7 @@ typedef struct mistake {
 static const mistake_t *current;
 
 static weft_status_t mistaken(weft_algo_t *algo, const weft_algo_call_t *call,
-                              const weft_algo_view_t *view, weft_plan_builder_t *b)
+                              const weft_algo_topo_t *view, weft_plan_builder_t *b)
 {
     (void)algo, (void)call, (void)view;
     uint32_t k, tmp;

@@ -49,32 +49,32 @@ static void each_plan_is_found_with_its_line(void **state)
     static const char bytes[] = RANK_0 "\n# between\n  " RANK_3 "\n";
     const weft_plan_text_service_t *service = weft_plan_text_service();
     const weft_plan_text_t text = text_of(bytes, sizeof bytes - 1);
-    weft_plan_text_head_t head = {.size = sizeof head};
-    assert_int_equal(service->next(NULL, &text, &head), WEFT_OK);
-    assert_int_equal(head.coll, WEFT_ALL_REDUCE);
-    assert_int_equal(head.rank, 0);
-    assert_int_equal(head.line, 1);
-    assert_int_equal(service->next(NULL, &text, &head), WEFT_OK);
-    assert_int_equal(head.coll, WEFT_BROADCAST);
-    assert_int_equal(head.nranks, 4);
-    assert_int_equal(head.rank, 3);
-    assert_int_equal(head.root, 2);
-    assert_int_equal(head.line, 18);
-    assert_int_equal(service->next(NULL, &text, &head), WEFT_OK);
-    assert_int_equal(head.bytes, 0);
+    weft_plan_text_entry_t entry = {.size = sizeof entry};
+    assert_int_equal(service->next(NULL, &text, &entry), WEFT_OK);
+    assert_int_equal(entry.coll, WEFT_ALL_REDUCE);
+    assert_int_equal(entry.rank, 0);
+    assert_int_equal(entry.line, 1);
+    assert_int_equal(service->next(NULL, &text, &entry), WEFT_OK);
+    assert_int_equal(entry.coll, WEFT_BROADCAST);
+    assert_int_equal(entry.nranks, 4);
+    assert_int_equal(entry.rank, 3);
+    assert_int_equal(entry.root, 2);
+    assert_int_equal(entry.line, 18);
+    assert_int_equal(service->next(NULL, &text, &entry), WEFT_OK);
+    assert_int_equal(entry.bytes, 0);
 }
 
 /* Hands a builder's calls to the text service, as an algorithm plugin does. */
 struct weft_algo {
     weft_plan_text_t text;
-    weft_plan_text_head_t head;
+    weft_plan_text_entry_t entry;
 };
 
 static weft_status_t emit(weft_algo_t *algo, const weft_algo_call_t *call,
-                          const weft_algo_view_t *view, weft_plan_builder_t *builder)
+                          const weft_algo_topo_t *view, weft_plan_builder_t *builder)
 {
     (void)call, (void)view;
-    return weft_plan_text_service()->write(NULL, &algo->text, &algo->head, builder);
+    return weft_plan_text_service()->write(NULL, &algo->text, &algo->entry, builder);
 }
 
 static void a_plan_survives_the_builder(void **state)
@@ -82,12 +82,12 @@ static void a_plan_survives_the_builder(void **state)
     (void)state;
     static const char bytes[] = RANK_0;
     weft_algo_t algo = {.text = text_of(bytes, sizeof bytes - 1),
-                        .head = {.size = sizeof algo.head}};
+                        .entry = {.size = sizeof algo.entry}};
     weft_algo_ops_t ops = {.size = sizeof ops, .emit = emit};
     weft_algo_call_t call = {.size = sizeof call, .coll = WEFT_ALL_REDUCE, .nranks = 4};
-    weft_algo_view_t view = {.size = sizeof view};
+    weft_algo_topo_t view = {.size = sizeof view};
     weft_plan_t *direct = NULL, *through = NULL;
-    assert_int_equal(weft_plan_text_service()->next(NULL, &algo.text, &algo.head), WEFT_OK);
+    assert_int_equal(weft_plan_text_service()->next(NULL, &algo.text, &algo.entry), WEFT_OK);
     assert_int_equal(weft_plan_emit(&ops, &algo, &call, &view, NULL, &through), WEFT_OK);
     assert_int_equal(weft_plan_parse(bytes, &direct), WEFT_OK);
     assert_true(weft_plan_hash(direct) == weft_plan_hash(through));
@@ -101,11 +101,11 @@ static void expect_refusal(const char *bytes, size_t count, const char *words)
     char *exact = malloc(count + (count == 0));
     memcpy(exact, bytes, count);
     const weft_plan_text_t text = text_of(exact, count);
-    weft_plan_text_head_t head = {.size = sizeof head};
+    weft_plan_text_entry_t entry = {.size = sizeof entry};
     weft_status_t status = WEFT_OK;
     do {
-        status = weft_plan_text_service()->next(NULL, &text, &head);
-    } while (status == WEFT_OK && head.bytes != 0);
+        status = weft_plan_text_service()->next(NULL, &text, &entry);
+    } while (status == WEFT_OK && entry.bytes != 0);
     if (status != WEFT_ERR_PLAN || strstr(weft_error_record()->text, words) == NULL) {
         fail_msg("expected \"%s\", got \"%s\"", words, weft_error_record()->text);
     }

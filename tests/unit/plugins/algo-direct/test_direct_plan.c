@@ -37,7 +37,7 @@ static weft_plan_t **emit(const plan_fixture_t *direct, weft_coll_t coll, uint32
     for (uint32_t rank = 0; rank < n; rank++) {
         host[rank] = rank / per_host;
     }
-    weft_algo_view_t view = {.size = sizeof view, .nhosts = host[n - 1] + 1, .host = host};
+    weft_algo_topo_t view = {.size = sizeof view, .nhosts = host[n - 1] + 1, .host = host};
     weft_algo_call_t call = {.coll = coll, .nranks = n, .root = root};
     return plan_fixture_emit_view(direct, &call, &view, NULL);
 }
@@ -174,7 +174,7 @@ static void a_plan_grows_with_the_ranks_and_not_faster(void **state)
     plan_fixture_t direct;
     open_direct(&direct, &(direct_config_t){65536, 8});
     static uint32_t host[1024];
-    weft_algo_view_t view = {.size = sizeof view, .nhosts = 1, .host = host};
+    weft_algo_topo_t view = {.size = sizeof view, .nhosts = 1, .host = host};
     for (size_t c = 0; c < NCOLLS; c++) {
         weft_algo_call_t call = {
             .size = sizeof call, .coll = colls[c], .nranks = 1024, .rank = 77, .root = 77};

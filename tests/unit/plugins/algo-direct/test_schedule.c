@@ -19,7 +19,7 @@ static uint32_t memory[3 * RANKS_MAX];
 
 static direct_schedule_t schedule_of(uint32_t n, uint32_t nhosts)
 {
-    weft_algo_view_t view = {.size = sizeof view, .nhosts = nhosts, .host = host};
+    weft_algo_topo_t view = {.size = sizeof view, .nhosts = nhosts, .host = host};
     direct_schedule_t schedule;
     direct_schedule_init(&schedule, &view, n, memory);
     return schedule;

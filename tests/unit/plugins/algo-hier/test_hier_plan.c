@@ -71,7 +71,7 @@ static weft_plan_t **emit(const plan_fixture_t *hier, const char *layout, weft_c
 {
     uint32_t host[RANKS_MAX], nhosts;
     uint32_t n = read_layout(layout, host, &nhosts);
-    weft_algo_view_t view = {.size = sizeof view, .nhosts = nhosts, .host = host};
+    weft_algo_topo_t view = {.size = sizeof view, .nhosts = nhosts, .host = host};
     weft_algo_call_t call = {.coll = coll, .nranks = n, .root = root};
     return plan_fixture_emit_view(hier, &call, &view, &finder);
 }
@@ -219,7 +219,7 @@ static void many_hosts_make_no_long_plans(void **state)
     for (uint32_t rank = 0; rank < N; rank++) {
         host[rank] = rank / LOCAL;
     }
-    weft_algo_view_t view = {.size = sizeof view, .nhosts = HOSTS, .host = host};
+    weft_algo_topo_t view = {.size = sizeof view, .nhosts = HOSTS, .host = host};
     weft_algo_call_t call = {
         .size = sizeof call, .coll = WEFT_ALL_REDUCE, .nranks = N, .rank = 519};
     weft_plan_t *plan = NULL;

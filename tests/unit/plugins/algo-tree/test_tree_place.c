@@ -120,7 +120,7 @@ static void patterns_place_the_links_to_other_hosts(void **state)
         [TREE_SPLIT] = {1, 9, 9}, [TREE_BALANCED] = {1, 8, 9}, [TREE_PLAIN] = {0, 8, 8}};
     static shape_t shape = {.settings = USUAL, .n = 16};
     equal_hosts(&shape);
-    weft_algo_view_t view = {.size = sizeof view, .nhosts = 4, .host = shape.host};
+    weft_algo_topo_t view = {.size = sizeof view, .nhosts = 4, .host = shape.host};
     for (int64_t pattern = TREE_SPLIT; pattern <= TREE_PLAIN; pattern++) {
         shape.settings.pattern = pattern;
         uint32_t found[3] = {TREE_NONE, TREE_NONE, TREE_NONE};
@@ -143,7 +143,7 @@ static void a_host_without_ranks_is_an_error(void **state)
     (void)state;
     static const uint32_t host[5] = {0, 0, 2, 2, 2};
     weft_algo_t algo = {.settings = USUAL};
-    weft_algo_view_t view = {.size = sizeof view, .nhosts = 4, .host = host};
+    weft_algo_topo_t view = {.size = sizeof view, .nhosts = 4, .host = host};
     weft_algo_call_t call = {.size = sizeof call, .coll = WEFT_ALL_REDUCE, .nranks = 5};
     weft_plan_t *plan = NULL;
     assert_int_equal(weft_plan_emit(&tree_ops, &algo, &call, &view, NULL, &plan), WEFT_ERR_PLAN);

@@ -100,7 +100,7 @@ static void results_do_not_depend_on_streaming(void **state)
         weft_combine_t c = {.src = {a, b}, .dst = {sum[i]}, .count = 4096, .nsrc = 2, .ndst = 1};
         weft_combine_fn_t fn;
         made_t made;
-        c.stream_mask = 1;
+        c.nt_mask = 1;
         assert_int_equal(make(&made, "isa=auto", stream[i]), WEFT_OK);
         assert_int_equal(made.ops->select(made.kernel, WEFT_FP32, WEFT_SUM, &fn), WEFT_OK);
         fn(&c);

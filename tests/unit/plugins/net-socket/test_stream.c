@@ -75,7 +75,7 @@ static void peer_sends(fixture_t *f, const char *bytes)
 static void post_receive(fixture_t *f, void *buffer, uint64_t room)
 {
     uint32_t posted = 0;
-    weft_net_op_t op = {.kind = WEFT_NET_RECV, .buffer = buffer, .bytes = room, .cookie = buffer};
+    weft_net_op_t op = {.kind = WEFT_NET_RECV, .buffer = buffer, .bytes = room, .context = buffer};
     assert_int_equal(sock_post(f->conn, &op, 1, &posted), WEFT_OK);
     assert_int_equal(posted, 1);
 }
@@ -135,9 +135,9 @@ static void bytes_wait_for_their_receive(void **state)
     assert_int_equal(poll_one(f, &done), 0);
     post_receive(f, second, 1);
     assert_int_equal(poll_one(f, &done), 1);
-    assert_ptr_equal(done.cookie, first);
+    assert_ptr_equal(done.context, first);
     assert_int_equal(poll_one(f, &done), 1);
-    assert_ptr_equal(done.cookie, second);
+    assert_ptr_equal(done.context, second);
     assert_string_equal(first, "a");
     assert_string_equal(second, "b");
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Status codes shared by users and plugins. Zero is success, positive values say "not yet" and are
- * no failure, negative values are failures. The one list below is the source of the enum, of
- * weft_status_name() and of weft_status_text(). Values never change; new ones are appended. */
+ * Status codes of the user API and the plugin ABI. Zero is success. Positive values mean "not yet"
+ * and are not failures. Negative values are failures. The list below generates the enum,
+ * weft_status_name() and weft_status_text(). Values never change; new ones are appended. */
 #ifndef WEFT_STATUS_H
 #define WEFT_STATUS_H
 
-/* X(value, NAME, text) */
+/* X(value, NAME, text): the constant is WEFT_<NAME>. */
 #define WEFT_STATUS_MAP(X)                                                                         \
     X(0, OK, "success")                                                                            \
     X(1, IN_PROGRESS, "started and not finished yet")                                              \

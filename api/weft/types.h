@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Data types, reduction operators and collective kinds: the vocabulary of users and plugins.
- * Numeric values cross the wire and the plugin ABI: they never change, new ones are appended. */
+ * Data types, reduction operators and collectives, used by the user API and the plugin ABI. The
+ * numeric values cross the wire and the plugin ABI. They never change; new ones are appended. */
 #ifndef WEFT_TYPES_H
 #define WEFT_TYPES_H
 
@@ -20,7 +20,8 @@
 #define WEFT_PRINTF(fmt, args)
 #endif
 
-/* X(value, NAME, bytes, name as text). The text names are those of nccl-tests where it has one. */
+/* X(value, NAME, bytes, text): size of one element in bytes, and the name as text. The texts are
+ * those of nccl-tests where it has the type. */
 #define WEFT_DTYPE_MAP(X)                                                                          \
     X(0, INT8, 1, "int8")                                                                          \
     X(1, UINT8, 1, "uint8")                                                                        \
@@ -37,8 +38,9 @@
     X(12, FP8_E4M3, 1, "f8e4m3")                                                                   \
     X(13, FP8_E5M2, 1, "f8e5m2")
 
-/* Element types. FP8_E4M3 is the OCP "FN" format (no infinity, S.1111.111 is NaN, largest 448);
- * FP8_E5M2 is the OCP format with infinities (largest 57,344). */
+/* Element types. FP8_E4M3 is the OCP "FN" format: it has no infinity, S.1111.111 is NaN, and the
+ * largest value is 448. FP8_E5M2 is the OCP format with infinities; the largest finite value is
+ * 57,344. */
 typedef enum weft_dtype {
 #define WEFT_DTYPE_ENUM(value, name, bytes, text) WEFT_##name = (value),
     WEFT_DTYPE_MAP(WEFT_DTYPE_ENUM)
@@ -46,7 +48,7 @@ typedef enum weft_dtype {
         WEFT_DTYPE_COUNT = 14
 } weft_dtype_t;
 
-/* X(value, NAME, name as text) */
+/* X(value, NAME, text): the name as text. */
 #define WEFT_OP_MAP(X)                                                                             \
     X(0, SUM, "sum")                                                                               \
     X(1, PROD, "prod")                                                                             \
@@ -55,26 +57,33 @@ typedef enum weft_dtype {
     X(4, AVG, "avg")                                                                               \
     X(5, PREMULSUM, "mulsum")
 
-/* Reduction operators. Integers wrap (two's complement). AVG is the sum divided by the number of
- * ranks once, at the end: for integers the quotient is truncated toward zero. PREMULSUM multiplies
- * each rank's input by that rank's scalar (weft_call_t.scalar) and sums; the product is rounded to
- * the type it is summed in. MIN and MAX of floats: if any input is NaN the result is NaN, and −0 is
- * less than +0. 16- and 8-bit floats are combined in fp32 and rounded (to nearest, ties to even)
- * once per combination of up to four inputs. What is too large for its type becomes infinity; in
- * FP8_E4M3, which has none, NaN: nothing saturates, so an overflow can be seen. Which NaN a NaN is
- * (sign and payload) is not specified, except that data that is only moved keeps every bit. */
+/* Reduction operators.
+ *
+ * Integers wrap (two's complement). AVG divides the sum by the number of ranks once, at the end;
+ * for integers the quotient is truncated toward zero. PREMULSUM multiplies each rank's input by
+ * that rank's scalar (weft_call_t.scalar) and sums the products; each product is rounded to the
+ * type in which it is summed.
+ *
+ * MIN and MAX of floats return NaN if any input is NaN, and treat -0 as less than +0. 16- and
+ * 8-bit floats are combined in fp32 and rounded to nearest, ties to even, once per combination of
+ * up to four inputs. A result that is too large for its type becomes infinity, or NaN in FP8_E4M3,
+ * which has no infinity. Nothing saturates, so an overflow is visible. The sign and payload of a
+ * NaN are unspecified, except that data that is only moved keeps every bit. */
 typedef enum weft_op {
 #define WEFT_OP_ENUM(value, name, text) WEFT_##name = (value),
     WEFT_OP_MAP(WEFT_OP_ENUM)
 #undef WEFT_OP_ENUM
         WEFT_OP_COUNT = 6,
-    WEFT_OP_USER = 64, /* numbers of weft_op_create() start here */
-    WEFT_OP_USER_END = 256
+    WEFT_OP_USER = 64,     /* first number that weft_op_create() gives out */
+    WEFT_OP_USER_END = 256 /* one past the last */
 } weft_op_t;
 
-/* X(value, NAME, name as text, reduces, rooted, shape): `shape` is the collective whose plans it runs;
- * algorithms are asked for shapes only. A v-form runs the plan of its fixed form with a count and a
- * displacement for every block; a barrier is an all-reduce of nothing; SEND_RECV has no plan. */
+/* X(value, NAME, text, reduces, rooted, shape)
+ *
+ * `reduces` and `rooted` are 0 or 1. `shape` is the base collective: the one whose plans the
+ * collective runs. Algorithms are asked for base collectives only. A vector collective runs the
+ * plan of its base collective with a count and a displacement for every block. A barrier is an
+ * all-reduce of no data. SEND_RECV has no plan. */
 #define WEFT_COLL_MAP(X)                                                                           \
     X(0, ALL_REDUCE, "all_reduce", 1, 0, ALL_REDUCE)                                               \
     X(1, REDUCE_SCATTER, "reduce_scatter", 1, 0, REDUCE_SCATTER)                                   \
@@ -92,7 +101,7 @@ typedef enum weft_op {
     X(13, SCATTER_V, "scatter_v", 0, 1, SCATTER)                                                   \
     X(14, SEND_RECV, "send_recv", 0, 0, SEND_RECV)
 
-/* Collective operations. */
+/* Collectives. */
 typedef enum weft_coll {
 #define WEFT_COLL_ENUM(value, name, text, reduces, rooted, shape) WEFT_##name = (value),
     WEFT_COLL_MAP(WEFT_COLL_ENUM)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * ABI of net plugins: transports. Implemented by plugins/net-<name>, called by the core.
+ * ABI of net plugins: transports. The plugins plugins/net-<name> implement it, the core calls it.
  *
- * A transport speaks of peers, regions and bytes: no rank graph, channel or algorithm crosses this
- * table. Lives: plugin instance (create … destroy) ⊃ device ⊃ listener, connection ⊃ region.
- * The core closes inner objects first. A connection carries both directions, reliable and ordered.
+ * A transport knows peers, memory regions and bytes. It does not know ranks, channels or
+ * algorithms. Lifetimes nest: a plugin instance (create to destroy) contains devices, a device
+ * contains listeners and connections, and a device also contains the regions registered with it.
+ * The core closes inner objects first. A connection carries both directions and is reliable and
+ * ordered.
  *
- * A plugin offers messages (post and poll), or mapped memory (extension WEFT_NET_MAP), or both;
- * `caps` says which. With both the core uses the mapped memory. */
+ * A plugin offers messages (post and poll), mapped memory (extension WEFT_NET_MAP), or both.
+ * `caps` says which. If it offers both, the core uses the mapped memory. */
 #ifndef WEFT_PLUGIN_NET_H
 #define WEFT_PLUGIN_NET_H
 
@@ -29,71 +31,89 @@ typedef struct weft_net_region weft_net_region_t;     /* registered memory */
 #define WEFT_MEMORY_HOST 1u /* memory kinds, a bit mask */
 #define WEFT_MEMORY_CUDA 2u
 
-/* What a device can do. Figures are used by the cost model, never for correctness. */
+/* Properties of a device. The cost model uses the figures; correctness never depends on them. */
 typedef struct weft_net_props {
     size_t size;
-    char name[64];            /* e.g. "eth0" or "mlx5_0:1" */
-    char pci[32];             /* PCI address "0000:3b:00.0", empty if none */
-    uint32_t rail;            /* devices of one rail reach each other directly */
-    uint32_t memory_kinds;    /* WEFT_MEMORY_* that buffers may be in */
-    uint64_t latency_ns;      /* one small message, one way */
-    uint64_t bandwidth;       /* bytes per second and direction of one connection */
-    uint64_t ordering_bytes;  /* a received message becomes visible in units of this many bytes in
-                                 order; 0 = only the completion says anything */
-    uint32_t flush_needed;    /* 1: device memory needs a flush after a completion */
-    uint32_t max_outstanding; /* posted operations per connection and direction */
-    uint64_t inline_bytes;    /* sends up to here are copied at post and cost no registration */
-    uint64_t max_message;     /* bytes of the largest message, at least 1 MiB */
-    uint64_t slot_bytes;      /* piece size that reaches most of the bandwidth; the core's FIFO
-                                 slots are at least this large when such connections are used */
-    uint32_t slots;           /* FIFO depth that covers latency × bandwidth, at least 2 */
-    uint64_t overhead_ns; /* part of the latency that each of many small messages in a row costs;
-                                 0 = a quarter */
+    /* Name, e.g. "eth0" or "mlx5_0:1". */
+    char name[64];
+    /* PCI address "0000:3b:00.0", empty if it has none. */
+    char pci[32];
+    /* Number of the rail. Devices of one rail reach each other directly. */
+    uint32_t rail;
+    /* WEFT_MEMORY_* kinds that buffers may be in. */
+    uint32_t memory_kinds;
+    /* One-way latency of a small message. */
+    uint64_t latency_ns;
+    /* Bytes per second and direction of one connection. */
+    uint64_t bandwidth;
+    /* A received message becomes visible in order, in units of this many bytes. 0: only the
+     * completion says that data is there. */
+    uint64_t ordering_bytes;
+    /* 1: device memory needs a flush after a completion. */
+    uint32_t flush_needed;
+    /* Posted operations per connection and direction that may be outstanding. */
+    uint32_t max_outstanding;
+    /* Sends of up to this many bytes are copied at post and need no registration. */
+    uint64_t inline_bytes;
+    /* Bytes of the largest message; at least 1 MiB. */
+    uint64_t max_message;
+    /* Bytes of a message that reaches most of the bandwidth. The core's FIFO slots are at least
+     * this large on such connections. */
+    uint64_t slot_bytes;
+    /* FIFO depth that covers latency * bandwidth; at least 2. */
+    uint32_t slots;
+    /* Part of the latency that each of many small messages in a row costs. 0 = a quarter. */
+    uint64_t overhead_ns;
 } weft_net_props_t;
 
-/* Where a listener can be reached: opaque bytes that the core carries to other ranks. */
+/* Address of a listener. The core carries the bytes to other ranks and does not interpret them. */
 #define WEFT_NET_ADDRESS_MAX 252
 typedef struct weft_net_address {
     uint32_t bytes; /* used bytes of data */
     uint8_t data[WEFT_NET_ADDRESS_MAX];
 } weft_net_address_t;
 
-/* What the connector asks for. */
+/* Request of the connector. */
 typedef struct weft_net_conn_params {
     size_t size;
-    uint8_t label[WEFT_AUTH_LABEL]; /* told to the acceptor under the authentication; opaque */
+    uint8_t label[WEFT_AUTH_LABEL]; /* opaque bytes for the acceptor, sent authenticated */
     uint64_t map_bytes;             /* CAP_MAP: bytes of shared memory wanted; else 0 */
 } weft_net_conn_params_t;
 
-/* What is known of a connection once it is ready. */
+/* Properties of a connection that is ready. */
 typedef struct weft_net_conn_info {
     size_t size;
     uint8_t label[WEFT_AUTH_LABEL]; /* as given by the connector, on both sides */
     uint32_t connector;             /* 1 on the side that called connect_begin */
-    char peer[128];                 /* for messages, e.g. "10.0.0.7:4711" or "pid 4242" */
+    char peer[128];                 /* for texts, e.g. "10.0.0.7:4711" or "pid 4242" */
 } weft_net_conn_info_t;
 
-/* One posted operation. The n-th receive of a connection takes the n-th send of its peer. */
+/* One operation to post. The n-th receive of a connection takes the n-th send of its peer. */
 #define WEFT_NET_SEND 1u
 #define WEFT_NET_RECV 2u
 typedef struct weft_net_op {
     uint32_t kind;             /* WEFT_NET_SEND or WEFT_NET_RECV */
     uint32_t reserved;         /* 0 */
-    void *buffer;              /* the caller's until completion; a send does not write to it */
-    uint64_t bytes;            /* to send, or room to receive; 0 is a valid message */
-    weft_net_region_t *region; /* registration that covers buffer, or NULL */
-    void *context;             /* given back in the completion */
+    void *buffer;              /* data to send, or room to receive; a send does not write to it */
+    uint64_t bytes;            /* length of the buffer; 0 is a valid message */
+    weft_net_region_t *region; /* registration that covers the buffer, or NULL */
+    void *context;             /* user data, returned in the completion */
 } weft_net_op_t;
 
 /* One completion. Every posted operation completes exactly once. */
 typedef struct weft_net_completion {
+    /* As posted. */
     void *context;
-    weft_status_t status;  /* OK: a send's buffer may be reused, a receive's bytes are there;
-                              ERR_ABORTED: cancelled; ERR_LINK, ERR_PEER_DEAD, ERR_PROTO (message
-                              longer than the room): the connection is unusable */
-    uint32_t kind;         /* as posted */
-    uint64_t bytes;        /* transferred */
-    weft_net_conn_t *conn; /* of the operation */
+    /* OK: a send's buffer may be reused, or a receive's bytes are there. ERR_ABORTED: cancelled.
+     * ERR_LINK, ERR_PEER_DEAD, ERR_PROTO (the message was longer than the buffer): the connection
+     * is unusable. */
+    weft_status_t status;
+    /* As posted. */
+    uint32_t kind;
+    /* Bytes transferred. */
+    uint64_t bytes;
+    /* Connection of the operation. */
+    weft_net_conn_t *conn;
 } weft_net_completion_t;
 
 typedef struct weft_net_ops {
@@ -101,154 +121,192 @@ typedef struct weft_net_ops {
     uint32_t caps;     /* WEFT_NET_CAP_* */
     uint32_t reserved; /* 0 */
 
-    /* What: makes an instance with the parsed `config` (config_size bytes, valid until destroy).
-     * Failure: any, error set. Ownership: the core's, until destroy. May block: briefly (device
-     * query). Thread: [any]; instances share nothing. */
+    /* Creates an instance with the parsed `config`, which is config_size bytes long and valid
+     * until destroy(). The core owns the instance until destroy(). Instances share nothing.
+     * Errors: any error.
+     * Blocking: briefly, to query devices. Thread: [any]. */
     weft_status_t (*create)(const weft_host_t *host, const void *config, weft_net_t **net_p);
 
-    /* What: frees the instance; all devices are closed before. NULL is allowed. Thread: [control]. */
+    /* Frees the instance. All its devices are closed. NULL is allowed.
+     * Blocking: no. Thread: [control]. */
     void (*destroy)(weft_net_t *net);
 
-    /* What: number of usable devices; 0 is no error. Thread: [control]. */
+    /* Stores the number of usable devices. 0 is not an error.
+     * Blocking: no. Thread: [control]. */
     weft_status_t (*device_count)(weft_net_t *net, uint32_t *count_p);
 
-    /* What: fills props->size bytes of `props` for device `index`. Thread: [control]. */
+    /* Fills props->size bytes of `props` for device `index`, counted from 0.
+     * Blocking: no. Thread: [control]. */
     weft_status_t (*device_props)(weft_net_t *net, uint32_t index, weft_net_props_t *props);
 
-    /* What: opens a device. Failure: ERR_RESOURCE, ERR_SYSTEM. Ownership: the core's, until
-     * device_close. May block: briefly. Thread: [control]. */
+    /* Opens device `index`. The core owns the device until device_close().
+     * Errors: ERR_RESOURCE, ERR_SYSTEM.
+     * Blocking: briefly. Thread: [control]. */
     weft_status_t (*device_open)(weft_net_t *net, uint32_t index, weft_net_device_t **device_p);
 
-    /* What: closes it; its connections and listeners are closed before. Thread: [control]. */
+    /* Closes a device and frees it. Its connections and listeners are closed.
+     * Blocking: no. Thread: [control]. */
     void (*device_close)(weft_net_device_t *device);
 
-    /* What: starts to accept connections and tells the address for peers. Failure: ERR_RESOURCE,
-     * ERR_SYSTEM. Ownership: the core's, until listener_close. Blocks: no. Thread: [control]. */
+    /* Starts to accept connections and stores the address for the peers. The core owns the
+     * listener until listener_close().
+     * Errors: ERR_RESOURCE, ERR_SYSTEM.
+     * Blocking: no. Thread: [control]. */
     weft_status_t (*listen)(weft_net_device_t *device, weft_net_address_t *address_p,
                             weft_net_listener_t **listener_p);
 
-    /* What: stops listening; accepted connections live on. Thread: [control]. */
+    /* Stops listening and frees the listener. Accepted connections stay open.
+     * Blocking: no. Thread: [control]. */
     void (*listener_close)(weft_net_listener_t *listener);
 
-    /* What: says whether this device can connect to `address`, from the address alone.
-     * Returns: OK, or ERR_UNSUPPORTED (not a fault: the core tries the next transport), or
-     * ERR_PROTO for bytes that are no address of this plugin. Thread: [any]. */
+    /* Tells whether the device can connect to `address`, judging by the address alone.
+     * Errors: ERR_UNSUPPORTED (cannot connect; the core tries the next transport), ERR_PROTO (the
+     * bytes are not an address of this plugin).
+     * Blocking: no. Thread: [any]. */
     weft_status_t (*reachable)(weft_net_device_t *device, const weft_net_address_t *address);
 
-    /* What: starts to connect; `address` and `params` may vanish after the call. The connection is
-     * usable when connect_poll says OK. Failure: ERR_LINK, ERR_RESOURCE. Ownership: the core's, until
-     * conn_close. Blocks: no. Thread: [progress] of the device. */
+    /* Starts to connect. `address` and `params` are valid during the call only. The connection is
+     * usable once connect_poll() returns OK. The core owns it until conn_close().
+     * Errors: ERR_LINK, ERR_RESOURCE.
+     * Blocking: no. Thread: [progress] of the device. */
     weft_status_t (*connect_begin)(weft_net_device_t *device, const weft_net_address_t *address,
                                    const weft_net_conn_params_t *params, weft_net_conn_t **conn_p);
 
-    /* What: advances a connection under way. Returns: OK (ready and authenticated), IN_PROGRESS, or
-     * a failure (then only conn_close is legal): ERR_LINK, ERR_AUTH, ERR_RESOURCE. The core sets the
-     * deadline by giving up. Thread: [progress]. */
+    /* Advances a connection that is being established. Returns OK when it is ready and
+     * authenticated, or IN_PROGRESS. After an error only conn_close() is legal. The core enforces
+     * the deadline by closing the connection.
+     * Errors: ERR_LINK, ERR_AUTH, ERR_RESOURCE.
+     * Blocking: no. Thread: [progress]. */
     weft_status_t (*connect_poll)(weft_net_conn_t *conn);
 
-    /* What: gives out the next connection that finished its handshake. Strangers and broken
-     * handshakes are dropped in silence (a log line at most), never more than 64 at once are held,
-     * each for at most 2 s. Returns: OK, AGAIN (none now), or a failure of the listener itself.
-     * Ownership: the core's, until conn_close. Blocks: no. Thread: [progress]. */
+    /* Stores the next connection that has finished its handshake, or returns AGAIN if there is
+     * none. The core owns the connection until conn_close(). Peers that fail the handshake are
+     * dropped, with a log line at most. The listener holds at most 64 pending peers, each for at
+     * most 2 s.
+     * Errors: any error of the listener itself.
+     * Blocking: no. Thread: [progress]. */
     weft_status_t (*accept)(weft_net_listener_t *listener, weft_net_conn_t **conn_p);
 
-    /* What: fills info->size bytes about a ready connection. Thread: [any]. */
+    /* Fills info->size bytes about a ready connection.
+     * Blocking: no. Thread: [any]. */
     weft_status_t (*conn_info)(weft_net_conn_t *conn, weft_net_conn_info_t *info);
 
-    /* What: looks whether the peer is still there; called now and then while waiting. Returns: OK or
-     * ERR_PEER_DEAD / ERR_LINK. Blocks: no. Thread: [progress]. */
+    /* Checks whether the peer is still there. The core calls it now and then while it waits.
+     * Errors: ERR_PEER_DEAD, ERR_LINK.
+     * Blocking: no. Thread: [progress]. */
     weft_status_t (*conn_check)(weft_net_conn_t *conn);
 
-    /* What: closes at once and frees; operations not completed yet never complete. NULL is allowed.
-     * Blocks: no. Thread: [progress]. */
+    /* Closes the connection at once and frees it. Operations still in flight never complete. NULL
+     * is allowed.
+     * Blocking: no. Thread: [progress]. */
     void (*conn_close)(weft_net_conn_t *conn);
 
-    /* CAP_MESSAGES ------------------------------------------------------------------------------ */
+    /* CAP_MESSAGES ----------------------------------------------------------------------------- */
 
-    /* What: posts up to `count` operations, in order. *posted_p says how many were taken.
-     * Returns: OK (all), AGAIN (fewer: no resources now), or a failure of the connection.
-     * Ownership: buffers are the plugin's until completion. Blocks: no. Thread: [progress]. */
+    /* Posts up to `count` operations, in order, and stores the number taken in *posted_p. Returns
+     * OK if all were taken, AGAIN if fewer were because resources are short now. The plugin owns
+     * the buffers until completion.
+     * Errors: any error of the connection.
+     * Blocking: no. Thread: [progress]. */
     weft_status_t (*post)(weft_net_conn_t *conn, const weft_net_op_t *ops, uint32_t count,
                           uint32_t *posted_p);
 
-    /* What: makes progress on all connections of the device and gives out up to `max` completions.
-     * Returns: OK with *count_p of them, 0 included. A failure of one connection is in the
-     * completions of its operations. Blocks: no. Thread: [progress]. */
+    /* Makes progress on all connections of the device and stores up to `max` completions; *count_p
+     * is their number and may be 0. The completions of its operations report the failure of a
+     * connection.
+     * Errors: any error of the device itself.
+     * Blocking: no. Thread: [progress]. */
     weft_status_t (*poll)(weft_net_device_t *device, weft_net_completion_t *completions,
                           uint32_t max, uint32_t *count_p);
 
-    /* What: makes all outstanding operations of the connection complete (ERR_ABORTED, or as they
-     * were already done) in the next polls, within 100 ms; the connection is then unusable.
-     * Thread: [progress]. */
+    /* Cancels all outstanding operations of the connection. The next polls return their
+     * completions within 100 ms, with ERR_ABORTED or with their result if they were done. The
+     * connection is then unusable.
+     * Blocking: no. Thread: [progress]. */
     weft_status_t (*cancel)(weft_net_conn_t *conn);
 
-    /* Optional from here -------------------------------------------------------------------------- */
+    /* Optional from here ----------------------------------------------------------------------- */
 
-    /* What: arms a notification and tells a file descriptor that becomes readable when poll() or
-     * accept() may have something. Returns: OK, or AGAIN when there is something already.
-     * Ownership: the descriptor is the plugin's. Thread: [progress]. */
+    /* Arms a notification and stores a file descriptor that becomes readable when poll() or
+     * accept() may have something. Returns AGAIN if there is something already. The plugin owns
+     * the descriptor.
+     * Blocking: no. Thread: [progress]. */
     weft_status_t (*wait_fd)(weft_net_device_t *device, int *fd_p);
 
-    /* What: registers memory for posts on connections of this device. Failure: ERR_RESOURCE (with
-     * the limit's name and a remedy in the text). Ownership: the core's, until dereg. May block:
-     * yes, pinning takes time. Thread: [control]. */
+    /* Registers memory for posts on connections of the device. The core owns the region until
+     * dereg().
+     * Errors: ERR_RESOURCE (the text names the limit and a remedy).
+     * Blocking: while the memory is pinned. Thread: [control]. */
     weft_status_t (*reg)(weft_net_device_t *device, void *memory, uint64_t bytes,
                          uint32_t memory_kind, weft_net_region_t **region_p);
 
-    /* What: ends a registration; no operation uses it any more. Thread: [control]. */
+    /* Ends a registration. No operation uses the region any longer.
+     * Blocking: no. Thread: [control]. */
     void (*dereg)(weft_net_region_t *region);
 
-    /* What: looks up an extension table by name. Failure: NULL. Ownership: the plugin's, constant.
-     * Thread: [any]. */
+    /* Looks up an extension table by name. Returns NULL if the plugin does not have it. The plugin
+     * owns the table, which is constant.
+     * Blocking: no. Thread: [any]. */
     const void *(*get_extension)(weft_net_t *net, const char *name);
 } weft_net_ops_t;
 
-/* Extension "weft.net.map/1": memory that both ends of a connection can load and store. */
+/* Extension "weft.net.map/1": memory that both ends of a connection can load from and store to. */
 #define WEFT_NET_MAP "weft.net.map/1"
 typedef struct weft_net_map {
     size_t size;
-    /* What: tells where the shared memory of a ready connection is mapped here. Both sides see the
-     * same bytes, at different addresses, at least params.map_bytes long, page aligned, zeroed when
-     * the connection became ready. Failure: ERR_STATE (not ready). Ownership: the connection's;
-     * gone with conn_close. Blocks: no. Thread: [any]. */
+
+    /* Stores the address and the size of the shared memory of a ready connection in this process.
+     * Both sides see the same bytes, at different addresses. The memory is page aligned, at least
+     * params.map_bytes long, and was zeroed when the connection became ready. The connection owns
+     * it, until conn_close().
+     * Errors: ERR_STATE (not ready).
+     * Blocking: no. Thread: [any]. */
     weft_status_t (*region)(weft_net_conn_t *conn, void **base_p, uint64_t *bytes_p);
 } weft_net_map_t;
 
-/* Extension "weft.net.attach/1": connections that change their device. A family of communicators shares
- * one listener, and each communicator that carries messages drives a device of its own, so that threads
- * never meet in poll(). Without it a transport of messages serves the first communicator only. */
+/* Extension "weft.net.attach/1": moves connections between devices. A family of communicators (one
+ * communicator and those split from it) shares one listener. Each communicator that carries
+ * messages drives a device of its own, so that threads never meet in poll(). Without this
+ * extension a message transport serves only the first communicator of the family. */
 #define WEFT_NET_ATTACH "weft.net.attach/1"
 typedef struct weft_net_attach {
     size_t size;
-    /* What: moves an accepted connection, on which nothing was posted yet, to another device of the same
-     * instance. Failure: ERR_STATE (not ready, or in use). Blocks: no. Thread: [progress] of both
-     * devices. */
+
+    /* Moves an accepted connection to another device of the same instance. Nothing may have been
+     * posted on it yet.
+     * Errors: ERR_STATE (not ready, or in use).
+     * Blocking: no. Thread: [progress] of both devices. */
     weft_status_t (*attach)(weft_net_conn_t *conn, weft_net_device_t *device);
 } weft_net_attach_t;
 
-/* Extension "weft.net.dmabuf/1": memory of another device (a GPU), registered by its dma-buf. */
+/* Extension "weft.net.dmabuf/1": registers memory of another device, such as a GPU, by its
+ * dma-buf. */
 #define WEFT_NET_DMABUF "weft.net.dmabuf/1"
 typedef struct weft_net_dmabuf_range {
     size_t size;
-    int fd;               /* of the dma-buf; may be closed after the call */
+    int fd;               /* the dma-buf; may be closed after the call */
     uint32_t memory_kind; /* WEFT_MEMORY_* */
-    uint64_t offset;      /* in the dma-buf */
-    uint64_t bytes;
-    uint64_t address; /* by which posts name the first byte */
+    uint64_t offset;      /* of the range in the dma-buf, in bytes */
+    uint64_t bytes;       /* of the range */
+    uint64_t address;     /* address by which posts name the first byte */
 } weft_net_dmabuf_range_t;
 typedef struct weft_net_dmabuf {
     size_t size;
-    /* What, failure, ownership, thread: as weft_net_ops_t.reg; ERR_UNSUPPORTED if this device cannot. */
+
+    /* As weft_net_ops_t.reg. Errors: also ERR_UNSUPPORTED, if this device cannot. */
     weft_status_t (*reg)(weft_net_device_t *device, const weft_net_dmabuf_range_t *range,
                          weft_net_region_t **region_p);
 } weft_net_dmabuf_t;
 
-/* Extension "weft.net.describe/1": more about a device than the properties hold. */
+/* Extension "weft.net.describe/1": more about a device than its properties hold. */
 #define WEFT_NET_DESCRIBE "weft.net.describe/1"
 typedef struct weft_net_describe {
     size_t size;
-    /* What: writes lines of text for people about device `index`, at most `bytes` with the zero byte, each
-     * line ended by a newline. Failure: ERR_ARG. Blocks: no. Thread: [control]. */
+
+    /* Writes text for people about device `index`: at most `bytes` bytes including the final NUL,
+     * each line ended by a newline.
+     * Errors: ERR_ARG (no such device).
+     * Blocking: no. Thread: [control]. */
     weft_status_t (*describe)(weft_net_t *net, uint32_t index, char *text, size_t bytes);
 } weft_net_describe_t;
 

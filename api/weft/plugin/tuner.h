@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * ABI of tuner plugins: which algorithm serves a call, and with which slices. The core lists the
- * candidates with their modelled cost; the tuner answers with one of them and a reason in words.
- * Every rank must come to the same answer: use only what is in these structs. The core compares the
- * answers of all ranks (they are part of the operation's signature). */
+ * ABI of tuner plugins. A tuner chooses the algorithm and the slices of a call. The core lists the
+ * candidates with their modelled cost. The tuner answers with one of them and a reason in words.
+ * All ranks must give the same answer, so a tuner uses only what these structs hold. The core
+ * compares the answers of all ranks: they are part of the operation's signature. */
 #ifndef WEFT_PLUGIN_TUNER_H
 #define WEFT_PLUGIN_TUNER_H
 
@@ -15,44 +15,45 @@ extern "C" {
 
 typedef struct weft_tuner weft_tuner_t; /* plugin instance */
 
-/* The call, equal on all ranks. */
+/* The call to choose for. Equal on all ranks. */
 typedef struct weft_tuner_call {
     size_t size;
-    weft_coll_t coll;
-    weft_dtype_t dtype;
-    weft_op_t op;
-    uint32_t root;
-    uint64_t count; /* as in the user's call */
-    uint64_t bytes; /* of one block: count × element size */
-    uint32_t nranks;
-    uint32_t nhosts;
-    uint64_t slot_bytes; /* largest slice that a FIFO slot holds */
-    uint32_t slots;      /* FIFO depth; slices in a chunk must be fewer */
+    weft_coll_t coll;    /* the collective */
+    weft_dtype_t dtype;  /* its data type */
+    weft_op_t op;        /* its operator */
+    uint32_t root;       /* its root, if it has one */
+    uint64_t count;      /* as in the user's call, in elements */
+    uint64_t bytes;      /* of one block: count * element size */
+    uint32_t nranks;     /* ranks of the communicator */
+    uint32_t nhosts;     /* hosts they are on */
+    uint64_t slot_bytes; /* bytes of the largest slice that a FIFO slot holds */
+    uint32_t slots;      /* FIFO depth; a chunk must have fewer slices */
     uint32_t reserved;   /* 0 */
 } weft_tuner_call_t;
 
-/* One way to serve it. */
+/* One way to run the call. */
 typedef struct weft_tuner_candidate {
     size_t size;
-    const char *algo;   /* plugin name */
-    const char *params; /* its parameters as text, "" if none */
-    uint32_t chunks;    /* k: chunks per block and pass */
+    const char *algo;   /* name of the algorithm plugin */
+    const char *params; /* its parameters as text, "" if it has none */
+    uint32_t chunks;    /* chunks per block and pass */
     uint32_t steps;     /* MOVEs on the critical path of one pass */
-    const void *core;   /* for cost() */
-    uint32_t channels;  /* copies of the plan that share the message, each a part of its passes */
+    const void *core;   /* the core's own, for the cost function */
+    uint32_t channels;  /* copies of the plan; they divide the passes of a message among them */
 } weft_tuner_candidate_t;
 
-/* The answer. */
+/* The answer of the tuner. */
 typedef struct weft_tuner_choice {
     size_t size;
-    uint32_t index;       /* of the candidate */
-    uint32_t slices;      /* per chunk and pass, 1 … slots−1 */
+    uint32_t index;       /* index of the candidate */
+    uint32_t slices;      /* slices per chunk and pass, 1 to slots-1 */
     uint64_t slice_bytes; /* at most slot_bytes; a multiple of 64 */
-    char reason[160];     /* in words, for people */
+    char reason[160];     /* why, in words */
 } weft_tuner_choice_t;
 
-/* What: modelled time in seconds of the call with that candidate and those slices: the α–β–γ model
- * of core/plan/cost over the transports in use. Thread: [any]. */
+/* Returns the modelled time in seconds of the call with this candidate and these slices. It is the
+ * alpha-beta-gamma model of the core over the transports in use.
+ * Blocking: no. Thread: [any]. */
 typedef double (*weft_tuner_cost_fn_t)(const weft_tuner_call_t *call,
                                        const weft_tuner_candidate_t *candidate, uint32_t slices,
                                        uint64_t slice_bytes);
@@ -64,8 +65,9 @@ typedef struct weft_tuner_ops {
     weft_status_t (*create)(const weft_host_t *host, const void *config, weft_tuner_t **tuner_p);
     void (*destroy)(weft_tuner_t *tuner);
 
-    /* What: chooses. `count` is at least 1. Failure: ERR_UNSUPPORTED or any, error set.
-     * Ownership: all arguments are the core's. Blocks: no. Thread: [any]. */
+    /* Chooses one of `count` candidates; `count` is at least 1. The core owns all arguments.
+     * Errors: ERR_UNSUPPORTED, or any error.
+     * Blocking: no. Thread: [any]. */
     weft_status_t (*choose)(weft_tuner_t *tuner, const weft_tuner_call_t *call,
                             const weft_tuner_candidate_t *candidates, uint32_t count,
                             weft_tuner_cost_fn_t cost, weft_tuner_choice_t *choice_p);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A first weft program: every rank of a launcher's job contributes a vector, all get the sum.
+ * A first weft program. Every rank of a launcher's job contributes a vector, and all get the sum.
  *
  *   mpirun -n 4 ./all_reduce        (or srun, or torchrun; alone it is one rank) */
 #include <stdint.h>
@@ -10,7 +10,7 @@
 
 #define COUNT 1024
 
-/* Says what failed and passes the status on. */
+/* Prints the error, if there is one, and returns the status. */
 static weft_status_t report(weft_status_t status)
 {
     if (status != WEFT_OK) {

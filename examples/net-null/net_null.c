@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * net-null: the smallest net plugin. Both ends of a connection live in one instance, a message is
- * one copy, the address is the instance's random name, so no other instance can be reached. */
+ * net-null: the smallest net plugin. Both ends of a connection are in one instance, and a message is
+ * one copy. The address is a random name of the instance, so no other instance can be reached. */
 #include <string.h>
 #include <weft/plugin/net.h>
 
@@ -18,7 +18,7 @@ enum { FREE, POSTED, DONE };
 struct weft_net_conn {
     weft_net_t *net;
     weft_net_conn_t *next, *peer;
-    weft_status_t status; /* IN_PROGRESS until accepted, OK, or why it is unusable */
+    weft_status_t status; /* IN_PROGRESS until accepted, OK, or the error that ended it */
     weft_net_conn_info_t info;
     int state[3]; /* by kind: one send and one receive may be outstanding */
     weft_net_op_t ops[3];

@@ -231,8 +231,8 @@ WEFT_EXPORT weft_status_t weft_comm_explain(weft_comm_t *comm, weft_coll_t coll,
 /* Memory --------------------------------------------------------------------------------------- */
 
 /* Allocates zeroed, page-aligned host memory that suits every loaded transport. A size of 0 gives
- * one page. The caller owns the memory until weft_mem_free() and must free it before `comm` is
- * destroyed.
+ * one page. The caller owns the memory until weft_mem_free(). Destroying `comm` frees it at the
+ * latest.
  * Errors: ERR_ARG, ERR_STATE, ERR_RESOURCE.
  * Blocking: no. Thread: one. */
 WEFT_EXPORT weft_status_t weft_mem_alloc(weft_comm_t *comm, uint64_t bytes, void **memory_p);
@@ -258,7 +258,8 @@ WEFT_EXPORT weft_status_t weft_mem_free(weft_comm_t *comm, void *memory);
 
 /* Registers [memory, memory+bytes) with the transports, which pin it once instead of at each call.
  * Registration is never needed for correctness. The memory must stay mapped until
- * weft_mem_deregister(); the caller owns *region_p until then.
+ * weft_mem_deregister(); the caller owns *region_p until then. Destroying `comm` ends the
+ * registration at the latest.
  * Errors: ERR_ARG, ERR_STATE, ERR_RESOURCE (the text names the limit and the remedy).
  * Blocking: while the memory is pinned. Thread: one. */
 WEFT_EXPORT weft_status_t weft_mem_register(weft_comm_t *comm, void *memory, uint64_t bytes,

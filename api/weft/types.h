@@ -78,9 +78,9 @@ typedef enum weft_op {
     WEFT_OP_USER_END = 256 /* one past the last */
 } weft_op_t;
 
-/* X(value, NAME, text, reduces, rooted, shape)
+/* X(value, NAME, text, reduces, rooted, base)
  *
- * `reduces` and `rooted` are 0 or 1. `shape` is the base collective: the one whose plans the
+ * `reduces` and `rooted` are 0 or 1. `base` is the base collective: the one whose plans the
  * collective runs. Algorithms are asked for base collectives only. A vector collective runs the
  * plan of its base collective with a count and a displacement for every block. A barrier is an
  * all-reduce of no data. SEND_RECV has no plan. */
@@ -103,7 +103,7 @@ typedef enum weft_op {
 
 /* Collectives. */
 typedef enum weft_coll {
-#define WEFT_COLL_ENUM(value, name, text, reduces, rooted, shape) WEFT_##name = (value),
+#define WEFT_COLL_ENUM(value, name, text, reduces, rooted, base) WEFT_##name = (value),
     WEFT_COLL_MAP(WEFT_COLL_ENUM)
 #undef WEFT_COLL_ENUM
         WEFT_COLL_COUNT = 15

@@ -29,7 +29,7 @@ typedef struct weft_algo_param {
 /* The plan that is asked for. All fields except `rank` are equal on all ranks. */
 typedef struct weft_algo_call {
     size_t size;
-    weft_coll_t coll;                     /* a base collective: `shape` of WEFT_COLL_MAP */
+    weft_coll_t coll;                     /* a base collective: `base` of WEFT_COLL_MAP */
     uint32_t nranks;                      /* at least 2; the core serves a single rank itself */
     uint32_t rank;                        /* rank whose plan emit() writes */
     uint32_t root;                        /* root of a rooted collective; else 0 */
@@ -40,7 +40,7 @@ typedef struct weft_algo_call {
  * a constant. */
 static inline const char *weft_algo_coll_text(weft_coll_t coll)
 {
-#define WEFT_COLL_TEXT(value, name, text, reduces, rooted, shape) text,
+#define WEFT_COLL_TEXT(value, name, text, reduces, rooted, base) text,
     static const char *const texts[] = {WEFT_COLL_MAP(WEFT_COLL_TEXT)};
 #undef WEFT_COLL_TEXT
     return (unsigned)coll < WEFT_COLL_COUNT ? texts[coll] : "unknown";

@@ -270,10 +270,10 @@ WEFT_EXPORT weft_status_t weft_mem_register(weft_comm_t *comm, void *memory, uin
  * Blocking: no. Thread: one. */
 WEFT_EXPORT weft_status_t weft_mem_deregister(weft_comm_t *comm, weft_mem_region_t *region);
 
-/* Windows. By default a payload between two ranks of one host is copied into a slot and from there
- * to its destination. If the sender's bytes lie in a window that the receiver has imported, the
- * receiver reads them in place and the copy into the slot is skipped. The results are the same. A
- * payload is read in place if
+/* Windows. By default a payload between two ranks of one host is copied into a slot, which is
+ * memory of weft, and from there to its destination. If the sender's bytes lie in a window that
+ * the receiver has imported, the receiver reads them in place and the copy into the slot is
+ * skipped. The results are the same. A payload is read in place if
  *   - both ranks compute on CPUs and are threads of one process, or both compute on devices with
  *     peer access to each other and the window is device memory; and
  *   - the payload is the caller's own data, or a result that the plan writes only once.
@@ -380,8 +380,9 @@ typedef struct weft_call {
  * every launch of the graph. All ranks must capture the same calls and launch the graphs in the
  * same order. Captured calls are ordered by streams alone: wait for earlier graph launches before
  * a call without a stream. If an equal call ran before, the call is captured as a kernel launch,
- * otherwise as a host wait. Memory of captured calls is kept until the communicator is destroyed.
- * Destroy it after the last graph launch has completed.
+ * otherwise as a host wait, at which the stream waits while the host runs it. Memory of captured
+ * calls is kept until the communicator is destroyed. Destroy it after the last graph launch has
+ * completed.
  *
  * weft_comm_destroy() waits for enqueued operations, at most op_timeout without progress, and then
  * stops them. */

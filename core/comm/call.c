@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
-#include "core/comm/stream.h"
+#include "core/comm/streams.h"
 
 weft_status_t weft_api_error(const char *call, weft_status_t status)
 {

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "core/base/error.h"
-#include "core/comm/stream.h"
+#include "core/comm/streams.h"
 
 /* Idle steps between looks at the clock: a look costs about as much as a step. */
 #define STEPS_PER_LOOK 64u

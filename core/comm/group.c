@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/comm/call.h"
-#include "core/comm/stream.h"
+#include "core/comm/streams.h"
 
 typedef struct note {
     struct note *next;

@@ -4,7 +4,7 @@
  * last communicator that used it. It holds a communicator for one round at a time and keeps away from
  * those whose user drives them. */
 #include "core/base/error.h"
-#include "core/comm/stream.h"
+#include "core/comm/streams.h"
 
 #define MEMBERS 4096u
 #define BUSY_NAP_NS (UINT64_C(50) * 1000)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What a communicator has in streams, from the first call to the end. */
-#include "core/comm/stream.h"
+#include "core/comm/streams.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -7,7 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/comm/call.h"
-#include "core/comm/stream.h"
+#include "core/comm/streams.h"
 
 /* Collectives -------------------------------------------------------------------------------------- */
 

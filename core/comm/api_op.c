@@ -3,7 +3,7 @@
  * Operators that the user made: a table per communicator. */
 #include "core/base/error.h"
 #include "core/comm/call.h"
-#include "core/comm/stream.h"
+#include "core/comm/streams.h"
 
 #define USER_OPS (WEFT_OP_USER_END - WEFT_OP_USER)
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "core/comm/stream.h"
+#include "core/comm/streams.h"
 
 static weft_status_t allocate(const weft_comm_plan_t *plan, weft_comm_state_t **state_p)
 {

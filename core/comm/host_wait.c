@@ -5,7 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/comm/call.h"
-#include "core/comm/stream.h"
+#include "core/comm/streams.h"
 
 static void batch_free(weft_batch_t *batch)
 {

@@ -42,12 +42,17 @@ void weft_os_thread_join(weft_os_thread_t *thread); /* frees it; NULL is allowed
 /* As weft_os_thread_start(), for a thread that nobody joins: `run` must end by itself in bounded time
  * and owns `arg`. */
 weft_status_t weft_os_thread_launch(const char *name, void (*run)(void *), void *arg);
+/* A number other than 0 that no other living thread of the process has. */
+uintptr_t weft_os_thread_self(void);
 int32_t weft_os_pid(void);
 int32_t weft_os_parent_pid(void);
 
-/* Mutex: so that users of the seam see no pthread type. */
+/* Mutex: so that users of the seam see no pthread type. All zero is an unlocked one. */
 typedef struct weft_os_mutex {
     _Atomic uint32_t word;
+#ifdef WEFT_CHECKED
+    _Atomic uintptr_t holder; /* thread that holds it, 0: none; for core/os/assert.h */
+#endif
 } weft_os_mutex_t;
 void weft_os_lock(weft_os_mutex_t *mutex);
 void weft_os_unlock(weft_os_mutex_t *mutex);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "core/base/error.h"
+#include "core/os/assert.h"
 #include "core/os/os.h"
 
 /* Sanitizers need far more than the library itself. */
@@ -100,6 +101,12 @@ void weft_os_thread_join(weft_os_thread_t *thread)
     }
 }
 
+uintptr_t weft_os_thread_self(void)
+{
+    static _Thread_local char self;
+    return (uintptr_t)&self;
+}
+
 int32_t weft_os_pid(void)
 {
     return (int32_t)getpid();
@@ -110,9 +117,20 @@ int32_t weft_os_parent_pid(void)
     return (int32_t)getppid();
 }
 
+/* Keeps who holds the mutex, for weft_os_mutex_assert_held(). */
+static void mutex_note_holder(weft_os_mutex_t *mutex, bool held)
+{
+#ifdef WEFT_CHECKED
+    atomic_store_explicit(&mutex->holder, held ? weft_os_thread_self() : 0, memory_order_relaxed);
+#else
+    (void)mutex;
+    (void)held;
+#endif
+}
+
 /* 0 free, 1 held, 2 held and somebody sleeps. Three-state futex mutex after U. Drepper, "Futexes are
  * tricky" (2011). */
-void weft_os_lock(weft_os_mutex_t *mutex)
+static void mutex_acquire(weft_os_mutex_t *mutex)
 {
     uint32_t state = 0;
     if (atomic_compare_exchange_strong_explicit(&mutex->word, &state, 1, memory_order_acquire,
@@ -128,8 +146,16 @@ void weft_os_lock(weft_os_mutex_t *mutex)
     }
 }
 
+void weft_os_lock(weft_os_mutex_t *mutex)
+{
+    mutex_acquire(mutex);
+    mutex_note_holder(mutex, true);
+}
+
 void weft_os_unlock(weft_os_mutex_t *mutex)
 {
+    weft_os_mutex_assert_held(mutex);
+    mutex_note_holder(mutex, false);
     if (atomic_exchange_explicit(&mutex->word, 0, memory_order_release) == 2) {
         weft_os_futex_wake(&mutex->word);
     }

@@ -366,13 +366,13 @@ static weft_status_t explain(weft_comm_state_t *state, weft_args_t *args, char *
 {
     weft_prepared_t *prepared;
     if (state->nranks == 1) {
-        snprintf(text, bytes, "one rank: a copy by kernel %s", state->kernel_props.variant);
+        snprintf(text, bytes, "one rank: a copy by kernel %s", state->family->kernel.props.variant);
         return WEFT_OK;
     }
     if (args->coll == WEFT_SEND_RECV) {
         uint32_t next = (state->rank + 1) % state->nranks;
         snprintf(text, bytes, "send_recv in slices of %llu bytes, %u at a time, over %s%s",
-                 (unsigned long long)state->slot_bytes, state->slots,
+                 (unsigned long long)state->family->slot_bytes, state->family->slots,
                  weft_links_transport(state->links, next),
                  weft_links_is_direct(state->links, next) ? ", slots on the device" : "");
         return WEFT_OK;

@@ -20,8 +20,8 @@ weft_status_t weft_comm_copy(const weft_comm_state_t *state, void *dst, const vo
     if (bytes == 0) {
         return WEFT_OK;
     }
-    if (state->kernel_memory != NULL) {
-        return state->kernel_memory->copy(state->kernel, dst, src, bytes);
+    if (state->family->kernel.memory != NULL) {
+        return state->family->kernel.memory->copy(state->family->kernel.instance, dst, src, bytes);
     }
     memmove(dst, src, bytes);
     return WEFT_OK;
@@ -32,7 +32,7 @@ weft_status_t weft_comm_copy(const weft_comm_state_t *state, void *dst, const vo
 void weft_comm_release(const weft_comm_state_t *state, const weft_allocation_t *a)
 {
     if (a->device && a->memory != NULL) {
-        state->kernel_memory->free(state->kernel, a->memory);
+        state->family->kernel.memory->free(state->family->kernel.instance, a->memory);
     } else {
         weft_os_pages_free(a->memory, a->bytes);
     }
@@ -43,7 +43,8 @@ weft_status_t weft_comm_obtain(const weft_comm_state_t *state, const char *what,
 {
     *a = (weft_allocation_t){.bytes = bytes > 0 ? (size_t)bytes : 1, .device = device};
     if (device) {
-        return state->kernel_memory->alloc(state->kernel, a->bytes, &a->memory);
+        return state->family->kernel.memory->alloc(state->family->kernel.instance, a->bytes,
+                                                   &a->memory);
     }
     a->memory = weft_os_pages(a->bytes);
     return a->memory != NULL
@@ -58,7 +59,7 @@ weft_status_t weft_comm_stage(weft_comm_state_t *state, const void *in, uint64_t
     if (staging->bytes < bytes) {
         weft_comm_release(state, staging);
         status = weft_comm_obtain(state, "copy of an in-place input", bytes,
-                                  state->kernel_memory != NULL, staging);
+                                  state->family->kernel.memory != NULL, staging);
         staging->bytes = status == WEFT_OK ? staging->bytes : 0;
     }
     return status == WEFT_OK ? weft_comm_copy(state, staging->memory, in, bytes) : status;
@@ -92,11 +93,11 @@ static weft_status_t allocate_for(weft_comm_t *comm, const char *call, uint64_t 
     }
     if (memory_p == NULL) {
         status = weft_fail(WEFT_ERR_ARG, 0, "%s: memory_p is NULL", call);
-    } else if (device && state->kernel_memory == NULL) {
+    } else if (device && state->family->kernel.memory == NULL) {
         status = weft_fail(WEFT_ERR_UNSUPPORTED, 0,
                            "%s: kernel %s computes on host memory; load a kernel for a device, or "
                            "use weft_mem_alloc",
-                           call, state->kernel_loaded->plugin->name);
+                           call, state->family->kernel.loaded->plugin->name);
     } else {
         status = allocate(state, call, bytes, device, memory_p);
     }

@@ -37,12 +37,12 @@ weft_status_t weft_op_create(weft_comm_t *comm, weft_op_fn_t fn, void *arg, weft
     }
     weft_status_t status = weft_comm_enter(comm, "weft_op_create", &state);
     if (status == WEFT_OK) {
-        status = state->kernel_memory == NULL
+        status = state->family->kernel.memory == NULL
                      ? add(state, fn, arg, op_p)
                      : weft_fail(WEFT_ERR_UNSUPPORTED, 0,
                                  "weft_op_create: operators are functions of the host, kernel %s "
                                  "computes on a device",
-                                 state->kernel_loaded->plugin->name);
+                                 state->family->kernel.loaded->plugin->name);
         weft_comm_leave(state);
     }
     return status == WEFT_OK ? status : weft_api_error("comm", status);

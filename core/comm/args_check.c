@@ -57,11 +57,11 @@ static bool knows_op(const weft_comm_state_t *state, weft_op_t op)
 static weft_status_t check_stream(const weft_comm_state_t *state, const char *name,
                                   const weft_call_t *call)
 {
-    if (state->kernel_lanes == NULL) {
+    if (state->family->kernel.lanes == NULL) {
         return weft_fail(WEFT_ERR_UNSUPPORTED, 0,
                          "%s: weft_call_t.stream is set, and kernel %s has no streams; choose a "
                          "kernel for a device ([core] kernel), or call without a stream",
-                         name, state->kernel_loaded->plugin->name);
+                         name, state->family->kernel.loaded->plugin->name);
     }
     if (call->request_p != NULL) {
         return weft_fail(WEFT_ERR_ARG, 0,

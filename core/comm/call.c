@@ -29,7 +29,7 @@ weft_status_t weft_request_fill(weft_comm_state_t *state, weft_request_t *reques
     request->args = *args;
     request->state = WEFT_OP_QUEUED;
     request->status = WEFT_IN_PROGRESS;
-    request->timeout = state->settings.exec.op_timeout;
+    request->timeout = state->family->settings.exec.op_timeout;
     if (call != NULL && call->timeout != 0) {
         request->timeout = call->timeout;
     }
@@ -117,7 +117,7 @@ weft_status_t weft_comm_exchange(weft_comm_state_t *state, uint32_t root, const 
                               .state = WEFT_OP_QUEUED,
                               .status = WEFT_IN_PROGRESS,
                               .deadline = WEFT_NEVER,
-                              .timeout = state->settings.boot.init_timeout};
+                              .timeout = state->family->settings.boot.init_timeout};
     weft_engine_append(state, &request);
     weft_engine_drive(state, &request);
     return request.status;

@@ -156,25 +156,8 @@ typedef struct weft_comm_state {
     uint32_t *family_rank;           /* per rank */
     weft_links_t *links;             /* NULL for one rank */
 
-    /* copies of the family's, which stay there: one step less on the way of a call */
-    weft_settings_t settings;
-    weft_boot_t *boot;
-    weft_algo_loaded_t algos[WEFT_ALGOS_MAX];
-    uint32_t nalgos;
-    weft_plan_finder_t finder; /* over them, for plans made of plans */
-    const weft_loaded_t *kernel_loaded, *tuner_loaded;
-    const weft_kernel_ops_t *kernel_ops;
-    weft_kernel_t *kernel;
-    weft_kernel_props_t kernel_props;
-    const weft_kernel_lanes_t *kernel_lanes;   /* NULL: it runs no plans */
-    weft_lanes_queue_t *queue;                 /* of this communicator there; NULL: not opened */
-    const weft_kernel_memory_t *kernel_memory; /* NULL: it computes on host memory */
-    const weft_tuner_ops_t *tuner_ops;
-    weft_tuner_t *tuner;
-    weft_cost_model_t model; /* equal on all ranks */
-    uint32_t slots;
-    uint64_t slot_bytes;
-    uint32_t channels; /* most that share a message */
+    weft_lanes_queue_t *queue; /* of this communicator on the device; NULL: not opened */
+
     uint32_t nhosts;
     uint32_t *host_of;  /* per rank */
     uint32_t *one_host; /* per rank 0: what algorithms see in deterministic mode */
@@ -316,9 +299,6 @@ weft_status_t weft_args_check(const weft_comm_state_t *state, weft_args_t *args,
                               const weft_call_t *call);
 bool weft_coll_reduces(weft_coll_t coll);
 bool weft_coll_has_vectors(weft_coll_t coll);
-
-/* find.c: fills state->finder once the algorithms are there. */
-void weft_comm_offer_algos(weft_comm_state_t *state);
 
 /* operator.c: the user's operator of that number, or NULL. */
 const weft_user_op_t *weft_user_op_find(const weft_comm_state_t *state, weft_op_t op);

@@ -40,35 +40,11 @@ static weft_status_t allocate(const weft_comm_plan_t *plan, weft_comm_state_t **
     return WEFT_OK;
 }
 
-static void copy_shared(weft_comm_state_t *state, weft_family_t *family)
-{
-    weft_family_take(family);
-    state->family = family;
-    state->settings = family->settings;
-    state->boot = family->boot;
-    memcpy(state->algos, family->algos, sizeof state->algos);
-    state->nalgos = family->nalgos;
-    state->kernel_loaded = family->kernel_loaded;
-    state->tuner_loaded = family->tuner_loaded;
-    state->kernel_ops = family->kernel_ops;
-    state->kernel = family->kernel;
-    state->kernel_props = family->kernel_props;
-    state->kernel_lanes = family->kernel_lanes;
-    state->kernel_memory = family->kernel_memory;
-    state->tuner_ops = family->tuner_ops;
-    state->tuner = family->tuner;
-    state->model = family->model;
-    state->slots = family->slots;
-    state->slot_bytes = family->slot_bytes;
-    state->channels = family->channels;
-    weft_comm_offer_algos(state);
-}
-
 /* Hosts are numbered 0 … nhosts−1 in order of first appearance by rank. */
 static weft_status_t number_hosts(weft_comm_state_t *state)
 {
-    const weft_boot_peer_t *peers = weft_boot_peers(state->boot);
-    uint32_t hosts = weft_boot_hosts(state->boot);
+    const weft_boot_peer_t *peers = weft_boot_peers(state->family->boot);
+    uint32_t hosts = weft_boot_hosts(state->family->boot);
     uint32_t *number = weft_os_alloc(hosts * sizeof *number, 0); /* 0: not seen yet */
     if (number == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot number %u hosts", hosts);
@@ -92,7 +68,8 @@ static weft_status_t create(const weft_comm_plan_t *plan, bool first, weft_comm_
     if (status != WEFT_OK) {
         return status;
     }
-    copy_shared(state, family);
+    weft_family_take(family);
+    state->family = family;
     /* All ranks of the family may be busy at once, whichever communicators they are in. */
     weft_waiter_init(&state->waiter, &family->settings.exec, family->ranks_here);
     weft_links_setup_t links = {
@@ -101,10 +78,10 @@ static weft_status_t create(const weft_comm_plan_t *plan, bool first, weft_comm_
         .rank = plan->rank,
         .family = state->family_rank,
         .comm_id = plan->id,
-        .sharing = {family->kernel_share, family->kernel},
-        .direct = {.ops = family->kernel_direct,
-                   .memory = family->kernel_memory,
-                   .kernel = family->kernel,
+        .sharing = {family->kernel.share, family->kernel.instance},
+        .direct = {.ops = family->kernel.direct,
+                   .memory = family->kernel.memory,
+                   .kernel = family->kernel.instance,
                    .mode = (weft_direct_mode_t)family->settings.exec.direct},
         .windows = &state->windows,
         .first = first,
@@ -176,15 +153,16 @@ weft_status_t weft_comm_create(uint32_t nranks, const weft_unique_id_t *id, uint
 
 weft_status_t weft_comm_need_queue(weft_comm_state_t *state)
 {
-    return state->kernel_lanes == NULL || state->queue != NULL
+    return state->family->kernel.lanes == NULL || state->queue != NULL
                ? WEFT_OK
-               : state->kernel_lanes->queue_open(state->kernel, &state->queue);
+               : state->family->kernel.lanes->queue_open(state->family->kernel.instance,
+                                                         &state->queue);
 }
 
 void weft_comm_part(weft_comm_state_t *state)
 {
     if (state->nranks > 1 && !weft_comm_has_failed(state)) {
-        weft_health_left(state->boot, state->id, state->sequence);
+        weft_health_left(state->family->boot, state->id, state->sequence);
     }
 }
 
@@ -201,7 +179,7 @@ void weft_comm_free(weft_comm_state_t *state)
     weft_comm_free_memory(state);
     weft_links_destroy(state->links);
     if (state->queue != NULL) {
-        state->kernel_lanes->queue_close(state->queue);
+        state->family->kernel.lanes->queue_close(state->queue);
     }
     if (state->family != NULL) {
         weft_family_release(state->family);

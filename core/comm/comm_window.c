@@ -43,14 +43,14 @@ static weft_lent_name_t name_of(const weft_comm_state_t *state, uint32_t rank, u
 /* A device that runs plans has to know of windows. */
 static bool knows_windows(const weft_comm_state_t *state)
 {
-    return state->kernel_lanes == NULL ||
-           WEFT_HAS(state->kernel_lanes, weft_kernel_lanes_t, end_windows);
+    return state->family->kernel.lanes == NULL ||
+           WEFT_HAS(state->family->kernel.lanes, weft_kernel_lanes_t, end_windows);
 }
 
 /* What the kernel needs to lend device memory, and to open that of others; NULL: it cannot. */
 static const weft_kernel_share_t *share_of(const weft_comm_state_t *state)
 {
-    const weft_kernel_share_t *share = state->family->kernel_share;
+    const weft_kernel_share_t *share = state->family->kernel.share;
     bool able = share != NULL && knows_windows(state) &&
                 WEFT_HAS(share, weft_kernel_share_t, lend) &&
                 WEFT_HAS(share, weft_kernel_share_t, unlend);
@@ -59,7 +59,7 @@ static const weft_kernel_share_t *share_of(const weft_comm_state_t *state)
 
 static bool reads_host_memory(const weft_comm_state_t *state)
 {
-    return state->kernel_memory == NULL && knows_windows(state);
+    return state->family->kernel.memory == NULL && knows_windows(state);
 }
 
 /* The kernel said why. */
@@ -80,8 +80,9 @@ static void show(weft_comm_state_t *state, weft_window_t *window, card_t *card)
         status = weft_lend(&name, window->memory, window->bytes, state->nranks, &window->lent);
         card->kind = status == WEFT_OK ? CARD_HOST : CARD_NONE;
     } else if (share != NULL) {
-        share->place(state->kernel, card->place);
-        status = share->lend(state->kernel, window->memory, window->bytes, card->token);
+        share->place(state->family->kernel.instance, card->place);
+        status =
+            share->lend(state->family->kernel.instance, window->memory, window->bytes, card->token);
         window->on_device = status == WEFT_OK;
         card->kind = status == WEFT_OK ? CARD_DEVICE : CARD_NONE;
     }
@@ -95,9 +96,9 @@ static void open_on_device(weft_comm_state_t *state, uint32_t number, const card
 {
     const weft_kernel_share_t *share = share_of(state);
     void *memory = NULL;
-    weft_status_t status = share->reaches(state->kernel, card->place);
+    weft_status_t status = share->reaches(state->family->kernel.instance, card->place);
     if (status == WEFT_OK) {
-        status = share->import(state->kernel, card->token, card->bytes, &memory);
+        status = share->import(state->family->kernel.instance, card->token, card->bytes, &memory);
     }
     if (status == WEFT_OK) {
         *theirs = (weft_lanes_window_t){.base = memory, .bytes = card->bytes};
@@ -126,7 +127,8 @@ static void close_one(weft_comm_state_t *state, uint32_t rank, uint32_t number)
     if (reach->lease[number] != NULL) {
         weft_lease_give(reach->lease[number]);
     } else if (reach->theirs[number].bytes > 0) {
-        state->family->kernel_share->unimport(state->kernel, reach->theirs[number].base);
+        state->family->kernel.share->unimport(state->family->kernel.instance,
+                                              reach->theirs[number].base);
     }
     reach->lease[number] = NULL;
     reach->theirs[number] = reach->mine[number] = (weft_lanes_window_t){.bytes = 0};
@@ -153,7 +155,7 @@ static void window_free(weft_comm_state_t *state, weft_window_t *window)
     close_all(state, window->number);
     weft_lend_end(window->lent);
     if (window->on_device) {
-        state->family->kernel_share->unlend(state->kernel, window->memory);
+        state->family->kernel.share->unlend(state->family->kernel.instance, window->memory);
     }
     state->window[window->number] = NULL;
     weft_os_free(window);

@@ -16,7 +16,7 @@ void weft_order_ask(weft_comm_state_t *state, uint32_t peer, const weft_signatur
     uint32_t family_rank = state->family_rank[peer];
     atomic_store_explicit(&state->order.stuck_on, family_rank, memory_order_relaxed);
     atomic_store_explicit(&state->order.stuck_at, weft_os_clock_ns(), memory_order_release);
-    weft_health_ask(state->boot, state->id, family_rank, mine);
+    weft_health_ask(state->family->boot, state->id, family_rank, mine);
 }
 
 static bool is_fresh(uint64_t at)

@@ -12,9 +12,9 @@ static void fill_culprit(const weft_comm_state_t *state, weft_error_t *error)
 {
     error->comm_id = state->id;
     error->rank = (int32_t)state->rank;
-    if (error->peer >= 0 && (uint32_t)error->peer < state->nranks && state->boot != NULL) {
+    if (error->peer >= 0 && (uint32_t)error->peer < state->nranks && state->family->boot != NULL) {
         const weft_boot_peer_t *peer =
-            &weft_boot_peers(state->boot)[state->family_rank[error->peer]];
+            &weft_boot_peers(state->family->boot)[state->family_rank[error->peer]];
         error->peer_pid = peer->pid;
         snprintf(error->peer_host, sizeof error->peer_host, "%s", peer->host_name);
     }
@@ -37,12 +37,12 @@ void weft_comm_fail(weft_comm_state_t *state, const weft_error_t *error, bool te
     }
     weft_log(WEFT_LOG_ERROR, "comm", "rank %u of %u: %s: %s", state->rank, state->nranks,
              weft_status_name(kept.status), kept.text);
-    if (tell && state->boot != NULL) {
+    if (tell && state->family->boot != NULL) {
         if (kept.peer < 0) { /* For the others it is us. */
             kept.peer = (int32_t)state->rank;
             fill_culprit(state, &kept);
         }
-        weft_health_report(state->boot, state->id, &kept);
+        weft_health_report(state->family->boot, state->id, &kept);
     }
 }
 
@@ -96,7 +96,7 @@ void weft_comm_on_died(weft_comm_state_t *state, uint32_t rank, const weft_error
     uint32_t family_rank = state->family_rank[rank];
     weft_error_t mine = *error;
     size_t skip;
-    weft_boot_rank_text(state->boot, family_rank, there, sizeof there);
+    weft_boot_rank_text(state->family->boot, family_rank, there, sizeof there);
     skip = strlen(there);
     mine.peer = (int32_t)rank;
     if (rank != family_rank && strncmp(error->text, there, skip) == 0) {

@@ -19,13 +19,37 @@
 
 #define WEFT_ALGOS_MAX 16
 
+/* One loaded algorithm. */
 typedef struct weft_algo_loaded {
     const weft_loaded_t *loaded;
     const weft_algo_ops_t *ops;
     weft_algo_t *algo;
 } weft_algo_loaded_t;
 
-struct weft_comm_state;
+/* The algorithms, in the order of the configuration. */
+typedef struct weft_family_algos {
+    weft_algo_loaded_t list[WEFT_ALGOS_MAX];
+    uint32_t count;
+    weft_plan_finder_t finder; /* over the list, for plans that contain plans of other algorithms */
+} weft_family_algos_t;
+
+/* The kernel, and the extensions that it answers to. */
+typedef struct weft_family_kernel {
+    const weft_loaded_t *loaded;
+    const weft_kernel_ops_t *ops;
+    weft_kernel_t *instance;
+    weft_kernel_props_t props;
+    const weft_kernel_lanes_t *lanes;   /* NULL: it does not run plans */
+    const weft_kernel_memory_t *memory; /* NULL: it computes on host memory */
+    const weft_kernel_share_t *share;   /* NULL: its memory cannot be exported */
+    const weft_kernel_direct_t *direct; /* NULL: adapters cannot use its memory */
+} weft_family_kernel_t;
+
+typedef struct weft_family_tuner {
+    const weft_loaded_t *loaded;
+    const weft_tuner_ops_t *ops;
+    weft_tuner_t *instance;
+} weft_family_tuner_t;
 
 typedef struct weft_family {
     _Atomic uint32_t references;
@@ -35,22 +59,13 @@ typedef struct weft_family {
     weft_registry_t *registry;
     weft_boot_t *boot;
     weft_nets_t *nets; /* NULL for one rank */
-    weft_algo_loaded_t algos[WEFT_ALGOS_MAX];
-    uint32_t nalgos;
-    const weft_loaded_t *kernel_loaded, *tuner_loaded;
-    const weft_kernel_ops_t *kernel_ops;
-    weft_kernel_t *kernel;
-    weft_kernel_props_t kernel_props;
-    const weft_kernel_lanes_t *kernel_lanes;   /* NULL: it runs no plans */
-    const weft_kernel_memory_t *kernel_memory; /* NULL: it computes on host memory */
-    const weft_kernel_share_t *kernel_share;   /* NULL: its memory is nobody else's */
-    const weft_kernel_direct_t *kernel_direct; /* NULL: adapters cannot use its memory */
-    const weft_tuner_ops_t *tuner_ops;
-    weft_tuner_t *tuner;
-    weft_cost_model_t model; /* equal on all ranks */
+    weft_family_algos_t algos;
+    weft_family_kernel_t kernel;
+    weft_family_tuner_t tuner;
+    weft_cost_model_t model; /* equal on all ranks, as the next three */
     uint32_t slots;
     uint64_t slot_bytes;
-    uint32_t channels;   /* most that share a message */
+    uint32_t channels;   /* most that share one message */
     uint32_t ranks_here; /* on this host */
 
     weft_os_mutex_t lock; /* guards the list; events of the health channel are served under it */

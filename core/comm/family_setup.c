@@ -117,23 +117,42 @@ static weft_status_t name_listing(const weft_family_t *family, const weft_loaded
     return status;
 }
 
+/* For plans that use the plans of other algorithms. */
+static weft_status_t find_algo(void *arg, const char *name, const weft_algo_ops_t **ops_p,
+                               weft_algo_t **algo_p)
+{
+    const weft_family_algos_t *algos = arg;
+    const char *names[WEFT_ALGOS_MAX];
+    for (uint32_t i = 0; i < algos->count; i++) {
+        const weft_algo_loaded_t *algo = &algos->list[i];
+        names[i] = algo->loaded->plugin->name;
+        if (strcmp(names[i], name) == 0) {
+            *ops_p = algo->ops;
+            *algo_p = algo->algo;
+            return WEFT_OK;
+        }
+    }
+    return weft_plan_no_algo(name, names, algos->count);
+}
+
 static weft_status_t create_algos(weft_family_t *family)
 {
     const weft_loaded_t *loaded;
+    family->algos.finder = (weft_plan_finder_t){.find = find_algo, .arg = &family->algos};
     for (uint32_t i = 0; (loaded = weft_registry_get(family->registry, WEFT_KIND_ALGO, i)) != NULL;
          i++) {
         if (i == WEFT_ALGOS_MAX) {
             return weft_fail(WEFT_ERR_CONFIG, 0, "more than %d algorithms are listed",
                              WEFT_ALGOS_MAX);
         }
-        weft_algo_loaded_t *algo = &family->algos[i];
+        weft_algo_loaded_t *algo = &family->algos.list[i];
         algo->loaded = loaded;
         algo->ops = loaded->plugin->ops;
         weft_status_t status = algo->ops->create(loaded->host, loaded->config, &algo->algo);
         if (status != WEFT_OK) {
             return name_listing(family, loaded, status);
         }
-        family->nalgos = i + 1;
+        family->algos.count = i + 1;
     }
     return WEFT_OK;
 }
@@ -150,36 +169,37 @@ static weft_status_t need_one(const weft_family_t *family, weft_plugin_kind_t ki
 
 static weft_status_t create_instances(weft_family_t *family)
 {
-    weft_status_t status = need_one(family, WEFT_KIND_KERNEL, "kernel", &family->kernel_loaded);
+    weft_status_t status = need_one(family, WEFT_KIND_KERNEL, "kernel", &family->kernel.loaded);
     if (status == WEFT_OK) {
-        status = need_one(family, WEFT_KIND_TUNER, "tuner", &family->tuner_loaded);
+        status = need_one(family, WEFT_KIND_TUNER, "tuner", &family->tuner.loaded);
     }
     if (status != WEFT_OK) {
         return status;
     }
-    family->kernel_ops = family->kernel_loaded->plugin->ops;
-    family->tuner_ops = family->tuner_loaded->plugin->ops;
-    status = family->kernel_ops->create(family->kernel_loaded->host, family->kernel_loaded->config,
-                                        &family->kernel);
+    family->kernel.ops = family->kernel.loaded->plugin->ops;
+    family->tuner.ops = family->tuner.loaded->plugin->ops;
+    status = family->kernel.ops->create(family->kernel.loaded->host, family->kernel.loaded->config,
+                                        &family->kernel.instance);
     if (status == WEFT_OK) {
-        family->kernel_props.size = sizeof family->kernel_props;
-        status = family->kernel_ops->props(family->kernel, &family->kernel_props);
+        family->kernel.props.size = sizeof family->kernel.props;
+        status = family->kernel.ops->props(family->kernel.instance, &family->kernel.props);
     }
-    if (status == WEFT_OK && WEFT_HAS(family->kernel_ops, weft_kernel_ops_t, get_extension)) {
-        family->kernel_lanes = family->kernel_ops->get_extension(family->kernel, WEFT_KERNEL_LANES);
-        family->kernel_memory =
-            family->kernel_ops->get_extension(family->kernel, WEFT_KERNEL_MEMORY);
+    if (status == WEFT_OK && WEFT_HAS(family->kernel.ops, weft_kernel_ops_t, get_extension)) {
+        family->kernel.lanes =
+            family->kernel.ops->get_extension(family->kernel.instance, WEFT_KERNEL_LANES);
+        family->kernel.memory =
+            family->kernel.ops->get_extension(family->kernel.instance, WEFT_KERNEL_MEMORY);
         /* Host code moves payloads that lie on a device by the kernel's copy function. */
-        if (family->kernel_memory != NULL) {
-            family->kernel_share =
-                family->kernel_ops->get_extension(family->kernel, WEFT_KERNEL_SHARE);
-            family->kernel_direct =
-                family->kernel_ops->get_extension(family->kernel, WEFT_KERNEL_DIRECT);
+        if (family->kernel.memory != NULL) {
+            family->kernel.share =
+                family->kernel.ops->get_extension(family->kernel.instance, WEFT_KERNEL_SHARE);
+            family->kernel.direct =
+                family->kernel.ops->get_extension(family->kernel.instance, WEFT_KERNEL_DIRECT);
         }
     }
     if (status == WEFT_OK) {
-        status = family->tuner_ops->create(family->tuner_loaded->host, family->tuner_loaded->config,
-                                           &family->tuner);
+        status = family->tuner.ops->create(family->tuner.loaded->host, family->tuner.loaded->config,
+                                           &family->tuner.instance);
     }
     return status == WEFT_OK ? create_algos(family) : status;
 }
@@ -205,10 +225,10 @@ static uint32_t power_of_two(uint32_t n)
 /* This rank's figures over the transports it uses. */
 static shared_facts_t own_facts(const weft_family_t *family, uint32_t used)
 {
-    shared_facts_t f = {.gamma = 1.0 / (double)(family->kernel_props.bandwidth + 1),
+    shared_facts_t f = {.gamma = 1.0 / (double)(family->kernel.props.bandwidth + 1),
                         .slots = 2,
                         .slot_bytes = WEFT_LINE,
-                        .channels = family->kernel_props.channels};
+                        .channels = family->kernel.props.channels};
     for (uint32_t i = 0; i < weft_nets_count(family->nets); i++) {
         const weft_net_props_t *p = &weft_nets_get(family->nets, i)->props;
         if ((used >> i & 1) == 0) {
@@ -371,14 +391,14 @@ weft_status_t weft_family_create(uint32_t nranks, const weft_unique_id_t *id, ui
 
 static void free_instances(weft_family_t *family)
 {
-    for (uint32_t i = 0; i < family->nalgos; i++) {
-        family->algos[i].ops->destroy(family->algos[i].algo);
+    for (uint32_t i = 0; i < family->algos.count; i++) {
+        family->algos.list[i].ops->destroy(family->algos.list[i].algo);
     }
-    if (family->tuner != NULL) {
-        family->tuner_ops->destroy(family->tuner);
+    if (family->tuner.instance != NULL) {
+        family->tuner.ops->destroy(family->tuner.instance);
     }
-    if (family->kernel != NULL) {
-        family->kernel_ops->destroy(family->kernel);
+    if (family->kernel.instance != NULL) {
+        family->kernel.ops->destroy(family->kernel.instance);
     }
 }
 

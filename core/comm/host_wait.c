@@ -37,7 +37,7 @@ weft_status_t weft_gate_put(weft_comm_state_t *state, void *const *stream, weft_
     }
     batch->gate = s->gates + 1;
     weft_status_t status =
-        state->kernel_lanes->gate_put(state->queue, stream, batch->gate, &batch->recorded);
+        state->family->kernel.lanes->gate_put(state->queue, stream, batch->gate, &batch->recorded);
     if (status != WEFT_OK) {
         weft_os_free(batch);
         return status;
@@ -92,7 +92,7 @@ static void end(weft_comm_state_t *state)
         *place = batch->next;
         batch_free(batch);
     }
-    state->kernel_lanes->gate_pass(state->queue);
+    state->family->kernel.lanes->gate_pass(state->queue);
 }
 
 bool weft_gate_step(weft_comm_state_t *state)
@@ -106,7 +106,7 @@ bool weft_gate_step(weft_comm_state_t *state)
         }
         return done;
     }
-    if (s->batches == NULL || !state->kernel_lanes->gate_reached(state->queue, &number)) {
+    if (s->batches == NULL || !state->family->kernel.lanes->gate_reached(state->queue, &number)) {
         return false;
     }
     weft_batch_t *batch = s->batches;

@@ -10,7 +10,8 @@ typedef struct kernel_answer {
 
 static void copy_kernel(weft_comm_state_t *state, void *arg)
 {
-    *(kernel_answer_t *)arg = (kernel_answer_t){state->kernel, state->kernel_ops};
+    *(kernel_answer_t *)arg =
+        (kernel_answer_t){state->family->kernel.instance, state->family->kernel.ops};
 }
 
 const void *weft_comm_kernel(weft_comm_t *comm, const char *extension, weft_kernel_t **kernel_p)

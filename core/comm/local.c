@@ -18,7 +18,8 @@ weft_status_t weft_local_run(weft_comm_state_t *state, const weft_request_t *req
     }
     /* A user's operator has nothing to combine here. */
     weft_op_t op = (int)args->op < WEFT_OP_COUNT ? args->op : WEFT_SUM;
-    weft_status_t status = state->kernel_ops->select(state->kernel, args->dtype, op, &combine);
+    weft_status_t status = state->family->kernel.ops->select(state->family->kernel.instance,
+                                                             args->dtype, op, &combine);
     if (status == WEFT_OK) {
         combine(&(weft_combine_t){.src = {send},
                                   .dst = {recv},

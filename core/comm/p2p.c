@@ -134,7 +134,7 @@ static weft_status_t mismatch(const weft_comm_state_t *state, uint32_t peer,
 /* Elements of the next slice. */
 static uint64_t slice_of(const weft_comm_state_t *state, const weft_request_t *request)
 {
-    uint64_t most = state->slot_bytes / weft_dtype_size(request->args.dtype);
+    uint64_t most = state->family->slot_bytes / weft_dtype_size(request->args.dtype);
     uint64_t left = request->args.count - request->moved;
     return left < most ? left : most;
 }

@@ -28,7 +28,7 @@ typedef struct priced {
 static bool needs_proof(const weft_comm_state_t *state, const weft_args_t *args)
 {
     return weft_vectors_need(args->coll) != WEFT_VECTOR_NONE ||
-           (state->settings.plan.deterministic && weft_coll_reduces(args->coll));
+           (state->family->settings.plan.deterministic && weft_coll_reduces(args->coll));
 }
 
 /* Options on which plans may depend, that is those of the loaded algorithms. */
@@ -42,8 +42,8 @@ static void hash_option(void *arg, const char *section, const weft_option_t *opt
 {
     config_hash_t *sum = arg;
     (void)origin;
-    for (uint32_t i = 0; i < sum->state->nalgos; i++) {
-        if (strcmp(section, sum->state->algos[i].loaded->plugin->name) == 0) {
+    for (uint32_t i = 0; i < sum->state->family->algos.count; i++) {
+        if (strcmp(section, sum->state->family->algos.list[i].loaded->plugin->name) == 0) {
             sum->hash = weft_hash_text(weft_hash_text(sum->hash, option->name), value);
         }
     }
@@ -54,8 +54,8 @@ static uint64_t hash_options(const weft_comm_state_t *state)
     config_hash_t sum = {.state = state, .hash = WEFT_HASH_START};
     weft_config_each(state->family->config, hash_option, &sum);
     /* A plan may hold plans of other algorithms. */
-    for (uint32_t i = 0; i < state->nalgos; i++) {
-        const weft_algo_loaded_t *algo = &state->algos[i];
+    for (uint32_t i = 0; i < state->family->algos.count; i++) {
+        const weft_algo_loaded_t *algo = &state->family->algos.list[i];
         if (WEFT_HAS(algo->ops, weft_algo_ops_t, stamp) && algo->ops->stamp != NULL) {
             sum.hash = weft_hash_add(sum.hash, algo->ops->stamp(algo->algo));
         }
@@ -66,7 +66,7 @@ static uint64_t hash_options(const weft_comm_state_t *state)
 /* What the algorithms see of the job. In deterministic mode it must not matter who shares a host. */
 static weft_algo_topo_t make_view(const weft_comm_state_t *state)
 {
-    if (state->settings.plan.deterministic) {
+    if (state->family->settings.plan.deterministic) {
         return (weft_algo_topo_t){
             .size = sizeof(weft_algo_topo_t), .nhosts = 1, .host = state->one_host};
     }
@@ -77,23 +77,23 @@ static weft_algo_topo_t make_view(const weft_comm_state_t *state)
 static void make_query(const weft_comm_state_t *state, const weft_algo_loaded_t *algo,
                        const weft_args_t *args, uint32_t slices, weft_plan_query_t *query)
 {
-    *query =
-        (weft_plan_query_t){.algo = algo->loaded->plugin->name,
-                            .version = algo->loaded->plugin->version,
-                            .ops = algo->ops,
-                            .instance = algo->algo,
-                            .call = {.size = sizeof(weft_algo_call_t),
-                                     .coll = weft_coll_shape(args->coll),
-                                     .nranks = state->nranks,
-                                     .rank = state->rank,
-                                     .root = args->root >= WEFT_ROOT_CORE ? 0 : args->root},
-                            .view = make_view(state),
-                            .finder = &state->finder,
-                            .slots = state->slots,
-                            .slices = slices,
-                            .verify = state->settings.plan.verify != 0 || needs_proof(state, args),
-                            .limit = state->settings.plan.verify_limit,
-                            .config = hash_options(state)};
+    *query = (weft_plan_query_t){.algo = algo->loaded->plugin->name,
+                                 .version = algo->loaded->plugin->version,
+                                 .ops = algo->ops,
+                                 .instance = algo->algo,
+                                 .call = {.size = sizeof(weft_algo_call_t),
+                                          .coll = weft_coll_shape(args->coll),
+                                          .nranks = state->nranks,
+                                          .rank = state->rank,
+                                          .root = args->root >= WEFT_ROOT_CORE ? 0 : args->root},
+                                 .view = make_view(state),
+                                 .finder = &state->family->algos.finder,
+                                 .slots = state->family->slots,
+                                 .slices = slices,
+                                 .verify = state->family->settings.plan.verify != 0 ||
+                                           needs_proof(state, args),
+                                 .limit = state->family->settings.plan.verify_limit,
+                                 .config = hash_options(state)};
     if (WEFT_HAS(algo->ops, weft_algo_ops_t, params) && algo->ops->params != NULL) {
         for (uint32_t i = 0; i < WEFT_ALGO_PARAMS_MAX && algo->ops->params[i].name != NULL; i++) {
             query->call.params[i] = algo->ops->params[i].value;
@@ -115,8 +115,8 @@ static uint32_t channels_for(const weft_comm_state_t *state, const weft_args_t *
                              uint32_t lanes)
 {
     uint64_t bytes = args->count * weft_dtype_size(args->dtype);
-    uint64_t worth = bytes / state->settings.plan.channel_bytes;
-    uint64_t most = lanes > 1 ? state->channels / lanes : state->channels;
+    uint64_t worth = bytes / state->family->settings.plan.channel_bytes;
+    uint64_t most = lanes > 1 ? state->family->channels / lanes : state->family->channels;
     if (weft_vectors_need(args->coll) != WEFT_VECTOR_PAIRS && worth < most) {
         most = worth;
     }
@@ -128,7 +128,7 @@ static uint32_t channels_for(const weft_comm_state_t *state, const weft_args_t *
 static bool is_forced_out(const weft_comm_state_t *state, const weft_args_t *args,
                           const weft_algo_loaded_t *algo)
 {
-    const char *forced = state->settings.plan.algo;
+    const char *forced = state->family->settings.plan.algo;
     return args->coll != WEFT_BARRIER && args->root < WEFT_ROOT_CORE && forced != NULL &&
            forced[0] != '\0' && strcmp(forced, algo->loaded->plugin->name) != 0;
 }
@@ -154,10 +154,10 @@ static void list_others(const weft_comm_state_t *state, const weft_args_t *args,
                         size_t bytes)
 {
     text[0] = '\0';
-    for (uint32_t i = 0; i < state->nalgos; i++) {
+    for (uint32_t i = 0; i < state->family->algos.count; i++) {
         weft_plan_query_t query;
-        make_query(state, &state->algos[i], args, 1, &query);
-        if (is_forced_out(state, args, &state->algos[i]) &&
+        make_query(state, &state->family->algos.list[i], args, 1, &query);
+        if (is_forced_out(state, args, &state->family->algos.list[i]) &&
             query.ops->supports(query.instance, &query.call) == WEFT_OK) {
             size_t at = strlen(text);
             snprintf(text + at, bytes - at, "%s%s", at > 0 ? ", " : "", query.algo);
@@ -175,12 +175,12 @@ static weft_status_t no_candidate(const weft_comm_state_t *state, const weft_arg
     }
     list_others(state, args, others, sizeof others);
     weft_registry_spare(state->family->registry, WEFT_KIND_ALGO, spare, sizeof spare);
-    const char *forced = state->settings.plan.algo;
+    const char *forced = state->family->settings.plan.algo;
     bool only = forced != NULL && forced[0] != '\0';
     return weft_fail(WEFT_ERR_UNSUPPORTED, 0,
                      "no algorithm serves %s on %u ranks%s%s%s%s%s%s%s%s%s%s",
                      weft_coll_name(args->coll), state->nranks,
-                     state->settings.plan.deterministic ? " in deterministic mode" : "",
+                     state->family->settings.plan.deterministic ? " in deterministic mode" : "",
                      c->why[0] != '\0' ? " (" : "", c->why, c->why[0] != '\0' ? ")" : "",
                      only ? "; [plan] algo allows only " : "", only ? forced : "",
                      others[0] != '\0' ? "; these would serve it: " : "", others,
@@ -209,7 +209,7 @@ static bool has_properties(const weft_comm_state_t *state, const weft_args_t *ar
         *why_p = "its plan serves blocks of equal length only";
         return false;
     }
-    if (state->settings.plan.deterministic && weft_coll_reduces(args->coll) &&
+    if (state->family->settings.plan.deterministic && weft_coll_reduces(args->coll) &&
         (!entry->report.same_for_all_chunks || !entry->report.same_on_all_ranks)) {
         *why_p = "the order of its sums depends on where an element is";
         return false;
@@ -239,7 +239,7 @@ static weft_status_t try_candidate(const weft_comm_state_t *state, const weft_ar
     }
     c->priced[c->count] = (priced_t){.algo = algo,
                                      .cost = entry.cost,
-                                     .model = state->model,
+                                     .model = state->family->model,
                                      .k = entry.plan->k,
                                      .channels = channels_for(state, args, entry.cost.lanes),
                                      .fingerprint = entry.report.fingerprint};
@@ -275,8 +275,8 @@ static void list_candidates(const weft_comm_state_t *state, const weft_args_t *a
 {
     c->count = 0;
     c->why[0] = '\0';
-    for (uint32_t i = 0; i < state->nalgos; i++) {
-        const weft_algo_loaded_t *algo = &state->algos[i];
+    for (uint32_t i = 0; i < state->family->algos.count; i++) {
+        const weft_algo_loaded_t *algo = &state->family->algos.list[i];
         if (is_forced_out(state, args, algo) || (c->refused >> i & 1) != 0) {
             continue;
         }
@@ -285,7 +285,7 @@ static void list_candidates(const weft_comm_state_t *state, const weft_args_t *a
             note_refusal(c, algo->loaded->plugin->name);
         }
     }
-    if (state->settings.plan.deterministic && weft_coll_reduces(args->coll)) {
+    if (state->family->settings.plan.deterministic && weft_coll_reduces(args->coll)) {
         keep_equal_bits(c);
     }
 }
@@ -293,16 +293,17 @@ static void list_candidates(const weft_comm_state_t *state, const weft_args_t *a
 static weft_status_t check_choice(const weft_comm_state_t *state, const weft_tuner_choice_t *choice,
                                   uint32_t count)
 {
-    if (choice->index < count && choice->slices >= 1 && choice->slices < state->slots &&
+    if (choice->index < count && choice->slices >= 1 && choice->slices < state->family->slots &&
         choice->slice_bytes >= WEFT_LINE && choice->slice_bytes % WEFT_LINE == 0 &&
-        choice->slice_bytes <= state->slot_bytes) {
+        choice->slice_bytes <= state->family->slot_bytes) {
         return WEFT_OK;
     }
     return weft_fail(WEFT_ERR_PLUGIN, 0,
                      "%s chose candidate %u of %u, %u slices of %" PRIu64
                      " bytes; allowed are 1 … %u slices of 64 … %" PRIu64 " bytes",
-                     state->tuner_loaded->plugin->name, choice->index, count, choice->slices,
-                     choice->slice_bytes, state->slots - 1, state->slot_bytes);
+                     state->family->tuner.loaded->plugin->name, choice->index, count,
+                     choice->slices, choice->slice_bytes, state->family->slots - 1,
+                     state->family->slot_bytes);
 }
 
 static weft_status_t choose(const weft_comm_state_t *state, const weft_args_t *args,
@@ -322,14 +323,14 @@ static weft_status_t choose(const weft_comm_state_t *state, const weft_args_t *a
                               .bytes = bytes,
                               .nranks = state->nranks,
                               .nhosts = state->nhosts,
-                              .slot_bytes = state->slot_bytes,
-                              .slots = state->slots};
+                              .slot_bytes = state->family->slot_bytes,
+                              .slots = state->family->slots};
     if (weft_vectors_need(args->coll) == WEFT_VECTOR_PAIRS) {
-        call.bytes = state->slot_bytes; /* nobody knows all lengths */
+        call.bytes = state->family->slot_bytes; /* nobody knows all lengths */
     }
     *choice = (weft_tuner_choice_t){.size = sizeof *choice};
-    weft_status_t status =
-        state->tuner_ops->choose(state->tuner, &call, c->list, c->count, price, choice);
+    weft_status_t status = state->family->tuner.ops->choose(state->family->tuner.instance, &call,
+                                                            c->list, c->count, price, choice);
     return status == WEFT_OK ? check_choice(state, choice, c->count) : status;
 }
 
@@ -352,7 +353,7 @@ static weft_status_t choose_proved(const weft_comm_state_t *state, const weft_ar
             return status;
         }
         note_refusal(&c, query->algo);
-        c.refused |= 1u << (algo - state->algos);
+        c.refused |= 1u << (algo - state->family->algos.list);
     }
 }
 
@@ -365,8 +366,8 @@ static void describe(const weft_comm_state_t *state, const weft_args_t *args,
              " bytes, kernel %s%s; %s; proved in %.1f ms%s",
              weft_coll_name(args->coll), algo, program->channels, program->channels == 1 ? "" : "s",
              program->geometry.passes, program->geometry.k, choice->slices,
-             program->geometry.slice * program->elem, state->kernel_props.variant,
-             state->kernel_lanes != NULL ? " running plans" : "", choice->reason,
+             program->geometry.slice * program->elem, state->family->kernel.props.variant,
+             state->family->kernel.lanes != NULL ? " running plans" : "", choice->reason,
              entry->verify_seconds * 1e3, program->in_place ? "" : ", staged in place");
 }
 
@@ -417,8 +418,8 @@ static void fill_program(const weft_comm_state_t *state, const weft_args_t *args
 static weft_status_t choose_place(weft_comm_state_t *state, weft_program_t *program)
 {
     weft_status_t status = weft_comm_need_queue(state);
-    program->device = state->kernel_lanes;
-    program->kernel = state->kernel;
+    program->device = state->family->kernel.lanes;
+    program->kernel = state->family->kernel.instance;
     program->queue = state->queue;
     return status;
 }
@@ -436,8 +437,8 @@ static weft_status_t prepare(weft_comm_state_t *state, const weft_args_t *args,
         /* A user's operator replaces the sums of the kernel, which still copies. */
         weft_op_t op = (int)args->op < WEFT_OP_COUNT ? args->op : WEFT_SUM;
         prepared->program.op = op;
-        status =
-            state->kernel_ops->select(state->kernel, args->dtype, op, &prepared->program.combine);
+        status = state->family->kernel.ops->select(state->family->kernel.instance, args->dtype, op,
+                                                   &prepared->program.combine);
     }
     if (status == WEFT_OK) {
         const weft_geometry_t *g = &prepared->program.geometry;

@@ -63,12 +63,12 @@ static uint32_t select_members(wish_t *all, uint32_t nranks, int32_t color)
 static void report_absence(const weft_comm_state_t *parent, const weft_comm_plan_t *plan)
 {
     weft_error_t error = *weft_error_record();
-    const weft_boot_peer_t *me = &weft_boot_peers(parent->boot)[parent->family->rank];
+    const weft_boot_peer_t *me = &weft_boot_peers(parent->family->boot)[parent->family->rank];
     error.comm_id = plan->id;
     error.rank = error.peer = (int32_t)plan->rank;
     error.peer_pid = me->pid;
     snprintf(error.peer_host, sizeof error.peer_host, "%s", me->host_name);
-    weft_health_report(parent->boot, plan->id, &error);
+    weft_health_report(parent->family->boot, plan->id, &error);
 }
 
 static weft_status_t make_child(weft_comm_state_t *parent, const wish_t *members,

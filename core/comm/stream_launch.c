@@ -53,7 +53,7 @@ static weft_status_t stage(weft_comm_state_t *state, uint64_t bytes, void **memo
         uint64_t twice = s->staging != NULL ? 2 * s->staging->allocation.bytes : 0;
         weft_status_t status =
             weft_comm_obtain(state, "copy of an in-place input", bytes > twice ? bytes : twice,
-                             state->kernel_memory != NULL, &staging->allocation);
+                             state->family->kernel.memory != NULL, &staging->allocation);
         if (status != WEFT_OK) {
             weft_os_free(staging);
             return status;
@@ -130,7 +130,7 @@ static weft_status_t start(weft_comm_state_t *state, void *const *stream, one_t 
         jobs[i] = (weft_lanes_job_t){.handle = ones[i].run->prepared->run.device.handle,
                                      .call = &ones[i].call};
     }
-    weft_status_t status = state->kernel_lanes->start(state->queue, stream, jobs, count);
+    weft_status_t status = state->family->kernel.lanes->start(state->queue, stream, jobs, count);
     if (status == WEFT_ERR_UNSUPPORTED) {
         weft_log(WEFT_LOG_DEBUG, "comm", "not launched: %s", weft_error_record()->text);
     }
@@ -143,7 +143,7 @@ static weft_status_t launch(weft_comm_state_t *state, void *const *stream, weft_
     uint32_t count = 0;
     bool records = false;
     uint64_t sequence = state->sequence;
-    weft_status_t status = state->kernel_lanes->records(state->queue, stream, &records);
+    weft_status_t status = state->family->kernel.lanes->records(state->queue, stream, &records);
     for (weft_request_t *r = first; r != NULL && status == WEFT_OK; r = r->next) {
         weft_prepared_t *prepared = launchable(state, r);
         r->sequence = records ? 0 : ++sequence;

@@ -69,7 +69,7 @@ bool weft_stream_step(weft_comm_state_t *state)
     pass_messages(state, &moved);
     moved |= !weft_comm_has_failed(state) && weft_gate_step(state);
     if (moved && s->leave_by != 0) {
-        s->leave_by = weft_os_deadline(state->settings.exec.op_timeout);
+        s->leave_by = weft_os_deadline(state->family->settings.exec.op_timeout);
     }
     return moved;
 }
@@ -122,7 +122,7 @@ static void check_leaving(weft_comm_state_t *state, uint64_t now)
         return;
     }
     weft_fail(WEFT_ERR_TIMEOUT, 0, "rank %u destroys the communicator and has waited %.3g s for %s",
-              state->rank, state->settings.exec.op_timeout,
+              state->rank, state->family->settings.exec.op_timeout,
               weft_stream_text(state, text, sizeof text));
     weft_engine_fail(state, -1);
 }
@@ -145,14 +145,14 @@ void weft_stream_look(weft_comm_state_t *state, uint64_t now)
 void weft_stream_leave(weft_comm_state_t *state)
 {
     if (state->stream != NULL) {
-        state->stream->leave_by = weft_os_deadline(state->settings.exec.op_timeout);
+        state->stream->leave_by = weft_os_deadline(state->family->settings.exec.op_timeout);
     }
 }
 
 static void abort_all(const weft_comm_state_t *state, const weft_launched_t *run)
 {
     for (; run != NULL; run = run->next) {
-        state->kernel_lanes->abort(run->prepared->run.device.handle);
+        state->family->kernel.lanes->abort(run->prepared->run.device.handle);
     }
 }
 
@@ -165,13 +165,13 @@ void weft_stream_stop(weft_comm_state_t *state)
     s->stopped = true;
     abort_all(state, s->first);
     abort_all(state, s->recorded);
-    state->kernel_lanes->gate_break(state->queue);
+    state->family->kernel.lanes->gate_break(state->queue);
 }
 
 static bool has_ended(const weft_comm_state_t *state, const weft_launched_t *run)
 {
     weft_lanes_state_t at = {.size = sizeof at};
-    return state->kernel_lanes->poll(run->prepared->run.device.handle, run->run, &at) !=
+    return state->family->kernel.lanes->poll(run->prepared->run.device.handle, run->run, &at) !=
            WEFT_IN_PROGRESS;
 }
 

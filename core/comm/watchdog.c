@@ -106,7 +106,7 @@ static bool check_left(weft_comm_state_t *state, const weft_pending_t *p, uint64
  * are in the call, does the time for connecting run. */
 static void check_connecting(weft_comm_state_t *state, const weft_pending_t *p, uint64_t now)
 {
-    double limit = state->settings.boot.connect_timeout;
+    double limit = state->family->settings.boot.connect_timeout;
     if (p->port != NULL || limit <= 0 ||
         atomic_load_explicit(&state->met_at[p->peer], memory_order_acquire) != p->sequence) {
         state->connecting_since = 0;
@@ -141,7 +141,7 @@ static void ask(weft_comm_state_t *state, const weft_pending_t *p, uint64_t now)
 
 static void tell_late(weft_comm_state_t *state, const weft_pending_t *p, uint64_t now)
 {
-    uint64_t late_ns = (uint64_t)(state->settings.boot.late * 1e9);
+    uint64_t late_ns = (uint64_t)(state->family->settings.boot.late * 1e9);
     char text[96], order[320];
     if (state->late_told || late_ns == 0 || now - state->idle_since <= late_ns) {
         return;

@@ -7,8 +7,6 @@
 #ifndef WEFT_OS_ASSERT_H
 #define WEFT_OS_ASSERT_H
 
-#include "core/os/os.h"
-
 /* Prints the condition and where it stands to stderr, and aborts. */
 _Noreturn void weft_assert_failed(const char *condition, const char *file, int line,
                                   const char *function);
@@ -19,16 +17,5 @@ _Noreturn void weft_assert_failed(const char *condition, const char *file, int l
 #else
 #define weft_assert(condition) ((void)sizeof((condition) ? 1 : 0))
 #endif
-
-/* The calling thread holds the mutex. */
-static inline void weft_os_mutex_assert_held(const weft_os_mutex_t *mutex)
-{
-#ifdef WEFT_CHECKED
-    weft_assert(atomic_load_explicit(&mutex->holder, memory_order_relaxed) ==
-                weft_os_thread_self());
-#else
-    (void)mutex;
-#endif
-}
 
 #endif

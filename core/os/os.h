@@ -10,6 +10,8 @@
 
 #include <weft/types.h>
 
+#include "core/os/assert.h"
+
 /* Time ------------------------------------------------------------------------------------------ */
 
 #define WEFT_NS_PER_S UINT64_C(1000000000)
@@ -51,11 +53,22 @@ int32_t weft_os_parent_pid(void);
 typedef struct weft_os_mutex {
     _Atomic uint32_t word;
 #ifdef WEFT_CHECKED
-    _Atomic uintptr_t holder; /* thread that holds it, 0: none; for core/os/assert.h */
+    _Atomic uintptr_t holder; /* thread that holds it; 0: none */
 #endif
 } weft_os_mutex_t;
 void weft_os_lock(weft_os_mutex_t *mutex);
 void weft_os_unlock(weft_os_mutex_t *mutex);
+
+/* Checked builds: the calling thread holds the mutex. */
+static inline void weft_os_mutex_assert_held(const weft_os_mutex_t *mutex)
+{
+#ifdef WEFT_CHECKED
+    weft_assert(atomic_load_explicit(&mutex->holder, memory_order_relaxed) ==
+                weft_os_thread_self());
+#else
+    (void)mutex;
+#endif
+}
 
 /* Sleep until *word differs from `seen`, a wake, or the timeout. Works between processes when the
  * word is in shared memory. May return early. */

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "core/os/assert.h"
+#include "core/os/os.h"
 
 static weft_os_mutex_t mutex;
 

@@ -119,4 +119,27 @@ void weft_lanes_stop(weft_lanes_t *run);
  * NULL. */
 weft_port_t *weft_lanes_undrained(const weft_lanes_t *run);
 
+/* The device that runs the program: true while it has the run, and the ports with it. */
+static inline bool weft_lanes_is_on_device(const weft_lanes_t *run)
+{
+    return run->device.under_way;
+}
+
+/* The program as the device knows it; NULL: the host runs it. */
+static inline weft_lanes_handle_t *weft_lanes_handle(const weft_lanes_t *run)
+{
+    return run->device.handle;
+}
+
+/* A run of the program was put into a stream; one of them has ended. */
+static inline void weft_lanes_note_launch(weft_lanes_t *run)
+{
+    run->device.launched++;
+}
+
+static inline void weft_lanes_note_launch_end(weft_lanes_t *run)
+{
+    run->device.launched--;
+}
+
 #endif

@@ -36,4 +36,10 @@ void weft_relay_step(weft_relay_t *relay, bool *moved_p);
  * has been taken. */
 bool weft_relay_is_dry(const weft_relay_t *relay);
 
+/* The same for a port, which may have no relay. */
+static inline bool weft_relay_port_is_dry(const weft_port_t *port)
+{
+    return port->relay != NULL && weft_relay_is_dry(port->relay);
+}
+
 #endif

@@ -3,7 +3,7 @@
  * See perf_device.h. */
 #include <string.h>
 
-#include "core/comm/comm.h"
+#include "core/comm/handle.h"
 #include "tools/perf.h"
 
 static weft_status_t find_facts(perf_device_t *device)

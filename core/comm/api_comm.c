@@ -1,202 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The user API: thin entry points over call.c, setup.c and the handles. */
+ * Entry points for communicators: their life, their failure, their properties. */
 #include <stdio.h>
-#include <string.h>
 
+#include "core/base/coll.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/comm/args_check.h"
 #include "core/comm/call.h"
+#include "core/comm/comm_create.h"
+#include "core/comm/engine.h"
+#include "core/comm/group.h"
+#include "core/comm/handle.h"
+#include "core/comm/progress.h"
+#include "core/comm/select.h"
+#include "core/comm/split.h"
 #include "core/comm/streams.h"
-
-/* Collectives -------------------------------------------------------------------------------------- */
-
-weft_status_t weft_all_reduce(const void *send, void *recv, uint64_t count, weft_dtype_t dtype,
-                              weft_op_t op, weft_comm_t *comm, const weft_call_t *call)
-{
-    weft_args_t args = {.send = send,
-                        .recv = recv,
-                        .count = count,
-                        .coll = WEFT_ALL_REDUCE,
-                        .dtype = dtype,
-                        .op = op};
-    return weft_comm_call(comm, &args, call);
-}
-
-weft_status_t weft_reduce_scatter(const void *send, void *recv, uint64_t count, weft_dtype_t dtype,
-                                  weft_op_t op, weft_comm_t *comm, const weft_call_t *call)
-{
-    weft_args_t args = {.send = send,
-                        .recv = recv,
-                        .count = count,
-                        .coll = WEFT_REDUCE_SCATTER,
-                        .dtype = dtype,
-                        .op = op};
-    return weft_comm_call(comm, &args, call);
-}
-
-weft_status_t weft_all_gather(const void *send, void *recv, uint64_t count, weft_dtype_t dtype,
-                              weft_comm_t *comm, const weft_call_t *call)
-{
-    weft_args_t args = {
-        .send = send, .recv = recv, .count = count, .coll = WEFT_ALL_GATHER, .dtype = dtype};
-    return weft_comm_call(comm, &args, call);
-}
-
-weft_status_t weft_broadcast(const void *send, void *recv, uint64_t count, weft_dtype_t dtype,
-                             uint32_t root, weft_comm_t *comm, const weft_call_t *call)
-{
-    weft_args_t args = {.send = send,
-                        .recv = recv,
-                        .count = count,
-                        .coll = WEFT_BROADCAST,
-                        .dtype = dtype,
-                        .root = root};
-    return weft_comm_call(comm, &args, call);
-}
-
-weft_status_t weft_reduce(const void *send, void *recv, uint64_t count, weft_dtype_t dtype,
-                          weft_op_t op, uint32_t root, weft_comm_t *comm, const weft_call_t *call)
-{
-    weft_args_t args = {.send = send,
-                        .recv = recv,
-                        .count = count,
-                        .coll = WEFT_REDUCE,
-                        .dtype = dtype,
-                        .op = op,
-                        .root = root};
-    return weft_comm_call(comm, &args, call);
-}
-
-weft_status_t weft_barrier(weft_comm_t *comm, const weft_call_t *call)
-{
-    weft_args_t args = {.coll = WEFT_BARRIER, .dtype = WEFT_UINT8};
-    return weft_comm_call(comm, &args, call);
-}
-
-weft_status_t weft_all_to_all(const void *send, void *recv, uint64_t count, weft_dtype_t dtype,
-                              weft_comm_t *comm, const weft_call_t *call)
-{
-    weft_args_t args = {
-        .send = send, .recv = recv, .count = count, .coll = WEFT_ALL_TO_ALL, .dtype = dtype};
-    return weft_comm_call(comm, &args, call);
-}
-
-weft_status_t weft_gather(const void *send, void *recv, uint64_t count, weft_dtype_t dtype,
-                          uint32_t root, weft_comm_t *comm, const weft_call_t *call)
-{
-    weft_args_t args = {.send = send,
-                        .recv = recv,
-                        .count = count,
-                        .coll = WEFT_GATHER,
-                        .dtype = dtype,
-                        .root = root};
-    return weft_comm_call(comm, &args, call);
-}
-
-weft_status_t weft_scatter(const void *send, void *recv, uint64_t count, weft_dtype_t dtype,
-                           uint32_t root, weft_comm_t *comm, const weft_call_t *call)
-{
-    weft_args_t args = {.send = send,
-                        .recv = recv,
-                        .count = count,
-                        .coll = WEFT_SCATTER,
-                        .dtype = dtype,
-                        .root = root};
-    return weft_comm_call(comm, &args, call);
-}
-
-/* V-forms ------------------------------------------------------------------------------------------ */
-
-weft_status_t weft_all_gather_v(const void *send, void *recv, const uint64_t *recv_counts,
-                                const uint64_t *recv_displs, weft_dtype_t dtype, weft_comm_t *comm,
-                                const weft_call_t *call)
-{
-    weft_blocks_t blocks = {.counts = recv_counts, .displs = recv_displs};
-    weft_args_t args = {.send = send,
-                        .recv = recv,
-                        .coll = WEFT_ALL_GATHER_V,
-                        .dtype = dtype,
-                        .out_blocks = &blocks};
-    return weft_comm_call(comm, &args, call);
-}
-
-weft_status_t weft_reduce_scatter_v(const void *send, void *recv, const uint64_t *counts,
-                                    const uint64_t *send_displs, weft_dtype_t dtype, weft_op_t op,
-                                    weft_comm_t *comm, const weft_call_t *call)
-{
-    weft_blocks_t blocks = {.counts = counts, .displs = send_displs};
-    weft_args_t args = {.send = send,
-                        .recv = recv,
-                        .coll = WEFT_REDUCE_SCATTER_V,
-                        .dtype = dtype,
-                        .op = op,
-                        .in_blocks = &blocks};
-    return weft_comm_call(comm, &args, call);
-}
-
-weft_status_t weft_all_to_all_v(const void *send, const weft_blocks_t *send_blocks, void *recv,
-                                const weft_blocks_t *recv_blocks, weft_dtype_t dtype,
-                                weft_comm_t *comm, const weft_call_t *call)
-{
-    weft_args_t args = {.send = send,
-                        .recv = recv,
-                        .coll = WEFT_ALL_TO_ALL_V,
-                        .dtype = dtype,
-                        .in_blocks = send_blocks,
-                        .out_blocks = recv_blocks};
-    return weft_comm_call(comm, &args, call);
-}
-
-weft_status_t weft_gather_v(const void *send, uint64_t send_count, void *recv,
-                            const weft_blocks_t *recv_blocks, weft_dtype_t dtype, uint32_t root,
-                            weft_comm_t *comm, const weft_call_t *call)
-{
-    weft_args_t args = {.send = send,
-                        .recv = recv,
-                        .count = send_count,
-                        .coll = WEFT_GATHER_V,
-                        .dtype = dtype,
-                        .root = root,
-                        .out_blocks = recv_blocks};
-    return weft_comm_call(comm, &args, call);
-}
-
-weft_status_t weft_scatter_v(const void *send, const weft_blocks_t *send_blocks, void *recv,
-                             uint64_t recv_count, weft_dtype_t dtype, uint32_t root,
-                             weft_comm_t *comm, const weft_call_t *call)
-{
-    weft_args_t args = {.send = send,
-                        .recv = recv,
-                        .count = recv_count,
-                        .coll = WEFT_SCATTER_V,
-                        .dtype = dtype,
-                        .root = root,
-                        .in_blocks = send_blocks};
-    return weft_comm_call(comm, &args, call);
-}
-
-/* Point to point ----------------------------------------------------------------------------------- */
-
-weft_status_t weft_send(const void *send, uint64_t count, weft_dtype_t dtype, uint32_t peer,
-                        weft_comm_t *comm, const weft_call_t *call)
-{
-    weft_args_t args = {.send = send,
-                        .count = count,
-                        .coll = WEFT_SEND_RECV,
-                        .dtype = dtype,
-                        .root = peer,
-                        .sends = true};
-    return weft_comm_call(comm, &args, call);
-}
-
-weft_status_t weft_recv(void *recv, uint64_t count, weft_dtype_t dtype, uint32_t peer,
-                        weft_comm_t *comm, const weft_call_t *call)
-{
-    weft_args_t args = {
-        .recv = recv, .count = count, .coll = WEFT_SEND_RECV, .dtype = dtype, .root = peer};
-    return weft_comm_call(comm, &args, call);
-}
+#include "core/comm/vectors.h"
 
 /* Errors ------------------------------------------------------------------------------------------- */
 
@@ -225,9 +45,7 @@ weft_status_t weft_last_error(weft_error_t *error)
 
 static void copy_failure(weft_comm_state_t *state, void *arg)
 {
-    weft_os_lock(&state->failure_lock);
-    *(weft_error_t *)arg = state->failure;
-    weft_os_unlock(&state->failure_lock);
+    weft_failure_get(&state->failure, arg);
 }
 
 weft_status_t weft_comm_error(weft_comm_t *comm, weft_error_t *error)
@@ -240,7 +58,7 @@ weft_status_t weft_comm_error(weft_comm_t *comm, weft_error_t *error)
     return status == WEFT_OK ? copy_error(error, &failure, "weft_comm_error") : status;
 }
 
-/* Communicators ------------------------------------------------------------------------------------ */
+/* Life --------------------------------------------------------------------------------------------- */
 
 weft_status_t weft_unique_id_create(weft_unique_id_t *id, const weft_comm_options_t *options)
 {
@@ -302,6 +120,44 @@ weft_status_t weft_comm_init_launcher(weft_comm_t **comm_p, const weft_comm_opti
                : weft_api_error("init", status);
 }
 
+static weft_status_t enter_and_split(weft_comm_t *comm, const char *call, int32_t color,
+                                     int32_t key, weft_comm_t **child_p)
+{
+    weft_comm_state_t *parent;
+    if (child_p == NULL || color < WEFT_COLOR_NONE) {
+        weft_status_t wrong =
+            child_p == NULL
+                ? weft_fail(WEFT_ERR_ARG, 0, "%s: the place for the new communicator is NULL", call)
+                : weft_fail(WEFT_ERR_ARG, 0, "%s: color %d, allowed are 0 and up, and %d for none",
+                            call, color, WEFT_COLOR_NONE);
+        return weft_api_error("comm", wrong);
+    }
+    weft_status_t status = weft_group_refuse(call);
+    status = status == WEFT_OK ? weft_comm_enter(comm, call, &parent) : status;
+    if (status != WEFT_OK) {
+        return weft_api_error("comm", status);
+    }
+    bool logged = weft_comm_has_failed(parent);
+    if (logged) {
+        status = weft_comm_failure(parent);
+    } else {
+        status = weft_split(parent, color, key, child_p);
+        logged = weft_comm_has_failed(parent);
+    }
+    weft_comm_leave(parent);
+    return status == WEFT_OK || logged ? status : weft_api_error("comm", status);
+}
+
+weft_status_t weft_comm_split(weft_comm_t *comm, int32_t color, int32_t key, weft_comm_t **child_p)
+{
+    return enter_and_split(comm, "weft_comm_split", color, key, child_p);
+}
+
+weft_status_t weft_comm_dup(weft_comm_t *comm, weft_comm_t **copy_p)
+{
+    return enter_and_split(comm, "weft_comm_dup", 0, 0, copy_p);
+}
+
 weft_status_t weft_comm_destroy(weft_comm_t *comm)
 {
     weft_comm_state_t *state;
@@ -312,12 +168,12 @@ weft_status_t weft_comm_destroy(weft_comm_t *comm)
     if (status != WEFT_OK) {
         return weft_api_error("comm", status);
     }
-    weft_stream_leave(state);
+    weft_streams_leave(state);
     weft_engine_drive_all(state);
     weft_handle_remove(comm);
     /* The progress thread may be looking: it lets go when it finds the owner taken. */
     weft_progress_detach(state);
-    weft_comm_part(state);
+    weft_comm_tell_leave(state);
     weft_comm_free(state);
     return WEFT_OK;
 }
@@ -328,9 +184,9 @@ static void abort_now(weft_comm_state_t *state, void *arg)
     (void)arg;
     weft_error_clear(&error);
     error.status = WEFT_ERR_ABORTED;
-    error.peer = (int32_t)state->rank;
-    snprintf(error.text, sizeof error.text, "rank %u called weft_comm_abort", state->rank);
-    weft_comm_fail(state, &error, true);
+    error.peer = (int32_t)state->self.rank;
+    snprintf(error.text, sizeof error.text, "rank %u called weft_comm_abort", state->self.rank);
+    weft_failure_set(&state->failure, &state->self, &error, true);
 }
 
 weft_status_t weft_comm_abort(weft_comm_t *comm)
@@ -339,14 +195,16 @@ weft_status_t weft_comm_abort(weft_comm_t *comm)
     return status == WEFT_OK ? status : weft_api_error("comm", status);
 }
 
+/* Properties --------------------------------------------------------------------------------------- */
+
 static void copy_rank(weft_comm_state_t *state, void *arg)
 {
-    *(uint32_t *)arg = state->rank;
+    *(uint32_t *)arg = state->self.rank;
 }
 
 static void copy_size(weft_comm_state_t *state, void *arg)
 {
-    *(uint32_t *)arg = state->nranks;
+    *(uint32_t *)arg = state->self.nranks;
 }
 
 weft_status_t weft_comm_rank(weft_comm_t *comm, uint32_t *rank)
@@ -365,14 +223,15 @@ weft_status_t weft_comm_size(weft_comm_t *comm, uint32_t *nranks)
 static weft_status_t explain(weft_comm_state_t *state, weft_args_t *args, char *text, size_t bytes)
 {
     weft_prepared_t *prepared;
-    if (state->nranks == 1) {
-        snprintf(text, bytes, "one rank: a copy by kernel %s", state->family->kernel.props.variant);
+    if (state->self.nranks == 1) {
+        snprintf(text, bytes, "one rank: a copy by kernel %s",
+                 state->self.family->kernel.props.variant);
         return WEFT_OK;
     }
     if (args->coll == WEFT_SEND_RECV) {
-        uint32_t next = (state->rank + 1) % state->nranks;
+        uint32_t next = (state->self.rank + 1) % state->self.nranks;
         snprintf(text, bytes, "send_recv in slices of %llu bytes, %u at a time, over %s%s",
-                 (unsigned long long)state->family->slot_bytes, state->family->slots,
+                 (unsigned long long)state->self.family->slot_bytes, state->self.family->slots,
                  weft_links_transport(state->links, next),
                  weft_links_is_direct(state->links, next) ? ", slots on the device" : "");
         return WEFT_OK;
@@ -380,7 +239,7 @@ static weft_status_t explain(weft_comm_state_t *state, weft_args_t *args, char *
     if (weft_coll_has_vectors(args->coll)) {
         args->count = weft_vectors_class(args->coll, args->count);
     }
-    weft_status_t status = weft_comm_select(state, args, &prepared);
+    weft_status_t status = weft_select(state, args, &prepared);
     if (status == WEFT_OK) {
         snprintf(text, bytes, "%s", prepared->program.reason);
     }
@@ -398,13 +257,13 @@ weft_status_t weft_comm_explain(weft_comm_t *comm, weft_coll_t coll, uint64_t co
     }
     if ((unsigned)coll >= WEFT_COLL_COUNT || text == NULL || bytes == 0) {
         status = weft_fail(WEFT_ERR_ARG, 0, "weft_comm_explain: unknown collective or no room");
-    } else if (weft_comm_is_busy(state)) {
+    } else if (weft_engine_is_busy(state)) {
         status =
             weft_fail(WEFT_ERR_STATE, 0, "weft_comm_explain: asynchronous calls are under way");
     } else {
         /* There are no buffers and vectors to check. */
         weft_args_t args = {.coll = weft_coll_shape(coll), .dtype = dtype, .op = op, .root = root};
-        status = weft_args_check(state, &args,
+        status = weft_args_check(&state->self, &state->user_ops, &args,
                                  &(weft_call_t){.size = sizeof(weft_call_t), .scalar = ""});
         args.coll = coll;
         args.count = count;

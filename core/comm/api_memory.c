@@ -1,87 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory of a communicator: allocation and registration with its transports. */
-#include <errno.h>
-#include <inttypes.h>
-#include <string.h>
-
+ * Entry points for memory: allocation, copies, registration. */
 #include "core/base/error.h"
 #include "core/comm/call.h"
+#include "core/comm/handle.h"
+#include "core/comm/registration.h"
 
-/* One registration: a region per transport that registers memory. */
-struct weft_mem_region {
-    weft_mem_region_t *next;
-    weft_net_region_t *region[WEFT_NETS_MAX];
-};
-
-weft_status_t weft_comm_copy(const weft_comm_state_t *state, void *dst, const void *src,
-                             uint64_t bytes)
-{
-    if (bytes == 0) {
-        return WEFT_OK;
-    }
-    if (state->family->kernel.memory != NULL) {
-        return state->family->kernel.memory->copy(state->family->kernel.instance, dst, src, bytes);
-    }
-    memmove(dst, src, bytes);
-    return WEFT_OK;
-}
-
-/* Allocations -------------------------------------------------------------------------------------- */
-
-void weft_comm_release(const weft_comm_state_t *state, const weft_allocation_t *a)
-{
-    if (a->device && a->memory != NULL) {
-        state->family->kernel.memory->free(state->family->kernel.instance, a->memory);
-    } else {
-        weft_os_pages_free(a->memory, a->bytes);
-    }
-}
-
-weft_status_t weft_comm_obtain(const weft_comm_state_t *state, const char *what, uint64_t bytes,
-                               bool device, weft_allocation_t *a)
-{
-    *a = (weft_allocation_t){.bytes = bytes > 0 ? (size_t)bytes : 1, .device = device};
-    if (device) {
-        return state->family->kernel.memory->alloc(state->family->kernel.instance, a->bytes,
-                                                   &a->memory);
-    }
-    a->memory = weft_os_pages(a->bytes);
-    return a->memory != NULL
-               ? WEFT_OK
-               : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "%s: no %" PRIu64 " bytes", what, bytes);
-}
-
-weft_status_t weft_comm_stage(weft_comm_state_t *state, const void *in, uint64_t bytes)
-{
-    weft_allocation_t *staging = &state->staging;
-    weft_status_t status = WEFT_OK;
-    if (staging->bytes < bytes) {
-        weft_comm_release(state, staging);
-        status = weft_comm_obtain(state, "copy of an in-place input", bytes,
-                                  state->family->kernel.memory != NULL, staging);
-        staging->bytes = status == WEFT_OK ? staging->bytes : 0;
-    }
-    return status == WEFT_OK ? weft_comm_copy(state, staging->memory, in, bytes) : status;
-}
-
-static weft_status_t allocate(weft_comm_state_t *state, const char *call, uint64_t bytes,
-                              bool device, void **memory_p)
-{
-    weft_allocation_t *a = weft_os_alloc(sizeof *a, 0);
-    if (a == NULL) {
-        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "%s: no memory for its record", call);
-    }
-    weft_status_t status = weft_comm_obtain(state, call, bytes, device, a);
-    if (status != WEFT_OK) {
-        weft_os_free(a);
-        return status;
-    }
-    a->next = state->allocations;
-    state->allocations = a;
-    *memory_p = a->memory;
-    return WEFT_OK;
-}
+/* Allocation --------------------------------------------------------------------------------------- */
 
 static weft_status_t allocate_for(weft_comm_t *comm, const char *call, uint64_t bytes, bool device,
                                   void **memory_p)
@@ -93,13 +18,14 @@ static weft_status_t allocate_for(weft_comm_t *comm, const char *call, uint64_t 
     }
     if (memory_p == NULL) {
         status = weft_fail(WEFT_ERR_ARG, 0, "%s: memory_p is NULL", call);
-    } else if (device && state->family->kernel.memory == NULL) {
+    } else if (device && state->self.family->kernel.memory == NULL) {
         status = weft_fail(WEFT_ERR_UNSUPPORTED, 0,
                            "%s: kernel %s computes on host memory; load a kernel for a device, or "
                            "use weft_mem_alloc",
-                           call, state->family->kernel.loaded->plugin->name);
+                           call, state->self.family->kernel.loaded->plugin->name);
     } else {
-        status = allocate(state, call, bytes, device, memory_p);
+        status = weft_allocations_add(&state->allocations, state->self.family, call, bytes, device,
+                                      memory_p);
     }
     weft_comm_leave(state);
     return status == WEFT_OK ? status : weft_api_error("memory", status);
@@ -129,7 +55,7 @@ weft_status_t weft_mem_copy(weft_comm_t *comm, void *dst, const void *src, uint6
     } else if (bytes > 0 && to < from + bytes && from < to + bytes) {
         status = weft_fail(WEFT_ERR_ARG, 0, "weft_mem_copy: the two areas overlap");
     } else {
-        status = weft_comm_copy(state, dst, src, bytes);
+        status = weft_memory_copy(state->self.family, dst, src, bytes);
     }
     weft_comm_leave(state);
     return status == WEFT_OK ? status : weft_api_error("memory", status);
@@ -142,48 +68,24 @@ weft_status_t weft_mem_free(weft_comm_t *comm, void *memory)
     if (status != WEFT_OK) {
         return weft_api_error("memory", status);
     }
-    weft_allocation_t **place = &state->allocations;
-    while (*place != NULL && (*place)->memory != memory) {
-        place = &(*place)->next;
-    }
-    weft_allocation_t *found = *place;
-    if (found != NULL) {
-        *place = found->next;
-    } else if (memory != NULL) {
+    const weft_family_t *family = state->self.family;
+    weft_allocation_t *found = weft_allocations_remove(&state->allocations, memory);
+    if (found == NULL && memory != NULL) {
         status = weft_fail(WEFT_ERR_ARG, 0,
                            "weft_mem_free: %p was not allocated by weft_mem_alloc or "
                            "weft_mem_alloc_device of this communicator, or was freed before",
                            memory);
     }
     weft_comm_leave(state);
-    /* A device may wait for its streams here, and those for what the engine has to do. */
+    /* A device may wait for its streams here, and those for the engine. */
     if (found != NULL) {
-        weft_comm_release(state, found);
+        weft_allocation_fini(family, found);
         weft_os_free(found);
     }
     return status == WEFT_OK ? status : weft_api_error("memory", status);
 }
 
-static void region_free(weft_comm_state_t *state, weft_mem_region_t *region)
-{
-    for (uint32_t i = 0; i < WEFT_NETS_MAX; i++) {
-        if (region->region[i] != NULL) {
-            weft_links_dereg(state->links, i, region->region[i]);
-        }
-    }
-    weft_os_free(region);
-}
-
-static weft_status_t region_fill(weft_comm_state_t *state, weft_mem_region_t *region, void *memory,
-                                 uint64_t bytes)
-{
-    weft_status_t status = WEFT_OK;
-    uint32_t nets = state->links != NULL ? weft_nets_count(state->family->nets) : 0;
-    for (uint32_t i = 0; i < nets && status == WEFT_OK; i++) {
-        status = weft_links_reg(state->links, i, memory, bytes, &region->region[i]);
-    }
-    return status;
-}
+/* Registration ------------------------------------------------------------------------------------- */
 
 weft_status_t weft_mem_register(weft_comm_t *comm, void *memory, uint64_t bytes,
                                 weft_mem_region_t **region_p)
@@ -193,21 +95,11 @@ weft_status_t weft_mem_register(weft_comm_t *comm, void *memory, uint64_t bytes,
     if (status != WEFT_OK) {
         return weft_api_error("memory", status);
     }
-    weft_mem_region_t *region = NULL;
-    if (memory == NULL || region_p == NULL || bytes == 0) {
-        status = weft_fail(WEFT_ERR_ARG, 0, "weft_mem_register: memory, region_p or the size is 0");
-    } else {
-        region = weft_os_alloc(sizeof *region, 0);
-        status = region == NULL ? weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "weft_mem_register")
-                                : region_fill(state, region, memory, bytes);
-    }
-    if (status == WEFT_OK) {
-        region->next = state->regions;
-        state->regions = region;
-        *region_p = region;
-    } else if (region != NULL) {
-        region_free(state, region);
-    }
+    uint32_t nets = state->links != NULL ? weft_nets_count(state->self.family->nets) : 0;
+    status =
+        memory == NULL || region_p == NULL || bytes == 0
+            ? weft_fail(WEFT_ERR_ARG, 0, "weft_mem_register: memory, region_p or the size is 0")
+            : weft_registration_add(&state->regions, state->links, nets, memory, bytes, region_p);
     weft_comm_leave(state);
     return status == WEFT_OK ? status : weft_api_error("memory", status);
 }
@@ -219,33 +111,10 @@ weft_status_t weft_mem_deregister(weft_comm_t *comm, weft_mem_region_t *region)
     if (status != WEFT_OK) {
         return weft_api_error("memory", status);
     }
-    weft_mem_region_t **place = &state->regions;
-    while (*place != NULL && *place != region) {
-        place = &(*place)->next;
-    }
-    if (*place != NULL) {
-        *place = region->next;
-        region_free(state, region);
-    } else if (region != NULL) {
+    if (region != NULL && !weft_registration_remove(&state->regions, state->links, region)) {
         status = weft_fail(WEFT_ERR_ARG, 0,
                            "weft_mem_deregister: no region of this communicator, or ended before");
     }
     weft_comm_leave(state);
     return status == WEFT_OK ? status : weft_api_error("memory", status);
-}
-
-void weft_comm_free_memory(weft_comm_state_t *state)
-{
-    while (state->regions != NULL) {
-        weft_mem_region_t *region = state->regions;
-        state->regions = region->next;
-        region_free(state, region);
-    }
-    while (state->allocations != NULL) {
-        weft_allocation_t *a = state->allocations;
-        state->allocations = a->next;
-        weft_comm_release(state, a);
-        weft_os_free(a);
-    }
-    weft_comm_release(state, &state->staging);
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Argument checks: what this rank can judge before anything is sent. */
+ * Checks of arguments: everything that this rank can judge before anything is sent. */
+#include "core/comm/args_check.h"
+
 #include <inttypes.h>
 
+#include "core/base/coll.h"
 #include "core/base/error.h"
-#include "core/comm/call.h"
+#include "core/comm/vectors.h"
 
 typedef struct coll_facts {
     const char *call;
@@ -25,11 +28,11 @@ static const char *call_name(const weft_args_t *args)
 }
 
 /* Does this rank use the buffer? */
-static bool uses_side(const weft_comm_state_t *state, const weft_args_t *args,
+static bool uses_side(const weft_comm_identity_t *self, const weft_args_t *args,
                       weft_operand_kind_t side)
 {
     weft_coll_t shape = weft_coll_shape(args->coll);
-    bool root = args->root == state->rank;
+    bool root = args->root == self->rank;
     if (shape == WEFT_SEND_RECV) {
         return args->sends == (side == WEFT_OPERAND_IN);
     }
@@ -37,31 +40,21 @@ static bool uses_side(const weft_comm_state_t *state, const weft_args_t *args,
                                    : weft_plan_has_output(shape, root);
 }
 
-bool weft_coll_reduces(weft_coll_t coll)
-{
-    return facts[coll].reduces;
-}
-
-bool weft_coll_has_vectors(weft_coll_t coll)
-{
-    return coll >= WEFT_ALL_GATHER_V && coll <= WEFT_SCATTER_V;
-}
-
 /* An operator of the list, or one that the user made. */
-static bool knows_op(const weft_comm_state_t *state, weft_op_t op)
+static bool knows_op(const weft_user_ops_t *ops, weft_op_t op)
 {
-    return (unsigned)op < WEFT_OP_COUNT || weft_user_op_find(state, op) != NULL;
+    return (unsigned)op < WEFT_OP_COUNT || weft_user_ops_find(ops, op) != NULL;
 }
 
 /* Can the kernel, and the call, be in a stream? */
-static weft_status_t check_stream(const weft_comm_state_t *state, const char *name,
+static weft_status_t check_stream(const weft_comm_identity_t *self, const char *name,
                                   const weft_call_t *call)
 {
-    if (state->family->kernel.lanes == NULL) {
+    if (self->family->kernel.lanes == NULL) {
         return weft_fail(WEFT_ERR_UNSUPPORTED, 0,
                          "%s: weft_call_t.stream is set, and kernel %s has no streams; choose a "
                          "kernel for a device ([core] kernel), or call without a stream",
-                         name, state->family->kernel.loaded->plugin->name);
+                         name, self->family->kernel.loaded->plugin->name);
     }
     if (call->request_p != NULL) {
         return weft_fail(WEFT_ERR_ARG, 0,
@@ -72,8 +65,8 @@ static weft_status_t check_stream(const weft_comm_state_t *state, const char *na
     return WEFT_OK;
 }
 
-static weft_status_t check_names(const weft_comm_state_t *state, const weft_args_t *args,
-                                 const weft_call_t *call)
+static weft_status_t check_names(const weft_comm_identity_t *self, const weft_user_ops_t *ops,
+                                 const weft_args_t *args, const weft_call_t *call)
 {
     const coll_facts_t *f = &facts[args->coll];
     const char *name = call_name(args);
@@ -90,20 +83,20 @@ static weft_status_t check_names(const weft_comm_state_t *state, const weft_args
         return weft_fail(WEFT_ERR_ARG, 0, "%s: unknown data type %d, known are 0 … %d", name,
                          (int)args->dtype, WEFT_DTYPE_COUNT - 1);
     }
-    if (f->reduces && !knows_op(state, args->op)) {
+    if (f->reduces && !knows_op(ops, args->op)) {
         return weft_fail(WEFT_ERR_ARG, 0,
                          "%s: unknown operator %d, known are 0 … %d and those that "
                          "weft_op_create() made for this communicator",
                          name, (int)args->op, WEFT_OP_COUNT - 1);
     }
-    if (f->rooted && args->root >= state->nranks) {
+    if (f->rooted && args->root >= self->nranks) {
         return weft_fail(WEFT_ERR_ARG, 0, "%s: root %u is out of range 0 … %u", name, args->root,
-                         state->nranks - 1);
+                         self->nranks - 1);
     }
     if (f->reduces && args->op == WEFT_PREMULSUM && (call == NULL || call->scalar == NULL)) {
         return weft_fail(WEFT_ERR_ARG, 0, "%s: operator mulsum needs weft_call_t.scalar", name);
     }
-    return weft_call_in_stream(call) ? check_stream(state, name, call) : WEFT_OK;
+    return weft_call_in_stream(call) ? check_stream(self, name, call) : WEFT_OK;
 }
 
 static weft_status_t check_buffer(const char *call, const char *which, const void *buffer,
@@ -135,24 +128,24 @@ static uint64_t block_start(const weft_args_t *args, const weft_blocks_t *blocks
 }
 
 /* Where the send buffer must be relative to recv for a legal in-place call, in elements. */
-static int64_t in_place_offset(const weft_comm_state_t *state, const weft_args_t *args)
+static int64_t in_place_offset(const weft_comm_identity_t *self, const weft_args_t *args)
 {
     switch (weft_coll_shape(args->coll)) {
     case WEFT_ALL_GATHER:
     case WEFT_GATHER:
-        return (int64_t)block_start(args, args->out_blocks, state->rank);
+        return (int64_t)block_start(args, args->out_blocks, self->rank);
     case WEFT_REDUCE_SCATTER:
     case WEFT_SCATTER:
-        return -(int64_t)block_start(args, args->in_blocks, state->rank);
+        return -(int64_t)block_start(args, args->in_blocks, self->rank);
     default:
         return 0;
     }
 }
 
 /* In place, block b of an all_to_all_v is replaced by what rank b sends: same length, same place. */
-static weft_status_t check_same_blocks(const weft_comm_state_t *state, const weft_args_t *args)
+static weft_status_t check_same_blocks(const weft_comm_identity_t *self, const weft_args_t *args)
 {
-    for (uint32_t b = 0; args->coll == WEFT_ALL_TO_ALL_V && b < state->nranks; b++) {
+    for (uint32_t b = 0; args->coll == WEFT_ALL_TO_ALL_V && b < self->nranks; b++) {
         uint64_t in = weft_vectors_start(args->in_blocks, b);
         uint64_t out = weft_vectors_start(args->out_blocks, b);
         if (args->in_blocks->counts[b] != args->out_blocks->counts[b] || in != out) {
@@ -166,7 +159,7 @@ static weft_status_t check_same_blocks(const weft_comm_state_t *state, const wef
     return WEFT_OK;
 }
 
-static weft_status_t check_overlap(const weft_comm_state_t *state, const weft_args_t *args,
+static weft_status_t check_overlap(const weft_comm_identity_t *self, const weft_args_t *args,
                                    size_t elem)
 {
     uintptr_t send = (uintptr_t)args->send;
@@ -175,9 +168,9 @@ static weft_status_t check_overlap(const weft_comm_state_t *state, const weft_ar
         recv >= send + args->send_bytes) {
         return WEFT_OK;
     }
-    int64_t offset = in_place_offset(state, args) * (int64_t)elem;
+    int64_t offset = in_place_offset(self, args) * (int64_t)elem;
     if ((int64_t)(send - recv) == offset) {
-        return check_same_blocks(state, args);
+        return check_same_blocks(self, args);
     }
     return weft_fail(WEFT_ERR_ARG, 0,
                      "%s: send and recv overlap; in place send must be recv %+" PRId64
@@ -206,9 +199,9 @@ static bool wants_vectors(weft_coll_t coll, weft_operand_kind_t side, bool root)
 }
 
 /* Drops vectors that this rank does not use; takes its own count from those that say it. */
-static weft_status_t take_vectors(const weft_comm_state_t *state, weft_args_t *args)
+static weft_status_t take_vectors(const weft_comm_identity_t *self, weft_args_t *args)
 {
-    bool root = args->root == state->rank;
+    bool root = args->root == self->rank;
     bool in = wants_vectors(args->coll, WEFT_OPERAND_IN, root);
     bool out = wants_vectors(args->coll, WEFT_OPERAND_OUT, root);
     args->in_blocks = in ? args->in_blocks : NULL;
@@ -221,25 +214,25 @@ static weft_status_t take_vectors(const weft_comm_state_t *state, weft_args_t *a
                                                                                : "receive");
     }
     if (args->coll == WEFT_ALL_GATHER_V) {
-        args->count = args->out_blocks->counts[state->rank];
+        args->count = args->out_blocks->counts[self->rank];
     } else if (args->coll == WEFT_REDUCE_SCATTER_V) {
-        args->count = args->in_blocks->counts[state->rank];
+        args->count = args->in_blocks->counts[self->rank];
     }
     return WEFT_OK;
 }
 
 /* Bytes of one side: `blocks` of count elements, or a v-form's vectors. */
-static weft_status_t measure_side(const weft_comm_state_t *state, const weft_args_t *args,
+static weft_status_t measure_side(const weft_comm_identity_t *self, const weft_args_t *args,
                                   weft_operand_kind_t side, uint64_t *bytes_p)
 {
     const char *name = call_name(args);
     const weft_blocks_t *vectors = side == WEFT_OPERAND_IN ? args->in_blocks : args->out_blocks;
-    uint32_t blocks = weft_plan_blocks(weft_coll_shape(args->coll), state->nranks, side);
+    uint32_t blocks = weft_plan_blocks(weft_coll_shape(args->coll), self->nranks, side);
     uint64_t elements = args->count;
     size_t elem = weft_dtype_size(args->dtype);
     bool fits = true;
     if (vectors != NULL) {
-        weft_status_t status = weft_vectors_extent(name, vectors, state->nranks, &elements);
+        weft_status_t status = weft_vectors_extent(name, vectors, self->nranks, &elements);
         if (status != WEFT_OK) {
             return status;
         }
@@ -251,18 +244,18 @@ static weft_status_t measure_side(const weft_comm_state_t *state, const weft_arg
     if (!fits) {
         return weft_fail(WEFT_ERR_ARG, 0,
                          "%s: %" PRIu64 " elements of %zu bytes on %u ranks overflow", name,
-                         args->count, elem, state->nranks);
+                         args->count, elem, self->nranks);
     }
     return WEFT_OK;
 }
 
-weft_status_t weft_args_check(const weft_comm_state_t *state, weft_args_t *args,
-                              const weft_call_t *call)
+weft_status_t weft_args_check(const weft_comm_identity_t *self, const weft_user_ops_t *ops,
+                              weft_args_t *args, const weft_call_t *call)
 {
     args->send_bytes = args->recv_bytes = 0;
-    weft_status_t status = check_names(state, args, call);
+    weft_status_t status = check_names(self, ops, args, call);
     if (status == WEFT_OK && weft_coll_has_vectors(args->coll)) {
-        status = take_vectors(state, args);
+        status = take_vectors(self, args);
     }
     if (status != WEFT_OK) {
         return status;
@@ -271,17 +264,34 @@ weft_status_t weft_args_check(const weft_comm_state_t *state, weft_args_t *args,
     size_t elem = weft_dtype_size(args->dtype);
     /* Even where a buffer is not used, all ranks must come to the same answer about its size. */
     uint64_t send_bytes = 0, recv_bytes = 0;
-    status = measure_side(state, args, WEFT_OPERAND_IN, &send_bytes);
+    status = measure_side(self, args, WEFT_OPERAND_IN, &send_bytes);
     if (status == WEFT_OK) {
-        status = measure_side(state, args, WEFT_OPERAND_OUT, &recv_bytes);
+        status = measure_side(self, args, WEFT_OPERAND_OUT, &recv_bytes);
     }
-    args->send_bytes = uses_side(state, args, WEFT_OPERAND_IN) ? send_bytes : 0;
-    args->recv_bytes = uses_side(state, args, WEFT_OPERAND_OUT) ? recv_bytes : 0;
+    args->send_bytes = uses_side(self, args, WEFT_OPERAND_IN) ? send_bytes : 0;
+    args->recv_bytes = uses_side(self, args, WEFT_OPERAND_OUT) ? recv_bytes : 0;
     if (status == WEFT_OK) {
         status = check_buffer(name, "send", args->send, args->send_bytes, elem);
     }
     if (status == WEFT_OK) {
         status = check_buffer(name, "recv", args->recv, args->recv_bytes, elem);
     }
-    return status == WEFT_OK ? check_overlap(state, args, elem) : status;
+    return status == WEFT_OK ? check_overlap(self, args, elem) : status;
+}
+
+weft_status_t weft_args_check_peer(const weft_comm_identity_t *self, const weft_args_t *args,
+                                   bool may_send_to_self)
+{
+    const char *call = args->sends ? "weft_send" : "weft_recv";
+    if (args->root >= self->nranks) {
+        return weft_fail(WEFT_ERR_ARG, 0, "%s: peer %u is out of range 0 … %u", call, args->root,
+                         self->nranks - 1);
+    }
+    if (args->root == self->rank && !may_send_to_self) {
+        return weft_fail(WEFT_ERR_ARG, 0,
+                         "%s: rank %u to itself would wait for ever; put the send and the receive "
+                         "in a group, or make one asynchronous",
+                         call, self->rank);
+    }
+    return WEFT_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * From a request to what its program runs on: buffers, cut, vectors, scalar, signature. */
-#include "core/comm/comm.h"
+ * From a request to the input of its program. */
+#include "core/comm/binding.h"
 
 weft_signature_t weft_request_signature(const weft_prepared_t *prepared,
                                         const weft_request_t *request)
@@ -13,15 +13,6 @@ weft_signature_t weft_request_signature(const weft_prepared_t *prepared,
         signature.plan += request->vectors->hash;
     }
     return signature;
-}
-
-bool weft_request_overlaps(const weft_request_t *request)
-{
-    const weft_args_t *args = &request->args;
-    uintptr_t send = (uintptr_t)args->send;
-    uintptr_t recv = (uintptr_t)args->recv;
-    return args->send_bytes > 0 && args->recv_bytes > 0 && send < recv + args->recv_bytes &&
-           recv < send + args->send_bytes;
 }
 
 /* How a v-form is cut. Where all ranks know the vectors, evenly, as a fixed form of the largest block;
@@ -57,13 +48,4 @@ void weft_request_bind(const weft_prepared_t *prepared, const weft_request_t *re
         binding->plan = vectors->hash;
         binding->count = vectors->total;
     }
-}
-
-weft_args_t weft_request_class(const weft_request_t *request)
-{
-    weft_args_t args = request->args;
-    if (request->vectors != NULL) {
-        args.count = weft_vectors_class(args.coll, request->vectors->largest);
-    }
-    return args;
 }

@@ -2,104 +2,78 @@
  *
  * The engine: advances the operations of one communicator, in order, without blocking; and the loop
  * around it that waits. */
+#include "core/comm/engine.h"
+
 #include <inttypes.h>
 
+#include "core/base/coll.h"
 #include "core/base/error.h"
+#include "core/comm/binding.h"
+#include "core/comm/p2p.h"
+#include "core/comm/select.h"
 #include "core/comm/streams.h"
+#include "core/comm/submit.h"
+#include "core/comm/watchdog.h"
 
-/* Idle steps between looks at the clock: a look costs about as much as a step. */
-#define STEPS_PER_LOOK 64u
+/* Beginning ---------------------------------------------------------------------------------------- */
 
-void weft_engine_number(weft_comm_state_t *state, weft_request_t *request)
+/* A communicator of one rank: every collective is a copy, scaled where the operator says so. */
+static weft_status_t engine_run_alone(weft_comm_state_t *state, const weft_request_t *request)
 {
-    request->sequence =
-        request->args.coll == WEFT_SEND_RECV ? weft_p2p_number(state, request) : ++state->sequence;
-}
-
-weft_request_t **weft_request_place(weft_request_t **first, weft_request_t *last,
-                                    const weft_request_t *request)
-{
-    weft_request_t **place = first;
-    if (last != NULL && last->sequence <= request->sequence) {
-        return &last->next;
+    const weft_args_t *args = &request->args;
+    size_t elem = weft_dtype_size(args->dtype);
+    const weft_vectors_t *v = request->vectors != NULL ? &request->vectors->v : NULL;
+    const uint8_t *send = (const uint8_t *)args->send + (v != NULL ? v->in_displs[0] * elem : 0);
+    uint8_t *recv = (uint8_t *)args->recv + (v != NULL ? v->out_displs[0] * elem : 0);
+    uint64_t count = v != NULL ? v->in_counts[0] : args->count;
+    weft_combine_fn_t combine;
+    bool scales = args->op == WEFT_PREMULSUM && weft_coll_reduces(args->coll);
+    if (count == 0 || (send == recv && !scales)) {
+        return WEFT_OK;
     }
-    while (*place != NULL && ((*place)->state != WEFT_OP_QUEUED || (*place)->sequence == 0 ||
-                              (*place)->sequence < request->sequence)) {
-        place = &(*place)->next;
+    /* A user's operator has nothing to combine here. */
+    weft_op_t op = (int)args->op < WEFT_OP_COUNT ? args->op : WEFT_SUM;
+    weft_status_t status = state->self.family->kernel.ops->select(
+        state->self.family->kernel.instance, args->dtype, op, &combine);
+    if (status == WEFT_OK) {
+        combine(&(weft_combine_t){.src = {send},
+                                  .dst = {recv},
+                                  .count = count,
+                                  .nsrc = 1,
+                                  .ndst = 1,
+                                  .pre_mask = scales,
+                                  .flags = WEFT_COMBINE_FINAL,
+                                  .nranks = 1,
+                                  .scalar = request->scalar});
     }
-    return place;
-}
-
-void weft_engine_insert(weft_comm_state_t *state, weft_request_t *request)
-{
-    request->appended = true;
-    if (request->args.coll == WEFT_SEND_RECV) {
-        weft_p2p_append(state, request);
-        return;
-    }
-    weft_request_t **place = weft_request_place(&state->first, state->last, request);
-    request->next = *place;
-    *place = request;
-    if (request->next == NULL) {
-        state->last = request;
-    }
-}
-
-void weft_engine_append(weft_comm_state_t *state, weft_request_t *request)
-{
-    weft_engine_number(state, request);
-    weft_engine_insert(state, request);
-}
-
-void weft_engine_over(weft_comm_state_t *state, uint64_t sequence)
-{
-    state->over = sequence != 0 ? sequence : state->over;
-}
-
-/* Those called before it are over, also the ones in streams. */
-static bool is_due(const weft_comm_state_t *state, const weft_request_t *request)
-{
-    return request->sequence == 0 || request->sequence == state->over + 1;
-}
-
-static void finish(weft_comm_state_t *state, weft_request_t *request, weft_status_t status)
-{
-    state->first = request->next;
-    if (state->first == NULL) {
-        state->last = NULL;
-    }
-    state->current = NULL;
-    weft_engine_over(state, request->sequence);
-    request->status = status;
-    request->state = WEFT_OP_DONE;
-    atomic_store_explicit(&request->done, 1, memory_order_release);
+    return status;
 }
 
 /* Starts the operation at the head of the queue. */
 static weft_status_t begin(weft_comm_state_t *state, weft_request_t *request)
 {
     weft_status_t status;
-    if (state->nranks == 1) {
-        status = weft_local_run(state, request);
+    if (state->self.nranks == 1) {
+        status = engine_run_alone(state, request);
         if (status == WEFT_OK || !request->in_stream) {
-            finish(state, request, status);
+            weft_queue_finish(&state->queue, status);
             status = WEFT_OK;
         }
         return status;
     }
     weft_args_t args = weft_request_class(request);
-    status = weft_comm_select(state, &args, &state->current);
+    status = weft_select(state, &args, &state->queue.current);
     if (status == WEFT_ERR_UNSUPPORTED && !request->in_stream) {
         /* All ranks come to this answer before anything is sent: nothing is lost but this call. */
-        finish(state, request, status);
+        weft_queue_finish(&state->queue, status);
         return WEFT_OK;
     }
     if (status != WEFT_OK) {
         return status;
     }
-    weft_signature_t signature = weft_request_signature(state->current, request);
+    weft_signature_t signature = weft_request_signature(state->queue.current, request);
     if (request->sequence != 0) {
-        weft_history_put(state, &signature);
+        weft_history_put(&state->history, &signature);
     }
     request->state = WEFT_OP_BINDING;
     return WEFT_OK;
@@ -109,25 +83,26 @@ static weft_status_t begin(weft_comm_state_t *state, weft_request_t *request)
 static weft_status_t stage_input(weft_comm_state_t *state, const weft_request_t *request,
                                  const void **in_p)
 {
-    if (state->current->program.in_place || !weft_request_overlaps(request)) {
+    if (state->queue.current->program.in_place || !weft_request_overlaps(request)) {
         return WEFT_OK;
     }
-    weft_status_t status = weft_comm_stage(state, request->args.send, request->args.send_bytes);
-    *in_p = state->staging.memory;
+    weft_status_t status = weft_allocations_stage(&state->allocations, state->self.family,
+                                                  request->args.send, request->args.send_bytes);
+    *in_p = state->allocations.staging.memory;
     return status;
 }
 
 static weft_status_t start_lanes(weft_comm_state_t *state, weft_request_t *request)
 {
-    weft_prepared_t *current = state->current;
-    const weft_user_op_t *user = weft_user_op_find(state, request->args.op);
+    weft_prepared_t *current = state->queue.current;
+    const weft_user_op_t *user = weft_user_ops_find(&state->user_ops, request->args.op);
     weft_geometry_t geometry;
     weft_binding_t binding;
     weft_request_bind(current, request, &geometry, &binding);
     weft_status_t status = stage_input(state, request, &binding.in);
     if (status == WEFT_OK && request->late_scalar != NULL) {
-        status =
-            weft_comm_copy(state, request->scalar, request->late_scalar, current->program.elem);
+        status = weft_memory_copy(state->self.family, request->scalar, request->late_scalar,
+                                  current->program.elem);
     }
     if (status != WEFT_OK) {
         return status;
@@ -142,7 +117,7 @@ static weft_status_t start_lanes(weft_comm_state_t *state, weft_request_t *reque
 
 static weft_status_t bind(weft_comm_state_t *state, weft_request_t *request, bool *moved)
 {
-    weft_prepared_t *current = state->current;
+    weft_prepared_t *current = state->queue.current;
     if (current->program.bound < current->program.nports) {
         weft_status_t status = weft_program_bind(&current->program, state->links);
         if (status != WEFT_OK) {
@@ -157,40 +132,33 @@ static weft_status_t bind(weft_comm_state_t *state, weft_request_t *request, boo
     return status;
 }
 
-weft_status_t weft_engine_transport(weft_comm_state_t *state, bool *moved_p)
-{
-    if (!weft_links_have_messages(state->links)) {
-        return WEFT_OK;
-    }
-    weft_status_t status = weft_links_poll(state->links);
-    return status == WEFT_OK ? weft_links_flush(state->links, moved_p) : status;
-}
+/* Running ------------------------------------------------------------------------------------------ */
 
 /* A link may break that the operation no longer needs: its peer has done its part and left. Lanes and
  * drains look at the ports that they wait for. */
 static weft_status_t poll_links(weft_comm_state_t *state, bool *moved)
 {
-    weft_status_t status = weft_engine_transport(state, moved);
+    weft_status_t status = weft_comm_poll_transports(state, moved);
     return status == WEFT_ERR_LINK || status == WEFT_ERR_PEER_DEAD ? WEFT_OK : status;
 }
 
 /* The results are there; messages may still be leaving. What a rank that has left did not take, it did
  * not need. */
-static weft_status_t drain(weft_comm_state_t *state, weft_request_t *request, bool *moved)
+static weft_status_t drain(weft_comm_state_t *state, bool *moved)
 {
-    weft_port_t *port = weft_lanes_undrained(&state->current->run);
+    weft_port_t *port = weft_lanes_undrained(&state->queue.current->run);
     if (port != NULL && port->broken == WEFT_OK) {
         return poll_links(state, moved);
     }
-    if (port != NULL &&
-        atomic_load_explicit(&state->left_at[port->peer], memory_order_acquire) == UINT64_MAX) {
-        state->current->run.blocked = port;
+    if (port != NULL && atomic_load_explicit(&state->peers[port->peer].left_at,
+                                             memory_order_acquire) == UINT64_MAX) {
+        state->queue.current->run.blocked = port;
         return port->broken;
     }
-    if (state->current->adapts) {
-        weft_adapt_end(&state->current->adapt);
+    if (state->queue.current->adapts) {
+        weft_adapt_end(&state->queue.current->adapt);
     }
-    finish(state, request, WEFT_OK);
+    weft_queue_finish(&state->queue, WEFT_OK);
     *moved = true;
     return WEFT_OK;
 }
@@ -199,10 +167,10 @@ static weft_status_t drain(weft_comm_state_t *state, weft_request_t *request, bo
  * device moves without looking after any transport. */
 static weft_status_t step_lanes(weft_comm_state_t *state, bool *moved)
 {
-    weft_lanes_t *run = &state->current->run;
+    weft_lanes_t *run = &state->queue.current->run;
     weft_status_t status = weft_lanes_step(run, moved);
     bool lost = status == WEFT_ERR_LINK || status == WEFT_ERR_PEER_DEAD;
-    bool busy = *moved && !run->device.under_way;
+    bool busy = *moved && !weft_lanes_is_on_device(run);
     if (busy || (status != WEFT_IN_PROGRESS && !lost)) {
         return status;
     }
@@ -217,7 +185,7 @@ static weft_status_t step_lanes(weft_comm_state_t *state, bool *moved)
 static weft_status_t advance(weft_comm_state_t *state, weft_request_t *request, bool *moved)
 {
     weft_status_t status = WEFT_OK;
-    if (request->state == WEFT_OP_QUEUED && is_due(state, request)) {
+    if (request->state == WEFT_OP_QUEUED && weft_queue_is_due(&state->queue, request)) {
         status = begin(state, request);
         *moved = true;
     }
@@ -233,20 +201,22 @@ static weft_status_t advance(weft_comm_state_t *state, weft_request_t *request, 
         }
     }
     if (status == WEFT_OK && request->state == WEFT_OP_DRAINING) {
-        status = drain(state, request, moved);
+        status = drain(state, moved);
     }
     return status;
 }
+
+/* Looking ------------------------------------------------------------------------------------------ */
 
 /* The rank that the current operation waits for, or −1. */
 static int32_t waits_for(const weft_comm_state_t *state, weft_port_t **port_p)
 {
     *port_p = NULL;
-    if (state->first == NULL || state->current == NULL) {
+    if (state->queue.first == NULL || state->queue.current == NULL) {
         return -1;
     }
-    if (state->first->state == WEFT_OP_BINDING) {
-        const weft_program_t *program = &state->current->program;
+    if (state->queue.first->state == WEFT_OP_BINDING) {
+        const weft_program_t *program = &state->queue.current->program;
         for (uint32_t i = 0; i < program->nports; i++) {
             if (program->ports[i] == NULL) {
                 return (int32_t)weft_program_port(program, i)->peer;
@@ -254,14 +224,14 @@ static int32_t waits_for(const weft_comm_state_t *state, weft_port_t **port_p)
         }
         return -1;
     }
-    *port_p = state->current->run.blocked;
+    *port_p = state->queue.current->run.blocked;
     return *port_p != NULL ? (int32_t)(*port_p)->peer : -1;
 }
 
 /* An operation that has not begun waits for those before it, which are in streams. */
 static void check_turn(weft_comm_state_t *state, uint64_t now)
 {
-    const weft_request_t *request = state->first;
+    const weft_request_t *request = state->queue.first;
     char text[256];
     if (request->deadline == WEFT_NEVER || now <= request->deadline) {
         return;
@@ -269,18 +239,18 @@ static void check_turn(weft_comm_state_t *state, uint64_t now)
     weft_fail(WEFT_ERR_TIMEOUT, 0,
               "operation %" PRIu64 " (%s) not begun after %.3g s: rank %u waits for %s",
               request->sequence, weft_coll_name(request->args.coll),
-              (double)(now - request->started) / 1e9, state->rank,
-              weft_stream_text(state, text, sizeof text));
-    weft_engine_fail(state, -1);
+              (double)(now - request->started) / 1e9, state->self.rank,
+              weft_streams_text(state, text, sizeof text));
+    weft_comm_fail(state, -1);
 }
 
 /* Looks at what costs a clock reading. */
 static void look_around(weft_comm_state_t *state)
 {
-    weft_request_t *request = state->first;
+    weft_request_t *request = state->queue.first;
     uint64_t now = weft_os_clock_ns();
-    if (state->stream != NULL) {
-        weft_stream_look(state, now);
+    if (state->streams != NULL) {
+        weft_streams_look(state, now);
     }
     if (request == NULL) {
         return;
@@ -289,16 +259,16 @@ static void look_around(weft_comm_state_t *state)
         request->started = now;
         request->deadline = weft_os_deadline(request->timeout);
     }
-    if (state->current == NULL) {
+    if (state->queue.current == NULL) {
         check_turn(state, now);
         return;
     }
     weft_pending_t pending = {.sequence = request->sequence,
-                              .signature = weft_request_signature(state->current, request),
+                              .signature = weft_request_signature(state->queue.current, request),
                               .started = request->started,
                               .deadline = request->deadline};
     pending.peer = waits_for(state, &pending.port);
-    weft_lookout(state, &pending, now);
+    weft_watchdog_look(state, &pending, now);
 }
 
 static void handle_failure(weft_comm_state_t *state, weft_status_t status)
@@ -307,23 +277,25 @@ static void handle_failure(weft_comm_state_t *state, weft_status_t status)
     const weft_lanes_t *run;
     switch (status) {
     case WEFT_ERR_MISMATCH:
-        run = &state->current->run;
-        weft_engine_mismatch(state, run->mismatched->peer, &run->signature, &run->theirs);
+        run = &state->queue.current->run;
+        weft_comm_mismatch(state, run->mismatched->peer, &run->signature, &run->theirs);
         break;
     case WEFT_ERR_PEER_DEAD:
     case WEFT_ERR_LINK:
-        weft_engine_broken(state, status, waits_for(state, &port));
+        weft_watchdog_link_broke(state, status, waits_for(state, &port));
         break;
     default:
-        weft_engine_fail(state, weft_error_record()->peer);
+        weft_comm_fail(state, weft_error_record()->peer);
         break;
     }
 }
 
+/* Steps -------------------------------------------------------------------------------------------- */
+
 static bool step_collective(weft_comm_state_t *state)
 {
     bool moved = false;
-    weft_status_t status = advance(state, state->first, &moved);
+    weft_status_t status = advance(state, state->queue.first, &moved);
     if (status != WEFT_OK) {
         moved = false;
         handle_failure(state, status);
@@ -334,16 +306,16 @@ static bool step_collective(weft_comm_state_t *state)
 /* Operations in order: those of the host, and those in streams. */
 static bool step_ordered(weft_comm_state_t *state)
 {
-    bool moved = state->first != NULL && step_collective(state);
-    if (state->stream != NULL) {
-        moved |= weft_stream_step(state);
+    bool moved = state->queue.first != NULL && step_collective(state);
+    if (state->streams != NULL) {
+        moved |= weft_streams_step(state);
     }
     if (moved) {
-        state->idle_since = 0;
-        state->steps = 0;
+        state->stall.idle_since = 0;
+        state->queue.steps = 0;
         /* A broken line of messages may be waiting for its verdict. */
-        state->verdict_by = state->p2p.nactive > 0 ? state->verdict_by : 0;
-    } else if (++state->steps % STEPS_PER_LOOK == 0 && !weft_comm_has_failed(state)) {
+        state->stall.grace_until = state->p2p.nactive > 0 ? state->stall.grace_until : 0;
+    } else if (++state->queue.steps % WEFT_STEPS_PER_LOOK == 0 && !weft_comm_has_failed(state)) {
         look_around(state);
     }
     return moved;
@@ -354,16 +326,16 @@ bool weft_engine_step(weft_comm_state_t *state)
     bool moved = false;
     if (weft_comm_has_failed(state)) {
         weft_p2p_fail(state);
-        weft_stream_stop(state);
-        if (state->first != NULL) {
-            if (state->current != NULL) {
-                weft_lanes_stop(&state->current->run);
+        weft_streams_stop(state);
+        if (state->queue.first != NULL) {
+            if (state->queue.current != NULL) {
+                weft_lanes_stop(&state->queue.current->run);
             }
-            finish(state, state->first, weft_comm_failure(state));
+            weft_queue_finish(&state->queue, weft_comm_failure(state));
         }
         return true;
     }
-    if (state->first != NULL || state->stream != NULL) {
+    if (state->queue.first != NULL || state->streams != NULL) {
         moved = step_ordered(state);
     }
     if (state->p2p.nactive > 0) {
@@ -375,21 +347,17 @@ bool weft_engine_step(weft_comm_state_t *state)
     return moved;
 }
 
-bool weft_comm_is_busy(const weft_comm_state_t *state)
+bool weft_engine_is_busy(const weft_comm_state_t *state)
 {
-    return state->first != NULL || state->p2p.nactive > 0 || weft_stream_is_busy(state);
+    return state->queue.first != NULL || state->p2p.nactive > 0 || weft_streams_are_busy(state);
 }
 
-void weft_engine_look_soon(weft_comm_state_t *state)
-{
-    state->steps |= STEPS_PER_LOOK - 1;
-    state->p2p.steps |= STEPS_PER_LOOK - 1;
-}
+/* Waiting ------------------------------------------------------------------------------------------ */
 
 /* A device has the ports of the operation, and wakes nobody. */
 static bool device_runs(const weft_comm_state_t *state)
 {
-    return state->current != NULL && state->current->run.device.under_way;
+    return state->queue.current != NULL && weft_lanes_is_on_device(&state->queue.current->run);
 }
 
 /* The one port that decides when this rank can go on, or NULL. */
@@ -397,7 +365,7 @@ static weft_port_t *blocked_port(const weft_comm_state_t *state)
 {
     weft_port_t *port;
     if (state->p2p.nactive > 0) {
-        return state->first == NULL ? weft_p2p_blocked(state) : NULL;
+        return state->queue.first == NULL ? weft_p2p_blocked(state) : NULL;
     }
     waits_for(state, &port);
     return port != NULL && !device_runs(state) ? port : NULL;
@@ -412,9 +380,10 @@ static void step_or_wait(weft_comm_state_t *state)
     weft_port_t *port = blocked_port(state);
     /* A sleeping step lasts long enough to deserve a look at the clock each time. */
     if (state->waiter.idle >= state->waiter.spins) {
-        weft_engine_look_soon(state);
+        weft_submit_look_soon(state);
     }
-    if (state->stream != NULL || (port == NULL && (state->p2p.nactive > 0 || device_runs(state)))) {
+    if (state->streams != NULL ||
+        (port == NULL && (state->p2p.nactive > 0 || device_runs(state)))) {
         weft_waiter_nap(&state->waiter);
     } else {
         weft_waiter_step(&state->waiter, state->links, port);
@@ -430,7 +399,7 @@ void weft_engine_drive(weft_comm_state_t *state, const weft_request_t *request)
 
 void weft_engine_drive_all(weft_comm_state_t *state)
 {
-    while (weft_comm_is_busy(state)) {
+    while (weft_engine_is_busy(state)) {
         step_or_wait(state);
     }
 }

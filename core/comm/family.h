@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A family: what a communicator and all that were split from it share on one rank. It lives as long as
- * the last of them. What is here is set up once and only read afterwards, but for the members. */
+ * A family: what a communicator shares on one rank with all communicators that were split from it. It
+ * lives as long as the last of them. Everything here is set up once (family_setup.h) and only read
+ * afterwards, except the list of members. */
 #ifndef WEFT_COMM_FAMILY_H
 #define WEFT_COMM_FAMILY_H
 
@@ -19,6 +20,7 @@
 
 #define WEFT_ALGOS_MAX 16
 
+/* One loaded algorithm. */
 /* One loaded algorithm. */
 typedef struct weft_algo_loaded {
     const weft_loaded_t *loaded;
@@ -51,6 +53,15 @@ typedef struct weft_family_tuner {
     weft_tuner_t *instance;
 } weft_family_tuner_t;
 
+struct weft_comm_state;
+
+/* The membership of one communicator; embedded in its state. */
+typedef struct weft_family_member {
+    struct weft_family_member *next;
+    struct weft_comm_state *state;
+    uint64_t comm_id;
+} weft_family_member_t;
+
 typedef struct weft_family {
     _Atomic uint32_t references;
     uint32_t nranks, rank;
@@ -62,28 +73,24 @@ typedef struct weft_family {
     weft_family_algos_t algos;
     weft_family_kernel_t kernel;
     weft_family_tuner_t tuner;
-    weft_cost_model_t model; /* equal on all ranks, as the next three */
+    weft_cost_model_t model; /* equal on all ranks, as are the next three */
     uint32_t slots;
     uint64_t slot_bytes;
-    uint32_t channels;   /* most that share one message */
-    uint32_t ranks_here; /* on this host */
-
-    weft_os_mutex_t lock; /* guards the list; events of the health channel are served under it */
-    struct weft_comm_state *members;
+    uint32_t channels;    /* most that share one message */
+    uint32_t ranks_here;  /* on this host */
+    weft_os_mutex_t lock; /* guards members; the health channel delivers its events under it */
+    weft_family_member_t *members;
 } weft_family_t;
 
-/* setup.c: configuration, plugins, join, agreement, transports; all but the health channel. */
-weft_status_t weft_family_create(uint32_t nranks, const weft_unique_id_t *id, uint32_t rank,
-                                 const weft_comm_options_t *options, weft_family_t **family_p);
-void weft_family_destroy(weft_family_t *family);
+/* Adds a reference; weft_family_release() in family_setup.h drops it. */
+void weft_family_retain(weft_family_t *family);
 
-/* family.c */
-extern const weft_health_events_t weft_family_events;
-/* From add to remove the communicator gets events. */
-void weft_family_add(weft_family_t *family, struct weft_comm_state *state);
-void weft_family_remove(weft_family_t *family, struct weft_comm_state *state);
-void weft_family_take(weft_family_t *family);
-/* The last one leaves the control tree and frees everything. */
-void weft_family_release(weft_family_t *family);
+/* From add to remove the communicator receives events of the health channel. After remove() no other
+ * thread uses `member`. Removing a communicator that was not added does nothing. */
+void weft_family_add(weft_family_t *family, weft_family_member_t *member);
+void weft_family_remove(weft_family_t *family, weft_family_member_t *member);
+
+/* Returns the member with that id, or NULL. The caller holds family->lock. */
+struct weft_comm_state *weft_family_find(const weft_family_t *family, uint64_t comm_id);
 
 #endif

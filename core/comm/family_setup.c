@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Making and freeing what a family shares: configuration, plugins, join, agreement, instances, transports. */
+ * Making and freeing what a family shares: configuration, plugins, join, agreement, instances,
+ * transports. */
+#include "core/comm/family_setup.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/base/error.h"
 #include "core/base/log.h"
-#include "core/comm/comm.h"
 
 /* Agreement ---------------------------------------------------------------------------------------- */
 
@@ -204,7 +206,7 @@ static weft_status_t create_instances(weft_family_t *family)
     return status == WEFT_OK ? create_algos(family) : status;
 }
 
-/* Links and what all ranks must know equally -------------------------------------------------------- */
+/* Links, and figures that all ranks must know equally ---------------------------------------------- */
 
 typedef struct shared_facts {
     double alpha, beta, gamma, overhead;
@@ -359,6 +361,30 @@ static weft_status_t join(weft_family_t *family, const weft_unique_id_t *id)
     return agree(family);
 }
 
+static void free_instances(weft_family_t *family)
+{
+    for (uint32_t i = 0; i < family->algos.count; i++) {
+        family->algos.list[i].ops->destroy(family->algos.list[i].algo);
+    }
+    if (family->tuner.instance != NULL) {
+        family->tuner.ops->destroy(family->tuner.instance);
+    }
+    if (family->kernel.instance != NULL) {
+        family->kernel.ops->destroy(family->kernel.instance);
+    }
+}
+
+static void family_destroy(weft_family_t *family)
+{
+    /* The health thread reads the list of members: it ends first. */
+    weft_boot_leave(family->boot);
+    weft_nets_destroy(family->nets);
+    free_instances(family);
+    weft_registry_destroy(family->registry);
+    weft_config_destroy(family->config);
+    weft_os_free(family);
+}
+
 weft_status_t weft_family_create(uint32_t nranks, const weft_unique_id_t *id, uint32_t rank,
                                  const weft_comm_options_t *options, weft_family_t **family_p)
 {
@@ -381,7 +407,7 @@ weft_status_t weft_family_create(uint32_t nranks, const weft_unique_id_t *id, ui
     }
     if (status != WEFT_OK) {
         weft_error_t kept = *weft_error_record();
-        weft_family_destroy(family);
+        family_destroy(family);
         *weft_error_record() = kept;
         return status;
     }
@@ -389,26 +415,10 @@ weft_status_t weft_family_create(uint32_t nranks, const weft_unique_id_t *id, ui
     return WEFT_OK;
 }
 
-static void free_instances(weft_family_t *family)
+void weft_family_release(weft_family_t *family)
 {
-    for (uint32_t i = 0; i < family->algos.count; i++) {
-        family->algos.list[i].ops->destroy(family->algos.list[i].algo);
+    if (atomic_fetch_sub_explicit(&family->references, 1, memory_order_acq_rel) == 1) {
+        weft_health_goodbye(family->boot);
+        family_destroy(family);
     }
-    if (family->tuner.instance != NULL) {
-        family->tuner.ops->destroy(family->tuner.instance);
-    }
-    if (family->kernel.instance != NULL) {
-        family->kernel.ops->destroy(family->kernel.instance);
-    }
-}
-
-void weft_family_destroy(weft_family_t *family)
-{
-    /* The health thread reads the list of members: it ends first. */
-    weft_boot_leave(family->boot);
-    weft_nets_destroy(family->nets);
-    free_instances(family);
-    weft_registry_destroy(family->registry);
-    weft_config_destroy(family->config);
-    weft_os_free(family);
 }

@@ -1,40 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Groups: operations that are noted first and then progress together. The open group belongs to the
- * thread that opened it. */
+ * The open group of the calling thread. */
+#include "core/comm/group.h"
+
 #include <errno.h>
 #include <string.h>
 
 #include "core/base/error.h"
-#include "core/comm/call.h"
-#include "core/comm/streams.h"
 
-typedef struct note {
-    struct note *next;
-    weft_request_t *request;
-    weft_comm_t *comm;
-    weft_request_t **request_p; /* NULL: the group waits for it */
-    bool in_stream;             /* … or the stream has it */
-    void *stream;               /* the device's handle */
-    bool started;
-} note_t;
+/* Static by thread, since a group is the calling thread's: weft.h promises it. */
+static _Thread_local weft_group_t open_group;
 
-/* A communicator that the group uses, held while it runs. */
-typedef struct member {
-    weft_comm_t *comm;
-    weft_comm_state_t *state;
-} member_t;
+void weft_group_open(void)
+{
+    open_group.depth++;
+}
 
-typedef struct group {
-    uint32_t depth;
-    weft_status_t failed; /* of the first call that failed while the group was open */
-    weft_error_t error;
-    note_t *first, *last;
-    uint32_t notes;
-} group_t;
-
-/* weft.h says so: a group is the calling thread's. */
-static _Thread_local group_t open_group;
+bool weft_group_close(weft_group_t *group)
+{
+    if (--open_group.depth > 0) {
+        return false;
+    }
+    *group = open_group;
+    memset(&open_group, 0, sizeof open_group);
+    return true;
+}
 
 bool weft_group_is_open(void)
 {
@@ -61,16 +51,16 @@ weft_status_t weft_group_refuse(const char *call)
 weft_status_t weft_group_note(weft_comm_state_t *state, const weft_args_t *args,
                               const weft_call_t *call)
 {
-    note_t *note = weft_os_alloc(sizeof *note, 0);
+    weft_group_note_t *note = weft_os_alloc(sizeof *note, 0);
     if (note == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot note an operation of a group");
     }
-    weft_status_t status = weft_request_create(state, args, call, &note->request);
+    weft_status_t status = weft_request_create(&state->self, args, call, &note->request);
     if (status != WEFT_OK) {
         weft_os_free(note);
         return status;
     }
-    note->comm = state->handle;
+    note->comm = state->self.handle;
     note->request_p = weft_call_is_async(call) ? call->request_p : NULL;
     note->in_stream = weft_call_in_stream(call);
     note->stream = note->in_stream ? *call->stream : NULL;
@@ -85,251 +75,4 @@ weft_status_t weft_group_note(weft_comm_state_t *state, const weft_args_t *args,
     open_group.last = note;
     open_group.notes++;
     return WEFT_OK;
-}
-
-weft_status_t weft_group_start(void)
-{
-    open_group.depth++;
-    return WEFT_OK;
-}
-
-/* Members ------------------------------------------------------------------------------------------ */
-
-static member_t *find_member(member_t *members, uint32_t count, weft_comm_t *comm)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (members[i].comm == comm) {
-            return &members[i];
-        }
-    }
-    return NULL;
-}
-
-static void leave_all(const member_t *members, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        weft_comm_leave(members[i].state);
-    }
-}
-
-/* Takes every communicator of the group for this thread. */
-static weft_status_t enter_all(const group_t *group, member_t *members, uint32_t *count_p)
-{
-    uint32_t count = 0;
-    for (const note_t *note = group->first; note != NULL; note = note->next) {
-        if (find_member(members, count, note->comm) != NULL) {
-            continue;
-        }
-        weft_status_t status = weft_comm_enter(note->comm, "weft_group_end", &members[count].state);
-        if (status != WEFT_OK) {
-            leave_all(members, count);
-            return status;
-        }
-        members[count++].comm = note->comm;
-    }
-    *count_p = count;
-    return WEFT_OK;
-}
-
-/* What can fail before anything is started. */
-static weft_status_t make_ready(const group_t *group, member_t *members, uint32_t count)
-{
-    weft_status_t status = WEFT_OK;
-    for (const note_t *note = group->first; note != NULL && status == WEFT_OK; note = note->next) {
-        weft_comm_state_t *state = find_member(members, count, note->comm)->state;
-        if (note->request->args.coll == WEFT_SEND_RECV) {
-            status = weft_p2p_open(state);
-        }
-        if (status == WEFT_OK && note->request_p != NULL) {
-            status = weft_progress_attach(state);
-        }
-        if (status == WEFT_OK && note->in_stream) {
-            status = weft_stream_open(state);
-        }
-    }
-    return status;
-}
-
-/* Running ------------------------------------------------------------------------------------------ */
-
-/* Takes the note and those of its communicator that follow it in the same stream: one launch, or one
- * gate. What they are not next to keeps its place in the order of the calls. */
-static weft_status_t put_in_stream(weft_comm_state_t *state, note_t *first)
-{
-    void *stream = first->stream;
-    weft_request_t *requests = NULL, **last = &requests;
-    note_t *end = first;
-    for (; end != NULL; end = end->next) {
-        if (end->comm == first->comm && (!end->in_stream || end->stream != stream)) {
-            break;
-        }
-        if (end->comm == first->comm) {
-            *last = end->request;
-            last = &end->request->next;
-        }
-    }
-    *last = NULL;
-    weft_status_t status = weft_stream_put(state, &stream, requests);
-    for (note_t *note = first; note != end && status == WEFT_OK; note = note->next) {
-        note->started |= note->comm == first->comm;
-    }
-    return status;
-}
-
-static weft_status_t append_all(const group_t *group, member_t *members, uint32_t count)
-{
-    uint64_t now = weft_os_clock_ns();
-    weft_status_t status = WEFT_OK;
-    for (note_t *note = group->first; note != NULL && status == WEFT_OK; note = note->next) {
-        weft_comm_state_t *state = find_member(members, count, note->comm)->state;
-        if (note->in_stream && !note->started) {
-            status = put_in_stream(state, note);
-        } else if (!note->in_stream) {
-            note->started = true;
-            note->request->started = now;
-            note->request->deadline = weft_os_deadline(note->request->timeout);
-            weft_engine_append(state, note->request);
-        }
-    }
-    return status;
-}
-
-/* The group has to wait for it. */
-static bool is_awaited(const note_t *note)
-{
-    return note->started && !note->in_stream && note->request_p == NULL;
-}
-
-/* The first operation the group still waits for, from `note` on. */
-static note_t *first_waiting(note_t *note)
-{
-    while (note != NULL && (!is_awaited(note) || note->request->state == WEFT_OP_DONE)) {
-        note = note->next;
-    }
-    return note;
-}
-
-static bool step_all(member_t *members, uint32_t count)
-{
-    bool moved = false;
-    for (uint32_t i = 0; i < count; i++) {
-        if (weft_comm_is_busy(members[i].state)) {
-            moved |= weft_engine_step(members[i].state);
-        }
-    }
-    return moved;
-}
-
-/* Several communicators: none may sleep for itself. */
-static void drive_all(note_t *note, member_t *members, uint32_t count)
-{
-    weft_waiter_t *waiter = &members[0].state->waiter;
-    while ((note = first_waiting(note)) != NULL) {
-        if (step_all(members, count)) {
-            weft_waiter_reset(waiter);
-            continue;
-        }
-        if (waiter->idle >= waiter->spins) {
-            for (uint32_t i = 0; i < count; i++) {
-                weft_engine_look_soon(members[i].state);
-            }
-        }
-        weft_waiter_nap(waiter);
-    }
-}
-
-static void drive(group_t *group, member_t *members, uint32_t count)
-{
-    if (count > 1) {
-        drive_all(group->first, members, count);
-        return;
-    }
-    for (note_t *note = group->first; (note = first_waiting(note)) != NULL;) {
-        weft_engine_drive(members[0].state, note->request);
-    }
-}
-
-/* The first failure in order of the calls becomes the thread's error. */
-static weft_status_t collect(const group_t *group, member_t *members, uint32_t count)
-{
-    for (const note_t *note = group->first; note != NULL; note = note->next) {
-        const weft_request_t *request = note->request;
-        if (!is_awaited(note) || request->status >= 0) {
-            continue;
-        }
-        weft_comm_state_t *state = find_member(members, count, note->comm)->state;
-        return weft_comm_has_failed(state) ? weft_comm_failure(state)
-                                           : weft_fail(request->status, 0, "%s in a group: %s",
-                                                       weft_coll_name(request->args.coll),
-                                                       weft_status_text(request->status));
-    }
-    return WEFT_OK;
-}
-
-static weft_status_t run(group_t *group, member_t *members)
-{
-    uint32_t count = 0;
-    weft_status_t status = enter_all(group, members, &count);
-    if (status != WEFT_OK) {
-        return status;
-    }
-    status = make_ready(group, members, count);
-    if (status == WEFT_OK) {
-        weft_error_t kept;
-        status = append_all(group, members, count);
-        kept = *weft_error_record();
-        drive(group, members, count);
-        *weft_error_record() = kept;
-        status = status == WEFT_OK ? collect(group, members, count) : status;
-    }
-    leave_all(members, count);
-    return status;
-}
-
-/* Requests of blocking calls are the group's, those in streams the streams'. Those that never ran are
- * nobody's. */
-static void forget(group_t *group)
-{
-    bool left_behind = false;
-    while (group->first != NULL) {
-        note_t *note = group->first;
-        group->first = note->next;
-        left_behind |= note->started && !is_awaited(note);
-        if (!note->started && note->request_p != NULL) {
-            *note->request_p = NULL;
-        }
-        if (!note->started || is_awaited(note)) {
-            weft_request_free(note->request);
-        }
-        weft_os_free(note);
-    }
-    if (left_behind) {
-        weft_progress_kick();
-    }
-}
-
-weft_status_t weft_group_end(void)
-{
-    if (open_group.depth == 0) {
-        return weft_api_error("group",
-                              weft_fail(WEFT_ERR_ARG, 0, "weft_group_end: no group is open"));
-    }
-    if (--open_group.depth > 0) {
-        return WEFT_OK;
-    }
-    group_t group = open_group;
-    memset(&open_group, 0, sizeof open_group);
-    weft_status_t status = group.failed;
-    if (status != WEFT_OK) {
-        *weft_error_record() = group.error;
-    } else if (group.notes > 0) {
-        member_t *members = weft_os_alloc(group.notes * sizeof *members, 0);
-        status = members != NULL ? run(&group, members)
-                                 : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot run a group");
-        weft_os_free(members);
-    }
-    weft_error_t kept = *weft_error_record();
-    forget(&group);
-    *weft_error_record() = kept;
-    return status == WEFT_OK ? status : weft_api_error("group", status);
 }

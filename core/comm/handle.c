@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Handles. A weft_comm_t * is no address: it is a place in a table and the generation of that place,
- * so that the use of a destroyed communicator is found. The table is shared by the process and never
- * shrinks; entries are read without a lock. */
+ * Handles: an entry in a table and the generation of that entry. The table is shared by the process and
+ * never shrinks; entries are read without a lock. */
+#include "core/comm/handle.h"
+
 #include <stdint.h>
 
 #include "core/base/error.h"
-#include "core/comm/comm.h"
 
 #define PLACES 4096u
 #define PLACE_BITS 12u
@@ -33,9 +33,9 @@ weft_status_t weft_handle_add(weft_comm_state_t *state, weft_comm_t **handle_p)
         if (atomic_load_explicit(&places[i].handle, memory_order_relaxed) == 0) {
             uintptr_t handle = make_handle(i, ++places[i].generation);
             places[i].state = state;
-            state->handle = (weft_comm_t *)handle;
+            state->self.handle = (weft_comm_t *)handle;
             atomic_store_explicit(&places[i].handle, handle, memory_order_release);
-            *handle_p = state->handle;
+            *handle_p = state->self.handle;
             weft_os_unlock(&places_lock);
             return WEFT_OK;
         }
@@ -78,13 +78,12 @@ weft_status_t weft_comm_enter(weft_comm_t *handle, const char *call, weft_comm_s
         return refuse_fork(call);
     }
     for (;;) {
-        uint32_t owner = OWNER_FREE;
-        if (atomic_compare_exchange_strong_explicit(&state->owner, &owner, OWNER_USER,
-                                                    memory_order_acquire, memory_order_relaxed)) {
+        uint32_t owner;
+        if (weft_comm_own(state, WEFT_OWNER_USER, &owner)) {
             *state_p = state;
             return WEFT_OK;
         }
-        if (owner == OWNER_USER) {
+        if (owner == WEFT_OWNER_USER) {
             return weft_fail(WEFT_ERR_STATE, 0,
                              "%s: another thread is inside a call of this "
                              "communicator; use one thread at a time",
@@ -96,7 +95,7 @@ weft_status_t weft_comm_enter(weft_comm_t *handle, const char *call, weft_comm_s
 
 void weft_comm_leave(weft_comm_state_t *state)
 {
-    atomic_store_explicit(&state->owner, OWNER_FREE, memory_order_release);
+    weft_comm_disown(state);
 }
 
 weft_status_t weft_handle_visit(weft_comm_t *handle, const char *call,
@@ -125,4 +124,28 @@ void weft_handle_remove(weft_comm_t *handle)
         place->state = NULL;
     }
     weft_os_unlock(&places_lock);
+}
+
+/* Tools -------------------------------------------------------------------------------------------- */
+
+typedef struct kernel_answer {
+    weft_kernel_t *kernel;
+    const weft_kernel_ops_t *ops;
+} kernel_answer_t;
+
+static void copy_kernel(weft_comm_state_t *state, void *arg)
+{
+    *(kernel_answer_t *)arg =
+        (kernel_answer_t){state->self.family->kernel.instance, state->self.family->kernel.ops};
+}
+
+const void *weft_comm_kernel(weft_comm_t *comm, const char *extension, weft_kernel_t **kernel_p)
+{
+    kernel_answer_t answer = {0};
+    weft_status_t status = weft_handle_visit(comm, "weft_comm_kernel", copy_kernel, &answer);
+    if (status != WEFT_OK || !WEFT_HAS(answer.ops, weft_kernel_ops_t, get_extension)) {
+        return NULL;
+    }
+    *kernel_p = answer.kernel;
+    return answer.ops->get_extension(answer.kernel, extension);
 }

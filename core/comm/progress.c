@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The progress thread: one per process, started by the first asynchronous operation, ended with the
- * last communicator that used it. It holds a communicator for one round at a time and keeps away from
- * those whose user drives them. */
+ * The progress thread: started by the first asynchronous operation, ended with the last communicator
+ * that used it. It holds a communicator for one round at a time and keeps away from those whose user
+ * drives them. */
+#include "core/comm/progress.h"
+
 #include "core/base/error.h"
+#include "core/comm/engine.h"
 #include "core/comm/streams.h"
 
 #define MEMBERS 4096u
@@ -37,20 +40,19 @@ typedef enum found {
 
 static found_t advance_one(weft_comm_state_t *state)
 {
-    uint32_t free_owner = OWNER_FREE;
-    if (!atomic_compare_exchange_strong_explicit(&state->owner, &free_owner, OWNER_PROGRESS,
-                                                 memory_order_acquire, memory_order_relaxed)) {
+    uint32_t owner;
+    if (!weft_comm_own(state, WEFT_OWNER_PROGRESS, &owner)) {
         return FOUND_WAITING;
     }
-    bool busy = weft_comm_is_busy(state), moved = false;
+    bool busy = weft_engine_is_busy(state), moved = false;
     found_t found = busy                         ? FOUND_WAITING
-                    : weft_stream_listens(state) ? FOUND_LISTENING
+                    : weft_streams_listen(state) ? FOUND_LISTENING
                                                  : FOUND_NOTHING;
     for (int i = 0; i < 16 && (busy || i == 0) && found != FOUND_NOTHING; i++) {
         moved |= weft_engine_step(state);
-        busy = weft_comm_is_busy(state);
+        busy = weft_engine_is_busy(state);
     }
-    atomic_store_explicit(&state->owner, OWNER_FREE, memory_order_release);
+    weft_comm_disown(state);
     return moved ? FOUND_MOVED : found;
 }
 

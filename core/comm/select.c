@@ -2,14 +2,16 @@
  *
  * From a call to a program: list the algorithms that serve it, price them, let the tuner choose, prove
  * the choice, prepare it. Everything that enters the decision is equal on all ranks. */
+#include "core/comm/select.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/coll.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
-#include "core/comm/comm.h"
 #include "core/plan/hash.h"
 
 /* A message this large leaves no room for anything else in a core's share of the caches. */
@@ -28,7 +30,7 @@ typedef struct priced {
 static bool needs_proof(const weft_comm_state_t *state, const weft_args_t *args)
 {
     return weft_vectors_need(args->coll) != WEFT_VECTOR_NONE ||
-           (state->family->settings.plan.deterministic && weft_coll_reduces(args->coll));
+           (state->self.family->settings.plan.deterministic && weft_coll_reduces(args->coll));
 }
 
 /* Options on which plans may depend, that is those of the loaded algorithms. */
@@ -42,8 +44,8 @@ static void hash_option(void *arg, const char *section, const weft_option_t *opt
 {
     config_hash_t *sum = arg;
     (void)origin;
-    for (uint32_t i = 0; i < sum->state->family->algos.count; i++) {
-        if (strcmp(section, sum->state->family->algos.list[i].loaded->plugin->name) == 0) {
+    for (uint32_t i = 0; i < sum->state->self.family->algos.count; i++) {
+        if (strcmp(section, sum->state->self.family->algos.list[i].loaded->plugin->name) == 0) {
             sum->hash = weft_hash_text(weft_hash_text(sum->hash, option->name), value);
         }
     }
@@ -52,10 +54,10 @@ static void hash_option(void *arg, const char *section, const weft_option_t *opt
 static uint64_t hash_options(const weft_comm_state_t *state)
 {
     config_hash_t sum = {.state = state, .hash = WEFT_HASH_START};
-    weft_config_each(state->family->config, hash_option, &sum);
+    weft_config_each(state->self.family->config, hash_option, &sum);
     /* A plan may hold plans of other algorithms. */
-    for (uint32_t i = 0; i < state->family->algos.count; i++) {
-        const weft_algo_loaded_t *algo = &state->family->algos.list[i];
+    for (uint32_t i = 0; i < state->self.family->algos.count; i++) {
+        const weft_algo_loaded_t *algo = &state->self.family->algos.list[i];
         if (WEFT_HAS(algo->ops, weft_algo_ops_t, stamp) && algo->ops->stamp != NULL) {
             sum.hash = weft_hash_add(sum.hash, algo->ops->stamp(algo->algo));
         }
@@ -66,12 +68,13 @@ static uint64_t hash_options(const weft_comm_state_t *state)
 /* What the algorithms see of the job. In deterministic mode it must not matter who shares a host. */
 static weft_algo_topo_t make_view(const weft_comm_state_t *state)
 {
-    if (state->family->settings.plan.deterministic) {
+    if (state->self.family->settings.plan.deterministic) {
         return (weft_algo_topo_t){
-            .size = sizeof(weft_algo_topo_t), .nhosts = 1, .host = state->one_host};
+            .size = sizeof(weft_algo_topo_t), .nhosts = 1, .host = state->self.one_host};
     }
-    return (weft_algo_topo_t){
-        .size = sizeof(weft_algo_topo_t), .nhosts = state->nhosts, .host = state->host_of};
+    return (weft_algo_topo_t){.size = sizeof(weft_algo_topo_t),
+                              .nhosts = state->self.nhosts,
+                              .host = state->self.host_of};
 }
 
 static void make_query(const weft_comm_state_t *state, const weft_algo_loaded_t *algo,
@@ -83,16 +86,16 @@ static void make_query(const weft_comm_state_t *state, const weft_algo_loaded_t 
                                  .instance = algo->algo,
                                  .call = {.size = sizeof(weft_algo_call_t),
                                           .coll = weft_coll_shape(args->coll),
-                                          .nranks = state->nranks,
-                                          .rank = state->rank,
+                                          .nranks = state->self.nranks,
+                                          .rank = state->self.rank,
                                           .root = args->root >= WEFT_ROOT_CORE ? 0 : args->root},
                                  .view = make_view(state),
-                                 .finder = &state->family->algos.finder,
-                                 .slots = state->family->slots,
+                                 .finder = &state->self.family->algos.finder,
+                                 .slots = state->self.family->slots,
                                  .slices = slices,
-                                 .verify = state->family->settings.plan.verify != 0 ||
+                                 .verify = state->self.family->settings.plan.verify != 0 ||
                                            needs_proof(state, args),
-                                 .limit = state->family->settings.plan.verify_limit,
+                                 .limit = state->self.family->settings.plan.verify_limit,
                                  .config = hash_options(state)};
     if (WEFT_HAS(algo->ops, weft_algo_ops_t, params) && algo->ops->params != NULL) {
         for (uint32_t i = 0; i < WEFT_ALGO_PARAMS_MAX && algo->ops->params[i].name != NULL; i++) {
@@ -115,8 +118,8 @@ static uint32_t channels_for(const weft_comm_state_t *state, const weft_args_t *
                              uint32_t lanes)
 {
     uint64_t bytes = args->count * weft_dtype_size(args->dtype);
-    uint64_t worth = bytes / state->family->settings.plan.channel_bytes;
-    uint64_t most = lanes > 1 ? state->family->channels / lanes : state->family->channels;
+    uint64_t worth = bytes / state->self.family->settings.plan.channel_bytes;
+    uint64_t most = lanes > 1 ? state->self.family->channels / lanes : state->self.family->channels;
     if (weft_vectors_need(args->coll) != WEFT_VECTOR_PAIRS && worth < most) {
         most = worth;
     }
@@ -128,7 +131,7 @@ static uint32_t channels_for(const weft_comm_state_t *state, const weft_args_t *
 static bool is_forced_out(const weft_comm_state_t *state, const weft_args_t *args,
                           const weft_algo_loaded_t *algo)
 {
-    const char *forced = state->family->settings.plan.algo;
+    const char *forced = state->self.family->settings.plan.algo;
     return args->coll != WEFT_BARRIER && args->root < WEFT_ROOT_CORE && forced != NULL &&
            forced[0] != '\0' && strcmp(forced, algo->loaded->plugin->name) != 0;
 }
@@ -154,10 +157,10 @@ static void list_others(const weft_comm_state_t *state, const weft_args_t *args,
                         size_t bytes)
 {
     text[0] = '\0';
-    for (uint32_t i = 0; i < state->family->algos.count; i++) {
+    for (uint32_t i = 0; i < state->self.family->algos.count; i++) {
         weft_plan_query_t query;
-        make_query(state, &state->family->algos.list[i], args, 1, &query);
-        if (is_forced_out(state, args, &state->family->algos.list[i]) &&
+        make_query(state, &state->self.family->algos.list[i], args, 1, &query);
+        if (is_forced_out(state, args, &state->self.family->algos.list[i]) &&
             query.ops->supports(query.instance, &query.call) == WEFT_OK) {
             size_t at = strlen(text);
             snprintf(text + at, bytes - at, "%s%s", at > 0 ? ", " : "", query.algo);
@@ -174,17 +177,17 @@ static weft_status_t no_candidate(const weft_comm_state_t *state, const weft_arg
         return c->refusal.status;
     }
     list_others(state, args, others, sizeof others);
-    weft_registry_spare(state->family->registry, WEFT_KIND_ALGO, spare, sizeof spare);
-    const char *forced = state->family->settings.plan.algo;
+    weft_registry_spare(state->self.family->registry, WEFT_KIND_ALGO, spare, sizeof spare);
+    const char *forced = state->self.family->settings.plan.algo;
     bool only = forced != NULL && forced[0] != '\0';
-    return weft_fail(WEFT_ERR_UNSUPPORTED, 0,
-                     "no algorithm serves %s on %u ranks%s%s%s%s%s%s%s%s%s%s",
-                     weft_coll_name(args->coll), state->nranks,
-                     state->family->settings.plan.deterministic ? " in deterministic mode" : "",
-                     c->why[0] != '\0' ? " (" : "", c->why, c->why[0] != '\0' ? ")" : "",
-                     only ? "; [plan] algo allows only " : "", only ? forced : "",
-                     others[0] != '\0' ? "; these would serve it: " : "", others,
-                     spare[0] != '\0' ? "; not listed in [core] algo: " : "", spare);
+    return weft_fail(
+        WEFT_ERR_UNSUPPORTED, 0, "no algorithm serves %s on %u ranks%s%s%s%s%s%s%s%s%s%s",
+        weft_coll_name(args->coll), state->self.nranks,
+        state->self.family->settings.plan.deterministic ? " in deterministic mode" : "",
+        c->why[0] != '\0' ? " (" : "", c->why, c->why[0] != '\0' ? ")" : "",
+        only ? "; [plan] algo allows only " : "", only ? forced : "",
+        others[0] != '\0' ? "; these would serve it: " : "", others,
+        spare[0] != '\0' ? "; not listed in [core] algo: " : "", spare);
 }
 
 /* An algorithm whose plan was refused is left out; the first refusal is told if nobody else serves. */
@@ -209,7 +212,7 @@ static bool has_properties(const weft_comm_state_t *state, const weft_args_t *ar
         *why_p = "its plan serves blocks of equal length only";
         return false;
     }
-    if (state->family->settings.plan.deterministic && weft_coll_reduces(args->coll) &&
+    if (state->self.family->settings.plan.deterministic && weft_coll_reduces(args->coll) &&
         (!entry->report.same_for_all_chunks || !entry->report.same_on_all_ranks)) {
         *why_p = "the order of its sums depends on where an element is";
         return false;
@@ -239,7 +242,7 @@ static weft_status_t try_candidate(const weft_comm_state_t *state, const weft_ar
     }
     c->priced[c->count] = (priced_t){.algo = algo,
                                      .cost = entry.cost,
-                                     .model = state->family->model,
+                                     .model = state->self.family->model,
                                      .k = entry.plan->k,
                                      .channels = channels_for(state, args, entry.cost.lanes),
                                      .fingerprint = entry.report.fingerprint};
@@ -275,8 +278,8 @@ static void list_candidates(const weft_comm_state_t *state, const weft_args_t *a
 {
     c->count = 0;
     c->why[0] = '\0';
-    for (uint32_t i = 0; i < state->family->algos.count; i++) {
-        const weft_algo_loaded_t *algo = &state->family->algos.list[i];
+    for (uint32_t i = 0; i < state->self.family->algos.count; i++) {
+        const weft_algo_loaded_t *algo = &state->self.family->algos.list[i];
         if (is_forced_out(state, args, algo) || (c->refused >> i & 1) != 0) {
             continue;
         }
@@ -285,7 +288,7 @@ static void list_candidates(const weft_comm_state_t *state, const weft_args_t *a
             note_refusal(c, algo->loaded->plugin->name);
         }
     }
-    if (state->family->settings.plan.deterministic && weft_coll_reduces(args->coll)) {
+    if (state->self.family->settings.plan.deterministic && weft_coll_reduces(args->coll)) {
         keep_equal_bits(c);
     }
 }
@@ -293,17 +296,18 @@ static void list_candidates(const weft_comm_state_t *state, const weft_args_t *a
 static weft_status_t check_choice(const weft_comm_state_t *state, const weft_tuner_choice_t *choice,
                                   uint32_t count)
 {
-    if (choice->index < count && choice->slices >= 1 && choice->slices < state->family->slots &&
-        choice->slice_bytes >= WEFT_LINE && choice->slice_bytes % WEFT_LINE == 0 &&
-        choice->slice_bytes <= state->family->slot_bytes) {
+    if (choice->index < count && choice->slices >= 1 &&
+        choice->slices < state->self.family->slots && choice->slice_bytes >= WEFT_LINE &&
+        choice->slice_bytes % WEFT_LINE == 0 &&
+        choice->slice_bytes <= state->self.family->slot_bytes) {
         return WEFT_OK;
     }
     return weft_fail(WEFT_ERR_PLUGIN, 0,
                      "%s chose candidate %u of %u, %u slices of %" PRIu64
                      " bytes; allowed are 1 … %u slices of 64 … %" PRIu64 " bytes",
-                     state->family->tuner.loaded->plugin->name, choice->index, count,
-                     choice->slices, choice->slice_bytes, state->family->slots - 1,
-                     state->family->slot_bytes);
+                     state->self.family->tuner.loaded->plugin->name, choice->index, count,
+                     choice->slices, choice->slice_bytes, state->self.family->slots - 1,
+                     state->self.family->slot_bytes);
 }
 
 static weft_status_t choose(const weft_comm_state_t *state, const weft_args_t *args,
@@ -321,16 +325,16 @@ static weft_status_t choose(const weft_comm_state_t *state, const weft_args_t *a
                               .root = args->root,
                               .count = args->count,
                               .bytes = bytes,
-                              .nranks = state->nranks,
-                              .nhosts = state->nhosts,
-                              .slot_bytes = state->family->slot_bytes,
-                              .slots = state->family->slots};
+                              .nranks = state->self.nranks,
+                              .nhosts = state->self.nhosts,
+                              .slot_bytes = state->self.family->slot_bytes,
+                              .slots = state->self.family->slots};
     if (weft_vectors_need(args->coll) == WEFT_VECTOR_PAIRS) {
-        call.bytes = state->family->slot_bytes; /* nobody knows all lengths */
+        call.bytes = state->self.family->slot_bytes; /* nobody knows all lengths */
     }
     *choice = (weft_tuner_choice_t){.size = sizeof *choice};
-    weft_status_t status = state->family->tuner.ops->choose(state->family->tuner.instance, &call,
-                                                            c->list, c->count, price, choice);
+    weft_status_t status = state->self.family->tuner.ops->choose(
+        state->self.family->tuner.instance, &call, c->list, c->count, price, choice);
     return status == WEFT_OK ? check_choice(state, choice, c->count) : status;
 }
 
@@ -353,7 +357,7 @@ static weft_status_t choose_proved(const weft_comm_state_t *state, const weft_ar
             return status;
         }
         note_refusal(&c, query->algo);
-        c.refused |= 1u << (algo - state->family->algos.list);
+        c.refused |= 1u << (algo - state->self.family->algos.list);
     }
 }
 
@@ -366,8 +370,8 @@ static void describe(const weft_comm_state_t *state, const weft_args_t *args,
              " bytes, kernel %s%s; %s; proved in %.1f ms%s",
              weft_coll_name(args->coll), algo, program->channels, program->channels == 1 ? "" : "s",
              program->geometry.passes, program->geometry.k, choice->slices,
-             program->geometry.slice * program->elem, state->family->kernel.props.variant,
-             state->family->kernel.lanes != NULL ? " running plans" : "", choice->reason,
+             program->geometry.slice * program->elem, state->self.family->kernel.props.variant,
+             state->self.family->kernel.lanes != NULL ? " running plans" : "", choice->reason,
              entry->verify_seconds * 1e3, program->in_place ? "" : ", staged in place");
 }
 
@@ -384,8 +388,10 @@ static void fill_program(const weft_comm_state_t *state, const weft_args_t *args
     weft_coll_t shape = entry->plan->coll;
     program->plan = entry->plan;
     program->elem = weft_dtype_size(args->dtype);
-    program->in_chunks = weft_plan_blocks(shape, state->nranks, WEFT_OPERAND_IN) * entry->plan->k;
-    program->out_chunks = weft_plan_blocks(shape, state->nranks, WEFT_OPERAND_OUT) * entry->plan->k;
+    program->in_chunks =
+        weft_plan_blocks(shape, state->self.nranks, WEFT_OPERAND_IN) * entry->plan->k;
+    program->out_chunks =
+        weft_plan_blocks(shape, state->self.nranks, WEFT_OPERAND_OUT) * entry->plan->k;
     program->dtype = args->dtype;
     program->pairs = weft_vectors_need(args->coll) == WEFT_VECTOR_PAIRS;
     weft_cut_t cut = {.k = entry->plan->k,
@@ -417,10 +423,10 @@ static void fill_program(const weft_comm_state_t *state, const weft_args_t *args
 
 static weft_status_t choose_place(weft_comm_state_t *state, weft_program_t *program)
 {
-    weft_status_t status = weft_comm_need_queue(state);
-    program->device = state->family->kernel.lanes;
-    program->kernel = state->family->kernel.instance;
-    program->queue = state->queue;
+    weft_status_t status = weft_comm_open_device_queue(state);
+    program->device = state->self.family->kernel.lanes;
+    program->kernel = state->self.family->kernel.instance;
+    program->queue = state->device_queue;
     return status;
 }
 
@@ -437,8 +443,8 @@ static weft_status_t prepare(weft_comm_state_t *state, const weft_args_t *args,
         /* A user's operator replaces the sums of the kernel, which still copies. */
         weft_op_t op = (int)args->op < WEFT_OP_COUNT ? args->op : WEFT_SUM;
         prepared->program.op = op;
-        status = state->family->kernel.ops->select(state->family->kernel.instance, args->dtype, op,
-                                                   &prepared->program.combine);
+        status = state->self.family->kernel.ops->select(
+            state->self.family->kernel.instance, args->dtype, op, &prepared->program.combine);
     }
     if (status == WEFT_OK) {
         const weft_geometry_t *g = &prepared->program.geometry;
@@ -458,62 +464,11 @@ static weft_status_t prepare(weft_comm_state_t *state, const weft_args_t *args,
     return status;
 }
 
-static void prepared_free(weft_prepared_t *prepared)
+weft_status_t weft_select(weft_comm_state_t *state, const weft_args_t *args,
+                          weft_prepared_t **prepared_p)
 {
-    if (prepared != NULL) {
-        weft_lanes_fini(&prepared->run);
-        weft_program_release(&prepared->program);
-        weft_os_free(prepared);
-    }
-}
-
-static uint32_t key_place(const weft_program_key_t *key)
-{
-    uint64_t h = key->count * UINT64_C(0x9e3779b97f4a7c15) + key->root;
-    h ^= (uint64_t)key->coll << 40 ^ (uint64_t)key->dtype << 48 ^ (uint64_t)key->op << 56;
-    h *= UINT64_C(0xff51afd7ed558ccd);
-    return (uint32_t)(h >> 32) & (WEFT_PROGRAMS - 1);
-}
-
-static bool key_equal(const weft_program_key_t *a, const weft_program_key_t *b)
-{
-    return a->count == b->count && a->root == b->root && a->coll == b->coll &&
-           a->dtype == b->dtype && a->op == b->op;
-}
-
-static weft_program_key_t key_of(const weft_args_t *args)
-{
-    return (weft_program_key_t){.count = args->count,
-                                .root = args->root,
-                                .coll = (uint8_t)args->coll,
-                                .dtype = (uint8_t)args->dtype,
-                                .op = (uint8_t)args->op,
-                                .used = 1};
-}
-
-weft_prepared_t *weft_comm_selected(const weft_comm_state_t *state, const weft_args_t *args)
-{
-    weft_program_key_t key = key_of(args);
-    weft_prepared_t *found = state->prepared[key_place(&key)];
-    return found != NULL && key_equal(&found->key, &key) ? found : NULL;
-}
-
-/* The one in this place is not the engine's current one, which is being selected now; but runs in
- * streams, and recordings, may still need it. */
-static void evict(weft_comm_state_t *state, weft_prepared_t *prepared)
-{
-    if (prepared == NULL || prepared->held == 0) {
-        prepared_free(prepared);
-        return;
-    }
-    prepared->retired = state->retired;
-    state->retired = prepared;
-}
-
-weft_status_t weft_comm_select(weft_comm_state_t *state, const weft_args_t *args,
-                               weft_prepared_t **prepared_p)
-{
-    weft_prepared_t *prepared = weft_comm_selected(state, args);
+    weft_assert_owner(state);
+    weft_prepared_t *prepared = weft_programs_find(&state->programs, args);
     if (prepared != NULL) {
         *prepared_p = prepared;
         return WEFT_OK;
@@ -522,45 +477,13 @@ weft_status_t weft_comm_select(weft_comm_state_t *state, const weft_args_t *args
     if (prepared == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot prepare a call");
     }
-    prepared->key = key_of(args);
+    prepared->key = weft_programs_key(args);
     weft_status_t status = prepare(state, args, prepared);
     if (status != WEFT_OK) {
-        prepared_free(prepared);
+        weft_prepared_free(prepared);
         return status;
     }
-    weft_prepared_t **place = &state->prepared[key_place(&prepared->key)];
-    evict(state, *place);
-    *place = prepared;
+    weft_programs_insert(&state->programs, prepared);
     *prepared_p = prepared;
     return WEFT_OK;
-}
-
-void weft_prepared_hold(weft_prepared_t *prepared)
-{
-    prepared->held++;
-}
-
-void weft_prepared_drop(weft_comm_state_t *state, weft_prepared_t *prepared)
-{
-    weft_prepared_t **place = &state->retired;
-    prepared->held--;
-    while (*place != NULL && *place != prepared) {
-        place = &(*place)->retired;
-    }
-    if (prepared->held == 0 && *place != NULL) {
-        *place = prepared->retired;
-        prepared_free(prepared);
-    }
-}
-
-void weft_prepared_free_all(weft_comm_state_t *state)
-{
-    for (uint32_t i = 0; i < WEFT_PROGRAMS; i++) {
-        prepared_free(state->prepared[i]);
-    }
-    while (state->retired != NULL) {
-        weft_prepared_t *prepared = state->retired;
-        state->retired = prepared->retired;
-        prepared_free(prepared);
-    }
 }

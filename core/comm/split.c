@@ -3,12 +3,16 @@
  * Making communicators out of communicators: all ranks of the parent exchange colour and key over the
  * parent's own data path, as an operation like any other; the rest is arithmetic that comes to the same
  * result everywhere. */
+#include "core/comm/split.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "core/base/error.h"
-#include "core/comm/call.h"
+#include "core/comm/comm_create.h"
+#include "core/comm/exchange.h"
+#include "core/comm/handle.h"
 
 /* What every rank tells every rank. */
 typedef struct wish {
@@ -32,7 +36,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
  * operation in it, the colour. 0 means no communicator. */
 static uint64_t child_id(const weft_comm_state_t *parent, uint64_t sequence, int32_t color)
 {
-    uint64_t id = mix(mix(mix(parent->id, sequence), (uint64_t)color), 0);
+    uint64_t id = mix(mix(mix(parent->self.id, sequence), (uint64_t)color), 0);
     return id != 0 ? id : 1;
 }
 
@@ -60,19 +64,20 @@ static uint32_t select_members(wish_t *all, uint32_t nranks, int32_t color)
 }
 
 /* The other members have a communicator that will never be complete. */
-static void report_absence(const weft_comm_state_t *parent, const weft_comm_plan_t *plan)
+static void report_absence(const weft_comm_state_t *parent, const weft_comm_setup_t *plan)
 {
     weft_error_t error = *weft_error_record();
-    const weft_boot_peer_t *me = &weft_boot_peers(parent->family->boot)[parent->family->rank];
+    const weft_boot_peer_t *me =
+        &weft_boot_peers(parent->self.family->boot)[parent->self.family->rank];
     error.comm_id = plan->id;
     error.rank = error.peer = (int32_t)plan->rank;
     error.peer_pid = me->pid;
     snprintf(error.peer_host, sizeof error.peer_host, "%s", me->host_name);
-    weft_health_report(parent->family->boot, plan->id, &error);
+    weft_health_report(parent->self.family->boot, plan->id, &error);
 }
 
 static weft_status_t make_child(weft_comm_state_t *parent, const wish_t *members,
-                                weft_comm_plan_t *plan, weft_comm_t **child_p)
+                                weft_comm_setup_t *plan, weft_comm_t **child_p)
 {
     weft_comm_state_t *child = NULL;
     uint32_t *family_rank = weft_os_alloc(plan->nranks * sizeof *family_rank, 0);
@@ -81,8 +86,8 @@ static weft_status_t make_child(weft_comm_state_t *parent, const wish_t *members
                          plan->nranks);
     }
     for (uint32_t r = 0; r < plan->nranks; r++) {
-        family_rank[r] = parent->family_rank[members[r].rank];
-        plan->rank = members[r].rank == parent->rank ? r : plan->rank;
+        family_rank[r] = parent->self.family_rank[members[r].rank];
+        plan->rank = members[r].rank == parent->self.rank ? r : plan->rank;
     }
     plan->family_rank = family_rank;
     weft_status_t status = weft_comm_create_child(plan, &child);
@@ -99,61 +104,23 @@ static weft_status_t make_child(weft_comm_state_t *parent, const wish_t *members
     return status;
 }
 
-static weft_status_t split(weft_comm_state_t *parent, int32_t color, int32_t key,
-                           weft_comm_t **child_p)
+weft_status_t weft_split(weft_comm_state_t *parent, int32_t color, int32_t key,
+                         weft_comm_t **child_p)
 {
-    wish_t mine = {.color = color, .key = key, .rank = parent->rank};
-    wish_t *all = weft_os_alloc(parent->nranks * sizeof *all, 0);
+    wish_t mine = {.color = color, .key = key, .rank = parent->self.rank};
+    wish_t *all = weft_os_alloc(parent->self.nranks * sizeof *all, 0);
     if (all == NULL) {
-        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot split %u ranks", parent->nranks);
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot split %u ranks", parent->self.nranks);
     }
     weft_status_t status = weft_comm_exchange(parent, WEFT_ROOT_SPLIT, &mine, sizeof mine, all);
     if (status == WEFT_OK && color == WEFT_COLOR_NONE) {
         *child_p = NULL;
     } else if (status == WEFT_OK) {
-        weft_comm_plan_t plan = {.family = parent->family,
-                                 .id = child_id(parent, parent->sequence, color),
-                                 .nranks = select_members(all, parent->nranks, color)};
+        weft_comm_setup_t plan = {.family = parent->self.family,
+                                  .id = child_id(parent, parent->queue.sequence, color),
+                                  .nranks = select_members(all, parent->self.nranks, color)};
         status = make_child(parent, all, &plan, child_p);
     }
     weft_os_free(all);
     return status;
-}
-
-static weft_status_t enter_and_split(weft_comm_t *comm, const char *call, int32_t color,
-                                     int32_t key, weft_comm_t **child_p)
-{
-    weft_comm_state_t *parent;
-    if (child_p == NULL || color < WEFT_COLOR_NONE) {
-        weft_status_t wrong =
-            child_p == NULL
-                ? weft_fail(WEFT_ERR_ARG, 0, "%s: the place for the new communicator is NULL", call)
-                : weft_fail(WEFT_ERR_ARG, 0, "%s: color %d, allowed are 0 and up, and %d for none",
-                            call, color, WEFT_COLOR_NONE);
-        return weft_api_error("comm", wrong);
-    }
-    weft_status_t status = weft_group_refuse(call);
-    status = status == WEFT_OK ? weft_comm_enter(comm, call, &parent) : status;
-    if (status != WEFT_OK) {
-        return weft_api_error("comm", status);
-    }
-    bool logged = weft_comm_has_failed(parent);
-    if (logged) {
-        status = weft_comm_failure(parent);
-    } else {
-        status = split(parent, color, key, child_p);
-        logged = weft_comm_has_failed(parent);
-    }
-    weft_comm_leave(parent);
-    return status == WEFT_OK || logged ? status : weft_api_error("comm", status);
-}
-
-weft_status_t weft_comm_split(weft_comm_t *comm, int32_t color, int32_t key, weft_comm_t **child_p)
-{
-    return enter_and_split(comm, "weft_comm_split", color, key, child_p);
-}
-
-weft_status_t weft_comm_dup(weft_comm_t *comm, weft_comm_t **copy_p)
-{
-    return enter_and_split(comm, "weft_comm_dup", 0, 0, copy_p);
 }

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Operations that the device runs by itself: their launch, and what is seen of them afterwards. */
+ * Operations that the device runs by itself: their launch, and their supervision. */
+#include "core/comm/stream_launch.h"
+
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "core/base/error.h"
 #include "core/base/log.h"
-#include "core/comm/call.h"
-#include "core/comm/streams.h"
+#include "core/comm/binding.h"
+#include "core/comm/watchdog.h"
 #include "core/exec/relay.h"
 
 /* Launching ---------------------------------------------------------------------------------------- */
@@ -22,51 +25,51 @@ typedef struct one {
 /* The program of the operation, if the device can run it as it is now. */
 static weft_prepared_t *launchable(const weft_comm_state_t *state, const weft_request_t *request)
 {
-    if (state->nranks == 1 || request->args.coll == WEFT_SEND_RECV ||
-        weft_user_op_find(state, request->args.op) != NULL) {
+    if (state->self.nranks == 1 || request->args.coll == WEFT_SEND_RECV ||
+        weft_user_ops_find(&state->user_ops, request->args.op) != NULL) {
         return NULL;
     }
     weft_args_t args = weft_request_class(request);
-    weft_prepared_t *prepared = weft_comm_selected(state, &args);
+    weft_prepared_t *prepared = weft_programs_find(&state->programs, &args);
     return prepared != NULL && weft_device_is_ready(&prepared->run) ? prepared : NULL;
 }
 
 /* Operations of the host that were called before have no place in the device's queue. */
 static bool host_is_done(const weft_comm_state_t *state)
 {
-    const weft_request_t *request = state->first;
+    const weft_request_t *request = state->queue.first;
     while (request != NULL && request->in_stream) {
         request = request->next;
     }
     return request == NULL;
 }
 
-static weft_status_t stage(weft_comm_state_t *state, uint64_t bytes, void **memory_p)
+static weft_status_t stage(const weft_comm_state_t *state, weft_launches_t *launches,
+                           uint64_t bytes, void **memory_p)
 {
-    weft_stream_t *s = state->stream;
-    if (s->staging == NULL || s->staging->allocation.bytes < bytes) {
+    if (launches->staging == NULL || launches->staging->allocation.bytes < bytes) {
         weft_staging_t *staging = weft_os_alloc(sizeof *staging, 0);
         if (staging == NULL) {
             return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "copy of an in-place input");
         }
         /* Those before were smaller, each by half: runs and recordings may still use them. */
-        uint64_t twice = s->staging != NULL ? 2 * s->staging->allocation.bytes : 0;
-        weft_status_t status =
-            weft_comm_obtain(state, "copy of an in-place input", bytes > twice ? bytes : twice,
-                             state->family->kernel.memory != NULL, &staging->allocation);
+        uint64_t twice = launches->staging != NULL ? 2 * launches->staging->allocation.bytes : 0;
+        weft_status_t status = weft_allocation_init(
+            state->self.family, "copy of an in-place input", bytes > twice ? bytes : twice,
+            state->self.family->kernel.memory != NULL, &staging->allocation);
         if (status != WEFT_OK) {
             weft_os_free(staging);
             return status;
         }
-        staging->next = s->staging;
-        s->staging = staging;
+        staging->next = launches->staging;
+        launches->staging = staging;
     }
-    *memory_p = s->staging->allocation.memory;
+    *memory_p = launches->staging->allocation.memory;
     return WEFT_OK;
 }
 
-static weft_status_t fill(weft_comm_state_t *state, const weft_request_t *request,
-                          weft_prepared_t *prepared, one_t *one)
+static weft_status_t fill(const weft_comm_state_t *state, weft_launches_t *launches,
+                          const weft_request_t *request, weft_prepared_t *prepared, one_t *one)
 {
     weft_binding_t binding;
     one->run = weft_os_alloc(sizeof *one->run, 0);
@@ -85,13 +88,13 @@ static weft_status_t fill(weft_comm_state_t *state, const weft_request_t *reques
         return WEFT_OK;
     }
     one->call.staging_bytes = request->args.send_bytes;
-    return stage(state, one->call.staging_bytes, &one->call.staging);
+    return stage(state, launches, one->call.staging_bytes, &one->call.staging);
 }
 
 /* All recorded runs of a program are one. */
-static void keep_recorded(weft_stream_t *s, weft_launched_t *run)
+static void keep_captured(weft_launches_t *launches, weft_launched_t *run)
 {
-    weft_launched_t *known = s->recorded;
+    weft_launched_t *known = launches->captured;
     while (known != NULL && known->prepared != run->prepared) {
         known = known->next;
     }
@@ -99,62 +102,66 @@ static void keep_recorded(weft_stream_t *s, weft_launched_t *run)
         weft_os_free(run);
         return;
     }
-    weft_prepared_hold(run->prepared);
-    run->next = s->recorded;
-    s->recorded = run;
+    weft_programs_retain(run->prepared);
+    run->next = launches->captured;
+    launches->captured = run;
 }
 
-static void keep(weft_comm_state_t *state, weft_launched_t *run, uint64_t number)
+static void keep(weft_comm_state_t *state, weft_launches_t *launches, weft_launched_t *run,
+                 uint64_t number)
 {
-    weft_stream_t *s = state->stream;
     run->run = number;
     if (number == 0) {
-        keep_recorded(s, run);
+        keep_captured(launches, run);
         return;
     }
-    weft_prepared_hold(run->prepared);
-    run->prepared->run.device.launched++;
-    state->sequence = run->sequence;
-    if (s->last != NULL) {
-        s->last->next = run;
+    weft_programs_retain(run->prepared);
+    weft_lanes_note_launch(&run->prepared->run);
+    state->queue.sequence = run->sequence;
+    if (launches->last != NULL) {
+        launches->last->next = run;
     } else {
-        s->first = run;
+        launches->first = run;
     }
-    s->last = run;
+    launches->last = run;
 }
 
-static weft_status_t start(weft_comm_state_t *state, void *const *stream, one_t *ones,
+static weft_status_t start(const weft_comm_state_t *state, void *const *stream, one_t *ones,
                            weft_lanes_job_t *jobs, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        jobs[i] = (weft_lanes_job_t){.handle = ones[i].run->prepared->run.device.handle,
+        jobs[i] = (weft_lanes_job_t){.handle = weft_lanes_handle(&ones[i].run->prepared->run),
                                      .call = &ones[i].call};
     }
-    weft_status_t status = state->family->kernel.lanes->start(state->queue, stream, jobs, count);
+    weft_status_t status =
+        state->self.family->kernel.lanes->start(state->device_queue, stream, jobs, count);
     if (status == WEFT_ERR_UNSUPPORTED) {
         weft_log(WEFT_LOG_DEBUG, "comm", "not launched: %s", weft_error_record()->text);
     }
     return status;
 }
 
-static weft_status_t launch(weft_comm_state_t *state, void *const *stream, weft_request_t *first,
-                            one_t *ones, weft_lanes_job_t *jobs)
+static weft_status_t launch(weft_comm_state_t *state, weft_launches_t *launches,
+                            void *const *stream, weft_request_t *first, one_t *ones,
+                            weft_lanes_job_t *jobs)
 {
     uint32_t count = 0;
-    bool records = false;
-    uint64_t sequence = state->sequence;
-    weft_status_t status = state->family->kernel.lanes->records(state->queue, stream, &records);
+    bool captures = false;
+    uint64_t sequence = state->queue.sequence;
+    weft_status_t status =
+        state->self.family->kernel.lanes->records(state->device_queue, stream, &captures);
     for (weft_request_t *r = first; r != NULL && status == WEFT_OK; r = r->next) {
         weft_prepared_t *prepared = launchable(state, r);
-        r->sequence = records ? 0 : ++sequence;
-        status = prepared != NULL ? fill(state, r, prepared, &ones[count++]) : WEFT_ERR_UNSUPPORTED;
+        r->sequence = captures ? 0 : ++sequence;
+        status = prepared != NULL ? fill(state, launches, r, prepared, &ones[count++])
+                                  : WEFT_ERR_UNSUPPORTED;
     }
     if (status == WEFT_OK) {
         status = start(state, stream, ones, jobs, count);
     }
     for (uint32_t i = 0; i < count; i++) {
         if (status == WEFT_OK) {
-            keep(state, ones[i].run, jobs[i].run);
+            keep(state, launches, ones[i].run, jobs[i].run);
         } else {
             weft_os_free(ones[i].run);
         }
@@ -162,7 +169,8 @@ static weft_status_t launch(weft_comm_state_t *state, void *const *stream, weft_
     return status;
 }
 
-weft_status_t weft_launch_put(weft_comm_state_t *state, void *const *stream, weft_request_t *first)
+weft_status_t weft_launch_put(weft_comm_state_t *state, weft_launches_t *launches,
+                              void *const *stream, weft_request_t *first)
 {
     uint32_t count = 0;
     bool all = host_is_done(state);
@@ -177,7 +185,7 @@ weft_status_t weft_launch_put(weft_comm_state_t *state, void *const *stream, wef
     weft_lanes_job_t *jobs = weft_os_alloc(count * sizeof *jobs, 0);
     weft_status_t status =
         ones != NULL && jobs != NULL
-            ? launch(state, stream, first, ones, jobs)
+            ? launch(state, launches, stream, first, ones, jobs)
             : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot launch %u operations", count);
     weft_os_free(ones);
     weft_os_free(jobs);
@@ -204,12 +212,12 @@ static void fail_run(weft_comm_state_t *state, const weft_launched_t *run, weft_
                       (unsigned long long)run->sequence, text);
         }
         weft_error_record()->sequence = run->sequence;
-        weft_engine_fail(state, weft_error_record()->peer);
+        weft_comm_fail(state, weft_error_record()->peer);
         return;
     }
     memcpy(&mine, at->mine, sizeof mine);
     memcpy(&theirs, at->theirs, sizeof theirs);
-    weft_engine_mismatch(state, program->ports[at->mismatch]->peer, &mine, &theirs);
+    weft_comm_mismatch(state, program->ports[at->mismatch]->peer, &mine, &theirs);
 }
 
 /* The device has come to the run: from now on its time runs, and others may ask for it. */
@@ -221,7 +229,7 @@ static void begin(weft_comm_state_t *state, weft_launched_t *run)
     }
     if (!run->noted && run->sequence != 0) {
         run->noted = true;
-        weft_history_put(state, &run->signature);
+        weft_history_put(&state->history, &run->signature);
     }
 }
 
@@ -236,8 +244,8 @@ static weft_port_t *blocked_port(const weft_launched_t *run)
 static void check_link(weft_comm_state_t *state, const weft_launched_t *run)
 {
     const weft_port_t *port = blocked_port(run);
-    if (port != NULL && port->relay != NULL && weft_relay_is_dry(port->relay)) {
-        weft_engine_broken(state, port->broken, (int32_t)port->peer);
+    if (port != NULL && weft_relay_port_is_dry(port)) {
+        weft_watchdog_link_broke(state, port->broken, (int32_t)port->peer);
     }
 }
 
@@ -265,31 +273,30 @@ static weft_status_t look_at(weft_comm_state_t *state, weft_launched_t *run, boo
     return status;
 }
 
-bool weft_launch_step(weft_comm_state_t *state)
+bool weft_launch_step(weft_comm_state_t *state, weft_launches_t *launches)
 {
-    weft_stream_t *s = state->stream;
     bool moved = false;
-    while (s->first != NULL && look_at(state, s->first, &moved) == WEFT_OK) {
-        weft_launched_t *run = s->first;
-        s->first = run->next;
-        s->last = s->first != NULL ? s->last : NULL;
-        weft_engine_over(state, run->sequence);
-        run->prepared->run.device.launched--;
-        weft_prepared_drop(state, run->prepared);
+    while (launches->first != NULL && look_at(state, launches->first, &moved) == WEFT_OK) {
+        weft_launched_t *run = launches->first;
+        launches->first = run->next;
+        launches->last = launches->first != NULL ? launches->last : NULL;
+        weft_queue_complete(&state->queue, run->sequence);
+        weft_lanes_note_launch_end(&run->prepared->run);
+        weft_programs_release(&state->programs, run->prepared);
         weft_os_free(run);
     }
-    for (weft_launched_t *run = s->recorded; run != NULL && !weft_comm_has_failed(state);
+    for (weft_launched_t *run = launches->captured; run != NULL && !weft_comm_has_failed(state);
          run = run->next) {
         look_at(state, run, &moved);
     }
     return moved;
 }
 
-bool weft_launch_pending(const weft_comm_state_t *state, weft_pending_t *pending)
+bool weft_launch_pending(const weft_launches_t *launches, weft_pending_t *pending)
 {
-    const weft_launched_t *run = state->stream->first;
+    const weft_launched_t *run = launches->first;
     if (run == NULL || run->started == 0) {
-        run = state->stream->recorded;
+        run = launches->captured;
         while (run != NULL && run->started == 0) {
             run = run->next;
         }
@@ -307,6 +314,44 @@ bool weft_launch_pending(const weft_comm_state_t *state, weft_pending_t *pending
     return true;
 }
 
+/* The end ------------------------------------------------------------------------------------------ */
+
+static void abort_all(const weft_comm_state_t *state, const weft_launched_t *run)
+{
+    for (; run != NULL; run = run->next) {
+        state->self.family->kernel.lanes->abort(weft_lanes_handle(&run->prepared->run));
+    }
+}
+
+void weft_launch_abort(const weft_comm_state_t *state, const weft_launches_t *launches)
+{
+    abort_all(state, launches->first);
+    abort_all(state, launches->captured);
+}
+
+static bool has_ended(const weft_comm_state_t *state, const weft_launched_t *run)
+{
+    weft_lanes_state_t at = {.size = sizeof at};
+    return state->self.family->kernel.lanes->poll(weft_lanes_handle(&run->prepared->run), run->run,
+                                                  &at) != WEFT_IN_PROGRESS;
+}
+
+void weft_launch_settle(const weft_comm_state_t *state, const weft_launches_t *launches,
+                        uint64_t deadline)
+{
+    for (const weft_launched_t *run = launches->first; run != NULL; run = run->next) {
+        while (!has_ended(state, run)) {
+            if (weft_os_clock_ns() > deadline) {
+                weft_log(WEFT_LOG_ERROR, "comm",
+                         "rank %u: operation %" PRIu64 " was stopped and is still in a stream",
+                         state->self.rank, run->sequence);
+                return;
+            }
+            weft_os_yield();
+        }
+    }
+}
+
 static void free_list(weft_launched_t *run)
 {
     while (run != NULL) {
@@ -316,10 +361,15 @@ static void free_list(weft_launched_t *run)
     }
 }
 
-void weft_launch_free(weft_comm_state_t *state)
+void weft_launch_free(const weft_comm_state_t *state, weft_launches_t *launches)
 {
-    weft_stream_t *s = state->stream;
-    free_list(s->first);
-    free_list(s->recorded);
-    s->first = s->last = s->recorded = NULL;
+    free_list(launches->first);
+    free_list(launches->captured);
+    while (launches->staging != NULL) {
+        weft_staging_t *staging = launches->staging;
+        launches->staging = staging->next;
+        weft_allocation_fini(state->self.family, &staging->allocation);
+        weft_os_free(staging);
+    }
+    *launches = (weft_launches_t){.first = NULL};
 }

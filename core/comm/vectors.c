@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Counts and displacements of v-forms: checked, copied, completed. */
+ * Counts and displacements of vector collectives: checked, copied, completed. */
+#include "core/comm/vectors.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "core/base/coll.h"
 #include "core/base/error.h"
-#include "core/comm/comm.h"
 #include "core/plan/hash.h"
 
 weft_vector_t weft_vectors_need(weft_coll_t coll)
@@ -159,25 +161,25 @@ static void sign(const weft_args_t *args, uint32_t n, weft_bound_vectors_t *boun
 }
 
 /* The root's own block is known twice. */
-static weft_status_t check_own(const weft_comm_state_t *state, const weft_args_t *args)
+static weft_status_t check_own(const weft_comm_identity_t *self, const weft_args_t *args)
 {
     const weft_blocks_t *blocks = args->coll == WEFT_GATHER_V    ? args->out_blocks
                                   : args->coll == WEFT_SCATTER_V ? args->in_blocks
                                                                  : NULL;
-    if (blocks == NULL || blocks->counts[state->rank] == args->count) {
+    if (blocks == NULL || blocks->counts[self->rank] == args->count) {
         return WEFT_OK;
     }
     return weft_fail(WEFT_ERR_ARG, 0,
                      "weft_%s: the root's own block has %" PRIu64 " elements in the vector and "
                      "%" PRIu64 " in the count",
-                     weft_coll_name(args->coll), blocks->counts[state->rank], args->count);
+                     weft_coll_name(args->coll), blocks->counts[self->rank], args->count);
 }
 
-weft_status_t weft_vectors_bind(const weft_comm_state_t *state, const weft_args_t *args,
+weft_status_t weft_vectors_bind(const weft_comm_identity_t *self, const weft_args_t *args,
                                 weft_bound_vectors_t **vectors_p)
 {
-    uint32_t n = state->nranks;
-    weft_status_t status = check_own(state, args);
+    uint32_t n = self->nranks;
+    weft_status_t status = check_own(self, args);
     if (status != WEFT_OK) {
         return status;
     }

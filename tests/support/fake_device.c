@@ -274,13 +274,13 @@ void fake_device_enter(fake_device_t *device, weft_comm_t *comm)
     if (weft_comm_enter(comm, "fake_device_enter", &state) != WEFT_OK) {
         abort();
     }
-    state->family->kernel.lanes = &lanes;
+    state->self.family->kernel.lanes = &lanes;
     pthread_mutex_lock(&known_lock);
     int i = 0;
     while (i < DEVICES && known[i].device != NULL) {
         i++;
     }
-    known[i] = (struct known){state->family->kernel.instance, device};
+    known[i] = (struct known){state->self.family->kernel.instance, device};
     pthread_mutex_unlock(&known_lock);
     weft_comm_leave(state);
 }

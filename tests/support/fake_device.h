@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 
-#include "core/comm/comm.h"
+#include "core/comm/handle.h"
 
 enum { FAKE_ITEMS = 64, FAKE_JOBS = 64 };
 

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Facts about collectives. */
+#include "core/base/coll.h"
+
+bool weft_coll_reduces(weft_coll_t coll)
+{
+    static const bool reduces_of[] = {
+#define REDUCES(value, name, text, reduces, rooted, shape) [value] = (reduces),
+        WEFT_COLL_MAP(REDUCES)
+#undef REDUCES
+    };
+    return reduces_of[coll];
+}
+
+bool weft_coll_has_vectors(weft_coll_t coll)
+{
+    return coll >= WEFT_ALL_GATHER_V && coll <= WEFT_SCATTER_V;
+}

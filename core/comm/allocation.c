@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Memory of the host or of the kernel's device. */
+#include "core/comm/allocation.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "core/base/error.h"
+
+weft_status_t weft_memory_copy(const weft_family_t *family, void *dst, const void *src,
+                               uint64_t bytes)
+{
+    if (bytes == 0) {
+        return WEFT_OK;
+    }
+    if (family->kernel.memory != NULL) {
+        return family->kernel.memory->copy(family->kernel.instance, dst, src, bytes);
+    }
+    memmove(dst, src, bytes);
+    return WEFT_OK;
+}
+
+void weft_allocation_fini(const weft_family_t *family, const weft_allocation_t *a)
+{
+    if (a->device && a->memory != NULL) {
+        family->kernel.memory->free(family->kernel.instance, a->memory);
+    } else {
+        weft_os_pages_free(a->memory, a->bytes);
+    }
+}
+
+weft_status_t weft_allocation_init(const weft_family_t *family, const char *purpose, uint64_t bytes,
+                                   bool device, weft_allocation_t *a)
+{
+    *a = (weft_allocation_t){.bytes = bytes > 0 ? (size_t)bytes : 1, .device = device};
+    if (device) {
+        return family->kernel.memory->alloc(family->kernel.instance, a->bytes, &a->memory);
+    }
+    a->memory = weft_os_pages(a->bytes);
+    return a->memory != NULL
+               ? WEFT_OK
+               : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "%s: no %" PRIu64 " bytes", purpose, bytes);
+}
+
+weft_status_t weft_allocations_stage(weft_allocations_t *allocations, const weft_family_t *family,
+                                     const void *in, uint64_t bytes)
+{
+    weft_allocation_t *staging = &allocations->staging;
+    weft_status_t status = WEFT_OK;
+    if (staging->bytes < bytes) {
+        weft_allocation_fini(family, staging);
+        status = weft_allocation_init(family, "copy of an in-place input", bytes,
+                                      family->kernel.memory != NULL, staging);
+        staging->bytes = status == WEFT_OK ? staging->bytes : 0;
+    }
+    return status == WEFT_OK ? weft_memory_copy(family, staging->memory, in, bytes) : status;
+}
+
+weft_status_t weft_allocations_add(weft_allocations_t *allocations, const weft_family_t *family,
+                                   const char *call, uint64_t bytes, bool device, void **memory_p)
+{
+    weft_allocation_t *a = weft_os_alloc(sizeof *a, 0);
+    if (a == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "%s: no memory for its record", call);
+    }
+    weft_status_t status = weft_allocation_init(family, call, bytes, device, a);
+    if (status != WEFT_OK) {
+        weft_os_free(a);
+        return status;
+    }
+    a->next = allocations->list;
+    allocations->list = a;
+    *memory_p = a->memory;
+    return WEFT_OK;
+}
+
+weft_allocation_t *weft_allocations_remove(weft_allocations_t *allocations, const void *memory)
+{
+    weft_allocation_t **position = &allocations->list;
+    while (*position != NULL && (*position)->memory != memory) {
+        position = &(*position)->next;
+    }
+    weft_allocation_t *found = *position;
+    if (found != NULL) {
+        *position = found->next;
+    }
+    return found;
+}
+
+void weft_allocations_fini(weft_allocations_t *allocations, const weft_family_t *family)
+{
+    while (allocations->list != NULL) {
+        weft_allocation_t *a = allocations->list;
+        allocations->list = a->next;
+        weft_allocation_fini(family, a);
+        weft_os_free(a);
+    }
+    weft_allocation_fini(family, &allocations->staging);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Arguments of an operation, from the entry point to the executor. */
+#ifndef WEFT_COMM_ARGS_H
+#define WEFT_COMM_ARGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <weft/plugin/lanes.h>
+#include <weft/weft.h>
+
+/* Arguments of one operation. The checks (args_check.h) complete them. */
+typedef struct weft_args {
+    const void *send;
+    void *recv;
+    uint64_t count;
+    weft_coll_t coll;
+    weft_dtype_t dtype;
+    weft_op_t op;
+    uint32_t root;                               /* of send_recv: the peer */
+    bool sends;                                  /* send_recv: a send */
+    const weft_blocks_t *in_blocks, *out_blocks; /* vector collective: the caller's, by side used */
+    uint64_t send_bytes, recv_bytes; /* set by the checks: extent of each buffer, 0 = not used */
+} weft_args_t;
+
+/* Roots of the core's own exchanges (exchange.h), so that no all_gather of the user is taken for one,
+ * and no exchange for another. The number of the window is added to those of windows. */
+#define WEFT_ROOT_CORE 0xffffff00u
+#define WEFT_ROOT_WINDOW_EXPORT WEFT_ROOT_CORE
+#define WEFT_ROOT_WINDOW_IMPORT (WEFT_ROOT_CORE + 1 * WEFT_LANES_WINDOWS)
+#define WEFT_ROOT_WINDOW_END (WEFT_ROOT_CORE + 2 * WEFT_LANES_WINDOWS)
+#define WEFT_ROOT_SPLIT UINT32_MAX
+
+/* Size of weft_call_t in its first version: programs built against it go on working. */
+#define WEFT_CALL_LEAST offsetof(weft_call_t, scalar_read)
+
+static inline bool weft_call_is_async(const weft_call_t *call)
+{
+    return call != NULL && call->request_p != NULL;
+}
+
+static inline bool weft_call_in_stream(const weft_call_t *call)
+{
+    return call != NULL && call->stream != NULL;
+}
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Checks of arguments: everything that one rank can judge before anything is sent. */
+#ifndef WEFT_COMM_ARGS_CHECK_H
+#define WEFT_COMM_ARGS_CHECK_H
+
+#include "core/comm/args.h"
+#include "core/comm/identity.h"
+#include "core/comm/user_ops.h"
+
+/* Checks the arguments and completes them: extents of the buffers, and the vectors of the sides that
+ * this rank uses. `call` may be NULL. ERR_ARG; ERR_UNSUPPORTED: the kernel has no streams. */
+weft_status_t weft_args_check(const weft_comm_identity_t *self, const weft_user_ops_t *ops,
+                              weft_args_t *args, const weft_call_t *call);
+
+/* Checks the peer of a send or a receive. ERR_ARG. */
+weft_status_t weft_args_check_peer(const weft_comm_identity_t *self, const weft_args_t *args,
+                                   bool may_send_to_self);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The open group of the calling thread: operations that are noted first and run together afterwards. */
+#ifndef WEFT_COMM_GROUP_H
+#define WEFT_COMM_GROUP_H
+
+#include "core/comm/comm.h"
+
+/* A noted operation. */
+typedef struct weft_group_note {
+    struct weft_group_note *next;
+    weft_request_t *request;
+    weft_comm_t *comm;
+    weft_request_t **request_p; /* NULL: the group waits for it */
+    bool in_stream;             /* … or the stream has it */
+    void *stream;               /* the device's handle */
+    bool started;
+} weft_group_note_t;
+
+typedef struct weft_group {
+    uint32_t depth;
+    weft_status_t failed; /* of the first call that failed while the group was open */
+    weft_error_t error;
+    weft_group_note_t *first, *last;
+    uint32_t notes;
+} weft_group_t;
+
+/* Opens a group, or one more level of the open one. */
+void weft_group_open(void);
+/* Closes one level. True: it was the last, and the caller gets the notes. At least one is open. */
+bool weft_group_close(weft_group_t *group);
+bool weft_group_is_open(void);
+
+/* Notes an operation with checked arguments. ERR_ARG (vectors), ERR_RESOURCE. */
+weft_status_t weft_group_note(weft_comm_state_t *state, const weft_args_t *args,
+                              const weft_call_t *call);
+
+/* Remembers that a call of the open group failed; returns `status`. Outside a group it does nothing. */
+weft_status_t weft_group_fail(weft_status_t status);
+
+/* For calls that cannot be part of a group: ERR_STATE inside one, which fails with it. */
+weft_status_t weft_group_refuse(const char *call);
+
+#endif

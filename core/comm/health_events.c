@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Events of the health channel. Those for communicators that this rank does not have, or has no longer,
+ * end here; those for communicators that it does not have yet are delivered again when it has
+ * (weft_health_open). */
+#include "core/comm/health_events.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/comm/comm.h"
+
+/* Returns the rank in the communicator; its nranks: no member. */
+static uint32_t events_rank_here(const weft_comm_state_t *state, uint32_t family_rank)
+{
+    uint32_t rank = 0;
+    while (rank < state->self.nranks && state->self.family_rank[rank] != family_rank) {
+        rank++;
+    }
+    return rank;
+}
+
+/* Finds the communicator of an event that rank `from` of the family sent. NULL: it is not here, or the
+ * sender is not in it. The caller holds the lock. */
+static weft_comm_state_t *events_find(const weft_family_t *family, uint64_t comm_id, uint32_t from,
+                                      uint32_t *rank_p)
+{
+    weft_comm_state_t *state = weft_family_find(family, comm_id);
+    *rank_p = state != NULL ? events_rank_here(state, from) : 0;
+    return state != NULL && *rank_p < state->self.nranks ? state : NULL;
+}
+
+/* Failures ----------------------------------------------------------------------------------------- */
+
+static void events_on_failed(void *arg, uint64_t comm_id, const weft_error_t *error)
+{
+    weft_family_t *family = arg;
+    weft_os_lock(&family->lock);
+    weft_comm_state_t *state = weft_family_find(family, comm_id);
+    if (state != NULL) {
+        weft_failure_set(&state->failure, &state->self, error, false);
+    }
+    weft_os_unlock(&family->lock);
+}
+
+/* The text names the rank of the family at its beginning: the communicator says its own number. */
+static void events_fail_dead(weft_comm_state_t *state, uint32_t rank, const weft_error_t *error)
+{
+    char there[128], here[128];
+    uint32_t family_rank = state->self.family_rank[rank];
+    weft_error_t mine = *error;
+    size_t skip;
+    weft_boot_rank_text(state->self.family->boot, family_rank, there, sizeof there);
+    skip = strlen(there);
+    mine.peer = (int32_t)rank;
+    if (rank != family_rank && strncmp(error->text, there, skip) == 0) {
+        const char *behind_number = strchr(there + strlen("rank "), ' ');
+        snprintf(here, sizeof here, "rank %u%s", rank, behind_number != NULL ? behind_number : "");
+        snprintf(mine.text, sizeof mine.text, "%s%s", here, error->text + skip);
+    }
+    weft_failure_set(&state->failure, &state->self, &mine, false);
+}
+
+/* comm_id 0: all communicators of the family that contain the rank. */
+static void events_on_died(void *arg, uint64_t comm_id, const weft_error_t *error)
+{
+    weft_family_t *family = arg;
+    weft_os_lock(&family->lock);
+    for (weft_family_member_t *m = family->members; m != NULL; m = m->next) {
+        uint32_t rank = events_rank_here(m->state, (uint32_t)error->peer);
+        if (rank < m->state->self.nranks && (comm_id == 0 || comm_id == m->comm_id)) {
+            events_fail_dead(m->state, rank, error);
+        }
+    }
+    weft_os_unlock(&family->lock);
+}
+
+static void events_on_left(void *arg, uint64_t comm_id, uint32_t rank, uint64_t sequence)
+{
+    weft_family_t *family = arg;
+    weft_os_lock(&family->lock);
+    for (weft_family_member_t *m = family->members; m != NULL; m = m->next) {
+        uint32_t here = events_rank_here(m->state, rank);
+        if (here < m->state->self.nranks && (comm_id == 0 || comm_id == m->comm_id)) {
+            weft_peer_status_note_left(&m->state->peers[here], sequence);
+        }
+    }
+    weft_os_unlock(&family->lock);
+}
+
+/* Questions ---------------------------------------------------------------------------------------- */
+
+/* Rank `from` waits for this one. If this rank is, or was, in the operation of that number with other
+ * arguments, the ranks disagree although no slice crossed between them. False: it has not come there
+ * yet. */
+static bool events_answer(weft_comm_state_t *state, uint32_t from, const weft_signature_t *theirs)
+{
+    weft_signature_t mine;
+    if (!weft_history_get(&state->history, theirs->sequence, &mine)) {
+        return false;
+    }
+    if (weft_signature_equal(&mine, theirs)) {
+        atomic_store_explicit(&state->peers[from].met_at, theirs->sequence, memory_order_release);
+        return true;
+    }
+    char field[128];
+    weft_error_t error;
+    weft_signature_diff(&mine, theirs, field, sizeof field);
+    weft_error_clear(&error);
+    error.status = WEFT_ERR_MISMATCH;
+    error.peer = (int32_t)from;
+    error.sequence = theirs->sequence;
+    snprintf(error.text, sizeof error.text,
+             "operation %u differs between rank %u (here) and rank %u (there): %s",
+             theirs->sequence, state->self.rank, from, field);
+    weft_failure_set(&state->failure, &state->self, &error, true);
+    return true;
+}
+
+/* Says where this rank waits instead, if it does: in a communicator other than `asked`. The caller
+ * holds the lock. */
+static void events_tell_where(const weft_comm_state_t *asked, weft_answer_t *answer)
+{
+    const weft_family_t *family = asked->self.family;
+    weft_os_mutex_assert_held(&family->lock);
+    *answer = (weft_answer_t){.waits_for = UINT32_MAX};
+    const weft_family_member_t *m = family->members;
+    while (m != NULL && (m->state == asked || !weft_deadlock_is_stuck(&m->state->deadlock))) {
+        m = m->next;
+    }
+    if (m != NULL) {
+        weft_deadlock_tell(&m->state->deadlock, &m->state->history, m->comm_id, answer);
+    }
+}
+
+static void events_on_asked(void *arg, uint64_t comm_id, uint32_t from,
+                            const weft_signature_t *theirs)
+{
+    weft_family_t *family = arg;
+    uint32_t rank;
+    weft_os_lock(&family->lock);
+    weft_comm_state_t *state = events_find(family, comm_id, from, &rank);
+    if (state != NULL && !events_answer(state, rank, theirs)) {
+        weft_answer_t answer;
+        events_tell_where(state, &answer);
+        weft_health_answer(family->boot, comm_id, from, &answer);
+    }
+    weft_os_unlock(&family->lock);
+}
+
+static void events_on_answered(void *arg, uint64_t comm_id, uint32_t from,
+                               const weft_answer_t *answer)
+{
+    weft_family_t *family = arg;
+    uint32_t rank;
+    weft_os_lock(&family->lock);
+    weft_comm_state_t *state = events_find(family, comm_id, from, &rank);
+    if (state != NULL) {
+        weft_deadlock_note_answer(&state->deadlock, rank, answer);
+    }
+    weft_os_unlock(&family->lock);
+}
+
+const weft_health_events_t weft_comm_health_events = {.failed = events_on_failed,
+                                                      .died = events_on_died,
+                                                      .asked = events_on_asked,
+                                                      .answered = events_on_answered,
+                                                      .left = events_on_left};

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The signatures of the last operations. */
+#include "core/comm/history.h"
+
+void weft_history_put(weft_history_t *history, const weft_signature_t *signature)
+{
+    weft_signature_t *last = &history->run[(history->runs - 1) & (WEFT_HISTORY - 1)];
+    weft_signature_t now = *signature;
+    now.sequence = last->sequence;
+    if (history->runs > 0 && weft_signature_equal(last, &now)) {
+        atomic_store_explicit(&history->last, signature->sequence, memory_order_release);
+        return;
+    }
+    weft_os_lock(&history->lock);
+    history->run[history->runs++ & (WEFT_HISTORY - 1)] = *signature;
+    atomic_store_explicit(&history->last, signature->sequence, memory_order_release);
+    weft_os_unlock(&history->lock);
+}
+
+bool weft_history_get(weft_history_t *history, uint32_t sequence, weft_signature_t *signature)
+{
+    bool found = false;
+    weft_os_lock(&history->lock);
+    uint32_t last = atomic_load_explicit(&history->last, memory_order_acquire);
+    uint32_t kept = history->runs < WEFT_HISTORY ? history->runs : WEFT_HISTORY;
+    for (uint32_t i = 1; i <= kept && !found && history->runs > 0; i++) {
+        *signature = history->run[(history->runs - i) & (WEFT_HISTORY - 1)];
+        /* Differences of sequence numbers are right across a wrap. */
+        found = last - sequence < UINT32_MAX / 2 && sequence - signature->sequence < UINT32_MAX / 2;
+    }
+    weft_os_unlock(&history->lock);
+    signature->sequence = sequence;
+    return found;
+}
+
+bool weft_history_get_last(weft_history_t *history, weft_signature_t *signature)
+{
+    uint32_t last = atomic_load_explicit(&history->last, memory_order_acquire);
+    return weft_history_get(history, last, signature);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The identity of a communicator: its id, its ranks and where they run. It does not change after
+ * creation, so every thread may read it. */
+#ifndef WEFT_COMM_IDENTITY_H
+#define WEFT_COMM_IDENTITY_H
+
+#include "core/comm/family.h"
+
+typedef struct weft_comm_identity {
+    weft_comm_t *handle;   /* set by weft_handle_add() */
+    weft_family_t *family; /* a reference */
+    uint64_t id;           /* equal on all ranks; differs between communicators of the family */
+    uint32_t nranks, rank;
+    uint32_t *family_rank; /* per rank: its rank in the family */
+    uint32_t nhosts;
+    uint32_t *host_of;  /* per rank: 0 … nhosts−1 */
+    uint32_t *one_host; /* per rank: 0. Algorithms see this in deterministic mode */
+} weft_comm_identity_t;
+
+/* Arguments for making a communicator. */
+typedef struct weft_comm_setup {
+    weft_family_t *family;
+    uint64_t id;
+    uint32_t nranks, rank;
+    const uint32_t *family_rank; /* per rank; copied */
+} weft_comm_setup_t;
+
+/* Copies the setup and retains its family. ERR_RESOURCE; weft_identity_fini() is due in any case. */
+weft_status_t weft_identity_init(weft_comm_identity_t *self, const weft_comm_setup_t *setup);
+/* Frees the tables and releases the family. */
+void weft_identity_fini(weft_comm_identity_t *self);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Queues of sends and receives: one per peer and direction. Its messages go through one port in the
+ * order of the calls. */
+#ifndef WEFT_COMM_P2P_QUEUES_H
+#define WEFT_COMM_P2P_QUEUES_H
+
+#include "core/comm/request.h"
+
+/* Sends to one peer, or receives from it, in order. */
+typedef struct weft_p2p_queue {
+    weft_request_t *first, *last;
+    weft_port_t *port;
+    uint32_t peer, sends;
+    uint64_t sequence;  /* of the last message called */
+    uint64_t completed; /* of the last one completed */
+    bool active;
+    uint64_t idle_since; /* when it last moved; 0: it just did */
+    uint64_t checked;    /* when the port was last looked after */
+} weft_p2p_queue_t;
+
+typedef struct weft_p2p {
+    weft_p2p_queue_t *queues; /* 2 per rank: receives, sends; NULL until the first message */
+    uint32_t *active;         /* queues with work */
+    uint32_t nactive;
+    uint32_t steps; /* idle steps since the clock was read */
+} weft_p2p_t;
+
+/* Makes the queues, unless they are there; to be called before append. ERR_RESOURCE. */
+weft_status_t weft_p2p_open(weft_p2p_t *p2p, uint32_t nranks);
+void weft_p2p_close(weft_p2p_t *p2p);
+
+/* Returns the next sequence number of the request's queue. */
+uint64_t weft_p2p_next_sequence(weft_p2p_t *p2p, const weft_request_t *request);
+void weft_p2p_append(weft_p2p_t *p2p, weft_request_t *request);
+
+/* True if all messages called before the first of the queue are completed, also those in streams. */
+bool weft_p2p_queue_is_due(const weft_p2p_queue_t *queue);
+/* Takes the first message out and completes it with `status`. */
+void weft_p2p_queue_finish(weft_p2p_queue_t *queue, weft_status_t status);
+
+/* Removes queues without work from the active ones. */
+void weft_p2p_tidy(weft_p2p_t *p2p);
+
+#endif

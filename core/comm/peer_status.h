@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the health channel said of each rank of a communicator. The health thread writes, the owner of
+ * the communicator reads. */
+#ifndef WEFT_COMM_PEER_STATUS_H
+#define WEFT_COMM_PEER_STATUS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include <weft/types.h>
+
+#define WEFT_NOT_LEFT UINT64_MAX
+
+/* One peer. */
+typedef struct weft_peer_status {
+    _Atomic uint64_t left_at;   /* operations it took part in before it left; or WEFT_NOT_LEFT */
+    _Atomic uint64_t left_when; /* when that was heard; written before left_at */
+    _Atomic uint64_t met_at;    /* operation in which it asked for us, being in the same */
+} weft_peer_status_t;
+
+/* Makes one entry per rank; free with weft_os_free(). NULL: no memory. */
+weft_peer_status_t *weft_peer_status_create(uint32_t nranks);
+
+/* Notes that the peer left after `sequence` operations. The first word counts: it is the communicator's
+ * own, leaving the family comes later. */
+void weft_peer_status_note_left(weft_peer_status_t *peer, uint64_t sequence);
+
+static inline bool weft_peer_has_left(const weft_peer_status_t *peer)
+{
+    return atomic_load_explicit(&peer->left_at, memory_order_acquire) != WEFT_NOT_LEFT;
+}
+
+/* Returns for how long nothing has come from a peer that left: since the last movement, or since its
+ * leaving was heard of, whichever was later. */
+static inline uint64_t weft_peer_gone_for(const weft_peer_status_t *peer, uint64_t idle_since,
+                                          uint64_t now)
+{
+    uint64_t heard = atomic_load_explicit(&peer->left_when, memory_order_relaxed);
+    uint64_t since = heard > idle_since ? heard : idle_since;
+    return now > since ? now - since : 0;
+}
+
+#endif

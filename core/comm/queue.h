@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The queue of collectives of a communicator. They run one after another, in the order of their
+ * sequence numbers, also where some of them wait in streams. */
+#ifndef WEFT_COMM_QUEUE_H
+#define WEFT_COMM_QUEUE_H
+
+#include "core/comm/programs.h"
+#include "core/comm/request.h"
+
+typedef struct weft_queue {
+    weft_request_t *first, *last;
+    weft_prepared_t *current; /* program of `first`; NULL: it has not begun */
+    uint64_t sequence;        /* of the last operation called */
+    uint64_t completed;       /* of the last one completed */
+    uint32_t steps;           /* idle steps since the clock was read */
+} weft_queue_t;
+
+/* Inserts the operation at the position of its number. */
+void weft_queue_insert(weft_queue_t *queue, weft_request_t *request);
+
+/* Takes the first operation out and completes it with `status`. */
+void weft_queue_finish(weft_queue_t *queue, weft_status_t status);
+
+/* Notes that the operation of that number is completed; 0: a captured one, which has no number. */
+static inline void weft_queue_complete(weft_queue_t *queue, uint64_t sequence)
+{
+    queue->completed = sequence != 0 ? sequence : queue->completed;
+}
+
+/* True if all operations called before it are completed, also those in streams. */
+static inline bool weft_queue_is_due(const weft_queue_t *queue, const weft_request_t *request)
+{
+    return request->sequence == 0 || request->sequence == queue->completed + 1;
+}
+
+#endif

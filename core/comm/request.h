@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A request: one operation from its call to its completion. */
+#ifndef WEFT_COMM_REQUEST_H
+#define WEFT_COMM_REQUEST_H
+
+#include "core/comm/vectors.h"
+
+typedef enum weft_op_state {
+    WEFT_OP_QUEUED = 0,
+    WEFT_OP_BINDING, /* links are being made */
+    WEFT_OP_RUNNING,
+    WEFT_OP_DRAINING, /* the results are there, the last messages are leaving */
+    WEFT_OP_DONE
+} weft_op_state_t;
+
+/* A blocking operation lives on the caller's stack. */
+struct weft_request {
+    weft_comm_t *handle;
+    struct weft_request *next;
+    weft_args_t args;
+    weft_op_state_t state;
+    weft_status_t status; /* final once DONE */
+    uint64_t sequence;    /* from 1, per communicator; send_recv: per p2p queue; 0: captured */
+    uint64_t deadline;
+    uint64_t started;
+    double timeout;
+    uint8_t scalar[8];
+    const void *late_scalar;       /* read into `scalar` when the operation begins */
+    weft_bound_vectors_t *vectors; /* vector collectives */
+    bool appended;                 /* false: noted in a group that is still open */
+    bool in_stream;                /* a stream waits for the host to do it */
+    uint32_t sends;                /* send_recv: 1 = a send */
+    uint64_t moved;                /* send_recv: elements that went through the port */
+    _Atomic uint32_t done;
+};
+
+/* Fills a request from checked arguments, ready to be submitted. ERR_ARG (vectors), ERR_RESOURCE. */
+weft_status_t weft_request_fill(const weft_comm_identity_t *self, weft_request_t *request,
+                                const weft_args_t *args, const weft_call_t *call);
+/* As weft_request_fill(), in memory that weft_request_free() frees. */
+weft_status_t weft_request_create(const weft_comm_identity_t *self, const weft_args_t *args,
+                                  const weft_call_t *call, weft_request_t **request_p);
+void weft_request_free(weft_request_t *request);
+
+/* Marks the request as done with `status`. Its owner may free it from then on. */
+void weft_request_complete(weft_request_t *request, weft_status_t status);
+
+/* Returns the position of `request` in a list that is ordered by sequence numbers. A captured operation
+ * has none: it goes before all that have not begun. */
+weft_request_t **weft_request_position(weft_request_t **first, weft_request_t *last,
+                                       const weft_request_t *request);
+
+/* True if input and output overlap. */
+bool weft_request_overlaps(const weft_request_t *request);
+
+/* Returns the arguments that all calls of its class of sizes share: see weft_select(). */
+weft_args_t weft_request_class(const weft_request_t *request);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How long the collectives of a communicator have not moved, and which steps were taken about it. The
+ * watchdog (watchdog.h) fills it; the engine clears it when something moves. */
+#ifndef WEFT_COMM_STALL_H
+#define WEFT_COMM_STALL_H
+
+#include "core/exec/port.h"
+
+typedef struct weft_stall {
+    uint64_t idle_since;       /* when the operation last moved; 0: it just did */
+    uint64_t asked;            /* when the peer of the blocked port was last asked */
+    bool late_told;            /* a warning was logged */
+    uint64_t connecting_since; /* both ends are in the call and still not connected; 0: no */
+    uint64_t grace_until;      /* a link broke: the health channel may name the cause until then */
+    weft_error_t link_error;   /* what the link said */
+} weft_stall_t;
+
+/* An operation that does not move, and the rank that it waits for. */
+typedef struct weft_pending {
+    uint64_t sequence;
+    weft_signature_t signature;
+    uint64_t started, deadline;
+    int32_t peer;      /* −1: none in particular */
+    weft_port_t *port; /* NULL: it is to be connected */
+} weft_pending_t;
+
+#endif

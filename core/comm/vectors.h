@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Counts and displacements of vector collectives: checked, copied, completed. */
+#ifndef WEFT_COMM_VECTORS_H
+#define WEFT_COMM_VECTORS_H
+
+#include "core/comm/args.h"
+#include "core/comm/identity.h"
+#include "core/exec/lanes.h"
+
+/* The vectors of one call, copied and completed. */
+typedef struct weft_bound_vectors {
+    weft_vectors_t v;
+    uint64_t largest;  /* elements of the largest block of either side */
+    uint64_t total;    /* the signature's count where all ranks know it; else 0 */
+    uint32_t hash;     /* of what all ranks know alike; else 0 */
+    uint64_t values[]; /* in counts, in displacements, out counts, out displacements */
+} weft_bound_vectors_t;
+
+/* Copies the vectors of a call; free with weft_os_free(). ERR_ARG: blocks overlap, or the root's own
+ * block contradicts the count. ERR_RESOURCE. */
+weft_status_t weft_vectors_bind(const weft_comm_identity_t *self, const weft_args_t *args,
+                                weft_bound_vectors_t **vectors_p);
+
+/* Returns the class of sizes that a call is prepared for: the next power of two where all ranks know
+ * the vectors, 0 where only pairs of ranks do. */
+uint64_t weft_vectors_class(weft_coll_t coll, uint64_t largest);
+
+/* Returns the property that a plan needs to serve the collective. */
+weft_vector_t weft_vectors_need(weft_coll_t coll);
+
+/* Counts the elements from the start of the buffer to the end of its last block. ERR_ARG: overflow. */
+weft_status_t weft_vectors_extent(const char *call, const weft_blocks_t *blocks, uint32_t n,
+                                  uint64_t *extent_p);
+
+/* Returns the element at which block `b` starts. */
+uint64_t weft_vectors_start(const weft_blocks_t *blocks, uint32_t b);
+
+#endif

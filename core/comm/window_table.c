@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The windows of a communicator on this rank. */
+#include "core/comm/window_table.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "core/base/error.h"
+#include "core/base/log.h"
+
+weft_status_t weft_window_create(const weft_comm_identity_t *self, weft_window_table_t *table,
+                                 void *memory, uint64_t bytes, weft_window_t **window_p)
+{
+    uint32_t number = weft_window_find(table, NULL);
+    if (number == WEFT_LANES_WINDOWS) {
+        return weft_fail(WEFT_ERR_RESOURCE, 0,
+                         "weft_window_register: the communicator has %u windows, the most there "
+                         "can be; end one with weft_window_deregister",
+                         (unsigned)WEFT_LANES_WINDOWS);
+    }
+    weft_windows_t *shared = &table->shared;
+    if (shared->reach == NULL) {
+        shared->reach = weft_os_alloc(self->nranks * sizeof *shared->reach, 0);
+    }
+    weft_window_t *window = weft_os_alloc(sizeof *window, 0);
+    if (shared->reach == NULL || window == NULL) {
+        weft_os_free(window);
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "weft_window_register");
+    }
+    *window = (weft_window_t){.number = number, .memory = memory, .bytes = bytes};
+    table->own[number] = *window_p = window;
+    return WEFT_OK;
+}
+
+uint32_t weft_window_find(const weft_window_table_t *table, const weft_window_t *window)
+{
+    uint32_t number = 0;
+    while (number < WEFT_LANES_WINDOWS && table->own[number] != window) {
+        number++;
+    }
+    return number;
+}
+
+static void window_close_import(const weft_comm_identity_t *self, weft_reach_t *reach,
+                                uint32_t number)
+{
+    const weft_family_kernel_t *kernel = &self->family->kernel;
+    if (reach->lease[number] != NULL) {
+        weft_lease_give(reach->lease[number]);
+    } else if (reach->theirs[number].bytes > 0) {
+        kernel->share->unimport(kernel->instance, reach->theirs[number].base);
+    }
+    reach->lease[number] = NULL;
+    reach->theirs[number] = reach->mine[number] = (weft_lanes_window_t){.bytes = 0};
+}
+
+void weft_window_close_imports(const weft_comm_identity_t *self, weft_window_table_t *table,
+                               uint32_t number)
+{
+    for (uint32_t r = 0; table->shared.reach != NULL && r < self->nranks; r++) {
+        window_close_import(self, &table->shared.reach[r], number);
+    }
+}
+
+void weft_window_free(const weft_comm_identity_t *self, weft_window_table_t *table,
+                      weft_window_t *window)
+{
+    const weft_family_kernel_t *kernel = &self->family->kernel;
+    weft_window_close_imports(self, table, window->number);
+    weft_lend_end(window->exported);
+    if (window->on_device) {
+        kernel->share->unlend(kernel->instance, window->memory);
+    }
+    table->own[window->number] = NULL;
+    weft_os_free(window);
+}
+
+void weft_window_table_fini(const weft_comm_identity_t *self, weft_window_table_t *table)
+{
+    for (uint32_t number = 0; number < WEFT_LANES_WINDOWS; number++) {
+        if (table->own[number] != NULL) {
+            weft_window_free(self, table, table->own[number]);
+        }
+    }
+    if (table->shared.reach != NULL) {
+        weft_log(WEFT_LOG_DEBUG, "window", "rank %" PRIu32 ": %" PRIu64 " messages by reference",
+                 self->rank, table->shared.sent);
+    }
+    weft_os_free(table->shared.reach);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The windows of a communicator: those of this rank, and those of others that it has imported. */
+#ifndef WEFT_COMM_WINDOW_TABLE_H
+#define WEFT_COMM_WINDOW_TABLE_H
+
+#include "core/comm/identity.h"
+#include "core/exec/windows.h"
+
+/* A window of this rank. */
+struct weft_window {
+    uint32_t number;
+    void *memory;
+    uint64_t bytes;
+    weft_lent_t *exported; /* host memory, to threads of this process; or NULL */
+    bool on_device;        /* exported by the kernel */
+};
+
+typedef struct weft_window_table {
+    weft_window_t *own[WEFT_LANES_WINDOWS]; /* by number; NULL: free */
+    weft_windows_t shared;                  /* what messages refer to */
+} weft_window_table_t;
+
+/* Makes a window that no peer knows yet. ERR_RESOURCE. */
+weft_status_t weft_window_create(const weft_comm_identity_t *self, weft_window_table_t *table,
+                                 void *memory, uint64_t bytes, weft_window_t **window_p);
+/* Ends the window here. Blocks while peers of this process read it. */
+void weft_window_free(const weft_comm_identity_t *self, weft_window_table_t *table,
+                      weft_window_t *window);
+
+/* Returns the table entry of the window; WEFT_LANES_WINDOWS: it is not in the table. */
+uint32_t weft_window_find(const weft_window_table_t *table, const weft_window_t *window);
+
+/* Ends the imports of window `number`, of all peers. */
+void weft_window_close_imports(const weft_comm_identity_t *self, weft_window_table_t *table,
+                               uint32_t number);
+
+/* Frees all windows that the user did not deregister. */
+void weft_window_table_fini(const weft_comm_identity_t *self, weft_window_table_t *table);
+
+#endif

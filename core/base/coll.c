@@ -12,8 +12,3 @@ bool weft_coll_reduces(weft_coll_t coll)
     };
     return reduces_of[coll];
 }
-
-bool weft_coll_has_vectors(weft_coll_t coll)
-{
-    return coll >= WEFT_ALL_GATHER_V && coll <= WEFT_SCATTER_V;
-}

@@ -11,6 +11,9 @@
 /* True if the collective takes an operator. */
 bool weft_coll_reduces(weft_coll_t coll);
 /* True for vector collectives, which take a count for each block. */
-bool weft_coll_has_vectors(weft_coll_t coll);
+static inline bool weft_coll_has_vectors(weft_coll_t coll)
+{
+    return coll >= WEFT_ALL_GATHER_V && coll <= WEFT_SCATTER_V;
+}
 
 #endif

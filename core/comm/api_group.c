@@ -10,7 +10,6 @@
 #include "core/comm/handle.h"
 #include "core/comm/progress.h"
 #include "core/comm/streams.h"
-#include "core/comm/submit.h"
 
 /* A communicator that the group uses, held while it runs. */
 typedef struct member {

@@ -7,6 +7,18 @@
 #include "core/comm/handle.h"
 #include "core/comm/streams.h"
 
+static weft_status_t op_add(weft_user_ops_t *ops, weft_op_fn_t fn, void *arg, weft_op_t *op_p)
+{
+    for (int i = 0; i < WEFT_USER_OPS; i++) {
+        if (ops->op[i].fn == NULL) {
+            ops->op[i] = (weft_user_op_t){.fn = fn, .arg = arg};
+            *op_p = (weft_op_t)(WEFT_OP_USER + i);
+            return WEFT_OK;
+        }
+    }
+    return weft_fail(WEFT_ERR_RESOURCE, 0, "weft_op_create: more than %d operators", WEFT_USER_OPS);
+}
+
 weft_status_t weft_op_create(weft_comm_t *comm, weft_op_fn_t fn, void *arg, weft_op_t *op_p)
 {
     weft_comm_state_t *state;
@@ -17,7 +29,7 @@ weft_status_t weft_op_create(weft_comm_t *comm, weft_op_fn_t fn, void *arg, weft
     weft_status_t status = weft_comm_enter(comm, "weft_op_create", &state);
     if (status == WEFT_OK) {
         status = state->self.family->kernel.memory == NULL
-                     ? weft_user_ops_add(&state->user_ops, fn, arg, op_p)
+                     ? op_add(&state->user_ops, fn, arg, op_p)
                      : weft_fail(WEFT_ERR_UNSUPPORTED, 0,
                                  "weft_op_create: operators are functions of the host, kernel %s "
                                  "computes on a device",
@@ -45,7 +57,7 @@ static weft_status_t op_remove(weft_comm_state_t *state, weft_op_t op)
                          "weft_op_destroy: operator %d is in use by an operation in a stream",
                          (int)op);
     }
-    weft_user_ops_remove(&state->user_ops, op);
+    state->user_ops.op[(int)op - WEFT_OP_USER] = (weft_user_op_t){.fn = NULL};
     return WEFT_OK;
 }
 

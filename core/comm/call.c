@@ -13,7 +13,6 @@
 #include "core/comm/handle.h"
 #include "core/comm/progress.h"
 #include "core/comm/streams.h"
-#include "core/comm/submit.h"
 
 weft_status_t weft_api_error(const char *call, weft_status_t status)
 {

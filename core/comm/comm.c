@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What every operation may do to its communicator: fail it, open its device's queue, poll its
- * transports. */
+ * What every operation may do to its communicator: submit itself, poll the transports, fail. */
 #include "core/comm/comm.h"
 
 #include <inttypes.h>
@@ -46,12 +45,27 @@ weft_status_t weft_comm_open_device_queue(weft_comm_state_t *state)
                : kernel->lanes->queue_open(kernel->instance, &state->device_queue);
 }
 
-weft_status_t weft_comm_poll_transports(weft_comm_state_t *state, bool *moved_p)
+void weft_submit_number(weft_comm_state_t *state, weft_request_t *request)
 {
     weft_assert_owner(state);
-    if (!weft_links_have_messages(state->links)) {
-        return WEFT_OK;
+    request->sequence = request->args.coll == WEFT_SEND_RECV
+                            ? weft_p2p_next_sequence(&state->p2p, request)
+                            : ++state->queue.sequence;
+}
+
+void weft_submit_insert(weft_comm_state_t *state, weft_request_t *request)
+{
+    weft_assert_owner(state);
+    request->appended = true;
+    if (request->args.coll == WEFT_SEND_RECV) {
+        weft_p2p_append(&state->p2p, request);
+    } else {
+        weft_queue_insert(&state->queue, request);
     }
-    weft_status_t status = weft_links_poll(state->links);
-    return status == WEFT_OK ? weft_links_flush(state->links, moved_p) : status;
+}
+
+void weft_submit(weft_comm_state_t *state, weft_request_t *request)
+{
+    weft_submit_number(state, request);
+    weft_submit_insert(state, request);
 }

@@ -117,6 +117,33 @@ weft_status_t weft_comm_open_device_queue(weft_comm_state_t *state);
 
 /* Takes completions of message transports, posts what had to wait, and passes on what devices send and
  * receive (*moved_p: something). Must be called again and again while a device may use the ports. */
-weft_status_t weft_comm_poll_transports(weft_comm_state_t *state, bool *moved_p);
+static inline weft_status_t weft_comm_poll_transports(weft_comm_state_t *state, bool *moved_p)
+{
+    weft_assert_owner(state);
+    if (!weft_links_have_messages(state->links)) {
+        return WEFT_OK;
+    }
+    weft_status_t status = weft_links_poll(state->links);
+    return status == WEFT_OK ? weft_links_flush(state->links, moved_p) : status;
+}
+
+/* The way of an operation into its queue. Thread: the owner. -------------------------------------- */
+
+/* Idle steps between two looks at the clock: a look costs about as much as a step. */
+#define WEFT_STEPS_PER_LOOK 64u
+
+/* Gives the operation its sequence number. weft_p2p_open() has been called for messages. */
+void weft_submit_number(weft_comm_state_t *state, weft_request_t *request);
+/* Lets a numbered operation progress, in the order of the numbers. */
+void weft_submit_insert(weft_comm_state_t *state, weft_request_t *request);
+/* Does both. */
+void weft_submit(weft_comm_state_t *state, weft_request_t *request);
+
+/* Makes the next idle step look at the clock. */
+static inline void weft_submit_look_soon(weft_comm_state_t *state)
+{
+    state->queue.steps |= WEFT_STEPS_PER_LOOK - 1;
+    state->p2p.steps |= WEFT_STEPS_PER_LOOK - 1;
+}
 
 #endif

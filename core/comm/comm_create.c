@@ -11,6 +11,15 @@
 #include "core/comm/registration.h"
 #include "core/comm/streams.h"
 
+static weft_peer_status_t *create_peers(uint32_t nranks)
+{
+    weft_peer_status_t *peers = weft_os_alloc(nranks * sizeof *peers, 0);
+    for (uint32_t r = 0; peers != NULL && r < nranks; r++) {
+        atomic_init(&peers[r].left_at, WEFT_NOT_LEFT);
+    }
+    return peers;
+}
+
 static weft_status_t create_state(const weft_comm_setup_t *setup, weft_comm_state_t **state_p)
 {
     weft_comm_state_t *state = weft_os_alloc(sizeof *state, 0);
@@ -22,7 +31,7 @@ static weft_status_t create_state(const weft_comm_setup_t *setup, weft_comm_stat
     weft_failure_init(&state->failure);
     weft_status_t status = weft_identity_init(&state->self, setup);
     if (status == WEFT_OK) {
-        state->peers = weft_peer_status_create(setup->nranks);
+        state->peers = create_peers(setup->nranks);
         status = state->peers != NULL
                      ? WEFT_OK
                      : weft_fail(WEFT_ERR_RESOURCE, ENOMEM,

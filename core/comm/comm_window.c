@@ -9,7 +9,6 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/comm/engine.h"
-#include "core/comm/exchange.h"
 
 typedef enum card_kind { CARD_NONE = 0, CARD_HOST = 1, CARD_DEVICE = 2 } card_kind_t;
 

@@ -76,6 +76,15 @@ static void events_on_died(void *arg, uint64_t comm_id, const weft_error_t *erro
     weft_os_unlock(&family->lock);
 }
 
+/* The first word counts: it is the communicator's own, leaving the family comes later. */
+static void events_note_left(weft_peer_status_t *peer, uint64_t sequence)
+{
+    uint64_t expected = WEFT_NOT_LEFT;
+    atomic_store_explicit(&peer->left_when, weft_os_clock_ns(), memory_order_relaxed);
+    atomic_compare_exchange_strong_explicit(&peer->left_at, &expected, sequence,
+                                            memory_order_release, memory_order_relaxed);
+}
+
 static void events_on_left(void *arg, uint64_t comm_id, uint32_t rank, uint64_t sequence)
 {
     weft_family_t *family = arg;
@@ -83,7 +92,7 @@ static void events_on_left(void *arg, uint64_t comm_id, uint32_t rank, uint64_t 
     for (weft_family_member_t *m = family->members; m != NULL; m = m->next) {
         uint32_t here = events_rank_here(m->state, rank);
         if (here < m->state->self.nranks && (comm_id == 0 || comm_id == m->comm_id)) {
-            weft_peer_status_note_left(&m->state->peers[here], sequence);
+            events_note_left(&m->state->peers[here], sequence);
         }
     }
     weft_os_unlock(&family->lock);

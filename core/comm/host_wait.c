@@ -7,7 +7,6 @@
 
 #include "core/base/coll.h"
 #include "core/base/error.h"
-#include "core/comm/submit.h"
 
 static void batch_free(weft_batch_t *batch)
 {

@@ -6,7 +6,6 @@
 #include <inttypes.h>
 
 #include "core/base/error.h"
-#include "core/comm/submit.h"
 #include "core/comm/watchdog.h"
 
 /* Above the channels that plans may name. */

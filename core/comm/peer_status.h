@@ -19,13 +19,6 @@ typedef struct weft_peer_status {
     _Atomic uint64_t met_at;    /* operation in which it asked for us, being in the same */
 } weft_peer_status_t;
 
-/* Makes one entry per rank; free with weft_os_free(). NULL: no memory. */
-weft_peer_status_t *weft_peer_status_create(uint32_t nranks);
-
-/* Notes that the peer left after `sequence` operations. The first word counts: it is the communicator's
- * own, leaving the family comes later. */
-void weft_peer_status_note_left(weft_peer_status_t *peer, uint64_t sequence);
-
 static inline bool weft_peer_has_left(const weft_peer_status_t *peer)
 {
     return atomic_load_explicit(&peer->left_at, memory_order_acquire) != WEFT_NOT_LEFT;

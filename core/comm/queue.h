@@ -17,15 +17,33 @@ typedef struct weft_queue {
 } weft_queue_t;
 
 /* Inserts the operation at the position of its number. */
-void weft_queue_insert(weft_queue_t *queue, weft_request_t *request);
-
-/* Takes the first operation out and completes it with `status`. */
-void weft_queue_finish(weft_queue_t *queue, weft_status_t status);
+static inline void weft_queue_insert(weft_queue_t *queue, weft_request_t *request)
+{
+    weft_request_t **position = weft_request_position(&queue->first, queue->last, request);
+    request->next = *position;
+    *position = request;
+    if (request->next == NULL) {
+        queue->last = request;
+    }
+}
 
 /* Notes that the operation of that number is completed; 0: a captured one, which has no number. */
 static inline void weft_queue_complete(weft_queue_t *queue, uint64_t sequence)
 {
     queue->completed = sequence != 0 ? sequence : queue->completed;
+}
+
+/* Takes the first operation out and completes it with `status`. */
+static inline void weft_queue_finish(weft_queue_t *queue, weft_status_t status)
+{
+    weft_request_t *request = queue->first;
+    queue->first = request->next;
+    if (queue->first == NULL) {
+        queue->last = NULL;
+    }
+    queue->current = NULL;
+    weft_queue_complete(queue, request->sequence);
+    weft_request_complete(request, status);
 }
 
 /* True if all operations called before it are completed, also those in streams. */

@@ -60,36 +60,6 @@ weft_status_t weft_request_create(const weft_comm_identity_t *self, const weft_a
     return WEFT_OK;
 }
 
-void weft_request_complete(weft_request_t *request, weft_status_t status)
-{
-    request->status = status;
-    request->state = WEFT_OP_DONE;
-    atomic_store_explicit(&request->done, 1, memory_order_release);
-}
-
-weft_request_t **weft_request_position(weft_request_t **first, weft_request_t *last,
-                                       const weft_request_t *request)
-{
-    weft_request_t **place = first;
-    if (last != NULL && last->sequence <= request->sequence) {
-        return &last->next;
-    }
-    while (*place != NULL && ((*place)->state != WEFT_OP_QUEUED || (*place)->sequence == 0 ||
-                              (*place)->sequence < request->sequence)) {
-        place = &(*place)->next;
-    }
-    return place;
-}
-
-bool weft_request_overlaps(const weft_request_t *request)
-{
-    const weft_args_t *args = &request->args;
-    uintptr_t send = (uintptr_t)args->send;
-    uintptr_t recv = (uintptr_t)args->recv;
-    return args->send_bytes > 0 && args->recv_bytes > 0 && send < recv + args->recv_bytes &&
-           recv < send + args->send_bytes;
-}
-
 weft_args_t weft_request_class(const weft_request_t *request)
 {
     weft_args_t args = request->args;

@@ -44,15 +44,39 @@ weft_status_t weft_request_create(const weft_comm_identity_t *self, const weft_a
 void weft_request_free(weft_request_t *request);
 
 /* Marks the request as done with `status`. Its owner may free it from then on. */
-void weft_request_complete(weft_request_t *request, weft_status_t status);
+static inline void weft_request_complete(weft_request_t *request, weft_status_t status)
+{
+    request->status = status;
+    request->state = WEFT_OP_DONE;
+    atomic_store_explicit(&request->done, 1, memory_order_release);
+}
 
 /* Returns the position of `request` in a list that is ordered by sequence numbers. A captured operation
  * has none: it goes before all that have not begun. */
-weft_request_t **weft_request_position(weft_request_t **first, weft_request_t *last,
-                                       const weft_request_t *request);
+static inline weft_request_t **weft_request_position(weft_request_t **first, weft_request_t *last,
+                                                     const weft_request_t *request)
+{
+    weft_request_t **position = first;
+    if (last != NULL && last->sequence <= request->sequence) {
+        return &last->next;
+    }
+    while (*position != NULL &&
+           ((*position)->state != WEFT_OP_QUEUED || (*position)->sequence == 0 ||
+            (*position)->sequence < request->sequence)) {
+        position = &(*position)->next;
+    }
+    return position;
+}
 
 /* True if input and output overlap. */
-bool weft_request_overlaps(const weft_request_t *request);
+static inline bool weft_request_overlaps(const weft_request_t *request)
+{
+    const weft_args_t *args = &request->args;
+    uintptr_t send = (uintptr_t)args->send;
+    uintptr_t recv = (uintptr_t)args->recv;
+    return args->send_bytes > 0 && args->recv_bytes > 0 && send < recv + args->recv_bytes &&
+           recv < send + args->send_bytes;
+}
 
 /* Returns the arguments that all calls of its class of sizes share: see weft_select(). */
 weft_args_t weft_request_class(const weft_request_t *request);

@@ -11,7 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/comm/comm_create.h"
-#include "core/comm/exchange.h"
+#include "core/comm/engine.h"
 #include "core/comm/handle.h"
 
 /* What every rank tells every rank. */

@@ -6,17 +6,20 @@
 
 #include "core/exec/user.h"
 
+#define WEFT_USER_OPS (WEFT_OP_USER_END - WEFT_OP_USER)
+
 typedef struct weft_user_ops {
-    weft_user_op_t op[WEFT_OP_USER_END - WEFT_OP_USER]; /* fn NULL: free */
+    weft_user_op_t op[WEFT_USER_OPS]; /* fn NULL: free */
 } weft_user_ops_t;
 
 /* Returns the user's operator of that number, or NULL. */
-const weft_user_op_t *weft_user_ops_find(const weft_user_ops_t *ops, weft_op_t op);
-
-/* ERR_RESOURCE: the table is full. */
-weft_status_t weft_user_ops_add(weft_user_ops_t *ops, weft_op_fn_t fn, void *arg, weft_op_t *op_p);
-
-/* Removes an operator that weft_user_ops_find() knows. */
-void weft_user_ops_remove(weft_user_ops_t *ops, weft_op_t op);
+static inline const weft_user_op_t *weft_user_ops_find(const weft_user_ops_t *ops, weft_op_t op)
+{
+    if ((int)op < WEFT_OP_USER || (int)op >= WEFT_OP_USER_END) {
+        return NULL;
+    }
+    const weft_user_op_t *found = &ops->op[(int)op - WEFT_OP_USER];
+    return found->fn != NULL ? found : NULL;
+}
 
 #endif

@@ -29,7 +29,8 @@ void weft_allocation_fini(const weft_family_t *family, const weft_allocation_t *
 /* As weft_allocation_init(), and keeps it for the user. */
 weft_status_t weft_allocations_add(weft_allocations_t *allocations, const weft_family_t *family,
                                    const char *call, uint64_t bytes, bool device, void **memory_p);
-/* Takes the allocation of that memory out of the list, which the caller frees; NULL: there is none. */
+/* Takes the allocation of that memory out of the list, which the caller frees; NULL: there is
+ * none. */
 weft_allocation_t *weft_allocations_remove(weft_allocations_t *allocations, const void *memory);
 /* Frees everything that the user did not free. */
 void weft_allocations_fini(weft_allocations_t *allocations, const weft_family_t *family);

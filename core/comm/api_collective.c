@@ -3,7 +3,7 @@
  * Entry points of collectives, vector collectives, sends and receives. */
 #include "core/comm/call.h"
 
-/* Collectives -------------------------------------------------------------------------------------- */
+/* Collectives ---------------------------------------------------------------------------------- */
 
 weft_status_t weft_all_reduce(const void *send, void *recv, uint64_t count, weft_dtype_t dtype,
                               weft_op_t op, weft_comm_t *comm, const weft_call_t *call)
@@ -100,7 +100,7 @@ weft_status_t weft_scatter(const void *send, void *recv, uint64_t count, weft_dt
     return weft_comm_call(comm, &args, call);
 }
 
-/* Vector collectives ------------------------------------------------------------------------------- */
+/* Vector collectives --------------------------------------------------------------------------- */
 
 weft_status_t weft_all_gather_v(const void *send, void *recv, const uint64_t *recv_counts,
                                 const uint64_t *recv_displs, weft_dtype_t dtype, weft_comm_t *comm,
@@ -170,7 +170,7 @@ weft_status_t weft_scatter_v(const void *send, const weft_blocks_t *send_blocks,
     return weft_comm_call(comm, &args, call);
 }
 
-/* Point to point ----------------------------------------------------------------------------------- */
+/* Point to point ------------------------------------------------------------------------------- */
 
 weft_status_t weft_send(const void *send, uint64_t count, weft_dtype_t dtype, uint32_t peer,
                         weft_comm_t *comm, const weft_call_t *call)

@@ -18,10 +18,10 @@
 #include "core/comm/streams.h"
 #include "core/comm/vectors.h"
 
-/* Errors ------------------------------------------------------------------------------------------- */
+/* Errors --------------------------------------------------------------------------------------- */
 
-/* As much of the record as the caller's struct holds. */
-static weft_status_t copy_error(weft_error_t *to, const weft_error_t *from, const char *call)
+/* Copies as much of the record as the caller's struct holds. */
+static weft_status_t comm_copy_error(weft_error_t *to, const weft_error_t *from, const char *call)
 {
     size_t size = to->size;
     if (size < sizeof(weft_error_t)) {
@@ -40,10 +40,10 @@ weft_status_t weft_last_error(weft_error_t *error)
         return WEFT_ERR_ARG;
     }
     weft_error_t last = *weft_error_record();
-    return copy_error(error, &last, "weft_last_error");
+    return comm_copy_error(error, &last, "weft_last_error");
 }
 
-static void copy_failure(weft_comm_state_t *state, void *arg)
+static void comm_copy_failure(weft_comm_state_t *state, void *arg)
 {
     weft_failure_get(&state->failure, arg);
 }
@@ -54,11 +54,11 @@ weft_status_t weft_comm_error(weft_comm_t *comm, weft_error_t *error)
     if (error == NULL) {
         return weft_fail(WEFT_ERR_ARG, 0, "weft_comm_error: error is NULL");
     }
-    weft_status_t status = weft_handle_visit(comm, "weft_comm_error", copy_failure, &failure);
-    return status == WEFT_OK ? copy_error(error, &failure, "weft_comm_error") : status;
+    weft_status_t status = weft_handle_visit(comm, "weft_comm_error", comm_copy_failure, &failure);
+    return status == WEFT_OK ? comm_copy_error(error, &failure, "weft_comm_error") : status;
 }
 
-/* Life --------------------------------------------------------------------------------------------- */
+/* Life ----------------------------------------------------------------------------------------- */
 
 weft_status_t weft_unique_id_create(weft_unique_id_t *id, const weft_comm_options_t *options)
 {
@@ -120,8 +120,8 @@ weft_status_t weft_comm_init_launcher(weft_comm_t **comm_p, const weft_comm_opti
                : weft_api_error("init", status);
 }
 
-static weft_status_t enter_and_split(weft_comm_t *comm, const char *call, int32_t color,
-                                     int32_t key, weft_comm_t **child_p)
+static weft_status_t comm_enter_and_split(weft_comm_t *comm, const char *call, int32_t color,
+                                          int32_t key, weft_comm_t **child_p)
 {
     weft_comm_state_t *parent;
     if (child_p == NULL || color < WEFT_COLOR_NONE) {
@@ -150,12 +150,12 @@ static weft_status_t enter_and_split(weft_comm_t *comm, const char *call, int32_
 
 weft_status_t weft_comm_split(weft_comm_t *comm, int32_t color, int32_t key, weft_comm_t **child_p)
 {
-    return enter_and_split(comm, "weft_comm_split", color, key, child_p);
+    return comm_enter_and_split(comm, "weft_comm_split", color, key, child_p);
 }
 
 weft_status_t weft_comm_dup(weft_comm_t *comm, weft_comm_t **copy_p)
 {
-    return enter_and_split(comm, "weft_comm_dup", 0, 0, copy_p);
+    return comm_enter_and_split(comm, "weft_comm_dup", 0, 0, copy_p);
 }
 
 weft_status_t weft_comm_destroy(weft_comm_t *comm)
@@ -178,7 +178,7 @@ weft_status_t weft_comm_destroy(weft_comm_t *comm)
     return WEFT_OK;
 }
 
-static void abort_now(weft_comm_state_t *state, void *arg)
+static void comm_abort_now(weft_comm_state_t *state, void *arg)
 {
     weft_error_t error;
     (void)arg;
@@ -191,18 +191,18 @@ static void abort_now(weft_comm_state_t *state, void *arg)
 
 weft_status_t weft_comm_abort(weft_comm_t *comm)
 {
-    weft_status_t status = weft_handle_visit(comm, "weft_comm_abort", abort_now, NULL);
+    weft_status_t status = weft_handle_visit(comm, "weft_comm_abort", comm_abort_now, NULL);
     return status == WEFT_OK ? status : weft_api_error("comm", status);
 }
 
-/* Properties --------------------------------------------------------------------------------------- */
+/* Properties ----------------------------------------------------------------------------------- */
 
-static void copy_rank(weft_comm_state_t *state, void *arg)
+static void comm_copy_rank(weft_comm_state_t *state, void *arg)
 {
     *(uint32_t *)arg = state->self.rank;
 }
 
-static void copy_size(weft_comm_state_t *state, void *arg)
+static void comm_copy_size(weft_comm_state_t *state, void *arg)
 {
     *(uint32_t *)arg = state->self.nranks;
 }
@@ -210,17 +210,18 @@ static void copy_size(weft_comm_state_t *state, void *arg)
 weft_status_t weft_comm_rank(weft_comm_t *comm, uint32_t *rank)
 {
     return rank == NULL ? weft_fail(WEFT_ERR_ARG, 0, "weft_comm_rank: rank is NULL")
-                        : weft_handle_visit(comm, "weft_comm_rank", copy_rank, rank);
+                        : weft_handle_visit(comm, "weft_comm_rank", comm_copy_rank, rank);
 }
 
 weft_status_t weft_comm_size(weft_comm_t *comm, uint32_t *nranks)
 {
     return nranks == NULL ? weft_fail(WEFT_ERR_ARG, 0, "weft_comm_size: nranks is NULL")
-                          : weft_handle_visit(comm, "weft_comm_size", copy_size, nranks);
+                          : weft_handle_visit(comm, "weft_comm_size", comm_copy_size, nranks);
 }
 
-/* How a checked call would run, in words. */
-static weft_status_t explain(weft_comm_state_t *state, weft_args_t *args, char *text, size_t bytes)
+/* Describes how a checked call would run. */
+static weft_status_t comm_explain(weft_comm_state_t *state, weft_args_t *args, char *text,
+                                  size_t bytes)
 {
     weft_prepared_t *prepared;
     if (state->self.nranks == 1) {
@@ -267,7 +268,7 @@ weft_status_t weft_comm_explain(weft_comm_t *comm, weft_coll_t coll, uint64_t co
                                  &(weft_call_t){.size = sizeof(weft_call_t), .scalar = ""});
         args.coll = coll;
         args.count = count;
-        status = status == WEFT_OK ? explain(state, &args, text, bytes) : status;
+        status = status == WEFT_OK ? comm_explain(state, &args, text, bytes) : status;
     }
     weft_comm_leave(state);
     return status == WEFT_OK ? status : weft_api_error("comm", status);

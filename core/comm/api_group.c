@@ -12,10 +12,10 @@
 #include "core/comm/streams.h"
 
 /* A communicator that the group uses, held while it runs. */
-typedef struct member {
+typedef struct group_member {
     weft_comm_t *comm;
     weft_comm_state_t *state;
-} member_t;
+} group_member_t;
 
 weft_status_t weft_group_start(void)
 {
@@ -23,9 +23,9 @@ weft_status_t weft_group_start(void)
     return WEFT_OK;
 }
 
-/* Members ------------------------------------------------------------------------------------------ */
+/* Members -------------------------------------------------------------------------------------- */
 
-static member_t *find_member(member_t *members, uint32_t count, weft_comm_t *comm)
+static group_member_t *group_find_member(group_member_t *members, uint32_t count, weft_comm_t *comm)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (members[i].comm == comm) {
@@ -35,7 +35,7 @@ static member_t *find_member(member_t *members, uint32_t count, weft_comm_t *com
     return NULL;
 }
 
-static void leave_all(const member_t *members, uint32_t count)
+static void group_leave_all(const group_member_t *members, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         weft_comm_leave(members[i].state);
@@ -43,16 +43,17 @@ static void leave_all(const member_t *members, uint32_t count)
 }
 
 /* Takes every communicator of the group for this thread. */
-static weft_status_t enter_all(const weft_group_t *group, member_t *members, uint32_t *count_p)
+static weft_status_t group_enter_all(const weft_group_t *group, group_member_t *members,
+                                     uint32_t *count_p)
 {
     uint32_t count = 0;
     for (const weft_group_note_t *note = group->first; note != NULL; note = note->next) {
-        if (find_member(members, count, note->comm) != NULL) {
+        if (group_find_member(members, count, note->comm) != NULL) {
             continue;
         }
         weft_status_t status = weft_comm_enter(note->comm, "weft_group_end", &members[count].state);
         if (status != WEFT_OK) {
-            leave_all(members, count);
+            group_leave_all(members, count);
             return status;
         }
         members[count++].comm = note->comm;
@@ -61,13 +62,14 @@ static weft_status_t enter_all(const weft_group_t *group, member_t *members, uin
     return WEFT_OK;
 }
 
-/* What can fail before anything is started. */
-static weft_status_t make_ready(const weft_group_t *group, member_t *members, uint32_t count)
+/* Does everything that can fail before anything is started. */
+static weft_status_t group_make_ready(const weft_group_t *group, group_member_t *members,
+                                      uint32_t count)
 {
     weft_status_t status = WEFT_OK;
     for (const weft_group_note_t *note = group->first; note != NULL && status == WEFT_OK;
          note = note->next) {
-        weft_comm_state_t *state = find_member(members, count, note->comm)->state;
+        weft_comm_state_t *state = group_find_member(members, count, note->comm)->state;
         if (note->request->args.coll == WEFT_SEND_RECV) {
             status = weft_p2p_open(&state->p2p, state->self.nranks);
         }
@@ -81,11 +83,12 @@ static weft_status_t make_ready(const weft_group_t *group, member_t *members, ui
     return status;
 }
 
-/* Running ------------------------------------------------------------------------------------------ */
+/* Running -------------------------------------------------------------------------------------- */
 
-/* Takes the note and those of its communicator that follow it in the same stream: one launch, or one
- * gate. What they are not next to keeps its place in the order of the calls. */
-static weft_status_t put_in_stream(weft_comm_state_t *state, weft_group_note_t *first)
+/* Puts the note into its stream, together with the notes of its communicator that follow it
+ * there: they become one launch, or one host wait. A note of another stream, or of none, ends the
+ * row, so that the order of the calls is kept. */
+static weft_status_t group_put_in_stream(weft_comm_state_t *state, weft_group_note_t *first)
 {
     void *stream = first->stream;
     weft_request_t *requests = NULL, **last = &requests;
@@ -107,15 +110,16 @@ static weft_status_t put_in_stream(weft_comm_state_t *state, weft_group_note_t *
     return status;
 }
 
-static weft_status_t append_all(const weft_group_t *group, member_t *members, uint32_t count)
+static weft_status_t group_append_all(const weft_group_t *group, group_member_t *members,
+                                      uint32_t count)
 {
     uint64_t now = weft_os_clock_ns();
     weft_status_t status = WEFT_OK;
     for (weft_group_note_t *note = group->first; note != NULL && status == WEFT_OK;
          note = note->next) {
-        weft_comm_state_t *state = find_member(members, count, note->comm)->state;
+        weft_comm_state_t *state = group_find_member(members, count, note->comm)->state;
         if (note->in_stream && !note->started) {
-            status = put_in_stream(state, note);
+            status = group_put_in_stream(state, note);
         } else if (!note->in_stream) {
             note->started = true;
             note->request->started = now;
@@ -126,22 +130,22 @@ static weft_status_t append_all(const weft_group_t *group, member_t *members, ui
     return status;
 }
 
-/* The group has to wait for it. */
-static bool is_awaited(const weft_group_note_t *note)
+/* True if the group has to wait for it. */
+static bool group_is_awaited(const weft_group_note_t *note)
 {
     return note->started && !note->in_stream && note->request_p == NULL;
 }
 
-/* The first operation the group still waits for, from `note` on. */
-static weft_group_note_t *first_waiting(weft_group_note_t *note)
+/* Finds the first operation that the group still waits for, from `note` on. */
+static weft_group_note_t *group_first_waiting(weft_group_note_t *note)
 {
-    while (note != NULL && (!is_awaited(note) || note->request->state == WEFT_OP_DONE)) {
+    while (note != NULL && (!group_is_awaited(note) || note->request->state == WEFT_OP_DONE)) {
         note = note->next;
     }
     return note;
 }
 
-static bool step_all(member_t *members, uint32_t count)
+static bool group_step(group_member_t *members, uint32_t count)
 {
     bool moved = false;
     for (uint32_t i = 0; i < count; i++) {
@@ -152,12 +156,12 @@ static bool step_all(member_t *members, uint32_t count)
     return moved;
 }
 
-/* Several communicators: none may sleep for itself. */
-static void drive_all(weft_group_note_t *note, member_t *members, uint32_t count)
+/* With several communicators none may sleep alone, so the group naps for all. */
+static void group_drive_all(weft_group_note_t *note, group_member_t *members, uint32_t count)
 {
     weft_waiter_t *waiter = &members[0].state->waiter;
-    while ((note = first_waiting(note)) != NULL) {
-        if (step_all(members, count)) {
+    while ((note = group_first_waiting(note)) != NULL) {
+        if (group_step(members, count)) {
             weft_waiter_reset(waiter);
             continue;
         }
@@ -170,26 +174,27 @@ static void drive_all(weft_group_note_t *note, member_t *members, uint32_t count
     }
 }
 
-static void drive(weft_group_t *group, member_t *members, uint32_t count)
+static void group_drive(weft_group_t *group, group_member_t *members, uint32_t count)
 {
     if (count > 1) {
-        drive_all(group->first, members, count);
+        group_drive_all(group->first, members, count);
         return;
     }
-    for (weft_group_note_t *note = group->first; (note = first_waiting(note)) != NULL;) {
+    for (weft_group_note_t *note = group->first; (note = group_first_waiting(note)) != NULL;) {
         weft_engine_drive(members[0].state, note->request);
     }
 }
 
 /* The first failure in order of the calls becomes the thread's error. */
-static weft_status_t collect(const weft_group_t *group, member_t *members, uint32_t count)
+static weft_status_t group_collect(const weft_group_t *group, group_member_t *members,
+                                   uint32_t count)
 {
     for (const weft_group_note_t *note = group->first; note != NULL; note = note->next) {
         const weft_request_t *request = note->request;
-        if (!is_awaited(note) || request->status >= 0) {
+        if (!group_is_awaited(note) || request->status >= 0) {
             continue;
         }
-        weft_comm_state_t *state = find_member(members, count, note->comm)->state;
+        weft_comm_state_t *state = group_find_member(members, count, note->comm)->state;
         return weft_comm_has_failed(state) ? weft_comm_failure(state)
                                            : weft_fail(request->status, 0, "%s in a group: %s",
                                                        weft_coll_name(request->args.coll),
@@ -198,39 +203,39 @@ static weft_status_t collect(const weft_group_t *group, member_t *members, uint3
     return WEFT_OK;
 }
 
-static weft_status_t run(weft_group_t *group, member_t *members)
+static weft_status_t group_run(weft_group_t *group, group_member_t *members)
 {
     uint32_t count = 0;
-    weft_status_t status = enter_all(group, members, &count);
+    weft_status_t status = group_enter_all(group, members, &count);
     if (status != WEFT_OK) {
         return status;
     }
-    status = make_ready(group, members, count);
+    status = group_make_ready(group, members, count);
     if (status == WEFT_OK) {
         weft_error_t kept;
-        status = append_all(group, members, count);
+        status = group_append_all(group, members, count);
         kept = *weft_error_record();
-        drive(group, members, count);
+        group_drive(group, members, count);
         *weft_error_record() = kept;
-        status = status == WEFT_OK ? collect(group, members, count) : status;
+        status = status == WEFT_OK ? group_collect(group, members, count) : status;
     }
-    leave_all(members, count);
+    group_leave_all(members, count);
     return status;
 }
 
-/* Requests of blocking calls are the group's, those in streams the streams'. Those that never ran are
- * nobody's. */
-static void forget(weft_group_t *group)
+/* Frees the notes. The group also owns the requests of blocking calls, and those that were never
+ * started. */
+static void group_forget(weft_group_t *group)
 {
     bool left_behind = false;
     while (group->first != NULL) {
         weft_group_note_t *note = group->first;
         group->first = note->next;
-        left_behind |= note->started && !is_awaited(note);
+        left_behind |= note->started && !group_is_awaited(note);
         if (!note->started && note->request_p != NULL) {
             *note->request_p = NULL;
         }
-        if (!note->started || is_awaited(note)) {
+        if (!note->started || group_is_awaited(note)) {
             weft_request_free(note->request);
         }
         weft_os_free(note);
@@ -254,13 +259,13 @@ weft_status_t weft_group_end(void)
     if (status != WEFT_OK) {
         *weft_error_record() = group.error;
     } else if (group.notes > 0) {
-        member_t *members = weft_os_alloc(group.notes * sizeof *members, 0);
-        status = members != NULL ? run(&group, members)
+        group_member_t *members = weft_os_alloc(group.notes * sizeof *members, 0);
+        status = members != NULL ? group_run(&group, members)
                                  : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot run a group");
         weft_os_free(members);
     }
     weft_error_t kept = *weft_error_record();
-    forget(&group);
+    group_forget(&group);
     *weft_error_record() = kept;
     return status == WEFT_OK ? status : weft_api_error("group", status);
 }

@@ -6,10 +6,10 @@
 #include "core/comm/handle.h"
 #include "core/comm/registration.h"
 
-/* Allocation --------------------------------------------------------------------------------------- */
+/* Allocation ----------------------------------------------------------------------------------- */
 
-static weft_status_t allocate_for(weft_comm_t *comm, const char *call, uint64_t bytes, bool device,
-                                  void **memory_p)
+static weft_status_t memory_allocate(weft_comm_t *comm, const char *call, uint64_t bytes,
+                                     bool device, void **memory_p)
 {
     weft_comm_state_t *state;
     weft_status_t status = weft_comm_enter(comm, call, &state);
@@ -33,12 +33,12 @@ static weft_status_t allocate_for(weft_comm_t *comm, const char *call, uint64_t 
 
 weft_status_t weft_mem_alloc(weft_comm_t *comm, uint64_t bytes, void **memory_p)
 {
-    return allocate_for(comm, "weft_mem_alloc", bytes, false, memory_p);
+    return memory_allocate(comm, "weft_mem_alloc", bytes, false, memory_p);
 }
 
 weft_status_t weft_mem_alloc_device(weft_comm_t *comm, uint64_t bytes, void **memory_p)
 {
-    return allocate_for(comm, "weft_mem_alloc_device", bytes, true, memory_p);
+    return memory_allocate(comm, "weft_mem_alloc_device", bytes, true, memory_p);
 }
 
 weft_status_t weft_mem_copy(weft_comm_t *comm, void *dst, const void *src, uint64_t bytes)
@@ -85,7 +85,7 @@ weft_status_t weft_mem_free(weft_comm_t *comm, void *memory)
     return status == WEFT_OK ? status : weft_api_error("memory", status);
 }
 
-/* Registration ------------------------------------------------------------------------------------- */
+/* Registration --------------------------------------------------------------------------------- */
 
 weft_status_t weft_mem_register(weft_comm_t *comm, void *memory, uint64_t bytes,
                                 weft_mem_region_t **region_p)

@@ -6,7 +6,7 @@
 #include "core/comm/engine.h"
 #include "core/comm/handle.h"
 
-/* The request is done: its error becomes the thread's, and it is gone. */
+/* Frees a request that is done; its error becomes the thread's. */
 static weft_status_t request_end(weft_comm_state_t *state, weft_request_t **request_p)
 {
     weft_status_t status = (*request_p)->status;

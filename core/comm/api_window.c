@@ -7,7 +7,8 @@
 #include "core/comm/group.h"
 #include "core/comm/handle.h"
 
-static weft_status_t check_memory(const void *memory, uint64_t bytes, weft_window_t **window_p)
+static weft_status_t window_check_memory(const void *memory, uint64_t bytes,
+                                         weft_window_t **window_p)
 {
     if (memory == NULL || window_p == NULL || bytes == 0) {
         return weft_fail(WEFT_ERR_ARG, 0, "weft_window_register: %s",
@@ -26,7 +27,7 @@ weft_status_t weft_window_register(weft_comm_t *comm, void *memory, uint64_t byt
                                    weft_window_t **window_p)
 {
     weft_comm_state_t *state;
-    weft_status_t status = check_memory(memory, bytes, window_p);
+    weft_status_t status = window_check_memory(memory, bytes, window_p);
     if (status == WEFT_OK) {
         status = weft_group_refuse("weft_window_register");
     }

@@ -24,8 +24,8 @@ typedef struct weft_args {
     uint64_t send_bytes, recv_bytes; /* set by the checks: extent of each buffer, 0 = not used */
 } weft_args_t;
 
-/* Roots of the core's own exchanges (exchange.h), so that no all_gather of the user is taken for one,
- * and no exchange for another. The number of the window is added to those of windows. */
+/* Roots of the core's own exchanges (exchange.h), so that no all_gather of the user is taken for
+ * one, and no exchange for another. The number of the window is added to those of windows. */
 #define WEFT_ROOT_CORE 0xffffff00u
 #define WEFT_ROOT_WINDOW_EXPORT WEFT_ROOT_CORE
 #define WEFT_ROOT_WINDOW_IMPORT (WEFT_ROOT_CORE + 1 * WEFT_LANES_WINDOWS)

@@ -20,16 +20,16 @@ static const coll_facts_t facts[] = {
 #undef FACTS
 };
 
-static const char *call_name(const weft_args_t *args)
+static const char *args_call_name(const weft_args_t *args)
 {
     return args->coll != WEFT_SEND_RECV ? facts[args->coll].call
            : args->sends                ? "weft_send"
                                         : "weft_recv";
 }
 
-/* Does this rank use the buffer? */
-static bool uses_side(const weft_comm_identity_t *self, const weft_args_t *args,
-                      weft_operand_kind_t side)
+/* True if this rank uses the buffer. */
+static bool args_uses_side(const weft_comm_identity_t *self, const weft_args_t *args,
+                           weft_operand_kind_t side)
 {
     weft_coll_t shape = weft_coll_shape(args->coll);
     bool root = args->root == self->rank;
@@ -40,15 +40,15 @@ static bool uses_side(const weft_comm_identity_t *self, const weft_args_t *args,
                                    : weft_plan_has_output(shape, root);
 }
 
-/* An operator of the list, or one that the user made. */
-static bool knows_op(const weft_user_ops_t *ops, weft_op_t op)
+/* True for an operator of the list, and for one that the user made. */
+static bool args_knows_op(const weft_user_ops_t *ops, weft_op_t op)
 {
     return (unsigned)op < WEFT_OP_COUNT || weft_user_ops_find(ops, op) != NULL;
 }
 
-/* Can the kernel, and the call, be in a stream? */
-static weft_status_t check_stream(const weft_comm_identity_t *self, const char *name,
-                                  const weft_call_t *call)
+/* Checks that the kernel has streams and that the call may be in one. */
+static weft_status_t args_check_stream(const weft_comm_identity_t *self, const char *name,
+                                       const weft_call_t *call)
 {
     if (self->family->kernel.lanes == NULL) {
         return weft_fail(WEFT_ERR_UNSUPPORTED, 0,
@@ -65,11 +65,11 @@ static weft_status_t check_stream(const weft_comm_identity_t *self, const char *
     return WEFT_OK;
 }
 
-static weft_status_t check_names(const weft_comm_identity_t *self, const weft_user_ops_t *ops,
-                                 const weft_args_t *args, const weft_call_t *call)
+static weft_status_t args_check_names(const weft_comm_identity_t *self, const weft_user_ops_t *ops,
+                                      const weft_args_t *args, const weft_call_t *call)
 {
     const coll_facts_t *f = &facts[args->coll];
-    const char *name = call_name(args);
+    const char *name = args_call_name(args);
     if (call != NULL && call->size < WEFT_CALL_LEAST) {
         return weft_fail(WEFT_ERR_ARG, 0,
                          "%s: weft_call_t.size is %zu, set it to sizeof(weft_call_t) = %zu", name,
@@ -83,7 +83,7 @@ static weft_status_t check_names(const weft_comm_identity_t *self, const weft_us
         return weft_fail(WEFT_ERR_ARG, 0, "%s: unknown data type %d, known are 0 … %d", name,
                          (int)args->dtype, WEFT_DTYPE_COUNT - 1);
     }
-    if (f->reduces && !knows_op(ops, args->op)) {
+    if (f->reduces && !args_knows_op(ops, args->op)) {
         return weft_fail(WEFT_ERR_ARG, 0,
                          "%s: unknown operator %d, known are 0 … %d and those that "
                          "weft_op_create() made for this communicator",
@@ -96,11 +96,11 @@ static weft_status_t check_names(const weft_comm_identity_t *self, const weft_us
     if (f->reduces && args->op == WEFT_PREMULSUM && (call == NULL || call->scalar == NULL)) {
         return weft_fail(WEFT_ERR_ARG, 0, "%s: operator mulsum needs weft_call_t.scalar", name);
     }
-    return weft_call_in_stream(call) ? check_stream(self, name, call) : WEFT_OK;
+    return weft_call_in_stream(call) ? args_check_stream(self, name, call) : WEFT_OK;
 }
 
-static weft_status_t check_buffer(const char *call, const char *which, const void *buffer,
-                                  uint64_t bytes, size_t elem)
+static weft_status_t args_check_buffer(const char *call, const char *which, const void *buffer,
+                                       uint64_t bytes, size_t elem)
 {
     if (bytes == 0) {
         return WEFT_OK;
@@ -121,29 +121,32 @@ static weft_status_t check_buffer(const char *call, const char *which, const voi
     return WEFT_OK;
 }
 
-/* Element at which block `block` of a side starts. */
-static uint64_t block_start(const weft_args_t *args, const weft_blocks_t *blocks, uint32_t block)
+/* Returns the element at which a block of one side starts. */
+static uint64_t args_block_start(const weft_args_t *args, const weft_blocks_t *blocks,
+                                 uint32_t block)
 {
     return blocks != NULL ? weft_vectors_start(blocks, block) : block * args->count;
 }
 
-/* Where the send buffer must be relative to recv for a legal in-place call, in elements. */
-static int64_t in_place_offset(const weft_comm_identity_t *self, const weft_args_t *args)
+/* Returns how far behind recv the send buffer must begin in a legal in-place call, in elements. */
+static int64_t args_in_place_offset(const weft_comm_identity_t *self, const weft_args_t *args)
 {
     switch (weft_coll_shape(args->coll)) {
     case WEFT_ALL_GATHER:
     case WEFT_GATHER:
-        return (int64_t)block_start(args, args->out_blocks, self->rank);
+        return (int64_t)args_block_start(args, args->out_blocks, self->rank);
     case WEFT_REDUCE_SCATTER:
     case WEFT_SCATTER:
-        return -(int64_t)block_start(args, args->in_blocks, self->rank);
+        return -(int64_t)args_block_start(args, args->in_blocks, self->rank);
     default:
         return 0;
     }
 }
 
-/* In place, block b of an all_to_all_v is replaced by what rank b sends: same length, same place. */
-static weft_status_t check_same_blocks(const weft_comm_identity_t *self, const weft_args_t *args)
+/* An all_to_all_v in place replaces block b by the block of rank b: both need equal length and
+ * position. */
+static weft_status_t args_check_same_blocks(const weft_comm_identity_t *self,
+                                            const weft_args_t *args)
 {
     for (uint32_t b = 0; args->coll == WEFT_ALL_TO_ALL_V && b < self->nranks; b++) {
         uint64_t in = weft_vectors_start(args->in_blocks, b);
@@ -159,8 +162,8 @@ static weft_status_t check_same_blocks(const weft_comm_identity_t *self, const w
     return WEFT_OK;
 }
 
-static weft_status_t check_overlap(const weft_comm_identity_t *self, const weft_args_t *args,
-                                   size_t elem)
+static weft_status_t args_check_overlap(const weft_comm_identity_t *self, const weft_args_t *args,
+                                        size_t elem)
 {
     uintptr_t send = (uintptr_t)args->send;
     uintptr_t recv = (uintptr_t)args->recv;
@@ -168,9 +171,9 @@ static weft_status_t check_overlap(const weft_comm_identity_t *self, const weft_
         recv >= send + args->send_bytes) {
         return WEFT_OK;
     }
-    int64_t offset = in_place_offset(self, args) * (int64_t)elem;
+    int64_t offset = args_in_place_offset(self, args) * (int64_t)elem;
     if ((int64_t)(send - recv) == offset) {
-        return check_same_blocks(self, args);
+        return args_check_same_blocks(self, args);
     }
     return weft_fail(WEFT_ERR_ARG, 0,
                      "%s: send and recv overlap; in place send must be recv %+" PRId64
@@ -179,8 +182,8 @@ static weft_status_t check_overlap(const weft_comm_identity_t *self, const weft_
                      facts[args->coll].call, offset, (int64_t)(send - recv));
 }
 
-/* Does this rank pass vectors for that side? */
-static bool wants_vectors(weft_coll_t coll, weft_operand_kind_t side, bool root)
+/* True if this rank passes vectors for that side. */
+static bool args_wants_vectors(weft_coll_t coll, weft_operand_kind_t side, bool root)
 {
     switch (coll) {
     case WEFT_ALL_TO_ALL_V:
@@ -198,12 +201,12 @@ static bool wants_vectors(weft_coll_t coll, weft_operand_kind_t side, bool root)
     }
 }
 
-/* Drops vectors that this rank does not use; takes its own count from those that say it. */
-static weft_status_t take_vectors(const weft_comm_identity_t *self, weft_args_t *args)
+/* Drops vectors that this rank does not use, and takes its own count from those that contain it. */
+static weft_status_t args_take_vectors(const weft_comm_identity_t *self, weft_args_t *args)
 {
     bool root = args->root == self->rank;
-    bool in = wants_vectors(args->coll, WEFT_OPERAND_IN, root);
-    bool out = wants_vectors(args->coll, WEFT_OPERAND_OUT, root);
+    bool in = args_wants_vectors(args->coll, WEFT_OPERAND_IN, root);
+    bool out = args_wants_vectors(args->coll, WEFT_OPERAND_OUT, root);
     args->in_blocks = in ? args->in_blocks : NULL;
     args->out_blocks = out ? args->out_blocks : NULL;
     if ((in && (args->in_blocks == NULL || args->in_blocks->counts == NULL)) ||
@@ -221,11 +224,12 @@ static weft_status_t take_vectors(const weft_comm_identity_t *self, weft_args_t 
     return WEFT_OK;
 }
 
-/* Bytes of one side: `blocks` of count elements, or a v-form's vectors. */
-static weft_status_t measure_side(const weft_comm_identity_t *self, const weft_args_t *args,
-                                  weft_operand_kind_t side, uint64_t *bytes_p)
+/* Computes the bytes of one side: blocks of `count` elements, or the vectors of a vector
+ * collective. */
+static weft_status_t args_measure_side(const weft_comm_identity_t *self, const weft_args_t *args,
+                                       weft_operand_kind_t side, uint64_t *bytes_p)
 {
-    const char *name = call_name(args);
+    const char *name = args_call_name(args);
     const weft_blocks_t *vectors = side == WEFT_OPERAND_IN ? args->in_blocks : args->out_blocks;
     uint32_t blocks = weft_plan_blocks(weft_coll_shape(args->coll), self->nranks, side);
     uint64_t elements = args->count;
@@ -253,30 +257,30 @@ weft_status_t weft_args_check(const weft_comm_identity_t *self, const weft_user_
                               weft_args_t *args, const weft_call_t *call)
 {
     args->send_bytes = args->recv_bytes = 0;
-    weft_status_t status = check_names(self, ops, args, call);
+    weft_status_t status = args_check_names(self, ops, args, call);
     if (status == WEFT_OK && weft_coll_has_vectors(args->coll)) {
-        status = take_vectors(self, args);
+        status = args_take_vectors(self, args);
     }
     if (status != WEFT_OK) {
         return status;
     }
-    const char *name = call_name(args);
+    const char *name = args_call_name(args);
     size_t elem = weft_dtype_size(args->dtype);
     /* Even where a buffer is not used, all ranks must come to the same answer about its size. */
     uint64_t send_bytes = 0, recv_bytes = 0;
-    status = measure_side(self, args, WEFT_OPERAND_IN, &send_bytes);
+    status = args_measure_side(self, args, WEFT_OPERAND_IN, &send_bytes);
     if (status == WEFT_OK) {
-        status = measure_side(self, args, WEFT_OPERAND_OUT, &recv_bytes);
+        status = args_measure_side(self, args, WEFT_OPERAND_OUT, &recv_bytes);
     }
-    args->send_bytes = uses_side(self, args, WEFT_OPERAND_IN) ? send_bytes : 0;
-    args->recv_bytes = uses_side(self, args, WEFT_OPERAND_OUT) ? recv_bytes : 0;
+    args->send_bytes = args_uses_side(self, args, WEFT_OPERAND_IN) ? send_bytes : 0;
+    args->recv_bytes = args_uses_side(self, args, WEFT_OPERAND_OUT) ? recv_bytes : 0;
     if (status == WEFT_OK) {
-        status = check_buffer(name, "send", args->send, args->send_bytes, elem);
+        status = args_check_buffer(name, "send", args->send, args->send_bytes, elem);
     }
     if (status == WEFT_OK) {
-        status = check_buffer(name, "recv", args->recv, args->recv_bytes, elem);
+        status = args_check_buffer(name, "recv", args->recv, args->recv_bytes, elem);
     }
-    return status == WEFT_OK ? check_overlap(self, args, elem) : status;
+    return status == WEFT_OK ? args_check_overlap(self, args, elem) : status;
 }
 
 weft_status_t weft_args_check_peer(const weft_comm_identity_t *self, const weft_args_t *args,

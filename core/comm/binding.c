@@ -15,10 +15,11 @@ weft_signature_t weft_request_signature(const weft_prepared_t *prepared,
     return signature;
 }
 
-/* How a v-form is cut. Where all ranks know the vectors, evenly, as a fixed form of the largest block;
- * where only pairs do, in full slices, as long as this rank has something to move. */
-static void cut_vectors(const weft_program_t *program, const weft_bound_vectors_t *vectors,
-                        weft_geometry_t *g)
+/* Segments a vector collective. Where all ranks know the vectors it is cut evenly, like the fixed
+ * form of the largest block. Where only pairs of ranks do, it is cut into full slices, for as
+ * long as this rank has something to move. */
+static void binding_cut_vectors(const weft_program_t *program, const weft_bound_vectors_t *vectors,
+                                weft_geometry_t *g)
 {
     *g = program->geometry;
     if (!program->pairs) {
@@ -42,7 +43,7 @@ void weft_request_bind(const weft_prepared_t *prepared, const weft_request_t *re
                                 .in_place = weft_request_overlaps(request),
                                 .sequence = (uint32_t)request->sequence};
     if (vectors != NULL) {
-        cut_vectors(&prepared->program, vectors, geometry);
+        binding_cut_vectors(&prepared->program, vectors, geometry);
         binding->geometry = geometry;
         binding->vectors = &vectors->v;
         binding->plan = vectors->hash;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * From a request to the input of its program: buffers, segmentation, vectors, scalar, signature. */
+ * From a request to the input of its program: buffers, segmentation, vectors, scalar,
+ * signature. */
 #ifndef WEFT_COMM_BINDING_H
 #define WEFT_COMM_BINDING_H
 

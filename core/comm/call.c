@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The way of an operation into the communicator: blocking, asynchronous, in a stream, in a group. */
+ * The way of an operation into the communicator: blocking, asynchronous, in a stream, in a
+ * group. */
 #include "core/comm/call.h"
 
 #include <string.h>
@@ -20,8 +21,8 @@ weft_status_t weft_api_error(const char *call, weft_status_t status)
     return status;
 }
 
-static weft_status_t start_async(weft_comm_state_t *state, const weft_args_t *args,
-                                 const weft_call_t *call)
+static weft_status_t call_start_async(weft_comm_state_t *state, const weft_args_t *args,
+                                      const weft_call_t *call)
 {
     weft_request_t *request = NULL;
     weft_status_t status = weft_progress_attach(state);
@@ -40,8 +41,8 @@ static weft_status_t start_async(weft_comm_state_t *state, const weft_args_t *ar
     return status;
 }
 
-static weft_status_t run_blocking(weft_comm_state_t *state, const weft_args_t *args,
-                                  const weft_call_t *call)
+static weft_status_t call_run_blocking(weft_comm_state_t *state, const weft_args_t *args,
+                                       const weft_call_t *call)
 {
     weft_request_t request;
     weft_status_t status = weft_request_fill(&state->self, &request, args, call);
@@ -57,8 +58,8 @@ static weft_status_t run_blocking(weft_comm_state_t *state, const weft_args_t *a
     return request.status;
 }
 
-static weft_status_t start_in_stream(weft_comm_state_t *state, const weft_args_t *args,
-                                     const weft_call_t *call)
+static weft_status_t call_start_in_stream(weft_comm_state_t *state, const weft_args_t *args,
+                                          const weft_call_t *call)
 {
     weft_request_t *request = NULL;
     weft_status_t status = weft_progress_attach(state);
@@ -80,21 +81,21 @@ static weft_status_t start_in_stream(weft_comm_state_t *state, const weft_args_t
 }
 
 /* Notes the operation in the thread's group, or runs it. */
-static weft_status_t dispatch(weft_comm_state_t *state, const weft_args_t *args,
-                              const weft_call_t *call)
+static weft_status_t call_dispatch(weft_comm_state_t *state, const weft_args_t *args,
+                                   const weft_call_t *call)
 {
     if (weft_group_is_open()) {
         return weft_group_note(state, args, call);
     }
     if (weft_call_in_stream(call)) {
-        return start_in_stream(state, args, call);
+        return call_start_in_stream(state, args, call);
     }
-    return weft_call_is_async(call) ? start_async(state, args, call)
-                                    : run_blocking(state, args, call);
+    return weft_call_is_async(call) ? call_start_async(state, args, call)
+                                    : call_run_blocking(state, args, call);
 }
 
-static weft_status_t check(const weft_comm_state_t *state, weft_args_t *args,
-                           const weft_call_t *call)
+static weft_status_t call_check(const weft_comm_state_t *state, weft_args_t *args,
+                                const weft_call_t *call)
 {
     weft_status_t status = weft_args_check(&state->self, &state->user_ops, args, call);
     if (status == WEFT_OK && args->coll == WEFT_SEND_RECV) {
@@ -104,8 +105,9 @@ static weft_status_t check(const weft_comm_state_t *state, weft_args_t *args,
     return status;
 }
 
-/* The caller's options in today's size: what an older program does not know is zero. */
-static const weft_call_t *complete(const weft_call_t *call, weft_call_t *full)
+/* Brings the caller's options to today's size: fields that an older program does not know are
+ * zero. */
+static const weft_call_t *call_fill_options(const weft_call_t *call, weft_call_t *full)
 {
     if (call == NULL || call->size < WEFT_CALL_LEAST || call->size >= sizeof *full) {
         return call;
@@ -119,7 +121,7 @@ weft_status_t weft_comm_call(weft_comm_t *comm, weft_args_t *args, const weft_ca
 {
     weft_comm_state_t *state;
     weft_call_t full;
-    const weft_call_t *call = complete(given, &full);
+    const weft_call_t *call = call_fill_options(given, &full);
     const char *name = weft_coll_name(args->coll);
     weft_status_t status = weft_comm_enter(comm, name, &state);
     if (status != WEFT_OK) {
@@ -130,12 +132,12 @@ weft_status_t weft_comm_call(weft_comm_t *comm, weft_args_t *args, const weft_ca
         weft_comm_leave(state);
         return weft_group_fail(status);
     }
-    status = check(state, args, call);
+    status = call_check(state, args, call);
     if (status != WEFT_OK) {
         weft_comm_leave(state);
         return weft_group_fail(weft_api_error("comm", status));
     }
-    status = dispatch(state, args, call);
+    status = call_dispatch(state, args, call);
     bool logged = weft_comm_has_failed(state);
     weft_comm_leave(state);
     bool left_behind = weft_call_is_async(call) || weft_call_in_stream(call);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The way of an operation from its entry point into the communicator, and what entry points share. */
+ * The way of an operation from its entry point into the communicator, and what entry points
+ * share. */
 #ifndef WEFT_COMM_CALL_H
 #define WEFT_COMM_CALL_H
 
 #include "core/comm/args.h"
 
-/* Checks and starts one operation and, unless call->request_p or call->stream is set, waits for its
- * end; in a group it is noted. */
+/* Checks and starts one operation and, unless call->request_p or call->stream is set, waits for
+ * its end; in a group it is noted. */
 weft_status_t weft_comm_call(weft_comm_t *comm, weft_args_t *args, const weft_call_t *call);
 
 /* Logs the calling thread's error as it leaves the library, and returns `status`. `object` is the

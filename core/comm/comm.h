@@ -58,7 +58,8 @@ typedef struct weft_comm_state {
     weft_deadlock_t deadlock;
 } weft_comm_state_t;
 
-/* Takes a free communicator for the calling thread. False: it is not free, *found_p is its owner. */
+/* Takes a free communicator for the calling thread. False: it is not free, *found_p is its
+ * owner. */
 static inline bool weft_comm_own(weft_comm_state_t *state, weft_owner_t owner, uint32_t *found_p)
 {
     *found_p = WEFT_OWNER_FREE;
@@ -103,20 +104,21 @@ static inline weft_status_t weft_comm_failure(weft_comm_state_t *state)
     return weft_failure_raise(&state->failure);
 }
 
-/* Completes the calling thread's error record with the culprit `peer` (−1: none) and the operation,
- * and fails the communicator with it. Thread: the owner. */
+/* Completes the calling thread's error record with the culprit `peer` (−1: none) and the
+ * operation, and fails the communicator with it. Thread: the owner. */
 void weft_comm_fail(weft_comm_state_t *state, int32_t peer);
 
 /* Fails the communicator because `peer` called something else. Thread: the owner. */
 void weft_comm_mismatch(weft_comm_state_t *state, uint32_t peer, const weft_signature_t *mine,
                         const weft_signature_t *theirs);
 
-/* Opens the device's queue of the communicator, where the kernel has streams, unless it is open. The
- * kernel's failure. */
+/* Opens the device's queue of the communicator, where the kernel has streams, unless it is open.
+ * The kernel's failure. */
 weft_status_t weft_comm_open_device_queue(weft_comm_state_t *state);
 
-/* Takes completions of message transports, posts what had to wait, and passes on what devices send and
- * receive (*moved_p: something). Must be called again and again while a device may use the ports. */
+/* Takes completions of message transports, posts what had to wait, and passes on what devices send
+ * and receive (*moved_p: something). Must be called again and again while a device may use the
+ * ports. */
 static inline weft_status_t weft_comm_poll_transports(weft_comm_state_t *state, bool *moved_p)
 {
     weft_assert_owner(state);
@@ -127,7 +129,7 @@ static inline weft_status_t weft_comm_poll_transports(weft_comm_state_t *state, 
     return status == WEFT_OK ? weft_links_flush(state->links, moved_p) : status;
 }
 
-/* The way of an operation into its queue. Thread: the owner. -------------------------------------- */
+/* Submission. Thread: the owner. ---------------------------------------------------------------- */
 
 /* Idle steps between two looks at the clock: a look costs about as much as a step. */
 #define WEFT_STEPS_PER_LOOK 64u

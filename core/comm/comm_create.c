@@ -66,7 +66,8 @@ static weft_status_t create_links(weft_comm_state_t *state, bool first)
     return state->self.nranks > 1 ? weft_links_create(&links, &state->links) : WEFT_OK;
 }
 
-static weft_status_t create(const weft_comm_setup_t *setup, bool first, weft_comm_state_t **state_p)
+static weft_status_t create_comm(const weft_comm_setup_t *setup, bool first,
+                                 weft_comm_state_t **state_p)
 {
     weft_family_t *family = setup->family;
     weft_comm_state_t *state = NULL;
@@ -88,7 +89,7 @@ static weft_status_t create(const weft_comm_setup_t *setup, bool first, weft_com
 
 weft_status_t weft_comm_create_child(const weft_comm_setup_t *plan, weft_comm_state_t **state_p)
 {
-    return create(plan, false, state_p);
+    return create_comm(plan, false, state_p);
 }
 
 static weft_status_t create_first(weft_family_t *family, weft_comm_state_t **state_p)
@@ -106,7 +107,7 @@ static weft_status_t create_first(weft_family_t *family, weft_comm_state_t **sta
         same[r] = r;
     }
     plan.family_rank = same;
-    weft_status_t status = create(&plan, true, state_p);
+    weft_status_t status = create_comm(&plan, true, state_p);
     weft_os_free(same);
     if (status == WEFT_OK && family->nranks > 1) {
         status = weft_health_start(family->boot, &weft_comm_health_events, family);
@@ -139,6 +140,7 @@ weft_status_t weft_comm_create(uint32_t nranks, const weft_unique_id_t *id, uint
 
 void weft_comm_tell_leave(weft_comm_state_t *state)
 {
+    weft_assert_owner(state);
     if (state->self.nranks > 1 && !weft_comm_has_failed(state)) {
         weft_health_left(state->self.family->boot, state->self.id, state->queue.sequence);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The life of a communicator. The first one makes its family; a child retains it, and costs memory only
- * until a plan needs a link. */
+ * The life of a communicator. The first one makes its family; a child retains it, and costs memory
+ * only until a plan needs a link. */
 #ifndef WEFT_COMM_COMM_CREATE_H
 #define WEFT_COMM_COMM_CREATE_H
 
@@ -17,8 +17,8 @@ weft_status_t weft_comm_create_child(const weft_comm_setup_t *setup, weft_comm_s
 /* Tells the other ranks that this one leaves, unless the communicator has failed. */
 void weft_comm_tell_leave(weft_comm_state_t *state);
 
-/* Frees it, and the family with its last communicator. Nothing is under way, except in streams, whose
- * runs are stopped. */
+/* Frees it, and the family with its last communicator. Nothing is under way, except in streams,
+ * whose runs are stopped. */
 void weft_comm_free(weft_comm_state_t *state);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Deadlock diagnosis across communicators. Two ranks that block in two communicators in opposite order
- * wait for each other, and neither communicator alone can see why. A rank that is asked for an operation
- * which it has not begun answers where it waits instead; the asking rank puts that into its error. */
+ * Deadlock diagnosis across communicators. Two ranks that block in two communicators in opposite
+ * order wait for each other, and neither communicator alone can see why. A rank that is asked for
+ * an operation which it has not begun answers where it waits instead; the asking rank puts that
+ * into its error. */
 #ifndef WEFT_COMM_DEADLOCK_H
 #define WEFT_COMM_DEADLOCK_H
 
@@ -34,8 +35,8 @@ void weft_deadlock_tell(const weft_deadlock_t *deadlock, weft_history_t *history
 void weft_deadlock_note_answer(weft_deadlock_t *deadlock, uint32_t from,
                                const weft_answer_t *answer);
 
-/* Writes the peer's recent answer as the end of a sentence that named the peer; "" if there is none.
- * Returns `text`. */
+/* Writes the peer's recent answer as the end of a sentence that named the peer; "" if there is
+ * none. Returns `text`. */
 const char *weft_deadlock_text(weft_deadlock_t *deadlock, const weft_comm_identity_t *self,
                                int32_t peer, char *text, size_t bytes);
 

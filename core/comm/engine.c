@@ -14,9 +14,9 @@
 #include "core/comm/streams.h"
 #include "core/comm/watchdog.h"
 
-/* Beginning ---------------------------------------------------------------------------------------- */
+/* Beginning ------------------------------------------------------------------------------------ */
 
-/* A communicator of one rank: every collective is a copy, scaled where the operator says so. */
+/* Runs a collective of one rank: a copy, scaled where the operator says so. */
 static weft_status_t engine_run_alone(weft_comm_state_t *state, const weft_request_t *request)
 {
     const weft_args_t *args = &request->args;
@@ -30,7 +30,7 @@ static weft_status_t engine_run_alone(weft_comm_state_t *state, const weft_reque
     if (count == 0 || (send == recv && !scales)) {
         return WEFT_OK;
     }
-    /* A user's operator has nothing to combine here. */
+    /* One rank has nothing to reduce, so any operator of the kernel does. */
     weft_op_t op = (int)args->op < WEFT_OP_COUNT ? args->op : WEFT_SUM;
     weft_status_t status = state->self.family->kernel.ops->select(
         state->self.family->kernel.instance, args->dtype, op, &combine);
@@ -49,7 +49,7 @@ static weft_status_t engine_run_alone(weft_comm_state_t *state, const weft_reque
 }
 
 /* Starts the operation at the head of the queue. */
-static weft_status_t begin(weft_comm_state_t *state, weft_request_t *request)
+static weft_status_t engine_begin(weft_comm_state_t *state, weft_request_t *request)
 {
     weft_status_t status;
     if (state->self.nranks == 1) {
@@ -78,9 +78,9 @@ static weft_status_t begin(weft_comm_state_t *state, weft_request_t *request)
     return WEFT_OK;
 }
 
-/* A plan that was not proved for in-place buffers gets a copy of the input. */
-static weft_status_t stage_input(weft_comm_state_t *state, const weft_request_t *request,
-                                 const void **in_p)
+/* Copies the input for a plan that was not proved for in-place buffers. */
+static weft_status_t engine_stage_input(weft_comm_state_t *state, const weft_request_t *request,
+                                        const void **in_p)
 {
     if (state->queue.current->program.in_place || !weft_request_overlaps(request)) {
         return WEFT_OK;
@@ -91,14 +91,14 @@ static weft_status_t stage_input(weft_comm_state_t *state, const weft_request_t 
     return status;
 }
 
-static weft_status_t start_lanes(weft_comm_state_t *state, weft_request_t *request)
+static weft_status_t engine_start_lanes(weft_comm_state_t *state, weft_request_t *request)
 {
     weft_prepared_t *current = state->queue.current;
     const weft_user_op_t *user = weft_user_ops_find(&state->user_ops, request->args.op);
     weft_geometry_t geometry;
     weft_binding_t binding;
     weft_request_bind(current, request, &geometry, &binding);
-    weft_status_t status = stage_input(state, request, &binding.in);
+    weft_status_t status = engine_stage_input(state, request, &binding.in);
     if (status == WEFT_OK && request->late_scalar != NULL) {
         status = weft_memory_copy(state->self.family, request->scalar, request->late_scalar,
                                   current->program.elem);
@@ -114,7 +114,7 @@ static weft_status_t start_lanes(weft_comm_state_t *state, weft_request_t *reque
     return WEFT_OK;
 }
 
-static weft_status_t bind(weft_comm_state_t *state, weft_request_t *request, bool *moved)
+static weft_status_t engine_bind(weft_comm_state_t *state, weft_request_t *request, bool *moved)
 {
     weft_prepared_t *current = state->queue.current;
     if (current->program.bound < current->program.nports) {
@@ -123,7 +123,7 @@ static weft_status_t bind(weft_comm_state_t *state, weft_request_t *request, boo
             return status == WEFT_IN_PROGRESS ? WEFT_OK : status;
         }
     }
-    weft_status_t status = start_lanes(state, request);
+    weft_status_t status = engine_start_lanes(state, request);
     if (status == WEFT_OK) {
         request->state = WEFT_OP_RUNNING;
         *moved = true;
@@ -131,23 +131,24 @@ static weft_status_t bind(weft_comm_state_t *state, weft_request_t *request, boo
     return status;
 }
 
-/* Running ------------------------------------------------------------------------------------------ */
+/* Running -------------------------------------------------------------------------------------- */
 
-/* A link may break that the operation no longer needs: its peer has done its part and left. Lanes and
- * drains look at the ports that they wait for. */
-static weft_status_t poll_links(weft_comm_state_t *state, bool *moved)
+/* Polls the transports. A broken link is no failure here: the operation may no longer need it,
+ * because the peer has done its part and left. Lanes and drains look at the ports that they wait
+ * for. */
+static weft_status_t engine_poll_links(weft_comm_state_t *state, bool *moved)
 {
     weft_status_t status = weft_comm_poll_transports(state, moved);
     return status == WEFT_ERR_LINK || status == WEFT_ERR_PEER_DEAD ? WEFT_OK : status;
 }
 
-/* The results are there; messages may still be leaving. What a rank that has left did not take, it did
- * not need. */
-static weft_status_t drain(weft_comm_state_t *state, bool *moved)
+/* Waits until the last messages have left. The results are there already. A rank that has left
+ * did not need the messages that it did not take. */
+static weft_status_t engine_drain(weft_comm_state_t *state, bool *moved)
 {
     weft_port_t *port = weft_lanes_undrained(&state->queue.current->run);
     if (port != NULL && port->broken == WEFT_OK) {
-        return poll_links(state, moved);
+        return engine_poll_links(state, moved);
     }
     if (port != NULL && atomic_load_explicit(&state->peers[port->peer].left_at,
                                              memory_order_acquire) == UINT64_MAX) {
@@ -162,37 +163,46 @@ static weft_status_t drain(weft_comm_state_t *state, bool *moved)
     return WEFT_OK;
 }
 
-/* A broken port is looked after as well: what its peer sent before the end may wait in the transport. A
- * device moves without looking after any transport. */
-static weft_status_t step_lanes(weft_comm_state_t *state, bool *moved)
+/* Polls the transports for lanes whose link broke: what the peer sent before the end may wait
+ * there. The error record stays that of the link. */
+static weft_status_t engine_poll_lost(weft_comm_state_t *state, weft_status_t lost, bool *moved)
+{
+    weft_error_t why = *weft_error_record();
+    weft_status_t status = engine_poll_links(state, moved);
+    if (status == WEFT_OK) {
+        *weft_error_record() = why;
+    }
+    return status == WEFT_OK ? lost : status;
+}
+
+/* Runs the lanes as far as they go. A device moves without looking after any transport, so the host
+ * polls them for it. */
+static weft_status_t engine_step_lanes(weft_comm_state_t *state, bool *moved)
 {
     weft_lanes_t *run = &state->queue.current->run;
     weft_status_t status = weft_lanes_step(run, moved);
-    bool lost = status == WEFT_ERR_LINK || status == WEFT_ERR_PEER_DEAD;
-    bool busy = *moved && !weft_lanes_is_on_device(run);
-    if (busy || (status != WEFT_IN_PROGRESS && !lost)) {
+    if (status == WEFT_ERR_LINK || status == WEFT_ERR_PEER_DEAD) {
+        return engine_poll_lost(state, status, moved);
+    }
+    if (status != WEFT_IN_PROGRESS || (*moved && !weft_lanes_is_on_device(run))) {
         return status;
     }
-    weft_error_t why = *weft_error_record();
-    weft_status_t polled = poll_links(state, moved);
-    if (polled == WEFT_OK && lost) {
-        *weft_error_record() = why;
-    }
+    weft_status_t polled = engine_poll_links(state, moved);
     return polled == WEFT_OK ? status : polled;
 }
 
-static weft_status_t advance(weft_comm_state_t *state, weft_request_t *request, bool *moved)
+static weft_status_t engine_advance(weft_comm_state_t *state, weft_request_t *request, bool *moved)
 {
     weft_status_t status = WEFT_OK;
     if (request->state == WEFT_OP_QUEUED && weft_queue_is_due(&state->queue, request)) {
-        status = begin(state, request);
+        status = engine_begin(state, request);
         *moved = true;
     }
     if (status == WEFT_OK && request->state == WEFT_OP_BINDING) {
-        status = bind(state, request, moved);
+        status = engine_bind(state, request, moved);
     }
     if (status == WEFT_OK && request->state == WEFT_OP_RUNNING) {
-        status = step_lanes(state, moved);
+        status = engine_step_lanes(state, moved);
         if (status == WEFT_OK) {
             request->state = WEFT_OP_DRAINING;
         } else if (status == WEFT_IN_PROGRESS) {
@@ -200,15 +210,15 @@ static weft_status_t advance(weft_comm_state_t *state, weft_request_t *request, 
         }
     }
     if (status == WEFT_OK && request->state == WEFT_OP_DRAINING) {
-        status = drain(state, moved);
+        status = engine_drain(state, moved);
     }
     return status;
 }
 
-/* Looking ------------------------------------------------------------------------------------------ */
+/* Looking -------------------------------------------------------------------------------------- */
 
-/* The rank that the current operation waits for, or −1. */
-static int32_t waits_for(const weft_comm_state_t *state, weft_port_t **port_p)
+/* Returns the rank that the current operation waits for, or −1. */
+static int32_t engine_waits_for(const weft_comm_state_t *state, weft_port_t **port_p)
 {
     *port_p = NULL;
     if (state->queue.first == NULL || state->queue.current == NULL) {
@@ -227,8 +237,9 @@ static int32_t waits_for(const weft_comm_state_t *state, weft_port_t **port_p)
     return *port_p != NULL ? (int32_t)(*port_p)->peer : -1;
 }
 
-/* An operation that has not begun waits for those before it, which are in streams. */
-static void check_turn(weft_comm_state_t *state, uint64_t now)
+/* Checks the deadline of an operation that has not begun because earlier ones in streams are not
+ * completed. */
+static void engine_check_turn(weft_comm_state_t *state, uint64_t now)
 {
     const weft_request_t *request = state->queue.first;
     char text[256];
@@ -243,8 +254,8 @@ static void check_turn(weft_comm_state_t *state, uint64_t now)
     weft_comm_fail(state, -1);
 }
 
-/* Looks at what costs a clock reading. */
-static void look_around(weft_comm_state_t *state)
+/* Does what needs a look at the clock. */
+static void engine_look_around(weft_comm_state_t *state)
 {
     weft_request_t *request = state->queue.first;
     uint64_t now = weft_os_clock_ns();
@@ -259,18 +270,18 @@ static void look_around(weft_comm_state_t *state)
         request->deadline = weft_os_deadline(request->timeout);
     }
     if (state->queue.current == NULL) {
-        check_turn(state, now);
+        engine_check_turn(state, now);
         return;
     }
     weft_pending_t pending = {.sequence = request->sequence,
                               .signature = weft_request_signature(state->queue.current, request),
                               .started = request->started,
                               .deadline = request->deadline};
-    pending.peer = waits_for(state, &pending.port);
+    pending.peer = engine_waits_for(state, &pending.port);
     weft_watchdog_look(state, &pending, now);
 }
 
-static void handle_failure(weft_comm_state_t *state, weft_status_t status)
+static void engine_handle_failure(weft_comm_state_t *state, weft_status_t status)
 {
     weft_port_t *port;
     const weft_lanes_t *run;
@@ -281,7 +292,7 @@ static void handle_failure(weft_comm_state_t *state, weft_status_t status)
         break;
     case WEFT_ERR_PEER_DEAD:
     case WEFT_ERR_LINK:
-        weft_watchdog_link_broke(state, status, waits_for(state, &port));
+        weft_watchdog_link_broke(state, status, engine_waits_for(state, &port));
         break;
     default:
         weft_comm_fail(state, weft_error_record()->peer);
@@ -289,33 +300,33 @@ static void handle_failure(weft_comm_state_t *state, weft_status_t status)
     }
 }
 
-/* Steps -------------------------------------------------------------------------------------------- */
+/* Steps ---------------------------------------------------------------------------------------- */
 
-static bool step_collective(weft_comm_state_t *state)
+static bool engine_step_collective(weft_comm_state_t *state)
 {
     bool moved = false;
-    weft_status_t status = advance(state, state->queue.first, &moved);
+    weft_status_t status = engine_advance(state, state->queue.first, &moved);
     if (status != WEFT_OK) {
         moved = false;
-        handle_failure(state, status);
+        engine_handle_failure(state, status);
     }
     return moved;
 }
 
-/* Operations in order: those of the host, and those in streams. */
-static bool step_ordered(weft_comm_state_t *state)
+/* Advances the collectives of the host and the operations in streams. */
+static bool engine_step_ordered(weft_comm_state_t *state)
 {
-    bool moved = state->queue.first != NULL && step_collective(state);
+    bool moved = state->queue.first != NULL && engine_step_collective(state);
     if (state->streams != NULL) {
         moved |= weft_streams_step(state);
     }
     if (moved) {
         state->stall.idle_since = 0;
         state->queue.steps = 0;
-        /* A broken line of messages may be waiting for its verdict. */
+        /* A p2p queue may be waiting for the cause of its broken link. */
         state->stall.grace_until = state->p2p.nactive > 0 ? state->stall.grace_until : 0;
     } else if (++state->queue.steps % WEFT_STEPS_PER_LOOK == 0 && !weft_comm_has_failed(state)) {
-        look_around(state);
+        engine_look_around(state);
     }
     return moved;
 }
@@ -323,6 +334,7 @@ static bool step_ordered(weft_comm_state_t *state)
 bool weft_engine_step(weft_comm_state_t *state)
 {
     bool moved = false;
+    weft_assert_owner(state);
     if (weft_comm_has_failed(state)) {
         weft_p2p_fail(state);
         weft_streams_stop(state);
@@ -335,7 +347,7 @@ bool weft_engine_step(weft_comm_state_t *state)
         return true;
     }
     if (state->queue.first != NULL || state->streams != NULL) {
-        moved = step_ordered(state);
+        moved = engine_step_ordered(state);
     }
     if (state->p2p.nactive > 0) {
         moved |= weft_p2p_step(state);
@@ -351,38 +363,38 @@ bool weft_engine_is_busy(const weft_comm_state_t *state)
     return state->queue.first != NULL || state->p2p.nactive > 0 || weft_streams_are_busy(state);
 }
 
-/* Waiting ------------------------------------------------------------------------------------------ */
+/* Waiting -------------------------------------------------------------------------------------- */
 
-/* A device has the ports of the operation, and wakes nobody. */
-static bool device_runs(const weft_comm_state_t *state)
+/* True if a device has the ports of the operation. It wakes nobody. */
+static bool engine_device_runs(const weft_comm_state_t *state)
 {
     return state->queue.current != NULL && weft_lanes_is_on_device(&state->queue.current->run);
 }
 
-/* The one port that decides when this rank can go on, or NULL. */
-static weft_port_t *blocked_port(const weft_comm_state_t *state)
+/* Returns the one port that decides when this rank can go on; NULL: there are several, or none. */
+static weft_port_t *engine_blocked_port(const weft_comm_state_t *state)
 {
     weft_port_t *port;
     if (state->p2p.nactive > 0) {
         return state->queue.first == NULL ? weft_p2p_blocked(state) : NULL;
     }
-    waits_for(state, &port);
-    return port != NULL && !device_runs(state) ? port : NULL;
+    engine_waits_for(state, &port);
+    return port != NULL && !engine_device_runs(state) ? port : NULL;
 }
 
 /* One step, or one idle step. */
-static void step_or_wait(weft_comm_state_t *state)
+static void engine_step_or_wait(weft_comm_state_t *state)
 {
     if (weft_engine_step(state)) {
         return;
     }
-    weft_port_t *port = blocked_port(state);
+    weft_port_t *port = engine_blocked_port(state);
     /* A sleeping step lasts long enough to deserve a look at the clock each time. */
     if (state->waiter.idle >= state->waiter.spins) {
         weft_submit_look_soon(state);
     }
     if (state->streams != NULL ||
-        (port == NULL && (state->p2p.nactive > 0 || device_runs(state)))) {
+        (port == NULL && (state->p2p.nactive > 0 || engine_device_runs(state)))) {
         weft_waiter_nap(&state->waiter);
     } else {
         weft_waiter_step(&state->waiter, state->links, port);
@@ -391,15 +403,17 @@ static void step_or_wait(weft_comm_state_t *state)
 
 void weft_engine_drive(weft_comm_state_t *state, const weft_request_t *request)
 {
+    weft_assert_owner(state);
     while (request->state != WEFT_OP_DONE) {
-        step_or_wait(state);
+        engine_step_or_wait(state);
     }
 }
 
 void weft_engine_drive_all(weft_comm_state_t *state)
 {
+    weft_assert_owner(state);
     while (weft_engine_is_busy(state)) {
-        step_or_wait(state);
+        engine_step_or_wait(state);
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The engine: advances the operations of one communicator, in order, without blocking; and the loop
- * around it that waits. The caller owns the communicator. */
+ * The engine: advances the operations of one communicator, in order, without blocking; and the
+ * loop around it that waits. The caller owns the communicator. */
 #ifndef WEFT_COMM_ENGINE_H
 #define WEFT_COMM_ENGINE_H
 
@@ -18,9 +18,9 @@ void weft_engine_drive(weft_comm_state_t *state, const weft_request_t *request);
 /* Blocks until everything is done. */
 void weft_engine_drive_all(weft_comm_state_t *state);
 
-/* Gathers `bytes` bytes of every rank in all[], by rank: an operation like any other, which fails the
- * communicator as any would. `root` says which exchange it is, from WEFT_ROOT_CORE on. Blocks, at most
- * [boot] init_timeout. Thread: the owner. */
+/* Gathers `bytes` bytes of every rank in all[], by rank: an operation like any other, which fails
+ * the communicator as any would. `root` says which exchange it is, from WEFT_ROOT_CORE on. Blocks,
+ * at most [boot] init_timeout. Thread: the owner. */
 weft_status_t weft_comm_exchange(weft_comm_state_t *state, uint32_t root, const void *mine,
                                  uint64_t bytes, void *all);
 

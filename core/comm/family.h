@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A family: what a communicator shares on one rank with all communicators that were split from it. It
- * lives as long as the last of them. Everything here is set up once (family_setup.h) and only read
- * afterwards, except the list of members. */
+ * A family: what a communicator shares on one rank with all communicators that were split from it.
+ * It lives as long as the last of them. Everything here is set up once (family_setup.h) and only
+ * read afterwards, except the list of members. */
 #ifndef WEFT_COMM_FAMILY_H
 #define WEFT_COMM_FAMILY_H
 
@@ -85,8 +85,8 @@ typedef struct weft_family {
 /* Adds a reference; weft_family_release() in family_setup.h drops it. */
 void weft_family_retain(weft_family_t *family);
 
-/* From add to remove the communicator receives events of the health channel. After remove() no other
- * thread uses `member`. Removing a communicator that was not added does nothing. */
+/* From add to remove the communicator receives events of the health channel. After remove() no
+ * other thread uses `member`. Removing a communicator that was not added does nothing. */
 void weft_family_add(weft_family_t *family, weft_family_member_t *member);
 void weft_family_remove(weft_family_t *family, weft_family_member_t *member);
 

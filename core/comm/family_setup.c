@@ -11,7 +11,7 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 
-/* Agreement ---------------------------------------------------------------------------------------- */
+/* Agreement ------------------------------------------------------------------------------------ */
 
 typedef struct agree_text {
     char *text;
@@ -30,21 +30,23 @@ static void agree_add(agree_text_t *a, const char *key, const char *value)
     a->used += (size_t)need;
 }
 
-/* What the sums of this rank depend on: kernels of one arithmetic give the same bits. */
-static const char *arithmetic_of(const weft_loaded_t *kernel)
+/* Returns the name of the kernel's arithmetic; kernels of one arithmetic give the same bits.
+ * NULL: its own. */
+static const char *family_arithmetic_of(const weft_loaded_t *kernel)
 {
     const weft_kernel_ops_t *ops = kernel->plugin->ops;
     return WEFT_HAS(ops, weft_kernel_ops_t, arithmetic) ? ops->arithmetic : NULL;
 }
 
-/* Of a kernel that may differ between ranks, or that is listed and not used, the options may as well. */
-static bool is_free(const agree_text_t *a, const char *section)
+/* True for options that may differ between ranks: those of a kernel that may differ itself, or
+ * that is listed and not used. */
+static bool family_option_is_free(const agree_text_t *a, const char *section)
 {
     const weft_loaded_t *kernel;
     for (uint32_t i = 0; (kernel = weft_registry_get(a->registry, WEFT_KIND_KERNEL, i)) != NULL;
          i++) {
         if (strcmp(kernel->plugin->name, section) == 0) {
-            return i > 0 || arithmetic_of(kernel) != NULL;
+            return i > 0 || family_arithmetic_of(kernel) != NULL;
         }
     }
     return false;
@@ -55,7 +57,7 @@ static void agree_option(void *arg, const char *section, const weft_option_t *op
 {
     char key[192];
     (void)origin;
-    if ((option->flags & WEFT_OPTION_LOCAL) == 0 && !is_free(arg, section)) {
+    if ((option->flags & WEFT_OPTION_LOCAL) == 0 && !family_option_is_free(arg, section)) {
         snprintf(key, sizeof key, "%s.%s", section, option->name);
         agree_add(arg, key, value);
     }
@@ -66,7 +68,7 @@ static void agree_kernel(agree_text_t *a)
     char own[160];
     const weft_loaded_t *kernel = weft_registry_get(a->registry, WEFT_KIND_KERNEL, 0);
     if (kernel != NULL) {
-        const char *name = arithmetic_of(kernel);
+        const char *name = family_arithmetic_of(kernel);
         snprintf(own, sizeof own, "that of %s %s", kernel->plugin->name, kernel->plugin->version);
         agree_add(a, "the arithmetic of core.kernel", name != NULL ? name : own);
     }
@@ -106,11 +108,11 @@ static weft_status_t agree(weft_family_t *family)
     return status;
 }
 
-/* Instances ---------------------------------------------------------------------------------------- */
+/* Instances ------------------------------------------------------------------------------------ */
 
-/* The plugin said what is wrong; this says where the configuration asks for it. */
-static weft_status_t name_listing(const weft_family_t *family, const weft_loaded_t *loaded,
-                                  weft_status_t status)
+/* Adds to the plugin's error where the configuration lists the plugin. */
+static weft_status_t family_name_listing(const weft_family_t *family, const weft_loaded_t *loaded,
+                                         weft_status_t status)
 {
     weft_error_t *error = weft_error_record();
     size_t at = strnlen(error->text, sizeof error->text);
@@ -119,9 +121,9 @@ static weft_status_t name_listing(const weft_family_t *family, const weft_loaded
     return status;
 }
 
-/* For plans that use the plans of other algorithms. */
-static weft_status_t find_algo(void *arg, const char *name, const weft_algo_ops_t **ops_p,
-                               weft_algo_t **algo_p)
+/* Finds an algorithm by name, for plans that use the plans of other algorithms. */
+static weft_status_t family_find_algo(void *arg, const char *name, const weft_algo_ops_t **ops_p,
+                                      weft_algo_t **algo_p)
 {
     const weft_family_algos_t *algos = arg;
     const char *names[WEFT_ALGOS_MAX];
@@ -137,10 +139,10 @@ static weft_status_t find_algo(void *arg, const char *name, const weft_algo_ops_
     return weft_plan_no_algo(name, names, algos->count);
 }
 
-static weft_status_t create_algos(weft_family_t *family)
+static weft_status_t family_create_algos(weft_family_t *family)
 {
     const weft_loaded_t *loaded;
-    family->algos.finder = (weft_plan_finder_t){.find = find_algo, .arg = &family->algos};
+    family->algos.finder = (weft_plan_finder_t){.find = family_find_algo, .arg = &family->algos};
     for (uint32_t i = 0; (loaded = weft_registry_get(family->registry, WEFT_KIND_ALGO, i)) != NULL;
          i++) {
         if (i == WEFT_ALGOS_MAX) {
@@ -152,15 +154,15 @@ static weft_status_t create_algos(weft_family_t *family)
         algo->ops = loaded->plugin->ops;
         weft_status_t status = algo->ops->create(loaded->host, loaded->config, &algo->algo);
         if (status != WEFT_OK) {
-            return name_listing(family, loaded, status);
+            return family_name_listing(family, loaded, status);
         }
         family->algos.count = i + 1;
     }
     return WEFT_OK;
 }
 
-static weft_status_t need_one(const weft_family_t *family, weft_plugin_kind_t kind,
-                              const char *what, const weft_loaded_t **loaded_p)
+static weft_status_t family_need_one(const weft_family_t *family, weft_plugin_kind_t kind,
+                                     const char *what, const weft_loaded_t **loaded_p)
 {
     *loaded_p = weft_registry_get(family->registry, kind, 0);
     if (*loaded_p == NULL) {
@@ -169,11 +171,12 @@ static weft_status_t need_one(const weft_family_t *family, weft_plugin_kind_t ki
     return WEFT_OK;
 }
 
-static weft_status_t create_instances(weft_family_t *family)
+static weft_status_t family_create_instances(weft_family_t *family)
 {
-    weft_status_t status = need_one(family, WEFT_KIND_KERNEL, "kernel", &family->kernel.loaded);
+    weft_status_t status =
+        family_need_one(family, WEFT_KIND_KERNEL, "kernel", &family->kernel.loaded);
     if (status == WEFT_OK) {
-        status = need_one(family, WEFT_KIND_TUNER, "tuner", &family->tuner.loaded);
+        status = family_need_one(family, WEFT_KIND_TUNER, "tuner", &family->tuner.loaded);
     }
     if (status != WEFT_OK) {
         return status;
@@ -203,10 +206,10 @@ static weft_status_t create_instances(weft_family_t *family)
         status = family->tuner.ops->create(family->tuner.loaded->host, family->tuner.loaded->config,
                                            &family->tuner.instance);
     }
-    return status == WEFT_OK ? create_algos(family) : status;
+    return status == WEFT_OK ? family_create_algos(family) : status;
 }
 
-/* Links, and figures that all ranks must know equally ---------------------------------------------- */
+/* Links, and figures that all ranks must know equally ------------------------------------------ */
 
 typedef struct shared_facts {
     double alpha, beta, gamma, overhead;
@@ -215,7 +218,7 @@ typedef struct shared_facts {
     uint32_t channels;
 } shared_facts_t;
 
-static uint32_t power_of_two(uint32_t n)
+static uint32_t family_power_of_two(uint32_t n)
 {
     uint32_t p = 2;
     while (p < n && p < 64) {
@@ -224,8 +227,8 @@ static uint32_t power_of_two(uint32_t n)
     return p;
 }
 
-/* This rank's figures over the transports it uses. */
-static shared_facts_t own_facts(const weft_family_t *family, uint32_t used)
+/* Collects this rank's figures over the transports that it uses. */
+static shared_facts_t family_own_facts(const weft_family_t *family, uint32_t used)
 {
     shared_facts_t f = {.gamma = 1.0 / (double)(family->kernel.props.bandwidth + 1),
                         .slots = 2,
@@ -249,7 +252,7 @@ static shared_facts_t own_facts(const weft_family_t *family, uint32_t used)
 }
 
 /* The slowest rank's figures hold for all, so that all decide alike. */
-static shared_facts_t join_facts(const shared_facts_t *all, uint32_t nranks)
+static shared_facts_t family_join_facts(const shared_facts_t *all, uint32_t nranks)
 {
     shared_facts_t f = all[0];
     for (uint32_t r = 1; r < nranks; r++) {
@@ -264,27 +267,27 @@ static shared_facts_t join_facts(const shared_facts_t *all, uint32_t nranks)
     return f;
 }
 
-static uint32_t channels_of(const weft_family_t *family, const shared_facts_t *f)
+static uint32_t family_channels_of(const weft_family_t *family, const shared_facts_t *f)
 {
     int64_t wanted = family->settings.plan.channels;
     uint32_t channels = wanted > 0 ? (uint32_t)wanted : f->channels;
     return channels == 0 ? 1 : channels > WEFT_CHANNELS_MAX ? WEFT_CHANNELS_MAX : channels;
 }
 
-static void take_facts(weft_family_t *family, const shared_facts_t *f)
+static void family_take_facts(weft_family_t *family, const shared_facts_t *f)
 {
     const weft_exec_settings_t *exec = &family->settings.exec;
     uint64_t bytes = exec->slot_bytes > 0 ? exec->slot_bytes : f->slot_bytes;
     family->model = (weft_cost_model_t){
         .alpha = f->alpha, .beta = f->beta, .gamma = f->gamma, .overhead = f->overhead};
-    family->slots = power_of_two(exec->slots > 0 ? (uint32_t)exec->slots : f->slots);
+    family->slots = family_power_of_two(exec->slots > 0 ? (uint32_t)exec->slots : f->slots);
     family->slot_bytes = (bytes + WEFT_LINE - 1) / WEFT_LINE * WEFT_LINE;
-    family->channels = channels_of(family, f);
+    family->channels = family_channels_of(family, f);
 }
 
-static weft_status_t exchange_facts(weft_family_t *family, uint32_t used)
+static weft_status_t family_exchange_facts(weft_family_t *family, uint32_t used)
 {
-    shared_facts_t mine = own_facts(family, used);
+    shared_facts_t mine = family_own_facts(family, used);
     shared_facts_t *all = weft_os_alloc(family->nranks * sizeof *all, 0);
     if (all == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot compare transports");
@@ -292,14 +295,14 @@ static weft_status_t exchange_facts(weft_family_t *family, uint32_t used)
     weft_status_t status =
         weft_boot_all_gather(family->boot, "transport figures", &mine, sizeof mine, all);
     if (status == WEFT_OK) {
-        shared_facts_t f = join_facts(all, family->nranks);
-        take_facts(family, &f);
+        shared_facts_t f = family_join_facts(all, family->nranks);
+        family_take_facts(family, &f);
     }
     weft_os_free(all);
     return status;
 }
 
-static weft_status_t connect_peers(weft_family_t *family)
+static weft_status_t family_connect_peers(weft_family_t *family)
 {
     uint8_t card[WEFT_LINKS_CARD];
     uint32_t used = 0;
@@ -318,12 +321,12 @@ static weft_status_t connect_peers(weft_family_t *family)
         status = weft_nets_peers(family->nets, cards, &used);
     }
     weft_os_free(cards);
-    return status == WEFT_OK ? exchange_facts(family, used) : status;
+    return status == WEFT_OK ? family_exchange_facts(family, used) : status;
 }
 
-/* Life --------------------------------------------------------------------------------------------- */
+/* Life ----------------------------------------------------------------------------------------- */
 
-static uint32_t count_here(const weft_family_t *family)
+static uint32_t family_count_here(const weft_family_t *family)
 {
     const weft_boot_peer_t *peers = weft_boot_peers(family->boot);
     uint32_t here = 0;
@@ -333,7 +336,7 @@ static uint32_t count_here(const weft_family_t *family)
     return here;
 }
 
-static weft_status_t load(weft_family_t *family, const weft_comm_options_t *options)
+static weft_status_t family_load(weft_family_t *family, const weft_comm_options_t *options)
 {
     weft_status_t status = weft_config_load(options, &family->config);
     if (status == WEFT_OK) {
@@ -346,14 +349,14 @@ static weft_status_t load(weft_family_t *family, const weft_comm_options_t *opti
     return status;
 }
 
-static weft_status_t join(weft_family_t *family, const weft_unique_id_t *id)
+static weft_status_t family_join(weft_family_t *family, const weft_unique_id_t *id)
 {
     weft_status_t status =
         weft_boot_join(&family->settings.boot, family->nranks, id, family->rank, &family->boot);
     if (status != WEFT_OK) {
         return status;
     }
-    family->ranks_here = count_here(family);
+    family->ranks_here = family_count_here(family);
     if (family->nranks == 1) {
         return WEFT_OK;
     }
@@ -361,7 +364,7 @@ static weft_status_t join(weft_family_t *family, const weft_unique_id_t *id)
     return agree(family);
 }
 
-static void free_instances(weft_family_t *family)
+static void family_destroy_instances(weft_family_t *family)
 {
     for (uint32_t i = 0; i < family->algos.count; i++) {
         family->algos.list[i].ops->destroy(family->algos.list[i].algo);
@@ -379,7 +382,7 @@ static void family_destroy(weft_family_t *family)
     /* The health thread reads the list of members: it ends first. */
     weft_boot_leave(family->boot);
     weft_nets_destroy(family->nets);
-    free_instances(family);
+    family_destroy_instances(family);
     weft_registry_destroy(family->registry);
     weft_config_destroy(family->config);
     weft_os_free(family);
@@ -395,15 +398,15 @@ weft_status_t weft_family_create(uint32_t nranks, const weft_unique_id_t *id, ui
     family->nranks = nranks;
     family->rank = rank;
     atomic_init(&family->references, 1);
-    weft_status_t status = load(family, options);
+    weft_status_t status = family_load(family, options);
     if (status == WEFT_OK) {
-        status = join(family, id);
+        status = family_join(family, id);
     }
     if (status == WEFT_OK) {
-        status = create_instances(family);
+        status = family_create_instances(family);
     }
     if (status == WEFT_OK && nranks > 1) {
-        status = connect_peers(family);
+        status = family_connect_peers(family);
     }
     if (status != WEFT_OK) {
         weft_error_t kept = *weft_error_record();

@@ -6,8 +6,8 @@
 
 #include "core/comm/family.h"
 
-/* Makes a family with one reference; everything but the health channel works afterwards. Blocks until
- * all ranks have joined, at most [boot] init_timeout. On failure nothing remains. */
+/* Makes a family with one reference; everything but the health channel works afterwards. Blocks
+ * until all ranks have joined, at most [boot] init_timeout. On failure nothing remains. */
 weft_status_t weft_family_create(uint32_t nranks, const weft_unique_id_t *id, uint32_t rank,
                                  const weft_comm_options_t *options, weft_family_t **family_p);
 

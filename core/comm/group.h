@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The open group of the calling thread: operations that are noted first and run together afterwards. */
+ * The open group of the calling thread: operations that are noted first and run together
+ * afterwards. */
 #ifndef WEFT_COMM_GROUP_H
 #define WEFT_COMM_GROUP_H
 
@@ -35,7 +36,8 @@ bool weft_group_is_open(void);
 weft_status_t weft_group_note(weft_comm_state_t *state, const weft_args_t *args,
                               const weft_call_t *call);
 
-/* Remembers that a call of the open group failed; returns `status`. Outside a group it does nothing. */
+/* Remembers that a call of the open group failed; returns `status`. Outside a group it does
+ * nothing. */
 weft_status_t weft_group_fail(weft_status_t status);
 
 /* For calls that cannot be part of a group: ERR_STATE inside one, which fails with it. */

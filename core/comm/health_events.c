@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Events of the health channel. Those for communicators that this rank does not have, or has no longer,
- * end here; those for communicators that it does not have yet are delivered again when it has
- * (weft_health_open). */
+ * Events of the health channel. Those for communicators that this rank does not have, or has no
+ * longer, end here; those for communicators that it does not have yet are delivered again when it
+ * has (weft_health_open). */
 #include "core/comm/health_events.h"
 
 #include <stdio.h>
@@ -21,8 +21,8 @@ static uint32_t events_rank_here(const weft_comm_state_t *state, uint32_t family
     return rank;
 }
 
-/* Finds the communicator of an event that rank `from` of the family sent. NULL: it is not here, or the
- * sender is not in it. The caller holds the lock. */
+/* Finds the communicator of an event that rank `from` of the family sent. NULL: it is not here, or
+ * the sender is not in it. The caller holds the lock. */
 static weft_comm_state_t *events_find(const weft_family_t *family, uint64_t comm_id, uint32_t from,
                                       uint32_t *rank_p)
 {
@@ -31,7 +31,7 @@ static weft_comm_state_t *events_find(const weft_family_t *family, uint64_t comm
     return state != NULL && *rank_p < state->self.nranks ? state : NULL;
 }
 
-/* Failures ----------------------------------------------------------------------------------------- */
+/* Failures ------------------------------------------------------------------------------------- */
 
 static void events_on_failed(void *arg, uint64_t comm_id, const weft_error_t *error)
 {
@@ -98,11 +98,11 @@ static void events_on_left(void *arg, uint64_t comm_id, uint32_t rank, uint64_t 
     weft_os_unlock(&family->lock);
 }
 
-/* Questions ---------------------------------------------------------------------------------------- */
+/* Questions ------------------------------------------------------------------------------------ */
 
-/* Rank `from` waits for this one. If this rank is, or was, in the operation of that number with other
- * arguments, the ranks disagree although no slice crossed between them. False: it has not come there
- * yet. */
+/* Rank `from` waits for this one. If this rank is, or was, in the operation of that number with
+ * other arguments, the ranks disagree although no slice crossed between them. False: it has not
+ * come there yet. */
 static bool events_answer(weft_comm_state_t *state, uint32_t from, const weft_signature_t *theirs)
 {
     weft_signature_t mine;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Events of the family's one health channel, on their way to the communicators that they concern. */
+ * Events of the family's one health channel, on their way to the communicators that they
+ * concern. */
 #ifndef WEFT_COMM_HEALTH_EVENTS_H
 #define WEFT_COMM_HEALTH_EVENTS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The operations that this rank called, for questions of other ranks. One entry holds a run of equal
- * calls: a rank that runs ahead by thousands of them still knows what it called. */
+ * The operations that this rank called, for questions of other ranks. One entry holds a run of
+ * equal calls: a rank that runs ahead by thousands of them still knows what it called. */
 #ifndef WEFT_COMM_HISTORY_H
 #define WEFT_COMM_HISTORY_H
 
@@ -21,7 +21,8 @@ typedef struct weft_history {
  * Thread: the owner of the communicator. */
 void weft_history_put(weft_history_t *history, const weft_signature_t *signature);
 
-/* Finds the signature of operation `sequence`. False: it has not begun, or is forgotten. Thread: any. */
+/* Finds the signature of operation `sequence`. False: it has not begun, or is forgotten. Thread:
+ * any. */
 bool weft_history_get(weft_history_t *history, uint32_t sequence, weft_signature_t *signature);
 
 /* The same for the operation that began last. Thread: any. */

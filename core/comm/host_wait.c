@@ -16,19 +16,20 @@ static void batch_free(weft_batch_t *batch)
     weft_os_free(batch);
 }
 
-static void append(weft_host_waits_t *waits, weft_batch_t *batch)
+static void host_wait_append(weft_host_waits_t *waits, weft_batch_t *batch)
 {
-    weft_batch_t **place = &waits->batches;
-    while (*place != NULL) {
-        place = &(*place)->next;
+    weft_batch_t **position = &waits->batches;
+    while (*position != NULL) {
+        position = &(*position)->next;
     }
-    *place = batch;
+    *position = batch;
 }
 
 weft_status_t weft_host_wait_put(weft_comm_state_t *state, weft_host_waits_t *waits,
                                  void *const *stream, weft_request_t *first)
 {
     uint32_t count = 0;
+    weft_assert_owner(state);
     for (const weft_request_t *r = first; r != NULL; r = r->next) {
         count++;
     }
@@ -52,12 +53,12 @@ weft_status_t weft_host_wait_put(weft_comm_state_t *state, weft_host_waits_t *wa
             weft_submit_number(state, r);
         }
     }
-    append(waits, batch);
+    host_wait_append(waits, batch);
     return WEFT_OK;
 }
 
 /* The stream is there: now the time of the operations runs. */
-static void begin(weft_comm_state_t *state, weft_host_waits_t *waits, weft_batch_t *batch)
+static void host_wait_begin(weft_comm_state_t *state, weft_host_waits_t *waits, weft_batch_t *batch)
 {
     uint64_t now = weft_os_clock_ns();
     for (uint32_t i = 0; i < batch->count; i++) {
@@ -71,7 +72,7 @@ static void begin(weft_comm_state_t *state, weft_host_waits_t *waits, weft_batch
     waits->reached = batch;
 }
 
-static bool is_done(const weft_batch_t *batch)
+static bool host_wait_is_done(const weft_batch_t *batch)
 {
     uint32_t i = 0;
     while (i < batch->count && batch->request[i]->state == WEFT_OP_DONE) {
@@ -80,16 +81,16 @@ static bool is_done(const weft_batch_t *batch)
     return i == batch->count;
 }
 
-static void end(weft_comm_state_t *state, weft_host_waits_t *waits)
+static void host_wait_end(weft_comm_state_t *state, weft_host_waits_t *waits)
 {
     weft_batch_t *batch = waits->reached;
     waits->reached = NULL;
     if (!batch->captured) {
-        weft_batch_t **place = &waits->batches;
-        while (*place != batch) {
-            place = &(*place)->next;
+        weft_batch_t **position = &waits->batches;
+        while (*position != batch) {
+            position = &(*position)->next;
         }
-        *place = batch->next;
+        *position = batch->next;
         batch_free(batch);
     }
     state->self.family->kernel.lanes->gate_pass(state->device_queue);
@@ -99,9 +100,9 @@ bool weft_host_wait_step(weft_comm_state_t *state, weft_host_waits_t *waits)
 {
     uint64_t number;
     if (waits->reached != NULL) {
-        bool done = is_done(waits->reached);
+        bool done = host_wait_is_done(waits->reached);
         if (done) {
-            end(state, waits);
+            host_wait_end(state, waits);
         }
         return done;
     }
@@ -120,7 +121,7 @@ bool weft_host_wait_step(weft_comm_state_t *state, weft_host_waits_t *waits)
         weft_comm_fail(state, -1);
         return false;
     }
-    begin(state, waits, batch);
+    host_wait_begin(state, waits, batch);
     return true;
 }
 

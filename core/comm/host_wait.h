@@ -21,8 +21,8 @@ typedef struct weft_host_waits {
     uint64_t numbers;      /* given so far */
 } weft_host_waits_t;
 
-/* Puts a host wait into the stream and takes the requests, of which `first` heads the list. On failure
- * they stay the caller's and nothing was started. The kernel's failure; ERR_RESOURCE. */
+/* Puts a host wait into the stream and takes the requests, of which `first` heads the list. On
+ * failure they stay the caller's and nothing was started. The kernel's failure; ERR_RESOURCE. */
 weft_status_t weft_host_wait_put(weft_comm_state_t *state, weft_host_waits_t *waits,
                                  void *const *stream, weft_request_t *first);
 

@@ -26,7 +26,8 @@ typedef struct weft_comm_setup {
     const uint32_t *family_rank; /* per rank; copied */
 } weft_comm_setup_t;
 
-/* Copies the setup and retains its family. ERR_RESOURCE; weft_identity_fini() is due in any case. */
+/* Copies the setup and retains its family. ERR_RESOURCE; weft_identity_fini() is due in any
+ * case. */
 weft_status_t weft_identity_init(weft_comm_identity_t *self, const weft_comm_setup_t *setup);
 /* Frees the tables and releases the family. */
 void weft_identity_fini(weft_comm_identity_t *self);

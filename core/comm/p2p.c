@@ -15,7 +15,7 @@
 /* What a rank sent before it left arrives within this time, or never. */
 #define WEFT_LEFT_BEHIND_NS WEFT_NS_PER_S
 
-static weft_signature_t signature_of(const weft_p2p_queue_t *queue)
+static weft_signature_t p2p_signature_of(const weft_p2p_queue_t *queue)
 {
     const weft_args_t *args = &queue->first->args;
     return (weft_signature_t){.coll = WEFT_SEND_RECV,
@@ -24,8 +24,8 @@ static weft_signature_t signature_of(const weft_p2p_queue_t *queue)
                               .sequence = (uint32_t)queue->first->sequence};
 }
 
-static weft_status_t mismatch(const weft_comm_state_t *state, uint32_t peer,
-                              const weft_signature_t *here, const weft_signature_t *there)
+static weft_status_t p2p_mismatch(const weft_comm_state_t *state, uint32_t peer,
+                                  const weft_signature_t *here, const weft_signature_t *there)
 {
     char field[128];
     weft_signature_diff(here, there, field, sizeof field);
@@ -34,23 +34,23 @@ static weft_status_t mismatch(const weft_comm_state_t *state, uint32_t peer,
                      here->sequence, peer, state->self.rank, field);
 }
 
-/* Elements of the next slice. */
-static uint64_t slice_of(const weft_comm_state_t *state, const weft_request_t *request)
+/* Returns the elements of the next slice. */
+static uint64_t p2p_slice_of(const weft_comm_state_t *state, const weft_request_t *request)
 {
     uint64_t most = state->self.family->slot_bytes / weft_dtype_size(request->args.dtype);
     uint64_t left = request->args.count - request->moved;
     return left < most ? left : most;
 }
 
-static weft_status_t send_slice(const weft_comm_state_t *state, weft_p2p_queue_t *queue)
+static weft_status_t p2p_send_slice(const weft_comm_state_t *state, weft_p2p_queue_t *queue)
 {
     weft_request_t *request = queue->first;
     size_t elem = weft_dtype_size(request->args.dtype);
     if (!weft_port_can_send(queue->port)) {
         return queue->port->broken != WEFT_OK ? queue->port->broken : WEFT_AGAIN;
     }
-    uint64_t bytes = slice_of(state, request) * elem;
-    weft_signature_t signature = signature_of(queue);
+    uint64_t bytes = p2p_slice_of(state, request) * elem;
+    weft_signature_t signature = p2p_signature_of(queue);
     weft_status_t status =
         weft_memory_copy(state->self.family, weft_port_payload(queue->port, bytes),
                          (const uint8_t *)request->args.send + request->moved * elem, bytes);
@@ -61,18 +61,18 @@ static weft_status_t send_slice(const weft_comm_state_t *state, weft_p2p_queue_t
     return weft_port_send(queue->port, &signature, bytes, NULL);
 }
 
-static weft_status_t receive_slice(const weft_comm_state_t *state, weft_p2p_queue_t *queue)
+static weft_status_t p2p_receive_slice(const weft_comm_state_t *state, weft_p2p_queue_t *queue)
 {
     weft_request_t *request = queue->first;
     size_t elem = weft_dtype_size(request->args.dtype);
     if (!weft_port_can_receive(queue->port)) {
         return queue->port->broken != WEFT_OK ? queue->port->broken : WEFT_AGAIN;
     }
-    uint64_t bytes = slice_of(state, request) * elem;
-    weft_signature_t mine = signature_of(queue);
+    uint64_t bytes = p2p_slice_of(state, request) * elem;
+    weft_signature_t mine = p2p_signature_of(queue);
     weft_signature_t theirs = *weft_port_signature(queue->port);
     if (!weft_signature_equal(&mine, &theirs)) {
-        return mismatch(state, queue->peer, &mine, &theirs);
+        return p2p_mismatch(state, queue->peer, &mine, &theirs);
     }
     weft_status_t status =
         weft_memory_copy(state->self.family, (uint8_t *)request->args.recv + request->moved * elem,
@@ -81,20 +81,21 @@ static weft_status_t receive_slice(const weft_comm_state_t *state, weft_p2p_queu
         return status;
     }
     request->moved += bytes / elem;
-    /* A peer that has sent its last message may be gone: that its slot cannot be offered again is the
-     * next receive's failure, not this one's. */
+    /* A peer that has sent its last message may be gone. If its slot cannot be offered again, the
+     * next receive fails, not this one. */
     weft_status_t offered = weft_port_release(queue->port);
     (void)offered;
     return WEFT_OK;
 }
 
-/* True when nothing of the queue waits in our slots: after the last message nobody else would push it. */
-static bool drained(const weft_p2p_queue_t *queue)
+/* True if no message of the queue waits in our slots: after the last message nothing else would
+ * push it. */
+static bool p2p_drained(const weft_p2p_queue_t *queue)
 {
     return queue->first->next != NULL || !weft_port_holds(queue->port);
 }
 
-static weft_status_t run_queue(weft_comm_state_t *state, weft_p2p_queue_t *queue, bool *moved_p)
+static weft_status_t p2p_run_queue(weft_comm_state_t *state, weft_p2p_queue_t *queue, bool *moved_p)
 {
     if (queue->port == NULL) {
         queue->port = weft_links_port(state->links, queue->peer, CHANNEL, queue->sends != 0);
@@ -107,7 +108,7 @@ static weft_status_t run_queue(weft_comm_state_t *state, weft_p2p_queue_t *queue
         weft_request_t *request = queue->first;
         while (request->state != WEFT_OP_DRAINING) {
             weft_status_t status =
-                queue->sends ? send_slice(state, queue) : receive_slice(state, queue);
+                queue->sends ? p2p_send_slice(state, queue) : p2p_receive_slice(state, queue);
             if (status != WEFT_OK) {
                 return status;
             }
@@ -115,7 +116,7 @@ static weft_status_t run_queue(weft_comm_state_t *state, weft_p2p_queue_t *queue
             request->state =
                 request->moved == request->args.count ? WEFT_OP_DRAINING : WEFT_OP_RUNNING;
         }
-        if (!drained(queue)) {
+        if (!p2p_drained(queue)) {
             return WEFT_AGAIN;
         }
         *moved_p = true;
@@ -124,15 +125,15 @@ static weft_status_t run_queue(weft_comm_state_t *state, weft_p2p_queue_t *queue
     return WEFT_OK;
 }
 
-/* Messages to oneself meet in memory. */
-static weft_status_t run_self(weft_comm_state_t *state, weft_p2p_queue_t *from,
-                              weft_p2p_queue_t *to, bool *moved_p)
+/* Copies messages of this rank to itself. */
+static weft_status_t p2p_run_self(weft_comm_state_t *state, weft_p2p_queue_t *from,
+                                  weft_p2p_queue_t *to, bool *moved_p)
 {
     while (from->first != NULL && to->first != NULL && weft_p2p_queue_is_due(from) &&
            weft_p2p_queue_is_due(to)) {
-        weft_signature_t theirs = signature_of(from), mine = signature_of(to);
+        weft_signature_t theirs = p2p_signature_of(from), mine = p2p_signature_of(to);
         if (!weft_signature_equal(&mine, &theirs)) {
-            return mismatch(state, state->self.rank, &mine, &theirs);
+            return p2p_mismatch(state, state->self.rank, &mine, &theirs);
         }
         const weft_args_t *args = &to->first->args;
         size_t bytes = args->count * weft_dtype_size(args->dtype);
@@ -148,9 +149,9 @@ static weft_status_t run_self(weft_comm_state_t *state, weft_p2p_queue_t *from,
     return WEFT_OK;
 }
 
-/* Looking ------------------------------------------------------------------------------------------ */
+/* Looking -------------------------------------------------------------------------------------- */
 
-static const char *what_for(const weft_p2p_queue_t *queue)
+static const char *p2p_what_for(const weft_p2p_queue_t *queue)
 {
     return !weft_p2p_queue_is_due(queue) ? "behind a message that is in a stream"
            : queue->port == NULL         ? "to connect"
@@ -158,7 +159,7 @@ static const char *what_for(const weft_p2p_queue_t *queue)
                                          : "for data";
 }
 
-static void fail_timeout(weft_comm_state_t *state, const weft_p2p_queue_t *queue, uint64_t now)
+static void p2p_fail_timeout(weft_comm_state_t *state, const weft_p2p_queue_t *queue, uint64_t now)
 {
     const weft_request_t *request = queue->first;
     weft_fail(WEFT_ERR_TIMEOUT, 0,
@@ -167,11 +168,11 @@ static void fail_timeout(weft_comm_state_t *state, const weft_p2p_queue_t *queue
               queue->sends ? "send" : "receive", request->args.count,
               weft_dtype_name(request->args.dtype), queue->sends ? "to" : "from", queue->peer,
               request->sequence, (double)(now - request->started) / 1e9, state->self.rank,
-              queue->peer, what_for(queue));
+              queue->peer, p2p_what_for(queue));
     weft_comm_fail(state, (int32_t)queue->peer);
 }
 
-static bool has_left(weft_comm_state_t *state, const weft_p2p_queue_t *queue, uint64_t now)
+static bool p2p_has_left(weft_comm_state_t *state, const weft_p2p_queue_t *queue, uint64_t now)
 {
     uint64_t at = atomic_load_explicit(&state->peers[queue->peer].left_at, memory_order_acquire);
     if (at == UINT64_MAX || weft_peer_gone_for(&state->peers[queue->peer], queue->idle_since, now) <
@@ -180,12 +181,12 @@ static bool has_left(weft_comm_state_t *state, const weft_p2p_queue_t *queue, ui
     }
     weft_fail(WEFT_ERR_PEER_LEFT, 0,
               "rank %u left the communicator; rank %u waits for it %s (message %" PRIu64 ")",
-              queue->peer, state->self.rank, what_for(queue), queue->first->sequence);
+              queue->peer, state->self.rank, p2p_what_for(queue), queue->first->sequence);
     weft_comm_fail(state, (int32_t)queue->peer);
     return true;
 }
 
-static void look_at(weft_comm_state_t *state, weft_p2p_queue_t *queue, uint64_t now)
+static void p2p_look_at(weft_comm_state_t *state, weft_p2p_queue_t *queue, uint64_t now)
 {
     weft_request_t *request = queue->first;
     if (request->started == 0) {
@@ -196,11 +197,11 @@ static void look_at(weft_comm_state_t *state, weft_p2p_queue_t *queue, uint64_t 
         queue->idle_since = queue->checked = now;
     }
     if (request->deadline != WEFT_NEVER && now > request->deadline) {
-        fail_timeout(state, queue, now);
+        p2p_fail_timeout(state, queue, now);
         return;
     }
     if (!weft_p2p_queue_is_due(queue) || queue->peer == state->self.rank ||
-        has_left(state, queue, now)) {
+        p2p_has_left(state, queue, now)) {
         return;
     }
     if (queue->port != NULL && now - queue->checked > CHECK_NS) {
@@ -213,16 +214,16 @@ static void look_at(weft_comm_state_t *state, weft_p2p_queue_t *queue, uint64_t 
     }
 }
 
-static void look_around(weft_comm_state_t *state)
+static void p2p_look_around(weft_comm_state_t *state)
 {
     uint64_t now = weft_os_clock_ns();
     for (uint32_t i = 0; i < state->p2p.nactive && !weft_comm_has_failed(state); i++) {
-        look_at(state, &state->p2p.queues[state->p2p.active[i]], now);
+        p2p_look_at(state, &state->p2p.queues[state->p2p.active[i]], now);
     }
 }
 
-static void handle_failure(weft_comm_state_t *state, const weft_p2p_queue_t *queue,
-                           weft_status_t status)
+static void p2p_handle_failure(weft_comm_state_t *state, const weft_p2p_queue_t *queue,
+                               weft_status_t status)
 {
     if (status == WEFT_ERR_PEER_DEAD || status == WEFT_ERR_LINK) {
         weft_watchdog_link_broke(state, status, (int32_t)queue->peer);
@@ -231,27 +232,27 @@ static void handle_failure(weft_comm_state_t *state, const weft_p2p_queue_t *que
     }
 }
 
-/* Steps -------------------------------------------------------------------------------------------- */
+/* Steps ---------------------------------------------------------------------------------------- */
 
-static void step_queue(weft_comm_state_t *state, weft_p2p_queue_t *queue, bool *moved_p)
+static void p2p_step_queue(weft_comm_state_t *state, weft_p2p_queue_t *queue, bool *moved_p)
 {
     bool moved = false;
     weft_p2p_queue_t *queues = state->p2p.queues;
     weft_status_t status = queue->peer == state->self.rank
-                               ? run_self(state, &queues[2 * state->self.rank + 1],
-                                          &queues[2 * state->self.rank], &moved)
-                               : run_queue(state, queue, &moved);
+                               ? p2p_run_self(state, &queues[2 * state->self.rank + 1],
+                                              &queues[2 * state->self.rank], &moved)
+                               : p2p_run_queue(state, queue, &moved);
     if (moved) {
         queue->idle_since = 0;
         *moved_p = true;
     }
     if (status < 0) {
-        handle_failure(state, queue, status);
+        p2p_handle_failure(state, queue, status);
     }
 }
 
-/* A queue whose link broke. */
-static weft_p2p_queue_t *broken_queue(const weft_p2p_t *p2p)
+/* Returns a queue whose link broke, or NULL. */
+static weft_p2p_queue_t *p2p_broken_queue(const weft_p2p_t *p2p)
 {
     for (uint32_t i = 0; i < p2p->nactive; i++) {
         weft_p2p_queue_t *queue = &p2p->queues[p2p->active[i]];
@@ -262,15 +263,16 @@ static weft_p2p_queue_t *broken_queue(const weft_p2p_t *p2p)
     return NULL;
 }
 
-/* The link to a peer that has left breaks too: that is no failure of messages to others. */
-static void transport_failed(weft_comm_state_t *state, weft_status_t status)
+/* Handles a failed poll. The link to a peer that has left breaks too, which is no failure of
+ * messages to others. */
+static void p2p_transport_failed(weft_comm_state_t *state, weft_status_t status)
 {
     const weft_p2p_t *p2p = &state->p2p;
-    const weft_p2p_queue_t *queue = broken_queue(p2p);
+    const weft_p2p_queue_t *queue = p2p_broken_queue(p2p);
     if (queue != NULL) {
-        handle_failure(state, queue, status);
+        p2p_handle_failure(state, queue, status);
     } else if (status != WEFT_ERR_PEER_DEAD && status != WEFT_ERR_LINK) {
-        handle_failure(state, &p2p->queues[p2p->active[0]], status);
+        p2p_handle_failure(state, &p2p->queues[p2p->active[0]], status);
     }
 }
 
@@ -278,10 +280,11 @@ bool weft_p2p_step(weft_comm_state_t *state)
 {
     weft_p2p_t *p2p = &state->p2p;
     bool moved = false;
+    weft_assert_owner(state);
     for (uint32_t i = 0; i < p2p->nactive && !weft_comm_has_failed(state); i++) {
         weft_p2p_queue_t *queue = &p2p->queues[p2p->active[i]];
         if (queue->first != NULL) {
-            step_queue(state, queue, &moved);
+            p2p_step_queue(state, queue, &moved);
         }
     }
     weft_p2p_tidy(p2p);
@@ -292,10 +295,10 @@ bool weft_p2p_step(weft_comm_state_t *state)
     weft_status_t status =
         state->self.nranks > 1 ? weft_comm_poll_transports(state, &moved) : WEFT_OK;
     if (status != WEFT_OK && p2p->nactive > 0) {
-        transport_failed(state, status);
+        p2p_transport_failed(state, status);
     }
     if (++p2p->steps % WEFT_STEPS_PER_LOOK == 0) {
-        look_around(state);
+        p2p_look_around(state);
     }
     return moved;
 }
@@ -303,6 +306,7 @@ bool weft_p2p_step(weft_comm_state_t *state)
 void weft_p2p_fail(weft_comm_state_t *state)
 {
     weft_p2p_t *p2p = &state->p2p;
+    weft_assert_owner(state);
     for (uint32_t i = 0; i < p2p->nactive; i++) {
         weft_p2p_queue_t *queue = &p2p->queues[p2p->active[i]];
         while (queue->first != NULL) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Queues of sends and receives: one per peer and direction. Its messages go through one port in the
- * order of the calls. */
+ * Queues of sends and receives: one per peer and direction. Its messages go through one port in
+ * the order of the calls. */
 #ifndef WEFT_COMM_P2P_QUEUES_H
 #define WEFT_COMM_P2P_QUEUES_H
 
@@ -34,7 +34,8 @@ void weft_p2p_close(weft_p2p_t *p2p);
 uint64_t weft_p2p_next_sequence(weft_p2p_t *p2p, const weft_request_t *request);
 void weft_p2p_append(weft_p2p_t *p2p, weft_request_t *request);
 
-/* True if all messages called before the first of the queue are completed, also those in streams. */
+/* True if all messages called before the first of the queue are completed, also those in
+ * streams. */
 bool weft_p2p_queue_is_due(const weft_p2p_queue_t *queue);
 /* Takes the first message out and completes it with `status`. */
 void weft_p2p_queue_finish(weft_p2p_queue_t *queue, weft_status_t status);

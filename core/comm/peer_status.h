@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the health channel said of each rank of a communicator. The health thread writes, the owner of
- * the communicator reads. */
+ * What the health channel said of each rank of a communicator. The health thread writes, the owner
+ * of the communicator reads. */
 #ifndef WEFT_COMM_PEER_STATUS_H
 #define WEFT_COMM_PEER_STATUS_H
 
@@ -24,8 +24,8 @@ static inline bool weft_peer_has_left(const weft_peer_status_t *peer)
     return atomic_load_explicit(&peer->left_at, memory_order_acquire) != WEFT_NOT_LEFT;
 }
 
-/* Returns for how long nothing has come from a peer that left: since the last movement, or since its
- * leaving was heard of, whichever was later. */
+/* Returns for how long nothing has come from a peer that left: since the last movement, or since
+ * its leaving was heard of, whichever was later. */
 static inline uint64_t weft_peer_gone_for(const weft_peer_status_t *peer, uint64_t idle_since,
                                           uint64_t now)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The prepared programs of a communicator, by plan key, so that a repeated call costs a look-up. */
+ * The prepared programs of a communicator, by plan key, so that a repeated call costs a
+ * look-up. */
 #ifndef WEFT_COMM_PROGRAMS_H
 #define WEFT_COMM_PROGRAMS_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The progress thread: started by the first asynchronous operation, ended with the last communicator
- * that used it. It holds a communicator for one round at a time and keeps away from those whose user
- * drives them. */
+ * The progress thread: started by the first asynchronous operation, ended with the last
+ * communicator that used it. It holds a communicator for one round at a time and keeps away from
+ * those whose user drives them. */
 #include "core/comm/progress.h"
 
 #include "core/base/error.h"
@@ -30,15 +30,15 @@ typedef struct progress {
 
 static progress_t progress;
 
-/* What a round over one communicator found; the largest of all says how to go on. */
+/* The result of a round over one communicator; the largest of all decides how to go on. */
 typedef enum found {
     FOUND_NOTHING = 0,
-    FOUND_LISTENING, /* nothing under way, but a recording may be replayed */
+    FOUND_LISTENING, /* nothing under way, but a graph may be launched */
     FOUND_WAITING,
     FOUND_MOVED
 } found_t;
 
-static found_t advance_one(weft_comm_state_t *state)
+static found_t progress_advance_one(weft_comm_state_t *state)
 {
     uint32_t owner;
     if (!weft_comm_own(state, WEFT_OWNER_PROGRESS, &owner)) {
@@ -56,8 +56,8 @@ static found_t advance_one(weft_comm_state_t *state)
     return moved ? FOUND_MOVED : found;
 }
 
-/* Nothing moves: gives way, then naps; longer and longer where only recordings are listened to. */
-static void rest(uint32_t idle, bool listening)
+/* Gives way, then naps; for longer and longer where only captured operations may come. */
+static void progress_rest(uint32_t idle, bool listening)
 {
     uint32_t naps = idle < RESTLESS ? 0 : (idle - RESTLESS) / RESTLESS;
     if (idle < RESTLESS) {
@@ -79,7 +79,7 @@ static void progress_main(void *arg)
         found_t best = FOUND_NOTHING;
         weft_os_lock(&progress.lock);
         for (uint32_t i = 0; i < progress.members; i++) {
-            found_t found = advance_one(progress.member[i]);
+            found_t found = progress_advance_one(progress.member[i]);
             best = found > best ? found : best;
         }
         weft_os_unlock(&progress.lock);
@@ -88,13 +88,15 @@ static void progress_main(void *arg)
         } else if (best == FOUND_NOTHING) {
             weft_os_futex_wait(&progress.kicks, seen, WEFT_NS_PER_S);
         } else {
-            rest(++idle, best == FOUND_LISTENING);
+            progress_rest(++idle, best == FOUND_LISTENING);
         }
     }
 }
 
-static weft_status_t start_runner(void)
+/* The caller holds progress.lock. */
+static weft_status_t progress_start_runner(void)
 {
+    weft_os_mutex_assert_held(&progress.lock);
     runner_t *runner = weft_os_alloc(sizeof *runner, 0);
     if (runner == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, 0, "cannot start the progress thread");
@@ -112,6 +114,7 @@ static weft_status_t start_runner(void)
 weft_status_t weft_progress_attach(weft_comm_state_t *state)
 {
     weft_status_t status = WEFT_OK;
+    weft_assert_owner(state);
     if (state->has_progress) {
         return WEFT_OK;
     }
@@ -120,7 +123,7 @@ weft_status_t weft_progress_attach(weft_comm_state_t *state)
         status = weft_fail(WEFT_ERR_RESOURCE, 0,
                            "more than %u communicators with asynchronous calls", MEMBERS);
     } else if (progress.runner == NULL) {
-        status = start_runner();
+        status = progress_start_runner();
     }
     if (status == WEFT_OK) {
         progress.member[progress.members++] = state;

@@ -26,7 +26,7 @@ weft_status_t weft_request_fill(const weft_comm_identity_t *self, weft_request_t
     if (call != NULL && call->timeout != 0) {
         request->timeout = call->timeout;
     }
-    /* A blocking call that never waits pays for no clock reading: the first look sets both. */
+    /* A blocking call that never waits does not read the clock: the first look sets both. */
     request->deadline = WEFT_NEVER;
     request->started = 0;
     request->late_scalar = NULL;

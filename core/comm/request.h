@@ -35,7 +35,8 @@ struct weft_request {
     _Atomic uint32_t done;
 };
 
-/* Fills a request from checked arguments, ready to be submitted. ERR_ARG (vectors), ERR_RESOURCE. */
+/* Fills a request from checked arguments, ready to be submitted. ERR_ARG (vectors),
+ * ERR_RESOURCE. */
 weft_status_t weft_request_fill(const weft_comm_identity_t *self, weft_request_t *request,
                                 const weft_args_t *args, const weft_call_t *call);
 /* As weft_request_fill(), in memory that weft_request_free() frees. */
@@ -51,8 +52,8 @@ static inline void weft_request_complete(weft_request_t *request, weft_status_t 
     atomic_store_explicit(&request->done, 1, memory_order_release);
 }
 
-/* Returns the position of `request` in a list that is ordered by sequence numbers. A captured operation
- * has none: it goes before all that have not begun. */
+/* Returns the position of `request` in a list that is ordered by sequence numbers. A captured
+ * operation has none: it goes before all that have not begun. */
 static inline weft_request_t **weft_request_position(weft_request_t **first, weft_request_t *last,
                                                      const weft_request_t *request)
 {

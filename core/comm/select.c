@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * From a call to a program: list the algorithms that serve it, price them, let the tuner choose, prove
- * the choice, prepare it. Everything that enters the decision is equal on all ranks. */
+ * From a call to a program: list the algorithms that serve it, price them, let the tuner choose,
+ * prove the choice, prepare it. Everything that enters the decision is equal on all ranks. */
 #include "core/comm/select.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "core/base/log.h"
 #include "core/plan/hash.h"
 
-/* A message this large leaves no room for anything else in a core's share of the caches. */
+/* A buffer this large fills a core's share of the caches. */
 #define STREAM_BYTES (UINT64_C(8) << 20)
 
 typedef struct priced {
@@ -26,8 +26,8 @@ typedef struct priced {
     uint64_t fingerprint;
 } priced_t;
 
-/* Some answers are properties that only the verifier finds. */
-static bool needs_proof(const weft_comm_state_t *state, const weft_args_t *args)
+/* True if the choice depends on properties that only the verifier finds. */
+static bool select_needs_proof(const weft_comm_state_t *state, const weft_args_t *args)
 {
     return weft_vectors_need(args->coll) != WEFT_VECTOR_NONE ||
            (state->self.family->settings.plan.deterministic && weft_coll_reduces(args->coll));
@@ -39,8 +39,8 @@ typedef struct config_hash {
     uint64_t hash;
 } config_hash_t;
 
-static void hash_option(void *arg, const char *section, const weft_option_t *option,
-                        const char *value, const char *origin)
+static void select_hash_option(void *arg, const char *section, const weft_option_t *option,
+                               const char *value, const char *origin)
 {
     config_hash_t *sum = arg;
     (void)origin;
@@ -51,10 +51,10 @@ static void hash_option(void *arg, const char *section, const weft_option_t *opt
     }
 }
 
-static uint64_t hash_options(const weft_comm_state_t *state)
+static uint64_t select_hash_options(const weft_comm_state_t *state)
 {
     config_hash_t sum = {.state = state, .hash = WEFT_HASH_START};
-    weft_config_each(state->self.family->config, hash_option, &sum);
+    weft_config_each(state->self.family->config, select_hash_option, &sum);
     /* A plan may hold plans of other algorithms. */
     for (uint32_t i = 0; i < state->self.family->algos.count; i++) {
         const weft_algo_loaded_t *algo = &state->self.family->algos.list[i];
@@ -65,8 +65,9 @@ static uint64_t hash_options(const weft_comm_state_t *state)
     return sum.hash;
 }
 
-/* What the algorithms see of the job. In deterministic mode it must not matter who shares a host. */
-static weft_algo_topo_t make_view(const weft_comm_state_t *state)
+/* Makes the algorithms' view of the job. In deterministic mode it must not matter which ranks
+ * share a host. */
+static weft_algo_topo_t select_make_view(const weft_comm_state_t *state)
 {
     if (state->self.family->settings.plan.deterministic) {
         return (weft_algo_topo_t){
@@ -77,8 +78,8 @@ static weft_algo_topo_t make_view(const weft_comm_state_t *state)
                               .host = state->self.host_of};
 }
 
-static void make_query(const weft_comm_state_t *state, const weft_algo_loaded_t *algo,
-                       const weft_args_t *args, uint32_t slices, weft_plan_query_t *query)
+static void select_make_query(const weft_comm_state_t *state, const weft_algo_loaded_t *algo,
+                              const weft_args_t *args, uint32_t slices, weft_plan_query_t *query)
 {
     *query = (weft_plan_query_t){.algo = algo->loaded->plugin->name,
                                  .version = algo->loaded->plugin->version,
@@ -89,14 +90,14 @@ static void make_query(const weft_comm_state_t *state, const weft_algo_loaded_t 
                                           .nranks = state->self.nranks,
                                           .rank = state->self.rank,
                                           .root = args->root >= WEFT_ROOT_CORE ? 0 : args->root},
-                                 .view = make_view(state),
+                                 .view = select_make_view(state),
                                  .finder = &state->self.family->algos.finder,
                                  .slots = state->self.family->slots,
                                  .slices = slices,
                                  .verify = state->self.family->settings.plan.verify != 0 ||
-                                           needs_proof(state, args),
+                                           select_needs_proof(state, args),
                                  .limit = state->self.family->settings.plan.verify_limit,
-                                 .config = hash_options(state)};
+                                 .config = select_hash_options(state)};
     if (WEFT_HAS(algo->ops, weft_algo_ops_t, params) && algo->ops->params != NULL) {
         for (uint32_t i = 0; i < WEFT_ALGO_PARAMS_MAX && algo->ops->params[i].name != NULL; i++) {
             query->call.params[i] = algo->ops->params[i].value;
@@ -104,18 +105,20 @@ static void make_query(const weft_comm_state_t *state, const weft_algo_loaded_t 
     }
 }
 
-/* Each channel carries its part at the speed of one: what the device or the wire gives to one alone. */
-static double price(const weft_tuner_call_t *call, const weft_tuner_candidate_t *candidate,
-                    uint32_t slices, uint64_t slice_bytes)
+/* Prices a candidate. Each channel carries its part at the speed that the device or the wire
+ * gives to one channel alone. */
+static double select_price(const weft_tuner_call_t *call, const weft_tuner_candidate_t *candidate,
+                           uint32_t slices, uint64_t slice_bytes)
 {
     const priced_t *p = candidate->core;
     uint64_t part = (call->bytes + p->channels - 1) / p->channels;
     return weft_cost_time(&p->cost, &p->model, part, p->k, slices, slice_bytes);
 }
 
-/* As many as the message is worth. A plan with several lanes brings some of the parallelism itself. */
-static uint32_t channels_for(const weft_comm_state_t *state, const weft_args_t *args,
-                             uint32_t lanes)
+/* Returns as many channels as the size is worth. A plan with several lanes brings some of the
+ * parallelism itself. */
+static uint32_t select_channels_for(const weft_comm_state_t *state, const weft_args_t *args,
+                                    uint32_t lanes)
 {
     uint64_t bytes = args->count * weft_dtype_size(args->dtype);
     uint64_t worth = bytes / state->self.family->settings.plan.channel_bytes;
@@ -126,10 +129,10 @@ static uint32_t channels_for(const weft_comm_state_t *state, const weft_args_t *
     return most > 0 ? (uint32_t)most : 1;
 }
 
-/* A barrier and the core's own exchanges are nobody's choice: a forced algorithm that does not serve them
- * leaves them to the others. */
-static bool is_forced_out(const weft_comm_state_t *state, const weft_args_t *args,
-                          const weft_algo_loaded_t *algo)
+/* True if the user's choice rules the algorithm out. The choice does not apply to barriers and to
+ * the core's own exchanges. */
+static bool select_is_forced_out(const weft_comm_state_t *state, const weft_args_t *args,
+                                 const weft_algo_loaded_t *algo)
 {
     const char *forced = state->self.family->settings.plan.algo;
     return args->coll != WEFT_BARRIER && args->root < WEFT_ROOT_CORE && forced != NULL &&
@@ -146,21 +149,21 @@ typedef struct candidates {
     char why[384]; /* of those that do not serve, for the error */
 } candidates_t;
 
-static void add_reason(candidates_t *c, const char *algo, const char *why)
+static void select_add_reason(candidates_t *c, const char *algo, const char *why)
 {
     size_t at = strlen(c->why);
     snprintf(c->why + at, sizeof c->why - at, "%s%s: %.200s", at > 0 ? "; " : "", algo, why);
 }
 
-/* Algorithms that would serve the collective, though not here. */
-static void list_others(const weft_comm_state_t *state, const weft_args_t *args, char *text,
-                        size_t bytes)
+/* Lists the algorithms that the user's choice ruled out and that would serve the collective. */
+static void select_list_others(const weft_comm_state_t *state, const weft_args_t *args, char *text,
+                               size_t bytes)
 {
     text[0] = '\0';
     for (uint32_t i = 0; i < state->self.family->algos.count; i++) {
         weft_plan_query_t query;
-        make_query(state, &state->self.family->algos.list[i], args, 1, &query);
-        if (is_forced_out(state, args, &state->self.family->algos.list[i]) &&
+        select_make_query(state, &state->self.family->algos.list[i], args, 1, &query);
+        if (select_is_forced_out(state, args, &state->self.family->algos.list[i]) &&
             query.ops->supports(query.instance, &query.call) == WEFT_OK) {
             size_t at = strlen(text);
             snprintf(text + at, bytes - at, "%s%s", at > 0 ? ", " : "", query.algo);
@@ -168,15 +171,15 @@ static void list_others(const weft_comm_state_t *state, const weft_args_t *args,
     }
 }
 
-static weft_status_t no_candidate(const weft_comm_state_t *state, const weft_args_t *args,
-                                  const candidates_t *c)
+static weft_status_t select_no_candidate(const weft_comm_state_t *state, const weft_args_t *args,
+                                         const candidates_t *c)
 {
     char others[160], spare[160];
     if (c->refusal.status != WEFT_OK) {
         *weft_error_record() = c->refusal;
         return c->refusal.status;
     }
-    list_others(state, args, others, sizeof others);
+    select_list_others(state, args, others, sizeof others);
     weft_registry_spare(state->self.family->registry, WEFT_KIND_ALGO, spare, sizeof spare);
     const char *forced = state->self.family->settings.plan.algo;
     bool only = forced != NULL && forced[0] != '\0';
@@ -190,8 +193,9 @@ static weft_status_t no_candidate(const weft_comm_state_t *state, const weft_arg
         spare[0] != '\0' ? "; not listed in [core] algo: " : "", spare);
 }
 
-/* An algorithm whose plan was refused is left out; the first refusal is told if nobody else serves. */
-static void note_refusal(candidates_t *c, const char *algo)
+/* An algorithm whose plan was refused is left out; the first refusal is told if nobody else
+ * serves. */
+static void select_note_refusal(candidates_t *c, const char *algo)
 {
     weft_log(WEFT_LOG_WARN, algo, "not used: %s", weft_error_record()->text);
     if (c->refusal.status == WEFT_OK) {
@@ -199,12 +203,13 @@ static void note_refusal(candidates_t *c, const char *algo)
     }
 }
 
-/* Does the proved plan have what the call needs of it? */
-static bool has_properties(const weft_comm_state_t *state, const weft_args_t *args,
-                           const weft_plan_entry_t *entry, const char **why_p)
+/* True if the proved plan has the properties that the call needs; else *why_p says what is
+ * missing. */
+static bool select_has_properties(const weft_comm_state_t *state, const weft_args_t *args,
+                                  const weft_plan_entry_t *entry, const char **why_p)
 {
     weft_vector_t need = weft_vectors_need(args->coll);
-    if (needs_proof(state, args) && entry->report.verdict != WEFT_VERDICT_OK) {
+    if (select_needs_proof(state, args) && entry->report.verdict != WEFT_VERDICT_OK) {
         *why_p = "too large to be proved, raise plan.verify_limit";
         return false;
     }
@@ -220,31 +225,31 @@ static bool has_properties(const weft_comm_state_t *state, const weft_args_t *ar
     return true;
 }
 
-static weft_status_t try_candidate(const weft_comm_state_t *state, const weft_args_t *args,
-                                   const weft_algo_loaded_t *algo, candidates_t *c)
+static weft_status_t select_try_candidate(const weft_comm_state_t *state, const weft_args_t *args,
+                                          const weft_algo_loaded_t *algo, candidates_t *c)
 {
     weft_plan_query_t query;
     weft_plan_entry_t entry;
     const char *why = NULL;
-    make_query(state, algo, args, 1, &query);
+    select_make_query(state, algo, args, 1, &query);
     /* Pricing needs no proof; the one that is chosen is proved. */
-    query.verify = needs_proof(state, args);
+    query.verify = select_needs_proof(state, args);
     weft_status_t status = weft_plan_lookup(&query, &entry);
     if (status == WEFT_ERR_UNSUPPORTED) {
-        add_reason(c, query.algo, weft_error_record()->text);
+        select_add_reason(c, query.algo, weft_error_record()->text);
     }
     if (status != WEFT_OK) {
         return status;
     }
-    if (!has_properties(state, args, &entry, &why)) {
-        add_reason(c, query.algo, why);
+    if (!select_has_properties(state, args, &entry, &why)) {
+        select_add_reason(c, query.algo, why);
         return WEFT_ERR_UNSUPPORTED;
     }
     c->priced[c->count] = (priced_t){.algo = algo,
                                      .cost = entry.cost,
                                      .model = state->self.family->model,
                                      .k = entry.plan->k,
-                                     .channels = channels_for(state, args, entry.cost.lanes),
+                                     .channels = select_channels_for(state, args, entry.cost.lanes),
                                      .fingerprint = entry.report.fingerprint};
     c->list[c->count] = (weft_tuner_candidate_t){.size = sizeof *c->list,
                                                  .algo = query.algo,
@@ -259,7 +264,7 @@ static weft_status_t try_candidate(const weft_comm_state_t *state, const weft_ar
 
 /* In deterministic mode the first algorithm of the INI that qualifies says what the bits are; those
  * that compute every element by the same expression may be chosen too. */
-static void keep_equal_bits(candidates_t *c)
+static void select_keep_equal_bits(candidates_t *c)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < c->count; i++) {
@@ -273,28 +278,28 @@ static void keep_equal_bits(candidates_t *c)
     c->count = kept;
 }
 
-static void list_candidates(const weft_comm_state_t *state, const weft_args_t *args,
-                            candidates_t *c)
+static void select_list_candidates(const weft_comm_state_t *state, const weft_args_t *args,
+                                   candidates_t *c)
 {
     c->count = 0;
     c->why[0] = '\0';
     for (uint32_t i = 0; i < state->self.family->algos.count; i++) {
         const weft_algo_loaded_t *algo = &state->self.family->algos.list[i];
-        if (is_forced_out(state, args, algo) || (c->refused >> i & 1) != 0) {
+        if (select_is_forced_out(state, args, algo) || (c->refused >> i & 1) != 0) {
             continue;
         }
-        weft_status_t status = try_candidate(state, args, algo, c);
+        weft_status_t status = select_try_candidate(state, args, algo, c);
         if (status != WEFT_OK && status != WEFT_ERR_UNSUPPORTED) {
-            note_refusal(c, algo->loaded->plugin->name);
+            select_note_refusal(c, algo->loaded->plugin->name);
         }
     }
     if (state->self.family->settings.plan.deterministic && weft_coll_reduces(args->coll)) {
-        keep_equal_bits(c);
+        select_keep_equal_bits(c);
     }
 }
 
-static weft_status_t check_choice(const weft_comm_state_t *state, const weft_tuner_choice_t *choice,
-                                  uint32_t count)
+static weft_status_t select_check_choice(const weft_comm_state_t *state,
+                                         const weft_tuner_choice_t *choice, uint32_t count)
 {
     if (choice->index < count && choice->slices >= 1 &&
         choice->slices < state->self.family->slots && choice->slice_bytes >= WEFT_LINE &&
@@ -310,13 +315,13 @@ static weft_status_t check_choice(const weft_comm_state_t *state, const weft_tun
                      state->self.family->slot_bytes);
 }
 
-static weft_status_t choose(const weft_comm_state_t *state, const weft_args_t *args,
-                            candidates_t *c, weft_tuner_choice_t *choice)
+static weft_status_t select_choose(const weft_comm_state_t *state, const weft_args_t *args,
+                                   candidates_t *c, weft_tuner_choice_t *choice)
 {
     uint64_t bytes = args->count * weft_dtype_size(args->dtype);
-    list_candidates(state, args, c);
+    select_list_candidates(state, args, c);
     if (c->count == 0) {
-        return no_candidate(state, args, c);
+        return select_no_candidate(state, args, c);
     }
     weft_tuner_call_t call = {.size = sizeof call,
                               .coll = args->coll,
@@ -330,40 +335,40 @@ static weft_status_t choose(const weft_comm_state_t *state, const weft_args_t *a
                               .slot_bytes = state->self.family->slot_bytes,
                               .slots = state->self.family->slots};
     if (weft_vectors_need(args->coll) == WEFT_VECTOR_PAIRS) {
-        call.bytes = state->self.family->slot_bytes; /* nobody knows all lengths */
+        call.bytes = state->self.family->slot_bytes; /* no rank knows all lengths */
     }
     *choice = (weft_tuner_choice_t){.size = sizeof *choice};
     weft_status_t status = state->self.family->tuner.ops->choose(
-        state->self.family->tuner.instance, &call, c->list, c->count, price, choice);
-    return status == WEFT_OK ? check_choice(state, choice, c->count) : status;
+        state->self.family->tuner.instance, &call, c->list, c->count, select_price, choice);
+    return status == WEFT_OK ? select_check_choice(state, choice, c->count) : status;
 }
 
-/* Chooses and proves; an algorithm whose proof fails is dropped, and the tuner asked again. All ranks
- * come to the same answers. */
-static weft_status_t choose_proved(const weft_comm_state_t *state, const weft_args_t *args,
-                                   weft_tuner_choice_t *choice, weft_plan_query_t *query,
-                                   weft_plan_entry_t *entry)
+/* Chooses and proves; an algorithm whose proof fails is dropped, and the tuner asked again. All
+ * ranks come to the same answers. */
+static weft_status_t select_choose_proved(const weft_comm_state_t *state, const weft_args_t *args,
+                                          weft_tuner_choice_t *choice, weft_plan_query_t *query,
+                                          weft_plan_entry_t *entry)
 {
     candidates_t c = {.refused = 0};
     for (;;) {
-        weft_status_t status = choose(state, args, &c, choice);
+        weft_status_t status = select_choose(state, args, &c, choice);
         if (status != WEFT_OK) {
             return status;
         }
         const weft_algo_loaded_t *algo = c.priced[choice->index].algo;
-        make_query(state, algo, args, choice->slices, query);
+        select_make_query(state, algo, args, choice->slices, query);
         status = weft_plan_lookup(query, entry);
         if (status != WEFT_ERR_PLAN) {
             return status;
         }
-        note_refusal(&c, query->algo);
+        select_note_refusal(&c, query->algo);
         c.refused |= 1u << (algo - state->self.family->algos.list);
     }
 }
 
-static void describe(const weft_comm_state_t *state, const weft_args_t *args,
-                     const weft_tuner_choice_t *choice, const weft_plan_entry_t *entry,
-                     const char *algo, weft_program_t *program)
+static void select_describe(const weft_comm_state_t *state, const weft_args_t *args,
+                            const weft_tuner_choice_t *choice, const weft_plan_entry_t *entry,
+                            const char *algo, weft_program_t *program)
 {
     snprintf(program->reason, sizeof program->reason,
              "%s by %s on %u channel%s, %" PRIu64 " passes of %u chunks of %u slices of %" PRIu64
@@ -375,14 +380,14 @@ static void describe(const weft_comm_state_t *state, const weft_args_t *args,
              entry->verify_seconds * 1e3, program->in_place ? "" : ", staged in place");
 }
 
-static uint32_t fold(uint64_t hash)
+static uint32_t select_fold(uint64_t hash)
 {
     return (uint32_t)(hash ^ hash >> 32);
 }
 
-static void fill_program(const weft_comm_state_t *state, const weft_args_t *args,
-                         const weft_tuner_choice_t *choice, const weft_plan_entry_t *entry,
-                         weft_program_t *program)
+static void select_fill_program(const weft_comm_state_t *state, const weft_args_t *args,
+                                const weft_tuner_choice_t *choice, const weft_plan_entry_t *entry,
+                                weft_program_t *program)
 {
     bool reduces = weft_coll_reduces(args->coll);
     weft_coll_t shape = entry->plan->coll;
@@ -397,7 +402,7 @@ static void fill_program(const weft_comm_state_t *state, const weft_args_t *args
     weft_cut_t cut = {.k = entry->plan->k,
                       .slices = choice->slices,
                       .slice_bytes = choice->slice_bytes,
-                      .channels = channels_for(state, args, entry->cost.lanes)};
+                      .channels = select_channels_for(state, args, entry->cost.lanes)};
     program->channels = cut.channels;
     if (weft_coll_has_vectors(args->coll)) {
         weft_geometry_set_largest(&program->geometry, program->elem, &cut);
@@ -411,17 +416,17 @@ static void fill_program(const weft_comm_state_t *state, const weft_args_t *args
     program->pre = reduces && args->op == WEFT_PREMULSUM;
     program->in_place = entry->in_place != 0;
     program->stream = args->count * program->elem >= STREAM_BYTES;
-    program->signature = (weft_signature_t){.coll = (uint8_t)args->coll,
-                                            .dtype = (uint8_t)args->dtype,
-                                            .op = reduces ? (uint8_t)args->op : 0,
-                                            .root = args->root,
-                                            .count = args->count,
-                                            .plan = fold(entry->shape * 31 + choice->slices * 7919 +
-                                                         choice->slice_bytes +
-                                                         program->channels * UINT64_C(104729))};
+    program->signature = (weft_signature_t){
+        .coll = (uint8_t)args->coll,
+        .dtype = (uint8_t)args->dtype,
+        .op = reduces ? (uint8_t)args->op : 0,
+        .root = args->root,
+        .count = args->count,
+        .plan = select_fold(entry->shape * 31 + choice->slices * 7919 + choice->slice_bytes +
+                            program->channels * UINT64_C(104729))};
 }
 
-static weft_status_t choose_place(weft_comm_state_t *state, weft_program_t *program)
+static weft_status_t select_device(weft_comm_state_t *state, weft_program_t *program)
 {
     weft_status_t status = weft_comm_open_device_queue(state);
     program->device = state->self.family->kernel.lanes;
@@ -430,16 +435,16 @@ static weft_status_t choose_place(weft_comm_state_t *state, weft_program_t *prog
     return status;
 }
 
-static weft_status_t prepare(weft_comm_state_t *state, const weft_args_t *args,
-                             weft_prepared_t *prepared)
+static weft_status_t select_prepare(weft_comm_state_t *state, const weft_args_t *args,
+                                    weft_prepared_t *prepared)
 {
     weft_tuner_choice_t choice;
     weft_plan_query_t query;
     weft_plan_entry_t entry;
-    weft_status_t status = choose_proved(state, args, &choice, &query, &entry);
+    weft_status_t status = select_choose_proved(state, args, &choice, &query, &entry);
     if (status == WEFT_OK) {
-        fill_program(state, args, &choice, &entry, &prepared->program);
-        describe(state, args, &choice, &entry, query.algo, &prepared->program);
+        select_fill_program(state, args, &choice, &entry, &prepared->program);
+        select_describe(state, args, &choice, &entry, query.algo, &prepared->program);
         /* A user's operator replaces the sums of the kernel, which still copies. */
         weft_op_t op = (int)args->op < WEFT_OP_COUNT ? args->op : WEFT_SUM;
         prepared->program.op = op;
@@ -452,7 +457,7 @@ static weft_status_t prepare(weft_comm_state_t *state, const weft_args_t *args,
         status = weft_program_allocate(&prepared->program);
     }
     if (status == WEFT_OK) {
-        status = choose_place(state, &prepared->program);
+        status = select_device(state, &prepared->program);
     }
     if (status == WEFT_OK) {
         status = weft_lanes_init(&prepared->run, &prepared->program);
@@ -478,7 +483,7 @@ weft_status_t weft_select(weft_comm_state_t *state, const weft_args_t *args,
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot prepare a call");
     }
     prepared->key = weft_programs_key(args);
-    weft_status_t status = prepare(state, args, prepared);
+    weft_status_t status = select_prepare(state, args, prepared);
     if (status != WEFT_OK) {
         weft_prepared_free(prepared);
         return status;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Making communicators out of communicators: all ranks of the parent exchange colour and key over the
- * parent's own data path, as an operation like any other; the rest is arithmetic that comes to the same
- * result everywhere. */
+ * Making communicators out of communicators: all ranks of the parent exchange colour and key over
+ * the parent's own data path, as an operation like any other; the rest is arithmetic that comes to
+ * the same result everywhere. */
 #include "core/comm/split.h"
 
 #include <errno.h>
@@ -14,17 +14,17 @@
 #include "core/comm/engine.h"
 #include "core/comm/handle.h"
 
-/* What every rank tells every rank. */
-typedef struct wish {
+/* One rank's part of the exchange. */
+typedef struct split_wish {
     int32_t color, key;
     uint32_t rank; /* in the parent */
     uint32_t reserved;
-} wish_t;
+} split_wish_t;
 
-_Static_assert(sizeof(wish_t) == 16, "the same bytes on all ranks");
+_Static_assert(sizeof(split_wish_t) == 16, "the same bytes on all ranks");
 
 /* Mixes `value` into `hash`: the finaliser of splitmix64. */
-static uint64_t mix(uint64_t hash, uint64_t value)
+static uint64_t split_mix(uint64_t hash, uint64_t value)
 {
     uint64_t h = (hash ^ value) + UINT64_C(0x9e3779b97f4a7c15);
     h = (h ^ h >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -32,17 +32,18 @@ static uint64_t mix(uint64_t hash, uint64_t value)
     return h ^ h >> 31;
 }
 
-/* Equal on all members, and different for each split and colour: the parent's number, the number of the
- * operation in it, the colour. 0 means no communicator. */
-static uint64_t child_id(const weft_comm_state_t *parent, uint64_t sequence, int32_t color)
+/* Returns the id of the child, from the parent's id, the sequence number of the split and the
+ * colour: equal on all members, and different for each split and colour. 0 means no
+ * communicator. */
+static uint64_t split_child_id(const weft_comm_state_t *parent, uint64_t sequence, int32_t color)
 {
-    uint64_t id = mix(mix(mix(parent->self.id, sequence), (uint64_t)color), 0);
+    uint64_t id = split_mix(split_mix(split_mix(parent->self.id, sequence), (uint64_t)color), 0);
     return id != 0 ? id : 1;
 }
 
-static int by_key(const void *a, const void *b)
+static int split_compare_keys(const void *a, const void *b)
 {
-    const wish_t *x = a, *y = b;
+    const split_wish_t *x = a, *y = b;
     if (x->key != y->key) {
         return x->key < y->key ? -1 : 1;
     }
@@ -50,7 +51,7 @@ static int by_key(const void *a, const void *b)
 }
 
 /* Moves the wishes of one colour to the front, in the order of the child's ranks. */
-static uint32_t select_members(wish_t *all, uint32_t nranks, int32_t color)
+static uint32_t split_select_members(split_wish_t *all, uint32_t nranks, int32_t color)
 {
     uint32_t members = 0;
     for (uint32_t r = 0; r < nranks; r++) {
@@ -59,12 +60,12 @@ static uint32_t select_members(wish_t *all, uint32_t nranks, int32_t color)
             all[members++].rank = r;
         }
     }
-    qsort(all, members, sizeof *all, by_key);
+    qsort(all, members, sizeof *all, split_compare_keys);
     return members;
 }
 
-/* The other members have a communicator that will never be complete. */
-static void report_absence(const weft_comm_state_t *parent, const weft_comm_setup_t *plan)
+/* Fails the child on the other members: their communicator will never be complete. */
+static void split_report_absence(const weft_comm_state_t *parent, const weft_comm_setup_t *plan)
 {
     weft_error_t error = *weft_error_record();
     const weft_boot_peer_t *me =
@@ -76,8 +77,8 @@ static void report_absence(const weft_comm_state_t *parent, const weft_comm_setu
     weft_health_report(parent->self.family->boot, plan->id, &error);
 }
 
-static weft_status_t make_child(weft_comm_state_t *parent, const wish_t *members,
-                                weft_comm_setup_t *plan, weft_comm_t **child_p)
+static weft_status_t split_make_child(weft_comm_state_t *parent, const split_wish_t *members,
+                                      weft_comm_setup_t *plan, weft_comm_t **child_p)
 {
     weft_comm_state_t *child = NULL;
     uint32_t *family_rank = weft_os_alloc(plan->nranks * sizeof *family_rank, 0);
@@ -99,7 +100,7 @@ static weft_status_t make_child(weft_comm_state_t *parent, const wish_t *members
         }
     }
     if (status != WEFT_OK) {
-        report_absence(parent, plan);
+        split_report_absence(parent, plan);
     }
     return status;
 }
@@ -107,8 +108,9 @@ static weft_status_t make_child(weft_comm_state_t *parent, const wish_t *members
 weft_status_t weft_split(weft_comm_state_t *parent, int32_t color, int32_t key,
                          weft_comm_t **child_p)
 {
-    wish_t mine = {.color = color, .key = key, .rank = parent->self.rank};
-    wish_t *all = weft_os_alloc(parent->self.nranks * sizeof *all, 0);
+    weft_assert_owner(parent);
+    split_wish_t mine = {.color = color, .key = key, .rank = parent->self.rank};
+    split_wish_t *all = weft_os_alloc(parent->self.nranks * sizeof *all, 0);
     if (all == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot split %u ranks", parent->self.nranks);
     }
@@ -117,9 +119,9 @@ weft_status_t weft_split(weft_comm_state_t *parent, int32_t color, int32_t key,
         *child_p = NULL;
     } else if (status == WEFT_OK) {
         weft_comm_setup_t plan = {.family = parent->self.family,
-                                  .id = child_id(parent, parent->queue.sequence, color),
-                                  .nranks = select_members(all, parent->self.nranks, color)};
-        status = make_child(parent, all, &plan, child_p);
+                                  .id = split_child_id(parent, parent->queue.sequence, color),
+                                  .nranks = split_select_members(all, parent->self.nranks, color)};
+        status = split_make_child(parent, all, &plan, child_p);
     }
     weft_os_free(all);
     return status;

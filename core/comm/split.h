@@ -6,8 +6,8 @@
 
 #include "core/comm/comm.h"
 
-/* Makes the child of this rank's colour, with a handle; *child_p is NULL for WEFT_COLOR_NONE. Blocks
- * until all ranks of the parent take part. Thread: the owner of `parent`. */
+/* Makes the child of this rank's colour, with a handle; *child_p is NULL for WEFT_COLOR_NONE.
+ * Blocks until all ranks of the parent take part. Thread: the owner of `parent`. */
 weft_status_t weft_split(weft_comm_state_t *parent, int32_t color, int32_t key,
                          weft_comm_t **child_p);
 

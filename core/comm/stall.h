@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How long the collectives of a communicator have not moved, and which steps were taken about it. The
- * watchdog (watchdog.h) fills it; the engine clears it when something moves. */
+ * How long the collectives of a communicator have not moved, and which steps were taken about it.
+ * The watchdog (watchdog.h) fills it; the engine clears it when something moves. */
 #ifndef WEFT_COMM_STALL_H
 #define WEFT_COMM_STALL_H
 

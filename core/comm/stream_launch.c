@@ -13,17 +13,18 @@
 #include "core/comm/watchdog.h"
 #include "core/exec/relay.h"
 
-/* Launching ---------------------------------------------------------------------------------------- */
+/* Launching ------------------------------------------------------------------------------------ */
 
-/* What start() is told of one operation, and what is kept of it. */
-typedef struct one {
+/* One operation on its way to the device. */
+typedef struct launch_item {
     weft_launched_t *run;
     weft_geometry_t geometry;
     weft_lanes_call_t call;
-} one_t;
+} launch_item_t;
 
-/* The program of the operation, if the device can run it as it is now. */
-static weft_prepared_t *launchable(const weft_comm_state_t *state, const weft_request_t *request)
+/* Returns the program of the operation if the device can run it as it is now, or NULL. */
+static weft_prepared_t *launch_find_program(const weft_comm_state_t *state,
+                                            const weft_request_t *request)
 {
     if (state->self.nranks == 1 || request->args.coll == WEFT_SEND_RECV ||
         weft_user_ops_find(&state->user_ops, request->args.op) != NULL) {
@@ -34,8 +35,8 @@ static weft_prepared_t *launchable(const weft_comm_state_t *state, const weft_re
     return prepared != NULL && weft_device_is_ready(&prepared->run) ? prepared : NULL;
 }
 
-/* Operations of the host that were called before have no place in the device's queue. */
-static bool host_is_done(const weft_comm_state_t *state)
+/* True if no operation of the host is under way: the device's queue could not wait for it. */
+static bool launch_host_is_done(const weft_comm_state_t *state)
 {
     const weft_request_t *request = state->queue.first;
     while (request != NULL && request->in_stream) {
@@ -44,15 +45,16 @@ static bool host_is_done(const weft_comm_state_t *state)
     return request == NULL;
 }
 
-static weft_status_t stage(const weft_comm_state_t *state, weft_launches_t *launches,
-                           uint64_t bytes, void **memory_p)
+static weft_status_t launch_stage(const weft_comm_state_t *state, weft_launches_t *launches,
+                                  uint64_t bytes, void **memory_p)
 {
     if (launches->staging == NULL || launches->staging->allocation.bytes < bytes) {
         weft_staging_t *staging = weft_os_alloc(sizeof *staging, 0);
         if (staging == NULL) {
             return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "copy of an in-place input");
         }
-        /* Those before were smaller, each by half: runs and recordings may still use them. */
+        /* Earlier ones, at most half as large each, are kept: runs and captures may still use
+         * them. */
         uint64_t twice = launches->staging != NULL ? 2 * launches->staging->allocation.bytes : 0;
         weft_status_t status = weft_allocation_init(
             state->self.family, "copy of an in-place input", bytes > twice ? bytes : twice,
@@ -68,31 +70,32 @@ static weft_status_t stage(const weft_comm_state_t *state, weft_launches_t *laun
     return WEFT_OK;
 }
 
-static weft_status_t fill(const weft_comm_state_t *state, weft_launches_t *launches,
-                          const weft_request_t *request, weft_prepared_t *prepared, one_t *one)
+static weft_status_t launch_fill(const weft_comm_state_t *state, weft_launches_t *launches,
+                                 const weft_request_t *request, weft_prepared_t *prepared,
+                                 launch_item_t *item)
 {
     weft_binding_t binding;
-    one->run = weft_os_alloc(sizeof *one->run, 0);
-    if (one->run == NULL) {
+    item->run = weft_os_alloc(sizeof *item->run, 0);
+    if (item->run == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot note a run in a stream");
     }
-    one->run->prepared = prepared;
-    one->run->sequence = request->sequence;
-    one->run->signature = weft_request_signature(prepared, request);
-    one->run->timeout = request->timeout;
-    one->run->blocked = -1;
-    weft_request_bind(prepared, request, &one->geometry, &binding);
-    weft_device_describe(&prepared->run, &binding, &one->call);
-    one->call.scalar_at = request->late_scalar;
+    item->run->prepared = prepared;
+    item->run->sequence = request->sequence;
+    item->run->signature = weft_request_signature(prepared, request);
+    item->run->timeout = request->timeout;
+    item->run->blocked = -1;
+    weft_request_bind(prepared, request, &item->geometry, &binding);
+    weft_device_describe(&prepared->run, &binding, &item->call);
+    item->call.scalar_at = request->late_scalar;
     if (prepared->program.in_place || !weft_request_overlaps(request)) {
         return WEFT_OK;
     }
-    one->call.staging_bytes = request->args.send_bytes;
-    return stage(state, launches, one->call.staging_bytes, &one->call.staging);
+    item->call.staging_bytes = request->args.send_bytes;
+    return launch_stage(state, launches, item->call.staging_bytes, &item->call.staging);
 }
 
-/* All recorded runs of a program are one. */
-static void keep_captured(weft_launches_t *launches, weft_launched_t *run)
+/* Notes a captured run, once per program. */
+static void launch_keep_captured(weft_launches_t *launches, weft_launched_t *run)
 {
     weft_launched_t *known = launches->captured;
     while (known != NULL && known->prepared != run->prepared) {
@@ -107,12 +110,12 @@ static void keep_captured(weft_launches_t *launches, weft_launched_t *run)
     launches->captured = run;
 }
 
-static void keep(weft_comm_state_t *state, weft_launches_t *launches, weft_launched_t *run,
-                 uint64_t number)
+static void launch_keep(weft_comm_state_t *state, weft_launches_t *launches, weft_launched_t *run,
+                        uint64_t number)
 {
     run->run = number;
     if (number == 0) {
-        keep_captured(launches, run);
+        launch_keep_captured(launches, run);
         return;
     }
     weft_programs_retain(run->prepared);
@@ -126,12 +129,12 @@ static void keep(weft_comm_state_t *state, weft_launches_t *launches, weft_launc
     launches->last = run;
 }
 
-static weft_status_t start(const weft_comm_state_t *state, void *const *stream, one_t *ones,
-                           weft_lanes_job_t *jobs, uint32_t count)
+static weft_status_t launch_start(const weft_comm_state_t *state, void *const *stream,
+                                  launch_item_t *items, weft_lanes_job_t *jobs, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        jobs[i] = (weft_lanes_job_t){.handle = weft_lanes_handle(&ones[i].run->prepared->run),
-                                     .call = &ones[i].call};
+        jobs[i] = (weft_lanes_job_t){.handle = weft_lanes_handle(&items[i].run->prepared->run),
+                                     .call = &items[i].call};
     }
     weft_status_t status =
         state->self.family->kernel.lanes->start(state->device_queue, stream, jobs, count);
@@ -141,9 +144,9 @@ static weft_status_t start(const weft_comm_state_t *state, void *const *stream, 
     return status;
 }
 
-static weft_status_t launch(weft_comm_state_t *state, weft_launches_t *launches,
-                            void *const *stream, weft_request_t *first, one_t *ones,
-                            weft_lanes_job_t *jobs)
+static weft_status_t launch_all(weft_comm_state_t *state, weft_launches_t *launches,
+                                void *const *stream, weft_request_t *first, launch_item_t *items,
+                                weft_lanes_job_t *jobs)
 {
     uint32_t count = 0;
     bool captures = false;
@@ -151,19 +154,19 @@ static weft_status_t launch(weft_comm_state_t *state, weft_launches_t *launches,
     weft_status_t status =
         state->self.family->kernel.lanes->records(state->device_queue, stream, &captures);
     for (weft_request_t *r = first; r != NULL && status == WEFT_OK; r = r->next) {
-        weft_prepared_t *prepared = launchable(state, r);
+        weft_prepared_t *prepared = launch_find_program(state, r);
         r->sequence = captures ? 0 : ++sequence;
-        status = prepared != NULL ? fill(state, launches, r, prepared, &ones[count++])
+        status = prepared != NULL ? launch_fill(state, launches, r, prepared, &items[count++])
                                   : WEFT_ERR_UNSUPPORTED;
     }
     if (status == WEFT_OK) {
-        status = start(state, stream, ones, jobs, count);
+        status = launch_start(state, stream, items, jobs, count);
     }
     for (uint32_t i = 0; i < count; i++) {
         if (status == WEFT_OK) {
-            keep(state, launches, ones[i].run, jobs[i].run);
+            launch_keep(state, launches, items[i].run, jobs[i].run);
         } else {
-            weft_os_free(ones[i].run);
+            weft_os_free(items[i].run);
         }
     }
     return status;
@@ -173,21 +176,22 @@ weft_status_t weft_launch_put(weft_comm_state_t *state, weft_launches_t *launche
                               void *const *stream, weft_request_t *first)
 {
     uint32_t count = 0;
-    bool all = host_is_done(state);
+    weft_assert_owner(state);
+    bool all = launch_host_is_done(state);
     for (const weft_request_t *r = first; r != NULL && all; r = r->next) {
-        all = launchable(state, r) != NULL;
+        all = launch_find_program(state, r) != NULL;
         count++;
     }
     if (!all) {
         return WEFT_ERR_UNSUPPORTED;
     }
-    one_t *ones = weft_os_alloc(count * sizeof *ones, 0);
+    launch_item_t *items = weft_os_alloc(count * sizeof *items, 0);
     weft_lanes_job_t *jobs = weft_os_alloc(count * sizeof *jobs, 0);
     weft_status_t status =
-        ones != NULL && jobs != NULL
-            ? launch(state, launches, stream, first, ones, jobs)
+        items != NULL && jobs != NULL
+            ? launch_all(state, launches, stream, first, items, jobs)
             : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot launch %u operations", count);
-    weft_os_free(ones);
+    weft_os_free(items);
     weft_os_free(jobs);
     while (status == WEFT_OK && first != NULL) {
         weft_request_t *request = first;
@@ -197,10 +201,10 @@ weft_status_t weft_launch_put(weft_comm_state_t *state, weft_launches_t *launche
     return status;
 }
 
-/* Looking ------------------------------------------------------------------------------------------ */
+/* Looking -------------------------------------------------------------------------------------- */
 
-static void fail_run(weft_comm_state_t *state, const weft_launched_t *run, weft_status_t status,
-                     const weft_lanes_state_t *at)
+static void launch_fail_run(weft_comm_state_t *state, const weft_launched_t *run,
+                            weft_status_t status, const weft_lanes_state_t *at)
 {
     const weft_program_t *program = &run->prepared->program;
     weft_signature_t mine, theirs;
@@ -220,8 +224,8 @@ static void fail_run(weft_comm_state_t *state, const weft_launched_t *run, weft_
     weft_comm_mismatch(state, program->ports[at->mismatch]->peer, &mine, &theirs);
 }
 
-/* The device has come to the run: from now on its time runs, and others may ask for it. */
-static void begin(weft_comm_state_t *state, weft_launched_t *run)
+/* Notes that the device has come to the run: its time begins, and other ranks may ask for it. */
+static void launch_begin(weft_comm_state_t *state, weft_launched_t *run)
 {
     if (run->started == 0) {
         run->started = weft_os_clock_ns();
@@ -233,42 +237,42 @@ static void begin(weft_comm_state_t *state, weft_launched_t *run)
     }
 }
 
-static weft_port_t *blocked_port(const weft_launched_t *run)
+static weft_port_t *launch_blocked_port(const weft_launched_t *run)
 {
     const weft_program_t *program = &run->prepared->program;
     bool known = run->blocked >= 0 && (uint32_t)run->blocked < program->nports;
     return known ? program->ports[run->blocked] : NULL;
 }
 
-/* A device cannot see that the transport behind a port broke. */
-static void check_link(weft_comm_state_t *state, const weft_launched_t *run)
+/* Looks at the transport behind the blocked port, which the device cannot see break. */
+static void launch_check_link(weft_comm_state_t *state, const weft_launched_t *run)
 {
-    const weft_port_t *port = blocked_port(run);
+    const weft_port_t *port = launch_blocked_port(run);
     if (port != NULL && weft_relay_port_is_dry(port)) {
         weft_watchdog_link_broke(state, port->broken, (int32_t)port->peer);
     }
 }
 
-static weft_status_t look_at(weft_comm_state_t *state, weft_launched_t *run, bool *moved_p)
+static weft_status_t launch_look_at(weft_comm_state_t *state, weft_launched_t *run, bool *moved_p)
 {
     weft_lanes_state_t at;
     weft_status_t status = weft_device_look(&run->prepared->run, run->run, &at);
     if (status < 0) {
-        fail_run(state, run, status, &at);
+        launch_fail_run(state, run, status, &at);
         return status;
     }
     bool here = at.begun != 0 || (status == WEFT_OK && run->run != 0);
     if (run->run == 0 && (!here || at.moved != run->moved)) {
-        run->started = 0; /* of a replay only that it stands still is known */
+        run->started = 0; /* of graph launches it is known only that one stands still */
     }
     if (here) {
-        begin(state, run);
+        launch_begin(state, run);
     }
     *moved_p = *moved_p || at.moved != run->moved || (status == WEFT_OK && run->run != 0);
     run->moved = at.moved;
     run->blocked = at.blocked;
     if (status == WEFT_IN_PROGRESS || run->run == 0) {
-        check_link(state, run);
+        launch_check_link(state, run);
     }
     return status;
 }
@@ -276,7 +280,7 @@ static weft_status_t look_at(weft_comm_state_t *state, weft_launched_t *run, boo
 bool weft_launch_step(weft_comm_state_t *state, weft_launches_t *launches)
 {
     bool moved = false;
-    while (launches->first != NULL && look_at(state, launches->first, &moved) == WEFT_OK) {
+    while (launches->first != NULL && launch_look_at(state, launches->first, &moved) == WEFT_OK) {
         weft_launched_t *run = launches->first;
         launches->first = run->next;
         launches->last = launches->first != NULL ? launches->last : NULL;
@@ -287,7 +291,7 @@ bool weft_launch_step(weft_comm_state_t *state, weft_launches_t *launches)
     }
     for (weft_launched_t *run = launches->captured; run != NULL && !weft_comm_has_failed(state);
          run = run->next) {
-        look_at(state, run, &moved);
+        launch_look_at(state, run, &moved);
     }
     return moved;
 }
@@ -308,15 +312,15 @@ bool weft_launch_pending(const weft_launches_t *launches, weft_pending_t *pendin
                                 .signature = run->signature,
                                 .started = run->started,
                                 .deadline = run->deadline,
-                                .port = blocked_port(run),
+                                .port = launch_blocked_port(run),
                                 .peer = -1};
     pending->peer = pending->port != NULL ? (int32_t)pending->port->peer : -1;
     return true;
 }
 
-/* The end ------------------------------------------------------------------------------------------ */
+/* The end -------------------------------------------------------------------------------------- */
 
-static void abort_all(const weft_comm_state_t *state, const weft_launched_t *run)
+static void launch_abort_all(const weft_comm_state_t *state, const weft_launched_t *run)
 {
     for (; run != NULL; run = run->next) {
         state->self.family->kernel.lanes->abort(weft_lanes_handle(&run->prepared->run));
@@ -325,11 +329,11 @@ static void abort_all(const weft_comm_state_t *state, const weft_launched_t *run
 
 void weft_launch_abort(const weft_comm_state_t *state, const weft_launches_t *launches)
 {
-    abort_all(state, launches->first);
-    abort_all(state, launches->captured);
+    launch_abort_all(state, launches->first);
+    launch_abort_all(state, launches->captured);
 }
 
-static bool has_ended(const weft_comm_state_t *state, const weft_launched_t *run)
+static bool launch_has_ended(const weft_comm_state_t *state, const weft_launched_t *run)
 {
     weft_lanes_state_t at = {.size = sizeof at};
     return state->self.family->kernel.lanes->poll(weft_lanes_handle(&run->prepared->run), run->run,
@@ -340,7 +344,7 @@ void weft_launch_settle(const weft_comm_state_t *state, const weft_launches_t *l
                         uint64_t deadline)
 {
     for (const weft_launched_t *run = launches->first; run != NULL; run = run->next) {
-        while (!has_ended(state, run)) {
+        while (!launch_has_ended(state, run)) {
             if (weft_os_clock_ns() > deadline) {
                 weft_log(WEFT_LOG_ERROR, "comm",
                          "rank %u: operation %" PRIu64 " was stopped and is still in a stream",
@@ -352,7 +356,7 @@ void weft_launch_settle(const weft_comm_state_t *state, const weft_launches_t *l
     }
 }
 
-static void free_list(weft_launched_t *run)
+static void launch_free_list(weft_launched_t *run)
 {
     while (run != NULL) {
         weft_launched_t *next = run->next;
@@ -363,8 +367,8 @@ static void free_list(weft_launched_t *run)
 
 void weft_launch_free(const weft_comm_state_t *state, weft_launches_t *launches)
 {
-    free_list(launches->first);
-    free_list(launches->captured);
+    launch_free_list(launches->first);
+    launch_free_list(launches->captured);
     while (launches->staging != NULL) {
         weft_staging_t *staging = launches->staging;
         launches->staging = staging->next;

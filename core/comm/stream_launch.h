@@ -32,9 +32,9 @@ typedef struct weft_launches {
     weft_staging_t *staging; /* the largest, and those that it replaced */
 } weft_launches_t;
 
-/* Launches operations one after another. `first` heads a list of requests, which are freed. On failure
- * they stay the caller's and nothing was started. ERR_UNSUPPORTED: the device does not run all of them.
- * Else the kernel's failure, or ERR_RESOURCE. */
+/* Launches operations one after another. `first` heads a list of requests, which are freed. On
+ * failure they stay the caller's and nothing was started. ERR_UNSUPPORTED: the device does not run
+ * all of them. Else the kernel's failure, or ERR_RESOURCE. */
 weft_status_t weft_launch_put(weft_comm_state_t *state, weft_launches_t *launches,
                               void *const *stream, weft_request_t *first);
 

@@ -10,7 +10,7 @@
 #include "core/base/error.h"
 #include "core/comm/watchdog.h"
 
-/* A stopped run ends within 100 ms of its begin by contract; one that has not by now may never begin. */
+/* A stopped run ends within 100 ms of its begin by contract; after this time it may never begin. */
 #define SETTLE_NS WEFT_NS_PER_S
 
 weft_status_t weft_streams_open(weft_comm_state_t *state)
@@ -34,6 +34,7 @@ weft_status_t weft_streams_open(weft_comm_state_t *state)
 
 weft_status_t weft_streams_put(weft_comm_state_t *state, void *const *stream, weft_request_t *first)
 {
+    weft_assert_owner(state);
     if (weft_comm_has_failed(state)) {
         return weft_comm_failure(state);
     }
@@ -43,9 +44,9 @@ weft_status_t weft_streams_put(weft_comm_state_t *state, void *const *stream, we
                : status;
 }
 
-/* What a device sends over a transport of messages the host passes on, also after the run is over. A link
- * that broke is told by the port that is waited for. */
-static void pass_messages(weft_comm_state_t *state, bool *moved_p)
+/* Passes on what a device sends over a message transport, also after the run has completed. A
+ * broken link is reported by the port that is waited for. */
+static void streams_pass_messages(weft_comm_state_t *state, bool *moved_p)
 {
     weft_streams_t *s = state->streams;
     s->unsent = false;
@@ -64,11 +65,12 @@ static void pass_messages(weft_comm_state_t *state, bool *moved_p)
 bool weft_streams_step(weft_comm_state_t *state)
 {
     weft_streams_t *s = state->streams;
+    weft_assert_owner(state);
     if (s->stopped) {
         return false;
     }
     bool moved = weft_launch_step(state, &s->launches);
-    pass_messages(state, &moved);
+    streams_pass_messages(state, &moved);
     moved |= !weft_comm_has_failed(state) && weft_host_wait_step(state, &s->waits);
     if (moved && s->leave_by != 0) {
         s->leave_by = weft_os_deadline(state->self.family->settings.exec.op_timeout);
@@ -76,7 +78,7 @@ bool weft_streams_step(weft_comm_state_t *state)
     return moved;
 }
 
-/* Looking ------------------------------------------------------------------------------------------ */
+/* Looking -------------------------------------------------------------------------------------- */
 
 bool weft_streams_are_busy(const weft_comm_state_t *state)
 {
@@ -120,7 +122,7 @@ const char *weft_streams_text(const weft_comm_state_t *state, char *text, size_t
     return text;
 }
 
-static void check_leaving(weft_comm_state_t *state, uint64_t now)
+static void streams_check_leaving(weft_comm_state_t *state, uint64_t now)
 {
     char text[192];
     weft_streams_t *s = state->streams;
@@ -137,20 +139,22 @@ static void check_leaving(weft_comm_state_t *state, uint64_t now)
 void weft_streams_look(weft_comm_state_t *state, uint64_t now)
 {
     weft_pending_t pending;
+    weft_assert_owner(state);
     if (state->streams->stopped) {
         return;
     }
     if (weft_launch_pending(&state->streams->launches, &pending)) {
         weft_watchdog_look(state, &pending, now);
     } else {
-        check_leaving(state, now);
+        streams_check_leaving(state, now);
     }
 }
 
-/* The end ------------------------------------------------------------------------------------------ */
+/* The end -------------------------------------------------------------------------------------- */
 
 void weft_streams_leave(weft_comm_state_t *state)
 {
+    weft_assert_owner(state);
     if (state->streams != NULL) {
         state->streams->leave_by = weft_os_deadline(state->self.family->settings.exec.op_timeout);
     }

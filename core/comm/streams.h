@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Operations in streams of a device. A call puts one there and returns. The device runs it by itself
- * where it can (stream_launch.h); else the stream waits until the host has done it (host_wait.h). Both
- * keep the order of the calls: the device's queue has it, and the engine begins nothing before
- * everything that was called earlier is completed.
+ * Operations in streams of a device. A call puts one there and returns. The device runs it by
+ * itself where it can (stream_launch.h); else the stream waits until the host has done it
+ * (host_wait.h). Both keep the order of the calls: the device's queue has it, and the engine
+ * begins nothing before everything that was called earlier is completed.
  *
- * A captured operation runs with every launch of the graph, in the order of the streams, and has no
- * sequence number. The caller owns the communicator. */
+ * A captured operation runs with every launch of the graph, in the order of the streams, and has
+ * no sequence number. The caller owns the communicator. */
 #ifndef WEFT_COMM_STREAMS_H
 #define WEFT_COMM_STREAMS_H
 
@@ -25,9 +25,10 @@ typedef struct weft_streams {
  * ERR_RESOURCE, or the kernel's failure. */
 weft_status_t weft_streams_open(weft_comm_state_t *state);
 
-/* Puts operations into the stream, one after another. `first` heads a list of requests, which belong to
- * the stream afterwards; on failure they stay the caller's, and nothing was started. weft_streams_open()
- * and, for messages, weft_p2p_open() have been called. The kernel's failure; ERR_RESOURCE. */
+/* Puts operations into the stream, one after another. `first` heads a list of requests, which
+ * belong to the stream afterwards; on failure they stay the caller's, and nothing was started.
+ * weft_streams_open() and, for messages, weft_p2p_open() have been called. The kernel's failure;
+ * ERR_RESOURCE. */
 weft_status_t weft_streams_put(weft_comm_state_t *state, void *const *stream,
                                weft_request_t *first);
 

@@ -63,9 +63,9 @@ weft_status_t weft_vectors_extent(const char *call, const weft_blocks_t *blocks,
     return WEFT_OK;
 }
 
-/* One side of `n` blocks: vectors as given, or one block of the call's count. */
-static void fill_side(const weft_args_t *args, const weft_blocks_t *blocks, uint32_t n,
-                      uint64_t *counts, uint64_t *displs)
+/* Fills one side of `n` blocks: the vectors as given, or one block of the call's count. */
+static void vectors_fill_side(const weft_args_t *args, const weft_blocks_t *blocks, uint32_t n,
+                              uint64_t *counts, uint64_t *displs)
 {
     uint64_t packed = 0;
     if (blocks == NULL) {
@@ -85,13 +85,14 @@ typedef struct span {
     uint32_t block;
 } span_t;
 
-static int compare_spans(const void *a, const void *b)
+static int vectors_compare_spans(const void *a, const void *b)
 {
     const span_t *x = a, *y = b;
     return x->start < y->start ? -1 : x->start > y->start;
 }
 
-static weft_status_t refuse_overlap(const weft_args_t *args, const span_t *a, const span_t *b)
+static weft_status_t vectors_refuse_overlap(const weft_args_t *args, const span_t *a,
+                                            const span_t *b)
 {
     return weft_fail(WEFT_ERR_ARG, 0,
                      "weft_%s: receive blocks %u (%" PRIu64 " elements at %" PRIu64
@@ -101,7 +102,8 @@ static weft_status_t refuse_overlap(const weft_args_t *args, const span_t *a, co
 }
 
 /* Blocks in rising order, the usual case, need no sorting. */
-static weft_status_t check_receive(const weft_args_t *args, const weft_vectors_t *v, uint32_t n)
+static weft_status_t vectors_check_receive(const weft_args_t *args, const weft_vectors_t *v,
+                                           uint32_t n)
 {
     uint64_t end = 0;
     uint32_t b = 0;
@@ -124,18 +126,18 @@ static weft_status_t check_receive(const weft_args_t *args, const weft_vectors_t
             spans[used++] = (span_t){v->out_displs[b], v->out_counts[b], b};
         }
     }
-    qsort(spans, used, sizeof *spans, compare_spans);
+    qsort(spans, used, sizeof *spans, vectors_compare_spans);
     weft_status_t status = WEFT_OK;
     for (b = 1; b < used && status == WEFT_OK; b++) {
         if (spans[b].start < spans[b - 1].start + spans[b - 1].count) {
-            status = refuse_overlap(args, &spans[b - 1], &spans[b]);
+            status = vectors_refuse_overlap(args, &spans[b - 1], &spans[b]);
         }
     }
     weft_os_free(spans);
     return status;
 }
 
-static uint64_t largest_of(const uint64_t *counts, uint32_t n)
+static uint64_t vectors_largest_of(const uint64_t *counts, uint32_t n)
 {
     uint64_t largest = 0;
     for (uint32_t b = 0; b < n; b++) {
@@ -144,8 +146,8 @@ static uint64_t largest_of(const uint64_t *counts, uint32_t n)
     return largest;
 }
 
-/* What all ranks know alike, for the signature. */
-static void sign(const weft_args_t *args, uint32_t n, weft_bound_vectors_t *bound)
+/* Computes the part of the signature that all ranks know alike. */
+static void vectors_sign(const weft_args_t *args, uint32_t n, weft_bound_vectors_t *bound)
 {
     if (weft_vectors_need(args->coll) != WEFT_VECTOR_BLOCKS) {
         return;
@@ -160,8 +162,8 @@ static void sign(const weft_args_t *args, uint32_t n, weft_bound_vectors_t *boun
     bound->hash = (uint32_t)(hash ^ hash >> 32);
 }
 
-/* The root's own block is known twice. */
-static weft_status_t check_own(const weft_comm_identity_t *self, const weft_args_t *args)
+/* Checks the root's own block, whose length is given twice. */
+static weft_status_t vectors_check_own(const weft_comm_identity_t *self, const weft_args_t *args)
 {
     const weft_blocks_t *blocks = args->coll == WEFT_GATHER_V    ? args->out_blocks
                                   : args->coll == WEFT_SCATTER_V ? args->in_blocks
@@ -179,7 +181,7 @@ weft_status_t weft_vectors_bind(const weft_comm_identity_t *self, const weft_arg
                                 weft_bound_vectors_t **vectors_p)
 {
     uint32_t n = self->nranks;
-    weft_status_t status = check_own(self, args);
+    weft_status_t status = vectors_check_own(self, args);
     if (status != WEFT_OK) {
         return status;
     }
@@ -190,12 +192,12 @@ weft_status_t weft_vectors_bind(const weft_comm_identity_t *self, const weft_arg
     uint64_t *at = bound->values;
     bound->v = (weft_vectors_t){
         .in_counts = at, .in_displs = at + n, .out_counts = at + 2 * n, .out_displs = at + 3 * n};
-    fill_side(args, args->in_blocks, n, at, at + n);
-    fill_side(args, args->out_blocks, n, at + 2 * n, at + 3 * n);
-    uint64_t in = largest_of(at, n), out = largest_of(at + 2 * n, n);
+    vectors_fill_side(args, args->in_blocks, n, at, at + n);
+    vectors_fill_side(args, args->out_blocks, n, at + 2 * n, at + 3 * n);
+    uint64_t in = vectors_largest_of(at, n), out = vectors_largest_of(at + 2 * n, n);
     bound->largest = in > out ? in : out;
-    sign(args, n, bound);
-    status = args->out_blocks != NULL ? check_receive(args, &bound->v, n) : WEFT_OK;
+    vectors_sign(args, n, bound);
+    status = args->out_blocks != NULL ? vectors_check_receive(args, &bound->v, n) : WEFT_OK;
     if (status != WEFT_OK) {
         weft_os_free(bound);
         return status;

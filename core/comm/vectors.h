@@ -17,19 +17,20 @@ typedef struct weft_bound_vectors {
     uint64_t values[]; /* in counts, in displacements, out counts, out displacements */
 } weft_bound_vectors_t;
 
-/* Copies the vectors of a call; free with weft_os_free(). ERR_ARG: blocks overlap, or the root's own
- * block contradicts the count. ERR_RESOURCE. */
+/* Copies the vectors of a call; free with weft_os_free(). ERR_ARG: blocks overlap, or the root's
+ * own block contradicts the count. ERR_RESOURCE. */
 weft_status_t weft_vectors_bind(const weft_comm_identity_t *self, const weft_args_t *args,
                                 weft_bound_vectors_t **vectors_p);
 
-/* Returns the class of sizes that a call is prepared for: the next power of two where all ranks know
- * the vectors, 0 where only pairs of ranks do. */
+/* Returns the class of sizes that a call is prepared for: the next power of two where all ranks
+ * know the vectors, 0 where only pairs of ranks do. */
 uint64_t weft_vectors_class(weft_coll_t coll, uint64_t largest);
 
 /* Returns the property that a plan needs to serve the collective. */
 weft_vector_t weft_vectors_need(weft_coll_t coll);
 
-/* Counts the elements from the start of the buffer to the end of its last block. ERR_ARG: overflow. */
+/* Counts the elements from the start of the buffer to the end of its last block. ERR_ARG:
+ * overflow. */
 weft_status_t weft_vectors_extent(const char *call, const weft_blocks_t *blocks, uint32_t n,
                                   uint64_t *extent_p);
 

@@ -16,9 +16,10 @@
 
 void weft_watchdog_link_broke(weft_comm_state_t *state, weft_status_t status, int32_t peer)
 {
+    weft_assert_owner(state);
     if (peer >= 0 &&
         atomic_load_explicit(&state->peers[peer].left_at, memory_order_acquire) != UINT64_MAX) {
-        return; /* it left: check_left() decides */
+        return; /* it left: watchdog_check_left() decides */
     }
     if (weft_error_record()->status != status) {
         weft_fail(status, 0, "the link to rank %d broke", peer);
@@ -35,7 +36,7 @@ void weft_watchdog_link_broke(weft_comm_state_t *state, weft_status_t status, in
     }
 }
 
-static void fail_timeout(weft_comm_state_t *state, const weft_pending_t *p, uint64_t now)
+static void watchdog_fail_timeout(weft_comm_state_t *state, const weft_pending_t *p, uint64_t now)
 {
     char text[96], order[320];
     weft_signature_text(&p->signature, text, sizeof text);
@@ -50,9 +51,10 @@ static void fail_timeout(weft_comm_state_t *state, const weft_pending_t *p, uint
     weft_comm_fail(state, p->peer);
 }
 
-/* A rank that left before this operation will never take part. One that left later has sent what it had
- * to send: if nothing of it comes for a while, it took part in something else. */
-static bool check_left(weft_comm_state_t *state, const weft_pending_t *p, uint64_t now)
+/* Fails the communicator if the peer has left for good. A rank that left before this operation
+ * will never take part. One that left later has sent everything it had to send: if nothing of it
+ * comes for a while, it took part in something else. */
+static bool watchdog_check_left(weft_comm_state_t *state, const weft_pending_t *p, uint64_t now)
 {
     uint32_t peer = (uint32_t)p->peer;
     uint64_t at = atomic_load_explicit(&state->peers[peer].left_at, memory_order_acquire);
@@ -70,9 +72,10 @@ static bool check_left(weft_comm_state_t *state, const weft_pending_t *p, uint64
     return true;
 }
 
-/* A peer that is late for the call is no connection fault. Only when it has asked for us, so that both
- * are in the call, does the time for connecting run. */
-static void check_connecting(weft_comm_state_t *state, const weft_pending_t *p, uint64_t now)
+/* Checks the time for connecting. A peer that is late for the call is no connection fault: the
+ * time runs only once the peer has asked for this rank, so that both are in the call. */
+static void watchdog_check_connecting(weft_comm_state_t *state, const weft_pending_t *p,
+                                      uint64_t now)
 {
     double limit = state->self.family->settings.boot.connect_timeout;
     if (p->port != NULL || limit <= 0 ||
@@ -93,7 +96,7 @@ static void check_connecting(weft_comm_state_t *state, const weft_pending_t *p, 
     }
 }
 
-static void ask(weft_comm_state_t *state, const weft_pending_t *p, uint64_t now)
+static void watchdog_ask(weft_comm_state_t *state, const weft_pending_t *p, uint64_t now)
 {
     if (now - state->stall.asked <= ASK_NS) {
         return;
@@ -107,7 +110,7 @@ static void ask(weft_comm_state_t *state, const weft_pending_t *p, uint64_t now)
     }
 }
 
-static void tell_late(weft_comm_state_t *state, const weft_pending_t *p, uint64_t now)
+static void watchdog_tell_late(weft_comm_state_t *state, const weft_pending_t *p, uint64_t now)
 {
     uint64_t late_ns = (uint64_t)(state->self.family->settings.boot.late * 1e9);
     char text[96], order[320];
@@ -125,19 +128,20 @@ static void tell_late(weft_comm_state_t *state, const weft_pending_t *p, uint64_
 
 void weft_watchdog_look(weft_comm_state_t *state, const weft_pending_t *p, uint64_t now)
 {
+    weft_assert_owner(state);
     if (state->stall.idle_since == 0) {
         state->stall.idle_since = now;
         state->stall.asked = now;
         state->stall.late_told = false;
     }
     if (p->deadline != WEFT_NEVER && now > p->deadline) {
-        fail_timeout(state, p, now);
+        watchdog_fail_timeout(state, p, now);
         return;
     }
-    if (p->peer < 0 || check_left(state, p, now)) {
+    if (p->peer < 0 || watchdog_check_left(state, p, now)) {
         return;
     }
-    check_connecting(state, p, now);
-    ask(state, p, now);
-    tell_late(state, p, now);
+    watchdog_check_connecting(state, p, now);
+    watchdog_ask(state, p, now);
+    watchdog_tell_late(state, p, now);
 }

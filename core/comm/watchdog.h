@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The watchdog of operations that do not move: deadline, lateness, peers that left or cannot be
- * reached, ranks that called something else, links that broke. It serves operations of the host and
- * those that wait in a stream. The caller owns the communicator. */
+ * reached, ranks that called something else, links that broke. It serves operations of the host
+ * and those that wait in a stream. The caller owns the communicator. */
 #ifndef WEFT_COMM_WATCHDOG_H
 #define WEFT_COMM_WATCHDOG_H
 
@@ -14,9 +14,9 @@
 /* Judges an operation that does not move; may fail the communicator. */
 void weft_watchdog_look(weft_comm_state_t *state, const weft_pending_t *pending, uint64_t now);
 
-/* Reports that the link to `peer` (−1: unknown), which an operation waits for, broke with `status`.
- * Fails the communicator if the health channel does not name the cause in time; until then it is to be
- * called again. */
+/* Reports that the link to `peer` (−1: unknown), which an operation waits for, broke with
+ * `status`. Fails the communicator if the health channel does not name the cause in time; until
+ * then it is to be called again. */
 void weft_watchdog_link_broke(weft_comm_state_t *state, weft_status_t status, int32_t peer);
 
 #endif

@@ -233,8 +233,8 @@ static weft_status_t comm_explain(weft_comm_state_t *state, weft_args_t *args, c
         uint32_t next = (state->self.rank + 1) % state->self.nranks;
         snprintf(text, bytes, "send_recv in slices of %llu bytes, %u at a time, over %s%s",
                  (unsigned long long)state->self.family->slot_bytes, state->self.family->slots,
-                 weft_links_transport(state->links, next),
-                 weft_links_is_direct(state->links, next) ? ", slots on the device" : "");
+                 weft_links_transport_name(state->links, next),
+                 weft_links_is_gpudirect(state->links, next) ? ", slots on the device" : "");
         return WEFT_OK;
     }
     if (weft_coll_has_vectors(args->coll)) {

@@ -95,11 +95,13 @@ weft_status_t weft_mem_register(weft_comm_t *comm, void *memory, uint64_t bytes,
     if (status != WEFT_OK) {
         return weft_api_error("memory", status);
     }
-    uint32_t nets = state->links != NULL ? weft_nets_count(state->self.family->nets) : 0;
+    uint32_t transports =
+        state->links != NULL ? weft_transports_count(state->self.family->transports) : 0;
     status =
         memory == NULL || region_p == NULL || bytes == 0
             ? weft_fail(WEFT_ERR_ARG, 0, "weft_mem_register: memory, region_p or the size is 0")
-            : weft_registration_add(&state->regions, state->links, nets, memory, bytes, region_p);
+            : weft_registration_add(&state->regions, state->links, transports, memory, bytes,
+                                    region_p);
     weft_comm_leave(state);
     return status == WEFT_OK ? status : weft_api_error("memory", status);
 }

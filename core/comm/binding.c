@@ -19,22 +19,22 @@ weft_signature_t weft_request_signature(const weft_prepared_t *prepared,
  * form of the largest block. Where only pairs of ranks do, it is cut into full slices, for as
  * long as this rank has something to move. */
 static void binding_cut_vectors(const weft_program_t *program, const weft_bound_vectors_t *vectors,
-                                weft_geometry_t *g)
+                                weft_segmentation_t *g)
 {
-    *g = program->geometry;
+    *g = program->segmentation;
     if (!program->pairs) {
-        weft_cut_t cut = {.k = g->k,
-                          .slices = g->slices,
-                          .slice_bytes = g->slice * program->elem,
-                          .channels = program->channels};
-        weft_geometry_set(g, vectors->largest, program->elem, &cut);
+        weft_segmentation_params_t cut = {.k = g->k,
+                                          .slices = g->slices,
+                                          .slice_bytes = g->slice * program->elem,
+                                          .channels = program->channels};
+        weft_segmentation_set(g, vectors->largest, program->elem, &cut);
         return;
     }
     g->passes = vectors->largest <= g->pass ? 1 : (vectors->largest + g->pass - 1) / g->pass;
 }
 
 void weft_request_bind(const weft_prepared_t *prepared, const weft_request_t *request,
-                       weft_geometry_t *geometry, weft_binding_t *binding)
+                       weft_segmentation_t *segmentation, weft_binding_t *binding)
 {
     const weft_bound_vectors_t *vectors = request->vectors;
     *binding = (weft_binding_t){.in = request->args.send,
@@ -43,8 +43,8 @@ void weft_request_bind(const weft_prepared_t *prepared, const weft_request_t *re
                                 .in_place = weft_request_overlaps(request),
                                 .sequence = (uint32_t)request->sequence};
     if (vectors != NULL) {
-        binding_cut_vectors(&prepared->program, vectors, geometry);
-        binding->geometry = geometry;
+        binding_cut_vectors(&prepared->program, vectors, segmentation);
+        binding->segmentation = segmentation;
         binding->vectors = &vectors->v;
         binding->plan = vectors->hash;
         binding->count = vectors->total;

@@ -8,9 +8,9 @@
 #include "core/comm/programs.h"
 #include "core/comm/request.h"
 
-/* Fills the binding of one run. `geometry` and the request must outlive the run. */
+/* Fills the binding of one run. `segmentation` and the request must outlive the run. */
 void weft_request_bind(const weft_prepared_t *prepared, const weft_request_t *request,
-                       weft_geometry_t *geometry, weft_binding_t *binding);
+                       weft_segmentation_t *segmentation, weft_binding_t *binding);
 
 /* Returns the signature that travels with the data of this operation. */
 weft_signature_t weft_request_signature(const weft_prepared_t *prepared,

@@ -15,7 +15,7 @@ void weft_comm_fail(weft_comm_state_t *state, int32_t peer)
     if (peer >= 0) {
         error->peer = peer;
         snprintf(error->transport, sizeof error->transport, "%s",
-                 weft_links_transport(state->links, (uint32_t)peer));
+                 weft_links_transport_name(state->links, (uint32_t)peer));
     }
     if (error->sequence == 0) {
         const weft_queue_t *queue = &state->queue;

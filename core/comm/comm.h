@@ -17,7 +17,7 @@
 #include "core/comm/stall.h"
 #include "core/comm/user_ops.h"
 #include "core/comm/window_table.h"
-#include "core/exec/wait.h"
+#include "core/exec/waiter.h"
 
 typedef enum weft_owner {
     WEFT_OWNER_FREE = 0,

@@ -49,16 +49,16 @@ static weft_status_t create_links(weft_comm_state_t *state, bool first)
 {
     const weft_family_t *family = state->self.family;
     weft_links_setup_t links = {
-        .nets = family->nets,
+        .transports = family->transports,
         .nranks = state->self.nranks,
         .rank = state->self.rank,
         .family = state->self.family_rank,
         .comm_id = state->self.id,
         .sharing = {family->kernel.share, family->kernel.instance},
-        .direct = {.ops = family->kernel.direct,
-                   .memory = family->kernel.memory,
-                   .kernel = family->kernel.instance,
-                   .mode = (weft_direct_mode_t)family->settings.exec.direct},
+        .gpudirect = {.ops = family->kernel.direct,
+                      .memory = family->kernel.memory,
+                      .kernel = family->kernel.instance,
+                      .mode = (weft_gpudirect_mode_t)family->settings.exec.direct},
         .windows = &state->windows.shared,
         .first = first,
         .slots = family->slots,

@@ -25,9 +25,10 @@ _Static_assert(sizeof(window_offer_t) == 200, "the same bytes on all ranks");
 
 /* Exporting and importing ---------------------------------------------------------------------- */
 
-static weft_lent_name_t window_name(const weft_comm_state_t *state, uint32_t rank, uint32_t number)
+static weft_export_name_t window_name(const weft_comm_state_t *state, uint32_t rank,
+                                      uint32_t number)
 {
-    return (weft_lent_name_t){.comm_id = state->self.id, .owner = rank, .index = number};
+    return (weft_export_name_t){.comm_id = state->self.id, .owner = rank, .index = number};
 }
 
 /* A device that runs plans must support windows. */
@@ -64,12 +65,12 @@ static void window_note_slots(uint32_t number)
 static void window_export(weft_comm_state_t *state, weft_window_t *window, window_offer_t *offer)
 {
     const weft_kernel_share_t *share = window_share(state);
-    weft_lent_name_t name = window_name(state, state->self.rank, window->number);
+    weft_export_name_t name = window_name(state, state->self.rank, window->number);
     weft_status_t status = WEFT_OK;
     *offer = (window_offer_t){.bytes = window->bytes};
     if (window_reads_host_memory(state)) {
-        status =
-            weft_lend(&name, window->memory, window->bytes, state->self.nranks, &window->exported);
+        status = weft_export_create(&name, window->memory, window->bytes, state->self.nranks,
+                                    &window->exported);
         offer->kind = status == WEFT_OK ? OFFER_HOST : OFFER_NONE;
     } else if (share != NULL) {
         share->place(state->self.family->kernel.instance, offer->device);
@@ -104,14 +105,14 @@ static void window_import_on_device(weft_comm_state_t *state, uint32_t number,
 static bool window_import(weft_comm_state_t *state, uint32_t rank, uint32_t number,
                           const window_offer_t *offer)
 {
-    weft_reach_t *reach = &state->windows.shared.reach[rank];
+    weft_peer_windows_t *reach = &state->windows.shared.reach[rank];
     weft_lanes_window_t *theirs = &reach->theirs[number];
-    weft_lent_name_t name = window_name(state, rank, number);
+    weft_export_name_t name = window_name(state, rank, number);
     if (offer->kind == OFFER_DEVICE && offer->bytes > 0 && window_share(state) != NULL) {
         window_import_on_device(state, number, offer, theirs);
     } else if (offer->kind == OFFER_HOST && window_reads_host_memory(state)) {
-        reach->lease[number] =
-            weft_lease_take(&name, state->self.rank, &theirs->base, &theirs->bytes);
+        reach->import[number] =
+            weft_import_open(&name, state->self.rank, &theirs->base, &theirs->bytes);
     }
     return theirs->bytes > 0;
 }
@@ -120,7 +121,7 @@ static bool window_import(weft_comm_state_t *state, uint32_t rank, uint32_t numb
  * is gone. */
 static void window_tell_devices(weft_comm_state_t *state)
 {
-    if (state->links != NULL && weft_links_show_windows(state->links) != WEFT_OK) {
+    if (state->links != NULL && weft_links_announce_windows(state->links) != WEFT_OK) {
         weft_comm_fail(state, -1);
     }
 }

@@ -95,9 +95,9 @@ static weft_status_t engine_start_lanes(weft_comm_state_t *state, weft_request_t
 {
     weft_prepared_t *current = state->queue.current;
     const weft_user_op_t *user = weft_user_ops_find(&state->user_ops, request->args.op);
-    weft_geometry_t geometry;
+    weft_segmentation_t segmentation;
     weft_binding_t binding;
-    weft_request_bind(current, request, &geometry, &binding);
+    weft_request_bind(current, request, &segmentation, &binding);
     weft_status_t status = engine_stage_input(state, request, &binding.in);
     if (status == WEFT_OK && request->late_scalar != NULL) {
         status = weft_memory_copy(state->self.family, request->scalar, request->late_scalar,
@@ -109,8 +109,8 @@ static weft_status_t engine_start_lanes(weft_comm_state_t *state, weft_request_t
     current->program.user = user != NULL && weft_coll_reduces(request->args.coll)
                                 ? *user
                                 : (weft_user_op_t){.fn = NULL};
-    weft_lanes_start(&current->run, &binding);
-    current->run.stream_ports = current->adapts && weft_adapt_begin(&current->adapt);
+    weft_interpreter_start(&current->run, &binding);
+    current->run.stream_ports = current->tunes_nt && weft_nt_tuner_begin(&current->nt_tuner);
     return WEFT_OK;
 }
 
@@ -146,7 +146,7 @@ static weft_status_t engine_poll_links(weft_comm_state_t *state, bool *moved)
  * did not need the messages that it did not take. */
 static weft_status_t engine_drain(weft_comm_state_t *state, bool *moved)
 {
-    weft_port_t *port = weft_lanes_undrained(&state->queue.current->run);
+    weft_port_t *port = weft_interpreter_undrained(&state->queue.current->run);
     if (port != NULL && port->broken == WEFT_OK) {
         return engine_poll_links(state, moved);
     }
@@ -155,8 +155,8 @@ static weft_status_t engine_drain(weft_comm_state_t *state, bool *moved)
         state->queue.current->run.blocked = port;
         return port->broken;
     }
-    if (state->queue.current->adapts) {
-        weft_adapt_end(&state->queue.current->adapt);
+    if (state->queue.current->tunes_nt) {
+        weft_nt_tuner_end(&state->queue.current->nt_tuner);
     }
     weft_queue_finish(&state->queue, WEFT_OK);
     *moved = true;
@@ -179,12 +179,12 @@ static weft_status_t engine_poll_lost(weft_comm_state_t *state, weft_status_t lo
  * polls them for it. */
 static weft_status_t engine_step_lanes(weft_comm_state_t *state, bool *moved)
 {
-    weft_lanes_t *run = &state->queue.current->run;
-    weft_status_t status = weft_lanes_step(run, moved);
+    weft_interpreter_t *run = &state->queue.current->run;
+    weft_status_t status = weft_interpreter_step(run, moved);
     if (status == WEFT_ERR_LINK || status == WEFT_ERR_PEER_DEAD) {
         return engine_poll_lost(state, status, moved);
     }
-    if (status != WEFT_IN_PROGRESS || (*moved && !weft_lanes_is_on_device(run))) {
+    if (status != WEFT_IN_PROGRESS || (*moved && !weft_device_run_is_under_way(run))) {
         return status;
     }
     weft_status_t polled = engine_poll_links(state, moved);
@@ -284,7 +284,7 @@ static void engine_look_around(weft_comm_state_t *state)
 static void engine_handle_failure(weft_comm_state_t *state, weft_status_t status)
 {
     weft_port_t *port;
-    const weft_lanes_t *run;
+    const weft_interpreter_t *run;
     switch (status) {
     case WEFT_ERR_MISMATCH:
         run = &state->queue.current->run;
@@ -340,7 +340,7 @@ bool weft_engine_step(weft_comm_state_t *state)
         weft_streams_stop(state);
         if (state->queue.first != NULL) {
             if (state->queue.current != NULL) {
-                weft_lanes_stop(&state->queue.current->run);
+                weft_interpreter_stop(&state->queue.current->run);
             }
             weft_queue_finish(&state->queue, weft_comm_failure(state));
         }
@@ -368,7 +368,7 @@ bool weft_engine_is_busy(const weft_comm_state_t *state)
 /* True if a device has the ports of the operation. It wakes nobody. */
 static bool engine_device_runs(const weft_comm_state_t *state)
 {
-    return state->queue.current != NULL && weft_lanes_is_on_device(&state->queue.current->run);
+    return state->queue.current != NULL && weft_device_run_is_under_way(&state->queue.current->run);
 }
 
 /* Returns the one port that decides when this rank can go on; NULL: there are several, or none. */

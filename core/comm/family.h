@@ -14,7 +14,7 @@
 #include <weft/plugin/tuner.h>
 
 #include "core/boot/health.h"
-#include "core/exec/nets.h"
+#include "core/exec/transports.h"
 #include "core/os/os.h"
 #include "core/plan/cost.h"
 
@@ -69,7 +69,7 @@ typedef struct weft_family {
     weft_settings_t settings;
     weft_registry_t *registry;
     weft_boot_t *boot;
-    weft_nets_t *nets; /* NULL for one rank */
+    weft_transports_t *transports; /* NULL for one rank */
     weft_family_algos_t algos;
     weft_family_kernel_t kernel;
     weft_family_tuner_t tuner;

@@ -234,8 +234,8 @@ static shared_facts_t family_own_facts(const weft_family_t *family, uint32_t use
                         .slots = 2,
                         .slot_bytes = WEFT_LINE,
                         .channels = family->kernel.props.channels};
-    for (uint32_t i = 0; i < weft_nets_count(family->nets); i++) {
-        const weft_net_props_t *p = &weft_nets_get(family->nets, i)->props;
+    for (uint32_t i = 0; i < weft_transports_count(family->transports); i++) {
+        const weft_net_props_t *p = &weft_transports_get(family->transports, i)->props;
         if ((used >> i & 1) == 0) {
             continue;
         }
@@ -304,21 +304,21 @@ static weft_status_t family_exchange_facts(weft_family_t *family, uint32_t used)
 
 static weft_status_t family_connect_peers(weft_family_t *family)
 {
-    uint8_t card[WEFT_LINKS_CARD];
+    uint8_t card[WEFT_CONNECT_INFO_BYTES];
     uint32_t used = 0;
-    uint8_t *cards = weft_os_alloc(family->nranks * WEFT_LINKS_CARD, 0);
+    uint8_t *cards = weft_os_alloc(family->nranks * WEFT_CONNECT_INFO_BYTES, 0);
     if (cards == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate addresses");
     }
     weft_status_t status =
-        weft_nets_create(family->registry, family->nranks, family->rank, &family->nets);
+        weft_transports_create(family->registry, family->nranks, family->rank, &family->transports);
     if (status == WEFT_OK) {
-        weft_nets_card(family->nets, card);
+        weft_transports_connect_info(family->transports, card);
         status =
             weft_boot_all_gather(family->boot, "transport addresses", card, sizeof card, cards);
     }
     if (status == WEFT_OK) {
-        status = weft_nets_peers(family->nets, cards, &used);
+        status = weft_transports_choose(family->transports, cards, &used);
     }
     weft_os_free(cards);
     return status == WEFT_OK ? family_exchange_facts(family, used) : status;
@@ -381,7 +381,7 @@ static void family_destroy(weft_family_t *family)
 {
     /* The health thread reads the list of members: it ends first. */
     weft_boot_leave(family->boot);
-    weft_nets_destroy(family->nets);
+    weft_transports_destroy(family->transports);
     family_destroy_instances(family);
     weft_registry_destroy(family->registry);
     weft_config_destroy(family->config);

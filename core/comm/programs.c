@@ -39,7 +39,7 @@ weft_prepared_t *weft_programs_find(const weft_programs_t *programs, const weft_
 void weft_prepared_free(weft_prepared_t *prepared)
 {
     if (prepared != NULL) {
-        weft_lanes_fini(&prepared->run);
+        weft_interpreter_fini(&prepared->run);
         weft_program_release(&prepared->program);
         weft_os_free(prepared);
     }

@@ -6,8 +6,8 @@
 #define WEFT_COMM_PROGRAMS_H
 
 #include "core/comm/args.h"
-#include "core/exec/adapt.h"
-#include "core/exec/lanes.h"
+#include "core/exec/nt_tuner.h"
+#include "core/exec/interpreter.h"
 
 #define WEFT_PROGRAMS 64 /* per communicator, power of two */
 
@@ -22,9 +22,9 @@ typedef struct weft_program_key {
 typedef struct weft_prepared {
     weft_program_key_t key;
     weft_program_t program;
-    weft_lanes_t run;
-    weft_adapt_t adapt;
-    bool adapts;                   /* slices are large enough for a choice */
+    weft_interpreter_t run;
+    weft_nt_tuner_t nt_tuner;
+    bool tunes_nt;                 /* slices are large enough for a choice */
     uint32_t references;           /* runs in streams and captures that use it */
     struct weft_prepared *retired; /* next of those that lost their entry while in use */
 } weft_prepared_t;

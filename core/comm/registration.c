@@ -10,12 +10,12 @@
 /* One registration: a region per transport that registers memory. */
 struct weft_mem_region {
     weft_mem_region_t *next;
-    weft_net_region_t *region[WEFT_NETS_MAX];
+    weft_net_region_t *region[WEFT_TRANSPORTS_MAX];
 };
 
 static void registration_free(weft_links_t *links, weft_mem_region_t *region)
 {
-    for (uint32_t i = 0; i < WEFT_NETS_MAX; i++) {
+    for (uint32_t i = 0; i < WEFT_TRANSPORTS_MAX; i++) {
         if (region->region[i] != NULL) {
             weft_links_dereg(links, i, region->region[i]);
         }
@@ -23,15 +23,16 @@ static void registration_free(weft_links_t *links, weft_mem_region_t *region)
     weft_os_free(region);
 }
 
-weft_status_t weft_registration_add(weft_mem_region_t **list, weft_links_t *links, uint32_t nets,
-                                    void *memory, uint64_t bytes, weft_mem_region_t **region_p)
+weft_status_t weft_registration_add(weft_mem_region_t **list, weft_links_t *links,
+                                    uint32_t transports, void *memory, uint64_t bytes,
+                                    weft_mem_region_t **region_p)
 {
     weft_status_t status = WEFT_OK;
     weft_mem_region_t *region = weft_os_alloc(sizeof *region, 0);
     if (region == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "weft_mem_register");
     }
-    for (uint32_t i = 0; i < nets && status == WEFT_OK; i++) {
+    for (uint32_t i = 0; i < transports && status == WEFT_OK; i++) {
         status = weft_links_reg(links, i, memory, bytes, &region->region[i]);
     }
     if (status != WEFT_OK) {

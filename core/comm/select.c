@@ -374,8 +374,8 @@ static void select_describe(const weft_comm_state_t *state, const weft_args_t *a
              "%s by %s on %u channel%s, %" PRIu64 " passes of %u chunks of %u slices of %" PRIu64
              " bytes, kernel %s%s; %s; proved in %.1f ms%s",
              weft_coll_name(args->coll), algo, program->channels, program->channels == 1 ? "" : "s",
-             program->geometry.passes, program->geometry.k, choice->slices,
-             program->geometry.slice * program->elem, state->self.family->kernel.props.variant,
+             program->segmentation.passes, program->segmentation.k, choice->slices,
+             program->segmentation.slice * program->elem, state->self.family->kernel.props.variant,
              state->self.family->kernel.lanes != NULL ? " running plans" : "", choice->reason,
              entry->verify_seconds * 1e3, program->in_place ? "" : ", staged in place");
 }
@@ -399,17 +399,18 @@ static void select_fill_program(const weft_comm_state_t *state, const weft_args_
         weft_plan_blocks(shape, state->self.nranks, WEFT_OPERAND_OUT) * entry->plan->k;
     program->dtype = args->dtype;
     program->pairs = weft_vectors_need(args->coll) == WEFT_VECTOR_PAIRS;
-    weft_cut_t cut = {.k = entry->plan->k,
-                      .slices = choice->slices,
-                      .slice_bytes = choice->slice_bytes,
-                      .channels = select_channels_for(state, args, entry->cost.lanes)};
+    weft_segmentation_params_t cut = {.k = entry->plan->k,
+                                      .slices = choice->slices,
+                                      .slice_bytes = choice->slice_bytes,
+                                      .channels =
+                                          select_channels_for(state, args, entry->cost.lanes)};
     program->channels = cut.channels;
     if (weft_coll_has_vectors(args->coll)) {
-        weft_geometry_set_largest(&program->geometry, program->elem, &cut);
+        weft_segmentation_set_largest(&program->segmentation, program->elem, &cut);
     } else {
-        weft_geometry_set(&program->geometry, args->count, program->elem, &cut);
-        if (program->geometry.passes < cut.channels) {
-            program->channels = (uint32_t)program->geometry.passes;
+        weft_segmentation_set(&program->segmentation, args->count, program->elem, &cut);
+        if (program->segmentation.passes < cut.channels) {
+            program->channels = (uint32_t)program->segmentation.passes;
         }
     }
     program->flags = reduces && args->op == WEFT_AVG ? WEFT_COMBINE_FINAL : 0;
@@ -429,9 +430,9 @@ static void select_fill_program(const weft_comm_state_t *state, const weft_args_
 static weft_status_t select_device(weft_comm_state_t *state, weft_program_t *program)
 {
     weft_status_t status = weft_comm_open_device_queue(state);
-    program->device = state->self.family->kernel.lanes;
-    program->kernel = state->self.family->kernel.instance;
-    program->queue = state->device_queue;
+    program->offload.ops = state->self.family->kernel.lanes;
+    program->offload.kernel = state->self.family->kernel.instance;
+    program->offload.queue = state->device_queue;
     return status;
 }
 
@@ -452,15 +453,15 @@ static weft_status_t select_prepare(weft_comm_state_t *state, const weft_args_t 
             state->self.family->kernel.instance, args->dtype, op, &prepared->program.combine);
     }
     if (status == WEFT_OK) {
-        const weft_geometry_t *g = &prepared->program.geometry;
-        prepared->adapts = g->slice * prepared->program.elem >= WEFT_ADAPT_BYTES;
+        const weft_segmentation_t *g = &prepared->program.segmentation;
+        prepared->tunes_nt = g->slice * prepared->program.elem >= WEFT_NT_STORE_BYTES;
         status = weft_program_allocate(&prepared->program);
     }
     if (status == WEFT_OK) {
         status = select_device(state, &prepared->program);
     }
     if (status == WEFT_OK) {
-        status = weft_lanes_init(&prepared->run, &prepared->program);
+        status = weft_interpreter_init(&prepared->run, &prepared->program);
     }
     if (status == WEFT_OK) {
         weft_log(WEFT_LOG_DEBUG, "select", "%" PRIu64 " elements: %s", args->count,

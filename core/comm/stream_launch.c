@@ -11,14 +11,14 @@
 #include "core/base/log.h"
 #include "core/comm/binding.h"
 #include "core/comm/watchdog.h"
-#include "core/exec/relay.h"
+#include "core/exec/proxy.h"
 
 /* Launching ------------------------------------------------------------------------------------ */
 
 /* One operation on its way to the device. */
 typedef struct launch_item {
     weft_launched_t *run;
-    weft_geometry_t geometry;
+    weft_segmentation_t segmentation;
     weft_lanes_call_t call;
 } launch_item_t;
 
@@ -32,7 +32,7 @@ static weft_prepared_t *launch_find_program(const weft_comm_state_t *state,
     }
     weft_args_t args = weft_request_class(request);
     weft_prepared_t *prepared = weft_programs_find(&state->programs, &args);
-    return prepared != NULL && weft_device_is_ready(&prepared->run) ? prepared : NULL;
+    return prepared != NULL && weft_device_run_is_ready(&prepared->run) ? prepared : NULL;
 }
 
 /* True if no operation of the host is under way: the device's queue could not wait for it. */
@@ -84,8 +84,8 @@ static weft_status_t launch_fill(const weft_comm_state_t *state, weft_launches_t
     item->run->signature = weft_request_signature(prepared, request);
     item->run->timeout = request->timeout;
     item->run->blocked = -1;
-    weft_request_bind(prepared, request, &item->geometry, &binding);
-    weft_device_describe(&prepared->run, &binding, &item->call);
+    weft_request_bind(prepared, request, &item->segmentation, &binding);
+    weft_device_run_describe(&prepared->run, &binding, &item->call);
     item->call.scalar_at = request->late_scalar;
     if (prepared->program.in_place || !weft_request_overlaps(request)) {
         return WEFT_OK;
@@ -119,7 +119,7 @@ static void launch_keep(weft_comm_state_t *state, weft_launches_t *launches, wef
         return;
     }
     weft_programs_retain(run->prepared);
-    weft_lanes_note_launch(&run->prepared->run);
+    weft_device_run_add_launch(&run->prepared->run);
     state->queue.sequence = run->sequence;
     if (launches->last != NULL) {
         launches->last->next = run;
@@ -133,7 +133,7 @@ static weft_status_t launch_start(const weft_comm_state_t *state, void *const *s
                                   launch_item_t *items, weft_lanes_job_t *jobs, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        jobs[i] = (weft_lanes_job_t){.handle = weft_lanes_handle(&items[i].run->prepared->run),
+        jobs[i] = (weft_lanes_job_t){.handle = weft_device_run_handle(&items[i].run->prepared->run),
                                      .call = &items[i].call};
     }
     weft_status_t status =
@@ -248,7 +248,7 @@ static weft_port_t *launch_blocked_port(const weft_launched_t *run)
 static void launch_check_link(weft_comm_state_t *state, const weft_launched_t *run)
 {
     const weft_port_t *port = launch_blocked_port(run);
-    if (port != NULL && weft_relay_port_is_dry(port)) {
+    if (port != NULL && weft_port_is_dry(port)) {
         weft_watchdog_link_broke(state, port->broken, (int32_t)port->peer);
     }
 }
@@ -256,7 +256,7 @@ static void launch_check_link(weft_comm_state_t *state, const weft_launched_t *r
 static weft_status_t launch_look_at(weft_comm_state_t *state, weft_launched_t *run, bool *moved_p)
 {
     weft_lanes_state_t at;
-    weft_status_t status = weft_device_look(&run->prepared->run, run->run, &at);
+    weft_status_t status = weft_device_run_look(&run->prepared->run, run->run, &at);
     if (status < 0) {
         launch_fail_run(state, run, status, &at);
         return status;
@@ -285,7 +285,7 @@ bool weft_launch_step(weft_comm_state_t *state, weft_launches_t *launches)
         launches->first = run->next;
         launches->last = launches->first != NULL ? launches->last : NULL;
         weft_queue_complete(&state->queue, run->sequence);
-        weft_lanes_note_launch_end(&run->prepared->run);
+        weft_device_run_drop_launch(&run->prepared->run);
         weft_programs_release(&state->programs, run->prepared);
         weft_os_free(run);
     }
@@ -323,7 +323,7 @@ bool weft_launch_pending(const weft_launches_t *launches, weft_pending_t *pendin
 static void launch_abort_all(const weft_comm_state_t *state, const weft_launched_t *run)
 {
     for (; run != NULL; run = run->next) {
-        state->self.family->kernel.lanes->abort(weft_lanes_handle(&run->prepared->run));
+        state->self.family->kernel.lanes->abort(weft_device_run_handle(&run->prepared->run));
     }
 }
 
@@ -336,8 +336,8 @@ void weft_launch_abort(const weft_comm_state_t *state, const weft_launches_t *la
 static bool launch_has_ended(const weft_comm_state_t *state, const weft_launched_t *run)
 {
     weft_lanes_state_t at = {.size = sizeof at};
-    return state->self.family->kernel.lanes->poll(weft_lanes_handle(&run->prepared->run), run->run,
-                                                  &at) != WEFT_IN_PROGRESS;
+    return state->self.family->kernel.lanes->poll(weft_device_run_handle(&run->prepared->run),
+                                                  run->run, &at) != WEFT_IN_PROGRESS;
 }
 
 void weft_launch_settle(const weft_comm_state_t *state, const weft_launches_t *launches,

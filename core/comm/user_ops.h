@@ -4,7 +4,7 @@
 #ifndef WEFT_COMM_USER_OPS_H
 #define WEFT_COMM_USER_OPS_H
 
-#include "core/exec/user.h"
+#include "core/exec/program.h"
 
 #define WEFT_USER_OPS (WEFT_OP_USER_END - WEFT_OP_USER)
 

@@ -6,7 +6,7 @@
 
 #include "core/comm/args.h"
 #include "core/comm/identity.h"
-#include "core/exec/lanes.h"
+#include "core/exec/interpreter.h"
 
 /* The vectors of one call, copied and completed. */
 typedef struct weft_bound_vectors {

@@ -91,7 +91,7 @@ static void watchdog_check_connecting(weft_comm_state_t *state, const weft_pendi
             "rank %u and rank %u could not connect over %s within %.3g s; check interfaces and "
             "firewalls",
             state->self.rank, (uint32_t)p->peer,
-            weft_links_transport(state->links, (uint32_t)p->peer), limit);
+            weft_links_transport_name(state->links, (uint32_t)p->peer), limit);
         weft_comm_fail(state, p->peer);
     }
 }

@@ -42,16 +42,16 @@ uint32_t weft_window_find(const weft_window_table_t *table, const weft_window_t 
     return number;
 }
 
-static void window_close_import(const weft_comm_identity_t *self, weft_reach_t *reach,
+static void window_close_import(const weft_comm_identity_t *self, weft_peer_windows_t *reach,
                                 uint32_t number)
 {
     const weft_family_kernel_t *kernel = &self->family->kernel;
-    if (reach->lease[number] != NULL) {
-        weft_lease_give(reach->lease[number]);
+    if (reach->import[number] != NULL) {
+        weft_import_close(reach->import[number]);
     } else if (reach->theirs[number].bytes > 0) {
         kernel->share->unimport(kernel->instance, reach->theirs[number].base);
     }
-    reach->lease[number] = NULL;
+    reach->import[number] = NULL;
     reach->theirs[number] = reach->mine[number] = (weft_lanes_window_t){.bytes = 0};
 }
 
@@ -68,7 +68,7 @@ void weft_window_free(const weft_comm_identity_t *self, weft_window_table_t *tab
 {
     const weft_family_kernel_t *kernel = &self->family->kernel;
     weft_window_close_imports(self, table, window->number);
-    weft_lend_end(window->exported);
+    weft_export_destroy(window->exported);
     if (window->on_device) {
         kernel->share->unlend(kernel->instance, window->memory);
     }

@@ -5,15 +5,15 @@
 #define WEFT_COMM_WINDOW_TABLE_H
 
 #include "core/comm/identity.h"
-#include "core/exec/windows.h"
+#include "core/exec/zero_copy.h"
 
 /* A window of this rank. */
 struct weft_window {
     uint32_t number;
     void *memory;
     uint64_t bytes;
-    weft_lent_t *exported; /* host memory, to threads of this process; or NULL */
-    bool on_device;        /* exported by the kernel */
+    weft_export_t *exported; /* host memory, to threads of this process; or NULL */
+    bool on_device;          /* exported by the kernel */
 };
 
 typedef struct weft_window_table {

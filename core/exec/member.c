@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * MOVEs of the interpreter: where their operands are, and one slice of them, from looking at its ports
- * to giving its slots on. */
+ * MOVEs of the interpreter: where their operands are, and one slice of them, from looking at its
+ * ports to giving its slots on. */
 #include "core/exec/member.h"
 
 #include "core/base/error.h"
+#include "core/exec/zero_copy.h"
 
 #define NO_HOLDER UINT32_MAX
 
-/* Operands ----------------------------------------------------------------------------------------- */
+/* Operands ------------------------------------------------------------------------------------- */
 
 static uint32_t operand_chunks(const weft_program_t *program, uint32_t kind)
 {
@@ -17,28 +18,28 @@ static uint32_t operand_chunks(const weft_program_t *program, uint32_t kind)
                                       : program->tmp_chunks;
 }
 
-/* Elements of block `block` of IN or OUT, and where it starts. */
-static uint64_t block_count(const weft_lanes_t *run, uint32_t kind, uint32_t block)
+/* Returns the elements of block `block` of IN or OUT. */
+static uint64_t block_count(const weft_interpreter_t *run, uint32_t kind, uint32_t block)
 {
     const weft_vectors_t *v = run->vectors;
-    return v == NULL                 ? run->geometry.count
+    return v == NULL                 ? run->segmentation.count
            : kind == WEFT_OPERAND_IN ? v->in_counts[block]
                                      : v->out_counts[block];
 }
 
-static uint64_t block_start(const weft_lanes_t *run, uint32_t kind, uint32_t block)
+static uint64_t block_start(const weft_interpreter_t *run, uint32_t kind, uint32_t block)
 {
     const weft_vectors_t *v = run->vectors;
-    return v == NULL                 ? block * run->geometry.count
+    return v == NULL                 ? block * run->segmentation.count
            : kind == WEFT_OPERAND_IN ? v->in_displs[block]
                                      : v->out_displs[block];
 }
 
-static uint8_t *operand_address(const weft_lanes_t *run, const weft_plan_operand_t *o,
+static uint8_t *operand_address(const weft_interpreter_t *run, const weft_plan_operand_t *o,
                                 uint32_t chunk, const weft_lane_run_t *lane)
 {
     const weft_program_t *program = run->program;
-    const weft_geometry_t *g = &run->geometry;
+    const weft_segmentation_t *g = &run->segmentation;
     if (o->kind == WEFT_OPERAND_TMP) {
         uint64_t before = (uint64_t)lane->channel * program->tmp_chunks + chunk;
         return program->tmp + before * g->chunk * program->elem;
@@ -51,7 +52,7 @@ static uint8_t *operand_address(const weft_lanes_t *run, const weft_plan_operand
     return (uint8_t *)((uintptr_t)base + element * program->elem);
 }
 
-/* The operand whose chunk says how long the MOVE is. */
+/* Returns the operand whose chunk says how long the MOVE is. */
 static const weft_plan_operand_t *measure_of(const weft_member_t *m)
 {
     uint32_t all = (uint32_t)m->move->ndst + m->move->nsrc;
@@ -67,19 +68,21 @@ static const weft_plan_operand_t *measure_of(const weft_member_t *m)
     return NULL;
 }
 
-/* Length of the chunk that the MOVE has reached. False: both ends know that nothing of this block is
- * left in this pass, and leave it out; the first pass always sends, so that they can compare. */
-static bool member_measure(const weft_lanes_t *run, const weft_lane_run_t *lane, weft_member_t *m)
+/* Sets the length of the chunk that the MOVE has reached. Returns false if both ends know that
+ * nothing of this block is left in this pass, and leave it out. The first pass always sends, so
+ * that they can compare. */
+static bool member_measure(const weft_interpreter_t *run, const weft_lane_run_t *lane,
+                           weft_member_t *m)
 {
     const weft_program_t *program = run->program;
     const weft_plan_operand_t *o = measure_of(m);
-    uint32_t k = run->geometry.k, chunk = 0, kind = WEFT_OPERAND_IN;
+    uint32_t k = run->segmentation.k, chunk = 0, kind = WEFT_OPERAND_IN;
     if (o != NULL) {
         kind = o->kind;
         chunk = weft_plan_chunk_at(o, operand_chunks(program, kind), lane->iteration, m->done);
     }
     uint64_t count = block_count(run, kind, chunk / k);
-    m->chunk = weft_geometry_chunk(&run->geometry, count, lane->pass, chunk % k);
+    m->chunk = weft_segmentation_chunk(&run->segmentation, count, lane->pass, chunk % k);
     if (!program->pairs) {
         return true;
     }
@@ -88,8 +91,9 @@ static bool member_measure(const weft_lanes_t *run, const weft_lane_run_t *lane,
     return lane->pass == 0 || m->chunk > 0;
 }
 
-/* The operand that holds what the MOVE sends and keeps it for the run (core/plan/steady.h), or none. */
-static uint32_t holder_of(const weft_lanes_t *run, const weft_member_t *m)
+/* Returns the operand whose memory holds what the MOVE sends until the run ends
+ * (core/plan/steady.h), or none. */
+static uint32_t holder_of(const weft_interpreter_t *run, const weft_member_t *m)
 {
     const weft_program_t *program = run->program;
     uint32_t ndst = m->move->ndst, i = 0;
@@ -102,8 +106,8 @@ static uint32_t holder_of(const weft_lanes_t *run, const weft_member_t *m)
     return i;
 }
 
-/* Addresses of the chunk that the MOVE has reached. */
-static void member_aim(const weft_lanes_t *run, const weft_lane_run_t *lane, weft_member_t *m)
+/* Sets the addresses of the chunk that the MOVE has reached. */
+static void member_aim(const weft_interpreter_t *run, const weft_lane_run_t *lane, weft_member_t *m)
 {
     const weft_plan_move_t *move = m->move;
     const weft_program_t *program = run->program;
@@ -132,7 +136,8 @@ static void member_aim(const weft_lanes_t *run, const weft_lane_run_t *lane, wef
 }
 
 /* Goes to the next chunk that has something to move. */
-static void member_next(const weft_lanes_t *run, const weft_lane_run_t *lane, weft_member_t *m)
+static void member_next(const weft_interpreter_t *run, const weft_lane_run_t *lane,
+                        weft_member_t *m)
 {
     while (m->done < m->cnt && !member_measure(run, lane, m)) {
         m->done++;
@@ -143,7 +148,7 @@ static void member_next(const weft_lanes_t *run, const weft_lane_run_t *lane, we
     }
 }
 
-void weft_member_enter(const weft_lanes_t *run, const weft_lane_run_t *lane, weft_member_t *m,
+void weft_member_enter(const weft_interpreter_t *run, const weft_lane_run_t *lane, weft_member_t *m,
                        const weft_plan_move_t *move)
 {
     m->move = move;
@@ -153,9 +158,9 @@ void weft_member_enter(const weft_lanes_t *run, const weft_lane_run_t *lane, wef
     member_next(run, lane, m);
 }
 
-/* One slice ---------------------------------------------------------------------------------------- */
+/* One slice ------------------------------------------------------------------------------------ */
 
-/* The first port that is not ready, or NULL. */
+/* Returns the first port that is not ready, or NULL. */
 static weft_port_t *member_blocker(const weft_member_t *m)
 {
     uint32_t ndst = m->move->ndst;
@@ -173,12 +178,13 @@ static weft_port_t *member_blocker(const weft_member_t *m)
     return NULL;
 }
 
-static const weft_signature_t *member_signature(const weft_lanes_t *run, const weft_member_t *m)
+static const weft_signature_t *member_signature(const weft_interpreter_t *run,
+                                                const weft_member_t *m)
 {
     return run->program->pairs ? &m->signature : &run->signature;
 }
 
-static bool member_signatures_match(weft_lanes_t *run, const weft_member_t *m)
+static bool member_signatures_match(weft_interpreter_t *run, const weft_member_t *m)
 {
     const weft_signature_t *mine = member_signature(run, m);
     uint32_t ndst = m->move->ndst, all = ndst + m->move->nsrc;
@@ -198,63 +204,61 @@ static bool member_signatures_match(weft_lanes_t *run, const weft_member_t *m)
     return true;
 }
 
-/* Looks where the payloads of the sources are, of which the peers may keep some. */
-static weft_status_t member_follow(weft_lanes_t *run, weft_member_t *m, uint64_t bytes)
+/* Finds the payloads of the sources, which may be in windows of the peers. */
+static weft_status_t member_resolve(weft_interpreter_t *run, weft_member_t *m, uint64_t bytes)
 {
     uint32_t ndst = m->move->ndst;
     weft_status_t status = WEFT_OK;
     for (uint32_t i = 0; i < m->move->nsrc && status == WEFT_OK; i++) {
         weft_port_t *port = m->port[ndst + i];
-        m->far[i] = NULL;
-        if (port != NULL && port->heads != NULL && bytes > WEFT_SLOT_INLINE) {
-            status = weft_windows_follow(port, bytes, run->program->elem, &m->far[i]);
+        m->there[i] = NULL;
+        if (port != NULL && weft_port_is_mapped(port) && bytes > WEFT_SLOT_INLINE) {
+            status = weft_zero_copy_resolve(port, bytes, run->program->elem, &m->there[i]);
             run->blocked = status == WEFT_OK ? run->blocked : port;
         }
     }
     for (uint32_t i = 0; status != WEFT_OK && i < m->move->nsrc; i++) {
         if (m->port[ndst + i] != NULL) {
-            weft_windows_leave(m->port[ndst + i]);
+            weft_zero_copy_abandon(m->port[ndst + i]);
         }
     }
     return status;
 }
 
-/* Which of the messages need no copy of the payload, as it stays where the MOVE has it. */
-static void member_refer(weft_lanes_t *run, weft_member_t *m, uint64_t bytes)
+/* Describes the messages that need no copy of the payload, as it stays where the MOVE has it. */
+static void member_describe(weft_interpreter_t *run, weft_member_t *m, uint64_t bytes)
 {
-    size_t offset = m->slice * run->geometry.slice * run->program->elem;
+    size_t offset = m->slice * run->segmentation.slice * run->program->elem;
     for (uint32_t i = 0; i < m->move->ndst; i++) {
         weft_port_t *port = m->port[i];
-        m->at[i].window = 0;
-        if (m->holder != NO_HOLDER && bytes > WEFT_SLOT_INLINE && port != NULL &&
-            port->heads != NULL) {
-            m->at[i] = weft_windows_refer(port, m->base[m->holder] + offset, bytes);
-        }
-        if (m->at[i].window != 0) {
-            run->refers = true;
-            port->windows->sent++;
+        m->where[i].window = 0;
+        if (m->holder != NO_HOLDER && bytes > WEFT_SLOT_INLINE && port != NULL) {
+            m->where[i] = weft_zero_copy_describe(port, m->base[m->holder] + offset, bytes);
+            run->lends = run->lends || m->where[i].window != 0;
         }
     }
 }
 
-/* Where the payloads of the sources are. */
-static void combine_sources(const weft_lanes_t *run, const weft_member_t *m, weft_combine_t *c)
+/* Sets the sources, in buffers, slots and windows. */
+static void combine_sources(const weft_interpreter_t *run, const weft_member_t *m,
+                            weft_combine_t *c)
 {
-    size_t elem = run->program->elem, offset = m->slice * run->geometry.slice * elem;
+    size_t elem = run->program->elem, offset = m->slice * run->segmentation.slice * elem;
     c->nsrc = m->move->nsrc;
     for (uint32_t i = 0; i < c->nsrc; i++) {
         uint32_t at = m->move->ndst + i;
-        c->src[i] = m->port[at] == NULL ? m->base[at] + offset
-                    : m->far[i] != NULL ? m->far[i]
-                                        : weft_port_payload(m->port[at], c->count * elem);
+        c->src[i] = m->port[at] == NULL   ? m->base[at] + offset
+                    : m->there[i] != NULL ? m->there[i]
+                                          : weft_port_payload(m->port[at], c->count * elem);
     }
 }
 
-/* Where the result goes: not to messages by reference, and no copy goes onto itself. */
-static void combine_destinations(const weft_lanes_t *run, const weft_member_t *m, weft_combine_t *c)
+/* Sets the destinations. Zero-copy messages need none, and no copy goes onto itself. */
+static void combine_destinations(const weft_interpreter_t *run, const weft_member_t *m,
+                                 weft_combine_t *c)
 {
     const weft_program_t *program = run->program;
-    size_t offset = m->slice * run->geometry.slice * program->elem;
+    size_t offset = m->slice * run->segmentation.slice * program->elem;
     c->ndst = 0;
     c->nt_mask = 0;
     for (uint32_t i = 0; i < m->move->ndst; i++) {
@@ -263,14 +267,14 @@ static void combine_destinations(const weft_lanes_t *run, const weft_member_t *m
             slot ? run->stream_ports : program->stream && m->operands[i].kind == WEFT_OPERAND_OUT;
         void *to =
             slot ? weft_port_payload(m->port[i], c->count * program->elem) : m->base[i] + offset;
-        if (m->at[i].window == 0 && !(m->copies && to == c->src[0])) {
+        if (m->where[i].window == 0 && !(m->copies && to == c->src[0])) {
             c->nt_mask |= (uint32_t)streams << c->ndst;
             c->dst[c->ndst++] = to;
         }
     }
 }
 
-static void member_combine(const weft_lanes_t *run, const weft_member_t *m, uint64_t count)
+static void member_combine(const weft_interpreter_t *run, const weft_member_t *m, uint64_t count)
 {
     const weft_program_t *program = run->program;
     const weft_plan_move_t *move = m->move;
@@ -292,9 +296,9 @@ static void member_combine(const weft_lanes_t *run, const weft_member_t *m, uint
     }
 }
 
-/* Slots change hands only after the data is in place. All of them do, even if one link breaks at this
+/* Sends and releases the slots, after the data is in place. It goes on if one link breaks at this
  * moment: the slice is done, and the other ports must stay in step. */
-static weft_status_t member_publish(weft_lanes_t *run, const weft_member_t *m, uint64_t bytes)
+static weft_status_t member_publish(weft_interpreter_t *run, const weft_member_t *m, uint64_t bytes)
 {
     const weft_signature_t *signature = member_signature(run, m);
     weft_status_t status = WEFT_OK;
@@ -304,13 +308,13 @@ static weft_status_t member_publish(weft_lanes_t *run, const weft_member_t *m, u
             continue;
         }
         if (i >= ndst) {
-            /* A peer that has sent its last message may be gone: that its slot cannot be offered again
-             * is the next receive's failure. */
+            /* A peer that has sent its last message may be gone. The next receive tells if the slot
+             * cannot be offered again. */
             weft_status_t offered = weft_port_release(m->port[i]);
             (void)offered;
             continue;
         }
-        weft_status_t one = weft_port_send(m->port[i], signature, bytes, &m->at[i]);
+        weft_status_t one = weft_port_send(m->port[i], signature, bytes, &m->where[i]);
         if (status == WEFT_OK && one != WEFT_OK) {
             status = one;
             run->blocked = m->port[i];
@@ -319,9 +323,10 @@ static weft_status_t member_publish(weft_lanes_t *run, const weft_member_t *m, u
     return status;
 }
 
-weft_status_t weft_member_slice(weft_lanes_t *run, const weft_lane_run_t *lane, weft_member_t *m)
+weft_status_t weft_member_slice(weft_interpreter_t *run, const weft_lane_run_t *lane,
+                                weft_member_t *m)
 {
-    const weft_geometry_t *g = &run->geometry;
+    const weft_segmentation_t *g = &run->segmentation;
     weft_port_t *blocker = member_blocker(m);
     if (blocker != NULL) {
         run->blocked = blocker;
@@ -330,13 +335,13 @@ weft_status_t weft_member_slice(weft_lanes_t *run, const weft_lane_run_t *lane, 
     if (!member_signatures_match(run, m)) {
         return WEFT_ERR_MISMATCH;
     }
-    uint64_t count = weft_geometry_slice(g, m->chunk, m->slice);
+    uint64_t count = weft_segmentation_slice(g, m->chunk, m->slice);
     uint64_t bytes = count * run->program->elem;
-    weft_status_t status = member_follow(run, m, bytes);
+    weft_status_t status = member_resolve(run, m, bytes);
     if (status != WEFT_OK) {
         return status;
     }
-    member_refer(run, m, bytes);
+    member_describe(run, m, bytes);
     if (count > 0) {
         member_combine(run, m, count);
     }

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * MOVEs under way. Used by the interpreter of lanes only. */
+ * The MOVEs that a lane has under way. Used by the interpreter only. */
 #ifndef WEFT_EXEC_MEMBER_H
 #define WEFT_EXEC_MEMBER_H
 
-#include "core/exec/lanes.h"
+#include "core/exec/interpreter_state.h"
 
 /* Begins a MOVE of the lane. */
-void weft_member_enter(const weft_lanes_t *run, const weft_lane_run_t *lane, weft_member_t *m,
+void weft_member_enter(const weft_interpreter_t *run, const weft_lane_run_t *lane, weft_member_t *m,
                        const weft_plan_move_t *move);
 
-/* Moves the next slice. OK: done; AGAIN: a port is not ready, run->blocked; or a failure. */
-weft_status_t weft_member_slice(weft_lanes_t *run, const weft_lane_run_t *lane, weft_member_t *m);
+/* Moves the next slice. OK: done; AGAIN: run->blocked is not ready; ERR_MISMATCH; or the failure of
+ * a port. */
+weft_status_t weft_member_slice(weft_interpreter_t *run, const weft_lane_run_t *lane,
+                                weft_member_t *m);
 
 #endif

@@ -4,9 +4,14 @@
 #include "core/exec/program.h"
 
 #include <errno.h>
+#include <stdalign.h>
+#include <string.h>
 
 #include "core/base/error.h"
+#include "core/exec/port_export.h"
 #include "core/os/os.h"
+
+#define BLOCK_BYTES 4096u
 
 weft_status_t weft_program_allocate(weft_program_t *program)
 {
@@ -15,7 +20,7 @@ weft_status_t weft_program_allocate(weft_program_t *program)
     program->ports = weft_os_alloc((program->nports + 1) * sizeof(weft_port_t *), 0);
     program->tmp_chunks = plan->tmp_chunks;
     program->tmp_bytes =
-        program->channels * plan->tmp_chunks * program->geometry.chunk * program->elem;
+        program->channels * plan->tmp_chunks * program->segmentation.chunk * program->elem;
     program->tmp = program->tmp_bytes > 0 ? weft_os_pages(program->tmp_bytes) : NULL;
     program->steady = weft_os_alloc(plan->nmoves + 1, 0);
     if (program->ports == NULL || program->steady == NULL ||
@@ -40,7 +45,7 @@ void weft_program_release(weft_program_t *program)
     program->tmp = NULL;
 }
 
-/* The number of a connection: 16 bits of the plan, one of sends and receives, the copy. */
+/* Returns the number of a connection: 16 bits of the plan, one for sends and receives, the copy. */
 static uint32_t link_channel(uint32_t copy, uint32_t channel)
 {
     return copy << 17 | channel;
@@ -77,5 +82,32 @@ void weft_program_store_ports(const weft_program_t *program)
 {
     for (uint32_t i = 0; i < program->nports; i++) {
         weft_port_store(program->ports[i]);
+    }
+}
+
+/* User operators ------------------------------------------------------------------------------- */
+
+/* Folds block by block in a small accumulator, so that a destination may be one of the sources. */
+static void user_fold_block(const weft_user_op_t *op, weft_dtype_t dtype, const weft_combine_t *c,
+                            size_t at, uint64_t count)
+{
+    alignas(64) uint8_t block[BLOCK_BYTES];
+    size_t bytes = count * weft_dtype_size(dtype);
+    memcpy(block, (const uint8_t *)c->src[0] + at, bytes);
+    for (uint32_t i = 1; i < c->nsrc; i++) {
+        op->fn(block, (const uint8_t *)c->src[i] + at, count, dtype, op->arg);
+    }
+    for (uint32_t i = 0; i < c->ndst; i++) {
+        memcpy((uint8_t *)c->dst[i] + at, block, bytes);
+    }
+}
+
+void weft_user_combine(const weft_user_op_t *op, weft_dtype_t dtype, const weft_combine_t *c)
+{
+    size_t elem = weft_dtype_size(dtype);
+    uint64_t most = BLOCK_BYTES / elem;
+    for (uint64_t done = 0; done < c->count; done += most) {
+        uint64_t count = c->count - done < most ? c->count - done : most;
+        user_fold_block(op, dtype, c, done * elem, count);
     }
 }

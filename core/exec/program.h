@@ -1,59 +1,118 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A program: a proved plan bound to one kind of call: cut, kernel function, ports. Made once per
- * (collective, count, type, operator, root) of a communicator and run many times. */
+ * A program is a proved plan bound to one kind of call: segmentation, kernel function, ports. It is
+ * made once per collective, count, type, operator and root of a communicator, and run many times.
+ * The thread that owns the communicator makes all calls. */
 #ifndef WEFT_EXEC_PROGRAM_H
 #define WEFT_EXEC_PROGRAM_H
 
+#include <weft/plugin/kernel.h>
 #include <weft/plugin/lanes.h>
+#include <weft/weft.h>
 
-#include "core/exec/geometry.h"
+#include "core/exec/segmentation.h"
 #include "core/exec/links.h"
-#include "core/exec/user.h"
 #include "core/plan/cache.h"
 #include "core/plan/steady.h"
 
+/* The kernel that may run the program on its device. */
+typedef struct weft_offload {
+    const weft_kernel_lanes_t *ops; /* NULL: the host runs the program */
+    weft_kernel_t *kernel;
+    weft_lanes_queue_t *queue; /* of the communicator */
+} weft_offload_t;
+
+/* The caller's function in place of a kernel's. */
+typedef struct weft_user_op {
+    weft_op_fn_t fn; /* NULL: the kernel combines */
+    void *arg;
+} weft_user_op_t;
+
 typedef struct weft_program {
     const weft_plan_t *plan;
-    weft_geometry_t geometry;
+    weft_segmentation_t segmentation;
     weft_signature_t signature; /* sequence 0 */
     weft_combine_fn_t combine;
-    const weft_kernel_lanes_t *device; /* NULL: the host runs it */
-    weft_kernel_t *kernel;             /* of the device */
-    weft_lanes_queue_t *queue;         /* of the communicator, on the device */
-    weft_user_op_t user;               /* combines instead, if set */
+    weft_offload_t offload;
+    weft_user_op_t user; /* combines instead, if set */
     weft_dtype_t dtype;
     weft_op_t op; /* of the kernel */
     size_t elem;  /* bytes of an element */
     uint32_t in_chunks, out_chunks, tmp_chunks;
-    uint32_t flags;      /* WEFT_COMBINE_FINAL if FINAL moves are to be told to the kernel */
-    bool pairs;          /* v-form whose counts two ranks know: see plan.h, "Vectors" */
+    uint32_t flags;      /* WEFT_COMBINE_FINAL if the kernel has to know FINAL moves */
+    bool pairs;          /* vector collective whose counts two ranks know each */
     bool pre;            /* IN is pre-multiplied */
     bool in_place;       /* proved for in-place calls */
     bool stream;         /* results are stored past the caches */
     uint32_t channels;   /* copies of the plan; copy c runs the passes c, c + channels … */
     uint32_t nports;     /* of all channels */
-    weft_port_t **ports; /* those of a channel behind each other; NULL until bound */
+    weft_port_t **ports; /* by channel, then as in the plan; NULL until bound */
     uint32_t bound;      /* ports bound so far */
     uint8_t *steady;     /* per MOVE: WEFT_STEADY_* */
-    uint8_t *tmp;        /* scratch, of one channel behind the other */
+    uint8_t *tmp;        /* scratch, by channel */
     size_t tmp_bytes;
     char reason[320]; /* for weft_comm_explain */
 } weft_program_t;
 
-/* Allocates ports and scratch for program->plan, geometry and channels. ERR_RESOURCE. */
+/* Counts and displacements of this rank's blocks in a vector collective, in elements. */
+typedef struct weft_vectors {
+    const uint64_t *in_counts, *in_displs;
+    const uint64_t *out_counts, *out_displs;
+} weft_vectors_t;
+
+/* The buffers and numbers of one run of a program. */
+typedef struct weft_binding {
+    const void *in;
+    void *out;
+    const void *scalar;
+    uint32_t sequence;
+    uint32_t plan;                           /* vectors: their hash, mixed into the signature */
+    uint64_t count;                          /* vectors: total for the signature */
+    const weft_vectors_t *vectors;           /* NULL: all blocks are equal */
+    const weft_segmentation_t *segmentation; /* NULL: the program's */
+    bool in_place;                           /* `in` and `out` are the same memory */
+} weft_binding_t;
+
+/* Returns the signature that travels with every slice of such a run. */
+static inline weft_signature_t weft_binding_signature(const weft_program_t *program,
+                                                      const weft_binding_t *binding)
+{
+    weft_signature_t signature = program->signature;
+    signature.sequence = binding->sequence;
+    if (binding->vectors != NULL) {
+        signature.count = binding->count;
+        signature.plan += binding->plan;
+    }
+    return signature;
+}
+
+/* Returns which MOVEs may send without a copy in such a run: WEFT_STEADY_*, or 0 for none. Inputs
+ * of vector collectives in place may overlap in any way. */
+static inline uint32_t weft_binding_steady(const weft_binding_t *binding)
+{
+    return !binding->in_place         ? WEFT_STEADY_APART
+           : binding->vectors == NULL ? WEFT_STEADY_IN_PLACE
+                                      : 0;
+}
+
+/* Allocates ports and scratch for program->plan, segmentation and channels. ERR_RESOURCE. */
 weft_status_t weft_program_allocate(weft_program_t *program);
+/* Frees what weft_program_allocate() has allocated. */
 void weft_program_release(weft_program_t *program);
 
-/* What the plan says of port i. */
+/* Returns what the plan says of port i. */
 const weft_plan_port_t *weft_program_port(const weft_program_t *program, uint32_t i);
 
-/* Binds ports as far as links are ready. OK when all are, IN_PROGRESS, or a failure. */
+/* Binds ports as far as links are ready. OK: all are; IN_PROGRESS; or the failure of a link. */
 weft_status_t weft_program_bind(weft_program_t *program, weft_links_t *links);
 
-/* Around a run of the host: ports that a device knows go on from where it has left them, and the device
- * from where the host leaves them. */
+/* Takes the numbers of exported ports from the device before a run of the host. */
 void weft_program_fetch_ports(const weft_program_t *program);
+/* Gives them to the device after a run of the host. */
 void weft_program_store_ports(const weft_program_t *program);
+
+/* Combines with the user's function, folding from the left; otherwise as a kernel's combine
+ * function. Sources and destinations may be the same memory at the same offset. */
+void weft_user_combine(const weft_user_op_t *op, weft_dtype_t dtype, const weft_combine_t *c);
 
 #endif

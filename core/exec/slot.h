@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Slots of a FIFO in memory that two ranks share. One producer, one consumer.
+ * The layout of FIFOs and messages. A FIFO lies in memory that two ranks share, or a rank and its
+ * device. It has one producer and one consumer.
  *
  * Every word has one writer. `sequence` of slot i is n + 1 once message n (n mod slots = i) is
- * complete: stored with release, loaded with acquire, never reset. `released` counts the messages
- * that the consumer has given back. Nothing here is read-modify-written.
+ * complete: it is stored with release, loaded with acquire, and never reset. `released` counts the
+ * messages that the consumer has released. Nothing here is read-modify-written.
  *
  * A payload of up to 32 bytes travels in the flag's own cache line: one line transfer per message.
  *
- * Shared words are hostile input: indices are computed from private counters only, never from here. */
+ * Shared words are hostile input: indices come from private counters only, never from here. */
 #ifndef WEFT_EXEC_SLOT_H
 #define WEFT_EXEC_SLOT_H
 
@@ -23,27 +24,28 @@
 #define WEFT_LINE 64u
 #define WEFT_SLOT_INLINE WEFT_FIFO_INLINE
 
-typedef struct weft_slot_head {
+typedef struct weft_slot_header {
     _Atomic uint64_t sequence;
     weft_signature_t signature;
     uint8_t payload[WEFT_SLOT_INLINE];
-} weft_slot_head_t;
+} weft_slot_header_t;
 
-_Static_assert(sizeof(weft_slot_head_t) == WEFT_LINE, "one cache line");
+_Static_assert(sizeof(weft_slot_header_t) == WEFT_LINE, "one cache line");
 
-/* Where the payloads lie is agreed here before the first message: see place.h. The place and the token
- * are the receiver's, whose device the payloads may lie in; they are written once, before its word says
- * so. The sender only answers. */
-typedef struct weft_fifo_card {
+/* Here the ends agree where the payloads lie, before the first message: see payload_location.h.
+ * Place and token are the receiver's, whose device the payloads may lie in. They are written
+ * once, before the receiver's word says so. The sender only answers. */
+typedef struct weft_fifo_handshake {
     _Atomic uint32_t receiver; /* weft_receiver_word_t */
     uint32_t pad0;
     uint8_t place[WEFT_SHARE_PLACE]; /* of the receiver's device */
     uint8_t token[WEFT_SHARE_TOKEN]; /* of the payloads' memory */
     _Atomic uint32_t sender;         /* weft_sender_word_t */
     uint8_t pad1[WEFT_LINE - 4];
-} weft_fifo_card_t;
+} weft_fifo_handshake_t;
 
-_Static_assert(sizeof(weft_fifo_card_t) == 4 * WEFT_LINE, "whole lines, the sender's of its own");
+_Static_assert(sizeof(weft_fifo_handshake_t) == 4 * WEFT_LINE,
+               "whole lines, the sender's of its own");
 
 /* Control words of one FIFO. Two lines apart: x86 prefetches pairs of lines. */
 typedef struct weft_fifo_control {
@@ -53,23 +55,38 @@ typedef struct weft_fifo_control {
     uint8_t pad1[2 * WEFT_LINE - 4];
     _Atomic uint32_t producer_sleeps;
     uint8_t pad2[2 * WEFT_LINE - 4];
-    weft_fifo_card_t card;
+    weft_fifo_handshake_t handshake;
 } weft_fifo_control_t;
 
 /* Devices that run plans know the layout by these numbers. */
-_Static_assert(offsetof(weft_slot_head_t, sequence) == WEFT_FIFO_HEAD_SEQUENCE, "ABI");
-_Static_assert(offsetof(weft_slot_head_t, signature) == WEFT_FIFO_HEAD_SIGNATURE, "ABI");
-_Static_assert(offsetof(weft_slot_head_t, payload) == WEFT_FIFO_HEAD_PAYLOAD, "ABI");
+_Static_assert(offsetof(weft_slot_header_t, sequence) == WEFT_FIFO_HEAD_SEQUENCE, "ABI");
+_Static_assert(offsetof(weft_slot_header_t, signature) == WEFT_FIFO_HEAD_SIGNATURE, "ABI");
+_Static_assert(offsetof(weft_slot_header_t, payload) == WEFT_FIFO_HEAD_PAYLOAD, "ABI");
 _Static_assert(WEFT_FIFO_HEAD_PAYLOAD == WEFT_FIFO_REFERENCE_WINDOW, "ABI");
 _Static_assert(offsetof(weft_fifo_control_t, released) == WEFT_FIFO_RELEASED, "ABI");
 _Static_assert(offsetof(weft_fifo_control_t, consumer_sleeps) == WEFT_FIFO_CONSUMER_SLEEPS, "ABI");
 _Static_assert(offsetof(weft_fifo_control_t, producer_sleeps) == WEFT_FIFO_PRODUCER_SLEEPS, "ABI");
 _Static_assert(sizeof(weft_fifo_control_t) == WEFT_FIFO_HEADS, "ABI");
 
-/* Bytes of a FIFO: control, heads, payloads. */
+/* Stands in front of every message of a transport. The payload follows at the next cache line. */
+typedef struct weft_message_header {
+    weft_signature_t signature;
+    uint64_t bytes; /* of the payload */
+    uint8_t pad[WEFT_LINE - 32];
+} weft_message_header_t;
+
+_Static_assert(sizeof(weft_message_header_t) == WEFT_LINE, "keeps payloads aligned");
+
+static inline weft_message_header_t *weft_message_header(uint8_t *payload)
+{
+    return (weft_message_header_t *)(void *)payload - 1;
+}
+
+/* Returns the bytes of a FIFO: control, headers, payloads. */
 static inline uint64_t weft_fifo_bytes(uint32_t slots, uint64_t slot_bytes)
 {
-    return sizeof(weft_fifo_control_t) + (uint64_t)slots * (sizeof(weft_slot_head_t) + slot_bytes);
+    return sizeof(weft_fifo_control_t) +
+           (uint64_t)slots * (sizeof(weft_slot_header_t) + slot_bytes);
 }
 
 #endif

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "core/exec/port_export.h"
 #include "core/os/os.h"
 #include "tests/support/kernel_reference.h"
 #include "tests/support/values.h"
@@ -128,12 +129,13 @@ static void open_ports(mesh_t *mesh, mesh_rank_t *r)
         if (*fifo == NULL) {
             *fifo = weft_os_pages(bytes);
         }
-        weft_port_init_mapped(&r->ports[p], port->peer, port->sends != 0, *fifo, mesh->call.slots,
+        weft_mapped_port_init(&r->ports[p], port->peer, port->sends != 0, *fifo, mesh->call.slots,
                               mesh->call.slot_bytes);
-        r->program.ports[p] = &r->ports[p];
+        r->program.ports[p] = &r->ports[p].port;
         assert_int_equal(
-            weft_port_lend(&r->ports[p], mesh->kernels->lanes, mesh->kernels->kernel[0]), WEFT_OK);
-        r->ends[p] = r->ports[p].end;
+            weft_port_export(&r->ports[p].port, mesh->kernels->lanes, mesh->kernels->kernel[0]),
+            WEFT_OK);
+        r->ends[p] = r->ports[p].port.export.end;
     }
 }
 
@@ -188,17 +190,17 @@ static void cut_message(const mesh_t *mesh, uint32_t rank, const weft_plan_t *pl
                         weft_program_t *program)
 {
     const mesh_call_t *call = &mesh->call;
-    weft_geometry_t *g = &program->geometry;
-    weft_cut_t cut = {.k = plan->k,
-                      .slices = call->slices,
-                      .slice_bytes = call->slot_bytes,
-                      .channels = program->channels};
+    weft_segmentation_t *g = &program->segmentation;
+    weft_segmentation_params_t cut = {.k = plan->k,
+                                      .slices = call->slices,
+                                      .slice_bytes = call->slot_bytes,
+                                      .channels = program->channels};
     uint64_t largest = 1;
     if (!program->pairs) {
-        weft_geometry_set(g, call->count, program->elem, &cut);
+        weft_segmentation_set(g, call->count, program->elem, &cut);
         return;
     }
-    weft_geometry_set_largest(g, program->elem, &cut);
+    weft_segmentation_set_largest(g, program->elem, &cut);
     for (uint32_t b = 0; b < mesh->n; b++) {
         for (int in = 0; in < 2; in++) {
             bool has =
@@ -239,7 +241,7 @@ static void open_program(mesh_t *mesh, uint32_t rank, const weft_plan_t *plan)
     values_put(&r->scalar, 0, call->dtype, values_scalar(rank));
     open_ports(mesh, r);
     open_buffers(mesh, rank);
-    assert_int_equal(weft_lanes_init(&r->run, &r->program), WEFT_OK);
+    assert_int_equal(weft_interpreter_init(&r->run, &r->program), WEFT_OK);
     flat_init(&r->flat, &r->program, call->op);
     assert_int_equal(
         mesh->kernels->lanes->prepare(mesh->kernels->kernel[0], &r->flat.program, &r->handle),
@@ -269,9 +271,9 @@ void mesh_close(mesh_t *mesh)
         mesh->kernels->lanes->release(r->handle);
         mesh->kernels->lanes->queue_close(r->queue);
         for (uint32_t p = 0; p < r->program.plan->nports; p++) {
-            weft_port_recall(&r->ports[p]);
+            weft_port_unexport(&r->ports[p].port);
         }
-        weft_lanes_fini(&r->run);
+        weft_interpreter_fini(&r->run);
         weft_program_release(&r->program);
         free(r->ports);
         free(r->ends);
@@ -308,7 +310,7 @@ static void fill(mesh_t *mesh, uint32_t rank)
 
 static void start_on_device(mesh_t *mesh, mesh_rank_t *r, uint32_t sequence)
 {
-    const weft_geometry_t *g = &r->program.geometry;
+    const weft_segmentation_t *g = &r->program.segmentation;
     weft_signature_t signature = r->program.signature;
     weft_lanes_call_t call = {
         .size = sizeof call,
@@ -348,12 +350,13 @@ void mesh_start(mesh_t *mesh, uint32_t devices, uint32_t sequence)
             start_on_device(mesh, r, mine);
             continue;
         }
-        weft_lanes_start(&r->run, &(weft_binding_t){.in = r->in,
-                                                    .out = r->out,
-                                                    .scalar = &r->scalar,
-                                                    .sequence = mine,
-                                                    .count = mesh->call.count,
-                                                    .vectors = is_vector(mesh) ? &r->v : NULL});
+        weft_interpreter_start(&r->run,
+                               &(weft_binding_t){.in = r->in,
+                                                 .out = r->out,
+                                                 .scalar = &r->scalar,
+                                                 .sequence = mine,
+                                                 .count = mesh->call.count,
+                                                 .vectors = is_vector(mesh) ? &r->v : NULL});
     }
 }
 
@@ -361,7 +364,7 @@ static void step_rank(mesh_t *mesh, mesh_rank_t *r)
 {
     bool moved = false;
     if (!r->on_device) {
-        r->status = weft_lanes_step(&r->run, &moved);
+        r->status = weft_interpreter_step(&r->run, &moved);
         return;
     }
     r->status = mesh->kernels->lanes->poll(r->handle, r->number, &r->state);

@@ -7,7 +7,7 @@
 
 #include <weft/plugin/lanes.h>
 
-#include "core/exec/lanes.h"
+#include "core/exec/interpreter.h"
 #include "tests/cuda/flat.h"
 #include "tests/support/fake_host.h"
 
@@ -37,8 +37,8 @@ typedef struct mesh_call {
 
 typedef struct mesh_rank {
     weft_program_t program;
-    weft_port_t *ports; /* of the host's interpreter */
-    weft_lanes_t run;
+    weft_mapped_port_t *ports; /* of the host's interpreter */
+    weft_interpreter_t run;
     flat_t flat;
     weft_lanes_end_t **ends;
     weft_lanes_queue_t *queue;

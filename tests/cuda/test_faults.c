@@ -101,7 +101,7 @@ static void a_message_of_another_operation_ends_the_run_and_is_told(void **state
 /* Puts a first message with the signature of operation 9 into the FIFO of the port. */
 static void forge(mesh_rank_t *r, uint32_t port)
 {
-    weft_slot_head_t *head = r->ports[port].heads;
+    weft_slot_header_t *head = r->ports[port].headers;
     head->signature = r->program.signature;
     head->signature.sequence = 9;
     atomic_store_explicit(&head->sequence, 1, memory_order_release);

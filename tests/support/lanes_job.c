@@ -37,10 +37,10 @@ static void bind_ports(lanes_job_t *job, lanes_rank_t *r)
         if (*fifo == NULL) {
             *fifo = weft_os_pages(weft_fifo_bytes(LANES_SLOTS, LANES_SLOT_BYTES));
         }
-        weft_port_init_mapped(&r->ports[p], port->peer, port->sends != 0, *fifo, LANES_SLOTS,
+        weft_mapped_port_init(&r->ports[p], port->peer, port->sends != 0, *fifo, LANES_SLOTS,
                               LANES_SLOT_BYTES);
         r->ports[p].windows = &r->windows;
-        r->program.ports[p] = &r->ports[p];
+        r->program.ports[p] = &r->ports[p].port;
     }
 }
 
@@ -64,11 +64,11 @@ void lanes_job_init(lanes_job_t *job, lanes_emit_t emit, uint32_t nranks, uint64
                                       .elem = 4,
                                       .in_chunks = r->plan->k,
                                       .out_chunks = r->plan->k};
-        weft_cut_t cut = {r->plan->k, slices, LANES_SLOT_BYTES, channels};
-        weft_geometry_set(&r->program.geometry, count, 4, &cut);
+        weft_segmentation_params_t cut = {r->plan->k, slices, LANES_SLOT_BYTES, channels};
+        weft_segmentation_set(&r->program.segmentation, count, 4, &cut);
         assert_int_equal(weft_program_allocate(&r->program), WEFT_OK);
         bind_ports(job, r);
-        assert_int_equal(weft_lanes_init(&r->run, &r->program), WEFT_OK);
+        assert_int_equal(weft_interpreter_init(&r->run, &r->program), WEFT_OK);
         r->in = calloc(count + 1, 4);
         r->out = calloc(count + 1, 4);
         r->result = calloc(count + 1, 4);
@@ -86,7 +86,7 @@ void lanes_job_show_windows(lanes_job_t *job)
         lanes_rank_t *r = &job->rank[i];
         r->windows.reach = calloc(job->nranks, sizeof *r->windows.reach);
         for (uint32_t p = 0; p < job->nranks; p++) {
-            weft_reach_t *reach = &r->windows.reach[p];
+            weft_peer_windows_t *reach = &r->windows.reach[p];
             reach->mine[3] = (weft_lanes_window_t){(uint8_t *)r->in, job->count * 4};
             reach->mine[0] = (weft_lanes_window_t){(uint8_t *)r->out, job->count * 4};
             reach->theirs[3] = (weft_lanes_window_t){(uint8_t *)job->rank[p].in, job->count * 4};
@@ -99,7 +99,7 @@ void lanes_job_fini(lanes_job_t *job)
 {
     for (uint32_t i = 0; i < job->nranks; i++) {
         lanes_rank_t *r = &job->rank[i];
-        weft_lanes_fini(&r->run);
+        weft_interpreter_fini(&r->run);
         weft_program_release(&r->program);
         weft_plan_destroy(r->plan);
         free(r->windows.reach);
@@ -130,14 +130,14 @@ void lanes_job_run(lanes_job_t *job, uint32_t sequence)
         for (uint64_t e = 0; e < job->count; e++) {
             r->in[e] = lanes_job_input(i, e);
         }
-        weft_lanes_start(&r->run,
-                         &(weft_binding_t){.in = r->in, .out = r->out, .sequence = sequence});
+        weft_interpreter_start(&r->run,
+                               &(weft_binding_t){.in = r->in, .out = r->out, .sequence = sequence});
     }
     for (bool moved = true; done < job->nranks && moved;) {
         done = 0;
         moved = false;
         for (uint32_t i = 0; i < job->nranks; i++) {
-            weft_status_t status = weft_lanes_step(&job->rank[i].run, &moved);
+            weft_status_t status = weft_interpreter_step(&job->rank[i].run, &moved);
             assert_true(status == WEFT_OK || status == WEFT_IN_PROGRESS);
             done += status == WEFT_OK;
             if (status == WEFT_OK && (over >> i & 1) == 0) {

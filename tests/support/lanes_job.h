@@ -5,7 +5,7 @@
 #ifndef WEFT_TESTS_LANES_JOB_H
 #define WEFT_TESTS_LANES_JOB_H
 
-#include "core/exec/lanes.h"
+#include "core/exec/interpreter.h"
 
 enum {
     LANES_SLOTS = 4,
@@ -19,8 +19,8 @@ enum {
 typedef struct lanes_rank {
     weft_plan_t *plan;
     weft_program_t program;
-    weft_lanes_t run;
-    weft_port_t ports[LANES_CHANNELS_MAX * LANES_PORTS_MAX];
+    weft_interpreter_t run;
+    weft_mapped_port_t ports[LANES_CHANNELS_MAX * LANES_PORTS_MAX];
     weft_windows_t windows;
     int32_t *in, *out;
     int32_t *result; /* what was in `out` when the run was over */

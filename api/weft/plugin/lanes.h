@@ -161,7 +161,7 @@ typedef struct weft_lanes_program {
                              number c · nports + p of the call's ends, and in weft_lanes_state_t */
 } weft_lanes_program_t;
 
-/* How a message is cut; lengths in elements of one block (core: weft_geometry_t). Chunk c of IN or OUT
+/* How a message is cut; lengths in elements of one block (core: weft_segmentation_t). Chunk c of IN or OUT
  * is piece c mod k of block c / k; in pass t it starts at element t · pass + (c mod k) · chunk of the
  * block and is clipped at the block's end. A chunk passes as `slices` slices of `slice` elements; the
  * last ones may be shorter or empty, and empty ones are messages too. */

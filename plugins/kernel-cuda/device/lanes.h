@@ -6,7 +6,7 @@
  * and `arrived`, by which they wait for each other, and `stop`. All blocks of a launch must be resident
  * at once.
  *
- * The semantics are those of core/exec/lanes.c; both may run on the two ends of one FIFO. */
+ * The semantics are those of core/exec/interpreter.c; both may run on the two ends of one FIFO. */
 #ifndef KERNEL_CUDA_DEVICE_LANES_H
 #define KERNEL_CUDA_DEVICE_LANES_H
 

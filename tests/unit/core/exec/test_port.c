@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "core/exec/message_port.h"
 #include "core/exec/port.h"
 #include "core/os/os.h"
 
@@ -16,15 +17,15 @@ enum { SLOTS = 4, SLOT_BYTES = 256, MESSAGES = 20000 };
 
 typedef struct fixture {
     void *fifo;
-    weft_port_t send, receive;
+    weft_mapped_port_t send, receive;
 } fixture_t;
 
 static int setup(void **state)
 {
     fixture_t *f = calloc(1, sizeof *f);
     f->fifo = weft_os_pages(weft_fifo_bytes(SLOTS, SLOT_BYTES));
-    weft_port_init_mapped(&f->send, 1, true, f->fifo, SLOTS, SLOT_BYTES);
-    weft_port_init_mapped(&f->receive, 0, false, f->fifo, SLOTS, SLOT_BYTES);
+    weft_mapped_port_init(&f->send, 1, true, f->fifo, SLOTS, SLOT_BYTES);
+    weft_mapped_port_init(&f->receive, 0, false, f->fifo, SLOTS, SLOT_BYTES);
     *state = f;
     return 0;
 }
@@ -32,8 +33,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     fixture_t *f = *state;
-    weft_port_fini(&f->send);
-    weft_port_fini(&f->receive);
+    weft_port_fini(&f->send.port);
+    weft_port_fini(&f->receive.port);
     weft_os_pages_free(f->fifo, weft_fifo_bytes(SLOTS, SLOT_BYTES));
     free(f);
     return 0;
@@ -57,7 +58,7 @@ static void send_all(void *arg)
     weft_port_t *port = arg;
     for (uint64_t n = 0; n < MESSAGES; n++) {
         while (!weft_port_can_send(port)) {
-            weft_port_sleep(port, WEFT_NS_PER_MS);
+            weft_mapped_port_sleep(weft_mapped_port(port), WEFT_NS_PER_MS);
         }
         send_message(port, n);
     }
@@ -67,18 +68,18 @@ static void messages_arrive_whole_and_in_order(void **state)
 {
     fixture_t *f = *state;
     weft_os_thread_t *thread;
-    assert_int_equal(weft_os_thread_start("sender", send_all, &f->send, &thread), WEFT_OK);
+    assert_int_equal(weft_os_thread_start("sender", send_all, &f->send.port, &thread), WEFT_OK);
     for (uint64_t n = 0; n < MESSAGES; n++) {
-        while (!weft_port_can_receive(&f->receive)) {
-            weft_port_sleep(&f->receive, WEFT_NS_PER_MS);
+        while (!weft_port_can_receive(&f->receive.port)) {
+            weft_mapped_port_sleep(&f->receive, WEFT_NS_PER_MS);
         }
         uint64_t bytes = length_of(n);
-        const uint8_t *payload = weft_port_payload(&f->receive, bytes);
-        assert_int_equal(weft_port_signature(&f->receive)->count, n);
+        const uint8_t *payload = weft_port_payload(&f->receive.port, bytes);
+        assert_int_equal(weft_port_signature(&f->receive.port)->count, n);
         for (uint64_t i = 0; i < bytes; i++) {
             assert_int_equal(payload[i], n & 0xff);
         }
-        assert_int_equal(weft_port_release(&f->receive), WEFT_OK);
+        assert_int_equal(weft_port_release(&f->receive.port), WEFT_OK);
     }
     weft_os_thread_join(thread);
 }
@@ -87,23 +88,23 @@ static void a_full_fifo_takes_no_more(void **state)
 {
     fixture_t *f = *state;
     for (uint64_t n = 0; n < SLOTS; n++) {
-        assert_true(weft_port_can_send(&f->send));
-        send_message(&f->send, n);
+        assert_true(weft_port_can_send(&f->send.port));
+        send_message(&f->send.port, n);
     }
-    assert_false(weft_port_can_send(&f->send));
-    assert_true(weft_port_can_receive(&f->receive));
-    assert_int_equal(weft_port_release(&f->receive), WEFT_OK);
-    assert_true(weft_port_can_send(&f->send));
+    assert_false(weft_port_can_send(&f->send.port));
+    assert_true(weft_port_can_receive(&f->receive.port));
+    assert_int_equal(weft_port_release(&f->receive.port), WEFT_OK);
+    assert_true(weft_port_can_send(&f->send.port));
 }
 
 static void small_payloads_ride_in_the_flag_line(void **state)
 {
     fixture_t *f = *state;
-    uint8_t *head = (uint8_t *)f->send.heads;
-    uint8_t *payload = weft_port_payload(&f->send, WEFT_SLOT_INLINE);
+    uint8_t *head = (uint8_t *)f->send.headers;
+    uint8_t *payload = weft_port_payload(&f->send.port, WEFT_SLOT_INLINE);
     assert_true(payload > head && payload + WEFT_SLOT_INLINE <= head + WEFT_LINE);
-    payload = weft_port_payload(&f->send, WEFT_SLOT_INLINE + 1);
-    assert_true(payload >= head + SLOTS * sizeof(weft_slot_head_t));
+    payload = weft_port_payload(&f->send.port, WEFT_SLOT_INLINE + 1);
+    assert_true(payload >= head + SLOTS * sizeof(weft_slot_header_t));
 }
 
 /* A transport of the test: takes `room` posts, remembers them. */
@@ -128,34 +129,59 @@ static weft_status_t fake_post(weft_net_conn_t *conn, const weft_net_op_t *ops, 
 
 static const weft_net_ops_t fake_ops = {.size = sizeof fake_ops, .post = fake_post};
 
-static void open_port(weft_port_t *port, bool sends, fake_conn_t *conn)
+typedef struct message {
+    weft_message_port_t message;
+    weft_port_t *port;
+    weft_poll_list_t list;
+} message_t;
+
+static void open_port(message_t *m, bool sends, fake_conn_t *conn)
 {
-    assert_int_equal(weft_port_init_message(port, 1, sends, &fake_ops, (weft_net_conn_t *)conn,
-                                            SLOTS, SLOT_BYTES),
-                     WEFT_OK);
-    assert_int_equal(weft_port_open(port, NULL), WEFT_OK);
+    *m = (message_t){.port = &m->message.port};
+    weft_message_port_params_t params = {.net = &fake_ops,
+                                         .conn = (weft_net_conn_t *)conn,
+                                         .list = &m->list,
+                                         .slot_bytes = SLOT_BYTES,
+                                         .slots = SLOTS,
+                                         .peer = 1,
+                                         .sends = sends};
+    assert_int_equal(weft_message_port_init(&m->message, &params), WEFT_OK);
+    assert_int_equal(weft_message_port_open(&m->message, NULL), WEFT_OK);
+}
+
+static weft_status_t flush(message_t *m)
+{
+    bool moved = false;
+    return m->port->ops->flush(m->port, &moved);
 }
 
 static void receives_that_find_no_resources_are_posted_later(void **state)
 {
     fake_conn_t conn = {.room = 1};
-    weft_port_t port;
+    message_t m;
     (void)state;
-    open_port(&port, false, &conn);
+    open_port(&m, false, &conn);
     assert_int_equal(conn.count, 1);
     conn.room = 64;
-    assert_int_equal(weft_port_flush(&port), WEFT_OK);
+    assert_int_equal(flush(&m), WEFT_OK);
     assert_int_equal(conn.count, SLOTS);
-    weft_port_fini(&port);
+    weft_port_fini(m.port);
+}
+
+static weft_message_header_t *header_of(const fake_conn_t *conn, uint64_t n)
+{
+    return conn->posted[n].buffer;
 }
 
 /* Message number n as it was written, and not the one a ring later. */
 static void check_posted(const fake_conn_t *conn, uint64_t n)
 {
     const weft_message_slot_t *slot = conn->posted[n].context;
-    const uint8_t *payload = (const uint8_t *)(slot->head + 1);
-    assert_int_equal(slot->head->signature.count, n);
-    assert_int_equal(slot->head->bytes, length_of(n));
+    const weft_message_header_t *header = header_of(conn, n);
+    const uint8_t *payload = (const uint8_t *)(header + 1);
+    assert_int_equal(slot->bytes, length_of(n));
+    assert_int_equal(header->signature.count, n);
+    assert_int_equal(header->bytes, length_of(n));
     for (uint64_t i = 0; i < length_of(n); i++) {
         assert_int_equal(payload[i], n & 0xff);
     }
@@ -164,74 +190,74 @@ static void check_posted(const fake_conn_t *conn, uint64_t n)
 static void messages_that_wait_for_resources_keep_their_slots(void **state)
 {
     fake_conn_t conn = {.room = 1};
-    weft_port_t port;
+    message_t m;
     (void)state;
-    open_port(&port, true, &conn);
+    open_port(&m, true, &conn);
     uint64_t sent = 0;
-    for (; weft_port_can_send(&port) && sent < 3 * SLOTS; sent++) {
-        send_message(&port, sent);
+    for (; weft_port_can_send(m.port) && sent < 3 * SLOTS; sent++) {
+        send_message(m.port, sent);
     }
     assert_int_equal(sent, SLOTS);
     /* The first is done, the others have found no resources yet: one slot is free. */
-    weft_port_complete(&(weft_net_completion_t){.context = conn.posted[0].context});
-    for (; weft_port_can_send(&port) && sent < 3 * SLOTS; sent++) {
-        send_message(&port, sent);
+    weft_message_port_complete(&(weft_net_completion_t){.context = conn.posted[0].context});
+    for (; weft_port_can_send(m.port) && sent < 3 * SLOTS; sent++) {
+        send_message(m.port, sent);
     }
     assert_int_equal(sent, SLOTS + 1);
     assert_int_equal(conn.count, 1);
     conn.room = 64;
-    assert_int_equal(weft_port_flush(&port), WEFT_OK);
+    assert_int_equal(flush(&m), WEFT_OK);
     assert_int_equal(conn.count, SLOTS + 1);
     for (uint64_t n = 1; n < conn.count; n++) {
         check_posted(&conn, n);
     }
-    assert_false(weft_port_can_send(&port));
-    weft_port_fini(&port);
+    assert_false(weft_port_can_send(m.port));
+    weft_port_fini(m.port);
 }
 
 static void a_received_message_is_ready_once_and_its_slot_is_posted_again(void **state)
 {
     fake_conn_t conn = {.room = 64};
-    weft_port_t port;
+    message_t m;
     (void)state;
-    open_port(&port, false, &conn);
+    open_port(&m, false, &conn);
     weft_message_slot_t *slot = conn.posted[0].context;
-    slot->head->bytes = 5;
-    weft_net_completion_t done = {.context = slot, .bytes = sizeof *slot->head + 5};
-    assert_false(weft_port_can_receive(&port));
-    weft_port_complete(&done);
-    assert_true(weft_port_can_receive(&port));
-    assert_int_equal(weft_port_release(&port), WEFT_OK);
-    assert_false(weft_port_can_receive(&port));
+    header_of(&conn, 0)->bytes = 5;
+    weft_net_completion_t done = {.context = slot, .bytes = sizeof(weft_message_header_t) + 5};
+    assert_false(weft_port_can_receive(m.port));
+    weft_message_port_complete(&done);
+    assert_true(weft_port_can_receive(m.port));
+    assert_int_equal(weft_port_release(m.port), WEFT_OK);
+    assert_false(weft_port_can_receive(m.port));
     assert_int_equal(conn.count, SLOTS + 1);
-    weft_port_fini(&port);
+    weft_port_fini(m.port);
 }
 
 static void a_wrong_length_field_breaks_the_port(void **state)
 {
     fake_conn_t conn = {.room = 64};
-    weft_port_t port;
+    message_t m;
     (void)state;
-    open_port(&port, false, &conn);
+    open_port(&m, false, &conn);
     weft_message_slot_t *slot = conn.posted[0].context;
-    slot->head->bytes = 6;
-    weft_net_completion_t done = {.context = slot, .bytes = sizeof *slot->head + 5};
-    weft_port_complete(&done);
-    assert_int_equal(port.broken, WEFT_ERR_PROTO);
-    assert_false(weft_port_can_receive(&port));
-    weft_port_fini(&port);
+    header_of(&conn, 0)->bytes = 6;
+    weft_net_completion_t done = {.context = slot, .bytes = sizeof(weft_message_header_t) + 5};
+    weft_message_port_complete(&done);
+    assert_int_equal(m.port->broken, WEFT_ERR_PROTO);
+    assert_false(weft_port_can_receive(m.port));
+    weft_port_fini(m.port);
 }
 
 static void a_broken_connection_is_told_by_every_use(void **state)
 {
     fake_conn_t conn = {.room = 64, .status = WEFT_ERR_LINK};
-    weft_port_t port;
+    message_t m;
     (void)state;
-    open_port(&port, true, &conn);
+    open_port(&m, true, &conn);
     weft_signature_t signature = {0};
-    assert_int_equal(weft_port_send(&port, &signature, 0, NULL), WEFT_ERR_LINK);
-    assert_int_equal(weft_port_flush(&port), WEFT_ERR_LINK);
-    weft_port_fini(&port);
+    assert_int_equal(weft_port_send(m.port, &signature, 0, NULL), WEFT_ERR_LINK);
+    assert_int_equal(flush(&m), WEFT_ERR_LINK);
+    weft_port_fini(m.port);
 }
 
 int main(void)

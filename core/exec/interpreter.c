@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The interpreter of plans. A lane enters its next instruction, advances the MOVEs by as many
+ * slices as their ports allow, and leaves it. */
+#include "core/exec/interpreter.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/exec/member.h"
+#include "core/os/os.h"
+
+/* Memory --------------------------------------------------------------------------------------- */
+
+static uint32_t lane_largest_par(const weft_plan_lane_t *lane)
+{
+    uint32_t largest = 1;
+    for (uint32_t pc = 0; pc < lane->ncode; pc++) {
+        if (lane->code[pc].opcode == WEFT_CODE_PAR && lane->code[pc].n > largest) {
+            largest = lane->code[pc].n;
+        }
+    }
+    return largest;
+}
+
+weft_status_t weft_interpreter_init(weft_interpreter_t *run, const weft_program_t *program)
+{
+    const weft_plan_t *plan = program->plan;
+    *run = (weft_interpreter_t){.program = program};
+    run->lanes = weft_os_alloc((program->channels * plan->nlanes + 1) * sizeof *run->lanes, 0);
+    if (run->lanes == NULL) {
+        goto err;
+    }
+    run->nlanes = program->channels * plan->nlanes;
+    for (uint32_t l = 0; l < run->nlanes; l++) {
+        weft_lane_run_t *lane = &run->lanes[l];
+        lane->code = &plan->lanes[l % plan->nlanes];
+        lane->channel = l / plan->nlanes;
+        lane->member = weft_os_alloc(lane_largest_par(lane->code) * sizeof *lane->member, 0);
+        lane->finished = weft_os_alloc(lane->code->ncode * sizeof *lane->finished, 0);
+        if (lane->member == NULL || lane->finished == NULL) {
+            goto err;
+        }
+    }
+    weft_status_t status = weft_device_run_init(&run->device_run, program);
+    if (status != WEFT_OK) {
+        weft_interpreter_fini(run);
+    }
+    return status;
+err:
+    weft_interpreter_fini(run);
+    return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate the lanes of a plan");
+}
+
+void weft_interpreter_fini(weft_interpreter_t *run)
+{
+    if (run->program != NULL) {
+        weft_interpreter_stop(run);
+        weft_device_run_fini(&run->device_run, run->program);
+    }
+    for (uint32_t l = 0; l < run->nlanes; l++) {
+        weft_os_free(run->lanes[l].member);
+        weft_os_free(run->lanes[l].finished);
+    }
+    weft_os_free(run->lanes);
+    run->lanes = NULL;
+    run->nlanes = 0;
+}
+
+void weft_interpreter_start(weft_interpreter_t *run, const weft_binding_t *binding)
+{
+    run->in = binding->in;
+    run->out = binding->out;
+    run->scalar = binding->scalar;
+    run->vectors = binding->vectors;
+    run->segmentation =
+        binding->segmentation != NULL ? *binding->segmentation : run->program->segmentation;
+    run->steady = weft_binding_steady(binding);
+    run->lends = false;
+    run->stopped = 0;
+    run->blocked = NULL;
+    run->mismatched = NULL;
+    run->signature = weft_binding_signature(run->program, binding);
+    if (weft_device_run_start(run, binding)) {
+        return;
+    }
+    weft_program_fetch_ports(run->program);
+    for (uint32_t l = 0; l < run->nlanes; l++) {
+        weft_lane_run_t *lane = &run->lanes[l];
+        lane->pc = 0;
+        lane->iteration = 0;
+        lane->times = 0;
+        lane->members = 0;
+        lane->bar = 0;
+        lane->pass = lane->channel;
+        lane->stopped = lane->pass >= run->segmentation.passes;
+        run->stopped += lane->stopped;
+        /* Only plans with waits between lanes look at these. */
+        if (run->program->plan->nlanes > 1) {
+            memset(lane->finished, 0, lane->code->ncode * sizeof *lane->finished);
+        }
+    }
+}
+
+/* Lanes ---------------------------------------------------------------------------------------- */
+
+static bool lane_waits_are_complete(const weft_interpreter_t *run, const weft_lane_run_t *lane,
+                                    const weft_plan_move_t *move)
+{
+    const weft_plan_t *plan = run->program->plan;
+    const weft_lane_run_t *lanes = run->lanes + lane->channel * plan->nlanes;
+    for (uint32_t i = 0; i < move->nafter; i++) {
+        const weft_after_t *after = &plan->afters[move->after + i];
+        if (lanes[after->lane].finished[after->pc] < lane->pass + 1) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Makes the MOVEs of the instruction at pc active. Returns false if a wait is not complete. */
+static bool lane_enter(const weft_interpreter_t *run, weft_lane_run_t *lane)
+{
+    const weft_code_t *c = &lane->code->code[lane->pc];
+    bool par = c->opcode == WEFT_CODE_PAR;
+    uint32_t members = par ? c->n : 1;
+    const weft_code_t *first = par ? c + 1 : c;
+    for (uint32_t i = 0; i < members; i++) {
+        if (!lane_waits_are_complete(run, lane, &run->program->plan->moves[first[i].n])) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < members; i++) {
+        weft_member_enter(run, lane, &lane->member[i], &run->program->plan->moves[first[i].n]);
+    }
+    lane->members = members;
+    return true;
+}
+
+/* Advances all active MOVEs. OK: all are finished; AGAIN: one is blocked; or a failure. */
+static weft_status_t lane_moves(weft_interpreter_t *run, weft_lane_run_t *lane, bool *moved_p)
+{
+    weft_status_t result = WEFT_OK;
+    for (uint32_t i = 0; i < lane->members; i++) {
+        weft_member_t *m = &lane->member[i];
+        while (!m->finished) {
+            weft_status_t status = weft_member_slice(run, lane, m);
+            if (status == WEFT_AGAIN) {
+                result = WEFT_AGAIN;
+                break;
+            }
+            if (status != WEFT_OK) {
+                return status;
+            }
+            *moved_p = true;
+        }
+    }
+    return result;
+}
+
+/* Returns a port of the lane with zero-copy messages that the peer has not released, or NULL. */
+static weft_port_t *lane_lending(const weft_interpreter_t *run, const weft_lane_run_t *lane)
+{
+    const weft_plan_t *plan = run->program->plan;
+    weft_port_t **ports = run->program->ports + lane->channel * plan->nports;
+    uint32_t number = (uint32_t)(lane - run->lanes) % plan->nlanes;
+    for (uint32_t p = 0; run->lends && p < plan->nports; p++) {
+        if (plan->ports[p].lane == number && !weft_port_is_returned(ports[p])) {
+            return ports[p];
+        }
+    }
+    return NULL;
+}
+
+/* The caller may change the buffers after a run, so the run is complete only when no peer reads
+ * them. That moment comes: the peers need nothing of this rank for it but the messages that it
+ * has sent. */
+static weft_status_t lane_stop(weft_interpreter_t *run, weft_lane_run_t *lane)
+{
+    if (lane->pass + run->program->channels < run->segmentation.passes) {
+        lane->pass += run->program->channels;
+        lane->pc = 0;
+        return WEFT_OK;
+    }
+    weft_port_t *waits = lane_lending(run, lane);
+    if (waits != NULL) {
+        run->blocked = waits;
+        return WEFT_AGAIN;
+    }
+    lane->stopped = true;
+    run->stopped++;
+    return WEFT_OK;
+}
+
+static weft_status_t lane_control(weft_interpreter_t *run, weft_lane_run_t *lane,
+                                  const weft_code_t *c)
+{
+    switch (c->opcode) {
+    case WEFT_CODE_LOOP:
+        lane->iteration = 0;
+        lane->times = c->n;
+        lane->pc++;
+        break;
+    case WEFT_CODE_END:
+        if (++lane->iteration < lane->times) {
+            lane->pc = c->mate + 1;
+            break;
+        }
+        lane->iteration = 0;
+        lane->times = 0;
+        lane->pc++;
+        break;
+    case WEFT_CODE_STOP:
+        return lane_stop(run, lane);
+    default:
+        break;
+    }
+    return WEFT_OK;
+}
+
+static void lane_leave(weft_lane_run_t *lane, const weft_code_t *c)
+{
+    uint32_t words = c->opcode == WEFT_CODE_PAR ? c->n + 1 : 1;
+    /* Inside a LOOP only the last iteration counts as finished. */
+    bool last = lane->times == 0 || lane->iteration + 1 == lane->times;
+    for (uint32_t i = 0; last && i < words; i++) {
+        lane->finished[lane->pc + i] = lane->pass + 1;
+    }
+    lane->pc += words;
+    lane->members = 0;
+}
+
+/* A lane may meet some lanes here and others there, so a barrier is known by its mask: the last
+ * lane of it to arrive lets all of them pass. */
+static bool lane_bar(weft_interpreter_t *run, weft_lane_run_t *lane, const weft_code_t *c)
+{
+    uint32_t nlanes = run->program->plan->nlanes;
+    weft_lane_run_t *lanes = run->lanes + lane->channel * nlanes;
+    lane->bar = c->mask;
+    for (uint32_t l = 0; l < nlanes; l++) {
+        if ((c->mask >> l & 1) != 0 && lanes[l].bar != c->mask) {
+            return false;
+        }
+    }
+    for (uint32_t l = 0; l < nlanes; l++) {
+        if ((c->mask >> l & 1) != 0) {
+            lanes[l].bar = 0;
+            lane_leave(&lanes[l], c);
+        }
+    }
+    return true;
+}
+
+/* Runs one instruction. OK: go on; AGAIN: blocked; or a failure. */
+static weft_status_t lane_instruction(weft_interpreter_t *run, weft_lane_run_t *lane, bool *moved_p)
+{
+    const weft_code_t *c = &lane->code->code[lane->pc];
+    if (c->opcode == WEFT_CODE_BAR) {
+        if (!lane_bar(run, lane, c)) {
+            return WEFT_AGAIN;
+        }
+        *moved_p = true;
+        return WEFT_OK;
+    }
+    if (c->opcode != WEFT_CODE_MOVE && c->opcode != WEFT_CODE_PAR) {
+        return lane_control(run, lane, c);
+    }
+    if (lane->members == 0 && !lane_enter(run, lane)) {
+        return WEFT_AGAIN;
+    }
+    weft_status_t status = lane_moves(run, lane, moved_p);
+    if (status == WEFT_OK) {
+        lane_leave(lane, c);
+    }
+    return status;
+}
+
+static weft_status_t interpreter_step_host(weft_interpreter_t *run, bool *moved_p)
+{
+    for (uint32_t l = 0; l < run->nlanes; l++) {
+        weft_lane_run_t *lane = &run->lanes[l];
+        while (!lane->stopped) {
+            weft_status_t status = lane_instruction(run, lane, moved_p);
+            if (status == WEFT_AGAIN) {
+                break;
+            }
+            if (status != WEFT_OK) {
+                return status;
+            }
+        }
+    }
+    return run->stopped == run->nlanes ? WEFT_OK : WEFT_IN_PROGRESS;
+}
+
+weft_status_t weft_interpreter_step(weft_interpreter_t *run, bool *moved_p)
+{
+    if (run->device_run.under_way || run->device_run.started != WEFT_OK) {
+        return weft_device_run_step(run, moved_p);
+    }
+    if (run->stopped == run->nlanes) {
+        return WEFT_OK;
+    }
+    weft_status_t status = interpreter_step_host(run, moved_p);
+    if (status != WEFT_IN_PROGRESS) {
+        weft_program_store_ports(run->program);
+    }
+    return status;
+}
+
+void weft_interpreter_stop(weft_interpreter_t *run)
+{
+    weft_device_run_stop(run);
+}
+
+weft_port_t *weft_interpreter_undrained(const weft_interpreter_t *run)
+{
+    const weft_program_t *program = run->program;
+    weft_port_t *broken = NULL;
+    for (uint32_t i = 0; i < program->nports; i++) {
+        weft_port_t *port = program->ports[i];
+        if (!weft_port_holds(port)) {
+            continue;
+        }
+        if (port->broken == WEFT_OK) {
+            return port;
+        }
+        broken = port;
+    }
+    return broken;
+}

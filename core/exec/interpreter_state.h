@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The state of one run of a program: its lanes, their MOVEs, and the device that may run it
+ * instead. The interpreter, its MOVEs (member.h) and the device's runs (device_run.h) share it. */
+#ifndef WEFT_EXEC_INTERPRETER_STATE_H
+#define WEFT_EXEC_INTERPRETER_STATE_H
+
+#include "core/exec/port.h"
+#include "core/exec/program.h"
+
+/* A MOVE under way, with the addresses of its current chunk. */
+typedef struct weft_member {
+    const weft_plan_move_t *move;
+    const weft_plan_operand_t *operands;  /* destinations, then sources */
+    weft_port_t *port[2 * WEFT_MOVE_MAX]; /* by operand; NULL: it is memory */
+    uint8_t *base[2 * WEFT_MOVE_MAX];     /* by operand: address of slice 0; NULL: it is a port */
+    uint64_t chunk;                       /* elements of the current chunk */
+    weft_signature_t signature;           /* of a vector collective whose counts two ranks know */
+    uint32_t slice;                       /* next slice of it */
+    uint32_t done;                        /* chunks finished, of `cnt` */
+    uint32_t cnt;
+    uint32_t pre_mask;
+    uint32_t holder; /* operand whose memory is stable and holds what is sent, or none */
+    bool finished;
+    bool copies;                           /* one source, no arithmetic */
+    const uint8_t *there[WEFT_MOVE_MAX];   /* sources: the slice in the peer's window; NULL: slot */
+    weft_zero_copy_t where[WEFT_MOVE_MAX]; /* destinations: the slice in a window, or window 0 */
+} weft_member_t;
+
+typedef struct weft_lane_run {
+    const weft_plan_lane_t *code;
+    uint32_t channel; /* copy of the plan that the lane belongs to */
+    uint32_t pc;
+    uint32_t iteration; /* of the enclosing LOOP */
+    uint32_t times;     /* iterations of the enclosing LOOP; 0: outside of one */
+    uint32_t members;   /* active MOVEs; 0: the instruction is not entered yet */
+    uint64_t bar;       /* mask of the BAR that it waits at; 0: none */
+    bool stopped;
+    uint64_t pass;
+    weft_member_t *member; /* as many as the largest PAR of the lane */
+    uint64_t *finished;    /* per pc: passes in which it is finished, for `after` */
+} weft_lane_run_t;
+
+/* A run on the device. */
+typedef struct weft_device_run {
+    weft_lanes_handle_t *handle; /* NULL: the host runs this program */
+    weft_lanes_end_t **ends;     /* of all channels */
+    uint64_t run;                /* its number */
+    weft_status_t started;       /* what start() returned */
+    uint64_t moved;              /* slices done at the last look */
+    uint64_t referred;           /* zero-copy messages so far */
+    uint32_t launched;           /* runs in streams that are not complete */
+    bool under_way;              /* the device has the run, and the ports with it */
+    bool told;                   /* the log says why a run stayed on the host */
+} weft_device_run_t;
+
+typedef struct weft_interpreter {
+    const weft_program_t *program;
+    weft_segmentation_t segmentation;
+    const weft_vectors_t *vectors;
+    weft_lane_run_t *lanes;
+    uint32_t nlanes, stopped; /* of all channels */
+    const uint8_t *in;
+    uint8_t *out;
+    const void *scalar;
+    bool stream_ports;          /* payloads go past the caches into slots: see nt_tuner.h */
+    uint32_t steady;            /* WEFT_STEADY_*: MOVEs that may send without a copy; 0: none */
+    bool lends;                 /* one of them has */
+    weft_signature_t signature; /* that travels with every slice */
+    weft_port_t *blocked;       /* port that stopped the last attempt, for waiting and for errors */
+    weft_port_t *mismatched;    /* port whose message has another signature */
+    weft_signature_t theirs;    /* what that message has instead */
+    weft_device_run_t device_run;
+} weft_interpreter_t;
+
+#endif

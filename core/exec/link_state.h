@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a link and the links of a communicator consist of. links.c makes and unmakes them,
+ * traffic.c uses them; nobody else includes this. */
+#ifndef WEFT_EXEC_LINK_STATE_H
+#define WEFT_EXEC_LINK_STATE_H
+
+#include "core/exec/gpudirect_port.h"
+#include "core/exec/link_table.h"
+#include "core/exec/links_setup.h"
+#include "core/exec/mapped_port.h"
+
+typedef enum weft_link_state { WEFT_LINK_CONNECTING, WEFT_LINK_READY } weft_link_state_t;
+
+/* All kinds begin with the head. It is zero until the port is made. */
+typedef union weft_link_port {
+    weft_port_t head;
+    weft_mapped_port_t mapped;
+    weft_message_port_t message;
+    weft_gpudirect_port_t gpudirect;
+} weft_link_port_t;
+
+typedef struct weft_link {
+    weft_link_node_t node; /* peer and channel; the first member */
+    struct weft_link *next;
+    struct weft_link *next_pending;
+    bool pending; /* listed, as progress has something to do for it */
+    uint32_t transport;
+    weft_link_state_t state;
+    weft_net_conn_t *conn;
+    uint32_t tries;     /* that failed at once */
+    uint64_t begun;     /* this try */
+    uint64_t retry_at;  /* conn NULL: when the next begins */
+    weft_status_t lost; /* why it will not be tried again, or OK */
+    bool asked[2];      /* somebody wants the port: receive, send */
+    bool settled[2];    /* where its payloads lie: receive, send */
+    weft_link_port_t send, receive;
+} weft_link_t;
+
+struct weft_links {
+    weft_links_setup_t setup;
+    weft_transports_user_t user;
+    weft_net_device_t
+        *adapter[WEFT_TRANSPORTS_MAX];   /* this communicator's, made when first needed */
+    bool gpudirect[WEFT_TRANSPORTS_MAX]; /* slots of its ports lie on the device */
+    bool decided[WEFT_TRANSPORTS_MAX];   /* … or do not */
+    weft_link_table_t table;
+    weft_link_t *first;    /* of all */
+    weft_link_t *pending;  /* those under way */
+    weft_poll_list_t busy; /* message ports with work */
+    uint32_t messages;     /* links that carry messages */
+    bool making;           /* somebody waits for a link */
+};
+
+static inline const weft_transport_t *weft_links_transport(const weft_links_t *links, uint32_t i)
+{
+    return weft_transports_get(links->setup.transports, i);
+}
+
+/* Mapped connections live on the family's adapter, and so do those of a transport that cannot
+ * attach: its only user is the first communicator. */
+static inline bool weft_links_shares_adapter(const weft_transport_t *transport)
+{
+    return transport->map != NULL || transport->attach == NULL;
+}
+
+/* Serializes calls on an adapter that the family shares. */
+static inline void weft_links_lock(weft_links_t *links, const weft_transport_t *transport)
+{
+    if (weft_links_shares_adapter(transport)) {
+        weft_transports_lock(links->setup.transports);
+    }
+}
+
+static inline void weft_links_unlock(weft_links_t *links, const weft_transport_t *transport)
+{
+    if (weft_links_shares_adapter(transport)) {
+        weft_transports_unlock(links->setup.transports);
+    }
+}
+
+/* One direction is enough: the device may have had no memory for the other. */
+static inline bool weft_link_is_gpudirect(const weft_link_t *link)
+{
+    return link->send.head.kind == WEFT_PORT_GPUDIRECT ||
+           link->receive.head.kind == WEFT_PORT_GPUDIRECT;
+}
+
+#endif

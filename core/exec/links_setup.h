@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the links of a communicator are made from. */
+#ifndef WEFT_EXEC_LINKS_SETUP_H
+#define WEFT_EXEC_LINKS_SETUP_H
+
+#include "core/exec/gpudirect.h"
+#include "core/exec/peer_windows.h"
+#include "core/exec/transports.h"
+
+typedef struct weft_links weft_links_t;
+
+typedef struct weft_links_setup {
+    weft_transports_t *transports;
+    uint32_t nranks, rank;
+    const uint32_t *family; /* per rank: its rank in the family; kept by the caller */
+    uint64_t comm_id;
+    weft_sharing_t sharing;     /* of the kernel */
+    weft_gpudirect_t gpudirect; /* of the kernel */
+    weft_windows_t *windows;    /* of the communicator */
+    bool first;                 /* the family's first communicator */
+    uint32_t slots;             /* per FIFO; a power of two, equal on all ranks */
+    uint64_t slot_bytes;        /* equal on all ranks */
+} weft_links_setup_t;
+
+#endif

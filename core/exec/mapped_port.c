@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Mapped ports: set-up and sleeping. */
+#include "core/exec/mapped_port.h"
+
+#include "core/os/os.h"
+
+static weft_status_t mapped_flush(weft_port_t *port, bool *moved_p)
+{
+    (void)port;
+    (void)moved_p;
+    return WEFT_OK;
+}
+
+static void mapped_fetch(weft_port_t *port)
+{
+    port->next = port->export.ops->end_next(port->export.end);
+}
+
+/* The health channel finds peers that are gone. */
+static bool mapped_is_dry(const weft_port_t *port)
+{
+    (void)port;
+    return false;
+}
+
+static void mapped_fini(weft_port_t *port)
+{
+    (void)port;
+}
+
+static const weft_port_ops_t mapped_ops = {
+    .flush = mapped_flush, .fetch = mapped_fetch, .is_dry = mapped_is_dry, .fini = mapped_fini};
+
+void weft_mapped_port_init(weft_mapped_port_t *mapped, uint32_t peer, bool sends, void *fifo,
+                           uint32_t slots, uint64_t slot_bytes)
+{
+    weft_fifo_control_t *control = fifo;
+    weft_slot_header_t *headers = (weft_slot_header_t *)(control + 1);
+    *mapped = (weft_mapped_port_t){.port = {.limit = slots,
+                                            .mask = slots - 1,
+                                            .kind = WEFT_PORT_MAPPED,
+                                            .payloads = (uint8_t *)(headers + slots),
+                                            .stride = slot_bytes,
+                                            .slots = slots,
+                                            .sends = sends,
+                                            .peer = peer,
+                                            .ops = &mapped_ops},
+                                   .headers = headers,
+                                   .control = control};
+}
+
+weft_status_t weft_mapped_port_settle(weft_mapped_port_t *mapped)
+{
+    weft_status_t status = weft_payload_location_step(&mapped->location);
+    if (status == WEFT_OK && mapped->location.memory != NULL) {
+        mapped->port.payloads = mapped->location.memory;
+    }
+    return status;
+}
+
+void weft_mapped_port_describe(const weft_mapped_port_t *mapped, weft_lanes_port_t *port)
+{
+    port->fifo = (uint8_t *)mapped->control;
+    port->fifo_bytes = weft_fifo_bytes(mapped->port.slots, 0);
+    port->payloads = mapped->port.payloads;
+    port->stride = mapped->port.stride;
+    port->slot_bytes = mapped->port.stride;
+    port->near = mapped->location.memory != NULL;
+}
+
+void weft_mapped_port_wake_peer(weft_mapped_port_t *mapped)
+{
+    _Atomic uint32_t *word =
+        mapped->port.sends ? &mapped->control->consumer_sleeps : &mapped->control->producer_sleeps;
+    atomic_store_explicit(word, 0, memory_order_relaxed);
+    weft_os_futex_wake(word);
+}
+
+static bool mapped_has_moved(weft_port_t *port)
+{
+    uint64_t limit = port->limit;
+    return port->sends ? weft_mapped_port_refresh(port) && port->limit != limit
+                       : weft_mapped_port_can_receive(port);
+}
+
+void weft_mapped_port_sleep(weft_mapped_port_t *mapped, uint64_t timeout_ns)
+{
+    _Atomic uint32_t *word =
+        mapped->port.sends ? &mapped->control->producer_sleeps : &mapped->control->consumer_sleeps;
+    /* The peer looks at the word without a fence, so a wake may be missed: the caller's timeout is
+     * short for that reason. The fence here makes a miss rare. */
+    atomic_store_explicit(word, 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
+    if (!mapped_has_moved(&mapped->port)) {
+        weft_os_futex_wait(word, 1, timeout_ns);
+    }
+    atomic_store_explicit(word, 0, memory_order_relaxed);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Mapped ports: a FIFO in memory that both ranks share. The executor reads and writes the slots
+ * in place. The payloads may lie in memory of a device (payload_location.h), so only the
+ * kernel's functions follow their addresses. */
+#ifndef WEFT_EXEC_MAPPED_PORT_H
+#define WEFT_EXEC_MAPPED_PORT_H
+
+#include <string.h>
+
+#include "core/exec/payload_location.h"
+#include "core/exec/peer_windows.h"
+#include "core/exec/port_base.h"
+#include "core/exec/slot.h"
+
+typedef struct weft_mapped_port {
+    weft_port_t port;
+    weft_slot_header_t *headers;
+    weft_fifo_control_t *control;
+    uint64_t lent;          /* send: messages up to the last zero-copy one; 0: there was none */
+    weft_import_t *reading; /* receive: of the window that the next message is read from, or NULL */
+    weft_windows_t *windows;          /* of the communicator, or NULL */
+    weft_payload_location_t location; /* settled before the first message */
+} weft_mapped_port_t;
+
+/* Makes an end of the FIFO at `fifo`, in shared memory. The caller keeps the memory. */
+void weft_mapped_port_init(weft_mapped_port_t *mapped, uint32_t peer, bool sends, void *fifo,
+                           uint32_t slots, uint64_t slot_bytes);
+
+/* Agrees with the other end where the payloads lie. OK: settled; IN_PROGRESS; ERR_PROTO, with the
+ * peer. */
+weft_status_t weft_mapped_port_settle(weft_mapped_port_t *mapped);
+
+/* Sleeps until the peer has moved the port, or for about `timeout_ns`. */
+void weft_mapped_port_sleep(weft_mapped_port_t *mapped, uint64_t timeout_ns);
+
+void weft_mapped_port_wake_peer(weft_mapped_port_t *mapped);
+
+/* Describes the port to a device. */
+void weft_mapped_port_describe(const weft_mapped_port_t *mapped, weft_lanes_port_t *port);
+
+static inline weft_mapped_port_t *weft_mapped_port(weft_port_t *port)
+{
+    weft_assert(port->kind == WEFT_PORT_MAPPED);
+    return (weft_mapped_port_t *)port;
+}
+
+static inline const weft_mapped_port_t *weft_mapped_port_const(const weft_port_t *port)
+{
+    weft_assert(port->kind == WEFT_PORT_MAPPED);
+    return (const weft_mapped_port_t *)port;
+}
+
+/* Hot path ------------------------------------------------------------------------------------- */
+
+/* Looks again how many slots the consumer has released. */
+static inline bool weft_mapped_port_refresh(weft_port_t *port)
+{
+    const weft_mapped_port_t *mapped = weft_mapped_port(port);
+    port->limit =
+        atomic_load_explicit(&mapped->control->released, memory_order_acquire) + port->slots;
+    /* A peer that lies can only make us overwrite its own slots. */
+    return port->next < port->limit;
+}
+
+static inline bool weft_mapped_port_can_receive(const weft_port_t *port)
+{
+    const weft_slot_header_t *header = &weft_mapped_port_const(port)->headers[weft_port_slot(port)];
+    return atomic_load_explicit(&header->sequence, memory_order_acquire) == port->next + 1;
+}
+
+/* Publishes the next message. Its payload is in the slot, or where `where` says. */
+static inline void weft_mapped_port_send(weft_port_t *port, const weft_signature_t *signature,
+                                         uint64_t bytes, const weft_zero_copy_t *where)
+{
+    weft_mapped_port_t *mapped = weft_mapped_port(port);
+    weft_slot_header_t *header = &mapped->headers[weft_port_slot(port)];
+    header->signature = *signature;
+    port->next++;
+    if (bytes > WEFT_SLOT_INLINE) {
+        static const weft_zero_copy_t slot;
+        memcpy(header->payload, where != NULL ? where : &slot, sizeof slot);
+        mapped->lent = where != NULL && where->window != 0 ? port->next : mapped->lent;
+    }
+    atomic_store_explicit(&header->sequence, port->next, memory_order_release);
+    if (atomic_load_explicit(&mapped->control->consumer_sleeps, memory_order_relaxed) != 0) {
+        weft_mapped_port_wake_peer(mapped);
+    }
+}
+
+/* Ends the read of a window that zero_copy.h began, if any. */
+static inline void weft_mapped_port_end_read(weft_mapped_port_t *mapped)
+{
+    if (mapped->reading != NULL) {
+        weft_import_end_read(mapped->reading);
+        mapped->reading = NULL;
+    }
+}
+
+static inline void weft_mapped_port_release(weft_port_t *port)
+{
+    weft_mapped_port_t *mapped = weft_mapped_port(port);
+    port->next++;
+    weft_mapped_port_end_read(mapped);
+    atomic_store_explicit(&mapped->control->released, port->next, memory_order_release);
+    if (atomic_load_explicit(&mapped->control->producer_sleeps, memory_order_relaxed) != 0) {
+        weft_mapped_port_wake_peer(mapped);
+    }
+}
+
+/* Returns whether the peer has released every zero-copy message. */
+static inline bool weft_mapped_port_is_returned(weft_port_t *port)
+{
+    uint64_t lent = weft_mapped_port(port)->lent;
+    if (lent != 0 && port->limit < lent + port->slots) {
+        (void)weft_mapped_port_refresh(port);
+    }
+    return lent == 0 || port->limit >= lent + port->slots;
+}
+
+#endif

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Message ports: slots, posts and completions. */
+#include "core/exec/message_port.h"
+
+#include <errno.h>
+
+#include "core/base/error.h"
+#include "core/os/os.h"
+
+/* Set-up --------------------------------------------------------------------------------------- */
+
+static const weft_port_ops_t message_ops = {.send = weft_message_port_send,
+                                            .release = weft_message_port_release,
+                                            .can_receive = weft_message_port_can_receive,
+                                            .signature = weft_message_port_signature,
+                                            .flush = weft_message_port_flush,
+                                            .fetch = weft_message_port_fetch,
+                                            .is_dry = weft_message_port_is_dry,
+                                            .fini = weft_message_port_fini};
+
+static weft_status_t message_no_memory(const weft_message_port_params_t *params, size_t bytes)
+{
+    return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate %zu bytes of slots for rank %u",
+                     bytes, params->peer);
+}
+
+weft_status_t weft_message_port_init_slots(weft_message_port_t *message, weft_port_kind_t kind,
+                                           const weft_port_ops_t *ops,
+                                           const weft_message_port_params_t *params,
+                                           uint8_t *memory)
+{
+    uint32_t slots = params->slots;
+    weft_message_slot_t *slot = weft_os_alloc(slots * sizeof *slot, 0);
+    if (slot == NULL) {
+        return message_no_memory(params, slots * sizeof *slot);
+    }
+    *message = (weft_message_port_t){.slot = slot, .params = *params, .memory = memory};
+    message->port = (weft_port_t){.limit = params->sends ? slots : 0,
+                                  .mask = slots - 1,
+                                  .kind = kind,
+                                  .payloads = memory + sizeof(weft_message_header_t),
+                                  .stride = sizeof(weft_message_header_t) + params->slot_bytes,
+                                  .slots = slots,
+                                  .sends = params->sends,
+                                  .peer = params->peer,
+                                  .ops = ops};
+    message->memory_bytes = weft_message_port_bytes(slots, params->slot_bytes);
+    message->entry.port = &message->port;
+    for (uint32_t i = 0; i < slots; i++) {
+        slot[i].port = message;
+    }
+    return WEFT_OK;
+}
+
+weft_status_t weft_message_port_init(weft_message_port_t *message,
+                                     const weft_message_port_params_t *params)
+{
+    size_t bytes = weft_message_port_bytes(params->slots, params->slot_bytes);
+    uint8_t *memory = weft_os_pages(bytes);
+    if (memory == NULL) {
+        return message_no_memory(params, bytes);
+    }
+    weft_status_t status =
+        weft_message_port_init_slots(message, WEFT_PORT_MESSAGE, &message_ops, params, memory);
+    if (status != WEFT_OK) {
+        weft_os_pages_free(memory, bytes);
+    }
+    return status;
+}
+
+void weft_message_port_fini_slots(weft_message_port_t *message)
+{
+    weft_poll_list_remove(message->params.list, &message->entry);
+    weft_os_free(message->slot);
+    message->slot = NULL;
+}
+
+void weft_message_port_fini(weft_port_t *port)
+{
+    weft_message_port_t *message = weft_message_port(port);
+    weft_message_port_fini_slots(message);
+    weft_os_pages_free(message->memory, message->memory_bytes);
+    message->memory = NULL;
+}
+
+/* Posts ---------------------------------------------------------------------------------------- */
+
+void weft_message_port_break(weft_message_port_t *message, weft_status_t status)
+{
+    if (message->port.broken == WEFT_OK) {
+        message->port.broken = status;
+    }
+    weft_poll_list_add(message->params.list, &message->entry);
+}
+
+/* Posts the oldest slot that waits for it. */
+static weft_status_t message_post_one(weft_message_port_t *message, uint32_t *posted_p)
+{
+    const weft_port_t *port = &message->port;
+    uint32_t at = (uint32_t)message->post_next & port->mask;
+    weft_message_slot_t *slot = &message->slot[at];
+    weft_net_op_t op = {.kind = port->sends ? WEFT_NET_SEND : WEFT_NET_RECV,
+                        .buffer = message->memory + at * port->stride,
+                        .bytes = port->sends ? sizeof(weft_message_header_t) + slot->bytes
+                                             : port->stride,
+                        .region = message->region,
+                        .context = slot};
+    slot->state = WEFT_SLOT_POSTED;
+    weft_status_t status = message->params.net->post(message->params.conn, &op, 1, posted_p);
+    if (*posted_p == 0) {
+        slot->state = WEFT_SLOT_QUEUED;
+    }
+    return status;
+}
+
+/* Posts what waits, in order. */
+static weft_status_t message_post(weft_message_port_t *message)
+{
+    while (message->unposted > 0 && message->port.broken == WEFT_OK) {
+        uint32_t posted = 0;
+        weft_status_t status = message_post_one(message, &posted);
+        message->post_next += posted;
+        message->unposted -= posted;
+        if (status == WEFT_AGAIN || (status == WEFT_OK && posted == 0)) {
+            weft_poll_list_add(message->params.list, &message->entry);
+            return WEFT_OK; /* the next flush tries again */
+        }
+        if (status != WEFT_OK) {
+            weft_message_port_break(message, status);
+        }
+    }
+    return message->port.broken;
+}
+
+weft_status_t weft_message_port_push(weft_message_port_t *message, uint64_t bytes)
+{
+    weft_message_slot_t *slot = &message->slot[weft_port_slot(&message->port)];
+    weft_assert(bytes <= message->params.slot_bytes);
+    slot->bytes = (uint32_t)bytes;
+    slot->state = WEFT_SLOT_QUEUED;
+    message->port.next++;
+    message->unposted++;
+    return message_post(message);
+}
+
+weft_status_t weft_message_port_open(weft_message_port_t *message, weft_net_region_t *region)
+{
+    message->region = region;
+    if (message->port.sends) {
+        return WEFT_OK;
+    }
+    for (uint32_t i = 0; i < message->port.slots; i++) {
+        message->slot[i].state = WEFT_SLOT_QUEUED;
+    }
+    message->unposted = message->port.slots;
+    return message_post(message);
+}
+
+weft_status_t weft_message_port_send(weft_port_t *port, const weft_signature_t *signature,
+                                     uint64_t bytes)
+{
+    weft_message_header_t *header =
+        weft_message_header(port->payloads + weft_port_slot(port) * port->stride);
+    weft_assert(port->next < port->limit);
+    header->signature = *signature;
+    header->bytes = bytes;
+    return weft_message_port_push(weft_message_port(port), bytes);
+}
+
+weft_status_t weft_message_port_release(weft_port_t *port)
+{
+    weft_message_port_t *message = weft_message_port(port);
+    weft_assert(message->slot[weft_port_slot(port)].state == WEFT_SLOT_READY);
+    return weft_message_port_push(message, 0);
+}
+
+bool weft_message_port_can_receive(weft_port_t *port)
+{
+    return port->next < port->limit;
+}
+
+const weft_signature_t *weft_message_port_signature(const weft_port_t *port)
+{
+    return &weft_message_header(port->payloads + weft_port_slot(port) * port->stride)->signature;
+}
+
+weft_status_t weft_message_port_flush(weft_port_t *port, bool *moved_p)
+{
+    weft_message_port_t *message = weft_message_port(port);
+    weft_status_t status = message_post(message);
+    (void)moved_p;
+    return status == WEFT_OK && message->unposted > 0 ? WEFT_IN_PROGRESS : status;
+}
+
+/* A device knows a message port by its proxy only. */
+void weft_message_port_fetch(weft_port_t *port)
+{
+    (void)port;
+}
+
+bool weft_message_port_is_dry(const weft_port_t *port)
+{
+    (void)port;
+    return false;
+}
+
+/* Completions ---------------------------------------------------------------------------------- */
+
+/* The peer is authenticated, but its lengths are not trusted. The header of a message on the
+ * device is not looked at: its length is what came. */
+static bool message_has_its_length(const weft_message_slot_t *slot, uint64_t came)
+{
+    const weft_message_port_t *message = slot->port;
+    if (came < sizeof(weft_message_header_t) || came > message->port.stride) {
+        return false;
+    }
+    if (message->port.kind == WEFT_PORT_GPUDIRECT) {
+        return true;
+    }
+    const uint8_t *at = message->memory + (uint64_t)(slot - message->slot) * message->port.stride;
+    uint64_t bytes = ((const weft_message_header_t *)(const void *)at)->bytes;
+    return bytes == came - sizeof(weft_message_header_t);
+}
+
+/* Raises the limit beyond all messages in order whose slots are in `state`. */
+static void message_raise_limit(weft_message_port_t *message, weft_slot_state_t state)
+{
+    weft_port_t *port = &message->port;
+    uint64_t end = port->next + port->slots;
+    while (port->limit != end && message->slot[port->limit & port->mask].state == state) {
+        port->limit++;
+    }
+}
+
+void weft_message_port_complete(const weft_net_completion_t *completion)
+{
+    weft_message_slot_t *slot = completion->context;
+    weft_message_port_t *message = slot->port;
+    weft_assert(slot->state == WEFT_SLOT_POSTED);
+    if (completion->status != WEFT_OK) {
+        weft_message_port_break(message, completion->status);
+        return;
+    }
+    if (message->port.sends) {
+        slot->state = WEFT_SLOT_FREE;
+        message_raise_limit(message, WEFT_SLOT_FREE);
+        return;
+    }
+    if (!message_has_its_length(slot, completion->bytes)) {
+        weft_message_port_break(
+            message, weft_fail(WEFT_ERR_PROTO, 0,
+                               "rank %u sent a message of %llu bytes with a wrong length field",
+                               message->port.peer, (unsigned long long)completion->bytes));
+        return;
+    }
+    slot->state = WEFT_SLOT_READY;
+    if (message->port.kind == WEFT_PORT_MESSAGE) {
+        message_raise_limit(message, WEFT_SLOT_READY);
+    }
+}

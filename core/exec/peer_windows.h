@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The windows between this rank and its peers, and the descriptor by which a message refers to one.
+ * zero_copy.h has the functions. */
+#ifndef WEFT_EXEC_PEER_WINDOWS_H
+#define WEFT_EXEC_PEER_WINDOWS_H
+
+#include <weft/plugin/lanes.h>
+
+#include "core/exec/host_export.h"
+
+/* First words of the inline payload of a message of more than 32 bytes
+ * (api/weft/plugin/lanes.h). */
+typedef struct weft_zero_copy {
+    uint64_t window; /* 0: the payload is in the slot; else the number of a window, plus one */
+    uint64_t offset; /* of the payload in the window, in bytes */
+} weft_zero_copy_t;
+
+_Static_assert(sizeof(weft_zero_copy_t) <= WEFT_FIFO_INLINE, "ABI");
+
+/* Windows that this rank and one peer have opened to each other, by number. `bytes` is 0 where
+ * there is none. */
+typedef struct weft_peer_windows {
+    weft_lanes_window_t mine[WEFT_LANES_WINDOWS];   /* of this rank, open in the peer */
+    weft_lanes_window_t theirs[WEFT_LANES_WINDOWS]; /* of the peer, open in this rank */
+    weft_import_t *import[WEFT_LANES_WINDOWS];      /* of theirs, in host memory of this process */
+} weft_peer_windows_t;
+
+/* All windows of a communicator. They change only while none of its operations is under way. */
+typedef struct weft_windows {
+    weft_peer_windows_t *reach; /* per rank; NULL: no window yet */
+    uint64_t sent;              /* messages whose payload stayed in a window */
+} weft_windows_t;
+
+#endif

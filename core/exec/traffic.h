@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Traffic of the links that are ready: completions, posts that had to wait, proxies, the health of
+ * connections. The thread that owns the communicator makes all calls; none blocks. */
+#ifndef WEFT_EXEC_TRAFFIC_H
+#define WEFT_EXEC_TRAFFIC_H
+
+#include "core/exec/links_setup.h"
+#include "core/exec/port_base.h"
+
+/* Returns whether some link carries messages, that is, whether weft_links_poll() has to be
+ * called. */
+bool weft_links_have_messages(const weft_links_t *links);
+/* Takes completions from all message transports. Returns the transport's failure. */
+weft_status_t weft_links_poll(weft_links_t *links);
+/* Posts slots that had to wait for resources, and steps the proxies. It visits ports with such
+ * work only. Sets *moved_p if a proxy passed something on. Returns the failure of the first
+ * broken port, with the peer; the other ports were served. */
+weft_status_t weft_links_flush(weft_links_t *links, bool *moved_p);
+/* Gives a descriptor that becomes readable when weft_links_poll() may find something. AGAIN:
+ * there is something already. ERR_UNSUPPORTED: no message transport, more than one, or one that
+ * cannot tell. */
+weft_status_t weft_links_wait_fd(weft_links_t *links, int *fd_p);
+
+/* Checks whether the peer of a port is still there. The port must belong to these links. */
+weft_status_t weft_links_check(weft_links_t *links, const weft_port_t *port);
+/* Tells devices of the windows after they have changed. Returns the device's failure. */
+weft_status_t weft_links_announce_windows(weft_links_t *links);
+/* Returns whether something that a device sent still waits in slots. */
+bool weft_links_have_unsent(const weft_links_t *links);
+
+/* Returns the name of the transport that serves `peer`. "" for this rank itself. */
+const char *weft_links_transport_name(const weft_links_t *links, uint32_t peer);
+/* Returns whether a link to `peer` carries messages in memory of the device. */
+bool weft_links_is_gpudirect(const weft_links_t *links, uint32_t peer);
+
+#endif

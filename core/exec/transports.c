@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Transports of a family: opening, choosing per peer, accepting for whoever is meant. */
+#include "core/exec/transports.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "core/os/assert.h"
+
+/* Connections for communicators that this rank has not made yet, or has destroyed. */
+#define STRAYS 1024u
+#define STRAY_NS (30 * WEFT_NS_PER_S)
+
+/* A connection that its communicator has not taken yet. */
+typedef struct early {
+    struct early *next;
+    weft_net_conn_t *conn;
+    uint32_t transport; /* index */
+    uint64_t since;
+    weft_conn_label_t label;
+} early_t;
+
+/* A connection that outlives its communicator: see weft_transports_retain(). */
+typedef struct kept {
+    struct kept *next;
+    weft_net_conn_t *conn;
+    uint32_t transport; /* index */
+    weft_payload_location_t location;
+} kept_t;
+
+struct weft_transports {
+    weft_os_mutex_t lock;
+    weft_transport_t entry[WEFT_TRANSPORTS_MAX];
+    uint32_t count;
+    uint32_t nranks, rank;
+    uint8_t *infos;   /* connect info of all ranks */
+    uint8_t *serving; /* per rank: index of the transport */
+    weft_transports_user_t *users;
+    early_t *early;
+    kept_t *kept;
+};
+
+static weft_status_t transport_open(weft_transport_t *transport)
+{
+    const char *name = transport->loaded->plugin->name;
+    transport->ops = transport->loaded->plugin->ops;
+    weft_status_t status =
+        transport->ops->create(transport->loaded->host, transport->loaded->config, &transport->net);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    if ((transport->ops->caps & WEFT_NET_CAP_MAP) != 0) {
+        transport->map = transport->ops->get_extension(transport->net, WEFT_NET_MAP);
+    }
+    if (WEFT_HAS(transport->ops, weft_net_ops_t, get_extension)) {
+        transport->attach = transport->ops->get_extension(transport->net, WEFT_NET_ATTACH);
+        transport->dmabuf = transport->ops->get_extension(transport->net, WEFT_NET_DMABUF);
+    }
+    uint32_t devices = 0;
+    status = transport->ops->device_count(transport->net, &devices);
+    if (status != WEFT_OK || devices == 0) {
+        weft_log(WEFT_LOG_INFO, name, "no usable device");
+        return status;
+    }
+    transport->props.size = sizeof transport->props;
+    status = transport->ops->device_props(transport->net, 0, &transport->props);
+    if (status == WEFT_OK) {
+        status = transport->ops->device_open(transport->net, 0, &transport->adapter);
+    }
+    return status == WEFT_OK ? transport->ops->listen(transport->adapter, &transport->address,
+                                                      &transport->listener)
+                             : status;
+}
+
+weft_status_t weft_transports_create(const weft_registry_t *registry, uint32_t nranks,
+                                     uint32_t rank, weft_transports_t **nets_p)
+{
+    weft_transports_t *transports = weft_os_alloc(sizeof *transports, 0);
+    if (transports == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate transports");
+    }
+    transports->nranks = nranks;
+    transports->rank = rank;
+    const weft_loaded_t *loaded;
+    for (uint32_t i = 0; (loaded = weft_registry_get(registry, WEFT_KIND_NET, i)) != NULL; i++) {
+        if (i == WEFT_TRANSPORTS_MAX) {
+            weft_transports_destroy(transports);
+            return weft_fail(WEFT_ERR_CONFIG, 0, "more than %d net plugins are listed",
+                             WEFT_TRANSPORTS_MAX);
+        }
+        transports->entry[i].loaded = loaded;
+        transports->count = i + 1;
+        weft_status_t status = transport_open(&transports->entry[i]);
+        if (status != WEFT_OK) {
+            weft_transports_destroy(transports);
+            return status;
+        }
+    }
+    *nets_p = transports;
+    return WEFT_OK;
+}
+
+static void early_close(weft_transports_t *transports, early_t *early)
+{
+    transports->entry[early->transport].ops->conn_close(early->conn);
+    weft_os_free(early);
+}
+
+/* Takes it off the list. */
+static void kept_close(weft_transports_t *transports, kept_t **link)
+{
+    kept_t *kept = *link;
+    *link = kept->next;
+    weft_payload_location_close(&kept->location);
+    transports->entry[kept->transport].ops->conn_close(kept->conn);
+    weft_os_free(kept);
+}
+
+static void kept_sweep(weft_transports_t *transports)
+{
+    weft_os_mutex_assert_held(&transports->lock);
+    for (kept_t **link = &transports->kept; *link != NULL;) {
+        kept_t *kept = *link;
+        if (weft_payload_location_left(&kept->location) ||
+            transports->entry[kept->transport].ops->conn_check(kept->conn) != WEFT_OK) {
+            kept_close(transports, link);
+        } else {
+            link = &kept->next;
+        }
+    }
+}
+
+void weft_transports_retain(weft_transports_t *transports, uint32_t transport,
+                            weft_net_conn_t *conn, const weft_payload_location_t *location)
+{
+    kept_t *kept = weft_os_alloc(sizeof *kept, 0);
+    weft_os_lock(&transports->lock);
+    if (kept != NULL) {
+        *kept = (kept_t){
+            .next = transports->kept, .conn = conn, .transport = transport, .location = *location};
+        transports->kept = kept;
+    } else {
+        transports->entry[transport].ops->conn_close(conn); /* the memory stays the kernel's */
+    }
+    weft_os_unlock(&transports->lock);
+}
+
+void weft_transports_destroy(weft_transports_t *transports)
+{
+    if (transports == NULL) {
+        return;
+    }
+    while (transports->early != NULL) {
+        early_t *early = transports->early;
+        transports->early = early->next;
+        early_close(transports, early);
+    }
+    while (transports->kept != NULL) {
+        kept_close(transports, &transports->kept);
+    }
+    for (uint32_t i = transports->count; i-- > 0;) {
+        weft_transport_t *transport = &transports->entry[i];
+        if (transport->listener != NULL) {
+            transport->ops->listener_close(transport->listener);
+        }
+        if (transport->adapter != NULL) {
+            transport->ops->device_close(transport->adapter);
+        }
+        if (transport->net != NULL) {
+            transport->ops->destroy(transport->net);
+        }
+    }
+    weft_os_free(transports->infos);
+    weft_os_free(transports->serving);
+    weft_os_free(transports);
+}
+
+uint32_t weft_transports_count(const weft_transports_t *transports)
+{
+    return transports->count;
+}
+
+const weft_transport_t *weft_transports_get(const weft_transports_t *transports, uint32_t i)
+{
+    return &transports->entry[i];
+}
+
+void weft_transports_connect_info(const weft_transports_t *transports,
+                                  uint8_t info[WEFT_CONNECT_INFO_BYTES])
+{
+    memset(info, 0, WEFT_CONNECT_INFO_BYTES);
+    for (uint32_t i = 0; i < transports->count; i++) {
+        memcpy(info + i * sizeof(weft_net_address_t), &transports->entry[i].address,
+               sizeof(weft_net_address_t));
+    }
+}
+
+static void transports_address(const weft_transports_t *transports, uint32_t peer, uint32_t index,
+                               weft_net_address_t *address)
+{
+    memcpy(address, transports->infos + peer * WEFT_CONNECT_INFO_BYTES + index * sizeof *address,
+           sizeof *address);
+}
+
+/* First transport, in the order of the INI, that reaches the peer; transports->count if none
+ * does. */
+static uint32_t transports_reaching(const weft_transports_t *transports, uint32_t peer)
+{
+    for (uint32_t i = 0; i < transports->count; i++) {
+        weft_net_address_t address;
+        transports_address(transports, peer, i, &address);
+        if (transports->entry[i].adapter != NULL && address.bytes > 0 &&
+            address.bytes <= WEFT_NET_ADDRESS_MAX &&
+            transports->entry[i].ops->reachable(transports->entry[i].adapter, &address) ==
+                WEFT_OK) {
+            return i;
+        }
+    }
+    return transports->count;
+}
+
+static weft_status_t transports_none_reaches(const weft_transports_t *transports, uint32_t peer)
+{
+    char tried[256] = "";
+    for (uint32_t i = 0; i < transports->count; i++) {
+        size_t at = strlen(tried);
+        snprintf(tried + at, sizeof tried - at, " %s", transports->entry[i].loaded->plugin->name);
+    }
+    weft_status_t status = weft_fail(
+        WEFT_ERR_LINK, 0, "no transport from rank %u to rank %u; tried:%s; add one to [core] net",
+        transports->rank, peer, tried);
+    weft_error_record()->peer = (int32_t)peer;
+    return status;
+}
+
+weft_status_t weft_transports_choose(weft_transports_t *transports, const uint8_t *infos,
+                                     uint32_t *used_p)
+{
+    uint32_t n = transports->nranks;
+    transports->infos = weft_os_alloc(n * WEFT_CONNECT_INFO_BYTES, 0);
+    transports->serving = weft_os_alloc(n, 0);
+    if (transports->infos == NULL || transports->serving == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate addresses of %u ranks", n);
+    }
+    memcpy(transports->infos, infos, n * WEFT_CONNECT_INFO_BYTES);
+    *used_p = 0;
+    for (uint32_t peer = 0; peer < n; peer++) {
+        if (peer == transports->rank) {
+            continue;
+        }
+        uint32_t index = transports_reaching(transports, peer);
+        if (index == transports->count) {
+            return transports_none_reaches(transports, peer);
+        }
+        transports->serving[peer] = (uint8_t)index;
+        *used_p |= 1u << index;
+    }
+    return WEFT_OK;
+}
+
+uint32_t weft_transports_index(const weft_transports_t *transports, uint32_t peer)
+{
+    return transports->serving[peer];
+}
+
+void weft_transports_address(const weft_transports_t *transports, uint32_t peer,
+                             weft_net_address_t *address)
+{
+    transports_address(transports, peer, transports->serving[peer], address);
+}
+
+void weft_transports_lock(weft_transports_t *transports)
+{
+    weft_os_lock(&transports->lock);
+}
+
+void weft_transports_unlock(weft_transports_t *transports)
+{
+    weft_os_unlock(&transports->lock);
+}
+
+/* Early connections ---------------------------------------------------------------------------- */
+
+void weft_transports_add_user(weft_transports_t *transports, weft_transports_user_t *user)
+{
+    weft_os_lock(&transports->lock);
+    user->next = transports->users;
+    transports->users = user;
+    kept_sweep(transports);
+    weft_os_unlock(&transports->lock);
+}
+
+void weft_transports_remove_user(weft_transports_t *transports, weft_transports_user_t *user)
+{
+    weft_os_lock(&transports->lock);
+    weft_transports_user_t **at = &transports->users;
+    while (*at != user) {
+        at = &(*at)->next;
+    }
+    *at = user->next;
+    for (early_t **link = &transports->early; *link != NULL;) {
+        early_t *early = *link;
+        if (early->label.comm_id == user->comm_id) {
+            *link = early->next;
+            early_close(transports, early);
+        } else {
+            link = &early->next;
+        }
+    }
+    weft_os_unlock(&transports->lock);
+}
+
+static bool transports_know(const weft_transports_t *transports, uint64_t comm_id)
+{
+    weft_os_mutex_assert_held(&transports->lock);
+    const weft_transports_user_t *user = transports->users;
+    while (user != NULL && user->comm_id != comm_id) {
+        user = user->next;
+    }
+    return user != NULL;
+}
+
+/* Strays end when their time is over, or when there are too many: the list is newest first. */
+static void early_sweep(weft_transports_t *transports)
+{
+    weft_os_mutex_assert_held(&transports->lock);
+    uint32_t strays = 0;
+    uint64_t now = transports->early != NULL ? weft_os_clock_ns() : 0;
+    for (early_t **link = &transports->early; *link != NULL;) {
+        early_t *early = *link;
+        bool stray = !transports_know(transports, early->label.comm_id);
+        strays += stray;
+        if (stray && (strays > STRAYS || now - early->since > STRAY_NS)) {
+            *link = early->next;
+            early_close(transports, early);
+        } else {
+            link = &early->next;
+        }
+    }
+}
+
+/* A repeated connection replaces the one before: its connector gave that up. */
+static void early_replace(weft_transports_t *transports, const early_t *fresh)
+{
+    weft_os_mutex_assert_held(&transports->lock);
+    for (early_t **link = &transports->early; *link != NULL; link = &(*link)->next) {
+        early_t *early = *link;
+        if (early->label.comm_id == fresh->label.comm_id &&
+            early->label.from == fresh->label.from &&
+            early->label.channel == fresh->label.channel) {
+            *link = early->next;
+            early_close(transports, early);
+            return;
+        }
+    }
+}
+
+static weft_status_t early_add(weft_transports_t *transports, uint32_t index, weft_net_conn_t *conn)
+{
+    const weft_net_ops_t *ops = transports->entry[index].ops;
+    weft_net_conn_info_t info = {.size = sizeof info};
+    early_t *early = weft_os_alloc(sizeof *early, 0);
+    weft_status_t status = early == NULL
+                               ? weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot take a connection")
+                               : ops->conn_info(conn, &info);
+    if (status != WEFT_OK) {
+        ops->conn_close(conn);
+        weft_os_free(early);
+        return status;
+    }
+    *early = (early_t){.conn = conn, .transport = index, .since = weft_os_clock_ns()};
+    memcpy(&early->label, info.label, sizeof early->label);
+    early_replace(transports, early);
+    early->next = transports->early;
+    transports->early = early;
+    return WEFT_OK;
+}
+
+static weft_status_t early_accept_all(weft_transports_t *transports,
+                                      const weft_transports_user_t *user)
+{
+    weft_os_mutex_assert_held(&transports->lock);
+    for (uint32_t i = 0; i < transports->count; i++) {
+        weft_transport_t *transport = &transports->entry[i];
+        weft_net_conn_t *conn = NULL;
+        bool serves = transport->map != NULL || transport->attach != NULL || user->first;
+        if (transport->listener == NULL || !serves) {
+            continue;
+        }
+        weft_status_t status = transport->ops->accept(transport->listener, &conn);
+        if (status == WEFT_OK) {
+            status = early_add(transports, i, conn);
+        }
+        if (status != WEFT_OK && status != WEFT_AGAIN) {
+            return status;
+        }
+    }
+    return WEFT_OK;
+}
+
+/* Returns whether the connector gave it up and has connected again, or is about to. Mapped
+ * memory may hold what a peer wrote before it left, and bytes that wait to be read count as
+ * life. */
+static bool early_is_given_up(const weft_transports_t *transports, const early_t *early)
+{
+    const weft_transport_t *transport = &transports->entry[early->transport];
+    return transport->map == NULL && transport->ops->conn_check(early->conn) != WEFT_OK;
+}
+
+/* The oldest connection for comm_id, taken off the list; NULL if there is none. */
+static early_t *early_take(weft_transports_t *transports, uint64_t comm_id)
+{
+    weft_os_mutex_assert_held(&transports->lock);
+    early_t **found = NULL;
+    for (early_t **link = &transports->early; *link != NULL;) {
+        early_t *early = *link;
+        if (early->label.comm_id != comm_id) {
+            link = &early->next;
+        } else if (early_is_given_up(transports, early)) {
+            *link = early->next;
+            early_close(transports, early);
+        } else {
+            found = link;
+            link = &early->next;
+        }
+    }
+    early_t *taken = found != NULL ? *found : NULL;
+    if (taken != NULL) {
+        *found = taken->next;
+    }
+    return taken;
+}
+
+weft_status_t weft_transports_accept(weft_transports_t *transports,
+                                     const weft_transports_user_t *user, uint32_t *net_p,
+                                     weft_net_conn_t **conn_p, weft_conn_label_t *label)
+{
+    weft_os_lock(&transports->lock);
+    weft_status_t status = early_accept_all(transports, user);
+    early_sweep(transports);
+    early_t *early = status == WEFT_OK ? early_take(transports, user->comm_id) : NULL;
+    if (status == WEFT_OK && early == NULL) {
+        status = WEFT_AGAIN;
+    } else if (status == WEFT_OK) {
+        *net_p = early->transport;
+        *conn_p = early->conn;
+        *label = early->label;
+        weft_os_free(early);
+    }
+    weft_os_unlock(&transports->lock);
+    return status;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The transports of one rank, shared by all communicators of its family: instances, listeners,
+ * the addresses of all ranks, and connections that arrived before their communicator asked for
+ * them. One lock guards what is shared. It is taken while links are made, never while data moves.
+ * Threads of different communicators may call at the same time, except for create, choose and
+ * destroy. */
+#ifndef WEFT_EXEC_TRANSPORTS_H
+#define WEFT_EXEC_TRANSPORTS_H
+
+#include <stdbool.h>
+
+#include <weft/plugin/net.h>
+
+#include "core/exec/payload_location.h"
+#include "core/os/os.h"
+#include "core/plugin/registry.h"
+
+#define WEFT_TRANSPORTS_MAX 8
+
+/* A transport in use. Constant once it is open. */
+typedef struct weft_transport {
+    const weft_loaded_t *loaded;
+    const weft_net_ops_t *ops;
+    const weft_net_map_t *map;       /* NULL: it carries messages */
+    const weft_net_attach_t *attach; /* NULL: messages of the first communicator only */
+    const weft_net_dmabuf_t *dmabuf; /* NULL: it registers no dma-buf */
+    weft_net_t *net;
+    /* The family's adapter: it listens, and mapped connections live on it. NULL: none is usable. */
+    weft_net_device_t *adapter;
+    weft_net_listener_t *listener;
+    weft_net_props_t props;
+    weft_net_address_t address;
+} weft_transport_t;
+
+/* What the connector tells the acceptor, under the authentication. Ranks are the communicator's. */
+typedef struct weft_conn_label {
+    uint64_t comm_id;
+    uint64_t slot_bytes;
+    uint32_t from, to;
+    uint32_t channel;
+    uint32_t slots;
+    uint8_t zero[WEFT_AUTH_LABEL - 32];
+} weft_conn_label_t;
+
+_Static_assert(sizeof(weft_conn_label_t) == WEFT_AUTH_LABEL, "fills the label");
+
+/* A communicator that connections may be for. */
+typedef struct weft_transports_user {
+    struct weft_transports_user *next;
+    uint64_t comm_id;
+    bool first; /* the family's first: it may use transports that cannot attach */
+} weft_transports_user_t;
+
+typedef struct weft_transports weft_transports_t;
+
+/* Opens the first adapter of every listed transport, and listens. ERR_PLUGIN, ERR_CONFIG if too
+ * many are listed, or the transport's failure. */
+weft_status_t weft_transports_create(const weft_registry_t *registry, uint32_t nranks,
+                                     uint32_t rank, weft_transports_t **transports_p);
+/* Closes everything. NULL is allowed. */
+void weft_transports_destroy(weft_transports_t *transports);
+
+uint32_t weft_transports_count(const weft_transports_t *transports);
+const weft_transport_t *weft_transports_get(const weft_transports_t *transports, uint32_t i);
+
+/* Bytes that every rank gives to every other: the addresses of its listeners. */
+#define WEFT_CONNECT_INFO_BYTES (WEFT_TRANSPORTS_MAX * sizeof(weft_net_address_t))
+void weft_transports_connect_info(const weft_transports_t *transports,
+                                  uint8_t info[WEFT_CONNECT_INFO_BYTES]);
+/* Takes the connect info of all ranks in rank order and chooses the transport for each peer. Bit i
+ * of *used_p is set if transport i serves some peer. ERR_LINK names the peer and the transports
+ * that cannot reach it. */
+weft_status_t weft_transports_choose(weft_transports_t *transports, const uint8_t *infos,
+                                     uint32_t *used_p);
+/* Returns the index of the transport that serves rank `peer` of the family. */
+uint32_t weft_transports_index(const weft_transports_t *transports, uint32_t peer);
+/* Copies the address of rank `peer` of the family on that transport. */
+void weft_transports_address(const weft_transports_t *transports, uint32_t peer,
+                             weft_net_address_t *address);
+
+/* Keeps connections for user->comm_id until the user is removed. */
+void weft_transports_add_user(weft_transports_t *transports, weft_transports_user_t *user);
+/* Closes the user's connections that nobody has taken. */
+void weft_transports_remove_user(weft_transports_t *transports, weft_transports_user_t *user);
+
+/* Accepts what has arrived, then gives out one connection for `user`. AGAIN: none. */
+weft_status_t weft_transports_accept(weft_transports_t *transports,
+                                     const weft_transports_user_t *user, uint32_t *index_p,
+                                     weft_net_conn_t **conn_p, weft_conn_label_t *label);
+
+/* Takes over a connection of mapped memory whose communicator ends, with memory of this rank's
+ * device that the peer may still have open. Both are given up when the peer has closed the memory
+ * or is gone, at the latest with the transports. */
+void weft_transports_retain(weft_transports_t *transports, uint32_t index, weft_net_conn_t *conn,
+                            const weft_payload_location_t *location);
+
+/* The lock under which calls on a transport's shared adapter are made. */
+void weft_transports_lock(weft_transports_t *transports);
+void weft_transports_unlock(weft_transports_t *transports);
+
+#endif

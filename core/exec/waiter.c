@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Waiting. Sleeps are bounded by a millisecond: a wake can be missed (see mapped_port.c), and
+ * failures of the communicator are looked for between sleeps. */
+#include "core/exec/waiter.h"
+
+#include "core/base/log.h"
+#include "core/exec/mapped_port.h"
+#include "core/exec/traffic.h"
+#include "core/os/os.h"
+
+#define SLEEP_NS WEFT_NS_PER_MS
+#define NAP_NS (UINT64_C(20) * 1000)
+
+/* A pause instruction takes about 40 ns on current x86. */
+#define PAUSES_PER_SECOND 25e6
+
+void weft_waiter_init(weft_waiter_t *waiter, const weft_exec_settings_t *settings,
+                      uint32_t ranks_on_host)
+{
+    uint32_t cpus = weft_os_cpus();
+    bool oversubscribed = ranks_on_host > cpus;
+    *waiter =
+        (weft_waiter_t){.mode = (weft_wait_mode_t)settings->wait, .oversubscribed = oversubscribed};
+    if (waiter->mode == WEFT_WAIT_AUTO) {
+        waiter->mode = WEFT_WAIT_SLEEP;
+        /* With a core for each rank a long spin costs nobody anything. */
+        waiter->spins = (uint32_t)((oversubscribed ? settings->spin : 200e-6) * PAUSES_PER_SECOND);
+        waiter->yields = oversubscribed ? 200 : 2000;
+    } else {
+        waiter->spins = (uint32_t)(settings->spin * PAUSES_PER_SECOND);
+        waiter->yields = waiter->mode == WEFT_WAIT_SLEEP ? 20 : UINT32_MAX;
+    }
+    weft_log(WEFT_LOG_INFO, "wait", "%u ranks on %u cores: spin %u steps, then %s", ranks_on_host,
+             cpus, waiter->spins,
+             waiter->mode == WEFT_WAIT_SPIN    ? "go on spinning"
+             : waiter->mode == WEFT_WAIT_YIELD ? "yield"
+                                               : "yield, then sleep");
+}
+
+static void waiter_sleep_on(weft_links_t *links, weft_port_t *blocked)
+{
+    if (blocked != NULL && weft_port_is_mapped(blocked)) {
+        weft_mapped_port_sleep(weft_mapped_port(blocked), SLEEP_NS);
+        return;
+    }
+    int fd = -1;
+    weft_status_t status =
+        weft_links_have_messages(links) ? weft_links_wait_fd(links, &fd) : WEFT_ERR_UNSUPPORTED;
+    if (status == WEFT_OK) {
+        weft_os_wait_readable(fd, SLEEP_NS);
+    } else if (status != WEFT_AGAIN) {
+        weft_os_sleep_ns(NAP_NS);
+    }
+}
+
+/* Spins or yields while that is due. Returns false when it is time to sleep. */
+static bool waiter_stay_awake(weft_waiter_t *waiter)
+{
+    uint32_t idle = waiter->idle++;
+    if (waiter->mode == WEFT_WAIT_SPIN || idle < waiter->spins) {
+        weft_os_pause();
+        waiter->idle -= waiter->mode == WEFT_WAIT_SPIN;
+        return true;
+    }
+    if (idle - waiter->spins < waiter->yields) {
+        weft_os_yield();
+        waiter->idle -= waiter->yields == UINT32_MAX;
+        return true;
+    }
+    waiter->idle--;
+    return false;
+}
+
+void weft_waiter_step(weft_waiter_t *waiter, weft_links_t *links, weft_port_t *blocked)
+{
+    if (!waiter_stay_awake(waiter)) {
+        waiter_sleep_on(links, blocked);
+    }
+}
+
+void weft_waiter_nap(weft_waiter_t *waiter)
+{
+    if (!waiter_stay_awake(waiter)) {
+        weft_os_sleep_ns(NAP_NS);
+    }
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How a rank waits when nothing moves: first it spins, then it yields its core, then it sleeps.
+ * With fewer cores than ranks it yields after about a microsecond, or every hop would cost a
+ * scheduler tick. */
+#ifndef WEFT_EXEC_WAITER_H
+#define WEFT_EXEC_WAITER_H
+
+#include "core/config/settings.h"
+#include "core/exec/traffic.h"
+
+typedef enum weft_wait_mode {
+    WEFT_WAIT_AUTO = 0,
+    WEFT_WAIT_SPIN = 1,  /* never yields */
+    WEFT_WAIT_YIELD = 2, /* spins for `spin`, then yields; never sleeps */
+    WEFT_WAIT_SLEEP = 3  /* spins for `spin`, yields some, then sleeps */
+} weft_wait_mode_t;
+
+typedef struct weft_waiter {
+    weft_wait_mode_t mode;
+    uint32_t spins;      /* idle steps that spin … */
+    uint32_t yields;     /* … and that yield before the first sleep */
+    uint32_t idle;       /* steps without movement so far */
+    bool oversubscribed; /* more ranks than cores here */
+} weft_waiter_t;
+
+/* Decides from the setting, the cores this process may use, and the ranks of this host. Logs the
+ * decision. */
+void weft_waiter_init(weft_waiter_t *waiter, const weft_exec_settings_t *settings,
+                      uint32_t ranks_on_host);
+
+/* Starts over, because something moved. */
+static inline void weft_waiter_reset(weft_waiter_t *waiter)
+{
+    waiter->idle = 0;
+}
+
+/* Takes one idle step. Sleeps, if it is time to, on the port `blocked` or on the links, for about a
+ * millisecond at most. NULL: no port is known. */
+void weft_waiter_step(weft_waiter_t *waiter, weft_links_t *links, weft_port_t *blocked);
+
+/* Takes one idle step of a caller that waits for several things at once: sleeps are naps of 20
+ * µs. */
+void weft_waiter_nap(weft_waiter_t *waiter);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Zero-copy messages. A message over a mapped port may carry a descriptor in place of its
+ * payload: the payload stays in a window of the sender, and the receiver reads it there
+ * (api/weft/plugin/lanes.h). The sender describes only memory of windows that this receiver has
+ * told it to have open. The thread that owns the communicator makes all calls. */
+#ifndef WEFT_EXEC_ZERO_COPY_H
+#define WEFT_EXEC_ZERO_COPY_H
+
+#include "core/exec/port.h"
+
+/* Describes `bytes` bytes at `payload` to the peer of a port, and counts the message. Window 0:
+ * they have to be copied, because the port is not mapped or the peer has no window open that
+ * holds them. */
+weft_zero_copy_t weft_zero_copy_describe(weft_port_t *port, const void *payload, uint64_t bytes);
+
+/* Finds the payload of the next message over a mapped port, of elements of `elem` bytes.
+ * *payload_p is NULL if it is in the slot. After OK the memory stays until weft_port_release()
+ * or weft_zero_copy_abandon(). AGAIN: its owner has ended the window, and its communicator with
+ * it. ERR_PROTO, with the peer: the message names no memory of an open window. */
+weft_status_t weft_zero_copy_resolve(weft_port_t *port, uint64_t bytes, size_t elem,
+                                     const uint8_t **payload_p);
+
+/* Ends the read that weft_zero_copy_resolve() began, if any, without releasing the message. */
+void weft_zero_copy_abandon(weft_port_t *port);
+
+/* Counts `messages` zero-copy messages that a device has sent over one of the ports. */
+void weft_zero_copy_count(weft_port_t *const *ports, uint32_t nports, uint64_t messages);
+
+#endif

@@ -1,0 +1,613 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Programs on a device, with a device that notes what it is told and answers as the test says: what is
+ * flattened and exported, when the host runs in its place, how answers become those of a step. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/base/error.h"
+#include "core/exec/interpreter.h"
+#include "core/exec/device_run.h"
+#include "core/exec/port_export.h"
+#include "core/exec/proxy.h"
+#include "core/os/os.h"
+
+enum { SLOTS = 4, SLOT_BYTES = 256, COUNT = 100 };
+
+static struct fake {
+    weft_status_t prepare, start, poll;
+    weft_lanes_state_t state;
+    weft_lanes_program_t program;
+    weft_lanes_code_t code[16];
+    weft_lanes_operand_t operands[16];
+    weft_lanes_move_t moves[8];
+    weft_lanes_after_t afters[2];
+    weft_lanes_call_t call;
+    uint64_t advance; /* of every port */
+    uint64_t run;     /* that was looked at last */
+    int starts, aborts, releases, closed;
+} fake;
+
+struct weft_lanes_end {
+    weft_lanes_port_t port;
+    uint64_t next;
+    weft_lanes_window_t windows[WEFT_LANES_WINDOWS];
+};
+
+static weft_lanes_end_t ends[2];
+static int nends;
+
+static weft_status_t fake_end_open(weft_kernel_t *kernel, const weft_lanes_port_t *port,
+                                   weft_lanes_end_t **end_p)
+{
+    (void)kernel;
+    ends[nends].port = *port;
+    *end_p = &ends[nends++];
+    return WEFT_OK;
+}
+
+static void fake_end_close(weft_lanes_end_t *end)
+{
+    (void)end;
+    fake.closed++;
+}
+
+static uint64_t fake_end_next(const weft_lanes_end_t *end)
+{
+    return end->next;
+}
+
+static void fake_end_seek(weft_lanes_end_t *end, uint64_t next)
+{
+    end->next = next;
+}
+
+static weft_status_t fake_end_windows(weft_lanes_end_t *end, const weft_lanes_window_t *windows)
+{
+    memcpy(end->windows, windows, sizeof end->windows);
+    return WEFT_OK;
+}
+
+static weft_status_t fake_prepare(weft_kernel_t *kernel, const weft_lanes_program_t *program,
+                                  weft_lanes_handle_t **handle_p)
+{
+    (void)kernel;
+    fake.program = *program;
+    memcpy(fake.code, program->code, program->ncode * sizeof *program->code);
+    memcpy(fake.operands, program->operands, program->noperands * sizeof *program->operands);
+    memcpy(fake.moves, program->moves, program->nmoves * sizeof *program->moves);
+    memcpy(fake.afters, program->afters, program->nafters * sizeof *program->afters);
+    if (fake.prepare != WEFT_OK) {
+        return weft_fail(fake.prepare, 0, "the fake says so");
+    }
+    *handle_p = (weft_lanes_handle_t *)&fake;
+    return WEFT_OK;
+}
+
+static weft_status_t fake_start(weft_lanes_queue_t *queue, void *const *stream,
+                                weft_lanes_job_t *jobs, uint32_t njobs)
+{
+    assert_ptr_equal(queue, &fake);
+    assert_null(stream);
+    assert_int_equal(njobs, 1);
+    fake.call = *jobs[0].call;
+    fake.starts++;
+    jobs[0].run = 40 + (uint64_t)fake.starts;
+    return fake.start;
+}
+
+static weft_status_t fake_poll(weft_lanes_handle_t *handle, uint64_t run, weft_lanes_state_t *state)
+{
+    (void)handle;
+    *state = fake.state;
+    fake.run = run;
+    for (int i = 0; fake.poll != WEFT_IN_PROGRESS && i < nends; i++) {
+        ends[i].next += fake.advance;
+    }
+    return fake.poll;
+}
+
+static void fake_abort(weft_lanes_handle_t *handle)
+{
+    (void)handle;
+    fake.aborts++;
+    fake.poll = WEFT_ERR_ABORTED;
+}
+
+static void fake_release(weft_lanes_handle_t *handle)
+{
+    (void)handle;
+    fake.releases++;
+}
+
+static const weft_kernel_lanes_t fake_lanes = {.size = sizeof fake_lanes,
+                                               .prepare = fake_prepare,
+                                               .end_open = fake_end_open,
+                                               .end_close = fake_end_close,
+                                               .end_next = fake_end_next,
+                                               .end_seek = fake_end_seek,
+                                               .start = fake_start,
+                                               .poll = fake_poll,
+                                               .abort = fake_abort,
+                                               .release = fake_release,
+                                               .end_windows = fake_end_windows};
+
+static void copy_int32(const weft_combine_t *c)
+{
+    memcpy(c->dst[0], c->src[0], c->count * 4);
+}
+
+/* Two lanes: the first loops over sends and meets the second at a barrier; the second moves two chunks
+ * at once, and waits for the first. */
+static weft_status_t emit(weft_algo_t *algo, const weft_algo_call_t *call,
+                          const weft_algo_topo_t *view, weft_plan_builder_t *b)
+{
+    (void)algo;
+    (void)call;
+    (void)view;
+    b->grid(b, 2, 1);
+    uint32_t first = b->lane(b), second = b->lane(b);
+    uint32_t to = b->port(b, first, 1, 0, 1);
+    uint32_t from = b->port(b, second, 1, 0, 0);
+    weft_move_t send = {.dst = {weft_port(to)}, .src = {weft_in(0, 1)}, .ndst = 1, .nsrc = 1};
+    weft_move_t take = {.dst = {weft_tmp(0, 0)},
+                        .src = {weft_port(from)},
+                        .ndst = 1,
+                        .nsrc = 1,
+                        .like = weft_in(1, 0),
+                        .after = {{first, 1}},
+                        .nafter = 1};
+    weft_move_t keep = {.dst = {weft_out(1, 0)},
+                        .src = {weft_in(1, 0)},
+                        .ndst = 1,
+                        .nsrc = 1,
+                        .flags = WEFT_MOVE_FINAL};
+    b->loop(b, first, 2);
+    b->move(b, first, &send);
+    b->end(b, first);
+    b->par(b, second, 2);
+    b->move(b, second, &take);
+    b->move(b, second, &keep);
+    return WEFT_OK;
+}
+
+typedef union any_port {
+    weft_port_t head;
+    weft_mapped_port_t mapped;
+    weft_message_port_t message;
+} any_port_t;
+
+typedef struct job {
+    weft_plan_t *plan;
+    weft_program_t program;
+    weft_interpreter_t run;
+    any_port_t ports[2];
+    weft_poll_list_t list;
+    weft_windows_t windows;
+    weft_peer_windows_t reach[2];
+    void *fifo[2];
+    int32_t in[COUNT], out[COUNT];
+} job_t;
+
+static int setup(void **state)
+{
+    static job_t job;
+    static const uint32_t hosts[2];
+    weft_algo_ops_t ops = {.size = sizeof ops, .emit = emit};
+    weft_algo_topo_t view = {.size = sizeof view, .nhosts = 1, .host = hosts};
+    weft_algo_call_t call = {.size = sizeof call, .coll = WEFT_ALL_REDUCE, .nranks = 2};
+    fake = (struct fake){.poll = WEFT_IN_PROGRESS, .advance = 3};
+    nends = 0;
+    fake.state = (weft_lanes_state_t){.size = sizeof fake.state, .blocked = -1, .mismatch = -1};
+    job = (job_t){.plan = NULL};
+    if (weft_plan_emit(&ops, NULL, &call, &view, NULL, &job.plan) != WEFT_OK) {
+        return -1;
+    }
+    job.program = (weft_program_t){.plan = job.plan,
+                                   .channels = 1,
+                                   .combine = copy_int32,
+                                   .offload.ops = &fake_lanes,
+                                   .offload.queue = (weft_lanes_queue_t *)&fake,
+                                   .dtype = WEFT_INT32,
+                                   .op = WEFT_MAX,
+                                   .elem = 4,
+                                   .in_chunks = 2,
+                                   .out_chunks = 2};
+    weft_segmentation_params_t cut = {
+        .k = 2, .slices = 2, .slice_bytes = SLOT_BYTES, .channels = 1};
+    weft_segmentation_set(&job.program.segmentation, COUNT, 4, &cut);
+    if (weft_program_allocate(&job.program) != WEFT_OK) {
+        return -1;
+    }
+    for (uint32_t p = 0; p < 2; p++) {
+        job.fifo[p] = weft_os_pages(weft_fifo_bytes(SLOTS, SLOT_BYTES));
+        weft_mapped_port_init(&job.ports[p].mapped, 1, p == 0, job.fifo[p], SLOTS, SLOT_BYTES);
+        job.ports[p].head.next = 10 + p;
+        atomic_store(&job.ports[p].mapped.control->released, job.ports[p].head.next);
+        job.program.ports[p] = &job.ports[p].head;
+        job.ports[p].mapped.windows = &job.windows;
+    }
+    *state = &job;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    job_t *job = *state;
+    weft_interpreter_fini(&job->run);
+    weft_program_release(&job->program);
+    weft_plan_destroy(job->plan);
+    for (uint32_t p = 0; p < 2; p++) {
+        weft_port_unexport(&job->ports[p].head);
+        assert_null(job->ports[p].head.export.end);
+        weft_port_fini(&job->ports[p].head);
+        weft_os_pages_free(job->fifo[p], weft_fifo_bytes(SLOTS, SLOT_BYTES));
+    }
+    return 0;
+}
+
+static void begin(job_t *job)
+{
+    assert_int_equal(weft_interpreter_init(&job->run, &job->program), WEFT_OK);
+    weft_interpreter_start(&job->run,
+                           &(weft_binding_t){.in = job->in, .out = job->out, .sequence = 7});
+}
+
+static void a_plan_is_flattened(void **state)
+{
+    begin(*state);
+    assert_int_equal(fake.program.nlanes, 2);
+    assert_int_equal(fake.program.ncode, 8);
+    assert_int_equal(fake.program.dtype, WEFT_INT32);
+    assert_int_equal(fake.program.op, WEFT_MAX);
+    assert_int_equal(fake.program.largest_par, 2);
+    assert_int_equal(fake.program.tmp_chunks, 1);
+    assert_int_equal(fake.code[0].opcode, WEFT_LANES_LOOP);
+    assert_int_equal(fake.code[0].n, 2);
+    assert_int_equal(fake.code[0].mate_or_mask, 2);
+    assert_int_equal(fake.code[3].opcode, WEFT_LANES_STOP);
+    assert_int_equal(fake.code[4].opcode, WEFT_LANES_PAR);
+    /* Nothing changes what it sends, in place neither. */
+    assert_int_equal(fake.moves[fake.code[1].n].flags,
+                     WEFT_LANES_STEADY | WEFT_LANES_STEADY_IN_PLACE);
+    const weft_lanes_move_t *take = &fake.moves[fake.code[5].n];
+    assert_int_equal(take->flags, WEFT_LANES_LIKE);
+    assert_int_equal(fake.operands[take->operand + 2].kind, WEFT_OPERAND_IN);
+    assert_int_equal(fake.operands[take->operand + 2].chunks, 2);
+    assert_int_equal(fake.operands[take->operand].kind, WEFT_OPERAND_TMP);
+    assert_int_equal(fake.operands[take->operand].chunks, 1);
+    assert_int_equal(fake.afters[take->after].pc, 1);
+    assert_int_equal(fake.moves[fake.code[6].n].flags, WEFT_MOVE_FINAL);
+}
+
+static void a_run_is_lent_the_ports_and_gives_them_back(void **state)
+{
+    job_t *job = *state;
+    bool moved = false;
+    begin(job);
+    assert_ptr_equal(fake.call.in, job->in);
+    assert_int_equal(fake.call.cut.count, COUNT);
+    assert_int_equal(fake.call.cut.slices, 2);
+    assert_ptr_equal(fake.call.ends[0], &ends[0]);
+    assert_int_equal(ends[0].next, 10);
+    assert_int_equal(ends[0].port.sends, 1);
+    assert_ptr_equal(ends[1].port.fifo, job->fifo[1]);
+    assert_ptr_equal(ends[1].port.payloads, job->ports[1].head.payloads);
+    assert_int_equal(ends[1].port.stride, SLOT_BYTES);
+    fake.state.blocked = 1;
+    assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_IN_PROGRESS);
+    assert_int_equal(fake.run, 41);
+    assert_false(moved);
+    assert_ptr_equal(job->run.blocked, &job->ports[1].head);
+    fake.state.moved = 5;
+    assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_IN_PROGRESS);
+    assert_true(moved);
+    fake.poll = WEFT_OK;
+    assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_OK);
+    assert_int_equal(job->run.stopped, 2);
+    assert_int_equal(ends[0].next, 13);
+    assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_OK);
+    assert_int_equal(ends[0].next, 13);
+}
+
+/* Puts message n into the FIFO of the port that receives. */
+static void arrive(job_t *job, uint64_t n)
+{
+    weft_slot_header_t *head = &job->ports[1].mapped.headers[n % SLOTS];
+    head->signature = job->run.signature;
+    atomic_store(&head->sequence, n + 1);
+}
+
+static void the_host_goes_on_where_the_device_has_ended(void **state)
+{
+    job_t *job = *state;
+    bool moved = false;
+    begin(job);
+    fake.poll = WEFT_OK;
+    assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_OK);
+    fake.start = WEFT_ERR_UNSUPPORTED;
+    weft_interpreter_start(&job->run,
+                           &(weft_binding_t){.in = job->in, .out = job->out, .sequence = 8});
+    assert_int_equal(nends, 2);
+    assert_int_equal(job->ports[0].head.next, 13);
+    assert_int_equal(job->ports[1].head.next, 14);
+    atomic_store(&job->ports[0].mapped.control->released, 13);
+    arrive(job, 14);
+    arrive(job, 15);
+    assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_OK);
+    assert_int_equal(ends[0].next, 17);
+    assert_int_equal(ends[1].next, 16);
+}
+
+static void what_the_device_does_not_support_the_host_runs(void **state)
+{
+    job_t *job = *state;
+    bool moved = false;
+    fake.prepare = WEFT_ERR_UNSUPPORTED;
+    begin(job);
+    assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_IN_PROGRESS);
+    assert_true(moved);
+    assert_int_equal(fake.starts, 0);
+}
+
+/* A transport that takes every post. */
+static weft_status_t fake_post(weft_net_conn_t *conn, const weft_net_op_t *ops, uint32_t count,
+                               uint32_t *posted_p)
+{
+    (void)conn;
+    (void)ops;
+    *posted_p = count;
+    return WEFT_OK;
+}
+
+static void carry_messages(job_t *job)
+{
+    static const weft_net_ops_t net = {.size = sizeof net, .post = fake_post};
+    for (uint32_t p = 0; p < 2; p++) {
+        weft_message_port_params_t params = {.net = &net,
+                                             .list = &job->list,
+                                             .slot_bytes = SLOT_BYTES,
+                                             .slots = SLOTS,
+                                             .peer = 1,
+                                             .sends = p == 0};
+        assert_int_equal(weft_message_port_init(&job->ports[p].message, &params), WEFT_OK);
+        assert_int_equal(weft_message_port_open(&job->ports[p].message, NULL), WEFT_OK);
+    }
+}
+
+static const weft_message_header_t *header_of(const job_t *job, uint32_t at)
+{
+    const weft_message_port_t *message = &job->ports[0].message;
+    return (const weft_message_header_t *)(message->memory + at * message->port.stride);
+}
+
+/* What a device does that sends message 0 of the first port. */
+static void device_sends(job_t *job)
+{
+    weft_proxy_t *proxy = job->ports[0].message.proxy;
+    proxy->lengths[0] = 4;
+    atomic_store(&proxy->headers[0].sequence, 1);
+}
+
+static void a_port_of_messages_is_lent_with_the_slots_of_the_transport(void **state)
+{
+    job_t *job = *state;
+    carry_messages(job);
+    begin(job);
+    assert_int_equal(fake.starts, 1);
+    for (uint32_t p = 0; p < 2; p++) {
+        const weft_lanes_port_t *exported = &ends[p].port;
+        const uint8_t *slots = job->ports[p].message.memory;
+        assert_int_equal(exported->sends, p == 0);
+        assert_int_equal(exported->slot_bytes, SLOT_BYTES);
+        assert_ptr_equal(exported->payloads, slots + sizeof(weft_message_header_t));
+        assert_ptr_equal(exported->payloads + exported->stride,
+                         slots + exported->stride + sizeof(weft_message_header_t));
+        assert_int_equal(exported->near, 0);
+        assert_true(exported->fifo_bytes >= weft_fifo_bytes(SLOTS, 0) + SLOTS * sizeof(uint32_t));
+        assert_in_range(
+            (uintptr_t)exported->lengths, (uintptr_t)exported->fifo + weft_fifo_bytes(SLOTS, 0),
+            (uintptr_t)exported->fifo + exported->fifo_bytes - SLOTS * sizeof(uint32_t));
+    }
+}
+
+static void what_a_run_has_sent_is_drained_before_it_is_done(void **state)
+{
+    job_t *job = *state;
+    bool moved = false;
+    carry_messages(job);
+    begin(job);
+    assert_null(weft_interpreter_undrained(&job->run));
+    device_sends(job);
+    fake.poll = WEFT_OK;
+    assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_OK);
+    assert_ptr_equal(weft_interpreter_undrained(&job->run), &job->ports[0].head);
+    assert_int_equal(job->ports[0].head.next, 1);
+    weft_message_port_complete(&(weft_net_completion_t){.context = &job->ports[0].message.slot[0]});
+    assert_null(weft_interpreter_undrained(&job->run));
+}
+
+static void a_link_that_broke_ends_the_step_of_a_device_that_waits_for_it(void **state)
+{
+    job_t *job = *state;
+    bool moved = false;
+    carry_messages(job);
+    begin(job);
+    job->ports[1].head.broken = WEFT_ERR_LINK;
+    fake.state.blocked = 0;
+    assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_IN_PROGRESS);
+    fake.state.blocked = 1;
+    assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_ERR_LINK);
+    assert_ptr_equal(job->run.blocked, &job->ports[1].head);
+    assert_false(moved);
+    /* It has the buffers until it has ended. */
+    weft_interpreter_stop(&job->run);
+    assert_int_equal(fake.aborts, 1);
+    assert_false(job->run.device_run.under_way);
+}
+
+static void a_run_of_the_host_goes_on_behind_the_messages_of_the_device(void **state)
+{
+    job_t *job = *state;
+    bool moved = false;
+    carry_messages(job);
+    begin(job);
+    device_sends(job);
+    fake.poll = WEFT_OK;
+    fake.advance = 0;
+    assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_OK);
+    fake.start = WEFT_ERR_UNSUPPORTED;
+    weft_interpreter_start(&job->run,
+                           &(weft_binding_t){.in = job->in, .out = job->out, .sequence = 8});
+    assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_IN_PROGRESS);
+    assert_int_equal(job->ports[0].head.next, SLOTS);
+    assert_int_equal(header_of(job, 0)->bytes, 4);
+    assert_int_equal(header_of(job, 1)->signature.sequence, 8);
+}
+
+static void a_function_of_the_caller_keeps_the_run_on_the_host(void **state)
+{
+    job_t *job = *state;
+    job->program.user.fn = (weft_op_fn_t)(uintptr_t)1;
+    begin(job);
+    assert_int_equal(fake.starts, 0);
+}
+
+static void a_start_that_fails_fails_the_step(void **state)
+{
+    job_t *job = *state;
+    bool moved = false;
+    fake.start = WEFT_ERR_ARG;
+    begin(job);
+    assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_ERR_ARG);
+    assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_ERR_ARG);
+}
+
+static void what_the_device_does_not_reach_the_host_runs(void **state)
+{
+    job_t *job = *state;
+    bool moved = false;
+    fake.start = WEFT_ERR_UNSUPPORTED;
+    begin(job);
+    assert_int_equal(fake.starts, 1);
+    assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_IN_PROGRESS);
+    assert_true(moved);
+}
+
+static void a_mismatch_names_the_port_and_both_signatures(void **state)
+{
+    job_t *job = *state;
+    bool moved = false;
+    begin(job);
+    weft_signature_t mine = {.coll = WEFT_ALL_REDUCE, .count = 8}, theirs = mine;
+    theirs.count = 16;
+    memcpy(fake.state.mine, &mine, sizeof mine);
+    memcpy(fake.state.theirs, &theirs, sizeof theirs);
+    fake.state.mismatch = 1;
+    fake.poll = WEFT_ERR_MISMATCH;
+    assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_ERR_MISMATCH);
+    assert_ptr_equal(job->run.mismatched, &job->ports[1].head);
+    assert_int_equal(job->run.theirs.count, 16);
+    assert_int_equal(job->run.signature.count, 8);
+}
+
+static void a_mismatch_at_a_port_that_is_none_is_a_fault_of_the_device(void **state)
+{
+    job_t *job = *state;
+    bool moved = false;
+    begin(job);
+    fake.state.mismatch = 2;
+    fake.poll = WEFT_ERR_MISMATCH;
+    assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_ERR_INTERNAL);
+}
+
+static void a_run_is_stopped_before_its_buffers_go_back(void **state)
+{
+    job_t *job = *state;
+    begin(job);
+    weft_interpreter_stop(&job->run);
+    assert_int_equal(fake.aborts, 1);
+    weft_interpreter_stop(&job->run);
+    assert_int_equal(fake.aborts, 1);
+    weft_interpreter_fini(&job->run);
+    assert_int_equal(fake.releases, 1);
+    weft_port_unexport(&job->ports[0].head);
+    assert_int_equal(fake.closed, 1);
+}
+
+static void ends_know_the_windows(void **state)
+{
+    job_t *job = *state;
+    job->reach[1].mine[2] = (weft_lanes_window_t){(uint8_t *)job->in, sizeof job->in};
+    job->reach[1].theirs[3] = (weft_lanes_window_t){(uint8_t *)job->out, sizeof job->out};
+    job->windows.reach = job->reach;
+    begin(job);
+    assert_ptr_equal(ends[0].windows[2].base, job->in); /* it sends */
+    assert_int_equal(ends[0].windows[3].bytes, 0);
+    assert_ptr_equal(ends[1].windows[3].base, job->out);
+    assert_int_equal(ends[1].windows[2].bytes, 0);
+    assert_int_equal(fake.call.steady, WEFT_LANES_STEADY);
+    job->reach[1].mine[2].bytes = 0;
+    assert_int_equal(weft_port_announce_windows(&job->ports[0].head), WEFT_OK);
+    assert_int_equal(ends[0].windows[2].bytes, 0);
+}
+
+static void calls_in_place_have_a_flag_of_their_own(void **state)
+{
+    job_t *job = *state;
+    weft_vectors_t vectors = {.in_counts = NULL};
+    weft_binding_t binding = {.in = job->out, .out = job->out, .in_place = true};
+    assert_int_equal(weft_binding_steady(&binding), WEFT_STEADY_IN_PLACE);
+    assert_int_equal(weft_interpreter_init(&job->run, &job->program), WEFT_OK);
+    weft_interpreter_start(&job->run, &binding);
+    assert_int_equal(fake.call.steady, WEFT_LANES_STEADY_IN_PLACE);
+    binding.vectors = &vectors;
+    assert_int_equal(weft_binding_steady(&binding), 0);
+}
+
+static void a_lie_about_a_window_is_the_peers(void **state)
+{
+    job_t *job = *state;
+    bool moved = false;
+    begin(job);
+    fake.state.referred = 5;
+    fake.state.mismatch = 1;
+    fake.poll = WEFT_ERR_PROTO;
+    assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_ERR_PROTO);
+    assert_int_equal(weft_error_record()->peer, 1);
+    assert_non_null(strstr(weft_error_record()->text, "window"));
+    assert_int_equal(job->windows.sent, 5);
+    fake.state.mismatch = 2;
+    weft_lanes_state_t seen;
+    assert_int_equal(weft_device_run_look(&job->run, 1, &seen), WEFT_ERR_INTERNAL);
+    assert_int_equal(job->windows.sent, 5); /* of all runs, counted once */
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(a_plan_is_flattened),
+        CASE(a_run_is_lent_the_ports_and_gives_them_back),
+        CASE(the_host_goes_on_where_the_device_has_ended),
+        CASE(what_the_device_does_not_support_the_host_runs),
+        CASE(a_port_of_messages_is_lent_with_the_slots_of_the_transport),
+        CASE(what_a_run_has_sent_is_drained_before_it_is_done),
+        CASE(a_link_that_broke_ends_the_step_of_a_device_that_waits_for_it),
+        CASE(a_run_of_the_host_goes_on_behind_the_messages_of_the_device),
+        CASE(a_function_of_the_caller_keeps_the_run_on_the_host),
+        CASE(a_start_that_fails_fails_the_step),
+        CASE(what_the_device_does_not_reach_the_host_runs),
+        CASE(a_mismatch_names_the_port_and_both_signatures),
+        CASE(a_mismatch_at_a_port_that_is_none_is_a_fault_of_the_device),
+        CASE(a_run_is_stopped_before_its_buffers_go_back),
+        CASE(ends_know_the_windows),
+        CASE(calls_in_place_have_a_flag_of_their_own),
+        CASE(a_lie_about_a_window_is_the_peers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

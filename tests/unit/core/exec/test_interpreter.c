@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The interpreter: all ranks of a job in one thread, ports as FIFOs in memory, lanes of every kind
+ * (LOOP, PAR, BAR, waits, cnt) against plain sums. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/base/error.h"
+#include "core/exec/interpreter.h"
+#include "core/exec/message_port.h"
+#include "tests/support/lanes_job.h"
+
+static void all_reduce_once(lanes_emit_t emit, uint32_t nranks, uint64_t count, uint32_t slices,
+                            uint32_t channels)
+{
+    for (int windows = 0; windows < 2; windows++) {
+        lanes_job_t job;
+        lanes_job_init(&job, emit, nranks, count, slices, channels);
+        if (windows) {
+            lanes_job_show_windows(&job);
+        }
+        lanes_job_run(&job, 1);
+        assert_true(lanes_job_is_right(&job));
+        lanes_job_run(&job, 2); /* the same ports again, sequence numbers run on */
+        assert_true(lanes_job_is_right(&job));
+        assert_int_equal(lanes_job_references(&job) > 0, windows && count >= 64);
+        lanes_job_fini(&job);
+    }
+}
+
+static void all_reduce_by(lanes_emit_t emit, uint32_t nranks)
+{
+    static const uint64_t counts[] = {0, 1, 5, 64, 1000, 5003};
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+        for (uint32_t slices = 1; slices < LANES_SLOTS; slices++) {
+            for (uint32_t channels = 1; channels <= LANES_CHANNELS_MAX; channels++) {
+                all_reduce_once(emit, nranks, counts[c], slices, channels);
+            }
+        }
+    }
+}
+
+/* Two ranks exchange both chunks in one MOVE of cnt 2 under PAR; a second lane then copies what the
+ * first has put in TMP, after it, and both meet at a BAR. */
+static weft_status_t emit_lanes(weft_algo_t *algo, const weft_algo_call_t *call,
+                                const weft_algo_topo_t *view, weft_plan_builder_t *b)
+{
+    uint32_t peer = 1 - call->rank;
+    (void)algo;
+    (void)view;
+    b->grid(b, 2, 2);
+    uint32_t first = b->lane(b);
+    uint32_t second = b->lane(b);
+    uint32_t to = b->port(b, first, peer, 3, 1);
+    uint32_t from = b->port(b, first, peer, 3, 0);
+    weft_move_t send = {
+        .dst = {weft_port(to)}, .src = {weft_in(0, 0)}, .ndst = 1, .nsrc = 1, .cnt = 2};
+    weft_move_t receive = {.dst = {weft_tmp(0, 0)},
+                           .ndst = 1,
+                           .nsrc = 2,
+                           .cnt = 2,
+                           .src = {weft_port(from), weft_in(0, 0)},
+                           .flags = WEFT_MOVE_FINAL};
+    b->par(b, first, 2);
+    b->move(b, first, &send);
+    uint32_t pc = b->move(b, first, &receive);
+    weft_move_t copy = {.dst = {weft_out(0, 1)},
+                        .src = {weft_tmp(0, 1)},
+                        .ndst = 1,
+                        .nsrc = 1,
+                        .nafter = 1,
+                        .after = {{first, pc}}};
+    b->loop(b, second, 2);
+    b->move(b, second, &copy);
+    b->end(b, second);
+    b->bar(b, first, 3);
+    b->bar(b, second, 3);
+    return WEFT_OK;
+}
+
+/* Two ranks sum in three lanes: one sends and takes, the next adds, the last copies the sum of the
+ * previous lane to OUT. The middle lane meets its neighbours at different barriers, and the last lane
+ * comes to its first one long before. */
+static weft_status_t emit_chain(weft_algo_t *algo, const weft_algo_call_t *call,
+                                const weft_algo_topo_t *view, weft_plan_builder_t *b)
+{
+    uint32_t peer = 1 - call->rank;
+    (void)algo;
+    (void)view;
+    b->grid(b, 1, 3);
+    uint32_t first = b->lane(b), second = b->lane(b), third = b->lane(b);
+    weft_operand_t to = weft_port(b->port(b, first, peer, 0, 1));
+    weft_operand_t from = weft_port(b->port(b, first, peer, 0, 0));
+    weft_move_t send = {.dst = {to}, .src = {weft_in(0, 0)}, .ndst = 1, .nsrc = 1};
+    weft_move_t take = {
+        .dst = {weft_tmp(0, 0)}, .src = {from}, .ndst = 1, .nsrc = 1, .like = weft_in(0, 0)};
+    weft_move_t add = {.dst = {weft_tmp(1, 0)},
+                       .src = {weft_tmp(0, 0), weft_in(0, 0)},
+                       .ndst = 1,
+                       .nsrc = 2,
+                       .flags = WEFT_MOVE_FINAL};
+    weft_move_t copy = {.dst = {weft_out(0, 0)}, .src = {weft_tmp(1, 0)}, .ndst = 1, .nsrc = 1};
+    b->move(b, first, &send);
+    b->move(b, first, &take);
+    b->bar(b, first, 1u << first | 1u << second);
+    b->bar(b, second, 1u << first | 1u << second);
+    b->move(b, second, &add);
+    uint32_t pc = b->bar(b, second, 1u << second | 1u << third);
+    b->bar(b, third, 1u << second | 1u << third);
+    copy.nafter = 1;
+    copy.after[0] = (weft_after_t){second, pc};
+    b->move(b, third, &copy);
+    b->bar(b, first, 7);
+    b->bar(b, second, 7);
+    b->bar(b, third, 7);
+    return WEFT_OK;
+}
+
+static void lanes_meet_different_lanes_at_different_barriers(void **state)
+{
+    (void)state;
+    all_reduce_by(emit_chain, 2);
+}
+
+/* Lane 2 exchanges and meets lane 1, which then meets lane 0, which copies: lane 0 may not take the
+ * first meeting of lane 1 for its own. */
+static weft_status_t emit_bars(weft_algo_t *algo, const weft_algo_call_t *call,
+                               const weft_algo_topo_t *view, weft_plan_builder_t *b)
+{
+    uint32_t peer = 1 - call->rank;
+    (void)algo;
+    (void)view;
+    b->grid(b, 2, 2);
+    uint32_t last = b->lane(b);
+    uint32_t middle = b->lane(b);
+    uint32_t first = b->lane(b);
+    uint32_t to = b->port(b, first, peer, 0, 1);
+    uint32_t from = b->port(b, first, peer, 0, 0);
+    weft_move_t send = {.dst = {weft_port(to)}, .src = {weft_in(0, 1)}, .ndst = 1, .nsrc = 1};
+    weft_move_t receive = {.dst = {weft_tmp(0, 1)},
+                           .ndst = 1,
+                           .nsrc = 2,
+                           .src = {weft_port(from), weft_in(0, 1)},
+                           .flags = WEFT_MOVE_FINAL};
+    weft_move_t copy = {
+        .dst = {weft_out(0, 0)}, .src = {weft_tmp(0, 0)}, .ndst = 1, .nsrc = 1, .cnt = 2};
+    b->loop(b, first, 2);
+    b->par(b, first, 2);
+    b->move(b, first, &send);
+    b->move(b, first, &receive);
+    b->bar(b, first, 6);
+    b->end(b, first);
+    b->loop(b, middle, 2);
+    b->bar(b, middle, 6);
+    b->end(b, middle);
+    b->bar(b, middle, 3);
+    b->bar(b, last, 3);
+    b->move(b, last, &copy);
+    b->bar(b, first, 7);
+    b->bar(b, middle, 7);
+    b->bar(b, last, 7);
+    return WEFT_OK;
+}
+
+static void a_ring_with_loops_sums(void **state)
+{
+    (void)state;
+    for (uint32_t n = 2; n <= LANES_RANKS_MAX; n++) {
+        all_reduce_by(lanes_emit_ring, n);
+    }
+}
+
+static void lanes_wait_for_each_other(void **state)
+{
+    (void)state;
+    all_reduce_by(emit_lanes, 2);
+}
+
+static void a_barrier_in_a_loop_waits_for_its_own_lanes(void **state)
+{
+    (void)state;
+    all_reduce_by(emit_bars, 2);
+}
+
+static void a_slice_of_another_operation_is_a_mismatch(void **state)
+{
+    lanes_job_t job;
+    bool moved = false;
+    (void)state;
+    lanes_job_init(&job, lanes_emit_ring, 2, 100, 1, 1);
+    weft_interpreter_start(
+        &job.rank[0].run,
+        &(weft_binding_t){.in = job.rank[0].in, .out = job.rank[0].out, .sequence = 1});
+    weft_interpreter_start(
+        &job.rank[1].run,
+        &(weft_binding_t){.in = job.rank[1].in, .out = job.rank[1].out, .sequence = 2});
+    assert_int_equal(weft_interpreter_step(&job.rank[0].run, &moved), WEFT_IN_PROGRESS);
+    assert_int_equal(weft_interpreter_step(&job.rank[1].run, &moved), WEFT_ERR_MISMATCH);
+    assert_int_equal(job.rank[1].run.mismatched->peer, 0);
+    assert_int_equal(job.rank[1].run.theirs.sequence, 1);
+    lanes_job_fini(&job);
+}
+
+/* Rank 0 sums what two peers sent. */
+static weft_status_t emit_gather(weft_algo_t *algo, const weft_algo_call_t *call,
+                                 const weft_algo_topo_t *view, weft_plan_builder_t *b)
+{
+    (void)algo;
+    (void)view;
+    (void)call;
+    b->grid(b, 1, 0);
+    uint32_t lane = b->lane(b);
+    weft_move_t sum = {.dst = {weft_out(0, 0)}, .ndst = 1, .nsrc = 3, .flags = WEFT_MOVE_FINAL};
+    sum.src[0] = weft_port(b->port(b, lane, 1, 0, 0));
+    sum.src[1] = weft_port(b->port(b, lane, 2, 0, 0));
+    sum.src[2] = weft_in(0, 0);
+    b->move(b, lane, &sum);
+    return WEFT_OK;
+}
+
+/* A transport of the test: takes posts until it breaks. */
+typedef struct fake_conn {
+    weft_status_t status;
+} fake_conn_t;
+
+static weft_status_t fake_post(weft_net_conn_t *conn, const weft_net_op_t *ops, uint32_t count,
+                               uint32_t *posted_p)
+{
+    weft_status_t status = ((fake_conn_t *)conn)->status;
+    (void)ops;
+    *posted_p = status == WEFT_OK ? count : 0;
+    return status;
+}
+
+static void a_link_that_breaks_at_the_last_moment_leaves_the_other_ports_in_step(void **state)
+{
+    static const weft_net_ops_t net = {.size = sizeof net, .post = fake_post};
+    fake_conn_t conn[2] = {{WEFT_OK}, {WEFT_OK}};
+    weft_message_port_t ports[2];
+    weft_poll_list_t list = {.first = NULL};
+    lanes_job_t job;
+    bool moved = false;
+    (void)state;
+    lanes_job_init(&job, emit_gather, 1, 0, 1, 1);
+    lanes_rank_t *r = &job.rank[0];
+    weft_interpreter_start(&r->run, &(weft_binding_t){.in = r->in, .out = r->out, .sequence = 7});
+    for (uint32_t i = 0; i < 2; i++) {
+        weft_message_port_params_t params = {.net = &net,
+                                             .conn = (weft_net_conn_t *)&conn[i],
+                                             .list = &list,
+                                             .slot_bytes = LANES_SLOT_BYTES,
+                                             .slots = LANES_SLOTS,
+                                             .peer = i + 1};
+        assert_int_equal(weft_message_port_init(&ports[i], &params), WEFT_OK);
+        assert_int_equal(weft_message_port_open(&ports[i], NULL), WEFT_OK);
+        weft_message_header_t *header = (weft_message_header_t *)ports[i].memory;
+        header->signature = r->run.signature;
+        weft_message_port_complete(
+            &(weft_net_completion_t){.context = &ports[i].slot[0], .bytes = sizeof *header});
+        r->program.ports[i] = &ports[i].port;
+    }
+    conn[0].status = WEFT_ERR_LINK;
+    /* The data is there: that no further message can be taken is the next receive's failure. */
+    assert_int_equal(weft_interpreter_step(&r->run, &moved), WEFT_OK);
+    assert_int_equal(ports[0].port.broken, WEFT_ERR_LINK);
+    assert_int_equal(ports[0].port.next, 1);
+    assert_int_equal(ports[1].port.next, 1);
+    weft_port_fini(&ports[0].port);
+    weft_port_fini(&ports[1].port);
+    lanes_job_fini(&job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_ring_with_loops_sums),
+        cmocka_unit_test(lanes_wait_for_each_other),
+        cmocka_unit_test(lanes_meet_different_lanes_at_different_barriers),
+        cmocka_unit_test(a_barrier_in_a_loop_waits_for_its_own_lanes),
+        cmocka_unit_test(a_slice_of_another_operation_is_a_mismatch),
+        cmocka_unit_test(a_link_that_breaks_at_the_last_moment_leaves_the_other_ports_in_step),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -127,7 +127,7 @@ int main(int argc, char **argv)
          "|\n|---|---|---|---|---|---|---|");
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         for (int coll = 0; wanted(specs[i].text, argc, argv) && coll < WEFT_COLL_COUNT; coll++) {
-            if (coll != WEFT_SEND_RECV && weft_coll_shape((weft_coll_t)coll) == (weft_coll_t)coll) {
+            if (weft_coll_has_plan((weft_coll_t)coll)) {
                 good &= run(&request, &specs[i], (weft_coll_t)coll);
             }
         }

@@ -162,8 +162,7 @@ static void put_ranks(const ring_t *ring)
     svg_t *svg = &ring->draw->svg;
     uint32_t root = ring->draw->input->plans[0]->root;
     weft_coll_t coll = ring->draw->input->plans[0]->coll;
-    int rooted = coll == WEFT_BROADCAST || coll == WEFT_REDUCE || coll == WEFT_GATHER ||
-                 coll == WEFT_SCATTER;
+    int rooted = weft_coll_is_rooted(coll);
     svg_font_t font = {.size = ring->node * 0.82, .anchor = 'm', .bold = 1};
     for (uint32_t r = 0; r < ring->draw->input->nranks; r++) {
         svg_point_t at = on_circle(ring, r, ring->radius);

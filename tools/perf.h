@@ -17,7 +17,7 @@ typedef struct perf_support {
 } perf_support_t;
 
 typedef struct perf_options {
-    const char *program; /* name under which it was called, e.g. "all_reduce_perf" */
+    char program[32]; /* name under which it was called, e.g. "all_reduce_perf" */
     int argc;
     char **argv;
     weft_coll_t coll;  /* WEFT_COLL_COUNT with `every` */
@@ -52,14 +52,12 @@ typedef struct perf_options {
 int perf_options_read(perf_options_t *options, int argc, char **argv, bool *done);
 
 /* Names (perf_names.c): of weft, and where they differ of nccl-tests ("alltoall"). */
-bool perf_coll_reduces(weft_coll_t coll);
-bool perf_coll_rooted(weft_coll_t coll);
 /* The collective that `text` names, WEFT_COLL_COUNT for "all", or −1 and one line on stderr. */
 int perf_coll_parse(const char *text);
 /* The same from "all_reduce_perf" or a path to it; −1 for other names. */
 int perf_coll_of_program(const char *program);
-/* "alltoall_perf"; "all_perf" for WEFT_COLL_COUNT. */
-const char *perf_program_name(weft_coll_t coll);
+/* Writes "alltoall_perf"; "all_perf" for WEFT_COLL_COUNT. */
+void perf_program_name(weft_coll_t coll, char *text, size_t bytes);
 /* Operator of a row: "sum", "user", or "none" where nothing is reduced. */
 const char *perf_op_text(weft_coll_t coll, weft_op_t op);
 /* NAME or NAME:SEED. */

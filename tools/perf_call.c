@@ -123,6 +123,6 @@ weft_status_t perf_call_issue(perf_rank_t *rank, const perf_case_t *test, uint64
     if (test->coll == WEFT_SEND_RECV) {
         return shift_ring(rank, test, buffers, &call);
     }
-    return perf_coll_is_vector(test->coll) ? call_vector(rank, test, buffers, &call)
-                                           : call_fixed(rank, test, buffers, &call);
+    return weft_coll_has_vectors(test->coll) ? call_vector(rank, test, buffers, &call)
+                                             : call_fixed(rank, test, buffers, &call);
 }

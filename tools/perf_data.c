@@ -109,7 +109,7 @@ static uint64_t input(const perf_data_t *data, uint32_t rank, uint64_t index)
 {
     const data_limits_t *limit = &limits[data->test.dtype];
     weft_op_t op = data->test.op;
-    if (!perf_coll_reduces(data->test.coll)) {
+    if (!weft_coll_reduces(data->test.coll)) {
         return hash(data, rank, index);
     }
     if (limit->is_float) {
@@ -238,7 +238,7 @@ static bool equal(const perf_data_t *data, uint64_t found, uint64_t right)
     if (found == right) {
         return true;
     }
-    if (!limits[dtype].is_float || !perf_coll_reduces(data->test.coll)) {
+    if (!limits[dtype].is_float || !weft_coll_reduces(data->test.coll)) {
         return false;
     }
     double a = perf_float_decode(dtype, found);

@@ -7,28 +7,6 @@
 #include "core/base/error.h"
 #include "tools/perf_layout.h"
 
-bool perf_coll_is_vector(weft_coll_t coll)
-{
-    return coll == WEFT_ALL_GATHER_V || coll == WEFT_REDUCE_SCATTER_V ||
-           coll == WEFT_ALL_TO_ALL_V || coll == WEFT_GATHER_V || coll == WEFT_SCATTER_V;
-}
-
-/* The fixed form of a v-form. */
-static weft_coll_t form_of(weft_coll_t coll)
-{
-#define FORM(value, name, text, reduces, rooted, shape) [value] = WEFT_##shape,
-    static const weft_coll_t forms[] = {WEFT_COLL_MAP(FORM)};
-#undef FORM
-    return forms[coll];
-}
-
-bool perf_coll_has_blocks(weft_coll_t coll)
-{
-    weft_coll_t form = form_of(coll);
-    return form == WEFT_ALL_GATHER || form == WEFT_REDUCE_SCATTER || form == WEFT_ALL_TO_ALL ||
-           form == WEFT_GATHER || form == WEFT_SCATTER;
-}
-
 /* Lengths of blocks: `room` shared out by weights, of which `whole` make up one full buffer. */
 typedef struct blocks {
     const perf_shape_t *shape;
@@ -107,7 +85,7 @@ static void lay_vector(perf_layout_t *l, const blocks_t *b)
     uint64_t mine = l->send_counts[s->rank];
     uint64_t at = l->send_displs[s->rank];
     bool root = s->rank == s->root;
-    weft_coll_t form = form_of(s->coll);
+    weft_coll_t form = weft_coll_base(s->coll);
     l->has_in_place = true;
     l->place = at;
     if (form == WEFT_REDUCE_SCATTER || form == WEFT_SCATTER) {
@@ -195,14 +173,14 @@ weft_status_t perf_layout_make(perf_layout_t *layout, const perf_shape_t *shape)
     layout->send_displs = layout->send_counts + n;
     layout->recv_counts = layout->send_counts + 2 * n;
     layout->recv_displs = layout->send_counts + 3 * n;
-    if (perf_coll_is_vector(shape->coll)) {
+    if (weft_coll_has_vectors(shape->coll)) {
         blocks.weights = layout->send_counts + 4 * n;
         perf_pattern_vector(&shape->pattern, shape->nranks, blocks.weights);
         set_whole(&blocks);
     }
-    if (!perf_coll_has_blocks(shape->coll)) {
+    if (!weft_coll_has_any_blocks(shape->coll)) {
         lay_whole(layout, shape);
-    } else if (form_of(shape->coll) == WEFT_ALL_TO_ALL) {
+    } else if (weft_coll_base(shape->coll) == WEFT_ALL_TO_ALL) {
         lay_pairs(layout, &blocks);
     } else {
         lay_vector(layout, &blocks);

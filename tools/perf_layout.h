@@ -9,6 +9,8 @@
 
 #include <weft/weft.h>
 
+#include "core/base/coll.h"
+
 /* X(NAME, text, what it is): how the blocks of the v-forms differ in length. */
 #define PERF_PATTERN_MAP(X)                                                                        \
     X(EVEN, "even", "all blocks alike, as in the fixed form")                                      \
@@ -71,7 +73,5 @@ typedef struct perf_shape {
 weft_status_t perf_layout_make(perf_layout_t *layout, const perf_shape_t *shape);
 void perf_layout_free(perf_layout_t *layout);
 /* True for the collectives that take vectors, for those whose size is counted in nranks blocks. */
-bool perf_coll_is_vector(weft_coll_t coll);
-bool perf_coll_has_blocks(weft_coll_t coll);
 
 #endif

@@ -9,30 +9,30 @@
 typedef struct other_name {
     weft_coll_t coll;
     const char *name;
-    const char *program;
 } other_name_t;
 
 static const other_name_t others[] = {
-    {WEFT_ALL_TO_ALL, "alltoall", "alltoall_perf"},
-    {WEFT_ALL_TO_ALL_V, "alltoallv", "alltoallv_perf"},
-    {WEFT_SEND_RECV, "sendrecv", "sendrecv_perf"},
+    {WEFT_ALL_TO_ALL, "alltoall"},
+    {WEFT_ALL_TO_ALL_V, "alltoallv"},
+    {WEFT_SEND_RECV, "sendrecv"},
 };
 #define OTHERS (sizeof others / sizeof others[0])
 
-/* WEFT_COLL_COUNT: all. */
-static const char *const coll_names[] = {
-#define NAME(value, name, text, reduces, rooted, shape) [value] = text,
-    WEFT_COLL_MAP(NAME)
-#undef NAME
-        [WEFT_COLL_COUNT] = "all",
-    NULL};
+/* Names of weft, then "all". */
+static const char *coll_name(weft_coll_t coll)
+{
+    return coll == WEFT_COLL_COUNT ? "all" : weft_coll_name(coll);
+}
 
-static const char *const programs[] = {
-#define PROGRAM(value, name, text, reduces, rooted, shape) [value] = text "_perf",
-    WEFT_COLL_MAP(PROGRAM)
-#undef PROGRAM
-        [WEFT_COLL_COUNT] = "all_perf",
-};
+static const char *other_name(weft_coll_t coll)
+{
+    for (size_t i = 0; i < OTHERS; i++) {
+        if (others[i].coll == coll) {
+            return others[i].name;
+        }
+    }
+    return NULL;
+}
 
 static const char *const pattern_names[] = {
 #define NAME(name, text, help) text,
@@ -46,22 +46,6 @@ static const char *const pattern_helps[] = {
 #undef HELP
 };
 
-bool perf_coll_reduces(weft_coll_t coll)
-{
-#define REDUCES(value, name, text, reduces, rooted, shape) [value] = (reduces) != 0,
-    static const bool table[] = {WEFT_COLL_MAP(REDUCES)};
-#undef REDUCES
-    return table[coll];
-}
-
-bool perf_coll_rooted(weft_coll_t coll)
-{
-#define ROOTED(value, name, text, reduces, rooted, shape) [value] = (rooted) != 0,
-    static const bool table[] = {WEFT_COLL_MAP(ROOTED)};
-#undef ROOTED
-    return table[coll];
-}
-
 int perf_coll_parse(const char *text)
 {
     for (size_t i = 0; i < OTHERS; i++) {
@@ -69,7 +53,7 @@ int perf_coll_parse(const char *text)
             return (int)others[i].coll;
         }
     }
-    return tool_parse_name("collective", text, coll_names);
+    return tool_parse_coll(text, "all");
 }
 
 static bool is_program(const char *name, const char *coll)
@@ -87,27 +71,23 @@ int perf_coll_of_program(const char *program)
             return (int)others[i].coll;
         }
     }
-    for (int i = 0; coll_names[i] != NULL; i++) {
-        if (is_program(name, coll_names[i])) {
+    for (int i = 0; i <= WEFT_COLL_COUNT; i++) {
+        if (is_program(name, coll_name((weft_coll_t)i))) {
             return i;
         }
     }
     return -1;
 }
 
-const char *perf_program_name(weft_coll_t coll)
+void perf_program_name(weft_coll_t coll, char *text, size_t bytes)
 {
-    for (size_t i = 0; i < OTHERS; i++) {
-        if (others[i].coll == coll) {
-            return others[i].program;
-        }
-    }
-    return programs[coll];
+    const char *other = other_name(coll);
+    snprintf(text, bytes, "%s_perf", other != NULL ? other : coll_name(coll));
 }
 
 const char *perf_op_text(weft_coll_t coll, weft_op_t op)
 {
-    if (!perf_coll_reduces(coll)) {
+    if (!weft_coll_reduces(coll)) {
         return "none";
     }
     return op == WEFT_OP_USER ? "user" : weft_op_name(op);
@@ -139,11 +119,8 @@ void perf_names_print(FILE *out)
 {
     fprintf(out, "Collectives, with the names of nccl-tests in brackets:\n");
     for (int c = 0; c < WEFT_COLL_COUNT; c++) {
-        const char *other = NULL;
-        for (size_t i = 0; i < OTHERS; i++) {
-            other = others[i].coll == (weft_coll_t)c ? others[i].name : other;
-        }
-        fprintf(out, "%s%s%s%s%s", c % 5 == 0 ? "  " : " ", coll_names[c],
+        const char *other = other_name((weft_coll_t)c);
+        fprintf(out, "%s%s%s%s%s", c % 5 == 0 ? "  " : " ", coll_name((weft_coll_t)c),
                 other != NULL ? " [" : "", other != NULL ? other : "", other != NULL ? "]" : "");
         fputs(c % 5 == 4 ? "\n" : "", out);
     }

@@ -344,6 +344,6 @@ int perf_options_read(perf_options_t *options, int argc, char **argv, bool *done
         return code;
     }
     code = check_together(options);
-    options->program = perf_program_name(options->coll);
+    perf_program_name(options->coll, options->program, sizeof options->program);
     return code;
 }

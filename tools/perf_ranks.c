@@ -103,7 +103,7 @@ static int launched(const perf_options_t *options, const weft_launcher_t *launch
 /* Whether all the ranks that were asked for can be, and their collectives. */
 static int check_ranks(perf_options_t *options, const weft_launcher_t *launcher, int64_t nranks)
 {
-    bool rooted = options->every || perf_coll_rooted(options->coll);
+    bool rooted = options->every || weft_coll_is_rooted(options->coll);
     if (options->processes > 0 && launcher->nranks > 1) {
         return tool_usage(
             "-P is for one machine without a launcher, and this is rank %u of %u of %s",

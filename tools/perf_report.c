@@ -30,7 +30,7 @@ double perf_busbw(const perf_case_t *test, uint32_t nranks, double time)
     double factor = 1;
     if (test->coll == WEFT_ALL_REDUCE) {
         factor = 2 * (n - 1) / n;
-    } else if (perf_coll_has_blocks(test->coll)) {
+    } else if (weft_coll_has_any_blocks(test->coll)) {
         factor = (n - 1) / n;
     }
     return perf_algbw(test, time) * factor;

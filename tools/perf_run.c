@@ -22,7 +22,7 @@ static weft_status_t set_size(const perf_rank_t *rank, perf_case_t *test, uint64
                           .pattern = rank->options->pattern,
                           .count = bytes / element,
                           .room = bytes / element};
-    if (perf_coll_has_blocks(test->coll)) {
+    if (weft_coll_has_any_blocks(test->coll)) {
         uint64_t unit = 16 / element;
         shape.count = bytes / element / n / unit * unit;
         shape.room = shape.pattern.kind == PERF_EVEN ? shape.count * n : shape.room;
@@ -103,7 +103,7 @@ static weft_status_t run_sizes(perf_rank_t *rank, perf_case_t test, uint64_t see
 static weft_status_t run_roots(perf_rank_t *rank, perf_case_t test, uint64_t seed)
 {
     const perf_options_t *o = rank->options;
-    bool rooted = perf_coll_rooted(test.coll);
+    bool rooted = weft_coll_is_rooted(test.coll);
     uint32_t first = rooted && o->root >= 0 ? (uint32_t)o->root : 0;
     uint32_t last = rooted && o->root < 0 ? rank->nranks - 1 : first;
     weft_status_t status = WEFT_OK;
@@ -116,8 +116,8 @@ static weft_status_t run_roots(perf_rank_t *rank, perf_case_t test, uint64_t see
 static weft_status_t run_ops(perf_rank_t *rank, perf_case_t test, uint64_t seed)
 {
     const perf_options_t *o = rank->options;
-    bool all = o->op < 0 && perf_coll_reduces(test.coll);
-    int first = all || o->op < 0 || !perf_coll_reduces(test.coll) ? 0 : o->op;
+    bool all = o->op < 0 && weft_coll_reduces(test.coll);
+    int first = all || o->op < 0 || !weft_coll_reduces(test.coll) ? 0 : o->op;
     int last = all ? WEFT_OP_COUNT - 1 : first;
     weft_status_t status = WEFT_OK;
     for (int op = first; op <= last && status == WEFT_OK; op++) {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "core/plan/plan.h"
+#include "core/plan/plan_ir.h"
 #include "tools/perf.h"
 #include "tools/session.h"
 
@@ -38,7 +38,7 @@ static weft_status_t ask(const weft_loaded_t *loaded, weft_coll_t coll, uint32_t
     const weft_algo_ops_t *ops = loaded->plugin->ops;
     const weft_algo_param_t *p = WEFT_HAS(ops, weft_algo_ops_t, params) ? ops->params : NULL;
     weft_algo_t *algo = NULL;
-    weft_algo_call_t call = {.size = sizeof call, .coll = weft_coll_shape(coll), .nranks = nranks};
+    weft_algo_call_t call = {.size = sizeof call, .coll = weft_coll_base(coll), .nranks = nranks};
     for (uint32_t i = 0; p != NULL && p[i].name != NULL && i < WEFT_ALGO_PARAMS_MAX; i++) {
         call.params[i] = p[i].value;
     }

@@ -43,7 +43,7 @@ static void print_settings(const perf_options_t *o)
         printf("# Statistics of single iterations, of the slowest rank each, first %lld left out\n",
                (long long)o->per_iter_skip);
     }
-    if (o->every || perf_coll_is_vector(o->coll)) {
+    if (o->every || weft_coll_has_vectors(o->coll)) {
         printf("# Blocks of the v-forms: %s, seed %llu\n", perf_pattern_name(&o->pattern),
                (unsigned long long)o->pattern.seed);
     }
@@ -157,7 +157,8 @@ void perf_table_row(const perf_options_t *options, uint32_t nranks, const perf_c
     bool barrier = test->coll == WEFT_BARRIER;
     printf("%12llu  %12llu  %8s  %6s  %6d", (unsigned long long)test->size,
            (unsigned long long)test->count, barrier ? "none" : weft_dtype_name(test->dtype),
-           perf_op_text(test->coll, test->op), perf_coll_rooted(test->coll) ? (int)test->root : -1);
+           perf_op_text(test->coll, test->op),
+           weft_coll_is_rooted(test->coll) ? (int)test->root : -1);
     print_sample(options, nranks, test, out);
     print_sample(options, nranks, test, in);
     if (options->timestamps != 0) {

@@ -72,11 +72,6 @@ static void describe_ranks(const list_item_t *item, weft_coll_t coll, char *text
     }
 }
 
-static bool is_shape(weft_coll_t coll)
-{
-    return coll != WEFT_SEND_RECV && weft_coll_shape(coll) == coll;
-}
-
 static void put_collectives(json_t *json, const list_item_t *item)
 {
     char ranks[160];
@@ -84,7 +79,7 @@ static void put_collectives(json_t *json, const list_item_t *item)
         json_open(json, "collectives", '{');
     }
     for (weft_coll_t coll = 0; coll < WEFT_COLL_COUNT; coll++) {
-        if (!is_shape(coll)) {
+        if (!weft_coll_has_plan(coll)) {
             continue;
         }
         describe_ranks(item, coll, ranks, sizeof ranks);

@@ -148,8 +148,8 @@ void price_model_make(const price_request_t *request, const tool_session_t *sess
 
 uint64_t price_block(weft_coll_t coll, uint32_t nranks, uint64_t size)
 {
-    uint32_t in = weft_plan_blocks(coll, nranks, WEFT_OPERAND_IN);
-    uint32_t out = weft_plan_blocks(coll, nranks, WEFT_OPERAND_OUT);
+    uint32_t in = weft_coll_blocks(coll, nranks, WEFT_OPERAND_IN);
+    uint32_t out = weft_coll_blocks(coll, nranks, WEFT_OPERAND_OUT);
     uint32_t blocks = in > out ? in : out;
     return (size + blocks - 1) / blocks;
 }

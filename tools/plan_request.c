@@ -37,12 +37,6 @@ static const tool_option_t options_table[] = {
     {0, NULL, NULL, NULL, 0},
 };
 
-static const char *const coll_names[] = {
-#define NAME(value, name, text, reduces, rooted, shape) [value] = text,
-    WEFT_COLL_MAP(NAME)
-#undef NAME
-        NULL};
-
 static int take_param(plan_request_t *request, const char *text)
 {
     if (strchr(text, '=') == NULL) {
@@ -106,7 +100,7 @@ static int take_operand(plan_request_t *request, const char *text)
         request->form = PLAN_LIST;
         return TOOL_OK;
     }
-    int coll = tool_parse_name("collective", text, coll_names);
+    int coll = tool_parse_coll(text, NULL);
     request->coll = coll < 0 ? WEFT_COLL_COUNT : (weft_coll_t)coll;
     return coll < 0 ? TOOL_USAGE : TOOL_OK;
 }
@@ -213,7 +207,7 @@ static int check_together(plan_request_t *request)
         return tool_usage("send_recv has no plan");
     }
     /* A barrier is an all_reduce of nothing, a v-form runs the plan of its fixed form. */
-    request->coll = weft_coll_shape(request->coll);
+    request->coll = weft_coll_base(request->coll);
     return TOOL_OK;
 }
 

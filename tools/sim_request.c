@@ -44,12 +44,6 @@ static const tool_option_t options_table[] = {
     {0, NULL, NULL, NULL, 0},
 };
 
-static const char *const coll_names[] = {
-#define NAME(value, name, text, reduces, rooted, shape) [value] = text,
-    WEFT_COLL_MAP(NAME)
-#undef NAME
-        NULL};
-
 static bool add_ranks(sim_request_t *request, const char *text)
 {
     int64_t value;
@@ -167,7 +161,7 @@ static bool take(sim_request_t *request, int id, const char *text)
 {
     switch (id) {
     case TOOL_ARGS_OPERAND: {
-        int coll = tool_parse_name("collective", text, coll_names);
+        int coll = tool_parse_coll(text, NULL);
         request->coll = coll < 0 ? WEFT_COLL_COUNT : (weft_coll_t)coll;
         return coll >= 0;
     }
@@ -205,7 +199,7 @@ static int check_together(sim_request_t *request)
         return tool_usage("send_recv has no plan");
     }
     if (request->coll != WEFT_COLL_COUNT) {
-        request->coll = weft_coll_shape(request->coll);
+        request->coll = weft_coll_base(request->coll);
     }
     for (uint32_t i = 0; i < request->nranks; i++) {
         if (request->root >= request->ranks[i]) {

@@ -74,8 +74,8 @@ static void wake_rank(run_t *run, const lane_t *lane)
 
 uint32_t timeline_chunks(const weft_plan_t *plan)
 {
-    uint32_t in = weft_plan_blocks(plan->coll, plan->nranks, WEFT_OPERAND_IN);
-    uint32_t out = weft_plan_blocks(plan->coll, plan->nranks, WEFT_OPERAND_OUT);
+    uint32_t in = weft_coll_blocks(plan->coll, plan->nranks, WEFT_OPERAND_IN);
+    uint32_t out = weft_coll_blocks(plan->coll, plan->nranks, WEFT_OPERAND_OUT);
     return (in > out ? in : out) * plan->k;
 }
 
@@ -100,8 +100,8 @@ static uint32_t chunk_of(const lane_t *lane, const weft_plan_view_t *move, uint3
         in = in == NULL && o->kind == WEFT_OPERAND_IN ? o : in;
         out = out == NULL && o->kind == WEFT_OPERAND_OUT ? o : out;
     }
-    int wide_in = weft_plan_blocks(plan->coll, plan->nranks, WEFT_OPERAND_IN) > 1;
-    int wide_out = !wide_in && weft_plan_blocks(plan->coll, plan->nranks, WEFT_OPERAND_OUT) > 1;
+    int wide_in = weft_coll_blocks(plan->coll, plan->nranks, WEFT_OPERAND_IN) > 1;
+    int wide_out = !wide_in && weft_coll_blocks(plan->coll, plan->nranks, WEFT_OPERAND_OUT) > 1;
     const weft_plan_operand_t *wide = wide_in ? in : wide_out ? out : in != NULL ? in : out;
     if (wide != NULL) {
         return place_of(wide, lane->iteration, step, weft_plan_chunks(plan, wide->kind));

@@ -6,7 +6,7 @@
 #ifndef WEFT_TOOLS_TIMELINE_H
 #define WEFT_TOOLS_TIMELINE_H
 
-#include "core/plan/plan.h"
+#include "core/plan/plan_ir.h"
 
 #define TIMELINE_NONE UINT32_MAX
 

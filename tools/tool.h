@@ -59,6 +59,8 @@ bool tool_parse_size(const char *what, const char *text, uint64_t *value_p);
 
 /* Index in a NULL-terminated list, or −1 and one line on stderr with the nearest name. */
 int tool_parse_name(const char *what, const char *text, const char *const *names);
+/* The same for names of collectives. `all`, if not NULL, is one more name: WEFT_COLL_COUNT. */
+int tool_parse_coll(const char *text, const char *all);
 /* The nearest name, or NULL if none is near. */
 const char *tool_nearest(const char *text, const char *const *names);
 

@@ -90,6 +90,16 @@ int tool_parse_name(const char *what, const char *text, const char *const *names
     return -1;
 }
 
+int tool_parse_coll(const char *text, const char *all)
+{
+    const char *names[WEFT_COLL_COUNT + 2] = {NULL};
+    for (int coll = 0; coll < WEFT_COLL_COUNT; coll++) {
+        names[coll] = weft_coll_name((weft_coll_t)coll);
+    }
+    names[WEFT_COLL_COUNT] = all;
+    return tool_parse_name("collective", text, names);
+}
+
 bool tool_settings_take(tool_settings_t *settings, int id, const char *value)
 {
     if (id == TOOL_OPT_CONF) {

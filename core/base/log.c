@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "core/os/os.h"
-
 static _Atomic uint32_t max_level = WEFT_LOG_WARN;
 
 void weft_log_set_level(weft_log_level_t level)
@@ -28,7 +26,7 @@ void weft_log_v(weft_log_level_t level, const char *component, const char *forma
         return;
     }
     char line[1024];
-    int used = snprintf(line, sizeof line, "weft[%d] %s %s: ", (int)weft_os_pid(),
+    int used = snprintf(line, sizeof line, "weft[%d] %s %s: ", (int)getpid(),
                         names[level <= WEFT_LOG_TRACE ? level : WEFT_LOG_TRACE], component);
     size_t at = used > 0 && (size_t)used < sizeof line ? (size_t)used : 0;
     used = vsnprintf(line + at, sizeof line - at - 1, format, args);

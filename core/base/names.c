@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Names of the vocabulary in api/weft/types.h and status.h, from their X-macro lists. */
+ * Names of statuses, data types and operators, from the X-macro lists of api/weft/status.h and types.h.
+ * Those of collectives are in coll.c. */
 #include <weft/weft.h>
 
 #define STRING2(x) #x
@@ -57,12 +58,4 @@ const char *weft_op_name(weft_op_t op)
     static const char *const names[] = {WEFT_OP_MAP(NAME)};
 #undef NAME
     return (unsigned)op < WEFT_OP_COUNT ? names[op] : NULL;
-}
-
-const char *weft_coll_name(weft_coll_t coll)
-{
-#define NAME(value, name, text, reduces, rooted, shape) [value] = text,
-    static const char *const names[] = {WEFT_COLL_MAP(NAME)};
-#undef NAME
-    return (unsigned)coll < WEFT_COLL_COUNT ? names[coll] : NULL;
 }

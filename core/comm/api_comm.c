@@ -263,7 +263,7 @@ weft_status_t weft_comm_explain(weft_comm_t *comm, weft_coll_t coll, uint64_t co
             weft_fail(WEFT_ERR_STATE, 0, "weft_comm_explain: asynchronous calls are under way");
     } else {
         /* There are no buffers and vectors to check. */
-        weft_args_t args = {.coll = weft_coll_shape(coll), .dtype = dtype, .op = op, .root = root};
+        weft_args_t args = {.coll = weft_coll_base(coll), .dtype = dtype, .op = op, .root = root};
         status = weft_args_check(&state->self, &state->user_ops, &args,
                                  &(weft_call_t){.size = sizeof(weft_call_t), .scalar = ""});
         args.coll = coll;

@@ -9,20 +9,9 @@
 #include "core/base/error.h"
 #include "core/comm/vectors.h"
 
-typedef struct coll_facts {
-    const char *call;
-    bool reduces, rooted;
-} coll_facts_t;
-
-static const coll_facts_t facts[] = {
-#define FACTS(value, name, text, reduces, rooted, shape) [value] = {"weft_" text, reduces, rooted},
-    WEFT_COLL_MAP(FACTS)
-#undef FACTS
-};
-
 static const char *args_call_name(const weft_args_t *args)
 {
-    return args->coll != WEFT_SEND_RECV ? facts[args->coll].call
+    return args->coll != WEFT_SEND_RECV ? weft_coll_call(args->coll)
            : args->sends                ? "weft_send"
                                         : "weft_recv";
 }
@@ -31,13 +20,13 @@ static const char *args_call_name(const weft_args_t *args)
 static bool args_uses_side(const weft_comm_identity_t *self, const weft_args_t *args,
                            weft_operand_kind_t side)
 {
-    weft_coll_t shape = weft_coll_shape(args->coll);
+    weft_coll_t shape = weft_coll_base(args->coll);
     bool root = args->root == self->rank;
     if (shape == WEFT_SEND_RECV) {
         return args->sends == (side == WEFT_OPERAND_IN);
     }
-    return side == WEFT_OPERAND_IN ? weft_plan_has_input(shape, root)
-                                   : weft_plan_has_output(shape, root);
+    return side == WEFT_OPERAND_IN ? weft_coll_has_input(shape, root)
+                                   : weft_coll_has_output(shape, root);
 }
 
 /* True for an operator of the list, and for one that the user made. */
@@ -68,7 +57,6 @@ static weft_status_t args_check_stream(const weft_comm_identity_t *self, const c
 static weft_status_t args_check_names(const weft_comm_identity_t *self, const weft_user_ops_t *ops,
                                       const weft_args_t *args, const weft_call_t *call)
 {
-    const coll_facts_t *f = &facts[args->coll];
     const char *name = args_call_name(args);
     if (call != NULL && call->size < WEFT_CALL_LEAST) {
         return weft_fail(WEFT_ERR_ARG, 0,
@@ -83,17 +71,18 @@ static weft_status_t args_check_names(const weft_comm_identity_t *self, const we
         return weft_fail(WEFT_ERR_ARG, 0, "%s: unknown data type %d, known are 0 … %d", name,
                          (int)args->dtype, WEFT_DTYPE_COUNT - 1);
     }
-    if (f->reduces && !args_knows_op(ops, args->op)) {
+    if (weft_coll_reduces(args->coll) && !args_knows_op(ops, args->op)) {
         return weft_fail(WEFT_ERR_ARG, 0,
                          "%s: unknown operator %d, known are 0 … %d and those that "
                          "weft_op_create() made for this communicator",
                          name, (int)args->op, WEFT_OP_COUNT - 1);
     }
-    if (f->rooted && args->root >= self->nranks) {
+    if (weft_coll_is_rooted(args->coll) && args->root >= self->nranks) {
         return weft_fail(WEFT_ERR_ARG, 0, "%s: root %u is out of range 0 … %u", name, args->root,
                          self->nranks - 1);
     }
-    if (f->reduces && args->op == WEFT_PREMULSUM && (call == NULL || call->scalar == NULL)) {
+    if (weft_coll_reduces(args->coll) && args->op == WEFT_PREMULSUM &&
+        (call == NULL || call->scalar == NULL)) {
         return weft_fail(WEFT_ERR_ARG, 0, "%s: operator mulsum needs weft_call_t.scalar", name);
     }
     return weft_call_in_stream(call) ? args_check_stream(self, name, call) : WEFT_OK;
@@ -131,12 +120,10 @@ static uint64_t args_block_start(const weft_args_t *args, const weft_blocks_t *b
 /* Returns how far behind recv the send buffer must begin in a legal in-place call, in elements. */
 static int64_t args_in_place_offset(const weft_comm_identity_t *self, const weft_args_t *args)
 {
-    switch (weft_coll_shape(args->coll)) {
-    case WEFT_ALL_GATHER:
-    case WEFT_GATHER:
+    switch (weft_coll_in_place(args->coll, args->root == self->rank)) {
+    case WEFT_IN_PLACE_IN_OUT:
         return (int64_t)args_block_start(args, args->out_blocks, self->rank);
-    case WEFT_REDUCE_SCATTER:
-    case WEFT_SCATTER:
+    case WEFT_IN_PLACE_OUT_IN:
         return -(int64_t)args_block_start(args, args->in_blocks, self->rank);
     default:
         return 0;
@@ -179,26 +166,15 @@ static weft_status_t args_check_overlap(const weft_comm_identity_t *self, const 
                      "%s: send and recv overlap; in place send must be recv %+" PRId64
                      " bytes, it is "
                      "%+" PRId64,
-                     facts[args->coll].call, offset, (int64_t)(send - recv));
+                     weft_coll_call(args->coll), offset, (int64_t)(send - recv));
 }
 
 /* True if this rank passes vectors for that side. */
 static bool args_wants_vectors(weft_coll_t coll, weft_operand_kind_t side, bool root)
 {
-    switch (coll) {
-    case WEFT_ALL_TO_ALL_V:
-        return true;
-    case WEFT_ALL_GATHER_V:
-        return side == WEFT_OPERAND_OUT;
-    case WEFT_REDUCE_SCATTER_V:
-        return side == WEFT_OPERAND_IN;
-    case WEFT_GATHER_V:
-        return side == WEFT_OPERAND_OUT && root;
-    case WEFT_SCATTER_V:
-        return side == WEFT_OPERAND_IN && root;
-    default:
-        return false;
-    }
+    bool has_side = side == WEFT_OPERAND_IN ? weft_coll_has_input(coll, root)
+                                            : weft_coll_has_output(coll, root);
+    return weft_coll_has_vectors(coll) && has_side && weft_coll_has_blocks(coll, side);
 }
 
 /* Drops vectors that this rank does not use, and takes its own count from those that contain it. */
@@ -212,7 +188,7 @@ static weft_status_t args_take_vectors(const weft_comm_identity_t *self, weft_ar
     if ((in && (args->in_blocks == NULL || args->in_blocks->counts == NULL)) ||
         (out && (args->out_blocks == NULL || args->out_blocks->counts == NULL))) {
         return weft_fail(
-            WEFT_ERR_ARG, 0, "%s: the vector of %s counts is NULL", facts[args->coll].call,
+            WEFT_ERR_ARG, 0, "%s: the vector of %s counts is NULL", weft_coll_call(args->coll),
             in && (args->in_blocks == NULL || args->in_blocks->counts == NULL) ? "send"
                                                                                : "receive");
     }
@@ -231,7 +207,7 @@ static weft_status_t args_measure_side(const weft_comm_identity_t *self, const w
 {
     const char *name = args_call_name(args);
     const weft_blocks_t *vectors = side == WEFT_OPERAND_IN ? args->in_blocks : args->out_blocks;
-    uint32_t blocks = weft_plan_blocks(weft_coll_shape(args->coll), self->nranks, side);
+    uint32_t blocks = weft_coll_blocks(weft_coll_base(args->coll), self->nranks, side);
     uint64_t elements = args->count;
     size_t elem = weft_dtype_size(args->dtype);
     bool fits = true;

@@ -86,7 +86,7 @@ static void select_make_query(const weft_comm_state_t *state, const weft_algo_lo
                                  .ops = algo->ops,
                                  .instance = algo->algo,
                                  .call = {.size = sizeof(weft_algo_call_t),
-                                          .coll = weft_coll_shape(args->coll),
+                                          .coll = weft_coll_base(args->coll),
                                           .nranks = state->self.nranks,
                                           .rank = state->self.rank,
                                           .root = args->root >= WEFT_ROOT_CORE ? 0 : args->root},
@@ -394,9 +394,9 @@ static void select_fill_program(const weft_comm_state_t *state, const weft_args_
     program->plan = entry->plan;
     program->elem = weft_dtype_size(args->dtype);
     program->in_chunks =
-        weft_plan_blocks(shape, state->self.nranks, WEFT_OPERAND_IN) * entry->plan->k;
+        weft_coll_blocks(shape, state->self.nranks, WEFT_OPERAND_IN) * entry->plan->k;
     program->out_chunks =
-        weft_plan_blocks(shape, state->self.nranks, WEFT_OPERAND_OUT) * entry->plan->k;
+        weft_coll_blocks(shape, state->self.nranks, WEFT_OPERAND_OUT) * entry->plan->k;
     program->dtype = args->dtype;
     program->pairs = weft_vectors_need(args->coll) == WEFT_VECTOR_PAIRS;
     weft_segmentation_params_t cut = {.k = entry->plan->k,
@@ -423,7 +423,7 @@ static void select_fill_program(const weft_comm_state_t *state, const weft_args_
         .op = reduces ? (uint8_t)args->op : 0,
         .root = args->root,
         .count = args->count,
-        .plan = select_fold(entry->shape * 31 + choice->slices * 7919 + choice->slice_bytes +
+        .plan = select_fold(entry->plans_hash * 31 + choice->slices * 7919 + choice->slice_bytes +
                             program->channels * UINT64_C(104729))};
 }
 

@@ -83,8 +83,8 @@ static void image_copy_code(image_t *image, const weft_plan_t *plan)
 /* Returns one WEFT_STEADY_*, or 0, as devices know it. */
 static uint32_t steady_flag(uint32_t steady)
 {
-    return steady == WEFT_STEADY_APART      ? WEFT_LANES_STEADY
-           : steady == WEFT_STEADY_IN_PLACE ? WEFT_LANES_STEADY_IN_PLACE
+    return steady == WEFT_STABLE_APART      ? WEFT_LANES_STEADY
+           : steady == WEFT_STABLE_IN_PLACE ? WEFT_LANES_STEADY_IN_PLACE
                                             : 0;
 }
 
@@ -94,8 +94,8 @@ static void image_copy_moves(image_t *image, const weft_program_t *program)
     for (uint32_t i = 0; i < plan->nmoves; i++) {
         const weft_plan_move_t *m = &plan->moves[i];
         uint8_t steady = program->steady[i];
-        uint8_t flags = (uint8_t)(m->flags | steady_flag(steady & WEFT_STEADY_APART) |
-                                  steady_flag(steady & WEFT_STEADY_IN_PLACE));
+        uint8_t flags = (uint8_t)(m->flags | steady_flag(steady & WEFT_STABLE_APART) |
+                                  steady_flag(steady & WEFT_STABLE_IN_PLACE));
         image->moves[i] = (weft_lanes_move_t){.operand = m->operand,
                                               .after = m->after,
                                               .cnt = m->cnt,

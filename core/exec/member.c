@@ -92,7 +92,7 @@ static bool member_measure(const weft_interpreter_t *run, const weft_lane_run_t 
 }
 
 /* Returns the operand whose memory holds what the MOVE sends until the run ends
- * (core/plan/steady.h), or none. */
+ * (core/plan/stable.h), or none. */
 static uint32_t holder_of(const weft_interpreter_t *run, const weft_member_t *m)
 {
     const weft_program_t *program = run->program;

@@ -29,8 +29,8 @@ weft_status_t weft_program_allocate(weft_program_t *program)
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate %zu bytes of scratch",
                          program->tmp_bytes);
     }
-    weft_steady_arithmetic_t arithmetic = {.pre = program->pre, .final = program->flags != 0};
-    return weft_plan_steady(plan, &arithmetic, program->steady);
+    weft_stable_arithmetic_t arithmetic = {.pre = program->pre, .final = program->flags != 0};
+    return weft_plan_stable(plan, &arithmetic, program->steady);
 }
 
 void weft_program_release(weft_program_t *program)

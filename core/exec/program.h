@@ -12,8 +12,8 @@
 
 #include "core/exec/segmentation.h"
 #include "core/exec/links.h"
-#include "core/plan/cache.h"
-#include "core/plan/steady.h"
+#include "core/plan/plan_cache.h"
+#include "core/plan/stable.h"
 
 /* The kernel that may run the program on its device. */
 typedef struct weft_offload {
@@ -90,8 +90,8 @@ static inline weft_signature_t weft_binding_signature(const weft_program_t *prog
  * of vector collectives in place may overlap in any way. */
 static inline uint32_t weft_binding_steady(const weft_binding_t *binding)
 {
-    return !binding->in_place         ? WEFT_STEADY_APART
-           : binding->vectors == NULL ? WEFT_STEADY_IN_PLACE
+    return !binding->in_place         ? WEFT_STABLE_APART
+           : binding->vectors == NULL ? WEFT_STABLE_IN_PLACE
                                       : 0;
 }
 

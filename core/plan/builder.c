@@ -276,7 +276,7 @@ void weft_plan_draft_fini(weft_plan_draft_t *draft)
     draft->plan = NULL;
 }
 
-weft_status_t weft_plan_emit_from(const weft_plan_source_t *source, const weft_algo_call_t *call,
+weft_status_t weft_plan_emit_from(const weft_plan_emitter_t *source, const weft_algo_call_t *call,
                                   weft_plan_t **plan_p)
 {
     weft_plan_draft_t draft;
@@ -297,6 +297,6 @@ weft_status_t weft_plan_emit(const weft_algo_ops_t *ops, weft_algo_t *algo,
                              const weft_algo_call_t *call, const weft_algo_topo_t *view,
                              const weft_plan_finder_t *finder, weft_plan_t **plan_p)
 {
-    weft_plan_source_t source = {.ops = ops, .algo = algo, .finder = finder, .view = view};
+    weft_plan_emitter_t source = {.ops = ops, .algo = algo, .finder = finder, .view = view};
     return weft_plan_emit_from(&source, call, plan_p);
 }

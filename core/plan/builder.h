@@ -5,7 +5,7 @@
 #ifndef WEFT_PLAN_BUILDER_H
 #define WEFT_PLAN_BUILDER_H
 
-#include "core/plan/plan.h"
+#include "core/plan/plan_ir.h"
 
 #define WEFT_PLAN_DEPTH 4 /* plans of plans */
 
@@ -18,18 +18,18 @@ typedef struct weft_plan_part {
 } weft_plan_part_t;
 
 /* Who emits, and what for. */
-typedef struct weft_plan_source {
+typedef struct weft_plan_emitter {
     const weft_algo_ops_t *ops;
     weft_algo_t *algo;
     const weft_plan_finder_t *finder; /* may be NULL */
     const weft_algo_topo_t *view;
     uint32_t depth; /* 0: not a sub-plan */
-} weft_plan_source_t;
+} weft_plan_emitter_t;
 
 typedef struct weft_plan_draft {
     weft_plan_builder_t builder; /* builder.core points back here */
     weft_plan_t *plan;
-    const weft_plan_source_t *source; /* NULL for a text */
+    const weft_plan_emitter_t *source; /* NULL for a text */
     weft_plan_part_t *parts;
     uint32_t nparts;
     weft_status_t status; /* of the first mistake */
@@ -43,7 +43,7 @@ weft_status_t weft_plan_draft_init(weft_plan_draft_t *draft, const weft_algo_cal
 weft_status_t weft_plan_draft_finish(weft_plan_draft_t *draft, weft_plan_t **plan_p);
 void weft_plan_draft_fini(weft_plan_draft_t *draft);
 /* weft_plan_emit() with its place in a plan of plans. */
-weft_status_t weft_plan_emit_from(const weft_plan_source_t *source, const weft_algo_call_t *call,
+weft_status_t weft_plan_emit_from(const weft_plan_emitter_t *source, const weft_algo_call_t *call,
                                   weft_plan_t **plan_p);
 
 /* Remembers the first mistake. */

@@ -19,7 +19,7 @@
 
 typedef struct survey {
     weft_plan_survey_t *out;
-    weft_plan_source_fn_t source;
+    weft_plan_make_fn_t source;
     void *arg;
     uint32_t slots;
     weft_network_t net;
@@ -224,7 +224,7 @@ static weft_status_t price(survey_t *survey)
     return status;
 }
 
-weft_status_t weft_plan_survey(uint32_t nranks, weft_plan_source_fn_t source, void *arg,
+weft_status_t weft_plan_survey(uint32_t nranks, weft_plan_make_fn_t source, void *arg,
                                uint32_t slots, weft_plan_survey_t *out)
 {
     *out = (weft_plan_survey_t){.nranks = nranks};

@@ -16,7 +16,7 @@
 #include "core/plan/verify.h"
 
 /* Makes the plan of `rank`, which the callee of the survey destroys. Any failure ends the survey. */
-typedef weft_status_t (*weft_plan_source_fn_t)(void *arg, uint32_t rank, weft_plan_t **plan_p);
+typedef weft_status_t (*weft_plan_make_fn_t)(void *arg, uint32_t rank, weft_plan_t **plan_p);
 
 /* What can be said of the plans of all ranks without their values. Per pass, one slice per chunk. */
 typedef struct weft_plan_survey {
@@ -40,7 +40,7 @@ typedef struct weft_plan_survey {
  * class. Where all ports would not fit into memory, some ranks are emitted; if their peers lie at
  * equal distances (by difference or by exclusive or), one stands for all, else the verdict is TOO_BIG.
  * A verdict that is not OK is no failure. Returns ERR_RESOURCE or the source's failure. */
-weft_status_t weft_plan_survey(uint32_t nranks, weft_plan_source_fn_t source, void *arg,
+weft_status_t weft_plan_survey(uint32_t nranks, weft_plan_make_fn_t source, void *arg,
                                uint32_t slots, weft_plan_survey_t *survey);
 
 #endif

@@ -8,7 +8,7 @@
 #ifndef WEFT_PLAN_COST_H
 #define WEFT_PLAN_COST_H
 
-#include "core/plan/plan.h"
+#include "core/plan/plan_ir.h"
 
 typedef struct weft_cost_model {
     double alpha;    /* seconds per slice and edge, where the slice is waited for */

@@ -5,7 +5,7 @@
 #ifndef WEFT_PLAN_FACTS_H
 #define WEFT_PLAN_FACTS_H
 
-#include "core/plan/plan.h"
+#include "core/plan/plan_ir.h"
 
 typedef struct weft_plan_facts {
     double moves;   /* of one pass, loops unrolled; a text may ask for loops beyond any integer */

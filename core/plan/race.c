@@ -19,7 +19,7 @@
 
 #include "core/base/error.h"
 #include "core/os/os.h"
-#include "core/plan/run.h"
+#include "core/plan/run_state.h"
 
 /* 128 MiB of clocks through queues, 1 GiB of clocks inside ranks, of which little is touched; a test
  * sets less. */

@@ -45,8 +45,7 @@ static int pass_on(weft_plan_draft_t *draft, weft_status_t status, const char *a
 
 static int check_coll(weft_plan_draft_t *draft, const weft_plan_sub_t *sub)
 {
-    if ((unsigned)sub->coll >= WEFT_COLL_COUNT || weft_coll_shape(sub->coll) != sub->coll ||
-        sub->coll == WEFT_SEND_RECV) {
+    if (!weft_coll_has_plan(sub->coll)) {
         weft_plan_mistake(draft, WEFT_ERR_PLAN, "sub-plan by %s: collective %d has no plans",
                           sub->algo, (int)sub->coll);
         return 0;
@@ -89,7 +88,7 @@ static int check_group(asking_t *asking)
 static int find_algo(asking_t *asking)
 {
     weft_plan_draft_t *draft = asking->draft;
-    const weft_plan_source_t *source = draft->source;
+    const weft_plan_emitter_t *source = draft->source;
     const char *name = asking->sub->algo;
     if (source == NULL || source->finder == NULL) {
         weft_plan_mistake(draft, WEFT_ERR_UNSUPPORTED,
@@ -140,14 +139,14 @@ static weft_algo_call_t call_of(const asking_t *asking)
 
 static weft_status_t emit(const asking_t *asking, uint32_t nhosts, weft_plan_t **plan_p)
 {
-    const weft_plan_source_t *above = asking->draft->source;
+    const weft_plan_emitter_t *above = asking->draft->source;
     weft_algo_call_t call = call_of(asking);
     weft_algo_topo_t view = {.size = sizeof view, .nhosts = nhosts, .host = asking->hosts};
-    weft_plan_source_t source = {.ops = asking->ops,
-                                 .algo = asking->algo,
-                                 .finder = above->finder,
-                                 .view = &view,
-                                 .depth = above->depth + 1};
+    weft_plan_emitter_t source = {.ops = asking->ops,
+                                  .algo = asking->algo,
+                                  .finder = above->finder,
+                                  .view = &view,
+                                  .depth = above->depth + 1};
     weft_status_t status = asking->ops->supports(asking->algo, &call);
     return status == WEFT_OK ? weft_plan_emit_from(&source, &call, plan_p) : status;
 }

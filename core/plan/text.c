@@ -10,7 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/os/os.h"
-#include "core/plan/plan.h"
+#include "core/plan/plan_ir.h"
 
 static const char *line_end(const char *at, const char *end)
 {

@@ -9,7 +9,7 @@
 #include "core/base/error.h"
 #include "core/os/os.h"
 #include "core/plan/network.h"
-#include "core/plan/run.h"
+#include "core/plan/run_state.h"
 
 const char *weft_verdict_name(weft_verdict_t verdict)
 {

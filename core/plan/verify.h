@@ -7,7 +7,7 @@
 #ifndef WEFT_PLAN_VERIFY_H
 #define WEFT_PLAN_VERIFY_H
 
-#include "core/plan/plan.h"
+#include "core/plan/plan_ir.h"
 
 typedef enum weft_verdict {
     WEFT_VERDICT_OK = 0,

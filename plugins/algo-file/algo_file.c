@@ -113,7 +113,7 @@ static const file_plans_t *find(const weft_algo_t *algo, const weft_algo_call_t 
 {
     const file_plans_t *plans = algo->plans;
     while (plans != NULL && (plans->coll != call->coll || plans->nranks != call->nranks ||
-                             (file_coll_rooted(call->coll) && plans->root != call->root))) {
+                             (weft_algo_coll_is_rooted(call->coll) && plans->root != call->root))) {
         plans = plans->next;
     }
     return plans;
@@ -125,11 +125,11 @@ static void describe_held(const weft_algo_t *algo, char *text, size_t bytes)
     size_t used = 0;
     for (const file_plans_t *plans = algo->plans; plans != NULL; plans = plans->next) {
         char root[32] = "";
-        if (file_coll_rooted(plans->coll)) {
+        if (weft_algo_coll_is_rooted(plans->coll)) {
             snprintf(root, sizeof root, " with root %u", plans->root);
         }
         int more = snprintf(text + used, bytes - used, "%s%s over %u%s", used == 0 ? "" : ", ",
-                            file_coll_name(plans->coll), plans->nranks, root);
+                            weft_algo_coll_text(plans->coll), plans->nranks, root);
         if (more < 0 || (size_t)more >= bytes - used) {
             break;
         }
@@ -146,7 +146,7 @@ static weft_status_t file_supports(weft_algo_t *algo, const weft_algo_call_t *ca
     describe_held(algo, held, sizeof held);
     return algo->host->set_error(algo->host, WEFT_ERR_UNSUPPORTED, 0,
                                  "no file holds %s over %u ranks; held: %s",
-                                 file_coll_name(call->coll), call->nranks, held);
+                                 weft_algo_coll_text(call->coll), call->nranks, held);
 }
 
 static weft_status_t file_emit(weft_algo_t *algo, const weft_algo_call_t *call,

@@ -44,7 +44,5 @@ weft_status_t file_plans_add(const weft_host_t *host, file_plans_t *plans, file_
 void file_plans_destroy(const weft_host_t *host, file_plans_t *plans);
 
 weft_plan_text_t file_text_of(const file_source_t *source);
-const char *file_coll_name(weft_coll_t coll);
-bool file_coll_rooted(weft_coll_t coll);
 
 #endif

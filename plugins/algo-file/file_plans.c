@@ -11,22 +11,6 @@ typedef struct found {
     uint32_t count;
 } found_t;
 
-const char *file_coll_name(weft_coll_t coll)
-{
-#define NAME(value, name, text, reduces, rooted, shape) [value] = text,
-    static const char *const names[] = {WEFT_COLL_MAP(NAME)};
-#undef NAME
-    return (unsigned)coll < WEFT_COLL_COUNT ? names[coll] : "?";
-}
-
-bool file_coll_rooted(weft_coll_t coll)
-{
-#define ROOTED(value, name, text, reduces, rooted, shape) [value] = rooted,
-    static const bool table[] = {WEFT_COLL_MAP(ROOTED)};
-#undef ROOTED
-    return (unsigned)coll < WEFT_COLL_COUNT && table[coll];
-}
-
 weft_plan_text_t file_text_of(const file_source_t *source)
 {
     return (weft_plan_text_t){.size = sizeof(weft_plan_text_t),
@@ -43,8 +27,8 @@ weft_status_t file_plans_add(const weft_host_t *host, file_plans_t *plans, file_
             return host->set_error(host, WEFT_ERR_PLAN, 0,
                                    "%s: holds %s over %u ranks with root %u, which %s holds too; "
                                    "list one of them",
-                                   plans->source->path, file_coll_name(plans->coll), plans->nranks,
-                                   plans->root, other->source->path);
+                                   plans->source->path, weft_algo_coll_text(plans->coll),
+                                   plans->nranks, plans->root, other->source->path);
         }
     }
     plans->next = *list_p;
@@ -81,7 +65,7 @@ static weft_status_t find_all(const weft_host_t *host, const weft_plan_text_serv
             host->free(host, found->heads);
             found->heads = more;
         }
-        entry.root = file_coll_rooted(entry.coll) ? entry.root : 0;
+        entry.root = weft_algo_coll_is_rooted(entry.coll) ? entry.root : 0;
         found->heads[found->count++] = entry;
     }
 }
@@ -106,7 +90,7 @@ static weft_status_t take_shape(const weft_host_t *host, const file_source_t *so
                                    "%s:%u: a second plan of rank %u of %s over %u ranks; the first "
                                    "is at line %u",
                                    source->path, entry->line, entry->rank,
-                                   file_coll_name(entry->coll), entry->nranks,
+                                   weft_algo_coll_text(entry->coll), entry->nranks,
                                    plans->heads[entry->rank].line);
         }
         plans->heads[entry->rank] = *entry;
@@ -116,7 +100,7 @@ static weft_status_t take_shape(const weft_host_t *host, const file_source_t *so
         if (plans->heads[rank].bytes == 0) {
             return host->set_error(host, WEFT_ERR_PLAN, 0,
                                    "%s:%u: %s over %u ranks, but the plan of rank %u is missing",
-                                   source->path, shape.line, file_coll_name(shape.coll),
+                                   source->path, shape.line, weft_algo_coll_text(shape.coll),
                                    shape.nranks, rank);
         }
     }
@@ -131,7 +115,7 @@ static weft_status_t add_shape(const weft_host_t *host, const file_source_t *sou
         return host->set_error(host, WEFT_ERR_PLAN, 0,
                                "%s:%u: %s over %u ranks, but the file holds %u plans; those of all "
                                "ranks are needed",
-                               source->path, entry->line, file_coll_name(entry->coll),
+                               source->path, entry->line, weft_algo_coll_text(entry->coll),
                                entry->nranks, found->count);
     }
     file_plans_t *plans = host->alloc(host, sizeof *plans, 0);

@@ -3,29 +3,40 @@
  * Parser of the option `prefer`. */
 #include "prefer.h"
 
+#include <stdio.h>
 #include <string.h>
 
-#define SEPARATORS ", \t"
+#include <weft/plugin/algo.h>
 
-static const char *const coll_names[WEFT_COLL_COUNT] = {
-#define NAME(value, name, text, reduces, rooted, shape) [value] = text,
-    WEFT_COLL_MAP(NAME)
-#undef NAME
-};
+#define SEPARATORS ", \t"
+#define PREFER_LIST_MAX 320 /* names of all collectives */
+
+/* "all_reduce, reduce_scatter, …": all that there are. */
+static void prefer_list(char *text, size_t bytes)
+{
+    size_t at = 0;
+    text[0] = '\0';
+    for (uint32_t i = 0; i < WEFT_COLL_COUNT && at < bytes; i++) {
+        at += (size_t)snprintf(text + at, bytes - at, "%s%s", i > 0 ? ", " : "",
+                               weft_algo_coll_text((weft_coll_t)i));
+    }
+}
 
 static weft_status_t prefer_coll(const weft_host_t *host, const char *name, size_t length,
                                  uint32_t *coll_p)
 {
+    char all[PREFER_LIST_MAX];
     for (uint32_t i = 0; i < WEFT_COLL_COUNT; i++) {
-        if (strlen(coll_names[i]) == length && memcmp(coll_names[i], name, length) == 0) {
+        const char *known = weft_algo_coll_text((weft_coll_t)i);
+        if (strlen(known) == length && memcmp(known, name, length) == 0) {
             *coll_p = i;
             return WEFT_OK;
         }
     }
+    prefer_list(all, sizeof all);
     return host->set_error(host, WEFT_ERR_CONFIG, 0,
-                           "prefer: no collective is called \"%.*s\"; there are all_reduce, "
-                           "reduce_scatter, all_gather, broadcast, reduce and barrier",
-                           (int)length, name);
+                           "prefer: no collective is called \"%.*s\"; there are %s", (int)length,
+                           name, all);
 }
 
 static weft_status_t prefer_entry(const weft_host_t *host, const char *word, size_t length,
@@ -49,7 +60,7 @@ static weft_status_t prefer_entry(const weft_host_t *host, const char *word, siz
     }
     if (prefer->algo[coll][0] != '\0') {
         return host->set_error(host, WEFT_ERR_CONFIG, 0, "prefer: %s is named twice",
-                               coll_names[coll]);
+                               weft_algo_coll_text((weft_coll_t)coll));
     }
     memcpy(prefer->algo[coll], colon + 1, after);
     return WEFT_OK;

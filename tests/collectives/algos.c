@@ -109,11 +109,6 @@ static weft_vector_t vector_of(const algorithm_t *a, weft_algo_call_t call)
     return report.vector;
 }
 
-static bool is_vector(weft_coll_t coll)
-{
-    return weft_coll_shape(coll) != coll && coll != WEFT_BARRIER;
-}
-
 static weft_vector_t needed(weft_coll_t coll)
 {
     return coll == WEFT_ALL_GATHER_V || coll == WEFT_REDUCE_SCATTER_V ? WEFT_VECTOR_BLOCKS
@@ -123,7 +118,7 @@ static weft_vector_t needed(weft_coll_t coll)
 bool algos_claim(uint32_t i, weft_coll_t coll, uint32_t n, char *why, size_t bytes)
 {
     algorithm_t *a = &algorithms[i];
-    weft_algo_call_t call = {.size = sizeof call, .coll = weft_coll_shape(coll), .nranks = n};
+    weft_algo_call_t call = {.size = sizeof call, .coll = weft_coll_base(coll), .nranks = n};
     const weft_algo_param_t *p = a->ops->params;
     for (size_t k = 0; p != NULL && p[k].name != NULL; k++) {
         call.params[k] = p[k].value;
@@ -133,7 +128,7 @@ bool algos_claim(uint32_t i, weft_coll_t coll, uint32_t n, char *why, size_t byt
         fake_host_take_error(&a->fake, why, bytes);
         return false;
     }
-    if (n > 1 && is_vector(coll) && vector_of(a, call) != needed(coll)) {
+    if (n > 1 && weft_coll_has_vectors(coll) && vector_of(a, call) != needed(coll)) {
         snprintf(why, bytes, "its plan is not for vectors");
         return false;
     }

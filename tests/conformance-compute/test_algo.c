@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "core/base/error.h"
-#include "core/plan/plan.h"
+#include "core/plan/plan_ir.h"
 #include "core/plan/verify.h"
 #include "tests/support/fake_host.h"
 #include "tests/support/plan_reference.h"
@@ -54,27 +54,6 @@ typedef struct instance {
 static instance_t instances[PLUGINS_MAX];
 static uint32_t ninstances;
 
-static const char *coll_name(weft_coll_t coll)
-{
-#define NAME(value, name, text, reduces, rooted, shape) [value] = text,
-    static const char *const names[] = {WEFT_COLL_MAP(NAME)};
-#undef NAME
-    return names[coll];
-}
-
-static bool is_shape(weft_coll_t coll)
-{
-    return weft_coll_shape(coll) == coll && coll != WEFT_SEND_RECV;
-}
-
-static bool is_rooted(weft_coll_t coll)
-{
-#define ROOTED(value, name, text, reduces, rooted, shape) [value] = (rooted) != 0,
-    static const bool table[] = {WEFT_COLL_MAP(ROOTED)};
-#undef ROOTED
-    return table[coll];
-}
-
 static weft_algo_call_t call_of(const instance_t *instance, weft_coll_t coll, uint32_t nranks)
 {
     weft_algo_call_t call = {.size = sizeof call, .coll = coll, .nranks = nranks};
@@ -104,7 +83,7 @@ static bool is_supported(instance_t *instance, const weft_algo_call_t *call)
 static void describe(const weft_algo_call_t *call, char *text, size_t size)
 {
     snprintf(text, size, "%s, %u ranks, rank %u, root %u, first parameters %lld %lld",
-             coll_name(call->coll), call->nranks, call->rank, call->root,
+             weft_coll_name(call->coll), call->nranks, call->rank, call->root,
              (long long)call->params[0], (long long)call->params[1]);
 }
 
@@ -240,7 +219,7 @@ static void check_roots(instance_t *instance, weft_algo_call_t call, uint32_t pe
 {
     uint32_t host[RANKS_MAX];
     const weft_algo_topo_t view = view_of(call.nranks, per_host, host);
-    const uint32_t roots = is_rooted(call.coll) ? call.nranks : 1;
+    const uint32_t roots = weft_coll_is_rooted(call.coll) ? call.nranks : 1;
     const uint32_t stride = call.nranks > RANKS_ALL ? call.nranks
                             : call.nranks > 6       ? call.nranks - 1
                                                     : 1;
@@ -253,7 +232,7 @@ static void check_roots(instance_t *instance, weft_algo_call_t call, uint32_t pe
 static void check_ranks(instance_t *instance, uint32_t n)
 {
     for (weft_coll_t coll = 0; coll < WEFT_COLL_COUNT; coll++) {
-        if (is_shape(coll)) {
+        if (weft_coll_has_plan(coll)) {
             weft_algo_call_t call = call_of(instance, coll, n);
             check_roots(instance, call, n);
             check_roots(instance, call, 2);
@@ -279,7 +258,7 @@ static void check_parameter(instance_t *instance, size_t param, int64_t value)
 {
     static const uint32_t ranks[] = {2, 3, 5, 8};
     for (weft_coll_t coll = 0; coll < WEFT_COLL_COUNT; coll++) {
-        for (size_t i = 0; is_shape(coll) && i < sizeof ranks / sizeof ranks[0]; i++) {
+        for (size_t i = 0; weft_coll_has_plan(coll) && i < sizeof ranks / sizeof ranks[0]; i++) {
             weft_algo_call_t call = call_of(instance, coll, ranks[i]);
             call.params[param] = value;
             check_roots(instance, call, ranks[i]);
@@ -315,7 +294,7 @@ static void the_same_call_gives_the_same_plan(void **state)
     instance_t *instance = *state;
     uint32_t host[RANKS_MAX];
     for (weft_coll_t coll = 0; coll < WEFT_COLL_COUNT; coll++) {
-        for (uint32_t n = 2; is_shape(coll) && n <= RANKS_ALL; n++) {
+        for (uint32_t n = 2; weft_coll_has_plan(coll) && n <= RANKS_ALL; n++) {
             weft_algo_call_t call = call_of(instance, coll, n);
             const weft_algo_topo_t view = view_of(n, 2, host);
             for (; is_supported(instance, &call) && call.rank < n; call.rank++) {
@@ -346,7 +325,7 @@ static void something_is_supported_and_refusals_give_a_reason(void **state)
     char text[512];
     bool may_be_idle = is_idle(instance->plugin->name);
     for (weft_coll_t coll = 0; coll < WEFT_COLL_COUNT; coll++) {
-        for (uint32_t n = 2; is_shape(coll) && n <= 4096; n *= 2) {
+        for (uint32_t n = 2; weft_coll_has_plan(coll) && n <= 4096; n *= 2) {
             weft_algo_call_t call = call_of(instance, coll, n);
             weft_status_t status = instance->ops->supports(instance->algo, &call);
             fake_host_take_error(&instance->fake, text, sizeof text);
@@ -362,7 +341,7 @@ static void something_is_supported_and_refusals_give_a_reason(void **state)
 static void support_does_not_depend_on_the_rank(void **state)
 {
     for (weft_coll_t coll = 0; coll < WEFT_COLL_COUNT; coll++) {
-        for (uint32_t n = 2; is_shape(coll) && n <= RANKS_ALL; n++) {
+        for (uint32_t n = 2; weft_coll_has_plan(coll) && n <= RANKS_ALL; n++) {
             weft_algo_call_t call = call_of(*state, coll, n);
             bool first = is_supported(*state, &call);
             for (call.rank = 1; call.rank < n; call.rank++) {
@@ -421,10 +400,10 @@ static void print_claims(const instance_t *instance)
     printf("%s claims, proved and executed:\n", instance->plugin->name);
     for (weft_coll_t coll = 0; coll < WEFT_COLL_COUNT; coll++) {
         const claim_t *claim = &instance->claims[coll];
-        if (!is_shape(coll)) {
+        if (!weft_coll_has_plan(coll)) {
             continue;
         }
-        printf("  %-15s", coll_name(coll));
+        printf("  %-15s", weft_coll_name(coll));
         if (claim->plans > 0) {
             print_ranks(claim);
         } else {

@@ -52,7 +52,7 @@ void mesh_kernels_close(mesh_kernels_t *kernels)
 
 static weft_coll_t shape_of(const mesh_t *mesh)
 {
-    return weft_coll_shape(mesh->call.coll);
+    return weft_coll_base(mesh->call.coll);
 }
 
 static bool is_vector(const mesh_t *mesh)
@@ -86,7 +86,7 @@ static uint64_t block_length(const mesh_t *mesh, uint32_t rank, uint32_t block, 
 static double input(const mesh_t *mesh, uint32_t rank, uint32_t block, uint64_t i)
 {
     const mesh_call_t *call = &mesh->call;
-    if (weft_plan_reduces(shape_of(mesh))) {
+    if (weft_coll_reduces(shape_of(mesh))) {
         return values_input(call->dtype, call->op, mesh->n, rank, block * call->count + i);
     }
     return (double)((rank * 5 + block * 3 + i * 7) % 15);
@@ -158,8 +158,8 @@ static void join_buffers(mesh_t *mesh, uint32_t rank)
     const weft_plan_t *plan = r->program.plan;
     int is_root = rank == mesh->call.root;
     uint64_t own = rank * mesh->call.count * r->program.elem;
-    if (!mesh->call.in_place || !weft_plan_has_input(plan->coll, is_root) ||
-        !weft_plan_has_output(plan->coll, is_root)) {
+    if (!mesh->call.in_place || !weft_coll_has_input(plan->coll, is_root) ||
+        !weft_coll_has_output(plan->coll, is_root)) {
         return;
     }
     if (r->nout > r->nin) {
@@ -172,8 +172,8 @@ static void join_buffers(mesh_t *mesh, uint32_t rank)
 static void open_buffers(mesh_t *mesh, uint32_t rank)
 {
     mesh_rank_t *r = &mesh->rank[rank];
-    r->nin = weft_plan_blocks(shape_of(mesh), mesh->n, WEFT_OPERAND_IN);
-    r->nout = weft_plan_blocks(shape_of(mesh), mesh->n, WEFT_OPERAND_OUT);
+    r->nin = weft_coll_blocks(shape_of(mesh), mesh->n, WEFT_OPERAND_IN);
+    r->nout = weft_coll_blocks(shape_of(mesh), mesh->n, WEFT_OPERAND_OUT);
     r->vector = calloc(2 * (size_t)(r->nin + r->nout), sizeof *r->vector);
     uint64_t *out = r->vector + 2 * (size_t)r->nin;
     uint64_t in_elements = lay_out(mesh, rank, true, r->vector, r->nin);
@@ -204,7 +204,7 @@ static void cut_message(const mesh_t *mesh, uint32_t rank, const weft_plan_t *pl
     for (uint32_t b = 0; b < mesh->n; b++) {
         for (int in = 0; in < 2; in++) {
             bool has =
-                b < weft_plan_blocks(plan->coll, mesh->n, in ? WEFT_OPERAND_IN : WEFT_OPERAND_OUT);
+                b < weft_coll_blocks(plan->coll, mesh->n, in ? WEFT_OPERAND_IN : WEFT_OPERAND_OUT);
             uint64_t count = has ? block_length(mesh, rank, b, in) : 0;
             largest = count > largest ? count : largest;
         }
@@ -216,7 +216,7 @@ static void open_program(mesh_t *mesh, uint32_t rank, const weft_plan_t *plan)
 {
     const mesh_call_t *call = &mesh->call;
     mesh_rank_t *r = &mesh->rank[rank];
-    bool reduces = weft_plan_reduces(plan->coll) != 0;
+    bool reduces = weft_coll_reduces(plan->coll);
     r->program = (weft_program_t){.plan = plan,
                                   .channels = 1,
                                   .dtype = call->dtype,
@@ -420,7 +420,7 @@ void mesh_check(mesh_t *mesh)
 {
     for (uint32_t rank = 0; rank < mesh->n; rank++) {
         assert_int_equal(mesh->rank[rank].status, WEFT_OK);
-        if (weft_plan_has_output(shape_of(mesh), rank == mesh->call.root)) {
+        if (weft_coll_has_output(shape_of(mesh), rank == mesh->call.root)) {
             check_rank(mesh, rank);
         }
     }

@@ -87,7 +87,7 @@ static mesh_call_t varied(weft_coll_t coll, uint32_t at)
 {
     static const weft_dtype_t dtypes[] = {WEFT_INT32, WEFT_FP32, WEFT_BF16, WEFT_FP64, WEFT_UINT8};
     static const weft_op_t ops[] = {WEFT_SUM, WEFT_AVG, WEFT_PREMULSUM, WEFT_MAX};
-    bool reduces = weft_plan_reduces(coll) != 0;
+    bool reduces = weft_coll_reduces(coll);
     return (mesh_call_t){.coll = coll,
                          .dtype = dtypes[at % 5],
                          .op = reduces ? ops[at / 2 % 4] : WEFT_SUM,
@@ -118,8 +118,7 @@ static void sweep_coll(weft_coll_t coll)
     for (uint32_t s = 0; s < 3; s++) {
         for (uint32_t a = 0; all[a] != NULL; a++) {
             uint32_t n = sizes[s], root = n - 1;
-            bool rooted = coll == WEFT_BROADCAST || coll == WEFT_REDUCE || coll == WEFT_GATHER ||
-                          coll == WEFT_SCATTER;
+            bool rooted = weft_coll_is_rooted(coll);
             weft_plan_t **plans =
                 emit(all[a], coll, n, rooted ? root : 0, all[a] == &hier && n > 3 ? 2 : 1);
             if (plans == NULL) {

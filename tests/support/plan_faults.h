@@ -4,7 +4,7 @@
 #ifndef TESTS_SUPPORT_PLAN_FAULTS_H
 #define TESTS_SUPPORT_PLAN_FAULTS_H
 
-#include "core/plan/plan.h"
+#include "core/plan/plan_ir.h"
 
 /* Where the damage is done: one instruction of one lane. */
 typedef struct plan_place {

@@ -4,7 +4,7 @@
 #ifndef TESTS_SUPPORT_PLAN_FIXTURE_H
 #define TESTS_SUPPORT_PLAN_FIXTURE_H
 
-#include "core/plan/cache.h"
+#include "core/plan/plan_cache.h"
 
 typedef struct plan_fixture {
     void *object;

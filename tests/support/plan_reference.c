@@ -96,7 +96,7 @@ static int can_move(reference_t *ref, const lane_t *lane, const weft_plan_view_t
 
 static uint64_t factor_of(const reference_t *ref)
 {
-    return weft_plan_reduces(ref->plans[0]->coll) ? 5 : 1;
+    return weft_coll_reduces(ref->plans[0]->coll) ? 5 : 1;
 }
 
 static void move_slice(reference_t *ref, const lane_t *lane, const weft_plan_view_t *move,
@@ -259,7 +259,7 @@ static int is_right(const reference_t *ref)
         const weft_plan_t *plan = ref->plans[rank];
         uint32_t chunks = weft_plan_chunks(plan, WEFT_OPERAND_OUT);
         for (uint32_t i = 0; i < chunks * ref->slices; i++) {
-            int has = weft_plan_has_output(plan->coll, rank == plan->root);
+            int has = weft_coll_has_output(plan->coll, rank == plan->root);
             if (has &&
                 ref->out[rank][i] != definition(ref, rank, i / ref->slices, i % ref->slices)) {
                 return 0;
@@ -291,7 +291,7 @@ static void join_buffers(reference_t *ref, uint32_t rank)
     uint64_t in = (uint64_t)weft_plan_chunks(plan, WEFT_OPERAND_IN) * ref->slices;
     uint64_t out = (uint64_t)weft_plan_chunks(plan, WEFT_OPERAND_OUT) * ref->slices;
     uint64_t own = in == out ? 0 : (uint64_t)rank * plan->k * ref->slices;
-    if (!weft_plan_has_input(plan->coll, is_root) || !weft_plan_has_output(plan->coll, is_root)) {
+    if (!weft_coll_has_input(plan->coll, is_root) || !weft_coll_has_output(plan->coll, is_root)) {
         return;
     }
     if (out > in) {

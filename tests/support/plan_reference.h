@@ -6,7 +6,7 @@
 #ifndef TESTS_SUPPORT_PLAN_REFERENCE_H
 #define TESTS_SUPPORT_PLAN_REFERENCE_H
 
-#include "core/plan/plan.h"
+#include "core/plan/plan_ir.h"
 
 typedef enum plan_outcome { PLAN_RIGHT, PLAN_WRONG, PLAN_STUCK } plan_outcome_t;
 

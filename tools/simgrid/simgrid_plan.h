@@ -13,7 +13,7 @@
 #include <simgrid/mailbox.h>
 #include <simgrid/semaphore.h>
 
-#include "core/plan/plan.h"
+#include "core/plan/plan_ir.h"
 
 typedef struct job_options {
     const char *plans, *platform; /* files; platform NULL: a fat tree is made */

@@ -46,6 +46,15 @@ static inline const char *weft_algo_coll_text(weft_coll_t coll)
     return (unsigned)coll < WEFT_COLL_COUNT ? texts[coll] : "unknown";
 }
 
+/* Returns 1 if the collective has a root, and 0 otherwise and for other numbers. */
+static inline int weft_algo_coll_is_rooted(weft_coll_t coll)
+{
+#define WEFT_COLL_ROOTED(value, name, text, reduces, rooted, base) rooted,
+    static const uint8_t table[] = {WEFT_COLL_MAP(WEFT_COLL_ROOTED)};
+#undef WEFT_COLL_ROOTED
+    return (unsigned)coll < WEFT_COLL_COUNT && table[coll];
+}
+
 /* Topology of the job. Equal on all ranks; valid during the call. */
 typedef struct weft_algo_topo {
     size_t size;

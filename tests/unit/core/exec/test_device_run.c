@@ -560,7 +560,7 @@ static void calls_in_place_have_a_flag_of_their_own(void **state)
     job_t *job = *state;
     weft_vectors_t vectors = {.in_counts = NULL};
     weft_binding_t binding = {.in = job->out, .out = job->out, .in_place = true};
-    assert_int_equal(weft_binding_steady(&binding), WEFT_STEADY_IN_PLACE);
+    assert_int_equal(weft_binding_steady(&binding), WEFT_STABLE_IN_PLACE);
     assert_int_equal(weft_interpreter_init(&job->run, &job->program), WEFT_OK);
     weft_interpreter_start(&job->run, &binding);
     assert_int_equal(fake.call.steady, WEFT_LANES_STEADY_IN_PLACE);

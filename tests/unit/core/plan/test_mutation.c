@@ -35,14 +35,6 @@ typedef struct tally {
     uint32_t in_place, refused_in_place, harmless_in_place;
 } tally_t;
 
-static int is_rooted(weft_coll_t coll)
-{
-#define ROOTED(value, name, text, reduces, rooted, shape) [value] = rooted,
-    static const int table[] = {WEFT_COLL_MAP(ROOTED)};
-#undef ROOTED
-    return table[coll];
-}
-
 /* One shape: its sound plans and what is proved of them. */
 typedef struct sound {
     weft_plan_t **plans;
@@ -214,11 +206,11 @@ static uint32_t damage_algo(tally_t *tally, algo_t *algo)
             for (size_t i = 0; param != NULL && param[i].name != NULL; i++) {
                 call.params[i] = param[i].value;
             }
-            if (weft_coll_shape(coll) != coll || coll == WEFT_SEND_RECV ||
+            if (!weft_coll_has_plan(coll) ||
                 algo->fixture.ops->supports(algo->fixture.algo, &call) != WEFT_OK) {
                 continue;
             }
-            call.root = is_rooted(coll) ? sizes[s] - 1 : 0;
+            call.root = weft_coll_is_rooted(coll) ? sizes[s] - 1 : 0;
             damage_shape(tally, algo, &call, sizes[s]);
             damage_shape(tally, algo, &call, 2);
             shapes += 2;

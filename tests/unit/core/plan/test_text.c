@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "core/base/error.h"
-#include "core/plan/plan.h"
+#include "core/plan/plan_ir.h"
 #include "core/plan/text.h"
 
 #define RANK_0                                                                                     \

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include <weft/plugin/algo.h>
 #include <weft/plugin/tuner.h>
 
 #include "tests/support/fake_host.h"
@@ -152,6 +153,20 @@ static void wrong_preferences_are_refused_with_the_offending_word(void **state)
     }
 }
 
+static void an_unknown_collective_is_answered_with_all_that_exist(void **state)
+{
+    const weft_tuner_call_t call = call_of(8);
+    weft_tuner_choice_t choice = {.size = sizeof choice};
+    char error[512];
+    (void)state;
+    assert_int_equal(
+        choose("prefer=alltoall:algo-x", &call, small_slices_are_cheap, &choice, error),
+        WEFT_ERR_CONFIG);
+    for (weft_coll_t coll = 0; coll < WEFT_COLL_COUNT; coll++) {
+        assert_non_null(strstr(error, weft_algo_coll_text(coll)));
+    }
+}
+
 static void fewer_than_two_slots_are_refused(void **state)
 {
     weft_tuner_call_t call = call_of(8);
@@ -172,6 +187,7 @@ int main(void)
         cmocka_unit_test(a_preferred_algorithm_is_taken_whatever_the_model_says),
         cmocka_unit_test(a_preferred_algorithm_that_is_not_offered_is_named_in_the_reason),
         cmocka_unit_test(wrong_preferences_are_refused_with_the_offending_word),
+        cmocka_unit_test(an_unknown_collective_is_answered_with_all_that_exist),
         cmocka_unit_test(fewer_than_two_slots_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

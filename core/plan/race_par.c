@@ -2,7 +2,7 @@
  *
  * Races of a rank with one lane: only the members of a PAR are not ordered, so it is enough to know
  * which of them use the same chunk. */
-#include "core/plan/run.h"
+#include "core/plan/run_state.h"
 
 #define SEVERAL UINT8_MAX /* more than one member */
 

@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/os/os.h"
-#include "core/plan/run.h"
+#include "core/plan/run_state.h"
 
 static uint32_t widest_par(const weft_plan_lane_t *lane)
 {
@@ -99,7 +99,7 @@ weft_status_t weft_run_init(weft_run_t *run, const weft_run_setup_t *setup,
                         .slices = input->slices,
                         .passes = setup->passes,
                         .values = setup->values,
-                        .reduces = weft_plan_reduces(input->plans[0]->coll)};
+                        .reduces = weft_coll_reduces(input->plans[0]->coll)};
     run->ranks = weft_os_alloc(run->n * sizeof *run->ranks, 0);
     if (run->ranks == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory to verify %u ranks", run->n);

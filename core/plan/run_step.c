@@ -2,7 +2,7 @@
  *
  * One slice of one MOVE in the abstract run: are all sources there and all destinations free, and
  * what comes out. The hot loop of the verifier. */
-#include "core/plan/run.h"
+#include "core/plan/run_state.h"
 
 /* Constants that keep kinds of tree nodes apart. */
 #define NODE_FOLD UINT64_C(0x666f6c64)

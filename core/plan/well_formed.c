@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/os/os.h"
-#include "core/plan/plan.h"
+#include "core/plan/plan_ir.h"
 
 #define CHUNKS_MAX (1u << 28)
 
@@ -87,13 +87,13 @@ static weft_status_t check_operand(const check_t *at, const weft_plan_operand_t 
         if (is_dst) {
             return refuse(at, "writes in[%u], which is read only", operand->index);
         }
-        if (!weft_plan_has_input(plan->coll, plan->rank == plan->root)) {
+        if (!weft_coll_has_input(plan->coll, plan->rank == plan->root)) {
             return refuse(at, "reads in[%u], but only root %u has an input", operand->index,
                           plan->root);
         }
         return check_chunk(at, operand, cnt);
     case WEFT_OPERAND_OUT:
-        if (!weft_plan_has_output(plan->coll, plan->rank == plan->root)) {
+        if (!weft_coll_has_output(plan->coll, plan->rank == plan->root)) {
             return refuse(at, "uses out[%u], but only root %u has an output", operand->index,
                           plan->root);
         }
@@ -200,7 +200,7 @@ static weft_status_t check_like(const check_t *at, const weft_plan_view_t *move)
 
 static weft_status_t check_move(const check_t *at, const weft_plan_view_t *move)
 {
-    if ((move->flags & WEFT_MOVE_FINAL) != 0 && !weft_plan_reduces(at->plan->coll)) {
+    if ((move->flags & WEFT_MOVE_FINAL) != 0 && !weft_coll_reduces(at->plan->coll)) {
         return refuse(at, "FINAL in a collective that does not reduce");
     }
     weft_status_t status = check_like(at, move);
@@ -342,22 +342,15 @@ static weft_status_t check_ports(const weft_plan_t *plan)
     return WEFT_OK;
 }
 
-/* The collectives that algorithms write plans for. */
-static int is_shape(weft_coll_t coll)
-{
-    return (unsigned)coll < WEFT_COLL_COUNT && coll != WEFT_SEND_RECV &&
-           weft_coll_shape(coll) == coll;
-}
-
 static weft_status_t check_shape(const weft_plan_t *plan)
 {
-    if (!is_shape(plan->coll) || plan->nranks < 2 || plan->rank >= plan->nranks ||
+    if (!weft_coll_has_plan(plan->coll) || plan->nranks < 2 || plan->rank >= plan->nranks ||
         plan->root >= plan->nranks) {
         return weft_fail(WEFT_ERR_PLAN, 0, "plan of rank %u: collective %d, %u ranks, root %u",
                          plan->rank, (int)plan->coll, plan->nranks, plan->root);
     }
-    uint32_t in = weft_plan_blocks(plan->coll, plan->nranks, WEFT_OPERAND_IN);
-    uint32_t out = weft_plan_blocks(plan->coll, plan->nranks, WEFT_OPERAND_OUT);
+    uint32_t in = weft_coll_blocks(plan->coll, plan->nranks, WEFT_OPERAND_IN);
+    uint32_t out = weft_coll_blocks(plan->coll, plan->nranks, WEFT_OPERAND_OUT);
     if (plan->k < 1 || plan->k > CHUNKS_MAX / (in > out ? in : out) ||
         plan->tmp_chunks > CHUNKS_MAX) {
         return weft_fail(WEFT_ERR_PLAN, 0, "plan of rank %u: %u chunks per block and %u of scratch",

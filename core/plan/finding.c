@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "core/plan/run.h"
+#include "core/plan/run_state.h"
 
 static void describe(weft_verify_report_t *report, const weft_run_lane_t *lane, uint32_t pc,
                      const char *format, va_list args)

@@ -1,77 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Plans in memory: what a buffer consists of, the hash of a plan, its end. */
-#include "core/plan/plan.h"
+#include "core/plan/plan_ir.h"
 
 #include "core/os/os.h"
 #include "core/plan/hash.h"
 
-uint32_t weft_plan_blocks(weft_coll_t coll, uint32_t nranks, weft_operand_kind_t buffer)
+uint32_t weft_plan_chunks(const weft_plan_t *plan, uint32_t buffer)
 {
     switch (buffer) {
     case WEFT_OPERAND_IN:
-        return coll == WEFT_REDUCE_SCATTER || coll == WEFT_ALL_TO_ALL || coll == WEFT_SCATTER
-                   ? nranks
-                   : 1;
     case WEFT_OPERAND_OUT:
-        return coll == WEFT_ALL_GATHER || coll == WEFT_ALL_TO_ALL || coll == WEFT_GATHER ? nranks
-                                                                                         : 1;
+        return plan->k * weft_coll_blocks(plan->coll, plan->nranks, (weft_operand_kind_t)buffer);
+    case WEFT_OPERAND_TMP:
+        return plan->tmp_chunks;
     default:
         return 0;
     }
 }
 
-int weft_plan_has_input(weft_coll_t coll, int is_root)
-{
-    return is_root || (coll != WEFT_BROADCAST && coll != WEFT_SCATTER);
-}
-
-int weft_plan_has_output(weft_coll_t coll, int is_root)
-{
-    return is_root || (coll != WEFT_REDUCE && coll != WEFT_GATHER);
-}
-
-weft_coll_t weft_coll_shape(weft_coll_t coll)
-{
-#define SHAPE(value, name, text, reduces, rooted, shape) [value] = WEFT_##shape,
-    static const weft_coll_t table[] = {WEFT_COLL_MAP(SHAPE)};
-#undef SHAPE
-    return table[coll];
-}
-
-uint32_t weft_plan_chunks(const weft_plan_t *plan, uint32_t buffer)
-{
-    if (buffer == WEFT_OPERAND_TMP) {
-        return plan->tmp_chunks;
-    }
-    return plan->k * weft_plan_blocks(plan->coll, plan->nranks, (weft_operand_kind_t)buffer);
-}
-
 uint32_t weft_plan_alias(const weft_plan_t *plan, uint32_t rank, uint32_t chunk)
 {
-    switch (plan->coll) {
-    case WEFT_REDUCE_SCATTER:
-        return chunk / plan->k == rank ? chunk % plan->k : WEFT_PLAN_NO_CHUNK;
-    case WEFT_SCATTER:
-        return rank == plan->root && chunk / plan->k == rank ? chunk % plan->k : WEFT_PLAN_NO_CHUNK;
-    case WEFT_ALL_GATHER:
-        return rank * plan->k + chunk;
-    case WEFT_GATHER:
-        return rank == plan->root ? rank * plan->k + chunk : WEFT_PLAN_NO_CHUNK;
-    case WEFT_REDUCE:
-    case WEFT_BROADCAST:
-        return rank == plan->root ? chunk : WEFT_PLAN_NO_CHUNK;
-    default:
+    switch (weft_coll_in_place(plan->coll, rank == plan->root)) {
+    case WEFT_IN_PLACE_SAME:
         return chunk;
+    case WEFT_IN_PLACE_IN_OUT:
+        return rank * plan->k + chunk;
+    case WEFT_IN_PLACE_OUT_IN:
+        return chunk / plan->k == rank ? chunk % plan->k : WEFT_PLAN_NO_CHUNK;
+    default:
+        return WEFT_PLAN_NO_CHUNK;
     }
-}
-
-int weft_plan_reduces(weft_coll_t coll)
-{
-#define REDUCES(value, name, text, reduces, rooted, shape) [value] = reduces,
-    static const uint8_t table[] = {WEFT_COLL_MAP(REDUCES)};
-#undef REDUCES
-    return table[coll];
 }
 
 void weft_plan_destroy(weft_plan_t *plan)

@@ -6,7 +6,7 @@
  * reads it comes after that, or is that MOVE. IN stays unless it is also OUT; then the chunk that it is
  * there must not change. TMP does not stay: each pass uses it again. Passes need no look: pass t of a
  * block is its elements from t · pass on, clipped at its end, so no two passes share any. */
-#include "core/plan/steady.h"
+#include "core/plan/stable.h"
 
 #include <errno.h>
 
@@ -17,7 +17,7 @@
 
 typedef struct chunks {
     const weft_plan_t *plan;
-    weft_steady_arithmetic_t arithmetic;
+    weft_stable_arithmetic_t arithmetic;
     uint32_t in, out;
     uint8_t *written; /* by chunk of OUT: how often, up to SEVERAL */
     uint8_t *changed; /* … in place, where a copy of a chunk to itself changes nothing */
@@ -105,12 +105,12 @@ static uint8_t judge_chunk(const chunks_t *c, const weft_plan_operand_t *o, uint
 {
     if (o->kind == WEFT_OPERAND_OUT) {
         uint32_t chunk = weft_plan_chunk_at(o, c->out, iteration, j);
-        return c->written[chunk] < SEVERAL ? WEFT_STEADY_APART | WEFT_STEADY_IN_PLACE : 0;
+        return c->written[chunk] < SEVERAL ? WEFT_STABLE_APART | WEFT_STABLE_IN_PLACE : 0;
     }
     uint32_t chunk = weft_plan_chunk_at(o, c->in, iteration, j);
     uint32_t also = weft_plan_alias(c->plan, c->plan->rank, chunk);
     bool stays = also == WEFT_PLAN_NO_CHUNK || c->changed[also] == 0;
-    return stays ? WEFT_STEADY_APART | WEFT_STEADY_IN_PLACE : WEFT_STEADY_APART;
+    return stays ? WEFT_STABLE_APART | WEFT_STABLE_IN_PLACE : WEFT_STABLE_APART;
 }
 
 /* A MOVE has its mark if it deserves that each time. */
@@ -125,7 +125,7 @@ static void judge(chunks_t *c, uint32_t index, uint32_t iteration, void *marks)
     *mark = o != NULL ? *mark : 0;
 }
 
-weft_status_t weft_plan_steady(const weft_plan_t *plan, const weft_steady_arithmetic_t *arithmetic,
+weft_status_t weft_plan_stable(const weft_plan_t *plan, const weft_stable_arithmetic_t *arithmetic,
                                uint8_t *marks)
 {
     chunks_t c = {.plan = plan,
@@ -138,7 +138,7 @@ weft_status_t weft_plan_steady(const weft_plan_t *plan, const weft_steady_arithm
     }
     c.changed = c.written + c.out;
     for (uint32_t m = 0; m < plan->nmoves; m++) {
-        marks[m] = WEFT_STEADY_APART | WEFT_STEADY_IN_PLACE;
+        marks[m] = WEFT_STABLE_APART | WEFT_STABLE_IN_PLACE;
     }
     each_move(&c, count_writes, NULL);
     each_move(&c, judge, marks);

@@ -9,6 +9,8 @@
 
 #include <weft/plugin/algo.h>
 
+#include "core/base/coll.h"
+
 typedef enum weft_opcode {
     WEFT_CODE_MOVE = 0, /* moves[n] */
     WEFT_CODE_PAR = 1,  /* the next n instructions, all MOVE */
@@ -116,21 +118,11 @@ weft_plan_operand_t weft_plan_pack_operand(const weft_operand_t *operand);
 /* Bytes that the plan takes in memory. */
 uint64_t weft_plan_bytes(const weft_plan_t *plan);
 
-/* The collective whose plans `coll` runs. */
-weft_coll_t weft_coll_shape(weft_coll_t coll);
-/* True if a rank that is the root or not has an IN buffer, an OUT buffer. */
-int weft_plan_has_input(weft_coll_t coll, int is_root);
-int weft_plan_has_output(weft_coll_t coll, int is_root);
-/* Blocks of IN and OUT of a collective, as the table in plan.h says (root or not does not matter). */
-uint32_t weft_plan_blocks(weft_coll_t coll, uint32_t nranks, weft_operand_kind_t buffer);
 /* Chunks of IN, OUT or TMP of this plan. */
 uint32_t weft_plan_chunks(const weft_plan_t *plan, uint32_t buffer);
 /* Chunk of OUT that chunk `chunk` of IN is in place, on rank `rank`; WEFT_PLAN_NO_CHUNK: none. */
 #define WEFT_PLAN_NO_CHUNK UINT32_MAX
 uint32_t weft_plan_alias(const weft_plan_t *plan, uint32_t rank, uint32_t chunk);
-/* True for the collectives that need FINAL moves. */
-int weft_plan_reduces(weft_coll_t coll);
-
 /* How sub() reaches the other loaded algorithms. find(): OK, or a failure whose words list them. */
 typedef struct weft_plan_finder {
     weft_status_t (*find)(void *arg, const char *name, const weft_algo_ops_t **ops_p,

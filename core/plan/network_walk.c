@@ -8,7 +8,7 @@
 #include "core/base/error.h"
 #include "core/os/os.h"
 #include "core/plan/network.h"
-#include "core/plan/run.h"
+#include "core/plan/run_state.h"
 
 /* Chunks to be walked. Above this the walk would take longer than its figures are worth. */
 #define WALK_MAX 32000000.0

@@ -5,21 +5,21 @@
 #ifndef WEFT_PLAN_STEADY_H
 #define WEFT_PLAN_STEADY_H
 
-#include "core/plan/plan.h"
+#include "core/plan/plan_ir.h"
 
-#define WEFT_STEADY_APART 1u    /* … in calls whose IN and OUT are two buffers */
-#define WEFT_STEADY_IN_PLACE 2u /* … in calls in place */
+#define WEFT_STABLE_APART 1u    /* … in calls whose IN and OUT are two buffers */
+#define WEFT_STABLE_IN_PLACE 2u /* … in calls in place */
 
 /* What the program adds to a copy. */
-typedef struct weft_steady_arithmetic {
+typedef struct weft_stable_arithmetic {
     int pre;   /* IN is multiplied where it is read */
     int final; /* MOVEs with WEFT_MOVE_FINAL divide */
-} weft_steady_arithmetic_t;
+} weft_stable_arithmetic_t;
 
 /* Fills marks[] for each of plan->nmoves MOVEs with WEFT_STEADY_*. A marked MOVE holds what it sends in
  * memory that no other MOVE of the pass writes: in its first destination in OUT if it has one, else in
  * its only source. ERR_RESOURCE. */
-weft_status_t weft_plan_steady(const weft_plan_t *plan, const weft_steady_arithmetic_t *arithmetic,
+weft_status_t weft_plan_stable(const weft_plan_t *plan, const weft_stable_arithmetic_t *arithmetic,
                                uint8_t *marks);
 
 #endif

@@ -3,7 +3,7 @@
  * The engine of the abstract run: lanes that can move wait in a ring, a lane runs until a queue, a
  * wait or a barrier stops it, and whoever changes that wakes it. The order does not matter: the
  * network is confluent. */
-#include "core/plan/run.h"
+#include "core/plan/run_state.h"
 
 void weft_run_wake(weft_run_t *run, uint32_t index)
 {

@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/os/os.h"
-#include "core/plan/run.h"
+#include "core/plan/run_state.h"
 
 #define FIELD ((UINT64_C(1) << 61) - 1)
 
@@ -60,7 +60,7 @@ weft_status_t weft_run_expect(weft_run_t *run)
     }
     run->report->same_on_all_ranks = 1;
     run->report->same_for_all_chunks = 1;
-    if (!weft_plan_reduces(run->input->plans[0]->coll)) {
+    if (!weft_coll_reduces(run->input->plans[0]->coll)) {
         return WEFT_OK;
     }
     for (uint32_t pass = 0; pass < run->passes; pass++) {
@@ -150,7 +150,7 @@ static void report_wrong(weft_run_t *run, uint32_t rank, const weft_run_cell_t *
         return;
     }
     at[0] = origin_of(plan, rank, chunk, &from);
-    if (weft_plan_reduces(plan->coll)) {
+    if (weft_coll_reduces(plan->coll)) {
         explain_sum(run, cell->value, *sum_of(run, at[2], at[0], at[1]), at, why, sizeof why);
     } else {
         snprintf(why, sizeof why, "it is not in[%u] of rank %u", at[0], from);
@@ -161,7 +161,7 @@ static void report_wrong(weft_run_t *run, uint32_t rank, const weft_run_cell_t *
 
 static int has_result(const weft_plan_t *plan)
 {
-    return weft_plan_has_output(plan->coll, plan->rank == plan->root);
+    return weft_coll_has_output(plan->coll, plan->rank == plan->root);
 }
 
 static const weft_run_cell_t *window_of(const weft_run_t *run, uint32_t rank, uint32_t pass)
@@ -231,7 +231,7 @@ static void mark_rank(weft_run_t *run, uint32_t rank)
         mark = weft_hash_add(mark, block_mark(&cells[at], plan->k, run->slices));
     }
     run->prints[rank] = mark;
-    if (weft_plan_reduces(plan->coll)) {
+    if (weft_coll_reduces(plan->coll)) {
         compare_trees(run, plan, cells, count);
     }
 }

@@ -8,7 +8,7 @@
 #include "core/base/error.h"
 #include "core/os/os.h"
 #include "core/plan/ends.h"
-#include "core/plan/run.h"
+#include "core/plan/run_state.h"
 
 /* One stable pass of a counting sort by the word at `offset` of each end. */
 static void sort_by(weft_plan_end_t *to, const weft_plan_end_t *from, uint64_t count,

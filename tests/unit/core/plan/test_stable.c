@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
-#include "core/plan/steady.h"
+#include "core/plan/stable.h"
 #include "tests/support/plan_fixture.h"
 
-enum { NONE = 0, APART = WEFT_STEADY_APART, BOTH = WEFT_STEADY_APART | WEFT_STEADY_IN_PLACE };
+enum { NONE = 0, APART = WEFT_STABLE_APART, BOTH = WEFT_STABLE_APART | WEFT_STABLE_IN_PLACE };
 
 static weft_operand_t to, from;
 static uint32_t lane;
@@ -32,20 +32,20 @@ static void copy(weft_plan_builder_t *b, weft_operand_t dst, weft_operand_t src)
 
 /* The first MOVE of rank 0 in a plan of two ranks. */
 static uint8_t first_mark(plan_fixture_fn_t write, weft_coll_t coll,
-                          const weft_steady_arithmetic_t *arithmetic)
+                          const weft_stable_arithmetic_t *arithmetic)
 {
     uint8_t marks[8];
     weft_plan_t **plans = plan_fixture_write(write, coll, 2);
     assert_non_null(plans);
     assert_true(plans[0]->nmoves <= 8);
-    assert_int_equal(weft_plan_steady(plans[0], arithmetic, marks), WEFT_OK);
+    assert_int_equal(weft_plan_stable(plans[0], arithmetic, marks), WEFT_OK);
     plan_fixture_free(plans, 2);
     return marks[0];
 }
 
 static uint8_t mark_of(plan_fixture_fn_t write, weft_coll_t coll)
 {
-    return first_mark(write, coll, &(weft_steady_arithmetic_t){.pre = 0});
+    return first_mark(write, coll, &(weft_stable_arithmetic_t){.pre = 0});
 }
 
 static void write_exchange(const weft_algo_call_t *call, weft_plan_builder_t *b)
@@ -65,7 +65,7 @@ static void input_stays_unless_it_is_also_the_output(void **state)
     (void)state;
     assert_int_equal(mark_of(write_exchange, WEFT_ALL_REDUCE), APART);
     assert_int_equal(
-        first_mark(write_exchange, WEFT_ALL_REDUCE, &(weft_steady_arithmetic_t){.pre = 1}), NONE);
+        first_mark(write_exchange, WEFT_ALL_REDUCE, &(weft_stable_arithmetic_t){.pre = 1}), NONE);
 }
 
 static void write_gather(const weft_algo_call_t *call, weft_plan_builder_t *b)
@@ -98,7 +98,7 @@ static void what_is_sent_and_kept_is_where_it_is_kept(void **state)
     (void)state;
     assert_int_equal(mark_of(write_sum_and_send, WEFT_ALL_REDUCE), BOTH);
     assert_int_equal(first_mark(write_sum_and_send, WEFT_ALL_REDUCE,
-                                &(weft_steady_arithmetic_t){.pre = 1, .final = 1}),
+                                &(weft_stable_arithmetic_t){.pre = 1, .final = 1}),
                      BOTH);
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/plan/cursor.h"
 
 #define EDGE_TIME 1.0  /* of a slice of a MOVE that uses a port */
 #define LOCAL_TIME 0.5 /* … of one that does not */
@@ -24,19 +25,19 @@ typedef struct queue {
 
 typedef struct member {
     weft_plan_view_t move;
-    uint32_t pc, step, steps, ready, chunk;
-    double at; /* when its last slice ended */
+    uint32_t pc, step, steps;
+    bool ready; /* its waits are over */
+    double at;  /* when its last slice ended */
 } member_t;
 
 typedef struct lane {
     const weft_plan_t *plan;
-    const weft_plan_lane_t *text;
+    weft_cursor_t cursor;
     uint32_t lane, first; /* number in the rank; first lane of the rank */
-    uint32_t pc, iteration, times;
-    uint32_t nmembers, par, queued, done;
-    uint64_t bar;
+    uint32_t nmembers;
+    bool par, queued, done;
     double at;
-    double *finished; /* by pc */
+    double *ended_at; /* by pc, of finished instructions */
     member_t *members;
 } lane_t;
 
@@ -48,8 +49,8 @@ typedef struct run {
     uint32_t *first_port, *first_lane; /* by rank */
     uint32_t *port_queue;              /* by first_port + port */
     uint32_t *work;
-    double *times, *finished;
-    uint32_t *events;
+    double *times, *ended_at;
+    uint32_t *events, *finished;
     member_t *members;
     uint32_t nlanes, nqueues, nports, work_at, work_used, lanes_done;
     uint32_t room_events, room_messages;
@@ -60,7 +61,7 @@ static void wake(run_t *run, uint32_t index)
 {
     lane_t *lane = &run->lanes[index];
     if (!lane->queued && !lane->done) {
-        lane->queued = 1;
+        lane->queued = true;
         run->work[(run->work_at + run->work_used++) % run->nlanes] = index;
     }
 }
@@ -79,14 +80,6 @@ uint32_t timeline_chunks(const weft_plan_t *plan)
     return (in > out ? in : out) * plan->k;
 }
 
-static uint32_t place_of(const weft_plan_operand_t *operand, uint32_t iteration, uint32_t step,
-                         uint32_t chunks)
-{
-    int64_t n = chunks == 0 ? 1 : chunks;
-    int64_t at = (operand->index + (int64_t)iteration * operand->stride + step) % n;
-    return (uint32_t)(at < 0 ? at + n : at);
-}
-
 /* In the numbering of the buffer that has a block for each rank: block of the sender for a gather, of
  * the receiver for a scatter or an all-to-all. */
 static uint32_t chunk_of(const lane_t *lane, const weft_plan_view_t *move, uint32_t step)
@@ -100,17 +93,19 @@ static uint32_t chunk_of(const lane_t *lane, const weft_plan_view_t *move, uint3
         in = in == NULL && o->kind == WEFT_OPERAND_IN ? o : in;
         out = out == NULL && o->kind == WEFT_OPERAND_OUT ? o : out;
     }
-    int wide_in = weft_coll_blocks(plan->coll, plan->nranks, WEFT_OPERAND_IN) > 1;
-    int wide_out = !wide_in && weft_coll_blocks(plan->coll, plan->nranks, WEFT_OPERAND_OUT) > 1;
+    bool wide_in = weft_coll_has_blocks(plan->coll, WEFT_OPERAND_IN);
+    bool wide_out = !wide_in && weft_coll_has_blocks(plan->coll, WEFT_OPERAND_OUT);
     const weft_plan_operand_t *wide = wide_in ? in : wide_out ? out : in != NULL ? in : out;
     if (wide != NULL) {
-        return place_of(wide, lane->iteration, step, weft_plan_chunks(plan, wide->kind));
+        return weft_plan_chunk_at(wide, weft_plan_chunks(plan, wide->kind), lane->cursor.iteration,
+                                  step);
     }
     const weft_plan_operand_t *narrow = in != NULL ? in : out;
     if (narrow == NULL) {
         return 0;
     }
-    uint32_t chunk = place_of(narrow, lane->iteration, step, weft_plan_chunks(plan, narrow->kind));
+    uint32_t chunk = weft_plan_chunk_at(narrow, weft_plan_chunks(plan, narrow->kind),
+                                        lane->cursor.iteration, step);
     return plan->rank * plan->k + chunk % plan->k;
 }
 
@@ -147,9 +142,9 @@ static uint32_t record_event(run_t *run, const lane_t *lane, const member_t *mem
         (timeline_event_t){.rank = lane->plan->rank,
                            .lane = lane->lane,
                            .pc = member->pc,
-                           .iteration = lane->iteration,
+                           .iteration = lane->cursor.iteration,
                            .chunk = chunk_of(lane, &member->move, step),
-                           .member = lane->par ? member->pc - lane->pc - 1 : 0,
+                           .member = lane->par ? member->pc - lane->cursor.pc - 1 : 0,
                            .members = lane->par ? lane->nmembers : 1,
                            .combines = member->move.nsrc > 1 ? member->move.nsrc : 0,
                            .final = member->move.flags & WEFT_MOVE_FINAL,
@@ -172,7 +167,7 @@ static void record_message(run_t *run, const queue_t *queue, uint32_t from, uint
 }
 
 /* When the next slice may start, or UNFINISHED: something is still missing. */
-static double may_start(const run_t *run, const lane_t *lane, const member_t *member, int *port_p)
+static double may_start(const run_t *run, const lane_t *lane, const member_t *member, bool *port_p)
 {
     const weft_plan_view_t *move = &member->move;
     uint32_t slots = run->input->slots;
@@ -185,7 +180,7 @@ static double may_start(const run_t *run, const lane_t *lane, const member_t *me
             }
             double arrived = q->pushed_at[q->popped % slots];
             at = arrived > at ? arrived : at;
-            *port_p = 1;
+            *port_p = true;
         }
     }
     for (uint32_t i = 0; i < move->ndst; i++) {
@@ -196,7 +191,7 @@ static double may_start(const run_t *run, const lane_t *lane, const member_t *me
             }
             double freed = q->popped_at[q->pushed % slots];
             at = freed > at ? freed : at;
-            *port_p = 1;
+            *port_p = true;
         }
     }
     return at;
@@ -228,14 +223,14 @@ static void push(run_t *run, const lane_t *lane, const weft_plan_operand_t *oper
     }
 }
 
-/* One slice; 0 if it cannot move yet. */
-static int advance(run_t *run, const lane_t *lane, member_t *member)
+/* Moves one slice. Returns false if it cannot move yet. */
+static bool advance(run_t *run, const lane_t *lane, member_t *member)
 {
     const weft_plan_view_t *move = &member->move;
-    int port = 0;
+    bool port = false;
     double start = may_start(run, lane, member, &port);
     if (start < 0) {
-        return 0;
+        return false;
     }
     double end = start + (port ? EDGE_TIME : LOCAL_TIME);
     uint32_t event =
@@ -254,48 +249,55 @@ static int advance(run_t *run, const lane_t *lane, member_t *member)
     member->step++;
     run->timeline->steps++;
     run->timeline->end = end > run->timeline->end ? end : run->timeline->end;
-    return 1;
+    return true;
 }
 
-static int is_ready(run_t *run, const lane_t *lane, member_t *member)
+static weft_cursors_t cursors_of(const run_t *run, const lane_t *lane)
 {
-    for (uint32_t i = 0; !member->ready && i < member->move.nafter; i++) {
+    lane_t *first = &run->lanes[lane->first];
+    return (weft_cursors_t){
+        .first = &first->cursor, .stride = sizeof *first, .count = lane->plan->nlanes};
+}
+
+static bool is_ready(run_t *run, const lane_t *lane, member_t *member)
+{
+    weft_cursors_t cursors = cursors_of(run, lane);
+    if (member->ready || !weft_cursor_waits_over(&cursors, &lane->cursor, &member->move)) {
+        return member->ready;
+    }
+    for (uint32_t i = 0; i < member->move.nafter; i++) {
         const weft_after_t *after = &member->move.after[i];
-        double over = run->lanes[lane->first + after->lane].finished[after->pc];
-        if (over < 0) {
-            return 0;
-        }
+        double over = run->lanes[lane->first + after->lane].ended_at[after->pc];
         member->at = over > member->at ? over : member->at;
     }
-    member->ready = 1;
-    return 1;
+    member->ready = true;
+    return true;
 }
 
 static void finish(run_t *run, lane_t *lane, uint32_t pc, double at)
 {
-    if (lane->times == 0 || lane->iteration + 1 == lane->times) {
-        lane->finished[pc] = at;
+    if (weft_cursor_finish(&lane->cursor, pc)) {
+        lane->ended_at[pc] = at;
         wake_rank(run, lane);
     }
 }
 
-static void begin_group(const run_t *run, lane_t *lane)
+static void begin_group(const run_t *run, lane_t *lane, const weft_code_t *code)
 {
-    const weft_code_t *code = &lane->text->code[lane->pc];
     lane->par = code->opcode == WEFT_CODE_PAR;
-    lane->nmembers = lane->par ? code->n : 1;
+    lane->nmembers = weft_cursor_moves(code);
     for (uint32_t i = 0; i < lane->nmembers; i++) {
-        uint32_t pc = lane->pc + lane->par + i;
-        weft_plan_view_t move = weft_plan_view(lane->plan, lane->text->code[pc].n);
+        uint32_t pc = lane->cursor.pc + lane->par + i;
+        weft_plan_view_t move = weft_plan_view(lane->plan, lane->cursor.code[pc].n);
         lane->members[i] = (member_t){
             .move = move, .pc = pc, .steps = move.cnt * run->input->slices, .at = lane->at};
     }
 }
 
-static int run_group(run_t *run, lane_t *lane)
+static bool run_group(run_t *run, lane_t *lane, const weft_code_t *code)
 {
     if (lane->nmembers == 0) {
-        begin_group(run, lane);
+        begin_group(run, lane, code);
     }
     uint32_t over = 0;
     for (uint32_t i = 0; i < lane->nmembers; i++) {
@@ -310,66 +312,50 @@ static int run_group(run_t *run, lane_t *lane)
         }
     }
     if (over < lane->nmembers) {
-        return 0;
+        return false;
     }
     for (uint32_t i = 0; i < lane->nmembers; i++) {
         lane->at = lane->members[i].at > lane->at ? lane->members[i].at : lane->at;
     }
-    lane->pc += lane->par + lane->nmembers;
+    weft_cursor_next(&lane->cursor);
     lane->nmembers = 0;
-    return 1;
+    return true;
 }
 
-static int run_bar(run_t *run, lane_t *lane, uint64_t mask)
+static bool run_bar(run_t *run, lane_t *lane, uint64_t mask)
 {
     lane_t *lanes = &run->lanes[lane->first];
+    weft_cursors_t cursors = cursors_of(run, lane);
     double at = 0;
-    lane->bar = mask;
+    if (!weft_cursor_arrive(&cursors, &lane->cursor, mask)) {
+        return false;
+    }
     for (uint32_t i = 0; i < lane->plan->nlanes; i++) {
-        if ((mask >> i & 1) != 0) {
-            if (lanes[i].bar != mask) {
-                return 0;
-            }
-            at = lanes[i].at > at ? lanes[i].at : at;
-        }
+        at = (mask >> i & 1) != 0 && lanes[i].at > at ? lanes[i].at : at;
     }
     for (uint32_t i = 0; i < lane->plan->nlanes; i++) {
         if ((mask >> i & 1) != 0) {
-            lanes[i].bar = 0;
             lanes[i].at = at;
-            finish(run, &lanes[i], lanes[i].pc, at);
-            lanes[i].pc++;
+            finish(run, &lanes[i], lanes[i].cursor.pc, at);
+            weft_cursor_next(&lanes[i].cursor);
             wake(run, lane->first + i);
         }
     }
-    return 1;
+    return true;
 }
 
-static int run_code(run_t *run, lane_t *lane)
+static bool run_code(run_t *run, lane_t *lane)
 {
-    const weft_code_t *code = &lane->text->code[lane->pc];
+    const weft_code_t *code = weft_cursor_seek(&lane->cursor);
     switch (code->opcode) {
-    case WEFT_CODE_LOOP:
-        lane->iteration = 0;
-        lane->times = code->n;
-        lane->pc++;
-        return 1;
-    case WEFT_CODE_END:
-        if (++lane->iteration < lane->times) {
-            lane->pc = code->mate + 1;
-            return 1;
-        }
-        lane->iteration = lane->times = 0;
-        lane->pc++;
-        return 1;
     case WEFT_CODE_BAR:
         return run_bar(run, lane, code->mask);
     case WEFT_CODE_STOP:
-        lane->done = 1;
+        lane->done = true;
         run->lanes_done++;
-        return 0;
+        return false;
     default:
-        return run_group(run, lane);
+        return run_group(run, lane, code);
     }
 }
 
@@ -383,7 +369,7 @@ static void go(run_t *run)
         lane_t *lane = &run->lanes[run->work[run->work_at]];
         run->work_at = (run->work_at + 1) % run->nlanes;
         run->work_used--;
-        lane->queued = 0;
+        lane->queued = false;
         while (run_code(run, lane) && run->timeline->steps <= run->input->limit) {
         }
     }
@@ -414,34 +400,23 @@ static void count_up(run_t *run, uint32_t *ncode_p, uint32_t *nqueues_p)
     *nqueues_p = queues;
 }
 
-static uint32_t widest(const weft_plan_lane_t *text)
+static void set_lanes(run_t *run)
 {
-    uint32_t most = 1;
-    for (uint32_t pc = 0; pc < text->ncode; pc++) {
-        if (text->code[pc].opcode == WEFT_CODE_PAR && text->code[pc].n > most) {
-            most = text->code[pc].n;
-        }
-    }
-    return most;
-}
-
-static void set_lanes(run_t *run, member_t *members)
-{
-    double *finished = run->finished;
+    uint32_t code_at = 0;
+    member_t *members = run->members;
     for (uint32_t r = 0; r < run->input->nranks; r++) {
         const weft_plan_t *plan = run->input->plans[r];
         for (uint32_t i = 0; i < plan->nlanes; i++) {
-            lane_t *lane = &run->lanes[run->first_lane[r] + i];
-            *lane = (lane_t){.plan = plan,
-                             .text = &plan->lanes[i],
-                             .lane = i,
-                             .first = run->first_lane[r],
-                             .finished = finished,
-                             .members = members};
-            members += widest(lane->text);
-            for (uint32_t pc = 0; pc < lane->text->ncode; pc++) {
-                *finished++ = UNFINISHED;
-            }
+            const weft_plan_lane_t *text = &plan->lanes[i];
+            run->lanes[run->first_lane[r] + i] =
+                (lane_t){.plan = plan,
+                         .cursor = {.code = text->code, .finished = run->finished + code_at},
+                         .lane = i,
+                         .first = run->first_lane[r],
+                         .ended_at = run->ended_at + code_at,
+                         .members = members};
+            members += weft_cursor_width(text);
+            code_at += text->ncode;
         }
     }
 }
@@ -501,7 +476,7 @@ static uint64_t count_members(const timeline_input_t *input)
     uint64_t members = 0;
     for (uint32_t r = 0; r < input->nranks; r++) {
         for (uint32_t i = 0; i < input->plans[r]->nlanes; i++) {
-            members += widest(&input->plans[r]->lanes[i]);
+            members += weft_cursor_width(&input->plans[r]->lanes[i]);
         }
     }
     return members;
@@ -524,13 +499,14 @@ static weft_status_t set_up(run_t *run)
     run->times = calloc((size_t)2 * input->slots * (nqueues + 1), sizeof *run->times);
     run->events = calloc((size_t)input->slots * (nqueues + 1), sizeof *run->events);
     run->finished = calloc(ncode + 1, sizeof *run->finished);
+    run->ended_at = calloc(ncode + 1, sizeof *run->ended_at);
     run->members = calloc(count_members(input) + 1, sizeof *run->members);
     if (run->lanes == NULL || run->work == NULL || run->queues == NULL || run->port_queue == NULL ||
         run->times == NULL || run->events == NULL || run->finished == NULL ||
-        run->members == NULL) {
+        run->ended_at == NULL || run->members == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for a timed run");
     }
-    set_lanes(run, run->members);
+    set_lanes(run);
     pair(run);
     return run->status;
 }
@@ -552,6 +528,7 @@ weft_status_t timeline_run(const timeline_input_t *input, timeline_t *timeline)
     free(run.times);
     free(run.events);
     free(run.finished);
+    free(run.ended_at);
     free(run.members);
     return run.status;
 }
@@ -570,7 +547,7 @@ uint32_t timeline_least_slots(timeline_input_t input, uint32_t most)
         timeline_t timeline;
         input.slots = low + (high - low) / 2;
         weft_status_t status = timeline_run(&input, &timeline);
-        int good = status == WEFT_OK && !timeline.stuck;
+        bool good = status == WEFT_OK && !timeline.stuck;
         timeline_free(&timeline);
         if (status != WEFT_OK) {
             return 0;

@@ -2,7 +2,8 @@
  *
  * A timed run of a plan over bounded queues: when each MOVE starts and ends, and which message it
  * waited for. Every MOVE has the same price, so the picture shows the order and the dependences, not a
- * machine. It shares no code with the verifier. */
+ * machine. Queues and times are its own; the
+ * control flow of a plan is the verifier's (core/plan/cursor.h). */
 #ifndef WEFT_TOOLS_TIMELINE_H
 #define WEFT_TOOLS_TIMELINE_H
 
@@ -30,7 +31,7 @@ typedef struct timeline_input {
     uint32_t nranks;
     uint32_t slots, slices;
     uint64_t limit; /* of slice steps; reaching it ends the run */
-    int record;     /* 0: only whether it ends, and when */
+    bool record;    /* false: only whether it ends, and when */
 } timeline_input_t;
 
 typedef struct timeline {
@@ -39,7 +40,7 @@ typedef struct timeline {
     uint32_t nevents, nmessages;
     uint64_t steps;
     double end;
-    int stuck; /* not all lanes came to their end */
+    bool stuck; /* not all lanes came to their end */
 } timeline_t;
 
 /* One pass. ERR_RESOURCE; ERR_PLAN if a port has no other end; ERR_ARGUMENT past the limit. */

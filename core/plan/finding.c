@@ -74,7 +74,7 @@ static void cause_in_rank(const weft_run_t *run, const weft_run_lane_t *lane,
     uint32_t first = run->ranks[lane->rank].first_lane;
     for (uint32_t i = 0; i < member->move.nafter; i++) {
         const weft_after_t *after = &member->move.after[i];
-        if (run->lanes[first + after->lane].ends[after->pc].passes <= lane->pass) {
+        if (run->lanes[first + after->lane].cursor.finished[after->pc] <= lane->cursor.pass) {
             cause->lane = first + after->lane;
             cause->target_pc = after->pc;
         }
@@ -83,10 +83,11 @@ static void cause_in_rank(const weft_run_t *run, const weft_run_lane_t *lane,
 
 static cause_t cause_of(const weft_run_t *run, const weft_run_lane_t *lane)
 {
-    cause_t cause = {.pc = lane->pc, .queue = WEFT_RUN_NONE, .lane = WEFT_RUN_NONE};
+    cause_t cause = {.pc = lane->cursor.pc, .queue = WEFT_RUN_NONE, .lane = WEFT_RUN_NONE};
     uint32_t first = run->ranks[lane->rank].first_lane;
-    for (uint32_t i = 0; lane->bar != 0 && i < lane->plan->nlanes; i++) {
-        if ((lane->bar >> i & 1) != 0 && run->lanes[first + i].bar != lane->bar) {
+    for (uint32_t i = 0; lane->cursor.bar != 0 && i < lane->plan->nlanes; i++) {
+        if ((lane->cursor.bar >> i & 1) != 0 &&
+            run->lanes[first + i].cursor.bar != lane->cursor.bar) {
             cause.barrier = 1;
             cause.lane = first + i;
             return cause;

@@ -100,14 +100,19 @@ static inline weft_plan_view_t weft_plan_view(const weft_plan_t *plan, uint32_t 
 }
 
 /* Chunk that an operand of a buffer of `chunks` chunks names in iteration `iteration` of its LOOP, `j`
- * chunks further on. */
+ * chunks further on. Divides only for what lies more than a round away. */
 static inline uint32_t weft_plan_chunk_at(const weft_plan_operand_t *o, uint32_t chunks,
                                           uint32_t iteration, uint32_t j)
 {
     if (o->stride == 0 && j == 0) {
         return o->index;
     }
-    int64_t c = ((int64_t)o->index + (int64_t)o->stride * iteration + j) % chunks;
+    int64_t c = (int64_t)o->index + (int64_t)o->stride * iteration + j;
+    c += c < 0 ? chunks : 0;
+    if (c >= 0 && c < 2 * (int64_t)chunks) {
+        return (uint32_t)(c < chunks ? c : c - chunks);
+    }
+    c %= chunks;
     return (uint32_t)(c < 0 ? c + chunks : c);
 }
 

@@ -241,17 +241,18 @@ void weft_race_wait(weft_run_t *run, const weft_run_lane_t *lane, const weft_run
 {
     const weft_run_rank_t *rank = rank_of(run, lane);
     const weft_run_lane_t *other = &run->lanes[rank->first_lane + after->lane];
-    merge(member_clock(run, lane, member), end_clock(run, other, after->pc, lane->pass),
+    merge(member_clock(run, lane, member), end_clock(run, other, after->pc, lane->cursor.pass),
           rank->width);
 }
 
 void weft_race_end(weft_run_t *run, const weft_run_lane_t *lane, uint32_t pc)
 {
-    const weft_run_member_t *member =
-        lane->nmembers != 0 ? &lane->members[lane->par ? pc - lane->pc - 1 : 0] : lane->members;
+    const weft_run_member_t *member = lane->nmembers != 0
+                                          ? &lane->members[lane->par ? pc - lane->cursor.pc - 1 : 0]
+                                          : lane->members;
     const uint32_t *clock =
         lane->nmembers != 0 ? member_clock(run, lane, member) : lane_clock(run, lane);
-    copy(end_clock(run, lane, pc, lane->pass), clock, rank_of(run, lane)->width);
+    copy(end_clock(run, lane, pc, lane->cursor.pass), clock, rank_of(run, lane)->width);
 }
 
 void weft_race_barrier(weft_run_t *run, const weft_run_lane_t *lane, uint64_t mask)
@@ -316,7 +317,7 @@ void weft_race_read_own(weft_run_t *run, const weft_run_lane_t *lane,
                         const weft_run_member_t *member, uint32_t chunk)
 {
     const weft_run_rank_t *rank = rank_of(run, lane);
-    if (!run->reduces || rank->tracked == 0 || run->race.through_queues || lane->pass != 0) {
+    if (!run->reduces || rank->tracked == 0 || run->race.through_queues || lane->cursor.pass != 0) {
         return;
     }
     if (lane->plan->coll == WEFT_REDUCE_SCATTER) {
@@ -472,8 +473,8 @@ static void find(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_me
 static int is_tracked(const weft_run_t *run, const weft_run_lane_t *lane,
                       const weft_run_rank_t *rank, uint64_t cell)
 {
-    return rank->tracked != 0 &&
-           (lane->pass == 0 || run->race.through_queues || cell >= rank->cells[WEFT_OPERAND_TMP]);
+    return rank->tracked != 0 && (lane->cursor.pass == 0 || run->race.through_queues ||
+                                  cell >= rank->cells[WEFT_OPERAND_TMP]);
 }
 
 void weft_race_read(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
@@ -488,7 +489,7 @@ void weft_race_read(weft_run_t *run, const weft_run_lane_t *lane, const weft_run
         if (history[CARRIES] != 0) {
             const weft_run_own_t *own = own_of(run, lane, history[CARRIES]);
             take_up(run, lane, history[CARRIES],
-                    own->place == WEFT_OWN_HELD && own->cell == cell && lane->pass == 0);
+                    own->place == WEFT_OWN_HELD && own->cell == cell && lane->cursor.pass == 0);
         }
     }
 }
@@ -511,7 +512,7 @@ static void come_after_own(const weft_run_t *run, const weft_run_lane_t *lane, u
                            uint64_t cell, uint64_t value)
 {
     const weft_run_rank_t *rank = rank_of(run, lane);
-    if (!run->reduces || run->race.through_queues || lane->pass != 0 ||
+    if (!run->reduces || run->race.through_queues || lane->cursor.pass != 0 ||
         cell >= rank->cells[WEFT_OPERAND_TMP]) {
         return;
     }
@@ -519,7 +520,7 @@ static void come_after_own(const weft_run_t *run, const weft_run_lane_t *lane, u
     uint32_t chunk = (uint32_t)(at / run->slices), slice = (uint32_t)(at % run->slices);
     const weft_run_own_t *own = own_of(run, lane, (uint32_t)at + 1);
     if (own->place == WEFT_OWN_SENT &&
-        value == weft_run_expected(run, lane->rank, chunk, slice, lane->pass) &&
+        value == weft_run_expected(run, lane->rank, chunk, slice, lane->cursor.pass) &&
         own->time > clock[own->context]) {
         clock[own->context] = own->time;
     }
@@ -535,8 +536,8 @@ static int comes_after_input(const weft_run_t *run, const weft_run_lane_t *lane,
     }
     uint64_t at = cell - rank->cells[WEFT_OPERAND_OUT];
     uint32_t chunk = (uint32_t)(at / run->slices % rank->chunks[WEFT_OPERAND_OUT]);
-    return value ==
-           weft_run_expected(run, lane->rank, chunk, (uint32_t)(at % run->slices), lane->pass);
+    return value == weft_run_expected(run, lane->rank, chunk, (uint32_t)(at % run->slices),
+                                      lane->cursor.pass);
 }
 
 /* What the step has taken up is here now, if it has but one destination. */

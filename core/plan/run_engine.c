@@ -17,26 +17,6 @@ void weft_run_wake(weft_run_t *run, uint32_t index)
     run->work_used++;
 }
 
-/* Divides only where it must: most operands stand still or advance by one. */
-static uint32_t place_of(const weft_plan_operand_t *operand, uint32_t iteration, uint32_t chunks)
-{
-    if (iteration == 0 || operand->stride == 0) {
-        return operand->index;
-    }
-    if (operand->stride == 1 && iteration < chunks) {
-        uint32_t at = operand->index + iteration;
-        return at >= chunks ? at - chunks : at;
-    }
-    if (operand->stride == -1 && iteration < chunks) {
-        return operand->index >= iteration ? operand->index - iteration
-                                           : operand->index + chunks - iteration;
-    }
-    int64_t at = ((int64_t)operand->index +
-                  (int64_t)iteration % (int64_t)chunks * (operand->stride % (int64_t)chunks)) %
-                 (int64_t)chunks;
-    return (uint32_t)(at < 0 ? at + (int64_t)chunks : at);
-}
-
 static uint32_t resolve(const weft_run_t *run, const weft_run_lane_t *lane,
                         const weft_plan_operand_t *operand)
 {
@@ -44,7 +24,7 @@ static uint32_t resolve(const weft_run_t *run, const weft_run_lane_t *lane,
     if (operand->kind == WEFT_OPERAND_PORT) {
         return run->port_queue[rank->first_port + operand->index];
     }
-    return place_of(operand, lane->iteration, rank->chunks[operand->kind]);
+    return weft_plan_chunk_at(operand, rank->chunks[operand->kind], lane->cursor.iteration, 0);
 }
 
 static int names_piece(const weft_plan_operand_t *operand)
@@ -57,7 +37,7 @@ static void begin_member(const weft_run_t *run, const weft_run_lane_t *lane,
 {
     const weft_plan_view_t *move = &member->move;
     uint32_t k = lane->plan->k, piece = 0;
-    member->move = weft_plan_view(lane->plan, lane->text->code[pc].n);
+    member->move = weft_plan_view(lane->plan, lane->cursor.code[pc].n);
     member->pc = pc;
     member->chunk = member->slice = 0;
     member->ready = move->nafter == 0;
@@ -75,19 +55,18 @@ static void begin_member(const weft_run_t *run, const weft_run_lane_t *lane,
     member->piece = piece < k ? piece : k == 1 ? 0 : piece % k;
 }
 
-static void begin_group(weft_run_t *run, weft_run_lane_t *lane)
+static void begin_group(weft_run_t *run, weft_run_lane_t *lane, const weft_code_t *code)
 {
-    const weft_code_t *code = &lane->text->code[lane->pc];
     lane->par = code->opcode == WEFT_CODE_PAR;
-    lane->nmembers = lane->par ? code->n : 1;
+    lane->nmembers = weft_cursor_moves(code);
     lane->retry = UINT64_MAX >> (64 - lane->nmembers);
     lane->over = 0;
     for (uint32_t i = 0; i < lane->nmembers; i++) {
-        begin_member(run, lane, &lane->members[i], lane->pc + lane->par + i);
+        begin_member(run, lane, &lane->members[i], lane->cursor.pc + lane->par + i);
     }
     if (lane->par && lane->clocked) {
         weft_race_fork(run, lane);
-    } else if (lane->nmembers > 1 && lane->plan->nlanes == 1 && lane->pass == 0 &&
+    } else if (lane->nmembers > 1 && lane->plan->nlanes == 1 && lane->cursor.pass == 0 &&
                run->race.uses != NULL) {
         weft_race_group(run, lane);
     }
@@ -103,21 +82,27 @@ static void wake_waiters(weft_run_t *run, const weft_run_lane_t *lane)
     }
 }
 
-/* Instruction pc is over; inside a LOOP only its last iteration counts. */
-static void finish(weft_run_t *run, const weft_run_lane_t *lane, uint32_t pc,
+/* Instruction pc is over. */
+static void finish(weft_run_t *run, weft_run_lane_t *lane, uint32_t pc,
                    const weft_run_chain_t *chain)
 {
-    if (lane->ends == NULL || (lane->times != 0 && lane->iteration + 1 < lane->times)) {
+    if (!weft_cursor_finish(&lane->cursor, pc)) {
         return;
     }
-    lane->ends[pc].passes = lane->pass + 1;
-    if (lane->pass == 0) {
-        lane->ends[pc].chain = *chain;
+    if (lane->cursor.pass == 0) {
+        lane->ends[pc] = *chain;
     }
     if (lane->clocked) {
         weft_race_end(run, lane, pc);
     }
     wake_waiters(run, lane);
+}
+
+static weft_cursors_t cursors_of(const weft_run_t *run, const weft_run_lane_t *lane)
+{
+    weft_run_lane_t *first = &run->lanes[run->ranks[lane->rank].first_lane];
+    return (weft_cursors_t){
+        .first = &first->cursor, .stride = sizeof *first, .count = lane->plan->nlanes};
 }
 
 static void sleep_inside(weft_run_t *run, weft_run_lane_t *lane)
@@ -131,13 +116,10 @@ static void sleep_inside(weft_run_t *run, weft_run_lane_t *lane)
 static int waits_over(weft_run_t *run, weft_run_lane_t *lane, weft_run_member_t *member)
 {
     const weft_plan_view_t *move = &member->move;
-    uint32_t first = run->ranks[lane->rank].first_lane;
-    for (uint32_t i = 0; i < move->nafter; i++) {
-        const weft_run_lane_t *other = &run->lanes[first + move->after[i].lane];
-        if (other->ends[move->after[i].pc].passes <= lane->pass) {
-            sleep_inside(run, lane);
-            return 0;
-        }
+    weft_cursors_t cursors = cursors_of(run, lane);
+    if (!weft_cursor_waits_over(&cursors, &lane->cursor, move)) {
+        sleep_inside(run, lane);
+        return 0;
     }
     for (uint32_t i = 0; lane->clocked && i < move->nafter; i++) {
         weft_race_wait(run, lane, member, &move->after[i]);
@@ -171,15 +153,15 @@ static void end_group(weft_run_t *run, weft_run_lane_t *lane)
     if (lane->par && lane->clocked) {
         weft_race_join(run, lane);
     }
-    lane->pc += lane->par + lane->nmembers;
+    weft_cursor_next(&lane->cursor);
     lane->nmembers = 0;
 }
 
 /* Tries the members that may move: all at first, then those whose queue has changed. */
-static int run_group(weft_run_t *run, weft_run_lane_t *lane)
+static int run_group(weft_run_t *run, weft_run_lane_t *lane, const weft_code_t *code)
 {
     if (lane->nmembers == 0) {
-        begin_group(run, lane);
+        begin_group(run, lane, code);
     }
     lane->retry |= lane->unready;
     lane->unready = 0;
@@ -198,12 +180,10 @@ static int run_group(weft_run_t *run, weft_run_lane_t *lane)
 static int run_bar(weft_run_t *run, weft_run_lane_t *lane, uint64_t mask)
 {
     weft_run_lane_t *lanes = &run->lanes[run->ranks[lane->rank].first_lane];
-    lane->bar = mask;
-    for (uint32_t i = 0; i < lane->plan->nlanes; i++) {
-        if ((mask >> i & 1) != 0 && lanes[i].bar != mask) {
-            sleep_inside(run, lane);
-            return 0;
-        }
+    weft_cursors_t cursors = cursors_of(run, lane);
+    if (!weft_cursor_arrive(&cursors, &lane->cursor, mask)) {
+        sleep_inside(run, lane);
+        return 0;
     }
     if (lane->clocked) {
         weft_race_barrier(run, lane, mask);
@@ -216,10 +196,9 @@ static int run_bar(weft_run_t *run, weft_run_lane_t *lane, uint64_t mask)
     }
     for (uint32_t i = 0; i < lane->plan->nlanes; i++) {
         if ((mask >> i & 1) != 0) {
-            lanes[i].bar = 0;
             lanes[i].chain = chain;
-            finish(run, &lanes[i], lanes[i].pc, &chain);
-            lanes[i].pc++;
+            finish(run, &lanes[i], lanes[i].cursor.pc, &chain);
+            weft_cursor_next(&lanes[i].cursor);
         }
     }
     wake_waiters(run, lane);
@@ -229,15 +208,15 @@ static int run_bar(weft_run_t *run, weft_run_lane_t *lane, uint64_t mask)
 static void end_pass(weft_run_t *run, weft_run_lane_t *lane)
 {
     weft_run_rank_t *rank = &run->ranks[lane->rank];
-    uint32_t pass = lane->pass++;
-    lane->pc = 0;
+    uint32_t pass = lane->cursor.pass;
+    weft_cursor_end_pass(&lane->cursor);
     if (pass == 0) {
         weft_run_lengthen(&run->chain, &lane->chain);
     }
     if (++rank->lanes_over[pass] == lane->plan->nlanes && run->values) {
         weft_run_check_rank(run, lane->rank, pass);
     }
-    if (lane->pass == run->passes) {
+    if (lane->cursor.pass == run->passes) {
         lane->done = 1;
         run->lanes_done++;
     }
@@ -245,28 +224,15 @@ static void end_pass(weft_run_t *run, weft_run_lane_t *lane)
 
 static int run_code(weft_run_t *run, weft_run_lane_t *lane)
 {
-    const weft_code_t *code = &lane->text->code[lane->pc];
+    const weft_code_t *code = weft_cursor_seek(&lane->cursor);
     switch (code->opcode) {
-    case WEFT_CODE_LOOP:
-        lane->iteration = 0;
-        lane->times = code->n;
-        lane->pc++;
-        return 1;
-    case WEFT_CODE_END:
-        if (++lane->iteration < lane->times) {
-            lane->pc = code->mate + 1;
-            return 1;
-        }
-        lane->iteration = lane->times = 0;
-        lane->pc++;
-        return 1;
     case WEFT_CODE_BAR:
         return run_bar(run, lane, code->mask);
     case WEFT_CODE_STOP:
         end_pass(run, lane);
         return 1;
     default:
-        return run_group(run, lane);
+        return run_group(run, lane, code);
     }
 }
 

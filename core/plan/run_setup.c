@@ -8,17 +8,6 @@
 #include "core/os/os.h"
 #include "core/plan/run_state.h"
 
-static uint32_t widest_par(const weft_plan_lane_t *lane)
-{
-    uint32_t widest = 1;
-    for (uint32_t pc = 0; pc < lane->ncode; pc++) {
-        if (lane->code[pc].opcode == WEFT_CODE_PAR && lane->code[pc].n > widest) {
-            widest = lane->code[pc].n;
-        }
-    }
-    return widest;
-}
-
 static void measure_rank(weft_run_t *run, uint32_t index)
 {
     const weft_plan_t *plan = run->input->plans[index];
@@ -37,7 +26,7 @@ static void measure_rank(weft_run_t *run, uint32_t index)
     run->nlanes += plan->nlanes;
     run->nports += plan->nports;
     for (uint32_t i = 0; i < plan->nlanes; i++) {
-        rank->contexts += widest_par(&plan->lanes[i]);
+        rank->contexts += weft_cursor_width(&plan->lanes[i]);
         rank->ends += run->facts[index].waits ? plan->lanes[i].ncode : 0;
     }
     run->nmembers += rank->contexts;
@@ -47,23 +36,24 @@ static void measure_rank(weft_run_t *run, uint32_t index)
 static void init_lanes(weft_run_t *run)
 {
     weft_run_member_t *members = run->members;
-    weft_run_end_t *ends = run->ends;
+    uint64_t ends = 0;
     for (uint32_t index = 0; index < run->n; index++) {
         const weft_run_rank_t *rank = &run->ranks[index];
         const weft_plan_t *plan = run->input->plans[index];
         uint32_t context = 0, code_at = 0;
         for (uint32_t i = 0; i < plan->nlanes; i++) {
-            run->lanes[rank->first_lane + i] =
-                (weft_run_lane_t){.plan = plan,
-                                  .text = &plan->lanes[i],
-                                  .lane = i,
-                                  .rank = index,
-                                  .name = plan->rank,
-                                  .members = members + context,
-                                  .ends = rank->ends == 0 ? NULL : ends + code_at,
-                                  .context = context,
-                                  .code_at = code_at};
-            context += widest_par(&plan->lanes[i]);
+            run->lanes[rank->first_lane + i] = (weft_run_lane_t){
+                .plan = plan,
+                .cursor = {.code = plan->lanes[i].code,
+                           .finished = rank->ends == 0 ? NULL : run->finished + ends + code_at},
+                .lane = i,
+                .rank = index,
+                .name = plan->rank,
+                .members = members + context,
+                .ends = run->ends + ends + code_at,
+                .context = context,
+                .code_at = code_at};
+            context += weft_cursor_width(&plan->lanes[i]);
             code_at += plan->lanes[i].ncode;
         }
         members += rank->contexts;
@@ -76,14 +66,15 @@ static int allocate(weft_run_t *run)
     run->lanes = weft_os_alloc((run->nlanes + 1) * sizeof *run->lanes, 0);
     run->members = weft_os_alloc((run->nmembers + 1) * sizeof *run->members, 0);
     run->ends = weft_os_alloc((run->nends + 1) * sizeof *run->ends, 0);
+    run->finished = weft_os_alloc((run->nends + 1) * sizeof *run->finished, 0);
     run->work = weft_os_alloc((run->nlanes + 1) * sizeof *run->work, 0);
     run->cells = run->values ? weft_os_alloc((run->ncells + 1) * sizeof *run->cells, 0) : NULL;
     run->ways = weft_os_alloc((run->nports / 2 + 1) * sizeof *run->ways, 0);
     run->queues = weft_os_alloc((run->nports / 2 + 1) * sizeof *run->queues, 0);
     run->port_queue = weft_os_alloc((run->nports + 1) * sizeof *run->port_queue, 0);
-    return run->lanes != NULL && run->members != NULL && run->ends != NULL && run->work != NULL &&
-           (run->cells != NULL || !run->values) && run->ways != NULL && run->queues != NULL &&
-           run->port_queue != NULL;
+    return run->lanes != NULL && run->members != NULL && run->ends != NULL &&
+           run->finished != NULL && run->work != NULL && (run->cells != NULL || !run->values) &&
+           run->ways != NULL && run->queues != NULL && run->port_queue != NULL;
 }
 
 weft_status_t weft_run_init(weft_run_t *run, const weft_run_setup_t *setup,
@@ -132,6 +123,7 @@ void weft_run_fini(weft_run_t *run)
     weft_os_free(run->slot);
     weft_os_free(run->cells);
     weft_os_free(run->work);
+    weft_os_free(run->finished);
     weft_os_free(run->ends);
     weft_os_free(run->members);
     weft_os_free(run->lanes);

@@ -10,6 +10,7 @@
 #ifndef WEFT_PLAN_RUN_H
 #define WEFT_PLAN_RUN_H
 
+#include "core/plan/cursor.h"
 #include "core/plan/facts.h"
 #include "core/plan/hash.h"
 #include "core/plan/verify.h"
@@ -66,20 +67,12 @@ typedef struct weft_run_member {
     weft_run_chain_t chain;
 } weft_run_member_t;
 
-/* What is known of a finished instruction, on ranks where MOVEs wait for others. */
-typedef struct weft_run_end {
-    uint32_t passes; /* in which it is over */
-    weft_run_chain_t chain;
-} weft_run_end_t;
-
 typedef struct weft_run_lane {
     const weft_plan_t *plan;
-    const weft_plan_lane_t *text;
+    weft_cursor_t cursor;
     uint32_t lane;
-    uint32_t rank; /* of the run */
-    uint32_t name; /* rank in words */
-    uint32_t pc, pass, iteration;
-    uint32_t times;    /* iterations of the LOOP it is in, 0 outside */
+    uint32_t rank;     /* of the run */
+    uint32_t name;     /* rank in words */
     uint32_t nmembers; /* 0: the instruction at pc has not begun */
     uint32_t par;      /* pc is a PAR */
     uint32_t queued, done;
@@ -88,12 +81,12 @@ typedef struct weft_run_lane {
     uint64_t unready;     /* … that wait for another instruction */
     uint32_t over;        /* members that are through */
     uint32_t wait_inside; /* it sleeps for another lane of its rank */
-    uint64_t bar;         /* mask of the barrier it waits at */
     weft_run_chain_t chain;
     weft_run_member_t *members;
-    weft_run_end_t *ends; /* by pc; NULL where nobody waits */
-    uint32_t context;     /* number of its first stream in the rank */
-    uint32_t code_at;     /* of its first instruction in the rank */
+    weft_run_chain_t
+        *ends;        /* of finished instructions, by pc; unset where no lane waits for them */
+    uint32_t context; /* number of its first stream in the rank */
+    uint32_t code_at; /* of its first instruction in the rank */
 } weft_run_lane_t;
 
 typedef struct weft_run_rank {
@@ -171,7 +164,8 @@ typedef struct weft_run {
     uint32_t free_slot, fresh_slot; /* first of the free ones, plus one; first never used */
     weft_run_cell_t *cells;
     weft_run_member_t *members;
-    weft_run_end_t *ends;
+    weft_run_chain_t *ends;
+    uint32_t *finished;
     uint32_t *port_queue; /* by first_port + port */
     uint32_t *work;       /* ring of lanes that may progress */
     uint32_t work_at, work_used;

@@ -60,7 +60,7 @@ static uint64_t cell_of(const weft_run_t *run, const weft_run_lane_t *lane,
     const weft_run_rank_t *rank = &run->ranks[lane->rank];
     uint64_t at = chunk;
     if (kind == WEFT_OPERAND_OUT && rank->windows != 1) {
-        at += (uint64_t)lane->pass * rank->chunks[WEFT_OPERAND_OUT];
+        at += (uint64_t)lane->cursor.pass * rank->chunks[WEFT_OPERAND_OUT];
     }
     return rank->cells[kind] + at * run->slices + member->slice;
 }
@@ -73,7 +73,7 @@ static result_t read_memory(weft_run_t *run, const weft_run_lane_t *lane,
     if (lane->clocked) {
         weft_race_read(run, lane, member, at);
     }
-    if (cell->tag != lane->pass + 1) {
+    if (cell->tag != lane->cursor.pass + 1) {
         weft_run_finding(run, WEFT_VERDICT_UNWRITTEN, lane, member->pc,
                          "reads %s[%u], which nothing has written in this pass",
                          kind == WEFT_OPERAND_OUT ? "out" : "tmp", chunk);
@@ -91,7 +91,7 @@ static result_t read_in_place(weft_run_t *run, const weft_run_lane_t *lane,
     if (lane->clocked) {
         weft_race_read_input(run, lane, member, at);
     }
-    if (cell->tag != lane->pass + 1) {
+    if (cell->tag != lane->cursor.pass + 1) {
         return input;
     }
     if (run->both) {
@@ -109,7 +109,7 @@ static result_t read_input(weft_run_t *run, const weft_run_lane_t *lane,
                            const weft_run_member_t *member, uint32_t chunk)
 {
     uint32_t rank = lane->rank, alias = weft_run_alias(run, rank, chunk);
-    result_t input = {weft_run_input(run, rank, chunk, member->slice, lane->pass),
+    result_t input = {weft_run_input(run, rank, chunk, member->slice, lane->cursor.pass),
                       run->ranks[rank].leaf};
     if (lane->clocked) {
         weft_race_read_own(run, lane, member, chunk);
@@ -121,10 +121,10 @@ static void check_slot(weft_run_t *run, const weft_run_lane_t *lane,
                        const weft_run_member_t *member, const weft_run_way_t *way,
                        const weft_run_slot_t *slot)
 {
-    if (slot->pass != lane->pass) {
+    if (slot->pass != lane->cursor.pass) {
         weft_run_finding(run, WEFT_VERDICT_UNMATCHED, lane, member->pc,
                          "takes a slice of pass %u in pass %u from rank %u channel %u", slot->pass,
-                         lane->pass, way->from, way->channel);
+                         lane->cursor.pass, way->from, way->channel);
     } else if (run->values && (slot->piece != member->piece || slot->slice != member->slice)) {
         weft_run_finding(run, WEFT_VERDICT_MALFORMED, lane, member->pc,
                          "expects piece %u slice %u from rank %u channel %u, which sent piece %u "
@@ -178,7 +178,7 @@ static void chain_begin(weft_run_t *run, const weft_run_lane_t *lane, weft_run_m
     }
     for (uint32_t i = 0; i < move->nafter; i++) {
         uint32_t other = run->ranks[lane->rank].first_lane + move->after[i].lane;
-        weft_run_lengthen(&member->chain, &run->lanes[other].ends[move->after[i].pc].chain);
+        weft_run_lengthen(&member->chain, &run->lanes[other].ends[move->after[i].pc]);
     }
     member->chain.moves++;
     member->chain.ends += ends * move->cnt;
@@ -223,7 +223,7 @@ static void push(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_me
     run->slot[at] = (weft_run_slot_t){.value = result.value,
                                       .tree = result.tree,
                                       .chain = member->chain,
-                                      .pass = lane->pass,
+                                      .pass = lane->cursor.pass,
                                       .piece = member->piece,
                                       .slice = member->slice,
                                       .extent = member->extent};
@@ -276,7 +276,7 @@ static void store(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_m
         weft_race_write(run, lane, member, at, result.value);
     }
     run->cells[at] = (weft_run_cell_t){
-        .value = result.value, .tree = result.tree, .tag = lane->pass + 1, .pc = member->pc};
+        .value = result.value, .tree = result.tree, .tag = lane->cursor.pass + 1, .pc = member->pc};
 }
 
 static void move_slice(weft_run_t *run, const weft_run_lane_t *lane, weft_run_member_t *member)

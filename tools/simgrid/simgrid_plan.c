@@ -56,10 +56,12 @@ static void move_slice(const job_lane_t *lane, const weft_plan_view_t *move)
     }
 }
 
-static void wait_for(const job_lane_t *lane, const weft_after_t *after)
+static void wait_for(const job_lane_t *lane, const weft_plan_view_t *move)
 {
     job_rank_t *rank = lane->rank;
-    while (rank->lanes[after->lane].finished[after->pc] <= lane->pass) {
+    weft_cursors_t cursors = {
+        .first = &rank->lanes->cursor, .stride = sizeof *lane, .count = rank->plan->nlanes};
+    while (!weft_cursor_waits_over(&cursors, &lane->cursor, move)) {
         rank->waiting++;
         sg_sem_acquire(rank->wake);
     }
@@ -68,10 +70,9 @@ static void wait_for(const job_lane_t *lane, const weft_after_t *after)
 static void finish(job_lane_t *lane, uint32_t pc)
 {
     job_rank_t *rank = lane->rank;
-    if (lane->times != 0 && lane->iteration + 1 < lane->times) {
+    if (!weft_cursor_finish(&lane->cursor, pc)) {
         return;
     }
-    lane->finished[pc] = lane->pass + 1;
     for (; rank->waiting > 0; rank->waiting--) {
         sg_sem_release(rank->wake);
     }
@@ -80,9 +81,7 @@ static void finish(job_lane_t *lane, uint32_t pc)
 static void run_move(job_lane_t *lane, const weft_plan_view_t *move, uint32_t pc)
 {
     uint64_t steps = (uint64_t)move->cnt * lane->job->options->slices;
-    for (uint32_t i = 0; i < move->nafter; i++) {
-        wait_for(lane, &move->after[i]);
-    }
+    wait_for(lane, move);
     for (uint64_t i = 0; i < steps; i++) {
         move_slice(lane, move);
     }
@@ -106,7 +105,7 @@ static void run_par(job_lane_t *lane, uint32_t pc, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         job_member_t *member = &lane->members[i];
         member->pc = pc + 1 + i;
-        member->move = weft_plan_view(lane->rank->plan, lane->text->code[member->pc].n);
+        member->move = weft_plan_view(lane->rank->plan, lane->cursor.code[member->pc].n);
         sg_sem_release(member->start);
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -133,38 +132,19 @@ static void run_bar(job_lane_t *lane, uint64_t mask, uint32_t pc)
 
 static void run_pass(job_lane_t *lane)
 {
-    weft_plan_view_t move;
-    for (uint32_t pc = 0;;) {
-        const weft_code_t *code = &lane->text->code[pc];
-        switch (code->opcode) {
-        case WEFT_CODE_MOVE:
-            move = weft_plan_view(lane->rank->plan, code->n);
-            run_move(lane, &move, pc++);
-            break;
-        case WEFT_CODE_PAR:
-            run_par(lane, pc, code->n);
-            pc += 1 + code->n;
-            break;
-        case WEFT_CODE_LOOP:
-            lane->iteration = 0;
-            lane->times = code->n;
-            pc++;
-            break;
-        case WEFT_CODE_END:
-            if (++lane->iteration < lane->times) {
-                pc = code->mate + 1;
-            } else {
-                lane->iteration = lane->times = 0;
-                pc++;
-            }
-            break;
-        case WEFT_CODE_BAR:
-            run_bar(lane, code->mask, pc++);
-            break;
-        default:
-            return;
+    weft_cursor_t *cursor = &lane->cursor;
+    const weft_code_t *code;
+    for (; (code = weft_cursor_seek(cursor))->opcode != WEFT_CODE_STOP; weft_cursor_next(cursor)) {
+        if (code->opcode == WEFT_CODE_BAR) {
+            run_bar(lane, code->mask, cursor->pc);
+        } else if (code->opcode == WEFT_CODE_PAR) {
+            run_par(lane, cursor->pc, code->n);
+        } else {
+            weft_plan_view_t move = weft_plan_view(lane->rank->plan, code->n);
+            run_move(lane, &move, cursor->pc);
         }
     }
+    weft_cursor_end_pass(cursor);
 }
 
 static void lane_main(int argc, char **argv)
@@ -174,7 +154,7 @@ static void lane_main(int argc, char **argv)
     job_lane_t *lane = sg_actor_self_get_data();
     claim_mailboxes(lane);
     sg_actor_yield();
-    for (; lane->pass < lane->job->options->passes; lane->pass++) {
+    while (lane->cursor.pass < lane->job->options->passes) {
         run_pass(lane);
     }
     lane->job->lanes_over++;
@@ -257,18 +237,16 @@ static int make_lane(job_t *job, uint32_t r, uint32_t number)
 {
     job_rank_t *rank = &job->ranks[r];
     job_lane_t *lane = &rank->lanes[number];
-    *lane = (job_lane_t){
-        .job = job, .rank = rank, .text = &rank->plan->lanes[number], .number = number};
-    for (uint32_t pc = 0; pc < lane->text->ncode; pc++) {
-        const weft_code_t *code = &lane->text->code[pc];
-        if (code->opcode == WEFT_CODE_PAR && code->n > lane->width) {
-            lane->width = code->n;
-        }
-    }
-    lane->finished = calloc(lane->text->ncode + 1, sizeof *lane->finished);
+    const weft_plan_lane_t *text = &rank->plan->lanes[number];
+    *lane = (job_lane_t){.job = job,
+                         .rank = rank,
+                         .cursor = {.code = text->code},
+                         .number = number,
+                         .width = weft_cursor_widest_par(text)};
+    lane->cursor.finished = calloc(text->ncode + 1, sizeof *lane->cursor.finished);
     lane->members = calloc(lane->width + 1, sizeof *lane->members);
     job->nlanes++;
-    return lane->finished != NULL && lane->members != NULL ? 0 : -1;
+    return lane->cursor.finished != NULL && lane->members != NULL ? 0 : -1;
 }
 
 static int make_rank(job_t *job, uint32_t r)
@@ -328,7 +306,7 @@ static void free_lane(job_lane_t *lane)
     if (lane->done != NULL) {
         sg_sem_destroy(lane->done);
     }
-    free(lane->finished);
+    free(lane->cursor.finished);
     free(lane->members);
 }
 

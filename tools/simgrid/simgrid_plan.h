@@ -13,12 +13,12 @@
 #include <simgrid/mailbox.h>
 #include <simgrid/semaphore.h>
 
-#include "core/plan/plan_ir.h"
+#include "core/plan/cursor.h"
 
 typedef struct job_options {
     const char *plans, *platform; /* files; platform NULL: a fat tree is made */
     uint32_t per_host, slots, slices;
-    uint64_t passes;
+    uint32_t passes;
     double slice_bytes;
     double alpha, beta, gamma, overhead;
 } job_options_t;
@@ -53,10 +53,8 @@ typedef struct job_member {
 typedef struct job_lane {
     struct job *job;
     job_rank_t *rank;
-    const weft_plan_lane_t *text;
-    uint32_t number, iteration, times, width;
-    uint64_t pass;
-    uint64_t *finished; /* by pc: passes in which the instruction is over */
+    weft_cursor_t cursor;
+    uint32_t number, width; /* width: members of its widest PAR, 0: it has none */
     job_member_t *members;
     sg_sem_t done;
 } job_lane_t;

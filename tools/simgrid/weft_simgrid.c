@@ -82,8 +82,8 @@ static int take(job_options_t *options, const char *name, const char *value)
         options->slots = (uint32_t)number;
     } else if (strcmp(name, "--slices") == 0 && number >= 1) {
         options->slices = (uint32_t)number;
-    } else if (strcmp(name, "--passes") == 0 && number >= 1) {
-        options->passes = (uint64_t)number;
+    } else if (strcmp(name, "--passes") == 0 && number >= 1 && number <= UINT32_MAX) {
+        options->passes = (uint32_t)number;
     } else if (strcmp(name, "--slice-bytes") == 0 && number >= 0) {
         options->slice_bytes = number;
     } else if (strcmp(name, "--alpha") == 0 && number >= 0) {

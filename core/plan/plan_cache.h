@@ -2,8 +2,8 @@
  *
  * Plans that were emitted, proved and priced, kept for the life of the process: a shape is verified
  * once, whichever communicator asks first. Thread-safe. */
-#ifndef WEFT_PLAN_CACHE_H
-#define WEFT_PLAN_CACHE_H
+#ifndef WEFT_PLAN_PLAN_CACHE_H
+#define WEFT_PLAN_PLAN_CACHE_H
 
 #include "core/plan/cost.h"
 #include "core/plan/verify.h"

@@ -2,8 +2,8 @@
  *
  * A plan in memory: what one rank does. Written by the builder, proved by the verifier, run by the
  * executor. The language is described in api/weft/plugin/plan.h. */
-#ifndef WEFT_PLAN_PLAN_H
-#define WEFT_PLAN_PLAN_H
+#ifndef WEFT_PLAN_IR_H
+#define WEFT_PLAN_IR_H
 
 #include <stdio.h>
 

@@ -7,8 +7,8 @@
  * pass has its own random value, MOVE adds, FINAL multiplies by a secret factor: a lost, doubled,
  * misplaced or stale contribution shows with probability 1−2^−61. A tree is a hash of the expression
  * that made the value, in which the order and the grouping of operands count. */
-#ifndef WEFT_PLAN_RUN_H
-#define WEFT_PLAN_RUN_H
+#ifndef WEFT_PLAN_RUN_STATE_H
+#define WEFT_PLAN_RUN_STATE_H
 
 #include "core/plan/cursor.h"
 #include "core/plan/facts.h"

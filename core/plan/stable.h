@@ -2,8 +2,8 @@
  *
  * Which MOVEs send memory that stays as it is: a message may then say where its payload is, in place of
  * a copy, until the run is over. */
-#ifndef WEFT_PLAN_STEADY_H
-#define WEFT_PLAN_STEADY_H
+#ifndef WEFT_PLAN_STABLE_H
+#define WEFT_PLAN_STABLE_H
 
 #include "core/plan/plan_ir.h"
 

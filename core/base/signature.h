@@ -5,6 +5,7 @@
 #ifndef WEFT_BASE_SIGNATURE_H
 #define WEFT_BASE_SIGNATURE_H
 
+#include <stdbool.h>
 #include <string.h>
 
 #include <weft/types.h>
@@ -22,7 +23,7 @@ typedef struct weft_signature {
 
 _Static_assert(sizeof(weft_signature_t) == 24, "travels in slot headers");
 
-static inline int weft_signature_equal(const weft_signature_t *a, const weft_signature_t *b)
+static inline bool weft_signature_equal(const weft_signature_t *a, const weft_signature_t *b)
 {
     uint64_t x[3], y[3];
     memcpy(x, a, sizeof x);

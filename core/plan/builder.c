@@ -54,7 +54,7 @@ static void build_grid(weft_plan_builder_t *builder, uint32_t k, uint32_t tmp_ch
         weft_plan_mistake(draft, WEFT_ERR_PLAN, "grid() called twice");
         return;
     }
-    draft->has_grid = 1;
+    draft->has_grid = true;
     draft->plan->k = k;
     draft->plan->tmp_chunks = tmp_chunks;
 }
@@ -147,7 +147,7 @@ static int64_t open_loop(const weft_plan_lane_t *lane)
     return -1;
 }
 
-int weft_plan_lane_is_open(const weft_plan_lane_t *lane)
+bool weft_plan_lane_is_open(const weft_plan_lane_t *lane)
 {
     uint32_t first = lane->ncode > WEFT_PAR_MAX ? lane->ncode - WEFT_PAR_MAX : 0;
     for (uint32_t pc = lane->ncode; pc-- > first;) {

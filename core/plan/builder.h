@@ -13,7 +13,7 @@
 typedef struct weft_plan_part {
     weft_plan_t *plan; /* NULL: this rank is not in the group */
     uint32_t *group;   /* ranks by place */
-    int partial;       /* no MOVE of it is FINAL */
+    bool partial;      /* no MOVE of it is FINAL */
     char algo[64];
 } weft_plan_part_t;
 
@@ -33,7 +33,7 @@ typedef struct weft_plan_draft {
     weft_plan_part_t *parts;
     uint32_t nparts;
     weft_status_t status; /* of the first mistake */
-    int has_grid;
+    bool has_grid;
     char why[512];
 } weft_plan_draft_t;
 
@@ -52,9 +52,9 @@ void weft_plan_mistake(weft_plan_draft_t *draft, weft_status_t status, const cha
 /* Room for one more item behind `used`; NULL after a mistake. */
 void *weft_plan_grown(weft_plan_draft_t *draft, void *items, uint32_t used, size_t size);
 /* moves.c: appends to the plan's moves; 0 after a mistake. */
-int weft_plan_keep_move(weft_plan_draft_t *draft, uint32_t lane, const weft_move_t *move);
+bool weft_plan_keep_move(weft_plan_draft_t *draft, uint32_t lane, const weft_move_t *move);
 /* True if the lane stands inside a LOOP or a PAR. */
-int weft_plan_lane_is_open(const weft_plan_lane_t *lane);
+bool weft_plan_lane_is_open(const weft_plan_lane_t *lane);
 
 /* sub.c and splice.c: the builder's sub() and call(). */
 uint32_t weft_plan_build_sub(weft_plan_builder_t *builder, const weft_plan_sub_t *sub,

@@ -23,7 +23,7 @@ typedef struct survey {
     void *arg;
     uint32_t slots;
     weft_network_t net;
-    int by_difference, by_xor; /* all so far have their peers where rank 0 has them */
+    bool by_difference, by_xor; /* all so far have their peers where rank 0 has them */
 } survey_t;
 
 static uint64_t words_of(const weft_plan_t *plan)
@@ -71,7 +71,7 @@ static void compare_peers(survey_t *survey, const weft_plan_t *plan)
 {
     const weft_network_port_t *ports = survey->net.ports;
     uint32_t n = survey->out->nranks;
-    int same = plan->nports == survey->net.first_port[1];
+    bool same = plan->nports == survey->net.first_port[1];
     for (uint32_t i = 0; same && i < plan->nports; i++) {
         uint32_t peer = plan->ports[i].peer;
         uint32_t key = 2 * (uint32_t)plan->ports[i].channel + (plan->ports[i].sends ? 0 : 1);
@@ -122,7 +122,7 @@ static weft_status_t sample(survey_t *survey)
         }
         compare_peers(survey, plan);
         if (!weft_network_resembles(net, plan)) {
-            survey->by_xor = survey->by_difference = 0;
+            survey->by_xor = survey->by_difference = false;
         }
         weft_plan_destroy(plan);
     }
@@ -141,7 +141,7 @@ static weft_status_t fold(survey_t *survey, weft_network_result_t *result)
     }
     for (uint32_t i = 0; i < net->first_port[1]; i++) {
         weft_network_port_t *port = &net->ports[i];
-        int sends = (port->key & 1) == 0;
+        bool sends = (port->key & 1) == 0;
         uint32_t way = sends || !survey->by_difference ? port->name : (n - port->name) % n;
         ends[i] = weft_plan_end(0, 0, port->key >> 1, (uint32_t)sends, i);
         ends[i].to = way;
@@ -231,8 +231,12 @@ weft_status_t weft_plan_survey(uint32_t nranks, weft_plan_make_fn_t source, void
     if (nranks < 2 || slots < 1) {
         return weft_fail(WEFT_ERR_ARG, 0, "survey of %u ranks with %u slots", nranks, slots);
     }
-    survey_t survey = {
-        .out = out, .source = source, .arg = arg, .slots = slots, .by_difference = 1, .by_xor = 1};
+    survey_t survey = {.out = out,
+                       .source = source,
+                       .arg = arg,
+                       .slots = slots,
+                       .by_difference = true,
+                       .by_xor = true};
     weft_status_t status = weft_network_init(&survey.net, nranks);
     if (status == WEFT_OK) {
         status = collect(&survey);

@@ -15,16 +15,16 @@ typedef struct walk {
     uint32_t pc, iteration, chunk;
 } walk_t;
 
-static int uses_port(const weft_plan_view_t *move, uint32_t port, uint32_t sends)
+static bool uses_port(const weft_plan_view_t *move, uint32_t port, uint32_t sends)
 {
     const weft_plan_operand_t *operands = sends ? move->dst : move->src;
     uint32_t count = sends ? move->ndst : move->nsrc;
     for (uint32_t i = 0; i < count; i++) {
         if (operands[i].kind == WEFT_OPERAND_PORT && operands[i].index == port) {
-            return 1;
+            return true;
         }
     }
-    return 0;
+    return false;
 }
 
 static void walk_control(walk_t *walk, const weft_code_t *code)

@@ -4,6 +4,8 @@
 #ifndef WEFT_PLAN_ENDS_H
 #define WEFT_PLAN_ENDS_H
 
+#include <stdbool.h>
+
 #include <weft/types.h>
 
 typedef struct weft_plan_end {
@@ -22,13 +24,13 @@ static inline weft_plan_end_t weft_plan_end(uint32_t rank, uint32_t peer, uint32
     return end;
 }
 
-static inline int weft_plan_end_sends(const weft_plan_end_t *end)
+static inline bool weft_plan_end_sends(const weft_plan_end_t *end)
 {
     return (end->key & 1) == 0;
 }
 
 /* True if these neighbours are the sending and the receiving end of one queue. */
-static inline int weft_plan_ends_match(const weft_plan_end_t *a, const weft_plan_end_t *b)
+static inline bool weft_plan_ends_match(const weft_plan_end_t *a, const weft_plan_end_t *b)
 {
     return a->from == b->from && a->to == b->to && weft_plan_end_sends(a) && b->key == a->key + 1;
 }

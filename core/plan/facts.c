@@ -4,19 +4,19 @@
 #include "core/plan/facts.h"
 
 /* Only the two ranks that know the length of a block handle it, and only on its way. */
-static int is_direct(const weft_plan_view_t *move)
+static bool is_direct(const weft_plan_view_t *move)
 {
     uint32_t from = move->src[0].kind;
     if (move->nsrc != 1 || (from != WEFT_OPERAND_IN && from != WEFT_OPERAND_PORT)) {
-        return 0;
+        return false;
     }
     for (uint32_t i = 0; i < move->ndst; i++) {
         uint32_t kind = move->dst[i].kind;
         if (kind != WEFT_OPERAND_OUT && !(kind == WEFT_OPERAND_PORT && from == WEFT_OPERAND_IN)) {
-            return 0;
+            return false;
         }
     }
-    return 1;
+    return true;
 }
 
 static void add_move(weft_plan_facts_t *facts, const weft_plan_view_t *move, uint64_t times,

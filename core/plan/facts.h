@@ -13,8 +13,8 @@ typedef struct weft_plan_facts {
     double ends;    /* … out of and into ports */
     double hops;    /* … each MOVE counted once, however many chunks it moves */
     double touched; /* … in sources and destinations */
-    uint8_t waits;  /* some MOVE has `after` */
-    uint8_t direct; /* each MOVE goes from IN to ports or OUT, or from a port to OUT */
+    bool waits;     /* some MOVE has `after` */
+    bool direct;    /* each MOVE goes from IN to ports or OUT, or from a port to OUT */
 } weft_plan_facts_t;
 
 /* Adds to chunks[port] what each port passes on in one pass. */

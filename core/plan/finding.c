@@ -40,32 +40,32 @@ void weft_run_divergence(weft_run_t *run, const weft_run_lane_t *lane, uint32_t 
 typedef struct cause {
     uint32_t pc;
     uint32_t queue; /* NONE: a lane */
-    int full;
+    bool full;
     uint32_t lane; /* of the run; NONE: nobody */
     uint32_t target_pc;
-    int barrier;
+    bool barrier;
 } cause_t;
 
-static int cause_in_queues(const weft_run_t *run, const weft_run_member_t *member, cause_t *cause)
+static bool cause_in_queues(const weft_run_t *run, const weft_run_member_t *member, cause_t *cause)
 {
     const weft_plan_view_t *move = &member->move;
     for (uint32_t i = 0; i < move->nsrc; i++) {
         if (move->src[i].kind == WEFT_OPERAND_PORT && run->queues[member->src[i]].used == 0) {
             cause->queue = member->src[i];
             cause->lane = run->queues[cause->queue].sender;
-            return 1;
+            return true;
         }
     }
     for (uint32_t i = 0; i < move->ndst; i++) {
         if (move->dst[i].kind == WEFT_OPERAND_PORT &&
             run->queues[member->dst[i]].used == run->slots) {
             cause->queue = member->dst[i];
-            cause->full = 1;
+            cause->full = true;
             cause->lane = run->queues[cause->queue].receiver;
-            return 1;
+            return true;
         }
     }
-    return 0;
+    return false;
 }
 
 static void cause_in_rank(const weft_run_t *run, const weft_run_lane_t *lane,
@@ -88,7 +88,7 @@ static cause_t cause_of(const weft_run_t *run, const weft_run_lane_t *lane)
     for (uint32_t i = 0; lane->cursor.bar != 0 && i < lane->plan->nlanes; i++) {
         if ((lane->cursor.bar >> i & 1) != 0 &&
             run->lanes[first + i].cursor.bar != lane->cursor.bar) {
-            cause.barrier = 1;
+            cause.barrier = true;
             cause.lane = first + i;
             return cause;
         }

@@ -48,7 +48,7 @@ static void refuse_operand(weft_plan_draft_t *draft, const weft_operand_t *opera
     }
 }
 
-static int fits(weft_plan_draft_t *draft, uint32_t lane, const weft_move_t *move)
+static bool fits(weft_plan_draft_t *draft, uint32_t lane, const weft_move_t *move)
 {
     uint32_t pc = lane < draft->plan->nlanes ? draft->plan->lanes[lane].ncode : 0;
     if (move->ndst < 1 || move->ndst > WEFT_MOVE_MAX || move->nsrc < 1 ||
@@ -57,7 +57,7 @@ static int fits(weft_plan_draft_t *draft, uint32_t lane, const weft_move_t *move
                           "lane %u pc %u: %u sources and %u destinations; 1 to %d of each are "
                           "allowed",
                           lane, pc, move->nsrc, move->ndst, WEFT_MOVE_MAX);
-        return 0;
+        return false;
     }
     if ((move->flags & ~WEFT_MOVE_FINAL) != 0) {
         weft_plan_mistake(draft, WEFT_ERR_PLAN, "lane %u pc %u: unknown flags 0x%x", lane, pc,
@@ -113,11 +113,11 @@ static void keep_all(weft_plan_draft_t *draft, const weft_move_t *move)
     }
 }
 
-int weft_plan_keep_move(weft_plan_draft_t *draft, uint32_t lane, const weft_move_t *move)
+bool weft_plan_keep_move(weft_plan_draft_t *draft, uint32_t lane, const weft_move_t *move)
 {
     weft_plan_t *plan = draft->plan;
     if (draft->status != WEFT_OK || !fits(draft, lane, move)) {
-        return 0;
+        return false;
     }
     uint32_t like = move->like.kind != WEFT_OPERAND_NONE ? WEFT_PLAN_LIKE : 0;
     weft_plan_move_t kept = {.operand = plan->noperands,

@@ -58,15 +58,15 @@ void weft_network_fini(weft_network_t *net)
 }
 
 /* At least `want` items; twice as many as before. */
-static int grow(void **items_p, uint64_t *room_p, uint64_t used, uint64_t want, size_t size)
+static bool grow(void **items_p, uint64_t *room_p, uint64_t used, uint64_t want, size_t size)
 {
     if (want <= *room_p) {
-        return 1;
+        return true;
     }
     uint64_t room = 2 * *room_p > want ? 2 * *room_p : want;
     void *more = weft_os_alloc(room * size, 0);
     if (more == NULL) {
-        return 0;
+        return false;
     }
     if (used != 0) {
         memcpy(more, *items_p, used * size);
@@ -74,7 +74,7 @@ static int grow(void **items_p, uint64_t *room_p, uint64_t used, uint64_t want, 
     weft_os_free(*items_p);
     *items_p = more;
     *room_p = room;
-    return 1;
+    return true;
 }
 
 /* Their order is all one. */
@@ -82,7 +82,7 @@ static uint64_t hash_operands(const weft_plan_operand_t *operands, uint32_t coun
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < count; i++) {
-        int port = operands[i].kind == WEFT_OPERAND_PORT;
+        bool port = operands[i].kind == WEFT_OPERAND_PORT;
         sum += weft_hash_mix(operands[i].kind | (port ? (uint64_t)operands[i].index << 8 : 0));
     }
     return sum;
@@ -138,7 +138,7 @@ static void add_moves(row_t *row, uint64_t move, uint64_t times)
 
 /* Instructions that others wait for by number stay where they are: nothing is taken together. */
 static uint64_t hash_lane(uint64_t hash, const weft_plan_t *plan, const weft_plan_lane_t *lane,
-                          int together)
+                          bool together)
 {
     row_t row = {.hash = hash};
     for (uint32_t pc = 0; pc < lane->ncode; pc++) {
@@ -165,14 +165,14 @@ static uint64_t hash_shape(weft_network_t *net, const weft_plan_t *plan)
 {
     uint64_t hash = weft_hash_add(WEFT_HASH_START, (uint64_t)plan->nlanes << 32 | plan->nports);
     hash = hash_ports(net, plan, hash);
-    int together = plan->nafters == 0;
+    bool together = plan->nafters == 0;
     for (uint32_t lane = 0; lane < plan->nlanes; lane++) {
         hash = hash_lane(hash, plan, &plan->lanes[lane], together);
     }
     return hash;
 }
 
-static weft_status_t add_shape(weft_network_t *net, weft_plan_t *plan, uint64_t hash, int owned)
+static weft_status_t add_shape(weft_network_t *net, weft_plan_t *plan, uint64_t hash, bool owned)
 {
     void *shapes = net->shapes;
     uint64_t room = net->shapes_room;
@@ -211,7 +211,7 @@ static weft_status_t add_ports(weft_network_t *net, const weft_plan_t *plan)
     return WEFT_OK;
 }
 
-weft_status_t weft_network_add(weft_network_t *net, weft_plan_t *plan, int owned)
+weft_status_t weft_network_add(weft_network_t *net, weft_plan_t *plan, bool owned)
 {
     weft_status_t status = add_ports(net, plan);
     if (status != WEFT_OK) {
@@ -235,7 +235,7 @@ weft_status_t weft_network_add(weft_network_t *net, weft_plan_t *plan, int owned
     return WEFT_OK;
 }
 
-int weft_network_resembles(weft_network_t *net, const weft_plan_t *plan)
+bool weft_network_resembles(weft_network_t *net, const weft_plan_t *plan)
 {
     memset(net->seen, 0, 2 * (size_t)net->nranks * sizeof *net->seen);
     return hash_shape(net, plan) == net->shapes[0].hash;
@@ -250,7 +250,7 @@ static void report_lonely(const weft_network_t *net, const weft_plan_end_t *end,
                           weft_network_result_t *result)
 {
     uint32_t rank = owner_of(end);
-    int sends = weft_plan_end_sends(end);
+    bool sends = weft_plan_end_sends(end);
     result->verdict = WEFT_VERDICT_UNMATCHED;
     snprintf(result->text, sizeof result->text,
              "rank %u lane %u pc 0: port %u %s rank %u channel %u, which has no port for it", rank,
@@ -334,7 +334,7 @@ weft_status_t weft_network_refine(weft_network_t *net, uint32_t rounds)
         return no_memory(net);
     }
     memcpy(net->colour, net->shape, net->nranks * sizeof *net->colour);
-    int stable = 0;
+    bool stable = false;
     net->nclasses = net->nshapes;
     for (uint32_t round = 0; round < rounds && !stable; round++) {
         for (uint32_t rank = 0; rank < net->nranks; rank++) {

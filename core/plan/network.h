@@ -24,7 +24,7 @@ typedef struct weft_network_port {
 typedef struct weft_network_shape {
     uint64_t hash;
     weft_plan_t *plan; /* of the first rank that has it */
-    int owned;         /* destroyed with the network */
+    bool owned;        /* destroyed with the network */
     weft_plan_facts_t facts;
     uint64_t *chunks; /* by port, per pass */
 } weft_network_shape_t;
@@ -56,9 +56,9 @@ weft_status_t weft_network_init(weft_network_t *net, uint32_t nranks);
 void weft_network_fini(weft_network_t *net);
 /* The plan of the next rank. It must outlive the network; if `owned`, the network destroys it, at once
  * if its structure is known. ERR_RESOURCE; the plan is then still the caller's. */
-weft_status_t weft_network_add(weft_network_t *net, weft_plan_t *plan, int owned);
+weft_status_t weft_network_add(weft_network_t *net, weft_plan_t *plan, bool owned);
 /* True if the plan has the structure of the first rank's. */
-int weft_network_resembles(weft_network_t *net, const weft_plan_t *plan);
+bool weft_network_resembles(weft_network_t *net, const weft_plan_t *plan);
 /* Finds the mates. A port that has none goes into the result as UNMATCHED. ERR_RESOURCE. */
 weft_status_t weft_network_pair(weft_network_t *net, weft_network_result_t *result);
 /* Finds the classes in at most so many rounds; if that is not enough, each rank is its own. */
@@ -68,7 +68,7 @@ weft_status_t weft_network_walk(const weft_network_t *net, uint32_t slots,
                                 weft_network_result_t *result);
 /* Pairs, refines, and runs with `slices` slices per chunk: does every lane come to its end, with nothing
  * left in a queue? 0 too where that would take too long. */
-weft_status_t weft_network_ends(weft_network_t *net, uint32_t slots, uint32_t slices, int *ends_p);
+weft_status_t weft_network_ends(weft_network_t *net, uint32_t slots, uint32_t slices, bool *ends_p);
 /* Without a walk: the busiest rank stands for the chain. */
 void weft_network_busiest(const weft_network_t *net, weft_cost_t *cost);
 /* Pairs, refines and walks; what cannot run is walked again rank by rank for the words. */

@@ -264,11 +264,11 @@ weft_status_t weft_network_walk(const weft_network_t *net, uint32_t slots,
     return WEFT_OK;
 }
 
-weft_status_t weft_network_ends(weft_network_t *net, uint32_t slots, uint32_t slices, int *ends_p)
+weft_status_t weft_network_ends(weft_network_t *net, uint32_t slots, uint32_t slices, bool *ends_p)
 {
     weft_network_result_t result = {.verdict = WEFT_VERDICT_OK};
     weft_status_t status = weft_network_pair(net, &result);
-    *ends_p = 0;
+    *ends_p = false;
     if (status == WEFT_OK && result.verdict == WEFT_VERDICT_OK) {
         status = weft_network_refine(net, WEFT_NETWORK_ROUNDS);
     }

@@ -21,7 +21,7 @@ typedef struct shape {
     int64_t params[WEFT_ALGO_PARAMS_MAX];
     uint32_t slots, slices;
     uint64_t view, config, stamp;
-    int verify;
+    bool verify;
     uint64_t limit;
 } shape_t;
 
@@ -185,7 +185,7 @@ static void proof_destroy(proof_t *proof)
 static weft_status_t proof_fill(const weft_plan_query_t *query, proof_t *proof, weft_plan_t **plans)
 {
     weft_status_t status = emit_all(query, proof, plans);
-    proof->entry.in_place = 1;
+    proof->entry.in_place = true;
     if (status == WEFT_OK && query->verify) {
         status = prove(query, &proof->entry, plans);
     }
@@ -255,7 +255,7 @@ static weft_status_t lookup_locked(const weft_plan_query_t *query, const shape_t
                                    weft_plan_entry_t *entry_p)
 {
     proof_t *proof = find_proof(shape);
-    int fresh = proof == NULL;
+    bool fresh = proof == NULL;
     weft_status_t status = WEFT_OK;
     if (fresh) {
         status = proof_create(query, shape, &proof);

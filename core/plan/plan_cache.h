@@ -17,7 +17,7 @@ typedef struct weft_plan_query {
     weft_algo_topo_t view;
     const weft_plan_finder_t *finder; /* may be NULL; lives as long as the query */
     uint32_t slots, slices;
-    int verify;      /* 0: emit and price only */
+    bool verify;     /* false: emit and price only */
     uint64_t limit;  /* for the verifier */
     uint64_t config; /* hash of the options of all loaded algorithms, on which plans may depend */
 } weft_plan_query_t;
@@ -26,7 +26,7 @@ typedef struct weft_plan_entry {
     const weft_plan_t *plan; /* of query.call.rank */
     weft_cost_t cost;
     uint64_t plans_hash;   /* hash of all ranks' plans: equal on every rank */
-    int in_place;          /* proved for the in-place form; 1 too where nothing was proved */
+    bool in_place;         /* proved for the in-place form; true too where nothing was proved */
     double verify_seconds; /* what proving took; 0 if it was in the cache */
     weft_verify_report_t report;
 } weft_plan_entry_t;

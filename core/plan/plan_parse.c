@@ -19,7 +19,7 @@ typedef struct parser {
     size_t length; /* 0: end of the line */
     uint32_t line;
     uint32_t lane, nlanes, nports;
-    int has_lane, has_plan;
+    bool has_lane, has_plan;
     weft_plan_draft_t draft;
     weft_status_t status;
 } parser_t;
@@ -48,7 +48,7 @@ static void complain(parser_t *parser, const char *format, ...)
             : weft_fail(WEFT_ERR_PLAN, 0, "%s:%u: %s", parser->name, parser->line, why);
 }
 
-static int is_word(char c)
+static bool is_word(char c)
 {
     return isalnum((unsigned char)c) || c == '_';
 }
@@ -76,18 +76,18 @@ static void advance(parser_t *parser)
     parser->at = at;
 }
 
-static int at_text(const parser_t *parser, const char *text)
+static bool at_text(const parser_t *parser, const char *text)
 {
     return parser->length == strlen(text) && memcmp(parser->token, text, parser->length) == 0;
 }
 
-static int accept(parser_t *parser, const char *text)
+static bool accept(parser_t *parser, const char *text)
 {
     if (!at_text(parser, text)) {
-        return 0;
+        return false;
     }
     advance(parser);
-    return 1;
+    return true;
 }
 
 /* Levenshtein's distance of two short words. */
@@ -241,7 +241,7 @@ static void parse_port(parser_t *parser)
 static void parse_lane(parser_t *parser)
 {
     parser->lane = expect_number(parser);
-    parser->has_lane = 1;
+    parser->has_lane = true;
     if (parser->status == WEFT_OK && parser->lane >= parser->nlanes) {
         complain(parser, "lane %u, but the plan has %u", parser->lane, parser->nlanes);
     }
@@ -249,7 +249,7 @@ static void parse_lane(parser_t *parser)
 
 static int32_t parse_stride(parser_t *parser)
 {
-    int minus = accept(parser, "-");
+    bool minus = accept(parser, "-");
     if (!minus && !accept(parser, "+")) {
         return 0;
     }

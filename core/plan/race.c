@@ -130,7 +130,7 @@ static weft_status_t allocate(weft_run_t *run, uint64_t clocks, uint64_t accesse
 static void set_clocked(weft_run_t *run, uint32_t rank)
 {
     for (uint32_t i = 0; i < run->input->plans[rank]->nlanes; i++) {
-        run->lanes[run->ranks[rank].first_lane + i].clocked = 1;
+        run->lanes[run->ranks[rank].first_lane + i].clocked = true;
     }
 }
 
@@ -207,7 +207,7 @@ weft_status_t weft_race_init_exact(weft_run_t *run, uint8_t mark, uint32_t *next
         clocks += rank_rows(run, i) * dims;
         set_clocked(run, i);
     }
-    run->race.through_queues = 1;
+    run->race.through_queues = true;
     run->race.slots_at = clocks;
     return allocate(run, clocks + run->nslots * dims, accesses);
 }
@@ -303,7 +303,7 @@ static weft_run_own_t *own_of(const weft_run_t *run, const weft_run_lane_t *lane
 }
 
 /* The step takes up an own input. */
-static void take_up(weft_run_t *run, const weft_run_lane_t *lane, uint32_t number, int in_place)
+static void take_up(weft_run_t *run, const weft_run_lane_t *lane, uint32_t number, bool in_place)
 {
     weft_run_own_t *own = own_of(run, lane, number);
     own->place = in_place && run->race.carries == 0 ? WEFT_OWN_MOVES : WEFT_OWN_COPIED;
@@ -377,14 +377,14 @@ void weft_race_end_step(weft_run_t *run, const weft_run_lane_t *lane,
 
 static void report_race(weft_run_t *run, const weft_run_lane_t *lane,
                         const weft_run_member_t *member, uint64_t cell, uint32_t context,
-                        int writes)
+                        bool writes)
 {
     const weft_run_rank_t *rank = rank_of(run, lane);
     const weft_run_lane_t *other = &run->lanes[rank->first_lane];
     for (uint32_t i = 1; i < lane->plan->nlanes && other[1].context <= context; i++) {
         other++;
     }
-    int tmp = cell >= rank->cells[WEFT_OPERAND_TMP];
+    bool tmp = cell >= rank->cells[WEFT_OPERAND_TMP];
     uint64_t chunk = (cell - rank->cells[tmp ? WEFT_OPERAND_TMP : WEFT_OPERAND_OUT]) / run->slices;
     weft_run_finding(run, WEFT_VERDICT_RACE, lane, member->pc,
                      "%s %s[%llu] while lane %u member %u may still use it",
@@ -454,7 +454,7 @@ static uint32_t unordered_writer(const uint32_t *clock, const uint32_t *history)
 
 /* Not ordered: for certain if clocks went through queues, else to be looked at again. */
 static void find(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
-                 uint64_t cell, uint32_t context, int writes, int in_place)
+                 uint64_t cell, uint32_t context, bool writes, bool in_place)
 {
     if (context == WEFT_RUN_NONE) {
         return;
@@ -470,8 +470,8 @@ static void find(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_me
 
 /* Without clocks through queues, lanes order themselves in each pass in the same way, and each pass
  * has its own OUT: only scratch is looked at in the second one, too. */
-static int is_tracked(const weft_run_t *run, const weft_run_lane_t *lane,
-                      const weft_run_rank_t *rank, uint64_t cell)
+static bool is_tracked(const weft_run_t *run, const weft_run_lane_t *lane,
+                       const weft_run_rank_t *rank, uint64_t cell)
 {
     return rank->tracked != 0 && (lane->cursor.pass == 0 || run->race.through_queues ||
                                   cell >= rank->cells[WEFT_OPERAND_TMP]);
@@ -527,12 +527,12 @@ static void come_after_own(const weft_run_t *run, const weft_run_lane_t *lane, u
 }
 
 /* … and after the read of the input that lies in its place, if that was the only one. */
-static int comes_after_input(const weft_run_t *run, const weft_run_lane_t *lane,
-                             const uint32_t *history, uint64_t cell, uint64_t value)
+static bool comes_after_input(const weft_run_t *run, const weft_run_lane_t *lane,
+                              const uint32_t *history, uint64_t cell, uint64_t value)
 {
     const weft_run_rank_t *rank = rank_of(run, lane);
     if (!run->reduces || history[INPUT_READS] != 1) {
-        return 0;
+        return false;
     }
     uint64_t at = cell - rank->cells[WEFT_OPERAND_OUT];
     uint32_t chunk = (uint32_t)(at / run->slices % rank->chunks[WEFT_OPERAND_OUT]);

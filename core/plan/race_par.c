@@ -6,7 +6,7 @@
 
 #define SEVERAL UINT8_MAX /* more than one member */
 
-static int by_another(uint8_t who, uint8_t member)
+static bool by_another(uint8_t who, uint8_t member)
 {
     return who != 0 && who != member;
 }
@@ -18,7 +18,7 @@ static void add_reader(uint8_t *who_p, uint8_t member)
 
 /* A member uses a chunk; kind is that of the operand: what IN is in place was looked up. */
 static void use_chunk(weft_run_t *run, const weft_run_lane_t *lane, weft_run_use_t *use,
-                      uint8_t member, uint32_t kind, int writes)
+                      uint8_t member, uint32_t kind, bool writes)
 {
     uint8_t apart = WEFT_SUSPECT | WEFT_SUSPECT_IN_PLACE;
     uint8_t in_place = run->both != NULL ? WEFT_SUSPECT_IN_PLACE : apart, found = 0;
@@ -40,7 +40,7 @@ static void use_operand(weft_run_t *run, const weft_run_lane_t *lane, uint8_t me
                         const weft_run_member_t *of, uint32_t i)
 {
     const weft_run_rank_t *rank = &run->ranks[lane->rank];
-    int writes = i < of->move.ndst;
+    bool writes = i < of->move.ndst;
     uint32_t s = writes ? i : i - of->move.ndst;
     uint32_t kind = writes ? of->move.dst[s].kind : of->move.src[s].kind;
     uint32_t base = writes ? of->dst[s] : of->src[s];

@@ -11,7 +11,7 @@ void weft_run_wake(weft_run_t *run, uint32_t index)
     if (lane->queued || lane->done) {
         return;
     }
-    lane->queued = 1;
+    lane->queued = true;
     uint32_t at = run->work_at + run->work_used;
     run->work[at >= run->nlanes ? at - run->nlanes : at] = index;
     run->work_used++;
@@ -27,7 +27,7 @@ static uint32_t resolve(const weft_run_t *run, const weft_run_lane_t *lane,
     return weft_plan_chunk_at(operand, rank->chunks[operand->kind], lane->cursor.iteration, 0);
 }
 
-static int names_piece(const weft_plan_operand_t *operand)
+static bool names_piece(const weft_plan_operand_t *operand)
 {
     return operand->kind == WEFT_OPERAND_IN || operand->kind == WEFT_OPERAND_OUT;
 }
@@ -108,24 +108,24 @@ static weft_cursors_t cursors_of(const weft_run_t *run, const weft_run_lane_t *l
 static void sleep_inside(weft_run_t *run, weft_run_lane_t *lane)
 {
     if (!lane->wait_inside) {
-        lane->wait_inside = 1;
+        lane->wait_inside = true;
         run->ranks[lane->rank].waiters++;
     }
 }
 
-static int waits_over(weft_run_t *run, weft_run_lane_t *lane, weft_run_member_t *member)
+static bool waits_over(weft_run_t *run, weft_run_lane_t *lane, weft_run_member_t *member)
 {
     const weft_plan_view_t *move = &member->move;
     weft_cursors_t cursors = cursors_of(run, lane);
     if (!weft_cursor_waits_over(&cursors, &lane->cursor, move)) {
         sleep_inside(run, lane);
-        return 0;
+        return false;
     }
     for (uint32_t i = 0; lane->clocked && i < move->nafter; i++) {
         weft_race_wait(run, lane, member, &move->after[i]);
     }
-    member->ready = 1;
-    return 1;
+    member->ready = true;
+    return true;
 }
 
 static void try_member(weft_run_t *run, weft_run_lane_t *lane, uint32_t i)
@@ -158,7 +158,7 @@ static void end_group(weft_run_t *run, weft_run_lane_t *lane)
 }
 
 /* Tries the members that may move: all at first, then those whose queue has changed. */
-static int run_group(weft_run_t *run, weft_run_lane_t *lane, const weft_code_t *code)
+static bool run_group(weft_run_t *run, weft_run_lane_t *lane, const weft_code_t *code)
 {
     if (lane->nmembers == 0) {
         begin_group(run, lane, code);
@@ -171,19 +171,19 @@ static int run_group(weft_run_t *run, weft_run_lane_t *lane, const weft_code_t *
         try_member(run, lane, i);
     }
     if (lane->over < lane->nmembers) {
-        return 0;
+        return false;
     }
     end_group(run, lane);
-    return 1;
+    return true;
 }
 
-static int run_bar(weft_run_t *run, weft_run_lane_t *lane, uint64_t mask)
+static bool run_bar(weft_run_t *run, weft_run_lane_t *lane, uint64_t mask)
 {
     weft_run_lane_t *lanes = &run->lanes[run->ranks[lane->rank].first_lane];
     weft_cursors_t cursors = cursors_of(run, lane);
     if (!weft_cursor_arrive(&cursors, &lane->cursor, mask)) {
         sleep_inside(run, lane);
-        return 0;
+        return false;
     }
     if (lane->clocked) {
         weft_race_barrier(run, lane, mask);
@@ -202,7 +202,7 @@ static int run_bar(weft_run_t *run, weft_run_lane_t *lane, uint64_t mask)
         }
     }
     wake_waiters(run, lane);
-    return 1;
+    return true;
 }
 
 static void end_pass(weft_run_t *run, weft_run_lane_t *lane)
@@ -217,12 +217,12 @@ static void end_pass(weft_run_t *run, weft_run_lane_t *lane)
         weft_run_check_rank(run, lane->rank, pass);
     }
     if (lane->cursor.pass == run->passes) {
-        lane->done = 1;
+        lane->done = true;
         run->lanes_done++;
     }
 }
 
-static int run_code(weft_run_t *run, weft_run_lane_t *lane)
+static bool run_code(weft_run_t *run, weft_run_lane_t *lane)
 {
     const weft_code_t *code = weft_cursor_seek(&lane->cursor);
     switch (code->opcode) {
@@ -230,7 +230,7 @@ static int run_code(weft_run_t *run, weft_run_lane_t *lane)
         return run_bar(run, lane, code->mask);
     case WEFT_CODE_STOP:
         end_pass(run, lane);
-        return 1;
+        return true;
     default:
         return run_group(run, lane, code);
     }
@@ -238,9 +238,9 @@ static int run_code(weft_run_t *run, weft_run_lane_t *lane)
 
 static void run_lane(weft_run_t *run, weft_run_lane_t *lane)
 {
-    lane->queued = 0;
+    lane->queued = false;
     if (lane->wait_inside) {
-        lane->wait_inside = 0;
+        lane->wait_inside = false;
         run->ranks[lane->rank].waiters--;
     }
     while (!lane->done && run->report->verdict == WEFT_VERDICT_OK && run_code(run, lane)) {

@@ -58,8 +58,8 @@ weft_status_t weft_run_expect(weft_run_t *run)
     if (run->sums == NULL || run->trees == NULL || run->prints == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for the expected result");
     }
-    run->report->same_on_all_ranks = 1;
-    run->report->same_for_all_chunks = 1;
+    run->report->same_on_all_ranks = true;
+    run->report->same_for_all_chunks = true;
     if (!weft_coll_reduces(run->input->plans[0]->coll)) {
         return WEFT_OK;
     }
@@ -159,7 +159,7 @@ static void report_wrong(weft_run_t *run, uint32_t rank, const weft_run_cell_t *
                      chunk, at[1], why);
 }
 
-static int has_result(const weft_plan_t *plan)
+static bool has_result(const weft_plan_t *plan)
 {
     return weft_coll_has_output(plan->coll, plan->rank == plan->root);
 }
@@ -172,14 +172,14 @@ static const weft_run_cell_t *window_of(const weft_run_t *run, uint32_t rank, ui
     return &run->cells[at->cells[WEFT_OPERAND_OUT] + window];
 }
 
-static int uniform(const weft_run_cell_t *cells, uint64_t count)
+static bool uniform(const weft_run_cell_t *cells, uint64_t count)
 {
     for (uint64_t i = 1; i < count; i++) {
         if (cells[i].tree != cells[0].tree) {
-            return 0;
+            return false;
         }
     }
-    return 1;
+    return true;
 }
 
 /* The tree of a chunk or a block if all its parts have the same, else a hash of all of them: so
@@ -205,19 +205,19 @@ static uint64_t block_mark(const weft_run_cell_t *cells, uint32_t k, uint32_t sl
 static void compare_trees(weft_run_t *run, const weft_plan_t *plan, const weft_run_cell_t *cells,
                           uint64_t count)
 {
-    int replicated = plan->coll == WEFT_ALL_REDUCE;
+    bool replicated = plan->coll == WEFT_ALL_REDUCE;
     run->one_tree = run->has_trees ? run->one_tree : cells[0].tree;
     for (uint64_t i = 0; i < count; i++) {
         if (cells[i].tree != run->one_tree) {
-            run->report->same_for_all_chunks = 0;
+            run->report->same_for_all_chunks = false;
         }
         if (!run->has_trees) {
             run->trees[i] = cells[i].tree;
         } else if (replicated && run->trees[i] != cells[i].tree) {
-            run->report->same_on_all_ranks = 0;
+            run->report->same_on_all_ranks = false;
         }
     }
-    run->has_trees = 1;
+    run->has_trees = true;
 }
 
 static void mark_rank(weft_run_t *run, uint32_t rank)

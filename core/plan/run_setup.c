@@ -61,7 +61,7 @@ static void init_lanes(weft_run_t *run)
     }
 }
 
-static int allocate(weft_run_t *run)
+static bool allocate(weft_run_t *run)
 {
     run->lanes = weft_os_alloc((run->nlanes + 1) * sizeof *run->lanes, 0);
     run->members = weft_os_alloc((run->nmembers + 1) * sizeof *run->members, 0);

@@ -63,7 +63,7 @@ typedef struct weft_run_member {
     uint32_t piece;
     uint32_t extent;       /* of the chunk in progress */
     uint32_t chunk, slice; /* next to move */
-    uint32_t ready;        /* its waits are over */
+    bool ready;            /* its waits are over */
     weft_run_chain_t chain;
 } weft_run_member_t;
 
@@ -74,13 +74,13 @@ typedef struct weft_run_lane {
     uint32_t rank;     /* of the run */
     uint32_t name;     /* rank in words */
     uint32_t nmembers; /* 0: the instruction at pc has not begun */
-    uint32_t par;      /* pc is a PAR */
-    uint32_t queued, done;
-    uint32_t clocked;     /* it has clocks; race.c */
-    uint64_t retry;       /* members that may move */
-    uint64_t unready;     /* … that wait for another instruction */
-    uint32_t over;        /* members that are through */
-    uint32_t wait_inside; /* it sleeps for another lane of its rank */
+    bool par;          /* pc is a PAR */
+    bool queued, done;
+    bool clocked;     /* it has clocks; race.c */
+    uint64_t retry;   /* members that may move */
+    uint64_t unready; /* … that wait for another instruction */
+    uint32_t over;    /* members that are through */
+    bool wait_inside; /* it sleeps for another lane of its rank */
     weft_run_chain_t chain;
     weft_run_member_t *members;
     weft_run_chain_t
@@ -130,8 +130,8 @@ typedef struct weft_run_own {
 
 /* Vector clocks; core/plan/race.c. */
 typedef struct weft_run_race {
-    int through_queues; /* clocks travel with slices: exact, and dear */
-    uint32_t dims;      /* then: components of all tracked ranks */
+    bool through_queues; /* clocks travel with slices: exact, and dear */
+    uint32_t dims;       /* then: components of all tracked ranks */
     uint32_t *clocks;
     uint64_t slots_at;    /* first word */
     uint32_t *accesses;   /* per cell of a tracked rank */
@@ -151,8 +151,8 @@ typedef struct weft_run {
     const uint64_t *port_chunks;    /* by first_port + port */
     weft_verify_report_t *report;
     uint32_t n, slots, slices, passes;
-    int values;                 /* 0: chains only */
-    int reduces;                /* the collective */
+    bool values;                /* false: chains only */
+    bool reduces;               /* its collective does */
     weft_verify_report_t *both; /* this run is out of place, but sees what would differ in place */
     uint8_t *marks;             /* by rank: WEFT_SUSPECT_* */
     uint64_t factor;
@@ -174,7 +174,7 @@ typedef struct weft_run {
     uint64_t *sums;   /* expected folds, by pass, IN chunk and slice */
     uint64_t *trees;  /* of the first rank that finished, by OUT chunk and slice */
     uint64_t *prints; /* fingerprint by rank */
-    uint32_t has_trees;
+    bool has_trees;
     uint64_t one_tree; /* of the first element */
     uint64_t steps;
     weft_run_chain_t chain;
@@ -188,7 +188,7 @@ typedef struct weft_run_setup {
     const weft_plan_facts_t *facts;
     const uint64_t *port_chunks;
     uint32_t passes;
-    int values;
+    bool values;
 } weft_run_setup_t;
 
 /* Memory of a run whose queues are still to be paired. ERR_RESOURCE. */
@@ -276,7 +276,7 @@ static inline void weft_run_lengthen(weft_run_chain_t *chain, const weft_run_cha
         chain->moves = other->moves;
     }
     uint64_t one = weft_run_weight(other), two = weft_run_weight(chain);
-    int wider =
+    bool wider =
         other->ends > chain->ends || (other->ends == chain->ends && other->hops > chain->hops);
     if (one > two || (one == two && wider)) {
         chain->hops = other->hops;

@@ -14,23 +14,23 @@ typedef struct result {
 } result_t;
 
 /* If a queue keeps the slice from moving, the member sleeps until that changes. */
-static int blocked(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member)
+static bool blocked(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member)
 {
     const weft_plan_view_t *move = &member->move;
     for (uint32_t i = 0; i < move->nsrc; i++) {
         if (move->src[i].kind == WEFT_OPERAND_PORT && run->queues[member->src[i]].used == 0) {
             run->queues[member->src[i]].receiver_waits = (uint8_t)(member - lane->members + 1);
-            return 1;
+            return true;
         }
     }
     for (uint32_t i = 0; i < move->ndst; i++) {
         if (move->dst[i].kind == WEFT_OPERAND_PORT &&
             run->queues[member->dst[i]].used == run->slots) {
             run->queues[member->dst[i]].sender_waits = (uint8_t)(member - lane->members + 1);
-            return 1;
+            return true;
         }
     }
-    return 0;
+    return false;
 }
 
 static void wake_member(weft_run_t *run, uint32_t lane, uint8_t *waits_p)
@@ -140,7 +140,7 @@ static void see_extent(weft_run_t *run, const weft_run_lane_t *lane, weft_run_me
     const weft_plan_view_t *move = &member->move;
     uint32_t extent = WEFT_RUN_NONE;
     for (uint32_t i = 0; i < move->nsrc + move->ndst + 1; i++) {
-        int is_src = i < move->nsrc, is_dst = !is_src && i < move->nsrc + move->ndst;
+        bool is_src = i < move->nsrc, is_dst = !is_src && i < move->nsrc + move->ndst;
         uint32_t at = is_src ? i : i - move->nsrc;
         const weft_plan_operand_t *operand = is_src   ? &move->src[at]
                                              : is_dst ? &move->dst[at]

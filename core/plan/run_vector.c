@@ -19,7 +19,7 @@
 /* The block of the job that a chunk of this rank's buffer belongs to. */
 uint32_t weft_run_extent(const weft_plan_t *plan, uint32_t kind, uint32_t chunk)
 {
-    int in = kind == WEFT_OPERAND_IN;
+    bool in = kind == WEFT_OPERAND_IN;
     uint32_t block = plan->k == 1 ? chunk : chunk / plan->k;
     switch (plan->coll) {
     case WEFT_REDUCE_SCATTER:
@@ -35,14 +35,14 @@ uint32_t weft_run_extent(const weft_plan_t *plan, uint32_t kind, uint32_t chunk)
     }
 }
 
-static int all_direct(const weft_run_t *run)
+static bool all_direct(const weft_run_t *run)
 {
     for (uint32_t rank = 0; rank < run->n; rank++) {
         if (!run->facts[rank].direct) {
-            return 0;
+            return false;
         }
     }
-    return 1;
+    return true;
 }
 
 weft_vector_t weft_run_vector(const weft_run_t *run)

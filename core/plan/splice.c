@@ -28,7 +28,7 @@ typedef struct splice {
 /* An operand there, and the window here that it moves in. */
 typedef struct spot {
     uint32_t modulus; /* chunks after which its number wraps */
-    int wraps;        /* the window is not a whole buffer, so it would not wrap here */
+    bool wraps;       /* the window is not a whole buffer, so it would not wrap here */
     uint32_t at;      /* chunk there in this iteration */
     int64_t step;
     uint32_t kind, first; /* the window */
@@ -72,7 +72,7 @@ static spot_t spot_in(const weft_plan_operand_t *operand, weft_operand_t window,
     int64_t step = shortest(operand->stride, chunks);
     return (spot_t){
         .modulus = chunks,
-        .wraps = 1,
+        .wraps = true,
         .at = modulo((int64_t)(operand->index % chunks) + step * (int64_t)(iteration % chunks),
                      chunks),
         .step = step,
@@ -100,7 +100,7 @@ static spot_t spot_of(const splice_t *splice, const weft_plan_operand_t *operand
     return spot;
 }
 
-static int names_piece(uint32_t kind)
+static bool names_piece(uint32_t kind)
 {
     return kind == WEFT_OPERAND_IN || kind == WEFT_OPERAND_OUT;
 }
@@ -135,7 +135,7 @@ static spliced_t spliced_of(const splice_t *splice, const weft_code_t *code, uin
 {
     spliced_t spliced = {.move = weft_plan_view(splice->plan, code->n)};
     const weft_plan_view_t *move = &spliced.move;
-    int has_piece = 0;
+    bool has_piece = false;
     for (uint32_t i = 0; i < move->ndst + move->nsrc; i++) {
         const weft_plan_operand_t *o = &move->dst[i];
         spot_t spot = spot_of(splice, o, iteration);
@@ -182,7 +182,7 @@ static uint32_t run_of_move(const spliced_t *spliced, uint32_t times)
     return times;
 }
 
-static weft_operand_t placed(const spot_t *spot, uint32_t from, int loops)
+static weft_operand_t placed(const spot_t *spot, uint32_t from, bool loops)
 {
     if (spot->kind == WEFT_OPERAND_PORT) {
         return weft_port(spot->at);
@@ -193,7 +193,7 @@ static weft_operand_t placed(const spot_t *spot, uint32_t from, int loops)
 
 /* Waits keep the numbers of the sub-plan until all of it is written. */
 static uint32_t write_move(const splice_t *splice, uint32_t lane, const spliced_t *spliced,
-                           const uint32_t part[2], int loops)
+                           const uint32_t part[2], bool loops)
 {
     weft_move_t move = weft_plan_expand(&spliced->move);
     uint32_t all = move.ndst + move.nsrc;
@@ -249,7 +249,7 @@ static uint32_t count_active(const spliced_t *group, uint32_t members, uint32_t 
 
 /* A MOVE or a PAR of them. */
 static void write_group(const splice_t *splice, uint32_t lane, uint32_t pc, uint32_t iteration,
-                        int loops)
+                        bool loops)
 {
     const weft_code_t *code = splice->plan->lanes[lane].code;
     uint32_t par = code[pc].opcode == WEFT_CODE_PAR, members = par ? code[pc].n : 1;
@@ -292,7 +292,7 @@ static void write_bar(const splice_t *splice, uint32_t lane, uint32_t pc, uint64
 
 /* The instructions from `pc` up to `end`, neither LOOP nor END among them. */
 static void write_body(const splice_t *splice, uint32_t lane, const uint32_t range[2],
-                       uint32_t iteration, int loops)
+                       uint32_t iteration, bool loops)
 {
     const weft_code_t *code = splice->plan->lanes[lane].code;
     for (uint32_t pc = range[0]; pc < range[1] && splice->draft->status == WEFT_OK;) {
@@ -326,7 +326,7 @@ static void write_loop(const splice_t *splice, uint32_t lane, uint32_t pc)
     uint32_t range[2] = {pc + 1, loop->mate};
     for (uint32_t i = 0; i < loop->n && splice->draft->status == WEFT_OK;) {
         uint32_t times = run_of_body(splice, lane, range, i, loop->n - i);
-        int loops = times > 1 || loop->n == 1;
+        bool loops = times > 1 || loop->n == 1;
         if (loops) {
             b->loop(b, splice->lanes[lane], times);
         }
@@ -418,12 +418,12 @@ err_free:
     weft_os_free(splice->ports);
 }
 
-static int is_buffer(uint32_t kind)
+static bool is_buffer(uint32_t kind)
 {
     return names_piece(kind) || kind == WEFT_OPERAND_TMP;
 }
 
-static int check_call(const splice_t *splice, uint32_t lane)
+static bool check_call(const splice_t *splice, uint32_t lane)
 {
     const weft_plan_t *here = splice->draft->plan;
     if (!splice->draft->has_grid) {

@@ -43,7 +43,7 @@ static void each_move(chunks_t *c, visit_t visit, void *arg)
     }
 }
 
-static int copies(const chunks_t *c, const weft_plan_view_t *move)
+static bool copies(const chunks_t *c, const weft_plan_view_t *move)
 {
     return move->nsrc == 1 && !(c->arithmetic.pre && move->src[0].kind == WEFT_OPERAND_IN) &&
            !(c->arithmetic.final && (move->flags & WEFT_MOVE_FINAL) != 0);
@@ -57,7 +57,7 @@ static void count(uint8_t *times_p)
 static void count_writes(chunks_t *c, uint32_t index, uint32_t iteration, void *arg)
 {
     weft_plan_view_t move = weft_plan_view(c->plan, index);
-    int from_in = copies(c, &move) && move.src[0].kind == WEFT_OPERAND_IN;
+    bool from_in = copies(c, &move) && move.src[0].kind == WEFT_OPERAND_IN;
     (void)arg;
     for (uint32_t d = 0; d < move.ndst; d++) {
         for (uint32_t j = 0; move.dst[d].kind == WEFT_OPERAND_OUT && j < move.cnt; j++) {

@@ -12,8 +12,8 @@
 
 /* What the program adds to a copy. */
 typedef struct weft_stable_arithmetic {
-    int pre;   /* IN is multiplied where it is read */
-    int final; /* MOVEs with WEFT_MOVE_FINAL divide */
+    bool pre;   /* IN is multiplied where it is read */
+    bool final; /* MOVEs with WEFT_MOVE_FINAL divide */
 } weft_stable_arithmetic_t;
 
 /* Fills marks[] for each of plan->nmoves MOVEs with WEFT_STEADY_*. A marked MOVE holds what it sends in

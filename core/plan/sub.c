@@ -35,7 +35,7 @@ weft_status_t weft_plan_no_algo(const char *name, const char *const *loaded, uin
 }
 
 /* The words of a failure that came from elsewhere. */
-static int pass_on(weft_plan_draft_t *draft, weft_status_t status, const char *algo)
+static bool pass_on(weft_plan_draft_t *draft, weft_status_t status, const char *algo)
 {
     if (status != WEFT_OK) {
         weft_plan_mistake(draft, status, "sub-plan by %s: %s", algo, weft_error_record()->text);
@@ -43,24 +43,24 @@ static int pass_on(weft_plan_draft_t *draft, weft_status_t status, const char *a
     return status == WEFT_OK;
 }
 
-static int check_coll(weft_plan_draft_t *draft, const weft_plan_sub_t *sub)
+static bool check_coll(weft_plan_draft_t *draft, const weft_plan_sub_t *sub)
 {
     if (!weft_coll_has_plan(sub->coll)) {
         weft_plan_mistake(draft, WEFT_ERR_PLAN, "sub-plan by %s: collective %d has no plans",
                           sub->algo, (int)sub->coll);
-        return 0;
+        return false;
     }
     if (sub->n < 2 || sub->n > draft->plan->nranks || sub->root >= sub->n) {
         weft_plan_mistake(draft, WEFT_ERR_PLAN,
                           "sub-plan by %s: a group of %u of %u ranks with root %u; 2 at least",
                           sub->algo, sub->n, draft->plan->nranks, sub->root);
-        return 0;
+        return false;
     }
-    return 1;
+    return true;
 }
 
 /* Ranks exist, none twice; finds the place of this one. */
-static int check_group(asking_t *asking)
+static bool check_group(asking_t *asking)
 {
     weft_plan_draft_t *draft = asking->draft;
     const weft_plan_sub_t *sub = asking->sub;
@@ -68,7 +68,7 @@ static int check_group(asking_t *asking)
     uint8_t *seen = weft_os_alloc(nranks, 0);
     if (seen == NULL) {
         weft_plan_mistake(draft, WEFT_ERR_RESOURCE, "no memory for a group of %u ranks", sub->n);
-        return 0;
+        return false;
     }
     asking->place = sub->n;
     uint32_t i = 0;
@@ -85,7 +85,7 @@ static int check_group(asking_t *asking)
     return i == sub->n;
 }
 
-static int find_algo(asking_t *asking)
+static bool find_algo(asking_t *asking)
 {
     weft_plan_draft_t *draft = asking->draft;
     const weft_plan_emitter_t *source = draft->source;
@@ -94,12 +94,12 @@ static int find_algo(asking_t *asking)
         weft_plan_mistake(draft, WEFT_ERR_UNSUPPORTED,
                           "sub-plan by %s: whoever asks for this plan offers no other algorithms",
                           name);
-        return 0;
+        return false;
     }
     if (source->depth + 1 > WEFT_PLAN_DEPTH) {
         weft_plan_mistake(draft, WEFT_ERR_PLAN, "sub-plan by %s: more than %d plans in each other",
                           name, WEFT_PLAN_DEPTH);
-        return 0;
+        return false;
     }
     return pass_on(
         draft, source->finder->find(source->finder->arg, name, &asking->ops, &asking->algo), name);
@@ -166,7 +166,7 @@ static weft_plan_t *emit_part(asking_t *asking)
     return pass_on(draft, status, asking->sub->algo) ? plan : NULL;
 }
 
-static int is_partial(const weft_plan_sub_t *sub)
+static bool is_partial(const weft_plan_sub_t *sub)
 {
     return sub->size >= offsetof(weft_plan_sub_t, partial) + sizeof sub->partial &&
            sub->partial != 0;

@@ -18,7 +18,7 @@ static const char *line_end(const char *at, const char *end)
     return newline != NULL ? newline + 1 : end;
 }
 
-static int begins_plan(const char *at, const char *end)
+static bool begins_plan(const char *at, const char *end)
 {
     while (at < end && (*at == ' ' || *at == '\t')) {
         at++;

@@ -26,12 +26,12 @@ const char *weft_verdict_name(weft_verdict_t verdict)
     return (unsigned)verdict < sizeof names / sizeof *names ? names[verdict] : "unknown";
 }
 
-static int malformed(weft_verify_report_t *report, uint32_t rank, const char *why)
+static bool malformed(weft_verify_report_t *report, uint32_t rank, const char *why)
 {
     report->verdict = WEFT_VERDICT_MALFORMED;
     report->rank = rank;
     snprintf(report->text, sizeof report->text, "%.255s", why);
-    return 1;
+    return true;
 }
 
 /* What the proofs of one set of plans share. */
@@ -65,8 +65,8 @@ static void proof_fini(proof_t *proof)
     weft_os_free(proof->facts);
 }
 
-static int refuse_rank(const weft_verify_input_t *input, uint32_t rank,
-                       weft_verify_report_t *report)
+static bool refuse_rank(const weft_verify_input_t *input, uint32_t rank,
+                        weft_verify_report_t *report)
 {
     const weft_plan_t *first = input->plans[0], *plan = input->plans[rank];
     if (plan->nranks != input->nranks || plan->rank != rank || plan->coll != first->coll ||
@@ -84,21 +84,21 @@ static int refuse_rank(const weft_verify_input_t *input, uint32_t rank,
 }
 
 /* Do the plans belong together, is each well formed, and what do they say? */
-static int refuse_shape(proof_t *proof, weft_verify_report_t *report)
+static bool refuse_shape(proof_t *proof, weft_verify_report_t *report)
 {
     uint64_t first_port = 0;
     for (uint32_t rank = 0; rank < proof->input.nranks; rank++) {
         if (refuse_rank(&proof->input, rank, report)) {
-            return 1;
+            return true;
         }
         const weft_plan_t *plan = proof->input.plans[rank];
         proof->facts[rank] = weft_plan_facts(plan, proof->port_chunks + first_port);
         first_port += plan->nports;
     }
-    return 0;
+    return false;
 }
 
-static int refuse_size(const proof_t *proof, weft_verify_report_t *report)
+static bool refuse_size(const proof_t *proof, weft_verify_report_t *report)
 {
     const weft_verify_input_t *input = &proof->input;
     double chunks = 0;
@@ -110,15 +110,15 @@ static int refuse_size(const proof_t *proof, weft_verify_report_t *report)
     double steps = chunks * input->slices * WEFT_RUN_PASSES;
     report->steps = steps < 1e18 ? (uint64_t)steps : (uint64_t)1e18;
     if (input->limit == 0 || (report->steps <= input->limit && scratch <= input->limit)) {
-        return 0;
+        return false;
     }
     report->verdict = WEFT_VERDICT_TOO_BIG;
     snprintf(report->text, sizeof report->text, "%llu slice steps, the limit is %llu",
              (unsigned long long)report->steps, (unsigned long long)input->limit);
-    return 1;
+    return true;
 }
 
-static int refuse_input(const weft_verify_input_t *input, weft_verify_report_t *report)
+static bool refuse_input(const weft_verify_input_t *input, weft_verify_report_t *report)
 {
     memset(report, 0, sizeof *report);
     return input->nranks < 2 || input->slots < 1 || input->slices < 1
@@ -132,7 +132,7 @@ static weft_status_t proof_run(const proof_t *proof, weft_run_t *run, weft_verif
                               .facts = proof->facts,
                               .port_chunks = proof->port_chunks,
                               .passes = WEFT_RUN_PASSES,
-                              .values = 1};
+                              .values = true};
     weft_status_t status = weft_run_init(run, &setup, report);
     run->marks = proof->marks;
     return status;
@@ -168,14 +168,14 @@ static weft_status_t run_once(weft_run_t *run, uint8_t mark, uint32_t *next_p)
     return status;
 }
 
-static int any_marked(const proof_t *proof, uint8_t mark)
+static bool any_marked(const proof_t *proof, uint8_t mark)
 {
     for (uint32_t rank = 0; rank < proof->input.nranks; rank++) {
         if ((proof->marks[rank] & mark) != 0) {
-            return 1;
+            return true;
         }
     }
-    return 0;
+    return false;
 }
 
 /* Clocks through all queues for the ranks so marked. */
@@ -263,7 +263,7 @@ weft_status_t weft_plan_verify(const weft_verify_input_t *input, weft_verify_rep
 static weft_status_t thin(proof_t *proof)
 {
     weft_network_t net;
-    int ends = 0;
+    bool ends = false;
     if (proof->input.slices == 1) {
         return WEFT_OK;
     }
@@ -284,7 +284,7 @@ static weft_status_t judge_both(proof_t *proof, weft_verify_report_t reports[2])
     memset(&reports[1], 0, sizeof reports[1]);
     weft_status_t status = judge(proof, &reports[0], &reports[1]);
     if (status == WEFT_OK) {
-        proof->input.in_place = 1;
+        proof->input.in_place = true;
         status = judge_in_place(proof, &reports[0], &reports[1]);
     }
     return status;
@@ -297,9 +297,9 @@ weft_status_t weft_plan_prove(const weft_verify_input_t *input, weft_verify_repo
         return WEFT_OK;
     }
     proof_t proof;
-    int refused = 0;
+    bool refused = false;
     weft_status_t status = proof_init(&proof, input);
-    proof.input.in_place = 0;
+    proof.input.in_place = false;
     if (status == WEFT_OK) {
         refused = refuse_shape(&proof, &reports[0]);
         status = refused ? WEFT_OK : thin(&proof);

@@ -32,7 +32,7 @@ typedef struct weft_verify_input {
     uint32_t nranks;
     uint32_t slots;  /* S: depth of every queue */
     uint32_t slices; /* L: slices per chunk */
-    int in_place;    /* 1: IN and OUT alias as the collective's in-place form says */
+    bool in_place;   /* IN and OUT alias as the collective's in-place form says */
     uint64_t limit;  /* abstract slice steps; 0 = no limit */
 } weft_verify_input_t;
 
@@ -43,12 +43,12 @@ typedef struct weft_verify_report {
     uint64_t steps;          /* slice steps of the run */
     uint64_t
         fingerprint; /* of the expression trees of all results; equal for two plans: same bits */
-    int same_on_all_ranks;   /* every rank computes each element by the same expression */
-    int same_for_all_chunks; /* … and every element by the same expression up to chunk names */
-    weft_vector_t vector;    /* v-forms it serves */
-    uint32_t peak_slots;     /* most slots used in any queue */
-    uint32_t critical_moves; /* MOVEs on the longest chain of one pass */
-    double critical_chunks;  /* chunk transfers on the chain that carries most bytes */
+    bool same_on_all_ranks;   /* every rank computes each element by the same expression */
+    bool same_for_all_chunks; /* … and every element by the same expression up to chunk names */
+    weft_vector_t vector;     /* v-forms it serves */
+    uint32_t peak_slots;      /* most slots used in any queue */
+    uint32_t critical_moves;  /* MOVEs on the longest chain of one pass */
+    double critical_chunks;   /* chunk transfers on the chain that carries most bytes */
 } weft_verify_report_t;
 
 /* Runs two passes. Returns OK when it could judge (see report->verdict), ERR_RESOURCE otherwise. */

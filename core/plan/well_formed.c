@@ -14,7 +14,7 @@
 typedef struct check {
     const weft_plan_t *plan;
     uint32_t lane, pc;
-    int in_loop;
+    bool in_loop;
     uint64_t *port_user; /* by port: lane and pc of the last member of a PAR that uses it */
 } check_t;
 
@@ -105,7 +105,7 @@ static weft_status_t check_operand(const check_t *at, const weft_plan_operand_t 
     }
 }
 
-static int same_place(const weft_plan_operand_t *a, const weft_plan_operand_t *b)
+static bool same_place(const weft_plan_operand_t *a, const weft_plan_operand_t *b)
 {
     return a->kind == b->kind && a->index == b->index;
 }
@@ -273,7 +273,7 @@ static weft_status_t check_bar(const check_t *at)
 static weft_status_t check_loop(check_t *at, const weft_code_t *code)
 {
     if (code->opcode == WEFT_CODE_END) {
-        at->in_loop = 0;
+        at->in_loop = false;
         return WEFT_OK;
     }
     if (at->in_loop) {
@@ -285,7 +285,7 @@ static weft_status_t check_loop(check_t *at, const weft_code_t *code)
     if (code->mate <= at->pc) {
         return refuse(at, "LOOP without END");
     }
-    at->in_loop = 1;
+    at->in_loop = true;
     return WEFT_OK;
 }
 

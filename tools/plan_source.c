@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/plan/builder.h"
 #include "core/os/os.h"
 
 int plan_algo_find(const tool_session_t *session, const char *name)

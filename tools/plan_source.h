@@ -7,6 +7,7 @@
 
 #include "core/plan/cost.h"
 #include "core/plan/verify.h"
+#include "core/plan/builder.h"
 #include "tools/session.h"
 
 #define PLAN_RANKS_MAX 65536

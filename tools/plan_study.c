@@ -3,6 +3,7 @@
  * Proves and prices the plans of one algorithm. */
 #include "core/base/error.h"
 #include "core/os/os.h"
+#include "core/plan/classes.h"
 #include "tools/plan.h"
 
 /* Slice steps of one timed run in the search for the least depth. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/base/error.h"
+#include "core/plan/plan_print.h"
 #include "tools/sim.h"
 
 #define RANKS_MOST 1024u

@@ -17,6 +17,7 @@
 #include "core/exec/transports.h"
 #include "core/os/os.h"
 #include "core/plan/cost.h"
+#include "core/plan/sub.h"
 
 #define WEFT_ALGOS_MAX 16
 

@@ -9,7 +9,7 @@
 #include "core/base/error.h"
 #include "core/os/os.h"
 #include "core/plan/ends.h"
-#include "core/plan/network.h"
+#include "core/plan/network_walk.h"
 
 /* Ports of all ranks that are kept; about 400 MiB with what pairing needs. A test sets less. */
 #ifndef SURVEY_PORTS_MAX
@@ -245,5 +245,26 @@ weft_status_t weft_plan_survey(uint32_t nranks, weft_plan_make_fn_t source, void
         status = price(&survey);
     }
     weft_network_fini(&survey.net);
+    return status;
+}
+
+weft_status_t weft_plan_cost(weft_plan_t *const *plans, uint32_t nranks, uint32_t slots,
+                             weft_cost_t *cost)
+{
+    weft_network_t net;
+    weft_network_result_t result = {.verdict = WEFT_VERDICT_OK};
+    weft_status_t status = weft_network_init(&net, nranks);
+    for (uint32_t rank = 0; rank < nranks && status == WEFT_OK; rank++) {
+        status = weft_network_add(&net, plans[rank], false);
+    }
+    if (status == WEFT_OK) {
+        status = weft_network_price(&net, slots, WEFT_NETWORK_ROUNDS, &result);
+    }
+    weft_network_fini(&net);
+    *cost = result.cost;
+    if (status == WEFT_OK && result.verdict != WEFT_VERDICT_OK &&
+        result.verdict != WEFT_VERDICT_TOO_BIG) {
+        return weft_fail(WEFT_ERR_PLAN, 0, "plan cannot be priced: %.255s", result.text);
+    }
     return status;
 }

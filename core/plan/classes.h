@@ -13,7 +13,7 @@
 #define WEFT_PLAN_CLASSES_H
 
 #include "core/plan/cost.h"
-#include "core/plan/verify.h"
+#include "core/plan/verdict.h"
 
 /* Makes the plan of `rank`, which the callee of the survey destroys. Any failure ends the survey. */
 typedef weft_status_t (*weft_plan_make_fn_t)(void *arg, uint32_t rank, weft_plan_t **plan_p);
@@ -42,5 +42,11 @@ typedef struct weft_plan_survey {
  * A verdict that is not OK is no failure. Returns ERR_RESOURCE or the source's failure. */
 weft_status_t weft_plan_survey(uint32_t nranks, weft_plan_make_fn_t source, void *arg,
                                uint32_t slots, weft_plan_survey_t *survey);
+
+/* Prices one pass of the plans of all ranks, by one rank of each class that runs in lock step
+ * (classes.h). Where those move more than 32 million chunks nothing is walked: the busiest rank stands
+ * for the chain. ERR_RESOURCE; ERR_PLAN if they cannot run. */
+weft_status_t weft_plan_cost(weft_plan_t *const *plans, uint32_t nranks, uint32_t slots,
+                             weft_cost_t *cost);
 
 #endif

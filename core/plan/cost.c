@@ -1,31 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Prices plans by one abstract run of one pass with one slice per chunk, one rank per class. */
+ * Seconds from the figures of a plan. */
 #include "core/plan/cost.h"
-
-#include "core/base/error.h"
-#include "core/plan/network.h"
-
-weft_status_t weft_plan_cost(weft_plan_t *const *plans, uint32_t nranks, uint32_t slots,
-                             weft_cost_t *cost)
-{
-    weft_network_t net;
-    weft_network_result_t result = {.verdict = WEFT_VERDICT_OK};
-    weft_status_t status = weft_network_init(&net, nranks);
-    for (uint32_t rank = 0; rank < nranks && status == WEFT_OK; rank++) {
-        status = weft_network_add(&net, plans[rank], 0);
-    }
-    if (status == WEFT_OK) {
-        status = weft_network_price(&net, slots, WEFT_NETWORK_ROUNDS, &result);
-    }
-    weft_network_fini(&net);
-    *cost = result.cost;
-    if (status == WEFT_OK && result.verdict != WEFT_VERDICT_OK &&
-        result.verdict != WEFT_VERDICT_TOO_BIG) {
-        return weft_fail(WEFT_ERR_PLAN, 0, "plan cannot be priced: %.255s", result.text);
-    }
-    return status;
-}
 
 double weft_cost_overhead(uint64_t latency_ns, uint64_t overhead_ns)
 {

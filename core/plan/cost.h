@@ -41,12 +41,6 @@ typedef struct weft_cost {
 /* The overhead in seconds of a transport that says so or, with 0, does not; at most the latency. */
 double weft_cost_overhead(uint64_t latency_ns, uint64_t overhead_ns);
 
-/* Prices one pass of the plans of all ranks, by one rank of each class that runs in lock step
- * (classes.h). Where those move more than 32 million chunks nothing is walked: the busiest rank stands
- * for the chain. ERR_RESOURCE; ERR_PLAN if they cannot run. */
-weft_status_t weft_plan_cost(weft_plan_t *const *plans, uint32_t nranks, uint32_t slots,
-                             weft_cost_t *cost);
-
 /* Seconds for a block of `bytes` cut in k chunks of `slices` slices of at most `slice_bytes`, in as
  * many passes as that takes: the fill of the first slice, or the work of the busiest rank if that is
  * more, then the busiest rank for all others. */

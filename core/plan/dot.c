@@ -2,10 +2,12 @@
  *
  * Plans as a Graphviz drawing: a box per rank, a column per lane, an arrow per pair of MOVEs that meet
  * in a queue. */
+#include "core/plan/dot.h"
+
 #include <inttypes.h>
 
 #include "core/os/os.h"
-#include "core/plan/builder.h"
+#include "core/plan/plan_print.h"
 
 /* Walks the MOVEs of a lane, loops unrolled, that use one port; once per chunk. */
 typedef struct walk {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Findings in words: where, what, and for a run that stands still, who waits for whom. */
+#include "core/plan/finding.h"
+
 #include <stdarg.h>
 #include <string.h>
-
-#include "core/plan/run_state.h"
 
 static void describe(weft_verify_report_t *report, const weft_run_lane_t *lane, uint32_t pc,
                      const char *format, va_list args)
@@ -50,18 +50,18 @@ static bool cause_in_queues(const weft_run_t *run, const weft_run_member_t *memb
 {
     const weft_plan_view_t *move = &member->move;
     for (uint32_t i = 0; i < move->nsrc; i++) {
-        if (move->src[i].kind == WEFT_OPERAND_PORT && run->queues[member->src[i]].used == 0) {
+        if (move->src[i].kind == WEFT_OPERAND_PORT && run->queues.list[member->src[i]].used == 0) {
             cause->queue = member->src[i];
-            cause->lane = run->queues[cause->queue].sender;
+            cause->lane = run->queues.list[cause->queue].sender;
             return true;
         }
     }
     for (uint32_t i = 0; i < move->ndst; i++) {
         if (move->dst[i].kind == WEFT_OPERAND_PORT &&
-            run->queues[member->dst[i]].used == run->slots) {
+            run->queues.list[member->dst[i]].used == run->slots) {
             cause->queue = member->dst[i];
             cause->full = true;
-            cause->lane = run->queues[cause->queue].receiver;
+            cause->lane = run->queues.list[cause->queue].receiver;
             return true;
         }
     }
@@ -113,8 +113,8 @@ static cause_t cause_of(const weft_run_t *run, const weft_run_lane_t *lane)
 static void word_cause(const weft_run_t *run, const cause_t *cause, char *text, size_t bytes)
 {
     if (cause->queue != WEFT_RUN_NONE) {
-        const weft_run_queue_t *queue = &run->queues[cause->queue];
-        const weft_run_way_t *way = &run->ways[cause->queue];
+        const weft_run_queue_t *queue = &run->queues.list[cause->queue];
+        const weft_run_way_t *way = &run->queues.ways[cause->queue];
         if (cause->full) {
             snprintf(text, bytes, "waits for a free slot to rank %u channel %u (%u of %u in use)",
                      way->to, way->channel, queue->used, run->slots);

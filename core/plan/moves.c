@@ -1,40 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * MOVEs of a plan: how the builder's form is packed and unpacked. What the packed form cannot hold is
- * refused here, everything else by check.c. */
-#include "core/plan/builder.h"
-
-weft_operand_t weft_plan_expand_operand(const weft_plan_operand_t *operand)
-{
-    return (weft_operand_t){operand->kind, operand->index, operand->stride};
-}
-
-weft_move_t weft_plan_expand(const weft_plan_view_t *view)
-{
-    weft_move_t move = {.ndst = view->ndst,
-                        .nsrc = view->nsrc,
-                        .cnt = view->cnt,
-                        .flags = view->flags,
-                        .like = weft_plan_expand_operand(view->like),
-                        .nafter = view->nafter};
-    for (uint32_t i = 0; i < view->ndst; i++) {
-        move.dst[i] = weft_plan_expand_operand(&view->dst[i]);
-    }
-    for (uint32_t i = 0; i < view->nsrc; i++) {
-        move.src[i] = weft_plan_expand_operand(&view->src[i]);
-    }
-    for (uint32_t i = 0; i < view->nafter; i++) {
-        move.after[i] = view->after[i];
-    }
-    return move;
-}
-
-weft_plan_operand_t weft_plan_pack_operand(const weft_operand_t *operand)
-{
-    return (weft_plan_operand_t){.kind = operand->kind & 7u,
-                                 .index = operand->index & WEFT_PLAN_INDEX_MAX,
-                                 .stride = operand->stride};
-}
+ * refused here, everything else by well_formed.c. */
+#include "core/plan/moves.h"
 
 static void refuse_operand(weft_plan_draft_t *draft, const weft_operand_t *operand, uint32_t lane,
                            uint32_t pc)

@@ -8,7 +8,7 @@
 
 #include "core/plan/cost.h"
 #include "core/plan/facts.h"
-#include "core/plan/verify.h"
+#include "core/plan/verdict.h"
 
 /* Refinement of a long chain takes half as many rounds as it has ranks and gains nothing. */
 #define WEFT_NETWORK_ROUNDS 64
@@ -63,16 +63,4 @@ bool weft_network_resembles(weft_network_t *net, const weft_plan_t *plan);
 weft_status_t weft_network_pair(weft_network_t *net, weft_network_result_t *result);
 /* Finds the classes in at most so many rounds; if that is not enough, each rank is its own. */
 weft_status_t weft_network_refine(weft_network_t *net, uint32_t rounds);
-/* Runs one pass of one rank per class with one slice per chunk. ERR_RESOURCE. */
-weft_status_t weft_network_walk(const weft_network_t *net, uint32_t slots,
-                                weft_network_result_t *result);
-/* Pairs, refines, and runs with `slices` slices per chunk: does every lane come to its end, with nothing
- * left in a queue? 0 too where that would take too long. */
-weft_status_t weft_network_ends(weft_network_t *net, uint32_t slots, uint32_t slices, bool *ends_p);
-/* Without a walk: the busiest rank stands for the chain. */
-void weft_network_busiest(const weft_network_t *net, weft_cost_t *cost);
-/* Pairs, refines and walks; what cannot run is walked again rank by rank for the words. */
-weft_status_t weft_network_price(weft_network_t *net, uint32_t slots, uint32_t rounds,
-                                 weft_network_result_t *result);
-
 #endif

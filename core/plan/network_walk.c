@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The abstract run of a network, one rank per class, and what it costs. */
+#include "core/plan/network_walk.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/error.h"
 #include "core/os/os.h"
-#include "core/plan/network.h"
-#include "core/plan/run_state.h"
+#include "core/plan/run_engine.h"
+#include "core/plan/run_queues.h"
+#include "core/plan/run_setup.h"
 
 /* Chunks to be walked. Above this the walk would take longer than its figures are worth. */
 #define WALK_MAX 32000000.0
@@ -167,8 +170,8 @@ static void connect_class(walk_t *walk, uint32_t id)
         weft_run_way_t way = {rank, port->name, port->key >> 1};
         uint32_t queue = weft_run_connect(run, &way, lane_of(walk, id, i),
                                           lane_of(walk, peer, port->mate), run->port_chunks[from]);
-        run->port_queue[from] = queue;
-        run->port_queue[run->ranks[peer].first_port + port->mate] = queue;
+        run->queues.of_port[from] = queue;
+        run->queues.of_port[run->ranks[peer].first_port + port->mate] = queue;
     }
 }
 
@@ -197,8 +200,8 @@ static void keep(const weft_run_t *run, const weft_verify_report_t *report,
                                            .edges = (double)run->chain.ends / 2,
                                            .touched = (double)run->chain.touched / 2};
     result->cost.chain = run->chain.moves;
-    for (uint32_t i = 0; i < run->nqueues; i++) {
-        uint32_t peak = run->queues[i].peak;
+    for (uint32_t i = 0; i < run->queues.count; i++) {
+        uint32_t peak = run->queues.list[i].peak;
         result->peak_slots = peak > result->peak_slots ? peak : result->peak_slots;
     }
 }

@@ -11,7 +11,9 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/os/os.h"
+#include "core/plan/classes.h"
 #include "core/plan/hash.h"
+#include "core/plan/verify.h"
 
 /* What a shape is: everything that emit() and the verifier depend on, but for the rank. */
 typedef struct shape {
@@ -110,14 +112,14 @@ static weft_status_t emit_rank(const weft_plan_query_t *query, uint32_t rank, we
 
 static weft_status_t emit_all(const weft_plan_query_t *query, proof_t *proof, weft_plan_t **plans)
 {
-    proof->entry.plans_hash = WEFT_HASH_START;
+    proof->entry.shape = WEFT_HASH_START;
     for (uint32_t rank = 0; rank < query->call.nranks; rank++) {
         weft_status_t status = emit_rank(query, rank, &plans[rank]);
         if (status != WEFT_OK) {
             return status;
         }
         proof->hashes[rank] = weft_plan_hash(plans[rank]);
-        proof->entry.plans_hash = weft_hash_add(proof->entry.plans_hash, proof->hashes[rank]);
+        proof->entry.shape = weft_hash_add(proof->entry.shape, proof->hashes[rank]);
     }
     return WEFT_OK;
 }

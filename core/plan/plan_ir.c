@@ -33,6 +33,38 @@ uint32_t weft_plan_alias(const weft_plan_t *plan, uint32_t rank, uint32_t chunk)
     }
 }
 
+weft_operand_t weft_plan_expand_operand(const weft_plan_operand_t *operand)
+{
+    return (weft_operand_t){operand->kind, operand->index, operand->stride};
+}
+
+weft_move_t weft_plan_expand(const weft_plan_view_t *view)
+{
+    weft_move_t move = {.ndst = view->ndst,
+                        .nsrc = view->nsrc,
+                        .cnt = view->cnt,
+                        .flags = view->flags,
+                        .like = weft_plan_expand_operand(view->like),
+                        .nafter = view->nafter};
+    for (uint32_t i = 0; i < view->ndst; i++) {
+        move.dst[i] = weft_plan_expand_operand(&view->dst[i]);
+    }
+    for (uint32_t i = 0; i < view->nsrc; i++) {
+        move.src[i] = weft_plan_expand_operand(&view->src[i]);
+    }
+    for (uint32_t i = 0; i < view->nafter; i++) {
+        move.after[i] = view->after[i];
+    }
+    return move;
+}
+
+weft_plan_operand_t weft_plan_pack_operand(const weft_operand_t *operand)
+{
+    return (weft_plan_operand_t){.kind = operand->kind & 7u,
+                                 .index = operand->index & WEFT_PLAN_INDEX_MAX,
+                                 .stride = operand->stride};
+}
+
 void weft_plan_destroy(weft_plan_t *plan)
 {
     if (plan == NULL) {

@@ -128,38 +128,9 @@ uint32_t weft_plan_chunks(const weft_plan_t *plan, uint32_t buffer);
 /* Chunk of OUT that chunk `chunk` of IN is in place, on rank `rank`; WEFT_PLAN_NO_CHUNK: none. */
 #define WEFT_PLAN_NO_CHUNK UINT32_MAX
 uint32_t weft_plan_alias(const weft_plan_t *plan, uint32_t rank, uint32_t chunk);
-/* How sub() reaches the other loaded algorithms. find(): OK, or a failure whose words list them. */
-typedef struct weft_plan_finder {
-    weft_status_t (*find)(void *arg, const char *name, const weft_algo_ops_t **ops_p,
-                          weft_algo_t **algo_p);
-    void *arg;
-} weft_plan_finder_t;
-
-/* The failure of find(): ERR_UNSUPPORTED with the loaded names and the one most like `name`. */
-weft_status_t weft_plan_no_algo(const char *name, const char *const *loaded, uint32_t n);
-
-/* Emits the plan of call->rank and checks that it is well formed (operands, ports, loops, PAR, waits).
- * `finder` may be NULL: then the algorithm cannot use others. ERR_PLAN with lane, pc and reason; or
- * the plugin's own failure. */
-weft_status_t weft_plan_emit(const weft_algo_ops_t *ops, weft_algo_t *algo,
-                             const weft_algo_call_t *call, const weft_algo_topo_t *view,
-                             const weft_plan_finder_t *finder, weft_plan_t **plan_p);
 void weft_plan_destroy(weft_plan_t *plan);
-
-/* What emit and parse check; ERR_PLAN with lane, pc and reason. */
-weft_status_t weft_plan_check(const weft_plan_t *plan);
 
 /* 64-bit hash of everything in it. */
 uint64_t weft_plan_hash(const weft_plan_t *plan);
-
-/* Readable text of one rank's plan, one instruction a line; weft_plan_parse() reads it back. */
-void weft_plan_print(const weft_plan_t *plan, FILE *out);
-weft_status_t weft_plan_parse(const char *text, weft_plan_t **plan_p);
-/* The same for a part of a longer text: errors begin with "name:line: " (name NULL: "line N: "), and
- * the part's first line has number `line`. */
-weft_status_t weft_plan_parse_part(const char *text, const char *name, uint32_t line,
-                                   weft_plan_t **plan_p);
-/* Graphviz: lanes of all ranks over time, queues as edges. */
-void weft_plan_print_dot(weft_plan_t *const *plans, uint32_t nranks, FILE *out);
 
 #endif

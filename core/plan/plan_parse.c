@@ -2,6 +2,8 @@
  *
  * Reads the text that print.c writes, through the builder, so that a plan from a file passes the same
  * checks as one from a plugin. */
+#include "core/plan/plan_parse.h"
+
 #include <ctype.h>
 #include <string.h>
 
@@ -207,7 +209,7 @@ static void parse_plan(parser_t *parser)
     if (parser->status != WEFT_OK) {
         return;
     }
-    parser->status = weft_plan_draft_init(&parser->draft, &call);
+    parser->status = weft_plan_builder_init(&parser->draft, &call);
     parser->has_plan = parser->status == WEFT_OK;
     weft_plan_builder_t *builder = &parser->draft.builder;
     if (parser->has_plan) {

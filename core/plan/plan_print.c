@@ -2,11 +2,11 @@
  *
  * A plan as text, one instruction a line; the language is described in docs/plans.md and read back by
  * parse.c. */
+#include "core/plan/plan_print.h"
+
 #include <inttypes.h>
 
 #include <weft/weft.h>
-
-#include "core/plan/builder.h"
 
 static void print_operand(const weft_plan_operand_t *operand, FILE *out)
 {

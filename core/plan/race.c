@@ -14,12 +14,15 @@
  * from where the result is stored later. Ranks where this does not do are marked, and a second run gives clocks through all queues
  * to these alone. Components of a clock do not influence each other, so when they would need too much
  * memory, that run is repeated with a group of ranks at a time; each repetition is exact. */
+#include "core/plan/race.h"
+
 #include <errno.h>
 #include <string.h>
 
 #include "core/base/error.h"
 #include "core/os/os.h"
-#include "core/plan/run_state.h"
+#include "core/plan/finding.h"
+#include "core/plan/run_result.h"
 
 /* 128 MiB of clocks through queues, 1 GiB of clocks inside ranks, of which little is touched; a test
  * sets less. */
@@ -77,7 +80,7 @@ static uint32_t *end_clock(const weft_run_t *run, const weft_run_lane_t *lane, u
 
 static uint32_t *slot_clock(const weft_run_t *run, uint32_t queue, uint32_t slot)
 {
-    uint64_t row = run->queues[queue].places_at + slot;
+    uint64_t row = run->queues.list[queue].places_at + slot;
     return run->race.clocks + run->race.slots_at + row * run->race.dims;
 }
 
@@ -107,7 +110,8 @@ static uint64_t cell_words(const weft_run_rank_t *rank)
 static uint64_t rank_cells(const weft_run_t *run, uint32_t rank)
 {
     uint64_t begin = run->ranks[rank].cells[WEFT_OPERAND_OUT];
-    uint64_t end = rank + 1 < run->n ? run->ranks[rank + 1].cells[WEFT_OPERAND_OUT] : run->ncells;
+    uint64_t end =
+        rank + 1 < run->n ? run->ranks[rank + 1].cells[WEFT_OPERAND_OUT] : run->memory.ncells;
     return end - begin;
 }
 
@@ -148,7 +152,7 @@ weft_status_t weft_race_init_local(weft_run_t *run)
         }
         uint64_t rows = rank_rows(run, i) * rank->contexts, words = rank_words(run, i);
         if (clocks + accesses + rows + words > 8 * RACE_WORDS_MAX) {
-            run->marks[i] = WEFT_SUSPECT | WEFT_SUSPECT_IN_PLACE;
+            run->race.marks[i] = WEFT_SUSPECT | WEFT_SUSPECT_IN_PLACE;
             continue;
         }
         rank->tracked = 1;
@@ -177,7 +181,7 @@ static uint64_t choose_ranks(weft_run_t *run, uint64_t rows, uint8_t mark, uint3
     uint32_t dims = 0;
     for (; *next_p < run->n; ++*next_p) {
         weft_run_rank_t *rank = &run->ranks[*next_p];
-        if ((run->marks[*next_p] & mark) == 0) {
+        if ((run->race.marks[*next_p] & mark) == 0) {
             continue;
         }
         uint64_t more = rank_words(run, *next_p);
@@ -195,7 +199,7 @@ static uint64_t choose_ranks(weft_run_t *run, uint64_t rows, uint8_t mark, uint3
 
 weft_status_t weft_race_init_exact(weft_run_t *run, uint8_t mark, uint32_t *next_p)
 {
-    uint64_t rows = run->nslots;
+    uint64_t rows = run->memory.nslots;
     for (uint32_t i = 0; i < run->n; i++) {
         rows += rank_rows(run, i);
     }
@@ -209,7 +213,7 @@ weft_status_t weft_race_init_exact(weft_run_t *run, uint8_t mark, uint32_t *next
     }
     run->race.through_queues = true;
     run->race.slots_at = clocks;
-    return allocate(run, clocks + run->nslots * dims, accesses);
+    return allocate(run, clocks + run->memory.nslots * dims, accesses);
 }
 
 void weft_race_fini(weft_run_t *run)
@@ -285,13 +289,13 @@ void weft_race_begin_step(weft_run_t *run, const weft_run_lane_t *lane,
     for (uint32_t i = 0; run->race.through_queues && i < move->nsrc; i++) {
         if (move->src[i].kind == WEFT_OPERAND_PORT) {
             uint32_t queue = member->src[i];
-            merge(clock, slot_clock(run, queue, run->queues[queue].head), rank->width);
+            merge(clock, slot_clock(run, queue, run->queues.list[queue].head), rank->width);
         }
     }
     for (uint32_t i = 0; run->race.through_queues && i < move->ndst; i++) {
         if (move->dst[i].kind == WEFT_OPERAND_PORT) {
             uint32_t queue = member->dst[i];
-            uint32_t slot = weft_run_back_index(&run->queues[queue]);
+            uint32_t slot = weft_run_back_index(&run->queues.list[queue]);
             merge(clock, slot_clock(run, queue, slot), rank->width);
         }
     }
@@ -360,16 +364,16 @@ void weft_race_end_step(weft_run_t *run, const weft_run_lane_t *lane,
     const uint32_t *clock = member_clock(run, lane, member);
     for (uint32_t i = 0; i < move->nsrc; i++) {
         if (move->src[i].kind == WEFT_OPERAND_PORT) {
-            uint32_t queue = member->src[i], head = run->queues[queue].head;
-            uint32_t room = run->queues[queue].room;
+            uint32_t queue = member->src[i], head = run->queues.list[queue].head;
+            uint32_t room = run->queues.list[queue].room;
             copy(slot_clock(run, queue, (head == 0 ? room : head) - 1), clock, width);
         }
     }
     for (uint32_t i = 0; i < move->ndst; i++) {
         if (move->dst[i].kind == WEFT_OPERAND_PORT) {
             uint32_t queue = member->dst[i];
-            uint32_t back = weft_run_back_index(&run->queues[queue]);
-            uint32_t room = run->queues[queue].room;
+            uint32_t back = weft_run_back_index(&run->queues.list[queue]);
+            uint32_t room = run->queues.list[queue].room;
             copy(slot_clock(run, queue, (back == 0 ? room : back) - 1), clock, width);
         }
     }
@@ -462,9 +466,9 @@ static void find(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_me
     if (run->race.through_queues) {
         report_race(run, lane, member, cell, context, writes);
     } else if (in_place && run->both) {
-        run->marks[lane->rank] |= WEFT_SUSPECT_IN_PLACE;
+        run->race.marks[lane->rank] |= WEFT_SUSPECT_IN_PLACE;
     } else {
-        run->marks[lane->rank] |= WEFT_SUSPECT | WEFT_SUSPECT_IN_PLACE;
+        run->race.marks[lane->rank] |= WEFT_SUSPECT | WEFT_SUSPECT_IN_PLACE;
     }
 }
 

@@ -2,7 +2,9 @@
  *
  * Races of a rank with one lane: only the members of a PAR are not ordered, so it is enough to know
  * which of them use the same chunk. */
-#include "core/plan/run_state.h"
+#include "core/plan/race_par.h"
+
+#include "core/plan/run_result.h"
 
 #define SEVERAL UINT8_MAX /* more than one member */
 
@@ -33,7 +35,7 @@ static void use_chunk(weft_run_t *run, const weft_run_lane_t *lane, weft_run_use
         found |= !by_another(use->writer, member) ? 0 : kind == WEFT_OPERAND_IN ? in_place : apart;
         add_reader(kind == WEFT_OPERAND_IN ? &use->input_reader : &use->reader, member);
     }
-    run->marks[lane->rank] |= found;
+    run->race.marks[lane->rank] |= found;
 }
 
 static void use_operand(weft_run_t *run, const weft_run_lane_t *lane, uint8_t member,
@@ -62,8 +64,7 @@ static void use_operand(weft_run_t *run, const weft_run_lane_t *lane, uint8_t me
     }
 }
 
-/* Members of one PAR: all that is not ordered in a lone lane. */
-void weft_race_group(weft_run_t *run, const weft_run_lane_t *lane)
+void weft_race_par(weft_run_t *run, const weft_run_lane_t *lane)
 {
     run->race.groups++;
     for (uint32_t m = 0; m < lane->nmembers; m++) {

@@ -3,26 +3,20 @@
  * The engine of the abstract run: lanes that can move wait in a ring, a lane runs until a queue, a
  * wait or a barrier stops it, and whoever changes that wakes it. The order does not matter: the
  * network is confluent. */
-#include "core/plan/run_state.h"
+#include "core/plan/run_engine.h"
 
-void weft_run_wake(weft_run_t *run, uint32_t index)
-{
-    weft_run_lane_t *lane = &run->lanes[index];
-    if (lane->queued || lane->done) {
-        return;
-    }
-    lane->queued = true;
-    uint32_t at = run->work_at + run->work_used;
-    run->work[at >= run->nlanes ? at - run->nlanes : at] = index;
-    run->work_used++;
-}
+#include "core/plan/finding.h"
+#include "core/plan/race.h"
+#include "core/plan/race_par.h"
+#include "core/plan/run_result.h"
+#include "core/plan/run_step.h"
 
 static uint32_t resolve(const weft_run_t *run, const weft_run_lane_t *lane,
                         const weft_plan_operand_t *operand)
 {
     const weft_run_rank_t *rank = &run->ranks[lane->rank];
     if (operand->kind == WEFT_OPERAND_PORT) {
-        return run->port_queue[rank->first_port + operand->index];
+        return run->queues.of_port[rank->first_port + operand->index];
     }
     return weft_plan_chunk_at(operand, rank->chunks[operand->kind], lane->cursor.iteration, 0);
 }
@@ -68,7 +62,7 @@ static void begin_group(weft_run_t *run, weft_run_lane_t *lane, const weft_code_
         weft_race_fork(run, lane);
     } else if (lane->nmembers > 1 && lane->plan->nlanes == 1 && lane->cursor.pass == 0 &&
                run->race.uses != NULL) {
-        weft_race_group(run, lane);
+        weft_race_par(run, lane);
     }
 }
 
@@ -249,12 +243,12 @@ static void run_lane(weft_run_t *run, weft_run_lane_t *lane)
 
 static void check_left_over(weft_run_t *run)
 {
-    for (uint32_t i = 0; i < run->nqueues; i++) {
-        const weft_run_queue_t *queue = &run->queues[i];
+    for (uint32_t i = 0; i < run->queues.count; i++) {
+        const weft_run_queue_t *queue = &run->queues.list[i];
         if (queue->used != 0) {
             weft_run_finding(run, WEFT_VERDICT_UNMATCHED, &run->lanes[queue->receiver], 0,
                              "%u slices from rank %u channel %u are never received", queue->used,
-                             run->ways[i].from, run->ways[i].channel);
+                             run->queues.ways[i].from, run->queues.ways[i].channel);
             return;
         }
     }
@@ -275,10 +269,10 @@ void weft_run_go(weft_run_t *run)
     for (uint32_t i = 0; i < run->nlanes; i++) {
         weft_run_wake(run, i);
     }
-    while (run->work_used != 0 && report->verdict == WEFT_VERDICT_OK) {
-        weft_run_lane_t *lane = &run->lanes[run->work[run->work_at]];
-        run->work_at = run->work_at + 1 == run->nlanes ? 0 : run->work_at + 1;
-        run->work_used--;
+    while (run->work.used != 0 && report->verdict == WEFT_VERDICT_OK) {
+        weft_run_lane_t *lane = &run->lanes[run->work.lanes[run->work.at]];
+        run->work.at = run->work.at + 1 == run->nlanes ? 0 : run->work.at + 1;
+        run->work.used--;
         run_lane(run, lane);
     }
     if (report->verdict == WEFT_VERDICT_OK && run->lanes_done < run->nlanes) {

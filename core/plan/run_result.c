@@ -2,11 +2,13 @@
  *
  * What each collective's result is, in numbers; the comparison with what the run made; the
  * fingerprint of how it was made. */
+#include "core/plan/run_result.h"
+
 #include <errno.h>
 
 #include "core/base/error.h"
 #include "core/os/os.h"
-#include "core/plan/run_state.h"
+#include "core/plan/finding.h"
 
 #define FIELD ((UINT64_C(1) << 61) - 1)
 
@@ -29,7 +31,7 @@ uint64_t weft_run_input(const weft_run_t *run, uint32_t rank, uint32_t chunk, ui
 {
     uint64_t name = (uint64_t)rank * run->ranks[rank].chunks[WEFT_OPERAND_IN] + chunk;
     name = (name * run->slices + slice) * WEFT_RUN_PASSES + pass;
-    uint64_t value = weft_hash_mix(name ^ run->factor << 3) >> 3;
+    uint64_t value = weft_hash_mix(name ^ run->results.factor << 3) >> 3;
     return value >= FIELD ? 0 : value;
 }
 
@@ -45,17 +47,18 @@ uint32_t weft_run_alias(const weft_run_t *run, uint32_t rank, uint32_t chunk)
 static uint64_t *sum_of(const weft_run_t *run, uint32_t pass, uint32_t chunk, uint32_t slice)
 {
     uint64_t row = (uint64_t)pass * run->ranks[0].chunks[WEFT_OPERAND_IN] + chunk;
-    return &run->sums[row * run->slices + slice];
+    return &run->results.sums[row * run->slices + slice];
 }
 
 weft_status_t weft_run_expect(weft_run_t *run)
 {
     uint32_t chunks = run->ranks[0].chunks[WEFT_OPERAND_IN];
     uint64_t outs = (uint64_t)run->ranks[0].chunks[WEFT_OPERAND_OUT] * run->slices;
-    run->sums = weft_os_alloc((uint64_t)run->passes * chunks * run->slices * sizeof *run->sums, 0);
-    run->trees = weft_os_alloc(outs * sizeof *run->trees, 0);
-    run->prints = weft_os_alloc(run->n * sizeof *run->prints, 0);
-    if (run->sums == NULL || run->trees == NULL || run->prints == NULL) {
+    run->results.sums =
+        weft_os_alloc((uint64_t)run->passes * chunks * run->slices * sizeof *run->results.sums, 0);
+    run->results.trees = weft_os_alloc(outs * sizeof *run->results.trees, 0);
+    run->results.prints = weft_os_alloc(run->n * sizeof *run->results.prints, 0);
+    if (run->results.sums == NULL || run->results.trees == NULL || run->results.prints == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for the expected result");
     }
     run->report->same_on_all_ranks = true;
@@ -104,7 +107,7 @@ uint64_t weft_run_expected(const weft_run_t *run, uint32_t rank, uint32_t chunk,
     uint32_t from;
     uint32_t origin = origin_of(plan, rank, chunk, &from);
     if (run->reduces) {
-        return weft_field_mul(run->factor, *sum_of(run, pass, origin, slice));
+        return weft_field_mul(run->results.factor, *sum_of(run, pass, origin, slice));
     }
     return weft_run_input(run, from, origin, slice, pass);
 }
@@ -114,7 +117,7 @@ uint64_t weft_run_expected(const weft_run_t *run, uint32_t rank, uint32_t chunk,
 static void explain_sum(const weft_run_t *run, uint64_t value, uint64_t sum, uint32_t at[3],
                         char *why, size_t bytes)
 {
-    uint64_t f = run->factor;
+    uint64_t f = run->results.factor;
     if (value == sum) {
         snprintf(why, bytes, "no MOVE is FINAL");
         return;
@@ -206,18 +209,18 @@ static void compare_trees(weft_run_t *run, const weft_plan_t *plan, const weft_r
                           uint64_t count)
 {
     bool replicated = plan->coll == WEFT_ALL_REDUCE;
-    run->one_tree = run->has_trees ? run->one_tree : cells[0].tree;
+    run->results.one_tree = run->results.has_trees ? run->results.one_tree : cells[0].tree;
     for (uint64_t i = 0; i < count; i++) {
-        if (cells[i].tree != run->one_tree) {
+        if (cells[i].tree != run->results.one_tree) {
             run->report->same_for_all_chunks = false;
         }
-        if (!run->has_trees) {
-            run->trees[i] = cells[i].tree;
-        } else if (replicated && run->trees[i] != cells[i].tree) {
+        if (!run->results.has_trees) {
+            run->results.trees[i] = cells[i].tree;
+        } else if (replicated && run->results.trees[i] != cells[i].tree) {
             run->report->same_on_all_ranks = false;
         }
     }
-    run->has_trees = true;
+    run->results.has_trees = true;
 }
 
 static void mark_rank(weft_run_t *run, uint32_t rank)
@@ -230,7 +233,7 @@ static void mark_rank(weft_run_t *run, uint32_t rank)
     for (uint64_t at = 0; at < count; at += block) {
         mark = weft_hash_add(mark, block_mark(&cells[at], plan->k, run->slices));
     }
-    run->prints[rank] = mark;
+    run->results.prints[rank] = mark;
     if (weft_coll_reduces(plan->coll)) {
         compare_trees(run, plan, cells, count);
     }
@@ -261,7 +264,7 @@ void weft_run_fingerprint(weft_run_t *run)
 {
     uint64_t hash = weft_hash_add(WEFT_HASH_START, (uint64_t)run->input->plans[0]->coll);
     for (uint32_t rank = 0; rank < run->n; rank++) {
-        hash = weft_hash_add(hash, run->prints[rank]);
+        hash = weft_hash_add(hash, run->results.prints[rank]);
     }
     run->report->fingerprint = hash;
 }

@@ -13,7 +13,7 @@
 #include "core/plan/cursor.h"
 #include "core/plan/facts.h"
 #include "core/plan/hash.h"
-#include "core/plan/verify.h"
+#include "core/plan/verdict.h"
 
 #define WEFT_RUN_NONE WEFT_PLAN_NO_CHUNK
 #define WEFT_RUN_PASSES 2
@@ -128,6 +128,10 @@ typedef struct weft_run_own {
     uint32_t context, time; /* SENT: by that stream, and when */
 } weft_run_own_t;
 
+/* What a run without clocks through queues cannot decide about a rank. */
+#define WEFT_SUSPECT 1u          /* two streams that may not be ordered use a chunk */
+#define WEFT_SUSPECT_IN_PLACE 2u /* … if IN and OUT are one */
+
 /* Vector clocks; core/plan/race.c. */
 typedef struct weft_run_race {
     bool through_queues; /* clocks travel with slices: exact, and dear */
@@ -137,139 +141,89 @@ typedef struct weft_run_race {
     uint32_t *accesses;   /* per cell of a tracked rank */
     weft_run_own_t *owns; /* per slice of IN that comes back in OUT, of a tracked rank */
     uint32_t carries;     /* of them, plus one: what the step in progress has taken up */
-    weft_run_use_t *uses; /* per chunk of a rank whose lone lane has PARs */
+    weft_run_use_t *uses; /* per chunk of a rank whose only lane has PARs */
+    uint8_t *marks;       /* by rank: WEFT_SUSPECT_* */
     uint32_t groups;      /* PARs so far */
 } weft_run_race_t;
 
-/* What a run without clocks through queues cannot decide about a rank. */
-#define WEFT_SUSPECT 1u          /* two streams that may not be ordered use a chunk */
-#define WEFT_SUSPECT_IN_PLACE 2u /* … if IN and OUT are one */
+/* All queues, and the slots that they share. */
+typedef struct weft_run_queues {
+    weft_run_queue_t *list;
+    weft_run_way_t *ways; /* by queue */
+    uint32_t *of_port;    /* by first_port + port */
+    uint32_t count;
+    weft_run_slot_t *slot;
+    uint32_t free_slot;  /* first of the free ones, plus one */
+    uint32_t fresh_slot; /* first that was never used */
+} weft_run_queues_t;
+
+/* Lanes that may be able to move: a ring of lane numbers. */
+typedef struct weft_run_work {
+    uint32_t *lanes;
+    uint32_t at, used;
+} weft_run_work_t;
+
+/* What the result must be, and how it was made; run_result.c. */
+typedef struct weft_run_results {
+    uint64_t factor;  /* of FINAL */
+    uint64_t *sums;   /* expected folds, by pass, IN chunk and slice */
+    uint64_t *trees;  /* of the first rank that finished, by OUT chunk and slice */
+    uint64_t *prints; /* fingerprint by rank */
+    bool has_trees;
+    uint64_t one_tree; /* of the first element */
+} weft_run_results_t;
+
+/* Memory of all lanes, and its size. */
+typedef struct weft_run_memory {
+    weft_run_member_t *members;
+    weft_run_chain_t *ends;
+    uint32_t *finished;
+    uint64_t nports, nmembers, nends, ncells, nslots;
+} weft_run_memory_t;
 
 typedef struct weft_run {
     const weft_verify_input_t *input;
     const weft_plan_facts_t *facts; /* by rank */
     const uint64_t *port_chunks;    /* by first_port + port */
     weft_verify_report_t *report;
-    uint32_t n, slots, slices, passes;
-    bool values;                /* false: chains only */
-    bool reduces;               /* its collective does */
     weft_verify_report_t *both; /* this run is out of place, but sees what would differ in place */
-    uint8_t *marks;             /* by rank: WEFT_SUSPECT_* */
-    uint64_t factor;
+    uint32_t n, slots, slices, passes;
+    bool values;  /* false: chains only */
+    bool reduces; /* its collective does */
     weft_run_rank_t *ranks;
     weft_run_lane_t *lanes;
-    weft_run_queue_t *queues;
-    weft_run_way_t *ways;
-    weft_run_slot_t *slot;
-    uint32_t free_slot, fresh_slot; /* first of the free ones, plus one; first never used */
+    uint32_t nlanes, lanes_done;
     weft_run_cell_t *cells;
-    weft_run_member_t *members;
-    weft_run_chain_t *ends;
-    uint32_t *finished;
-    uint32_t *port_queue; /* by first_port + port */
-    uint32_t *work;       /* ring of lanes that may progress */
-    uint32_t work_at, work_used;
-    uint32_t nlanes, nqueues, lanes_done;
-    uint64_t nports, nmembers, nends, ncells, nslots;
-    uint64_t *sums;   /* expected folds, by pass, IN chunk and slice */
-    uint64_t *trees;  /* of the first rank that finished, by OUT chunk and slice */
-    uint64_t *prints; /* fingerprint by rank */
-    bool has_trees;
-    uint64_t one_tree; /* of the first element */
+    weft_run_queues_t queues;
+    weft_run_work_t work;
+    weft_run_memory_t memory;
+    weft_run_results_t results;
+    weft_run_race_t race;
     uint64_t steps;
     weft_run_chain_t chain;
     weft_vector_t vector; /* what the plan serves if all that has moved so far is all */
-    weft_run_race_t race;
 } weft_run_t;
 
-/* setup.c: what a run needs besides memory. */
-typedef struct weft_run_setup {
-    const weft_verify_input_t *input;
-    const weft_plan_facts_t *facts;
-    const uint64_t *port_chunks;
-    uint32_t passes;
-    bool values;
-} weft_run_setup_t;
-
-/* Memory of a run whose queues are still to be paired. ERR_RESOURCE. */
-weft_status_t weft_run_init(weft_run_t *run, const weft_run_setup_t *setup,
-                            weft_verify_report_t *report);
-void weft_run_fini(weft_run_t *run);
-
-/* run.c: runs to the end or to the first finding (report->verdict). */
-void weft_run_go(weft_run_t *run);
-void weft_run_wake(weft_run_t *run, uint32_t lane);
-
-/* queues.c: pairs the ports. UNMATCHED goes into the report. */
-weft_status_t weft_run_pair(weft_run_t *run);
-/* A queue of its own, through which `chunks` chunks go per pass; then the slots of all. */
-uint32_t weft_run_connect(weft_run_t *run, const weft_run_way_t *way, uint32_t sender,
-                          uint32_t receiver, uint64_t chunks);
-weft_status_t weft_run_make_slots(weft_run_t *run);
-
-/* step.c: moves as many slices as possible. */
-void weft_run_advance(weft_run_t *run, weft_run_lane_t *lane, weft_run_member_t *member);
-
-/* vector.c: what the plan serves if no slice leaves its block, and the block of a chunk. */
-weft_vector_t weft_run_vector(const weft_run_t *run);
-uint32_t weft_run_extent(const weft_plan_t *plan, uint32_t kind, uint32_t chunk);
-
-/* stuck.c: words. */
-void weft_run_explain(weft_run_t *run);
-void weft_run_finding(weft_run_t *run, weft_verdict_t verdict, const weft_run_lane_t *lane,
-                      uint32_t pc, const char *format, ...) WEFT_PRINTF(5, 6);
-
-/* … in place only: IN is read where OUT has been written. */
-void weft_run_divergence(weft_run_t *run, const weft_run_lane_t *lane, uint32_t pc, uint32_t chunk);
-
-/* result.c: the definition of each collective. */
-uint64_t weft_field_add(uint64_t a, uint64_t b);
-uint64_t weft_field_mul(uint64_t a, uint64_t b);
-uint64_t weft_run_input(const weft_run_t *run, uint32_t rank, uint32_t chunk, uint32_t slice,
-                        uint32_t pass);
-uint64_t weft_run_expected(const weft_run_t *run, uint32_t rank, uint32_t chunk, uint32_t slice,
-                           uint32_t pass);
-/* Chunk of OUT that IN chunk `chunk` is in place, or NONE. */
-uint32_t weft_run_alias(const weft_run_t *run, uint32_t rank, uint32_t chunk);
-weft_status_t weft_run_expect(weft_run_t *run);
-void weft_run_check_rank(weft_run_t *run, uint32_t rank, uint32_t pass);
-void weft_run_fingerprint(weft_run_t *run);
-
-/* race.c: clocks of each rank with several lanes by itself. What they order is ordered; the rest is
- * marked. */
-weft_status_t weft_race_init_local(weft_run_t *run);
-/* … clocks through queues of as many ranks marked with `mark` from *next_p on as memory allows; moves
- * *next_p past them. What they do not order is a finding. */
-weft_status_t weft_race_init_exact(weft_run_t *run, uint8_t mark, uint32_t *next_p);
-void weft_race_fini(weft_run_t *run);
-void weft_race_group(weft_run_t *run, const weft_run_lane_t *lane);
-void weft_race_fork(weft_run_t *run, const weft_run_lane_t *lane);
-void weft_race_join(weft_run_t *run, const weft_run_lane_t *lane);
-void weft_race_wait(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
-                    const weft_after_t *after);
-void weft_race_end(weft_run_t *run, const weft_run_lane_t *lane, uint32_t pc);
-void weft_race_barrier(weft_run_t *run, const weft_run_lane_t *lane, uint64_t mask);
-void weft_race_begin_step(weft_run_t *run, const weft_run_lane_t *lane,
-                          const weft_run_member_t *member);
-void weft_race_end_step(weft_run_t *run, const weft_run_lane_t *lane,
-                        const weft_run_member_t *member);
-void weft_race_read(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
-                    uint64_t cell);
-/* … of IN. */
-void weft_race_read_own(weft_run_t *run, const weft_run_lane_t *lane,
-                        const weft_run_member_t *member, uint32_t chunk);
-/* … which is this cell in place. */
-void weft_race_read_input(weft_run_t *run, const weft_run_lane_t *lane,
-                          const weft_run_member_t *member, uint64_t cell);
-void weft_race_write(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
-                     uint64_t cell, uint64_t value);
+/* Puts a lane that may be able to move into the ring. */
+static inline void weft_run_wake(weft_run_t *run, uint32_t index)
+{
+    weft_run_lane_t *lane = &run->lanes[index];
+    if (lane->queued || lane->done) {
+        return;
+    }
+    lane->queued = true;
+    uint32_t at = run->work.at + run->work.used;
+    run->work.lanes[at >= run->nlanes ? at - run->nlanes : at] = index;
+    run->work.used++;
+}
 
 static inline uint64_t weft_run_weight(const weft_run_chain_t *chain)
 {
     return 4 * (2 * (uint64_t)chain->hops + chain->ends) + chain->touched;
 }
 
-/* The later of two chains: by MOVEs, and by what they carry. The order of the operands is all one. */
+/* The later of two chains: by MOVEs, and by what they carry. The result does not depend on
+ * which of the two is passed first. */
 static inline void weft_run_lengthen(weft_run_chain_t *chain, const weft_run_chain_t *other)
 {
     if (other->moves > chain->moves) {
@@ -293,7 +247,7 @@ static inline uint64_t weft_run_leaf(uint32_t rank)
 
 static inline weft_run_slot_t *weft_run_front(weft_run_t *run, uint32_t queue)
 {
-    return &run->slot[run->queues[queue].first];
+    return &run->queues.slot[run->queues.list[queue].first];
 }
 
 static inline uint32_t weft_run_back_index(const weft_run_queue_t *queue)

@@ -2,7 +2,12 @@
  *
  * One slice of one MOVE in the abstract run: are all sources there and all destinations free, and
  * what comes out. The hot loop of the verifier. */
-#include "core/plan/run_state.h"
+#include "core/plan/run_step.h"
+
+#include "core/plan/finding.h"
+#include "core/plan/race.h"
+#include "core/plan/run_result.h"
+#include "core/plan/run_vector.h"
 
 /* Constants that keep kinds of tree nodes apart. */
 #define NODE_FOLD UINT64_C(0x666f6c64)
@@ -18,15 +23,15 @@ static bool blocked(weft_run_t *run, const weft_run_lane_t *lane, const weft_run
 {
     const weft_plan_view_t *move = &member->move;
     for (uint32_t i = 0; i < move->nsrc; i++) {
-        if (move->src[i].kind == WEFT_OPERAND_PORT && run->queues[member->src[i]].used == 0) {
-            run->queues[member->src[i]].receiver_waits = (uint8_t)(member - lane->members + 1);
+        if (move->src[i].kind == WEFT_OPERAND_PORT && run->queues.list[member->src[i]].used == 0) {
+            run->queues.list[member->src[i]].receiver_waits = (uint8_t)(member - lane->members + 1);
             return true;
         }
     }
     for (uint32_t i = 0; i < move->ndst; i++) {
         if (move->dst[i].kind == WEFT_OPERAND_PORT &&
-            run->queues[member->dst[i]].used == run->slots) {
-            run->queues[member->dst[i]].sender_waits = (uint8_t)(member - lane->members + 1);
+            run->queues.list[member->dst[i]].used == run->slots) {
+            run->queues.list[member->dst[i]].sender_waits = (uint8_t)(member - lane->members + 1);
             return true;
         }
     }
@@ -100,9 +105,10 @@ static result_t read_in_place(weft_run_t *run, const weft_run_lane_t *lane,
         }
         return input;
     }
-    return run->reduces ? (result_t){weft_field_mul(cell->value, run->factor ^ (lane->rank + 1)),
-                                     weft_hash_add(NODE_AGAIN, cell->tree)}
-                        : (result_t){cell->value, cell->tree};
+    return run->reduces
+               ? (result_t){weft_field_mul(cell->value, run->results.factor ^ (lane->rank + 1)),
+                            weft_hash_add(NODE_AGAIN, cell->tree)}
+               : (result_t){cell->value, cell->tree};
 }
 
 static result_t read_input(weft_run_t *run, const weft_run_lane_t *lane,
@@ -188,17 +194,17 @@ static void chain_begin(weft_run_t *run, const weft_run_lane_t *lane, weft_run_m
 static result_t pop(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
                     uint32_t index)
 {
-    weft_run_queue_t *queue = &run->queues[index];
+    weft_run_queue_t *queue = &run->queues.list[index];
     const weft_run_slot_t *slot = weft_run_front(run, index);
-    check_slot(run, lane, member, &run->ways[index], slot);
+    check_slot(run, lane, member, &run->queues.ways[index], slot);
     if (slot->extent != member->extent) {
         run->vector = WEFT_VECTOR_NONE;
     }
     result_t result = {slot->value, slot->tree};
     uint32_t freed = queue->first;
     queue->first = slot->next;
-    run->slot[freed].next = run->free_slot;
-    run->free_slot = freed + 1;
+    run->queues.slot[freed].next = run->queues.free_slot;
+    run->queues.free_slot = freed + 1;
     queue->head = queue->head + 1 == queue->room ? 0 : queue->head + 1;
     queue->used--;
     wake_member(run, queue->sender, &queue->sender_waits);
@@ -207,30 +213,30 @@ static result_t pop(weft_run_t *run, const weft_run_lane_t *lane, const weft_run
 
 static uint32_t take_slot(weft_run_t *run)
 {
-    if (run->free_slot == 0) {
-        return run->fresh_slot++;
+    if (run->queues.free_slot == 0) {
+        return run->queues.fresh_slot++;
     }
-    uint32_t at = run->free_slot - 1;
-    run->free_slot = run->slot[at].next;
+    uint32_t at = run->queues.free_slot - 1;
+    run->queues.free_slot = run->queues.slot[at].next;
     return at;
 }
 
 static void push(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
                  uint32_t index, result_t result)
 {
-    weft_run_queue_t *queue = &run->queues[index];
+    weft_run_queue_t *queue = &run->queues.list[index];
     uint32_t at = take_slot(run);
-    run->slot[at] = (weft_run_slot_t){.value = result.value,
-                                      .tree = result.tree,
-                                      .chain = member->chain,
-                                      .pass = lane->cursor.pass,
-                                      .piece = member->piece,
-                                      .slice = member->slice,
-                                      .extent = member->extent};
+    run->queues.slot[at] = (weft_run_slot_t){.value = result.value,
+                                             .tree = result.tree,
+                                             .chain = member->chain,
+                                             .pass = lane->cursor.pass,
+                                             .piece = member->piece,
+                                             .slice = member->slice,
+                                             .extent = member->extent};
     if (queue->used++ == 0) {
         queue->first = at;
     } else {
-        run->slot[queue->last].next = at;
+        run->queues.slot[queue->last].next = at;
     }
     queue->last = at;
     if (queue->used > queue->peak) {
@@ -261,7 +267,7 @@ static result_t fold(weft_run_t *run, const weft_run_lane_t *lane, const weft_ru
         }
     }
     if ((move->flags & WEFT_MOVE_FINAL) != 0) {
-        sum.value = weft_field_mul(sum.value, run->factor);
+        sum.value = weft_field_mul(sum.value, run->results.factor);
         sum.tree = weft_hash_add(NODE_FINAL, sum.tree);
     }
     return sum;

@@ -14,9 +14,8 @@
  * pop(j(m−S)) → push(j(m)). As j grows strictly, j(m−S) ≤ j(m)−S, so in the old order pop(j(m−S))
  * is not after pop(j(m)−S), which is before push(j(m)). So each new edge is implied by old ones, the
  * new order is acyclic, and lanes that execute it never wait for each other in a ring. */
-#include "core/plan/run_state.h"
+#include "core/plan/run_vector.h"
 
-/* The block of the job that a chunk of this rank's buffer belongs to. */
 uint32_t weft_run_extent(const weft_plan_t *plan, uint32_t kind, uint32_t chunk)
 {
     bool in = kind == WEFT_OPERAND_IN;

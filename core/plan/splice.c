@@ -4,11 +4,12 @@
  * of this plan's buffers, its windows; where a window is not a whole buffer, numbers that wrap around
  * in the sub-plan would not wrap here, so a LOOP is cut in runs, and a MOVE of several chunks in
  * parts, within which nothing wraps. A ring's LOOP becomes two or three of them. */
+#include "core/plan/splice.h"
+
 #include <errno.h>
 
 #include "core/base/error.h"
 #include "core/os/os.h"
-#include "core/plan/builder.h"
 
 #define SPOTS (2 * WEFT_MOVE_MAX + 1)
 

@@ -2,13 +2,13 @@
  *
  * The builder's sub(): has another loaded algorithm write its plan for some of the ranks, as if they
  * were a job of their own. The plan is kept with the draft until call() writes it out (splice.c). */
-#include <errno.h>
+#include "core/plan/sub.h"
+
 #include <string.h>
 
 #include "core/base/error.h"
 #include "core/config/nearest.h"
 #include "core/os/os.h"
-#include "core/plan/builder.h"
 
 typedef struct asking {
     weft_plan_draft_t *draft;
@@ -88,27 +88,28 @@ static bool check_group(asking_t *asking)
 static bool find_algo(asking_t *asking)
 {
     weft_plan_draft_t *draft = asking->draft;
-    const weft_plan_emitter_t *source = draft->source;
+    const weft_plan_emitter_t *emitter = draft->emitter;
     const char *name = asking->sub->algo;
-    if (source == NULL || source->finder == NULL) {
+    if (emitter == NULL || emitter->finder == NULL) {
         weft_plan_mistake(draft, WEFT_ERR_UNSUPPORTED,
                           "sub-plan by %s: whoever asks for this plan offers no other algorithms",
                           name);
         return false;
     }
-    if (source->depth + 1 > WEFT_PLAN_DEPTH) {
+    if (emitter->depth + 1 > WEFT_PLAN_DEPTH) {
         weft_plan_mistake(draft, WEFT_ERR_PLAN, "sub-plan by %s: more than %d plans in each other",
                           name, WEFT_PLAN_DEPTH);
         return false;
     }
-    return pass_on(
-        draft, source->finder->find(source->finder->arg, name, &asking->ops, &asking->algo), name);
+    return pass_on(draft,
+                   emitter->finder->find(emitter->finder->arg, name, &asking->ops, &asking->algo),
+                   name);
 }
 
 /* Numbers of hosts in the order in which the group meets them. */
 static uint32_t narrow(const asking_t *asking, uint32_t *number)
 {
-    const weft_algo_topo_t *view = asking->draft->source->view;
+    const weft_algo_topo_t *view = asking->draft->emitter->view;
     uint32_t nhosts = 0;
     for (uint32_t i = 0; i < asking->sub->n; i++) {
         uint32_t host = view->host != NULL ? view->host[asking->sub->group[i]] : 0;
@@ -139,22 +140,23 @@ static weft_algo_call_t call_of(const asking_t *asking)
 
 static weft_status_t emit(const asking_t *asking, uint32_t nhosts, weft_plan_t **plan_p)
 {
-    const weft_plan_emitter_t *above = asking->draft->source;
+    const weft_plan_emitter_t *above = asking->draft->emitter;
     weft_algo_call_t call = call_of(asking);
     weft_algo_topo_t view = {.size = sizeof view, .nhosts = nhosts, .host = asking->hosts};
-    weft_plan_emitter_t source = {.ops = asking->ops,
-                                  .algo = asking->algo,
-                                  .finder = above->finder,
-                                  .view = &view,
-                                  .depth = above->depth + 1};
+    weft_plan_emitter_t emitter = {.ops = asking->ops,
+                                   .algo = asking->algo,
+                                   .finder = above->finder,
+                                   .view = &view,
+                                   .depth = above->depth + 1,
+                                   .emit = above->emit};
     weft_status_t status = asking->ops->supports(asking->algo, &call);
-    return status == WEFT_OK ? weft_plan_emit_from(&source, &call, plan_p) : status;
+    return status == WEFT_OK ? above->emit(&emitter, &call, plan_p) : status;
 }
 
 static weft_plan_t *emit_part(asking_t *asking)
 {
     weft_plan_draft_t *draft = asking->draft;
-    uint32_t n = asking->sub->n, nhosts = draft->source->view->nhosts;
+    uint32_t n = asking->sub->n, nhosts = draft->emitter->view->nhosts;
     weft_plan_t *plan = NULL;
     asking->hosts = weft_os_alloc(((size_t)n + nhosts + 1) * sizeof *asking->hosts, 0);
     if (asking->hosts == NULL) {

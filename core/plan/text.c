@@ -10,7 +10,8 @@
 
 #include "core/base/error.h"
 #include "core/os/os.h"
-#include "core/plan/plan_ir.h"
+#include "core/plan/builder.h"
+#include "core/plan/plan_parse.h"
 
 static const char *line_end(const char *at, const char *end)
 {

@@ -8,23 +8,13 @@
 
 #include "core/base/error.h"
 #include "core/os/os.h"
-#include "core/plan/network.h"
-#include "core/plan/run_state.h"
-
-const char *weft_verdict_name(weft_verdict_t verdict)
-{
-    static const char *const names[] = {
-        [WEFT_VERDICT_OK] = "ok",
-        [WEFT_VERDICT_MALFORMED] = "malformed",
-        [WEFT_VERDICT_UNMATCHED] = "unmatched",
-        [WEFT_VERDICT_DEADLOCK] = "deadlock",
-        [WEFT_VERDICT_WRONG] = "wrong result",
-        [WEFT_VERDICT_UNWRITTEN] = "unwritten read",
-        [WEFT_VERDICT_RACE] = "race",
-        [WEFT_VERDICT_TOO_BIG] = "too big to verify",
-    };
-    return (unsigned)verdict < sizeof names / sizeof *names ? names[verdict] : "unknown";
-}
+#include "core/plan/network_walk.h"
+#include "core/plan/race.h"
+#include "core/plan/run_engine.h"
+#include "core/plan/run_queues.h"
+#include "core/plan/run_result.h"
+#include "core/plan/run_setup.h"
+#include "core/plan/well_formed.h"
 
 static bool malformed(weft_verify_report_t *report, uint32_t rank, const char *why)
 {
@@ -134,7 +124,7 @@ static weft_status_t proof_run(const proof_t *proof, weft_run_t *run, weft_verif
                               .passes = WEFT_RUN_PASSES,
                               .values = true};
     weft_status_t status = weft_run_init(run, &setup, report);
-    run->marks = proof->marks;
+    run->race.marks = proof->marks;
     return status;
 }
 
@@ -145,8 +135,8 @@ static void keep_figures(weft_run_t *run)
     report->vector = run->vector;
     report->critical_moves = run->chain.moves;
     report->critical_chunks = (double)run->chain.ends / 2;
-    for (uint32_t i = 0; i < run->nqueues; i++) {
-        uint32_t peak = run->queues[i].peak;
+    for (uint32_t i = 0; i < run->queues.count; i++) {
+        uint32_t peak = run->queues.list[i].peak;
         report->peak_slots = peak > report->peak_slots ? peak : report->peak_slots;
     }
     weft_run_fingerprint(run);

@@ -2,12 +2,13 @@
  *
  * Is a plan well formed? Everything that can be said of one rank's plan without running it: bounds,
  * limits, directions, ownership, pieces, structure. Reasons are words for the plan's author. */
+#include "core/plan/well_formed.h"
+
 #include <errno.h>
 #include <stdarg.h>
 
 #include "core/base/error.h"
 #include "core/os/os.h"
-#include "core/plan/plan_ir.h"
 
 #define CHUNKS_MAX (1u << 28)
 

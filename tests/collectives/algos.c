@@ -14,6 +14,7 @@
 
 #include "core/base/error.h"
 #include "core/plan/verify.h"
+#include "core/plan/builder.h"
 #include "tests/support/fake_host.h"
 
 #define RANKS_MAX 64u

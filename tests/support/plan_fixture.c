@@ -12,6 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/os/os.h"
+#include "core/plan/verify.h"
 #include "core/plan/text.h"
 
 static void fake_log(const weft_host_t *host, weft_log_level_t level, const char *format, ...)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/plan/plan_parse.h"
 #include "core/base/error.h"
 
 static char *read_file(const char *path)

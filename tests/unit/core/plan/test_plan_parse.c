@@ -11,6 +11,9 @@
 #include <cmocka.h>
 
 #include "core/base/error.h"
+#include "core/plan/dot.h"
+#include "core/plan/plan_parse.h"
+#include "core/plan/plan_print.h"
 #include "tests/support/plan_fixture.h"
 
 static char *text_of(const weft_plan_t *plan)

@@ -13,6 +13,8 @@
 
 #include "core/base/error.h"
 #include "core/plan/plan_ir.h"
+#include "core/plan/builder.h"
+#include "core/plan/plan_parse.h"
 #include "core/plan/text.h"
 
 #define RANK_0                                                                                     \

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "core/base/error.h"
+#include "core/plan/verify.h"
 #include "tests/support/plan_fixture.h"
 
 static plan_fixture_t ring, flat;

@@ -13,6 +13,7 @@
 
 #include "core/base/error.h"
 #include "tests/support/plan_files.h"
+#include "core/plan/verify.h"
 #include "tests/support/scratch.h"
 
 #define ROUNDS 2000u

@@ -12,6 +12,8 @@
 #include <cmocka.h>
 
 #include "core/base/error.h"
+#include "core/plan/plan_parse.h"
+#include "core/plan/plan_print.h"
 #include "tests/support/plan_files.h"
 
 static char *text_of(const plan_fixture_t *fixture, weft_coll_t coll, uint32_t nranks,

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The draft of a plan: growing lists, the first mistake, and the checks at its end. */
+#include "core/plan/draft.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/os/os.h"
+#include "core/plan/well_formed.h"
+
+#define GROW_FROM 8u
+
+void weft_plan_mistake(weft_plan_draft_t *draft, weft_status_t status, const char *format, ...)
+{
+    if (draft->status != WEFT_OK) {
+        return;
+    }
+    va_list args;
+    va_start(args, format);
+    vsnprintf(draft->why, sizeof draft->why, format, args);
+    va_end(args);
+    draft->status = status;
+}
+
+/* Capacities are powers of two, so the number in use tells when to grow. */
+void *weft_plan_grown(weft_plan_draft_t *draft, void *items, uint32_t used, size_t size)
+{
+    if (used != 0 && (used < GROW_FROM || (used & (used - 1)) != 0)) {
+        return items;
+    }
+    void *more = weft_os_alloc((used == 0 ? GROW_FROM : 2 * (size_t)used) * size, 0);
+    if (more == NULL) {
+        weft_plan_mistake(draft, WEFT_ERR_RESOURCE, "no memory for %u entries", used + 1);
+        return NULL;
+    }
+    if (used != 0) {
+        memcpy(more, items, used * size);
+    }
+    weft_os_free(items);
+    return more;
+}
+
+uint32_t weft_plan_append(weft_plan_draft_t *draft, uint32_t lane, weft_code_t code)
+{
+    weft_plan_t *plan = draft->plan;
+    if (lane >= plan->nlanes) {
+        weft_plan_mistake(draft, WEFT_ERR_PLAN, "instruction for lane %u, which does not exist",
+                          lane);
+    }
+    if (draft->status != WEFT_OK) {
+        return 0;
+    }
+    weft_plan_lane_t *to = &plan->lanes[lane];
+    void *more = weft_plan_grown(draft, to->code, to->ncode, sizeof *to->code);
+    if (more == NULL) {
+        return 0;
+    }
+    to->code = more;
+    to->code[to->ncode] = code;
+    return to->ncode++;
+}
+
+int64_t weft_plan_open_loop(const weft_plan_lane_t *lane)
+{
+    for (uint32_t pc = lane->ncode; pc-- > 0;) {
+        if (lane->code[pc].opcode == WEFT_CODE_END) {
+            return -1;
+        }
+        if (lane->code[pc].opcode == WEFT_CODE_LOOP) {
+            return pc;
+        }
+    }
+    return -1;
+}
+
+bool weft_plan_lane_is_open(const weft_plan_lane_t *lane)
+{
+    uint32_t first = lane->ncode > WEFT_PAR_MAX ? lane->ncode - WEFT_PAR_MAX : 0;
+    for (uint32_t pc = lane->ncode; pc-- > first;) {
+        if (lane->code[pc].opcode == WEFT_CODE_PAR) {
+            return pc + lane->code[pc].n >= lane->ncode || weft_plan_open_loop(lane) >= 0;
+        }
+    }
+    return weft_plan_open_loop(lane) >= 0;
+}
+
+weft_status_t weft_plan_draft_init(weft_plan_draft_t *draft, const weft_algo_call_t *call)
+{
+    weft_plan_t *plan = weft_os_alloc(sizeof *plan, 0);
+    weft_plan_lane_t *lanes = weft_os_alloc(WEFT_LANE_MAX * sizeof *lanes, 0);
+    if (plan == NULL || lanes == NULL) {
+        weft_os_free(plan);
+        weft_os_free(lanes);
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for a plan");
+    }
+    plan->coll = call->coll;
+    plan->nranks = call->nranks;
+    plan->rank = call->rank;
+    plan->root = call->root;
+    plan->lanes = lanes;
+    draft->plan = plan;
+    return WEFT_OK;
+}
+
+/* A finished plan grows no more; where memory for that is short it stays as it is. */
+static void *fitted(void *items, uint32_t used, size_t size)
+{
+    void *exact = used == 0 ? NULL : weft_os_alloc(used * size, 0);
+    if (exact == NULL) {
+        return items;
+    }
+    memcpy(exact, items, used * size);
+    weft_os_free(items);
+    return exact;
+}
+
+static void fit(weft_plan_t *plan)
+{
+    for (uint32_t lane = 0; lane < plan->nlanes; lane++) {
+        weft_plan_lane_t *at = &plan->lanes[lane];
+        at->code = fitted(at->code, at->ncode, sizeof *at->code);
+    }
+    plan->lanes = fitted(plan->lanes, plan->nlanes, sizeof *plan->lanes);
+    plan->ports = fitted(plan->ports, plan->nports, sizeof *plan->ports);
+    plan->moves = fitted(plan->moves, plan->nmoves, sizeof *plan->moves);
+    plan->operands = fitted(plan->operands, plan->noperands, sizeof *plan->operands);
+    plan->afters = fitted(plan->afters, plan->nafters, sizeof *plan->afters);
+}
+
+weft_status_t weft_plan_draft_finish(weft_plan_draft_t *draft, weft_plan_t **plan_p)
+{
+    for (uint32_t lane = 0; lane < draft->plan->nlanes; lane++) {
+        weft_plan_append(draft, lane, (weft_code_t){.opcode = WEFT_CODE_STOP});
+    }
+    if (draft->status == WEFT_OK && !draft->has_grid) {
+        weft_plan_mistake(draft, WEFT_ERR_PLAN, "grid() was never called");
+    }
+    if (draft->status != WEFT_OK) {
+        return weft_fail(draft->status, 0, "plan of rank %u: %s", draft->plan->rank, draft->why);
+    }
+    weft_status_t status = weft_plan_check(draft->plan);
+    if (status == WEFT_OK) {
+        fit(draft->plan);
+        *plan_p = draft->plan;
+        draft->plan = NULL;
+    }
+    return status;
+}
+
+void weft_plan_draft_fini(weft_plan_draft_t *draft)
+{
+    for (uint32_t i = 0; i < draft->nparts; i++) {
+        weft_plan_destroy(draft->parts[i].plan);
+        weft_os_free(draft->parts[i].group);
+    }
+    weft_os_free(draft->parts);
+    weft_plan_destroy(draft->plan);
+    draft->plan = NULL;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the verifier is asked, and what it answers. */
+#ifndef WEFT_PLAN_VERDICT_H
+#define WEFT_PLAN_VERDICT_H
+
+#include "core/plan/plan_ir.h"
+
+typedef enum weft_verdict {
+    WEFT_VERDICT_OK = 0,
+    WEFT_VERDICT_MALFORMED, /* impossible operand, port or collective */
+    WEFT_VERDICT_UNMATCHED, /* queue with only one end, or slices left in it */
+    WEFT_VERDICT_DEADLOCK,
+    WEFT_VERDICT_WRONG,     /* result is not the collective's definition */
+    WEFT_VERDICT_UNWRITTEN, /* reads a chunk that nothing has written */
+    WEFT_VERDICT_RACE,
+    WEFT_VERDICT_TOO_BIG /* would cost more than the limit; nothing proved */
+} weft_verdict_t;
+
+/* Which vector collectives a plan may serve: see "Vectors" in weft/plugin/plan.h. */
+typedef enum weft_vector {
+    WEFT_VECTOR_NONE = 0,
+    WEFT_VECTOR_BLOCKS = 1, /* counts that all ranks know: all_gather_v, reduce_scatter_v */
+    WEFT_VECTOR_PAIRS = 2   /* counts that two ranks know: all_to_all_v, gather_v, scatter_v */
+} weft_vector_t;
+
+typedef struct weft_verify_input {
+    weft_plan_t *const *plans; /* nranks of them */
+    uint32_t nranks;
+    uint32_t slots;  /* S: depth of every queue */
+    uint32_t slices; /* L: slices per chunk */
+    bool in_place;   /* IN and OUT alias as the collective's in-place form says */
+    uint64_t limit;  /* abstract slice steps; 0 = no limit */
+} weft_verify_input_t;
+
+typedef struct weft_verify_report {
+    weft_verdict_t verdict;
+    uint32_t rank, lane, pc; /* where, if not OK */
+    char text[256];          /* rank, lane, instruction, chunk, and what it waits for */
+    uint64_t steps;          /* slice steps of the run */
+    /* Of the expression trees of all results: two plans with equal ones compute the same bits. */
+    uint64_t fingerprint;
+    bool same_on_all_ranks;   /* every rank computes each element by the same expression */
+    bool same_for_all_chunks; /* … and every element by the same expression up to chunk names */
+    weft_vector_t vector;     /* vector collectives that it serves */
+    uint32_t peak_slots;      /* most slots used in any queue */
+    uint32_t critical_moves;  /* MOVEs on the longest chain of one pass */
+    double critical_chunks;   /* chunk transfers on the chain that carries most bytes */
+} weft_verify_report_t;
+
+const char *weft_verdict_name(weft_verdict_t verdict);
+
+#endif

@@ -60,6 +60,28 @@ bool price_parse_rate(const char *what, const char *text, double *value_p)
     return false;
 }
 
+bool price_option_take(price_request_t *price, int id, const char *text)
+{
+    switch (id) {
+    case 'b':
+        return tool_parse_size("--minbytes", text, &price->first);
+    case 'e':
+        return tool_parse_size("--maxbytes", text, &price->last);
+    case 'f':
+        return tool_parse_real("--factor", text, 1.01, &price->factor);
+    case 'x':
+        return price_parse_seconds("--alpha", text, &price->alpha);
+    case 'o':
+        return price_parse_seconds("--overhead", text, &price->overhead);
+    case 'y':
+        return price_parse_rate("--beta", text, &price->beta);
+    case 'z':
+        return price_parse_rate("--gamma", text, &price->gamma);
+    default:
+        return tool_parse_size("--slot-bytes", text, &price->slot_bytes);
+    }
+}
+
 /* The worst device that a job of that many hosts may use: one host uses the preferred transport. */
 static void ask_nets(const tool_session_t *session, uint32_t nhosts, price_model_t *model)
 {

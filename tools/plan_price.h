@@ -45,6 +45,23 @@ typedef struct price_facts {
         .last = UINT64_C(1) << 30, .factor = 8                                                     \
     }
 
+/* Rows of a table of options: what price_option_take() reads. */
+#define PRICE_OPTIONS                                                                              \
+    {'b', "minbytes", "SIZE", "smallest size priced [8]", 'b'},                                    \
+        {'e', "maxbytes", "SIZE", "largest size priced [1G]", 'e'},                                \
+        {'f', "factor", "X", "from one size to the next [8]", 'f'},                                \
+        {0, "alpha", "TIME", "of one message, such as 1.5us [the transport's]", 'x'},              \
+        {0, "overhead", "TIME",                                                                    \
+         "of each further message that follows at once [a quarter of alpha]", 'o'},                \
+        {0, "beta", "RATE", "of a link, such as 12GB/s [the transport's]", 'y'},                   \
+        {0, "gamma", "RATE", "at which data is combined, such as 8GB/s [the kernel's]", 'z'},      \
+    {                                                                                              \
+        0, "slot-bytes", "SIZE", "largest slice [the transport's]", 'B'                            \
+    }
+
+/* Takes one of PRICE_OPTIONS. False and one line on stderr if it cannot. */
+bool price_option_take(price_request_t *price, int id, const char *text);
+
 /* "1.5us", "300ns", "2e-6": seconds. */
 bool price_parse_seconds(const char *what, const char *text, double *value_p);
 /* "12GB/s" or seconds per byte. */

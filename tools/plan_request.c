@@ -22,15 +22,7 @@ static const tool_option_t options_table[] = {
     {0, "svg", "FILE", "draw the plan; - = standard output", PLAN_SVG},
     {0, "view", "VIEW", "of the drawing: auto, ring, tree or lanes [auto]", 'V'},
     {0, "compare", "A B", "compare two algorithms: same bits? which is faster?", PLAN_COMPARE},
-    {'b', "minbytes", "SIZE", "smallest size priced [8]", 'b'},
-    {'e', "maxbytes", "SIZE", "largest size priced [1G]", 'e'},
-    {'f', "factor", "X", "from one size to the next [8]", 'f'},
-    {0, "alpha", "TIME", "of one message, such as 1.5us [the transport's]", 'x'},
-    {0, "overhead", "TIME", "of each further message that follows at once [a quarter of alpha]",
-     'o'},
-    {0, "beta", "RATE", "of a link, such as 12GB/s [the transport's]", 'y'},
-    {0, "gamma", "RATE", "at which data is combined, such as 8GB/s [the kernel's]", 'z'},
-    {0, "slot-bytes", "SIZE", "largest slice [the transport's]", 'B'},
+    PRICE_OPTIONS,
     TOOL_OPTIONS_CONFIG,
     {0, "json", NULL, "print JSON", TOOL_OPT_JSON},
     {'h', "help", NULL, "this text", 'h'},
@@ -64,28 +56,6 @@ static bool take_number(plan_request_t *request, int id, const char *text)
         return tool_parse_integer("--slots", text, 2, 1024, &request->slots);
     default:
         return tool_parse_integer("--slices", text, 1, 1023, &request->slices);
-    }
-}
-
-static bool take_price(price_request_t *price, int id, const char *text)
-{
-    switch (id) {
-    case 'b':
-        return tool_parse_size("--minbytes", text, &price->first);
-    case 'e':
-        return tool_parse_size("--maxbytes", text, &price->last);
-    case 'f':
-        return tool_parse_real("--factor", text, 1.01, &price->factor);
-    case 'x':
-        return price_parse_seconds("--alpha", text, &price->alpha);
-    case 'o':
-        return price_parse_seconds("--overhead", text, &price->overhead);
-    case 'y':
-        return price_parse_rate("--beta", text, &price->beta);
-    case 'z':
-        return price_parse_rate("--gamma", text, &price->gamma);
-    default:
-        return tool_parse_size("--slot-bytes", text, &price->slot_bytes);
     }
 }
 
@@ -152,7 +122,7 @@ static int take(plan_request_t *request, int id, const char *text)
         if (id > PLAN_ALL && id <= PLAN_COMPARE) {
             return take_form(request, id, text);
         }
-        return take_price(&request->price, id, text) ? TOOL_OK : TOOL_USAGE;
+        return price_option_take(&request->price, id, text) ? TOOL_OK : TOOL_USAGE;
     }
 }
 

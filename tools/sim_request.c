@@ -22,15 +22,7 @@ static const tool_option_t options_table[] = {
     {0, "per-host", "N", "ranks on one host [1]", SIM_OPT_PER_HOST},
     {'r', "root", "R", "root of rooted collectives [0]", 'r'},
     {'S', "slots", "N", "depth of the queues [8]", 'S'},
-    {'b', "minbytes", "SIZE", "smallest size [8]", 'b'},
-    {'e', "maxbytes", "SIZE", "largest size [1G]", 'e'},
-    {'f', "factor", "X", "from one size to the next [8]", 'f'},
-    {0, "alpha", "TIME", "of one message, such as 1.5us [the transport's]", 'x'},
-    {0, "overhead", "TIME", "of each further message that follows at once [a quarter of alpha]",
-     'o'},
-    {0, "beta", "RATE", "of a link, such as 12GB/s [the transport's]", 'y'},
-    {0, "gamma", "RATE", "at which data is combined, such as 8GB/s [the kernel's]", 'z'},
-    {0, "slot-bytes", "SIZE", "largest slice [the transport's]", 'B'},
+    PRICE_OPTIONS,
     {0, "svg", "FILE", "draw: time over size, and who is fastest; with --scale: figures over ranks",
      SIM_OPT_SVG},
     {0, "scale", NULL, "figures of the plans: emission, memory, ports, proof", SIM_OPT_SCALE},
@@ -112,28 +104,6 @@ static bool take_algos(sim_request_t *request, const char *text)
     return true;
 }
 
-static bool take_price(price_request_t *price, int id, const char *text)
-{
-    switch (id) {
-    case 'b':
-        return tool_parse_size("--minbytes", text, &price->first);
-    case 'e':
-        return tool_parse_size("--maxbytes", text, &price->last);
-    case 'f':
-        return tool_parse_real("--factor", text, 1.01, &price->factor);
-    case 'x':
-        return price_parse_seconds("--alpha", text, &price->alpha);
-    case 'o':
-        return price_parse_seconds("--overhead", text, &price->overhead);
-    case 'y':
-        return price_parse_rate("--beta", text, &price->beta);
-    case 'z':
-        return price_parse_rate("--gamma", text, &price->gamma);
-    default:
-        return tool_parse_size("--slot-bytes", text, &price->slot_bytes);
-    }
-}
-
 static bool take_value(sim_request_t *request, int id, const char *text)
 {
     switch (id) {
@@ -153,7 +123,7 @@ static bool take_value(sim_request_t *request, int id, const char *text)
     case TOOL_OPT_SET:
         return tool_settings_take(&request->settings, id, text);
     default:
-        return take_price(&request->price, id, text);
+        return price_option_take(&request->price, id, text);
     }
 }
 

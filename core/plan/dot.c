@@ -10,12 +10,12 @@
 #include "core/plan/plan_print.h"
 
 /* Walks the MOVEs of a lane, loops unrolled, that use one port; once per chunk. */
-typedef struct walk {
+typedef struct dot_walk {
     const weft_plan_t *plan;
     const weft_plan_lane_t *lane;
     uint32_t port, sends;
     uint32_t pc, iteration, chunk;
-} walk_t;
+} dot_walk_t;
 
 static bool uses_port(const weft_plan_view_t *move, uint32_t port, uint32_t sends)
 {
@@ -29,7 +29,7 @@ static bool uses_port(const weft_plan_view_t *move, uint32_t port, uint32_t send
     return false;
 }
 
-static void walk_control(walk_t *walk, const weft_code_t *code)
+static void walk_control(dot_walk_t *walk, const weft_code_t *code)
 {
     if (code->opcode == WEFT_CODE_END) {
         if (++walk->iteration < walk->lane->code[code->mate].n) {
@@ -42,7 +42,7 @@ static void walk_control(walk_t *walk, const weft_code_t *code)
 }
 
 /* pc of the next MOVE, or −1 at the end. */
-static int64_t walk_next(walk_t *walk)
+static int64_t walk_next(dot_walk_t *walk)
 {
     for (;;) {
         const weft_code_t *code = &walk->lane->code[walk->pc];
@@ -62,13 +62,14 @@ static int64_t walk_next(walk_t *walk)
     }
 }
 
-static walk_t walk_of(const weft_plan_t *plan, uint32_t port)
+static dot_walk_t walk_of(const weft_plan_t *plan, uint32_t port)
 {
     const weft_plan_port_t *at = &plan->ports[port];
-    return (walk_t){.plan = plan, .lane = &plan->lanes[at->lane], .port = port, .sends = at->sends};
+    return (dot_walk_t){
+        .plan = plan, .lane = &plan->lanes[at->lane], .port = port, .sends = at->sends};
 }
 
-static void print_edges(walk_t send, walk_t receive, FILE *out)
+static void print_edges(dot_walk_t send, dot_walk_t receive, FILE *out)
 {
     uint64_t width = receive.lane->ncode;
     uint8_t *drawn = weft_os_alloc(send.lane->ncode * width, 0);

@@ -17,13 +17,13 @@
 #define WALK_MAX 32000000.0
 
 /* The run's view of the classes. */
-typedef struct walk {
+typedef struct network_run {
     const weft_network_t *net;
     weft_plan_t **plans; /* by class; shared between classes of one shape */
     weft_plan_facts_t *facts;
     uint64_t *port_chunks;
     weft_run_t run;
-} walk_t;
+} network_run_t;
 
 static const weft_network_shape_t *shape_of(const weft_network_t *net, uint32_t id)
 {
@@ -114,13 +114,13 @@ void weft_network_busiest(const weft_network_t *net, weft_cost_t *cost)
     cost->chain = (uint32_t)cost->steady.edges + 1;
 }
 
-static weft_status_t walk_init(walk_t *walk, const weft_network_t *net)
+static weft_status_t walk_init(network_run_t *walk, const weft_network_t *net)
 {
     uint64_t nports = 0;
     for (uint32_t id = 0; id < net->nclasses; id++) {
         nports += shape_of(net, id)->plan->nports;
     }
-    *walk = (walk_t){.net = net};
+    *walk = (network_run_t){.net = net};
     walk->plans = weft_os_alloc(net->nclasses * sizeof *walk->plans, 0);
     walk->facts = weft_os_alloc(net->nclasses * sizeof *walk->facts, 0);
     walk->port_chunks = weft_os_alloc((nports + 1) * sizeof *walk->port_chunks, 0);
@@ -142,20 +142,20 @@ static weft_status_t walk_init(walk_t *walk, const weft_network_t *net)
     return WEFT_OK;
 }
 
-static void walk_fini(walk_t *walk)
+static void walk_fini(network_run_t *walk)
 {
     weft_os_free(walk->port_chunks);
     weft_os_free(walk->facts);
     weft_os_free(walk->plans);
 }
 
-static uint32_t lane_of(const walk_t *walk, uint32_t id, uint32_t port)
+static uint32_t lane_of(const network_run_t *walk, uint32_t id, uint32_t port)
 {
     return walk->run.ranks[id].first_lane + walk->plans[id]->ports[port].lane;
 }
 
 /* The queue of a send port of the class leads to the class of its peer, which may be the same. */
-static void connect_class(walk_t *walk, uint32_t id)
+static void connect_class(network_run_t *walk, uint32_t id)
 {
     const weft_network_t *net = walk->net;
     weft_run_t *run = &walk->run;
@@ -175,7 +175,7 @@ static void connect_class(walk_t *walk, uint32_t id)
     }
 }
 
-static weft_status_t walk_classes(walk_t *walk, weft_verify_report_t *report)
+static weft_status_t walk_classes(network_run_t *walk, weft_verify_report_t *report)
 {
     const weft_network_t *net = walk->net;
     for (uint32_t id = 0; id < net->nclasses; id++) {
@@ -209,7 +209,7 @@ static void keep(const weft_run_t *run, const weft_verify_report_t *report,
 static weft_status_t walk_all(const weft_network_t *net, uint32_t slots, uint32_t slices,
                               weft_network_result_t *result)
 {
-    walk_t walk;
+    network_run_t walk;
     weft_verify_report_t report = {0};
     weft_status_t status = walk_init(&walk, net);
     if (status != WEFT_OK) {

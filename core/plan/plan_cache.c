@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The plan cache of the process: proofs, one per shape, and plans, one per shape and rank. Ranks that
- * are threads of one process share the proof. One lock serves all: whoever asks for a shape that is
- * being proved has to wait for the proof anyway. */
+ * The plan cache of the process: one proof for each key, one plan for each key and rank. Ranks that are
+ * threads of one process share the proof. One lock serves all: a thread that asks for a key whose proof
+ * is under way has to wait for it anyway. */
 #include "core/plan/plan_cache.h"
 
 #include <errno.h>
@@ -15,8 +15,8 @@
 #include "core/plan/hash.h"
 #include "core/plan/verify.h"
 
-/* What a shape is: everything that emit() and the verifier depend on, but for the rank. */
-typedef struct shape {
+/* Everything that emit() and the verifier depend on, except for the rank. */
+typedef struct plan_key {
     char algo[64], version[64];
     weft_coll_t coll;
     uint32_t nranks, root;
@@ -25,24 +25,24 @@ typedef struct shape {
     uint64_t view, config, stamp;
     bool verify;
     uint64_t limit;
-} shape_t;
+} plan_key_t;
 
 typedef struct cached_plan {
     struct cached_plan *next;
     weft_plan_t *plan;
 } cached_plan_t;
 
-typedef struct proof {
-    struct proof *next;
-    shape_t shape;
+typedef struct cache_proof {
+    struct cache_proof *next;
+    plan_key_t key;
     weft_plan_entry_t entry; /* without a plan */
     uint64_t *hashes;        /* of each rank's plan */
     cached_plan_t *plans;
-} proof_t;
+} cache_proof_t;
 
-/* The header says so: this cache belongs to the process. */
+/* Writable file scope on purpose: this cache belongs to the process (see plan_cache.h). */
 static weft_os_mutex_t cache_lock;
-static proof_t *cache_proofs;
+static cache_proof_t *cache_proofs;
 
 static uint64_t hash_view(const weft_algo_topo_t *view, uint32_t nranks)
 {
@@ -53,38 +53,38 @@ static uint64_t hash_view(const weft_algo_topo_t *view, uint32_t nranks)
     return hash;
 }
 
-/* Zeroed padding, so that shapes can be compared as bytes. */
-static void shape_init(shape_t *shape, const weft_plan_query_t *query)
+/* Zeroes the padding, so that keys can be compared as bytes. */
+static void plan_key_init(plan_key_t *key, const weft_plan_query_t *query)
 {
-    memset(shape, 0, sizeof *shape);
-    snprintf(shape->algo, sizeof shape->algo, "%s", query->algo);
-    snprintf(shape->version, sizeof shape->version, "%s", query->version);
-    shape->coll = query->call.coll;
-    shape->nranks = query->call.nranks;
-    shape->root = query->call.root;
-    memcpy(shape->params, query->call.params, sizeof shape->params);
-    shape->slots = query->slots;
-    shape->slices = query->slices;
-    shape->view = hash_view(&query->view, query->call.nranks);
-    shape->config = query->config;
-    shape->stamp = WEFT_HAS(query->ops, weft_algo_ops_t, stamp) && query->ops->stamp != NULL
-                       ? query->ops->stamp(query->instance)
-                       : 0;
-    shape->verify = query->verify != 0;
-    shape->limit = query->limit;
+    memset(key, 0, sizeof *key);
+    snprintf(key->algo, sizeof key->algo, "%s", query->algo);
+    snprintf(key->version, sizeof key->version, "%s", query->version);
+    key->coll = query->call.coll;
+    key->nranks = query->call.nranks;
+    key->root = query->call.root;
+    memcpy(key->params, query->call.params, sizeof key->params);
+    key->slots = query->slots;
+    key->slices = query->slices;
+    key->view = hash_view(&query->view, query->call.nranks);
+    key->config = query->config;
+    key->stamp = WEFT_HAS(query->ops, weft_algo_ops_t, stamp) && query->ops->stamp != NULL
+                     ? query->ops->stamp(query->instance)
+                     : 0;
+    key->verify = query->verify != 0;
+    key->limit = query->limit;
 }
 
-static proof_t *find_proof(const shape_t *shape)
+static cache_proof_t *find_proof(const plan_key_t *key)
 {
-    for (proof_t *proof = cache_proofs; proof != NULL; proof = proof->next) {
-        if (memcmp(&proof->shape, shape, sizeof *shape) == 0) {
+    for (cache_proof_t *proof = cache_proofs; proof != NULL; proof = proof->next) {
+        if (memcmp(&proof->key, key, sizeof *key) == 0) {
             return proof;
         }
     }
     return NULL;
 }
 
-static weft_plan_t *find_plan(const proof_t *proof, uint32_t rank)
+static weft_plan_t *find_plan(const cache_proof_t *proof, uint32_t rank)
 {
     for (cached_plan_t *cached = proof->plans; cached != NULL; cached = cached->next) {
         if (cached->plan->rank == rank) {
@@ -110,7 +110,8 @@ static weft_status_t emit_rank(const weft_plan_query_t *query, uint32_t rank, we
     return weft_plan_emit(query->ops, query->instance, &call, &query->view, query->finder, plan_p);
 }
 
-static weft_status_t emit_all(const weft_plan_query_t *query, proof_t *proof, weft_plan_t **plans)
+static weft_status_t emit_all(const weft_plan_query_t *query, cache_proof_t *proof,
+                              weft_plan_t **plans)
 {
     proof->entry.shape = WEFT_HASH_START;
     for (uint32_t rank = 0; rank < query->call.nranks; rank++) {
@@ -138,7 +139,7 @@ static void warn_unproved(const weft_plan_query_t *query, const weft_verify_repo
              query->algo, weft_coll_name(query->call.coll), query->call.nranks, report->text);
 }
 
-/* Out of place must hold; in place is remembered. A shape above the limit is trusted in both. */
+/* Out of place must hold; in place is remembered. Plans above the limit are trusted in both. */
 static weft_status_t prove(const weft_plan_query_t *query, weft_plan_entry_t *entry,
                            weft_plan_t *const *plans)
 {
@@ -163,7 +164,7 @@ static weft_status_t prove(const weft_plan_query_t *query, weft_plan_entry_t *en
     return status;
 }
 
-static weft_status_t keep_plan(proof_t *proof, weft_plan_t **plan_p)
+static weft_status_t keep_plan(cache_proof_t *proof, weft_plan_t **plan_p)
 {
     cached_plan_t *cached = weft_os_alloc(sizeof *cached, 0);
     if (cached == NULL) {
@@ -176,7 +177,7 @@ static weft_status_t keep_plan(proof_t *proof, weft_plan_t **plan_p)
     return WEFT_OK;
 }
 
-static void proof_destroy(proof_t *proof)
+static void proof_destroy(cache_proof_t *proof)
 {
     if (proof != NULL) {
         weft_os_free(proof->hashes);
@@ -184,7 +185,8 @@ static void proof_destroy(proof_t *proof)
     }
 }
 
-static weft_status_t proof_fill(const weft_plan_query_t *query, proof_t *proof, weft_plan_t **plans)
+static weft_status_t proof_fill(const weft_plan_query_t *query, cache_proof_t *proof,
+                                weft_plan_t **plans)
 {
     weft_status_t status = emit_all(query, proof, plans);
     proof->entry.in_place = true;
@@ -204,11 +206,11 @@ static weft_status_t proof_fill(const weft_plan_query_t *query, proof_t *proof, 
     return status == WEFT_OK ? keep_plan(proof, &plans[query->call.rank]) : status;
 }
 
-static weft_status_t proof_create(const weft_plan_query_t *query, const shape_t *shape,
-                                  proof_t **proof_p)
+static weft_status_t proof_create(const weft_plan_query_t *query, const plan_key_t *key,
+                                  cache_proof_t **proof_p)
 {
     uint32_t nranks = query->call.nranks;
-    proof_t *proof = weft_os_alloc(sizeof *proof, 0);
+    cache_proof_t *proof = weft_os_alloc(sizeof *proof, 0);
     uint64_t *hashes = weft_os_alloc(nranks * sizeof *hashes, 0);
     weft_plan_t **plans = weft_os_alloc(nranks * sizeof *plans, 0);
     weft_status_t status = WEFT_OK;
@@ -218,7 +220,7 @@ static weft_status_t proof_create(const weft_plan_query_t *query, const shape_t 
         weft_os_free(proof);
         goto err_plans;
     }
-    proof->shape = *shape;
+    proof->key = *key;
     proof->hashes = hashes;
     status = proof_fill(query, proof, plans);
     if (status != WEFT_OK) {
@@ -235,7 +237,7 @@ err_plans:
 
 /* The proof was made for another rank of this process: only the plan is new, and it must be the one
  * that was proved. */
-static weft_status_t add_plan(const weft_plan_query_t *query, proof_t *proof)
+static weft_status_t add_plan(const weft_plan_query_t *query, cache_proof_t *proof)
 {
     uint32_t rank = query->call.rank;
     weft_plan_t *plan = NULL;
@@ -253,14 +255,14 @@ static weft_status_t add_plan(const weft_plan_query_t *query, proof_t *proof)
     return status;
 }
 
-static weft_status_t lookup_locked(const weft_plan_query_t *query, const shape_t *shape,
+static weft_status_t lookup_locked(const weft_plan_query_t *query, const plan_key_t *key,
                                    weft_plan_entry_t *entry_p)
 {
-    proof_t *proof = find_proof(shape);
+    cache_proof_t *proof = find_proof(key);
     bool fresh = proof == NULL;
     weft_status_t status = WEFT_OK;
     if (fresh) {
-        status = proof_create(query, shape, &proof);
+        status = proof_create(query, key, &proof);
     } else if (find_plan(proof, query->call.rank) == NULL) {
         status = add_plan(query, proof);
     }
@@ -284,10 +286,10 @@ weft_status_t weft_plan_lookup(const weft_plan_query_t *query, weft_plan_entry_t
     if (status != WEFT_OK) {
         return status;
     }
-    shape_t shape;
-    shape_init(&shape, query);
+    plan_key_t key;
+    plan_key_init(&key, query);
     weft_os_lock(&cache_lock);
-    status = lookup_locked(query, &shape, entry_p);
+    status = lookup_locked(query, &key, entry_p);
     weft_os_unlock(&cache_lock);
     return status;
 }

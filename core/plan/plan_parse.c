@@ -10,6 +10,7 @@
 #include <weft/weft.h>
 
 #include "core/base/error.h"
+#include "core/config/nearest.h"
 #include "core/plan/builder.h"
 
 #define WORD_MAX 24
@@ -92,39 +93,15 @@ static bool accept(parser_t *parser, const char *text)
     return true;
 }
 
-/* Levenshtein's distance of two short words. */
-static size_t distance(const char *a, size_t length, const char *b)
-{
-    size_t row[WORD_MAX + 1];
-    size_t width = strlen(b);
-    for (size_t j = 0; j <= width; j++) {
-        row[j] = j;
-    }
-    for (size_t i = 1; i <= length; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= width; j++) {
-            size_t best = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            best = row[j] + 1 < best ? row[j] + 1 : best;
-            row[j] = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-        }
-    }
-    return row[width];
-}
-
+/* Returns the word that is most like the token, however little that is. */
 static const char *nearest(const parser_t *parser, const char *const *words, size_t count)
 {
-    const char *best = words[0];
-    size_t least = SIZE_MAX;
+    weft_nearest_t best = {
+        .wanted = parser->token, .bytes = parser->length, .limit = SIZE_MAX, .best = words[0]};
     for (size_t i = 0; i < count; i++) {
-        size_t far = distance(parser->token, parser->length, words[i]);
-        if (far < least) {
-            least = far;
-            best = words[i];
-        }
+        weft_nearest_offer(&best, words[i], strlen(words[i]));
     }
-    return best;
+    return best.best;
 }
 
 static void unknown(parser_t *parser, const char *wanted)

@@ -25,20 +25,20 @@ static bool malformed(weft_verify_report_t *report, uint32_t rank, const char *w
 }
 
 /* What the proofs of one set of plans share. */
-typedef struct proof {
+typedef struct verify_proof {
     weft_verify_input_t input;
     weft_plan_facts_t *facts;
     uint64_t *port_chunks;
     uint8_t *marks; /* WEFT_SUSPECT_* by rank */
-} proof_t;
+} verify_proof_t;
 
-static weft_status_t proof_init(proof_t *proof, const weft_verify_input_t *input)
+static weft_status_t proof_init(verify_proof_t *proof, const weft_verify_input_t *input)
 {
     uint64_t nports = 0;
     for (uint32_t rank = 0; rank < input->nranks; rank++) {
         nports += input->plans[rank]->nports;
     }
-    *proof = (proof_t){.input = *input};
+    *proof = (verify_proof_t){.input = *input};
     proof->facts = weft_os_alloc(input->nranks * sizeof *proof->facts, 0);
     proof->port_chunks = weft_os_alloc((nports + 1) * sizeof *proof->port_chunks, 0);
     proof->marks = weft_os_alloc(input->nranks, 0);
@@ -48,7 +48,7 @@ static weft_status_t proof_init(proof_t *proof, const weft_verify_input_t *input
     return WEFT_OK;
 }
 
-static void proof_fini(proof_t *proof)
+static void proof_fini(verify_proof_t *proof)
 {
     weft_os_free(proof->marks);
     weft_os_free(proof->port_chunks);
@@ -74,7 +74,7 @@ static bool refuse_rank(const weft_verify_input_t *input, uint32_t rank,
 }
 
 /* Do the plans belong together, is each well formed, and what do they say? */
-static bool refuse_shape(proof_t *proof, weft_verify_report_t *report)
+static bool refuse_shape(verify_proof_t *proof, weft_verify_report_t *report)
 {
     uint64_t first_port = 0;
     for (uint32_t rank = 0; rank < proof->input.nranks; rank++) {
@@ -88,7 +88,7 @@ static bool refuse_shape(proof_t *proof, weft_verify_report_t *report)
     return false;
 }
 
-static bool refuse_size(const proof_t *proof, weft_verify_report_t *report)
+static bool refuse_size(const verify_proof_t *proof, weft_verify_report_t *report)
 {
     const weft_verify_input_t *input = &proof->input;
     double chunks = 0;
@@ -116,7 +116,8 @@ static bool refuse_input(const weft_verify_input_t *input, weft_verify_report_t 
                : 0;
 }
 
-static weft_status_t proof_run(const proof_t *proof, weft_run_t *run, weft_verify_report_t *report)
+static weft_status_t proof_run(const verify_proof_t *proof, weft_run_t *run,
+                               weft_verify_report_t *report)
 {
     weft_run_setup_t setup = {.input = &proof->input,
                               .facts = proof->facts,
@@ -158,7 +159,7 @@ static weft_status_t run_once(weft_run_t *run, uint8_t mark, uint32_t *next_p)
     return status;
 }
 
-static bool any_marked(const proof_t *proof, uint8_t mark)
+static bool any_marked(const verify_proof_t *proof, uint8_t mark)
 {
     for (uint32_t rank = 0; rank < proof->input.nranks; rank++) {
         if ((proof->marks[rank] & mark) != 0) {
@@ -169,7 +170,8 @@ static bool any_marked(const proof_t *proof, uint8_t mark)
 }
 
 /* Clocks through all queues for the ranks so marked. */
-static weft_status_t judge_marked(const proof_t *proof, uint8_t mark, weft_verify_report_t *report)
+static weft_status_t judge_marked(const verify_proof_t *proof, uint8_t mark,
+                                  weft_verify_report_t *report)
 {
     uint32_t next = 0, nranks = proof->input.nranks;
     weft_status_t status = WEFT_OK;
@@ -189,7 +191,7 @@ static weft_status_t judge_marked(const proof_t *proof, uint8_t mark, weft_verif
 }
 
 /* `both`: NULL, or where to say what would differ in place. */
-static weft_status_t judge(const proof_t *proof, weft_verify_report_t *report,
+static weft_status_t judge(const verify_proof_t *proof, weft_verify_report_t *report,
                            weft_verify_report_t *both)
 {
     weft_run_t run;
@@ -209,7 +211,7 @@ static weft_status_t judge(const proof_t *proof, weft_verify_report_t *report,
 
 /* In place, after the proof out of place. `report` says whether a read would see something else: then
  * the plan does not serve. If not, and no race is possible, all is as out of place. */
-static weft_status_t judge_in_place(const proof_t *proof, const weft_verify_report_t *apart,
+static weft_status_t judge_in_place(const verify_proof_t *proof, const weft_verify_report_t *apart,
                                     weft_verify_report_t *report)
 {
     if (apart->verdict != WEFT_VERDICT_OK) {
@@ -237,7 +239,7 @@ weft_status_t weft_plan_verify(const weft_verify_input_t *input, weft_verify_rep
     if (refuse_input(input, report)) {
         return WEFT_OK;
     }
-    proof_t proof;
+    verify_proof_t proof;
     weft_status_t status = proof_init(&proof, input);
     if (status == WEFT_OK && !refuse_shape(&proof, report) && !refuse_size(&proof, report)) {
         status = judge(&proof, report, NULL);
@@ -250,7 +252,7 @@ weft_status_t weft_plan_verify(const weft_verify_input_t *input, weft_verify_rep
  * per class answers. If it does, one slice per chunk proves the rest: slices of a chunk are computed
  * alike and apart, and what orders two accesses to a chunk with one slice orders those to each slice
  * with many. A push then waits for the pop of a slot that was filled earlier, never later. */
-static weft_status_t thin(proof_t *proof)
+static weft_status_t thin(verify_proof_t *proof)
 {
     weft_network_t net;
     bool ends = false;
@@ -269,7 +271,7 @@ static weft_status_t thin(proof_t *proof)
     return status;
 }
 
-static weft_status_t judge_both(proof_t *proof, weft_verify_report_t reports[2])
+static weft_status_t judge_both(verify_proof_t *proof, weft_verify_report_t reports[2])
 {
     memset(&reports[1], 0, sizeof reports[1]);
     weft_status_t status = judge(proof, &reports[0], &reports[1]);
@@ -286,7 +288,7 @@ weft_status_t weft_plan_prove(const weft_verify_input_t *input, weft_verify_repo
         reports[1] = reports[0];
         return WEFT_OK;
     }
-    proof_t proof;
+    verify_proof_t proof;
     bool refused = false;
     weft_status_t status = proof_init(&proof, input);
     proof.input.in_place = false;

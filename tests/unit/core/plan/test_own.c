@@ -90,7 +90,7 @@ static uint32_t marked(leak_t how, weft_verify_report_t *report)
     leak = how;
     weft_plan_t **plans = plan_fixture_write(write_plan, WEFT_ALL_REDUCE, 2);
     assert_non_null(plans);
-    proof_t proof;
+    verify_proof_t proof;
     weft_verify_input_t input = {.plans = plans, .nranks = 2, .slots = 2, .slices = 1};
     weft_verify_report_t unused = {.verdict = WEFT_VERDICT_OK};
     assert_int_equal(proof_init(&proof, &input), WEFT_OK);

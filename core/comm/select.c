@@ -423,7 +423,7 @@ static void select_fill_program(const weft_comm_state_t *state, const weft_args_
         .op = reduces ? (uint8_t)args->op : 0,
         .root = args->root,
         .count = args->count,
-        .plan = select_fold(entry->shape * 31 + choice->slices * 7919 + choice->slice_bytes +
+        .plan = select_fold(entry->plans_hash * 31 + choice->slices * 7919 + choice->slice_bytes +
                             program->channels * UINT64_C(104729))};
 }
 

@@ -113,14 +113,14 @@ static weft_status_t emit_rank(const weft_plan_query_t *query, uint32_t rank, we
 static weft_status_t emit_all(const weft_plan_query_t *query, cache_proof_t *proof,
                               weft_plan_t **plans)
 {
-    proof->entry.shape = WEFT_HASH_START;
+    proof->entry.plans_hash = WEFT_HASH_START;
     for (uint32_t rank = 0; rank < query->call.nranks; rank++) {
         weft_status_t status = emit_rank(query, rank, &plans[rank]);
         if (status != WEFT_OK) {
             return status;
         }
         proof->hashes[rank] = weft_plan_hash(plans[rank]);
-        proof->entry.shape = weft_hash_add(proof->entry.shape, proof->hashes[rank]);
+        proof->entry.plans_hash = weft_hash_add(proof->entry.plans_hash, proof->hashes[rank]);
     }
     return WEFT_OK;
 }

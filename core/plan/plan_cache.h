@@ -26,7 +26,7 @@ typedef struct weft_plan_query {
 typedef struct weft_plan_entry {
     const weft_plan_t *plan; /* of query.call.rank */
     weft_cost_t cost;
-    uint64_t shape;        /* hash of all ranks' plans: equal on every rank */
+    uint64_t plans_hash;   /* of all ranks' plans: equal on every rank */
     bool in_place;         /* proved for the in-place form; true too where nothing was proved */
     double verify_seconds; /* what proving took; 0 if it was in the cache */
     weft_verify_report_t report;

@@ -66,7 +66,7 @@ static void second_lookup_reuses_proof_and_plan(void **state)
     assert_int_equal(weft_plan_lookup(&query, &other), WEFT_OK);
     assert_int_equal(other.plan->rank, 4);
     assert_true(other.verify_seconds == 0);
-    assert_true(other.shape == first.shape);
+    assert_true(other.plans_hash == first.plans_hash);
     assert_int_equal(other.cost.chain, first.cost.chain);
 }
 
@@ -86,7 +86,7 @@ static void each_part_of_the_key_counts(void **state)
         query.view.nhosts += part == 5;
         assert_int_equal(weft_plan_lookup(&query, &entry), WEFT_OK);
         assert_true(entry.verify_seconds > 0);
-        assert_true((entry.shape != base.shape) == (part == 1));
+        assert_true((entry.plans_hash != base.plans_hash) == (part == 1));
     }
 }
 
@@ -202,7 +202,7 @@ static void threads_share_one_proof(void **state)
         weft_os_thread_join(threads[i]);
         assert_int_equal(askers[i].status, WEFT_OK);
         assert_int_equal(askers[i].entry.plan->rank, i / 2);
-        assert_true(askers[i].entry.shape == askers[0].entry.shape);
+        assert_true(askers[i].entry.plans_hash == askers[0].entry.plans_hash);
         proofs += askers[i].entry.verify_seconds > 0;
     }
     assert_int_equal(proofs, 1);

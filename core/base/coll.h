@@ -45,15 +45,15 @@ static inline const char *weft_coll_call(weft_coll_t coll)
     return weft_coll_table[coll].call;
 }
 
-/* Returns the collective whose plans `coll` runs: the fixed form of a vector collective, all_reduce for
- * a barrier. */
+/* Returns the collective whose plans `coll` runs: the fixed form of a vector collective, all_reduce
+ * for a barrier. */
 static inline weft_coll_t weft_coll_base(weft_coll_t coll)
 {
     return weft_coll_table[coll].base;
 }
 
-/* True if algorithms write plans for it; false for any other number, too. send_recv is its own base and
- * has no plan. */
+/* True if algorithms write plans for it; false for any other number, too. send_recv is its own base
+ * and has no plan. */
 static inline bool weft_coll_has_plan(weft_coll_t coll)
 {
     return (unsigned)coll < WEFT_COLL_COUNT && weft_coll_base(coll) == coll &&

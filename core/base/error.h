@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The error record of the calling thread. The first function that decides an error calls weft_fail();
- * callers only pass the status on. The record is printed once, where it leaves the library. */
+ * The error record of the calling thread. The function that first decides that something failed
+ * calls weft_fail(); its callers pass the status on and add nothing but facts (rank, peer, host).
+ * The record is logged once, where the error leaves the library. Thread: any; each has its own
+ * record. */
 #ifndef WEFT_BASE_ERROR_H
 #define WEFT_BASE_ERROR_H
 
@@ -9,14 +11,15 @@
 
 #include <weft/weft.h>
 
-/* Writes the record (rank, peer and transport unknown) and returns `status`. os_errno 0: none, else
- * ": <its text>" is appended. */
+/* Writes the record, with rank, peer and transport unknown, and returns `status`. If os_errno is
+ * not 0, ": " and its text are appended. */
 weft_status_t weft_fail(weft_status_t status, int os_errno, const char *format, ...)
     WEFT_PRINTF(3, 4);
 weft_status_t weft_fail_v(weft_status_t status, int os_errno, const char *format, va_list args);
 
-/* The record itself, to be completed (peer, host, transport …) by callers that know more. */
+/* Returns the record, so that a caller that knows more (peer, host, transport …) can add it. */
 weft_error_t *weft_error_record(void);
-void weft_error_clear(weft_error_t *error); /* no failure, numbers −1 */
+/* Sets the record to "no failure"; numbers become −1. */
+void weft_error_clear(weft_error_t *error);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Log lines on stderr: "weft[pid] level component: text". Dropped if they cannot be written. */
+ * Log lines on stderr: "weft[pid] level component: text". Each is one write(2), so that lines of
+ * several processes do not mix. A line that cannot be written is dropped. Thread: any. */
 #ifndef WEFT_BASE_LOG_H
 #define WEFT_BASE_LOG_H
 
@@ -8,7 +9,7 @@
 
 #include <weft/plugin/host.h>
 
-/* Most verbose level printed by this process; WEFT_LOG_WARN at the start. */
+/* The most verbose level that this process prints; initially WEFT_LOG_WARN. */
 void weft_log_set_level(weft_log_level_t level);
 weft_log_level_t weft_log_level(void);
 

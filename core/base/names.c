@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Names of statuses, data types and operators, from the X-macro lists of api/weft/status.h and types.h.
- * Those of collectives are in coll.c. */
+ * Names of statuses, data types and operators, from the X-macro lists of api/weft/status.h and
+ * types.h. Those of collectives are in coll.c. */
 #include <weft/weft.h>
 
 #define STRING2(x) #x

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Signature of one operation: what all ranks must agree on. 24 bytes that travel in every slot, so
- * that a mismatched call is found by the first slice that crosses an edge. */
+ * The signature of an operation: the arguments on which all ranks must agree. It travels in every
+ * slot, in 24 bytes, so that the first slice between two ranks reveals a call that does not
+ * match. */
 #ifndef WEFT_BASE_SIGNATURE_H
 #define WEFT_BASE_SIGNATURE_H
 
@@ -17,7 +18,7 @@ typedef struct weft_signature {
     uint8_t reserved; /* 0 */
     uint32_t root;    /* 0 for collectives without root */
     uint64_t count;
-    uint32_t sequence; /* low bits of the operation's number in the communicator */
+    uint32_t sequence; /* low bits of the sequence number in the communicator */
     uint32_t plan;     /* hash of algorithm, parameters and slicing */
 } weft_signature_t;
 
@@ -31,10 +32,11 @@ static inline bool weft_signature_equal(const weft_signature_t *a, const weft_si
     return ((x[0] ^ y[0]) | (x[1] ^ y[1]) | (x[2] ^ y[2])) == 0;
 }
 
-/* Names the first field that differs, with both values: "count 8 here, 16 there". "" if equal. */
+/* Writes the first field that differs with both values, such as "count 8 here, 16 there"; "" if the
+ * signatures are equal. */
 void weft_signature_diff(const weft_signature_t *here, const weft_signature_t *there, char *text,
                          size_t bytes);
-/* "all_reduce of 8 float, sum". */
+/* Writes the operation in words: "all_reduce of 8 float". */
 void weft_signature_text(const weft_signature_t *signature, char *text, size_t bytes);
 
 #endif

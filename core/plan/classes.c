@@ -129,7 +129,8 @@ static weft_status_t sample(survey_t *survey)
     return status;
 }
 
-/* The network with rank 0 alone: what goes to a peer comes back from where this rank is that peer. */
+/* The network with rank 0 alone: what goes to a peer comes back from where this rank is that
+ * peer. */
 static weft_status_t fold(survey_t *survey, weft_network_result_t *result)
 {
     weft_network_t *net = &survey->net;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A cursor walks one lane of a plan: LOOP and END, the MOVEs of a PAR, barriers, and waits between
- * lanes. It knows nothing of data, time or threads. The verifier, the timeline and the simulator each
- * run the MOVEs in their own way and use the cursor for everything else. */
+ * lanes. It knows nothing of data, time or threads. The verifier, the timeline and the simulator
+ * each run the MOVEs in their own way and use the cursor for everything else. */
 #ifndef WEFT_PLAN_CURSOR_H
 #define WEFT_PLAN_CURSOR_H
 
@@ -70,8 +70,8 @@ static inline void weft_cursor_end_pass(weft_cursor_t *cursor)
     cursor->pass++;
 }
 
-/* Notes that instruction `pc` has run. Inside a LOOP only the last iteration finishes it. Returns true
- * if lanes that wait for it may go on. */
+/* Notes that instruction `pc` has run. Inside a LOOP only the last iteration finishes it. Returns
+ * true if lanes that wait for it may go on. */
 static inline bool weft_cursor_finish(weft_cursor_t *cursor, uint32_t pc)
 {
     if (cursor->finished == NULL || (cursor->times != 0 && cursor->iteration + 1 < cursor->times)) {
@@ -94,9 +94,9 @@ static inline bool weft_cursor_waits_over(const weft_cursors_t *all, const weft_
     return true;
 }
 
-/* The lane arrives at a BAR. Returns true if it is the last of the lanes in `mask`: none of them waits
- * any longer, and the caller steps each of them over its BAR. A lane may meet different lanes at
- * different barriers, so a barrier is known by its mask. */
+/* The lane arrives at a BAR. Returns true if it is the last of the lanes in `mask`: none of them
+ * waits any longer, and the caller steps each of them over its BAR. A lane may meet different lanes
+ * at different barriers, so a barrier is known by its mask. */
 static inline bool weft_cursor_arrive(const weft_cursors_t *all, weft_cursor_t *cursor,
                                       uint64_t mask)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Plans as a Graphviz drawing: a box per rank, a column per lane, an arrow per pair of MOVEs that meet
- * in a queue. */
+ * Plans as a Graphviz drawing: a box per rank, a column per lane, an arrow per pair of MOVEs that
+ * meet in a queue. */
 #include "core/plan/dot.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A plan while it is being written, and the emitter that writes it. The builder and its parts append to
- * the draft; weft_plan_draft_finish() turns it into a plan. Private to core/plan. */
+ * A plan while it is being written, and the emitter that writes it. The builder and its parts
+ * append to the draft; weft_plan_draft_finish() turns it into a plan. Private to core/plan. */
 #ifndef WEFT_PLAN_DRAFT_H
 #define WEFT_PLAN_DRAFT_H
 

@@ -36,7 +36,7 @@ void weft_run_divergence(weft_run_t *run, const weft_run_lane_t *lane, uint32_t 
                      "in place, reads an input that lies where out[%u] has been written", chunk);
 }
 
-/* What a stuck lane waits for: a queue, or another lane of its rank. */
+/* The reason why a lane is stuck: a queue, or another lane of its rank. */
 typedef struct cause {
     uint32_t pc;
     uint32_t queue; /* NONE: a lane */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A 64-bit hash of a sequence of words, equal on all machines. Not for keys: it keeps out mistakes,
- * not adversaries. The step is the finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014). */
+ * A 64-bit hash of a sequence of words, equal on all machines. It finds mistakes and is no
+ * protection against adversaries. The step is the finaliser of SplitMix64 (Steele, Lea and Flood,
+ * OOPSLA 2014). */
 #ifndef WEFT_PLAN_HASH_H
 #define WEFT_PLAN_HASH_H
 
@@ -17,7 +18,7 @@ static inline uint64_t weft_hash_mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* Not commutative: the order of the words counts. */
+/* Adds a word. The order of the words matters. */
 static inline uint64_t weft_hash_add(uint64_t hash, uint64_t word)
 {
     return weft_hash_mix((hash << 7 | hash >> 57) ^ weft_hash_mix(word));

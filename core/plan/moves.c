@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * MOVEs of a plan: how the builder's form is packed and unpacked. What the packed form cannot hold is
- * refused here, everything else by well_formed.c. */
+ * MOVEs of a plan: how the builder's form is packed and unpacked. What the packed form cannot hold
+ * is refused here, everything else by well_formed.c. */
 #include "core/plan/moves.h"
 
 static void refuse_operand(weft_plan_draft_t *draft, const weft_operand_t *operand, uint32_t lane,

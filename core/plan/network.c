@@ -117,8 +117,8 @@ static uint64_t hash_ports(weft_network_t *net, const weft_plan_t *plan, uint64_
     return hash;
 }
 
-/* Equal MOVEs in a row count as one that is repeated, written as a LOOP or not: where a chunk number
- * wraps, plans that do the same are cut in different places. */
+/* Equal MOVEs in a row count as one that is repeated, written as a LOOP or not: where a chunk
+ * number wraps, plans that do the same are cut in different places. */
 typedef struct row {
     uint64_t hash, move, times;
 } row_t;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * All ranks without their values: the structure of each plan, once per structure, the ports of all,
- * who is at their other ends, and classes of ranks that run in lock step (classes.h says why one of
- * each is enough). Private to core/plan. */
+ * All ranks without values: each structure of plans once, the ports of all ranks with their other
+ * ends, and the classes of ranks that run in lock step (classes.h says why one rank of each is
+ * enough). Private to core/plan. */
 #ifndef WEFT_PLAN_NETWORK_H
 #define WEFT_PLAN_NETWORK_H
 
@@ -10,20 +10,20 @@
 #include "core/plan/facts.h"
 #include "core/plan/verdict.h"
 
-/* Refinement of a long chain takes half as many rounds as it has ranks and gains nothing. */
+/* A long chain would need half as many rounds of refinement as it has ranks, and gain nothing. */
 #define WEFT_NETWORK_ROUNDS 64
 
 typedef struct weft_network_port {
     uint32_t peer; /* rank of the network */
-    uint32_t name; /* of the peer, in words; ports to one name are one link */
+    uint32_t name; /* rank to print; ports with one name belong to one link */
     uint32_t key;  /* 2 × channel, + 1 if it receives */
     uint32_t mate; /* port of the peer at the other end */
 } weft_network_port_t;
 
-/* Plans that differ in peers and chunk numbers only. */
+/* A structure of plans, which differ only in peers and chunk numbers. */
 typedef struct weft_network_shape {
     uint64_t hash;
-    weft_plan_t *plan; /* of the first rank that has it */
+    weft_plan_t *plan; /* of the first rank with it */
     bool owned;        /* destroyed with the network */
     weft_plan_facts_t facts;
     uint64_t *chunks; /* by port, per pass */
@@ -54,13 +54,14 @@ typedef struct weft_network_result {
 
 weft_status_t weft_network_init(weft_network_t *net, uint32_t nranks);
 void weft_network_fini(weft_network_t *net);
-/* The plan of the next rank. It must outlive the network; if `owned`, the network destroys it, at once
- * if its structure is known. ERR_RESOURCE; the plan is then still the caller's. */
+/* Adds the plan of the next rank, which must outlive the network. If `owned`, the network destroys
+ * it, at once if its structure is known already. ERR_RESOURCE; the caller then keeps the plan. */
 weft_status_t weft_network_add(weft_network_t *net, weft_plan_t *plan, bool owned);
 /* True if the plan has the structure of the first rank's. */
 bool weft_network_resembles(weft_network_t *net, const weft_plan_t *plan);
-/* Finds the mates. A port that has none goes into the result as UNMATCHED. ERR_RESOURCE. */
+/* Finds the other ends of all ports. The result is UNMATCHED if a port has none. ERR_RESOURCE. */
 weft_status_t weft_network_pair(weft_network_t *net, weft_network_result_t *result);
-/* Finds the classes in at most so many rounds; if that is not enough, each rank is its own. */
+/* Finds the classes in at most `rounds` rounds; if these are not enough, each rank is a class of
+ * its own. ERR_RESOURCE. */
 weft_status_t weft_network_refine(weft_network_t *net, uint32_t rounds);
 #endif

@@ -9,8 +9,8 @@
 /* Runs one pass with one slice per chunk. ERR_RESOURCE. */
 weft_status_t weft_network_walk(const weft_network_t *net, uint32_t slots,
                                 weft_network_result_t *result);
-/* Pairs, refines, and runs with `slices` slices per chunk. *ends_p: every lane comes to its end, with
- * nothing left in a queue; false too where that would take too long. ERR_RESOURCE. */
+/* Pairs, refines, and runs with `slices` slices per chunk. *ends_p: every lane comes to its end,
+ * with nothing left in a queue; false too where that would take too long. ERR_RESOURCE. */
 weft_status_t weft_network_ends(weft_network_t *net, uint32_t slots, uint32_t slices, bool *ends_p);
 /* Prices without a run: the busiest rank stands for the chain. */
 void weft_network_busiest(const weft_network_t *net, weft_cost_t *cost);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The plan cache of the process: one proof for each key, one plan for each key and rank. Ranks that are
- * threads of one process share the proof. One lock serves all: a thread that asks for a key whose proof
- * is under way has to wait for it anyway. */
+ * The plan cache of the process: one proof for each key, one plan for each key and rank. Ranks that
+ * are threads of one process share the proof. One lock serves all: a thread that asks for a key
+ * whose proof is under way has to wait for it anyway. */
 #include "core/plan/plan_cache.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Plans that were emitted, proved and priced, kept for the life of the process: a shape is verified
- * once, whichever communicator asks first. Thread-safe. */
+ * A cache of plans that have been emitted, proved and priced. It lives as long as the process, so a
+ * plan is verified once, by the first communicator that asks for it. Thread: any. */
 #ifndef WEFT_PLAN_PLAN_CACHE_H
 #define WEFT_PLAN_PLAN_CACHE_H
 
@@ -10,7 +10,7 @@
 #include "core/plan/verdict.h"
 
 typedef struct weft_plan_query {
-    const char *algo; /* plugin name, with version part of the key */
+    const char *algo; /* name of the plugin; part of the key with `version` */
     const char *version;
     const weft_algo_ops_t *ops;
     weft_algo_t *instance;
@@ -20,7 +20,7 @@ typedef struct weft_plan_query {
     uint32_t slots, slices;
     bool verify;     /* false: emit and price only */
     uint64_t limit;  /* for the verifier */
-    uint64_t config; /* hash of the options of all loaded algorithms, on which plans may depend */
+    uint64_t config; /* hash of the options of all loaded algorithms: plans may depend on them */
 } weft_plan_query_t;
 
 typedef struct weft_plan_entry {
@@ -28,13 +28,14 @@ typedef struct weft_plan_entry {
     weft_cost_t cost;
     uint64_t plans_hash;   /* of all ranks' plans: equal on every rank */
     bool in_place;         /* proved for the in-place form; true too where nothing was proved */
-    double verify_seconds; /* what proving took; 0 if it was in the cache */
+    double verify_seconds; /* duration of the proof; 0 if it came from the cache */
     weft_verify_report_t report;
 } weft_plan_entry_t;
 
-/* Finds or makes the entry; it stays valid until the process ends. A shape above `limit` is used
- * without proof, with a warning (report.verdict is TOO_BIG). ERR_PLAN with the verifier's
- * words, ERR_UNSUPPORTED, ERR_RESOURCE, or the algorithm's failure. */
+/* Finds the entry, or emits and proves it; may take long. The plan stays valid until the process
+ * ends. Plans above `limit` are used without a proof and with a warning (report.verdict is
+ * TOO_BIG). Fails with ERR_PLAN and the verifier's words, ERR_UNSUPPORTED, ERR_RESOURCE, or the
+ * algorithm's failure. */
 weft_status_t weft_plan_lookup(const weft_plan_query_t *query, weft_plan_entry_t *entry_p);
 
 #endif

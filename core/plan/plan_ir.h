@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A plan in memory: what one rank does. Written by the builder, proved by the verifier, run by the
- * executor. The language is described in api/weft/plugin/plan.h. */
+ * The plan of one rank in memory. The builder writes it, the verifier proves it, the executor runs
+ * it. api/weft/plugin/plan.h describes the language. */
 #ifndef WEFT_PLAN_IR_H
 #define WEFT_PLAN_IR_H
 
@@ -38,9 +38,10 @@ typedef struct weft_plan_operand {
 
 #define WEFT_PLAN_INDEX_MAX ((UINT32_C(1) << 29) - 1)
 
-/* weft_move_t as it is kept: most have two operands and no waits, and an all-to-all has thousands. */
+/* A weft_move_t in compact form: most have two operands and no waits, and an all-to-all has
+ * thousands. */
 typedef struct weft_plan_move {
-    uint32_t operand; /* first of its destinations, sources and, if LIKE is set, the `like` */
+    uint32_t operand; /* first of its operands: destinations, sources and, with LIKE, the `like` */
     uint32_t after;   /* first of its waits */
     uint32_t cnt;     /* at least 1 */
     uint8_t ndst, nsrc, nafter;
@@ -74,7 +75,7 @@ typedef struct weft_plan {
     weft_after_t *afters;
 } weft_plan_t;
 
-/* A MOVE with its operands at hand. */
+/* A MOVE with pointers to its operands and waits. */
 typedef struct weft_plan_view {
     const weft_plan_operand_t *dst, *src; /* src follows dst */
     const weft_plan_operand_t *like;      /* kind NONE if there is none */
@@ -99,8 +100,8 @@ static inline weft_plan_view_t weft_plan_view(const weft_plan_t *plan, uint32_t 
                               .flags = from->flags & ~WEFT_PLAN_LIKE};
 }
 
-/* Chunk that an operand of a buffer of `chunks` chunks names in iteration `iteration` of its LOOP, `j`
- * chunks further on. Divides only for what lies more than a round away. */
+/* Returns the chunk that an operand of a buffer of `chunks` chunks names in an iteration of its
+ * LOOP, `j` chunks further on. It divides only if that lies more than once around the buffer. */
 static inline uint32_t weft_plan_chunk_at(const weft_plan_operand_t *o, uint32_t chunks,
                                           uint32_t iteration, uint32_t j)
 {
@@ -116,21 +117,23 @@ static inline uint32_t weft_plan_chunk_at(const weft_plan_operand_t *o, uint32_t
     return (uint32_t)(c < 0 ? c + chunks : c);
 }
 
-/* As the builder took it. */
+/* Convert between the compact form and the builder's. */
 weft_move_t weft_plan_expand(const weft_plan_view_t *view);
 weft_operand_t weft_plan_expand_operand(const weft_plan_operand_t *operand);
 weft_plan_operand_t weft_plan_pack_operand(const weft_operand_t *operand);
-/* Bytes that the plan takes in memory. */
+/* Returns the bytes that the plan takes in memory. */
 uint64_t weft_plan_bytes(const weft_plan_t *plan);
 
-/* Chunks of IN, OUT or TMP of this plan. */
+/* Returns the chunks of IN, OUT or TMP (weft_operand_kind_t); 0 for other kinds. */
 uint32_t weft_plan_chunks(const weft_plan_t *plan, uint32_t buffer);
-/* Chunk of OUT that chunk `chunk` of IN is in place, on rank `rank`; WEFT_PLAN_NO_CHUNK: none. */
+/* Returns the chunk of OUT that is the same memory as chunk `chunk` of IN in a call in place on
+ * rank `rank`, or WEFT_PLAN_NO_CHUNK. */
 #define WEFT_PLAN_NO_CHUNK UINT32_MAX
 uint32_t weft_plan_alias(const weft_plan_t *plan, uint32_t rank, uint32_t chunk);
+/* Frees the plan; NULL is allowed. */
 void weft_plan_destroy(weft_plan_t *plan);
 
-/* 64-bit hash of everything in it. */
+/* Returns a hash of everything in the plan. */
 uint64_t weft_plan_hash(const weft_plan_t *plan);
 
 #endif

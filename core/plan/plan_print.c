@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A plan as text, one instruction a line; the language is described in docs/plans.md and read back by
- * parse.c. */
+ * A plan as text, one instruction a line; the language is described in docs/plans.md and read back
+ * by plan_parse.c. */
 #include "core/plan/plan_print.h"
 
 #include <inttypes.h>

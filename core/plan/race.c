@@ -2,18 +2,20 @@
  *
  * Races between the streams of one rank, by vector clocks. A stream is a lane, or one member of a
  * PAR. What orders streams: program order, `after`, BAR, a slice from its push to its pop, a slot
- * from its pop to its next push; the order may come about through other ranks. Source: C. Fidge, 1988,
- * and F. Mattern, 1989; the access history follows C. Flanagan and S. Freund, "FastTrack", PLDI 2009.
+ * from its pop to its next push; the order may come about through other ranks. Source: C. Fidge,
+ * 1988, and F. Mattern, 1989; the access history follows C. Flanagan and S. Freund, "FastTrack",
+ * PLDI 2009.
  *
- * Clocks that travel through queues are dear, and most plans do not need them. So the first run only
- * uses what is known inside a rank: the members of a PAR of a lone lane must not touch each other's
- * chunks, and several lanes have clocks that see program order, `after` and BAR. One order through
- * other ranks is seen as well, by what the values say. The right result of a reduction contains this
- * rank's own input. As long as that is in one place (read once, stored once, read from there once), the
- * last step that took it up comes before every write of the right result; so a partial sum may be sent
- * from where the result is stored later. Ranks where this does not do are marked, and a second run gives clocks through all queues
- * to these alone. Components of a clock do not influence each other, so when they would need too much
- * memory, that run is repeated with a group of ranks at a time; each repetition is exact. */
+ * Clocks that travel through queues are dear, and most plans do not need them. So the first run
+ * only uses what is known inside a rank: the members of a PAR of a lone lane must not touch each
+ * other's chunks, and several lanes have clocks that see program order, `after` and BAR. One order
+ * through other ranks is seen as well, by what the values say. The right result of a reduction
+ * contains this rank's own input. As long as that is in one place (read once, stored once, read
+ * from there once), the last step that took it up comes before every write of the right result; so
+ * a partial sum may be sent from where the result is stored later. Ranks where this does not do are
+ * marked, and a second run gives clocks through all queues to these alone. Components of a clock do
+ * not influence each other, so when they would need too much memory, that run is repeated with a
+ * group of ranks at a time; each repetition is exact. */
 #include "core/plan/race.h"
 
 #include <errno.h>
@@ -24,17 +26,17 @@
 #include "core/plan/finding.h"
 #include "core/plan/run_result.h"
 
-/* 128 MiB of clocks through queues, 1 GiB of clocks inside ranks, of which little is touched; a test
- * sets less. */
+/* 128 MiB of clocks through queues, 1 GiB of clocks inside ranks, of which little is touched; a
+ * test sets less. */
 #ifndef RACE_WORDS_MAX
 #define RACE_WORDS_MAX (UINT64_C(1) << 25)
 #endif
 
-/* What is remembered of a cell, in words: the stream that wrote it last, plus one, and when; the same
- * of the last read as OUT or TMP and of the last as input in place, as long as each read comes after
- * the one before, else READER is SEVERAL and a row of times by stream says when each read last; how
- * often it was read as input; which own input lies in it, plus one. Earlier writes need not be
- * remembered: they come before the last one, or that was a finding. */
+/* What is remembered of a cell, in words: the stream that wrote it last, plus one, and when; the
+ * same of the last read as OUT or TMP and of the last as input in place, as long as each read comes
+ * after the one before, else READER is SEVERAL and a row of times by stream says when each read
+ * last; how often it was read as input; which own input lies in it, plus one. Earlier writes need
+ * not be remembered: they come before the last one, or that was a finding. */
 enum { WRITER, WRITTEN, READER, READ, INPUT_READER, INPUT_READ, INPUT_READS, CARRIES, WORDS };
 
 #define SEVERAL UINT32_MAX
@@ -80,7 +82,7 @@ static uint32_t *end_clock(const weft_run_t *run, const weft_run_lane_t *lane, u
 
 static uint32_t *slot_clock(const weft_run_t *run, uint32_t queue, uint32_t slot)
 {
-    uint64_t row = run->queues.list[queue].places_at + slot;
+    uint64_t row = run->queues.list[queue].ring_at + slot;
     return run->race.clocks + run->race.slots_at + row * run->race.dims;
 }
 
@@ -310,9 +312,9 @@ static weft_run_own_t *own_of(const weft_run_t *run, const weft_run_lane_t *lane
 static void take_up(weft_run_t *run, const weft_run_lane_t *lane, uint32_t number, bool in_place)
 {
     weft_run_own_t *own = own_of(run, lane, number);
-    own->place = in_place && run->race.carries == 0 ? WEFT_OWN_MOVES : WEFT_OWN_COPIED;
+    own->state = in_place && run->race.carries == 0 ? WEFT_OWN_MOVES : WEFT_OWN_COPIED;
     if (run->race.carries != 0) {
-        own_of(run, lane, run->race.carries)->place = WEFT_OWN_COPIED;
+        own_of(run, lane, run->race.carries)->state = WEFT_OWN_COPIED;
     }
     run->race.carries = number;
 }
@@ -332,7 +334,7 @@ void weft_race_read_own(weft_run_t *run, const weft_run_lane_t *lane,
         chunk %= k;
     }
     uint32_t number = chunk * run->slices + member->slice + 1;
-    take_up(run, lane, number, own_of(run, lane, number)->place == WEFT_OWN_UNREAD);
+    take_up(run, lane, number, own_of(run, lane, number)->state == WEFT_OWN_UNREAD);
 }
 
 /* What it took up and did not store has left through its port, if it has but one destination. */
@@ -342,12 +344,12 @@ static void send_own(weft_run_t *run, const weft_run_lane_t *lane, const weft_ru
         return;
     }
     weft_run_own_t *own = own_of(run, lane, run->race.carries);
-    if (own->place == WEFT_OWN_MOVES && member->move.ndst == 1) {
-        own->place = WEFT_OWN_SENT;
+    if (own->state == WEFT_OWN_MOVES && member->move.ndst == 1) {
+        own->state = WEFT_OWN_SENT;
         own->context = context_of(lane, member);
         own->time = member_clock(run, lane, member)[own->context];
     } else {
-        own->place = WEFT_OWN_COPIED;
+        own->state = WEFT_OWN_COPIED;
     }
 }
 
@@ -493,7 +495,7 @@ void weft_race_read(weft_run_t *run, const weft_run_lane_t *lane, const weft_run
         if (history[CARRIES] != 0) {
             const weft_run_own_t *own = own_of(run, lane, history[CARRIES]);
             take_up(run, lane, history[CARRIES],
-                    own->place == WEFT_OWN_HELD && own->cell == cell && lane->cursor.pass == 0);
+                    own->state == WEFT_OWN_HELD && own->cell == cell && lane->cursor.pass == 0);
         }
     }
 }
@@ -511,7 +513,8 @@ void weft_race_read_input(weft_run_t *run, const weft_run_lane_t *lane,
     }
 }
 
-/* A write of the right result comes after the step that sent the own input, as the text above says. */
+/* A write of the right result comes after the step that sent the own input, as the text above
+ * says. */
 static void come_after_own(const weft_run_t *run, const weft_run_lane_t *lane, uint32_t *clock,
                            uint64_t cell, uint64_t value)
 {
@@ -523,7 +526,7 @@ static void come_after_own(const weft_run_t *run, const weft_run_lane_t *lane, u
     uint64_t at = cell - rank->cells[WEFT_OPERAND_OUT];
     uint32_t chunk = (uint32_t)(at / run->slices), slice = (uint32_t)(at % run->slices);
     const weft_run_own_t *own = own_of(run, lane, (uint32_t)at + 1);
-    if (own->place == WEFT_OWN_SENT &&
+    if (own->state == WEFT_OWN_SENT &&
         value == weft_run_expected(run, lane->rank, chunk, slice, lane->cursor.pass) &&
         own->time > clock[own->context]) {
         clock[own->context] = own->time;
@@ -553,8 +556,8 @@ static void put_down(weft_run_t *run, const weft_run_lane_t *lane, const weft_ru
         return;
     }
     weft_run_own_t *own = own_of(run, lane, run->race.carries);
-    if (own->place == WEFT_OWN_MOVES) {
-        own->place = WEFT_OWN_HELD;
+    if (own->state == WEFT_OWN_MOVES) {
+        own->state = WEFT_OWN_HELD;
         own->cell = cell;
         history[CARRIES] = run->race.carries;
     }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Races between the streams of one rank, by vector clocks. A stream is a lane, or one member of a PAR.
- * Private to core/plan. */
+ * Races between the streams of one rank, by vector clocks. A stream is a lane, or one member of a
+ * PAR. Private to core/plan. */
 #ifndef WEFT_PLAN_RACE_H
 #define WEFT_PLAN_RACE_H
 
 #include "core/plan/run_state.h"
 
-/* Gives clocks to each rank with several lanes. They see what orders its lanes inside the rank; a rank
- * where that is not enough is marked in race.marks. ERR_RESOURCE. */
+/* Gives clocks to each rank with several lanes. They see what orders its lanes inside the rank; a
+ * rank where that is not enough is marked in race.marks. ERR_RESOURCE. */
 weft_status_t weft_race_init_local(weft_run_t *run);
-/* Gives clocks that travel through queues to ranks with `mark`, from *next_p on and as many as memory
- * allows, and moves *next_p past them. Accesses that these do not order are a finding: RACE.
+/* Gives clocks that travel through queues to ranks with `mark`, from *next_p on and as many as
+ * memory allows, and moves *next_p past them. Accesses that these do not order are a finding: RACE.
  * ERR_RESOURCE. */
 weft_status_t weft_race_init_exact(weft_run_t *run, uint8_t mark, uint32_t *next_p);
 void weft_race_fini(weft_run_t *run);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The engine of the abstract run: lanes that can move wait in a ring, a lane runs until a queue, a
- * wait or a barrier stops it, and whoever changes that wakes it. The order does not matter: the
- * network is confluent. */
+ * The engine of the abstract run. Lanes that can move stand in a ring. A lane runs until a queue, a
+ * wait or a barrier stops it; the lane that changes this wakes it. The order does not matter, since
+ * the network is confluent. */
 #include "core/plan/run_engine.h"
 
 #include "core/plan/finding.h"

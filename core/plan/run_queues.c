@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Pairs the ports of all ranks: each send port with the receive port at the other end of its queue. */
+ * Pairs the ports of all ranks: each send port with the receive port at the other end of its
+ * queue. */
 #include "core/plan/run_queues.h"
 
 #include <errno.h>
@@ -53,7 +54,7 @@ uint32_t weft_run_connect(weft_run_t *run, const weft_run_way_t *way, uint32_t s
     uint64_t slices = chunks * run->slices * run->passes;
     uint32_t queue = run->queues.count++,
              room = slices < run->slots ? (uint32_t)slices : run->slots;
-    run->queues.list[queue] = (weft_run_queue_t){.places_at = (uint32_t)run->memory.nslots,
+    run->queues.list[queue] = (weft_run_queue_t){.ring_at = (uint32_t)run->memory.nslots,
                                                  .room = room,
                                                  .sender = sender,
                                                  .receiver = receiver};

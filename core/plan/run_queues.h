@@ -10,8 +10,8 @@
  * UNMATCHED. ERR_RESOURCE. */
 weft_status_t weft_run_pair(weft_run_t *run);
 
-/* Adds one queue, through which `chunks` chunks go in each pass, and returns its number. After the last
- * one weft_run_make_slots() makes the slots of all. ERR_RESOURCE. */
+/* Adds one queue, through which `chunks` chunks go in each pass, and returns its number. After the
+ * last one weft_run_make_slots() makes the slots of all. ERR_RESOURCE. */
 uint32_t weft_run_connect(weft_run_t *run, const weft_run_way_t *way, uint32_t sender,
                           uint32_t receiver, uint64_t chunks);
 weft_status_t weft_run_make_slots(weft_run_t *run);

@@ -14,8 +14,8 @@ typedef struct weft_run_setup {
     bool values;
 } weft_run_setup_t;
 
-/* Allocates a run whose queues are still to be connected (run_queues.h). ERR_RESOURCE; weft_run_fini()
- * frees it after a failure, too. */
+/* Allocates a run whose queues are still to be connected (run_queues.h). ERR_RESOURCE;
+ * weft_run_fini() frees it after a failure, too. */
 weft_status_t weft_run_init(weft_run_t *run, const weft_run_setup_t *setup,
                             weft_verify_report_t *report);
 void weft_run_fini(weft_run_t *run);

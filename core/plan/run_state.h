@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The abstract run: all lanes of all ranks over bounded queues, with numbers in place of data. One
- * engine serves the verifier (values, races) and the cost walk (chains only). Private to core/plan.
+ * The state of an abstract run: all lanes of all ranks over bounded queues, with numbers instead of
+ * data. The verifier runs it with values and races, the cost model with chains only. Private to
+ * core/plan.
  *
  * A value is an element of the field of integers modulo 2^61−1. Every input slice of every rank and
  * pass has its own random value, MOVE adds, FINAL multiplies by a secret factor: a lost, doubled,
- * misplaced or stale contribution shows with probability 1−2^−61. A tree is a hash of the expression
- * that made the value, in which the order and the grouping of operands count. */
+ * misplaced or stale contribution shows with probability 1−2^−61. A tree is a hash of the
+ * expression that made the value, in which the order and the grouping of operands count. */
 #ifndef WEFT_PLAN_RUN_STATE_H
 #define WEFT_PLAN_RUN_STATE_H
 
@@ -18,14 +19,15 @@
 #define WEFT_RUN_NONE WEFT_PLAN_NO_CHUNK
 #define WEFT_RUN_PASSES 2
 
-/* A value with the expression that made it; tag 0 = never written, else 1 + pass. */
+/* A value in memory, and a hash of the expression that made it. tag 0: never written, otherwise 1 +
+ * the pass that wrote it. */
 typedef struct weft_run_cell {
     uint64_t value, tree;
     uint32_t tag, pc;
 } weft_run_cell_t;
 
-/* The longest chain of MOVEs up to here: in MOVEs, and in messages waited for, ends of edges and
- * operands touched. */
+/* The longest chain of MOVEs up to a point: MOVEs, slices waited for, ends of edges, and operands
+ * touched. */
 typedef struct weft_run_chain {
     uint32_t moves, hops, ends, touched;
 } weft_run_chain_t;
@@ -34,27 +36,27 @@ typedef struct weft_run_slot {
     uint64_t value, tree;
     weft_run_chain_t chain;
     uint32_t pass, piece, slice;
-    uint32_t extent; /* block of the job, where v-forms are looked at */
-    uint32_t next;   /* slot behind it in its queue, or among the free ones */
+    uint32_t extent; /* block of the job, for vector collectives */
+    uint32_t next;   /* next slot of its queue, or of the free list */
 } weft_run_slot_t;
 
-/* A list of slots. Those of all queues are one stock, of which only as many are touched as are in use
- * at the same time. For clocks a queue is a ring, with no more places than it needs: what is pushed at
- * all may be less than S. */
+/* A list of slots, taken from one stock that all queues share, so that no more memory is touched
+ * than is in use at the same time. The clocks of a queue form a ring of `room` positions: S, or
+ * fewer if fewer slices are ever pushed. */
 typedef struct weft_run_queue {
-    uint32_t places_at, room;             /* first place, places */
+    uint32_t ring_at, room;               /* clocks: first position, positions */
     uint32_t head, used, peak;            /* oldest slice, number of slices, most of them */
     uint32_t first, last;                 /* slots in use, if used is not 0 */
     uint32_t sender, receiver;            /* lanes of the run */
     uint8_t sender_waits, receiver_waits; /* member, plus one, that sleeps until this changes */
 } weft_run_queue_t;
 
-/* What it connects, for words. */
+/* The ranks that a queue connects, for messages. */
 typedef struct weft_run_way {
     uint32_t from, to, channel;
 } weft_run_way_t;
 
-/* One MOVE in progress: operands with their chunk of this iteration. */
+/* A MOVE in progress: its operands, resolved for this iteration. */
 typedef struct weft_run_member {
     weft_plan_view_t move;
     uint32_t pc;
@@ -72,21 +74,20 @@ typedef struct weft_run_lane {
     weft_cursor_t cursor;
     uint32_t lane;
     uint32_t rank;     /* of the run */
-    uint32_t name;     /* rank in words */
+    uint32_t name;     /* rank to print */
     uint32_t nmembers; /* 0: the instruction at pc has not begun */
     bool par;          /* pc is a PAR */
     bool queued, done;
     bool clocked;     /* it has clocks; race.c */
     uint64_t retry;   /* members that may move */
     uint64_t unready; /* … that wait for another instruction */
-    uint32_t over;    /* members that are through */
+    uint32_t over;    /* members that have finished */
     bool wait_inside; /* it sleeps for another lane of its rank */
     weft_run_chain_t chain;
     weft_run_member_t *members;
-    weft_run_chain_t
-        *ends;        /* of finished instructions, by pc; unset where no lane waits for them */
-    uint32_t context; /* number of its first stream in the rank */
-    uint32_t code_at; /* of its first instruction in the rank */
+    weft_run_chain_t *ends; /* of finished instructions, by pc, if lanes wait for them */
+    uint32_t context;       /* number of its first stream in the rank */
+    uint32_t code_at;       /* of its first instruction in the rank */
 } weft_run_lane_t;
 
 typedef struct weft_run_rank {
@@ -107,40 +108,40 @@ typedef struct weft_run_rank {
     uint64_t uses_at;                /* first chunk of OUT in race.uses; TMP follows */
 } weft_run_rank_t;
 
-/* Who of the members of the PAR in progress uses a chunk: member plus one, 0 for nobody. */
+/* The members of the PAR in progress that use a chunk, each as number plus one; 0: none. */
 typedef struct weft_run_use {
     uint32_t group;
     uint8_t writer, reader, input_reader;
 } weft_run_use_t;
 
-/* Where the rank's own input to one of its results is, as long as it is in one place. */
-typedef enum weft_run_place {
+/* State of the rank's own input to one of its results, as long as only one copy exists. */
+typedef enum weft_run_own_state {
     WEFT_OWN_UNREAD,
     WEFT_OWN_MOVES,
     WEFT_OWN_HELD,
     WEFT_OWN_SENT,
     WEFT_OWN_COPIED
-} weft_run_place_t;
+} weft_run_own_state_t;
 
 typedef struct weft_run_own {
-    weft_run_place_t place;
+    weft_run_own_state_t state;
     uint64_t cell;          /* HELD: there */
     uint32_t context, time; /* SENT: by that stream, and when */
 } weft_run_own_t;
 
-/* What a run without clocks through queues cannot decide about a rank. */
-#define WEFT_SUSPECT 1u          /* two streams that may not be ordered use a chunk */
-#define WEFT_SUSPECT_IN_PLACE 2u /* … if IN and OUT are one */
+/* Marks of a rank about which a run without clocks through queues cannot decide. */
+#define WEFT_SUSPECT 1u          /* two streams use a chunk, and their order is not known */
+#define WEFT_SUSPECT_IN_PLACE 2u /* … if IN and OUT overlap */
 
 /* Vector clocks; core/plan/race.c. */
 typedef struct weft_run_race {
-    bool through_queues; /* clocks travel with slices: exact, and dear */
+    bool through_queues; /* clocks travel with slices: exact and expensive */
     uint32_t dims;       /* then: components of all tracked ranks */
     uint32_t *clocks;
     uint64_t slots_at;    /* first word */
     uint32_t *accesses;   /* per cell of a tracked rank */
     weft_run_own_t *owns; /* per slice of IN that comes back in OUT, of a tracked rank */
-    uint32_t carries;     /* of them, plus one: what the step in progress has taken up */
+    uint32_t carries;     /* number plus one of the own input that the step in progress has read */
     weft_run_use_t *uses; /* per chunk of a rank whose only lane has PARs */
     uint8_t *marks;       /* by rank: WEFT_SUSPECT_* */
     uint32_t groups;      /* PARs so far */
@@ -163,7 +164,7 @@ typedef struct weft_run_work {
     uint32_t at, used;
 } weft_run_work_t;
 
-/* What the result must be, and how it was made; run_result.c. */
+/* Expected results, and fingerprints of how they were made; see run_result.h. */
 typedef struct weft_run_results {
     uint64_t factor;  /* of FINAL */
     uint64_t *sums;   /* expected folds, by pass, IN chunk and slice */
@@ -186,7 +187,7 @@ typedef struct weft_run {
     const weft_plan_facts_t *facts; /* by rank */
     const uint64_t *port_chunks;    /* by first_port + port */
     weft_verify_report_t *report;
-    weft_verify_report_t *both; /* this run is out of place, but sees what would differ in place */
+    weft_verify_report_t *both; /* of the call in place, if a run out of place decides on both */
     uint32_t n, slots, slices, passes;
     bool values;  /* false: chains only */
     bool reduces; /* its collective does */
@@ -201,7 +202,7 @@ typedef struct weft_run {
     weft_run_race_t race;
     uint64_t steps;
     weft_run_chain_t chain;
-    weft_vector_t vector; /* what the plan serves if all that has moved so far is all */
+    weft_vector_t vector; /* vector collectives served, as far as the run has come */
 } weft_run_t;
 
 /* Puts a lane that may be able to move into the ring. */

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which v-forms a plan serves: does every slice stay with one block of the job?
+ * Which vector collectives a plan serves: does every slice stay with one block of the job?
  *
- * A v-form runs a plan with blocks of different lengths, so that some pieces have fewer slices than
- * the proof counted, or none. It relies on this: if pushes and the pops that match them are left out
- * of a plan that comes to its end, the rest comes to its end too.
+ * A vector collective runs a plan with blocks of different lengths, so that some pieces have fewer
+ * slices than the proof counted, or none. It relies on this: if pushes and the pops that match them
+ * are left out of a plan that comes to its end, the rest comes to its end too.
  *
- * Proof. The plan ends, so its events have an acyclic order made of the program order of each stream,
- * `after`, BAR, push(j) → pop(j) of each queue, and pop(j−S) → push(j), which is its depth. Leave out
- * events such that push(j) goes if and only if pop(j) goes: that is so if both ends of a queue decide
- * by the length of the same block. What remains of the first four kinds of edges is in the old order.
- * Let the m-th remaining slice of a queue be the old slice j(m). The new depth asks for
- * pop(j(m−S)) → push(j(m)). As j grows strictly, j(m−S) ≤ j(m)−S, so in the old order pop(j(m−S))
- * is not after pop(j(m)−S), which is before push(j(m)). So each new edge is implied by old ones, the
- * new order is acyclic, and lanes that execute it never wait for each other in a ring. */
+ * Proof. The plan ends, so its events have an acyclic order made of the program order of each
+ * stream, `after`, BAR, push(j) → pop(j) of each queue, and pop(j−S) → push(j), which is its depth.
+ * Leave out events such that push(j) goes if and only if pop(j) goes: that is so if both ends of a
+ * queue decide by the length of the same block. What remains of the first four kinds of edges is in
+ * the old order. Let the m-th remaining slice of a queue be the old slice j(m). The new depth asks
+ * for pop(j(m−S)) → push(j(m)). As j grows strictly, j(m−S) ≤ j(m)−S, so in the old order
+ * pop(j(m−S)) is not after pop(j(m)−S), which is before push(j(m)). So each new edge is implied by
+ * old ones, the new order is acyclic, and lanes that execute it never wait for each other in a
+ * ring. */
 #include "core/plan/run_vector.h"
 
 uint32_t weft_run_extent(const weft_plan_t *plan, uint32_t kind, uint32_t chunk)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The builder's call(): writes a sub-plan into the plan. Chunks of the sub-plan are consecutive chunks
- * of this plan's buffers, its windows; where a window is not a whole buffer, numbers that wrap around
- * in the sub-plan would not wrap here, so a LOOP is cut in runs, and a MOVE of several chunks in
- * parts, within which nothing wraps. A ring's LOOP becomes two or three of them. */
+ * The builder's call(): writes a sub-plan into the plan. Chunks of the sub-plan are consecutive
+ * chunks of this plan's buffers, its windows; where a window is not a whole buffer, numbers that
+ * wrap around in the sub-plan would not wrap here, so a LOOP is cut in runs, and a MOVE of several
+ * chunks in parts, within which nothing wraps. A ring's LOOP becomes two or three of them. */
 #include "core/plan/splice.h"
 
 #include <errno.h>
@@ -117,8 +117,8 @@ static const weft_plan_operand_t *piece_of(const weft_plan_view_t *move)
     return move->like;
 }
 
-/* The length of a MOVE whose operands here are scratch and ports: piece i of a block there is as long
- * as piece i of any other block, so the window that is not scratch can say it. */
+/* The length of a MOVE whose operands here are scratch and ports: piece i of a block there is as
+ * long as piece i of any other block, so the window that is not scratch can say it. */
 static spot_t like_of(const splice_t *splice, const weft_plan_view_t *move, uint32_t iteration)
 {
     const weft_plan_operand_t *piece = piece_of(move);

@@ -2,10 +2,11 @@
  *
  * Memory that stays as it is from the message that names it to the end of the run.
  *
- * A chunk of OUT that one MOVE writes, once in a pass, stays: the proof of the plan says that whoever
- * reads it comes after that, or is that MOVE. IN stays unless it is also OUT; then the chunk that it is
- * there must not change. TMP does not stay: each pass uses it again. Passes need no look: pass t of a
- * block is its elements from t · pass on, clipped at its end, so no two passes share any. */
+ * A chunk of OUT that one MOVE writes, once in a pass, stays: the proof of the plan says that
+ * whoever reads it comes after that, or is that MOVE. IN stays unless it is also OUT; then the
+ * chunk that it is there must not change. TMP does not stay: each pass uses it again. Passes need
+ * no look: pass t of a block is its elements from t · pass on, clipped at its end, so no two passes
+ * share any. */
 #include "core/plan/stable.h"
 
 #include <errno.h>

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which MOVEs send memory that stays as it is: a message may then say where its payload is, in place of
- * a copy, until the run is over. */
+ * Stable sources: MOVEs whose payload does not change until the run is complete. Such a MOVE may
+ * send a zero-copy descriptor of its source instead of a copy. */
 #ifndef WEFT_PLAN_STABLE_H
 #define WEFT_PLAN_STABLE_H
 
 #include "core/plan/plan_ir.h"
 
-#define WEFT_STABLE_APART 1u    /* … in calls whose IN and OUT are two buffers */
-#define WEFT_STABLE_IN_PLACE 2u /* … in calls in place */
+#define WEFT_STABLE_APART 1u    /* stable if IN and OUT are two buffers */
+#define WEFT_STABLE_IN_PLACE 2u /* stable in a call in place */
 
-/* What the program adds to a copy. */
+/* Arithmetic that the program adds to a copy. */
 typedef struct weft_stable_arithmetic {
-    bool pre;   /* IN is multiplied where it is read */
+    bool pre;   /* IN is multiplied when it is read */
     bool final; /* MOVEs with WEFT_MOVE_FINAL divide */
 } weft_stable_arithmetic_t;
 
-/* Fills marks[] for each of plan->nmoves MOVEs with WEFT_STEADY_*. A marked MOVE holds what it sends in
- * memory that no other MOVE of the pass writes: in its first destination in OUT if it has one, else in
- * its only source. ERR_RESOURCE. */
+/* Fills marks[] with WEFT_STABLE_* for each of the plan->nmoves MOVEs. The payload of a marked MOVE
+ * lies in memory that no other MOVE of the pass writes: its first destination in OUT if it has one,
+ * otherwise its only source. ERR_RESOURCE. */
 weft_status_t weft_plan_stable(const weft_plan_t *plan, const weft_stable_arithmetic_t *arithmetic,
                                uint8_t *marks);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The builder's sub(): has another loaded algorithm write its plan for some of the ranks, as if they
- * were a job of their own. The plan is kept with the draft until call() writes it out (splice.c). */
+ * The builder's sub(): has another loaded algorithm write its plan for some of the ranks, as if
+ * they were a job of their own. The plan is kept with the draft until call() writes it out
+ * (splice.c). */
 #include "core/plan/sub.h"
 
 #include <string.h>

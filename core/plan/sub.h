@@ -13,7 +13,8 @@ typedef struct weft_plan_finder {
     void *arg;
 } weft_plan_finder_t;
 
-/* Returns the failure of find(): ERR_UNSUPPORTED with the loaded names and the one most like `name`. */
+/* Returns the failure of find(): ERR_UNSUPPORTED with the loaded names and the one most like
+ * `name`. */
 weft_status_t weft_plan_no_algo(const char *name, const char *const *loaded, uint32_t n);
 
 /* Has another algorithm emit; the arguments are those of weft_plan_builder_t.sub. */

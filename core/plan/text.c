@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Texts of many plans: cuts a text at its `plan` lines, has the parser read one part, and says a plan
- * that was read to a builder again. */
+ * Texts of many plans: cuts a text at its `plan` lines, has the parser read one part, and says a
+ * plan that was read to a builder again. */
 #include "core/plan/text.h"
 
 #include <ctype.h>

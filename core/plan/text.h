@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Texts of many plans, for plugins: the service of weft/plugin/host.h on top of the parser. */
+ * The host service that reads texts of many plans for plugins (weft_plan_text_service_t in
+ * weft/plugin/host.h), on top of the parser. */
 #ifndef WEFT_PLAN_TEXT_H
 #define WEFT_PLAN_TEXT_H
 

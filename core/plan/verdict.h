@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the verifier is asked, and what it answers. */
+ * Input and report of the verifier. */
 #ifndef WEFT_PLAN_VERDICT_H
 #define WEFT_PLAN_VERDICT_H
 
@@ -14,7 +14,7 @@ typedef enum weft_verdict {
     WEFT_VERDICT_WRONG,     /* result is not the collective's definition */
     WEFT_VERDICT_UNWRITTEN, /* reads a chunk that nothing has written */
     WEFT_VERDICT_RACE,
-    WEFT_VERDICT_TOO_BIG /* would cost more than the limit; nothing proved */
+    WEFT_VERDICT_TOO_BIG /* the proof would exceed the limit; nothing is proved */
 } weft_verdict_t;
 
 /* Which vector collectives a plan may serve: see "Vectors" in weft/plugin/plan.h. */
@@ -29,7 +29,7 @@ typedef struct weft_verify_input {
     uint32_t nranks;
     uint32_t slots;  /* S: depth of every queue */
     uint32_t slices; /* L: slices per chunk */
-    bool in_place;   /* IN and OUT alias as the collective's in-place form says */
+    bool in_place;   /* IN and OUT overlap as in the collective's in-place form */
     uint64_t limit;  /* abstract slice steps; 0 = no limit */
 } weft_verify_input_t;
 
@@ -37,17 +37,18 @@ typedef struct weft_verify_report {
     weft_verdict_t verdict;
     uint32_t rank, lane, pc; /* where, if not OK */
     char text[256];          /* rank, lane, instruction, chunk, and what it waits for */
-    uint64_t steps;          /* slice steps of the run */
+    uint64_t steps;          /* slices moved by the run */
     /* Of the expression trees of all results: two plans with equal ones compute the same bits. */
     uint64_t fingerprint;
-    bool same_on_all_ranks;   /* every rank computes each element by the same expression */
-    bool same_for_all_chunks; /* … and every element by the same expression up to chunk names */
+    bool same_on_all_ranks;   /* all ranks compute an element by the same expression */
+    bool same_for_all_chunks; /* … and all elements by one expression, up to chunk names */
     weft_vector_t vector;     /* vector collectives that it serves */
     uint32_t peak_slots;      /* most slots used in any queue */
     uint32_t critical_moves;  /* MOVEs on the longest chain of one pass */
     double critical_chunks;   /* chunk transfers on the chain that carries most bytes */
 } weft_verify_report_t;
 
+/* Returns a constant in plain words: "deadlock". */
 const char *weft_verdict_name(weft_verdict_t verdict);
 
 #endif

@@ -209,8 +209,8 @@ static weft_status_t judge(const verify_proof_t *proof, weft_verify_report_t *re
     return status;
 }
 
-/* In place, after the proof out of place. `report` says whether a read would see something else: then
- * the plan does not serve. If not, and no race is possible, all is as out of place. */
+/* In place, after the proof out of place. `report` says whether a read would see something else:
+ * then the plan does not serve. If not, and no race is possible, all is as out of place. */
 static weft_status_t judge_in_place(const verify_proof_t *proof, const weft_verify_report_t *apart,
                                     weft_verify_report_t *report)
 {
@@ -248,10 +248,11 @@ weft_status_t weft_plan_verify(const weft_verify_input_t *input, weft_verify_rep
     return status;
 }
 
-/* Many slices per chunk only matter for the question whether the plan comes to its end, which one rank
- * per class answers. If it does, one slice per chunk proves the rest: slices of a chunk are computed
- * alike and apart, and what orders two accesses to a chunk with one slice orders those to each slice
- * with many. A push then waits for the pop of a slot that was filled earlier, never later. */
+/* Many slices per chunk only matter for the question whether the plan comes to its end, which one
+ * rank per class answers. If it does, one slice per chunk proves the rest: slices of a chunk are
+ * computed alike and apart, and what orders two accesses to a chunk with one slice orders those to
+ * each slice with many. A push then waits for the pop of a slot that was filled earlier, never
+ * later. */
 static weft_status_t thin(verify_proof_t *proof)
 {
     weft_network_t net;

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The verifier. Lanes with bounded queues and no "receive from any" are a bounded Kahn network, hence
- * confluent: one abstract run at the executor's real depth and slicing decides deadlock for every
- * interleaving, and if no race is found the values too. Source: G. Kahn, "The semantics of a simple
- * language for parallel programming", IFIP 1974; what is checked and why: docs/architecture.md. */
+ * The verifier. Lanes with bounded queues and no "receive from any" form a bounded Kahn network,
+ * which is confluent. Therefore one abstract run, with the executor's queue depth and slices,
+ * decides for every interleaving whether the plan deadlocks, and, if it finds no race, whether the
+ * result is right. Source: G. Kahn, "The semantics of a simple language for parallel programming",
+ * IFIP 1974. The checks and their reasons: docs/architecture.md. */
 #ifndef WEFT_PLAN_VERIFY_H
 #define WEFT_PLAN_VERIFY_H
 
 #include "core/plan/verdict.h"
 
-/* Runs two passes. Returns OK when it could judge (see report->verdict), ERR_RESOURCE otherwise. */
+/* Proves the plan by a run of two passes. Returns OK if there is a verdict (report->verdict), good
+ * or bad; ERR_RESOURCE otherwise. */
 weft_status_t weft_plan_verify(const weft_verify_input_t *input, weft_verify_report_t *report);
 
-/* Both proofs for little more than the price of one: reports[0] out of place, reports[1] in place;
- * input->in_place does not matter. In place differs in what IN holds after a write to OUT and in the
- * races this may be; only where the first run meets such a case, a second one is made. With many slices
- * per chunk, one rank per class decides whether the plan comes to its end, and one slice proves the
- * rest; `steps` and `peak_slots` are then those of one slice. */
+/* Proves the plan out of place (reports[0]) and in place (reports[1]); input->in_place is ignored.
+ * Both cost little more than one: a call in place differs only where IN is read after a write to
+ * OUT, and only a plan that does so is run a second time. With many slices per chunk, one rank per
+ * class decides whether the plan ends, and a run with one slice proves the rest; `steps` and
+ * `peak_slots` are then those of one slice. */
 weft_status_t weft_plan_prove(const weft_verify_input_t *input, weft_verify_report_t reports[2]);
 
 #endif

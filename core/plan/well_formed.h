@@ -6,7 +6,8 @@
 
 #include "core/plan/plan_ir.h"
 
-/* ERR_PLAN with lane, pc and reason; ERR_RESOURCE. weft_plan_emit() and weft_plan_parse() call it. */
+/* ERR_PLAN with lane, pc and reason; ERR_RESOURCE. weft_plan_emit() and weft_plan_parse() call
+ * it. */
 weft_status_t weft_plan_check(const weft_plan_t *plan);
 
 #endif

@@ -4,8 +4,8 @@
  * each is made when it is first asked for. */
 #include <string.h>
 
-#include "tools/plan_source.h"
 #include "core/plan/builder.h"
+#include "tools/plan_source.h"
 
 static weft_status_t find_algo(void *arg, const char *name, const weft_algo_ops_t **ops_p,
                                weft_algo_t **algo_p)

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "core/plan/builder.h"
 #include "core/os/os.h"
+#include "core/plan/builder.h"
 
 int plan_algo_find(const tool_session_t *session, const char *name)
 {

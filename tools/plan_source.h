@@ -5,9 +5,9 @@
 #ifndef WEFT_TOOLS_PLAN_SOURCE_H
 #define WEFT_TOOLS_PLAN_SOURCE_H
 
+#include "core/plan/builder.h"
 #include "core/plan/cost.h"
 #include "core/plan/verify.h"
-#include "core/plan/builder.h"
 #include "tools/session.h"
 
 #define PLAN_RANKS_MAX 65536

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A timed run of a plan over bounded queues: when each MOVE starts and ends, and which message it
- * waited for. Every MOVE has the same price, so the picture shows the order and the dependences, not a
- * machine. Queues and times are its own; the
- * control flow of a plan is the verifier's (core/plan/cursor.h). */
+ * A timed run of a plan over bounded queues: when each MOVE starts and ends, and for which message
+ * it waits. All MOVEs cost the same, so the picture shows order and dependences rather than a
+ * machine. Queues and times are its own; the control flow of a plan is the verifier's
+ * (core/plan/cursor.h). */
 #ifndef WEFT_TOOLS_TIMELINE_H
 #define WEFT_TOOLS_TIMELINE_H
 
@@ -50,7 +50,8 @@ void timeline_free(timeline_t *timeline);
 /* Chunks of the job that `timeline_event_t.chunk` tells apart. */
 uint32_t timeline_chunks(const weft_plan_t *plan);
 
-/* Smallest depth of the queues at which the plan ends, up to `most`; 0 if none, or too long to say. */
+/* Smallest depth of the queues at which the plan ends, up to `most`; 0 if none, or too long to say.
+ * */
 uint32_t timeline_least_slots(timeline_input_t input, uint32_t most);
 
 #endif

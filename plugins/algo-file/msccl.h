@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A program in the XML format of msccl-tools and RCCL, in memory. Words of the format: a gpu is a rank,
- * a tb (thread block) is a sequential stream with at most one peer to send to and one to receive
- * from, a step is one instruction of it. Offsets and counts are in chunks.
+ * A program in the XML format of msccl-tools and RCCL, in memory. Words of the format: a gpu is a
+ * rank, a tb (thread block) is a sequential stream with at most one peer to send to and one to
+ * receive from, a step is one instruction of it. Offsets and counts are in chunks.
  *
- * Reading happens in four parts: the XML (msccl_parse.c), what one gpu may say (msccl_check.c), a run
- * over all gpus (msccl_run.c, msccl_result.c, msccl_share.c), the places of instructions (msccl_waits.c). After that
- * the program does not change, and the plan of any rank can be written from any thread (msccl_emit.c). */
+ * msccl_read() works in four parts: the XML (msccl_parse.c), the checks of each gpu
+ * (msccl_check.c), a run over all gpus (msccl_run.c, msccl_result.c, msccl_share.c), and the
+ * numbers of instructions (msccl_emit.c). After that the program does not change, and any thread
+ * can write the plan of any rank. */
 #ifndef ALGO_FILE_MSCCL_H
 #define ALGO_FILE_MSCCL_H
 
@@ -34,7 +35,7 @@ typedef enum msccl_type {
     MSCCL_TYPES
 } msccl_type_t;
 
-/* What a step of each type does. */
+/* The actions of each type of step. */
 typedef struct msccl_act {
     const char *name;
     bool sends, receives;
@@ -86,7 +87,7 @@ typedef struct msccl_cell {
     bool written;
 } msccl_cell_t;
 
-/* What a step does with one chunk, found by the run. */
+/* The effect of a step on one chunk, found by the run. */
 typedef struct msccl_mark {
     uint32_t name;
     bool src_written, dst_written; /* the operand read was written before in this pass */
@@ -125,8 +126,8 @@ struct msccl_sets;
 weft_status_t msccl_result_root(msccl_program_t *program);
 weft_status_t msccl_result_check(msccl_program_t *program, const struct msccl_sets *sets);
 weft_status_t msccl_layout(msccl_program_t *program);
-/* Finds the gpus whose lanes must meet at the end of a pass because they share scratch. `order`: the tb of
- * each chunk or nop in the order of the run. */
+/* Finds the gpus whose lanes must meet at the end of a pass, because they share scratch. `order` is
+ * the order of the run: the tb of each chunk or nop. */
 weft_status_t msccl_share(msccl_program_t *program, const uint32_t *order, uint32_t norder);
 /* The chunk of TMP that a step reads as its source, and the one it writes, or NONE. */
 void msccl_scratch_of(const msccl_program_t *program, uint32_t tb, const msccl_step_t *step,
@@ -154,11 +155,12 @@ uint32_t msccl_out_place(const msccl_program_t *program, uint32_t gpu, uint32_t 
 /* TMP chunks of its plan, but for those of dummies. */
 uint32_t msccl_tmp_chunks(const msccl_program_t *program, uint32_t gpu);
 
-/* Steps that must be over before step `at` of `tb` (indices within gpu and tb) may begin: steps[tb] is
- * 1 + the number of a step that is no nop, or 0. Returns how many are not 0. */
+/* Steps that must be over before step `at` of `tb` (indices within gpu and tb) may begin: steps[tb]
+ * is 1 + the number of a step that is no nop, or 0. Returns how many are not 0. Adds the steps that
+ * it looked at to *walked_p. */
 #define MSCCL_LANES_MAX WEFT_LANE_MAX
 uint32_t msccl_waits(const msccl_program_t *program, uint32_t gpu, uint32_t tb, uint32_t at,
-                     uint32_t steps[MSCCL_LANES_MAX]);
+                     uint32_t steps[MSCCL_LANES_MAX], uint64_t *walked_p);
 
 /* The instructions of one step: `move` for each, in order; returns their number. */
 typedef struct msccl_writer {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Writes one gpu of a program as a plan. A tb is a lane with at most one port out and one in. A step
+ * Writes one gpu of a program as a plan, and numbers the instructions for that. A tb is a lane with at most one port out and one in. A step
  * is one MOVE, or several where its chunks do not lie alike: IN and OUT, FINAL or not. A queue cannot
  * tell one MOVE of n chunks from n MOVEs. */
 #include "msccl.h"
+
+#define WALK_MAX (UINT64_C(1) << 28) /* steps looked at for the waits of one file */
 
 /* What one chunk of a step is, as operands. */
 typedef struct pattern {
@@ -167,7 +169,8 @@ static void write_tb(const msccl_program_t *program, uint32_t gpu, uint32_t t,
             continue;
         }
         weft_move_t move = {0};
-        uint32_t waits = msccl_waits(program, gpu, t, s, steps);
+        uint64_t walked = 0;
+        uint32_t waits = msccl_waits(program, gpu, t, s, steps, &walked);
         write_waits(program, tb, waits, steps, writer, &move);
         msccl_write_step(program, at, step, writer, &move);
     }
@@ -198,6 +201,52 @@ static void write_copies(const msccl_program_t *program, uint32_t gpu, weft_plan
         move.cnt = 1;
     }
     builder->move(builder, 0, &move);
+}
+
+static weft_status_t layout_tb(msccl_program_t *program, uint32_t gpu, uint32_t t,
+                               uint64_t *walked_p)
+{
+    msccl_tb_t *tb = &program->tbs[program->gpus[gpu].first + t];
+    uint32_t pc = 0, steps[MSCCL_LANES_MAX];
+    for (uint32_t s = 0; s < tb->nsteps; s++) {
+        msccl_step_t *step = &program->steps[tb->first + s];
+        if (step->type == MSCCL_NOP) {
+            continue;
+        }
+        uint32_t waits = msccl_waits(program, gpu, t, s, steps, walked_p);
+        if (*walked_p > WALK_MAX) {
+            return msccl_fail_step(program, program->gpus[gpu].first + t, s,
+                                   "the waits of all nops are too many to follow");
+        }
+        if (waits > WEFT_AFTER_MAX) {
+            if (msccl_in_chunk(program, gpu, 0) == MSCCL_NONE && program->coll == WEFT_BROADCAST) {
+                return msccl_fail_step(program, program->gpus[gpu].first + t, s,
+                                       "waits for %u tbs; a gpu without input can wait for %d",
+                                       waits, WEFT_AFTER_MAX);
+            }
+            if (tb->dummy == MSCCL_NONE) {
+                tb->dummy = msccl_tmp_chunks(program, gpu) + program->gpus[gpu].ndummies++;
+            }
+            pc += (waits - 1) / WEFT_AFTER_MAX;
+        }
+        weft_move_t move = {0};
+        msccl_writer_t count = {.builder = NULL};
+        pc += msccl_write_step(program, program->gpus[gpu].first + t, step, &count, &move);
+        step->pc = pc - 1;
+    }
+    return WEFT_OK;
+}
+
+weft_status_t msccl_layout(msccl_program_t *program)
+{
+    uint64_t walked = 0;
+    weft_status_t status = WEFT_OK;
+    for (uint32_t g = 0; g < program->n; g++) {
+        for (uint32_t t = 0; t < program->gpus[g].ntbs && status == WEFT_OK; t++) {
+            status = layout_tb(program, g, t, &walked);
+        }
+    }
+    return status;
 }
 
 void msccl_emit(const msccl_program_t *program, uint32_t rank, weft_plan_builder_t *builder)

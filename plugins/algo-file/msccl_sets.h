@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sets of gpus by number: 0 is the empty one, 1 + g holds gpu g, n + 1 holds all; unions get the next
- * numbers. */
+ * Sets of gpus by number: 0 is the empty one, 1 + g holds gpu g, n + 1 holds all; unions get the
+ * next numbers. */
 #ifndef ALGO_FILE_MSCCL_SETS_H
 #define ALGO_FILE_MSCCL_SETS_H
 
@@ -19,8 +19,8 @@ weft_status_t msccl_sets_init(msccl_sets_t *sets, const weft_host_t *host, uint3
 void msccl_sets_fini(msccl_sets_t *sets);
 /* Forgets all unions. */
 void msccl_sets_reset(msccl_sets_t *sets);
-/* The union of two sets; *common_p is a gpu in both, or NONE. ERR_RESOURCE without an error set: too
- * many sets; or with one: no memory. */
+/* The union of two sets; *common_p is a gpu in both, or NONE. ERR_RESOURCE without an error set:
+ * too many sets; or with one: no memory. */
 weft_status_t msccl_sets_unite(msccl_sets_t *sets, uint32_t x, uint32_t y, uint32_t *union_p,
                                uint32_t *common_p);
 bool msccl_sets_full(const msccl_sets_t *sets);

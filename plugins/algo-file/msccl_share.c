@@ -22,9 +22,8 @@ typedef struct replay {
     uint32_t *targets;     /* of steps: 1 + place among the steps waited for; 0: none */
     uint32_t ntargets;
     uint32_t *steps, *chunks, *pushed, *popped; /* progress of tbs */
-    uint32_t
-        *uses; /* of scratch in the first pass: for each chunk and tb of its gpu, when last read
-                       and when last written */
+    /* Of scratch in the first pass: when each tb of its gpu last read and last wrote each chunk. */
+    uint32_t *uses;
     uint32_t *gpu_uses; /* of gpus: the first one */
 } replay_t;
 

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a step waits for, and where its instructions stand. The format has one wait per step and nops
- * that carry more; a MOVE has up to fifteen. Waiting for a nop means waiting for what it waits for and
+ * The waits of a step. The format has one wait per step and nops that carry more; a MOVE has up to
+ * fifteen. Waiting for a nop means waiting for what it waits for and
  * for the last step before it that is no nop. Of several waits for one tb the last one counts. */
 #include "msccl.h"
-
-#define WALK_MAX (UINT64_C(1) << 28) /* steps looked at for the waits of one file */
 
 static const msccl_tb_t *tb_of(const msccl_program_t *program, uint32_t gpu, uint32_t tb)
 {
@@ -62,8 +60,8 @@ static uint32_t resolve(const msccl_program_t *program, uint32_t gpu,
     return count;
 }
 
-static uint32_t waits_of(const msccl_program_t *program, uint32_t gpu, uint32_t tb, uint32_t at,
-                         uint32_t steps[MSCCL_LANES_MAX], uint64_t *walked_p)
+uint32_t msccl_waits(const msccl_program_t *program, uint32_t gpu, uint32_t tb, uint32_t at,
+                     uint32_t steps[MSCCL_LANES_MAX], uint64_t *walked_p)
 {
     uint32_t wanted[MSCCL_LANES_MAX] = {0};
     const msccl_tb_t *here = tb_of(program, gpu, tb);
@@ -79,57 +77,4 @@ static uint32_t waits_of(const msccl_program_t *program, uint32_t gpu, uint32_t 
     count -= steps[tb] != 0; /* a lane is in order anyway */
     steps[tb] = 0;
     return count;
-}
-
-uint32_t msccl_waits(const msccl_program_t *program, uint32_t gpu, uint32_t tb, uint32_t at,
-                     uint32_t steps[MSCCL_LANES_MAX])
-{
-    uint64_t walked = 0;
-    return waits_of(program, gpu, tb, at, steps, &walked);
-}
-
-static weft_status_t layout_tb(msccl_program_t *program, uint32_t gpu, uint32_t t,
-                               uint64_t *walked_p)
-{
-    msccl_tb_t *tb = &program->tbs[program->gpus[gpu].first + t];
-    uint32_t pc = 0, steps[MSCCL_LANES_MAX];
-    for (uint32_t s = 0; s < tb->nsteps; s++) {
-        msccl_step_t *step = &program->steps[tb->first + s];
-        if (step->type == MSCCL_NOP) {
-            continue;
-        }
-        uint32_t waits = waits_of(program, gpu, t, s, steps, walked_p);
-        if (*walked_p > WALK_MAX) {
-            return msccl_fail_step(program, program->gpus[gpu].first + t, s,
-                                   "the waits of all nops are too many to follow");
-        }
-        if (waits > WEFT_AFTER_MAX) {
-            if (msccl_in_chunk(program, gpu, 0) == MSCCL_NONE && program->coll == WEFT_BROADCAST) {
-                return msccl_fail_step(program, program->gpus[gpu].first + t, s,
-                                       "waits for %u tbs; a gpu without input can wait for %d",
-                                       waits, WEFT_AFTER_MAX);
-            }
-            if (tb->dummy == MSCCL_NONE) {
-                tb->dummy = msccl_tmp_chunks(program, gpu) + program->gpus[gpu].ndummies++;
-            }
-            pc += (waits - 1) / WEFT_AFTER_MAX;
-        }
-        weft_move_t move = {0};
-        msccl_writer_t count = {.builder = NULL};
-        pc += msccl_write_step(program, program->gpus[gpu].first + t, step, &count, &move);
-        step->pc = pc - 1;
-    }
-    return WEFT_OK;
-}
-
-weft_status_t msccl_layout(msccl_program_t *program)
-{
-    uint64_t walked = 0;
-    weft_status_t status = WEFT_OK;
-    for (uint32_t g = 0; g < program->n; g++) {
-        for (uint32_t t = 0; t < program->gpus[g].ntbs && status == WEFT_OK; t++) {
-            status = layout_tb(program, g, t, &walked);
-        }
-    }
-    return status;
 }

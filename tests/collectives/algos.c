@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "core/base/error.h"
-#include "core/plan/verify.h"
 #include "core/plan/builder.h"
+#include "core/plan/verify.h"
 #include "tests/support/fake_host.h"
 
 #define RANKS_MAX 64u

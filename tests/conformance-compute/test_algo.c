@@ -15,10 +15,10 @@
 #include <cmocka.h>
 
 #include "core/base/error.h"
+#include "core/plan/builder.h"
 #include "core/plan/plan_ir.h"
 #include "core/plan/verify.h"
 #include "tests/support/fake_host.h"
-#include "core/plan/builder.h"
 #include "tests/support/plan_reference.h"
 
 #define RANKS_MAX 64u

@@ -12,8 +12,8 @@
 
 #include "core/base/error.h"
 #include "core/os/os.h"
-#include "core/plan/verify.h"
 #include "core/plan/text.h"
+#include "core/plan/verify.h"
 
 static void fake_log(const weft_host_t *host, weft_log_level_t level, const char *format, ...)
 {

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "tests/support/plan_fixture.h"
 #include "core/plan/classes.h"
+#include "tests/support/plan_fixture.h"
 #include "tools/plan_price.h"
 
 static void times_and_rates_have_units(void **state)

@@ -117,16 +117,16 @@ static void run_bar(job_lane_t *lane, uint64_t mask, uint32_t pc)
 {
     job_rank_t *rank = lane->rank;
     uint32_t at = 0, count = 0;
-    while (at < rank->ngates && rank->gates[at].mask != mask) {
+    while (at < rank->nbarriers && rank->barriers[at].mask != mask) {
         at++;
     }
-    if (at == rank->ngates && at < WEFT_LANE_MAX) {
+    if (at == rank->nbarriers && at < WEFT_LANE_MAX) {
         for (uint64_t bits = mask; bits != 0; bits &= bits - 1) {
             count++;
         }
-        rank->gates[rank->ngates++] = (job_gate_t){mask, sg_barrier_init(count)};
+        rank->barriers[rank->nbarriers++] = (job_barrier_t){mask, sg_barrier_init(count)};
     }
-    sg_barrier_wait(rank->gates[at].barrier);
+    sg_barrier_wait(rank->barriers[at].barrier);
     finish(lane, pc);
 }
 
@@ -315,8 +315,8 @@ static void free_rank(job_rank_t *rank)
     for (uint32_t i = 0; rank->lanes != NULL && i < rank->plan->nlanes; i++) {
         free_lane(&rank->lanes[i]);
     }
-    for (uint32_t i = 0; i < rank->ngates; i++) {
-        sg_barrier_destroy(rank->gates[i].barrier);
+    for (uint32_t i = 0; i < rank->nbarriers; i++) {
+        sg_barrier_destroy(rank->barriers[i].barrier);
     }
     if (rank->wake != NULL) {
         sg_sem_destroy(rank->wake);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Plans as actors of SimGrid: a lane is an actor, a queue is a mailbox with as many credits as it has
- * slots, combining is computation. */
+ * Plans as actors of SimGrid. A lane is an actor, a queue is a mailbox with one credit for each
+ * slot, combining is computation. */
 #ifndef WEFT_TOOLS_SIMGRID_PLAN_H
 #define WEFT_TOOLS_SIMGRID_PLAN_H
 
@@ -28,18 +28,18 @@ typedef struct job_queue {
     sg_sem_t credits;
 } job_queue_t;
 
-typedef struct job_gate {
+typedef struct job_barrier {
     uint64_t mask;
     sg_bar_t barrier;
-} job_gate_t;
+} job_barrier_t;
 
 typedef struct job_rank {
     const weft_plan_t *plan;
     job_queue_t **queue; /* by port */
     struct job_lane *lanes;
-    sg_sem_t wake; /* of the lanes that wait for another lane of the rank */
-    uint32_t waiting, ngates;
-    job_gate_t gates[WEFT_LANE_MAX];
+    sg_sem_t wake; /* wakes lanes that wait for another lane of the rank */
+    uint32_t waiting, nbarriers;
+    job_barrier_t barriers[WEFT_LANE_MAX];
 } job_rank_t;
 
 /* One MOVE that runs: the whole instruction of a lane, or a member of its PAR. */

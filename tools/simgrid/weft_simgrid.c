@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/plan/plan_parse.h"
 #include "core/base/error.h"
+#include "core/plan/plan_parse.h"
 
 static char *read_file(const char *path)
 {

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "tests/support/plan_fixture.h"
 #include "core/plan/classes.h"
+#include "tests/support/plan_fixture.h"
 
 static const weft_cost_model_t model = {
     .alpha = 1e-6, .beta = 1e-10, .gamma = 5e-11, .overhead = 2.5e-7};

@@ -17,11 +17,11 @@
 #include <cmocka.h>
 
 #include "core/base/error.h"
+#include "core/plan/plan_print.h"
+#include "core/plan/verify.h"
 #include "tests/support/fake_host.h"
 #include "tests/support/plan_faults.h"
 #include "tests/support/plan_fixture.h"
-#include "core/plan/plan_print.h"
-#include "core/plan/verify.h"
 #include "tests/support/plan_reference.h"
 
 #define SLOTS 4

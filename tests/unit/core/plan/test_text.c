@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "core/base/error.h"
-#include "core/plan/plan_ir.h"
 #include "core/plan/builder.h"
+#include "core/plan/plan_ir.h"
 #include "core/plan/plan_parse.h"
 #include "core/plan/text.h"
 

@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "core/base/error.h"
-#include "tests/support/plan_files.h"
 #include "core/plan/verify.h"
+#include "tests/support/plan_files.h"
 #include "tests/support/scratch.h"
 
 #define ROUNDS 2000u

@@ -11,9 +11,9 @@
 #include <cmocka.h>
 
 #include "core/base/error.h"
+#include "core/plan/plan_print.h"
 #include "tests/support/fake_host.h"
 #include "tests/support/plan_files.h"
-#include "core/plan/plan_print.h"
 #include "tests/support/scratch.h"
 
 static char *print_all(weft_plan_t *const *plans, uint32_t nranks, const char *between)

@@ -48,7 +48,7 @@ static weft_status_t args_check_stream(const weft_comm_identity_t *self, const c
     if (call->request_p != NULL) {
         return weft_fail(WEFT_ERR_ARG, 0,
                          "%s: weft_call_t.stream and request_p are both set; what is in a stream "
-                         "is over when the stream has passed it",
+                         "is complete when the stream has passed it",
                          name);
     }
     return WEFT_OK;

@@ -181,7 +181,7 @@ static weft_status_t window_exchange_offers(weft_comm_state_t *state, weft_windo
     window_offer_t mine;
     window_offer_t *offers = weft_os_alloc(state->self.nranks * sizeof *offers, 0);
     if (offers == NULL) {
-        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot show a window");
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot export a window");
     }
     window_export(state, window, &mine);
     weft_status_t status = weft_comm_exchange(state, WEFT_ROOT_WINDOW_EXPORT + window->number,

@@ -14,7 +14,7 @@
 weft_status_t weft_comm_open_window(weft_comm_state_t *state, void *memory, uint64_t bytes,
                                     weft_window_t **window_p);
 
-/* Ends and frees the window. Blocks as above; a failed communicator asks nobody. ERR_RESOURCE, or
+/* Ends and frees the window. Blocks as above; a failed communicator asks no rank. ERR_RESOURCE, or
  * a failure of the communicator; the window is gone in any case. Thread: the owner. */
 weft_status_t weft_comm_close_window(weft_comm_state_t *state, weft_window_t *window);
 

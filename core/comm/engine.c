@@ -321,10 +321,9 @@ static bool engine_step_ordered(weft_comm_state_t *state)
         moved |= weft_streams_step(state);
     }
     if (moved) {
-        state->stall.idle_since = 0;
         state->queue.steps = 0;
         /* A p2p queue may be waiting for the cause of its broken link. */
-        state->stall.grace_until = state->p2p.nactive > 0 ? state->stall.grace_until : 0;
+        weft_stall_clear(&state->stall, weft_p2p_is_busy(&state->p2p));
     } else if (++state->queue.steps % WEFT_STEPS_PER_LOOK == 0 && !weft_comm_has_failed(state)) {
         engine_look_around(state);
     }
@@ -349,7 +348,7 @@ bool weft_engine_step(weft_comm_state_t *state)
     if (state->queue.first != NULL || state->streams != NULL) {
         moved = engine_step_ordered(state);
     }
-    if (state->p2p.nactive > 0) {
+    if (weft_p2p_is_busy(&state->p2p)) {
         moved |= weft_p2p_step(state);
     }
     if (moved) {
@@ -360,12 +359,13 @@ bool weft_engine_step(weft_comm_state_t *state)
 
 bool weft_engine_is_busy(const weft_comm_state_t *state)
 {
-    return state->queue.first != NULL || state->p2p.nactive > 0 || weft_streams_are_busy(state);
+    return state->queue.first != NULL || weft_p2p_is_busy(&state->p2p) ||
+           weft_streams_are_busy(state);
 }
 
 /* Waiting -------------------------------------------------------------------------------------- */
 
-/* True if a device has the ports of the operation. It wakes nobody. */
+/* True if a device has the ports of the operation. It wakes no host. */
 static bool engine_device_runs(const weft_comm_state_t *state)
 {
     return state->queue.current != NULL && weft_device_run_is_under_way(&state->queue.current->run);
@@ -375,7 +375,7 @@ static bool engine_device_runs(const weft_comm_state_t *state)
 static weft_port_t *engine_blocked_port(const weft_comm_state_t *state)
 {
     weft_port_t *port;
-    if (state->p2p.nactive > 0) {
+    if (weft_p2p_is_busy(&state->p2p)) {
         return state->queue.first == NULL ? weft_p2p_blocked(state) : NULL;
     }
     engine_waits_for(state, &port);
@@ -394,7 +394,7 @@ static void engine_step_or_wait(weft_comm_state_t *state)
         weft_submit_look_soon(state);
     }
     if (state->streams != NULL ||
-        (port == NULL && (state->p2p.nactive > 0 || engine_device_runs(state)))) {
+        (port == NULL && (weft_p2p_is_busy(&state->p2p) || engine_device_runs(state)))) {
         weft_waiter_nap(&state->waiter);
     } else {
         weft_waiter_step(&state->waiter, state->links, port);

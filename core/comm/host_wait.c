@@ -125,6 +125,15 @@ bool weft_host_wait_step(weft_comm_state_t *state, weft_host_waits_t *waits)
     return true;
 }
 
+bool weft_host_wait_is_busy(const weft_host_waits_t *waits)
+{
+    const weft_batch_t *batch = waits->batches;
+    while (batch != NULL && batch->captured && batch != waits->reached) {
+        batch = batch->next;
+    }
+    return batch != NULL;
+}
+
 bool weft_host_wait_uses(const weft_host_waits_t *waits, weft_op_t op)
 {
     for (const weft_batch_t *batch = waits->batches; batch != NULL; batch = batch->next) {

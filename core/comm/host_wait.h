@@ -30,6 +30,19 @@ weft_status_t weft_host_wait_put(weft_comm_state_t *state, weft_host_waits_t *wa
  * something moved. */
 bool weft_host_wait_step(weft_comm_state_t *state, weft_host_waits_t *waits);
 
+/* True if a stream waits for operations that are under way. */
+static inline bool weft_host_wait_is_reached(const weft_host_waits_t *waits)
+{
+    return waits->reached != NULL;
+}
+/* True if an operation is not completed; captured ones count while a stream waits for them. */
+bool weft_host_wait_is_busy(const weft_host_waits_t *waits);
+/* True if a stream may come to a host wait at any time. */
+static inline bool weft_host_wait_listens(const weft_host_waits_t *waits)
+{
+    return waits->batches != NULL;
+}
+
 /* True if an operation behind a host wait reduces with `op`. */
 bool weft_host_wait_uses(const weft_host_waits_t *waits, weft_op_t op);
 

@@ -26,6 +26,11 @@ typedef struct weft_p2p {
     uint32_t steps; /* idle steps since the clock was read */
 } weft_p2p_t;
 
+static inline bool weft_p2p_is_busy(const weft_p2p_t *p2p)
+{
+    return p2p->nactive > 0;
+}
+
 /* Makes the queues, unless they are there; to be called before append. ERR_RESOURCE. */
 weft_status_t weft_p2p_open(weft_p2p_t *p2p, uint32_t nranks);
 void weft_p2p_close(weft_p2p_t *p2p);

@@ -16,6 +16,13 @@ typedef struct weft_stall {
     weft_error_t link_error;   /* what the link said */
 } weft_stall_t;
 
+/* Something moved. `keeps_grace`: something else waits for the cause of its broken link. */
+static inline void weft_stall_clear(weft_stall_t *stall, bool keeps_grace)
+{
+    stall->idle_since = 0;
+    stall->grace_until = keeps_grace ? stall->grace_until : 0;
+}
+
 /* An operation that does not move, and the rank that it waits for. */
 typedef struct weft_pending {
     uint64_t sequence;

@@ -41,6 +41,17 @@ weft_status_t weft_launch_put(weft_comm_state_t *state, weft_launches_t *launche
 /* Looks at the runs; true if something moved. A failure has failed the communicator. */
 bool weft_launch_step(weft_comm_state_t *state, weft_launches_t *launches);
 
+/* True if a run is not completed. */
+static inline bool weft_launch_is_busy(const weft_launches_t *launches)
+{
+    return launches->first != NULL;
+}
+/* True if a program was captured, which may run at any time. */
+static inline bool weft_launch_listens(const weft_launches_t *launches)
+{
+    return launches->captured != NULL;
+}
+
 /* Finds the run that the device executes and that does not end. False: there is none. */
 bool weft_launch_pending(const weft_launches_t *launches, weft_pending_t *pending);
 

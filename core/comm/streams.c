@@ -51,7 +51,7 @@ static void streams_pass_messages(weft_comm_state_t *state, bool *moved_p)
     weft_streams_t *s = state->streams;
     s->unsent = false;
     if (state->links == NULL || !weft_links_have_messages(state->links) ||
-        (s->launches.first == NULL && s->launches.captured == NULL &&
+        (!weft_launch_is_busy(&s->launches) && !weft_launch_listens(&s->launches) &&
          !weft_links_have_unsent(state->links))) {
         return;
     }
@@ -86,17 +86,14 @@ bool weft_streams_are_busy(const weft_comm_state_t *state)
     if (s == NULL || s->stopped) {
         return false;
     }
-    const weft_batch_t *batch = s->waits.batches;
-    while (batch != NULL && batch->captured && batch != s->waits.reached) {
-        batch = batch->next;
-    }
-    return s->launches.first != NULL || batch != NULL || s->unsent;
+    return weft_launch_is_busy(&s->launches) || weft_host_wait_is_busy(&s->waits) || s->unsent;
 }
 
 bool weft_streams_listen(const weft_comm_state_t *state)
 {
     const weft_streams_t *s = state->streams;
-    return s != NULL && !s->stopped && (s->launches.captured != NULL || s->waits.batches != NULL);
+    return s != NULL && !s->stopped &&
+           (weft_launch_listens(&s->launches) || weft_host_wait_listens(&s->waits));
 }
 
 bool weft_streams_use(const weft_comm_state_t *state, weft_op_t op)
@@ -126,7 +123,7 @@ static void streams_check_leaving(weft_comm_state_t *state, uint64_t now)
 {
     char text[192];
     weft_streams_t *s = state->streams;
-    if (s->leave_by == 0 || now <= s->leave_by || s->waits.reached != NULL ||
+    if (s->leave_by == 0 || now <= s->leave_by || weft_host_wait_is_reached(&s->waits) ||
         !weft_streams_are_busy(state)) {
         return;
     }

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The history of calls: runs of equal calls share an entry, the oldest entries are forgotten, sequence
+ * numbers wrap. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "core/comm/history.h"
+
+static weft_history_t *history;
+
+static int make(void **state)
+{
+    (void)state;
+    history = calloc(1, sizeof *history);
+    return history != NULL ? 0 : -1;
+}
+
+static int unmake(void **state)
+{
+    (void)state;
+    free(history);
+    return 0;
+}
+
+static void put(uint32_t sequence, uint64_t count)
+{
+    weft_signature_t s = {.coll = WEFT_ALL_REDUCE, .count = count, .sequence = sequence};
+    weft_history_put(history, &s);
+}
+
+static void an_empty_history_knows_nothing(void **state)
+{
+    weft_signature_t s;
+    (void)state;
+    assert_false(weft_history_get(history, 1, &s));
+    assert_false(weft_history_get_last(history, &s));
+}
+
+static void equal_calls_share_an_entry(void **state)
+{
+    weft_signature_t s;
+    (void)state;
+    for (uint32_t i = 1; i <= 100000; i++) {
+        put(i, 8);
+    }
+    put(100001, 16);
+    assert_int_equal(history->runs, 2);
+    assert_true(weft_history_get(history, 1, &s));
+    assert_int_equal(s.count, 8);
+    assert_true(weft_history_get(history, 100000, &s));
+    assert_int_equal(s.count, 8);
+    assert_int_equal(s.sequence, 100000);
+    assert_true(weft_history_get_last(history, &s));
+    assert_int_equal(s.count, 16);
+}
+
+static void a_call_that_has_not_begun_is_unknown(void **state)
+{
+    weft_signature_t s;
+    (void)state;
+    put(1, 8);
+    assert_false(weft_history_get(history, 2, &s));
+}
+
+static void the_oldest_runs_are_forgotten(void **state)
+{
+    weft_signature_t s;
+    (void)state;
+    for (uint32_t i = 1; i <= WEFT_HISTORY + 10; i++) {
+        put(i, i);
+    }
+    assert_false(weft_history_get(history, 10, &s));
+    assert_true(weft_history_get(history, 11, &s));
+    assert_int_equal(s.count, 11);
+}
+
+static void sequence_numbers_may_wrap(void **state)
+{
+    weft_signature_t s;
+    (void)state;
+    put(UINT32_MAX, 8);
+    put(0, 16);
+    assert_true(weft_history_get(history, UINT32_MAX, &s));
+    assert_int_equal(s.count, 8);
+    assert_true(weft_history_get(history, 0, &s));
+    assert_int_equal(s.count, 16);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(an_empty_history_knows_nothing, make, unmake),
+        cmocka_unit_test_setup_teardown(equal_calls_share_an_entry, make, unmake),
+        cmocka_unit_test_setup_teardown(a_call_that_has_not_begun_is_unknown, make, unmake),
+        cmocka_unit_test_setup_teardown(the_oldest_runs_are_forgotten, make, unmake),
+        cmocka_unit_test_setup_teardown(sequence_numbers_may_wrap, make, unmake),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

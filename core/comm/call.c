@@ -15,9 +15,9 @@
 #include "core/comm/progress.h"
 #include "core/comm/streams.h"
 
-weft_status_t weft_api_error(const char *call, weft_status_t status)
+weft_status_t weft_api_error(const char *object, weft_status_t status)
 {
-    weft_log(WEFT_LOG_ERROR, call, "%s: %s", weft_status_name(status), weft_error_record()->text);
+    weft_log(WEFT_LOG_ERROR, object, "%s: %s", weft_status_name(status), weft_error_record()->text);
     return status;
 }
 

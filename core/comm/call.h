@@ -7,9 +7,9 @@
 
 #include "core/comm/args.h"
 
-/* Checks and starts one operation and, unless call->request_p or call->stream is set, waits for
+/* Checks and starts one operation and, unless given->request_p or given->stream is set, waits for
  * its end; in a group it is noted. */
-weft_status_t weft_comm_call(weft_comm_t *comm, weft_args_t *args, const weft_call_t *call);
+weft_status_t weft_comm_call(weft_comm_t *comm, weft_args_t *args, const weft_call_t *given);
 
 /* Logs the calling thread's error as it leaves the library, and returns `status`. `object` is the
  * log's prefix. */

@@ -129,7 +129,7 @@ static inline weft_status_t weft_comm_poll_transports(weft_comm_state_t *state, 
     return status == WEFT_OK ? weft_links_flush(state->links, moved_p) : status;
 }
 
-/* Submission. Thread: the owner. ---------------------------------------------------------------- */
+/* Submission. Thread: the owner. ------------------------------------------------------------- */
 
 /* Idle steps between two looks at the clock: a look costs about as much as a step. */
 #define WEFT_STEPS_PER_LOOK 64u

@@ -87,17 +87,17 @@ static weft_status_t create_comm(const weft_comm_setup_t *setup, bool first,
     return WEFT_OK;
 }
 
-weft_status_t weft_comm_create_child(const weft_comm_setup_t *plan, weft_comm_state_t **state_p)
+weft_status_t weft_comm_create_child(const weft_comm_setup_t *setup, weft_comm_state_t **state_p)
 {
-    return create_comm(plan, false, state_p);
+    return create_comm(setup, false, state_p);
 }
 
 static weft_status_t create_first(weft_family_t *family, weft_comm_state_t **state_p)
 {
-    weft_comm_setup_t plan = {.family = family,
-                              .id = weft_boot_comm_id(family->boot),
-                              .nranks = family->nranks,
-                              .rank = family->rank};
+    weft_comm_setup_t setup = {.family = family,
+                               .id = weft_boot_comm_id(family->boot),
+                               .nranks = family->nranks,
+                               .rank = family->rank};
     uint32_t *same = weft_os_alloc(family->nranks * sizeof *same, 0);
     if (same == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate a communicator of %u ranks",
@@ -106,8 +106,8 @@ static weft_status_t create_first(weft_family_t *family, weft_comm_state_t **sta
     for (uint32_t r = 0; r < family->nranks; r++) {
         same[r] = r;
     }
-    plan.family_rank = same;
-    weft_status_t status = create_comm(&plan, true, state_p);
+    setup.family_rank = same;
+    weft_status_t status = create_comm(&setup, true, state_p);
     weft_os_free(same);
     if (status == WEFT_OK && family->nranks > 1) {
         status = weft_health_start(family->boot, &weft_comm_health_events, family);

@@ -65,33 +65,33 @@ static uint32_t split_select_members(split_wish_t *all, uint32_t nranks, int32_t
 }
 
 /* Fails the child on the other members: their communicator will never be complete. */
-static void split_report_absence(const weft_comm_state_t *parent, const weft_comm_setup_t *plan)
+static void split_report_absence(const weft_comm_state_t *parent, const weft_comm_setup_t *setup)
 {
     weft_error_t error = *weft_error_record();
     const weft_boot_peer_t *me =
         &weft_boot_peers(parent->self.family->boot)[parent->self.family->rank];
-    error.comm_id = plan->id;
-    error.rank = error.peer = (int32_t)plan->rank;
+    error.comm_id = setup->id;
+    error.rank = error.peer = (int32_t)setup->rank;
     error.peer_pid = me->pid;
     snprintf(error.peer_host, sizeof error.peer_host, "%s", me->host_name);
-    weft_health_report(parent->self.family->boot, plan->id, &error);
+    weft_health_report(parent->self.family->boot, setup->id, &error);
 }
 
 static weft_status_t split_make_child(weft_comm_state_t *parent, const split_wish_t *members,
-                                      weft_comm_setup_t *plan, weft_comm_t **child_p)
+                                      weft_comm_setup_t *setup, weft_comm_t **child_p)
 {
     weft_comm_state_t *child = NULL;
-    uint32_t *family_rank = weft_os_alloc(plan->nranks * sizeof *family_rank, 0);
+    uint32_t *family_rank = weft_os_alloc(setup->nranks * sizeof *family_rank, 0);
     if (family_rank == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate a communicator of %u ranks",
-                         plan->nranks);
+                         setup->nranks);
     }
-    for (uint32_t r = 0; r < plan->nranks; r++) {
+    for (uint32_t r = 0; r < setup->nranks; r++) {
         family_rank[r] = parent->self.family_rank[members[r].rank];
-        plan->rank = members[r].rank == parent->self.rank ? r : plan->rank;
+        setup->rank = members[r].rank == parent->self.rank ? r : setup->rank;
     }
-    plan->family_rank = family_rank;
-    weft_status_t status = weft_comm_create_child(plan, &child);
+    setup->family_rank = family_rank;
+    weft_status_t status = weft_comm_create_child(setup, &child);
     weft_os_free(family_rank);
     if (status == WEFT_OK) {
         status = weft_handle_add(child, child_p);
@@ -100,7 +100,7 @@ static weft_status_t split_make_child(weft_comm_state_t *parent, const split_wis
         }
     }
     if (status != WEFT_OK) {
-        split_report_absence(parent, plan);
+        split_report_absence(parent, setup);
     }
     return status;
 }
@@ -118,10 +118,10 @@ weft_status_t weft_split(weft_comm_state_t *parent, int32_t color, int32_t key,
     if (status == WEFT_OK && color == WEFT_COLOR_NONE) {
         *child_p = NULL;
     } else if (status == WEFT_OK) {
-        weft_comm_setup_t plan = {.family = parent->self.family,
-                                  .id = split_child_id(parent, parent->queue.sequence, color),
-                                  .nranks = split_select_members(all, parent->self.nranks, color)};
-        status = split_make_child(parent, all, &plan, child_p);
+        weft_comm_setup_t setup = {.family = parent->self.family,
+                                   .id = split_child_id(parent, parent->queue.sequence, color),
+                                   .nranks = split_select_members(all, parent->self.nranks, color)};
+        status = split_make_child(parent, all, &setup, child_p);
     }
     weft_os_free(all);
     return status;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Operations that a stream records, and their replays, over a device that computes nothing. */
+ * Operations that a stream captures, and their graph launches, over a device that computes nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ static int replay(weft_comm_t *comm, fake_device_t *device, uint32_t rank, uint3
     return wrong;
 }
 
-static void recorded_gates_come_with_every_replay(void **state)
+static void captured_host_waits_come_with_every_graph_launch(void **state)
 {
     (void)state;
     fake_device_run(2, replay, false);
@@ -77,7 +77,7 @@ static int replay_launches(weft_comm_t *comm, fake_device_t *device, uint32_t ra
     return wrong;
 }
 
-static void recorded_launches_have_no_number_and_are_watched(void **state)
+static void captured_launches_have_no_number_and_are_watched(void **state)
 {
     (void)state;
     fake_device_run(2, replay_launches, true);
@@ -86,8 +86,8 @@ static void recorded_launches_have_no_number_and_are_watched(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(recorded_gates_come_with_every_replay),
-        cmocka_unit_test(recorded_launches_have_no_number_and_are_watched),
+        cmocka_unit_test(captured_host_waits_come_with_every_graph_launch),
+        cmocka_unit_test(captured_launches_have_no_number_and_are_watched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

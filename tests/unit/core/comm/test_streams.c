@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Operations in streams, over a device that computes nothing: what is launched, what waits at gates, in
+ * Operations in streams, over a device that computes nothing: what is launched, what waits for the host, in
  * which order, and what is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -137,7 +137,7 @@ static int launch(weft_comm_t *comm, fake_device_t *device, uint32_t rank, uint3
          WEFT_OK);
     NEED(fake_device_drain(device) && streams_is_sum(out, n, 2));
     NEED(device->gates == 1 && device->launches == 0);
-    weft_barrier(comm, NULL); /* 2; the gate's end is known now */
+    weft_barrier(comm, NULL); /* 2; the end of the host wait is known now */
     fake_device_halt(device, true);
     NEED(weft_all_reduce(in, out, STREAMS_COUNT, WEFT_INT32, WEFT_SUM, comm, &streams_call) ==
          WEFT_OK);
@@ -151,7 +151,7 @@ static int launch(weft_comm_t *comm, fake_device_t *device, uint32_t rank, uint3
     }
     NEED(weft_group_end() == WEFT_OK);
     NEED(device->launches == 2 && device->runs == 4 && fake_device_sequence(device, 3) == 6);
-    /* What is not like them goes behind a gate, and what comes then, after it. */
+    /* Others go behind a host wait, and later ones after it. */
     NEED(weft_all_reduce(in, out, STREAMS_COUNT, WEFT_INT32, WEFT_MIN, comm, &streams_call) ==
          WEFT_OK);
     NEED(device->gates == 2);

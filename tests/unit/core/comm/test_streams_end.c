@@ -95,7 +95,7 @@ static int be_aborted(weft_comm_t *comm, fake_device_t *device, uint32_t rank, u
     return wrong;
 }
 
-static void an_abort_stops_runs_and_opens_gates(void **state)
+static void an_abort_stops_runs_and_ends_host_waits(void **state)
 {
     (void)state;
     fake_device_run(2, be_aborted, true);
@@ -182,7 +182,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_mismatch_in_a_stream_names_both_ranks),
         cmocka_unit_test(time_runs_from_the_moment_the_stream_has_come),
-        cmocka_unit_test(an_abort_stops_runs_and_opens_gates),
+        cmocka_unit_test(an_abort_stops_runs_and_ends_host_waits),
         cmocka_unit_test(a_run_that_waits_for_a_rank_that_left_fails),
         cmocka_unit_test(destroy_waits_no_longer_than_an_operation_may_take),
         cmocka_unit_test(destroy_waits_for_what_is_in_a_stream),

@@ -321,7 +321,7 @@ static weft_status_t device_waits_in_vain(const weft_port_t *port)
     return port != NULL && weft_port_is_dry(port) ? port->broken : WEFT_IN_PROGRESS;
 }
 
-/* Moves what the run has sent into the slots, where whoever drains looks for it. */
+/* Moves what the run has sent into the slots, where the drain looks for it. */
 static void device_settle_ports(const weft_program_t *program)
 {
     bool moved = false;

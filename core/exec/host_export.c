@@ -40,7 +40,7 @@ static void export_release(weft_export_t *exported)
 }
 
 weft_status_t weft_export_create(const weft_export_name_t *name, void *memory, uint64_t bytes,
-                                 uint32_t nranks, weft_export_t **lent_p)
+                                 uint32_t nranks, weft_export_t **export_p)
 {
     weft_export_t *exported = weft_os_alloc(sizeof *exported, 0);
     weft_import_t *import = weft_os_alloc(nranks * sizeof *import, sizeof *import);
@@ -62,7 +62,7 @@ weft_status_t weft_export_create(const weft_export_name_t *name, void *memory, u
     exported->next = first;
     first = exported;
     weft_os_unlock(&lock);
-    *lent_p = exported;
+    *export_p = exported;
     return WEFT_OK;
 }
 

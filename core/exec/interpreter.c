@@ -77,7 +77,7 @@ void weft_interpreter_start(weft_interpreter_t *run, const weft_binding_t *bindi
     run->segmentation =
         binding->segmentation != NULL ? *binding->segmentation : run->program->segmentation;
     run->steady = weft_binding_steady(binding);
-    run->lends = false;
+    run->zero_copies = false;
     run->stopped = 0;
     run->blocked = NULL;
     run->mismatched = NULL;
@@ -160,12 +160,12 @@ static weft_status_t lane_moves(weft_interpreter_t *run, weft_lane_run_t *lane, 
 }
 
 /* Returns a port of the lane with zero-copy messages that the peer has not released, or NULL. */
-static weft_port_t *lane_lending(const weft_interpreter_t *run, const weft_lane_run_t *lane)
+static weft_port_t *lane_zero_copy_port(const weft_interpreter_t *run, const weft_lane_run_t *lane)
 {
     const weft_plan_t *plan = run->program->plan;
     weft_port_t **ports = run->program->ports + lane->channel * plan->nports;
     uint32_t number = (uint32_t)(lane - run->lanes) % plan->nlanes;
-    for (uint32_t p = 0; run->lends && p < plan->nports; p++) {
+    for (uint32_t p = 0; run->zero_copies && p < plan->nports; p++) {
         if (plan->ports[p].lane == number && !weft_port_is_returned(ports[p])) {
             return ports[p];
         }
@@ -183,7 +183,7 @@ static weft_status_t lane_stop(weft_interpreter_t *run, weft_lane_run_t *lane)
         lane->pc = 0;
         return WEFT_OK;
     }
-    weft_port_t *waits = lane_lending(run, lane);
+    weft_port_t *waits = lane_zero_copy_port(run, lane);
     if (waits != NULL) {
         run->blocked = waits;
         return WEFT_AGAIN;

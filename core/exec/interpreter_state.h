@@ -65,7 +65,7 @@ typedef struct weft_interpreter {
     const void *scalar;
     bool stream_ports;          /* payloads go past the caches into slots: see nt_tuner.h */
     uint32_t steady;            /* WEFT_STEADY_*: MOVEs that may send without a copy; 0: none */
-    bool lends;                 /* one of them has */
+    bool zero_copies;           /* one of them has */
     weft_signature_t signature; /* that travels with every slice */
     weft_port_t *blocked;       /* port that stopped the last attempt, for waiting and for errors */
     weft_port_t *mismatched;    /* port whose message has another signature */

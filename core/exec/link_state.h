@@ -40,8 +40,8 @@ typedef struct weft_link {
 struct weft_links {
     weft_links_setup_t setup;
     weft_transports_user_t user;
-    weft_net_device_t
-        *adapter[WEFT_TRANSPORTS_MAX];   /* this communicator's, made when first needed */
+    /* This communicator's adapters, made when first needed. */
+    weft_net_device_t *adapter[WEFT_TRANSPORTS_MAX];
     bool gpudirect[WEFT_TRANSPORTS_MAX]; /* slots of its ports lie on the device */
     bool decided[WEFT_TRANSPORTS_MAX];   /* … or do not */
     weft_link_table_t table;

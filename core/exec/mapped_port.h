@@ -17,7 +17,7 @@ typedef struct weft_mapped_port {
     weft_port_t port;
     weft_slot_header_t *headers;
     weft_fifo_control_t *control;
-    uint64_t lent;          /* send: messages up to the last zero-copy one; 0: there was none */
+    uint64_t last_zero_copy; /* send: messages up to the last zero-copy one; 0: there was none */
     weft_import_t *reading; /* receive: of the window that the next message is read from, or NULL */
     weft_windows_t *windows;          /* of the communicator, or NULL */
     weft_payload_location_t location; /* settled before the first message */
@@ -80,7 +80,8 @@ static inline void weft_mapped_port_send(weft_port_t *port, const weft_signature
     if (bytes > WEFT_SLOT_INLINE) {
         static const weft_zero_copy_t slot;
         memcpy(header->payload, where != NULL ? where : &slot, sizeof slot);
-        mapped->lent = where != NULL && where->window != 0 ? port->next : mapped->lent;
+        mapped->last_zero_copy =
+            where != NULL && where->window != 0 ? port->next : mapped->last_zero_copy;
     }
     atomic_store_explicit(&header->sequence, port->next, memory_order_release);
     if (atomic_load_explicit(&mapped->control->consumer_sleeps, memory_order_relaxed) != 0) {
@@ -111,11 +112,11 @@ static inline void weft_mapped_port_release(weft_port_t *port)
 /* Returns whether the peer has released every zero-copy message. */
 static inline bool weft_mapped_port_is_returned(weft_port_t *port)
 {
-    uint64_t lent = weft_mapped_port(port)->lent;
-    if (lent != 0 && port->limit < lent + port->slots) {
+    uint64_t last_zero_copy = weft_mapped_port(port)->last_zero_copy;
+    if (last_zero_copy != 0 && port->limit < last_zero_copy + port->slots) {
         (void)weft_mapped_port_refresh(port);
     }
-    return lent == 0 || port->limit >= lent + port->slots;
+    return last_zero_copy == 0 || port->limit >= last_zero_copy + port->slots;
 }
 
 #endif

@@ -234,7 +234,7 @@ static void member_describe(weft_interpreter_t *run, weft_member_t *m, uint64_t 
         m->where[i].window = 0;
         if (m->holder != NO_HOLDER && bytes > WEFT_SLOT_INLINE && port != NULL) {
             m->where[i] = weft_zero_copy_describe(port, m->base[m->holder] + offset, bytes);
-            run->lends = run->lends || m->where[i].window != 0;
+            run->zero_copies = run->zero_copies || m->where[i].window != 0;
         }
     }
 }

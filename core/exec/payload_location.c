@@ -39,7 +39,7 @@ static weft_status_t location_wrong(const weft_payload_location_t *location, uin
 {
     weft_status_t status = weft_fail(WEFT_ERR_PROTO, 0,
                                      "rank %u says %" PRIu32
-                                     " about the place of slots, which is no answer to %" PRIu32,
+                                     " about the location of slots, which is no answer to %" PRIu32,
                                      location->peer, heard, location->said);
     weft_error_record()->peer = (int32_t)location->peer;
     return status;

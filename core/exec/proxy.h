@@ -21,9 +21,9 @@ typedef struct weft_proxy {
     weft_fifo_control_t *control;
     weft_slot_header_t *headers;
     uint32_t *lengths; /* of messages to send */
-    uint64_t
-        passed; /* send: messages whose slots the transport has released; receive: messages that the
-                          FIFO shows; the device has taken `next` of the port of them */
+    /* Send: messages whose slots the transport has released. Receive: messages that the FIFO shows;
+     * the device has released those below the port's `next`. */
+    uint64_t passed;
 } weft_proxy_t;
 
 /* Gives a port its proxy, if it has none. The port owns it and gets a table that steps it.

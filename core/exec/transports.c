@@ -77,7 +77,7 @@ static weft_status_t transport_open(weft_transport_t *transport)
 }
 
 weft_status_t weft_transports_create(const weft_registry_t *registry, uint32_t nranks,
-                                     uint32_t rank, weft_transports_t **nets_p)
+                                     uint32_t rank, weft_transports_t **transports_p)
 {
     weft_transports_t *transports = weft_os_alloc(sizeof *transports, 0);
     if (transports == NULL) {
@@ -100,7 +100,7 @@ weft_status_t weft_transports_create(const weft_registry_t *registry, uint32_t n
             return status;
         }
     }
-    *nets_p = transports;
+    *transports_p = transports;
     return WEFT_OK;
 }
 
@@ -134,17 +134,17 @@ static void kept_sweep(weft_transports_t *transports)
     }
 }
 
-void weft_transports_retain(weft_transports_t *transports, uint32_t transport,
-                            weft_net_conn_t *conn, const weft_payload_location_t *location)
+void weft_transports_retain(weft_transports_t *transports, uint32_t index, weft_net_conn_t *conn,
+                            const weft_payload_location_t *location)
 {
     kept_t *kept = weft_os_alloc(sizeof *kept, 0);
     weft_os_lock(&transports->lock);
     if (kept != NULL) {
         *kept = (kept_t){
-            .next = transports->kept, .conn = conn, .transport = transport, .location = *location};
+            .next = transports->kept, .conn = conn, .transport = index, .location = *location};
         transports->kept = kept;
     } else {
-        transports->entry[transport].ops->conn_close(conn); /* the memory stays the kernel's */
+        transports->entry[index].ops->conn_close(conn); /* the memory stays the kernel's */
     }
     weft_os_unlock(&transports->lock);
 }
@@ -436,7 +436,7 @@ static early_t *early_take(weft_transports_t *transports, uint64_t comm_id)
 }
 
 weft_status_t weft_transports_accept(weft_transports_t *transports,
-                                     const weft_transports_user_t *user, uint32_t *net_p,
+                                     const weft_transports_user_t *user, uint32_t *index_p,
                                      weft_net_conn_t **conn_p, weft_conn_label_t *label)
 {
     weft_os_lock(&transports->lock);
@@ -446,7 +446,7 @@ weft_status_t weft_transports_accept(weft_transports_t *transports,
     if (status == WEFT_OK && early == NULL) {
         status = WEFT_AGAIN;
     } else if (status == WEFT_OK) {
-        *net_p = early->transport;
+        *index_p = early->transport;
         *conn_p = early->conn;
         *label = early->label;
         weft_os_free(early);

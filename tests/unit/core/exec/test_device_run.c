@@ -392,7 +392,7 @@ static void device_sends(job_t *job)
     atomic_store(&proxy->headers[0].sequence, 1);
 }
 
-static void a_port_of_messages_is_lent_with_the_slots_of_the_transport(void **state)
+static void a_port_of_messages_is_exported_with_the_slots_of_the_transport(void **state)
 {
     job_t *job = *state;
     carry_messages(job);
@@ -595,7 +595,7 @@ int main(void)
         CASE(a_run_is_lent_the_ports_and_gives_them_back),
         CASE(the_host_goes_on_where_the_device_has_ended),
         CASE(what_the_device_does_not_support_the_host_runs),
-        CASE(a_port_of_messages_is_lent_with_the_slots_of_the_transport),
+        CASE(a_port_of_messages_is_exported_with_the_slots_of_the_transport),
         CASE(what_a_run_has_sent_is_drained_before_it_is_done),
         CASE(a_link_that_broke_ends_the_step_of_a_device_that_waits_for_it),
         CASE(a_run_of_the_host_goes_on_behind_the_messages_of_the_device),

@@ -398,9 +398,9 @@ static void lengths_that_no_slot_holds_break_the_port(void **state)
     }
 }
 
-/* Relays --------------------------------------------------------------------------------------- */
+/* Proxies --------------------------------------------------------------------------------------- */
 
-static void a_relay_passes_on_that_a_message_is_there(void **state)
+static void a_proxy_passes_on_that_a_message_is_there(void **state)
 {
     bool moved = false;
     end_t send, receive;
@@ -470,7 +470,7 @@ int main(void)
         cmocka_unit_test(a_host_that_receives_sees_the_signature),
         cmocka_unit_test(a_head_that_cannot_be_copied_breaks_the_port),
         cmocka_unit_test(lengths_that_no_slot_holds_break_the_port),
-        cmocka_unit_test(a_relay_passes_on_that_a_message_is_there),
+        cmocka_unit_test(a_proxy_passes_on_that_a_message_is_there),
         cmocka_unit_test(hosts_take_over_from_devices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,7 @@
 
 static const weft_export_name_t name = {.comm_id = 7, .owner = 1, .index = 2};
 
-static void a_lease_is_found_by_the_whole_name(void **state)
+static void an_import_is_found_by_the_whole_name(void **state)
 {
     uint8_t memory[64], *seen = NULL;
     uint64_t bytes = 0;
@@ -88,7 +88,7 @@ static void the_end_waits_for_who_reads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_lease_is_found_by_the_whole_name),
+        cmocka_unit_test(an_import_is_found_by_the_whole_name),
         cmocka_unit_test(the_end_waits_for_who_reads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -130,7 +130,7 @@ static void agree(pair_t *pair, uint32_t order)
     assert_true(pair->port[0].location.settled && pair->port[1].location.settled);
 }
 
-/* Both say the same, and a message goes through the place that they named. */
+/* Both say the same, and a message goes through the memory that they named. */
 static void check(pair_t *pair, bool on_device)
 {
     uint8_t *behind = (uint8_t *)(pair->port[0].headers + SLOTS);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Relays: a sender's and a receiver's, joined by a transport of the test that takes as many posts, and
+ * Proxies: a sender's and a receiver's, joined by a transport of the test that takes as many posts, and
  * carries as many messages, as a case says. The test plays the devices, by the words of their FIFOs. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -345,7 +345,7 @@ static void what_came_before_a_link_broke_is_taken(void **state)
 }
 
 /* Messages that have come, but were not passed on when the link broke. */
-static void a_relay_that_lags_behind_is_not_dry(void **state)
+static void a_proxy_that_lags_behind_is_not_dry(void **state)
 {
     fixture_t *f = *state;
     device_send(&f->send);
@@ -522,7 +522,7 @@ int main(void)
         CASE(nothing_to_pass_is_no_movement),
         CASE(a_link_that_breaks_under_a_sender_leaves_it_dry),
         CASE(what_came_before_a_link_broke_is_taken),
-        CASE(a_relay_that_lags_behind_is_not_dry),
+        CASE(a_proxy_that_lags_behind_is_not_dry),
         CASE(a_length_of_the_device_beyond_its_slot_breaks_the_port),
         CASE(a_wrong_length_of_the_peer_is_never_shown),
         CASE(hosts_and_devices_take_turns),

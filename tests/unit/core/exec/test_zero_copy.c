@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "core/base/error.h"
+#include "core/exec/zero_copy.h"
 #include "core/os/os.h"
 #include "tests/support/lanes_job.h"
 
@@ -165,6 +166,21 @@ static void a_message_about_no_open_window_is_refused(void **state)
     }
 }
 
+/* A transport may serve the first port of a program, and shared memory the next. */
+static void messages_of_a_device_are_counted_where_there_are_windows(void **state)
+{
+    weft_port_t message = {.kind = WEFT_PORT_MESSAGE};
+    weft_windows_t windows = {.sent = 1};
+    weft_mapped_port_t alone = {.port.kind = WEFT_PORT_MAPPED};
+    weft_mapped_port_t mapped = {.port.kind = WEFT_PORT_MAPPED, .windows = &windows};
+    weft_port_t *ports[] = {&message, &alone.port, &mapped.port};
+    (void)state;
+    weft_zero_copy_count(ports, 2, 5);
+    assert_int_equal(windows.sent, 1);
+    weft_zero_copy_count(ports, 3, 5);
+    assert_int_equal(windows.sent, 6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +188,7 @@ int main(void)
         cmocka_unit_test(threads_read_each_others_memory),
         cmocka_unit_test(a_run_waits_until_nobody_reads_its_memory),
         cmocka_unit_test(a_message_about_no_open_window_is_refused),
+        cmocka_unit_test(messages_of_a_device_are_counted_where_there_are_windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

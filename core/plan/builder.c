@@ -3,7 +3,6 @@
  * The builder: appends what an emitter says to a draft. */
 #include "core/plan/builder.h"
 
-#include "core/plan/moves.h"
 #include "core/plan/splice.h"
 
 #define CHANNEL_MAX (1u << 16)

@@ -115,7 +115,15 @@ static inline bool weft_cursor_arrive(const weft_cursors_t *all, weft_cursor_t *
 }
 
 /* Returns the MOVEs of the widest PAR of the lane, 0 if it has none. */
-uint32_t weft_cursor_widest_par(const weft_plan_lane_t *lane);
+static inline uint32_t weft_cursor_widest_par(const weft_plan_lane_t *lane)
+{
+    uint32_t width = 0;
+    for (uint32_t pc = 0; pc < lane->ncode; pc++) {
+        const weft_code_t *code = &lane->code[pc];
+        width = code->opcode == WEFT_CODE_PAR && code->n > width ? code->n : width;
+    }
+    return width;
+}
 
 /* Returns the most MOVEs that the lane runs at the same time. */
 static inline uint32_t weft_cursor_width(const weft_plan_lane_t *lane)

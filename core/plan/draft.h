@@ -53,6 +53,9 @@ void weft_plan_mistake(weft_plan_draft_t *draft, weft_status_t status, const cha
 void *weft_plan_grown(weft_plan_draft_t *draft, void *items, uint32_t used, size_t size);
 /* Appends an instruction to the lane. Returns its pc; 0 after a mistake. */
 uint32_t weft_plan_append(weft_plan_draft_t *draft, uint32_t lane, weft_code_t code);
+/* Packs the MOVE and appends it to the plan's moves; the lane's instruction is up to the caller.
+ * False after a mistake. */
+bool weft_plan_keep_move(weft_plan_draft_t *draft, uint32_t lane, const weft_move_t *move);
 /* Returns the pc of the lane's LOOP that has no END yet, or −1. */
 int64_t weft_plan_open_loop(const weft_plan_lane_t *lane);
 /* True if the next instruction of the lane lies inside a LOOP or a PAR. */

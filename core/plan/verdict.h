@@ -48,7 +48,4 @@ typedef struct weft_verify_report {
     double critical_chunks;   /* chunk transfers on the chain that carries most bytes */
 } weft_verify_report_t;
 
-/* Returns a constant in plain words: "deadlock". */
-const char *weft_verdict_name(weft_verdict_t verdict);
-
 #endif

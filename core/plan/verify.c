@@ -16,6 +16,21 @@
 #include "core/plan/run_setup.h"
 #include "core/plan/well_formed.h"
 
+const char *weft_verdict_name(weft_verdict_t verdict)
+{
+    static const char *const names[] = {
+        [WEFT_VERDICT_OK] = "ok",
+        [WEFT_VERDICT_MALFORMED] = "malformed",
+        [WEFT_VERDICT_UNMATCHED] = "unmatched",
+        [WEFT_VERDICT_DEADLOCK] = "deadlock",
+        [WEFT_VERDICT_WRONG] = "wrong result",
+        [WEFT_VERDICT_UNWRITTEN] = "unwritten read",
+        [WEFT_VERDICT_RACE] = "race",
+        [WEFT_VERDICT_TOO_BIG] = "too big to verify",
+    };
+    return (unsigned)verdict < sizeof names / sizeof *names ? names[verdict] : "unknown";
+}
+
 static bool malformed(weft_verify_report_t *report, uint32_t rank, const char *why)
 {
     report->verdict = WEFT_VERDICT_MALFORMED;

@@ -21,4 +21,7 @@ weft_status_t weft_plan_verify(const weft_verify_input_t *input, weft_verify_rep
  * `peak_slots` are then those of one slice. */
 weft_status_t weft_plan_prove(const weft_verify_input_t *input, weft_verify_report_t reports[2]);
 
+/* Returns a constant in plain words: "deadlock". */
+const char *weft_verdict_name(weft_verdict_t verdict);
+
 #endif

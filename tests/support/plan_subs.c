@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "core/base/error.h"
+#include "core/plan/verify.h"
 #include "tests/support/plan_reference.h"
 
 plan_fixture_t plan_subs_ring;

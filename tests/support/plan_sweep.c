@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "core/base/error.h"
+#include "core/plan/verify.h"
 
 static void expect_ok(const plan_sweep_t *sweep, weft_plan_t *const *plans, uint32_t slots,
                       uint32_t slices)

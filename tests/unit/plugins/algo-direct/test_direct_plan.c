@@ -12,6 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/os/os.h"
+#include "core/plan/verify.h"
 #include "tests/support/plan_fixture.h"
 
 #define RANKS_MAX 64

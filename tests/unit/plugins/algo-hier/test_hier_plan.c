@@ -14,6 +14,7 @@
 
 #include "core/base/error.h"
 #include "core/os/os.h"
+#include "core/plan/verify.h"
 #include "tests/support/plan_fixture.h"
 #include "tests/support/plan_reference.h"
 

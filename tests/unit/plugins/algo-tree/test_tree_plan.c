@@ -2,6 +2,7 @@
  *
  * The plans: proved by the verifier, in and out of place, over layouts of hosts, settings, depths and
  * roots; run by the reference executor; their longest chains. */
+#include "core/plan/verify.h"
 #include "tests/support/plan_reference.h"
 #include "tests/unit/plugins/algo-tree/shape.h"
 

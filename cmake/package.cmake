@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Installs the library, the SDK, the CMake package `weft` (targets weft::weft and weft::sdk) and the
-# pkg-config files. All paths in them are relative, so that an installed tree can be moved.
+# Installs the library, the SDK, the CMake package `weft` (targets weft::weft, weft::sdk and
+# weft::sdk-lib) and the pkg-config files. All paths in them are relative, so that an installed tree
+# can be moved.
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
 
 set_target_properties(weft_api PROPERTIES EXPORT_NAME sdk)
-install(TARGETS weft_api weft EXPORT weft-targets
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+set_target_properties(weft_sdk PROPERTIES EXPORT_NAME sdk-lib)
+install(TARGETS weft_api weft_sdk weft EXPORT weft-targets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT weft-targets NAMESPACE weft:: DESTINATION ${package_dir})
 
 configure_package_config_file(cmake/weft-config.cmake.in ${PROJECT_BINARY_DIR}/weft-config.cmake

@@ -7,7 +7,7 @@ function(weft_plugin name)
   set_target_properties(${name} PROPERTIES
     PREFIX ""
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/weft)
-  target_link_libraries(${name} PRIVATE weft_api)
+  target_link_libraries(${name} PRIVATE weft_sdk)
   add_dependencies(plugins ${name})
   install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/weft)
 endfunction()

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "core/boot/root.h"
-#include "core/boot/tree.h"
+#include "core/boot/join_root.h"
+#include "core/boot/boot_state.h"
 #include "core/os/os.h"
 
 weft_status_t weft_boot_id_create(const weft_boot_settings_t *settings, weft_unique_id_t *id)
@@ -25,7 +25,7 @@ static void tell_neighbours(weft_boot_t *boot)
     weft_error_t before = *weft_error_record();
     weft_boot_rank_text(boot, boot->rank, who, sizeof who);
     weft_fail(WEFT_ERR_PEER_LEFT, 0, "%s gave up during initialisation", who);
-    weft_boot_blame(boot, boot->rank);
+    weft_boot_set_culprit(boot, boot->rank);
     weft_boot_spread_failure(boot);
     *weft_error_record() = before;
 }
@@ -43,9 +43,9 @@ void weft_boot_leave(weft_boot_t *boot)
     for (uint32_t i = 0; i < WEFT_TREE_LINKS; i++) {
         weft_os_close(boot->links[i].fd);
     }
-    weft_door_close(&boot->door);
+    weft_control_listener_close(&boot->listener);
     weft_os_free(boot->peers);
-    weft_os_free(boot->claims);
+    weft_os_free(boot->requests);
     sodium_memzero(boot, sizeof *boot);
     weft_os_free(boot);
 }
@@ -80,7 +80,7 @@ void weft_boot_rank_text(const weft_boot_t *boot, uint32_t rank, char *text, siz
     }
 }
 
-weft_status_t weft_boot_blame(const weft_boot_t *boot, uint32_t rank)
+weft_status_t weft_boot_set_culprit(const weft_boot_t *boot, uint32_t rank)
 {
     weft_error_t *error = weft_error_record();
     error->rank = (int32_t)boot->rank;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "core/boot/tree.h"
+#include "core/boot/boot_state.h"
 #include "core/os/os.h"
 
 #define LARGEST (UINT32_C(1) << 28) /* bytes of one frame */
@@ -65,7 +65,7 @@ static weft_status_t malformed(weft_boot_t *boot, const weft_tree_link_t *link, 
     char who[128];
     weft_boot_rank_text(boot, link->rank, who, sizeof who);
     weft_fail(WEFT_ERR_PROTO, 0, "%s sent a frame with a bad %s during %s", who, field, what);
-    return weft_boot_blame(boot, link->rank);
+    return weft_boot_set_culprit(boot, link->rank);
 }
 
 /* Receives a header that must be of `type`; a failure that comes instead is returned as such. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "core/boot/watch.h"
+#include "core/boot/neighbour.h"
 
 /* How long a leaving rank waits for its neighbours to have heard its goodbye. */
 #define LEAVE_NS (100 * WEFT_NS_PER_MS)
@@ -102,9 +102,9 @@ static uint32_t prepare(weft_health_t *health, uint64_t *until)
     entries[0] = (struct pollfd){.fd = health->wake, .events = POLLIN};
     entries[ENTRY_DIAL] = (struct pollfd){.fd = -1};
     if (health->dialing) {
-        weft_dial_prepare(&health->dial, &entries[ENTRY_DIAL], until);
+        weft_connector_prepare(&health->connector, &entries[ENTRY_DIAL], until);
     }
-    weft_door_prepare(&health->boot->door, entries + ENTRY_DOOR, until);
+    weft_control_listener_prepare(&health->boot->listener, entries + ENTRY_DOOR, until);
     for (uint32_t i = 0; i < health->count; i++) {
         const weft_watch_t *watch = &health->watches[i];
         short events = watch->out_at < watch->out_end ? POLLIN | POLLOUT : POLLIN;
@@ -208,16 +208,16 @@ static void health_run(void *arg)
     weft_health_t *health = arg;
     health->last_look = weft_os_clock_ns();
     for (;;) {
-        struct pollfd door[WEFT_DOOR_ENTRIES];
+        struct pollfd listener[WEFT_DOOR_ENTRIES];
         uint64_t until = health->leaving && health->leave_until < health->next_beat
                              ? health->leave_until
                              : health->next_beat;
         uint32_t entries = prepare(health, &until);
         weft_os_poll(health->entries, entries, until);
-        memcpy(door, health->entries + ENTRY_DOOR, sizeof door);
+        memcpy(listener, health->entries + ENTRY_DOOR, sizeof listener);
         look(health);
         serve_watches(health);
-        weft_door_step(&health->boot->door, door, weft_kin_enter, health);
+        weft_control_listener_step(&health->boot->listener, listener, weft_kin_enter, health);
         read_inbox(health);
         weft_kin_step(health);
         uint64_t now = look(health);
@@ -245,7 +245,7 @@ static void health_destroy(weft_health_t *health)
     weft_os_free(health);
 }
 
-weft_status_t weft_health_start(weft_boot_t *boot, const weft_health_events_t *events, void *arg)
+weft_status_t weft_health_start(weft_boot_t *boot, const weft_health_callbacks_t *events, void *arg)
 {
     if (boot->nranks == 1) {
         return WEFT_OK;
@@ -361,12 +361,12 @@ void weft_health_answer(weft_boot_t *boot, uint64_t comm_id, uint32_t peer,
     }
 }
 
-void weft_health_left(weft_boot_t *boot, uint64_t comm_id, uint64_t sequence)
+void weft_health_leave_comm(weft_boot_t *boot, uint64_t comm_id, uint64_t sequence)
 {
     post(boot, &(weft_mail_t){.what = WEFT_MAIL_LEFT, .comm_id = comm_id, .sequence = sequence});
 }
 
-void weft_health_goodbye(weft_boot_t *boot)
+void weft_health_leave_family(weft_boot_t *boot)
 {
     post(boot, &(weft_mail_t){.what = WEFT_MAIL_GOODBYE});
 }

@@ -12,7 +12,7 @@
 #include "core/boot/wire.h"
 
 /* Calls from the health thread; they must not block. */
-typedef struct weft_health_events {
+typedef struct weft_health_callbacks {
     /* A communicator failed elsewhere: a rank of it aborted, or reported an error. `error` is
      * complete: status, culprit, its host and pid, text. */
     void (*failed)(void *arg, uint64_t comm_id, const weft_error_t *error);
@@ -26,10 +26,11 @@ typedef struct weft_health_events {
     /* A rank left in order (destroyed the communicator) after `sequence` operations; comm_id 0: it has
      * left the family. */
     void (*left)(void *arg, uint64_t comm_id, uint32_t rank, uint64_t sequence);
-} weft_health_events_t;
+} weft_health_callbacks_t;
 
 /* Hands the control connections to the health thread. */
-weft_status_t weft_health_start(weft_boot_t *boot, const weft_health_events_t *events, void *arg);
+weft_status_t weft_health_start(weft_boot_t *boot, const weft_health_callbacks_t *events,
+                                void *arg);
 
 /* The calls below may come from any thread, events included, and never wait for a peer. Without a
  * health channel (one rank) they do nothing. */
@@ -46,8 +47,8 @@ void weft_health_ask(weft_boot_t *boot, uint64_t comm_id, uint32_t peer,
 void weft_health_answer(weft_boot_t *boot, uint64_t comm_id, uint32_t peer,
                         const weft_answer_t *answer);
 /* Tells all ranks that this rank leaves comm_id in order after `sequence` operations. */
-void weft_health_left(weft_boot_t *boot, uint64_t comm_id, uint64_t sequence);
+void weft_health_leave_comm(weft_boot_t *boot, uint64_t comm_id, uint64_t sequence);
 /* Tells all ranks that this rank leaves the family. */
-void weft_health_goodbye(weft_boot_t *boot);
+void weft_health_leave_family(weft_boot_t *boot);
 
 #endif

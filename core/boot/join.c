@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "core/boot/dial.h"
-#include "core/boot/root.h"
-#include "core/boot/tree.h"
+#include "core/boot/connector.h"
+#include "core/boot/join_root.h"
+#include "core/boot/boot_state.h"
 #include "core/os/os.h"
 
 /* The root knows who is missing, so its verdict is waited for a little beyond our own deadline. */
@@ -18,12 +18,12 @@
 typedef struct join {
     weft_boot_t *boot;
     weft_id_t id;
-    weft_claim_t mine;
+    weft_join_request_t mine;
     int root;        /* −1 = not connected */
     bool root_ended; /* it closed without a verdict */
     uint32_t got;
     uint8_t message[WEFT_WIRE_MOST]; /* of the root, as far as received */
-    weft_dial_t dial;                /* to the parent */
+    weft_connector_t connector;      /* to the parent */
 } join_t;
 
 static uint64_t later(uint64_t until, uint64_t ns)
@@ -34,14 +34,14 @@ static uint64_t later(uint64_t until, uint64_t ns)
 static weft_status_t reach_root(join_t *join)
 {
     uint8_t key[32], label[WEFT_AUTH_LABEL];
-    weft_dial_t dial;
+    weft_connector_t connector;
     weft_id_key(&join->id, WEFT_PURPOSE_ROOT, key);
-    weft_label_make(label, WEFT_PURPOSE_ROOT, join->boot->rank);
-    weft_dial_begin(&dial, key, label, join->id.addrs, join->id.count, join->boot->until);
-    weft_status_t status = weft_dial_run(&dial);
+    weft_auth_label_make(label, WEFT_PURPOSE_ROOT, join->boot->rank);
+    weft_connector_begin(&connector, key, label, join->id.addrs, join->id.count, join->boot->until);
+    weft_status_t status = weft_connector_run(&connector);
     sodium_memzero(key, sizeof key);
     if (status == WEFT_OK) {
-        join->root = dial.fd;
+        join->root = connector.fd;
         return WEFT_OK;
     }
     char why[300];
@@ -61,13 +61,13 @@ static weft_status_t reach_root(join_t *join)
 
 static weft_status_t tell_root(join_t *join, uint32_t type)
 {
-    uint8_t message[WEFT_WIRE_HEADER + WEFT_WIRE_CLAIM];
-    uint32_t bytes = type == WEFT_FRAME_REGISTER ? WEFT_WIRE_CLAIM : 0;
+    uint8_t message[WEFT_WIRE_HEADER + WEFT_WIRE_JOIN_REQUEST];
+    uint32_t bytes = type == WEFT_FRAME_REGISTER ? WEFT_WIRE_JOIN_REQUEST : 0;
     weft_frame_t frame = {
         .type = type, .bytes = bytes, .from = join->mine.rank, .comm_id = join->boot->comm_id};
     int error = 0;
     weft_frame_encode(&frame, message);
-    weft_claim_encode(&join->mine, message + WEFT_WIRE_HEADER);
+    weft_join_request_encode(&join->mine, message + WEFT_WIRE_HEADER);
     bytes += WEFT_WIRE_HEADER;
     if (weft_os_send(join->root, message, bytes, &error) != (ssize_t)bytes) {
         return weft_fail(WEFT_ERR_PEER_DEAD, error,
@@ -100,7 +100,7 @@ static weft_status_t root_failed(join_t *join)
 
 /* Reads what the root has sent; IN_PROGRESS until the frame is whole. A frame is WELCOME (OK) or FAIL
  * (its status). */
-static weft_status_t hear_root(join_t *join, weft_claim_t *parent)
+static weft_status_t hear_root(join_t *join, weft_join_request_t *parent)
 {
     weft_frame_t frame = {.bytes = WEFT_WIRE_MOST};
     const char *why;
@@ -135,13 +135,13 @@ static weft_status_t hear_root(join_t *join, weft_claim_t *parent)
     if (frame.type == WEFT_FRAME_FAIL) {
         return root_failed(join);
     }
-    if (weft_claim_decode(join->message + WEFT_WIRE_HEADER, parent, &why) != WEFT_OK) {
+    if (weft_join_request_decode(join->message + WEFT_WIRE_HEADER, parent, &why) != WEFT_OK) {
         return root_said(why);
     }
     return parent->rank == weft_tree_parent(join->mine.rank) ? WEFT_OK : root_said("parent");
 }
 
-static weft_status_t register_rank(join_t *join, weft_claim_t *parent)
+static weft_status_t register_rank(join_t *join, weft_join_request_t *parent)
 {
     uint64_t until = later(join->boot->until, GRACE_NS);
     weft_status_t status = tell_root(join, WEFT_FRAME_REGISTER);
@@ -159,12 +159,12 @@ static weft_status_t register_rank(join_t *join, weft_claim_t *parent)
     return status;
 }
 
-/* A rank that holds the key came through our door. */
+/* A rank that holds the key came through our listener. */
 static void child_enters(void *arg, int fd, const uint8_t label[WEFT_AUTH_LABEL])
 {
     join_t *join = arg;
     uint32_t rank;
-    if (weft_label_read(label, WEFT_PURPOSE_TREE, &rank)) {
+    if (weft_auth_label_read(label, WEFT_PURPOSE_TREE, &rank)) {
         for (uint32_t i = 1; i < WEFT_TREE_LINKS; i++) {
             weft_tree_link_t *link = &join->boot->links[i];
             if (link->fd < 0 && link->rank == rank && rank < join->boot->nranks) {
@@ -193,7 +193,7 @@ static int64_t absent(const join_t *join)
  * verdict is waited for. IN_PROGRESS: it has none. */
 static weft_status_t root_verdict(join_t *join)
 {
-    weft_claim_t unused;
+    weft_join_request_t unused;
     weft_status_t status;
     uint64_t until = weft_os_clock_ns() + GRACE_NS;
     while ((status = hear_root(join, &unused)) == WEFT_IN_PROGRESS && weft_os_clock_ns() < until) {
@@ -209,12 +209,12 @@ static weft_status_t parent_step(join_t *join)
     if (boot->rank == 0 || boot->links[WEFT_TREE_PARENT].fd >= 0) {
         return WEFT_OK;
     }
-    weft_status_t status = weft_dial_step(&join->dial);
+    weft_status_t status = weft_connector_step(&join->connector);
     if (status == WEFT_IN_PROGRESS) {
         return WEFT_OK;
     }
     if (status == WEFT_OK) {
-        boot->links[WEFT_TREE_PARENT].fd = join->dial.fd;
+        boot->links[WEFT_TREE_PARENT].fd = join->connector.fd;
         return WEFT_OK;
     }
     char why[300], who[128];
@@ -226,13 +226,13 @@ static weft_status_t parent_step(join_t *join)
     weft_boot_rank_text(boot, boot->links[WEFT_TREE_PARENT].rank, who, sizeof who);
     weft_fail(status == WEFT_ERR_LINK ? WEFT_ERR_PEER_DEAD : status, 0,
               "cannot connect to %s, the parent in the tree: %s", who, why);
-    return weft_boot_blame(boot, boot->links[WEFT_TREE_PARENT].rank);
+    return weft_boot_set_culprit(boot, boot->links[WEFT_TREE_PARENT].rank);
 }
 
 /* The root watches the others meanwhile: it speaks only to say that somebody failed. */
 static weft_status_t root_step(join_t *join)
 {
-    weft_claim_t unused;
+    weft_join_request_t unused;
     weft_status_t status = hear_root(join, &unused);
     return status == WEFT_IN_PROGRESS ? WEFT_OK : status == WEFT_OK ? root_said("type") : status;
 }
@@ -255,16 +255,16 @@ static weft_status_t connect_tree(join_t *join)
         if (weft_os_clock_ns() >= until) {
             weft_fail(WEFT_ERR_TIMEOUT, 0, "rank %u did not connect before init_timeout",
                       (uint32_t)missing);
-            return weft_boot_blame(boot, (uint32_t)missing);
+            return weft_boot_set_culprit(boot, (uint32_t)missing);
         }
-        weft_door_prepare(&boot->door, entries, &wake);
+        weft_control_listener_prepare(&boot->listener, entries, &wake);
         entries[WEFT_DOOR_ENTRIES] = (struct pollfd){.fd = join->root, .events = POLLIN};
         entries[WEFT_DOOR_ENTRIES + 1] = (struct pollfd){.fd = -1};
         if (boot->rank > 0 && boot->links[WEFT_TREE_PARENT].fd < 0) {
-            weft_dial_prepare(&join->dial, &entries[WEFT_DOOR_ENTRIES + 1], &wake);
+            weft_connector_prepare(&join->connector, &entries[WEFT_DOOR_ENTRIES + 1], &wake);
         }
         weft_os_poll(entries, WEFT_DOOR_ENTRIES + 2, wake);
-        weft_door_step(&boot->door, entries, child_enters, join);
+        weft_control_listener_step(&boot->listener, entries, child_enters, join);
     }
 }
 
@@ -285,37 +285,37 @@ static void number_hosts(weft_boot_t *boot)
     }
 }
 
-static void know(weft_boot_t *boot, const weft_claim_t *claim)
+static void know(weft_boot_t *boot, const weft_join_request_t *request)
 {
-    weft_boot_peer_t *peer = &boot->peers[claim->rank];
-    memcpy(peer->host_id, claim->host_id, sizeof peer->host_id);
-    memcpy(peer->host_name, claim->host_name, sizeof peer->host_name);
-    peer->pid = claim->pid;
-    boot->claims[claim->rank] = *claim;
+    weft_boot_peer_t *peer = &boot->peers[request->rank];
+    memcpy(peer->host_id, request->host_id, sizeof peer->host_id);
+    memcpy(peer->host_name, request->host_name, sizeof peer->host_name);
+    peer->pid = request->pid;
+    boot->requests[request->rank] = *request;
 }
 
-/* All claims to all ranks, through the new tree. */
+/* All requests to all ranks, through the new tree. */
 static weft_status_t learn_peers(join_t *join)
 {
     weft_boot_t *boot = join->boot;
-    uint8_t mine[WEFT_WIRE_CLAIM];
-    uint8_t *all = weft_os_alloc((size_t)boot->nranks * WEFT_WIRE_CLAIM, 0);
+    uint8_t mine[WEFT_WIRE_JOIN_REQUEST];
+    uint8_t *all = weft_os_alloc((size_t)boot->nranks * WEFT_WIRE_JOIN_REQUEST, 0);
     if (all == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, 0, "out of memory for %u ranks", boot->nranks);
     }
-    weft_claim_encode(&join->mine, mine);
+    weft_join_request_encode(&join->mine, mine);
     weft_status_t status =
-        weft_boot_all_gather(boot, "the exchange of addresses", mine, WEFT_WIRE_CLAIM, all);
+        weft_boot_all_gather(boot, "the exchange of addresses", mine, WEFT_WIRE_JOIN_REQUEST, all);
     for (uint32_t i = 0; status == WEFT_OK && i < boot->nranks; i++) {
-        weft_claim_t claim;
+        weft_join_request_t request;
         const char *why = "rank";
-        status = weft_claim_decode(all + (size_t)i * WEFT_WIRE_CLAIM, &claim, &why);
-        if (status != WEFT_OK || claim.rank != i || claim.nranks != boot->nranks) {
-            status = weft_fail(WEFT_ERR_PROTO, 0, "rank %u sent a claim with a bad %s", i, why);
-            weft_boot_blame(boot, i);
+        status = weft_join_request_decode(all + (size_t)i * WEFT_WIRE_JOIN_REQUEST, &request, &why);
+        if (status != WEFT_OK || request.rank != i || request.nranks != boot->nranks) {
+            status = weft_fail(WEFT_ERR_PROTO, 0, "rank %u sent a request with a bad %s", i, why);
+            weft_boot_set_culprit(boot, i);
             break;
         }
-        know(boot, &claim);
+        know(boot, &request);
     }
     weft_os_free(all);
     return status;
@@ -325,11 +325,12 @@ static weft_status_t join_many(join_t *join, const weft_boot_settings_t *setting
 {
     weft_boot_t *boot = join->boot;
     uint8_t label[WEFT_AUTH_LABEL];
-    weft_claim_t parent;
-    weft_status_t status = weft_door_open(&boot->door, WEFT_PURPOSE_TREE, boot->tree_key);
+    weft_join_request_t parent;
+    weft_status_t status =
+        weft_control_listener_open(&boot->listener, WEFT_PURPOSE_TREE, boot->tree_key);
     if (status == WEFT_OK) {
-        status = weft_claim_make(&join->mine, boot->rank, boot->nranks, settings->interface,
-                                 boot->door.port);
+        status = weft_join_request_make(&join->mine, boot->rank, boot->nranks, settings->interface,
+                                        boot->listener.port);
     }
     if (status == WEFT_OK) {
         status = reach_root(join);
@@ -344,11 +345,11 @@ static weft_status_t join_many(join_t *join, const weft_boot_settings_t *setting
     if (boot->rank > 0) {
         know(boot, &parent);
     }
-    weft_label_make(label, WEFT_PURPOSE_TREE, boot->rank);
-    weft_dial_begin(&join->dial, boot->tree_key, label, parent.addrs, weft_claim_addrs(&parent),
-                    boot->until);
+    weft_auth_label_make(label, WEFT_PURPOSE_TREE, boot->rank);
+    weft_connector_begin(&join->connector, boot->tree_key, label, parent.addrs,
+                         weft_join_request_addrs(&parent), boot->until);
     status = connect_tree(join);
-    weft_dial_end(&join->dial);
+    weft_connector_end(&join->connector);
     if (status == WEFT_OK) {
         status = tell_root(join, WEFT_FRAME_READY);
     }
@@ -378,17 +379,17 @@ static weft_boot_t *allocate(const weft_boot_settings_t *settings, uint32_t nran
     boot->rank = rank;
     boot->nranks = nranks;
     boot->until = weft_os_deadline(settings->init_timeout);
-    boot->door.listener = -1;
+    boot->listener.listener = -1;
     for (uint32_t i = 0; i < WEFT_DOOR_SLOTS; i++) {
-        boot->door.slots[i].fd = -1;
+        boot->listener.slots[i].fd = -1;
     }
     for (uint32_t i = 0; i < WEFT_TREE_LINKS; i++) {
         boot->links[i].fd = -1;
         boot->links[i].rank = i == WEFT_TREE_PARENT ? weft_tree_parent(rank) : 2 * rank + i;
     }
     boot->peers = weft_os_alloc(nranks * sizeof *boot->peers, 0);
-    boot->claims = weft_os_alloc(nranks * sizeof *boot->claims, 0);
-    if (boot->peers == NULL || boot->claims == NULL) {
+    boot->requests = weft_os_alloc(nranks * sizeof *boot->requests, 0);
+    if (boot->peers == NULL || boot->requests == NULL) {
         weft_boot_leave(boot);
         return NULL;
     }
@@ -416,7 +417,7 @@ weft_status_t weft_boot_join(const weft_boot_settings_t *settings, uint32_t nran
     weft_id_key(&join.id, "data", boot->key);
     weft_id_key(&join.id, WEFT_PURPOSE_TREE, boot->tree_key);
     if (nranks == 1) {
-        status = weft_claim_make(&join.mine, 0, 1, NULL, 0);
+        status = weft_join_request_make(&join.mine, 0, 1, NULL, 0);
         know(boot, &join.mine);
     } else {
         status = join_many(&join, settings);

@@ -9,7 +9,7 @@
 #include <weft/weft.h>
 
 #include "core/base/error.h"
-#include "core/boot/claim.h"
+#include "core/boot/join_request.h"
 #include "core/boot/rendezvous.h"
 #include "core/config/env.h"
 #include "core/os/folder.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "core/boot/id.h"
+#include "core/boot/unique_id.h"
 #include "core/boot/wire.h"
 #include "core/config/env.h"
 #include "core/os/folder.h"

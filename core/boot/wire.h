@@ -46,11 +46,11 @@ static inline uint64_t weft_get_u64(const uint8_t *p)
 
 /* X(value, NAME, bytes of the payload); 0xffffffff: the step of the exchange says. */
 #define WEFT_FRAME_MAP(X)                                                                          \
-    X(1, REGISTER, WEFT_WIRE_CLAIM) /* rank to root: who I am and where I listen */                \
-    X(2, WELCOME, WEFT_WIRE_CLAIM)  /* root to rank: your parent in the tree */                    \
-    X(3, READY, 0)                  /* rank to root: my tree connections stand */                  \
-    X(4, GATHER, UINT32_MAX)        /* exchange, towards rank 0 */                                 \
-    X(5, SPREAD, UINT32_MAX)        /* exchange, from rank 0 */                                    \
+    X(1, REGISTER, WEFT_WIRE_JOIN_REQUEST) /* rank to root: who I am and where I listen */         \
+    X(2, WELCOME, WEFT_WIRE_JOIN_REQUEST)  /* root to rank: your parent in the tree */             \
+    X(3, READY, 0)                         /* rank to root: my tree connections stand */           \
+    X(4, GATHER, UINT32_MAX)               /* exchange, towards rank 0 */                          \
+    X(5, SPREAD, UINT32_MAX)               /* exchange, from rank 0 */                             \
     X(6, FAIL, WEFT_WIRE_ERROR) /* communicator `number` failed, 0: the join did: the record */    \
     X(7, BEAT, 0)               /* the sender lives */                                             \
     X(8, GOODBYE, 0)            /* rank `from` left the family in order */                         \
@@ -70,7 +70,7 @@ typedef enum weft_frame_type {
 } weft_frame_type_t;
 
 #define WEFT_WIRE_HEADER 32
-#define WEFT_WIRE_CLAIM 160
+#define WEFT_WIRE_JOIN_REQUEST 160
 #define WEFT_WIRE_ERROR 648
 #define WEFT_WIRE_SIGNATURE 24
 #define WEFT_WIRE_ANSWER 40

@@ -142,7 +142,7 @@ void weft_comm_tell_leave(weft_comm_state_t *state)
 {
     weft_assert_owner(state);
     if (state->self.nranks > 1 && !weft_comm_has_failed(state)) {
-        weft_health_left(state->self.family->boot, state->self.id, state->queue.sequence);
+        weft_health_leave_comm(state->self.family->boot, state->self.id, state->queue.sequence);
     }
 }
 

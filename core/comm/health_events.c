@@ -171,8 +171,8 @@ static void events_on_answered(void *arg, uint64_t comm_id, uint32_t from,
     weft_os_unlock(&family->lock);
 }
 
-const weft_health_events_t weft_comm_health_events = {.failed = events_on_failed,
-                                                      .died = events_on_died,
-                                                      .asked = events_on_asked,
-                                                      .answered = events_on_answered,
-                                                      .left = events_on_left};
+const weft_health_callbacks_t weft_comm_health_events = {.failed = events_on_failed,
+                                                         .died = events_on_died,
+                                                         .asked = events_on_asked,
+                                                         .answered = events_on_answered,
+                                                         .left = events_on_left};

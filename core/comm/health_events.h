@@ -8,6 +8,6 @@
 #include "core/boot/health.h"
 
 /* For weft_health_start(), with the family as argument. Thread: the health thread. */
-extern const weft_health_events_t weft_comm_health_events;
+extern const weft_health_callbacks_t weft_comm_health_events;
 
 #endif

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../shared/place.h"
+#include <weft/sdk/host_identity.h>
 #include "driver.h"
 #include "memory.h"
 
@@ -25,7 +25,7 @@
 /* Where a device is. A random number tells processes apart, whose ids repeat between containers; the
  * address on the bus is the same for all of a host. */
 typedef struct cuda_place {
-    uint8_t host[PLACE_BYTES];
+    uint8_t host[WEFT_HOST_IDENTITY_BYTES];
     uint64_t process;
     char bus[BUS_BYTES];
     uint8_t zero[16];
@@ -87,7 +87,7 @@ static uint64_t this_process(const weft_kernel_t *kernel)
 static void share_place(weft_kernel_t *kernel, uint8_t place[WEFT_SHARE_PLACE])
 {
     cuda_place_t mine = {.process = this_process(kernel)};
-    if (!place_read(mine.host) ||
+    if (!weft_host_identity_read(mine.host) ||
         cudaDeviceGetPCIBusId(mine.bus, sizeof mine.bus, kernel->device) != cudaSuccess) {
         mine = (cuda_place_t){.process = 0}; /* nobody reaches it */
     }
@@ -116,13 +116,13 @@ static int device_at(const char bus[BUS_BYTES])
 
 static weft_status_t share_reaches(weft_kernel_t *kernel, const uint8_t place[WEFT_SHARE_PLACE])
 {
-    static const uint8_t nowhere[PLACE_BYTES];
+    static const uint8_t nowhere[WEFT_HOST_IDENTITY_BYTES];
     cuda_place_t there, here;
     int can = 0;
     memcpy(&there, place, sizeof there);
     share_place(kernel, (uint8_t *)&here);
-    if (memcmp(there.host, nowhere, PLACE_BYTES) == 0 ||
-        memcmp(there.host, here.host, PLACE_BYTES) != 0) {
+    if (memcmp(there.host, nowhere, WEFT_HOST_IDENTITY_BYTES) == 0 ||
+        memcmp(there.host, here.host, WEFT_HOST_IDENTITY_BYTES) != 0) {
         return share_refused(kernel, "it is on another host, or either host does not tell");
     }
     int device = device_at(there.bus);

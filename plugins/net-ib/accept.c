@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The acceptor's way: listening sockets, the gate, then the connector's record, ours, and the word
+ * The acceptor's way: listening sockets, the acceptor, then the connector's record, ours, and the word
  * that the connector can receive. Nothing is allocated for a stranger. */
 #include <endian.h>
 #include <errno.h>
@@ -21,7 +21,7 @@ typedef enum ib_join_step {
     JOIN_DONE
 } ib_join_step_t;
 
-/* A peer that passed the gate and is not connected yet. */
+/* A peer that passed the acceptor and is not connected yet. */
 typedef struct ib_joiner {
     struct ib_joiner *next;
     weft_net_conn_t *conn;
@@ -36,10 +36,10 @@ struct weft_net_listener {
     const weft_host_t *host;
     weft_net_device_t *device;
     ib_joiner_t *joiners;
-    gate_t gate;
+    weft_acceptor_t acceptor;
 };
 
-static weft_status_t door_open(weft_net_listener_t *listener, sock_point_t *point)
+static weft_status_t door_open(weft_net_listener_t *listener, weft_endpoint_t *point)
 {
     const weft_host_t *host = listener->host;
     int family = point->any.sa_family;
@@ -52,16 +52,16 @@ static weft_status_t door_open(weft_net_listener_t *listener, sock_point_t *poin
     if (family == AF_INET6) {
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
     }
-    socklen_t bytes = sock_point_bytes(point);
+    socklen_t bytes = weft_endpoint_bytes(point);
     if (bind(fd, &point->any, bytes) != 0 || listen(fd, SOMAXCONN) != 0 ||
         getsockname(fd, &point->any, &bytes) != 0) {
-        char text[SOCK_TEXT];
+        char text[WEFT_ENDPOINT_TEXT];
         int cause = errno;
-        sock_point_text(point, text);
+        weft_endpoint_text(point, text);
         close(fd);
         return host->set_error(host, WEFT_ERR_RESOURCE, cause, "cannot listen on %s", text);
     }
-    gate_add(&listener->gate, fd);
+    weft_acceptor_add(&listener->acceptor, fd);
     return WEFT_OK;
 }
 
@@ -76,7 +76,7 @@ weft_status_t ib_listen(weft_net_device_t *device, weft_net_address_t *address_p
     }
     listener->host = host;
     listener->device = device;
-    gate_init(&listener->gate, host, device->epoll);
+    weft_acceptor_init(&listener->acceptor, host, device->epoll);
     /* An address that vanished meanwhile is no fault as long as one is left. */
     ib_address_t address = {.link_layer = port->attr.link_layer, .gid = port->gid};
     address.list = device->net->local;
@@ -89,7 +89,7 @@ weft_status_t ib_listen(weft_net_device_t *device, weft_net_address_t *address_p
                                     "pairs are set up over TCP",
                                     device->net->config.interfaces);
     for (uint32_t i = 0; i < count; i++) {
-        sock_entry_t entry = address.list.entries[i];
+        weft_endpoint_entry_t entry = address.list.entries[i];
         status = door_open(listener, &entry.point);
         if (status == WEFT_OK) {
             address.list.entries[address.list.count++] = entry;
@@ -125,7 +125,7 @@ void ib_listener_close(weft_net_listener_t *listener)
         listener->joiners = joiner->next;
         joiner_close(listener, joiner);
     }
-    gate_fini(&listener->gate);
+    weft_acceptor_fini(&listener->acceptor);
     listener->host->free(listener->host, listener);
 }
 
@@ -140,15 +140,15 @@ static weft_status_t joiner_add(weft_net_listener_t *listener, int fd,
         close(fd);
         return WEFT_ERR_RESOURCE;
     }
-    sock_point_t point = {.any = {.sa_family = AF_UNSPEC}};
+    weft_endpoint_t point = {.any = {.sa_family = AF_UNSPEC}};
     socklen_t bytes = sizeof point;
     int one = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     getpeername(fd, &point.any, &bytes);
-    sock_point_text(&point, conn->info.peer);
+    weft_endpoint_text(&point, conn->info.peer);
     conn->side = fd;
     joiner->conn = conn;
-    joiner->deadline_ns = host->clock_ns(host) + GATE_PATIENCE_NS;
+    joiner->deadline_ns = host->clock_ns(host) + WEFT_ACCEPTOR_PATIENCE_NS;
     joiner->next = listener->joiners;
     listener->joiners = joiner;
     struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = NULL}};
@@ -161,7 +161,7 @@ static weft_status_t join_hear(ib_joiner_t *joiner)
     weft_net_conn_t *conn = joiner->conn;
     ib_gid_t gid;
     weft_status_t status =
-        gate_receive(conn->side, &joiner->hello, sizeof joiner->hello, &joiner->done);
+        weft_record_receive(conn->side, &joiner->hello, sizeof joiner->hello, &joiner->done);
     if (status != WEFT_OK) {
         return status;
     }
@@ -178,7 +178,8 @@ static weft_status_t join_hear(ib_joiner_t *joiner)
 
 static weft_status_t join_tell(ib_joiner_t *joiner)
 {
-    return gate_send(joiner->conn->side, &joiner->hello, sizeof joiner->hello, &joiner->done);
+    return weft_record_send(joiner->conn->side, &joiner->hello, sizeof joiner->hello,
+                            &joiner->done);
 }
 
 static weft_status_t join_meet(ib_joiner_t *joiner)
@@ -189,15 +190,15 @@ static weft_status_t join_meet(ib_joiner_t *joiner)
 static weft_status_t join_go(ib_joiner_t *joiner)
 {
     joiner->go = htole32(IB_HELLO_GO);
-    return joiner->conn->cm == NULL
-               ? WEFT_OK
-               : gate_send(joiner->conn->side, &joiner->go, sizeof joiner->go, &joiner->done);
+    return joiner->conn->cm == NULL ? WEFT_OK
+                                    : weft_record_send(joiner->conn->side, &joiner->go,
+                                                       sizeof joiner->go, &joiner->done);
 }
 
 static weft_status_t join_ack(ib_joiner_t *joiner)
 {
     weft_status_t status =
-        gate_receive(joiner->conn->side, &joiner->ack, sizeof joiner->ack, &joiner->done);
+        weft_record_receive(joiner->conn->side, &joiner->ack, sizeof joiner->ack, &joiner->done);
     return status == WEFT_OK && le32toh(joiner->ack) != IB_HELLO_ACK ? WEFT_ERR_PROTO : status;
 }
 
@@ -261,11 +262,11 @@ weft_status_t ib_accept(weft_net_listener_t *listener, weft_net_conn_t **conn_p)
     int fd = -1;
     uint8_t label[WEFT_AUTH_LABEL];
     weft_net_conn_t *conn = NULL;
-    weft_status_t status = gate_poll(&listener->gate, &fd, label);
+    weft_status_t status = weft_acceptor_poll(&listener->acceptor, &fd, label);
     while (status == WEFT_OK) {
         status = joiner_add(listener, fd, label);
         if (status == WEFT_OK) {
-            status = gate_poll(&listener->gate, &fd, label);
+            status = weft_acceptor_poll(&listener->acceptor, &fd, label);
         }
     }
     weft_status_t joined = listener_join(listener, &conn);

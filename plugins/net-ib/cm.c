@@ -48,7 +48,7 @@ typedef struct ib_cm_news {
     ib_cm_word_t word;
 } ib_cm_news_t;
 
-static void point_make(const union ibv_gid *gid, uint16_t port, sock_point_t *point)
+static void point_make(const union ibv_gid *gid, uint16_t port, weft_endpoint_t *point)
 {
     memset(point, 0, sizeof *point);
     if (ib_gid_family(gid) == IB_GID_IPV4) {
@@ -100,7 +100,7 @@ static weft_status_t door_open(weft_net_conn_t *conn, uint32_t rail, uint16_t *p
 {
     ib_cm_t *cm = conn->cm;
     struct rdma_cm_id **door = &cm->doors[rail];
-    sock_point_t point;
+    weft_endpoint_t point;
     int cause = EADDRINUSE;
     point_make(&conn->rails[rail].gid.gid, 0, &point);
     for (int i = 0; i < PORT_TRIES && cause == EADDRINUSE; i++) {
@@ -204,7 +204,7 @@ static weft_status_t lane_dial(weft_net_conn_t *conn, uint32_t lane)
     ib_cm_t *cm = conn->cm;
     const ib_hello_t *peer = &cm->peer;
     uint32_t rail = conn->lanes[lane].rail;
-    sock_point_t from, to;
+    weft_endpoint_t from, to;
     ib_gid_t gid;
     ib_hello_gid(peer, rail, &gid);
     point_make(&conn->rails[rail].gid.gid, 0, &from);

@@ -33,7 +33,7 @@ struct ib_dial {
     uint64_t started_ns;
     uint32_t done; /* bytes of the record */
     uint32_t ack, go;
-    gate_shake_t shake;
+    weft_handshake_t handshake;
     ib_hello_t mine, theirs;
     char tried[384]; /* addresses that failed, and why */
 };
@@ -54,7 +54,7 @@ static void dial_restart(weft_net_conn_t *conn)
     dial->step = STEP_OPEN;
     dial->done = 0;
     dial->started_ns = conn->host->clock_ns(conn->host);
-    sock_point_text(&dial->address.list.entries[dial->at].point, conn->info.peer);
+    weft_endpoint_text(&dial->address.list.entries[dial->at].point, conn->info.peer);
 }
 
 weft_status_t ib_connect_begin(weft_net_device_t *device, const weft_net_address_t *address,
@@ -97,7 +97,7 @@ err_close:
 static weft_status_t step_open(weft_net_conn_t *conn)
 {
     const weft_host_t *host = conn->host;
-    const sock_point_t *point = &conn->dial->address.list.entries[conn->dial->at].point;
+    const weft_endpoint_t *point = &conn->dial->address.list.entries[conn->dial->at].point;
     int one = 1;
     conn->side = socket(point->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (conn->side < 0) {
@@ -105,12 +105,12 @@ static weft_status_t step_open(weft_net_conn_t *conn)
                                "cannot open a socket; the limit of open files is ulimit -n");
     }
     setsockopt(conn->side, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    if (connect(conn->side, &point->any, sock_point_bytes(point)) != 0 && errno != EINPROGRESS &&
+    if (connect(conn->side, &point->any, weft_endpoint_bytes(point)) != 0 && errno != EINPROGRESS &&
         errno != EINTR) {
         conn->dial->cause = errno;
         return WEFT_ERR_LINK;
     }
-    return gate_shake_begin(host, &conn->dial->shake, conn->info.label);
+    return weft_handshake_begin(host, &conn->dial->handshake, conn->info.label);
 }
 
 static weft_status_t step_connect(weft_net_conn_t *conn)
@@ -129,20 +129,20 @@ static weft_status_t step_connect(weft_net_conn_t *conn)
 static weft_status_t step_shake(weft_net_conn_t *conn)
 {
     conn->dial->cause = 0;
-    return gate_shake_connect(conn->host, &conn->dial->shake, conn->side);
+    return weft_handshake_connect(conn->host, &conn->dial->handshake, conn->side);
 }
 
 static weft_status_t step_tell(weft_net_conn_t *conn)
 {
     ib_dial_t *dial = conn->dial;
-    return gate_send(conn->side, &dial->mine, sizeof dial->mine, &dial->done);
+    return weft_record_send(conn->side, &dial->mine, sizeof dial->mine, &dial->done);
 }
 
 static weft_status_t step_hear(weft_net_conn_t *conn)
 {
     ib_dial_t *dial = conn->dial;
     weft_status_t status =
-        gate_receive(conn->side, &dial->theirs, sizeof dial->theirs, &dial->done);
+        weft_record_receive(conn->side, &dial->theirs, sizeof dial->theirs, &dial->done);
     status = status == WEFT_OK ? ib_lanes_connect(conn, &dial->theirs) : status;
     return status == WEFT_OK ? ib_cm_dial(conn, &dial->theirs) : status;
 }
@@ -151,7 +151,7 @@ static weft_status_t step_ack(weft_net_conn_t *conn)
 {
     ib_dial_t *dial = conn->dial;
     dial->ack = htole32(IB_HELLO_ACK);
-    return gate_send(conn->side, &dial->ack, sizeof dial->ack, &dial->done);
+    return weft_record_send(conn->side, &dial->ack, sizeof dial->ack, &dial->done);
 }
 
 /* Over iWARP the acceptor must have heard of each queue pair before anything else may happen there. */
@@ -161,7 +161,7 @@ static weft_status_t step_go(weft_net_conn_t *conn)
     if (conn->cm == NULL) {
         return WEFT_OK;
     }
-    weft_status_t status = gate_receive(conn->side, &dial->go, sizeof dial->go, &dial->done);
+    weft_status_t status = weft_record_receive(conn->side, &dial->go, sizeof dial->go, &dial->done);
     return status == WEFT_OK && le32toh(dial->go) != IB_HELLO_GO ? WEFT_ERR_PROTO : status;
 }
 

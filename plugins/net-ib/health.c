@@ -40,7 +40,7 @@ void ib_health_side(weft_net_conn_t *conn)
         return;
     }
     weft_status_t status =
-        gate_receive(conn->side, &conn->word, sizeof conn->word, &conn->word_bytes);
+        weft_record_receive(conn->side, &conn->word, sizeof conn->word, &conn->word_bytes);
     if (status == WEFT_IN_PROGRESS) {
         return;
     }

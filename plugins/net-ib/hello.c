@@ -12,12 +12,12 @@
 
 static const uint8_t magic[4] = {'i', 'b', 'v', '1'};
 
-static_assert(HEAD + 32 + 20 * SOCK_ADDRESSES_MAX <= WEFT_NET_ADDRESS_MAX, "address too long");
+static_assert(HEAD + 32 + 20 * WEFT_ENDPOINTS_MAX <= WEFT_NET_ADDRESS_MAX, "address too long");
 
 void ib_address_encode(const ib_address_t *from, weft_net_address_t *address)
 {
     weft_net_address_t tcp;
-    sock_list_encode(&from->list, &tcp);
+    weft_endpoint_list_encode(&from->list, &tcp);
     memset(address, 0, sizeof *address);
     memcpy(address->data, magic, sizeof magic);
     address->data[4] = (uint8_t)from->link_layer;
@@ -39,7 +39,7 @@ weft_status_t ib_address_decode(const weft_net_address_t *address, ib_address_t 
     memcpy(to->gid.gid.raw, data + 8, 16);
     weft_net_address_t tcp = {.bytes = address->bytes - HEAD};
     memcpy(tcp.data, data + HEAD, tcp.bytes);
-    return sock_list_decode(&tcp, &to->list);
+    return weft_endpoint_list_decode(&tcp, &to->list);
 }
 
 bool ib_address_reaches(const weft_net_device_t *device, ib_address_t *address)
@@ -53,7 +53,7 @@ bool ib_address_reaches(const weft_net_device_t *device, ib_address_t *address)
         gid.gid.global.subnet_prefix != address->gid.gid.global.subnet_prefix) {
         return false;
     }
-    sock_list_reach(&device->net->local, &address->list);
+    weft_endpoint_list_reach(&device->net->local, &address->list);
     return address->list.count > 0;
 }
 

@@ -45,7 +45,7 @@ _Static_assert(sizeof(ib_hello_t) == 32 + 32 * IB_RAILS_MAX + 8 * (IB_LANES_MAX 
 typedef struct ib_address {
     uint32_t link_layer;
     ib_gid_t gid; /* index unused */
-    sock_list_t list;
+    weft_endpoint_list_t list;
 } ib_address_t;
 
 void ib_address_encode(const ib_address_t *from, weft_net_address_t *address);

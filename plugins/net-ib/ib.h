@@ -12,9 +12,9 @@
 
 #include <weft/plugin/net.h>
 
-#include "address.h"
+#include <weft/sdk/endpoint.h>
 #include "cache.h"
-#include "gate.h"
+#include <weft/sdk/acceptor.h>
 #include "gid.h"
 
 #define IB_OPS 64u /* outstanding per direction, a power of two; also the grants of a ring */
@@ -89,9 +89,9 @@ struct weft_net {
     const weft_host_t *host;
     ib_config_t config;
     int64_t gid_index; /* −1: chosen */
-    sock_filter_t filter;
-    ib_cm_calls_t *cm_calls; /* NULL: no iWARP */
-    sock_list_t local;       /* addresses for the side channel, ports 0 */
+    weft_interface_filter_t filter;
+    ib_cm_calls_t *cm_calls;    /* NULL: no iWARP */
+    weft_endpoint_list_t local; /* addresses for the side channel, ports 0 */
     uint32_t nhcas, nports;
     ib_hca_t hcas[IB_HCAS_MAX];
     ib_port_t ports[IB_PORTS_MAX];

@@ -20,7 +20,7 @@ static weft_status_t net_create(const weft_host_t *host, const void *config, wef
     }
     net->host = host;
     memcpy(&net->config, config, sizeof net->config);
-    sock_filter_parse(net->config.interfaces, &net->filter);
+    weft_interface_filter_parse(net->config.interfaces, &net->filter);
     weft_status_t status;
     if (!ib_gid_index_parse(net->config.gid_index, &net->gid_index)) {
         status = host->set_error(host, WEFT_ERR_CONFIG, 0,
@@ -28,7 +28,7 @@ static weft_status_t net_create(const weft_host_t *host, const void *config, wef
                                  net->config.gid_index);
         goto err_free;
     }
-    status = sock_list_local(host, &net->filter, net->config.family, &net->local);
+    status = weft_endpoint_list_local(host, &net->filter, net->config.family, &net->local);
     status = status == WEFT_OK ? ib_ports_open(net) : status;
     if (status != WEFT_OK) {
         goto err_free;

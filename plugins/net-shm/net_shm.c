@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * net-shm: memory shared by two ranks of one host, processes or threads. This file holds the tables;
- * the plugin offers mapped memory only, the core moves the bytes itself. */
+ * net-shm: memory shared by two ranks of one host, which are processes or threads. The plugin offers
+ * mapped memory only; the core moves the bytes itself. This file holds the tables. */
 #include <errno.h>
 #include <string.h>
 
@@ -40,13 +40,13 @@ static weft_status_t shm_create(const weft_host_t *host, const void *config, wef
     }
     net->host = host;
     memcpy(&net->config, config, sizeof net->config);
-    net->placed = shm_place_read(net->config.domain, &net->here);
-    if (!net->placed && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) {
+    net->available = shm_address_local(net->config.domain, &net->own);
+    if (!net->available && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) {
         int cause = errno;
         host->free(host, net);
         return host->set_error(host, WEFT_ERR_RESOURCE, cause, "cannot read /proc");
     }
-    if (!net->placed) {
+    if (!net->available) {
         host->log(host, WEFT_LOG_INFO, "no device: /proc does not tell the boot id and namespaces");
     }
     *net_p = net;
@@ -62,15 +62,15 @@ static void shm_destroy(weft_net_t *net)
 
 static weft_status_t shm_device_count(weft_net_t *net, uint32_t *count_p)
 {
-    *count_p = net->placed ? 1 : 0;
+    *count_p = net->available ? 1 : 0;
     return WEFT_OK;
 }
 
 static weft_status_t shm_index_check(weft_net_t *net, uint32_t index)
 {
-    if (!net->placed || index != 0) {
+    if (!net->available || index != 0) {
         return net->host->set_error(net->host, WEFT_ERR_ARG, 0, "device %u of %u", index,
-                                    net->placed ? 1u : 0u);
+                                    net->available ? 1u : 0u);
     }
     return WEFT_OK;
 }
@@ -121,12 +121,12 @@ static void shm_device_close(weft_net_device_t *device)
 
 static weft_status_t shm_reachable(weft_net_device_t *device, const weft_net_address_t *address)
 {
-    shm_place_t place;
-    if (shm_address_parse(address, &place) != WEFT_OK) {
+    shm_address_t peer;
+    if (shm_address_parse(address, &peer) != WEFT_OK) {
         return device->host->set_error(device->host, WEFT_ERR_PROTO, 0,
                                        "not an address of net-shm");
     }
-    if (!shm_place_meets(&device->net->here, &place)) {
+    if (!shm_address_reaches(&device->net->own, &peer)) {
         return device->host->set_error(device->host, WEFT_ERR_UNSUPPORTED, 0,
                                        "peer is on another host, in another container, or of "
                                        "another user");

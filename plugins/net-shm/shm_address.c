@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Where a process is, and what names a listener. */
+ * Addresses of net-shm: where a process runs, and the name of a listener. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,11 +12,11 @@
 
 static const uint8_t magic[4] = {'s', 'h', 'm', '1'};
 
-static_assert(sizeof(shm_place_t) == 64, "wire form");
-static_assert(sizeof(shm_place_t) <= WEFT_NET_ADDRESS_MAX, "address too long");
+static_assert(sizeof(shm_address_t) == 64, "wire form");
+static_assert(sizeof(shm_address_t) <= WEFT_NET_ADDRESS_MAX, "address too long");
 
-/* FNV-1a: equal texts give equal numbers on all ranks. */
-static uint64_t hash_text(const char *text)
+/* FNV-1a: equal texts give equal hashes on all ranks. */
+static uint64_t shm_hash_text(const char *text)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     for (; *text != '\0'; text++) {
@@ -25,39 +25,39 @@ static uint64_t hash_text(const char *text)
     return hash;
 }
 
-bool shm_place_read(const char *domain, shm_place_t *place)
+bool shm_address_local(const char *domain, shm_address_t *address)
 {
     struct stat user;
-    memset(place, 0, sizeof *place);
-    memcpy(place->magic, magic, sizeof magic);
-    if (!place_read(place->system) || stat("/proc/self/ns/user", &user) != 0) {
+    memset(address, 0, sizeof *address);
+    memcpy(address->magic, magic, sizeof magic);
+    if (!weft_host_identity_read(address->host) || stat("/proc/self/ns/user", &user) != 0) {
         return false;
     }
-    place->user_namespace = user.st_ino;
-    place->uid = (uint32_t)geteuid();
-    place->domain = hash_text(domain);
+    address->user_namespace = user.st_ino;
+    address->uid = (uint32_t)geteuid();
+    address->domain = shm_hash_text(domain);
     return true;
 }
 
-weft_status_t shm_address_parse(const weft_net_address_t *address, shm_place_t *place)
+weft_status_t shm_address_parse(const weft_net_address_t *address, shm_address_t *parsed)
 {
-    if (address->bytes != sizeof *place || memcmp(address->data, magic, sizeof magic) != 0) {
+    if (address->bytes != sizeof *parsed || memcmp(address->data, magic, sizeof magic) != 0) {
         return WEFT_ERR_PROTO;
     }
-    memcpy(place, address->data, sizeof *place);
+    memcpy(parsed, address->data, sizeof *parsed);
     return WEFT_OK;
 }
 
-bool shm_place_meets(const shm_place_t *here, const shm_place_t *there)
+bool shm_address_reaches(const shm_address_t *here, const shm_address_t *there)
 {
-    return memcmp(here->system, there->system, sizeof here->system) == 0 &&
+    return memcmp(here->host, there->host, sizeof here->host) == 0 &&
            here->user_namespace == there->user_namespace && here->uid == there->uid &&
            here->domain == there->domain;
 }
 
 void shm_address_name(const uint8_t token[SHM_TOKEN], struct sockaddr_un *name)
 {
-    /* A leading zero byte makes the name abstract: it is in no file system and cannot be left over. */
+    /* A leading zero byte makes the name abstract: it lies in no file system and cannot be left behind. */
     memset(name, 0, sizeof *name);
     name->sun_family = AF_UNIX;
     size_t at = (size_t)snprintf(name->sun_path + 1, 16, "weft-shm-") + 1;

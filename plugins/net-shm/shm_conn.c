@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Connections of both ends. After the handshake the connector sends one record with the memory's
- * descriptor; the acceptor maps it and answers with one word. From then on the socket is silent, and
- * its end is the peer's end. */
+ * Connections of both ends. After the handshake the connector sends one record with the descriptor of
+ * the memory; the acceptor maps it and answers with an acknowledgement. From then on the socket is
+ * silent, and it ends when the peer ends. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,8 +19,8 @@ typedef union shm_control {
     char bytes[CMSG_SPACE(sizeof(int))];
 } shm_control_t;
 
-/* Abstract sockets have no file mode, so who is at the other end is asked of the kernel. */
-static weft_status_t conn_identify(weft_net_conn_t *conn)
+/* Abstract sockets have no file mode, so the kernel is asked which user is at the other end. */
+static weft_status_t shm_conn_identify(weft_net_conn_t *conn)
 {
     struct ucred peer;
     socklen_t bytes = sizeof peer;
@@ -36,9 +36,9 @@ static weft_status_t conn_identify(weft_net_conn_t *conn)
     return WEFT_OK;
 }
 
-/* On failure the caller still owns `fd`. */
-static weft_net_conn_t *conn_create(const weft_host_t *host, int fd,
-                                    const uint8_t label[WEFT_AUTH_LABEL])
+/* If this fails the caller still owns `fd`. */
+static weft_net_conn_t *shm_conn_create(const weft_host_t *host, int fd,
+                                        const uint8_t label[WEFT_AUTH_LABEL])
 {
     weft_net_conn_t *conn = host->alloc(host, sizeof *conn, 0);
     if (conn != NULL) {
@@ -55,24 +55,24 @@ weft_status_t shm_connect_begin(weft_net_device_t *device, const weft_net_addres
                                 const weft_net_conn_params_t *params, weft_net_conn_t **conn_p)
 {
     const weft_host_t *host = device->host;
-    shm_place_t place;
-    if (shm_address_parse(address, &place) != WEFT_OK) {
+    shm_address_t peer;
+    if (shm_address_parse(address, &peer) != WEFT_OK) {
         return host->set_error(host, WEFT_ERR_PROTO, 0, "not an address of net-shm");
     }
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) {
         return host->set_error(host, WEFT_ERR_RESOURCE, errno, "cannot open a socket");
     }
-    weft_net_conn_t *conn = conn_create(host, fd, params->label);
+    weft_net_conn_t *conn = shm_conn_create(host, fd, params->label);
     if (conn == NULL) {
         close(fd);
         return WEFT_ERR_RESOURCE;
     }
     conn->info.connector = 1;
-    shm_address_name(place.token, &conn->name);
+    shm_address_name(peer.token, &conn->name);
     weft_status_t status = shm_memory_create(host, params->map_bytes, &conn->memory);
     if (status == WEFT_OK) {
-        status = gate_shake_begin(host, &conn->shake, params->label);
+        status = weft_handshake_begin(host, &conn->handshake, params->label);
     }
     if (status != WEFT_OK) {
         shm_conn_close(conn);
@@ -82,15 +82,15 @@ weft_status_t shm_connect_begin(weft_net_device_t *device, const weft_net_addres
     return WEFT_OK;
 }
 
-/* A full backlog of the listener says EAGAIN and leaves nothing to wait for: try again. */
-static weft_status_t conn_reach(weft_net_conn_t *conn)
+/* With a full backlog connect() says EAGAIN and there is nothing to wait for: the next poll tries again. */
+static weft_status_t shm_conn_reach(weft_net_conn_t *conn)
 {
     int result;
     do {
         result = connect(conn->fd, (const struct sockaddr *)&conn->name, sizeof conn->name);
     } while (result != 0 && errno == EINTR);
     if (result == 0) {
-        return conn_identify(conn);
+        return shm_conn_identify(conn);
     }
     if (errno == EAGAIN) {
         return WEFT_IN_PROGRESS;
@@ -99,7 +99,7 @@ static weft_status_t conn_reach(weft_net_conn_t *conn)
                                  conn->name.sun_path + 1);
 }
 
-static weft_status_t conn_send_memory(weft_net_conn_t *conn)
+static weft_status_t shm_conn_send_memory(weft_net_conn_t *conn)
 {
     uint64_t bytes = conn->memory.bytes;
     shm_control_t control = {.bytes = {0}};
@@ -129,9 +129,10 @@ static weft_status_t conn_send_memory(weft_net_conn_t *conn)
     return WEFT_OK;
 }
 
-static weft_status_t conn_read_ack(weft_net_conn_t *conn)
+static weft_status_t shm_conn_read_ack(weft_net_conn_t *conn)
 {
-    weft_status_t status = gate_receive(conn->fd, conn->record, sizeof(uint32_t), &conn->done);
+    weft_status_t status =
+        weft_record_receive(conn->fd, conn->record, sizeof(uint32_t), &conn->done);
     if (status == WEFT_ERR_LINK) {
         return conn->host->set_error(conn->host, status, errno,
                                      "%s closed the connection before it took the shared memory",
@@ -150,16 +151,16 @@ weft_status_t shm_connect_poll(weft_net_conn_t *conn)
     while (status == WEFT_OK && conn->step != SHM_STEP_READY) {
         switch (conn->step) {
         case SHM_STEP_CONNECT:
-            status = conn_reach(conn);
+            status = shm_conn_reach(conn);
             break;
-        case SHM_STEP_SHAKE:
-            status = gate_shake_connect(conn->host, &conn->shake, conn->fd);
+        case SHM_STEP_HANDSHAKE:
+            status = weft_handshake_connect(conn->host, &conn->handshake, conn->fd);
             break;
         case SHM_STEP_SEND_MEMORY:
-            status = conn_send_memory(conn);
+            status = shm_conn_send_memory(conn);
             break;
         case SHM_STEP_READ_ACK:
-            status = conn_read_ack(conn);
+            status = shm_conn_read_ack(conn);
             break;
         default:
             return conn->host->set_error(conn->host, WEFT_ERR_STATE, 0,
@@ -175,14 +176,14 @@ weft_status_t shm_connect_poll(weft_net_conn_t *conn)
 weft_status_t shm_conn_adopt(const weft_host_t *host, int fd, const uint8_t label[WEFT_AUTH_LABEL],
                              weft_net_conn_t **conn_p)
 {
-    weft_net_conn_t *conn = conn_create(host, fd, label);
+    weft_net_conn_t *conn = shm_conn_create(host, fd, label);
     if (conn == NULL) {
         close(fd);
         return WEFT_ERR_RESOURCE;
     }
     conn->step = SHM_STEP_READ_MEMORY;
-    conn->deadline_ns = host->clock_ns(host) + GATE_PATIENCE_NS;
-    weft_status_t status = conn_identify(conn);
+    conn->deadline_ns = host->clock_ns(host) + WEFT_ACCEPTOR_PATIENCE_NS;
+    weft_status_t status = shm_conn_identify(conn);
     if (status != WEFT_OK) {
         shm_conn_close(conn);
         return status;
@@ -191,8 +192,8 @@ weft_status_t shm_conn_adopt(const weft_host_t *host, int fd, const uint8_t labe
     return WEFT_OK;
 }
 
-/* The descriptor that came with the message, or −1. */
-static int control_take(struct msghdr *message)
+/* Returns the descriptor that came with the message, or −1. */
+static int shm_control_fd(struct msghdr *message)
 {
     int fd = -1;
     struct cmsghdr *header = CMSG_FIRSTHDR(message);
@@ -203,7 +204,7 @@ static int control_take(struct msghdr *message)
     return fd;
 }
 
-static weft_status_t conn_read_memory(weft_net_conn_t *conn)
+static weft_status_t shm_conn_read_memory(weft_net_conn_t *conn)
 {
     uint64_t bytes = 0;
     shm_control_t control = {.bytes = {0}};
@@ -220,7 +221,7 @@ static weft_status_t conn_read_memory(weft_net_conn_t *conn)
         return WEFT_IN_PROGRESS;
     }
     int cause = got < 0 ? errno : 0;
-    int fd = got > 0 ? control_take(&message) : -1;
+    int fd = got > 0 ? shm_control_fd(&message) : -1;
     if (got == (ssize_t)sizeof bytes && fd >= 0) {
         return shm_memory_attach(conn->host, fd, bytes, &conn->memory);
     }
@@ -235,14 +236,14 @@ weft_status_t shm_conn_join(weft_net_conn_t *conn)
 {
     weft_status_t status = WEFT_OK;
     if (conn->step == SHM_STEP_READ_MEMORY) {
-        status = conn_read_memory(conn);
+        status = shm_conn_read_memory(conn);
         if (status != WEFT_OK) {
             return status;
         }
         conn->record[0] = ACK;
         conn->step = SHM_STEP_SEND_ACK;
     }
-    status = gate_send(conn->fd, conn->record, sizeof(uint32_t), &conn->done);
+    status = weft_record_send(conn->fd, conn->record, sizeof(uint32_t), &conn->done);
     if (status == WEFT_OK) {
         conn->step = SHM_STEP_READY;
     }

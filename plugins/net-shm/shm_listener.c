@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Listening on an abstract UNIX socket and joining the ones that passed the gate. */
+ * Listening on an abstract UNIX socket, and completing the connections that passed the acceptor. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -8,14 +8,15 @@
 
 #include "shm.h"
 
-static weft_status_t listener_open(const weft_host_t *host, const shm_place_t *place, int *fd_p)
+static weft_status_t shm_listener_open(const weft_host_t *host, const shm_address_t *address,
+                                       int *fd_p)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) {
         return host->set_error(host, WEFT_ERR_RESOURCE, errno, "cannot open a socket");
     }
     struct sockaddr_un name;
-    shm_address_name(place->token, &name);
+    shm_address_name(address->token, &name);
     if (bind(fd, (const struct sockaddr *)&name, sizeof name) != 0 || listen(fd, SOMAXCONN) != 0) {
         weft_status_t status = host->set_error(host, WEFT_ERR_SYSTEM, errno,
                                                "listen on UNIX socket @%s", name.sun_path + 1);
@@ -30,8 +31,8 @@ weft_status_t shm_listen(weft_net_device_t *device, weft_net_address_t *address_
                          weft_net_listener_t **listener_p)
 {
     const weft_host_t *host = device->host;
-    shm_place_t place = device->net->here;
-    weft_status_t status = host->random(host, place.token, sizeof place.token);
+    shm_address_t address = device->net->own;
+    weft_status_t status = host->random(host, address.token, sizeof address.token);
     if (status != WEFT_OK) {
         return status;
     }
@@ -41,15 +42,15 @@ weft_status_t shm_listen(weft_net_device_t *device, weft_net_address_t *address_
     }
     listener->host = host;
     int fd = -1;
-    status = listener_open(host, &place, &fd);
+    status = shm_listener_open(host, &address, &fd);
     if (status != WEFT_OK) {
         host->free(host, listener);
         return status;
     }
-    gate_init(&listener->gate, host, -1);
-    gate_add(&listener->gate, fd);
-    address_p->bytes = sizeof place;
-    memcpy(address_p->data, &place, sizeof place);
+    weft_acceptor_init(&listener->acceptor, host, -1);
+    weft_acceptor_add(&listener->acceptor, fd);
+    address_p->bytes = sizeof address;
+    memcpy(address_p->data, &address, sizeof address);
     *listener_p = listener;
     return WEFT_OK;
 }
@@ -64,12 +65,13 @@ void shm_listener_close(weft_net_listener_t *listener)
         listener->joining = conn->next;
         shm_conn_close(conn);
     }
-    gate_fini(&listener->gate);
+    weft_acceptor_fini(&listener->acceptor);
     listener->host->free(listener->host, listener);
 }
 
-/* Advances those that hold the secret but have not handed over their memory yet. */
-static weft_net_conn_t *listener_join(weft_net_listener_t *listener)
+/* Advances the connections that hold the secret and have not handed over their memory yet. Returns one
+ * that is complete, or NULL. */
+static weft_net_conn_t *shm_listener_join(weft_net_listener_t *listener)
 {
     uint64_t now = listener->host->clock_ns(listener->host);
     weft_net_conn_t **link = &listener->joining;
@@ -96,7 +98,7 @@ weft_status_t shm_accept(weft_net_listener_t *listener, weft_net_conn_t **conn_p
 {
     int fd = -1;
     uint8_t label[WEFT_AUTH_LABEL];
-    weft_status_t status = gate_poll(&listener->gate, &fd, label);
+    weft_status_t status = weft_acceptor_poll(&listener->acceptor, &fd, label);
     while (status == WEFT_OK) {
         weft_net_conn_t *conn;
         weft_status_t adopted = shm_conn_adopt(listener->host, fd, label, &conn);
@@ -107,8 +109,8 @@ weft_status_t shm_accept(weft_net_listener_t *listener, weft_net_conn_t **conn_p
             conn->next = listener->joining;
             listener->joining = conn;
         }
-        status = gate_poll(&listener->gate, &fd, label);
+        status = weft_acceptor_poll(&listener->acceptor, &fd, label);
     }
-    *conn_p = listener_join(listener);
+    *conn_p = shm_listener_join(listener);
     return *conn_p != NULL ? WEFT_OK : status;
 }

@@ -13,16 +13,16 @@
 
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 #define HUGE_PAGE (UINT64_C(2) << 20)
-#define CHECK_FROM (UINT64_C(16) << 20) /* below, asking costs more than it is worth */
+#define CHECK_FROM (UINT64_C(16) << 20) /* asking costs more than it is worth below this */
 #define BYTES_MAX (UINT64_C(1) << 46)
 
-static uint64_t round_up(uint64_t bytes)
+static uint64_t shm_round_up(uint64_t bytes)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     return bytes == 0 ? page : (bytes + page - 1) / page * page;
 }
 
-static weft_status_t memory_map(const weft_host_t *host, shm_memory_t *memory)
+static weft_status_t shm_memory_map(const weft_host_t *host, shm_memory_t *memory)
 {
     memory->base = mmap(NULL, memory->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory->fd, 0);
     if (memory->base == MAP_FAILED) {
@@ -34,11 +34,11 @@ static weft_status_t memory_map(const weft_host_t *host, shm_memory_t *memory)
     return WEFT_OK;
 }
 
-/* Pages exist before the peer hears of them; a host without room says so here, not by SIGBUS. */
-static weft_status_t memory_commit(const weft_host_t *host, const shm_memory_t *memory)
+/* The pages exist before the peer learns of them: a host without room fails here, not by SIGBUS. */
+static weft_status_t shm_memory_commit(const weft_host_t *host, const shm_memory_t *memory)
 {
 #ifdef MADV_POPULATE_WRITE
-    /* Asked for first: fallocate() alone never makes huge pages. Both are hints that may fail. */
+    /* These come first: fallocate() alone never makes huge pages. Both are hints and may fail. */
     if (memory->bytes >= HUGE_PAGE) {
         madvise(memory->base, memory->bytes, MADV_HUGEPAGE);
         madvise(memory->base, memory->bytes, MADV_POPULATE_WRITE);
@@ -57,8 +57,8 @@ static weft_status_t memory_commit(const weft_host_t *host, const shm_memory_t *
     return WEFT_OK;
 }
 
-/* Bytes that can be had without swapping, 0 if unknown. */
-static uint64_t memory_available(void)
+/* Returns the bytes that are available without swapping; 0 if unknown. */
+static uint64_t shm_memory_available(void)
 {
     char line[128];
     unsigned long long kib = 0;
@@ -76,9 +76,9 @@ static uint64_t memory_available(void)
 }
 
 /* Committing more than the host has would wake the OOM killer instead of failing. */
-static weft_status_t memory_check(const weft_host_t *host, uint64_t bytes)
+static weft_status_t shm_memory_check(const weft_host_t *host, uint64_t bytes)
 {
-    uint64_t available = bytes > CHECK_FROM ? memory_available() : 0;
+    uint64_t available = bytes > CHECK_FROM ? shm_memory_available() : 0;
     if (bytes > BYTES_MAX || (available > 0 && bytes > available)) {
         return host->set_error(host, WEFT_ERR_RESOURCE, 0,
                                "%llu bytes of shared memory wanted for one connection, %llu "
@@ -90,11 +90,11 @@ static weft_status_t memory_check(const weft_host_t *host, uint64_t bytes)
 
 weft_status_t shm_memory_create(const weft_host_t *host, uint64_t bytes, shm_memory_t *memory)
 {
-    weft_status_t status = memory_check(host, bytes);
+    weft_status_t status = shm_memory_check(host, bytes);
     if (status != WEFT_OK) {
         return status;
     }
-    *memory = (shm_memory_t){.bytes = round_up(bytes)};
+    *memory = (shm_memory_t){.bytes = shm_round_up(bytes)};
     memory->fd = memfd_create("weft-shm", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (memory->fd < 0) {
         return host->set_error(host, WEFT_ERR_RESOURCE, errno, "memfd_create");
@@ -105,11 +105,11 @@ weft_status_t shm_memory_create(const weft_host_t *host, uint64_t bytes, shm_mem
                                  (unsigned long long)memory->bytes);
         goto err_release;
     }
-    status = memory_map(host, memory);
+    status = shm_memory_map(host, memory);
     if (status != WEFT_OK) {
         goto err_release;
     }
-    status = memory_commit(host, memory);
+    status = shm_memory_commit(host, memory);
     if (status != WEFT_OK) {
         goto err_release;
     }
@@ -132,13 +132,13 @@ weft_status_t shm_memory_attach(const weft_host_t *host, int fd, uint64_t bytes,
     int seals = fcntl(fd, F_GET_SEALS);
     weft_status_t status;
     if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &file) != 0 || bytes == 0 ||
-        bytes > BYTES_MAX || round_up(bytes) != bytes || (uint64_t)file.st_size != bytes) {
+        bytes > BYTES_MAX || shm_round_up(bytes) != bytes || (uint64_t)file.st_size != bytes) {
         status = host->set_error(host, WEFT_ERR_PROTO, 0,
                                  "shared memory of the peer is not sealed or not %llu bytes long",
                                  (unsigned long long)bytes);
         goto err_release;
     }
-    status = memory_map(host, memory);
+    status = shm_memory_map(host, memory);
     if (status != WEFT_OK) {
         goto err_release;
     }

@@ -275,7 +275,7 @@ void sock_conn_close(weft_net_conn_t *conn)
         return;
     }
     conn_unlist(conn);
-    sock_dial_close(conn);
+    sock_attempt_close(conn);
     for (uint32_t i = 0; i < conn->nstreams; i++) {
         if (conn->streams[i].fd >= 0) {
             sock_stream_disarm(&conn->streams[i]);

@@ -75,15 +75,15 @@ static weft_status_t sock_create(const weft_host_t *host, const void *config, we
     }
     net->host = host;
     memcpy(&net->config, config, sizeof net->config);
-    sock_filter_parse(net->config.interfaces, &net->filter);
+    weft_interface_filter_parse(net->config.interfaces, &net->filter);
     weft_status_t status;
-    if (!sock_ports_parse(net->config.port_range, &net->ports)) {
+    if (!weft_port_range_parse(net->config.port_range, &net->ports)) {
         status = host->set_error(host, WEFT_ERR_CONFIG, 0,
                                  "port_range is \"%s\", expected FIRST-LAST, e.g. 5000-5100",
                                  net->config.port_range);
         goto err_free;
     }
-    status = sock_list_local(host, &net->filter, net->config.family, &net->local);
+    status = weft_endpoint_list_local(host, &net->filter, net->config.family, &net->local);
     if (status != WEFT_OK) {
         goto err_free;
     }
@@ -175,11 +175,11 @@ static void sock_device_close(weft_net_device_t *device)
 static weft_status_t sock_reachable(weft_net_device_t *device, const weft_net_address_t *address)
 {
     const weft_host_t *host = device->host;
-    sock_list_t list;
-    if (sock_list_decode(address, &list) != WEFT_OK) {
+    weft_endpoint_list_t list;
+    if (weft_endpoint_list_decode(address, &list) != WEFT_OK) {
         return host->set_error(host, WEFT_ERR_PROTO, 0, "not an address of net-socket");
     }
-    sock_list_reach(&device->net->local, &list);
+    weft_endpoint_list_reach(&device->net->local, &list);
     if (list.count == 0) {
         return host->set_error(host, WEFT_ERR_UNSUPPORTED, 0,
                                "the peer has no address that the chosen interfaces reach");

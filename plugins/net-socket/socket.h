@@ -9,8 +9,8 @@
 
 #include <weft/plugin/net.h>
 
-#include "address.h"
-#include "gate.h"
+#include <weft/sdk/endpoint.h>
+#include <weft/sdk/acceptor.h>
 
 #define SOCK_STREAMS_MAX 16u
 #define SOCK_OPS 64u                       /* outstanding per direction, a power of two */
@@ -87,14 +87,14 @@ typedef struct sock_stream {
     uint8_t stage[SOCK_STAGE];
 } sock_stream_t;
 
-typedef struct sock_dial sock_dial_t;
+typedef struct sock_attempt sock_attempt_t;
 
 struct weft_net {
     const weft_host_t *host;
     sock_config_t config;
-    sock_filter_t filter;
-    sock_ports_t ports;
-    sock_list_t local; /* addresses of the chosen interfaces, ports 0 */
+    weft_interface_filter_t filter;
+    weft_port_range_t ports;
+    weft_endpoint_list_t local; /* addresses of the chosen interfaces, ports 0 */
 };
 
 struct weft_net_device {
@@ -122,7 +122,7 @@ struct weft_net_conn {
     uint32_t turn; /* stream that gets the next chunk */
     uint32_t joined;
     uint8_t id[16];
-    sock_dial_t *dial; /* connector, until ready */
+    sock_attempt_t *attempt; /* connector, until ready */
     weft_net_conn_info_t info;
     sock_queue_t send, recv;
     uint32_t nstreams;
@@ -152,13 +152,13 @@ weft_status_t sock_conn_attach(weft_net_conn_t *conn, weft_net_device_t *device)
 weft_status_t sock_conn_send(weft_net_conn_t *conn);
 weft_status_t sock_stream_receive(sock_stream_t *stream);
 
-/* dial.c */
+/* sock_connect.c */
 weft_status_t sock_connect_begin(weft_net_device_t *device, const weft_net_address_t *address,
                                  const weft_net_conn_params_t *params, weft_net_conn_t **conn_p);
 weft_status_t sock_connect_poll(weft_net_conn_t *conn);
-void sock_dial_close(weft_net_conn_t *conn);
+void sock_attempt_close(weft_net_conn_t *conn);
 
-/* accept.c */
+/* sock_accept.c */
 weft_status_t sock_listen(weft_net_device_t *device, weft_net_address_t *address_p,
                           weft_net_listener_t **listener_p);
 void sock_listener_close(weft_net_listener_t *listener);

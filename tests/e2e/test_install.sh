@@ -21,4 +21,19 @@ pc=$(dirname "$(find "$work/moved" -name weft.pc)")
 flags=$(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs weft) || die "pkg-config weft"
 # shellcheck disable=SC2086
 expect 0 cc -std=c11 "$source_dir/examples/all-reduce/all_reduce.c" -o "$work/by-pc" $flags
-PKG_CONFIG_PATH=$pc pkg-config --cflags weft-sdk >/dev/null || die "pkg-config weft-sdk"
+
+# A plugin outside the tree, with the code of the SDK inside and hidden.
+only_entry() {
+    local symbols
+    symbols=$(nm -D --defined-only "$1" | awk '{ print $NF }')
+    [ "$symbols" = weft_plugin_entry ] || die "$1 exports $symbols"
+}
+outside=$source_dir/tests/e2e/sdk-plugin
+expect 0 cmake -S "$outside" -B "$work/outside" -DCMAKE_PREFIX_PATH="$work/moved"
+expect 0 cmake --build "$work/outside"
+only_entry "$work/outside/net-outside.so"
+flags=$(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs weft-sdk) || die "pkg-config weft-sdk"
+# shellcheck disable=SC2086
+expect 0 cc -std=c11 -shared -fPIC -fvisibility=hidden -Wl,-z,defs "$outside/net_outside.c" \
+    -o "$work/by-pc.so" $flags
+only_entry "$work/by-pc.so"

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "core/boot/tree.h"
+#include "core/boot/boot_state.h"
 #include "core/os/os.h"
 
 typedef struct child {
@@ -133,8 +133,8 @@ static void obey(child_t *child, weft_boot_t *boot)
         switch (now) {
         case FAMILY_LEAVE:
             if (boot != NULL) {
-                weft_health_left(boot, weft_boot_comm_id(boot), 41 + child->rank);
-                weft_health_goodbye(boot);
+                weft_health_leave_comm(boot, weft_boot_comm_id(boot), 41 + child->rank);
+                weft_health_leave_family(boot);
             }
             return;
         case FAMILY_FORK:
@@ -160,7 +160,7 @@ static void obey(child_t *child, weft_boot_t *boot)
             weft_health_report(boot, FAMILY_COMM, &error);
             break;
         case FAMILY_LEAVE_OTHER:
-            weft_health_left(boot, FAMILY_COMM, 6);
+            weft_health_leave_comm(boot, FAMILY_COMM, 6);
             break;
         case FAMILY_OPEN_OTHER:
             weft_health_open(boot, FAMILY_COMM);
@@ -181,11 +181,11 @@ static void obey(child_t *child, weft_boot_t *boot)
 
 static int child_main(child_t *child)
 {
-    static const weft_health_events_t events = {.failed = on_reported,
-                                                .died = on_died,
-                                                .asked = on_asked,
-                                                .answered = on_answered,
-                                                .left = on_left};
+    static const weft_health_callbacks_t events = {.failed = on_reported,
+                                                   .died = on_died,
+                                                   .asked = on_asked,
+                                                   .answered = on_answered,
+                                                   .left = on_left};
     family_t *family = child->family;
     family_shared_t *shared = family->shared;
     weft_boot_t *boot = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Joining with a unique id: all sizes, and every way in which claims can contradict each other. */
+ * Joining with a unique id: all sizes, and every way in which requests can contradict each other. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "../../../support/crowd.h"
-#include "core/boot/id.h"
+#include "core/boot/unique_id.h"
 #include "core/os/os.h"
 
 static weft_status_t check_peers(member_t *m)

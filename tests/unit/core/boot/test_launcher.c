@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "core/base/error.h"
-#include "core/boot/id.h"
+#include "core/boot/unique_id.h"
 #include "core/os/os.h"
 
 static const char *const names[] = {"OMPI_COMM_WORLD_RANK",

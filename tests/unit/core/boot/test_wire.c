@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "core/base/error.h"
-#include "core/boot/claim.h"
+#include "core/boot/join_request.h"
 #include "core/boot/wire.h"
 
 static const char *why;
@@ -129,18 +129,18 @@ static void a_malformed_error_record_is_refused_and_its_text_is_tamed(void **unu
 static void a_claim_survives_the_wire_and_its_fields_are_checked(void **unused)
 {
     (void)unused;
-    uint8_t bytes[WEFT_WIRE_CLAIM];
-    weft_claim_t in, out;
-    assert_int_equal(weft_claim_make(&in, 3, 9, "=lo", 4711), WEFT_OK);
-    weft_claim_encode(&in, bytes);
-    assert_int_equal(weft_claim_decode(bytes, &out, &why), WEFT_OK);
+    uint8_t bytes[WEFT_WIRE_JOIN_REQUEST];
+    weft_join_request_t in, out;
+    assert_int_equal(weft_join_request_make(&in, 3, 9, "=lo", 4711), WEFT_OK);
+    weft_join_request_encode(&in, bytes);
+    assert_int_equal(weft_join_request_decode(bytes, &out, &why), WEFT_OK);
     assert_memory_equal(&in, &out, sizeof in);
     bytes[96] = 5;
-    assert_int_equal(weft_claim_decode(bytes, &out, &why), WEFT_ERR_PROTO);
+    assert_int_equal(weft_join_request_decode(bytes, &out, &why), WEFT_ERR_PROTO);
     assert_string_equal(why, "address");
     in.pid = -5;
-    weft_claim_encode(&in, bytes);
-    assert_int_equal(weft_claim_decode(bytes, &out, &why), WEFT_ERR_PROTO);
+    weft_join_request_encode(&in, bytes);
+    assert_int_equal(weft_join_request_decode(bytes, &out, &why), WEFT_ERR_PROTO);
     assert_string_equal(why, "process");
 }
 

@@ -15,7 +15,7 @@
 #include "socket.h"
 
 /* The connector's half is not under test. */
-void sock_dial_close(weft_net_conn_t *conn)
+void sock_attempt_close(weft_net_conn_t *conn)
 {
     (void)conn;
 }

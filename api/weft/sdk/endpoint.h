@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * SDK: TCP end points of a transport that meets its peers over sockets. Local addresses are chosen by
+ * interface; a list of them has a form on the wire, which is the address that a listener publishes
+ * (weft_net_address_t). Nothing here blocks; every function may be called from any thread. */
+#ifndef WEFT_SDK_ENDPOINT_H
+#define WEFT_SDK_ENDPOINT_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+
+#include <weft/plugin/net.h>
+#include <weft/sdk/host_identity.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WEFT_ENDPOINTS_MAX 8u /* end points of one list */
+#define WEFT_ENDPOINT_TEXT 64 /* bytes of the longest "[address]:port", with its zero byte */
+
+/* IP address and TCP port. */
+typedef union weft_endpoint {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+} weft_endpoint_t;
+
+typedef struct weft_endpoint_entry {
+    weft_endpoint_t point;
+    bool loopback;
+} weft_endpoint_entry_t;
+
+/* The end points of one process in the order of preference, and the host that it runs on. */
+typedef struct weft_endpoint_list {
+    uint8_t host[WEFT_HOST_IDENTITY_BYTES]; /* zeros: unknown */
+    uint32_t count;
+    weft_endpoint_entry_t entries[WEFT_ENDPOINTS_MAX];
+} weft_endpoint_list_t;
+
+/* A choice of interfaces. As text: "eth,ib" prefixes of names, "=eth0,ib0" exact names, "^docker" all
+ * but these, "^=eth1" all but exactly these. "" is all, with docker and bridges only where there is
+ * nothing else. */
+typedef struct weft_interface_filter {
+    const char *names; /* after the signs; points into the parsed text */
+    bool exclude;
+    bool exact;
+} weft_interface_filter_t;
+
+/* A range of TCP ports, both ends included; both 0: the kernel chooses. */
+typedef struct weft_port_range {
+    uint16_t first, last;
+} weft_port_range_t;
+
+/* Parses a choice of interfaces. `text` must outlive the filter. */
+void weft_interface_filter_parse(const char *text, weft_interface_filter_t *filter);
+/* Tells whether the filter admits interface `name`. */
+bool weft_interface_filter_admits(const weft_interface_filter_t *filter, const char *name);
+
+/* Parses "5000-5100", "5000" or "". Returns false for anything else. */
+bool weft_port_range_parse(const char *text, weft_port_range_t *ports);
+
+/* Lists the addresses, with port 0, of the interfaces that are up and admitted. `family` is 0 for any,
+ * 1 for IPv4, 2 for IPv6. Link-local addresses are left out, because they mean nothing to another host.
+ * Returns OK (the list may be empty) or ERR_SYSTEM. */
+weft_status_t weft_endpoint_list_local(const weft_host_t *host,
+                                       const weft_interface_filter_t *filter, int64_t family,
+                                       weft_endpoint_list_t *list);
+
+/* Converts a list to its wire form and back. Decoding checks every field and returns OK, or ERR_PROTO
+ * without an error text. */
+void weft_endpoint_list_encode(const weft_endpoint_list_t *list, weft_net_address_t *address);
+weft_status_t weft_endpoint_list_decode(const weft_net_address_t *address,
+                                        weft_endpoint_list_t *list);
+
+/* Keeps the entries of `there` that can be tried from `here`, best first. */
+void weft_endpoint_list_reach(const weft_endpoint_list_t *here, weft_endpoint_list_t *there);
+
+/* The length of the socket address, for bind() and connect(). */
+socklen_t weft_endpoint_bytes(const weft_endpoint_t *point);
+uint16_t weft_endpoint_port(const weft_endpoint_t *point);
+void weft_endpoint_set_port(weft_endpoint_t *point, uint16_t port);
+/* Writes "10.0.0.1:4711" or "[fd00::1]:4711". */
+void weft_endpoint_text(const weft_endpoint_t *point, char text[WEFT_ENDPOINT_TEXT]);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The agreement check: hashes first, texts only when they differ. The lowest rank that differs from
+ * rank 0 writes the words, and all ranks fail with them. */
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/boot/boot_state.h"
+#include "core/os/os.h"
+
+#define TEXT_MOST (64 * 1024)
+#define WORDS ((size_t)512)
+#define WHAT "the agreement check"
+
+/* One "key=value" line; empty at the end of the text. */
+typedef struct line {
+    const char *key, *value;
+    size_t key_bytes, value_bytes;
+} line_t;
+
+static line_t line_at(const char *text)
+{
+    line_t line = {.key = text};
+    size_t bytes = strcspn(text, "\n");
+    const char *equals = memchr(text, '=', bytes);
+    line.key_bytes = equals != NULL ? (size_t)(equals - text) : bytes;
+    line.value = equals != NULL ? equals + 1 : text + bytes;
+    line.value_bytes = (size_t)(text + bytes - line.value);
+    return line;
+}
+
+static const char *line_next(const line_t *line)
+{
+    const char *end = line->value + line->value_bytes;
+    return end + (*end == '\n');
+}
+
+/* The line of `text` with the key of `wanted`; a value of NULL when there is none. */
+static line_t line_find(const char *text, const line_t *wanted)
+{
+    while (*text != '\0') {
+        line_t line = line_at(text);
+        if (line.key_bytes == wanted->key_bytes &&
+            memcmp(line.key, wanted->key, line.key_bytes) == 0) {
+            return line;
+        }
+        text = line_next(&line);
+    }
+    return (line_t){.key = wanted->key, .key_bytes = wanted->key_bytes};
+}
+
+/* First line of `a` that `b` has not, or has with another value. */
+static bool first_difference(const char *a, const char *b, line_t *in_a, line_t *in_b)
+{
+    while (*a != '\0') {
+        *in_a = line_at(a);
+        *in_b = line_find(b, in_a);
+        if (in_b->value == NULL || in_a->value_bytes != in_b->value_bytes ||
+            memcmp(in_a->value, in_b->value, in_a->value_bytes) != 0) {
+            return true;
+        }
+        a = line_next(in_a);
+    }
+    return false;
+}
+
+static void value_text(const line_t *line, char *text, size_t bytes)
+{
+    if (line->value == NULL) {
+        snprintf(text, bytes, "nothing");
+    } else {
+        snprintf(text, bytes, "\"%.*s\"", (int)(line->value_bytes < 100 ? line->value_bytes : 100),
+                 line->value);
+    }
+}
+
+static void describe(const weft_boot_t *boot, const char *theirs, const char *mine, char *words)
+{
+    line_t here = {0}, there = {0};
+    char who[128], zero[128], here_text[112], there_text[112];
+    weft_boot_rank_text(boot, boot->rank, who, sizeof who);
+    weft_boot_rank_text(boot, 0, zero, sizeof zero);
+    if (!first_difference(theirs, mine, &there, &here) &&
+        !first_difference(mine, theirs, &here, &there)) {
+        snprintf(words, WORDS, "%s and %s list the same settings in another order", who, zero);
+        return;
+    }
+    value_text(&here, here_text, sizeof here_text);
+    value_text(&there, there_text, sizeof there_text);
+    snprintf(words, WORDS, "the ranks differ in %.*s: %s has %s, %s has %s",
+             (int)(here.key_bytes < 64 ? here.key_bytes : 64), here.key, who, here_text, zero,
+             there_text);
+}
+
+/* Rank `culprit` differs: it learns rank 0's text, and tells all what it found. */
+static weft_status_t explain(weft_boot_t *boot, const char *text, uint32_t culprit)
+{
+    size_t bytes = strnlen(text, TEXT_MOST - 1);
+    char words[WORDS] = "";
+    char *theirs = weft_os_alloc(TEXT_MOST, 0);
+    char *all = weft_os_alloc(WORDS * boot->nranks, 0);
+    weft_status_t status = WEFT_OK;
+    if (theirs == NULL || all == NULL) {
+        status = weft_fail(WEFT_ERR_RESOURCE, 0, "out of memory for " WHAT);
+        weft_boot_spread_failure(boot);
+        goto out;
+    }
+    memcpy(theirs, text, bytes);
+    status = weft_boot_broadcast(boot, WHAT, theirs, TEXT_MOST - 1, &bytes);
+    if (status != WEFT_OK) {
+        goto out;
+    }
+    theirs[boot->rank == 0 ? strlen(theirs) : bytes] = '\0';
+    if (boot->rank == culprit) {
+        describe(boot, theirs, text, words);
+    }
+    status = weft_boot_all_gather(boot, WHAT, words, WORDS, all);
+    if (status == WEFT_OK) {
+        char *said = all + culprit * WORDS;
+        said[WORDS - 1] = '\0';
+        weft_fail(WEFT_ERR_MISMATCH, 0, "%s", said);
+        status = weft_boot_set_culprit(boot, culprit);
+        /* All ranks know the same: nothing to spread. */
+        boot->failed = true;
+    }
+out:
+    weft_os_free(theirs);
+    weft_os_free(all);
+    return status;
+}
+
+weft_status_t weft_boot_agree(weft_boot_t *boot, const char *text)
+{
+    uint8_t mine[8];
+    uint8_t hash[16];
+    (void)crypto_generichash(hash, sizeof hash, (const uint8_t *)text, strlen(text), NULL, 0);
+    memcpy(mine, hash, sizeof mine);
+    uint8_t *all = weft_os_alloc(sizeof mine * boot->nranks, 0);
+    if (all == NULL) {
+        weft_fail(WEFT_ERR_RESOURCE, 0, "out of memory for " WHAT);
+        weft_boot_spread_failure(boot);
+        return WEFT_ERR_RESOURCE;
+    }
+    weft_status_t status = weft_boot_all_gather(boot, WHAT, mine, sizeof mine, all);
+    uint32_t culprit = 0;
+    while (status == WEFT_OK && culprit < boot->nranks &&
+           memcmp(all, all + culprit * sizeof mine, sizeof mine) == 0) {
+        culprit++;
+    }
+    if (status == WEFT_OK && culprit < boot->nranks) {
+        status = explain(boot, text, culprit);
+    }
+    weft_os_free(all);
+    return status;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Claims as bytes: rank 4, nranks 4, pid 4, its start 4, host id 16, host name 64, addresses
+ * 60, pid namespace 4. */
+#include "core/boot/join_request.h"
+
+#include <string.h>
+
+#include "core/os/folder.h"
+#include "core/os/os.h"
+
+#define HOST_AT 16
+#define NAME_AT 32
+#define ADDRS_AT 96
+#define SPACE_AT (ADDRS_AT + WEFT_ID_ADDRS * WEFT_OS_ADDR_BYTES)
+#define LABEL_RANK_AT 32
+
+_Static_assert(SPACE_AT + 4 == WEFT_WIRE_JOIN_REQUEST, "request fits");
+
+weft_status_t weft_join_request_make(weft_join_request_t *request, uint32_t rank, uint32_t nranks,
+                                     const char *filter, uint16_t port)
+{
+    memset(request, 0, sizeof *request);
+    request->rank = rank;
+    request->nranks = nranks;
+    request->pid = weft_os_pid();
+    request->started = weft_os_process_started(request->pid);
+    request->space = (uint32_t)weft_os_pid_space();
+    weft_os_host_id(request->host_id);
+    weft_os_host_name(request->host_name, sizeof request->host_name);
+    if (port == 0) {
+        return WEFT_OK;
+    }
+    uint32_t count = weft_os_addrs(filter, request->addrs, WEFT_ID_ADDRS);
+    for (uint32_t i = 0; i < count; i++) {
+        request->addrs[i].port = port;
+    }
+    return count > 0 ? WEFT_OK : WEFT_ERR_CONFIG;
+}
+
+void weft_join_request_encode(const weft_join_request_t *request,
+                              uint8_t bytes[WEFT_WIRE_JOIN_REQUEST])
+{
+    memset(bytes, 0, WEFT_WIRE_JOIN_REQUEST);
+    weft_put_u32(bytes, request->rank);
+    weft_put_u32(bytes + 4, request->nranks);
+    weft_put_u32(bytes + 8, (uint32_t)request->pid);
+    weft_put_u32(bytes + 12, request->started);
+    weft_put_u32(bytes + SPACE_AT, request->space);
+    memcpy(bytes + HOST_AT, request->host_id, sizeof request->host_id);
+    memcpy(bytes + NAME_AT, request->host_name, sizeof request->host_name);
+    for (uint32_t i = 0; i < WEFT_ID_ADDRS; i++) {
+        weft_os_addr_encode(&request->addrs[i], bytes + ADDRS_AT + i * WEFT_OS_ADDR_BYTES);
+    }
+}
+
+weft_status_t weft_join_request_decode(const uint8_t bytes[WEFT_WIRE_JOIN_REQUEST],
+                                       weft_join_request_t *request, const char **why)
+{
+    memset(request, 0, sizeof *request);
+    request->rank = weft_get_u32(bytes);
+    request->nranks = weft_get_u32(bytes + 4);
+    request->pid = (int32_t)weft_get_u32(bytes + 8);
+    request->started = weft_get_u32(bytes + 12);
+    request->space = weft_get_u32(bytes + SPACE_AT);
+    memcpy(request->host_id, bytes + HOST_AT, sizeof request->host_id);
+    memcpy(request->host_name, bytes + NAME_AT, sizeof request->host_name);
+    request->host_name[sizeof request->host_name - 1] = '\0';
+    for (char *p = request->host_name; *p != '\0'; p++) {
+        *p = *p < 0x21 || *p == 0x7f ? '?' : *p;
+    }
+    for (uint32_t i = 0; i < WEFT_ID_ADDRS; i++) {
+        if (weft_os_addr_decode(bytes + ADDRS_AT + i * WEFT_OS_ADDR_BYTES, &request->addrs[i]) !=
+            WEFT_OK) {
+            *why = "address";
+            return WEFT_ERR_PROTO;
+        }
+    }
+    *why = weft_join_request_addrs(request) == 0 ? "address" : request->pid <= 0 ? "process" : NULL;
+    return *why != NULL ? WEFT_ERR_PROTO : WEFT_OK;
+}
+
+uint32_t weft_join_request_addrs(const weft_join_request_t *request)
+{
+    uint32_t count = 0;
+    while (count < WEFT_ID_ADDRS && request->addrs[count].family != 0) {
+        count++;
+    }
+    return count;
+}
+
+void weft_auth_label_make(uint8_t label[WEFT_AUTH_LABEL], const char *purpose, uint32_t rank)
+{
+    memset(label, 0, WEFT_AUTH_LABEL);
+    memcpy(label, purpose, strlen(purpose) < LABEL_RANK_AT ? strlen(purpose) : LABEL_RANK_AT);
+    weft_put_u32(label + LABEL_RANK_AT, rank);
+}
+
+bool weft_auth_label_read(const uint8_t label[WEFT_AUTH_LABEL], const char *purpose, uint32_t *rank)
+{
+    uint8_t expected[WEFT_AUTH_LABEL];
+    *rank = weft_get_u32(label + LABEL_RANK_AT);
+    weft_auth_label_make(expected, purpose, *rank);
+    return memcmp(expected, label, WEFT_AUTH_LABEL) == 0;
+}

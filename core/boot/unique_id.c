@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Unique ids as bytes: magic and version 2, addresses 1, zero 1, created 4, life 4, addresses 60,
+ * secret 32, nonce 16, checksum 8. The checksum finds ids that were cut or garbled on their way; it
+ * protects nothing. */
+#include "core/boot/unique_id.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/boot/auth.h"
+#include "core/boot/wire.h"
+#include "core/os/os.h"
+
+#define MAGIC 0xd7
+#define VERSION 1
+#define ADDRS_AT 12
+#define SECRET_AT (ADDRS_AT + WEFT_ID_ADDRS * WEFT_OS_ADDR_BYTES)
+#define NONCE_AT (SECRET_AT + 32)
+#define SUM_AT (NONCE_AT + 16)
+
+_Static_assert(SUM_AT == 120, "the checksum ends the id");
+
+static void checksum(const uint8_t *bytes, uint8_t sum[8])
+{
+    uint8_t hash[16];
+    /* Ids are handled before any handshake; starting twice is harmless. */
+    int started = sodium_init();
+    (void)started;
+    (void)crypto_generichash(hash, sizeof hash, bytes, SUM_AT, NULL, 0);
+    memcpy(sum, hash, 8);
+}
+
+void weft_id_encode(const weft_id_t *id, weft_unique_id_t *out)
+{
+    uint8_t *p = out->bytes;
+    memset(p, 0, sizeof out->bytes);
+    p[0] = MAGIC;
+    p[1] = VERSION;
+    p[2] = (uint8_t)id->count;
+    weft_put_u32(p + 4, id->created);
+    weft_put_u32(p + 8, id->life);
+    for (uint32_t i = 0; i < id->count; i++) {
+        weft_os_addr_encode(&id->addrs[i], p + ADDRS_AT + i * WEFT_OS_ADDR_BYTES);
+    }
+    memcpy(p + SECRET_AT, id->secret, sizeof id->secret);
+    memcpy(p + NONCE_AT, id->nonce, sizeof id->nonce);
+    checksum(p, p + SUM_AT);
+}
+
+weft_status_t weft_id_decode(const weft_unique_id_t *in, weft_id_t *id)
+{
+    const uint8_t *p = in->bytes;
+    uint8_t sum[8];
+    memset(id, 0, sizeof *id);
+    checksum(p, sum);
+    if (p[0] != MAGIC || memcmp(sum, p + SUM_AT, sizeof sum) != 0) {
+        return weft_fail(WEFT_ERR_ARG, 0,
+                         "unique id: these bytes are no id of weft, or were damaged on their way");
+    }
+    if (p[1] != VERSION) {
+        return weft_fail(WEFT_ERR_ARG, 0, "unique id: version %u, this library makes version %d",
+                         p[1], VERSION);
+    }
+    id->created = weft_get_u32(p + 4);
+    id->life = weft_get_u32(p + 8);
+    id->count = p[2];
+    if (id->count == 0 || id->count > WEFT_ID_ADDRS) {
+        return weft_fail(WEFT_ERR_ARG, 0, "unique id: %u addresses", id->count);
+    }
+    for (uint32_t i = 0; i < id->count; i++) {
+        if (weft_os_addr_decode(p + ADDRS_AT + i * WEFT_OS_ADDR_BYTES, &id->addrs[i]) != WEFT_OK ||
+            id->addrs[i].family == 0) {
+            return weft_fail(WEFT_ERR_ARG, 0, "unique id: address %u is malformed", i);
+        }
+    }
+    memcpy(id->secret, p + SECRET_AT, sizeof id->secret);
+    memcpy(id->nonce, p + NONCE_AT, sizeof id->nonce);
+    return WEFT_OK;
+}
+
+int weft_id_expired(const weft_id_t *id)
+{
+    return id->life != 0 && weft_os_wall_s() > (uint64_t)id->created + id->life;
+}
+
+void weft_id_wipe(weft_id_t *id)
+{
+    sodium_memzero(id, sizeof *id);
+}
+
+void weft_id_key(const weft_id_t *id, const char *purpose, uint8_t key[32])
+{
+    char text[80];
+    char hex[sizeof id->nonce * 2 + 1];
+    sodium_bin2hex(hex, sizeof hex, id->nonce, sizeof id->nonce);
+    snprintf(text, sizeof text, "weft %s %s", purpose, hex);
+    weft_auth_derive(id->secret, text, key);
+}
+
+uint64_t weft_id_comm(const weft_id_t *id)
+{
+    uint8_t key[32];
+    weft_id_key(id, "communicator", key);
+    uint64_t number = weft_get_u64(key);
+    return number != 0 ? number : 1;
+}

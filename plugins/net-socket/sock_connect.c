@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The connecting side. It tries the addresses of the peer in turn: one stream goes through connect,
+ * handshake and join record, the other streams follow to the same address, and the acknowledgement of
+ * the acceptor says that it has them all. */
+#include <endian.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "socket.h"
+
+/* Steps of one stream. */
+enum { LEG_OPEN = 0, LEG_CONNECT = 1, LEG_HANDSHAKE = 2, LEG_JOIN = 3, LEG_DONE = 4 };
+
+typedef struct sock_leg {
+    uint32_t step;
+    uint32_t done; /* bytes of the join record */
+    weft_handshake_t handshake;
+} sock_leg_t;
+
+struct sock_attempt {
+    weft_endpoint_list_t list;
+    uint32_t at;
+    int cause;           /* errno of the last failure */
+    uint64_t started_ns; /* on this address */
+    uint32_t ack, ack_done;
+    char tried[384]; /* addresses that failed, and why */
+    sock_leg_t legs[];
+};
+
+void sock_tune(const weft_net_t *net, int fd)
+{
+    int one = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    /* Setting a size ends the kernel's own tuning of it. */
+    int send_bytes = (int)net->config.sndbuf, receive_bytes = (int)net->config.rcvbuf;
+    if (send_bytes > 0) {
+        setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &send_bytes, sizeof send_bytes);
+    }
+    if (receive_bytes > 0) {
+        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof receive_bytes);
+    }
+}
+
+void sock_attempt_close(weft_net_conn_t *conn)
+{
+    conn->host->free(conn->host, conn->attempt);
+    conn->attempt = NULL;
+}
+
+/* Makes every stream start anew, at the address attempt->at. */
+static weft_status_t sock_attempt_restart(weft_net_conn_t *conn)
+{
+    sock_attempt_t *attempt = conn->attempt;
+    for (uint32_t i = 0; i < conn->nstreams; i++) {
+        if (conn->streams[i].fd >= 0) {
+            close(conn->streams[i].fd);
+            conn->streams[i].fd = -1;
+        }
+        attempt->legs[i].step = LEG_OPEN;
+        attempt->legs[i].done = 0;
+    }
+    attempt->ack_done = 0;
+    attempt->started_ns = conn->host->clock_ns(conn->host);
+    weft_endpoint_text(&attempt->list.entries[attempt->at].point, conn->info.peer);
+    return conn->host->random(conn->host, conn->id, sizeof conn->id);
+}
+
+weft_status_t sock_connect_begin(weft_net_device_t *device, const weft_net_address_t *address,
+                                 const weft_net_conn_params_t *params, weft_net_conn_t **conn_p)
+{
+    const weft_host_t *host = device->host;
+    uint32_t nstreams = (uint32_t)device->net->config.sockets;
+    weft_net_conn_t *conn = sock_conn_create(device, nstreams, params->label);
+    if (conn == NULL) {
+        return WEFT_ERR_RESOURCE;
+    }
+    conn->info.connector = 1;
+    weft_status_t status;
+    conn->attempt = host->alloc(host, sizeof *conn->attempt + nstreams * sizeof(sock_leg_t), 0);
+    if (conn->attempt == NULL) {
+        status = WEFT_ERR_RESOURCE;
+        goto err_close;
+    }
+    status = weft_endpoint_list_decode(address, &conn->attempt->list);
+    if (status != WEFT_OK) {
+        host->set_error(host, status, 0, "not an address of net-socket");
+        goto err_close;
+    }
+    weft_endpoint_list_reach(&device->net->local, &conn->attempt->list);
+    if (conn->attempt->list.count == 0) {
+        status = host->set_error(host, WEFT_ERR_LINK, 0, "no address of the peer can be reached");
+        goto err_close;
+    }
+    status = sock_attempt_restart(conn);
+    if (status != WEFT_OK) {
+        goto err_close;
+    }
+    *conn_p = conn;
+    return WEFT_OK;
+
+err_close:
+    sock_conn_close(conn);
+    return status;
+}
+
+static weft_status_t sock_leg_open(weft_net_conn_t *conn, uint32_t index)
+{
+    const weft_host_t *host = conn->host;
+    const weft_endpoint_t *point = &conn->attempt->list.entries[conn->attempt->at].point;
+    int fd = socket(point->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        return host->set_error(host, WEFT_ERR_RESOURCE, errno,
+                               "cannot open a socket; the limit of open files is ulimit -n");
+    }
+    conn->streams[index].fd = fd;
+    sock_tune(conn->device->net, fd);
+    if (connect(fd, &point->any, weft_endpoint_bytes(point)) != 0 && errno != EINPROGRESS &&
+        errno != EINTR) {
+        conn->attempt->cause = errno;
+        return WEFT_ERR_LINK;
+    }
+    return weft_handshake_begin(host, &conn->attempt->legs[index].handshake, conn->info.label);
+}
+
+static weft_status_t sock_leg_connect(weft_net_conn_t *conn, uint32_t index)
+{
+    struct pollfd watch = {.fd = conn->streams[index].fd, .events = POLLOUT};
+    int error = 0;
+    socklen_t bytes = sizeof error;
+    if (poll(&watch, 1, 0) <= 0) {
+        return WEFT_IN_PROGRESS;
+    }
+    getsockopt(watch.fd, SOL_SOCKET, SO_ERROR, &error, &bytes);
+    conn->attempt->cause = error;
+    return error == 0 ? WEFT_OK : WEFT_ERR_LINK;
+}
+
+static weft_status_t sock_leg_join(weft_net_conn_t *conn, uint32_t index)
+{
+    sock_join_t join = {.magic = htole32(SOCK_JOIN_MAGIC),
+                        .index = htole16((uint16_t)index),
+                        .count = htole16((uint16_t)conn->nstreams)};
+    memcpy(join.id, conn->id, sizeof join.id);
+    weft_status_t status = weft_record_send(conn->streams[index].fd, &join, sizeof join,
+                                            &conn->attempt->legs[index].done);
+    conn->attempt->cause = status == WEFT_ERR_LINK ? errno : 0;
+    return status;
+}
+
+static weft_status_t sock_leg_advance(weft_net_conn_t *conn, uint32_t index)
+{
+    sock_leg_t *leg = &conn->attempt->legs[index];
+    weft_status_t status = WEFT_OK;
+    while (status == WEFT_OK && leg->step != LEG_DONE) {
+        switch (leg->step) {
+        case LEG_OPEN:
+            status = sock_leg_open(conn, index);
+            break;
+        case LEG_CONNECT:
+            status = sock_leg_connect(conn, index);
+            break;
+        case LEG_HANDSHAKE:
+            conn->attempt->cause = 0;
+            status = weft_handshake_connect(conn->host, &leg->handshake, conn->streams[index].fd);
+            break;
+        default:
+            status = sock_leg_join(conn, index);
+            break;
+        }
+        leg->step += status == WEFT_OK ? 1 : 0;
+    }
+    return status;
+}
+
+static weft_status_t sock_attempt_ack(weft_net_conn_t *conn)
+{
+    sock_attempt_t *attempt = conn->attempt;
+    weft_status_t status = weft_record_receive(conn->streams[0].fd, &attempt->ack,
+                                               sizeof attempt->ack, &attempt->ack_done);
+    attempt->cause = status == WEFT_ERR_LINK ? errno : 0;
+    if (status == WEFT_OK && le32toh(attempt->ack) != SOCK_JOIN_ACK) {
+        return WEFT_ERR_LINK;
+    }
+    return status;
+}
+
+static weft_status_t sock_attempt_advance(weft_net_conn_t *conn)
+{
+    weft_status_t status = sock_leg_advance(conn, 0);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    bool waiting = false;
+    for (uint32_t i = 1; i < conn->nstreams; i++) {
+        status = sock_leg_advance(conn, i);
+        if (status != WEFT_OK && status != WEFT_IN_PROGRESS) {
+            return status;
+        }
+        waiting = waiting || status == WEFT_IN_PROGRESS;
+    }
+    return waiting ? WEFT_IN_PROGRESS : sock_attempt_ack(conn);
+}
+
+/* Goes on to the next address. After the last one the caller gets its failure and all that was tried. */
+static weft_status_t sock_attempt_next(weft_net_conn_t *conn, weft_status_t status)
+{
+    sock_attempt_t *attempt = conn->attempt;
+    size_t used = strlen(attempt->tried);
+    const char *why = status == WEFT_ERR_AUTH ? "it holds another secret"
+                      : attempt->cause != 0   ? strerror(attempt->cause)
+                                              : "closed during the handshake";
+    snprintf(attempt->tried + used, sizeof attempt->tried - used, "%s%s (%s)", used > 0 ? ", " : "",
+             conn->info.peer, why);
+    if (attempt->at + 1 == attempt->list.count) {
+        return conn->host->set_error(conn->host, status, 0, "cannot connect; tried %s",
+                                     attempt->tried);
+    }
+    attempt->at++;
+    status = sock_attempt_restart(conn);
+    return status == WEFT_OK ? WEFT_IN_PROGRESS : status;
+}
+
+weft_status_t sock_connect_poll(weft_net_conn_t *conn)
+{
+    sock_attempt_t *attempt = conn->attempt;
+    if (conn->ready) {
+        return WEFT_OK;
+    }
+    if (attempt == NULL || conn->failed != WEFT_OK) {
+        return conn->host->set_error(conn->host, WEFT_ERR_STATE, 0, "connection is not under way");
+    }
+    weft_status_t status = sock_attempt_advance(conn);
+    if (status == WEFT_OK) {
+        sock_attempt_close(conn);
+        sock_conn_ready(conn);
+        return WEFT_OK;
+    }
+    uint64_t patience = (uint64_t)(conn->device->net->config.connect_timeout * 1e9);
+    uint64_t waited = conn->host->clock_ns(conn->host) - attempt->started_ns;
+    if (status == WEFT_IN_PROGRESS) {
+        /* The last address is tried until the core gives up. */
+        if (waited < patience || attempt->at + 1 == attempt->list.count) {
+            return status;
+        }
+        attempt->cause = ETIMEDOUT;
+        status = WEFT_ERR_LINK;
+    }
+    return status == WEFT_ERR_LINK || status == WEFT_ERR_AUTH ? sock_attempt_next(conn, status)
+                                                              : status;
+}

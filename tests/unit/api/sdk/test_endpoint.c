@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Unit tests of end points: options, wire form, order of preference. */
+#include <arpa/inet.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <weft/sdk/endpoint.h>
+#include "tests/support/fake_host.h"
+
+static bool admits(const char *text, const char *name)
+{
+    weft_interface_filter_t filter;
+    weft_interface_filter_parse(text, &filter);
+    return weft_interface_filter_admits(&filter, name);
+}
+
+static void filter_knows_prefix_exact_and_exclusion(void **state)
+{
+    (void)state;
+    assert_true(admits("", "eth0"));
+    assert_true(admits("eth", "eth0"));
+    assert_true(admits("ib,eth", "eth1"));
+    assert_false(admits("eth0", "eth"));
+    assert_false(admits("eth", "ib0"));
+    assert_true(admits("=eth0", "eth0"));
+    assert_false(admits("=eth0", "eth01"));
+    assert_true(admits("=ib0,eth0", "eth0"));
+    assert_false(admits("^docker,lo", "lo"));
+    assert_false(admits("^docker,lo", "docker0"));
+    assert_true(admits("^docker,lo", "eth0"));
+    assert_false(admits("^=eth1", "eth1"));
+    assert_true(admits("^=eth1", "eth10"));
+    assert_true(admits("eth0,,ib", "ib3"));
+    assert_false(admits("eth0,,ib", "x"));
+}
+
+static void port_range_is_strict(void **state)
+{
+    (void)state;
+    weft_port_range_t ports;
+    assert_true(weft_port_range_parse("", &ports));
+    assert_int_equal(ports.first, 0);
+    assert_true(weft_port_range_parse("5000-5100", &ports));
+    assert_int_equal(ports.first, 5000);
+    assert_int_equal(ports.last, 5100);
+    assert_true(weft_port_range_parse("65535", &ports));
+    assert_int_equal(ports.last, 65535);
+    static const char *const bad[] = {"0",     "65536", "5100-5000", "5000-", "-5000",     "a",
+                                      "50 00", "5-6-7", "5000 ",     "+5",    "5000-70000"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_false(weft_port_range_parse(bad[i], &ports));
+    }
+}
+
+static weft_endpoint_entry_t entry(const char *text, uint16_t port, bool loopback)
+{
+    weft_endpoint_entry_t e;
+    memset(&e, 0, sizeof e);
+    e.loopback = loopback;
+    if (inet_pton(AF_INET, text, &e.point.v4.sin_addr) == 1) {
+        e.point.v4.sin_family = AF_INET;
+    } else {
+        assert_int_equal(inet_pton(AF_INET6, text, &e.point.v6.sin6_addr), 1);
+        e.point.v6.sin6_family = AF_INET6;
+    }
+    weft_endpoint_set_port(&e.point, port);
+    return e;
+}
+
+static weft_endpoint_list_t list_make(uint8_t system)
+{
+    weft_endpoint_list_t list = {.count = 3};
+    memset(list.host, system, sizeof list.host);
+    list.entries[0] = entry("10.0.0.7", 4711, false);
+    list.entries[1] = entry("fd00::7", 4712, false);
+    list.entries[2] = entry("127.0.0.1", 4713, true);
+    return list;
+}
+
+static void expect_text(const weft_endpoint_list_t *list, uint32_t i, const char *expected)
+{
+    char text[WEFT_ENDPOINT_TEXT];
+    weft_endpoint_text(&list->entries[i].point, text);
+    assert_string_equal(text, expected);
+}
+
+static void wire_form_round_trips(void **state)
+{
+    (void)state;
+    weft_net_address_t address;
+    weft_endpoint_list_t list = list_make(3), back;
+    weft_endpoint_list_encode(&list, &address);
+    assert_int_equal(weft_endpoint_list_decode(&address, &back), WEFT_OK);
+    assert_int_equal(back.count, 3);
+    assert_memory_equal(back.host, list.host, sizeof list.host);
+    expect_text(&back, 0, "10.0.0.7:4711");
+    expect_text(&back, 1, "[fd00::7]:4712");
+    expect_text(&back, 2, "127.0.0.1:4713");
+    assert_true(back.entries[2].loopback);
+    assert_false(back.entries[1].loopback);
+}
+
+static void decoding_refuses_every_wrong_field(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t at;
+        uint8_t value;
+    } faults[] = {{0, 'x'}, {4, 0}, {4, 9}, {4, 2}, {32, 5}, {33, 2}};
+    weft_net_address_t good, bad;
+    weft_endpoint_list_t list = list_make(3), back;
+    weft_endpoint_list_encode(&list, &good);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        bad = good;
+        bad.data[faults[i].at] = faults[i].value;
+        assert_int_equal(weft_endpoint_list_decode(&bad, &back), WEFT_ERR_PROTO);
+    }
+    bad = good;
+    bad.data[34] = bad.data[35] = 0; /* port 0 */
+    assert_int_equal(weft_endpoint_list_decode(&bad, &back), WEFT_ERR_PROTO);
+    for (uint32_t bytes = 0; bytes < 300; bytes++) {
+        bad = good;
+        bad.bytes = bytes;
+        assert_true((weft_endpoint_list_decode(&bad, &back) == WEFT_OK) == (bytes == good.bytes));
+    }
+}
+
+static void loopback_comes_first_on_one_host_and_never_between_hosts(void **state)
+{
+    (void)state;
+    weft_endpoint_list_t here = list_make(3), same = list_make(3), far = list_make(4);
+    weft_endpoint_list_reach(&here, &same);
+    assert_int_equal(same.count, 3);
+    expect_text(&same, 0, "127.0.0.1:4713");
+    expect_text(&same, 1, "10.0.0.7:4711");
+    weft_endpoint_list_reach(&here, &far);
+    assert_int_equal(far.count, 2);
+    expect_text(&far, 0, "10.0.0.7:4711");
+    weft_endpoint_list_t unknown = list_make(0), other = list_make(0);
+    weft_endpoint_list_reach(&unknown, &other);
+    assert_int_equal(other.count, 2);
+}
+
+static void family_that_is_not_here_is_left_out(void **state)
+{
+    (void)state;
+    weft_endpoint_list_t here = {.count = 1}, there = list_make(4);
+    here.entries[0] = entry("fd00::1", 1, false);
+    weft_endpoint_list_reach(&here, &there);
+    assert_int_equal(there.count, 1);
+    expect_text(&there, 0, "[fd00::7]:4712");
+}
+
+static void local_list_follows_the_filter(void **state)
+{
+    (void)state;
+    fake_host_t fake;
+    fake_host_init(&fake, "test");
+    weft_interface_filter_t filter;
+    weft_endpoint_list_t list;
+    weft_interface_filter_parse("=lo", &filter);
+    assert_int_equal(weft_endpoint_list_local(&fake.host, &filter, 1, &list), WEFT_OK);
+    assert_int_equal(list.count, 1);
+    expect_text(&list, 0, "127.0.0.1:0");
+    assert_true(list.entries[0].loopback);
+    weft_interface_filter_parse("=no-such-interface", &filter);
+    assert_int_equal(weft_endpoint_list_local(&fake.host, &filter, 0, &list), WEFT_OK);
+    assert_int_equal(list.count, 0);
+    fake_host_fini(&fake);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(filter_knows_prefix_exact_and_exclusion),
+        cmocka_unit_test(port_range_is_strict),
+        cmocka_unit_test(wire_form_round_trips),
+        cmocka_unit_test(decoding_refuses_every_wrong_field),
+        cmocka_unit_test(loopback_comes_first_on_one_host_and_never_between_hosts),
+        cmocka_unit_test(family_that_is_not_here_is_left_out),
+        cmocka_unit_test(local_list_follows_the_filter),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

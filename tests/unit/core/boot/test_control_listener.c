@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Strangers at the bootstrap port while ranks join: they get nothing, and change nothing. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../../../support/crowd.h"
+#include "core/boot/auth.h"
+#include "core/boot/join_request.h"
+#include "core/boot/connector.h"
+#include "core/boot/join_root.h"
+#include "core/os/os.h"
+
+static weft_id_t opened(const crowd_t *crowd)
+{
+    weft_id_t id;
+    assert_int_equal(weft_id_decode(&crowd->id, &id), WEFT_OK);
+    return id;
+}
+
+/* A blocking connection to the root; −1 when it is refused. */
+static int knock(uint16_t port)
+{
+    struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    struct timeval limit = {.tv_sec = 10};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof to) != 0) {
+        close(fd);
+        return -1;
+    }
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    return fd;
+}
+
+/* What a stranger hears until the connection ends: number of bytes; −1 if it does not end. */
+static int hear(int fd)
+{
+    char bytes[256];
+    int total = 0;
+    for (;;) {
+        ssize_t got = recv(fd, bytes, sizeof bytes, 0);
+        if (got == 0 || (got < 0 && errno == ECONNRESET)) {
+            return total;
+        }
+        if (got < 0) {
+            return -1;
+        }
+        total += (int)got;
+    }
+}
+
+typedef struct attack {
+    uint16_t port;
+    uint8_t recorded[WEFT_AUTH_HELLO]; /* a good hello that was overheard */
+    _Atomic uint32_t stop;
+    uint32_t knocks;
+} attack_t;
+
+static void one_attack(attack_t *attack, int fd, unsigned *seed)
+{
+    static const char http[] = "GET / HTTP/1.1\r\nHost: root\r\n\r\n";
+    uint8_t bytes[400];
+    ssize_t sent = 0;
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        bytes[i] = (uint8_t)rand_r(seed);
+    }
+    switch (rand_r(seed) % 6) {
+    case 0:
+        sent = send(fd, bytes, 1 + (size_t)rand_r(seed) % sizeof bytes, MSG_NOSIGNAL);
+        break;
+    case 1:
+        sent = send(fd, http, sizeof http - 1, MSG_NOSIGNAL);
+        break;
+    case 2:
+        sent = send(fd, attack->recorded, (size_t)rand_r(seed) % WEFT_AUTH_HELLO, MSG_NOSIGNAL);
+        break;
+    case 3:
+        /* The whole hello, and rubbish in place of the proof. */
+        sent = send(fd, attack->recorded, WEFT_AUTH_HELLO, MSG_NOSIGNAL);
+        sent += send(fd, bytes, WEFT_AUTH_PROOF, MSG_NOSIGNAL);
+        break;
+    case 4:
+        /* The right magic, then rubbish. */
+        memcpy(bytes, attack->recorded, 12);
+        sent = send(fd, bytes, WEFT_AUTH_HELLO, MSG_NOSIGNAL);
+        break;
+    default:
+        break; /* connect and close */
+    }
+    (void)sent;
+}
+
+static void *attack_run(void *arg)
+{
+    attack_t *attack = arg;
+    unsigned seed = 7;
+    while (atomic_load(&attack->stop) == 0) {
+        int fd = knock(attack->port);
+        if (fd >= 0) {
+            one_attack(attack, fd, &seed);
+            close(fd);
+            attack->knocks++;
+        }
+    }
+    return NULL;
+}
+
+static void assert_joined(const crowd_t *crowd, double seconds)
+{
+    for (uint32_t r = 0; r < crowd->count; r++) {
+        if (crowd->members[r].status != WEFT_OK) {
+            fail_msg("rank %u: %s", r, crowd->members[r].error.text);
+        }
+        assert_true((double)crowd->members[r].took_ns < seconds * 1e9);
+    }
+}
+
+static void a_join_under_a_storm_of_strangers_succeeds(void **unused)
+{
+    (void)unused;
+    uint32_t knocks = 0;
+    for (int round = 0; round < 5; round++) {
+        crowd_t crowd;
+        uint8_t key[32], label[WEFT_AUTH_LABEL];
+        weft_auth_state_t state;
+        pthread_t thread;
+        crowd_init(&crowd, 8);
+        weft_id_t id = opened(&crowd);
+        attack_t attack = {.port = id.addrs[0].port};
+        weft_id_key(&id, WEFT_PURPOSE_ROOT, key);
+        weft_auth_label_make(label, WEFT_PURPOSE_ROOT, 3);
+        weft_auth_client_begin(key, &state, label, attack.recorded);
+        assert_int_equal(pthread_create(&thread, NULL, attack_run, &attack), 0);
+        crowd_run(&crowd);
+        atomic_store(&attack.stop, 1);
+        pthread_join(thread, NULL);
+        assert_joined(&crowd, 10);
+        knocks += attack.knocks;
+    }
+    assert_true(knocks > 5);
+    print_message("%u hostile connections\n", knocks);
+}
+
+static void five_hundred_slow_strangers_do_not_delay_a_join(void **unused)
+{
+    (void)unused;
+    enum { SLOW = 500 };
+    static int slow[SLOW];
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max < 4096 ? limit.rlim_max : 4096;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    crowd_t crowd;
+    crowd_init(&crowd, 8);
+    weft_id_t id = opened(&crowd);
+    for (int i = 0; i < SLOW; i++) {
+        slow[i] = knock(id.addrs[0].port);
+        assert_true(slow[i] >= 0);
+        ssize_t sent = send(slow[i], "W", 1, MSG_NOSIGNAL);
+        (void)sent;
+    }
+    crowd_run(&crowd);
+    assert_joined(&crowd, 5);
+    for (int i = 0; i < SLOW; i++) {
+        close(slow[i]);
+    }
+}
+
+static void strangers_hear_nothing_and_are_closed(void **unused)
+{
+    (void)unused;
+    crowd_t crowd;
+    crowd_init(&crowd, 2);
+    uint16_t port = opened(&crowd).addrs[0].port;
+    uint8_t bytes[WEFT_AUTH_HELLO] = "GET / HTTP/1.1\r\n";
+    uint64_t start = weft_os_clock_ns();
+    int whole = knock(port), half = knock(port), silent = knock(port);
+    assert_true(send(whole, bytes, sizeof bytes, MSG_NOSIGNAL) == sizeof bytes);
+    assert_true(send(half, bytes, 60, MSG_NOSIGNAL) == 60);
+    assert_int_equal(hear(whole), 0);
+    assert_true(weft_os_clock_ns() - start < WEFT_NS_PER_S);
+    assert_int_equal(hear(half), 0);
+    assert_int_equal(hear(silent), 0);
+    assert_true(weft_os_clock_ns() - start < 5 * WEFT_NS_PER_S);
+    close(whole);
+    close(half);
+    close(silent);
+    crowd_run(&crowd);
+    assert_joined(&crowd, 10);
+}
+
+/* Somebody who holds the id, so that the handshake succeeds, but then breaks the protocol. */
+static int enter_as(const weft_id_t *id, uint32_t rank)
+{
+    uint8_t key[32], label[WEFT_AUTH_LABEL];
+    weft_connector_t connector;
+    weft_id_key(id, WEFT_PURPOSE_ROOT, key);
+    weft_auth_label_make(label, WEFT_PURPOSE_ROOT, rank);
+    weft_connector_begin(&connector, key, label, id->addrs, id->count, weft_os_deadline(5));
+    assert_int_equal(weft_connector_run(&connector), WEFT_OK);
+    return connector.fd;
+}
+
+static void a_bad_registration_is_dropped_and_the_join_goes_on(void **unused)
+{
+    (void)unused;
+    crowd_t crowd;
+    crowd_init(&crowd, 3);
+    weft_id_t id = opened(&crowd);
+    weft_join_request_t request;
+    assert_int_equal(weft_join_request_make(&request, 1, 3, "=lo", 4711), WEFT_OK);
+    for (size_t field = 0; field < 8; field++) {
+        uint8_t message[WEFT_WIRE_HEADER + WEFT_WIRE_JOIN_REQUEST];
+        weft_frame_t frame = {.type = WEFT_FRAME_REGISTER,
+                              .bytes = WEFT_WIRE_JOIN_REQUEST,
+                              .from = 1,
+                              .comm_id = weft_id_comm(&id)};
+        frame.type = field == 0 ? 99 : field == 1 ? WEFT_FRAME_READY : frame.type;
+        frame.bytes = field == 2 ? UINT32_MAX : field == 3 ? 0 : frame.bytes;
+        frame.from = field == 4 ? 2 : frame.from;
+        frame.comm_id ^= field == 5;
+        weft_frame_encode(&frame, message);
+        weft_join_request_encode(&request, message + WEFT_WIRE_HEADER);
+        message[WEFT_WIRE_HEADER + 96] = field == 6 ? 9 : message[WEFT_WIRE_HEADER + 96];
+        memset(message + WEFT_WIRE_HEADER + 8, field == 7 ? 0xff : 0, field == 7 ? 4 : 0);
+        int fd = enter_as(&id, 1);
+        assert_true(send(fd, message, sizeof message, MSG_NOSIGNAL) == sizeof message);
+        struct pollfd entry = {.fd = fd, .events = POLLIN};
+        assert_int_equal(poll(&entry, 1, 5000), 1);
+        assert_int_equal(hear(fd), 0);
+        close(fd);
+    }
+    crowd_run(&crowd);
+    assert_joined(&crowd, 10);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_join_under_a_storm_of_strangers_succeeds),
+        cmocka_unit_test(five_hundred_slow_strangers_do_not_delay_a_join),
+        cmocka_unit_test(strangers_hear_nothing_and_are_closed),
+        cmocka_unit_test(a_bad_registration_is_dropped_and_the_join_goes_on),
+    };
+    alarm(55);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

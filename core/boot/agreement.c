@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The agreement check: hashes first, texts only when they differ. The lowest rank that differs from
- * rank 0 writes the words, and all ranks fail with them. */
+ * rank 0 writes the error text, and all ranks fail with it. */
+#include "core/boot/agreement.h"
+
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/boot/boot.h"
 #include "core/boot/boot_state.h"
+#include "core/boot/exchange.h"
+#include "core/boot/tree_link.h"
 #include "core/os/os.h"
 
 #define TEXT_MOST (64 * 1024)
@@ -15,58 +20,58 @@
 #define WHAT "the agreement check"
 
 /* One "key=value" line; empty at the end of the text. */
-typedef struct line {
+typedef struct setting {
     const char *key, *value;
     size_t key_bytes, value_bytes;
-} line_t;
+} setting_t;
 
-static line_t line_at(const char *text)
+static setting_t setting_at(const char *text)
 {
-    line_t line = {.key = text};
+    setting_t setting = {.key = text};
     size_t bytes = strcspn(text, "\n");
     const char *equals = memchr(text, '=', bytes);
-    line.key_bytes = equals != NULL ? (size_t)(equals - text) : bytes;
-    line.value = equals != NULL ? equals + 1 : text + bytes;
-    line.value_bytes = (size_t)(text + bytes - line.value);
-    return line;
+    setting.key_bytes = equals != NULL ? (size_t)(equals - text) : bytes;
+    setting.value = equals != NULL ? equals + 1 : text + bytes;
+    setting.value_bytes = (size_t)(text + bytes - setting.value);
+    return setting;
 }
 
-static const char *line_next(const line_t *line)
+static const char *setting_next(const setting_t *line)
 {
     const char *end = line->value + line->value_bytes;
     return end + (*end == '\n');
 }
 
-/* The line of `text` with the key of `wanted`; a value of NULL when there is none. */
-static line_t line_find(const char *text, const line_t *wanted)
+/* Finds the line of `text` with the key of `wanted`. Its value is NULL when there is none. */
+static setting_t setting_find(const char *text, const setting_t *wanted)
 {
     while (*text != '\0') {
-        line_t line = line_at(text);
+        setting_t line = setting_at(text);
         if (line.key_bytes == wanted->key_bytes &&
             memcmp(line.key, wanted->key, line.key_bytes) == 0) {
             return line;
         }
-        text = line_next(&line);
+        text = setting_next(&line);
     }
-    return (line_t){.key = wanted->key, .key_bytes = wanted->key_bytes};
+    return (setting_t){.key = wanted->key, .key_bytes = wanted->key_bytes};
 }
 
-/* First line of `a` that `b` has not, or has with another value. */
-static bool first_difference(const char *a, const char *b, line_t *in_a, line_t *in_b)
+/* Finds the first line of `a` that `b` does not have, or has with another value. */
+static bool agreement_difference(const char *a, const char *b, setting_t *in_a, setting_t *in_b)
 {
     while (*a != '\0') {
-        *in_a = line_at(a);
-        *in_b = line_find(b, in_a);
+        *in_a = setting_at(a);
+        *in_b = setting_find(b, in_a);
         if (in_b->value == NULL || in_a->value_bytes != in_b->value_bytes ||
             memcmp(in_a->value, in_b->value, in_a->value_bytes) != 0) {
             return true;
         }
-        a = line_next(in_a);
+        a = setting_next(in_a);
     }
     return false;
 }
 
-static void value_text(const line_t *line, char *text, size_t bytes)
+static void agreement_value_text(const setting_t *line, char *text, size_t bytes)
 {
     if (line->value == NULL) {
         snprintf(text, bytes, "nothing");
@@ -76,26 +81,27 @@ static void value_text(const line_t *line, char *text, size_t bytes)
     }
 }
 
-static void describe(const weft_boot_t *boot, const char *theirs, const char *mine, char *words)
+static void agreement_describe(const weft_boot_t *boot, const char *theirs, const char *mine,
+                               char *words)
 {
-    line_t here = {0}, there = {0};
+    setting_t here = {0}, there = {0};
     char who[128], zero[128], here_text[112], there_text[112];
     weft_boot_rank_text(boot, boot->rank, who, sizeof who);
     weft_boot_rank_text(boot, 0, zero, sizeof zero);
-    if (!first_difference(theirs, mine, &there, &here) &&
-        !first_difference(mine, theirs, &here, &there)) {
+    if (!agreement_difference(theirs, mine, &there, &here) &&
+        !agreement_difference(mine, theirs, &here, &there)) {
         snprintf(words, WORDS, "%s and %s list the same settings in another order", who, zero);
         return;
     }
-    value_text(&here, here_text, sizeof here_text);
-    value_text(&there, there_text, sizeof there_text);
+    agreement_value_text(&here, here_text, sizeof here_text);
+    agreement_value_text(&there, there_text, sizeof there_text);
     snprintf(words, WORDS, "the ranks differ in %.*s: %s has %s, %s has %s",
              (int)(here.key_bytes < 64 ? here.key_bytes : 64), here.key, who, here_text, zero,
              there_text);
 }
 
-/* Rank `culprit` differs: it learns rank 0's text, and tells all what it found. */
-static weft_status_t explain(weft_boot_t *boot, const char *text, uint32_t culprit)
+/* Rank `culprit` differs. It receives rank 0's text and tells all ranks the difference. */
+static weft_status_t agreement_explain(weft_boot_t *boot, const char *text, uint32_t culprit)
 {
     size_t bytes = strnlen(text, TEXT_MOST - 1);
     char words[WORDS] = "";
@@ -104,7 +110,7 @@ static weft_status_t explain(weft_boot_t *boot, const char *text, uint32_t culpr
     weft_status_t status = WEFT_OK;
     if (theirs == NULL || all == NULL) {
         status = weft_fail(WEFT_ERR_RESOURCE, 0, "out of memory for " WHAT);
-        weft_boot_spread_failure(boot);
+        weft_tree_spread_failure(boot);
         goto out;
     }
     memcpy(theirs, text, bytes);
@@ -114,7 +120,7 @@ static weft_status_t explain(weft_boot_t *boot, const char *text, uint32_t culpr
     }
     theirs[boot->rank == 0 ? strlen(theirs) : bytes] = '\0';
     if (boot->rank == culprit) {
-        describe(boot, theirs, text, words);
+        agreement_describe(boot, theirs, text, words);
     }
     status = weft_boot_all_gather(boot, WHAT, words, WORDS, all);
     if (status == WEFT_OK) {
@@ -122,7 +128,7 @@ static weft_status_t explain(weft_boot_t *boot, const char *text, uint32_t culpr
         said[WORDS - 1] = '\0';
         weft_fail(WEFT_ERR_MISMATCH, 0, "%s", said);
         status = weft_boot_set_culprit(boot, culprit);
-        /* All ranks know the same: nothing to spread. */
+        /* All ranks know it: there is nothing to spread. */
         boot->failed = true;
     }
 out:
@@ -140,7 +146,7 @@ weft_status_t weft_boot_agree(weft_boot_t *boot, const char *text)
     uint8_t *all = weft_os_alloc(sizeof mine * boot->nranks, 0);
     if (all == NULL) {
         weft_fail(WEFT_ERR_RESOURCE, 0, "out of memory for " WHAT);
-        weft_boot_spread_failure(boot);
+        weft_tree_spread_failure(boot);
         return WEFT_ERR_RESOURCE;
     }
     weft_status_t status = weft_boot_all_gather(boot, WHAT, mine, sizeof mine, all);
@@ -150,7 +156,7 @@ weft_status_t weft_boot_agree(weft_boot_t *boot, const char *text)
         culprit++;
     }
     if (status == WEFT_OK && culprit < boot->nranks) {
-        status = explain(boot, text, culprit);
+        status = agreement_explain(boot, text, culprit);
     }
     weft_os_free(all);
     return status;

@@ -6,14 +6,15 @@
  *   reply  nonce 32 | MAC 32 over the hello and this nonce
  *   proof  MAC 32 over the hello and the reply's nonce
  *
- * The seal is a MAC over the hello that lets the acceptor stay silent to strangers; a recorded hello
- * passes it but not the proof, which covers the acceptor's fresh nonce. */
+ * The seal is a MAC over the hello. It lets the acceptor stay silent to strangers. A recorded hello
+ * passes it, but never the proof, which covers the fresh nonce of the acceptor. */
 #include "core/boot/auth.h"
 
 #include <sodium.h>
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/boot/wire.h"
 #include "core/os/os.h"
 
 #define NONCE 32
@@ -21,9 +22,10 @@
 #define SEAL 16
 #define SEALED (WEFT_AUTH_HELLO - SEAL)
 #define VERSION 2
+#define LABEL_RANK_AT 32 /* in a label: the purpose, zeros, the rank */
 
-/* The label of the role is the first thing every MAC covers: a message sent back to its sender, or
- * presented as another one, never fits. */
+/* Every MAC covers the label of the role first: a message that is sent back to its sender, or presented
+ * as another one, never fits. */
 static const char *const role_hello = "weft hello";
 static const char *const role_reply = "weft reply";
 static const char *const role_proof = "weft proof";
@@ -46,8 +48,8 @@ typedef struct reply {
     uint8_t mac[MAC];
 } reply_t;
 
-/* What lies in weft_auth_state_t: the connector keeps its hello, the acceptor the label and the proof
- * it expects. */
+/* The content of weft_auth_state_t. The connector keeps its hello, the acceptor the label and the proof
+ * that it expects. */
 typedef struct state {
     uint64_t stage;
     uint8_t hello[WEFT_AUTH_HELLO];
@@ -60,15 +62,15 @@ _Static_assert(sizeof(reply_t) == WEFT_AUTH_REPLY, "wire size");
 _Static_assert(sizeof(state_t) <= sizeof(weft_auth_state_t), "fits the caller's memory");
 _Static_assert(WEFT_AUTH_PROOF == MAC, "wire size");
 
-static weft_status_t ready(void)
+static weft_status_t auth_ready(void)
 {
     /* Safe from several threads; 1 means done before. */
     return sodium_init() < 0 ? weft_fail(WEFT_ERR_SYSTEM, 0, "libsodium cannot start") : WEFT_OK;
 }
 
 /* mac = BLAKE2b(key; role, hello, nonce); nonce may be NULL. */
-static void compute_mac(const uint8_t key[32], const char *role, const uint8_t *hello,
-                        size_t hello_bytes, const uint8_t *nonce, uint8_t *mac, size_t mac_bytes)
+static void auth_mac(const uint8_t key[32], const char *role, const uint8_t *hello,
+                     size_t hello_bytes, const uint8_t *nonce, uint8_t *mac, size_t mac_bytes)
 {
     crypto_generichash_state hash;
     crypto_generichash_init(&hash, key, 32, mac_bytes);
@@ -81,15 +83,15 @@ static void compute_mac(const uint8_t key[32], const char *role, const uint8_t *
     sodium_memzero(&hash, sizeof hash);
 }
 
-static void save(weft_auth_state_t *out, state_t *state)
+static void auth_save_state(weft_auth_state_t *out, state_t *state)
 {
     memset(out, 0, sizeof *out);
     memcpy(out->opaque, state, sizeof *state);
     sodium_memzero(state, sizeof *state);
 }
 
-/* Takes the state over and wipes it: each step can be made once, whatever comes of it. */
-static weft_status_t take(weft_auth_state_t *in, enum stage stage, state_t *state)
+/* Copies the state and wipes it: each step can be made once, whatever its outcome. */
+static weft_status_t auth_take_state(weft_auth_state_t *in, enum stage stage, state_t *state)
 {
     memcpy(state, in->opaque, sizeof *state);
     sodium_memzero(in, sizeof *in);
@@ -105,7 +107,7 @@ weft_status_t weft_auth_client_begin(const uint8_t key[32], weft_auth_state_t *s
                                      uint8_t hello[WEFT_AUTH_HELLO])
 {
     hello_t h = {.lowest = {0, VERSION}, .highest = {0, VERSION}};
-    weft_status_t status = ready();
+    weft_status_t status = auth_ready();
     if (status == WEFT_OK) {
         status = weft_os_random(h.nonce, sizeof h.nonce);
     }
@@ -114,15 +116,15 @@ weft_status_t weft_auth_client_begin(const uint8_t key[32], weft_auth_state_t *s
     }
     memcpy(h.magic, magic, sizeof magic);
     memcpy(h.label, label, sizeof h.label);
-    compute_mac(key, role_hello, (const uint8_t *)&h, SEALED, NULL, h.seal, sizeof h.seal);
+    auth_mac(key, role_hello, (const uint8_t *)&h, SEALED, NULL, h.seal, sizeof h.seal);
     memcpy(hello, &h, sizeof h);
     state_t s = {.stage = STAGE_GREETED};
     memcpy(s.hello, &h, sizeof h);
-    save(state, &s);
+    auth_save_state(state, &s);
     return WEFT_OK;
 }
 
-static weft_status_t check_hello(const uint8_t key[32], const hello_t *h)
+static weft_status_t auth_check_hello(const uint8_t key[32], const hello_t *h)
 {
     static const uint8_t zero[sizeof h->zero];
     if (memcmp(h->magic, magic, sizeof magic) != 0 || memcmp(h->zero, zero, sizeof h->zero) != 0) {
@@ -136,7 +138,7 @@ static weft_status_t check_hello(const uint8_t key[32], const hello_t *h)
                          highest, VERSION);
     }
     uint8_t seal[SEAL];
-    compute_mac(key, role_hello, (const uint8_t *)h, SEALED, NULL, seal, sizeof seal);
+    auth_mac(key, role_hello, (const uint8_t *)h, SEALED, NULL, seal, sizeof seal);
     if (sodium_memcmp(seal, h->seal, sizeof seal) != 0) {
         return weft_fail(WEFT_ERR_AUTH, 0, "handshake: the hello was made with another key");
     }
@@ -151,9 +153,9 @@ weft_status_t weft_auth_server_reply(const uint8_t key[32], weft_auth_state_t *s
     reply_t r;
     memcpy(&h, hello, sizeof h);
     sodium_memzero(state, sizeof *state);
-    weft_status_t status = ready();
+    weft_status_t status = auth_ready();
     if (status == WEFT_OK) {
-        status = check_hello(key, &h);
+        status = auth_check_hello(key, &h);
     }
     if (status == WEFT_OK) {
         status = weft_os_random(r.nonce, sizeof r.nonce);
@@ -161,12 +163,12 @@ weft_status_t weft_auth_server_reply(const uint8_t key[32], weft_auth_state_t *s
     if (status != WEFT_OK) {
         return status;
     }
-    compute_mac(key, role_reply, hello, WEFT_AUTH_HELLO, r.nonce, r.mac, sizeof r.mac);
+    auth_mac(key, role_reply, hello, WEFT_AUTH_HELLO, r.nonce, r.mac, sizeof r.mac);
     memcpy(reply, &r, sizeof r);
     state_t s = {.stage = STAGE_REPLIED};
     memcpy(s.label, h.label, sizeof s.label);
-    compute_mac(key, role_proof, hello, WEFT_AUTH_HELLO, r.nonce, s.proof, sizeof s.proof);
-    save(state, &s);
+    auth_mac(key, role_proof, hello, WEFT_AUTH_HELLO, r.nonce, s.proof, sizeof s.proof);
+    auth_save_state(state, &s);
     return WEFT_OK;
 }
 
@@ -177,16 +179,16 @@ weft_status_t weft_auth_client_finish(const uint8_t key[32], weft_auth_state_t *
     state_t s;
     reply_t r;
     uint8_t mac[MAC];
-    weft_status_t status = take(state, STAGE_GREETED, &s);
+    weft_status_t status = auth_take_state(state, STAGE_GREETED, &s);
     if (status != WEFT_OK) {
         return status;
     }
     memcpy(&r, reply, sizeof r);
-    compute_mac(key, role_reply, s.hello, sizeof s.hello, r.nonce, mac, sizeof mac);
+    auth_mac(key, role_reply, s.hello, sizeof s.hello, r.nonce, mac, sizeof mac);
     if (sodium_memcmp(mac, r.mac, sizeof mac) != 0) {
         status = weft_fail(WEFT_ERR_AUTH, 0, "handshake: the acceptor does not hold our key");
     } else {
-        compute_mac(key, role_proof, s.hello, sizeof s.hello, r.nonce, proof, WEFT_AUTH_PROOF);
+        auth_mac(key, role_proof, s.hello, sizeof s.hello, r.nonce, proof, WEFT_AUTH_PROOF);
     }
     sodium_memzero(&s, sizeof s);
     sodium_memzero(mac, sizeof mac);
@@ -199,7 +201,7 @@ weft_status_t weft_auth_server_check(const uint8_t key[32], weft_auth_state_t *s
 {
     (void)key; /* server_reply() has computed the proof that must come */
     state_t s;
-    weft_status_t status = take(state, STAGE_REPLIED, &s);
+    weft_status_t status = auth_take_state(state, STAGE_REPLIED, &s);
     if (status != WEFT_OK) {
         return status;
     }
@@ -216,6 +218,21 @@ void weft_auth_derive(const uint8_t key[32], const char *purpose, uint8_t derive
 {
     /* The hash works without libsodium's start too, only slower; it fails only for bad sizes, and
      * these are constants. */
-    (void)ready();
+    (void)auth_ready();
     (void)crypto_generichash(derived, 32, (const uint8_t *)purpose, strlen(purpose), key, 32);
+}
+
+void weft_auth_label_make(uint8_t label[WEFT_AUTH_LABEL], const char *purpose, uint32_t rank)
+{
+    memset(label, 0, WEFT_AUTH_LABEL);
+    memcpy(label, purpose, strlen(purpose) < LABEL_RANK_AT ? strlen(purpose) : LABEL_RANK_AT);
+    weft_put_u32(label + LABEL_RANK_AT, rank);
+}
+
+bool weft_auth_label_read(const uint8_t label[WEFT_AUTH_LABEL], const char *purpose, uint32_t *rank)
+{
+    uint8_t expected[WEFT_AUTH_LABEL];
+    *rank = weft_get_u32(label + LABEL_RANK_AT);
+    weft_auth_label_make(expected, purpose, *rank);
+    return memcmp(expected, label, WEFT_AUTH_LABEL) == 0;
 }

@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The handshake that opens every connection: bytes in, bytes out, no input or output of its own.
- * Keyed BLAKE2b of libsodium; fresh nonces on both sides; role labels against reflection. The plugin
- * service of host.h (WEFT_SERVICE_AUTH) is a thin wrapper around these. */
+ * The cryptography of the handshake that opens every connection: bytes in, bytes out. It uses keyed
+ * BLAKE2b of libsodium, fresh nonces on both sides, and role labels against reflection. The service
+ * "weft.auth/1" of plugin/host.h is a thin wrapper around these functions and describes them. They may
+ * be called from any thread and do not block. ERR_AUTH, ERR_PROTO, ERR_SYSTEM. */
 #ifndef WEFT_BOOT_AUTH_H
 #define WEFT_BOOT_AUTH_H
 
+#include <stdbool.h>
+
 #include <weft/plugin/host.h>
+
+/* Key purposes and handshake labels of the two kinds of control connections: to the root of a join, and
+ * between ranks. */
+#define WEFT_PURPOSE_ROOT "root"
+#define WEFT_PURPOSE_TREE "tree"
 
 weft_status_t weft_auth_client_begin(const uint8_t key[32], weft_auth_state_t *state,
                                      const uint8_t label[WEFT_AUTH_LABEL],
@@ -20,7 +28,14 @@ weft_status_t weft_auth_client_finish(const uint8_t key[32], weft_auth_state_t *
 weft_status_t weft_auth_server_check(const uint8_t key[32], weft_auth_state_t *state,
                                      const uint8_t proof[WEFT_AUTH_PROOF],
                                      uint8_t label[WEFT_AUTH_LABEL]);
+
 /* Derives a key for another purpose: BLAKE2b-256 of `purpose` keyed with `key`. */
 void weft_auth_derive(const uint8_t key[32], const char *purpose, uint8_t derived[32]);
+
+/* Makes the handshake label of a rank for a purpose. */
+void weft_auth_label_make(uint8_t label[WEFT_AUTH_LABEL], const char *purpose, uint32_t rank);
+/* Gives out the rank of a label. Returns false if it is for another purpose. */
+bool weft_auth_label_read(const uint8_t label[WEFT_AUTH_LABEL], const char *purpose,
+                          uint32_t *rank);
 
 #endif

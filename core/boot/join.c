@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Joining: register with the root, connect to the parent, let the children in, learn who is where.
- * Cost per rank: one connection to the root, at most three in the tree; O(log n) rounds. */
+ * Joining: send the join request to the root, connect to the parent, accept the children, learn where
+ * each rank is. Cost per rank: one connection to the root, at most three in the tree, O(log n) rounds. */
+#include "core/boot/join.h"
+
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/base/error.h"
-#include "core/boot/connector.h"
-#include "core/boot/join_root.h"
+#include "core/boot/auth.h"
+#include "core/boot/boot.h"
 #include "core/boot/boot_state.h"
+#include "core/boot/connector.h"
+#include "core/boot/exchange.h"
+#include "core/boot/health.h"
+#include "core/boot/tree_link.h"
 #include "core/os/os.h"
 
-/* The root knows who is missing, so its verdict is waited for a little beyond our own deadline. */
+/* The root knows who is missing, so its answer is awaited a little beyond our own deadline. */
 #define GRACE_NS (WEFT_NS_PER_S / 2)
 
 typedef struct join {
@@ -20,18 +26,18 @@ typedef struct join {
     weft_id_t id;
     weft_join_request_t mine;
     int root;        /* −1 = not connected */
-    bool root_ended; /* it closed without a verdict */
+    bool root_ended; /* it closed and did not say why */
     uint32_t got;
     uint8_t message[WEFT_WIRE_MOST]; /* of the root, as far as received */
     weft_connector_t connector;      /* to the parent */
 } join_t;
 
-static uint64_t later(uint64_t until, uint64_t ns)
+static uint64_t join_later(uint64_t until, uint64_t ns)
 {
     return until > WEFT_NEVER - ns ? WEFT_NEVER : until + ns;
 }
 
-static weft_status_t reach_root(join_t *join)
+static weft_status_t join_reach_root(join_t *join)
 {
     uint8_t key[32], label[WEFT_AUTH_LABEL];
     weft_connector_t connector;
@@ -59,10 +65,10 @@ static weft_status_t reach_root(join_t *join)
     return status;
 }
 
-static weft_status_t tell_root(join_t *join, uint32_t type)
+static weft_status_t join_tell_root(join_t *join, uint32_t type)
 {
     uint8_t message[WEFT_WIRE_HEADER + WEFT_WIRE_JOIN_REQUEST];
-    uint32_t bytes = type == WEFT_FRAME_REGISTER ? WEFT_WIRE_JOIN_REQUEST : 0;
+    uint32_t bytes = type == WEFT_FRAME_JOIN ? WEFT_WIRE_JOIN_REQUEST : 0;
     weft_frame_t frame = {
         .type = type, .bytes = bytes, .from = join->mine.rank, .comm_id = join->boot->comm_id};
     int error = 0;
@@ -76,21 +82,21 @@ static weft_status_t tell_root(join_t *join, uint32_t type)
     return WEFT_OK;
 }
 
-static weft_status_t root_said(const char *why)
+static weft_status_t join_malformed(const char *why)
 {
     return weft_fail(WEFT_ERR_PROTO, 0, "the root of the unique id sent a frame with a bad %s",
                      why);
 }
 
-/* The root's error record. Rank numbers in it may be those of a stranger with another idea of
- * nranks, so the record's check is repeated with the widest range. */
-static weft_status_t root_failed(join_t *join)
+/* Adopts the error record of the root. Its ranks may be those of a process with another idea of nranks,
+ * so they are checked with the widest range. */
+static weft_status_t join_root_failed(join_t *join)
 {
     weft_error_t error;
     const char *why;
     if (weft_error_decode(join->message + WEFT_WIRE_HEADER, WEFT_RANKS_MOST, &error, &why) !=
         WEFT_OK) {
-        return root_said(why);
+        return join_malformed(why);
     }
     error.rank = (int32_t)join->mine.rank;
     error.comm_id = join->boot->comm_id;
@@ -98,9 +104,9 @@ static weft_status_t root_failed(join_t *join)
     return error.status;
 }
 
-/* Reads what the root has sent; IN_PROGRESS until the frame is whole. A frame is WELCOME (OK) or FAIL
+/* Receives what the root has sent. IN_PROGRESS until the frame is whole. Then it is WELCOME (OK) or FAIL
  * (its status). */
-static weft_status_t hear_root(join_t *join, weft_join_request_t *parent)
+static weft_status_t join_hear_root(join_t *join, weft_join_request_t *parent)
 {
     weft_frame_t frame = {.bytes = WEFT_WIRE_MOST};
     const char *why;
@@ -109,10 +115,10 @@ static weft_status_t hear_root(join_t *join, weft_join_request_t *parent)
         if (join->got >= WEFT_WIRE_HEADER) {
             if (weft_frame_decode(join->message, WEFT_RANKS_MOST, join->boot->comm_id, &frame,
                                   &why) != WEFT_OK) {
-                return root_said(why);
+                return join_malformed(why);
             }
             if (frame.type != WEFT_FRAME_WELCOME && frame.type != WEFT_FRAME_FAIL) {
-                return root_said("type");
+                return join_malformed("type");
             }
             want += frame.bytes;
             if (join->got == want) {
@@ -133,22 +139,22 @@ static weft_status_t hear_root(join_t *join, weft_join_request_t *parent)
     }
     join->got = 0;
     if (frame.type == WEFT_FRAME_FAIL) {
-        return root_failed(join);
+        return join_root_failed(join);
     }
     if (weft_join_request_decode(join->message + WEFT_WIRE_HEADER, parent, &why) != WEFT_OK) {
-        return root_said(why);
+        return join_malformed(why);
     }
-    return parent->rank == weft_tree_parent(join->mine.rank) ? WEFT_OK : root_said("parent");
+    return parent->rank == weft_tree_parent(join->mine.rank) ? WEFT_OK : join_malformed("parent");
 }
 
-static weft_status_t register_rank(join_t *join, weft_join_request_t *parent)
+static weft_status_t join_register(join_t *join, weft_join_request_t *parent)
 {
-    uint64_t until = later(join->boot->until, GRACE_NS);
-    weft_status_t status = tell_root(join, WEFT_FRAME_REGISTER);
+    uint64_t until = join_later(join->boot->until, GRACE_NS);
+    weft_status_t status = join_tell_root(join, WEFT_FRAME_JOIN);
     if (status != WEFT_OK) {
         return status;
     }
-    while ((status = hear_root(join, parent)) == WEFT_IN_PROGRESS) {
+    while ((status = join_hear_root(join, parent)) == WEFT_IN_PROGRESS) {
         struct pollfd entry = {.fd = join->root, .events = POLLIN};
         if (weft_os_poll(&entry, 1, until) == 0 && weft_os_clock_ns() >= until) {
             return weft_fail(WEFT_ERR_TIMEOUT, 0,
@@ -159,10 +165,9 @@ static weft_status_t register_rank(join_t *join, weft_join_request_t *parent)
     return status;
 }
 
-/* A rank that holds the key came through our listener. */
-static void child_enters(void *arg, int fd, const uint8_t label[WEFT_AUTH_LABEL])
+/* Takes a connection of the listener, which is that of a child or is closed. */
+static void join_accept_child(join_t *join, int fd, const uint8_t label[WEFT_AUTH_LABEL])
 {
-    join_t *join = arg;
     uint32_t rank;
     if (weft_auth_label_read(label, WEFT_PURPOSE_TREE, &rank)) {
         for (uint32_t i = 1; i < WEFT_TREE_LINKS; i++) {
@@ -176,8 +181,8 @@ static void child_enters(void *arg, int fd, const uint8_t label[WEFT_AUTH_LABEL]
     weft_os_close(fd);
 }
 
-/* First neighbour that is not connected, or −1. */
-static int64_t absent(const join_t *join)
+/* Returns the first neighbour that is not connected, or −1. */
+static int64_t join_absent(const join_t *join)
 {
     const weft_boot_t *boot = join->boot;
     for (uint32_t i = 0; i < WEFT_TREE_LINKS; i++) {
@@ -189,21 +194,22 @@ static int64_t absent(const join_t *join)
     return -1;
 }
 
-/* A neighbour that is not there has mostly failed because of somebody else, whom the root knows: its
- * verdict is waited for. IN_PROGRESS: it has none. */
-static weft_status_t root_verdict(join_t *join)
+/* A neighbour that is not there has mostly failed because of another rank, which the root knows. Waits
+ * for what the root says. IN_PROGRESS: it does not know. */
+static weft_status_t join_root_failure(join_t *join)
 {
     weft_join_request_t unused;
     weft_status_t status;
     uint64_t until = weft_os_clock_ns() + GRACE_NS;
-    while ((status = hear_root(join, &unused)) == WEFT_IN_PROGRESS && weft_os_clock_ns() < until) {
+    while ((status = join_hear_root(join, &unused)) == WEFT_IN_PROGRESS &&
+           weft_os_clock_ns() < until) {
         struct pollfd entry = {.fd = join->root, .events = POLLIN};
         weft_os_poll(&entry, 1, until);
     }
     return status == WEFT_OK || join->root_ended ? WEFT_IN_PROGRESS : status;
 }
 
-static weft_status_t parent_step(join_t *join)
+static weft_status_t join_parent_step(join_t *join)
 {
     weft_boot_t *boot = join->boot;
     if (boot->rank == 0 || boot->links[WEFT_TREE_PARENT].fd >= 0) {
@@ -219,9 +225,9 @@ static weft_status_t parent_step(join_t *join)
     }
     char why[300], who[128];
     snprintf(why, sizeof why, "%.290s", weft_error_record()->text);
-    weft_status_t verdict = root_verdict(join);
-    if (verdict != WEFT_IN_PROGRESS) {
-        return verdict;
+    weft_status_t failure = join_root_failure(join);
+    if (failure != WEFT_IN_PROGRESS) {
+        return failure;
     }
     weft_boot_rank_text(boot, boot->links[WEFT_TREE_PARENT].rank, who, sizeof who);
     weft_fail(status == WEFT_ERR_LINK ? WEFT_ERR_PEER_DEAD : status, 0,
@@ -229,26 +235,30 @@ static weft_status_t parent_step(join_t *join)
     return weft_boot_set_culprit(boot, boot->links[WEFT_TREE_PARENT].rank);
 }
 
-/* The root watches the others meanwhile: it speaks only to say that somebody failed. */
-static weft_status_t root_step(join_t *join)
+/* The root watches the others meanwhile. It sends a frame only if a rank failed. */
+static weft_status_t join_root_step(join_t *join)
 {
     weft_join_request_t unused;
-    weft_status_t status = hear_root(join, &unused);
-    return status == WEFT_IN_PROGRESS ? WEFT_OK : status == WEFT_OK ? root_said("type") : status;
+    weft_status_t status = join_hear_root(join, &unused);
+    return status == WEFT_IN_PROGRESS ? WEFT_OK
+           : status == WEFT_OK        ? join_malformed("type")
+                                      : status;
 }
 
-static weft_status_t connect_tree(join_t *join)
+static weft_status_t join_connect_tree(join_t *join)
 {
+    int fd;
+    uint8_t label[WEFT_AUTH_LABEL];
     weft_boot_t *boot = join->boot;
-    uint64_t until = later(boot->until, GRACE_NS);
+    uint64_t until = join_later(boot->until, GRACE_NS);
     for (;;) {
-        struct pollfd entries[WEFT_DOOR_ENTRIES + 2];
+        struct pollfd entries[3]; /* listener, root, connector */
         uint64_t wake = until;
-        weft_status_t status = parent_step(join);
+        weft_status_t status = join_parent_step(join);
         if (status == WEFT_OK) {
-            status = root_step(join);
+            status = join_root_step(join);
         }
-        int64_t missing = absent(join);
+        int64_t missing = join_absent(join);
         if (status != WEFT_OK || missing < 0) {
             return status;
         }
@@ -257,19 +267,21 @@ static weft_status_t connect_tree(join_t *join)
                       (uint32_t)missing);
             return weft_boot_set_culprit(boot, (uint32_t)missing);
         }
-        weft_control_listener_prepare(&boot->listener, entries, &wake);
-        entries[WEFT_DOOR_ENTRIES] = (struct pollfd){.fd = join->root, .events = POLLIN};
-        entries[WEFT_DOOR_ENTRIES + 1] = (struct pollfd){.fd = -1};
+        weft_control_listener_prepare(&boot->listener, &entries[0], &wake);
+        entries[1] = (struct pollfd){.fd = join->root, .events = POLLIN};
+        entries[2] = (struct pollfd){.fd = -1};
         if (boot->rank > 0 && boot->links[WEFT_TREE_PARENT].fd < 0) {
-            weft_connector_prepare(&join->connector, &entries[WEFT_DOOR_ENTRIES + 1], &wake);
+            weft_connector_prepare(&join->connector, &entries[2], &wake);
         }
-        weft_os_poll(entries, WEFT_DOOR_ENTRIES + 2, wake);
-        weft_control_listener_step(&boot->listener, entries, child_enters, join);
+        weft_os_poll(entries, 3, wake);
+        while (weft_control_listener_poll(&boot->listener, &entries[0], &fd, label) == WEFT_OK) {
+            join_accept_child(join, fd, label);
+        }
     }
 }
 
 /* Hosts are numbered in order of first appearance by rank. */
-static void number_hosts(weft_boot_t *boot)
+static void join_number_hosts(weft_boot_t *boot)
 {
     for (uint32_t i = 0; i < boot->nranks; i++) {
         weft_boot_peer_t *peer = &boot->peers[i];
@@ -285,7 +297,7 @@ static void number_hosts(weft_boot_t *boot)
     }
 }
 
-static void know(weft_boot_t *boot, const weft_join_request_t *request)
+static void join_learn(weft_boot_t *boot, const weft_join_request_t *request)
 {
     weft_boot_peer_t *peer = &boot->peers[request->rank];
     memcpy(peer->host_id, request->host_id, sizeof peer->host_id);
@@ -294,8 +306,8 @@ static void know(weft_boot_t *boot, const weft_join_request_t *request)
     boot->requests[request->rank] = *request;
 }
 
-/* All requests to all ranks, through the new tree. */
-static weft_status_t learn_peers(join_t *join)
+/* Sends all join requests to all ranks, through the new tree. */
+static weft_status_t join_learn_peers(join_t *join)
 {
     weft_boot_t *boot = join->boot;
     uint8_t mine[WEFT_WIRE_JOIN_REQUEST];
@@ -311,11 +323,12 @@ static weft_status_t learn_peers(join_t *join)
         const char *why = "rank";
         status = weft_join_request_decode(all + (size_t)i * WEFT_WIRE_JOIN_REQUEST, &request, &why);
         if (status != WEFT_OK || request.rank != i || request.nranks != boot->nranks) {
-            status = weft_fail(WEFT_ERR_PROTO, 0, "rank %u sent a request with a bad %s", i, why);
+            status =
+                weft_fail(WEFT_ERR_PROTO, 0, "rank %u sent a join request with a bad %s", i, why);
             weft_boot_set_culprit(boot, i);
             break;
         }
-        know(boot, &request);
+        join_learn(boot, &request);
     }
     weft_os_free(all);
     return status;
@@ -333,41 +346,77 @@ static weft_status_t join_many(join_t *join, const weft_boot_settings_t *setting
                                         boot->listener.port);
     }
     if (status == WEFT_OK) {
-        status = reach_root(join);
+        status = join_reach_root(join);
     }
     if (status == WEFT_OK) {
-        know(boot, &join->mine);
-        status = register_rank(join, &parent);
+        join_learn(boot, &join->mine);
+        status = join_register(join, &parent);
     }
     if (status != WEFT_OK) {
         return status;
     }
     if (boot->rank > 0) {
-        know(boot, &parent);
+        join_learn(boot, &parent);
     }
     weft_auth_label_make(label, WEFT_PURPOSE_TREE, boot->rank);
     weft_connector_begin(&join->connector, boot->tree_key, label, parent.addrs,
                          weft_join_request_addrs(&parent), boot->until);
-    status = connect_tree(join);
+    status = join_connect_tree(join);
     weft_connector_end(&join->connector);
     if (status == WEFT_OK) {
-        status = tell_root(join, WEFT_FRAME_READY);
+        status = join_tell_root(join, WEFT_FRAME_READY);
     }
     if (status == WEFT_OK) {
-        status = learn_peers(join);
+        status = join_learn_peers(join);
     }
     if (status == WEFT_ERR_PEER_DEAD && !join->root_ended) {
         weft_error_t before = *weft_error_record();
-        weft_status_t verdict = root_verdict(join);
-        if (verdict != WEFT_IN_PROGRESS) {
-            return verdict;
+        weft_status_t failure = join_root_failure(join);
+        if (failure != WEFT_IN_PROGRESS) {
+            return failure;
         }
         *weft_error_record() = before;
     }
     return status;
 }
 
-static weft_boot_t *allocate(const weft_boot_settings_t *settings, uint32_t nranks, uint32_t rank)
+/* Until the health thread has taken over, neighbours may wait for us in an exchange. */
+static void leave_tell_neighbours(weft_boot_t *boot)
+{
+    char who[128];
+    if (boot->failed) {
+        return;
+    }
+    weft_error_t before = *weft_error_record();
+    weft_boot_rank_text(boot, boot->rank, who, sizeof who);
+    weft_fail(WEFT_ERR_PEER_LEFT, 0, "%s gave up during initialisation", who);
+    weft_boot_set_culprit(boot, boot->rank);
+    weft_tree_spread_failure(boot);
+    *weft_error_record() = before;
+}
+
+void weft_boot_leave(weft_boot_t *boot)
+{
+    if (boot == NULL) {
+        return;
+    }
+    if (boot->health != NULL) {
+        weft_health_stop(boot);
+    } else {
+        leave_tell_neighbours(boot);
+    }
+    for (uint32_t i = 0; i < WEFT_TREE_LINKS; i++) {
+        weft_os_close(boot->links[i].fd);
+    }
+    weft_control_listener_close(&boot->listener);
+    weft_os_free(boot->peers);
+    weft_os_free(boot->requests);
+    sodium_memzero(boot, sizeof *boot);
+    weft_os_free(boot);
+}
+
+static weft_boot_t *boot_create(const weft_boot_settings_t *settings, uint32_t nranks,
+                                uint32_t rank)
 {
     weft_boot_t *boot = weft_os_alloc(sizeof *boot, 0);
     if (boot == NULL) {
@@ -379,10 +428,6 @@ static weft_boot_t *allocate(const weft_boot_settings_t *settings, uint32_t nran
     boot->rank = rank;
     boot->nranks = nranks;
     boot->until = weft_os_deadline(settings->init_timeout);
-    boot->listener.listener = -1;
-    for (uint32_t i = 0; i < WEFT_DOOR_SLOTS; i++) {
-        boot->listener.slots[i].fd = -1;
-    }
     for (uint32_t i = 0; i < WEFT_TREE_LINKS; i++) {
         boot->links[i].fd = -1;
         boot->links[i].rank = i == WEFT_TREE_PARENT ? weft_tree_parent(rank) : 2 * rank + i;
@@ -407,7 +452,7 @@ weft_status_t weft_boot_join(const weft_boot_settings_t *settings, uint32_t nran
     if (status != WEFT_OK) {
         return status;
     }
-    weft_boot_t *boot = allocate(settings, nranks, rank);
+    weft_boot_t *boot = boot_create(settings, nranks, rank);
     if (boot == NULL) {
         weft_id_wipe(&join.id);
         return weft_fail(WEFT_ERR_RESOURCE, 0, "out of memory for %u ranks", nranks);
@@ -418,18 +463,18 @@ weft_status_t weft_boot_join(const weft_boot_settings_t *settings, uint32_t nran
     weft_id_key(&join.id, WEFT_PURPOSE_TREE, boot->tree_key);
     if (nranks == 1) {
         status = weft_join_request_make(&join.mine, 0, 1, NULL, 0);
-        know(boot, &join.mine);
+        join_learn(boot, &join.mine);
     } else {
         status = join_many(&join, settings);
     }
     weft_os_close(join.root);
     weft_id_wipe(&join.id);
     if (status != WEFT_OK) {
-        weft_boot_spread_failure(boot);
+        weft_tree_spread_failure(boot);
         weft_boot_leave(boot);
         return status;
     }
-    number_hosts(boot);
+    join_number_hosts(boot);
     *boot_p = boot;
     return WEFT_OK;
 }

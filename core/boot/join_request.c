@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Claims as bytes: rank 4, nranks 4, pid 4, its start 4, host id 16, host name 64, addresses
- * 60, pid namespace 4. */
+ * Join requests as bytes: rank 4, nranks 4, pid 4, start of the process 4, host id 16, host name 64,
+ * addresses 60, pid namespace 4. */
 #include "core/boot/join_request.h"
 
 #include <string.h>
@@ -13,7 +13,6 @@
 #define NAME_AT 32
 #define ADDRS_AT 96
 #define SPACE_AT (ADDRS_AT + WEFT_ID_ADDRS * WEFT_OS_ADDR_BYTES)
-#define LABEL_RANK_AT 32
 
 _Static_assert(SPACE_AT + 4 == WEFT_WIRE_JOIN_REQUEST, "request fits");
 
@@ -87,19 +86,4 @@ uint32_t weft_join_request_addrs(const weft_join_request_t *request)
         count++;
     }
     return count;
-}
-
-void weft_auth_label_make(uint8_t label[WEFT_AUTH_LABEL], const char *purpose, uint32_t rank)
-{
-    memset(label, 0, WEFT_AUTH_LABEL);
-    memcpy(label, purpose, strlen(purpose) < LABEL_RANK_AT ? strlen(purpose) : LABEL_RANK_AT);
-    weft_put_u32(label + LABEL_RANK_AT, rank);
-}
-
-bool weft_auth_label_read(const uint8_t label[WEFT_AUTH_LABEL], const char *purpose, uint32_t *rank)
-{
-    uint8_t expected[WEFT_AUTH_LABEL];
-    *rank = weft_get_u32(label + LABEL_RANK_AT);
-    weft_auth_label_make(expected, purpose, *rank);
-    return memcmp(expected, label, WEFT_AUTH_LABEL) == 0;
 }

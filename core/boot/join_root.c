@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The root thread. A connection is first in the listener (a stranger), then a guest (has proved that it
- * holds the id, must say who it is), then sits in the seat of its rank. */
+ * The root thread. A connection is first a pending peer of the listener. Then it has proved that it holds
+ * the id and is a joiner, whose join request is awaited. Then it is the member of its rank. */
 #include "core/boot/join_root.h"
 
 #include <sodium.h>
@@ -10,38 +10,40 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
-#include "core/boot/join_request.h"
+#include "core/boot/auth.h"
 #include "core/boot/control_listener.h"
+#include "core/boot/join_request.h"
 #include "core/os/os.h"
 
-#define GUESTS 64
+#define JOINERS 64
+#define JOINER_NS (2 * WEFT_NS_PER_S)
 #define LINGER_NS (10 * WEFT_NS_PER_S)
 #define REGISTER_BYTES (WEFT_WIRE_HEADER + WEFT_WIRE_JOIN_REQUEST)
 
-typedef struct guest {
+typedef struct joiner {
     int fd;
     uint32_t bytes;
     uint64_t until;
     uint8_t frame[REGISTER_BYTES];
-} guest_t;
+} joiner_t;
 
-typedef struct seat {
-    int fd;
-    bool taken, ready;
+typedef struct member {
+    int fd; /* −1: not here any more */
+    bool arrived, ready;
     weft_join_request_t request;
-} seat_t;
+} member_t;
 
 typedef struct root {
     weft_control_listener_t listener;
-    guest_t guests[GUESTS];
+    joiner_t joiners[JOINERS];
     uint32_t nranks; /* 0 = nobody came yet */
     uint32_t first;  /* rank that came first and so said nranks */
-    uint32_t taken, ready;
+    uint32_t arrived, ready;
     bool welcomed, ended;
-    weft_error_t verdict; /* status OK: none yet */
-    uint32_t told;        /* claimants that had a verdict, or died of it */
-    seat_t *seats;
-    struct pollfd *entries; /* listener, guests, seats */
+    weft_error_t failure; /* status OK: none yet */
+    uint32_t told;        /* ranks that were told the failure, or died of it */
+    member_t *members;
+    struct pollfd *entries; /* listener, joiners, members */
     uint64_t until;
     uint64_t comm_id;
 } root_t;
@@ -49,20 +51,20 @@ typedef struct root {
 static void root_destroy(root_t *root)
 {
     weft_control_listener_close(&root->listener);
-    for (uint32_t i = 0; i < GUESTS; i++) {
-        weft_os_close(root->guests[i].fd);
+    for (uint32_t i = 0; i < JOINERS; i++) {
+        weft_os_close(root->joiners[i].fd);
     }
-    for (uint32_t i = 0; root->seats != NULL && i < root->nranks; i++) {
-        weft_os_close(root->seats[i].fd);
+    for (uint32_t i = 0; root->members != NULL && i < root->nranks; i++) {
+        weft_os_close(root->members[i].fd);
     }
-    weft_os_free(root->seats);
+    weft_os_free(root->members);
     weft_os_free(root->entries);
     weft_os_free(root);
 }
 
-/* Sends one small frame; a peer whose empty buffer does not take it is as good as gone. */
-static void tell(root_t *root, int fd, uint32_t type, uint32_t from, const uint8_t *payload,
-                 uint32_t bytes)
+/* Sends one small frame. A peer whose empty buffer does not take it is as good as gone. */
+static void root_send(root_t *root, int fd, uint32_t type, uint32_t from, const uint8_t *payload,
+                      uint32_t bytes)
 {
     uint8_t message[WEFT_WIRE_MOST];
     int error;
@@ -72,20 +74,20 @@ static void tell(root_t *root, int fd, uint32_t type, uint32_t from, const uint8
     (void)weft_os_send(fd, message, WEFT_WIRE_HEADER + bytes, &error);
 }
 
-static void tell_error(root_t *root, int fd, const weft_error_t *error)
+static void root_send_error(root_t *root, int fd, const weft_error_t *error)
 {
     uint8_t payload[WEFT_WIRE_ERROR];
     weft_error_encode(error, payload);
     /* The root speaks for no rank; rank 0 always exists. */
-    tell(root, fd, WEFT_FRAME_FAIL, 0, payload, sizeof payload);
+    root_send(root, fd, WEFT_FRAME_FAIL, 0, payload, sizeof payload);
 }
 
-/* The verdict: all that sit here, and `extra` if not −1, get the same words. The root stays for those
- * that are still on their way. */
-static void fail_all(root_t *root, int extra, weft_status_t status, const seat_t *culprit,
-                     const char *text)
+/* The join has failed: all members, and `extra` if not −1, are told the same. The root stays for the
+ * ranks that are still on their way. */
+static void root_fail(root_t *root, int extra, weft_status_t status, const member_t *culprit,
+                      const char *text)
 {
-    weft_error_t *error = &root->verdict;
+    weft_error_t *error = &root->failure;
     weft_error_clear(error);
     error->status = status;
     if (culprit != NULL) {
@@ -95,22 +97,22 @@ static void fail_all(root_t *root, int extra, weft_status_t status, const seat_t
     }
     snprintf(error->text, sizeof error->text, "%s", text);
     for (uint32_t i = 0; i < root->nranks; i++) {
-        if (root->seats[i].fd >= 0) {
-            tell_error(root, root->seats[i].fd, error);
-            weft_os_close(root->seats[i].fd);
-            root->seats[i].fd = -1;
+        if (root->members[i].fd >= 0) {
+            root_send_error(root, root->members[i].fd, error);
+            weft_os_close(root->members[i].fd);
+            root->members[i].fd = -1;
         }
     }
     if (extra >= 0) {
-        tell_error(root, extra, error);
+        root_send_error(root, extra, error);
     }
     uint64_t linger = weft_os_clock_ns() + LINGER_NS;
     root->until = linger < root->until ? linger : root->until;
-    root->told = root->taken + (extra >= 0);
+    root->told = root->arrived + (extra >= 0);
     root->ended = root->told >= root->nranks;
 }
 
-static void refuse_one(root_t *root, int fd, const weft_join_request_t *request)
+static void root_refuse(root_t *root, int fd, const weft_join_request_t *request)
 {
     weft_error_t error;
     weft_error_clear(&error);
@@ -119,54 +121,53 @@ static void refuse_one(root_t *root, int fd, const weft_join_request_t *request)
              "stale unique id: all %u ranks have joined with it before rank %u of host %s, pid %d, "
              "came; make a new id for each communicator",
              root->nranks, request->rank, request->host_name, request->pid);
-    tell_error(root, fd, &error);
+    root_send_error(root, fd, &error);
 }
 
-static bool allocate(root_t *root, const weft_join_request_t *request)
+static bool root_allocate(root_t *root, const weft_join_request_t *request)
 {
-    seat_t *seats = weft_os_alloc(request->nranks * sizeof *seats, 0);
-    struct pollfd *entries =
-        weft_os_alloc((WEFT_DOOR_ENTRIES + GUESTS + request->nranks) * sizeof *entries, 0);
-    if (seats == NULL || entries == NULL) {
-        weft_os_free(seats);
+    member_t *members = weft_os_alloc(request->nranks * sizeof *members, 0);
+    struct pollfd *entries = weft_os_alloc((1 + JOINERS + request->nranks) * sizeof *entries, 0);
+    if (members == NULL || entries == NULL) {
+        weft_os_free(members);
         weft_os_free(entries);
         return false;
     }
     for (uint32_t i = 0; i < request->nranks; i++) {
-        seats[i].fd = -1;
+        members[i].fd = -1;
     }
     weft_os_free(root->entries);
     root->entries = entries;
-    root->seats = seats;
+    root->members = members;
     root->nranks = request->nranks;
     root->first = request->rank;
     return true;
 }
 
-static void welcome_all(root_t *root)
+static void root_welcome(root_t *root)
 {
     for (uint32_t i = 0; i < root->nranks; i++) {
         uint8_t payload[WEFT_WIRE_JOIN_REQUEST];
         uint32_t parent = i == 0 ? 0 : (i - 1) / 2;
-        weft_join_request_encode(&root->seats[parent].request, payload);
-        tell(root, root->seats[i].fd, WEFT_FRAME_WELCOME, parent, payload, sizeof payload);
+        weft_join_request_encode(&root->members[parent].request, payload);
+        root_send(root, root->members[i].fd, WEFT_FRAME_WELCOME, parent, payload, sizeof payload);
     }
     root->welcomed = true;
 }
 
-/* Takes a seat, or finds the contradiction. The descriptor is the seat's, or closed. */
-static void sit(root_t *root, int fd, const weft_join_request_t *request)
+/* Makes the connection the member of its rank, or finds what contradicts it and closes it. */
+static void root_admit(root_t *root, int fd, const weft_join_request_t *request)
 {
     char text[sizeof((weft_error_t *)0)->text];
-    const seat_t *other = NULL;
-    if (root->verdict.status != WEFT_OK) {
-        tell_error(root, fd, &root->verdict);
+    const member_t *other = NULL;
+    if (root->failure.status != WEFT_OK) {
+        root_send_error(root, fd, &root->failure);
         weft_os_close(fd);
         root->ended = ++root->told >= root->nranks;
         return;
     }
     if (root->welcomed) {
-        refuse_one(root, fd, request);
+        root_refuse(root, fd, request);
         weft_os_close(fd);
         return;
     }
@@ -177,128 +178,131 @@ static void sit(root_t *root, int fd, const weft_join_request_t *request)
                  "there are %u ranks",
                  request->rank, request->host_name, request->pid, request->nranks);
     } else if (root->nranks != 0 && request->nranks != root->nranks) {
-        other = &root->seats[root->first];
+        other = &root->members[root->first];
         snprintf(text, sizeof text,
                  "the ranks disagree about their number: rank %u of host %s, "
                  "pid %d, says %u, rank %u of host %s, pid %d, says %u",
                  request->rank, request->host_name, request->pid, request->nranks,
                  other->request.rank, other->request.host_name, other->request.pid, root->nranks);
-    } else if (root->nranks == 0 && !allocate(root, request)) {
+    } else if (root->nranks == 0 && !root_allocate(root, request)) {
         snprintf(text, sizeof text, "out of memory for %u ranks", request->nranks);
-    } else if (root->seats[request->rank].taken) {
-        other = &root->seats[request->rank];
+    } else if (root->members[request->rank].arrived) {
+        other = &root->members[request->rank];
         snprintf(text, sizeof text,
                  "rank %u is claimed twice: by host %s, pid %d, and by host %s, "
                  "pid %d",
                  request->rank, other->request.host_name, other->request.pid, request->host_name,
                  request->pid);
     } else {
-        root->seats[request->rank] = (seat_t){.fd = fd, .taken = true, .request = *request};
-        if (++root->taken == root->nranks) {
-            welcome_all(root);
+        root->members[request->rank] = (member_t){.fd = fd, .arrived = true, .request = *request};
+        if (++root->arrived == root->nranks) {
+            root_welcome(root);
         }
         return;
     }
-    fail_all(root, fd, WEFT_ERR_ARG, other, text);
+    root_fail(root, fd, WEFT_ERR_ARG, other, text);
     weft_os_close(fd);
 }
 
-static void guest_drop(guest_t *guest)
+static void joiner_drop(joiner_t *joiner)
 {
-    weft_os_close(guest->fd);
-    guest->fd = -1;
+    weft_os_close(joiner->fd);
+    joiner->fd = -1;
 }
 
-static void guest_step(root_t *root, guest_t *guest)
+static void joiner_step(root_t *root, joiner_t *joiner)
 {
     weft_frame_t frame;
     weft_join_request_t request;
     const char *why;
     int error;
-    ssize_t got =
-        weft_os_recv(guest->fd, guest->frame + guest->bytes, REGISTER_BYTES - guest->bytes, &error);
+    ssize_t got = weft_os_recv(joiner->fd, joiner->frame + joiner->bytes,
+                               REGISTER_BYTES - joiner->bytes, &error);
     if (got == WEFT_OS_NONE) {
         return;
     }
     if (got <= 0) {
-        guest_drop(guest);
+        joiner_drop(joiner);
         return;
     }
-    guest->bytes += (uint32_t)got;
-    if (guest->bytes < REGISTER_BYTES) {
+    joiner->bytes += (uint32_t)got;
+    if (joiner->bytes < REGISTER_BYTES) {
         return;
     }
-    if (weft_frame_decode(guest->frame, UINT32_MAX, root->comm_id, &frame, &why) != WEFT_OK ||
-        frame.type != WEFT_FRAME_REGISTER ||
-        weft_join_request_decode(guest->frame + WEFT_WIRE_HEADER, &request, &why) != WEFT_OK ||
+    if (weft_frame_decode(joiner->frame, UINT32_MAX, root->comm_id, &frame, &why) != WEFT_OK ||
+        frame.type != WEFT_FRAME_JOIN ||
+        weft_join_request_decode(joiner->frame + WEFT_WIRE_HEADER, &request, &why) != WEFT_OK ||
         frame.from != request.rank) {
         weft_log(WEFT_LOG_WARN, "boot", "root: closed a holder of the id that sent a bad frame");
-        guest_drop(guest);
+        joiner_drop(joiner);
         return;
     }
-    int fd = guest->fd;
-    guest->fd = -1;
-    sit(root, fd, &request);
+    int fd = joiner->fd;
+    joiner->fd = -1;
+    root_admit(root, fd, &request);
 }
 
-static void enter(void *arg, int fd, const uint8_t label[WEFT_AUTH_LABEL])
+/* A connection of the listener. The oldest joiner makes room for it if it must. */
+static void root_accept(root_t *root, int fd, const uint8_t label[WEFT_AUTH_LABEL])
 {
-    root_t *root = arg;
     uint32_t rank;
-    guest_t *guest = &root->guests[0];
-    for (uint32_t i = 0; i < GUESTS && guest->fd >= 0; i++) {
-        guest = root->guests[i].fd < 0 || root->guests[i].until < guest->until ? &root->guests[i]
-                                                                               : guest;
+    joiner_t *joiner = &root->joiners[0];
+    for (uint32_t i = 0; i < JOINERS && joiner->fd >= 0; i++) {
+        joiner = root->joiners[i].fd < 0 || root->joiners[i].until < joiner->until
+                     ? &root->joiners[i]
+                     : joiner;
     }
-    guest_drop(guest);
+    joiner_drop(joiner);
     if (!weft_auth_label_read(label, WEFT_PURPOSE_ROOT, &rank)) {
         weft_os_close(fd);
         return;
     }
-    guest->fd = fd;
-    guest->bytes = 0;
-    guest->until = weft_os_clock_ns() + WEFT_HANDSHAKE_NS;
-    guest_step(root, guest);
+    joiner->fd = fd;
+    joiner->bytes = 0;
+    joiner->until = weft_os_clock_ns() + JOINER_NS;
+    joiner_step(root, joiner);
 }
 
-/* A seated rank may only say that its tree stands; anything else, and the end, is its death. */
-static void seat_step(root_t *root, seat_t *seat)
+/* A member may say that its connections of the tree stand. Anything else, and the end, is its death. */
+static void member_step(root_t *root, member_t *member)
 {
     uint8_t header[WEFT_WIRE_HEADER];
     char text[256];
     weft_frame_t frame;
     const char *why;
     int error;
-    ssize_t got = weft_os_recv(seat->fd, header, sizeof header, &error);
+    ssize_t got = weft_os_recv(member->fd, header, sizeof header, &error);
     if (got == WEFT_OS_NONE) {
         return;
     }
-    if (got == (ssize_t)sizeof header && !seat->ready && root->welcomed &&
+    if (got == (ssize_t)sizeof header && !member->ready && root->welcomed &&
         weft_frame_decode(header, root->nranks, root->comm_id, &frame, &why) == WEFT_OK &&
         frame.type == WEFT_FRAME_READY) {
         /* It stays connected, to hear if others fail. */
-        seat->ready = true;
+        member->ready = true;
         root->ended = ++root->ready == root->nranks;
         return;
     }
-    weft_os_close(seat->fd);
-    seat->fd = -1;
-    if (seat->ready) {
+    weft_os_close(member->fd);
+    member->fd = -1;
+    if (member->ready) {
         return;
     }
     snprintf(text, sizeof text, "rank %u of host %s, pid %d, died while the ranks were joining",
-             seat->request.rank, seat->request.host_name, seat->request.pid);
-    fail_all(root, -1, WEFT_ERR_PEER_DEAD, seat, text);
+             member->request.rank, member->request.host_name, member->request.pid);
+    root_fail(root, -1, WEFT_ERR_PEER_DEAD, member, text);
 }
 
-/* "3, 5-7" of the ranks for which `missing` holds; cut with "…" when there are too many. */
-static void list_missing(const root_t *root, bool joined, char *text, size_t bytes)
+/* Writes "3, 5-7" for the ranks that have not arrived, or are not ready if `welcomed`. Cut when there
+ * are too many. */
+static void root_list_missing(const root_t *root, bool welcomed, char *text, size_t bytes)
 {
     size_t at = 0;
     text[0] = '\0';
     for (uint32_t i = 0; i < root->nranks; i++) {
         uint32_t end = i;
-        while (end < root->nranks && !(joined ? root->seats[end].ready : root->seats[end].taken)) {
+        while (end < root->nranks &&
+               !(welcomed ? root->members[end].ready : root->members[end].arrived)) {
             end++;
         }
         if (end == i) {
@@ -316,56 +320,66 @@ static void list_missing(const root_t *root, bool joined, char *text, size_t byt
     }
 }
 
-static void deadline(root_t *root)
+static void root_time_out(root_t *root)
 {
     char ranks[256], text[sizeof((weft_error_t *)0)->text];
     root->ended = true;
-    if (root->nranks == 0 || root->verdict.status != WEFT_OK) {
+    if (root->nranks == 0 || root->failure.status != WEFT_OK) {
         return;
     }
-    list_missing(root, root->welcomed, ranks, sizeof ranks);
-    uint32_t count = root->nranks - (root->welcomed ? root->ready : root->taken);
+    root_list_missing(root, root->welcomed, ranks, sizeof ranks);
+    uint32_t count = root->nranks - (root->welcomed ? root->ready : root->arrived);
     snprintf(text, sizeof text, "%u of %u ranks did not %s before init_timeout: rank%s %s", count,
              root->nranks, root->welcomed ? "connect to their neighbours" : "join",
              count == 1 ? "" : "s", ranks);
-    fail_all(root, -1, WEFT_ERR_TIMEOUT, NULL, text);
+    root_fail(root, -1, WEFT_ERR_TIMEOUT, NULL, text);
     root->ended = true;
 }
 
-static uint32_t prepare(root_t *root, uint64_t *until)
+static uint32_t root_prepare(root_t *root, uint64_t *until)
 {
     weft_control_listener_prepare(&root->listener, root->entries, until);
-    struct pollfd *entries = root->entries + WEFT_DOOR_ENTRIES;
-    for (uint32_t i = 0; i < GUESTS; i++) {
-        entries[i] = (struct pollfd){.fd = root->guests[i].fd, .events = POLLIN};
-        if (root->guests[i].fd >= 0 && root->guests[i].until < *until) {
-            *until = root->guests[i].until;
+    struct pollfd *entries = root->entries + 1;
+    for (uint32_t i = 0; i < JOINERS; i++) {
+        entries[i] = (struct pollfd){.fd = root->joiners[i].fd, .events = POLLIN};
+        if (root->joiners[i].fd >= 0 && root->joiners[i].until < *until) {
+            *until = root->joiners[i].until;
         }
     }
     for (uint32_t i = 0; i < root->nranks; i++) {
-        entries[GUESTS + i] = (struct pollfd){.fd = root->seats[i].fd, .events = POLLIN};
+        entries[JOINERS + i] = (struct pollfd){.fd = root->members[i].fd, .events = POLLIN};
     }
-    return WEFT_DOOR_ENTRIES + GUESTS + root->nranks;
+    return 1 + JOINERS + root->nranks;
 }
 
-/* Seats first: they are as old as the entries, while a new guest may replace the table. */
-static void serve(root_t *root)
+/* Members first: they are as old as the entries, while a new one may replace the table. */
+static void root_serve(root_t *root)
 {
-    const struct pollfd *entries = root->entries + WEFT_DOOR_ENTRIES;
+    const struct pollfd *entries = root->entries + 1;
     uint64_t now = weft_os_clock_ns();
     for (uint32_t i = 0; i < root->nranks && !root->ended; i++) {
-        if (root->seats[i].fd >= 0 && entries[GUESTS + i].revents != 0) {
-            seat_step(root, &root->seats[i]);
+        if (root->members[i].fd >= 0 && entries[JOINERS + i].revents != 0) {
+            member_step(root, &root->members[i]);
         }
     }
-    for (uint32_t i = 0; i < GUESTS && !root->ended; i++) {
-        guest_t *guest = &root->guests[i];
-        if (guest->fd >= 0) {
-            guest_step(root, guest);
+    for (uint32_t i = 0; i < JOINERS && !root->ended; i++) {
+        joiner_t *joiner = &root->joiners[i];
+        if (joiner->fd >= 0) {
+            joiner_step(root, joiner);
         }
-        if (guest->fd >= 0 && guest->until <= now) {
-            guest_drop(guest);
+        if (joiner->fd >= 0 && joiner->until <= now) {
+            joiner_drop(joiner);
         }
+    }
+}
+
+static void root_serve_listener(root_t *root, const struct pollfd *entry)
+{
+    int fd;
+    uint8_t label[WEFT_AUTH_LABEL];
+    while (!root->ended &&
+           weft_control_listener_poll(&root->listener, entry, &fd, label) == WEFT_OK) {
+        root_accept(root, fd, label);
     }
 }
 
@@ -373,23 +387,21 @@ static void root_run(void *arg)
 {
     root_t *root = arg;
     while (!root->ended) {
-        struct pollfd listener[WEFT_DOOR_ENTRIES];
         uint64_t until = root->until;
-        uint32_t count = prepare(root, &until);
+        uint32_t count = root_prepare(root, &until);
         weft_os_poll(root->entries, count, until);
-        memcpy(listener, root->entries, sizeof listener);
-        serve(root);
-        if (!root->ended) {
-            weft_control_listener_step(&root->listener, listener, enter, root);
-        }
+        /* A copy: a new joiner may replace the entries. */
+        struct pollfd listener = root->entries[0];
+        root_serve(root);
+        root_serve_listener(root, &listener);
         if (!root->ended && weft_os_clock_ns() >= root->until) {
-            deadline(root);
+            root_time_out(root);
         }
     }
     root_destroy(root);
 }
 
-static weft_status_t make_id(const weft_boot_settings_t *settings, weft_id_t *id)
+static weft_status_t root_make_id(const weft_boot_settings_t *settings, weft_id_t *id)
 {
     double life = settings->init_timeout;
     id->created = (uint32_t)weft_os_wall_s();
@@ -405,16 +417,16 @@ static weft_status_t make_id(const weft_boot_settings_t *settings, weft_id_t *id
     return status;
 }
 
-weft_status_t weft_root_start(const weft_boot_settings_t *settings, weft_unique_id_t *out)
+weft_status_t weft_boot_id_create(const weft_boot_settings_t *settings, weft_unique_id_t *out)
 {
     uint8_t key[32];
     weft_id_t id = {0};
-    weft_status_t status = make_id(settings, &id);
+    weft_status_t status = root_make_id(settings, &id);
     if (status != WEFT_OK) {
         return status;
     }
     root_t *root = weft_os_alloc(sizeof *root, 0);
-    struct pollfd *entries = weft_os_alloc((WEFT_DOOR_ENTRIES + GUESTS) * sizeof *entries, 0);
+    struct pollfd *entries = weft_os_alloc((1 + JOINERS) * sizeof *entries, 0);
     if (root == NULL || entries == NULL) {
         weft_os_free(root);
         weft_os_free(entries);
@@ -424,8 +436,8 @@ weft_status_t weft_root_start(const weft_boot_settings_t *settings, weft_unique_
     root->entries = entries;
     root->until = weft_os_deadline(settings->init_timeout);
     root->comm_id = weft_id_comm(&id);
-    for (uint32_t i = 0; i < GUESTS; i++) {
-        root->guests[i].fd = -1;
+    for (uint32_t i = 0; i < JOINERS; i++) {
+        root->joiners[i].fd = -1;
     }
     weft_id_key(&id, WEFT_PURPOSE_ROOT, key);
     status = weft_control_listener_open(&root->listener, WEFT_PURPOSE_ROOT, key);

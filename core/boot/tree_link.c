@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tree connections before the health thread owns them: bounded sending and receiving that notices
- * the failure of any neighbour, and the spreading of failures. */
+ * Connections of the tree until the health thread owns them. */
+#include "core/boot/tree_link.h"
+
 #include <string.h>
 
 #include "core/base/error.h"
-#include "core/boot/boot_state.h"
+#include "core/boot/boot.h"
 #include "core/os/os.h"
 
-weft_status_t weft_boot_adopt_failure(const weft_boot_t *boot,
+weft_status_t weft_tree_adopt_failure(const weft_boot_t *boot,
                                       const uint8_t payload[WEFT_WIRE_ERROR], uint32_t from)
 {
     weft_error_t error;
@@ -25,7 +26,7 @@ weft_status_t weft_boot_adopt_failure(const weft_boot_t *boot,
     return error.status;
 }
 
-void weft_boot_spread_failure(weft_boot_t *boot)
+void weft_tree_spread_failure(weft_boot_t *boot)
 {
     uint8_t message[WEFT_WIRE_MOST];
     weft_frame_t frame = {.type = WEFT_FRAME_FAIL,
@@ -46,7 +47,8 @@ void weft_boot_spread_failure(weft_boot_t *boot)
     }
 }
 
-static weft_status_t link_died(const weft_boot_t *boot, uint32_t rank, const char *what, int error)
+static weft_status_t tree_link_died(const weft_boot_t *boot, uint32_t rank, const char *what,
+                                    int error)
 {
     char who[128];
     weft_boot_rank_text(boot, rank, who, sizeof who);
@@ -54,8 +56,9 @@ static weft_status_t link_died(const weft_boot_t *boot, uint32_t rank, const cha
     return weft_boot_set_culprit(boot, rank);
 }
 
-/* A header that says FAIL lies at the front of this link: takes the frame. */
-static weft_status_t take_failure(weft_boot_t *boot, weft_tree_link_t *link, const char *what)
+/* The header of a FAIL frame is at the front of this link: receives the frame. */
+static weft_status_t tree_link_take_failure(weft_boot_t *boot, weft_tree_link_t *link,
+                                            const char *what)
 {
     uint8_t message[WEFT_WIRE_MOST];
     size_t have = 0;
@@ -66,19 +69,21 @@ static weft_status_t take_failure(weft_boot_t *boot, weft_tree_link_t *link, con
         weft_os_poll(&entry, 1, until);
         ssize_t got = weft_os_recv(link->fd, message + have, sizeof message - have, &error);
         if (got == 0 || got == WEFT_OS_BROKEN) {
-            return link_died(boot, link->rank, what, error);
+            return tree_link_died(boot, link->rank, what, error);
         }
         have += got > 0 ? (size_t)got : 0;
     }
     if (have < sizeof message) {
-        return link_died(boot, link->rank, what, 0);
+        return tree_link_died(boot, link->rank, what, 0);
     }
-    return weft_boot_adopt_failure(boot, message + WEFT_WIRE_HEADER, link->rank);
+    return weft_tree_adopt_failure(boot, message + WEFT_WIRE_HEADER, link->rank);
 }
 
-/* Looks without taking: OK = nothing wrong yet; a failure, or the end, is returned as its error.
- * *quiet is set when the link holds something that is not for this wait. */
-static weft_status_t look(weft_boot_t *boot, weft_tree_link_t *link, const char *what, bool *quiet)
+/* Looks at what a link holds, and leaves it there. Returns OK if nothing is wrong, else the failure that
+ * the link reports, or that it has ended. *quiet is set when the link holds something that is not for
+ * this wait. */
+static weft_status_t tree_link_look(weft_boot_t *boot, weft_tree_link_t *link, const char *what,
+                                    bool *quiet)
 {
     uint8_t header[WEFT_WIRE_HEADER];
     weft_frame_t frame;
@@ -86,18 +91,18 @@ static weft_status_t look(weft_boot_t *boot, weft_tree_link_t *link, const char 
     int error = 0;
     ssize_t got = weft_os_peek(link->fd, header, sizeof header, &error);
     if (got == 0 || got == WEFT_OS_BROKEN) {
-        return link_died(boot, link->rank, what, error);
+        return tree_link_died(boot, link->rank, what, error);
     }
     if (got == (ssize_t)sizeof header &&
         weft_frame_decode(header, boot->nranks, boot->comm_id, &frame, &why) == WEFT_OK &&
         weft_frame_is_failure(&frame)) {
-        return take_failure(boot, link, what);
+        return tree_link_take_failure(boot, link, what);
     }
     *quiet = got > 0;
     return WEFT_OK;
 }
 
-static weft_status_t timed_out(weft_boot_t *boot, uint32_t rank, const char *what)
+static weft_status_t tree_link_timed_out(weft_boot_t *boot, uint32_t rank, const char *what)
 {
     char who[128];
     weft_boot_rank_text(boot, rank, who, sizeof who);
@@ -105,9 +110,9 @@ static weft_status_t timed_out(weft_boot_t *boot, uint32_t rank, const char *wha
     return weft_boot_set_culprit(boot, rank);
 }
 
-/* Until `link` has something to read. */
-static weft_status_t wait_readable(weft_boot_t *boot, weft_tree_link_t *link, const char *what,
-                                   uint64_t until)
+/* Waits until `link` has something to read. */
+static weft_status_t tree_link_wait(weft_boot_t *boot, weft_tree_link_t *link, const char *what,
+                                    uint64_t until)
 {
     bool quiet[WEFT_TREE_LINKS] = {false};
     for (;;) {
@@ -117,7 +122,7 @@ static weft_status_t wait_readable(weft_boot_t *boot, weft_tree_link_t *link, co
         }
         if (weft_os_poll(entries, WEFT_TREE_LINKS, until) == 0) {
             if (weft_os_clock_ns() >= until) {
-                return timed_out(boot, link->rank, what);
+                return tree_link_timed_out(boot, link->rank, what);
             }
             continue;
         }
@@ -127,7 +132,7 @@ static weft_status_t wait_readable(weft_boot_t *boot, weft_tree_link_t *link, co
         for (uint32_t i = 0; i < WEFT_TREE_LINKS; i++) {
             weft_status_t status = WEFT_OK;
             if (entries[i].revents != 0) {
-                status = look(boot, &boot->links[i], what, &quiet[i]);
+                status = tree_link_look(boot, &boot->links[i], what, &quiet[i]);
             }
             if (status != WEFT_OK) {
                 return status;
@@ -136,18 +141,18 @@ static weft_status_t wait_readable(weft_boot_t *boot, weft_tree_link_t *link, co
     }
 }
 
-weft_status_t weft_boot_recv(weft_boot_t *boot, weft_tree_link_t *link, const char *what,
-                             void *data, size_t bytes, uint64_t until)
+weft_status_t weft_tree_link_recv(weft_boot_t *boot, weft_tree_link_t *link, const char *what,
+                                  void *data, size_t bytes, uint64_t until)
 {
     uint8_t *to = data;
     while (bytes > 0) {
         int error = 0;
         ssize_t got = weft_os_recv(link->fd, to, bytes, &error);
         if (got == 0 || got == WEFT_OS_BROKEN) {
-            return link_died(boot, link->rank, what, error);
+            return tree_link_died(boot, link->rank, what, error);
         }
         if (got == WEFT_OS_NONE) {
-            weft_status_t status = wait_readable(boot, link, what, until);
+            weft_status_t status = tree_link_wait(boot, link, what, until);
             if (status != WEFT_OK) {
                 return status;
             }
@@ -159,16 +164,16 @@ weft_status_t weft_boot_recv(weft_boot_t *boot, weft_tree_link_t *link, const ch
     return WEFT_OK;
 }
 
-/* The peer no longer takes our bytes: it may have said why before it closed. */
-static weft_status_t send_broken(weft_boot_t *boot, weft_tree_link_t *link, int error)
+/* The peer takes no bytes any more. It may have said why before it closed. */
+static weft_status_t tree_link_send_broken(weft_boot_t *boot, weft_tree_link_t *link, int error)
 {
     bool quiet;
-    weft_status_t status = look(boot, link, "initialisation", &quiet);
-    return status != WEFT_OK ? status : link_died(boot, link->rank, "initialisation", error);
+    weft_status_t status = tree_link_look(boot, link, "initialisation", &quiet);
+    return status != WEFT_OK ? status : tree_link_died(boot, link->rank, "initialisation", error);
 }
 
-weft_status_t weft_boot_send(weft_boot_t *boot, weft_tree_link_t *link, const void *data,
-                             size_t bytes, uint64_t until)
+weft_status_t weft_tree_link_send(weft_boot_t *boot, weft_tree_link_t *link, const void *data,
+                                  size_t bytes, uint64_t until)
 {
     const uint8_t *from = data;
     link->torn = true;
@@ -176,12 +181,12 @@ weft_status_t weft_boot_send(weft_boot_t *boot, weft_tree_link_t *link, const vo
         int error = 0;
         ssize_t done = weft_os_send(link->fd, from, bytes, &error);
         if (done == WEFT_OS_BROKEN) {
-            return send_broken(boot, link, error);
+            return tree_link_send_broken(boot, link, error);
         }
         if (done == WEFT_OS_NONE) {
             struct pollfd entry = {.fd = link->fd, .events = POLLOUT};
             if (weft_os_poll(&entry, 1, until) == 0 && weft_os_clock_ns() >= until) {
-                return timed_out(boot, link->rank, "initialisation");
+                return tree_link_timed_out(boot, link->rank, "initialisation");
             }
             continue;
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Numbers and frames of the control connections as bytes, big endian, so that hosts of both kinds
- * can join. A frame is a header of 32 bytes and a payload whose size the receiver knows before. */
+ * Numbers and frames of the control connections as bytes, big endian, so that hosts of both byte orders
+ * can join. A frame is a header of 32 bytes and a payload whose size the receiver knows beforehand. */
 #ifndef WEFT_BOOT_WIRE_H
 #define WEFT_BOOT_WIRE_H
 
@@ -44,24 +44,28 @@ static inline uint64_t weft_get_u64(const uint8_t *p)
     return (uint64_t)weft_get_u32(p) << 32 | weft_get_u32(p + 4);
 }
 
-/* X(value, NAME, bytes of the payload); 0xffffffff: the step of the exchange says. */
+/* X(value, NAME, bytes of the payload); UINT32_MAX: the step of the exchange says. */
+/* clang-format off */
 #define WEFT_FRAME_MAP(X)                                                                          \
-    X(1, REGISTER, WEFT_WIRE_JOIN_REQUEST) /* rank to root: who I am and where I listen */         \
-    X(2, WELCOME, WEFT_WIRE_JOIN_REQUEST)  /* root to rank: your parent in the tree */             \
-    X(3, READY, 0)                         /* rank to root: my tree connections stand */           \
-    X(4, GATHER, UINT32_MAX)               /* exchange, towards rank 0 */                          \
-    X(5, SPREAD, UINT32_MAX)               /* exchange, from rank 0 */                             \
-    X(6, FAIL, WEFT_WIRE_ERROR) /* communicator `number` failed, 0: the join did: the record */    \
-    X(7, BEAT, 0)               /* the sender lives */                                             \
-    X(8, GOODBYE, 0)            /* rank `from` left the family in order */                         \
-    X(9, ASK,                                                                                      \
-      WEFT_WIRE_SIGNATURE) /* `from` waits for rank `sequence` in this operation of       \
-                                       communicator `number` */        \
-    X(10, ANSWER,                                                                                  \
-      WEFT_WIRE_ANSWER)          /* to rank `sequence`, which asked in communicator `number`:   \
-                                       where `from` is */  \
-    X(11, LEFT, WEFT_WIRE_COUNT) /* `from` left communicator `number` after so many operations */  \
-    X(12, VERDICT, WEFT_WIRE_ERROR) /* a rank of the family is dead: the error record */
+    /* during the join */                                                                          \
+    X(1, JOIN, WEFT_WIRE_JOIN_REQUEST)    /* rank to root: who I am and where I listen */          \
+    X(2, WELCOME, WEFT_WIRE_JOIN_REQUEST) /* root to rank: your parent in the tree */              \
+    X(3, READY, 0)                        /* rank to root: my connections of the tree stand */     \
+    /* exchanges */                                                                                \
+    X(4, GATHER, UINT32_MAX)              /* towards rank 0 */                                     \
+    X(5, SPREAD, UINT32_MAX)              /* from rank 0 */                                        \
+    /* the health channel; FAIL also before */                                                     \
+    X(6, FAIL, WEFT_WIRE_ERROR)           /* communicator `number` failed; 0: the join did */      \
+    X(7, BEAT, 0)                         /* the sender lives */                                   \
+    X(8, LEAVE_FAMILY, 0)                 /* rank `from` left the family in order */               \
+    X(9, ASK, WEFT_WIRE_SIGNATURE)        /* `from` waits for rank `sequence` in this operation    \
+                                             of communicator `number` */                           \
+    X(10, ANSWER, WEFT_WIRE_ANSWER)       /* to rank `sequence`, which asked in communicator       \
+                                             `number`: where `from` is */                          \
+    X(11, LEAVE_COMM, WEFT_WIRE_COUNT)    /* `from` left communicator `number` after so many       \
+                                             operations */                                         \
+    X(12, DEATH, WEFT_WIRE_ERROR)         /* a rank of the family is dead */
+/* clang-format on */
 
 typedef enum weft_frame_type {
 #define WEFT_FRAME_ENUM(value, name, bytes) WEFT_FRAME_##name = (value),
@@ -81,20 +85,20 @@ typedef struct weft_frame {
     uint32_t type;     /* weft_frame_type_t */
     uint32_t bytes;    /* of the payload */
     uint32_t from;     /* rank that made it */
-    uint32_t sequence; /* step of the exchange, or the rank that it is for; 0 otherwise */
+    uint32_t sequence; /* number of the exchange, or the rank that it is for; else 0 */
     uint64_t comm_id;  /* of the family's first communicator */
     uint64_t number;   /* meaning depends on the type */
 } weft_frame_t;
 
-/* Either ends a join. */
+/* Both end a join. */
 static inline bool weft_frame_is_failure(const weft_frame_t *frame)
 {
-    return frame->type == WEFT_FRAME_FAIL || frame->type == WEFT_FRAME_VERDICT;
+    return frame->type == WEFT_FRAME_FAIL || frame->type == WEFT_FRAME_DEATH;
 }
 
 void weft_frame_encode(const weft_frame_t *frame, uint8_t header[WEFT_WIRE_HEADER]);
-/* Checks every field that can be checked without context; *why names the bad one on ERR_PROTO (no
- * record is written: the caller knows the peer). */
+/* Checks every field that can be checked without context. ERR_PROTO with the bad field in *why, and no
+ * error record: the caller knows the peer. The same for the other decoders. */
 weft_status_t weft_frame_decode(const uint8_t header[WEFT_WIRE_HEADER], uint32_t nranks,
                                 uint64_t comm_id, weft_frame_t *frame, const char **why);
 
@@ -106,11 +110,11 @@ void weft_signature_encode(const weft_signature_t *signature, uint8_t bytes[WEFT
 weft_status_t weft_signature_decode(const uint8_t bytes[WEFT_WIRE_SIGNATURE],
                                     weft_signature_t *signature, const char **why);
 
-/* Where a rank is that was asked for an operation that it has not begun. */
+/* The answer of a rank that was asked for an operation that it has not begun: where it is. */
 typedef struct weft_answer {
-    uint64_t comm_id;           /* in which it waits; 0: in none */
+    uint64_t comm_id;           /* the communicator in which it waits; 0: none */
     weft_signature_t signature; /* of the operation there */
-    uint32_t waits_for;         /* rank of the family; UINT32_MAX: not known */
+    uint32_t waits_for;         /* a rank of the family; UINT32_MAX: unknown */
 } weft_answer_t;
 
 void weft_answer_encode(const weft_answer_t *answer, uint8_t bytes[WEFT_WIRE_ANSWER]);

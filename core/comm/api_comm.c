@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "core/base/coll.h"
+#include "core/boot/join_root.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/comm/args_check.h"

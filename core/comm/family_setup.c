@@ -3,6 +3,9 @@
  * Making and freeing what a family shares: configuration, plugins, join, agreement, instances,
  * transports. */
 #include "core/comm/family_setup.h"
+#include "core/boot/join.h"
+#include "core/boot/exchange.h"
+#include "core/boot/agreement.h"
 
 #include <errno.h>
 #include <stdio.h>

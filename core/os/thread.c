@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "core/base/error.h"
+#include "core/os/assert.h"
 #include "core/os/os.h"
 
 /* Sanitizers need far more than the library itself. */

@@ -5,7 +5,8 @@
 #define WEFT_TESTS_CROWD_H
 
 #include "core/base/error.h"
-#include "core/boot/boot.h"
+#include "core/boot/join.h"
+#include "core/boot/join_root.h"
 
 typedef struct crowd crowd_t;
 

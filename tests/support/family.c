@@ -17,6 +17,8 @@
 #include <cmocka.h>
 
 #include "core/boot/boot_state.h"
+#include "core/boot/join.h"
+#include "core/boot/join_root.h"
 #include "core/os/os.h"
 
 typedef struct child {

@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/boot/health.h"
+#include "core/config/settings.h"
 
 #define FAMILY_MOST 16
 #define FAMILY_COMM UINT64_C(0x1234567890) /* a communicator that is not the first */

@@ -226,7 +226,7 @@ static void a_bad_registration_is_dropped_and_the_join_goes_on(void **unused)
     assert_int_equal(weft_join_request_make(&request, 1, 3, "=lo", 4711), WEFT_OK);
     for (size_t field = 0; field < 8; field++) {
         uint8_t message[WEFT_WIRE_HEADER + WEFT_WIRE_JOIN_REQUEST];
-        weft_frame_t frame = {.type = WEFT_FRAME_REGISTER,
+        weft_frame_t frame = {.type = WEFT_FRAME_JOIN,
                               .bytes = WEFT_WIRE_JOIN_REQUEST,
                               .from = 1,
                               .comm_id = weft_id_comm(&id)};

@@ -11,6 +11,8 @@
 #include <cmocka.h>
 
 #include "../../../support/crowd.h"
+#include "core/boot/agreement.h"
+#include "core/boot/exchange.h"
 #include "core/os/os.h"
 
 #define CHECK(condition)                                                                           \

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "../../../support/crowd.h"
+#include "core/boot/boot.h"
 #include "core/boot/unique_id.h"
 #include "core/os/os.h"
 

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Frames of neighbours: checking and serving. */
+#include "core/boot/control_frames.h"
+
+#include "core/base/error.h"
+#include "core/boot/boot.h"
+#include "core/boot/dissemination.h"
+#include "core/boot/failure_detector.h"
+#include "core/boot/health_state.h"
+
+static weft_status_t control_frame_failure(weft_health_t *health, weft_neighbour_t *neighbour,
+                                           const weft_frame_t *frame, const uint8_t *payload,
+                                           const char **why)
+{
+    weft_error_t error;
+    weft_status_t status = weft_error_decode(payload, health->boot->nranks, &error, why);
+    if (status == WEFT_OK) {
+        /* Communicator 0: the join of a rank failed, while we had it behind us. */
+        error.comm_id = frame->number != 0 ? frame->number : health->boot->comm_id;
+        health->over = health->over || frame->number == 0;
+        weft_disseminate_failure(health, neighbour, error.comm_id, &error);
+    }
+    return status;
+}
+
+static weft_status_t control_frame_death(weft_health_t *health, weft_neighbour_t *neighbour,
+                                         const uint8_t *payload, const char **why)
+{
+    weft_error_t error;
+    weft_status_t status = weft_error_decode(payload, health->boot->nranks, &error, why);
+    if (status == WEFT_OK && error.peer < 0) {
+        *why = "culprit";
+        status = WEFT_ERR_PROTO;
+    }
+    if (status == WEFT_OK) {
+        error.comm_id = health->boot->comm_id;
+        weft_disseminate_death(health, neighbour, &error);
+    }
+    return status;
+}
+
+static weft_status_t control_frame_leave_family(weft_health_t *health, weft_neighbour_t *neighbour,
+                                                const weft_frame_t *frame, const char **why)
+{
+    uint32_t me = health->boot->rank;
+    if (frame->from != me) {
+        weft_disseminate_leave_family(health, neighbour, frame->from);
+        return WEFT_OK;
+    }
+    if (health->membership.states[me] == WEFT_MEMBER_LEFT) {
+        return WEFT_OK; /* that we leave, passed on to a new connection of ours */
+    }
+    *why = "rank";
+    return WEFT_ERR_PROTO;
+}
+
+static weft_status_t control_frame_serve(weft_health_t *health, weft_neighbour_t *neighbour,
+                                         const weft_frame_t *frame, const uint8_t *payload,
+                                         const char **why)
+{
+    switch (frame->type) {
+    case WEFT_FRAME_BEAT:
+        return WEFT_OK;
+    case WEFT_FRAME_LEAVE_FAMILY:
+        return control_frame_leave_family(health, neighbour, frame, why);
+    case WEFT_FRAME_FAIL:
+        return control_frame_failure(health, neighbour, frame, payload, why);
+    case WEFT_FRAME_DEATH:
+        return control_frame_death(health, neighbour, payload, why);
+    case WEFT_FRAME_LEAVE_COMM:
+        weft_disseminate_leave_comm(health, neighbour, frame->number, frame->from,
+                                    weft_get_u64(payload));
+        return WEFT_OK;
+    case WEFT_FRAME_ASK:
+    case WEFT_FRAME_ANSWER:
+        return weft_disseminate_route(health, frame, payload, why);
+    default:
+        *why = "type";
+        return WEFT_ERR_PROTO;
+    }
+}
+
+/* Serves the whole frames that were received. False: the peer sent a bad one and was closed. */
+static bool control_frames_serve(weft_health_t *health, weft_neighbour_t *neighbour)
+{
+    weft_frame_t frame;
+    const uint8_t *payload;
+    const char *why;
+    weft_status_t status = WEFT_OK;
+    while (status == WEFT_OK) {
+        status = weft_neighbour_next_frame(&health->neighbours, neighbour, &frame, &payload, &why);
+        if (status == WEFT_OK) {
+            status = control_frame_serve(health, neighbour, &frame, payload, &why);
+        }
+    }
+    if (status == WEFT_AGAIN) {
+        return true;
+    }
+    char who[128];
+    weft_boot_rank_text(health->boot, neighbour->rank, who, sizeof who);
+    weft_fail(WEFT_ERR_PROTO, 0, "%s sent a control frame with a bad %s", who, why);
+    weft_detector_declare_dead(health, neighbour->rank);
+    weft_neighbour_close(neighbour);
+    return false;
+}
+
+void weft_control_frames_read(weft_health_t *health, weft_neighbour_t *neighbour)
+{
+    weft_health_assert_owner(health);
+    while (neighbour->fd >= 0) {
+        int cause;
+        weft_status_t status = weft_neighbour_receive(neighbour, &cause);
+        if (status == WEFT_AGAIN) {
+            return;
+        }
+        if (status != WEFT_OK) {
+            weft_detector_stream_ended(health, neighbour, cause);
+            return;
+        }
+        if (!control_frames_serve(health, neighbour)) {
+            return;
+        }
+    }
+}

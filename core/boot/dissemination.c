@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Dissemination: frames of what happened, to one neighbour or to all, and the callbacks of our side. */
+#include "core/boot/dissemination.h"
+
+#include "core/boot/health_state.h"
+#include "core/boot/tree_repair.h"
+
+/* The neighbours that a frame goes to: `only`, or all but `except`. */
+typedef struct audience {
+    weft_neighbour_t *only;
+    const weft_neighbour_t *except;
+} audience_t;
+
+static void disseminate_frame(weft_health_t *health, audience_t to, const weft_frame_t *frame,
+                              const uint8_t *payload)
+{
+    if (to.only != NULL) {
+        weft_neighbour_send(&health->neighbours, to.only, frame, payload);
+    } else {
+        weft_neighbours_flood(&health->neighbours, to.except, frame, payload);
+    }
+}
+
+/* A FAIL frame of a communicator, or a DEATH frame. */
+static void disseminate_error(weft_health_t *health, audience_t to, uint32_t type, uint64_t comm_id,
+                              const weft_error_t *error)
+{
+    uint8_t payload[WEFT_WIRE_ERROR];
+    weft_frame_t frame = {
+        .type = type, .bytes = sizeof payload, .from = health->boot->rank, .number = comm_id};
+    weft_error_encode(error, payload);
+    disseminate_frame(health, to, &frame, payload);
+}
+
+static void disseminate_left(weft_health_t *health, audience_t to, const weft_logged_event_t *event)
+{
+    uint8_t payload[WEFT_WIRE_COUNT];
+    weft_frame_t frame = {.type = WEFT_FRAME_LEAVE_COMM,
+                          .bytes = sizeof payload,
+                          .from = event->rank,
+                          .number = event->comm_id};
+    weft_put_u64(payload, event->sequence);
+    disseminate_frame(health, to, &frame, payload);
+}
+
+void weft_disseminate_failure(weft_health_t *health, const weft_neighbour_t *from, uint64_t comm_id,
+                              const weft_error_t *error)
+{
+    weft_health_assert_owner(health);
+    if (weft_event_log_find(&health->log, WEFT_FRAME_FAIL, comm_id, 0) != NULL) {
+        return;
+    }
+    (void)weft_event_log_add_failure(&health->log, comm_id, error);
+    disseminate_error(health, (audience_t){.except = from}, WEFT_FRAME_FAIL, comm_id, error);
+    if (from != NULL) {
+        health->callbacks.failed(health->arg, comm_id, error);
+    }
+}
+
+void weft_disseminate_leave_comm(weft_health_t *health, const weft_neighbour_t *from,
+                                 uint64_t comm_id, uint32_t rank, uint64_t sequence)
+{
+    weft_health_assert_owner(health);
+    if (weft_event_log_find(&health->log, WEFT_FRAME_LEAVE_COMM, comm_id, rank) != NULL) {
+        return;
+    }
+    const weft_logged_event_t *event =
+        weft_event_log_add_leave(&health->log, comm_id, rank, sequence);
+    disseminate_left(health, (audience_t){.except = from}, event);
+    if (rank != health->boot->rank) {
+        health->callbacks.left(health->arg, comm_id, rank, sequence);
+    }
+}
+
+void weft_disseminate_leave_family(weft_health_t *health, const weft_neighbour_t *from,
+                                   uint32_t rank)
+{
+    weft_health_assert_owner(health);
+    uint8_t *state = &health->membership.states[rank];
+    weft_frame_t frame = {.type = WEFT_FRAME_LEAVE_FAMILY, .from = rank};
+    if (*state == WEFT_MEMBER_LEFT) {
+        return;
+    }
+    *state = WEFT_MEMBER_LEFT;
+    weft_control_listener_expect_leavers(&health->boot->listener);
+    for (uint32_t i = 0; i < health->neighbours.count; i++) {
+        if (&health->neighbours.list[i] != from) {
+            weft_neighbour_send(&health->neighbours, &health->neighbours.list[i], &frame, NULL);
+        }
+    }
+    if (rank != health->boot->rank) {
+        health->callbacks.left(health->arg, 0, rank, 0);
+        weft_tree_repair(health);
+    }
+}
+
+void weft_disseminate_death(weft_health_t *health, const weft_neighbour_t *from,
+                            const weft_error_t *error)
+{
+    weft_health_assert_owner(health);
+    uint32_t rank = (uint32_t)error->peer;
+    uint8_t *state = &health->membership.states[rank];
+    if (*state == WEFT_MEMBER_DEAD || *state == WEFT_MEMBER_LEFT) {
+        return;
+    }
+    *state = WEFT_MEMBER_DEAD;
+    if (rank == health->boot->rank) {
+        health->neighbours.muted = true;
+        health->over = true;
+    }
+    disseminate_error(health, (audience_t){.except = from}, WEFT_FRAME_DEATH, 0, error);
+    weft_event_log_add_death(&health->log, error);
+    health->callbacks.died(health->arg, 0, error);
+    weft_tree_repair(health);
+}
+
+void weft_disseminate_all_to(weft_health_t *health, weft_neighbour_t *neighbour)
+{
+    weft_health_assert_owner(health);
+    audience_t to = {.only = neighbour};
+    const weft_event_log_t *log = &health->log;
+    for (const weft_logged_death_t *death = log->deaths; death != NULL; death = death->next) {
+        disseminate_error(health, to, WEFT_FRAME_DEATH, 0, &death->error);
+    }
+    for (uint32_t i = 0; i < log->room; i++) {
+        const weft_logged_event_t *event = &log->events[i];
+        if (event->type == WEFT_FRAME_FAIL && event->error != NULL) {
+            disseminate_error(health, to, WEFT_FRAME_FAIL, event->comm_id, event->error);
+        } else if (event->type == WEFT_FRAME_LEAVE_COMM) {
+            disseminate_left(health, to, event);
+        }
+    }
+    for (uint32_t i = 0; i < health->boot->nranks; i++) {
+        if (health->membership.states[i] == WEFT_MEMBER_LEFT && i != neighbour->rank) {
+            weft_frame_t frame = {.type = WEFT_FRAME_LEAVE_FAMILY, .from = i};
+            weft_neighbour_send(&health->neighbours, neighbour, &frame, NULL);
+        }
+    }
+}
+
+void weft_disseminate_replay(weft_health_t *health, uint64_t comm_id)
+{
+    weft_health_assert_owner(health);
+    const weft_event_log_t *log = &health->log;
+    const weft_health_callbacks_t *tell = &health->callbacks;
+    uint32_t me = health->boot->rank;
+    for (const weft_logged_death_t *death = log->deaths; death != NULL; death = death->next) {
+        tell->died(health->arg, comm_id, &death->error);
+    }
+    for (uint32_t i = 0; i < log->room; i++) {
+        const weft_logged_event_t *event = &log->events[i];
+        if (event->comm_id != comm_id) {
+            continue;
+        }
+        if (event->type == WEFT_FRAME_FAIL && event->error != NULL) {
+            tell->failed(health->arg, comm_id, event->error);
+        } else if (event->type == WEFT_FRAME_LEAVE_COMM && event->rank != me) {
+            tell->left(health->arg, comm_id, event->rank, event->sequence);
+        }
+    }
+    for (uint32_t rank = 0; rank < health->boot->nranks; rank++) {
+        if (health->membership.states[rank] == WEFT_MEMBER_LEFT && rank != me &&
+            weft_event_log_find(log, WEFT_FRAME_LEAVE_COMM, comm_id, rank) == NULL) {
+            tell->left(health->arg, comm_id, rank, 0);
+        }
+    }
+}
+
+weft_status_t weft_disseminate_route(weft_health_t *health, const weft_frame_t *frame,
+                                     const uint8_t *payload, const char **why)
+{
+    weft_health_assert_owner(health);
+    uint32_t target = frame->sequence;
+    weft_answer_t answer;
+    bool asks = frame->type == WEFT_FRAME_ASK;
+    weft_status_t status = asks ? weft_signature_decode(payload, &answer.signature, why)
+                                : weft_answer_decode(payload, &answer, why);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    if (target != health->boot->rank) {
+        uint32_t next = weft_membership_next_hop(&health->membership, target);
+        weft_neighbour_t *neighbour = weft_neighbours_find(&health->neighbours, next);
+        if (neighbour != NULL) {
+            weft_neighbour_send(&health->neighbours, neighbour, frame, payload);
+        }
+    } else if (asks) {
+        health->callbacks.asked(health->arg, frame->number, frame->from, &answer.signature);
+    } else {
+        health->callbacks.answered(health->arg, frame->number, frame->from, &answer);
+    }
+    return WEFT_OK;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The event log: what the health thread remembers of communicators that failed or were left, and of
+ * ranks that died. A communicator may fail, or be left, before the last rank has made it, and a new
+ * connection of the tree joins parts that may know different things. An event that is in the log
+ * already goes no further, so a flood ends whatever the tree looks like.
+ *
+ * Thread: the health thread's. */
+#ifndef WEFT_BOOT_EVENT_LOG_H
+#define WEFT_BOOT_EVENT_LOG_H
+
+#include "core/boot/wire.h"
+
+/* The failure of a communicator, or that one rank left it. */
+typedef struct weft_logged_event {
+    uint32_t type; /* WEFT_FRAME_FAIL, WEFT_FRAME_LEAVE_COMM; 0: empty */
+    uint32_t rank; /* LEAVE_COMM: who left */
+    uint64_t comm_id;
+    uint64_t sequence;   /* LEAVE_COMM */
+    weft_error_t *error; /* FAIL; NULL: there was no memory */
+} weft_logged_event_t;
+
+/* The death of a rank, remembered for good. */
+typedef struct weft_logged_death {
+    struct weft_logged_death *next;
+    weft_error_t error;
+} weft_logged_death_t;
+
+typedef struct weft_event_log {
+    weft_logged_event_t *events; /* a ring */
+    uint32_t room;
+    uint32_t added; /* so far */
+    weft_logged_death_t *deaths;
+} weft_event_log_t;
+
+/* ERR_RESOURCE. */
+weft_status_t weft_event_log_init(weft_event_log_t *log, uint32_t nranks);
+void weft_event_log_fini(weft_event_log_t *log);
+
+/* The failure of comm_id (`rank` is ignored), or that `rank` left it; NULL: not known. */
+const weft_logged_event_t *weft_event_log_find(const weft_event_log_t *log, uint32_t type,
+                                               uint64_t comm_id, uint32_t rank);
+
+/* Add an event that is not known yet. The oldest event makes room: with it a reason is lost, but a
+ * deadline still ends the wait. */
+const weft_logged_event_t *weft_event_log_add_failure(weft_event_log_t *log, uint64_t comm_id,
+                                                      const weft_error_t *error);
+const weft_logged_event_t *weft_event_log_add_leave(weft_event_log_t *log, uint64_t comm_id,
+                                                    uint32_t rank, uint64_t sequence);
+/* Without memory the death is not remembered. */
+void weft_event_log_add_death(weft_event_log_t *log, const weft_error_t *error);
+
+#endif

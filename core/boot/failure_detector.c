@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The failure detector: heartbeats, clocks, suspicion, declaring dead. */
+#include "core/boot/failure_detector.h"
+
+#include "core/base/error.h"
+#include "core/boot/boot.h"
+#include "core/boot/dissemination.h"
+#include "core/boot/health_state.h"
+#include "core/boot/tree_repair.h"
+
+/* A gap of more than this many beats in our own loop says that we slept, not the others. */
+#define DETECTOR_STALL_BEATS 4
+/* A suspect whose leaving is not known is dead when this has passed. */
+#define DETECTOR_SUSPECT_NS (2 * WEFT_NS_PER_S)
+
+static uint64_t detector_ns(double seconds)
+{
+    return seconds > 0 && seconds < 1e9 ? (uint64_t)(seconds * (double)WEFT_NS_PER_S) : 0;
+}
+
+void weft_detector_init(weft_health_t *health)
+{
+    weft_detector_t *detector = &health->detector;
+    detector->heartbeat = detector_ns(health->boot->settings.heartbeat);
+    detector->heartbeat = detector->heartbeat != 0 ? detector->heartbeat : WEFT_NS_PER_S / 2;
+    detector->unresponsive = detector_ns(health->boot->settings.unresponsive);
+    detector->last_look = weft_os_clock_ns();
+}
+
+uint64_t weft_detector_look(weft_health_t *health)
+{
+    weft_detector_t *detector = &health->detector;
+    uint64_t now = weft_os_clock_ns();
+    if (now - detector->last_look > DETECTOR_STALL_BEATS * detector->heartbeat) {
+        for (uint32_t i = 0; i < health->neighbours.count; i++) {
+            health->neighbours.list[i].heard = now;
+        }
+        weft_membership_restart_clocks(&health->membership, now);
+    }
+    detector->last_look = now;
+    return now;
+}
+
+void weft_detector_declare_dead(weft_health_t *health, uint32_t rank)
+{
+    weft_health_assert_owner(health);
+    weft_boot_set_culprit(health->boot, rank);
+    weft_error_t error = *weft_error_record();
+    weft_disseminate_death(health, NULL, &error);
+}
+
+void weft_detector_suspect(weft_health_t *health, uint32_t rank)
+{
+    weft_health_assert_owner(health);
+    if (health->membership.states[rank] == WEFT_MEMBER_LIVE) {
+        health->membership.states[rank] = WEFT_MEMBER_SUSPECT;
+        weft_tree_repair(health);
+    }
+}
+
+void weft_detector_trust(weft_health_t *health, uint32_t rank)
+{
+    weft_health_assert_owner(health);
+    if (health->membership.states[rank] == WEFT_MEMBER_SUSPECT) {
+        health->membership.states[rank] = WEFT_MEMBER_LIVE;
+    }
+}
+
+void weft_detector_stream_ended(weft_health_t *health, weft_neighbour_t *neighbour, int cause)
+{
+    char who[128];
+    uint32_t rank = neighbour->rank;
+    uint8_t state = health->membership.states[rank];
+    bool orderly =
+        state == WEFT_MEMBER_LEFT || state == WEFT_MEMBER_DEAD || health->over || health->leaving;
+    bool fresh = neighbour->fresh;
+    weft_neighbour_close(neighbour);
+    if (orderly) {
+        return;
+    }
+    if (fresh) {
+        /* A rank that leaves closes the connections that it has not accepted yet; the message that it
+         * left comes another way. */
+        weft_detector_suspect(health, rank);
+        return;
+    }
+    weft_boot_rank_text(health->boot, rank, who, sizeof who);
+    weft_fail(WEFT_ERR_PEER_DEAD, cause, "%s died", who);
+    weft_detector_declare_dead(health, rank);
+}
+
+static void detector_beat(weft_health_t *health, uint64_t now)
+{
+    weft_frame_t frame = {.type = WEFT_FRAME_BEAT, .from = health->boot->rank};
+    if (now >= health->detector.next_beat) {
+        weft_neighbours_flood(&health->neighbours, NULL, &frame, NULL);
+        health->detector.next_beat = now + health->detector.heartbeat;
+    }
+}
+
+/* Neighbours that are connected and silent. */
+static void detector_judge_silent(weft_health_t *health, uint64_t now)
+{
+    uint64_t limit = health->detector.unresponsive;
+    for (uint32_t i = 0; limit > 0 && !health->over && i < health->neighbours.count; i++) {
+        const weft_neighbour_t *neighbour = &health->neighbours.list[i];
+        uint32_t rank = neighbour->rank;
+        if (neighbour->fd >= 0 && now > neighbour->heard + limit &&
+            health->membership.states[rank] == WEFT_MEMBER_LIVE) {
+            char who[128];
+            weft_boot_rank_text(health->boot, rank, who, sizeof who);
+            weft_fail(WEFT_ERR_PEER_UNRESPONSIVE, 0,
+                      "%s is connected but has not answered for %.1f s (option boot.unresponsive)",
+                      who, (double)limit / 1e9);
+            weft_detector_declare_dead(health, rank);
+        }
+    }
+}
+
+/* Ranks that should have connected or answered. */
+static void detector_judge_absent(weft_health_t *health, uint64_t now)
+{
+    const weft_membership_t *membership = &health->membership;
+    uint32_t doubtful = membership->awaited + membership->suspects;
+    for (uint32_t i = 0; doubtful > 0 && !health->over && i < membership->nranks; i++) {
+        char who[128];
+        bool suspect = membership->states[i] == WEFT_MEMBER_SUSPECT;
+        uint64_t limit = suspect ? DETECTOR_SUSPECT_NS : health->detector.unresponsive;
+        if (membership->since[i] == 0 || limit == 0 || now - membership->since[i] < limit) {
+            continue;
+        }
+        weft_boot_rank_text(health->boot, i, who, sizeof who);
+        if (suspect) {
+            weft_fail(WEFT_ERR_PEER_DEAD, 0, "%s died: nobody listens at its address", who);
+        } else {
+            weft_fail(WEFT_ERR_PEER_UNRESPONSIVE, 0,
+                      "%s did not connect again after its parent in the tree left", who);
+        }
+        weft_detector_declare_dead(health, i);
+    }
+}
+
+void weft_detector_step(weft_health_t *health, uint64_t now)
+{
+    weft_health_assert_owner(health);
+    detector_beat(health, now);
+    detector_judge_silent(health, now);
+    detector_judge_absent(health, now);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The queue of the health thread: a list under a mutex and a descriptor to wake the thread. */
+#include "core/boot/health_queue.h"
+
+#include "core/os/assert.h"
+#include "core/os/socket.h"
+
+#define QUEUE_QUESTIONS 64 /* beyond this asks and answers are dropped: they are repeated */
+
+weft_status_t weft_health_queue_init(weft_health_queue_t *queue)
+{
+    *queue = (weft_health_queue_t){.wake = -1};
+    return weft_os_wake_open(&queue->wake);
+}
+
+void weft_health_queue_fini(weft_health_queue_t *queue)
+{
+    weft_health_queue_free(queue->first);
+    queue->first = NULL;
+    weft_os_close(queue->wake);
+    queue->wake = -1;
+}
+
+/* False: the queue is full. The mutex is held. */
+static bool health_queue_append(weft_health_queue_t *queue, weft_health_event_t *event)
+{
+    bool question = event->type == WEFT_HEALTH_ASK || event->type == WEFT_HEALTH_ANSWER;
+    weft_os_mutex_assert_held(&queue->mutex);
+    if (question && queue->questions == QUEUE_QUESTIONS) {
+        return false;
+    }
+    queue->questions += question;
+    *(queue->last != NULL ? &queue->last->next : &queue->first) = event;
+    queue->last = event;
+    return true;
+}
+
+void weft_health_queue_post(weft_health_queue_t *queue, const weft_health_event_t *event)
+{
+    weft_health_event_t *copy = weft_os_alloc(sizeof *copy, 0);
+    if (copy == NULL) {
+        return;
+    }
+    *copy = *event;
+    copy->next = NULL;
+    weft_os_lock(&queue->mutex);
+    bool queued = health_queue_append(queue, copy);
+    weft_os_unlock(&queue->mutex);
+    if (!queued) {
+        weft_os_free(copy);
+    }
+    weft_os_wake(queue->wake);
+}
+
+void weft_health_queue_stop(weft_health_queue_t *queue)
+{
+    weft_os_lock(&queue->mutex);
+    queue->stop = true;
+    weft_os_unlock(&queue->mutex);
+    weft_os_wake(queue->wake);
+}
+
+weft_health_event_t *weft_health_queue_take(weft_health_queue_t *queue, bool *stop_p)
+{
+    weft_os_wake_clear(queue->wake);
+    weft_os_lock(&queue->mutex);
+    weft_health_event_t *first = queue->first;
+    queue->first = NULL;
+    queue->last = NULL;
+    queue->questions = 0;
+    *stop_p = queue->stop;
+    weft_os_unlock(&queue->mutex);
+    return first;
+}
+
+void weft_health_queue_free(weft_health_event_t *first)
+{
+    while (first != NULL) {
+        weft_health_event_t *next = first->next;
+        weft_os_free(first);
+        first = next;
+    }
+}

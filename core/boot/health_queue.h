@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The queue of the health thread: events that other threads post, and the wake-up of the thread. */
+#ifndef WEFT_BOOT_HEALTH_QUEUE_H
+#define WEFT_BOOT_HEALTH_QUEUE_H
+
+#include "core/boot/wire.h"
+#include "core/os/os.h"
+
+typedef enum weft_health_event_type {
+    WEFT_HEALTH_OPEN,         /* communicator comm_id begins here */
+    WEFT_HEALTH_FAILED,       /* it failed with `error` */
+    WEFT_HEALTH_ASK,          /* ask `peer` to compare answer.signature */
+    WEFT_HEALTH_ANSWER,       /* answer `peer` */
+    WEFT_HEALTH_LEAVE_COMM,   /* this rank leaves comm_id after `sequence` operations */
+    WEFT_HEALTH_LEAVE_FAMILY, /* this rank leaves the family */
+} weft_health_event_type_t;
+
+typedef struct weft_health_event {
+    struct weft_health_event *next;
+    weft_health_event_type_t type;
+    uint32_t peer;
+    uint64_t comm_id;
+    uint64_t sequence;
+    weft_answer_t answer;
+    weft_error_t error;
+} weft_health_event_t;
+
+typedef struct weft_health_queue {
+    int wake;              /* readable when something was posted; −1: none */
+    weft_os_mutex_t mutex; /* guards the rest */
+    bool stop;
+    uint32_t questions; /* asks and answers in the list */
+    weft_health_event_t *first, *last;
+} weft_health_queue_t;
+
+/* ERR_RESOURCE, ERR_SYSTEM. */
+weft_status_t weft_health_queue_init(weft_health_queue_t *queue);
+void weft_health_queue_fini(weft_health_queue_t *queue);
+
+/* Posts a copy of the event and wakes the thread. Without memory the event is lost: other ranks then
+ * learn by their deadlines. Asks and answers, which are repeated, are dropped when many wait. Any
+ * thread. */
+void weft_health_queue_post(weft_health_queue_t *queue, const weft_health_event_t *event);
+/* Tells the thread to end. Any thread. */
+void weft_health_queue_stop(weft_health_queue_t *queue);
+
+/* Takes all events, oldest first; the caller frees them. *stop_p says whether the thread shall end. */
+weft_health_event_t *weft_health_queue_take(weft_health_queue_t *queue, bool *stop_p);
+void weft_health_queue_free(weft_health_event_t *first);
+
+#endif

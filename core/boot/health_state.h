@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The state of the health thread, made of the structs of the modules that own its parts. Everything but
+ * the queue belongs to the thread. */
+#ifndef WEFT_BOOT_HEALTH_STATE_H
+#define WEFT_BOOT_HEALTH_STATE_H
+
+#include "core/boot/connector.h"
+#include "core/boot/event_log.h"
+#include "core/boot/health_callbacks.h"
+#include "core/boot/health_queue.h"
+#include "core/boot/membership.h"
+#include "core/boot/neighbour.h"
+#include "core/os/assert.h"
+
+/* The connection to a new parent, while it is being made. */
+typedef struct weft_reconnect {
+    bool active;
+    uint32_t parent;
+    weft_connector_t connector;
+} weft_reconnect_t;
+
+/* Clocks of the failure detector, in ns. */
+typedef struct weft_detector {
+    uint64_t heartbeat;    /* interval */
+    uint64_t unresponsive; /* silence after which a rank is declared dead; 0: never */
+    uint64_t next_beat;
+    uint64_t last_look; /* when this thread looked at the clock */
+} weft_detector_t;
+
+struct weft_health {
+    weft_boot_t *boot;
+    weft_health_callbacks_t callbacks;
+    void *arg; /* of the callbacks */
+    weft_os_thread_t *thread;
+    weft_health_queue_t queue;
+
+    weft_neighbours_t neighbours;
+    weft_membership_t membership;
+    weft_event_log_t log;
+    weft_reconnect_t reconnect;
+    weft_detector_t detector;
+    bool over; /* the join failed, or we were declared dead: nobody else is declared dead here */
+    bool leaving;
+    uint64_t leave_until;
+#ifdef WEFT_CHECKED
+    uintptr_t owner; /* the health thread */
+#endif
+};
+
+/* The caller becomes the thread that owns the state. */
+static inline void weft_health_own(weft_health_t *health)
+{
+#ifdef WEFT_CHECKED
+    health->owner = weft_os_thread_self();
+#else
+    (void)health;
+#endif
+}
+
+static inline void weft_health_assert_owner(const weft_health_t *health)
+{
+#ifdef WEFT_CHECKED
+    weft_assert(health->owner == weft_os_thread_self());
+#else
+    (void)health;
+#endif
+}
+
+#endif

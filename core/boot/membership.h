@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Membership: the state of every rank of the family, and the control tree that follows from it. The
+ * tree is a pure function of the states: the parent of a rank is its nearest ancestor that is live;
+ * when none of its ancestors is, the lowest live rank. Parents are lower ranks under every view of the
+ * states, so there is never a cycle, and equal views make one tree.
+ *
+ * Thread: the health thread's. */
+#ifndef WEFT_BOOT_MEMBERSHIP_H
+#define WEFT_BOOT_MEMBERSHIP_H
+
+#include "core/boot/neighbour.h"
+
+typedef enum weft_member_state {
+    WEFT_MEMBER_LIVE = 0, /* as far as is known */
+    WEFT_MEMBER_LEFT,     /* left the family in order */
+    WEFT_MEMBER_SUSPECT, /* does not answer where it should be: it has left and its message is on the
+                             way, or it died */
+    WEFT_MEMBER_DEAD,    /* was declared dead; final */
+} weft_member_state_t;
+
+typedef struct weft_membership {
+    uint32_t rank, nranks;
+    uint8_t *states;  /* weft_member_state_t of every rank */
+    uint64_t *since;  /* a suspect, or a live rank that should connect to us: since when; else 0 */
+    uint32_t awaited; /* live ranks that should connect to us and have not yet */
+    uint32_t suspects;
+} weft_membership_t;
+
+/* ERR_RESOURCE. */
+weft_status_t weft_membership_init(weft_membership_t *membership, uint32_t rank, uint32_t nranks);
+void weft_membership_fini(weft_membership_t *membership);
+
+/* The parent of `rank`; `rank` itself when it has none. */
+uint32_t weft_membership_parent(const weft_membership_t *membership, uint32_t rank);
+/* The rank to which a frame for `target` goes next; our own rank when there is no way. */
+uint32_t weft_membership_next_hop(const weft_membership_t *membership, uint32_t target);
+
+/* Finds out anew who is awaited, after a state or a neighbour has changed. */
+void weft_membership_update(weft_membership_t *membership, const weft_neighbours_t *neighbours);
+/* Restarts the clocks of all that are awaited or suspect. */
+void weft_membership_restart_clocks(weft_membership_t *membership, uint64_t now);
+
+#endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * End points: their wire form, and the parsing of the options that choose them. */
+ * End points: their wire form, their text, and which of a peer can be tried. */
 #include <weft/sdk/endpoint.h>
 
 #include <arpa/inet.h>
@@ -16,38 +16,6 @@
 static const uint8_t magic[4] = {'t', 'c', 'p', '1'};
 
 static_assert(HEADER + ENTRY * WEFT_ENDPOINTS_MAX <= WEFT_NET_ADDRESS_MAX, "address too long");
-
-void weft_interface_filter_parse(const char *text, weft_interface_filter_t *filter)
-{
-    *filter = (weft_interface_filter_t){.names = text};
-    if (*filter->names == '^') {
-        filter->exclude = true;
-        filter->names++;
-    }
-    if (*filter->names == '=') {
-        filter->exact = true;
-        filter->names++;
-    }
-}
-
-static bool interface_filter_lists(const weft_interface_filter_t *filter, const char *name)
-{
-    size_t length = strlen(name);
-    for (const char *at = filter->names; *at != '\0';) {
-        size_t word = strcspn(at, ",");
-        bool fits = filter->exact ? word == length : word <= length;
-        if (word > 0 && fits && memcmp(at, name, word) == 0) {
-            return true;
-        }
-        at += word + (at[word] == ',' ? 1 : 0);
-    }
-    return false;
-}
-
-bool weft_interface_filter_admits(const weft_interface_filter_t *filter, const char *name)
-{
-    return *filter->names == '\0' || interface_filter_lists(filter, name) != filter->exclude;
-}
 
 static bool port_range_parse_port(const char *text, char **end_p, uint16_t *port_p)
 {

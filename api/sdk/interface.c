@@ -1,12 +1,44 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The interfaces of this host, in the order in which peers should try them. */
+ * The interfaces of this host: which are chosen, and the order in which peers should try them. */
+#include <weft/sdk/interface.h>
+
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <string.h>
 
-#include <weft/sdk/endpoint.h>
+void weft_interface_filter_parse(const char *text, weft_interface_filter_t *filter)
+{
+    *filter = (weft_interface_filter_t){.names = text};
+    if (*filter->names == '^') {
+        filter->exclude = true;
+        filter->names++;
+    }
+    if (*filter->names == '=') {
+        filter->exact = true;
+        filter->names++;
+    }
+}
+
+static bool interface_filter_lists(const weft_interface_filter_t *filter, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = filter->names; *at != '\0';) {
+        size_t word = strcspn(at, ",");
+        bool fits = filter->exact ? word == length : word <= length;
+        if (word > 0 && fits && memcmp(at, name, word) == 0) {
+            return true;
+        }
+        at += word + (at[word] == ',' ? 1 : 0);
+    }
+    return false;
+}
+
+bool weft_interface_filter_admits(const weft_interface_filter_t *filter, const char *name)
+{
+    return *filter->names == '\0' || interface_filter_lists(filter, name) != filter->exclude;
+}
 
 static bool interface_endpoint(const struct sockaddr *address, int64_t family,
                                weft_endpoint_t *point)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * SDK: TCP end points of a transport that meets its peers over sockets. Local addresses are chosen by
- * interface; a list of them has a form on the wire, which is the address that a listener publishes
- * (weft_net_address_t). Nothing here blocks; every function may be called from any thread. */
+ * SDK: TCP end points of a transport that meets its peers over sockets. A list of them has a form on the
+ * wire, which is the address that a listener publishes (weft_net_address_t). sdk/interface.h lists those
+ * of this host. Nothing here blocks; every function may be called from any thread. */
 #ifndef WEFT_SDK_ENDPOINT_H
 #define WEFT_SDK_ENDPOINT_H
 
@@ -39,34 +39,13 @@ typedef struct weft_endpoint_list {
     weft_endpoint_entry_t entries[WEFT_ENDPOINTS_MAX];
 } weft_endpoint_list_t;
 
-/* A choice of interfaces. As text: "eth,ib" prefixes of names, "=eth0,ib0" exact names, "^docker" all
- * but these, "^=eth1" all but exactly these. "" is all, with docker and bridges only where there is
- * nothing else. */
-typedef struct weft_interface_filter {
-    const char *names; /* after the signs; points into the parsed text */
-    bool exclude;
-    bool exact;
-} weft_interface_filter_t;
-
 /* A range of TCP ports, both ends included; both 0: the kernel chooses. */
 typedef struct weft_port_range {
     uint16_t first, last;
 } weft_port_range_t;
 
-/* Parses a choice of interfaces. `text` must outlive the filter. */
-void weft_interface_filter_parse(const char *text, weft_interface_filter_t *filter);
-/* Tells whether the filter admits interface `name`. */
-bool weft_interface_filter_admits(const weft_interface_filter_t *filter, const char *name);
-
 /* Parses "5000-5100", "5000" or "". Returns false for anything else. */
 bool weft_port_range_parse(const char *text, weft_port_range_t *ports);
-
-/* Lists the addresses, with port 0, of the interfaces that are up and admitted. `family` is 0 for any,
- * 1 for IPv4, 2 for IPv6. Link-local addresses are left out, because they mean nothing to another host.
- * Returns OK (the list may be empty) or ERR_SYSTEM. */
-weft_status_t weft_endpoint_list_local(const weft_host_t *host,
-                                       const weft_interface_filter_t *filter, int64_t family,
-                                       weft_endpoint_list_t *list);
 
 /* Converts a list to its wire form and back. Decoding checks every field and returns OK, or ERR_PROTO
  * without an error text. */

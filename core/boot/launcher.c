@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Launchers: what their variables say, and the exchange of a unique id among their processes. */
+ * Launchers: what their variables say, and the exchange of a unique id among their processes. Implements
+ * weft_launcher_detect() and weft_launcher_exchange_id() of weft.h. */
 #include <inttypes.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 #include "core/os/folder.h"
 #include "core/os/os.h"
 
-/* The first variable of a list that is set counts; lists end with NULL. */
+/* Lists of variables; the first one that is set counts. They end with NULL. */
 #define NAMES 4
 typedef const char *const names_t[NAMES];
 
@@ -23,8 +24,8 @@ typedef struct launcher {
     const char *name;
     names_t rank, nranks, local_rank, local_ranks;
     names_t job; /* variables that together name the job */
-    const char
-        *proxy; /* name of the process above all local ranks, where variables do not suffice */
+    /* The process above all local ranks, where variables do not suffice. */
+    const char *proxy;
 } launcher_t;
 
 /* In order of precedence: the innermost launcher of usual nestings comes first. */
@@ -57,7 +58,7 @@ static const launcher_t launchers[] = {
 };
 #define LAUNCHERS (sizeof launchers / sizeof *launchers)
 
-static const char *first_set(const char *const *names)
+static const char *launcher_variable(const char *const *names)
 {
     for (uint32_t i = 0; i < NAMES && names[i] != NULL; i++) {
         if (weft_env(names[i]) != NULL) {
@@ -67,7 +68,7 @@ static const char *first_set(const char *const *names)
     return NULL;
 }
 
-static weft_status_t number(const char *name, uint32_t most, uint32_t *value)
+static weft_status_t launcher_number(const char *name, uint32_t most, uint32_t *value)
 {
     uint64_t found;
     if (!weft_env_number(name, &found) || found > most) {
@@ -79,33 +80,33 @@ static weft_status_t number(const char *name, uint32_t most, uint32_t *value)
 }
 
 /* The shell of a batch job has a rank and a number of tasks, but is no task. */
-static bool is_batch_shell(const launcher_t *launcher)
+static bool launcher_is_batch_shell(const launcher_t *launcher)
 {
     return strcmp(launcher->name, "slurm") == 0 && weft_env("SLURM_JOB_ID") != NULL &&
            weft_env("SLURM_STEP_ID") == NULL;
 }
 
-static bool present(const launcher_t *launcher)
+static bool launcher_is_present(const launcher_t *launcher)
 {
-    return first_set(launcher->rank) != NULL && first_set(launcher->nranks) != NULL &&
-           !is_batch_shell(launcher);
+    return launcher_variable(launcher->rank) != NULL &&
+           launcher_variable(launcher->nranks) != NULL && !launcher_is_batch_shell(launcher);
 }
 
-static weft_status_t contradiction(const char *a, uint32_t x, const char *b, uint32_t y)
+static weft_status_t launcher_contradiction(const char *a, uint32_t x, const char *b, uint32_t y)
 {
     return weft_fail(WEFT_ERR_CONFIG, 0, "environment: %s = %u contradicts %s = %u", a, x, b, y);
 }
 
-static weft_status_t read_local(const launcher_t *launcher, weft_launcher_t *out)
+static weft_status_t launcher_read_local(const launcher_t *launcher, weft_launcher_t *out)
 {
-    const char *rank = first_set(launcher->local_rank);
-    const char *ranks = first_set(launcher->local_ranks);
+    const char *rank = launcher_variable(launcher->local_rank);
+    const char *ranks = launcher_variable(launcher->local_ranks);
     weft_status_t status = WEFT_OK;
     if (rank != NULL) {
-        status = number(rank, WEFT_RANKS_MOST, &out->local_rank);
+        status = launcher_number(rank, WEFT_RANKS_MOST, &out->local_rank);
     }
     if (status == WEFT_OK && ranks != NULL) {
-        status = number(ranks, WEFT_RANKS_MOST, &out->local_ranks);
+        status = launcher_number(ranks, WEFT_RANKS_MOST, &out->local_ranks);
     }
     if (status != WEFT_OK) {
         return status;
@@ -115,68 +116,70 @@ static weft_status_t read_local(const launcher_t *launcher, weft_launcher_t *out
         out->local_ranks = weft_env_number("SLURM_NNODES", &nodes) && nodes == 1 ? out->nranks : 0;
     }
     if (out->local_ranks > out->nranks) {
-        return contradiction(ranks, out->local_ranks, first_set(launcher->nranks), out->nranks);
+        return launcher_contradiction(ranks, out->local_ranks, launcher_variable(launcher->nranks),
+                                      out->nranks);
     }
     if (rank != NULL && out->local_ranks > 0 && out->local_rank >= out->local_ranks) {
-        return contradiction(rank, out->local_rank, ranks != NULL ? ranks : "SLURM_NNODES",
-                             out->local_ranks);
+        return launcher_contradiction(rank, out->local_rank, ranks != NULL ? ranks : "SLURM_NNODES",
+                                      out->local_ranks);
     }
     return WEFT_OK;
 }
 
-static weft_status_t read_one(const launcher_t *launcher, weft_launcher_t *out)
+static weft_status_t launcher_read(const launcher_t *launcher, weft_launcher_t *out)
 {
-    const char *rank = first_set(launcher->rank), *nranks = first_set(launcher->nranks);
+    const char *rank = launcher_variable(launcher->rank),
+               *nranks = launcher_variable(launcher->nranks);
     memset(out, 0, sizeof *out);
     out->size = sizeof *out;
     snprintf(out->name, sizeof out->name, "%s", launcher->name);
-    weft_status_t status = number(rank, WEFT_RANKS_MOST, &out->rank);
+    weft_status_t status = launcher_number(rank, WEFT_RANKS_MOST, &out->rank);
     if (status == WEFT_OK) {
-        status = number(nranks, WEFT_RANKS_MOST, &out->nranks);
+        status = launcher_number(nranks, WEFT_RANKS_MOST, &out->nranks);
     }
     if (status != WEFT_OK) {
         return status;
     }
     if (out->rank >= out->nranks) {
-        return contradiction(rank, out->rank, nranks, out->nranks);
+        return launcher_contradiction(rank, out->rank, nranks, out->nranks);
     }
-    return read_local(launcher, out);
+    return launcher_read_local(launcher, out);
 }
 
-/* A second launcher whose variables are set must say the same, except where one starts the other: an
+/* Another launcher whose variables are set must say the same, except where one starts the other: an
  * elastic agent under mpirun, or any of them inside a Slurm job. */
-static weft_status_t compare(const launcher_t *chosen, const weft_launcher_t *out)
+static weft_status_t launcher_compare(const launcher_t *chosen, const weft_launcher_t *out)
 {
     for (size_t i = 0; i < LAUNCHERS; i++) {
         weft_launcher_t other;
         const launcher_t *launcher = &launchers[i];
-        if (launcher == chosen || !present(launcher) || strcmp(launcher->name, "slurm") == 0 ||
-            weft_env("TORCHELASTIC_RUN_ID") != NULL) {
+        if (launcher == chosen || !launcher_is_present(launcher) ||
+            strcmp(launcher->name, "slurm") == 0 || weft_env("TORCHELASTIC_RUN_ID") != NULL) {
             continue;
         }
-        weft_status_t status = read_one(launcher, &other);
+        weft_status_t status = launcher_read(launcher, &other);
         if (status != WEFT_OK) {
             return status;
         }
         if (other.rank != out->rank) {
-            return contradiction(first_set(chosen->rank), out->rank, first_set(launcher->rank),
-                                 other.rank);
+            return launcher_contradiction(launcher_variable(chosen->rank), out->rank,
+                                          launcher_variable(launcher->rank), other.rank);
         }
         if (other.nranks != out->nranks) {
-            return contradiction(first_set(chosen->nranks), out->nranks,
-                                 first_set(launcher->nranks), other.nranks);
+            return launcher_contradiction(launcher_variable(chosen->nranks), out->nranks,
+                                          launcher_variable(launcher->nranks), other.nranks);
         }
     }
     return WEFT_OK;
 }
 
-static const launcher_t *choose(void)
+static const launcher_t *launcher_choose(void)
 {
-    if (weft_env("TORCHELASTIC_RUN_ID") != NULL && present(&launchers[2])) {
+    if (weft_env("TORCHELASTIC_RUN_ID") != NULL && launcher_is_present(&launchers[2])) {
         return &launchers[2];
     }
     for (size_t i = 0; i < LAUNCHERS; i++) {
-        if (present(&launchers[i])) {
+        if (launcher_is_present(&launchers[i])) {
             return &launchers[i];
         }
     }
@@ -190,13 +193,13 @@ weft_status_t weft_launcher_detect(weft_launcher_t *launcher)
                          "weft_launcher_detect: launcher is NULL or its size is not set");
     }
     weft_launcher_t found = {.size = sizeof found, .name = "none", .nranks = 1, .local_ranks = 1};
-    const launcher_t *chosen = choose();
+    const launcher_t *chosen = launcher_choose();
     weft_status_t status = WEFT_OK;
     if (chosen != NULL) {
-        status = read_one(chosen, &found);
+        status = launcher_read(chosen, &found);
     }
     if (status == WEFT_OK && chosen != NULL) {
-        status = compare(chosen, &found);
+        status = launcher_compare(chosen, &found);
     }
     if (status == WEFT_OK) {
         found.size = launcher->size;
@@ -205,8 +208,8 @@ weft_status_t weft_launcher_detect(weft_launcher_t *launcher)
     return status;
 }
 
-/* The process named `name` above us, with its start time; the parent if there is none. */
-static void ancestor(const char *name, char *text, size_t bytes)
+/* Names the process `name` above us, with its start time, or the parent if there is none. */
+static void launcher_ancestor(const char *name, char *text, size_t bytes)
 {
     char found[16] = "";
     int32_t pid = weft_os_parent_pid(), parent = 0;
@@ -224,9 +227,9 @@ static void ancestor(const char *name, char *text, size_t bytes)
     snprintf(text, bytes, "process %d of %" PRIu64, (int)pid, started);
 }
 
-/* A text that is the same for all processes of the job, and different for all others. */
-static weft_status_t name_job(const launcher_t *from, const weft_launcher_t *launcher, char *text,
-                              size_t bytes)
+/* Makes a text that is the same for all processes of the job, and different for all others. */
+static weft_status_t launcher_name_job(const launcher_t *from, const weft_launcher_t *launcher,
+                                       char *text, size_t bytes)
 {
     int used = snprintf(text, bytes, "%s %u", launcher->name, launcher->nranks);
     size_t at = (size_t)used;
@@ -253,11 +256,11 @@ static weft_status_t name_job(const launcher_t *from, const weft_launcher_t *lau
                          launcher->name, from->job[0]);
     }
     text[at++] = '\n';
-    ancestor(from->proxy, text + at, bytes - at);
+    launcher_ancestor(from->proxy, text + at, bytes - at);
     return WEFT_OK;
 }
 
-static weft_status_t from_hex(const char *hex, weft_unique_id_t *id)
+static weft_status_t launcher_id_from_hex(const char *hex, weft_unique_id_t *id)
 {
     weft_unique_id_t found;
     weft_id_t opened;
@@ -277,8 +280,8 @@ static weft_status_t from_hex(const char *hex, weft_unique_id_t *id)
     return status;
 }
 
-static weft_status_t meet(const weft_launcher_t *launcher, const weft_boot_settings_t *settings,
-                          weft_unique_id_t *id)
+static weft_status_t launcher_rendezvous(const weft_launcher_t *launcher,
+                                         const weft_boot_settings_t *settings, weft_unique_id_t *id)
 {
     char job[1024];
     const launcher_t *from = NULL;
@@ -297,7 +300,7 @@ static weft_status_t meet(const weft_launcher_t *launcher, const weft_boot_setti
                          "all hosts share, or pass a unique id in WEFT_UNIQUE_ID",
                          launcher->local_ranks, launcher->nranks);
     }
-    weft_status_t status = name_job(from, launcher, job, sizeof job);
+    weft_status_t status = launcher_name_job(from, launcher, job, sizeof job);
     if (status != WEFT_OK) {
         return status;
     }
@@ -321,7 +324,7 @@ weft_status_t weft_launcher_exchange_id(const weft_launcher_t *launcher, weft_un
     }
     const char *given = weft_env("WEFT_UNIQUE_ID");
     if (given != NULL) {
-        return from_hex(given, id);
+        return launcher_id_from_hex(given, id);
     }
     if (launcher->nranks == 1) {
         return WEFT_OK;
@@ -331,7 +334,7 @@ weft_status_t weft_launcher_exchange_id(const weft_launcher_t *launcher, weft_un
         status = weft_settings_read(config, &settings);
     }
     if (status == WEFT_OK) {
-        status = meet(launcher, &settings.boot, id);
+        status = launcher_rendezvous(launcher, &settings.boot, id);
     }
     weft_config_destroy(config);
     return status;

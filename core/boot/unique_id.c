@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Unique ids as bytes: magic and version 2, addresses 1, zero 1, created 4, life 4, addresses 60,
- * secret 32, nonce 16, checksum 8. The checksum finds ids that were cut or garbled on their way; it
- * protects nothing. */
+ * Unique ids as bytes: magic and version 2, number of addresses 1, zero 1, created 4, life 4, addresses
+ * 60, secret 32, nonce 16, checksum 8. The checksum finds ids that were cut or damaged on their way. It
+ * is no protection. */
 #include "core/boot/unique_id.h"
 
 #include <sodium.h>
@@ -23,7 +23,7 @@
 
 _Static_assert(SUM_AT == 120, "the checksum ends the id");
 
-static void checksum(const uint8_t *bytes, uint8_t sum[8])
+static void unique_id_checksum(const uint8_t *bytes, uint8_t sum[8])
 {
     uint8_t hash[16];
     /* Ids are handled before any handshake; starting twice is harmless. */
@@ -47,7 +47,7 @@ void weft_id_encode(const weft_id_t *id, weft_unique_id_t *out)
     }
     memcpy(p + SECRET_AT, id->secret, sizeof id->secret);
     memcpy(p + NONCE_AT, id->nonce, sizeof id->nonce);
-    checksum(p, p + SUM_AT);
+    unique_id_checksum(p, p + SUM_AT);
 }
 
 weft_status_t weft_id_decode(const weft_unique_id_t *in, weft_id_t *id)
@@ -55,7 +55,7 @@ weft_status_t weft_id_decode(const weft_unique_id_t *in, weft_id_t *id)
     const uint8_t *p = in->bytes;
     uint8_t sum[8];
     memset(id, 0, sizeof *id);
-    checksum(p, sum);
+    unique_id_checksum(p, sum);
     if (p[0] != MAGIC || memcmp(sum, p + SUM_AT, sizeof sum) != 0) {
         return weft_fail(WEFT_ERR_ARG, 0,
                          "unique id: these bytes are no id of weft, or were damaged on their way");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the 128 bytes of a unique id hold. */
+ * The content of the 128 bytes of a unique id. */
 #ifndef WEFT_BOOT_ID_H
 #define WEFT_BOOT_ID_H
 
@@ -22,13 +22,14 @@ typedef struct weft_id {
 void weft_id_encode(const weft_id_t *id, weft_unique_id_t *out);
 /* ERR_ARG: not an id, damaged, or of another version. */
 weft_status_t weft_id_decode(const weft_unique_id_t *in, weft_id_t *id);
-/* Whether its time has passed by this host's clock. */
+/* Tells whether its time has passed, by this host's clock. */
 int weft_id_expired(const weft_id_t *id);
+/* Wipes the secret and all else. */
 void weft_id_wipe(weft_id_t *id);
 
-/* Number of the communicator that the id makes. */
+/* The number of the communicator that the id makes; never 0. */
 uint64_t weft_id_comm(const weft_id_t *id);
-/* Key for `purpose`, from secret and nonce. */
+/* Derives the key for `purpose` from secret and nonce. */
 void weft_id_key(const weft_id_t *id, const char *purpose, uint8_t key[32]);
 
 #endif

@@ -24,7 +24,7 @@ void weft_frame_encode(const weft_frame_t *frame, uint8_t header[WEFT_WIRE_HEADE
 }
 
 /* Payload size of a type; false for unknown types. */
-static int payload_bytes(uint32_t type, uint32_t *bytes)
+static int wire_payload_bytes(uint32_t type, uint32_t *bytes)
 {
     switch (type) {
 #define WEFT_FRAME_CASE(value, name, size)                                                         \
@@ -38,7 +38,7 @@ static int payload_bytes(uint32_t type, uint32_t *bytes)
     }
 }
 
-static bool is_addressed(uint32_t type)
+static bool wire_is_addressed(uint32_t type)
 {
     return type == WEFT_FRAME_ASK || type == WEFT_FRAME_ANSWER;
 }
@@ -53,13 +53,13 @@ weft_status_t weft_frame_decode(const uint8_t header[WEFT_WIRE_HEADER], uint32_t
                             .sequence = weft_get_u32(header + 12),
                             .comm_id = weft_get_u64(header + 16),
                             .number = weft_get_u64(header + 24)};
-    *why = !payload_bytes(frame->type, &bytes)                      ? "type"
-           : weft_get_u16(header + 2) != 0                          ? "reserved"
-           : bytes != UINT32_MAX && bytes != frame->bytes           ? "length"
-           : frame->from >= nranks                                  ? "rank"
-           : frame->comm_id != comm_id                              ? "communicator"
-           : is_addressed(frame->type) && frame->sequence >= nranks ? "target"
-                                                                    : NULL;
+    *why = !wire_payload_bytes(frame->type, &bytes)                      ? "type"
+           : weft_get_u16(header + 2) != 0                               ? "reserved"
+           : bytes != UINT32_MAX && bytes != frame->bytes                ? "length"
+           : frame->from >= nranks                                       ? "rank"
+           : frame->comm_id != comm_id                                   ? "communicator"
+           : wire_is_addressed(frame->type) && frame->sequence >= nranks ? "target"
+                                                                         : NULL;
     return *why != NULL ? WEFT_ERR_PROTO : WEFT_OK;
 }
 
@@ -78,7 +78,7 @@ void weft_error_encode(const weft_error_t *error, uint8_t bytes[WEFT_WIRE_ERROR]
 }
 
 /* Copies text that people will read: ended, and without control characters. */
-static void copy_text(char *to, const uint8_t *from, size_t bytes)
+static void wire_copy_text(char *to, const uint8_t *from, size_t bytes)
 {
     memcpy(to, from, bytes);
     to[bytes - 1] = '\0';
@@ -89,7 +89,7 @@ static void copy_text(char *to, const uint8_t *from, size_t bytes)
     }
 }
 
-static int is_failure(int32_t status)
+static int wire_is_failure(int32_t status)
 {
     switch (status) {
 #define WEFT_STATUS_CASE(value, name, text) case (value):
@@ -102,7 +102,7 @@ static int is_failure(int32_t status)
 }
 
 /* −1 or a rank. */
-static int is_rank(int32_t rank, uint32_t nranks)
+static int wire_is_rank(int32_t rank, uint32_t nranks)
 {
     return rank >= -1 && (rank < 0 || (uint32_t)rank < nranks);
 }
@@ -112,10 +112,10 @@ weft_status_t weft_error_decode(const uint8_t bytes[WEFT_WIRE_ERROR], uint32_t n
 {
     int32_t status = (int32_t)weft_get_u32(bytes);
     int32_t rank = (int32_t)weft_get_u32(bytes + 4), peer = (int32_t)weft_get_u32(bytes + 8);
-    *why = !is_failure(status)      ? "status"
-           : !is_rank(rank, nranks) ? "reporting rank"
-           : !is_rank(peer, nranks) ? "culprit"
-                                    : NULL;
+    *why = !wire_is_failure(status)      ? "status"
+           : !wire_is_rank(rank, nranks) ? "reporting rank"
+           : !wire_is_rank(peer, nranks) ? "culprit"
+                                         : NULL;
     if (*why != NULL) {
         return WEFT_ERR_PROTO;
     }
@@ -127,9 +127,9 @@ weft_status_t weft_error_decode(const uint8_t bytes[WEFT_WIRE_ERROR], uint32_t n
     error->peer_pid = (int32_t)weft_get_u32(bytes + 12);
     error->os_errno = (int32_t)weft_get_u32(bytes + 16);
     error->sequence = weft_get_u64(bytes + 24);
-    copy_text(error->peer_host, bytes + HOST_AT, sizeof error->peer_host);
-    copy_text(error->transport, bytes + TRANSPORT_AT, sizeof error->transport);
-    copy_text(error->text, bytes + TEXT_AT, sizeof error->text);
+    wire_copy_text(error->peer_host, bytes + HOST_AT, sizeof error->peer_host);
+    wire_copy_text(error->transport, bytes + TRANSPORT_AT, sizeof error->transport);
+    wire_copy_text(error->text, bytes + TEXT_AT, sizeof error->text);
     return WEFT_OK;
 }
 

@@ -12,7 +12,7 @@
 
 #include <weft/plugin/net.h>
 
-#include <weft/sdk/interface.h>
+#include <weft/sdk/net_interface.h>
 #include "cache.h"
 #include <weft/sdk/acceptor.h>
 #include "gid.h"

@@ -9,7 +9,7 @@
 
 #include <weft/plugin/net.h>
 
-#include <weft/sdk/interface.h>
+#include <weft/sdk/net_interface.h>
 #include <weft/sdk/acceptor.h>
 
 #define SOCK_STREAMS_MAX 16u

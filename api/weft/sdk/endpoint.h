@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * SDK: TCP end points of a transport that meets its peers over sockets. A list of them has a form on the
- * wire, which is the address that a listener publishes (weft_net_address_t). sdk/interface.h lists those
+ * wire, which is the address that a listener publishes (weft_net_address_t). sdk/net_interface.h lists those
  * of this host. Nothing here blocks; every function may be called from any thread. */
 #ifndef WEFT_SDK_ENDPOINT_H
 #define WEFT_SDK_ENDPOINT_H

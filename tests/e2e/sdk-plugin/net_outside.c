@@ -3,7 +3,7 @@
  * The beginning of a transport: a listener over the acceptor of the SDK, and an address of its end
  * points. It is built and looked at, never loaded. */
 #include <weft/sdk/acceptor.h>
-#include <weft/sdk/interface.h>
+#include <weft/sdk/net_interface.h>
 
 struct weft_net {
     const weft_host_t *host;

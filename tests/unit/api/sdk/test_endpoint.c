@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include <weft/sdk/interface.h>
+#include <weft/sdk/net_interface.h>
 #include "tests/support/fake_host.h"
 
 static bool admits(const char *text, const char *name)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The interfaces of this host: which are chosen, and the order in which peers should try them. */
-#include <weft/sdk/interface.h>
+#include <weft/sdk/net_interface.h>
 
 #include <errno.h>
 #include <ifaddrs.h>

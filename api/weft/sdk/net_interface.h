@@ -2,8 +2,8 @@
  *
  * SDK: the network interfaces of this host: a choice of them by name, and their addresses. Nothing here
  * waits for a peer; every function may be called from any thread. */
-#ifndef WEFT_SDK_INTERFACE_H
-#define WEFT_SDK_INTERFACE_H
+#ifndef WEFT_SDK_NET_INTERFACE_H
+#define WEFT_SDK_NET_INTERFACE_H
 
 #include <weft/sdk/endpoint.h>
 

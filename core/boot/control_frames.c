@@ -18,7 +18,7 @@ static weft_status_t control_frame_failure(weft_health_t *health, weft_neighbour
     if (status == WEFT_OK) {
         /* Communicator 0: the join of a rank failed, while we had it behind us. */
         error.comm_id = frame->number != 0 ? frame->number : health->boot->comm_id;
-        health->over = health->over || frame->number == 0;
+        health->detection_ended = health->detection_ended || frame->number == 0;
         weft_disseminate_failure(health, neighbour, error.comm_id, &error);
     }
     return status;

@@ -107,7 +107,7 @@ void weft_disseminate_death(weft_health_t *health, const weft_neighbour_t *from,
     *state = WEFT_MEMBER_DEAD;
     if (rank == health->boot->rank) {
         health->neighbours.muted = true;
-        health->over = true;
+        health->detection_ended = true;
     }
     disseminate_error(health, (audience_t){.except = from}, WEFT_FRAME_DEATH, 0, error);
     weft_event_log_add_death(&health->log, error);

@@ -72,8 +72,8 @@ void weft_detector_stream_ended(weft_health_t *health, weft_neighbour_t *neighbo
     char who[128];
     uint32_t rank = neighbour->rank;
     uint8_t state = health->membership.states[rank];
-    bool orderly =
-        state == WEFT_MEMBER_LEFT || state == WEFT_MEMBER_DEAD || health->over || health->leaving;
+    bool orderly = state == WEFT_MEMBER_LEFT || state == WEFT_MEMBER_DEAD ||
+                   health->detection_ended || health->leaving;
     bool fresh = neighbour->fresh;
     weft_neighbour_close(neighbour);
     if (orderly) {
@@ -103,7 +103,8 @@ static void detector_beat(weft_health_t *health, uint64_t now)
 static void detector_judge_silent(weft_health_t *health, uint64_t now)
 {
     uint64_t limit = health->detector.unresponsive;
-    for (uint32_t i = 0; limit > 0 && !health->over && i < health->neighbours.count; i++) {
+    for (uint32_t i = 0; limit > 0 && !health->detection_ended && i < health->neighbours.count;
+         i++) {
         const weft_neighbour_t *neighbour = &health->neighbours.list[i];
         uint32_t rank = neighbour->rank;
         if (neighbour->fd >= 0 && now > neighbour->heard + limit &&
@@ -123,7 +124,7 @@ static void detector_judge_absent(weft_health_t *health, uint64_t now)
 {
     const weft_membership_t *membership = &health->membership;
     uint32_t doubtful = membership->awaited + membership->suspects;
-    for (uint32_t i = 0; doubtful > 0 && !health->over && i < membership->nranks; i++) {
+    for (uint32_t i = 0; doubtful > 0 && !health->detection_ended && i < membership->nranks; i++) {
         char who[128];
         bool suspect = membership->states[i] == WEFT_MEMBER_SUSPECT;
         uint64_t limit = suspect ? DETECTOR_SUSPECT_NS : health->detector.unresponsive;

@@ -134,7 +134,8 @@ static bool health_may_end(weft_health_t *health, uint64_t now)
     }
     return now >= health->leave_until ||
            (health->neighbours.count == 0 &&
-            (health->over || (!health->reconnect.active && health->membership.awaited == 0)));
+            (health->detection_ended ||
+             (!health->reconnect.active && health->membership.awaited == 0)));
 }
 
 static void health_run(void *arg)

@@ -40,7 +40,8 @@ struct weft_health {
     weft_event_log_t log;
     weft_reconnect_t reconnect;
     weft_detector_t detector;
-    bool over; /* the join failed, or we were declared dead: nobody else is declared dead here */
+    bool
+        detection_ended; /* the join failed, or we were declared dead: declares nobody dead any more */
     bool leaving;
     uint64_t leave_until;
 #ifdef WEFT_CHECKED

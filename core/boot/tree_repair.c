@@ -33,7 +33,7 @@ static void tree_repair_connect(weft_health_t *health)
 void weft_tree_repair(weft_health_t *health)
 {
     weft_health_assert_owner(health);
-    if (!health->over) {
+    if (!health->detection_ended) {
         tree_repair_connect(health);
         weft_membership_update(&health->membership, &health->neighbours);
     }

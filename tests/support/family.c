@@ -25,7 +25,7 @@ typedef struct child {
     weft_boot_t *boot;
     family_t *family;
     uint32_t rank;
-    family_note_t *note;
+    family_record_t *record;
     int links[WEFT_TREE_LINKS]; /* copies of the control connections' descriptors */
 } child_t;
 
@@ -33,20 +33,20 @@ static void on_failed(void *arg, uint64_t comm_id, const weft_error_t *error)
 {
     child_t *child = arg;
     (void)comm_id;
-    if (atomic_load(&child->note->failed) != 0) {
+    if (atomic_load(&child->record->failed) != 0) {
         return; /* the first failure counts */
     }
-    child->note->error = *error;
-    child->note->failed_at = weft_os_clock_ns();
-    atomic_fetch_add(&child->note->failed, 1);
-    weft_os_futex_wake(&child->note->failed);
+    child->record->error = *error;
+    child->record->failed_at = weft_os_clock_ns();
+    atomic_fetch_add(&child->record->failed, 1);
+    weft_os_futex_wake(&child->record->failed);
 }
 
 static void on_died(void *arg, uint64_t comm_id, const weft_error_t *error)
 {
     child_t *child = arg;
-    atomic_store(&child->note->dead[error->peer], 1);
-    weft_os_futex_wake(&child->note->dead[error->peer]);
+    atomic_store(&child->record->dead[error->peer], 1);
+    weft_os_futex_wake(&child->record->dead[error->peer]);
     on_failed(arg, comm_id, error);
 }
 
@@ -54,8 +54,8 @@ static void on_reported(void *arg, uint64_t comm_id, const weft_error_t *error)
 {
     child_t *child = arg;
     if (comm_id == FAMILY_COMM) {
-        atomic_fetch_add(&child->note->reports, 1);
-        weft_os_futex_wake(&child->note->reports);
+        atomic_fetch_add(&child->record->reports, 1);
+        weft_os_futex_wake(&child->record->reports);
         return;
     }
     on_failed(arg, comm_id, error);
@@ -64,32 +64,32 @@ static void on_reported(void *arg, uint64_t comm_id, const weft_error_t *error)
 static void on_asked(void *arg, uint64_t comm_id, uint32_t from, const weft_signature_t *theirs)
 {
     child_t *child = arg;
-    child->note->asked_in = comm_id;
+    child->record->asked_in = comm_id;
     weft_health_answer(child->boot, comm_id, from,
                        &(weft_answer_t){.comm_id = 77, .signature = *theirs, .waits_for = 3});
-    child->note->asked = *theirs;
-    atomic_store(&child->note->asked_by, from + 1);
-    weft_os_futex_wake(&child->note->asked_by);
+    child->record->asked = *theirs;
+    atomic_store(&child->record->asked_by, from + 1);
+    weft_os_futex_wake(&child->record->asked_by);
 }
 
 static void on_answered(void *arg, uint64_t comm_id, uint32_t from, const weft_answer_t *answer)
 {
     child_t *child = arg;
-    child->note->answer = *answer;
-    child->note->answered_in = comm_id;
-    atomic_store(&child->note->answered_by, from + 1);
-    weft_os_futex_wake(&child->note->answered_by);
+    child->record->answer = *answer;
+    child->record->answered_in = comm_id;
+    atomic_store(&child->record->answered_by, from + 1);
+    weft_os_futex_wake(&child->record->answered_by);
 }
 
 static void on_left(void *arg, uint64_t comm_id, uint32_t rank, uint64_t sequence)
 {
     child_t *child = arg;
     if (comm_id == 0) {
-        atomic_store(&child->note->gone[rank], 1);
+        atomic_store(&child->record->gone[rank], 1);
         return;
     }
-    atomic_store(&child->note->left[rank], (uint32_t)sequence + 1);
-    weft_os_futex_wake(&child->note->left[rank]);
+    atomic_store(&child->record->left[rank], (uint32_t)sequence + 1);
+    weft_os_futex_wake(&child->record->left[rank]);
 }
 
 int family_wait(_Atomic uint32_t *word, double seconds)
@@ -121,8 +121,8 @@ static void bequeath(child_t *child)
         sleep(20);
         _exit(0);
     }
-    atomic_store(&child->note->heir, (uint32_t)pid);
-    weft_os_futex_wake(&child->note->heir);
+    atomic_store(&child->record->heir, (uint32_t)pid);
+    weft_os_futex_wake(&child->record->heir);
 }
 
 static void obey(child_t *child, weft_boot_t *boot)
@@ -210,16 +210,16 @@ static int child_main(child_t *child)
         status = weft_health_start(boot, &events, child);
     }
     if (status != WEFT_OK) {
-        child->note->error = *weft_error_record();
+        child->record->error = *weft_error_record();
     }
-    atomic_store(&child->note->joined, status == WEFT_OK ? 1 : 2);
-    weft_os_futex_wake(&child->note->joined);
+    atomic_store(&child->record->joined, status == WEFT_OK ? 1 : 2);
+    weft_os_futex_wake(&child->record->joined);
     /* Rank 0 stays even if its join failed: the root thread is in its process. */
     obey(child, boot);
     uint64_t start = weft_os_clock_ns();
     weft_boot_leave(boot);
-    atomic_store(&child->note->leave_us, 1 + (uint32_t)((weft_os_clock_ns() - start) / 1000));
-    weft_os_futex_wake(&child->note->leave_us);
+    atomic_store(&child->record->leave_us, 1 + (uint32_t)((weft_os_clock_ns() - start) / 1000));
+    weft_os_futex_wake(&child->record->leave_us);
     return 0;
 }
 
@@ -241,7 +241,7 @@ void family_start(family_t *family, uint32_t count, double heartbeat, double unr
         pid_t pid = fork();
         assert_true(pid >= 0);
         if (pid == 0) {
-            child_t child = {.family = family, .rank = i, .note = &family->shared->notes[i]};
+            child_t child = {.family = family, .rank = i, .record = &family->shared->records[i]};
             prctl(PR_SET_PDEATHSIG, SIGKILL);
             alarm(30);
             _exit(child_main(&child));

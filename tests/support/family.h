@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Ranks as processes that the test can kill and stop. Parent and children share one page of notes. */
+ * Ranks as processes that the test can kill and stop. Parent and children share one page of records. */
 #ifndef WEFT_TESTS_FAMILY_H
 #define WEFT_TESTS_FAMILY_H
 
@@ -14,7 +14,7 @@
 #define FAMILY_MOST 16
 #define FAMILY_COMM UINT64_C(0x1234567890) /* a communicator that is not the first */
 
-typedef struct family_note {
+typedef struct family_record {
     _Atomic uint32_t joined; /* 1 = health runs, 2 = the join failed with `error` */
     _Atomic uint32_t failed; /* `error` and `failed_at` are written */
     uint64_t failed_at;
@@ -28,10 +28,10 @@ typedef struct family_note {
     _Atomic uint32_t gone[FAMILY_MOST]; /* that rank left the family */
     _Atomic uint32_t dead[FAMILY_MOST];
     _Atomic uint32_t reports;           /* failures of FAMILY_COMM */
-    _Atomic uint32_t left[FAMILY_MOST]; /* 1 + operations at the goodbye of that rank */
+    _Atomic uint32_t left[FAMILY_MOST]; /* 1 + operations when that rank left */
     _Atomic uint32_t heir;              /* process that inherited the descriptors */
     _Atomic uint32_t leave_us;          /* 1 + how long leaving took */
-} family_note_t;
+} family_record_t;
 
 typedef struct family {
     uint32_t count;
@@ -44,7 +44,7 @@ typedef struct family_shared {
     weft_unique_id_t id;
     _Atomic uint32_t has_id;
     _Atomic uint32_t order[FAMILY_MOST]; /* what the child shall do next */
-    family_note_t notes[FAMILY_MOST];
+    family_record_t records[FAMILY_MOST];
 } family_shared_t;
 
 /* Orders: leave at once; leave after a report, an abort … */

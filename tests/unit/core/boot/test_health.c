@@ -18,9 +18,9 @@
 static void wait_joined(family_t *f)
 {
     for (uint32_t i = 0; i < f->count; i++) {
-        assert_true(family_wait(&f->shared->notes[i].joined, 10));
-        if (f->shared->notes[i].joined != 1) {
-            fail_msg("rank %u: %s", i, f->shared->notes[i].error.text);
+        assert_true(family_wait(&f->shared->records[i].joined, 10));
+        if (f->shared->records[i].joined != 1) {
+            fail_msg("rank %u: %s", i, f->shared->records[i].error.text);
         }
     }
 }
@@ -30,18 +30,18 @@ static uint64_t assert_verdict(family_t *f, uint32_t culprit, weft_status_t stat
 {
     uint64_t longest = 0;
     for (uint32_t i = 0; i < f->count; i++) {
-        family_note_t *note = &f->shared->notes[i];
-        if (i == culprit || note->left[culprit] != 0 || f->pids[i] == 0) {
+        family_record_t *record = &f->shared->records[i];
+        if (i == culprit || record->left[culprit] != 0 || f->pids[i] == 0) {
             continue;
         }
-        assert_true(family_wait(&note->failed, 10));
-        if (note->error.status != status || note->error.peer != (int32_t)culprit) {
-            fail_msg("rank %u: %s", i, note->error.text);
+        assert_true(family_wait(&record->failed, 10));
+        if (record->error.status != status || record->error.peer != (int32_t)culprit) {
+            fail_msg("rank %u: %s", i, record->error.text);
         }
-        assert_int_equal(note->failed, 1);
-        assert_int_equal(note->error.peer_pid, f->pids[culprit]);
-        assert_true(note->error.peer_host[0] != '\0');
-        longest = note->failed_at - start > longest ? note->failed_at - start : longest;
+        assert_int_equal(record->failed, 1);
+        assert_int_equal(record->error.peer_pid, f->pids[culprit]);
+        assert_true(record->error.peer_host[0] != '\0');
+        longest = record->failed_at - start > longest ? record->failed_at - start : longest;
     }
     return longest;
 }
@@ -79,8 +79,8 @@ static void a_killed_rank_whose_child_holds_its_connections_is_named_at_once(voi
     family_start(&f, 4, 0.5, 10);
     wait_joined(&f);
     family_order(&f, 1, FAMILY_FORK);
-    assert_true(family_wait(&f.shared->notes[1].heir, 10));
-    pid_t heir = (pid_t)f.shared->notes[1].heir;
+    assert_true(family_wait(&f.shared->records[1].heir, 10));
+    pid_t heir = (pid_t)f.shared->records[1].heir;
     uint64_t start = weft_os_clock_ns();
     kill(f.pids[1], SIGKILL);
     assert_true(assert_verdict(&f, 1, WEFT_ERR_PEER_DEAD, start) < WEFT_NS_PER_S);
@@ -112,21 +112,21 @@ static void a_rank_killed_at_a_random_moment_is_named(void **unused)
         weft_os_sleep_ns((uint64_t)rand_r(&seed) % (40 * WEFT_NS_PER_MS));
         kill(f.pids[victim], SIGKILL);
         for (uint32_t i = 0; i < f.count; i++) {
-            family_note_t *note = &f.shared->notes[i];
+            family_record_t *record = &f.shared->records[i];
             char name[16];
             if (i == victim) {
                 continue;
             }
-            assert_true(family_wait(&note->joined, 10));
-            assert_true(note->joined == 2 || family_wait(&note->failed, 5));
+            assert_true(family_wait(&record->joined, 10));
+            assert_true(record->joined == 2 || family_wait(&record->failed, 5));
             snprintf(name, sizeof name, ": rank %u", victim);
             /* A rank that never came is named by the root's deadline, without more knowledge. */
-            bool named =
-                note->error.peer == (int32_t)victim ||
-                (note->error.status == WEFT_ERR_TIMEOUT && strstr(note->error.text, name) != NULL);
+            bool named = record->error.peer == (int32_t)victim ||
+                         (record->error.status == WEFT_ERR_TIMEOUT &&
+                          strstr(record->error.text, name) != NULL);
             if (!named) {
                 fail_msg("round %d, victim %u, rank %u: %s: %s", round, victim, i,
-                         weft_status_name(note->error.status), note->error.text);
+                         weft_status_name(record->error.status), record->error.text);
             }
         }
         assert_int_equal(family_end(&f), 1);
@@ -142,7 +142,7 @@ static void a_stopped_rank_is_unresponsive_after_the_limit(void **unused)
     uint64_t start = weft_os_clock_ns();
     kill(f.pids[1], SIGSTOP);
     assert_verdict(&f, 1, WEFT_ERR_PEER_UNRESPONSIVE, start);
-    assert_true(f.shared->notes[0].failed_at - start > WEFT_NS_PER_S / 2);
+    assert_true(f.shared->records[0].failed_at - start > WEFT_NS_PER_S / 2);
     assert_int_equal(family_end(&f), 0);
 }
 
@@ -158,7 +158,7 @@ static void a_stop_shorter_than_the_limit_is_no_error(void **unused)
     /* Longer than the limit from the beginning of the stop. */
     weft_os_sleep_ns(3 * WEFT_NS_PER_S);
     for (uint32_t i = 0; i < 4; i++) {
-        assert_int_equal(f.shared->notes[i].failed, 0);
+        assert_int_equal(f.shared->records[i].failed, 0);
     }
     assert_int_equal(family_end(&f), 0);
 }
@@ -172,8 +172,8 @@ static void a_report_reaches_all_others_with_its_culprit(void **unused)
     uint64_t start = weft_os_clock_ns();
     family_order(&f, 6, FAMILY_REPORT);
     assert_verdict(&f, 6, WEFT_ERR_ABORTED, start);
-    assert_string_equal(f.shared->notes[3].error.text, "aborted by the test");
-    assert_int_equal(f.shared->notes[6].failed, 0);
+    assert_string_equal(f.shared->records[3].error.text, "aborted by the test");
+    assert_int_equal(f.shared->records[6].failed, 0);
     assert_int_equal(family_end(&f), 0);
 }
 
@@ -184,13 +184,13 @@ static void rubbish_on_a_control_connection_names_its_sender(void **unused)
     family_start(&f, 6, 0.5, 10);
     wait_joined(&f);
     family_order(&f, 2, FAMILY_RUBBISH);
-    family_note_t *note = &f.shared->notes[0];
-    assert_true(family_wait(&note->failed, 10));
-    assert_int_equal(note->error.status, WEFT_ERR_PROTO);
-    assert_int_equal(note->error.peer, 2);
-    assert_non_null(strstr(note->error.text, "bad type"));
+    family_record_t *record = &f.shared->records[0];
+    assert_true(family_wait(&record->failed, 10));
+    assert_int_equal(record->error.status, WEFT_ERR_PROTO);
+    assert_int_equal(record->error.peer, 2);
+    assert_non_null(strstr(record->error.text, "bad type"));
     for (uint32_t i = 0; i < 6; i++) {
-        assert_true(i == 2 || family_wait(&f.shared->notes[i].failed, 10));
+        assert_true(i == 2 || family_wait(&f.shared->records[i].failed, 10));
     }
     assert_int_equal(family_end(&f), 0);
 }
@@ -202,22 +202,22 @@ static void a_question_reaches_its_rank_only(void **unused)
     family_start(&f, 8, 0.5, 10);
     wait_joined(&f);
     family_order(&f, 4, FAMILY_ASK_LAST);
-    family_note_t *note = &f.shared->notes[7];
-    assert_true(family_wait(&note->asked_by, 10));
-    assert_int_equal(note->asked_by, 1 + 4);
-    assert_int_equal(note->asked.coll, WEFT_REDUCE);
-    assert_int_equal(note->asked.root, 2);
-    assert_true(note->asked.count == 12345);
-    assert_true(note->asked_in == FAMILY_COMM);
+    family_record_t *record = &f.shared->records[7];
+    assert_true(family_wait(&record->asked_by, 10));
+    assert_int_equal(record->asked_by, 1 + 4);
+    assert_int_equal(record->asked.coll, WEFT_REDUCE);
+    assert_int_equal(record->asked.root, 2);
+    assert_true(record->asked.count == 12345);
+    assert_true(record->asked_in == FAMILY_COMM);
     /* The answer comes back to who asked. */
-    note = &f.shared->notes[4];
-    assert_true(family_wait(&note->answered_by, 10));
-    assert_int_equal(note->answered_by, 1 + 7);
-    assert_true(note->answered_in == FAMILY_COMM);
-    assert_true(note->answer.comm_id == 77 && note->answer.waits_for == 3);
-    assert_int_equal(note->answer.signature.root, 2);
+    record = &f.shared->records[4];
+    assert_true(family_wait(&record->answered_by, 10));
+    assert_int_equal(record->answered_by, 1 + 7);
+    assert_true(record->answered_in == FAMILY_COMM);
+    assert_true(record->answer.comm_id == 77 && record->answer.waits_for == 3);
+    assert_int_equal(record->answer.signature.root, 2);
     for (uint32_t i = 0; i < 7; i++) {
-        assert_int_equal(f.shared->notes[i].asked_by, 0);
+        assert_int_equal(f.shared->records[i].asked_by, 0);
     }
     assert_int_equal(family_end(&f), 0);
 }
@@ -231,9 +231,9 @@ static void an_orderly_goodbye_is_told_to_all_and_is_no_failure(void **unused)
     family_order(&f, 1, FAMILY_LEAVE);
     for (uint32_t i = 0; i < 8; i++) {
         if (i != 1) {
-            assert_true(family_wait(&f.shared->notes[i].left[1], 10));
-            assert_int_equal(f.shared->notes[i].left[1], 1 + 42);
-            assert_int_equal(f.shared->notes[i].failed, 0);
+            assert_true(family_wait(&f.shared->records[i].left[1], 10));
+            assert_int_equal(f.shared->records[i].left[1], 1 + 42);
+            assert_int_equal(f.shared->records[i].failed, 0);
         }
     }
     assert_int_equal(family_end(&f), 0);
@@ -256,7 +256,7 @@ static void survivors_of_orderly_leavers_still_hear_of_a_death(void **unused)
             family_order(&f, leaver, FAMILY_LEAVE);
             gone[leaver] = true;
             for (uint32_t i = 0; i < 8; i++) {
-                assert_true(gone[i] || family_wait(&f.shared->notes[i].left[leaver], 10));
+                assert_true(gone[i] || family_wait(&f.shared->records[i].left[leaver], 10));
             }
             /* New connections cannot be seen from here. On a busy machine they may take longer than
              * the next leaver would wait for them. */
@@ -265,15 +265,15 @@ static void survivors_of_orderly_leavers_still_hear_of_a_death(void **unused)
         uint64_t start = weft_os_clock_ns();
         kill(f.pids[cases[c].victim], SIGKILL);
         for (uint32_t i = 0; i < 8; i++) {
-            family_note_t *note = &f.shared->notes[i];
+            family_record_t *record = &f.shared->records[i];
             if (!gone[i] && i != cases[c].victim) {
-                assert_true(family_wait(&note->failed, 10));
-                if (note->error.status != WEFT_ERR_PEER_DEAD ||
-                    note->error.peer != (int32_t)cases[c].victim) {
-                    fail_msg("case %zu, rank %u: %s", c, i, note->error.text);
+                assert_true(family_wait(&record->failed, 10));
+                if (record->error.status != WEFT_ERR_PEER_DEAD ||
+                    record->error.peer != (int32_t)cases[c].victim) {
+                    fail_msg("case %zu, rank %u: %s", c, i, record->error.text);
                 }
                 /* The worst case is a victim that had not connected to its new parent yet. */
-                assert_true(note->failed_at - start < 4 * WEFT_NS_PER_S);
+                assert_true(record->failed_at - start < 4 * WEFT_NS_PER_S);
             }
         }
         assert_int_equal(family_end(&f), 1);
@@ -293,13 +293,13 @@ static void survivors_of_a_death_hear_of_the_next_and_of_reports(void **unused)
         kill(f.pids[victims[v]], SIGKILL);
         dead[victims[v]] = true;
         for (uint32_t i = 0; i < 8; i++) {
-            assert_true(dead[i] || family_wait(&f.shared->notes[i].dead[victims[v]], 10));
+            assert_true(dead[i] || family_wait(&f.shared->records[i].dead[victims[v]], 10));
         }
     }
     family_order(&f, 7, FAMILY_REPORT_OTHER);
     for (uint32_t i = 0; i < 7; i++) {
-        assert_true(dead[i] || family_wait(&f.shared->notes[i].reports, 10));
-        assert_true(dead[i] || f.shared->notes[i].reports == 1);
+        assert_true(dead[i] || family_wait(&f.shared->records[i].reports, 10));
+        assert_true(dead[i] || f.shared->records[i].reports == 1);
     }
     assert_int_equal(family_end(&f), 3);
 }
@@ -313,17 +313,17 @@ static void the_past_of_a_communicator_is_told_to_who_comes_late(void **unused)
     wait_joined(&f);
     family_order(&f, 2, FAMILY_LEAVE_OTHER);
     family_order(&f, 1, FAMILY_REPORT_OTHER);
-    family_note_t *note = &f.shared->notes[3];
-    assert_true(family_wait(&note->left[2], 10) && family_wait(&note->reports, 10));
+    family_record_t *record = &f.shared->records[3];
+    assert_true(family_wait(&record->left[2], 10) && family_wait(&record->reports, 10));
     kill(f.pids[2], SIGKILL);
-    assert_true(family_wait(&note->dead[2], 10));
-    atomic_store(&note->left[2], 0);
-    atomic_store(&note->reports, 0);
-    atomic_store(&note->dead[2], 0);
+    assert_true(family_wait(&record->dead[2], 10));
+    atomic_store(&record->left[2], 0);
+    atomic_store(&record->reports, 0);
+    atomic_store(&record->dead[2], 0);
     family_order(&f, 3, FAMILY_OPEN_OTHER);
-    assert_true(family_wait(&note->left[2], 10) && family_wait(&note->reports, 10) &&
-                family_wait(&note->dead[2], 10));
-    assert_int_equal(note->left[2], 1 + 6);
+    assert_true(family_wait(&record->left[2], 10) && family_wait(&record->reports, 10) &&
+                family_wait(&record->dead[2], 10));
+    assert_int_equal(record->left[2], 1 + 6);
     assert_int_equal(family_end(&f), 1);
 }
 
@@ -339,10 +339,10 @@ static void all_leave_together_without_a_failure(void **unused)
             family_order(&f, i, FAMILY_LEAVE);
         }
         for (uint32_t i = 0; i < 8; i++) {
-            family_note_t *note = &f.shared->notes[i];
-            assert_true(family_wait(&note->leave_us, 10));
-            assert_int_equal(note->failed, 0);
-            longest = note->leave_us > longest ? note->leave_us : longest;
+            family_record_t *record = &f.shared->records[i];
+            assert_true(family_wait(&record->leave_us, 10));
+            assert_int_equal(record->failed, 0);
+            longest = record->leave_us > longest ? record->leave_us : longest;
         }
         assert_int_equal(family_end(&f), 0);
     }

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The event log: what is known is found, the oldest event makes room, deaths stay. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/boot/event_log.h"
+
+static void events_are_found_by_communicator_and_rank(void **unused)
+{
+    (void)unused;
+    weft_event_log_t log;
+    weft_error_t error = {.status = WEFT_ERR_ARG, .peer = 2};
+    assert_int_equal(weft_event_log_init(&log, 4), WEFT_OK);
+    assert_null(weft_event_log_find(&log, WEFT_FRAME_FAIL, 7, 0));
+    weft_event_log_add_failure(&log, 7, &error);
+    weft_event_log_add_leave(&log, 8, 3, 41);
+    const weft_logged_event_t *failure = weft_event_log_find(&log, WEFT_FRAME_FAIL, 7, 1);
+    assert_non_null(failure);
+    assert_int_equal(failure->error->status, WEFT_ERR_ARG);
+    const weft_logged_event_t *leave = weft_event_log_find(&log, WEFT_FRAME_LEAVE_COMM, 8, 3);
+    assert_non_null(leave);
+    assert_true(leave->sequence == 41 && leave->rank == 3);
+    assert_null(weft_event_log_find(&log, WEFT_FRAME_LEAVE_COMM, 8, 2));
+    assert_null(weft_event_log_find(&log, WEFT_FRAME_LEAVE_COMM, 7, 3));
+    assert_null(weft_event_log_find(&log, WEFT_FRAME_FAIL, 8, 0));
+    weft_event_log_fini(&log);
+}
+
+static void the_oldest_event_makes_room_and_deaths_stay(void **unused)
+{
+    (void)unused;
+    weft_event_log_t log;
+    weft_error_t error = {.status = WEFT_ERR_PEER_DEAD, .peer = 1};
+    assert_int_equal(weft_event_log_init(&log, 1), WEFT_OK);
+    weft_event_log_add_death(&log, &error);
+    weft_event_log_add_failure(&log, 1, &error);
+    for (uint32_t i = 1; i < log.room; i++) {
+        weft_event_log_add_leave(&log, 2, i, 0);
+    }
+    assert_non_null(weft_event_log_find(&log, WEFT_FRAME_FAIL, 1, 0));
+    weft_event_log_add_leave(&log, 2, log.room, 0);
+    assert_null(weft_event_log_find(&log, WEFT_FRAME_FAIL, 1, 0));
+    assert_non_null(weft_event_log_find(&log, WEFT_FRAME_LEAVE_COMM, 2, log.room));
+    assert_non_null(log.deaths);
+    assert_int_equal(log.deaths->error.peer, 1);
+    assert_null(log.deaths->next);
+    weft_event_log_fini(&log);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(events_are_found_by_communicator_and_rank),
+        cmocka_unit_test(the_oldest_event_makes_room_and_deaths_stay),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

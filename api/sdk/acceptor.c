@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Connections accepted per socket and poll: fewer than the table has slots, so that a burst cannot push
- * out a peer before its first bytes were looked at. */
+/* Connections accepted per socket and poll: fewer than the table has slots, so that a burst cannot
+ * push out a peer before its first bytes were looked at. */
 #define ACCEPTOR_BURST 16u
 
 void weft_acceptor_init(weft_acceptor_t *acceptor, const weft_host_t *host, int watch)
@@ -32,7 +32,8 @@ static void acceptor_watch(weft_acceptor_t *acceptor, int fd)
     }
 }
 
-/* Explicitly: a copy of the descriptor in a forked child would keep it in the watch after close(). */
+/* Explicitly: a copy of the descriptor in a forked child would keep it in the watch after
+ * close(). */
 static void acceptor_unwatch(weft_acceptor_t *acceptor, int fd)
 {
     if (acceptor->watch >= 0) {
@@ -109,8 +110,8 @@ static weft_pending_peer_t *acceptor_sweep(weft_acceptor_t *acceptor, uint64_t n
     return NULL;
 }
 
-/* The policy of a full table: who makes room for a new peer. All peers were swept a moment ago, so a
- * peer whose bytes have arrived is no candidate any more. */
+/* The policy of a full table: who makes room for a new peer. All peers were swept a moment ago, so
+ * a peer whose bytes have arrived is no candidate any more. */
 static weft_pending_peer_t *acceptor_choose_victim(weft_acceptor_t *acceptor)
 {
     weft_pending_peer_t *oldest = &acceptor->peers[0];
@@ -144,7 +145,8 @@ static void acceptor_admit(weft_acceptor_t *acceptor, int fd, uint64_t now)
     acceptor_watch(acceptor, fd);
 }
 
-/* Returns OK (look for the next one), AGAIN (nobody is left), or a failure of the listening socket. */
+/* Returns OK (look for the next one), AGAIN (nobody is left), or a failure of the listening
+ * socket. */
 static weft_status_t acceptor_accept(weft_acceptor_t *acceptor, int listening, uint64_t now)
 {
     const weft_host_t *host = acceptor->host;
@@ -174,8 +176,8 @@ static weft_status_t acceptor_accept(weft_acceptor_t *acceptor, int listening, u
     }
 }
 
-/* Serves one listening socket. A full table is swept before each further connection, so a flood cannot
- * push out a peer whose bytes have arrived. */
+/* Serves one listening socket. A full table is swept before each further connection, so a flood
+ * cannot push out a peer whose bytes have arrived. */
 static weft_status_t acceptor_serve(weft_acceptor_t *acceptor, int listening, uint64_t now,
                                     weft_pending_peer_t **peer_p, uint8_t label[WEFT_AUTH_LABEL])
 {

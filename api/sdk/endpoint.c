@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* magic, count, host identity; then per entry family (4 or 6), loopback, port (big-endian), 16 bytes. */
+/* magic, count, host identity; then per entry family (4 or 6), loopback, port (big-endian), 16
+ * bytes. */
 #define HEADER 32u
 #define ENTRY 20u
 

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* Steps of the connector: send the hello, read the reply, send the proof. Steps of the acceptor: read
- * the hello, send the reply, read the proof. */
+/* Steps of the connector: send the hello, read the reply, send the proof. Steps of the acceptor:
+ * read the hello, send the reply, read the proof. */
 enum { STEP_HELLO = 0, STEP_REPLY = 1, STEP_PROOF = 2 };
 
 weft_status_t weft_record_send(int fd, const void *record, uint32_t bytes, uint32_t *done_p)

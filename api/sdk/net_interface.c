@@ -109,7 +109,8 @@ weft_status_t weft_endpoint_list_local(const weft_host_t *host,
     weft_host_identity_read(list->host);
     bool chosen = *filter->names != '\0';
     for (int kind = 0; kind < KINDS; kind++) {
-        /* Addresses of bridges are often the same on every host, so peers would meet the wrong one. */
+        /* Addresses of bridges are often the same on every host, so peers would meet the wrong
+         * one. */
         if (kind != KIND_BRIDGE || chosen || list->count == 0) {
             interface_list_add(items, filter, family, kind, list);
         }

@@ -7,8 +7,8 @@
 #include "core/boot/boot_types.h"
 
 /* Compares `text`, lines of "key=value", with rank 0's. If any rank differs all ranks fail with
- * ERR_MISMATCH, which names that rank, the first key that differs and both values. Else as an exchange
- * (exchange.h), also for when to call it. */
+ * ERR_MISMATCH, which names that rank, the first key that differs and both values. Else as an
+ * exchange (exchange.h), also for when to call it. */
 weft_status_t weft_boot_agree(weft_boot_t *boot, const char *text);
 
 #endif

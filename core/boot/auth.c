@@ -24,8 +24,8 @@
 #define VERSION 2
 #define LABEL_RANK_AT 32 /* in a label: the purpose, zeros, the rank */
 
-/* Every MAC covers the label of the role first: a message that is sent back to its sender, or presented
- * as another one, never fits. */
+/* Every MAC covers the label of the role first: a message that is sent back to its sender, or
+ * presented as another one, never fits. */
 static const char *const role_hello = "weft hello";
 static const char *const role_reply = "weft reply";
 static const char *const role_proof = "weft proof";
@@ -48,8 +48,8 @@ typedef struct reply {
     uint8_t mac[MAC];
 } reply_t;
 
-/* The content of weft_auth_state_t. The connector keeps its hello, the acceptor the label and the proof
- * that it expects. */
+/* The content of weft_auth_state_t. The connector keeps its hello, the acceptor the label and the
+ * proof that it expects. */
 typedef struct state {
     uint64_t stage;
     uint8_t hello[WEFT_AUTH_HELLO];

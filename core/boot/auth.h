@@ -2,8 +2,8 @@
  *
  * The cryptography of the handshake that opens every connection: bytes in, bytes out. It uses keyed
  * BLAKE2b of libsodium, fresh nonces on both sides, and role labels against reflection. The service
- * "weft.auth/1" of plugin/host.h is a thin wrapper around these functions and describes them. They may
- * be called from any thread and do not block. ERR_AUTH, ERR_PROTO, ERR_SYSTEM. */
+ * "weft.auth/1" of plugin/host.h is a thin wrapper around these functions and describes them. They
+ * may be called from any thread and do not block. ERR_AUTH, ERR_PROTO, ERR_SYSTEM. */
 #ifndef WEFT_BOOT_AUTH_H
 #define WEFT_BOOT_AUTH_H
 
@@ -11,8 +11,8 @@
 
 #include <weft/plugin/host.h>
 
-/* Key purposes and handshake labels of the two kinds of control connections: to the root of a join, and
- * between ranks. */
+/* Key purposes and handshake labels of the two kinds of control connections: to the root of a join,
+ * and between ranks. */
 #define WEFT_PURPOSE_ROOT "root"
 #define WEFT_PURPOSE_TREE "tree"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A host table for the handshake and the acceptor of the SDK with a key of its own: control connections
- * are authenticated before any plugin is loaded, with other keys than those of data connections. */
+ * A host table for the handshake and the acceptor of the SDK with a key of its own: control
+ * connections are authenticated before any plugin is loaded, with other keys than those of data
+ * connections. */
 #ifndef WEFT_BOOT_AUTH_HOST_H
 #define WEFT_BOOT_AUTH_HOST_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a joined rank can be asked. join.h makes a family, exchange.h and agreement.h work on it until
- * health.h takes its connections over. Any thread, after the join. */
+ * What a joined rank can be asked. join.h makes a family, exchange.h and agreement.h work on it
+ * until health.h takes its connections over. Any thread, after the join. */
 #ifndef WEFT_BOOT_BOOT_H
 #define WEFT_BOOT_BOOT_H
 

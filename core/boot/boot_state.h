@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The inside of weft_boot_t, for the files of this folder. Control connections form a binary tree over
- * the ranks: the parent of r is (r − 1) / 2. */
+ * The inside of weft_boot_t, for the files of this folder. Control connections form a binary tree
+ * over the ranks: the parent of r is (r − 1) / 2. */
 #ifndef WEFT_BOOT_BOOT_STATE_H
 #define WEFT_BOOT_BOOT_STATE_H
 

@@ -32,11 +32,13 @@ typedef struct weft_connector {
 void weft_connector_begin(weft_connector_t *connector, const uint8_t key[32],
                           const uint8_t label[WEFT_AUTH_LABEL], const weft_os_addr_t *addrs,
                           uint32_t count, uint64_t until);
-/* Fills one poll entry and lowers *until to the time at which weft_connector_step() must be called. */
+/* Fills one poll entry and lowers *until to the time at which weft_connector_step() must be
+ * called. */
 void weft_connector_prepare(const weft_connector_t *connector, struct pollfd *entry,
                             uint64_t *until);
 /* Returns IN_PROGRESS; OK; ERR_LINK: nobody listens at any address; ERR_AUTH: somebody listens, but
- * closes every handshake; ERR_TIMEOUT; ERR_RESOURCE; ERR_SYSTEM. The error text has the addresses. */
+ * closes every handshake; ERR_TIMEOUT; ERR_RESOURCE; ERR_SYSTEM. The error text has the
+ * addresses. */
 weft_status_t weft_connector_step(weft_connector_t *connector);
 /* Steps until the end. Blocks until then. */
 weft_status_t weft_connector_run(weft_connector_t *connector);

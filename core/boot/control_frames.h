@@ -9,8 +9,8 @@
 #include "core/boot/boot_state.h"
 #include "core/boot/neighbour.h"
 
-/* Receives and serves all that has come from a neighbour. Closes it when its stream has ended, and when
- * it sends a bad frame, for which it is declared dead. */
+/* Receives and serves all that has come from a neighbour. Closes it when its stream has ended, and
+ * when it sends a bad frame, for which it is declared dead. */
 void weft_control_frames_read(weft_health_t *health, weft_neighbour_t *neighbour);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The listener of control connections: a TCP socket on all addresses behind the acceptor of the SDK.
- * It gives out connections whose peer has proved that it holds the key. Never blocks. */
+ * The listener of control connections: a TCP socket on all addresses behind the acceptor of the
+ * SDK. It gives out connections whose peer has proved that it holds the key. Never blocks. */
 #ifndef WEFT_BOOT_CONTROL_LISTENER_H
 #define WEFT_BOOT_CONTROL_LISTENER_H
 
@@ -33,8 +33,8 @@ void weft_control_listener_expect_leavers(weft_control_listener_t *listener);
  * called even if the entry is quiet. */
 void weft_control_listener_prepare(const weft_control_listener_t *listener, struct pollfd *entry,
                                    uint64_t *until);
-/* Serves what the poll found, and deadlines. Returns OK and a connection, which is the caller's, with
- * the label that its peer has proved; call again for the next one. AGAIN: there is none. */
+/* Serves what the poll found, and deadlines. Returns OK and a connection, which is the caller's,
+ * with the label that its peer has proved; call again for the next one. AGAIN: there is none. */
 weft_status_t weft_control_listener_poll(weft_control_listener_t *listener,
                                          const struct pollfd *entry, int *fd_p,
                                          uint8_t label[WEFT_AUTH_LABEL]);

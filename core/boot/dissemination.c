@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Dissemination: frames of what happened, to one neighbour or to all, and the callbacks of our side. */
+ * Dissemination: frames of what happened, to one neighbour or to all, and the callbacks of our
+ * side. */
 #include "core/boot/dissemination.h"
 
 #include "core/boot/health_state.h"

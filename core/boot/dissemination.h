@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Dissemination: what one rank learns of failed or left communicators and of left or dead ranks is
- * remembered, flooded over the tree and told to our own side. What is known already goes no further.
- * `from` is the neighbour that told us, NULL for ourselves.
+ * remembered, flooded over the tree and told to our own side. What is known already goes no
+ * further. `from` is the neighbour that told us, NULL for ourselves.
  *
  * Thread: the health thread's. */
 #ifndef WEFT_BOOT_DISSEMINATION_H
@@ -29,8 +29,8 @@ void weft_disseminate_all_to(weft_health_t *health, weft_neighbour_t *neighbour)
 /* Tells our own side all that is known of comm_id. */
 void weft_disseminate_replay(weft_health_t *health, uint64_t comm_id);
 
-/* An ASK or ANSWER frame: serves it, or passes it on towards rank frame->sequence. ERR_PROTO with the
- * bad field in *why. */
+/* An ASK or ANSWER frame: serves it, or passes it on towards rank frame->sequence. ERR_PROTO with
+ * the bad field in *why. */
 weft_status_t weft_disseminate_route(weft_health_t *health, const weft_frame_t *frame,
                                      const uint8_t *payload, const char **why);
 

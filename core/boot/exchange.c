@@ -40,8 +40,8 @@ static uint32_t exchange_subtree(uint32_t rank, uint32_t nranks, uint32_t *level
     return total;
 }
 
-/* A rank that is deeper in the tree gives up earlier. So errors name the rank that did not come, and not
- * a rank that waits for it. */
+/* A rank that is deeper in the tree gives up earlier. So errors name the rank that did not come,
+ * and not a rank that waits for it. */
 static uint64_t exchange_deadline(const weft_boot_t *boot, uint32_t height)
 {
     return boot->until > WEFT_NEVER / 2 ? WEFT_NEVER : boot->until + height * LEVEL_NS;

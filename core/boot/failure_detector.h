@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The failure detector. It beats, tells a dead neighbour (the end of its stream or process) from a
- * silent one (option boot.unresponsive), suspects ranks that do not answer where they should be, and
- * declares dead. A rank that left in order is never suspected.
+ * silent one (option boot.unresponsive), suspects ranks that do not answer where they should be,
+ * and declares dead. A rank that left in order is never suspected.
  *
  * Thread: the health thread's. */
 #ifndef WEFT_BOOT_FAILURE_DETECTOR_H
@@ -13,14 +13,15 @@
 
 /* Sets the clocks by the options of the bootstrap. */
 void weft_detector_init(weft_health_t *health);
-/* Returns the time. After a gap in this thread's own loop all clocks start anew: the silence was ours. */
+/* Returns the time. After a gap in this thread's own loop all clocks start anew: the silence was
+ * ours. */
 uint64_t weft_detector_look(weft_health_t *health);
 /* Sends a heartbeat to all neighbours when it is due, and declares dead who was silent, suspect or
  * awaited for too long. */
 void weft_detector_step(weft_health_t *health, uint64_t now);
 
-/* The stream of a neighbour has ended or broken (errno `cause`), or its process has ended. Closes it.
- * The rank is declared dead unless it had left, or we are leaving. */
+/* The stream of a neighbour has ended or broken (errno `cause`), or its process has ended. Closes
+ * it. The rank is declared dead unless it had left, or we are leaving. */
 void weft_detector_stream_ended(weft_health_t *health, weft_neighbour_t *neighbour, int cause);
 /* `rank` does not answer where it should be. It has left, or it is declared dead after a while. */
 void weft_detector_suspect(weft_health_t *health, uint32_t rank);

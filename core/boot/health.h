@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The health channel: after the join the control tree belongs to one thread per family that always
- * reads. It beats and tells dead ranks from late ones (failure_detector.h), spreads deaths, leaves and
- * failed communicators to all ranks (dissemination.h), repairs the tree (tree_repair.h), and carries
- * the questions of a rank that waits. Ranks here are ranks of the family. */
+ * reads. It beats and tells dead ranks from late ones (failure_detector.h), spreads deaths, leaves
+ * and failed communicators to all ranks (dissemination.h), repairs the tree (tree_repair.h), and
+ * carries the questions of a rank that waits. Ranks here are ranks of the family. */
 #ifndef WEFT_BOOT_HEALTH_H
 #define WEFT_BOOT_HEALTH_H
 
@@ -16,12 +16,12 @@
  * ERR_SYSTEM. */
 weft_status_t weft_health_start(weft_boot_t *boot, const weft_health_callbacks_t *callbacks,
                                 void *arg);
-/* Ends the thread, after the neighbours have heard that we leave, or 100 ms. Blocks until then. Only
- * after a successful start. */
+/* Ends the thread, after the neighbours have heard that we leave, or 100 ms. Blocks until then.
+ * Only after a successful start. */
 void weft_health_stop(weft_boot_t *boot);
 
-/* The calls below may come from any thread, callbacks included, and never wait for a peer. Without a
- * health thread (one rank) they do nothing. */
+/* The calls below may come from any thread, callbacks included, and never wait for a peer. Without
+ * a health thread (one rank) they do nothing. */
 
 /* Communicator comm_id begins here. What is known of it already, and of ranks that died or left, is
  * told in callbacks: a communicator may fail, or be left, before the last rank has made it. */

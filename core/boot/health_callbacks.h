@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the health channel tells its family. The callbacks are made in the health thread and must not
- * block; they may call the functions of health.h. Ranks are ranks of the family. */
+ * What the health channel tells its family. The callbacks are made in the health thread and must
+ * not block; they may call the functions of health.h. Ranks are ranks of the family. */
 #ifndef WEFT_BOOT_HEALTH_CALLBACKS_H
 #define WEFT_BOOT_HEALTH_CALLBACKS_H
 
@@ -10,17 +10,18 @@
 
 typedef struct weft_health_callbacks {
     /* A communicator failed elsewhere: a rank of it aborted, or reported an error. `error` is
-     * complete: status, culprit, its host and pid, text. Ranks in it are ranks of the communicator. */
+     * complete: status, culprit, its host and pid, text. Ranks in it are ranks of the
+     * communicator. */
     void (*failed)(void *arg, uint64_t comm_id, const weft_error_t *error);
-    /* Rank error->peer was declared dead. This concerns communicator comm_id if it contains that rank,
-     * or all that contain it if comm_id is 0. The text begins with weft_boot_rank_text(). */
+    /* Rank error->peer was declared dead. This concerns communicator comm_id if it contains that
+     * rank, or all that contain it if comm_id is 0. The text begins with weft_boot_rank_text(). */
     void (*died)(void *arg, uint64_t comm_id, const weft_error_t *error);
     /* Rank `from` waits for us in operation `theirs` of comm_id. */
     void (*asked)(void *arg, uint64_t comm_id, uint32_t from, const weft_signature_t *theirs);
     /* Rank `from`, which we asked in comm_id, has not come there, and tells where it is. */
     void (*answered)(void *arg, uint64_t comm_id, uint32_t from, const weft_answer_t *answer);
-    /* Rank `rank` left communicator comm_id in order, after `sequence` operations. comm_id 0: it has
-     * left the family. */
+    /* Rank `rank` left communicator comm_id in order, after `sequence` operations. comm_id 0: it
+     * has left the family. */
     void (*left)(void *arg, uint64_t comm_id, uint32_t rank, uint64_t sequence);
 } weft_health_callbacks_t;
 

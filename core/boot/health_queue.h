@@ -38,14 +38,15 @@ typedef struct weft_health_queue {
 weft_status_t weft_health_queue_init(weft_health_queue_t *queue);
 void weft_health_queue_fini(weft_health_queue_t *queue);
 
-/* Posts a copy of the event and wakes the thread. Without memory the event is lost: other ranks then
- * learn by their deadlines. Asks and answers, which are repeated, are dropped when many wait. Any
- * thread. */
+/* Posts a copy of the event and wakes the thread. Without memory the event is lost: other ranks
+ * then learn by their deadlines. Asks and answers, which are repeated, are dropped when many wait.
+ * Any thread. */
 void weft_health_queue_post(weft_health_queue_t *queue, const weft_health_event_t *event);
 /* Tells the thread to end. Any thread. */
 void weft_health_queue_stop(weft_health_queue_t *queue);
 
-/* Takes all events, oldest first; the caller frees them. *stop_p says whether the thread shall end. */
+/* Takes all events, oldest first; the caller frees them. *stop_p says whether the thread shall
+ * end. */
 weft_health_event_t *weft_health_queue_take(weft_health_queue_t *queue, bool *stop_p);
 void weft_health_queue_free(weft_health_event_t *first);
 

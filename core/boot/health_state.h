@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The state of the health thread, made of the structs of the modules that own its parts. Everything but
- * the queue belongs to the thread. */
+ * The state of the health thread, made of the structs of the modules that own its parts. Everything
+ * but the queue belongs to the thread. */
 #ifndef WEFT_BOOT_HEALTH_STATE_H
 #define WEFT_BOOT_HEALTH_STATE_H
 
@@ -40,8 +40,8 @@ struct weft_health {
     weft_event_log_t log;
     weft_reconnect_t reconnect;
     weft_detector_t detector;
-    bool
-        detection_ended; /* the join failed, or we were declared dead: declares nobody dead any more */
+    /* The join failed, or we were declared dead: nobody is declared dead here any more. */
+    bool detection_ended;
     bool leaving;
     uint64_t leave_until;
 #ifdef WEFT_CHECKED

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Joining: send the join request to the root, connect to the parent, accept the children, learn where
- * each rank is. Cost per rank: one connection to the root, at most three in the tree, O(log n) rounds. */
+ * Joining: send the join request to the root, connect to the parent, accept the children, learn
+ * where each rank is. Cost per rank: one connection to the root, at most three in the tree, O(log
+ * n) rounds. */
 #include "core/boot/join.h"
 
 #include <sodium.h>
@@ -88,8 +89,8 @@ static weft_status_t join_malformed(const char *why)
                      why);
 }
 
-/* Adopts the error record of the root. Its ranks may be those of a process with another idea of nranks,
- * so they are checked with the widest range. */
+/* Adopts the error record of the root. Its ranks may be those of a process with another idea of
+ * nranks, so they are checked with the widest range. */
 static weft_status_t join_root_failed(join_t *join)
 {
     weft_error_t error;
@@ -104,8 +105,8 @@ static weft_status_t join_root_failed(join_t *join)
     return error.status;
 }
 
-/* Receives what the root has sent. IN_PROGRESS until the frame is whole. Then it is WELCOME (OK) or FAIL
- * (its status). */
+/* Receives what the root has sent. IN_PROGRESS until the frame is whole. Then it is WELCOME (OK) or
+ * FAIL (its status). */
 static weft_status_t join_hear_root(join_t *join, weft_join_request_t *parent)
 {
     weft_frame_t frame = {.bytes = WEFT_WIRE_MOST};
@@ -194,8 +195,8 @@ static int64_t join_absent(const join_t *join)
     return -1;
 }
 
-/* A neighbour that is not there has mostly failed because of another rank, which the root knows. Waits
- * for what the root says. IN_PROGRESS: it does not know. */
+/* A neighbour that is not there has mostly failed because of another rank, which the root knows.
+ * Waits for what the root says. IN_PROGRESS: it does not know. */
 static weft_status_t join_root_failure(join_t *join)
 {
     weft_join_request_t unused;

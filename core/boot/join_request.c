@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Join requests as bytes: rank 4, nranks 4, pid 4, start of the process 4, host id 16, host name 64,
- * addresses 60, pid namespace 4. */
+ * Join requests as bytes: rank 4, nranks 4, pid 4, start of the process 4, host id 16, host name
+ * 64, addresses 60, pid namespace 4. */
 #include "core/boot/join_request.h"
 
 #include <string.h>

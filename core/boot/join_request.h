@@ -19,8 +19,8 @@ typedef struct weft_join_request {
     weft_os_addr_t addrs[WEFT_ID_ADDRS]; /* of its control listener; family 0: unused */
 } weft_join_request_t;
 
-/* Makes the request of this process. Its addresses are those that `filter` allows, with `port`; none if
- * `port` is 0. ERR_CONFIG: the filter leaves none. */
+/* Makes the request of this process. Its addresses are those that `filter` allows, with `port`;
+ * none if `port` is 0. ERR_CONFIG: the filter leaves none. */
 weft_status_t weft_join_request_make(weft_join_request_t *request, uint32_t rank, uint32_t nranks,
                                      const char *filter, uint16_t port);
 void weft_join_request_encode(const weft_join_request_t *request,

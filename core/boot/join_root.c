@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The root thread. A connection is first a pending peer of the listener. Then it has proved that it holds
- * the id and is a joiner, whose join request is awaited. Then it is the member of its rank. */
+ * The root thread. A connection is first a pending peer of the listener. Then it has proved that it
+ * holds the id and is a joiner, whose join request is awaited. Then it is the member of its
+ * rank. */
 #include "core/boot/join_root.h"
 
 #include <sodium.h>
@@ -82,8 +83,8 @@ static void root_send_error(root_t *root, int fd, const weft_error_t *error)
     root_send(root, fd, WEFT_FRAME_FAIL, 0, payload, sizeof payload);
 }
 
-/* The join has failed: all members, and `extra` if not −1, are told the same. The root stays for the
- * ranks that are still on their way. */
+/* The join has failed: all members, and `extra` if not −1, are told the same. The root stays for
+ * the ranks that are still on their way. */
 static void root_fail(root_t *root, int extra, weft_status_t status, const member_t *culprit,
                       const char *text)
 {
@@ -263,7 +264,8 @@ static void root_accept(root_t *root, int fd, const uint8_t label[WEFT_AUTH_LABE
     joiner_step(root, joiner);
 }
 
-/* A member may say that its connections of the tree stand. Anything else, and the end, is its death. */
+/* A member may say that its connections of the tree stand. Anything else, and the end, is its
+ * death. */
 static void member_step(root_t *root, member_t *member)
 {
     uint8_t header[WEFT_WIRE_HEADER];
@@ -293,8 +295,8 @@ static void member_step(root_t *root, member_t *member)
     root_fail(root, -1, WEFT_ERR_PEER_DEAD, member, text);
 }
 
-/* Writes "3, 5-7" for the ranks that have not arrived, or are not ready if `welcomed`. Cut when there
- * are too many. */
+/* Writes "3, 5-7" for the ranks that have not arrived, or are not ready if `welcomed`. Cut when
+ * there are too many. */
 static void root_list_missing(const root_t *root, bool welcomed, char *text, size_t bytes)
 {
     size_t at = 0;

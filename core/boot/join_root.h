@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The root of a join: a thread in the process that made the unique id. It collects the join requests,
- * tells each rank the address of its parent in the tree, and watches until all connections of the tree
- * stand. It ends by itself then, at the deadline, or with the first error, which all ranks that came
- * are told in the same words. */
+ * The root of a join: a thread in the process that made the unique id. It collects the join
+ * requests, tells each rank the address of its parent in the tree, and watches until all
+ * connections of the tree stand. It ends by itself then, at the deadline, or with the first error,
+ * which all ranks that came are told in the same words. */
 #ifndef WEFT_BOOT_JOIN_ROOT_H
 #define WEFT_BOOT_JOIN_ROOT_H
 

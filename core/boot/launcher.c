@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Launchers: what their variables say, and the exchange of a unique id among their processes. Implements
- * weft_launcher_detect() and weft_launcher_exchange_id() of weft.h. */
+ * Launchers: what their variables say, and the exchange of a unique id among their processes.
+ * Implements weft_launcher_detect() and weft_launcher_exchange_id() of weft.h. */
 #include <inttypes.h>
 #include <sodium.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
  *
  * Membership: the state of every rank of the family, and the control tree that follows from it. The
  * tree is a pure function of the states: the parent of a rank is its nearest ancestor that is live;
- * when none of its ancestors is, the lowest live rank. Parents are lower ranks under every view of the
- * states, so there is never a cycle, and equal views make one tree.
+ * when none of its ancestors is, the lowest live rank. Parents are lower ranks under every view of
+ * the states, so there is never a cycle, and equal views make one tree.
  *
  * Thread: the health thread's. */
 #ifndef WEFT_BOOT_MEMBERSHIP_H
@@ -11,12 +11,13 @@
 
 #include "core/boot/neighbour.h"
 
+/* A suspect does not answer where it should be. Either it has left and its message is on the way,
+ * or it died. To be declared dead is final. */
 typedef enum weft_member_state {
     WEFT_MEMBER_LIVE = 0, /* as far as is known */
     WEFT_MEMBER_LEFT,     /* left the family in order */
-    WEFT_MEMBER_SUSPECT, /* does not answer where it should be: it has left and its message is on the
-                             way, or it died */
-    WEFT_MEMBER_DEAD,    /* was declared dead; final */
+    WEFT_MEMBER_SUSPECT,
+    WEFT_MEMBER_DEAD,
 } weft_member_state_t;
 
 typedef struct weft_membership {

@@ -117,7 +117,8 @@ uint32_t weft_neighbours_prepare(weft_neighbours_t *neighbours)
 void weft_neighbour_close(weft_neighbour_t *neighbour)
 {
     if (neighbour->fd >= 0) {
-        /* A forked child may hold a copy of the descriptor; the peer shall see the end all the same. */
+        /* A forked child may hold a copy of the descriptor; the peer shall see the end all the
+         * same. */
         weft_os_shutdown(neighbour->fd);
     }
     weft_os_close(neighbour->fd);

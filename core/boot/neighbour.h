@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The neighbours of a rank in the control tree: connections that are always read and never waited for
- * to write. This module moves frames; it does not know what they mean.
+ * The neighbours of a rank in the control tree: connections that are always read and never waited
+ * for to write. This module moves frames; it does not know what they mean.
  *
  * Thread: the health thread's. Nothing blocks. */
 #ifndef WEFT_BOOT_NEIGHBOUR_H
@@ -38,19 +38,22 @@ typedef struct weft_neighbours {
 weft_status_t weft_neighbours_init(weft_neighbours_t *neighbours, const weft_boot_t *boot);
 void weft_neighbours_fini(weft_neighbours_t *neighbours);
 
-/* Adds the connection to `rank`, at the end of the list. Owns `fd`, also on failure. ERR_RESOURCE. */
+/* Adds the connection to `rank`, at the end of the list. Owns `fd`, also on failure.
+ * ERR_RESOURCE. */
 weft_status_t weft_neighbours_add(weft_neighbours_t *neighbours, int fd, uint32_t rank);
 /* NULL: `rank` is no neighbour. */
 weft_neighbour_t *weft_neighbours_find(const weft_neighbours_t *neighbours, uint32_t rank);
 /* Removes the neighbours that have ended. */
 void weft_neighbours_compact(weft_neighbours_t *neighbours);
-/* Fills the poll entries of all neighbours. Returns how many entries there are, reserved ones too. */
+/* Fills the poll entries of all neighbours. Returns how many entries there are, reserved ones
+ * too. */
 uint32_t weft_neighbours_prepare(weft_neighbours_t *neighbours);
 
 /* Sends to all neighbours but one, which may be NULL. */
 void weft_neighbours_flood(weft_neighbours_t *neighbours, const weft_neighbour_t *except,
                            const weft_frame_t *frame, const uint8_t *payload);
-/* Sends to one. A frame that is repeated anyway (BEAT, ASK, ANSWER) is dropped while many bytes wait. */
+/* Sends to one. A frame that is repeated anyway (BEAT, ASK, ANSWER) is dropped while many bytes
+ * wait. */
 void weft_neighbour_send(const weft_neighbours_t *neighbours, weft_neighbour_t *neighbour,
                          const weft_frame_t *frame, const uint8_t *payload);
 /* Passes waiting bytes to the kernel, as many as it takes. */
@@ -60,11 +63,11 @@ bool weft_neighbour_is_flushed(const weft_neighbour_t *neighbour);
 /* Says that nothing follows, after the last byte was flushed. */
 void weft_neighbour_end_sending(weft_neighbour_t *neighbour);
 
-/* Receives bytes. Returns OK; AGAIN: nothing is there; ERR_LINK: the stream has ended, *errno_p = 0, or
- * broken. */
+/* Receives bytes. Returns OK; AGAIN: nothing is there; ERR_LINK: the stream has ended, *errno_p =
+ * 0, or broken. */
 weft_status_t weft_neighbour_receive(weft_neighbour_t *neighbour, int *errno_p);
-/* Takes the next whole frame of what was received; *payload_p is valid until the next receive. Returns
- * OK, AGAIN, or ERR_PROTO with the bad field in *why. */
+/* Takes the next whole frame of what was received; *payload_p is valid until the next receive.
+ * Returns OK, AGAIN, or ERR_PROTO with the bad field in *why. */
 weft_status_t weft_neighbour_next_frame(const weft_neighbours_t *neighbours,
                                         weft_neighbour_t *neighbour, weft_frame_t *frame,
                                         const uint8_t **payload_p, const char **why);

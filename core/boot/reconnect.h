@@ -9,8 +9,8 @@
 
 #include "core/boot/boot_state.h"
 
-/* Takes a connection of the control listener. Owns `fd`; closes it if its label is not that of a rank
- * that may connect. */
+/* Takes a connection of the control listener. Owns `fd`; closes it if its label is not that of a
+ * rank that may connect. */
 void weft_reconnect_accept(weft_health_t *health, int fd, const uint8_t label[WEFT_AUTH_LABEL]);
 /* Goes on connecting to the new parent, if there is one. */
 void weft_reconnect_step(weft_health_t *health);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The rendezvous. Rank 0 writes the file NAME, a hash of the job. Every other rank writes NAME.<rank> with
- * the id's nonce when it has read NAME. Rank 0 removes all files when all ranks have come, and the others
- * return when NAME is gone. A record that a crashed job left is known by its age and its dead writer. */
+ * The rendezvous. Rank 0 writes the file NAME, a hash of the job. Every other rank writes
+ * NAME.<rank> with the id's nonce when it has read NAME. Rank 0 removes all files when all ranks
+ * have come, and the others return when NAME is gone. A record that a crashed job left is known by
+ * its age and its dead writer. */
 #include "core/boot/rendezvous.h"
 
 #include <sodium.h>

@@ -12,9 +12,9 @@ typedef struct weft_rendezvous {
     const weft_boot_settings_t *settings;
 } weft_rendezvous_t;
 
-/* Rank 0 gives *id, the others receive it. Returns on all ranks when all have it and nothing is left in
- * the folder, so that the next exchange of the job starts afresh. Blocks at most until init_timeout.
- * ERR_TIMEOUT (names who is missing), ERR_CONFIG, ERR_SYSTEM. */
+/* Rank 0 gives *id, the others receive it. Returns on all ranks when all have it and nothing is
+ * left in the folder, so that the next exchange of the job starts afresh. Blocks at most until
+ * init_timeout. ERR_TIMEOUT (names who is missing), ERR_CONFIG, ERR_SYSTEM. */
 weft_status_t weft_rendezvous_exchange(const weft_rendezvous_t *rendezvous, weft_unique_id_t *id);
 
 #endif

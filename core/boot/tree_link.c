@@ -79,9 +79,9 @@ static weft_status_t tree_link_take_failure(weft_boot_t *boot, weft_tree_link_t 
     return weft_tree_adopt_failure(boot, message + WEFT_WIRE_HEADER, link->rank);
 }
 
-/* Looks at what a link holds, and leaves it there. Returns OK if nothing is wrong, else the failure that
- * the link reports, or that it has ended. *quiet is set when the link holds something that is not for
- * this wait. */
+/* Looks at what a link holds, and leaves it there. Returns OK if nothing is wrong, else the failure
+ * that the link reports, or that it has ended. *quiet is set when the link holds something that is
+ * not for this wait. */
 static weft_status_t tree_link_look(weft_boot_t *boot, weft_tree_link_t *link, const char *what,
                                     bool *quiet)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Encoding and checking of frames. Header: type 2, zero 2, bytes 4, from 4, sequence 4, communicator
- * 8, number 8. */
+ * Encoding and checking of frames. Header: type 2, zero 2, bytes 4, from 4, sequence 4,
+ * communicator 8, number 8. */
 #include "core/boot/wire.h"
 
 #include <string.h>

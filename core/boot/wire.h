@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Numbers and frames of the control connections as bytes, big endian, so that hosts of both byte orders
- * can join. A frame is a header of 32 bytes and a payload whose size the receiver knows beforehand. */
+ * Numbers and frames of the control connections as bytes, big endian, so that hosts of both byte
+ * orders can join. A frame is a header of 32 bytes and a payload whose size the receiver knows
+ * beforehand. */
 #ifndef WEFT_BOOT_WIRE_H
 #define WEFT_BOOT_WIRE_H
 
@@ -97,8 +98,8 @@ static inline bool weft_frame_is_failure(const weft_frame_t *frame)
 }
 
 void weft_frame_encode(const weft_frame_t *frame, uint8_t header[WEFT_WIRE_HEADER]);
-/* Checks every field that can be checked without context. ERR_PROTO with the bad field in *why, and no
- * error record: the caller knows the peer. The same for the other decoders. */
+/* Checks every field that can be checked without context. ERR_PROTO with the bad field in *why, and
+ * no error record: the caller knows the peer. The same for the other decoders. */
 weft_status_t weft_frame_decode(const uint8_t header[WEFT_WIRE_HEADER], uint32_t nranks,
                                 uint64_t comm_id, weft_frame_t *frame, const char **why);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * net-shm: memory shared by two ranks of one host, which are processes or threads. The plugin offers
- * mapped memory only; the core moves the bytes itself. This file holds the tables. */
+ * net-shm: memory shared by two ranks of one host, which are processes or threads. The plugin
+ * offers mapped memory only; the core moves the bytes itself. This file holds the tables. */
 #include <errno.h>
 #include <string.h>
 

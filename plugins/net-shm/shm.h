@@ -14,9 +14,10 @@
 
 #define SHM_TOKEN 16
 
-/* An address: where its process runs, and which listener it is. Two processes can meet if they share the
- * kernel, the network namespace (abstract sockets live there), the user namespace and the user. This is
- * the wire form as well, in host byte order: an address is of no use on another host. */
+/* An address: where its process runs, and which listener it is. Two processes can meet if they
+ * share the kernel, the network namespace (abstract sockets live there), the user namespace and the
+ * user. This is the wire form as well, in host byte order: an address is of no use on another
+ * host. */
 typedef struct shm_address {
     uint8_t magic[4];
     uint32_t uid;

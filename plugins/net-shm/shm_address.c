@@ -57,7 +57,8 @@ bool shm_address_reaches(const shm_address_t *here, const shm_address_t *there)
 
 void shm_address_name(const uint8_t token[SHM_TOKEN], struct sockaddr_un *name)
 {
-    /* A leading zero byte makes the name abstract: it lies in no file system and cannot be left behind. */
+    /* A leading zero byte makes the name abstract: it lies in no file system and cannot be left
+     * behind. */
     memset(name, 0, sizeof *name);
     name->sun_family = AF_UNIX;
     size_t at = (size_t)snprintf(name->sun_path + 1, 16, "weft-shm-") + 1;

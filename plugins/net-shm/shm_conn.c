@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Connections of both ends. After the handshake the connector sends one record with the descriptor of
- * the memory; the acceptor maps it and answers with an acknowledgement. From then on the socket is
- * silent, and it ends when the peer ends. */
+ * Connections of both ends. After the handshake the connector sends one record with the descriptor
+ * of the memory; the acceptor maps it and answers with an acknowledgement. From then on the socket
+ * is silent, and it ends when the peer ends. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -82,7 +82,8 @@ weft_status_t shm_connect_begin(weft_net_device_t *device, const weft_net_addres
     return WEFT_OK;
 }
 
-/* With a full backlog connect() says EAGAIN and there is nothing to wait for: the next poll tries again. */
+/* With a full backlog connect() says EAGAIN and there is nothing to wait for: the next poll tries
+ * again. */
 static weft_status_t shm_conn_reach(weft_net_conn_t *conn)
 {
     int result;

@@ -69,8 +69,8 @@ void shm_listener_close(weft_net_listener_t *listener)
     listener->host->free(listener->host, listener);
 }
 
-/* Advances the connections that hold the secret and have not handed over their memory yet. Returns one
- * that is complete, or NULL. */
+/* Advances the connections that hold the secret and have not handed over their memory yet. Returns
+ * one that is complete, or NULL. */
 static weft_net_conn_t *shm_listener_join(weft_net_listener_t *listener)
 {
     uint64_t now = listener->host->clock_ns(listener->host);

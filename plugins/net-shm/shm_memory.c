@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The shared memory: an anonymous file, committed before it is published and sealed against shrinking,
- * so that no end can be hit by SIGBUS through the other. */
+ * The shared memory: an anonymous file, committed before it is published and sealed against
+ * shrinking, so that no end can be hit by SIGBUS through the other. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The accepting side: one listening socket per local address, the acceptor of the SDK, then the join
- * record, which says which stream of which connection this is. */
+ * The accepting side: one listening socket per local address, the acceptor of the SDK, then the
+ * join record, which says which stream of which connection this is. */
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
@@ -165,8 +165,8 @@ static weft_status_t sock_joiner_add(weft_net_listener_t *listener, int fd,
     return WEFT_OK;
 }
 
-/* Finds the connection that a joiner belongs to, or makes it for its first stream. ERR_PROTO: the record
- * is wrong. */
+/* Finds the connection that a joiner belongs to, or makes it for its first stream. ERR_PROTO: the
+ * record is wrong. */
 static weft_status_t sock_joiner_conn(weft_net_listener_t *listener, const sock_joiner_t *joiner,
                                       weft_net_conn_t **conn_p)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The connecting side. It tries the addresses of the peer in turn: one stream goes through connect,
- * handshake and join record, the other streams follow to the same address, and the acknowledgement of
- * the acceptor says that it has them all. */
+ * handshake and join record, the other streams follow to the same address, and the acknowledgement
+ * of the acceptor says that it has them all. */
 #include <endian.h>
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -206,7 +206,8 @@ static weft_status_t sock_attempt_advance(weft_net_conn_t *conn)
     return waiting ? WEFT_IN_PROGRESS : sock_attempt_ack(conn);
 }
 
-/* Goes on to the next address. After the last one the caller gets its failure and all that was tried. */
+/* Goes on to the next address. After the last one the caller gets its failure and all that was
+ * tried. */
 static weft_status_t sock_attempt_next(weft_net_conn_t *conn, weft_status_t status)
 {
     sock_attempt_t *attempt = conn->attempt;

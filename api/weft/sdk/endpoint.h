@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * SDK: TCP end points of a transport that meets its peers over sockets. A list of them has a form on the
- * wire, which is the address that a listener publishes (weft_net_address_t). sdk/net_interface.h lists those
- * of this host. Nothing here blocks; every function may be called from any thread. */
+ * SDK: TCP end points of a transport that meets its peers over sockets. A list of them has a form
+ * on the wire, which is the address that a listener publishes (weft_net_address_t).
+ * sdk/net_interface.h lists those of this host. Nothing here blocks; every function may be called
+ * from any thread. */
 #ifndef WEFT_SDK_ENDPOINT_H
 #define WEFT_SDK_ENDPOINT_H
 
@@ -47,8 +48,8 @@ typedef struct weft_port_range {
 /* Parses "5000-5100", "5000" or "". Returns false for anything else. */
 bool weft_port_range_parse(const char *text, weft_port_range_t *ports);
 
-/* Converts a list to its wire form and back. Decoding checks every field and returns OK, or ERR_PROTO
- * without an error text. */
+/* Converts a list to its wire form and back. Decoding checks every field and returns OK, or
+ * ERR_PROTO without an error text. */
 void weft_endpoint_list_encode(const weft_endpoint_list_t *list, weft_net_address_t *address);
 weft_status_t weft_endpoint_list_decode(const weft_net_address_t *address,
                                         weft_endpoint_list_t *list);

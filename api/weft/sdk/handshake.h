@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * SDK: the authentication handshake of both ends over a non-blocking stream socket. It moves the
- * messages of the service "weft.auth/1" (plugin/host.h); the caller owns the socket and decides when
- * to try again. Messages have a fixed size, and nothing is allocated.
+ * messages of the service "weft.auth/1" (plugin/host.h); the caller owns the socket and decides
+ * when to try again. Messages have a fixed size, and nothing is allocated.
  *
  * Thread: one call at a time per handshake. Nothing here blocks. */
 #ifndef WEFT_SDK_HANDSHAKE_H
@@ -25,28 +25,28 @@ typedef struct weft_handshake {
     uint32_t step;
 } weft_handshake_t;
 
-/* Starts the connector's side; weft_handshake_connect() advances it. The acceptor gets `label` under
- * the proof. Returns ERR_STATE if the host has no authentication service, ERR_SYSTEM if there is no
- * randomness. */
+/* Starts the connector's side; weft_handshake_connect() advances it. The acceptor gets `label`
+ * under the proof. Returns ERR_STATE if the host has no authentication service, ERR_SYSTEM if there
+ * is no randomness. */
 weft_status_t weft_handshake_begin(const weft_host_t *host, weft_handshake_t *handshake,
                                    const uint8_t label[WEFT_AUTH_LABEL]);
 
-/* Advances the connector's side. Returns OK (the proof is sent), IN_PROGRESS, ERR_AUTH (the acceptor
- * holds another secret), ERR_LINK (the acceptor closed the stream) or ERR_SYSTEM. */
+/* Advances the connector's side. Returns OK (the proof is sent), IN_PROGRESS, ERR_AUTH (the
+ * acceptor holds another secret), ERR_LINK (the acceptor closed the stream) or ERR_SYSTEM. */
 weft_status_t weft_handshake_connect(const weft_host_t *host, weft_handshake_t *handshake, int fd);
 
-/* Advances the acceptor's side. Returns OK and the connector's label, IN_PROGRESS, or a failure: then
- * close the socket without a word, so that all failures look the same to the peer. */
+/* Advances the acceptor's side. Returns OK and the connector's label, IN_PROGRESS, or a failure:
+ * then close the socket without a word, so that all failures look the same to the peer. */
 weft_status_t weft_handshake_accept(const weft_host_t *host, weft_handshake_t *handshake, int fd,
                                     uint8_t label[WEFT_AUTH_LABEL]);
 
-/* True after the acceptor's side has seen a good hello: the peer holds the secret, or has recorded a
- * hello of somebody who does. */
+/* True after the acceptor's side has seen a good hello: the peer holds the secret, or has recorded
+ * a hello of somebody who does. */
 bool weft_handshake_was_greeted(const weft_handshake_t *handshake);
 
 /* Sends or receives the rest of a record of a fixed size; *done_p counts its bytes that have been
- * moved and starts at 0. Returns OK, IN_PROGRESS, or ERR_LINK with errno in place (0: the peer closed
- * the stream). Sets no error text. */
+ * moved and starts at 0. Returns OK, IN_PROGRESS, or ERR_LINK with errno in place (0: the peer
+ * closed the stream). Sets no error text. */
 weft_status_t weft_record_send(int fd, const void *record, uint32_t bytes, uint32_t *done_p);
 weft_status_t weft_record_receive(int fd, void *record, uint32_t bytes, uint32_t *done_p);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * SDK: the network interfaces of this host: a choice of them by name, and their addresses. Nothing here
- * waits for a peer; every function may be called from any thread. */
+ * SDK: the network interfaces of this host: a choice of them by name, and their addresses. Nothing
+ * here waits for a peer; every function may be called from any thread. */
 #ifndef WEFT_SDK_NET_INTERFACE_H
 #define WEFT_SDK_NET_INTERFACE_H
 
@@ -11,9 +11,9 @@
 extern "C" {
 #endif
 
-/* A choice of interfaces. As text: "eth,ib" prefixes of names, "=eth0,ib0" exact names, "^docker" all
- * but these, "^=eth1" all but exactly these. "" is all, with docker and bridges only where there is
- * nothing else. */
+/* A choice of interfaces. As text: "eth,ib" prefixes of names, "=eth0,ib0" exact names, "^docker"
+ * all but these, "^=eth1" all but exactly these. "" is all, with docker and bridges only where
+ * there is nothing else. */
 typedef struct weft_interface_filter {
     const char *names; /* after the signs; points into the parsed text */
     bool exclude;
@@ -25,9 +25,9 @@ void weft_interface_filter_parse(const char *text, weft_interface_filter_t *filt
 /* Tells whether the filter admits interface `name`. */
 bool weft_interface_filter_admits(const weft_interface_filter_t *filter, const char *name);
 
-/* Lists the addresses, with port 0, of the interfaces that are up and admitted. `family` is 0 for any,
- * 1 for IPv4, 2 for IPv6. Link-local addresses are left out, because they mean nothing to another host.
- * Returns OK (the list may be empty) or ERR_SYSTEM. */
+/* Lists the addresses, with port 0, of the interfaces that are up and admitted. `family` is 0 for
+ * any, 1 for IPv4, 2 for IPv6. Link-local addresses are left out, because they mean nothing to
+ * another host. Returns OK (the list may be empty) or ERR_SYSTEM. */
 weft_status_t weft_endpoint_list_local(const weft_host_t *host,
                                        const weft_interface_filter_t *filter, int64_t family,
                                        weft_endpoint_list_t *list);

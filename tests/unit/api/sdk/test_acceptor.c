@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The acceptor of the SDK and both sides of the handshake, over loopback, with a clock of the test's:
- * strangers get nothing, cost a bounded amount, and keep nobody out. */
+ * The acceptor of the SDK and both sides of the handshake, over loopback, with a clock of the
+ * test's: strangers get nothing, cost a bounded amount, and keep nobody out. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>

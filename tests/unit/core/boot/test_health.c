@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The health channel among processes: death, silence, rubbish, reports, questions, orderly leaving. */
+ * The health channel among processes: death, silence, rubbish, reports, questions, orderly
+ * leaving. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -280,7 +281,8 @@ static void survivors_of_orderly_leavers_still_hear_of_a_death(void **unused)
     }
 }
 
-/* Communicators without the dead rank live on: the tree closes its gaps, and carries what comes next. */
+/* Communicators without the dead rank live on: the tree closes its gaps, and carries what comes
+ * next. */
 static void survivors_of_a_death_hear_of_the_next_and_of_reports(void **unused)
 {
     (void)unused;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Joining with a unique id: all sizes, and every way in which requests can contradict each other. */
+ * Joining with a unique id: all sizes, and every way in which requests can contradict each
+ * other. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

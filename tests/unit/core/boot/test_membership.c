@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The control tree as a function of who is live: parents are lower ranks, and every frame arrives. */
+ * The control tree as a function of who is live: parents are lower ranks, and every frame
+ * arrives. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

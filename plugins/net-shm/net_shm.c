@@ -5,7 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "shm.h"
+#include "shm_conn.h"
+#include "shm_listener.h"
 
 static const weft_option_t options[] = {
     {.name = "slot_bytes",

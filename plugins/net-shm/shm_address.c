@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Addresses of net-shm: where a process runs, and the name of a listener. */
+#include "shm_address.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "shm.h"
 
 static const uint8_t magic[4] = {'s', 'h', 'm', '1'};
 

@@ -3,13 +3,23 @@
  * Connections of both ends. After the handshake the connector sends one record with the descriptor
  * of the memory; the acceptor maps it and answers with an acknowledgement. From then on the socket
  * is silent, and it ends when the peer ends. */
+#include "shm_conn.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "shm.h"
+enum {
+    SHM_STEP_CONNECT = 0, /* connector */
+    SHM_STEP_HANDSHAKE = 1,
+    SHM_STEP_SEND_MEMORY = 2,
+    SHM_STEP_READ_ACK = 3,
+    SHM_STEP_READ_MEMORY = 4, /* acceptor */
+    SHM_STEP_SEND_ACK = 5,
+    SHM_STEP_READY = 6
+};
 
 #define ACK 0x6b6f6d73u /* "smok" */
 

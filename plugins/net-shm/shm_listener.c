@@ -1,12 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Listening on an abstract UNIX socket, and completing the connections that passed the acceptor. */
+#include "shm_listener.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "shm.h"
+#include <weft/sdk/acceptor.h>
+
+#include "shm_conn.h"
+
+struct weft_net_listener {
+    const weft_host_t *host;
+    weft_net_conn_t *joining; /* authenticated, memory not received yet */
+    weft_acceptor_t acceptor;
+};
 
 static weft_status_t shm_listener_open(const weft_host_t *host, const shm_address_t *address,
                                        int *fd_p)

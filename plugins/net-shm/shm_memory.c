@@ -2,14 +2,14 @@
  *
  * The shared memory: an anonymous file, committed before it is published and sealed against
  * shrinking, so that no end can be hit by SIGBUS through the other. */
+#include "shm_memory.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "shm.h"
 
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 #define HUGE_PAGE (UINT64_C(2) << 20)

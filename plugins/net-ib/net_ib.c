@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * net-ib: messages over InfiniBand, RoCE and iWARP by libibverbs. This file holds the tables, the instance
- * and its devices. Device i begins at port i and uses `rails` ports from there on. */
+ * net-ib: messages over InfiniBand, RoCE and iWARP by libibverbs. This file holds the plugin's
+ * tables, the instance and its devices. Device i uses the ports from number i on, as many as
+ * option `rails` says. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "hello.h"
+#include "ib_accept.h"
+#include "ib_conn.h"
+#include "ib_connect.h"
+#include "ib_hca.h"
+#include "ib_hello.h"
+#include "ib_memory.h"
+#include "ib_poll.h"
 
-extern const weft_option_t ib_options[];
-
-static weft_status_t net_create(const weft_host_t *host, const void *config, weft_net_t **net_p)
+static weft_status_t ib_net_create(const weft_host_t *host, const void *config, weft_net_t **net_p)
 {
     weft_net_t *net = host->alloc(host, sizeof *net, 0);
     if (net == NULL) {
@@ -41,7 +46,7 @@ err_free:
     return status;
 }
 
-static void net_destroy(weft_net_t *net)
+static void ib_net_destroy(weft_net_t *net)
 {
     if (net != NULL) {
         ib_ports_close(net);
@@ -49,7 +54,7 @@ static void net_destroy(weft_net_t *net)
     }
 }
 
-static weft_status_t device_count(weft_net_t *net, uint32_t *count_p)
+static weft_status_t ib_device_count(weft_net_t *net, uint32_t *count_p)
 {
     uint32_t rails = (uint32_t)net->config.rails;
     *count_p = net->nports >= rails ? net->nports - rails + 1 : 0;
@@ -60,17 +65,17 @@ static weft_status_t device_count(weft_net_t *net, uint32_t *count_p)
     return WEFT_OK;
 }
 
-static weft_status_t index_check(weft_net_t *net, uint32_t index)
+static weft_status_t ib_index_check(weft_net_t *net, uint32_t index)
 {
     uint32_t count = 0;
-    device_count(net, &count);
+    ib_device_count(net, &count);
     return index < count
                ? WEFT_OK
                : net->host->set_error(net->host, WEFT_ERR_ARG, 0, "device %u of %u", index, count);
 }
 
-/* Bytes per second of the port, from its width and speed codes. */
-static uint64_t port_bandwidth(const ib_port_t *port)
+/* The port's bandwidth in bytes per second, from its width and speed codes. */
+static uint64_t ib_port_bandwidth(const ib_port_t *port)
 {
     static const struct {
         uint8_t code;
@@ -90,8 +95,8 @@ static uint64_t port_bandwidth(const ib_port_t *port)
     return UINT64_C(1000000000);
 }
 
-/* Kinds of memory that all rails of the device take. */
-static uint32_t memory_kinds(const weft_net_t *net, uint32_t index)
+/* The kinds of memory that all rails of the device can access. */
+static uint32_t ib_memory_kinds(const weft_net_t *net, uint32_t index)
 {
     bool dmabuf = true;
     for (uint32_t i = 0; i < (uint32_t)net->config.rails; i++) {
@@ -100,9 +105,9 @@ static uint32_t memory_kinds(const weft_net_t *net, uint32_t index)
     return WEFT_MEMORY_HOST | (dmabuf || ib_peer_memory() ? WEFT_MEMORY_CUDA : 0);
 }
 
-static weft_status_t device_props(weft_net_t *net, uint32_t index, weft_net_props_t *props)
+static weft_status_t ib_device_props(weft_net_t *net, uint32_t index, weft_net_props_t *props)
 {
-    weft_status_t status = index_check(net, index);
+    weft_status_t status = ib_index_check(net, index);
     if (status != WEFT_OK) {
         return status;
     }
@@ -110,9 +115,9 @@ static weft_status_t device_props(weft_net_t *net, uint32_t index, weft_net_prop
     weft_net_props_t mine = {
         .size = props->size,
         .rail = index,
-        .memory_kinds = memory_kinds(net, index),
+        .memory_kinds = ib_memory_kinds(net, index),
         .latency_ns = 2000,
-        .flush_needed = (memory_kinds(net, index) & WEFT_MEMORY_CUDA) != 0 ? 1 : 0,
+        .flush_needed = (ib_memory_kinds(net, index) & WEFT_MEMORY_CUDA) != 0 ? 1 : 0,
         .max_outstanding = IB_OPS,
         .inline_bytes = net->config.inline_bytes,
         .max_message = IB_MESSAGE_MAX,
@@ -122,7 +127,7 @@ static weft_status_t device_props(weft_net_t *net, uint32_t index, weft_net_prop
     snprintf(mine.name, sizeof mine.name, "%.56s:%u", port->hca->name, port->number);
     memcpy(mine.pci, port->hca->pci, sizeof mine.pci);
     for (uint32_t i = 0; i < (uint32_t)net->config.rails; i++) {
-        mine.bandwidth += port_bandwidth(&net->ports[index + i]);
+        mine.bandwidth += ib_port_bandwidth(&net->ports[index + i]);
     }
     uint64_t most = port->write_max * (IB_WRITES_MAX - 2);
     mine.max_message = most < IB_MESSAGE_MAX ? most : IB_MESSAGE_MAX;
@@ -130,10 +135,10 @@ static weft_status_t device_props(weft_net_t *net, uint32_t index, weft_net_prop
     return WEFT_OK;
 }
 
-static weft_status_t device_open(weft_net_t *net, uint32_t index, weft_net_device_t **device_p)
+static weft_status_t ib_device_open(weft_net_t *net, uint32_t index, weft_net_device_t **device_p)
 {
     const weft_host_t *host = net->host;
-    weft_status_t status = index_check(net, index);
+    weft_status_t status = ib_index_check(net, index);
     if (status != WEFT_OK) {
         return status;
     }
@@ -159,7 +164,7 @@ static weft_status_t device_open(weft_net_t *net, uint32_t index, weft_net_devic
     return WEFT_OK;
 }
 
-static void device_close(weft_net_device_t *device)
+static void ib_device_close(weft_net_device_t *device)
 {
     if (device != NULL) {
         close(device->epoll);
@@ -167,7 +172,7 @@ static void device_close(weft_net_device_t *device)
     }
 }
 
-static weft_status_t net_reachable(weft_net_device_t *device, const weft_net_address_t *address)
+static weft_status_t ib_net_reachable(weft_net_device_t *device, const weft_net_address_t *address)
 {
     const weft_host_t *host = device->host;
     ib_address_t peer;
@@ -186,9 +191,9 @@ static weft_status_t net_reachable(weft_net_device_t *device, const weft_net_add
     return WEFT_OK;
 }
 
-static weft_status_t net_describe(weft_net_t *net, uint32_t index, char *text, size_t bytes)
+static weft_status_t ib_net_describe(weft_net_t *net, uint32_t index, char *text, size_t bytes)
 {
-    weft_status_t status = index_check(net, index);
+    weft_status_t status = ib_index_check(net, index);
     if (status != WEFT_OK || bytes == 0) {
         return status;
     }
@@ -199,11 +204,12 @@ static weft_status_t net_describe(weft_net_t *net, uint32_t index, char *text, s
     return WEFT_OK;
 }
 
-static const void *net_extension(weft_net_t *net, const char *name)
+static const void *ib_net_extension(weft_net_t *net, const char *name)
 {
     static const weft_net_attach_t attach = {.size = sizeof attach, .attach = ib_conn_attach};
     static const weft_net_dmabuf_t dmabuf = {.size = sizeof dmabuf, .reg = ib_reg_dmabuf};
-    static const weft_net_describe_t describe = {.size = sizeof describe, .describe = net_describe};
+    static const weft_net_describe_t describe = {.size = sizeof describe,
+                                                 .describe = ib_net_describe};
     const struct {
         const char *name;
         const void *table;
@@ -221,15 +227,15 @@ static const void *net_extension(weft_net_t *net, const char *name)
 static const weft_net_ops_t ops = {
     .size = sizeof ops,
     .caps = WEFT_NET_CAP_MESSAGES,
-    .create = net_create,
-    .destroy = net_destroy,
-    .device_count = device_count,
-    .device_props = device_props,
-    .device_open = device_open,
-    .device_close = device_close,
+    .create = ib_net_create,
+    .destroy = ib_net_destroy,
+    .device_count = ib_device_count,
+    .device_props = ib_device_props,
+    .device_open = ib_device_open,
+    .device_close = ib_device_close,
     .listen = ib_listen,
     .listener_close = ib_listener_close,
-    .reachable = net_reachable,
+    .reachable = ib_net_reachable,
     .connect_begin = ib_connect_begin,
     .connect_poll = ib_connect_poll,
     .accept = ib_accept,
@@ -242,7 +248,7 @@ static const weft_net_ops_t ops = {
     .wait_fd = ib_wait_fd,
     .reg = ib_reg,
     .dereg = ib_dereg,
-    .get_extension = net_extension,
+    .get_extension = ib_net_extension,
 };
 
 static const weft_plugin_t plugin = {

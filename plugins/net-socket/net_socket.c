@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * net-socket: messages over TCP. This file holds the tables, the options, the instance and its one
- * device, which uses all chosen interfaces. */
+ * net-socket: messages over TCP. This file holds the plugin's tables, the options, the instance
+ * and its one device, which uses all chosen interfaces. */
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "socket.h"
+#include "sock_accept.h"
+#include "sock_conn.h"
+#include "sock_connect.h"
+#include "sock_poll.h"
 
 #define SIZE_LIMIT (1 << 30)
 
@@ -133,7 +136,7 @@ static weft_status_t sock_device_props(weft_net_t *net, uint32_t index, weft_net
         .memory_kinds = WEFT_MEMORY_HOST,
         .latency_ns = 8000,
         .bandwidth = UINT64_C(2000000000),
-        .max_outstanding = SOCK_OPS,
+        .max_outstanding = WEFT_OP_SLOTS,
         .max_message = SOCK_MESSAGE_MAX,
         .slot_bytes = UINT64_C(512) << 10,
         .slots = 4,

@@ -2,13 +2,18 @@
  *
  * The accepting side: one listening socket per local address, the acceptor of the SDK, then the
  * join record, which says which stream of which connection this is. */
+#include "sock_accept.h"
+
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "socket.h"
+#include <weft/sdk/acceptor.h>
+
+#include "sock_conn.h"
+#include "sock_connect.h"
 
 /* An authenticated stream whose join record is not complete yet. */
 typedef struct sock_joiner {

@@ -3,6 +3,8 @@
  * The connecting side. It tries the addresses of the peer in turn: one stream goes through connect,
  * handshake and join record, the other streams follow to the same address, and the acknowledgement
  * of the acceptor says that it has them all. */
+#include "sock_connect.h"
+
 #include <endian.h>
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -11,7 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "socket.h"
+#include <weft/sdk/acceptor.h>
+
+#include "sock_conn.h"
 
 /* Steps of one stream. */
 enum { LEG_OPEN = 0, LEG_CONNECT = 1, LEG_HANDSHAKE = 2, LEG_JOIN = 3, LEG_DONE = 4 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Script of the fake verbs library: which adapters there are, and what goes wrong. A program that links
- * the library calls these functions; any other program sets FAKE_VERBS in its environment, words
- * separated by blanks:
+ * Script of the fake verbs library: which adapters there are, and what goes wrong. A program
+ * that links the library calls these functions; any other program sets FAKE_VERBS in its
+ * environment, words separated by blanks:
  *
  *   devices=2 ports=8 link=ib|roce transport=ib|iwarp inline=64 reorder=SEED
  *   call:reg_mr:3=12          the third ibv_reg_mr fails with errno 12
- *   status:write_imm:2=13     the second write with immediate completes with status 13, nothing moved
+ *   status:write_imm:2=13     the second write with immediate fails with status 13, nothing moved
  *   after:write_imm:2=13      the same, but the data and the immediate arrived
  *   twice:recv:4              the fourth receive completes twice
  *   hold:write_imm:4          completions from the fourth on are kept back until fake_release()
@@ -33,7 +33,7 @@ typedef struct fake_port {
 typedef struct fake_device {
     char name[IBV_SYSFS_NAME_MAX];
     enum ibv_transport_type transport;
-    bool no_dmabuf; /* it knows no memory of other devices */
+    bool no_dmabuf; /* it cannot register dma-bufs */
     uint32_t nports;
     uint32_t max_inline;
     struct ibv_device_attr attr; /* phys_port_cnt is set by the library */
@@ -80,7 +80,7 @@ typedef enum fake_act {
     FAKE_STALL
 } fake_act_t;
 
-/* One thing that goes wrong, once. */
+/* One fault, which happens once. */
 typedef struct fake_fault {
     fake_act_t act;
     fake_call_t call; /* of FAKE_FAIL */
@@ -89,29 +89,29 @@ typedef struct fake_fault {
     int value;        /* errno of FAKE_FAIL, enum ibv_wc_status of FAKE_STATUS and FAKE_AFTER */
 } fake_fault_t;
 
-/* Objects that live. */
+/* Numbers of living objects. */
 typedef struct fake_live {
     uint32_t lists, contexts, pds, mrs, channels, cqs, qps;
 } fake_live_t;
 
-/* What: makes `count` equal adapters fake0, fake1, … with one active InfiniBand port each. No adapter
- * is open. Also forgets faults and counters. */
+/* Creates `count` equal adapters fake0, fake1, … with one active InfiniBand port each; no
+ * adapter may be open. Also forgets faults and counters. */
 void fake_setup(uint32_t count);
-/* What: an adapter, to be changed before it is opened. */
+/* Returns an adapter, to be changed before it is opened. */
 fake_device_t *fake_device(uint32_t index);
-/* What: `count` equal ports, with LIDs and GIDs of their own. */
+/* Gives the adapter `count` equal ports, with LIDs and GIDs of their own. */
 void fake_device_ports(uint32_t index, uint32_t count);
-/* What: makes the port RoCE with the usual table: 0 and 1 link-local v1 and v2, 2 and 3 IPv4. */
+/* Makes the port RoCE with the usual table: 0 and 1 link-local v1 and v2, 2 and 3 IPv4. */
 void fake_port_roce(uint32_t index, uint32_t port);
 
 void fake_fault(const fake_fault_t *fault);
-/* What: forgets all faults and sets all counters to 0. */
+/* Forgets all faults and sets all counters to 0. */
 void fake_forget(void);
-/* What: whether the newest fault has happened. */
+/* Returns whether the newest fault has happened. */
 bool fake_happened(void);
-/* What: lets go what was kept back and what was stalled. */
+/* Releases completions that were held back and requests that were stalled. */
 void fake_release(void);
-/* What: 0 keeps completions in order; else those of different queues come in a seeded random order. */
+/* 0 keeps completions in order; with a seed those of different queues come in a random order. */
 void fake_reorder(uint32_t seed);
 uint32_t fake_count_kind(fake_kind_t kind);
 uint32_t fake_count_call(fake_call_t call);
@@ -119,25 +119,26 @@ const char *fake_call_name(fake_call_t call);
 const char *fake_kind_name(fake_kind_t kind);
 void fake_living(fake_live_t *live);
 
-/* What: changes a port's state and tells so by an event. While it is down nothing moves over it. */
+/* Changes a port's state and raises the event for it. While the port is down nothing moves over
+ * it. */
 void fake_port_state(uint32_t index, uint32_t port, enum ibv_port_state state);
-/* What: raises IBV_EVENT_DEVICE_FATAL; nothing moves from now on. */
+/* Raises IBV_EVENT_DEVICE_FATAL; nothing moves from now on. */
 void fake_device_fatal(uint32_t index);
-/* What: raises an event of the n-th queue pair that lives, or of its completion queue. */
+/* Raises an event of the n-th living queue pair, or of its completion queue. */
 void fake_qp_event(uint32_t nth, enum ibv_event_type type);
-/* What: puts the n-th queue pair that lives into the error state; its requests are flushed. */
+/* Puts the n-th living queue pair into the error state; its requests are flushed. */
 void fake_qp_break(uint32_t nth);
 
-/* What: connects two queue pairs of iWARP adapters, by their numbers; the second may send only after it has
- * heard of the first. Returns 0, or EINVAL where they cannot. */
+/* Connects two queue pairs of iWARP adapters, by their numbers; the second may send only after
+ * it has received from the first. Returns 0, or EINVAL if they cannot be connected. */
 int fake_qp_join(uint32_t first, uint32_t first_port, uint32_t second, uint32_t second_port);
-/* What: ends the connection of a queue pair, by its number; one that is gone is no fault. */
+/* Ends the connection of a queue pair, by its number; an unknown number is no error. */
 void fake_qp_cut(uint32_t number);
 
-/* What goes wrong in the connection manager (cm.c); counts go down to 0. */
+/* Faults of the connection manager (fake_cm.c); counts go down to 0. */
 typedef struct fake_cm {
     uint32_t listens_busy;  /* rdma_listen() finds its port in use */
-    uint32_t connects_busy; /* rdma_connect() does */
+    uint32_t connects_busy; /* rdma_connect() finds its port in use */
     uint32_t strangers;     /* requests of strangers, before the first right one */
     bool no_address;        /* the peer's address is not resolved */
 } fake_cm_t;

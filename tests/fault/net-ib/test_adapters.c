@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Many adapters, many ports, tables of GIDs, link layers, and what adapters tell by events. */
+ * Many adapters, many ports, tables of GIDs, link layers, and events of adapters. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,7 +53,7 @@ static void thirty_two_adapters_are_found_and_filtered(void **state)
     assert_int_equal(count_with("rails=8"), 25);
 }
 
-/* What does not fit is named: `said` is in the log, `unsaid` is not. */
+/* Adapters that do not fit are named: `said` is in the log, `unsaid` is not. */
 static void check_left_out(uint32_t expected, const char *said, const char *unsaid)
 {
     static const char *const settings[] = {"devices=", NULL};
@@ -139,7 +139,7 @@ static void iwarp_is_left_out_with_the_reason(void **state)
     side_close(&side);
 }
 
-/* Which GID of a table is chosen. −1: the port is left out. */
+/* Checks which GID of a table is chosen. −1: the port is left out. */
 static void check_gid(const char *first, const char *second, int expected)
 {
     const char *const settings[] = {first, second, NULL};
@@ -156,7 +156,7 @@ static void check_gid(const char *first, const char *second, int expected)
     side_close(&side);
 }
 
-/* A GID that was asked for and is not there is an error of the configuration. */
+/* A GID that the user set and that does not exist is an error of the configuration. */
 static void check_no_gid(const char *setting)
 {
     const char *const settings[] = {setting, NULL};
@@ -279,7 +279,7 @@ static void partition_key_outside_of_the_table_is_named(void **state)
     traffic_end(&traffic);
 }
 
-/* The exchange hangs until the event; then it ends within 2 s, with a text that holds `word`. */
+/* The exchange hangs until the event; then it ends within 2 s, with a text that contains `word`. */
 static void check_event(void (*raise)(void), const char *word)
 {
     static const char *const settings[] = {"port_patience=0.1", NULL};

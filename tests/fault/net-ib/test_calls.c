@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Every verbs call fails at every occurrence in the life of a connection: a typed error with a text, and
- * nothing left behind. */
+ * Every verbs call fails at every occurrence in the life of a connection. The result is a typed
+ * error with a text, and nothing is left behind. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@ static bool status_typed(weft_status_t status)
            status == WEFT_ERR_PEER_DEAD || status == WEFT_ERR_UNSUPPORTED;
 }
 
-/* What one life with one failing call came to. */
+/* The outcome of one life with one failing call. */
 typedef struct outcome {
     bool happened;
     weft_status_t status;
@@ -60,7 +60,7 @@ static outcome_t life(fake_call_t call, uint32_t nth, int cause)
     return outcome;
 }
 
-/* Returns how many occurrences there were. */
+/* Returns the number of occurrences. */
 static uint32_t every_occurrence(fake_call_t call, int cause, uint32_t most)
 {
     uint32_t nth = 0;
@@ -115,7 +115,7 @@ static void posting(void **state)
     (void)state;
     assert_true(every_occurrence(FAKE_POST_SEND, ENOMEM, 300) >= 20);
     assert_true(every_occurrence(FAKE_POST_SEND, EINVAL, 300) >= 20);
-    /* The receives of the set-up are many and alike. */
+    /* The set-up posts many receives that are all alike. */
     for (uint32_t nth = 1; nth < 800; nth += 37) {
         outcome_t outcome = life(FAKE_POST_RECV, nth, ENOMEM);
         assert_true(!outcome.happened || outcome.told);
@@ -157,7 +157,8 @@ static void arming(void **state)
     every_occurrence(FAKE_REQ_NOTIFY, EIO, 40);
 }
 
-/* Nobody cancels: the refused side, what it had posted, and the peer's end of it end by themselves. */
+/* Nobody cancels: the refused side, the operations that it had posted, and the peer's end all
+ * fail by themselves. */
 static void a_post_without_registration_ends_the_connection(void **state)
 {
     fake_fault_t fault = {.act = FAKE_FAIL, .call = FAKE_REG_MR, .value = ENOMEM};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Completions that a healthy adapter never gives: every error at every moment of an exchange, twice, late,
- * in other orders, never. */
+ * Completions that a healthy adapter never gives: every error at every moment of an exchange;
+ * completions that come twice, late, in another order, or never. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -58,7 +58,8 @@ static bool statuses_typed(const traffic_t *traffic)
     return true;
 }
 
-/* One exchange with one failed completion. False: the exchange has fewer completions than that. */
+/* Runs one exchange with one failed completion. Returns false if the exchange has fewer
+ * completions. */
 static bool failure_once(const fake_fault_t *fault, uint32_t *lost_p)
 {
     traffic_t traffic = {.wait = fault->nth % 4 == 0};
@@ -145,7 +146,8 @@ static void every_status_after_a_request_is_named(void **state)
     every_status_at_every_moment(FAKE_AFTER);
 }
 
-/* The cause never shows: it must end all the same, and flushing is not called the cause. */
+/* The cause never shows. The connection must end all the same, and flushing is not called the
+ * cause. */
 static void flushed_requests_without_a_cause_end_the_connection(void **state)
 {
     (void)state;
@@ -167,7 +169,8 @@ static void unknown_status_is_reported(void **state)
     assert_int_equal(lost, 1);
 }
 
-/* Either the exchange goes on, or it ends with a typed error; what is called received is received. */
+/* Either the exchange goes on, or it ends with a typed error; a message that is reported as
+ * received was received. */
 static void completions_that_come_twice_do_no_harm(void **state)
 {
     (void)state;
@@ -269,14 +272,14 @@ static void cancel_ends_what_is_kept_back(void **state)
 static void any_order_across_queue_pairs_is_good(void **state)
 {
     static const char *const many[] = {"rails=2", "qps=3", "split_bytes=1K", NULL};
-    static const char *const apart[] = {"rails=3", "qps=1", "split_bytes=1K", "adaptive_routing=on",
-                                        NULL};
+    static const char *const unordered[] = {"rails=3", "qps=1", "split_bytes=1K",
+                                            "adaptive_routing=on", NULL};
     (void)state;
     for (uint32_t seed = 1; seed <= 150; seed++) {
         traffic_t traffic = {.wait = seed % 5 == 0};
         fake_setup(3);
         fake_reorder(seed);
-        assert_int_equal(traffic_run(&traffic, seed % 2 == 0 ? many : apart), WEFT_OK);
+        assert_int_equal(traffic_run(&traffic, seed % 2 == 0 ? many : unordered), WEFT_OK);
         assert_int_equal(traffic.failed, 0);
         assert_int_equal(traffic.done, 2 * TRAFFIC_MESSAGES);
     }

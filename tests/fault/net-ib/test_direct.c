@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Messages in memory of a device, registered by its dma-buf: the adapter alone moves them. Whoever copies into a
- * request, or looks at what came, dies at an address where nothing is. */
+ * Messages in memory of a device, registered by its dma-buf. Only the adapter may move them:
+ * code that copies them into a request, or looks at received bytes, dies at an unmapped address. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@ static traffic_t traffic;
 
 static void check(const char *const *settings)
 {
-    traffic = (traffic_t){.apart = true};
+    traffic = (traffic_t){.on_device = true};
     assert_int_equal(traffic_run(&traffic, settings), WEFT_OK);
     assert_int_equal(traffic.done, 2 * TRAFFIC_MESSAGES);
     assert_int_equal(traffic.failed, 0);
@@ -29,7 +29,7 @@ static void small_and_large_messages_arrive(void **state)
 {
     static const char *const plain[] = {"inline=256", NULL};
     static const char *const none[] = {"inline=0", NULL};
-    static const char *const apart[] = {"inline=256", "adaptive_routing=on", NULL};
+    static const char *const unordered[] = {"inline=256", "adaptive_routing=on", NULL};
     static const char *const cut[] = {"qps=4", "split_bytes=4K", "adaptive_routing=off", NULL};
     (void)state;
     fake_setup(1);
@@ -37,7 +37,7 @@ static void small_and_large_messages_arrive(void **state)
     fake_setup(1);
     check(none);
     fake_setup(1);
-    check(apart);
+    check(unordered);
     fake_setup(1);
     check(cut);
     fake_setup(1);
@@ -55,7 +55,7 @@ static void every_rail_has_a_registration_of_its_own(void **state)
     assert_int_equal(fake_count_call(FAKE_REG_DMABUF), 6);
 }
 
-/* Parts that have to be sent again come from there too. */
+/* Parts that are sent again come from that memory too. */
 static void a_lost_rail_s_messages_go_on_over_others(void **state)
 {
     static const char *const rails[] = {"rails=2", "qps=2", "split_bytes=4K", NULL};
@@ -110,7 +110,7 @@ static void a_registration_that_is_refused_is_told(void **state)
                                    .call = FAKE_REG_DMABUF,
                                    .nth = 1 + i / 2,
                                    .value = cases[i % 2].cause});
-        traffic = (traffic_t){.apart = true};
+        traffic = (traffic_t){.on_device = true};
         assert_int_equal(traffic_begin(&traffic, rails), cases[i % 2].status);
         assert_non_null(strstr(traffic.sides[0].fake.error, cases[i % 2].says));
         traffic_end(&traffic);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A connection over several rails that loses some: every message still arrives, once and unchanged, and
- * every operation completes once; without a rail left, or without the option, the error has a type. */
+ * A connection over several rails that loses some. Every message still arrives, once and
+ * unchanged, and every operation completes once. Without a rail left, or without the option, the
+ * error has a type. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,7 +42,7 @@ static void all_arrived(traffic_t *traffic, const char *what, uint32_t nth)
     traffic_verify(traffic);
 }
 
-/* One exchange with one fault. False: the exchange has fewer moments than that. */
+/* Runs one exchange with one fault. Returns false if the exchange has fewer moments. */
 static bool lost_once(const fake_fault_t *fault, bool losable, uint32_t *recovered_p)
 {
     traffic_t traffic = {.wait = fault->nth % 4 == 0};
@@ -75,7 +76,7 @@ static void at_every_moment(fake_act_t act, fake_kind_t kind, bool losable)
             fault.nth++;
             assert_true(fault.nth < MOMENTS_MAX);
         }
-        /* Nobody misses the last grants' acknowledgements. */
+        /* Nothing waits for the acknowledgement of the last credits. */
         assert_true(fault.nth > (kind == FAKE_WRITE ? 5 : 15));
         assert_true(losable || recovered > fault.nth * 2 / 3);
     }
@@ -88,7 +89,7 @@ static void requests_that_did_not_arrive_are_sent_again(void **state)
     at_every_moment(FAKE_STATUS, FAKE_WRITE_IMM, false);
 }
 
-/* Data, immediate and grant are there, the sender hears that they are not. */
+/* Data, immediate and credit arrived, but the sender is told that they did not. */
 static void requests_that_arrived_without_an_acknowledgement_count_once(void **state)
 {
     (void)state;
@@ -102,7 +103,8 @@ static void receives_that_fail_are_made_up_for(void **state)
     at_every_moment(FAKE_STATUS, FAKE_RECV, false);
 }
 
-/* The sender's buffer may be the caller's again by then: the loss is told, never passed over. */
+/* The sender's buffer may belong to the caller again by then, so the loss is reported, never
+ * ignored. */
 static void what_was_acknowledged_and_lost_is_an_error(void **state)
 {
     (void)state;
@@ -144,7 +146,7 @@ static void lose_adapter(uint32_t which)
     fake_device_fatal(which % 2);
 }
 
-/* Requests are flushed and nothing says why. */
+/* Requests are flushed without a cause. */
 static void lose_pair(uint32_t which)
 {
     fake_qp_break(which % 6);
@@ -204,7 +206,7 @@ static void adapters_that_refuse_requests_are_left(void **state)
     assert_true(fault.nth > 20);
 }
 
-/* What the moves themselves need may fail as well: then the error has a type. */
+/* The calls that failover makes may fail as well: then the error has a type. */
 static void moves_that_fail_end_the_connection(void **state)
 {
     static const fake_call_t calls[] = {FAKE_CREATE_QP, FAKE_MODIFY_QP, FAKE_POST_RECV};
@@ -246,7 +248,7 @@ static void without_a_rail_left_the_error_has_a_type(void **state)
         traffic_poll(&traffic, i / 2 * 300);
         fake_port_state(1 - i % 2, 1, IBV_PORT_DOWN);
         assert_true(traffic_wait(&traffic, 5));
-        /* Between the two the other rail may have carried all of it. */
+        /* Between the two losses the other rail may have carried everything. */
         assert_true(traffic.failed > 0 || i / 2 > 0);
         if (traffic.failed > 0) {
             assert_true(says(&traffic, "is down") || says(&traffic, "no rail"));
@@ -306,7 +308,8 @@ static void a_peer_that_does_not_answer_is_waited_for_in_vain(void **state)
     traffic_end(&traffic);
 }
 
-/* Streams: many messages of random sizes in both directions, while one rail after the other goes. */
+/* Streams: many messages of random sizes in both directions, while the rails fail one after the
+ * other. */
 #define STREAM 1500u
 #define WINDOW 24u
 #define SIZE_MAX_STREAM 60000u

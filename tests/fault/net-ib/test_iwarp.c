@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Fake adapters of iWARP: they take no immediates, their acceptor must not send first, a message without
- * a receive ends the connection, and queue pairs come up by the connection manager only. */
+ * Fake iWARP adapters: they have no immediates, their acceptor must not send first, a message
+ * without a posted receive ends the connection, and only the connection manager connects queue
+ * pairs. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,10 +27,10 @@ static void adapters(uint32_t count, uint32_t max_inline)
     }
 }
 
-static void check_with(const char *const *settings, bool apart)
+static void check_with(const char *const *settings, bool on_device)
 {
     static traffic_t traffic;
-    traffic.apart = apart;
+    traffic.on_device = on_device;
     assert_int_equal(traffic_run(&traffic, settings), WEFT_OK);
     assert_int_equal(traffic.done, 2 * TRAFFIC_MESSAGES);
     assert_int_equal(traffic.failed, 0);
@@ -97,7 +98,7 @@ static void strangers_are_sent_away(void **state)
     adapters(1, 0);
     fake_cm(&crowd);
     assert_int_equal(traffic_begin(&traffic, settings), WEFT_OK);
-    assert_non_null(strstr(traffic.sides[1].fake.log, "a stranger at the door"));
+    assert_non_null(strstr(traffic.sides[1].fake.log, "a stranger asked for a queue pair"));
     traffic_post(&traffic);
     assert_true(traffic_wait(&traffic, 10));
     traffic_verify(&traffic);
@@ -122,7 +123,7 @@ static void what_does_not_connect_is_named(void **state)
     assert_int_equal(traffic_begin(&traffic, settings), WEFT_ERR_LINK);
     assert_non_null(strstr(traffic.sides[0].fake.error, "Address already in use"));
     traffic_end(&traffic);
-    /* The acceptor drops the peer, which notices. */
+    /* The acceptor rejects the peer, and the peer notices. */
     fake_cm(&full);
     assert_int_equal(traffic_begin(&traffic, settings), WEFT_ERR_LINK);
     assert_non_null(strstr(traffic.sides[1].fake.log, "did not come about"));
@@ -169,7 +170,7 @@ static void every_failing_call_leaves_nothing(void **state)
     }
 }
 
-/* The two kinds of ends do not take each other for reachable. */
+/* Ends of the two kinds do not consider each other reachable. */
 static void roce_does_not_reach_iwarp(void **state)
 {
     static const char *const first[] = {"devices==fake0", NULL};

@@ -23,7 +23,8 @@
 #define ROOM (TRAFFIC_LARGEST + 4096u) /* of a message in memory of a device */
 #define AREA (2 * TRAFFIC_MESSAGES * ROOM)
 
-/* Sizes of messages: inline, empty, of one write, of several parts. Odd ones go from side 1 to 0. */
+/* Sizes of messages: inline, empty, of one write, of several parts. Odd ones go from side 1 to
+ * side 0. */
 static const uint32_t sizes[TRAFFIC_MESSAGES] = {8, 8,    3000, 3000, TRAFFIC_LARGEST,
                                                  0, 5000, 8,    192,  70000};
 
@@ -129,9 +130,10 @@ static weft_status_t pair_connect(traffic_t *traffic)
     return mine != WEFT_OK ? mine : theirs;
 }
 
-/* Memory of the device ------------------------------------------------------------------------------ */
+/* Memory of the device ------------------------------------------------------------------------ */
 
-/* A file takes its place. Who touches it dies at once: to go on with the adapters' lock held would be to hang. */
+/* A file stands for it. A CPU access dies at once, because going on with the adapters' lock held
+ * would hang. */
 static int area_make(traffic_t *traffic)
 {
     signal(SIGSEGV, SIG_DFL);
@@ -160,20 +162,20 @@ static void area_end(traffic_t *traffic)
     munmap(traffic->there, AREA);
 }
 
-/* A buffer of `bytes` zeros: the n-th. */
+/* Returns the n-th buffer of `bytes` zeros. */
 static uint8_t *buffer_of(const traffic_t *traffic, uint32_t n, uint32_t bytes)
 {
-    return traffic->apart ? traffic->here + (size_t)n * ROOM : test_calloc(bytes + 1, 1);
+    return traffic->on_device ? traffic->here + (size_t)n * ROOM : test_calloc(bytes + 1, 1);
 }
 
 static weft_status_t sides_open(traffic_t *traffic, const char *const *settings[2])
 {
     weft_status_t status = WEFT_OK;
-    int fd = traffic->apart ? area_make(traffic) : -1;
+    int fd = traffic->on_device ? area_make(traffic) : -1;
     for (int i = 0; i < 2; i++) {
         weft_status_t one = side_open(&traffic->sides[i], settings[i]);
         one = one == WEFT_OK ? side_listen(&traffic->sides[i]) : one;
-        if (one == WEFT_OK && traffic->apart) {
+        if (one == WEFT_OK && traffic->on_device) {
             one = area_register(traffic, &traffic->sides[i], fd);
         }
         status = status == WEFT_OK ? one : status;
@@ -188,7 +190,8 @@ weft_status_t traffic_begin_sides(traffic_t *traffic, const char *const *first,
                                   const char *const *second)
 {
     const char *const *settings[2] = {first, second};
-    traffic_t asked = {.wait = traffic->wait, .apart = traffic->apart, .ops = traffic_ops()};
+    traffic_t asked = {
+        .wait = traffic->wait, .on_device = traffic->on_device, .ops = traffic_ops()};
     *traffic = asked;
     weft_status_t status = sides_open(traffic, settings);
     for (uint32_t i = 0; i < TRAFFIC_MESSAGES; i++) {
@@ -214,7 +217,7 @@ static void side_note(traffic_side_t *side)
     }
 }
 
-/* What net.h lets a completion say. */
+/* The statuses and sizes that net.h allows in a completion. */
 static bool status_allowed(weft_status_t status)
 {
     return status == WEFT_OK || status == WEFT_ERR_ABORTED || status == WEFT_ERR_LINK ||
@@ -246,8 +249,8 @@ static void side_post(traffic_t *traffic, traffic_side_t *side, traffic_op_t *op
                       uint32_t bytes)
 {
     weft_net_op_t wish = {.kind = op->kind,
-                          .buffer =
-                              traffic->apart ? traffic->there + (buffer - traffic->here) : buffer,
+                          .buffer = traffic->on_device ? traffic->there + (buffer - traffic->here)
+                                                       : buffer,
                           .bytes = bytes,
                           .region = side->region,
                           .context = op};
@@ -346,11 +349,11 @@ void traffic_end(traffic_t *traffic)
             side_close(&traffic->sides[i]);
         }
     }
-    for (uint32_t i = 0; i < TRAFFIC_MESSAGES && !traffic->apart; i++) {
+    for (uint32_t i = 0; i < TRAFFIC_MESSAGES && !traffic->on_device; i++) {
         test_free(traffic->out[i]);
         test_free(traffic->in[i]);
     }
-    if (traffic->apart) {
+    if (traffic->on_device) {
         area_end(traffic);
     }
     fake_living(&live);

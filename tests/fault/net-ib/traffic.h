@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Two instances of net-ib on fake adapters, one connection, and a fixed exchange of messages over it. The
- * exchange records everything that a test may ask about; what must hold always is checked in it: each
- * posted operation completes exactly once, received bytes are right, nothing is left behind. */
+ * Two instances of net-ib on fake adapters, one connection, and a fixed exchange of messages
+ * over it. The exchange records everything that a test may ask about, and checks what must
+ * always hold: each posted operation completes exactly once, received bytes are right, nothing
+ * is left behind. */
 #ifndef WEFT_TESTS_FAULT_NET_IB_TRAFFIC_H
 #define WEFT_TESTS_FAULT_NET_IB_TRAFFIC_H
 
@@ -27,7 +28,7 @@ typedef struct traffic_side {
     weft_net_conn_t *conn;
     weft_net_region_t *region; /* of the device's memory, or NULL */
     char cause[512];           /* text of the first error after the connection was ready */
-    weft_status_t refused;     /* what a post answered when it failed */
+    weft_status_t refused;     /* the status of a post that failed */
 } traffic_side_t;
 
 typedef struct traffic_op {
@@ -44,30 +45,31 @@ typedef struct traffic {
     uint8_t *out[TRAFFIC_MESSAGES], *in[TRAFFIC_MESSAGES];
     uint32_t posted, done, failed;
     bool wait; /* the exchange uses wait_fd too */
-    bool
-        apart; /* the messages are memory of a device, registered by its dma-buf: at the addresses by which
-                   it is named nobody may read or write */
-    uint8_t *here, *there; /* of the test, and those addresses */
+    /* The messages lie in memory of a device, registered by its dma-buf; the addresses that name it
+     * must not be accessed. */
+    bool on_device;
+    uint8_t *here, *there; /* where the test has that memory, and those addresses */
 } traffic_t;
 
-/* What: `settings` ends with NULL. OK, or the first failure; traffic_end() is due in any case. */
+/* Opens both sides and connects them. `settings` ends with NULL. Returns OK or the first
+ * failure; call traffic_end() in any case. */
 weft_status_t traffic_begin(traffic_t *traffic, const char *const *settings);
-/* What: the same with settings of its own for each side. */
+/* The same with settings of its own for each side. */
 weft_status_t traffic_begin_sides(traffic_t *traffic, const char *const *first,
                                   const char *const *second);
-/* What: posts all messages, in both directions, as far as the sides take them. */
+/* Posts all messages, in both directions, as far as the sides take them. */
 void traffic_post(traffic_t *traffic);
-/* What: polls until all that was posted is done; false: not within the time. */
+/* Polls until every posted operation is done. Returns false if that takes longer. */
 bool traffic_wait(traffic_t *traffic, double seconds);
 void traffic_poll(traffic_t *traffic, uint32_t times);
-/* What: checks received bytes, and that no completion comes again. */
+/* Checks received bytes, and that no completion comes again. */
 void traffic_verify(traffic_t *traffic);
-/* What: closes and checks that nothing is left: allocations, descriptors, verbs objects. */
+/* Closes everything and checks that nothing is left: allocations, descriptors, verbs objects. */
 void traffic_end(traffic_t *traffic);
-/* What: all of the above. Returns the status of the set-up. */
+/* Does all of the above. Returns the status of the set-up. */
 weft_status_t traffic_run(traffic_t *traffic, const char *const *settings);
 
-/* What: an instance alone, on all adapters that the settings admit. */
+/* Opens an instance alone, on all adapters that the settings admit. */
 weft_status_t side_open(traffic_side_t *side, const char *const *settings);
 void side_close(traffic_side_t *side);
 const weft_net_ops_t *traffic_ops(void);

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The choice of a GID. */
+#include "ib_gid.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+ib_gid_family_t ib_gid_family(const union ibv_gid *gid)
+{
+    static const uint8_t zero[16], mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    if (memcmp(gid->raw, zero, sizeof zero) == 0) {
+        return IB_GID_NONE;
+    }
+    if (memcmp(gid->raw, mapped, sizeof mapped) == 0) {
+        return IB_GID_IPV4;
+    }
+    return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80 ? IB_GID_LINK : IB_GID_IPV6;
+}
+
+bool ib_gid_compatible(uint32_t type, const union ibv_gid *gid, const ib_gid_t *peer)
+{
+    /* On InfiniBand the prefix is a matter of routing, so every GID will do. */
+    return type == peer->type &&
+           (type == IBV_GID_TYPE_IB || ib_gid_family(gid) == ib_gid_family(&peer->gid));
+}
+
+static bool ib_gid_admitted(const struct ibv_gid_entry *entry, const ib_gid_wish_t *wish)
+{
+    ib_gid_family_t family = ib_gid_family(&entry->gid);
+    if (family == IB_GID_NONE) {
+        return false;
+    }
+    if (wish->index >= 0 && entry->gid_index != wish->index) {
+        return false;
+    }
+    if (wish->index < 0 && entry->gid_type != IBV_GID_TYPE_IB) {
+        int64_t version = entry->gid_type == IBV_GID_TYPE_ROCE_V2 ? 2 : 1;
+        bool iwarp = (uint32_t)entry->gid_type == IB_GID_TYPE_IWARP;
+        bool fits = wish->family == 0 || (wish->family == 1) == (family == IB_GID_IPV4);
+        if ((wish->version != 0 && wish->version != version && !iwarp) || !fits) {
+            return false;
+        }
+    }
+    return wish->peer == NULL || ib_gid_compatible(entry->gid_type, &entry->gid, wish->peer);
+}
+
+static int ib_gid_score(const struct ibv_gid_entry *entry)
+{
+    ib_gid_family_t family = ib_gid_family(&entry->gid);
+    return (entry->gid_type == IBV_GID_TYPE_ROCE_V2 ? 4 : 0) + (family != IB_GID_LINK ? 2 : 0) +
+           (family == IB_GID_IPV4 ? 1 : 0);
+}
+
+const struct ibv_gid_entry *ib_gid_choose(const struct ibv_gid_entry *table, uint32_t count,
+                                          uint32_t port, const ib_gid_wish_t *wish)
+{
+    const struct ibv_gid_entry *best = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct ibv_gid_entry *entry = &table[i];
+        if (entry->port_num == port && ib_gid_admitted(entry, wish) &&
+            (best == NULL || ib_gid_score(entry) > ib_gid_score(best))) {
+            best = entry;
+        }
+    }
+    return best;
+}
+
+bool ib_gid_index_parse(const char *text, int64_t *index_p)
+{
+    char *end;
+    if (strcmp(text, "auto") == 0) {
+        *index_p = -1;
+        return true;
+    }
+    if (*text < '0' || *text > '9') {
+        return false;
+    }
+    unsigned long value = strtoul(text, &end, 10);
+    *index_p = (int64_t)value;
+    return *end == '\0' && value < 65536;
+}
+
+void ib_gid_text(const union ibv_gid *gid, char text[IB_GID_TEXT])
+{
+    inet_ntop(AF_INET6, gid->raw, text, IB_GID_TEXT);
+}
+
+const char *ib_gid_type_text(uint32_t type)
+{
+    static const char *const names[] = {"InfiniBand", "RoCE v1", "RoCE v2", "iWARP"};
+    return type < sizeof names / sizeof names[0] ? names[type] : "unknown";
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Adapters and ports of this host. */
+#include "ib_hca.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ib_cm_library.h"
+#include "ib_filter.h"
+#include "ib_memory.h"
+
+#define GIDS_MAX 512u
+#define SPARE_FDS 16
+
+bool ib_port_is_ethernet(const ib_port_t *port)
+{
+    return port->attr.link_layer == IBV_LINK_LAYER_ETHERNET;
+}
+
+static weft_status_t ib_hca_pin(void *owner, ib_pin_t *pin)
+{
+    ib_hca_t *hca = owner;
+    unsigned flags = 0;
+    if (pin->access == IB_PIN_WRITE) {
+        flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+        flags |= hca->net->config.relaxed_ordering ? IBV_ACCESS_RELAXED_ORDERING : 0;
+    }
+    struct ibv_mr *mr = ibv_reg_mr(hca->pd, (void *)pin->start, pin->end - pin->start, flags);
+    if (mr == NULL) {
+        return ib_memory_refused(hca, pin->end - pin->start, errno);
+    }
+    pin->memory = mr;
+    pin->local_key = mr->lkey;
+    pin->remote_key = mr->rkey;
+    return WEFT_OK;
+}
+
+static void ib_hca_unpin(void *owner, ib_pin_t *pin)
+{
+    ib_hca_t *hca = owner;
+    int cause = ibv_dereg_mr(pin->memory);
+    if (cause != 0) {
+        hca->net->host->log(hca->net->host, WEFT_LOG_WARN, "%s: cannot end a registration: %s",
+                            hca->name, strerror(cause));
+    }
+}
+
+/* The table of an iWARP port are the addresses of its interface. */
+static uint32_t ib_port_table(const ib_port_t *port, struct ibv_gid_entry *table)
+{
+    if (!port->hca->iwarp) {
+        ssize_t count = ibv_query_gid_table(port->hca->context, table, GIDS_MAX, 0);
+        return count > 0 ? (uint32_t)count : 0;
+    }
+    for (uint32_t i = 0; i < port->naddresses; i++) {
+        table[i] = (struct ibv_gid_entry){.gid = port->addresses[i],
+                                          .gid_index = i,
+                                          .port_num = port->number,
+                                          .gid_type = IB_GID_TYPE_IWARP};
+    }
+    return port->naddresses;
+}
+
+bool ib_port_gid(const ib_port_t *port, const ib_gid_t *peer, ib_gid_t *gid)
+{
+    const weft_net_t *net = port->hca->net;
+    struct ibv_gid_entry table[GIDS_MAX];
+    uint32_t count = ib_port_table(port, table);
+    ib_gid_wish_t wish = {.index = net->gid_index,
+                          .version = net->config.roce_version,
+                          .family = net->config.address_family,
+                          .peer = peer};
+    const struct ibv_gid_entry *entry = ib_gid_choose(table, count, port->number, &wish);
+    if (entry != NULL) {
+        *gid = (ib_gid_t){.gid = entry->gid, .index = entry->gid_index, .type = entry->gid_type};
+    }
+    return entry != NULL;
+}
+
+static void ib_port_log(const ib_port_t *port)
+{
+    const weft_host_t *host = port->hca->net->host;
+    char text[IB_GID_TEXT];
+    ib_gid_text(&port->gid.gid, text);
+    host->log(host, WEFT_LOG_INFO, "%s:%u uses GID %u %s, %s, MTU %u", port->hca->name,
+              port->number, port->gid.index, text, ib_gid_type_text(port->gid.type),
+              128u << port->attr.active_mtu);
+}
+
+/* An index that the user has set must exist; otherwise a port without a fitting GID is only left
+ * out. */
+static weft_status_t ib_port_without_gid(const ib_port_t *port)
+{
+    const weft_net_t *net = port->hca->net;
+    const weft_host_t *host = net->host;
+    if (net->gid_index >= 0) {
+        return host->set_error(host, WEFT_ERR_CONFIG, 0,
+                               "%s:%u has no GID with index %lld; set gid_index = auto, or choose "
+                               "from the table that weft info shows",
+                               port->hca->name, port->number, (long long)net->gid_index);
+    }
+    host->log(host, WEFT_LOG_WARN,
+              "%s:%u is left out: no GID fits roce_version and address_family; does its network "
+              "interface have an address?",
+              port->hca->name, port->number);
+    return WEFT_OK;
+}
+
+/* A port that is down is left out with a reason, so that a spare one does not stop the job. */
+static weft_status_t ib_port_add(ib_hca_t *hca, uint8_t number)
+{
+    weft_net_t *net = hca->net;
+    ib_port_t *port = &net->ports[net->nports];
+    *port = (ib_port_t){.hca = hca, .number = number};
+    if (ibv_query_port(hca->context, number, &port->attr) != 0) {
+        return net->host->set_error(net->host, WEFT_ERR_SYSTEM, errno, "cannot query port %s:%u",
+                                    hca->name, number);
+    }
+    if (port->attr.state != IBV_PORT_ACTIVE) {
+        net->host->log(net->host, WEFT_LOG_INFO, "%s:%u is left out: its port is %s", hca->name,
+                       number, ibv_port_state_str(port->attr.state));
+        return WEFT_OK;
+    }
+    weft_status_t status = hca->iwarp ? ib_cm_addresses(port) : WEFT_OK;
+    if (status != WEFT_OK) {
+        return status;
+    }
+    if (!ib_port_gid(port, NULL, &port->gid)) {
+        return ib_port_without_gid(port);
+    }
+    uint64_t most = port->attr.max_msg_sz < (1u << 30) ? port->attr.max_msg_sz : 1u << 30;
+    port->write_max = most & ~(uint64_t)(IB_PART_UNIT - 1);
+    ib_port_log(port);
+    net->nports++;
+    return WEFT_OK;
+}
+
+static void ib_hca_pci(ib_hca_t *hca, const struct ibv_device *device)
+{
+    char path[PATH_MAX], real[PATH_MAX];
+    snprintf(path, sizeof path, "%s/device", device->ibdev_path);
+    const char *name = realpath(path, real) != NULL ? strrchr(real, '/') : NULL;
+    if (name != NULL && strchr(name, ':') != NULL && strlen(name + 1) < sizeof hca->pci) {
+        strcpy(hca->pci, name + 1);
+    }
+}
+
+static bool ib_hca_wanted(const weft_net_t *net, const char *name)
+{
+    for (uint32_t port = 1; port < UINT8_MAX; port++) {
+        if (ib_filter_admits(net->config.devices, name, port)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void ib_hca_close(ib_hca_t *hca)
+{
+    if (hca->pd != NULL) {
+        ib_cache_fini(&hca->cache);
+        ibv_dealloc_pd(hca->pd);
+    }
+    if (hca->context != NULL) {
+        ibv_close_device(hca->context);
+    }
+}
+
+static weft_status_t ib_hca_open(ib_hca_t *hca, struct ibv_device *device)
+{
+    const weft_host_t *host = hca->net->host;
+    snprintf(hca->name, sizeof hca->name, "%s", ibv_get_device_name(device));
+    ib_hca_pci(hca, device);
+    hca->context = ibv_open_device(device);
+    if (hca->context == NULL) {
+        return host->set_error(host, WEFT_ERR_RESOURCE, errno,
+                               "cannot open adapter %s; is /dev/infiniband there and accessible, "
+                               "and the limit of open files (ulimit -n) high enough?",
+                               hca->name);
+    }
+    int flags = fcntl(hca->context->async_fd, F_GETFL);
+    if (ibv_query_device(hca->context, &hca->attr) != 0 || flags < 0 ||
+        fcntl(hca->context->async_fd, F_SETFL, flags | O_NONBLOCK) != 0) {
+        return host->set_error(host, WEFT_ERR_SYSTEM, errno, "cannot query adapter %s", hca->name);
+    }
+    hca->pd = ibv_alloc_pd(hca->context);
+    if (hca->pd == NULL) {
+        return host->set_error(host, WEFT_ERR_RESOURCE, errno,
+                               "cannot get a protection domain of adapter %s", hca->name);
+    }
+    hca->dmabuf = ib_dmabuf_known(hca);
+    ib_pinner_t pinner = {.pin = ib_hca_pin, .unpin = ib_hca_unpin, .owner = hca};
+    return ib_cache_init(&hca->cache, host, &pinner);
+}
+
+static void ib_hca_left_out(const weft_net_t *net, const char *what, uint32_t most, const char *of)
+{
+    net->host->log(net->host, WEFT_LOG_WARN,
+                   "%s is left out: %u %s are the most; choose by devices = …", what, most, of);
+}
+
+/* Adds the ports that the options admit, as long as there is room. */
+static weft_status_t ib_ports_add(ib_hca_t *hca)
+{
+    weft_net_t *net = hca->net;
+    for (uint32_t port = 1; port <= hca->attr.phys_port_cnt; port++) {
+        if (!ib_filter_admits(net->config.devices, hca->name, port)) {
+            continue;
+        }
+        if (net->nports == IB_PORTS_MAX) {
+            char name[sizeof hca->name + 24];
+            snprintf(name, sizeof name, "%s from port %u on", hca->name, port);
+            ib_hca_left_out(net, name, IB_PORTS_MAX, "ports");
+            return WEFT_OK;
+        }
+        weft_status_t status = ib_port_add(hca, (uint8_t)port);
+        if (status != WEFT_OK) {
+            return status;
+        }
+    }
+    return WEFT_OK;
+}
+
+static weft_status_t ib_hca_add(weft_net_t *net, struct ibv_device *device)
+{
+    const weft_host_t *host = net->host;
+    const char *name = ibv_get_device_name(device);
+    if (!ib_hca_wanted(net, name)) {
+        return WEFT_OK;
+    }
+    const char *why = "it is neither InfiniBand, RoCE nor iWARP";
+    bool iwarp = device->transport_type == IBV_TRANSPORT_IWARP;
+    weft_status_t status = iwarp                                        ? ib_cm_load(net, &why)
+                           : device->transport_type == IBV_TRANSPORT_IB ? WEFT_OK
+                                                                        : WEFT_ERR_UNSUPPORTED;
+    if (status == WEFT_ERR_UNSUPPORTED) {
+        host->log(host, WEFT_LOG_WARN, "%s is left out: %s%s", name,
+                  iwarp ? "it speaks iWARP, and " : "", why);
+        return WEFT_OK;
+    }
+    if (net->nhcas == IB_HCAS_MAX) {
+        ib_hca_left_out(net, name, IB_HCAS_MAX, "adapters");
+        return WEFT_OK;
+    }
+    ib_hca_t *hca = &net->hcas[net->nhcas];
+    hca->net = net;
+    hca->iwarp = iwarp;
+    status = status == WEFT_OK ? ib_hca_open(hca, device) : status;
+    if (status != WEFT_OK) {
+        ib_hca_close(hca);
+        memset(hca, 0, sizeof *hca);
+        return status;
+    }
+    net->nhcas++;
+    return ib_ports_add(hca);
+}
+
+/* libibverbs loads its drivers once. If that fails because descriptors are short, this process
+ * never sees an adapter again. */
+static weft_status_t ib_hca_descriptors_check(const weft_host_t *host)
+{
+    int fds[SPARE_FDS], count = 0, cause = 0;
+    while (count < SPARE_FDS && cause == 0) {
+        fds[count] = open("/", O_RDONLY | O_CLOEXEC);
+        cause = fds[count] < 0 ? errno : 0;
+        count += cause == 0 ? 1 : 0;
+    }
+    while (count > 0) {
+        close(fds[--count]);
+    }
+    return cause == 0 ? WEFT_OK
+                      : host->set_error(host, WEFT_ERR_RESOURCE, cause,
+                                        "libibverbs needs %d file descriptors; raise the limit of "
+                                        "open files (ulimit -n)",
+                                        SPARE_FDS);
+}
+
+weft_status_t ib_ports_open(weft_net_t *net)
+{
+    weft_status_t status = ib_hca_descriptors_check(net->host);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    int count = 0;
+    struct ibv_device **devices = ibv_get_device_list(&count);
+    if (devices == NULL) {
+        /* ENOSYS: the kernel has no RDMA at all. */
+        return errno == ENOSYS || errno == ENOENT
+                   ? WEFT_OK
+                   : net->host->set_error(net->host, WEFT_ERR_SYSTEM, errno,
+                                          "cannot list RDMA adapters");
+    }
+    for (int i = 0; i < count && status == WEFT_OK; i++) {
+        status = ib_hca_add(net, devices[i]);
+    }
+    ibv_free_device_list(devices);
+    if (status != WEFT_OK) {
+        ib_ports_close(net);
+    }
+    return status;
+}
+
+void ib_ports_close(weft_net_t *net)
+{
+    for (uint32_t i = 0; i < net->nhcas; i++) {
+        ib_hca_close(&net->hcas[i]);
+    }
+    net->nhcas = 0;
+    net->nports = 0;
+    ib_cm_unload(net);
+}
+
+/* Appends one line; what does not fit is left out. */
+static void WEFT_PRINTF(3, 4) ib_port_line_add(char *text, size_t bytes, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text + used, bytes - used, format, args);
+    va_end(args);
+}
+
+void ib_port_describe(const ib_port_t *port, char *text, size_t bytes)
+{
+    struct ibv_gid_entry table[GIDS_MAX];
+    uint32_t count = ib_port_table(port, table);
+    char gid[IB_GID_TEXT];
+    ib_port_line_add(text, bytes, "%s:%u %s, firmware %s, MTU %u of %u, LID %u\n", port->hca->name,
+                     port->number, ib_port_is_ethernet(port) ? "Ethernet" : "InfiniBand",
+                     port->hca->attr.fw_ver[0] != '\0' ? port->hca->attr.fw_ver : "unknown",
+                     128u << port->attr.active_mtu, 128u << port->attr.max_mtu, port->attr.lid);
+    for (uint32_t i = 0; i < count; i++) {
+        if (table[i].port_num == port->number) {
+            ib_gid_text(&table[i].gid, gid);
+            ib_port_line_add(text, bytes, "%s GID %u %s %s\n",
+                             table[i].gid_index == port->gid.index ? "*" : " ", table[i].gid_index,
+                             ib_gid_type_text(table[i].gid_type), gid);
+        }
+    }
+}

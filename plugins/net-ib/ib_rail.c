@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Rails: completion queue and registered rings; and what makes a rail count as lost: its
+ * adapter, its port, an event or a completion of its queue pairs. */
+#include "ib_rail.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "ib_errors.h"
+#include "ib_hca.h"
+#include "ib_immediate.h"
+#include "ib_memory.h"
+
+#define FLUSH_WAIT_NS                                                                              \
+    UINT64_C(20000000) /* how long the cause of a flushed request may take to show */
+
+weft_status_t ib_rail_short_of(const weft_net_conn_t *conn, const ib_rail_t *rail, const char *what,
+                               int cause)
+{
+    const struct ibv_device_attr *attr = &rail->port->hca->attr;
+    return conn->host->set_error(
+        conn->host, WEFT_ERR_RESOURCE, cause,
+        "cannot make %s for peer %s on %s:%u (the adapter has at most %d queue pairs, %d "
+        "completion queues, %d registrations; locked memory is limited by ulimit -l)",
+        what, conn->info.peer, rail->port->hca->name, rail->port->number, attr->max_qp,
+        attr->max_cq, attr->max_mr);
+}
+
+weft_status_t ib_rail_open(weft_net_conn_t *conn, uint32_t index, const ib_gid_t *peer)
+{
+    ib_rail_t *rail = &conn->rails[index];
+    ib_hca_t *hca = rail->port->hca;
+    size_t ring = IB_OPS * sizeof(ib_credit_t);
+    if (!ib_port_gid(rail->port, peer, &rail->gid)) {
+        return conn->host->set_error(
+            conn->host, WEFT_ERR_LINK, 0, "%s:%u has no GID of the kind that peer %s uses (%s)",
+            hca->name, rail->port->number, conn->info.peer, ib_gid_type_text(peer->type));
+    }
+    rail->channel = ibv_create_comp_channel(hca->context);
+    if (rail->channel == NULL) {
+        return ib_rail_short_of(conn, rail, "a completion channel", errno);
+    }
+    int flags = fcntl(rail->channel->fd, F_GETFL);
+    if (flags < 0 || fcntl(rail->channel->fd, F_SETFL, flags | O_NONBLOCK) != 0) {
+        return ib_rail_short_of(conn, rail, "a completion channel", errno);
+    }
+    /* A rail may have to take over all queue pairs of the others. */
+    bool all = conn->device->net->config.failover;
+    uint32_t qps = all ? conn->nqps : (conn->nqps + conn->nrails - 1) / conn->nrails + 1;
+    int depth = (int)(qps * (IB_SEND_DEPTH + IB_RECV_DEPTH));
+    depth = depth < hca->attr.max_cqe ? depth : hca->attr.max_cqe;
+    rail->cq = ibv_create_cq(hca->context, depth, rail, rail->channel, 0);
+    if (rail->cq == NULL) {
+        return ib_rail_short_of(conn, rail, "a completion queue", errno);
+    }
+    rail->credits_in = ibv_reg_mr(hca->pd, conn->credits.in, ring,
+                                  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    rail->credits_out =
+        rail->credits_in == NULL ? NULL : ibv_reg_mr(hca->pd, conn->credits.out, ring, 0);
+    return rail->credits_out == NULL ? ib_memory_refused(hca, ring, errno)
+                                     : ib_immediate_create(conn, rail);
+}
+
+void ib_rails_close(weft_net_conn_t *conn)
+{
+    ib_immediate_destroy(conn);
+    for (uint32_t i = 0; i < conn->nrails; i++) {
+        ib_rail_t *rail = &conn->rails[i];
+        if (rail->credits_out != NULL) {
+            ibv_dereg_mr(rail->credits_out);
+        }
+        if (rail->credits_in != NULL) {
+            ibv_dereg_mr(rail->credits_in);
+        }
+        if (rail->cq != NULL) {
+            ibv_destroy_cq(rail->cq);
+        }
+        if (rail->channel != NULL) {
+            ibv_destroy_comp_channel(rail->channel);
+        }
+    }
+}
+
+void ib_rail_note(weft_net_conn_t *conn, const struct ibv_wc *wc)
+{
+    ib_rail_t *rail = &conn->rails[conn->qps[ib_id_qp(wc->wr_id)].rail];
+    if (rail->state == IB_RAIL_UP &&
+        (rail->bad_ns == 0 ||
+         (rail->bad.status == IBV_WC_WR_FLUSH_ERR && wc->status != IBV_WC_WR_FLUSH_ERR))) {
+        rail->bad_ns = conn->host->clock_ns(conn->host);
+        rail->bad = *wc;
+    }
+}
+
+bool ib_rail_refused(weft_net_conn_t *conn, ib_qp_t *qp, int cause)
+{
+    uint32_t index = (uint32_t)(qp - conn->qps);
+    /* A full queue is a bug here, not a fault of the rail. */
+    if (conn->failover == NULL || cause == ENOMEM || !conn->ready) {
+        return false;
+    }
+    const struct ibv_wc wc = {.wr_id = ib_id(IB_ID_DATA, index, 0, 0),
+                              .status = IBV_WC_GENERAL_ERR,
+                              .vendor_err = (uint32_t)cause};
+    ib_rail_note(conn, &wc);
+    qp->stopped = true;
+    return true;
+}
+
+/* Errors of the path or the adapter. All other errors would come again on every rail. */
+static bool ib_rail_owns_status(enum ibv_wc_status status)
+{
+    switch (status) {
+    case IBV_WC_LOC_QP_OP_ERR:
+    case IBV_WC_WR_FLUSH_ERR:
+    case IBV_WC_BAD_RESP_ERR:
+    case IBV_WC_REM_OP_ERR:
+    case IBV_WC_RETRY_EXC_ERR:
+    case IBV_WC_REM_ABORT_ERR:
+    case IBV_WC_FATAL_ERR:
+    case IBV_WC_RESP_TIMEOUT_ERR:
+    case IBV_WC_GENERAL_ERR:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool ib_rail_owns_event(uint32_t event)
+{
+    return event == IBV_EVENT_QP_FATAL || event == IBV_EVENT_CQ_ERR ||
+           event == IBV_EVENT_PATH_MIG_ERR;
+}
+
+const char *ib_rail_cause(const ib_rail_t *rail, uint64_t now, uint64_t *since_p)
+{
+    uint64_t down = atomic_load(&rail->port->down_ns);
+    uint32_t event = atomic_load(&rail->event);
+    bool flushed = rail->bad.status == IBV_WC_WR_FLUSH_ERR;
+    *since_p = rail->bad_ns != 0 ? rail->bad_ns : now;
+    if (atomic_load(&rail->port->hca->fatal)) {
+        return "the adapter failed";
+    }
+    if (down != 0) {
+        *since_p = down < *since_p ? down : *since_p;
+        return "the port is down";
+    }
+    if (event != 0 && ib_rail_owns_event(event - 1)) {
+        return ib_event_text((enum ibv_event_type)(event - 1));
+    }
+    if (rail->bad_ns == 0 || !ib_rail_owns_status(rail->bad.status) ||
+        (flushed && now - rail->bad_ns < FLUSH_WAIT_NS)) {
+        return NULL;
+    }
+    return ib_cause_of(rail->bad.status)->name;
+}
+
+uint32_t ib_rails_up(const weft_net_conn_t *conn)
+{
+    uint32_t mask = 0;
+    for (uint32_t i = 0; i < conn->nrails; i++) {
+        mask |= conn->rails[i].state == IB_RAIL_UP ? 1u << i : 0;
+    }
+    return mask;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Rails: what a connection needs of each of its ports, and whether the port still serves it.
+ * Thread: [progress]. */
+#ifndef WEFT_PLUGINS_NET_IB_RAIL_H
+#define WEFT_PLUGINS_NET_IB_RAIL_H
+
+#include "ib.h"
+
+/* Opens a rail: chooses the GID for the peer's, makes the completion queue and registers the rings.
+ * Returns OK; ERR_LINK or ERR_RESOURCE with the error set. */
+weft_status_t ib_rail_open(weft_net_conn_t *conn, uint32_t index, const ib_gid_t *peer);
+/* Closes all rails. Their queue pairs are destroyed before. */
+void ib_rails_close(weft_net_conn_t *conn);
+
+/* Sets an error that says what the rail's adapter could not make, and its limits; `cause` is the
+ * errno. Returns ERR_RESOURCE. */
+weft_status_t ib_rail_short_of(const weft_net_conn_t *conn, const ib_rail_t *rail, const char *what,
+                               int cause);
+
+/* Notes a completion that is not OK. Nothing is decided before its cause had time to show. */
+void ib_rail_note(weft_net_conn_t *conn, const struct ibv_wc *wc);
+
+/* Notes that the adapter refused a request of `qp`; `cause` is the errno. Returns whether the
+ * connection can go on without that queue pair: then its rail counts as lost and the queue pair
+ * is stopped. */
+bool ib_rail_refused(weft_net_conn_t *conn, ib_qp_t *qp, int cause);
+
+/* Returns why the rail is lost, and in *since_p since when; NULL if it is not. */
+const char *ib_rail_cause(const ib_rail_t *rail, uint64_t now, uint64_t *since_p);
+
+/* Bit mask of the rails that are up. */
+uint32_t ib_rails_up(const weft_net_conn_t *conn);
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Connections: creation, posting, failure, end. */
+#include "sock_conn.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sock_stream.h"
+#include "sock_watch.h"
+
+weft_net_conn_t *sock_conn_create(weft_net_device_t *device, uint32_t nstreams,
+                                  const uint8_t label[WEFT_AUTH_LABEL])
+{
+    const weft_host_t *host = device->host;
+    weft_net_conn_t *conn = host->alloc(host, sizeof *conn + nstreams * sizeof(sock_stream_t), 0);
+    if (conn == NULL) {
+        return NULL;
+    }
+    conn->host = host;
+    conn->device = device;
+    conn->nstreams = nstreams;
+    /* A single stream keeps the order by itself, so a message needs only one header. */
+    conn->chunk = nstreams == 1 ? SOCK_CHUNK_MAX : device->net->config.chunk;
+    conn->info.size = sizeof conn->info;
+    memcpy(conn->info.label, label, WEFT_AUTH_LABEL);
+    for (uint32_t i = 0; i < nstreams; i++) {
+        conn->streams[i].conn = conn;
+        conn->streams[i].fd = -1;
+    }
+    return conn;
+}
+
+void sock_conn_ready(weft_net_conn_t *conn)
+{
+    weft_op_queues_attach(&conn->ops, conn, &conn->device->done);
+    conn->ready = true;
+    conn->prev = NULL;
+    conn->next = conn->device->conns;
+    if (conn->next != NULL) {
+        conn->next->prev = conn;
+    }
+    conn->device->conns = conn;
+}
+
+static void sock_queue_fail(weft_net_conn_t *conn, weft_op_queue_t *queue, weft_status_t status)
+{
+    uint32_t number = queue->head;
+    weft_posted_op_t *op;
+    while ((op = weft_op_next_open(queue, &number)) != NULL) {
+        sock_op_finish(conn, queue, op, status);
+    }
+}
+
+void sock_conn_fail(weft_net_conn_t *conn, weft_status_t status)
+{
+    if (conn->failed != WEFT_OK) {
+        return;
+    }
+    conn->failed = status;
+    for (uint32_t i = 0; i < conn->nstreams; i++) {
+        sock_stream_disarm(&conn->streams[i]);
+        shutdown(conn->streams[i].fd, SHUT_RDWR);
+    }
+    sock_queue_fail(conn, &conn->ops.recv, status);
+    sock_queue_fail(conn, &conn->ops.send, status);
+}
+
+static weft_status_t sock_conn_unusable(const weft_net_conn_t *conn)
+{
+    return conn->host->set_error(conn->host, conn->failed, 0, "connection to peer %s ended before",
+                                 conn->info.peer);
+}
+
+/* Moves what can be moved at once, so that a small message leaves with its post. */
+static void sock_conn_start(weft_net_conn_t *conn)
+{
+    weft_status_t status = WEFT_OK;
+    if (conn->ops.send.next != conn->ops.send.tail) {
+        status = sock_conn_send(conn);
+    }
+    for (uint32_t i = 0; i < conn->nstreams; i++) {
+        sock_stream_t *stream = &conn->streams[i];
+        if (status == WEFT_OK && stream->stalled) {
+            status = sock_stream_receive(stream);
+        }
+        if (status == WEFT_OK && conn->device->many) {
+            sock_stream_arm(stream);
+        }
+    }
+    if (status != WEFT_OK) {
+        sock_conn_fail(conn, status);
+    }
+}
+
+static weft_status_t sock_conn_push(weft_net_conn_t *conn, const weft_net_op_t *op)
+{
+    const weft_host_t *host = conn->host;
+    if (!conn->ready || !weft_op_valid(op, SOCK_MESSAGE_MAX)) {
+        return host->set_error(host, conn->ready ? WEFT_ERR_ARG : WEFT_ERR_STATE, 0,
+                               "cannot post operation of kind %u with %llu bytes", op->kind,
+                               (unsigned long long)op->bytes);
+    }
+    weft_op_queue_t *queue = op->kind == WEFT_NET_SEND ? &conn->ops.send : &conn->ops.recv;
+    if (weft_op_prepare(queue, op) == NULL) {
+        return WEFT_AGAIN;
+    }
+    weft_op_push(queue);
+    return WEFT_OK;
+}
+
+weft_status_t sock_post(weft_net_conn_t *conn, const weft_net_op_t *ops, uint32_t count,
+                        uint32_t *posted_p)
+{
+    *posted_p = 0;
+    if (conn->failed != WEFT_OK) {
+        return sock_conn_unusable(conn);
+    }
+    weft_status_t status = WEFT_OK;
+    uint32_t posted = 0;
+    while (posted < count && (status = sock_conn_push(conn, &ops[posted])) == WEFT_OK) {
+        posted++;
+    }
+    *posted_p = posted;
+    sock_conn_set_busy(conn);
+    sock_conn_start(conn);
+    return status;
+}
+
+weft_status_t sock_cancel(weft_net_conn_t *conn)
+{
+    sock_conn_fail(conn, WEFT_ERR_ABORTED);
+    return WEFT_OK;
+}
+
+weft_status_t sock_conn_info(weft_net_conn_t *conn, weft_net_conn_info_t *info)
+{
+    if (!conn->ready) {
+        return conn->host->set_error(conn->host, WEFT_ERR_STATE, 0, "connection is not ready");
+    }
+    size_t size = info->size < sizeof conn->info ? info->size : sizeof conn->info;
+    size_t skip = sizeof conn->info.size;
+    if (size > skip) {
+        memcpy((char *)info + skip, (const char *)&conn->info + skip, size - skip);
+    }
+    return WEFT_OK;
+}
+
+typedef enum hint { HINT_QUIET, HINT_DATA, HINT_OVER } sock_hint_t;
+
+/* Looks what the stream still has to offer. *cause_p is set as sock_conn_lost() takes it; it
+ * stays 0 for the peer's orderly end. */
+static sock_hint_t sock_stream_hint(const sock_stream_t *stream, int *cause_p)
+{
+    char byte;
+    ssize_t got;
+    if (stream->stage_end > stream->stage_at) {
+        return HINT_DATA;
+    }
+    do {
+        got = recv(stream->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    } while (got < 0 && errno == EINTR);
+    if (got > 0 || (got < 0 && errno == EAGAIN)) {
+        return got > 0 ? HINT_DATA : HINT_QUIET;
+    }
+    *cause_p = got < 0 ? errno : *cause_p;
+    return HINT_OVER;
+}
+
+/* The end of one stream is the end of the connection, but not before everything that was sent
+ * has been received: data may wait in the kernel or, read ahead, in the stage for receives that
+ * are still to be posted. */
+weft_status_t sock_conn_check(weft_net_conn_t *conn)
+{
+    int cause = 0;
+    bool over = false;
+    if (conn->failed != WEFT_OK) {
+        return sock_conn_unusable(conn);
+    }
+    for (uint32_t i = 0; i < conn->nstreams; i++) {
+        sock_hint_t hint = sock_stream_hint(&conn->streams[i], &cause);
+        if (hint == HINT_DATA) {
+            return WEFT_OK;
+        }
+        over = over || hint == HINT_OVER;
+    }
+    if (!over) {
+        return WEFT_OK;
+    }
+    weft_status_t status = sock_conn_lost(conn, cause);
+    sock_conn_fail(conn, status);
+    return status;
+}
+
+static void sock_conn_unlist(weft_net_conn_t *conn)
+{
+    weft_net_device_t *device = conn->device;
+    if (conn->ready) {
+        *(conn->prev != NULL ? &conn->prev->next : &device->conns) = conn->next;
+        if (conn->next != NULL) {
+            conn->next->prev = conn->prev;
+        }
+    }
+    weft_op_queues_detach(&conn->ops);
+    sock_conn_set_busy(conn);
+}
+
+weft_status_t sock_conn_attach(weft_net_conn_t *conn, weft_net_device_t *device)
+{
+    if (!conn->ready || conn->failed != WEFT_OK || weft_op_queues_used(&conn->ops)) {
+        return conn->host->set_error(conn->host, WEFT_ERR_STATE, 0,
+                                     "connection to peer %s is not ready, or in use",
+                                     conn->info.peer);
+    }
+    sock_conn_unlist(conn);
+    conn->device = device;
+    sock_conn_ready(conn);
+    return WEFT_OK;
+}
+
+void sock_conn_close(weft_net_conn_t *conn)
+{
+    if (conn == NULL) {
+        return;
+    }
+    sock_conn_unlist(conn);
+    conn->host->free(conn->host, conn->attempt);
+    for (uint32_t i = 0; i < conn->nstreams; i++) {
+        if (conn->streams[i].fd >= 0) {
+            sock_stream_disarm(&conn->streams[i]);
+            close(conn->streams[i].fd);
+        }
+    }
+    conn->host->free(conn->host, conn);
+}

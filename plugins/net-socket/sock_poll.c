@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Progress of a device. While few streams are busy each is tried in turn, which costs one system
+ * call per busy stream and none for idle ones. When many are busy, epoll says which to try. The
+ * epoll set is updated only where it is going to be used. */
+#include "sock_poll.h"
+
+#include <sys/epoll.h>
+
+#include "sock_conn.h"
+#include "sock_stream.h"
+#include "sock_watch.h"
+
+#define SWEEP_MAX 8u /* up to so many busy streams, trying all is faster than asking epoll */
+#define EVENTS 32
+#define END_PATIENCE_NS UINT64_C(50000000) /* how long data on other streams may take */
+
+static void sock_device_arm(weft_net_device_t *device)
+{
+    for (weft_net_conn_t *conn = device->conns; conn != NULL; conn = conn->next) {
+        sock_conn_arm(conn);
+    }
+}
+
+/* The end of one stream is the end of the connection, but other streams may still carry data
+ * that was sent before, so it gets a moment to arrive. */
+static weft_status_t sock_conn_ended(weft_net_conn_t *conn)
+{
+    uint32_t ended = 0;
+    for (uint32_t i = 0; i < conn->nstreams; i++) {
+        ended += conn->streams[i].ended ? 1 : 0;
+    }
+    if (ended == 0 || conn->ops.recv.open == 0) {
+        return WEFT_OK;
+    }
+    uint64_t now = conn->host->clock_ns(conn->host);
+    conn->ended_ns = conn->ended_ns == 0 ? now : conn->ended_ns;
+    bool over = ended == conn->nstreams || now - conn->ended_ns > END_PATIENCE_NS;
+    return over ? sock_conn_lost(conn, 0) : WEFT_OK;
+}
+
+static void sock_conn_visit(weft_net_conn_t *conn)
+{
+    weft_status_t status = WEFT_OK;
+    if (conn->ops.send.open > 0) {
+        for (uint32_t i = 0; i < conn->nstreams; i++) {
+            conn->streams[i].blocked = false;
+        }
+        status = sock_conn_send(conn);
+    }
+    for (uint32_t i = 0; i < conn->nstreams && status == WEFT_OK && conn->ops.recv.open > 0; i++) {
+        status = sock_stream_receive(&conn->streams[i]);
+    }
+    status = status == WEFT_OK ? sock_conn_ended(conn) : status;
+    if (status != WEFT_OK) {
+        sock_conn_fail(conn, status);
+    }
+}
+
+/* An ended stream raises no event; only time decides. */
+static bool sock_conn_ending(const weft_net_conn_t *conn)
+{
+    return conn->busy && conn->ended_ns != 0;
+}
+
+static void sock_device_sweep(weft_net_device_t *device)
+{
+    for (weft_net_conn_t *conn = device->conns; conn != NULL; conn = conn->next) {
+        if (conn->busy) {
+            sock_conn_visit(conn);
+        }
+    }
+}
+
+static void sock_device_events(weft_net_device_t *device)
+{
+    struct epoll_event events[EVENTS];
+    int n = epoll_wait(device->epoll, events, EVENTS, 0);
+    for (int i = 0; i < n; i++) {
+        sock_stream_t *stream = events[i].data.ptr;
+        if (stream == NULL) {
+            continue; /* a listener: accept() looks after it */
+        }
+        if (stream->conn->busy) {
+            sock_conn_visit(stream->conn);
+        }
+        sock_conn_arm(stream->conn);
+    }
+    for (weft_net_conn_t *conn = device->conns; n == 0 && conn != NULL; conn = conn->next) {
+        if (sock_conn_ending(conn)) {
+            sock_conn_visit(conn);
+        }
+    }
+}
+
+weft_status_t sock_poll(weft_net_device_t *device, weft_net_completion_t *completions, uint32_t max,
+                        uint32_t *count_p)
+{
+    bool many = device->busy > SWEEP_MAX;
+    if (many && !device->many) {
+        sock_device_arm(device);
+    }
+    device->many = many;
+    if (many) {
+        sock_device_events(device);
+    } else if (device->busy > 0) {
+        sock_device_sweep(device);
+    }
+    *count_p = weft_op_done_take(&device->done, completions, max);
+    return WEFT_OK;
+}
+
+weft_status_t sock_wait_fd(weft_net_device_t *device, int *fd_p)
+{
+    *fd_p = device->epoll;
+    sock_device_arm(device);
+    bool something = device->done.first != NULL;
+    for (weft_net_conn_t *conn = device->conns; !something && conn != NULL; conn = conn->next) {
+        something = sock_conn_ending(conn);
+    }
+    return something ? WEFT_AGAIN : WEFT_OK;
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The data path: chunks go from the send queue into sockets, and from sockets into posted
+ * buffers.
+ *
+ * A receive reads at most SOCK_STAGE bytes ahead, so a small message costs one system call and
+ * one short copy; the rest of a large one goes straight to its buffer. A chunk whose receive is
+ * not posted yet stays in the kernel: TCP's window is the flow control. */
+#include "sock_stream.h"
+
+#include <assert.h>
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#define HEADER sizeof(sock_header_t)
+#define BATCH_BYTES (UINT64_C(256) << 10) /* claimed at once by a single stream */
+#define ROUNDS 16 /* reads of one stream before the others have their turn */
+
+static_assert(sizeof(sock_header_t) == 24, "wire form");
+
+/* Operations ---------------------------------------------------------------------------------- */
+
+void sock_op_finish(weft_net_conn_t *conn, weft_op_queue_t *queue, weft_posted_op_t *op,
+                    weft_status_t status)
+{
+    weft_op_finish(&conn->ops, queue, op, status);
+    if (queue->open == 0) {
+        sock_conn_set_busy(conn);
+    }
+}
+
+weft_status_t sock_conn_lost(const weft_net_conn_t *conn, int cause)
+{
+    const weft_host_t *host = conn->host;
+    if (cause == 0 || cause == EPIPE) {
+        return host->set_error(host, WEFT_ERR_PEER_DEAD, 0, "peer %s closed the connection",
+                               conn->info.peer);
+    }
+    return host->set_error(host, WEFT_ERR_LINK, cause, "connection to peer %s", conn->info.peer);
+}
+
+/* Sending ------------------------------------------------------------------------------------- */
+
+static bool sock_send_pending(const weft_net_conn_t *conn)
+{
+    return conn->ops.send.next != conn->ops.send.tail;
+}
+
+static uint64_t sock_stream_claim_one(sock_stream_t *stream)
+{
+    weft_net_conn_t *conn = stream->conn;
+    weft_op_queue_t *queue = &conn->ops.send;
+    weft_posted_op_t *op = weft_op_at(queue, queue->next);
+    uint64_t length = op->bytes - op->progress;
+    length = length < conn->chunk ? length : conn->chunk;
+    stream->out[stream->out_count++] = (sock_chunk_t){
+        .wire = {.message = htole32(queue->next),
+                 .length = htole32((uint32_t)length),
+                 .offset = htole64(op->progress),
+                 .total = htole64(op->bytes)},
+        .op = op,
+        .from = op->bytes > 0 ? op->buffer + op->progress : NULL,
+        .length = length,
+    };
+    op->progress += length;
+    if (op->progress == op->bytes) {
+        queue->next++;
+    }
+    return length + HEADER;
+}
+
+static void sock_stream_claim(sock_stream_t *stream)
+{
+    uint64_t limit = stream->conn->nstreams == 1 ? BATCH_BYTES : stream->conn->chunk;
+    uint64_t bytes = 0;
+    stream->out_count = 0;
+    stream->out_at = 0;
+    stream->out_done = 0;
+    while (sock_send_pending(stream->conn) && stream->out_count < SOCK_BATCH && bytes < limit) {
+        bytes += sock_stream_claim_one(stream);
+    }
+}
+
+static int sock_stream_vectors(sock_stream_t *stream, struct iovec *vec, uint64_t *bytes_p)
+{
+    int n = 0;
+    uint64_t skip = stream->out_done;
+    *bytes_p = 0;
+    for (uint32_t i = stream->out_at; i < stream->out_count; i++) {
+        sock_chunk_t *chunk = &stream->out[i];
+        if (skip < HEADER) {
+            vec[n++] = (struct iovec){(uint8_t *)&chunk->wire + skip, HEADER - skip};
+            skip = 0;
+        } else {
+            skip -= HEADER;
+        }
+        if (chunk->length > skip) {
+            /* sendmsg() does not write through the vector. */
+            vec[n++] =
+                (struct iovec){(void *)(uintptr_t)(chunk->from + skip), chunk->length - skip};
+        }
+        *bytes_p += HEADER + chunk->length;
+        skip = 0;
+    }
+    *bytes_p -= stream->out_done;
+    return n;
+}
+
+static void sock_stream_sent(sock_stream_t *stream, uint64_t bytes)
+{
+    stream->out_done += bytes;
+    while (stream->out_at < stream->out_count) {
+        sock_chunk_t *chunk = &stream->out[stream->out_at];
+        if (stream->out_done < HEADER + chunk->length) {
+            return;
+        }
+        stream->out_done -= HEADER + chunk->length;
+        stream->out_at++;
+        chunk->op->moved += chunk->length;
+        if (chunk->op->moved == chunk->op->bytes) {
+            sock_op_finish(stream->conn, &stream->conn->ops.send, chunk->op, WEFT_OK);
+        }
+    }
+}
+
+/* Makes one system call. */
+static weft_status_t sock_stream_send(sock_stream_t *stream)
+{
+    struct iovec vec[2 * SOCK_BATCH];
+    uint64_t bytes;
+    struct msghdr message = {.msg_iov = vec};
+    message.msg_iovlen = (size_t)sock_stream_vectors(stream, vec, &bytes);
+    ssize_t sent;
+    do {
+        sent = sendmsg(stream->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    } while (sent < 0 && errno == EINTR);
+    if (sent < 0) {
+        stream->blocked = true;
+        return errno == EAGAIN ? WEFT_OK : sock_conn_lost(stream->conn, errno);
+    }
+    stream->blocked = (uint64_t)sent < bytes;
+    sock_stream_sent(stream, (uint64_t)sent);
+    return WEFT_OK;
+}
+
+weft_status_t sock_conn_send(weft_net_conn_t *conn)
+{
+    uint32_t idle = 0;
+    /* Small messages use the first stream, where the peer looks first. */
+    conn->turn = 0;
+    while (idle < conn->nstreams) {
+        sock_stream_t *stream = &conn->streams[conn->turn];
+        conn->turn = (conn->turn + 1) % conn->nstreams;
+        if (stream->out_at == stream->out_count && !stream->blocked && sock_send_pending(conn)) {
+            sock_stream_claim(stream);
+        }
+        if (stream->blocked || stream->out_at == stream->out_count) {
+            idle++;
+            continue;
+        }
+        idle = 0;
+        weft_status_t status = sock_stream_send(stream);
+        if (status != WEFT_OK) {
+            return status;
+        }
+    }
+    return WEFT_OK;
+}
+
+/* Receiving ----------------------------------------------------------------------------------- */
+
+static weft_status_t sock_stream_bad(sock_stream_t *stream, const char *what,
+                                     const sock_header_t *header)
+{
+    const weft_host_t *host = stream->conn->host;
+    return host->set_error(
+        host, WEFT_ERR_PROTO, 0, "%s from peer %s: message %u, bytes %llu+%u of %llu", what,
+        stream->conn->info.peer, header->message, (unsigned long long)header->offset,
+        header->length, (unsigned long long)header->total);
+}
+
+static weft_status_t sock_stream_begin(sock_stream_t *stream, const sock_header_t *header)
+{
+    weft_op_queue_t *queue = &stream->conn->ops.recv;
+    weft_posted_op_t *op = weft_op_at(queue, header->message);
+    if (op->done || header->length > header->total ||
+        header->offset > header->total - header->length ||
+        (header->length == 0 && header->total > 0) ||
+        (op->progress > 0 && op->bytes != header->total) ||
+        header->length > header->total - op->progress) {
+        return sock_stream_bad(stream, "malformed chunk", header);
+    }
+    if (header->total > op->bytes) {
+        const weft_host_t *host = stream->conn->host;
+        return host->set_error(host, WEFT_ERR_PROTO, 0,
+                               "message of %llu bytes from peer %s, room for %llu",
+                               (unsigned long long)header->total, stream->conn->info.peer,
+                               (unsigned long long)op->bytes);
+    }
+    op->bytes = header->total;
+    op->progress += header->length;
+    stream->in_op = op;
+    stream->in_left = header->length;
+    stream->in_to = header->total > 0 ? op->buffer + header->offset : NULL;
+    return WEFT_OK;
+}
+
+/* Parses the next header, if it has arrived and its receive is posted. */
+static weft_status_t sock_stream_parse(sock_stream_t *stream)
+{
+    const weft_op_queue_t *queue = &stream->conn->ops.recv;
+    sock_header_t header;
+    stream->stalled = false;
+    if (stream->stage_end - stream->stage_at < HEADER) {
+        return WEFT_OK;
+    }
+    memcpy(&header, stream->stage + stream->stage_at, HEADER);
+    header.message = le32toh(header.message);
+    header.length = le32toh(header.length);
+    header.offset = le64toh(header.offset);
+    header.total = le64toh(header.total);
+    uint32_t ahead = header.message - queue->head;
+    if (ahead >= queue->tail - queue->head) {
+        /* Either the receive is not posted yet, which is no error, or the number lies in the
+         * past. */
+        stream->stalled = ahead < UINT32_MAX / 2;
+        return stream->stalled ? WEFT_OK : sock_stream_bad(stream, "repeated chunk", &header);
+    }
+    stream->stage_at += (uint32_t)HEADER;
+    return sock_stream_begin(stream, &header);
+}
+
+static void sock_stream_got(sock_stream_t *stream, uint64_t bytes)
+{
+    weft_posted_op_t *op = stream->in_op;
+    stream->in_to = stream->in_to != NULL ? stream->in_to + bytes : NULL;
+    stream->in_left -= bytes;
+    op->moved += bytes;
+    if (stream->in_left == 0) {
+        stream->in_op = NULL;
+        if (op->moved == op->bytes) {
+            sock_op_finish(stream->conn, &stream->conn->ops.recv, op, WEFT_OK);
+        }
+    }
+}
+
+/* Hands out every byte in the stage whose destination is known. */
+static weft_status_t sock_stream_consume(sock_stream_t *stream)
+{
+    for (;;) {
+        if (stream->in_op == NULL) {
+            weft_status_t status = sock_stream_parse(stream);
+            if (status != WEFT_OK || stream->in_op == NULL) {
+                return status;
+            }
+        }
+        uint64_t here = stream->stage_end - stream->stage_at;
+        uint64_t take = here < stream->in_left ? here : stream->in_left;
+        if (take > 0) {
+            memcpy(stream->in_to, stream->stage + stream->stage_at, take);
+            stream->stage_at += (uint32_t)take;
+        } else if (stream->in_left > 0) {
+            return WEFT_OK;
+        }
+        sock_stream_got(stream, take);
+    }
+}
+
+/* Makes one system call. *drained_p: the kernel has no more bytes now. */
+static weft_status_t sock_stream_read(sock_stream_t *stream, bool *drained_p)
+{
+    uint32_t kept = stream->stage_end - stream->stage_at;
+    memmove(stream->stage, stream->stage + stream->stage_at, kept);
+    stream->stage_at = 0;
+    stream->stage_end = kept;
+    uint64_t direct = stream->in_op != NULL ? stream->in_left : 0;
+    struct iovec vec[2] = {{stream->in_to, direct}, {stream->stage + kept, SOCK_STAGE - kept}};
+    ssize_t got;
+    do {
+        got = direct > 0 ? readv(stream->fd, vec, 2)
+                         : recv(stream->fd, vec[1].iov_base, vec[1].iov_len, MSG_DONTWAIT);
+    } while (got < 0 && errno == EINTR);
+    *drained_p = got < (ssize_t)(direct + vec[1].iov_len);
+    if (got < 0) {
+        return errno == EAGAIN ? WEFT_OK : sock_conn_lost(stream->conn, errno);
+    }
+    if (got == 0) {
+        stream->ended = true;
+        return WEFT_OK;
+    }
+    uint64_t placed = (uint64_t)got < direct ? (uint64_t)got : direct;
+    stream->stage_end += (uint32_t)((uint64_t)got - placed);
+    if (placed > 0) {
+        sock_stream_got(stream, placed);
+    }
+    return WEFT_OK;
+}
+
+weft_status_t sock_stream_receive(sock_stream_t *stream)
+{
+    const weft_op_queue_t *queue = &stream->conn->ops.recv;
+    weft_status_t status = sock_stream_consume(stream);
+    bool drained = false;
+    for (int i = 0; i < ROUNDS && status == WEFT_OK; i++) {
+        if (drained || stream->ended || stream->stalled || queue->open == 0) {
+            break;
+        }
+        status = sock_stream_read(stream, &drained);
+        if (status == WEFT_OK) {
+            status = sock_stream_consume(stream);
+        }
+    }
+    return status;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Events that the device's epoll set watches for. */
+#include "sock_watch.h"
+
+#include <sys/epoll.h>
+
+static uint32_t sock_stream_interest(const sock_stream_t *stream)
+{
+    const weft_net_conn_t *conn = stream->conn;
+    uint32_t events = 0;
+    if (conn->failed != WEFT_OK) {
+        return 0;
+    }
+    if (conn->ops.recv.open > 0 && !stream->ended && !stream->stalled) {
+        events |= EPOLLIN;
+    }
+    if (stream->blocked && conn->ops.send.open > 0) {
+        events |= EPOLLOUT;
+    }
+    return events;
+}
+
+void sock_stream_disarm(sock_stream_t *stream)
+{
+    if (stream->armed != 0) {
+        epoll_ctl(stream->conn->device->epoll, EPOLL_CTL_DEL, stream->fd, NULL);
+        stream->armed = 0;
+    }
+}
+
+/* A stream that waits for nothing leaves the set, because EPOLLHUP is reported even for an empty
+ * mask. */
+void sock_stream_arm(sock_stream_t *stream)
+{
+    uint32_t events = sock_stream_interest(stream);
+    if (events == stream->armed) {
+        return;
+    }
+    if (events == 0) {
+        sock_stream_disarm(stream);
+        return;
+    }
+    struct epoll_event event = {.events = events, .data = {.ptr = stream}};
+    int verb = stream->armed == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+    if (epoll_ctl(stream->conn->device->epoll, verb, stream->fd, &event) == 0) {
+        stream->armed = events;
+    }
+}
+
+void sock_conn_arm(weft_net_conn_t *conn)
+{
+    for (uint32_t i = 0; i < conn->nstreams; i++) {
+        sock_stream_arm(&conn->streams[i]);
+    }
+}

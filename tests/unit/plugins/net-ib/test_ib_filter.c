@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Unit tests of net-ib's choice of adapters. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "ib_filter.h"
+
+static void empty_admits_everything(void **state)
+{
+    (void)state;
+    assert_true(ib_filter_admits("", "mlx5_0", 1));
+    assert_true(ib_filter_admits("^", "mlx5_0", 1));
+    assert_true(ib_filter_admits("=", "rxe0", 2));
+}
+
+static void prefix_exact_and_exclusion(void **state)
+{
+    (void)state;
+    assert_true(ib_filter_admits("mlx5", "mlx5_7", 1));
+    assert_true(ib_filter_admits("rxe,mlx5", "mlx5_7", 1));
+    assert_false(ib_filter_admits("mlx5_70", "mlx5_7", 1));
+    assert_false(ib_filter_admits("=mlx5_1", "mlx5_10", 1));
+    assert_true(ib_filter_admits("mlx5_1", "mlx5_10", 1));
+    assert_true(ib_filter_admits("=mlx5_1,mlx5_2", "mlx5_2", 1));
+    assert_false(ib_filter_admits("^mlx5_bond", "mlx5_bond_0", 1));
+    assert_true(ib_filter_admits("^mlx5_bond", "mlx5_0", 1));
+    assert_true(ib_filter_admits("^=mlx5_1", "mlx5_10", 1));
+    assert_true(ib_filter_admits("rxe,,mlx5", "mlx5_0", 1));
+    assert_false(ib_filter_admits("rxe,,mlx5", "bnxt_re0", 1));
+}
+
+static void port_after_the_name_limits_it(void **state)
+{
+    (void)state;
+    assert_true(ib_filter_admits("mlx5_0:2", "mlx5_0", 2));
+    assert_false(ib_filter_admits("mlx5_0:2", "mlx5_0", 1));
+    assert_true(ib_filter_admits("=mlx5_0:2,mlx5_1:1", "mlx5_1", 1));
+    assert_false(ib_filter_admits("=mlx5_0:2,mlx5_1:1", "mlx5_1", 2));
+    assert_false(ib_filter_admits("^mlx5_0:2", "mlx5_0", 2));
+    assert_true(ib_filter_admits("^mlx5_0:2", "mlx5_0", 1));
+    assert_false(ib_filter_admits(":1", "mlx5_0", 1));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(empty_admits_everything),
+        cmocka_unit_test(prefix_exact_and_exclusion),
+        cmocka_unit_test(port_after_the_name_limits_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

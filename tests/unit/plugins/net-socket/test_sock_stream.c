@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Unit tests of net-socket's data path against hand-made bytes: every field of a header is checked. */
+#include <endian.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/support/fake_host.h"
+#include "sock_conn.h"
+#include "sock_poll.h"
+
+typedef struct fixture {
+    fake_host_t fake;
+    weft_net_t net;
+    weft_net_device_t device;
+    weft_net_conn_t *conn;
+    int peer;
+} fixture_t;
+
+static int set_up(void **state)
+{
+    fixture_t *f = calloc(1, sizeof *f);
+    const uint8_t label[WEFT_AUTH_LABEL] = {0};
+    int pair[2];
+    assert_non_null(f);
+    fake_host_init(&f->fake, "test");
+    f->net.host = &f->fake.host;
+    f->device = (weft_net_device_t){.host = &f->fake.host, .net = &f->net};
+    f->device.epoll = epoll_create1(EPOLL_CLOEXEC);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
+    f->conn = sock_conn_create(&f->device, 1, label);
+    assert_non_null(f->conn);
+    f->conn->streams[0].fd = pair[0];
+    f->peer = pair[1];
+    sock_conn_ready(f->conn);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    fixture_t *f = *state;
+    sock_conn_close(f->conn);
+    close(f->peer);
+    close(f->device.epoll);
+    assert_int_equal(atomic_load(&f->fake.live), 0);
+    fake_host_fini(&f->fake);
+    free(f);
+    return 0;
+}
+
+static void peer_says(fixture_t *f, uint32_t message, uint32_t length, uint64_t offset,
+                      uint64_t total)
+{
+    sock_header_t wire = {htole32(message), htole32(length), htole64(offset), htole64(total)};
+    assert_int_equal(send(f->peer, &wire, sizeof wire, MSG_NOSIGNAL), sizeof wire);
+}
+
+static void peer_sends(fixture_t *f, const char *bytes)
+{
+    assert_int_equal(send(f->peer, bytes, strlen(bytes), MSG_NOSIGNAL), strlen(bytes));
+}
+
+static void post_receive(fixture_t *f, void *buffer, uint64_t room)
+{
+    uint32_t posted = 0;
+    weft_net_op_t op = {.kind = WEFT_NET_RECV, .buffer = buffer, .bytes = room, .context = buffer};
+    assert_int_equal(sock_post(f->conn, &op, 1, &posted), WEFT_OK);
+    assert_int_equal(posted, 1);
+}
+
+static uint32_t poll_one(fixture_t *f, weft_net_completion_t *completion)
+{
+    uint32_t count = 0;
+    assert_int_equal(sock_poll(&f->device, completion, 1, &count), WEFT_OK);
+    return count;
+}
+
+static void chunks_of_one_message_come_in_any_order(void **state)
+{
+    fixture_t *f = *state;
+    char buffer[7] = "......";
+    weft_net_completion_t done;
+    post_receive(f, buffer, 6);
+    peer_says(f, 0, 2, 4, 6);
+    peer_sends(f, "ef");
+    assert_int_equal(poll_one(f, &done), 0);
+    peer_says(f, 0, 4, 0, 6);
+    peer_sends(f, "ab");
+    assert_int_equal(poll_one(f, &done), 0);
+    peer_sends(f, "cd");
+    assert_int_equal(poll_one(f, &done), 1);
+    assert_int_equal(done.status, WEFT_OK);
+    assert_int_equal(done.bytes, 6);
+    assert_string_equal(buffer, "abcdef");
+}
+
+static void header_in_pieces_is_put_together(void **state)
+{
+    fixture_t *f = *state;
+    char buffer[4] = "...";
+    weft_net_completion_t done;
+    sock_header_t wire = {0, htole32(3), 0, htole64(3)};
+    post_receive(f, buffer, 3);
+    for (size_t i = 0; i < sizeof wire; i++) {
+        assert_int_equal(send(f->peer, (const char *)&wire + i, 1, MSG_NOSIGNAL), 1);
+        assert_int_equal(poll_one(f, &done), 0);
+    }
+    peer_sends(f, "xyz");
+    assert_int_equal(poll_one(f, &done), 1);
+    assert_string_equal(buffer, "xyz");
+}
+
+static void bytes_wait_for_their_receive(void **state)
+{
+    fixture_t *f = *state;
+    char first[2] = ".", second[2] = ".";
+    weft_net_completion_t done;
+    peer_says(f, 1, 1, 0, 1);
+    peer_sends(f, "b");
+    peer_says(f, 0, 1, 0, 1);
+    peer_sends(f, "a");
+    post_receive(f, first, 1);
+    assert_int_equal(poll_one(f, &done), 0);
+    post_receive(f, second, 1);
+    assert_int_equal(poll_one(f, &done), 1);
+    assert_ptr_equal(done.context, first);
+    assert_int_equal(poll_one(f, &done), 1);
+    assert_ptr_equal(done.context, second);
+    assert_string_equal(first, "a");
+    assert_string_equal(second, "b");
+}
+
+static void bad_headers_end_the_connection(void **state)
+{
+    (void)state;
+    static const sock_header_t bad[] = {
+        {0, 5, 0, 4},                   /* chunk longer than the message */
+        {0, 2, 3, 4},                   /* chunk past the end */
+        {0, 4, UINT64_MAX, 4},          /* offset that wraps */
+        {0, 0, 0, 4},                   /* nothing of something */
+        {0, 4, 0, UINT64_MAX},          /* longer than the room */
+        {0, 9, 0, 9},                   /* longer than the room by one */
+        {UINT32_MAX, 1, 0, 1},          /* a number of the past */
+        {UINT32_MAX / 2 + 99, 1, 0, 1}, /* a number of nowhere */
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        void *inner;
+        set_up(&inner);
+        fixture_t *f = inner;
+        char buffer[9] = "--------";
+        weft_net_completion_t done;
+        post_receive(f, buffer, 8);
+        peer_says(f, bad[i].message, bad[i].length, bad[i].offset, bad[i].total);
+        peer_sends(f, "01234567");
+        assert_int_equal(poll_one(f, &done), 1);
+        assert_int_equal(done.status, WEFT_ERR_PROTO);
+        assert_string_equal(buffer, "--------");
+        assert_true(f->fake.error[0] != '\0');
+        tear_down(&inner);
+    }
+}
+
+static void chunk_that_disagrees_about_the_length_is_refused(void **state)
+{
+    fixture_t *f = *state;
+    char buffer[8];
+    weft_net_completion_t done;
+    post_receive(f, buffer, 8);
+    peer_says(f, 0, 1, 0, 4);
+    peer_sends(f, "a");
+    peer_says(f, 0, 1, 1, 5);
+    peer_sends(f, "b");
+    assert_int_equal(poll_one(f, &done), 1);
+    assert_int_equal(done.status, WEFT_ERR_PROTO);
+}
+
+static void more_bytes_than_the_message_has_are_refused(void **state)
+{
+    fixture_t *f = *state;
+    char buffer[8];
+    weft_net_completion_t done;
+    post_receive(f, buffer, 8);
+    peer_says(f, 0, 3, 0, 4);
+    peer_sends(f, "abc");
+    peer_says(f, 0, 2, 2, 4);
+    peer_sends(f, "cd");
+    assert_int_equal(poll_one(f, &done), 1);
+    assert_int_equal(done.status, WEFT_ERR_PROTO);
+}
+
+static void message_numbers_wrap(void **state)
+{
+    fixture_t *f = *state;
+    weft_net_completion_t done;
+    weft_op_queue_t *queue = &f->conn->ops.recv;
+    queue->head = queue->tail = queue->next = UINT32_MAX;
+    char first[2] = ".", second[2] = ".";
+    post_receive(f, first, 1);
+    post_receive(f, second, 1);
+    peer_says(f, UINT32_MAX, 1, 0, 1);
+    peer_sends(f, "a");
+    peer_says(f, 0, 1, 0, 1);
+    peer_sends(f, "b");
+    assert_int_equal(poll_one(f, &done), 1);
+    assert_int_equal(poll_one(f, &done), 1);
+    assert_string_equal(first, "a");
+    assert_string_equal(second, "b");
+}
+
+static void idle_connection_is_not_read(void **state)
+{
+    fixture_t *f = *state;
+    weft_net_completion_t done;
+    peer_says(f, 0, 1, 0, 1);
+    peer_sends(f, "a");
+    assert_int_equal(poll_one(f, &done), 0);
+    assert_int_equal(f->conn->streams[0].stage_end, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(chunks_of_one_message_come_in_any_order, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(header_in_pieces_is_put_together, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(bytes_wait_for_their_receive, set_up, tear_down),
+        cmocka_unit_test(bad_headers_end_the_connection),
+        cmocka_unit_test_setup_teardown(chunk_that_disagrees_about_the_length_is_refused, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(more_bytes_than_the_message_has_are_refused, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(message_numbers_wrap, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(idle_connection_is_not_read, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

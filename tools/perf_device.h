@@ -6,7 +6,7 @@
 
 #include <weft/plugin/describe.h>
 #include <weft/plugin/memory.h>
-#include <weft/plugin/stream.h>
+#include <weft/plugin/draft/stream.h>
 
 #include "tools/tool.h"
 

@@ -10,8 +10,8 @@
 
 /* Points of the stream before the first iteration and behind each one. */
 typedef struct stream_marks {
-    weft_kernel_mark_t *begin, *end;
-    weft_kernel_mark_t **each; /* NULL without -I and --stats */
+    weft_kernel_event_t *begin, *end;
+    weft_kernel_event_t **each; /* NULL without -I and --stats */
     int64_t count;
 } stream_marks_t;
 
@@ -98,10 +98,10 @@ static weft_status_t settle(perf_rank_t *rank, uint64_t *untimed)
     return status;
 }
 
-static weft_status_t put_mark(perf_rank_t *rank, weft_kernel_mark_t **mark_p)
+static weft_status_t put_mark(perf_rank_t *rank, weft_kernel_event_t **mark_p)
 {
     const perf_device_t *device = &rank->device;
-    return device->streams->mark(device->kernel, device->stream, mark_p);
+    return device->streams->event_record(device->kernel, device->stream, mark_p);
 }
 
 /* The N iterations; the time to put them there is added to *issued. */
@@ -124,19 +124,19 @@ static weft_status_t put_all(perf_rank_t *rank, const perf_case_t *test, stream_
 /* All iterations, or one operation, in a recording. One that fails is ended too, or the stream would stay
  * spoilt. */
 static weft_status_t record(perf_rank_t *rank, const perf_case_t *test, bool all,
-                            weft_kernel_recording_t **recording_p)
+                            weft_kernel_graph_t **recording_p)
 {
     const perf_device_t *device = &rank->device;
     stream_marks_t none = {0};
     uint64_t ignored = 0;
-    weft_status_t status = device->streams->record_begin(device->kernel, device->stream);
+    weft_status_t status = device->streams->capture_begin(device->kernel, device->stream);
     if (status != WEFT_OK) {
         return status;
     }
     status =
         all ? put_all(rank, test, &none, &ignored, &ignored) : perf_call_issue(rank, test, 0, NULL);
     const weft_error_t first = *weft_error_record();
-    weft_status_t ended = device->streams->record_end(device->kernel, device->stream, recording_p);
+    weft_status_t ended = device->streams->capture_end(device->kernel, device->stream, recording_p);
     if (status != WEFT_OK) {
         *weft_error_record() = first;
     }
@@ -146,28 +146,27 @@ static weft_status_t record(perf_rank_t *rank, const perf_case_t *test, bool all
 weft_status_t perf_stream_once(perf_rank_t *rank, const perf_case_t *test)
 {
     const perf_device_t *device = &rank->device;
-    weft_kernel_recording_t *recording = NULL;
+    weft_kernel_graph_t *recording = NULL;
     if (rank->options->graphs == 0) {
         weft_status_t status = perf_call_issue(rank, test, 0, NULL);
         return status != WEFT_OK ? status : perf_stream_wait(rank);
     }
     weft_status_t status = record(rank, test, false, &recording);
     if (status == WEFT_OK) {
-        status = device->streams->replay(device->kernel, device->stream, recording);
+        status = device->streams->graph_launch(device->kernel, device->stream, recording);
     }
     status = status != WEFT_OK ? status : perf_stream_wait(rank);
-    device->streams->recording_free(device->kernel, recording);
+    device->streams->graph_free(device->kernel, recording);
     return status;
 }
 
-static weft_status_t replay_all(perf_rank_t *rank, weft_kernel_recording_t *recording,
-                                uint64_t *issued)
+static weft_status_t replay_all(perf_rank_t *rank, weft_kernel_graph_t *recording, uint64_t *issued)
 {
     const perf_device_t *device = &rank->device;
     const uint64_t before = weft_os_clock_ns();
     weft_status_t status = WEFT_OK;
     for (int64_t g = 0; g < rank->options->graphs && status == WEFT_OK; g++) {
-        status = device->streams->replay(device->kernel, device->stream, recording);
+        status = device->streams->graph_launch(device->kernel, device->stream, recording);
     }
     *issued += weft_os_clock_ns() - before;
     return status;
@@ -178,10 +177,11 @@ static weft_status_t read_marks(perf_rank_t *rank, const stream_marks_t *marks, 
 {
     const perf_device_t *device = &rank->device;
     double ns = 0;
-    weft_status_t status = device->streams->between(device->kernel, marks->begin, marks->end, &ns);
+    weft_status_t status =
+        device->streams->event_elapsed(device->kernel, marks->begin, marks->end, &ns);
     *device_p = ns * 1e-9;
     for (int64_t i = 0; i < marks->count && status == WEFT_OK; i++) {
-        status = device->streams->between(device->kernel, marks->begin, marks->each[i], &ns);
+        status = device->streams->event_elapsed(device->kernel, marks->begin, marks->each[i], &ns);
         rank->samples[i] = ns * 1e-9;
     }
     return status;
@@ -191,15 +191,15 @@ static void free_marks(perf_rank_t *rank, stream_marks_t *marks)
 {
     const perf_device_t *device = &rank->device;
     for (int64_t i = 0; i < marks->count; i++) {
-        device->streams->mark_free(device->kernel, marks->each[i]);
+        device->streams->event_free(device->kernel, marks->each[i]);
     }
-    device->streams->mark_free(device->kernel, marks->begin);
-    device->streams->mark_free(device->kernel, marks->end);
+    device->streams->event_free(device->kernel, marks->begin);
+    device->streams->event_free(device->kernel, marks->end);
     free(marks->each);
 }
 
 static weft_status_t timed(perf_rank_t *rank, const perf_case_t *test, stream_marks_t *marks,
-                           weft_kernel_recording_t *recording, perf_lap_t *lap)
+                           weft_kernel_graph_t *recording, perf_lap_t *lap)
 {
     uint64_t issued = 0;
     uint64_t untimed = 0;
@@ -220,9 +220,9 @@ weft_status_t perf_stream_iterate(perf_rank_t *rank, const perf_case_t *test, pe
 {
     const perf_options_t *o = rank->options;
     stream_marks_t marks = {0};
-    weft_kernel_recording_t *recording = NULL;
+    weft_kernel_graph_t *recording = NULL;
     if (rank->samples != NULL) {
-        marks.each = calloc((size_t)o->iters, sizeof(weft_kernel_mark_t *));
+        marks.each = calloc((size_t)o->iters, sizeof(weft_kernel_event_t *));
         marks.count = marks.each != NULL ? o->iters : 0;
         if (marks.each == NULL) {
             return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for the marks of all iterations");
@@ -231,7 +231,7 @@ weft_status_t perf_stream_iterate(perf_rank_t *rank, const perf_case_t *test, pe
     weft_status_t status = o->graphs > 0 ? record(rank, test, true, &recording) : WEFT_OK;
     status = status != WEFT_OK ? status : perf_barrier(rank);
     status = status != WEFT_OK ? status : timed(rank, test, &marks, recording, lap);
-    rank->device.streams->recording_free(rank->device.kernel, recording);
+    rank->device.streams->graph_free(rank->device.kernel, recording);
     free_marks(rank, &marks);
     return status;
 }

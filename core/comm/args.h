@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <weft/plugin/lanes.h>
+#include <weft/plugin/draft/lanes.h>
 #include <weft/weft.h>
 
 /* Arguments of one operation. The checks (args_check.h) complete them. */

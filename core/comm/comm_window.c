@@ -17,8 +17,8 @@ typedef struct window_offer {
     uint64_t bytes;
     uint32_t kind; /* offer_kind_t */
     uint32_t reserved;
-    uint8_t device[WEFT_SHARE_PLACE]; /* where the device is */
-    uint8_t token[WEFT_SHARE_TOKEN];
+    uint8_t device[WEFT_IPC_LOCATION_BYTES]; /* where the device is */
+    uint8_t token[WEFT_IPC_HANDLE_BYTES];
 } window_offer_t;
 
 _Static_assert(sizeof(window_offer_t) == 200, "the same bytes on all ranks");
@@ -35,17 +35,17 @@ static weft_export_name_t window_name(const weft_comm_state_t *state, uint32_t r
 static bool window_knows_windows(const weft_comm_state_t *state)
 {
     return state->self.family->kernel.lanes == NULL ||
-           WEFT_HAS(state->self.family->kernel.lanes, weft_kernel_lanes_t, end_windows);
+           WEFT_HAS(state->self.family->kernel.lanes, weft_kernel_lanes_t, endpoint_windows);
 }
 
 /* Returns the kernel's extension for exporting and importing device memory; NULL: it cannot do
  * both. */
-static const weft_kernel_share_t *window_share(const weft_comm_state_t *state)
+static const weft_kernel_ipc_t *window_share(const weft_comm_state_t *state)
 {
-    const weft_kernel_share_t *share = state->self.family->kernel.share;
+    const weft_kernel_ipc_t *share = state->self.family->kernel.share;
     bool able = share != NULL && window_knows_windows(state) &&
-                WEFT_HAS(share, weft_kernel_share_t, lend) &&
-                WEFT_HAS(share, weft_kernel_share_t, unlend);
+                WEFT_HAS(share, weft_kernel_ipc_t, export_range) &&
+                WEFT_HAS(share, weft_kernel_ipc_t, unexport_range);
     return able ? share : NULL;
 }
 
@@ -64,7 +64,7 @@ static void window_note_slots(uint32_t number)
 /* Exports the window. Memory that cannot be exported is not read by others, which is no error. */
 static void window_export(weft_comm_state_t *state, weft_window_t *window, window_offer_t *offer)
 {
-    const weft_kernel_share_t *share = window_share(state);
+    const weft_kernel_ipc_t *share = window_share(state);
     weft_export_name_t name = window_name(state, state->self.rank, window->number);
     weft_status_t status = WEFT_OK;
     *offer = (window_offer_t){.bytes = window->bytes};
@@ -73,9 +73,9 @@ static void window_export(weft_comm_state_t *state, weft_window_t *window, windo
                                     &window->exported);
         offer->kind = status == WEFT_OK ? OFFER_HOST : OFFER_NONE;
     } else if (share != NULL) {
-        share->place(state->self.family->kernel.instance, offer->device);
-        status = share->lend(state->self.family->kernel.instance, window->memory, window->bytes,
-                             offer->token);
+        share->location(state->self.family->kernel.instance, offer->device);
+        status = share->export_range(state->self.family->kernel.instance, window->memory,
+                                     window->bytes, offer->token);
         window->on_device = status == WEFT_OK;
         offer->kind = status == WEFT_OK ? OFFER_DEVICE : OFFER_NONE;
     }
@@ -87,9 +87,9 @@ static void window_export(weft_comm_state_t *state, weft_window_t *window, windo
 static void window_import_on_device(weft_comm_state_t *state, uint32_t number,
                                     const window_offer_t *offer, weft_lanes_window_t *theirs)
 {
-    const weft_kernel_share_t *share = window_share(state);
+    const weft_kernel_ipc_t *share = window_share(state);
     void *memory = NULL;
-    weft_status_t status = share->reaches(state->self.family->kernel.instance, offer->device);
+    weft_status_t status = share->can_access(state->self.family->kernel.instance, offer->device);
     if (status == WEFT_OK) {
         status =
             share->import(state->self.family->kernel.instance, offer->token, offer->bytes, &memory);

@@ -7,10 +7,10 @@
 #define WEFT_COMM_FAMILY_H
 
 #include <weft/plugin/algo.h>
-#include <weft/plugin/direct.h>
-#include <weft/plugin/lanes.h>
+#include <weft/plugin/draft/gpudirect.h>
+#include <weft/plugin/draft/lanes.h>
 #include <weft/plugin/memory.h>
-#include <weft/plugin/share.h>
+#include <weft/plugin/draft/ipc.h>
 #include <weft/plugin/tuner.h>
 
 #include "core/boot/health.h"
@@ -42,10 +42,10 @@ typedef struct weft_family_kernel {
     const weft_kernel_ops_t *ops;
     weft_kernel_t *instance;
     weft_kernel_props_t props;
-    const weft_kernel_lanes_t *lanes;   /* NULL: it does not run plans */
-    const weft_kernel_memory_t *memory; /* NULL: it computes on host memory */
-    const weft_kernel_share_t *share;   /* NULL: its memory cannot be exported */
-    const weft_kernel_direct_t *direct; /* NULL: adapters cannot use its memory */
+    const weft_kernel_lanes_t *lanes;      /* NULL: it does not run plans */
+    const weft_kernel_memory_t *memory;    /* NULL: it computes on host memory */
+    const weft_kernel_ipc_t *share;        /* NULL: its memory cannot be exported */
+    const weft_kernel_gpudirect_t *direct; /* NULL: adapters cannot use its memory */
 } weft_family_kernel_t;
 
 typedef struct weft_family_tuner {

@@ -200,9 +200,9 @@ static weft_status_t family_create_instances(weft_family_t *family)
         /* Host code moves payloads that lie on a device by the kernel's copy function. */
         if (family->kernel.memory != NULL) {
             family->kernel.share =
-                family->kernel.ops->get_extension(family->kernel.instance, WEFT_KERNEL_SHARE);
+                family->kernel.ops->get_extension(family->kernel.instance, WEFT_KERNEL_IPC);
             family->kernel.direct =
-                family->kernel.ops->get_extension(family->kernel.instance, WEFT_KERNEL_DIRECT);
+                family->kernel.ops->get_extension(family->kernel.instance, WEFT_KERNEL_GPUDIRECT);
         }
     }
     if (status == WEFT_OK) {

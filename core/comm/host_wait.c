@@ -38,7 +38,7 @@ weft_status_t weft_host_wait_put(weft_comm_state_t *state, weft_host_waits_t *wa
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot note %u operations of a stream", count);
     }
     batch->number = waits->numbers + 1;
-    weft_status_t status = state->self.family->kernel.lanes->gate_put(
+    weft_status_t status = state->self.family->kernel.lanes->host_wait_enqueue(
         state->device_queue, stream, batch->number, &batch->captured);
     if (status != WEFT_OK) {
         weft_os_free(batch);
@@ -93,7 +93,7 @@ static void host_wait_end(weft_comm_state_t *state, weft_host_waits_t *waits)
         *position = batch->next;
         batch_free(batch);
     }
-    state->self.family->kernel.lanes->gate_pass(state->device_queue);
+    state->self.family->kernel.lanes->host_wait_release(state->device_queue);
 }
 
 bool weft_host_wait_step(weft_comm_state_t *state, weft_host_waits_t *waits)
@@ -107,7 +107,7 @@ bool weft_host_wait_step(weft_comm_state_t *state, weft_host_waits_t *waits)
         return done;
     }
     if (waits->batches == NULL ||
-        !state->self.family->kernel.lanes->gate_reached(state->device_queue, &number)) {
+        !state->self.family->kernel.lanes->host_wait_reached(state->device_queue, &number)) {
         return false;
     }
     weft_batch_t *batch = waits->batches;

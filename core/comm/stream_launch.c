@@ -152,7 +152,7 @@ static weft_status_t launch_all(weft_comm_state_t *state, weft_launches_t *launc
     bool captures = false;
     uint64_t sequence = state->queue.sequence;
     weft_status_t status =
-        state->self.family->kernel.lanes->records(state->device_queue, stream, &captures);
+        state->self.family->kernel.lanes->is_capturing(state->device_queue, stream, &captures);
     for (weft_request_t *r = first; r != NULL && status == WEFT_OK; r = r->next) {
         weft_prepared_t *prepared = launch_find_program(state, r);
         r->sequence = captures ? 0 : ++sequence;

@@ -165,7 +165,7 @@ void weft_streams_stop(weft_comm_state_t *state)
     }
     s->stopped = true;
     weft_launch_abort(state, &s->launches);
-    state->self.family->kernel.lanes->gate_break(state->device_queue);
+    state->self.family->kernel.lanes->host_wait_cancel(state->device_queue);
 }
 
 void weft_streams_settle(weft_comm_state_t *state)

@@ -70,7 +70,7 @@ void weft_window_free(const weft_comm_identity_t *self, weft_window_table_t *tab
     weft_window_close_imports(self, table, window->number);
     weft_export_destroy(window->exported);
     if (window->on_device) {
-        kernel->share->unlend(kernel->instance, window->memory);
+        kernel->share->unexport_range(kernel->instance, window->memory);
     }
     table->own[window->number] = NULL;
     weft_os_free(window);

@@ -80,11 +80,11 @@ static void image_copy_code(image_t *image, const weft_plan_t *plan)
     image->lane[plan->nlanes] = at;
 }
 
-/* Returns one WEFT_STEADY_*, or 0, as devices know it. */
-static uint32_t steady_flag(uint32_t steady)
+/* Returns one WEFT_STABLE_*, or 0, as devices know it. */
+static uint32_t stable_flag(uint32_t stable)
 {
-    return steady == WEFT_STABLE_APART      ? WEFT_LANES_STEADY
-           : steady == WEFT_STABLE_IN_PLACE ? WEFT_LANES_STEADY_IN_PLACE
+    return stable == WEFT_STABLE_APART      ? WEFT_LANES_STABLE
+           : stable == WEFT_STABLE_IN_PLACE ? WEFT_LANES_STABLE_IN_PLACE
                                             : 0;
 }
 
@@ -93,9 +93,9 @@ static void image_copy_moves(image_t *image, const weft_program_t *program)
     const weft_plan_t *plan = program->plan;
     for (uint32_t i = 0; i < plan->nmoves; i++) {
         const weft_plan_move_t *m = &plan->moves[i];
-        uint8_t steady = program->steady[i];
-        uint8_t flags = (uint8_t)(m->flags | steady_flag(steady & WEFT_STABLE_APART) |
-                                  steady_flag(steady & WEFT_STABLE_IN_PLACE));
+        uint8_t stable = program->stable[i];
+        uint8_t flags = (uint8_t)(m->flags | stable_flag(stable & WEFT_STABLE_APART) |
+                                  stable_flag(stable & WEFT_STABLE_IN_PLACE));
         image->moves[i] = (weft_lanes_move_t){.operand = m->operand,
                                               .after = m->after,
                                               .cnt = m->cnt,
@@ -176,7 +176,7 @@ weft_status_t weft_device_run_init(weft_device_run_t *device, const weft_program
     if (status != WEFT_OK) {
         return status;
     }
-    device->ends = weft_os_alloc((program->nports + 1) * sizeof(weft_lanes_end_t *), 0);
+    device->ends = weft_os_alloc((program->nports + 1) * sizeof(weft_lanes_endpoint_t *), 0);
     if (device->ends == NULL) {
         weft_device_run_fini(device, program);
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate the ends of a device");
@@ -226,17 +226,17 @@ void weft_device_run_describe(const weft_interpreter_t *run, const weft_binding_
     *call = (weft_lanes_call_t){.size = sizeof *call,
                                 .in = binding->in,
                                 .out = binding->out,
-                                .cut = {.count = g->count,
-                                        .slice = g->slice,
-                                        .chunk = g->chunk,
-                                        .pass = g->pass,
-                                        .passes = g->passes,
-                                        .slices = g->slices,
-                                        .k = g->k},
+                                .segmentation = {.count = g->count,
+                                                 .slice = g->slice,
+                                                 .chunk = g->chunk,
+                                                 .pass = g->pass,
+                                                 .passes = g->passes,
+                                                 .slices = g->slices,
+                                                 .k = g->k},
                                 .nin = program->in_chunks / g->k,
                                 .nout = program->out_chunks / g->k,
                                 .ends = run->device_run.ends,
-                                .steady = steady_flag(weft_binding_steady(binding))};
+                                .stable = stable_flag(weft_binding_stable(binding))};
     if (v != NULL) {
         call->vectors = (weft_lanes_vectors_t){.in_counts = v->in_counts,
                                                .in_displs = v->in_displs,
@@ -293,10 +293,10 @@ weft_status_t weft_device_run_look(weft_interpreter_t *run, uint64_t number,
     const weft_program_t *program = run->program;
     *state = (weft_lanes_state_t){.size = sizeof *state, .blocked = -1, .mismatch = -1};
     weft_status_t status = program->offload.ops->poll(run->device_run.handle, number, state);
-    if (state->referred > run->device_run.referred) {
+    if (state->zero_copied > run->device_run.referred) {
         weft_zero_copy_count(program->ports, program->nports,
-                             state->referred - run->device_run.referred);
-        run->device_run.referred = state->referred;
+                             state->zero_copied - run->device_run.referred);
+        run->device_run.referred = state->zero_copied;
     }
     if (status != WEFT_ERR_MISMATCH && status != WEFT_ERR_PROTO) {
         return status;

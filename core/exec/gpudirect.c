@@ -62,7 +62,7 @@ static const char *gpudirect_refuse(const weft_gpudirect_t *gpudirect,
     if ((transport->props.memory_kinds & WEFT_MEMORY_CUDA) == 0) {
         return "the transport reaches memory of the host only";
     }
-    if (gpudirect->ops->place(gpudirect->kernel, bus) != WEFT_OK) {
+    if (gpudirect->ops->bus_id(gpudirect->kernel, bus) != WEFT_OK) {
         return weft_error_record()->text;
     }
     return gpudirect->mode == WEFT_GPUDIRECT_AUTO
@@ -72,7 +72,7 @@ static const char *gpudirect_refuse(const weft_gpudirect_t *gpudirect,
 
 bool weft_gpudirect_suits(const weft_gpudirect_t *gpudirect, const weft_transport_t *transport)
 {
-    char bus[WEFT_DIRECT_BUS] = "";
+    char bus[WEFT_GPUDIRECT_BUS_BYTES] = "";
     if (gpudirect->ops == NULL) {
         return false;
     }

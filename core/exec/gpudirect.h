@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * GPUDirect: slots of message ports in memory of the device, which adapters read and write
- * themselves (api/weft/plugin/direct.h). Here is the decision for a transport, and the registration
+ * themselves (api/weft/plugin/draft/gpudirect.h). Here is the decision for a transport, and the registration
  * of the memory. Nothing is agreed with the peer, as messages are the same wherever they lie. A
  * failure leaves the slots on the host. */
 #ifndef WEFT_EXEC_GPUDIRECT_H
@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include <weft/plugin/direct.h>
+#include <weft/plugin/draft/gpudirect.h>
 #include <weft/plugin/memory.h>
 #include <weft/plugin/net.h>
 
@@ -22,7 +22,7 @@ typedef enum weft_gpudirect_mode {
 
 /* The kernel of this rank, as far as adapters may use its memory. */
 typedef struct weft_gpudirect {
-    const weft_kernel_direct_t *ops; /* NULL: they may not */
+    const weft_kernel_gpudirect_t *ops; /* NULL: they may not */
     const weft_kernel_memory_t *memory;
     weft_kernel_t *kernel;
     weft_gpudirect_mode_t mode;

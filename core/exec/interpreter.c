@@ -76,7 +76,7 @@ void weft_interpreter_start(weft_interpreter_t *run, const weft_binding_t *bindi
     run->vectors = binding->vectors;
     run->segmentation =
         binding->segmentation != NULL ? *binding->segmentation : run->program->segmentation;
-    run->steady = weft_binding_steady(binding);
+    run->stable = weft_binding_stable(binding);
     run->zero_copies = false;
     run->stopped = 0;
     run->blocked = NULL;

@@ -43,15 +43,15 @@ typedef struct weft_lane_run {
 
 /* A run on the device. */
 typedef struct weft_device_run {
-    weft_lanes_handle_t *handle; /* NULL: the host runs this program */
-    weft_lanes_end_t **ends;     /* of all channels */
-    uint64_t run;                /* its number */
-    weft_status_t started;       /* what start() returned */
-    uint64_t moved;              /* slices done at the last look */
-    uint64_t referred;           /* zero-copy messages so far */
-    uint32_t launched;           /* runs in streams that are not complete */
-    bool under_way;              /* the device has the run, and the ports with it */
-    bool told;                   /* the log says why a run stayed on the host */
+    weft_lanes_handle_t *handle;  /* NULL: the host runs this program */
+    weft_lanes_endpoint_t **ends; /* of all channels */
+    uint64_t run;                 /* its number */
+    weft_status_t started;        /* what start() returned */
+    uint64_t moved;               /* slices done at the last look */
+    uint64_t referred;            /* zero-copy messages so far */
+    uint32_t launched;            /* runs in streams that are not complete */
+    bool under_way;               /* the device has the run, and the ports with it */
+    bool told;                    /* the log says why a run stayed on the host */
 } weft_device_run_t;
 
 typedef struct weft_interpreter {
@@ -64,7 +64,7 @@ typedef struct weft_interpreter {
     uint8_t *out;
     const void *scalar;
     bool stream_ports;          /* payloads go past the caches into slots: see nt_tuner.h */
-    uint32_t steady;            /* WEFT_STEADY_*: MOVEs that may send without a copy; 0: none */
+    uint32_t stable;            /* WEFT_STABLE_*: MOVEs that may send without a copy; 0: none */
     bool zero_copies;           /* one of them has */
     weft_signature_t signature; /* that travels with every slice */
     weft_port_t *blocked;       /* port that stopped the last attempt, for waiting and for errors */

@@ -14,7 +14,7 @@ static weft_status_t mapped_flush(weft_port_t *port, bool *moved_p)
 
 static void mapped_fetch(weft_port_t *port)
 {
-    port->next = port->export.ops->end_next(port->export.end);
+    port->next = port->export.ops->endpoint_next(port->export.end);
 }
 
 /* The health channel finds peers that are gone. */
@@ -66,7 +66,7 @@ void weft_mapped_port_describe(const weft_mapped_port_t *mapped, weft_lanes_port
     port->payloads = mapped->port.payloads;
     port->stride = mapped->port.stride;
     port->slot_bytes = mapped->port.stride;
-    port->near = mapped->location.memory != NULL;
+    port->on_device = mapped->location.memory != NULL;
 }
 
 void weft_mapped_port_wake_peer(weft_mapped_port_t *mapped)

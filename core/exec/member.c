@@ -97,7 +97,7 @@ static uint32_t holder_of(const weft_interpreter_t *run, const weft_member_t *m)
 {
     const weft_program_t *program = run->program;
     uint32_t ndst = m->move->ndst, i = 0;
-    if ((program->steady[m->move - program->plan->moves] & run->steady) == 0) {
+    if ((program->stable[m->move - program->plan->moves] & run->stable) == 0) {
         return NO_HOLDER;
     }
     while (i < ndst && m->operands[i].kind != WEFT_OPERAND_OUT) {

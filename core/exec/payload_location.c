@@ -60,8 +60,8 @@ static weft_status_t location_say_place(weft_payload_location_t *location)
     if (s->share == NULL) {
         return location_say(location, WEFT_RECEIVER_HOST, true);
     }
-    uint8_t bytes[WEFT_SHARE_PLACE] = {0};
-    s->share->place(s->kernel, bytes);
+    uint8_t bytes[WEFT_IPC_LOCATION_BYTES] = {0};
+    s->share->location(s->kernel, bytes);
     memcpy(location->handshake->place, bytes, sizeof bytes);
     return location_say(location, WEFT_RECEIVER_PLACE, false);
 }
@@ -69,8 +69,8 @@ static weft_status_t location_say_place(weft_payload_location_t *location)
 static weft_status_t location_say_memory(weft_payload_location_t *location)
 {
     const weft_sharing_t *s = &location->sharing;
-    uint8_t token[WEFT_SHARE_TOKEN] = {0};
-    if (s->share->export_memory(s->kernel, location->bytes, &location->memory, token) != WEFT_OK) {
+    uint8_t token[WEFT_IPC_HANDLE_BYTES] = {0};
+    if (s->share->export_alloc(s->kernel, location->bytes, &location->memory, token) != WEFT_OK) {
         location->memory = NULL;
         location_log_host(location, WEFT_LOG_INFO);
         return location_say(location, WEFT_RECEIVER_HOST, true);
@@ -82,7 +82,7 @@ static weft_status_t location_say_memory(weft_payload_location_t *location)
 /* The sender did not open the memory, so nobody has it. */
 static weft_status_t location_take_back(weft_payload_location_t *location)
 {
-    location->sharing.share->unexport(location->sharing.kernel, location->memory);
+    location->sharing.share->export_free(location->sharing.kernel, location->memory);
     location->memory = NULL;
     location->settled = true;
     return WEFT_OK;
@@ -113,9 +113,10 @@ static weft_status_t location_step_receiver(weft_payload_location_t *location)
 static weft_status_t location_say_wants(weft_payload_location_t *location)
 {
     const weft_sharing_t *s = &location->sharing;
-    uint8_t bytes[WEFT_SHARE_PLACE]; /* a copy: the peer can write shared memory at any time */
+    uint8_t
+        bytes[WEFT_IPC_LOCATION_BYTES]; /* a copy: the peer can write shared memory at any time */
     memcpy(bytes, location->handshake->place, sizeof bytes);
-    if (s->share->reaches(s->kernel, bytes) != WEFT_OK) {
+    if (s->share->can_access(s->kernel, bytes) != WEFT_OK) {
         location_log_host(location, WEFT_LOG_DEBUG);
         return location_say(location, WEFT_SENDER_HOST, true);
     }
@@ -125,7 +126,7 @@ static weft_status_t location_say_wants(weft_payload_location_t *location)
 static weft_status_t location_say_has(weft_payload_location_t *location)
 {
     const weft_sharing_t *s = &location->sharing;
-    uint8_t token[WEFT_SHARE_TOKEN];
+    uint8_t token[WEFT_IPC_HANDLE_BYTES];
     memcpy(token, location->handshake->token, sizeof token);
     if (s->share->import(s->kernel, token, location->bytes, &location->memory) != WEFT_OK) {
         location->memory = NULL;
@@ -186,7 +187,7 @@ void weft_payload_location_close(weft_payload_location_t *location)
         s->share->unimport(s->kernel, location->memory);
         (void)location_say(location, WEFT_SENDER_CLOSED, true);
     } else {
-        s->share->unexport(s->kernel, location->memory);
+        s->share->export_free(s->kernel, location->memory);
     }
     location->memory = NULL;
 }

@@ -2,7 +2,7 @@
  *
  * Where the payloads of a mapped FIFO lie: in the shared memory behind its headers, or in memory
  * of the receiver's device, if the kernels of both ranks can share that (extension
- * weft.kernel.share/1). The two ends agree in the FIFO's handshake before the first message:
+ * draft.weft.kernel.ipc/0). The two ends agree in the FIFO's handshake before the first message:
  *
  *   receiver                         sender
  *   PLACE: here is my device     →
@@ -39,7 +39,7 @@ typedef enum weft_sender_word {
 
 /* The kernel of this rank, as far as it shares memory. */
 typedef struct weft_sharing {
-    const weft_kernel_share_t *share; /* NULL: it does not */
+    const weft_kernel_ipc_t *share; /* NULL: it does not */
     weft_kernel_t *kernel;
 } weft_sharing_t;
 

@@ -5,12 +5,12 @@
 #ifndef WEFT_EXEC_PEER_WINDOWS_H
 #define WEFT_EXEC_PEER_WINDOWS_H
 
-#include <weft/plugin/lanes.h>
+#include <weft/plugin/draft/lanes.h>
 
 #include "core/exec/host_export.h"
 
 /* First words of the inline payload of a message of more than 32 bytes
- * (api/weft/plugin/lanes.h). */
+ * (api/weft/plugin/draft/lanes.h). */
 typedef struct weft_zero_copy {
     uint64_t window; /* 0: the payload is in the slot; else the number of a window, plus one */
     uint64_t offset; /* of the payload in the window, in bytes */

@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-#include <weft/plugin/lanes.h>
+#include <weft/plugin/draft/lanes.h>
 #include <weft/status.h>
 
 #include "core/base/signature.h"
@@ -61,7 +61,7 @@ typedef struct weft_port_ops {
  * of the next message, no matter whether the host or the device moved the last one. */
 typedef struct weft_port_export {
     const weft_kernel_lanes_t *ops;
-    weft_lanes_end_t *end; /* NULL: not exported */
+    weft_lanes_endpoint_t *end; /* NULL: not exported */
 } weft_port_export_t;
 
 struct weft_port {

@@ -31,7 +31,7 @@ weft_status_t weft_port_export(weft_port_t *port, const weft_kernel_lanes_t *dev
     weft_lanes_port_t described;
     weft_status_t status = export_describe(port, &described);
     if (status == WEFT_OK) {
-        status = device->end_open(kernel, &described, &port->export.end);
+        status = device->endpoint_open(kernel, &described, &port->export.end);
     }
     if (status == WEFT_OK) {
         port->export.ops = device;
@@ -44,7 +44,7 @@ weft_status_t weft_port_export(weft_port_t *port, const weft_kernel_lanes_t *dev
 void weft_port_unexport(weft_port_t *port)
 {
     if (port->export.end != NULL) {
-        port->export.ops->end_close(port->export.end);
+        port->export.ops->endpoint_close(port->export.end);
         port->export.end = NULL;
     }
 }
@@ -56,9 +56,10 @@ weft_status_t weft_port_announce_windows(weft_port_t *port)
     }
     const weft_windows_t *windows = weft_mapped_port(port)->windows;
     if (windows == NULL || windows->reach == NULL ||
-        !WEFT_HAS(port->export.ops, weft_kernel_lanes_t, end_windows)) {
+        !WEFT_HAS(port->export.ops, weft_kernel_lanes_t, endpoint_windows)) {
         return WEFT_OK;
     }
     const weft_peer_windows_t *peer = &windows->reach[port->peer];
-    return port->export.ops->end_windows(port->export.end, port->sends ? peer->mine : peer->theirs);
+    return port->export.ops->endpoint_windows(port->export.end,
+                                              port->sends ? peer->mine : peer->theirs);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Ports as a device knows them: a device that runs plans (api/weft/plugin/lanes.h) moves the
+ * Ports as a device knows them: a device that runs plans (api/weft/plugin/draft/lanes.h) moves the
  * same FIFOs as the host does. A mapped port is exported as it is, any other port by its proxy.
  * The thread that owns the communicator makes all calls. */
 #ifndef WEFT_EXEC_PORT_EXPORT_H
@@ -29,7 +29,7 @@ static inline void weft_port_fetch(weft_port_t *port)
 static inline void weft_port_store(const weft_port_t *port)
 {
     if (port->export.end != NULL) {
-        port->export.ops->end_seek(port->export.end, port->next);
+        port->export.ops->endpoint_seek(port->export.end, port->next);
     }
 }
 

@@ -22,15 +22,15 @@ weft_status_t weft_program_allocate(weft_program_t *program)
     program->tmp_bytes =
         program->channels * plan->tmp_chunks * program->segmentation.chunk * program->elem;
     program->tmp = program->tmp_bytes > 0 ? weft_os_pages(program->tmp_bytes) : NULL;
-    program->steady = weft_os_alloc(plan->nmoves + 1, 0);
-    if (program->ports == NULL || program->steady == NULL ||
+    program->stable = weft_os_alloc(plan->nmoves + 1, 0);
+    if (program->ports == NULL || program->stable == NULL ||
         (program->tmp_bytes > 0 && program->tmp == NULL)) {
         weft_program_release(program);
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate %zu bytes of scratch",
                          program->tmp_bytes);
     }
     weft_stable_arithmetic_t arithmetic = {.pre = program->pre, .final = program->flags != 0};
-    return weft_plan_stable(plan, &arithmetic, program->steady);
+    return weft_plan_stable(plan, &arithmetic, program->stable);
 }
 
 void weft_program_release(weft_program_t *program)
@@ -39,9 +39,9 @@ void weft_program_release(weft_program_t *program)
     if (program->tmp != NULL) {
         weft_os_pages_free(program->tmp, program->tmp_bytes);
     }
-    weft_os_free(program->steady);
+    weft_os_free(program->stable);
     program->ports = NULL;
-    program->steady = NULL;
+    program->stable = NULL;
     program->tmp = NULL;
 }
 

@@ -7,7 +7,7 @@
 #define WEFT_EXEC_PROGRAM_H
 
 #include <weft/plugin/kernel.h>
-#include <weft/plugin/lanes.h>
+#include <weft/plugin/draft/lanes.h>
 #include <weft/weft.h>
 
 #include "core/exec/segmentation.h"
@@ -48,7 +48,7 @@ typedef struct weft_program {
     uint32_t nports;     /* of all channels */
     weft_port_t **ports; /* by channel, then as in the plan; NULL until bound */
     uint32_t bound;      /* ports bound so far */
-    uint8_t *steady;     /* per MOVE: WEFT_STEADY_* */
+    uint8_t *stable;     /* per MOVE: WEFT_STABLE_* */
     uint8_t *tmp;        /* scratch, by channel */
     size_t tmp_bytes;
     char reason[320]; /* for weft_comm_explain */
@@ -86,9 +86,9 @@ static inline weft_signature_t weft_binding_signature(const weft_program_t *prog
     return signature;
 }
 
-/* Returns which MOVEs may send without a copy in such a run: WEFT_STEADY_*, or 0 for none. Inputs
+/* Returns which MOVEs may send without a copy in such a run: WEFT_STABLE_*, or 0 for none. Inputs
  * of vector collectives in place may overlap in any way. */
-static inline uint32_t weft_binding_steady(const weft_binding_t *binding)
+static inline uint32_t weft_binding_stable(const weft_binding_t *binding)
 {
     return !binding->in_place         ? WEFT_STABLE_APART
            : binding->vectors == NULL ? WEFT_STABLE_IN_PLACE

@@ -109,9 +109,9 @@ void weft_proxy_describe(const weft_proxy_t *proxy, weft_lanes_port_t *port)
     port->payloads = proxy->message->port.payloads;
     port->stride = proxy->message->port.stride;
     port->slot_bytes = proxy->message->params.slot_bytes;
-    port->near = proxy_is_gpudirect(proxy);
+    port->on_device = proxy_is_gpudirect(proxy);
     port->lengths = proxy->lengths;
-    port->direct = proxy_is_gpudirect(proxy);
+    port->gpudirect = proxy_is_gpudirect(proxy);
 }
 
 /* Sends ---------------------------------------------------------------------------------------- */

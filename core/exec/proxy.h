@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Proxies: they let a device use a port that carries messages. A device knows FIFOs only
- * (api/weft/plugin/lanes.h), so the proxy keeps one in host memory whose payloads are the slots
+ * (api/weft/plugin/draft/lanes.h), so the proxy keeps one in host memory whose payloads are the slots
  * of the port. The host passes headers between FIFO and port. It copies no payload that does not
  * fit into a header. With slots on the device it passes on only that a message is there, and its
  * length.

@@ -16,8 +16,8 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include <weft/plugin/lanes.h>
-#include <weft/plugin/share.h>
+#include <weft/plugin/draft/lanes.h>
+#include <weft/plugin/draft/ipc.h>
 
 #include "core/base/signature.h"
 
@@ -38,9 +38,9 @@ _Static_assert(sizeof(weft_slot_header_t) == WEFT_LINE, "one cache line");
 typedef struct weft_fifo_handshake {
     _Atomic uint32_t receiver; /* weft_receiver_word_t */
     uint32_t pad0;
-    uint8_t place[WEFT_SHARE_PLACE]; /* of the receiver's device */
-    uint8_t token[WEFT_SHARE_TOKEN]; /* of the payloads' memory */
-    _Atomic uint32_t sender;         /* weft_sender_word_t */
+    uint8_t place[WEFT_IPC_LOCATION_BYTES]; /* of the receiver's device */
+    uint8_t token[WEFT_IPC_HANDLE_BYTES];   /* of the payloads' memory */
+    _Atomic uint32_t sender;                /* weft_sender_word_t */
     uint8_t pad1[WEFT_LINE - 4];
 } weft_fifo_handshake_t;
 
@@ -59,14 +59,14 @@ typedef struct weft_fifo_control {
 } weft_fifo_control_t;
 
 /* Devices that run plans know the layout by these numbers. */
-_Static_assert(offsetof(weft_slot_header_t, sequence) == WEFT_FIFO_HEAD_SEQUENCE, "ABI");
-_Static_assert(offsetof(weft_slot_header_t, signature) == WEFT_FIFO_HEAD_SIGNATURE, "ABI");
-_Static_assert(offsetof(weft_slot_header_t, payload) == WEFT_FIFO_HEAD_PAYLOAD, "ABI");
-_Static_assert(WEFT_FIFO_HEAD_PAYLOAD == WEFT_FIFO_REFERENCE_WINDOW, "ABI");
+_Static_assert(offsetof(weft_slot_header_t, sequence) == WEFT_FIFO_HEADER_SEQUENCE, "ABI");
+_Static_assert(offsetof(weft_slot_header_t, signature) == WEFT_FIFO_HEADER_SIGNATURE, "ABI");
+_Static_assert(offsetof(weft_slot_header_t, payload) == WEFT_FIFO_HEADER_PAYLOAD, "ABI");
+_Static_assert(WEFT_FIFO_HEADER_PAYLOAD == WEFT_FIFO_ZERO_COPY_WINDOW, "ABI");
 _Static_assert(offsetof(weft_fifo_control_t, released) == WEFT_FIFO_RELEASED, "ABI");
 _Static_assert(offsetof(weft_fifo_control_t, consumer_sleeps) == WEFT_FIFO_CONSUMER_SLEEPS, "ABI");
 _Static_assert(offsetof(weft_fifo_control_t, producer_sleeps) == WEFT_FIFO_PRODUCER_SLEEPS, "ABI");
-_Static_assert(sizeof(weft_fifo_control_t) == WEFT_FIFO_HEADS, "ABI");
+_Static_assert(sizeof(weft_fifo_control_t) == WEFT_FIFO_HEADERS, "ABI");
 
 /* Stands in front of every message of a transport. The payload follows at the next cache line. */
 typedef struct weft_message_header {

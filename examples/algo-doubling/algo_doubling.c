@@ -4,40 +4,7 @@
  * exchanges its partial sum with the rank whose number differs in bit i. If n is no power of two, the
  * ranks above the largest one in it, `half`, give their data to the rank `half` below and get the
  * result from it. */
-#include <weft/plugin/algo.h>
-
-struct weft_algo {
-    const weft_host_t *host;
-};
-
-static weft_status_t doubling_create(const weft_host_t *host, const void *config,
-                                     weft_algo_t **algo_p)
-{
-    (void)config; /* there are no options */
-    weft_algo_t *algo = host->alloc(host, sizeof *algo, 0);
-    if (algo == NULL) {
-        return WEFT_ERR_RESOURCE;
-    }
-    algo->host = host;
-    *algo_p = algo;
-    return WEFT_OK;
-}
-
-static void doubling_destroy(weft_algo_t *algo)
-{
-    if (algo != NULL) {
-        algo->host->free(algo->host, algo);
-    }
-}
-
-static weft_status_t doubling_supports(weft_algo_t *algo, const weft_algo_call_t *call)
-{
-    if (call->coll != WEFT_ALL_REDUCE) {
-        return algo->host->set_error(algo->host, WEFT_ERR_UNSUPPORTED, 0,
-                                     "algo-doubling serves all_reduce only");
-    }
-    return WEFT_OK;
-}
+#include <weft/sdk/algo_frame.h>
 
 static void copy(weft_plan_builder_t *b, weft_operand_t dst, weft_operand_t src)
 {
@@ -53,10 +20,8 @@ static void fold(weft_plan_builder_t *b, weft_operand_t left, weft_operand_t rig
     b->move(b, 0, &move);
 }
 
-static weft_status_t doubling_emit(weft_algo_t *algo, const weft_algo_call_t *call,
-                                   const weft_algo_topo_t *topo, weft_plan_builder_t *b)
+static void doubling_all_reduce(const weft_algo_call_t *call, weft_plan_builder_t *b)
 {
-    (void)algo, (void)topo;
     uint32_t n = call->nranks, me = call->rank, half = 1;
     while (half <= n / 2) {
         half *= 2;
@@ -66,7 +31,7 @@ static weft_status_t doubling_emit(weft_algo_t *algo, const weft_algo_call_t *ca
     if (me >= half) {
         copy(b, weft_port(b->port(b, 0, me - half, 0, 1)), weft_in(0, 0));
         copy(b, weft_out(0, 0), weft_port(b->port(b, 0, me - half, 0, 0)));
-        return WEFT_OK;
+        return;
     }
     weft_operand_t sum = weft_in(0, 0);
     if (me + half < n) {
@@ -84,15 +49,30 @@ static weft_status_t doubling_emit(weft_algo_t *algo, const weft_algo_call_t *ca
     if (me + half < n) {
         copy(b, weft_port(b->port(b, 0, me + half, 0, 1)), sum);
     }
-    return WEFT_OK;
+}
+
+static const weft_algo_frame_coll_t doubling_colls[] = {
+    {.coll = WEFT_ALL_REDUCE, .plan = doubling_all_reduce},
+};
+
+static const weft_algo_frame_t doubling_frame = {
+    .name = "algo-doubling",
+    .colls = doubling_colls,
+    .ncolls = 1,
+};
+
+static weft_status_t doubling_create(const weft_host_t *host, const void *config,
+                                     weft_algo_t **algo_p)
+{
+    return weft_algo_frame_create(&doubling_frame, host, config, algo_p);
 }
 
 static const weft_algo_ops_t doubling_ops = {
     .size = sizeof doubling_ops,
     .create = doubling_create,
-    .destroy = doubling_destroy,
-    .supports = doubling_supports,
-    .emit = doubling_emit,
+    .destroy = weft_algo_frame_destroy,
+    .supports = weft_algo_frame_supports,
+    .emit = weft_algo_frame_emit,
 };
 
 const weft_plugin_t *weft_plugin_entry(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The plugin: direct exchange for small messages. The plans are in flat_plan.c. */
-#include <weft/plugin/algo.h>
+#include <weft/sdk/algo_frame.h>
 
 #include "flat_plan.h"
 
@@ -9,10 +9,7 @@ typedef struct flat_config {
     int64_t max_ranks;
 } flat_config_t;
 
-struct weft_algo {
-    const weft_host_t *host;
-    uint32_t max_ranks;
-};
+static const flat_config_t flat_defaults = {.max_ranks = 64};
 
 static const weft_option_t flat_options[] = {
     {.name = "max_ranks",
@@ -25,70 +22,43 @@ static const weft_option_t flat_options[] = {
     {.name = NULL},
 };
 
-typedef void (*flat_emit_fn_t)(const weft_algo_call_t *call, weft_plan_builder_t *builder);
-
-static flat_emit_fn_t flat_emitter(weft_coll_t coll)
+static weft_status_t flat_check(const weft_algo_t *algo, const weft_algo_call_t *call)
 {
-    static const flat_emit_fn_t table[WEFT_COLL_COUNT] = {
-        [WEFT_ALL_REDUCE] = flat_all_reduce, [WEFT_REDUCE_SCATTER] = flat_reduce_scatter,
-        [WEFT_ALL_GATHER] = flat_all_gather, [WEFT_BROADCAST] = flat_broadcast,
-        [WEFT_REDUCE] = flat_reduce,
-    };
-    return (unsigned)coll < WEFT_COLL_COUNT ? table[coll] : NULL;
+    const flat_config_t *config = algo->config;
+    if (call->nranks <= config->max_ranks) {
+        return WEFT_OK;
+    }
+    return algo->host->set_error(algo->host, WEFT_ERR_UNSUPPORTED, 0,
+                                 "algo-flat serves up to %lld ranks (max_ranks), not %u",
+                                 (long long)config->max_ranks, call->nranks);
 }
+
+static const weft_algo_frame_coll_t flat_colls[] = {
+    {.coll = WEFT_ALL_REDUCE, .plan = flat_all_reduce, .check = flat_check},
+    {.coll = WEFT_REDUCE_SCATTER, .plan = flat_reduce_scatter, .check = flat_check},
+    {.coll = WEFT_ALL_GATHER, .plan = flat_all_gather, .check = flat_check},
+    {.coll = WEFT_BROADCAST, .plan = flat_broadcast, .check = flat_check},
+    {.coll = WEFT_REDUCE, .plan = flat_reduce, .check = flat_check},
+};
+
+static const weft_algo_frame_t flat_frame = {
+    .name = "algo-flat",
+    .colls = flat_colls,
+    .ncolls = sizeof flat_colls / sizeof flat_colls[0],
+    .defaults = &flat_defaults,
+};
 
 static weft_status_t flat_create(const weft_host_t *host, const void *config, weft_algo_t **algo_p)
 {
-    const flat_config_t *settings = config;
-    weft_algo_t *algo = host->alloc(host, sizeof *algo, 0);
-    if (algo == NULL) {
-        return WEFT_ERR_RESOURCE;
-    }
-    algo->host = host;
-    algo->max_ranks = settings != NULL ? (uint32_t)settings->max_ranks : 64;
-    *algo_p = algo;
-    return WEFT_OK;
-}
-
-static void flat_destroy(weft_algo_t *algo)
-{
-    if (algo != NULL) {
-        algo->host->free(algo->host, algo);
-    }
-}
-
-static weft_status_t flat_supports(weft_algo_t *algo, const weft_algo_call_t *call)
-{
-    if (flat_emitter(call->coll) == NULL) {
-        return algo->host->set_error(algo->host, WEFT_ERR_UNSUPPORTED, 0,
-                                     "algo-flat has no plan for %s",
-                                     weft_algo_coll_text(call->coll));
-    }
-    if (call->nranks > algo->max_ranks) {
-        return algo->host->set_error(algo->host, WEFT_ERR_UNSUPPORTED, 0,
-                                     "algo-flat serves up to %u ranks (max_ranks), not %u",
-                                     algo->max_ranks, call->nranks);
-    }
-    return WEFT_OK;
-}
-
-static weft_status_t flat_emit(weft_algo_t *algo, const weft_algo_call_t *call,
-                               const weft_algo_topo_t *topo, weft_plan_builder_t *builder)
-{
-    (void)topo;
-    weft_status_t status = flat_supports(algo, call);
-    if (status == WEFT_OK) {
-        flat_emitter(call->coll)(call, builder);
-    }
-    return status;
+    return weft_algo_frame_create(&flat_frame, host, config, algo_p);
 }
 
 static const weft_algo_ops_t flat_ops = {
     .size = sizeof flat_ops,
     .create = flat_create,
-    .destroy = flat_destroy,
-    .supports = flat_supports,
-    .emit = flat_emit,
+    .destroy = weft_algo_frame_destroy,
+    .supports = weft_algo_frame_supports,
+    .emit = weft_algo_frame_emit,
 };
 
 const weft_plugin_t *weft_plugin_entry(void)

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The plugin: two levels, inside the host and between hosts. The plans are in hier_plan.c. */
-#include <weft/plugin/algo.h>
+#include <stdbool.h>
+
+#include <weft/sdk/algo_frame.h>
 
 #include "hier_plan.h"
 
 typedef struct hier_config {
     const char *between;
-    int64_t group;
+    int64_t group; /* 0: the ranks of a host */
 } hier_config_t;
 
-struct weft_algo {
-    const weft_host_t *host;
-    const char *between;
-    uint32_t group; /* 0: the ranks of a host */
-};
+static const hier_config_t hier_defaults = {.between = "algo-ring", .group = 0};
 
 static const weft_option_t hier_options[] = {
     {.name = "between",
@@ -34,131 +32,110 @@ static const weft_option_t hier_options[] = {
 
 typedef struct hier_form {
     void (*emit)(const hier_job_t *job);
-    int equal; /* hosts must have equal numbers of ranks */
+    bool equal; /* hosts must have equal numbers of ranks */
 } hier_form_t;
 
-static const hier_form_t *hier_form(weft_coll_t coll)
-{
-    static const hier_form_t table[WEFT_COLL_COUNT] = {
-        [WEFT_ALL_REDUCE] = {hier_all_reduce, 0}, [WEFT_BROADCAST] = {hier_broadcast, 0},
-        [WEFT_REDUCE] = {hier_reduce, 0},         [WEFT_REDUCE_SCATTER] = {hier_reduce_scatter, 1},
-        [WEFT_ALL_GATHER] = {hier_all_gather, 1},
-    };
-    return (unsigned)coll < WEFT_COLL_COUNT && table[coll].emit != NULL ? &table[coll] : NULL;
-}
+static const hier_form_t hier_forms[WEFT_COLL_COUNT] = {
+    [WEFT_ALL_REDUCE] = {hier_all_reduce, false},
+    [WEFT_BROADCAST] = {hier_broadcast, false},
+    [WEFT_REDUCE] = {hier_reduce, false},
+    [WEFT_REDUCE_SCATTER] = {hier_reduce_scatter, true},
+    [WEFT_ALL_GATHER] = {hier_all_gather, true},
+};
 
-static weft_status_t hier_create(const weft_host_t *host, const void *config, weft_algo_t **algo_p)
+/* supports() does not know where the ranks are; emit() does. */
+static weft_status_t hier_check_topo(const weft_algo_frame_job_t *job, uint32_t nhosts)
 {
-    const hier_config_t *settings = config;
-    weft_algo_t *algo = host->alloc(host, sizeof *algo, 0);
-    if (algo == NULL) {
-        return WEFT_ERR_RESOURCE;
-    }
-    algo->host = host;
-    algo->between = settings != NULL ? settings->between : "algo-ring";
-    algo->group = settings != NULL ? (uint32_t)settings->group : 0;
-    *algo_p = algo;
-    return WEFT_OK;
-}
-
-static void hier_destroy(weft_algo_t *algo)
-{
-    if (algo != NULL) {
-        algo->host->free(algo->host, algo);
-    }
-}
-
-static weft_status_t hier_supports(weft_algo_t *algo, const weft_algo_call_t *call)
-{
-    if (hier_form(call->coll) == NULL) {
-        return algo->host->set_error(algo->host, WEFT_ERR_UNSUPPORTED, 0,
-                                     "algo-hier has no plan for %s",
-                                     weft_algo_coll_text(call->coll));
-    }
-    return WEFT_OK;
-}
-
-/* Only emit() sees where the ranks are. */
-static weft_status_t check_view(weft_algo_t *algo, const weft_algo_call_t *call, uint32_t nhosts)
-{
+    uint32_t n = job->call->nranks;
     if (nhosts < 2) {
-        return algo->host->set_error(algo->host, WEFT_ERR_UNSUPPORTED, 0,
-                                     "algo-hier needs several hosts; all %u ranks are on one",
-                                     call->nranks);
+        return job->host->set_error(job->host, WEFT_ERR_UNSUPPORTED, 0,
+                                    "algo-hier needs several hosts; all %u ranks are on one", n);
     }
-    if (nhosts == call->nranks) {
-        return algo->host->set_error(algo->host, WEFT_ERR_UNSUPPORTED, 0,
-                                     "algo-hier needs a host with several ranks; each of the %u "
-                                     "ranks is alone on its host",
-                                     call->nranks);
-    }
-    return WEFT_OK;
-}
-
-static weft_status_t check_layout(weft_algo_t *algo, const weft_algo_call_t *call,
-                                  const hier_layout_t *layout)
-{
-    if (hier_form(call->coll)->equal && layout->heads != layout->widest) {
-        return algo->host->set_error(algo->host, WEFT_ERR_UNSUPPORTED, 0,
-                                     "algo-hier needs equal hosts for collective %d; they have %u "
-                                     "to %u ranks",
-                                     (int)call->coll, layout->heads, layout->widest);
+    if (nhosts == n) {
+        return job->host->set_error(job->host, WEFT_ERR_UNSUPPORTED, 0,
+                                    "algo-hier needs a host with several ranks; each of the %u "
+                                    "ranks is alone on its host",
+                                    n);
     }
     return WEFT_OK;
 }
 
-static weft_status_t emit_into(weft_algo_t *algo, const weft_algo_call_t *call,
-                               const weft_algo_topo_t *topo, weft_plan_builder_t *builder,
-                               uint32_t *memory)
+static weft_status_t hier_check_layout(const weft_algo_frame_job_t *job,
+                                       const hier_layout_t *layout)
 {
-    uint32_t n = call->nranks;
+    if (hier_forms[job->call->coll].equal && layout->heads != layout->widest) {
+        return job->host->set_error(job->host, WEFT_ERR_UNSUPPORTED, 0,
+                                    "algo-hier needs equal hosts for collective %d; they have %u "
+                                    "to %u ranks",
+                                    (int)job->call->coll, layout->heads, layout->widest);
+    }
+    return WEFT_OK;
+}
+
+static weft_status_t hier_emit_into(const weft_algo_frame_job_t *job, uint32_t *memory)
+{
+    const hier_config_t *config = job->config;
+    uint32_t n = job->call->nranks;
     hier_layout_t layout;
-    weft_algo_topo_t split = *topo;
-    if (algo->group > 0) {
-        hier_view_split(topo, n, algo->group, &split, memory + 2 * n, memory + 3 * n);
+    weft_algo_topo_t split = *job->topo;
+    if (config->group > 0) {
+        hier_view_split(job->topo, n, (uint32_t)config->group, &split, memory + 2 * n,
+                        memory + 3 * n);
     }
-    weft_status_t status = check_view(algo, call, split.nhosts);
+    weft_status_t status = hier_check_topo(job, split.nhosts);
     if (status != WEFT_OK) {
         return status;
     }
-    hier_layout_init(&layout, &split, n, call->rank, memory + 4 * n);
-    status = check_layout(algo, call, &layout);
+    hier_layout_init(&layout, &split, n, job->call->rank, memory + 4 * n);
+    status = hier_check_layout(job, &layout);
     if (status == WEFT_OK) {
-        hier_form(call->coll)
-            ->emit(&(hier_job_t){.call = call,
-                                 .layout = &layout,
-                                 .builder = builder,
-                                 .between = algo->between,
-                                 .to = memory,
-                                 .from = memory + n});
+        hier_forms[job->call->coll].emit(&(hier_job_t){.call = job->call,
+                                                       .layout = &layout,
+                                                       .builder = job->builder,
+                                                       .between = config->between,
+                                                       .to = memory,
+                                                       .from = memory + n});
     }
     return status;
 }
 
-static weft_status_t hier_emit(weft_algo_t *algo, const weft_algo_call_t *call,
-                               const weft_algo_topo_t *topo, weft_plan_builder_t *builder)
+static weft_status_t hier_emit(const weft_algo_frame_job_t *job)
 {
-    size_t n = call->nranks;
-    weft_status_t status = hier_supports(algo, call);
-    if (status != WEFT_OK) {
-        return status;
-    }
-    size_t words = 4 * n + hier_layout_words(call->nranks, call->nranks);
-    uint32_t *memory = algo->host->alloc(algo->host, words * sizeof *memory, 0);
+    size_t n = job->call->nranks;
+    size_t words = 4 * n + hier_layout_words(job->call->nranks, job->call->nranks);
+    uint32_t *memory = job->host->alloc(job->host, words * sizeof *memory, 0);
     if (memory == NULL) {
         return WEFT_ERR_RESOURCE;
     }
-    status = emit_into(algo, call, topo, builder, memory);
-    algo->host->free(algo->host, memory);
+    weft_status_t status = hier_emit_into(job, memory);
+    job->host->free(job->host, memory);
     return status;
+}
+
+static const weft_algo_frame_coll_t hier_colls[] = {
+    {.coll = WEFT_ALL_REDUCE, .emit = hier_emit}, {.coll = WEFT_BROADCAST, .emit = hier_emit},
+    {.coll = WEFT_REDUCE, .emit = hier_emit},     {.coll = WEFT_REDUCE_SCATTER, .emit = hier_emit},
+    {.coll = WEFT_ALL_GATHER, .emit = hier_emit},
+};
+
+static const weft_algo_frame_t hier_frame = {
+    .name = "algo-hier",
+    .colls = hier_colls,
+    .ncolls = sizeof hier_colls / sizeof hier_colls[0],
+    .defaults = &hier_defaults,
+};
+
+static weft_status_t hier_create(const weft_host_t *host, const void *config, weft_algo_t **algo_p)
+{
+    return weft_algo_frame_create(&hier_frame, host, config, algo_p);
 }
 
 static const weft_algo_ops_t hier_ops = {
     .size = sizeof hier_ops,
     .create = hier_create,
-    .destroy = hier_destroy,
-    .supports = hier_supports,
-    .emit = hier_emit,
+    .destroy = weft_algo_frame_destroy,
+    .supports = weft_algo_frame_supports,
+    .emit = weft_algo_frame_emit,
 };
 
 const weft_plugin_t *weft_plugin_entry(void)

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The plugin: two binary trees, each for half of the data. The plans are in tree_plan.c. */
-#include <weft/plugin/algo.h>
+#include <weft/sdk/algo_frame.h>
 
 #include "tree_plan.h"
 
-struct weft_algo {
-    const weft_host_t *host;
-    tree_settings_t settings;
-};
+static const tree_settings_t tree_defaults = {
+    .pattern = TREE_BALANCED, .second = TREE_AUTO, .trees = 2, .chunks = 1};
 
 static const weft_option_t tree_options[] = {
     {.name = "pattern",
@@ -51,67 +49,42 @@ static const weft_option_t tree_options[] = {
     {.name = NULL},
 };
 
-typedef void (*tree_emit_fn_t)(const tree_settings_t *settings, const weft_algo_call_t *call,
-                               const weft_algo_topo_t *topo, weft_plan_builder_t *builder);
-
-static tree_emit_fn_t tree_emitter(weft_coll_t coll)
+static weft_status_t tree_emit(const weft_algo_frame_job_t *job)
 {
-    static const tree_emit_fn_t table[WEFT_COLL_COUNT] = {
+    static void (*const plans[WEFT_COLL_COUNT])(const tree_settings_t *, const weft_algo_call_t *,
+                                                const weft_algo_topo_t *, weft_plan_builder_t *) = {
         [WEFT_ALL_REDUCE] = tree_all_reduce,
         [WEFT_BROADCAST] = tree_broadcast,
         [WEFT_REDUCE] = tree_reduce,
     };
-    return (unsigned)coll < WEFT_COLL_COUNT ? table[coll] : NULL;
+    plans[job->call->coll](job->config, job->call, job->topo, job->builder);
+    return WEFT_OK;
 }
+
+static const weft_algo_frame_coll_t tree_colls[] = {
+    {.coll = WEFT_ALL_REDUCE, .emit = tree_emit},
+    {.coll = WEFT_BROADCAST, .emit = tree_emit},
+    {.coll = WEFT_REDUCE, .emit = tree_emit},
+};
+
+static const weft_algo_frame_t tree_frame = {
+    .name = "algo-tree",
+    .colls = tree_colls,
+    .ncolls = sizeof tree_colls / sizeof tree_colls[0],
+    .defaults = &tree_defaults,
+};
 
 static weft_status_t tree_create(const weft_host_t *host, const void *config, weft_algo_t **algo_p)
 {
-    static const tree_settings_t defaults = {
-        .pattern = TREE_BALANCED, .second = TREE_AUTO, .trees = 2, .chunks = 1};
-    weft_algo_t *algo = host->alloc(host, sizeof *algo, 0);
-    if (algo == NULL) {
-        return WEFT_ERR_RESOURCE;
-    }
-    algo->host = host;
-    algo->settings = config != NULL ? *(const tree_settings_t *)config : defaults;
-    *algo_p = algo;
-    return WEFT_OK;
-}
-
-static void tree_destroy(weft_algo_t *algo)
-{
-    if (algo != NULL) {
-        algo->host->free(algo->host, algo);
-    }
-}
-
-static weft_status_t tree_supports(weft_algo_t *algo, const weft_algo_call_t *call)
-{
-    if (tree_emitter(call->coll) == NULL) {
-        return algo->host->set_error(
-            algo->host, WEFT_ERR_UNSUPPORTED, 0,
-            "algo-tree has no plan for %s: it has all_reduce, broadcast and reduce",
-            weft_algo_coll_text(call->coll));
-    }
-    return WEFT_OK;
-}
-
-static weft_status_t tree_emit(weft_algo_t *algo, const weft_algo_call_t *call,
-                               const weft_algo_topo_t *topo, weft_plan_builder_t *builder)
-{
-    weft_status_t status = tree_supports(algo, call);
-    if (status == WEFT_OK) {
-        tree_emitter(call->coll)(&algo->settings, call, topo, builder);
-    }
-    return status;
+    return weft_algo_frame_create(&tree_frame, host, config, algo_p);
 }
 
 static const weft_algo_ops_t tree_ops = {
     .size = sizeof tree_ops,
     .create = tree_create,
-    .destroy = tree_destroy,
-    .supports = tree_supports,
-    .emit = tree_emit,
+    .destroy = weft_algo_frame_destroy,
+    .supports = weft_algo_frame_supports,
+    .emit = weft_algo_frame_emit,
 };
 
 const weft_plugin_t *weft_plugin_entry(void)

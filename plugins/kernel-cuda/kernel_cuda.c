@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "kernel_cuda.h"
-#include "buffers.h"
-#include "describe.h"
-#include "direct.h"
+#include "cuda_buffers.h"
+#include "cuda_describe.h"
+#include "cuda_gpudirect.h"
 #include "lanes_run.h"
-#include "memory.h"
-#include "share.h"
-#include "streams.h"
+#include "cuda_memory.h"
+#include "cuda_ipc.h"
+#include "cuda_streams.h"
 
 /* Of the cost model, in which the slowest rank counts: what one block moves. Not measured yet. */
 #define CUDA_BANDWIDTH 30000000000u
@@ -87,14 +87,14 @@ static void cuda_destroy(weft_kernel_t *kernel)
                       "CUDA device %d: %llu launches of plans, %llu runs", kernel->device,
                       (unsigned long long)kernel->launches, (unsigned long long)kernel->runs);
     /* Nothing is there to close unless a plan was prepared. */
-    if ((kernel->ranges != NULL || kernel->blocks != NULL || kernel->side != NULL) &&
-        cuda_device_enter(kernel, &previous) == cudaSuccess) {
-        lanes_queues_end(kernel);
+    if ((kernel->ranges != NULL || kernel->blocks != NULL || kernel->alloc_stream != NULL) &&
+        cuda_device_set(kernel, &previous) == cudaSuccess) {
+        lanes_queues_close(kernel);
         cuda_memory_close(kernel);
-        cuda_device_leave(previous);
+        cuda_device_restore(previous);
     }
     cuda_buffers_close(kernel);
-    cuda_share_close(kernel);
+    cuda_ipc_close(kernel);
     pthread_mutex_destroy(&kernel->lock);
     kernel->host->free(kernel->host, kernel);
 }
@@ -135,14 +135,14 @@ static const void *cuda_extension(weft_kernel_t *kernel, const char *name)
     if (strcmp(name, WEFT_KERNEL_DESCRIBE) == 0) {
         return &cuda_describe;
     }
-    if (strcmp(name, WEFT_KERNEL_SHARE) == 0) {
-        return kernel->share ? &cuda_share : NULL;
+    if (strcmp(name, WEFT_KERNEL_IPC) == 0) {
+        return kernel->share ? &cuda_ipc : NULL;
     }
     if (strcmp(name, WEFT_KERNEL_STREAM) == 0) {
         return &cuda_streams;
     }
-    if (strcmp(name, WEFT_KERNEL_DIRECT) == 0) {
-        return &cuda_direct;
+    if (strcmp(name, WEFT_KERNEL_GPUDIRECT) == 0) {
+        return &cuda_gpudirect;
     }
     return strcmp(name, WEFT_KERNEL_LANES) == 0 ? &cuda_lanes : NULL;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What runs on the device: plans by one block per lane, and one combination by all threads of a grid.
- * One kernel for both, so that the arithmetic, most of the code, is compiled and loaded once. And gates. */
+ * One kernel for both, so that the arithmetic, most of the code, is compiled and loaded once. And host waits. */
 #include <string.h>
 
-#include "device/gate.h"
-#include "device/lanes.h"
+#include "device/host_wait.h"
+#include "device/interpreter.h"
 #include "launch.h"
 
 #define CUDA_COMBINE_THREADS 256
@@ -32,7 +32,7 @@ typedef struct cuda_shared {
 } cuda_shared_t;
 
 /* Registers are allotted for the largest block. Lanes wait for each other and for other ranks: all
- * blocks must be on the device at once, see cuda_launch_lanes_most(). */
+ * blocks must be on the device at once, see cuda_launch_lanes_max(). */
 __global__ void __launch_bounds__(CUDA_THREADS_MAX) cuda_grid(const __grid_constant__ cuda_job_t job)
 {
     __shared__ __align__(16) cuda_shared_t shared;
@@ -49,9 +49,9 @@ __global__ void __launch_bounds__(CUDA_THREADS_MAX) cuda_grid(const __grid_const
                  blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x);
 }
 
-__global__ void __launch_bounds__(1) cuda_gate(lanes_gate_t *gate, uint64_t number)
+__global__ void __launch_bounds__(1) cuda_host_wait(lanes_host_wait_t *wait, uint64_t number)
 {
-    lanes_gate_wait(gate, number);
+    lanes_host_wait_run(wait, number);
 }
 
 static size_t cuda_scalar_bytes(weft_dtype_t dtype)
@@ -88,13 +88,13 @@ extern "C" cudaError_t cuda_launch_lanes(const lanes_launch_t *launch, uint32_t 
     return cudaGetLastError();
 }
 
-extern "C" cudaError_t cuda_launch_gate(lanes_gate_t *gate, uint64_t number, cudaStream_t stream)
+extern "C" cudaError_t cuda_launch_host_wait(lanes_host_wait_t *wait, uint64_t number, cudaStream_t stream)
 {
-    cuda_gate<<<1, 1, 0, stream>>>(gate, number);
+    cuda_host_wait<<<1, 1, 0, stream>>>(wait, number);
     return cudaGetLastError();
 }
 
-extern "C" cudaError_t cuda_launch_lanes_most(uint32_t threads, int *blocks_p)
+extern "C" cudaError_t cuda_launch_lanes_max(uint32_t threads, int *blocks_p)
 {
     return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks_p, cuda_grid,
                                                          static_cast<int>(threads), 0);

@@ -1,57 +1,57 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Programs on the device: their memory, what is lent to their runs, and their end. */
+ * Prepared programs: their memory, the memory that their runs retain, and their release. */
 #include <string.h>
 #include <time.h>
 
 #include "lanes_run.h"
-#include "memory.h"
+#include "cuda_memory.h"
 
 #define RELEASE_NS 100000000u /* for runs under way to end */
 
-/* Loans -------------------------------------------------------------------------------------------- */
+/* Retained memory -------------------------------------------------------------------------------- */
 
-lanes_loan_t *lanes_loan_make(const weft_lanes_handle_t *handle)
+lanes_retained_t *lanes_retained_create(const weft_lanes_handle_t *handle)
 {
-    return handle->kernel->host->alloc(handle->kernel->host, sizeof(lanes_loan_t), 0);
+    return handle->kernel->host->alloc(handle->kernel->host, sizeof(lanes_retained_t), 0);
 }
 
-void lanes_loan_put(weft_lanes_handle_t *handle, lanes_loan_t *loan, uint64_t run)
+void lanes_retained_add(weft_lanes_handle_t *handle, lanes_retained_t *entry, uint64_t run)
 {
-    loan->run = run;
-    loan->next = handle->loans;
-    handle->loans = loan;
+    entry->run = run;
+    entry->next = handle->retained;
+    handle->retained = entry;
 }
 
-static void loans_take_back(weft_lanes_handle_t *handle, bool all, uint64_t ended)
+static void retained_free(weft_lanes_handle_t *handle, bool all, uint64_t ended)
 {
     weft_kernel_t *kernel = handle->kernel;
-    lanes_loan_t **at = &handle->loans;
+    lanes_retained_t **at = &handle->retained;
     while (*at != NULL) {
-        lanes_loan_t *loan = *at;
-        if (!all && (loan->run == 0 || loan->run > ended)) {
-            at = &loan->next;
+        lanes_retained_t *entry = *at;
+        if (!all && (entry->run == 0 || entry->run > ended)) {
+            at = &entry->next;
             continue;
         }
-        *at = loan->next;
-        cuda_device_give(kernel, loan->device);
-        if (loan->visible != NULL) {
-            cuda_visible_give(kernel, loan->visible);
+        *at = entry->next;
+        cuda_device_free(kernel, entry->device);
+        if (entry->visible != NULL) {
+            cuda_mapped_free(kernel, entry->visible);
         }
-        kernel->host->free(kernel->host, loan);
+        kernel->host->free(kernel->host, entry);
     }
 }
 
-void lanes_loans_sweep(weft_lanes_handle_t *handle)
+void lanes_retained_reclaim(weft_lanes_handle_t *handle)
 {
-    if (handle->loans != NULL) {
-        loans_take_back(handle, false, lanes_image_ended(&handle->image, handle->visible));
+    if (handle->retained != NULL) {
+        retained_free(handle, false, lanes_image_ended(&handle->image, handle->visible));
     }
 }
 
-void lanes_loans_end(weft_lanes_handle_t *handle)
+void lanes_retained_release_all(weft_lanes_handle_t *handle)
 {
-    loans_take_back(handle, true, 0);
+    retained_free(handle, true, 0);
 }
 
 /* Memory ------------------------------------------------------------------------------------------- */
@@ -60,18 +60,18 @@ bool lanes_handle_idle(const weft_lanes_handle_t *handle)
 {
     const lanes_image_t *image = &handle->image;
     return handle->broken || (lanes_image_ended(image, handle->visible) >= handle->started &&
-                              !lanes_image_replays(image, handle->visible));
+                              !lanes_image_in_graph(image, handle->visible));
 }
 
 static void handle_free(weft_lanes_handle_t *handle)
 {
     weft_kernel_t *kernel = handle->kernel;
-    lanes_loans_end(handle);
-    cuda_device_give(kernel, handle->device);
-    cuda_device_give(kernel, handle->run.tmp);
-    cuda_device_give(kernel, handle->run.ports);
+    lanes_retained_release_all(handle);
+    cuda_device_free(kernel, handle->device);
+    cuda_device_free(kernel, handle->run.tmp);
+    cuda_device_free(kernel, handle->run.ports);
     if (handle->visible != NULL) {
-        cuda_visible_give(kernel, handle->visible);
+        cuda_mapped_free(kernel, handle->visible);
     }
     kernel->host->free(kernel->host, handle->aimed);
     kernel->host->free(kernel->host, handle);
@@ -90,7 +90,7 @@ static weft_status_t program_upload(weft_lanes_handle_t *handle,
     lanes_image_write(image, program, fixed);
     weft_status_t status = cuda_device_zero(handle->kernel, handle->device, image->device_bytes);
     if (status == WEFT_OK) {
-        status = cuda_device_fill(handle->kernel, handle->device, fixed, image->fixed_bytes);
+        status = cuda_device_write(handle->kernel, handle->device, fixed, image->fixed_bytes);
     }
     host->free(host, fixed);
     return status;
@@ -101,13 +101,13 @@ static weft_status_t program_upload(weft_lanes_handle_t *handle,
 /* All lanes must be on the device at once: they wait for each other. */
 static weft_status_t lanes_fit(weft_kernel_t *kernel, const weft_lanes_program_t *program)
 {
-    return (uint64_t)program->channels * program->nlanes <= kernel->holds
+    return (uint64_t)program->channels * program->nlanes <= kernel->max_blocks
                ? WEFT_OK
                : kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0,
                                          "a plan of %u lanes on %u channels: CUDA device %d holds "
                                          "%u blocks of %u threads at once; lower plan.channels",
                                          program->nlanes, program->channels, kernel->device,
-                                         kernel->holds, kernel->threads);
+                                         kernel->max_blocks, kernel->threads);
 }
 
 static weft_status_t handle_fill(weft_lanes_handle_t *handle, const weft_lanes_program_t *program)
@@ -115,15 +115,15 @@ static weft_status_t handle_fill(weft_lanes_handle_t *handle, const weft_lanes_p
     weft_kernel_t *kernel = handle->kernel;
     const lanes_image_t *image = &handle->image;
     void *device = NULL;
-    handle->aimed =
-        kernel->host->alloc(kernel->host, (lanes_nports(program) + 1) * sizeof *handle->aimed, 0);
-    handle->visible = cuda_visible_take(kernel, image->visible_bytes);
+    handle->aimed = kernel->host->alloc(
+        kernel->host, (lanes_image_nports(program) + 1) * sizeof *handle->aimed, 0);
+    handle->visible = cuda_mapped_alloc(kernel, image->visible_bytes);
     if (handle->aimed == NULL || handle->visible == NULL) {
         return WEFT_ERR_RESOURCE;
     }
     memset(handle->visible, 0, image->visible_bytes);
     lanes_image_reset(image, handle->visible);
-    weft_status_t status = cuda_device_take(kernel, image->device_bytes, &device);
+    weft_status_t status = cuda_device_alloc(kernel, image->device_bytes, &device);
     handle->device = device;
     if (status == WEFT_OK) {
         lanes_image_bind(image, &handle->run, handle->device, handle->visible);
@@ -163,17 +163,17 @@ static weft_status_t handle_make(weft_kernel_t *kernel, const weft_lanes_program
 weft_status_t lanes_prepare(weft_kernel_t *kernel, const weft_lanes_program_t *program,
                             weft_lanes_handle_t **handle_p)
 {
-    cuda_visit_t visit;
-    if (!kernel->same) {
+    cuda_guard_t guard;
+    if (!kernel->same_address) {
         return kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0,
                                        "CUDA device %d sees registered host memory at another "
                                        "address; plans run on the host",
                                        kernel->device);
     }
-    weft_status_t status = cuda_visit_begin(kernel, &visit);
+    weft_status_t status = cuda_guard_enter(kernel, &guard);
     if (status == WEFT_OK) {
         status = handle_make(kernel, program, handle_p);
-        cuda_visit_end(&visit);
+        cuda_guard_leave(&guard);
     }
     return status;
 }
@@ -198,7 +198,7 @@ static bool runs_end(weft_lanes_handle_t *handle)
 
 void lanes_release(weft_lanes_handle_t *handle)
 {
-    cuda_visit_t visit;
+    cuda_guard_t guard;
     if (handle == NULL) {
         return;
     }
@@ -210,8 +210,8 @@ void lanes_release(weft_lanes_handle_t *handle)
                           kernel->device);
         return;
     }
-    if (cuda_visit_begin(kernel, &visit) == WEFT_OK) {
+    if (cuda_guard_enter(kernel, &guard) == WEFT_OK) {
         handle_free(handle);
-        cuda_visit_end(&visit);
+        cuda_guard_leave(&guard);
     }
 }

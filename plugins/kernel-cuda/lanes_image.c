@@ -124,7 +124,7 @@ static uint32_t mask_number(const weft_lanes_program_t *p, uint32_t at)
     return number;
 }
 
-static size_t place(size_t *end, uint64_t count, size_t each)
+static size_t lanes_image_lay(size_t *end, uint64_t count, size_t each)
 {
     size_t at = *end;
     *end = (at + count * each + 127) / 128 * 128;
@@ -133,12 +133,12 @@ static size_t place(size_t *end, uint64_t count, size_t each)
 
 static void plan_fixed(lanes_image_t *image, const weft_lanes_program_t *p, size_t *end)
 {
-    image->lane = place(end, p->nlanes + 1, sizeof *p->lane);
-    image->code = place(end, p->ncode, sizeof *p->code);
-    image->moves = place(end, p->nmoves, sizeof *p->moves);
-    image->operands = place(end, p->noperands, sizeof *p->operands);
-    image->afters = place(end, p->nafters, sizeof *p->afters);
-    image->owner = place(end, p->nports, sizeof(uint32_t));
+    image->lane = lanes_image_lay(end, p->nlanes + 1, sizeof *p->lane);
+    image->code = lanes_image_lay(end, p->ncode, sizeof *p->code);
+    image->moves = lanes_image_lay(end, p->nmoves, sizeof *p->moves);
+    image->operands = lanes_image_lay(end, p->noperands, sizeof *p->operands);
+    image->afters = lanes_image_lay(end, p->nafters, sizeof *p->afters);
+    image->owner = lanes_image_lay(end, p->nports, sizeof(uint32_t));
     image->fixed_bytes = *end;
 }
 
@@ -161,18 +161,20 @@ bool lanes_image_plan(lanes_image_t *image, const weft_lanes_program_t *program,
         }
     }
     plan_fixed(image, program, &end);
-    image->words = place(&end, image->nblocks, sizeof(uint64_t));
-    image->replays = place(&end, image->nblocks, sizeof(uint64_t));
-    image->finished = place(&end, (uint64_t)program->channels * program->ncode, sizeof(uint64_t));
-    image->arrived = place(&end, (uint64_t)image->nmasks * image->nblocks, sizeof(uint64_t));
-    image->stop = place(&end, 1, sizeof(uint32_t));
+    image->words = lanes_image_lay(&end, image->nblocks, sizeof(uint64_t));
+    image->graph_runs = lanes_image_lay(&end, image->nblocks, sizeof(uint64_t));
+    image->finished =
+        lanes_image_lay(&end, (uint64_t)program->channels * program->ncode, sizeof(uint64_t));
+    image->arrived =
+        lanes_image_lay(&end, (uint64_t)image->nmasks * image->nblocks, sizeof(uint64_t));
+    image->stop = lanes_image_lay(&end, 1, sizeof(uint32_t));
     image->words_bytes = end - image->words;
-    image->members =
-        place(&end, (uint64_t)image->nblocks * program->largest_par, sizeof(lanes_member_t));
+    image->members = lanes_image_lay(&end, (uint64_t)image->nblocks * program->largest_par,
+                                     sizeof(lanes_member_t));
     image->device_bytes = end;
     end = 0;
-    image->records = place(&end, image->nblocks, sizeof(lanes_record_t));
-    image->abort = place(&end, 1, sizeof(uint32_t));
+    image->records = lanes_image_lay(&end, image->nblocks, sizeof(lanes_record_t));
+    image->abort = lanes_image_lay(&end, 1, sizeof(uint32_t));
     image->visible_bytes = end;
     return true;
 }
@@ -249,7 +251,7 @@ void lanes_image_bind(const lanes_image_t *image, lanes_run_t *run, uint8_t *dev
     run->program.afters = (const weft_lanes_after_t *)(void *)(device + image->afters);
     run->owner = (const uint32_t *)(void *)(device + image->owner);
     run->passed = (uint64_t *)(void *)(device + image->words);
-    run->replays = (uint64_t *)(void *)(device + image->replays);
+    run->graph_runs = (uint64_t *)(void *)(device + image->graph_runs);
     run->finished = (uint64_t *)(void *)(device + image->finished);
     run->arrived = (uint64_t *)(void *)(device + image->arrived);
     run->stop = (uint32_t *)(void *)(device + image->stop);
@@ -268,8 +270,9 @@ static lanes_record_t *records_of(const lanes_image_t *image, uint8_t *visible)
 bool lanes_image_fits(const lanes_image_t *image, const weft_lanes_call_t *call,
                       uint64_t slot_bytes, char *why, size_t bytes)
 {
-    const uint64_t slice = call->cut.slice * image->program.elem;
-    if (call->cut.k < 1 || call->cut.slices < 1 || call->cut.passes < 1) {
+    const uint64_t slice = call->segmentation.slice * image->program.elem;
+    if (call->segmentation.k < 1 || call->segmentation.slices < 1 ||
+        call->segmentation.passes < 1) {
         snprintf(why, bytes, "the call has no passes");
         return false;
     }
@@ -285,42 +288,42 @@ void lanes_image_call(lanes_run_t *run, const weft_lanes_call_t *call)
 {
     run->in = call->in;
     run->out = call->out;
-    run->cut = call->cut;
+    run->segmentation = call->segmentation;
     run->scalar = call->scalar;
     run->scalar_at = call->scalar_at;
-    run->steady = call->steady;
+    run->stable = call->stable;
     memcpy(run->signature, call->signature, sizeof run->signature);
 }
 
 bool lanes_image_port(lanes_port_t *to, const weft_lanes_port_t *from, uint64_t *at, char *why,
                       size_t bytes)
 {
-    const uint64_t heads = WEFT_FIFO_HEADS + (uint64_t)from->slots * WEFT_FIFO_HEAD_BYTES;
-    const uint64_t between = from->direct ? WEFT_MESSAGE_HEAD_BYTES : 0;
+    const uint64_t headers = WEFT_FIFO_HEADERS + (uint64_t)from->slots * WEFT_FIFO_HEADER_BYTES;
+    const uint64_t between = from->gpudirect ? WEFT_MESSAGE_HEADER_BYTES : 0;
     if (from->size < sizeof *from || from->slots == 0 || (from->slots & (from->slots - 1)) != 0 ||
-        from->stride < from->slot_bytes + between || from->fifo_bytes < heads ||
-        (from->direct && from->slot_bytes < WEFT_FIFO_INLINE)) {
+        from->stride < from->slot_bytes + between || from->fifo_bytes < headers ||
+        (from->gpudirect && from->slot_bytes < WEFT_FIFO_INLINE)) {
         snprintf(why, bytes, "a port has %u slots of %llu bytes, %llu apart, behind %llu bytes",
                  from->slots, (unsigned long long)from->slot_bytes,
                  (unsigned long long)from->stride, (unsigned long long)from->fifo_bytes);
         return false;
     }
-    uint8_t *head = from->fifo + WEFT_FIFO_HEADS;
+    uint8_t *header = from->fifo + WEFT_FIFO_HEADERS;
     *to = (lanes_port_t){.fifo = from->fifo,
                          .payloads = from->payloads,
-                         .signatures = head + WEFT_FIFO_HEAD_SIGNATURE,
-                         .inlines = head + WEFT_FIFO_HEAD_PAYLOAD,
+                         .signatures = header + WEFT_FIFO_HEADER_SIGNATURE,
+                         .inlines = header + WEFT_FIFO_HEADER_PAYLOAD,
                          .lengths = from->lengths,
                          .at = at,
                          .stride = from->stride,
-                         .head_stride = WEFT_FIFO_HEAD_BYTES,
+                         .header_stride = WEFT_FIFO_HEADER_BYTES,
                          .mask = from->slots - 1,
                          .slots = from->slots,
-                         .direct = from->direct};
-    if (from->direct) {
-        to->signatures = from->payloads - WEFT_MESSAGE_HEAD_BYTES;
+                         .gpudirect = from->gpudirect};
+    if (from->gpudirect) {
+        to->signatures = from->payloads - WEFT_MESSAGE_HEADER_BYTES;
         to->inlines = from->payloads;
-        to->head_stride = from->stride;
+        to->header_stride = from->stride;
     }
     return true;
 }
@@ -331,9 +334,9 @@ void lanes_image_reset(const lanes_image_t *image, uint8_t *visible)
     for (uint32_t l = 0; l < image->nblocks; l++) {
         lanes_record_t *record = &records_of(image, visible)[l];
         *record = (lanes_record_t){.begun = record->begun,
-                                   .over = record->over,
+                                   .completed = record->completed,
                                    .ended = record->ended,
-                                   .referred = record->referred,
+                                   .zero_copied = record->zero_copied,
                                    .blocked = -1,
                                    .mismatch = -1};
     }
@@ -364,9 +367,9 @@ uint64_t lanes_image_ended(const lanes_image_t *image, uint8_t *visible)
     return least_of(image, visible, offsetof(lanes_record_t, ended));
 }
 
-uint64_t lanes_image_over(const lanes_image_t *image, uint8_t *visible)
+uint64_t lanes_image_completed(const lanes_image_t *image, uint8_t *visible)
 {
-    return least_of(image, visible, offsetof(lanes_record_t, over));
+    return least_of(image, visible, offsetof(lanes_record_t, completed));
 }
 
 bool lanes_image_failed(const lanes_image_t *image, uint8_t *visible)
@@ -378,24 +381,24 @@ bool lanes_image_failed(const lanes_image_t *image, uint8_t *visible)
     return failed != 0;
 }
 
-/* Whether the lane is in run `run`, or in a replay. */
+/* Whether the lane is in run `run`, or in a graph launch. */
 static bool lane_is_in(const lanes_record_t *record, uint64_t run)
 {
     /* What ended is read first: what has begun by then is no older. */
-    const uint64_t *ended = run == 0 ? &record->replays_ended : &record->ended;
-    const uint64_t *begun = run == 0 ? &record->replays_begun : &record->begun;
+    const uint64_t *ended = run == 0 ? &record->graph_runs_ended : &record->ended;
+    const uint64_t *begun = run == 0 ? &record->graph_runs_begun : &record->begun;
     const uint64_t before = __atomic_load_n(ended, __ATOMIC_ACQUIRE);
     const uint64_t now = __atomic_load_n(begun, __ATOMIC_RELAXED);
     return run == 0 ? now > before : now >= run && before < run;
 }
 
-bool lanes_image_replays(const lanes_image_t *image, uint8_t *visible)
+bool lanes_image_in_graph(const lanes_image_t *image, uint8_t *visible)
 {
-    bool replays = false;
+    bool graph_runs = false;
     for (uint32_t l = 0; l < image->nblocks; l++) {
-        replays = replays || lane_is_in(&records_of(image, visible)[l], 0);
+        graph_runs = graph_runs || lane_is_in(&records_of(image, visible)[l], 0);
     }
-    return replays;
+    return graph_runs;
 }
 
 /* Adds what a lane tells of the run. */
@@ -409,7 +412,7 @@ static void look_at_lane(lanes_record_t *record, uint64_t run, weft_lanes_state_
     if (run == 0 || __atomic_load_n(&record->begun, __ATOMIC_RELAXED) == run) {
         state->moved += __atomic_load_n(&record->moved, __ATOMIC_RELAXED);
     }
-    state->referred += __atomic_load_n(&record->referred, __ATOMIC_RELAXED);
+    state->zero_copied += __atomic_load_n(&record->zero_copied, __ATOMIC_RELAXED);
     state->begun |= is_in || (run != 0 && __atomic_load_n(&record->begun, __ATOMIC_RELAXED) >= run);
 }
 
@@ -418,35 +421,35 @@ static void look_for_mismatch(const lanes_record_t *record, uint64_t run, bool *
                               weft_lanes_state_t *state)
 {
     if (record->mismatch >= 0 && record->mismatch_run == run && state->mismatch < 0) {
-        *lied_p = record->lied != 0;
+        *lied_p = record->bad_zero_copy != 0;
         state->mismatch = record->mismatch;
         memcpy(state->mine, record->mine, sizeof state->mine);
         memcpy(state->theirs, record->theirs, sizeof state->theirs);
     }
 }
 
-weft_status_t lanes_image_look(lanes_image_t *image, uint8_t *visible, uint64_t run,
+weft_status_t lanes_image_poll(lanes_image_t *image, uint8_t *visible, uint64_t run,
                                weft_lanes_state_t *state)
 {
     lanes_record_t *records = records_of(image, visible);
     weft_lanes_state_t mine = {.size = state->size, .blocked = -1, .mismatch = -1};
-    bool lied = false;
+    bool bad = false;
     const bool under_way =
-        run == 0 ? lanes_image_replays(image, visible) : lanes_image_ended(image, visible) < run;
+        run == 0 ? lanes_image_in_graph(image, visible) : lanes_image_ended(image, visible) < run;
     const uint32_t first = image->looks++ % image->nblocks;
     for (uint32_t i = 0; i < image->nblocks; i++) {
         const uint32_t l = (first + i) % image->nblocks;
         look_at_lane(&records[l], run, &mine);
     }
     const bool failed =
-        run == 0 ? lanes_image_failed(image, visible) : lanes_image_over(image, visible) < run;
+        run == 0 ? lanes_image_failed(image, visible) : lanes_image_completed(image, visible) < run;
     for (uint32_t l = 0; l < image->nblocks && failed && !under_way; l++) {
-        look_for_mismatch(&records[l], run, &lied, &mine);
+        look_for_mismatch(&records[l], run, &bad, &mine);
     }
     memcpy(state, &mine, state->size < sizeof mine ? state->size : sizeof mine);
     return under_way            ? WEFT_IN_PROGRESS
            : !failed            ? WEFT_OK
-           : lied               ? WEFT_ERR_PROTO
+           : bad                ? WEFT_ERR_PROTO
            : mine.mismatch >= 0 ? WEFT_ERR_MISMATCH
                                 : WEFT_ERR_ABORTED;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Queues: the order of what one communicator does in streams, and its gates. */
+ * Queues: the order of the work of one communicator in streams, and its host waits. */
 #include <string.h>
 #include <time.h>
 
 #include "lanes_run.h"
-#include "memory.h"
+#include "cuda_memory.h"
 
 #define SETTLE_NS 100000000u /* for what streams have begun, at the end of the kernel */
 
@@ -19,17 +19,17 @@ static weft_status_t queue_fill(weft_lanes_queue_t *queue)
         error = cudaEventCreateWithFlags(&queue->live.event, cudaEventDisableTiming);
     }
     if (error == cudaSuccess) {
-        error = cudaEventCreateWithFlags(&queue->recorded.event, cudaEventDisableTiming);
+        error = cudaEventCreateWithFlags(&queue->captured.event, cudaEventDisableTiming);
     }
     if (error != cudaSuccess) {
         return cuda_failed(kernel, error, "making a stream and events");
     }
-    queue->gate = cuda_visible_take(kernel, sizeof *queue->gate);
-    if (queue->gate == NULL) {
+    queue->host_wait = cuda_mapped_alloc(kernel, sizeof *queue->host_wait);
+    if (queue->host_wait == NULL) {
         return WEFT_ERR_RESOURCE;
     }
-    memset(queue->gate, 0, sizeof *queue->gate);
-    weft_status_t status = cuda_device_take(kernel, bytes, &arrived);
+    memset(queue->host_wait, 0, sizeof *queue->host_wait);
+    weft_status_t status = cuda_device_alloc(kernel, bytes, &arrived);
     queue->arrived = arrived;
     return status == WEFT_OK ? cuda_device_zero(kernel, arrived, bytes) : status;
 }
@@ -46,24 +46,24 @@ static void queue_free(weft_lanes_queue_t *queue)
     cudaError_t error = queue->own != NULL ? cudaStreamDestroy(queue->own) : cudaSuccess;
     (void)error;
     event_free(queue->live.event);
-    event_free(queue->recorded.event);
-    if (queue->gate != NULL) {
-        cuda_visible_give(kernel, queue->gate);
+    event_free(queue->captured.event);
+    if (queue->host_wait != NULL) {
+        cuda_mapped_free(kernel, queue->host_wait);
     }
-    cuda_device_give(kernel, queue->arrived);
+    cuda_device_free(kernel, queue->arrived);
     kernel->host->free(kernel->host, queue->runs);
     kernel->host->free(kernel->host, queue);
 }
 
 weft_status_t lanes_queue_open(weft_kernel_t *kernel, weft_lanes_queue_t **queue_p)
 {
-    cuda_visit_t visit;
+    cuda_guard_t guard;
     weft_lanes_queue_t *queue = kernel->host->alloc(kernel->host, sizeof *queue, 0);
     if (queue == NULL) {
         return WEFT_ERR_RESOURCE;
     }
     queue->kernel = kernel;
-    weft_status_t status = cuda_visit_begin(kernel, &visit);
+    weft_status_t status = cuda_guard_enter(kernel, &guard);
     if (status != WEFT_OK) {
         kernel->host->free(kernel->host, queue);
         return status;
@@ -74,54 +74,54 @@ weft_status_t lanes_queue_open(weft_kernel_t *kernel, weft_lanes_queue_t **queue
     } else {
         queue_free(queue);
     }
-    cuda_visit_end(&visit);
+    cuda_guard_leave(&guard);
     return status;
 }
 
-/* Broken gates that no stream has come to yet are still going to look at their words. */
-static void queue_leave(weft_lanes_queue_t *queue)
+/* Defers the free: cancelled host waits that no stream has reached yet will still read their words. */
+static void queue_defer(weft_lanes_queue_t *queue)
 {
     weft_kernel_t *kernel = queue->kernel;
     pthread_mutex_lock(&kernel->lock);
-    queue->next = kernel->left;
-    kernel->left = queue;
+    queue->next = kernel->deferred;
+    kernel->deferred = queue;
     pthread_mutex_unlock(&kernel->lock);
 }
 
 void lanes_queue_close(weft_lanes_queue_t *queue)
 {
-    cuda_visit_t visit;
-    if (queue == NULL || cuda_visit_begin(queue->kernel, &visit) != WEFT_OK) {
+    cuda_guard_t guard;
+    if (queue == NULL || cuda_guard_enter(queue->kernel, &guard) != WEFT_OK) {
         return;
     }
-    if (lanes_queue_ask(queue) == cudaErrorNotReady) {
-        queue_leave(queue);
+    if (lanes_queue_query(queue) == cudaErrorNotReady) {
+        queue_defer(queue);
     } else {
         queue_free(queue);
     }
-    cuda_visit_end(&visit);
+    cuda_guard_leave(&guard);
 }
 
 /* A kernel that has told its last word is still on its way out. */
-static bool queue_settles(weft_lanes_queue_t *queue)
+static bool queue_drains(weft_lanes_queue_t *queue)
 {
     const weft_host_t *host = queue->kernel->host;
     const struct timespec nap = {.tv_nsec = 50000};
     const uint64_t begin = host->clock_ns(host);
-    cudaError_t error = lanes_queue_ask(queue);
+    cudaError_t error = lanes_queue_query(queue);
     while (error == cudaErrorNotReady && host->clock_ns(host) - begin < SETTLE_NS) {
         nanosleep(&nap, NULL);
-        error = lanes_queue_ask(queue);
+        error = lanes_queue_query(queue);
     }
     return error != cudaErrorNotReady;
 }
 
-void lanes_queues_end(weft_kernel_t *kernel)
+void lanes_queues_close(weft_kernel_t *kernel)
 {
-    while (kernel->left != NULL) {
-        weft_lanes_queue_t *queue = kernel->left;
-        kernel->left = queue->next;
-        if (!queue_settles(queue)) {
+    while (kernel->deferred != NULL) {
+        weft_lanes_queue_t *queue = kernel->deferred;
+        kernel->deferred = queue->next;
+        if (!queue_drains(queue)) {
             kernel->host->log(kernel->host, WEFT_LOG_WARN,
                               "streams of CUDA device %d have not come to all that was put into "
                               "them; a page stays theirs",
@@ -134,86 +134,87 @@ void lanes_queues_end(weft_kernel_t *kernel)
 
 /* Order -------------------------------------------------------------------------------------------- */
 
-cudaError_t lanes_place_enter(weft_lanes_queue_t *queue, const lanes_place_t *place)
+cudaError_t lanes_queue_join(weft_lanes_queue_t *queue, const lanes_stream_t *target)
 {
-    const lanes_point_t *last = place->recording != 0 ? &queue->recorded : &queue->live;
-    if (place->number == 0 || last->stream == 0 || last->stream == place->number ||
-        last->recording != place->recording) {
+    const lanes_tail_t *last = target->capture != 0 ? &queue->captured : &queue->live;
+    if (target->number == 0 || last->stream == 0 || last->stream == target->number ||
+        last->capture != target->capture) {
         return cudaSuccess;
     }
-    return cudaStreamWaitEvent(place->stream, last->event, 0);
+    return cudaStreamWaitEvent(target->stream, last->event, 0);
 }
 
-cudaError_t lanes_place_leave(weft_lanes_queue_t *queue, const lanes_place_t *place)
+cudaError_t lanes_queue_record(weft_lanes_queue_t *queue, const lanes_stream_t *target)
 {
-    lanes_point_t *last = place->recording != 0 ? &queue->recorded : &queue->live;
-    if (place->number == 0) {
+    lanes_tail_t *last = target->capture != 0 ? &queue->captured : &queue->live;
+    if (target->number == 0) {
         return cudaSuccess;
     }
-    cudaError_t error = cudaEventRecord(last->event, place->stream);
+    cudaError_t error = cudaEventRecord(last->event, target->stream);
     if (error == cudaSuccess) {
-        last->stream = place->number;
-        last->recording = place->recording;
+        last->stream = target->number;
+        last->capture = target->capture;
     }
     return error;
 }
 
-cudaError_t lanes_queue_ask(const weft_lanes_queue_t *queue)
+cudaError_t lanes_queue_query(const weft_lanes_queue_t *queue)
 {
     cudaError_t error = cudaStreamQuery(queue->own);
     return error == cudaSuccess && queue->live.stream != 0 ? cudaEventQuery(queue->live.event)
                                                            : error;
 }
 
-/* Gates -------------------------------------------------------------------------------------------- */
+/* Host waits -------------------------------------------------------------------------------------- */
 
-static weft_status_t gate_put(weft_lanes_queue_t *queue, void *const *stream, uint64_t number,
-                              bool *recorded_p)
+static weft_status_t host_wait_launch(weft_lanes_queue_t *queue, void *const *stream,
+                                      uint64_t number, bool *captured_p)
 {
-    lanes_place_t place;
-    weft_status_t status = lanes_place_find(queue, stream, &place);
+    lanes_stream_t target;
+    weft_status_t status = lanes_stream_resolve(queue, stream, &target);
     if (status != WEFT_OK) {
         return status;
     }
-    cudaError_t error = lanes_place_enter(queue, &place);
-    error = error == cudaSuccess ? cuda_launch_gate(queue->gate, number, place.stream) : error;
-    error = error == cudaSuccess ? lanes_place_leave(queue, &place) : error;
-    *recorded_p = place.recording != 0;
+    cudaError_t error = lanes_queue_join(queue, &target);
+    error = error == cudaSuccess ? cuda_launch_host_wait(queue->host_wait, number, target.stream)
+                                 : error;
+    error = error == cudaSuccess ? lanes_queue_record(queue, &target) : error;
+    *captured_p = target.capture != 0;
     return error == cudaSuccess
                ? WEFT_OK
-               : lanes_place_failed(queue, error, "making a stream wait for the host");
+               : lanes_stream_failed(queue, error, "making a stream wait for the host");
 }
 
-weft_status_t lanes_gate_put(weft_lanes_queue_t *queue, void *const *stream, uint64_t number,
-                             bool *recorded_p)
+weft_status_t lanes_host_wait_enqueue(weft_lanes_queue_t *queue, void *const *stream,
+                                      uint64_t number, bool *captured_p)
 {
-    cuda_visit_t visit;
-    weft_status_t status = cuda_visit_begin(queue->kernel, &visit);
+    cuda_guard_t guard;
+    weft_status_t status = cuda_guard_enter(queue->kernel, &guard);
     if (status == WEFT_OK) {
-        status = gate_put(queue, stream, number, recorded_p);
-        cuda_visit_end(&visit);
+        status = host_wait_launch(queue, stream, number, captured_p);
+        cuda_guard_leave(&guard);
     }
     return status;
 }
 
-bool lanes_gate_reached(weft_lanes_queue_t *queue, uint64_t *number_p)
+bool lanes_host_wait_reached(weft_lanes_queue_t *queue, uint64_t *number_p)
 {
-    const lanes_gate_t *gate = queue->gate;
-    if (__atomic_load_n(&gate->reached, __ATOMIC_ACQUIRE) == gate->passed) {
+    const lanes_host_wait_t *wait = queue->host_wait;
+    if (__atomic_load_n(&wait->reached, __ATOMIC_ACQUIRE) == wait->passed) {
         return false;
     }
-    *number_p = gate->number;
+    *number_p = wait->number;
     return true;
 }
 
-void lanes_gate_pass(weft_lanes_queue_t *queue)
+void lanes_host_wait_release(weft_lanes_queue_t *queue)
 {
-    lanes_gate_t *gate = queue->gate;
-    __atomic_store_n(&gate->passed, __atomic_load_n(&gate->reached, __ATOMIC_RELAXED),
+    lanes_host_wait_t *wait = queue->host_wait;
+    __atomic_store_n(&wait->passed, __atomic_load_n(&wait->reached, __ATOMIC_RELAXED),
                      __ATOMIC_RELEASE);
 }
 
-void lanes_gate_break(weft_lanes_queue_t *queue)
+void lanes_host_wait_cancel(weft_lanes_queue_t *queue)
 {
-    __atomic_store_n(&queue->gate->broken, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&queue->host_wait->broken, 1, __ATOMIC_RELAXED);
 }

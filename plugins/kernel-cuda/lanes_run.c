@@ -10,7 +10,7 @@
 
 static weft_status_t run_look(weft_lanes_handle_t *handle, uint64_t run, weft_lanes_state_t *state)
 {
-    weft_status_t status = lanes_image_look(&handle->image, handle->visible, run, state);
+    weft_status_t status = lanes_image_poll(&handle->image, handle->visible, run, state);
     if (run > handle->good && run <= handle->lost) {
         return WEFT_ERR_ABORTED;
     }
@@ -27,13 +27,13 @@ static weft_status_t stream_ask(weft_lanes_handle_t *handle, uint64_t run,
                                 weft_lanes_state_t *state)
 {
     const weft_kernel_t *kernel = handle->kernel;
-    cuda_visit_t visit;
-    weft_status_t status = cuda_visit_begin(kernel, &visit);
+    cuda_guard_t guard;
+    weft_status_t status = cuda_guard_enter(kernel, &guard);
     if (status != WEFT_OK) {
         return status;
     }
-    cudaError_t error = lanes_queue_ask(handle->queue);
-    cuda_visit_end(&visit);
+    cudaError_t error = lanes_queue_query(handle->queue);
+    cuda_guard_leave(&guard);
     if (error == cudaErrorNotReady || (error == cudaSuccess && run == 0)) {
         return WEFT_IN_PROGRESS;
     }
@@ -54,13 +54,13 @@ static weft_status_t lanes_poll(weft_lanes_handle_t *handle, uint64_t run,
                                 weft_lanes_state_t *state)
 {
     const weft_host_t *host = handle->kernel->host;
-    if (run > handle->started || (run == 0 && !handle->recorded)) {
+    if (run > handle->started || (run == 0 && !handle->captured)) {
         return host->set_error(host, WEFT_ERR_STATE, 0, "this plan has no run %llu",
                                (unsigned long long)run);
     }
     weft_status_t status = run_look(handle, run, state);
     if (status != WEFT_IN_PROGRESS) {
-        lanes_loans_sweep(handle);
+        lanes_retained_reclaim(handle);
         return status;
     }
     const uint64_t now = host->clock_ns(host);
@@ -77,7 +77,7 @@ static weft_status_t lanes_poll(weft_lanes_handle_t *handle, uint64_t run,
 /* Without runs to be told, the word would stop the next one. */
 static void lanes_abort(weft_lanes_handle_t *handle)
 {
-    if (handle->recorded || !lanes_handle_idle(handle)) {
+    if (handle->captured || !lanes_handle_idle(handle)) {
         handle->aborted = true;
         lanes_image_abort(&handle->image, handle->visible);
     }
@@ -86,20 +86,20 @@ static void lanes_abort(weft_lanes_handle_t *handle)
 const weft_kernel_lanes_t cuda_lanes = {
     .size = sizeof(weft_kernel_lanes_t),
     .prepare = lanes_prepare,
-    .end_open = lanes_end_open,
-    .end_close = lanes_end_close,
-    .end_next = lanes_end_next,
-    .end_seek = lanes_end_seek,
+    .endpoint_open = lanes_endpoint_open,
+    .endpoint_close = lanes_endpoint_close,
+    .endpoint_next = lanes_endpoint_next,
+    .endpoint_seek = lanes_endpoint_seek,
     .queue_open = lanes_queue_open,
     .queue_close = lanes_queue_close,
     .start = lanes_start,
-    .records = lanes_records,
+    .is_capturing = lanes_is_capturing,
     .poll = lanes_poll,
     .abort = lanes_abort,
     .release = lanes_release,
-    .gate_put = lanes_gate_put,
-    .gate_reached = lanes_gate_reached,
-    .gate_pass = lanes_gate_pass,
-    .gate_break = lanes_gate_break,
-    .end_windows = lanes_end_windows,
+    .host_wait_enqueue = lanes_host_wait_enqueue,
+    .host_wait_reached = lanes_host_wait_reached,
+    .host_wait_release = lanes_host_wait_release,
+    .host_wait_cancel = lanes_host_wait_cancel,
+    .endpoint_windows = lanes_endpoint_windows,
 };

@@ -4,24 +4,24 @@
 #include <string.h>
 
 #include "lanes_run.h"
-#include "memory.h"
+#include "cuda_memory.h"
 
 /* Jobs --------------------------------------------------------------------------------------------- */
 
 static weft_status_t buffers_check(const weft_lanes_handle_t *handle, const weft_lanes_call_t *call)
 {
     weft_kernel_t *kernel = handle->kernel;
-    const bool some = call->cut.count > 0 || call->nin > 0 || call->nout > 0;
+    const bool some = call->segmentation.count > 0 || call->nin > 0 || call->nout > 0;
     weft_status_t status = WEFT_OK;
     if (some && call->in != NULL) {
-        status = call->staging != NULL ? cuda_reach_later(kernel, call->in, "input")
-                                       : cuda_reach(kernel, call->in, "input");
+        status = call->staging != NULL ? cuda_check_access_async(kernel, call->in, "input")
+                                       : cuda_check_access(kernel, call->in, "input");
     }
     if (some && call->out != NULL && status == WEFT_OK) {
-        status = cuda_reach(kernel, call->out, "output");
+        status = cuda_check_access(kernel, call->out, "output");
     }
     if (call->scalar_at != NULL && status == WEFT_OK) {
-        status = cuda_reach(kernel, call->scalar_at, "factor");
+        status = cuda_check_access(kernel, call->scalar_at, "factor");
     }
     return status;
 }
@@ -29,16 +29,16 @@ static weft_status_t buffers_check(const weft_lanes_handle_t *handle, const weft
 /* Memory that runs started before may use. */
 static weft_status_t block_retire(weft_lanes_handle_t *handle, void *block)
 {
-    if (block == NULL || (lanes_handle_idle(handle) && !handle->recorded)) {
-        cuda_device_give(handle->kernel, block);
+    if (block == NULL || (lanes_handle_idle(handle) && !handle->captured)) {
+        cuda_device_free(handle->kernel, block);
         return WEFT_OK;
     }
-    lanes_loan_t *loan = lanes_loan_make(handle);
-    if (loan == NULL) {
+    lanes_retained_t *entry = lanes_retained_create(handle);
+    if (entry == NULL) {
         return WEFT_ERR_RESOURCE;
     }
-    loan->device = block;
-    lanes_loan_put(handle, loan, handle->recorded ? 0 : handle->started);
+    entry->device = block;
+    lanes_retained_add(handle, entry, handle->captured ? 0 : handle->started);
     return WEFT_OK;
 }
 
@@ -46,7 +46,7 @@ static weft_status_t block_retire(weft_lanes_handle_t *handle, void *block)
 static weft_status_t block_renew(weft_lanes_handle_t *handle, uint64_t bytes, void **block_p)
 {
     void *block = NULL;
-    weft_status_t status = cuda_device_take(handle->kernel, bytes, &block);
+    weft_status_t status = cuda_device_alloc(handle->kernel, bytes, &block);
     if (status != WEFT_OK) {
         return status;
     }
@@ -54,7 +54,7 @@ static weft_status_t block_renew(weft_lanes_handle_t *handle, uint64_t bytes, vo
     if (status == WEFT_OK) {
         *block_p = block;
     } else {
-        cuda_device_give(handle->kernel, block);
+        cuda_device_free(handle->kernel, block);
     }
     return status;
 }
@@ -62,8 +62,8 @@ static weft_status_t block_renew(weft_lanes_handle_t *handle, uint64_t bytes, vo
 static weft_status_t scratch_check(weft_lanes_handle_t *handle, const weft_lanes_call_t *call)
 {
     const weft_lanes_program_t *program = &handle->image.program;
-    const uint64_t bytes =
-        (uint64_t)program->channels * program->tmp_chunks * call->cut.chunk * program->elem;
+    const uint64_t bytes = (uint64_t)program->channels * program->tmp_chunks *
+                           call->segmentation.chunk * program->elem;
     void *tmp = handle->run.tmp;
     if (bytes <= handle->tmp_bytes) {
         return WEFT_OK;
@@ -79,7 +79,7 @@ static weft_status_t scratch_check(weft_lanes_handle_t *handle, const weft_lanes
 static bool is_aimed(const weft_lanes_handle_t *handle, const weft_lanes_call_t *call)
 {
     bool aimed = true;
-    for (uint32_t p = 0; aimed && p < lanes_nports(&handle->image.program); p++) {
+    for (uint32_t p = 0; aimed && p < lanes_image_nports(&handle->image.program); p++) {
         aimed = handle->aimed[p] == call->ends[p]->number;
     }
     return aimed;
@@ -88,8 +88,8 @@ static bool is_aimed(const weft_lanes_handle_t *handle, const weft_lanes_call_t 
 static void ports_note(weft_lanes_handle_t *handle, const weft_lanes_call_t *call)
 {
     handle->slot_bytes = UINT64_MAX;
-    for (uint32_t p = 0; p < lanes_nports(&handle->image.program); p++) {
-        const weft_lanes_end_t *end = call->ends[p];
+    for (uint32_t p = 0; p < lanes_image_nports(&handle->image.program); p++) {
+        const weft_lanes_endpoint_t *end = call->ends[p];
         handle->aimed[p] = end->number;
         handle->slot_bytes =
             end->slot_bytes < handle->slot_bytes ? end->slot_bytes : handle->slot_bytes;
@@ -100,7 +100,7 @@ static void ports_note(weft_lanes_handle_t *handle, const weft_lanes_call_t *cal
 static weft_status_t ports_aim(weft_lanes_handle_t *handle, const weft_lanes_call_t *call)
 {
     weft_kernel_t *kernel = handle->kernel;
-    const uint32_t nports = lanes_nports(&handle->image.program);
+    const uint32_t nports = lanes_image_nports(&handle->image.program);
     const uint64_t bytes = nports * sizeof(lanes_port_t);
     void *there = handle->run.ports;
     if (is_aimed(handle, call)) {
@@ -116,7 +116,7 @@ static weft_status_t ports_aim(weft_lanes_handle_t *handle, const weft_lanes_cal
     weft_status_t status = block_renew(handle, bytes, &there);
     handle->run.ports = there;
     handle->aimed[0] = 0; /* until the copy is there */
-    status = status == WEFT_OK ? cuda_device_fill(kernel, there, ports, bytes) : status;
+    status = status == WEFT_OK ? cuda_device_write(kernel, there, ports, bytes) : status;
     kernel->host->free(kernel->host, ports);
     if (status == WEFT_OK) {
         ports_note(handle, call);
@@ -136,7 +136,7 @@ static weft_status_t failure_clear(weft_lanes_handle_t *handle)
     weft_status_t status =
         cuda_device_zero(handle->kernel, handle->device + image->words, image->words_bytes);
     if (status == WEFT_OK) {
-        handle->good = lanes_image_over(image, handle->visible);
+        handle->good = lanes_image_completed(image, handle->visible);
         handle->lost = handle->started;
         lanes_image_reset(image, handle->visible);
         handle->aborted = handle->broken = false;
@@ -155,7 +155,7 @@ static weft_status_t job_prepare(weft_lanes_queue_t *queue, const weft_lanes_job
     if (call->size < sizeof *call) {
         return host->set_error(host, WEFT_ERR_ARG, 0, "the call is of an older layout");
     }
-    lanes_loans_sweep(handle);
+    lanes_retained_reclaim(handle);
     weft_status_t status = buffers_check(handle, call);
     status = status == WEFT_OK ? failure_clear(handle) : status;
     status = status == WEFT_OK ? ports_aim(handle, call) : status;
@@ -169,7 +169,7 @@ static weft_status_t job_prepare(weft_lanes_queue_t *queue, const weft_lanes_job
         lanes_image_call(run, call);
         run->in = call->staging != NULL ? call->staging : call->in;
         run->number = recorded ? 0 : ++handle->started;
-        handle->recorded = handle->recorded || recorded;
+        handle->captured = handle->captured || recorded;
         handle->queue = queue;
     }
     return status;
@@ -215,9 +215,9 @@ static uint64_t launch_bytes(const weft_lanes_job_t *jobs, uint32_t njobs)
 }
 
 /* What the runs of a launch need in memory that the device sees: themselves, if they are several, and
- * their vectors. It is lent to the last of them. */
-static weft_status_t launch_lend(lanes_launch_t *launch, const weft_lanes_job_t *jobs,
-                                 lanes_run_t *runs)
+ * their vectors. The last of them retains it. */
+static weft_status_t launch_retain(lanes_launch_t *launch, const weft_lanes_job_t *jobs,
+                                   lanes_run_t *runs)
 {
     const uint32_t njobs = launch->nruns;
     weft_lanes_handle_t *last = jobs[njobs - 1].handle;
@@ -225,10 +225,10 @@ static weft_status_t launch_lend(lanes_launch_t *launch, const weft_lanes_job_t 
     if (bytes == 0) {
         return WEFT_OK;
     }
-    lanes_loan_t *loan = lanes_loan_make(last);
-    void *block = loan != NULL ? cuda_visible_take(last->kernel, bytes) : NULL;
+    lanes_retained_t *entry = lanes_retained_create(last);
+    void *block = entry != NULL ? cuda_mapped_alloc(last->kernel, bytes) : NULL;
     if (block == NULL) {
-        last->kernel->host->free(last->kernel->host, loan);
+        last->kernel->host->free(last->kernel->host, entry);
         return WEFT_ERR_RESOURCE;
     }
     lanes_run_copy_t *copies = block;
@@ -242,20 +242,20 @@ static weft_status_t launch_lend(lanes_launch_t *launch, const weft_lanes_job_t 
         }
     }
     launch->runs = copies;
-    loan->visible = block;
-    lanes_loan_put(last, loan, runs[njobs - 1].number);
+    entry->visible = block;
+    lanes_retained_add(last, entry, runs[njobs - 1].number);
     return WEFT_OK;
 }
 
 /* One launch; only its first run may have an input to be staged. */
-static weft_status_t launch(weft_lanes_queue_t *queue, const lanes_place_t *place,
+static weft_status_t launch(weft_lanes_queue_t *queue, const lanes_stream_t *target,
                             const weft_lanes_job_t *jobs, lanes_run_t *runs, uint32_t njobs)
 {
     weft_kernel_t *kernel = queue->kernel;
     const weft_lanes_call_t *first = jobs[0].call;
     lanes_launch_t launch = {.nruns = njobs};
     cudaError_t error = cudaSuccess;
-    weft_status_t status = launch_lend(&launch, jobs, runs);
+    weft_status_t status = launch_retain(&launch, jobs, runs);
     if (status != WEFT_OK) {
         return status;
     }
@@ -266,38 +266,38 @@ static weft_status_t launch(weft_lanes_queue_t *queue, const lanes_place_t *plac
     launch.arrived = &queue->arrived[launch.nblocks];
     if (first->staging != NULL) {
         error = cudaMemcpyAsync(first->staging, first->in, first->staging_bytes, cudaMemcpyDefault,
-                                place->stream);
+                                target->stream);
     }
     error =
-        error == cudaSuccess ? cuda_launch_lanes(&launch, kernel->threads, place->stream) : error;
+        error == cudaSuccess ? cuda_launch_lanes(&launch, kernel->threads, target->stream) : error;
     kernel->launches++;
     kernel->runs += njobs;
-    return error == cudaSuccess ? WEFT_OK : lanes_place_failed(queue, error, "starting a plan");
+    return error == cudaSuccess ? WEFT_OK : lanes_stream_failed(queue, error, "starting a plan");
 }
 
 /* A staged input may be what a run before it has written: such a run begins a launch. */
-static weft_status_t launch_all(weft_lanes_queue_t *queue, const lanes_place_t *place,
+static weft_status_t launch_all(weft_lanes_queue_t *queue, const lanes_stream_t *target,
                                 const weft_lanes_job_t *jobs, uint32_t njobs, uint32_t *launched_p)
 {
-    cudaError_t error = lanes_place_enter(queue, place);
+    cudaError_t error = lanes_queue_join(queue, target);
     weft_status_t status =
-        error == cudaSuccess ? WEFT_OK : lanes_place_failed(queue, error, "ordering a plan");
+        error == cudaSuccess ? WEFT_OK : lanes_stream_failed(queue, error, "ordering a plan");
     while (status == WEFT_OK && *launched_p < njobs) {
         const uint32_t from = *launched_p;
         uint32_t to = from + 1;
         while (to < njobs && jobs[to].call->staging == NULL) {
             to++;
         }
-        status = launch(queue, place, &jobs[from], &queue->runs[from], to - from);
+        status = launch(queue, target, &jobs[from], &queue->runs[from], to - from);
         *launched_p = status == WEFT_OK ? to : from;
     }
-    error = status == WEFT_OK ? lanes_place_leave(queue, place) : cudaSuccess;
-    return error == cudaSuccess ? status : lanes_place_failed(queue, error, "ordering a plan");
+    error = status == WEFT_OK ? lanes_queue_record(queue, target) : cudaSuccess;
+    return error == cudaSuccess ? status : lanes_stream_failed(queue, error, "ordering a plan");
 }
 
 /* All or none: what could not be launched was never started, what was launched is stopped. */
-static void take_back(const weft_lanes_queue_t *queue, const weft_lanes_job_t *jobs,
-                      uint32_t launched, uint32_t ready)
+static void release_unused(const weft_lanes_queue_t *queue, const weft_lanes_job_t *jobs,
+                           uint32_t launched, uint32_t ready)
 {
     for (uint32_t i = 0; i < ready; i++) {
         if (i < launched) {
@@ -329,16 +329,16 @@ static weft_status_t start(weft_lanes_queue_t *queue, void *const *stream, weft_
 {
     const weft_host_t *host = queue->kernel->host;
     uint32_t ready = 0, launched = 0;
-    lanes_place_t place;
-    weft_status_t status = lanes_place_find(queue, stream, &place);
+    lanes_stream_t target;
+    weft_status_t status = lanes_stream_resolve(queue, stream, &target);
     status = status == WEFT_OK ? runs_room(queue, njobs) : status;
     while (status == WEFT_OK && ready < njobs) {
-        status = job_prepare(queue, &jobs[ready], place.recording != 0, &queue->runs[ready]);
+        status = job_prepare(queue, &jobs[ready], target.capture != 0, &queue->runs[ready]);
         ready += status == WEFT_OK;
     }
-    status = status == WEFT_OK ? launch_all(queue, &place, jobs, njobs, &launched) : status;
+    status = status == WEFT_OK ? launch_all(queue, &target, jobs, njobs, &launched) : status;
     if (status != WEFT_OK) {
-        take_back(queue, jobs, launched, ready);
+        release_unused(queue, jobs, launched, ready);
         return status;
     }
     for (uint32_t i = 0; i < njobs; i++) {
@@ -351,11 +351,11 @@ static weft_status_t start(weft_lanes_queue_t *queue, void *const *stream, weft_
 weft_status_t lanes_start(weft_lanes_queue_t *queue, void *const *stream, weft_lanes_job_t *jobs,
                           uint32_t njobs)
 {
-    cuda_visit_t visit;
-    weft_status_t status = cuda_visit_begin(queue->kernel, &visit);
+    cuda_guard_t guard;
+    weft_status_t status = cuda_guard_enter(queue->kernel, &guard);
     if (status == WEFT_OK) {
         status = start(queue, stream, jobs, njobs);
-        cuda_visit_end(&visit);
+        cuda_guard_leave(&guard);
     }
     return status;
 }

@@ -1,40 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the .cu files offer to the C files of this plugin. */
+ * Functions of the .cu files that the C files call. */
 #ifndef KERNEL_CUDA_LAUNCH_H
 #define KERNEL_CUDA_LAUNCH_H
 
 #include <cuda_runtime_api.h>
 
-#include <weft/plugin/lanes.h>
+#include <weft/plugin/draft/lanes.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define CUDA_THREADS_MAX 512 /* of a block; registers are allotted for it */
+#define CUDA_THREADS_MAX 512 /* most threads of a block; the compiler allots registers for it */
 
-/* What: starts a combination on the current device and returns at once. Every operand must be memory
- * that the device can reach; *c and its scalar are copied. */
+/* Launches a combination on the current device. All operands are memory that the device can access.
+ * Copies *c and its scalar. Blocking: no. */
 cudaError_t cuda_launch_combine(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c,
                                 uint32_t blocks, cudaStream_t stream);
 
 struct lanes_launch; /* device/run.h */
 
-/* What: starts runs on the current device, one block per lane, and returns at once. *launch is copied,
- * what it points to is not. */
+/* Launches runs on the current device, one block per lane. Copies *launch, but not what it points
+ * to. Blocking: no. */
 cudaError_t cuda_launch_lanes(const struct lanes_launch *launch, uint32_t threads,
                               cudaStream_t stream);
 
-struct lanes_gate; /* device/gate.h */
+struct lanes_host_wait; /* device/host_wait.h */
 
-/* What: puts a gate into the stream, and returns at once. */
-cudaError_t cuda_launch_gate(struct lanes_gate *gate, uint64_t number, cudaStream_t stream);
+/* Enqueues a host wait into the stream. Blocking: no. */
+cudaError_t cuda_launch_host_wait(struct lanes_host_wait *wait, uint64_t number,
+                                  cudaStream_t stream);
 
-/* What: how many blocks of runs one processor of the current device holds. */
-cudaError_t cuda_launch_lanes_most(uint32_t threads, int *blocks_p);
+/* Stores how many blocks of runs are resident on one multiprocessor of the current device. */
+cudaError_t cuda_launch_lanes_max(uint32_t threads, int *blocks_p);
 
-/* What: answers whether this build has code for the current device; cudaErrorNoKernelImageForDevice. */
+/* Returns cudaErrorNoKernelImageForDevice if this build has no code for the current device. */
 cudaError_t cuda_launch_usable(void);
 
 #ifdef __cplusplus

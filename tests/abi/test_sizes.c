@@ -10,7 +10,7 @@
 #include <weft/plugin/net.h>
 #include <weft/plugin/plan.h>
 #include <weft/plugin/plugin.h>
-#include <weft/plugin/stream.h>
+#include <weft/plugin/draft/stream.h>
 #include <weft/plugin/tuner.h>
 #include <weft/weft.h>
 
@@ -328,13 +328,13 @@ FIELD(weft_kernel_stream_t, size, 0);
 FIELD(weft_kernel_stream_t, open, 8);
 FIELD(weft_kernel_stream_t, close, 16);
 FIELD(weft_kernel_stream_t, wait, 24);
-FIELD(weft_kernel_stream_t, mark, 32);
-FIELD(weft_kernel_stream_t, between, 40);
-FIELD(weft_kernel_stream_t, mark_free, 48);
-FIELD(weft_kernel_stream_t, record_begin, 56);
-FIELD(weft_kernel_stream_t, record_end, 64);
-FIELD(weft_kernel_stream_t, replay, 72);
-FIELD(weft_kernel_stream_t, recording_free, 80);
+FIELD(weft_kernel_stream_t, event_record, 32);
+FIELD(weft_kernel_stream_t, event_elapsed, 40);
+FIELD(weft_kernel_stream_t, event_free, 48);
+FIELD(weft_kernel_stream_t, capture_begin, 56);
+FIELD(weft_kernel_stream_t, capture_end, 64);
+FIELD(weft_kernel_stream_t, graph_launch, 72);
+FIELD(weft_kernel_stream_t, graph_free, 80);
 
 SIZE(weft_tuner_call_t, 64);
 FIELD(weft_tuner_call_t, size, 0);

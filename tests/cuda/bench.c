@@ -129,8 +129,8 @@ void fifo_release(uint8_t *fifo, uint64_t n)
 
 void fifo_send(uint8_t *fifo, uint64_t n, uint64_t signature)
 {
-    uint8_t *head = fifo + WEFT_FIFO_HEADS + n % SLOTS * WEFT_FIFO_HEAD_BYTES;
-    memcpy(head + WEFT_FIFO_HEAD_SIGNATURE, &signature, sizeof signature);
+    uint8_t *head = fifo + WEFT_FIFO_HEADERS + n % SLOTS * WEFT_FIFO_HEADER_BYTES;
+    memcpy(head + WEFT_FIFO_HEADER_SIGNATURE, &signature, sizeof signature);
     __atomic_store_n((uint64_t *)(void *)head, n + 1, __ATOMIC_RELEASE);
 }
 
@@ -141,7 +141,7 @@ static const uint32_t lane[] = {0, 2};
 static const weft_lanes_operand_t operands[] = {{.kind = WEFT_OPERAND_OUT, .chunks = 1},
                                                 {.kind = WEFT_OPERAND_PORT},
                                                 {.kind = WEFT_OPERAND_IN, .chunks = 1}};
-static const weft_lanes_move_t sends = {.cnt = 1, .ndst = 2, .nsrc = 1, .flags = WEFT_LANES_STEADY};
+static const weft_lanes_move_t sends = {.cnt = 1, .ndst = 2, .nsrc = 1, .flags = WEFT_LANES_STABLE};
 static const weft_lanes_move_t receives = {.cnt = 1, .ndst = 1, .nsrc = 1};
 
 #define PLAN(which)                                                                                \
@@ -162,19 +162,19 @@ void plan_open(plan_t *plan, plan_kind_t kind, uint8_t *fifo)
     memset(fifo, 0, FIFO_BYTES);
     plan->kind = kind;
     plan->fifo = fifo;
-    assert_int_equal(bench.lanes->end_open(bench.kernel, &port, &plan->end), WEFT_OK);
+    assert_int_equal(bench.lanes->endpoint_open(bench.kernel, &port, &plan->end), WEFT_OK);
     assert_int_equal(bench.lanes->queue_open(bench.kernel, &plan->queue), WEFT_OK);
     assert_int_equal(bench.lanes->prepare(bench.kernel, program, &plan->handle), WEFT_OK);
     plan->call = (weft_lanes_call_t){.size = sizeof plan->call,
                                      .in = plan->in,
                                      .out = plan->out,
-                                     .cut = {.count = COUNT,
-                                             .slice = COUNT,
-                                             .chunk = COUNT,
-                                             .pass = COUNT,
-                                             .passes = 1,
-                                             .slices = 1,
-                                             .k = 1},
+                                     .segmentation = {.count = COUNT,
+                                                      .slice = COUNT,
+                                                      .chunk = COUNT,
+                                                      .pass = COUNT,
+                                                      .passes = 1,
+                                                      .slices = 1,
+                                                      .k = 1},
                                      .ends = &plan->end};
 }
 
@@ -182,7 +182,7 @@ void plan_close(plan_t *plan)
 {
     bench.lanes->release(plan->handle);
     bench.lanes->queue_close(plan->queue);
-    bench.lanes->end_close(plan->end);
+    bench.lanes->endpoint_close(plan->end);
 }
 
 weft_status_t plan_start_in(plan_t *plan, cudaStream_t *stream, uint64_t *run_p)

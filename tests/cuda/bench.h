@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include <weft/plugin/lanes.h>
+#include <weft/plugin/draft/lanes.h>
 #include <weft/plugin/plan.h>
 
 #include "tests/cuda/fake_cuda.h"
@@ -56,7 +56,7 @@ void bench_said(const char *part);
 
 #define SLOTS 4u
 #define SLOT_BYTES 4096u
-#define HEADS_BYTES (WEFT_FIFO_HEADS + SLOTS * WEFT_FIFO_HEAD_BYTES)
+#define HEADS_BYTES (WEFT_FIFO_HEADERS + SLOTS * WEFT_FIFO_HEADER_BYTES)
 #define FIFO_BYTES (HEADS_BYTES + SLOTS * SLOT_BYTES)
 
 weft_lanes_port_t fifo_port(uint8_t *fifo, bool sends);
@@ -81,7 +81,7 @@ typedef struct plan {
     uint8_t *fifo;
     weft_lanes_queue_t *queue;
     weft_lanes_handle_t *handle;
-    weft_lanes_end_t *end;
+    weft_lanes_endpoint_t *end;
     weft_lanes_call_t call;
     float in[COUNT], out[COUNT];
 } plan_t;

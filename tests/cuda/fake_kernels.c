@@ -5,8 +5,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#include "plugins/kernel-cuda/device/gate.h"
-#include "plugins/kernel-cuda/device/lanes.h"
+#include "plugins/kernel-cuda/device/host_wait.h"
+#include "plugins/kernel-cuda/device/interpreter.h"
 #include "plugins/kernel-cuda/launch.h"
 #include "tests/cuda/fake.h"
 
@@ -47,7 +47,7 @@ static void lanes_block(const void *launch, uint32_t block)
  * done to the input, before the run: when the run has told its end, the buffers are the caller's. */
 static void spoil(const lanes_run_t *run)
 {
-    if (run->cut.count > 0 && run->in != NULL) {
+    if (run->segmentation.count > 0 && run->in != NULL) {
         *(uint8_t *)(uintptr_t)run->in ^= 1;
     }
 }
@@ -92,25 +92,25 @@ cudaError_t cuda_launch_lanes(const lanes_launch_t *launch, uint32_t threads, cu
     return fake_launch(stream, lanes_grid, launch, sizeof *launch);
 }
 
-typedef struct gate_place {
-    lanes_gate_t *gate;
+typedef struct host_wait_args {
+    lanes_host_wait_t *host_wait;
     uint64_t number;
-} gate_place_t;
+} host_wait_args_t;
 
-static void gate_grid(const void *arg)
+static void host_wait_grid(const void *arg)
 {
-    const gate_place_t *place = arg;
-    lanes_gate_wait(place->gate, place->number);
+    const host_wait_args_t *args = arg;
+    lanes_host_wait_run(args->host_wait, args->number);
 }
 
-cudaError_t cuda_launch_gate(lanes_gate_t *gate, uint64_t number, cudaStream_t stream)
+cudaError_t cuda_launch_host_wait(lanes_host_wait_t *wait, uint64_t number, cudaStream_t stream)
 {
-    const gate_place_t place = {gate, number};
+    const host_wait_args_t args = {wait, number};
     cudaError_t error = fake_answer(__func__);
-    return error == cudaSuccess ? fake_launch(stream, gate_grid, &place, sizeof place) : error;
+    return error == cudaSuccess ? fake_launch(stream, host_wait_grid, &args, sizeof args) : error;
 }
 
-cudaError_t cuda_launch_lanes_most(uint32_t threads, int *blocks_p)
+cudaError_t cuda_launch_lanes_max(uint32_t threads, int *blocks_p)
 {
     (void)threads;
     *blocks_p = 4;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A plan of the core as the arrays of weft/plugin/lanes.h, for tests without an engine. */
+ * A plan of the core as the arrays of weft/plugin/draft/lanes.h, for tests without an engine. */
 #ifndef TESTS_CUDA_FLAT_H
 #define TESTS_CUDA_FLAT_H
 
-#include <weft/plugin/lanes.h>
+#include <weft/plugin/draft/lanes.h>
 
 #include "core/exec/program.h"
 

@@ -119,7 +119,7 @@ static void open_ports(mesh_t *mesh, mesh_rank_t *r)
     const weft_plan_t *plan = r->program.plan;
     uint64_t bytes = weft_fifo_bytes(mesh->call.slots, mesh->call.slot_bytes);
     r->ports = calloc(plan->nports + 1, sizeof *r->ports);
-    r->ends = calloc(plan->nports + 1, sizeof(weft_lanes_end_t *));
+    r->ends = calloc(plan->nports + 1, sizeof(weft_lanes_endpoint_t *));
     for (uint32_t p = 0; p < plan->nports; p++) {
         const weft_plan_port_t *port = &plan->ports[p];
         uint32_t from = port->sends ? plan->rank : port->peer;
@@ -316,7 +316,7 @@ static void start_on_device(mesh_t *mesh, mesh_rank_t *r, uint32_t sequence)
         .size = sizeof call,
         .in = r->in,
         .out = r->out,
-        .cut = {g->count, g->slice, g->chunk, g->pass, g->passes, g->slices, g->k},
+        .segmentation = {g->count, g->slice, g->chunk, g->pass, g->passes, g->slices, g->k},
         .scalar = r->scalar,
         .ends = r->ends};
     weft_lanes_job_t job = {.handle = r->handle, .call = &call};

@@ -5,7 +5,7 @@
 #ifndef TESTS_CUDA_MESH_H
 #define TESTS_CUDA_MESH_H
 
-#include <weft/plugin/lanes.h>
+#include <weft/plugin/draft/lanes.h>
 
 #include "core/exec/interpreter.h"
 #include "tests/cuda/flat.h"
@@ -40,7 +40,7 @@ typedef struct mesh_rank {
     weft_mapped_port_t *ports; /* of the host's interpreter */
     weft_interpreter_t run;
     flat_t flat;
-    weft_lanes_end_t **ends;
+    weft_lanes_endpoint_t **ends;
     weft_lanes_queue_t *queue;
     weft_lanes_handle_t *handle;
     uint64_t number; /* of its run on the device */

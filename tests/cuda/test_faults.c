@@ -231,7 +231,7 @@ static void after_an_abort_the_handle_runs_again(void **state)
     mesh->rank[1].stays_away = false;
     for (uint32_t rank = 0; rank < 2; rank++) {
         for (uint32_t p = 0; p < mesh->rank[rank].program.plan->nports; p++) {
-            kernels.lanes->end_seek(mesh->rank[rank].ends[p], 0);
+            kernels.lanes->endpoint_seek(mesh->rank[rank].ends[p], 0);
             memset(mesh->rank[rank].ports[p].control, 0, weft_fifo_bytes(4, 256));
         }
     }
@@ -323,7 +323,7 @@ static void slices_that_do_not_fit_the_slots_are_refused(void **state)
     weft_lanes_call_t bad = {.size = sizeof bad,
                              .in = r->in,
                              .out = r->out,
-                             .cut = {64, 65, 65, 65, 1, 1, 1},
+                             .segmentation = {64, 65, 65, 65, 1, 1, 1},
                              .ends = r->ends};
     weft_lanes_job_t job = {.handle = r->handle, .call = &bad};
     assert_int_equal(kernels.lanes->start(r->queue, NULL, &job, 1), WEFT_ERR_ARG);

@@ -51,7 +51,7 @@ static void a_machine_without_driver_or_device_is_told_what_helps(void **state)
     fake_cuda.fails = "cuda_launch_usable";
     fake_cuda.error = cudaErrorNoKernelImageForDevice;
     refused(NULL, WEFT_ERR_UNSUPPORTED, "no code for the device", "WEFT_CUDA_ARCHITECTURES");
-    fake_cuda.fails = "cuda_launch_lanes_most";
+    fake_cuda.fails = "cuda_launch_lanes_max";
     fake_cuda.error = cudaErrorMemoryAllocation;
     refused(NULL, WEFT_ERR_UNSUPPORTED, "no memory left for another context", "kernel-cpu");
     refused("device=2", WEFT_ERR_CONFIG, "device = 2", "0 to 1");
@@ -192,7 +192,7 @@ static void a_plan_runs_and_leaves_its_message_in_the_slot(void **state)
     for (uint64_t run = 1; run <= SLOTS; run++) {
         plan.out[999] = 0;
         assert_int_equal(plan_run(&plan), WEFT_OK);
-        assert_int_equal(bench.lanes->end_next(plan.end), run);
+        assert_int_equal(bench.lanes->endpoint_next(plan.end), run);
         assert_true(plan.out[999] == 7);
         assert_memory_equal(fifo + 512 + HEADS_BYTES + (run - 1) * SLOT_BYTES, plan.in,
                             sizeof plan.in);
@@ -209,17 +209,17 @@ static void a_run_that_waits_for_ever_ends_when_it_is_told_to(void **state)
     weft_lanes_state_t now;
     (void)state;
     plan_open(&plan, PLAN_SENDS, fifo + 512);
-    bench.lanes->end_seek(plan.end, SLOTS); /* all slots are full */
+    bench.lanes->endpoint_seek(plan.end, SLOTS); /* all slots are full */
     assert_int_equal(plan_start(&plan, &run), WEFT_OK);
     assert_int_equal(plan_look(&plan, run, &now), WEFT_IN_PROGRESS);
     bench.lanes->abort(plan.handle);
     assert_int_equal(plan_finish(&plan, run), WEFT_ERR_ABORTED);
-    bench.lanes->end_seek(plan.end, 0);
+    bench.lanes->endpoint_seek(plan.end, 0);
     assert_int_equal(plan_run(&plan), WEFT_OK);
     /* What became of a run is known when others have followed it. */
     assert_int_equal(plan_finish(&plan, run), WEFT_ERR_ABORTED);
     /* Release ends what is under way. */
-    bench.lanes->end_seek(plan.end, SLOTS + 1);
+    bench.lanes->endpoint_seek(plan.end, SLOTS + 1);
     assert_int_equal(plan_start(&plan, &run), WEFT_OK);
     plan_close(&plan);
 }
@@ -285,17 +285,17 @@ static void payloads_may_lie_apart(void **state)
     port.lengths = lengths;
     plan_open(&plan, PLAN_SENDS, fifo);
     plan.in[999] = 3;
-    bench.lanes->end_close(plan.end);
-    assert_int_equal(bench.lanes->end_open(bench.kernel, &port, &plan.end), WEFT_OK);
+    bench.lanes->endpoint_close(plan.end);
+    assert_int_equal(bench.lanes->endpoint_open(bench.kernel, &port, &plan.end), WEFT_OK);
     assert_int_equal(atomic_load(&fake_cuda.registered), 2);
     assert_int_equal(plan_run(&plan), WEFT_OK);
     assert_int_equal(plan_run(&plan), WEFT_OK);
     assert_memory_equal(far + 64 + 8192, plan.in, sizeof plan.in);
     assert_int_equal(lengths[1], 4000);
-    bench.lanes->end_close(plan.end);
+    bench.lanes->endpoint_close(plan.end);
     /* Memory of the device is not the host's to register. */
-    port.near = 1;
-    assert_int_equal(bench.lanes->end_open(bench.kernel, &port, &plan.end), WEFT_OK);
+    port.on_device = 1;
+    assert_int_equal(bench.lanes->endpoint_open(bench.kernel, &port, &plan.end), WEFT_OK);
     assert_int_equal(atomic_load(&fake_cuda.registered), 1);
     assert_int_equal(plan_run(&plan), WEFT_OK);
     plan_close(&plan);
@@ -304,59 +304,60 @@ static void payloads_may_lie_apart(void **state)
 /* The head of a message that an adapter sends stands in front of its payload. */
 static void heads_may_lie_with_the_payloads(void **state)
 {
-    static _Alignas(4096) uint8_t far[SLOTS * 8192], before[WEFT_FIFO_HEAD_BYTES];
+    static _Alignas(4096) uint8_t far[SLOTS * 8192], before[WEFT_FIFO_HEADER_BYTES];
     static uint32_t lengths[SLOTS];
     weft_lanes_port_t port = fifo_port(fifo, true);
     uint64_t head[4];
     (void)state;
-    port.payloads = far + WEFT_MESSAGE_HEAD_BYTES;
+    port.payloads = far + WEFT_MESSAGE_HEADER_BYTES;
     port.stride = 8192;
     port.lengths = lengths;
-    port.near = port.direct = 1;
+    port.on_device = port.gpudirect = 1;
     plan_open(&plan, PLAN_SENDS, fifo);
-    bench.lanes->end_close(plan.end);
-    assert_int_equal(bench.lanes->end_open(bench.kernel, &port, &plan.end), WEFT_OK);
+    bench.lanes->endpoint_close(plan.end);
+    assert_int_equal(bench.lanes->endpoint_open(bench.kernel, &port, &plan.end), WEFT_OK);
     plan.in[999] = 3;
     plan.call.signature[2] = 77;
     assert_int_equal(plan_run(&plan), WEFT_OK);
     memcpy(head, far, sizeof head);
     assert_memory_equal(head, plan.call.signature, sizeof plan.call.signature);
     assert_int_equal(head[3], sizeof plan.in);
-    assert_memory_equal(far + WEFT_MESSAGE_HEAD_BYTES, plan.in, sizeof plan.in);
+    assert_memory_equal(far + WEFT_MESSAGE_HEADER_BYTES, plan.in, sizeof plan.in);
     /* A small one too; of the FIFO's head only the sequence is written. */
-    memcpy(before, fifo + WEFT_FIFO_HEADS + WEFT_FIFO_HEAD_BYTES, sizeof before);
-    plan.call.cut.count = plan.call.cut.slice = plan.call.cut.chunk = plan.call.cut.pass = 2;
+    memcpy(before, fifo + WEFT_FIFO_HEADERS + WEFT_FIFO_HEADER_BYTES, sizeof before);
+    plan.call.segmentation.count = plan.call.segmentation.slice = plan.call.segmentation.chunk =
+        plan.call.segmentation.pass = 2;
     plan.in[1] = 9;
     assert_int_equal(plan_run(&plan), WEFT_OK);
     memcpy(head, far + 8192, sizeof head);
     assert_memory_equal(head, plan.call.signature, sizeof plan.call.signature);
     assert_int_equal(head[3], 2 * sizeof(float));
     assert_int_equal(lengths[1], 2 * sizeof(float));
-    assert_memory_equal(far + 8192 + WEFT_MESSAGE_HEAD_BYTES, plan.in, 2 * sizeof(float));
+    assert_memory_equal(far + 8192 + WEFT_MESSAGE_HEADER_BYTES, plan.in, 2 * sizeof(float));
     uint64_t sequence = 2;
-    memcpy(before + WEFT_FIFO_HEAD_SEQUENCE, &sequence, sizeof sequence);
-    assert_memory_equal(fifo + WEFT_FIFO_HEADS + WEFT_FIFO_HEAD_BYTES, before, sizeof before);
+    memcpy(before + WEFT_FIFO_HEADER_SEQUENCE, &sequence, sizeof sequence);
+    assert_memory_equal(fifo + WEFT_FIFO_HEADERS + WEFT_FIFO_HEADER_BYTES, before, sizeof before);
     plan_close(&plan);
 }
 
 static void ports_that_make_no_sense_are_refused(void **state)
 {
     weft_lanes_port_t port = fifo_port(fifo, true);
-    weft_lanes_end_t *end = NULL;
+    weft_lanes_endpoint_t *end = NULL;
     (void)state;
     port.slots = 3;
-    assert_int_equal(bench.lanes->end_open(bench.kernel, &port, &end), WEFT_ERR_ARG);
+    assert_int_equal(bench.lanes->endpoint_open(bench.kernel, &port, &end), WEFT_ERR_ARG);
     bench_take_error();
     bench_says("3 slots of 4096 bytes");
     port = fifo_port(fifo, true);
-    port.direct = 1; /* there is no room for heads */
-    assert_int_equal(bench.lanes->end_open(bench.kernel, &port, &end), WEFT_ERR_ARG);
+    port.gpudirect = 1; /* there is no room for heads */
+    assert_int_equal(bench.lanes->endpoint_open(bench.kernel, &port, &end), WEFT_ERR_ARG);
     bench_take_error();
     bench_says("4 slots of 4096 bytes, 4096 apart");
     port = fifo_port(fifo, true);
     fake_cuda.fails = "cudaHostRegister";
     fake_cuda.error = cudaErrorOperatingSystem;
-    assert_int_equal(bench.lanes->end_open(bench.kernel, &port, &end), WEFT_ERR_SYSTEM);
+    assert_int_equal(bench.lanes->endpoint_open(bench.kernel, &port, &end), WEFT_ERR_SYSTEM);
     assert_null(end);
 }
 

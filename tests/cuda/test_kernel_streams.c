@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include <weft/plugin/memory.h>
-#include <weft/plugin/stream.h>
+#include <weft/plugin/draft/stream.h>
 
 #include "tests/cuda/bench.h"
 #include "tests/cuda/fake.h"
@@ -103,55 +103,55 @@ static void a_stream_is_waited_for_with_a_deadline(void **state)
 
 static void the_time_between_marks_is_the_streams(void **state)
 {
-    weft_kernel_mark_t *before = NULL, *after = NULL;
+    weft_kernel_event_t *before = NULL, *after = NULL;
     double ns = -1;
     (void)state;
     atomic_store(&gate_open, 0);
-    assert_int_equal(streams->mark(bench.kernel, stream_here, &before), WEFT_OK);
+    assert_int_equal(streams->event_record(bench.kernel, stream_here, &before), WEFT_OK);
     assert_int_equal(fake_put(stream_here, nap_long, NULL, 0), cudaSuccess);
     assert_int_equal(fake_put(stream_here, gate, NULL, 0), cudaSuccess);
-    assert_int_equal(streams->mark(bench.kernel, stream_here, &after), WEFT_OK);
-    assert_int_equal(streams->between(bench.kernel, before, after, &ns), WEFT_ERR_STATE);
+    assert_int_equal(streams->event_record(bench.kernel, stream_here, &after), WEFT_OK);
+    assert_int_equal(streams->event_elapsed(bench.kernel, before, after, &ns), WEFT_ERR_STATE);
     bench_said("has not passed them yet");
     assert_true(ns == -1);
     atomic_store(&gate_open, 1);
     assert_int_equal(settle(), WEFT_OK);
-    assert_int_equal(streams->between(bench.kernel, before, after, &ns), WEFT_OK);
+    assert_int_equal(streams->event_elapsed(bench.kernel, before, after, &ns), WEFT_OK);
     assert_true(ns >= 3 * NS_PER_MS && ns < (double)LONG);
-    streams->mark_free(bench.kernel, before);
-    streams->mark_free(bench.kernel, after);
-    streams->mark_free(bench.kernel, NULL);
+    streams->event_free(bench.kernel, before);
+    streams->event_free(bench.kernel, after);
+    streams->event_free(bench.kernel, NULL);
 }
 
 static void what_is_recorded_happens_with_every_replay(void **state)
 {
-    weft_kernel_recording_t *recording = NULL;
+    weft_kernel_graph_t *recording = NULL;
     (void)state;
-    assert_int_equal(streams->record_begin(bench.kernel, stream_here), WEFT_OK);
+    assert_int_equal(streams->capture_begin(bench.kernel, stream_here), WEFT_OK);
     put_value(5);
-    assert_int_equal(streams->record_end(bench.kernel, stream_here, &recording), WEFT_OK);
+    assert_int_equal(streams->capture_end(bench.kernel, stream_here, &recording), WEFT_OK);
     assert_int_equal(settle(), WEFT_OK);
     assert_int_equal(value(), 0);
     for (int i = 0; i < 2; i++) {
         put_value(9);
-        assert_int_equal(streams->replay(bench.kernel, stream_here, recording), WEFT_OK);
+        assert_int_equal(streams->graph_launch(bench.kernel, stream_here, recording), WEFT_OK);
         assert_int_equal(settle(), WEFT_OK);
         assert_int_equal(value(), 5);
     }
-    streams->recording_free(bench.kernel, recording);
-    streams->recording_free(bench.kernel, NULL);
+    streams->graph_free(bench.kernel, recording);
+    streams->graph_free(bench.kernel, NULL);
 }
 
 static void a_spoilt_recording_is_said_to_be_one(void **state)
 {
-    weft_kernel_recording_t *recording = NULL;
+    weft_kernel_graph_t *recording = NULL;
     (void)state;
-    assert_int_equal(streams->record_end(bench.kernel, stream_here, &recording), WEFT_ERR_STATE);
-    assert_int_equal(streams->record_begin(bench.kernel, stream_here), WEFT_OK);
+    assert_int_equal(streams->capture_end(bench.kernel, stream_here, &recording), WEFT_ERR_STATE);
+    assert_int_equal(streams->capture_begin(bench.kernel, stream_here), WEFT_OK);
     assert_int_equal(settle(), WEFT_ERR_STATE);
     bench_said("waiting for a stream on CUDA device 1");
-    assert_int_equal(streams->record_end(bench.kernel, stream_here, &recording), WEFT_ERR_STATE);
-    bench_said("ending a recording on CUDA device 1");
+    assert_int_equal(streams->capture_end(bench.kernel, stream_here, &recording), WEFT_ERR_STATE);
+    bench_said("ending a capture on CUDA device 1");
     assert_null(recording);
     put_value(7);
     assert_int_equal(settle(), WEFT_OK);
@@ -166,8 +166,8 @@ static void fails_next(const char *call)
 
 static void failures_of_the_runtime_leave_nothing_behind(void **state)
 {
-    weft_kernel_mark_t *mark = NULL;
-    weft_kernel_recording_t *recording = NULL;
+    weft_kernel_event_t *mark = NULL;
+    weft_kernel_graph_t *recording = NULL;
     void *stream = NULL;
     (void)state;
     fails_next("cudaStreamCreateWithFlags");
@@ -176,14 +176,15 @@ static void failures_of_the_runtime_leave_nothing_behind(void **state)
     fails_next("cudaStreamQuery");
     assert_int_equal(settle(), WEFT_ERR_RESOURCE);
     fails_next("cudaEventCreateWithFlags");
-    assert_int_equal(streams->mark(bench.kernel, stream_here, &mark), WEFT_ERR_RESOURCE);
+    assert_int_equal(streams->event_record(bench.kernel, stream_here, &mark), WEFT_ERR_RESOURCE);
     fails_next("cudaEventRecord");
-    assert_int_equal(streams->mark(bench.kernel, stream_here, &mark), WEFT_ERR_RESOURCE);
-    assert_int_equal(streams->record_begin(bench.kernel, stream_here), WEFT_OK);
-    assert_int_equal(streams->record_begin(bench.kernel, stream_here), WEFT_ERR_STATE);
-    bench_said("beginning a recording");
+    assert_int_equal(streams->event_record(bench.kernel, stream_here, &mark), WEFT_ERR_RESOURCE);
+    assert_int_equal(streams->capture_begin(bench.kernel, stream_here), WEFT_OK);
+    assert_int_equal(streams->capture_begin(bench.kernel, stream_here), WEFT_ERR_STATE);
+    bench_said("beginning a capture");
     fails_next("cudaGraphInstantiate");
-    assert_int_equal(streams->record_end(bench.kernel, stream_here, &recording), WEFT_ERR_RESOURCE);
+    assert_int_equal(streams->capture_end(bench.kernel, stream_here, &recording),
+                     WEFT_ERR_RESOURCE);
     assert_null(stream);
     assert_null(mark);
     assert_null(recording);

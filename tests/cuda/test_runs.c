@@ -54,7 +54,7 @@ static void runs_of_one_plan_wait_in_a_stream(void **state)
     fifo_release(plan.fifo, 2);
     assert_int_equal(plan_finish(&plan, run), WEFT_OK);
     assert_int_equal(plan_finish(&plan, blocked), WEFT_OK);
-    assert_int_equal(bench.lanes->end_next(plan.end), SLOTS + 2);
+    assert_int_equal(bench.lanes->endpoint_next(plan.end), SLOTS + 2);
     assert_true(fifo_payload(plan.fifo, SLOTS)[7] == 7);
     assert_true(fifo_payload(plan.fifo, SLOTS + 1)[7] == 8);
     plan_close(&plan);
@@ -76,7 +76,7 @@ static void runs_of_a_queue_keep_their_order_in_two_streams(void **state)
     }
     fifo_release(plan.fifo, 2);
     assert_int_equal(plan_finish(&plan, run), WEFT_OK);
-    assert_int_equal(bench.lanes->end_next(plan.end), SLOTS + 2);
+    assert_int_equal(bench.lanes->endpoint_next(plan.end), SLOTS + 2);
     plan_close(&plan);
     streams_close();
 }
@@ -119,14 +119,14 @@ static void a_failure_ends_the_runs_behind_it(void **state)
     assert_int_equal(plan_look(&plan, run[1], &now), WEFT_ERR_MISMATCH);
     assert_int_equal(now.mismatch, 0);
     assert_int_equal(now.theirs[0], 5);
-    assert_int_equal(bench.lanes->end_next(plan.end), 1);
+    assert_int_equal(bench.lanes->endpoint_next(plan.end), 1);
     /* All have ended: it begins anew, and what became of them is known still. */
     fifo_send(plan.fifo, 1, 0);
     assert_int_equal(plan_run(&plan), WEFT_OK);
     assert_int_equal(plan_finish(&plan, run[0]), WEFT_OK);
     assert_int_equal(plan_finish(&plan, run[1]), WEFT_ERR_ABORTED);
     assert_int_equal(plan_run(&plan), WEFT_OK);
-    assert_int_equal(bench.lanes->end_next(plan.end), 3);
+    assert_int_equal(bench.lanes->endpoint_next(plan.end), 3);
     plan_close(&plan);
 }
 
@@ -144,7 +144,7 @@ static void an_abort_ends_the_runs_that_wait(void **state)
     fifo_release(plan.fifo, SLOTS);
     assert_int_equal(plan_run(&plan), WEFT_OK);
     /* Release ends what waits. */
-    bench.lanes->end_seek(plan.end, 3 * SLOTS);
+    bench.lanes->endpoint_seek(plan.end, 3 * SLOTS);
     assert_int_equal(plan_start_in(&plan, &stream[0], &run), WEFT_OK);
     assert_int_equal(plan_start_in(&plan, &stream[1], &run), WEFT_OK);
     plan_close(&plan);
@@ -176,7 +176,7 @@ static const weft_lanes_move_t crossed[] = {{.operand = 3, .cnt = 1, .ndst = 2, 
 
 typedef struct batch {
     weft_lanes_queue_t *queue;
-    weft_lanes_end_t *end[2];
+    weft_lanes_endpoint_t *end[2];
     weft_lanes_handle_t *handle[3];
     weft_lanes_call_t call[3];
     weft_lanes_job_t job[3];
@@ -197,7 +197,7 @@ static void batch_open(void)
     for (int i = 0; i < 2; i++) {
         const weft_lanes_port_t port = fifo_port(fifos[i], true);
         memset(fifos[i], 0, FIFO_BYTES);
-        assert_int_equal(bench.lanes->end_open(bench.kernel, &port, &batch.end[i]), WEFT_OK);
+        assert_int_equal(bench.lanes->endpoint_open(bench.kernel, &port, &batch.end[i]), WEFT_OK);
     }
     for (uint32_t i = 0; i < 3; i++) {
         program.nlanes = i < 2 ? 2 : 1;
@@ -209,13 +209,13 @@ static void batch_open(void)
         batch.call[i] = (weft_lanes_call_t){.size = sizeof batch.call[i],
                                             .in = batch.data[i],
                                             .out = batch.data[i + 1],
-                                            .cut = {.count = 2 * COUNT,
-                                                    .slice = COUNT,
-                                                    .chunk = COUNT,
-                                                    .pass = 2 * COUNT,
-                                                    .passes = 1,
-                                                    .slices = 1,
-                                                    .k = 2},
+                                            .segmentation = {.count = 2 * COUNT,
+                                                             .slice = COUNT,
+                                                             .chunk = COUNT,
+                                                             .pass = 2 * COUNT,
+                                                             .passes = 1,
+                                                             .slices = 1,
+                                                             .k = 2},
                                             .ends = batch.end};
         batch.job[i] = (weft_lanes_job_t){.handle = batch.handle[i], .call = &batch.call[i]};
     }
@@ -242,8 +242,8 @@ static void batch_close(void)
         bench.lanes->release(batch.handle[i]);
     }
     bench.lanes->queue_close(batch.queue);
-    bench.lanes->end_close(batch.end[0]);
-    bench.lanes->end_close(batch.end[1]);
+    bench.lanes->endpoint_close(batch.end[0]);
+    bench.lanes->endpoint_close(batch.end[1]);
 }
 
 static void plans_of_one_launch_run_one_after_another(void **state)
@@ -263,7 +263,7 @@ static void plans_of_one_launch_run_one_after_another(void **state)
         assert_int_equal(batch.job[2].run, round);
         assert_memory_equal(batch.data[3], batch.data[0], sizeof batch.data[0]);
         for (uint32_t i = 0; i < 2; i++) {
-            assert_int_equal(bench.lanes->end_next(batch.end[i]), 3 * round);
+            assert_int_equal(bench.lanes->endpoint_next(batch.end[i]), 3 * round);
             assert_memory_equal(fifo_payload(fifos[i], 3 * round - 1), batch.data[0] + i * COUNT,
                                 COUNT * sizeof(float));
         }
@@ -289,15 +289,15 @@ static void all_plans_of_a_launch_start_or_none(void **state)
 {
     (void)state;
     batch_open();
-    batch.call[2].cut.slice = 2 * COUNT;
+    batch.call[2].segmentation.slice = 2 * COUNT;
     assert_int_equal(bench.lanes->start(batch.queue, NULL, batch.job, 3), WEFT_ERR_ARG);
     bench_take_error();
     bench_says("slices have 8000 bytes, the slots of a port 4096");
-    batch.call[2].cut.slice = COUNT;
+    batch.call[2].segmentation.slice = COUNT;
     fake_cuda.fails = "cuda_launch_lanes";
     fake_cuda.error = cudaErrorLaunchFailure;
     assert_int_equal(bench.lanes->start(batch.queue, NULL, batch.job, 3), WEFT_ERR_SYSTEM);
-    assert_int_equal(bench.lanes->end_next(batch.end[0]), 0);
+    assert_int_equal(bench.lanes->endpoint_next(batch.end[0]), 0);
     assert_int_equal(bench.lanes->start(batch.queue, NULL, batch.job, 3), WEFT_OK);
     assert_int_equal(batch.job[0].run, 1);
     batch_finish();
@@ -388,7 +388,7 @@ static void scratch_that_waiting_runs_use_stays(void **state)
     fill_and_block(NULL);
     const int small = atomic_load(&fake_cuda.allocated);
     assert_int_equal(plan_start(&plan, &run[0]), WEFT_OK);
-    plan.call.cut.chunk = 2 * COUNT;
+    plan.call.segmentation.chunk = 2 * COUNT;
     assert_int_equal(plan_start(&plan, &run[1]), WEFT_OK);
     assert_int_equal(atomic_load(&fake_cuda.allocated), small + 1);
     fifo_release(plan.fifo, SLOTS);
@@ -412,7 +412,7 @@ static void streams_that_cannot_be_used_are_refused(void **state)
     assert_int_equal(cudaSetDevice(0), cudaSuccess);
     assert_int_equal(plan_start_in(&plan, &theirs, &run), WEFT_ERR_ARG);
     bench_says("the stream is one of CUDA device 1, this rank uses device 0");
-    assert_int_equal(bench.lanes->records(plan.queue, (void *const *)&theirs, &records),
+    assert_int_equal(bench.lanes->is_capturing(plan.queue, (void *const *)&theirs, &records),
                      WEFT_ERR_ARG);
     assert_int_equal(plan_start_in(&plan, &thread, &run), WEFT_ERR_ARG);
     bench_says("another stream in every thread");
@@ -421,7 +421,8 @@ static void streams_that_cannot_be_used_are_refused(void **state)
     bench_says("was destroyed");
     assert_int_equal(plan_start_in(&plan, &legacy, &run), WEFT_OK);
     assert_int_equal(plan_finish(&plan, run), WEFT_OK);
-    assert_int_equal(bench.lanes->records(plan.queue, (void *const *)&legacy, &records), WEFT_OK);
+    assert_int_equal(bench.lanes->is_capturing(plan.queue, (void *const *)&legacy, &records),
+                     WEFT_OK);
     assert_false(records);
     plan_close(&plan);
 }

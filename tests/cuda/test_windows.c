@@ -11,13 +11,13 @@ static plan_t plan;
 
 static uint8_t *head_of(uint64_t n)
 {
-    return fifo + WEFT_FIFO_HEADS + n % SLOTS * WEFT_FIFO_HEAD_BYTES;
+    return fifo + WEFT_FIFO_HEADERS + n % SLOTS * WEFT_FIFO_HEADER_BYTES;
 }
 
 /* Words of message n: the window, plus one, and the offset. */
 static uint64_t *reference(uint64_t n)
 {
-    return (uint64_t *)(void *)(head_of(n) + WEFT_FIFO_REFERENCE_WINDOW);
+    return (uint64_t *)(void *)(head_of(n) + WEFT_FIFO_ZERO_COPY_WINDOW);
 }
 
 /* Waits for message n as a peer does. */
@@ -33,7 +33,7 @@ static void show(uint32_t number, void *base, uint64_t bytes)
 {
     weft_lanes_window_t windows[WEFT_LANES_WINDOWS] = {{NULL, 0}};
     windows[number] = (weft_lanes_window_t){.base = base, .bytes = bytes};
-    assert_int_equal(bench.lanes->end_windows(plan.end, windows), WEFT_OK);
+    assert_int_equal(bench.lanes->endpoint_windows(plan.end, windows), WEFT_OK);
 }
 
 static void fill(float *to)
@@ -51,7 +51,7 @@ static void a_message_says_where_its_payload_is(void **state)
     plan_open(&plan, PLAN_SENDS, fifo);
     fill(plan.in);
     show(5, (uint8_t *)plan.out - 64, sizeof plan.out + 64);
-    plan.call.steady = WEFT_LANES_STEADY;
+    plan.call.stable = WEFT_LANES_STABLE;
     assert_int_equal(plan_start(&plan, &run), WEFT_OK);
     take(0);
     plan_wait_blocked(&plan, run); /* all is sent, but the peer may still read it */
@@ -62,7 +62,7 @@ static void a_message_says_where_its_payload_is(void **state)
     fifo_release(fifo, 1);
     assert_int_equal(plan_finish(&plan, run), WEFT_OK);
     assert_int_equal(plan_look(&plan, run, &at), WEFT_OK);
-    assert_int_equal(at.referred, 1);
+    assert_int_equal(at.zero_copied, 1);
     plan_close(&plan);
 }
 
@@ -75,7 +75,7 @@ static void everything_else_is_copied(void **state)
         fill(plan.in);
         reference(0)[0] = 77;
         uint8_t *out = (uint8_t *)plan.out;
-        plan.call.steady = i == 0 ? WEFT_LANES_STEADY_IN_PLACE : WEFT_LANES_STEADY;
+        plan.call.stable = i == 0 ? WEFT_LANES_STABLE_IN_PLACE : WEFT_LANES_STABLE;
         show(0, i == 1 ? out + 4 : out, i == 2 ? sizeof plan.out - 1 : sizeof plan.out);
         if (i == 3) {
             show(0, NULL, 0); /* it has ended */
@@ -93,7 +93,7 @@ static void a_run_that_waits_for_a_reader_can_be_aborted(void **state)
     (void)state;
     plan_open(&plan, PLAN_SENDS, fifo);
     show(0, plan.out, sizeof plan.out);
-    plan.call.steady = WEFT_LANES_STEADY;
+    plan.call.stable = WEFT_LANES_STABLE;
     assert_int_equal(plan_start(&plan, &run), WEFT_OK);
     plan_wait_blocked(&plan, run);
     bench.lanes->abort(plan.handle);
@@ -143,7 +143,7 @@ static void windows_come_and_go_between_runs(void **state)
     uint64_t run = 0;
     (void)state;
     plan_open(&plan, PLAN_SENDS, fifo);
-    plan.call.steady = WEFT_LANES_STEADY;
+    plan.call.stable = WEFT_LANES_STABLE;
     for (uint64_t n = 0; n < 6; n++) {
         show(0, plan.out, n % 2 * sizeof plan.out);
         assert_int_equal(plan_start(&plan, &run), WEFT_OK);

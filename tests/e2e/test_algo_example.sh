@@ -58,4 +58,4 @@ expect 0 cc -std=c11 -Wall -Wextra -Wshadow -Wstrict-prototypes -Wconversion -We
 
 # What it does not serve it refuses with words.
 expect 3 "$HOME/weft/bin/weft" plan broadcast -n 4 -A algo-doubling --conf "$folder/weft.ini"
-says err 'algo-doubling serves all_reduce only'
+says err 'algo-doubling has no plan for broadcast; it has plans for all_reduce'

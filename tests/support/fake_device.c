@@ -15,7 +15,7 @@
 #include "tests/support/ranks.h"
 #include "tests/support/streams.h"
 
-struct weft_lanes_end {
+struct weft_lanes_endpoint {
     fake_device_t *device;
     uint64_t next;
 };
@@ -60,7 +60,7 @@ static weft_status_t fake_prepare(weft_kernel_t *kernel, const weft_lanes_progra
 }
 
 static weft_status_t fake_end_open(weft_kernel_t *kernel, const weft_lanes_port_t *port,
-                                   weft_lanes_end_t **end_p)
+                                   weft_lanes_endpoint_t **end_p)
 {
     (void)port;
     *end_p = calloc(1, sizeof **end_p);
@@ -69,18 +69,18 @@ static weft_status_t fake_end_open(weft_kernel_t *kernel, const weft_lanes_port_
     return WEFT_OK;
 }
 
-static void fake_end_close(weft_lanes_end_t *end)
+static void fake_end_close(weft_lanes_endpoint_t *end)
 {
     end->device->open_ends--;
     free(end);
 }
 
-static uint64_t fake_end_next(const weft_lanes_end_t *end)
+static uint64_t fake_end_next(const weft_lanes_endpoint_t *end)
 {
     return end->next;
 }
 
-static void fake_end_seek(weft_lanes_end_t *end, uint64_t next)
+static void fake_end_seek(weft_lanes_endpoint_t *end, uint64_t next)
 {
     end->next = next;
 }
@@ -246,21 +246,21 @@ static void fake_gate_break(weft_lanes_queue_t *queue)
 
 static const weft_kernel_lanes_t lanes = {.size = sizeof lanes,
                                           .prepare = fake_prepare,
-                                          .end_open = fake_end_open,
-                                          .end_close = fake_end_close,
-                                          .end_next = fake_end_next,
-                                          .end_seek = fake_end_seek,
+                                          .endpoint_open = fake_end_open,
+                                          .endpoint_close = fake_end_close,
+                                          .endpoint_next = fake_end_next,
+                                          .endpoint_seek = fake_end_seek,
                                           .queue_open = fake_queue_open,
                                           .queue_close = fake_queue_close,
                                           .start = fake_start,
-                                          .records = fake_records,
+                                          .is_capturing = fake_records,
                                           .poll = fake_poll,
                                           .abort = fake_abort,
                                           .release = fake_release,
-                                          .gate_put = fake_gate_put,
-                                          .gate_reached = fake_gate_reached,
-                                          .gate_pass = fake_gate_pass,
-                                          .gate_break = fake_gate_break};
+                                          .host_wait_enqueue = fake_gate_put,
+                                          .host_wait_reached = fake_gate_reached,
+                                          .host_wait_release = fake_gate_pass,
+                                          .host_wait_cancel = fake_gate_break};
 
 /* The test's side ------------------------------------------------------------------------------------- */
 

@@ -5,7 +5,8 @@
 #ifndef WEFT_PLUGIN_KERNEL_H
 #define WEFT_PLUGIN_KERNEL_H
 
-#include <weft/plugin/net.h>
+#include <weft/plugin/memory_kind.h>
+#include <weft/plugin/plugin.h>
 
 #ifdef __cplusplus
 extern "C" {

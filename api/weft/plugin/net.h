@@ -13,6 +13,7 @@
 #ifndef WEFT_PLUGIN_NET_H
 #define WEFT_PLUGIN_NET_H
 
+#include <weft/plugin/memory_kind.h>
 #include <weft/plugin/plugin.h>
 
 #ifdef __cplusplus
@@ -27,9 +28,6 @@ typedef struct weft_net_region weft_net_region_t;     /* registered memory */
 
 #define WEFT_NET_CAP_MESSAGES 1u /* post and poll are filled */
 #define WEFT_NET_CAP_MAP 2u      /* get_extension(WEFT_NET_MAP) is filled */
-
-#define WEFT_MEMORY_HOST 1u /* memory kinds, a bit mask */
-#define WEFT_MEMORY_CUDA 2u
 
 /* Properties of a device. The cost model uses the figures; correctness never depends on them. */
 typedef struct weft_net_props {

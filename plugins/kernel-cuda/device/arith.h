@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Scalar arithmetic of every data type in the common subset of C11 and CUDA C++, so that a processor
- * can test what a device runs: bit-exact conversion of the small floats to and from fp32 (to nearest,
- * ties to even) and the order of MIN and MAX. Gives the bits of plugins/kernel-cpu, if floats are not
- * contracted (nvcc: -fmad=false). */
+ * Scalar arithmetic of every data type in the common subset of C11 and CUDA C++, so that a
+ * processor can test what a device runs: bit-exact conversion of the small floats to and from fp32
+ * (to nearest, ties to even) and the order of MIN and MAX. Gives the bits of plugins/kernel-cpu, if
+ * floats are not contracted (nvcc: -fmad=false). */
 #ifndef KERNEL_CUDA_DEVICE_ARITH_H
 #define KERNEL_CUDA_DEVICE_ARITH_H
 
@@ -55,9 +55,9 @@ static WEFT_DEVICE double cuda_f64_of(uint64_t bits)
     return x;
 }
 
-/* Small floats: `sign` is the bit of the sign, `mantissa` counts bits, `bias` is that of the exponent,
- * `top` the magnitude that overflow rounds to (infinity, or NaN where there is none) and `nan` the
- * magnitude of the NaN that is written. All are constants at every call. */
+/* Small floats: `sign` is the bit of the sign, `mantissa` counts bits, `bias` is that of the
+ * exponent, `top` the magnitude that overflow rounds to (infinity, or NaN where there is none) and
+ * `nan` the magnitude of the NaN that is written. All are constants at every call. */
 static WEFT_DEVICE float cuda_small_decode(uint32_t x, uint32_t sign, uint32_t mantissa,
                                            uint32_t bias, uint32_t top, uint32_t nan)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * One combination by one block of threads, for every data type and operator of kernel.h. In the common
- * subset of C11 and CUDA C++. Every thread of the block calls cuda_combine(); each has its own elements
- * and reads them all before it stores, so a destination may be a source. No barrier is inside. */
+ * One combination by one block of threads, for every data type and operator of kernel.h. In the
+ * common subset of C11 and CUDA C++. Every thread of the block calls cuda_combine(); each has its
+ * own elements and reads them all before it stores, so a destination may be a source. No barrier is
+ * inside. */
 #ifndef KERNEL_CUDA_DEVICE_COMBINE_H
 #define KERNEL_CUDA_DEVICE_COMBINE_H
 
@@ -197,8 +198,8 @@ static WEFT_DEVICE uint32_t cuda_element(uint32_t dtype)
     }
 }
 
-/* The share of thread `thread` of `threads` in combination *c, which all of them see. dtype and op are
- * valid. Stores are ordered by the caller's barrier or fence. */
+/* The share of thread `thread` of `threads` in combination *c, which all of them see. dtype and op
+ * are valid. Stores are ordered by the caller's barrier or fence. */
 static WEFT_DEVICE void cuda_combine(uint32_t dtype, uint32_t op, const weft_combine_t *c,
                                      uint32_t thread, uint32_t threads)
 {

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * MOVEs on a device: where their operands are, and one slice of them, from looking at its ports to
- * giving its slots on.
+ * MOVEs on a device: the addresses of their operands, and one slice of a MOVE from the check of its
+ * ports to the release of its slots.
  *
- * A message of at most 32 bytes lies with its flag and signature in one line, or at the begin of a slot
- * that an adapter reads or writes. The leader alone reads it after one acquire, combines in the block's
- * memory, and writes the line of the next message: no thread is woken. Larger messages lie in the slots'
- * payloads or in windows, and all threads move them. */
+ * A slice of at most 32 bytes is in one cache line with its sequence and signature, or at the begin
+ * of a slot that an adapter reads or writes. The leader handles it alone: it reads it after one
+ * acquire, combines in the block's memory and writes the line of the next slice, without waking
+ * another thread. Larger slices are in the slots' payloads or in windows, and all threads move
+ * them. */
 #ifndef KERNEL_CUDA_DEVICE_MOVES_H
 #define KERNEL_CUDA_DEVICE_MOVES_H
 
 #include "combine.h"
 #include "platform.h"
-#include "windows.h"
+#include "zero_copy.h"
 
-/* Ports -------------------------------------------------------------------------------------------- */
+/* Ports
+ * -------------------------------------------------------------------------------------------- */
 
-static WEFT_DEVICE uint8_t *lanes_port_head(const lanes_port_t *port)
+static WEFT_DEVICE uint8_t *lanes_port_header(const lanes_port_t *port)
 {
-    return port->fifo + WEFT_FIFO_HEADS + (port->next & port->mask) * WEFT_FIFO_HEAD_BYTES;
+    return port->fifo + WEFT_FIFO_HEADERS + (port->next & port->mask) * WEFT_FIFO_HEADER_BYTES;
 }
 
 static WEFT_DEVICE uint64_t *lanes_word(uint8_t *line, uint64_t offset)
@@ -28,7 +30,7 @@ static WEFT_DEVICE uint64_t *lanes_word(uint8_t *line, uint64_t offset)
 
 static WEFT_DEVICE int lanes_port_can_receive(const lanes_port_t *port)
 {
-    uint64_t *sequence = lanes_word(lanes_port_head(port), WEFT_FIFO_HEAD_SEQUENCE);
+    uint64_t *sequence = lanes_word(lanes_port_header(port), WEFT_FIFO_HEADER_SEQUENCE);
     return device_acquire64(sequence) == port->next + 1;
 }
 
@@ -41,14 +43,14 @@ static WEFT_DEVICE int lanes_port_can_send(lanes_port_t *port)
     return port->next < port->limit;
 }
 
-/* Whether every message by reference of this run has been given back. */
-static WEFT_DEVICE int lanes_port_returned(lanes_port_t *port)
+/* Returns whether the peer has released every descriptor of this run. */
+static WEFT_DEVICE int lanes_port_all_released(lanes_port_t *port)
 {
-    const uint64_t limit = port->referred + port->slots;
-    if (port->referred != 0 && port->limit < limit) {
+    const uint64_t limit = port->zero_copied + port->slots;
+    if (port->zero_copied != 0 && port->limit < limit) {
         port->limit = device_acquire64(lanes_word(port->fifo, WEFT_FIFO_RELEASED)) + port->slots;
     }
-    return port->referred == 0 || port->limit >= limit;
+    return port->zero_copied == 0 || port->limit >= limit;
 }
 
 static WEFT_DEVICE uint8_t *lanes_port_payload(const lanes_port_t *port)
@@ -58,12 +60,12 @@ static WEFT_DEVICE uint8_t *lanes_port_payload(const lanes_port_t *port)
 
 static WEFT_DEVICE uint8_t *lanes_port_inline(const lanes_port_t *port)
 {
-    return port->inlines + (port->next & port->mask) * port->head_stride;
+    return port->inlines + (port->next & port->mask) * port->header_stride;
 }
 
 static WEFT_DEVICE uint64_t *lanes_port_signature(const lanes_port_t *port)
 {
-    return lanes_word(port->signatures, (port->next & port->mask) * port->head_stride);
+    return lanes_word(port->signatures, (port->next & port->mask) * port->header_stride);
 }
 
 static WEFT_DEVICE lanes_port_t *lanes_ports(const lanes_run_t *run, uint32_t channel)
@@ -71,7 +73,8 @@ static WEFT_DEVICE lanes_port_t *lanes_ports(const lanes_run_t *run, uint32_t ch
     return run->ports + (uint64_t)channel * run->program.nports;
 }
 
-/* Operands ----------------------------------------------------------------------------------------- */
+/* Operands
+ * ----------------------------------------------------------------------------------------- */
 
 static WEFT_DEVICE uint32_t lanes_operand_chunk(const weft_lanes_operand_t *o, uint32_t iteration,
                                                 uint32_t j)
@@ -87,27 +90,27 @@ static WEFT_DEVICE uint64_t lanes_block_count(const lanes_run_t *run, uint32_t k
 {
     const uint64_t *counts =
         kind == WEFT_OPERAND_IN ? run->vectors.in_counts : run->vectors.out_counts;
-    return counts == NULL ? run->cut.count : counts[block];
+    return counts == NULL ? run->segmentation.count : counts[block];
 }
 
 static WEFT_DEVICE uint64_t lanes_block_start(const lanes_run_t *run, uint32_t kind, uint32_t block)
 {
     const uint64_t *displs =
         kind == WEFT_OPERAND_IN ? run->vectors.in_displs : run->vectors.out_displs;
-    return displs == NULL ? block * run->cut.count : displs[block];
+    return displs == NULL ? block * run->segmentation.count : displs[block];
 }
 
 static WEFT_DEVICE uint8_t *lanes_operand_address(const lanes_run_t *run, const lanes_block_t *b,
                                                   uint32_t kind, uint32_t chunk)
 {
-    const weft_lanes_cut_t *cut = &run->cut;
+    const weft_lanes_segmentation_t *seg = &run->segmentation;
     uint32_t elem = run->program.elem;
     if (kind == WEFT_OPERAND_TMP) {
-        uint64_t before = (uint64_t)b->channel * run->program.tmp_chunks + chunk;
-        return run->tmp + before * cut->chunk * elem;
+        uint64_t before = (uint64_t)b->at.channel * run->program.tmp_chunks + chunk;
+        return run->tmp + before * seg->chunk * elem;
     }
-    uint64_t element = lanes_block_start(run, kind, chunk / cut->k) + b->pass * cut->pass +
-                       chunk % cut->k * cut->chunk;
+    uint64_t element = lanes_block_start(run, kind, chunk / seg->k) + b->at.pass * seg->pass +
+                       chunk % seg->k * seg->chunk;
     /* Reading IN never writes it; and a chunk beyond the end of a buffer has an address and no
      * elements. */
     uintptr_t base = kind == WEFT_OPERAND_IN ? (uintptr_t)run->in : (uintptr_t)run->out;
@@ -123,7 +126,8 @@ static WEFT_DEVICE uint64_t lanes_clip(uint64_t start, uint64_t part, uint64_t w
     return whole - start < part ? whole - start : part;
 }
 
-/* Members ------------------------------------------------------------------------------------------ */
+/* Members
+ * ------------------------------------------------------------------------------------------ */
 
 static WEFT_DEVICE const weft_lanes_operand_t *lanes_measure_of(const lanes_member_t *m)
 {
@@ -145,15 +149,16 @@ static WEFT_DEVICE int lanes_measure(const lanes_run_t *run, const lanes_block_t
                                      lanes_member_t *m)
 {
     const weft_lanes_operand_t *o = lanes_measure_of(m);
-    const weft_lanes_cut_t *cut = &run->cut;
+    const weft_lanes_segmentation_t *seg = &run->segmentation;
     uint32_t chunk = 0, kind = WEFT_OPERAND_IN;
     if (o != NULL) {
         kind = o->kind;
-        chunk = lanes_operand_chunk(o, b->iteration, m->done);
+        chunk = lanes_operand_chunk(o, b->at.iteration, m->done);
     }
-    m->count = lanes_block_count(run, kind, chunk / cut->k);
-    m->chunk = lanes_clip(b->pass * cut->pass + chunk % cut->k * cut->chunk, cut->chunk, m->count);
-    return !run->program.pairs || b->pass == 0 || m->chunk > 0;
+    m->count = lanes_block_count(run, kind, chunk / seg->k);
+    m->chunk =
+        lanes_clip(b->at.pass * seg->pass + chunk % seg->k * seg->chunk, seg->chunk, m->count);
+    return !run->program.pairs || b->at.pass == 0 || m->chunk > 0;
 }
 
 static WEFT_DEVICE int lanes_is_final(const lanes_run_t *run, const lanes_member_t *m)
@@ -161,13 +166,13 @@ static WEFT_DEVICE int lanes_is_final(const lanes_run_t *run, const lanes_member
     return run->program.final != 0 && (m->move->flags & WEFT_MOVE_FINAL) != 0;
 }
 
-/* The operand that holds what the MOVE sends and keeps it until the run is over, if there is one: the
- * first destination in OUT, or the only source. */
-static WEFT_DEVICE uint32_t lanes_holder(const lanes_run_t *run, const lanes_member_t *m)
+/* Returns the operand that holds the sent data unchanged until the run ends, or LANES_NOT_STABLE:
+ * the first destination in OUT, or the only source. */
+static WEFT_DEVICE uint32_t lanes_stable_operand(const lanes_run_t *run, const lanes_member_t *m)
 {
     uint32_t ndst = m->move->ndst, i = 0;
-    if ((m->move->flags & run->steady) == 0) {
-        return LANES_NO_HOLDER;
+    if ((m->move->flags & run->stable) == 0) {
+        return LANES_NOT_STABLE;
     }
     while (i < ndst && m->operands[i].kind != WEFT_OPERAND_OUT) {
         i++;
@@ -182,11 +187,11 @@ static WEFT_DEVICE void lanes_aim(const lanes_run_t *run, const lanes_block_t *b
     for (uint32_t i = 0; i < all; i++) {
         const weft_lanes_operand_t *o = &m->operands[i];
         if (o->kind == WEFT_OPERAND_PORT) {
-            m->port[i] = &lanes_ports(run, b->channel)[o->index];
+            m->port[i] = &lanes_ports(run, b->at.channel)[o->index];
             m->base[i] = NULL;
             continue;
         }
-        uint32_t chunk = lanes_operand_chunk(o, b->iteration, m->done);
+        uint32_t chunk = lanes_operand_chunk(o, b->at.iteration, m->done);
         m->port[i] = NULL;
         m->base[i] = lanes_operand_address(run, b, o->kind, chunk);
         if (i >= ndst && o->kind == WEFT_OPERAND_IN && run->program.pre) {
@@ -195,10 +200,10 @@ static WEFT_DEVICE void lanes_aim(const lanes_run_t *run, const lanes_block_t *b
     }
     m->slice = 0;
     m->copies = m->move->nsrc == 1 && m->pre_mask == 0 && !lanes_is_final(run, m);
-    m->holder = lanes_holder(run, m);
+    m->stable_operand = lanes_stable_operand(run, m);
 }
 
-/* Goes to the next chunk that has something to move. */
+/* Advances to the next chunk that is not left out. */
 static WEFT_DEVICE_CALL void lanes_next(const lanes_run_t *run, const lanes_block_t *b,
                                         lanes_member_t *m)
 {
@@ -211,7 +216,8 @@ static WEFT_DEVICE_CALL void lanes_next(const lanes_run_t *run, const lanes_bloc
     }
 }
 
-/* One slice ---------------------------------------------------------------------------------------- */
+/* One slice
+ * ---------------------------------------------------------------------------------------- */
 
 /* The first port that is not ready, or −1. */
 static WEFT_DEVICE int32_t lanes_blocker(const lanes_run_t *run, const lanes_member_t *m)
@@ -265,58 +271,58 @@ static WEFT_DEVICE int lanes_signatures_match(lanes_block_t *b, const lanes_run_
     return 1;
 }
 
-/* Where the payloads of the sources are, of which the peers may keep some. 0: a message refers to nothing
- * that may be read. */
-static WEFT_DEVICE int lanes_look_up(lanes_block_t *b, const lanes_run_t *run,
-                                     const lanes_member_t *m, uint64_t bytes)
+/* Finds the payloads of the sources, some of which may be in windows of the peers. Returns 0 if a
+ * descriptor is invalid. */
+static WEFT_DEVICE int lanes_zero_copy_sources(lanes_block_t *b, const lanes_run_t *run,
+                                               const lanes_member_t *m, uint64_t bytes)
 {
     uint32_t ndst = m->move->ndst;
     for (uint32_t i = 0; i < m->move->nsrc; i++) {
         lanes_port_t *port = m->port[ndst + i];
-        b->far[i] = NULL;
+        b->source_at[i] = NULL;
         if (port == NULL || port->lengths != NULL || bytes <= WEFT_FIFO_INLINE) {
             continue;
         }
         /* Copies: the peer can write shared memory at any time. */
-        const uint64_t *words = lanes_word(lanes_port_head(port), WEFT_FIFO_REFERENCE_WINDOW);
-        const lanes_reference_t at = {words[0], words[1]};
+        const uint64_t *words = lanes_word(lanes_port_header(port), WEFT_FIFO_ZERO_COPY_WINDOW);
+        const lanes_zero_copy_t at = {words[0], words[1]};
         if (at.window == 0) {
             continue;
         }
-        b->far[i] = lanes_meant(port, &at, bytes, run->program.elem);
-        if (b->far[i] == NULL) {
+        b->source_at[i] = lanes_zero_copy_target(port, &at, bytes, run->program.elem);
+        if (b->source_at[i] == NULL) {
             b->record->mismatch = (int32_t)(port - run->ports);
             b->record->mismatch_run = run->number;
-            b->record->lied = 1;
+            b->record->bad_zero_copy = 1;
             return 0;
         }
     }
     return 1;
 }
 
-/* Which messages need no copy of the payload, as it stays where the MOVE has it. What another lane of this
- * device wrote there is seen by the receiver too: this lane has acquired it, and its message is
- * published with a fence of the whole system, which carries on what came to it. */
-static WEFT_DEVICE void lanes_refer_slice(lanes_block_t *b, const lanes_run_t *run,
-                                          const lanes_member_t *m, uint64_t bytes)
+/* Decides which destinations get a descriptor instead of a copy. The receiver also sees data that
+ * another lane of this device wrote there: this lane has acquired it, and publishes its slice with
+ * a fence of the whole system, which is cumulative. */
+static WEFT_DEVICE void lanes_zero_copy_slice(lanes_block_t *b, const lanes_run_t *run,
+                                              const lanes_member_t *m, uint64_t bytes)
 {
-    uint64_t offset = m->slice * run->cut.slice * run->program.elem;
+    uint64_t offset = m->slice * run->segmentation.slice * run->program.elem;
     for (uint32_t i = 0; i < m->move->ndst; i++) {
         lanes_port_t *port = m->port[i];
-        b->at[i].window = b->at[i].offset = 0;
-        if (port == NULL || port->lengths != NULL || m->holder == LANES_NO_HOLDER ||
+        b->zero_copy[i].window = b->zero_copy[i].offset = 0;
+        if (port == NULL || port->lengths != NULL || m->stable_operand == LANES_NOT_STABLE ||
             bytes <= WEFT_FIFO_INLINE) {
             continue;
         }
-        b->at[i] = lanes_refer(port, m->base[m->holder] + offset, bytes);
-        if (b->at[i].window != 0) {
-            port->referred = port->next + 1;
-            b->referred++;
+        b->zero_copy[i] = lanes_zero_copy_make(port, m->base[m->stable_operand] + offset, bytes);
+        if (b->zero_copy[i].window != 0) {
+            port->zero_copied = port->next + 1;
+            b->zero_copied++;
         }
     }
 }
 
-/* What does not depend on where the operands are. */
+/* Fills the part of a combination that does not depend on the operands' locations. */
 static WEFT_DEVICE weft_combine_t *lanes_combination(lanes_block_t *b, const lanes_run_t *run,
                                                      const lanes_member_t *m, uint64_t count)
 {
@@ -348,20 +354,20 @@ static WEFT_DEVICE void lanes_add_destination(weft_combine_t *c, const lanes_mem
     }
 }
 
-/* Payloads lie in slots or in windows; all threads work. */
+/* Sets up a combination of payloads in slots or windows, for all threads. */
 static WEFT_DEVICE void lanes_combine_slots(lanes_block_t *b, const lanes_run_t *run,
                                             const lanes_member_t *m, uint64_t count)
 {
     weft_combine_t *c = lanes_combination(b, run, m, count);
-    uint64_t offset = m->slice * run->cut.slice * run->program.elem;
+    uint64_t offset = m->slice * run->segmentation.slice * run->program.elem;
     for (uint32_t i = 0; i < c->nsrc; i++) {
         uint32_t at = m->move->ndst + i;
-        c->src[i] = m->port[at] == NULL ? m->base[at] + offset
-                    : b->far[i] != NULL ? b->far[i]
-                                        : lanes_port_payload(m->port[at]);
+        c->src[i] = m->port[at] == NULL       ? m->base[at] + offset
+                    : b->source_at[i] != NULL ? b->source_at[i]
+                                              : lanes_port_payload(m->port[at]);
     }
     for (uint32_t i = 0; i < m->move->ndst; i++) {
-        if (b->at[i].window == 0) {
+        if (b->zero_copy[i].window == 0) {
             lanes_add_destination(
                 c, m, m->port[i] == NULL ? m->base[i] + offset : lanes_port_payload(m->port[i]));
         }
@@ -374,12 +380,12 @@ static WEFT_DEVICE void lanes_combine_slots(lanes_block_t *b, const lanes_run_t 
     device_barrier();
 }
 
-/* Payloads lie in heads; the leader works alone. */
-static WEFT_DEVICE void lanes_combine_heads(lanes_block_t *b, const lanes_run_t *run,
-                                            const lanes_member_t *m, uint64_t count)
+/* Combines payloads in headers; the leader does it alone. */
+static WEFT_DEVICE void lanes_combine_inline(lanes_block_t *b, const lanes_run_t *run,
+                                             const lanes_member_t *m, uint64_t count)
 {
     weft_combine_t *c = lanes_combination(b, run, m, count);
-    uint64_t offset = m->slice * run->cut.slice * run->program.elem;
+    uint64_t offset = m->slice * run->segmentation.slice * run->program.elem;
     uint32_t ndst = m->move->ndst, ports = 0;
     for (uint32_t i = 0; i < c->nsrc; i++) {
         lanes_port_t *port = m->port[ndst + i];
@@ -407,28 +413,28 @@ static WEFT_DEVICE void lanes_combine_heads(lanes_block_t *b, const lanes_run_t 
     }
 }
 
-/* What a message says of itself. */
+/* Writes the signature of a slice. */
 static WEFT_DEVICE void lanes_sign(const lanes_run_t *run, const lanes_member_t *m,
-                                   const lanes_port_t *port, const lanes_reference_t *at,
+                                   const lanes_port_t *port, const lanes_zero_copy_t *at,
                                    uint64_t bytes)
 {
     uint64_t *signature = lanes_port_signature(port);
     for (uint32_t w = 0; w < WEFT_FIFO_SIGNATURE_WORDS; w++) {
         signature[w] = lanes_signature(run, m, w);
     }
-    if (port->direct) {
+    if (port->gpudirect) {
         signature[WEFT_FIFO_SIGNATURE_WORDS] = bytes;
     }
     if (port->lengths != NULL) {
         port->lengths[port->next & port->mask] = (uint32_t)bytes;
     } else if (bytes > WEFT_FIFO_INLINE) {
-        uint64_t *words = lanes_word(lanes_port_head(port), WEFT_FIFO_REFERENCE_WINDOW);
+        uint64_t *words = lanes_word(lanes_port_header(port), WEFT_FIFO_ZERO_COPY_WINDOW);
         words[0] = at->window;
         words[1] = at->offset;
     }
 }
 
-/* Slots change hands after the data is in place: behind one fence, that of the whole system. */
+/* Publishes and releases slots after the data is in place, behind one fence of the whole system. */
 static WEFT_DEVICE void lanes_publish(const lanes_block_t *b, const lanes_run_t *run,
                                       const lanes_member_t *m, uint64_t bytes)
 {
@@ -436,7 +442,7 @@ static WEFT_DEVICE void lanes_publish(const lanes_block_t *b, const lanes_run_t 
     for (uint32_t i = 0; i < all; i++) {
         ports += m->port[i] != NULL;
         if (i < ndst && m->port[i] != NULL) {
-            lanes_sign(run, m, m->port[i], &b->at[i], bytes);
+            lanes_sign(run, m, m->port[i], &b->zero_copy[i], bytes);
         }
     }
     if (ports == 0) {
@@ -448,7 +454,7 @@ static WEFT_DEVICE void lanes_publish(const lanes_block_t *b, const lanes_run_t 
         if (port == NULL) {
             continue;
         }
-        uint64_t *word = i < ndst ? lanes_word(lanes_port_head(port), WEFT_FIFO_HEAD_SEQUENCE)
+        uint64_t *word = i < ndst ? lanes_word(lanes_port_header(port), WEFT_FIFO_HEADER_SEQUENCE)
                                   : lanes_word(port->fifo, WEFT_FIFO_RELEASED);
         device_publish64(word, ++port->next);
     }
@@ -459,32 +465,33 @@ static WEFT_DEVICE_CALL uint32_t lanes_slice(lanes_block_t *b, const lanes_run_t
 {
     int32_t blocker = lanes_blocker(run, m);
     if (blocker >= 0) {
-        b->blocked = blocker;
+        b->idle.blocked = blocker;
         return LANES_BLOCKED;
     }
     if (!lanes_signatures_match(b, run, m)) {
         return LANES_MISMATCH;
     }
-    uint64_t count = lanes_clip(m->slice * run->cut.slice, run->cut.slice, m->chunk);
+    uint64_t count =
+        lanes_clip(m->slice * run->segmentation.slice, run->segmentation.slice, m->chunk);
     uint64_t bytes = count * run->program.elem;
-    if (!lanes_look_up(b, run, m, bytes)) {
+    if (!lanes_zero_copy_sources(b, run, m, bytes)) {
         return LANES_MISMATCH;
     }
-    lanes_refer_slice(b, run, m, bytes);
+    lanes_zero_copy_slice(b, run, m, bytes);
     if (count > 0) {
         if (bytes <= WEFT_FIFO_INLINE) {
-            lanes_combine_heads(b, run, m, count);
+            lanes_combine_inline(b, run, m, count);
         } else {
             lanes_combine_slots(b, run, m, count);
         }
     }
     lanes_publish(b, run, m, bytes);
     device_note64(&b->record->moved, ++b->moved);
-    if (++m->slice == run->cut.slices) {
+    if (++m->slice == run->segmentation.slices) {
         m->done++;
         lanes_next(run, b, m);
     }
-    return LANES_OVER;
+    return LANES_COMPLETED;
 }
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the code in this folder needs of the machine it runs on: words that two sides share, the threads
- * of a block, a pause. Compiled as CUDA for a device, as C for a host, where a block is one thread. */
+ * What the code in this folder needs of the machine it runs on: words that two sides share, the
+ * threads of a block, a pause. Compiled as CUDA for a device, as C for a host, where a block is one
+ * thread. */
 #ifndef KERNEL_CUDA_DEVICE_PLATFORM_H
 #define KERNEL_CUDA_DEVICE_PLATFORM_H
 
@@ -137,7 +138,8 @@ static inline uint64_t device_add64_near(uint64_t *word)
     return __atomic_fetch_add(word, 1, __ATOMIC_ACQ_REL);
 }
 
-/* Here every published word is a release store: race detectors understand those better than fences. */
+/* Here every published word is a release store: race detectors understand those better than
+ * fences. */
 static inline void device_publish_fence(void)
 {
 }

@@ -1,49 +1,50 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a run of a plan on a device consists of: ports, MOVEs under way, what a lane tells the host, what
- * the threads of a block share. Made by lanes_image.c, used by lanes.h. */
+ * * The data of a run on a device: ports, MOVEs that progress, the words that a lane writes for the
+ * host, and the memory that the threads of a block share. lanes_image.c makes it, interpreter.h
+ * uses it. */
 #ifndef KERNEL_CUDA_DEVICE_RUN_H
 #define KERNEL_CUDA_DEVICE_RUN_H
 
-#include <weft/plugin/lanes.h>
+#include <weft/plugin/draft/lanes.h>
 #include <weft/plugin/plan.h>
 
-/* Windows that messages of a port refer to. */
+/* The windows that zero-copy descriptors of a port may name. */
 typedef struct lanes_windows {
-    uint64_t count; /* beyond it there are none */
+    uint64_t count; /* entries in use */
     weft_lanes_window_t window[WEFT_LANES_WINDOWS];
 } lanes_windows_t;
 
-/* What a message of more than 32 bytes says of its payload: see lanes.h. */
-typedef struct lanes_reference {
+/* A zero-copy descriptor; see weft/plugin/draft/lanes.h. */
+typedef struct lanes_zero_copy {
     uint64_t window, offset;
-} lanes_reference_t;
+} lanes_zero_copy_t;
 
-/* One end of a FIFO, as the device sees it. Signatures and inline payloads are in the FIFO's heads, or in
- * the slots if an adapter reads and writes those. */
+/* One end of a FIFO, as the device sees it. Signatures and inline payloads are in the FIFO's
+ * headers, or in the slots if an adapter reads and writes those. */
 typedef struct lanes_port {
-    uint8_t *fifo;                            /* control block and heads */
-    uint8_t *payloads, *signatures, *inlines; /* of slot 0 */
+    uint8_t *fifo;                            /* control block and headers */
+    uint8_t *payloads, *signatures, *inlines; /* those of slot 0 */
     uint32_t *lengths;                        /* or NULL */
-    uint64_t *at;      /* of host and device: number of the next message while no run has the end */
-    uint64_t next;     /* … while one has it */
-    uint64_t limit;    /* send: messages below it have a free slot */
-    uint64_t referred; /* send: messages up to the last one by reference in this run */
-    uint64_t stride;   /* of payloads */
-    uint64_t head_stride;           /* of signatures and inlines */
+    uint64_t *at;   /* shared with the host: number of the next slice while no run has the end */
+    uint64_t next;  /* number of the next slice while a run has the end */
+    uint64_t limit; /* send: slices below it have a free slot */
+    uint64_t zero_copied;           /* send: slices up to the last descriptor of this run */
+    uint64_t stride;                /* bytes from payload to payload */
+    uint64_t header_stride;         /* bytes from header to header */
     const lanes_windows_t *windows; /* or NULL */
-    uint64_t count;                 /* … of which so many are looked at in this run */
-    uint32_t mask;                  /* slots − 1 */
+    uint64_t count;                 /* windows that this run looks at */
+    uint32_t mask;                  /* slots - 1 */
     uint32_t slots;
-    uint32_t direct; /* 1: behind a signature is room for the payload's bytes */
+    uint32_t gpudirect; /* 1: the payload's bytes follow the signature */
     uint32_t reserved;
 } lanes_port_t;
 
-/* A MOVE under way: addresses of its current chunk. */
+/* A MOVE that progresses: the addresses of its current chunk. */
 typedef struct lanes_member {
     const weft_lanes_move_t *move;
     const weft_lanes_operand_t *operands;
-    lanes_port_t *port[2 * WEFT_MOVE_MAX]; /* destinations, then sources; NULL = memory */
+    lanes_port_t *port[2 * WEFT_MOVE_MAX]; /* destinations, then sources; NULL: memory */
     uint8_t *base[2 * WEFT_MOVE_MAX];      /* address of slice 0 */
     uint64_t chunk;                        /* elements of the current chunk */
     uint64_t count;                        /* elements of its block */
@@ -51,104 +52,115 @@ typedef struct lanes_member {
     uint32_t pre_mask;
     uint32_t finished;
     uint32_t copies; /* one source, no arithmetic */
-    uint32_t holder; /* operand that keeps what is sent for the run, or LANES_NO_HOLDER */
+    uint32_t
+        stable_operand; /* operand that stays unchanged until the run ends, or LANES_NOT_STABLE */
 } lanes_member_t;
 
 enum {
     LANES_RUNNING = 0,
-    LANES_OVER = 1,
+    LANES_COMPLETED = 1,
     LANES_STOPPED = 2,
     LANES_MISMATCH = 3,
     LANES_BLOCKED = 4
 };
 
-/* What a lane tells; the lane writes, the host reads. Two cache lines. Numbers of runs only grow, so what
- * became of a run can be asked for when others have followed it. Runs that a stream records have no number
- * and are counted by the lane. */
+/* The words of a lane; the lane writes them, the host reads them. Two cache lines. Numbers of runs
+ * only grow, so that the host can ask about a run when later runs have begun. Captured runs have no
+ * number; the lane counts them. */
 typedef struct lanes_record {
-    uint64_t moved;  /* slices, in the run begun last */
-    uint64_t begun;  /* number of the run begun last */
-    uint64_t over;   /* … of the last one that ended well */
-    uint64_t ended;  /* … of the last one that ended; stored last */
-    int32_t blocked; /* port that the lane waits for, or −1 */
-    uint32_t failed; /* 1: a run did not end well */
-    uint64_t replays_begun, replays_ended;
-    uint64_t mismatch_run; /* the run that found another signature; 0: a replay */
+    uint64_t moved;     /* slices done in the run begun last */
+    uint64_t begun;     /* number of the run begun last */
+    uint64_t completed; /* number of the last run that completed */
+    uint64_t ended;     /* number of the last run that ended; stored last */
+    int32_t blocked;    /* port that the lane waits for, or -1 */
+    uint32_t failed;    /* 1: a run failed */
+    uint64_t graph_runs_begun, graph_runs_ended;
+    uint64_t mismatch_run; /* run that found another signature; 0: a captured run */
     uint64_t mine[WEFT_FIFO_SIGNATURE_WORDS], theirs[WEFT_FIFO_SIGNATURE_WORDS];
-    int32_t mismatch;  /* the port of it, or −1 */
-    uint32_t lied;     /* 1: its signature was right, but it refers to nothing that may be read */
-    uint64_t referred; /* messages by reference, in all runs that have ended */
+    int32_t mismatch;       /* port of that signature, or -1 */
+    uint32_t bad_zero_copy; /* 1: the signature was right, the descriptor was invalid */
+    uint64_t zero_copied;   /* descriptors sent in all runs that have ended */
 } lanes_record_t;
 
-/* One run, as its blocks get it. Pointers are the device's. */
+/* One run, as its blocks get it. All pointers are the device's. */
 typedef struct lanes_run {
-    weft_lanes_program_t
-        program;           /* BAR: `n` is the number of its mask; MOVE, PAR: `mate_or_mask` is
-                                     1 if a MOVE waits for this word */
-    uint32_t nmasks;       /* distinct masks of BAR */
-    uint32_t nblocks;      /* channels · nlanes */
+    /* In code[]: BAR has the number of its mask in `n`; MOVE and PAR have 1 in `mate_or_mask` if a
+     * MOVE waits for the word. */
+    weft_lanes_program_t program;
+    uint32_t nmasks;       /* number of distinct masks of BAR */
+    uint32_t nblocks;      /* channels * nlanes */
     const uint32_t *owner; /* lane of each port of a channel */
     const uint8_t *in;
     uint8_t *out;
     uint8_t *tmp;
-    weft_lanes_cut_t cut;
+    weft_lanes_segmentation_t segmentation;
     weft_lanes_vectors_t vectors;
     uint64_t signature[WEFT_FIFO_SIGNATURE_WORDS];
     uint64_t scalar;
-    const uint8_t *scalar_at; /* not NULL: where the scalar is when the run begins */
-    uint64_t number;          /* 0: recorded */
-    uint64_t steady;          /* flag of MOVEs that may send by reference; 0: none */
-    lanes_port_t *ports;      /* of a channel behind those of another */
+    const uint8_t *scalar_at; /* not NULL: the run reads its scalar there when it begins */
+    uint64_t number;          /* 0: captured */
+    uint64_t stable;          /* flag of the MOVEs that may send descriptors; 0: none */
+    lanes_port_t *ports;      /* ports of channel 0, then of channel 1, ... */
     lanes_member_t *members;  /* largest_par for each block */
-    /* Words of one writer each, zero before the first run and after one that failed. */
-    uint64_t *passed;  /* per block: passes of earlier runs */
-    uint64_t *replays; /* per block: recorded runs that have ended */
-    uint64_t *
-        finished; /* per channel and word of code: the last of all passes in which it was finished */
-    uint64_t *arrived; /* per channel, mask and lane: barriers that the lane has come to */
-    uint32_t *stop;    /* set by any lane that fails: no run goes on */
-    /* The host's side. */
+    /* Words with one writer each; zero before the first run and after a failed one. */
+    uint64_t *passed;     /* per block: passes of earlier runs */
+    uint64_t *graph_runs; /* per block: captured runs that have ended */
+    uint64_t *finished;   /* per channel and word of code: number of passes that finished it */
+    uint64_t *arrived;    /* per channel, mask and lane: barriers that the lane has reached */
+    uint32_t *stop;       /* a lane that fails sets it; no run continues */
+    /* Words of the host's memory. */
     lanes_record_t *records;
     const uint32_t *abort;
 } lanes_run_t;
 
-/* All threads of a block copy it together. */
+/* A run as words, which all threads of a block copy together. */
 typedef union lanes_run_copy {
     lanes_run_t run;
     uint64_t word[sizeof(lanes_run_t) / sizeof(uint64_t)];
 } lanes_run_copy_t;
 
-/* Runs of one launch, one after another. */
+/* The runs of one launch, one after another. */
 typedef struct lanes_launch {
     lanes_run_t run;              /* if it is the only one */
     const lanes_run_copy_t *runs; /* else all of them */
-    uint64_t *arrived; /* blocks that have come to the end of a run, in all launches of so many */
+    uint64_t *arrived; /* blocks that have reached the end of a run, in all launches of nblocks */
     uint32_t nruns, nblocks;
 } lanes_launch_t;
 
-/* What the threads of a block share. Aligned to 16. */
-typedef struct lanes_block {
-    uint64_t inline_in[WEFT_MOVE_MAX][4]; /* inline payloads that were received */
-    uint64_t inline_out[4];               /* the one to be sent */
-    weft_combine_t combine;               /* what all threads do next */
-    uint64_t scalar;
-    lanes_reference_t at[WEFT_MOVE_MAX]; /* of the slice under way, by destination */
-    const uint8_t *far[WEFT_MOVE_MAX]; /* … by source: where the peer keeps it; NULL: in the slot */
-    uint64_t referred;                 /* messages by reference in this run */
-    uint32_t go;                       /* 0: nothing more to do */
-    uint32_t begin;                    /* STOPPED: the run is not to begin */
-    /* The leader's own. */
-    uint32_t block, channel, lane; /* block = channel · nlanes + lane */
+/* How long a lane has waited, and what it told the host about that. */
+typedef struct lanes_idle {
+    uint32_t ticks;  /* steps, for looks at the stop words */
+    uint32_t rounds; /* fruitless looks since something moved */
+    uint32_t noted;  /* 1: the record says that this lane is blocked */
+    int32_t blocked; /* port that the lane waits for, or -1 */
+    uint64_t seen;   /* `moved` at the last look */
+} lanes_idle_t;
+
+/* The position of a lane in its program. */
+typedef struct lanes_position {
+    uint32_t block, channel, lane; /* block = channel * nlanes + lane */
     uint32_t pc;
-    uint32_t iteration, times; /* of the LOOP around; times 0 = none */
-    uint32_t members;          /* MOVEs under way; 0 = instruction not entered yet */
-    uint32_t at_bar;           /* arrival is told */
-    uint32_t ticks;            /* for looks at abort */
-    uint32_t idle;             /* looks in vain since something moved */
-    uint32_t noted;            /* the record says that this lane is blocked */
-    int32_t blocked;
-    uint64_t pass, passed;
-    uint64_t moved, seen;
+    uint32_t iteration, times; /* of the LOOP around; times 0: none */
+    uint64_t pass, passed;     /* pass of this run; passes of earlier runs */
+} lanes_position_t;
+
+/* The memory that the threads of a block share. Aligned to 16. */
+typedef struct lanes_block {
+    uint64_t inline_in[WEFT_MOVE_MAX][4]; /* received inline payloads */
+    uint64_t inline_out[4];               /* inline payload to be sent */
+    weft_combine_t combine;               /* next combination of all threads */
+    uint64_t scalar;
+    lanes_zero_copy_t zero_copy[WEFT_MOVE_MAX]; /* descriptors of the slice, by destination */
+    const uint8_t *source_at[WEFT_MOVE_MAX]; /* payloads in windows, by source; NULL: in the slot */
+    uint64_t zero_copied;                    /* descriptors sent in this run */
+    uint32_t go;                             /* 0: the run has ended */
+    uint32_t begin;                          /* LANES_STOPPED: the run must not begin */
+    /* Only the leader uses the rest. */
+    lanes_position_t at;
+    uint32_t members; /* MOVEs that progress; 0: the instruction is not entered yet */
+    uint32_t at_bar;  /* 1: the arrival at a barrier is published */
+    lanes_idle_t idle;
+    uint64_t moved; /* slices done in this run */
     const weft_lanes_code_t *code;
     lanes_member_t *member;
     lanes_record_t *record;
@@ -157,7 +169,7 @@ typedef struct lanes_block {
 /* The memory of a block. */
 typedef struct lanes_shared {
     lanes_block_t block;
-    lanes_run_copy_t copy; /* of one run of several */
+    lanes_run_copy_t copy; /* the current run, if the launch has several */
 } lanes_shared_t;
 
 #endif

@@ -31,17 +31,17 @@ static struct fake {
     int starts, aborts, releases, closed;
 } fake;
 
-struct weft_lanes_end {
+struct weft_lanes_endpoint {
     weft_lanes_port_t port;
     uint64_t next;
     weft_lanes_window_t windows[WEFT_LANES_WINDOWS];
 };
 
-static weft_lanes_end_t ends[2];
+static weft_lanes_endpoint_t ends[2];
 static int nends;
 
 static weft_status_t fake_end_open(weft_kernel_t *kernel, const weft_lanes_port_t *port,
-                                   weft_lanes_end_t **end_p)
+                                   weft_lanes_endpoint_t **end_p)
 {
     (void)kernel;
     ends[nends].port = *port;
@@ -49,23 +49,24 @@ static weft_status_t fake_end_open(weft_kernel_t *kernel, const weft_lanes_port_
     return WEFT_OK;
 }
 
-static void fake_end_close(weft_lanes_end_t *end)
+static void fake_end_close(weft_lanes_endpoint_t *end)
 {
     (void)end;
     fake.closed++;
 }
 
-static uint64_t fake_end_next(const weft_lanes_end_t *end)
+static uint64_t fake_end_next(const weft_lanes_endpoint_t *end)
 {
     return end->next;
 }
 
-static void fake_end_seek(weft_lanes_end_t *end, uint64_t next)
+static void fake_end_seek(weft_lanes_endpoint_t *end, uint64_t next)
 {
     end->next = next;
 }
 
-static weft_status_t fake_end_windows(weft_lanes_end_t *end, const weft_lanes_window_t *windows)
+static weft_status_t fake_end_windows(weft_lanes_endpoint_t *end,
+                                      const weft_lanes_window_t *windows)
 {
     memcpy(end->windows, windows, sizeof end->windows);
     return WEFT_OK;
@@ -125,15 +126,15 @@ static void fake_release(weft_lanes_handle_t *handle)
 
 static const weft_kernel_lanes_t fake_lanes = {.size = sizeof fake_lanes,
                                                .prepare = fake_prepare,
-                                               .end_open = fake_end_open,
-                                               .end_close = fake_end_close,
-                                               .end_next = fake_end_next,
-                                               .end_seek = fake_end_seek,
+                                               .endpoint_open = fake_end_open,
+                                               .endpoint_close = fake_end_close,
+                                               .endpoint_next = fake_end_next,
+                                               .endpoint_seek = fake_end_seek,
                                                .start = fake_start,
                                                .poll = fake_poll,
                                                .abort = fake_abort,
                                                .release = fake_release,
-                                               .end_windows = fake_end_windows};
+                                               .endpoint_windows = fake_end_windows};
 
 static void copy_int32(const weft_combine_t *c)
 {
@@ -272,7 +273,7 @@ static void a_plan_is_flattened(void **state)
     assert_int_equal(fake.code[4].opcode, WEFT_LANES_PAR);
     /* Nothing changes what it sends, in place neither. */
     assert_int_equal(fake.moves[fake.code[1].n].flags,
-                     WEFT_LANES_STEADY | WEFT_LANES_STEADY_IN_PLACE);
+                     WEFT_LANES_STABLE | WEFT_LANES_STABLE_IN_PLACE);
     const weft_lanes_move_t *take = &fake.moves[fake.code[5].n];
     assert_int_equal(take->flags, WEFT_LANES_LIKE);
     assert_int_equal(fake.operands[take->operand + 2].kind, WEFT_OPERAND_IN);
@@ -289,8 +290,8 @@ static void a_run_is_lent_the_ports_and_gives_them_back(void **state)
     bool moved = false;
     begin(job);
     assert_ptr_equal(fake.call.in, job->in);
-    assert_int_equal(fake.call.cut.count, COUNT);
-    assert_int_equal(fake.call.cut.slices, 2);
+    assert_int_equal(fake.call.segmentation.count, COUNT);
+    assert_int_equal(fake.call.segmentation.slices, 2);
     assert_ptr_equal(fake.call.ends[0], &ends[0]);
     assert_int_equal(ends[0].next, 10);
     assert_int_equal(ends[0].port.sends, 1);
@@ -406,7 +407,7 @@ static void a_port_of_messages_is_exported_with_the_slots_of_the_transport(void 
         assert_ptr_equal(exported->payloads, slots + sizeof(weft_message_header_t));
         assert_ptr_equal(exported->payloads + exported->stride,
                          slots + exported->stride + sizeof(weft_message_header_t));
-        assert_int_equal(exported->near, 0);
+        assert_int_equal(exported->on_device, 0);
         assert_true(exported->fifo_bytes >= weft_fifo_bytes(SLOTS, 0) + SLOTS * sizeof(uint32_t));
         assert_in_range(
             (uintptr_t)exported->lengths, (uintptr_t)exported->fifo + weft_fifo_bytes(SLOTS, 0),
@@ -549,7 +550,7 @@ static void ends_know_the_windows(void **state)
     assert_int_equal(ends[0].windows[3].bytes, 0);
     assert_ptr_equal(ends[1].windows[3].base, job->out);
     assert_int_equal(ends[1].windows[2].bytes, 0);
-    assert_int_equal(fake.call.steady, WEFT_LANES_STEADY);
+    assert_int_equal(fake.call.stable, WEFT_LANES_STABLE);
     job->reach[1].mine[2].bytes = 0;
     assert_int_equal(weft_port_announce_windows(&job->ports[0].head), WEFT_OK);
     assert_int_equal(ends[0].windows[2].bytes, 0);
@@ -560,12 +561,12 @@ static void calls_in_place_have_a_flag_of_their_own(void **state)
     job_t *job = *state;
     weft_vectors_t vectors = {.in_counts = NULL};
     weft_binding_t binding = {.in = job->out, .out = job->out, .in_place = true};
-    assert_int_equal(weft_binding_steady(&binding), WEFT_STABLE_IN_PLACE);
+    assert_int_equal(weft_binding_stable(&binding), WEFT_STABLE_IN_PLACE);
     assert_int_equal(weft_interpreter_init(&job->run, &job->program), WEFT_OK);
     weft_interpreter_start(&job->run, &binding);
-    assert_int_equal(fake.call.steady, WEFT_LANES_STEADY_IN_PLACE);
+    assert_int_equal(fake.call.stable, WEFT_LANES_STABLE_IN_PLACE);
     binding.vectors = &vectors;
-    assert_int_equal(weft_binding_steady(&binding), 0);
+    assert_int_equal(weft_binding_stable(&binding), 0);
 }
 
 static void a_lie_about_a_window_is_the_peers(void **state)
@@ -573,7 +574,7 @@ static void a_lie_about_a_window_is_the_peers(void **state)
     job_t *job = *state;
     bool moved = false;
     begin(job);
-    fake.state.referred = 5;
+    fake.state.zero_copied = 5;
     fake.state.mismatch = 1;
     fake.poll = WEFT_ERR_PROTO;
     assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_ERR_PROTO);

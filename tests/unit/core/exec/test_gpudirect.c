@@ -30,7 +30,7 @@ struct weft_kernel {
     weft_status_t place, dmabuf, copy;
 };
 
-static weft_status_t device_place(weft_kernel_t *kernel, char bus[WEFT_DIRECT_BUS])
+static weft_status_t device_place(weft_kernel_t *kernel, char bus[WEFT_GPUDIRECT_BUS_BYTES])
 {
     strcpy(bus, "0000:3b:00.0");
     return kernel->place == WEFT_OK ? WEFT_OK : weft_fail(kernel->place, 0, "no place");
@@ -82,11 +82,11 @@ static weft_status_t device_copy(weft_kernel_t *kernel, void *dst, const void *s
     return WEFT_OK;
 }
 
-static const weft_kernel_direct_t device_direct = {.size = sizeof device_direct,
-                                                   .place = device_place,
-                                                   .alloc = device_alloc,
-                                                   .free = device_free,
-                                                   .dmabuf = device_dmabuf};
+static const weft_kernel_gpudirect_t device_direct = {.size = sizeof device_direct,
+                                                      .bus_id = device_place,
+                                                      .alloc = device_alloc,
+                                                      .free = device_free,
+                                                      .dmabuf = device_dmabuf};
 static const weft_kernel_memory_t device_memory = {.size = sizeof device_memory,
                                                    .copy = device_copy};
 
@@ -273,7 +273,7 @@ static weft_status_t end_post(weft_net_conn_t *conn, const weft_net_op_t *ops, u
 
 static const weft_net_ops_t post_ops = {.size = sizeof post_ops, .post = end_post};
 
-static void end_open(end_t *end, bool sends)
+static void endpoint_open(end_t *end, bool sends)
 {
     void *memory;
     memset(end, 0, sizeof *end);
@@ -294,7 +294,7 @@ static void end_open(end_t *end, bool sends)
     assert_int_equal(weft_message_port_open(&end->direct.message, NULL), WEFT_OK);
 }
 
-static void end_close(end_t *end)
+static void endpoint_close(end_t *end)
 {
     weft_port_fini(end->port);
     assert_int_equal(end->kernel.alive, 0);
@@ -323,7 +323,7 @@ static void a_host_that_sends_puts_the_head_there_first(void **state)
 {
     end_t end;
     (void)state;
-    end_open(&end, true);
+    endpoint_open(&end, true);
     for (uint64_t n = 0; n < 3 * SLOTS; n++) {
         uint64_t bytes = n * 23 % (SLOT_BYTES + 1);
         weft_signature_t signature = {.count = n};
@@ -341,14 +341,14 @@ static void a_host_that_sends_puts_the_head_there_first(void **state)
         assert_int_equal(head.bytes, bytes);
         end_complete(&end, post->bytes);
     }
-    end_close(&end);
+    endpoint_close(&end);
 }
 
 static void a_host_that_receives_sees_the_signature(void **state)
 {
     end_t end;
     (void)state;
-    end_open(&end, false);
+    endpoint_open(&end, false);
     assert_int_equal(end.posted, SLOTS);
     for (uint64_t n = 0; n < 3 * SLOTS; n++) {
         uint64_t bytes = n * 29 % (SLOT_BYTES + 1);
@@ -362,7 +362,7 @@ static void a_host_that_receives_sees_the_signature(void **state)
                          end.kernel.there + n % SLOTS * STRIDE + 64);
         assert_int_equal(weft_port_release(end.port), WEFT_OK);
     }
-    end_close(&end);
+    endpoint_close(&end);
 }
 
 static void a_head_that_cannot_be_copied_breaks_the_port(void **state)
@@ -370,18 +370,18 @@ static void a_head_that_cannot_be_copied_breaks_the_port(void **state)
     weft_signature_t signature = {.count = 1};
     end_t end;
     (void)state;
-    end_open(&end, false);
+    endpoint_open(&end, false);
     end_complete(&end, 64 + 8);
     end.kernel.copy = WEFT_ERR_SYSTEM;
     assert_false(weft_port_can_receive(end.port));
     assert_int_equal(end.port->broken, WEFT_ERR_SYSTEM);
-    end_close(&end);
-    end_open(&end, true);
+    endpoint_close(&end);
+    endpoint_open(&end, true);
     end.kernel.copy = WEFT_ERR_SYSTEM;
     assert_int_equal(weft_port_send(end.port, &signature, 8, NULL), WEFT_ERR_SYSTEM);
     assert_int_equal(end.port->broken, WEFT_ERR_SYSTEM);
     assert_int_equal(end.posted, 0);
-    end_close(&end);
+    endpoint_close(&end);
 }
 
 static void lengths_that_no_slot_holds_break_the_port(void **state)
@@ -390,11 +390,11 @@ static void lengths_that_no_slot_holds_break_the_port(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
         end_t end;
-        end_open(&end, false);
+        endpoint_open(&end, false);
         end_complete(&end, lies[i]);
         assert_int_equal(end.port->broken, WEFT_ERR_PROTO);
         assert_false(weft_port_can_receive(end.port));
-        end_close(&end);
+        endpoint_close(&end);
     }
 }
 
@@ -405,8 +405,8 @@ static void a_proxy_passes_on_that_a_message_is_there(void **state)
     bool moved = false;
     end_t send, receive;
     (void)state;
-    end_open(&send, true);
-    end_open(&receive, false);
+    endpoint_open(&send, true);
+    endpoint_open(&receive, false);
     assert_int_equal(weft_proxy_ensure(&send.direct.message), WEFT_OK);
     assert_int_equal(weft_proxy_ensure(&receive.direct.message), WEFT_OK);
     weft_proxy_t *from = send.direct.message.proxy, *to = receive.direct.message.proxy;
@@ -429,8 +429,8 @@ static void a_proxy_passes_on_that_a_message_is_there(void **state)
         weft_proxy_step(to, &moved);
         assert_int_equal(receive.posted, SLOTS + n + 1);
     }
-    end_close(&send);
-    end_close(&receive);
+    endpoint_close(&send);
+    endpoint_close(&receive);
 }
 
 static void hosts_take_over_from_devices(void **state)
@@ -438,7 +438,7 @@ static void hosts_take_over_from_devices(void **state)
     bool moved = false;
     end_t end;
     (void)state;
-    end_open(&end, false);
+    endpoint_open(&end, false);
     assert_int_equal(weft_proxy_ensure(&end.direct.message), WEFT_OK);
     for (uint64_t n = 0; n < 4 * SLOTS; n++) {
         put_message(slot_of(&end, n), n, 8);
@@ -456,7 +456,7 @@ static void hosts_take_over_from_devices(void **state)
         weft_proxy_step(end.direct.message.proxy, &moved);
         assert_int_equal(end.port->next, n + 1);
     }
-    end_close(&end);
+    endpoint_close(&end);
 }
 
 int main(void)

@@ -23,29 +23,30 @@ struct weft_kernel {
     uint8_t memory[BYTES];
 };
 
-static void fake_place(weft_kernel_t *kernel, uint8_t place[WEFT_SHARE_PLACE])
+static void fake_place(weft_kernel_t *kernel, uint8_t place[WEFT_IPC_LOCATION_BYTES])
 {
     (void)kernel;
-    memset(place, 0x11, WEFT_SHARE_PLACE);
+    memset(place, 0x11, WEFT_IPC_LOCATION_BYTES);
 }
 
-static weft_status_t fake_reaches(weft_kernel_t *kernel, const uint8_t place[WEFT_SHARE_PLACE])
+static weft_status_t fake_reaches(weft_kernel_t *kernel,
+                                  const uint8_t place[WEFT_IPC_LOCATION_BYTES])
 {
-    for (int i = 0; i < WEFT_SHARE_PLACE; i++) {
+    for (int i = 0; i < WEFT_IPC_LOCATION_BYTES; i++) {
         assert_int_equal(place[i], 0x11);
     }
     return kernel->unreachable ? weft_fail(WEFT_ERR_UNSUPPORTED, 0, "too far") : WEFT_OK;
 }
 
 static weft_status_t fake_export(weft_kernel_t *kernel, uint64_t bytes, void **memory_p,
-                                 uint8_t token[WEFT_SHARE_TOKEN])
+                                 uint8_t token[WEFT_IPC_HANDLE_BYTES])
 {
     uint8_t *memory = kernel->memory;
     assert_int_equal(bytes, BYTES);
     if (kernel->no_memory) {
         return weft_fail(WEFT_ERR_RESOURCE, 0, "full");
     }
-    memset(token, 0x22, WEFT_SHARE_TOKEN);
+    memset(token, 0x22, WEFT_IPC_HANDLE_BYTES);
     memcpy(token, &memory, sizeof memory);
     kernel->exported++;
     *memory_p = memory;
@@ -58,11 +59,11 @@ static void fake_unexport(weft_kernel_t *kernel, void *memory)
     kernel->exported--;
 }
 
-static weft_status_t fake_import(weft_kernel_t *kernel, const uint8_t token[WEFT_SHARE_TOKEN],
+static weft_status_t fake_import(weft_kernel_t *kernel, const uint8_t token[WEFT_IPC_HANDLE_BYTES],
                                  uint64_t bytes, void **memory_p)
 {
     assert_int_equal(bytes, BYTES);
-    assert_int_equal(token[WEFT_SHARE_TOKEN - 1], 0x22);
+    assert_int_equal(token[WEFT_IPC_HANDLE_BYTES - 1], 0x22);
     if (kernel->no_import) {
         return weft_fail(WEFT_ERR_SYSTEM, 0, "refused");
     }
@@ -77,13 +78,13 @@ static void fake_unimport(weft_kernel_t *kernel, void *memory)
     kernel->imported--;
 }
 
-static const weft_kernel_share_t fake_share = {.size = sizeof fake_share,
-                                               .place = fake_place,
-                                               .reaches = fake_reaches,
-                                               .export_memory = fake_export,
-                                               .unexport = fake_unexport,
-                                               .import = fake_import,
-                                               .unimport = fake_unimport};
+static const weft_kernel_ipc_t fake_share = {.size = sizeof fake_share,
+                                             .location = fake_place,
+                                             .can_access = fake_reaches,
+                                             .export_alloc = fake_export,
+                                             .export_free = fake_unexport,
+                                             .import = fake_import,
+                                             .unimport = fake_unimport};
 
 /* One FIFO: rank 0 sends, rank 1 receives. */
 typedef struct pair {

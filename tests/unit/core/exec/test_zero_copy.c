@@ -43,7 +43,7 @@ static void memory_that_is_written_again_is_copied(void **state)
         lanes_job_init(&job, emit_twice, 2, 1000, 1, 1);
         lanes_job_show_windows(&job);
         for (uint32_t i = 0; careless && i < 2; i++) {
-            memset(job.rank[i].program.steady, WEFT_STABLE_APART, job.rank[i].plan->nmoves);
+            memset(job.rank[i].program.stable, WEFT_STABLE_APART, job.rank[i].plan->nmoves);
         }
         lanes_job_run(&job, 1);
         /* What the rule is for: without it, this plan reads sums where it sent inputs. */

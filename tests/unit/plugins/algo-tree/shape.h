@@ -98,7 +98,7 @@ static const layout_fn_t layouts[] = {one_host,      host_per_rank, equal_hosts,
 
 static inline weft_plan_t *emit_one(const shape_t *shape, uint32_t rank)
 {
-    weft_algo_t algo = {.settings = shape->settings};
+    weft_algo_t algo = {.frame = &tree_frame, .config = &shape->settings};
     weft_algo_topo_t view = {.size = sizeof view, .nhosts = shape->nhosts, .host = shape->host};
     weft_algo_call_t call = {.size = sizeof call,
                              .coll = shape->coll,

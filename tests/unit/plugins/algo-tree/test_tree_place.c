@@ -142,7 +142,8 @@ static void a_host_without_ranks_is_an_error(void **state)
 {
     (void)state;
     static const uint32_t host[5] = {0, 0, 2, 2, 2};
-    weft_algo_t algo = {.settings = USUAL};
+    static const tree_settings_t settings = USUAL;
+    weft_algo_t algo = {.frame = &tree_frame, .config = &settings};
     weft_algo_topo_t view = {.size = sizeof view, .nhosts = 4, .host = host};
     weft_algo_call_t call = {.size = sizeof call, .coll = WEFT_ALL_REDUCE, .nranks = 5};
     weft_plan_t *plan = NULL;

@@ -10,16 +10,17 @@
 
 #include <cmocka.h>
 
-#include <weft/plugin/direct.h>
+#include <weft/plugin/draft/gpudirect.h>
 #include <weft/plugin/memory.h>
 
 #include "tests/cuda/bench.h"
 
 enum { BYTES = 8 * 4160 }; /* no whole pages */
 
-static const weft_kernel_direct_t *direct_of(void)
+static const weft_kernel_gpudirect_t *direct_of(void)
 {
-    const weft_kernel_direct_t *direct = bench.ops->get_extension(bench.kernel, WEFT_KERNEL_DIRECT);
+    const weft_kernel_gpudirect_t *direct =
+        bench.ops->get_extension(bench.kernel, WEFT_KERNEL_GPUDIRECT);
     assert_non_null(direct);
     return direct;
 }
@@ -33,27 +34,27 @@ static void again(void)
 
 static void it_says_where_it_is(void **state)
 {
-    char bus[WEFT_DIRECT_BUS];
+    char bus[WEFT_GPUDIRECT_BUS_BYTES];
     (void)state;
-    assert_int_equal(direct_of()->place(bench.kernel, bus), WEFT_OK);
+    assert_int_equal(direct_of()->bus_id(bench.kernel, bus), WEFT_OK);
     assert_string_equal(bus, "0001:3b:00.0");
     again();
-    assert_int_equal(direct_of()->place(bench.kernel, bus), WEFT_OK);
+    assert_int_equal(direct_of()->bus_id(bench.kernel, bus), WEFT_OK);
     assert_string_equal(bus, "0001:3c:00.0");
     fake_cuda.no_direct = true;
-    assert_int_equal(direct_of()->place(bench.kernel, bus), WEFT_ERR_UNSUPPORTED);
+    assert_int_equal(direct_of()->bus_id(bench.kernel, bus), WEFT_ERR_UNSUPPORTED);
     bench_said("CUDA device 1: adapters cannot use its memory");
     fake_cuda.no_direct = false;
     fake_cuda.late = fake_cuda.no_flush = true;
     again();
-    assert_int_equal(direct_of()->place(bench.kernel, bus), WEFT_ERR_UNSUPPORTED);
+    assert_int_equal(direct_of()->bus_id(bench.kernel, bus), WEFT_ERR_UNSUPPORTED);
     bench_said("no flush from the host");
     fake_cuda.late = fake_cuda.no_flush = false;
 }
 
 static void a_dmabuf_is_the_memory(void **state)
 {
-    const weft_kernel_direct_t *direct = direct_of();
+    const weft_kernel_gpudirect_t *direct = direct_of();
     const weft_kernel_memory_t *memory = bench.ops->get_extension(bench.kernel, WEFT_KERNEL_MEMORY);
     uint8_t sent[BYTES], got[BYTES];
     void *there = NULL;
@@ -80,7 +81,7 @@ static void a_dmabuf_is_the_memory(void **state)
 
 static void drivers_that_give_none_are_told_of(void **state)
 {
-    const weft_kernel_direct_t *direct = direct_of();
+    const weft_kernel_gpudirect_t *direct = direct_of();
     void *there = NULL;
     uint64_t offset;
     int fd;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The driver, asked through the runtime. */
-#include "driver.h"
+#include "cuda_driver.h"
 
 #include <cuda_runtime_api.h>
 

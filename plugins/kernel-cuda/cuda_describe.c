@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "describe.h"
+#include "cuda_describe.h"
 
 static weft_status_t describe_failed(const weft_kernel_t *kernel, uint32_t index, const char *what,
                                      cudaError_t error)
@@ -60,11 +60,11 @@ static uint64_t memory_free(weft_kernel_t *kernel)
 {
     size_t left = 0, all = 0;
     int previous = -1;
-    if (cuda_device_enter(kernel, &previous) != cudaSuccess) {
+    if (cuda_device_set(kernel, &previous) != cudaSuccess) {
         return WEFT_BYTES_UNKNOWN;
     }
     cudaError_t error = cudaMemGetInfo(&left, &all);
-    cuda_device_leave(previous);
+    cuda_device_restore(previous);
     return error == cudaSuccess ? left : WEFT_BYTES_UNKNOWN;
 }
 

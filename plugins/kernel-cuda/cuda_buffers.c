@@ -5,7 +5,7 @@
  * A buffer that is freed is kept for the next one of about its size: the driver's cudaFree() waits for
  * every kernel of the device, and those may wait for the rank that frees. They go back to the driver when
  * it has no memory left, and with the kernel. */
-#include "buffers.h"
+#include "cuda_buffers.h"
 
 #include <cuda_runtime_api.h>
 
@@ -68,9 +68,9 @@ static bool buffers_drop(weft_kernel_t *kernel, bool all)
 void cuda_buffers_close(weft_kernel_t *kernel)
 {
     int previous;
-    if (kernel->buffers != NULL && cuda_device_enter(kernel, &previous) == cudaSuccess) {
+    if (kernel->buffers != NULL && cuda_device_set(kernel, &previous) == cudaSuccess) {
         buffers_drop(kernel, true);
-        cuda_device_leave(previous);
+        cuda_device_restore(previous);
     }
 }
 
@@ -124,7 +124,7 @@ static weft_status_t buffers_alloc(weft_kernel_t *kernel, uint64_t bytes, void *
 {
     int previous;
     const uint64_t most = bytes > 0 ? bytes : 1;
-    cudaError_t error = cuda_device_enter(kernel, &previous);
+    cudaError_t error = cuda_device_set(kernel, &previous);
     if (error != cudaSuccess) {
         return cuda_failed(kernel, error, "making the device current");
     }
@@ -139,7 +139,7 @@ static weft_status_t buffers_alloc(weft_kernel_t *kernel, uint64_t bytes, void *
             status = cuda_failed(kernel, error, "clearing memory");
         }
     }
-    cuda_device_leave(previous);
+    cuda_device_restore(previous);
     *memory_p = status == WEFT_OK ? memory : *memory_p;
     return status;
 }
@@ -147,14 +147,14 @@ static weft_status_t buffers_alloc(weft_kernel_t *kernel, uint64_t bytes, void *
 static weft_status_t buffers_copy(weft_kernel_t *kernel, void *dst, const void *src, uint64_t bytes)
 {
     int previous;
-    cudaError_t error = cuda_device_enter(kernel, &previous);
+    cudaError_t error = cuda_device_set(kernel, &previous);
     if (error != cudaSuccess) {
         return cuda_failed(kernel, error, "making the device current");
     }
     error = dst == src ? cudaSuccess
                        : cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, BUFFERS_STREAM);
     error = error == cudaSuccess ? cudaStreamSynchronize(BUFFERS_STREAM) : error;
-    cuda_device_leave(previous);
+    cuda_device_restore(previous);
     return error == cudaSuccess ? WEFT_OK : cuda_failed(kernel, error, "copying memory");
 }
 

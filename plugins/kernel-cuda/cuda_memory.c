@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * See memory.h. The kernel's device is current in all of it. */
-#include "memory.h"
+#include "cuda_memory.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -107,7 +107,7 @@ static void ranges_sweep(weft_kernel_t *kernel)
     }
 }
 
-weft_status_t cuda_pages_take(weft_kernel_t *kernel, const void *at, uint64_t bytes)
+weft_status_t cuda_pages_register(weft_kernel_t *kernel, const void *at, uint64_t bytes)
 {
     const cuda_range_t span = span_of(at, bytes);
     pthread_mutex_lock(&kernel->lock);
@@ -122,7 +122,7 @@ weft_status_t cuda_pages_take(weft_kernel_t *kernel, const void *at, uint64_t by
     return status;
 }
 
-void cuda_pages_drop(weft_kernel_t *kernel, const void *at, uint64_t bytes)
+void cuda_pages_unregister(weft_kernel_t *kernel, const void *at, uint64_t bytes)
 {
     const cuda_range_t span = span_of(at, bytes);
     pthread_mutex_lock(&kernel->lock);
@@ -135,7 +135,7 @@ void cuda_pages_drop(weft_kernel_t *kernel, const void *at, uint64_t bytes)
 
 /* Blocks ------------------------------------------------------------------------------------------- */
 
-static void *block_take(weft_kernel_t *kernel, uint64_t bytes)
+static void *block_alloc(weft_kernel_t *kernel, uint64_t bytes)
 {
     for (cuda_block_t *b = kernel->blocks; b != NULL; b = b->next) {
         if (!b->used && b->bytes >= bytes) {
@@ -161,25 +161,25 @@ static void *block_take(weft_kernel_t *kernel, uint64_t bytes)
     return block->memory;
 }
 
-static void block_give(weft_kernel_t *kernel, void *memory)
+static void block_free(weft_kernel_t *kernel, void *memory)
 {
     for (cuda_block_t *b = kernel->blocks; b != NULL; b = b->next) {
         b->used = b->used && b->memory != memory;
     }
 }
 
-void *cuda_visible_take(weft_kernel_t *kernel, uint64_t bytes)
+void *cuda_mapped_alloc(weft_kernel_t *kernel, uint64_t bytes)
 {
     pthread_mutex_lock(&kernel->lock);
-    void *memory = block_take(kernel, bytes);
+    void *memory = block_alloc(kernel, bytes);
     pthread_mutex_unlock(&kernel->lock);
     return memory;
 }
 
-void cuda_visible_give(weft_kernel_t *kernel, void *memory)
+void cuda_mapped_free(weft_kernel_t *kernel, void *memory)
 {
     pthread_mutex_lock(&kernel->lock);
-    block_give(kernel, memory);
+    block_free(kernel, memory);
     pthread_mutex_unlock(&kernel->lock);
 }
 
@@ -191,7 +191,7 @@ static cuda_words_t *words_add(weft_kernel_t *kernel)
     if (words == NULL) {
         return NULL;
     }
-    words->memory = block_take(kernel, WORDS * WORD_BYTES);
+    words->memory = block_alloc(kernel, WORDS * WORD_BYTES);
     if (words->memory == NULL) {
         kernel->host->free(kernel->host, words);
         return NULL;
@@ -201,7 +201,7 @@ static cuda_words_t *words_add(weft_kernel_t *kernel)
     return words;
 }
 
-static uint64_t *word_take(weft_kernel_t *kernel)
+static uint64_t *word_alloc(weft_kernel_t *kernel)
 {
     cuda_words_t *words = kernel->words;
     while (words != NULL && words->used == UINT64_MAX) {
@@ -218,15 +218,15 @@ static uint64_t *word_take(weft_kernel_t *kernel)
     return word;
 }
 
-uint64_t *cuda_word_take(weft_kernel_t *kernel)
+uint64_t *cuda_word_alloc(weft_kernel_t *kernel)
 {
     pthread_mutex_lock(&kernel->lock);
-    uint64_t *word = word_take(kernel);
+    uint64_t *word = word_alloc(kernel);
     pthread_mutex_unlock(&kernel->lock);
     return word;
 }
 
-void cuda_word_give(weft_kernel_t *kernel, uint64_t *word)
+void cuda_word_free(weft_kernel_t *kernel, uint64_t *word)
 {
     pthread_mutex_lock(&kernel->lock);
     for (cuda_words_t *words = kernel->words; words != NULL; words = words->next) {
@@ -244,7 +244,7 @@ static void words_close(weft_kernel_t *kernel)
         cuda_words_t *words = kernel->words;
         kernel->words = words->next;
         if (words->used == 0) {
-            block_give(kernel, words->memory);
+            block_free(kernel, words->memory);
         }
         kernel->host->free(kernel->host, words);
     }
@@ -252,69 +252,69 @@ static void words_close(weft_kernel_t *kernel)
 
 /* The device's -------------------------------------------------------------------------------------- */
 
-static weft_status_t side_need(weft_kernel_t *kernel)
+static weft_status_t alloc_stream_ensure(weft_kernel_t *kernel)
 {
     cudaError_t error = cudaSuccess;
     pthread_mutex_lock(&kernel->lock);
-    if (kernel->side == NULL) {
-        error = cudaStreamCreateWithFlags(&kernel->side, cudaStreamNonBlocking);
+    if (kernel->alloc_stream == NULL) {
+        error = cudaStreamCreateWithFlags(&kernel->alloc_stream, cudaStreamNonBlocking);
     }
     pthread_mutex_unlock(&kernel->lock);
     return error == cudaSuccess ? WEFT_OK : cuda_failed(kernel, error, "making a stream");
 }
 
-static weft_status_t side_settle(weft_kernel_t *kernel, cudaError_t error, const char *what)
+static weft_status_t alloc_stream_sync(weft_kernel_t *kernel, cudaError_t error, const char *what)
 {
-    error = error == cudaSuccess ? cudaStreamSynchronize(kernel->side) : error;
+    error = error == cudaSuccess ? cudaStreamSynchronize(kernel->alloc_stream) : error;
     return error == cudaSuccess ? WEFT_OK : cuda_failed(kernel, error, what);
 }
 
-weft_status_t cuda_device_take(weft_kernel_t *kernel, uint64_t bytes, void **memory_p)
+weft_status_t cuda_device_alloc(weft_kernel_t *kernel, uint64_t bytes, void **memory_p)
 {
     char what[64];
     void *memory = NULL;
-    weft_status_t status = side_need(kernel);
+    weft_status_t status = alloc_stream_ensure(kernel);
     if (status != WEFT_OK) {
         return status;
     }
     snprintf(what, sizeof what, "allocating %llu bytes for a plan", (unsigned long long)bytes);
-    cudaError_t error = cudaMallocAsync(&memory, bytes, kernel->side);
-    status = side_settle(kernel, error, what);
+    cudaError_t error = cudaMallocAsync(&memory, bytes, kernel->alloc_stream);
+    status = alloc_stream_sync(kernel, error, what);
     if (status == WEFT_OK) {
         *memory_p = memory;
     } else if (error == cudaSuccess) {
-        cuda_device_give(kernel, memory);
+        cuda_device_free(kernel, memory);
     }
     return status;
 }
 
-void cuda_device_give(weft_kernel_t *kernel, void *memory)
+void cuda_device_free(weft_kernel_t *kernel, void *memory)
 {
-    cudaError_t error = memory != NULL ? cudaFreeAsync(memory, kernel->side) : cudaSuccess;
+    cudaError_t error = memory != NULL ? cudaFreeAsync(memory, kernel->alloc_stream) : cudaSuccess;
     (void)error;
 }
 
-weft_status_t cuda_device_fill(weft_kernel_t *kernel, void *to, const void *from, uint64_t bytes)
+weft_status_t cuda_device_write(weft_kernel_t *kernel, void *to, const void *from, uint64_t bytes)
 {
-    return side_settle(kernel,
-                       cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, kernel->side),
-                       "copying to the device");
+    return alloc_stream_sync(
+        kernel, cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, kernel->alloc_stream),
+        "copying to the device");
 }
 
 weft_status_t cuda_device_zero(weft_kernel_t *kernel, void *at, uint64_t bytes)
 {
-    return side_settle(kernel, cudaMemsetAsync(at, 0, bytes, kernel->side),
-                       "clearing device memory");
+    return alloc_stream_sync(kernel, cudaMemsetAsync(at, 0, bytes, kernel->alloc_stream),
+                             "clearing device memory");
 }
 
 void cuda_memory_close(weft_kernel_t *kernel)
 {
-    if (kernel->side != NULL) {
+    if (kernel->alloc_stream != NULL) {
         /* What was given back is back when the instance is gone. */
-        cudaError_t error = cudaStreamSynchronize(kernel->side);
-        error = cudaStreamDestroy(kernel->side);
+        cudaError_t error = cudaStreamSynchronize(kernel->alloc_stream);
+        error = cudaStreamDestroy(kernel->alloc_stream);
         (void)error;
-        kernel->side = NULL;
+        kernel->alloc_stream = NULL;
     }
     words_close(kernel);
     for (cuda_range_t *r = kernel->ranges; r != NULL; r = r->next) {
@@ -333,7 +333,7 @@ void cuda_memory_close(weft_kernel_t *kernel)
 
 /* Buffers of the user ------------------------------------------------------------------------------ */
 
-weft_status_t cuda_peer_open(weft_kernel_t *kernel, int other, bool *can_p)
+weft_status_t cuda_peer_enable(weft_kernel_t *kernel, int other, bool *can_p)
 {
     int can = 0;
     char what[64];
@@ -351,11 +351,11 @@ weft_status_t cuda_peer_open(weft_kernel_t *kernel, int other, bool *can_p)
     return error == cudaSuccess ? WEFT_OK : cuda_failed(kernel, error, what);
 }
 
-static weft_status_t reach_device(weft_kernel_t *kernel, int other, const void *at,
-                                  const char *name)
+static weft_status_t check_access_device(weft_kernel_t *kernel, int other, const void *at,
+                                         const char *name)
 {
     bool can = false;
-    weft_status_t status = cuda_peer_open(kernel, other, &can);
+    weft_status_t status = cuda_peer_enable(kernel, other, &can);
     if (status != WEFT_OK) {
         return status;
     }
@@ -366,7 +366,7 @@ static weft_status_t reach_device(weft_kernel_t *kernel, int other, const void *
                                          name, at, other, kernel->device, kernel->device);
 }
 
-weft_status_t cuda_reach(weft_kernel_t *kernel, const void *at, const char *name)
+weft_status_t cuda_check_access(weft_kernel_t *kernel, const void *at, const char *name)
 {
     struct cudaPointerAttributes where;
     cudaError_t error = cudaPointerGetAttributes(&where, at);
@@ -374,7 +374,7 @@ weft_status_t cuda_reach(weft_kernel_t *kernel, const void *at, const char *name
         return cuda_failed(kernel, error, "asking where a buffer lies");
     }
     if (where.type == cudaMemoryTypeDevice && where.device != kernel->device) {
-        return reach_device(kernel, where.device, at, name);
+        return check_access_device(kernel, where.device, at, name);
     }
     bool far = where.type == cudaMemoryTypeUnregistered && !kernel->pageable;
     if (far || (where.type == cudaMemoryTypeHost && where.devicePointer != at)) {
@@ -386,7 +386,7 @@ weft_status_t cuda_reach(weft_kernel_t *kernel, const void *at, const char *name
     return WEFT_OK;
 }
 
-weft_status_t cuda_reach_later(weft_kernel_t *kernel, const void *at, const char *name)
+weft_status_t cuda_check_access_async(weft_kernel_t *kernel, const void *at, const char *name)
 {
     struct cudaPointerAttributes where;
     cudaError_t error = cudaPointerGetAttributes(&where, at);
@@ -394,7 +394,7 @@ weft_status_t cuda_reach_later(weft_kernel_t *kernel, const void *at, const char
         return cuda_failed(kernel, error, "asking where a buffer lies");
     }
     return where.type != cudaMemoryTypeUnregistered
-               ? cuda_reach(kernel, at, name)
+               ? cuda_check_access(kernel, at, name)
                : kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0,
                                          "%s %p is pageable host memory, which a stream cannot "
                                          "copy; use cudaMalloc, cudaMallocManaged or cudaHostAlloc",

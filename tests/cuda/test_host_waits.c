@@ -32,15 +32,15 @@ static int close_all(void **state)
 static void put(cudaStream_t *in, uint64_t number)
 {
     bool recorded = true;
-    assert_int_equal(bench.lanes->gate_put(plan.queue, (void *const *)in, number, &recorded),
-                     WEFT_OK);
+    assert_int_equal(
+        bench.lanes->host_wait_enqueue(plan.queue, (void *const *)in, number, &recorded), WEFT_OK);
     assert_false(recorded);
 }
 
 static uint64_t wait_reached(void)
 {
     uint64_t number = 0;
-    while (!bench.lanes->gate_reached(plan.queue, &number)) {
+    while (!bench.lanes->host_wait_reached(plan.queue, &number)) {
         sched_yield();
     }
     return number;
@@ -51,7 +51,7 @@ static void what_is_behind_a_gate_waits(void **state)
     weft_lanes_state_t now;
     uint64_t before = 0, behind = 0, number = 0;
     (void)state;
-    assert_false(bench.lanes->gate_reached(plan.queue, &number));
+    assert_false(bench.lanes->host_wait_reached(plan.queue, &number));
     assert_int_equal(plan_start_in(&plan, &stream[0], &before), WEFT_OK);
     put(&stream[0], 17);
     assert_int_equal(plan_start_in(&plan, &stream[0], &behind), WEFT_OK);
@@ -60,13 +60,13 @@ static void what_is_behind_a_gate_waits(void **state)
     assert_int_equal(plan_look(&plan, behind, &now), WEFT_IN_PROGRESS);
     assert_int_equal(now.begun, 0);
     /* What the host does meanwhile is seen behind the gate: here it moves a message itself. */
-    bench.lanes->end_seek(plan.end, 2);
+    bench.lanes->endpoint_seek(plan.end, 2);
     plan.in[5] = 6;
-    bench.lanes->gate_pass(plan.queue);
+    bench.lanes->host_wait_release(plan.queue);
     assert_int_equal(plan_finish(&plan, behind), WEFT_OK);
     assert_true(fifo_payload(fifo, 2)[5] == 6);
-    assert_int_equal(bench.lanes->end_next(plan.end), 3);
-    assert_false(bench.lanes->gate_reached(plan.queue, &number));
+    assert_int_equal(bench.lanes->endpoint_next(plan.end), 3);
+    assert_false(bench.lanes->host_wait_reached(plan.queue, &number));
 }
 
 /* The host runs a part of what a gate stands for on the device, in the queue's own stream. */
@@ -76,7 +76,7 @@ static void runs_of_the_host_start_while_a_stream_waits(void **state)
     put(&stream[0], 1);
     assert_int_equal(wait_reached(), 1);
     assert_int_equal(plan_run(&plan), WEFT_OK);
-    bench.lanes->gate_pass(plan.queue);
+    bench.lanes->host_wait_release(plan.queue);
 }
 
 static void gates_of_a_queue_are_reached_one_after_another(void **state)
@@ -88,7 +88,7 @@ static void gates_of_a_queue_are_reached_one_after_another(void **state)
     for (uint64_t i = 0; i < 6; i++) {
         assert_int_equal(wait_reached(), i + 1);
         assert_int_equal(cudaStreamQuery(stream[1]), cudaErrorNotReady);
-        bench.lanes->gate_pass(plan.queue);
+        bench.lanes->host_wait_release(plan.queue);
     }
 }
 
@@ -99,7 +99,7 @@ static void a_broken_queue_holds_nothing_up(void **state)
     put(&stream[0], 1);
     put(&stream[1], 2);
     assert_int_equal(wait_reached(), 1);
-    bench.lanes->gate_break(plan.queue);
+    bench.lanes->host_wait_cancel(plan.queue);
     put(&stream[1], 3);
     assert_int_equal(plan_start_in(&plan, &stream[1], &run), WEFT_OK);
     assert_int_equal(plan_finish(&plan, run), WEFT_OK);
@@ -112,16 +112,16 @@ static void a_queue_may_be_closed_before_streams_come_to_its_gates(void **state)
     bool recorded = false;
     (void)state;
     assert_int_equal(bench.lanes->queue_open(bench.kernel, &first), WEFT_OK);
-    assert_int_equal(bench.lanes->gate_put(first, (void *const *)&stream[0], 1, &recorded),
+    assert_int_equal(bench.lanes->host_wait_enqueue(first, (void *const *)&stream[0], 1, &recorded),
                      WEFT_OK);
     put(&stream[0], 2);
-    bench.lanes->gate_break(plan.queue);
+    bench.lanes->host_wait_cancel(plan.queue);
     bench.lanes->queue_close(plan.queue);
     plan.queue = NULL;
-    while (!bench.lanes->gate_reached(first, &number)) {
+    while (!bench.lanes->host_wait_reached(first, &number)) {
         sched_yield();
     }
-    bench.lanes->gate_pass(first);
+    bench.lanes->host_wait_release(first);
     assert_int_equal(cudaStreamSynchronize(stream[0]), cudaSuccess);
     bench.lanes->queue_close(first);
 }
@@ -130,10 +130,11 @@ static void a_gate_that_cannot_be_put_is_an_error(void **state)
 {
     bool recorded = false;
     (void)state;
-    fake_cuda.fails = "cuda_launch_gate";
+    fake_cuda.fails = "cuda_launch_host_wait";
     fake_cuda.error = cudaErrorLaunchFailure;
-    assert_int_equal(bench.lanes->gate_put(plan.queue, (void *const *)&stream[0], 1, &recorded),
-                     WEFT_ERR_SYSTEM);
+    assert_int_equal(
+        bench.lanes->host_wait_enqueue(plan.queue, (void *const *)&stream[0], 1, &recorded),
+        WEFT_ERR_SYSTEM);
     bench_take_error();
     bench_says("making a stream wait for the host");
 }

@@ -1,91 +1,94 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The interpreter of plans on a device, in the common subset of C11 and CUDA C++. One block of threads
- * per lane of every channel. Thread 0, the leader, follows the program, waits for ports and publishes; the others wait
- * for combinations and do them with it. Lanes are independent but for three kinds of words: `finished`
- * and `arrived`, by which they wait for each other, and `stop`. All blocks of a launch must be resident
- * at once.
+ * The interpreter of plans on a device, in the common subset of C11 and CUDA C++. Each lane of each
+ * channel has one block of threads. Thread 0, the leader, follows the program, waits for ports and
+ * publishes slices. The other threads wait for combinations and do them together with the leader.
+ * Lanes share three kinds of words only: `finished` and `arrived`, by which they wait for each
+ * other, and `stop`. All blocks of a launch must be resident at once.
  *
- * The semantics are those of core/exec/interpreter.c; both may run on the two ends of one FIFO. */
-#ifndef KERNEL_CUDA_DEVICE_LANES_H
-#define KERNEL_CUDA_DEVICE_LANES_H
+ * The semantics are those of the core's interpreter (core/exec). The two may run at the two ends of
+ * one FIFO. */
+#ifndef KERNEL_CUDA_DEVICE_INTERPRETER_H
+#define KERNEL_CUDA_DEVICE_INTERPRETER_H
 
 #include "moves.h"
 
-#define LANES_TICKS 63u /* looks at abort: one in 64 steps */
-#define LANES_WAITS 15u /* … and one in 16 looks in vain */
+#define LANES_TICKS 63u /* look at the stop words in one of 64 steps */
+#define LANES_WAITS 15u /* and in one of 16 fruitless looks at a port */
 
-/* Waiting ------------------------------------------------------------------------------------------ */
+/* Waiting
+ * ------------------------------------------------------------------------------------------ */
 
-static WEFT_DEVICE uint32_t lanes_told(const lanes_run_t *run)
+static WEFT_DEVICE uint32_t lanes_stop_requested(const lanes_run_t *run)
 {
     uint32_t told = device_look32(run->stop) | device_look32(run->abort);
     return told != 0 ? LANES_STOPPED : LANES_RUNNING;
 }
 
-/* Called after every step. */
+/* Runs after every step. */
 static WEFT_DEVICE uint32_t lanes_tick(lanes_block_t *b, const lanes_run_t *run)
 {
-    return (++b->ticks & LANES_TICKS) == 0 ? lanes_told(run) : LANES_RUNNING;
+    return (++b->idle.ticks & LANES_TICKS) == 0 ? lanes_stop_requested(run) : LANES_RUNNING;
 }
 
 static WEFT_DEVICE void lanes_note_blocked(lanes_block_t *b, int32_t port)
 {
     device_note32((uint32_t *)(void *)&b->record->blocked, (uint32_t)port);
-    b->noted = port >= 0;
+    b->idle.noted = port >= 0;
 }
 
-/* Called when nothing can be done now. */
+/* Runs when the lane cannot progress. */
 static WEFT_DEVICE uint32_t lanes_wait(lanes_block_t *b, const lanes_run_t *run)
 {
-    if (b->moved != b->seen) {
-        b->seen = b->moved;
-        b->idle = 0;
-        if (b->noted) {
+    if (b->moved != b->idle.seen) {
+        b->idle.seen = b->moved;
+        b->idle.rounds = 0;
+        if (b->idle.noted) {
             lanes_note_blocked(b, -1);
         }
     }
-    if ((++b->idle & LANES_WAITS) != 0) {
-        device_pause(b->idle);
+    if ((++b->idle.rounds & LANES_WAITS) != 0) {
+        device_pause(b->idle.rounds);
         return LANES_RUNNING;
     }
-    lanes_note_blocked(b, b->blocked);
-    return lanes_told(run);
+    lanes_note_blocked(b, b->idle.blocked);
+    return lanes_stop_requested(run);
 }
 
-/* Instructions ------------------------------------------------------------------------------------- */
+/* Instructions
+ * ------------------------------------------------------------------------------------- */
 
 static WEFT_DEVICE uint64_t *lanes_finished(const lanes_block_t *b, const lanes_run_t *run)
 {
-    return run->finished + (uint64_t)b->channel * run->program.ncode;
+    return run->finished + (uint64_t)b->at.channel * run->program.ncode;
 }
 
-static WEFT_DEVICE int lanes_waits_are_over(const lanes_block_t *b, const lanes_run_t *run,
+static WEFT_DEVICE int lanes_waits_are_done(const lanes_block_t *b, const lanes_run_t *run,
                                             const weft_lanes_move_t *move)
 {
     for (uint32_t i = 0; i < move->nafter; i++) {
         const weft_lanes_after_t *after = &run->program.afters[move->after + i];
         const uint32_t at = run->program.lane[after->lane] + after->pc;
         const uint64_t *word = &lanes_finished(b, run)[at];
-        if (device_acquire64_near(word) < b->passed + b->pass + 1) {
+        if (device_acquire64_near(word) < b->at.passed + b->at.pass + 1) {
             return 0;
         }
     }
     return 1;
 }
 
-/* Makes the MOVEs of the instruction at pc active. 0: a wait is not over. */
+/* Activates the MOVEs of the instruction at pc. Returns 0 if one has to wait for another lane. */
 static WEFT_DEVICE_CALL int lanes_enter(lanes_block_t *b, const lanes_run_t *run)
 {
-    const weft_lanes_code_t *first = &b->code[b->pc];
+    const weft_lanes_code_t *first = &b->code[b->at.pc];
     uint32_t members = 1;
     if (first->opcode == WEFT_LANES_PAR) {
         members = first->n;
         first++;
     }
     for (uint32_t i = 0; i < members; i++) {
-        if (!lanes_waits_are_over(b, run, &run->program.moves[first[i].n])) {
-            b->blocked = -1;
+        if (!lanes_waits_are_done(b, run, &run->program.moves[first[i].n])) {
+            b->idle.blocked = -1;
             return 0;
         }
     }
@@ -100,10 +103,10 @@ static WEFT_DEVICE_CALL int lanes_enter(lanes_block_t *b, const lanes_run_t *run
     return 1;
 }
 
-/* Advances all active MOVEs. OVER: all are finished. */
+/* Progresses all active MOVEs. Returns LANES_COMPLETED when all have finished. */
 static WEFT_DEVICE uint32_t lanes_moves(lanes_block_t *b, const lanes_run_t *run)
 {
-    uint32_t result = LANES_OVER;
+    uint32_t result = LANES_COMPLETED;
     for (uint32_t i = 0; i < b->members; i++) {
         lanes_member_t *m = &b->member[i];
         while (!m->finished) {
@@ -120,36 +123,38 @@ static WEFT_DEVICE uint32_t lanes_moves(lanes_block_t *b, const lanes_run_t *run
     return result;
 }
 
-/* A word is finished in the last iteration of its LOOP; told only if a MOVE waits for it. */
+/* Leaves an instruction. A word finishes in the last iteration of its LOOP. Only words that a MOVE
+ * waits for are published. */
 static WEFT_DEVICE_CALL void lanes_leave(lanes_block_t *b, const lanes_run_t *run)
 {
-    const weft_lanes_code_t *c = &b->code[b->pc];
+    const weft_lanes_code_t *c = &b->code[b->at.pc];
     uint32_t words = c->opcode == WEFT_LANES_PAR ? c->n + 1 : 1;
-    int last = b->times == 0 || b->iteration + 1 == b->times;
-    uint64_t *finished = &lanes_finished(b, run)[run->program.lane[b->lane] + b->pc];
+    int last = b->at.times == 0 || b->at.iteration + 1 == b->at.times;
+    uint64_t *finished = &lanes_finished(b, run)[run->program.lane[b->at.lane] + b->at.pc];
     for (uint32_t i = 0; last && i < words; i++) {
         if (c[i].mate_or_mask != 0) {
-            device_release64_near(&finished[i], b->passed + b->pass + 1);
+            device_release64_near(&finished[i], b->at.passed + b->at.pass + 1);
         }
     }
-    b->pc += words;
+    b->at.pc += words;
     b->members = 0;
 }
 
-/* Barriers are known by their masks: every lane of a mask comes to as many of them. 0: not all have. */
+/* Barriers are identified by their masks, as every lane of a mask reaches equally many. Returns 0
+ * until all lanes have arrived. */
 static WEFT_DEVICE_CALL int lanes_bar(lanes_block_t *b, const lanes_run_t *run)
 {
-    const weft_lanes_code_t *c = &b->code[b->pc];
+    const weft_lanes_code_t *c = &b->code[b->at.pc];
     uint32_t nlanes = run->program.nlanes;
-    uint64_t *arrived = &run->arrived[((uint64_t)b->channel * run->nmasks + c->n) * nlanes];
-    uint64_t mine = arrived[b->lane];
+    uint64_t *arrived = &run->arrived[((uint64_t)b->at.channel * run->nmasks + c->n) * nlanes];
+    uint64_t mine = arrived[b->at.lane];
     if (!b->at_bar) {
-        device_release64_near(&arrived[b->lane], ++mine);
+        device_release64_near(&arrived[b->at.lane], ++mine);
         b->at_bar = 1;
     }
     for (uint32_t l = 0; l < nlanes; l++) {
         if ((c->mate_or_mask >> l & 1) != 0 && device_acquire64_near(&arrived[l]) < mine) {
-            b->blocked = -1;
+            b->idle.blocked = -1;
             return 0;
         }
     }
@@ -160,45 +165,46 @@ static WEFT_DEVICE_CALL int lanes_bar(lanes_block_t *b, const lanes_run_t *run)
 
 static WEFT_DEVICE void lanes_control(lanes_block_t *b, const lanes_run_t *run)
 {
-    const weft_lanes_code_t *c = &b->code[b->pc];
+    const weft_lanes_code_t *c = &b->code[b->at.pc];
     if (c->opcode == WEFT_LANES_LOOP) {
-        b->iteration = 0;
-        b->times = c->n;
-        b->pc++;
+        b->at.iteration = 0;
+        b->at.times = c->n;
+        b->at.pc++;
     } else if (c->opcode == WEFT_LANES_STOP) {
-        b->pass += run->program.channels;
-        b->pc = 0;
-    } else if (++b->iteration < b->times) {
-        b->pc = (uint32_t)c->mate_or_mask + 1;
+        b->at.pass += run->program.channels;
+        b->at.pc = 0;
+    } else if (++b->at.iteration < b->at.times) {
+        b->at.pc = (uint32_t)c->mate_or_mask + 1;
     } else {
-        b->iteration = 0;
-        b->times = 0;
-        b->pc++;
+        b->at.iteration = 0;
+        b->at.times = 0;
+        b->at.pc++;
     }
 }
 
-/* OVER: go on. */
+/* Returns LANES_COMPLETED if the lane can go on at once. */
 static WEFT_DEVICE uint32_t lanes_instruction(lanes_block_t *b, const lanes_run_t *run)
 {
-    uint32_t opcode = b->code[b->pc].opcode;
+    uint32_t opcode = b->code[b->at.pc].opcode;
     if (opcode == WEFT_LANES_BAR) {
-        return lanes_bar(b, run) ? LANES_OVER : LANES_BLOCKED;
+        return lanes_bar(b, run) ? LANES_COMPLETED : LANES_BLOCKED;
     }
     if (opcode != WEFT_LANES_MOVE && opcode != WEFT_LANES_PAR) {
         lanes_control(b, run);
-        return LANES_OVER;
+        return LANES_COMPLETED;
     }
     if (b->members == 0 && !lanes_enter(b, run)) {
         return LANES_BLOCKED;
     }
     uint32_t status = lanes_moves(b, run);
-    if (status == LANES_OVER) {
+    if (status == LANES_COMPLETED) {
         lanes_leave(b, run);
     }
     return status;
 }
 
-/* Blocks ------------------------------------------------------------------------------------------- */
+/* Blocks
+ * ------------------------------------------------------------------------------------------- */
 
 static WEFT_DEVICE uint64_t lanes_scalar(const lanes_run_t *run)
 {
@@ -217,24 +223,24 @@ static WEFT_DEVICE void lanes_begin(lanes_block_t *b, const lanes_run_t *run, ui
     const uint32_t nlanes = run->program.nlanes;
     b->scalar = lanes_scalar(run);
     b->go = 1;
-    b->block = block;
-    b->channel = block / nlanes;
-    b->lane = block % nlanes;
-    b->pc = 0;
-    b->iteration = 0;
-    b->times = 0;
+    b->at.block = block;
+    b->at.channel = block / nlanes;
+    b->at.lane = block % nlanes;
+    b->at.pc = 0;
+    b->at.iteration = 0;
+    b->at.times = 0;
     b->members = 0;
     b->at_bar = 0;
-    b->ticks = 0;
-    b->idle = 0;
-    b->noted = 0;
-    b->blocked = -1;
-    b->pass = b->channel;
-    b->passed = run->passed[block];
+    b->idle.ticks = 0;
+    b->idle.rounds = 0;
+    b->idle.noted = 0;
+    b->idle.blocked = -1;
+    b->at.pass = b->at.channel;
+    b->at.passed = run->passed[block];
     b->moved = 0;
-    b->seen = 0;
-    b->referred = 0;
-    b->code = run->program.code + run->program.lane[b->lane];
+    b->idle.seen = 0;
+    b->zero_copied = 0;
+    b->code = run->program.code + run->program.lane[b->at.lane];
     b->member = run->members + (uint64_t)block * run->program.largest_par;
     b->record = run->records + block;
     for (uint32_t i = 0; i < 4; i++) {
@@ -244,55 +250,55 @@ static WEFT_DEVICE void lanes_begin(lanes_block_t *b, const lanes_run_t *run, ui
     if (run->number != 0) {
         device_note64(&b->record->begun, run->number);
     } else {
-        device_note64(&b->record->replays_begun, run->replays[block] + 1);
+        device_note64(&b->record->graph_runs_begun, run->graph_runs[block] + 1);
     }
 }
 
-/* The first port of the lane with messages by reference that the peer has not given back, or −1. */
-static WEFT_DEVICE int32_t lanes_referring(const lanes_block_t *b, const lanes_run_t *run)
+/* Returns the first port of the lane with descriptors that the peer has not released, or -1. */
+static WEFT_DEVICE int32_t lanes_unreleased_port(const lanes_block_t *b, const lanes_run_t *run)
 {
-    lanes_port_t *ports = lanes_ports(run, b->channel);
-    for (uint32_t p = 0; b->referred > 0 && p < run->program.nports; p++) {
-        if (run->owner[p] == b->lane && !lanes_port_returned(&ports[p])) {
+    lanes_port_t *ports = lanes_ports(run, b->at.channel);
+    for (uint32_t p = 0; b->zero_copied > 0 && p < run->program.nports; p++) {
+        if (run->owner[p] == b->at.lane && !lanes_port_all_released(&ports[p])) {
             return (int32_t)(&ports[p] - run->ports);
         }
     }
     return -1;
 }
 
-/* The buffers may change after a run, so it is over when nobody reads them any more. That comes: the
- * peers need nothing of this rank for it but the messages that it has sent. */
-static WEFT_DEVICE uint32_t lanes_settle(lanes_block_t *b, const lanes_run_t *run)
+/* Waits until no peer reads the buffers of the run, because they may change afterwards. The wait
+ * ends: all that the peers need from this rank is in the slices that it has sent. */
+static WEFT_DEVICE uint32_t lanes_drain(lanes_block_t *b, const lanes_run_t *run)
 {
     uint32_t status = LANES_RUNNING;
-    while (status == LANES_RUNNING && (b->blocked = lanes_referring(b, run)) >= 0) {
+    while (status == LANES_RUNNING && (b->idle.blocked = lanes_unreleased_port(b, run)) >= 0) {
         status = lanes_wait(b, run);
     }
-    if (b->noted) {
+    if (b->idle.noted) {
         lanes_note_blocked(b, -1);
     }
     return status;
 }
 
-/* What thread 0 does. Returns how the lane ended. */
+/* The loop of the leader. Returns how the lane ended. */
 static WEFT_DEVICE uint32_t lanes_lead(lanes_block_t *b, const lanes_run_t *run)
 {
     uint32_t status = b->begin;
-    while (status == LANES_RUNNING && b->pass < run->cut.passes) {
+    while (status == LANES_RUNNING && b->at.pass < run->segmentation.passes) {
         status = lanes_instruction(b, run);
         if (status == LANES_BLOCKED) {
             status = lanes_wait(b, run);
-        } else if (status == LANES_OVER) {
+        } else if (status == LANES_COMPLETED) {
             status = lanes_tick(b, run);
         }
     }
-    status = status == LANES_RUNNING ? lanes_settle(b, run) : status;
+    status = status == LANES_RUNNING ? lanes_drain(b, run) : status;
     b->go = 0;
     device_barrier();
-    return status == LANES_RUNNING ? LANES_OVER : status;
+    return status == LANES_RUNNING ? LANES_COMPLETED : status;
 }
 
-/* What the others do. */
+/* The loop of the other threads. */
 static WEFT_DEVICE void lanes_follow(const lanes_block_t *b, const lanes_run_t *run)
 {
     for (;;) {
@@ -305,19 +311,19 @@ static WEFT_DEVICE void lanes_follow(const lanes_block_t *b, const lanes_run_t *
     }
 }
 
-/* Takes over the lane's ports, from where other runs have left them; looks at the same time whether the
- * run is to begin, as both may be far away. */
+/* Loads the positions of the lane's ports, where the run before left them. Reads the stop words at
+ * the same time, because both reads may have a long latency. */
 static WEFT_DEVICE void lanes_open(lanes_block_t *b, const lanes_run_t *run, uint32_t block)
 {
     const uint32_t lane = block % run->program.nlanes;
     lanes_port_t *ports = lanes_ports(run, block / run->program.nlanes);
     if (device_thread() == device_threads() - 1) {
-        b->begin = lanes_told(run);
+        b->begin = lanes_stop_requested(run);
     }
     for (uint32_t p = device_thread(); p < run->program.nports; p += device_threads()) {
         if (run->owner[p] == lane) {
             ports[p].next = *ports[p].at;
-            ports[p].referred = 0;
+            ports[p].zero_copied = 0;
             ports[p].count = ports[p].windows != NULL ? ports[p].windows->count : 0;
         }
     }
@@ -336,36 +342,36 @@ static WEFT_DEVICE void lanes_close(const lanes_run_t *run, uint32_t block)
     device_barrier();
 }
 
-/* After this the host may use everything that the lane used. */
+/* Publishes the end of the lane. Afterwards the host may use everything that the lane used. */
 static WEFT_DEVICE void lanes_report(lanes_block_t *b, const lanes_run_t *run, uint32_t status)
 {
     lanes_record_t *record = b->record;
-    if (b->referred != 0) {
-        device_note64(&record->referred, record->referred + b->referred);
+    if (b->zero_copied != 0) {
+        device_note64(&record->zero_copied, record->zero_copied + b->zero_copied);
     }
-    if (status == LANES_OVER) {
-        run->passed[b->block] = b->passed + run->cut.passes;
+    if (status == LANES_COMPLETED) {
+        run->passed[b->at.block] = b->at.passed + run->segmentation.passes;
     } else {
         device_note32(run->stop, 1);
         device_note32(&record->failed, 1);
     }
     if (run->number == 0) {
-        const uint64_t replays = ++run->replays[b->block];
+        const uint64_t graph_runs = ++run->graph_runs[b->at.block];
         device_publish_fence();
-        device_publish64(&record->replays_ended, replays);
+        device_publish64(&record->graph_runs_ended, graph_runs);
         return;
     }
-    if (status == LANES_OVER) {
-        device_note64(&record->over, run->number);
+    if (status == LANES_COMPLETED) {
+        device_note64(&record->completed, run->number);
     }
     device_publish_fence();
     device_publish64(&record->ended, run->number);
 }
 
-/* Runs the lane of a block, whose threads all come here. `b` is memory of the block. */
+/* Runs the lane of a block; all its threads call this. `b` is memory of the block. */
 static WEFT_DEVICE void lanes_run_lane(lanes_block_t *b, const lanes_run_t *run, uint32_t block)
 {
-    uint32_t status = LANES_OVER;
+    uint32_t status = LANES_COMPLETED;
     lanes_open(b, run, block);
     if (device_thread() == 0) {
         lanes_begin(b, run, block);
@@ -379,12 +385,13 @@ static WEFT_DEVICE void lanes_run_lane(lanes_block_t *b, const lanes_run_t *run,
     }
 }
 
-/* Launches ----------------------------------------------------------------------------------------- */
+/* Launches
+ * ----------------------------------------------------------------------------------------- */
 
-/* All blocks of the launch meet between two runs: the next may use the same ports and buffers in other
- * lanes. Each comes, however its run has ended. The word is a multiple of the blocks whenever no launch
- * is under way, also if a recording brings this one again. */
-static WEFT_DEVICE void lanes_meet(const lanes_launch_t *launch)
+/* A barrier of all blocks between two runs, because the next run may use the same ports and buffers
+ * in other lanes. Every block arrives, however its run has ended. While no launch executes, the
+ * word is a multiple of nblocks, so that graph launches can repeat this one. */
+static WEFT_DEVICE void lanes_barrier_runs(const lanes_launch_t *launch)
 {
     device_barrier();
     if (device_thread() == 0) {
@@ -407,8 +414,8 @@ static WEFT_DEVICE void lanes_fetch(lanes_run_copy_t *to, const lanes_run_copy_t
     device_barrier();
 }
 
-/* What a block does of a launch. Every block has fetched the last run before that can begin, so nobody
- * looks there when it has ended. */
+/* Runs a block of a launch. Every block has fetched the last run before that run can begin, so no
+ * block reads launch->runs after it has ended. */
 static WEFT_DEVICE void lanes_run_launch(lanes_shared_t *shared, const lanes_launch_t *launch,
                                          uint32_t block)
 {
@@ -419,7 +426,7 @@ static WEFT_DEVICE void lanes_run_launch(lanes_shared_t *shared, const lanes_lau
     for (uint32_t i = 0; i < launch->nruns; i++) {
         lanes_fetch(&shared->copy, &launch->runs[i]);
         if (i > 0) {
-            lanes_meet(launch);
+            lanes_barrier_runs(launch);
         }
         if (block < shared->copy.run.nblocks) {
             lanes_run_lane(&shared->block, &shared->copy.run, block);

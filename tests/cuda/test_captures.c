@@ -66,18 +66,19 @@ static void do_all(void)
 static void put_gate(void)
 {
     bool recorded = false;
-    assert_int_equal(bench.lanes->gate_put(plan.queue, (void *const *)&stream[0], 1, &recorded),
-                     WEFT_OK);
+    assert_int_equal(
+        bench.lanes->host_wait_enqueue(plan.queue, (void *const *)&stream[0], 1, &recorded),
+        WEFT_OK);
 }
 
 static void pass_gate(void)
 {
     uint64_t number = 0;
-    while (!bench.lanes->gate_reached(plan.queue, &number)) {
+    while (!bench.lanes->host_wait_reached(plan.queue, &number)) {
         sched_yield();
     }
     assert_int_equal(number, 1);
-    bench.lanes->gate_pass(plan.queue);
+    bench.lanes->host_wait_release(plan.queue);
 }
 
 static void a_recorded_run_comes_with_every_replay(void **state)
@@ -87,12 +88,12 @@ static void a_recorded_run_comes_with_every_replay(void **state)
     (void)state;
     plan_open(&plan, PLAN_SENDS, fifo);
     begin();
-    assert_int_equal(bench.lanes->records(plan.queue, (void *const *)&stream[0], &records),
+    assert_int_equal(bench.lanes->is_capturing(plan.queue, (void *const *)&stream[0], &records),
                      WEFT_OK);
     assert_true(records);
     record_run(&stream[0]);
     end();
-    assert_int_equal(bench.lanes->end_next(plan.end), 0);
+    assert_int_equal(bench.lanes->endpoint_next(plan.end), 0);
     assert_int_equal(plan_look(&plan, 0, &now), WEFT_OK);
     assert_int_equal(now.begun, 0);
     for (uint64_t n = 0; n < 10; n++) {
@@ -100,7 +101,7 @@ static void a_recorded_run_comes_with_every_replay(void **state)
         fifo_release(fifo, n);
         do_all();
         assert_int_equal(cudaStreamSynchronize(stream[0]), cudaSuccess);
-        assert_int_equal(bench.lanes->end_next(plan.end), n + 1);
+        assert_int_equal(bench.lanes->endpoint_next(plan.end), n + 1);
         assert_true(fifo_payload(fifo, n)[9] == (float)n);
         assert_int_equal(plan_look(&plan, 0, &now), WEFT_OK);
     }
@@ -125,7 +126,7 @@ static void replays_and_other_runs_go_on_from_each_other(void **state)
     do_all();
     assert_int_equal(plan_finish(&plan, run), WEFT_OK);
     assert_int_equal(cudaStreamSynchronize(stream[0]), cudaSuccess);
-    assert_int_equal(bench.lanes->end_next(plan.end), 8);
+    assert_int_equal(bench.lanes->endpoint_next(plan.end), 8);
 }
 
 /* Two streams of one recording keep the queue's order, as two streams do else. */
@@ -149,7 +150,7 @@ static void the_order_of_a_queue_is_recorded(void **state)
         fifo_release(fifo, 3 * n);
         do_all();
         assert_int_equal(cudaStreamSynchronize(stream[0]), cudaSuccess);
-        assert_int_equal(bench.lanes->end_next(plan.end), 3 * n + 3);
+        assert_int_equal(bench.lanes->endpoint_next(plan.end), 3 * n + 3);
     }
     assert_int_equal(cudaEventDestroy(fork), cudaSuccess);
     assert_int_equal(cudaEventDestroy(join), cudaSuccess);
@@ -163,7 +164,7 @@ static void a_replay_that_waits_can_be_seen_and_stopped(void **state)
     begin();
     record_run(&stream[0]);
     end();
-    bench.lanes->end_seek(plan.end, SLOTS);
+    bench.lanes->endpoint_seek(plan.end, SLOTS);
     do_all();
     while (now.blocked < 0) {
         (void)plan_look(&plan, 0, &now);
@@ -174,11 +175,11 @@ static void a_replay_that_waits_can_be_seen_and_stopped(void **state)
     bench.lanes->abort(plan.handle);
     assert_int_equal(plan_finish(&plan, 0), WEFT_ERR_ABORTED);
     /* A start clears it; then the recording is of use again. */
-    bench.lanes->end_seek(plan.end, 0);
+    bench.lanes->endpoint_seek(plan.end, 0);
     assert_int_equal(plan_run(&plan), WEFT_OK);
     do_all();
     assert_int_equal(cudaStreamSynchronize(stream[0]), cudaSuccess);
-    assert_int_equal(bench.lanes->end_next(plan.end), 2);
+    assert_int_equal(bench.lanes->endpoint_next(plan.end), 2);
     assert_int_equal(plan_finish(&plan, 0), WEFT_OK);
 }
 
@@ -237,10 +238,11 @@ static void a_spoilt_recording_is_told(void **state)
     assert_int_not_equal(cudaStreamSynchronize(stream[0]), cudaSuccess);
     assert_int_equal(plan_start_in(&plan, &stream[0], &run), WEFT_ERR_STATE);
     bench_says("was spoilt by a call before");
-    assert_int_equal(bench.lanes->records(plan.queue, (void *const *)&stream[0], &records),
+    assert_int_equal(bench.lanes->is_capturing(plan.queue, (void *const *)&stream[0], &records),
                      WEFT_ERR_STATE);
-    assert_int_equal(bench.lanes->gate_put(plan.queue, (void *const *)&stream[0], 1, &records),
-                     WEFT_ERR_STATE);
+    assert_int_equal(
+        bench.lanes->host_wait_enqueue(plan.queue, (void *const *)&stream[0], 1, &records),
+        WEFT_ERR_STATE);
     assert_int_equal(cudaStreamEndCapture(stream[0], &graph), cudaErrorStreamCaptureInvalidated);
     assert_null(graph);
     assert_int_equal(plan_start_in(&plan, &stream[0], &run), WEFT_OK);
@@ -254,21 +256,22 @@ static void a_recorded_gate_comes_with_every_replay(void **state)
     (void)state;
     plan_open(&plan, PLAN_SENDS, fifo);
     begin();
-    assert_int_equal(bench.lanes->gate_put(plan.queue, (void *const *)&stream[0], 9, &recorded),
-                     WEFT_OK);
+    assert_int_equal(
+        bench.lanes->host_wait_enqueue(plan.queue, (void *const *)&stream[0], 9, &recorded),
+        WEFT_OK);
     assert_true(recorded);
     record_run(&stream[0]);
     end();
     for (uint64_t n = 0; n < 3; n++) {
         do_all();
-        while (!bench.lanes->gate_reached(plan.queue, &number)) {
+        while (!bench.lanes->host_wait_reached(plan.queue, &number)) {
             sched_yield();
         }
         assert_int_equal(number, 9);
-        assert_int_equal(bench.lanes->end_next(plan.end), n);
-        bench.lanes->gate_pass(plan.queue);
+        assert_int_equal(bench.lanes->endpoint_next(plan.end), n);
+        bench.lanes->host_wait_release(plan.queue);
         assert_int_equal(cudaStreamSynchronize(stream[0]), cudaSuccess);
-        assert_int_equal(bench.lanes->end_next(plan.end), n + 1);
+        assert_int_equal(bench.lanes->endpoint_next(plan.end), n + 1);
     }
 }
 

@@ -2,14 +2,14 @@
  *
  * Memory for adapters: buffers of whole pages, their dma-bufs, and the flush behind which kernels see what an
  * adapter wrote. The runtime knows no dma-bufs, so the driver is asked for those by name. */
-#include "direct.h"
+#include "cuda_gpudirect.h"
 
 #include <cuda.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "buffers.h"
-#include "driver.h"
+#include "cuda_buffers.h"
+#include "cuda_driver.h"
 #include "kernel_cuda.h"
 
 /* The driver gives large allocations pages of this size, from their begin on. */
@@ -19,7 +19,7 @@ typedef CUresult (*attribute_fn_t)(int *value, CUdevice_attribute which, CUdevic
 typedef CUresult (*export_fn_t)(void *fd, CUdeviceptr at, size_t bytes, CUmemRangeHandleType type,
                                 unsigned long long flags);
 
-static weft_status_t direct_refused(const weft_kernel_t *kernel, const char *why)
+static weft_status_t gpudirect_refused(const weft_kernel_t *kernel, const char *why)
 {
     return kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0, "CUDA device %d: %s",
                                    kernel->device, why);
@@ -39,17 +39,17 @@ static bool can_flush(const weft_kernel_t *kernel)
            (options & cudaFlushGPUDirectRDMAWritesOptionHost) != 0;
 }
 
-static weft_status_t direct_place(weft_kernel_t *kernel, char bus[WEFT_DIRECT_BUS])
+static weft_status_t gpudirect_bus_id(weft_kernel_t *kernel, char bus[WEFT_GPUDIRECT_BUS_BYTES])
 {
     int supported = 0;
     if (!attribute(kernel, cudaDevAttrGPUDirectRDMASupported, &supported) || supported == 0) {
-        return direct_refused(kernel, "adapters cannot use its memory (no GPUDirect RDMA)");
+        return gpudirect_refused(kernel, "adapters cannot use its memory (no GPUDirect RDMA)");
     }
-    if (!kernel->ordered && !can_flush(kernel)) {
-        return direct_refused(
+    if (!kernel->rdma_ordered && !can_flush(kernel)) {
+        return gpudirect_refused(
             kernel, "what adapters write could not be made visible (no flush from the host)");
     }
-    if (cudaDeviceGetPCIBusId(bus, WEFT_DIRECT_BUS, kernel->device) != cudaSuccess) {
+    if (cudaDeviceGetPCIBusId(bus, WEFT_GPUDIRECT_BUS_BYTES, kernel->device) != cudaSuccess) {
         bus[0] = '\0';
     }
     for (char *c = bus; *c != '\0'; c++) {
@@ -58,38 +58,38 @@ static weft_status_t direct_place(weft_kernel_t *kernel, char bus[WEFT_DIRECT_BU
     return WEFT_OK;
 }
 
-static weft_status_t direct_flush(weft_kernel_t *kernel)
+static weft_status_t gpudirect_flush(weft_kernel_t *kernel)
 {
-    cuda_visit_t visit;
-    if (kernel->ordered) {
+    cuda_guard_t guard;
+    if (kernel->rdma_ordered) {
         return WEFT_OK;
     }
-    weft_status_t status = cuda_visit_begin(kernel, &visit);
+    weft_status_t status = cuda_guard_enter(kernel, &guard);
     if (status != WEFT_OK) {
         return status;
     }
     cudaError_t error = cudaDeviceFlushGPUDirectRDMAWrites(
         cudaFlushGPUDirectRDMAWritesTargetCurrentDevice, cudaFlushGPUDirectRDMAWritesToOwner);
-    cuda_visit_end(&visit);
+    cuda_guard_leave(&guard);
     return error == cudaSuccess ? WEFT_OK
                                 : cuda_failed(kernel, error, "flushing what an adapter wrote");
 }
 
 /* Memory --------------------------------------------------------------------------------------------- */
 
-/* Beside whatever the application records. */
-static weft_status_t direct_alloc(weft_kernel_t *kernel, uint64_t bytes, void **memory_p)
+/* Runs beside captures of the application. */
+static weft_status_t gpudirect_alloc(weft_kernel_t *kernel, uint64_t bytes, void **memory_p)
 {
-    cuda_visit_t visit;
-    weft_status_t status = cuda_visit_begin(kernel, &visit);
+    cuda_guard_t guard;
+    weft_status_t status = cuda_guard_enter(kernel, &guard);
     if (status == WEFT_OK) {
         status = cuda_buffers.alloc(kernel, (bytes + PAGE - 1) / PAGE * PAGE, memory_p);
-        cuda_visit_end(&visit);
+        cuda_guard_leave(&guard);
     }
     return status;
 }
 
-static void direct_free(weft_kernel_t *kernel, void *memory)
+static void gpudirect_free(weft_kernel_t *kernel, void *memory)
 {
     cuda_buffers.free(kernel, memory);
 }
@@ -112,13 +112,13 @@ static export_fn_t export_function(const weft_kernel_t *kernel)
                : NULL;
 }
 
-static weft_status_t direct_dmabuf(weft_kernel_t *kernel, void *memory, uint64_t bytes, int *fd_p,
-                                   uint64_t *offset_p)
+static weft_status_t gpudirect_dmabuf(weft_kernel_t *kernel, void *memory, uint64_t bytes,
+                                      int *fd_p, uint64_t *offset_p)
 {
-    cuda_visit_t visit;
+    cuda_guard_t guard;
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     const uint64_t whole = (bytes + page - 1) / page * page;
-    weft_status_t status = cuda_visit_begin(kernel, &visit);
+    weft_status_t status = cuda_guard_enter(kernel, &guard);
     if (status != WEFT_OK) {
         return status;
     }
@@ -126,14 +126,15 @@ static weft_status_t direct_dmabuf(weft_kernel_t *kernel, void *memory, uint64_t
     CUresult result = export != NULL ? export(fd_p, (uintptr_t)memory, whole,
                                               CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0)
                                      : CUDA_ERROR_NOT_SUPPORTED;
-    cuda_visit_end(&visit);
+    cuda_guard_leave(&guard);
     *offset_p = 0;
     if (result == CUDA_SUCCESS) {
         return WEFT_OK;
     }
     return export == NULL
-               ? direct_refused(kernel, "its driver gives out no dma-buf of memory (it takes CUDA "
-                                        "11.7 and the driver's open kernel modules)")
+               ? gpudirect_refused(kernel,
+                                   "its driver gives out no dma-buf of memory (it takes CUDA "
+                                   "11.7 and the driver's open kernel modules)")
                : kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0,
                                          "CUDA device %d: the driver refused a dma-buf of %llu "
                                          "bytes at %p (CUresult %d)",
@@ -141,11 +142,11 @@ static weft_status_t direct_dmabuf(weft_kernel_t *kernel, void *memory, uint64_t
                                          (int)result);
 }
 
-const weft_kernel_direct_t cuda_direct = {
-    .size = sizeof(weft_kernel_direct_t),
-    .place = direct_place,
-    .alloc = direct_alloc,
-    .free = direct_free,
-    .dmabuf = direct_dmabuf,
-    .flush = direct_flush,
+const weft_kernel_gpudirect_t cuda_gpudirect = {
+    .size = sizeof(weft_kernel_gpudirect_t),
+    .bus_id = gpudirect_bus_id,
+    .alloc = gpudirect_alloc,
+    .free = gpudirect_free,
+    .dmabuf = gpudirect_dmabuf,
+    .flush = gpudirect_flush,
 };

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include <weft/plugin/share.h>
+#include <weft/plugin/draft/ipc.h>
 
 #include "tests/cuda/fake_cuda.h"
 #include "tests/support/fake_host.h"
@@ -35,16 +35,16 @@ static weft_kernel_t *kernel_open(const char *setting)
     return kernel;
 }
 
-static const weft_kernel_share_t *share_of(weft_kernel_t *kernel)
+static const weft_kernel_ipc_t *share_of(weft_kernel_t *kernel)
 {
-    return ops->get_extension(kernel, WEFT_KERNEL_SHARE);
+    return ops->get_extension(kernel, WEFT_KERNEL_IPC);
 }
 
 /* The other process ---------------------------------------------------------------------------------- */
 
 /* What it is asked, and what it answers: it opens the memory `times` times, fills it, closes it. */
 typedef struct ask {
-    uint8_t place[WEFT_SHARE_PLACE], token[WEFT_SHARE_TOKEN];
+    uint8_t place[WEFT_IPC_LOCATION_BYTES], token[WEFT_IPC_HANDLE_BYTES];
     uint64_t bytes;
     uint32_t times, hidden;
     bool no_peers;
@@ -61,12 +61,12 @@ static int to_other[2], from_other[2];
 
 static told_t other_does(weft_kernel_t *kernel, const ask_t *ask)
 {
-    const weft_kernel_share_t *share = share_of(kernel);
+    const weft_kernel_ipc_t *share = share_of(kernel);
     void *memory[4] = {NULL};
     told_t told = {.same = true};
     fake_cuda.hidden = ask->hidden;
     fake_cuda.no_peers = ask->no_peers;
-    told.reaches = share->reaches(kernel, ask->place);
+    told.reaches = share->can_access(kernel, ask->place);
     for (uint32_t i = 0; i < ask->times && told.opened == WEFT_OK; i++) {
         told.opened = share->import(kernel, ask->token, ask->bytes, &memory[i]);
         told.same = told.same && memory[i] == memory[0];
@@ -109,7 +109,7 @@ static told_t other_asked(const ask_t *ask)
 /* This process --------------------------------------------------------------------------------------- */
 
 static weft_kernel_t *kernel[2]; /* devices 0 and 1 */
-static const weft_kernel_share_t *share;
+static const weft_kernel_ipc_t *share;
 
 static int open_kernels(void **state)
 {
@@ -154,8 +154,8 @@ static void *exported(ask_t *ask)
 {
     void *memory = NULL;
     *ask = (ask_t){.bytes = BYTES, .times = 1};
-    share->place(kernel[0], ask->place);
-    assert_int_equal(share->export_memory(kernel[0], BYTES, &memory, ask->token), WEFT_OK);
+    share->location(kernel[0], ask->place);
+    assert_int_equal(share->export_alloc(kernel[0], BYTES, &memory, ask->token), WEFT_OK);
     assert_int_equal((uintptr_t)memory % 256, 0);
     return memory;
 }
@@ -174,12 +174,12 @@ static void a_process_shares_pointers(void **state)
     void *opened = NULL, *memory = exported(&ask);
     (void)state;
     for (int k = 0; k < 2; k++) {
-        assert_int_equal(share->reaches(kernel[k], ask.place), WEFT_OK);
+        assert_int_equal(share->can_access(kernel[k], ask.place), WEFT_OK);
         assert_int_equal(share->import(kernel[k], ask.token, BYTES, &opened), WEFT_OK);
         assert_ptr_equal(opened, memory);
         share->unimport(kernel[k], opened);
     }
-    share->unexport(kernel[0], memory);
+    share->export_free(kernel[0], memory);
 }
 
 static void devices_without_a_way_are_refused(void **state)
@@ -188,8 +188,8 @@ static void devices_without_a_way_are_refused(void **state)
     void *opened = NULL, *memory = exported(&ask);
     (void)state;
     fake_cuda.no_peers = true;
-    assert_int_equal(share->reaches(kernel[0], ask.place), WEFT_OK);
-    refused(share->reaches(kernel[1], ask.place), WEFT_ERR_UNSUPPORTED, "no way from device");
+    assert_int_equal(share->can_access(kernel[0], ask.place), WEFT_OK);
+    refused(share->can_access(kernel[1], ask.place), WEFT_ERR_UNSUPPORTED, "no way from device");
     refused(share->import(kernel[1], ask.token, BYTES, &opened), WEFT_ERR_UNSUPPORTED,
             "no way from device");
     fake_cuda.no_peers = false;
@@ -198,7 +198,7 @@ static void devices_without_a_way_are_refused(void **state)
     refused(share->import(kernel[1], ask.token, BYTES, &opened), WEFT_ERR_UNSUPPORTED,
             "memory of CUDA device 0");
     assert_null(opened);
-    share->unexport(kernel[0], memory);
+    share->export_free(kernel[0], memory);
 }
 
 static void processes_share_memory(void **state)
@@ -214,7 +214,7 @@ static void processes_share_memory(void **state)
     assert_int_equal(told.left, 0);
     assert_int_equal(byte_at(memory, 0), 0x72);
     assert_int_equal(byte_at(memory, BYTES - 1), 0x72);
-    share->unexport(kernel[0], memory);
+    share->export_free(kernel[0], memory);
 }
 
 static void a_device_that_the_other_process_does_not_see_is_refused(void **state)
@@ -227,23 +227,23 @@ static void a_device_that_the_other_process_does_not_see_is_refused(void **state
     assert_int_equal(told.reaches, WEFT_ERR_UNSUPPORTED);
     assert_int_equal(told.opened, WEFT_ERR_UNSUPPORTED);
     says(told.words, "does not see that device");
-    share->unexport(kernel[0], memory);
+    share->export_free(kernel[0], memory);
 }
 
 static void what_strangers_write_is_refused(void **state)
 {
-    uint8_t place[WEFT_SHARE_PLACE] = {0}, token[WEFT_SHARE_TOKEN] = {0};
+    uint8_t place[WEFT_IPC_LOCATION_BYTES] = {0}, token[WEFT_IPC_HANDLE_BYTES] = {0};
     void *opened = NULL;
     ask_t ask;
     void *memory = exported(&ask);
     (void)state;
-    refused(share->reaches(kernel[0], place), WEFT_ERR_UNSUPPORTED, "another host");
+    refused(share->can_access(kernel[0], place), WEFT_ERR_UNSUPPORTED, "another host");
     memcpy(place, ask.place, sizeof place);
     place[0] ^= 1;
-    refused(share->reaches(kernel[0], place), WEFT_ERR_UNSUPPORTED, "another host");
+    refused(share->can_access(kernel[0], place), WEFT_ERR_UNSUPPORTED, "another host");
     memcpy(place, ask.place, sizeof place);
     memset(place + 32, 0xff, sizeof place - 32);
-    refused(share->reaches(kernel[0], place), WEFT_ERR_UNSUPPORTED, "does not see that device");
+    refused(share->can_access(kernel[0], place), WEFT_ERR_UNSUPPORTED, "does not see that device");
     /* Of this process, but nothing of it: neither another address nor more than there is. */
     memcpy(token, ask.token, sizeof token);
     token[8] ^= 0x40;
@@ -251,12 +251,12 @@ static void what_strangers_write_is_refused(void **state)
             "names no memory");
     refused(share->import(kernel[0], ask.token, BYTES << 1, &opened), WEFT_ERR_UNSUPPORTED,
             "names no memory");
-    share->unexport(kernel[0], memory);
+    share->export_free(kernel[0], memory);
     refused(share->import(kernel[0], ask.token, BYTES, &opened), WEFT_ERR_UNSUPPORTED,
             "names no memory");
     srand(7);
     for (int round = 0; round < 2000; round++) {
-        for (int i = 0; i < WEFT_SHARE_TOKEN; i++) {
+        for (int i = 0; i < WEFT_IPC_HANDLE_BYTES; i++) {
             token[i] = (uint8_t)(round % 2 == 0 || i > 32 ? rand() : ask.token[i]);
         }
         assert_true(share->import(kernel[0], token, BYTES, &opened) < 0);
@@ -278,14 +278,14 @@ static void what_strangers_write_between_processes_is_refused(void **state)
     srand(8);
     for (int round = 0; round < 300; round++) {
         lie = ask;
-        for (int i = 40; i < WEFT_SHARE_TOKEN; i++) {
+        for (int i = 40; i < WEFT_IPC_HANDLE_BYTES; i++) {
             lie.token[i] = (uint8_t)rand();
         }
         told = other_asked(&lie);
         assert_true(told.opened < 0);
         assert_int_equal(told.left, 0);
     }
-    share->unexport(kernel[0], memory);
+    share->export_free(kernel[0], memory);
 }
 
 /* cudaFree() waits for kernels that wait for ranks. */
@@ -296,22 +296,22 @@ static void memory_given_back_serves_the_next_export(void **state)
     (void)state;
     void *second = exported(&ask);
     assert_ptr_not_equal(second, memory);
-    share->unexport(kernel[0], memory);
-    share->unexport(kernel[0], second);
+    share->export_free(kernel[0], memory);
+    share->export_free(kernel[0], second);
     assert_int_equal(atomic_load(&fake_cuda.allocated), 2);
     void *again = exported(&ask);
     assert_true(again == memory || again == second);
     assert_int_equal(atomic_load(&fake_cuda.allocated), 2);
-    share->unexport(kernel[0], again);
+    share->export_free(kernel[0], again);
 }
 
 static void memory_outlives_its_kernel_as_long_as_it_is_open(void **state)
 {
-    uint8_t token[WEFT_SHARE_TOKEN];
+    uint8_t token[WEFT_IPC_HANDLE_BYTES];
     void *memory = NULL, *opened = NULL;
     weft_kernel_t *third = kernel_open("device=0");
     (void)state;
-    assert_int_equal(share->export_memory(third, BYTES, &memory, token), WEFT_OK);
+    assert_int_equal(share->export_alloc(third, BYTES, &memory, token), WEFT_OK);
     assert_int_equal(share->import(kernel[1], token, BYTES, &opened), WEFT_OK);
     ops->destroy(third);
     assert_int_equal(atomic_load(&fake_cuda.allocated), 1);
@@ -324,16 +324,16 @@ static void memory_outlives_its_kernel_as_long_as_it_is_open(void **state)
 
 static void failures_are_typed_and_leave_nothing(void **state)
 {
-    uint8_t token[WEFT_SHARE_TOKEN];
+    uint8_t token[WEFT_IPC_HANDLE_BYTES];
     void *memory = NULL;
     (void)state;
     fake_cuda.fails = "cudaMalloc";
     fake_cuda.error = cudaErrorMemoryAllocation;
-    refused(share->export_memory(kernel[0], BYTES, &memory, token), WEFT_ERR_RESOURCE,
+    refused(share->export_alloc(kernel[0], BYTES, &memory, token), WEFT_ERR_RESOURCE,
             "CUDA device 0 has no memory left");
     fake_cuda.fails = "cudaSetDevice";
     fake_cuda.error = cudaErrorDevicesUnavailable;
-    refused(share->export_memory(kernel[0], BYTES, &memory, token), WEFT_ERR_SYSTEM, "current");
+    refused(share->export_alloc(kernel[0], BYTES, &memory, token), WEFT_ERR_SYSTEM, "current");
     assert_null(memory);
     assert_int_equal(atomic_load(&fake_cuda.allocated), 0);
 }
@@ -352,7 +352,7 @@ static void without_handles_only_the_process_shares(void **state)
     says(told.words, "no handles");
     assert_int_equal(share->import(kernel[1], ask.token, BYTES, &opened), WEFT_OK);
     share->unimport(kernel[1], opened);
-    share->unexport(kernel[0], memory);
+    share->export_free(kernel[0], memory);
 }
 
 /* Part of an allocation of device 0 that the plugin did not make. */
@@ -364,8 +364,8 @@ static uint8_t *lent(ask_t *ask, uint8_t **all_p)
     assert_int_equal(cudaMemsetAsync(all, 0xd5, BYTES + 5000, cudaStreamPerThread), cudaSuccess);
     assert_int_equal(cudaStreamSynchronize(cudaStreamPerThread), cudaSuccess);
     uint8_t *memory = (uint8_t *)all + 4096;
-    share->place(kernel[0], ask->place);
-    assert_int_equal(share->lend(kernel[0], memory, BYTES, ask->token), WEFT_OK);
+    share->location(kernel[0], ask->place);
+    assert_int_equal(share->export_range(kernel[0], memory, BYTES, ask->token), WEFT_OK);
     *all_p = all;
     return memory;
 }
@@ -397,7 +397,7 @@ static void memory_of_the_caller_is_lent(void **state)
     assert_int_equal(told.left, 0);
     refused(share->import(kernel[1], ask.token, BYTES + 1, &opened), WEFT_ERR_UNSUPPORTED,
             "names no memory");
-    share->unlend(kernel[0], memory);
+    share->unexport_range(kernel[0], memory);
     refused(share->import(kernel[1], ask.token, BYTES, &opened), WEFT_ERR_UNSUPPORTED,
             "names no memory");
     cudaFree(all);
@@ -405,15 +405,16 @@ static void memory_of_the_caller_is_lent(void **state)
 
 static void only_memory_of_the_device_is_lent(void **state)
 {
-    uint8_t token[WEFT_SHARE_TOKEN], here[64];
+    uint8_t token[WEFT_IPC_HANDLE_BYTES], here[64];
     void *memory = NULL;
     (void)state;
-    refused(share->lend(kernel[0], here, sizeof here, token), WEFT_ERR_UNSUPPORTED,
+    refused(share->export_range(kernel[0], here, sizeof here, token), WEFT_ERR_UNSUPPORTED,
             "no memory of CUDA device 0");
     assert_int_equal(cudaMalloc(&memory, 4096), cudaSuccess);
-    refused(share->lend(kernel[1], memory, 4096, token), WEFT_ERR_UNSUPPORTED,
+    refused(share->export_range(kernel[1], memory, 4096, token), WEFT_ERR_UNSUPPORTED,
             "no memory of CUDA device 1");
-    refused(share->lend(kernel[0], memory, 4097, token), WEFT_ERR_UNSUPPORTED, "ends before 4097");
+    refused(share->export_range(kernel[0], memory, 4097, token), WEFT_ERR_UNSUPPORTED,
+            "ends before 4097");
     cudaFree(memory);
 }
 

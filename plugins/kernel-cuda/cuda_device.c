@@ -124,9 +124,9 @@ static weft_status_t device_ask(weft_kernel_t *kernel)
     kernel->major = attribute(kernel, cudaDevAttrComputeCapabilityMajor);
     kernel->minor = attribute(kernel, cudaDevAttrComputeCapabilityMinor);
     kernel->pageable = attribute(kernel, cudaDevAttrPageableMemoryAccess) != 0;
-    kernel->same = attribute(kernel, cudaDevAttrCanUseHostPointerForRegisteredMem) != 0;
-    kernel->ordered = attribute(kernel, cudaDevAttrGPUDirectRDMAWritesOrdering) >=
-                      cudaGPUDirectRDMAWritesOrderingOwner;
+    kernel->same_address = attribute(kernel, cudaDevAttrCanUseHostPointerForRegisteredMem) != 0;
+    kernel->rdma_ordered = attribute(kernel, cudaDevAttrGPUDirectRDMAWritesOrdering) >=
+                           cudaGPUDirectRDMAWritesOrderingOwner;
     if (10 * kernel->major + kernel->minor < OLDEST) {
         return host->set_error(
             host, WEFT_ERR_UNSUPPORTED, 0,
@@ -134,20 +134,20 @@ static weft_status_t device_ask(weft_kernel_t *kernel)
             kernel->major, kernel->minor);
     }
     int previous = -1, blocks = 0;
-    cudaError_t error = cuda_device_enter(kernel, &previous);
+    cudaError_t error = cuda_device_set(kernel, &previous);
     if (error == cudaSuccess) {
         error = cuda_launch_usable();
-        error = error == cudaSuccess ? cuda_launch_lanes_most(kernel->threads, &blocks) : error;
-        cuda_device_leave(previous);
+        error = error == cudaSuccess ? cuda_launch_lanes_max(kernel->threads, &blocks) : error;
+        cuda_device_restore(previous);
     }
-    kernel->holds = (uint32_t)blocks * (uint32_t)kernel->processors;
+    kernel->max_blocks = (uint32_t)blocks * (uint32_t)kernel->processors;
     return error == cudaSuccess ? WEFT_OK : no_device(kernel, error, where);
 }
 
 /* Lanes wait for those of other ranks, so all that share a device must find room on it. */
 static void channels_choose(weft_kernel_t *kernel, int64_t wanted)
 {
-    uint32_t part = kernel->holds / CUDA_SHARERS;
+    uint32_t part = kernel->max_blocks / CUDA_SHARERS;
     part = part > CUDA_CHANNELS_MOST ? CUDA_CHANNELS_MOST : part;
     kernel->channels = wanted > 0 ? (uint32_t)wanted : part > 0 ? part : 1;
 }
@@ -163,36 +163,36 @@ weft_status_t cuda_device_open(weft_kernel_t *kernel, const cuda_config_t *confi
     return status;
 }
 
-cudaError_t cuda_device_enter(const weft_kernel_t *kernel, int *previous_p)
+cudaError_t cuda_device_set(const weft_kernel_t *kernel, int *previous_p)
 {
     cudaError_t error = cudaGetDevice(previous_p);
     return error == cudaSuccess ? cudaSetDevice(kernel->device) : error;
 }
 
-void cuda_device_leave(int previous)
+void cuda_device_restore(int previous)
 {
     /* What a failure would mean, the caller's next call tells. */
     cudaError_t error = cudaSetDevice(previous);
     (void)error;
 }
 
-weft_status_t cuda_visit_begin(const weft_kernel_t *kernel, cuda_visit_t *visit)
+weft_status_t cuda_guard_enter(const weft_kernel_t *kernel, cuda_guard_t *guard)
 {
-    cudaError_t error = cuda_device_enter(kernel, &visit->device);
+    cudaError_t error = cuda_device_set(kernel, &guard->device);
     if (error != cudaSuccess) {
         return cuda_failed(kernel, error, "making the device current");
     }
-    visit->mode = cudaStreamCaptureModeRelaxed;
-    if (cudaThreadExchangeStreamCaptureMode(&visit->mode) != cudaSuccess) {
-        visit->mode = cudaStreamCaptureModeGlobal;
+    guard->mode = cudaStreamCaptureModeRelaxed;
+    if (cudaThreadExchangeStreamCaptureMode(&guard->mode) != cudaSuccess) {
+        guard->mode = cudaStreamCaptureModeGlobal;
     }
     return WEFT_OK;
 }
 
-void cuda_visit_end(const cuda_visit_t *visit)
+void cuda_guard_leave(const cuda_guard_t *guard)
 {
-    enum cudaStreamCaptureMode mode = visit->mode;
+    enum cudaStreamCaptureMode mode = guard->mode;
     cudaError_t error = cudaThreadExchangeStreamCaptureMode(&mode);
     (void)error;
-    cuda_device_leave(visit->device);
+    cuda_device_restore(guard->device);
 }

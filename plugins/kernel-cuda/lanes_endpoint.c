@@ -3,15 +3,15 @@
  * Ends of FIFOs: their pages are registered, and a word that host and device see holds the number of the
  * next message. */
 #include "lanes_run.h"
-#include "memory.h"
+#include "cuda_memory.h"
 
 /* The spans of host memory that the device has to see: one if they touch, as registering takes time. */
-static void end_spans(weft_lanes_end_t *end, const weft_lanes_port_t *port)
+static void end_spans(weft_lanes_endpoint_t *end, const weft_lanes_port_t *port)
 {
     const uint64_t bytes = (port->slots - 1) * port->stride + port->slot_bytes;
     end->fifo = port->fifo;
     end->fifo_bytes = port->fifo_bytes;
-    if (port->near != 0) {
+    if (port->on_device != 0) {
         return;
     }
     const uintptr_t begin = (uintptr_t)port->fifo, at = (uintptr_t)port->payloads;
@@ -24,32 +24,32 @@ static void end_spans(weft_lanes_end_t *end, const weft_lanes_port_t *port)
     }
 }
 
-static weft_status_t end_register(weft_lanes_end_t *end)
+static weft_status_t end_register(weft_lanes_endpoint_t *end)
 {
-    weft_status_t status = cuda_pages_take(end->kernel, end->fifo, end->fifo_bytes);
+    weft_status_t status = cuda_pages_register(end->kernel, end->fifo, end->fifo_bytes);
     if (status == WEFT_OK && end->payload_bytes > 0) {
-        status = cuda_pages_take(end->kernel, end->payloads, end->payload_bytes);
+        status = cuda_pages_register(end->kernel, end->payloads, end->payload_bytes);
         if (status != WEFT_OK) {
-            cuda_pages_drop(end->kernel, end->fifo, end->fifo_bytes);
+            cuda_pages_unregister(end->kernel, end->fifo, end->fifo_bytes);
         }
     }
     return status;
 }
 
-static void end_forget(weft_lanes_end_t *end)
+static void end_forget(weft_lanes_endpoint_t *end)
 {
-    cuda_pages_drop(end->kernel, end->fifo, end->fifo_bytes);
+    cuda_pages_unregister(end->kernel, end->fifo, end->fifo_bytes);
     if (end->payload_bytes > 0) {
-        cuda_pages_drop(end->kernel, end->payloads, end->payload_bytes);
+        cuda_pages_unregister(end->kernel, end->payloads, end->payload_bytes);
     }
-    cuda_device_give(end->kernel, end->table);
+    cuda_device_free(end->kernel, end->table);
 }
 
-/* A place that stays: recordings look there, whatever becomes of the windows. */
-static weft_status_t end_table(weft_lanes_end_t *end)
+/* Makes the table once: captured runs read it at this address, whatever becomes of the windows. */
+static weft_status_t end_table(weft_lanes_endpoint_t *end)
 {
     void *table = NULL;
-    weft_status_t status = cuda_device_take(end->kernel, sizeof(lanes_windows_t), &table);
+    weft_status_t status = cuda_device_alloc(end->kernel, sizeof(lanes_windows_t), &table);
     if (status == WEFT_OK) {
         status = cuda_device_zero(end->kernel, table, sizeof(lanes_windows_t));
         end->table = table;
@@ -58,11 +58,11 @@ static weft_status_t end_table(weft_lanes_end_t *end)
     return status;
 }
 
-static weft_status_t end_fill(weft_lanes_end_t *end, const weft_lanes_port_t *port)
+static weft_status_t end_fill(weft_lanes_endpoint_t *end, const weft_lanes_port_t *port)
 {
     weft_kernel_t *kernel = end->kernel;
     char why[160];
-    uint64_t *at = cuda_word_take(kernel);
+    uint64_t *at = cuda_word_alloc(kernel);
     if (at == NULL) {
         return WEFT_ERR_RESOURCE;
     }
@@ -80,26 +80,26 @@ static weft_status_t end_fill(weft_lanes_end_t *end, const weft_lanes_port_t *po
         }
     }
     if (status != WEFT_OK) {
-        cuda_word_give(kernel, at);
+        cuda_word_free(kernel, at);
     }
     return status;
 }
 
-weft_status_t lanes_end_open(weft_kernel_t *kernel, const weft_lanes_port_t *port,
-                             weft_lanes_end_t **end_p)
+weft_status_t lanes_endpoint_open(weft_kernel_t *kernel, const weft_lanes_port_t *port,
+                                  weft_lanes_endpoint_t **end_p)
 {
-    cuda_visit_t visit;
-    weft_lanes_end_t *end = kernel->host->alloc(kernel->host, sizeof *end, 0);
+    cuda_guard_t guard;
+    weft_lanes_endpoint_t *end = kernel->host->alloc(kernel->host, sizeof *end, 0);
     if (end == NULL) {
         return WEFT_ERR_RESOURCE;
     }
     end->kernel = kernel;
     end->number = atomic_fetch_add(&kernel->ends, 1) + 1;
     end->slot_bytes = port->slot_bytes;
-    weft_status_t status = cuda_visit_begin(kernel, &visit);
+    weft_status_t status = cuda_guard_enter(kernel, &guard);
     if (status == WEFT_OK) {
         status = end_fill(end, port);
-        cuda_visit_end(&visit);
+        cuda_guard_leave(&guard);
     }
     if (status != WEFT_OK) {
         kernel->host->free(kernel->host, end);
@@ -109,24 +109,24 @@ weft_status_t lanes_end_open(weft_kernel_t *kernel, const weft_lanes_port_t *por
     return WEFT_OK;
 }
 
-void lanes_end_close(weft_lanes_end_t *end)
+void lanes_endpoint_close(weft_lanes_endpoint_t *end)
 {
-    cuda_visit_t visit;
+    cuda_guard_t guard;
     if (end == NULL) {
         return;
     }
     weft_kernel_t *kernel = end->kernel;
-    if (cuda_visit_begin(kernel, &visit) == WEFT_OK) {
+    if (cuda_guard_enter(kernel, &guard) == WEFT_OK) {
         end_forget(end);
-        cuda_word_give(kernel, end->port.at);
-        cuda_visit_end(&visit);
+        cuda_word_free(kernel, end->port.at);
+        cuda_guard_leave(&guard);
     }
     kernel->host->free(kernel->host, end);
 }
 
-weft_status_t lanes_end_windows(weft_lanes_end_t *end, const weft_lanes_window_t *windows)
+weft_status_t lanes_endpoint_windows(weft_lanes_endpoint_t *end, const weft_lanes_window_t *windows)
 {
-    cuda_visit_t visit;
+    cuda_guard_t guard;
     lanes_windows_t table = {.count = 0};
     if (end->table == NULL) {
         return WEFT_OK;
@@ -135,20 +135,20 @@ weft_status_t lanes_end_windows(weft_lanes_end_t *end, const weft_lanes_window_t
         table.window[w] = windows[w];
         table.count = windows[w].bytes > 0 ? w + 1 : table.count;
     }
-    weft_status_t status = cuda_visit_begin(end->kernel, &visit);
+    weft_status_t status = cuda_guard_enter(end->kernel, &guard);
     if (status == WEFT_OK) {
-        status = cuda_device_fill(end->kernel, end->table, &table, sizeof table);
-        cuda_visit_end(&visit);
+        status = cuda_device_write(end->kernel, end->table, &table, sizeof table);
+        cuda_guard_leave(&guard);
     }
     return status;
 }
 
-uint64_t lanes_end_next(const weft_lanes_end_t *end)
+uint64_t lanes_endpoint_next(const weft_lanes_endpoint_t *end)
 {
     return *end->port.at;
 }
 
-void lanes_end_seek(weft_lanes_end_t *end, uint64_t next)
+void lanes_endpoint_seek(weft_lanes_endpoint_t *end, uint64_t next)
 {
     *end->port.at = next;
 }

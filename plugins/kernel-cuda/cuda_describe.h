@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the devices of this machine are. */
-#ifndef KERNEL_CUDA_DESCRIBE_H
-#define KERNEL_CUDA_DESCRIBE_H
+ * The devices of this machine: extension weft.kernel.describe/1. */
+#ifndef KERNEL_CUDA_CUDA_DESCRIBE_H
+#define KERNEL_CUDA_CUDA_DESCRIBE_H
 
 #include <weft/plugin/describe.h>
 

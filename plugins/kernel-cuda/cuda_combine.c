@@ -120,7 +120,7 @@ static void combine(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c)
     if (!places.reaches || combine_there(dtype, op, c) != cudaSuccess) {
         combine_staged(dtype, op, c);
     }
-    cuda_device_leave(previous);
+    cuda_device_restore(previous);
 }
 
 /* One function for each type and operator. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Streams of the caller's: whose they are, and whether they record. */
+ * Streams of the application: their device, and whether they capture. */
 #include "lanes_run.h"
 
 static weft_status_t stream_refuse(const weft_lanes_queue_t *queue, const char *why)
@@ -10,8 +10,8 @@ static weft_status_t stream_refuse(const weft_lanes_queue_t *queue, const char *
                                    "%s; use a stream of CUDA device %d", why, kernel->device);
 }
 
-weft_status_t lanes_place_failed(const weft_lanes_queue_t *queue, cudaError_t error,
-                                 const char *what)
+weft_status_t lanes_stream_failed(const weft_lanes_queue_t *queue, cudaError_t error,
+                                  const char *what)
 {
     const weft_host_t *host = queue->kernel->host;
     switch (error) {
@@ -53,7 +53,7 @@ static weft_status_t device_check(const weft_lanes_queue_t *queue, cudaStream_t 
                                        device, kernel->device, kernel->device);
     }
     if (error != cudaSuccess && error != cudaErrorCallRequiresNewerDriver) {
-        return lanes_place_failed(queue, error, "asking whose a stream is");
+        return lanes_stream_failed(queue, error, "asking whose a stream is");
     }
 #else
     (void)queue;
@@ -72,51 +72,51 @@ static cudaError_t capture_info(cudaStream_t stream, enum cudaStreamCaptureStatu
 #endif
 }
 
-static weft_status_t recording_check(const weft_lanes_queue_t *queue, lanes_place_t *place)
+static weft_status_t capture_check(const weft_lanes_queue_t *queue, lanes_stream_t *target)
 {
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     unsigned long long number = 0;
-    cudaError_t error = capture_info(place->stream, &capture, &number);
+    cudaError_t error = capture_info(target->stream, &capture, &number);
     if (error == cudaSuccess && capture == cudaStreamCaptureStatusInvalidated) {
         error = cudaErrorStreamCaptureInvalidated;
     }
     if (error != cudaSuccess) {
-        return lanes_place_failed(queue, error, "asking whether a stream records");
+        return lanes_stream_failed(queue, error, "asking whether a stream records");
     }
-    place->recording = capture == cudaStreamCaptureStatusActive ? number : 0;
+    target->capture = capture == cudaStreamCaptureStatusActive ? number : 0;
     return WEFT_OK;
 }
 
-weft_status_t lanes_place_find(const weft_lanes_queue_t *queue, void *const *stream,
-                               lanes_place_t *place)
+weft_status_t lanes_stream_resolve(const weft_lanes_queue_t *queue, void *const *stream,
+                                   lanes_stream_t *target)
 {
-    *place = (lanes_place_t){.stream = queue->own};
+    *target = (lanes_stream_t){.stream = queue->own};
     if (stream == NULL) {
         return WEFT_OK;
     }
-    place->stream = (cudaStream_t)*stream;
-    weft_status_t status = handle_check(queue, place->stream);
-    status = status == WEFT_OK ? device_check(queue, place->stream) : status;
-    status = status == WEFT_OK ? recording_check(queue, place) : status;
+    target->stream = (cudaStream_t)*stream;
+    weft_status_t status = handle_check(queue, target->stream);
+    status = status == WEFT_OK ? device_check(queue, target->stream) : status;
+    status = status == WEFT_OK ? capture_check(queue, target) : status;
     if (status != WEFT_OK) {
         return status;
     }
     /* A handle can come back when its stream was destroyed; the number does not. */
-    cudaError_t error = cudaStreamGetId(place->stream, &place->number);
-    place->number++;
+    cudaError_t error = cudaStreamGetId(target->stream, &target->number);
+    target->number++;
     return error == cudaSuccess ? WEFT_OK
-                                : lanes_place_failed(queue, error, "asking for a stream's number");
+                                : lanes_stream_failed(queue, error, "asking for a stream's number");
 }
 
-weft_status_t lanes_records(weft_lanes_queue_t *queue, void *const *stream, bool *records_p)
+weft_status_t lanes_is_capturing(weft_lanes_queue_t *queue, void *const *stream, bool *capturing_p)
 {
-    cuda_visit_t visit;
-    lanes_place_t place;
-    weft_status_t status = cuda_visit_begin(queue->kernel, &visit);
+    cuda_guard_t guard;
+    lanes_stream_t target;
+    weft_status_t status = cuda_guard_enter(queue->kernel, &guard);
     if (status == WEFT_OK) {
-        status = lanes_place_find(queue, stream, &place);
-        *records_p = status == WEFT_OK && place.recording != 0;
-        cuda_visit_end(&visit);
+        status = lanes_stream_resolve(queue, stream, &target);
+        *capturing_p = status == WEFT_OK && target.capture != 0;
+        cuda_guard_leave(&guard);
     }
     return status;
 }

@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See cuda_ipc.h. Within a process a pointer is enough, once peer access between the devices is
+ * enabled. Between processes the driver's IPC handles import whole allocations, so each export is an
+ * allocation. The driver knows whether two devices have a path to each other over NVLink or PCIe.
+ *
+ * A freed export is kept for the next one: cudaFree() waits for every kernel of the device, and kernels
+ * of this plugin wait for other ranks. It is freed when the instance is destroyed. */
+#include "cuda_ipc.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <weft/sdk/host_identity.h>
+
+#include "cuda_driver.h"
+#include "cuda_memory.h"
+
+/* The driver exports pages of this size. A smaller export would expose its neighbours to the peer. */
+#define GRANULE (UINT64_C(2) << 20)
+#define BUS_BYTES 16 /* "0000:3b:00.0" */
+
+/* The location of a device. Processes are told apart by a random number, because their ids repeat
+ * between containers. The PCI address of a device is the same in all processes of a host. */
+typedef struct cuda_ipc_location {
+    uint8_t host[WEFT_HOST_IDENTITY_BYTES];
+    uint64_t process;
+    char bus[BUS_BYTES];
+    uint8_t zero[16];
+} cuda_ipc_location_t;
+
+typedef struct cuda_ipc_handle {
+    uint64_t process;
+    uint64_t at; /* in that process */
+    char bus[BUS_BYTES];
+    uint64_t offset; /* in the allocation of the handle */
+    uint32_t has_handle;
+    uint32_t zero;
+    cudaIpcMemHandle_t handle;
+} cuda_ipc_handle_t;
+
+_Static_assert(sizeof(cuda_ipc_location_t) == WEFT_IPC_LOCATION_BYTES, "fills the location");
+_Static_assert(sizeof(cuda_ipc_handle_t) <= WEFT_IPC_HANDLE_BYTES, "fits the handle");
+
+/* An allocation that serves one export at a time, or a range that the application allocated. */
+typedef struct cuda_export {
+    struct cuda_export *next;
+    const weft_kernel_t *owner; /* NULL: it has ended */
+    void *memory;
+    uint64_t bytes;
+    int device;
+    uint32_t importers; /* instances of this process that have it imported */
+    bool used;
+    bool foreign; /* the application allocated it */
+} cuda_export_t;
+
+/* An import that does not begin where its allocation does. */
+typedef struct cuda_ipc_mapping {
+    struct cuda_ipc_mapping *next;
+    void *memory, *base;
+} cuda_ipc_mapping_t;
+
+/* The exports of this process. A handle names memory of another instance, so instances have to find
+ * each other: this is the only state of the plugin at file scope (decision 33). The lock is not held
+ * where the driver may wait for device kernels. */
+static struct ipc_registry {
+    pthread_mutex_t lock;
+    cuda_export_t *exports;
+    cuda_ipc_mapping_t *mappings;
+    uint64_t process_number; /* tells this process from others; 0: none drawn yet */
+    pid_t process_id;        /* process of the number: a forked child draws another */
+} registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static uint64_t this_process(const weft_kernel_t *kernel)
+{
+    pthread_mutex_lock(&registry.lock);
+    if (registry.process_id != getpid() &&
+        kernel->host->random(kernel->host, &registry.process_number,
+                             sizeof registry.process_number) == WEFT_OK) {
+        registry.process_id = getpid();
+    }
+    uint64_t number = registry.process_id == getpid() ? registry.process_number : 0;
+    pthread_mutex_unlock(&registry.lock);
+    return number;
+}
+
+/* Locations ------------------------------------------------------------------------------------------- */
+
+static void ipc_location(weft_kernel_t *kernel, uint8_t location[WEFT_IPC_LOCATION_BYTES])
+{
+    cuda_ipc_location_t mine = {.process = this_process(kernel)};
+    if (!weft_host_identity_read(mine.host) ||
+        cudaDeviceGetPCIBusId(mine.bus, sizeof mine.bus, kernel->device) != cudaSuccess) {
+        mine = (cuda_ipc_location_t){.process = 0}; /* nobody reaches it */
+    }
+    memcpy(location, &mine, sizeof mine);
+}
+
+static weft_status_t ipc_refused(const weft_kernel_t *kernel, const char *why)
+{
+    return kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0,
+                                   "CUDA device %d cannot write to the receiver's: %s",
+                                   kernel->device, why);
+}
+
+/* The device at an address on the bus, or −1. The address is a peer's word. */
+static int device_at(const char bus[BUS_BYTES])
+{
+    char text[BUS_BYTES + 1] = "";
+    int device = -1;
+    memcpy(text, bus, BUS_BYTES);
+    if (cudaDeviceGetByPCIBusId(&device, text) != cudaSuccess) {
+        cudaGetLastError(); /* else the caller's next call of it would tell of this */
+        return -1;
+    }
+    return device;
+}
+
+static weft_status_t ipc_can_access(weft_kernel_t *kernel,
+                                    const uint8_t location[WEFT_IPC_LOCATION_BYTES])
+{
+    static const uint8_t nowhere[WEFT_HOST_IDENTITY_BYTES];
+    cuda_ipc_location_t there, here;
+    int can = 0;
+    memcpy(&there, location, sizeof there);
+    ipc_location(kernel, (uint8_t *)&here);
+    if (memcmp(there.host, nowhere, WEFT_HOST_IDENTITY_BYTES) == 0 ||
+        memcmp(there.host, here.host, WEFT_HOST_IDENTITY_BYTES) != 0) {
+        return ipc_refused(kernel, "it is on another host, or either host does not tell");
+    }
+    int device = device_at(there.bus);
+    if (device < 0) {
+        return ipc_refused(kernel,
+                           "this process does not see that device; look at CUDA_VISIBLE_DEVICES");
+    }
+    if (device != kernel->device &&
+        (cudaDeviceCanAccessPeer(&can, kernel->device, device) != cudaSuccess || can == 0)) {
+        return ipc_refused(kernel, "the driver knows no way from device to device");
+    }
+    return WEFT_OK;
+}
+
+/* Exports ------------------------------------------------------------------------------------------- */
+
+/* Memory that waits for a next use, or NULL. */
+static cuda_export_t *export_reuse(const weft_kernel_t *kernel, uint64_t bytes)
+{
+    cuda_export_t *found = NULL;
+    pthread_mutex_lock(&registry.lock);
+    for (cuda_export_t *e = registry.exports; e != NULL && found == NULL; e = e->next) {
+        if (e->owner == kernel && !e->used && !e->foreign && e->importers == 0 &&
+            e->bytes >= bytes) {
+            found = e;
+            e->used = true;
+        }
+    }
+    pthread_mutex_unlock(&registry.lock);
+    return found;
+}
+
+static cuda_export_t *export_add(const weft_kernel_t *kernel, uint64_t bytes)
+{
+    cuda_export_t *e = calloc(1, sizeof *e); /* it may outlive the kernel and its host */
+    if (e == NULL) {
+        (void)cuda_failed(kernel, cudaErrorMemoryAllocation, "exporting memory");
+        return NULL;
+    }
+    e->bytes = (bytes + GRANULE - 1) / GRANULE * GRANULE;
+    cudaError_t error = cudaMalloc(&e->memory, e->bytes);
+    if (error != cudaSuccess) {
+        free(e);
+        cudaGetLastError();
+        (void)cuda_failed(kernel, error, "allocating memory for slots");
+        return NULL;
+    }
+    e->owner = kernel;
+    e->device = kernel->device;
+    e->used = true;
+    pthread_mutex_lock(&registry.lock);
+    e->next = registry.exports;
+    registry.exports = e;
+    pthread_mutex_unlock(&registry.lock);
+    return e;
+}
+
+static weft_status_t ipc_export_alloc(weft_kernel_t *kernel, uint64_t bytes, void **memory_p,
+                                      uint8_t handle[WEFT_IPC_HANDLE_BYTES])
+{
+    cuda_ipc_handle_t mine = {.process = this_process(kernel)};
+    cuda_guard_t guard;
+    weft_status_t status = cuda_guard_enter(kernel, &guard);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    cuda_export_t *e = export_reuse(kernel, bytes);
+    e = e == NULL ? export_add(kernel, bytes) : e;
+    if (e != NULL) {
+        mine.at = (uintptr_t)e->memory;
+        /* Ranks of this process need no handle, and some systems give none. */
+        mine.has_handle = cudaIpcGetMemHandle(&mine.handle, e->memory) == cudaSuccess;
+        cudaGetLastError();
+        cudaDeviceGetPCIBusId(mine.bus, sizeof mine.bus, kernel->device);
+        memcpy(handle, &mine, sizeof mine);
+        *memory_p = e->memory;
+    }
+    cuda_guard_leave(&guard);
+    return e != NULL ? WEFT_OK : WEFT_ERR_RESOURCE;
+}
+
+static void ipc_export_free(weft_kernel_t *kernel, void *memory)
+{
+    pthread_mutex_lock(&registry.lock);
+    for (cuda_export_t *e = registry.exports; e != NULL; e = e->next) {
+        e->used = e->used && (e->owner != kernel || e->memory != memory);
+    }
+    pthread_mutex_unlock(&registry.lock);
+}
+
+/* Frees a list of exports that nobody has any more. */
+static void exports_free(cuda_export_t *list)
+{
+    while (list != NULL) {
+        cuda_export_t *e = list;
+        list = e->next;
+        if (!e->foreign) {
+            cudaFree(e->memory);
+        }
+        free(e);
+    }
+}
+
+/* Takes what has neither owner nor importer off the list of the process. */
+static cuda_export_t *exports_sweep(void)
+{
+    cuda_export_t *taken = NULL;
+    pthread_mutex_lock(&registry.lock);
+    for (cuda_export_t **at = &registry.exports; *at != NULL;) {
+        cuda_export_t *e = *at;
+        if (e->owner != NULL || e->importers > 0) {
+            at = &e->next;
+            continue;
+        }
+        *at = e->next;
+        e->next = taken;
+        taken = e;
+    }
+    pthread_mutex_unlock(&registry.lock);
+    return taken;
+}
+
+void cuda_ipc_close(weft_kernel_t *kernel)
+{
+    pthread_mutex_lock(&registry.lock);
+    for (cuda_export_t *e = registry.exports; e != NULL; e = e->next) {
+        e->owner = e->owner == kernel ? NULL : e->owner;
+    }
+    pthread_mutex_unlock(&registry.lock);
+    exports_free(exports_sweep());
+}
+
+/* Exported ranges --------------------------------------------------------------------------------------- */
+
+/* The runtime does not tell where an allocation begins; the driver does. */
+typedef int (*range_fn_t)(unsigned long long *base, size_t *bytes, unsigned long long at);
+
+static range_fn_t driver_range(void)
+{
+    void *found = cuda_driver_function("cuMemGetAddressRange", 3020);
+    range_fn_t range = NULL;
+    memcpy(&range, &found, sizeof range);
+    return range;
+}
+
+/* The allocation of the driver's in which all of that memory is. */
+static bool allocation_of(const void *memory, uint64_t bytes, void **base_p)
+{
+    unsigned long long base = 0;
+    size_t all = 0;
+    range_fn_t range = driver_range();
+    if (range == NULL || range(&base, &all, (uintptr_t)memory) != 0) {
+        return false;
+    }
+    const uint64_t offset = (uintptr_t)memory - base;
+    *base_p = (void *)(uintptr_t)base;
+    return offset <= all && bytes <= all - offset;
+}
+
+static weft_status_t ipc_export_add_foreign(weft_kernel_t *kernel, void *memory, uint64_t bytes)
+{
+    cuda_export_t *e = calloc(1, sizeof *e);
+    if (e == NULL) {
+        return cuda_failed(kernel, cudaErrorMemoryAllocation, "exporting memory");
+    }
+    *e = (cuda_export_t){.owner = kernel,
+                         .memory = memory,
+                         .bytes = bytes,
+                         .device = kernel->device,
+                         .used = true,
+                         .foreign = true};
+    pthread_mutex_lock(&registry.lock);
+    e->next = registry.exports;
+    registry.exports = e;
+    pthread_mutex_unlock(&registry.lock);
+    return WEFT_OK;
+}
+
+static weft_status_t ipc_export_foreign(weft_kernel_t *kernel, void *memory, uint64_t bytes,
+                                        uint8_t handle[WEFT_IPC_HANDLE_BYTES])
+{
+    cuda_ipc_handle_t mine = {.process = this_process(kernel), .at = (uintptr_t)memory};
+    struct cudaPointerAttributes where;
+    void *base = NULL;
+    if (cudaPointerGetAttributes(&where, memory) != cudaSuccess ||
+        where.type != cudaMemoryTypeDevice || where.device != kernel->device ||
+        !allocation_of(memory, bytes, &base)) {
+        cudaGetLastError();
+        return kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0,
+                                       "%p is no memory of CUDA device %d, or ends before %llu "
+                                       "bytes; use weft_mem_alloc_device or cudaMalloc",
+                                       memory, kernel->device, (unsigned long long)bytes);
+    }
+    /* Ranks of this process need no handle, and some memory has none. */
+    mine.offset = (uintptr_t)memory - (uintptr_t)base;
+    mine.has_handle = cudaIpcGetMemHandle(&mine.handle, base) == cudaSuccess;
+    cudaGetLastError();
+    cudaDeviceGetPCIBusId(mine.bus, sizeof mine.bus, kernel->device);
+    memcpy(handle, &mine, sizeof mine);
+    return ipc_export_add_foreign(kernel, memory, bytes);
+}
+
+static weft_status_t ipc_export_range(weft_kernel_t *kernel, void *memory, uint64_t bytes,
+                                      uint8_t handle[WEFT_IPC_HANDLE_BYTES])
+{
+    cuda_guard_t guard;
+    weft_status_t status = cuda_guard_enter(kernel, &guard);
+    if (status == WEFT_OK) {
+        status = ipc_export_foreign(kernel, memory, bytes, handle);
+        cuda_guard_leave(&guard);
+    }
+    return status;
+}
+
+static void ipc_unexport_range(weft_kernel_t *kernel, void *memory)
+{
+    bool found = false;
+    pthread_mutex_lock(&registry.lock);
+    for (cuda_export_t *e = registry.exports; e != NULL && !found; e = e->next) {
+        found = e->foreign && e->owner == kernel && e->memory == memory;
+        e->owner = found ? NULL : e->owner;
+    }
+    pthread_mutex_unlock(&registry.lock);
+    exports_free(exports_sweep());
+}
+
+/* Imports ------------------------------------------------------------------------------------------- */
+
+/* The export of this process that is open at `at`, taken once more or once less. */
+static cuda_export_t *export_count(uint64_t at, uint64_t bytes, bool takes)
+{
+    pthread_mutex_lock(&registry.lock);
+    cuda_export_t *e = registry.exports;
+    while (e != NULL && ((uintptr_t)e->memory != at || e->bytes < bytes ||
+                         (takes ? !e->used || e->owner == NULL : e->importers == 0))) {
+        e = e->next;
+    }
+    if (e != NULL) {
+        e->importers += takes ? 1 : -1u;
+    }
+    pthread_mutex_unlock(&registry.lock);
+    return e;
+}
+
+static weft_status_t import_failed(const weft_kernel_t *kernel, cudaError_t error)
+{
+    cudaGetLastError(); /* else the caller's next call of it would tell of this */
+    return cuda_failed(kernel, error, "opening memory of another process");
+}
+
+/* Notes where the allocation begins. */
+static bool mapping_add(void *memory, void *base)
+{
+    cuda_ipc_mapping_t *mapping = memory != base ? calloc(1, sizeof *mapping) : NULL;
+    if (mapping != NULL) {
+        *mapping = (cuda_ipc_mapping_t){.memory = memory, .base = base};
+        pthread_mutex_lock(&registry.lock);
+        mapping->next = registry.mappings;
+        registry.mappings = mapping;
+        pthread_mutex_unlock(&registry.lock);
+    }
+    return mapping != NULL || memory == base;
+}
+
+static void *mapping_remove(void *memory)
+{
+    void *base = memory;
+    pthread_mutex_lock(&registry.lock);
+    cuda_ipc_mapping_t **place = &registry.mappings, *mapping;
+    while ((mapping = *place) != NULL && mapping->memory != memory) {
+        place = &mapping->next;
+    }
+    if (mapping != NULL) {
+        base = mapping->base;
+        *place = mapping->next;
+    }
+    pthread_mutex_unlock(&registry.lock);
+    free(mapping);
+    return base;
+}
+
+static void ipc_unimport(weft_kernel_t *kernel, void *memory)
+{
+    cuda_guard_t guard;
+    if (cuda_guard_enter(kernel, &guard) != WEFT_OK) {
+        return;
+    }
+    if (export_count((uintptr_t)memory, 0, false) == NULL) {
+        cudaIpcCloseMemHandle(mapping_remove(memory));
+    } else {
+        exports_free(exports_sweep());
+    }
+    cuda_guard_leave(&guard);
+}
+
+/* Another kernel of this process exported it: the address is looked up before anybody believes it. */
+static weft_status_t import_here(weft_kernel_t *kernel, const cuda_ipc_handle_t *handle,
+                                 uint64_t bytes, void **memory_p)
+{
+    bool can = true;
+    const cuda_export_t *e = export_count(handle->at, bytes, true);
+    if (e == NULL) {
+        return ipc_refused(kernel, "its handle names no memory of this process");
+    }
+    weft_status_t status =
+        e->device == kernel->device ? WEFT_OK : cuda_peer_enable(kernel, e->device, &can);
+    if (status == WEFT_OK && !can) {
+        status = ipc_refused(kernel, "the driver knows no way from device to device");
+    }
+    if (status != WEFT_OK) {
+        ipc_unimport(kernel, e->memory);
+        return status;
+    }
+    *memory_p = e->memory;
+    return WEFT_OK;
+}
+
+/* Whether what was opened is as long as the handle says. Where the driver tells no length, what lies at the
+ * end must be memory of a device too. */
+static bool reaches_to(const void *memory, uint64_t bytes)
+{
+    struct cudaPointerAttributes at;
+    void *base = NULL;
+    return driver_range() != NULL
+               ? allocation_of(memory, bytes, &base)
+               : cudaPointerGetAttributes(&at, (const uint8_t *)memory + bytes - 1) ==
+                         cudaSuccess &&
+                     at.type == cudaMemoryTypeDevice;
+}
+
+static weft_status_t import_there(weft_kernel_t *kernel, const cuda_ipc_handle_t *handle,
+                                  uint64_t bytes, void **memory_p)
+{
+    void *memory = NULL;
+    bool can = true;
+    int device = device_at(handle->bus);
+    if (handle->has_handle == 0 || device < 0) {
+        return ipc_refused(kernel, device < 0 ? "this process does not see that device"
+                                              : "its driver gives no handles to other processes");
+    }
+    weft_status_t status =
+        device == kernel->device ? WEFT_OK : cuda_peer_enable(kernel, device, &can);
+    if (status != WEFT_OK || !can) {
+        return status != WEFT_OK
+                   ? status
+                   : ipc_refused(kernel, "the driver knows no way from device to device");
+    }
+    cudaError_t error =
+        cudaIpcOpenMemHandle(&memory, handle->handle, cudaIpcMemLazyEnablePeerAccess);
+    if (error != cudaSuccess) {
+        return import_failed(kernel, error);
+    }
+    uint8_t *there = (uint8_t *)((uintptr_t)memory + handle->offset);
+    if (handle->offset > INT64_MAX || !reaches_to(memory, handle->offset + bytes) ||
+        !mapping_add(there, memory)) {
+        cudaIpcCloseMemHandle(memory);
+        return ipc_refused(kernel, "its memory is shorter than it says");
+    }
+    *memory_p = there;
+    return WEFT_OK;
+}
+
+static weft_status_t ipc_import(weft_kernel_t *kernel,
+                                const uint8_t bytes_of[WEFT_IPC_HANDLE_BYTES], uint64_t bytes,
+                                void **memory_p)
+{
+    cuda_ipc_handle_t handle;
+    cuda_guard_t guard;
+    memcpy(&handle, bytes_of, sizeof handle);
+    weft_status_t status = cuda_guard_enter(kernel, &guard);
+    if (status == WEFT_OK) {
+        status = handle.process == this_process(kernel)
+                     ? import_here(kernel, &handle, bytes, memory_p)
+                     : import_there(kernel, &handle, bytes, memory_p);
+        cuda_guard_leave(&guard);
+    }
+    return status;
+}
+
+const weft_kernel_ipc_t cuda_ipc = {
+    .size = sizeof(weft_kernel_ipc_t),
+    .location = ipc_location,
+    .can_access = ipc_can_access,
+    .export_alloc = ipc_export_alloc,
+    .export_free = ipc_export_free,
+    .import = ipc_import,
+    .unimport = ipc_unimport,
+    .export_range = ipc_export_range,
+    .unexport_range = ipc_unexport_range,
+};

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Host memory that the device accesses, either pages registered with the driver or page-locked
+ * blocks, and memory of the device. */
+#ifndef KERNEL_CUDA_CUDA_MEMORY_H
+#define KERNEL_CUDA_CUDA_MEMORY_H
+
+#include "kernel_cuda.h"
+
+/* Registers the pages of a range, so that the device loads and stores them at the same address.
+ * Pages with several users are registered once. The registration ends with cuda_pages_unregister()
+ * with the same arguments. Errors: ERR_RESOURCE, ERR_SYSTEM. */
+weft_status_t cuda_pages_register(weft_kernel_t *kernel, const void *at, uint64_t bytes);
+void cuda_pages_unregister(weft_kernel_t *kernel, const void *at, uint64_t bytes);
+
+/* Allocates page-locked host memory that host and device access at the same address, aligned to
+ * 128. Freed blocks are kept for the next user: the driver could wait for all kernels of the
+ * process before it frees one, and those kernels may wait for this thread. Returns NULL, error
+ * recorded, on failure. */
+void *cuda_mapped_alloc(weft_kernel_t *kernel, uint64_t bytes);
+void cuda_mapped_free(weft_kernel_t *kernel, void *block);
+
+/* Allocates a word in a cache line of its own, in such memory, with the value 0. Returns NULL,
+ * error recorded, on failure. */
+uint64_t *cuda_word_alloc(weft_kernel_t *kernel);
+void cuda_word_free(weft_kernel_t *kernel, uint64_t *word);
+
+/* Allocates and frees memory of the device in the order of a stream of its own, which no kernel
+ * holds up; plain allocation waits for every kernel of the process. Nothing on the device uses
+ * memory that is freed. Errors: ERR_RESOURCE, ERR_SYSTEM. Blocking: briefly. */
+weft_status_t cuda_device_alloc(weft_kernel_t *kernel, uint64_t bytes, void **memory_p);
+void cuda_device_free(weft_kernel_t *kernel, void *memory);
+
+/* Copies host memory to memory of the device; sets memory of the device to zeros. Errors:
+ * ERR_SYSTEM. Blocking: briefly. */
+weft_status_t cuda_device_write(weft_kernel_t *kernel, void *to, const void *from, uint64_t bytes);
+weft_status_t cuda_device_zero(weft_kernel_t *kernel, void *at, uint64_t bytes);
+
+/* Returns all of this memory to the driver, when the instance is destroyed. */
+void cuda_memory_close(weft_kernel_t *kernel);
+
+/* Enables access to another device's memory. *can_p tells whether the driver knows a path.
+ * Errors: ERR_UNSUPPORTED (the driver refuses), ERR_SYSTEM. */
+weft_status_t cuda_peer_enable(weft_kernel_t *kernel, int other, bool *can_p);
+
+/* Checks that the device can access `at`, a buffer that errors call `name`. Enables peer access
+ * where it is memory of another device. Errors: ERR_UNSUPPORTED with the reason recorded,
+ * ERR_SYSTEM. */
+weft_status_t cuda_check_access(weft_kernel_t *kernel, const void *at, const char *name);
+
+/* Does the same for a copy that a stream makes later. It refuses pageable host memory, which the
+ * runtime would read at once. */
+weft_status_t cuda_check_access_async(weft_kernel_t *kernel, const void *at, const char *name);
+
+#endif

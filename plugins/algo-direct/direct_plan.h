@@ -13,7 +13,7 @@
 
 #define DIRECT_PAIRS_MAX 16
 
-/* What a plan is written from. */
+/* The input of a plan. */
 typedef struct direct_job {
     const weft_algo_call_t *call;
     const direct_schedule_t *schedule;

@@ -26,7 +26,7 @@ static uint32_t host_of(const weft_algo_topo_t *topo, uint32_t rank)
 /* Ranks of each host, then the first place of each. Returns the size of a group. */
 static uint32_t count_hosts(const weft_algo_topo_t *topo, uint32_t n, uint32_t *first)
 {
-    uint32_t group = topo->nhosts > 1 ? DIRECT_GROUP_MAX : 0, place = 0;
+    uint32_t group = topo->nhosts > 1 ? DIRECT_GROUP_MAX : 0, position = 0;
     for (uint32_t host = 0; host < topo->nhosts; host++) {
         first[host] = 0;
     }
@@ -36,8 +36,8 @@ static uint32_t count_hosts(const weft_algo_topo_t *topo, uint32_t n, uint32_t *
     for (uint32_t host = 0; host < topo->nhosts; host++) {
         uint32_t ranks = first[host];
         group = common_divisor(group, ranks);
-        first[host] = place;
-        place += ranks;
+        first[host] = position;
+        position += ranks;
     }
     return group;
 }
@@ -48,11 +48,11 @@ void direct_schedule_init(direct_schedule_t *schedule, const weft_algo_topo_t *t
     uint32_t *first = memory + 2 * (size_t)n;
     uint32_t group = count_hosts(topo, n, first);
     *schedule = (direct_schedule_t){
-        .n = n, .group = group, .groups = n / group, .rank_at = memory, .place_of = memory + n};
+        .n = n, .group = group, .groups = n / group, .rank_at = memory, .position_of = memory + n};
     for (uint32_t rank = 0; rank < n; rank++) {
-        uint32_t place = first[host_of(topo, rank)]++;
-        schedule->rank_at[place] = rank;
-        schedule->place_of[rank] = place;
+        uint32_t position = first[host_of(topo, rank)]++;
+        schedule->rank_at[position] = rank;
+        schedule->position_of[rank] = position;
     }
 }
 
@@ -68,10 +68,10 @@ static uint32_t power_of_two(uint32_t at_least)
 int direct_round_next(const direct_schedule_t *schedule, direct_round_t *round)
 {
     uint32_t residues = power_of_two(schedule->groups);
-    if (++round->places < schedule->group) {
+    if (++round->positions < schedule->group) {
         return 1;
     }
-    round->places = 0;
+    round->positions = 0;
     do {
         round->step++;
         round->groups = (round->groups + round->step) % residues;
@@ -79,23 +79,24 @@ int direct_round_next(const direct_schedule_t *schedule, direct_round_t *round)
     return round->step < residues;
 }
 
-static uint32_t rank_at(const direct_schedule_t *schedule, uint32_t group, uint32_t place)
+static uint32_t rank_at(const direct_schedule_t *schedule, uint32_t group, uint32_t position)
 {
-    return schedule->rank_at[group % schedule->groups * schedule->group + place % schedule->group];
+    return schedule
+        ->rank_at[group % schedule->groups * schedule->group + position % schedule->group];
 }
 
 uint32_t direct_target(const direct_schedule_t *schedule, const direct_round_t *round,
                        uint32_t rank)
 {
-    uint32_t place = schedule->place_of[rank];
-    return rank_at(schedule, place / schedule->group + round->groups,
-                   place % schedule->group + round->places);
+    uint32_t position = schedule->position_of[rank];
+    return rank_at(schedule, position / schedule->group + round->groups,
+                   position % schedule->group + round->positions);
 }
 
 uint32_t direct_source(const direct_schedule_t *schedule, const direct_round_t *round,
                        uint32_t rank)
 {
-    uint32_t place = schedule->place_of[rank];
-    return rank_at(schedule, place / schedule->group + schedule->groups - round->groups,
-                   place % schedule->group + schedule->group - round->places);
+    uint32_t position = schedule->position_of[rank];
+    return rank_at(schedule, position / schedule->group + schedule->groups - round->groups,
+                   position % schedule->group + schedule->group - round->positions);
 }

@@ -40,7 +40,7 @@ static void flat_port_from(flat_t *flat, uint32_t peer)
     flat->from[peer] = flat->builder->port(flat->builder, flat->lane, peer, 0, 0);
 }
 
-/* The peer `distance` places after this rank. Ranks start with different peers, so that no rank is
+/* The peer `distance` positions after this rank. Ranks start with different peers, so that no rank is
  * asked by all at once. */
 static uint32_t flat_peer(const flat_t *flat, uint32_t distance)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Plans in one step: everybody talks to everybody. Pure functions; no I/O, no state. This is the
- * direct exchange that R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective
+ * Plans in one step: every rank talks to every other rank. Pure functions; no I/O, no state. This
+ * is the direct exchange that R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective
  * communication operations in MPICH", IJHPCA 19 (2005), find best for short messages. */
 #ifndef FLAT_PLAN_H
 #define FLAT_PLAN_H

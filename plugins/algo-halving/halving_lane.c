@@ -23,16 +23,16 @@ void halving_init(halving_t *h, const weft_algo_call_t *call, weft_plan_builder_
 {
     *h = (halving_t){.builder = builder, .rank = call->rank, .job = halving_job(call->nranks)};
     h->lane = builder->lane(builder);
-    h->place = halving_unit(&h->job, h->rank);
-    h->first = halving_first(&h->job, h->place);
-    h->twin = halving_second(&h->job, h->place);
+    h->position = halving_unit(&h->job, h->rank);
+    h->first = halving_first(&h->job, h->position);
+    h->twin = halving_second(&h->job, h->position);
     if (halving_has_twin(h)) {
         uint32_t other = halving_is_twin(h) ? h->first : h->twin;
         h->to_twin = halving_port(h, other, 0, 1);
         h->from_twin = halving_port(h, other, 0, 0);
     }
     for (uint32_t i = 0; i < h->job.steps && !halving_is_twin(h); i++) {
-        uint32_t peer = halving_first(&h->job, step(&h->job, h->place, i).peer);
+        uint32_t peer = halving_first(&h->job, step(&h->job, h->position, i).peer);
         h->to[i] = halving_port(h, peer, 0, 1);
         h->from[i] = halving_port(h, peer, 0, 0);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The lane of a rank and its ports: what all plans of this plugin are written with. */
+ * The lane of a rank and its ports, common to all plans of this plugin. */
 #ifndef HALVING_LANE_H
 #define HALVING_LANE_H
 
@@ -10,18 +10,18 @@
 
 #define HALVING_STEPS_MAX 32 /* of 2^32 ranks */
 
-/* What every plan starts with. */
+/* The state of a plan that is being written. */
 typedef struct halving {
     weft_plan_builder_t *builder;
     uint32_t lane, rank;
     halving_job_t job;
-    uint32_t place;       /* the unit of this rank */
+    uint32_t position;    /* the unit of this rank */
     uint32_t first, twin; /* the pair; twin is n for a unit of one rank */
     weft_operand_t to[HALVING_STEPS_MAX], from[HALVING_STEPS_MAX]; /* partner of each step */
     weft_operand_t to_twin, from_twin;                             /* between the two of a pair */
 } halving_t;
 
-typedef halving_step_t (*halving_fn_t)(const halving_job_t *job, uint32_t place, uint32_t i);
+typedef halving_step_t (*halving_fn_t)(const halving_job_t *job, uint32_t position, uint32_t i);
 
 /* Opens the lane with ports to the partners of all steps and to the other rank of the pair. */
 void halving_init(halving_t *h, const weft_algo_call_t *call, weft_plan_builder_t *builder,

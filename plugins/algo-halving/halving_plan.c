@@ -14,7 +14,7 @@
 static void halving_fold(const halving_t *h, uint32_t i, uint32_t peer, weft_operand_t own,
                          weft_move_t *move)
 {
-    int lower = h->place < peer;
+    int lower = h->position < peer;
     move->src[lower ? 0 : 1] = own;
     move->src[lower ? 1 : 0] = h->from[i];
     move->nsrc = 2;
@@ -22,12 +22,12 @@ static void halving_fold(const halving_t *h, uint32_t i, uint32_t peer, weft_ope
 }
 
 /* Invariant: after step i this rank holds range `keep` of the message combined over the 2^(i+1) units
- * that agree with its place in all higher bits. The first of a pair starts with both inputs. */
+ * that agree with its position in all higher bits. The first of a pair starts with both inputs. */
 static void reduce_halves(const halving_t *h)
 {
     int folded = halving_has_twin(h);
     for (uint32_t i = 0; i < h->job.steps; i++) {
-        halving_step_t s = halving_near(&h->job, h->place, i);
+        halving_step_t s = halving_near(&h->job, h->position, i);
         int raw = i == 0 && !folded;
         weft_move_t give = {.dst = {h->to[i]}, .ndst = 1, .nsrc = 1, .cnt = s.cnt};
         weft_move_t take = {.dst = {weft_out(s.keep, 0)}, .ndst = 1, .cnt = s.cnt};
@@ -41,7 +41,7 @@ static void reduce_halves(const halving_t *h)
 static void gather_ranges(const halving_t *h)
 {
     for (uint32_t i = h->job.steps; i-- > 0;) {
-        halving_step_t s = halving_near(&h->job, h->place, i);
+        halving_step_t s = halving_near(&h->job, h->position, i);
         weft_move_t give = {.dst = {h->to[i]}, .src = {weft_out(s.keep, 0)}, .cnt = s.cnt};
         weft_move_t take = {.dst = {weft_out(s.give, 0)}, .src = {h->from[i]}, .cnt = s.cnt};
         give.ndst = give.nsrc = take.ndst = take.nsrc = 1;
@@ -58,10 +58,10 @@ static void all_reduce_of_twin(const halving_t *h)
 {
     halving_copy(h, h->to_twin, weft_in(0, 0), h->job.units);
     uint32_t last = h->job.steps - 1;
-    halving_step_t s = halving_near(&h->job, h->place, last);
+    halving_step_t s = halving_near(&h->job, h->position, last);
     halving_copy(h, weft_out(s.keep, 0), h->from_twin, 1);
     for (uint32_t i = h->job.steps; i-- > 0;) {
-        s = halving_near(&h->job, h->place, i);
+        s = halving_near(&h->job, h->position, i);
         halving_copy(h, weft_out(s.give, 0), h->from_twin, s.cnt);
     }
 }
@@ -87,14 +87,14 @@ void halving_all_reduce(const weft_algo_call_t *call, weft_plan_builder_t *build
     }
     reduce_halves(&h);
     if (halving_has_twin(&h)) {
-        halving_step_t s = halving_near(&h.job, h.place, h.job.steps - 1);
+        halving_step_t s = halving_near(&h.job, h.position, h.job.steps - 1);
         halving_copy(&h, h.to_twin, weft_out(s.keep, 0), 1);
     }
     gather_ranges(&h);
 }
 
 /* Invariant: before step i (p−1 … 0) this rank has the blocks of the 2^(p−1−i) units that agree with
- * its place in all bits above. Cost: log2 n exchanges, n−1 blocks in; no scratch. */
+ * its position in all bits above. Cost: log2 n exchanges, n−1 blocks in; no scratch. */
 void halving_all_gather(const weft_algo_call_t *call, weft_plan_builder_t *builder)
 {
     halving_t h;
@@ -113,7 +113,7 @@ void halving_all_gather(const weft_algo_call_t *call, weft_plan_builder_t *build
         halving_copy(&h, weft_out(h.first, 0), h.from_twin, 1);
     }
     for (uint32_t i = h.job.steps; i-- > 0;) {
-        halving_step_t s = halving_far(&h.job, h.place, i);
+        halving_step_t s = halving_far(&h.job, h.position, i);
         uint32_t keep = halving_first(&h.job, s.keep), give = halving_first(&h.job, s.give);
         weft_move_t send = {.dst = {h.to[i]}, .src = {weft_out(keep, 0)}, .ndst = 1, .nsrc = 1};
         weft_move_t take = {.dst = {weft_out(give, 0), h.to_twin}, .nsrc = 1};

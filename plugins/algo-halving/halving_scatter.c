@@ -43,7 +43,7 @@ static weft_move_t scatter_give(const scatter_t *s, uint32_t i, scatter_run_t ru
 static weft_move_t scatter_take(const scatter_t *s, uint32_t i, scatter_run_t run, uint32_t peer)
 {
     weft_move_t move = {.dst = {weft_tmp(run.first - s->base, 0)}, .ndst = 1, .cnt = run.cnt};
-    uint32_t lower = s->h.place < peer;
+    uint32_t lower = s->h.position < peer;
     move.like = weft_in(run.first, 0);
     uint32_t nown = scatter_own(s, i, run.first, s->twin_keeps, &move.src[lower ? 0 : 1]);
     move.src[lower ? nown : 0] = s->h.from[i];
@@ -69,11 +69,11 @@ static void scatter_last(const scatter_t *s, scatter_run_t give, scatter_run_t k
 }
 
 /* Invariant: after step i the runs of blocks that are kept are combined over the 2^(i+1) units that
- * agree with this place in all lower bits. */
+ * agree with this position in all lower bits. */
 static void scatter_steps(scatter_t *s)
 {
     for (uint32_t i = 0; i < s->h.job.steps; i++) {
-        halving_step_t step = halving_far(&s->h.job, s->h.place, i);
+        halving_step_t step = halving_far(&s->h.job, s->h.position, i);
         scatter_run_t give = scatter_blocks(s, step.give, step.cnt);
         scatter_run_t keep = scatter_blocks(s, step.keep, step.cnt);
         s->base = i == 0 ? keep.first : s->base;
@@ -89,7 +89,7 @@ static void scatter_steps(scatter_t *s)
 /* The second of a pair: both runs at once, then its block. */
 static void scatter_of_twin(const scatter_t *s)
 {
-    halving_step_t step = halving_far(&s->h.job, s->h.place, 0);
+    halving_step_t step = halving_far(&s->h.job, s->h.position, 0);
     scatter_run_t give = scatter_blocks(s, step.give, step.cnt);
     scatter_run_t keep = scatter_blocks(s, step.keep, step.cnt);
     weft_move_t out = {.dst = {s->twin_gives}, .ndst = 1, .nsrc = 1, .cnt = give.cnt};

@@ -29,28 +29,28 @@ uint32_t halving_second(const halving_job_t *job, uint32_t unit)
     return unit < job->pairs ? 2 * unit + 1 : job->n;
 }
 
-/* Invariant: before step i `place` holds a range of 2^p / 2^i units that its partners of the steps to
+/* Invariant: before step i `position` holds a range of 2^p / 2^i units that its partners of the steps to
  * come hold too; the bit that tells it from its partner says which half it keeps. */
-static halving_step_t halve(const halving_job_t *job, uint32_t place, uint32_t i, int near)
+static halving_step_t halve(const halving_job_t *job, uint32_t position, uint32_t i, int near)
 {
     halving_step_t step = {.cnt = job->units};
     for (uint32_t j = 0; j <= i; j++) {
         uint32_t bit = UINT32_C(1) << (near ? j : job->steps - 1 - j);
         uint32_t start = step.keep;
         step.cnt /= 2;
-        step.peer = place ^ bit;
-        step.keep = (place & bit) != 0 ? start + step.cnt : start;
-        step.give = (place & bit) != 0 ? start : start + step.cnt;
+        step.peer = position ^ bit;
+        step.keep = (position & bit) != 0 ? start + step.cnt : start;
+        step.give = (position & bit) != 0 ? start : start + step.cnt;
     }
     return step;
 }
 
-halving_step_t halving_near(const halving_job_t *job, uint32_t place, uint32_t i)
+halving_step_t halving_near(const halving_job_t *job, uint32_t position, uint32_t i)
 {
-    return halve(job, place, i, 1);
+    return halve(job, position, i, 1);
 }
 
-halving_step_t halving_far(const halving_job_t *job, uint32_t place, uint32_t i)
+halving_step_t halving_far(const halving_job_t *job, uint32_t position, uint32_t i)
 {
-    return halve(job, place, i, 0);
+    return halve(job, position, i, 0);
 }

@@ -6,12 +6,12 @@
 #include "level.h"
 
 /* The rank at this place of a host: whose block it is. */
-static uint32_t block_at(const hier_t *hier, uint32_t host, uint32_t place)
+static uint32_t block_at(const hier_t *hier, uint32_t host, uint32_t position)
 {
-    return hier->layout->ranks[hier->layout->first[host] + place];
+    return hier->layout->ranks[hier->layout->first[host] + position];
 }
 
-/* The place `distance` after this rank's. */
+/* The position `distance` after this rank's. */
 static uint32_t place_after(const hier_t *hier, uint32_t distance)
 {
     return (hier->layout->index + distance) % hier->layout->locals;
@@ -23,12 +23,12 @@ static void meet_places(const hier_t *hier, uint32_t host, int up)
 {
     uint32_t members = 0, others = hier->layout->locals - 1;
     for (uint32_t distance = 1; distance <= others; distance++) {
-        uint32_t place = place_after(hier, distance), block = block_at(hier, host, place);
+        uint32_t position = place_after(hier, distance), block = block_at(hier, host, position);
         members = members == 0 ? hier_together(hier, others + 1 - distance) : members;
         if (up) {
-            hier_copy(hier, hier_to(hier, place), hier_in_of(hier, block));
+            hier_copy(hier, hier_to(hier, position), hier_in_of(hier, block));
         } else {
-            hier_copy(hier, hier_out_of(hier, block), hier_from(hier, place));
+            hier_copy(hier, hier_out_of(hier, block), hier_from(hier, position));
         }
         members--;
     }

@@ -7,7 +7,7 @@
  *
  * The phases of a pass are lanes, tied by barriers, so that the hosts exchange one pass while the next
  * one is being gathered and the last one is being spread. What crosses a barrier lies in OUT, which
- * is another place in every pass; scratch would be overwritten by the next one. */
+ * is another position in every pass; scratch would be overwritten by the next one. */
 #include "level.h"
 
 static const weft_operand_t none = {WEFT_OPERAND_NONE, 0, 0};
@@ -100,10 +100,10 @@ void hier_broadcast(const hier_job_t *job)
     const hier_layout_t *layout = job->layout;
     weft_plan_builder_t *b = job->builder;
     hier_t hier;
-    uint32_t tmp, place = 0;
-    const uint32_t *leaders = hier_leaders(layout, job->call->root, &place);
-    uint32_t between = hier_ask_between(&hier, job, leaders, place, &tmp);
-    uint32_t leader = hier_place(layout, leaders[layout->host]);
+    uint32_t tmp, position = 0;
+    const uint32_t *leaders = hier_leaders(layout, job->call->root, &position);
+    uint32_t between = hier_ask_between(&hier, job, leaders, position, &tmp);
+    uint32_t leader = hier_position(layout, leaders[layout->host]);
     b->grid(b, hier.k, tmp);
     hier_new_lane(&hier);
     if (layout->index == leader) {
@@ -131,10 +131,10 @@ void hier_reduce(const hier_job_t *job)
     const hier_layout_t *layout = job->layout;
     weft_plan_builder_t *b = job->builder;
     hier_t hier;
-    uint32_t tmp, place = 0;
-    const uint32_t *leaders = hier_leaders(layout, job->call->root, &place);
-    uint32_t between = hier_ask_between(&hier, job, leaders, place, &tmp);
-    uint32_t leader = hier_place(layout, leaders[layout->host]);
+    uint32_t tmp, position = 0;
+    const uint32_t *leaders = hier_leaders(layout, job->call->root, &position);
+    uint32_t between = hier_ask_between(&hier, job, leaders, position, &tmp);
+    uint32_t leader = hier_position(layout, leaders[layout->host]);
     b->grid(b, hier.k, tmp + hier.k);
     hier_new_lane(&hier);
     if (layout->index != leader) {

@@ -11,13 +11,13 @@
 
 #include "layout.h"
 
-/* What a plan is written from. */
+/* The input of a plan. */
 typedef struct hier_job {
     const weft_algo_call_t *call;
     const hier_layout_t *layout;
     weft_plan_builder_t *builder;
     const char *between; /* the algorithm between hosts */
-    uint32_t *to, *from; /* memory for the ports of a phase, by place on this rank's host */
+    uint32_t *to, *from; /* memory for the ports of a phase, by position on this rank's host */
 } hier_job_t;
 
 /* Each writes the plan of call->rank. */

@@ -57,7 +57,7 @@ void hier_layout_init(hier_layout_t *layout, const weft_algo_topo_t *topo, uint3
         layout->widest = ranks > layout->widest ? ranks : layout->widest;
     }
     layout->locals = layout->first[layout->host + 1] - layout->first[layout->host];
-    layout->index = hier_place(layout, rank);
+    layout->index = hier_position(layout, rank);
 }
 
 uint32_t hier_local(const hier_layout_t *layout, uint32_t index)
@@ -65,13 +65,13 @@ uint32_t hier_local(const hier_layout_t *layout, uint32_t index)
     return layout->ranks[layout->first[layout->host] + index];
 }
 
-uint32_t hier_place(const hier_layout_t *layout, uint32_t rank)
+uint32_t hier_position(const hier_layout_t *layout, uint32_t rank)
 {
-    uint32_t place = 0;
-    while (hier_local(layout, place) != rank) {
-        place++;
+    uint32_t position = 0;
+    while (hier_local(layout, position) != rank) {
+        position++;
     }
-    return place;
+    return position;
 }
 
 const uint32_t *hier_group(const hier_layout_t *layout, uint32_t index)
@@ -82,14 +82,14 @@ const uint32_t *hier_group(const hier_layout_t *layout, uint32_t index)
     return layout->group;
 }
 
-const uint32_t *hier_leaders(const hier_layout_t *layout, uint32_t root, uint32_t *place_p)
+const uint32_t *hier_leaders(const hier_layout_t *layout, uint32_t root, uint32_t *position_p)
 {
     for (uint32_t host = 0; host < layout->nhosts; host++) {
         layout->group[host] = layout->ranks[layout->first[host]];
         for (uint32_t i = layout->first[host]; i < layout->first[host + 1]; i++) {
             if (layout->ranks[i] == root) {
                 layout->group[host] = root;
-                *place_p = host;
+                *position_p = host;
             }
         }
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Who shares a host with whom. Pure arithmetic; no I/O, no state.
+ * The ranks of each host. Pure arithmetic; no I/O, no state.
  *
  * Ranks of a host are in rank order. With L the smallest number of ranks on any host, the first L
  * ranks of every host are its heads; head j of all hosts form ring, tree or whatever number j. */
@@ -13,15 +13,15 @@ typedef struct hier_layout {
     uint32_t n, nhosts;
     uint32_t heads;       /* L */
     uint32_t widest;      /* largest number of ranks on any host */
-    uint32_t host, index; /* of this rank: its host, its place there */
+    uint32_t host, index; /* of this rank: its host, its position there */
     uint32_t locals;      /* ranks of this host */
     uint32_t *first;      /* by host, and one more: where it begins in `ranks` */
     uint32_t *ranks;      /* host by host */
     uint32_t *group;      /* one rank of each host; room for the callers of hier_group() */
 } hier_layout_t;
 
-/* Takes the ranks of each host in groups of `size`, the last one smaller, and counts every group as a
- * host: fills `split`, whose hosts are in host[0 … n−1]; `count` has n zeroed words. */
+/* Takes the ranks of each host in groups of `size`, the last one smaller, and counts every group as
+ * a host: fills `split`, whose hosts are in host[0 … n−1]; `count` has n zeroed words. */
 void hier_view_split(const weft_algo_topo_t *topo, uint32_t n, uint32_t size,
                      weft_algo_topo_t *split, uint32_t *host, uint32_t *count);
 
@@ -32,16 +32,16 @@ size_t hier_layout_words(uint32_t n, uint32_t nhosts);
 void hier_layout_init(hier_layout_t *layout, const weft_algo_topo_t *topo, uint32_t n,
                       uint32_t rank, uint32_t *memory);
 
-/* Rank at place `index` of this rank's host. */
+/* Rank at position `index` of this rank's host. */
 uint32_t hier_local(const hier_layout_t *layout, uint32_t index);
 
 /* Place of `rank`, which is on this rank's host. */
-uint32_t hier_place(const hier_layout_t *layout, uint32_t rank);
+uint32_t hier_position(const hier_layout_t *layout, uint32_t rank);
 
 /* Head `index` of each host, by host, in layout->group. */
 const uint32_t *hier_group(const hier_layout_t *layout, uint32_t index);
 
-/* The first rank of each host, but `root` on its host; *place_p is the host of the root. */
-const uint32_t *hier_leaders(const hier_layout_t *layout, uint32_t root, uint32_t *place_p);
+/* The first rank of each host, but `root` on its host; *position_p is the host of the root. */
+const uint32_t *hier_leaders(const hier_layout_t *layout, uint32_t root, uint32_t *position_p);
 
 #endif

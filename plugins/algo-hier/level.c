@@ -6,7 +6,7 @@
 #define TOGETHER_MAX 16u /* MOVEs of one PAR */
 
 uint32_t hier_ask_between(hier_t *hier, const hier_job_t *job, const uint32_t *group,
-                          uint32_t root_place, uint32_t *tmp_p)
+                          uint32_t root_position, uint32_t *tmp_p)
 {
     *hier = (hier_t){.job = job, .layout = job->layout, .builder = job->builder};
     weft_plan_sub_t sub = {.size = sizeof sub,
@@ -14,7 +14,7 @@ uint32_t hier_ask_between(hier_t *hier, const hier_job_t *job, const uint32_t *g
                            .coll = job->call->coll,
                            .group = group,
                            .n = job->layout->nhosts,
-                           .root = root_place};
+                           .root = root_position};
     return job->builder->sub(job->builder, &sub, &hier->k, tmp_p);
 }
 
@@ -23,30 +23,30 @@ void hier_new_lane(hier_t *hier)
     hier->lane = hier->builder->lane(hier->builder);
 }
 
-void hier_port(const hier_t *hier, uint32_t place, uint32_t channel, uint32_t sends)
+void hier_port(const hier_t *hier, uint32_t position, uint32_t channel, uint32_t sends)
 {
     uint32_t *ports = sends ? hier->job->to : hier->job->from;
-    ports[place] = hier->builder->port(hier->builder, hier->lane, hier_local(hier->layout, place),
-                                       channel, sends);
+    ports[position] = hier->builder->port(hier->builder, hier->lane,
+                                          hier_local(hier->layout, position), channel, sends);
 }
 
 void hier_ports(const hier_t *hier, uint32_t count, uint32_t channel, uint32_t sends)
 {
-    for (uint32_t place = 0; place < count; place++) {
-        if (place != hier->layout->index) {
-            hier_port(hier, place, channel, sends);
+    for (uint32_t position = 0; position < count; position++) {
+        if (position != hier->layout->index) {
+            hier_port(hier, position, channel, sends);
         }
     }
 }
 
-weft_operand_t hier_to(const hier_t *hier, uint32_t place)
+weft_operand_t hier_to(const hier_t *hier, uint32_t position)
 {
-    return weft_port(hier->job->to[place]);
+    return weft_port(hier->job->to[position]);
 }
 
-weft_operand_t hier_from(const hier_t *hier, uint32_t place)
+weft_operand_t hier_from(const hier_t *hier, uint32_t position)
 {
-    return weft_port(hier->job->from[place]);
+    return weft_port(hier->job->from[position]);
 }
 
 void hier_add(const hier_t *hier, const weft_move_t *move)
@@ -111,9 +111,9 @@ void hier_fold(const hier_t *hier, weft_operand_t own, weft_operand_t sum, weft_
 {
     const hier_layout_t *layout = hier->layout;
     weft_move_t move = {.ndst = 1, .like = own};
-    for (uint32_t place = 0; place < layout->locals; place++) {
-        move.src[move.nsrc++] = place == layout->index ? own : hier_from(hier, place);
-        int last = place + 1 == layout->locals;
+    for (uint32_t position = 0; position < layout->locals; position++) {
+        move.src[move.nsrc++] = position == layout->index ? own : hier_from(hier, position);
+        int last = position + 1 == layout->locals;
         if (move.nsrc < WEFT_MOVE_MAX && !last) {
             continue;
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the two-level plans are put together from: ports and steps inside a host, and the sub-plan
- * between hosts. Private to the plugin. */
+ * The parts of the two-level plans: ports and steps inside a host, and the sub-plan between
+ * hosts. */
 #ifndef HIER_LEVEL_H
 #define HIER_LEVEL_H
 
@@ -14,30 +14,31 @@ typedef struct hier {
     const hier_layout_t *layout;
     weft_plan_builder_t *builder;
     uint32_t k;    /* chunks of a piece: of the sub-plan's block */
-    uint32_t lane; /* that is being written */
+    uint32_t lane; /* the lane that is being written */
 } hier_t;
 
-/* Begins: has the algorithm between hosts write its plan for `group`, and learns k. Returns the number
- * of the sub-plan. */
+/* Begins: has the algorithm between hosts write its plan for `group`, and learns k. Returns the
+ * number of the sub-plan. */
 uint32_t hier_ask_between(hier_t *hier, const hier_job_t *job, const uint32_t *group,
-                          uint32_t root_place, uint32_t *tmp_p);
+                          uint32_t root_position, uint32_t *tmp_p);
 
 void hier_new_lane(hier_t *hier);
 /* A new lane that begins when all that was written in this one is done. */
 void hier_join_lane(hier_t *hier);
 
-/* Ports to (`sends`) or from one place of this host, or the first `count` of them but this rank's. */
-void hier_port(const hier_t *hier, uint32_t place, uint32_t channel, uint32_t sends);
+/* Ports to (`sends`) or from one place of this host, or the first `count` of them but this
+ * rank's. */
+void hier_port(const hier_t *hier, uint32_t position, uint32_t channel, uint32_t sends);
 void hier_ports(const hier_t *hier, uint32_t count, uint32_t channel, uint32_t sends);
-weft_operand_t hier_to(const hier_t *hier, uint32_t place);
-weft_operand_t hier_from(const hier_t *hier, uint32_t place);
+weft_operand_t hier_to(const hier_t *hier, uint32_t position);
+weft_operand_t hier_from(const hier_t *hier, uint32_t position);
 
 void hier_add(const hier_t *hier, const weft_move_t *move);
 void hier_copy(const hier_t *hier, weft_operand_t dst, weft_operand_t src);
 /* Makes a PAR of the next MOVEs, of which `left` are to come; returns how many it holds. */
 uint32_t hier_together(const hier_t *hier, uint32_t left);
 
-/* What stands between these two is done for each of the k chunks of a piece. */
+/* The steps between these two calls are repeated for each of the k chunks of a piece. */
 void hier_chunks_begin(const hier_t *hier);
 void hier_chunks_end(const hier_t *hier);
 /* The current chunk of a piece. */

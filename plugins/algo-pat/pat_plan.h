@@ -6,12 +6,12 @@
  * Every block has its own tree over distances s = 0 … n−1 from its owner. In the round of hop d (a
  * power of two) the blocks at the distances d, 3d, 5d … move: an all-gather takes them there from
  * distances 0, 2d, 4d …, the farthest hop first; a reduce-scatter takes partial sums from there to
- * 0, 2d, 4d …, the nearest hop first. So a hop of d carries about n/2d blocks: half of all bytes go to
- * the next rank, and one block goes halfway round. Distances of n and more do not exist and are left
- * out, for any n.
+ * 0, 2d, 4d …, the nearest hop first. So a hop of d carries about n/2d blocks: half of all bytes go
+ * to the next rank, and one block goes halfway round. Distances of n and more do not exist and are
+ * left out, for any n.
  *
- * Sources: the order is that of NCCL's PAT ("parallel aggregated trees", 2024); rounds and peers are
- * those of J. Bruck, C.-T. Ho, S. Kipnis, E. Upfal, D. Weathersby, "Efficient algorithms for
+ * Sources: the order is that of NCCL's PAT ("parallel aggregated trees", 2024); rounds and peers
+ * are those of J. Bruck, C.-T. Ho, S. Kipnis, E. Upfal, D. Weathersby, "Efficient algorithms for
  * all-to-all communications in multiport message-passing systems", IEEE TPDS 8 (1997). */
 #ifndef PAT_PLAN_H
 #define PAT_PLAN_H
@@ -24,7 +24,7 @@ uint32_t pat_rounds(uint32_t n);
 /* Blocks that move in the round of hop d: how many of d, 3d, 5d … are below n. */
 uint32_t pat_blocks(uint32_t n, uint32_t d);
 
-/* The rank `distance` places before or after `rank`. */
+/* The rank `distance` positions before or after `rank`. */
 uint32_t pat_before(uint32_t rank, uint32_t distance, uint32_t n);
 uint32_t pat_after(uint32_t rank, uint32_t distance, uint32_t n);
 

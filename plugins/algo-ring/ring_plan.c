@@ -18,7 +18,7 @@ uint32_t ring_chunk(uint32_t first, uint32_t step, uint32_t n)
     return ring_rank(first, -(int64_t)step, n);
 }
 
-uint32_t ring_place(uint32_t rank, uint32_t head, uint32_t n)
+uint32_t ring_position(uint32_t rank, uint32_t head, uint32_t n)
 {
     return ring_rank(rank, -(int64_t)head, n);
 }
@@ -42,19 +42,19 @@ static void ring_init(ring_t *ring, const weft_algo_call_t *call, weft_plan_buil
     ring->prev = weft_port(builder->port(builder, ring->lane, prev, 0, 0));
 }
 
-/* A chain: place 0 only sends, place n−1 only receives. */
+/* A chain: position 0 only sends, position n−1 only receives. */
 static void chain_init(ring_t *ring, const weft_algo_call_t *call, weft_plan_builder_t *builder,
-                       uint32_t place)
+                       uint32_t position)
 {
     uint32_t n = call->nranks;
     *ring = (ring_t){.builder = builder};
     builder->grid(builder, 1, 0);
     ring->lane = builder->lane(builder);
-    if (place + 1 < n) {
+    if (position + 1 < n) {
         uint32_t next = ring_rank(call->rank, 1, n);
         ring->next = weft_port(builder->port(builder, ring->lane, next, 0, 1));
     }
-    if (place > 0) {
+    if (position > 0) {
         uint32_t prev = ring_rank(call->rank, -1, n);
         ring->prev = weft_port(builder->port(builder, ring->lane, prev, 0, 0));
     }
@@ -140,25 +140,26 @@ void ring_all_gather(const weft_algo_call_t *call, weft_plan_builder_t *builder)
     ring_copy(&ring, weft_out(ring_chunk(r, n - 1, n), 0), ring.prev);
 }
 
-/* Invariant: a slice that place p has passed on is in OUT of places 0 … p. Cost: one MOVE per rank;
+/* Invariant: a slice that position p has passed on is in OUT of positions 0 … p. Cost: one MOVE per rank;
  * the last rank is n−1 slices behind the root, whatever the size. */
 void ring_broadcast(const weft_algo_call_t *call, weft_plan_builder_t *builder)
 {
-    uint32_t place = ring_place(call->rank, call->root, call->nranks);
+    uint32_t position = ring_position(call->rank, call->root, call->nranks);
     ring_t ring;
-    chain_init(&ring, call, builder, place);
+    chain_init(&ring, call, builder, position);
     ring_move(&ring, (weft_operand_t[2]){weft_out(0, 0), ring.next},
-              (weft_operand_t[2]){place == 0 ? weft_in(0, 0) : ring.prev}, 0);
+              (weft_operand_t[2]){position == 0 ? weft_in(0, 0) : ring.prev}, 0);
 }
 
-/* The chain ends at the root. Invariant: what place p sends is combined over places 0 … p. Cost: one
+/* The chain ends at the root. Invariant: what position p sends is combined over positions 0 … p. Cost: one
  * MOVE per rank, as broadcast. */
 void ring_reduce(const weft_algo_call_t *call, weft_plan_builder_t *builder)
 {
     uint32_t n = call->nranks;
-    uint32_t place = ring_place(call->rank, ring_rank(call->root, 1, n), n);
+    uint32_t position = ring_position(call->rank, ring_rank(call->root, 1, n), n);
     ring_t ring;
-    chain_init(&ring, call, builder, place);
-    ring_move(&ring, (weft_operand_t[2]){place == n - 1 ? weft_out(0, 0) : ring.next},
-              (weft_operand_t[2]){ring.prev, weft_in(0, 0)}, place == n - 1 ? WEFT_MOVE_FINAL : 0);
+    chain_init(&ring, call, builder, position);
+    ring_move(&ring, (weft_operand_t[2]){position == n - 1 ? weft_out(0, 0) : ring.next},
+              (weft_operand_t[2]){ring.prev, weft_in(0, 0)},
+              position == n - 1 ? WEFT_MOVE_FINAL : 0);
 }

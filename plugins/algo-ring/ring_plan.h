@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Arithmetic of the ring: who is next, which chunk moves at which step. Pure functions and the plans
- * made of them; no I/O, no state.
+ * Arithmetic of the ring: the neighbour of a rank, and the chunk that moves at each step. Pure
+ * functions, and the plans made of them; no I/O, no state.
  *
  * Source: P. Patarasuk and X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
- * workstations", J. Parallel Distrib. Comput. 69 (2009). The chain forms of broadcast and reduce are
- * the pipelines of J. Watts and R. van de Geijn, "A pipelined broadcast for multidimensional
+ * workstations", J. Parallel Distrib. Comput. 69 (2009). The chain forms of broadcast and reduce
+ * are the pipelines of J. Watts and R. van de Geijn, "A pipelined broadcast for multidimensional
  * meshes", Parallel Process. Lett. 5 (1995). */
 #ifndef RING_PLAN_H
 #define RING_PLAN_H
 
 #include <weft/plugin/algo.h>
 
-/* The rank `distance` places after `rank` on a ring of n; distance may be negative. */
+/* The rank `distance` positions after `rank` on a ring of n; distance may be negative. */
 uint32_t ring_rank(uint32_t rank, int64_t distance, uint32_t n);
 
 /* The chunk that `rank` sends at step k of a reduce-scatter or all-gather phase in which it starts
@@ -20,7 +20,7 @@ uint32_t ring_rank(uint32_t rank, int64_t distance, uint32_t n);
 uint32_t ring_chunk(uint32_t first, uint32_t step, uint32_t n);
 
 /* Place of `rank` in the chain that starts at `head`: 0 … n−1. */
-uint32_t ring_place(uint32_t rank, uint32_t head, uint32_t n);
+uint32_t ring_position(uint32_t rank, uint32_t head, uint32_t n);
 
 /* Each writes the plan of call->rank. */
 void ring_all_reduce(const weft_algo_call_t *call, weft_plan_builder_t *builder);

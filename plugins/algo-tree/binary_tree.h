@@ -4,12 +4,13 @@
  * other. Pure arithmetic in O(log n); no ranks, no hosts, no state.
  *
  * Source: P. Sanders, J. Speck and J. L. Träff, "Two-tree algorithms for full bandwidth broadcast,
- * reduction and scan", Parallel Computing 35 (2009), in the form with lowest set bits that NCCL uses.
+ * reduction and scan", Parallel Computing 35 (2009), in the form with lowest set bits that NCCL
+ * uses.
  *
  * Base tree. Node 0 is the root and has one child, the largest power of two below n. Below it the
  * tree is in-order: node r with lowest set bit L stands L's level above the odd nodes, and what is
- * under it is in (r−L, r+L). Invariants, for n ≥ 2: the depth is ⌈log2 n⌉; odd nodes are leaves; even
- * nodes are inner.
+ * under it is in (r−L, r+L). Invariants, for n ≥ 2: the depth is ⌈log2 n⌉; odd nodes are leaves;
+ * even nodes are inner.
  *
  * Second tree. The base tree with other names, so that even nodes get odd names and the other way
  * round. `pinned` nodes from 0 on (0 or 1 of them) keep their names; m = n − pinned others change:
@@ -18,7 +19,7 @@
  *   shift    x becomes x − 1, cyclic        even and odd change places for all, but if m is odd the
  *                                           first of them, which becomes the last
  *
- * What holds for the nodes that are not pinned:
+ * Nodes that are not pinned have these properties:
  *
  *   pinned   construction   m even                        m odd
  *   0        mirror         inner in exactly one tree     the even nodes are inner in both
@@ -29,9 +30,9 @@
  * (One exception: an only node, m = 1, is inner in none.) TREE_AUTO is mirror for even m and shift
  * for odd m. Mirror with odd m gives right trees that use the network badly; it is there to be
  * measured. A node inner in one tree has there at most two children, so with half of the data down
- * each tree it sends and receives everything once. With 0 pinned the trees have different roots: what
- * an all-reduce needs. With 1 pinned node 0 is on top of both and has one child in each, which gets
- * half of the data: what a broadcast or a reduce needs. */
+ * each tree it sends and receives everything once. With 0 pinned the trees have different roots:
+ * what an all-reduce needs. With 1 pinned node 0 is on top of both and has one child in each, which
+ * gets half of the data: what a broadcast or a reduce needs. */
 #ifndef BINARY_TREE_H
 #define BINARY_TREE_H
 
@@ -39,7 +40,7 @@
 
 #define TREE_NONE UINT32_MAX
 
-/* What stands around a node. */
+/* The neighbours of a node. */
 typedef struct tree_vertex {
     uint32_t parent;   /* TREE_NONE: the root */
     uint32_t child[2]; /* TREE_NONE: absent */
@@ -48,10 +49,10 @@ typedef struct tree_vertex {
 
 typedef enum tree_second { TREE_AUTO = 0, TREE_MIRROR = 1, TREE_SHIFT = 2 } tree_second_t;
 
-/* The surroundings of node r < n in the base tree. Cost: O(log n). */
+/* Returns the neighbours of node r < n in the base tree. Cost: O(log n). */
 tree_vertex_t tree_base(uint32_t n, uint32_t r);
 
-/* The same in the second tree; pinned is 0 or 1 and below n. */
+/* Returns its neighbours in the second tree; pinned is 0 or 1 and below n. */
 tree_vertex_t tree_second(uint32_t n, uint32_t r, uint32_t pinned, tree_second_t how);
 
 #endif

@@ -8,17 +8,17 @@
 /* One lane in the making. */
 typedef struct branch {
     weft_plan_builder_t *builder;
-    const tree_place_t *place;
+    const tree_position_t *position;
     uint32_t lane, channel, chunk;
     weft_move_t move;
 } branch_t;
 
 static branch_t branch_init(const tree_settings_t *settings, weft_plan_builder_t *builder,
-                            const tree_place_t *place, uint32_t tree)
+                            const tree_position_t *position, uint32_t tree)
 {
     uint32_t chunks = (uint32_t)settings->chunks;
     return (branch_t){.builder = builder,
-                      .place = place,
+                      .position = position,
                       .lane = builder->lane(builder),
                       .channel = tree,
                       .chunk = tree * chunks,
@@ -45,8 +45,8 @@ static void branch_to(branch_t *branch, weft_operand_t dst)
 static void branch_gather(branch_t *branch)
 {
     branch_from(branch, weft_in(branch->chunk, 0));
-    for (uint32_t i = 0; i < branch->place->ndown; i++) {
-        branch_from(branch, branch_port(branch, branch->place->down[i], 0));
+    for (uint32_t i = 0; i < branch->position->ndown; i++) {
+        branch_from(branch, branch_port(branch, branch->position->down[i], 0));
     }
 }
 
@@ -54,8 +54,8 @@ static void branch_gather(branch_t *branch)
 static void branch_spread(branch_t *branch)
 {
     branch_to(branch, weft_out(branch->chunk, 0));
-    for (uint32_t i = 0; i < branch->place->ndown; i++) {
-        branch_to(branch, branch_port(branch, branch->place->down[i], 1));
+    for (uint32_t i = 0; i < branch->position->ndown; i++) {
+        branch_to(branch, branch_port(branch, branch->position->down[i], 1));
     }
 }
 
@@ -76,19 +76,19 @@ void tree_all_reduce(const tree_settings_t *settings, const weft_algo_call_t *ca
 {
     tree_grid(settings, builder);
     for (uint32_t tree = 0; tree < (uint32_t)settings->trees; tree++) {
-        tree_place_t place = tree_place(settings, call, topo, tree, 0);
-        branch_t up = branch_init(settings, builder, &place, tree);
+        tree_position_t position = tree_position(settings, call, topo, tree, 0);
+        branch_t up = branch_init(settings, builder, &position, tree);
         branch_gather(&up);
-        if (place.up == TREE_NONE) {
+        if (position.up == TREE_NONE) {
             branch_spread(&up);
             up.move.flags = WEFT_MOVE_FINAL;
             branch_end(&up);
             continue;
         }
-        branch_to(&up, branch_port(&up, place.up, 1));
+        branch_to(&up, branch_port(&up, position.up, 1));
         branch_end(&up);
-        branch_t down = branch_init(settings, builder, &place, tree);
-        branch_from(&down, branch_port(&down, place.up, 0));
+        branch_t down = branch_init(settings, builder, &position, tree);
+        branch_from(&down, branch_port(&down, position.up, 0));
         branch_spread(&down);
         branch_end(&down);
     }
@@ -100,10 +100,10 @@ void tree_broadcast(const tree_settings_t *settings, const weft_algo_call_t *cal
 {
     tree_grid(settings, builder);
     for (uint32_t tree = 0; tree < (uint32_t)settings->trees; tree++) {
-        tree_place_t place = tree_place(settings, call, topo, tree, 1);
-        branch_t down = branch_init(settings, builder, &place, tree);
-        branch_from(&down, place.up == TREE_NONE ? weft_in(down.chunk, 0)
-                                                 : branch_port(&down, place.up, 0));
+        tree_position_t position = tree_position(settings, call, topo, tree, 1);
+        branch_t down = branch_init(settings, builder, &position, tree);
+        branch_from(&down, position.up == TREE_NONE ? weft_in(down.chunk, 0)
+                                                    : branch_port(&down, position.up, 0));
         branch_spread(&down);
         branch_end(&down);
     }
@@ -115,11 +115,11 @@ void tree_reduce(const tree_settings_t *settings, const weft_algo_call_t *call,
 {
     tree_grid(settings, builder);
     for (uint32_t tree = 0; tree < (uint32_t)settings->trees; tree++) {
-        tree_place_t place = tree_place(settings, call, topo, tree, 1);
-        branch_t up = branch_init(settings, builder, &place, tree);
+        tree_position_t position = tree_position(settings, call, topo, tree, 1);
+        branch_t up = branch_init(settings, builder, &position, tree);
         branch_gather(&up);
-        int top = place.up == TREE_NONE;
-        branch_to(&up, top ? weft_out(up.chunk, 0) : branch_port(&up, place.up, 1));
+        int top = position.up == TREE_NONE;
+        branch_to(&up, top ? weft_out(up.chunk, 0) : branch_port(&up, position.up, 1));
         up.move.flags = top ? WEFT_MOVE_FINAL : 0;
         branch_end(&up);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the files of this plugin share: one table of functions per instruction set. Each table gives
- * the same bits (but for which NaN a NaN is); combine_c.c is the one the others are measured by. */
+ * The tables of functions, one for each instruction set. All tables give the same bits, except for
+ * the payload of NaNs. combine_c.c is the reference. */
 #ifndef KERNEL_CPU_COMBINE_H
 #define KERNEL_CPU_COMBINE_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Combinations with vectors, for all instruction sets. A combine_<isa>.c defines, before it includes
- * this file, VEC_BYTES, VEC_PLAIN and VEC_STREAM (names of its tables), and after vector.h:
+ * Combinations with vectors, for all instruction sets. A combine_<isa>.c defines, before it
+ * includes this file, VEC_BYTES, VEC_PLAIN and VEC_STREAM (names of its tables), and after
+ * vector.h:
  *   vec_stream(dst, value, bytes)    stores an aligned value past the caches
  *   vec_fence()                      orders such stores before later ones
  *   fp16_vdecode(v_half), fp16_vencode(v_f32)

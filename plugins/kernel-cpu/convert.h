@@ -20,7 +20,8 @@ typedef uint64_t u64;
 typedef float f32;
 typedef double f64;
 
-/* The loops are only good when everything in them is part of them; compilers lose heart half-way. */
+/* Forces inlining: loops vectorise only if every call in them is inlined, and compilers stop
+ * half-way. */
 #define COMBINE_INLINE static inline __attribute__((always_inline))
 
 #define F32_SIGN 0x80000000u

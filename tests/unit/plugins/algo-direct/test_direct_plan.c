@@ -43,7 +43,7 @@ static weft_plan_t **emit(const plan_fixture_t *direct, weft_coll_t coll, uint32
     return plan_fixture_emit_view(direct, &call, &view, NULL);
 }
 
-/* All-to-all reads a block of IN after another rank's block has taken its place in OUT: in place it
+/* All-to-all reads a block of IN after another rank's block has taken its position in OUT: in place it
  * needs the core's copy. */
 static void prove(weft_plan_t *const *plans, uint32_t n, uint32_t slots, uint32_t slices)
 {

@@ -42,11 +42,11 @@ static void units_are_runs_of_ranks(void **state)
 static void expect_mirrored(halving_fn_t step, uint32_t n)
 {
     halving_job_t job = halving_job(n);
-    for (uint32_t place = 0; place < job.units; place++) {
+    for (uint32_t position = 0; position < job.units; position++) {
         uint32_t left = job.units;
         for (uint32_t i = 0; i < job.steps; i++) {
-            halving_step_t mine = step(&job, place, i), theirs = step(&job, mine.peer, i);
-            assert_int_equal(theirs.peer, place);
+            halving_step_t mine = step(&job, position, i), theirs = step(&job, mine.peer, i);
+            assert_int_equal(theirs.peer, position);
             assert_int_equal(mine.keep, theirs.give);
             assert_int_equal(mine.give, theirs.keep);
             assert_int_equal(2 * mine.cnt, left);
@@ -69,15 +69,15 @@ static void far_ends_at_the_own_place_and_near_at_its_mirror(void **state)
 {
     (void)state;
     halving_job_t job = halving_job(64);
-    for (uint32_t place = 0; place < 64; place++) {
+    for (uint32_t position = 0; position < 64; position++) {
         uint32_t mirror = 0;
         for (uint32_t bit = 0; bit < 6; bit++) {
-            mirror |= (place >> bit & 1) << (5 - bit);
+            mirror |= (position >> bit & 1) << (5 - bit);
         }
-        assert_int_equal(halving_far(&job, place, 5).keep, place);
-        assert_int_equal(halving_near(&job, place, 5).keep, mirror);
-        assert_int_equal(halving_far(&job, place, 0).peer, place ^ 32);
-        assert_int_equal(halving_near(&job, place, 0).peer, place ^ 1);
+        assert_int_equal(halving_far(&job, position, 5).keep, position);
+        assert_int_equal(halving_near(&job, position, 5).keep, mirror);
+        assert_int_equal(halving_far(&job, position, 0).peer, position ^ 32);
+        assert_int_equal(halving_near(&job, position, 0).peer, position ^ 1);
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The plans of algo-hier: proved in place and out of place for equal, unequal and interleaved hosts,
+ * The plans of algo-hier: proved in place and out of position for equal, unequal and interleaved hosts,
  * several depths, and several algorithms between hosts; refused with a reason where there are not two
  * levels. */
 #include <setjmp.h>

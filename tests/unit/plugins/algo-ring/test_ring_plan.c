@@ -43,9 +43,9 @@ static void a_chain_visits_every_rank_once(void **state)
         for (uint32_t head = 0; head < n; head++) {
             uint64_t seen = 0;
             for (uint32_t rank = 0; rank < n; rank++) {
-                seen |= UINT64_C(1) << ring_place(rank, head, n);
+                seen |= UINT64_C(1) << ring_position(rank, head, n);
             }
-            assert_int_equal(ring_place(head, head, n), 0);
+            assert_int_equal(ring_position(head, head, n), 0);
             assert_true(seen == (n == 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1));
         }
     }

@@ -16,7 +16,7 @@
 #include "core/base/error.h"
 #include "plugins/algo-tree/algo_tree.c"
 #include "plugins/algo-tree/binary_tree.c"
-#include "plugins/algo-tree/tree_place.c"
+#include "plugins/algo-tree/tree_position.c"
 #include "plugins/algo-tree/tree_plan.c"
 #include "tests/support/plan_fixture.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The plans: proved by the verifier, in and out of place, over layouts of hosts, settings, depths and
+ * The plans: proved by the verifier, in and out of position, over layouts of hosts, settings, depths and
  * roots; run by the reference executor; their longest chains. */
 #include "core/plan/verify.h"
 #include "tests/support/plan_reference.h"
@@ -38,7 +38,7 @@ static weft_verify_report_t prove(const shape_t *shape, weft_plan_t **plans, uin
     return report;
 }
 
-/* Proves the shape in and out of place. */
+/* Proves the shape in and out of position. */
 static void prove_both(const shape_t *shape, uint32_t slots, uint32_t slices)
 {
     static weft_plan_t *plans[RANKS];

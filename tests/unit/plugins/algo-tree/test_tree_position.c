@@ -126,11 +126,11 @@ static void patterns_place_the_links_to_other_hosts(void **state)
         uint32_t found[3] = {TREE_NONE, TREE_NONE, TREE_NONE};
         for (uint32_t rank = 8; rank < 12; rank++) {
             weft_algo_call_t call = {.size = sizeof call, .nranks = 16, .rank = rank};
-            tree_place_t place = tree_place(&shape.settings, &call, &view, 0, 0);
-            assert_int_equal(place.up, rank == 8 ? expected[pattern][0] : rank - 1);
-            for (uint32_t i = 0; i < place.ndown; i++) {
-                found[1] = place.down[i] == 4 ? rank : found[1];
-                found[2] = place.down[i] == 12 ? rank : found[2];
+            tree_position_t position = tree_position(&shape.settings, &call, &view, 0, 0);
+            assert_int_equal(position.up, rank == 8 ? expected[pattern][0] : rank - 1);
+            for (uint32_t i = 0; i < position.ndown; i++) {
+                found[1] = position.down[i] == 4 ? rank : found[1];
+                found[2] = position.down[i] == 12 ? rank : found[2];
             }
         }
         assert_int_equal(found[1], expected[pattern][1]);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Where a rank stands in each of the two trees: binary trees between nodes, a chain of the ranks
- * inside each node. A node is a host, or a rank if the settings say so. */
-#ifndef TREE_PLACE_H
-#define TREE_PLACE_H
+ * The position of a rank in each of the two trees. Nodes form binary trees; the ranks of a node
+ * form a chain. A node is a host, or a rank if the settings say so. */
+#ifndef TREE_POSITION_H
+#define TREE_POSITION_H
 
 #include <weft/plugin/algo.h>
 
@@ -11,8 +11,8 @@
 
 #define TREE_DOWN_MAX 3 /* the next of the chain and two nodes */
 
-/* Which rank of a node's chain g0, g1, … has the links to the nodes below; g0 has the link to the node
- * above. A node of one rank has all links there.
+/* Which rank of a node's chain g0, g1, … has the links to the nodes below; g0 has the link to the
+ * node above. A node of one rank has all links there.
  *
  *   pattern    child 0   child 1
  *   split      g1        g1
@@ -36,16 +36,16 @@ typedef struct tree_settings {
 } tree_settings_t;
 
 /* Neighbours of a rank in one tree. */
-typedef struct tree_place {
+typedef struct tree_position {
     uint32_t up; /* TREE_NONE: this rank is on top */
     uint32_t down[TREE_DOWN_MAX];
     uint32_t ndown;
-} tree_place_t;
+} tree_position_t;
 
-/* The place of call->rank in tree 0 or 1. With `rooted` call->root is on top of both; else each has a
- * top of its own. The ranks of a node are in rank order, but the node of the root starts with the
+/* The place of call->rank in tree 0 or 1. With `rooted` call->root is on top of both; else each has
+ * a top of its own. The ranks of a node are in rank order, but the node of the root starts with the
  * root. Cost: O(log n), and O(nranks) to find the ranks of other hosts. */
-tree_place_t tree_place(const tree_settings_t *settings, const weft_algo_call_t *call,
-                        const weft_algo_topo_t *topo, uint32_t tree, int rooted);
+tree_position_t tree_position(const tree_settings_t *settings, const weft_algo_call_t *call,
+                              const weft_algo_topo_t *topo, uint32_t tree, int rooted);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See tree_place.h. Nodes are numbered so that the root's is 0: nodes that are ranks by distance from
+ * See tree_position.h. Nodes are numbered so that the root's is 0: nodes that are ranks by distance from
  * the root, nodes that are hosts by distance of their numbers. */
-#include "tree_place.h"
+#include "tree_position.h"
 
 typedef struct nodes {
     const uint32_t *host; /* NULL: a node is a rank */
@@ -73,35 +73,36 @@ static uint32_t nodes_link(const nodes_t *nodes, uint32_t node, uint32_t which, 
     return second && head < nodes->nranks ? nodes_mate(nodes, head, 1) : head;
 }
 
-static void place_chain(tree_place_t *place, const nodes_t *nodes, uint32_t rank, uint32_t head)
+static void place_chain(tree_position_t *position, const nodes_t *nodes, uint32_t rank,
+                        uint32_t head)
 {
     uint32_t next = nodes_mate(nodes, rank, 1);
     if (next != head) {
-        place->down[place->ndown++] = next;
+        position->down[position->ndown++] = next;
     }
     if (rank != head) {
-        place->up = nodes_mate(nodes, rank, 0);
+        position->up = nodes_mate(nodes, rank, 0);
     }
 }
 
-tree_place_t tree_place(const tree_settings_t *settings, const weft_algo_call_t *call,
-                        const weft_algo_topo_t *topo, uint32_t tree, int rooted)
+tree_position_t tree_position(const tree_settings_t *settings, const weft_algo_call_t *call,
+                              const weft_algo_topo_t *topo, uint32_t tree, int rooted)
 {
     nodes_t nodes = nodes_init(settings, call, topo);
     uint32_t node = nodes_node(&nodes, call->rank), head = nodes_head(&nodes, node);
-    tree_place_t place = {.up = TREE_NONE};
-    place_chain(&place, &nodes, call->rank, head);
+    tree_position_t position = {.up = TREE_NONE};
+    place_chain(&position, &nodes, call->rank, head);
     tree_vertex_t vertex =
         tree == 0 ? tree_base(nodes.n, node)
                   : tree_second(nodes.n, node, rooted ? 1 : 0, (tree_second_t)settings->second);
     if (call->rank == head && vertex.parent != TREE_NONE) {
-        place.up = nodes_link(&nodes, vertex.parent, vertex.which, settings->pattern);
+        position.up = nodes_link(&nodes, vertex.parent, vertex.which, settings->pattern);
     }
     for (uint32_t which = 0; which < 2; which++) {
         if (vertex.child[which] != TREE_NONE &&
             nodes_link(&nodes, node, which, settings->pattern) == call->rank) {
-            place.down[place.ndown++] = nodes_head(&nodes, vertex.child[which]);
+            position.down[position.ndown++] = nodes_head(&nodes, vertex.child[which]);
         }
     }
-    return place;
+    return position;
 }

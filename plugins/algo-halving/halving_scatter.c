@@ -23,7 +23,7 @@ static scatter_run_t scatter_blocks(const scatter_t *s, uint32_t unit, uint32_t 
     return (scatter_run_t){first, halving_first(&s->h.job, unit + cnt) - first};
 }
 
-/* What this rank has of the run before step i: one operand, or its own and its twin's input. */
+/* The data of the range that this rank has before step i: one operand, or its own and its twin's input. */
 static uint32_t scatter_own(const scatter_t *s, uint32_t i, uint32_t block, weft_operand_t twin,
                             weft_operand_t own[2])
 {

@@ -23,7 +23,7 @@ uint32_t ring_position(uint32_t rank, uint32_t head, uint32_t n)
     return ring_rank(rank, -(int64_t)head, n);
 }
 
-/* What every plan starts with. */
+/* The state of a plan that is being written. */
 typedef struct ring {
     weft_plan_builder_t *builder;
     uint32_t lane;

@@ -64,7 +64,7 @@ static bool kernel_cpu_has_neon(void)
 }
 #endif
 
-/* What this build contains, best first. */
+/* The instruction sets of this build, best first. */
 static const kernel_cpu_variant_t variants[] = {
 #if defined(__x86_64__)
     {"avx512", kernel_cpu_has_avx512, &combine_avx512, &combine_avx512_stream, 10000000000u},

@@ -5,7 +5,7 @@
 
 #define LOST "this process has lost the device and must end; "
 
-/* Errors from `first` to `last`, which the runtime has numbered side by side. */
+/* The errors from `first` to `last`, whose numbers are consecutive. */
 typedef struct cuda_fault {
     cudaError_t first, last;
     weft_status_t status;
@@ -14,9 +14,9 @@ typedef struct cuda_fault {
 
 static const cuda_fault_t faults[] = {
     {cudaErrorIllegalState, cudaErrorIllegalState, WEFT_ERR_STATE,
-     "a recording that was never begun, or is under way already"},
+     "a capture that was never begun, or is under way already"},
     {cudaErrorStreamCaptureUnsupported, cudaErrorStreamCaptureWrongThread, WEFT_ERR_STATE,
-     "a stream records a graph, where this is not allowed; end the recording, and do this before "
+     "a stream captures a graph, where this is not allowed; end the capture, and do this before "
      "it"},
     {cudaErrorInvalidResourceHandle, cudaErrorInvalidResourceHandle, WEFT_ERR_ARG,
      "a stream or an event that was destroyed, or is another device's"},

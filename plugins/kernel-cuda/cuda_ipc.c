@@ -446,7 +446,7 @@ static weft_status_t import_here(weft_kernel_t *kernel, const cuda_ipc_handle_t 
     return WEFT_OK;
 }
 
-/* Whether what was opened is as long as the handle says. Where the driver tells no length, what lies at the
+/* Returns whether the imported memory is as long as the handle says. If the driver knows no length, the byte at the
  * end must be memory of a device too. */
 static bool reaches_to(const void *memory, uint64_t bytes)
 {

@@ -9,7 +9,7 @@
 #define WORDS 64u
 #define WORD_BYTES 64u
 
-/* Whole pages. A range lies apart from all others, and lives as long as it has users. */
+/* A range of whole pages. It overlaps no other range and lives as long as it has users. */
 struct cuda_range {
     cuda_range_t *next;
     uintptr_t begin, end;

@@ -14,7 +14,7 @@
 #include "cuda_ipc.h"
 #include "cuda_streams.h"
 
-/* Of the cost model, in which the slowest rank counts: what one block moves. Not measured yet. */
+/* Bandwidth of one block for the cost model, in which the slowest rank counts. Not measured yet. */
 #define CUDA_BANDWIDTH 30000000000u
 
 static const weft_option_t cuda_options[] = {

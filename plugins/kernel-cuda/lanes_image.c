@@ -381,7 +381,7 @@ bool lanes_image_failed(const lanes_image_t *image, uint8_t *visible)
     return failed != 0;
 }
 
-/* Whether the lane is in run `run`, or in a graph launch. */
+/* Returns whether the lane executes run `run` (0: a captured run). */
 static bool lane_is_in(const lanes_record_t *record, uint64_t run)
 {
     /* What ended is read first: what has begun by then is no older. */

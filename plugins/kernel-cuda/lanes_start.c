@@ -214,8 +214,8 @@ static uint64_t launch_bytes(const weft_lanes_job_t *jobs, uint32_t njobs)
     return bytes;
 }
 
-/* What the runs of a launch need in memory that the device sees: themselves, if they are several, and
- * their vectors. The last of them retains it. */
+/* Allocates the memory that the runs of a launch need beside themselves: a copy of each run, if they are
+ * several, and their vectors. The last of them retains it. */
 static weft_status_t launch_retain(lanes_launch_t *launch, const weft_lanes_job_t *jobs,
                                    lanes_run_t *runs)
 {

@@ -18,13 +18,14 @@ weft_status_t lanes_stream_failed(const weft_lanes_queue_t *queue, cudaError_t e
     case cudaErrorInvalidResourceHandle:
         return stream_refuse(queue, "the stream is not one of this device, or was destroyed");
     case cudaErrorStreamCaptureInvalidated:
-        return host->set_error(host, WEFT_ERR_STATE, 0,
-                               "the recording of the stream was spoilt by a call before, which is "
-                               "not allowed while a stream records; end it and record again");
+        return host->set_error(
+            host, WEFT_ERR_STATE, 0,
+            "the capture of the stream was invalidated by an earlier call, which is "
+            "not allowed while a stream captures; end it and capture again");
     case cudaErrorStreamCaptureImplicit:
         return host->set_error(
             host, WEFT_ERR_STATE, 0,
-            "the legacy stream would wait for a stream that records; use another "
+            "the legacy stream would wait for a stream that captures; use another "
             "stream, or make that one with cudaStreamNonBlocking");
     default:
         return cuda_failed(queue->kernel, error, what);
@@ -81,7 +82,7 @@ static weft_status_t capture_check(const weft_lanes_queue_t *queue, lanes_stream
         error = cudaErrorStreamCaptureInvalidated;
     }
     if (error != cudaSuccess) {
-        return lanes_stream_failed(queue, error, "asking whether a stream records");
+        return lanes_stream_failed(queue, error, "asking whether a stream captures");
     }
     target->capture = capture == cudaStreamCaptureStatusActive ? number : 0;
     return WEFT_OK;

@@ -14,7 +14,7 @@ typedef struct fake_capture {
     pthread_t thread; /* that began it */
     cudaStream_t origin, streams;
     cudaGraph_t graph;
-    bool spoilt;
+    bool invalidated;
 } capture_t;
 
 static capture_t *captures;
@@ -28,9 +28,9 @@ cudaError_t fake_capture_spoil(capture_t *capture)
     if (capture == NULL) {
         return cudaSuccess;
     }
-    cudaError_t error =
-        capture->spoilt ? cudaErrorStreamCaptureInvalidated : cudaErrorStreamCaptureUnsupported;
-    capture->spoilt = true;
+    cudaError_t error = capture->invalidated ? cudaErrorStreamCaptureInvalidated
+                                             : cudaErrorStreamCaptureUnsupported;
+    capture->invalidated = true;
     return error;
 }
 
@@ -43,7 +43,7 @@ cudaError_t fake_capture_unsafe(void)
                              : c->mode == cudaStreamCaptureModeGlobal &&
                                    thread_mode == cudaStreamCaptureModeGlobal;
         if (forbidden && thread_mode != cudaStreamCaptureModeRelaxed) {
-            c->spoilt = true;
+            c->invalidated = true;
             error = cudaErrorStreamCaptureUnsupported;
         }
     }
@@ -57,7 +57,7 @@ static cudaError_t legacy_check(void)
     for (capture_t *c = captures; c != NULL; c = c->next) {
         for (cudaStream_t stream = c->streams; stream != NULL; stream = stream->captured) {
             if (stream->blocking) {
-                c->spoilt = true;
+                c->invalidated = true;
                 error = cudaErrorStreamCaptureImplicit;
             }
         }
@@ -68,7 +68,7 @@ static cudaError_t legacy_check(void)
 cudaError_t fake_capture_check(cudaStream_t stream)
 {
     if (stream->capture != NULL) {
-        return stream->capture->spoilt ? cudaErrorStreamCaptureInvalidated : cudaSuccess;
+        return stream->capture->invalidated ? cudaErrorStreamCaptureInvalidated : cudaSuccess;
     }
     return stream == fake_stream_of(cudaStreamLegacy) ? legacy_check() : cudaSuccess;
 }
@@ -113,15 +113,15 @@ cudaError_t fake_capture_join(cudaStream_t stream, fake_point_t *point)
     if (capture == NULL) {
         return cudaErrorCapturedEvent;
     }
-    if (capture->spoilt) {
+    if (capture->invalidated) {
         return cudaErrorStreamCaptureInvalidated;
     }
     if (stream->capture != NULL && stream->capture != capture) {
-        stream->capture->spoilt = capture->spoilt = true;
+        stream->capture->invalidated = capture->invalidated = true;
         return cudaErrorStreamCaptureMerge;
     }
     if (stream == fake_stream_of(cudaStreamLegacy)) {
-        capture->spoilt = true;
+        capture->invalidated = true;
         return cudaErrorStreamCaptureImplicit;
     }
     if (stream->capture == NULL) {
@@ -224,14 +224,14 @@ static cudaError_t capture_end(cudaStream_t stream, cudaGraph_t *graph_p)
         return cudaErrorIllegalState;
     }
     if (capture->origin != stream) {
-        capture->spoilt = true;
+        capture->invalidated = true;
         return cudaErrorStreamCaptureUnmatched;
     }
     if (capture->mode != cudaStreamCaptureModeRelaxed &&
         !pthread_equal(capture->thread, pthread_self())) {
         return cudaErrorStreamCaptureWrongThread;
     }
-    cudaError_t error = capture->spoilt ? cudaErrorStreamCaptureInvalidated : cudaSuccess;
+    cudaError_t error = capture->invalidated ? cudaErrorStreamCaptureInvalidated : cudaSuccess;
     if (error == cudaSuccess && !all_joined(capture)) {
         error = cudaErrorStreamCaptureUnjoined;
     }
@@ -268,8 +268,8 @@ static cudaError_t capture_ask(cudaStream_t handle, enum cudaStreamCaptureStatus
     const capture_t *capture = error == cudaSuccess ? stream->capture : NULL;
     *status = cudaStreamCaptureStatusNone;
     if (capture != NULL) {
-        *status =
-            capture->spoilt ? cudaStreamCaptureStatusInvalidated : cudaStreamCaptureStatusActive;
+        *status = capture->invalidated ? cudaStreamCaptureStatusInvalidated
+                                       : cudaStreamCaptureStatusActive;
         *number = capture->number;
     }
     pthread_mutex_unlock(&fake_lock);

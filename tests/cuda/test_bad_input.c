@@ -128,7 +128,7 @@ static void no_locked_pages(void)
     runtime_fails("cudaHostAlloc", cudaErrorMemoryAllocation);
 }
 
-static void recording(void)
+static void capturing(void)
 {
     runtime_fails("cudaMemcpyAsync", cudaErrorStreamCaptureUnsupported);
 }
@@ -146,7 +146,7 @@ static void far_stream(void)
 }
 
 /* Somebody has done in the middle of the recording what is not allowed there. */
-static void spoilt_recording(void)
+static void invalidated_capture(void)
 {
     assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
     assert_int_equal(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), cudaSuccess);
@@ -208,20 +208,20 @@ static const bad_t table[] = {
      WEFT_ERR_RESOURCE,
      {"page-locked memory", "CUDA device 0", "free some"}},
     {"a copy while a graph is recorded",
-     recording,
+     capturing,
      copy,
      WEFT_ERR_STATE,
-     {"copying memory", "records a graph", "end the recording"}},
+     {"copying memory", "captures a graph", "end the capture"}},
     {"a stream of another device",
      far_stream,
      start_in_stream,
      WEFT_ERR_ARG,
      {"stream", "device 1", "device 0"}},
-    {"a recording that was spoilt",
-     spoilt_recording,
+    {"a capture that was invalidated",
+     invalidated_capture,
      start_in_stream,
      WEFT_ERR_STATE,
-     {"recording", "spoilt", "record again"}},
+     {"capture", "invalidated", "capture again"}},
     {"a device that was lost",
      lost_device,
      start,
@@ -229,7 +229,7 @@ static const bad_t table[] = {
      {"starting a plan on CUDA device 0", "has lost the device", "compute-sanitizer"}},
 };
 
-static void end_recording(void)
+static void end_capture(void)
 {
     cudaGraph_t graph = NULL;
     if (stream != NULL) {
@@ -261,7 +261,7 @@ static void each_mistake_is_told_in_words_that_help(void **state)
                 fail_msg("%s: no \"%s\" in: %s", bad->what, bad->words[w], bench.error);
             }
         }
-        end_recording();
+        end_capture();
         /* The mistake is the caller's; what comes after it works. */
         bench_reset();
         place(0, plan.in, 0);
@@ -275,7 +275,7 @@ static void each_mistake_is_told_in_words_that_help(void **state)
 }
 
 /* Another device may be current in the thread that calls, and a graph be recorded by it. */
-static void the_callers_device_and_recording_are_left_alone(void **state)
+static void the_callers_device_and_capture_are_left_alone(void **state)
 {
     cudaStream_t other = NULL;
     cudaGraph_t graph = NULL;
@@ -358,7 +358,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_mistake_is_told_in_words_that_help),
-        cmocka_unit_test(the_callers_device_and_recording_are_left_alone),
+        cmocka_unit_test(the_callers_device_and_capture_are_left_alone),
         cmocka_unit_test(a_call_on_memory_of_the_host_runs_there_and_says_so_once),
     };
     return bench_main(tests);

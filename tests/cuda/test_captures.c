@@ -228,7 +228,7 @@ static void vectors_of_a_recorded_run_stay(void **state)
     assert_true(fifo_payload(fifo, 1)[99] == 5);
 }
 
-static void a_spoilt_recording_is_told(void **state)
+static void a_invalidated_capture_is_told(void **state)
 {
     uint64_t run = 0;
     bool records = false;
@@ -237,7 +237,7 @@ static void a_spoilt_recording_is_told(void **state)
     begin();
     assert_int_not_equal(cudaStreamSynchronize(stream[0]), cudaSuccess);
     assert_int_equal(plan_start_in(&plan, &stream[0], &run), WEFT_ERR_STATE);
-    bench_says("was spoilt by a call before");
+    bench_says("was invalidated by an earlier call");
     assert_int_equal(bench.lanes->is_capturing(plan.queue, (void *const *)&stream[0], &records),
                      WEFT_ERR_STATE);
     assert_int_equal(
@@ -286,7 +286,7 @@ int main(void)
         CASE(a_replay_that_waits_can_be_seen_and_stopped),
         CASE(a_replay_that_fails_stops_the_runs_behind_it),
         CASE(vectors_of_a_recorded_run_stay),
-        CASE(a_spoilt_recording_is_told),
+        CASE(a_invalidated_capture_is_told),
         CASE(a_recorded_gate_comes_with_every_replay),
     };
     return bench_main(tests);

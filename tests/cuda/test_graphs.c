@@ -79,8 +79,8 @@ static enum cudaStreamCaptureStatus status_of(cudaStream_t stream)
     return status;
 }
 
-/* Of a capture that must have been spoilt. */
-static void end_spoilt(void)
+/* Of a capture that must have been invalidated. */
+static void end_invalidated(void)
 {
     cudaGraph_t graph = (cudaGraph_t)1;
     assert_int_equal(note(first, 0), cudaErrorStreamCaptureInvalidated);
@@ -188,10 +188,10 @@ static void an_unsafe_call_spoils_the_capture_of_its_thread(void **state)
     (void)state;
     begin(cudaStreamCaptureModeThreadLocal);
     assert_int_equal(allocate(), cudaErrorStreamCaptureUnsupported);
-    end_spoilt();
+    end_invalidated();
     begin(cudaStreamCaptureModeGlobal);
     assert_int_equal(cudaStreamSynchronize(second), cudaErrorStreamCaptureUnsupported);
-    end_spoilt();
+    end_invalidated();
     begin(cudaStreamCaptureModeGlobal);
     assert_int_equal(cudaThreadExchangeStreamCaptureMode(&mode), cudaSuccess);
     assert_int_equal(allocate(), cudaSuccess);
@@ -211,7 +211,7 @@ static void an_unsafe_call_of_another_thread_depends_on_both_modes(void **state)
     assert_int_equal(status_of(first), cudaStreamCaptureStatusActive);
     assert_int_equal(allocate_on_thread(cudaStreamCaptureModeGlobal),
                      cudaErrorStreamCaptureUnsupported);
-    end_spoilt();
+    end_invalidated();
     begin(cudaStreamCaptureModeThreadLocal);
     assert_int_equal(allocate_on_thread(cudaStreamCaptureModeGlobal), cudaSuccess);
     assert_int_equal(cudaStreamEndCapture(first, &graph), cudaSuccess);
@@ -226,14 +226,14 @@ static void captured_streams_and_events_cannot_be_waited_for(void **state)
     assert_int_equal(cudaThreadExchangeStreamCaptureMode(&mode), cudaSuccess);
     begin(cudaStreamCaptureModeRelaxed);
     assert_int_equal(cudaStreamSynchronize(first), cudaErrorStreamCaptureUnsupported);
-    end_spoilt();
+    end_invalidated();
     begin(cudaStreamCaptureModeRelaxed);
     assert_int_equal(cudaStreamQuery(first), cudaErrorStreamCaptureUnsupported);
-    end_spoilt();
+    end_invalidated();
     begin(cudaStreamCaptureModeRelaxed);
     assert_int_equal(cudaEventRecord(fork_event, first), cudaSuccess);
     assert_int_equal(cudaEventQuery(fork_event), cudaErrorCapturedEvent);
-    end_spoilt();
+    end_invalidated();
     /* Nor is there anything to wait for afterwards. */
     assert_int_equal(cudaEventSynchronize(fork_event), cudaErrorCapturedEvent);
     assert_int_equal(cudaStreamWaitEvent(second, fork_event, 0), cudaErrorCapturedEvent);
@@ -246,7 +246,7 @@ static void a_capture_waits_for_nothing_outside(void **state)
     assert_int_equal(cudaEventRecord(fork_event, second), cudaSuccess);
     begin(cudaStreamCaptureModeGlobal);
     assert_int_equal(cudaStreamWaitEvent(first, fork_event, 0), cudaErrorStreamCaptureIsolation);
-    end_spoilt();
+    end_invalidated();
     /* Nor for another capture. */
     begin(cudaStreamCaptureModeRelaxed);
     assert_int_equal(cudaStreamBeginCapture(second, cudaStreamCaptureModeRelaxed), cudaSuccess);
@@ -254,7 +254,7 @@ static void a_capture_waits_for_nothing_outside(void **state)
     assert_int_equal(cudaStreamWaitEvent(first, fork_event, 0), cudaErrorStreamCaptureMerge);
     cudaGraph_t graph;
     assert_int_equal(cudaStreamEndCapture(second, &graph), cudaErrorStreamCaptureInvalidated);
-    end_spoilt();
+    end_invalidated();
 }
 
 static void a_forked_stream_must_be_joined(void **state)
@@ -274,7 +274,7 @@ static void a_forked_stream_must_be_joined(void **state)
     assert_int_equal(cudaEventRecord(fork_event, first), cudaSuccess);
     assert_int_equal(cudaStreamWaitEvent(second, fork_event, 0), cudaSuccess);
     assert_int_equal(cudaStreamEndCapture(second, &graph), cudaErrorStreamCaptureUnmatched);
-    end_spoilt();
+    end_invalidated();
 }
 
 static void the_legacy_stream_is_kept_apart(void **state)

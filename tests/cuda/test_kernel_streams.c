@@ -142,7 +142,7 @@ static void what_is_recorded_happens_with_every_replay(void **state)
     streams->graph_free(bench.kernel, NULL);
 }
 
-static void a_spoilt_recording_is_said_to_be_one(void **state)
+static void a_invalidated_capture_is_said_to_be_one(void **state)
 {
     weft_kernel_graph_t *recording = NULL;
     (void)state;
@@ -197,7 +197,7 @@ int main(void)
         WITH_STREAM(a_stream_is_waited_for_with_a_deadline),
         WITH_STREAM(the_time_between_marks_is_the_streams),
         WITH_STREAM(what_is_recorded_happens_with_every_replay),
-        WITH_STREAM(a_spoilt_recording_is_said_to_be_one),
+        WITH_STREAM(a_invalidated_capture_is_said_to_be_one),
         WITH_STREAM(failures_of_the_runtime_leave_nothing_behind),
     };
     return bench_main(tests);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Kinds of memory that plugins work on. Transports say which kinds they can move, kernels which kind
- * they compute on. */
+ * Kinds of memory that plugins work on. Transports say which kinds they can move, kernels which
+ * kind they compute on. */
 #ifndef WEFT_PLUGIN_MEMORY_KIND_H
 #define WEFT_PLUGIN_MEMORY_KIND_H
 

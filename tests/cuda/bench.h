@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * kernel-cuda over the CUDA runtime for tests, as the tests of its parts want it: the instance, whose
- * end nothing may outlive, and small plans that send and receive through one FIFO each. */
+ * kernel-cuda over the CUDA runtime for tests, as the tests of its parts want it: the instance,
+ * whose end nothing may outlive, and small plans that send and receive through one FIFO each. */
 #ifndef TESTS_CUDA_BENCH_H
 #define TESTS_CUDA_BENCH_H
 
@@ -52,7 +52,7 @@ void bench_says(const char *part);
 /* Both. */
 void bench_said(const char *part);
 
-/* FIFOs -------------------------------------------------------------------------------------------- */
+/* FIFOs ---------------------------------------------------------------------------------------- */
 
 #define SLOTS 4u
 #define SLOT_BYTES 4096u
@@ -66,7 +66,7 @@ float *fifo_payload(uint8_t *fifo, uint64_t n);
 void fifo_release(uint8_t *fifo, uint64_t n);
 void fifo_send(uint8_t *fifo, uint64_t n, uint64_t signature);
 
-/* Plans -------------------------------------------------------------------------------------------- */
+/* Plans ---------------------------------------------------------------------------------------- */
 
 #define COUNT 1000u /* elements of a message */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * All ranks of a job in one process over FIFOs in plain memory, each run by the core's interpreter in
- * the test's thread or by kernel-cuda on the runtime's. */
+ * All ranks of a job in one process over FIFOs in plain memory, each run by the core's
+ * interpreter in the test's thread or by kernel-cuda on the runtime's. */
 #ifndef TESTS_CUDA_MESH_H
 #define TESTS_CUDA_MESH_H
 
@@ -68,14 +68,15 @@ mesh_t *mesh_open(mesh_kernels_t *kernels, weft_plan_t *const *plans, uint32_t n
                   const mesh_call_t *call);
 void mesh_close(mesh_t *mesh);
 
-/* Fills the buffers and starts every rank that does not stay away; bit r of `devices`: rank r runs on
- * the device. */
+/* Fills the buffers and starts every rank that does not stay away; bit r of `devices`: rank r
+ * runs on the device. */
 void mesh_start(mesh_t *mesh, uint32_t devices, uint32_t sequence);
 /* One step of every rank under way. Returns how many are. */
 uint32_t mesh_step(mesh_t *mesh);
 /* Until all have ended, or fails the test when that takes `seconds`. */
 void mesh_finish(mesh_t *mesh, unsigned seconds);
-/* Fails the test unless all ended well and every output is what the collective's definition says. */
+/* Fails the test unless all ended well and every output is what the collective's definition
+ * says. */
 void mesh_check(mesh_t *mesh);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the tests of this folder share: the plugin's sources, layouts of ranks over hosts, and a plan of
- * any settings. */
+ * What the tests of this folder share: the plugin's sources, layouts of ranks over hosts, and a
+ * plan of any settings. */
 #ifndef TESTS_ALGO_TREE_SHAPE_H
 #define TESTS_ALGO_TREE_SHAPE_H
 

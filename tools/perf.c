@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * `weft perf`: reads the options and starts the ranks. */
-#include "tools/perf.h"
+#include "tools/perf_job.h"
 
 int tool_perf(int argc, char **argv)
 {

@@ -5,7 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/os/os.h"
-#include "tools/perf.h"
+#include "tools/perf_job.h"
 
 /* M operations started together; the time to start them is added to *started. */
 static weft_status_t iterate_group(perf_rank_t *rank, const perf_case_t *test, uint64_t i,

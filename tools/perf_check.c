@@ -2,7 +2,7 @@
  *
  * The check of one operation: fresh data goes in and what comes out is looked at, in pieces that the host
  * can touch. */
-#include "tools/perf.h"
+#include "tools/perf_job.h"
 
 /* The n-th piece of a buffer of `count` elements. */
 static perf_range_t range_from(const perf_rank_t *rank, uint64_t first, uint64_t count,

@@ -14,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tools/perf.h"
+#include "tools/perf_job.h"
 #include "tools/perf_float.h"
 #include "tools/perf_user.h"
 

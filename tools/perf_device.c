@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/comm/handle.h"
-#include "tools/perf.h"
+#include "tools/perf_job.h"
 
 static weft_status_t find_facts(perf_device_t *device)
 {

@@ -3,7 +3,7 @@
  * The JSON of `weft perf`: format version 3 of nccl-tests, with weft's own keys added. */
 #include <math.h>
 
-#include "tools/perf.h"
+#include "tools/perf_job.h"
 
 static void put_config(json_t *json, const perf_report_t *report, const perf_identity_t *ranks)
 {

@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/os/os.h"
-#include "tools/perf.h"
+#include "tools/perf_job.h"
 
 /* Memory that weft_mem_free() frees. */
 static bool is_wefts(const perf_rank_t *rank)

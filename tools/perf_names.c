@@ -3,7 +3,7 @@
  * Names of collectives, operators and patterns on the command line of `weft perf`. */
 #include <string.h>
 
-#include "tools/perf.h"
+#include "tools/perf_job.h"
 
 /* What nccl-tests calls differently. */
 typedef struct other_name {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/config/env.h"
-#include "tools/perf.h"
+#include "tools/perf_job.h"
 
 static const tool_option_t options_table[] = {
     {'P', "processes", "N", "fork N ranks on this machine (no launcher needed)", 'P'},

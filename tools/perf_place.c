@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/os/os.h"
-#include "tools/perf.h"
+#include "tools/perf_job.h"
 
 static bool same_device(const perf_identity_t *a, const perf_identity_t *b)
 {

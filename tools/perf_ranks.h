@@ -4,7 +4,7 @@
 #ifndef WEFT_TOOLS_PERF_RANKS_H
 #define WEFT_TOOLS_PERF_RANKS_H
 
-#include "tools/perf.h"
+#include "tools/perf_job.h"
 
 /* One process of the job. */
 typedef struct perf_process {

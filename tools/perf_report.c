@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "core/os/os.h"
-#include "tools/perf.h"
+#include "tools/perf_job.h"
 
 void perf_timestamp(char *text, size_t bytes)
 {

@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/os/os.h"
-#include "tools/perf.h"
+#include "tools/perf_job.h"
 #include "tools/perf_user.h"
 
 /* Lays out the call that serves `bytes` best: counts are rounded down as nccl-tests does. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/perf.h"
+#include "tools/perf_job.h"
 
 static int ascending(const void *a, const void *b)
 {

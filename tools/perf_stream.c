@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/os/os.h"
-#include "tools/perf.h"
+#include "tools/perf_job.h"
 
 /* Points of the stream before the first iteration and behind each one. */
 typedef struct stream_marks {

@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/plan/plan_ir.h"
-#include "tools/perf.h"
+#include "tools/perf_job.h"
 #include "tools/session.h"
 
 /* Who serves one collective. */

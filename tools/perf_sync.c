@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "core/base/error.h"
-#include "tools/perf.h"
+#include "tools/perf_job.h"
 
 static weft_call_t call_of(const perf_rank_t *rank)
 {

@@ -3,7 +3,7 @@
  * The table of `weft perf`, in the form of nccl-tests: lines that are no rows begin with '#'. */
 #include <string.h>
 
-#include "tools/perf.h"
+#include "tools/perf_job.h"
 
 /* A number in `width` places: two decimals, one, none, or with an exponent. */
 static void print_number(double value, int width)

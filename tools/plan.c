@@ -8,7 +8,7 @@
 #include "core/base/error.h"
 #include "core/plan/dot.h"
 #include "core/plan/plan_print.h"
-#include "tools/plan.h"
+#include "tools/plan_request.h"
 
 static void put_plans_json(json_t *json, const plan_request_t *request, const plan_set_t *set)
 {

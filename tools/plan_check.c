@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The verdict, the figures and the prices of `weft plan`. */
-#include "tools/plan.h"
+#include "tools/plan_request.h"
 
 const char *plan_vector_text(weft_vector_t vector)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "tools/plan.h"
+#include "tools/plan_request.h"
 
 typedef struct pair {
     const plan_request_t *request;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "tools/plan.h"
+#include "tools/plan_request.h"
 
 /* Numbers of ranks that are asked for; the last is the most that the tools take. */
 static const uint32_t probes[] = {2,   3,   4,   5,   6,   7,    8,    9,    12,    15,   16,

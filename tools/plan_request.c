@@ -3,7 +3,7 @@
  * Options of `weft plan`. */
 #include <string.h>
 
-#include "tools/plan.h"
+#include "tools/plan_request.h"
 
 static const tool_option_t options_table[] = {
     {'n', "nranks", "N", "number of ranks [4, or the sum of --hosts]", 'n'},

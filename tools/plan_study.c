@@ -4,7 +4,7 @@
 #include "core/base/error.h"
 #include "core/os/os.h"
 #include "core/plan/classes.h"
-#include "tools/plan.h"
+#include "tools/plan_request.h"
 
 /* Slice steps of one timed run in the search for the least depth. */
 #define DEPTH_STEPS_MAX 4000000u

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * `weft sim`: surveys the plans and prints times. */
-#include "tools/sim.h"
+#include "tools/sim_request.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "core/base/error.h"
-#include "tools/sim.h"
+#include "tools/sim_request.h"
 #include "tools/svg_plot.h"
 
 #define SAMPLES 160u

@@ -3,7 +3,7 @@
  * Options of `weft sim`. */
 #include <string.h>
 
-#include "tools/sim.h"
+#include "tools/sim_request.h"
 
 enum {
     SIM_OPT_PER_HOST = 1,

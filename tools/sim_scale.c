@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "tools/sim.h"
+#include "tools/sim_request.h"
 #include "tools/svg_plot.h"
 
 typedef struct scale {

@@ -12,7 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/plan/plan_print.h"
-#include "tools/sim.h"
+#include "tools/sim_request.h"
 
 #define RANKS_MOST 1024u
 

@@ -3,7 +3,7 @@
  * Times of `weft sim` as a table, as comma-separated values, as JSON. */
 #include <math.h>
 
-#include "tools/sim.h"
+#include "tools/sim_request.h"
 
 typedef struct row {
     const sim_request_t *request;

@@ -9,7 +9,7 @@
 
 #include "core/boot/auth_host.h"
 #include "core/boot/unique_id.h"
-#include "core/os/socket.h"
+#include "core/os/os_socket.h"
 
 typedef struct weft_connector {
     int fd; /* done: the connection, the caller's; else the attempt under way, or −1 */

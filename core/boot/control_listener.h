@@ -8,7 +8,7 @@
 #include <weft/sdk/acceptor.h>
 
 #include "core/boot/auth_host.h"
-#include "core/os/socket.h"
+#include "core/os/os_socket.h"
 
 typedef struct weft_control_listener {
     bool open;

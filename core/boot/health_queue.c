@@ -4,7 +4,7 @@
 #include "core/boot/health_queue.h"
 
 #include "core/os/assert.h"
-#include "core/os/socket.h"
+#include "core/os/os_socket.h"
 
 #define QUEUE_QUESTIONS 64 /* beyond this asks and answers are dropped: they are repeated */
 

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "core/os/folder.h"
+#include "core/os/os_folder.h"
 #include "core/os/os.h"
 
 #define HOST_AT 16

@@ -13,7 +13,7 @@
 #include "core/boot/join_request.h"
 #include "core/boot/rendezvous.h"
 #include "core/config/env.h"
-#include "core/os/folder.h"
+#include "core/os/os_folder.h"
 #include "core/os/os.h"
 
 /* Lists of variables; the first one that is set counts. They end with NULL. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "core/os/folder.h"
+#include "core/os/os_folder.h"
 #include "core/os/os.h"
 
 /* Unsent bytes beyond which frames that will be repeated anyway are dropped. */

@@ -14,7 +14,7 @@
 #include "core/boot/unique_id.h"
 #include "core/boot/wire.h"
 #include "core/config/env.h"
-#include "core/os/folder.h"
+#include "core/os/os_folder.h"
 #include "core/os/os.h"
 
 #define PATH_MOST 512

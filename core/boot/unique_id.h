@@ -6,7 +6,7 @@
 
 #include <weft/weft.h>
 
-#include "core/os/socket.h"
+#include "core/os/os_socket.h"
 
 #define WEFT_ID_ADDRS 3
 

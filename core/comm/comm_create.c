@@ -58,7 +58,7 @@ static weft_status_t create_links(weft_comm_state_t *state, bool first)
         .gpudirect = {.ops = family->kernel.direct,
                       .memory = family->kernel.memory,
                       .kernel = family->kernel.instance,
-                      .mode = (weft_gpudirect_mode_t)family->settings.exec.direct},
+                      .mode = (weft_gpudirect_mode_t)family->settings.exec.gpudirect},
         .windows = &state->windows.shared,
         .first = first,
         .slots = family->slots,

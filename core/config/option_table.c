@@ -18,13 +18,39 @@ bool weft_option_name_ok(const char *name, size_t bytes, char extra)
     return bytes > 0 && bytes <= WEFT_OPTION_NAME_MAX;
 }
 
+static bool name_check(const char *name, char *why, size_t bytes)
+{
+    if (weft_option_name_ok(name, strnlen(name, WEFT_OPTION_NAME_MAX + 1), '_')) {
+        return true;
+    }
+    snprintf(why, bytes, "option name \"%.60s\", expected 1 to 48 of a-z, 0-9 and _", name);
+    return false;
+}
+
+/* An alias names an option of the same table, and the version in which it goes. */
+static bool alias_check(const weft_option_t *table, const weft_option_t *alias, char *why,
+                        size_t bytes)
+{
+    if (alias->value == NULL || alias->help == NULL) {
+        snprintf(why, bytes, "alias %s has no %s, expected text", alias->name,
+                 alias->value == NULL ? "new name" : "version");
+        return false;
+    }
+    for (size_t i = 0; i < WEFT_OPTION_TABLE_MAX && table[i].name != NULL; i++) {
+        if (strcmp(table[i].name, alias->value) == 0 && (table[i].flags & WEFT_OPTION_ALIAS) == 0) {
+            return true;
+        }
+    }
+    snprintf(why, bytes, "alias %s is for \"%.60s\", expected an option of the same table",
+             alias->name, alias->value);
+    return false;
+}
+
 static bool entry_check(const weft_option_t *option, size_t config_size, char *why, size_t bytes)
 {
     size_t width = weft_option_type_bytes(option->type);
     const char *name = option->name;
-    if (!weft_option_name_ok(name, strnlen(name, WEFT_OPTION_NAME_MAX + 1), '_')) {
-        snprintf(why, bytes, "option name \"%.60s\", expected 1 to 48 of a-z, 0-9 and _", name);
-    } else if (width == 0) {
+    if (width == 0) {
         snprintf(why, bytes, "option %s has type %" PRIu32 ", expected %d to %d", name,
                  option->type, WEFT_OPT_BOOL, WEFT_OPT_CHOICE);
     } else if (option->offset > config_size || config_size - option->offset < width) {
@@ -66,8 +92,14 @@ bool weft_option_table_check(const weft_option_t *table, size_t config_size, cha
                      WEFT_OPTION_TABLE_MAX);
             return false;
         }
-        if (!entry_check(&table[i], config_size, why, bytes) ||
-            !default_check(&table[i], why, bytes)) {
+        if (!name_check(table[i].name, why, bytes)) {
+            return false;
+        }
+        bool good = (table[i].flags & WEFT_OPTION_ALIAS) != 0
+                        ? alias_check(table, &table[i], why, bytes)
+                        : entry_check(&table[i], config_size, why, bytes) &&
+                              default_check(&table[i], why, bytes);
+        if (!good) {
             return false;
         }
         for (size_t j = 0; j < i; j++) {

@@ -65,10 +65,11 @@ const weft_option_t weft_exec_options[] = {
      "bytes of one slot of a port; 0: what the transports ask for", NULL, 0, 1 << 30, 0, 0},
     {"slots", WEFT_OPT_INT, EXEC(slots), "0", "slots of a port; 0: what the transports ask for",
      NULL, 0, 64, 0, 0},
-    {"direct", WEFT_OPT_CHOICE, EXEC(direct), "auto",
+    {"gpudirect", WEFT_OPT_CHOICE, EXEC(gpudirect), "auto",
      "adapters read and write slots in the device's memory: where both are near on the PCI bus, "
      "wherever they can, or never",
      "auto|yes|no", 0, 0, WEFT_OPTION_LOCAL, 0},
+    {"direct", 0, 0, "gpudirect", "0.3", NULL, 0, 0, WEFT_OPTION_ALIAS, 0},
     {NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0},
 };
 

@@ -35,7 +35,7 @@ typedef struct weft_exec_settings {
     double spin;         /* seconds of busy waiting before yielding when cores are scarce */
     uint64_t slot_bytes; /* slot size; 0 = what the transports ask for */
     int64_t slots;       /* FIFO depth; 0 = what the transports ask for */
-    int64_t direct;      /* weft_gpudirect_mode_t */
+    int64_t gpudirect;   /* weft_gpudirect_mode_t */
 } weft_exec_settings_t;
 
 #define WEFT_CHANNELS_MAX 128

@@ -9,7 +9,7 @@
 #include "core/config/option.h"
 #include "core/config/store.h"
 #include "core/os/os.h"
-#include "core/os/path.h"
+#include "core/os/os_path.h"
 
 #ifndef WEFT_SYSTEM_CONF
 #define WEFT_SYSTEM_CONF "/etc/weft/weft.ini"

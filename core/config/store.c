@@ -78,6 +78,15 @@ const weft_given_t *weft_store_find(const weft_config_t *config, weft_source_t s
     return NULL;
 }
 
+bool weft_store_given_is(const weft_given_t *given, const char *section, const char *key,
+                         const char *variable)
+{
+    if (given->source == WEFT_FROM_ENV) {
+        return strcmp(given->key, variable) == 0;
+    }
+    return strcmp(given->section, section) == 0 && strcmp(given->key, key) == 0;
+}
+
 void weft_store_env_name(const char *section, const char *key, char *name, size_t bytes)
 {
     snprintf(name, bytes, "%s_%s", section, key != NULL ? key : "");

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "core/config/config.h"
+#include "core/config/option.h"
 
 /* Higher wins. */
 typedef enum weft_source { WEFT_FROM_FILE = 1, WEFT_FROM_ENV = 2, WEFT_FROM_SET = 3 } weft_source_t;
@@ -39,6 +40,14 @@ typedef struct weft_ignored {
     const char *section;
 } weft_ignored_t;
 
+/* The old name of an option. */
+typedef struct weft_alias {
+    struct weft_alias *next;
+    const char *section;
+    const char *name;
+    const char *key; /* the present name */
+} weft_alias_t;
+
 typedef struct weft_store_block {
     struct weft_store_block *next;
 } weft_store_block_t;
@@ -47,6 +56,7 @@ struct weft_config {
     weft_given_t *given, **given_end;
     weft_claim_t *claims, **claims_end;
     weft_ignored_t *ignored;
+    weft_alias_t *aliases;
     weft_store_block_t *blocks; /* memory of all of this */
 };
 
@@ -59,6 +69,12 @@ weft_status_t weft_store_give(weft_config_t *config, const weft_given_t *given);
 /* The first given value of one source, or NULL. */
 const weft_given_t *weft_store_find(const weft_config_t *config, weft_source_t source,
                                     const char *section, const char *key);
+
+/* Whether a value was given for this option; `variable` is the option's name in the environment. */
+bool weft_store_given_is(const weft_given_t *given, const char *section, const char *key,
+                         const char *variable);
+
+#define WEFT_STORE_NAME_MAX (2 * WEFT_OPTION_NAME_MAX + 2) /* bytes of a name in the environment */
 
 /* Writes the environment's name of an option, without "WEFT_"; key NULL gives the section's part. */
 void weft_store_env_name(const char *section, const char *key, char *name, size_t bytes);

@@ -9,7 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/exec/transports.h"
-#include "core/os/path.h"
+#include "core/os/os_path.h"
 
 /* Deciding ------------------------------------------------------------------------------------- */
 
@@ -44,12 +44,12 @@ static const char *gpudirect_refuse_distance(const char *device, const char *ada
     char one[WEFT_OS_PATH_MAX], other[WEFT_OS_PATH_MAX];
     if (!gpudirect_folder(device, one) || !gpudirect_folder(adapter, other)) {
         return "where the adapter and the device are on the PCI bus is not known "
-               "(exec.direct = yes takes them in any case)";
+               "(exec.gpudirect = yes takes them in any case)";
     }
     return weft_gpudirect_is_near(one, other)
                ? NULL
                : "no bridge of the PCI bus is above both the adapter and the device "
-                 "(exec.direct = yes takes them in any case)";
+                 "(exec.gpudirect = yes takes them in any case)";
 }
 
 /* Returns NULL if the slots shall lie on the device, else why not. */
@@ -57,7 +57,7 @@ static const char *gpudirect_refuse(const weft_gpudirect_t *gpudirect,
                                     const weft_transport_t *transport, char *bus)
 {
     if (gpudirect->mode == WEFT_GPUDIRECT_NO) {
-        return "exec.direct = no";
+        return "exec.gpudirect = no";
     }
     if ((transport->props.memory_kinds & WEFT_MEMORY_CUDA) == 0) {
         return "the transport reaches memory of the host only";
@@ -85,7 +85,7 @@ bool weft_gpudirect_suits(const weft_gpudirect_t *gpudirect, const weft_transpor
     }
     weft_log(WEFT_LOG_INFO, "gpudirect", "the slots of %s on %s lie on the device at %s: %s", name,
              transport->props.name, bus,
-             gpudirect->mode == WEFT_GPUDIRECT_YES ? "exec.direct = yes" : "they are near");
+             gpudirect->mode == WEFT_GPUDIRECT_YES ? "exec.gpudirect = yes" : "they are near");
     return true;
 }
 

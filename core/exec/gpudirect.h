@@ -13,7 +13,7 @@
 #include <weft/plugin/memory.h>
 #include <weft/plugin/net.h>
 
-/* The option exec.direct. */
+/* The option exec.gpudirect. */
 typedef enum weft_gpudirect_mode {
     WEFT_GPUDIRECT_AUTO = 0, /* where adapter and device are near */
     WEFT_GPUDIRECT_YES = 1,  /* where both are able to */

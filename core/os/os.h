@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The OS seam: with core/os/socket.h the only place of the core that asks the system for time,
+ * The OS seam: with core/os/os_socket.h the only place of the core that asks the system for time,
  * randomness, memory, threads, sleep, files and shared objects. */
 #ifndef WEFT_OS_H
 #define WEFT_OS_H

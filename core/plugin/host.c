@@ -9,7 +9,7 @@
 #include "core/boot/auth.h"
 #include "core/os/os.h"
 #include "core/plan/text.h"
-#include "core/plugin/entry.h"
+#include "core/plugin/loader.h"
 
 static const weft_host_core_t *core_of(const weft_host_t *host)
 {

@@ -5,18 +5,18 @@
 
 #include "core/base/error.h"
 #include "core/os/os.h"
-#include "core/plugin/entry.h"
+#include "core/plugin/loader.h"
 
 #define ENTRY_NAME "weft_plugin_entry"
 
 typedef const weft_plugin_t *(*weft_entry_fn_t)(void);
 
-static weft_status_t symbol_find(const weft_place_t *place, void *object, weft_entry_fn_t *fn_p)
+static weft_status_t symbol_find(const weft_listed_t *listed, void *object, weft_entry_fn_t *fn_p)
 {
     char why[300];
     void *symbol = weft_os_dl_symbol(object, ENTRY_NAME, why, sizeof why);
     if (symbol == NULL) {
-        return weft_place_refuse(place, "missing symbol", why, "the function " ENTRY_NAME);
+        return weft_listed_refuse(listed, "missing symbol", why, "the function " ENTRY_NAME);
     }
     /* A data pointer does not convert to a function pointer in C; POSIX says the bits do. */
     _Static_assert(sizeof symbol == sizeof *fn_p, "dlsym answers functions");
@@ -41,24 +41,25 @@ static weft_status_t config_fill(weft_entry_t *entry, weft_config_t *config)
     return weft_config_section(config, entry->name, plugin->options, entry->config);
 }
 
-weft_status_t weft_entry_load(weft_entry_t *entry, weft_config_t *config, const weft_place_t *place)
+weft_status_t weft_entry_load(weft_entry_t *entry, weft_config_t *config,
+                              const weft_listed_t *listed)
 {
     char why[300];
     weft_entry_fn_t entry_fn = NULL;
-    weft_status_t status = weft_place_trust(place);
+    weft_status_t status = weft_listed_trust(listed);
     if (status != WEFT_OK) {
         return status;
     }
-    entry->object = weft_os_dl_open(place->path, why, sizeof why);
+    entry->object = weft_os_dl_open(listed->path, why, sizeof why);
     if (entry->object == NULL) {
-        return weft_place_refuse(place, "cannot be loaded", why, "a complete shared object");
+        return weft_listed_refuse(listed, "cannot be loaded", why, "a complete shared object");
     }
-    status = symbol_find(place, entry->object, &entry_fn);
+    status = symbol_find(listed, entry->object, &entry_fn);
     if (status != WEFT_OK) {
         goto err_close;
     }
     const weft_plugin_t *plugin = entry_fn();
-    status = weft_place_check(place, plugin);
+    status = weft_listed_check(listed, plugin);
     if (status != WEFT_OK) {
         goto err_close;
     }

@@ -10,7 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/os/os.h"
-#include "core/plugin/entry.h"
+#include "core/plugin/loader.h"
 
 #define BLANKS " \t"
 
@@ -57,9 +57,9 @@ static weft_status_t path_make(weft_registry_t *registry, weft_config_t *config,
     return WEFT_OK;
 }
 
-static weft_place_t place_of(const weft_entry_t *entry)
+static weft_listed_t place_of(const weft_entry_t *entry)
 {
-    return (weft_place_t){
+    return (weft_listed_t){
         .kind = entry->kind, .name = entry->name, .path = entry->path, .origin = entry->origin};
 }
 
@@ -77,12 +77,12 @@ static weft_status_t name_check(const weft_registry_t *registry, weft_plugin_kin
         if (strcmp(e->name, name) != 0) {
             continue;
         }
-        weft_place_t place = place_of(e);
-        place.origin = origin;
+        weft_listed_t listed = place_of(e);
+        listed.origin = origin;
         snprintf(found, sizeof found, "it in %s and again in %s", weft_plugin_kind_name(e->kind),
                  key);
-        return weft_place_refuse(&place, e->kind == kind ? "listed twice" : "duplicate name", found,
-                                 "it once");
+        return weft_listed_refuse(&listed, e->kind == kind ? "listed twice" : "duplicate name",
+                                  found, "it once");
     }
     return WEFT_OK;
 }
@@ -174,10 +174,10 @@ static weft_status_t forgive(weft_config_t *config, const weft_entry_t *entry)
 static weft_status_t entries_load(weft_registry_t *registry, weft_config_t *config)
 {
     for (weft_entry_t *e = registry->entries; e != NULL; e = e->next) {
-        const weft_place_t place = place_of(e);
+        const weft_listed_t listed = place_of(e);
         weft_status_t status = !e->elsewhere && !weft_os_file(e->path).exists
-                                   ? weft_folder_refuse(registry->folder, &place)
-                                   : weft_entry_load(e, config, &place);
+                                   ? weft_folder_refuse(registry->folder, &listed)
+                                   : weft_entry_load(e, config, &listed);
         if (status == WEFT_ERR_PLUGIN && e->optional) {
             status = forgive(config, e);
         }

@@ -19,9 +19,9 @@
 enum { MOST = 5000, ROUNDS = 40 };
 
 static const char *const settings[] = {
-    "core.net=net-ib",   "core.kernel=kernel-cuda",
-    "exec.direct=yes",   "kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE,
-    "exec.wait=sleep",   "exec.slots=4",
+    "core.net=net-ib",    "core.kernel=kernel-cuda",
+    "exec.gpudirect=yes", "kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE,
+    "exec.wait=sleep",    "exec.slots=4",
     "exec.slot_bytes=1K"};
 
 static const char *const cpu[] = {"core.kernel=kernel-cpu", NULL};
@@ -174,7 +174,7 @@ static void what_came_is_flushed_where_it_is_late(void **state)
 
 static void ranks_with_and_without_share_a_communicator(void **state)
 {
-    static const char *const no[] = {"exec.direct=no", NULL};
+    static const char *const no[] = {"exec.gpudirect=no", NULL};
     (void)state;
     assert_true(dmabufs_of(3, cpu) >= 4);
     assert_true(dmabufs_of(3, no) >= 4);
@@ -182,7 +182,7 @@ static void ranks_with_and_without_share_a_communicator(void **state)
 
 static void nobody_has_them_unasked(void **state)
 {
-    static const char *const automatic[] = {"exec.direct=auto", NULL};
+    static const char *const automatic[] = {"exec.gpudirect=auto", NULL};
     (void)state;
     uint32_t both = dmabufs_of(2, NULL);
     /* Fake adapters are nowhere on the bus: of two ranks the odd one does not know that they are near. */

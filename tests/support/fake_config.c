@@ -153,7 +153,8 @@ static bool set_key(const weft_plugin_t *plugin, const char *setting, uint8_t *c
     const char *equals = strchr(setting, '=');
     size_t length = equals != NULL ? (size_t)(equals - setting) : 0;
     for (const weft_option_t *o = plugin->options; length > 0 && o != NULL && o->name; o++) {
-        if (strlen(o->name) == length && memcmp(o->name, setting, length) == 0) {
+        if (strlen(o->name) == length && memcmp(o->name, setting, length) == 0 &&
+            (o->flags & WEFT_OPTION_ALIAS) == 0) {
             return set_option(o, equals + 1, config);
         }
     }
@@ -169,7 +170,7 @@ void *fake_config_create(const weft_plugin_t *plugin, const char *const *setting
         return NULL;
     }
     for (const weft_option_t *o = plugin->options; o != NULL && o->name != NULL; o++) {
-        if (!set_option(o, o->value, config)) {
+        if ((o->flags & WEFT_OPTION_ALIAS) == 0 && !set_option(o, o->value, config)) {
             snprintf(why, bytes, "default of option %s does not parse: %s", o->name, o->value);
             free(config);
             return NULL;

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "tools/perf.h"
+#include "tools/perf_job.h"
 #include "tools/perf_float.h"
 #include "tools/perf_user.h"
 

@@ -3,7 +3,7 @@
  * Words for paths, the nearest NICs, and other words that all outputs share. */
 #include <stdio.h>
 
-#include "tools/topo/machine.h"
+#include "tools/topo/topo.h"
 
 topo_path_t topo_path(const topo_t *topo, uint32_t from, uint32_t to)
 {

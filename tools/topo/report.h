@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "tools/topo/machine.h"
+#include "tools/topo/topo.h"
 
 void topo_print(const topo_t *topo, FILE *out);
 void topo_write_json(const topo_t *topo, FILE *out);

@@ -6,7 +6,7 @@
 
 #include <hwloc.h>
 
-#include "tools/topo/machine.h"
+#include "tools/topo/topo.h"
 
 /* Index of the NUMA node that is the first near these, or TOPO_NONE where all are meant, so that nothing
  * is known. */

@@ -5,7 +5,7 @@
 #define WEFT_TOPO_SHEET_H
 
 #include "tools/svg.h"
-#include "tools/topo/machine.h"
+#include "tools/topo/topo.h"
 
 #define SHEET_MARGIN 28.0
 

@@ -5,7 +5,7 @@
 #define WEFT_TOPO_USES_H
 
 #include "tools/session.h"
-#include "tools/topo/machine.h"
+#include "tools/topo/topo.h"
 
 /* What: asks all net and kernel plugins of the session. A plugin that cannot be used becomes a trouble.
  * Failure: ERR_RESOURCE. */

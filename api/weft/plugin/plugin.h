@@ -56,9 +56,15 @@ typedef enum weft_option_type {
     WEFT_OPT_CHOICE = 7    /* int64_t: index into `choices` */
 } weft_option_type_t;
 
-/* Flag of an option: ranks may have different values, as for a path or an interface. For all other
- * options the core checks that every rank has the same value. */
+/* Flags of an option.
+ *   LOCAL  Ranks may have different values, as for a path or an interface. The core checks that
+ *          every rank has the same value of all other options.
+ *   ALIAS  The entry is the old name of an option of this table. `value` is the present name and
+ *          `help` the version that removes the old one ("0.3"); all other fields are 0. The core
+ *          accepts the old name with a warning, refuses both names at once, and lists only the
+ *          present name. Cores before 0.2 do not know this flag. */
 #define WEFT_OPTION_LOCAL 1u
+#define WEFT_OPTION_ALIAS 2u
 
 /* One configuration key of a plugin or of the core. Tables end with an entry whose name is NULL. */
 typedef struct weft_option {

@@ -221,6 +221,10 @@ static void mistakes_in_a_table_are_told(void **state)
         {{"k", WEFT_OPT_INT, 0, "5", "h", NULL, 6, 9, 0, 0}, "expected 6 to 9"},
         {{"k", WEFT_OPT_CHOICE, 0, "a", "h", NULL, 0, 0, 0, 0}, "no choices"},
         {{"k", WEFT_OPT_CHOICE, 0, "c", "h", "a|b", 0, 0, 0, 0}, "one of: a, b"},
+        {{"Old", 0, 0, "k", "0.3", NULL, 0, 0, WEFT_OPTION_ALIAS, 0}, "option name"},
+        {{"k", 0, 0, "k", "0.3", NULL, 0, 0, WEFT_OPTION_ALIAS, 0}, "alias k is for \"k\""},
+        {{"k", 0, 0, NULL, "0.3", NULL, 0, 0, WEFT_OPTION_ALIAS, 0}, "no new name"},
+        {{"k", 0, 0, "k", NULL, NULL, 0, 0, WEFT_OPTION_ALIAS, 0}, "no version"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -15,7 +15,7 @@
 #include "core/base/error.h"
 #include "core/config/option.h"
 #include "core/os/os.h"
-#include "core/os/path.h"
+#include "core/os/os_path.h"
 #include "core/plugin/registry.h"
 #include "tests/support/scratch.h"
 

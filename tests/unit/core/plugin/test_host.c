@@ -14,7 +14,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
-#include "core/plugin/entry.h"
+#include "core/plugin/loader.h"
 
 static weft_registry_t registry;
 static weft_entry_t entry = {.name = "net-sample"};

@@ -7,27 +7,20 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/config/alias.h"
 #include "core/config/nearest.h"
 #include "core/config/option.h"
 #include "core/config/store.h"
 
-static bool given_is(const weft_given_t *given, const char *section, const char *key,
-                     const char *env_name)
-{
-    if (given->source == WEFT_FROM_ENV) {
-        return strcmp(given->key, env_name) == 0;
-    }
-    return strcmp(given->section, section) == 0 && strcmp(given->key, key) == 0;
-}
-
 /* The given value that wins, the later one among equals; NULL if nobody gave any. */
 static const weft_given_t *winner(const weft_config_t *config, const char *section, const char *key)
 {
-    char env_name[2 * WEFT_OPTION_NAME_MAX + 2];
+    char env_name[WEFT_STORE_NAME_MAX];
     const weft_given_t *best = NULL;
     weft_store_env_name(section, key, env_name, sizeof env_name);
     for (const weft_given_t *g = config->given; g != NULL; g = g->next) {
-        if (given_is(g, section, key, env_name) && (best == NULL || g->source >= best->source)) {
+        if (weft_store_given_is(g, section, key, env_name) &&
+            (best == NULL || g->source >= best->source)) {
             best = g;
         }
     }
@@ -65,11 +58,11 @@ static weft_status_t value_parse(const weft_claim_t *claim, const char *value, c
  * mistake in a file is found before somebody removes the override that hid it. */
 static weft_status_t mark_known(weft_config_t *config, const weft_claim_t *claim, void *out)
 {
-    char env_name[2 * WEFT_OPTION_NAME_MAX + 2];
+    char env_name[WEFT_STORE_NAME_MAX];
     weft_status_t status = WEFT_OK;
     weft_store_env_name(claim->section, claim->option.name, env_name, sizeof env_name);
     for (weft_given_t *g = config->given; g != NULL && status == WEFT_OK; g = g->next) {
-        if (!given_is(g, claim->section, claim->option.name, env_name)) {
+        if (!weft_store_given_is(g, claim->section, claim->option.name, env_name)) {
             continue;
         }
         if (g->claim != NULL && g->claim != claim) {
@@ -142,13 +135,13 @@ static weft_status_t option_fill(weft_config_t *config, const char *section,
 weft_status_t weft_config_section(weft_config_t *config, const char *section,
                                   const weft_option_t *table, void *out)
 {
-    for (const weft_option_t *option = table; option->name != NULL; option++) {
-        weft_status_t status = option_fill(config, section, option, out);
-        if (status != WEFT_OK) {
-            return status;
+    weft_status_t status = weft_alias_apply(config, section, table);
+    for (const weft_option_t *option = table; option->name != NULL && status == WEFT_OK; option++) {
+        if ((option->flags & WEFT_OPTION_ALIAS) == 0) {
+            status = option_fill(config, section, option, out);
         }
     }
-    return WEFT_OK;
+    return status;
 }
 
 weft_status_t weft_config_ignore(weft_config_t *config, const char *section)
@@ -168,7 +161,7 @@ weft_status_t weft_config_ignore(weft_config_t *config, const char *section)
 
 static bool is_ignored(const weft_config_t *config, const weft_given_t *given)
 {
-    char prefix[2 * WEFT_OPTION_NAME_MAX + 2];
+    char prefix[WEFT_STORE_NAME_MAX];
     for (const weft_ignored_t *i = config->ignored; i != NULL; i = i->next) {
         weft_store_env_name(i->section, NULL, prefix, sizeof prefix);
         if (given->section != NULL ? strcmp(given->section, i->section) == 0
@@ -181,18 +174,31 @@ static bool is_ignored(const weft_config_t *config, const weft_given_t *given)
            winner(config, given->section, "path") != NULL;
 }
 
+/* Offers a variable's name. If it is the nearest so far, the hint shows that of `key` instead, which
+ * is kept in `best`. */
+static void variable_offer(weft_nearest_t *nearest, const char *section, const char *name,
+                           const char *key, char best[WEFT_STORE_NAME_MAX])
+{
+    char variable[WEFT_STORE_NAME_MAX];
+    weft_store_env_name(section, name, variable, sizeof variable);
+    weft_nearest_offer(nearest, variable, strlen(variable));
+    if (nearest->best == variable) {
+        weft_store_env_name(section, key, best, WEFT_STORE_NAME_MAX);
+        nearest->best = best;
+        nearest->best_bytes = strlen(best);
+    }
+}
+
 static weft_status_t unknown_variable(const weft_config_t *config, const weft_given_t *given)
 {
-    char hint[200], name[2 * WEFT_OPTION_NAME_MAX + 2], best[sizeof name] = "";
+    char hint[200], best[WEFT_STORE_NAME_MAX] = "";
     weft_nearest_t nearest;
     weft_nearest_start(&nearest, given->key);
     for (const weft_claim_t *c = config->claims; c != NULL; c = c->next) {
-        weft_store_env_name(c->section, c->option.name, name, sizeof name);
-        weft_nearest_offer(&nearest, name, strlen(name));
-        if (nearest.best == name) {
-            memcpy(best, name, strlen(name) + 1);
-            nearest.best = best;
-        }
+        variable_offer(&nearest, c->section, c->option.name, c->option.name, best);
+    }
+    for (const weft_alias_t *a = config->aliases; a != NULL; a = a->next) {
+        variable_offer(&nearest, a->section, a->name, a->key, best);
     }
     weft_nearest_hint(&nearest, "WEFT_", "", hint, sizeof hint);
     return weft_fail(WEFT_ERR_CONFIG, 0,
@@ -232,6 +238,7 @@ static weft_status_t unknown_key(const weft_config_t *config, const weft_given_t
             weft_nearest_offer(&nearest, c->option.name, strlen(c->option.name));
         }
     }
+    weft_alias_offer(config, given->section, &nearest);
     weft_nearest_hint(&nearest, "", "", hint, sizeof hint);
     return weft_fail(WEFT_ERR_CONFIG, 0, "%s: [%s] %s: unknown key%s", given->origin,
                      given->section, given->key, hint);

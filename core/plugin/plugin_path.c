@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/os/path.h"
-#include "core/plugin/place.h"
+#include "core/os/os_path.h"
+#include "core/plugin/listed.h"
 
 /* Cuts the last component; false at the root. */
 bool weft_path_parent(char *path)
@@ -29,42 +29,43 @@ bool weft_path_has_dot_dot(const char *path)
 }
 
 /* The folder counts too: who may write there may exchange the file. */
-static weft_status_t folder_trust(const weft_place_t *place)
+static weft_status_t folder_trust(const weft_listed_t *listed)
 {
     char folder[WEFT_OS_PATH_MAX], found[64];
-    snprintf(folder, sizeof folder, "%s", place->path);
+    snprintf(folder, sizeof folder, "%s", listed->path);
     weft_path_parent(folder);
     const weft_os_file_t file = weft_os_file(folder);
     if (!file.others_write || file.sticky) {
         return WEFT_OK;
     }
     snprintf(found, sizeof found, "mode %04o", file.mode);
-    return weft_place_refuse(place, "everybody may write to its folder", found,
-                             "no write permission for others");
+    return weft_listed_refuse(listed, "everybody may write to its folder", found,
+                              "no write permission for others");
 }
 
-weft_status_t weft_place_trust(const weft_place_t *place)
+weft_status_t weft_listed_trust(const weft_listed_t *listed)
 {
     char found[64];
-    if (place->path[0] != '/' || weft_path_has_dot_dot(place->path)) {
-        return weft_place_refuse(place, "bad path", place->path, "an absolute path without '..'");
+    if (listed->path[0] != '/' || weft_path_has_dot_dot(listed->path)) {
+        return weft_listed_refuse(listed, "bad path", listed->path,
+                                  "an absolute path without '..'");
     }
-    const weft_os_file_t file = weft_os_file(place->path);
+    const weft_os_file_t file = weft_os_file(listed->path);
     if (!file.exists) {
-        return weft_place_refuse(place, "cannot be found", strerror(file.os_errno), "a file");
+        return weft_listed_refuse(listed, "cannot be found", strerror(file.os_errno), "a file");
     }
     if (!file.regular) {
-        return weft_place_refuse(place, "cannot be loaded",
-                                 file.folder ? "a folder" : "a special file", "a shared object");
+        return weft_listed_refuse(listed, "cannot be loaded",
+                                  file.folder ? "a folder" : "a special file", "a shared object");
     }
     if (!file.owner_trusted) {
         snprintf(found, sizeof found, "user %u", file.owner);
-        return weft_place_refuse(place, "owned by somebody else", found, "your user or root");
+        return weft_listed_refuse(listed, "owned by somebody else", found, "your user or root");
     }
     if (file.group_writes || file.others_write) {
         snprintf(found, sizeof found, "mode %04o", file.mode);
-        return weft_place_refuse(place, "writable by others", found,
-                                 "no write permission for others (chmod go-w)");
+        return weft_listed_refuse(listed, "writable by others", found,
+                                  "no write permission for others (chmod go-w)");
     }
-    return folder_trust(place);
+    return folder_trust(listed);
 }

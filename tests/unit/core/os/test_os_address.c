@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "core/os/os.h"
-#include "core/os/socket.h"
+#include "core/os/os_socket.h"
 
 static void filters_take_prefixes_whole_names_and_exclusions(void **unused)
 {

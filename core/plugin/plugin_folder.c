@@ -8,8 +8,8 @@
 #include "core/config/defaults.h"
 #include "core/config/nearest.h"
 #include "core/config/option.h"
-#include "core/os/path.h"
-#include "core/plugin/place.h"
+#include "core/os/os_path.h"
+#include "core/plugin/listed.h"
 
 #define SUFFIX ".so"
 #define PARENTS_MAX 4
@@ -128,18 +128,18 @@ static void list_name(void *arg, const char *file)
     }
 }
 
-weft_status_t weft_folder_refuse(const char *folder, const weft_place_t *place)
+weft_status_t weft_folder_refuse(const char *folder, const weft_listed_t *listed)
 {
     char expected[400], hint[80];
     weft_nearest_t nearest;
     weft_listing_t listing = {.nearest = &nearest};
-    weft_nearest_start(&nearest, place->name);
+    weft_nearest_start(&nearest, listed->name);
     weft_os_folder_each(folder, list_name, &listing);
     weft_nearest_hint(&nearest, "", "", hint, sizeof hint);
     snprintf(expected, sizeof expected, "a file%s%s%s", hint,
              listing.text[0] != '\0' ? "; the folder has" : "; the folder has no plugin",
              listing.text);
-    return weft_place_refuse(place, "cannot be found", "no such file", expected);
+    return weft_listed_refuse(listed, "cannot be found", "no such file", expected);
 }
 
 static void ignore_unlisted(void *arg, const char *file)

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "core/base/error.h"
-#include "core/os/folder.h"
+#include "core/os/os_folder.h"
 #include "core/os/os.h"
 
 #define PATH_MOST 1024

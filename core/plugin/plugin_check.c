@@ -13,7 +13,7 @@
 
 #include "core/base/error.h"
 #include "core/config/option.h"
-#include "core/plugin/place.h"
+#include "core/plugin/listed.h"
 
 #define OPS_MAX_BYTES 65536u /* a larger "size" is no size */
 #define CONFIG_MAX_BYTES ((size_t)1 << 20)
@@ -81,15 +81,15 @@ const char *weft_plugin_kind_name(uint32_t kind)
     return kind >= WEFT_KIND_NET && kind <= WEFT_KIND_TUNER ? kinds[kind].name : NULL;
 }
 
-weft_status_t weft_place_refuse(const weft_place_t *place, const char *reason, const char *found,
-                                const char *expected)
+weft_status_t weft_listed_refuse(const weft_listed_t *listed, const char *reason, const char *found,
+                                 const char *expected)
 {
     return weft_fail(WEFT_ERR_PLUGIN, 0, "plugin %s: %s: found %s, expected %s (%s, listed by %s)",
-                     place->name != NULL ? place->name : "?", reason, found, expected, place->path,
-                     place->origin);
+                     listed->name != NULL ? listed->name : "?", reason, found, expected,
+                     listed->path, listed->origin);
 }
 
-static weft_status_t magic_check(const weft_place_t *place, const weft_plugin_t *plugin)
+static weft_status_t magic_check(const weft_listed_t *listed, const weft_plugin_t *plugin)
 {
     char found[32], expected[32];
     if (plugin->magic == WEFT_PLUGIN_MAGIC) {
@@ -97,36 +97,36 @@ static weft_status_t magic_check(const weft_place_t *place, const weft_plugin_t 
     }
     snprintf(found, sizeof found, "0x%08" PRIx32, plugin->magic);
     snprintf(expected, sizeof expected, "0x%08x", WEFT_PLUGIN_MAGIC);
-    return weft_place_refuse(place, "wrong magic", found, expected);
+    return weft_listed_refuse(listed, "wrong magic", found, expected);
 }
 
-static weft_status_t kind_check(const weft_place_t *place, const weft_plugin_t *plugin)
+static weft_status_t kind_check(const weft_listed_t *listed, const weft_plugin_t *plugin)
 {
     char number[32];
     const char *found = weft_plugin_kind_name(plugin->kind);
-    if (plugin->kind == (uint32_t)place->kind) {
+    if (plugin->kind == (uint32_t)listed->kind) {
         return WEFT_OK;
     }
     snprintf(number, sizeof number, "%" PRIu32, plugin->kind);
-    return weft_place_refuse(place, "wrong kind", found != NULL ? found : number,
-                             kinds[place->kind].name);
+    return weft_listed_refuse(listed, "wrong kind", found != NULL ? found : number,
+                              kinds[listed->kind].name);
 }
 
-static weft_status_t abi_check(const weft_place_t *place, const weft_plugin_t *plugin)
+static weft_status_t abi_check(const weft_listed_t *listed, const weft_plugin_t *plugin)
 {
     char found[32], expected[64], reason[48];
-    uint16_t major = kinds[place->kind].major, minor = kinds[place->kind].minor;
+    uint16_t major = kinds[listed->kind].major, minor = kinds[listed->kind].minor;
     if (plugin->abi_major == major && plugin->abi_minor <= minor) {
         return WEFT_OK;
     }
     snprintf(reason, sizeof reason, "%s ABI of the %s kind",
-             plugin->abi_major != major ? "other" : "newer", kinds[place->kind].name);
+             plugin->abi_major != major ? "other" : "newer", kinds[listed->kind].name);
     snprintf(found, sizeof found, "%u.%u", plugin->abi_major, plugin->abi_minor);
     snprintf(expected, sizeof expected, minor == 0 ? "%u.0" : "%u.0 to %u.%u", major, major, minor);
-    return weft_place_refuse(place, reason, found, expected);
+    return weft_listed_refuse(listed, reason, found, expected);
 }
 
-static weft_status_t size_check(const weft_place_t *place, const weft_plugin_t *plugin)
+static weft_status_t size_check(const weft_listed_t *listed, const weft_plugin_t *plugin)
 {
     char found[32], expected[48];
     if (plugin->size >= sizeof *plugin && plugin->size < OPS_MAX_BYTES) {
@@ -134,48 +134,48 @@ static weft_status_t size_check(const weft_place_t *place, const weft_plugin_t *
     }
     snprintf(found, sizeof found, "%" PRIu32 " bytes", plugin->size);
     snprintf(expected, sizeof expected, "%zu bytes", sizeof *plugin);
-    return weft_place_refuse(place, "wrong size of the descriptor", found, expected);
+    return weft_listed_refuse(listed, "wrong size of the descriptor", found, expected);
 }
 
-static weft_status_t name_check(const weft_place_t *place, const weft_plugin_t *plugin)
+static weft_status_t name_check(const weft_listed_t *listed, const weft_plugin_t *plugin)
 {
     char found[TEXT_MAX_BYTES];
     const char *name = plugin->name;
     snprintf(found, sizeof found, "%.60s", name != NULL ? name : "none");
     if (name == NULL || !weft_option_name_ok(name, strnlen(name, TEXT_MAX_BYTES), '-')) {
-        return weft_place_refuse(place, "bad name", found, "1 to 48 of a-z, 0-9 and -");
+        return weft_listed_refuse(listed, "bad name", found, "1 to 48 of a-z, 0-9 and -");
     }
-    if (place->name != NULL && strcmp(name, place->name) != 0) {
-        return weft_place_refuse(place, "other name", found, place->name);
+    if (listed->name != NULL && strcmp(name, listed->name) != 0) {
+        return weft_listed_refuse(listed, "other name", found, listed->name);
     }
     if (plugin->version == NULL || plugin->help == NULL) {
-        return weft_place_refuse(place, plugin->version == NULL ? "no version" : "no help", "NULL",
-                                 "one line of text");
+        return weft_listed_refuse(listed, plugin->version == NULL ? "no version" : "no help",
+                                  "NULL", "one line of text");
     }
     return WEFT_OK;
 }
 
-static weft_status_t options_check(const weft_place_t *place, const weft_plugin_t *plugin)
+static weft_status_t options_check(const weft_listed_t *listed, const weft_plugin_t *plugin)
 {
     char why[400];
     const weft_option_t *options = plugin->options;
     if (plugin->config_size > CONFIG_MAX_BYTES) {
         snprintf(why, sizeof why, "%zu bytes", plugin->config_size);
-        return weft_place_refuse(place, "bad config_size", why, "at most 1 MiB");
+        return weft_listed_refuse(listed, "bad config_size", why, "at most 1 MiB");
     }
     if (options == NULL) {
         return WEFT_OK;
     }
     if (!weft_option_table_check(options, plugin->config_size, why, sizeof why)) {
-        /* The text says "…, expected …" in place of the usual two halves. */
+        /* The text says "…, expected …" in listed of the usual two halves. */
         return weft_fail(WEFT_ERR_PLUGIN, 0,
                          "plugin %s: bad option table: found %s (%s, listed by %s)", plugin->name,
-                         why, place->path, place->origin);
+                         why, listed->path, listed->origin);
     }
     for (; options->name != NULL; options++) {
         if (strcmp(options->name, "path") == 0 || strcmp(options->name, "optional") == 0) {
-            return weft_place_refuse(place, "bad option table", options->name,
-                                     "another name, this one is taken by the loader");
+            return weft_listed_refuse(listed, "bad option table", options->name,
+                                      "another name, this one is taken by the loader");
         }
     }
     return WEFT_OK;
@@ -190,7 +190,7 @@ static bool slot_filled(const void *ops, size_t size, size_t offset)
            memcmp((const char *)ops + offset, zero, sizeof zero) != 0;
 }
 
-static weft_status_t slots_check(const weft_place_t *place, const void *ops, size_t size,
+static weft_status_t slots_check(const weft_listed_t *listed, const void *ops, size_t size,
                                  const weft_slot_t *slots)
 {
     char found[64], expected[96];
@@ -202,98 +202,98 @@ static weft_status_t slots_check(const weft_place_t *place, const void *ops, siz
         snprintf(found, sizeof found, inside ? "NULL" : "a table of %zu bytes", size);
         snprintf(expected, sizeof expected, "a function %s at byte %zu", slots->name,
                  slots->offset);
-        return weft_place_refuse(place, inside ? "missing slot" : "operation table too short",
-                                 found, expected);
+        return weft_listed_refuse(listed, inside ? "missing slot" : "operation table too short",
+                                  found, expected);
     }
     return WEFT_OK;
 }
 
-static weft_status_t ops_check(const weft_place_t *place, const weft_plugin_t *plugin)
+static weft_status_t ops_check(const weft_listed_t *listed, const weft_plugin_t *plugin)
 {
     size_t size;
     char found[64];
     if (plugin->ops == NULL) {
-        return weft_place_refuse(place, "no operation table", "NULL", "a table");
+        return weft_listed_refuse(listed, "no operation table", "NULL", "a table");
     }
     memcpy(&size, plugin->ops, sizeof size);
     if (size >= OPS_MAX_BYTES || size < sizeof size) {
         snprintf(found, sizeof found, "%zu as its first word", size);
-        return weft_place_refuse(place, "bad operation table", found, "its size in bytes");
+        return weft_listed_refuse(listed, "bad operation table", found, "its size in bytes");
     }
-    return slots_check(place, plugin->ops, size, kinds[place->kind].slots);
+    return slots_check(listed, plugin->ops, size, kinds[listed->kind].slots);
 }
 
-static weft_status_t net_check(const weft_place_t *place, const weft_net_ops_t *ops)
+static weft_status_t net_check(const weft_listed_t *listed, const weft_net_ops_t *ops)
 {
     char found[32];
     const uint32_t known = WEFT_NET_CAP_MESSAGES | WEFT_NET_CAP_MAP;
     if (ops->caps == 0 || (ops->caps & ~known) != 0) {
         snprintf(found, sizeof found, "0x%" PRIx32, ops->caps);
-        return weft_place_refuse(place, "bad caps", found,
-                                 "WEFT_NET_CAP_MESSAGES, WEFT_NET_CAP_MAP or both");
+        return weft_listed_refuse(listed, "bad caps", found,
+                                  "WEFT_NET_CAP_MESSAGES, WEFT_NET_CAP_MAP or both");
     }
     weft_status_t status = WEFT_OK;
     if ((ops->caps & WEFT_NET_CAP_MESSAGES) != 0) {
-        status = slots_check(place, ops, ops->size, net_message_slots);
+        status = slots_check(listed, ops, ops->size, net_message_slots);
     }
     if (status == WEFT_OK && (ops->caps & WEFT_NET_CAP_MAP) != 0) {
-        status = slots_check(place, ops, ops->size, net_map_slots);
+        status = slots_check(listed, ops, ops->size, net_map_slots);
     }
     if (status == WEFT_OK &&
         WEFT_HAS(ops, weft_net_ops_t, reg) != WEFT_HAS(ops, weft_net_ops_t, dereg)) {
-        return weft_place_refuse(place, "half a pair of slots", "one of reg and dereg",
-                                 "both or none");
+        return weft_listed_refuse(listed, "half a pair of slots", "one of reg and dereg",
+                                  "both or none");
     }
     return status;
 }
 
-static weft_status_t algo_check(const weft_place_t *place, const weft_algo_ops_t *ops)
+static weft_status_t algo_check(const weft_listed_t *listed, const weft_algo_ops_t *ops)
 {
     char found[TEXT_MAX_BYTES];
     const weft_algo_param_t *params = WEFT_HAS(ops, weft_algo_ops_t, params) ? ops->params : NULL;
     for (size_t i = 0; params != NULL && params[i].name != NULL; i++) {
         const weft_algo_param_t *p = &params[i];
         if (i == WEFT_ALGO_PARAMS_MAX) {
-            return weft_place_refuse(place, "bad parameters", "more than 8",
-                                     "at most WEFT_ALGO_PARAMS_MAX 8");
+            return weft_listed_refuse(listed, "bad parameters", "more than 8",
+                                      "at most WEFT_ALGO_PARAMS_MAX 8");
         }
         if (p->help == NULL || p->min > p->value || p->value > p->max) {
             snprintf(found, sizeof found, "%.60s: %" PRId64 " in %" PRId64 " to %" PRId64, p->name,
                      p->value, p->min, p->max);
-            return weft_place_refuse(place, "bad parameters", found,
-                                     "help, and a default inside the range");
+            return weft_listed_refuse(listed, "bad parameters", found,
+                                      "help, and a default inside the range");
         }
     }
     return WEFT_OK;
 }
 
-weft_status_t weft_place_check(const weft_place_t *place, const weft_plugin_t *plugin)
+weft_status_t weft_listed_check(const weft_listed_t *listed, const weft_plugin_t *plugin)
 {
-    static weft_status_t (*const checks[])(const weft_place_t *, const weft_plugin_t *) = {
+    static weft_status_t (*const checks[])(const weft_listed_t *, const weft_plugin_t *) = {
         magic_check, kind_check, abi_check, size_check, name_check, options_check, ops_check,
     };
-    if (weft_plugin_kind_name((uint32_t)place->kind) == NULL) {
-        return weft_fail(WEFT_ERR_ARG, 0, "no plugin kind %d", (int)place->kind);
+    if (weft_plugin_kind_name((uint32_t)listed->kind) == NULL) {
+        return weft_fail(WEFT_ERR_ARG, 0, "no plugin kind %d", (int)listed->kind);
     }
     if (plugin == NULL) {
-        return weft_place_refuse(place, "no descriptor", "NULL from weft_plugin_entry",
-                                 "a descriptor");
+        return weft_listed_refuse(listed, "no descriptor", "NULL from weft_plugin_entry",
+                                  "a descriptor");
     }
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
-        weft_status_t status = checks[i](place, plugin);
+        weft_status_t status = checks[i](listed, plugin);
         if (status != WEFT_OK) {
             return status;
         }
     }
-    if (place->kind == WEFT_KIND_NET) {
-        return net_check(place, plugin->ops);
+    if (listed->kind == WEFT_KIND_NET) {
+        return net_check(listed, plugin->ops);
     }
-    return place->kind == WEFT_KIND_ALGO ? algo_check(place, plugin->ops) : WEFT_OK;
+    return listed->kind == WEFT_KIND_ALGO ? algo_check(listed, plugin->ops) : WEFT_OK;
 }
 
 weft_status_t weft_plugin_check(const weft_plugin_t *plugin, weft_plugin_kind_t kind,
                                 const char *name, const char *path, const char *origin)
 {
-    const weft_place_t place = {.kind = kind, .name = name, .path = path, .origin = origin};
-    return weft_place_check(&place, plugin);
+    const weft_listed_t listed = {.kind = kind, .name = name, .path = path, .origin = origin};
+    return weft_listed_check(&listed, plugin);
 }

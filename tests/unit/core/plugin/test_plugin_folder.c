@@ -15,8 +15,8 @@
 #include <cmocka.h>
 
 #include "core/base/error.h"
-#include "core/os/path.h"
-#include "core/plugin/place.h"
+#include "core/os/os_path.h"
+#include "core/plugin/listed.h"
 #include "tests/support/scratch.h"
 
 static const char *self;

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 
 #include "core/config/option.h"
-#include "core/os/path.h"
-#include "core/plugin/place.h"
+#include "core/os/os_path.h"
+#include "core/plugin/listed.h"
 
 /* What weft_host_t.core points to. */
 typedef struct weft_host_core {
@@ -45,7 +45,7 @@ void weft_host_fill(weft_entry_t *entry, const weft_registry_t *registry);
 
 /* Opens and checks the entry's file and fills its config struct. On failure nothing stays open. */
 weft_status_t weft_entry_load(weft_entry_t *entry, weft_config_t *config,
-                              const weft_place_t *place);
+                              const weft_listed_t *listed);
 void weft_entry_unload(weft_entry_t *entry);
 
 #endif

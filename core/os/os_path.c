@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * OS seam: paths, owners and permissions. */
-#include "core/os/path.h"
+#include "core/os/os_path.h"
 
 #include <dirent.h>
 #include <dlfcn.h>

@@ -12,7 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/os/os.h"
-#include "core/os/socket.h"
+#include "core/os/os_socket.h"
 
 /* Sets an integer option; used where a failure changes nothing that matters. */
 static void set_option(int fd, int level, int name, int value)

@@ -11,24 +11,24 @@ typedef struct weft_place {
     const char *name; /* as configured; NULL: any */
     const char *path;
     const char *origin; /* where the configuration names it */
-} weft_place_t;
+} weft_listed_t;
 
 /* "net", "algo", "kernel", "tuner"; NULL for other numbers. */
 const char *weft_plugin_kind_name(uint32_t kind);
 
 /* The one line about a plugin that cannot be used; returns ERR_PLUGIN. */
-weft_status_t weft_place_refuse(const weft_place_t *place, const char *reason, const char *found,
-                                const char *expected);
+weft_status_t weft_listed_refuse(const weft_listed_t *listed, const char *reason, const char *found,
+                                 const char *expected);
 
 /* weft_plugin_check() with its arguments together. */
-weft_status_t weft_place_check(const weft_place_t *place, const weft_plugin_t *plugin);
+weft_status_t weft_listed_check(const weft_listed_t *listed, const weft_plugin_t *plugin);
 
 /* Finds the folder of the plugins: `setting` if not empty, else the first of the usual places. */
 weft_status_t weft_plugin_folder(const char *setting, const char *origin, char *folder,
                                  size_t bytes);
 
 /* Refuses a plugin whose file is not in the folder, with the names that are. */
-weft_status_t weft_folder_refuse(const char *folder, const weft_place_t *place);
+weft_status_t weft_folder_refuse(const char *folder, const weft_listed_t *listed);
 
 /* Tolerates the sections of plugins in the folder that nobody claimed. */
 void weft_folder_ignore_rest(const char *folder, weft_config_t *config);
@@ -48,6 +48,6 @@ bool weft_path_parent(char *path);
 bool weft_path_has_dot_dot(const char *path);
 
 /* Checks that a file may be loaded: absolute path, exists, right owner and permissions. */
-weft_status_t weft_place_trust(const weft_place_t *place);
+weft_status_t weft_listed_trust(const weft_listed_t *listed);
 
 #endif

@@ -371,6 +371,117 @@ static void print_tells_a_full_disk(void **state)
     weft_config_destroy(config);
 }
 
+/* `port` was once named `socket`, and `room` was `space`. */
+static const weft_option_t renamed_options[] = {
+    {"socket", 0, 0, "port", "0.3", NULL, 0, 0, WEFT_OPTION_ALIAS, 0},
+    {"port", WEFT_OPT_INT, offsetof(sample_t, port), "1", "port", NULL, 0, 0, 0, 0},
+    {"interface", WEFT_OPT_STRING, offsetof(sample_t, interface), "lo", "interface", NULL, 0, 0, 0,
+     0},
+    {"room", WEFT_OPT_SIZE, offsetof(sample_t, room), "64K", "bytes", NULL, 0, 0, 0, 0},
+    {"space", 0, 0, "room", "0.3", NULL, 0, 0, WEFT_OPTION_ALIAS, 0},
+    {NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0},
+};
+
+/* Claims the renamed options and returns what the core printed meanwhile. */
+static const char *claim_renamed(weft_config_t *config, sample_t *sample, weft_status_t *status_p)
+{
+    static char printed[2048];
+    FILE *file = tmpfile();
+    int kept = dup(STDERR_FILENO);
+    assert_true(file != NULL && kept >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
+    *status_p = weft_config_section(config, "net-sample", renamed_options, sample);
+    *status_p = *status_p == WEFT_OK ? weft_config_finish(config) : *status_p;
+    assert_true(dup2(kept, STDERR_FILENO) >= 0);
+    close(kept);
+    rewind(file);
+    printed[fread(printed, 1, sizeof printed - 1, file)] = '\0';
+    fclose(file);
+    return printed;
+}
+
+static void old_name_works_and_is_warned_about_once(void **state)
+{
+    static const char *const settings[] = {"net-sample.space=1M"};
+    sample_t sample = {0};
+    seen_t seen = {.text = ""};
+    weft_status_t status;
+    char expected[1200];
+    (void)state;
+    const char *path = write_ini("old.ini", "\n[net-sample]\nsocket = 7\n");
+    setenv("WEFT_NET_SAMPLE_SPACE", "2M", 1);
+    weft_config_t *config = load(path, settings, 1);
+    const char *printed = claim_renamed(config, &sample, &status);
+    assert_int_equal(status, WEFT_OK);
+    assert_int_equal(sample.port, 7);
+    assert_int_equal(sample.room, 1 << 20);
+    snprintf(expected, sizeof expected,
+             "%s:3: [net-sample] socket is now named port; the old name goes with version 0.3\n",
+             path);
+    assert_non_null(strstr(printed, expected));
+    assert_non_null(strstr(printed, "environment WEFT_NET_SAMPLE_SPACE is now named "
+                                    "WEFT_NET_SAMPLE_ROOM; the old name goes with version 0.3\n"));
+    assert_non_null(strstr(printed, "--set: [net-sample] space is now named room; "));
+    /* The old names are not listed, and a second claim says nothing. */
+    weft_config_each(config, note, &seen);
+    snprintf(expected, sizeof expected,
+             "net-sample.port=7(%s:3) net-sample.interface=lo(default) "
+             "net-sample.room=1M(--set) ",
+             path);
+    assert_string_equal(seen.text, expected);
+    assert_string_equal(claim_renamed(config, &sample, &status), "");
+    assert_int_equal(status, WEFT_OK);
+    weft_config_destroy(config);
+}
+
+static void both_names_of_an_option_are_an_error(void **state)
+{
+    static const char *const settings[] = {"net-sample.port=4"};
+    sample_t sample = {0};
+    weft_status_t status;
+    (void)state;
+    setenv("WEFT_NET_SAMPLE_SOCKET", "3", 1);
+    weft_config_t *config = load(NULL, settings, 1);
+    claim_renamed(config, &sample, &status);
+    assert_int_equal(status, WEFT_ERR_CONFIG);
+    assert_string_equal(weft_error_record()->text,
+                        "environment WEFT_NET_SAMPLE_SOCKET: [net-sample] socket is the old name "
+                        "of port, which --set gives too; remove the old one");
+    weft_config_destroy(config);
+}
+
+static void mistake_under_an_old_name_is_told(void **state)
+{
+    static const char *const settings[] = {"net-sample.socket=one"};
+    sample_t sample = {0};
+    weft_status_t status;
+    (void)state;
+    weft_config_t *config = load(NULL, settings, 1);
+    claim_renamed(config, &sample, &status);
+    assert_int_equal(status, WEFT_ERR_CONFIG);
+    assert_non_null(strstr(weft_error_record()->text, "--set: [net-sample] port = one: "));
+    weft_config_destroy(config);
+}
+
+static void hint_for_an_old_name_shows_the_present_one(void **state)
+{
+    static const char *const settings[] = {"net-sample.sokcet=1"};
+    sample_t sample = {0};
+    weft_status_t status;
+    (void)state;
+    weft_config_t *config = load(NULL, settings, 1);
+    claim_renamed(config, &sample, &status);
+    assert_int_equal(status, WEFT_ERR_CONFIG);
+    assert_non_null(strstr(weft_error_record()->text, "unknown key, did you mean port?"));
+    weft_config_destroy(config);
+    setenv("WEFT_NET_SAMPLE_SPAEC", "1", 1);
+    config = load(NULL, NULL, 0);
+    claim_renamed(config, &sample, &status);
+    assert_int_equal(status, WEFT_ERR_CONFIG);
+    assert_non_null(
+        strstr(weft_error_record()->text, "no such option, did you mean WEFT_NET_SAMPLE_ROOM?"));
+    weft_config_destroy(config);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, fresh)
 
 int main(void)
@@ -394,6 +505,10 @@ int main(void)
         TEST(every_claimed_option_is_visited_in_order),
         TEST(printed_file_reads_back_to_the_same_values),
         TEST(print_tells_a_full_disk),
+        TEST(old_name_works_and_is_warned_about_once),
+        TEST(both_names_of_an_option_are_an_error),
+        TEST(mistake_under_an_old_name_is_told),
+        TEST(hint_for_an_old_name_shows_the_present_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/os/os.h"
-#include "core/os/socket.h"
+#include "core/os/os_socket.h"
 
 void weft_os_addr_encode(const weft_os_addr_t *addr, uint8_t bytes[WEFT_OS_ADDR_BYTES])
 {

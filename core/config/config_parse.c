@@ -2,13 +2,13 @@
  *
  * INI text to given values. inih splits the lines; what it would cut, join or pass over in silence
  * (long lines and names, indented lines, text after a bracket, control bytes) is refused before. */
+#include "core/config/config_parse.h"
+
 #include <ini.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/base/error.h"
-#include "core/config/option.h"
-#include "core/config/store.h"
 
 #define LINE_MAX_BYTES 1000
 #define KEYS_MAX 4096

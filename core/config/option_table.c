@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Mistakes in an option table, found before it is used. */
+#include "core/config/option_table.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/config/config_parse.h"
 #include "core/config/env.h"
-#include "core/config/option.h"
-#include "core/config/store.h"
 #include "core/os/os.h"
 #include "core/os/os_path.h"
 

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "core/config/config.h"
-#include "core/config/option.h"
+#include "core/config/option_table.h"
 
 /* Higher wins. */
 typedef enum weft_source { WEFT_FROM_FILE = 1, WEFT_FROM_ENV = 2, WEFT_FROM_SET = 3 } weft_source_t;
@@ -78,9 +78,5 @@ bool weft_store_given_is(const weft_given_t *given, const char *section, const c
 
 /* Writes the environment's name of an option, without "WEFT_"; key NULL gives the section's part. */
 void weft_store_env_name(const char *section, const char *key, char *name, size_t bytes);
-
-/* Parses the text of an INI file; `path` is for messages. */
-weft_status_t weft_config_parse(weft_config_t *config, const char *path, const char *text,
-                                size_t bytes);
 
 #endif

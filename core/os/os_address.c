@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * OS seam: addresses as bytes and text, and the choice among the interfaces of this host. */
+#include "core/os/os_address.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
@@ -11,8 +13,6 @@
 #include <sys/socket.h>
 
 #include "core/base/error.h"
-#include "core/os/os.h"
-#include "core/os/os_socket.h"
 
 void weft_os_addr_encode(const weft_os_addr_t *addr, uint8_t bytes[WEFT_OS_ADDR_BYTES])
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The services of the core for one plugin. */
+#include "core/plugin/host.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +11,6 @@
 #include "core/boot/auth.h"
 #include "core/os/os.h"
 #include "core/plan/text.h"
-#include "core/plugin/loader.h"
 
 static const weft_host_core_t *core_of(const weft_host_t *host)
 {
@@ -82,9 +83,15 @@ static void host_thread_join(const weft_host_t *host, weft_host_thread_t *thread
     weft_os_thread_join((weft_os_thread_t *)thread);
 }
 
+void weft_host_key_set(weft_host_key_t *key, const uint8_t bytes[32])
+{
+    memcpy(key->bytes, bytes, sizeof key->bytes);
+    atomic_store_explicit(&key->is_set, true, memory_order_release);
+}
+
 static const uint8_t *key_of(const weft_host_t *host)
 {
-    return core_of(host)->registry->key;
+    return core_of(host)->key->bytes;
 }
 
 static weft_status_t auth_client_begin(const weft_host_t *host, weft_auth_state_t *state,
@@ -127,17 +134,15 @@ static const void *host_get_service(const weft_host_t *host, const char *name)
     if (strcmp(name, WEFT_SERVICE_PLAN_TEXT) == 0) {
         return weft_plan_text_service();
     }
-    const weft_registry_t *registry = core_of(host)->registry;
-    bool keyed = atomic_load_explicit(&registry->has_key, memory_order_acquire);
+    bool keyed = atomic_load_explicit(&core_of(host)->key->is_set, memory_order_acquire);
     return keyed && strcmp(name, WEFT_SERVICE_AUTH) == 0 ? &auth : NULL;
 }
 
-void weft_host_fill(weft_entry_t *entry, const weft_registry_t *registry)
+void weft_host_fill(weft_host_t *host, weft_host_core_t *core)
 {
-    entry->core = (weft_host_core_t){.name = entry->name, .registry = registry};
-    entry->host = (weft_host_t){
-        .size = sizeof entry->host,
-        .core = &entry->core,
+    *host = (weft_host_t){
+        .size = sizeof *host,
+        .core = core,
         .log_level = (uint32_t)weft_log_level(),
         .log = host_log,
         .set_error = host_set_error,

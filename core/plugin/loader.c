@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Loads one plugin: file, symbol, descriptor, options. */
+#include "core/plugin/loader.h"
+
 #include <string.h>
 
 #include "core/base/error.h"
 #include "core/os/os.h"
-#include "core/plugin/loader.h"
+#include "core/plugin/plugin_check.h"
+#include "core/plugin/plugin_path.h"
 
 #define ENTRY_NAME "weft_plugin_entry"
 

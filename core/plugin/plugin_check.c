@@ -2,6 +2,8 @@
  *
  * Checks of a descriptor and its tables. Only data of the plugin is read here, none of its code runs;
  * each check makes the next one safe. */
+#include "core/plugin/plugin_check.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,8 +14,7 @@
 #include <weft/plugin/tuner.h>
 
 #include "core/base/error.h"
-#include "core/config/option.h"
-#include "core/plugin/listed.h"
+#include "core/config/option_table.h"
 
 #define OPS_MAX_BYTES 65536u /* a larger "size" is no size */
 #define CONFIG_MAX_BYTES ((size_t)1 << 20)
@@ -66,28 +67,14 @@ static const weft_slot_t tuner_slots[SLOTS_MAX] = {
 };
 
 static const struct {
-    const char *name;
     uint16_t major, minor;
     const weft_slot_t *slots;
 } kinds[] = {
-    [WEFT_KIND_NET] = {"net", WEFT_ABI_NET_MAJOR, WEFT_ABI_NET_MINOR, net_slots},
-    [WEFT_KIND_ALGO] = {"algo", WEFT_ABI_ALGO_MAJOR, WEFT_ABI_ALGO_MINOR, algo_slots},
-    [WEFT_KIND_KERNEL] = {"kernel", WEFT_ABI_KERNEL_MAJOR, WEFT_ABI_KERNEL_MINOR, kernel_slots},
-    [WEFT_KIND_TUNER] = {"tuner", WEFT_ABI_TUNER_MAJOR, WEFT_ABI_TUNER_MINOR, tuner_slots},
+    [WEFT_KIND_NET] = {WEFT_ABI_NET_MAJOR, WEFT_ABI_NET_MINOR, net_slots},
+    [WEFT_KIND_ALGO] = {WEFT_ABI_ALGO_MAJOR, WEFT_ABI_ALGO_MINOR, algo_slots},
+    [WEFT_KIND_KERNEL] = {WEFT_ABI_KERNEL_MAJOR, WEFT_ABI_KERNEL_MINOR, kernel_slots},
+    [WEFT_KIND_TUNER] = {WEFT_ABI_TUNER_MAJOR, WEFT_ABI_TUNER_MINOR, tuner_slots},
 };
-
-const char *weft_plugin_kind_name(uint32_t kind)
-{
-    return kind >= WEFT_KIND_NET && kind <= WEFT_KIND_TUNER ? kinds[kind].name : NULL;
-}
-
-weft_status_t weft_listed_refuse(const weft_listed_t *listed, const char *reason, const char *found,
-                                 const char *expected)
-{
-    return weft_fail(WEFT_ERR_PLUGIN, 0, "plugin %s: %s: found %s, expected %s (%s, listed by %s)",
-                     listed->name != NULL ? listed->name : "?", reason, found, expected,
-                     listed->path, listed->origin);
-}
 
 static weft_status_t magic_check(const weft_listed_t *listed, const weft_plugin_t *plugin)
 {
@@ -109,7 +96,7 @@ static weft_status_t kind_check(const weft_listed_t *listed, const weft_plugin_t
     }
     snprintf(number, sizeof number, "%" PRIu32, plugin->kind);
     return weft_listed_refuse(listed, "wrong kind", found != NULL ? found : number,
-                              kinds[listed->kind].name);
+                              weft_plugin_kind_name((uint32_t)listed->kind));
 }
 
 static weft_status_t abi_check(const weft_listed_t *listed, const weft_plugin_t *plugin)
@@ -120,7 +107,8 @@ static weft_status_t abi_check(const weft_listed_t *listed, const weft_plugin_t 
         return WEFT_OK;
     }
     snprintf(reason, sizeof reason, "%s ABI of the %s kind",
-             plugin->abi_major != major ? "other" : "newer", kinds[listed->kind].name);
+             plugin->abi_major != major ? "other" : "newer",
+             weft_plugin_kind_name((uint32_t)listed->kind));
     snprintf(found, sizeof found, "%u.%u", plugin->abi_major, plugin->abi_minor);
     snprintf(expected, sizeof expected, minor == 0 ? "%u.0" : "%u.0 to %u.%u", major, major, minor);
     return weft_listed_refuse(listed, reason, found, expected);

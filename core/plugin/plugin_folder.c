@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The folder of the plugins: where it is and what it holds. */
+#include "core/plugin/plugin_folder.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "core/base/error.h"
 #include "core/config/defaults.h"
 #include "core/config/nearest.h"
-#include "core/config/option.h"
+#include "core/config/option_table.h"
 #include "core/os/os_path.h"
-#include "core/plugin/listed.h"
+#include "core/plugin/plugin_path.h"
 
 #define SUFFIX ".so"
 #define PARENTS_MAX 4
@@ -169,7 +171,7 @@ static void add_spare(void *arg, const char *file)
     memcpy(name, file, bytes);
     name[bytes] = '\0';
     if (bytes == 0 || strncmp(name, spare->prefix, strlen(spare->prefix)) != 0 ||
-        spare->known(spare->arg, name)) {
+        spare->is_known(spare->arg, name)) {
         return;
     }
     size_t at = strlen(spare->text);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Whether a file may be loaded. */
+#include "core/plugin/plugin_path.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "core/os/os_path.h"
-#include "core/plugin/listed.h"
 
-/* Cuts the last component; false at the root. */
 bool weft_path_parent(char *path)
 {
     char *slash = strrchr(path, '/');

@@ -4,15 +4,22 @@
 #include "core/plugin/registry.h"
 
 #include <sodium.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/os/os.h"
-#include "core/plugin/loader.h"
+#include "core/plugin/plugin_folder.h"
 
 #define BLANKS " \t"
+
+struct weft_registry {
+    weft_entry_t *entries, **entries_end;
+    char folder[WEFT_OS_PATH_MAX]; /* "" until a plugin needs it */
+    weft_host_key_t key;
+};
 
 /* Keys that every plugin's section has. */
 typedef struct weft_common {
@@ -57,7 +64,7 @@ static weft_status_t path_make(weft_registry_t *registry, weft_config_t *config,
     return WEFT_OK;
 }
 
-static weft_listed_t place_of(const weft_entry_t *entry)
+static weft_listed_t listed_of(const weft_entry_t *entry)
 {
     return (weft_listed_t){
         .kind = entry->kind, .name = entry->name, .path = entry->path, .origin = entry->origin};
@@ -77,7 +84,7 @@ static weft_status_t name_check(const weft_registry_t *registry, weft_plugin_kin
         if (strcmp(e->name, name) != 0) {
             continue;
         }
-        weft_listed_t listed = place_of(e);
+        weft_listed_t listed = listed_of(e);
         listed.origin = origin;
         snprintf(found, sizeof found, "it in %s and again in %s", weft_plugin_kind_name(e->kind),
                  key);
@@ -107,7 +114,8 @@ static weft_status_t entry_add(weft_registry_t *registry, weft_config_t *config,
     snprintf(entry->name, sizeof entry->name, "%s", name);
     entry->kind = kind;
     entry->origin = origin;
-    weft_host_fill(entry, registry);
+    entry->core = (weft_host_core_t){.name = entry->name, .key = &registry->key};
+    weft_host_fill(&entry->host, &entry->core);
     status = weft_config_section(config, name, common_options, &common);
     if (status != WEFT_OK) {
         return status;
@@ -174,7 +182,7 @@ static weft_status_t forgive(weft_config_t *config, const weft_entry_t *entry)
 static weft_status_t entries_load(weft_registry_t *registry, weft_config_t *config)
 {
     for (weft_entry_t *e = registry->entries; e != NULL; e = e->next) {
-        const weft_listed_t listed = place_of(e);
+        const weft_listed_t listed = listed_of(e);
         weft_status_t status = !e->elsewhere && !weft_os_file(e->path).exists
                                    ? weft_folder_refuse(registry->folder, &listed)
                                    : weft_entry_load(e, config, &listed);
@@ -196,7 +204,7 @@ weft_status_t weft_registry_load(weft_config_t *config, const weft_settings_t *s
         return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for the plugin registry");
     }
     registry->entries_end = &registry->entries;
-    atomic_init(&registry->has_key, false);
+    atomic_init(&registry->key.is_set, false);
     weft_status_t status = lists_read(registry, config, settings);
     status = status == WEFT_OK ? entries_load(registry, config) : status;
     if (status != WEFT_OK) {
@@ -228,7 +236,7 @@ void weft_registry_destroy(weft_registry_t *registry)
         weft_os_free(entry);
         entry = next;
     }
-    sodium_memzero(registry->key, sizeof registry->key);
+    sodium_memzero(registry->key.bytes, sizeof registry->key.bytes);
     weft_os_free(registry);
 }
 
@@ -245,19 +253,18 @@ const weft_loaded_t *weft_registry_get(const weft_registry_t *registry, weft_plu
 
 void weft_registry_set_key(weft_registry_t *registry, const uint8_t key[32])
 {
-    memcpy(registry->key, key, sizeof registry->key);
-    atomic_store_explicit(&registry->has_key, true, memory_order_release);
+    weft_host_key_set(&registry->key, key);
 }
 
-static int is_loaded(const void *arg, const char *name)
+static bool is_loaded(const void *arg, const char *name)
 {
     const weft_registry_t *registry = arg;
     for (const weft_entry_t *e = registry->entries; e != NULL; e = e->next) {
         if (strcmp(e->name, name) == 0) {
-            return 1;
+            return true;
         }
     }
-    return 0;
+    return false;
 }
 
 void weft_registry_spare(const weft_registry_t *registry, weft_plugin_kind_t kind, char *text,
@@ -266,6 +273,6 @@ void weft_registry_spare(const weft_registry_t *registry, weft_plugin_kind_t kin
     char prefix[16];
     snprintf(prefix, sizeof prefix, "%s-", weft_plugin_kind_name(kind));
     weft_spare_t spare = {
-        .prefix = prefix, .known = is_loaded, .arg = registry, .text = text, .bytes = bytes};
+        .prefix = prefix, .is_known = is_loaded, .arg = registry, .text = text, .bytes = bytes};
     weft_folder_spare(registry->folder, &spare);
 }

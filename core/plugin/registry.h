@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Loads the plugins that the configuration lists, checks them, and fills their config structs. One
- * registry serves one communicator, so plugins see separate instances. */
+ * Loads the plugins that the configuration lists, checks them, and fills their config structs. A
+ * family of communicators has one registry, so plugins see one instance per family. */
 #ifndef WEFT_PLUGIN_REGISTRY_H
 #define WEFT_PLUGIN_REGISTRY_H
 
 #include "core/config/settings.h"
+#include "core/plugin/loader.h"
 
 typedef struct weft_registry weft_registry_t;
-
-/* One loaded plugin; lives as long as the registry. */
-typedef struct weft_loaded {
-    const weft_plugin_t *plugin;
-    const void *config;      /* its filled config struct, or NULL */
-    const weft_host_t *host; /* for create() */
-    const char *path;
-} weft_loaded_t;
 
 /* Loads what settings->core lists, then calls weft_config_finish(). ERR_PLUGIN with one line: path,
  * reason, found, expected, and where the INI lists it. `optional = yes` in a plugin's section turns
@@ -28,16 +21,12 @@ void weft_registry_destroy(weft_registry_t *registry);
 const weft_loaded_t *weft_registry_get(const weft_registry_t *registry, weft_plugin_kind_t kind,
                                        uint32_t i);
 
-/* Names of the plugins of a kind that lie in the folder of the plugins and are not loaded, separated by
- * commas; by their file names, which begin with the kind. For errors. */
+/* Writes the names of the plugins of a kind that lie in the folder of the plugins and are not
+ * loaded, separated by commas. They are told by their file names, which begin with the kind. */
 void weft_registry_spare(const weft_registry_t *registry, weft_plugin_kind_t kind, char *text,
                          size_t bytes);
 
-/* Key of the auth service that the plugins' hosts offer; before this call get_service answers NULL. */
+/* Sets the key of the auth service. Until then get_service() returns NULL for it. */
 void weft_registry_set_key(weft_registry_t *registry, const uint8_t key[32]);
-
-/* Checks a descriptor as the loader does; `origin` and `path` go into the error line. For tools. */
-weft_status_t weft_plugin_check(const weft_plugin_t *plugin, weft_plugin_kind_t kind,
-                                const char *name, const char *path, const char *origin);
 
 #endif

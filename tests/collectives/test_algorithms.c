@@ -125,8 +125,9 @@ static void print_claims(uint32_t index)
     for (uint32_t coll = 0; coll < WEFT_COLL_COUNT; coll++) {
         if (a->runs[coll] > 0) {
             printf(" %s", weft_coll_name((weft_coll_t)coll));
-            printf(a->runs[coll] < nranks ? " (%llu of %zu)" : "",
-                   (unsigned long long)a->runs[coll], nranks);
+            if (a->runs[coll] < nranks) {
+                printf(" (%llu of %zu)", (unsigned long long)a->runs[coll], nranks);
+            }
         }
     }
     printf("\n");

@@ -20,7 +20,7 @@ enum { MOST = 5000, ROUNDS = 40 };
 
 static const char *const settings[] = {
     "core.net=net-ib",    "core.kernel=kernel-cuda",
-    "exec.gpudirect=yes", "kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE,
+    "exec.gpudirect=yes", ("kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE),
     "exec.wait=sleep",    "exec.slots=4",
     "exec.slot_bytes=1K"};
 

@@ -16,7 +16,7 @@ enum { ROUNDS = 300, MOST = 5000 };
 
 static const char *const apart[] = {"core.net=net-socket",
                                     "core.kernel=kernel-cuda",
-                                    "kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE,
+                                    ("kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE),
                                     "exec.wait=sleep",
                                     "exec.slots=4",
                                     "exec.slot_bytes=1K"};

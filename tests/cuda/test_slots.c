@@ -17,7 +17,7 @@
 enum { COUNT = 10000 };
 
 static const char *const settings[] = {"core.net=net-shm", "core.kernel=kernel-cuda",
-                                       "kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE,
+                                       ("kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE),
                                        "exec.wait=sleep"};
 
 static int wrong(const char *what, uint32_t rank, weft_status_t status)

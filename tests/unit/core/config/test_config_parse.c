@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 #include "core/base/error.h"
+#include "core/config/config_parse.h"
 #include "core/config/settings.h"
-#include "core/config/store.h"
 #include "tests/support/scratch.h"
 
 #define A50 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "core/config/option.h"
+#include "core/config/option_table.h"
 
 typedef struct all_types {
     bool b;

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "core/base/error.h"
-#include "core/config/option.h"
+#include "core/config/option_table.h"
 #include "core/os/os.h"
 #include "core/os/os_path.h"
 #include "core/plugin/registry.h"

@@ -14,22 +14,23 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
-#include "core/plugin/loader.h"
+#include "core/plugin/host.h"
 
-static weft_registry_t registry;
-static weft_entry_t entry = {.name = "net-sample"};
+static weft_host_key_t host_key;
+static weft_host_core_t host_core = {.name = "net-sample", .key = &host_key};
+static weft_host_t sample_host;
 
 static int fresh(void **state)
 {
     (void)state;
-    memset(&registry, 0, sizeof registry);
-    weft_host_fill(&entry, &registry);
+    memset(&host_key, 0, sizeof host_key);
+    weft_host_fill(&sample_host, &host_core);
     return 0;
 }
 
 static void error_is_recorded_with_the_plugin(void **state)
 {
-    const weft_host_t *host = &entry.host;
+    const weft_host_t *host = &sample_host;
     (void)state;
     assert_int_equal(host->set_error(host, WEFT_ERR_LINK, ECONNREFUSED, "connect to %s", "there"),
                      WEFT_ERR_LINK);
@@ -42,7 +43,7 @@ static void error_is_recorded_with_the_plugin(void **state)
 
 static void memory_is_zeroed_and_aligned(void **state)
 {
-    const weft_host_t *host = &entry.host;
+    const weft_host_t *host = &sample_host;
     static const char zero[100];
     (void)state;
     for (size_t align = 0; align <= 4096; align = align == 0 ? 8 : align * 2) {
@@ -57,7 +58,7 @@ static void memory_is_zeroed_and_aligned(void **state)
 
 static void log_line_has_the_name_of_the_plugin(void **state)
 {
-    const weft_host_t *host = &entry.host;
+    const weft_host_t *host = &sample_host;
     int ends[2], kept = dup(STDERR_FILENO);
     char line[200] = "";
     (void)state;
@@ -78,7 +79,7 @@ static void log_line_has_the_name_of_the_plugin(void **state)
 
 static void clock_never_goes_back(void **state)
 {
-    const weft_host_t *host = &entry.host;
+    const weft_host_t *host = &sample_host;
     (void)state;
     uint64_t before = host->clock_ns(host);
     for (unsigned i = 0; i < 1000; i++) {
@@ -91,7 +92,7 @@ static void clock_never_goes_back(void **state)
 
 static void random_bytes_differ(void **state)
 {
-    const weft_host_t *host = &entry.host;
+    const weft_host_t *host = &sample_host;
     uint8_t a[32] = {0}, b[32] = {0};
     (void)state;
     assert_int_equal(host->random(host, a, sizeof a), WEFT_OK);
@@ -106,7 +107,7 @@ static void add_one(void *arg)
 
 static void thread_runs_and_is_joined(void **state)
 {
-    const weft_host_t *host = &entry.host;
+    const weft_host_t *host = &sample_host;
     weft_host_thread_t *thread = NULL;
     int count = 41;
     (void)state;
@@ -118,10 +119,10 @@ static void thread_runs_and_is_joined(void **state)
 
 static void unknown_service_is_null(void **state)
 {
-    const weft_host_t *host = &entry.host;
+    const weft_host_t *host = &sample_host;
     const uint8_t key[32] = {1};
     (void)state;
-    weft_registry_set_key(&registry, key);
+    weft_host_key_set(&host_key, key);
     assert_null(host->get_service(host, "weft.auth/2"));
     assert_null(host->get_service(host, ""));
 }
@@ -129,34 +130,35 @@ static void unknown_service_is_null(void **state)
 /* One handshake with this host's key on one side and `other` on the other; true if both agree. */
 static bool handshake(const uint8_t other[32], uint8_t told[WEFT_AUTH_LABEL])
 {
-    static weft_registry_t there;
-    static weft_entry_t peer = {.name = "net-sample"};
+    static weft_host_key_t peer_key;
+    static weft_host_core_t peer_core = {.name = "net-sample", .key = &peer_key};
+    static weft_host_t peer;
     const uint8_t label[WEFT_AUTH_LABEL] = "rank 3";
     uint8_t hello[WEFT_AUTH_HELLO], reply[WEFT_AUTH_REPLY], proof[WEFT_AUTH_PROOF];
     weft_auth_state_t client, server;
-    weft_host_fill(&peer, &there);
-    weft_registry_set_key(&there, other);
-    const weft_auth_service_t *a = entry.host.get_service(&entry.host, WEFT_SERVICE_AUTH);
-    const weft_auth_service_t *b = peer.host.get_service(&peer.host, WEFT_SERVICE_AUTH);
+    weft_host_fill(&peer, &peer_core);
+    weft_host_key_set(&peer_key, other);
+    const weft_auth_service_t *a = sample_host.get_service(&sample_host, WEFT_SERVICE_AUTH);
+    const weft_auth_service_t *b = peer.get_service(&peer, WEFT_SERVICE_AUTH);
     assert_non_null(a);
     assert_int_equal(a->size, sizeof(weft_auth_service_t));
-    if (a->client_begin(&entry.host, &client, label, hello) != WEFT_OK ||
-        b->server_reply(&peer.host, &server, hello, reply) != WEFT_OK ||
-        a->client_finish(&entry.host, &client, reply, proof) != WEFT_OK) {
+    if (a->client_begin(&sample_host, &client, label, hello) != WEFT_OK ||
+        b->server_reply(&peer, &server, hello, reply) != WEFT_OK ||
+        a->client_finish(&sample_host, &client, reply, proof) != WEFT_OK) {
         return false;
     }
-    return b->server_check(&peer.host, &server, proof, told) == WEFT_OK;
+    return b->server_check(&peer, &server, proof, told) == WEFT_OK;
 }
 
 static void auth_service_uses_the_key_of_the_registry(void **state)
 {
-    const weft_host_t *host = &entry.host;
+    const weft_host_t *host = &sample_host;
     uint8_t key[32], other[32], told[WEFT_AUTH_LABEL] = {0};
     (void)state;
     memset(key, 7, sizeof key);
     memset(other, 8, sizeof other);
     assert_null(host->get_service(host, WEFT_SERVICE_AUTH));
-    weft_registry_set_key(&registry, key);
+    weft_host_key_set(&host_key, key);
     assert_true(handshake(key, told));
     assert_string_equal((const char *)told, "rank 3");
     assert_false(handshake(other, told));

@@ -4,6 +4,7 @@
  * checks must read them and call nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@
 #include <weft/plugin/tuner.h>
 
 #include "core/base/error.h"
-#include "core/plugin/registry.h"
+#include "core/plugin/plugin_check.h"
 
 static weft_plugin_t descriptor(weft_plugin_kind_t kind, const void *ops)
 {

@@ -16,7 +16,8 @@
 
 #include "core/base/error.h"
 #include "core/os/os_path.h"
-#include "core/plugin/listed.h"
+#include "core/plugin/plugin_folder.h"
+#include "core/plugin/plugin_path.h"
 #include "tests/support/scratch.h"
 
 static const char *self;

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The text of an INI file. Private to core/config. */
+#ifndef WEFT_CONFIG_PARSE_H
+#define WEFT_CONFIG_PARSE_H
+
+#include "core/config/store.h"
+
+/* Stores every value of the text; `path` is for messages. ERR_CONFIG with file:line. */
+weft_status_t weft_config_parse(weft_config_t *config, const char *path, const char *text,
+                                size_t bytes);
+
+#endif

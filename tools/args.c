@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The option parser of all subcommands, driven by tables that also print the help. */
+#include "tools/args.h"
+
 #include <string.h>
 
 #include "tools/tool.h"
+#include "tools/values.h"
 
 static const tool_option_t *find_letter(const tool_option_t *options, char letter)
 {

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * `weft config`: every option with its value and where it came from, as a list, an INI file or JSON. */
+#include "tools/config.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/error.h"
+#include "tools/args.h"
 #include "tools/json.h"
 #include "tools/session.h"
+#include "tools/tool.h"
+#include "tools/values.h"
 
 enum { FORM_LIST, FORM_INI, FORM_JSON };
 

@@ -3,7 +3,9 @@
  * Finds the trees in the links of a plan. The links of one channel, without their direction, are a tree
  * if they join their ranks without a cycle; channels that join the same ranks alike are one tree (up
  * and down). Where a link is used both ways, the way used first leads to the root. */
-#include "tools/draw.h"
+#include "tools/draw_forest.h"
+
+#include "tools/draw_page.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +53,7 @@ static int joins_same(const draw_t *draw, uint32_t a, uint32_t b)
         if (x->channel != a && x->channel != b) {
             continue;
         }
-        int found = 0;
+        bool found = false;
         for (uint32_t j = 0; j < draw->nlinks && !found; j++) {
             const draw_link_t *y = &draw->links[j];
             found =
@@ -73,7 +75,7 @@ static uint32_t find(uint32_t *set, uint32_t r)
 }
 
 /* One component and no cycle. */
-static int is_tree(const edges_t *edges, uint32_t n, uint32_t *set)
+static bool is_tree(const edges_t *edges, uint32_t n, uint32_t *set)
 {
     for (uint32_t r = 0; r < n; r++) {
         set[r] = r;
@@ -81,20 +83,20 @@ static int is_tree(const edges_t *edges, uint32_t n, uint32_t *set)
     for (uint32_t i = 0; i < edges->count; i++) {
         uint32_t a = find(set, edges->edge[i].low), b = find(set, edges->edge[i].high);
         if (a == b) {
-            return 0;
+            return false;
         }
         set[a] = b;
     }
     for (uint32_t i = 1; i < edges->count; i++) {
         if (find(set, edges->edge[i].low) != find(set, edges->edge[0].low)) {
-            return 0;
+            return false;
         }
     }
     return edges->count > 0;
 }
 
-/* 1: the root lies at `high`. Where all links go one way, the collective tells whether that is up. */
-static int root_is_high(const edge_t *e, int down)
+/* True: the root lies at `high`. Where all links go one way, the collective tells whether that is up. */
+static bool root_is_high(const edge_t *e, bool down)
 {
     if (e->rises && e->falls) {
         return e->rise <= e->fall;
@@ -219,7 +221,7 @@ weft_status_t draw_forest_make(const draw_t *draw, draw_forest_t *forest)
     uint32_t *scratch = calloc(draw->input->nranks, sizeof *scratch);
     uint8_t *used = calloc(nchannels + 1, 1);
     weft_status_t status = WEFT_OK;
-    *forest = (draw_forest_t){.whole = 1};
+    *forest = (draw_forest_t){.whole = true};
     if (edges.edge == NULL || scratch == NULL || used == NULL) {
         status = weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for a drawing");
     }
@@ -235,7 +237,7 @@ weft_status_t draw_forest_make(const draw_t *draw, draw_forest_t *forest)
             continue;
         }
         if (forest->count == DRAW_TREES_MAX || !find_tree(draw, &edges, scratch, forest)) {
-            forest->whole = 0;
+            forest->whole = false;
         } else {
             forest->trees[forest->count - 1].channel = c;
         }

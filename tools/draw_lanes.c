@@ -2,12 +2,15 @@
  *
  * Lanes over time: a row per rank and lane, a bar per chunk that a MOVE moved, an arrow per message.
  * Members of a PAR share their row, one below the other, on a common ground. */
-#include "tools/draw.h"
+#include "tools/draw_lanes.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "core/base/error.h"
+#include "tools/draw_page.h"
+#include "tools/svg.h"
+#include "tools/timeline.h"
 
 #define RANKS_MAX 32u
 #define EVENTS_MAX 20000u
@@ -133,7 +136,7 @@ static void put_names(const lanes_t *lanes)
     svg_t *svg = &lanes->draw->svg;
     const draw_input_t *input = lanes->draw->input;
     double width = lanes->draw->timeline.end * lanes->unit;
-    svg_font_t bold = {.size = 12.5, .anchor = 's', .bold = 1};
+    svg_font_t bold = {.size = 12.5, .anchor = 's', .bold = true};
     svg_font_t small = {.size = 10, .anchor = 'e', .fill = SVG_GREY};
     for (uint32_t r = 0; r < input->nranks; r++) {
         for (uint32_t l = lanes->first[r]; l < lanes->first[r + 1]; l++) {

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Ranks on a circle, clockwise from the top, with an arrow for every link. */
-#include "tools/draw.h"
+#include "tools/draw_ring.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/base/coll.h"
 #include "core/base/error.h"
+#include "tools/draw_page.h"
+#include "tools/svg.h"
 
 #define TAU 6.28318530717958647692
 #define RANKS_MAX 256u
@@ -162,8 +165,8 @@ static void put_ranks(const ring_t *ring)
     svg_t *svg = &ring->draw->svg;
     uint32_t root = ring->draw->input->plans[0]->root;
     weft_coll_t coll = ring->draw->input->plans[0]->coll;
-    int rooted = weft_coll_is_rooted(coll);
-    svg_font_t font = {.size = ring->node * 0.82, .anchor = 'm', .bold = 1};
+    bool rooted = weft_coll_is_rooted(coll);
+    svg_font_t font = {.size = ring->node * 0.82, .anchor = 'm', .bold = true};
     for (uint32_t r = 0; r < ring->draw->input->nranks; r++) {
         svg_point_t at = on_circle(ring, r, ring->radius);
         int is_root = rooted && r == root;
@@ -177,7 +180,7 @@ static void put_ranks(const ring_t *ring)
 static void put_middle(const ring_t *ring)
 {
     const draw_t *draw = ring->draw;
-    svg_font_t large = {.size = 34, .anchor = 'm', .bold = 1, .fill = SVG_INK};
+    svg_font_t large = {.size = 34, .anchor = 'm', .bold = true, .fill = SVG_INK};
     svg_font_t small = {.size = 13, .anchor = 'm', .fill = SVG_GREY};
     svg_point_t at = ring->centre;
     svg_text(&ring->draw->svg, (svg_point_t){at.x, at.y + 2}, &large, "%u", ring->most);

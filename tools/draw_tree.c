@@ -2,13 +2,16 @@
  *
  * Trees, side by side or one below the other. Every host (or rank) has the column of its number, in
  * all trees alike, so that one sees who is inner in which tree. */
-#include "tools/draw.h"
+#include "tools/draw_tree.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/error.h"
+#include "tools/draw_forest.h"
+#include "tools/draw_page.h"
+#include "tools/svg.h"
 
 #define RANKS_MAX 256u
 #define SIDE_BY_SIDE 17u /* ranks */
@@ -31,11 +34,11 @@ static svg_colour_t hue_of(const trees_t *trees, uint32_t tree, double lightness
 }
 
 /* In every tree the ranks of a host are joined inside the host. */
-static int has_boxes(const trees_t *trees)
+static bool has_boxes(const trees_t *trees)
 {
     const draw_input_t *input = trees->draw->input;
     if (input->nhosts < 2 || input->nhosts == input->nranks) {
-        return 0;
+        return false;
     }
     for (uint32_t t = 0; t < trees->forest->count; t++) {
         const draw_tree_t *tree = &trees->forest->trees[t];
@@ -45,10 +48,10 @@ static int has_boxes(const trees_t *trees)
                 tree->parent[r] == DRAW_NO_PARENT || input->host[tree->parent[r]] != input->host[r];
         }
         if (heads != input->nhosts || tree->members != input->nranks) {
-            return 0;
+            return false;
         }
     }
-    return 1;
+    return true;
 }
 
 /* Levels below the root; inside a box all ranks have the level of the box. */
@@ -163,14 +166,14 @@ static void put_boxes(const trees_t *trees, svg_point_t origin)
     }
 }
 
-static int has_children(const draw_tree_t *tree, uint32_t nranks, uint32_t rank)
+static bool has_children(const draw_tree_t *tree, uint32_t nranks, uint32_t rank)
 {
     for (uint32_t r = 0; r < nranks; r++) {
         if (tree->parent[r] == rank) {
-            return 1;
+            return true;
         }
     }
-    return 0;
+    return false;
 }
 
 static void put_rank(const trees_t *trees, uint32_t t, svg_point_t origin, uint32_t rank)
@@ -198,7 +201,7 @@ static void put_rank(const trees_t *trees, uint32_t t, svg_point_t origin, uint3
 static void put_tree(const trees_t *trees, uint32_t t, svg_point_t origin)
 {
     const draw_tree_t *tree = &trees->forest->trees[t];
-    svg_font_t font = {.size = 14, .anchor = 's', .bold = 1};
+    svg_font_t font = {.size = 14, .anchor = 's', .bold = true};
     svg_font_t small = {.size = 12, .anchor = 's', .fill = SVG_GREY};
     uint32_t height = height_of(trees, tree);
     char title[40];
@@ -269,8 +272,9 @@ static void put_all(trees_t *trees, FILE *out)
     draw_begin(draw, out, width > 720 ? width : 720, height,
                count > 1 ? "the trees that the messages form" : "the tree that the messages form");
     for (uint32_t t = 0; t < count; t++) {
-        svg_point_t origin = {DRAW_MARGIN + (t % columns) * (trees->width + GAP),
-                              DRAW_TOP + 24 + (t / columns) * (each + 44)};
+        uint32_t column = t % columns, row = t / columns;
+        svg_point_t origin = {DRAW_MARGIN + column * (trees->width + GAP),
+                              DRAW_TOP + 24 + row * (each + 44)};
         put_tree(trees, t, origin);
     }
     put_legend(trees, (svg_point_t){DRAW_MARGIN, height - 38});

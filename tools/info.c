@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * `weft info`: the loaded plugins with their options, and what their devices say of themselves. */
+#include "tools/info.h"
+
 #include <string.h>
 
 #include <weft/plugin/algo.h>
 #include <weft/plugin/net.h>
 #include <weft/plugin/tuner.h>
 
-#include "tools/info.h"
+#include "tools/args.h"
+#include "tools/info_kernel.h"
+#include "tools/json.h"
+#include "tools/session.h"
+#include "tools/tool.h"
+#include "tools/values.h"
 
 typedef struct info_walk {
     json_t *json; /* NULL: text */

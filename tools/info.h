@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The parts of `weft info`. `json` is NULL for text. */
+ * `weft info`: the loaded plugins with their options, and what their devices say of themselves. */
 #ifndef WEFT_TOOLS_INFO_H
 #define WEFT_TOOLS_INFO_H
 
-#include "tools/json.h"
-#include "tools/session.h"
+#include "tools/tool.h"
 
-/* What a kernel plugin and its devices say of themselves. */
-void info_kernel(json_t *json, const weft_loaded_t *loaded);
-
-/* A plugin that cannot start is part of the answer, not a failure of `weft info`: one line with the text
- * of the thread's error record. */
-void info_trouble(json_t *json, weft_status_t status);
+int tool_info(int argc, char **argv);
 
 #endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What `weft info` tells of kernel plugins: the variant, and the devices that they compute on. */
+#include "tools/info_kernel.h"
+
 #include <weft/plugin/describe.h>
 
 #include "core/base/error.h"
-#include "tools/info.h"
+#include "tools/json.h"
 
 void info_trouble(json_t *json, weft_status_t status)
 {

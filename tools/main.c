@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The `weft` command: finds the subcommand, or the collective from the name it was called by. */
+#include <errno.h>
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "tools/config.h"
+#include "tools/info.h"
+#include "tools/perf.h"
+#include "tools/plan.h"
+#include "tools/sim.h"
 #include "tools/tool.h"
+#include "tools/values.h"
 
 typedef struct subcommand {
     const char *name;
@@ -12,13 +20,14 @@ typedef struct subcommand {
     const char *help;
 } subcommand_t;
 
+static int run_topo(int argc, char **argv);
 static int run_help(int argc, char **argv);
 static int run_version(int argc, char **argv);
 
 static const subcommand_t commands[] = {
     {"perf", tool_perf, "measure and check a collective; the options are those of nccl-tests"},
     {"info", tool_info, "plugins, their options, devices"},
-    {"topo", tool_topo, "this machine: NUMA nodes, cores, GPUs, NICs and the paths between them"},
+    {"topo", run_topo, "this machine: NUMA nodes, cores, GPUs, NICs and the paths between them"},
     {"config", tool_config, "every option with its value and where it came from"},
     {"plan", tool_plan, "show, draw and prove the plan of an algorithm"},
     {"sim", tool_sim, "what collectives would cost on up to 65,536 ranks"},
@@ -48,6 +57,22 @@ static int run_help(int argc, char **argv)
     }
     print_help(stdout);
     return TOOL_OK;
+}
+
+/* `weft topo` becomes the program weft-topo, which alone links hwloc: docs/decisions/0028. */
+static int run_topo(int argc, char **argv)
+{
+    char program[512];
+    (void)argc;
+    if (!tool_beside("weft-topo", program, sizeof program)) {
+        tool_usage(
+            "weft topo needs the program weft-topo beside weft; it is built where CMake finds "
+            "hwloc 2 (Debian: libhwloc-dev)");
+        return TOOL_UNIMPLEMENTED;
+    }
+    execv(program, argv);
+    tool_usage("cannot start %s: %s", program, strerror(errno));
+    return TOOL_INTERNAL;
 }
 
 static int run_version(int argc, char **argv)

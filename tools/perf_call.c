@@ -2,8 +2,13 @@
  *
  * One measured call: which buffers, and which function of weft. Buffers move on with the iterations,
  * so that small messages do not stay in the cache. */
+#include "tools/perf_call.h"
+
+#include "core/base/coll.h"
 #include "core/base/error.h"
+#include "tools/perf_data.h"
 #include "tools/perf_job.h"
+#include "tools/perf_layout.h"
 
 perf_buffers_t perf_call_buffers(const perf_rank_t *rank, const perf_case_t *test, uint64_t i)
 {

@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Timing of one case. One look at the clock separates two iterations. */
+#include "tools/perf_case.h"
+
 #include <stdlib.h>
 
 #include "core/base/error.h"
 #include "core/os/os.h"
+#include "tools/perf_call.h"
+#include "tools/perf_check.h"
 #include "tools/perf_job.h"
+#include "tools/perf_spread.h"
+#include "tools/perf_stream.h"
+#include "tools/perf_sync.h"
 
 /* M operations started together; the time to start them is added to *started. */
 static weft_status_t iterate_group(perf_rank_t *rank, const perf_case_t *test, uint64_t i,
                                    weft_request_t **requests, double *started)
 {
-    uint32_t count = (uint32_t)rank->options->agg_iters;
+    uint32_t count = (uint32_t)rank->options->loop.agg_iters;
     weft_status_t status = WEFT_OK;
     uint64_t begin = weft_os_clock_ns();
     for (uint32_t k = 0; k < count && status == WEFT_OK; k++) {
@@ -30,20 +37,20 @@ static weft_status_t iterate(perf_rank_t *rank, const perf_case_t *test, weft_re
                              perf_lap_t *lap)
 {
     const perf_options_t *o = rank->options;
-    bool group = o->agg_iters > 1 || o->cpu_time != 0;
+    bool group = o->loop.agg_iters > 1 || o->output.cpu_time != 0;
     uint64_t untimed = 0;
     weft_status_t status = perf_barrier(rank);
     uint64_t begin = weft_os_clock_ns();
-    for (int64_t i = 0; i < o->iters && status == WEFT_OK; i++) {
+    for (int64_t i = 0; i < o->loop.iters && status == WEFT_OK; i++) {
         status = group ? iterate_group(rank, test, (uint64_t)i, requests, &lap->issue)
                        : perf_call_issue(rank, test, (uint64_t)i, NULL);
-        if (o->blocking == 1 && status == WEFT_OK) {
+        if (o->loop.blocking == 1 && status == WEFT_OK) {
             status = perf_barrier(rank);
         }
         if (rank->samples != NULL) {
             rank->samples[i] = (double)(weft_os_clock_ns() - begin - untimed) * 1e-9;
         }
-        if (o->blocking == 3 && status == WEFT_OK) {
+        if (o->loop.blocking == 3 && status == WEFT_OK) {
             uint64_t before = weft_os_clock_ns();
             status = perf_barrier(rank);
             untimed += weft_os_clock_ns() - before;
@@ -56,7 +63,7 @@ static weft_status_t iterate(perf_rank_t *rank, const perf_case_t *test, weft_re
 /* On host memory: each call waits, or its request is waited for. */
 static weft_status_t iterate_on_host(perf_rank_t *rank, const perf_case_t *test, perf_lap_t *lap)
 {
-    size_t count = PERF_REQUESTS * (size_t)rank->options->agg_iters;
+    size_t count = PERF_REQUESTS * (size_t)rank->options->loop.agg_iters;
     weft_request_t **requests = calloc(count, sizeof(weft_request_t *));
     if (requests == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for %zu requests", count);
@@ -71,7 +78,7 @@ static weft_status_t measure(perf_rank_t *rank, const perf_case_t *test, perf_sa
     const perf_options_t *o = rank->options;
     const bool streams = rank->device.streams != NULL;
     perf_lap_t lap = {0};
-    if (o->iters == 0) {
+    if (o->loop.iters == 0) {
         return WEFT_OK;
     }
     weft_status_t status = perf_call_issue(rank, test, 0, NULL);
@@ -83,12 +90,13 @@ static weft_status_t measure(perf_rank_t *rank, const perf_case_t *test, perf_sa
     if (status != WEFT_OK) {
         return status;
     }
-    const double runs = (double)(o->iters * o->agg_iters * (o->graphs > 0 ? o->graphs : 1));
-    double times[] = {(o->cpu_time != 0 ? lap.issue : lap.wall) / runs, lap.device / runs};
+    const double runs =
+        (double)(o->loop.iters * o->loop.agg_iters * (o->loop.graphs > 0 ? o->loop.graphs : 1));
+    double times[] = {(o->output.cpu_time != 0 ? lap.issue : lap.wall) / runs, lap.device / runs};
     if (rank->samples != NULL) {
         status = perf_spread_of_iterations(rank, sample);
     }
-    status = status != WEFT_OK ? status : perf_combine(rank, times, 2, o->average);
+    status = status != WEFT_OK ? status : perf_combine(rank, times, 2, o->output.average);
     sample->time = times[0];
     sample->device_time = streams ? times[1] : -1;
     return status;
@@ -97,7 +105,7 @@ static weft_status_t measure(perf_rank_t *rank, const perf_case_t *test, perf_sa
 weft_status_t perf_case_warm_up(perf_rank_t *rank, const perf_case_t *test)
 {
     weft_status_t status = WEFT_OK;
-    for (int64_t i = 0; i < rank->options->warmup_iters && status == WEFT_OK; i++) {
+    for (int64_t i = 0; i < rank->options->loop.warmup_iters && status == WEFT_OK; i++) {
         status = perf_call_issue(rank, test, (uint64_t)i, NULL);
     }
     return status != WEFT_OK ? status : perf_stream_wait(rank);

@@ -2,7 +2,13 @@
  *
  * The check of one operation: fresh data goes in and what comes out is looked at, in pieces that the host
  * can touch. */
+#include "tools/perf_check.h"
+
+#include "tools/perf_call.h"
+#include "tools/perf_data.h"
 #include "tools/perf_job.h"
+#include "tools/perf_memory.h"
+#include "tools/perf_stream.h"
 
 /* The n-th piece of a buffer of `count` elements. */
 static perf_range_t range_from(const perf_rank_t *rank, uint64_t first, uint64_t count,

@@ -11,11 +11,15 @@
  *   no reduction                 any bits
  *
  * Only avg of floats over a number of ranks that is no power of two may be off, by 2 ulp. */
+#include "tools/perf_data.h"
+
 #include <math.h>
 #include <string.h>
 
-#include "tools/perf_job.h"
+#include "core/base/coll.h"
 #include "tools/perf_float.h"
+#include "tools/perf_job.h"
+#include "tools/perf_names.h"
 #include "tools/perf_user.h"
 
 /* How one data type limits the data. */

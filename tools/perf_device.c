@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See perf_device.h. */
+ * The device of a kernel, or host memory where there is none. */
+#include "tools/perf_device.h"
+
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/comm/handle.h"
-#include "tools/perf_job.h"
+#include "core/comm/comm.h"
 
 static weft_status_t find_facts(perf_device_t *device)
 {
@@ -32,9 +35,26 @@ static void copy_text(char *to, size_t bytes, const char *from)
     snprintf(to, bytes, "%.*s", (int)bytes - 1, from);
 }
 
+/* Files of /proc tell no size, hence stdio in place of weft_os_read_file. */
+uint64_t perf_device_host_memory(void)
+{
+    char line[128];
+    unsigned long long kib = 0;
+    FILE *file = fopen("/proc/meminfo", "re");
+    while (file != NULL && kib == 0 && fgets(line, sizeof line, file) != NULL) {
+        if (strncmp(line, "MemAvailable:", 13) == 0) {
+            kib = strtoull(line + 13, NULL, 10);
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return kib * 1024;
+}
+
 void perf_device_identify(const perf_device_t *device, perf_identity_t *identity)
 {
-    uint64_t available = perf_memory_available();
+    uint64_t available = perf_device_host_memory();
     identity->memory_free = available > 0 ? available : WEFT_BYTES_UNKNOWN;
     copy_text(identity->pci, sizeof identity->pci, "0000:00:00");
     copy_text(identity->name, sizeof identity->name, "host memory");

@@ -10,7 +10,8 @@
 
 #include "tools/tool.h"
 
-/* Tables are NULL where the kernel has no such extension; without `memory` it computes on host memory. */
+/* Tables are NULL where the kernel has no such extension; without `memory` it computes on host
+ * memory. */
 typedef struct perf_device {
     weft_kernel_t *kernel;
     const weft_kernel_memory_t *memory;
@@ -23,5 +24,21 @@ typedef struct perf_device {
 
 /* Asks the communicator's kernel. The kernel's failure. */
 weft_status_t perf_device_open(perf_device_t *device, weft_comm_t *comm);
+
+/* Who a rank is and what it computes on, for the list of devices. */
+typedef struct perf_identity {
+    int32_t pid;
+    uint32_t on_device;   /* 0: on host memory */
+    uint32_t device;      /* as its kernel counts; on host memory its number on the host */
+    uint64_t memory_free; /* of the device or the host; or WEFT_BYTES_UNKNOWN */
+    char host[56];
+    char pci[16]; /* "0000:3b:00" */
+    char name[40];
+} perf_identity_t;
+
+/* Fills in where the rank computes: a device, or host memory. */
+void perf_device_identify(const perf_device_t *device, perf_identity_t *identity);
+/* Bytes of host memory that are free; 0: not known. */
+uint64_t perf_device_host_memory(void);
 
 #endif

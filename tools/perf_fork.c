@@ -3,6 +3,8 @@
  * -P: forks the processes of a job on this machine before any thread exists. The parent runs no rank:
  * it carries the unique id from the first child to the others and watches. A child holds the write
  * end of its `up` pipe for its whole life, so end of file there means that it ended. */
+#include "tools/perf_fork.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <fcntl.h>
@@ -16,6 +18,8 @@
 #include "core/base/error.h"
 #include "core/os/os.h"
 #include "tools/perf_ranks.h"
+#include "tools/tool.h"
+#include "tools/values.h"
 
 typedef struct child {
     pid_t pid;

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The JSON of `weft perf`: format version 3 of nccl-tests, with weft's own keys added. */
+#include "tools/perf_json.h"
+
 #include <math.h>
 
+#include "core/base/coll.h"
+#include "tools/json.h"
 #include "tools/perf_job.h"
+#include "tools/perf_names.h"
+#include "tools/perf_place.h"
+#include "tools/perf_rate.h"
 
 static void put_config(json_t *json, const perf_report_t *report, const perf_identity_t *ranks)
 {
@@ -12,22 +19,22 @@ static void put_config(json_t *json, const perf_report_t *report, const perf_ide
     json_integer(json, "nprocesses", o->processes);
     json_integer(json, "nthreads", o->threads);
     json_integer(json, "ngpus", o->gpus);
-    json_unsigned(json, "minimum_bytes", o->min_bytes);
-    json_unsigned(json, "maximum_bytes", o->max_bytes);
-    if (o->step_factor > 1) {
-        json_real(json, "step_factor", o->step_factor);
+    json_unsigned(json, "minimum_bytes", o->sizes.min_bytes);
+    json_unsigned(json, "maximum_bytes", o->sizes.max_bytes);
+    if (o->sizes.step_factor > 1) {
+        json_real(json, "step_factor", o->sizes.step_factor);
     } else {
-        json_unsigned(json, "step_bytes", o->step_bytes);
+        json_unsigned(json, "step_bytes", o->sizes.step_bytes);
     }
-    json_integer(json, "warmup_iters", o->warmup_iters);
-    json_integer(json, "iterations", o->iters);
-    json_integer(json, "aggregated_iterations", o->agg_iters);
+    json_integer(json, "warmup_iters", o->loop.warmup_iters);
+    json_integer(json, "iterations", o->loop.iters);
+    json_integer(json, "aggregated_iterations", o->loop.agg_iters);
     json_integer(json, "validation", o->check);
-    json_integer(json, "graph", o->graphs);
-    json_integer(json, "blocking_collectives", o->blocking);
-    json_bool(json, "per_iter_timing", o->per_iter != 0);
-    json_integer(json, "per_iter_skip", o->per_iter_skip);
-    json_bool(json, "stats", o->stats);
+    json_integer(json, "graph", o->loop.graphs);
+    json_integer(json, "blocking_collectives", o->loop.blocking);
+    json_bool(json, "per_iter_timing", o->loop.per_iter != 0);
+    json_integer(json, "per_iter_skip", o->loop.per_iter_skip);
+    json_bool(json, "stats", o->loop.stats);
     json_string(json, "pattern", perf_pattern_name(&o->pattern));
     json_unsigned(json, "pattern_seed", o->pattern.seed);
     json_bool(json, "parallel_init", o->parallel_init != 0);
@@ -84,7 +91,7 @@ static void put_sample(json_t *json, const char *key, const perf_options_t *o, u
                        const perf_case_t *test, const perf_sample_t *sample)
 {
     json_open(json, key, '{');
-    json_real(json, o->cpu_time != 0 ? "cpu_time" : "time",
+    json_real(json, o->output.cpu_time != 0 ? "cpu_time" : "time",
               sample->absent ? NAN : sample->time * 1e6);
     if (sample->device_time >= 0 && !sample->absent) {
         json_real(json, "device_time", sample->device_time * 1e6);
@@ -96,10 +103,10 @@ static void put_sample(json_t *json, const char *key, const perf_options_t *o, u
     } else {
         json_string(json, "nwrong", "N/A");
     }
-    if (o->per_iter != 0 && !sample->absent) {
+    if (o->loop.per_iter != 0 && !sample->absent) {
         put_spread(json, "per_iter", &sample->own);
     }
-    if (o->stats && !sample->absent) {
+    if (o->loop.stats && !sample->absent) {
         put_spread(json, "stats", &sample->slowest);
     }
     json_close(json, '}');
@@ -118,7 +125,7 @@ void perf_json_row(json_t *json, const perf_options_t *options, uint32_t nranks,
     json_integer(json, "root", weft_coll_is_rooted(test->coll) ? (int64_t)test->root : -1);
     put_sample(json, "out_of_place", options, nranks, test, out);
     put_sample(json, "in_place", options, nranks, test, in);
-    json_integer(json, "actual_iterations", options->iters);
+    json_integer(json, "actual_iterations", options->loop.iters);
     json_string(json, "experiment_name", "");
     json_close(json, '}');
     fflush(json->out);

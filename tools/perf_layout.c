@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "core/base/error.h"
+#include "core/base/coll.h"
+#include "tools/perf_pattern.h"
 #include "tools/perf_layout.h"
 
 /* Lengths of blocks: `room` shared out by weights, of which `whole` make up one full buffer. */

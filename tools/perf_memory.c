@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Buffers of `weft perf`, and what the machine says about memory. */
+#include "tools/perf_memory.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -112,23 +114,6 @@ weft_status_t perf_memory_set(perf_rank_t *rank, uint8_t *at, uint8_t value, uin
 }
 
 /* The machine -------------------------------------------------------------------------------------- */
-
-/* Files of /proc tell no size, hence stdio in place of weft_os_read_file. */
-uint64_t perf_memory_available(void)
-{
-    char line[128];
-    unsigned long long kib = 0;
-    FILE *file = fopen("/proc/meminfo", "re");
-    while (file != NULL && kib == 0 && fgets(line, sizeof line, file) != NULL) {
-        if (strncmp(line, "MemAvailable:", 13) == 0) {
-            kib = strtoull(line + 13, NULL, 10);
-        }
-    }
-    if (file != NULL) {
-        fclose(file);
-    }
-    return kib * 1024;
-}
 
 uint64_t perf_memory_resident(void)
 {

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Names of collectives, operators and patterns on the command line of `weft perf`. */
+#include "tools/perf_names.h"
+
 #include <string.h>
 
+#include "core/base/coll.h"
 #include "tools/perf_job.h"
+#include "tools/tool.h"
+#include "tools/values.h"
 
 /* What nccl-tests calls differently. */
 typedef struct other_name {

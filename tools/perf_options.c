@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Options of `weft perf`: those of nccl-tests and a few more. */
+#include "tools/perf_options.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/config/env.h"
+#include "tools/args.h"
 #include "tools/perf_job.h"
+#include "tools/perf_names.h"
+#include "tools/tool.h"
+#include "tools/values.h"
 
 static const tool_option_t options_table[] = {
     {'P', "processes", "N", "fork N ranks on this machine (no launcher needed)", 'P'},
@@ -63,16 +69,26 @@ typedef struct integer_row {
         id, offsetof(perf_options_t, field), min, max                                              \
     }
 static const integer_row_t integers[] = {
-    ROW('P', processes, 1, 1024),    ROW('t', threads, 1, 1024),
-    ROW('g', gpus, 1, 1024),         ROW('n', iters, 0, 1000000000),
-    ROW('m', agg_iters, 1, 4096),    ROW('w', warmup_iters, 0, 1000000000),
-    ROW('N', cycles, 0, 1000000000), ROW('p', parallel_init, 0, 1),
-    ROW('c', check, 0, 1000000),     ROW('z', blocking, 0, 3),
-    ROW('C', cpu_time, 0, 1),        ROW('S', timestamps, 0, 1),
-    ROW('a', average, 0, 3),         ROW('R', registration, 0, 2),
-    ROW('M', memory, 0, 1),          ROW('u', unalign, 0, 1 << 20),
-    ROW('I', per_iter, 0, 1),        ROW('K', per_iter_skip, 0, 1000000000),
-    ROW('G', graphs, 0, 1000000),    ROW('y', null_stream, 0, 1),
+    ROW('P', processes, 1, 1024),
+    ROW('t', threads, 1, 1024),
+    ROW('g', gpus, 1, 1024),
+    ROW('n', loop.iters, 0, 1000000000),
+    ROW('m', loop.agg_iters, 1, 4096),
+    ROW('w', loop.warmup_iters, 0, 1000000000),
+    ROW('N', loop.cycles, 0, 1000000000),
+    ROW('p', parallel_init, 0, 1),
+    ROW('c', check, 0, 1000000),
+    ROW('z', loop.blocking, 0, 3),
+    ROW('C', output.cpu_time, 0, 1),
+    ROW('S', output.timestamps, 0, 1),
+    ROW('a', output.average, 0, 3),
+    ROW('R', registration, 0, 2),
+    ROW('M', memory, 0, 1),
+    ROW('u', unalign, 0, 1 << 20),
+    ROW('I', loop.per_iter, 0, 1),
+    ROW('K', loop.per_iter_skip, 0, 1000000000),
+    ROW('G', loop.graphs, 0, 1000000),
+    ROW('y', loop.null_stream, 0, 1),
 };
 #undef ROW
 
@@ -152,7 +168,7 @@ static int take_json_file(perf_options_t *options, const char *text)
     if (length < 6 || strcmp(text + length - 5, ".json") != 0) {
         return tool_usage("--output_file wants a name that ends in .json, got '%s'", text);
     }
-    options->json_file = text;
+    options->output.json_file = text;
     return TOOL_OK;
 }
 
@@ -179,19 +195,19 @@ static int take_option(perf_options_t *options, int id, const char *text)
     }
     switch (id) {
     case 'b':
-        return ok_if(tool_parse_size("--minbytes", text, &options->min_bytes));
+        return ok_if(tool_parse_size("--minbytes", text, &options->sizes.min_bytes));
     case 'e':
-        return ok_if(tool_parse_size("--maxbytes", text, &options->max_bytes));
+        return ok_if(tool_parse_size("--maxbytes", text, &options->sizes.max_bytes));
     case 'i':
-        return ok_if(tool_parse_size("--stepbytes", text, &options->step_bytes));
+        return ok_if(tool_parse_size("--stepbytes", text, &options->sizes.step_bytes));
     case 's':
-        return ok_if(tool_parse_size("--span", text, &options->span));
+        return ok_if(tool_parse_size("--span", text, &options->sizes.span));
     case 'f':
-        return ok_if(tool_parse_real("--stepfactor", text, 1, &options->step_factor));
+        return ok_if(tool_parse_real("--stepfactor", text, 1, &options->sizes.step_factor));
     case 'T':
         return ok_if(tool_parse_real("--timeout", text, 0, &options->timeout));
     case 'B':
-        return ok_if(tool_parse_real("--min-bw", text, 0, &options->min_bandwidth));
+        return ok_if(tool_parse_real("--min-bw", text, 0, &options->output.min_bandwidth));
     case 'o':
         return take_op(options, text);
     case 'd':
@@ -199,14 +215,14 @@ static int take_option(perf_options_t *options, int id, const char *text)
     case 'l':
         return ok_if(perf_pattern_parse(text, &options->pattern));
     case 'q':
-        options->stats = true;
+        options->loop.stats = true;
         return TOOL_OK;
     case 'r':
         return take_root(options, text);
     case 'J':
         return take_json_file(options, text);
     case TOOL_OPT_JSON:
-        options->json_stdout = true;
+        options->output.json_stdout = true;
         return TOOL_OK;
     case TOOL_OPT_CONF:
     case TOOL_OPT_SET:
@@ -247,7 +263,8 @@ static int read_environment(perf_options_t *options)
         fprintf(stderr, "weft: NCCL_TESTS_ALLTOALLV_… is set, but weft perf takes --pattern\n");
         return TOOL_UNIMPLEMENTED;
     }
-    if (floor != NULL && !tool_parse_real("NCCL_TESTS_MIN_BW", floor, 0, &options->min_bandwidth)) {
+    if (floor != NULL &&
+        !tool_parse_real("NCCL_TESTS_MIN_BW", floor, 0, &options->output.min_bandwidth)) {
         return TOOL_USAGE;
     }
     return TOOL_OK;
@@ -258,23 +275,24 @@ static int check_together(const perf_options_t *options)
     if (options->coll == WEFT_COLL_COUNT && !options->every) {
         return tool_usage("which collective? Try: weft perf all_reduce -P 4 -b 8 -e 16M -f 4");
     }
-    if (options->min_bytes > options->max_bytes) {
+    if (options->sizes.min_bytes > options->sizes.max_bytes) {
         return tool_usage("--minbytes %llu is larger than --maxbytes %llu",
-                          (unsigned long long)options->min_bytes,
-                          (unsigned long long)options->max_bytes);
+                          (unsigned long long)options->sizes.min_bytes,
+                          (unsigned long long)options->sizes.max_bytes);
     }
-    if (options->step_factor <= 1 && options->step_bytes == 0 &&
-        options->min_bytes < options->max_bytes) {
+    if (options->sizes.step_factor <= 1 && options->sizes.step_bytes == 0 &&
+        options->sizes.min_bytes < options->sizes.max_bytes) {
         return tool_usage("--stepbytes 0 never reaches --maxbytes");
     }
     if (options->processes > 0 && options->processes * options->threads * options->gpus > 65536) {
         return tool_usage("too many ranks");
     }
-    if ((options->per_iter != 0 || options->stats) && options->per_iter_skip >= options->iters) {
+    if ((options->loop.per_iter != 0 || options->loop.stats) &&
+        options->loop.per_iter_skip >= options->loop.iters) {
         return tool_usage("--per_iter_skip leaves no iteration");
     }
-    if (options->graphs > 0 && (options->blocking != 0 || options->per_iter != 0 ||
-                                options->stats || options->null_stream != 0)) {
+    if (options->loop.graphs > 0 && (options->loop.blocking != 0 || options->loop.per_iter != 0 ||
+                                     options->loop.stats || options->loop.null_stream != 0)) {
         return tool_usage("--cudagraph records the iterations: it does not go with --blocking, "
                           "--per_iter_timing, --stats or --stream_null");
     }
@@ -324,18 +342,18 @@ int perf_options_read(perf_options_t *options, int argc, char **argv, bool *done
         .argv = argv,
         .threads = 1,
         .gpus = 1,
-        .min_bytes = UINT64_C(32) << 20,
-        .max_bytes = UINT64_C(32) << 20,
-        .step_bytes = UINT64_C(1) << 20,
-        .step_factor = 1,
-        .iters = 20,
-        .agg_iters = 1,
-        .warmup_iters = 1,
-        .cycles = 1,
+        .sizes.min_bytes = UINT64_C(32) << 20,
+        .sizes.max_bytes = UINT64_C(32) << 20,
+        .sizes.step_bytes = UINT64_C(1) << 20,
+        .sizes.step_factor = 1,
+        .loop.iters = 20,
+        .loop.agg_iters = 1,
+        .loop.warmup_iters = 1,
+        .loop.cycles = 1,
         .check = 1,
         .op = WEFT_SUM,
         .dtype = WEFT_FP32,
-        .average = 1,
+        .output.average = 1,
     };
     take_coll(options, perf_coll_of_program(argv[0]));
     int code = read_environment(options);

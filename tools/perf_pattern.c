@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Lengths of the blocks of the v-forms, as weights: pure functions of (pattern, seed, ranks), so that
+ * Lengths of the blocks of the vector collectives, as weights: pure functions of (pattern, seed, ranks), so that
  * every rank knows those of all others. */
-#include "tools/perf_layout.h"
+#include "tools/perf_pattern.h"
 
 #define PARTS UINT64_C(1000)
 #define ZIPF_TOP UINT64_C(1000000)

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Where the ranks are and what they compute on, and how much memory there is for each. */
+#include "tools/perf_place.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "core/base/error.h"
 #include "core/os/os.h"
+#include "tools/perf_device.h"
 #include "tools/perf_job.h"
+#include "tools/perf_sync.h"
 
 static bool same_device(const perf_identity_t *a, const perf_identity_t *b)
 {
@@ -52,17 +56,19 @@ static weft_status_t fit(perf_rank_t *rank, const perf_identity_t *all, uint64_t
                                                                                         : least;
     }
     double room = room_of(all, rank->nranks, least);
-    rank->max_bytes = room < (double)o->max_bytes ? (uint64_t)room : o->max_bytes;
-    rank->span = (double)o->span < room && o->span > rank->max_bytes ? o->span : rank->max_bytes;
-    *reduced_p = rank->max_bytes < o->max_bytes ? rank->max_bytes : 0;
-    if (rank->max_bytes >= o->min_bytes) {
+    rank->max_bytes = room < (double)o->sizes.max_bytes ? (uint64_t)room : o->sizes.max_bytes;
+    rank->span = (double)o->sizes.span < room && o->sizes.span > rank->max_bytes ? o->sizes.span
+                                                                                 : rank->max_bytes;
+    *reduced_p = rank->max_bytes < o->sizes.max_bytes ? rank->max_bytes : 0;
+    if (rank->max_bytes >= o->sizes.min_bytes) {
         return WEFT_OK;
     }
     uint32_t sharers = memory_sharers(all, rank->nranks, least);
     return weft_fail(WEFT_ERR_RESOURCE, 0,
                      "no room for %llu bytes per buffer: %u rank%s %llu free bytes of %s on %s",
-                     (unsigned long long)o->min_bytes, sharers, sharers == 1 ? " has" : "s share",
-                     (unsigned long long)least->memory_free, least->name, least->host);
+                     (unsigned long long)o->sizes.min_bytes, sharers,
+                     sharers == 1 ? " has" : "s share", (unsigned long long)least->memory_free,
+                     least->name, least->host);
 }
 
 static weft_status_t gather_identities(perf_rank_t *rank, perf_identity_t *all)
@@ -89,7 +95,7 @@ static weft_status_t check_devices(const perf_rank_t *rank)
 static weft_status_t check_null_stream(const perf_rank_t *rank, const perf_identity_t *all)
 {
     const perf_identity_t *mine = &all[rank->rank];
-    for (uint32_t r = 0; r < rank->nranks && rank->options->null_stream != 0; r++) {
+    for (uint32_t r = 0; r < rank->nranks && rank->options->loop.null_stream != 0; r++) {
         if (r != rank->rank && same_device(&all[r], mine) && all[r].pid == mine->pid) {
             return weft_fail(WEFT_ERR_ARG, 0,
                              "--stream_null: rank %u is a thread of this process too and on the "

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The ranks of one process: threads, and where the unique id comes from. */
+ * The ranks of one process, each in a thread. */
+
+#include "tools/perf_ranks.h"
+
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/base/error.h"
 #include "core/os/os.h"
-#include "tools/perf_ranks.h"
+#include "tools/perf_run.h"
+#include "tools/tool.h"
 
 typedef struct rank_thread {
     perf_rank_t rank;
@@ -80,57 +83,4 @@ int perf_process_run(const perf_process_t *process, const weft_unique_id_t *id)
     }
     free(ranks);
     return code;
-}
-
-static int launched(const perf_options_t *options, const weft_launcher_t *launcher)
-{
-    weft_unique_id_t id;
-    weft_comm_options_t settings = tool_settings_options(&options->settings);
-    perf_process_t process = {
-        .options = options,
-        .index = launcher->rank,
-        .count = launcher->nranks,
-        .local = launcher->local_rank,
-    };
-    memset(&id, 0, sizeof id);
-    weft_status_t status = launcher->rank == 0 ? weft_unique_id_create(&id, &settings) : WEFT_OK;
-    if (status == WEFT_OK && launcher->nranks > 1) {
-        status = weft_launcher_exchange_id(launcher, &id, &settings);
-    }
-    return status != WEFT_OK ? tool_report(status) : perf_process_run(&process, &id);
-}
-
-/* Whether all the ranks that were asked for can be, and their collectives. */
-static int check_ranks(perf_options_t *options, const weft_launcher_t *launcher, int64_t nranks)
-{
-    bool rooted = options->every || weft_coll_is_rooted(options->coll);
-    if (options->processes > 0 && launcher->nranks > 1) {
-        return tool_usage(
-            "-P is for one machine without a launcher, and this is rank %u of %u of %s",
-            launcher->rank, launcher->nranks, launcher->name);
-    }
-    if (rooted && options->root >= nranks) {
-        return tool_usage("--root %lld, but the ranks are 0 to %lld", (long long)options->root,
-                          (long long)nranks - 1);
-    }
-    return perf_support_check(options, (uint32_t)nranks, launcher->rank == 0);
-}
-
-int perf_ranks_start(perf_options_t *options)
-{
-    weft_launcher_t launcher = {.size = sizeof launcher};
-    weft_status_t status = weft_launcher_detect(&launcher);
-    if (status != WEFT_OK) {
-        return tool_report(status);
-    }
-    int64_t processes = options->processes > 0 ? options->processes : launcher.nranks;
-    int64_t nranks = processes * perf_process_threads(options);
-    int code = check_ranks(options, &launcher, nranks);
-    if (code != TOOL_OK) {
-        return code;
-    }
-    if (nranks == 1 && !options->json_stdout) {
-        fprintf(stderr, "weft: note: one rank alone; -P 4 runs four on this machine\n");
-    }
-    return options->processes > 0 ? perf_fork_run(options) : launched(options, &launcher);
 }

@@ -13,15 +13,12 @@ typedef struct perf_process {
     uint32_t local;        /* index among those on this host */
 } perf_process_t;
 
-/* Exit code of a job in which both happened. Wrong results give way to failures, and what the other ranks
- * are told to the timeout of one. */
+/* Exit code of a job in which both happened. Wrong results give way to failures, and what the other
+ * ranks are told to the timeout of one. */
 int perf_exit_join(int so_far, int code);
 
 /* Runs the process's ranks, each in a thread; returns its exit code. */
 int perf_process_run(const perf_process_t *process, const weft_unique_id_t *id);
 uint32_t perf_process_threads(const perf_options_t *options);
-
-/* -P: forks the processes, passes the id, waits. Returns the job's exit code. */
-int perf_fork_run(const perf_options_t *options);
 
 #endif

@@ -1,50 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Output of `weft perf`: sends every result to the table and the JSON documents, keeps the totals. */
+#include "tools/perf_report.h"
+
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "core/os/os.h"
 #include "tools/perf_job.h"
-
-void perf_timestamp(char *text, size_t bytes)
-{
-    time_t now = (time_t)weft_os_wall_s();
-    struct tm parts;
-    if (localtime_r(&now, &parts) == NULL ||
-        strftime(text, bytes, "%Y-%m-%d %H:%M:%S", &parts) == 0) {
-        snprintf(text, bytes, "unknown");
-    }
-}
-
-double perf_algbw(const perf_case_t *test, double time)
-{
-    return time > 0 ? (double)test->size / time / 1e9 : 0;
-}
-
-double perf_busbw(const perf_case_t *test, uint32_t nranks, double time)
-{
-    double n = nranks;
-    double factor = 1;
-    if (test->coll == WEFT_ALL_REDUCE) {
-        factor = 2 * (n - 1) / n;
-    } else if (weft_coll_has_any_blocks(test->coll)) {
-        factor = (n - 1) / n;
-    }
-    return perf_algbw(test, time) * factor;
-}
-
-double perf_total_average(const perf_total_t *total)
-{
-    return total->bandwidth_count > 0 ? total->bandwidth_sum / (double)total->bandwidth_count : 0;
-}
-
-bool perf_report_bandwidth_ok(const perf_report_t *report)
-{
-    return perf_total_average(&report->all) >= 0.9 * report->options->min_bandwidth;
-}
+#include "tools/perf_json.h"
+#include "tools/perf_names.h"
+#include "tools/perf_rate.h"
+#include "tools/perf_table.h"
+#include "tools/tool.h"
 
 int perf_report_begin(perf_report_t *report, const perf_rank_t *rank, const perf_identity_t *ranks,
                       uint64_t reduced_max)
@@ -53,16 +21,16 @@ int perf_report_begin(perf_report_t *report, const perf_rank_t *rank, const perf
     *report = (perf_report_t){.options = options,
                               .support = &rank->support,
                               .nranks = rank->nranks,
-                              .table = !options->json_stdout};
+                              .table = !options->output.json_stdout};
     report->progress = isatty(STDERR_FILENO) == 1;
     perf_timestamp(report->start, sizeof report->start);
-    if (options->json_stdout) {
+    if (options->output.json_stdout) {
         report->json[report->json_count++] = (json_t){.out = stdout};
     }
-    if (options->json_file != NULL) {
-        FILE *file = fopen(options->json_file, "we");
+    if (options->output.json_file != NULL) {
+        FILE *file = fopen(options->output.json_file, "we");
         if (file == NULL) {
-            return tool_usage("cannot write %s: %s", options->json_file, strerror(errno));
+            return tool_usage("cannot write %s: %s", options->output.json_file, strerror(errno));
         }
         report->json[report->json_count++] = (json_t){.out = file};
     }

@@ -1,13 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The job of one rank: joins, walks over data types, operators, roots and sizes, leaves. */
+#include "tools/perf_run.h"
+
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/coll.h"
 #include "core/base/error.h"
 #include "core/os/os.h"
+#include "tools/perf_case.h"
 #include "tools/perf_job.h"
+#include "tools/perf_layout.h"
+#include "tools/perf_memory.h"
+#include "tools/perf_names.h"
+#include "tools/perf_place.h"
+#include "tools/perf_report.h"
+#include "tools/perf_stream.h"
+#include "tools/perf_support.h"
+#include "tools/perf_sync.h"
 #include "tools/perf_user.h"
+#include "tools/tool.h"
+#include "tools/values.h"
 
 /* Lays out the call that serves `bytes` best: counts are rounded down as nccl-tests does. */
 static weft_status_t set_size(const perf_rank_t *rank, perf_case_t *test, uint64_t bytes,
@@ -37,17 +51,17 @@ static weft_status_t set_size(const perf_rank_t *rank, perf_case_t *test, uint64
 
 static uint64_t next_size(const perf_options_t *o, uint64_t size)
 {
-    if (o->step_factor <= 1) {
-        return size + (o->step_bytes > 0 ? o->step_bytes : 1);
+    if (o->sizes.step_factor <= 1) {
+        return size + (o->sizes.step_bytes > 0 ? o->sizes.step_bytes : 1);
     }
-    uint64_t next = (uint64_t)((double)size * o->step_factor);
+    uint64_t next = (uint64_t)((double)size * o->sizes.step_factor);
     return next > size ? next : size + 1;
 }
 
 static weft_status_t warm_up(perf_rank_t *rank, perf_case_t test)
 {
     weft_status_t status = WEFT_OK;
-    uint64_t size = rank->options->min_bytes;
+    uint64_t size = rank->options->sizes.min_bytes;
     while (size <= rank->max_bytes && status == WEFT_OK && test.coll != WEFT_BARRIER) {
         perf_layout_t layout;
         status = set_size(rank, &test, size, &layout);
@@ -92,7 +106,7 @@ static weft_status_t run_sizes(perf_rank_t *rank, perf_case_t test, uint64_t see
     if (test.coll == WEFT_BARRIER) {
         return status != WEFT_OK ? status : run_row(rank, test, 0, seed);
     }
-    uint64_t size = rank->options->min_bytes;
+    uint64_t size = rank->options->sizes.min_bytes;
     while (size <= rank->max_bytes && status == WEFT_OK) {
         status = run_row(rank, test, size, seed);
         size = next_size(rank->options, size);
@@ -163,7 +177,7 @@ static weft_status_t begin(perf_rank_t *rank)
         return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for a list of %u ranks", rank->nranks);
     }
     weft_status_t status = perf_place_find(rank, all, &reduced);
-    if (status == WEFT_OK && rank->options->graphs > 0 && rank->device.streams == NULL) {
+    if (status == WEFT_OK && rank->options->loop.graphs > 0 && rank->device.streams == NULL) {
         rank->exit_code = TOOL_UNIMPLEMENTED;
         if (rank->report != NULL) {
             fprintf(stderr,
@@ -181,7 +195,7 @@ static weft_status_t run_all(perf_rank_t *rank)
 {
     const perf_options_t *o = rank->options;
     weft_status_t status = WEFT_OK;
-    for (int64_t c = 0; (o->cycles == 0 || c < o->cycles) && status == WEFT_OK; c++) {
+    for (int64_t c = 0; (o->loop.cycles == 0 || c < o->loop.cycles) && status == WEFT_OK; c++) {
         status = run_cycle(rank, (uint64_t)(c * (o->check + 1)));
     }
     return status;
@@ -190,8 +204,8 @@ static weft_status_t run_all(perf_rank_t *rank)
 static weft_status_t allocate(perf_rank_t *rank)
 {
     const uint8_t small_float = 0x3c; /* repeated it is 0.0115 as float: no slow denormals */
-    if (rank->options->per_iter != 0 || rank->options->stats) {
-        rank->samples = calloc(2 * (size_t)rank->options->iters + 1, sizeof *rank->samples);
+    if (rank->options->loop.per_iter != 0 || rank->options->loop.stats) {
+        rank->samples = calloc(2 * (size_t)rank->options->loop.iters + 1, sizeof *rank->samples);
         if (rank->samples == NULL) {
             return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for the times of all iterations");
         }

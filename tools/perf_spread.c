@@ -2,11 +2,14 @@
  *
  * Statistics of single iterations: of every rank's own times (-I), and of the times of the slowest
  * rank of each iteration (--stats). */
+#include "tools/perf_spread.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/perf_job.h"
+#include "tools/perf_sync.h"
 
 static int ascending(const void *a, const void *b)
 {
@@ -48,11 +51,11 @@ static perf_spread_t spread_of(double *times, size_t n)
 /* Ends of iterations become their lengths, per operation. */
 static void differences(const perf_options_t *o, double *samples)
 {
-    for (size_t i = (size_t)o->iters - 1; i > 0; i--) {
+    for (size_t i = (size_t)o->loop.iters - 1; i > 0; i--) {
         samples[i] -= samples[i - 1];
     }
-    for (size_t i = 0; i < (size_t)o->iters; i++) {
-        samples[i] /= (double)o->agg_iters;
+    for (size_t i = 0; i < (size_t)o->loop.iters; i++) {
+        samples[i] /= (double)o->loop.agg_iters;
     }
 }
 
@@ -60,21 +63,21 @@ weft_status_t perf_spread_of_iterations(perf_rank_t *rank, perf_sample_t *sample
 {
     const perf_options_t *o = rank->options;
     const int64_t most = 3;
-    size_t skip = (size_t)o->per_iter_skip;
-    size_t n = (size_t)o->iters - skip;
+    size_t skip = (size_t)o->loop.per_iter_skip;
+    size_t n = (size_t)o->loop.iters - skip;
     double *own = rank->samples + skip;
-    double *slowest = rank->samples + o->iters;
+    double *slowest = rank->samples + o->loop.iters;
     weft_status_t status = WEFT_OK;
     differences(o, rank->samples);
     memcpy(slowest, own, n * sizeof *own);
-    if (o->stats) {
+    if (o->loop.stats) {
         status = perf_combine(rank, slowest, (uint32_t)n, most);
         sample->slowest = spread_of(slowest, n);
     }
-    if (status == WEFT_OK && o->per_iter != 0) {
+    if (status == WEFT_OK && o->loop.per_iter != 0) {
         sample->own = spread_of(own, n);
-        status =
-            perf_combine(rank, &sample->own.min, sizeof sample->own / sizeof(double), o->average);
+        status = perf_combine(rank, &sample->own.min, sizeof sample->own / sizeof(double),
+                              o->output.average);
     }
     return status;
 }

@@ -2,11 +2,15 @@
  *
  * Iterations in a stream of the device: they are put there one after another, or recorded and replayed,
  * and the host waits once. */
+#include "tools/perf_stream.h"
+
 #include <stdlib.h>
 
 #include "core/base/error.h"
 #include "core/os/os.h"
+#include "tools/perf_call.h"
 #include "tools/perf_job.h"
+#include "tools/perf_sync.h"
 
 /* Points of the stream before the first iteration and behind each one. */
 typedef struct stream_marks {
@@ -18,7 +22,7 @@ typedef struct stream_marks {
 weft_status_t perf_stream_open(perf_rank_t *rank)
 {
     perf_device_t *device = &rank->device;
-    if (device->streams == NULL || rank->options->null_stream != 0) {
+    if (device->streams == NULL || rank->options->loop.null_stream != 0) {
         return WEFT_OK;
     }
     return device->streams->open(device->kernel, &device->stream);
@@ -73,7 +77,7 @@ weft_status_t perf_stream_wait(perf_rank_t *rank)
 /* M operations, which a group puts there together. */
 static weft_status_t put_one(perf_rank_t *rank, const perf_case_t *test, uint64_t i)
 {
-    const uint64_t count = (uint64_t)rank->options->agg_iters;
+    const uint64_t count = (uint64_t)rank->options->loop.agg_iters;
     weft_status_t status = count > 1 ? weft_group_start() : WEFT_OK;
     if (status != WEFT_OK) {
         return status;
@@ -88,7 +92,7 @@ static weft_status_t put_one(perf_rank_t *rank, const perf_case_t *test, uint64_
 /* What -z asks for behind an iteration; adds what is not to be timed to *untimed. */
 static weft_status_t settle(perf_rank_t *rank, uint64_t *untimed)
 {
-    const int64_t blocking = rank->options->blocking;
+    const int64_t blocking = rank->options->loop.blocking;
     weft_status_t status = blocking != 0 ? perf_stream_wait(rank) : WEFT_OK;
     uint64_t before = weft_os_clock_ns();
     if (status == WEFT_OK && (blocking == 1 || blocking == 3)) {
@@ -109,7 +113,7 @@ static weft_status_t put_all(perf_rank_t *rank, const perf_case_t *test, stream_
                              uint64_t *issued, uint64_t *untimed)
 {
     weft_status_t status = WEFT_OK;
-    for (int64_t i = 0; i < rank->options->iters && status == WEFT_OK; i++) {
+    for (int64_t i = 0; i < rank->options->loop.iters && status == WEFT_OK; i++) {
         uint64_t before = weft_os_clock_ns();
         status = put_one(rank, test, (uint64_t)i);
         *issued += weft_os_clock_ns() - before;
@@ -147,7 +151,7 @@ weft_status_t perf_stream_once(perf_rank_t *rank, const perf_case_t *test)
 {
     const perf_device_t *device = &rank->device;
     weft_kernel_graph_t *recording = NULL;
-    if (rank->options->graphs == 0) {
+    if (rank->options->loop.graphs == 0) {
         weft_status_t status = perf_call_issue(rank, test, 0, NULL);
         return status != WEFT_OK ? status : perf_stream_wait(rank);
     }
@@ -165,7 +169,7 @@ static weft_status_t replay_all(perf_rank_t *rank, weft_kernel_graph_t *recordin
     const perf_device_t *device = &rank->device;
     const uint64_t before = weft_os_clock_ns();
     weft_status_t status = WEFT_OK;
-    for (int64_t g = 0; g < rank->options->graphs && status == WEFT_OK; g++) {
+    for (int64_t g = 0; g < rank->options->loop.graphs && status == WEFT_OK; g++) {
         status = device->streams->graph_launch(device->kernel, device->stream, recording);
     }
     *issued += weft_os_clock_ns() - before;
@@ -222,13 +226,13 @@ weft_status_t perf_stream_iterate(perf_rank_t *rank, const perf_case_t *test, pe
     stream_marks_t marks = {0};
     weft_kernel_graph_t *recording = NULL;
     if (rank->samples != NULL) {
-        marks.each = calloc((size_t)o->iters, sizeof(weft_kernel_event_t *));
-        marks.count = marks.each != NULL ? o->iters : 0;
+        marks.each = calloc((size_t)o->loop.iters, sizeof(weft_kernel_event_t *));
+        marks.count = marks.each != NULL ? o->loop.iters : 0;
         if (marks.each == NULL) {
             return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for the marks of all iterations");
         }
     }
-    weft_status_t status = o->graphs > 0 ? record(rank, test, true, &recording) : WEFT_OK;
+    weft_status_t status = o->loop.graphs > 0 ? record(rank, test, true, &recording) : WEFT_OK;
     status = status != WEFT_OK ? status : perf_barrier(rank);
     status = status != WEFT_OK ? status : timed(rank, test, &marks, recording, lap);
     rank->device.streams->graph_free(rank->device.kernel, recording);

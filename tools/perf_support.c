@@ -2,12 +2,15 @@
  *
  * Which collectives the loaded algorithms serve. Most is known before a rank is started, so that what
  * cannot run is said once and names who would serve it; some algorithms look at the hosts too. */
+#include "tools/perf_support.h"
+
 #include <string.h>
 
 #include "core/base/error.h"
 #include "core/plan/plan_ir.h"
 #include "tools/perf_job.h"
 #include "tools/session.h"
+#include "tools/tool.h"
 
 /* Who serves one collective. */
 typedef struct servants {

@@ -3,6 +3,8 @@
  * What the ranks of `weft perf` tell each other beside the measurement. It goes through weft's own
  * all-reduce and barrier, or through sends and receives along a binomial tree where the algorithm
  * that [plan] algo forces serves no all-reduce. */
+#include "tools/perf_sync.h"
+
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The table of `weft perf`, in the form of nccl-tests: lines that are no rows begin with '#'. */
+#include "tools/perf_table.h"
+
 #include <string.h>
 
+#include "core/base/coll.h"
 #include "tools/perf_job.h"
+#include "tools/perf_layout.h"
+#include "tools/perf_names.h"
+#include "tools/perf_place.h"
+#include "tools/perf_rate.h"
 
 /* A number in `width` places: two decimals, one, none, or with an exponent. */
 static void print_number(double value, int width)
@@ -21,27 +28,27 @@ static void print_number(double value, int width)
 
 static void print_settings(const perf_options_t *o)
 {
-    bool factor = o->step_factor > 1;
+    bool factor = o->sizes.step_factor > 1;
     char step[32];
     snprintf(step, sizeof step, factor ? "%.6g" : "%.0f",
-             factor ? o->step_factor : (double)o->step_bytes);
+             factor ? o->sizes.step_factor : (double)o->sizes.step_bytes);
     printf("# nThread %lld nGpus %lld minBytes %llu maxBytes %llu step: %s(%s) warmup iters: %lld "
            "iters: %lld agg iters: %lld validation: %lld graph: %lld unalign: %lld\n",
-           (long long)o->threads, (long long)o->gpus, (unsigned long long)o->min_bytes,
-           (unsigned long long)o->max_bytes, step, factor ? "factor" : "bytes",
-           (long long)o->warmup_iters, (long long)o->iters, (long long)o->agg_iters,
-           (long long)o->check, (long long)o->graphs, (long long)o->unalign);
-    if (o->blocking != 0) {
+           (long long)o->threads, (long long)o->gpus, (unsigned long long)o->sizes.min_bytes,
+           (unsigned long long)o->sizes.max_bytes, step, factor ? "factor" : "bytes",
+           (long long)o->loop.warmup_iters, (long long)o->loop.iters, (long long)o->loop.agg_iters,
+           (long long)o->check, (long long)o->loop.graphs, (long long)o->unalign);
+    if (o->loop.blocking != 0) {
         printf("# Blocking Enabled: wait for completion%s after each collective\n",
-               o->blocking != 2 ? " and barrier" : "");
+               o->loop.blocking != 2 ? " and barrier" : "");
     }
-    if (o->per_iter != 0) {
+    if (o->loop.per_iter != 0) {
         printf("# Per-iteration timing enabled, first %lld iterations left out\n",
-               (long long)o->per_iter_skip);
+               (long long)o->loop.per_iter_skip);
     }
-    if (o->stats) {
+    if (o->loop.stats) {
         printf("# Statistics of single iterations, of the slowest rank each, first %lld left out\n",
-               (long long)o->per_iter_skip);
+               (long long)o->loop.per_iter_skip);
     }
     if (o->every || weft_coll_has_vectors(o->coll)) {
         printf("# Blocks of the v-forms: %s, seed %llu\n", perf_pattern_name(&o->pattern),
@@ -56,7 +63,7 @@ static void print_half(const perf_options_t *o, const char *time, bool unit)
 {
     printf("  %7s  %6s  %6s", unit ? "(us)" : time, unit ? "(GB/s)" : "algbw",
            unit ? "(GB/s)" : "busbw");
-    if (o->per_iter != 0) {
+    if (o->loop.per_iter != 0) {
         printf("  %7s  %7s  %7s  %7s", unit ? "(us)" : "i_min", unit ? "(us)" : "i_max",
                unit ? "(us)" : "i_p99", unit ? "(%)" : "i_cv%");
     }
@@ -65,18 +72,18 @@ static void print_half(const perf_options_t *o, const char *time, bool unit)
 
 static void print_head(const perf_options_t *o)
 {
-    const char *time = o->cpu_time != 0 ? "cputime" : "time";
-    int more = o->per_iter != 0 ? 36 : 0;
+    const char *time = o->output.cpu_time != 0 ? "cputime" : "time";
+    int more = o->loop.per_iter != 0 ? 36 : 0;
     printf("#\n# %10s  %12s  %8s  %6s  %6s%11s%s%*s%s%*s\n", "", "", "", "", "", "", "out-of-place",
            23 + more, "", "in-place", 10 + more, "");
     printf("# %10s  %12s  %8s  %6s  %6s", "size", "count", "type", "redop", "root");
     print_half(o, time, false);
     print_half(o, time, false);
-    printf(o->timestamps != 0 ? " %21s \n" : " \n", "timestamp");
+    printf(o->output.timestamps != 0 ? " %21s \n" : " \n", "timestamp");
     printf("# %10s  %12s  %8s  %6s  %6s", "(B)", "(elements)", "", "", "");
     print_half(o, time, true);
     print_half(o, time, true);
-    printf(o->timestamps != 0 ? " %21s \n" : " \n", "");
+    printf(o->output.timestamps != 0 ? " %21s \n" : " \n", "");
 }
 
 /* Figures of ranks that share a device are not those of as many devices. */
@@ -118,7 +125,7 @@ static void print_sample(const perf_options_t *o, uint32_t nranks, const perf_ca
 {
     if (sample->absent) {
         printf("  %7s  %6s  %6s%s  %6s", "N/A", "N/A", "N/A",
-               o->per_iter != 0 ? "      N/A      N/A      N/A      N/A" : "", "N/A");
+               o->loop.per_iter != 0 ? "      N/A      N/A      N/A      N/A" : "", "N/A");
         return;
     }
     fputs("  ", stdout);
@@ -130,7 +137,7 @@ static void print_sample(const perf_options_t *o, uint32_t nranks, const perf_ca
     const perf_spread_t *own = &sample->own;
     const double more[] = {own->min * 1e6, own->max * 1e6, own->p99 * 1e6,
                            own->mean > 0 ? own->deviation / own->mean * 100 : 0};
-    for (int i = 0; o->per_iter != 0 && i < 4; i++) {
+    for (int i = 0; o->loop.per_iter != 0 && i < 4; i++) {
         fputs("  ", stdout);
         print_number(more[i], 7);
     }
@@ -144,7 +151,7 @@ static void print_sample(const perf_options_t *o, uint32_t nranks, const perf_ca
 static void print_spread(const perf_options_t *o, const char *form, const perf_sample_t *sample)
 {
     const perf_spread_t *s = &sample->slowest;
-    if (o->stats && !sample->absent) {
+    if (o->loop.stats && !sample->absent) {
         printf("#   %-12s  min %.2f  p50 %.2f  p90 %.2f  p99 %.2f  max %.2f  stddev %.2f us\n",
                form, s->min * 1e6, s->p50 * 1e6, s->p90 * 1e6, s->p99 * 1e6, s->max * 1e6,
                s->deviation * 1e6);
@@ -161,7 +168,7 @@ void perf_table_row(const perf_options_t *options, uint32_t nranks, const perf_c
            weft_coll_is_rooted(test->coll) ? (int)test->root : -1);
     print_sample(options, nranks, test, out);
     print_sample(options, nranks, test, in);
-    if (options->timestamps != 0) {
+    if (options->output.timestamps != 0) {
         char now[32];
         perf_timestamp(now, sizeof now);
         printf(" %21s", now);
@@ -206,7 +213,7 @@ void perf_table_end(const perf_report_t *report, const uint64_t memory[3], const
     printf("# %-20s : %.0f %s\n", "Out of bounds values", report->all.wrong,
            report->all.wrong > 0 ? "FAILED" : "OK");
     printf("# %-20s : %g %s\n", "Avg bus bandwidth", perf_total_average(&report->all),
-           o->min_bandwidth <= 0              ? ""
+           o->output.min_bandwidth <= 0       ? ""
            : perf_report_bandwidth_ok(report) ? "OK"
                                               : "FAILED");
     printf("#\n# Collective test concluded: %s\n", o->program);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * `weft plan`: emits the plans of all ranks with a loaded algorithm, and shows them. */
+#include "tools/plan.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +10,16 @@
 #include "core/base/error.h"
 #include "core/plan/dot.h"
 #include "core/plan/plan_print.h"
+#include "tools/draw.h"
+#include "tools/json.h"
+#include "tools/plan_check.h"
+#include "tools/plan_compare.h"
+#include "tools/plan_list.h"
 #include "tools/plan_request.h"
+#include "tools/plan_source.h"
+#include "tools/plan_study.h"
+#include "tools/session.h"
+#include "tools/tool.h"
 
 static void put_plans_json(json_t *json, const plan_request_t *request, const plan_set_t *set)
 {

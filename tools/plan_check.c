@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The verdict, the figures and the prices of `weft plan`. */
+#include "tools/plan_check.h"
+
+#include "tools/json.h"
+#include "tools/plan_price.h"
 #include "tools/plan_request.h"
+#include "tools/plan_study.h"
 
 const char *plan_vector_text(weft_vector_t vector)
 {

@@ -2,11 +2,18 @@
  *
  * `weft plan --compare A B`: do two algorithms give the same bits, and which is faster from which size
  * on? */
+#include "tools/plan_compare.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "core/base/error.h"
+#include "tools/json.h"
+#include "tools/plan_price.h"
 #include "tools/plan_request.h"
+#include "tools/plan_source.h"
+#include "tools/plan_study.h"
+#include "tools/tool.h"
 
 typedef struct pair {
     const plan_request_t *request;

@@ -2,10 +2,9 @@
  *
  * The loaded algorithms by name, for plans that use the plans of other algorithms; an instance of
  * each is made when it is first asked for. */
-#include <string.h>
+#include "tools/plan_find.h"
 
-#include "core/plan/builder.h"
-#include "tools/plan_source.h"
+#include <string.h>
 
 static weft_status_t find_algo(void *arg, const char *name, const weft_algo_ops_t **ops_p,
                                weft_algo_t **algo_p)

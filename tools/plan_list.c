@@ -2,10 +2,14 @@
  *
  * `weft plan --list`: the loaded algorithms, the collectives and numbers of ranks that they serve, and
  * their options. What an algorithm serves is asked, not declared. */
+#include "tools/plan_list.h"
+
 #include <string.h>
 
 #include "core/base/error.h"
+#include "tools/json.h"
 #include "tools/plan_request.h"
+#include "tools/tool.h"
 
 /* Numbers of ranks that are asked for; the last is the most that the tools take. */
 static const uint32_t probes[] = {2,   3,   4,   5,   6,   7,    8,    9,    12,    15,   16,

@@ -11,6 +11,8 @@
 #include <weft/plugin/net.h>
 
 #include "core/base/error.h"
+#include "tools/tool.h"
+#include "tools/values.h"
 
 /* Where no transport or kernel can tell: a message over Ethernet, and one core's memory. */
 #define ALPHA_DEFAULT 10e-6

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a plan costs, for `weft plan` and `weft sim`: the parameters of the model and where they come
- * from, times for message sizes, and figures that need no run. */
+ * What a plan costs, for `weft plan` and `weft sim`: the parameters of the model and where they
+ * come from, times for message sizes, and figures that need no run. */
 #ifndef WEFT_TOOLS_PLAN_PRICE_H
 #define WEFT_TOOLS_PLAN_PRICE_H
 
@@ -67,8 +67,8 @@ bool price_parse_seconds(const char *what, const char *text, double *value_p);
 /* "12GB/s" or seconds per byte. */
 bool price_parse_rate(const char *what, const char *text, double *value_p);
 
-/* What was not asked for comes from the loaded transports and kernels, as a communicator on `nhosts`
- * hosts would take it, else from constants. */
+/* What was not asked for comes from the loaded transports and kernels, as a communicator on
+ * `nhosts` hosts would take it, else from constants. */
 void price_model_make(const price_request_t *request, const tool_session_t *session,
                       uint32_t nhosts, price_model_t *model);
 

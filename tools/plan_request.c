@@ -5,6 +5,12 @@
 
 #include "tools/plan_request.h"
 
+#include "tools/args.h"
+#include "tools/plan_price.h"
+#include "tools/plan_source.h"
+#include "tools/tool.h"
+#include "tools/values.h"
+
 static const tool_option_t options_table[] = {
     {'n', "nranks", "N", "number of ranks [4, or the sum of --hosts]", 'n'},
     {'A', "algo", "NAME[:X=Y,…]", "algorithm with options [the first that serves]", 'A'},

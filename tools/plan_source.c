@@ -9,6 +9,10 @@
 #include "core/base/error.h"
 #include "core/os/os.h"
 #include "core/plan/builder.h"
+#include "tools/plan_find.h"
+#include "tools/session.h"
+#include "tools/tool.h"
+#include "tools/values.h"
 
 int plan_algo_find(const tool_session_t *session, const char *name)
 {

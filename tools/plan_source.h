@@ -8,6 +8,7 @@
 #include "core/plan/builder.h"
 #include "core/plan/cost.h"
 #include "core/plan/verify.h"
+#include "tools/plan_find.h"
 #include "tools/session.h"
 
 #define PLAN_RANKS_MAX 65536
@@ -19,18 +20,6 @@ typedef struct plan_hosts {
     uint32_t listed;
     uint32_t list[PLAN_HOSTS_MAX];
 } plan_hosts_t;
-
-#define PLAN_ALGOS_MAX 64
-
-/* plan_find.c: how a plan reaches the other loaded algorithms. */
-typedef struct plan_finder {
-    weft_plan_finder_t finder;
-    const weft_registry_t *registry;
-    weft_algo_t *algos[PLAN_ALGOS_MAX]; /* as in the registry; NULL until asked for */
-} plan_finder_t;
-
-void plan_finder_open(plan_finder_t *finder, const weft_registry_t *registry);
-void plan_finder_close(plan_finder_t *finder);
 
 /* An algorithm, loaded with its options in a session of its own. */
 #define PLAN_PARAMS_MAX 16u

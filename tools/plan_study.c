@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Proves and prices the plans of one algorithm. */
+#include "tools/plan_study.h"
+
 #include "core/base/error.h"
 #include "core/os/os.h"
 #include "core/plan/classes.h"
+#include "tools/plan_price.h"
 #include "tools/plan_request.h"
+#include "tools/plan_source.h"
+#include "tools/timeline.h"
 
 /* Slice steps of one timed run in the search for the least depth. */
 #define DEPTH_STEPS_MAX 4000000u

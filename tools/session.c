@@ -3,6 +3,9 @@
  * Configuration and plugins for the subcommands that only look. */
 #include "tools/session.h"
 
+#include "tools/tool.h"
+#include "tools/values.h"
+
 weft_status_t tool_session_open(tool_session_t *session, const tool_settings_t *settings)
 {
     weft_comm_options_t options = tool_settings_options(settings);

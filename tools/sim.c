@@ -1,127 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * `weft sim`: surveys the plans and prints times. */
-#include "tools/sim_request.h"
+#include "tools/sim.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/error.h"
 #include "core/os/os.h"
-
-bool sim_point_good(const sim_point_t *point)
-{
-    return point->served && point->survey.verdict == WEFT_VERDICT_OK;
-}
-
-/* A plan too big to be walked is priced by its busiest rank. */
-static bool is_priced(const sim_point_t *point)
-{
-    return sim_point_good(point) ||
-           (point->served && point->survey.verdict == WEFT_VERDICT_TOO_BIG && point->survey.k > 0 &&
-            point->survey.cost.steady.edges > 0);
-}
-
-double sim_point_time(const sim_request_t *request, const sim_point_t *point, uint64_t size)
-{
-    if (!is_priced(point)) {
-        return INFINITY;
-    }
-    return price_time(&point->survey.cost, &point->model, point->coll, point->nranks,
-                      point->survey.k, (uint32_t)request->slots, size)
-        .seconds;
-}
-
-typedef struct emitter {
-    const plan_source_t *source;
-    weft_algo_call_t call;
-    weft_algo_topo_t view;
-} emitter_t;
-
-static weft_status_t emit_rank(void *arg, uint32_t rank, weft_plan_t **plan_p)
-{
-    emitter_t *emitter = arg;
-    weft_algo_call_t call = emitter->call;
-    call.rank = rank;
-    return weft_plan_emit(plan_source_ops(emitter->source), emitter->source->algo, &call,
-                          &emitter->view, &emitter->source->others.finder, plan_p);
-}
-
-static void set_served(sim_point_t *point, weft_status_t status)
-{
-    point->served = status == WEFT_OK;
-    if (!point->served) {
-        const char *why = weft_error_record()->text;
-        snprintf(point->why, sizeof point->why, "%.150s",
-                 why[0] != '\0' ? why : weft_status_text(status));
-    }
-}
-
-weft_status_t sim_survey(const sim_request_t *request, const plan_source_t *source,
-                         weft_coll_t coll, uint32_t nranks, sim_point_t *point)
-{
-    *point =
-        (sim_point_t){.nranks = nranks, .coll = coll, .algo = source->label, .verify_seconds = -1};
-    emitter_t emitter = {.source = source,
-                         .call = plan_source_call(source, coll, nranks, (uint32_t)request->root)};
-    set_served(point, plan_source_ops(source)->supports(source->algo, &emitter.call));
-    if (!point->served) {
-        return WEFT_OK;
-    }
-    uint32_t *host = calloc(nranks, sizeof *host);
-    if (host == NULL) {
-        return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for %u ranks", nranks);
-    }
-    for (uint32_t r = 0; r < nranks; r++) {
-        host[r] = r / (uint32_t)request->per_host;
-    }
-    emitter.view = (weft_algo_topo_t){
-        .size = sizeof emitter.view, .nhosts = host[nranks - 1] + 1, .host = host};
-    price_model_make(&request->price, &source->session, emitter.view.nhosts, &point->model);
-    uint64_t start = weft_os_clock_ns();
-    weft_status_t status =
-        weft_plan_survey(nranks, emit_rank, &emitter, (uint32_t)request->slots, &point->survey);
-    point->survey_seconds = (double)(weft_os_clock_ns() - start) * 1e-9;
-    free(host);
-    if (status == WEFT_ERR_UNSUPPORTED) {
-        /* Known only when the plan was asked for: it depends on the hosts. */
-        set_served(point, status);
-        return WEFT_OK;
-    }
-    return status;
-}
-
-weft_status_t sim_verify(const sim_request_t *request, const plan_source_t *source,
-                         sim_point_t *point)
-{
-    plan_set_t set;
-    plan_hosts_t hosts = {.count = (point->nranks + (uint32_t)request->per_host - 1) /
-                                   (uint32_t)request->per_host};
-    weft_verify_report_t reports[2];
-    weft_status_t status =
-        plan_set_emit(&set, source, point->coll, point->nranks, (uint32_t)request->root, &hosts);
-    if (status == WEFT_OK) {
-        weft_verify_input_t input = {.plans = set.plans,
-                                     .nranks = set.nranks,
-                                     .slots = (uint32_t)request->slots,
-                                     .slices = (uint32_t)request->slots / 2,
-                                     .limit = UINT64_C(200) << 20};
-        uint64_t start = weft_os_clock_ns();
-        status = weft_plan_prove(&input, reports);
-        const weft_verify_report_t report = reports[0];
-        if (status == WEFT_OK && report.verdict != WEFT_VERDICT_TOO_BIG) {
-            point->verify_seconds = (double)(weft_os_clock_ns() - start) * 1e-9;
-        }
-        if (status == WEFT_OK && report.verdict != WEFT_VERDICT_OK &&
-            report.verdict != WEFT_VERDICT_TOO_BIG) {
-            point->survey.verdict = report.verdict;
-            snprintf(point->survey.text, sizeof point->survey.text, "%s", report.text);
-        }
-    }
-    plan_set_free(&set);
-    return status;
-}
+#include "tools/plan_source.h"
+#include "tools/sim_figure.h"
+#include "tools/sim_point.h"
+#include "tools/sim_request.h"
+#include "tools/sim_scale.h"
+#include "tools/sim_simgrid.h"
+#include "tools/sim_table.h"
+#include "tools/tool.h"
 
 static int survey_all(const sim_request_t *request, plan_source_t *sources, sim_point_t *points)
 {

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The picture of `weft sim`: time over message size, and a map of who is fastest. */
+#include "tools/sim_figure.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "core/base/error.h"
-#include "tools/sim_request.h"
+#include "tools/plan_price.h"
+#include "tools/sim_point.h"
+#include "tools/svg.h"
 #include "tools/svg_plot.h"
+#include "tools/tool.h"
 
 #define SAMPLES 160u
 #define TIE 0.98      /* faster by less is equal */
@@ -209,7 +214,7 @@ static void put_figure(figure_t *figure, FILE *out)
     snprintf(title, sizeof title, "%s: which algorithm for which size",
              weft_coll_name(request->coll));
     svg_open(&figure->svg, out, 1170, 640, title);
-    svg_font_t large = {.size = 22, .anchor = 's', .bold = 1};
+    svg_font_t large = {.size = 22, .anchor = 's', .bold = true};
     svg_font_t small = {.size = 13, .anchor = 's', .fill = SVG_GREY};
     svg_text(&figure->svg, (svg_point_t){28, 40}, &large, "%s", title);
     if (model != NULL) {

@@ -5,6 +5,12 @@
 
 #include "tools/sim_request.h"
 
+#include "tools/args.h"
+#include "tools/plan_price.h"
+#include "tools/session.h"
+#include "tools/tool.h"
+#include "tools/values.h"
+
 enum {
     SIM_OPT_PER_HOST = 1,
     SIM_OPT_CSV,

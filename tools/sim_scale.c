@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * `weft sim --scale`: how the plans grow with the number of ranks. */
+#include "tools/sim_scale.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/error.h"
-#include "tools/sim_request.h"
+#include "tools/json.h"
+#include "tools/plan_source.h"
+#include "tools/sim_point.h"
+#include "tools/svg.h"
 #include "tools/svg_plot.h"
+#include "tools/tool.h"
 
 typedef struct scale {
     const sim_request_t *request;
@@ -185,7 +191,7 @@ static void put_panel(const scale_t *scale, svg_t *svg, const panel_t *panel, sv
     plot_axes(&plot, panel->title);
     for (uint32_t a = 0; a < scale->nspecs; a++) {
         svg_colour_t colour = svg_hue(a, scale->nspecs);
-        plot_style_t style = {.colour = colour.text, .width = 1.9, .marks = 1};
+        plot_style_t style = {.colour = colour.text, .width = 1.9, .marks = true};
         for (uint32_t i = 0; i < request->nranks; i++) {
             const sim_point_t *p = &scale->points[a * request->nranks + i];
             x[i] = request->ranks[i];
@@ -232,11 +238,12 @@ static int put_figure(const scale_t *scale)
         return tool_report(WEFT_ERR_SYSTEM);
     }
     svg_open(&svg, out, 1330, 790, "plans over the number of ranks");
-    svg_font_t large = {.size = 22, .anchor = 's', .bold = 1};
+    svg_font_t large = {.size = 22, .anchor = 's', .bold = true};
     svg_text(&svg, (svg_point_t){28, 40}, &large, "How plans grow with the number of ranks");
     put_keys(scale, &svg);
     for (uint32_t i = 0; i < sizeof panels / sizeof panels[0]; i++) {
-        svg_box_t box = {78 + 430.0 * (i % 3), 146 + 325.0 * (i / 3), 345, 240, 0};
+        uint32_t column = i % 3, row = i / 3;
+        svg_box_t box = {78 + 430.0 * column, 146 + 325.0 * row, 345, 240, 0};
         put_panel(scale, &svg, &panels[i], box);
     }
     svg_close(&svg);

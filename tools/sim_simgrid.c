@@ -2,6 +2,8 @@
  *
  * `weft sim --simgrid`: proves the plans, writes them as text and has weft-simgrid run them, one
  * process per size, for SimGrid can be started once in a process. */
+#include "tools/sim_simgrid.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -12,7 +14,11 @@
 
 #include "core/base/error.h"
 #include "core/plan/plan_print.h"
-#include "tools/sim_request.h"
+#include "tools/json.h"
+#include "tools/plan_price.h"
+#include "tools/plan_source.h"
+#include "tools/sim_point.h"
+#include "tools/tool.h"
 
 #define RANKS_MOST 1024u
 

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Times of `weft sim` as a table, as comma-separated values, as JSON. */
+#include "tools/sim_table.h"
+
 #include <math.h>
 
-#include "tools/sim_request.h"
+#include "tools/json.h"
+#include "tools/plan_price.h"
+#include "tools/sim_point.h"
 
 typedef struct row {
     const sim_request_t *request;

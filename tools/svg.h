@@ -4,6 +4,7 @@
 #ifndef WEFT_TOOLS_SVG_H
 #define WEFT_TOOLS_SVG_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include <weft/types.h>
@@ -42,7 +43,7 @@ typedef struct svg_paint {
 typedef struct svg_font {
     double size;
     char anchor; /* 's' start, 'm' middle, 'e' end */
-    int bold;
+    bool bold;
     const char *fill; /* NULL: ink */
 } svg_font_t;
 

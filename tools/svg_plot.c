@@ -6,6 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "tools/svg.h"
+
 static double place(const plot_axis_t *axis, double value)
 {
     double v = value < axis->low ? axis->low : value > axis->high ? axis->high : value;
@@ -99,7 +101,7 @@ static void put_grid_y(const plot_t *plot)
 
 void plot_axes(const plot_t *plot, const char *title)
 {
-    svg_font_t bold = {.size = 13.5, .anchor = 's', .bold = 1};
+    svg_font_t bold = {.size = 13.5, .anchor = 's', .bold = true};
     svg_font_t small = {.size = 12.5, .anchor = 's', .fill = SVG_GREY};
     svg_paint_t frame = {.stroke = SVG_PALE, .width = 1.2};
     put_grid_x(plot);

@@ -30,7 +30,7 @@ typedef struct plot_style {
     const char *colour;
     double width;
     const char *dash;
-    int marks; /* a dot at every point */
+    bool marks; /* a dot at every point */
 } plot_style_t;
 
 /* Frame, grid, numbers, names of the axes, and a title over it. */

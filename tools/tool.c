@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Error lines and exit codes. */
+ * Error lines, exit codes, and programs that are installed beside this one. */
+#include "tools/tool.h"
+
 #include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "core/base/error.h"
-#include "tools/tool.h"
 
 int tool_exit_code(weft_status_t status)
 {
@@ -31,4 +34,16 @@ int tool_usage(const char *format, ...)
     va_end(args);
     fprintf(stderr, "weft: %s\n", text);
     return TOOL_USAGE;
+}
+
+bool tool_beside(const char *name, char *path, size_t bytes)
+{
+    ssize_t length = readlink("/proc/self/exe", path, bytes);
+    if (length <= 0 || (size_t)length >= bytes) {
+        return false;
+    }
+    path[length] = '\0';
+    char *file = strrchr(path, '/') + 1;
+    size_t room = bytes - (size_t)(file - path);
+    return (size_t)snprintf(file, room, "%s", name) < room && access(path, X_OK) == 0;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Values on the command line: numbers, sizes, names, and the configuration options. */
+#include "tools/values.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,13 +7,13 @@
 #include "core/config/nearest.h"
 #include "core/config/store.h"
 
-/* Gives the values that stand under an old name of this table their new name, with a warning for
- * each. Call it before the table's options look for their values. ERR_CONFIG if both names are given,
+/* Moves values given under an old name of the table to the new name and warns about each. Call it
+ * before the table's options look for their values. ERR_CONFIG if both names are given,
  * ERR_RESOURCE. */
 weft_status_t weft_alias_apply(weft_config_t *config, const char *section,
                                const weft_option_t *table);
 
-/* Offers the old names of a section to the search for a mistyped key. A hint then shows the present
+/* Offers the old names of a section to the search for a mistyped key. The hint shows the present
  * name. */
 void weft_alias_offer(const weft_config_t *config, const char *section, weft_nearest_t *nearest);
 

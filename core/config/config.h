@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Configuration: one parser (inih), option tables, strict errors. Order of precedence:
- * settings ("--set section.key=value"), WEFT_<SECTION>_<KEY>, the file (options.config, else
- * WEFT_CONF, else the user's, else the system's), defaults. */
+ * The configuration of one family of communicators. Option tables claim sections of it; what no
+ * table claims is an error. A value comes from the first of these that gives one: settings ("--set
+ * section.key=value"), the variable WEFT_<SECTION>_<KEY>, one file (options.config, else WEFT_CONF,
+ * else the user's, else the system's), the default. Not safe for several threads. */
 #ifndef WEFT_CONFIG_CONFIG_H
 #define WEFT_CONFIG_CONFIG_H
 
@@ -14,38 +15,40 @@
 
 typedef struct weft_config weft_config_t;
 
-/* Reads everything that is given, without knowing yet which sections exist. `options` may be NULL.
- * ERR_CONFIG with file:line, section, key. */
+/* Reads all given values; which sections exist is not known yet. `options` may be NULL. ERR_CONFIG
+ * with file:line, section and key; ERR_RESOURCE. */
 weft_status_t weft_config_load(const weft_comm_options_t *options, weft_config_t **config_p);
 void weft_config_destroy(weft_config_t *config);
 
-/* Claims a section: fills `out` (struct of the table, zeroed by the caller) from defaults and given
- * values, and copies the table. Strings live as long as the config. Several tables may share a
- * section; a key claimed again is filled again. ERR_CONFIG. */
+/* Claims a section: copies the table and fills `out`, the table's struct, which the caller has
+ * zeroed, from given values and defaults. Strings live as long as the config. Tables may share a
+ * section; a key that is claimed again is filled again. An old name of an option works and is
+ * warned about. ERR_CONFIG, ERR_RESOURCE. */
 weft_status_t weft_config_section(weft_config_t *config, const char *section,
                                   const weft_option_t *table, void *out);
 
-/* True once somebody claimed a key of it. */
+/* True if a table has claimed a key of the section. */
 bool weft_config_claimed(const weft_config_t *config, const char *section);
 
-/* Tolerates a section that nobody claims: its plugin is installed but not in use. */
+/* Tolerates a section that no table claims, because its plugin is installed but not in use.
+ * ERR_RESOURCE. */
 weft_status_t weft_config_ignore(weft_config_t *config, const char *section);
 
-/* Last step: a given section or key that nobody claimed is an error with its place and the nearest
- * known name. */
+/* The last step. A given section or key that is not claimed is an error with its origin and the
+ * nearest known name. ERR_CONFIG. */
 weft_status_t weft_config_finish(weft_config_t *config);
 
-/* Where `section.key` was given, as "file.ini:12", "--set", "environment WEFT_X_Y" or "default".
- * A value is printed in its shortest form, e.g. "64K" for 65536. */
+/* Returns where `section.key` was given: "file.ini:12", "--set", "environment WEFT_X_Y" or
+ * "default". */
 const char *weft_config_origin(const weft_config_t *config, const char *section, const char *key);
 
-/* Every claimed option in order: for `weft config`, `weft info` and the agreement check. */
+/* Visits every claimed option in the order of the tables. Values are in their shortest form, "64K"
+ * for 65536. */
 typedef void (*weft_config_visit_t)(void *arg, const char *section, const weft_option_t *option,
                                     const char *value, const char *origin);
 void weft_config_each(const weft_config_t *config, weft_config_visit_t visit, void *arg);
 
-/* Prints all claimed options as a complete INI file with help; defaults are commented out by ';'.
- * ERR_SYSTEM. */
+/* Prints all claimed options as an INI file with help. Defaults stand behind ';'. ERR_SYSTEM. */
 weft_status_t weft_config_print(const weft_config_t *config, FILE *out);
 
 #endif

@@ -13,25 +13,25 @@ const char *weft_env(const char *name)
     return secure_getenv(name);
 }
 
-int weft_env_number(const char *name, uint64_t *value_p)
+bool weft_env_number(const char *name, uint64_t *value_p)
 {
     const char *text = weft_env(name);
     if (text == NULL || *text == '\0') {
-        return 0;
+        return false;
     }
     uint64_t value = 0;
     for (; *text != '\0'; text++) {
         if (*text < '0' || *text > '9') {
-            return 0;
+            return false;
         }
         uint64_t digit = (uint64_t)(*text - '0');
         if (value > (UINT64_MAX - digit) / 10) {
-            return 0;
+            return false;
         }
         value = value * 10 + digit;
     }
     *value_p = value;
-    return 1;
+    return true;
 }
 
 const char *weft_env_prefixed(const char *prefix, uint32_t i)

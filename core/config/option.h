@@ -14,7 +14,8 @@
 bool weft_option_parse(const weft_option_t *option, const char *text, void *out, char *why,
                        size_t bytes);
 
-/* Writes the field's value in the shortest form that parses to the same value. A STRING is copied. */
+/* Writes the field's value in the shortest form that parses to the same value. A STRING is
+ * copied. */
 void weft_option_format(const weft_option_t *option, const void *out, char *text, size_t bytes);
 
 /* Writes the allowed values, "one of: a, b" or "1s to 1h"; "" if there is no limit. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The core's own options: sections [core], [boot], [exec] and [plan]. */
+ * The options of the core: sections [core], [boot], [exec] and [plan]. Times are in seconds. */
 #ifndef WEFT_CONFIG_SETTINGS_H
 #define WEFT_CONFIG_SETTINGS_H
 
@@ -18,21 +18,21 @@ typedef struct weft_core_settings {
 } weft_core_settings_t;
 
 typedef struct weft_boot_settings {
-    double init_timeout;    /* seconds, until all ranks have joined */
-    double connect_timeout; /* seconds, for one data connection */
-    double heartbeat;       /* seconds between beats of the health channel */
-    double late;            /* seconds of waiting before a late rank is reported */
-    double unresponsive;    /* seconds without beats before a rank counts as lost; 0 = never */
+    double init_timeout;    /* until all ranks have joined */
+    double connect_timeout; /* for one data connection */
+    double heartbeat;       /* between two beats of the health channel */
+    double late;            /* waiting before a late rank is reported */
+    double unresponsive;    /* without beats before a rank counts as lost; 0: never */
     const char *interface;  /* interfaces for control traffic: "eth,ib", "^docker", "=eth0" */
-    const char
-        *rendezvous; /* folder in which ranks of a launcher exchange the unique id; "" = private
-                               folder of this user on this host */
+    /* Folder in which the ranks of a launcher exchange the unique id; "": a private folder of this
+     * user on this host. */
+    const char *rendezvous;
 } weft_boot_settings_t;
 
 typedef struct weft_exec_settings {
-    double op_timeout;   /* seconds for one operation; 0 = none */
+    double op_timeout;   /* for one operation; 0: none */
     int64_t wait;        /* 0 auto, 1 spin, 2 yield, 3 sleep */
-    double spin;         /* seconds of busy waiting before yielding when cores are scarce */
+    double spin;         /* busy waiting before yielding where ranks outnumber cores */
     uint64_t slot_bytes; /* slot size; 0 = what the transports ask for */
     int64_t slots;       /* FIFO depth; 0 = what the transports ask for */
     int64_t gpudirect;   /* weft_gpudirect_mode_t */
@@ -64,7 +64,7 @@ extern const weft_option_t weft_plan_options[];
 /* True for the names of the four sections, which no plugin may have. */
 bool weft_settings_own(const char *section);
 
-/* Claims the four sections. */
+/* Claims the four sections and fills `settings`. ERR_CONFIG, ERR_RESOURCE. */
 weft_status_t weft_settings_read(weft_config_t *config, weft_settings_t *settings);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a configuration is made of: given values with their places, and the tables that claimed them.
+ * The parts of a configuration: given values with their origins, and the options that claimed them.
  * Private to core/config. */
 #ifndef WEFT_CONFIG_STORE_H
 #define WEFT_CONFIG_STORE_H
@@ -13,7 +13,7 @@
 /* Higher wins. */
 typedef enum weft_source { WEFT_FROM_FILE = 1, WEFT_FROM_ENV = 2, WEFT_FROM_SET = 3 } weft_source_t;
 
-/* One value that somebody wrote. */
+/* One value as the user wrote it. */
 typedef struct weft_given {
     struct weft_given *next;
     weft_source_t source;
@@ -22,16 +22,15 @@ typedef struct weft_given {
     const char *value;
     const char *origin; /* "weft.ini:12", "--set", "environment WEFT_X_Y" */
     uint32_t line;
-    const struct weft_claim *claim; /* who took it; NULL: nobody */
+    const struct weft_claim *claim; /* the option that it is for; NULL: none yet */
 } weft_given_t;
 
 /* One option that a table declared. */
 typedef struct weft_claim {
     struct weft_claim *next;
     const char *section;
-    weft_option_t
-        option;        /* a copy: a plugin's table may be unloaded before the configuration goes */
-    const char *value; /* in shortest form */
+    weft_option_t option; /* a copy, for the plugin may be unloaded before the configuration */
+    const char *value;    /* in shortest form */
     const char *origin;
 } weft_claim_t;
 
@@ -60,23 +59,24 @@ struct weft_config {
     weft_store_block_t *blocks; /* memory of all of this */
 };
 
-/* Zeroed memory that lives as long as the config; NULL with the error recorded. */
+/* Returns zeroed memory that lives as long as the config, or NULL with the error recorded. */
 void *weft_store_alloc(weft_config_t *config, size_t bytes);
 const char *weft_store_text(weft_config_t *config, const char *text, size_t bytes);
 
-/* Notes a given value; section, key, value and origin are copied. */
+/* Adds a given value and copies its texts. ERR_RESOURCE. */
 weft_status_t weft_store_give(weft_config_t *config, const weft_given_t *given);
-/* The first given value of one source, or NULL. */
+/* Returns the first value that one source gave, or NULL. */
 const weft_given_t *weft_store_find(const weft_config_t *config, weft_source_t source,
                                     const char *section, const char *key);
 
-/* Whether a value was given for this option; `variable` is the option's name in the environment. */
+/* True if the value is given for this option; `variable` is the option's name in the
+ * environment. */
 bool weft_store_given_is(const weft_given_t *given, const char *section, const char *key,
                          const char *variable);
 
 #define WEFT_STORE_NAME_MAX (2 * WEFT_OPTION_NAME_MAX + 2) /* bytes of a name in the environment */
 
-/* Writes the environment's name of an option, without "WEFT_"; key NULL gives the section's part. */
+/* Writes an option's name in the environment, without "WEFT_"; with key NULL the section's part. */
 void weft_store_env_name(const char *section, const char *key, char *name, size_t bytes);
 
 #endif

@@ -44,12 +44,12 @@ static const char *gpudirect_refuse_distance(const char *device, const char *ada
     char one[WEFT_OS_PATH_MAX], other[WEFT_OS_PATH_MAX];
     if (!gpudirect_folder(device, one) || !gpudirect_folder(adapter, other)) {
         return "where the adapter and the device are on the PCI bus is not known "
-               "(exec.gpudirect = yes takes them in any case)";
+               "(exec.direct = yes takes them in any case)";
     }
     return weft_gpudirect_is_near(one, other)
                ? NULL
                : "no bridge of the PCI bus is above both the adapter and the device "
-                 "(exec.gpudirect = yes takes them in any case)";
+                 "(exec.direct = yes takes them in any case)";
 }
 
 /* Returns NULL if the slots shall lie on the device, else why not. */
@@ -57,7 +57,7 @@ static const char *gpudirect_refuse(const weft_gpudirect_t *gpudirect,
                                     const weft_transport_t *transport, char *bus)
 {
     if (gpudirect->mode == WEFT_GPUDIRECT_NO) {
-        return "exec.gpudirect = no";
+        return "exec.direct = no";
     }
     if ((transport->props.memory_kinds & WEFT_MEMORY_CUDA) == 0) {
         return "the transport reaches memory of the host only";

@@ -8,9 +8,9 @@
 
 #include <weft/types.h>
 
-/* An address as it travels: port 0 in address lists of interfaces. */
+/* An address as it travels. Addresses of interfaces have port 0. */
 typedef struct weft_os_addr {
-    uint8_t family; /* 4, 6, or 0 = none */
+    uint8_t family; /* 4, 6, or 0: none */
     uint8_t reserved;
     uint16_t port;
     uint8_t bytes[16]; /* network order; IPv4 uses the first four */
@@ -20,17 +20,18 @@ typedef struct weft_os_addr {
 #define WEFT_OS_ADDR_TEXT 56
 
 void weft_os_addr_encode(const weft_os_addr_t *addr, uint8_t bytes[WEFT_OS_ADDR_BYTES]);
-/* ERR_PROTO: unknown family, or port 0. A family of 0 is legal and means none. */
+/* ERR_PROTO if the family is unknown or the port is 0. Family 0 is legal and means none. */
 weft_status_t weft_os_addr_decode(const uint8_t bytes[WEFT_OS_ADDR_BYTES], weft_os_addr_t *addr);
-/* "10.0.0.1:4711", "[fe80::1]:4711". */
+/* Writes the address as "10.0.0.1:4711" or "[fe80::1]:4711". */
 void weft_os_addr_text(const weft_os_addr_t *addr, char text[WEFT_OS_ADDR_TEXT]);
 
-/* Usable addresses of this host, best first: real interfaces, then bridges of containers and virtual
- * machines, then loopback. `filter` is a comma list of name prefixes; a leading '^' excludes them, a
- * leading '=' takes whole names, "^=" both; NULL or "" takes all. A list that names loopback or a
- * bridge first gets it. Returns how many of `max` were filled; 0 with an error recorded if none. */
+/* Fills `addrs` with usable addresses of this host, best first: real interfaces, then bridges of
+ * containers and virtual machines, then loopback. `filter` is a comma list of name prefixes: a
+ * leading '^' excludes them, a leading '=' means whole names, "^=" both; NULL or "" takes all. An
+ * interface that the list names comes in the list's order. Returns how many of `max` were filled,
+ * or 0 with the error recorded. */
 uint32_t weft_os_addrs(const char *filter, weft_os_addr_t *addrs, uint32_t max);
-/* Whether interface `name` passes `filter`. */
+/* True if interface `name` passes `filter`. */
 bool weft_os_interface_match(const char *filter, const char *name);
 
 #endif

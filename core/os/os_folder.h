@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The OS seam for small files that only this user may read or write, and for telling processes
- * apart. */
+ * Small files that only this user may read or write, and the identity of processes. */
 #ifndef WEFT_OS_FOLDER_H
 #define WEFT_OS_FOLDER_H
 
@@ -11,28 +10,29 @@
 
 uint32_t weft_os_user_id(void);
 
-/* Whether `path` is a folder, no link, of this user, closed to everybody else. */
+/* True if `path` is a folder of this user, no link, closed to everybody else. */
 bool weft_os_folder_is_private(const char *path);
-/* Makes it with mode 0700 if it does not exist; ERR_SYSTEM, or ERR_CONFIG if it exists and is not
- * private. */
+/* Makes a folder with mode 0700 if it does not exist. ERR_CONFIG if it exists and is not private,
+ * ERR_SYSTEM. */
 weft_status_t weft_os_folder_make(const char *path);
 
-/* Writes a new file of mode 0600 in one step: readers see all of it or nothing. Replaces. */
+/* Writes a file of mode 0600, or replaces it. Readers see the whole file or none. ERR_SYSTEM. */
 weft_status_t weft_os_private_write(const char *path, const void *data, size_t bytes);
-/* Whether `path` is a regular file of this user, no link, closed to others, of exactly `bytes`
- * bytes, which are copied. No error is recorded. */
+/* Copies a regular file of this user, no link, closed to others, of exactly `bytes` bytes. Returns
+ * false for any other; records no error. */
 bool weft_os_private_read(const char *path, void *data, size_t bytes);
 void weft_os_file_remove(const char *path);
 
-/* Start time of process `pid` in ticks since boot; with the pid it names a process for ever. False:
- * there is none. *parent and `name` (16 bytes, may be NULL) are filled too. */
+/* Finds the start time of process `pid` in ticks since boot; pid and start time name a process for
+ * ever. Fills *parent and `name` too (16 bytes, may be NULL). Returns false if there is no such
+ * process. */
 bool weft_os_process(int32_t pid, uint64_t *started, int32_t *parent, char *name);
-/* The same start time, shortened; 0 = unknown. */
+/* Returns the start time cut to 32 bits; 0: unknown. */
 uint32_t weft_os_process_started(int32_t pid);
-/* A descriptor that becomes readable when the process with this pid and start time ends; −1 if there
- * is none or the system cannot tell. */
+/* Returns a descriptor that becomes readable when the process with this pid and start time ends; −1
+ * if there is no such process or the system cannot watch it. */
 int weft_os_process_watch(int32_t pid, uint32_t started);
-/* Number of the pid namespace; pids of others mean nothing here. 0 = unknown. */
+/* Returns the number of the pid namespace, 0: unknown. A pid means nothing in another namespace. */
 uint64_t weft_os_pid_space(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * OS seam: what the loader and the configuration ask about files before they trust them. */
+ * Facts about files that the loader and the configuration check before they trust them. */
 #ifndef WEFT_OS_PATH_H
 #define WEFT_OS_PATH_H
 
@@ -20,19 +20,19 @@ typedef struct weft_os_file {
     bool sticky;
     uint32_t owner;
     uint32_t mode; /* permission bits */
-    int os_errno;  /* why it does not exist, for us */
+    int os_errno;  /* the reason, where it does not exist for us */
 } weft_os_file_t;
 
-/* Looks at the file behind `path`, following links. */
+/* Returns the facts about the file behind `path`, following links. */
 weft_os_file_t weft_os_file(const char *path);
 
-/* Absolute path of the shared object or program that contains the core. */
+/* Writes the absolute path of the shared object or program that contains the core. ERR_SYSTEM. */
 weft_status_t weft_os_self_path(char path[WEFT_OS_PATH_MAX]);
 
-/* The path without links, "." and ".."; false if it does not exist. */
+/* Writes the path without links, "." and "..". Returns false if it does not exist. */
 bool weft_os_resolve(const char *path, char resolved[WEFT_OS_PATH_MAX]);
 
-/* Calls `visit` with each name in a folder; false if it cannot be read. */
+/* Calls `visit` with each name in a folder. Returns false if the folder cannot be read. */
 bool weft_os_folder_each(const char *path, void (*visit)(void *arg, const char *name), void *arg);
 
 #endif

@@ -23,7 +23,7 @@ typedef struct weft_host_core {
     const weft_host_key_t *key;
 } weft_host_core_t;
 
-/* Fills a plugin's host table. `core` stays in listed as long as the table is used. */
+/* Fills a plugin's host table. `core` stays in place as long as the table is used. */
 void weft_host_fill(weft_host_t *host, weft_host_core_t *core);
 
 #endif

@@ -155,7 +155,7 @@ static weft_status_t options_check(const weft_listed_t *listed, const weft_plugi
         return WEFT_OK;
     }
     if (!weft_option_table_check(options, plugin->config_size, why, sizeof why)) {
-        /* The text says "…, expected …" in listed of the usual two halves. */
+        /* The text says "…, expected …" in place of the usual two halves. */
         return weft_fail(WEFT_ERR_PLUGIN, 0,
                          "plugin %s: bad option table: found %s (%s, listed by %s)", plugin->name,
                          why, listed->path, listed->origin);

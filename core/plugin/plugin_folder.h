@@ -9,12 +9,13 @@
 #include "core/config/config.h"
 #include "core/plugin/listed.h"
 
-/* Finds the folder of the plugins: `setting` if it is not empty, else the first of the usual places.
- * ERR_CONFIG, ERR_PLUGIN. */
+/* Finds the folder of the plugins: `setting` if it is not empty, else the first of the usual
+ * places. ERR_CONFIG, ERR_PLUGIN. */
 weft_status_t weft_plugin_folder(const char *setting, const char *origin, char *folder,
                                  size_t bytes);
 
-/* Refuses a plugin whose file is not in the folder, and names those that are. Returns ERR_PLUGIN. */
+/* Refuses a plugin whose file is not in the folder, and names those that are. Returns
+ * ERR_PLUGIN. */
 weft_status_t weft_folder_refuse(const char *folder, const weft_listed_t *listed);
 
 /* Tolerates the sections of plugins in the folder that nobody claimed. */

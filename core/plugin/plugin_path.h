@@ -12,8 +12,8 @@
 bool weft_path_parent(char *path);
 bool weft_path_has_dot_dot(const char *path);
 
-/* Checks that the file may be loaded: absolute path, exists, right owner and permissions. ERR_PLUGIN.
- */
+/* Checks that the file may be loaded: absolute path, exists, right owner and permissions.
+ * ERR_PLUGIN. */
 weft_status_t weft_listed_trust(const weft_listed_t *listed);
 
 #endif

@@ -4,6 +4,7 @@
 #include <weft/sdk/algo_frame.h>
 
 #include "halving_plan.h"
+#include "halving_scatter.h"
 
 static const weft_algo_frame_coll_t halving_colls[] = {
     {.coll = WEFT_ALL_REDUCE, .plan = halving_all_reduce},

@@ -3,6 +3,8 @@
  * See halving_lane.h. */
 #include "halving_lane.h"
 
+#include "halving_steps.h"
+
 weft_operand_t halving_port(const halving_t *h, uint32_t peer, uint32_t channel, uint32_t sends)
 {
     return weft_port(h->builder->port(h->builder, h->lane, peer, channel, sends));

@@ -9,6 +9,7 @@
 #include "halving_plan.h"
 
 #include "halving_lane.h"
+#include "halving_steps.h"
 
 /* dst ← own combined with what the partner of step i sends; the lower ranks stand on the left. */
 static void halving_fold(const halving_t *h, uint32_t i, uint32_t peer, weft_operand_t own,

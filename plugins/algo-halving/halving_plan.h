@@ -13,7 +13,6 @@
 
 /* Each writes the plan of call->rank. */
 void halving_all_reduce(const weft_algo_call_t *call, weft_plan_builder_t *builder);
-void halving_reduce_scatter(const weft_algo_call_t *call, weft_plan_builder_t *builder);
 void halving_all_gather(const weft_algo_call_t *call, weft_plan_builder_t *builder);
 
 #endif

@@ -3,8 +3,11 @@
  * Reduce-scatter by recursive halving. The blocks a rank keeps are folded in TMP; the second rank of a
  * pair sends its blocks on two channels, those that the first gives away and those that it keeps, so
  * that both sides of the first exchange take them in as they go and no step is added. */
+#include "halving_scatter.h"
+
 #include "halving_lane.h"
 #include "halving_plan.h"
+#include "halving_steps.h"
 
 /* A run of blocks. */
 typedef struct scatter_run {

@@ -6,6 +6,8 @@
 #include <weft/sdk/algo_frame.h>
 
 #include "hier_plan.h"
+#include "hier_blocks.h"
+#include "layout.h"
 
 typedef struct hier_config {
     const char *between;

@@ -3,7 +3,10 @@
  * Reduce-scatter and all-gather in two levels, for hosts with equal numbers of ranks: the ranks at one
  * place of all hosts form a group, and a rank stands for the blocks of its group. They are one lane,
  * for what passes between the levels is scratch. */
+#include "hier_blocks.h"
+
 #include "level.h"
+#include "layout.h"
 
 /* The rank at this place of a host: whose block it is. */
 static uint32_t block_at(const hier_t *hier, uint32_t host, uint32_t position)

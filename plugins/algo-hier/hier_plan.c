@@ -8,7 +8,7 @@
  * The phases of a pass are lanes, tied by barriers, so that the hosts exchange one pass while the next
  * one is being gathered and the last one is being spread. What crosses a barrier lies in OUT, which
  * is another position in every pass; scratch would be overwritten by the next one. */
-#include "level.h"
+#include "hier_plan.h"
 
 static const weft_operand_t none = {WEFT_OPERAND_NONE, 0, 0};
 

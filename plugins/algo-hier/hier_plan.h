@@ -9,23 +9,11 @@
 #ifndef HIER_PLAN_H
 #define HIER_PLAN_H
 
-#include "layout.h"
-
-/* The input of a plan. */
-typedef struct hier_job {
-    const weft_algo_call_t *call;
-    const hier_layout_t *layout;
-    weft_plan_builder_t *builder;
-    const char *between; /* the algorithm between hosts */
-    uint32_t *to, *from; /* memory for the ports of a phase, by position on this rank's host */
-} hier_job_t;
+#include "level.h"
 
 /* Each writes the plan of call->rank. */
 void hier_all_reduce(const hier_job_t *job);
 void hier_broadcast(const hier_job_t *job);
 void hier_reduce(const hier_job_t *job);
-/* All hosts have the same number of ranks. */
-void hier_reduce_scatter(const hier_job_t *job);
-void hier_all_gather(const hier_job_t *job);
 
 #endif

@@ -3,6 +3,8 @@
  * See level.h. */
 #include "level.h"
 
+#include "layout.h"
+
 #define TOGETHER_MAX 16u /* MOVEs of one PAR */
 
 uint32_t hier_ask_between(hier_t *hier, const hier_job_t *job, const uint32_t *group,

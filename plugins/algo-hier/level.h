@@ -5,9 +5,18 @@
 #ifndef HIER_LEVEL_H
 #define HIER_LEVEL_H
 
-#include "hier_plan.h"
+#include "layout.h"
 
 enum { CHANNEL_UP = 0, CHANNEL_DOWN = 1, CHANNEL_BETWEEN = 2 };
+
+/* The input of a plan. */
+typedef struct hier_job {
+    const weft_algo_call_t *call;
+    const hier_layout_t *layout;
+    weft_plan_builder_t *builder;
+    const char *between; /* the algorithm between hosts */
+    uint32_t *to, *from; /* memory for the ports of a phase, by position on this rank's host */
+} hier_job_t;
 
 typedef struct hier {
     const hier_job_t *job;
@@ -26,7 +35,7 @@ void hier_new_lane(hier_t *hier);
 /* A new lane that begins when all that was written in this one is done. */
 void hier_join_lane(hier_t *hier);
 
-/* Ports to (`sends`) or from one place of this host, or the first `count` of them but this
+/* Ports to (`sends`) or from one position on this host, or the first `count` of them but this
  * rank's. */
 void hier_port(const hier_t *hier, uint32_t position, uint32_t channel, uint32_t sends);
 void hier_ports(const hier_t *hier, uint32_t count, uint32_t channel, uint32_t sends);

@@ -42,7 +42,13 @@ END
     put api/weft.h <<<'int weft_api(void);'
     put core/low/a.h <<<'int weft_a(void);'
     put core/low/a.c <<<'#include "core/low/a.h"
-int weft_a(void) { return 1; }'
+struct a { int weft_b; };
+int weft_a(void)
+{
+    struct a a = {.weft_b = 1};
+    int weft_b = 2;
+    return a.weft_b + weft_b;
+}'
     put core/low/b.h <<<'#include <api/weft.h>
 int weft_b(int);'
     put core/low/b.c <<<'#include "core/low/b.h"

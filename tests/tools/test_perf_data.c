@@ -10,8 +10,10 @@
 
 #include <cmocka.h>
 
-#include "tools/perf_job.h"
+#include "tools/perf_data.h"
 #include "tools/perf_float.h"
+#include "tools/perf_job.h"
+#include "tools/perf_layout.h"
 #include "tools/perf_user.h"
 
 enum { COUNT = 257, MOST_RANKS = 33 };

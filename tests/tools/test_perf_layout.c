@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "tools/perf_layout.h"
+#include "tools/perf_pattern.h"
 
 enum { MOST_RANKS = 17 };
 static const uint64_t room = 1000;

@@ -12,6 +12,7 @@
 #include "core/plan/classes.h"
 #include "tests/support/plan_fixture.h"
 #include "tools/plan_price.h"
+#include "tools/plan_source.h"
 
 static void times_and_rates_have_units(void **state)
 {

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "tests/support/xml_check.h"
+#include "tools/svg.h"
 #include "tools/svg_plot.h"
 
 static char *draw(void (*fill)(svg_t *svg))
@@ -31,7 +32,7 @@ static void put_every_shape(svg_t *svg)
 {
     svg_paint_t paint = {.fill = "#ffffff", .stroke = SVG_INK, .opacity = 0.5, .dash = "2 2"};
     svg_point_t points[3] = {{0, 0}, {10, 5}, {20, 0}};
-    svg_font_t font = {.size = 12, .anchor = 'm', .bold = 1};
+    svg_font_t font = {.size = 12, .anchor = 'm', .bold = true};
     svg_rect(svg, (svg_box_t){1, 2, 3, 4, 1}, &paint);
     svg_circle(svg, points[1], 3, &paint);
     svg_line(svg, points[0], points[1], &paint);
@@ -121,7 +122,7 @@ static void put_plot(svg_t *svg)
                    .x = {"size", PLOT_BYTES, 8, 1 << 20},
                    .y = {"time", PLOT_SECONDS, 1e-7, 1}};
     double x[3] = {8, 1024, 1 << 20}, y[3] = {1e-6, -1, 1e-3};
-    plot_style_t style = {.colour = "#123456", .width = 2, .marks = 1};
+    plot_style_t style = {.colour = "#123456", .width = 2, .marks = true};
     plot_axes(&plot, "title");
     plot_line(&plot, x, y, 3, &style);
 }

@@ -9,7 +9,9 @@
 
 #include <cmocka.h>
 
+#include "tools/args.h"
 #include "tools/tool.h"
+#include "tools/values.h"
 
 static void sizes_take_units_and_fractions(void **state)
 {

@@ -2,10 +2,15 @@
  *
  * The machine as a drawing: a column for each NUMA node with its cores, below it the tree of PCI bridges
  * with GPUs and NICs as leaves, and the table of paths. */
+#include "tools/topo/draw.h"
+
 #include <math.h>
 #include <stdio.h>
 
-#include "tools/topo/report.h"
+#include "tools/svg.h"
+#include "tools/topo/draw_paths.h"
+#include "tools/topo/paths.h"
+#include "tools/topo/topo.h"
 #include "tools/topo/sheet.h"
 
 #define TOP 76.0        /* where packages begin */
@@ -126,7 +131,7 @@ static void put_leaf(sheet_t *sheet, uint32_t index, svg_point_t at)
     topo_name_t name;
     svg_colour_t colour = device->gpu ? sheet->gpu : sheet->nic;
     svg_paint_t paint = {.fill = colour.text, .stroke = SVG_INK, .width = 0.8};
-    svg_font_t font = {.size = 13, .anchor = 'm', .bold = 1};
+    svg_font_t font = {.size = 13, .anchor = 'm', .bold = true};
     double middle = at.x + LEAF_W / 2;
     svg_begin(&sheet->svg, "%s %s %s (%s)", topo_device_name(sheet->topo, index, name), device->pci,
               device->model, device->system);
@@ -200,8 +205,9 @@ static void put_cores(sheet_t *sheet, uint32_t place, svg_point_t at)
         if (core->place != place) {
             continue;
         }
-        double x = at.x + grid.step * (n % grid.per_row);
-        double y = at.y + (PU + 9) * (n / grid.per_row);
+        uint32_t column = n % grid.per_row, row = n / grid.per_row;
+        double x = at.x + grid.step * column;
+        double y = at.y + (PU + 9) * row;
         svg_paint_t frame = {.fill = SVG_PAPER, .stroke = SVG_PALE, .width = 1};
         svg_rect(&sheet->svg, (svg_box_t){x, y, grid.step - 4, PU + 5, 2}, &frame);
         for (uint32_t pu = 0; pu < core->pus; pu++) {
@@ -215,7 +221,7 @@ static void put_cores(sheet_t *sheet, uint32_t place, svg_point_t at)
 static void put_place_head(sheet_t *sheet, uint32_t index, svg_point_t at)
 {
     const topo_place_t *place = &sheet->topo->places[index];
-    svg_font_t font = {.size = 13, .anchor = 's', .bold = 1};
+    svg_font_t font = {.size = 13, .anchor = 's', .bold = true};
     svg_font_t small = {.size = CACHES_SIZE, .anchor = 's', .fill = SVG_GREY};
     char caches[256];
     topo_name_t size;
@@ -230,7 +236,7 @@ static void put_place_head(sheet_t *sheet, uint32_t index, svg_point_t at)
 static void put_column(sheet_t *sheet, uint32_t place, svg_box_t box)
 {
     svg_paint_t paint = {.fill = SVG_PAPER, .stroke = SVG_PALE, .width = 1.2};
-    svg_font_t font = {.size = 13, .anchor = 's', .bold = 1};
+    svg_font_t font = {.size = 13, .anchor = 's', .bold = true};
     svg_point_t at = {box.x + PAD, box.y};
     svg_rect(&sheet->svg, box, &paint);
     if (place == TOPO_NONE) {
@@ -288,7 +294,7 @@ static void put_package(sheet_t *sheet, uint32_t package, double x, double heigh
     uint32_t place = 0;
     if (package != TOPO_NONE && width > 0) {
         svg_paint_t frame = {.fill = SVG_FAINT, .stroke = SVG_GREY, .width = 1};
-        svg_font_t font = {.size = 13, .anchor = 's', .bold = 1};
+        svg_font_t font = {.size = 13, .anchor = 's', .bold = true};
         svg_rect(&sheet->svg, (svg_box_t){x, TOP, width, height + FRAME_HEAD + GAP, 6}, &frame);
         svg_text(&sheet->svg, (svg_point_t){x + GAP, TOP + 20}, &font, "%s",
                  package_text(topo, package, text));
@@ -313,7 +319,7 @@ void topo_draw(const topo_t *topo, FILE *out)
 {
     sheet_t sheet = {
         .topo = topo, .gpu = svg_oklch(0.90, 0.08, 145), .nic = svg_oklch(0.91, 0.06, 75)};
-    svg_font_t large = {.size = 22, .anchor = 's', .bold = 1};
+    svg_font_t large = {.size = 22, .anchor = 's', .bold = true};
     svg_font_t small = {.size = 13, .anchor = 's', .fill = SVG_GREY};
     double height = tallest_column(topo), width = 0, x = SHEET_MARGIN;
     double below = TOP + FRAME_HEAD + height + GAP + 26;

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The table of paths, one coloured cell for each pair of devices. */
+#include "tools/topo/draw_paths.h"
+
 #include <stdio.h>
 
+#include "tools/svg.h"
+#include "tools/topo/paths.h"
 #include "tools/topo/sheet.h"
 
 #define CELL_W 46.0
@@ -56,7 +60,7 @@ static void put_row(sheet_t *sheet, uint32_t row, double y)
 {
     const topo_t *topo = sheet->topo;
     topo_name_t name, other;
-    svg_font_t font = {.size = 11, .anchor = 'e', .bold = 1};
+    svg_font_t font = {.size = 11, .anchor = 'e', .bold = true};
     svg_text(&sheet->svg, (svg_point_t){SHEET_MARGIN + CELL_W - 8, y + CELL_H / 2 + 3}, &font, "%s",
              topo_device_name(topo, row, name));
     for (uint32_t i = 0; i < topo->ndevices; i++) {
@@ -85,8 +89,8 @@ void sheet_paths(sheet_t *sheet, double y)
 {
     const topo_t *topo = sheet->topo;
     topo_name_t name;
-    svg_font_t title = {.size = 14, .anchor = 's', .bold = 1};
-    svg_font_t font = {.size = 11, .anchor = 'm', .bold = 1};
+    svg_font_t title = {.size = 14, .anchor = 's', .bold = true};
+    svg_font_t font = {.size = 11, .anchor = 'm', .bold = true};
     if (topo->ndevices < 2) {
         return;
     }

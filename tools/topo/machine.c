@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Packages, NUMA nodes, caches and cores, as hwloc knows them. */
+#include "tools/topo/machine.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/error.h"
+#include "tools/topo/pci.h"
 #include "tools/topo/scan.h"
 
 static uint32_t count_of(const topo_t *topo, hwloc_obj_type_t type)
@@ -145,21 +148,6 @@ static void scan_places(topo_t *topo)
     hwloc_bitmap_free(usable);
     hwloc_bitmap_free(cpus);
     hwloc_bitmap_free(taken);
-}
-
-uint32_t topo_scan_place(const topo_t *topo, hwloc_const_nodeset_t nodes)
-{
-    hwloc_const_nodeset_t all = hwloc_get_root_obj(topo->hwloc)->nodeset;
-    hwloc_obj_t at = NULL;
-    if (topo->nplaces > 1 && hwloc_bitmap_isincluded(all, nodes)) {
-        return TOPO_NONE;
-    }
-    while ((at = hwloc_get_next_obj_by_type(topo->hwloc, HWLOC_OBJ_NUMANODE, at)) != NULL) {
-        if (hwloc_bitmap_isset(nodes, at->os_index)) {
-            return at->logical_index;
-        }
-    }
-    return TOPO_NONE;
 }
 
 static weft_status_t not_hwloc(const char *xml)

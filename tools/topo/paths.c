@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Words for paths, the nearest NICs, and other words that all outputs share. */
+#include "tools/topo/paths.h"
+
 #include <stdio.h>
 
 #include "tools/topo/topo.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * GPUs and NICs in hwloc's tree of PCI devices, where their ways part, and the paths between them. */
+#include "tools/topo/pci.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

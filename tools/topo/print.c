@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The machine as text: a tree of places and devices, and the table of paths. */
+#include "tools/topo/print.h"
+
 #include <string.h>
 
-#include "tools/topo/report.h"
+#include "tools/topo/paths.h"
+#include "tools/topo/topo.h"
 
 typedef struct print {
     const topo_t *topo;

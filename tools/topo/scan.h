@@ -8,11 +8,8 @@
 
 #include "tools/topo/topo.h"
 
-/* Index of the NUMA node that is the first near these, or TOPO_NONE where all are meant, so that nothing
- * is known. */
+/* Index of the NUMA node that is the first near these, or TOPO_NONE where all are meant, so that
+ * nothing is known. */
 uint32_t topo_scan_place(const topo_t *topo, hwloc_const_nodeset_t nodes);
-
-/* Devices, branches and the paths between devices. */
-weft_status_t topo_scan_pci(topo_t *topo);
 
 #endif

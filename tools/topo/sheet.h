@@ -15,9 +15,4 @@ typedef struct sheet {
     svg_colour_t gpu, nic; /* light fills */
 } sheet_t;
 
-/* The table of paths with its key, below `y`; its size is known before. */
-void sheet_paths(sheet_t *sheet, double y);
-double sheet_paths_width(const topo_t *topo);
-double sheet_paths_height(const topo_t *topo);
-
 #endif

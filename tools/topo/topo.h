@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A machine as `weft topo` shows it: filled once from hwloc (machine.c, pci.c) and from plugins (uses.c),
- * read by what prints and draws. Things name each other by their index in the arrays. */
-#ifndef WEFT_TOPO_MACHINE_H
-#define WEFT_TOPO_MACHINE_H
+ * A machine as `weft topo` shows it: filled once from hwloc (machine.c, pci.c) and from plugins
+ * (uses.c), read by what prints and draws. Things name each other by their index in the arrays. */
+#ifndef WEFT_TOPO_TOPO_H
+#define WEFT_TOPO_TOPO_H
 
 #include <stdbool.h>
 
@@ -52,7 +52,8 @@ typedef struct topo_core {
     uint32_t place, pus, usable;
 } topo_core_t;
 
-/* Where ways in the PCI tree part: a host bridge, or a bridge with several devices of interest below. */
+/* Where ways in the PCI tree part: a host bridge, or a bridge with several devices of interest
+ * below. */
 typedef struct topo_branch {
     uint32_t parent; /* branch; TOPO_NONE for host bridges */
     uint32_t place;  /* TOPO_NONE: not known */
@@ -104,28 +105,7 @@ typedef struct topo {
     struct hwloc_topology *hwloc;
 } topo_t;
 
-/* What: reads this machine, or the one that hwloc's XML in file `xml` describes. Failure: ERR_ARG for a
- * file that is none, ERR_RESOURCE, ERR_SYSTEM; nothing is left. */
-weft_status_t topo_open(topo_t *topo, const char *xml);
-void topo_close(topo_t *topo);
-
-/* What: writes hwloc's XML to a file, "-" is stdout. Failure: ERR_SYSTEM. */
-weft_status_t topo_export(const topo_t *topo, const char *file);
-
-topo_path_t topo_path(const topo_t *topo, uint32_t from, uint32_t to);
-const char *topo_path_name(topo_path_t path);
-/* What the name means, one line. */
-const char *topo_path_help(topo_path_t path);
-
-/* The NICs nearest to a GPU share a path: answers it, and whether `nic` is one of them. TOPO_UNKNOWN if
- * there are none whose place is known. */
-topo_path_t topo_nearest(const topo_t *topo, uint32_t gpu);
-bool topo_is_nearest(const topo_t *topo, uint32_t gpu, uint32_t nic);
-
 /* "GPU0", "NIC3". */
 typedef char topo_name_t[16];
-const char *topo_device_name(const topo_t *topo, uint32_t device, topo_name_t name);
-/* A size as people write it, "96 GiB". */
-const char *topo_bytes(uint64_t bytes, topo_name_t text);
 
 #endif

@@ -7,8 +7,8 @@
 #include "tools/session.h"
 #include "tools/topo/topo.h"
 
-/* What: asks all net and kernel plugins of the session. A plugin that cannot be used becomes a trouble.
- * Failure: ERR_RESOURCE. */
+/* What: asks all net and kernel plugins of the session. A plugin that cannot be used becomes a
+ * trouble. Failure: ERR_RESOURCE. */
 weft_status_t topo_use_plugins(topo_t *topo, const tool_session_t *session);
 
 /* What: adds one device; finds its GPU or NIC by address, or by the name that the system gives it.

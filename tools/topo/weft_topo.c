@@ -5,8 +5,17 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "tools/topo/report.h"
+#include "tools/args.h"
+#include "tools/session.h"
+#include "tools/tool.h"
+#include "tools/topo/draw.h"
+#include "tools/topo/machine.h"
+#include "tools/topo/paths.h"
+#include "tools/topo/print.h"
+#include "tools/topo/topo.h"
 #include "tools/topo/uses.h"
+#include "tools/topo/write_json.h"
+#include "tools/values.h"
 
 enum { TOPO_SVG = 1, TOPO_XML, TOPO_XML_IN };
 

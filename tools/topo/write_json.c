@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The machine as JSON. Devices are named as in the text; what is not known is absent. */
+#include "tools/topo/write_json.h"
+
 #include "tools/json.h"
-#include "tools/topo/report.h"
+#include "tools/topo/paths.h"
+#include "tools/topo/topo.h"
 
 static void put_place(json_t *json, const topo_t *topo, const topo_place_t *place)
 {

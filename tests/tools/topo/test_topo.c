@@ -8,7 +8,11 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "tools/topo/report.h"
+#include "tools/topo/draw.h"
+#include "tools/topo/machine.h"
+#include "tools/topo/paths.h"
+#include "tools/topo/print.h"
+#include "tools/topo/topo.h"
 #include "tools/topo/uses.h"
 
 #define FOLDER WEFT_SOURCE_DIR "/tests/tools/topo/"

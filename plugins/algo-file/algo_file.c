@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "file.h"
+#include "file_plans.h"
+#include "file_source.h"
+#include "msccl_emit.h"
 
 #define HELD_MAX 400u /* letters of the list of what is held */
 

@@ -27,22 +27,4 @@ typedef struct file_plans {
     weft_plan_text_entry_t *heads; /* of each rank; NULL for XML */
 } file_plans_t;
 
-/* Reads a whole file. ERR_CONFIG with the path: not readable, no file, empty, too large. */
-weft_status_t file_source_open(const weft_host_t *host, const char *path, size_t length,
-                               file_source_t **source_p);
-void file_source_close(const weft_host_t *host, file_source_t *source);
-
-/* Puts the plans of a text in front of the list. ERR_PLAN with path and line. */
-weft_status_t file_text_read(const weft_host_t *host, const weft_plan_text_service_t *service,
-                             const file_source_t *source, file_plans_t **list_p);
-/* The only XML program of a file. */
-weft_status_t file_msccl_read(const weft_host_t *host, file_source_t *source,
-                              file_plans_t **list_p);
-
-/* Puts plans in front, unless the list has some of the same shape. */
-weft_status_t file_plans_add(const weft_host_t *host, file_plans_t *plans, file_plans_t **list_p);
-void file_plans_destroy(const weft_host_t *host, file_plans_t *plans);
-
-weft_plan_text_t file_text_of(const file_source_t *source);
-
 #endif

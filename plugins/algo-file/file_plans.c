@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What the files hold: the plans of all ranks of some shapes, each shape once. */
+#include "file_plans.h"
+
 #include <string.h>
 
 #include "file.h"
+#include "msccl_read.h"
 
 /* The plans found in one text. */
 typedef struct found {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A file as bytes. */
+#include "file_source.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -8,6 +10,7 @@
 #include <unistd.h>
 
 #include "file.h"
+#include "msccl_read.h"
 
 /* FNV-1a (Fowler, Noll and Vo): a changed file has another number; it keeps out no adversary. */
 static uint64_t hash_of(const char *text, size_t bytes)

@@ -111,27 +111,7 @@ typedef struct msccl_program {
     uint32_t ngpus, ntbs, nsteps, nmarks, ncells;
 } msccl_program_t;
 
-/* Reads a whole file. `path` must live as long as the program. ERR_PLAN with path and line. */
-weft_status_t msccl_read(const weft_host_t *host, const char *path, const char *text, size_t bytes,
-                         msccl_program_t **program_p);
-void msccl_destroy(msccl_program_t *program);
-/* Writes the plan of one rank. */
-void msccl_emit(const msccl_program_t *program, uint32_t rank, weft_plan_builder_t *builder);
-
-/* The parts of msccl_read(). */
-weft_status_t msccl_parse(msccl_program_t *program, const char *text, size_t bytes);
-weft_status_t msccl_check(msccl_program_t *program);
-weft_status_t msccl_run(msccl_program_t *program);
 struct msccl_sets;
-weft_status_t msccl_result_root(msccl_program_t *program);
-weft_status_t msccl_result_check(msccl_program_t *program, const struct msccl_sets *sets);
-weft_status_t msccl_layout(msccl_program_t *program);
-/* Finds the gpus whose lanes must meet at the end of a pass, because they share scratch. `order` is
- * the order of the run: the tb of each chunk or nop. */
-weft_status_t msccl_share(msccl_program_t *program, const uint32_t *order, uint32_t norder);
-/* The chunk of TMP that a step reads as its source, and the one it writes, or NONE. */
-void msccl_scratch_of(const msccl_program_t *program, uint32_t tb, const msccl_step_t *step,
-                      uint32_t chunk, uint32_t use[2]);
 
 /* Errors: "path:line: text". */
 weft_status_t msccl_fail(const msccl_program_t *program, uint32_t line, const char *format, ...)
@@ -142,32 +122,15 @@ const char *msccl_buffer_name(uint32_t buffer);
 /* The member of a list ended by NULL that resembles `word` most. */
 const char *msccl_nearest(const char *word, const char *const *list);
 
-/* Memory of a gpu. A place is the number of a cell of the gpu. */
-uint32_t msccl_place(const msccl_program_t *program, uint32_t gpu, uint32_t buffer,
-                     uint32_t offset);
-uint32_t msccl_places(const msccl_program_t *program, uint32_t gpu);
-/* The chunk of IN or OUT that a place is, or NONE. */
-uint32_t msccl_in_chunk(const msccl_program_t *program, uint32_t gpu, uint32_t place);
-uint32_t msccl_out_chunk(const msccl_program_t *program, uint32_t gpu, uint32_t place);
-uint32_t msccl_tmp_chunk(const msccl_program_t *program, uint32_t place);
-/* The place of a chunk of OUT. */
-uint32_t msccl_out_place(const msccl_program_t *program, uint32_t gpu, uint32_t chunk);
-/* TMP chunks of its plan, but for those of dummies. */
-uint32_t msccl_tmp_chunks(const msccl_program_t *program, uint32_t gpu);
-
 /* Steps that must be over before step `at` of `tb` (indices within gpu and tb) may begin: steps[tb]
  * is 1 + the number of a step that is no nop, or 0. Returns how many are not 0. Adds the steps that
  * it looked at to *walked_p. */
 #define MSCCL_LANES_MAX WEFT_LANE_MAX
-uint32_t msccl_waits(const msccl_program_t *program, uint32_t gpu, uint32_t tb, uint32_t at,
-                     uint32_t steps[MSCCL_LANES_MAX], uint64_t *walked_p);
 
 /* The instructions of one step: `move` for each, in order; returns their number. */
 typedef struct msccl_writer {
     weft_plan_builder_t *builder; /* NULL: only count */
     uint32_t lane, send_port, receive_port;
 } msccl_writer_t;
-uint32_t msccl_write_step(const msccl_program_t *program, uint32_t tb, const msccl_step_t *step,
-                          const msccl_writer_t *writer, weft_move_t *move);
 
 #endif

@@ -2,6 +2,7 @@
  *
  * Takes the place of msccl_parse.c where expat was not found at build time. */
 #include "msccl.h"
+#include "msccl_parse.h"
 
 weft_status_t msccl_parse(msccl_program_t *program, const char *text, size_t bytes)
 {

@@ -2,6 +2,8 @@
  *
  * What can be said of a program without running it: sizes of buffers, bounds of steps, the two ends
  * of every channel. */
+#include "msccl_check.h"
+
 #include "msccl.h"
 
 static uint32_t in_blocks(const msccl_program_t *program)

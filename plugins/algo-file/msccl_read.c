@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Reads a program as a whole, part by part, and destroys it. */
+#include "msccl_read.h"
+
 #include "msccl.h"
+#include "msccl_check.h"
+#include "msccl_emit.h"
+#include "msccl_parse.h"
+#include "msccl_run.h"
 
 void msccl_destroy(msccl_program_t *program)
 {

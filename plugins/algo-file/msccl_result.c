@@ -2,7 +2,11 @@
  *
  * What the run of a program left in the outputs: the root of a rooted collective, and whether every
  * chunk is what the collective says. */
+#include "msccl_result.h"
+
 #include "msccl_sets.h"
+#include "msccl.h"
+#include "msccl_place.h"
 
 static const msccl_cell_t *output_cell(const msccl_program_t *program, uint32_t gpu, uint32_t chunk)
 {

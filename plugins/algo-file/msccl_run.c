@@ -5,11 +5,17 @@
  * of scratch holds, and whether a chunk of the input was overwritten when it is read. Streams without
  * "receive from any" are confluent, so one run shows what every run does, unless there is a race; that,
  * and queues that do fill, are for the core's verifier. */
+#include "msccl_run.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "msccl_sets.h"
+#include "msccl.h"
+#include "msccl_place.h"
+#include "msccl_result.h"
+#include "msccl_share.h"
 
 typedef struct value {
     uint32_t set, name;

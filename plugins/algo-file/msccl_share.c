@@ -6,9 +6,13 @@
  * Where a use of scratch in the second pass is not after what other tbs do with it in the first, the
  * tbs of that gpu that share scratch will meet at the end of each pass. That a full queue makes its
  * sender wait is left out, as it depends on the depth. */
+#include "msccl_share.h"
+
 #include <string.h>
 
 #include "msccl.h"
+#include "msccl_emit.h"
+#include "msccl_place.h"
 
 #define CLOCK_WORDS_MAX (UINT64_C(1) << 24) /* 64 MiB; above it, tbs meet wherever they share */
 

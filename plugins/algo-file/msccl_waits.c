@@ -3,6 +3,8 @@
  * The waits of a step. The format has one wait per step and nops that carry more; a MOVE has up to
  * fifteen. Waiting for a nop means waiting for what it waits for and
  * for the last step before it that is no nop. Of several waits for one tb the last one counts. */
+#include "msccl_waits.h"
+
 #include "msccl.h"
 
 static const msccl_tb_t *tb_of(const msccl_program_t *program, uint32_t gpu, uint32_t tb)

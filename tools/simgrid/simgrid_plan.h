@@ -72,7 +72,4 @@ typedef struct job {
 int job_start(job_t *job);
 void job_free(job_t *job);
 
-/* Writes a fat tree of `hosts` hosts as SimGrid's XML. */
-void platform_write(const job_options_t *options, uint32_t hosts, FILE *out);
-
 #endif

@@ -3,6 +3,8 @@
  * A fat tree: 16 hosts to a leaf switch, half as many cables up as down, so that half of the traffic
  * of a leaf can leave it at full speed. Latencies add up to α − o on the longest way;
  * actors take o, half at each end. */
+#include "tools/simgrid/simgrid_platform.h"
+
 #include "tools/simgrid/simgrid_plan.h"
 
 #define LEAF 16u

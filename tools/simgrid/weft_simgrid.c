@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/plan/plan_parse.h"
+#include "tools/simgrid/simgrid_platform.h"
 
 static char *read_file(const char *path)
 {

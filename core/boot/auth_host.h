@@ -10,8 +10,8 @@
 
 /* Wipe it with weft_auth_host_fini(). */
 typedef struct weft_auth_host {
-    weft_host_t
-        host; /* first; offers log, error, clock and the service "weft.auth/1", and no more */
+    /* First. It offers log, error, clock and the service "weft.auth/1", and no more. */
+    weft_host_t host;
     const char *name; /* begins each log line */
     uint8_t key[32];
 } weft_auth_host_t;

@@ -10,6 +10,6 @@
 #include "core/config/settings.h"
 
 /* As weft_unique_id_create(). Starts the root's thread. */
-weft_status_t weft_boot_id_create(const weft_boot_settings_t *settings, weft_unique_id_t *id);
+weft_status_t weft_boot_id_create(const weft_boot_settings_t *settings, weft_unique_id_t *out);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Runs of a program on a device that runs plans itself (api/weft/plugin/draft/lanes.h). The interpreter
- * starts, steps and stops them, and falls back to the host. Launches in streams look at them. The
- * thread that owns the communicator makes all calls; none blocks but stop. */
+ * Runs of a program on a device that runs plans itself (api/weft/plugin/draft/lanes.h). The
+ * interpreter starts, steps and stops them, and falls back to the host. Launches in streams look at
+ * them. The thread that owns the communicator makes all calls; none blocks but stop. */
 #ifndef WEFT_EXEC_DEVICE_RUN_H
 #define WEFT_EXEC_DEVICE_RUN_H
 

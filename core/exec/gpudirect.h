@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * GPUDirect: slots of message ports in memory of the device, which adapters read and write
- * themselves (api/weft/plugin/draft/gpudirect.h). Here is the decision for a transport, and the registration
- * of the memory. Nothing is agreed with the peer, as messages are the same wherever they lie. A
- * failure leaves the slots on the host. */
+ * themselves (api/weft/plugin/draft/gpudirect.h). Here is the decision for a transport, and the
+ * registration of the memory. Nothing is agreed with the peer, as messages are the same wherever
+ * they lie. A failure leaves the slots on the host. */
 #ifndef WEFT_EXEC_GPUDIRECT_H
 #define WEFT_EXEC_GPUDIRECT_H
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Proxies: they let a device use a port that carries messages. A device knows FIFOs only
- * (api/weft/plugin/draft/lanes.h), so the proxy keeps one in host memory whose payloads are the slots
- * of the port. The host passes headers between FIFO and port. It copies no payload that does not
- * fit into a header. With slots on the device it passes on only that a message is there, and its
- * length.
+ * (api/weft/plugin/draft/lanes.h), so the proxy keeps one in host memory whose payloads are the
+ * slots of the port. The host passes headers between FIFO and port. It copies no payload that does
+ * not fit into a header. With slots on the device it passes on only that a message is there, and
+ * its length.
  *
- * A port gets its proxy when a device first needs it. From then on each poll of the transport
- * steps it, whoever runs plans. A run of the host moves the port past sequence numbers that the
- * FIFO never had, so the proxy never takes the port's number for the device's. */
+ * A port gets its proxy when a device first needs it. From then on each poll of the transport steps
+ * it, whoever runs plans. A run of the host moves the port past sequence numbers that the FIFO
+ * never had, so the proxy never takes the port's number for the device's. */
 #ifndef WEFT_EXEC_PROXY_H
 #define WEFT_EXEC_PROXY_H
 

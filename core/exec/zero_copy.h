@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Zero-copy messages. A message over a mapped port may carry a descriptor in place of its
- * payload: the payload stays in a window of the sender, and the receiver reads it there
- * (api/weft/plugin/draft/lanes.h). The sender describes only memory of windows that this receiver has
- * told it to have open. The thread that owns the communicator makes all calls. */
+ * Zero-copy messages. A message over a mapped port may carry a descriptor in place of its payload:
+ * the payload stays in a window of the sender, and the receiver reads it there
+ * (api/weft/plugin/draft/lanes.h). The sender describes only memory of windows that this receiver
+ * has told it to have open. The thread that owns the communicator makes all calls. */
 #ifndef WEFT_EXEC_ZERO_COPY_H
 #define WEFT_EXEC_ZERO_COPY_H
 

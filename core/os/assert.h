@@ -2,8 +2,8 @@
  *
  * Checked invariants. They are active where WEFT_CHECKED is defined: in Debug builds and under
  * sanitizers (cmake/options.cmake). Elsewhere they compile to nothing, and their conditions are not
- * evaluated. Use them for rules that only a mistake in weft can break, never for arguments of a user,
- * answers of the system or bytes of a peer. */
+ * evaluated. Use them for rules that only a mistake in weft can break, never for arguments of a
+ * user, answers of the system or bytes of a peer. */
 #ifndef WEFT_OS_ASSERT_H
 #define WEFT_OS_ASSERT_H
 

@@ -43,7 +43,7 @@ typedef struct weft_plan_survey {
  * otherwise the verdict is TOO_BIG. A verdict other than OK is no failure. Fails with ERR_RESOURCE,
  * or as `source` does. */
 weft_status_t weft_plan_survey(uint32_t nranks, weft_plan_make_fn_t source, void *arg,
-                               uint32_t slots, weft_plan_survey_t *survey);
+                               uint32_t slots, weft_plan_survey_t *out);
 
 /* Prices one pass of the plans of all ranks by a run of one rank per class. If these move more than
  * 32 million chunks, there is no run, and the busiest rank stands for the chain. ERR_RESOURCE;

@@ -19,13 +19,14 @@
 typedef struct plan_key {
     char algo[64], version[64];
     weft_coll_t coll;
-    uint32_t nranks, root;
+    uint32_t nranks, root, slots;
     int64_t params[WEFT_ALGO_PARAMS_MAX];
-    uint32_t slots, slices;
-    uint64_t view, config, stamp;
-    bool verify;
-    uint64_t limit;
+    uint32_t slices, verify;
+    uint64_t view, config, stamp, limit;
 } plan_key_t;
+
+/* Keys are compared as bytes. */
+_Static_assert(sizeof(plan_key_t) == 128 + 16 + 8 * WEFT_ALGO_PARAMS_MAX + 8 + 32, "no padding");
 
 typedef struct cached_plan {
     struct cached_plan *next;
@@ -53,7 +54,7 @@ static uint64_t hash_view(const weft_algo_topo_t *view, uint32_t nranks)
     return hash;
 }
 
-/* Zeroes the padding, so that keys can be compared as bytes. */
+/* Zeroes what the names leave, so that keys can be compared as bytes. */
 static void plan_key_init(plan_key_t *key, const weft_plan_query_t *query)
 {
     memset(key, 0, sizeof *key);

@@ -17,7 +17,7 @@ weft_status_t ib_flow_credit(weft_net_conn_t *conn);
 
 /* Takes an immediate that arrived on a queue pair: a number of credits, or the size of a
  * message. */
-weft_status_t ib_flow_arrive(weft_net_conn_t *conn, uint32_t qp, uint32_t immediate);
+weft_status_t ib_flow_arrive(weft_net_conn_t *conn, uint32_t index, uint32_t immediate);
 
 /* Notes that a part of a message has arrived at the peer. */
 weft_status_t ib_flow_acked(weft_net_conn_t *conn, weft_posted_op_t *op, uint32_t qp);

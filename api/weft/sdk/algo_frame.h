@@ -60,8 +60,8 @@ typedef struct weft_algo_frame {
     const char *name;                    /* of the plugin; begins the texts of errors */
     const weft_algo_frame_coll_t *colls; /* each collective once */
     uint32_t ncolls;
-    const void
-        *defaults; /* the options of an instance made without any; NULL: the plugin has none */
+    /* The options of an instance made without any. NULL: the plugin has none. */
+    const void *defaults;
 } weft_algo_frame_t;
 
 /* An instance. */

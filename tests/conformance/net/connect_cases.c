@@ -46,11 +46,25 @@ static void fills_no_more_than_the_caller_has(const kit_t *kit)
     side_close(&side);
 }
 
+static bool is_option(const weft_option_t *option, const char *name)
+{
+    for (; option->name != NULL; option++) {
+        if (strcmp(option->name, name) == 0) {
+            return (option->flags & WEFT_OPTION_ALIAS) == 0;
+        }
+    }
+    return false;
+}
+
 static void options_have_help_and_parse(const kit_t *kit)
 {
     const weft_option_t *option = kit->plugin->options;
     for (; option != NULL && option->name != NULL; option++) {
         kit_note("option %s", option->name);
+        if ((option->flags & WEFT_OPTION_ALIAS) != 0) {
+            REQUIRE(option->value != NULL && is_option(kit->plugin->options, option->value));
+            continue;
+        }
         REQUIRE(option->help != NULL && strlen(option->help) > 4);
         REQUIRE(option->value != NULL);
         REQUIRE(option->offset < kit->plugin->config_size);

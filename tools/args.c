@@ -8,7 +8,7 @@
 #include "tools/tool.h"
 #include "tools/values.h"
 
-static const tool_option_t *find_letter(const tool_option_t *options, char letter)
+static const tool_option_t *args_find_letter(const tool_option_t *options, char letter)
 {
     for (; options->name != NULL; options++) {
         if (letter != '\0' && options->letter == letter) {
@@ -18,7 +18,8 @@ static const tool_option_t *find_letter(const tool_option_t *options, char lette
     return NULL;
 }
 
-static const tool_option_t *find_name(const tool_option_t *options, const char *name, size_t length)
+static const tool_option_t *args_find_name(const tool_option_t *options, const char *name,
+                                           size_t length)
 {
     for (; options->name != NULL; options++) {
         if (strlen(options->name) == length && memcmp(options->name, name, length) == 0) {
@@ -28,7 +29,7 @@ static const tool_option_t *find_name(const tool_option_t *options, const char *
     return NULL;
 }
 
-static int unknown_option(const tool_args_t *args, const char *name, size_t length)
+static int args_unknown_option(const tool_args_t *args, const char *name, size_t length)
 {
     const char *names[64];
     char text[64];
@@ -47,7 +48,7 @@ static int unknown_option(const tool_args_t *args, const char *name, size_t leng
     return TOOL_ARGS_ERROR;
 }
 
-static int take_value(tool_args_t *args, const tool_option_t *option, const char *inside)
+static int args_take_value(tool_args_t *args, const tool_option_t *option, const char *inside)
 {
     if (option->arg == NULL) {
         if (inside != NULL) {
@@ -64,15 +65,15 @@ static int take_value(tool_args_t *args, const tool_option_t *option, const char
     return option->id;
 }
 
-static int next_long(tool_args_t *args, const char *text)
+static int args_next_long(tool_args_t *args, const char *text)
 {
     const char *equals = strchr(text, '=');
     size_t length = equals != NULL ? (size_t)(equals - text) : strlen(text);
-    const tool_option_t *option = find_name(args->options, text, length);
+    const tool_option_t *option = args_find_name(args->options, text, length);
     if (option == NULL) {
-        return unknown_option(args, text, length);
+        return args_unknown_option(args, text, length);
     }
-    return take_value(args, option, equals != NULL ? equals + 1 : NULL);
+    return args_take_value(args, option, equals != NULL ? equals + 1 : NULL);
 }
 
 int tool_args_next(tool_args_t *args)
@@ -86,13 +87,13 @@ int tool_args_next(tool_args_t *args)
         return TOOL_ARGS_OPERAND;
     }
     if (text[1] == '-') {
-        return next_long(args, text + 2);
+        return args_next_long(args, text + 2);
     }
-    const tool_option_t *option = find_letter(args->options, text[1]);
+    const tool_option_t *option = args_find_letter(args->options, text[1]);
     if (option == NULL) {
-        return unknown_option(args, text + 1, 1);
+        return args_unknown_option(args, text + 1, 1);
     }
-    return take_value(args, option, text[2] != '\0' ? text + 2 : NULL);
+    return args_take_value(args, option, text[2] != '\0' ? text + 2 : NULL);
 }
 
 void tool_options_print(const tool_option_t *options, FILE *out)

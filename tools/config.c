@@ -38,8 +38,8 @@ static const tool_option_t options_table[] = {
     {0, NULL, NULL, NULL, 0},
 };
 
-static void collect(void *arg, const char *section, const weft_option_t *option, const char *value,
-                    const char *origin)
+static void config_collect(void *arg, const char *section, const weft_option_t *option,
+                           const char *value, const char *origin)
 {
     config_rows_t *all = arg;
     if (all->count == all->room) {
@@ -56,7 +56,7 @@ static void collect(void *arg, const char *section, const weft_option_t *option,
         (config_row_t){.section = section, .option = option, .value = value, .origin = origin};
 }
 
-static void put_json(json_t *json, const config_row_t *row)
+static void config_put_json(json_t *json, const config_row_t *row)
 {
     const weft_option_t *option = row->option;
     json_open(json, option->name, '{');
@@ -70,7 +70,7 @@ static void put_json(json_t *json, const config_row_t *row)
     json_close(json, '}');
 }
 
-static void print_section(config_rows_t *all, size_t first, json_t *json)
+static void config_print_section(config_rows_t *all, size_t first, json_t *json)
 {
     const char *section = all->rows[first].section;
     if (json != NULL) {
@@ -85,7 +85,7 @@ static void print_section(config_rows_t *all, size_t first, json_t *json)
         }
         row->printed = true;
         if (json != NULL) {
-            put_json(json, row);
+            config_put_json(json, row);
         } else {
             printf("%-16s = %-28s  %s\n", row->option->name, row->value, row->origin);
         }
@@ -95,11 +95,11 @@ static void print_section(config_rows_t *all, size_t first, json_t *json)
     }
 }
 
-static weft_status_t print_rows(const weft_config_t *config, bool as_json)
+static weft_status_t config_print_rows(const weft_config_t *config, bool as_json)
 {
     config_rows_t all = {0};
     json_t json = {.out = stdout};
-    weft_config_each(config, collect, &all);
+    weft_config_each(config, config_collect, &all);
     if (all.failed) {
         free(all.rows);
         return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for the list of options");
@@ -109,7 +109,7 @@ static weft_status_t print_rows(const weft_config_t *config, bool as_json)
     }
     for (size_t i = 0; i < all.count; i++) {
         if (!all.rows[i].printed) {
-            print_section(&all, i, as_json ? &json : NULL);
+            config_print_section(&all, i, as_json ? &json : NULL);
         }
     }
     if (as_json) {
@@ -119,7 +119,7 @@ static weft_status_t print_rows(const weft_config_t *config, bool as_json)
     return WEFT_OK;
 }
 
-static int print_all(const tool_settings_t *settings, int form)
+static int config_print_all(const tool_settings_t *settings, int form)
 {
     tool_session_t session;
     weft_status_t status = tool_session_open(&session, settings);
@@ -127,7 +127,7 @@ static int print_all(const tool_settings_t *settings, int form)
         return tool_report(status);
     }
     status = form == FORM_INI ? weft_config_print(session.config, stdout)
-                              : print_rows(session.config, form == FORM_JSON);
+                              : config_print_rows(session.config, form == FORM_JSON);
     tool_session_close(&session);
     return status != WEFT_OK ? tool_report(status) : TOOL_OK;
 }
@@ -141,7 +141,7 @@ int tool_config(int argc, char **argv)
         int id = tool_args_next(&args);
         switch (id) {
         case TOOL_ARGS_END:
-            return print_all(&settings, form);
+            return config_print_all(&settings, form);
         case TOOL_ARGS_ERROR:
             return TOOL_USAGE;
         case TOOL_ARGS_OPERAND:

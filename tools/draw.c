@@ -17,7 +17,7 @@
 
 #define STEPS_MAX 4000000u
 
-static int compare_links(const void *a, const void *b)
+static int draw_compare_links(const void *a, const void *b)
 {
     const draw_link_t *x = a, *y = b;
     if (x->from != y->from) {
@@ -29,7 +29,7 @@ static int compare_links(const void *a, const void *b)
     return x->channel == y->channel ? 0 : x->channel < y->channel ? -1 : 1;
 }
 
-static weft_status_t make_links(draw_t *draw)
+static weft_status_t draw_make_links(draw_t *draw)
 {
     const timeline_t *t = &draw->timeline;
     draw_link_t *links = calloc(t->nmessages + 1, sizeof *links);
@@ -44,10 +44,10 @@ static weft_status_t make_links(draw_t *draw)
                                  .messages = 1,
                                  .first = t->events[m->from].start};
     }
-    qsort(links, t->nmessages, sizeof *links, compare_links);
+    qsort(links, t->nmessages, sizeof *links, draw_compare_links);
     for (uint32_t i = 0; i < t->nmessages; i++) {
         draw_link_t *last = draw->nlinks > 0 ? &links[draw->nlinks - 1] : NULL;
-        if (last != NULL && compare_links(last, &links[i]) == 0) {
+        if (last != NULL && draw_compare_links(last, &links[i]) == 0) {
             last->messages++;
             last->first = links[i].first < last->first ? links[i].first : last->first;
         } else {
@@ -65,7 +65,7 @@ const char *draw_view_name(draw_view_t view)
 }
 
 /* A chain is a tree too, but shows better on the circle. */
-static weft_status_t choose(draw_t *draw, draw_view_t *view_p)
+static weft_status_t draw_choose(draw_t *draw, draw_view_t *view_p)
 {
     draw_forest_t forest;
     weft_status_t status = draw_forest_make(draw, &forest);
@@ -76,7 +76,7 @@ static weft_status_t choose(draw_t *draw, draw_view_t *view_p)
     return status;
 }
 
-static weft_status_t prepare(draw_t *draw)
+static weft_status_t draw_prepare(draw_t *draw)
 {
     const draw_input_t *input = draw->input;
     timeline_input_t timed = {.plans = input->plans,
@@ -91,15 +91,15 @@ static weft_status_t prepare(draw_t *draw)
                          "the plan does not come to its end with %u slots; --check tells where",
                          input->slots);
     }
-    return status == WEFT_OK ? make_links(draw) : status;
+    return status == WEFT_OK ? draw_make_links(draw) : status;
 }
 
 weft_status_t draw_plan(const draw_input_t *input, draw_view_t *view_p, FILE *out)
 {
     draw_t draw = {.input = input};
-    weft_status_t status = prepare(&draw);
+    weft_status_t status = draw_prepare(&draw);
     if (status == WEFT_OK && *view_p == DRAW_AUTO) {
-        status = choose(&draw, view_p);
+        status = draw_choose(&draw, view_p);
     }
     if (status == WEFT_OK) {
         status = *view_p == DRAW_RING   ? draw_ring(&draw, out)

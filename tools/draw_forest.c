@@ -24,7 +24,7 @@ typedef struct edges {
     uint32_t count;
 } edges_t;
 
-static void add_edge(edges_t *edges, const draw_link_t *link)
+static void draw_forest_add_edge(edges_t *edges, const draw_link_t *link)
 {
     int rises = link->from < link->to;
     uint32_t low = rises ? link->from : link->to, high = rises ? link->to : link->from;
@@ -45,7 +45,7 @@ static void add_edge(edges_t *edges, const draw_link_t *link)
     }
 }
 
-static int joins_same(const draw_t *draw, uint32_t a, uint32_t b)
+static int draw_forest_joins_same(const draw_t *draw, uint32_t a, uint32_t b)
 {
     uint32_t balance = 0;
     for (uint32_t i = 0; i < draw->nlinks; i++) {
@@ -65,7 +65,7 @@ static int joins_same(const draw_t *draw, uint32_t a, uint32_t b)
     return balance == 0;
 }
 
-static uint32_t find(uint32_t *set, uint32_t r)
+static uint32_t draw_forest_find(uint32_t *set, uint32_t r)
 {
     while (set[r] != r) {
         set[r] = set[set[r]];
@@ -75,20 +75,22 @@ static uint32_t find(uint32_t *set, uint32_t r)
 }
 
 /* One component and no cycle. */
-static bool is_tree(const edges_t *edges, uint32_t n, uint32_t *set)
+static bool draw_forest_is_tree(const edges_t *edges, uint32_t n, uint32_t *set)
 {
     for (uint32_t r = 0; r < n; r++) {
         set[r] = r;
     }
     for (uint32_t i = 0; i < edges->count; i++) {
-        uint32_t a = find(set, edges->edge[i].low), b = find(set, edges->edge[i].high);
+        uint32_t a = draw_forest_find(set, edges->edge[i].low),
+                 b = draw_forest_find(set, edges->edge[i].high);
         if (a == b) {
             return false;
         }
         set[a] = b;
     }
     for (uint32_t i = 1; i < edges->count; i++) {
-        if (find(set, edges->edge[i].low) != find(set, edges->edge[0].low)) {
+        if (draw_forest_find(set, edges->edge[i].low) !=
+            draw_forest_find(set, edges->edge[0].low)) {
             return false;
         }
     }
@@ -96,7 +98,7 @@ static bool is_tree(const edges_t *edges, uint32_t n, uint32_t *set)
 }
 
 /* True: the root lies at `high`. Where all links go one way, the collective tells whether that is up. */
-static bool root_is_high(const edge_t *e, bool down)
+static bool draw_forest_root_is_high(const edge_t *e, bool down)
 {
     if (e->rises && e->falls) {
         return e->rise <= e->fall;
@@ -104,7 +106,7 @@ static bool root_is_high(const edge_t *e, bool down)
     return e->rises ? !down : down;
 }
 
-static int one_way_is_down(const draw_t *draw, const edges_t *edges, uint32_t *out)
+static int draw_forest_one_way_is_down(const draw_t *draw, const edges_t *edges, uint32_t *out)
 {
     weft_coll_t coll = draw->input->plans[0]->coll;
     if (coll == WEFT_BROADCAST || coll == WEFT_SCATTER) {
@@ -125,7 +127,7 @@ static int one_way_is_down(const draw_t *draw, const edges_t *edges, uint32_t *o
     return 0;
 }
 
-static int set_parents(draw_tree_t *tree, const edges_t *edges, uint32_t n, int down)
+static int draw_forest_set_parents(draw_tree_t *tree, const edges_t *edges, uint32_t n, int down)
 {
     for (uint32_t r = 0; r < n; r++) {
         tree->parent[r] = DRAW_NO_PARENT;
@@ -133,7 +135,7 @@ static int set_parents(draw_tree_t *tree, const edges_t *edges, uint32_t n, int 
     }
     for (uint32_t i = 0; i < edges->count; i++) {
         const edge_t *e = &edges->edge[i];
-        int high = root_is_high(e, down);
+        int high = draw_forest_root_is_high(e, down);
         uint32_t child = high ? e->low : e->high, parent = high ? e->high : e->low;
         if (tree->parent[child] != DRAW_NO_PARENT) {
             return 0;
@@ -152,7 +154,7 @@ static int set_parents(draw_tree_t *tree, const edges_t *edges, uint32_t n, int 
     return 1;
 }
 
-static uint32_t most_children(const draw_tree_t *tree, uint32_t n, uint32_t *children)
+static uint32_t draw_forest_most_children(const draw_tree_t *tree, uint32_t n, uint32_t *children)
 {
     uint32_t most = 0;
     memset(children, 0, n * sizeof *children);
@@ -165,47 +167,48 @@ static uint32_t most_children(const draw_tree_t *tree, uint32_t n, uint32_t *chi
 }
 
 /* The links of `channel` and of later channels that join the same ranks. */
-static void collect(const draw_t *draw, uint32_t channel, uint8_t *used, uint32_t nchannels,
-                    edges_t *edges)
+static void draw_forest_collect(const draw_t *draw, uint32_t channel, uint8_t *used,
+                                uint32_t nchannels, edges_t *edges)
 {
     edges->count = 0;
     for (uint32_t c = channel; c < nchannels; c++) {
-        if (c != channel && (used[c] || !joins_same(draw, channel, c))) {
+        if (c != channel && (used[c] || !draw_forest_joins_same(draw, channel, c))) {
             continue;
         }
         used[c] = 1;
         for (uint32_t i = 0; i < draw->nlinks; i++) {
             if (draw->links[i].channel == c) {
-                add_edge(edges, &draw->links[i]);
+                draw_forest_add_edge(edges, &draw->links[i]);
             }
         }
     }
 }
 
-static int find_tree(const draw_t *draw, const edges_t *edges, uint32_t *scratch,
-                     draw_forest_t *forest)
+static int draw_forest_find_tree(const draw_t *draw, const edges_t *edges, uint32_t *scratch,
+                                 draw_forest_t *forest)
 {
     uint32_t n = draw->input->nranks;
     draw_tree_t *tree = &forest->trees[forest->count];
-    if (edges->count >= n || !is_tree(edges, n, scratch)) {
+    if (edges->count >= n || !draw_forest_is_tree(edges, n, scratch)) {
         return 0;
     }
     tree->parent = calloc(n, sizeof *tree->parent);
     tree->member = calloc(n, 1);
     if (tree->parent == NULL || tree->member == NULL ||
-        !set_parents(tree, edges, n, one_way_is_down(draw, edges, scratch))) {
+        !draw_forest_set_parents(tree, edges, n,
+                                 draw_forest_one_way_is_down(draw, edges, scratch))) {
         free(tree->parent);
         free(tree->member);
         *tree = (draw_tree_t){0};
         return 0;
     }
-    uint32_t most = most_children(tree, n, scratch);
+    uint32_t most = draw_forest_most_children(tree, n, scratch);
     forest->branching = most > forest->branching ? most : forest->branching;
     forest->count++;
     return 1;
 }
 
-static uint32_t count_channels(const draw_t *draw)
+static uint32_t draw_forest_count_channels(const draw_t *draw)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < draw->nlinks; i++) {
@@ -216,7 +219,7 @@ static uint32_t count_channels(const draw_t *draw)
 
 weft_status_t draw_forest_make(const draw_t *draw, draw_forest_t *forest)
 {
-    uint32_t nchannels = count_channels(draw);
+    uint32_t nchannels = draw_forest_count_channels(draw);
     edges_t edges = {.edge = calloc(draw->nlinks + 1, sizeof *edges.edge)};
     uint32_t *scratch = calloc(draw->input->nranks, sizeof *scratch);
     uint8_t *used = calloc(nchannels + 1, 1);
@@ -232,11 +235,12 @@ weft_status_t draw_forest_make(const draw_t *draw, draw_forest_t *forest)
         if (used[c]) {
             continue;
         }
-        collect(draw, c, used, nchannels, &edges);
+        draw_forest_collect(draw, c, used, nchannels, &edges);
         if (edges.count == 0) {
             continue;
         }
-        if (forest->count == DRAW_TREES_MAX || !find_tree(draw, &edges, scratch, forest)) {
+        if (forest->count == DRAW_TREES_MAX ||
+            !draw_forest_find_tree(draw, &edges, scratch, forest)) {
             forest->whole = false;
         } else {
             forest->trees[forest->count - 1].channel = c;

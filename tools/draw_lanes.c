@@ -29,17 +29,17 @@ typedef struct lanes {
     int has_local, has_par, has_final;
 } lanes_t;
 
-static uint32_t lane_of(const lanes_t *lanes, const timeline_event_t *e)
+static uint32_t draw_lanes_lane_of(const lanes_t *lanes, const timeline_event_t *e)
 {
     return lanes->first[e->rank] + e->lane;
 }
 
-static void place(lanes_t *lanes)
+static void draw_lanes_place(lanes_t *lanes)
 {
     const draw_t *draw = lanes->draw;
     for (uint32_t i = 0; i < draw->timeline.nevents; i++) {
         const timeline_event_t *e = &draw->timeline.events[i];
-        uint32_t *levels = &lanes->levels[lane_of(lanes, e)];
+        uint32_t *levels = &lanes->levels[draw_lanes_lane_of(lanes, e)];
         uint32_t most = e->members < 4 ? e->members : 4;
         *levels = most > *levels ? most : *levels;
         lanes->has_local |= e->sends + e->receives == 0;
@@ -57,9 +57,9 @@ static void place(lanes_t *lanes)
     lanes->bottom = y;
 }
 
-static svg_box_t box_of(const lanes_t *lanes, const timeline_event_t *e)
+static svg_box_t draw_lanes_box_of(const lanes_t *lanes, const timeline_event_t *e)
 {
-    uint32_t lane = lane_of(lanes, e);
+    uint32_t lane = draw_lanes_lane_of(lanes, e);
     uint32_t levels = lanes->levels[lane];
     double height = lanes->bar + (levels > 1 ? 7.0 * (levels - 1) : 0);
     uint32_t shown = e->members < levels ? e->members : levels;
@@ -72,11 +72,11 @@ static svg_box_t box_of(const lanes_t *lanes, const timeline_event_t *e)
                        .round = 2.5};
 }
 
-static void put_bar(const lanes_t *lanes, const timeline_event_t *e)
+static void draw_lanes_put_bar(const lanes_t *lanes, const timeline_event_t *e)
 {
     svg_t *svg = &lanes->draw->svg;
     svg_colour_t colour = draw_chunk_colour(lanes->draw, e->chunk);
-    svg_box_t box = box_of(lanes, e);
+    svg_box_t box = draw_lanes_box_of(lanes, e);
     int local = e->sends + e->receives == 0;
     svg_paint_t paint = {.fill = colour.text,
                          .stroke = e->final ? SVG_INK : NULL,
@@ -101,11 +101,11 @@ static void put_bar(const lanes_t *lanes, const timeline_event_t *e)
 }
 
 /* From the end of the bar that sends to the start of the bar that receives. */
-static void put_message(const lanes_t *lanes, const timeline_message_t *message)
+static void draw_lanes_put_message(const lanes_t *lanes, const timeline_message_t *message)
 {
     const timeline_event_t *from = &lanes->draw->timeline.events[message->from];
     const timeline_event_t *to = &lanes->draw->timeline.events[message->to];
-    svg_box_t a = box_of(lanes, from), b = box_of(lanes, to);
+    svg_box_t a = draw_lanes_box_of(lanes, from), b = draw_lanes_box_of(lanes, to);
     svg_point_t start = {a.x + a.w, a.y + a.h / 2}, end = {b.x - 0.5, b.y + b.h / 2};
     uint32_t n = timeline_chunks(lanes->draw->input->plans[0]);
     svg_colour_t colour = svg_oklch(0.55, 0.12, 255 + 360.0 * from->chunk / (n == 0 ? 1 : n));
@@ -115,7 +115,7 @@ static void put_message(const lanes_t *lanes, const timeline_message_t *message)
     svg_arrow(&lanes->draw->svg, curve, 6, &paint);
 }
 
-static void put_grid(const lanes_t *lanes)
+static void draw_lanes_put_grid(const lanes_t *lanes)
 {
     svg_t *svg = &lanes->draw->svg;
     double end = lanes->draw->timeline.end;
@@ -131,7 +131,7 @@ static void put_grid(const lanes_t *lanes)
     svg_text(svg, (svg_point_t){DRAW_MARGIN, DRAW_TOP + 14}, &font, "step");
 }
 
-static void put_names(const lanes_t *lanes)
+static void draw_lanes_put_names(const lanes_t *lanes)
 {
     svg_t *svg = &lanes->draw->svg;
     const draw_input_t *input = lanes->draw->input;
@@ -163,7 +163,7 @@ static void put_names(const lanes_t *lanes)
 }
 
 /* The common ground of a PAR reaches from its first start to its last end. */
-static void put_groups(const lanes_t *lanes)
+static void draw_lanes_put_groups(const lanes_t *lanes)
 {
     const timeline_t *t = &lanes->draw->timeline;
     svg_paint_t ground = {.fill = "#e3e8ee", .stroke = "#b8c2cc", .width = 0.8};
@@ -183,7 +183,7 @@ static void put_groups(const lanes_t *lanes)
                 end = o->end > end ? o->end : end;
             }
         }
-        uint32_t lane = lane_of(lanes, e);
+        uint32_t lane = draw_lanes_lane_of(lanes, e);
         double high = lanes->bar + 7.0 * (lanes->levels[lane] - 1);
         double wide = (end - start - (1 - BAR_SHARE)) * lanes->unit;
         svg_box_t box = {lanes->left + start * lanes->unit - 1.5, lanes->top[lane] - 1, wide + 4.5,
@@ -193,8 +193,8 @@ static void put_groups(const lanes_t *lanes)
     free(seen);
 }
 
-static double sample(const lanes_t *lanes, double x, double y, const svg_paint_t *paint,
-                     const char *text)
+static double draw_lanes_sample(const lanes_t *lanes, double x, double y, const svg_paint_t *paint,
+                                const char *text)
 {
     svg_font_t font = {.size = 11.5, .anchor = 's'};
     svg_rect(&lanes->draw->svg, (svg_box_t){x, y - 11, 22, 14, 2.5}, paint);
@@ -202,7 +202,7 @@ static double sample(const lanes_t *lanes, double x, double y, const svg_paint_t
     return x + 44 + svg_width(text, 11.5);
 }
 
-static void put_legend(const lanes_t *lanes, double y)
+static void draw_lanes_put_legend(const lanes_t *lanes, double y)
 {
     svg_t *svg = &lanes->draw->svg;
     svg_colour_t one = svg_hue(0, 8);
@@ -211,15 +211,15 @@ static void put_legend(const lanes_t *lanes, double y)
     svg_paint_t local = {.fill = one.text, .opacity = 0.45};
     svg_paint_t par = {.fill = "#e3e8ee", .stroke = "#b8c2cc", .width = 0.8};
     double x = DRAW_MARGIN;
-    x = sample(lanes, x, y, &move, "move of a chunk; + combines");
+    x = draw_lanes_sample(lanes, x, y, &move, "move of a chunk; + combines");
     if (lanes->has_final) {
-        x = sample(lanes, x, y, &done, "completes a reduction");
+        x = draw_lanes_sample(lanes, x, y, &done, "completes a reduction");
     }
     if (lanes->has_local) {
-        x = sample(lanes, x, y, &local, "inside the rank only");
+        x = draw_lanes_sample(lanes, x, y, &local, "inside the rank only");
     }
     if (lanes->has_par) {
-        sample(lanes, x, y, &par, "par: together");
+        draw_lanes_sample(lanes, x, y, &par, "par: together");
     }
     uint32_t chunks = timeline_chunks(lanes->draw->input->plans[0]);
     uint32_t shown = chunks < 32 ? chunks : 32;
@@ -239,27 +239,27 @@ static void put_legend(const lanes_t *lanes, double y)
     }
 }
 
-static void put_all(lanes_t *lanes, FILE *out)
+static void draw_lanes_put_all(lanes_t *lanes, FILE *out)
 {
     const timeline_t *t = &lanes->draw->timeline;
-    place(lanes);
+    draw_lanes_place(lanes);
     uint32_t chunks = timeline_chunks(lanes->draw->input->plans[0]);
     double wide = lanes->left + t->end * lanes->unit + RIGHT;
     double least = 2 * DRAW_MARGIN + 100 + 25.0 * (chunks < 32 ? chunks : 33);
     least = least > 760 ? least : 760;
     draw_begin(lanes->draw, out, wide > least ? wide : least, lanes->bottom + 66,
                "lanes over time, every move of a chunk takes one step");
-    put_names(lanes);
-    put_grid(lanes);
-    put_groups(lanes);
+    draw_lanes_put_names(lanes);
+    draw_lanes_put_grid(lanes);
+    draw_lanes_put_groups(lanes);
     /* Bars over arrows: what passes behind a row does not belong to it. */
     for (uint32_t i = 0; i < t->nmessages; i++) {
-        put_message(lanes, &t->messages[i]);
+        draw_lanes_put_message(lanes, &t->messages[i]);
     }
     for (uint32_t i = 0; i < t->nevents; i++) {
-        put_bar(lanes, &t->events[i]);
+        draw_lanes_put_bar(lanes, &t->events[i]);
     }
-    put_legend(lanes, lanes->bottom + 20);
+    draw_lanes_put_legend(lanes, lanes->bottom + 20);
     svg_close(&lanes->draw->svg);
 }
 
@@ -286,7 +286,7 @@ weft_status_t draw_lanes(draw_t *draw, FILE *out)
     if (lanes.first == NULL || lanes.top == NULL || lanes.levels == NULL) {
         status = weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for a drawing");
     } else {
-        put_all(&lanes, out);
+        draw_lanes_put_all(&lanes, out);
     }
     free(lanes.first);
     free(lanes.top);

@@ -25,19 +25,19 @@ typedef struct ring {
     int by_channel;
 } ring_t;
 
-static double angle_of(const ring_t *ring, double rank)
+static double draw_ring_angle_of(const ring_t *ring, double rank)
 {
     return TAU * rank / ring->draw->input->nranks - TAU / 4;
 }
 
-static svg_point_t on_circle(const ring_t *ring, double rank, double radius)
+static svg_point_t draw_ring_on_circle(const ring_t *ring, double rank, double radius)
 {
-    double angle = angle_of(ring, rank);
+    double angle = draw_ring_angle_of(ring, rank);
     return (svg_point_t){ring->centre.x + radius * cos(angle),
                          ring->centre.y + radius * sin(angle)};
 }
 
-static void add_step(ring_t *ring, double first)
+static void draw_ring_add_step(ring_t *ring, double first)
 {
     uint32_t at = ring->nsteps;
     for (uint32_t i = 0; i < ring->nsteps; i++) {
@@ -55,7 +55,7 @@ static void add_step(ring_t *ring, double first)
     ring->nsteps++;
 }
 
-static uint32_t step_of(const ring_t *ring, double first)
+static uint32_t draw_ring_step_of(const ring_t *ring, double first)
 {
     uint32_t at = 0;
     while (at + 1 < ring->nsteps && ring->step[at] < first - 0.01) {
@@ -65,7 +65,7 @@ static uint32_t step_of(const ring_t *ring, double first)
 }
 
 /* Links are sorted by sender, so the links of one sender are together. */
-static void study(ring_t *ring)
+static void draw_ring_study(ring_t *ring)
 {
     const draw_t *draw = ring->draw;
     uint32_t most[2] = {0, 0}; /* links of one sender: all, and on one channel */
@@ -80,22 +80,22 @@ static void study(ring_t *ring)
         most[1] = same > most[1] ? same : most[1];
         ring->most = link->messages > ring->most ? link->messages : ring->most;
         ring->nchannels = link->channel + 1 > ring->nchannels ? link->channel + 1 : ring->nchannels;
-        add_step(ring, link->first);
+        draw_ring_add_step(ring, link->first);
     }
     ring->degree = most[0];
     ring->by_channel = most[1] <= 1 && ring->nchannels <= 16;
 }
 
-static svg_colour_t colour_of(const ring_t *ring, const draw_link_t *link)
+static svg_colour_t draw_ring_colour_of(const ring_t *ring, const draw_link_t *link)
 {
     if (ring->by_channel) {
         return svg_hue(link->channel, ring->nchannels);
     }
-    return svg_ramp(ring->nsteps < 2 ? 0.3
-                                     : (double)step_of(ring, link->first) / (ring->nsteps - 1));
+    return svg_ramp(
+        ring->nsteps < 2 ? 0.3 : (double)draw_ring_step_of(ring, link->first) / (ring->nsteps - 1));
 }
 
-static svg_point_t towards(svg_point_t from, svg_point_t to, double length)
+static svg_point_t draw_ring_towards(svg_point_t from, svg_point_t to, double length)
 {
     double dx = to.x - from.x, dy = to.y - from.y, all = hypot(dx, dy);
     all = all < 1e-9 ? 1 : all;
@@ -104,14 +104,14 @@ static svg_point_t towards(svg_point_t from, svg_point_t to, double length)
 
 /* Bends to the left of its way, so that the two directions of a pair lie apart; `beside` tells links of
  * the same two ranks on different channels apart. */
-static void put_link(const ring_t *ring, const draw_link_t *link, uint32_t beside)
+static void draw_ring_put_link(const ring_t *ring, const draw_link_t *link, uint32_t beside)
 {
-    svg_point_t a = on_circle(ring, link->from, ring->radius);
-    svg_point_t b = on_circle(ring, link->to, ring->radius);
+    svg_point_t a = draw_ring_on_circle(ring, link->from, ring->radius);
+    svg_point_t b = draw_ring_on_circle(ring, link->to, ring->radius);
     double dx = b.x - a.x, dy = b.y - a.y;
     double bend = (ring->draw->input->nranks == 2 ? 0.25 : 0.13) + 0.1 * (beside % 4);
     svg_point_t control = {(a.x + b.x) / 2 + bend * dy, (a.y + b.y) / 2 - bend * dx};
-    svg_colour_t colour = colour_of(ring, link);
+    svg_colour_t colour = draw_ring_colour_of(ring, link);
     uint32_t many = ring->draw->nlinks;
     svg_paint_t paint = {.stroke = colour.text,
                          .width = (many > 600   ? 0.7
@@ -121,8 +121,8 @@ static void put_link(const ring_t *ring, const draw_link_t *link, uint32_t besid
                          .opacity = many > 600   ? 0.45
                                     : many > 150 ? 0.7
                                                  : 0.95};
-    svg_point_t curve[3] = {towards(a, control, ring->node + 1.5), control,
-                            towards(b, control, ring->node + 2.5)};
+    svg_point_t curve[3] = {draw_ring_towards(a, control, ring->node + 1.5), control,
+                            draw_ring_towards(b, control, ring->node + 2.5)};
     svg_begin(&ring->draw->svg,
               "rank %u to rank %u, channel %u: %u messages, the first in step %.4g", link->from,
               link->to, link->channel, link->messages, link->first + 1);
@@ -130,14 +130,15 @@ static void put_link(const ring_t *ring, const draw_link_t *link, uint32_t besid
     svg_end(&ring->draw->svg);
 }
 
-static void put_host(const ring_t *ring, uint32_t first, uint32_t last)
+static void draw_ring_put_host(const ring_t *ring, uint32_t first, uint32_t last)
 {
     svg_t *svg = &ring->draw->svg;
     double radius = ring->radius + ring->node + 13;
-    double angles[2] = {angle_of(ring, first - 0.32), angle_of(ring, last + 0.32)};
+    double angles[2] = {draw_ring_angle_of(ring, first - 0.32),
+                        draw_ring_angle_of(ring, last + 0.32)};
     svg_paint_t band = {.stroke = SVG_PALE, .width = 7};
     svg_arc(svg, ring->centre, radius, angles, &band);
-    svg_point_t at = on_circle(ring, ((double)first + last) / 2, radius + 16);
+    svg_point_t at = draw_ring_on_circle(ring, ((double)first + last) / 2, radius + 16);
     double side = at.x - ring->centre.x;
     svg_font_t font = {.size = 12,
                        .anchor = side > 12    ? 's'
@@ -148,19 +149,19 @@ static void put_host(const ring_t *ring, uint32_t first, uint32_t last)
     svg_text(svg, at, &font, "host %u", ring->draw->input->host[first]);
 }
 
-static void put_hosts(const ring_t *ring)
+static void draw_ring_put_hosts(const ring_t *ring)
 {
     const draw_input_t *input = ring->draw->input;
     uint32_t first = 0;
     for (uint32_t r = 1; input->nhosts > 1 && r <= input->nranks; r++) {
         if (r == input->nranks || input->host[r] != input->host[first]) {
-            put_host(ring, first, r - 1);
+            draw_ring_put_host(ring, first, r - 1);
             first = r;
         }
     }
 }
 
-static void put_ranks(const ring_t *ring)
+static void draw_ring_put_ranks(const ring_t *ring)
 {
     svg_t *svg = &ring->draw->svg;
     uint32_t root = ring->draw->input->plans[0]->root;
@@ -168,7 +169,7 @@ static void put_ranks(const ring_t *ring)
     bool rooted = weft_coll_is_rooted(coll);
     svg_font_t font = {.size = ring->node * 0.82, .anchor = 'm', .bold = true};
     for (uint32_t r = 0; r < ring->draw->input->nranks; r++) {
-        svg_point_t at = on_circle(ring, r, ring->radius);
+        svg_point_t at = draw_ring_on_circle(ring, r, ring->radius);
         int is_root = rooted && r == root;
         svg_paint_t disc = {.fill = is_root ? SVG_INK : SVG_PAPER, .stroke = SVG_INK, .width = 1.6};
         svg_circle(svg, at, ring->node, &disc);
@@ -177,7 +178,7 @@ static void put_ranks(const ring_t *ring)
     }
 }
 
-static void put_middle(const ring_t *ring)
+static void draw_ring_put_middle(const ring_t *ring)
 {
     const draw_t *draw = ring->draw;
     svg_font_t large = {.size = 34, .anchor = 'm', .bold = true, .fill = SVG_INK};
@@ -189,7 +190,7 @@ static void put_middle(const ring_t *ring)
     svg_text(&ring->draw->svg, (svg_point_t){at.x, at.y + 41}, &small, "over each link");
 }
 
-static void put_steps(const ring_t *ring, svg_point_t at)
+static void draw_ring_put_steps(const ring_t *ring, svg_point_t at)
 {
     draw_t *draw = ring->draw;
     svg_font_t font = {.size = 13, .anchor = 's', .fill = SVG_GREY};
@@ -204,13 +205,13 @@ static void put_steps(const ring_t *ring, svg_point_t at)
     }
 }
 
-static void put_legend(const ring_t *ring, double x)
+static void draw_ring_put_legend(const ring_t *ring, double x)
 {
     draw_t *draw = ring->draw;
     svg_point_t at = {x, DRAW_TOP + 32};
     char text[64];
     if (!ring->by_channel) {
-        put_steps(ring, at);
+        draw_ring_put_steps(ring, at);
         at.y += 24 + 22 * (ring->nsteps < 14 ? ring->nsteps : 14) + 14;
     } else {
         for (uint32_t c = 0; c < ring->nchannels; c++) {
@@ -244,24 +245,24 @@ weft_status_t draw_ring(draw_t *draw, FILE *out)
     ring->node = n <= 12 ? 21 : n <= 24 ? 17 : n <= 40 ? 14 : 12;
     double around = n * (2 * ring->node + 17) / TAU; /* room for arrows between neighbours */
     ring->radius = around > 190 ? around : 190;
-    study(ring);
+    draw_ring_study(ring);
     double side = 2 * (ring->radius + ring->node + 64);
     double rows = ring->by_channel ? ring->nchannels : ring->nsteps < 14 ? ring->nsteps : 14;
     double legend = DRAW_TOP + 170 + 22 * rows;
     double height = DRAW_TOP + side > legend ? DRAW_TOP + side : legend;
     ring->centre = (svg_point_t){side / 2 + 16, DRAW_TOP + side / 2 - 14};
     draw_begin(draw, out, side + PANEL, height, "links between ranks");
-    put_hosts(ring);
+    draw_ring_put_hosts(ring);
     for (uint32_t i = 0, beside = 0; i < draw->nlinks; i++) {
         const draw_link_t *link = &draw->links[i];
         beside = i > 0 && link[-1].from == link->from && link[-1].to == link->to ? beside + 1 : 0;
-        put_link(ring, link, beside);
+        draw_ring_put_link(ring, link, beside);
     }
-    put_ranks(ring);
+    draw_ring_put_ranks(ring);
     if (ring->degree <= 1 && n > 2) {
-        put_middle(ring);
+        draw_ring_put_middle(ring);
     }
-    put_legend(ring, side + 22);
+    draw_ring_put_legend(ring, side + 22);
     svg_close(&draw->svg);
     free(ring);
     return WEFT_OK;

@@ -27,14 +27,15 @@ typedef struct trees {
     int boxes; /* ranks of one host lie in one box */
 } trees_t;
 
-static svg_colour_t hue_of(const trees_t *trees, uint32_t tree, double lightness, double chroma)
+static svg_colour_t draw_tree_hue_of(const trees_t *trees, uint32_t tree, double lightness,
+                                     double chroma)
 {
     uint32_t n = trees->forest->count;
     return svg_oklch(lightness, chroma, n <= 2 ? 250 + 170.0 * tree : 250 + 360.0 * tree / n);
 }
 
 /* In every tree the ranks of a host are joined inside the host. */
-static bool has_boxes(const trees_t *trees)
+static bool draw_tree_has_boxes(const trees_t *trees)
 {
     const draw_input_t *input = trees->draw->input;
     if (input->nhosts < 2 || input->nhosts == input->nranks) {
@@ -55,7 +56,7 @@ static bool has_boxes(const trees_t *trees)
 }
 
 /* Levels below the root; inside a box all ranks have the level of the box. */
-static void set_depth(const trees_t *trees, const draw_tree_t *tree)
+static void draw_tree_set_depth(const trees_t *trees, const draw_tree_t *tree)
 {
     const draw_input_t *input = trees->draw->input;
     for (uint32_t r = 0; r < input->nranks; r++) {
@@ -67,17 +68,17 @@ static void set_depth(const trees_t *trees, const draw_tree_t *tree)
     }
 }
 
-static uint32_t height_of(const trees_t *trees, const draw_tree_t *tree)
+static uint32_t draw_tree_height_of(const trees_t *trees, const draw_tree_t *tree)
 {
     uint32_t most = 0;
-    set_depth(trees, tree);
+    draw_tree_set_depth(trees, tree);
     for (uint32_t r = 0; r < trees->draw->input->nranks; r++) {
         most = tree->member[r] && trees->depth[r] > most ? trees->depth[r] : most;
     }
     return most;
 }
 
-static void set_columns(trees_t *trees)
+static void draw_tree_set_columns(trees_t *trees)
 {
     const draw_input_t *input = trees->draw->input;
     double x = trees->node + 6;
@@ -91,7 +92,7 @@ static void set_columns(trees_t *trees)
     trees->width = x + trees->node + 6 + (trees->boxes ? LABEL : 0);
 }
 
-static void set_inner(trees_t *trees)
+static void draw_tree_set_inner(trees_t *trees)
 {
     for (uint32_t r = 0; r < trees->draw->input->nranks; r++) {
         trees->inner[r] = UINT32_MAX;
@@ -107,18 +108,19 @@ static void set_inner(trees_t *trees)
     }
 }
 
-static svg_point_t place(const trees_t *trees, svg_point_t origin, uint32_t rank)
+static svg_point_t draw_tree_place(const trees_t *trees, svg_point_t origin, uint32_t rank)
 {
     return (svg_point_t){origin.x + trees->x[rank],
                          origin.y + trees->node + 8 + trees->level * trees->depth[rank]};
 }
 
 /* The two directions bend to different sides. */
-static void put_edge(const trees_t *trees, uint32_t t, svg_point_t origin, uint32_t child)
+static void draw_tree_put_edge(const trees_t *trees, uint32_t t, svg_point_t origin, uint32_t child)
 {
     const draw_tree_t *tree = &trees->forest->trees[t];
     svg_t *svg = &trees->draw->svg;
-    svg_point_t c = place(trees, origin, child), p = place(trees, origin, tree->parent[child]);
+    svg_point_t c = draw_tree_place(trees, origin, child),
+                p = draw_tree_place(trees, origin, tree->parent[child]);
     double dx = p.x - c.x, dy = p.y - c.y, length = hypot(dx, dy);
     int flat = fabs(dy) < 1;
     double bend = tree->up && tree->down ? (flat ? 0.16 : 9 / length) : 0;
@@ -130,7 +132,8 @@ static void put_edge(const trees_t *trees, uint32_t t, svg_point_t origin, uint3
         uy = -1;
     }
     svg_point_t low = {c.x + ux * r, c.y + uy * r}, high = {p.x - ux * r, p.y - uy * r};
-    svg_colour_t up = hue_of(trees, t, 0.52, 0.15), down = hue_of(trees, t, 0.74, 0.12);
+    svg_colour_t up = draw_tree_hue_of(trees, t, 0.52, 0.15),
+                 down = draw_tree_hue_of(trees, t, 0.74, 0.12);
     double head = trees->boxes ? 6.5 : trees->node > 13 ? 9 : 7;
     if (tree->up) {
         svg_paint_t paint = {.stroke = up.text, .width = 1.7};
@@ -146,7 +149,7 @@ static void put_edge(const trees_t *trees, uint32_t t, svg_point_t origin, uint3
     }
 }
 
-static void put_boxes(const trees_t *trees, svg_point_t origin)
+static void draw_tree_put_boxes(const trees_t *trees, svg_point_t origin)
 {
     const draw_input_t *input = trees->draw->input;
     svg_paint_t box = {.fill = "#f3f5f7", .stroke = SVG_PALE, .width = 1.2};
@@ -156,7 +159,8 @@ static void put_boxes(const trees_t *trees, svg_point_t origin)
         while (last + 1 < input->nranks && input->host[last + 1] == input->host[first]) {
             last++;
         }
-        svg_point_t a = place(trees, origin, first), b = place(trees, origin, last);
+        svg_point_t a = draw_tree_place(trees, origin, first),
+                    b = draw_tree_place(trees, origin, last);
         double pad = trees->node + 6;
         svg_box_t area = {a.x - pad, a.y - pad, b.x - a.x + 2 * pad + LABEL, 2 * pad, 9};
         svg_rect(&trees->draw->svg, area, &box);
@@ -166,7 +170,7 @@ static void put_boxes(const trees_t *trees, svg_point_t origin)
     }
 }
 
-static bool has_children(const draw_tree_t *tree, uint32_t nranks, uint32_t rank)
+static bool draw_tree_has_children(const draw_tree_t *tree, uint32_t nranks, uint32_t rank)
 {
     for (uint32_t r = 0; r < nranks; r++) {
         if (tree->parent[r] == rank) {
@@ -176,16 +180,16 @@ static bool has_children(const draw_tree_t *tree, uint32_t nranks, uint32_t rank
     return false;
 }
 
-static void put_rank(const trees_t *trees, uint32_t t, svg_point_t origin, uint32_t rank)
+static void draw_tree_put_rank(const trees_t *trees, uint32_t t, svg_point_t origin, uint32_t rank)
 {
     const draw_tree_t *tree = &trees->forest->trees[t];
     svg_t *svg = &trees->draw->svg;
-    svg_point_t at = place(trees, origin, rank);
-    int here = has_children(tree, trees->draw->input->nranks, rank);
+    svg_point_t at = draw_tree_place(trees, origin, rank);
+    int here = draw_tree_has_children(tree, trees->draw->input->nranks, rank);
     int other = !here && trees->inner[rank] != UINT32_MAX && trees->inner[rank] != t;
-    svg_colour_t strong = hue_of(trees, t, 0.68, 0.13);
-    svg_colour_t pale = hue_of(trees, other ? trees->inner[rank] : t, 0.94, 0.035);
-    svg_colour_t edge = hue_of(trees, other ? trees->inner[rank] : t, 0.6, 0.1);
+    svg_colour_t strong = draw_tree_hue_of(trees, t, 0.68, 0.13);
+    svg_colour_t pale = draw_tree_hue_of(trees, other ? trees->inner[rank] : t, 0.94, 0.035);
+    svg_colour_t edge = draw_tree_hue_of(trees, other ? trees->inner[rank] : t, 0.6, 0.1);
     svg_paint_t disc = {.fill = here    ? strong.text
                                 : other ? pale.text
                                         : SVG_PAPER,
@@ -203,27 +207,27 @@ static void put_tree(const trees_t *trees, uint32_t t, svg_point_t origin)
     const draw_tree_t *tree = &trees->forest->trees[t];
     svg_font_t font = {.size = 14, .anchor = 's', .bold = true};
     svg_font_t small = {.size = 12, .anchor = 's', .fill = SVG_GREY};
-    uint32_t height = height_of(trees, tree);
+    uint32_t height = draw_tree_height_of(trees, tree);
     char title[40];
     snprintf(title, sizeof title, trees->forest->count > 1 ? "tree %u" : "tree", t);
     svg_text(&trees->draw->svg, origin, &font, "%s", title);
     svg_text(&trees->draw->svg, (svg_point_t){origin.x + 16 + svg_width(title, 14), origin.y},
              &small, "root %u, %u level%s below it", tree->root, height, height == 1 ? "" : "s");
     origin.y += 12;
-    put_boxes(trees, origin);
+    draw_tree_put_boxes(trees, origin);
     for (uint32_t r = 0; r < trees->draw->input->nranks; r++) {
         if (tree->parent[r] != DRAW_NO_PARENT) {
-            put_edge(trees, t, origin, r);
+            draw_tree_put_edge(trees, t, origin, r);
         }
     }
     for (uint32_t r = 0; r < trees->draw->input->nranks; r++) {
         if (tree->member[r]) {
-            put_rank(trees, t, origin, r);
+            draw_tree_put_rank(trees, t, origin, r);
         }
     }
 }
 
-static void put_legend(const trees_t *trees, svg_point_t at)
+static void draw_tree_put_legend(const trees_t *trees, svg_point_t at)
 {
     draw_t *draw = trees->draw;
     svg_font_t font = {.size = 12.5, .anchor = 's'};
@@ -239,8 +243,8 @@ static void put_legend(const trees_t *trees, svg_point_t at)
             continue;
         }
         for (uint32_t t = 0; t < trees->forest->count && t < 4; t++) {
-            svg_colour_t colour =
-                way == 0 ? hue_of(trees, t, 0.52, 0.15) : hue_of(trees, t, 0.74, 0.12);
+            svg_colour_t colour = way == 0 ? draw_tree_hue_of(trees, t, 0.52, 0.15)
+                                           : draw_tree_hue_of(trees, t, 0.74, 0.12);
             svg_paint_t stroke = {.stroke = colour.text, .width = 3};
             svg_line(&draw->svg, (svg_point_t){x, at.y - 4}, (svg_point_t){x + 20, at.y - 4},
                      &stroke);
@@ -255,7 +259,7 @@ static void put_legend(const trees_t *trees, svg_point_t at)
              trees->forest->count > 1 ? ", tinted: with children in another one" : "");
 }
 
-static void put_all(trees_t *trees, FILE *out)
+static void draw_tree_put_all(trees_t *trees, FILE *out)
 {
     draw_t *draw = trees->draw;
     uint32_t count = trees->forest->count, n = draw->input->nranks;
@@ -263,7 +267,7 @@ static void put_all(trees_t *trees, FILE *out)
     uint32_t columns = beside ? (count < 2 ? count : 2) : 1;
     uint32_t rows = (count + columns - 1) / columns, deepest = 0;
     for (uint32_t t = 0; t < count; t++) {
-        uint32_t height = height_of(trees, &trees->forest->trees[t]);
+        uint32_t height = draw_tree_height_of(trees, &trees->forest->trees[t]);
         deepest = height > deepest ? height : deepest;
     }
     double each = 12 + 2 * trees->node + 16 + deepest * trees->level + (trees->boxes ? 20 : 0);
@@ -277,11 +281,11 @@ static void put_all(trees_t *trees, FILE *out)
                               DRAW_TOP + 24 + row * (each + 44)};
         put_tree(trees, t, origin);
     }
-    put_legend(trees, (svg_point_t){DRAW_MARGIN, height - 38});
+    draw_tree_put_legend(trees, (svg_point_t){DRAW_MARGIN, height - 38});
     svg_close(&draw->svg);
 }
 
-static weft_status_t lay_out(draw_t *draw, const draw_forest_t *forest, FILE *out)
+static weft_status_t draw_tree_lay_out(draw_t *draw, const draw_forest_t *forest, FILE *out)
 {
     uint32_t n = draw->input->nranks;
     trees_t trees = {.draw = draw, .forest = forest};
@@ -292,13 +296,13 @@ static weft_status_t lay_out(draw_t *draw, const draw_forest_t *forest, FILE *ou
     if (trees.x == NULL || trees.depth == NULL || trees.inner == NULL) {
         status = weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for a drawing");
     } else {
-        trees.boxes = has_boxes(&trees);
+        trees.boxes = draw_tree_has_boxes(&trees);
         trees.node = n <= 16 ? 16 : n <= 32 ? 13 : 11;
         trees.column = 2 * trees.node + (trees.boxes ? 24 : n <= 16 ? 12 : 5);
         trees.level = trees.boxes ? 112 : n <= 16 ? 66 : 74;
-        set_columns(&trees);
-        set_inner(&trees);
-        put_all(&trees, out);
+        draw_tree_set_columns(&trees);
+        draw_tree_set_inner(&trees);
+        draw_tree_put_all(&trees, out);
     }
     free(trees.x);
     free(trees.depth);
@@ -321,7 +325,7 @@ weft_status_t draw_tree(draw_t *draw, FILE *out)
         status = weft_fail(WEFT_ERR_ARG, 0,
                            "the messages of this plan form no tree; try the view ring or lanes");
     } else {
-        status = lay_out(draw, &forest, out);
+        status = draw_tree_lay_out(draw, &forest, out);
     }
     draw_forest_free(&forest);
     return status;

@@ -28,8 +28,8 @@ static const tool_option_t options_table[] = {
     {0, NULL, NULL, NULL, 0},
 };
 
-static void visit_option(void *arg, const char *section, const weft_option_t *option,
-                         const char *value, const char *origin)
+static void info_visit_option(void *arg, const char *section, const weft_option_t *option,
+                              const char *value, const char *origin)
 {
     info_walk_t *walk = arg;
     if (strcmp(section, walk->section) != 0) {
@@ -46,7 +46,7 @@ static void visit_option(void *arg, const char *section, const weft_option_t *op
     json_close(walk->json, '}');
 }
 
-static void print_lines(const char *text)
+static void info_print_lines(const char *text)
 {
     for (const char *at = text; *at != '\0';) {
         size_t length = strcspn(at, "\n");
@@ -56,14 +56,15 @@ static void print_lines(const char *text)
 }
 
 /* `more`: what the plugin tells beside the properties, or "". */
-static void print_device(json_t *json, const weft_net_props_t *p, uint32_t index, const char *more)
+static void info_print_device(json_t *json, const weft_net_props_t *p, uint32_t index,
+                              const char *more)
 {
     if (json == NULL) {
         printf("    device %u: %s%s%s, latency %.1f us, %.1f GB/s, slots %u of %llu B%s\n", index,
                p->name, p->pci[0] != '\0' ? " at " : "", p->pci, (double)p->latency_ns / 1e3,
                (double)p->bandwidth / 1e9, p->slots, (unsigned long long)p->slot_bytes,
                (p->memory_kinds & WEFT_MEMORY_CUDA) != 0 ? ", also on GPUs" : "");
-        print_lines(more);
+        info_print_lines(more);
         return;
     }
     json_open(json, NULL, '{');
@@ -84,7 +85,7 @@ static void print_device(json_t *json, const weft_net_props_t *p, uint32_t index
     json_close(json, '}');
 }
 
-static weft_status_t walk_devices(json_t *json, const weft_net_ops_t *ops, weft_net_t *net)
+static weft_status_t info_walk_devices(json_t *json, const weft_net_ops_t *ops, weft_net_t *net)
 {
     uint32_t count = 0;
     char more[8192] = "";
@@ -104,7 +105,7 @@ static weft_status_t walk_devices(json_t *json, const weft_net_ops_t *ops, weft_
             status = describe->describe(net, i, more, sizeof more);
         }
         if (status == WEFT_OK) {
-            print_device(json, &props, i, more);
+            info_print_device(json, &props, i, more);
         }
     }
     if (json != NULL) {
@@ -113,13 +114,13 @@ static weft_status_t walk_devices(json_t *json, const weft_net_ops_t *ops, weft_
     return status;
 }
 
-static void print_net(json_t *json, const weft_loaded_t *loaded)
+static void info_print_net(json_t *json, const weft_loaded_t *loaded)
 {
     const weft_net_ops_t *ops = loaded->plugin->ops;
     weft_net_t *net = NULL;
     weft_status_t status = ops->create(loaded->host, loaded->config, &net);
     if (status == WEFT_OK) {
-        status = walk_devices(json, ops, net);
+        status = info_walk_devices(json, ops, net);
         ops->destroy(net);
     }
     if (status != WEFT_OK) {
@@ -127,7 +128,7 @@ static void print_net(json_t *json, const weft_loaded_t *loaded)
     }
 }
 
-static void print_params(json_t *json, const weft_loaded_t *loaded)
+static void info_print_params(json_t *json, const weft_loaded_t *loaded)
 {
     const weft_algo_ops_t *ops = loaded->plugin->ops;
     const weft_algo_param_t *p = WEFT_HAS(ops, weft_algo_ops_t, params) ? ops->params : NULL;
@@ -152,32 +153,33 @@ static void print_params(json_t *json, const weft_loaded_t *loaded)
     }
 }
 
-static void print_instance(json_t *json, const weft_loaded_t *loaded)
+static void info_print_instance(json_t *json, const weft_loaded_t *loaded)
 {
     switch (loaded->plugin->kind) {
     case WEFT_KIND_NET:
-        print_net(json, loaded);
+        info_print_net(json, loaded);
         break;
     case WEFT_KIND_KERNEL:
         info_kernel(json, loaded);
         break;
     case WEFT_KIND_ALGO:
-        print_params(json, loaded);
+        info_print_params(json, loaded);
         break;
     default:
         break;
     }
 }
 
-static void print_plugin(json_t *json, const tool_session_t *session, const weft_loaded_t *loaded)
+static void info_print_plugin(json_t *json, const tool_session_t *session,
+                              const weft_loaded_t *loaded)
 {
     const weft_plugin_t *p = loaded->plugin;
     info_walk_t walk = {.json = json, .section = p->name};
     if (json == NULL) {
         printf("  %s %s: %s\n    ABI %u.%u, %s\n", p->name, p->version, p->help, p->abi_major,
                p->abi_minor, loaded->path);
-        print_instance(NULL, loaded);
-        weft_config_each(session->config, visit_option, &walk);
+        info_print_instance(NULL, loaded);
+        weft_config_each(session->config, info_visit_option, &walk);
         return;
     }
     json_open(json, NULL, '{');
@@ -187,14 +189,14 @@ static void print_plugin(json_t *json, const tool_session_t *session, const weft
     json_string(json, "path", loaded->path);
     json_unsigned(json, "abi_major", p->abi_major);
     json_unsigned(json, "abi_minor", p->abi_minor);
-    print_instance(json, loaded);
+    info_print_instance(json, loaded);
     json_open(json, "options", '{');
-    weft_config_each(session->config, visit_option, &walk);
+    weft_config_each(session->config, info_visit_option, &walk);
     json_close(json, '}');
     json_close(json, '}');
 }
 
-static void print_kind(json_t *json, const tool_session_t *session, uint32_t kind)
+static void info_print_kind(json_t *json, const tool_session_t *session, uint32_t kind)
 {
     const weft_loaded_t *loaded;
     if (json == NULL) {
@@ -207,14 +209,14 @@ static void print_kind(json_t *json, const tool_session_t *session, uint32_t kin
         if (loaded == NULL) {
             break;
         }
-        print_plugin(json, session, loaded);
+        info_print_plugin(json, session, loaded);
     }
     if (json != NULL) {
         json_close(json, ']');
     }
 }
 
-static int print_all(const tool_settings_t *settings, bool as_json)
+static int info_print_all(const tool_settings_t *settings, bool as_json)
 {
     tool_session_t session;
     json_t json = {.out = stdout};
@@ -229,7 +231,7 @@ static int print_all(const tool_settings_t *settings, bool as_json)
         printf("weft %s\n", weft_version());
     }
     for (uint32_t kind = TOOL_KIND_FIRST; kind <= TOOL_KIND_LAST; kind++) {
-        print_kind(as_json ? &json : NULL, &session, kind);
+        info_print_kind(as_json ? &json : NULL, &session, kind);
     }
     if (as_json) {
         json_close(&json, '}');
@@ -247,7 +249,7 @@ int tool_info(int argc, char **argv)
         int id = tool_args_next(&args);
         switch (id) {
         case TOOL_ARGS_END:
-            return print_all(&settings, as_json);
+            return info_print_all(&settings, as_json);
         case TOOL_ARGS_ERROR:
             return TOOL_USAGE;
         case TOOL_ARGS_OPERAND:

@@ -19,7 +19,7 @@ void info_trouble(json_t *json, weft_status_t status)
     }
 }
 
-static void print_device(const weft_kernel_device_t *d)
+static void info_kernel_print_device(const weft_kernel_device_t *d)
 {
     const double gib = 1u << 30;
     printf("    device %u%s: %s%s%s, capability %s, %.1f GiB", d->ordinal,
@@ -34,7 +34,7 @@ static void print_device(const weft_kernel_device_t *d)
     printf("\n      %s\n", d->uuid);
 }
 
-static void write_device(json_t *json, const weft_kernel_device_t *d)
+static void info_kernel_write_device(json_t *json, const weft_kernel_device_t *d)
 {
     json_unsigned(json, "ordinal", d->ordinal);
     json_bool(json, "chosen", d->chosen != 0);
@@ -51,7 +51,7 @@ static void write_device(json_t *json, const weft_kernel_device_t *d)
     }
 }
 
-static void print_reach(json_t *json, uint32_t peer, const weft_kernel_peer_access_t *r)
+static void info_kernel_print_reach(json_t *json, uint32_t peer, const weft_kernel_peer_access_t *r)
 {
     if (json == NULL) {
         printf("      %s the memory of device %u%s\n",
@@ -67,8 +67,8 @@ static void print_reach(json_t *json, uint32_t peer, const weft_kernel_peer_acce
     json_close(json, '}');
 }
 
-static weft_status_t walk_peers(json_t *json, const weft_kernel_describe_t *describe,
-                                weft_kernel_t *kernel, uint32_t index, uint32_t count)
+static weft_status_t info_kernel_walk_peers(json_t *json, const weft_kernel_describe_t *describe,
+                                            weft_kernel_t *kernel, uint32_t index, uint32_t count)
 {
     weft_status_t status = WEFT_OK;
     for (uint32_t peer = 0; peer < count && status == WEFT_OK; peer++) {
@@ -78,14 +78,14 @@ static weft_status_t walk_peers(json_t *json, const weft_kernel_describe_t *desc
         }
         status = describe->peer_access(kernel, index, peer, &reach);
         if (status == WEFT_OK) {
-            print_reach(json, peer, &reach);
+            info_kernel_print_reach(json, peer, &reach);
         }
     }
     return status;
 }
 
-static weft_status_t walk_device(json_t *json, const weft_kernel_describe_t *describe,
-                                 weft_kernel_t *kernel, uint32_t index, uint32_t count)
+static weft_status_t info_kernel_walk_device(json_t *json, const weft_kernel_describe_t *describe,
+                                             weft_kernel_t *kernel, uint32_t index, uint32_t count)
 {
     weft_kernel_device_t device = {.size = sizeof device};
     weft_status_t status = describe->device(kernel, index, &device);
@@ -93,20 +93,20 @@ static weft_status_t walk_device(json_t *json, const weft_kernel_describe_t *des
         return status;
     }
     if (json == NULL) {
-        print_device(&device);
-        return walk_peers(NULL, describe, kernel, index, count);
+        info_kernel_print_device(&device);
+        return info_kernel_walk_peers(NULL, describe, kernel, index, count);
     }
     json_open(json, NULL, '{');
-    write_device(json, &device);
+    info_kernel_write_device(json, &device);
     json_open(json, "reaches", '[');
-    status = walk_peers(json, describe, kernel, index, count);
+    status = info_kernel_walk_peers(json, describe, kernel, index, count);
     json_close(json, ']');
     json_close(json, '}');
     return status;
 }
 
-static weft_status_t walk_devices(json_t *json, const weft_kernel_describe_t *describe,
-                                  weft_kernel_t *kernel)
+static weft_status_t info_kernel_walk_devices(json_t *json, const weft_kernel_describe_t *describe,
+                                              weft_kernel_t *kernel)
 {
     uint32_t count = 0;
     weft_status_t status = describe->count(kernel, &count);
@@ -114,7 +114,7 @@ static weft_status_t walk_devices(json_t *json, const weft_kernel_describe_t *de
         json_open(json, "devices", '[');
     }
     for (uint32_t i = 0; i < count && status == WEFT_OK; i++) {
-        status = walk_device(json, describe, kernel, i, count);
+        status = info_kernel_walk_device(json, describe, kernel, i, count);
     }
     if (json != NULL) {
         json_close(json, ']');
@@ -139,7 +139,7 @@ static weft_status_t print_kernel(json_t *json, const weft_kernel_ops_t *ops, we
     const weft_kernel_describe_t *describe = WEFT_HAS(ops, weft_kernel_ops_t, get_extension)
                                                  ? ops->get_extension(kernel, WEFT_KERNEL_DESCRIBE)
                                                  : NULL;
-    return describe != NULL ? walk_devices(json, describe, kernel) : WEFT_OK;
+    return describe != NULL ? info_kernel_walk_devices(json, describe, kernel) : WEFT_OK;
 }
 
 void info_kernel(json_t *json, const weft_loaded_t *loaded)

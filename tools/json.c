@@ -6,7 +6,7 @@
 
 #include "tools/json.h"
 
-static void put_text(FILE *out, const char *text)
+static void json_put_text(FILE *out, const char *text)
 {
     fputc('"', out);
     for (; *text != '\0'; text++) {
@@ -22,21 +22,21 @@ static void put_text(FILE *out, const char *text)
     fputc('"', out);
 }
 
-static void begin(json_t *json, const char *key)
+static void json_begin(json_t *json, const char *key)
 {
     if (json->depth > 0) {
         fprintf(json->out, "%s\n%*s", json->first ? "" : ",", 2 * json->depth, "");
     }
     json->first = false;
     if (key != NULL) {
-        put_text(json->out, key);
+        json_put_text(json->out, key);
         fputs(": ", json->out);
     }
 }
 
 void json_open(json_t *json, const char *key, char bracket)
 {
-    begin(json, key);
+    json_begin(json, key);
     fputc(bracket, json->out);
     json->depth++;
     json->first = true;
@@ -57,25 +57,25 @@ void json_close(json_t *json, char bracket)
 
 void json_string(json_t *json, const char *key, const char *value)
 {
-    begin(json, key);
-    put_text(json->out, value);
+    json_begin(json, key);
+    json_put_text(json->out, value);
 }
 
 void json_integer(json_t *json, const char *key, int64_t value)
 {
-    begin(json, key);
+    json_begin(json, key);
     fprintf(json->out, "%" PRId64, value);
 }
 
 void json_unsigned(json_t *json, const char *key, uint64_t value)
 {
-    begin(json, key);
+    json_begin(json, key);
     fprintf(json->out, "%" PRIu64, value);
 }
 
 void json_real(json_t *json, const char *key, double value)
 {
-    begin(json, key);
+    json_begin(json, key);
     if (isfinite(value)) {
         fprintf(json->out, "%.9g", value);
     } else {
@@ -85,6 +85,6 @@ void json_real(json_t *json, const char *key, double value)
 
 void json_bool(json_t *json, const char *key, bool value)
 {
-    begin(json, key);
+    json_begin(json, key);
     fputs(value ? "true" : "false", json->out);
 }

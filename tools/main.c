@@ -20,23 +20,24 @@ typedef struct subcommand {
     const char *help;
 } subcommand_t;
 
-static int run_topo(int argc, char **argv);
-static int run_help(int argc, char **argv);
-static int run_version(int argc, char **argv);
+static int main_run_topo(int argc, char **argv);
+static int main_run_help(int argc, char **argv);
+static int main_run_version(int argc, char **argv);
 
 static const subcommand_t commands[] = {
     {"perf", tool_perf, "measure and check a collective; the options are those of nccl-tests"},
     {"info", tool_info, "plugins, their options, devices"},
-    {"topo", run_topo, "this machine: NUMA nodes, cores, GPUs, NICs and the paths between them"},
+    {"topo", main_run_topo,
+     "this machine: NUMA nodes, cores, GPUs, NICs and the paths between them"},
     {"config", tool_config, "every option with its value and where it came from"},
     {"plan", tool_plan, "show, draw and prove the plan of an algorithm"},
     {"sim", tool_sim, "what collectives would cost on up to 65,536 ranks"},
-    {"version", run_version, "version of weft"},
-    {"help", run_help, "this text"},
+    {"version", main_run_version, "version of weft"},
+    {"help", main_run_help, "this text"},
 };
 #define COMMANDS (sizeof commands / sizeof commands[0])
 
-static void print_help(FILE *out)
+static void main_print_help(FILE *out)
 {
     fprintf(out, "weft %s: collective communication made of plugins\n\nusage:\n", weft_version());
     for (size_t i = 0; i < COMMANDS; i++) {
@@ -46,21 +47,21 @@ static void print_help(FILE *out)
                  "Try: weft perf all_reduce -P 4 -b 8 -e 16M -f 4\n");
 }
 
-static int run_help(int argc, char **argv)
+static int main_run_help(int argc, char **argv)
 {
     for (size_t i = 0; argc > 1 && i < COMMANDS; i++) {
-        if (strcmp(argv[1], commands[i].name) == 0 && commands[i].run != run_help) {
+        if (strcmp(argv[1], commands[i].name) == 0 && commands[i].run != main_run_help) {
             char help[] = "--help";
             char *args[] = {argv[1], help, NULL};
             return commands[i].run(2, args);
         }
     }
-    print_help(stdout);
+    main_print_help(stdout);
     return TOOL_OK;
 }
 
 /* `weft topo` becomes the program weft-topo, which alone links hwloc: docs/decisions/0028. */
-static int run_topo(int argc, char **argv)
+static int main_run_topo(int argc, char **argv)
 {
     char program[512];
     (void)argc;
@@ -75,7 +76,7 @@ static int run_topo(int argc, char **argv)
     return TOOL_INTERNAL;
 }
 
-static int run_version(int argc, char **argv)
+static int main_run_version(int argc, char **argv)
 {
     (void)argc;
     (void)argv;
@@ -83,7 +84,7 @@ static int run_version(int argc, char **argv)
     return TOOL_OK;
 }
 
-static int run_command(int argc, char **argv)
+static int main_run_command(int argc, char **argv)
 {
     const char *names[COMMANDS + 1];
     for (size_t i = 0; i < COMMANDS; i++) {
@@ -94,10 +95,10 @@ static int run_command(int argc, char **argv)
     }
     names[COMMANDS] = NULL;
     if (strcmp(argv[0], "--version") == 0 || strcmp(argv[0], "-V") == 0) {
-        return run_version(argc, argv);
+        return main_run_version(argc, argv);
     }
     if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0) {
-        return run_help(1, argv);
+        return main_run_help(1, argv);
     }
     tool_parse_name("command", argv[0], names);
     return TOOL_USAGE;
@@ -112,8 +113,8 @@ int main(int argc, char **argv)
         return tool_perf(argc, argv);
     }
     if (argc < 2) {
-        print_help(stderr);
+        main_print_help(stderr);
         return TOOL_USAGE;
     }
-    return run_command(argc - 1, argv + 1);
+    return main_run_command(argc - 1, argv + 1);
 }

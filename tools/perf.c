@@ -15,7 +15,7 @@
 #include "tools/tool.h"
 #include "tools/values.h"
 
-static int launched(const perf_options_t *options, const weft_launcher_t *launcher)
+static int perf_launched(const perf_options_t *options, const weft_launcher_t *launcher)
 {
     weft_unique_id_t id;
     weft_comm_options_t settings = tool_settings_options(&options->settings);
@@ -34,7 +34,8 @@ static int launched(const perf_options_t *options, const weft_launcher_t *launch
 }
 
 /* Whether all the ranks that were asked for can be, and their collectives. */
-static int check_ranks(perf_options_t *options, const weft_launcher_t *launcher, int64_t nranks)
+static int perf_check_ranks(perf_options_t *options, const weft_launcher_t *launcher,
+                            int64_t nranks)
 {
     bool rooted = options->every || weft_coll_is_rooted(options->coll);
     if (options->processes > 0 && launcher->nranks > 1) {
@@ -49,7 +50,7 @@ static int check_ranks(perf_options_t *options, const weft_launcher_t *launcher,
     return perf_support_check(options, (uint32_t)nranks, launcher->rank == 0);
 }
 
-static int start_ranks(perf_options_t *options)
+static int perf_start_ranks(perf_options_t *options)
 {
     weft_launcher_t launcher = {.size = sizeof launcher};
     weft_status_t status = weft_launcher_detect(&launcher);
@@ -58,14 +59,14 @@ static int start_ranks(perf_options_t *options)
     }
     int64_t processes = options->processes > 0 ? options->processes : launcher.nranks;
     int64_t nranks = processes * perf_process_threads(options);
-    int code = check_ranks(options, &launcher, nranks);
+    int code = perf_check_ranks(options, &launcher, nranks);
     if (code != TOOL_OK) {
         return code;
     }
     if (nranks == 1 && !options->output.json_stdout) {
         fprintf(stderr, "weft: note: one rank alone; -P 4 runs four on this machine\n");
     }
-    return options->processes > 0 ? perf_fork_run(options) : launched(options, &launcher);
+    return options->processes > 0 ? perf_fork_run(options) : perf_launched(options, &launcher);
 }
 
 int tool_perf(int argc, char **argv)
@@ -73,5 +74,5 @@ int tool_perf(int argc, char **argv)
     perf_options_t options;
     bool done;
     int code = perf_options_read(&options, argc, argv, &done);
-    return code != TOOL_OK || done ? code : start_ranks(&options);
+    return code != TOOL_OK || done ? code : perf_start_ranks(&options);
 }

@@ -41,8 +41,8 @@ perf_buffers_t perf_call_buffers(const perf_rank_t *rank, const perf_case_t *tes
 }
 
 /* To the next rank and from the one before, in one group. */
-static weft_status_t shift_ring(perf_rank_t *rank, const perf_case_t *test, perf_buffers_t b,
-                                weft_call_t *call)
+static weft_status_t perf_call_shift_ring(perf_rank_t *rank, const perf_case_t *test,
+                                          perf_buffers_t b, weft_call_t *call)
 {
     uint32_t n = rank->nranks;
     weft_call_t second = *call;
@@ -126,7 +126,7 @@ weft_status_t perf_call_issue(perf_rank_t *rank, const perf_case_t *test, uint64
         call.scalar = &scalar;
     }
     if (test->coll == WEFT_SEND_RECV) {
-        return shift_ring(rank, test, buffers, &call);
+        return perf_call_shift_ring(rank, test, buffers, &call);
     }
     return weft_coll_has_vectors(test->coll) ? call_vector(rank, test, buffers, &call)
                                              : call_fixed(rank, test, buffers, &call);

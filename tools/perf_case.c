@@ -15,8 +15,8 @@
 #include "tools/perf_sync.h"
 
 /* M operations started together; the time to start them is added to *started. */
-static weft_status_t iterate_group(perf_rank_t *rank, const perf_case_t *test, uint64_t i,
-                                   weft_request_t **requests, double *started)
+static weft_status_t perf_case_iterate_group(perf_rank_t *rank, const perf_case_t *test, uint64_t i,
+                                             weft_request_t **requests, double *started)
 {
     uint32_t count = (uint32_t)rank->options->loop.agg_iters;
     weft_status_t status = WEFT_OK;
@@ -33,8 +33,8 @@ static weft_status_t iterate_group(perf_rank_t *rank, const perf_case_t *test, u
 }
 
 /* The N timed iterations; samples[i] is the end of iteration i in seconds since the begin. */
-static weft_status_t iterate(perf_rank_t *rank, const perf_case_t *test, weft_request_t **requests,
-                             perf_lap_t *lap)
+static weft_status_t perf_case_iterate(perf_rank_t *rank, const perf_case_t *test,
+                                       weft_request_t **requests, perf_lap_t *lap)
 {
     const perf_options_t *o = rank->options;
     bool group = o->loop.agg_iters > 1 || o->output.cpu_time != 0;
@@ -42,7 +42,7 @@ static weft_status_t iterate(perf_rank_t *rank, const perf_case_t *test, weft_re
     weft_status_t status = perf_barrier(rank);
     uint64_t begin = weft_os_clock_ns();
     for (int64_t i = 0; i < o->loop.iters && status == WEFT_OK; i++) {
-        status = group ? iterate_group(rank, test, (uint64_t)i, requests, &lap->issue)
+        status = group ? perf_case_iterate_group(rank, test, (uint64_t)i, requests, &lap->issue)
                        : perf_call_issue(rank, test, (uint64_t)i, NULL);
         if (o->loop.blocking == 1 && status == WEFT_OK) {
             status = perf_barrier(rank);
@@ -61,19 +61,21 @@ static weft_status_t iterate(perf_rank_t *rank, const perf_case_t *test, weft_re
 }
 
 /* On host memory: each call waits, or its request is waited for. */
-static weft_status_t iterate_on_host(perf_rank_t *rank, const perf_case_t *test, perf_lap_t *lap)
+static weft_status_t perf_case_iterate_on_host(perf_rank_t *rank, const perf_case_t *test,
+                                               perf_lap_t *lap)
 {
     size_t count = PERF_REQUESTS * (size_t)rank->options->loop.agg_iters;
     weft_request_t **requests = calloc(count, sizeof(weft_request_t *));
     if (requests == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for %zu requests", count);
     }
-    weft_status_t status = iterate(rank, test, requests, lap);
+    weft_status_t status = perf_case_iterate(rank, test, requests, lap);
     free(requests);
     return status;
 }
 
-static weft_status_t measure(perf_rank_t *rank, const perf_case_t *test, perf_sample_t *sample)
+static weft_status_t perf_case_measure(perf_rank_t *rank, const perf_case_t *test,
+                                       perf_sample_t *sample)
 {
     const perf_options_t *o = rank->options;
     const bool streams = rank->device.streams != NULL;
@@ -84,8 +86,8 @@ static weft_status_t measure(perf_rank_t *rank, const perf_case_t *test, perf_sa
     weft_status_t status = perf_call_issue(rank, test, 0, NULL);
     status = status != WEFT_OK ? status : perf_stream_wait(rank);
     if (status == WEFT_OK) {
-        status =
-            streams ? perf_stream_iterate(rank, test, &lap) : iterate_on_host(rank, test, &lap);
+        status = streams ? perf_stream_iterate(rank, test, &lap)
+                         : perf_case_iterate_on_host(rank, test, &lap);
     }
     if (status != WEFT_OK) {
         return status;
@@ -116,7 +118,7 @@ weft_status_t perf_case_run(perf_rank_t *rank, const perf_case_t *test, uint64_t
 {
     const perf_options_t *o = rank->options;
     *sample = (perf_sample_t){.wrong = -1, .device_time = -1};
-    weft_status_t status = measure(rank, test, sample);
+    weft_status_t status = perf_case_measure(rank, test, sample);
     if (status != WEFT_OK || o->check == 0 || test->coll == WEFT_BARRIER) {
         return status;
     }

@@ -11,20 +11,20 @@
 #include "tools/perf_stream.h"
 
 /* The n-th piece of a buffer of `count` elements. */
-static perf_range_t range_from(const perf_rank_t *rank, uint64_t first, uint64_t count,
-                               size_t element)
+static perf_range_t perf_check_range_from(const perf_rank_t *rank, uint64_t first, uint64_t count,
+                                          size_t element)
 {
     uint64_t most = perf_memory_room(rank, (count - first) * element) / element;
     return (perf_range_t){first, most};
 }
 
-static weft_status_t fill(perf_rank_t *rank, const perf_data_t *data, uint8_t *send)
+static weft_status_t perf_check_fill(perf_rank_t *rank, const perf_data_t *data, uint8_t *send)
 {
     const uint64_t count = data->test.layout->send_count;
     const size_t element = weft_dtype_size(data->test.dtype);
     weft_status_t status = WEFT_OK;
     for (uint64_t first = 0; first < count && status == WEFT_OK;) {
-        perf_range_t range = range_from(rank, first, count, element);
+        perf_range_t range = perf_check_range_from(rank, first, count, element);
         uint8_t *at = send + first * element;
         perf_data_fill_send(data, range, perf_memory_piece(rank, at));
         status = perf_memory_store(rank, at, range.count * element);
@@ -35,13 +35,13 @@ static weft_status_t fill(perf_rank_t *rank, const perf_data_t *data, uint8_t *s
 
 typedef uint64_t (*look_t)(const perf_data_t *data, perf_range_t range, const void *piece);
 
-static weft_status_t look_at(perf_rank_t *rank, const perf_data_t *data, uint8_t *buffer,
-                             uint64_t count, look_t look)
+static weft_status_t perf_check_look_at(perf_rank_t *rank, const perf_data_t *data, uint8_t *buffer,
+                                        uint64_t count, look_t look)
 {
     const size_t element = weft_dtype_size(data->test.dtype);
     weft_status_t status = WEFT_OK;
     for (uint64_t first = 0; first < count && status == WEFT_OK;) {
-        perf_range_t range = range_from(rank, first, count, element);
+        perf_range_t range = perf_check_range_from(rank, first, count, element);
         uint8_t *at = buffer + first * element;
         status = perf_memory_load(rank, at, range.count * element);
         if (status == WEFT_OK) {
@@ -62,13 +62,13 @@ weft_status_t perf_check(perf_rank_t *rank, const perf_case_t *test, uint64_t se
     const uint64_t before = rank->wrong;
     weft_status_t status =
         perf_memory_set(rank, b.recv, nobodys, layout->recv_count * weft_dtype_size(test->dtype));
-    status = status != WEFT_OK ? status : fill(rank, &data, b.send);
+    status = status != WEFT_OK ? status : perf_check_fill(rank, &data, b.send);
     status = status != WEFT_OK ? status : perf_stream_once(rank, test);
     if (status == WEFT_OK) {
-        status = look_at(rank, &data, b.recv, layout->recv_count, perf_data_check_recv);
+        status = perf_check_look_at(rank, &data, b.recv, layout->recv_count, perf_data_check_recv);
     }
     if (status == WEFT_OK && !test->in_place) {
-        status = look_at(rank, &data, b.send, layout->send_count, perf_data_check_send);
+        status = perf_check_look_at(rank, &data, b.send, layout->send_count, perf_data_check_send);
     }
     *wrong_p += (double)(rank->wrong - before);
     return status;

@@ -41,66 +41,67 @@ static const data_limits_t limits[] = {
 };
 
 /* Mixes 64 bits (the finaliser of D. Stafford's variant 13, in the public domain). */
-static uint64_t mix(uint64_t x)
+static uint64_t perf_data_mix(uint64_t x)
 {
     x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
     return x ^ (x >> 31);
 }
 
-static uint64_t hash(const perf_data_t *data, uint32_t rank, uint64_t index)
+static uint64_t perf_data_hash(const perf_data_t *data, uint32_t rank, uint64_t index)
 {
-    return mix(index * UINT64_C(0x9e3779b97f4a7c15) ^
-               mix(data->seed * UINT64_C(0x10001) + rank + 1));
+    return perf_data_mix(index * UINT64_C(0x9e3779b97f4a7c15) ^
+                         perf_data_mix(data->seed * UINT64_C(0x10001) + rank + 1));
 }
 
 /* Whether `rank` is in the window of `width` ranks of this element. */
-static bool contributes(const perf_data_t *data, uint32_t rank, uint64_t index, uint64_t width)
+static bool perf_data_contributes(const perf_data_t *data, uint32_t rank, uint64_t index,
+                                  uint64_t width)
 {
     uint32_t n = data->nranks;
     if (width >= n) {
         return true;
     }
-    uint64_t first = mix(index + data->seed) % n;
+    uint64_t first = perf_data_mix(index + data->seed) % n;
     return (rank + n - first) % n < width;
 }
 
-static double scalar_of(uint32_t rank)
+static double perf_data_scalar_of(uint32_t rank)
 {
     return rank % 2 == 0 ? 1 : 2;
 }
 
 /* A term of a sum whose partial sums stay within the limit. */
-static int64_t sum_term(const perf_data_t *data, uint32_t rank, uint64_t index)
+static int64_t perf_data_sum_term(const perf_data_t *data, uint32_t rank, uint64_t index)
 {
     const data_limits_t *limit = &limits[data->test.dtype];
     int64_t room = data->test.op == WEFT_PREMULSUM ? limit->sum / 2 : limit->sum;
     int64_t width = room / 2 < data->nranks ? room / 2 : (int64_t)data->nranks;
     int64_t most = room / width;
-    if (!contributes(data, rank, index, (uint64_t)width)) {
+    if (!perf_data_contributes(data, rank, index, (uint64_t)width)) {
         return 0;
     }
-    uint64_t h = hash(data, rank, index);
+    uint64_t h = perf_data_hash(data, rank, index);
     int64_t term = (int64_t)((h >> 1) % (uint64_t)(most + 1));
     return limit->is_signed && (h & 1) != 0 ? -term : term;
 }
 
-static double product_factor(const perf_data_t *data, uint32_t rank, uint64_t index)
+static double perf_data_product_factor(const perf_data_t *data, uint32_t rank, uint64_t index)
 {
     const data_limits_t *limit = &limits[data->test.dtype];
-    uint64_t h = hash(data, rank, index);
+    uint64_t h = perf_data_hash(data, rank, index);
     double factor = (h & 1) != 0 ? -1 : 1;
-    if (contributes(data, rank, index, limit->factors)) {
+    if (perf_data_contributes(data, rank, index, limit->factors)) {
         factor = ldexp(factor, (int)(h >> 1 & 3) % 3 - 1);
     }
-    if (mix(index ^ data->seed << 32) % data->nranks == rank) {
+    if (perf_data_mix(index ^ data->seed << 32) % data->nranks == rank) {
         factor *= 1 + 0.25 * (double)(h >> 3 & 3);
     }
     return factor;
 }
 
 /* Bits of a finite, non-zero value of a float type. */
-static uint64_t finite_bits(weft_dtype_t dtype, uint64_t h)
+static uint64_t perf_data_finite_bits(weft_dtype_t dtype, uint64_t h)
 {
     uint64_t mask =
         weft_dtype_size(dtype) == 8 ? UINT64_MAX : (UINT64_C(1) << 8 * weft_dtype_size(dtype)) - 1;
@@ -109,30 +110,30 @@ static uint64_t finite_bits(weft_dtype_t dtype, uint64_t h)
 }
 
 /* What `rank` puts in, as the bits of one element. */
-static uint64_t input(const perf_data_t *data, uint32_t rank, uint64_t index)
+static uint64_t perf_data_input(const perf_data_t *data, uint32_t rank, uint64_t index)
 {
     const data_limits_t *limit = &limits[data->test.dtype];
     weft_op_t op = data->test.op;
     if (!weft_coll_reduces(data->test.coll)) {
-        return hash(data, rank, index);
+        return perf_data_hash(data, rank, index);
     }
     if (limit->is_float) {
         if (op == WEFT_PROD) {
-            return perf_float_encode(data->test.dtype, product_factor(data, rank, index));
+            return perf_float_encode(data->test.dtype, perf_data_product_factor(data, rank, index));
         }
         if (op == WEFT_MIN || op == WEFT_MAX || op == WEFT_OP_USER) {
-            return finite_bits(data->test.dtype, hash(data, rank, index));
+            return perf_data_finite_bits(data->test.dtype, perf_data_hash(data, rank, index));
         }
-        return perf_float_encode(data->test.dtype, (double)sum_term(data, rank, index));
+        return perf_float_encode(data->test.dtype, (double)perf_data_sum_term(data, rank, index));
     }
     if (op == WEFT_AVG) {
-        return (uint64_t)sum_term(data, rank, index);
+        return (uint64_t)perf_data_sum_term(data, rank, index);
     }
-    return hash(data, rank, index) | (op == WEFT_PROD ? 1 : 0);
+    return perf_data_hash(data, rank, index) | (op == WEFT_PROD ? 1 : 0);
 }
 
 /* The value of integer bits, as an ordered number: signed values are extended. */
-static int64_t extend(weft_dtype_t dtype, uint64_t bits)
+static int64_t perf_data_extend(weft_dtype_t dtype, uint64_t bits)
 {
     unsigned shift = 64 - 8 * (unsigned)weft_dtype_size(dtype);
     uint64_t high = bits << shift;
@@ -142,101 +143,104 @@ static int64_t extend(weft_dtype_t dtype, uint64_t bits)
     return (int64_t)high >> shift;
 }
 
-static bool integer_less(weft_dtype_t dtype, uint64_t a, uint64_t b)
+static bool perf_data_integer_less(weft_dtype_t dtype, uint64_t a, uint64_t b)
 {
-    int64_t x = extend(dtype, a);
-    int64_t y = extend(dtype, b);
+    int64_t x = perf_data_extend(dtype, a);
+    int64_t y = perf_data_extend(dtype, b);
     return limits[dtype].is_signed ? x < y : (uint64_t)x < (uint64_t)y;
 }
 
-static uint64_t reduce_integers(const perf_data_t *data, uint64_t index)
+static uint64_t perf_data_reduce_integers(const perf_data_t *data, uint64_t index)
 {
     weft_dtype_t dtype = data->test.dtype;
-    uint64_t all = input(data, 0, index);
+    uint64_t all = perf_data_input(data, 0, index);
     if (data->test.op == WEFT_PREMULSUM) {
-        all *= (uint64_t)scalar_of(0);
+        all *= (uint64_t)perf_data_scalar_of(0);
     }
     for (uint32_t r = 1; r < data->nranks; r++) {
-        uint64_t one = input(data, r, index);
+        uint64_t one = perf_data_input(data, r, index);
         switch (data->test.op) {
         case WEFT_PROD:
             all *= one;
             break;
         case WEFT_MIN:
-            all = integer_less(dtype, one, all) ? one : all;
+            all = perf_data_integer_less(dtype, one, all) ? one : all;
             break;
         case WEFT_MAX:
-            all = integer_less(dtype, all, one) ? one : all;
+            all = perf_data_integer_less(dtype, all, one) ? one : all;
             break;
         case WEFT_PREMULSUM:
-            all += one * (uint64_t)scalar_of(r);
+            all += one * (uint64_t)perf_data_scalar_of(r);
             break;
         default:
             all += one;
         }
     }
-    return data->test.op == WEFT_AVG ? (uint64_t)(extend(dtype, all) / (int64_t)data->nranks) : all;
+    return data->test.op == WEFT_AVG
+               ? (uint64_t)(perf_data_extend(dtype, all) / (int64_t)data->nranks)
+               : all;
 }
 
-static double reduce_floats(const perf_data_t *data, uint64_t index)
+static double perf_data_reduce_floats(const perf_data_t *data, uint64_t index)
 {
     weft_dtype_t dtype = data->test.dtype;
     weft_op_t op = data->test.op;
     double all = op == WEFT_PROD ? 1 : op == WEFT_MIN ? INFINITY : op == WEFT_MAX ? -INFINITY : 0;
     for (uint32_t r = 0; r < data->nranks; r++) {
         if (op == WEFT_PROD) {
-            all *= product_factor(data, r, index);
+            all *= perf_data_product_factor(data, r, index);
         } else if (op == WEFT_MIN || op == WEFT_MAX) {
-            double one = perf_float_decode(dtype, finite_bits(dtype, hash(data, r, index)));
+            double one = perf_float_decode(
+                dtype, perf_data_finite_bits(dtype, perf_data_hash(data, r, index)));
             all = op == WEFT_MIN ? fmin(all, one) : fmax(all, one);
         } else {
-            double scalar = op == WEFT_PREMULSUM ? scalar_of(r) : 1;
-            all += scalar * (double)sum_term(data, r, index);
+            double scalar = op == WEFT_PREMULSUM ? perf_data_scalar_of(r) : 1;
+            all += scalar * (double)perf_data_sum_term(data, r, index);
         }
     }
     return op == WEFT_AVG ? all / data->nranks : all;
 }
 
-static uint64_t reduce_by_user(const perf_data_t *data, uint64_t index)
+static uint64_t perf_data_reduce_by_user(const perf_data_t *data, uint64_t index)
 {
-    uint64_t all = input(data, 0, index);
+    uint64_t all = perf_data_input(data, 0, index);
     for (uint32_t r = 1; r < data->nranks; r++) {
-        all = perf_user_pick(data->test.dtype, all, input(data, r, index));
+        all = perf_user_pick(data->test.dtype, all, perf_data_input(data, r, index));
     }
     return all;
 }
 
 /* Bits of the right result of one element: number `index` of the send buffer of rank `from`, or of the
  * reduction. */
-static uint64_t expected(const perf_data_t *data, uint32_t from, uint64_t index)
+static uint64_t perf_data_expected(const perf_data_t *data, uint32_t from, uint64_t index)
 {
     const perf_case_t *test = &data->test;
     if (from != PERF_REDUCED) {
-        return input(data, from, index);
+        return perf_data_input(data, from, index);
     }
     if (test->op == WEFT_OP_USER) {
-        return reduce_by_user(data, index);
+        return perf_data_reduce_by_user(data, index);
     }
     if (!limits[test->dtype].is_float) {
-        return reduce_integers(data, index);
+        return perf_data_reduce_integers(data, index);
     }
-    return perf_float_encode(test->dtype, reduce_floats(data, index));
+    return perf_float_encode(test->dtype, perf_data_reduce_floats(data, index));
 }
 
-static uint64_t load(const uint8_t *at, size_t bytes)
+static uint64_t perf_data_load(const uint8_t *at, size_t bytes)
 {
     uint64_t bits = 0;
     memcpy(&bits, at, bytes);
     return bits;
 }
 
-static uint64_t narrow(uint64_t bits, size_t bytes)
+static uint64_t perf_data_narrow(uint64_t bits, size_t bytes)
 {
     return bytes == 8 ? bits : bits & ((UINT64_C(1) << 8 * bytes) - 1);
 }
 
 /* −0 and 0 are the same result. */
-static bool equal(const perf_data_t *data, uint64_t found, uint64_t right)
+static bool perf_data_equal(const perf_data_t *data, uint64_t found, uint64_t right)
 {
     weft_dtype_t dtype = data->test.dtype;
     if (found == right) {
@@ -255,7 +259,7 @@ void perf_data_fill_send(const perf_data_t *data, perf_range_t range, void *piec
 {
     size_t bytes = weft_dtype_size(data->test.dtype);
     for (uint64_t i = 0; i < range.count; i++) {
-        uint64_t bits = input(data, data->rank, range.first + i);
+        uint64_t bits = perf_data_input(data, data->rank, range.first + i);
         memcpy((uint8_t *)piece + i * bytes, &bits, bytes);
     }
 }
@@ -265,24 +269,25 @@ uint64_t perf_data_check_send(const perf_data_t *data, perf_range_t range, const
     size_t bytes = weft_dtype_size(data->test.dtype);
     uint64_t wrong = 0;
     for (uint64_t i = 0; i < range.count; i++) {
-        uint64_t found = load((const uint8_t *)piece + i * bytes, bytes);
-        wrong += found != narrow(input(data, data->rank, range.first + i), bytes);
+        uint64_t found = perf_data_load((const uint8_t *)piece + i * bytes, bytes);
+        wrong +=
+            found != perf_data_narrow(perf_data_input(data, data->rank, range.first + i), bytes);
     }
     return wrong;
 }
 
 /* What of the segment is in the range. */
-static uint64_t check_segment(const perf_data_t *data, const perf_segment_t *segment,
-                              perf_range_t range, const uint8_t *piece)
+static uint64_t perf_data_check_segment(const perf_data_t *data, const perf_segment_t *segment,
+                                        perf_range_t range, const uint8_t *piece)
 {
     size_t bytes = weft_dtype_size(data->test.dtype);
     uint64_t end = range.first + range.count, last = segment->at + segment->count;
     uint64_t wrong = 0;
     end = last < end ? last : end;
     for (uint64_t i = segment->at > range.first ? segment->at : range.first; i < end; i++) {
-        uint64_t right = expected(data, segment->from, segment->first + i - segment->at);
-        uint64_t found = load(piece + (i - range.first) * bytes, bytes);
-        wrong += !equal(data, found, narrow(right, bytes));
+        uint64_t right = perf_data_expected(data, segment->from, segment->first + i - segment->at);
+        uint64_t found = perf_data_load(piece + (i - range.first) * bytes, bytes);
+        wrong += !perf_data_equal(data, found, perf_data_narrow(right, bytes));
     }
     return wrong;
 }
@@ -292,14 +297,14 @@ uint64_t perf_data_check_recv(const perf_data_t *data, perf_range_t range, const
     const perf_layout_t *layout = data->test.layout;
     uint64_t wrong = 0;
     for (uint32_t s = 0; s < layout->nsegments; s++) {
-        wrong += check_segment(data, &layout->segments[s], range, piece);
+        wrong += perf_data_check_segment(data, &layout->segments[s], range, piece);
     }
     return wrong;
 }
 
 void perf_data_scalar(weft_dtype_t dtype, uint32_t rank, void *scalar)
 {
-    double value = scalar_of(rank);
+    double value = perf_data_scalar_of(rank);
     uint64_t bits = limits[dtype].is_float ? perf_float_encode(dtype, value) : (uint64_t)value;
     memcpy(scalar, &bits, weft_dtype_size(dtype));
 }

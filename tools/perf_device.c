@@ -9,7 +9,7 @@
 #include "core/comm/handle.h"
 #include "core/comm/comm.h"
 
-static weft_status_t find_facts(perf_device_t *device)
+static weft_status_t perf_device_find_facts(perf_device_t *device)
 {
     const weft_kernel_describe_t *describe = device->describe;
     weft_status_t status = describe->count(device->kernel, &device->count);
@@ -27,10 +27,11 @@ weft_status_t perf_device_open(perf_device_t *device, weft_comm_t *comm)
     device->memory = weft_comm_kernel(comm, WEFT_KERNEL_MEMORY, &device->kernel);
     device->streams = weft_comm_kernel(comm, WEFT_KERNEL_STREAM, &device->kernel);
     device->describe = weft_comm_kernel(comm, WEFT_KERNEL_DESCRIBE, &device->kernel);
-    return device->memory != NULL && device->describe != NULL ? find_facts(device) : WEFT_OK;
+    return device->memory != NULL && device->describe != NULL ? perf_device_find_facts(device)
+                                                              : WEFT_OK;
 }
 
-static void copy_text(char *to, size_t bytes, const char *from)
+static void perf_device_copy_text(char *to, size_t bytes, const char *from)
 {
     snprintf(to, bytes, "%.*s", (int)bytes - 1, from);
 }
@@ -56,8 +57,8 @@ void perf_device_identify(const perf_device_t *device, perf_identity_t *identity
 {
     uint64_t available = perf_device_host_memory();
     identity->memory_free = available > 0 ? available : WEFT_BYTES_UNKNOWN;
-    copy_text(identity->pci, sizeof identity->pci, "0000:00:00");
-    copy_text(identity->name, sizeof identity->name, "host memory");
+    perf_device_copy_text(identity->pci, sizeof identity->pci, "0000:00:00");
+    perf_device_copy_text(identity->name, sizeof identity->name, "host memory");
     if (device->memory == NULL) {
         return;
     }
@@ -65,8 +66,8 @@ void perf_device_identify(const perf_device_t *device, perf_identity_t *identity
     identity->device = device->facts.ordinal;
     identity->memory_free =
         device->describe != NULL ? device->facts.memory_free : WEFT_BYTES_UNKNOWN;
-    copy_text(identity->name, sizeof identity->name,
-              device->facts.name[0] != '\0' ? device->facts.name : "device memory");
+    perf_device_copy_text(identity->name, sizeof identity->name,
+                          device->facts.name[0] != '\0' ? device->facts.name : "device memory");
     /* Without the function, as nccl-tests prints it. */
     const char *function = strrchr(device->facts.pci, '.');
     if (function != NULL) {

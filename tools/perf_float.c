@@ -18,7 +18,7 @@ static const float_format_t formats[WEFT_DTYPE_COUNT] = {
 };
 
 /* 2^e for exponents of normal doubles. */
-static double power_of_two(int e)
+static double perf_float_power_of_two(int e)
 {
     uint64_t bits = (uint64_t)(e + 1023) << 52;
     double value;
@@ -26,7 +26,7 @@ static double power_of_two(int e)
     return value;
 }
 
-static double decode_small(const float_format_t *format, uint64_t bits)
+static double perf_float_decode_small(const float_format_t *format, uint64_t bits)
 {
     int bias = (1 << (format->exponent - 1)) - 1;
     uint64_t top = (UINT64_C(1) << format->exponent) - 1;
@@ -39,12 +39,12 @@ static double decode_small(const float_format_t *format, uint64_t bits)
     if (e == top && fraction == (UINT64_C(1) << format->mantissa) - 1) {
         return NAN;
     }
-    double unit = power_of_two((e == 0 ? 1 : (int)e) - bias - (int)format->mantissa);
+    double unit = perf_float_power_of_two((e == 0 ? 1 : (int)e) - bias - (int)format->mantissa);
     uint64_t whole = e == 0 ? fraction : fraction + (UINT64_C(1) << format->mantissa);
     return sign * (double)whole * unit;
 }
 
-static uint64_t encode_small(const float_format_t *format, double value)
+static uint64_t perf_float_encode_small(const float_format_t *format, double value)
 {
     int least = 2 - (1 << (format->exponent - 1)); /* exponent of the smallest normal number */
     uint64_t bits;
@@ -52,7 +52,7 @@ static uint64_t encode_small(const float_format_t *format, double value)
     int e = (int)(bits >> 52 & 0x7ff) - 1023;
     e = e < least ? least : e;
     /* At most 2^(mantissa+1) units: a carry into the exponent comes out right by itself. */
-    double units = nearbyint(fabs(value) * power_of_two((int)format->mantissa - e));
+    double units = nearbyint(fabs(value) * perf_float_power_of_two((int)format->mantissa - e));
     uint64_t code = ((uint64_t)(e - least) << format->mantissa) + (uint64_t)units;
     return code | (bits >> 63) << (format->exponent + format->mantissa);
 }
@@ -70,7 +70,7 @@ double perf_float_decode(weft_dtype_t dtype, uint64_t bits)
         memcpy(&value, &bits, sizeof value);
         return value;
     }
-    return decode_small(&formats[dtype], bits);
+    return perf_float_decode_small(&formats[dtype], bits);
 }
 
 uint64_t perf_float_encode(weft_dtype_t dtype, double value)
@@ -85,11 +85,11 @@ uint64_t perf_float_encode(weft_dtype_t dtype, double value)
         memcpy(&bits, &value, sizeof bits);
         return bits;
     }
-    return encode_small(&formats[dtype], value);
+    return perf_float_encode_small(&formats[dtype], value);
 }
 
 /* Maps the bits to a line on which neighbours differ by one. */
-static int64_t position(const float_format_t *format, uint64_t bits)
+static int64_t perf_float_position(const float_format_t *format, uint64_t bits)
 {
     unsigned width = format->exponent + format->mantissa;
     int64_t magnitude = (int64_t)(bits & ((UINT64_C(1) << width) - 1));
@@ -101,7 +101,7 @@ uint64_t perf_float_distance(weft_dtype_t dtype, uint64_t a, uint64_t b)
     if (!isfinite(perf_float_decode(dtype, a)) || !isfinite(perf_float_decode(dtype, b))) {
         return UINT64_MAX;
     }
-    int64_t x = position(&formats[dtype], a);
-    int64_t y = position(&formats[dtype], b);
+    int64_t x = perf_float_position(&formats[dtype], a);
+    int64_t y = perf_float_position(&formats[dtype], b);
     return x > y ? (uint64_t)(x - y) : (uint64_t)(y - x);
 }

@@ -38,7 +38,7 @@ typedef struct family {
 /* Survivors need this long at most to find out and say so. */
 static const double patience = 10;
 
-static bool read_all(int fd, void *out, size_t bytes)
+static bool perf_fork_read_all(int fd, void *out, size_t bytes)
 {
     uint8_t *p = out;
     while (bytes > 0) {
@@ -56,7 +56,7 @@ static bool read_all(int fd, void *out, size_t bytes)
 }
 
 /* An id is smaller than PIPE_BUF: a pipe takes it whole or not at all. */
-static bool write_id(int fd, const weft_unique_id_t *id)
+static bool perf_fork_write_id(int fd, const weft_unique_id_t *id)
 {
     ssize_t put;
     do {
@@ -65,7 +65,7 @@ static bool write_id(int fd, const weft_unique_id_t *id)
     return put == (ssize_t)sizeof *id;
 }
 
-static void close_pipe_end(int *fd)
+static void perf_fork_close_pipe_end(int *fd)
 {
     if (*fd >= 0) {
         close(*fd);
@@ -74,20 +74,20 @@ static void close_pipe_end(int *fd)
 }
 
 /* In child `index`: closes the ends that belong to others. */
-static void keep_own_ends(family_t *family, uint32_t index)
+static void perf_fork_keep_own_ends(family_t *family, uint32_t index)
 {
     for (uint32_t i = 0; i < family->count; i++) {
         child_t *c = &family->children[i];
-        close_pipe_end(&c->up[0]);
-        close_pipe_end(&c->down[1]);
+        perf_fork_close_pipe_end(&c->up[0]);
+        perf_fork_close_pipe_end(&c->down[1]);
         if (i != index) {
-            close_pipe_end(&c->up[1]);
-            close_pipe_end(&c->down[0]);
+            perf_fork_close_pipe_end(&c->up[1]);
+            perf_fork_close_pipe_end(&c->down[0]);
         }
     }
 }
 
-static int child_main(family_t *family, uint32_t index, pid_t parent)
+static int perf_fork_child_main(family_t *family, uint32_t index, pid_t parent)
 {
     weft_unique_id_t id;
     child_t *me = &family->children[index];
@@ -97,16 +97,16 @@ static int child_main(family_t *family, uint32_t index, pid_t parent)
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) {
         return TOOL_INTERNAL;
     }
-    keep_own_ends(family, index);
+    perf_fork_keep_own_ends(family, index);
     if (index == 0) {
         weft_status_t status = weft_unique_id_create(&id, &settings);
         if (status != WEFT_OK) {
             return tool_report(status);
         }
-        if (!write_id(me->up[1], &id)) {
+        if (!perf_fork_write_id(me->up[1], &id)) {
             return TOOL_INTERNAL;
         }
-    } else if (!read_all(me->down[0], &id, sizeof id)) {
+    } else if (!perf_fork_read_all(me->down[0], &id, sizeof id)) {
         return TOOL_LIBRARY; /* the first rank has reported why there is no id */
     }
     return perf_process_run(&process, &id);
@@ -140,23 +140,24 @@ static int fork_all(family_t *family)
 }
 
 /* Closes the children's ends and gives the id on. */
-static void pass_id(family_t *family)
+static void perf_fork_pass_id(family_t *family)
 {
     weft_unique_id_t id;
     for (uint32_t i = 0; i < family->count; i++) {
-        close_pipe_end(&family->children[i].up[1]);
-        close_pipe_end(&family->children[i].down[0]);
+        perf_fork_close_pipe_end(&family->children[i].up[1]);
+        perf_fork_close_pipe_end(&family->children[i].down[0]);
     }
-    bool have = read_all(family->children[0].up[0], &id, sizeof id);
+    bool have = perf_fork_read_all(family->children[0].up[0], &id, sizeof id);
     for (uint32_t i = 0; i < family->count; i++) {
         if (have && i > 0) {
-            write_id(family->children[i].down[1], &id); /* a dead child is found by watch() */
+            perf_fork_write_id(family->children[i].down[1],
+                               &id); /* a dead child is found by perf_fork_watch() */
         }
-        close_pipe_end(&family->children[i].down[1]);
+        perf_fork_close_pipe_end(&family->children[i].down[1]);
     }
 }
 
-static void describe(const family_t *family, uint32_t index, char *text, size_t bytes)
+static void perf_fork_describe(const family_t *family, uint32_t index, char *text, size_t bytes)
 {
     uint32_t threads = perf_process_threads(family->options);
     if (threads == 1) {
@@ -167,7 +168,7 @@ static void describe(const family_t *family, uint32_t index, char *text, size_t 
     }
 }
 
-static void reap(family_t *family, uint32_t index)
+static void perf_fork_reap(family_t *family, uint32_t index)
 {
     child_t *c = &family->children[index];
     char who[64];
@@ -176,11 +177,11 @@ static void reap(family_t *family, uint32_t index)
     while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR) {
     }
     c->ended = true;
-    close_pipe_end(&c->up[0]);
+    perf_fork_close_pipe_end(&c->up[0]);
     if (WIFEXITED(status)) {
         code = WEXITSTATUS(status);
     } else if (WIFSIGNALED(status)) {
-        describe(family, index, who, sizeof who);
+        perf_fork_describe(family, index, who, sizeof who);
         fprintf(stderr, "weft: %s (pid %d) was killed by signal %d (%s)\n", who, (int)c->pid,
                 WTERMSIG(status), strsignal(WTERMSIG(status)));
         code = TOOL_LIBRARY;
@@ -191,22 +192,22 @@ static void reap(family_t *family, uint32_t index)
     family->code = perf_exit_join(family->code, code);
 }
 
-static void kill_rest(family_t *family)
+static void perf_fork_kill_rest(family_t *family)
 {
     char who[64];
     for (uint32_t i = 0; i < family->count; i++) {
         child_t *c = &family->children[i];
         if (c->pid > 0 && !c->ended) {
-            describe(family, i, who, sizeof who);
+            perf_fork_describe(family, i, who, sizeof who);
             fprintf(stderr, "weft: %s (pid %d) did not end within %.0f s of the first failure\n",
                     who, (int)c->pid, patience);
             kill(c->pid, SIGKILL);
-            reap(family, i);
+            perf_fork_reap(family, i);
         }
     }
 }
 
-static int wait_ms(const family_t *family)
+static int perf_fork_wait_ms(const family_t *family)
 {
     if (family->deadline == WEFT_NEVER) {
         return -1;
@@ -215,21 +216,21 @@ static int wait_ms(const family_t *family)
     return now >= family->deadline ? 0 : (int)((family->deadline - now) / WEFT_NS_PER_MS) + 1;
 }
 
-static void watch(family_t *family, struct pollfd *polls)
+static void perf_fork_watch(family_t *family, struct pollfd *polls)
 {
     uint32_t alive = family->count;
     while (alive > 0) {
         for (uint32_t i = 0; i < family->count; i++) {
             polls[i] = (struct pollfd){.fd = family->children[i].up[0], .events = POLLIN};
         }
-        int ready = poll(polls, family->count, wait_ms(family));
+        int ready = poll(polls, family->count, perf_fork_wait_ms(family));
         if (ready == 0) {
-            kill_rest(family);
+            perf_fork_kill_rest(family);
             return;
         }
         for (uint32_t i = 0; ready > 0 && i < family->count; i++) {
             if (polls[i].revents != 0) {
-                reap(family, i);
+                perf_fork_reap(family, i);
                 alive--;
             }
         }
@@ -250,17 +251,17 @@ int perf_fork_run(const perf_options_t *options)
     }
     int index = fork_all(&family);
     if (index >= 0) {
-        family.code = child_main(&family, (uint32_t)index, parent);
+        family.code = perf_fork_child_main(&family, (uint32_t)index, parent);
         goto err_free;
     }
     if (index == FORK_FAILED) {
         family.code = TOOL_INTERNAL;
-        kill_rest(&family);
+        perf_fork_kill_rest(&family);
         goto err_free;
     }
     signal(SIGPIPE, SIG_IGN);
-    pass_id(&family);
-    watch(&family, polls);
+    perf_fork_pass_id(&family);
+    perf_fork_watch(&family, polls);
 err_free:
     free(family.children);
     free(polls);

@@ -12,7 +12,8 @@
 #include "tools/perf_place.h"
 #include "tools/perf_rate.h"
 
-static void put_config(json_t *json, const perf_report_t *report, const perf_identity_t *ranks)
+static void perf_json_put_config(json_t *json, const perf_report_t *report,
+                                 const perf_identity_t *ranks)
 {
     const perf_options_t *o = report->options;
     json_open(json, "config", '{');
@@ -70,11 +71,11 @@ void perf_json_begin(json_t *json, const perf_report_t *report, const perf_ident
     json_close(json, '}');
     json_string(json, "nccl_version", "");
     json_string(json, "weft_version", weft_version());
-    put_config(json, report, ranks);
+    perf_json_put_config(json, report, ranks);
     json_open(json, "results", '[');
 }
 
-static void put_spread(json_t *json, const char *key, const perf_spread_t *spread)
+static void perf_json_put_spread(json_t *json, const char *key, const perf_spread_t *spread)
 {
     json_open(json, key, '{');
     json_real(json, "min", spread->min * 1e6);
@@ -87,8 +88,9 @@ static void put_spread(json_t *json, const char *key, const perf_spread_t *sprea
     json_close(json, '}');
 }
 
-static void put_sample(json_t *json, const char *key, const perf_options_t *o, uint32_t nranks,
-                       const perf_case_t *test, const perf_sample_t *sample)
+static void perf_json_put_sample(json_t *json, const char *key, const perf_options_t *o,
+                                 uint32_t nranks, const perf_case_t *test,
+                                 const perf_sample_t *sample)
 {
     json_open(json, key, '{');
     json_real(json, o->output.cpu_time != 0 ? "cpu_time" : "time",
@@ -104,10 +106,10 @@ static void put_sample(json_t *json, const char *key, const perf_options_t *o, u
         json_string(json, "nwrong", "N/A");
     }
     if (o->loop.per_iter != 0 && !sample->absent) {
-        put_spread(json, "per_iter", &sample->own);
+        perf_json_put_spread(json, "per_iter", &sample->own);
     }
     if (o->loop.stats && !sample->absent) {
-        put_spread(json, "stats", &sample->slowest);
+        perf_json_put_spread(json, "stats", &sample->slowest);
     }
     json_close(json, '}');
 }
@@ -123,8 +125,8 @@ void perf_json_row(json_t *json, const perf_options_t *options, uint32_t nranks,
     json_string(json, "type", barrier ? "none" : weft_dtype_name(test->dtype));
     json_string(json, "redop", perf_op_text(test->coll, test->op));
     json_integer(json, "root", weft_coll_is_rooted(test->coll) ? (int64_t)test->root : -1);
-    put_sample(json, "out_of_place", options, nranks, test, out);
-    put_sample(json, "in_place", options, nranks, test, in);
+    perf_json_put_sample(json, "out_of_place", options, nranks, test, out);
+    perf_json_put_sample(json, "in_place", options, nranks, test, in);
     json_integer(json, "actual_iterations", options->loop.iters);
     json_string(json, "experiment_name", "");
     json_close(json, '}');

@@ -12,17 +12,17 @@
 #include "tools/perf_job.h"
 
 /* Memory that weft_mem_free() frees. */
-static bool is_wefts(const perf_rank_t *rank)
+static bool perf_memory_is_wefts(const perf_rank_t *rank)
 {
     return rank->device.memory != NULL || rank->options->registration == 2;
 }
 
-static weft_status_t obtain(perf_rank_t *rank, void **memory_p)
+static weft_status_t perf_memory_obtain(perf_rank_t *rank, void **memory_p)
 {
     if (rank->device.memory != NULL) {
         return weft_mem_alloc_device(rank->comm, rank->buffer_bytes, memory_p);
     }
-    if (is_wefts(rank)) {
+    if (perf_memory_is_wefts(rank)) {
         return weft_mem_alloc(rank->comm, rank->buffer_bytes, memory_p);
     }
     *memory_p = weft_os_pages(rank->buffer_bytes);
@@ -32,10 +32,10 @@ static weft_status_t obtain(perf_rank_t *rank, void **memory_p)
                            (unsigned long long)rank->buffer_bytes);
 }
 
-static weft_status_t alloc_one(perf_rank_t *rank, int index, uint8_t **memory_p)
+static weft_status_t perf_memory_alloc_one(perf_rank_t *rank, int index, uint8_t **memory_p)
 {
     void *memory = NULL;
-    weft_status_t status = obtain(rank, &memory);
+    weft_status_t status = perf_memory_obtain(rank, &memory);
     *memory_p = memory;
     if (status == WEFT_OK && rank->options->registration == 1) {
         status = weft_mem_register(rank->comm, memory, rank->buffer_bytes, &rank->regions[index]);
@@ -56,8 +56,8 @@ weft_status_t perf_memory_alloc(perf_rank_t *rank)
             return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for data on its way to a device");
         }
     }
-    weft_status_t status = alloc_one(rank, 0, &rank->send);
-    return status != WEFT_OK ? status : alloc_one(rank, 1, &rank->recv);
+    weft_status_t status = perf_memory_alloc_one(rank, 0, &rank->send);
+    return status != WEFT_OK ? status : perf_memory_alloc_one(rank, 1, &rank->recv);
 }
 
 void perf_memory_free(perf_rank_t *rank)
@@ -66,7 +66,7 @@ void perf_memory_free(perf_rank_t *rank)
     for (int i = 0; i < 2; i++) {
         weft_mem_deregister(rank->comm, rank->regions[i]);
         weft_window_deregister(rank->comm, rank->windows[i]);
-        if (memory[i] != NULL && is_wefts(rank)) {
+        if (memory[i] != NULL && perf_memory_is_wefts(rank)) {
             weft_mem_free(rank->comm, memory[i]);
         } else if (memory[i] != NULL) {
             weft_os_pages_free(memory[i], rank->buffer_bytes);

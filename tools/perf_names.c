@@ -24,12 +24,12 @@ static const other_name_t others[] = {
 #define OTHERS (sizeof others / sizeof others[0])
 
 /* Names of weft, then "all". */
-static const char *coll_name(weft_coll_t coll)
+static const char *perf_names_coll_name(weft_coll_t coll)
 {
     return coll == WEFT_COLL_COUNT ? "all" : weft_coll_name(coll);
 }
 
-static const char *other_name(weft_coll_t coll)
+static const char *perf_names_other_name(weft_coll_t coll)
 {
     for (size_t i = 0; i < OTHERS; i++) {
         if (others[i].coll == coll) {
@@ -61,7 +61,7 @@ int perf_coll_parse(const char *text)
     return tool_parse_coll(text, "all");
 }
 
-static bool is_program(const char *name, const char *coll)
+static bool perf_names_is_program(const char *name, const char *coll)
 {
     size_t length = strlen(coll);
     return strncmp(name, coll, length) == 0 && strcmp(name + length, "_perf") == 0;
@@ -72,12 +72,12 @@ int perf_coll_of_program(const char *program)
     const char *slash = strrchr(program, '/');
     const char *name = slash != NULL ? slash + 1 : program;
     for (size_t i = 0; i < OTHERS; i++) {
-        if (is_program(name, others[i].name)) {
+        if (perf_names_is_program(name, others[i].name)) {
             return (int)others[i].coll;
         }
     }
     for (int i = 0; i <= WEFT_COLL_COUNT; i++) {
-        if (is_program(name, coll_name((weft_coll_t)i))) {
+        if (perf_names_is_program(name, perf_names_coll_name((weft_coll_t)i))) {
             return i;
         }
     }
@@ -86,8 +86,8 @@ int perf_coll_of_program(const char *program)
 
 void perf_program_name(weft_coll_t coll, char *text, size_t bytes)
 {
-    const char *other = other_name(coll);
-    snprintf(text, bytes, "%s_perf", other != NULL ? other : coll_name(coll));
+    const char *other = perf_names_other_name(coll);
+    snprintf(text, bytes, "%s_perf", other != NULL ? other : perf_names_coll_name(coll));
 }
 
 const char *perf_op_text(weft_coll_t coll, weft_op_t op)
@@ -124,8 +124,8 @@ void perf_names_print(FILE *out)
 {
     fprintf(out, "Collectives, with the names of nccl-tests in brackets:\n");
     for (int c = 0; c < WEFT_COLL_COUNT; c++) {
-        const char *other = other_name((weft_coll_t)c);
-        fprintf(out, "%s%s%s%s%s", c % 5 == 0 ? "  " : " ", coll_name((weft_coll_t)c),
+        const char *other = perf_names_other_name((weft_coll_t)c);
+        fprintf(out, "%s%s%s%s%s", c % 5 == 0 ? "  " : " ", perf_names_coll_name((weft_coll_t)c),
                 other != NULL ? " [" : "", other != NULL ? other : "", other != NULL ? "]" : "");
         fputs(c % 5 == 4 ? "\n" : "", out);
     }

@@ -106,7 +106,7 @@ static const char *const op_names[] = {
         [WEFT_OP_COUNT] = "all",
     "user", NULL};
 
-static const char *option_name(int id)
+static const char *perf_options_option_name(int id)
 {
     const tool_option_t *o = options_table;
     while (o->name != NULL && o->id != id) {
@@ -115,11 +115,12 @@ static const char *option_name(int id)
     return o->name != NULL ? o->name : "option";
 }
 
-static int take_integer(perf_options_t *options, const integer_row_t *row, const char *text)
+static int perf_options_take_integer(perf_options_t *options, const integer_row_t *row,
+                                     const char *text)
 {
     char what[48];
     int64_t value;
-    snprintf(what, sizeof what, "--%s", option_name(row->id));
+    snprintf(what, sizeof what, "--%s", perf_options_option_name(row->id));
     if (!tool_parse_integer(what, text, row->min, row->max, &value)) {
         return TOOL_USAGE;
     }
@@ -128,11 +129,11 @@ static int take_integer(perf_options_t *options, const integer_row_t *row, const
 }
 
 /* Options of nccl-tests that weft has no use for. */
-static int take_foreign_option(int id, const char *text)
+static int perf_options_take_foreign_option(int id, const char *text)
 {
     int64_t value;
     char what[48];
-    snprintf(what, sizeof what, "--%s", option_name(id));
+    snprintf(what, sizeof what, "--%s", perf_options_option_name(id));
     if (!tool_parse_integer(what, text, 0, INT32_MAX, &value)) {
         return TOOL_USAGE;
     }
@@ -147,22 +148,22 @@ static int take_foreign_option(int id, const char *text)
     return TOOL_OK;
 }
 
-static int take_name(int *out, const char *what, const char *text, const char *const *names,
-                     int all)
+static int perf_options_take_name(int *out, const char *what, const char *text,
+                                  const char *const *names, int all)
 {
     int index = tool_parse_name(what, text, names);
     *out = index == all ? -1 : index;
     return index < 0 ? TOOL_USAGE : TOOL_OK;
 }
 
-static int take_op(perf_options_t *options, const char *text)
+static int perf_options_take_op(perf_options_t *options, const char *text)
 {
-    int code = take_name(&options->op, "operator", text, op_names, WEFT_OP_COUNT);
+    int code = perf_options_take_name(&options->op, "operator", text, op_names, WEFT_OP_COUNT);
     options->op = options->op > WEFT_OP_COUNT ? WEFT_OP_USER : options->op;
     return code;
 }
 
-static int take_json_file(perf_options_t *options, const char *text)
+static int perf_options_take_json_file(perf_options_t *options, const char *text)
 {
     size_t length = strlen(text);
     if (length < 6 || strcmp(text + length - 5, ".json") != 0) {
@@ -172,7 +173,7 @@ static int take_json_file(perf_options_t *options, const char *text)
     return TOOL_OK;
 }
 
-static int take_root(perf_options_t *options, const char *text)
+static int perf_options_take_root(perf_options_t *options, const char *text)
 {
     if (strcmp(text, "all") == 0) {
         options->root = -1;
@@ -181,59 +182,62 @@ static int take_root(perf_options_t *options, const char *text)
     return tool_parse_integer("--root", text, -1, INT32_MAX, &options->root) ? TOOL_OK : TOOL_USAGE;
 }
 
-static int ok_if(bool good)
+static int perf_options_ok_if(bool good)
 {
     return good ? TOOL_OK : TOOL_USAGE;
 }
 
-static int take_option(perf_options_t *options, int id, const char *text)
+static int perf_options_take_option(perf_options_t *options, int id, const char *text)
 {
     for (size_t i = 0; i < sizeof integers / sizeof integers[0]; i++) {
         if (integers[i].id == id) {
-            return take_integer(options, &integers[i], text);
+            return perf_options_take_integer(options, &integers[i], text);
         }
     }
     switch (id) {
     case 'b':
-        return ok_if(tool_parse_size("--minbytes", text, &options->sizes.min_bytes));
+        return perf_options_ok_if(tool_parse_size("--minbytes", text, &options->sizes.min_bytes));
     case 'e':
-        return ok_if(tool_parse_size("--maxbytes", text, &options->sizes.max_bytes));
+        return perf_options_ok_if(tool_parse_size("--maxbytes", text, &options->sizes.max_bytes));
     case 'i':
-        return ok_if(tool_parse_size("--stepbytes", text, &options->sizes.step_bytes));
+        return perf_options_ok_if(tool_parse_size("--stepbytes", text, &options->sizes.step_bytes));
     case 's':
-        return ok_if(tool_parse_size("--span", text, &options->sizes.span));
+        return perf_options_ok_if(tool_parse_size("--span", text, &options->sizes.span));
     case 'f':
-        return ok_if(tool_parse_real("--stepfactor", text, 1, &options->sizes.step_factor));
+        return perf_options_ok_if(
+            tool_parse_real("--stepfactor", text, 1, &options->sizes.step_factor));
     case 'T':
-        return ok_if(tool_parse_real("--timeout", text, 0, &options->timeout));
+        return perf_options_ok_if(tool_parse_real("--timeout", text, 0, &options->timeout));
     case 'B':
-        return ok_if(tool_parse_real("--min-bw", text, 0, &options->output.min_bandwidth));
+        return perf_options_ok_if(
+            tool_parse_real("--min-bw", text, 0, &options->output.min_bandwidth));
     case 'o':
-        return take_op(options, text);
+        return perf_options_take_op(options, text);
     case 'd':
-        return take_name(&options->dtype, "data type", text, dtype_names, WEFT_DTYPE_COUNT);
+        return perf_options_take_name(&options->dtype, "data type", text, dtype_names,
+                                      WEFT_DTYPE_COUNT);
     case 'l':
-        return ok_if(perf_pattern_parse(text, &options->pattern));
+        return perf_options_ok_if(perf_pattern_parse(text, &options->pattern));
     case 'q':
         options->loop.stats = true;
         return TOOL_OK;
     case 'r':
-        return take_root(options, text);
+        return perf_options_take_root(options, text);
     case 'J':
-        return take_json_file(options, text);
+        return perf_options_take_json_file(options, text);
     case TOOL_OPT_JSON:
         options->output.json_stdout = true;
         return TOOL_OK;
     case TOOL_OPT_CONF:
     case TOOL_OPT_SET:
     case TOOL_OPT_ALGO:
-        return ok_if(tool_settings_take(&options->settings, id, text));
+        return perf_options_ok_if(tool_settings_take(&options->settings, id, text));
     default:
-        return take_foreign_option(id, text);
+        return perf_options_take_foreign_option(id, text);
     }
 }
 
-static void print_help(void)
+static void perf_options_print_help(void)
 {
     printf("usage: weft perf COLLECTIVE [options]\n"
            "       COLLECTIVE_perf [options]\n\n"
@@ -251,7 +255,7 @@ static void print_help(void)
            "     weft perf all -P 4 -b 64K -e 64K\n");
 }
 
-static int read_environment(perf_options_t *options)
+static int perf_options_read_environment(perf_options_t *options)
 {
     const char *floor = weft_env("NCCL_TESTS_MIN_BW");
     if (weft_env("NCCL_TESTS_SPLIT") != NULL || weft_env("NCCL_TESTS_SPLIT_MASK") != NULL) {
@@ -270,7 +274,7 @@ static int read_environment(perf_options_t *options)
     return TOOL_OK;
 }
 
-static int check_together(const perf_options_t *options)
+static int perf_options_check_together(const perf_options_t *options)
 {
     if (options->coll == WEFT_COLL_COUNT && !options->every) {
         return tool_usage("which collective? Try: weft perf all_reduce -P 4 -b 8 -e 16M -f 4");
@@ -300,14 +304,14 @@ static int check_together(const perf_options_t *options)
 }
 
 /* −1: a name that was reported already, or none. */
-static int take_coll(perf_options_t *options, int coll)
+static int perf_options_take_coll(perf_options_t *options, int coll)
 {
     options->coll = coll >= 0 ? (weft_coll_t)coll : WEFT_COLL_COUNT;
     options->every = coll == WEFT_COLL_COUNT;
     return coll >= 0 ? TOOL_OK : TOOL_USAGE;
 }
 
-static int read_arguments(perf_options_t *options, int argc, char **argv, bool *done)
+static int perf_options_read_arguments(perf_options_t *options, int argc, char **argv, bool *done)
 {
     tool_args_t args = {.options = options_table, .argc = argc, .argv = argv, .at = 1};
     for (;;) {
@@ -317,16 +321,17 @@ static int read_arguments(perf_options_t *options, int argc, char **argv, bool *
             return TOOL_OK;
         }
         if (id == 'h') {
-            print_help();
+            perf_options_print_help();
             *done = true;
             return TOOL_OK;
         }
         if (id == TOOL_ARGS_OPERAND && options->coll == WEFT_COLL_COUNT && !options->every) {
-            code = take_coll(options, perf_coll_parse(args.value));
+            code = perf_options_take_coll(options, perf_coll_parse(args.value));
         } else if (id == TOOL_ARGS_OPERAND) {
             code = tool_usage("'%s' is one name too many", args.value);
         } else {
-            code = id == TOOL_ARGS_ERROR ? TOOL_USAGE : take_option(options, id, args.value);
+            code = id == TOOL_ARGS_ERROR ? TOOL_USAGE
+                                         : perf_options_take_option(options, id, args.value);
         }
         if (code != TOOL_OK) {
             return code;
@@ -355,13 +360,13 @@ int perf_options_read(perf_options_t *options, int argc, char **argv, bool *done
         .dtype = WEFT_FP32,
         .output.average = 1,
     };
-    take_coll(options, perf_coll_of_program(argv[0]));
-    int code = read_environment(options);
-    code = code != TOOL_OK ? code : read_arguments(options, argc, argv, done);
+    perf_options_take_coll(options, perf_coll_of_program(argv[0]));
+    int code = perf_options_read_environment(options);
+    code = code != TOOL_OK ? code : perf_options_read_arguments(options, argc, argv, done);
     if (code != TOOL_OK || *done) {
         return code;
     }
-    code = check_together(options);
+    code = perf_options_check_together(options);
     perf_program_name(options->coll, options->program, sizeof options->program);
     return code;
 }

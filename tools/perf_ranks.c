@@ -22,14 +22,14 @@ uint32_t perf_process_threads(const perf_options_t *options)
     return (uint32_t)(options->threads * options->gpus);
 }
 
-static void thread_main(void *arg)
+static void perf_ranks_thread_main(void *arg)
 {
     rank_thread_t *t = arg;
     perf_rank_run(&t->rank, t->id);
 }
 
-static void set_rank(rank_thread_t *t, const perf_process_t *process, uint32_t index,
-                     const weft_unique_id_t *id)
+static void perf_ranks_set_rank(rank_thread_t *t, const perf_process_t *process, uint32_t index,
+                                const weft_unique_id_t *id)
 {
     uint32_t threads = perf_process_threads(process->options);
     t->id = id;
@@ -40,17 +40,18 @@ static void set_rank(rank_thread_t *t, const perf_process_t *process, uint32_t i
 }
 
 /* The calling thread is the first rank; it is the one that prints. */
-static void run_threads(rank_thread_t *ranks, uint32_t threads)
+static void perf_ranks_run_threads(rank_thread_t *ranks, uint32_t threads)
 {
     char name[16];
     for (uint32_t i = 1; i < threads; i++) {
         snprintf(name, sizeof name, "rank %u", ranks[i].rank.rank % 100000);
-        weft_status_t status = weft_os_thread_start(name, thread_main, &ranks[i], &ranks[i].thread);
+        weft_status_t status =
+            weft_os_thread_start(name, perf_ranks_thread_main, &ranks[i], &ranks[i].thread);
         if (status != WEFT_OK) {
             ranks[i].rank.exit_code = tool_report(status);
         }
     }
-    thread_main(&ranks[0]);
+    perf_ranks_thread_main(&ranks[0]);
     for (uint32_t i = 1; i < threads; i++) {
         weft_os_thread_join(ranks[i].thread);
     }
@@ -73,10 +74,10 @@ int perf_process_run(const perf_process_t *process, const weft_unique_id_t *id)
         return TOOL_INTERNAL;
     }
     for (uint32_t i = 0; i < threads; i++) {
-        set_rank(&ranks[i], process, i, id);
+        perf_ranks_set_rank(&ranks[i], process, i, id);
     }
     ranks[0].rank.report = process->index == 0 ? &report : NULL;
-    run_threads(ranks, threads);
+    perf_ranks_run_threads(ranks, threads);
     int code = TOOL_OK;
     for (uint32_t i = 0; i < threads; i++) {
         code = perf_exit_join(code, ranks[i].rank.exit_code);

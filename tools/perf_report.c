@@ -53,7 +53,7 @@ void perf_report_progress(perf_report_t *report, const perf_case_t *test)
     }
 }
 
-static void clear_progress(const perf_report_t *report)
+static void perf_report_clear_progress(const perf_report_t *report)
 {
     if (report->progress) {
         fputs("\r\033[K", stderr);
@@ -63,13 +63,14 @@ static void clear_progress(const perf_report_t *report)
 
 void perf_report_next(perf_report_t *report, weft_coll_t coll)
 {
-    clear_progress(report);
+    perf_report_clear_progress(report);
     if (report->table) {
         perf_table_next(coll, report->support->unserved[coll]);
     }
 }
 
-static void add_sample(perf_total_t *total, double bandwidth, const perf_sample_t *sample)
+static void perf_report_add_sample(perf_total_t *total, double bandwidth,
+                                   const perf_sample_t *sample)
 {
     if (!sample->absent) {
         total->bandwidth_sum += bandwidth;
@@ -78,20 +79,20 @@ static void add_sample(perf_total_t *total, double bandwidth, const perf_sample_
     }
 }
 
-static void add_row(perf_total_t *total, uint32_t nranks, const perf_case_t *test,
-                    const perf_sample_t *out, const perf_sample_t *in)
+static void perf_report_add_row(perf_total_t *total, uint32_t nranks, const perf_case_t *test,
+                                const perf_sample_t *out, const perf_sample_t *in)
 {
     total->rows++;
-    add_sample(total, perf_busbw(test, nranks, out->time), out);
-    add_sample(total, perf_busbw(test, nranks, in->time), in);
+    perf_report_add_sample(total, perf_busbw(test, nranks, out->time), out);
+    perf_report_add_sample(total, perf_busbw(test, nranks, in->time), in);
 }
 
 void perf_report_row(perf_report_t *report, const perf_case_t *test, const perf_sample_t *out,
                      const perf_sample_t *in)
 {
-    add_row(&report->all, report->nranks, test, out, in);
-    add_row(&report->each[test->coll], report->nranks, test, out, in);
-    clear_progress(report);
+    perf_report_add_row(&report->all, report->nranks, test, out, in);
+    perf_report_add_row(&report->each[test->coll], report->nranks, test, out, in);
+    perf_report_clear_progress(report);
     if (report->table) {
         perf_table_row(report->options, report->nranks, test, out, in);
     }
@@ -103,7 +104,7 @@ void perf_report_row(perf_report_t *report, const perf_case_t *test, const perf_
 int perf_report_end(perf_report_t *report, const uint64_t memory[3], const char *error)
 {
     bool flushed = true;
-    clear_progress(report);
+    perf_report_clear_progress(report);
     if (report->table) {
         perf_table_end(report, memory, error);
     }

@@ -24,8 +24,8 @@
 #include "tools/values.h"
 
 /* Lays out the call that serves `bytes` best: counts are rounded down as nccl-tests does. */
-static weft_status_t set_size(const perf_rank_t *rank, perf_case_t *test, uint64_t bytes,
-                              perf_layout_t *layout)
+static weft_status_t perf_run_set_size(const perf_rank_t *rank, perf_case_t *test, uint64_t bytes,
+                                       perf_layout_t *layout)
 {
     uint64_t element = weft_dtype_size(test->dtype);
     uint64_t n = rank->nranks;
@@ -49,7 +49,7 @@ static weft_status_t set_size(const perf_rank_t *rank, perf_case_t *test, uint64
     return status;
 }
 
-static uint64_t next_size(const perf_options_t *o, uint64_t size)
+static uint64_t perf_run_next_size(const perf_options_t *o, uint64_t size)
 {
     if (o->sizes.step_factor <= 1) {
         return size + (o->sizes.step_bytes > 0 ? o->sizes.step_bytes : 1);
@@ -58,13 +58,13 @@ static uint64_t next_size(const perf_options_t *o, uint64_t size)
     return next > size ? next : size + 1;
 }
 
-static weft_status_t warm_up(perf_rank_t *rank, perf_case_t test)
+static weft_status_t perf_run_warm_up(perf_rank_t *rank, perf_case_t test)
 {
     weft_status_t status = WEFT_OK;
     uint64_t size = rank->options->sizes.min_bytes;
     while (size <= rank->max_bytes && status == WEFT_OK && test.coll != WEFT_BARRIER) {
         perf_layout_t layout;
-        status = set_size(rank, &test, size, &layout);
+        status = perf_run_set_size(rank, &test, size, &layout);
         status = status != WEFT_OK ? status : perf_case_warm_up(rank, &test);
         perf_layout_free(&layout);
         size = size > 0 ? size * 2 : weft_dtype_size(test.dtype);
@@ -72,7 +72,7 @@ static weft_status_t warm_up(perf_rank_t *rank, perf_case_t test)
     return status;
 }
 
-static weft_status_t measure_row(perf_rank_t *rank, perf_case_t test, uint64_t seed)
+static weft_status_t perf_run_measure_row(perf_rank_t *rank, perf_case_t test, uint64_t seed)
 {
     perf_sample_t out;
     perf_sample_t in = {.absent = true, .wrong = -1};
@@ -93,8 +93,8 @@ static weft_status_t measure_row(perf_rank_t *rank, perf_case_t test, uint64_t s
 static weft_status_t run_row(perf_rank_t *rank, perf_case_t test, uint64_t size, uint64_t seed)
 {
     perf_layout_t layout;
-    weft_status_t status = set_size(rank, &test, size, &layout);
-    status = status != WEFT_OK ? status : measure_row(rank, test, seed);
+    weft_status_t status = perf_run_set_size(rank, &test, size, &layout);
+    status = status != WEFT_OK ? status : perf_run_measure_row(rank, test, seed);
     perf_layout_free(&layout);
     return status;
 }
@@ -102,14 +102,14 @@ static weft_status_t run_row(perf_rank_t *rank, perf_case_t test, uint64_t size,
 static weft_status_t run_sizes(perf_rank_t *rank, perf_case_t test, uint64_t seed)
 {
     weft_status_t status = perf_barrier(rank);
-    status = status != WEFT_OK ? status : warm_up(rank, test);
+    status = status != WEFT_OK ? status : perf_run_warm_up(rank, test);
     if (test.coll == WEFT_BARRIER) {
         return status != WEFT_OK ? status : run_row(rank, test, 0, seed);
     }
     uint64_t size = rank->options->sizes.min_bytes;
     while (size <= rank->max_bytes && status == WEFT_OK) {
         status = run_row(rank, test, size, seed);
-        size = next_size(rank->options, size);
+        size = perf_run_next_size(rank->options, size);
     }
     return status;
 }
@@ -169,7 +169,7 @@ static weft_status_t run_cycle(perf_rank_t *rank, uint64_t seed)
     return o->every ? status : run_dtypes(rank, o->coll, seed);
 }
 
-static weft_status_t begin(perf_rank_t *rank)
+static weft_status_t perf_run_begin(perf_rank_t *rank)
 {
     uint64_t reduced = 0;
     perf_identity_t *all = calloc(rank->nranks, sizeof *all);
@@ -201,7 +201,7 @@ static weft_status_t run_all(perf_rank_t *rank)
     return status;
 }
 
-static weft_status_t allocate(perf_rank_t *rank)
+static weft_status_t perf_run_allocate(perf_rank_t *rank)
 {
     const uint8_t small_float = 0x3c; /* repeated it is 0.0115 as float: no slow denormals */
     if (rank->options->loop.per_iter != 0 || rank->options->loop.stats) {
@@ -222,7 +222,7 @@ static weft_status_t allocate(perf_rank_t *rank)
                              : perf_memory_set(rank, rank->recv, small_float, rank->buffer_bytes);
 }
 
-static uint64_t grown(uint64_t *before)
+static uint64_t perf_run_grown(uint64_t *before)
 {
     uint64_t now = perf_memory_resident();
     uint64_t more = now > *before ? now - *before : 0;
@@ -231,7 +231,7 @@ static uint64_t grown(uint64_t *before)
 }
 
 /* Ranks of a host go round its devices, unless the user has chosen one. */
-static weft_status_t join(perf_rank_t *rank, const weft_unique_id_t *id)
+static weft_status_t perf_run_join(perf_rank_t *rank, const weft_unique_id_t *id)
 {
     char device[sizeof rank->options->device_key + 32];
     tool_settings_t settings = rank->options->settings;
@@ -243,7 +243,7 @@ static weft_status_t join(perf_rank_t *rank, const weft_unique_id_t *id)
     }
     weft_comm_options_t options = tool_settings_options(&settings);
     weft_status_t status = weft_comm_init_rank(&rank->comm, rank->nranks, id, rank->rank, &options);
-    rank->memory[0] = grown(&resident);
+    rank->memory[0] = perf_run_grown(&resident);
     return status;
 }
 
@@ -251,18 +251,18 @@ static weft_status_t run_joined(perf_rank_t *rank)
 {
     uint64_t resident = perf_memory_resident();
     perf_support_refine(rank);
-    weft_status_t status = begin(rank);
+    weft_status_t status = perf_run_begin(rank);
     if (status != WEFT_OK || rank->exit_code != TOOL_OK) {
         return status;
     }
-    status = allocate(rank);
-    rank->memory[1] = grown(&resident);
+    status = perf_run_allocate(rank);
+    rank->memory[1] = perf_run_grown(&resident);
     status = status != WEFT_OK ? status : run_all(rank);
-    rank->memory[2] = grown(&resident);
+    rank->memory[2] = perf_run_grown(&resident);
     return status;
 }
 
-static void print_failure(const perf_rank_t *rank, weft_status_t status)
+static void perf_run_print_failure(const perf_rank_t *rank, weft_status_t status)
 {
     const weft_error_t *error = weft_error_record();
     char host[64];
@@ -273,18 +273,18 @@ static void print_failure(const perf_rank_t *rank, weft_status_t status)
 }
 
 /* What other ranks must be told of: they do not see it themselves. */
-static bool fails_alone(int exit_code)
+static bool perf_run_fails_alone(int exit_code)
 {
     return exit_code != TOOL_OK && exit_code != TOOL_WRONG && exit_code != TOOL_UNIMPLEMENTED;
 }
 
-static void finish(perf_rank_t *rank, weft_status_t status)
+static void perf_run_finish(perf_rank_t *rank, weft_status_t status)
 {
     bool began = rank->report != NULL && rank->report->options != NULL;
     if (status != WEFT_OK) {
         char text[512];
         snprintf(text, sizeof text, "%s", weft_error_record()->text);
-        print_failure(rank, status);
+        perf_run_print_failure(rank, status);
         rank->exit_code = tool_exit_code(status);
         if (began) {
             perf_report_end(rank->report, rank->memory, text);
@@ -299,11 +299,11 @@ static void finish(perf_rank_t *rank, weft_status_t status)
 
 void perf_rank_run(perf_rank_t *rank, const weft_unique_id_t *id)
 {
-    weft_status_t status = join(rank, id);
+    weft_status_t status = perf_run_join(rank, id);
     status = status != WEFT_OK ? status : run_joined(rank);
-    finish(rank, status);
+    perf_run_finish(rank, status);
     if (rank->comm != NULL) {
-        if (fails_alone(rank->exit_code)) {
+        if (perf_run_fails_alone(rank->exit_code)) {
             weft_comm_abort(rank->comm);
         }
         perf_stream_close(rank);

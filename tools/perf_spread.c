@@ -11,7 +11,7 @@
 #include "tools/perf_job.h"
 #include "tools/perf_sync.h"
 
-static int ascending(const void *a, const void *b)
+static int perf_spread_ascending(const void *a, const void *b)
 {
     double x = *(const double *)a;
     double y = *(const double *)b;
@@ -19,7 +19,7 @@ static int ascending(const void *a, const void *b)
 }
 
 /* Least of the sorted times that `percent` % of all do not exceed. */
-static double percentile(const double *sorted, size_t n, size_t percent)
+static double perf_spread_percentile(const double *sorted, size_t n, size_t percent)
 {
     return sorted[(n * percent + 99) / 100 - 1];
 }
@@ -36,12 +36,12 @@ static perf_spread_t spread_of(double *times, size_t n)
     for (size_t i = 0; i < n; i++) {
         squares += (times[i] - mean) * (times[i] - mean);
     }
-    qsort(times, n, sizeof *times, ascending);
+    qsort(times, n, sizeof *times, perf_spread_ascending);
     return (perf_spread_t){
         .min = times[0],
         .p50 = n % 2 != 0 ? times[n / 2] : (times[n / 2 - 1] + times[n / 2]) / 2,
-        .p90 = percentile(times, n, 90),
-        .p99 = percentile(times, n, 99),
+        .p90 = perf_spread_percentile(times, n, 90),
+        .p99 = perf_spread_percentile(times, n, 99),
         .max = times[n - 1],
         .deviation = sqrt(squares / (double)n),
         .mean = mean,
@@ -49,7 +49,7 @@ static perf_spread_t spread_of(double *times, size_t n)
 }
 
 /* Ends of iterations become their lengths, per operation. */
-static void differences(const perf_options_t *o, double *samples)
+static void perf_spread_differences(const perf_options_t *o, double *samples)
 {
     for (size_t i = (size_t)o->loop.iters - 1; i > 0; i--) {
         samples[i] -= samples[i - 1];
@@ -68,7 +68,7 @@ weft_status_t perf_spread_of_iterations(perf_rank_t *rank, perf_sample_t *sample
     double *own = rank->samples + skip;
     double *slowest = rank->samples + o->loop.iters;
     weft_status_t status = WEFT_OK;
-    differences(o, rank->samples);
+    perf_spread_differences(o, rank->samples);
     memcpy(slowest, own, n * sizeof *own);
     if (o->loop.stats) {
         status = perf_combine(rank, slowest, (uint32_t)n, most);

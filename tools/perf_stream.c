@@ -43,7 +43,7 @@ void perf_stream_close(perf_rank_t *rank)
 }
 
 /* Why the stream will not end, or OK. */
-static weft_status_t failure_of(perf_rank_t *rank)
+static weft_status_t perf_stream_failure_of(perf_rank_t *rank)
 {
     weft_error_t error = {.size = sizeof error};
     weft_status_t status = weft_comm_error(rank->comm, &error);
@@ -63,7 +63,7 @@ weft_status_t perf_stream_wait(perf_rank_t *rank)
     weft_status_t status = device->streams == NULL ? WEFT_OK : WEFT_IN_PROGRESS;
     while (status == WEFT_IN_PROGRESS) {
         status = device->streams->wait(device->kernel, device->stream, look_ns);
-        weft_status_t failed = status == WEFT_IN_PROGRESS ? failure_of(rank) : WEFT_OK;
+        weft_status_t failed = status == WEFT_IN_PROGRESS ? perf_stream_failure_of(rank) : WEFT_OK;
         status = failed != WEFT_OK ? failed : status;
         if (status == WEFT_IN_PROGRESS && weft_os_clock_ns() >= deadline) {
             status =
@@ -75,7 +75,7 @@ weft_status_t perf_stream_wait(perf_rank_t *rank)
 }
 
 /* M operations, which a group puts there together. */
-static weft_status_t put_one(perf_rank_t *rank, const perf_case_t *test, uint64_t i)
+static weft_status_t perf_stream_put_one(perf_rank_t *rank, const perf_case_t *test, uint64_t i)
 {
     const uint64_t count = (uint64_t)rank->options->loop.agg_iters;
     weft_status_t status = count > 1 ? weft_group_start() : WEFT_OK;
@@ -90,7 +90,7 @@ static weft_status_t put_one(perf_rank_t *rank, const perf_case_t *test, uint64_
 }
 
 /* What -z asks for behind an iteration; adds what is not to be timed to *untimed. */
-static weft_status_t settle(perf_rank_t *rank, uint64_t *untimed)
+static weft_status_t perf_stream_settle(perf_rank_t *rank, uint64_t *untimed)
 {
     const int64_t blocking = rank->options->loop.blocking;
     weft_status_t status = blocking != 0 ? perf_stream_wait(rank) : WEFT_OK;
@@ -102,33 +102,33 @@ static weft_status_t settle(perf_rank_t *rank, uint64_t *untimed)
     return status;
 }
 
-static weft_status_t put_mark(perf_rank_t *rank, weft_kernel_event_t **mark_p)
+static weft_status_t perf_stream_put_mark(perf_rank_t *rank, weft_kernel_event_t **mark_p)
 {
     const perf_device_t *device = &rank->device;
     return device->streams->event_record(device->kernel, device->stream, mark_p);
 }
 
 /* The N iterations; the time to put them there is added to *issued. */
-static weft_status_t put_all(perf_rank_t *rank, const perf_case_t *test, stream_marks_t *marks,
-                             uint64_t *issued, uint64_t *untimed)
+static weft_status_t perf_stream_put_all(perf_rank_t *rank, const perf_case_t *test,
+                                         stream_marks_t *marks, uint64_t *issued, uint64_t *untimed)
 {
     weft_status_t status = WEFT_OK;
     for (int64_t i = 0; i < rank->options->loop.iters && status == WEFT_OK; i++) {
         uint64_t before = weft_os_clock_ns();
-        status = put_one(rank, test, (uint64_t)i);
+        status = perf_stream_put_one(rank, test, (uint64_t)i);
         *issued += weft_os_clock_ns() - before;
         if (status == WEFT_OK && marks->each != NULL) {
-            status = put_mark(rank, &marks->each[i]);
+            status = perf_stream_put_mark(rank, &marks->each[i]);
         }
-        status = status != WEFT_OK ? status : settle(rank, untimed);
+        status = status != WEFT_OK ? status : perf_stream_settle(rank, untimed);
     }
     return status;
 }
 
 /* All iterations, or one operation, in a recording. One that fails is ended too, or the stream would stay
  * spoilt. */
-static weft_status_t record(perf_rank_t *rank, const perf_case_t *test, bool all,
-                            weft_kernel_graph_t **recording_p)
+static weft_status_t perf_stream_record(perf_rank_t *rank, const perf_case_t *test, bool all,
+                                        weft_kernel_graph_t **recording_p)
 {
     const perf_device_t *device = &rank->device;
     stream_marks_t none = {0};
@@ -137,8 +137,8 @@ static weft_status_t record(perf_rank_t *rank, const perf_case_t *test, bool all
     if (status != WEFT_OK) {
         return status;
     }
-    status =
-        all ? put_all(rank, test, &none, &ignored, &ignored) : perf_call_issue(rank, test, 0, NULL);
+    status = all ? perf_stream_put_all(rank, test, &none, &ignored, &ignored)
+                 : perf_call_issue(rank, test, 0, NULL);
     const weft_error_t first = *weft_error_record();
     weft_status_t ended = device->streams->capture_end(device->kernel, device->stream, recording_p);
     if (status != WEFT_OK) {
@@ -155,7 +155,7 @@ weft_status_t perf_stream_once(perf_rank_t *rank, const perf_case_t *test)
         weft_status_t status = perf_call_issue(rank, test, 0, NULL);
         return status != WEFT_OK ? status : perf_stream_wait(rank);
     }
-    weft_status_t status = record(rank, test, false, &recording);
+    weft_status_t status = perf_stream_record(rank, test, false, &recording);
     if (status == WEFT_OK) {
         status = device->streams->graph_launch(device->kernel, device->stream, recording);
     }
@@ -164,7 +164,8 @@ weft_status_t perf_stream_once(perf_rank_t *rank, const perf_case_t *test)
     return status;
 }
 
-static weft_status_t replay_all(perf_rank_t *rank, weft_kernel_graph_t *recording, uint64_t *issued)
+static weft_status_t perf_stream_replay_all(perf_rank_t *rank, weft_kernel_graph_t *recording,
+                                            uint64_t *issued)
 {
     const perf_device_t *device = &rank->device;
     const uint64_t before = weft_os_clock_ns();
@@ -177,7 +178,8 @@ static weft_status_t replay_all(perf_rank_t *rank, weft_kernel_graph_t *recordin
 }
 
 /* What lies between the marks, in seconds. */
-static weft_status_t read_marks(perf_rank_t *rank, const stream_marks_t *marks, double *device_p)
+static weft_status_t perf_stream_read_marks(perf_rank_t *rank, const stream_marks_t *marks,
+                                            double *device_p)
 {
     const perf_device_t *device = &rank->device;
     double ns = 0;
@@ -191,7 +193,7 @@ static weft_status_t read_marks(perf_rank_t *rank, const stream_marks_t *marks, 
     return status;
 }
 
-static void free_marks(perf_rank_t *rank, stream_marks_t *marks)
+static void perf_stream_free_marks(perf_rank_t *rank, stream_marks_t *marks)
 {
     const perf_device_t *device = &rank->device;
     for (int64_t i = 0; i < marks->count; i++) {
@@ -202,22 +204,23 @@ static void free_marks(perf_rank_t *rank, stream_marks_t *marks)
     free(marks->each);
 }
 
-static weft_status_t timed(perf_rank_t *rank, const perf_case_t *test, stream_marks_t *marks,
-                           weft_kernel_graph_t *recording, perf_lap_t *lap)
+static weft_status_t perf_stream_timed(perf_rank_t *rank, const perf_case_t *test,
+                                       stream_marks_t *marks, weft_kernel_graph_t *recording,
+                                       perf_lap_t *lap)
 {
     uint64_t issued = 0;
     uint64_t untimed = 0;
     const uint64_t begin = weft_os_clock_ns();
-    weft_status_t status = put_mark(rank, &marks->begin);
+    weft_status_t status = perf_stream_put_mark(rank, &marks->begin);
     if (status == WEFT_OK) {
-        status = recording != NULL ? replay_all(rank, recording, &issued)
-                                   : put_all(rank, test, marks, &issued, &untimed);
+        status = recording != NULL ? perf_stream_replay_all(rank, recording, &issued)
+                                   : perf_stream_put_all(rank, test, marks, &issued, &untimed);
     }
-    status = status != WEFT_OK ? status : put_mark(rank, &marks->end);
+    status = status != WEFT_OK ? status : perf_stream_put_mark(rank, &marks->end);
     status = status != WEFT_OK ? status : perf_stream_wait(rank);
     lap->wall = (double)(weft_os_clock_ns() - begin - untimed) * 1e-9;
     lap->issue = (double)issued * 1e-9;
-    return status != WEFT_OK ? status : read_marks(rank, marks, &lap->device);
+    return status != WEFT_OK ? status : perf_stream_read_marks(rank, marks, &lap->device);
 }
 
 weft_status_t perf_stream_iterate(perf_rank_t *rank, const perf_case_t *test, perf_lap_t *lap)
@@ -232,10 +235,11 @@ weft_status_t perf_stream_iterate(perf_rank_t *rank, const perf_case_t *test, pe
             return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for the marks of all iterations");
         }
     }
-    weft_status_t status = o->loop.graphs > 0 ? record(rank, test, true, &recording) : WEFT_OK;
+    weft_status_t status =
+        o->loop.graphs > 0 ? perf_stream_record(rank, test, true, &recording) : WEFT_OK;
     status = status != WEFT_OK ? status : perf_barrier(rank);
-    status = status != WEFT_OK ? status : timed(rank, test, &marks, recording, lap);
+    status = status != WEFT_OK ? status : perf_stream_timed(rank, test, &marks, recording, lap);
     rank->device.streams->graph_free(rank->device.kernel, recording);
-    free_marks(rank, &marks);
+    perf_stream_free_marks(rank, &marks);
     return status;
 }

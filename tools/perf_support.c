@@ -19,24 +19,25 @@ typedef struct servants {
     char refusals[160]; /* reasons of those that may be used */
 } servants_t;
 
-static void append(char *list, size_t bytes, const char *separator, const char *text)
+static void perf_support_append(char *list, size_t bytes, const char *separator, const char *text)
 {
     size_t at = strlen(list);
     snprintf(list + at, bytes - at, "%s%.100s", at > 0 ? separator : "", text);
 }
 
 /* Whether an algorithm is forced. */
-static bool is_forced(const tool_session_t *session)
+static bool perf_support_is_forced(const tool_session_t *session)
 {
     return session->settings.plan.algo != NULL && session->settings.plan.algo[0] != '\0';
 }
 
-static bool is_allowed(const tool_session_t *session, const char *name)
+static bool perf_support_is_allowed(const tool_session_t *session, const char *name)
 {
-    return !is_forced(session) || strcmp(session->settings.plan.algo, name) == 0;
+    return !perf_support_is_forced(session) || strcmp(session->settings.plan.algo, name) == 0;
 }
 
-static weft_status_t ask(const weft_loaded_t *loaded, weft_coll_t coll, uint32_t nranks)
+static weft_status_t perf_support_ask(const weft_loaded_t *loaded, weft_coll_t coll,
+                                      uint32_t nranks)
 {
     const weft_algo_ops_t *ops = loaded->plugin->ops;
     const weft_algo_param_t *p = WEFT_HAS(ops, weft_algo_ops_t, params) ? ops->params : NULL;
@@ -53,8 +54,8 @@ static weft_status_t ask(const weft_loaded_t *loaded, weft_coll_t coll, uint32_t
     return status;
 }
 
-static void ask_all(const tool_session_t *session, weft_coll_t coll, uint32_t nranks,
-                    servants_t *servants)
+static void perf_support_ask_all(const tool_session_t *session, weft_coll_t coll, uint32_t nranks,
+                                 servants_t *servants)
 {
     *servants = (servants_t){0};
     for (uint32_t i = 0;; i++) {
@@ -62,29 +63,31 @@ static void ask_all(const tool_session_t *session, weft_coll_t coll, uint32_t nr
         if (loaded == NULL) {
             return;
         }
-        weft_status_t status = ask(loaded, coll, nranks);
-        if (!is_allowed(session, loaded->plugin->name)) {
+        weft_status_t status = perf_support_ask(loaded, coll, nranks);
+        if (!perf_support_is_allowed(session, loaded->plugin->name)) {
             if (status == WEFT_OK) {
-                append(servants->others, sizeof servants->others, ", ", loaded->plugin->name);
+                perf_support_append(servants->others, sizeof servants->others, ", ",
+                                    loaded->plugin->name);
             }
         } else if (status == WEFT_OK) {
             servants->allowed++;
         } else {
-            append(servants->refusals, sizeof servants->refusals, "; ", weft_error_record()->text);
+            perf_support_append(servants->refusals, sizeof servants->refusals, "; ",
+                                weft_error_record()->text);
         }
     }
 }
 
 /* A rank alone needs no plan, and sends and receives have none. */
-static void check_coll(const tool_session_t *session, weft_coll_t coll, uint32_t nranks, char *why,
-                       size_t bytes)
+static void perf_support_check_coll(const tool_session_t *session, weft_coll_t coll,
+                                    uint32_t nranks, char *why, size_t bytes)
 {
     servants_t servants;
     why[0] = '\0';
     if (nranks == 1 || coll == WEFT_SEND_RECV) {
         return;
     }
-    ask_all(session, coll, nranks, &servants);
+    perf_support_ask_all(session, coll, nranks, &servants);
     if (servants.allowed == 0) {
         snprintf(why, bytes, "%s on %u ranks is served by no algorithm in use (%s); %s%s",
                  weft_coll_name(coll), nranks,
@@ -96,7 +99,7 @@ static void check_coll(const tool_session_t *session, weft_coll_t coll, uint32_t
 }
 
 /* The key that chooses the kernel's device; none where the user chose one or the kernel has none. */
-static void find_device_key(const tool_session_t *session, char *key, size_t bytes)
+static void perf_support_find_device_key(const tool_session_t *session, char *key, size_t bytes)
 {
     const weft_loaded_t *kernel = weft_registry_get(session->registry, WEFT_KIND_KERNEL, 0);
     const weft_option_t *option = kernel != NULL ? kernel->plugin->options : NULL;
@@ -121,18 +124,19 @@ int perf_support_check(perf_options_t *options, uint32_t nranks, bool speaks)
         return speaks ? tool_report(status) : tool_exit_code(status);
     }
     for (int c = 0; c < WEFT_COLL_COUNT && options->every; c++) {
-        check_coll(&session, (weft_coll_t)c, nranks, options->support.unserved[c], sizeof why);
+        perf_support_check_coll(&session, (weft_coll_t)c, nranks, options->support.unserved[c],
+                                sizeof why);
     }
     if (!options->every) {
-        check_coll(&session, options->coll, nranks, why, sizeof why);
+        perf_support_check_coll(&session, options->coll, nranks, why, sizeof why);
     }
-    options->support.forced = is_forced(&session) && nranks > 1;
+    options->support.forced = perf_support_is_forced(&session) && nranks > 1;
     if (options->support.forced) {
         servants_t servants;
-        ask_all(&session, WEFT_ALL_REDUCE, nranks, &servants);
+        perf_support_ask_all(&session, WEFT_ALL_REDUCE, nranks, &servants);
         options->support.by_hand = servants.allowed == 0;
     }
-    find_device_key(&session, options->device_key, sizeof options->device_key);
+    perf_support_find_device_key(&session, options->device_key, sizeof options->device_key);
     tool_session_close(&session);
     if (why[0] != '\0' && speaks) {
         fprintf(stderr, "weft: %s\n", why);
@@ -140,7 +144,7 @@ int perf_support_check(perf_options_t *options, uint32_t nranks, bool speaks)
     return why[0] != '\0' ? TOOL_LIBRARY : TOOL_OK;
 }
 
-static bool is_unserved(perf_rank_t *rank, weft_coll_t coll)
+static bool perf_support_is_unserved(perf_rank_t *rank, weft_coll_t coll)
 {
     char text[256];
     return weft_comm_explain(rank->comm, coll, 1, WEFT_FP32, WEFT_SUM, 0, text, sizeof text) ==
@@ -154,10 +158,11 @@ void perf_support_refine(perf_rank_t *rank)
     if (!support->forced) {
         return;
     }
-    support->by_hand = support->by_hand || is_unserved(rank, WEFT_ALL_REDUCE);
+    support->by_hand = support->by_hand || perf_support_is_unserved(rank, WEFT_ALL_REDUCE);
     for (int c = 0; c < WEFT_COLL_COUNT && rank->options->every; c++) {
         char *why = support->unserved[c];
-        if (why[0] == '\0' && c != WEFT_SEND_RECV && is_unserved(rank, (weft_coll_t)c)) {
+        if (why[0] == '\0' && c != WEFT_SEND_RECV &&
+            perf_support_is_unserved(rank, (weft_coll_t)c)) {
             snprintf(why, sizeof support->unserved[c], "%.370s", weft_error_record()->text);
         }
     }

@@ -11,12 +11,12 @@
 #include "core/base/error.h"
 #include "tools/perf_job.h"
 
-static weft_call_t call_of(const perf_rank_t *rank)
+static weft_call_t perf_sync_call_of(const perf_rank_t *rank)
 {
     return (weft_call_t){.size = sizeof(weft_call_t), .timeout = rank->options->timeout};
 }
 
-static void fold(double *values, const double *more, uint32_t count, weft_op_t op)
+static void perf_sync_fold(double *values, const double *more, uint32_t count, weft_op_t op)
 {
     for (uint32_t i = 0; i < count; i++) {
         double a = values[i];
@@ -27,16 +27,16 @@ static void fold(double *values, const double *more, uint32_t count, weft_op_t o
 
 /* Up: folds what the children send into `values`, then sends them to the parent. Returns the bit in
  * which this rank differs from its parent; for rank 0, the first one beyond all ranks. */
-static weft_status_t tree_up(perf_rank_t *rank, double *values, double *room, uint32_t count,
-                             weft_op_t op, uint32_t *bit_p)
+static weft_status_t perf_sync_tree_up(perf_rank_t *rank, double *values, double *room,
+                                       uint32_t count, weft_op_t op, uint32_t *bit_p)
 {
-    weft_call_t call = call_of(rank);
+    weft_call_t call = perf_sync_call_of(rank);
     weft_status_t status = WEFT_OK;
     uint32_t bit = 1;
     for (; bit < rank->nranks && (rank->rank & bit) == 0 && status == WEFT_OK; bit *= 2) {
         if (rank->rank + bit < rank->nranks) {
             status = weft_recv(room, count, WEFT_FP64, rank->rank + bit, rank->comm, &call);
-            fold(values, room, status == WEFT_OK ? count : 0, op);
+            perf_sync_fold(values, room, status == WEFT_OK ? count : 0, op);
         }
     }
     *bit_p = bit;
@@ -46,9 +46,10 @@ static weft_status_t tree_up(perf_rank_t *rank, double *values, double *room, ui
     return status;
 }
 
-static weft_status_t tree_down(perf_rank_t *rank, double *values, uint32_t count, uint32_t bit)
+static weft_status_t perf_sync_tree_down(perf_rank_t *rank, double *values, uint32_t count,
+                                         uint32_t bit)
 {
-    weft_call_t call = call_of(rank);
+    weft_call_t call = perf_sync_call_of(rank);
     weft_status_t status = WEFT_OK;
     if (rank->rank > 0) {
         status = weft_recv(values, count, WEFT_FP64, rank->rank - bit, rank->comm, &call);
@@ -61,33 +62,34 @@ static weft_status_t tree_down(perf_rank_t *rank, double *values, uint32_t count
     return status;
 }
 
-static weft_status_t reduce_by_tree(perf_rank_t *rank, double *values, uint32_t count, weft_op_t op)
+static weft_status_t perf_sync_reduce_by_tree(perf_rank_t *rank, double *values, uint32_t count,
+                                              weft_op_t op)
 {
     uint32_t bit = 0;
     double *room = calloc((size_t)count + 1, sizeof *room);
     if (room == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for %u numbers", count);
     }
-    weft_status_t status = tree_up(rank, values, room, count, op, &bit);
-    status = status != WEFT_OK ? status : tree_down(rank, values, count, bit);
+    weft_status_t status = perf_sync_tree_up(rank, values, room, count, op, &bit);
+    status = status != WEFT_OK ? status : perf_sync_tree_down(rank, values, count, bit);
     free(room);
     return status;
 }
 
 weft_status_t perf_reduce(perf_rank_t *rank, double *values, uint32_t count, weft_op_t op)
 {
-    weft_call_t call = call_of(rank);
+    weft_call_t call = perf_sync_call_of(rank);
     if (rank->support.by_hand) {
-        return reduce_by_tree(rank, values, count, op);
+        return perf_sync_reduce_by_tree(rank, values, count, op);
     }
     return weft_all_reduce(values, values, count, WEFT_FP64, op, rank->comm, &call);
 }
 
 weft_status_t perf_barrier(perf_rank_t *rank)
 {
-    weft_call_t call = call_of(rank);
+    weft_call_t call = perf_sync_call_of(rank);
     double none = 0;
-    return rank->support.by_hand ? reduce_by_tree(rank, &none, 0, WEFT_SUM)
+    return rank->support.by_hand ? perf_sync_reduce_by_tree(rank, &none, 0, WEFT_SUM)
                                  : weft_barrier(rank->comm, &call);
 }
 

@@ -13,7 +13,7 @@
 #include "tools/perf_rate.h"
 
 /* A number in `width` places: two decimals, one, none, or with an exponent. */
-static void print_number(double value, int width)
+static void perf_table_print_number(double value, int width)
 {
     char text[64];
     for (int decimals = 2; decimals >= 0; decimals--) {
@@ -26,7 +26,7 @@ static void print_number(double value, int width)
     printf("%*.*e", width, width >= 7 ? 1 : 0, value);
 }
 
-static void print_settings(const perf_options_t *o)
+static void perf_table_print_settings(const perf_options_t *o)
 {
     bool factor = o->sizes.step_factor > 1;
     char step[32];
@@ -59,7 +59,7 @@ static void print_settings(const perf_options_t *o)
     }
 }
 
-static void print_half(const perf_options_t *o, const char *time, bool unit)
+static void perf_table_print_half(const perf_options_t *o, const char *time, bool unit)
 {
     printf("  %7s  %6s  %6s", unit ? "(us)" : time, unit ? "(GB/s)" : "algbw",
            unit ? "(GB/s)" : "busbw");
@@ -70,24 +70,24 @@ static void print_half(const perf_options_t *o, const char *time, bool unit)
     printf("  %6s", unit ? "" : "#wrong");
 }
 
-static void print_head(const perf_options_t *o)
+static void perf_table_print_head(const perf_options_t *o)
 {
     const char *time = o->output.cpu_time != 0 ? "cputime" : "time";
     int more = o->loop.per_iter != 0 ? 36 : 0;
     printf("#\n# %10s  %12s  %8s  %6s  %6s%11s%s%*s%s%*s\n", "", "", "", "", "", "", "out-of-place",
            23 + more, "", "in-place", 10 + more, "");
     printf("# %10s  %12s  %8s  %6s  %6s", "size", "count", "type", "redop", "root");
-    print_half(o, time, false);
-    print_half(o, time, false);
+    perf_table_print_half(o, time, false);
+    perf_table_print_half(o, time, false);
     printf(o->output.timestamps != 0 ? " %21s \n" : " \n", "timestamp");
     printf("# %10s  %12s  %8s  %6s  %6s", "(B)", "(elements)", "", "", "");
-    print_half(o, time, true);
-    print_half(o, time, true);
+    perf_table_print_half(o, time, true);
+    perf_table_print_half(o, time, true);
     printf(o->output.timestamps != 0 ? " %21s \n" : " \n", "");
 }
 
 /* Figures of ranks that share a device are not those of as many devices. */
-static void print_sharing(const perf_identity_t *ranks, uint32_t nranks)
+static void perf_table_print_sharing(const perf_identity_t *ranks, uint32_t nranks)
 {
     uint32_t most = 0;
     for (uint32_t r = 0; r < nranks; r++) {
@@ -105,23 +105,23 @@ void perf_table_begin(const perf_options_t *options, const perf_identity_t *rank
     printf("# weft version %s weft-library=%d nccl-tests-format=2.19.6\n", weft_version(),
            WEFT_VERSION_MAJOR * 10000 + WEFT_VERSION_MINOR * 100 + WEFT_VERSION_PATCH);
     printf("# Collective test starting: %s\n", options->program);
-    print_settings(options);
+    perf_table_print_settings(options);
     printf("#\n# Using devices\n");
     for (uint32_t r = 0; r < nranks; r++) {
         printf("#  Rank %2u Group %2d Pid %6d on %10s device %2u [%s] %s\n", r, 0, ranks[r].pid,
                ranks[r].host, ranks[r].device, ranks[r].pci, ranks[r].name);
     }
-    print_sharing(ranks, nranks);
+    perf_table_print_sharing(ranks, nranks);
     if (reduced_max != 0) {
         printf("#\n# Reducing maxBytes to %llu due to memory limitation\n",
                (unsigned long long)reduced_max);
     }
-    print_head(options);
+    perf_table_print_head(options);
     fflush(stdout);
 }
 
-static void print_sample(const perf_options_t *o, uint32_t nranks, const perf_case_t *test,
-                         const perf_sample_t *sample)
+static void perf_table_print_sample(const perf_options_t *o, uint32_t nranks,
+                                    const perf_case_t *test, const perf_sample_t *sample)
 {
     if (sample->absent) {
         printf("  %7s  %6s  %6s%s  %6s", "N/A", "N/A", "N/A",
@@ -129,17 +129,17 @@ static void print_sample(const perf_options_t *o, uint32_t nranks, const perf_ca
         return;
     }
     fputs("  ", stdout);
-    print_number(sample->time * 1e6, 7);
+    perf_table_print_number(sample->time * 1e6, 7);
     fputs("  ", stdout);
-    print_number(perf_algbw(test, sample->time), 6);
+    perf_table_print_number(perf_algbw(test, sample->time), 6);
     fputs("  ", stdout);
-    print_number(perf_busbw(test, nranks, sample->time), 6);
+    perf_table_print_number(perf_busbw(test, nranks, sample->time), 6);
     const perf_spread_t *own = &sample->own;
     const double more[] = {own->min * 1e6, own->max * 1e6, own->p99 * 1e6,
                            own->mean > 0 ? own->deviation / own->mean * 100 : 0};
     for (int i = 0; o->loop.per_iter != 0 && i < 4; i++) {
         fputs("  ", stdout);
-        print_number(more[i], 7);
+        perf_table_print_number(more[i], 7);
     }
     if (sample->wrong < 0) {
         fputs("    N/A", stdout);
@@ -148,7 +148,8 @@ static void print_sample(const perf_options_t *o, uint32_t nranks, const perf_ca
     }
 }
 
-static void print_spread(const perf_options_t *o, const char *form, const perf_sample_t *sample)
+static void perf_table_print_spread(const perf_options_t *o, const char *form,
+                                    const perf_sample_t *sample)
 {
     const perf_spread_t *s = &sample->slowest;
     if (o->loop.stats && !sample->absent) {
@@ -166,16 +167,16 @@ void perf_table_row(const perf_options_t *options, uint32_t nranks, const perf_c
            (unsigned long long)test->count, barrier ? "none" : weft_dtype_name(test->dtype),
            perf_op_text(test->coll, test->op),
            weft_coll_is_rooted(test->coll) ? (int)test->root : -1);
-    print_sample(options, nranks, test, out);
-    print_sample(options, nranks, test, in);
+    perf_table_print_sample(options, nranks, test, out);
+    perf_table_print_sample(options, nranks, test, in);
     if (options->output.timestamps != 0) {
         char now[32];
         perf_timestamp(now, sizeof now);
         printf(" %21s", now);
     }
     fputc('\n', stdout);
-    print_spread(options, "out-of-place", out);
-    print_spread(options, "in-place", in);
+    perf_table_print_spread(options, "out-of-place", out);
+    perf_table_print_spread(options, "in-place", in);
     fflush(stdout);
 }
 
@@ -190,7 +191,7 @@ void perf_table_next(weft_coll_t coll, const char *unserved)
 }
 
 /* One line a collective. */
-static void print_summary(const perf_report_t *report)
+static void perf_table_print_summary(const perf_report_t *report)
 {
     printf("#\n# Summary        %-16s  %6s  %10s  %8s\n", "collective", "rows", "busbw", "#wrong");
     for (int c = 0; c < WEFT_COLL_COUNT; c++) {
@@ -208,7 +209,7 @@ void perf_table_end(const perf_report_t *report, const uint64_t memory[3], const
 {
     const perf_options_t *o = report->options;
     if (o->every) {
-        print_summary(report);
+        perf_table_print_summary(report);
     }
     printf("# %-20s : %.0f %s\n", "Out of bounds values", report->all.wrong,
            report->all.wrong > 0 ? "FAILED" : "OK");

@@ -8,49 +8,49 @@
 #include "tools/perf_float.h"
 #include "tools/perf_user.h"
 
-static bool is_float(weft_dtype_t dtype)
+static bool perf_user_is_float(weft_dtype_t dtype)
 {
     return dtype >= WEFT_FP16;
 }
 
-static bool is_signed(weft_dtype_t dtype)
+static bool perf_user_is_signed(weft_dtype_t dtype)
 {
     return dtype == WEFT_INT8 || dtype == WEFT_INT16 || dtype == WEFT_INT32 || dtype == WEFT_INT64;
 }
 
 /* Magnitude of an integer; *negative says its sign. */
-static uint64_t magnitude(weft_dtype_t dtype, uint64_t bits, bool *negative)
+static uint64_t perf_user_magnitude(weft_dtype_t dtype, uint64_t bits, bool *negative)
 {
     unsigned shift = 64 - 8 * (unsigned)weft_dtype_size(dtype);
     uint64_t high = bits << shift;
-    *negative = is_signed(dtype) && high >> 63 != 0;
+    *negative = perf_user_is_signed(dtype) && high >> 63 != 0;
     return (*negative ? 0 - high : high) >> shift;
 }
 
-static bool float_beats(weft_dtype_t dtype, uint64_t a, uint64_t b)
+static bool perf_user_float_beats(weft_dtype_t dtype, uint64_t a, uint64_t b)
 {
     double x = perf_float_decode(dtype, a);
     double y = perf_float_decode(dtype, b);
     return fabs(x) != fabs(y) ? fabs(x) > fabs(y) : signbit(x) == 0;
 }
 
-static bool integer_beats(weft_dtype_t dtype, uint64_t a, uint64_t b)
+static bool perf_user_integer_beats(weft_dtype_t dtype, uint64_t a, uint64_t b)
 {
     bool a_negative;
     bool b_negative;
-    uint64_t x = magnitude(dtype, a, &a_negative);
-    uint64_t y = magnitude(dtype, b, &b_negative);
+    uint64_t x = perf_user_magnitude(dtype, a, &a_negative);
+    uint64_t y = perf_user_magnitude(dtype, b, &b_negative);
     return x != y ? x > y : !a_negative;
 }
 
 uint64_t perf_user_pick(weft_dtype_t dtype, uint64_t a, uint64_t b)
 {
-    if (is_float(dtype)) {
+    if (perf_user_is_float(dtype)) {
         unsigned width = 8 * (unsigned)weft_dtype_size(dtype);
         uint64_t mask = UINT64_MAX >> (64 - width);
-        return float_beats(dtype, a & mask, b & mask) ? a : b;
+        return perf_user_float_beats(dtype, a & mask, b & mask) ? a : b;
     }
-    return integer_beats(dtype, a, b) ? a : b;
+    return perf_user_integer_beats(dtype, a, b) ? a : b;
 }
 
 void perf_user_combine(void *inout, const void *in, uint64_t count, weft_dtype_t dtype, void *arg)

@@ -21,7 +21,7 @@
 #include "tools/session.h"
 #include "tools/tool.h"
 
-static void put_plans_json(json_t *json, const plan_request_t *request, const plan_set_t *set)
+static void plan_put_plans_json(json_t *json, const plan_request_t *request, const plan_set_t *set)
 {
     uint32_t first = request->rank < 0 ? 0 : (uint32_t)request->rank;
     uint32_t last = request->rank < 0 ? set->nranks - 1 : first;
@@ -44,7 +44,7 @@ static void put_plans_json(json_t *json, const plan_request_t *request, const pl
     json_close(json, ']');
 }
 
-static void put_plans(const plan_request_t *request, const plan_set_t *set)
+static void plan_put_plans(const plan_request_t *request, const plan_set_t *set)
 {
     uint32_t first = request->rank < 0 ? 0 : (uint32_t)request->rank;
     uint32_t last = request->rank < 0 ? set->nranks - 1 : first;
@@ -56,7 +56,7 @@ static void put_plans(const plan_request_t *request, const plan_set_t *set)
     }
 }
 
-static int put_drawing(const plan_request_t *request, const plan_set_t *set)
+static int plan_put_drawing(const plan_request_t *request, const plan_set_t *set)
 {
     draw_input_t input = {.plans = set->plans,
                           .nranks = set->nranks,
@@ -91,7 +91,8 @@ static int put_drawing(const plan_request_t *request, const plan_set_t *set)
 }
 
 /* What an algorithm does not serve is sometimes known only when it sees the hosts. */
-static int report(const plan_request_t *request, const plan_source_t *source, weft_status_t status)
+static int plan_report(const plan_request_t *request, const plan_source_t *source,
+                       weft_status_t status)
 {
     char why[256], serving[512];
     if (status != WEFT_ERR_UNSUPPORTED) {
@@ -106,52 +107,52 @@ static int report(const plan_request_t *request, const plan_source_t *source, we
     return tool_exit_code(status);
 }
 
-static int show_study(const plan_request_t *request, const plan_source_t *source)
+static int plan_show_study(const plan_request_t *request, const plan_source_t *source)
 {
     json_t json = {.out = stdout};
     plan_study_t study;
     int code = TOOL_OK;
     weft_status_t status = plan_study_make(&study, request, source);
     if (status != WEFT_OK) {
-        code = report(request, source, status);
+        code = plan_report(request, source, status);
     } else {
         code = plan_check(request, &study, &source->session, request->json ? &json : NULL);
         if (request->form == PLAN_ALL && !request->json) {
-            put_plans(request, &study.set);
+            plan_put_plans(request, &study.set);
         }
     }
     plan_study_free(&study);
     return code;
 }
 
-static int show(const plan_request_t *request, const plan_source_t *source)
+static int plan_show(const plan_request_t *request, const plan_source_t *source)
 {
     json_t json = {.out = stdout};
     if (request->form != PLAN_TEXT && request->form != PLAN_DOT && request->form != PLAN_SVG) {
-        return show_study(request, source);
+        return plan_show_study(request, source);
     }
     plan_set_t set;
     int code = TOOL_OK;
     weft_status_t status = plan_set_emit(&set, source, request->coll, (uint32_t)request->nranks,
                                          (uint32_t)request->root, &request->hosts);
     if (status != WEFT_OK) {
-        code = report(request, source, status);
+        code = plan_report(request, source, status);
     } else if (request->form == PLAN_DOT) {
         weft_plan_print_dot(set.plans, set.nranks, stdout);
     } else if (request->form == PLAN_SVG) {
-        code = put_drawing(request, &set);
+        code = plan_put_drawing(request, &set);
     } else if (request->json) {
-        put_plans_json(&json, request, &set);
+        plan_put_plans_json(&json, request, &set);
     } else {
-        put_plans(request, &set);
+        plan_put_plans(request, &set);
     }
     plan_set_free(&set);
     return code;
 }
 
 /* The algorithm may have been named; if not, it is the first that serves. */
-static int choose(const plan_request_t *request, const tool_session_t *session, const char **name_p,
-                  char *first, size_t bytes)
+static int plan_choose(const plan_request_t *request, const tool_session_t *session,
+                       const char **name_p, char *first, size_t bytes)
 {
     char serving[512];
     plan_algos_serving(session, request->coll, (uint32_t)request->nranks, (uint32_t)request->root,
@@ -172,7 +173,7 @@ static int choose(const plan_request_t *request, const tool_session_t *session, 
     return TOOL_OK;
 }
 
-static int refuse(const plan_request_t *request, const plan_source_t *source)
+static int plan_refuse(const plan_request_t *request, const plan_source_t *source)
 {
     char serving[512];
     plan_algos_serving(&source->session, request->coll, (uint32_t)request->nranks,
@@ -202,7 +203,7 @@ static int run(const plan_request_t *request, const tool_session_t *session)
     if (request->form == PLAN_COMPARE) {
         return plan_compare(request, session);
     }
-    int code = choose(request, session, &name, first, sizeof first);
+    int code = plan_choose(request, session, &name, first, sizeof first);
     if (code != TOOL_OK) {
         return code;
     }
@@ -210,8 +211,8 @@ static int run(const plan_request_t *request, const tool_session_t *session)
     if (code != TOOL_OK) {
         return code;
     }
-    code = refuse(request, &source);
-    code = code == TOOL_OK ? show(request, &source) : code;
+    code = plan_refuse(request, &source);
+    code = code == TOOL_OK ? plan_show(request, &source) : code;
     plan_source_close(&source);
     return code;
 }

@@ -15,7 +15,7 @@ const char *plan_vector_text(weft_vector_t vector)
                                          : "no v-form";
 }
 
-static void print_shape(const plan_request_t *request, const plan_study_t *study)
+static void plan_check_print_shape(const plan_request_t *request, const plan_study_t *study)
 {
     const plan_set_t *set = &study->set;
     const weft_plan_t *p = set->plans[0];
@@ -25,7 +25,7 @@ static void print_shape(const plan_request_t *request, const plan_study_t *study
            p->nlanes, p->nlanes == 1 ? "" : "s", p->nports, p->nmoves, p->k, p->tmp_chunks);
 }
 
-static void print_verdict(const char *name, const weft_verify_report_t *r)
+static void plan_check_print_verdict(const char *name, const weft_verify_report_t *r)
 {
     printf("%-9s %s%s%s\n", name, weft_verdict_name(r->verdict), r->text[0] != '\0' ? ": " : "",
            r->text);
@@ -34,7 +34,7 @@ static void print_verdict(const char *name, const weft_verify_report_t *r)
     }
 }
 
-static void print_proof(const plan_request_t *request, const plan_study_t *study)
+static void plan_check_print_proof(const plan_request_t *request, const plan_study_t *study)
 {
     const weft_verify_report_t *r = &study->reports[0];
     printf("proved    at %lld slots and %lld slices in %llu steps; at most %u slots were used\n",
@@ -47,7 +47,7 @@ static void print_proof(const plan_request_t *request, const plan_study_t *study
     printf("v-forms   %s\n", plan_vector_text(r->vector));
 }
 
-static void print_figures(const plan_request_t *request, const plan_study_t *study)
+static void plan_check_print_figures(const plan_request_t *request, const plan_study_t *study)
 {
     const price_facts_t *f = &study->facts;
     const weft_cost_t *c = &study->cost;
@@ -76,7 +76,7 @@ static void print_figures(const plan_request_t *request, const plan_study_t *stu
            f->lanes_most, (unsigned long long)f->moves_most, f->tmp_most);
 }
 
-static void put_verdict(json_t *json, const char *key, const weft_verify_report_t *r)
+static void plan_check_put_verdict(json_t *json, const char *key, const weft_verify_report_t *r)
 {
     char fingerprint[20]; /* larger than what a JSON number holds exactly */
     snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)r->fingerprint);
@@ -97,7 +97,7 @@ static void put_verdict(json_t *json, const char *key, const weft_verify_report_
     json_close(json, '}');
 }
 
-static void put_figures(json_t *json, const plan_study_t *study)
+static void plan_check_put_figures(json_t *json, const plan_study_t *study)
 {
     const price_facts_t *f = &study->facts;
     const weft_cost_t *cost = &study->cost;
@@ -129,8 +129,8 @@ static void put_figures(json_t *json, const plan_study_t *study)
     json_close(json, '}');
 }
 
-static void put_price(const plan_request_t *request, const plan_study_t *study,
-                      const price_model_t *model, uint64_t size, json_t *json)
+static void plan_check_put_price(const plan_request_t *request, const plan_study_t *study,
+                                 const price_model_t *model, uint64_t size, json_t *json)
 {
     uint32_t n = study->set.nranks, k = study->facts.k;
     price_time_t t =
@@ -183,15 +183,15 @@ void plan_put_prices(const plan_request_t *request, const plan_study_t *study,
         json_open(json, "prices", '[');
     }
     while (price_next_size(&request->price, &size)) {
-        put_price(request, study, model, size, json);
+        plan_check_put_price(request, study, model, size, json);
     }
     if (json != NULL) {
         json_close(json, ']');
     }
 }
 
-static void put_json(json_t *json, const plan_request_t *request, const plan_study_t *study,
-                     const price_model_t *model)
+static void plan_check_put_json(json_t *json, const plan_request_t *request,
+                                const plan_study_t *study, const price_model_t *model)
 {
     json_open(json, NULL, '{');
     json_string(json, "collective", weft_coll_name(request->coll));
@@ -201,9 +201,9 @@ static void put_json(json_t *json, const plan_request_t *request, const plan_stu
     json_integer(json, "slots", request->slots);
     json_integer(json, "slices", request->slices);
     json_unsigned(json, "chunks", study->facts.k);
-    put_verdict(json, "out_of_place", &study->reports[0]);
-    put_verdict(json, "in_place", &study->reports[1]);
-    put_figures(json, study);
+    plan_check_put_verdict(json, "out_of_place", &study->reports[0]);
+    plan_check_put_verdict(json, "in_place", &study->reports[1]);
+    plan_check_put_figures(json, study);
     if (plan_study_good(study)) {
         plan_put_prices(request, study, model, json);
     }
@@ -217,21 +217,21 @@ int plan_check(const plan_request_t *request, const plan_study_t *study,
     price_model_t model;
     price_model_make(&request->price, session, study->set.view.nhosts, &model);
     if (json != NULL) {
-        put_json(json, request, study, &model);
+        plan_check_put_json(json, request, study, &model);
         return good ? TOOL_OK : TOOL_LIBRARY;
     }
     if (whole) {
-        print_shape(request, study);
+        plan_check_print_shape(request, study);
     }
     if (whole || !good) {
-        print_verdict("verdict", &study->reports[0]);
-        print_verdict("in place", &study->reports[1]);
+        plan_check_print_verdict("verdict", &study->reports[0]);
+        plan_check_print_verdict("in place", &study->reports[1]);
     }
     if (whole && study->reports[0].verdict == WEFT_VERDICT_OK) {
-        print_proof(request, study);
+        plan_check_print_proof(request, study);
     }
     if (good && whole) {
-        print_figures(request, study);
+        plan_check_print_figures(request, study);
     }
     if (good) {
         plan_put_prices(request, study, &model, NULL);

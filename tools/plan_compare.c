@@ -22,7 +22,7 @@ typedef struct pair {
     price_model_t model;
 } pair_t;
 
-static double time_of(const pair_t *pair, int which, uint64_t size)
+static double plan_compare_time_of(const pair_t *pair, int which, uint64_t size)
 {
     const plan_study_t *s = &pair->study[which];
     return price_time(&s->cost, &pair->model, pair->request->coll, s->set.nranks, s->facts.k,
@@ -31,19 +31,19 @@ static double time_of(const pair_t *pair, int which, uint64_t size)
 }
 
 /* Which is faster; −1: alike. */
-static int faster(const pair_t *pair, uint64_t size)
+static int plan_compare_faster(const pair_t *pair, uint64_t size)
 {
-    double a = time_of(pair, 0, size), b = time_of(pair, 1, size);
+    double a = plan_compare_time_of(pair, 0, size), b = plan_compare_time_of(pair, 1, size);
     return fabs(a - b) < 1e-6 * (a + b) ? -1 : a < b ? 0 : 1;
 }
 
 /* First size in (low, high] at which the faster one is no longer the one at `low`. */
-static uint64_t turn(const pair_t *pair, uint64_t low, uint64_t high)
+static uint64_t plan_compare_turn(const pair_t *pair, uint64_t low, uint64_t high)
 {
-    int first = faster(pair, low);
+    int first = plan_compare_faster(pair, low);
     while (high - low > 1 + low / 256) {
         uint64_t middle = low + (high - low) / 2;
-        if (faster(pair, middle) == first) {
+        if (plan_compare_faster(pair, middle) == first) {
             low = middle;
         } else {
             high = middle;
@@ -52,12 +52,12 @@ static uint64_t turn(const pair_t *pair, uint64_t low, uint64_t high)
     return high;
 }
 
-static const char *name_of(const pair_t *pair, int which)
+static const char *plan_compare_name_of(const pair_t *pair, int which)
 {
     return which < 0 ? "alike" : pair->source[which].label;
 }
 
-static void put_turns(const pair_t *pair, json_t *json)
+static void plan_compare_put_turns(const pair_t *pair, json_t *json)
 {
     uint64_t size = 0, before = 0;
     int last = -2, turns = 0;
@@ -66,17 +66,17 @@ static void put_turns(const pair_t *pair, json_t *json)
         json_open(json, "crossovers", '[');
     }
     while (price_next_size(&pair->request->price, &size)) {
-        int now = faster(pair, size);
+        int now = plan_compare_faster(pair, size);
         if (last >= 0 && now >= 0 && now != last) {
-            uint64_t at = turn(pair, before, size);
+            uint64_t at = plan_compare_turn(pair, before, size);
             turns++;
             if (json == NULL) {
-                printf("crossover %s is faster from about %s on\n", name_of(pair, now),
+                printf("crossover %s is faster from about %s on\n", plan_compare_name_of(pair, now),
                        price_size_text(at, text));
             } else {
                 json_open(json, NULL, '{');
                 json_unsigned(json, "size", at);
-                json_string(json, "faster", name_of(pair, now));
+                json_string(json, "faster", plan_compare_name_of(pair, now));
                 json_close(json, '}');
             }
         }
@@ -89,11 +89,11 @@ static void put_turns(const pair_t *pair, json_t *json)
         json_close(json, ']');
     } else if (turns == 0) {
         printf("crossover none%s%s\n", last >= 0 ? ": always " : "",
-               last >= 0 ? name_of(pair, last) : "");
+               last >= 0 ? plan_compare_name_of(pair, last) : "");
     }
 }
 
-static const char *bits_text(const pair_t *pair)
+static const char *plan_compare_bits_text(const pair_t *pair)
 {
     const weft_verify_report_t *a = &pair->study[0].reports[0], *b = &pair->study[1].reports[0];
     if (a->verdict != WEFT_VERDICT_OK || b->verdict != WEFT_VERDICT_OK) {
@@ -102,26 +102,27 @@ static const char *bits_text(const pair_t *pair)
     return a->fingerprint == b->fingerprint ? "the same bits" : "other bits";
 }
 
-static void put_sizes(const pair_t *pair, json_t *json)
+static void plan_compare_put_sizes(const pair_t *pair, json_t *json)
 {
     uint64_t size = 0;
     if (json != NULL) {
         json_open(json, "prices", '[');
     }
     while (price_next_size(&pair->request->price, &size)) {
-        double a = time_of(pair, 0, size), b = time_of(pair, 1, size);
+        double a = plan_compare_time_of(pair, 0, size), b = plan_compare_time_of(pair, 1, size);
         if (json == NULL) {
             char texts[3][24];
-            int fast = faster(pair, size);
+            int fast = plan_compare_faster(pair, size);
             printf("  %10s  %20s  %20s  %s\n", price_size_text(size, texts[0]),
-                   price_time_text(a, texts[1]), price_time_text(b, texts[2]), name_of(pair, fast));
+                   price_time_text(a, texts[1]), price_time_text(b, texts[2]),
+                   plan_compare_name_of(pair, fast));
             continue;
         }
         json_open(json, NULL, '{');
         json_unsigned(json, "size", size);
         json_real(json, "a_seconds", a);
         json_real(json, "b_seconds", b);
-        json_string(json, "faster", name_of(pair, faster(pair, size)));
+        json_string(json, "faster", plan_compare_name_of(pair, plan_compare_faster(pair, size)));
         json_close(json, '}');
     }
     if (json != NULL) {
@@ -129,21 +130,21 @@ static void put_sizes(const pair_t *pair, json_t *json)
     }
 }
 
-static void print_row(const char *name, const char *a, const char *b)
+static void plan_compare_print_row(const char *name, const char *a, const char *b)
 {
     printf("%-16s  %22s  %22s\n", name, a, b);
 }
 
-static void print_number(const char *name, const uint64_t values[2])
+static void plan_compare_print_number(const char *name, const uint64_t values[2])
 {
     char texts[2][32];
     for (int i = 0; i < 2; i++) {
         snprintf(texts[i], sizeof texts[i], "%llu", (unsigned long long)values[i]);
     }
-    print_row(name, texts[0], texts[1]);
+    plan_compare_print_row(name, texts[0], texts[1]);
 }
 
-static void print_both(const pair_t *pair)
+static void plan_compare_print_both(const pair_t *pair)
 {
     const plan_study_t *a = &pair->study[0], *b = &pair->study[1];
     char marks[2][32], moved[2][32];
@@ -154,46 +155,49 @@ static void print_both(const pair_t *pair)
         snprintf(moved[i], sizeof moved[i], "%.4g",
                  (double)s->facts.chunks_most / (double)s->facts.k);
     }
-    print_row("", pair->source[0].label, pair->source[1].label);
-    print_row("verdict", weft_verdict_name(a->reports[0].verdict),
-              weft_verdict_name(b->reports[0].verdict));
-    print_row("fingerprint", marks[0], marks[1]);
-    print_row("on all ranks", a->reports[0].same_on_all_ranks ? "same bits" : "may differ",
-              b->reports[0].same_on_all_ranks ? "same bits" : "may differ");
-    print_number("steps", (uint64_t[2]){a->cost.chain, b->cost.chain});
-    print_number("slots needed", (uint64_t[2]){a->least_slots, b->least_slots});
-    print_number("scratch chunks", (uint64_t[2]){a->facts.tmp_most, b->facts.tmp_most});
-    print_number("links", (uint64_t[2]){a->facts.links, b->facts.links});
-    print_row("blocks on a link", moved[0], moved[1]);
-    print_number("words a rank", (uint64_t[2]){a->facts.words_most, b->facts.words_most});
-    print_number("ports", (uint64_t[2]){a->facts.ports_most, b->facts.ports_most});
+    plan_compare_print_row("", pair->source[0].label, pair->source[1].label);
+    plan_compare_print_row("verdict", weft_verdict_name(a->reports[0].verdict),
+                           weft_verdict_name(b->reports[0].verdict));
+    plan_compare_print_row("fingerprint", marks[0], marks[1]);
+    plan_compare_print_row("on all ranks",
+                           a->reports[0].same_on_all_ranks ? "same bits" : "may differ",
+                           b->reports[0].same_on_all_ranks ? "same bits" : "may differ");
+    plan_compare_print_number("steps", (uint64_t[2]){a->cost.chain, b->cost.chain});
+    plan_compare_print_number("slots needed", (uint64_t[2]){a->least_slots, b->least_slots});
+    plan_compare_print_number("scratch chunks",
+                              (uint64_t[2]){a->facts.tmp_most, b->facts.tmp_most});
+    plan_compare_print_number("links", (uint64_t[2]){a->facts.links, b->facts.links});
+    plan_compare_print_row("blocks on a link", moved[0], moved[1]);
+    plan_compare_print_number("words a rank",
+                              (uint64_t[2]){a->facts.words_most, b->facts.words_most});
+    plan_compare_print_number("ports", (uint64_t[2]){a->facts.ports_most, b->facts.ports_most});
 }
 
-static void show_text(const pair_t *pair)
+static void plan_compare_show_text(const pair_t *pair)
 {
     char text[24], more[24];
     uint32_t hosts = pair->study[0].set.view.nhosts;
     printf("compare   %s over %lld ranks on %u host%s\n", weft_coll_name(pair->request->coll),
            (long long)pair->request->nranks, hosts, hosts == 1 ? "" : "s");
-    print_both(pair);
-    printf("bits      %s\n", bits_text(pair));
-    put_turns(pair, NULL);
+    plan_compare_print_both(pair);
+    printf("bits      %s\n", plan_compare_bits_text(pair));
+    plan_compare_put_turns(pair, NULL);
     printf("prices    alpha %s, overhead %s, beta %.4g GB/s, gamma %.4g GB/s, from %s\n",
            price_time_text(pair->model.cost.alpha, text),
            price_time_text(pair->model.cost.overhead, more), 1e-9 / pair->model.cost.beta,
            1e-9 / pair->model.cost.gamma, pair->model.origin);
     printf("  %10s  %20s  %20s  %s\n", "size", pair->source[0].label, pair->source[1].label,
            "faster");
-    put_sizes(pair, NULL);
+    plan_compare_put_sizes(pair, NULL);
 }
 
-static void show_json(const pair_t *pair)
+static void plan_compare_show_json(const pair_t *pair)
 {
     json_t json = {.out = stdout};
     json_open(&json, NULL, '{');
     json_string(&json, "collective", weft_coll_name(pair->request->coll));
     json_integer(&json, "nranks", pair->request->nranks);
-    json_string(&json, "bits", bits_text(pair));
+    json_string(&json, "bits", plan_compare_bits_text(pair));
     for (int i = 0; i < 2; i++) {
         const plan_study_t *s = &pair->study[i];
         char mark[32];
@@ -209,12 +213,12 @@ static void show_json(const pair_t *pair)
         json_unsigned(&json, "words_most", s->facts.words_most);
         json_close(&json, '}');
     }
-    put_turns(pair, &json);
-    put_sizes(pair, &json);
+    plan_compare_put_turns(pair, &json);
+    plan_compare_put_sizes(pair, &json);
     json_close(&json, '}');
 }
 
-static int study_both(pair_t *pair)
+static int plan_compare_study_both(pair_t *pair)
 {
     for (int i = 0; i < 2; i++) {
         weft_status_t status = plan_study_make(&pair->study[i], pair->request, &pair->source[i]);
@@ -231,9 +235,9 @@ static int study_both(pair_t *pair)
     price_model_make(&pair->request->price, &pair->source[0].session,
                      pair->study[0].set.view.nhosts, &pair->model);
     if (pair->request->json) {
-        show_json(pair);
+        plan_compare_show_json(pair);
     } else {
-        show_text(pair);
+        plan_compare_show_text(pair);
     }
     return TOOL_OK;
 }
@@ -250,7 +254,7 @@ int plan_compare(const plan_request_t *request, const tool_session_t *session)
     code = plan_source_open(&pair.source[1], &request->settings, request->compare[1],
                             request->params, request->nparams);
     if (code == TOOL_OK) {
-        code = study_both(&pair);
+        code = plan_compare_study_both(&pair);
         plan_study_free(&pair.study[0]);
         plan_study_free(&pair.study[1]);
         plan_source_close(&pair.source[1]);

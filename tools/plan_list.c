@@ -22,7 +22,8 @@ typedef struct list_item {
     weft_algo_t *algo;
 } list_item_t;
 
-static bool serves(const list_item_t *item, weft_coll_t coll, uint32_t nranks, uint32_t root)
+static bool plan_list_serves(const list_item_t *item, weft_coll_t coll, uint32_t nranks,
+                             uint32_t root)
 {
     const weft_algo_ops_t *ops = item->loaded->plugin->ops;
     weft_algo_call_t call = {.size = sizeof call, .coll = coll, .nranks = nranks, .root = root};
@@ -34,11 +35,12 @@ static bool serves(const list_item_t *item, weft_coll_t coll, uint32_t nranks, u
 }
 
 /* Largest number served, given that `low` is and `high` is not and all below are alike. */
-static uint32_t last_served(const list_item_t *item, weft_coll_t coll, uint32_t low, uint32_t high)
+static uint32_t plan_list_last_served(const list_item_t *item, weft_coll_t coll, uint32_t low,
+                                      uint32_t high)
 {
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
-        if (serves(item, coll, middle, 0)) {
+        if (plan_list_serves(item, coll, middle, 0)) {
             low = middle;
         } else {
             high = middle;
@@ -48,12 +50,13 @@ static uint32_t last_served(const list_item_t *item, weft_coll_t coll, uint32_t 
 }
 
 /* "any", "up to 64", "powers of 2", or the numbers that were tried; "" if none. */
-static void describe_ranks(const list_item_t *item, weft_coll_t coll, char *text, size_t bytes)
+static void plan_list_describe_ranks(const list_item_t *item, weft_coll_t coll, char *text,
+                                     size_t bytes)
 {
     bool good[PROBES];
     size_t served = 0, leading = 0, powers = 0, others = 0, at = 0;
     for (size_t i = 0; i < PROBES; i++) {
-        good[i] = serves(item, coll, probes[i], 0);
+        good[i] = plan_list_serves(item, coll, probes[i], 0);
         served += good[i];
         leading += good[i] && leading == i;
         powers += good[i] && (probes[i] & (probes[i] - 1)) == 0;
@@ -64,7 +67,7 @@ static void describe_ranks(const list_item_t *item, weft_coll_t coll, char *text
         snprintf(text, bytes, "any");
     } else if (leading > 0 && leading == served) {
         snprintf(text, bytes, "up to %u",
-                 last_served(item, coll, probes[leading - 1], probes[leading]));
+                 plan_list_last_served(item, coll, probes[leading - 1], probes[leading]));
     } else if (powers > 4 && others == 0) {
         snprintf(text, bytes, "powers of 2");
     } else {
@@ -76,7 +79,7 @@ static void describe_ranks(const list_item_t *item, weft_coll_t coll, char *text
     }
 }
 
-static void put_collectives(json_t *json, const list_item_t *item)
+static void plan_list_put_collectives(json_t *json, const list_item_t *item)
 {
     char ranks[160];
     if (json != NULL) {
@@ -86,7 +89,7 @@ static void put_collectives(json_t *json, const list_item_t *item)
         if (!weft_coll_has_plan(coll)) {
             continue;
         }
-        describe_ranks(item, coll, ranks, sizeof ranks);
+        plan_list_describe_ranks(item, coll, ranks, sizeof ranks);
         if (ranks[0] == '\0') {
             continue;
         }
@@ -101,7 +104,7 @@ static void put_collectives(json_t *json, const list_item_t *item)
     }
 }
 
-static void put_options(json_t *json, const weft_loaded_t *loaded)
+static void plan_list_put_options(json_t *json, const weft_loaded_t *loaded)
 {
     const weft_option_t *o = loaded->plugin->options;
     const weft_algo_ops_t *ops = loaded->plugin->ops;
@@ -128,19 +131,19 @@ static void put_options(json_t *json, const weft_loaded_t *loaded)
     }
 }
 
-static void put_algo(const plan_request_t *request, json_t *json, const list_item_t *item)
+static void plan_list_put_algo(const plan_request_t *request, json_t *json, const list_item_t *item)
 {
     const weft_plugin_t *plugin = item->loaded->plugin;
     bool one = request->coll != WEFT_COLL_COUNT;
-    bool good =
-        one && serves(item, request->coll, (uint32_t)request->nranks, (uint32_t)request->root);
+    bool good = one && plan_list_serves(item, request->coll, (uint32_t)request->nranks,
+                                        (uint32_t)request->root);
     const char *why = one && !good ? weft_error_record()->text : "";
     if (json == NULL) {
         printf("%-16s %s%s%s\n", plugin->name, !one || good ? plugin->help : "no",
                !one || good ? "" : ": ", why);
         if (!one) {
-            put_collectives(NULL, item);
-            put_options(NULL, item->loaded);
+            plan_list_put_collectives(NULL, item);
+            plan_list_put_options(NULL, item->loaded);
         }
         return;
     }
@@ -151,8 +154,8 @@ static void put_algo(const plan_request_t *request, json_t *json, const list_ite
         json_bool(json, "serves", good);
         json_string(json, "reason", why);
     }
-    put_collectives(json, item);
-    put_options(json, item->loaded);
+    plan_list_put_collectives(json, item);
+    plan_list_put_options(json, item->loaded);
     json_close(json, '}');
 }
 
@@ -175,7 +178,7 @@ int plan_list(const plan_request_t *request, const tool_session_t *session)
             tool_report(status);
             continue;
         }
-        put_algo(request, json, &item);
+        plan_list_put_algo(request, json, &item);
         ops->destroy(item.algo);
     }
     if (json != NULL) {

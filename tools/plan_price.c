@@ -85,7 +85,8 @@ bool price_option_take(price_request_t *price, int id, const char *text)
 }
 
 /* The worst device that a job of that many hosts may use: one host uses the preferred transport. */
-static void ask_nets(const tool_session_t *session, uint32_t nhosts, price_model_t *model)
+static void plan_price_ask_nets(const tool_session_t *session, uint32_t nhosts,
+                                price_model_t *model)
 {
     for (uint32_t i = 0;; i++) {
         const weft_loaded_t *loaded = weft_registry_get(session->registry, WEFT_KIND_NET, i);
@@ -112,7 +113,7 @@ static void ask_nets(const tool_session_t *session, uint32_t nhosts, price_model
     }
 }
 
-static void ask_kernel(const tool_session_t *session, price_model_t *model)
+static void plan_price_ask_kernel(const tool_session_t *session, price_model_t *model)
 {
     const weft_loaded_t *loaded = weft_registry_get(session->registry, WEFT_KIND_KERNEL, 0);
     weft_kernel_props_t props = {.size = sizeof props};
@@ -138,8 +139,8 @@ void price_model_make(const price_request_t *request, const tool_session_t *sess
 {
     *model = (price_model_t){0};
     if (session != NULL && (request->alpha < 0 || request->beta < 0 || request->gamma < 0)) {
-        ask_nets(session, nhosts, model);
-        ask_kernel(session, model);
+        plan_price_ask_nets(session, nhosts, model);
+        plan_price_ask_kernel(session, model);
     }
     if (model->origin[0] == '\0') {
         snprintf(model->origin, sizeof model->origin, "constants");
@@ -224,7 +225,8 @@ bool price_next_size(const price_request_t *request, uint64_t *size_p)
     return true;
 }
 
-static void add_port_chunks(const weft_plan_t *plan, uint64_t *chunks, price_facts_t *facts)
+static void plan_price_add_port_chunks(const weft_plan_t *plan, uint64_t *chunks,
+                                       price_facts_t *facts)
 {
     uint64_t moves = 0;
     for (uint32_t l = 0; l < plan->nlanes; l++) {
@@ -257,14 +259,14 @@ typedef struct peer_chunks {
     uint64_t chunks;
 } peer_chunks_t;
 
-static int compare_peers(const void *a, const void *b)
+static int plan_price_compare_peers(const void *a, const void *b)
 {
     const peer_chunks_t *x = a, *y = b;
     return x->peer == y->peer ? 0 : x->peer < y->peer ? -1 : 1;
 }
 
-static void add_links(const weft_plan_t *plan, const uint64_t *chunks, peer_chunks_t *peers,
-                      price_facts_t *facts)
+static void plan_price_add_links(const weft_plan_t *plan, const uint64_t *chunks,
+                                 peer_chunks_t *peers, price_facts_t *facts)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < plan->nports; i++) {
@@ -272,7 +274,7 @@ static void add_links(const weft_plan_t *plan, const uint64_t *chunks, peer_chun
             peers[count++] = (peer_chunks_t){.peer = plan->ports[i].peer, .chunks = chunks[i]};
         }
     }
-    qsort(peers, count, sizeof *peers, compare_peers);
+    qsort(peers, count, sizeof *peers, plan_price_compare_peers);
     for (uint32_t i = 0; i < count;) {
         uint64_t sum = 0;
         uint32_t peer = peers[i].peer;
@@ -289,7 +291,7 @@ static void add_links(const weft_plan_t *plan, const uint64_t *chunks, peer_chun
     }
 }
 
-static void add_memory(const weft_plan_t *plan, price_facts_t *facts)
+static void plan_price_add_memory(const weft_plan_t *plan, price_facts_t *facts)
 {
     uint64_t words = (weft_plan_bytes(plan) + 7) / 8;
     facts->words += words;
@@ -306,9 +308,9 @@ weft_status_t price_facts(weft_plan_t *const *plans, uint32_t nranks, price_fact
         uint64_t *chunks = calloc(plan->nports + 1, sizeof *chunks);
         peer_chunks_t *peers = calloc(plan->nports + 1, sizeof *peers);
         if (chunks != NULL && peers != NULL) {
-            add_port_chunks(plan, chunks, facts);
-            add_links(plan, chunks, peers, facts);
-            add_memory(plan, facts);
+            plan_price_add_port_chunks(plan, chunks, facts);
+            plan_price_add_links(plan, chunks, peers, facts);
+            plan_price_add_memory(plan, facts);
             KEEP_MOST(facts->ports_most, plan->nports);
             KEEP_MOST(facts->lanes_most, plan->nlanes);
             KEEP_MOST(facts->tmp_most, plan->tmp_chunks);

@@ -35,7 +35,7 @@ static const tool_option_t options_table[] = {
     {0, NULL, NULL, NULL, 0},
 };
 
-static int take_param(plan_request_t *request, const char *text)
+static int plan_request_take_param(plan_request_t *request, const char *text)
 {
     if (strchr(text, '=') == NULL) {
         return tool_usage("--param wants name=value, got '%s'", text);
@@ -47,7 +47,7 @@ static int take_param(plan_request_t *request, const char *text)
     return TOOL_OK;
 }
 
-static bool take_number(plan_request_t *request, int id, const char *text)
+static bool plan_request_take_number(plan_request_t *request, int id, const char *text)
 {
     switch (id) {
     case 'n':
@@ -66,7 +66,7 @@ static bool take_number(plan_request_t *request, int id, const char *text)
 }
 
 /* The second algorithm of --compare is the operand after it. */
-static int take_operand(plan_request_t *request, const char *text)
+static int plan_request_take_operand(plan_request_t *request, const char *text)
 {
     if (request->ncompare == 1) {
         request->compare[request->ncompare++] = text;
@@ -81,7 +81,7 @@ static int take_operand(plan_request_t *request, const char *text)
     return coll < 0 ? TOOL_USAGE : TOOL_OK;
 }
 
-static int take_form(plan_request_t *request, int id, const char *text)
+static int plan_request_take_form(plan_request_t *request, int id, const char *text)
 {
     request->form = id;
     if (id == PLAN_SVG) {
@@ -94,12 +94,12 @@ static int take_form(plan_request_t *request, int id, const char *text)
     return TOOL_OK;
 }
 
-static int take(plan_request_t *request, int id, const char *text)
+static int plan_request_take(plan_request_t *request, int id, const char *text)
 {
     static const char *const views[] = {"auto", "ring", "tree", "lanes", NULL};
     switch (id) {
     case TOOL_ARGS_OPERAND:
-        return take_operand(request, text);
+        return plan_request_take_operand(request, text);
     case TOOL_ARGS_ERROR:
         return TOOL_USAGE;
     case 'A':
@@ -111,7 +111,7 @@ static int take(plan_request_t *request, int id, const char *text)
         request->view = tool_parse_name("view", text, views);
         return request->view < 0 ? TOOL_USAGE : TOOL_OK;
     case 'p':
-        return take_param(request, text);
+        return plan_request_take_param(request, text);
     case TOOL_OPT_JSON:
         request->json = true;
         return TOOL_OK;
@@ -123,16 +123,16 @@ static int take(plan_request_t *request, int id, const char *text)
     case 'r':
     case 'S':
     case 'L':
-        return take_number(request, id, text) ? TOOL_OK : TOOL_USAGE;
+        return plan_request_take_number(request, id, text) ? TOOL_OK : TOOL_USAGE;
     default:
         if (id > PLAN_ALL && id <= PLAN_COMPARE) {
-            return take_form(request, id, text);
+            return plan_request_take_form(request, id, text);
         }
         return price_option_take(&request->price, id, text) ? TOOL_OK : TOOL_USAGE;
     }
 }
 
-static int check_hosts(plan_request_t *request)
+static int plan_request_check_hosts(plan_request_t *request)
 {
     int64_t sum = 0;
     for (uint32_t h = 0; h < request->hosts.listed; h++) {
@@ -152,7 +152,7 @@ static int check_hosts(plan_request_t *request)
     return TOOL_OK;
 }
 
-static int check_together(plan_request_t *request)
+static int plan_request_check_together(plan_request_t *request)
 {
     if (request->coll == WEFT_COLL_COUNT && request->form == PLAN_LIST) {
         return TOOL_OK;
@@ -160,7 +160,7 @@ static int check_together(plan_request_t *request)
     if (request->coll == WEFT_COLL_COUNT) {
         return tool_usage("which collective? Try: weft plan all_reduce -n 4");
     }
-    int code = check_hosts(request);
+    int code = plan_request_check_hosts(request);
     if (code != TOOL_OK) {
         return code;
     }
@@ -200,7 +200,7 @@ int plan_request_read(plan_request_t *request, int argc, char **argv, bool *done
     for (;;) {
         int id = tool_args_next(&args);
         if (id == TOOL_ARGS_END) {
-            return check_together(request);
+            return plan_request_check_together(request);
         }
         if (id == 'h') {
             printf("usage: weft plan COLLECTIVE [options]\n"
@@ -211,7 +211,7 @@ int plan_request_read(plan_request_t *request, int argc, char **argv, bool *done
             *done = true;
             return TOOL_OK;
         }
-        int code = take(request, id, args.value);
+        int code = plan_request_take(request, id, args.value);
         if (code != TOOL_OK) {
             return code;
         }

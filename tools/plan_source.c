@@ -38,8 +38,8 @@ int plan_algo_find(const tool_session_t *session, const char *name)
     return -1;
 }
 
-static weft_algo_call_t call_of(const weft_algo_ops_t *ops, weft_coll_t coll, uint32_t nranks,
-                                uint32_t root)
+static weft_algo_call_t plan_source_call_of(const weft_algo_ops_t *ops, weft_coll_t coll,
+                                            uint32_t nranks, uint32_t root)
 {
     weft_algo_call_t call = {.size = sizeof call, .coll = coll, .nranks = nranks, .root = root};
     const weft_algo_param_t *p = WEFT_HAS(ops, weft_algo_ops_t, params) ? ops->params : NULL;
@@ -49,10 +49,11 @@ static weft_algo_call_t call_of(const weft_algo_ops_t *ops, weft_coll_t coll, ui
     return call;
 }
 
-static bool serves(const weft_loaded_t *loaded, weft_coll_t coll, uint32_t nranks, uint32_t root)
+static bool plan_source_serves(const weft_loaded_t *loaded, weft_coll_t coll, uint32_t nranks,
+                               uint32_t root)
 {
     const weft_algo_ops_t *ops = loaded->plugin->ops;
-    weft_algo_call_t call = call_of(ops, coll, nranks, root);
+    weft_algo_call_t call = plan_source_call_of(ops, coll, nranks, root);
     weft_algo_t *algo = NULL;
     if (ops->create(loaded->host, loaded->config, &algo) != WEFT_OK) {
         return false;
@@ -72,7 +73,7 @@ void plan_algos_serving(const tool_session_t *session, weft_coll_t coll, uint32_
         if (loaded == NULL) {
             return;
         }
-        if (serves(loaded, coll, nranks, root)) {
+        if (plan_source_serves(loaded, coll, nranks, root)) {
             at += (size_t)snprintf(text + at, bytes - at, "%s%s", at > 0 ? ", " : "",
                                    loaded->plugin->name);
         }
@@ -85,7 +86,7 @@ const weft_algo_ops_t *plan_source_ops(const plan_source_t *source)
 }
 
 /* Takes a parameter of the algorithm; 0: it has none of that name. */
-static int take_param(plan_source_t *source, const char *text, int *code_p)
+static int plan_source_take_param(plan_source_t *source, const char *text, int *code_p)
 {
     const weft_algo_ops_t *ops = plan_source_ops(source);
     const weft_algo_param_t *p = WEFT_HAS(ops, weft_algo_ops_t, params) ? ops->params : NULL;
@@ -101,7 +102,7 @@ static int take_param(plan_source_t *source, const char *text, int *code_p)
     return 0;
 }
 
-static int add_text(plan_source_t *source, const char *text, size_t length)
+static int plan_source_add_text(plan_source_t *source, const char *text, size_t length)
 {
     if (source->ntexts == PLAN_PARAMS_MAX || length >= 64) {
         return tool_usage("too many or too long options of %s", source->label);
@@ -114,7 +115,7 @@ static int add_text(plan_source_t *source, const char *text, size_t length)
     return TOOL_OK;
 }
 
-static int split_spec(plan_source_t *source, const char *spec, char *name, size_t bytes)
+static int plan_source_split_spec(plan_source_t *source, const char *spec, char *name, size_t bytes)
 {
     const char *colon = strchr(spec, ':');
     size_t length = colon != NULL ? (size_t)(colon - spec) : strlen(spec);
@@ -122,7 +123,7 @@ static int split_spec(plan_source_t *source, const char *spec, char *name, size_
     snprintf(name, bytes, "%.*s", (int)length, spec);
     for (const char *at = colon != NULL ? colon + 1 : NULL; at != NULL && *at != '\0';) {
         size_t part = strcspn(at, ",");
-        int code = add_text(source, at, part);
+        int code = plan_source_add_text(source, at, part);
         if (code != TOOL_OK) {
             return code;
         }
@@ -131,7 +132,7 @@ static int split_spec(plan_source_t *source, const char *spec, char *name, size_
     return TOOL_OK;
 }
 
-static int open_session(plan_source_t *source, const char *name)
+static int plan_source_open_session(plan_source_t *source, const char *name)
 {
     weft_status_t status = tool_session_open(&source->session, &source->settings);
     if (status != WEFT_OK) {
@@ -143,17 +144,17 @@ static int open_session(plan_source_t *source, const char *name)
         return TOOL_USAGE;
     }
     source->loaded = weft_registry_get(source->session.registry, WEFT_KIND_ALGO, (uint32_t)index);
-    weft_algo_call_t call = call_of(plan_source_ops(source), WEFT_ALL_REDUCE, 2, 0);
+    weft_algo_call_t call = plan_source_call_of(plan_source_ops(source), WEFT_ALL_REDUCE, 2, 0);
     memcpy(source->params, call.params, sizeof source->params);
     return TOOL_OK;
 }
 
 /* What is no parameter of the algorithm is an option of the plugin, and those are read at load. */
-static int take_texts(plan_source_t *source, const char *name, bool *again_p)
+static int plan_source_take_texts(plan_source_t *source, const char *name, bool *again_p)
 {
     for (uint32_t i = 0; i < source->ntexts; i++) {
         int code = TOOL_OK;
-        if (take_param(source, source->texts[i], &code)) {
+        if (plan_source_take_param(source, source->texts[i], &code)) {
             if (code != TOOL_OK) {
                 return code;
             }
@@ -170,13 +171,13 @@ static int take_texts(plan_source_t *source, const char *name, bool *again_p)
     return TOOL_OK;
 }
 
-static int read_params(plan_source_t *source)
+static int plan_source_read_params(plan_source_t *source)
 {
     for (uint32_t i = 0; i < source->ntexts; i++) {
         int code = TOOL_OK;
         if (strchr(source->texts[i], '.') == NULL ||
             strchr(source->texts[i], '.') > strchr(source->texts[i], '=')) {
-            take_param(source, source->texts[i], &code);
+            plan_source_take_param(source, source->texts[i], &code);
         }
         if (code != TOOL_OK) {
             return code;
@@ -190,21 +191,21 @@ int plan_source_open(plan_source_t *source, const tool_settings_t *settings, con
 {
     char name[64];
     *source = (plan_source_t){.settings = *settings};
-    int code = split_spec(source, spec, name, sizeof name);
+    int code = plan_source_split_spec(source, spec, name, sizeof name);
     for (uint32_t i = 0; i < nparams && code == TOOL_OK; i++) {
         size_t at = strlen(source->label);
-        code = add_text(source, params[i], strlen(params[i]));
+        code = plan_source_add_text(source, params[i], strlen(params[i]));
         snprintf(source->label + at, sizeof source->label - at, "%c%s",
                  strchr(source->label, ':') == NULL ? ':' : ',', params[i]);
     }
-    code = code == TOOL_OK ? open_session(source, name) : code;
+    code = code == TOOL_OK ? plan_source_open_session(source, name) : code;
     bool again = false;
-    code = code == TOOL_OK ? take_texts(source, name, &again) : code;
+    code = code == TOOL_OK ? plan_source_take_texts(source, name, &again) : code;
     if (code == TOOL_OK && again) {
         tool_session_close(&source->session);
         source->is_open = false;
-        code = open_session(source, name);
-        code = code == TOOL_OK ? read_params(source) : code;
+        code = plan_source_open_session(source, name);
+        code = code == TOOL_OK ? plan_source_read_params(source) : code;
     }
     if (code == TOOL_OK) {
         weft_status_t status = plan_source_ops(source)->create(

@@ -14,7 +14,8 @@
 /* Slice steps of one timed run in the search for the least depth. */
 #define DEPTH_STEPS_MAX 4000000u
 
-static weft_status_t prove(plan_study_t *study, const plan_request_t *request, uint64_t limit)
+static weft_status_t plan_study_prove(plan_study_t *study, const plan_request_t *request,
+                                      uint64_t limit)
 {
     weft_verify_input_t input = {.plans = study->set.plans,
                                  .nranks = study->set.nranks,
@@ -33,7 +34,7 @@ weft_status_t plan_study_make(plan_study_t *study, const plan_request_t *request
         plan_set_emit(&study->set, source, request->coll, (uint32_t)request->nranks,
                       (uint32_t)request->root, &request->hosts);
     uint64_t start = weft_os_clock_ns();
-    status = status != WEFT_OK ? status : prove(study, request, limit);
+    status = status != WEFT_OK ? status : plan_study_prove(study, request, limit);
     study->verify_seconds = (double)(weft_os_clock_ns() - start) * 1e-9;
     if (status == WEFT_OK && plan_study_good(study)) {
         status = weft_plan_cost(study->set.plans, study->set.nranks, (uint32_t)request->slots,

@@ -17,7 +17,7 @@
 #include "tools/sim_table.h"
 #include "tools/tool.h"
 
-static int survey_all(const sim_request_t *request, plan_source_t *sources, sim_point_t *points)
+static int sim_survey_all(const sim_request_t *request, plan_source_t *sources, sim_point_t *points)
 {
     for (uint32_t i = 0; i < request->nranks; i++) {
         for (uint32_t a = 0; a < request->nspecs; a++) {
@@ -32,7 +32,7 @@ static int survey_all(const sim_request_t *request, plan_source_t *sources, sim_
 }
 
 /* A plan that would hang is an answer, but scripts must see it. */
-static int code_of(const sim_request_t *request, const sim_point_t *points)
+static int sim_code_of(const sim_request_t *request, const sim_point_t *points)
 {
     uint32_t served = 0;
     for (uint32_t i = 0; i < request->nranks * request->nspecs; i++) {
@@ -45,7 +45,7 @@ static int code_of(const sim_request_t *request, const sim_point_t *points)
     return served > 0 ? TOOL_OK : TOOL_LIBRARY;
 }
 
-static int run(const sim_request_t *request, plan_source_t *sources, sim_point_t *points)
+static int sim_run(const sim_request_t *request, plan_source_t *sources, sim_point_t *points)
 {
     int code = TOOL_OK;
     uint32_t opened = 0;
@@ -53,10 +53,10 @@ static int run(const sim_request_t *request, plan_source_t *sources, sim_point_t
         code =
             plan_source_open(&sources[opened], &request->settings, request->specs[opened], NULL, 0);
     }
-    code = code == TOOL_OK ? survey_all(request, sources, points) : code;
+    code = code == TOOL_OK ? sim_survey_all(request, sources, points) : code;
     if (code == TOOL_OK) {
         sim_put_table(request, points);
-        code = code_of(request, points);
+        code = sim_code_of(request, points);
     }
     if (code == TOOL_OK && request->svg != NULL) {
         code = sim_put_figure(request, points);
@@ -80,7 +80,7 @@ int tool_sim(int argc, char **argv)
         if (code == TOOL_OK && !done) {
             code = request->scale     ? sim_scale(request)
                    : request->simgrid ? sim_simgrid(request)
-                                      : run(request, sources, points);
+                                      : sim_run(request, sources, points);
         }
     }
     free(request);

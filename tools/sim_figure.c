@@ -26,21 +26,22 @@ typedef struct figure {
     svg_colour_t colour[SIM_ALGOS_MAX];
 } figure_t;
 
-static const sim_point_t *point_of(const figure_t *figure, uint32_t i, uint32_t a)
+static const sim_point_t *sim_figure_point_of(const figure_t *figure, uint32_t i, uint32_t a)
 {
     return &figure->points[i * figure->request->nspecs + a];
 }
 
 /* `last`, if nobody beats it by more than TIE: what is equal shall not flicker. */
-static uint32_t fastest(const figure_t *figure, uint32_t i, double size, uint32_t last)
+static uint32_t sim_figure_fastest(const figure_t *figure, uint32_t i, double size, uint32_t last)
 {
     uint32_t best = last;
-    double least =
-        last == figure->request->nspecs
-            ? INFINITY
-            : TIE * sim_point_time(figure->request, point_of(figure, i, last), (uint64_t)size);
+    double least = last == figure->request->nspecs
+                       ? INFINITY
+                       : TIE * sim_point_time(figure->request, sim_figure_point_of(figure, i, last),
+                                              (uint64_t)size);
     for (uint32_t a = 0; a < figure->request->nspecs; a++) {
-        double t = sim_point_time(figure->request, point_of(figure, i, a), (uint64_t)size);
+        double t =
+            sim_point_time(figure->request, sim_figure_point_of(figure, i, a), (uint64_t)size);
         if (t < least) {
             least = t;
             best = a;
@@ -50,14 +51,14 @@ static uint32_t fastest(const figure_t *figure, uint32_t i, double size, uint32_
 }
 
 /* Rows of the left panel: the smallest, the middle and the largest number of ranks. */
-static uint32_t curve_ranks(const figure_t *figure, uint32_t curve)
+static uint32_t sim_figure_curve_ranks(const figure_t *figure, uint32_t curve)
 {
     uint32_t last = figure->request->nranks - 1;
     uint32_t curves = last + 1 < CURVES_MAX ? last + 1 : CURVES_MAX;
     return curves < 2 ? 0 : curve * last / (curves - 1);
 }
 
-static void time_range(const figure_t *figure, double *low, double *high)
+static void sim_figure_time_range(const figure_t *figure, double *low, double *high)
 {
     *low = INFINITY;
     *high = 0;
@@ -65,9 +66,10 @@ static void time_range(const figure_t *figure, double *low, double *high)
     for (uint32_t c = 0; c < curves; c++) {
         for (uint32_t a = 0; a < figure->request->nspecs; a++) {
             for (uint32_t s = 0; s < SAMPLES; s += SAMPLES - 1) {
-                double t =
-                    sim_point_time(figure->request, point_of(figure, curve_ranks(figure, c), a),
-                                   (uint64_t)figure->sizes[s]);
+                double t = sim_point_time(
+                    figure->request,
+                    sim_figure_point_of(figure, sim_figure_curve_ranks(figure, c), a),
+                    (uint64_t)figure->sizes[s]);
                 *low = t < *low ? t : *low;
                 *high = isfinite(t) && t > *high ? t : *high;
             }
@@ -77,11 +79,12 @@ static void time_range(const figure_t *figure, double *low, double *high)
     *high = *high > *low ? *high * 1.6 : *low * 10;
 }
 
-static void put_curve(const figure_t *figure, const plot_t *plot, uint32_t curve, uint32_t a)
+static void sim_figure_put_curve(const figure_t *figure, const plot_t *plot, uint32_t curve,
+                                 uint32_t a)
 {
     static const char *const dashes[CURVES_MAX] = {"1.5 4", "7 4", NULL};
     uint32_t curves = figure->request->nranks < CURVES_MAX ? figure->request->nranks : CURVES_MAX;
-    const sim_point_t *p = point_of(figure, curve_ranks(figure, curve), a);
+    const sim_point_t *p = sim_figure_point_of(figure, sim_figure_curve_ranks(figure, curve), a);
     double y[SAMPLES];
     if (!sim_point_good(p)) {
         return;
@@ -95,23 +98,24 @@ static void put_curve(const figure_t *figure, const plot_t *plot, uint32_t curve
     plot_line(plot, figure->sizes, y, SAMPLES, &style);
 }
 
-static void put_crossings(const figure_t *figure, const plot_t *plot, uint32_t curve)
+static void sim_figure_put_crossings(const figure_t *figure, const plot_t *plot, uint32_t curve)
 {
-    uint32_t i = curve_ranks(figure, curve), none = figure->request->nspecs;
-    uint32_t last = fastest(figure, i, figure->sizes[0], none);
+    uint32_t i = sim_figure_curve_ranks(figure, curve), none = figure->request->nspecs;
+    uint32_t last = sim_figure_fastest(figure, i, figure->sizes[0], none);
     for (uint32_t s = 1; s < SAMPLES; s++) {
-        uint32_t now = fastest(figure, i, figure->sizes[s], last);
+        uint32_t now = sim_figure_fastest(figure, i, figure->sizes[s], last);
         if (now == last || now == figure->request->nspecs) {
             continue;
         }
         double size = sqrt(figure->sizes[s - 1] * figure->sizes[s]);
-        double t = sim_point_time(figure->request, point_of(figure, i, now), (uint64_t)size);
+        double t =
+            sim_point_time(figure->request, sim_figure_point_of(figure, i, now), (uint64_t)size);
         plot_mark(plot, size, t);
         last = now;
     }
 }
 
-static void put_keys(figure_t *figure, double x, double y)
+static void sim_figure_put_keys(figure_t *figure, double x, double y)
 {
     svg_t *svg = &figure->svg;
     svg_font_t font = {.size = 12.5, .anchor = 's'};
@@ -127,7 +131,8 @@ static void put_keys(figure_t *figure, double x, double y)
         char text[32];
         svg_paint_t stroke = {
             .stroke = SVG_INK, .width = 2, .dash = dashes[CURVES_MAX - curves + c]};
-        snprintf(text, sizeof text, "%u ranks", figure->request->ranks[curve_ranks(figure, c)]);
+        snprintf(text, sizeof text, "%u ranks",
+                 figure->request->ranks[sim_figure_curve_ranks(figure, c)]);
         svg_line(svg, (svg_point_t){x, y - 4}, (svg_point_t){x + 32, y - 4}, &stroke);
         svg_text(svg, (svg_point_t){x + 39, y}, &font, "%s", text);
         x += 60 + svg_width(text, 12.5);
@@ -137,7 +142,7 @@ static void put_keys(figure_t *figure, double x, double y)
     svg_text(svg, (svg_point_t){x + 18, y}, &font, "crossover");
 }
 
-static double edge(const figure_t *figure, uint32_t i, int upper)
+static double sim_figure_edge(const figure_t *figure, uint32_t i, int upper)
 {
     const uint32_t *ranks = figure->request->ranks;
     uint32_t last = figure->request->nranks - 1;
@@ -153,19 +158,19 @@ static double edge(const figure_t *figure, uint32_t i, int upper)
 }
 
 /* One cell for all neighbouring sizes with the same answer. */
-static void put_map(const figure_t *figure, const plot_t *plot)
+static void sim_figure_put_map(const figure_t *figure, const plot_t *plot)
 {
     uint32_t none = figure->request->nspecs;
     for (uint32_t i = 0; i < figure->request->nranks; i++) {
-        uint32_t last = fastest(figure, i, figure->sizes[0], none), first = 0;
+        uint32_t last = sim_figure_fastest(figure, i, figure->sizes[0], none), first = 0;
         for (uint32_t s = 1; s < SAMPLES; s++) {
-            uint32_t now = fastest(figure, i, figure->sizes[s], last);
+            uint32_t now = sim_figure_fastest(figure, i, figure->sizes[s], last);
             if (now == last && s + 1 < SAMPLES) {
                 continue;
             }
             if (last != none) {
-                plot_cell(plot, (svg_point_t){figure->sizes[first], edge(figure, i, 0)},
-                          (svg_point_t){figure->sizes[s], edge(figure, i, 1)},
+                plot_cell(plot, (svg_point_t){figure->sizes[first], sim_figure_edge(figure, i, 0)},
+                          (svg_point_t){figure->sizes[s], sim_figure_edge(figure, i, 1)},
                           figure->colour[last].text);
             }
             last = now;
@@ -174,12 +179,12 @@ static void put_map(const figure_t *figure, const plot_t *plot)
     }
 }
 
-static void put_panels(figure_t *figure)
+static void sim_figure_put_panels(figure_t *figure)
 {
     const sim_request_t *request = figure->request;
     double low, high;
     uint32_t curves = request->nranks < CURVES_MAX ? request->nranks : CURVES_MAX;
-    time_range(figure, &low, &high);
+    sim_figure_time_range(figure, &low, &high);
     plot_axis_t sizes = {"message size", PLOT_BYTES, figure->sizes[0], figure->sizes[SAMPLES - 1]};
     plot_t left = {.svg = &figure->svg,
                    .box = {80, 134, 480, 400, 0},
@@ -188,19 +193,19 @@ static void put_panels(figure_t *figure)
     plot_axes(&left, "time of one operation");
     for (uint32_t c = 0; c < curves; c++) {
         for (uint32_t a = 0; a < request->nspecs; a++) {
-            put_curve(figure, &left, c, a);
+            sim_figure_put_curve(figure, &left, c, a);
         }
     }
     for (uint32_t c = 0; c < curves; c++) {
-        put_crossings(figure, &left, c);
+        sim_figure_put_crossings(figure, &left, c);
     }
-    plot_t right = {
-        .svg = &figure->svg,
-        .box = {660, 134, 480, 400, 0},
-        .x = sizes,
-        .y = {"ranks", PLOT_RANKS, edge(figure, 0, 0), edge(figure, request->nranks - 1, 1)}};
+    plot_t right = {.svg = &figure->svg,
+                    .box = {660, 134, 480, 400, 0},
+                    .x = sizes,
+                    .y = {"ranks", PLOT_RANKS, sim_figure_edge(figure, 0, 0),
+                          sim_figure_edge(figure, request->nranks - 1, 1)}};
     plot_axes(&right, "the fastest, by more than 2 %");
-    put_map(figure, &right);
+    sim_figure_put_map(figure, &right);
 }
 
 static void put_figure(figure_t *figure, FILE *out)
@@ -228,8 +233,8 @@ static void put_figure(figure_t *figure, FILE *out)
                  (unsigned long long)(model->slot_bytes >> 10), (long long)request->per_host,
                  request->per_host == 1 ? "" : "s");
     }
-    put_keys(figure, 28, 92);
-    put_panels(figure);
+    sim_figure_put_keys(figure, 28, 92);
+    sim_figure_put_panels(figure);
     svg_close(&figure->svg);
 }
 

@@ -18,7 +18,7 @@ bool sim_point_good(const sim_point_t *point)
 }
 
 /* A plan too big to be walked is priced by its busiest rank. */
-static bool is_priced(const sim_point_t *point)
+static bool sim_point_is_priced(const sim_point_t *point)
 {
     return sim_point_good(point) ||
            (point->served && point->survey.verdict == WEFT_VERDICT_TOO_BIG && point->survey.k > 0 &&
@@ -27,7 +27,7 @@ static bool is_priced(const sim_point_t *point)
 
 double sim_point_time(const sim_request_t *request, const sim_point_t *point, uint64_t size)
 {
-    if (!is_priced(point)) {
+    if (!sim_point_is_priced(point)) {
         return INFINITY;
     }
     return price_time(&point->survey.cost, &point->model, point->coll, point->nranks,
@@ -41,7 +41,7 @@ typedef struct emitter {
     weft_algo_topo_t view;
 } emitter_t;
 
-static weft_status_t emit_rank(void *arg, uint32_t rank, weft_plan_t **plan_p)
+static weft_status_t sim_point_emit_rank(void *arg, uint32_t rank, weft_plan_t **plan_p)
 {
     emitter_t *emitter = arg;
     weft_algo_call_t call = emitter->call;
@@ -50,7 +50,7 @@ static weft_status_t emit_rank(void *arg, uint32_t rank, weft_plan_t **plan_p)
                           &emitter->view, &emitter->source->others.finder, plan_p);
 }
 
-static void set_served(sim_point_t *point, weft_status_t status)
+static void sim_point_set_served(sim_point_t *point, weft_status_t status)
 {
     point->served = status == WEFT_OK;
     if (!point->served) {
@@ -67,7 +67,7 @@ weft_status_t sim_survey(const sim_request_t *request, const plan_source_t *sour
         (sim_point_t){.nranks = nranks, .coll = coll, .algo = source->label, .verify_seconds = -1};
     emitter_t emitter = {.source = source,
                          .call = plan_source_call(source, coll, nranks, (uint32_t)request->root)};
-    set_served(point, plan_source_ops(source)->supports(source->algo, &emitter.call));
+    sim_point_set_served(point, plan_source_ops(source)->supports(source->algo, &emitter.call));
     if (!point->served) {
         return WEFT_OK;
     }
@@ -82,13 +82,13 @@ weft_status_t sim_survey(const sim_request_t *request, const plan_source_t *sour
         .size = sizeof emitter.view, .nhosts = host[nranks - 1] + 1, .host = host};
     price_model_make(&request->price, &source->session, emitter.view.nhosts, &point->model);
     uint64_t start = weft_os_clock_ns();
-    weft_status_t status =
-        weft_plan_survey(nranks, emit_rank, &emitter, (uint32_t)request->slots, &point->survey);
+    weft_status_t status = weft_plan_survey(nranks, sim_point_emit_rank, &emitter,
+                                            (uint32_t)request->slots, &point->survey);
     point->survey_seconds = (double)(weft_os_clock_ns() - start) * 1e-9;
     free(host);
     if (status == WEFT_ERR_UNSUPPORTED) {
         /* Known only when the plan was asked for: it depends on the hosts. */
-        set_served(point, status);
+        sim_point_set_served(point, status);
         return WEFT_OK;
     }
     return status;

@@ -42,7 +42,7 @@ static const tool_option_t options_table[] = {
     {0, NULL, NULL, NULL, 0},
 };
 
-static bool add_ranks(sim_request_t *request, const char *text)
+static bool sim_request_add_ranks(sim_request_t *request, const char *text)
 {
     int64_t value;
     if (!tool_parse_integer("--nranks", text, 2, PLAN_RANKS_MAX, &value)) {
@@ -56,7 +56,7 @@ static bool add_ranks(sim_request_t *request, const char *text)
     return true;
 }
 
-static bool add_range(sim_request_t *request, const char *low, const char *high)
+static bool sim_request_add_range(sim_request_t *request, const char *low, const char *high)
 {
     int64_t first, last;
     if (!tool_parse_integer("--nranks", low, 2, PLAN_RANKS_MAX, &first) ||
@@ -69,7 +69,7 @@ static bool add_range(sim_request_t *request, const char *low, const char *high)
     return true;
 }
 
-static bool take_ranks(sim_request_t *request, const char *text)
+static bool sim_request_take_ranks(sim_request_t *request, const char *text)
 {
     request->nranks = 0;
     for (const char *at = text; *at != '\0';) {
@@ -80,7 +80,8 @@ static bool take_ranks(sim_request_t *request, const char *text)
         if (dots != NULL) {
             *dots = '\0';
         }
-        if (dots != NULL ? !add_range(request, part, dots + 2) : !add_ranks(request, part)) {
+        if (dots != NULL ? !sim_request_add_range(request, part, dots + 2)
+                         : !sim_request_add_ranks(request, part)) {
             return false;
         }
         at += length + (at[length] == ',');
@@ -89,7 +90,7 @@ static bool take_ranks(sim_request_t *request, const char *text)
 }
 
 /* "a,b:x=1,y=2,c": a part with '=' and without ':' belongs to the one before. */
-static bool take_algos(sim_request_t *request, const char *text)
+static bool sim_request_take_algos(sim_request_t *request, const char *text)
 {
     for (const char *at = text; *at != '\0';) {
         size_t length = strcspn(at, ",");
@@ -110,13 +111,13 @@ static bool take_algos(sim_request_t *request, const char *text)
     return true;
 }
 
-static bool take_value(sim_request_t *request, int id, const char *text)
+static bool sim_request_take_value(sim_request_t *request, int id, const char *text)
 {
     switch (id) {
     case 'n':
-        return take_ranks(request, text);
+        return sim_request_take_ranks(request, text);
     case 'A':
-        return take_algos(request, text);
+        return sim_request_take_algos(request, text);
     case SIM_OPT_PER_HOST:
         return tool_parse_integer("--per-host", text, 1, PLAN_RANKS_MAX, &request->per_host);
     case 'r':
@@ -133,7 +134,7 @@ static bool take_value(sim_request_t *request, int id, const char *text)
     }
 }
 
-static bool take(sim_request_t *request, int id, const char *text)
+static bool sim_request_take(sim_request_t *request, int id, const char *text)
 {
     switch (id) {
     case TOOL_ARGS_OPERAND: {
@@ -162,11 +163,11 @@ static bool take(sim_request_t *request, int id, const char *text)
         request->form = SIM_JSON;
         return true;
     default:
-        return take_value(request, id, text);
+        return sim_request_take_value(request, id, text);
     }
 }
 
-static int check_together(sim_request_t *request)
+static int sim_request_check_together(sim_request_t *request)
 {
     if (request->coll == WEFT_COLL_COUNT && !request->scale) {
         return tool_usage("which collective? Try: weft sim all_reduce -n 4..1024");
@@ -206,7 +207,7 @@ int sim_request_read(sim_request_t *request, int argc, char **argv, bool *done)
     for (;;) {
         int id = tool_args_next(&args);
         if (id == TOOL_ARGS_END) {
-            return check_together(request);
+            return sim_request_check_together(request);
         }
         if (id == 'h') {
             printf("usage: weft sim COLLECTIVE [options]\n"
@@ -217,7 +218,7 @@ int sim_request_read(sim_request_t *request, int argc, char **argv, bool *done)
             *done = true;
             return TOOL_OK;
         }
-        if (!take(request, id, args.value)) {
+        if (!sim_request_take(request, id, args.value)) {
             return TOOL_USAGE;
         }
     }

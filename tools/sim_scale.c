@@ -24,7 +24,7 @@ typedef struct scale {
 } scale_t;
 
 /* What was asked for, else the first of these that the algorithm serves on the most ranks. */
-static weft_coll_t choose(const sim_request_t *request, const plan_source_t *source)
+static weft_coll_t sim_scale_choose(const sim_request_t *request, const plan_source_t *source)
 {
     static const weft_coll_t order[] = {WEFT_ALL_REDUCE, WEFT_ALL_GATHER, WEFT_ALL_TO_ALL,
                                         WEFT_BROADCAST, WEFT_GATHER};
@@ -41,32 +41,33 @@ static weft_coll_t choose(const sim_request_t *request, const plan_source_t *sou
 typedef double (*figure_fn_t)(const sim_point_t *point);
 
 /* The mean: the longest is that of the rank which was interrupted. */
-static double get_emit(const sim_point_t *p)
+static double sim_scale_get_emit(const sim_point_t *p)
 {
     return p->survey.emitted > 0 ? p->survey.emit_seconds / p->survey.emitted : 0;
 }
-static double get_bytes(const sim_point_t *p)
+static double sim_scale_get_bytes(const sim_point_t *p)
 {
     return (double)p->survey.bytes_max;
 }
-static double get_ports(const sim_point_t *p)
+static double sim_scale_get_ports(const sim_point_t *p)
 {
     return p->survey.ports_max;
 }
-static double get_survey(const sim_point_t *p)
+static double sim_scale_get_survey(const sim_point_t *p)
 {
     return p->survey_seconds;
 }
-static double get_verify(const sim_point_t *p)
+static double sim_scale_get_verify(const sim_point_t *p)
 {
     return p->verify_seconds;
 }
-static double get_steps(const sim_point_t *p)
+static double sim_scale_get_steps(const sim_point_t *p)
 {
     return p->survey.verdict == WEFT_VERDICT_OK ? p->survey.cost.chain : 0;
 }
 
-static void put_row(const scale_t *scale, const sim_point_t *p, const char *algo, json_t *json)
+static void sim_scale_put_row(const scale_t *scale, const sim_point_t *p, const char *algo,
+                              json_t *json)
 {
     const weft_plan_survey_t *s = &p->survey;
     char verify[32] = "", steps[32] = "";
@@ -82,7 +83,7 @@ static void put_row(const scale_t *scale, const sim_point_t *p, const char *algo
         json_string(json, "collective", weft_coll_name(p->coll));
         json_unsigned(json, "nranks", p->nranks);
         json_string(json, "verdict", weft_verdict_name(s->verdict));
-        json_real(json, "emit_seconds", get_emit(p));
+        json_real(json, "emit_seconds", sim_scale_get_emit(p));
         json_real(json, "emit_seconds_most", s->emit_seconds_max);
         json_unsigned(json, "words_most", s->words_max);
         json_unsigned(json, "bytes_most", s->bytes_max);
@@ -96,20 +97,21 @@ static void put_row(const scale_t *scale, const sim_point_t *p, const char *algo
         json_close(json, '}');
     } else if (scale->request->form == SIM_CSV) {
         printf("\"%s\",%s,%u,%s,%.3f,%llu,%llu,%u,%llu,%s,%u,%u,%.3f,%s\n", algo,
-               weft_coll_name(p->coll), p->nranks, weft_verdict_name(s->verdict), get_emit(p) * 1e6,
-               (unsigned long long)s->words_max, (unsigned long long)s->bytes_max, s->ports_max,
-               (unsigned long long)s->moves_max, steps, s->classes, s->emitted,
-               p->survey_seconds * 1e3, verify);
+               weft_coll_name(p->coll), p->nranks, weft_verdict_name(s->verdict),
+               sim_scale_get_emit(p) * 1e6, (unsigned long long)s->words_max,
+               (unsigned long long)s->bytes_max, s->ports_max, (unsigned long long)s->moves_max,
+               steps, s->classes, s->emitted, p->survey_seconds * 1e3, verify);
     } else {
         printf("| %s | %s | %u | %s | %.1f | %llu | %llu | %u | %s | %u | %.2f | %s |\n", algo,
-               weft_coll_name(p->coll), p->nranks, weft_verdict_name(s->verdict), get_emit(p) * 1e6,
-               (unsigned long long)s->words_max, (unsigned long long)s->bytes_max, s->ports_max,
-               steps, s->classes, p->survey_seconds * 1e3, verify);
+               weft_coll_name(p->coll), p->nranks, weft_verdict_name(s->verdict),
+               sim_scale_get_emit(p) * 1e6, (unsigned long long)s->words_max,
+               (unsigned long long)s->bytes_max, s->ports_max, steps, s->classes,
+               p->survey_seconds * 1e3, verify);
     }
     fflush(stdout);
 }
 
-static void put_head(const scale_t *scale, json_t *json)
+static void sim_scale_put_head(const scale_t *scale, json_t *json)
 {
     if (scale->request->form == SIM_JSON) {
         json_open(json, NULL, '[');
@@ -125,8 +127,9 @@ static void put_head(const scale_t *scale, json_t *json)
 
 #define RANKS_A_HOST 4 /* for algorithms that need several */
 
-static weft_status_t measure_point(const sim_request_t *request, const plan_source_t *source,
-                                   weft_coll_t coll, uint32_t nranks, sim_point_t *point)
+static weft_status_t sim_scale_measure_point(const sim_request_t *request,
+                                             const plan_source_t *source, weft_coll_t coll,
+                                             uint32_t nranks, sim_point_t *point)
 {
     weft_status_t status = sim_survey(request, source, coll, nranks, point);
     if (status == WEFT_OK && sim_point_good(point) && nranks <= request->verify_ranks) {
@@ -135,7 +138,7 @@ static weft_status_t measure_point(const sim_request_t *request, const plan_sour
     return status;
 }
 
-static int measure(scale_t *scale, uint32_t a, json_t *json)
+static int sim_scale_measure(scale_t *scale, uint32_t a, json_t *json)
 {
     sim_request_t with_hosts = *scale->request;
     const sim_request_t *request = scale->request;
@@ -144,19 +147,20 @@ static int measure(scale_t *scale, uint32_t a, json_t *json)
     if (code != TOOL_OK) {
         return code;
     }
-    weft_coll_t coll = choose(request, &source);
+    weft_coll_t coll = sim_scale_choose(request, &source);
     with_hosts.per_host = RANKS_A_HOST;
     for (uint32_t i = 0; i < request->nranks && code == TOOL_OK; i++) {
         sim_point_t *point = &scale->points[a * request->nranks + i];
-        weft_status_t status = measure_point(request, &source, coll, request->ranks[i], point);
+        weft_status_t status =
+            sim_scale_measure_point(request, &source, coll, request->ranks[i], point);
         if (status == WEFT_OK && !point->served && request->per_host == 1) {
-            status = measure_point(&with_hosts, &source, coll, request->ranks[i], point);
+            status = sim_scale_measure_point(&with_hosts, &source, coll, request->ranks[i], point);
         }
         point->algo = scale->specs[a];
         if (status != WEFT_OK) {
             code = tool_report(status);
         } else if (point->served) {
-            put_row(scale, point, scale->specs[a], json);
+            sim_scale_put_row(scale, point, scale->specs[a], json);
         }
     }
     plan_source_close(&source);
@@ -169,7 +173,8 @@ typedef struct panel {
     figure_fn_t get;
 } panel_t;
 
-static void put_panel(const scale_t *scale, svg_t *svg, const panel_t *panel, svg_box_t box)
+static void sim_scale_put_panel(const scale_t *scale, svg_t *svg, const panel_t *panel,
+                                svg_box_t box)
 {
     const sim_request_t *request = scale->request;
     double low = INFINITY, high = 0, x[SIM_RANKS_MAX], y[SIM_RANKS_MAX];
@@ -201,7 +206,7 @@ static void put_panel(const scale_t *scale, svg_t *svg, const panel_t *panel, sv
     }
 }
 
-static void put_keys(const scale_t *scale, svg_t *svg)
+static void sim_scale_put_keys(const scale_t *scale, svg_t *svg)
 {
     svg_font_t font = {.size = 12.5, .anchor = 's'};
     double x = 28, y = 68;
@@ -221,15 +226,15 @@ static void put_keys(const scale_t *scale, svg_t *svg)
     }
 }
 
-static int put_figure(const scale_t *scale)
+static int sim_scale_put_figure(const scale_t *scale)
 {
     static const panel_t panels[] = {
-        {"emission of one rank", "", PLOT_SECONDS, get_emit},
-        {"plan of one rank", "bytes", PLOT_BYTES, get_bytes},
-        {"ports of one rank", "", PLOT_NUMBER, get_ports},
-        {"longest chain", "moves", PLOT_NUMBER, get_steps},
-        {"survey of all ranks", "", PLOT_SECONDS, get_survey},
-        {"proof of all ranks", "", PLOT_SECONDS, get_verify},
+        {"emission of one rank", "", PLOT_SECONDS, sim_scale_get_emit},
+        {"plan of one rank", "bytes", PLOT_BYTES, sim_scale_get_bytes},
+        {"ports of one rank", "", PLOT_NUMBER, sim_scale_get_ports},
+        {"longest chain", "moves", PLOT_NUMBER, sim_scale_get_steps},
+        {"survey of all ranks", "", PLOT_SECONDS, sim_scale_get_survey},
+        {"proof of all ranks", "", PLOT_SECONDS, sim_scale_get_verify},
     };
     FILE *out = fopen(scale->request->svg, "we");
     svg_t svg;
@@ -240,11 +245,11 @@ static int put_figure(const scale_t *scale)
     svg_open(&svg, out, 1330, 790, "plans over the number of ranks");
     svg_font_t large = {.size = 22, .anchor = 's', .bold = true};
     svg_text(&svg, (svg_point_t){28, 40}, &large, "How plans grow with the number of ranks");
-    put_keys(scale, &svg);
+    sim_scale_put_keys(scale, &svg);
     for (uint32_t i = 0; i < sizeof panels / sizeof panels[0]; i++) {
         uint32_t column = i % 3, row = i / 3;
         svg_box_t box = {78 + 430.0 * column, 146 + 325.0 * row, 345, 240, 0};
-        put_panel(scale, &svg, &panels[i], box);
+        sim_scale_put_panel(scale, &svg, &panels[i], box);
     }
     svg_close(&svg);
     if (fclose(out) != 0) {
@@ -264,15 +269,15 @@ int sim_scale(const sim_request_t *request)
     if (scale.specs != NULL && scale.points != NULL) {
         memcpy(scale.specs, request->specs, sizeof request->specs);
         code = TOOL_OK;
-        put_head(&scale, &json);
+        sim_scale_put_head(&scale, &json);
         for (uint32_t a = 0; a < scale.nspecs && code == TOOL_OK; a++) {
-            code = measure(&scale, a, &json);
+            code = sim_scale_measure(&scale, a, &json);
         }
         if (request->form == SIM_JSON) {
             json_close(&json, ']');
         }
         if (code == TOOL_OK && request->svg != NULL) {
-            code = put_figure(&scale);
+            code = sim_scale_put_figure(&scale);
         }
     }
     free(scale.specs);

@@ -29,7 +29,7 @@ typedef struct simgrid_job {
     json_t json;
 } simgrid_job_t;
 
-static int find_program(simgrid_job_t *job)
+static int sim_simgrid_find_program(simgrid_job_t *job)
 {
     if (tool_beside("weft-simgrid", job->program, sizeof job->program)) {
         return TOOL_OK;
@@ -40,7 +40,7 @@ static int find_program(simgrid_job_t *job)
     return TOOL_UNIMPLEMENTED;
 }
 
-static weft_status_t write_plans(simgrid_job_t *job, const plan_set_t *set)
+static weft_status_t sim_simgrid_write_plans(simgrid_job_t *job, const plan_set_t *set)
 {
     strcpy(job->plans, "/tmp/weft-plans-XXXXXX");
     int fd = mkstemp(job->plans);
@@ -59,7 +59,7 @@ static weft_status_t write_plans(simgrid_job_t *job, const plan_set_t *set)
 }
 
 /* Runs the program and reads the number that it prints; its errors go to our stderr. */
-static bool run_program(char *const *argv, double *seconds_p)
+static bool sim_simgrid_run_program(char *const *argv, double *seconds_p)
 {
     int ends[2], wait_status = 0;
     char text[64] = "";
@@ -94,14 +94,14 @@ static bool run_program(char *const *argv, double *seconds_p)
 
 typedef char number_t[32];
 
-static const char *put_number(number_t text, double value)
+static const char *sim_simgrid_put_number(number_t text, double value)
 {
     snprintf(text, sizeof(number_t), "%.12g", value);
     return text;
 }
 
-static bool simulate(const simgrid_job_t *job, const price_time_t *cut, uint64_t size,
-                     double *seconds_p)
+static bool sim_simgrid_simulate(const simgrid_job_t *job, const price_time_t *cut, uint64_t size,
+                                 double *seconds_p)
 {
     const weft_cost_model_t *m = &job->point.model.cost;
     const sim_request_t *q = job->request;
@@ -115,23 +115,23 @@ static bool simulate(const simgrid_job_t *job, const price_time_t *cut, uint64_t
                           "--plans",
                           job->plans,
                           "--per-host",
-                          put_number(n[0], (double)q->per_host),
+                          sim_simgrid_put_number(n[0], (double)q->per_host),
                           "--slots",
-                          put_number(n[1], (double)q->slots),
+                          sim_simgrid_put_number(n[1], (double)q->slots),
                           "--slices",
-                          put_number(n[2], cut->slices),
+                          sim_simgrid_put_number(n[2], cut->slices),
                           "--passes",
-                          put_number(n[3], (double)passes),
+                          sim_simgrid_put_number(n[3], (double)passes),
                           "--slice-bytes",
-                          put_number(n[4], slice),
+                          sim_simgrid_put_number(n[4], slice),
                           "--alpha",
-                          put_number(n[5], m->alpha),
+                          sim_simgrid_put_number(n[5], m->alpha),
                           "--beta",
-                          put_number(n[6], m->beta),
+                          sim_simgrid_put_number(n[6], m->beta),
                           "--gamma",
-                          put_number(n[7], m->gamma),
+                          sim_simgrid_put_number(n[7], m->gamma),
                           "--overhead",
-                          put_number(n[8], m->overhead),
+                          sim_simgrid_put_number(n[8], m->overhead),
                           q->platform != NULL ? "--platform" : NULL,
                           q->platform,
                           NULL};
@@ -141,14 +141,14 @@ static bool simulate(const simgrid_job_t *job, const price_time_t *cut, uint64_t
         copies[i] = strdup(argv[i]);
         good = copies[i] != NULL;
     }
-    good = good && run_program(copies, seconds_p);
+    good = good && sim_simgrid_run_program(copies, seconds_p);
     for (size_t i = 0; copies[i] != NULL; i++) {
         free(copies[i]);
     }
     return good;
 }
 
-static void put_row(simgrid_job_t *job, uint64_t size, double walk, double simulated)
+static void sim_simgrid_put_row(simgrid_job_t *job, uint64_t size, double walk, double simulated)
 {
     const sim_point_t *p = &job->point;
     if (job->request->form == SIM_JSON) {
@@ -169,7 +169,7 @@ static void put_row(simgrid_job_t *job, uint64_t size, double walk, double simul
     fflush(stdout);
 }
 
-static int run_sizes(simgrid_job_t *job)
+static int sim_simgrid_run_sizes(simgrid_job_t *job)
 {
     const sim_point_t *p = &job->point;
     uint64_t size = 0;
@@ -177,16 +177,16 @@ static int run_sizes(simgrid_job_t *job)
         price_time_t cut = price_time(&p->survey.cost, &p->model, p->coll, p->nranks, p->survey.k,
                                       (uint32_t)job->request->slots, size);
         double simulated = 0;
-        if (!simulate(job, &cut, size, &simulated)) {
+        if (!sim_simgrid_simulate(job, &cut, size, &simulated)) {
             tool_usage("weft-simgrid failed for %s over %u ranks", p->algo, p->nranks);
             return TOOL_LIBRARY;
         }
-        put_row(job, size, cut.seconds, simulated);
+        sim_simgrid_put_row(job, size, cut.seconds, simulated);
     }
     return TOOL_OK;
 }
 
-static int run_ranks(simgrid_job_t *job, const plan_source_t *source, uint32_t nranks)
+static int sim_simgrid_run_ranks(simgrid_job_t *job, const plan_source_t *source, uint32_t nranks)
 {
     const sim_request_t *q = job->request;
     plan_hosts_t hosts = {.count = (nranks + (uint32_t)q->per_host - 1) / (uint32_t)q->per_host};
@@ -201,17 +201,17 @@ static int run_ranks(simgrid_job_t *job, const plan_source_t *source, uint32_t n
     if (status == WEFT_OK) {
         status = plan_set_emit(&set, source, q->coll, nranks, (uint32_t)q->root, &hosts);
     }
-    status = status == WEFT_OK ? write_plans(job, &set) : status;
+    status = status == WEFT_OK ? sim_simgrid_write_plans(job, &set) : status;
     plan_set_free(&set);
     if (status != WEFT_OK) {
         return tool_report(status);
     }
-    code = run_sizes(job);
+    code = sim_simgrid_run_sizes(job);
     unlink(job->plans);
     return code;
 }
 
-static int run_algorithm(simgrid_job_t *job, const char *spec)
+static int sim_simgrid_run_algorithm(simgrid_job_t *job, const char *spec)
 {
     plan_source_t source;
     int code = plan_source_open(&source, &job->request->settings, spec, NULL, 0);
@@ -219,7 +219,7 @@ static int run_algorithm(simgrid_job_t *job, const char *spec)
         return code;
     }
     for (uint32_t i = 0; i < job->request->nranks && code == TOOL_OK; i++) {
-        code = run_ranks(job, &source, job->request->ranks[i]);
+        code = sim_simgrid_run_ranks(job, &source, job->request->ranks[i]);
     }
     plan_source_close(&source);
     return code;
@@ -228,7 +228,7 @@ static int run_algorithm(simgrid_job_t *job, const char *spec)
 int sim_simgrid(const sim_request_t *request)
 {
     simgrid_job_t job = {.request = request, .json = {.out = stdout}};
-    int code = find_program(&job);
+    int code = sim_simgrid_find_program(&job);
     for (uint32_t i = 0; i < request->nranks && code == TOOL_OK; i++) {
         if (request->ranks[i] > RANKS_MOST) {
             code =
@@ -249,7 +249,7 @@ int sim_simgrid(const sim_request_t *request)
                "algorithm", "walk (us)", "SimGrid (us)", "ratio");
     }
     for (uint32_t a = 0; a < request->nspecs && code == TOOL_OK; a++) {
-        code = run_algorithm(&job, request->specs[a]);
+        code = sim_simgrid_run_algorithm(&job, request->specs[a]);
     }
     if (request->form == SIM_JSON) {
         json_close(&job.json, ']');

@@ -16,7 +16,7 @@ typedef struct row {
     uint32_t fastest; /* nspecs: none */
 } row_t;
 
-static uint32_t fastest(const row_t *row)
+static uint32_t sim_table_fastest(const row_t *row)
 {
     uint32_t best = row->request->nspecs;
     double least = INFINITY;
@@ -30,7 +30,7 @@ static uint32_t fastest(const row_t *row)
     return best;
 }
 
-static void put_head(const sim_request_t *request, const sim_point_t *points)
+static void sim_table_put_head(const sim_request_t *request, const sim_point_t *points)
 {
     printf("# %s over %u ranks, %lld to a host\n", weft_coll_name(request->coll), points[0].nranks,
            (long long)request->per_host);
@@ -52,7 +52,7 @@ static void put_head(const sim_request_t *request, const sim_point_t *points)
     printf("# %10s  %-20s %12s %10s %10s\n", "(B)", "", "(us)", "(GB/s)", "(GB/s)");
 }
 
-static void put_row(const row_t *row, uint32_t a, json_t *json)
+static void sim_table_put_row(const row_t *row, uint32_t a, json_t *json)
 {
     const sim_point_t *p = &row->points[a];
     double t = sim_point_time(row->request, p, row->size);
@@ -80,16 +80,17 @@ static void put_row(const row_t *row, uint32_t a, json_t *json)
     }
 }
 
-static void put_ranks(const sim_request_t *request, const sim_point_t *points, json_t *json)
+static void sim_table_put_ranks(const sim_request_t *request, const sim_point_t *points,
+                                json_t *json)
 {
     row_t row = {.request = request, .points = points};
     if (request->form == SIM_TABLE) {
-        put_head(request, points);
+        sim_table_put_head(request, points);
     }
     while (price_next_size(&request->price, &row.size)) {
-        row.fastest = fastest(&row);
+        row.fastest = sim_table_fastest(&row);
         for (uint32_t a = 0; a < request->nspecs; a++) {
-            put_row(&row, a, json);
+            sim_table_put_row(&row, a, json);
         }
     }
     if (request->form == SIM_TABLE) {
@@ -97,7 +98,8 @@ static void put_ranks(const sim_request_t *request, const sim_point_t *points, j
     }
 }
 
-static void put_plans(const sim_request_t *request, const sim_point_t *points, json_t *json)
+static void sim_table_put_plans(const sim_request_t *request, const sim_point_t *points,
+                                json_t *json)
 {
     json_open(json, "plans", '[');
     for (uint32_t i = 0; i < request->nranks * request->nspecs; i++) {
@@ -131,7 +133,7 @@ void sim_put_table(const sim_request_t *request, const sim_point_t *points)
         json_open(&json, NULL, '{');
         json_string(&json, "collective", weft_coll_name(request->coll));
         json_integer(&json, "slots", request->slots);
-        put_plans(request, points, &json);
+        sim_table_put_plans(request, points, &json);
         json_open(&json, "times", '[');
     } else {
         for (uint32_t i = 0; i < request->nspecs; i++) {
@@ -146,7 +148,7 @@ void sim_put_table(const sim_request_t *request, const sim_point_t *points)
         }
     }
     for (uint32_t i = 0; i < request->nranks; i++) {
-        put_ranks(request, &points[i * request->nspecs], &json);
+        sim_table_put_ranks(request, &points[i * request->nspecs], &json);
     }
     if (request->form == SIM_JSON) {
         json_close(&json, ']');

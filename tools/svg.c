@@ -10,7 +10,7 @@
 
 #define TAU 6.28318530717958647692
 
-static void put_escaped(FILE *out, const char *text)
+static void svg_put_escaped(FILE *out, const char *text)
 {
     for (; *text != '\0'; text++) {
         switch (*text) {
@@ -43,7 +43,7 @@ void svg_open(svg_t *svg, FILE *out, double width, double height, const char *ti
             "viewBox=\"0 0 %.0f %.0f\" font-family=\"'DejaVu Sans', Verdana, Helvetica, "
             "sans-serif\">\n<title>",
             width, height, width, height);
-    put_escaped(out, title);
+    svg_put_escaped(out, title);
     fputs("</title>\n", out);
     svg_paint_t paper = {.fill = SVG_PAPER};
     svg_rect(svg, (svg_box_t){0, 0, width, height, 0}, &paper);
@@ -54,7 +54,7 @@ void svg_close(svg_t *svg)
     fputs("</svg>\n", svg->out);
 }
 
-static void put_paint(svg_t *svg, const svg_paint_t *paint)
+static void svg_put_paint(svg_t *svg, const svg_paint_t *paint)
 {
     fprintf(svg->out, " fill=\"%s\"", paint->fill != NULL ? paint->fill : "none");
     if (paint->stroke != NULL) {
@@ -77,20 +77,20 @@ void svg_rect(svg_t *svg, svg_box_t box, const svg_paint_t *paint)
     if (box.round > 0) {
         fprintf(svg->out, " rx=\"%.2f\"", box.round);
     }
-    put_paint(svg, paint);
+    svg_put_paint(svg, paint);
 }
 
 void svg_circle(svg_t *svg, svg_point_t centre, double radius, const svg_paint_t *paint)
 {
     fprintf(svg->out, "<circle cx=\"%.2f\" cy=\"%.2f\" r=\"%.2f\"", centre.x, centre.y, radius);
-    put_paint(svg, paint);
+    svg_put_paint(svg, paint);
 }
 
 void svg_line(svg_t *svg, svg_point_t from, svg_point_t to, const svg_paint_t *paint)
 {
     fprintf(svg->out, "<line x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\"", from.x, from.y, to.x,
             to.y);
-    put_paint(svg, paint);
+    svg_put_paint(svg, paint);
 }
 
 void svg_poly(svg_t *svg, const svg_point_t *points, size_t count, const svg_paint_t *paint)
@@ -100,7 +100,7 @@ void svg_poly(svg_t *svg, const svg_point_t *points, size_t count, const svg_pai
         fprintf(svg->out, "%.2f,%.2f ", points[i].x, points[i].y);
     }
     fputc('"', svg->out);
-    put_paint(svg, paint);
+    svg_put_paint(svg, paint);
 }
 
 void svg_arc(svg_t *svg, svg_point_t centre, double radius, const double angles[2],
@@ -114,7 +114,7 @@ void svg_arc(svg_t *svg, svg_point_t centre, double radius, const double angles[
     fprintf(svg->out, "<path stroke-linecap=\"round\" d=\"M%.2f %.2f A%.2f %.2f 0 %d 1 %.2f %.2f\"",
             centre.x + radius * cos(angles[0]), centre.y + radius * sin(angles[0]), radius, radius,
             span > TAU / 2, centre.x + radius * cos(angles[1]), centre.y + radius * sin(angles[1]));
-    put_paint(svg, paint);
+    svg_put_paint(svg, paint);
 }
 
 /* The line ends inside the head, so that a thick one does not show beyond its tip. */
@@ -129,7 +129,7 @@ void svg_arrow(svg_t *svg, const svg_point_t curve[3], double head, const svg_pa
     dy /= length;
     fprintf(svg->out, "<path d=\"M%.2f %.2f Q%.2f %.2f %.2f %.2f\"", curve[0].x, curve[0].y,
             curve[1].x, curve[1].y, curve[2].x - 0.7 * head * dx, curve[2].y - 0.7 * head * dy);
-    put_paint(svg, paint);
+    svg_put_paint(svg, paint);
     if (head <= 0) {
         return;
     }
@@ -137,7 +137,7 @@ void svg_arrow(svg_t *svg, const svg_point_t curve[3], double head, const svg_pa
     svg_paint_t solid = {.fill = paint->stroke, .opacity = paint->opacity};
     fprintf(svg->out, "<path d=\"M%.2f %.2f L%.2f %.2f L%.2f %.2f Z\"", curve[2].x, curve[2].y,
             bx - wide * dy, by + wide * dx, bx + wide * dy, by - wide * dx);
-    put_paint(svg, &solid);
+    svg_put_paint(svg, &solid);
 }
 
 void svg_text(svg_t *svg, svg_point_t at, const svg_font_t *font, const char *format, ...)
@@ -153,7 +153,7 @@ void svg_text(svg_t *svg, svg_point_t at, const svg_font_t *font, const char *fo
             : font->anchor == 'e' ? " text-anchor=\"end\""
                                   : "",
             font->bold ? " font-weight=\"bold\"" : "");
-    put_escaped(svg->out, text);
+    svg_put_escaped(svg->out, text);
     fputs("</text>\n", svg->out);
 }
 
@@ -165,7 +165,7 @@ void svg_begin(svg_t *svg, const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     fputs("<g><title>", svg->out);
-    put_escaped(svg->out, text);
+    svg_put_escaped(svg->out, text);
     fputs("</title>\n", svg->out);
 }
 
@@ -174,7 +174,7 @@ void svg_end(svg_t *svg)
     fputs("</g>\n", svg->out);
 }
 
-static int channel(double linear)
+static int svg_channel(double linear)
 {
     double x = linear <= 0 ? 0 : linear >= 1 ? 1 : linear;
     x = x <= 0.0031308 ? 12.92 * x : 1.055 * pow(x, 1 / 2.4) - 0.055;
@@ -189,9 +189,9 @@ svg_colour_t svg_oklch(double lightness, double chroma, double hue)
     double s = pow(lightness - 0.0894841775 * a - 1.2914855480 * b, 3);
     svg_colour_t colour;
     snprintf(colour.text, sizeof colour.text, "#%02x%02x%02x",
-             (unsigned)channel(4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s) & 255u,
-             (unsigned)channel(-1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s) & 255u,
-             (unsigned)channel(-0.0041960863 * l - 0.7034186147 * m + 1.7076147010 * s) & 255u);
+             (unsigned)svg_channel(4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s) & 255u,
+             (unsigned)svg_channel(-1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s) & 255u,
+             (unsigned)svg_channel(-0.0041960863 * l - 0.7034186147 * m + 1.7076147010 * s) & 255u);
     return colour;
 }
 

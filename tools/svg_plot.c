@@ -8,7 +8,7 @@
 
 #include "tools/svg.h"
 
-static double place(const plot_axis_t *axis, double value)
+static double svg_plot_place(const plot_axis_t *axis, double value)
 {
     double v = value < axis->low ? axis->low : value > axis->high ? axis->high : value;
     return log(v / axis->low) / log(axis->high / axis->low);
@@ -16,11 +16,11 @@ static double place(const plot_axis_t *axis, double value)
 
 svg_point_t plot_at(const plot_t *plot, double x, double y)
 {
-    return (svg_point_t){plot->box.x + plot->box.w * place(&plot->x, x),
-                         plot->box.y + plot->box.h * (1 - place(&plot->y, y))};
+    return (svg_point_t){plot->box.x + plot->box.w * svg_plot_place(&plot->x, x),
+                         plot->box.y + plot->box.h * (1 - svg_plot_place(&plot->y, y))};
 }
 
-static void name_value(plot_unit_t unit, double value, char text[32])
+static void svg_plot_name_value(plot_unit_t unit, double value, char text[32])
 {
     static const char *const bytes[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     static const char *const times[] = {"ns", "us", "ms", "s", "ks"};
@@ -52,7 +52,7 @@ static void name_value(plot_unit_t unit, double value, char text[32])
 }
 
 /* From one grid line to the next: a factor that leaves at most `most` of them. */
-static double grid_factor(const plot_axis_t *axis, double most)
+static double svg_plot_grid_factor(const plot_axis_t *axis, double most)
 {
     double base = axis->unit == PLOT_BYTES ? 2 : axis->unit == PLOT_RANKS ? 4 : 10, factor = base;
     while (log(axis->high / axis->low) / log(factor) > most) {
@@ -61,21 +61,22 @@ static double grid_factor(const plot_axis_t *axis, double most)
     return factor;
 }
 
-static double grid_first(const plot_axis_t *axis, double factor)
+static double svg_plot_grid_first(const plot_axis_t *axis, double factor)
 {
     return pow(factor, ceil(log(axis->low) / log(factor) - 1e-9));
 }
 
-static void put_grid_x(const plot_t *plot)
+static void svg_plot_put_grid_x(const plot_t *plot)
 {
-    double factor = grid_factor(&plot->x, plot->box.w / 62);
+    double factor = svg_plot_grid_factor(&plot->x, plot->box.w / 62);
     svg_paint_t line = {.stroke = SVG_FAINT, .width = 1};
     svg_font_t font = {.size = 11, .anchor = 'm', .fill = SVG_GREY};
     double bottom = plot->box.y + plot->box.h;
-    for (double v = grid_first(&plot->x, factor); v <= plot->x.high * 1.0001; v *= factor) {
+    for (double v = svg_plot_grid_first(&plot->x, factor); v <= plot->x.high * 1.0001;
+         v *= factor) {
         char text[32];
         double x = plot_at(plot, v, plot->y.low).x;
-        name_value(plot->x.unit, v, text);
+        svg_plot_name_value(plot->x.unit, v, text);
         svg_line(plot->svg, (svg_point_t){x, plot->box.y}, (svg_point_t){x, bottom}, &line);
         svg_text(plot->svg, (svg_point_t){x, bottom + 17}, &font, "%s", text);
     }
@@ -84,15 +85,16 @@ static void put_grid_x(const plot_t *plot)
              plot->x.name);
 }
 
-static void put_grid_y(const plot_t *plot)
+static void svg_plot_put_grid_y(const plot_t *plot)
 {
-    double factor = grid_factor(&plot->y, plot->box.h / 30);
+    double factor = svg_plot_grid_factor(&plot->y, plot->box.h / 30);
     svg_paint_t line = {.stroke = SVG_FAINT, .width = 1};
     svg_font_t font = {.size = 11, .anchor = 'e', .fill = SVG_GREY};
-    for (double v = grid_first(&plot->y, factor); v <= plot->y.high * 1.0001; v *= factor) {
+    for (double v = svg_plot_grid_first(&plot->y, factor); v <= plot->y.high * 1.0001;
+         v *= factor) {
         char text[32];
         double y = plot_at(plot, plot->x.low, v).y;
-        name_value(plot->y.unit, v, text);
+        svg_plot_name_value(plot->y.unit, v, text);
         svg_line(plot->svg, (svg_point_t){plot->box.x, y},
                  (svg_point_t){plot->box.x + plot->box.w, y}, &line);
         svg_text(plot->svg, (svg_point_t){plot->box.x - 7, y + 4}, &font, "%s", text);
@@ -104,8 +106,8 @@ void plot_axes(const plot_t *plot, const char *title)
     svg_font_t bold = {.size = 13.5, .anchor = 's', .bold = true};
     svg_font_t small = {.size = 12.5, .anchor = 's', .fill = SVG_GREY};
     svg_paint_t frame = {.stroke = SVG_PALE, .width = 1.2};
-    put_grid_x(plot);
-    put_grid_y(plot);
+    svg_plot_put_grid_x(plot);
+    svg_plot_put_grid_y(plot);
     svg_rect(plot->svg, plot->box, &frame);
     svg_text(plot->svg, (svg_point_t){plot->box.x, plot->box.y - 12}, &bold, "%s", title);
     svg_text(plot->svg, (svg_point_t){plot->box.x + 14 + svg_width(title, 14.2), plot->box.y - 12},

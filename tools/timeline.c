@@ -57,7 +57,7 @@ typedef struct run {
     weft_status_t status;
 } run_t;
 
-static void wake(run_t *run, uint32_t index)
+static void timeline_wake(run_t *run, uint32_t index)
 {
     lane_t *lane = &run->lanes[index];
     if (!lane->queued && !lane->done) {
@@ -66,10 +66,10 @@ static void wake(run_t *run, uint32_t index)
     }
 }
 
-static void wake_rank(run_t *run, const lane_t *lane)
+static void timeline_wake_rank(run_t *run, const lane_t *lane)
 {
     for (uint32_t i = 0; lane->plan->nlanes > 1 && i < lane->plan->nlanes; i++) {
-        wake(run, lane->first + i);
+        timeline_wake(run, lane->first + i);
     }
 }
 
@@ -82,7 +82,7 @@ uint32_t timeline_chunks(const weft_plan_t *plan)
 
 /* In the numbering of the buffer that has a block for each rank: block of the sender for a gather, of
  * the receiver for a scatter or an all-to-all. */
-static uint32_t chunk_of(const lane_t *lane, const weft_plan_view_t *move, uint32_t step)
+static uint32_t timeline_chunk_of(const lane_t *lane, const weft_plan_view_t *move, uint32_t step)
 {
     const weft_plan_t *plan = lane->plan;
     const weft_plan_operand_t *in = NULL, *out = NULL;
@@ -109,12 +109,13 @@ static uint32_t chunk_of(const lane_t *lane, const weft_plan_view_t *move, uint3
     return plan->rank * plan->k + chunk % plan->k;
 }
 
-static queue_t *queue_of(const run_t *run, const lane_t *lane, const weft_plan_operand_t *operand)
+static queue_t *timeline_queue_of(const run_t *run, const lane_t *lane,
+                                  const weft_plan_operand_t *operand)
 {
     return &run->queues[run->port_queue[run->first_port[lane->plan->rank] + operand->index]];
 }
 
-static void *grow(void *array, size_t size, uint32_t used, uint32_t *room)
+static void *timeline_grow(void *array, size_t size, uint32_t used, uint32_t *room)
 {
     if (used < *room) {
         return array;
@@ -127,11 +128,11 @@ static void *grow(void *array, size_t size, uint32_t used, uint32_t *room)
     return larger;
 }
 
-static uint32_t record_event(run_t *run, const lane_t *lane, const member_t *member, double start,
-                             double end)
+static uint32_t timeline_record_event(run_t *run, const lane_t *lane, const member_t *member,
+                                      double start, double end)
 {
     timeline_t *t = run->timeline;
-    void *events = grow(t->events, sizeof *t->events, t->nevents, &run->room_events);
+    void *events = timeline_grow(t->events, sizeof *t->events, t->nevents, &run->room_events);
     if (events == NULL) {
         run->status = weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for a drawing");
         return TIMELINE_NONE;
@@ -143,7 +144,7 @@ static uint32_t record_event(run_t *run, const lane_t *lane, const member_t *mem
                            .lane = lane->lane,
                            .pc = member->pc,
                            .iteration = lane->cursor.iteration,
-                           .chunk = chunk_of(lane, &member->move, step),
+                           .chunk = timeline_chunk_of(lane, &member->move, step),
                            .member = lane->par ? member->pc - lane->cursor.pc - 1 : 0,
                            .members = lane->par ? lane->nmembers : 1,
                            .combines = member->move.nsrc > 1 ? member->move.nsrc : 0,
@@ -153,10 +154,11 @@ static uint32_t record_event(run_t *run, const lane_t *lane, const member_t *mem
     return t->nevents++;
 }
 
-static void record_message(run_t *run, const queue_t *queue, uint32_t from, uint32_t to)
+static void timeline_record_message(run_t *run, const queue_t *queue, uint32_t from, uint32_t to)
 {
     timeline_t *t = run->timeline;
-    void *messages = grow(t->messages, sizeof *t->messages, t->nmessages, &run->room_messages);
+    void *messages =
+        timeline_grow(t->messages, sizeof *t->messages, t->nmessages, &run->room_messages);
     if (messages == NULL) {
         run->status = weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for a drawing");
         return;
@@ -167,14 +169,15 @@ static void record_message(run_t *run, const queue_t *queue, uint32_t from, uint
 }
 
 /* When the next slice may start, or UNFINISHED: something is still missing. */
-static double may_start(const run_t *run, const lane_t *lane, const member_t *member, bool *port_p)
+static double timeline_may_start(const run_t *run, const lane_t *lane, const member_t *member,
+                                 bool *port_p)
 {
     const weft_plan_view_t *move = &member->move;
     uint32_t slots = run->input->slots;
     double at = member->at;
     for (uint32_t i = 0; i < move->nsrc; i++) {
         if (move->src[i].kind == WEFT_OPERAND_PORT) {
-            const queue_t *q = queue_of(run, lane, &move->src[i]);
+            const queue_t *q = timeline_queue_of(run, lane, &move->src[i]);
             if (q->pushed == q->popped) {
                 return UNFINISHED;
             }
@@ -185,7 +188,7 @@ static double may_start(const run_t *run, const lane_t *lane, const member_t *me
     }
     for (uint32_t i = 0; i < move->ndst; i++) {
         if (move->dst[i].kind == WEFT_OPERAND_PORT) {
-            const queue_t *q = queue_of(run, lane, &move->dst[i]);
+            const queue_t *q = timeline_queue_of(run, lane, &move->dst[i]);
             if (q->pushed - q->popped == slots) {
                 return UNFINISHED;
             }
@@ -197,52 +200,52 @@ static double may_start(const run_t *run, const lane_t *lane, const member_t *me
     return at;
 }
 
-static void pop(run_t *run, const lane_t *lane, const weft_plan_operand_t *operand, uint32_t event,
-                double end)
+static void timeline_pop(run_t *run, const lane_t *lane, const weft_plan_operand_t *operand,
+                         uint32_t event, double end)
 {
-    queue_t *q = queue_of(run, lane, operand);
+    queue_t *q = timeline_queue_of(run, lane, operand);
     uint64_t at = q->popped++ % run->input->slots;
     q->popped_at[at] = end;
-    wake(run, q->sender);
+    timeline_wake(run, q->sender);
     if (event != TIMELINE_NONE) {
-        record_message(run, q, q->event[at], event);
+        timeline_record_message(run, q, q->event[at], event);
         run->timeline->events[event].receives++;
     }
 }
 
-static void push(run_t *run, const lane_t *lane, const weft_plan_operand_t *operand, uint32_t event,
-                 double end)
+static void timeline_push(run_t *run, const lane_t *lane, const weft_plan_operand_t *operand,
+                          uint32_t event, double end)
 {
-    queue_t *q = queue_of(run, lane, operand);
+    queue_t *q = timeline_queue_of(run, lane, operand);
     uint64_t at = q->pushed++ % run->input->slots;
     q->pushed_at[at] = end;
     q->event[at] = event;
-    wake(run, q->receiver);
+    timeline_wake(run, q->receiver);
     if (event != TIMELINE_NONE) {
         run->timeline->events[event].sends++;
     }
 }
 
 /* Moves one slice. Returns false if it cannot move yet. */
-static bool advance(run_t *run, const lane_t *lane, member_t *member)
+static bool timeline_advance(run_t *run, const lane_t *lane, member_t *member)
 {
     const weft_plan_view_t *move = &member->move;
     bool port = false;
-    double start = may_start(run, lane, member, &port);
+    double start = timeline_may_start(run, lane, member, &port);
     if (start < 0) {
         return false;
     }
     double end = start + (port ? EDGE_TIME : LOCAL_TIME);
     uint32_t event =
-        run->input->record ? record_event(run, lane, member, start, end) : TIMELINE_NONE;
+        run->input->record ? timeline_record_event(run, lane, member, start, end) : TIMELINE_NONE;
     for (uint32_t i = 0; i < move->nsrc; i++) {
         if (move->src[i].kind == WEFT_OPERAND_PORT) {
-            pop(run, lane, &move->src[i], event, end);
+            timeline_pop(run, lane, &move->src[i], event, end);
         }
     }
     for (uint32_t i = 0; i < move->ndst; i++) {
         if (move->dst[i].kind == WEFT_OPERAND_PORT) {
-            push(run, lane, &move->dst[i], event, end);
+            timeline_push(run, lane, &move->dst[i], event, end);
         }
     }
     member->at = end;
@@ -252,16 +255,16 @@ static bool advance(run_t *run, const lane_t *lane, member_t *member)
     return true;
 }
 
-static weft_cursors_t cursors_of(const run_t *run, const lane_t *lane)
+static weft_cursors_t timeline_cursors_of(const run_t *run, const lane_t *lane)
 {
     lane_t *first = &run->lanes[lane->first];
     return (weft_cursors_t){
         .first = &first->cursor, .stride = sizeof *first, .count = lane->plan->nlanes};
 }
 
-static bool is_ready(run_t *run, const lane_t *lane, member_t *member)
+static bool timeline_is_ready(run_t *run, const lane_t *lane, member_t *member)
 {
-    weft_cursors_t cursors = cursors_of(run, lane);
+    weft_cursors_t cursors = timeline_cursors_of(run, lane);
     if (member->ready || !weft_cursor_waits_over(&cursors, &lane->cursor, &member->move)) {
         return member->ready;
     }
@@ -274,15 +277,15 @@ static bool is_ready(run_t *run, const lane_t *lane, member_t *member)
     return true;
 }
 
-static void finish(run_t *run, lane_t *lane, uint32_t pc, double at)
+static void timeline_finish(run_t *run, lane_t *lane, uint32_t pc, double at)
 {
     if (weft_cursor_finish(&lane->cursor, pc)) {
         lane->ended_at[pc] = at;
-        wake_rank(run, lane);
+        timeline_wake_rank(run, lane);
     }
 }
 
-static void begin_group(const run_t *run, lane_t *lane, const weft_code_t *code)
+static void timeline_begin_group(const run_t *run, lane_t *lane, const weft_code_t *code)
 {
     lane->par = code->opcode == WEFT_CODE_PAR;
     lane->nmembers = weft_cursor_moves(code);
@@ -294,21 +297,21 @@ static void begin_group(const run_t *run, lane_t *lane, const weft_code_t *code)
     }
 }
 
-static bool run_group(run_t *run, lane_t *lane, const weft_code_t *code)
+static bool timeline_run_group(run_t *run, lane_t *lane, const weft_code_t *code)
 {
     if (lane->nmembers == 0) {
-        begin_group(run, lane, code);
+        timeline_begin_group(run, lane, code);
     }
     uint32_t over = 0;
     for (uint32_t i = 0; i < lane->nmembers; i++) {
         member_t *member = &lane->members[i];
         uint32_t before = member->step;
-        while (member->step < member->steps && is_ready(run, lane, member) &&
-               advance(run, lane, member)) {
+        while (member->step < member->steps && timeline_is_ready(run, lane, member) &&
+               timeline_advance(run, lane, member)) {
         }
         over += member->step == member->steps;
         if (before < member->step && member->step == member->steps) {
-            finish(run, lane, member->pc, member->at);
+            timeline_finish(run, lane, member->pc, member->at);
         }
     }
     if (over < lane->nmembers) {
@@ -322,10 +325,10 @@ static bool run_group(run_t *run, lane_t *lane, const weft_code_t *code)
     return true;
 }
 
-static bool run_bar(run_t *run, lane_t *lane, uint64_t mask)
+static bool timeline_run_bar(run_t *run, lane_t *lane, uint64_t mask)
 {
     lane_t *lanes = &run->lanes[lane->first];
-    weft_cursors_t cursors = cursors_of(run, lane);
+    weft_cursors_t cursors = timeline_cursors_of(run, lane);
     double at = 0;
     if (!weft_cursor_arrive(&cursors, &lane->cursor, mask)) {
         return false;
@@ -336,33 +339,33 @@ static bool run_bar(run_t *run, lane_t *lane, uint64_t mask)
     for (uint32_t i = 0; i < lane->plan->nlanes; i++) {
         if ((mask >> i & 1) != 0) {
             lanes[i].at = at;
-            finish(run, &lanes[i], lanes[i].cursor.pc, at);
+            timeline_finish(run, &lanes[i], lanes[i].cursor.pc, at);
             weft_cursor_next(&lanes[i].cursor);
-            wake(run, lane->first + i);
+            timeline_wake(run, lane->first + i);
         }
     }
     return true;
 }
 
-static bool run_code(run_t *run, lane_t *lane)
+static bool timeline_run_code(run_t *run, lane_t *lane)
 {
     const weft_code_t *code = weft_cursor_seek(&lane->cursor);
     switch (code->opcode) {
     case WEFT_CODE_BAR:
-        return run_bar(run, lane, code->mask);
+        return timeline_run_bar(run, lane, code->mask);
     case WEFT_CODE_STOP:
         lane->done = true;
         run->lanes_done++;
         return false;
     default:
-        return run_group(run, lane, code);
+        return timeline_run_group(run, lane, code);
     }
 }
 
-static void go(run_t *run)
+static void timeline_go(run_t *run)
 {
     for (uint32_t i = 0; i < run->nlanes; i++) {
-        wake(run, i);
+        timeline_wake(run, i);
     }
     while (run->work_used != 0 && run->status == WEFT_OK &&
            run->timeline->steps <= run->input->limit) {
@@ -370,7 +373,7 @@ static void go(run_t *run)
         run->work_at = (run->work_at + 1) % run->nlanes;
         run->work_used--;
         lane->queued = false;
-        while (run_code(run, lane) && run->timeline->steps <= run->input->limit) {
+        while (timeline_run_code(run, lane) && run->timeline->steps <= run->input->limit) {
         }
     }
     run->timeline->stuck = run->lanes_done < run->nlanes;
@@ -380,7 +383,7 @@ static void go(run_t *run)
     }
 }
 
-static void count_up(run_t *run, uint32_t *ncode_p, uint32_t *nqueues_p)
+static void timeline_count_up(run_t *run, uint32_t *ncode_p, uint32_t *nqueues_p)
 {
     uint32_t code = 0, queues = 0;
     for (uint32_t r = 0; r < run->input->nranks; r++) {
@@ -400,7 +403,7 @@ static void count_up(run_t *run, uint32_t *ncode_p, uint32_t *nqueues_p)
     *nqueues_p = queues;
 }
 
-static void set_lanes(run_t *run)
+static void timeline_set_lanes(run_t *run)
 {
     uint32_t code_at = 0;
     member_t *members = run->members;
@@ -421,7 +424,7 @@ static void set_lanes(run_t *run)
     }
 }
 
-static uint32_t other_end(const run_t *run, uint32_t rank, const weft_plan_port_t *port)
+static uint32_t timeline_other_end(const run_t *run, uint32_t rank, const weft_plan_port_t *port)
 {
     const weft_plan_t *peer =
         port->peer < run->input->nranks ? run->input->plans[port->peer] : NULL;
@@ -434,7 +437,7 @@ static uint32_t other_end(const run_t *run, uint32_t rank, const weft_plan_port_
     return TIMELINE_NONE;
 }
 
-static void pair(run_t *run)
+static void timeline_pair(run_t *run)
 {
     uint32_t slots = run->input->slots, at = 0;
     uint64_t searches = 0;
@@ -447,7 +450,7 @@ static void pair(run_t *run)
         }
         for (uint32_t i = 0; i < plan->nports; i++) {
             const weft_plan_port_t *port = &plan->ports[i];
-            uint32_t other = other_end(run, r, port);
+            uint32_t other = timeline_other_end(run, r, port);
             if (other == TIMELINE_NONE) {
                 run->status =
                     weft_fail(WEFT_ERR_PLAN, 0, "port %u of rank %u has no other end at rank %u", i,
@@ -471,7 +474,7 @@ static void pair(run_t *run)
     }
 }
 
-static uint64_t count_members(const timeline_input_t *input)
+static uint64_t timeline_count_members(const timeline_input_t *input)
 {
     uint64_t members = 0;
     for (uint32_t r = 0; r < input->nranks; r++) {
@@ -482,7 +485,7 @@ static uint64_t count_members(const timeline_input_t *input)
     return members;
 }
 
-static weft_status_t set_up(run_t *run)
+static weft_status_t timeline_set_up(run_t *run)
 {
     const timeline_input_t *input = run->input;
     uint32_t ncode, nqueues;
@@ -491,7 +494,7 @@ static weft_status_t set_up(run_t *run)
     if (run->first_port == NULL || run->first_lane == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for a timed run");
     }
-    count_up(run, &ncode, &nqueues);
+    timeline_count_up(run, &ncode, &nqueues);
     run->lanes = calloc(run->nlanes + 1, sizeof *run->lanes);
     run->work = calloc(run->nlanes + 1, sizeof *run->work);
     run->queues = calloc(nqueues + 1, sizeof *run->queues);
@@ -500,14 +503,14 @@ static weft_status_t set_up(run_t *run)
     run->events = calloc((size_t)input->slots * (nqueues + 1), sizeof *run->events);
     run->finished = calloc(ncode + 1, sizeof *run->finished);
     run->ended_at = calloc(ncode + 1, sizeof *run->ended_at);
-    run->members = calloc(count_members(input) + 1, sizeof *run->members);
+    run->members = calloc(timeline_count_members(input) + 1, sizeof *run->members);
     if (run->lanes == NULL || run->work == NULL || run->queues == NULL || run->port_queue == NULL ||
         run->times == NULL || run->events == NULL || run->finished == NULL ||
         run->ended_at == NULL || run->members == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for a timed run");
     }
-    set_lanes(run);
-    pair(run);
+    timeline_set_lanes(run);
+    timeline_pair(run);
     return run->status;
 }
 
@@ -515,9 +518,9 @@ weft_status_t timeline_run(const timeline_input_t *input, timeline_t *timeline)
 {
     run_t run = {.input = input, .timeline = timeline};
     *timeline = (timeline_t){0};
-    run.status = set_up(&run);
+    run.status = timeline_set_up(&run);
     if (run.status == WEFT_OK && run.nlanes != 0) {
-        go(&run);
+        timeline_go(&run);
     }
     free(run.first_port);
     free(run.first_lane);

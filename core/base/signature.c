@@ -8,18 +8,18 @@
 
 #include <weft/weft.h>
 
-static const char *or_unknown(const char *name)
+static const char *signature_or_unknown(const char *name)
 {
     return name != NULL ? name : "unknown";
 }
 
-static const char *op_text(uint8_t op, char *text, size_t bytes)
+static const char *signature_op_text(uint8_t op, char *text, size_t bytes)
 {
     if (op >= WEFT_OP_USER) {
         snprintf(text, bytes, "%u of weft_op_create", op);
         return text;
     }
-    return or_unknown(weft_op_name((weft_op_t)op));
+    return signature_or_unknown(weft_op_name((weft_op_t)op));
 }
 
 void weft_signature_diff(const weft_signature_t *here, const weft_signature_t *there, char *text,
@@ -31,18 +31,19 @@ void weft_signature_diff(const weft_signature_t *here, const weft_signature_t *t
                  here->sequence, there->sequence);
     } else if (here->coll != there->coll) {
         snprintf(text, bytes, "collective %s here, %s there",
-                 or_unknown(weft_coll_name((weft_coll_t)here->coll)),
-                 or_unknown(weft_coll_name((weft_coll_t)there->coll)));
+                 signature_or_unknown(weft_coll_name((weft_coll_t)here->coll)),
+                 signature_or_unknown(weft_coll_name((weft_coll_t)there->coll)));
     } else if (here->count != there->count) {
         snprintf(text, bytes, "count %" PRIu64 " here, %" PRIu64 " there", here->count,
                  there->count);
     } else if (here->dtype != there->dtype) {
         snprintf(text, bytes, "data type %s here, %s there",
-                 or_unknown(weft_dtype_name((weft_dtype_t)here->dtype)),
-                 or_unknown(weft_dtype_name((weft_dtype_t)there->dtype)));
+                 signature_or_unknown(weft_dtype_name((weft_dtype_t)here->dtype)),
+                 signature_or_unknown(weft_dtype_name((weft_dtype_t)there->dtype)));
     } else if (here->op != there->op) {
-        snprintf(text, bytes, "operator %s here, %s there", op_text(here->op, mine, sizeof mine),
-                 op_text(there->op, other, sizeof other));
+        snprintf(text, bytes, "operator %s here, %s there",
+                 signature_op_text(here->op, mine, sizeof mine),
+                 signature_op_text(there->op, other, sizeof other));
     } else if (here->root != there->root && here->coll == WEFT_ALL_GATHER) {
         /* The exchange inside weft_comm_split() is one with a root that no call has. */
         snprintf(text, bytes, "collective %s here, %s there",
@@ -63,8 +64,8 @@ void weft_signature_diff(const weft_signature_t *here, const weft_signature_t *t
 
 void weft_signature_text(const weft_signature_t *signature, char *text, size_t bytes)
 {
-    const char *coll = or_unknown(weft_coll_name((weft_coll_t)signature->coll));
-    const char *dtype = or_unknown(weft_dtype_name((weft_dtype_t)signature->dtype));
+    const char *coll = signature_or_unknown(weft_coll_name((weft_coll_t)signature->coll));
+    const char *dtype = signature_or_unknown(weft_dtype_name((weft_dtype_t)signature->dtype));
     if (signature->coll == WEFT_BARRIER) {
         snprintf(text, bytes, "barrier");
     } else if (signature->coll == WEFT_ALL_GATHER && signature->root != 0) {

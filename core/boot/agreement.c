@@ -25,7 +25,7 @@ typedef struct setting {
     size_t key_bytes, value_bytes;
 } setting_t;
 
-static setting_t setting_at(const char *text)
+static setting_t agreement_setting_at(const char *text)
 {
     setting_t setting = {.key = text};
     size_t bytes = strcspn(text, "\n");
@@ -36,22 +36,22 @@ static setting_t setting_at(const char *text)
     return setting;
 }
 
-static const char *setting_next(const setting_t *line)
+static const char *agreement_setting_next(const setting_t *line)
 {
     const char *end = line->value + line->value_bytes;
     return end + (*end == '\n');
 }
 
 /* Finds the line of `text` with the key of `wanted`. Its value is NULL when there is none. */
-static setting_t setting_find(const char *text, const setting_t *wanted)
+static setting_t agreement_setting_find(const char *text, const setting_t *wanted)
 {
     while (*text != '\0') {
-        setting_t line = setting_at(text);
+        setting_t line = agreement_setting_at(text);
         if (line.key_bytes == wanted->key_bytes &&
             memcmp(line.key, wanted->key, line.key_bytes) == 0) {
             return line;
         }
-        text = setting_next(&line);
+        text = agreement_setting_next(&line);
     }
     return (setting_t){.key = wanted->key, .key_bytes = wanted->key_bytes};
 }
@@ -60,13 +60,13 @@ static setting_t setting_find(const char *text, const setting_t *wanted)
 static bool agreement_difference(const char *a, const char *b, setting_t *in_a, setting_t *in_b)
 {
     while (*a != '\0') {
-        *in_a = setting_at(a);
-        *in_b = setting_find(b, in_a);
+        *in_a = agreement_setting_at(a);
+        *in_b = agreement_setting_find(b, in_a);
         if (in_b->value == NULL || in_a->value_bytes != in_b->value_bytes ||
             memcmp(in_a->value, in_b->value, in_a->value_bytes) != 0) {
             return true;
         }
-        a = setting_next(in_a);
+        a = agreement_setting_next(in_a);
     }
     return false;
 }

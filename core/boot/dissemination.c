@@ -13,8 +13,8 @@ typedef struct audience {
     const weft_neighbour_t *except;
 } audience_t;
 
-static void disseminate_frame(weft_health_t *health, audience_t to, const weft_frame_t *frame,
-                              const uint8_t *payload)
+static void dissemination_disseminate_frame(weft_health_t *health, audience_t to,
+                                            const weft_frame_t *frame, const uint8_t *payload)
 {
     if (to.only != NULL) {
         weft_neighbour_send(&health->neighbours, to.only, frame, payload);
@@ -24,17 +24,18 @@ static void disseminate_frame(weft_health_t *health, audience_t to, const weft_f
 }
 
 /* A FAIL frame of a communicator, or a DEATH frame. */
-static void disseminate_error(weft_health_t *health, audience_t to, uint32_t type, uint64_t comm_id,
-                              const weft_error_t *error)
+static void dissemination_disseminate_error(weft_health_t *health, audience_t to, uint32_t type,
+                                            uint64_t comm_id, const weft_error_t *error)
 {
     uint8_t payload[WEFT_WIRE_ERROR];
     weft_frame_t frame = {
         .type = type, .bytes = sizeof payload, .from = health->boot->rank, .number = comm_id};
     weft_error_encode(error, payload);
-    disseminate_frame(health, to, &frame, payload);
+    dissemination_disseminate_frame(health, to, &frame, payload);
 }
 
-static void disseminate_left(weft_health_t *health, audience_t to, const weft_logged_event_t *event)
+static void dissemination_disseminate_left(weft_health_t *health, audience_t to,
+                                           const weft_logged_event_t *event)
 {
     uint8_t payload[WEFT_WIRE_COUNT];
     weft_frame_t frame = {.type = WEFT_FRAME_LEAVE_COMM,
@@ -42,7 +43,7 @@ static void disseminate_left(weft_health_t *health, audience_t to, const weft_lo
                           .from = event->rank,
                           .number = event->comm_id};
     weft_put_u64(payload, event->sequence);
-    disseminate_frame(health, to, &frame, payload);
+    dissemination_disseminate_frame(health, to, &frame, payload);
 }
 
 void weft_disseminate_failure(weft_health_t *health, const weft_neighbour_t *from, uint64_t comm_id,
@@ -53,7 +54,8 @@ void weft_disseminate_failure(weft_health_t *health, const weft_neighbour_t *fro
         return;
     }
     (void)weft_event_log_add_failure(&health->log, comm_id, error);
-    disseminate_error(health, (audience_t){.except = from}, WEFT_FRAME_FAIL, comm_id, error);
+    dissemination_disseminate_error(health, (audience_t){.except = from}, WEFT_FRAME_FAIL, comm_id,
+                                    error);
     if (from != NULL) {
         health->callbacks.failed(health->arg, comm_id, error);
     }
@@ -68,7 +70,7 @@ void weft_disseminate_leave_comm(weft_health_t *health, const weft_neighbour_t *
     }
     const weft_logged_event_t *event =
         weft_event_log_add_leave(&health->log, comm_id, rank, sequence);
-    disseminate_left(health, (audience_t){.except = from}, event);
+    dissemination_disseminate_left(health, (audience_t){.except = from}, event);
     if (rank != health->boot->rank) {
         health->callbacks.left(health->arg, comm_id, rank, sequence);
     }
@@ -110,7 +112,8 @@ void weft_disseminate_death(weft_health_t *health, const weft_neighbour_t *from,
         health->neighbours.muted = true;
         health->detection_ended = true;
     }
-    disseminate_error(health, (audience_t){.except = from}, WEFT_FRAME_DEATH, 0, error);
+    dissemination_disseminate_error(health, (audience_t){.except = from}, WEFT_FRAME_DEATH, 0,
+                                    error);
     weft_event_log_add_death(&health->log, error);
     health->callbacks.died(health->arg, 0, error);
     weft_tree_repair(health);
@@ -122,14 +125,15 @@ void weft_disseminate_all_to(weft_health_t *health, weft_neighbour_t *neighbour)
     audience_t to = {.only = neighbour};
     const weft_event_log_t *log = &health->log;
     for (const weft_logged_death_t *death = log->deaths; death != NULL; death = death->next) {
-        disseminate_error(health, to, WEFT_FRAME_DEATH, 0, &death->error);
+        dissemination_disseminate_error(health, to, WEFT_FRAME_DEATH, 0, &death->error);
     }
     for (uint32_t i = 0; i < log->room; i++) {
         const weft_logged_event_t *event = &log->events[i];
         if (event->type == WEFT_FRAME_FAIL && event->error != NULL) {
-            disseminate_error(health, to, WEFT_FRAME_FAIL, event->comm_id, event->error);
+            dissemination_disseminate_error(health, to, WEFT_FRAME_FAIL, event->comm_id,
+                                            event->error);
         } else if (event->type == WEFT_FRAME_LEAVE_COMM) {
-            disseminate_left(health, to, event);
+            dissemination_disseminate_left(health, to, event);
         }
     }
     for (uint32_t i = 0; i < health->boot->nranks; i++) {

@@ -382,7 +382,7 @@ static weft_status_t join_many(join_t *join, const weft_boot_settings_t *setting
 }
 
 /* Until the health thread has taken over, neighbours may wait for us in an exchange. */
-static void leave_tell_neighbours(weft_boot_t *boot)
+static void join_leave_tell_neighbours(weft_boot_t *boot)
 {
     char who[128];
     if (boot->failed) {
@@ -404,7 +404,7 @@ void weft_boot_leave(weft_boot_t *boot)
     if (boot->health != NULL) {
         weft_health_stop(boot);
     } else {
-        leave_tell_neighbours(boot);
+        join_leave_tell_neighbours(boot);
     }
     for (uint32_t i = 0; i < WEFT_TREE_LINKS; i++) {
         weft_os_close(boot->links[i].fd);
@@ -416,8 +416,8 @@ void weft_boot_leave(weft_boot_t *boot)
     weft_os_free(boot);
 }
 
-static weft_boot_t *boot_create(const weft_boot_settings_t *settings, uint32_t nranks,
-                                uint32_t rank)
+static weft_boot_t *join_boot_create(const weft_boot_settings_t *settings, uint32_t nranks,
+                                     uint32_t rank)
 {
     weft_boot_t *boot = weft_os_alloc(sizeof *boot, 0);
     if (boot == NULL) {
@@ -453,7 +453,7 @@ weft_status_t weft_boot_join(const weft_boot_settings_t *settings, uint32_t nran
     if (status != WEFT_OK) {
         return status;
     }
-    weft_boot_t *boot = boot_create(settings, nranks, rank);
+    weft_boot_t *boot = join_boot_create(settings, nranks, rank);
     if (boot == NULL) {
         weft_id_wipe(&join.id);
         return weft_fail(WEFT_ERR_RESOURCE, 0, "out of memory for %u ranks", nranks);

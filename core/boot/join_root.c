@@ -205,13 +205,13 @@ static void root_admit(root_t *root, int fd, const weft_join_request_t *request)
     weft_os_close(fd);
 }
 
-static void joiner_drop(joiner_t *joiner)
+static void join_root_joiner_drop(joiner_t *joiner)
 {
     weft_os_close(joiner->fd);
     joiner->fd = -1;
 }
 
-static void joiner_step(root_t *root, joiner_t *joiner)
+static void join_root_joiner_step(root_t *root, joiner_t *joiner)
 {
     weft_frame_t frame;
     weft_join_request_t request;
@@ -223,7 +223,7 @@ static void joiner_step(root_t *root, joiner_t *joiner)
         return;
     }
     if (got <= 0) {
-        joiner_drop(joiner);
+        join_root_joiner_drop(joiner);
         return;
     }
     joiner->bytes += (uint32_t)got;
@@ -235,7 +235,7 @@ static void joiner_step(root_t *root, joiner_t *joiner)
         weft_join_request_decode(joiner->frame + WEFT_WIRE_HEADER, &request, &why) != WEFT_OK ||
         frame.from != request.rank) {
         weft_log(WEFT_LOG_WARN, "boot", "root: closed a holder of the id that sent a bad frame");
-        joiner_drop(joiner);
+        join_root_joiner_drop(joiner);
         return;
     }
     int fd = joiner->fd;
@@ -253,7 +253,7 @@ static void root_accept(root_t *root, int fd, const uint8_t label[WEFT_AUTH_LABE
                      ? &root->joiners[i]
                      : joiner;
     }
-    joiner_drop(joiner);
+    join_root_joiner_drop(joiner);
     if (!weft_auth_label_read(label, WEFT_PURPOSE_ROOT, &rank)) {
         weft_os_close(fd);
         return;
@@ -261,12 +261,12 @@ static void root_accept(root_t *root, int fd, const uint8_t label[WEFT_AUTH_LABE
     joiner->fd = fd;
     joiner->bytes = 0;
     joiner->until = weft_os_clock_ns() + JOINER_NS;
-    joiner_step(root, joiner);
+    join_root_joiner_step(root, joiner);
 }
 
 /* A member may say that its connections of the tree stand. Anything else, and the end, is its
  * death. */
-static void member_step(root_t *root, member_t *member)
+static void join_root_member_step(root_t *root, member_t *member)
 {
     uint8_t header[WEFT_WIRE_HEADER];
     char text[256];
@@ -361,16 +361,16 @@ static void root_serve(root_t *root)
     uint64_t now = weft_os_clock_ns();
     for (uint32_t i = 0; i < root->nranks && !root->ended; i++) {
         if (root->members[i].fd >= 0 && entries[JOINERS + i].revents != 0) {
-            member_step(root, &root->members[i]);
+            join_root_member_step(root, &root->members[i]);
         }
     }
     for (uint32_t i = 0; i < JOINERS && !root->ended; i++) {
         joiner_t *joiner = &root->joiners[i];
         if (joiner->fd >= 0) {
-            joiner_step(root, joiner);
+            join_root_joiner_step(root, joiner);
         }
         if (joiner->fd >= 0 && joiner->until <= now) {
-            joiner_drop(joiner);
+            join_root_joiner_drop(joiner);
         }
     }
 }

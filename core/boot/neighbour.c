@@ -13,7 +13,7 @@
 #define NEIGHBOUR_OUT_SOFT ((size_t)16 * 1024)
 
 /* Room for twice as many as now. The list keeps its contents, the poll entries do not. */
-static weft_status_t neighbours_grow(weft_neighbours_t *neighbours)
+static weft_status_t neighbour_neighbours_grow(weft_neighbours_t *neighbours)
 {
     uint32_t room = neighbours->room == 0 ? 8 : neighbours->room * 2;
     weft_neighbour_t *list = weft_os_alloc(room * sizeof *list, 0);
@@ -38,7 +38,7 @@ static weft_status_t neighbours_grow(weft_neighbours_t *neighbours)
 weft_status_t weft_neighbours_init(weft_neighbours_t *neighbours, const weft_boot_t *boot)
 {
     *neighbours = (weft_neighbours_t){.boot = boot};
-    return neighbours_grow(neighbours);
+    return neighbour_neighbours_grow(neighbours);
 }
 
 void weft_neighbours_fini(weft_neighbours_t *neighbours)
@@ -64,7 +64,7 @@ static int neighbour_watch_process(const weft_boot_t *boot, uint32_t rank)
 weft_status_t weft_neighbours_add(weft_neighbours_t *neighbours, int fd, uint32_t rank)
 {
     if (neighbours->count == neighbours->room) {
-        weft_status_t status = neighbours_grow(neighbours);
+        weft_status_t status = neighbour_neighbours_grow(neighbours);
         if (status != WEFT_OK) {
             weft_os_close(fd);
             return status;

@@ -23,7 +23,7 @@ typedef struct agree_text {
     const weft_registry_t *registry;
 } agree_text_t;
 
-static void agree_add(agree_text_t *a, const char *key, const char *value)
+static void family_setup_agree_add(agree_text_t *a, const char *key, const char *value)
 {
     int need = snprintf(a->text + a->used, a->room - a->used, "%s=%s\n", key, value);
     if (need < 0 || (size_t)need >= a->room - a->used) {
@@ -55,29 +55,29 @@ static bool family_option_is_free(const agree_text_t *a, const char *section)
     return false;
 }
 
-static void agree_option(void *arg, const char *section, const weft_option_t *option,
-                         const char *value, const char *origin)
+static void family_setup_agree_option(void *arg, const char *section, const weft_option_t *option,
+                                      const char *value, const char *origin)
 {
     char key[192];
     (void)origin;
     if ((option->flags & WEFT_OPTION_LOCAL) == 0 && !family_option_is_free(arg, section)) {
         snprintf(key, sizeof key, "%s.%s", section, option->name);
-        agree_add(arg, key, value);
+        family_setup_agree_add(arg, key, value);
     }
 }
 
-static void agree_kernel(agree_text_t *a)
+static void family_setup_agree_kernel(agree_text_t *a)
 {
     char own[160];
     const weft_loaded_t *kernel = weft_registry_get(a->registry, WEFT_KIND_KERNEL, 0);
     if (kernel != NULL) {
         const char *name = family_arithmetic_of(kernel);
         snprintf(own, sizeof own, "that of %s %s", kernel->plugin->name, kernel->plugin->version);
-        agree_add(a, "the arithmetic of core.kernel", name != NULL ? name : own);
+        family_setup_agree_add(a, "the arithmetic of core.kernel", name != NULL ? name : own);
     }
 }
 
-static void agree_plugins(agree_text_t *a)
+static void family_setup_agree_plugins(agree_text_t *a)
 {
     for (int kind = WEFT_KIND_NET; kind <= WEFT_KIND_TUNER; kind++) {
         const weft_loaded_t *loaded;
@@ -89,22 +89,22 @@ static void agree_plugins(agree_text_t *a)
             snprintf(key, sizeof key, "plugin %s", loaded->plugin->name);
             snprintf(value, sizeof value, "%s abi %u.%u", loaded->plugin->version,
                      loaded->plugin->abi_major, loaded->plugin->abi_minor);
-            agree_add(a, key, value);
+            family_setup_agree_add(a, key, value);
         }
     }
 }
 
-static weft_status_t agree(weft_family_t *family)
+static weft_status_t family_setup_agree(weft_family_t *family)
 {
     agree_text_t a = {.room = 64u << 10, .registry = family->registry};
     a.text = weft_os_alloc(a.room, 0);
     if (a.text == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot compare configurations");
     }
-    agree_add(&a, "weft", weft_version());
-    agree_plugins(&a);
-    agree_kernel(&a);
-    weft_config_each(family->config, agree_option, &a);
+    family_setup_agree_add(&a, "weft", weft_version());
+    family_setup_agree_plugins(&a);
+    family_setup_agree_kernel(&a);
+    weft_config_each(family->config, family_setup_agree_option, &a);
     weft_status_t status = a.full ? weft_fail(WEFT_ERR_RESOURCE, 0, "the configuration is too long")
                                   : weft_boot_agree(family->boot, a.text);
     weft_os_free(a.text);
@@ -364,7 +364,7 @@ static weft_status_t family_join(weft_family_t *family, const weft_unique_id_t *
         return WEFT_OK;
     }
     weft_registry_set_key(family->registry, weft_boot_key(family->boot));
-    return agree(family);
+    return family_setup_agree(family);
 }
 
 static void family_destroy_instances(weft_family_t *family)

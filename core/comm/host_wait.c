@@ -8,7 +8,7 @@
 #include "core/base/coll.h"
 #include "core/base/error.h"
 
-static void batch_free(weft_batch_t *batch)
+static void host_wait_batch_free(weft_batch_t *batch)
 {
     for (uint32_t i = 0; i < batch->count; i++) {
         weft_request_free(batch->request[i]);
@@ -91,7 +91,7 @@ static void host_wait_end(weft_comm_state_t *state, weft_host_waits_t *waits)
             position = &(*position)->next;
         }
         *position = batch->next;
-        batch_free(batch);
+        host_wait_batch_free(batch);
     }
     state->self.family->kernel.lanes->host_wait_release(state->device_queue);
 }
@@ -152,6 +152,6 @@ void weft_host_wait_free(weft_host_waits_t *waits)
     while (waits->batches != NULL) {
         weft_batch_t *batch = waits->batches;
         waits->batches = batch->next;
-        batch_free(batch);
+        host_wait_batch_free(batch);
     }
 }

@@ -43,8 +43,8 @@ static const weft_alias_t *alias_keep(weft_config_t *config, const char *section
     return alias;
 }
 
-static const weft_given_t *given_under(const weft_config_t *config, const char *section,
-                                       const char *key)
+static const weft_given_t *alias_given_under(const weft_config_t *config, const char *section,
+                                             const char *key)
 {
     char variable[WEFT_STORE_NAME_MAX];
     weft_store_env_name(section, key, variable, sizeof variable);
@@ -75,8 +75,8 @@ static weft_status_t alias_rename(weft_config_t *config, const weft_alias_t *ali
                                   const char *version)
 {
     char variable[WEFT_STORE_NAME_MAX];
-    const weft_given_t *old = given_under(config, alias->section, alias->name);
-    const weft_given_t *new = given_under(config, alias->section, alias->key);
+    const weft_given_t *old = alias_given_under(config, alias->section, alias->name);
+    const weft_given_t *new = alias_given_under(config, alias->section, alias->key);
     if (old == NULL) {
         return WEFT_OK;
     }

@@ -13,7 +13,8 @@
 #include "core/config/store.h"
 
 /* The given value that wins, the later one among equals; NULL if nobody gave any. */
-static const weft_given_t *winner(const weft_config_t *config, const char *section, const char *key)
+static const weft_given_t *claims_winner(const weft_config_t *config, const char *section,
+                                         const char *key)
 {
     char env_name[WEFT_STORE_NAME_MAX];
     const weft_given_t *best = NULL;
@@ -27,7 +28,8 @@ static const weft_given_t *winner(const weft_config_t *config, const char *secti
     return best;
 }
 
-static weft_claim_t *claim_find(const weft_config_t *config, const char *section, const char *key)
+static weft_claim_t *claims_claim_find(const weft_config_t *config, const char *section,
+                                       const char *key)
 {
     for (weft_claim_t *c = config->claims; c != NULL; c = c->next) {
         if (strcmp(c->section, section) == 0 && (key == NULL || strcmp(c->option.name, key) == 0)) {
@@ -39,11 +41,11 @@ static weft_claim_t *claim_find(const weft_config_t *config, const char *section
 
 bool weft_config_claimed(const weft_config_t *config, const char *section)
 {
-    return claim_find(config, section, NULL) != NULL;
+    return claims_claim_find(config, section, NULL) != NULL;
 }
 
-static weft_status_t value_parse(const weft_claim_t *claim, const char *value, const char *origin,
-                                 void *out)
+static weft_status_t claims_value_parse(const weft_claim_t *claim, const char *value,
+                                        const char *origin, void *out)
 {
     char why[400];
     const weft_option_t *option = &claim->option;
@@ -56,7 +58,7 @@ static weft_status_t value_parse(const weft_claim_t *claim, const char *value, c
 
 /* Every given value of the option becomes known and must be right, also those that do not win: a
  * mistake in a file is found before somebody removes the override that hid it. */
-static weft_status_t mark_known(weft_config_t *config, const weft_claim_t *claim, void *out)
+static weft_status_t claims_mark_known(weft_config_t *config, const weft_claim_t *claim, void *out)
 {
     char env_name[WEFT_STORE_NAME_MAX];
     weft_status_t status = WEFT_OK;
@@ -72,16 +74,16 @@ static weft_status_t mark_known(weft_config_t *config, const weft_claim_t *claim
                              claim->option.name);
         }
         g->claim = claim;
-        status = value_parse(claim, g->value, g->origin, out);
+        status = claims_value_parse(claim, g->value, g->origin, out);
     }
     return status;
 }
 
 /* The claim of a key, made on the first call and filled anew on each. */
-static weft_claim_t *claim_make(weft_config_t *config, const char *section,
-                                const weft_option_t *option)
+static weft_claim_t *claims_claim_make(weft_config_t *config, const char *section,
+                                       const weft_option_t *option)
 {
-    weft_claim_t *claim = claim_find(config, section, option->name);
+    weft_claim_t *claim = claims_claim_find(config, section, option->name);
     if (claim != NULL) {
         return claim;
     }
@@ -107,23 +109,23 @@ static weft_claim_t *claim_make(weft_config_t *config, const char *section,
     return claim;
 }
 
-static weft_status_t option_fill(weft_config_t *config, const char *section,
-                                 const weft_option_t *option, void *out)
+static weft_status_t claims_option_fill(weft_config_t *config, const char *section,
+                                        const weft_option_t *option, void *out)
 {
     char text[1024];
-    weft_claim_t *claim = claim_make(config, section, option);
+    weft_claim_t *claim = claims_claim_make(config, section, option);
     if (claim == NULL) {
         return WEFT_ERR_RESOURCE;
     }
     claim->option.offset = option->offset;
-    weft_status_t status = mark_known(config, claim, out);
+    weft_status_t status = claims_mark_known(config, claim, out);
     if (status != WEFT_OK) {
         return status;
     }
-    const weft_given_t *given = winner(config, section, option->name);
+    const weft_given_t *given = claims_winner(config, section, option->name);
     claim->origin = given != NULL ? given->origin : "default";
-    status =
-        value_parse(claim, given != NULL ? given->value : claim->option.value, claim->origin, out);
+    status = claims_value_parse(claim, given != NULL ? given->value : claim->option.value,
+                                claim->origin, out);
     if (status != WEFT_OK) {
         return status;
     }
@@ -138,7 +140,7 @@ weft_status_t weft_config_section(weft_config_t *config, const char *section,
     weft_status_t status = weft_alias_apply(config, section, table);
     for (const weft_option_t *option = table; option->name != NULL && status == WEFT_OK; option++) {
         if ((option->flags & WEFT_OPTION_ALIAS) == 0) {
-            status = option_fill(config, section, option, out);
+            status = claims_option_fill(config, section, option, out);
         }
     }
     return status;
@@ -159,7 +161,7 @@ weft_status_t weft_config_ignore(weft_config_t *config, const char *section)
     return WEFT_OK;
 }
 
-static bool is_ignored(const weft_config_t *config, const weft_given_t *given)
+static bool claims_is_ignored(const weft_config_t *config, const weft_given_t *given)
 {
     char prefix[WEFT_STORE_NAME_MAX];
     for (const weft_ignored_t *i = config->ignored; i != NULL; i = i->next) {
@@ -171,13 +173,13 @@ static bool is_ignored(const weft_config_t *config, const weft_given_t *given)
     }
     /* A section with a path is that of a plugin from elsewhere, which is not in use now. */
     return given->section != NULL && !weft_config_claimed(config, given->section) &&
-           winner(config, given->section, "path") != NULL;
+           claims_winner(config, given->section, "path") != NULL;
 }
 
 /* Offers a variable's name. If it is the nearest so far, the hint shows that of `key` instead, which
  * is kept in `best`. */
-static void variable_offer(weft_nearest_t *nearest, const char *section, const char *name,
-                           const char *key, char best[WEFT_STORE_NAME_MAX])
+static void claims_variable_offer(weft_nearest_t *nearest, const char *section, const char *name,
+                                  const char *key, char best[WEFT_STORE_NAME_MAX])
 {
     char variable[WEFT_STORE_NAME_MAX];
     weft_store_env_name(section, name, variable, sizeof variable);
@@ -189,16 +191,16 @@ static void variable_offer(weft_nearest_t *nearest, const char *section, const c
     }
 }
 
-static weft_status_t unknown_variable(const weft_config_t *config, const weft_given_t *given)
+static weft_status_t claims_unknown_variable(const weft_config_t *config, const weft_given_t *given)
 {
     char hint[200], best[WEFT_STORE_NAME_MAX] = "";
     weft_nearest_t nearest;
     weft_nearest_start(&nearest, given->key);
     for (const weft_claim_t *c = config->claims; c != NULL; c = c->next) {
-        variable_offer(&nearest, c->section, c->option.name, c->option.name, best);
+        claims_variable_offer(&nearest, c->section, c->option.name, c->option.name, best);
     }
     for (const weft_alias_t *a = config->aliases; a != NULL; a = a->next) {
-        variable_offer(&nearest, a->section, a->name, a->key, best);
+        claims_variable_offer(&nearest, a->section, a->name, a->key, best);
     }
     weft_nearest_hint(&nearest, "WEFT_", "", hint, sizeof hint);
     return weft_fail(WEFT_ERR_CONFIG, 0,
@@ -207,7 +209,7 @@ static weft_status_t unknown_variable(const weft_config_t *config, const weft_gi
                      given->origin, hint);
 }
 
-static weft_status_t unknown_section(const weft_config_t *config, const weft_given_t *given)
+static weft_status_t claims_unknown_section(const weft_config_t *config, const weft_given_t *given)
 {
     char hint[100];
     weft_nearest_t nearest;
@@ -223,7 +225,7 @@ static weft_status_t unknown_section(const weft_config_t *config, const weft_giv
                      given->section, given->key, hint);
 }
 
-static weft_status_t unknown_key(const weft_config_t *config, const weft_given_t *given)
+static weft_status_t claims_unknown_key(const weft_config_t *config, const weft_given_t *given)
 {
     char hint[100];
     weft_nearest_t nearest;
@@ -247,21 +249,21 @@ static weft_status_t unknown_key(const weft_config_t *config, const weft_given_t
 weft_status_t weft_config_finish(weft_config_t *config)
 {
     for (const weft_given_t *g = config->given; g != NULL; g = g->next) {
-        if (g->claim != NULL || is_ignored(config, g)) {
+        if (g->claim != NULL || claims_is_ignored(config, g)) {
             continue;
         }
         if (g->section == NULL) {
-            return unknown_variable(config, g);
+            return claims_unknown_variable(config, g);
         }
-        return weft_config_claimed(config, g->section) ? unknown_key(config, g)
-                                                       : unknown_section(config, g);
+        return weft_config_claimed(config, g->section) ? claims_unknown_key(config, g)
+                                                       : claims_unknown_section(config, g);
     }
     return WEFT_OK;
 }
 
 const char *weft_config_origin(const weft_config_t *config, const char *section, const char *key)
 {
-    const weft_given_t *given = winner(config, section, key);
+    const weft_given_t *given = claims_winner(config, section, key);
     return given != NULL ? given->origin : "default";
 }
 

@@ -29,19 +29,19 @@ typedef struct weft_feed {
     char value[LINE_MAX_BYTES + 1];
 } weft_feed_t;
 
-static bool is_blank(char c)
+static bool config_parse_is_blank(char c)
 {
     return c == ' ' || c == '\t';
 }
 
-static bool refuse(weft_feed_t *feed, const char *why)
+static bool config_parse_refuse(weft_feed_t *feed, const char *why)
 {
     feed->status = weft_fail(WEFT_ERR_CONFIG, 0, "%s:%u: %s", feed->path, feed->line, why);
     return false;
 }
 
 /* Bytes of the UTF-8 character at p, 0 if it is none. */
-static size_t utf8_bytes(const unsigned char *p, const unsigned char *end)
+static size_t config_parse_utf8_bytes(const unsigned char *p, const unsigned char *end)
 {
     static const struct {
         unsigned char mask, lead;
@@ -62,80 +62,80 @@ static size_t utf8_bytes(const unsigned char *p, const unsigned char *end)
     return 0;
 }
 
-static bool bytes_check(weft_feed_t *feed, const char *line, const char *end)
+static bool config_parse_bytes_check(weft_feed_t *feed, const char *line, const char *end)
 {
     const unsigned char *p = (const unsigned char *)line;
     const unsigned char *stop = (const unsigned char *)end;
     if (end - line > LINE_MAX_BYTES) {
-        return refuse(feed, "line is longer than 1000 bytes");
+        return config_parse_refuse(feed, "line is longer than 1000 bytes");
     }
     while (p < stop) {
-        size_t bytes = utf8_bytes(p, stop);
+        size_t bytes = config_parse_utf8_bytes(p, stop);
         if (*p == '\0') {
-            return refuse(feed, "NUL byte, expected plain text");
+            return config_parse_refuse(feed, "NUL byte, expected plain text");
         }
         if (bytes == 0) {
-            return refuse(feed, "byte that is not UTF-8, save the file as UTF-8");
+            return config_parse_refuse(feed, "byte that is not UTF-8, save the file as UTF-8");
         }
         if ((*p < ' ' && *p != '\t') || *p == 0x7f) {
-            return refuse(feed, "control character, expected plain text");
+            return config_parse_refuse(feed, "control character, expected plain text");
         }
         p += bytes;
     }
     return true;
 }
 
-static bool section_check(weft_feed_t *feed, const char *line, const char *end)
+static bool config_parse_section_check(weft_feed_t *feed, const char *line, const char *end)
 {
     const char *close = memchr(line, ']', (size_t)(end - line));
     if (close == NULL) {
-        return refuse(feed, "section without ']', expected [name]");
+        return config_parse_refuse(feed, "section without ']', expected [name]");
     }
     if (close + 1 != end) {
-        return refuse(feed, "text after ']', expected [name] alone on its line");
+        return config_parse_refuse(feed, "text after ']', expected [name] alone on its line");
     }
     if (!weft_option_name_ok(line + 1, (size_t)(close - line - 1), '-')) {
-        return refuse(feed, "bad section name, expected 1 to 48 of a-z, 0-9 and -");
+        return config_parse_refuse(feed, "bad section name, expected 1 to 48 of a-z, 0-9 and -");
     }
     feed->in_section = true;
     return true;
 }
 
-static bool key_check(weft_feed_t *feed, const char *line, const char *end)
+static bool config_parse_key_check(weft_feed_t *feed, const char *line, const char *end)
 {
     const char *equals = memchr(line, '=', (size_t)(end - line));
     if (equals == NULL) {
-        return refuse(feed, "expected key = value, [section] or a comment");
+        return config_parse_refuse(feed, "expected key = value, [section] or a comment");
     }
     const char *key_end = equals;
-    while (key_end > line && is_blank(key_end[-1])) {
+    while (key_end > line && config_parse_is_blank(key_end[-1])) {
         key_end--;
     }
     if (!weft_option_name_ok(line, (size_t)(key_end - line), '_')) {
-        return refuse(feed, "bad key, expected 1 to 48 of a-z, 0-9 and _ before '='");
+        return config_parse_refuse(feed, "bad key, expected 1 to 48 of a-z, 0-9 and _ before '='");
     }
     if (!feed->in_section) {
-        return refuse(feed, "key before the first [section]");
+        return config_parse_refuse(feed, "key before the first [section]");
     }
     return true;
 }
 
 /* End of the line without comment and trailing blanks. */
-static const char *content_end(const char *line, const char *end)
+static const char *config_parse_content_end(const char *line, const char *end)
 {
     for (const char *p = line; p < end; p++) {
-        if ((*p == ';' || *p == '#') && (p == line || is_blank(p[-1]))) {
+        if ((*p == ';' || *p == '#') && (p == line || config_parse_is_blank(p[-1]))) {
             end = p;
         }
     }
-    while (end > line && is_blank(end[-1])) {
+    while (end > line && config_parse_is_blank(end[-1])) {
         end--;
     }
     return end;
 }
 
 /* Moves to the next line with content; false at the end and after a mistake. */
-static bool line_next(weft_feed_t *feed)
+static bool config_parse_line_next(weft_feed_t *feed)
 {
     while (feed->next < feed->end) {
         const char *line = feed->next;
@@ -144,30 +144,32 @@ static bool line_next(weft_feed_t *feed)
         end = end != NULL ? end : feed->end;
         feed->line++;
         end -= end > line && end[-1] == '\r';
-        if (!bytes_check(feed, line, end)) {
+        if (!config_parse_bytes_check(feed, line, end)) {
             return false;
         }
-        while (line < end && is_blank(*line)) {
+        while (line < end && config_parse_is_blank(*line)) {
             line++;
         }
-        end = content_end(line, end);
+        end = config_parse_content_end(line, end);
         if (line == end) {
             continue;
         }
         feed->part = line;
         feed->part_end = end;
-        return *line == '[' ? section_check(feed, line, end) : key_check(feed, line, end);
+        return *line == '[' ? config_parse_section_check(feed, line, end)
+                            : config_parse_key_check(feed, line, end);
     }
     return false;
 }
 
 /* Where to cut a line so that inih takes the rest for a continuation and trims nothing of it; NULL if
  * there is no such place. */
-static const char *cut_find(const char *part, const char *latest, bool continued)
+static const char *config_parse_cut_find(const char *part, const char *latest, bool continued)
 {
     const char *equals = continued ? part : memchr(part, '=', (size_t)(latest - part));
     for (const char *cut = latest; equals != NULL && cut > equals + 1; cut--) {
-        if (!is_blank(cut[-1]) && !is_blank(*cut) && *cut != ';' && *cut != '#') {
+        if (!config_parse_is_blank(cut[-1]) && !config_parse_is_blank(*cut) && *cut != ';' &&
+            *cut != '#') {
             return cut;
         }
     }
@@ -175,18 +177,20 @@ static const char *cut_find(const char *part, const char *latest, bool continued
 }
 
 /* ini_reader: hands over the next line or the next part of a long one. */
-static char *read_part(char *buffer, int room, void *stream)
+static char *config_parse_read_part(char *buffer, int room, void *stream)
 {
     weft_feed_t *feed = stream;
     feed->continued = feed->part < feed->part_end;
-    if (feed->status != WEFT_OK || (!feed->continued && !line_next(feed))) {
+    if (feed->status != WEFT_OK || (!feed->continued && !config_parse_line_next(feed))) {
         return NULL;
     }
     const char *cut = feed->part_end;
     if (room < PART_MIN || cut - feed->part > room - 4) {
-        cut = room < PART_MIN ? NULL : cut_find(feed->part, feed->part + room - 4, feed->continued);
+        cut = room < PART_MIN
+                  ? NULL
+                  : config_parse_cut_find(feed->part, feed->part + room - 4, feed->continued);
         if (cut == NULL) {
-            refuse(feed, "line cannot be split, write it shorter");
+            config_parse_refuse(feed, "line cannot be split, write it shorter");
             return NULL;
         }
     }
@@ -196,7 +200,7 @@ static char *read_part(char *buffer, int room, void *stream)
     return buffer;
 }
 
-static bool given_note(weft_feed_t *feed, const char *section, const char *key)
+static bool config_parse_given_note(weft_feed_t *feed, const char *section, const char *key)
 {
     char origin[4200], why[160];
     snprintf(origin, sizeof origin, "%s:%u", feed->path, feed->line);
@@ -204,10 +208,10 @@ static bool given_note(weft_feed_t *feed, const char *section, const char *key)
     if (before != NULL) {
         snprintf(why, sizeof why, "[%s] %s is given twice, first on line %u", section, key,
                  before->line);
-        return refuse(feed, why);
+        return config_parse_refuse(feed, why);
     }
     if (++feed->keys > KEYS_MAX) {
-        return refuse(feed, "more than 4096 keys in one file");
+        return config_parse_refuse(feed, "more than 4096 keys in one file");
     }
     weft_given_t given = {.source = WEFT_FROM_FILE,
                           .section = section,
@@ -220,13 +224,14 @@ static bool given_note(weft_feed_t *feed, const char *section, const char *key)
 }
 
 /* ini_handler. */
-static int take_value(void *user, const char *section, const char *key, const char *value)
+static int config_parse_take_value(void *user, const char *section, const char *key,
+                                   const char *value)
 {
     weft_feed_t *feed = user;
     size_t at = feed->continued ? strlen(feed->value) : 0;
     snprintf(feed->value + at, sizeof feed->value - at, "%s", value);
     bool complete = feed->part == feed->part_end;
-    return !complete || given_note(feed, section, key);
+    return !complete || config_parse_given_note(feed, section, key);
 }
 
 weft_status_t weft_config_parse(weft_config_t *config, const char *path, const char *text,
@@ -235,15 +240,15 @@ weft_status_t weft_config_parse(weft_config_t *config, const char *path, const c
     weft_feed_t feed = {.config = config, .path = path, .next = text, .end = text + bytes};
     if (bytes >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0)) {
         feed.line = 1;
-        refuse(&feed, "UTF-16 text, save the file as UTF-8");
+        config_parse_refuse(&feed, "UTF-16 text, save the file as UTF-8");
         return feed.status;
     }
     if (bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
         feed.next += 3;
     }
-    int result = ini_parse_stream(read_part, &feed, take_value, &feed);
+    int result = ini_parse_stream(config_parse_read_part, &feed, config_parse_take_value, &feed);
     if (result != 0 && feed.status == WEFT_OK) {
-        refuse(&feed, "line that the INI parser refuses");
+        config_parse_refuse(&feed, "line that the INI parser refuses");
     }
     return feed.status;
 }

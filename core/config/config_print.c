@@ -38,7 +38,7 @@ static bool section_print(const weft_config_t *config, const char *section, FILE
     return done;
 }
 
-static bool is_first(const weft_config_t *config, const weft_claim_t *claim)
+static bool config_print_is_first(const weft_config_t *config, const weft_claim_t *claim)
 {
     const weft_claim_t *c = config->claims;
     while (strcmp(c->section, claim->section) != 0) {
@@ -51,7 +51,7 @@ weft_status_t weft_config_print(const weft_config_t *config, FILE *out)
 {
     bool done = fputs(head, out) >= 0;
     for (const weft_claim_t *c = config->claims; c != NULL && done; c = c->next) {
-        if (is_first(config, c)) {
+        if (config_print_is_first(config, c)) {
             done = section_print(config, c->section, out);
         }
     }

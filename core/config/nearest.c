@@ -9,12 +9,12 @@
 
 #define NAME_MAX_BYTES 96
 
-static size_t least(size_t a, size_t b)
+static size_t nearest_least(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
-static size_t distance(const char *a, size_t na, const char *b, size_t nb)
+static size_t nearest_distance(const char *a, size_t na, const char *b, size_t nb)
 {
     size_t rows[3][NAME_MAX_BYTES + 1];
     for (size_t j = 0; j <= nb; j++) {
@@ -26,9 +26,10 @@ static size_t distance(const char *a, size_t na, const char *b, size_t nb)
         const size_t *above2 = rows[(i + 1) % 3];
         now[0] = i;
         for (size_t j = 1; j <= nb; j++) {
-            now[j] = least(least(above[j], now[j - 1]) + 1, above[j - 1] + (a[i - 1] != b[j - 1]));
+            now[j] = nearest_least(nearest_least(above[j], now[j - 1]) + 1,
+                                   above[j - 1] + (a[i - 1] != b[j - 1]));
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-                now[j] = least(now[j], above2[j - 2] + 1);
+                now[j] = nearest_least(now[j], above2[j - 2] + 1);
             }
         }
     }
@@ -46,7 +47,7 @@ void weft_nearest_offer(weft_nearest_t *nearest, const char *name, size_t bytes)
     if (nearest->bytes > NAME_MAX_BYTES || bytes > NAME_MAX_BYTES) {
         return;
     }
-    size_t d = distance(nearest->wanted, nearest->bytes, name, bytes);
+    size_t d = nearest_distance(nearest->wanted, nearest->bytes, name, bytes);
     /* Among equals a name of the same length: letters are swapped more often than forgotten. */
     bool tie = nearest->best != NULL && d == nearest->limit && bytes == nearest->bytes &&
                nearest->best_bytes != bytes;

@@ -10,29 +10,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_digit(char c)
+static bool number_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
-static const char *skip_digits(const char *p)
+static const char *number_skip_digits(const char *p)
 {
-    while (is_digit(*p)) {
+    while (number_is_digit(*p)) {
         p++;
     }
     return p;
 }
 
 /* End of sign, digits, point, digits, exponent; NULL if there is no digit before the exponent. */
-static const char *real_end(const char *text)
+static const char *number_real_end(const char *text)
 {
     const char *p = text + (*text == '-' || *text == '+');
     const char *start = p;
-    p = skip_digits(p);
+    p = number_skip_digits(p);
     size_t digits = (size_t)(p - start);
     if (*p == '.') {
         const char *fraction = p + 1;
-        p = skip_digits(fraction);
+        p = number_skip_digits(fraction);
         digits += (size_t)(p - fraction);
     }
     if (digits == 0) {
@@ -40,7 +40,7 @@ static const char *real_end(const char *text)
     }
     if (*p == 'e' || *p == 'E') {
         const char *exponent = p + 1 + (p[1] == '-' || p[1] == '+');
-        p = is_digit(*exponent) ? skip_digits(exponent) : p;
+        p = number_is_digit(*exponent) ? number_skip_digits(exponent) : p;
     }
     return p;
 }
@@ -48,7 +48,7 @@ static const char *real_end(const char *text)
 weft_number_t weft_number_real(const char *text, double *value_p, const char **rest_p)
 {
     char copy[64];
-    const char *end = real_end(text);
+    const char *end = number_real_end(text);
     if (end == NULL || (size_t)(end - text) >= sizeof copy) {
         return end == NULL ? WEFT_NUMBER_NONE : WEFT_NUMBER_RANGE;
     }
@@ -68,21 +68,22 @@ weft_number_t weft_number_real(const char *text, double *value_p, const char **r
     return WEFT_NUMBER_OK;
 }
 
-static int digit_value(char c, unsigned base)
+static int number_digit_value(char c, unsigned base)
 {
-    int value = is_digit(c)            ? c - '0'
+    int value = number_is_digit(c)     ? c - '0'
                 : c >= 'a' && c <= 'f' ? c - 'a' + 10
                 : c >= 'A' && c <= 'F' ? c - 'A' + 10
                                        : 99;
     return value < (int)base ? value : -1;
 }
 
-static weft_number_t digits_read(const char *text, unsigned base, uint64_t *value_p,
-                                 const char **rest_p)
+static weft_number_t number_digits_read(const char *text, unsigned base, uint64_t *value_p,
+                                        const char **rest_p)
 {
     uint64_t value = 0;
     const char *p = text;
-    for (int digit = digit_value(*p, base); digit >= 0; digit = digit_value(*++p, base)) {
+    for (int digit = number_digit_value(*p, base); digit >= 0;
+         digit = number_digit_value(*++p, base)) {
         if (value > (UINT64_MAX - (uint64_t)digit) / base) {
             return WEFT_NUMBER_RANGE;
         }
@@ -95,7 +96,7 @@ static weft_number_t digits_read(const char *text, unsigned base, uint64_t *valu
 
 weft_number_t weft_number_uint(const char *text, uint64_t *value_p, const char **rest_p)
 {
-    return digits_read(text, 10, value_p, rest_p);
+    return number_digits_read(text, 10, value_p, rest_p);
 }
 
 weft_number_t weft_number_int(const char *text, int64_t *value_p, const char **rest_p)
@@ -104,7 +105,7 @@ weft_number_t weft_number_int(const char *text, int64_t *value_p, const char **r
     const char *p = text + (negative || *text == '+');
     bool hex = p[0] == '0' && (p[1] == 'x' || p[1] == 'X');
     uint64_t value;
-    weft_number_t result = digits_read(hex ? p + 2 : p, hex ? 16 : 10, &value, rest_p);
+    weft_number_t result = number_digits_read(hex ? p + 2 : p, hex ? 16 : 10, &value, rest_p);
     if (result != WEFT_NUMBER_OK) {
         return result;
     }

@@ -20,7 +20,7 @@ bool weft_option_name_ok(const char *name, size_t bytes, char extra)
     return bytes > 0 && bytes <= WEFT_OPTION_NAME_MAX;
 }
 
-static bool name_check(const char *name, char *why, size_t bytes)
+static bool option_table_name_check(const char *name, char *why, size_t bytes)
 {
     if (weft_option_name_ok(name, strnlen(name, WEFT_OPTION_NAME_MAX + 1), '_')) {
         return true;
@@ -30,8 +30,8 @@ static bool name_check(const char *name, char *why, size_t bytes)
 }
 
 /* An alias names an option of the same table, and the version in which it goes. */
-static bool alias_check(const weft_option_t *table, const weft_option_t *alias, char *why,
-                        size_t bytes)
+static bool option_table_alias_check(const weft_option_t *table, const weft_option_t *alias,
+                                     char *why, size_t bytes)
 {
     if (alias->value == NULL || alias->help == NULL) {
         snprintf(why, bytes, "alias %s has no %s, expected text", alias->name,
@@ -48,7 +48,8 @@ static bool alias_check(const weft_option_t *table, const weft_option_t *alias, 
     return false;
 }
 
-static bool entry_check(const weft_option_t *option, size_t config_size, char *why, size_t bytes)
+static bool option_table_entry_check(const weft_option_t *option, size_t config_size, char *why,
+                                     size_t bytes)
 {
     size_t width = weft_option_type_bytes(option->type);
     const char *name = option->name;
@@ -72,7 +73,7 @@ static bool entry_check(const weft_option_t *option, size_t config_size, char *w
     return false;
 }
 
-static bool default_check(const weft_option_t *option, char *why, size_t bytes)
+static bool option_table_default_check(const weft_option_t *option, char *why, size_t bytes)
 {
     uint64_t value = 0;
     char reason[400];
@@ -94,13 +95,13 @@ bool weft_option_table_check(const weft_option_t *table, size_t config_size, cha
                      WEFT_OPTION_TABLE_MAX);
             return false;
         }
-        if (!name_check(table[i].name, why, bytes)) {
+        if (!option_table_name_check(table[i].name, why, bytes)) {
             return false;
         }
         bool good = (table[i].flags & WEFT_OPTION_ALIAS) != 0
-                        ? alias_check(table, &table[i], why, bytes)
-                        : entry_check(&table[i], config_size, why, bytes) &&
-                              default_check(&table[i], why, bytes);
+                        ? option_table_alias_check(table, &table[i], why, bytes)
+                        : option_table_entry_check(&table[i], config_size, why, bytes) &&
+                              option_table_default_check(&table[i], why, bytes);
         if (!good) {
             return false;
         }

@@ -21,13 +21,13 @@
 /* Variables with that prefix that are no options. */
 static const char *const other_variables[] = {"CONF", "UNIQUE_ID"};
 
-static weft_status_t setting_fail(const char *setting, const char *why)
+static weft_status_t sources_setting_fail(const char *setting, const char *why)
 {
     return weft_fail(WEFT_ERR_CONFIG, 0, "--set %.80s: %s, expected section.key=value", setting,
                      why);
 }
 
-static weft_status_t setting_read(weft_config_t *config, const char *setting)
+static weft_status_t sources_setting_read(weft_config_t *config, const char *setting)
 {
     char name[2 * WEFT_OPTION_NAME_MAX + 2];
     if (setting == NULL) {
@@ -36,14 +36,14 @@ static weft_status_t setting_read(weft_config_t *config, const char *setting)
     const char *equals = strchr(setting, '=');
     const char *dot = strchr(setting, '.');
     if (equals == NULL || dot == NULL || dot > equals) {
-        return setting_fail(setting, equals == NULL ? "no '='" : "no '.' before '='");
+        return sources_setting_fail(setting, equals == NULL ? "no '='" : "no '.' before '='");
     }
     if (strlen(setting) > VALUE_MAX_BYTES) {
-        return setting_fail(setting, "longer than 1000 bytes");
+        return sources_setting_fail(setting, "longer than 1000 bytes");
     }
     if (!weft_option_name_ok(setting, (size_t)(dot - setting), '-') ||
         !weft_option_name_ok(dot + 1, (size_t)(equals - dot - 1), '_')) {
-        return setting_fail(setting, "bad section or key");
+        return sources_setting_fail(setting, "bad section or key");
     }
     memcpy(name, setting, (size_t)(equals - setting));
     name[dot - setting] = '\0';
@@ -56,7 +56,7 @@ static weft_status_t setting_read(weft_config_t *config, const char *setting)
     return weft_store_give(config, &given);
 }
 
-static bool is_other_variable(const char *name)
+static bool sources_is_other_variable(const char *name)
 {
     for (size_t i = 0; i < sizeof other_variables / sizeof other_variables[0]; i++) {
         if (strcmp(name, other_variables[i]) == 0) {
@@ -66,7 +66,7 @@ static bool is_other_variable(const char *name)
     return false;
 }
 
-static weft_status_t environment_read(weft_config_t *config)
+static weft_status_t sources_environment_read(weft_config_t *config)
 {
     char name[160], origin[200];
     const char *entry;
@@ -74,7 +74,7 @@ static weft_status_t environment_read(weft_config_t *config)
         const char *start = entry + strlen(PREFIX);
         const char *equals = strchr(start, '=');
         snprintf(name, sizeof name, "%.*s", (int)(equals - start), start);
-        if (is_other_variable(name)) {
+        if (sources_is_other_variable(name)) {
             continue;
         }
         snprintf(origin, sizeof origin, "environment %s%s", PREFIX, name);
@@ -92,7 +92,7 @@ static weft_status_t environment_read(weft_config_t *config)
 }
 
 /* Files that the user did not name himself must be the user's or root's. */
-static const char *distrust(const weft_os_file_t *file)
+static const char *sources_distrust(const weft_os_file_t *file)
 {
     if (!file->owner_trusted) {
         return "owned by somebody else, expected your user or root";
@@ -100,7 +100,7 @@ static const char *distrust(const weft_os_file_t *file)
     return file->others_write ? "writable by everybody, expected at most by its group" : NULL;
 }
 
-static weft_status_t file_read(weft_config_t *config, const char *path, bool named)
+static weft_status_t sources_file_read(weft_config_t *config, const char *path, bool named)
 {
     char *text = NULL;
     size_t bytes = 0;
@@ -110,7 +110,7 @@ static weft_status_t file_read(weft_config_t *config, const char *path, bool nam
                       : file.folder                ? "a folder, expected a file"
                                                    : "no regular file";
     if (why == NULL && file.exists && !named) {
-        why = distrust(&file);
+        why = sources_distrust(&file);
     }
     if (why != NULL) {
         return weft_fail(WEFT_ERR_CONFIG, 0, "configuration file %s: %s", path, why);
@@ -128,7 +128,7 @@ static weft_status_t file_read(weft_config_t *config, const char *path, bool nam
 }
 
 /* Path of the user's own file; false if nothing says where it would be. */
-static bool user_file(char *path, size_t bytes)
+static bool sources_user_file(char *path, size_t bytes)
 {
     const char *base = weft_env("XDG_CONFIG_HOME");
     const char *home = weft_env("HOME");
@@ -141,32 +141,33 @@ static bool user_file(char *path, size_t bytes)
     return used > 0 && (size_t)used < bytes;
 }
 
-static weft_status_t files_read(weft_config_t *config, const char *named)
+static weft_status_t sources_files_read(weft_config_t *config, const char *named)
 {
     char path[WEFT_OS_PATH_MAX];
     if (named == NULL) {
         named = weft_env(PREFIX "CONF");
     }
     if (named != NULL && named[0] != '\0') {
-        return file_read(config, named, true);
+        return sources_file_read(config, named, true);
     }
-    if (user_file(path, sizeof path) && weft_os_file(path).exists) {
-        return file_read(config, path, false);
+    if (sources_user_file(path, sizeof path) && weft_os_file(path).exists) {
+        return sources_file_read(config, path, false);
     }
     if (weft_os_file(WEFT_SYSTEM_CONF).exists) {
-        return file_read(config, WEFT_SYSTEM_CONF, false);
+        return sources_file_read(config, WEFT_SYSTEM_CONF, false);
     }
     return WEFT_OK;
 }
 
-static weft_status_t settings_read(weft_config_t *config, const weft_comm_options_t *options)
+static weft_status_t sources_settings_read(weft_config_t *config,
+                                           const weft_comm_options_t *options)
 {
     if (options->settings_count > 0 && options->settings == NULL) {
         return weft_fail(WEFT_ERR_ARG, 0, "options.settings is NULL, settings_count is %u",
                          options->settings_count);
     }
     for (uint32_t i = 0; i < options->settings_count; i++) {
-        weft_status_t status = setting_read(config, options->settings[i]);
+        weft_status_t status = sources_setting_read(config, options->settings[i]);
         if (status != WEFT_OK) {
             return status;
         }
@@ -189,9 +190,9 @@ weft_status_t weft_config_load(const weft_comm_options_t *options, weft_config_t
     }
     config->given_end = &config->given;
     config->claims_end = &config->claims;
-    weft_status_t status = files_read(config, options->config);
-    status = status == WEFT_OK ? environment_read(config) : status;
-    status = status == WEFT_OK ? settings_read(config, options) : status;
+    weft_status_t status = sources_files_read(config, options->config);
+    status = status == WEFT_OK ? sources_environment_read(config) : status;
+    status = status == WEFT_OK ? sources_settings_read(config, options) : status;
     if (status != WEFT_OK) {
         weft_config_destroy(config);
         return status;

@@ -35,7 +35,7 @@ const char *weft_store_text(weft_config_t *config, const char *text, size_t byte
     return copy;
 }
 
-static const char *keep(weft_config_t *config, const char *text, bool *failed)
+static const char *store_keep(weft_config_t *config, const char *text, bool *failed)
 {
     if (text == NULL) {
         return NULL;
@@ -53,10 +53,10 @@ weft_status_t weft_store_give(weft_config_t *config, const weft_given_t *given)
         return WEFT_ERR_RESOURCE;
     }
     *copy = *given;
-    copy->section = keep(config, given->section, &failed);
-    copy->key = keep(config, given->key, &failed);
-    copy->value = keep(config, given->value, &failed);
-    copy->origin = keep(config, given->origin, &failed);
+    copy->section = store_keep(config, given->section, &failed);
+    copy->key = store_keep(config, given->key, &failed);
+    copy->value = store_keep(config, given->value, &failed);
+    copy->origin = store_keep(config, given->origin, &failed);
     copy->next = NULL;
     if (failed) {
         return WEFT_ERR_RESOURCE;

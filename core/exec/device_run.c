@@ -36,7 +36,7 @@ typedef struct image {
     weft_lanes_program_t program;
 } image_t;
 
-static void image_free(image_t *image)
+static void device_run_image_free(image_t *image)
 {
     weft_os_free(image->lane);
     weft_os_free(image->code);
@@ -45,7 +45,7 @@ static void image_free(image_t *image)
     weft_os_free(image->afters);
 }
 
-static bool image_allocate(image_t *image, const weft_plan_t *plan)
+static bool device_run_image_allocate(image_t *image, const weft_plan_t *plan)
 {
     uint32_t ncode = 0;
     for (uint32_t l = 0; l < plan->nlanes; l++) {
@@ -61,7 +61,7 @@ static bool image_allocate(image_t *image, const weft_plan_t *plan)
            image->operands != NULL && image->afters != NULL;
 }
 
-static void image_copy_code(image_t *image, const weft_plan_t *plan)
+static void device_run_image_copy_code(image_t *image, const weft_plan_t *plan)
 {
     uint32_t at = 0;
     image->program.largest_par = 1;
@@ -81,21 +81,21 @@ static void image_copy_code(image_t *image, const weft_plan_t *plan)
 }
 
 /* Returns one WEFT_STABLE_*, or 0, as devices know it. */
-static uint32_t stable_flag(uint32_t stable)
+static uint32_t device_run_stable_flag(uint32_t stable)
 {
     return stable == WEFT_STABLE_APART      ? WEFT_LANES_STABLE
            : stable == WEFT_STABLE_IN_PLACE ? WEFT_LANES_STABLE_IN_PLACE
                                             : 0;
 }
 
-static void image_copy_moves(image_t *image, const weft_program_t *program)
+static void device_run_image_copy_moves(image_t *image, const weft_program_t *program)
 {
     const weft_plan_t *plan = program->plan;
     for (uint32_t i = 0; i < plan->nmoves; i++) {
         const weft_plan_move_t *m = &plan->moves[i];
         uint8_t stable = program->stable[i];
-        uint8_t flags = (uint8_t)(m->flags | stable_flag(stable & WEFT_STABLE_APART) |
-                                  stable_flag(stable & WEFT_STABLE_IN_PLACE));
+        uint8_t flags = (uint8_t)(m->flags | device_run_stable_flag(stable & WEFT_STABLE_APART) |
+                                  device_run_stable_flag(stable & WEFT_STABLE_IN_PLACE));
         image->moves[i] = (weft_lanes_move_t){.operand = m->operand,
                                               .after = m->after,
                                               .cnt = m->cnt,
@@ -119,7 +119,7 @@ static void image_copy_moves(image_t *image, const weft_program_t *program)
     }
 }
 
-static void image_describe(image_t *image, const weft_program_t *program)
+static void device_run_image_describe(image_t *image, const weft_program_t *program)
 {
     const weft_plan_t *plan = program->plan;
     weft_lanes_program_t *p = &image->program;
@@ -149,16 +149,16 @@ static weft_status_t device_prepare(const weft_program_t *program, weft_lanes_ha
 {
     image_t image = {.lane = NULL};
     weft_status_t status;
-    if (image_allocate(&image, program->plan)) {
-        image_copy_code(&image, program->plan);
-        image_copy_moves(&image, program);
-        image_describe(&image, program);
+    if (device_run_image_allocate(&image, program->plan)) {
+        device_run_image_copy_code(&image, program->plan);
+        device_run_image_copy_moves(&image, program);
+        device_run_image_describe(&image, program);
         status = program->offload.ops->prepare(program->offload.kernel, &image.program, handle_p);
     } else {
         status = weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot flatten a plan of %u moves",
                            program->plan->nmoves);
     }
-    image_free(&image);
+    device_run_image_free(&image);
     return status;
 }
 
@@ -236,7 +236,7 @@ void weft_device_run_describe(const weft_interpreter_t *run, const weft_binding_
                                 .nin = program->in_chunks / g->k,
                                 .nout = program->out_chunks / g->k,
                                 .ends = run->device_run.ends,
-                                .stable = stable_flag(weft_binding_stable(binding))};
+                                .stable = device_run_stable_flag(weft_binding_stable(binding))};
     if (v != NULL) {
         call->vectors = (weft_lanes_vectors_t){.in_counts = v->in_counts,
                                                .in_displs = v->in_displs,

@@ -13,7 +13,7 @@
 
 /* Memory --------------------------------------------------------------------------------------- */
 
-static uint32_t lane_largest_par(const weft_plan_lane_t *lane)
+static uint32_t interpreter_lane_largest_par(const weft_plan_lane_t *lane)
 {
     uint32_t largest = 1;
     for (uint32_t pc = 0; pc < lane->ncode; pc++) {
@@ -37,7 +37,8 @@ weft_status_t weft_interpreter_init(weft_interpreter_t *run, const weft_program_
         weft_lane_run_t *lane = &run->lanes[l];
         lane->code = &plan->lanes[l % plan->nlanes];
         lane->channel = l / plan->nlanes;
-        lane->member = weft_os_alloc(lane_largest_par(lane->code) * sizeof *lane->member, 0);
+        lane->member =
+            weft_os_alloc(interpreter_lane_largest_par(lane->code) * sizeof *lane->member, 0);
         lane->finished = weft_os_alloc(lane->code->ncode * sizeof *lane->finished, 0);
         if (lane->member == NULL || lane->finished == NULL) {
             goto err;
@@ -105,8 +106,9 @@ void weft_interpreter_start(weft_interpreter_t *run, const weft_binding_t *bindi
 
 /* Lanes ---------------------------------------------------------------------------------------- */
 
-static bool lane_waits_are_complete(const weft_interpreter_t *run, const weft_lane_run_t *lane,
-                                    const weft_plan_move_t *move)
+static bool interpreter_lane_waits_are_complete(const weft_interpreter_t *run,
+                                                const weft_lane_run_t *lane,
+                                                const weft_plan_move_t *move)
 {
     const weft_plan_t *plan = run->program->plan;
     const weft_lane_run_t *lanes = run->lanes + lane->channel * plan->nlanes;
@@ -120,14 +122,15 @@ static bool lane_waits_are_complete(const weft_interpreter_t *run, const weft_la
 }
 
 /* Makes the MOVEs of the instruction at pc active. Returns false if a wait is not complete. */
-static bool lane_enter(const weft_interpreter_t *run, weft_lane_run_t *lane)
+static bool interpreter_lane_enter(const weft_interpreter_t *run, weft_lane_run_t *lane)
 {
     const weft_code_t *c = &lane->code->code[lane->pc];
     bool par = c->opcode == WEFT_CODE_PAR;
     uint32_t members = par ? c->n : 1;
     const weft_code_t *first = par ? c + 1 : c;
     for (uint32_t i = 0; i < members; i++) {
-        if (!lane_waits_are_complete(run, lane, &run->program->plan->moves[first[i].n])) {
+        if (!interpreter_lane_waits_are_complete(run, lane,
+                                                 &run->program->plan->moves[first[i].n])) {
             return false;
         }
     }
@@ -139,7 +142,8 @@ static bool lane_enter(const weft_interpreter_t *run, weft_lane_run_t *lane)
 }
 
 /* Advances all active MOVEs. OK: all are finished; AGAIN: one is blocked; or a failure. */
-static weft_status_t lane_moves(weft_interpreter_t *run, weft_lane_run_t *lane, bool *moved_p)
+static weft_status_t interpreter_lane_moves(weft_interpreter_t *run, weft_lane_run_t *lane,
+                                            bool *moved_p)
 {
     weft_status_t result = WEFT_OK;
     for (uint32_t i = 0; i < lane->members; i++) {
@@ -160,7 +164,8 @@ static weft_status_t lane_moves(weft_interpreter_t *run, weft_lane_run_t *lane, 
 }
 
 /* Returns a port of the lane with zero-copy messages that the peer has not released, or NULL. */
-static weft_port_t *lane_zero_copy_port(const weft_interpreter_t *run, const weft_lane_run_t *lane)
+static weft_port_t *interpreter_lane_zero_copy_port(const weft_interpreter_t *run,
+                                                    const weft_lane_run_t *lane)
 {
     const weft_plan_t *plan = run->program->plan;
     weft_port_t **ports = run->program->ports + lane->channel * plan->nports;
@@ -176,14 +181,14 @@ static weft_port_t *lane_zero_copy_port(const weft_interpreter_t *run, const wef
 /* The caller may change the buffers after a run, so the run is complete only when no peer reads
  * them. That moment comes: the peers need nothing of this rank for it but the messages that it
  * has sent. */
-static weft_status_t lane_stop(weft_interpreter_t *run, weft_lane_run_t *lane)
+static weft_status_t interpreter_lane_stop(weft_interpreter_t *run, weft_lane_run_t *lane)
 {
     if (lane->pass + run->program->channels < run->segmentation.passes) {
         lane->pass += run->program->channels;
         lane->pc = 0;
         return WEFT_OK;
     }
-    weft_port_t *waits = lane_zero_copy_port(run, lane);
+    weft_port_t *waits = interpreter_lane_zero_copy_port(run, lane);
     if (waits != NULL) {
         run->blocked = waits;
         return WEFT_AGAIN;
@@ -193,8 +198,8 @@ static weft_status_t lane_stop(weft_interpreter_t *run, weft_lane_run_t *lane)
     return WEFT_OK;
 }
 
-static weft_status_t lane_control(weft_interpreter_t *run, weft_lane_run_t *lane,
-                                  const weft_code_t *c)
+static weft_status_t interpreter_lane_control(weft_interpreter_t *run, weft_lane_run_t *lane,
+                                              const weft_code_t *c)
 {
     switch (c->opcode) {
     case WEFT_CODE_LOOP:
@@ -212,14 +217,14 @@ static weft_status_t lane_control(weft_interpreter_t *run, weft_lane_run_t *lane
         lane->pc++;
         break;
     case WEFT_CODE_STOP:
-        return lane_stop(run, lane);
+        return interpreter_lane_stop(run, lane);
     default:
         break;
     }
     return WEFT_OK;
 }
 
-static void lane_leave(weft_lane_run_t *lane, const weft_code_t *c)
+static void interpreter_lane_leave(weft_lane_run_t *lane, const weft_code_t *c)
 {
     uint32_t words = c->opcode == WEFT_CODE_PAR ? c->n + 1 : 1;
     /* Inside a LOOP only the last iteration counts as finished. */
@@ -233,7 +238,8 @@ static void lane_leave(weft_lane_run_t *lane, const weft_code_t *c)
 
 /* A lane may meet some lanes here and others there, so a barrier is known by its mask: the last
  * lane of it to arrive lets all of them pass. */
-static bool lane_bar(weft_interpreter_t *run, weft_lane_run_t *lane, const weft_code_t *c)
+static bool interpreter_lane_bar(weft_interpreter_t *run, weft_lane_run_t *lane,
+                                 const weft_code_t *c)
 {
     uint32_t nlanes = run->program->plan->nlanes;
     weft_lane_run_t *lanes = run->lanes + lane->channel * nlanes;
@@ -246,32 +252,33 @@ static bool lane_bar(weft_interpreter_t *run, weft_lane_run_t *lane, const weft_
     for (uint32_t l = 0; l < nlanes; l++) {
         if ((c->mask >> l & 1) != 0) {
             lanes[l].bar = 0;
-            lane_leave(&lanes[l], c);
+            interpreter_lane_leave(&lanes[l], c);
         }
     }
     return true;
 }
 
 /* Runs one instruction. OK: go on; AGAIN: blocked; or a failure. */
-static weft_status_t lane_instruction(weft_interpreter_t *run, weft_lane_run_t *lane, bool *moved_p)
+static weft_status_t interpreter_lane_instruction(weft_interpreter_t *run, weft_lane_run_t *lane,
+                                                  bool *moved_p)
 {
     const weft_code_t *c = &lane->code->code[lane->pc];
     if (c->opcode == WEFT_CODE_BAR) {
-        if (!lane_bar(run, lane, c)) {
+        if (!interpreter_lane_bar(run, lane, c)) {
             return WEFT_AGAIN;
         }
         *moved_p = true;
         return WEFT_OK;
     }
     if (c->opcode != WEFT_CODE_MOVE && c->opcode != WEFT_CODE_PAR) {
-        return lane_control(run, lane, c);
+        return interpreter_lane_control(run, lane, c);
     }
-    if (lane->members == 0 && !lane_enter(run, lane)) {
+    if (lane->members == 0 && !interpreter_lane_enter(run, lane)) {
         return WEFT_AGAIN;
     }
-    weft_status_t status = lane_moves(run, lane, moved_p);
+    weft_status_t status = interpreter_lane_moves(run, lane, moved_p);
     if (status == WEFT_OK) {
-        lane_leave(lane, c);
+        interpreter_lane_leave(lane, c);
     }
     return status;
 }
@@ -281,7 +288,7 @@ static weft_status_t interpreter_step_host(weft_interpreter_t *run, bool *moved_
     for (uint32_t l = 0; l < run->nlanes; l++) {
         weft_lane_run_t *lane = &run->lanes[l];
         while (!lane->stopped) {
-            weft_status_t status = lane_instruction(run, lane, moved_p);
+            weft_status_t status = interpreter_lane_instruction(run, lane, moved_p);
             if (status == WEFT_AGAIN) {
                 break;
             }

@@ -53,7 +53,7 @@ static weft_status_t links_ensure_adapter(weft_links_t *links, uint32_t i)
     return status;
 }
 
-static void link_close_conn(weft_links_t *links, weft_link_t *link)
+static void links_link_close_conn(weft_links_t *links, weft_link_t *link)
 {
     const weft_transport_t *transport = weft_links_transport(links, link->transport);
     weft_links_lock(links, transport);
@@ -62,7 +62,8 @@ static void link_close_conn(weft_links_t *links, weft_link_t *link)
     link->conn = NULL;
 }
 
-static void link_close_port(weft_links_t *links, const weft_link_t *link, weft_link_port_t *port)
+static void links_link_close_port(weft_links_t *links, const weft_link_t *link,
+                                  weft_link_port_t *port)
 {
     if (port->head.ops == NULL) {
         return; /* not made */
@@ -75,7 +76,7 @@ static void link_close_port(weft_links_t *links, const weft_link_t *link, weft_l
 
 /* Memory that the peer may still write to outlives the link, and so does the connection, which
  * tells whether the peer lives. */
-static void link_close_locations(weft_links_t *links, weft_link_t *link)
+static void links_link_close_locations(weft_links_t *links, weft_link_t *link)
 {
     if (link->receive.head.ops == NULL || !weft_port_is_mapped(&link->receive.head)) {
         return;
@@ -90,16 +91,16 @@ static void link_close_locations(weft_links_t *links, weft_link_t *link)
     }
 }
 
-static void link_close(weft_links_t *links, weft_link_t *link)
+static void links_link_close(weft_links_t *links, weft_link_t *link)
 {
     weft_port_unexport(&link->send.head);
     weft_port_unexport(&link->receive.head);
-    link_close_locations(links, link);
+    links_link_close_locations(links, link);
     if (link->conn != NULL) {
-        link_close_conn(links, link);
+        links_link_close_conn(links, link);
     }
-    link_close_port(links, link, &link->send);
-    link_close_port(links, link, &link->receive);
+    links_link_close_port(links, link, &link->send);
+    links_link_close_port(links, link, &link->receive);
     weft_os_free(link);
 }
 
@@ -111,7 +112,7 @@ void weft_links_destroy(weft_links_t *links)
     while (links->first != NULL) {
         weft_link_t *link = links->first;
         links->first = link->next;
-        link_close(links, link);
+        links_link_close(links, link);
     }
     weft_link_table_fini(&links->table);
     weft_transports_remove_user(links->setup.transports, &links->user);
@@ -183,7 +184,8 @@ static weft_link_t *links_add(weft_links_t *links, uint32_t peer, uint32_t chann
     return link;
 }
 
-static void link_make_mapped_port(weft_links_t *links, weft_link_t *link, bool sends, void *fifo)
+static void links_link_make_mapped_port(weft_links_t *links, weft_link_t *link, bool sends,
+                                        void *fifo)
 {
     const weft_links_setup_t *setup = &links->setup;
     weft_mapped_port_t *mapped = sends ? &link->send.mapped : &link->receive.mapped;
@@ -194,7 +196,7 @@ static void link_make_mapped_port(weft_links_t *links, weft_link_t *link, bool s
 }
 
 /* The connector's sends are in the first half of the shared memory, its receives in the second. */
-static weft_status_t link_make_mapped(weft_links_t *links, weft_link_t *link, bool connector)
+static weft_status_t links_link_make_mapped(weft_links_t *links, weft_link_t *link, bool connector)
 {
     void *base;
     uint64_t bytes;
@@ -211,8 +213,8 @@ static weft_status_t link_make_mapped(weft_links_t *links, weft_link_t *link, bo
     }
     uint8_t *first = base;
     uint8_t *second = first + half;
-    link_make_mapped_port(links, link, true, connector ? first : second);
-    link_make_mapped_port(links, link, false, connector ? second : first);
+    links_link_make_mapped_port(links, link, true, connector ? first : second);
+    links_link_make_mapped_port(links, link, false, connector ? second : first);
     return WEFT_OK;
 }
 
@@ -226,9 +228,9 @@ static bool links_shall_be_gpudirect(weft_links_t *links, uint32_t i)
     return links->gpudirect[i];
 }
 
-static weft_status_t link_register_gpudirect(weft_links_t *links, const weft_link_t *link,
-                                             void *memory, uint64_t bytes,
-                                             weft_net_region_t **region_p)
+static weft_status_t links_link_register_gpudirect(weft_links_t *links, const weft_link_t *link,
+                                                   void *memory, uint64_t bytes,
+                                                   weft_net_region_t **region_p)
 {
     weft_transports_lock(links->setup.transports);
     weft_status_t status = weft_gpudirect_register(
@@ -241,16 +243,16 @@ static weft_status_t link_register_gpudirect(weft_links_t *links, const weft_lin
 /* Makes a port with slots on the device, if they can be had. The allocation is not under the
  * lock: a device may wait for its kernels before it has memory, and those for another
  * communicator. */
-static bool link_make_gpudirect(weft_links_t *links, const weft_link_t *link,
-                                const weft_message_port_params_t *params,
-                                weft_gpudirect_port_t *port, weft_net_region_t **region_p)
+static bool links_link_make_gpudirect(weft_links_t *links, const weft_link_t *link,
+                                      const weft_message_port_params_t *params,
+                                      weft_gpudirect_port_t *port, weft_net_region_t **region_p)
 {
     const weft_gpudirect_t *gpudirect = &links->setup.gpudirect;
     uint64_t bytes = weft_message_port_bytes(params->slots, params->slot_bytes);
     void *memory = NULL;
     weft_status_t status = gpudirect->ops->alloc(gpudirect->kernel, bytes, &memory);
     if (status == WEFT_OK) {
-        status = link_register_gpudirect(links, link, memory, bytes, region_p);
+        status = links_link_register_gpudirect(links, link, memory, bytes, region_p);
     }
     if (status == WEFT_OK) {
         status = weft_gpudirect_port_init(port, params, gpudirect, memory);
@@ -271,7 +273,7 @@ static bool link_make_gpudirect(weft_links_t *links, const weft_link_t *link,
 }
 
 /* Registers the slots where the transport registers memory, so that no message pays for it. */
-static weft_status_t link_make_message(weft_links_t *links, weft_link_t *link, bool sends)
+static weft_status_t links_link_make_message(weft_links_t *links, weft_link_t *link, bool sends)
 {
     weft_link_port_t *port = sends ? &link->send : &link->receive;
     weft_net_region_t *region = NULL;
@@ -283,7 +285,7 @@ static weft_status_t link_make_message(weft_links_t *links, weft_link_t *link, b
                                          .peer = link->node.peer,
                                          .sends = sends};
     if (links_shall_be_gpudirect(links, link->transport) &&
-        link_make_gpudirect(links, link, &params, &port->gpudirect, &region)) {
+        links_link_make_gpudirect(links, link, &params, &port->gpudirect, &region)) {
         return weft_message_port_open(&port->message, region);
     }
     weft_status_t status = weft_message_port_init(&port->message, &params);
@@ -294,15 +296,15 @@ static weft_status_t link_make_message(weft_links_t *links, weft_link_t *link, b
     return status == WEFT_OK ? weft_message_port_open(&port->message, region) : status;
 }
 
-static weft_status_t link_make_ports(weft_links_t *links, weft_link_t *link, bool connector)
+static weft_status_t links_link_make_ports(weft_links_t *links, weft_link_t *link, bool connector)
 {
     const weft_transport_t *transport = weft_links_transport(links, link->transport);
     weft_status_t status;
     if (transport->map != NULL) {
-        status = link_make_mapped(links, link, connector);
+        status = links_link_make_mapped(links, link, connector);
     } else {
-        status = link_make_message(links, link, true);
-        status = status == WEFT_OK ? link_make_message(links, link, false) : status;
+        status = links_link_make_message(links, link, true);
+        status = status == WEFT_OK ? links_link_make_message(links, link, false) : status;
         link->settled[0] = link->settled[1] = true;
         links->messages++;
     }
@@ -313,7 +315,7 @@ static weft_status_t link_make_ports(weft_links_t *links, weft_link_t *link, boo
     return status;
 }
 
-static weft_status_t link_begin_conn(weft_links_t *links, weft_link_t *link)
+static weft_status_t links_link_begin_conn(weft_links_t *links, weft_link_t *link)
 {
     const weft_transport_t *transport = weft_links_transport(links, link->transport);
     const weft_links_setup_t *setup = &links->setup;
@@ -343,7 +345,8 @@ static weft_status_t link_begin_conn(weft_links_t *links, weft_link_t *link)
 }
 
 /* Decides what follows a failed try. Returns OK if there will be another, else the failure. */
-static weft_status_t link_try_again(weft_links_t *links, weft_link_t *link, weft_status_t status)
+static weft_status_t links_link_try_again(weft_links_t *links, weft_link_t *link,
+                                          weft_status_t status)
 {
     uint64_t now = weft_os_clock_ns();
     bool expired = now - link->begun > PATIENT_NS;
@@ -353,7 +356,7 @@ static weft_status_t link_try_again(weft_links_t *links, weft_link_t *link, weft
     }
     weft_log(WEFT_LOG_INFO, "links", "rank %u to %u: %s; trying again", links->setup.rank,
              link->node.peer, weft_error_record()->text);
-    link_close_conn(links, link);
+    links_link_close_conn(links, link);
     link->retry_at = now + (RETRY_NS << 2 * link->tries);
     return WEFT_OK;
 }
@@ -366,8 +369,8 @@ static weft_status_t links_connect(weft_links_t *links, uint32_t peer, uint32_t 
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate a link to rank %u", peer);
     }
     links_set_pending(links, link);
-    weft_status_t status = link_begin_conn(links, link);
-    link->lost = status == WEFT_OK ? status : link_try_again(links, link, status);
+    weft_status_t status = links_link_begin_conn(links, link);
+    link->lost = status == WEFT_OK ? status : links_link_try_again(links, link, status);
     return link->lost;
 }
 
@@ -439,10 +442,10 @@ static weft_status_t links_take_connection(weft_links_t *links, uint32_t index,
                                  : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate a link");
     }
     link->conn = conn;
-    return link_make_ports(links, link, false);
+    return links_link_make_ports(links, link, false);
 }
 
-static weft_status_t link_poll_conn(weft_links_t *links, weft_link_t *link)
+static weft_status_t links_link_poll_conn(weft_links_t *links, weft_link_t *link)
 {
     const weft_transport_t *transport = weft_links_transport(links, link->transport);
     if (link->lost != WEFT_OK) {
@@ -450,7 +453,7 @@ static weft_status_t link_poll_conn(weft_links_t *links, weft_link_t *link)
     }
     if (link->conn == NULL) {
         return weft_os_clock_ns() < link->retry_at ? WEFT_IN_PROGRESS
-                                                   : link_begin_conn(links, link);
+                                                   : links_link_begin_conn(links, link);
     }
     weft_links_lock(links, transport);
     weft_status_t status = transport->ops->connect_poll(link->conn);
@@ -458,22 +461,22 @@ static weft_status_t link_poll_conn(weft_links_t *links, weft_link_t *link)
     return status;
 }
 
-static weft_status_t link_progress(weft_links_t *links, weft_link_t *link)
+static weft_status_t links_link_progress(weft_links_t *links, weft_link_t *link)
 {
     bool begins = link->conn == NULL;
-    weft_status_t status = link_poll_conn(links, link);
+    weft_status_t status = links_link_poll_conn(links, link);
     if (status == WEFT_IN_PROGRESS || (begins && status == WEFT_OK)) {
         return WEFT_OK;
     }
-    status = status == WEFT_OK ? link_make_ports(links, link, true)
-                               : link_try_again(links, link, status);
+    status = status == WEFT_OK ? links_link_make_ports(links, link, true)
+                               : links_link_try_again(links, link, status);
     if (status != WEFT_OK) {
         weft_error_record()->peer = (int32_t)link->node.peer;
     }
     return status;
 }
 
-static weft_status_t link_settle_port(weft_links_t *links, weft_link_t *link, bool sends)
+static weft_status_t links_link_settle_port(weft_links_t *links, weft_link_t *link, bool sends)
 {
     weft_mapped_port_t *mapped = sends ? &link->send.mapped : &link->receive.mapped;
     weft_status_t status = weft_mapped_port_settle(mapped);
@@ -488,18 +491,18 @@ static weft_status_t link_settle_port(weft_links_t *links, weft_link_t *link, bo
 }
 
 /* Agrees where payloads lie, for the ports that somebody asked for. */
-static weft_status_t link_settle_ports(weft_links_t *links, weft_link_t *link)
+static weft_status_t links_link_settle_ports(weft_links_t *links, weft_link_t *link)
 {
     weft_status_t status = WEFT_OK;
     for (uint32_t i = 0; i < 2 && status == WEFT_OK; i++) {
         if (link->asked[i] && !link->settled[i]) {
-            status = link_settle_port(links, link, i == 1);
+            status = links_link_settle_port(links, link, i == 1);
         }
     }
     return status;
 }
 
-static bool link_is_under_way(const weft_link_t *link)
+static bool links_link_is_under_way(const weft_link_t *link)
 {
     return link->state == WEFT_LINK_CONNECTING || (link->asked[0] && !link->settled[0]) ||
            (link->asked[1] && !link->settled[1]);
@@ -526,9 +529,9 @@ weft_status_t weft_links_progress(weft_links_t *links)
     links->making = true;
     for (weft_link_t **at = &links->pending; *at != NULL && status == WEFT_OK;) {
         weft_link_t *link = *at;
-        status = link->state == WEFT_LINK_CONNECTING ? link_progress(links, link)
-                                                     : link_settle_ports(links, link);
-        link->pending = link_is_under_way(link);
+        status = link->state == WEFT_LINK_CONNECTING ? links_link_progress(links, link)
+                                                     : links_link_settle_ports(links, link);
+        link->pending = links_link_is_under_way(link);
         if (link->pending) {
             at = &link->next_pending;
         } else {

@@ -11,7 +11,7 @@
 
 /* Operands ------------------------------------------------------------------------------------- */
 
-static uint32_t operand_chunks(const weft_program_t *program, uint32_t kind)
+static uint32_t member_operand_chunks(const weft_program_t *program, uint32_t kind)
 {
     return kind == WEFT_OPERAND_IN    ? program->in_chunks
            : kind == WEFT_OPERAND_OUT ? program->out_chunks
@@ -19,7 +19,7 @@ static uint32_t operand_chunks(const weft_program_t *program, uint32_t kind)
 }
 
 /* Returns the elements of block `block` of IN or OUT. */
-static uint64_t block_count(const weft_interpreter_t *run, uint32_t kind, uint32_t block)
+static uint64_t member_block_count(const weft_interpreter_t *run, uint32_t kind, uint32_t block)
 {
     const weft_vectors_t *v = run->vectors;
     return v == NULL                 ? run->segmentation.count
@@ -27,7 +27,7 @@ static uint64_t block_count(const weft_interpreter_t *run, uint32_t kind, uint32
                                      : v->out_counts[block];
 }
 
-static uint64_t block_start(const weft_interpreter_t *run, uint32_t kind, uint32_t block)
+static uint64_t member_block_start(const weft_interpreter_t *run, uint32_t kind, uint32_t block)
 {
     const weft_vectors_t *v = run->vectors;
     return v == NULL                 ? block * run->segmentation.count
@@ -35,8 +35,8 @@ static uint64_t block_start(const weft_interpreter_t *run, uint32_t kind, uint32
                                      : v->out_displs[block];
 }
 
-static uint8_t *operand_address(const weft_interpreter_t *run, const weft_plan_operand_t *o,
-                                uint32_t chunk, const weft_lane_run_t *lane)
+static uint8_t *member_operand_address(const weft_interpreter_t *run, const weft_plan_operand_t *o,
+                                       uint32_t chunk, const weft_lane_run_t *lane)
 {
     const weft_program_t *program = run->program;
     const weft_segmentation_t *g = &run->segmentation;
@@ -46,14 +46,14 @@ static uint8_t *operand_address(const weft_interpreter_t *run, const weft_plan_o
     }
     uint32_t k = g->k;
     uint64_t element =
-        block_start(run, o->kind, chunk / k) + lane->pass * g->pass + chunk % k * g->chunk;
+        member_block_start(run, o->kind, chunk / k) + lane->pass * g->pass + chunk % k * g->chunk;
     /* Reading IN never writes it: the cast serves one address table for both directions. */
     uint8_t *base = o->kind == WEFT_OPERAND_IN ? (uint8_t *)(uintptr_t)run->in : run->out;
     return (uint8_t *)((uintptr_t)base + element * program->elem);
 }
 
 /* Returns the operand whose chunk says how long the MOVE is. */
-static const weft_plan_operand_t *measure_of(const weft_member_t *m)
+static const weft_plan_operand_t *member_measure_of(const weft_member_t *m)
 {
     uint32_t all = (uint32_t)m->move->ndst + m->move->nsrc;
     if ((m->move->flags & WEFT_PLAN_LIKE) != 0) {
@@ -75,13 +75,14 @@ static bool member_measure(const weft_interpreter_t *run, const weft_lane_run_t 
                            weft_member_t *m)
 {
     const weft_program_t *program = run->program;
-    const weft_plan_operand_t *o = measure_of(m);
+    const weft_plan_operand_t *o = member_measure_of(m);
     uint32_t k = run->segmentation.k, chunk = 0, kind = WEFT_OPERAND_IN;
     if (o != NULL) {
         kind = o->kind;
-        chunk = weft_plan_chunk_at(o, operand_chunks(program, kind), lane->iteration, m->done);
+        chunk =
+            weft_plan_chunk_at(o, member_operand_chunks(program, kind), lane->iteration, m->done);
     }
-    uint64_t count = block_count(run, kind, chunk / k);
+    uint64_t count = member_block_count(run, kind, chunk / k);
     m->chunk = weft_segmentation_chunk(&run->segmentation, count, lane->pass, chunk % k);
     if (!program->pairs) {
         return true;
@@ -93,7 +94,7 @@ static bool member_measure(const weft_interpreter_t *run, const weft_lane_run_t 
 
 /* Returns the operand whose memory holds what the MOVE sends until the run ends
  * (core/plan/stable.h), or none. */
-static uint32_t holder_of(const weft_interpreter_t *run, const weft_member_t *m)
+static uint32_t member_holder_of(const weft_interpreter_t *run, const weft_member_t *m)
 {
     const weft_program_t *program = run->program;
     uint32_t ndst = m->move->ndst, i = 0;
@@ -121,10 +122,10 @@ static void member_aim(const weft_interpreter_t *run, const weft_lane_run_t *lan
             m->base[i] = NULL;
             continue;
         }
-        uint32_t chunk =
-            weft_plan_chunk_at(o, operand_chunks(program, o->kind), lane->iteration, m->done);
+        uint32_t chunk = weft_plan_chunk_at(o, member_operand_chunks(program, o->kind),
+                                            lane->iteration, m->done);
         m->port[i] = NULL;
-        m->base[i] = operand_address(run, o, chunk, lane);
+        m->base[i] = member_operand_address(run, o, chunk, lane);
         if (i >= ndst && o->kind == WEFT_OPERAND_IN && program->pre) {
             m->pre_mask |= 1u << (i - ndst);
         }
@@ -132,7 +133,7 @@ static void member_aim(const weft_interpreter_t *run, const weft_lane_run_t *lan
     m->slice = 0;
     m->copies = move->nsrc == 1 && m->pre_mask == 0 &&
                 !((move->flags & WEFT_MOVE_FINAL) != 0 && program->flags != 0);
-    m->holder = holder_of(run, m);
+    m->holder = member_holder_of(run, m);
 }
 
 /* Goes to the next chunk that has something to move. */
@@ -240,8 +241,8 @@ static void member_describe(weft_interpreter_t *run, weft_member_t *m, uint64_t 
 }
 
 /* Sets the sources, in buffers, slots and windows. */
-static void combine_sources(const weft_interpreter_t *run, const weft_member_t *m,
-                            weft_combine_t *c)
+static void member_combine_sources(const weft_interpreter_t *run, const weft_member_t *m,
+                                   weft_combine_t *c)
 {
     size_t elem = run->program->elem, offset = m->slice * run->segmentation.slice * elem;
     c->nsrc = m->move->nsrc;
@@ -254,8 +255,8 @@ static void combine_sources(const weft_interpreter_t *run, const weft_member_t *
 }
 
 /* Sets the destinations. Zero-copy messages need none, and no copy goes onto itself. */
-static void combine_destinations(const weft_interpreter_t *run, const weft_member_t *m,
-                                 weft_combine_t *c)
+static void member_combine_destinations(const weft_interpreter_t *run, const weft_member_t *m,
+                                        weft_combine_t *c)
 {
     const weft_program_t *program = run->program;
     size_t offset = m->slice * run->segmentation.slice * program->elem;
@@ -280,8 +281,8 @@ static void member_combine(const weft_interpreter_t *run, const weft_member_t *m
     const weft_plan_move_t *move = m->move;
     weft_combine_t c;
     c.count = count;
-    combine_sources(run, m, &c);
-    combine_destinations(run, m, &c);
+    member_combine_sources(run, m, &c);
+    member_combine_destinations(run, m, &c);
     if (c.ndst == 0) {
         return;
     }

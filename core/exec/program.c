@@ -46,7 +46,7 @@ void weft_program_release(weft_program_t *program)
 }
 
 /* Returns the number of a connection: 16 bits of the plan, one for sends and receives, the copy. */
-static uint32_t link_channel(uint32_t copy, uint32_t channel)
+static uint32_t program_link_channel(uint32_t copy, uint32_t channel)
 {
     return copy << 17 | channel;
 }
@@ -61,7 +61,7 @@ weft_status_t weft_program_bind(weft_program_t *program, weft_links_t *links)
     for (uint32_t i = 0; i < program->nports; i++) {
         if (program->ports[i] == NULL) {
             const weft_plan_port_t *p = weft_program_port(program, i);
-            uint32_t channel = link_channel(i / program->plan->nports, p->channel);
+            uint32_t channel = program_link_channel(i / program->plan->nports, p->channel);
             program->ports[i] = weft_links_port(links, p->peer, channel, p->sends != 0);
             program->bound += program->ports[i] != NULL;
         }
@@ -88,8 +88,8 @@ void weft_program_store_ports(const weft_program_t *program)
 /* User operators ------------------------------------------------------------------------------- */
 
 /* Folds block by block in a small accumulator, so that a destination may be one of the sources. */
-static void user_fold_block(const weft_user_op_t *op, weft_dtype_t dtype, const weft_combine_t *c,
-                            size_t at, uint64_t count)
+static void program_user_fold_block(const weft_user_op_t *op, weft_dtype_t dtype,
+                                    const weft_combine_t *c, size_t at, uint64_t count)
 {
     alignas(64) uint8_t block[BLOCK_BYTES];
     size_t bytes = count * weft_dtype_size(dtype);
@@ -108,6 +108,6 @@ void weft_user_combine(const weft_user_op_t *op, weft_dtype_t dtype, const weft_
     uint64_t most = BLOCK_BYTES / elem;
     for (uint64_t done = 0; done < c->count; done += most) {
         uint64_t count = c->count - done < most ? c->count - done : most;
-        user_fold_block(op, dtype, c, done * elem, count);
+        program_user_fold_block(op, dtype, c, done * elem, count);
     }
 }

@@ -3,14 +3,14 @@
  * Cutting a block into passes, chunks and slices. */
 #include "core/exec/segmentation.h"
 
-static uint64_t divide_up(uint64_t a, uint64_t b)
+static uint64_t segmentation_divide_up(uint64_t a, uint64_t b)
 {
     return a / b + (a % b != 0);
 }
 
-static uint64_t round_up(uint64_t a, uint64_t unit)
+static uint64_t segmentation_round_up(uint64_t a, uint64_t unit)
 {
-    return divide_up(a, unit) * unit;
+    return segmentation_divide_up(a, unit) * unit;
 }
 
 void weft_segmentation_set(weft_segmentation_t *g, uint64_t count, size_t elem,
@@ -20,10 +20,12 @@ void weft_segmentation_set(weft_segmentation_t *g, uint64_t count, size_t elem,
     uint64_t line = 64 / elem;
     uint64_t largest =
         params->slice_bytes / elem * params->slices; /* elements of a chunk at most */
-    uint64_t passes = count == 0 ? 1 : divide_up(divide_up(count, params->k), largest);
+    uint64_t passes =
+        count == 0 ? 1 : segmentation_divide_up(segmentation_divide_up(count, params->k), largest);
 
-    passes = round_up(passes, params->channels);
-    uint64_t chunk = round_up(divide_up(divide_up(count, passes), params->k), line);
+    passes = segmentation_round_up(passes, params->channels);
+    uint64_t chunk = segmentation_round_up(
+        segmentation_divide_up(segmentation_divide_up(count, passes), params->k), line);
     if (chunk > largest) {
         chunk = largest;
     }
@@ -34,9 +36,9 @@ void weft_segmentation_set(weft_segmentation_t *g, uint64_t count, size_t elem,
     g->k = params->k;
     g->slices = params->slices;
     g->chunk = chunk;
-    g->slice = round_up(divide_up(chunk, params->slices), line);
+    g->slice = segmentation_round_up(segmentation_divide_up(chunk, params->slices), line);
     g->pass = chunk * params->k;
-    g->passes = count == 0 ? 1 : divide_up(count, g->pass);
+    g->passes = count == 0 ? 1 : segmentation_divide_up(count, g->pass);
 }
 
 void weft_segmentation_set_largest(weft_segmentation_t *g, size_t elem,

@@ -44,7 +44,7 @@ struct weft_transports {
     kept_t *kept;
 };
 
-static weft_status_t transport_open(weft_transport_t *transport)
+static weft_status_t transports_transport_open(weft_transport_t *transport)
 {
     const char *name = transport->loaded->plugin->name;
     transport->ops = transport->loaded->plugin->ops;
@@ -94,7 +94,7 @@ weft_status_t weft_transports_create(const weft_registry_t *registry, uint32_t n
         }
         transports->entry[i].loaded = loaded;
         transports->count = i + 1;
-        weft_status_t status = transport_open(&transports->entry[i]);
+        weft_status_t status = transports_transport_open(&transports->entry[i]);
         if (status != WEFT_OK) {
             weft_transports_destroy(transports);
             return status;
@@ -104,14 +104,14 @@ weft_status_t weft_transports_create(const weft_registry_t *registry, uint32_t n
     return WEFT_OK;
 }
 
-static void early_close(weft_transports_t *transports, early_t *early)
+static void transports_early_close(weft_transports_t *transports, early_t *early)
 {
     transports->entry[early->transport].ops->conn_close(early->conn);
     weft_os_free(early);
 }
 
 /* Takes it off the list. */
-static void kept_close(weft_transports_t *transports, kept_t **link)
+static void transports_kept_close(weft_transports_t *transports, kept_t **link)
 {
     kept_t *kept = *link;
     *link = kept->next;
@@ -120,14 +120,14 @@ static void kept_close(weft_transports_t *transports, kept_t **link)
     weft_os_free(kept);
 }
 
-static void kept_sweep(weft_transports_t *transports)
+static void transports_kept_sweep(weft_transports_t *transports)
 {
     weft_os_mutex_assert_held(&transports->lock);
     for (kept_t **link = &transports->kept; *link != NULL;) {
         kept_t *kept = *link;
         if (weft_payload_location_left(&kept->location) ||
             transports->entry[kept->transport].ops->conn_check(kept->conn) != WEFT_OK) {
-            kept_close(transports, link);
+            transports_kept_close(transports, link);
         } else {
             link = &kept->next;
         }
@@ -157,10 +157,10 @@ void weft_transports_destroy(weft_transports_t *transports)
     while (transports->early != NULL) {
         early_t *early = transports->early;
         transports->early = early->next;
-        early_close(transports, early);
+        transports_early_close(transports, early);
     }
     while (transports->kept != NULL) {
-        kept_close(transports, &transports->kept);
+        transports_kept_close(transports, &transports->kept);
     }
     for (uint32_t i = transports->count; i-- > 0;) {
         weft_transport_t *transport = &transports->entry[i];
@@ -290,7 +290,7 @@ void weft_transports_add_user(weft_transports_t *transports, weft_transports_use
     weft_os_lock(&transports->lock);
     user->next = transports->users;
     transports->users = user;
-    kept_sweep(transports);
+    transports_kept_sweep(transports);
     weft_os_unlock(&transports->lock);
 }
 
@@ -306,7 +306,7 @@ void weft_transports_remove_user(weft_transports_t *transports, weft_transports_
         early_t *early = *link;
         if (early->label.comm_id == user->comm_id) {
             *link = early->next;
-            early_close(transports, early);
+            transports_early_close(transports, early);
         } else {
             link = &early->next;
         }
@@ -325,7 +325,7 @@ static bool transports_know(const weft_transports_t *transports, uint64_t comm_i
 }
 
 /* Strays end when their time is over, or when there are too many: the list is newest first. */
-static void early_sweep(weft_transports_t *transports)
+static void transports_early_sweep(weft_transports_t *transports)
 {
     weft_os_mutex_assert_held(&transports->lock);
     uint32_t strays = 0;
@@ -336,7 +336,7 @@ static void early_sweep(weft_transports_t *transports)
         strays += stray;
         if (stray && (strays > STRAYS || now - early->since > STRAY_NS)) {
             *link = early->next;
-            early_close(transports, early);
+            transports_early_close(transports, early);
         } else {
             link = &early->next;
         }
@@ -344,7 +344,7 @@ static void early_sweep(weft_transports_t *transports)
 }
 
 /* A repeated connection replaces the one before: its connector gave that up. */
-static void early_replace(weft_transports_t *transports, const early_t *fresh)
+static void transports_early_replace(weft_transports_t *transports, const early_t *fresh)
 {
     weft_os_mutex_assert_held(&transports->lock);
     for (early_t **link = &transports->early; *link != NULL; link = &(*link)->next) {
@@ -353,13 +353,14 @@ static void early_replace(weft_transports_t *transports, const early_t *fresh)
             early->label.from == fresh->label.from &&
             early->label.channel == fresh->label.channel) {
             *link = early->next;
-            early_close(transports, early);
+            transports_early_close(transports, early);
             return;
         }
     }
 }
 
-static weft_status_t early_add(weft_transports_t *transports, uint32_t index, weft_net_conn_t *conn)
+static weft_status_t transports_early_add(weft_transports_t *transports, uint32_t index,
+                                          weft_net_conn_t *conn)
 {
     const weft_net_ops_t *ops = transports->entry[index].ops;
     weft_net_conn_info_t info = {.size = sizeof info};
@@ -374,14 +375,14 @@ static weft_status_t early_add(weft_transports_t *transports, uint32_t index, we
     }
     *early = (early_t){.conn = conn, .transport = index, .since = weft_os_clock_ns()};
     memcpy(&early->label, info.label, sizeof early->label);
-    early_replace(transports, early);
+    transports_early_replace(transports, early);
     early->next = transports->early;
     transports->early = early;
     return WEFT_OK;
 }
 
-static weft_status_t early_accept_all(weft_transports_t *transports,
-                                      const weft_transports_user_t *user)
+static weft_status_t transports_early_accept_all(weft_transports_t *transports,
+                                                 const weft_transports_user_t *user)
 {
     weft_os_mutex_assert_held(&transports->lock);
     for (uint32_t i = 0; i < transports->count; i++) {
@@ -393,7 +394,7 @@ static weft_status_t early_accept_all(weft_transports_t *transports,
         }
         weft_status_t status = transport->ops->accept(transport->listener, &conn);
         if (status == WEFT_OK) {
-            status = early_add(transports, i, conn);
+            status = transports_early_add(transports, i, conn);
         }
         if (status != WEFT_OK && status != WEFT_AGAIN) {
             return status;
@@ -405,14 +406,14 @@ static weft_status_t early_accept_all(weft_transports_t *transports,
 /* Returns whether the connector gave it up and has connected again, or is about to. Mapped
  * memory may hold what a peer wrote before it left, and bytes that wait to be read count as
  * life. */
-static bool early_is_given_up(const weft_transports_t *transports, const early_t *early)
+static bool transports_early_is_given_up(const weft_transports_t *transports, const early_t *early)
 {
     const weft_transport_t *transport = &transports->entry[early->transport];
     return transport->map == NULL && transport->ops->conn_check(early->conn) != WEFT_OK;
 }
 
 /* The oldest connection for comm_id, taken off the list; NULL if there is none. */
-static early_t *early_take(weft_transports_t *transports, uint64_t comm_id)
+static early_t *transports_early_take(weft_transports_t *transports, uint64_t comm_id)
 {
     weft_os_mutex_assert_held(&transports->lock);
     early_t **found = NULL;
@@ -420,9 +421,9 @@ static early_t *early_take(weft_transports_t *transports, uint64_t comm_id)
         early_t *early = *link;
         if (early->label.comm_id != comm_id) {
             link = &early->next;
-        } else if (early_is_given_up(transports, early)) {
+        } else if (transports_early_is_given_up(transports, early)) {
             *link = early->next;
-            early_close(transports, early);
+            transports_early_close(transports, early);
         } else {
             found = link;
             link = &early->next;
@@ -440,9 +441,9 @@ weft_status_t weft_transports_accept(weft_transports_t *transports,
                                      weft_net_conn_t **conn_p, weft_conn_label_t *label)
 {
     weft_os_lock(&transports->lock);
-    weft_status_t status = early_accept_all(transports, user);
-    early_sweep(transports);
-    early_t *early = status == WEFT_OK ? early_take(transports, user->comm_id) : NULL;
+    weft_status_t status = transports_early_accept_all(transports, user);
+    transports_early_sweep(transports);
+    early_t *early = status == WEFT_OK ? transports_early_take(transports, user->comm_id) : NULL;
     if (status == WEFT_OK && early == NULL) {
         status = WEFT_AGAIN;
     } else if (status == WEFT_OK) {

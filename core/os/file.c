@@ -14,7 +14,7 @@
 
 /* Reads up to max + 1 bytes: one too many tells that the file is larger than allowed. Files of /proc
  * and /sys state no size, so the size is found by reading. */
-static ssize_t read_all(int fd, char *text, size_t max)
+static ssize_t file_read_all(int fd, char *text, size_t max)
 {
     size_t have = 0;
     while (have <= max) {
@@ -55,7 +55,7 @@ weft_status_t weft_os_read_file(const char *path, size_t max, char **text_p, siz
         status = weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot read %s", path);
         goto out;
     }
-    ssize_t got = read_all(fd, text, max);
+    ssize_t got = file_read_all(fd, text, max);
     if (got < 0) {
         *errno_p = errno;
         status = weft_fail(WEFT_ERR_SYSTEM, errno, "cannot read %s", path);
@@ -110,7 +110,7 @@ void weft_os_host_name(char *name, size_t bytes)
     name[bytes - 1] = '\0';
 }
 
-static void keep_dlerror(char *why, size_t bytes)
+static void file_keep_dlerror(char *why, size_t bytes)
 {
     const char *text = dlerror();
     snprintf(why, bytes, "%s", text != NULL ? text : "unknown reason");
@@ -121,7 +121,7 @@ void *weft_os_dl_open(const char *path, char *why, size_t bytes)
     dlerror();
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (object == NULL) {
-        keep_dlerror(why, bytes);
+        file_keep_dlerror(why, bytes);
     }
     return object;
 }
@@ -131,7 +131,7 @@ void *weft_os_dl_symbol(void *object, const char *name, char *why, size_t bytes)
     dlerror();
     void *symbol = dlsym(object, name);
     if (symbol == NULL) {
-        keep_dlerror(why, bytes);
+        file_keep_dlerror(why, bytes);
     }
     return symbol;
 }

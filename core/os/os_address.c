@@ -47,7 +47,7 @@ void weft_os_addr_text(const weft_os_addr_t *addr, char text[WEFT_OS_ADDR_TEXT])
 }
 
 /* 1 + position of the first entry of the comma list that fits `name`; 0 = none does. */
-static uint32_t list_find(const char *list, bool exact, const char *name)
+static uint32_t os_address_list_find(const char *list, bool exact, const char *name)
 {
     uint32_t at = 0;
     while (*list != '\0') {
@@ -62,7 +62,7 @@ static uint32_t list_find(const char *list, bool exact, const char *name)
 }
 
 /* 1 + position in an include list, 1 when nothing was asked for, 0 = excluded. */
-static uint32_t filter_rank(const char *filter, const char *name)
+static uint32_t os_address_filter_rank(const char *filter, const char *name)
 {
     if (filter == NULL || *filter == '\0') {
         return 1;
@@ -71,27 +71,27 @@ static uint32_t filter_rank(const char *filter, const char *name)
     filter += exclude;
     bool exact = *filter == '=';
     filter += exact;
-    uint32_t found = list_find(filter, exact, name);
+    uint32_t found = os_address_list_find(filter, exact, name);
     return exclude ? found == 0 : found;
 }
 
 bool weft_os_interface_match(const char *filter, const char *name)
 {
-    return filter_rank(filter, name) != 0;
+    return os_address_filter_rank(filter, name) != 0;
 }
 
 /* Lower is better. The order of an include list decides first. */
-static uint32_t penalty(const struct ifaddrs *entry, uint32_t listed)
+static uint32_t os_address_penalty(const struct ifaddrs *entry, uint32_t listed)
 {
     static const char bridges[] = "docker,br-,virbr,veth,cni,flannel,podman";
-    uint32_t kind = entry->ifa_flags & IFF_LOOPBACK              ? 2
-                    : list_find(bridges, false, entry->ifa_name) ? 1
-                                                                 : 0;
+    uint32_t kind = entry->ifa_flags & IFF_LOOPBACK                         ? 2
+                    : os_address_list_find(bridges, false, entry->ifa_name) ? 1
+                                                                            : 0;
     return listed * 8 + kind * 2 + (entry->ifa_addr->sa_family == AF_INET6);
 }
 
 /* False for what cannot be used: interface down, no IP address, link-local. */
-static bool usable(const struct ifaddrs *entry, weft_os_addr_t *addr)
+static bool os_address_usable(const struct ifaddrs *entry, weft_os_addr_t *addr)
 {
     memset(addr, 0, sizeof *addr);
     if (entry->ifa_addr == NULL || !(entry->ifa_flags & IFF_UP)) {
@@ -114,8 +114,8 @@ static bool usable(const struct ifaddrs *entry, weft_os_addr_t *addr)
 }
 
 /* Keeps the best `max`, sorted; equal ones stay in the system's order. */
-static uint32_t insert(weft_os_addr_t *addrs, uint32_t *costs, uint32_t count, uint32_t max,
-                       weft_os_addr_t addr, uint32_t cost)
+static uint32_t os_address_insert(weft_os_addr_t *addrs, uint32_t *costs, uint32_t count,
+                                  uint32_t max, weft_os_addr_t addr, uint32_t cost)
 {
     uint32_t at = count;
     while (at > 0 && costs[at - 1] > cost) {
@@ -144,9 +144,10 @@ uint32_t weft_os_addrs(const char *filter, weft_os_addr_t *addrs, uint32_t max)
     max = max < MOST ? max : MOST;
     for (struct ifaddrs *entry = list; entry != NULL; entry = entry->ifa_next) {
         weft_os_addr_t addr;
-        uint32_t listed = filter_rank(filter, entry->ifa_name);
-        if (listed != 0 && usable(entry, &addr)) {
-            count = insert(addrs, costs, count, max, addr, penalty(entry, listed));
+        uint32_t listed = os_address_filter_rank(filter, entry->ifa_name);
+        if (listed != 0 && os_address_usable(entry, &addr)) {
+            count = os_address_insert(addrs, costs, count, max, addr,
+                                      os_address_penalty(entry, listed));
         }
     }
     freeifaddrs(list);

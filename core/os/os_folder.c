@@ -42,7 +42,7 @@ weft_status_t weft_os_folder_make(const char *path)
     return WEFT_OK;
 }
 
-static bool write_all(int fd, const void *data, size_t bytes)
+static bool os_folder_write_all(int fd, const void *data, size_t bytes)
 {
     const uint8_t *from = data;
     while (bytes > 0) {
@@ -72,7 +72,7 @@ weft_status_t weft_os_private_write(const char *path, const void *data, size_t b
     if (fd < 0) {
         return weft_fail(WEFT_ERR_SYSTEM, errno, "cannot make %s", temporary);
     }
-    bool good = write_all(fd, data, bytes);
+    bool good = os_folder_write_all(fd, data, bytes);
     int error = errno;
     good = close(fd) == 0 && good;
     if (good && rename(temporary, path) == 0) {

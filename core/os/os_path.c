@@ -25,7 +25,7 @@ static const char anchor = 0;
 
 /* In a user namespace without root, root's files have the overflow owner. A container image mounted
  * read-only was chosen by whoever started it, and nobody can change its files. */
-static bool is_image_file(const char *path, const struct stat *st)
+static bool os_path_is_image_file(const char *path, const struct stat *st)
 {
     struct statvfs fs;
     return st->st_uid == OVERFLOW_UID && statvfs(path, &fs) == 0 && (fs.f_flag & ST_RDONLY) != 0;
@@ -44,7 +44,7 @@ weft_os_file_t weft_os_file(const char *path)
     file.exists = true;
     file.regular = S_ISREG(st.st_mode) || S_ISCHR(st.st_mode);
     file.folder = S_ISDIR(st.st_mode);
-    file.owner_trusted = st.st_uid == 0 || st.st_uid == me || is_image_file(path, &st);
+    file.owner_trusted = st.st_uid == 0 || st.st_uid == me || os_path_is_image_file(path, &st);
     file.group_writes = (st.st_mode & S_IWGRP) != 0 && !private_group;
     file.others_write = (st.st_mode & S_IWOTH) != 0;
     file.sticky = (st.st_mode & S_ISVTX) != 0;

@@ -15,12 +15,12 @@
 #include "core/os/os_socket.h"
 
 /* Sets an integer option; used where a failure changes nothing that matters. */
-static void set_option(int fd, int level, int name, int value)
+static void os_socket_set_option(int fd, int level, int name, int value)
 {
     (void)setsockopt(fd, level, name, &value, sizeof value);
 }
 
-static socklen_t to_sockaddr(const weft_os_addr_t *addr, struct sockaddr_storage *out)
+static socklen_t os_socket_to_sockaddr(const weft_os_addr_t *addr, struct sockaddr_storage *out)
 {
     memset(out, 0, sizeof *out);
     if (addr->family == 4) {
@@ -37,25 +37,25 @@ static socklen_t to_sockaddr(const weft_os_addr_t *addr, struct sockaddr_storage
     return sizeof *in6;
 }
 
-static weft_status_t open_failed(const char *what)
+static weft_status_t os_socket_open_failed(const char *what)
 {
     bool scarce = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
     return weft_fail(scarce ? WEFT_ERR_RESOURCE : WEFT_ERR_SYSTEM, errno, "cannot %s", what);
 }
 
 /* Binds and listens; −1 with errno set. */
-static int try_listen(int family, int backlog)
+static int os_socket_try_listen(int family, int backlog)
 {
     int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) {
         return -1;
     }
     if (family == AF_INET6) {
-        set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+        os_socket_set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
     }
     weft_os_addr_t any = {.family = family == AF_INET6 ? 6 : 4};
     struct sockaddr_storage at;
-    socklen_t bytes = to_sockaddr(&any, &at);
+    socklen_t bytes = os_socket_to_sockaddr(&any, &at);
     if (bind(fd, (struct sockaddr *)&at, bytes) != 0 || listen(fd, backlog) != 0) {
         int error = errno;
         close(fd);
@@ -67,17 +67,17 @@ static int try_listen(int family, int backlog)
 
 weft_status_t weft_os_listen(int backlog, int *fd_p, uint16_t *port_p)
 {
-    int fd = try_listen(AF_INET6, backlog);
+    int fd = os_socket_try_listen(AF_INET6, backlog);
     if (fd < 0) {
-        fd = try_listen(AF_INET, backlog);
+        fd = os_socket_try_listen(AF_INET, backlog);
     }
     if (fd < 0) {
-        return open_failed("listen on a TCP port");
+        return os_socket_open_failed("listen on a TCP port");
     }
     struct sockaddr_storage at;
     socklen_t bytes = sizeof at;
     if (getsockname(fd, (struct sockaddr *)&at, &bytes) != 0) {
-        weft_status_t status = open_failed("ask for the port of a socket");
+        weft_status_t status = os_socket_open_failed("ask for the port of a socket");
         close(fd);
         return status;
     }
@@ -108,7 +108,7 @@ weft_status_t weft_os_accept(int listener, int *fd_p)
         case EAGAIN:
             return WEFT_AGAIN;
         default:
-            return open_failed("accept a connection");
+            return os_socket_open_failed("accept a connection");
         }
     }
 }
@@ -116,10 +116,10 @@ weft_status_t weft_os_accept(int listener, int *fd_p)
 weft_status_t weft_os_connect(const weft_os_addr_t *addr, int *fd_p)
 {
     struct sockaddr_storage to;
-    socklen_t bytes = to_sockaddr(addr, &to);
+    socklen_t bytes = os_socket_to_sockaddr(addr, &to);
     int fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) {
-        return open_failed("make a socket");
+        return os_socket_open_failed("make a socket");
     }
     /* An interrupted connect goes on by itself, as one that is in progress. */
     if (connect(fd, (struct sockaddr *)&to, bytes) != 0 && errno != EINPROGRESS && errno != EINTR) {
@@ -142,16 +142,16 @@ int weft_os_connect_result(int fd)
 
 void weft_os_tune_control(int fd)
 {
-    set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-    set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-    set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 1);
-    set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 1);
-    set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
+    os_socket_set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    os_socket_set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    os_socket_set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 1);
+    os_socket_set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 1);
+    os_socket_set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
     /* Keepalive is silent while data is unacknowledged; this covers that case. */
-    set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 3000);
+    os_socket_set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 3000);
 }
 
-static ssize_t moved(ssize_t bytes, int *errno_p)
+static ssize_t os_socket_moved(ssize_t bytes, int *errno_p)
 {
     if (bytes >= 0) {
         return bytes;
@@ -169,26 +169,26 @@ ssize_t weft_os_send(int fd, const void *data, size_t bytes, int *errno_p)
     do {
         done = send(fd, data, bytes, MSG_NOSIGNAL);
     } while (done < 0 && errno == EINTR);
-    return moved(done, errno_p);
+    return os_socket_moved(done, errno_p);
 }
 
-static ssize_t receive(int fd, void *data, size_t bytes, int flags, int *errno_p)
+static ssize_t os_socket_receive(int fd, void *data, size_t bytes, int flags, int *errno_p)
 {
     ssize_t done;
     do {
         done = recv(fd, data, bytes, flags);
     } while (done < 0 && errno == EINTR);
-    return moved(done, errno_p);
+    return os_socket_moved(done, errno_p);
 }
 
 ssize_t weft_os_recv(int fd, void *data, size_t bytes, int *errno_p)
 {
-    return receive(fd, data, bytes, 0, errno_p);
+    return os_socket_receive(fd, data, bytes, 0, errno_p);
 }
 
 ssize_t weft_os_peek(int fd, void *data, size_t bytes, int *errno_p)
 {
-    return receive(fd, data, bytes, MSG_PEEK, errno_p);
+    return os_socket_receive(fd, data, bytes, MSG_PEEK, errno_p);
 }
 
 void weft_os_shutdown(int fd)
@@ -223,7 +223,7 @@ weft_status_t weft_os_wake_open(int *fd_p)
 {
     int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (fd < 0) {
-        return open_failed("make an event descriptor");
+        return os_socket_open_failed("make an event descriptor");
     }
     *fd_p = fd;
     return WEFT_OK;

@@ -42,8 +42,8 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-static weft_status_t create(const char *name, void (*run)(void *), void *arg, bool launched,
-                            weft_os_thread_t **thread_p)
+static weft_status_t thread_create(const char *name, void (*run)(void *), void *arg, bool launched,
+                                   weft_os_thread_t **thread_p)
 {
     weft_os_thread_t *thread = weft_os_alloc(sizeof *thread, 0);
     if (thread == NULL) {
@@ -85,12 +85,12 @@ static weft_status_t create(const char *name, void (*run)(void *), void *arg, bo
 weft_status_t weft_os_thread_start(const char *name, void (*run)(void *), void *arg,
                                    weft_os_thread_t **thread_p)
 {
-    return create(name, run, arg, false, thread_p);
+    return thread_create(name, run, arg, false, thread_p);
 }
 
 weft_status_t weft_os_thread_launch(const char *name, void (*run)(void *), void *arg)
 {
-    return create(name, run, arg, true, NULL);
+    return thread_create(name, run, arg, true, NULL);
 }
 
 void weft_os_thread_join(weft_os_thread_t *thread)
@@ -118,7 +118,7 @@ int32_t weft_os_parent_pid(void)
 }
 
 /* Keeps who holds the mutex, for weft_os_mutex_assert_held(). */
-static void mutex_note_holder(weft_os_mutex_t *mutex, bool held)
+static void thread_mutex_note_holder(weft_os_mutex_t *mutex, bool held)
 {
 #ifdef WEFT_CHECKED
     atomic_store_explicit(&mutex->holder, held ? weft_os_thread_self() : 0, memory_order_relaxed);
@@ -130,7 +130,7 @@ static void mutex_note_holder(weft_os_mutex_t *mutex, bool held)
 
 /* 0 free, 1 held, 2 held and somebody sleeps. Three-state futex mutex after U. Drepper, "Futexes are
  * tricky" (2011). */
-static void mutex_acquire(weft_os_mutex_t *mutex)
+static void thread_mutex_acquire(weft_os_mutex_t *mutex)
 {
     uint32_t state = 0;
     if (atomic_compare_exchange_strong_explicit(&mutex->word, &state, 1, memory_order_acquire,
@@ -148,14 +148,14 @@ static void mutex_acquire(weft_os_mutex_t *mutex)
 
 void weft_os_lock(weft_os_mutex_t *mutex)
 {
-    mutex_acquire(mutex);
-    mutex_note_holder(mutex, true);
+    thread_mutex_acquire(mutex);
+    thread_mutex_note_holder(mutex, true);
 }
 
 void weft_os_unlock(weft_os_mutex_t *mutex)
 {
     weft_os_mutex_assert_held(mutex);
-    mutex_note_holder(mutex, false);
+    thread_mutex_note_holder(mutex, false);
     if (atomic_exchange_explicit(&mutex->word, 0, memory_order_release) == 2) {
         weft_os_futex_wake(&mutex->word);
     }
@@ -191,24 +191,24 @@ void weft_os_wait_readable(int fd, uint64_t timeout_ns)
 static _Atomic uint32_t fork_generation;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-static void count_fork(void)
+static void thread_count_fork(void)
 {
     atomic_fetch_add_explicit(&fork_generation, 1, memory_order_relaxed);
 }
 
-static void watch_forks(void)
+static void thread_watch_forks(void)
 {
-    pthread_atfork(NULL, NULL, count_fork);
+    pthread_atfork(NULL, NULL, thread_count_fork);
 }
 
 uint32_t weft_os_fork_generation(void)
 {
-    pthread_once(&fork_once, watch_forks);
+    pthread_once(&fork_once, thread_watch_forks);
     return atomic_load_explicit(&fork_generation, memory_order_relaxed);
 }
 
 /* CPUs that the cgroup's quota pays for, 0 if there is no quota. Version 2, then version 1. */
-static uint32_t quota_cpus(void)
+static uint32_t thread_quota_cpus(void)
 {
     char *text = NULL;
     size_t bytes;
@@ -238,6 +238,6 @@ uint32_t weft_os_cpus(void)
     if (sched_getaffinity(0, sizeof set, &set) == 0) {
         cpus = (uint32_t)CPU_COUNT(&set);
     }
-    uint32_t quota = quota_cpus();
+    uint32_t quota = thread_quota_cpus();
     return quota > 0 && quota < cpus ? quota : cpus;
 }

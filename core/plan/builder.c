@@ -7,14 +7,14 @@
 
 #define CHANNEL_MAX (1u << 16)
 
-static weft_plan_draft_t *draft_of(weft_plan_builder_t *builder)
+static weft_plan_draft_t *builder_draft_of(weft_plan_builder_t *builder)
 {
     return builder->core;
 }
 
-static void build_grid(weft_plan_builder_t *builder, uint32_t k, uint32_t tmp_chunks)
+static void builder_build_grid(weft_plan_builder_t *builder, uint32_t k, uint32_t tmp_chunks)
 {
-    weft_plan_draft_t *draft = draft_of(builder);
+    weft_plan_draft_t *draft = builder_draft_of(builder);
     if (draft->has_grid) {
         weft_plan_mistake(draft, WEFT_ERR_PLAN, "grid() called twice");
         return;
@@ -24,9 +24,9 @@ static void build_grid(weft_plan_builder_t *builder, uint32_t k, uint32_t tmp_ch
     draft->plan->tmp_chunks = tmp_chunks;
 }
 
-static uint32_t build_lane(weft_plan_builder_t *builder)
+static uint32_t builder_build_lane(weft_plan_builder_t *builder)
 {
-    weft_plan_draft_t *draft = draft_of(builder);
+    weft_plan_draft_t *draft = builder_draft_of(builder);
     weft_plan_t *plan = draft->plan;
     if (plan->nlanes == WEFT_LANE_MAX) {
         weft_plan_mistake(draft, WEFT_ERR_PLAN, "more than %d lanes", WEFT_LANE_MAX);
@@ -35,10 +35,10 @@ static uint32_t build_lane(weft_plan_builder_t *builder)
     return plan->nlanes++;
 }
 
-static uint32_t build_port(weft_plan_builder_t *builder, uint32_t lane, uint32_t peer,
-                           uint32_t channel, uint32_t sends)
+static uint32_t builder_build_port(weft_plan_builder_t *builder, uint32_t lane, uint32_t peer,
+                                   uint32_t channel, uint32_t sends)
 {
-    weft_plan_draft_t *draft = draft_of(builder);
+    weft_plan_draft_t *draft = builder_draft_of(builder);
     weft_plan_t *plan = draft->plan;
     if (lane >= plan->nlanes) {
         weft_plan_mistake(draft, WEFT_ERR_PLAN, "port to rank %u for lane %u, which does not exist",
@@ -63,9 +63,10 @@ static uint32_t build_port(weft_plan_builder_t *builder, uint32_t lane, uint32_t
     return plan->nports++;
 }
 
-static uint32_t build_move(weft_plan_builder_t *builder, uint32_t lane, const weft_move_t *move)
+static uint32_t builder_build_move(weft_plan_builder_t *builder, uint32_t lane,
+                                   const weft_move_t *move)
 {
-    weft_plan_draft_t *draft = draft_of(builder);
+    weft_plan_draft_t *draft = builder_draft_of(builder);
     if (!weft_plan_keep_move(draft, lane, move)) {
         return 0;
     }
@@ -73,24 +74,24 @@ static uint32_t build_move(weft_plan_builder_t *builder, uint32_t lane, const we
                             (weft_code_t){.opcode = WEFT_CODE_MOVE, .n = draft->plan->nmoves - 1});
 }
 
-static uint32_t build_par(weft_plan_builder_t *builder, uint32_t lane, uint32_t members)
+static uint32_t builder_build_par(weft_plan_builder_t *builder, uint32_t lane, uint32_t members)
 {
-    return weft_plan_append(draft_of(builder), lane,
+    return weft_plan_append(builder_draft_of(builder), lane,
                             (weft_code_t){.opcode = WEFT_CODE_PAR, .n = members});
 }
 
-static uint32_t build_loop(weft_plan_builder_t *builder, uint32_t lane, uint32_t times)
+static uint32_t builder_build_loop(weft_plan_builder_t *builder, uint32_t lane, uint32_t times)
 {
-    weft_plan_draft_t *draft = draft_of(builder);
+    weft_plan_draft_t *draft = builder_draft_of(builder);
     if (lane < draft->plan->nlanes && weft_plan_open_loop(&draft->plan->lanes[lane]) >= 0) {
         weft_plan_mistake(draft, WEFT_ERR_PLAN, "lane %u: LOOP inside a LOOP", lane);
     }
     return weft_plan_append(draft, lane, (weft_code_t){.opcode = WEFT_CODE_LOOP, .n = times});
 }
 
-static uint32_t build_end(weft_plan_builder_t *builder, uint32_t lane)
+static uint32_t builder_build_end(weft_plan_builder_t *builder, uint32_t lane)
 {
-    weft_plan_draft_t *draft = draft_of(builder);
+    weft_plan_draft_t *draft = builder_draft_of(builder);
     weft_plan_t *plan = draft->plan;
     int64_t loop = lane < plan->nlanes ? weft_plan_open_loop(&plan->lanes[lane]) : -1;
     if (loop < 0) {
@@ -105,9 +106,9 @@ static uint32_t build_end(weft_plan_builder_t *builder, uint32_t lane)
     return pc;
 }
 
-static uint32_t build_bar(weft_plan_builder_t *builder, uint32_t lane, uint64_t lane_mask)
+static uint32_t builder_build_bar(weft_plan_builder_t *builder, uint32_t lane, uint64_t lane_mask)
 {
-    return weft_plan_append(draft_of(builder), lane,
+    return weft_plan_append(builder_draft_of(builder), lane,
                             (weft_code_t){.opcode = WEFT_CODE_BAR, .mask = lane_mask});
 }
 
@@ -115,21 +116,21 @@ weft_status_t weft_plan_builder_init(weft_plan_draft_t *draft, const weft_algo_c
 {
     *draft = (weft_plan_draft_t){.builder = {.size = sizeof draft->builder,
                                              .core = draft,
-                                             .grid = build_grid,
-                                             .lane = build_lane,
-                                             .port = build_port,
-                                             .move = build_move,
-                                             .par = build_par,
-                                             .loop = build_loop,
-                                             .end = build_end,
-                                             .bar = build_bar,
+                                             .grid = builder_build_grid,
+                                             .lane = builder_build_lane,
+                                             .port = builder_build_port,
+                                             .move = builder_build_move,
+                                             .par = builder_build_par,
+                                             .loop = builder_build_loop,
+                                             .end = builder_build_end,
+                                             .bar = builder_build_bar,
                                              .sub = weft_plan_build_sub,
                                              .call = weft_plan_build_call}};
     return weft_plan_draft_init(draft, call);
 }
 
-static weft_status_t emit_from(const weft_plan_emitter_t *emitter, const weft_algo_call_t *call,
-                               weft_plan_t **plan_p)
+static weft_status_t builder_emit_from(const weft_plan_emitter_t *emitter,
+                                       const weft_algo_call_t *call, weft_plan_t **plan_p)
 {
     weft_plan_draft_t draft;
     weft_status_t status = weft_plan_builder_init(&draft, call);
@@ -150,6 +151,6 @@ weft_status_t weft_plan_emit(const weft_algo_ops_t *ops, weft_algo_t *algo,
                              const weft_plan_finder_t *finder, weft_plan_t **plan_p)
 {
     weft_plan_emitter_t emitter = {
-        .ops = ops, .algo = algo, .finder = finder, .view = view, .emit = emit_from};
-    return emit_from(&emitter, call, plan_p);
+        .ops = ops, .algo = algo, .finder = finder, .view = view, .emit = builder_emit_from};
+    return builder_emit_from(&emitter, call, plan_p);
 }

@@ -26,7 +26,7 @@ typedef struct survey {
     bool by_difference, by_xor; /* all so far have their peers where rank 0 has them */
 } survey_t;
 
-static uint64_t words_of(const weft_plan_t *plan)
+static uint64_t classes_words_of(const weft_plan_t *plan)
 {
     uint64_t words = 0;
     for (uint32_t lane = 0; lane < plan->nlanes; lane++) {
@@ -35,39 +35,39 @@ static uint64_t words_of(const weft_plan_t *plan)
     return words;
 }
 
-static void keep_most(uint64_t *most, uint64_t value)
+static void classes_keep_most(uint64_t *most, uint64_t value)
 {
     *most = value > *most ? value : *most;
 }
 
-static void keep_figures(weft_plan_survey_t *out, const weft_plan_t *plan, double seconds)
+static void classes_keep_figures(weft_plan_survey_t *out, const weft_plan_t *plan, double seconds)
 {
-    uint64_t words = words_of(plan);
+    uint64_t words = classes_words_of(plan);
     out->emitted++;
     out->emit_seconds += seconds;
     out->emit_seconds_max = seconds > out->emit_seconds_max ? seconds : out->emit_seconds_max;
     out->k = plan->k;
-    keep_most(&out->words_max, words);
-    keep_most(&out->bytes_max, weft_plan_bytes(plan));
+    classes_keep_most(&out->words_max, words);
+    classes_keep_most(&out->bytes_max, weft_plan_bytes(plan));
     out->lanes_max = plan->nlanes > out->lanes_max ? plan->nlanes : out->lanes_max;
     out->ports_max = plan->nports > out->ports_max ? plan->nports : out->ports_max;
     out->tmp_chunks_max =
         plan->tmp_chunks > out->tmp_chunks_max ? plan->tmp_chunks : out->tmp_chunks_max;
 }
 
-static weft_status_t emit(survey_t *survey, uint32_t rank, weft_plan_t **plan_p)
+static weft_status_t classes_emit(survey_t *survey, uint32_t rank, weft_plan_t **plan_p)
 {
     uint64_t begin = weft_os_clock_ns();
     weft_status_t status = survey->source(survey->arg, rank, plan_p);
     if (status == WEFT_OK) {
         double seconds = (double)(weft_os_clock_ns() - begin) / (double)WEFT_NS_PER_S;
-        keep_figures(survey->out, *plan_p, seconds);
+        classes_keep_figures(survey->out, *plan_p, seconds);
     }
     return status;
 }
 
 /* Distances to peers, which are all that ranks of a regular plan have in common. */
-static void compare_peers(survey_t *survey, const weft_plan_t *plan)
+static void classes_compare_peers(survey_t *survey, const weft_plan_t *plan)
 {
     const weft_network_port_t *ports = survey->net.ports;
     uint32_t n = survey->out->nranks;
@@ -85,19 +85,19 @@ static void compare_peers(survey_t *survey, const weft_plan_t *plan)
 }
 
 /* Emits all ranks as long as their ports fit. */
-static weft_status_t collect(survey_t *survey)
+static weft_status_t classes_collect(survey_t *survey)
 {
     weft_network_t *net = &survey->net;
     weft_status_t status = WEFT_OK;
     while (status == WEFT_OK && net->added < net->nranks &&
            (net->added == 0 || net->first_port[net->added] <= SURVEY_PORTS_MAX)) {
         weft_plan_t *plan = NULL;
-        status = emit(survey, net->added, &plan);
+        status = classes_emit(survey, net->added, &plan);
         if (status != WEFT_OK) {
             break;
         }
         if (net->added != 0 && (survey->by_xor || survey->by_difference)) {
-            compare_peers(survey, plan);
+            classes_compare_peers(survey, plan);
         }
         status = weft_network_add(net, plan, 1);
         if (status != WEFT_OK) {
@@ -108,7 +108,7 @@ static weft_status_t collect(survey_t *survey)
 }
 
 /* Some ranks from everywhere. Their plans must have the structure of rank 0's, too. */
-static weft_status_t sample(survey_t *survey)
+static weft_status_t classes_sample(survey_t *survey)
 {
     weft_network_t *net = &survey->net;
     weft_status_t status = WEFT_OK;
@@ -116,11 +116,11 @@ static weft_status_t sample(survey_t *survey)
         uint32_t left = net->nranks - net->added;
         uint32_t rank = net->nranks - 1 - (uint32_t)((uint64_t)left * (i - 1) / SURVEY_SAMPLE);
         weft_plan_t *plan = NULL;
-        status = emit(survey, rank, &plan);
+        status = classes_emit(survey, rank, &plan);
         if (status != WEFT_OK) {
             break;
         }
-        compare_peers(survey, plan);
+        classes_compare_peers(survey, plan);
         if (!weft_network_resembles(net, plan)) {
             survey->by_xor = survey->by_difference = false;
         }
@@ -131,7 +131,7 @@ static weft_status_t sample(survey_t *survey)
 
 /* The network with rank 0 alone: what goes to a peer comes back from where this rank is that
  * peer. */
-static weft_status_t fold(survey_t *survey, weft_network_result_t *result)
+static weft_status_t classes_fold(survey_t *survey, weft_network_result_t *result)
 {
     weft_network_t *net = &survey->net;
     uint32_t n = net->nranks;
@@ -163,11 +163,11 @@ static weft_status_t fold(survey_t *survey, weft_network_result_t *result)
     return status;
 }
 
-static weft_status_t price_sample(survey_t *survey, weft_network_result_t *result)
+static weft_status_t classes_price_sample(survey_t *survey, weft_network_result_t *result)
 {
     weft_network_t *net = &survey->net;
     uint32_t nranks = net->nranks, regular = net->nshapes == 1;
-    weft_status_t status = sample(survey);
+    weft_status_t status = classes_sample(survey);
     if (status != WEFT_OK) {
         return status;
     }
@@ -181,7 +181,7 @@ static weft_status_t price_sample(survey_t *survey, weft_network_result_t *resul
         net->nranks = nranks;
         return WEFT_OK;
     }
-    status = fold(survey, result);
+    status = classes_fold(survey, result);
     if (status == WEFT_OK && result->verdict == WEFT_VERDICT_OK) {
         status = weft_network_refine(net, 1);
     }
@@ -192,30 +192,30 @@ static weft_status_t price_sample(survey_t *survey, weft_network_result_t *resul
     return status;
 }
 
-static void count_moves(survey_t *survey, uint32_t sampled)
+static void classes_count_moves(survey_t *survey, uint32_t sampled)
 {
     const weft_network_t *net = &survey->net;
     weft_plan_survey_t *out = survey->out;
     for (uint32_t rank = 0; rank < net->added; rank++) {
         uint64_t moves = (uint64_t)net->shapes[net->shape[rank]].facts.moves;
         out->moves += moves;
-        keep_most(&out->moves_max, moves);
+        classes_keep_most(&out->moves_max, moves);
     }
     if (sampled) {
         out->moves = out->moves_max * out->nranks;
     }
 }
 
-static weft_status_t price(survey_t *survey)
+static weft_status_t classes_price(survey_t *survey)
 {
     weft_plan_survey_t *out = survey->out;
     weft_network_result_t result = {.verdict = WEFT_VERDICT_OK};
     uint32_t sampled = survey->net.added < survey->net.nranks;
     weft_status_t status =
-        sampled ? price_sample(survey, &result)
+        sampled ? classes_price_sample(survey, &result)
                 : weft_network_price(&survey->net, survey->slots, WEFT_NETWORK_ROUNDS, &result);
     if (status == WEFT_OK) {
-        count_moves(survey, sampled);
+        classes_count_moves(survey, sampled);
         out->verdict = result.verdict;
         out->cost = result.cost;
         out->peak_slots = result.peak_slots;
@@ -240,10 +240,10 @@ weft_status_t weft_plan_survey(uint32_t nranks, weft_plan_make_fn_t source, void
                        .by_xor = true};
     weft_status_t status = weft_network_init(&survey.net, nranks);
     if (status == WEFT_OK) {
-        status = collect(&survey);
+        status = classes_collect(&survey);
     }
     if (status == WEFT_OK) {
-        status = price(&survey);
+        status = classes_price(&survey);
     }
     weft_network_fini(&survey.net);
     return status;

@@ -9,7 +9,8 @@ double weft_cost_overhead(uint64_t latency_ns, uint64_t overhead_ns)
     return overhead_ns == 0 ? latency / 4 : overhead < latency ? overhead : latency;
 }
 
-static double seconds(const weft_cost_work_t *work, const weft_cost_model_t *model, double bytes)
+static double cost_seconds(const weft_cost_work_t *work, const weft_cost_model_t *model,
+                           double bytes)
 {
     return work->hops * model->alpha + (work->edges - work->hops) * model->overhead +
            work->edges * bytes * model->beta + work->touched * bytes * model->gamma;
@@ -22,6 +23,7 @@ double weft_cost_time(const weft_cost_t *cost, const weft_cost_model_t *model, u
     uint64_t passes = bytes == 0 ? 1 : (bytes + pass_bytes - 1) / pass_bytes;
     double count = (double)passes * slices;
     double each = (double)bytes / (count * k);
-    double fill = seconds(&cost->fill, model, each), steady = seconds(&cost->steady, model, each);
+    double fill = cost_seconds(&cost->fill, model, each),
+           steady = cost_seconds(&cost->steady, model, each);
     return (fill > steady ? fill : steady) + (count - 1) * steady;
 }

@@ -17,7 +17,7 @@ typedef struct dot_walk {
     uint32_t pc, iteration, chunk;
 } dot_walk_t;
 
-static bool uses_port(const weft_plan_view_t *move, uint32_t port, uint32_t sends)
+static bool dot_uses_port(const weft_plan_view_t *move, uint32_t port, uint32_t sends)
 {
     const weft_plan_operand_t *operands = sends ? move->dst : move->src;
     uint32_t count = sends ? move->ndst : move->nsrc;
@@ -29,7 +29,7 @@ static bool uses_port(const weft_plan_view_t *move, uint32_t port, uint32_t send
     return false;
 }
 
-static void walk_control(dot_walk_t *walk, const weft_code_t *code)
+static void dot_walk_control(dot_walk_t *walk, const weft_code_t *code)
 {
     if (code->opcode == WEFT_CODE_END) {
         if (++walk->iteration < walk->lane->code[code->mate].n) {
@@ -42,7 +42,7 @@ static void walk_control(dot_walk_t *walk, const weft_code_t *code)
 }
 
 /* pc of the next MOVE, or −1 at the end. */
-static int64_t walk_next(dot_walk_t *walk)
+static int64_t dot_walk_next(dot_walk_t *walk)
 {
     for (;;) {
         const weft_code_t *code = &walk->lane->code[walk->pc];
@@ -53,30 +53,30 @@ static int64_t walk_next(dot_walk_t *walk)
         if (code->opcode == WEFT_CODE_MOVE) {
             move = weft_plan_view(walk->plan, code->n);
         }
-        if (uses_port(&move, walk->port, walk->sends) && walk->chunk < move.cnt) {
+        if (dot_uses_port(&move, walk->port, walk->sends) && walk->chunk < move.cnt) {
             walk->chunk++;
             return walk->pc;
         }
         walk->chunk = 0;
-        walk_control(walk, code);
+        dot_walk_control(walk, code);
     }
 }
 
-static dot_walk_t walk_of(const weft_plan_t *plan, uint32_t port)
+static dot_walk_t dot_walk_of(const weft_plan_t *plan, uint32_t port)
 {
     const weft_plan_port_t *at = &plan->ports[port];
     return (dot_walk_t){
         .plan = plan, .lane = &plan->lanes[at->lane], .port = port, .sends = at->sends};
 }
 
-static void print_edges(dot_walk_t send, dot_walk_t receive, FILE *out)
+static void dot_print_edges(dot_walk_t send, dot_walk_t receive, FILE *out)
 {
     uint64_t width = receive.lane->ncode;
     uint8_t *drawn = weft_os_alloc(send.lane->ncode * width, 0);
     const weft_plan_port_t *from = &send.plan->ports[send.port];
     const weft_plan_port_t *to = &receive.plan->ports[receive.port];
     for (;;) {
-        int64_t a = walk_next(&send), b = walk_next(&receive);
+        int64_t a = dot_walk_next(&send), b = dot_walk_next(&receive);
         if (a < 0 || b < 0 || drawn == NULL) {
             break;
         }
@@ -92,7 +92,7 @@ static void print_edges(dot_walk_t send, dot_walk_t receive, FILE *out)
     weft_os_free(drawn);
 }
 
-static void print_queues(weft_plan_t *const *plans, uint32_t rank, uint32_t nranks, FILE *out)
+static void dot_print_queues(weft_plan_t *const *plans, uint32_t rank, uint32_t nranks, FILE *out)
 {
     const weft_plan_t *plan = plans[rank];
     for (uint32_t i = 0; i < plan->nports; i++) {
@@ -101,13 +101,13 @@ static void print_queues(weft_plan_t *const *plans, uint32_t rank, uint32_t nran
         for (uint32_t j = 0; port->sends && peer != NULL && j < peer->nports; j++) {
             const weft_plan_port_t *other = &peer->ports[j];
             if (!other->sends && other->peer == rank && other->channel == port->channel) {
-                print_edges(walk_of(plan, i), walk_of(peer, j), out);
+                dot_print_edges(dot_walk_of(plan, i), dot_walk_of(peer, j), out);
             }
         }
     }
 }
 
-static void print_waits(const weft_plan_t *plan, uint32_t lane, uint32_t pc, FILE *out)
+static void dot_print_waits(const weft_plan_t *plan, uint32_t lane, uint32_t pc, FILE *out)
 {
     const weft_code_t *code = &plan->lanes[lane].code[pc];
     weft_plan_view_t move = {0};
@@ -122,7 +122,7 @@ static void print_waits(const weft_plan_t *plan, uint32_t lane, uint32_t pc, FIL
     }
 }
 
-static void print_lane(const weft_plan_t *plan, uint32_t lane, FILE *out)
+static void dot_print_lane(const weft_plan_t *plan, uint32_t lane, FILE *out)
 {
     const weft_plan_lane_t *text = &plan->lanes[lane];
     for (uint32_t pc = 0; text->code[pc].opcode != WEFT_CODE_STOP; pc++) {
@@ -136,7 +136,7 @@ static void print_lane(const weft_plan_t *plan, uint32_t lane, FILE *out)
                     " [color=gray, weight=10];\n",
                     plan->rank, lane, pc - 1, plan->rank, lane, pc);
         }
-        print_waits(plan, lane, pc, out);
+        dot_print_waits(plan, lane, pc, out);
     }
 }
 
@@ -147,12 +147,12 @@ void weft_plan_print_dot(weft_plan_t *const *plans, uint32_t nranks, FILE *out)
         fprintf(out, "  subgraph cluster_%" PRIu32 " {\n    label=\"rank %" PRIu32 "\";\n", rank,
                 rank);
         for (uint32_t lane = 0; lane < plans[rank]->nlanes; lane++) {
-            print_lane(plans[rank], lane, out);
+            dot_print_lane(plans[rank], lane, out);
         }
         fputs("  }\n", out);
     }
     for (uint32_t rank = 0; rank < nranks; rank++) {
-        print_queues(plans, rank, nranks, out);
+        dot_print_queues(plans, rank, nranks, out);
     }
     fputs("}\n", out);
 }

@@ -106,7 +106,7 @@ weft_status_t weft_plan_draft_init(weft_plan_draft_t *draft, const weft_algo_cal
 }
 
 /* A finished plan grows no more; where memory for that is short it stays as it is. */
-static void *fitted(void *items, uint32_t used, size_t size)
+static void *draft_fitted(void *items, uint32_t used, size_t size)
 {
     void *exact = used == 0 ? NULL : weft_os_alloc(used * size, 0);
     if (exact == NULL) {
@@ -117,17 +117,17 @@ static void *fitted(void *items, uint32_t used, size_t size)
     return exact;
 }
 
-static void fit(weft_plan_t *plan)
+static void draft_fit(weft_plan_t *plan)
 {
     for (uint32_t lane = 0; lane < plan->nlanes; lane++) {
         weft_plan_lane_t *at = &plan->lanes[lane];
-        at->code = fitted(at->code, at->ncode, sizeof *at->code);
+        at->code = draft_fitted(at->code, at->ncode, sizeof *at->code);
     }
-    plan->lanes = fitted(plan->lanes, plan->nlanes, sizeof *plan->lanes);
-    plan->ports = fitted(plan->ports, plan->nports, sizeof *plan->ports);
-    plan->moves = fitted(plan->moves, plan->nmoves, sizeof *plan->moves);
-    plan->operands = fitted(plan->operands, plan->noperands, sizeof *plan->operands);
-    plan->afters = fitted(plan->afters, plan->nafters, sizeof *plan->afters);
+    plan->lanes = draft_fitted(plan->lanes, plan->nlanes, sizeof *plan->lanes);
+    plan->ports = draft_fitted(plan->ports, plan->nports, sizeof *plan->ports);
+    plan->moves = draft_fitted(plan->moves, plan->nmoves, sizeof *plan->moves);
+    plan->operands = draft_fitted(plan->operands, plan->noperands, sizeof *plan->operands);
+    plan->afters = draft_fitted(plan->afters, plan->nafters, sizeof *plan->afters);
 }
 
 weft_status_t weft_plan_draft_finish(weft_plan_draft_t *draft, weft_plan_t **plan_p)
@@ -143,7 +143,7 @@ weft_status_t weft_plan_draft_finish(weft_plan_draft_t *draft, weft_plan_t **pla
     }
     weft_status_t status = weft_plan_check(draft->plan);
     if (status == WEFT_OK) {
-        fit(draft->plan);
+        draft_fit(draft->plan);
         *plan_p = draft->plan;
         draft->plan = NULL;
     }
@@ -161,8 +161,8 @@ void weft_plan_draft_fini(weft_plan_draft_t *draft)
     draft->plan = NULL;
 }
 
-static void refuse_operand(weft_plan_draft_t *draft, const weft_operand_t *operand, uint32_t lane,
-                           uint32_t pc)
+static void draft_refuse_operand(weft_plan_draft_t *draft, const weft_operand_t *operand,
+                                 uint32_t lane, uint32_t pc)
 {
     if (operand->kind > WEFT_OPERAND_PORT) {
         weft_plan_mistake(draft, WEFT_ERR_PLAN, "lane %u pc %u: operand of unknown kind %u", lane,
@@ -173,7 +173,7 @@ static void refuse_operand(weft_plan_draft_t *draft, const weft_operand_t *opera
     }
 }
 
-static bool fits(weft_plan_draft_t *draft, uint32_t lane, const weft_move_t *move)
+static bool draft_fits(weft_plan_draft_t *draft, uint32_t lane, const weft_move_t *move)
 {
     uint32_t pc = lane < draft->plan->nlanes ? draft->plan->lanes[lane].ncode : 0;
     if (move->ndst < 1 || move->ndst > WEFT_MOVE_MAX || move->nsrc < 1 ||
@@ -193,16 +193,16 @@ static bool fits(weft_plan_draft_t *draft, uint32_t lane, const weft_move_t *mov
                           lane, pc, move->nafter, WEFT_AFTER_MAX);
     }
     for (uint32_t i = 0; i < move->ndst; i++) {
-        refuse_operand(draft, &move->dst[i], lane, pc);
+        draft_refuse_operand(draft, &move->dst[i], lane, pc);
     }
     for (uint32_t i = 0; i < move->nsrc; i++) {
-        refuse_operand(draft, &move->src[i], lane, pc);
+        draft_refuse_operand(draft, &move->src[i], lane, pc);
     }
-    refuse_operand(draft, &move->like, lane, pc);
+    draft_refuse_operand(draft, &move->like, lane, pc);
     return draft->status == WEFT_OK;
 }
 
-static void keep_operand(weft_plan_draft_t *draft, const weft_operand_t *operand)
+static void draft_keep_operand(weft_plan_draft_t *draft, const weft_operand_t *operand)
 {
     weft_plan_t *plan = draft->plan;
     void *more = weft_plan_grown(draft, plan->operands, plan->noperands, sizeof *plan->operands);
@@ -212,7 +212,7 @@ static void keep_operand(weft_plan_draft_t *draft, const weft_operand_t *operand
     }
 }
 
-static void keep_after(weft_plan_draft_t *draft, const weft_after_t *after)
+static void draft_keep_after(weft_plan_draft_t *draft, const weft_after_t *after)
 {
     weft_plan_t *plan = draft->plan;
     void *more = weft_plan_grown(draft, plan->afters, plan->nafters, sizeof *plan->afters);
@@ -222,26 +222,26 @@ static void keep_after(weft_plan_draft_t *draft, const weft_after_t *after)
     }
 }
 
-static void keep_all(weft_plan_draft_t *draft, const weft_move_t *move)
+static void draft_keep_all(weft_plan_draft_t *draft, const weft_move_t *move)
 {
     for (uint32_t i = 0; i < move->ndst; i++) {
-        keep_operand(draft, &move->dst[i]);
+        draft_keep_operand(draft, &move->dst[i]);
     }
     for (uint32_t i = 0; i < move->nsrc; i++) {
-        keep_operand(draft, &move->src[i]);
+        draft_keep_operand(draft, &move->src[i]);
     }
     if (move->like.kind != WEFT_OPERAND_NONE) {
-        keep_operand(draft, &move->like);
+        draft_keep_operand(draft, &move->like);
     }
     for (uint32_t i = 0; i < move->nafter; i++) {
-        keep_after(draft, &move->after[i]);
+        draft_keep_after(draft, &move->after[i]);
     }
 }
 
 bool weft_plan_keep_move(weft_plan_draft_t *draft, uint32_t lane, const weft_move_t *move)
 {
     weft_plan_t *plan = draft->plan;
-    if (draft->status != WEFT_OK || !fits(draft, lane, move)) {
+    if (draft->status != WEFT_OK || !draft_fits(draft, lane, move)) {
         return false;
     }
     uint32_t like = move->like.kind != WEFT_OPERAND_NONE ? WEFT_PLAN_LIKE : 0;
@@ -252,7 +252,7 @@ bool weft_plan_keep_move(weft_plan_draft_t *draft, uint32_t lane, const weft_mov
                              .nsrc = (uint8_t)move->nsrc,
                              .nafter = (uint8_t)move->nafter,
                              .flags = (uint8_t)(move->flags | like)};
-    keep_all(draft, move);
+    draft_keep_all(draft, move);
     void *moves = weft_plan_grown(draft, plan->moves, plan->nmoves, sizeof *plan->moves);
     if (moves != NULL) {
         plan->moves = moves;

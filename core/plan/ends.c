@@ -11,8 +11,8 @@
 #include "core/os/os.h"
 
 /* One stable pass of a counting sort by the word at `offset` of each end. */
-static void sort_by(weft_plan_end_t *to, const weft_plan_end_t *from, uint64_t count,
-                    uint64_t *starts, size_t offset)
+static void ends_sort_by(weft_plan_end_t *to, const weft_plan_end_t *from, uint64_t count,
+                         uint64_t *starts, size_t offset)
 {
     uint32_t most = 0;
     for (uint64_t i = 0; i < count; i++) {
@@ -50,7 +50,7 @@ weft_status_t weft_plan_ends_sort(weft_plan_end_t **ends_p, uint64_t count)
     }
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         weft_plan_end_t *sorted = other;
-        sort_by(sorted, *ends_p, count, starts, words[i]);
+        ends_sort_by(sorted, *ends_p, count, starts, words[i]);
         other = *ends_p;
         *ends_p = sorted;
     }

@@ -4,7 +4,7 @@
 #include "core/plan/facts.h"
 
 /* Only the two ranks that know the length of a block handle it, and only on its way. */
-static bool is_direct(const weft_plan_view_t *move)
+static bool facts_is_direct(const weft_plan_view_t *move)
 {
     uint32_t from = move->src[0].kind;
     if (move->nsrc != 1 || (from != WEFT_OPERAND_IN && from != WEFT_OPERAND_PORT)) {
@@ -19,8 +19,8 @@ static bool is_direct(const weft_plan_view_t *move)
     return true;
 }
 
-static void add_move(weft_plan_facts_t *facts, const weft_plan_view_t *move, uint64_t times,
-                     uint64_t *chunks)
+static void facts_add_move(weft_plan_facts_t *facts, const weft_plan_view_t *move, uint64_t times,
+                           uint64_t *chunks)
 {
     uint64_t moved = times * move->cnt, ends = 0;
     for (uint32_t i = 0; i < move->ndst + move->nsrc; i++) {
@@ -36,7 +36,7 @@ static void add_move(weft_plan_facts_t *facts, const weft_plan_view_t *move, uin
     facts->hops += (double)times * (double)ends;
     facts->touched += (double)moved * (move->nsrc + move->ndst);
     facts->waits |= move->nafter != 0;
-    facts->direct = facts->direct && is_direct(move);
+    facts->direct = facts->direct && facts_is_direct(move);
 }
 
 weft_plan_facts_t weft_plan_facts(const weft_plan_t *plan, uint64_t *chunks)
@@ -48,7 +48,7 @@ weft_plan_facts_t weft_plan_facts(const weft_plan_t *plan, uint64_t *chunks)
             const weft_code_t *code = &plan->lanes[lane].code[pc];
             if (code->opcode == WEFT_CODE_MOVE) {
                 weft_plan_view_t move = weft_plan_view(plan, code->n);
-                add_move(&facts, &move, times, chunks);
+                facts_add_move(&facts, &move, times, chunks);
             } else if (code->opcode == WEFT_CODE_LOOP || code->opcode == WEFT_CODE_END) {
                 times = code->opcode == WEFT_CODE_LOOP ? code->n : 1;
             }

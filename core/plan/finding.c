@@ -6,8 +6,8 @@
 #include <stdarg.h>
 #include <string.h>
 
-static void describe(weft_verify_report_t *report, const weft_run_lane_t *lane, uint32_t pc,
-                     const char *format, va_list args)
+static void finding_describe(weft_verify_report_t *report, const weft_run_lane_t *lane, uint32_t pc,
+                             const char *format, va_list args)
 {
     report->rank = lane->name;
     report->lane = lane->lane;
@@ -24,7 +24,7 @@ void weft_run_finding(weft_run_t *run, weft_verdict_t verdict, const weft_run_la
         va_list args;
         run->report->verdict = verdict;
         va_start(args, format);
-        describe(run->report, lane, pc, format, args);
+        finding_describe(run->report, lane, pc, format, args);
         va_end(args);
     }
 }
@@ -46,7 +46,8 @@ typedef struct cause {
     bool barrier;
 } cause_t;
 
-static bool cause_in_queues(const weft_run_t *run, const weft_run_member_t *member, cause_t *cause)
+static bool finding_cause_in_queues(const weft_run_t *run, const weft_run_member_t *member,
+                                    cause_t *cause)
 {
     const weft_plan_view_t *move = &member->move;
     for (uint32_t i = 0; i < move->nsrc; i++) {
@@ -68,8 +69,8 @@ static bool cause_in_queues(const weft_run_t *run, const weft_run_member_t *memb
     return false;
 }
 
-static void cause_in_rank(const weft_run_t *run, const weft_run_lane_t *lane,
-                          const weft_run_member_t *member, cause_t *cause)
+static void finding_cause_in_rank(const weft_run_t *run, const weft_run_lane_t *lane,
+                                  const weft_run_member_t *member, cause_t *cause)
 {
     uint32_t first = run->ranks[lane->rank].first_lane;
     for (uint32_t i = 0; i < member->move.nafter; i++) {
@@ -81,7 +82,7 @@ static void cause_in_rank(const weft_run_t *run, const weft_run_lane_t *lane,
     }
 }
 
-static cause_t cause_of(const weft_run_t *run, const weft_run_lane_t *lane)
+static cause_t finding_cause_of(const weft_run_t *run, const weft_run_lane_t *lane)
 {
     cause_t cause = {.pc = lane->cursor.pc, .queue = WEFT_RUN_NONE, .lane = WEFT_RUN_NONE};
     uint32_t first = run->ranks[lane->rank].first_lane;
@@ -100,17 +101,18 @@ static cause_t cause_of(const weft_run_t *run, const weft_run_lane_t *lane)
         }
         cause.pc = member->pc;
         if (!member->ready) {
-            cause_in_rank(run, lane, member, &cause);
+            finding_cause_in_rank(run, lane, member, &cause);
             return cause;
         }
-        if (cause_in_queues(run, member, &cause)) {
+        if (finding_cause_in_queues(run, member, &cause)) {
             return cause;
         }
     }
     return cause;
 }
 
-static void word_cause(const weft_run_t *run, const cause_t *cause, char *text, size_t bytes)
+static void finding_word_cause(const weft_run_t *run, const cause_t *cause, char *text,
+                               size_t bytes)
 {
     if (cause->queue != WEFT_RUN_NONE) {
         const weft_run_queue_t *queue = &run->queues.list[cause->queue];
@@ -133,10 +135,10 @@ static void word_cause(const weft_run_t *run, const cause_t *cause, char *text, 
 }
 
 /* Follows the waits from the first stuck lane; ends in a cycle or at a lane that is through. */
-static uint32_t follow(const weft_run_t *run, uint32_t lane, uint32_t *ring_p)
+static uint32_t finding_follow(const weft_run_t *run, uint32_t lane, uint32_t *ring_p)
 {
     for (uint32_t hops = 0; hops < run->nlanes; hops++) {
-        uint32_t next = cause_of(run, &run->lanes[lane]).lane;
+        uint32_t next = finding_cause_of(run, &run->lanes[lane]).lane;
         if (next == WEFT_RUN_NONE || run->lanes[next].done) {
             *ring_p = 0;
             return lane;
@@ -144,16 +146,16 @@ static uint32_t follow(const weft_run_t *run, uint32_t lane, uint32_t *ring_p)
         lane = next;
     }
     uint32_t at = lane;
-    for (*ring_p = 1; (at = cause_of(run, &run->lanes[at]).lane) != lane; ++*ring_p) {
+    for (*ring_p = 1; (at = finding_cause_of(run, &run->lanes[at]).lane) != lane; ++*ring_p) {
     }
     return lane;
 }
 
-static uint32_t smallest_in_ring(const weft_run_t *run, uint32_t lane, uint32_t ring)
+static uint32_t finding_smallest_in_ring(const weft_run_t *run, uint32_t lane, uint32_t ring)
 {
     uint32_t smallest = lane;
     for (uint32_t i = 1; i < ring; i++) {
-        lane = cause_of(run, &run->lanes[lane]).lane;
+        lane = finding_cause_of(run, &run->lanes[lane]).lane;
         smallest = lane < smallest ? lane : smallest;
     }
     return smallest;
@@ -165,12 +167,12 @@ void weft_run_explain(weft_run_t *run)
     while (run->lanes[first].done) {
         first++;
     }
-    uint32_t index = follow(run, first, &ring);
-    index = smallest_in_ring(run, index, ring);
+    uint32_t index = finding_follow(run, first, &ring);
+    index = finding_smallest_in_ring(run, index, ring);
     const weft_run_lane_t *lane = &run->lanes[index];
-    cause_t cause = cause_of(run, lane);
+    cause_t cause = finding_cause_of(run, lane);
     char why[128];
-    word_cause(run, &cause, why, sizeof why);
+    finding_word_cause(run, &cause, why, sizeof why);
     uint32_t stuck = run->nlanes - run->lanes_done;
     if (ring != 0) {
         weft_run_finding(run, WEFT_VERDICT_DEADLOCK, lane, cause.pc,

@@ -11,7 +11,7 @@
 #include "core/plan/ends.h"
 #include "core/plan/hash.h"
 
-static weft_status_t no_memory(const weft_network_t *net)
+static weft_status_t network_no_memory(const weft_network_t *net)
 {
     return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for the network of %u ranks",
                      net->nranks);
@@ -33,7 +33,7 @@ weft_status_t weft_network_init(weft_network_t *net, uint32_t nranks)
     net->size = weft_os_alloc(nranks * sizeof *net->size, 0);
     if (net->shape == NULL || net->first_port == NULL || net->table == NULL || net->seen == NULL ||
         net->colour == NULL || net->first == NULL || net->size == NULL) {
-        return no_memory(net);
+        return network_no_memory(net);
     }
     return WEFT_OK;
 }
@@ -58,7 +58,8 @@ void weft_network_fini(weft_network_t *net)
 }
 
 /* At least `want` items; twice as many as before. */
-static bool grow(void **items_p, uint64_t *room_p, uint64_t used, uint64_t want, size_t size)
+static bool network_grow(void **items_p, uint64_t *room_p, uint64_t used, uint64_t want,
+                         size_t size)
 {
     if (want <= *room_p) {
         return true;
@@ -78,7 +79,7 @@ static bool grow(void **items_p, uint64_t *room_p, uint64_t used, uint64_t want,
 }
 
 /* Their order is all one. */
-static uint64_t hash_operands(const weft_plan_operand_t *operands, uint32_t count)
+static uint64_t network_hash_operands(const weft_plan_operand_t *operands, uint32_t count)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -88,14 +89,14 @@ static uint64_t hash_operands(const weft_plan_operand_t *operands, uint32_t coun
     return sum;
 }
 
-static uint64_t hash_move(const weft_plan_t *plan, const weft_code_t *code)
+static uint64_t network_hash_move(const weft_plan_t *plan, const weft_code_t *code)
 {
     const weft_plan_view_t view = weft_plan_view(plan, code->n), *move = &view;
     uint64_t hash = WEFT_HASH_START;
     hash = weft_hash_add(hash, (uint64_t)move->ndst << 48 | (uint64_t)move->nsrc << 40 |
                                    (uint64_t)move->nafter << 32 | move->cnt);
-    hash = weft_hash_mix(hash ^ hash_operands(move->dst, move->ndst));
-    hash = weft_hash_mix(hash ^ hash_operands(move->src, move->nsrc));
+    hash = weft_hash_mix(hash ^ network_hash_operands(move->dst, move->ndst));
+    hash = weft_hash_mix(hash ^ network_hash_operands(move->src, move->nsrc));
     for (uint32_t i = 0; i < move->nafter; i++) {
         hash = weft_hash_add(hash, (uint64_t)move->after[i].lane << 32 | move->after[i].pc);
     }
@@ -103,7 +104,7 @@ static uint64_t hash_move(const weft_plan_t *plan, const weft_code_t *code)
 }
 
 /* Which ports share a peer is a part of the structure, though not who it is. */
-static uint64_t hash_ports(weft_network_t *net, const weft_plan_t *plan, uint64_t hash)
+static uint64_t network_hash_ports(weft_network_t *net, const weft_plan_t *plan, uint64_t hash)
 {
     for (uint32_t i = 0; i < plan->nports; i++) {
         const weft_plan_port_t *port = &plan->ports[i];
@@ -123,7 +124,7 @@ typedef struct row {
     uint64_t hash, move, times;
 } row_t;
 
-static void add_moves(row_t *row, uint64_t move, uint64_t times)
+static void network_add_moves(row_t *row, uint64_t move, uint64_t times)
 {
     if (row->times != 0 && row->move == move) {
         row->times += times;
@@ -137,50 +138,51 @@ static void add_moves(row_t *row, uint64_t move, uint64_t times)
 }
 
 /* Instructions that others wait for by number stay where they are: nothing is taken together. */
-static uint64_t hash_lane(uint64_t hash, const weft_plan_t *plan, const weft_plan_lane_t *lane,
-                          bool together)
+static uint64_t network_hash_lane(uint64_t hash, const weft_plan_t *plan,
+                                  const weft_plan_lane_t *lane, bool together)
 {
     row_t row = {.hash = hash};
     for (uint32_t pc = 0; pc < lane->ncode; pc++) {
         const weft_code_t *code = &lane->code[pc];
         if (code->opcode == WEFT_CODE_MOVE) {
-            uint64_t move = hash_move(plan, code);
-            add_moves(&row, together ? move : weft_hash_add(move, pc), 1);
+            uint64_t move = network_hash_move(plan, code);
+            network_add_moves(&row, together ? move : weft_hash_add(move, pc), 1);
         } else if (together && code->opcode == WEFT_CODE_LOOP && code->mate == pc + 2 &&
                    code[1].opcode == WEFT_CODE_MOVE) {
-            uint64_t move = hash_move(plan, &code[1]);
-            add_moves(&row, move, code->n);
+            uint64_t move = network_hash_move(plan, &code[1]);
+            network_add_moves(&row, move, code->n);
             pc = code->mate;
         } else {
             uint64_t other = weft_hash_add((uint64_t)code->opcode << 32 | code->n,
                                            code->opcode == WEFT_CODE_BAR ? code->mask : 0);
-            add_moves(&row, together ? other : weft_hash_add(other, pc), 1);
+            network_add_moves(&row, together ? other : weft_hash_add(other, pc), 1);
         }
     }
-    add_moves(&row, 0, 1);
+    network_add_moves(&row, 0, 1);
     return row.hash;
 }
 
-static uint64_t hash_shape(weft_network_t *net, const weft_plan_t *plan)
+static uint64_t network_hash_shape(weft_network_t *net, const weft_plan_t *plan)
 {
     uint64_t hash = weft_hash_add(WEFT_HASH_START, (uint64_t)plan->nlanes << 32 | plan->nports);
-    hash = hash_ports(net, plan, hash);
+    hash = network_hash_ports(net, plan, hash);
     bool together = plan->nafters == 0;
     for (uint32_t lane = 0; lane < plan->nlanes; lane++) {
-        hash = hash_lane(hash, plan, &plan->lanes[lane], together);
+        hash = network_hash_lane(hash, plan, &plan->lanes[lane], together);
     }
     return hash;
 }
 
-static weft_status_t add_shape(weft_network_t *net, weft_plan_t *plan, uint64_t hash, bool owned)
+static weft_status_t network_add_shape(weft_network_t *net, weft_plan_t *plan, uint64_t hash,
+                                       bool owned)
 {
     void *shapes = net->shapes;
     uint64_t room = net->shapes_room;
     uint64_t *chunks = weft_os_alloc(((size_t)plan->nports + 1) * sizeof *chunks, 0);
-    if (chunks == NULL ||
-        !grow(&shapes, &room, net->nshapes, (uint64_t)net->nshapes + 1, sizeof *net->shapes)) {
+    if (chunks == NULL || !network_grow(&shapes, &room, net->nshapes, (uint64_t)net->nshapes + 1,
+                                        sizeof *net->shapes)) {
         weft_os_free(chunks);
-        return no_memory(net);
+        return network_no_memory(net);
     }
     net->shapes = shapes;
     net->shapes_room = (uint32_t)room;
@@ -192,12 +194,12 @@ static weft_status_t add_shape(weft_network_t *net, weft_plan_t *plan, uint64_t 
     return WEFT_OK;
 }
 
-static weft_status_t add_ports(weft_network_t *net, const weft_plan_t *plan)
+static weft_status_t network_add_ports(weft_network_t *net, const weft_plan_t *plan)
 {
     uint64_t first = net->first_port[net->added];
     void *ports = net->ports;
-    if (!grow(&ports, &net->ports_room, first, first + plan->nports, sizeof *net->ports)) {
-        return no_memory(net);
+    if (!network_grow(&ports, &net->ports_room, first, first + plan->nports, sizeof *net->ports)) {
+        return network_no_memory(net);
     }
     net->ports = ports;
     for (uint32_t i = 0; i < plan->nports; i++) {
@@ -213,17 +215,17 @@ static weft_status_t add_ports(weft_network_t *net, const weft_plan_t *plan)
 
 weft_status_t weft_network_add(weft_network_t *net, weft_plan_t *plan, bool owned)
 {
-    weft_status_t status = add_ports(net, plan);
+    weft_status_t status = network_add_ports(net, plan);
     if (status != WEFT_OK) {
         return status;
     }
-    uint64_t hash = hash_shape(net, plan);
+    uint64_t hash = network_hash_shape(net, plan);
     uint32_t at = (uint32_t)hash & net->table_mask;
     while (net->table[at] != 0 && net->shapes[net->table[at] - 1].hash != hash) {
         at = (at + 1) & net->table_mask;
     }
     if (net->table[at] == 0) {
-        status = add_shape(net, plan, hash, owned);
+        status = network_add_shape(net, plan, hash, owned);
         if (status != WEFT_OK) {
             return status;
         }
@@ -238,18 +240,18 @@ weft_status_t weft_network_add(weft_network_t *net, weft_plan_t *plan, bool owne
 bool weft_network_resembles(weft_network_t *net, const weft_plan_t *plan)
 {
     memset(net->seen, 0, 2 * (size_t)net->nranks * sizeof *net->seen);
-    return hash_shape(net, plan) == net->shapes[0].hash;
+    return network_hash_shape(net, plan) == net->shapes[0].hash;
 }
 
-static uint32_t owner_of(const weft_plan_end_t *end)
+static uint32_t network_owner_of(const weft_plan_end_t *end)
 {
     return weft_plan_end_sends(end) ? end->from : end->to;
 }
 
-static void report_lonely(const weft_network_t *net, const weft_plan_end_t *end,
-                          weft_network_result_t *result)
+static void network_report_lonely(const weft_network_t *net, const weft_plan_end_t *end,
+                                  weft_network_result_t *result)
 {
-    uint32_t rank = owner_of(end);
+    uint32_t rank = network_owner_of(end);
     bool sends = weft_plan_end_sends(end);
     result->verdict = WEFT_VERDICT_UNMATCHED;
     snprintf(result->text, sizeof result->text,
@@ -258,13 +260,13 @@ static void report_lonely(const weft_network_t *net, const weft_plan_end_t *end,
              sends ? "sends to" : "receives from", sends ? end->to : end->from, end->key >> 1);
 }
 
-static void join_ends(weft_network_t *net, const weft_plan_end_t *ends,
-                      weft_network_result_t *result)
+static void network_join_ends(weft_network_t *net, const weft_plan_end_t *ends,
+                              weft_network_result_t *result)
 {
     uint64_t nports = net->first_port[net->nranks];
     for (uint64_t i = 0; i < nports; i += 2) {
         if (i + 1 == nports || !weft_plan_ends_match(&ends[i], &ends[i + 1])) {
-            report_lonely(net, &ends[i], result);
+            network_report_lonely(net, &ends[i], result);
             return;
         }
         net->ports[net->first_port[ends[i].from] + ends[i].port].mate = ends[i + 1].port;
@@ -277,7 +279,7 @@ weft_status_t weft_network_pair(weft_network_t *net, weft_network_result_t *resu
     uint64_t nports = net->first_port[net->nranks];
     weft_plan_end_t *ends = weft_os_alloc((nports + 1) * sizeof *ends, 0);
     if (ends == NULL) {
-        return no_memory(net);
+        return network_no_memory(net);
     }
     for (uint32_t rank = 0; rank < net->nranks; rank++) {
         uint64_t first = net->first_port[rank];
@@ -289,13 +291,13 @@ weft_status_t weft_network_pair(weft_network_t *net, weft_network_result_t *resu
     }
     weft_status_t status = weft_plan_ends_sort(&ends, nports);
     if (status == WEFT_OK) {
-        join_ends(net, ends, result);
+        network_join_ends(net, ends, result);
     }
     weft_os_free(ends);
     return status;
 }
 
-static uint64_t colour_of(const weft_network_t *net, uint32_t rank)
+static uint64_t network_colour_of(const weft_network_t *net, uint32_t rank)
 {
     uint64_t hash = net->colour[rank];
     for (uint64_t i = net->first_port[rank]; i < net->first_port[rank + 1]; i++) {
@@ -307,7 +309,7 @@ static uint64_t colour_of(const weft_network_t *net, uint32_t rank)
 }
 
 /* Numbers equal hashes alike, in the order of ranks; returns how many there are. */
-static uint32_t number(weft_network_t *net, const uint64_t *hashes)
+static uint32_t network_number(weft_network_t *net, const uint64_t *hashes)
 {
     uint32_t classes = 0;
     memset(net->table, 0, ((size_t)net->table_mask + 1) * sizeof *net->table);
@@ -331,16 +333,16 @@ weft_status_t weft_network_refine(weft_network_t *net, uint32_t rounds)
 {
     uint64_t *hashes = weft_os_alloc(net->nranks * sizeof *hashes, 0);
     if (hashes == NULL) {
-        return no_memory(net);
+        return network_no_memory(net);
     }
     memcpy(net->colour, net->shape, net->nranks * sizeof *net->colour);
     bool stable = false;
     net->nclasses = net->nshapes;
     for (uint32_t round = 0; round < rounds && !stable; round++) {
         for (uint32_t rank = 0; rank < net->nranks; rank++) {
-            hashes[rank] = colour_of(net, rank);
+            hashes[rank] = network_colour_of(net, rank);
         }
-        uint32_t classes = number(net, hashes);
+        uint32_t classes = network_number(net, hashes);
         stable = classes == net->nclasses;
         net->nclasses = classes;
     }
@@ -348,7 +350,7 @@ weft_status_t weft_network_refine(weft_network_t *net, uint32_t rounds)
         for (uint32_t rank = 0; rank < net->nranks; rank++) {
             hashes[rank] = rank;
         }
-        net->nclasses = number(net, hashes);
+        net->nclasses = network_number(net, hashes);
     }
     weft_os_free(hashes);
     return WEFT_OK;

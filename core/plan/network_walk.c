@@ -25,12 +25,12 @@ typedef struct network_run {
     weft_run_t run;
 } network_run_t;
 
-static const weft_network_shape_t *shape_of(const weft_network_t *net, uint32_t id)
+static const weft_network_shape_t *network_walk_shape_of(const weft_network_t *net, uint32_t id)
 {
     return &net->shapes[net->shape[net->first[id]]];
 }
 
-static void add_link(weft_cost_t *cost, uint64_t chunks, uint32_t times)
+static void network_walk_add_link(weft_cost_t *cost, uint64_t chunks, uint32_t times)
 {
     cost->link_chunks = chunks > cost->link_chunks ? chunks : cost->link_chunks;
     if (cost->links == 0 || chunks < cost->link_chunks_min) {
@@ -45,16 +45,17 @@ typedef struct load {
     uint64_t chunks;
 } load_t;
 
-static int compare_loads(const void *a, const void *b)
+static int network_walk_compare_loads(const void *a, const void *b)
 {
     uint32_t x = ((const load_t *)a)->name, y = ((const load_t *)b)->name;
     return x < y ? -1 : x > y;
 }
 
 /* Links of a rank of the class: its send ports, those to one peer together. */
-static void add_links(const weft_network_t *net, uint32_t id, load_t *loads, weft_cost_t *cost)
+static void network_walk_add_links(const weft_network_t *net, uint32_t id, load_t *loads,
+                                   weft_cost_t *cost)
 {
-    const weft_network_shape_t *shape = shape_of(net, id);
+    const weft_network_shape_t *shape = network_walk_shape_of(net, id);
     const weft_network_port_t *ports = &net->ports[net->first_port[net->first[id]]];
     uint32_t count = 0;
     for (uint32_t i = 0; i < shape->plan->nports; i++) {
@@ -62,17 +63,17 @@ static void add_links(const weft_network_t *net, uint32_t id, load_t *loads, wef
             loads[count++] = (load_t){ports[i].name, shape->chunks[i]};
         }
     }
-    qsort(loads, count, sizeof *loads, compare_loads);
+    qsort(loads, count, sizeof *loads, network_walk_compare_loads);
     for (uint32_t i = 0, next; i < count; i = next) {
         uint64_t chunks = 0;
         for (next = i; next < count && loads[next].name == loads[i].name; next++) {
             chunks += loads[next].chunks;
         }
-        add_link(cost, chunks, net->size[id]);
+        network_walk_add_link(cost, chunks, net->size[id]);
     }
 }
 
-static weft_status_t count_links(const weft_network_t *net, weft_cost_t *cost)
+static weft_status_t network_walk_count_links(const weft_network_t *net, weft_cost_t *cost)
 {
     uint32_t most = 0;
     for (uint32_t i = 0; i < net->nshapes; i++) {
@@ -83,33 +84,33 @@ static weft_status_t count_links(const weft_network_t *net, weft_cost_t *cost)
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory to count %u links", most);
     }
     for (uint32_t id = 0; id < net->nclasses; id++) {
-        add_links(net, id, loads, cost);
+        network_walk_add_links(net, id, loads, cost);
     }
     weft_os_free(loads);
     return WEFT_OK;
 }
 
-static double weight(const weft_cost_work_t *work)
+static double network_walk_weight(const weft_cost_work_t *work)
 {
     return 4 * work->edges + work->touched;
 }
 
 /* A rank that sends and receives at once pays for one transfer, so each end counts half. */
-static weft_cost_work_t busiest_rank(const weft_network_t *net)
+static weft_cost_work_t network_walk_busiest_rank(const weft_network_t *net)
 {
     weft_cost_work_t most = {0};
     for (uint32_t rank = 0; rank < net->nranks; rank++) {
         const weft_plan_facts_t *facts = &net->shapes[net->shape[rank]].facts;
         weft_cost_work_t work = {
             .hops = facts->hops / 2, .edges = facts->ends / 2, .touched = facts->touched / 2};
-        most = weight(&work) > weight(&most) ? work : most;
+        most = network_walk_weight(&work) > network_walk_weight(&most) ? work : most;
     }
     return most;
 }
 
 void weft_network_busiest(const weft_network_t *net, weft_cost_t *cost)
 {
-    cost->steady = cost->fill = busiest_rank(net);
+    cost->steady = cost->fill = network_walk_busiest_rank(net);
     cost->steady.hops = 0;
     cost->chain = (uint32_t)cost->steady.edges + 1;
 }
@@ -118,7 +119,7 @@ static weft_status_t walk_init(network_run_t *walk, const weft_network_t *net)
 {
     uint64_t nports = 0;
     for (uint32_t id = 0; id < net->nclasses; id++) {
-        nports += shape_of(net, id)->plan->nports;
+        nports += network_walk_shape_of(net, id)->plan->nports;
     }
     *walk = (network_run_t){.net = net};
     walk->plans = weft_os_alloc(net->nclasses * sizeof *walk->plans, 0);
@@ -130,7 +131,7 @@ static weft_status_t walk_init(network_run_t *walk, const weft_network_t *net)
     }
     nports = 0;
     for (uint32_t id = 0; id < net->nclasses; id++) {
-        const weft_network_shape_t *shape = shape_of(net, id);
+        const weft_network_shape_t *shape = network_walk_shape_of(net, id);
         walk->plans[id] = shape->plan;
         walk->facts[id] = shape->facts;
         if (shape->plan->nports != 0) {
@@ -149,13 +150,13 @@ static void walk_fini(network_run_t *walk)
     weft_os_free(walk->plans);
 }
 
-static uint32_t lane_of(const network_run_t *walk, uint32_t id, uint32_t port)
+static uint32_t network_walk_lane_of(const network_run_t *walk, uint32_t id, uint32_t port)
 {
     return walk->run.ranks[id].first_lane + walk->plans[id]->ports[port].lane;
 }
 
 /* The queue of a send port of the class leads to the class of its peer, which may be the same. */
-static void connect_class(network_run_t *walk, uint32_t id)
+static void network_walk_connect_class(network_run_t *walk, uint32_t id)
 {
     const weft_network_t *net = walk->net;
     weft_run_t *run = &walk->run;
@@ -168,8 +169,9 @@ static void connect_class(network_run_t *walk, uint32_t id)
         uint32_t peer = net->colour[port->peer];
         uint64_t from = run->ranks[id].first_port + (uint64_t)i;
         weft_run_way_t way = {rank, port->name, port->key >> 1};
-        uint32_t queue = weft_run_connect(run, &way, lane_of(walk, id, i),
-                                          lane_of(walk, peer, port->mate), run->port_chunks[from]);
+        uint32_t queue =
+            weft_run_connect(run, &way, network_walk_lane_of(walk, id, i),
+                             network_walk_lane_of(walk, peer, port->mate), run->port_chunks[from]);
         run->queues.of_port[from] = queue;
         run->queues.of_port[run->ranks[peer].first_port + port->mate] = queue;
     }
@@ -179,7 +181,7 @@ static weft_status_t walk_classes(network_run_t *walk, weft_verify_report_t *rep
 {
     const weft_network_t *net = walk->net;
     for (uint32_t id = 0; id < net->nclasses; id++) {
-        connect_class(walk, id);
+        network_walk_connect_class(walk, id);
     }
     for (uint32_t i = 0; i < walk->run.nlanes; i++) {
         walk->run.lanes[i].name = net->first[walk->run.lanes[i].rank];
@@ -191,8 +193,8 @@ static weft_status_t walk_classes(network_run_t *walk, weft_verify_report_t *rep
     return status;
 }
 
-static void keep(const weft_run_t *run, const weft_verify_report_t *report,
-                 weft_network_result_t *result)
+static void network_walk_keep(const weft_run_t *run, const weft_verify_report_t *report,
+                              weft_network_result_t *result)
 {
     result->verdict = report->verdict;
     memcpy(result->text, report->text, sizeof result->text);
@@ -223,28 +225,28 @@ static weft_status_t walk_all(const weft_network_t *net, uint32_t slots, uint32_
     status = weft_run_init(&walk.run, &setup, &report);
     if (status == WEFT_OK) {
         status = walk_classes(&walk, &report);
-        keep(&walk.run, &report, result);
+        network_walk_keep(&walk.run, &report, result);
     }
     weft_run_fini(&walk.run);
     walk_fini(&walk);
     return status;
 }
 
-static uint32_t most_lanes(const weft_network_t *net)
+static uint32_t network_walk_most_lanes(const weft_network_t *net)
 {
     uint32_t most = 0;
     for (uint32_t id = 0; id < net->nclasses; id++) {
-        uint32_t lanes = shape_of(net, id)->plan->nlanes;
+        uint32_t lanes = network_walk_shape_of(net, id)->plan->nlanes;
         most = lanes > most ? lanes : most;
     }
     return most;
 }
 
-static double class_chunks(const weft_network_t *net)
+static double network_walk_class_chunks(const weft_network_t *net)
 {
     double chunks = 0;
     for (uint32_t id = 0; id < net->nclasses; id++) {
-        chunks += shape_of(net, id)->facts.chunks;
+        chunks += network_walk_shape_of(net, id)->facts.chunks;
     }
     return chunks;
 }
@@ -252,11 +254,11 @@ static double class_chunks(const weft_network_t *net)
 weft_status_t weft_network_walk(const weft_network_t *net, uint32_t slots,
                                 weft_network_result_t *result)
 {
-    double chunks = class_chunks(net);
-    *result = (weft_network_result_t){.cost = {.steady = busiest_rank(net)}};
+    double chunks = network_walk_class_chunks(net);
+    *result = (weft_network_result_t){.cost = {.steady = network_walk_busiest_rank(net)}};
     result->cost.steady.hops = 0; /* nothing is waited for in a full pipeline */
-    result->cost.lanes = most_lanes(net);
-    weft_status_t status = count_links(net, &result->cost);
+    result->cost.lanes = network_walk_most_lanes(net);
+    weft_status_t status = network_walk_count_links(net, &result->cost);
     if (status != WEFT_OK || chunks <= WALK_MAX) {
         return status != WEFT_OK ? status : walk_all(net, slots, 1, result);
     }
@@ -276,7 +278,7 @@ weft_status_t weft_network_ends(weft_network_t *net, uint32_t slots, uint32_t sl
         status = weft_network_refine(net, WEFT_NETWORK_ROUNDS);
     }
     if (status != WEFT_OK || result.verdict != WEFT_VERDICT_OK ||
-        class_chunks(net) * slices > WALK_MAX) {
+        network_walk_class_chunks(net) * slices > WALK_MAX) {
         return status;
     }
     status = walk_all(net, slots, slices, &result);

@@ -45,7 +45,7 @@ typedef struct cache_proof {
 static weft_os_mutex_t cache_lock;
 static cache_proof_t *cache_proofs;
 
-static uint64_t hash_view(const weft_algo_topo_t *view, uint32_t nranks)
+static uint64_t plan_cache_hash_view(const weft_algo_topo_t *view, uint32_t nranks)
 {
     uint64_t hash = weft_hash_add(WEFT_HASH_START, view->nhosts);
     for (uint32_t rank = 0; view->host != NULL && rank < nranks; rank++) {
@@ -66,7 +66,7 @@ static void plan_key_init(plan_key_t *key, const weft_plan_query_t *query)
     memcpy(key->params, query->call.params, sizeof key->params);
     key->slots = query->slots;
     key->slices = query->slices;
-    key->view = hash_view(&query->view, query->call.nranks);
+    key->view = plan_cache_hash_view(&query->view, query->call.nranks);
     key->config = query->config;
     key->stamp = WEFT_HAS(query->ops, weft_algo_ops_t, stamp) && query->ops->stamp != NULL
                      ? query->ops->stamp(query->instance)
@@ -75,7 +75,7 @@ static void plan_key_init(plan_key_t *key, const weft_plan_query_t *query)
     key->limit = query->limit;
 }
 
-static cache_proof_t *find_proof(const plan_key_t *key)
+static cache_proof_t *plan_cache_find_proof(const plan_key_t *key)
 {
     for (cache_proof_t *proof = cache_proofs; proof != NULL; proof = proof->next) {
         if (memcmp(&proof->key, key, sizeof *key) == 0) {
@@ -95,7 +95,7 @@ static weft_plan_t *find_plan(const cache_proof_t *proof, uint32_t rank)
     return NULL;
 }
 
-static void destroy_plans(weft_plan_t **plans, uint32_t nranks)
+static void plan_cache_destroy_plans(weft_plan_t **plans, uint32_t nranks)
 {
     for (uint32_t rank = 0; plans != NULL && rank < nranks; rank++) {
         weft_plan_destroy(plans[rank]);
@@ -103,7 +103,8 @@ static void destroy_plans(weft_plan_t **plans, uint32_t nranks)
     weft_os_free(plans);
 }
 
-static weft_status_t emit_rank(const weft_plan_query_t *query, uint32_t rank, weft_plan_t **plan_p)
+static weft_status_t plan_cache_emit_rank(const weft_plan_query_t *query, uint32_t rank,
+                                          weft_plan_t **plan_p)
 {
     weft_algo_call_t call = query->call;
     call.size = sizeof call;
@@ -111,12 +112,12 @@ static weft_status_t emit_rank(const weft_plan_query_t *query, uint32_t rank, we
     return weft_plan_emit(query->ops, query->instance, &call, &query->view, query->finder, plan_p);
 }
 
-static weft_status_t emit_all(const weft_plan_query_t *query, cache_proof_t *proof,
-                              weft_plan_t **plans)
+static weft_status_t plan_cache_emit_all(const weft_plan_query_t *query, cache_proof_t *proof,
+                                         weft_plan_t **plans)
 {
     proof->entry.plans_hash = WEFT_HASH_START;
     for (uint32_t rank = 0; rank < query->call.nranks; rank++) {
-        weft_status_t status = emit_rank(query, rank, &plans[rank]);
+        weft_status_t status = plan_cache_emit_rank(query, rank, &plans[rank]);
         if (status != WEFT_OK) {
             return status;
         }
@@ -126,14 +127,16 @@ static weft_status_t emit_all(const weft_plan_query_t *query, cache_proof_t *pro
     return WEFT_OK;
 }
 
-static weft_status_t refuse(const weft_plan_query_t *query, const weft_verify_report_t *report)
+static weft_status_t plan_cache_refuse(const weft_plan_query_t *query,
+                                       const weft_verify_report_t *report)
 {
     return weft_fail(WEFT_ERR_PLAN, 0, "%s: plan of %s for %u ranks refused, %s: %.255s",
                      query->algo, weft_coll_name(query->call.coll), query->call.nranks,
                      weft_verdict_name(report->verdict), report->text);
 }
 
-static void warn_unproved(const weft_plan_query_t *query, const weft_verify_report_t *report)
+static void plan_cache_warn_unproved(const weft_plan_query_t *query,
+                                     const weft_verify_report_t *report)
 {
     weft_log(WEFT_LOG_WARN, "plan",
              "%s: plan of %s for %u ranks is used without proof (%s); raise plan.verify_limit",
@@ -141,8 +144,8 @@ static void warn_unproved(const weft_plan_query_t *query, const weft_verify_repo
 }
 
 /* Out of place must hold; in place is remembered. Plans above the limit are trusted in both. */
-static weft_status_t prove(const weft_plan_query_t *query, weft_plan_entry_t *entry,
-                           weft_plan_t *const *plans)
+static weft_status_t plan_cache_prove(const weft_plan_query_t *query, weft_plan_entry_t *entry,
+                                      weft_plan_t *const *plans)
 {
     weft_verify_input_t input = {.plans = plans,
                                  .nranks = query->call.nranks,
@@ -154,11 +157,11 @@ static weft_status_t prove(const weft_plan_query_t *query, weft_plan_entry_t *en
     weft_status_t status = weft_plan_prove(&input, reports);
     entry->report = reports[0];
     if (status == WEFT_OK && entry->report.verdict == WEFT_VERDICT_TOO_BIG) {
-        warn_unproved(query, &entry->report);
+        plan_cache_warn_unproved(query, &entry->report);
         return WEFT_OK;
     }
     if (status == WEFT_OK && entry->report.verdict != WEFT_VERDICT_OK) {
-        return refuse(query, &entry->report);
+        return plan_cache_refuse(query, &entry->report);
     }
     entry->in_place = status == WEFT_OK && reports[1].verdict == WEFT_VERDICT_OK;
     entry->verify_seconds = (double)(weft_os_clock_ns() - begin) / (double)WEFT_NS_PER_S;
@@ -178,7 +181,7 @@ static weft_status_t keep_plan(cache_proof_t *proof, weft_plan_t **plan_p)
     return WEFT_OK;
 }
 
-static void proof_destroy(cache_proof_t *proof)
+static void plan_cache_proof_destroy(cache_proof_t *proof)
 {
     if (proof != NULL) {
         weft_os_free(proof->hashes);
@@ -186,13 +189,13 @@ static void proof_destroy(cache_proof_t *proof)
     }
 }
 
-static weft_status_t proof_fill(const weft_plan_query_t *query, cache_proof_t *proof,
-                                weft_plan_t **plans)
+static weft_status_t plan_cache_proof_fill(const weft_plan_query_t *query, cache_proof_t *proof,
+                                           weft_plan_t **plans)
 {
-    weft_status_t status = emit_all(query, proof, plans);
+    weft_status_t status = plan_cache_emit_all(query, proof, plans);
     proof->entry.in_place = true;
     if (status == WEFT_OK && query->verify) {
-        status = prove(query, &proof->entry, plans);
+        status = plan_cache_prove(query, &proof->entry, plans);
     }
     if (status == WEFT_OK) {
         status = weft_plan_cost(plans, query->call.nranks, query->slots, &proof->entry.cost);
@@ -200,15 +203,15 @@ static weft_status_t proof_fill(const weft_plan_query_t *query, cache_proof_t *p
     if (status == WEFT_ERR_PLAN && !query->verify) {
         /* It cannot run, so it cannot be priced: the proof says why in better words. */
         weft_error_t priced = *weft_error_record();
-        if (prove(query, &proof->entry, plans) == WEFT_OK) {
+        if (plan_cache_prove(query, &proof->entry, plans) == WEFT_OK) {
             *weft_error_record() = priced;
         }
     }
     return status == WEFT_OK ? keep_plan(proof, &plans[query->call.rank]) : status;
 }
 
-static weft_status_t proof_create(const weft_plan_query_t *query, const plan_key_t *key,
-                                  cache_proof_t **proof_p)
+static weft_status_t plan_cache_proof_create(const weft_plan_query_t *query, const plan_key_t *key,
+                                             cache_proof_t **proof_p)
 {
     uint32_t nranks = query->call.nranks;
     cache_proof_t *proof = weft_os_alloc(sizeof *proof, 0);
@@ -223,16 +226,16 @@ static weft_status_t proof_create(const weft_plan_query_t *query, const plan_key
     }
     proof->key = *key;
     proof->hashes = hashes;
-    status = proof_fill(query, proof, plans);
+    status = plan_cache_proof_fill(query, proof, plans);
     if (status != WEFT_OK) {
-        proof_destroy(proof);
+        plan_cache_proof_destroy(proof);
         goto err_plans;
     }
     proof->next = cache_proofs;
     cache_proofs = proof;
     *proof_p = proof;
 err_plans:
-    destroy_plans(plans, nranks);
+    plan_cache_destroy_plans(plans, nranks);
     return status;
 }
 
@@ -242,7 +245,7 @@ static weft_status_t add_plan(const weft_plan_query_t *query, cache_proof_t *pro
 {
     uint32_t rank = query->call.rank;
     weft_plan_t *plan = NULL;
-    weft_status_t status = emit_rank(query, rank, &plan);
+    weft_status_t status = plan_cache_emit_rank(query, rank, &plan);
     if (status == WEFT_OK && weft_plan_hash(plan) != proof->hashes[rank]) {
         status = weft_fail(WEFT_ERR_PLAN, 0,
                            "%s: emits another plan for rank %u than before; plans must depend on "
@@ -256,14 +259,14 @@ static weft_status_t add_plan(const weft_plan_query_t *query, cache_proof_t *pro
     return status;
 }
 
-static weft_status_t lookup_locked(const weft_plan_query_t *query, const plan_key_t *key,
-                                   weft_plan_entry_t *entry_p)
+static weft_status_t plan_cache_lookup_locked(const weft_plan_query_t *query, const plan_key_t *key,
+                                              weft_plan_entry_t *entry_p)
 {
-    cache_proof_t *proof = find_proof(key);
+    cache_proof_t *proof = plan_cache_find_proof(key);
     bool fresh = proof == NULL;
     weft_status_t status = WEFT_OK;
     if (fresh) {
-        status = proof_create(query, key, &proof);
+        status = plan_cache_proof_create(query, key, &proof);
     } else if (find_plan(proof, query->call.rank) == NULL) {
         status = add_plan(query, proof);
     }
@@ -290,7 +293,7 @@ weft_status_t weft_plan_lookup(const weft_plan_query_t *query, weft_plan_entry_t
     plan_key_t key;
     plan_key_init(&key, query);
     weft_os_lock(&cache_lock);
-    status = lookup_locked(query, &key, entry_p);
+    status = plan_cache_lookup_locked(query, &key, entry_p);
     weft_os_unlock(&cache_lock);
     return status;
 }

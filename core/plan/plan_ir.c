@@ -93,37 +93,38 @@ uint64_t weft_plan_bytes(const weft_plan_t *plan)
     return bytes;
 }
 
-static uint64_t hash_operand(uint64_t hash, const weft_plan_operand_t *operand)
+static uint64_t plan_ir_hash_operand(uint64_t hash, const weft_plan_operand_t *operand)
 {
     hash = weft_hash_add(hash, (uint64_t)operand->kind << 32 | operand->index);
     return weft_hash_add(hash, (uint32_t)operand->stride);
 }
 
-static uint64_t hash_move(uint64_t hash, const weft_plan_view_t *move)
+static uint64_t plan_ir_hash_move(uint64_t hash, const weft_plan_view_t *move)
 {
     hash = weft_hash_add(hash, (uint64_t)move->ndst << 32 | move->nsrc);
     hash = weft_hash_add(hash, (uint64_t)move->cnt << 32 | move->flags);
     for (uint32_t i = 0; i < move->ndst; i++) {
-        hash = hash_operand(hash, &move->dst[i]);
+        hash = plan_ir_hash_operand(hash, &move->dst[i]);
     }
     for (uint32_t i = 0; i < move->nsrc; i++) {
-        hash = hash_operand(hash, &move->src[i]);
+        hash = plan_ir_hash_operand(hash, &move->src[i]);
     }
-    hash = weft_hash_add(hash_operand(hash, move->like), move->nafter);
+    hash = weft_hash_add(plan_ir_hash_operand(hash, move->like), move->nafter);
     for (uint32_t i = 0; i < move->nafter; i++) {
         hash = weft_hash_add(hash, (uint64_t)move->after[i].lane << 32 | move->after[i].pc);
     }
     return hash;
 }
 
-static uint64_t hash_lane(uint64_t hash, const weft_plan_t *plan, const weft_plan_lane_t *lane)
+static uint64_t plan_ir_hash_lane(uint64_t hash, const weft_plan_t *plan,
+                                  const weft_plan_lane_t *lane)
 {
     hash = weft_hash_add(hash, lane->ncode);
     for (uint32_t pc = 0; pc < lane->ncode; pc++) {
         const weft_code_t *code = &lane->code[pc];
         if (code->opcode == WEFT_CODE_MOVE) {
             weft_plan_view_t move = weft_plan_view(plan, code->n);
-            hash = hash_move(hash, &move);
+            hash = plan_ir_hash_move(hash, &move);
         } else {
             hash = weft_hash_add(hash, (uint64_t)code->opcode << 32 | code->n);
             hash = weft_hash_add(hash, code->opcode == WEFT_CODE_BAR ? code->mask : 0);
@@ -144,7 +145,7 @@ uint64_t weft_plan_hash(const weft_plan_t *plan)
         hash = weft_hash_add(hash, (uint64_t)port->channel << 32 | port->sends);
     }
     for (uint32_t lane = 0; lane < plan->nlanes; lane++) {
-        hash = hash_lane(hash, plan, &plan->lanes[lane]);
+        hash = plan_ir_hash_lane(hash, plan, &plan->lanes[lane]);
     }
     return hash;
 }

@@ -33,9 +33,9 @@ static const char *const keywords[] = {
     "lanes", "send", "chunks", "to",   "from",  "stop",  "receive", "channel",
 };
 
-static void complain(parser_t *parser, const char *format, ...) WEFT_PRINTF(2, 3);
+static void plan_parse_complain(parser_t *parser, const char *format, ...) WEFT_PRINTF(2, 3);
 
-static void complain(parser_t *parser, const char *format, ...)
+static void plan_parse_complain(parser_t *parser, const char *format, ...)
 {
     if (parser->status != WEFT_OK) {
         return;
@@ -51,13 +51,13 @@ static void complain(parser_t *parser, const char *format, ...)
             : weft_fail(WEFT_ERR_PLAN, 0, "%s:%u: %s", parser->name, parser->line, why);
 }
 
-static bool is_word(char c)
+static bool plan_parse_is_word(char c)
 {
     return isalnum((unsigned char)c) || c == '_';
 }
 
 /* The next token of this line: a word, a number, "<-", or one other character. */
-static void advance(parser_t *parser)
+static void plan_parse_advance(parser_t *parser)
 {
     const char *at = parser->at;
     while (*at == ' ' || *at == '\t' || *at == '\r') {
@@ -68,10 +68,10 @@ static void advance(parser_t *parser)
         parser->length = 0;
     } else if (at[0] == '<' && at[1] == '-') {
         at += 2;
-    } else if (!is_word(*at)) {
+    } else if (!plan_parse_is_word(*at)) {
         at++;
     } else {
-        while (is_word(*at)) {
+        while (plan_parse_is_word(*at)) {
             at++;
         }
     }
@@ -79,22 +79,23 @@ static void advance(parser_t *parser)
     parser->at = at;
 }
 
-static bool at_text(const parser_t *parser, const char *text)
+static bool plan_parse_at_text(const parser_t *parser, const char *text)
 {
     return parser->length == strlen(text) && memcmp(parser->token, text, parser->length) == 0;
 }
 
-static bool accept(parser_t *parser, const char *text)
+static bool plan_parse_accept(parser_t *parser, const char *text)
 {
-    if (!at_text(parser, text)) {
+    if (!plan_parse_at_text(parser, text)) {
         return false;
     }
-    advance(parser);
+    plan_parse_advance(parser);
     return true;
 }
 
 /* Returns the word that is most like the token, however little that is. */
-static const char *nearest(const parser_t *parser, const char *const *words, size_t count)
+static const char *plan_parse_nearest(const parser_t *parser, const char *const *words,
+                                      size_t count)
 {
     weft_nearest_t best = {
         .wanted = parser->token, .bytes = parser->length, .limit = SIZE_MAX, .best = words[0]};
@@ -104,30 +105,30 @@ static const char *nearest(const parser_t *parser, const char *const *words, siz
     return best.best;
 }
 
-static void unknown(parser_t *parser, const char *wanted)
+static void plan_parse_unknown(parser_t *parser, const char *wanted)
 {
     int length = (int)(parser->length < 40 ? parser->length : 40);
     if (length == 0) {
-        complain(parser, "the line ends where %s is expected", wanted);
-    } else if (is_word(parser->token[0]) && parser->length <= WORD_MAX) {
-        complain(parser, "`%.*s` where %s is expected; the nearest word is `%s`", length,
-                 parser->token, wanted,
-                 nearest(parser, keywords, sizeof keywords / sizeof *keywords));
+        plan_parse_complain(parser, "the line ends where %s is expected", wanted);
+    } else if (plan_parse_is_word(parser->token[0]) && parser->length <= WORD_MAX) {
+        plan_parse_complain(
+            parser, "`%.*s` where %s is expected; the nearest word is `%s`", length, parser->token,
+            wanted, plan_parse_nearest(parser, keywords, sizeof keywords / sizeof *keywords));
     } else {
-        complain(parser, "`%.*s` where %s is expected", length, parser->token, wanted);
+        plan_parse_complain(parser, "`%.*s` where %s is expected", length, parser->token, wanted);
     }
 }
 
-static void expect(parser_t *parser, const char *text)
+static void plan_parse_expect(parser_t *parser, const char *text)
 {
-    if (parser->status == WEFT_OK && !accept(parser, text)) {
+    if (parser->status == WEFT_OK && !plan_parse_accept(parser, text)) {
         char wanted[WORD_MAX + 3];
         snprintf(wanted, sizeof wanted, "`%.*s`", WORD_MAX, text);
-        unknown(parser, wanted);
+        plan_parse_unknown(parser, wanted);
     }
 }
 
-static uint32_t expect_number(parser_t *parser)
+static uint32_t plan_parse_expect_number(parser_t *parser)
 {
     uint64_t value = 0;
     if (parser->status != WEFT_OK) {
@@ -135,54 +136,54 @@ static uint32_t expect_number(parser_t *parser)
     }
     for (size_t i = 0; i < parser->length; i++) {
         if (!isdigit((unsigned char)parser->token[i]) || value > UINT32_MAX) {
-            unknown(parser, "a number");
+            plan_parse_unknown(parser, "a number");
             return 0;
         }
         value = value * 10 + (uint64_t)(parser->token[i] - '0');
     }
     if (parser->length == 0 || value > UINT32_MAX) {
-        unknown(parser, "a number below 2^32");
+        plan_parse_unknown(parser, "a number below 2^32");
         return 0;
     }
-    advance(parser);
+    plan_parse_advance(parser);
     return (uint32_t)value;
 }
 
-static uint32_t expect_field(parser_t *parser, const char *name)
+static uint32_t plan_parse_expect_field(parser_t *parser, const char *name)
 {
-    expect(parser, name);
-    return expect_number(parser);
+    plan_parse_expect(parser, name);
+    return plan_parse_expect_number(parser);
 }
 
-static weft_coll_t expect_coll(parser_t *parser)
+static weft_coll_t plan_parse_expect_coll(parser_t *parser)
 {
     const char *names[WEFT_COLL_COUNT];
     for (uint32_t coll = 0; coll < WEFT_COLL_COUNT; coll++) {
         names[coll] = weft_coll_name((weft_coll_t)coll);
-        if (accept(parser, names[coll])) {
+        if (plan_parse_accept(parser, names[coll])) {
             return (weft_coll_t)coll;
         }
     }
     int length = (int)(parser->length < WORD_MAX ? parser->length : WORD_MAX);
     parser->length = (size_t)length;
-    complain(parser, "unknown collective `%.*s`; the nearest is `%s`", length, parser->token,
-             nearest(parser, names, WEFT_COLL_COUNT));
+    plan_parse_complain(parser, "unknown collective `%.*s`; the nearest is `%s`", length,
+                        parser->token, plan_parse_nearest(parser, names, WEFT_COLL_COUNT));
     return WEFT_COLL_COUNT;
 }
 
 static void parse_plan(parser_t *parser)
 {
     if (parser->has_plan) {
-        complain(parser, "a second `plan`; one text is the plan of one rank");
+        plan_parse_complain(parser, "a second `plan`; one text is the plan of one rank");
         return;
     }
-    weft_algo_call_t call = {.size = sizeof call, .coll = expect_coll(parser)};
-    call.nranks = expect_field(parser, "ranks");
-    call.rank = expect_field(parser, "rank");
-    call.root = expect_field(parser, "root");
-    uint32_t chunks = expect_field(parser, "chunks");
-    uint32_t tmp = expect_field(parser, "tmp");
-    parser->nlanes = expect_field(parser, "lanes");
+    weft_algo_call_t call = {.size = sizeof call, .coll = plan_parse_expect_coll(parser)};
+    call.nranks = plan_parse_expect_field(parser, "ranks");
+    call.rank = plan_parse_expect_field(parser, "rank");
+    call.root = plan_parse_expect_field(parser, "root");
+    uint32_t chunks = plan_parse_expect_field(parser, "chunks");
+    uint32_t tmp = plan_parse_expect_field(parser, "tmp");
+    parser->nlanes = plan_parse_expect_field(parser, "lanes");
     if (parser->status != WEFT_OK) {
         return;
     }
@@ -200,16 +201,16 @@ static void parse_plan(parser_t *parser)
 static void parse_port(parser_t *parser)
 {
     weft_plan_builder_t *builder = &parser->draft.builder;
-    uint32_t number = expect_number(parser);
-    uint32_t lane = expect_field(parser, "lane");
-    uint32_t sends = (uint32_t)accept(parser, "send");
+    uint32_t number = plan_parse_expect_number(parser);
+    uint32_t lane = plan_parse_expect_field(parser, "lane");
+    uint32_t sends = (uint32_t)plan_parse_accept(parser, "send");
     if (!sends) {
-        expect(parser, "receive");
+        plan_parse_expect(parser, "receive");
     }
-    uint32_t peer = expect_field(parser, sends ? "to" : "from");
-    uint32_t channel = expect_field(parser, "channel");
+    uint32_t peer = plan_parse_expect_field(parser, sends ? "to" : "from");
+    uint32_t channel = plan_parse_expect_field(parser, "channel");
     if (parser->status == WEFT_OK && number != parser->nports) {
-        complain(parser, "port %u, but the next one is port %u", number, parser->nports);
+        plan_parse_complain(parser, "port %u, but the next one is port %u", number, parser->nports);
     }
     if (parser->status == WEFT_OK) {
         builder->port(builder, lane, peer, channel, sends);
@@ -219,22 +220,22 @@ static void parse_port(parser_t *parser)
 
 static void parse_lane(parser_t *parser)
 {
-    parser->lane = expect_number(parser);
+    parser->lane = plan_parse_expect_number(parser);
     parser->has_lane = true;
     if (parser->status == WEFT_OK && parser->lane >= parser->nlanes) {
-        complain(parser, "lane %u, but the plan has %u", parser->lane, parser->nlanes);
+        plan_parse_complain(parser, "lane %u, but the plan has %u", parser->lane, parser->nlanes);
     }
 }
 
 static int32_t parse_stride(parser_t *parser)
 {
-    bool minus = accept(parser, "-");
-    if (!minus && !accept(parser, "+")) {
+    bool minus = plan_parse_accept(parser, "-");
+    if (!minus && !plan_parse_accept(parser, "+")) {
         return 0;
     }
-    uint32_t size = expect_number(parser);
+    uint32_t size = plan_parse_expect_number(parser);
     if (size > INT32_MAX) {
-        complain(parser, "stride %u is too large", size);
+        plan_parse_complain(parser, "stride %u is too large", size);
         return 0;
     }
     return minus ? -(int32_t)size : (int32_t)size;
@@ -246,20 +247,20 @@ static weft_operand_t parse_operand(parser_t *parser)
     if (parser->status != WEFT_OK) {
         return operand;
     }
-    if (accept(parser, "port")) {
-        return weft_port(expect_number(parser));
+    if (plan_parse_accept(parser, "port")) {
+        return weft_port(plan_parse_expect_number(parser));
     }
-    operand.kind = accept(parser, "in")    ? WEFT_OPERAND_IN
-                   : accept(parser, "out") ? WEFT_OPERAND_OUT
-                   : accept(parser, "tmp") ? WEFT_OPERAND_TMP
-                                           : WEFT_OPERAND_NONE;
+    operand.kind = plan_parse_accept(parser, "in")    ? WEFT_OPERAND_IN
+                   : plan_parse_accept(parser, "out") ? WEFT_OPERAND_OUT
+                   : plan_parse_accept(parser, "tmp") ? WEFT_OPERAND_TMP
+                                                      : WEFT_OPERAND_NONE;
     if (operand.kind == WEFT_OPERAND_NONE) {
-        unknown(parser, "in, out, tmp or port");
+        plan_parse_unknown(parser, "in, out, tmp or port");
     }
-    expect(parser, "[");
-    operand.index = expect_number(parser);
+    plan_parse_expect(parser, "[");
+    operand.index = plan_parse_expect_number(parser);
     operand.stride = parse_stride(parser);
-    expect(parser, "]");
+    plan_parse_expect(parser, "]");
     return operand;
 }
 
@@ -269,11 +270,11 @@ static uint32_t parse_operands(parser_t *parser, weft_operand_t operands[WEFT_MO
     do {
         weft_operand_t operand = parse_operand(parser);
         if (count == WEFT_MOVE_MAX) {
-            complain(parser, "more than %d operands on one side", WEFT_MOVE_MAX);
+            plan_parse_complain(parser, "more than %d operands on one side", WEFT_MOVE_MAX);
             return count;
         }
         operands[count++] = operand;
-    } while (parser->status == WEFT_OK && accept(parser, ","));
+    } while (parser->status == WEFT_OK && plan_parse_accept(parser, ","));
     return count;
 }
 
@@ -281,13 +282,13 @@ static void parse_after(parser_t *parser, weft_move_t *move)
 {
     do {
         if (move->nafter == WEFT_AFTER_MAX) {
-            complain(parser, "more than %d waits", WEFT_AFTER_MAX);
+            plan_parse_complain(parser, "more than %d waits", WEFT_AFTER_MAX);
             return;
         }
         weft_after_t *after = &move->after[move->nafter++];
-        after->lane = expect_number(parser);
-        expect(parser, ":");
-        after->pc = expect_number(parser);
+        after->lane = plan_parse_expect_number(parser);
+        plan_parse_expect(parser, ":");
+        after->pc = plan_parse_expect_number(parser);
     } while (parser->status == WEFT_OK && parser->length != 0 &&
              isdigit((unsigned char)parser->token[0]));
 }
@@ -296,19 +297,19 @@ static void parse_move(parser_t *parser)
 {
     weft_move_t move = {.cnt = 1};
     move.ndst = parse_operands(parser, move.dst);
-    expect(parser, "<-");
+    plan_parse_expect(parser, "<-");
     move.nsrc = parse_operands(parser, move.src);
     while (parser->status == WEFT_OK && parser->length != 0) {
-        if (accept(parser, "count")) {
-            move.cnt = expect_number(parser);
-        } else if (accept(parser, "like")) {
+        if (plan_parse_accept(parser, "count")) {
+            move.cnt = plan_parse_expect_number(parser);
+        } else if (plan_parse_accept(parser, "like")) {
             move.like = parse_operand(parser);
-        } else if (accept(parser, "final")) {
+        } else if (plan_parse_accept(parser, "final")) {
             move.flags |= WEFT_MOVE_FINAL;
-        } else if (accept(parser, "after")) {
+        } else if (plan_parse_accept(parser, "after")) {
             parse_after(parser, &move);
         } else {
-            unknown(parser, "count, like, final or after");
+            plan_parse_unknown(parser, "count, like, final or after");
         }
     }
     if (parser->status == WEFT_OK) {
@@ -320,13 +321,13 @@ static void parse_bar(parser_t *parser)
 {
     uint64_t mask = 0;
     do {
-        uint32_t lane = expect_number(parser);
+        uint32_t lane = plan_parse_expect_number(parser);
         if (lane >= WEFT_LANE_MAX) {
-            complain(parser, "lane %u, at most %d exist", lane, WEFT_LANE_MAX);
+            plan_parse_complain(parser, "lane %u, at most %d exist", lane, WEFT_LANE_MAX);
             return;
         }
         mask |= UINT64_C(1) << lane;
-    } while (parser->status == WEFT_OK && accept(parser, ","));
+    } while (parser->status == WEFT_OK && plan_parse_accept(parser, ","));
     if (parser->status == WEFT_OK) {
         parser->draft.builder.bar(&parser->draft.builder, parser->lane, mask);
     }
@@ -335,18 +336,18 @@ static void parse_bar(parser_t *parser)
 static void parse_instruction(parser_t *parser)
 {
     weft_plan_builder_t *builder = &parser->draft.builder;
-    if (accept(parser, "move")) {
+    if (plan_parse_accept(parser, "move")) {
         parse_move(parser);
-    } else if (accept(parser, "par")) {
-        builder->par(builder, parser->lane, expect_number(parser));
-    } else if (accept(parser, "loop")) {
-        builder->loop(builder, parser->lane, expect_number(parser));
-    } else if (accept(parser, "end")) {
+    } else if (plan_parse_accept(parser, "par")) {
+        builder->par(builder, parser->lane, plan_parse_expect_number(parser));
+    } else if (plan_parse_accept(parser, "loop")) {
+        builder->loop(builder, parser->lane, plan_parse_expect_number(parser));
+    } else if (plan_parse_accept(parser, "end")) {
         builder->end(builder, parser->lane);
-    } else if (accept(parser, "bar")) {
+    } else if (plan_parse_accept(parser, "bar")) {
         parse_bar(parser);
     } else {
-        unknown(parser, "an instruction");
+        plan_parse_unknown(parser, "an instruction");
     }
 }
 
@@ -356,19 +357,19 @@ static void parse_label(parser_t *parser)
     if (!isdigit((unsigned char)parser->token[0])) {
         return;
     }
-    uint32_t pc = expect_number(parser);
-    expect(parser, ":");
+    uint32_t pc = plan_parse_expect_number(parser);
+    plan_parse_expect(parser, ":");
     uint32_t next = parser->has_lane && parser->has_plan && parser->status == WEFT_OK
                         ? parser->draft.plan->lanes[parser->lane].ncode
                         : pc;
     if (pc != next) {
-        complain(parser, "label %u, but this is instruction %u of the lane", pc, next);
+        plan_parse_complain(parser, "label %u, but this is instruction %u of the lane", pc, next);
     }
 }
 
 static void parse_line(parser_t *parser)
 {
-    advance(parser);
+    plan_parse_advance(parser);
     if (parser->length == 0) {
         return;
     }
@@ -376,29 +377,29 @@ static void parse_line(parser_t *parser)
     if (parser->status != WEFT_OK) {
         return;
     }
-    if (accept(parser, "plan")) {
+    if (plan_parse_accept(parser, "plan")) {
         parse_plan(parser);
     } else if (!parser->has_plan) {
-        unknown(parser, "`plan`");
-    } else if (accept(parser, "port")) {
+        plan_parse_unknown(parser, "`plan`");
+    } else if (plan_parse_accept(parser, "port")) {
         parse_port(parser);
-    } else if (accept(parser, "lane")) {
+    } else if (plan_parse_accept(parser, "lane")) {
         parse_lane(parser);
     } else if (parser->has_lane) {
         parse_instruction(parser);
     } else {
-        unknown(parser, "`port` or `lane`");
+        plan_parse_unknown(parser, "`port` or `lane`");
     }
     if (parser->status == WEFT_OK && parser->length != 0) {
-        unknown(parser, "the end of the line");
+        plan_parse_unknown(parser, "the end of the line");
     }
     if (parser->status == WEFT_OK && parser->has_plan && parser->draft.status != WEFT_OK) {
-        complain(parser, "%s", parser->draft.why);
+        plan_parse_complain(parser, "%s", parser->draft.why);
     }
 }
 
 /* What is wrong with a plan as a whole has no line of its own: it gets that of the plan. */
-static weft_status_t finish(parser_t *parser, uint32_t line, weft_plan_t **plan_p)
+static weft_status_t plan_parse_finish(parser_t *parser, uint32_t line, weft_plan_t **plan_p)
 {
     weft_status_t status = weft_plan_draft_finish(&parser->draft, plan_p);
     if (status != WEFT_OK && parser->name != NULL) {
@@ -425,10 +426,10 @@ weft_status_t weft_plan_parse_part(const char *text, const char *name, uint32_t 
         parser.at += *parser.at == '\n';
     }
     if (!parser.has_plan && parser.status == WEFT_OK) {
-        complain(&parser, "the text has no `plan` line");
+        plan_parse_complain(&parser, "the text has no `plan` line");
     }
     if (parser.status == WEFT_OK) {
-        parser.status = finish(&parser, line, plan_p);
+        parser.status = plan_parse_finish(&parser, line, plan_p);
     }
     if (parser.has_plan) {
         weft_plan_draft_fini(&parser.draft);

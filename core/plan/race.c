@@ -41,75 +41,75 @@ enum { WRITER, WRITTEN, READER, READ, INPUT_READER, INPUT_READ, INPUT_READS, CAR
 
 #define SEVERAL UINT32_MAX
 
-static uint32_t *row_of(const weft_run_t *run, const weft_run_rank_t *rank, uint64_t row)
+static uint32_t *race_row_of(const weft_run_t *run, const weft_run_rank_t *rank, uint64_t row)
 {
     return run->race.clocks + rank->clocks_at + row * rank->width;
 }
 
-static const weft_run_rank_t *rank_of(const weft_run_t *run, const weft_run_lane_t *lane)
+static const weft_run_rank_t *race_rank_of(const weft_run_t *run, const weft_run_lane_t *lane)
 {
     return &run->ranks[lane->rank];
 }
 
-static uint32_t *lane_clock(const weft_run_t *run, const weft_run_lane_t *lane)
+static uint32_t *race_lane_clock(const weft_run_t *run, const weft_run_lane_t *lane)
 {
-    return row_of(run, rank_of(run, lane), lane->lane);
+    return race_row_of(run, race_rank_of(run, lane), lane->lane);
 }
 
 /* Number of the stream within its rank. */
-static uint32_t context_of(const weft_run_lane_t *lane, const weft_run_member_t *member)
+static uint32_t race_context_of(const weft_run_lane_t *lane, const weft_run_member_t *member)
 {
     return lane->context + (lane->par ? (uint32_t)(member - lane->members) : 0);
 }
 
 /* A lone MOVE runs on the lane's own clock. */
-static uint32_t *member_clock(const weft_run_t *run, const weft_run_lane_t *lane,
-                              const weft_run_member_t *member)
+static uint32_t *race_member_clock(const weft_run_t *run, const weft_run_lane_t *lane,
+                                   const weft_run_member_t *member)
 {
-    return lane->par
-               ? row_of(run, rank_of(run, lane), lane->plan->nlanes + context_of(lane, member))
-               : lane_clock(run, lane);
+    return lane->par ? race_row_of(run, race_rank_of(run, lane),
+                                   lane->plan->nlanes + race_context_of(lane, member))
+                     : race_lane_clock(run, lane);
 }
 
 /* A lane may be one pass ahead of those who wait for it, so each pass has its own row. */
-static uint32_t *end_clock(const weft_run_t *run, const weft_run_lane_t *lane, uint32_t pc,
-                           uint32_t pass)
+static uint32_t *race_end_clock(const weft_run_t *run, const weft_run_lane_t *lane, uint32_t pc,
+                                uint32_t pass)
 {
-    const weft_run_rank_t *rank = rank_of(run, lane);
+    const weft_run_rank_t *rank = race_rank_of(run, lane);
     uint64_t row = lane->plan->nlanes + rank->contexts;
-    return row_of(run, rank, row + (uint64_t)(lane->code_at + pc) * WEFT_RUN_PASSES + pass);
+    return race_row_of(run, rank, row + (uint64_t)(lane->code_at + pc) * WEFT_RUN_PASSES + pass);
 }
 
-static uint32_t *slot_clock(const weft_run_t *run, uint32_t queue, uint32_t slot)
+static uint32_t *race_slot_clock(const weft_run_t *run, uint32_t queue, uint32_t slot)
 {
     uint64_t row = run->queues.list[queue].ring_at + slot;
     return run->race.clocks + run->race.slots_at + row * run->race.dims;
 }
 
-static void merge(uint32_t *into, const uint32_t *from, uint32_t width)
+static void race_merge(uint32_t *into, const uint32_t *from, uint32_t width)
 {
     for (uint32_t i = 0; i < width; i++) {
         into[i] = from[i] > into[i] ? from[i] : into[i];
     }
 }
 
-static void copy(uint32_t *into, const uint32_t *from, uint32_t width)
+static void race_copy(uint32_t *into, const uint32_t *from, uint32_t width)
 {
     memcpy(into, from, width * sizeof *into);
 }
 
-static uint64_t rank_rows(const weft_run_t *run, uint32_t rank)
+static uint64_t race_rank_rows(const weft_run_t *run, uint32_t rank)
 {
     return run->input->plans[rank]->nlanes + run->ranks[rank].contexts +
            (uint64_t)run->ranks[rank].ends * WEFT_RUN_PASSES;
 }
 
-static uint64_t cell_words(const weft_run_rank_t *rank)
+static uint64_t race_cell_words(const weft_run_rank_t *rank)
 {
     return WORDS + 2 * (uint64_t)rank->contexts;
 }
 
-static uint64_t rank_cells(const weft_run_t *run, uint32_t rank)
+static uint64_t race_rank_cells(const weft_run_t *run, uint32_t rank)
 {
     uint64_t begin = run->ranks[rank].cells[WEFT_OPERAND_OUT];
     uint64_t end =
@@ -117,12 +117,12 @@ static uint64_t rank_cells(const weft_run_t *run, uint32_t rank)
     return end - begin;
 }
 
-static uint64_t rank_words(const weft_run_t *run, uint32_t rank)
+static uint64_t race_rank_words(const weft_run_t *run, uint32_t rank)
 {
-    return rank_cells(run, rank) * cell_words(&run->ranks[rank]);
+    return race_rank_cells(run, rank) * race_cell_words(&run->ranks[rank]);
 }
 
-static weft_status_t allocate(weft_run_t *run, uint64_t clocks, uint64_t accesses)
+static weft_status_t race_allocate(weft_run_t *run, uint64_t clocks, uint64_t accesses)
 {
     run->race.clocks = weft_os_alloc((clocks + 1) * sizeof *run->race.clocks, 0);
     run->race.accesses = weft_os_alloc((accesses + 1) * sizeof *run->race.accesses, 0);
@@ -133,7 +133,7 @@ static weft_status_t allocate(weft_run_t *run, uint64_t clocks, uint64_t accesse
     return WEFT_OK;
 }
 
-static void set_clocked(weft_run_t *run, uint32_t rank)
+static void race_set_clocked(weft_run_t *run, uint32_t rank)
 {
     for (uint32_t i = 0; i < run->input->plans[rank]->nlanes; i++) {
         run->lanes[run->ranks[rank].first_lane + i].clocked = true;
@@ -152,7 +152,7 @@ weft_status_t weft_race_init_local(weft_run_t *run)
                         : (uint64_t)rank->chunks[WEFT_OPERAND_OUT] + rank->chunks[WEFT_OPERAND_TMP];
             continue;
         }
-        uint64_t rows = rank_rows(run, i) * rank->contexts, words = rank_words(run, i);
+        uint64_t rows = race_rank_rows(run, i) * rank->contexts, words = race_rank_words(run, i);
         if (clocks + accesses + rows + words > 8 * RACE_WORDS_MAX) {
             run->race.marks[i] = WEFT_SUSPECT | WEFT_SUSPECT_IN_PLACE;
             continue;
@@ -165,7 +165,7 @@ weft_status_t weft_race_init_local(weft_run_t *run)
         clocks += rows;
         accesses += words;
         owns += run->reduces ? (uint64_t)rank->chunks[WEFT_OPERAND_OUT] * run->slices : 0;
-        set_clocked(run, i);
+        race_set_clocked(run, i);
     }
     run->race.owns = weft_os_alloc((owns + 1) * sizeof *run->race.owns, 0);
     run->race.uses = weft_os_alloc((uses + 1) * sizeof *run->race.uses, 0);
@@ -173,11 +173,11 @@ weft_status_t weft_race_init_local(weft_run_t *run)
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for %llu chunks",
                          (unsigned long long)(uses + owns));
     }
-    return allocate(run, clocks, accesses);
+    return race_allocate(run, clocks, accesses);
 }
 
 /* Takes ranks while rows of that many components fit; at least one. */
-static uint64_t choose_ranks(weft_run_t *run, uint64_t rows, uint8_t mark, uint32_t *next_p)
+static uint64_t race_choose_ranks(weft_run_t *run, uint64_t rows, uint8_t mark, uint32_t *next_p)
 {
     uint64_t words = 0;
     uint32_t dims = 0;
@@ -186,7 +186,7 @@ static uint64_t choose_ranks(weft_run_t *run, uint64_t rows, uint8_t mark, uint3
         if ((run->race.marks[*next_p] & mark) == 0) {
             continue;
         }
-        uint64_t more = rank_words(run, *next_p);
+        uint64_t more = race_rank_words(run, *next_p);
         if (dims != 0 && rows * (dims + rank->contexts) + words + more > RACE_WORDS_MAX) {
             break;
         }
@@ -203,19 +203,19 @@ weft_status_t weft_race_init_exact(weft_run_t *run, uint8_t mark, uint32_t *next
 {
     uint64_t rows = run->memory.nslots;
     for (uint32_t i = 0; i < run->n; i++) {
-        rows += rank_rows(run, i);
+        rows += race_rank_rows(run, i);
     }
-    uint64_t accesses = choose_ranks(run, rows, mark, next_p), clocks = 0;
+    uint64_t accesses = race_choose_ranks(run, rows, mark, next_p), clocks = 0;
     uint32_t dims = run->race.dims;
     for (uint32_t i = 0; i < run->n && dims != 0; i++) {
         run->ranks[i].width = dims;
         run->ranks[i].clocks_at = clocks;
-        clocks += rank_rows(run, i) * dims;
-        set_clocked(run, i);
+        clocks += race_rank_rows(run, i) * dims;
+        race_set_clocked(run, i);
     }
     run->race.through_queues = true;
     run->race.slots_at = clocks;
-    return allocate(run, clocks + run->memory.nslots * dims, accesses);
+    return race_allocate(run, clocks + run->memory.nslots * dims, accesses);
 }
 
 void weft_race_fini(weft_run_t *run)
@@ -229,26 +229,26 @@ void weft_race_fini(weft_run_t *run)
 void weft_race_fork(weft_run_t *run, const weft_run_lane_t *lane)
 {
     for (uint32_t i = 0; i < lane->nmembers; i++) {
-        copy(member_clock(run, lane, &lane->members[i]), lane_clock(run, lane),
-             rank_of(run, lane)->width);
+        race_copy(race_member_clock(run, lane, &lane->members[i]), race_lane_clock(run, lane),
+                  race_rank_of(run, lane)->width);
     }
 }
 
 void weft_race_join(weft_run_t *run, const weft_run_lane_t *lane)
 {
     for (uint32_t i = 0; i < lane->nmembers; i++) {
-        merge(lane_clock(run, lane), member_clock(run, lane, &lane->members[i]),
-              rank_of(run, lane)->width);
+        race_merge(race_lane_clock(run, lane), race_member_clock(run, lane, &lane->members[i]),
+                   race_rank_of(run, lane)->width);
     }
 }
 
 void weft_race_wait(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
                     const weft_after_t *after)
 {
-    const weft_run_rank_t *rank = rank_of(run, lane);
+    const weft_run_rank_t *rank = race_rank_of(run, lane);
     const weft_run_lane_t *other = &run->lanes[rank->first_lane + after->lane];
-    merge(member_clock(run, lane, member), end_clock(run, other, after->pc, lane->cursor.pass),
-          rank->width);
+    race_merge(race_member_clock(run, lane, member),
+               race_end_clock(run, other, after->pc, lane->cursor.pass), rank->width);
 }
 
 void weft_race_end(weft_run_t *run, const weft_run_lane_t *lane, uint32_t pc)
@@ -257,22 +257,23 @@ void weft_race_end(weft_run_t *run, const weft_run_lane_t *lane, uint32_t pc)
                                           ? &lane->members[lane->par ? pc - lane->cursor.pc - 1 : 0]
                                           : lane->members;
     const uint32_t *clock =
-        lane->nmembers != 0 ? member_clock(run, lane, member) : lane_clock(run, lane);
-    copy(end_clock(run, lane, pc, lane->cursor.pass), clock, rank_of(run, lane)->width);
+        lane->nmembers != 0 ? race_member_clock(run, lane, member) : race_lane_clock(run, lane);
+    race_copy(race_end_clock(run, lane, pc, lane->cursor.pass), clock,
+              race_rank_of(run, lane)->width);
 }
 
 void weft_race_barrier(weft_run_t *run, const weft_run_lane_t *lane, uint64_t mask)
 {
-    const weft_run_rank_t *rank = rank_of(run, lane);
+    const weft_run_rank_t *rank = race_rank_of(run, lane);
     const weft_run_lane_t *lanes = &run->lanes[rank->first_lane];
     for (uint32_t i = 0; i < lane->plan->nlanes; i++) {
         if ((mask >> i & 1) != 0) {
-            merge(lane_clock(run, lane), lane_clock(run, &lanes[i]), rank->width);
+            race_merge(race_lane_clock(run, lane), race_lane_clock(run, &lanes[i]), rank->width);
         }
     }
     for (uint32_t i = 0; i < lane->plan->nlanes; i++) {
         if ((mask >> i & 1) != 0 && &lanes[i] != lane) {
-            copy(lane_clock(run, &lanes[i]), lane_clock(run, lane), rank->width);
+            race_copy(race_lane_clock(run, &lanes[i]), race_lane_clock(run, lane), rank->width);
         }
     }
 }
@@ -282,39 +283,42 @@ void weft_race_begin_step(weft_run_t *run, const weft_run_lane_t *lane,
                           const weft_run_member_t *member)
 {
     const weft_plan_view_t *move = &member->move;
-    const weft_run_rank_t *rank = rank_of(run, lane);
-    uint32_t *clock = member_clock(run, lane, member);
+    const weft_run_rank_t *rank = race_rank_of(run, lane);
+    uint32_t *clock = race_member_clock(run, lane, member);
     run->race.carries = 0;
     if (rank->tracked != 0) {
-        clock[rank->tracked - 1 + context_of(lane, member)]++;
+        clock[rank->tracked - 1 + race_context_of(lane, member)]++;
     }
     for (uint32_t i = 0; run->race.through_queues && i < move->nsrc; i++) {
         if (move->src[i].kind == WEFT_OPERAND_PORT) {
             uint32_t queue = member->src[i];
-            merge(clock, slot_clock(run, queue, run->queues.list[queue].head), rank->width);
+            race_merge(clock, race_slot_clock(run, queue, run->queues.list[queue].head),
+                       rank->width);
         }
     }
     for (uint32_t i = 0; run->race.through_queues && i < move->ndst; i++) {
         if (move->dst[i].kind == WEFT_OPERAND_PORT) {
             uint32_t queue = member->dst[i];
             uint32_t slot = weft_run_back_index(&run->queues.list[queue]);
-            merge(clock, slot_clock(run, queue, slot), rank->width);
+            race_merge(clock, race_slot_clock(run, queue, slot), rank->width);
         }
     }
 }
 
-static weft_run_own_t *own_of(const weft_run_t *run, const weft_run_lane_t *lane, uint32_t number)
+static weft_run_own_t *race_own_of(const weft_run_t *run, const weft_run_lane_t *lane,
+                                   uint32_t number)
 {
-    return &run->race.owns[rank_of(run, lane)->owns_at + number - 1];
+    return &run->race.owns[race_rank_of(run, lane)->owns_at + number - 1];
 }
 
 /* The step takes up an own input. */
-static void take_up(weft_run_t *run, const weft_run_lane_t *lane, uint32_t number, bool in_place)
+static void race_take_up(weft_run_t *run, const weft_run_lane_t *lane, uint32_t number,
+                         bool in_place)
 {
-    weft_run_own_t *own = own_of(run, lane, number);
+    weft_run_own_t *own = race_own_of(run, lane, number);
     own->state = in_place && run->race.carries == 0 ? WEFT_OWN_MOVES : WEFT_OWN_COPIED;
     if (run->race.carries != 0) {
-        own_of(run, lane, run->race.carries)->state = WEFT_OWN_COPIED;
+        race_own_of(run, lane, run->race.carries)->state = WEFT_OWN_COPIED;
     }
     run->race.carries = number;
 }
@@ -322,7 +326,7 @@ static void take_up(weft_run_t *run, const weft_run_lane_t *lane, uint32_t numbe
 void weft_race_read_own(weft_run_t *run, const weft_run_lane_t *lane,
                         const weft_run_member_t *member, uint32_t chunk)
 {
-    const weft_run_rank_t *rank = rank_of(run, lane);
+    const weft_run_rank_t *rank = race_rank_of(run, lane);
     if (!run->reduces || rank->tracked == 0 || run->race.through_queues || lane->cursor.pass != 0) {
         return;
     }
@@ -334,20 +338,21 @@ void weft_race_read_own(weft_run_t *run, const weft_run_lane_t *lane,
         chunk %= k;
     }
     uint32_t number = chunk * run->slices + member->slice + 1;
-    take_up(run, lane, number, own_of(run, lane, number)->state == WEFT_OWN_UNREAD);
+    race_take_up(run, lane, number, race_own_of(run, lane, number)->state == WEFT_OWN_UNREAD);
 }
 
 /* What it took up and did not store has left through its port, if it has but one destination. */
-static void send_own(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member)
+static void race_send_own(weft_run_t *run, const weft_run_lane_t *lane,
+                          const weft_run_member_t *member)
 {
     if (run->race.carries == 0) {
         return;
     }
-    weft_run_own_t *own = own_of(run, lane, run->race.carries);
+    weft_run_own_t *own = race_own_of(run, lane, run->race.carries);
     if (own->state == WEFT_OWN_MOVES && member->move.ndst == 1) {
         own->state = WEFT_OWN_SENT;
-        own->context = context_of(lane, member);
-        own->time = member_clock(run, lane, member)[own->context];
+        own->context = race_context_of(lane, member);
+        own->time = race_member_clock(run, lane, member)[own->context];
     } else {
         own->state = WEFT_OWN_COPIED;
     }
@@ -358,17 +363,17 @@ void weft_race_end_step(weft_run_t *run, const weft_run_lane_t *lane,
                         const weft_run_member_t *member)
 {
     if (!run->race.through_queues) {
-        send_own(run, lane, member);
+        race_send_own(run, lane, member);
         return;
     }
     const weft_plan_view_t *move = &member->move;
     uint32_t width = run->race.dims;
-    const uint32_t *clock = member_clock(run, lane, member);
+    const uint32_t *clock = race_member_clock(run, lane, member);
     for (uint32_t i = 0; i < move->nsrc; i++) {
         if (move->src[i].kind == WEFT_OPERAND_PORT) {
             uint32_t queue = member->src[i], head = run->queues.list[queue].head;
             uint32_t room = run->queues.list[queue].room;
-            copy(slot_clock(run, queue, (head == 0 ? room : head) - 1), clock, width);
+            race_copy(race_slot_clock(run, queue, (head == 0 ? room : head) - 1), clock, width);
         }
     }
     for (uint32_t i = 0; i < move->ndst; i++) {
@@ -376,7 +381,7 @@ void weft_race_end_step(weft_run_t *run, const weft_run_lane_t *lane,
             uint32_t queue = member->dst[i];
             uint32_t back = weft_run_back_index(&run->queues.list[queue]);
             uint32_t room = run->queues.list[queue].room;
-            copy(slot_clock(run, queue, (back == 0 ? room : back) - 1), clock, width);
+            race_copy(race_slot_clock(run, queue, (back == 0 ? room : back) - 1), clock, width);
         }
     }
 }
@@ -385,7 +390,7 @@ static void report_race(weft_run_t *run, const weft_run_lane_t *lane,
                         const weft_run_member_t *member, uint64_t cell, uint32_t context,
                         bool writes)
 {
-    const weft_run_rank_t *rank = rank_of(run, lane);
+    const weft_run_rank_t *rank = race_rank_of(run, lane);
     const weft_run_lane_t *other = &run->lanes[rank->first_lane];
     for (uint32_t i = 1; i < lane->plan->nlanes && other[1].context <= context; i++) {
         other++;
@@ -399,32 +404,32 @@ static void report_race(weft_run_t *run, const weft_run_lane_t *lane,
                      other->lane, context - other->context);
 }
 
-static uint32_t *history_of(const weft_run_t *run, const weft_run_rank_t *rank, uint64_t cell)
+static uint32_t *race_history_of(const weft_run_t *run, const weft_run_rank_t *rank, uint64_t cell)
 {
     return run->race.accesses + rank->accesses_at + (cell - rank->cells[WEFT_OPERAND_OUT]) * WORDS;
 }
 
 /* The rows stand apart: hardly any is ever touched. */
-static uint32_t *times_of(const weft_run_t *run, const weft_run_lane_t *lane, uint64_t cell,
-                          uint32_t which)
+static uint32_t *race_times_of(const weft_run_t *run, const weft_run_lane_t *lane, uint64_t cell,
+                               uint32_t which)
 {
-    const weft_run_rank_t *rank = rank_of(run, lane);
+    const weft_run_rank_t *rank = race_rank_of(run, lane);
     uint64_t row = 2 * (cell - rank->cells[WEFT_OPERAND_OUT]) + (which == INPUT_READER);
-    return run->race.accesses + rank->accesses_at + rank_cells(run, lane->rank) * WORDS +
+    return run->race.accesses + rank->accesses_at + race_rank_cells(run, lane->rank) * WORDS +
            row * rank->contexts;
 }
 
-static void add_read(const weft_run_t *run, const weft_run_lane_t *lane, const uint32_t *clock,
-                     uint32_t self, uint64_t cell, uint32_t which)
+static void race_add_read(const weft_run_t *run, const weft_run_lane_t *lane, const uint32_t *clock,
+                          uint32_t self, uint64_t cell, uint32_t which)
 {
-    uint32_t *history = history_of(run, rank_of(run, lane), cell);
+    uint32_t *history = race_history_of(run, race_rank_of(run, lane), cell);
     uint32_t *reader = &history[which], *read = &history[which + 1];
     if (*reader == 0 || (*reader != SEVERAL && *read <= clock[*reader - 1])) {
         *reader = self + 1;
         *read = clock[self];
         return;
     }
-    uint32_t *times = times_of(run, lane, cell, which);
+    uint32_t *times = race_times_of(run, lane, cell, which);
     if (*reader != SEVERAL) {
         times[*reader - 1] = *read;
         *reader = SEVERAL;
@@ -433,16 +438,16 @@ static void add_read(const weft_run_t *run, const weft_run_lane_t *lane, const u
 }
 
 /* A reading stream whose time is not before now, or NONE. */
-static uint32_t unordered(const weft_run_t *run, const weft_run_lane_t *lane, const uint32_t *clock,
-                          uint64_t cell, uint32_t which)
+static uint32_t race_unordered(const weft_run_t *run, const weft_run_lane_t *lane,
+                               const uint32_t *clock, uint64_t cell, uint32_t which)
 {
-    const weft_run_rank_t *rank = rank_of(run, lane);
-    const uint32_t *history = history_of(run, rank, cell);
+    const weft_run_rank_t *rank = race_rank_of(run, lane);
+    const uint32_t *history = race_history_of(run, rank, cell);
     uint32_t reader = history[which];
     if (reader != SEVERAL) {
         return reader != 0 && history[which + 1] > clock[reader - 1] ? reader - 1 : WEFT_RUN_NONE;
     }
-    const uint32_t *times = times_of(run, lane, cell, which);
+    const uint32_t *times = race_times_of(run, lane, cell, which);
     for (uint32_t i = 0; i < rank->contexts; i++) {
         if (times[i] > clock[i]) {
             return i;
@@ -452,15 +457,15 @@ static uint32_t unordered(const weft_run_t *run, const weft_run_lane_t *lane, co
 }
 
 /* The stream that wrote last, if that is not before now, or NONE. */
-static uint32_t unordered_writer(const uint32_t *clock, const uint32_t *history)
+static uint32_t race_unordered_writer(const uint32_t *clock, const uint32_t *history)
 {
     uint32_t writer = history[WRITER];
     return writer != 0 && history[WRITTEN] > clock[writer - 1] ? writer - 1 : WEFT_RUN_NONE;
 }
 
 /* Not ordered: for certain if clocks went through queues, else to be looked at again. */
-static void find(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
-                 uint64_t cell, uint32_t context, bool writes, bool in_place)
+static void race_find(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
+                      uint64_t cell, uint32_t context, bool writes, bool in_place)
 {
     if (context == WEFT_RUN_NONE) {
         return;
@@ -476,8 +481,8 @@ static void find(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_me
 
 /* Without clocks through queues, lanes order themselves in each pass in the same way, and each pass
  * has its own OUT: only scratch is looked at in the second one, too. */
-static bool is_tracked(const weft_run_t *run, const weft_run_lane_t *lane,
-                       const weft_run_rank_t *rank, uint64_t cell)
+static bool race_is_tracked(const weft_run_t *run, const weft_run_lane_t *lane,
+                            const weft_run_rank_t *rank, uint64_t cell)
 {
     return rank->tracked != 0 && (lane->cursor.pass == 0 || run->race.through_queues ||
                                   cell >= rank->cells[WEFT_OPERAND_TMP]);
@@ -486,16 +491,17 @@ static bool is_tracked(const weft_run_t *run, const weft_run_lane_t *lane,
 void weft_race_read(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
                     uint64_t cell)
 {
-    const weft_run_rank_t *rank = rank_of(run, lane);
-    if (is_tracked(run, lane, rank, cell)) {
-        uint32_t *history = history_of(run, rank, cell), self = context_of(lane, member);
-        const uint32_t *clock = member_clock(run, lane, member) + rank->tracked - 1;
-        find(run, lane, member, cell, unordered_writer(clock, history), 0, 0);
-        add_read(run, lane, clock, self, cell, READER);
+    const weft_run_rank_t *rank = race_rank_of(run, lane);
+    if (race_is_tracked(run, lane, rank, cell)) {
+        uint32_t *history = race_history_of(run, rank, cell), self = race_context_of(lane, member);
+        const uint32_t *clock = race_member_clock(run, lane, member) + rank->tracked - 1;
+        race_find(run, lane, member, cell, race_unordered_writer(clock, history), 0, 0);
+        race_add_read(run, lane, clock, self, cell, READER);
         if (history[CARRIES] != 0) {
-            const weft_run_own_t *own = own_of(run, lane, history[CARRIES]);
-            take_up(run, lane, history[CARRIES],
-                    own->state == WEFT_OWN_HELD && own->cell == cell && lane->cursor.pass == 0);
+            const weft_run_own_t *own = race_own_of(run, lane, history[CARRIES]);
+            race_take_up(run, lane, history[CARRIES],
+                         own->state == WEFT_OWN_HELD && own->cell == cell &&
+                             lane->cursor.pass == 0);
         }
     }
 }
@@ -503,29 +509,29 @@ void weft_race_read(weft_run_t *run, const weft_run_lane_t *lane, const weft_run
 void weft_race_read_input(weft_run_t *run, const weft_run_lane_t *lane,
                           const weft_run_member_t *member, uint64_t cell)
 {
-    const weft_run_rank_t *rank = rank_of(run, lane);
-    if (is_tracked(run, lane, rank, cell)) {
-        uint32_t *history = history_of(run, rank, cell), self = context_of(lane, member);
-        const uint32_t *clock = member_clock(run, lane, member) + rank->tracked - 1;
-        find(run, lane, member, cell, unordered_writer(clock, history), 0, 1);
+    const weft_run_rank_t *rank = race_rank_of(run, lane);
+    if (race_is_tracked(run, lane, rank, cell)) {
+        uint32_t *history = race_history_of(run, rank, cell), self = race_context_of(lane, member);
+        const uint32_t *clock = race_member_clock(run, lane, member) + rank->tracked - 1;
+        race_find(run, lane, member, cell, race_unordered_writer(clock, history), 0, 1);
         history[INPUT_READS]++;
-        add_read(run, lane, clock, self, cell, INPUT_READER);
+        race_add_read(run, lane, clock, self, cell, INPUT_READER);
     }
 }
 
 /* A write of the right result comes after the step that sent the own input, as the text above
  * says. */
-static void come_after_own(const weft_run_t *run, const weft_run_lane_t *lane, uint32_t *clock,
-                           uint64_t cell, uint64_t value)
+static void race_come_after_own(const weft_run_t *run, const weft_run_lane_t *lane, uint32_t *clock,
+                                uint64_t cell, uint64_t value)
 {
-    const weft_run_rank_t *rank = rank_of(run, lane);
+    const weft_run_rank_t *rank = race_rank_of(run, lane);
     if (!run->reduces || run->race.through_queues || lane->cursor.pass != 0 ||
         cell >= rank->cells[WEFT_OPERAND_TMP]) {
         return;
     }
     uint64_t at = cell - rank->cells[WEFT_OPERAND_OUT];
     uint32_t chunk = (uint32_t)(at / run->slices), slice = (uint32_t)(at % run->slices);
-    const weft_run_own_t *own = own_of(run, lane, (uint32_t)at + 1);
+    const weft_run_own_t *own = race_own_of(run, lane, (uint32_t)at + 1);
     if (own->state == WEFT_OWN_SENT &&
         value == weft_run_expected(run, lane->rank, chunk, slice, lane->cursor.pass) &&
         own->time > clock[own->context]) {
@@ -534,10 +540,10 @@ static void come_after_own(const weft_run_t *run, const weft_run_lane_t *lane, u
 }
 
 /* … and after the read of the input that lies in its place, if that was the only one. */
-static bool comes_after_input(const weft_run_t *run, const weft_run_lane_t *lane,
-                              const uint32_t *history, uint64_t cell, uint64_t value)
+static bool race_comes_after_input(const weft_run_t *run, const weft_run_lane_t *lane,
+                                   const uint32_t *history, uint64_t cell, uint64_t value)
 {
-    const weft_run_rank_t *rank = rank_of(run, lane);
+    const weft_run_rank_t *rank = race_rank_of(run, lane);
     if (!run->reduces || history[INPUT_READS] != 1) {
         return false;
     }
@@ -548,14 +554,14 @@ static bool comes_after_input(const weft_run_t *run, const weft_run_lane_t *lane
 }
 
 /* What the step has taken up is here now, if it has but one destination. */
-static void put_down(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
-                     uint64_t cell, uint32_t *history)
+static void race_put_down(weft_run_t *run, const weft_run_lane_t *lane,
+                          const weft_run_member_t *member, uint64_t cell, uint32_t *history)
 {
     history[CARRIES] = 0;
     if (run->race.carries == 0 || member->move.ndst != 1) {
         return;
     }
-    weft_run_own_t *own = own_of(run, lane, run->race.carries);
+    weft_run_own_t *own = race_own_of(run, lane, run->race.carries);
     if (own->state == WEFT_OWN_MOVES) {
         own->state = WEFT_OWN_HELD;
         own->cell = cell;
@@ -567,26 +573,26 @@ static void put_down(weft_run_t *run, const weft_run_lane_t *lane, const weft_ru
 void weft_race_write(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
                      uint64_t cell, uint64_t value)
 {
-    const weft_run_rank_t *rank = rank_of(run, lane);
-    if (!is_tracked(run, lane, rank, cell)) {
+    const weft_run_rank_t *rank = race_rank_of(run, lane);
+    if (!race_is_tracked(run, lane, rank, cell)) {
         return;
     }
-    uint32_t *history = history_of(run, rank, cell), self = context_of(lane, member);
-    uint32_t *clock = member_clock(run, lane, member) + rank->tracked - 1;
-    find(run, lane, member, cell, unordered_writer(clock, history), 1, 0);
-    uint32_t reader = unordered(run, lane, clock, cell, READER);
+    uint32_t *history = race_history_of(run, rank, cell), self = race_context_of(lane, member);
+    uint32_t *clock = race_member_clock(run, lane, member) + rank->tracked - 1;
+    race_find(run, lane, member, cell, race_unordered_writer(clock, history), 1, 0);
+    uint32_t reader = race_unordered(run, lane, clock, cell, READER);
     if (reader != WEFT_RUN_NONE) {
-        come_after_own(run, lane, clock, cell, value);
-        reader = unordered(run, lane, clock, cell, READER);
+        race_come_after_own(run, lane, clock, cell, value);
+        reader = race_unordered(run, lane, clock, cell, READER);
     }
-    find(run, lane, member, cell, reader, 1, 0);
-    uint32_t other = unordered(run, lane, clock, cell, INPUT_READER);
+    race_find(run, lane, member, cell, reader, 1, 0);
+    uint32_t other = race_unordered(run, lane, clock, cell, INPUT_READER);
     if (other != WEFT_RUN_NONE && !run->race.through_queues &&
-        comes_after_input(run, lane, history, cell, value)) {
+        race_comes_after_input(run, lane, history, cell, value)) {
         other = WEFT_RUN_NONE;
     }
-    find(run, lane, member, cell, other, 1, 1);
+    race_find(run, lane, member, cell, other, 1, 1);
     history[WRITER] = self + 1;
     history[WRITTEN] = clock[self];
-    put_down(run, lane, member, cell, history);
+    race_put_down(run, lane, member, cell, history);
 }

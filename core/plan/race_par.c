@@ -8,19 +8,19 @@
 
 #define SEVERAL UINT8_MAX /* more than one member */
 
-static bool by_another(uint8_t who, uint8_t member)
+static bool race_par_by_another(uint8_t who, uint8_t member)
 {
     return who != 0 && who != member;
 }
 
-static void add_reader(uint8_t *who_p, uint8_t member)
+static void race_par_add_reader(uint8_t *who_p, uint8_t member)
 {
-    *who_p = by_another(*who_p, member) ? SEVERAL : member;
+    *who_p = race_par_by_another(*who_p, member) ? SEVERAL : member;
 }
 
 /* A member uses a chunk; kind is that of the operand: what IN is in place was looked up. */
-static void use_chunk(weft_run_t *run, const weft_run_lane_t *lane, weft_run_use_t *use,
-                      uint8_t member, uint32_t kind, bool writes)
+static void race_par_use_chunk(weft_run_t *run, const weft_run_lane_t *lane, weft_run_use_t *use,
+                               uint8_t member, uint32_t kind, bool writes)
 {
     uint8_t apart = WEFT_SUSPECT | WEFT_SUSPECT_IN_PLACE;
     uint8_t in_place = run->both != NULL ? WEFT_SUSPECT_IN_PLACE : apart, found = 0;
@@ -28,18 +28,23 @@ static void use_chunk(weft_run_t *run, const weft_run_lane_t *lane, weft_run_use
         *use = (weft_run_use_t){.group = run->race.groups};
     }
     if (writes) {
-        found |= by_another(use->writer, member) || by_another(use->reader, member) ? apart : 0;
-        found |= by_another(use->input_reader, member) ? in_place : 0;
+        found |=
+            race_par_by_another(use->writer, member) || race_par_by_another(use->reader, member)
+                ? apart
+                : 0;
+        found |= race_par_by_another(use->input_reader, member) ? in_place : 0;
         use->writer = member;
     } else {
-        found |= !by_another(use->writer, member) ? 0 : kind == WEFT_OPERAND_IN ? in_place : apart;
-        add_reader(kind == WEFT_OPERAND_IN ? &use->input_reader : &use->reader, member);
+        found |= !race_par_by_another(use->writer, member) ? 0
+                 : kind == WEFT_OPERAND_IN                 ? in_place
+                                                           : apart;
+        race_par_add_reader(kind == WEFT_OPERAND_IN ? &use->input_reader : &use->reader, member);
     }
     run->race.marks[lane->rank] |= found;
 }
 
-static void use_operand(weft_run_t *run, const weft_run_lane_t *lane, uint8_t member,
-                        const weft_run_member_t *of, uint32_t i)
+static void race_par_use_operand(weft_run_t *run, const weft_run_lane_t *lane, uint8_t member,
+                                 const weft_run_member_t *of, uint32_t i)
 {
     const weft_run_rank_t *rank = &run->ranks[lane->rank];
     bool writes = i < of->move.ndst;
@@ -59,7 +64,8 @@ static void use_operand(weft_run_t *run, const weft_run_lane_t *lane, uint8_t me
             chunk += rank->chunks[WEFT_OPERAND_OUT];
         }
         if (chunk != WEFT_RUN_NONE) {
-            use_chunk(run, lane, &run->race.uses[rank->uses_at + chunk], member, kind, writes);
+            race_par_use_chunk(run, lane, &run->race.uses[rank->uses_at + chunk], member, kind,
+                               writes);
         }
     }
 }
@@ -70,7 +76,7 @@ void weft_race_par(weft_run_t *run, const weft_run_lane_t *lane)
     for (uint32_t m = 0; m < lane->nmembers; m++) {
         const weft_run_member_t *member = &lane->members[m];
         for (uint32_t i = 0; i < member->move.ndst + member->move.nsrc; i++) {
-            use_operand(run, lane, (uint8_t)(m + 1), member, i);
+            race_par_use_operand(run, lane, (uint8_t)(m + 1), member, i);
         }
     }
 }

@@ -11,8 +11,8 @@
 #include "core/plan/run_result.h"
 #include "core/plan/run_step.h"
 
-static uint32_t resolve(const weft_run_t *run, const weft_run_lane_t *lane,
-                        const weft_plan_operand_t *operand)
+static uint32_t run_engine_resolve(const weft_run_t *run, const weft_run_lane_t *lane,
+                                   const weft_plan_operand_t *operand)
 {
     const weft_run_rank_t *rank = &run->ranks[lane->rank];
     if (operand->kind == WEFT_OPERAND_PORT) {
@@ -21,13 +21,13 @@ static uint32_t resolve(const weft_run_t *run, const weft_run_lane_t *lane,
     return weft_plan_chunk_at(operand, rank->chunks[operand->kind], lane->cursor.iteration, 0);
 }
 
-static bool names_piece(const weft_plan_operand_t *operand)
+static bool run_engine_names_piece(const weft_plan_operand_t *operand)
 {
     return operand->kind == WEFT_OPERAND_IN || operand->kind == WEFT_OPERAND_OUT;
 }
 
-static void begin_member(const weft_run_t *run, const weft_run_lane_t *lane,
-                         weft_run_member_t *member, uint32_t pc)
+static void run_engine_begin_member(const weft_run_t *run, const weft_run_lane_t *lane,
+                                    weft_run_member_t *member, uint32_t pc)
 {
     const weft_plan_view_t *move = &member->move;
     uint32_t k = lane->plan->k, piece = 0;
@@ -36,27 +36,27 @@ static void begin_member(const weft_run_t *run, const weft_run_lane_t *lane,
     member->chunk = member->slice = 0;
     member->ready = move->nafter == 0;
     if (move->like->kind != WEFT_OPERAND_NONE) {
-        piece = member->like = resolve(run, lane, move->like);
+        piece = member->like = run_engine_resolve(run, lane, move->like);
     }
     for (uint32_t i = 0; i < move->nsrc; i++) {
-        member->src[i] = resolve(run, lane, &move->src[i]);
-        piece = names_piece(&move->src[i]) ? member->src[i] : piece;
+        member->src[i] = run_engine_resolve(run, lane, &move->src[i]);
+        piece = run_engine_names_piece(&move->src[i]) ? member->src[i] : piece;
     }
     for (uint32_t i = 0; i < move->ndst; i++) {
-        member->dst[i] = resolve(run, lane, &move->dst[i]);
-        piece = names_piece(&move->dst[i]) ? member->dst[i] : piece;
+        member->dst[i] = run_engine_resolve(run, lane, &move->dst[i]);
+        piece = run_engine_names_piece(&move->dst[i]) ? member->dst[i] : piece;
     }
     member->piece = piece < k ? piece : k == 1 ? 0 : piece % k;
 }
 
-static void begin_group(weft_run_t *run, weft_run_lane_t *lane, const weft_code_t *code)
+static void run_engine_begin_group(weft_run_t *run, weft_run_lane_t *lane, const weft_code_t *code)
 {
     lane->par = code->opcode == WEFT_CODE_PAR;
     lane->nmembers = weft_cursor_moves(code);
     lane->retry = UINT64_MAX >> (64 - lane->nmembers);
     lane->over = 0;
     for (uint32_t i = 0; i < lane->nmembers; i++) {
-        begin_member(run, lane, &lane->members[i], lane->cursor.pc + lane->par + i);
+        run_engine_begin_member(run, lane, &lane->members[i], lane->cursor.pc + lane->par + i);
     }
     if (lane->par && lane->clocked) {
         weft_race_fork(run, lane);
@@ -66,7 +66,7 @@ static void begin_group(weft_run_t *run, weft_run_lane_t *lane, const weft_code_
     }
 }
 
-static void wake_waiters(weft_run_t *run, const weft_run_lane_t *lane)
+static void run_engine_wake_waiters(weft_run_t *run, const weft_run_lane_t *lane)
 {
     weft_run_rank_t *rank = &run->ranks[lane->rank];
     for (uint32_t i = 0; rank->waiters != 0 && i < lane->plan->nlanes; i++) {
@@ -77,8 +77,8 @@ static void wake_waiters(weft_run_t *run, const weft_run_lane_t *lane)
 }
 
 /* Instruction pc is over. */
-static void finish(weft_run_t *run, weft_run_lane_t *lane, uint32_t pc,
-                   const weft_run_chain_t *chain)
+static void run_engine_finish(weft_run_t *run, weft_run_lane_t *lane, uint32_t pc,
+                              const weft_run_chain_t *chain)
 {
     if (!weft_cursor_finish(&lane->cursor, pc)) {
         return;
@@ -89,17 +89,17 @@ static void finish(weft_run_t *run, weft_run_lane_t *lane, uint32_t pc,
     if (lane->clocked) {
         weft_race_end(run, lane, pc);
     }
-    wake_waiters(run, lane);
+    run_engine_wake_waiters(run, lane);
 }
 
-static weft_cursors_t cursors_of(const weft_run_t *run, const weft_run_lane_t *lane)
+static weft_cursors_t run_engine_cursors_of(const weft_run_t *run, const weft_run_lane_t *lane)
 {
     weft_run_lane_t *first = &run->lanes[run->ranks[lane->rank].first_lane];
     return (weft_cursors_t){
         .first = &first->cursor, .stride = sizeof *first, .count = lane->plan->nlanes};
 }
 
-static void sleep_inside(weft_run_t *run, weft_run_lane_t *lane)
+static void run_engine_sleep_inside(weft_run_t *run, weft_run_lane_t *lane)
 {
     if (!lane->wait_inside) {
         lane->wait_inside = true;
@@ -107,12 +107,12 @@ static void sleep_inside(weft_run_t *run, weft_run_lane_t *lane)
     }
 }
 
-static bool waits_over(weft_run_t *run, weft_run_lane_t *lane, weft_run_member_t *member)
+static bool run_engine_waits_over(weft_run_t *run, weft_run_lane_t *lane, weft_run_member_t *member)
 {
     const weft_plan_view_t *move = &member->move;
-    weft_cursors_t cursors = cursors_of(run, lane);
+    weft_cursors_t cursors = run_engine_cursors_of(run, lane);
     if (!weft_cursor_waits_over(&cursors, &lane->cursor, move)) {
-        sleep_inside(run, lane);
+        run_engine_sleep_inside(run, lane);
         return false;
     }
     for (uint32_t i = 0; lane->clocked && i < move->nafter; i++) {
@@ -122,24 +122,24 @@ static bool waits_over(weft_run_t *run, weft_run_lane_t *lane, weft_run_member_t
     return true;
 }
 
-static void try_member(weft_run_t *run, weft_run_lane_t *lane, uint32_t i)
+static void run_engine_try_member(weft_run_t *run, weft_run_lane_t *lane, uint32_t i)
 {
     weft_run_member_t *member = &lane->members[i];
     if (member->chunk == member->move.cnt) {
         return;
     }
-    if (!member->ready && !waits_over(run, lane, member)) {
+    if (!member->ready && !run_engine_waits_over(run, lane, member)) {
         lane->unready |= UINT64_C(1) << i;
         return;
     }
     weft_run_advance(run, lane, member);
     if (member->chunk == member->move.cnt) {
         lane->over++;
-        finish(run, lane, member->pc, &member->chain);
+        run_engine_finish(run, lane, member->pc, &member->chain);
     }
 }
 
-static void end_group(weft_run_t *run, weft_run_lane_t *lane)
+static void run_engine_end_group(weft_run_t *run, weft_run_lane_t *lane)
 {
     for (uint32_t i = 0; i < lane->nmembers; i++) {
         weft_run_lengthen(&lane->chain, &lane->members[i].chain);
@@ -155,28 +155,28 @@ static void end_group(weft_run_t *run, weft_run_lane_t *lane)
 static bool run_group(weft_run_t *run, weft_run_lane_t *lane, const weft_code_t *code)
 {
     if (lane->nmembers == 0) {
-        begin_group(run, lane, code);
+        run_engine_begin_group(run, lane, code);
     }
     lane->retry |= lane->unready;
     lane->unready = 0;
     while (lane->retry != 0) {
         uint32_t i = (uint32_t)__builtin_ctzll(lane->retry);
         lane->retry &= lane->retry - 1;
-        try_member(run, lane, i);
+        run_engine_try_member(run, lane, i);
     }
     if (lane->over < lane->nmembers) {
         return false;
     }
-    end_group(run, lane);
+    run_engine_end_group(run, lane);
     return true;
 }
 
 static bool run_bar(weft_run_t *run, weft_run_lane_t *lane, uint64_t mask)
 {
     weft_run_lane_t *lanes = &run->lanes[run->ranks[lane->rank].first_lane];
-    weft_cursors_t cursors = cursors_of(run, lane);
+    weft_cursors_t cursors = run_engine_cursors_of(run, lane);
     if (!weft_cursor_arrive(&cursors, &lane->cursor, mask)) {
-        sleep_inside(run, lane);
+        run_engine_sleep_inside(run, lane);
         return false;
     }
     if (lane->clocked) {
@@ -191,15 +191,15 @@ static bool run_bar(weft_run_t *run, weft_run_lane_t *lane, uint64_t mask)
     for (uint32_t i = 0; i < lane->plan->nlanes; i++) {
         if ((mask >> i & 1) != 0) {
             lanes[i].chain = chain;
-            finish(run, &lanes[i], lanes[i].cursor.pc, &chain);
+            run_engine_finish(run, &lanes[i], lanes[i].cursor.pc, &chain);
             weft_cursor_next(&lanes[i].cursor);
         }
     }
-    wake_waiters(run, lane);
+    run_engine_wake_waiters(run, lane);
     return true;
 }
 
-static void end_pass(weft_run_t *run, weft_run_lane_t *lane)
+static void run_engine_end_pass(weft_run_t *run, weft_run_lane_t *lane)
 {
     weft_run_rank_t *rank = &run->ranks[lane->rank];
     uint32_t pass = lane->cursor.pass;
@@ -223,7 +223,7 @@ static bool run_code(weft_run_t *run, weft_run_lane_t *lane)
     case WEFT_CODE_BAR:
         return run_bar(run, lane, code->mask);
     case WEFT_CODE_STOP:
-        end_pass(run, lane);
+        run_engine_end_pass(run, lane);
         return true;
     default:
         return run_group(run, lane, code);
@@ -241,7 +241,7 @@ static void run_lane(weft_run_t *run, weft_run_lane_t *lane)
     }
 }
 
-static void check_left_over(weft_run_t *run)
+static void run_engine_check_left_over(weft_run_t *run)
 {
     for (uint32_t i = 0; i < run->queues.count; i++) {
         const weft_run_queue_t *queue = &run->queues.list[i];
@@ -254,7 +254,7 @@ static void check_left_over(weft_run_t *run)
     }
 }
 
-static void check_idle_ranks(weft_run_t *run)
+static void run_engine_check_idle_ranks(weft_run_t *run)
 {
     for (uint32_t rank = 0; run->values && rank < run->n; rank++) {
         if (run->input->plans[rank]->nlanes == 0) {
@@ -279,7 +279,7 @@ void weft_run_go(weft_run_t *run)
         weft_run_explain(run);
     }
     if (report->verdict == WEFT_VERDICT_OK) {
-        check_left_over(run);
-        check_idle_ranks(run);
+        run_engine_check_left_over(run);
+        run_engine_check_idle_ranks(run);
     }
 }

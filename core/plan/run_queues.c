@@ -11,7 +11,7 @@
 #include "core/plan/ends.h"
 #include "core/plan/finding.h"
 
-static void list_ends(const weft_run_t *run, weft_plan_end_t *ends)
+static void run_queues_list_ends(const weft_run_t *run, weft_plan_end_t *ends)
 {
     for (uint32_t rank = 0; rank < run->n; rank++) {
         const weft_plan_t *plan = run->input->plans[rank];
@@ -23,20 +23,20 @@ static void list_ends(const weft_run_t *run, weft_plan_end_t *ends)
     }
 }
 
-static uint32_t owner_of(const weft_plan_end_t *end)
+static uint32_t run_queues_owner_of(const weft_plan_end_t *end)
 {
     return weft_plan_end_sends(end) ? end->from : end->to;
 }
 
-static uint32_t lane_of(const weft_run_t *run, const weft_plan_end_t *end)
+static uint32_t run_queues_lane_of(const weft_run_t *run, const weft_plan_end_t *end)
 {
-    uint32_t rank = owner_of(end);
+    uint32_t rank = run_queues_owner_of(end);
     return run->ranks[rank].first_lane + run->input->plans[rank]->ports[end->port].lane;
 }
 
-static void report_lonely(weft_run_t *run, const weft_plan_end_t *end)
+static void run_queues_report_lonely(weft_run_t *run, const weft_plan_end_t *end)
 {
-    const weft_run_lane_t *lane = &run->lanes[lane_of(run, end)];
+    const weft_run_lane_t *lane = &run->lanes[run_queues_lane_of(run, end)];
     if (weft_plan_end_sends(end)) {
         weft_run_finding(run, WEFT_VERDICT_UNMATCHED, lane, 0,
                          "port %u sends to rank %u channel %u, which has no port for it", end->port,
@@ -75,20 +75,22 @@ weft_status_t weft_run_make_slots(weft_run_t *run)
     return WEFT_OK;
 }
 
-static void join_ends(weft_run_t *run, const weft_plan_end_t *ends)
+static void run_queues_join_ends(weft_run_t *run, const weft_plan_end_t *ends)
 {
     for (uint64_t i = 0; i < run->memory.nports; i += 2) {
         if (i + 1 == run->memory.nports || !weft_plan_ends_match(&ends[i], &ends[i + 1])) {
-            report_lonely(run, &ends[i]);
+            run_queues_report_lonely(run, &ends[i]);
             return;
         }
         uint64_t port[2];
         for (uint64_t j = 0; j < 2; j++) {
-            port[j] = run->ranks[owner_of(&ends[i + j])].first_port + (uint64_t)ends[i + j].port;
+            port[j] = run->ranks[run_queues_owner_of(&ends[i + j])].first_port +
+                      (uint64_t)ends[i + j].port;
         }
         weft_run_way_t way = {ends[i].from, ends[i].to, ends[i].key >> 1};
-        uint32_t queue = weft_run_connect(run, &way, lane_of(run, &ends[i]),
-                                          lane_of(run, &ends[i + 1]), run->port_chunks[port[0]]);
+        uint32_t queue =
+            weft_run_connect(run, &way, run_queues_lane_of(run, &ends[i]),
+                             run_queues_lane_of(run, &ends[i + 1]), run->port_chunks[port[0]]);
         run->queues.of_port[port[0]] = run->queues.of_port[port[1]] = queue;
     }
 }
@@ -100,10 +102,10 @@ weft_status_t weft_run_pair(weft_run_t *run)
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory to pair %llu ports",
                          (unsigned long long)run->memory.nports);
     }
-    list_ends(run, ends);
+    run_queues_list_ends(run, ends);
     weft_status_t status = weft_plan_ends_sort(&ends, run->memory.nports);
     if (status == WEFT_OK) {
-        join_ends(run, ends);
+        run_queues_join_ends(run, ends);
         status = weft_run_make_slots(run);
     }
     weft_os_free(ends);

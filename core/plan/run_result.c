@@ -44,7 +44,8 @@ uint32_t weft_run_alias(const weft_run_t *run, uint32_t rank, uint32_t chunk)
     return weft_plan_alias(plan, rank, chunk);
 }
 
-static uint64_t *sum_of(const weft_run_t *run, uint32_t pass, uint32_t chunk, uint32_t slice)
+static uint64_t *run_result_sum_of(const weft_run_t *run, uint32_t pass, uint32_t chunk,
+                                   uint32_t slice)
 {
     uint64_t row = (uint64_t)pass * run->ranks[0].chunks[WEFT_OPERAND_IN] + chunk;
     return &run->results.sums[row * run->slices + slice];
@@ -73,14 +74,15 @@ weft_status_t weft_run_expect(weft_run_t *run)
             for (uint32_t rank = 0; rank < run->n; rank++) {
                 sum = weft_field_add(sum, weft_run_input(run, rank, chunk, slice, pass));
             }
-            *sum_of(run, pass, chunk, slice) = sum;
+            *run_result_sum_of(run, pass, chunk, slice) = sum;
         }
     }
     return WEFT_OK;
 }
 
 /* IN chunk that OUT chunk `chunk` of `rank` is made of, and for moves whose. */
-static uint32_t origin_of(const weft_plan_t *plan, uint32_t rank, uint32_t chunk, uint32_t *from_p)
+static uint32_t run_result_origin_of(const weft_plan_t *plan, uint32_t rank, uint32_t chunk,
+                                     uint32_t *from_p)
 {
     uint32_t block = plan->k == 1 ? chunk : chunk / plan->k, piece = chunk - block * plan->k;
     *from_p = plan->root;
@@ -105,17 +107,17 @@ uint64_t weft_run_expected(const weft_run_t *run, uint32_t rank, uint32_t chunk,
 {
     const weft_plan_t *plan = run->input->plans[rank];
     uint32_t from;
-    uint32_t origin = origin_of(plan, rank, chunk, &from);
+    uint32_t origin = run_result_origin_of(plan, rank, chunk, &from);
     if (run->reduces) {
-        return weft_field_mul(run->results.factor, *sum_of(run, pass, origin, slice));
+        return weft_field_mul(run->results.factor, *run_result_sum_of(run, pass, origin, slice));
     }
     return weft_run_input(run, from, origin, slice, pass);
 }
 
 /* The likely mistake behind a wrong reduction. Values are divided by the FINAL factor by comparing
  * products. */
-static void explain_sum(const weft_run_t *run, uint64_t value, uint64_t sum, uint32_t at[3],
-                        char *why, size_t bytes)
+static void run_result_explain_sum(const weft_run_t *run, uint64_t value, uint64_t sum,
+                                   uint32_t at[3], char *why, size_t bytes)
 {
     uint64_t f = run->results.factor;
     if (value == sum) {
@@ -140,8 +142,8 @@ static void explain_sum(const weft_run_t *run, uint64_t value, uint64_t sum, uin
     snprintf(why, bytes, "it is not the fold of all ranks");
 }
 
-static void report_wrong(weft_run_t *run, uint32_t rank, const weft_run_cell_t *cell,
-                         uint32_t at[3])
+static void run_result_report_wrong(weft_run_t *run, uint32_t rank, const weft_run_cell_t *cell,
+                                    uint32_t at[3])
 {
     const weft_plan_t *plan = run->input->plans[rank];
     uint32_t chunk = at[0], from;
@@ -152,9 +154,10 @@ static void report_wrong(weft_run_t *run, uint32_t rank, const weft_run_cell_t *
                          chunk, at[1]);
         return;
     }
-    at[0] = origin_of(plan, rank, chunk, &from);
+    at[0] = run_result_origin_of(plan, rank, chunk, &from);
     if (weft_coll_reduces(plan->coll)) {
-        explain_sum(run, cell->value, *sum_of(run, at[2], at[0], at[1]), at, why, sizeof why);
+        run_result_explain_sum(run, cell->value, *run_result_sum_of(run, at[2], at[0], at[1]), at,
+                               why, sizeof why);
     } else {
         snprintf(why, sizeof why, "it is not in[%u] of rank %u", at[0], from);
     }
@@ -167,7 +170,8 @@ static bool has_result(const weft_plan_t *plan)
     return weft_coll_has_output(plan->coll, plan->rank == plan->root);
 }
 
-static const weft_run_cell_t *window_of(const weft_run_t *run, uint32_t rank, uint32_t pass)
+static const weft_run_cell_t *run_result_window_of(const weft_run_t *run, uint32_t rank,
+                                                   uint32_t pass)
 {
     const weft_run_rank_t *at = &run->ranks[rank];
     uint64_t window =
@@ -175,7 +179,7 @@ static const weft_run_cell_t *window_of(const weft_run_t *run, uint32_t rank, ui
     return &run->cells[at->cells[WEFT_OPERAND_OUT] + window];
 }
 
-static bool uniform(const weft_run_cell_t *cells, uint64_t count)
+static bool run_result_uniform(const weft_run_cell_t *cells, uint64_t count)
 {
     for (uint64_t i = 1; i < count; i++) {
         if (cells[i].tree != cells[0].tree) {
@@ -187,26 +191,26 @@ static bool uniform(const weft_run_cell_t *cells, uint64_t count)
 
 /* The tree of a chunk or a block if all its parts have the same, else a hash of all of them: so
  * slicing, and a grid that changes nothing, do not show. */
-static uint64_t chunk_mark(const weft_run_cell_t *cells, uint32_t slices)
+static uint64_t run_result_chunk_mark(const weft_run_cell_t *cells, uint32_t slices)
 {
     uint64_t mark = WEFT_HASH_START;
     for (uint32_t i = 0; i < slices; i++) {
         mark = weft_hash_add(mark, cells[i].tree);
     }
-    return uniform(cells, slices) ? cells[0].tree : mark;
+    return run_result_uniform(cells, slices) ? cells[0].tree : mark;
 }
 
-static uint64_t block_mark(const weft_run_cell_t *cells, uint32_t k, uint32_t slices)
+static uint64_t run_result_block_mark(const weft_run_cell_t *cells, uint32_t k, uint32_t slices)
 {
     uint64_t mark = weft_hash_add(WEFT_HASH_START, k);
     for (uint32_t i = 0; i < k; i++) {
-        mark = weft_hash_add(mark, chunk_mark(&cells[(uint64_t)i * slices], slices));
+        mark = weft_hash_add(mark, run_result_chunk_mark(&cells[(uint64_t)i * slices], slices));
     }
-    return uniform(cells, (uint64_t)k * slices) ? cells[0].tree : mark;
+    return run_result_uniform(cells, (uint64_t)k * slices) ? cells[0].tree : mark;
 }
 
-static void compare_trees(weft_run_t *run, const weft_plan_t *plan, const weft_run_cell_t *cells,
-                          uint64_t count)
+static void run_result_compare_trees(weft_run_t *run, const weft_plan_t *plan,
+                                     const weft_run_cell_t *cells, uint64_t count)
 {
     bool replicated = plan->coll == WEFT_ALL_REDUCE;
     run->results.one_tree = run->results.has_trees ? run->results.one_tree : cells[0].tree;
@@ -223,19 +227,19 @@ static void compare_trees(weft_run_t *run, const weft_plan_t *plan, const weft_r
     run->results.has_trees = true;
 }
 
-static void mark_rank(weft_run_t *run, uint32_t rank)
+static void run_result_mark_rank(weft_run_t *run, uint32_t rank)
 {
     const weft_plan_t *plan = run->input->plans[rank];
-    const weft_run_cell_t *cells = window_of(run, rank, 0);
+    const weft_run_cell_t *cells = run_result_window_of(run, rank, 0);
     uint64_t block = (uint64_t)plan->k * run->slices;
     uint64_t count = (uint64_t)run->ranks[rank].chunks[WEFT_OPERAND_OUT] * run->slices;
     uint64_t mark = WEFT_HASH_START;
     for (uint64_t at = 0; at < count; at += block) {
-        mark = weft_hash_add(mark, block_mark(&cells[at], plan->k, run->slices));
+        mark = weft_hash_add(mark, run_result_block_mark(&cells[at], plan->k, run->slices));
     }
     run->results.prints[rank] = mark;
     if (weft_coll_reduces(plan->coll)) {
-        compare_trees(run, plan, cells, count);
+        run_result_compare_trees(run, plan, cells, count);
     }
 }
 
@@ -245,18 +249,18 @@ void weft_run_check_rank(weft_run_t *run, uint32_t rank, uint32_t pass)
     if (!has_result(plan)) {
         return;
     }
-    const weft_run_cell_t *cell = window_of(run, rank, pass);
+    const weft_run_cell_t *cell = run_result_window_of(run, rank, pass);
     for (uint32_t chunk = 0; chunk < run->ranks[rank].chunks[WEFT_OPERAND_OUT]; chunk++) {
         for (uint32_t slice = 0; slice < run->slices; slice++, cell++) {
             if (cell->tag != pass + 1 ||
                 cell->value != weft_run_expected(run, rank, chunk, slice, pass)) {
-                report_wrong(run, rank, cell, (uint32_t[3]){chunk, slice, pass});
+                run_result_report_wrong(run, rank, cell, (uint32_t[3]){chunk, slice, pass});
                 return;
             }
         }
     }
     if (pass == 0) {
-        mark_rank(run, rank);
+        run_result_mark_rank(run, rank);
     }
 }
 

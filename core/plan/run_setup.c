@@ -12,7 +12,7 @@
 #include "core/plan/run_result.h"
 #include "core/plan/run_vector.h"
 
-static void measure_rank(weft_run_t *run, uint32_t index)
+static void run_setup_measure_rank(weft_run_t *run, uint32_t index)
 {
     const weft_plan_t *plan = run->input->plans[index];
     weft_run_rank_t *rank = &run->ranks[index];
@@ -37,7 +37,7 @@ static void measure_rank(weft_run_t *run, uint32_t index)
     run->memory.nends += rank->ends;
 }
 
-static void init_lanes(weft_run_t *run)
+static void run_setup_init_lanes(weft_run_t *run)
 {
     weft_run_member_t *members = run->memory.members;
     uint64_t ends = 0;
@@ -66,7 +66,7 @@ static void init_lanes(weft_run_t *run)
     }
 }
 
-static bool allocate(weft_run_t *run)
+static bool run_setup_allocate(weft_run_t *run)
 {
     run->lanes = weft_os_alloc((run->nlanes + 1) * sizeof *run->lanes, 0);
     run->memory.members =
@@ -104,13 +104,13 @@ weft_status_t weft_run_init(weft_run_t *run, const weft_run_setup_t *setup,
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory to verify %u ranks", run->n);
     }
     for (uint32_t rank = 0; rank < run->n; rank++) {
-        measure_rank(run, rank);
+        run_setup_measure_rank(run, rank);
     }
-    if (!allocate(run)) {
+    if (!run_setup_allocate(run)) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory to verify %u ranks with %llu chunks",
                          run->n, (unsigned long long)run->memory.ncells);
     }
-    init_lanes(run);
+    run_setup_init_lanes(run);
     if (!run->values) {
         return WEFT_OK;
     }

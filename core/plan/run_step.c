@@ -19,7 +19,8 @@ typedef struct result {
 } result_t;
 
 /* If a queue keeps the slice from moving, the member sleeps until that changes. */
-static bool blocked(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member)
+static bool run_step_blocked(weft_run_t *run, const weft_run_lane_t *lane,
+                             const weft_run_member_t *member)
 {
     const weft_plan_view_t *move = &member->move;
     for (uint32_t i = 0; i < move->nsrc; i++) {
@@ -38,7 +39,7 @@ static bool blocked(weft_run_t *run, const weft_run_lane_t *lane, const weft_run
     return false;
 }
 
-static void wake_member(weft_run_t *run, uint32_t lane, uint8_t *waits_p)
+static void run_step_wake_member(weft_run_t *run, uint32_t lane, uint8_t *waits_p)
 {
     if (*waits_p != 0) {
         run->lanes[lane].retry |= UINT64_C(1) << (*waits_p - 1);
@@ -47,20 +48,20 @@ static void wake_member(weft_run_t *run, uint32_t lane, uint8_t *waits_p)
     }
 }
 
-static uint32_t wrapped(uint32_t chunk, uint32_t chunks)
+static uint32_t run_step_wrapped(uint32_t chunk, uint32_t chunks)
 {
     return chunk >= chunks ? chunk - chunks : chunk;
 }
 
 /* The chunk that the operand starting at chunk `base` has reached. */
-static uint32_t chunk_now(const weft_run_t *run, const weft_run_lane_t *lane,
-                          const weft_run_member_t *member, uint32_t kind, uint32_t base)
+static uint32_t run_step_chunk_now(const weft_run_t *run, const weft_run_lane_t *lane,
+                                   const weft_run_member_t *member, uint32_t kind, uint32_t base)
 {
-    return wrapped(base + member->chunk, run->ranks[lane->rank].chunks[kind]);
+    return run_step_wrapped(base + member->chunk, run->ranks[lane->rank].chunks[kind]);
 }
 
-static uint64_t cell_of(const weft_run_t *run, const weft_run_lane_t *lane,
-                        const weft_run_member_t *member, uint32_t kind, uint32_t chunk)
+static uint64_t run_step_cell_of(const weft_run_t *run, const weft_run_lane_t *lane,
+                                 const weft_run_member_t *member, uint32_t kind, uint32_t chunk)
 {
     const weft_run_rank_t *rank = &run->ranks[lane->rank];
     uint64_t at = chunk;
@@ -70,10 +71,10 @@ static uint64_t cell_of(const weft_run_t *run, const weft_run_lane_t *lane,
     return rank->cells[kind] + at * run->slices + member->slice;
 }
 
-static result_t read_memory(weft_run_t *run, const weft_run_lane_t *lane,
-                            const weft_run_member_t *member, uint32_t kind, uint32_t chunk)
+static result_t run_step_read_memory(weft_run_t *run, const weft_run_lane_t *lane,
+                                     const weft_run_member_t *member, uint32_t kind, uint32_t chunk)
 {
-    uint64_t at = cell_of(run, lane, member, kind, chunk);
+    uint64_t at = run_step_cell_of(run, lane, member, kind, chunk);
     const weft_run_cell_t *cell = &run->cells[at];
     if (lane->clocked) {
         weft_race_read(run, lane, member, at);
@@ -88,10 +89,11 @@ static result_t read_memory(weft_run_t *run, const weft_run_lane_t *lane,
 
 /* In place, a part of IN may have been overwritten; for a reduction its value would then be
  * pre-multiplied a second time. */
-static result_t read_in_place(weft_run_t *run, const weft_run_lane_t *lane,
-                              const weft_run_member_t *member, uint32_t alias, result_t input)
+static result_t run_step_read_in_place(weft_run_t *run, const weft_run_lane_t *lane,
+                                       const weft_run_member_t *member, uint32_t alias,
+                                       result_t input)
 {
-    uint64_t at = cell_of(run, lane, member, WEFT_OPERAND_OUT, alias);
+    uint64_t at = run_step_cell_of(run, lane, member, WEFT_OPERAND_OUT, alias);
     const weft_run_cell_t *cell = &run->cells[at];
     if (lane->clocked) {
         weft_race_read_input(run, lane, member, at);
@@ -111,8 +113,8 @@ static result_t read_in_place(weft_run_t *run, const weft_run_lane_t *lane,
                : (result_t){cell->value, cell->tree};
 }
 
-static result_t read_input(weft_run_t *run, const weft_run_lane_t *lane,
-                           const weft_run_member_t *member, uint32_t chunk)
+static result_t run_step_read_input(weft_run_t *run, const weft_run_lane_t *lane,
+                                    const weft_run_member_t *member, uint32_t chunk)
 {
     uint32_t rank = lane->rank, alias = weft_run_alias(run, rank, chunk);
     result_t input = {weft_run_input(run, rank, chunk, member->slice, lane->cursor.pass),
@@ -120,12 +122,12 @@ static result_t read_input(weft_run_t *run, const weft_run_lane_t *lane,
     if (lane->clocked) {
         weft_race_read_own(run, lane, member, chunk);
     }
-    return alias == WEFT_RUN_NONE ? input : read_in_place(run, lane, member, alias, input);
+    return alias == WEFT_RUN_NONE ? input : run_step_read_in_place(run, lane, member, alias, input);
 }
 
-static void check_slot(weft_run_t *run, const weft_run_lane_t *lane,
-                       const weft_run_member_t *member, const weft_run_way_t *way,
-                       const weft_run_slot_t *slot)
+static void run_step_check_slot(weft_run_t *run, const weft_run_lane_t *lane,
+                                const weft_run_member_t *member, const weft_run_way_t *way,
+                                const weft_run_slot_t *slot)
 {
     if (slot->pass != lane->cursor.pass) {
         weft_run_finding(run, WEFT_VERDICT_UNMATCHED, lane, member->pc,
@@ -140,8 +142,9 @@ static void check_slot(weft_run_t *run, const weft_run_lane_t *lane,
     }
 }
 
-/* All that the chunk in progress touches must belong to one block; what ports bring, pop() sees. */
-static void see_extent(weft_run_t *run, const weft_run_lane_t *lane, weft_run_member_t *member)
+/* All that the chunk in progress touches must belong to one block; what ports bring, run_step_pop() sees. */
+static void run_step_see_extent(weft_run_t *run, const weft_run_lane_t *lane,
+                                weft_run_member_t *member)
 {
     const weft_plan_view_t *move = &member->move;
     uint32_t extent = WEFT_RUN_NONE;
@@ -155,7 +158,7 @@ static void see_extent(weft_run_t *run, const weft_run_lane_t *lane, weft_run_me
             continue;
         }
         uint32_t base = is_src ? member->src[at] : is_dst ? member->dst[at] : member->like;
-        uint32_t chunk = chunk_now(run, lane, member, operand->kind, base);
+        uint32_t chunk = run_step_chunk_now(run, lane, member, operand->kind, base);
         uint32_t one = weft_run_extent(lane->plan, operand->kind, chunk);
         if (extent != WEFT_RUN_NONE && one != extent) {
             run->vector = WEFT_VECTOR_NONE;
@@ -166,7 +169,8 @@ static void see_extent(weft_run_t *run, const weft_run_lane_t *lane, weft_run_me
 }
 
 /* A MOVE is as late as its lane and the first slices of its sources, plus itself. */
-static void chain_begin(weft_run_t *run, const weft_run_lane_t *lane, weft_run_member_t *member)
+static void run_step_chain_begin(weft_run_t *run, const weft_run_lane_t *lane,
+                                 weft_run_member_t *member)
 {
     const weft_plan_view_t *move = &member->move;
     uint32_t ends = 0;
@@ -191,12 +195,12 @@ static void chain_begin(weft_run_t *run, const weft_run_lane_t *lane, weft_run_m
     member->chain.touched += (move->nsrc + move->ndst) * move->cnt;
 }
 
-static result_t pop(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
-                    uint32_t index)
+static result_t run_step_pop(weft_run_t *run, const weft_run_lane_t *lane,
+                             const weft_run_member_t *member, uint32_t index)
 {
     weft_run_queue_t *queue = &run->queues.list[index];
     const weft_run_slot_t *slot = weft_run_front(run, index);
-    check_slot(run, lane, member, &run->queues.ways[index], slot);
+    run_step_check_slot(run, lane, member, &run->queues.ways[index], slot);
     if (slot->extent != member->extent) {
         run->vector = WEFT_VECTOR_NONE;
     }
@@ -207,11 +211,11 @@ static result_t pop(weft_run_t *run, const weft_run_lane_t *lane, const weft_run
     run->queues.free_slot = freed + 1;
     queue->head = queue->head + 1 == queue->room ? 0 : queue->head + 1;
     queue->used--;
-    wake_member(run, queue->sender, &queue->sender_waits);
+    run_step_wake_member(run, queue->sender, &queue->sender_waits);
     return result;
 }
 
-static uint32_t take_slot(weft_run_t *run)
+static uint32_t run_step_take_slot(weft_run_t *run)
 {
     if (run->queues.free_slot == 0) {
         return run->queues.fresh_slot++;
@@ -221,11 +225,11 @@ static uint32_t take_slot(weft_run_t *run)
     return at;
 }
 
-static void push(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
-                 uint32_t index, result_t result)
+static void run_step_push(weft_run_t *run, const weft_run_lane_t *lane,
+                          const weft_run_member_t *member, uint32_t index, result_t result)
 {
     weft_run_queue_t *queue = &run->queues.list[index];
-    uint32_t at = take_slot(run);
+    uint32_t at = run_step_take_slot(run);
     run->queues.slot[at] = (weft_run_slot_t){.value = result.value,
                                              .tree = result.tree,
                                              .chain = member->chain,
@@ -242,10 +246,11 @@ static void push(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_me
     if (queue->used > queue->peak) {
         queue->peak = queue->used;
     }
-    wake_member(run, queue->receiver, &queue->receiver_waits);
+    run_step_wake_member(run, queue->receiver, &queue->receiver_waits);
 }
 
-static result_t fold(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member)
+static result_t run_step_fold(weft_run_t *run, const weft_run_lane_t *lane,
+                              const weft_run_member_t *member)
 {
     const weft_plan_view_t *move = &member->move;
     result_t sum = {0, NODE_FOLD};
@@ -253,11 +258,11 @@ static result_t fold(weft_run_t *run, const weft_run_lane_t *lane, const weft_ru
         uint32_t kind = move->src[i].kind;
         result_t one = {0, 0};
         if (kind == WEFT_OPERAND_PORT) {
-            one = pop(run, lane, member, member->src[i]);
+            one = run_step_pop(run, lane, member, member->src[i]);
         } else if (run->values) {
-            uint32_t chunk = chunk_now(run, lane, member, kind, member->src[i]);
-            one = kind == WEFT_OPERAND_IN ? read_input(run, lane, member, chunk)
-                                          : read_memory(run, lane, member, kind, chunk);
+            uint32_t chunk = run_step_chunk_now(run, lane, member, kind, member->src[i]);
+            one = kind == WEFT_OPERAND_IN ? run_step_read_input(run, lane, member, chunk)
+                                          : run_step_read_memory(run, lane, member, kind, chunk);
         }
         if (move->nsrc == 1) {
             sum = one;
@@ -273,11 +278,12 @@ static result_t fold(weft_run_t *run, const weft_run_lane_t *lane, const weft_ru
     return sum;
 }
 
-static void store(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
-                  uint32_t kind, uint32_t chunk, result_t result)
+static void run_step_store(weft_run_t *run, const weft_run_lane_t *lane,
+                           const weft_run_member_t *member, uint32_t kind, uint32_t chunk,
+                           result_t result)
 {
-    chunk = chunk_now(run, lane, member, kind, chunk);
-    uint64_t at = cell_of(run, lane, member, kind, chunk);
+    chunk = run_step_chunk_now(run, lane, member, kind, chunk);
+    uint64_t at = run_step_cell_of(run, lane, member, kind, chunk);
     if (lane->clocked) {
         weft_race_write(run, lane, member, at, result.value);
     }
@@ -285,24 +291,25 @@ static void store(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_m
         .value = result.value, .tree = result.tree, .tag = lane->cursor.pass + 1, .pc = member->pc};
 }
 
-static void move_slice(weft_run_t *run, const weft_run_lane_t *lane, weft_run_member_t *member)
+static void run_step_move_slice(weft_run_t *run, const weft_run_lane_t *lane,
+                                weft_run_member_t *member)
 {
     const weft_plan_view_t *move = &member->move;
     if (member->chunk == 0 && member->slice == 0) {
-        chain_begin(run, lane, member);
+        run_step_chain_begin(run, lane, member);
     }
     if (run->vector != WEFT_VECTOR_NONE && member->slice == 0) {
-        see_extent(run, lane, member);
+        run_step_see_extent(run, lane, member);
     }
     if (lane->clocked) {
         weft_race_begin_step(run, lane, member);
     }
-    result_t result = fold(run, lane, member);
+    result_t result = run_step_fold(run, lane, member);
     for (uint32_t i = 0; i < move->ndst; i++) {
         if (move->dst[i].kind == WEFT_OPERAND_PORT) {
-            push(run, lane, member, member->dst[i], result);
+            run_step_push(run, lane, member, member->dst[i], result);
         } else if (run->values) {
-            store(run, lane, member, move->dst[i].kind, member->dst[i], result);
+            run_step_store(run, lane, member, move->dst[i].kind, member->dst[i], result);
         }
     }
     if (lane->clocked) {
@@ -314,8 +321,8 @@ static void move_slice(weft_run_t *run, const weft_run_lane_t *lane, weft_run_me
 void weft_run_advance(weft_run_t *run, weft_run_lane_t *lane, weft_run_member_t *member)
 {
     while (member->chunk < member->move.cnt && run->report->verdict == WEFT_VERDICT_OK &&
-           !blocked(run, lane, member)) {
-        move_slice(run, lane, member);
+           !run_step_blocked(run, lane, member)) {
+        run_step_move_slice(run, lane, member);
         if (++member->slice == run->slices) {
             member->slice = 0;
             member->chunk++;

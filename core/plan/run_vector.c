@@ -35,7 +35,7 @@ uint32_t weft_run_extent(const weft_plan_t *plan, uint32_t kind, uint32_t chunk)
     }
 }
 
-static bool all_direct(const weft_run_t *run)
+static bool run_vector_all_direct(const weft_run_t *run)
 {
     for (uint32_t rank = 0; rank < run->n; rank++) {
         if (!run->facts[rank].direct) {
@@ -54,7 +54,7 @@ weft_vector_t weft_run_vector(const weft_run_t *run)
     case WEFT_ALL_TO_ALL:
     case WEFT_GATHER:
     case WEFT_SCATTER:
-        return all_direct(run) ? WEFT_VECTOR_PAIRS : WEFT_VECTOR_NONE;
+        return run_vector_all_direct(run) ? WEFT_VECTOR_PAIRS : WEFT_VECTOR_NONE;
     default:
         return WEFT_VECTOR_NONE;
     }

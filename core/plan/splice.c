@@ -42,18 +42,18 @@ typedef struct spliced {
     uint32_t nspots;
 } spliced_t;
 
-static void mistake(const splice_t *splice, const char *what)
+static void splice_mistake(const splice_t *splice, const char *what)
 {
     weft_plan_mistake(splice->draft, WEFT_ERR_PLAN, "call of %s: %s", splice->part->algo, what);
 }
 
-static uint32_t modulo(int64_t value, uint32_t n)
+static uint32_t splice_modulo(int64_t value, uint32_t n)
 {
     int64_t rest = value % (int64_t)n;
     return (uint32_t)(rest < 0 ? rest + (int64_t)n : rest);
 }
 
-static weft_operand_t window_of(const splice_t *splice, uint32_t kind)
+static weft_operand_t splice_window_of(const splice_t *splice, uint32_t kind)
 {
     return kind == WEFT_OPERAND_IN    ? splice->in
            : kind == WEFT_OPERAND_OUT ? splice->out
@@ -61,56 +61,56 @@ static weft_operand_t window_of(const splice_t *splice, uint32_t kind)
 }
 
 /* The same step around `chunks` chunks, the shorter way round. */
-static int64_t shortest(int32_t stride, uint32_t chunks)
+static int64_t splice_shortest(int32_t stride, uint32_t chunks)
 {
     int64_t step = stride % (int64_t)chunks, half = chunks / 2;
     return step > half ? step - (int64_t)chunks : step < -half ? step + (int64_t)chunks : step;
 }
 
-static spot_t spot_in(const weft_plan_operand_t *operand, weft_operand_t window, uint32_t chunks,
-                      uint32_t iteration)
+static spot_t splice_spot_in(const weft_plan_operand_t *operand, weft_operand_t window,
+                             uint32_t chunks, uint32_t iteration)
 {
-    int64_t step = shortest(operand->stride, chunks);
-    return (spot_t){
-        .modulus = chunks,
-        .wraps = true,
-        .at = modulo((int64_t)(operand->index % chunks) + step * (int64_t)(iteration % chunks),
-                     chunks),
-        .step = step,
-        .kind = window.kind,
-        .first = window.index};
+    int64_t step = splice_shortest(operand->stride, chunks);
+    return (spot_t){.modulus = chunks,
+                    .wraps = true,
+                    .at = splice_modulo((int64_t)(operand->index % chunks) +
+                                            step * (int64_t)(iteration % chunks),
+                                        chunks),
+                    .step = step,
+                    .kind = window.kind,
+                    .first = window.index};
 }
 
-static spot_t spot_of(const splice_t *splice, const weft_plan_operand_t *operand,
-                      uint32_t iteration)
+static spot_t splice_spot_of(const splice_t *splice, const weft_plan_operand_t *operand,
+                             uint32_t iteration)
 {
     const weft_plan_t *here = splice->draft->plan;
     if (operand->kind == WEFT_OPERAND_PORT) {
         return (spot_t){.kind = WEFT_OPERAND_PORT, .at = splice->ports[operand->index]};
     }
     uint32_t chunks = weft_plan_chunks(splice->plan, operand->kind);
-    weft_operand_t window = window_of(splice, operand->kind);
+    weft_operand_t window = splice_window_of(splice, operand->kind);
     uint32_t all = weft_plan_chunks(here, window.kind);
     if (window.index > all || chunks > all - window.index) {
         weft_plan_mistake(splice->draft, WEFT_ERR_PLAN,
                           "call of %s: its %u chunks from %u on do not fit in %u",
                           splice->part->algo, chunks, window.index, all);
     }
-    spot_t spot = spot_in(operand, window, chunks, iteration);
+    spot_t spot = splice_spot_in(operand, window, chunks, iteration);
     spot.wraps = window.index != 0 || chunks != all;
     return spot;
 }
 
-static bool names_piece(uint32_t kind)
+static bool splice_names_piece(uint32_t kind)
 {
     return kind == WEFT_OPERAND_IN || kind == WEFT_OPERAND_OUT;
 }
 
-static const weft_plan_operand_t *piece_of(const weft_plan_view_t *move)
+static const weft_plan_operand_t *splice_piece_of(const weft_plan_view_t *move)
 {
     for (uint32_t i = 0; i < move->ndst + move->nsrc; i++) {
         const weft_plan_operand_t *o = &move->dst[i];
-        if (names_piece(o->kind)) {
+        if (splice_names_piece(o->kind)) {
             return o;
         }
     }
@@ -119,38 +119,41 @@ static const weft_plan_operand_t *piece_of(const weft_plan_view_t *move)
 
 /* The length of a MOVE whose operands here are scratch and ports: piece i of a block there is as
  * long as piece i of any other block, so the window that is not scratch can say it. */
-static spot_t like_of(const splice_t *splice, const weft_plan_view_t *move, uint32_t iteration)
+static spot_t splice_like_of(const splice_t *splice, const weft_plan_view_t *move,
+                             uint32_t iteration)
 {
-    const weft_plan_operand_t *piece = piece_of(move);
-    if (names_piece(window_of(splice, piece->kind).kind)) {
-        return spot_of(splice, piece, iteration);
+    const weft_plan_operand_t *piece = splice_piece_of(move);
+    if (splice_names_piece(splice_window_of(splice, piece->kind).kind)) {
+        return splice_spot_of(splice, piece, iteration);
     }
-    weft_operand_t window = names_piece(splice->out.kind) ? splice->out : splice->in;
-    if (!names_piece(window.kind)) {
-        mistake(splice, "both its buffers are scratch, so nothing says how long its pieces are");
+    weft_operand_t window = splice_names_piece(splice->out.kind) ? splice->out : splice->in;
+    if (!splice_names_piece(window.kind)) {
+        splice_mistake(splice,
+                       "both its buffers are scratch, so nothing says how long its pieces are");
     }
-    return spot_in(piece, window, splice->plan->k, iteration);
+    return splice_spot_in(piece, window, splice->plan->k, iteration);
 }
 
-static spliced_t spliced_of(const splice_t *splice, const weft_code_t *code, uint32_t iteration)
+static spliced_t splice_spliced_of(const splice_t *splice, const weft_code_t *code,
+                                   uint32_t iteration)
 {
     spliced_t spliced = {.move = weft_plan_view(splice->plan, code->n)};
     const weft_plan_view_t *move = &spliced.move;
     bool has_piece = false;
     for (uint32_t i = 0; i < move->ndst + move->nsrc; i++) {
         const weft_plan_operand_t *o = &move->dst[i];
-        spot_t spot = spot_of(splice, o, iteration);
-        has_piece |= names_piece(spot.kind);
+        spot_t spot = splice_spot_of(splice, o, iteration);
+        has_piece |= splice_names_piece(spot.kind);
         spliced.spots[spliced.nspots++] = spot;
     }
     if (!has_piece) {
-        spliced.spots[spliced.nspots++] = like_of(splice, move, iteration);
+        spliced.spots[spliced.nspots++] = splice_like_of(splice, move, iteration);
     }
     return spliced;
 }
 
 /* Chunks of the MOVE from chunk `from` on up to where an operand wraps. */
-static uint32_t until_wrap(const spliced_t *spliced, uint32_t from)
+static uint32_t splice_until_wrap(const spliced_t *spliced, uint32_t from)
 {
     uint32_t chunks = spliced->move.cnt - from;
     for (uint32_t i = 0; i < spliced->nspots; i++) {
@@ -164,10 +167,10 @@ static uint32_t until_wrap(const spliced_t *spliced, uint32_t from)
 }
 
 /* Iterations from this one on, at most `times`, through which no operand wraps. */
-static uint32_t run_of_move(const spliced_t *spliced, uint32_t times)
+static uint32_t splice_run_of_move(const spliced_t *spliced, uint32_t times)
 {
     uint32_t cnt = spliced->move.cnt;
-    if (until_wrap(spliced, 0) < cnt) {
+    if (splice_until_wrap(spliced, 0) < cnt) {
         return 1;
     }
     for (uint32_t i = 0; i < spliced->nspots; i++) {
@@ -183,7 +186,7 @@ static uint32_t run_of_move(const spliced_t *spliced, uint32_t times)
     return times;
 }
 
-static weft_operand_t placed(const spot_t *spot, uint32_t from, bool loops)
+static weft_operand_t splice_placed(const spot_t *spot, uint32_t from, bool loops)
 {
     if (spot->kind == WEFT_OPERAND_PORT) {
         return weft_port(spot->at);
@@ -193,17 +196,17 @@ static weft_operand_t placed(const spot_t *spot, uint32_t from, bool loops)
 }
 
 /* Waits keep the numbers of the sub-plan until all of it is written. */
-static uint32_t write_move(const splice_t *splice, uint32_t lane, const spliced_t *spliced,
-                           const uint32_t part[2], bool loops)
+static uint32_t splice_write_move(const splice_t *splice, uint32_t lane, const spliced_t *spliced,
+                                  const uint32_t part[2], bool loops)
 {
     weft_move_t move = weft_plan_expand(&spliced->move);
     uint32_t all = move.ndst + move.nsrc;
     for (uint32_t i = 0; i < all; i++) {
         weft_operand_t *o = i < move.ndst ? &move.dst[i] : &move.src[i - move.ndst];
-        *o = placed(&spliced->spots[i], part[0], loops);
+        *o = splice_placed(&spliced->spots[i], part[0], loops);
     }
-    move.like =
-        spliced->nspots > all ? placed(&spliced->spots[all], part[0], loops) : (weft_operand_t){0};
+    move.like = spliced->nspots > all ? splice_placed(&spliced->spots[all], part[0], loops)
+                                      : (weft_operand_t){0};
     move.cnt = part[1];
     if (splice->part->partial) {
         move.flags &= ~WEFT_MOVE_FINAL;
@@ -212,34 +215,35 @@ static uint32_t write_move(const splice_t *splice, uint32_t lane, const spliced_
 }
 
 /* A part of a PAR cannot wait for the whole of another member. */
-static void check_cut(const splice_t *splice, uint32_t lane, uint32_t pc, uint32_t members,
-                      const spliced_t *group)
+static void splice_check_cut(const splice_t *splice, uint32_t lane, uint32_t pc, uint32_t members,
+                             const spliced_t *group)
 {
     for (uint32_t i = 0; i < members; i++) {
         for (uint32_t w = 0; w < group[i].move.nafter; w++) {
             const weft_after_t *after = &group[i].move.after[w];
             if (after->lane == lane && after->pc > pc && after->pc <= pc + members) {
-                mistake(splice, "members of a PAR wait for each other and wrap around; give the "
-                                "sub-plan a whole buffer");
+                splice_mistake(splice,
+                               "members of a PAR wait for each other and wrap around; give the "
+                               "sub-plan a whole buffer");
             }
         }
     }
 }
 
 /* Chunks from `from` on up to where a member wraps. */
-static uint32_t until_cut(const spliced_t *group, uint32_t members, uint32_t from)
+static uint32_t splice_until_cut(const spliced_t *group, uint32_t members, uint32_t from)
 {
     uint32_t chunks = UINT32_MAX;
     for (uint32_t i = 0; i < members; i++) {
         if (group[i].move.cnt > from) {
-            uint32_t wrap = until_wrap(&group[i], from);
+            uint32_t wrap = splice_until_wrap(&group[i], from);
             chunks = from + wrap < group[i].move.cnt && wrap < chunks ? wrap : chunks;
         }
     }
     return chunks;
 }
 
-static uint32_t count_active(const spliced_t *group, uint32_t members, uint32_t from)
+static uint32_t splice_count_active(const spliced_t *group, uint32_t members, uint32_t from)
 {
     uint32_t active = 0;
     for (uint32_t i = 0; i < members; i++) {
@@ -249,21 +253,21 @@ static uint32_t count_active(const spliced_t *group, uint32_t members, uint32_t 
 }
 
 /* A MOVE or a PAR of them. */
-static void write_group(const splice_t *splice, uint32_t lane, uint32_t pc, uint32_t iteration,
-                        bool loops)
+static void splice_write_group(const splice_t *splice, uint32_t lane, uint32_t pc,
+                               uint32_t iteration, bool loops)
 {
     const weft_code_t *code = splice->plan->lanes[lane].code;
     uint32_t par = code[pc].opcode == WEFT_CODE_PAR, members = par ? code[pc].n : 1;
     spliced_t group[WEFT_PAR_MAX];
     for (uint32_t i = 0; i < members; i++) {
-        group[i] = spliced_of(splice, &code[pc + par + i], iteration);
+        group[i] = splice_spliced_of(splice, &code[pc + par + i], iteration);
     }
     uint32_t active;
-    for (uint32_t from = 0;
-         (active = count_active(group, members, from)) > 0 && splice->draft->status == WEFT_OK;) {
-        uint32_t chunks = until_cut(group, members, from);
+    for (uint32_t from = 0; (active = splice_count_active(group, members, from)) > 0 &&
+                            splice->draft->status == WEFT_OK;) {
+        uint32_t chunks = splice_until_cut(group, members, from);
         if (par && chunks != UINT32_MAX) {
-            check_cut(splice, lane, pc, members, group);
+            splice_check_cut(splice, lane, pc, members, group);
         }
         if (par) {
             splice->builder->par(splice->builder, splice->lanes[lane], active);
@@ -275,13 +279,13 @@ static void write_group(const splice_t *splice, uint32_t lane, uint32_t pc, uint
             uint32_t rest = group[i].move.cnt - from;
             uint32_t part[2] = {from, rest < chunks ? rest : chunks};
             splice->pcs[splice->code_at[lane] + pc + par + i] =
-                write_move(splice, lane, &group[i], part, loops);
+                splice_write_move(splice, lane, &group[i], part, loops);
         }
         from = chunks > UINT32_MAX - from ? UINT32_MAX : from + chunks;
     }
 }
 
-static void write_bar(const splice_t *splice, uint32_t lane, uint32_t pc, uint64_t mask)
+static void splice_write_bar(const splice_t *splice, uint32_t lane, uint32_t pc, uint64_t mask)
 {
     uint64_t here = 0;
     for (uint32_t i = 0; i < splice->plan->nlanes; i++) {
@@ -292,46 +296,46 @@ static void write_bar(const splice_t *splice, uint32_t lane, uint32_t pc, uint64
 }
 
 /* The instructions from `pc` up to `end`, neither LOOP nor END among them. */
-static void write_body(const splice_t *splice, uint32_t lane, const uint32_t range[2],
-                       uint32_t iteration, bool loops)
+static void splice_write_body(const splice_t *splice, uint32_t lane, const uint32_t range[2],
+                              uint32_t iteration, bool loops)
 {
     const weft_code_t *code = splice->plan->lanes[lane].code;
     for (uint32_t pc = range[0]; pc < range[1] && splice->draft->status == WEFT_OK;) {
         if (code[pc].opcode == WEFT_CODE_BAR) {
-            write_bar(splice, lane, pc, code[pc].mask);
+            splice_write_bar(splice, lane, pc, code[pc].mask);
             pc++;
             continue;
         }
-        write_group(splice, lane, pc, iteration, loops);
+        splice_write_group(splice, lane, pc, iteration, loops);
         pc += code[pc].opcode == WEFT_CODE_PAR ? 1 + code[pc].n : 1;
     }
 }
 
-static uint32_t run_of_body(const splice_t *splice, uint32_t lane, const uint32_t range[2],
-                            uint32_t iteration, uint32_t times)
+static uint32_t splice_run_of_body(const splice_t *splice, uint32_t lane, const uint32_t range[2],
+                                   uint32_t iteration, uint32_t times)
 {
     const weft_code_t *code = splice->plan->lanes[lane].code;
     for (uint32_t pc = range[0]; pc < range[1]; pc++) {
         if (code[pc].opcode == WEFT_CODE_MOVE) {
-            spliced_t spliced = spliced_of(splice, &code[pc], iteration);
-            times = run_of_move(&spliced, times);
+            spliced_t spliced = splice_spliced_of(splice, &code[pc], iteration);
+            times = splice_run_of_move(&spliced, times);
         }
     }
     return times;
 }
 
-static void write_loop(const splice_t *splice, uint32_t lane, uint32_t pc)
+static void splice_write_loop(const splice_t *splice, uint32_t lane, uint32_t pc)
 {
     const weft_code_t *loop = &splice->plan->lanes[lane].code[pc];
     weft_plan_builder_t *b = splice->builder;
     uint32_t range[2] = {pc + 1, loop->mate};
     for (uint32_t i = 0; i < loop->n && splice->draft->status == WEFT_OK;) {
-        uint32_t times = run_of_body(splice, lane, range, i, loop->n - i);
+        uint32_t times = splice_run_of_body(splice, lane, range, i, loop->n - i);
         bool loops = times > 1 || loop->n == 1;
         if (loops) {
             b->loop(b, splice->lanes[lane], times);
         }
-        write_body(splice, lane, range, i, loops);
+        splice_write_body(splice, lane, range, i, loops);
         if (loops) {
             b->end(b, splice->lanes[lane]);
         }
@@ -339,7 +343,7 @@ static void write_loop(const splice_t *splice, uint32_t lane, uint32_t pc)
     }
 }
 
-static void write_lane(const splice_t *splice, uint32_t lane)
+static void splice_write_lane(const splice_t *splice, uint32_t lane)
 {
     const weft_plan_lane_t *from = &splice->plan->lanes[lane];
     for (uint32_t pc = 0; pc < from->ncode && splice->draft->status == WEFT_OK;) {
@@ -348,16 +352,16 @@ static void write_lane(const splice_t *splice, uint32_t lane)
                from->code[end].opcode != WEFT_CODE_STOP) {
             end++;
         }
-        write_body(splice, lane, (uint32_t[2]){pc, end}, 0, 0);
+        splice_write_body(splice, lane, (uint32_t[2]){pc, end}, 0, 0);
         if (end == from->ncode || from->code[end].opcode == WEFT_CODE_STOP) {
             return;
         }
-        write_loop(splice, lane, end);
+        splice_write_loop(splice, lane, end);
         pc = from->code[end].mate + 1;
     }
 }
 
-static void write_waits(const splice_t *splice, uint32_t first_move)
+static void splice_write_waits(const splice_t *splice, uint32_t first_move)
 {
     weft_plan_t *here = splice->draft->plan;
     for (uint32_t i = first_move; i < here->nmoves; i++) {
@@ -370,7 +374,7 @@ static void write_waits(const splice_t *splice, uint32_t first_move)
 }
 
 /* Several lanes begin and end together. */
-static void fence(const splice_t *splice)
+static void splice_fence(const splice_t *splice)
 {
     uint64_t mask = 0;
     for (uint32_t i = 0; i < splice->plan->nlanes; i++) {
@@ -381,7 +385,7 @@ static void fence(const splice_t *splice)
     }
 }
 
-static void write_ports(const splice_t *splice)
+static void splice_write_ports(const splice_t *splice)
 {
     weft_plan_builder_t *b = splice->builder;
     for (uint32_t i = 0; i < splice->plan->nports; i++) {
@@ -391,7 +395,7 @@ static void write_ports(const splice_t *splice)
     }
 }
 
-static void write_all(splice_t *splice, uint32_t lane)
+static void splice_write_all(splice_t *splice, uint32_t lane)
 {
     uint32_t code = 0, first_move = splice->draft->plan->nmoves;
     for (uint32_t i = 0; i < splice->plan->nlanes; i++) {
@@ -405,38 +409,38 @@ static void write_all(splice_t *splice, uint32_t lane)
         weft_plan_mistake(splice->draft, WEFT_ERR_RESOURCE, "no memory for a sub-plan");
         goto err_free;
     }
-    write_ports(splice);
-    fence(splice);
+    splice_write_ports(splice);
+    splice_fence(splice);
     for (uint32_t i = 0; i < splice->plan->nlanes; i++) {
-        write_lane(splice, i);
+        splice_write_lane(splice, i);
     }
-    fence(splice);
+    splice_fence(splice);
     if (splice->draft->status == WEFT_OK) {
-        write_waits(splice, first_move);
+        splice_write_waits(splice, first_move);
     }
 err_free:
     weft_os_free(splice->pcs);
     weft_os_free(splice->ports);
 }
 
-static bool is_buffer(uint32_t kind)
+static bool splice_is_buffer(uint32_t kind)
 {
-    return names_piece(kind) || kind == WEFT_OPERAND_TMP;
+    return splice_names_piece(kind) || kind == WEFT_OPERAND_TMP;
 }
 
-static bool check_call(const splice_t *splice, uint32_t lane)
+static bool splice_check_call(const splice_t *splice, uint32_t lane)
 {
     const weft_plan_t *here = splice->draft->plan;
     if (!splice->draft->has_grid) {
-        mistake(splice, "grid() comes first");
+        splice_mistake(splice, "grid() comes first");
     } else if (splice->plan == NULL) {
-        mistake(splice, "this rank is not in the group");
+        splice_mistake(splice, "this rank is not in the group");
     } else if (lane >= here->nlanes) {
-        mistake(splice, "its lane does not exist");
+        splice_mistake(splice, "its lane does not exist");
     } else if (weft_plan_lane_is_open(&here->lanes[lane])) {
-        mistake(splice, "it stands inside a LOOP or a PAR");
-    } else if (!is_buffer(splice->in.kind) || !is_buffer(splice->out.kind)) {
-        mistake(splice, "its buffers must be IN, OUT or TMP");
+        splice_mistake(splice, "it stands inside a LOOP or a PAR");
+    } else if (!splice_is_buffer(splice->in.kind) || !splice_is_buffer(splice->out.kind)) {
+        splice_mistake(splice, "its buffers must be IN, OUT or TMP");
     }
     return splice->draft->status == WEFT_OK;
 }
@@ -460,7 +464,7 @@ void weft_plan_build_call(weft_plan_builder_t *builder, uint32_t lane, uint32_t 
                        .out = out,
                        .tmp = tmp,
                        .channel = channel};
-    if (check_call(&splice, lane)) {
-        write_all(&splice, lane);
+    if (splice_check_call(&splice, lane)) {
+        splice_write_all(&splice, lane);
     }
 }

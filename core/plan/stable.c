@@ -27,7 +27,7 @@ typedef struct chunks {
 typedef void (*visit_t)(chunks_t *c, uint32_t move, uint32_t iteration, void *arg);
 
 /* All MOVEs of a pass, also those of other iterations. */
-static void each_move(chunks_t *c, visit_t visit, void *arg)
+static void stable_each_move(chunks_t *c, visit_t visit, void *arg)
 {
     for (uint32_t l = 0; l < c->plan->nlanes; l++) {
         const weft_plan_lane_t *lane = &c->plan->lanes[l];
@@ -44,21 +44,21 @@ static void each_move(chunks_t *c, visit_t visit, void *arg)
     }
 }
 
-static bool copies(const chunks_t *c, const weft_plan_view_t *move)
+static bool stable_copies(const chunks_t *c, const weft_plan_view_t *move)
 {
     return move->nsrc == 1 && !(c->arithmetic.pre && move->src[0].kind == WEFT_OPERAND_IN) &&
            !(c->arithmetic.final && (move->flags & WEFT_MOVE_FINAL) != 0);
 }
 
-static void count(uint8_t *times_p)
+static void stable_count(uint8_t *times_p)
 {
     *times_p = *times_p == 0 ? 1 : SEVERAL;
 }
 
-static void count_writes(chunks_t *c, uint32_t index, uint32_t iteration, void *arg)
+static void stable_count_writes(chunks_t *c, uint32_t index, uint32_t iteration, void *arg)
 {
     weft_plan_view_t move = weft_plan_view(c->plan, index);
-    bool from_in = copies(c, &move) && move.src[0].kind == WEFT_OPERAND_IN;
+    bool from_in = stable_copies(c, &move) && move.src[0].kind == WEFT_OPERAND_IN;
     (void)arg;
     for (uint32_t d = 0; d < move.ndst; d++) {
         for (uint32_t j = 0; move.dst[d].kind == WEFT_OPERAND_OUT && j < move.cnt; j++) {
@@ -68,15 +68,15 @@ static void count_writes(chunks_t *c, uint32_t index, uint32_t iteration, void *
                 from = weft_plan_alias(c->plan, c->plan->rank,
                                        weft_plan_chunk_at(&move.src[0], c->in, iteration, j));
             }
-            count(&c->written[chunk]);
+            stable_count(&c->written[chunk]);
             if (from != chunk) {
-                count(&c->changed[chunk]);
+                stable_count(&c->changed[chunk]);
             }
         }
     }
 }
 
-static bool sends(const weft_plan_view_t *move)
+static bool stable_sends(const weft_plan_view_t *move)
 {
     bool found = false;
     for (uint32_t d = 0; d < move->ndst; d++) {
@@ -86,9 +86,9 @@ static bool sends(const weft_plan_view_t *move)
 }
 
 /* What holds the payload, or NULL. */
-static const weft_plan_operand_t *holder(const chunks_t *c, const weft_plan_view_t *move)
+static const weft_plan_operand_t *stable_holder(const chunks_t *c, const weft_plan_view_t *move)
 {
-    if (!sends(move)) {
+    if (!stable_sends(move)) {
         return NULL;
     }
     for (uint32_t d = 0; d < move->ndst; d++) {
@@ -98,11 +98,11 @@ static const weft_plan_operand_t *holder(const chunks_t *c, const weft_plan_view
     }
     uint32_t kind = move->src[0].kind;
     bool memory = kind == WEFT_OPERAND_IN || kind == WEFT_OPERAND_OUT;
-    return memory && copies(c, move) ? &move->src[0] : NULL;
+    return memory && stable_copies(c, move) ? &move->src[0] : NULL;
 }
 
-static uint8_t judge_chunk(const chunks_t *c, const weft_plan_operand_t *o, uint32_t iteration,
-                           uint32_t j)
+static uint8_t stable_judge_chunk(const chunks_t *c, const weft_plan_operand_t *o,
+                                  uint32_t iteration, uint32_t j)
 {
     if (o->kind == WEFT_OPERAND_OUT) {
         uint32_t chunk = weft_plan_chunk_at(o, c->out, iteration, j);
@@ -115,13 +115,13 @@ static uint8_t judge_chunk(const chunks_t *c, const weft_plan_operand_t *o, uint
 }
 
 /* A MOVE has its mark if it deserves that each time. */
-static void judge(chunks_t *c, uint32_t index, uint32_t iteration, void *marks)
+static void stable_judge(chunks_t *c, uint32_t index, uint32_t iteration, void *marks)
 {
     weft_plan_view_t move = weft_plan_view(c->plan, index);
-    const weft_plan_operand_t *o = holder(c, &move);
+    const weft_plan_operand_t *o = stable_holder(c, &move);
     uint8_t *mark = (uint8_t *)marks + index;
     for (uint32_t j = 0; o != NULL && j < move.cnt; j++) {
-        *mark &= judge_chunk(c, o, iteration, j);
+        *mark &= stable_judge_chunk(c, o, iteration, j);
     }
     *mark = o != NULL ? *mark : 0;
 }
@@ -141,8 +141,8 @@ weft_status_t weft_plan_stable(const weft_plan_t *plan, const weft_stable_arithm
     for (uint32_t m = 0; m < plan->nmoves; m++) {
         marks[m] = WEFT_STABLE_APART | WEFT_STABLE_IN_PLACE;
     }
-    each_move(&c, count_writes, NULL);
-    each_move(&c, judge, marks);
+    stable_each_move(&c, stable_count_writes, NULL);
+    stable_each_move(&c, stable_judge, marks);
     weft_os_free(c.written);
     return WEFT_OK;
 }

@@ -36,7 +36,7 @@ weft_status_t weft_plan_no_algo(const char *name, const char *const *loaded, uin
 }
 
 /* The words of a failure that came from elsewhere. */
-static bool pass_on(weft_plan_draft_t *draft, weft_status_t status, const char *algo)
+static bool sub_pass_on(weft_plan_draft_t *draft, weft_status_t status, const char *algo)
 {
     if (status != WEFT_OK) {
         weft_plan_mistake(draft, status, "sub-plan by %s: %s", algo, weft_error_record()->text);
@@ -44,7 +44,7 @@ static bool pass_on(weft_plan_draft_t *draft, weft_status_t status, const char *
     return status == WEFT_OK;
 }
 
-static bool check_coll(weft_plan_draft_t *draft, const weft_plan_sub_t *sub)
+static bool sub_check_coll(weft_plan_draft_t *draft, const weft_plan_sub_t *sub)
 {
     if (!weft_coll_has_plan(sub->coll)) {
         weft_plan_mistake(draft, WEFT_ERR_PLAN, "sub-plan by %s: collective %d has no plans",
@@ -61,7 +61,7 @@ static bool check_coll(weft_plan_draft_t *draft, const weft_plan_sub_t *sub)
 }
 
 /* Ranks exist, none twice; finds the place of this one. */
-static bool check_group(asking_t *asking)
+static bool sub_check_group(asking_t *asking)
 {
     weft_plan_draft_t *draft = asking->draft;
     const weft_plan_sub_t *sub = asking->sub;
@@ -86,7 +86,7 @@ static bool check_group(asking_t *asking)
     return i == sub->n;
 }
 
-static bool find_algo(asking_t *asking)
+static bool sub_find_algo(asking_t *asking)
 {
     weft_plan_draft_t *draft = asking->draft;
     const weft_plan_emitter_t *emitter = draft->emitter;
@@ -102,13 +102,13 @@ static bool find_algo(asking_t *asking)
                           name, WEFT_PLAN_DEPTH);
         return false;
     }
-    return pass_on(draft,
-                   emitter->finder->find(emitter->finder->arg, name, &asking->ops, &asking->algo),
-                   name);
+    return sub_pass_on(
+        draft, emitter->finder->find(emitter->finder->arg, name, &asking->ops, &asking->algo),
+        name);
 }
 
 /* Numbers of hosts in the order in which the group meets them. */
-static uint32_t narrow(const asking_t *asking, uint32_t *number)
+static uint32_t sub_narrow(const asking_t *asking, uint32_t *number)
 {
     const weft_algo_topo_t *view = asking->draft->emitter->view;
     uint32_t nhosts = 0;
@@ -122,7 +122,7 @@ static uint32_t narrow(const asking_t *asking, uint32_t *number)
     return nhosts;
 }
 
-static weft_algo_call_t call_of(const asking_t *asking)
+static weft_algo_call_t sub_call_of(const asking_t *asking)
 {
     const weft_plan_sub_t *sub = asking->sub;
     weft_algo_call_t call = {.size = sizeof call,
@@ -139,10 +139,10 @@ static weft_algo_call_t call_of(const asking_t *asking)
     return call;
 }
 
-static weft_status_t emit(const asking_t *asking, uint32_t nhosts, weft_plan_t **plan_p)
+static weft_status_t sub_emit(const asking_t *asking, uint32_t nhosts, weft_plan_t **plan_p)
 {
     const weft_plan_emitter_t *above = asking->draft->emitter;
-    weft_algo_call_t call = call_of(asking);
+    weft_algo_call_t call = sub_call_of(asking);
     weft_algo_topo_t view = {.size = sizeof view, .nhosts = nhosts, .host = asking->hosts};
     weft_plan_emitter_t emitter = {.ops = asking->ops,
                                    .algo = asking->algo,
@@ -154,7 +154,7 @@ static weft_status_t emit(const asking_t *asking, uint32_t nhosts, weft_plan_t *
     return status == WEFT_OK ? above->emit(&emitter, &call, plan_p) : status;
 }
 
-static weft_plan_t *emit_part(asking_t *asking)
+static weft_plan_t *sub_emit_part(asking_t *asking)
 {
     weft_plan_draft_t *draft = asking->draft;
     uint32_t n = asking->sub->n, nhosts = draft->emitter->view->nhosts;
@@ -164,19 +164,19 @@ static weft_plan_t *emit_part(asking_t *asking)
         weft_plan_mistake(draft, WEFT_ERR_RESOURCE, "no memory for a group of %u ranks", n);
         return NULL;
     }
-    weft_status_t status = emit(asking, narrow(asking, asking->hosts + n), &plan);
+    weft_status_t status = sub_emit(asking, sub_narrow(asking, asking->hosts + n), &plan);
     weft_os_free(asking->hosts);
-    return pass_on(draft, status, asking->sub->algo) ? plan : NULL;
+    return sub_pass_on(draft, status, asking->sub->algo) ? plan : NULL;
 }
 
-static bool is_partial(const weft_plan_sub_t *sub)
+static bool sub_is_partial(const weft_plan_sub_t *sub)
 {
     return sub->size >= offsetof(weft_plan_sub_t, partial) + sizeof sub->partial &&
            sub->partial != 0;
 }
 
 /* Takes the plan in any case. */
-static uint32_t keep(const asking_t *asking, weft_plan_t *plan)
+static uint32_t sub_keep(const asking_t *asking, weft_plan_t *plan)
 {
     weft_plan_draft_t *draft = asking->draft;
     const weft_plan_sub_t *sub = asking->sub;
@@ -197,7 +197,7 @@ static uint32_t keep(const asking_t *asking, weft_plan_t *plan)
         plan = NULL;
     }
     weft_plan_part_t *part = &draft->parts[draft->nparts];
-    *part = (weft_plan_part_t){.plan = plan, .group = group, .partial = is_partial(sub)};
+    *part = (weft_plan_part_t){.plan = plan, .group = group, .partial = sub_is_partial(sub)};
     snprintf(part->algo, sizeof part->algo, "%s", sub->algo);
     return draft->nparts++;
 }
@@ -209,15 +209,15 @@ uint32_t weft_plan_build_sub(weft_plan_builder_t *builder, const weft_plan_sub_t
     asking_t asking = {.draft = draft, .sub = sub};
     *k_p = 1;
     *tmp_p = 0;
-    if (draft->status != WEFT_OK || !check_coll(draft, sub) || !check_group(&asking) ||
-        !find_algo(&asking)) {
+    if (draft->status != WEFT_OK || !sub_check_coll(draft, sub) || !sub_check_group(&asking) ||
+        !sub_find_algo(&asking)) {
         return 0;
     }
-    weft_plan_t *plan = emit_part(&asking);
+    weft_plan_t *plan = sub_emit_part(&asking);
     if (plan == NULL) {
         return 0;
     }
     *k_p = plan->k;
     *tmp_p = plan->tmp_chunks;
-    return keep(&asking, plan);
+    return sub_keep(&asking, plan);
 }

@@ -13,13 +13,13 @@
 #include "core/plan/builder.h"
 #include "core/plan/plan_parse.h"
 
-static const char *line_end(const char *at, const char *end)
+static const char *text_line_end(const char *at, const char *end)
 {
     const char *newline = memchr(at, '\n', (size_t)(end - at));
     return newline != NULL ? newline + 1 : end;
 }
 
-static bool begins_plan(const char *at, const char *end)
+static bool text_begins_plan(const char *at, const char *end)
 {
     while (at < end && (*at == ' ' || *at == '\t')) {
         at++;
@@ -29,12 +29,12 @@ static bool begins_plan(const char *at, const char *end)
 }
 
 /* The part goes up to the second `plan` line; what stands before the first belongs to it. */
-static size_t part_length(const char *text, const char *end)
+static size_t text_part_length(const char *text, const char *end)
 {
     const char *at = text;
     uint32_t plans = 0;
-    for (; at < end; at = line_end(at, end)) {
-        plans += (uint32_t)begins_plan(at, end);
+    for (; at < end; at = text_line_end(at, end)) {
+        plans += (uint32_t)text_begins_plan(at, end);
         if (plans == 2) {
             break;
         }
@@ -42,21 +42,21 @@ static size_t part_length(const char *text, const char *end)
     return (size_t)(at - text);
 }
 
-static uint32_t lines_in(const char *text, size_t bytes)
+static uint32_t text_lines_in(const char *text, size_t bytes)
 {
     uint32_t lines = 0;
-    for (const char *at = text; at < text + bytes; at = line_end(at, text + bytes)) {
+    for (const char *at = text; at < text + bytes; at = text_line_end(at, text + bytes)) {
         lines++;
     }
     return lines;
 }
 
-static weft_status_t parse_part(const weft_plan_text_t *text, size_t offset, size_t bytes,
-                                uint32_t line, weft_plan_t **plan_p)
+static weft_status_t text_parse_part(const weft_plan_text_t *text, size_t offset, size_t bytes,
+                                     uint32_t line, weft_plan_t **plan_p)
 {
     const char *zero = memchr(text->text + offset, '\0', bytes);
     if (zero != NULL) {
-        line += lines_in(text->text + offset, (size_t)(zero - (text->text + offset)) + 1) - 1;
+        line += text_lines_in(text->text + offset, (size_t)(zero - (text->text + offset)) + 1) - 1;
         return weft_fail(WEFT_ERR_PLAN, 0, "%s:%u: a byte of value 0; a plan is text", text->name,
                          line);
     }
@@ -76,15 +76,16 @@ static weft_status_t text_next(const weft_host_t *host, const weft_plan_text_t *
 {
     (void)host;
     size_t offset = entry->offset + entry->bytes;
-    uint32_t line =
-        entry->bytes == 0 ? 1 : entry->line + lines_in(text->text + entry->offset, entry->bytes);
+    uint32_t line = entry->bytes == 0
+                        ? 1
+                        : entry->line + text_lines_in(text->text + entry->offset, entry->bytes);
     if (entry->bytes != 0 && offset == text->bytes) {
         *entry = (weft_plan_text_entry_t){.size = entry->size};
         return WEFT_OK;
     }
-    size_t bytes = part_length(text->text + offset, text->text + text->bytes);
+    size_t bytes = text_part_length(text->text + offset, text->text + text->bytes);
     weft_plan_t *plan = NULL;
-    weft_status_t status = parse_part(text, offset, bytes, line, &plan);
+    weft_status_t status = text_parse_part(text, offset, bytes, line, &plan);
     if (status != WEFT_OK) {
         return status;
     }
@@ -100,8 +101,8 @@ static weft_status_t text_next(const weft_host_t *host, const weft_plan_text_t *
     return WEFT_OK;
 }
 
-static void write_code(const weft_plan_t *plan, uint32_t lane, const weft_code_t *code,
-                       weft_plan_builder_t *builder)
+static void text_write_code(const weft_plan_t *plan, uint32_t lane, const weft_code_t *code,
+                            weft_plan_builder_t *builder)
 {
     weft_plan_view_t view;
     weft_move_t move;
@@ -128,7 +129,7 @@ static void write_code(const weft_plan_t *plan, uint32_t lane, const weft_code_t
     }
 }
 
-static void write_plan(const weft_plan_t *plan, weft_plan_builder_t *builder)
+static void text_write_plan(const weft_plan_t *plan, weft_plan_builder_t *builder)
 {
     builder->grid(builder, plan->k, plan->tmp_chunks);
     for (uint32_t lane = 0; lane < plan->nlanes; lane++) {
@@ -140,7 +141,7 @@ static void write_plan(const weft_plan_t *plan, weft_plan_builder_t *builder)
     }
     for (uint32_t lane = 0; lane < plan->nlanes; lane++) {
         for (uint32_t pc = 0; pc < plan->lanes[lane].ncode; pc++) {
-            write_code(plan, lane, &plan->lanes[lane].code[pc], builder);
+            text_write_code(plan, lane, &plan->lanes[lane].code[pc], builder);
         }
     }
 }
@@ -151,11 +152,11 @@ static weft_status_t text_write(const weft_host_t *host, const weft_plan_text_t 
 {
     (void)host;
     weft_plan_t *plan = NULL;
-    weft_status_t status = parse_part(text, entry->offset, entry->bytes, entry->line, &plan);
+    weft_status_t status = text_parse_part(text, entry->offset, entry->bytes, entry->line, &plan);
     if (status != WEFT_OK) {
         return status;
     }
-    write_plan(plan, builder);
+    text_write_plan(plan, builder);
     weft_plan_destroy(plan);
     return WEFT_OK;
 }

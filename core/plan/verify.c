@@ -31,7 +31,7 @@ const char *weft_verdict_name(weft_verdict_t verdict)
     return (unsigned)verdict < sizeof names / sizeof *names ? names[verdict] : "unknown";
 }
 
-static bool malformed(weft_verify_report_t *report, uint32_t rank, const char *why)
+static bool verify_malformed(weft_verify_report_t *report, uint32_t rank, const char *why)
 {
     report->verdict = WEFT_VERDICT_MALFORMED;
     report->rank = rank;
@@ -47,7 +47,7 @@ typedef struct verify_proof {
     uint8_t *marks; /* WEFT_SUSPECT_* by rank */
 } verify_proof_t;
 
-static weft_status_t proof_init(verify_proof_t *proof, const weft_verify_input_t *input)
+static weft_status_t verify_proof_init(verify_proof_t *proof, const weft_verify_input_t *input)
 {
     uint64_t nports = 0;
     for (uint32_t rank = 0; rank < input->nranks; rank++) {
@@ -63,15 +63,15 @@ static weft_status_t proof_init(verify_proof_t *proof, const weft_verify_input_t
     return WEFT_OK;
 }
 
-static void proof_fini(verify_proof_t *proof)
+static void verify_proof_fini(verify_proof_t *proof)
 {
     weft_os_free(proof->marks);
     weft_os_free(proof->port_chunks);
     weft_os_free(proof->facts);
 }
 
-static bool refuse_rank(const weft_verify_input_t *input, uint32_t rank,
-                        weft_verify_report_t *report)
+static bool verify_refuse_rank(const weft_verify_input_t *input, uint32_t rank,
+                               weft_verify_report_t *report)
 {
     const weft_plan_t *first = input->plans[0], *plan = input->plans[rank];
     if (plan->nranks != input->nranks || plan->rank != rank || plan->coll != first->coll ||
@@ -82,18 +82,19 @@ static bool refuse_rank(const weft_verify_input_t *input, uint32_t rank,
                  "root %u, %u chunks",
                  rank, plan->rank, plan->nranks, plan->root, plan->k, first->nranks, first->root,
                  first->k);
-        return malformed(report, rank, why);
+        return verify_malformed(report, rank, why);
     }
-    return weft_plan_check(plan) != WEFT_OK ? malformed(report, rank, weft_error_record()->text)
-                                            : 0;
+    return weft_plan_check(plan) != WEFT_OK
+               ? verify_malformed(report, rank, weft_error_record()->text)
+               : 0;
 }
 
 /* Do the plans belong together, is each well formed, and what do they say? */
-static bool refuse_shape(verify_proof_t *proof, weft_verify_report_t *report)
+static bool verify_refuse_shape(verify_proof_t *proof, weft_verify_report_t *report)
 {
     uint64_t first_port = 0;
     for (uint32_t rank = 0; rank < proof->input.nranks; rank++) {
-        if (refuse_rank(&proof->input, rank, report)) {
+        if (verify_refuse_rank(&proof->input, rank, report)) {
             return true;
         }
         const weft_plan_t *plan = proof->input.plans[rank];
@@ -103,7 +104,7 @@ static bool refuse_shape(verify_proof_t *proof, weft_verify_report_t *report)
     return false;
 }
 
-static bool refuse_size(const verify_proof_t *proof, weft_verify_report_t *report)
+static bool verify_refuse_size(const verify_proof_t *proof, weft_verify_report_t *report)
 {
     const weft_verify_input_t *input = &proof->input;
     double chunks = 0;
@@ -123,16 +124,16 @@ static bool refuse_size(const verify_proof_t *proof, weft_verify_report_t *repor
     return true;
 }
 
-static bool refuse_input(const weft_verify_input_t *input, weft_verify_report_t *report)
+static bool verify_refuse_input(const weft_verify_input_t *input, weft_verify_report_t *report)
 {
     memset(report, 0, sizeof *report);
     return input->nranks < 2 || input->slots < 1 || input->slices < 1
-               ? malformed(report, 0, "needs two ranks, one slot and one slice at least")
+               ? verify_malformed(report, 0, "needs two ranks, one slot and one slice at least")
                : 0;
 }
 
-static weft_status_t proof_run(const verify_proof_t *proof, weft_run_t *run,
-                               weft_verify_report_t *report)
+static weft_status_t verify_proof_run(const verify_proof_t *proof, weft_run_t *run,
+                                      weft_verify_report_t *report)
 {
     weft_run_setup_t setup = {.input = &proof->input,
                               .facts = proof->facts,
@@ -144,7 +145,7 @@ static weft_status_t proof_run(const verify_proof_t *proof, weft_run_t *run,
     return status;
 }
 
-static void keep_figures(weft_run_t *run)
+static void verify_keep_figures(weft_run_t *run)
 {
     weft_verify_report_t *report = run->report;
     report->steps = run->steps;
@@ -160,7 +161,7 @@ static void keep_figures(weft_run_t *run)
 
 /* One run. Without a mark it looks for races inside ranks and marks those where that does not do;
  * with one it looks for races of a group of the ranks so marked from *next_p on. */
-static weft_status_t run_once(weft_run_t *run, uint8_t mark, uint32_t *next_p)
+static weft_status_t verify_run_once(weft_run_t *run, uint8_t mark, uint32_t *next_p)
 {
     weft_verify_report_t *report = run->report;
     weft_status_t status = weft_run_pair(run);
@@ -169,12 +170,12 @@ static weft_status_t run_once(weft_run_t *run, uint8_t mark, uint32_t *next_p)
     }
     if (status == WEFT_OK && report->verdict == WEFT_VERDICT_OK) {
         weft_run_go(run);
-        keep_figures(run);
+        verify_keep_figures(run);
     }
     return status;
 }
 
-static bool any_marked(const verify_proof_t *proof, uint8_t mark)
+static bool verify_any_marked(const verify_proof_t *proof, uint8_t mark)
 {
     for (uint32_t rank = 0; rank < proof->input.nranks; rank++) {
         if ((proof->marks[rank] & mark) != 0) {
@@ -185,17 +186,17 @@ static bool any_marked(const verify_proof_t *proof, uint8_t mark)
 }
 
 /* Clocks through all queues for the ranks so marked. */
-static weft_status_t judge_marked(const verify_proof_t *proof, uint8_t mark,
-                                  weft_verify_report_t *report)
+static weft_status_t verify_judge_marked(const verify_proof_t *proof, uint8_t mark,
+                                         weft_verify_report_t *report)
 {
     uint32_t next = 0, nranks = proof->input.nranks;
     weft_status_t status = WEFT_OK;
     memset(report, 0, sizeof *report);
     while (next < nranks && status == WEFT_OK && report->verdict == WEFT_VERDICT_OK) {
         weft_run_t run;
-        status = proof_run(proof, &run, report);
+        status = verify_proof_run(proof, &run, report);
         if (status == WEFT_OK) {
-            status = run_once(&run, mark, &next);
+            status = verify_run_once(&run, mark, &next);
         }
         weft_run_fini(&run);
         while (next < nranks && (proof->marks[next] & mark) == 0) {
@@ -206,31 +207,32 @@ static weft_status_t judge_marked(const verify_proof_t *proof, uint8_t mark,
 }
 
 /* `both`: NULL, or where to say what would differ in place. */
-static weft_status_t judge(const verify_proof_t *proof, weft_verify_report_t *report,
-                           weft_verify_report_t *both)
+static weft_status_t verify_judge(const verify_proof_t *proof, weft_verify_report_t *report,
+                                  weft_verify_report_t *both)
 {
     weft_run_t run;
     memset(report, 0, sizeof *report);
     memset(proof->marks, 0, proof->input.nranks);
-    weft_status_t status = proof_run(proof, &run, report);
+    weft_status_t status = verify_proof_run(proof, &run, report);
     run.both = both;
     if (status == WEFT_OK) {
-        status = run_once(&run, 0, NULL);
+        status = verify_run_once(&run, 0, NULL);
     }
     weft_run_fini(&run);
-    if (status == WEFT_OK && any_marked(proof, WEFT_SUSPECT)) {
-        status = judge_marked(proof, WEFT_SUSPECT, report);
+    if (status == WEFT_OK && verify_any_marked(proof, WEFT_SUSPECT)) {
+        status = verify_judge_marked(proof, WEFT_SUSPECT, report);
     }
     return status;
 }
 
 /* In place, after the proof out of place. `report` says whether a read would see something else:
  * then the plan does not serve. If not, and no race is possible, all is as out of place. */
-static weft_status_t judge_in_place(const verify_proof_t *proof, const weft_verify_report_t *apart,
-                                    weft_verify_report_t *report)
+static weft_status_t verify_judge_in_place(const verify_proof_t *proof,
+                                           const weft_verify_report_t *apart,
+                                           weft_verify_report_t *report)
 {
     if (apart->verdict != WEFT_VERDICT_OK) {
-        return judge(proof, report, NULL);
+        return verify_judge(proof, report, NULL);
     }
     if (report->verdict != WEFT_VERDICT_OK) {
         weft_verify_report_t differs = *report;
@@ -242,8 +244,8 @@ static weft_status_t judge_in_place(const verify_proof_t *proof, const weft_veri
         memcpy(report->text, differs.text, sizeof report->text);
         return WEFT_OK;
     }
-    if (any_marked(proof, WEFT_SUSPECT_IN_PLACE)) {
-        return judge_marked(proof, WEFT_SUSPECT_IN_PLACE, report);
+    if (verify_any_marked(proof, WEFT_SUSPECT_IN_PLACE)) {
+        return verify_judge_marked(proof, WEFT_SUSPECT_IN_PLACE, report);
     }
     *report = *apart;
     return WEFT_OK;
@@ -251,15 +253,16 @@ static weft_status_t judge_in_place(const verify_proof_t *proof, const weft_veri
 
 weft_status_t weft_plan_verify(const weft_verify_input_t *input, weft_verify_report_t *report)
 {
-    if (refuse_input(input, report)) {
+    if (verify_refuse_input(input, report)) {
         return WEFT_OK;
     }
     verify_proof_t proof;
-    weft_status_t status = proof_init(&proof, input);
-    if (status == WEFT_OK && !refuse_shape(&proof, report) && !refuse_size(&proof, report)) {
-        status = judge(&proof, report, NULL);
+    weft_status_t status = verify_proof_init(&proof, input);
+    if (status == WEFT_OK && !verify_refuse_shape(&proof, report) &&
+        !verify_refuse_size(&proof, report)) {
+        status = verify_judge(&proof, report, NULL);
     }
-    proof_fini(&proof);
+    verify_proof_fini(&proof);
     return status;
 }
 
@@ -268,7 +271,7 @@ weft_status_t weft_plan_verify(const weft_verify_input_t *input, weft_verify_rep
  * computed alike and apart, and what orders two accesses to a chunk with one slice orders those to
  * each slice with many. A push then waits for the pop of a slot that was filled earlier, never
  * later. */
-static weft_status_t thin(verify_proof_t *proof)
+static weft_status_t verify_thin(verify_proof_t *proof)
 {
     weft_network_t net;
     bool ends = false;
@@ -287,39 +290,39 @@ static weft_status_t thin(verify_proof_t *proof)
     return status;
 }
 
-static weft_status_t judge_both(verify_proof_t *proof, weft_verify_report_t reports[2])
+static weft_status_t verify_judge_both(verify_proof_t *proof, weft_verify_report_t reports[2])
 {
     memset(&reports[1], 0, sizeof reports[1]);
-    weft_status_t status = judge(proof, &reports[0], &reports[1]);
+    weft_status_t status = verify_judge(proof, &reports[0], &reports[1]);
     if (status == WEFT_OK) {
         proof->input.in_place = true;
-        status = judge_in_place(proof, &reports[0], &reports[1]);
+        status = verify_judge_in_place(proof, &reports[0], &reports[1]);
     }
     return status;
 }
 
 weft_status_t weft_plan_prove(const weft_verify_input_t *input, weft_verify_report_t reports[2])
 {
-    if (refuse_input(input, &reports[0])) {
+    if (verify_refuse_input(input, &reports[0])) {
         reports[1] = reports[0];
         return WEFT_OK;
     }
     verify_proof_t proof;
     bool refused = false;
-    weft_status_t status = proof_init(&proof, input);
+    weft_status_t status = verify_proof_init(&proof, input);
     proof.input.in_place = false;
     if (status == WEFT_OK) {
-        refused = refuse_shape(&proof, &reports[0]);
-        status = refused ? WEFT_OK : thin(&proof);
+        refused = verify_refuse_shape(&proof, &reports[0]);
+        status = refused ? WEFT_OK : verify_thin(&proof);
     }
     if (status == WEFT_OK && !refused) {
-        refused = refuse_size(&proof, &reports[0]);
+        refused = verify_refuse_size(&proof, &reports[0]);
     }
     if (status == WEFT_OK && !refused) {
-        status = judge_both(&proof, reports);
+        status = verify_judge_both(&proof, reports);
     } else {
         reports[1] = reports[0];
     }
-    proof_fini(&proof);
+    verify_proof_fini(&proof);
     return status;
 }

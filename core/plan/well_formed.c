@@ -19,9 +19,10 @@ typedef struct check {
     uint64_t *port_user; /* by port: lane and pc of the last member of a PAR that uses it */
 } check_t;
 
-static weft_status_t refuse(const check_t *at, const char *format, ...) WEFT_PRINTF(2, 3);
+static weft_status_t well_formed_refuse(const check_t *at, const char *format, ...)
+    WEFT_PRINTF(2, 3);
 
-static weft_status_t refuse(const check_t *at, const char *format, ...)
+static weft_status_t well_formed_refuse(const check_t *at, const char *format, ...)
 {
     char why[160];
     va_list args;
@@ -32,114 +33,119 @@ static weft_status_t refuse(const check_t *at, const char *format, ...)
                      at->lane, at->pc, why);
 }
 
-static const char *buffer_name(uint32_t kind)
+static const char *well_formed_buffer_name(uint32_t kind)
 {
     static const char *const names[] = {"nothing", "in", "out", "tmp", "port"};
     return kind <= WEFT_OPERAND_PORT ? names[kind] : "unknown";
 }
 
-static weft_status_t check_port(const check_t *at, const weft_plan_operand_t *operand,
-                                uint32_t is_dst)
+static weft_status_t well_formed_check_port(const check_t *at, const weft_plan_operand_t *operand,
+                                            uint32_t is_dst)
 {
     const weft_plan_t *plan = at->plan;
     if (operand->index >= plan->nports) {
-        return refuse(at, "port %u, but the plan has %u ports", operand->index, plan->nports);
+        return well_formed_refuse(at, "port %u, but the plan has %u ports", operand->index,
+                                  plan->nports);
     }
     const weft_plan_port_t *port = &plan->ports[operand->index];
     if (port->lane != at->lane) {
-        return refuse(at, "port %u belongs to lane %u", operand->index, port->lane);
+        return well_formed_refuse(at, "port %u belongs to lane %u", operand->index, port->lane);
     }
     if (port->sends != is_dst) {
-        return refuse(at,
-                      is_dst ? "port %u receives and cannot be a destination"
-                             : "port %u sends and cannot be a source",
-                      operand->index);
+        return well_formed_refuse(at,
+                                  is_dst ? "port %u receives and cannot be a destination"
+                                         : "port %u sends and cannot be a source",
+                                  operand->index);
     }
     if (operand->stride != 0) {
-        return refuse(at, "port %u has stride %d; ports have none", operand->index,
-                      operand->stride);
+        return well_formed_refuse(at, "port %u has stride %d; ports have none", operand->index,
+                                  operand->stride);
     }
     return WEFT_OK;
 }
 
-static weft_status_t check_chunk(const check_t *at, const weft_plan_operand_t *operand,
-                                 uint32_t cnt)
+static weft_status_t well_formed_check_chunk(const check_t *at, const weft_plan_operand_t *operand,
+                                             uint32_t cnt)
 {
     uint32_t chunks = weft_plan_chunks(at->plan, operand->kind);
     if (operand->index >= chunks) {
-        return refuse(at, "%s[%u], but %s has %u chunks", buffer_name(operand->kind),
-                      operand->index, buffer_name(operand->kind), chunks);
+        return well_formed_refuse(at, "%s[%u], but %s has %u chunks",
+                                  well_formed_buffer_name(operand->kind), operand->index,
+                                  well_formed_buffer_name(operand->kind), chunks);
     }
     if (cnt > chunks) {
-        return refuse(at, "count %u, but %s has %u chunks", cnt, buffer_name(operand->kind),
-                      chunks);
+        return well_formed_refuse(at, "count %u, but %s has %u chunks", cnt,
+                                  well_formed_buffer_name(operand->kind), chunks);
     }
     return WEFT_OK;
 }
 
-static weft_status_t check_operand(const check_t *at, const weft_plan_operand_t *operand,
-                                   uint32_t cnt, uint32_t is_dst)
+static weft_status_t well_formed_check_operand(const check_t *at,
+                                               const weft_plan_operand_t *operand, uint32_t cnt,
+                                               uint32_t is_dst)
 {
     const weft_plan_t *plan = at->plan;
     switch (operand->kind) {
     case WEFT_OPERAND_PORT:
-        return check_port(at, operand, is_dst);
+        return well_formed_check_port(at, operand, is_dst);
     case WEFT_OPERAND_IN:
         if (is_dst) {
-            return refuse(at, "writes in[%u], which is read only", operand->index);
+            return well_formed_refuse(at, "writes in[%u], which is read only", operand->index);
         }
         if (!weft_coll_has_input(plan->coll, plan->rank == plan->root)) {
-            return refuse(at, "reads in[%u], but only root %u has an input", operand->index,
-                          plan->root);
+            return well_formed_refuse(at, "reads in[%u], but only root %u has an input",
+                                      operand->index, plan->root);
         }
-        return check_chunk(at, operand, cnt);
+        return well_formed_check_chunk(at, operand, cnt);
     case WEFT_OPERAND_OUT:
         if (!weft_coll_has_output(plan->coll, plan->rank == plan->root)) {
-            return refuse(at, "uses out[%u], but only root %u has an output", operand->index,
-                          plan->root);
+            return well_formed_refuse(at, "uses out[%u], but only root %u has an output",
+                                      operand->index, plan->root);
         }
-        return check_chunk(at, operand, cnt);
+        return well_formed_check_chunk(at, operand, cnt);
     case WEFT_OPERAND_TMP:
-        return check_chunk(at, operand, cnt);
+        return well_formed_check_chunk(at, operand, cnt);
     default:
-        return refuse(at, "operand of unknown kind %u", operand->kind);
+        return well_formed_refuse(at, "operand of unknown kind %u", operand->kind);
     }
 }
 
-static bool same_place(const weft_plan_operand_t *a, const weft_plan_operand_t *b)
+static bool well_formed_same_place(const weft_plan_operand_t *a, const weft_plan_operand_t *b)
 {
     return a->kind == b->kind && a->index == b->index;
 }
 
-static weft_status_t check_distinct(const check_t *at, const weft_plan_view_t *move)
+static weft_status_t well_formed_check_distinct(const check_t *at, const weft_plan_view_t *move)
 {
     for (uint32_t i = 0; i < move->ndst; i++) {
         for (uint32_t j = 0; j < i; j++) {
-            if (same_place(&move->dst[i], &move->dst[j])) {
-                return refuse(at, "%s %u is named twice as a destination",
-                              buffer_name(move->dst[i].kind), move->dst[i].index);
+            if (well_formed_same_place(&move->dst[i], &move->dst[j])) {
+                return well_formed_refuse(at, "%s %u is named twice as a destination",
+                                          well_formed_buffer_name(move->dst[i].kind),
+                                          move->dst[i].index);
             }
         }
     }
     for (uint32_t i = 0; i < move->nsrc; i++) {
         for (uint32_t j = 0; j < i; j++) {
             if (move->src[i].kind == WEFT_OPERAND_PORT &&
-                same_place(&move->src[i], &move->src[j])) {
-                return refuse(at, "port %u is named twice as a source", move->src[i].index);
+                well_formed_same_place(&move->src[i], &move->src[j])) {
+                return well_formed_refuse(at, "port %u is named twice as a source",
+                                          move->src[i].index);
             }
         }
     }
     return WEFT_OK;
 }
 
-static uint32_t modulo(int64_t value, uint32_t n)
+static uint32_t well_formed_modulo(int64_t value, uint32_t n)
 {
     int64_t rest = value % (int64_t)n;
     return (uint32_t)(rest < 0 ? rest + (int64_t)n : rest);
 }
 
 /* All IN, OUT and `like` operands must speak of the same piece in every iteration. */
-static weft_status_t check_pieces(const check_t *at, const weft_plan_view_t *move)
+static weft_status_t well_formed_check_pieces(const check_t *at, const weft_plan_view_t *move)
 {
     uint32_t k = at->plan->k;
     const weft_plan_operand_t *first = NULL;
@@ -156,72 +162,77 @@ static weft_status_t check_pieces(const check_t *at, const weft_plan_view_t *mov
             continue;
         }
         if (operand->index % k != first->index % k ||
-            (at->in_loop && modulo(operand->stride, k) != modulo(first->stride, k))) {
-            return refuse(at, "%s[%u%+d] and %s[%u%+d] are different pieces of %u",
-                          buffer_name(first->kind), first->index, first->stride,
-                          buffer_name(operand->kind), operand->index, operand->stride, k);
+            (at->in_loop &&
+             well_formed_modulo(operand->stride, k) != well_formed_modulo(first->stride, k))) {
+            return well_formed_refuse(at, "%s[%u%+d] and %s[%u%+d] are different pieces of %u",
+                                      well_formed_buffer_name(first->kind), first->index,
+                                      first->stride, well_formed_buffer_name(operand->kind),
+                                      operand->index, operand->stride, k);
         }
     }
     if (first == NULL) {
-        return refuse(at, "no operand is in or out, and `like` does not say the length");
+        return well_formed_refuse(at,
+                                  "no operand is in or out, and `like` does not say the length");
     }
     return WEFT_OK;
 }
 
-static weft_status_t check_after(const check_t *at, const weft_plan_view_t *move)
+static weft_status_t well_formed_check_after(const check_t *at, const weft_plan_view_t *move)
 {
     for (uint32_t i = 0; i < move->nafter; i++) {
         const weft_after_t *after = &move->after[i];
         if (after->lane >= at->plan->nlanes || after->pc >= at->plan->lanes[after->lane].ncode) {
-            return refuse(at, "waits for lane %u pc %u, which does not exist", after->lane,
-                          after->pc);
+            return well_formed_refuse(at, "waits for lane %u pc %u, which does not exist",
+                                      after->lane, after->pc);
         }
         uint32_t opcode = at->plan->lanes[after->lane].code[after->pc].opcode;
         if (opcode != WEFT_CODE_MOVE && opcode != WEFT_CODE_BAR) {
-            return refuse(at, "waits for lane %u pc %u, which is neither MOVE nor BAR", after->lane,
-                          after->pc);
+            return well_formed_refuse(at, "waits for lane %u pc %u, which is neither MOVE nor BAR",
+                                      after->lane, after->pc);
         }
         if (after->lane == at->lane && after->pc == at->pc) {
-            return refuse(at, "waits for itself");
+            return well_formed_refuse(at, "waits for itself");
         }
     }
     return WEFT_OK;
 }
 
-static weft_status_t check_like(const check_t *at, const weft_plan_view_t *move)
+static weft_status_t well_formed_check_like(const check_t *at, const weft_plan_view_t *move)
 {
     if (move->like->kind == WEFT_OPERAND_NONE) {
         return WEFT_OK;
     }
     if (move->like->kind != WEFT_OPERAND_IN && move->like->kind != WEFT_OPERAND_OUT) {
-        return refuse(at, "`like` is %s; it must be in or out", buffer_name(move->like->kind));
+        return well_formed_refuse(at, "`like` is %s; it must be in or out",
+                                  well_formed_buffer_name(move->like->kind));
     }
-    return check_chunk(at, move->like, 1);
+    return well_formed_check_chunk(at, move->like, 1);
 }
 
-static weft_status_t check_move(const check_t *at, const weft_plan_view_t *move)
+static weft_status_t well_formed_check_move(const check_t *at, const weft_plan_view_t *move)
 {
     if ((move->flags & WEFT_MOVE_FINAL) != 0 && !weft_coll_reduces(at->plan->coll)) {
-        return refuse(at, "FINAL in a collective that does not reduce");
+        return well_formed_refuse(at, "FINAL in a collective that does not reduce");
     }
-    weft_status_t status = check_like(at, move);
+    weft_status_t status = well_formed_check_like(at, move);
     for (uint32_t i = 0; status == WEFT_OK && i < move->ndst; i++) {
-        status = check_operand(at, &move->dst[i], move->cnt, 1);
+        status = well_formed_check_operand(at, &move->dst[i], move->cnt, 1);
     }
     for (uint32_t i = 0; status == WEFT_OK && i < move->nsrc; i++) {
-        status = check_operand(at, &move->src[i], move->cnt, 0);
+        status = well_formed_check_operand(at, &move->src[i], move->cnt, 0);
     }
     if (status == WEFT_OK) {
-        status = check_distinct(at, move);
+        status = well_formed_check_distinct(at, move);
     }
     if (status == WEFT_OK) {
-        status = check_pieces(at, move);
+        status = well_formed_check_pieces(at, move);
     }
-    return status == WEFT_OK ? check_after(at, move) : status;
+    return status == WEFT_OK ? well_formed_check_after(at, move) : status;
 }
 
 /* Members of a PAR run in any order, so a port may serve one of them only. */
-static weft_status_t check_member(const check_t *at, const weft_plan_view_t *move, uint32_t member)
+static weft_status_t well_formed_check_member(const check_t *at, const weft_plan_view_t *move,
+                                              uint32_t member)
 {
     for (uint32_t i = 0; i < move->ndst + move->nsrc; i++) {
         const weft_plan_operand_t *operand = &move->dst[i];
@@ -230,26 +241,26 @@ static weft_status_t check_member(const check_t *at, const weft_plan_view_t *mov
         }
         uint64_t *user = &at->port_user[operand->index], self = (uint64_t)at->lane << 32 | member;
         if (*user > ((uint64_t)at->lane << 32 | at->pc) && *user < self) {
-            return refuse(at, "two members use port %u", operand->index);
+            return well_formed_refuse(at, "two members use port %u", operand->index);
         }
         *user = self;
     }
     return WEFT_OK;
 }
 
-static weft_status_t check_par(const check_t *at)
+static weft_status_t well_formed_check_par(const check_t *at)
 {
     const weft_plan_lane_t *lane = &at->plan->lanes[at->lane];
     uint32_t members = lane->code[at->pc].n;
     if (members < 1 || members > WEFT_PAR_MAX) {
-        return refuse(at, "PAR of %u, 1 to %d are allowed", members, WEFT_PAR_MAX);
+        return well_formed_refuse(at, "PAR of %u, 1 to %d are allowed", members, WEFT_PAR_MAX);
     }
     for (uint32_t i = 1; i <= members; i++) {
         if (at->pc + i >= lane->ncode || lane->code[at->pc + i].opcode != WEFT_CODE_MOVE) {
-            return refuse(at, "PAR of %u, but only %u MOVEs follow", members, i - 1);
+            return well_formed_refuse(at, "PAR of %u, but only %u MOVEs follow", members, i - 1);
         }
         weft_plan_view_t move = weft_plan_view(at->plan, lane->code[at->pc + i].n);
-        weft_status_t status = check_member(at, &move, at->pc + i);
+        weft_status_t status = well_formed_check_member(at, &move, at->pc + i);
         if (status != WEFT_OK) {
             return status;
         }
@@ -257,61 +268,64 @@ static weft_status_t check_par(const check_t *at)
     return WEFT_OK;
 }
 
-static weft_status_t check_bar(const check_t *at)
+static weft_status_t well_formed_check_bar(const check_t *at)
 {
     uint64_t mask = at->plan->lanes[at->lane].code[at->pc].mask;
     uint32_t lanes = at->plan->nlanes;
     uint64_t all = lanes == 64 ? UINT64_MAX : (UINT64_C(1) << lanes) - 1;
     if ((mask & ~all) != 0) {
-        return refuse(at, "BAR of lanes that do not exist, mask 0x%llx", (unsigned long long)mask);
+        return well_formed_refuse(at, "BAR of lanes that do not exist, mask 0x%llx",
+                                  (unsigned long long)mask);
     }
     if ((mask >> at->lane & 1) == 0) {
-        return refuse(at, "BAR without its own lane, mask 0x%llx", (unsigned long long)mask);
+        return well_formed_refuse(at, "BAR without its own lane, mask 0x%llx",
+                                  (unsigned long long)mask);
     }
     return WEFT_OK;
 }
 
-static weft_status_t check_loop(check_t *at, const weft_code_t *code)
+static weft_status_t well_formed_check_loop(check_t *at, const weft_code_t *code)
 {
     if (code->opcode == WEFT_CODE_END) {
         at->in_loop = false;
         return WEFT_OK;
     }
     if (at->in_loop) {
-        return refuse(at, "LOOP inside a LOOP");
+        return well_formed_refuse(at, "LOOP inside a LOOP");
     }
     if (code->n < 1) {
-        return refuse(at, "LOOP of 0 iterations");
+        return well_formed_refuse(at, "LOOP of 0 iterations");
     }
     if (code->mate <= at->pc) {
-        return refuse(at, "LOOP without END");
+        return well_formed_refuse(at, "LOOP without END");
     }
     at->in_loop = true;
     return WEFT_OK;
 }
 
-static weft_status_t check_code(check_t *at)
+static weft_status_t well_formed_check_code(check_t *at)
 {
     const weft_code_t *code = &at->plan->lanes[at->lane].code[at->pc];
     weft_plan_view_t move;
     switch (code->opcode) {
     case WEFT_CODE_MOVE:
         move = weft_plan_view(at->plan, code->n);
-        return check_move(at, &move);
+        return well_formed_check_move(at, &move);
     case WEFT_CODE_PAR:
-        return check_par(at);
+        return well_formed_check_par(at);
     case WEFT_CODE_BAR:
-        return check_bar(at);
+        return well_formed_check_bar(at);
     case WEFT_CODE_LOOP:
     case WEFT_CODE_END:
-        return check_loop(at, code);
+        return well_formed_check_loop(at, code);
     default:
         return WEFT_OK;
     }
 }
 
 /* An open hash table of twice the size; keys are stored plus one. */
-static weft_status_t check_unique(const weft_plan_t *plan, uint64_t *table, uint32_t mask)
+static weft_status_t well_formed_check_unique(const weft_plan_t *plan, uint64_t *table,
+                                              uint32_t mask)
 {
     for (uint32_t i = 0; i < plan->nports; i++) {
         const weft_plan_port_t *port = &plan->ports[i];
@@ -331,7 +345,7 @@ static weft_status_t check_unique(const weft_plan_t *plan, uint64_t *table, uint
     return WEFT_OK;
 }
 
-static weft_status_t check_ports(const weft_plan_t *plan)
+static weft_status_t well_formed_check_ports(const weft_plan_t *plan)
 {
     for (uint32_t i = 0; i < plan->nports; i++) {
         const weft_plan_port_t *port = &plan->ports[i];
@@ -343,7 +357,7 @@ static weft_status_t check_ports(const weft_plan_t *plan)
     return WEFT_OK;
 }
 
-static weft_status_t check_shape(const weft_plan_t *plan)
+static weft_status_t well_formed_check_shape(const weft_plan_t *plan)
 {
     if (!weft_coll_has_plan(plan->coll) || plan->nranks < 2 || plan->rank >= plan->nranks ||
         plan->root >= plan->nranks) {
@@ -360,13 +374,13 @@ static weft_status_t check_shape(const weft_plan_t *plan)
     return WEFT_OK;
 }
 
-static weft_status_t check_lanes(const weft_plan_t *plan, uint64_t *port_user)
+static weft_status_t well_formed_check_lanes(const weft_plan_t *plan, uint64_t *port_user)
 {
     weft_status_t status = WEFT_OK;
     for (uint32_t lane = 0; status == WEFT_OK && lane < plan->nlanes; lane++) {
         check_t at = {.plan = plan, .lane = lane, .port_user = port_user};
         for (; status == WEFT_OK && at.pc < plan->lanes[lane].ncode; at.pc++) {
-            status = check_code(&at);
+            status = well_formed_check_code(&at);
         }
     }
     return status;
@@ -374,9 +388,9 @@ static weft_status_t check_lanes(const weft_plan_t *plan, uint64_t *port_user)
 
 weft_status_t weft_plan_check(const weft_plan_t *plan)
 {
-    weft_status_t status = check_shape(plan);
+    weft_status_t status = well_formed_check_shape(plan);
     if (status == WEFT_OK) {
-        status = check_ports(plan);
+        status = well_formed_check_ports(plan);
     }
     if (status != WEFT_OK) {
         return status;
@@ -389,9 +403,9 @@ weft_status_t weft_plan_check(const weft_plan_t *plan)
     if (table == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory to check %u ports", plan->nports);
     }
-    status = check_unique(plan, table, size - 1);
+    status = well_formed_check_unique(plan, table, size - 1);
     if (status == WEFT_OK) {
-        status = check_lanes(plan, table + size);
+        status = well_formed_check_lanes(plan, table + size);
     }
     weft_os_free(table);
     return status;

@@ -12,7 +12,7 @@
 #include "core/os/os.h"
 #include "core/plan/text.h"
 
-static const weft_host_core_t *core_of(const weft_host_t *host)
+static const weft_host_core_t *host_core_of(const weft_host_t *host)
 {
     return host->core;
 }
@@ -21,7 +21,7 @@ static void host_log(const weft_host_t *host, weft_log_level_t level, const char
 {
     va_list args;
     va_start(args, format);
-    weft_log_v(level, core_of(host)->name, format, args);
+    weft_log_v(level, host_core_of(host)->name, format, args);
     va_end(args);
 }
 
@@ -33,7 +33,7 @@ static weft_status_t host_set_error(const weft_host_t *host, weft_status_t statu
     weft_fail_v(status, os_errno, format, args);
     va_end(args);
     weft_error_t *error = weft_error_record();
-    snprintf(error->transport, sizeof error->transport, "%s", core_of(host)->name);
+    snprintf(error->transport, sizeof error->transport, "%s", host_core_of(host)->name);
     return status;
 }
 
@@ -89,52 +89,52 @@ void weft_host_key_set(weft_host_key_t *key, const uint8_t bytes[32])
     atomic_store_explicit(&key->is_set, true, memory_order_release);
 }
 
-static const uint8_t *key_of(const weft_host_t *host)
+static const uint8_t *host_key_of(const weft_host_t *host)
 {
-    return core_of(host)->key->bytes;
+    return host_core_of(host)->key->bytes;
 }
 
-static weft_status_t auth_client_begin(const weft_host_t *host, weft_auth_state_t *state,
-                                       const uint8_t label[WEFT_AUTH_LABEL],
-                                       uint8_t hello[WEFT_AUTH_HELLO])
+static weft_status_t host_auth_client_begin(const weft_host_t *host, weft_auth_state_t *state,
+                                            const uint8_t label[WEFT_AUTH_LABEL],
+                                            uint8_t hello[WEFT_AUTH_HELLO])
 {
-    return weft_auth_client_begin(key_of(host), state, label, hello);
+    return weft_auth_client_begin(host_key_of(host), state, label, hello);
 }
 
-static weft_status_t auth_server_reply(const weft_host_t *host, weft_auth_state_t *state,
-                                       const uint8_t hello[WEFT_AUTH_HELLO],
-                                       uint8_t reply[WEFT_AUTH_REPLY])
+static weft_status_t host_auth_server_reply(const weft_host_t *host, weft_auth_state_t *state,
+                                            const uint8_t hello[WEFT_AUTH_HELLO],
+                                            uint8_t reply[WEFT_AUTH_REPLY])
 {
-    return weft_auth_server_reply(key_of(host), state, hello, reply);
+    return weft_auth_server_reply(host_key_of(host), state, hello, reply);
 }
 
-static weft_status_t auth_client_finish(const weft_host_t *host, weft_auth_state_t *state,
-                                        const uint8_t reply[WEFT_AUTH_REPLY],
-                                        uint8_t proof[WEFT_AUTH_PROOF])
+static weft_status_t host_auth_client_finish(const weft_host_t *host, weft_auth_state_t *state,
+                                             const uint8_t reply[WEFT_AUTH_REPLY],
+                                             uint8_t proof[WEFT_AUTH_PROOF])
 {
-    return weft_auth_client_finish(key_of(host), state, reply, proof);
+    return weft_auth_client_finish(host_key_of(host), state, reply, proof);
 }
 
-static weft_status_t auth_server_check(const weft_host_t *host, weft_auth_state_t *state,
-                                       const uint8_t proof[WEFT_AUTH_PROOF],
-                                       uint8_t label[WEFT_AUTH_LABEL])
+static weft_status_t host_auth_server_check(const weft_host_t *host, weft_auth_state_t *state,
+                                            const uint8_t proof[WEFT_AUTH_PROOF],
+                                            uint8_t label[WEFT_AUTH_LABEL])
 {
-    return weft_auth_server_check(key_of(host), state, proof, label);
+    return weft_auth_server_check(host_key_of(host), state, proof, label);
 }
 
 static const void *host_get_service(const weft_host_t *host, const char *name)
 {
     static const weft_auth_service_t auth = {
         .size = sizeof auth,
-        .client_begin = auth_client_begin,
-        .server_reply = auth_server_reply,
-        .client_finish = auth_client_finish,
-        .server_check = auth_server_check,
+        .client_begin = host_auth_client_begin,
+        .server_reply = host_auth_server_reply,
+        .client_finish = host_auth_client_finish,
+        .server_check = host_auth_server_check,
     };
     if (strcmp(name, WEFT_SERVICE_PLAN_TEXT) == 0) {
         return weft_plan_text_service();
     }
-    bool keyed = atomic_load_explicit(&core_of(host)->key->is_set, memory_order_acquire);
+    bool keyed = atomic_load_explicit(&host_core_of(host)->key->is_set, memory_order_acquire);
     return keyed && strcmp(name, WEFT_SERVICE_AUTH) == 0 ? &auth : NULL;
 }
 

@@ -14,7 +14,8 @@
 
 typedef const weft_plugin_t *(*weft_entry_fn_t)(void);
 
-static weft_status_t symbol_find(const weft_listed_t *listed, void *object, weft_entry_fn_t *fn_p)
+static weft_status_t loader_symbol_find(const weft_listed_t *listed, void *object,
+                                        weft_entry_fn_t *fn_p)
 {
     char why[300];
     void *symbol = weft_os_dl_symbol(object, ENTRY_NAME, why, sizeof why);
@@ -27,7 +28,7 @@ static weft_status_t symbol_find(const weft_listed_t *listed, void *object, weft
     return WEFT_OK;
 }
 
-static weft_status_t config_fill(weft_entry_t *entry, weft_config_t *config)
+static weft_status_t loader_config_fill(weft_entry_t *entry, weft_config_t *config)
 {
     const weft_plugin_t *plugin = entry->loaded.plugin;
     if (plugin->config_size > 0) {
@@ -57,7 +58,7 @@ weft_status_t weft_entry_load(weft_entry_t *entry, weft_config_t *config,
     if (entry->object == NULL) {
         return weft_listed_refuse(listed, "cannot be loaded", why, "a complete shared object");
     }
-    status = symbol_find(listed, entry->object, &entry_fn);
+    status = loader_symbol_find(listed, entry->object, &entry_fn);
     if (status != WEFT_OK) {
         goto err_close;
     }
@@ -69,7 +70,7 @@ weft_status_t weft_entry_load(weft_entry_t *entry, weft_config_t *config,
     entry->loaded.plugin = plugin;
     entry->loaded.host = &entry->host;
     entry->loaded.path = entry->path;
-    status = config_fill(entry, config);
+    status = loader_config_fill(entry, config);
     if (status != WEFT_OK) {
         goto err_close;
     }

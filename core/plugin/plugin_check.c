@@ -171,7 +171,7 @@ static weft_status_t options_check(const weft_listed_t *listed, const weft_plugi
 
 /* True if the slot lies inside the table and is not all zero; function pointers are compared as bytes
  * because they have no common type. */
-static bool slot_filled(const void *ops, size_t size, size_t offset)
+static bool plugin_check_slot_filled(const void *ops, size_t size, size_t offset)
 {
     static const char zero[sizeof(void (*)(void))];
     return offset + sizeof zero <= size &&
@@ -183,7 +183,7 @@ static weft_status_t slots_check(const weft_listed_t *listed, const void *ops, s
 {
     char found[64], expected[96];
     for (; slots->name != NULL; slots++) {
-        if (slot_filled(ops, size, slots->offset)) {
+        if (plugin_check_slot_filled(ops, size, slots->offset)) {
             continue;
         }
         bool inside = slots->offset + sizeof(void (*)(void)) <= size;

@@ -34,7 +34,7 @@ static bool try_folder(weft_search_t *search, const char *base, const char *belo
     return weft_os_file(path).folder && weft_os_resolve(path, search->folder);
 }
 
-static bool search_near(weft_search_t *search, char *base)
+static bool plugin_folder_search_near(weft_search_t *search, char *base)
 {
     /* Beside an installed library, beside an installed program, and in a build tree. */
     static const char *const below[] = {
@@ -56,7 +56,7 @@ static bool search_near(weft_search_t *search, char *base)
     return try_folder(search, WEFT_INSTALL_PLUGIN_DIR, "");
 }
 
-static weft_status_t setting_check(const char *folder, const char *origin)
+static weft_status_t plugin_folder_setting_check(const char *folder, const char *origin)
 {
     if (folder[0] != '/' || weft_path_has_dot_dot(folder)) {
         return weft_fail(WEFT_ERR_CONFIG, 0,
@@ -76,7 +76,7 @@ weft_status_t weft_plugin_folder(const char *setting, const char *origin, char *
     weft_search_t search = {.folder = ""};
     char base[WEFT_OS_PATH_MAX];
     if (setting[0] != '\0') {
-        weft_status_t status = setting_check(setting, origin);
+        weft_status_t status = plugin_folder_setting_check(setting, origin);
         snprintf(folder, bytes, "%s", status == WEFT_OK ? setting : "");
         return status;
     }
@@ -85,7 +85,7 @@ weft_status_t weft_plugin_folder(const char *setting, const char *origin, char *
         return status;
     }
     weft_path_parent(base);
-    if (!search_near(&search, base)) {
+    if (!plugin_folder_search_near(&search, base)) {
         return weft_fail(WEFT_ERR_PLUGIN, 0,
                          "no folder of plugins found, set [core] plugin_dir; tried %s",
                          search.tried);
@@ -102,7 +102,7 @@ typedef struct weft_listing {
 } weft_listing_t;
 
 /* Length of a plugin's name in "name.so", 0 if it is something else. */
-static size_t stem_bytes(const char *file)
+static size_t plugin_folder_stem_bytes(const char *file)
 {
     size_t bytes = strlen(file);
     size_t suffix = strlen(SUFFIX);
@@ -113,10 +113,10 @@ static size_t stem_bytes(const char *file)
     return bytes - suffix;
 }
 
-static void list_name(void *arg, const char *file)
+static void plugin_folder_list_name(void *arg, const char *file)
 {
     weft_listing_t *listing = arg;
-    size_t bytes = stem_bytes(file);
+    size_t bytes = plugin_folder_stem_bytes(file);
     if (bytes == 0) {
         return;
     }
@@ -136,7 +136,7 @@ weft_status_t weft_folder_refuse(const char *folder, const weft_listed_t *listed
     weft_nearest_t nearest;
     weft_listing_t listing = {.nearest = &nearest};
     weft_nearest_start(&nearest, listed->name);
-    weft_os_folder_each(folder, list_name, &listing);
+    weft_os_folder_each(folder, plugin_folder_list_name, &listing);
     weft_nearest_hint(&nearest, "", "", hint, sizeof hint);
     snprintf(expected, sizeof expected, "a file%s%s%s", hint,
              listing.text[0] != '\0' ? "; the folder has" : "; the folder has no plugin",
@@ -144,11 +144,11 @@ weft_status_t weft_folder_refuse(const char *folder, const weft_listed_t *listed
     return weft_listed_refuse(listed, "cannot be found", "no such file", expected);
 }
 
-static void ignore_unlisted(void *arg, const char *file)
+static void plugin_folder_ignore_unlisted(void *arg, const char *file)
 {
     weft_config_t *config = arg;
     char name[WEFT_OPTION_NAME_MAX + 1];
-    size_t bytes = stem_bytes(file);
+    size_t bytes = plugin_folder_stem_bytes(file);
     memcpy(name, file, bytes);
     name[bytes] = '\0';
     if (bytes > 0 && !weft_config_claimed(config, name)) {
@@ -160,14 +160,14 @@ static void ignore_unlisted(void *arg, const char *file)
 
 void weft_folder_ignore_rest(const char *folder, weft_config_t *config)
 {
-    weft_os_folder_each(folder, ignore_unlisted, config);
+    weft_os_folder_each(folder, plugin_folder_ignore_unlisted, config);
 }
 
-static void add_spare(void *arg, const char *file)
+static void plugin_folder_add_spare(void *arg, const char *file)
 {
     weft_spare_t *spare = arg;
     char name[WEFT_OPTION_NAME_MAX + 1];
-    size_t bytes = stem_bytes(file);
+    size_t bytes = plugin_folder_stem_bytes(file);
     memcpy(name, file, bytes);
     name[bytes] = '\0';
     if (bytes == 0 || strncmp(name, spare->prefix, strlen(spare->prefix)) != 0 ||
@@ -181,5 +181,5 @@ static void add_spare(void *arg, const char *file)
 void weft_folder_spare(const char *folder, weft_spare_t *spare)
 {
     spare->text[0] = '\0';
-    weft_os_folder_each(folder, add_spare, spare);
+    weft_os_folder_each(folder, plugin_folder_add_spare, spare);
 }

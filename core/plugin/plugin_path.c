@@ -29,7 +29,7 @@ bool weft_path_has_dot_dot(const char *path)
 }
 
 /* The folder counts too: who may write there may exchange the file. */
-static weft_status_t folder_trust(const weft_listed_t *listed)
+static weft_status_t plugin_path_folder_trust(const weft_listed_t *listed)
 {
     char folder[WEFT_OS_PATH_MAX], found[64];
     snprintf(folder, sizeof folder, "%s", listed->path);
@@ -67,5 +67,5 @@ weft_status_t weft_listed_trust(const weft_listed_t *listed)
         return weft_listed_refuse(listed, "writable by others", found,
                                   "no write permission for others (chmod go-w)");
     }
-    return folder_trust(listed);
+    return plugin_path_folder_trust(listed);
 }

@@ -36,9 +36,9 @@ static const weft_option_t common_options[] = {
     {NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0},
 };
 
-static weft_status_t path_make(weft_registry_t *registry, weft_config_t *config,
-                               const weft_settings_t *settings, weft_entry_t *entry,
-                               const char *given)
+static weft_status_t registry_path_make(weft_registry_t *registry, weft_config_t *config,
+                                        const weft_settings_t *settings, weft_entry_t *entry,
+                                        const char *given)
 {
     int used;
     entry->elsewhere = given[0] != '\0';
@@ -64,14 +64,14 @@ static weft_status_t path_make(weft_registry_t *registry, weft_config_t *config,
     return WEFT_OK;
 }
 
-static weft_listed_t listed_of(const weft_entry_t *entry)
+static weft_listed_t registry_listed_of(const weft_entry_t *entry)
 {
     return (weft_listed_t){
         .kind = entry->kind, .name = entry->name, .path = entry->path, .origin = entry->origin};
 }
 
-static weft_status_t name_check(const weft_registry_t *registry, weft_plugin_kind_t kind,
-                                const char *name, const char *origin)
+static weft_status_t registry_name_check(const weft_registry_t *registry, weft_plugin_kind_t kind,
+                                         const char *name, const char *origin)
 {
     char found[80];
     const char *key = weft_plugin_kind_name(kind);
@@ -84,7 +84,7 @@ static weft_status_t name_check(const weft_registry_t *registry, weft_plugin_kin
         if (strcmp(e->name, name) != 0) {
             continue;
         }
-        weft_listed_t listed = listed_of(e);
+        weft_listed_t listed = registry_listed_of(e);
         listed.origin = origin;
         snprintf(found, sizeof found, "it in %s and again in %s", weft_plugin_kind_name(e->kind),
                  key);
@@ -95,13 +95,13 @@ static weft_status_t name_check(const weft_registry_t *registry, weft_plugin_kin
 }
 
 /* Adds one listed plugin, not loaded yet. */
-static weft_status_t entry_add(weft_registry_t *registry, weft_config_t *config,
-                               const weft_settings_t *settings, weft_plugin_kind_t kind,
-                               const char *name)
+static weft_status_t registry_entry_add(weft_registry_t *registry, weft_config_t *config,
+                                        const weft_settings_t *settings, weft_plugin_kind_t kind,
+                                        const char *name)
 {
     weft_common_t common = {.path = ""};
     const char *origin = weft_config_origin(config, "core", weft_plugin_kind_name(kind));
-    weft_status_t status = name_check(registry, kind, name, origin);
+    weft_status_t status = registry_name_check(registry, kind, name, origin);
     if (status != WEFT_OK) {
         return status;
     }
@@ -121,12 +121,12 @@ static weft_status_t entry_add(weft_registry_t *registry, weft_config_t *config,
         return status;
     }
     entry->optional = common.optional;
-    return path_make(registry, config, settings, entry, common.path);
+    return registry_path_make(registry, config, settings, entry, common.path);
 }
 
-static weft_status_t list_read(weft_registry_t *registry, weft_config_t *config,
-                               const weft_settings_t *settings, weft_plugin_kind_t kind,
-                               const char *list)
+static weft_status_t registry_list_read(weft_registry_t *registry, weft_config_t *config,
+                                        const weft_settings_t *settings, weft_plugin_kind_t kind,
+                                        const char *list)
 {
     char name[WEFT_OPTION_NAME_MAX + 1];
     for (list += strspn(list, BLANKS); *list != '\0'; list += strspn(list, BLANKS)) {
@@ -142,7 +142,7 @@ static weft_status_t list_read(weft_registry_t *registry, weft_config_t *config,
         memcpy(name, list, bytes);
         name[bytes] = '\0';
         list += bytes;
-        weft_status_t status = entry_add(registry, config, settings, kind, name);
+        weft_status_t status = registry_entry_add(registry, config, settings, kind, name);
         if (status != WEFT_OK) {
             return status;
         }
@@ -150,8 +150,8 @@ static weft_status_t list_read(weft_registry_t *registry, weft_config_t *config,
     return WEFT_OK;
 }
 
-static weft_status_t lists_read(weft_registry_t *registry, weft_config_t *config,
-                                const weft_settings_t *settings)
+static weft_status_t registry_lists_read(weft_registry_t *registry, weft_config_t *config,
+                                         const weft_settings_t *settings)
 {
     const struct {
         weft_plugin_kind_t kind;
@@ -163,7 +163,8 @@ static weft_status_t lists_read(weft_registry_t *registry, weft_config_t *config
         {WEFT_KIND_TUNER, settings->core.tuner},
     };
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
-        weft_status_t status = list_read(registry, config, settings, lists[i].kind, lists[i].names);
+        weft_status_t status =
+            registry_list_read(registry, config, settings, lists[i].kind, lists[i].names);
         if (status != WEFT_OK) {
             return status;
         }
@@ -172,22 +173,22 @@ static weft_status_t lists_read(weft_registry_t *registry, weft_config_t *config
 }
 
 /* An optional plugin that was refused leaves a warning and a section that nobody claims. */
-static weft_status_t forgive(weft_config_t *config, const weft_entry_t *entry)
+static weft_status_t registry_forgive(weft_config_t *config, const weft_entry_t *entry)
 {
     weft_log(WEFT_LOG_WARN, "core", "%s; going on without it", weft_error_record()->text);
     weft_error_clear(weft_error_record());
     return weft_config_ignore(config, entry->name);
 }
 
-static weft_status_t entries_load(weft_registry_t *registry, weft_config_t *config)
+static weft_status_t registry_entries_load(weft_registry_t *registry, weft_config_t *config)
 {
     for (weft_entry_t *e = registry->entries; e != NULL; e = e->next) {
-        const weft_listed_t listed = listed_of(e);
+        const weft_listed_t listed = registry_listed_of(e);
         weft_status_t status = !e->elsewhere && !weft_os_file(e->path).exists
                                    ? weft_folder_refuse(registry->folder, &listed)
                                    : weft_entry_load(e, config, &listed);
         if (status == WEFT_ERR_PLUGIN && e->optional) {
-            status = forgive(config, e);
+            status = registry_forgive(config, e);
         }
         if (status != WEFT_OK) {
             return status;
@@ -205,8 +206,8 @@ weft_status_t weft_registry_load(weft_config_t *config, const weft_settings_t *s
     }
     registry->entries_end = &registry->entries;
     atomic_init(&registry->key.is_set, false);
-    weft_status_t status = lists_read(registry, config, settings);
-    status = status == WEFT_OK ? entries_load(registry, config) : status;
+    weft_status_t status = registry_lists_read(registry, config, settings);
+    status = status == WEFT_OK ? registry_entries_load(registry, config) : status;
     if (status != WEFT_OK) {
         goto err_destroy;
     }
@@ -256,7 +257,7 @@ void weft_registry_set_key(weft_registry_t *registry, const uint8_t key[32])
     weft_host_key_set(&registry->key, key);
 }
 
-static bool is_loaded(const void *arg, const char *name)
+static bool registry_is_loaded(const void *arg, const char *name)
 {
     const weft_registry_t *registry = arg;
     for (const weft_entry_t *e = registry->entries; e != NULL; e = e->next) {
@@ -272,7 +273,10 @@ void weft_registry_spare(const weft_registry_t *registry, weft_plugin_kind_t kin
 {
     char prefix[16];
     snprintf(prefix, sizeof prefix, "%s-", weft_plugin_kind_name(kind));
-    weft_spare_t spare = {
-        .prefix = prefix, .is_known = is_loaded, .arg = registry, .text = text, .bytes = bytes};
+    weft_spare_t spare = {.prefix = prefix,
+                          .is_known = registry_is_loaded,
+                          .arg = registry,
+                          .text = text,
+                          .bytes = bytes};
     weft_folder_spare(registry->folder, &spare);
 }

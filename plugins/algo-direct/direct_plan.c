@@ -24,7 +24,7 @@ uint32_t direct_folds(uint32_t n)
     return 1 + (more + WEFT_MOVE_MAX - 2) / (WEFT_MOVE_MAX - 1);
 }
 
-static void begin(direct_t *direct, const direct_job_t *job, uint32_t k, uint32_t tmp)
+static void direct_plan_begin(direct_t *direct, const direct_job_t *job, uint32_t k, uint32_t tmp)
 {
     *direct = (direct_t){
         .job = job, .builder = job->builder, .n = job->call->nranks, .rank = job->call->rank};
@@ -33,36 +33,36 @@ static void begin(direct_t *direct, const direct_job_t *job, uint32_t k, uint32_
 }
 
 /* Declares the port once; plans use the queues of a peer in both phases. */
-static weft_operand_t port_to(const direct_t *direct, uint32_t peer)
+static weft_operand_t direct_plan_port_to(const direct_t *direct, uint32_t peer)
 {
     weft_plan_builder_t *b = direct->builder;
     return weft_port(direct->job->to[peer] = b->port(b, direct->lane, peer, 0, 1));
 }
 
-static weft_operand_t port_from(const direct_t *direct, uint32_t peer)
+static weft_operand_t direct_plan_port_from(const direct_t *direct, uint32_t peer)
 {
     weft_plan_builder_t *b = direct->builder;
     return weft_port(direct->job->from[peer] = b->port(b, direct->lane, peer, 0, 0));
 }
 
-static void add(const direct_t *direct, const weft_move_t *move)
+static void direct_plan_add(const direct_t *direct, const weft_move_t *move)
 {
     direct->builder->move(direct->builder, direct->lane, move);
 }
 
-static void copy(const direct_t *direct, weft_operand_t dst, weft_operand_t src)
+static void direct_plan_copy(const direct_t *direct, weft_operand_t dst, weft_operand_t src)
 {
-    add(direct, &(weft_move_t){.dst = {dst}, .src = {src}, .ndst = 1, .nsrc = 1});
+    direct_plan_add(direct, &(weft_move_t){.dst = {dst}, .src = {src}, .ndst = 1, .nsrc = 1});
 }
 
-static void together(const direct_t *direct, uint32_t members)
+static void direct_plan_together(const direct_t *direct, uint32_t members)
 {
     if (members > 1) {
         direct->builder->par(direct->builder, direct->lane, members);
     }
 }
 
-static uint32_t smaller(uint32_t a, uint32_t b)
+static uint32_t direct_plan_smaller(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
 }
@@ -74,18 +74,18 @@ void direct_all_to_all(const direct_job_t *job)
 {
     direct_t direct;
     direct_round_t round = {0};
-    begin(&direct, job, 1, 0);
-    copy(&direct, weft_out(direct.rank, 0), weft_in(direct.rank, 0));
+    direct_plan_begin(&direct, job, 1, 0);
+    direct_plan_copy(&direct, weft_out(direct.rank, 0), weft_in(direct.rank, 0));
     for (uint32_t left = direct.n - 1; left > 0;) {
-        uint32_t pairs = smaller(job->pairs, left);
+        uint32_t pairs = direct_plan_smaller(job->pairs, left);
         left -= pairs;
-        together(&direct, 2 * pairs);
+        direct_plan_together(&direct, 2 * pairs);
         for (uint32_t i = 0; i < pairs; i++) {
             direct_round_next(job->schedule, &round);
             uint32_t target = direct_target(job->schedule, &round, direct.rank);
             uint32_t source = direct_source(job->schedule, &round, direct.rank);
-            copy(&direct, port_to(&direct, target), weft_in(target, 0));
-            copy(&direct, weft_out(source, 0), port_from(&direct, source));
+            direct_plan_copy(&direct, direct_plan_port_to(&direct, target), weft_in(target, 0));
+            direct_plan_copy(&direct, weft_out(source, 0), direct_plan_port_from(&direct, source));
         }
     }
 }
@@ -96,20 +96,20 @@ void direct_gather(const direct_job_t *job)
 {
     direct_t direct;
     direct_round_t round = {0};
-    begin(&direct, job, 1, 0);
+    direct_plan_begin(&direct, job, 1, 0);
     if (direct.rank != job->call->root) {
-        copy(&direct, port_to(&direct, job->call->root), weft_in(0, 0));
+        direct_plan_copy(&direct, direct_plan_port_to(&direct, job->call->root), weft_in(0, 0));
         return;
     }
-    copy(&direct, weft_out(direct.rank, 0), weft_in(0, 0));
+    direct_plan_copy(&direct, weft_out(direct.rank, 0), weft_in(0, 0));
     for (uint32_t left = direct.n - 1; left > 0;) {
-        uint32_t peers = smaller(job->pairs, left);
+        uint32_t peers = direct_plan_smaller(job->pairs, left);
         left -= peers;
-        together(&direct, peers);
+        direct_plan_together(&direct, peers);
         for (uint32_t i = 0; i < peers; i++) {
             direct_round_next(job->schedule, &round);
             uint32_t source = direct_source(job->schedule, &round, direct.rank);
-            copy(&direct, weft_out(source, 0), port_from(&direct, source));
+            direct_plan_copy(&direct, weft_out(source, 0), direct_plan_port_from(&direct, source));
         }
     }
 }
@@ -119,41 +119,41 @@ void direct_scatter(const direct_job_t *job)
 {
     direct_t direct;
     direct_round_t round = {0};
-    begin(&direct, job, 1, 0);
+    direct_plan_begin(&direct, job, 1, 0);
     if (direct.rank != job->call->root) {
-        copy(&direct, weft_out(0, 0), port_from(&direct, job->call->root));
+        direct_plan_copy(&direct, weft_out(0, 0), direct_plan_port_from(&direct, job->call->root));
         return;
     }
-    copy(&direct, weft_out(0, 0), weft_in(direct.rank, 0));
+    direct_plan_copy(&direct, weft_out(0, 0), weft_in(direct.rank, 0));
     for (uint32_t left = direct.n - 1; left > 0;) {
-        uint32_t peers = smaller(job->pairs, left);
+        uint32_t peers = direct_plan_smaller(job->pairs, left);
         left -= peers;
-        together(&direct, peers);
+        direct_plan_together(&direct, peers);
         for (uint32_t i = 0; i < peers; i++) {
             direct_round_next(job->schedule, &round);
             uint32_t target = direct_target(job->schedule, &round, direct.rank);
-            copy(&direct, port_to(&direct, target), weft_in(target, 0));
+            direct_plan_copy(&direct, direct_plan_port_to(&direct, target), weft_in(target, 0));
         }
     }
 }
 
 /* `pairs` rounds as one PAR: IN to the targets, four destinations to a MOVE, and the sources' blocks
  * to OUT. */
-static void gather_rounds(const direct_t *direct, direct_round_t *round, uint32_t pairs)
+static void direct_plan_gather_rounds(const direct_t *direct, direct_round_t *round, uint32_t pairs)
 {
     const direct_schedule_t *schedule = direct->job->schedule;
     weft_move_t fan_out = {.src = {weft_in(0, 0)}, .nsrc = 1};
-    together(direct, pairs + (pairs + WEFT_MOVE_MAX - 1) / WEFT_MOVE_MAX);
+    direct_plan_together(direct, pairs + (pairs + WEFT_MOVE_MAX - 1) / WEFT_MOVE_MAX);
     for (uint32_t i = 0; i < pairs; i++) {
         direct_round_next(schedule, round);
         uint32_t target = direct_target(schedule, round, direct->rank);
         uint32_t source = direct_source(schedule, round, direct->rank);
-        fan_out.dst[fan_out.ndst++] = port_to(direct, target);
+        fan_out.dst[fan_out.ndst++] = direct_plan_port_to(direct, target);
         if (fan_out.ndst == WEFT_MOVE_MAX || i + 1 == pairs) {
-            add(direct, &fan_out);
+            direct_plan_add(direct, &fan_out);
             fan_out.ndst = 0;
         }
-        copy(direct, weft_out(source, 0), port_from(direct, source));
+        direct_plan_copy(direct, weft_out(source, 0), direct_plan_port_from(direct, source));
     }
 }
 
@@ -162,39 +162,40 @@ void direct_all_gather(const direct_job_t *job)
 {
     direct_t direct;
     direct_round_t round = {0};
-    begin(&direct, job, 1, 0);
-    copy(&direct, weft_out(direct.rank, 0), weft_in(0, 0));
+    direct_plan_begin(&direct, job, 1, 0);
+    direct_plan_copy(&direct, weft_out(direct.rank, 0), weft_in(0, 0));
     for (uint32_t left = direct.n - 1; left > 0;) {
-        uint32_t pairs = smaller(job->pairs, left);
+        uint32_t pairs = direct_plan_smaller(job->pairs, left);
         left -= pairs;
-        gather_rounds(&direct, &round, pairs);
+        direct_plan_gather_rounds(&direct, &round, pairs);
     }
 }
 
 /* Chunk p of IN to rank p, for all p; the ports of all peers are known afterwards. */
-static void send_slices(const direct_t *direct)
+static void direct_plan_send_slices(const direct_t *direct)
 {
     const direct_job_t *job = direct->job;
     direct_round_t round = {0};
     for (uint32_t left = direct->n - 1; left > 0;) {
-        uint32_t peers = smaller(job->pairs, left);
+        uint32_t peers = direct_plan_smaller(job->pairs, left);
         left -= peers;
-        together(direct, peers);
+        direct_plan_together(direct, peers);
         for (uint32_t i = 0; i < peers; i++) {
             direct_round_next(job->schedule, &round);
             uint32_t target = direct_target(job->schedule, &round, direct->rank);
-            copy(direct, port_to(direct, target), weft_in(target, 0));
+            direct_plan_copy(direct, direct_plan_port_to(direct, target), weft_in(target, 0));
         }
     }
 }
 
 /* The MOVE `final` ← contributions of ranks 0 … n−1 to chunk `rank`. Invariant after step s: the
  * accumulator is the fold of ranks 0 … 3s. */
-static void fold_slices(const direct_t *direct, const weft_move_t *final)
+static void direct_plan_fold_slices(const direct_t *direct, const weft_move_t *final)
 {
     weft_move_t move = {.dst = {weft_tmp(0, 0)}, .ndst = 1, .like = weft_in(direct->rank, 0)};
     for (uint32_t rank = 0; rank < direct->n; rank++) {
-        move.src[move.nsrc++] = rank == direct->rank ? weft_in(rank, 0) : port_from(direct, rank);
+        move.src[move.nsrc++] =
+            rank == direct->rank ? weft_in(rank, 0) : direct_plan_port_from(direct, rank);
         if (rank + 1 < direct->n && move.nsrc < WEFT_MOVE_MAX) {
             continue;
         }
@@ -205,7 +206,7 @@ static void fold_slices(const direct_t *direct, const weft_move_t *final)
             }
             move.flags = WEFT_MOVE_FINAL;
         }
-        add(direct, &move);
+        direct_plan_add(direct, &move);
         move.src[0] = weft_tmp(0, 0);
         move.nsrc = 1;
     }
@@ -215,13 +216,13 @@ static void fold_slices(const direct_t *direct, const weft_move_t *final)
 void direct_reduce_scatter(const direct_job_t *job)
 {
     direct_t direct;
-    begin(&direct, job, 1, direct_folds(job->call->nranks) > 1 ? 1 : 0);
-    send_slices(&direct);
-    fold_slices(&direct, &(weft_move_t){.dst = {weft_out(0, 0)}, .ndst = 1});
+    direct_plan_begin(&direct, job, 1, direct_folds(job->call->nranks) > 1 ? 1 : 0);
+    direct_plan_send_slices(&direct);
+    direct_plan_fold_slices(&direct, &(weft_move_t){.dst = {weft_out(0, 0)}, .ndst = 1});
 }
 
 /* The result to the targets that the last fold did not reach, in the order of the schedule. */
-static void pass_on(const direct_t *direct, direct_round_t *round, uint32_t left)
+static void direct_plan_pass_on(const direct_t *direct, direct_round_t *round, uint32_t left)
 {
     while (left > 0) {
         weft_move_t move = {.src = {weft_out(direct->rank, 0)}, .nsrc = 1};
@@ -230,23 +231,23 @@ static void pass_on(const direct_t *direct, direct_round_t *round, uint32_t left
             uint32_t target = direct_target(direct->job->schedule, round, direct->rank);
             move.dst[move.ndst++] = weft_port(direct->job->to[target]);
         }
-        add(direct, &move);
+        direct_plan_add(direct, &move);
     }
 }
 
 /* The results of the others, `pairs` at a time. */
-static void receive_results(const direct_t *direct)
+static void direct_plan_receive_results(const direct_t *direct)
 {
     const direct_job_t *job = direct->job;
     direct_round_t round = {0};
     for (uint32_t left = direct->n - 1; left > 0;) {
-        uint32_t peers = smaller(job->pairs, left);
+        uint32_t peers = direct_plan_smaller(job->pairs, left);
         left -= peers;
-        together(direct, peers);
+        direct_plan_together(direct, peers);
         for (uint32_t i = 0; i < peers; i++) {
             direct_round_next(job->schedule, &round);
             uint32_t source = direct_source(job->schedule, &round, direct->rank);
-            copy(direct, weft_out(source, 0), weft_port(job->from[source]));
+            direct_plan_copy(direct, weft_out(source, 0), weft_port(job->from[source]));
         }
     }
 }
@@ -257,8 +258,8 @@ void direct_all_reduce(const direct_job_t *job)
 {
     direct_t direct;
     direct_round_t round = {0};
-    begin(&direct, job, job->call->nranks, direct_folds(job->call->nranks) > 1 ? 1 : 0);
-    send_slices(&direct);
+    direct_plan_begin(&direct, job, job->call->nranks, direct_folds(job->call->nranks) > 1 ? 1 : 0);
+    direct_plan_send_slices(&direct);
     weft_move_t final = {.dst = {weft_out(direct.rank, 0)}, .ndst = 1};
     uint32_t left = direct.n - 1;
     for (; left > 0 && final.ndst < WEFT_MOVE_MAX; left--) {
@@ -266,7 +267,7 @@ void direct_all_reduce(const direct_job_t *job)
         uint32_t target = direct_target(job->schedule, &round, direct.rank);
         final.dst[final.ndst++] = weft_port(job->to[target]);
     }
-    fold_slices(&direct, &final);
-    pass_on(&direct, &round, left);
-    receive_results(&direct);
+    direct_plan_fold_slices(&direct, &final);
+    direct_plan_pass_on(&direct, &round, left);
+    direct_plan_receive_results(&direct);
 }

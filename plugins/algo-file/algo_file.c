@@ -52,7 +52,7 @@ static void file_destroy(weft_algo_t *algo)
     host->free(host, algo);
 }
 
-static bool is_xml(const file_source_t *source)
+static bool algo_file_is_xml(const file_source_t *source)
 {
     size_t at = source->bytes > 3 && memcmp(source->text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     while (at < source->bytes && strchr(" \t\r\n", source->text[at]) != NULL &&
@@ -62,7 +62,7 @@ static bool is_xml(const file_source_t *source)
     return at < source->bytes && source->text[at] == '<';
 }
 
-static weft_status_t read_text(weft_algo_t *algo, const file_source_t *source)
+static weft_status_t algo_file_read_text(weft_algo_t *algo, const file_source_t *source)
 {
     const weft_host_t *host = algo->host;
     if (algo->service == NULL) {
@@ -86,8 +86,8 @@ static weft_status_t add_file(weft_algo_t *algo, const char *path, size_t length
     source->next = algo->sources;
     algo->sources = source;
     algo->stamp = (algo->stamp << 7 | algo->stamp >> 57) ^ source->hash;
-    return is_xml(source) ? file_msccl_read(algo->host, source, &algo->plans)
-                          : read_text(algo, source);
+    return algo_file_is_xml(source) ? file_msccl_read(algo->host, source, &algo->plans)
+                                    : algo_file_read_text(algo, source);
 }
 
 static weft_status_t file_create(const weft_host_t *host, const void *config, weft_algo_t **algo_p)
@@ -112,7 +112,7 @@ static weft_status_t file_create(const weft_host_t *host, const void *config, we
     return WEFT_OK;
 }
 
-static const file_plans_t *find(const weft_algo_t *algo, const weft_algo_call_t *call)
+static const file_plans_t *algo_file_find(const weft_algo_t *algo, const weft_algo_call_t *call)
 {
     const file_plans_t *plans = algo->plans;
     while (plans != NULL && (plans->coll != call->coll || plans->nranks != call->nranks ||
@@ -123,7 +123,7 @@ static const file_plans_t *find(const weft_algo_t *algo, const weft_algo_call_t 
 }
 
 /* "all_reduce over 4, broadcast over 8 from root 2". */
-static void describe_held(const weft_algo_t *algo, char *text, size_t bytes)
+static void algo_file_describe_held(const weft_algo_t *algo, char *text, size_t bytes)
 {
     size_t used = 0;
     for (const file_plans_t *plans = algo->plans; plans != NULL; plans = plans->next) {
@@ -143,10 +143,10 @@ static void describe_held(const weft_algo_t *algo, char *text, size_t bytes)
 static weft_status_t file_supports(weft_algo_t *algo, const weft_algo_call_t *call)
 {
     char held[HELD_MAX] = "nothing: [algo-file] files is empty";
-    if (find(algo, call) != NULL) {
+    if (algo_file_find(algo, call) != NULL) {
         return WEFT_OK;
     }
-    describe_held(algo, held, sizeof held);
+    algo_file_describe_held(algo, held, sizeof held);
     return algo->host->set_error(algo->host, WEFT_ERR_UNSUPPORTED, 0,
                                  "no file holds %s over %u ranks; held: %s",
                                  weft_algo_coll_text(call->coll), call->nranks, held);
@@ -160,7 +160,7 @@ static weft_status_t file_emit(weft_algo_t *algo, const weft_algo_call_t *call,
     if (status != WEFT_OK) {
         return status;
     }
-    const file_plans_t *plans = find(algo, call);
+    const file_plans_t *plans = algo_file_find(algo, call);
     if (plans->source->program != NULL) {
         msccl_emit(plans->source->program, call->rank, builder);
         return WEFT_OK;

@@ -47,8 +47,9 @@ void file_plans_destroy(const weft_host_t *host, file_plans_t *plans)
     }
 }
 
-static weft_status_t find_all(const weft_host_t *host, const weft_plan_text_service_t *service,
-                              const weft_plan_text_t *text, found_t *found)
+static weft_status_t file_plans_find_all(const weft_host_t *host,
+                                         const weft_plan_text_service_t *service,
+                                         const weft_plan_text_t *text, found_t *found)
 {
     weft_plan_text_entry_t entry = {.size = sizeof entry};
     for (;;) {
@@ -73,19 +74,19 @@ static weft_status_t find_all(const weft_host_t *host, const weft_plan_text_serv
     }
 }
 
-static bool same_shape(const weft_plan_text_entry_t *a, const weft_plan_text_entry_t *b)
+static bool file_plans_same_shape(const weft_plan_text_entry_t *a, const weft_plan_text_entry_t *b)
 {
     return a->coll == b->coll && a->nranks == b->nranks && a->root == b->root;
 }
 
 /* Sorts the plans of the shape of heads[first] by rank and takes them out of the list (bytes 0). */
-static weft_status_t take_shape(const weft_host_t *host, const file_source_t *source,
-                                found_t *found, uint32_t first, file_plans_t *plans)
+static weft_status_t file_plans_take_shape(const weft_host_t *host, const file_source_t *source,
+                                           found_t *found, uint32_t first, file_plans_t *plans)
 {
     const weft_plan_text_entry_t shape = found->heads[first];
     for (uint32_t i = first; i < found->count; i++) {
         weft_plan_text_entry_t *entry = &found->heads[i];
-        if (entry->bytes == 0 || !same_shape(entry, &shape)) {
+        if (entry->bytes == 0 || !file_plans_same_shape(entry, &shape)) {
             continue;
         }
         if (plans->heads[entry->rank].bytes != 0) {
@@ -110,8 +111,8 @@ static weft_status_t take_shape(const weft_host_t *host, const file_source_t *so
     return WEFT_OK;
 }
 
-static weft_status_t add_shape(const weft_host_t *host, const file_source_t *source, found_t *found,
-                               uint32_t first, file_plans_t **list_p)
+static weft_status_t file_plans_add_shape(const weft_host_t *host, const file_source_t *source,
+                                          found_t *found, uint32_t first, file_plans_t **list_p)
 {
     const weft_plan_text_entry_t *entry = &found->heads[first];
     if (entry->nranks > found->count) {
@@ -132,7 +133,7 @@ static weft_status_t add_shape(const weft_host_t *host, const file_source_t *sou
     if (plans->heads == NULL) {
         goto err_plans;
     }
-    status = take_shape(host, source, found, first, plans);
+    status = file_plans_take_shape(host, source, found, first, plans);
     status = status != WEFT_OK ? status : file_plans_add(host, plans, list_p);
     if (status != WEFT_OK) {
         goto err_plans;
@@ -148,10 +149,10 @@ weft_status_t file_text_read(const weft_host_t *host, const weft_plan_text_servi
 {
     const weft_plan_text_t text = file_text_of(source);
     found_t found = {.count = 0};
-    weft_status_t status = find_all(host, service, &text, &found);
+    weft_status_t status = file_plans_find_all(host, service, &text, &found);
     for (uint32_t i = 0; i < found.count && status == WEFT_OK; i++) {
         if (found.heads[i].bytes != 0) {
-            status = add_shape(host, source, &found, i, list_p);
+            status = file_plans_add_shape(host, source, &found, i, list_p);
         }
     }
     host->free(host, found.heads);

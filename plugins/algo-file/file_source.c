@@ -13,7 +13,7 @@
 #include "msccl_read.h"
 
 /* FNV-1a (Fowler, Noll and Vo): a changed file has another number; it keeps out no adversary. */
-static uint64_t hash_of(const char *text, size_t bytes)
+static uint64_t file_source_hash_of(const char *text, size_t bytes)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     for (size_t i = 0; i < bytes; i++) {
@@ -22,8 +22,8 @@ static uint64_t hash_of(const char *text, size_t bytes)
     return hash;
 }
 
-static weft_status_t refuse(const weft_host_t *host, const file_source_t *source, int error,
-                            const char *why)
+static weft_status_t file_source_refuse(const weft_host_t *host, const file_source_t *source,
+                                        int error, const char *why)
 {
     return host->set_error(host, WEFT_ERR_CONFIG, error, "%s, listed in [algo-file] files: %s",
                            source->path, why);
@@ -34,22 +34,23 @@ static weft_status_t check_file(const weft_host_t *host, const file_source_t *so
 {
     struct stat status;
     if (fstat(fd, &status) != 0) {
-        return refuse(host, source, errno, "cannot be looked at");
+        return file_source_refuse(host, source, errno, "cannot be looked at");
     }
     if (!S_ISREG(status.st_mode)) {
-        return refuse(host, source, 0, "is no file");
+        return file_source_refuse(host, source, 0, "is no file");
     }
     if (status.st_size == 0) {
-        return refuse(host, source, 0, "is empty; plans or an XML program are expected");
+        return file_source_refuse(host, source, 0,
+                                  "is empty; plans or an XML program are expected");
     }
     if (status.st_size > (off_t)FILE_BYTES_MAX) {
-        return refuse(host, source, 0, "is larger than 64 MiB");
+        return file_source_refuse(host, source, 0, "is larger than 64 MiB");
     }
     *bytes_p = (size_t)status.st_size;
     return WEFT_OK;
 }
 
-static weft_status_t read_all(const weft_host_t *host, file_source_t *source, int fd)
+static weft_status_t file_source_read_all(const weft_host_t *host, file_source_t *source, int fd)
 {
     weft_status_t status = check_file(host, source, fd, &source->bytes);
     if (status != WEFT_OK) {
@@ -65,11 +66,12 @@ static weft_status_t read_all(const weft_host_t *host, file_source_t *source, in
             continue;
         }
         if (got <= 0) {
-            return refuse(host, source, got < 0 ? errno : 0, "cannot be read to its end");
+            return file_source_refuse(host, source, got < 0 ? errno : 0,
+                                      "cannot be read to its end");
         }
         done += (size_t)got;
     }
-    source->hash = hash_of(source->text, source->bytes);
+    source->hash = file_source_hash_of(source->text, source->bytes);
     return WEFT_OK;
 }
 
@@ -89,10 +91,10 @@ weft_status_t file_source_open(const weft_host_t *host, const char *path, size_t
     /* A pipe or a device in the place of a file must not keep the program waiting. */
     int fd = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) {
-        status = refuse(host, source, errno, "cannot be opened");
+        status = file_source_refuse(host, source, errno, "cannot be opened");
         goto err_source;
     }
-    status = read_all(host, source, fd);
+    status = file_source_read_all(host, source, fd);
     close(fd);
     if (status != WEFT_OK) {
         goto err_source;

@@ -54,7 +54,7 @@ weft_status_t msccl_fail_step(const msccl_program_t *program, uint32_t tb, uint3
 }
 
 /* Levenshtein's distance; only the first letters of long words count. */
-static size_t distance(const char *a, const char *b)
+static size_t msccl_distance(const char *a, const char *b)
 {
     size_t row[WORD_MAX + 1], length = strnlen(a, WORD_MAX), width = strnlen(b, WORD_MAX);
     for (size_t j = 0; j <= width; j++) {
@@ -78,7 +78,7 @@ const char *msccl_nearest(const char *word, const char *const *list)
     const char *best = list[0];
     size_t least = SIZE_MAX;
     for (; *list != NULL; list++) {
-        size_t far = distance(word, *list);
+        size_t far = msccl_distance(word, *list);
         if (far < least) {
             least = far;
             best = *list;

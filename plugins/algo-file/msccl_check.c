@@ -6,20 +6,21 @@
 
 #include "msccl.h"
 
-static uint32_t in_blocks(const msccl_program_t *program)
+static uint32_t msccl_check_in_blocks(const msccl_program_t *program)
 {
     return program->coll == WEFT_REDUCE_SCATTER || program->coll == WEFT_ALL_TO_ALL ? program->n
                                                                                     : 1;
 }
 
-static uint32_t out_blocks(const msccl_program_t *program)
+static uint32_t msccl_check_out_blocks(const msccl_program_t *program)
 {
     return program->coll == WEFT_ALL_GATHER || program->coll == WEFT_ALL_TO_ALL ? program->n : 1;
 }
 
 static weft_status_t check_sizes(msccl_program_t *program)
 {
-    uint32_t in = in_blocks(program), out = out_blocks(program), most = in > out ? in : out;
+    uint32_t in = msccl_check_in_blocks(program), out = msccl_check_out_blocks(program),
+             most = in > out ? in : out;
     if (program->loop_chunks % most != 0) {
         return msccl_fail(program, program->gpus[0].line,
                           "nchunksperloop is %u, no multiple of the %u blocks of the collective",
@@ -140,7 +141,8 @@ static weft_status_t check_peer(const msccl_program_t *program, const msccl_tb_t
 }
 
 /* The tb of the peer that has this one's other end, or NONE. */
-static uint32_t find_end(const msccl_program_t *program, const msccl_tb_t *tb, bool sends)
+static uint32_t msccl_check_find_end(const msccl_program_t *program, const msccl_tb_t *tb,
+                                     bool sends)
 {
     int32_t peer = sends ? tb->send : tb->recv;
     const msccl_gpu_t *gpu = &program->gpus[peer];
@@ -178,8 +180,8 @@ static weft_status_t check_ends(msccl_program_t *program, uint32_t tb)
 {
     msccl_tb_t *at = &program->tbs[tb];
     uint32_t number = tb - program->gpus[at->gpu].first;
-    at->to = at->send < 0 ? MSCCL_NONE : find_end(program, at, true);
-    at->from = at->recv < 0 ? MSCCL_NONE : find_end(program, at, false);
+    at->to = at->send < 0 ? MSCCL_NONE : msccl_check_find_end(program, at, true);
+    at->from = at->recv < 0 ? MSCCL_NONE : msccl_check_find_end(program, at, false);
     if (at->nsends != 0 && at->to == MSCCL_NONE) {
         return msccl_fail(program, at->line,
                           "gpu %u tb %u sends to gpu %d on channel %u, but no tb of gpu %d has "
@@ -219,7 +221,7 @@ static weft_status_t check_tbs(msccl_program_t *program)
 
 /* A program that may be called in place and names one of the two buffers only cannot mean anything
  * but one memory, whatever `outofplace` says. */
-static bool one_memory(const msccl_program_t *program)
+static bool msccl_check_one_memory(const msccl_program_t *program)
 {
     bool named[3] = {false, false, false};
     for (uint32_t s = 0; s < program->nsteps; s++) {
@@ -237,7 +239,7 @@ weft_status_t msccl_check(msccl_program_t *program)
     status = status != WEFT_OK ? status : check_steps(program);
     status = status != WEFT_OK ? status : check_tbs(program);
     if (status == WEFT_OK) {
-        program->alias = one_memory(program);
+        program->alias = msccl_check_one_memory(program);
     }
     return status;
 }

@@ -18,8 +18,8 @@ typedef struct pattern {
     bool final;
 } pattern_t;
 
-static weft_operand_t operand(const msccl_program_t *program, uint32_t gpu, uint32_t place,
-                              bool written)
+static weft_operand_t msccl_emit_operand(const msccl_program_t *program, uint32_t gpu,
+                                         uint32_t place, bool written)
 {
     uint32_t in = msccl_in_chunk(program, gpu, place), out = msccl_out_chunk(program, gpu, place);
     uint32_t tmp = msccl_tmp_chunk(program, place);
@@ -36,29 +36,30 @@ static weft_operand_t operand(const msccl_program_t *program, uint32_t gpu, uint
     return weft_tmp(program->gpus[gpu].chunks[MSCCL_TMP] + shadow - 1, 0);
 }
 
-static bool has_length(weft_operand_t at)
+static bool msccl_emit_has_length(weft_operand_t at)
 {
     return at.kind == WEFT_OPERAND_IN || at.kind == WEFT_OPERAND_OUT;
 }
 
-static pattern_t pattern_of(const msccl_program_t *program, uint32_t gpu, const msccl_step_t *step,
-                            uint32_t chunk)
+static pattern_t msccl_emit_pattern_of(const msccl_program_t *program, uint32_t gpu,
+                                       const msccl_step_t *step, uint32_t chunk)
 {
     const msccl_act_t *act = &msccl_acts[step->type];
     const msccl_mark_t *mark = &program->marks[step->mark + chunk];
     pattern_t pattern = {.final = mark->final};
     if (act->reads) {
         uint32_t place = msccl_place(program, gpu, step->src_buf, (uint32_t)step->src + chunk);
-        pattern.src = operand(program, gpu, place, mark->src_written);
+        pattern.src = msccl_emit_operand(program, gpu, place, mark->src_written);
     }
     if (act->writes) {
         uint32_t place = msccl_place(program, gpu, step->dst_buf, (uint32_t)step->dst + chunk);
-        pattern.dst = operand(program, gpu, place, true);
+        pattern.dst = msccl_emit_operand(program, gpu, place, true);
         if (act->accumulates) {
-            pattern.acc = operand(program, gpu, place, mark->dst_written);
+            pattern.acc = msccl_emit_operand(program, gpu, place, mark->dst_written);
         }
     }
-    if (!has_length(pattern.src) && !has_length(pattern.acc) && !has_length(pattern.dst)) {
+    if (!msccl_emit_has_length(pattern.src) && !msccl_emit_has_length(pattern.acc) &&
+        !msccl_emit_has_length(pattern.dst)) {
         pattern.like =
             program->coll == WEFT_ALL_GATHER ? weft_out(mark->name, 0) : weft_in(mark->name, 0);
     }
@@ -68,27 +69,28 @@ static pattern_t pattern_of(const msccl_program_t *program, uint32_t gpu, const 
 void msccl_scratch_of(const msccl_program_t *program, uint32_t tb, const msccl_step_t *step,
                       uint32_t chunk, uint32_t use[2])
 {
-    pattern_t pattern = pattern_of(program, program->tbs[tb].gpu, step, chunk);
+    pattern_t pattern = msccl_emit_pattern_of(program, program->tbs[tb].gpu, step, chunk);
     use[0] = pattern.src.kind == WEFT_OPERAND_TMP ? pattern.src.index : MSCCL_NONE;
     use[1] = pattern.dst.kind == WEFT_OPERAND_TMP ? pattern.dst.index : MSCCL_NONE;
 }
 
-static bool follows(weft_operand_t next, weft_operand_t first, uint32_t by)
+static bool msccl_emit_follows(weft_operand_t next, weft_operand_t first, uint32_t by)
 {
     return next.kind == first.kind &&
            (first.kind == WEFT_OPERAND_NONE || next.index == first.index + by);
 }
 
 /* True if `next` is `by` chunks after `first` in everything. */
-static bool continues(const pattern_t *next, const pattern_t *first, uint32_t by)
+static bool msccl_emit_continues(const pattern_t *next, const pattern_t *first, uint32_t by)
 {
-    return follows(next->src, first->src, by) && follows(next->acc, first->acc, by) &&
-           follows(next->dst, first->dst, by) && follows(next->like, first->like, by) &&
-           next->final == first->final;
+    return msccl_emit_follows(next->src, first->src, by) &&
+           msccl_emit_follows(next->acc, first->acc, by) &&
+           msccl_emit_follows(next->dst, first->dst, by) &&
+           msccl_emit_follows(next->like, first->like, by) && next->final == first->final;
 }
 
-static void write_move(const msccl_act_t *act, const pattern_t *pattern, uint32_t cnt,
-                       const msccl_writer_t *writer, weft_move_t *move)
+static void msccl_emit_write_move(const msccl_act_t *act, const pattern_t *pattern, uint32_t cnt,
+                                  const msccl_writer_t *writer, weft_move_t *move)
 {
     move->ndst = move->nsrc = 0;
     move->cnt = cnt;
@@ -118,16 +120,16 @@ uint32_t msccl_write_step(const msccl_program_t *program, uint32_t tb, const msc
 {
     uint32_t gpu = program->tbs[tb].gpu, moves = 0, first = 0, cnt = (uint32_t)step->cnt;
     while (first < cnt) {
-        pattern_t pattern = pattern_of(program, gpu, step, first);
+        pattern_t pattern = msccl_emit_pattern_of(program, gpu, step, first);
         uint32_t by = 1;
         for (; first + by < cnt; by++) {
-            pattern_t next = pattern_of(program, gpu, step, first + by);
-            if (!continues(&next, &pattern, by)) {
+            pattern_t next = msccl_emit_pattern_of(program, gpu, step, first + by);
+            if (!msccl_emit_continues(&next, &pattern, by)) {
                 break;
             }
         }
         if (writer->builder != NULL) {
-            write_move(&msccl_acts[step->type], &pattern, by, writer, move);
+            msccl_emit_write_move(&msccl_acts[step->type], &pattern, by, writer, move);
         }
         moves++;
         first += by;
@@ -136,9 +138,9 @@ uint32_t msccl_write_step(const msccl_program_t *program, uint32_t tb, const msc
 }
 
 /* More waits than a MOVE has are spread over copies that nobody reads. */
-static void write_waits(const msccl_program_t *program, const msccl_tb_t *tb, uint32_t waits,
-                        const uint32_t steps[MSCCL_LANES_MAX], const msccl_writer_t *writer,
-                        weft_move_t *move)
+static void msccl_emit_write_waits(const msccl_program_t *program, const msccl_tb_t *tb,
+                                   uint32_t waits, const uint32_t steps[MSCCL_LANES_MAX],
+                                   const msccl_writer_t *writer, weft_move_t *move)
 {
     const msccl_gpu_t *gpu = &program->gpus[tb->gpu];
     for (uint32_t t = 0, left = waits; t < gpu->ntbs; t++) {
@@ -162,8 +164,8 @@ static void write_waits(const msccl_program_t *program, const msccl_tb_t *tb, ui
     }
 }
 
-static void write_tb(const msccl_program_t *program, uint32_t gpu, uint32_t t,
-                     const msccl_writer_t *writer)
+static void msccl_emit_write_tb(const msccl_program_t *program, uint32_t gpu, uint32_t t,
+                                const msccl_writer_t *writer)
 {
     uint32_t at = program->gpus[gpu].first + t, steps[MSCCL_LANES_MAX];
     const msccl_tb_t *tb = &program->tbs[at];
@@ -175,14 +177,15 @@ static void write_tb(const msccl_program_t *program, uint32_t gpu, uint32_t t,
         weft_move_t move = {0};
         uint64_t walked = 0;
         uint32_t waits = msccl_waits(program, gpu, t, s, steps, &walked);
-        write_waits(program, tb, waits, steps, writer, &move);
+        msccl_emit_write_waits(program, tb, waits, steps, writer, &move);
         msccl_write_step(program, at, step, writer, &move);
     }
 }
 
 /* In place a gpu's own part of the result is where it belongs; out of place it has to be copied.
  * Nobody writes these chunks, so nothing has to be waited for. */
-static void write_copies(const msccl_program_t *program, uint32_t gpu, weft_plan_builder_t *builder)
+static void msccl_emit_write_copies(const msccl_program_t *program, uint32_t gpu,
+                                    weft_plan_builder_t *builder)
 {
     const msccl_cell_t *cells = &program->cells[program->gpus[gpu].cells];
     weft_move_t move = {.ndst = 1, .nsrc = 1};
@@ -207,8 +210,8 @@ static void write_copies(const msccl_program_t *program, uint32_t gpu, weft_plan
     builder->move(builder, 0, &move);
 }
 
-static weft_status_t layout_tb(msccl_program_t *program, uint32_t gpu, uint32_t t,
-                               uint64_t *walked_p)
+static weft_status_t msccl_emit_layout_tb(msccl_program_t *program, uint32_t gpu, uint32_t t,
+                                          uint64_t *walked_p)
 {
     msccl_tb_t *tb = &program->tbs[program->gpus[gpu].first + t];
     uint32_t pc = 0, steps[MSCCL_LANES_MAX];
@@ -247,7 +250,7 @@ weft_status_t msccl_layout(msccl_program_t *program)
     weft_status_t status = WEFT_OK;
     for (uint32_t g = 0; g < program->n; g++) {
         for (uint32_t t = 0; t < program->gpus[g].ntbs && status == WEFT_OK; t++) {
-            status = layout_tb(program, g, t, &walked);
+            status = msccl_emit_layout_tb(program, g, t, &walked);
         }
     }
     return status;
@@ -272,13 +275,13 @@ void msccl_emit(const msccl_program_t *program, uint32_t rank, weft_plan_builder
         }
     }
     for (uint32_t t = 0; t < gpu->ntbs; t++) {
-        write_tb(program, rank, t, &writers[t]);
+        msccl_emit_write_tb(program, rank, t, &writers[t]);
     }
     if (gpu->copies) {
         if (gpu->ntbs == 0) {
             builder->lane(builder);
         }
-        write_copies(program, rank, builder);
+        msccl_emit_write_copies(program, rank, builder);
     }
     for (uint32_t t = 0; t < gpu->ntbs; t++) {
         if ((gpu->meet >> t & 1) != 0) {

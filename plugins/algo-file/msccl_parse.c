@@ -31,14 +31,14 @@ static const char *const tb_attributes[] = {"id", "send", "recv", "chan", NULL};
 static const char *const step_attributes[] = {
     "s", "type", "srcbuf", "srcoff", "dstbuf", "dstoff", "cnt", "depid", "deps", "hasdep", NULL};
 
-static uint32_t line_of(const reader_t *reader)
+static uint32_t msccl_parse_line_of(const reader_t *reader)
 {
     return (uint32_t)XML_GetCurrentLineNumber(reader->parser);
 }
 
-static void refuse(reader_t *reader, const char *format, ...) WEFT_PRINTF(2, 3);
+static void msccl_parse_refuse(reader_t *reader, const char *format, ...) WEFT_PRINTF(2, 3);
 
-static void refuse(reader_t *reader, const char *format, ...)
+static void msccl_parse_refuse(reader_t *reader, const char *format, ...)
 {
     if (reader->status != WEFT_OK) {
         return;
@@ -48,11 +48,11 @@ static void refuse(reader_t *reader, const char *format, ...)
     va_start(args, format);
     vsnprintf(why, sizeof why, format, args);
     va_end(args);
-    reader->status = msccl_fail(reader->program, line_of(reader), "%s", why);
+    reader->status = msccl_fail(reader->program, msccl_parse_line_of(reader), "%s", why);
     XML_StopParser(reader->parser, XML_FALSE);
 }
 
-static const char *find(const char **attributes, const char *name)
+static const char *msccl_parse_find(const char **attributes, const char *name)
 {
     for (; *attributes != NULL; attributes += 2) {
         if (strcmp(attributes[0], name) == 0) {
@@ -63,42 +63,45 @@ static const char *find(const char **attributes, const char *name)
 }
 
 /* A number in [min, max]. */
-static int32_t number(reader_t *reader, const char **attributes, const char *name, int32_t min,
-                      int32_t max)
+static int32_t msccl_parse_number(reader_t *reader, const char **attributes, const char *name,
+                                  int32_t min, int32_t max)
 {
-    const char *text = find(attributes, name);
+    const char *text = msccl_parse_find(attributes, name);
     if (text == NULL) {
-        refuse(reader, "attribute %s is missing", name);
+        msccl_parse_refuse(reader, "attribute %s is missing", name);
         return min;
     }
     char *end;
     errno = 0;
     long value = strtol(text, &end, 10);
     if (end == text || *end != '\0' || errno != 0 || value < min || value > max) {
-        refuse(reader, "%s is \"%.40s\"; a number from %d to %d is expected", name, text, min, max);
+        msccl_parse_refuse(reader, "%s is \"%.40s\"; a number from %d to %d is expected", name,
+                           text, min, max);
         return min;
     }
     return (int32_t)value;
 }
 
-static uint32_t count(reader_t *reader, const char **attributes, const char *name, uint32_t max)
+static uint32_t msccl_parse_count(reader_t *reader, const char **attributes, const char *name,
+                                  uint32_t max)
 {
-    return (uint32_t)number(reader, attributes, name, 0, (int32_t)max);
+    return (uint32_t)msccl_parse_number(reader, attributes, name, 0, (int32_t)max);
 }
 
-static void check_attributes(reader_t *reader, const char **attributes, const char *const *known)
+static void msccl_parse_check_attributes(reader_t *reader, const char **attributes,
+                                         const char *const *known)
 {
     for (; *attributes != NULL; attributes += 2) {
         const char *near = msccl_nearest(attributes[0], known);
         if (strcmp(near, attributes[0]) != 0) {
-            refuse(reader, "unknown attribute %.40s of <%s>; the nearest is %s", attributes[0],
-                   elements[reader->depth], near);
+            msccl_parse_refuse(reader, "unknown attribute %.40s of <%s>; the nearest is %s",
+                               attributes[0], elements[reader->depth], near);
         }
     }
 }
 
 /* Room for one more: capacities are powers of two. */
-static void *grown(reader_t *reader, void *items, uint32_t used, size_t size)
+static void *msccl_parse_grown(reader_t *reader, void *items, uint32_t used, size_t size)
 {
     const weft_host_t *host = reader->program->host;
     if (used != 0 && (used < 8 || (used & (used - 1)) != 0)) {
@@ -117,7 +120,7 @@ static void *grown(reader_t *reader, void *items, uint32_t used, size_t size)
     return more;
 }
 
-static weft_coll_t read_coll(reader_t *reader, const char **attributes)
+static weft_coll_t msccl_parse_read_coll(reader_t *reader, const char **attributes)
 {
     static const struct {
         const char *name;
@@ -132,7 +135,7 @@ static weft_coll_t read_coll(reader_t *reader, const char **attributes)
         {"reduce", WEFT_REDUCE},
     };
     const char *names[sizeof known / sizeof *known + 1] = {NULL};
-    const char *text = find(attributes, "coll");
+    const char *text = msccl_parse_find(attributes, "coll");
     for (size_t i = 0; text != NULL && i < sizeof known / sizeof *known; i++) {
         names[i] = known[i].name;
         if (strcmp(text, known[i].name) == 0) {
@@ -140,91 +143,95 @@ static weft_coll_t read_coll(reader_t *reader, const char **attributes)
         }
     }
     if (text == NULL) {
-        refuse(reader, "attribute coll is missing");
+        msccl_parse_refuse(reader, "attribute coll is missing");
     } else if (strcmp(text, "custom") == 0) {
-        refuse(reader, "coll is \"custom\": what such a program computes is not in the file, so it "
-                       "cannot be checked");
+        msccl_parse_refuse(
+            reader, "coll is \"custom\": what such a program computes is not in the file, so it "
+                    "cannot be checked");
     } else {
-        refuse(reader, "unknown coll \"%.40s\"; the nearest is %s", text,
-               msccl_nearest(text, names));
+        msccl_parse_refuse(reader, "unknown coll \"%.40s\"; the nearest is %s", text,
+                           msccl_nearest(text, names));
     }
     return WEFT_ALL_REDUCE;
 }
 
-static void open_algo(reader_t *reader, const char **attributes)
+static void msccl_parse_open_algo(reader_t *reader, const char **attributes)
 {
     msccl_program_t *program = reader->program;
-    program->coll = read_coll(reader, attributes);
-    program->n = (uint32_t)number(reader, attributes, "ngpus", 2, MSCCL_RANKS_MAX);
+    program->coll = msccl_parse_read_coll(reader, attributes);
+    program->n = (uint32_t)msccl_parse_number(reader, attributes, "ngpus", 2, MSCCL_RANKS_MAX);
     program->loop_chunks =
-        (uint32_t)number(reader, attributes, "nchunksperloop", 1, MSCCL_CHUNKS_MAX);
-    program->nchannels = (uint32_t)number(reader, attributes, "nchannels", 0, 1 << 16);
-    program->in_place = number(reader, attributes, "inplace", 0, 1) == 1;
-    program->out_of_place = find(attributes, "outofplace") != NULL
-                                ? number(reader, attributes, "outofplace", 0, 1) == 1
+        (uint32_t)msccl_parse_number(reader, attributes, "nchunksperloop", 1, MSCCL_CHUNKS_MAX);
+    program->nchannels = (uint32_t)msccl_parse_number(reader, attributes, "nchannels", 0, 1 << 16);
+    program->in_place = msccl_parse_number(reader, attributes, "inplace", 0, 1) == 1;
+    program->out_of_place = msccl_parse_find(attributes, "outofplace") != NULL
+                                ? msccl_parse_number(reader, attributes, "outofplace", 0, 1) == 1
                                 : !program->in_place;
     program->root = MSCCL_NONE;
     if (!program->in_place && !program->out_of_place) {
-        refuse(reader, "inplace and outofplace are both 0: the program serves no call");
+        msccl_parse_refuse(reader, "inplace and outofplace are both 0: the program serves no call");
     }
 }
 
-static void check_id(reader_t *reader, const char **attributes, const char *name, uint32_t expected)
+static void msccl_parse_check_id(reader_t *reader, const char **attributes, const char *name,
+                                 uint32_t expected)
 {
-    uint32_t id = count(reader, attributes, name, INT32_MAX);
+    uint32_t id = msccl_parse_count(reader, attributes, name, INT32_MAX);
     if (id != expected) {
-        refuse(reader, "%s %s is %u, but the next one is %u", elements[reader->depth], name, id,
-               expected);
+        msccl_parse_refuse(reader, "%s %s is %u, but the next one is %u", elements[reader->depth],
+                           name, id, expected);
     }
 }
 
-static void open_gpu(reader_t *reader, const char **attributes)
+static void msccl_parse_open_gpu(reader_t *reader, const char **attributes)
 {
     msccl_program_t *program = reader->program;
-    check_attributes(reader, attributes, gpu_attributes);
-    check_id(reader, attributes, "id", program->ngpus);
+    msccl_parse_check_attributes(reader, attributes, gpu_attributes);
+    msccl_parse_check_id(reader, attributes, "id", program->ngpus);
     if (program->ngpus == program->n) {
-        refuse(reader, "gpu %u, but ngpus is %u", program->ngpus, program->n);
+        msccl_parse_refuse(reader, "gpu %u, but ngpus is %u", program->ngpus, program->n);
     }
     if (reader->status != WEFT_OK) {
         return;
     }
-    msccl_gpu_t *gpus = grown(reader, program->gpus, program->ngpus, sizeof *gpus);
+    msccl_gpu_t *gpus = msccl_parse_grown(reader, program->gpus, program->ngpus, sizeof *gpus);
     if (gpus == NULL) {
         return;
     }
     program->gpus = gpus;
-    gpus[program->ngpus++] =
-        (msccl_gpu_t){.line = line_of(reader),
-                      .first = program->ntbs,
-                      .chunks = {count(reader, attributes, "i_chunks", MSCCL_CHUNKS_MAX),
-                                 count(reader, attributes, "o_chunks", MSCCL_CHUNKS_MAX),
-                                 count(reader, attributes, "s_chunks", MSCCL_CHUNKS_MAX)}};
+    gpus[program->ngpus++] = (msccl_gpu_t){
+        .line = msccl_parse_line_of(reader),
+        .first = program->ntbs,
+        .chunks = {msccl_parse_count(reader, attributes, "i_chunks", MSCCL_CHUNKS_MAX),
+                   msccl_parse_count(reader, attributes, "o_chunks", MSCCL_CHUNKS_MAX),
+                   msccl_parse_count(reader, attributes, "s_chunks", MSCCL_CHUNKS_MAX)}};
 }
 
-static void open_tb(reader_t *reader, const char **attributes)
+static void msccl_parse_open_tb(reader_t *reader, const char **attributes)
 {
     msccl_program_t *program = reader->program;
     msccl_gpu_t *gpu = &program->gpus[program->ngpus - 1];
-    check_attributes(reader, attributes, tb_attributes);
-    check_id(reader, attributes, "id", gpu->ntbs);
+    msccl_parse_check_attributes(reader, attributes, tb_attributes);
+    msccl_parse_check_id(reader, attributes, "id", gpu->ntbs);
     if (gpu->ntbs == WEFT_LANE_MAX) {
-        refuse(reader, "gpu %u has more than %d tbs", program->ngpus - 1, WEFT_LANE_MAX);
+        msccl_parse_refuse(reader, "gpu %u has more than %d tbs", program->ngpus - 1,
+                           WEFT_LANE_MAX);
     }
     msccl_tb_t tb = {.gpu = program->ngpus - 1,
-                     .line = line_of(reader),
+                     .line = msccl_parse_line_of(reader),
                      .first = program->nsteps,
-                     .send = number(reader, attributes, "send", -1, INT32_MAX),
-                     .recv = number(reader, attributes, "recv", -1, INT32_MAX),
-                     .channel = count(reader, attributes, "chan", INT32_MAX),
+                     .send = msccl_parse_number(reader, attributes, "send", -1, INT32_MAX),
+                     .recv = msccl_parse_number(reader, attributes, "recv", -1, INT32_MAX),
+                     .channel = msccl_parse_count(reader, attributes, "chan", INT32_MAX),
                      .dummy = MSCCL_NONE};
     if (tb.channel >= program->nchannels) {
-        refuse(reader, "chan is %u, but nchannels is %u", tb.channel, program->nchannels);
+        msccl_parse_refuse(reader, "chan is %u, but nchannels is %u", tb.channel,
+                           program->nchannels);
     }
     if (reader->status != WEFT_OK) {
         return;
     }
-    msccl_tb_t *tbs = grown(reader, program->tbs, program->ntbs, sizeof *tbs);
+    msccl_tb_t *tbs = msccl_parse_grown(reader, program->tbs, program->ntbs, sizeof *tbs);
     if (tbs != NULL) {
         program->tbs = tbs;
         tbs[program->ntbs++] = tb;
@@ -232,10 +239,10 @@ static void open_tb(reader_t *reader, const char **attributes)
     }
 }
 
-static uint8_t read_type(reader_t *reader, const char **attributes)
+static uint8_t msccl_parse_read_type(reader_t *reader, const char **attributes)
 {
     const char *names[MSCCL_TYPES + 1] = {NULL};
-    const char *text = find(attributes, "type");
+    const char *text = msccl_parse_find(attributes, "type");
     for (uint32_t i = 0; i < MSCCL_TYPES; i++) {
         names[i] = msccl_acts[i].name;
         if (text != NULL && strcmp(text, names[i]) == 0) {
@@ -243,50 +250,52 @@ static uint8_t read_type(reader_t *reader, const char **attributes)
         }
     }
     if (text == NULL) {
-        refuse(reader, "attribute type is missing");
+        msccl_parse_refuse(reader, "attribute type is missing");
     } else {
-        refuse(reader,
-               "unknown step type \"%.40s\"; the nearest is %s (known: s r rcs rrc rrs rrcs "
-               "cpy re nop)",
-               text, msccl_nearest(text, names));
+        msccl_parse_refuse(
+            reader,
+            "unknown step type \"%.40s\"; the nearest is %s (known: s r rcs rrc rrs rrcs "
+            "cpy re nop)",
+            text, msccl_nearest(text, names));
     }
     return MSCCL_NOP;
 }
 
-static uint8_t read_buffer(reader_t *reader, const char **attributes, const char *name)
+static uint8_t msccl_parse_read_buffer(reader_t *reader, const char **attributes, const char *name)
 {
-    const char *text = find(attributes, name);
+    const char *text = msccl_parse_find(attributes, name);
     for (uint32_t i = MSCCL_IN; text != NULL && i <= MSCCL_TMP; i++) {
         if (strcmp(text, msccl_buffer_name(i)) == 0) {
             return (uint8_t)i;
         }
     }
-    refuse(reader, "%s is \"%.40s\"; i, o or s is expected", name, text != NULL ? text : "missing");
+    msccl_parse_refuse(reader, "%s is \"%.40s\"; i, o or s is expected", name,
+                       text != NULL ? text : "missing");
     return MSCCL_IN;
 }
 
-static void open_step(reader_t *reader, const char **attributes)
+static void msccl_parse_open_step(reader_t *reader, const char **attributes)
 {
     msccl_program_t *program = reader->program;
     msccl_tb_t *tb = &program->tbs[program->ntbs - 1];
-    check_attributes(reader, attributes, step_attributes);
-    check_id(reader, attributes, "s", tb->nsteps);
+    msccl_parse_check_attributes(reader, attributes, step_attributes);
+    msccl_parse_check_id(reader, attributes, "s", tb->nsteps);
     if (program->nsteps == MSCCL_STEPS_MAX) {
-        refuse(reader, "more than %u steps", MSCCL_STEPS_MAX);
+        msccl_parse_refuse(reader, "more than %u steps", MSCCL_STEPS_MAX);
     }
-    msccl_step_t step = {.type = read_type(reader, attributes),
-                         .src_buf = read_buffer(reader, attributes, "srcbuf"),
-                         .dst_buf = read_buffer(reader, attributes, "dstbuf"),
-                         .src = number(reader, attributes, "srcoff", -1, INT32_MAX),
-                         .dst = number(reader, attributes, "dstoff", -1, INT32_MAX),
-                         .cnt = number(reader, attributes, "cnt", 0, MSCCL_CHUNKS_MAX),
-                         .dep_tb = number(reader, attributes, "depid", -1, INT32_MAX),
-                         .dep_step = number(reader, attributes, "deps", -1, INT32_MAX),
-                         .line = line_of(reader)};
+    msccl_step_t step = {.type = msccl_parse_read_type(reader, attributes),
+                         .src_buf = msccl_parse_read_buffer(reader, attributes, "srcbuf"),
+                         .dst_buf = msccl_parse_read_buffer(reader, attributes, "dstbuf"),
+                         .src = msccl_parse_number(reader, attributes, "srcoff", -1, INT32_MAX),
+                         .dst = msccl_parse_number(reader, attributes, "dstoff", -1, INT32_MAX),
+                         .cnt = msccl_parse_number(reader, attributes, "cnt", 0, MSCCL_CHUNKS_MAX),
+                         .dep_tb = msccl_parse_number(reader, attributes, "depid", -1, INT32_MAX),
+                         .dep_step = msccl_parse_number(reader, attributes, "deps", -1, INT32_MAX),
+                         .line = msccl_parse_line_of(reader)};
     if (reader->status != WEFT_OK) {
         return;
     }
-    msccl_step_t *steps = grown(reader, program->steps, program->nsteps, sizeof *steps);
+    msccl_step_t *steps = msccl_parse_grown(reader, program->steps, program->nsteps, sizeof *steps);
     if (steps != NULL) {
         program->steps = steps;
         steps[program->nsteps++] = step;
@@ -294,54 +303,55 @@ static void open_step(reader_t *reader, const char **attributes)
     }
 }
 
-static void XMLCALL on_open(void *user, const XML_Char *name, const XML_Char **attributes)
+static void XMLCALL msccl_parse_on_open(void *user, const XML_Char *name,
+                                        const XML_Char **attributes)
 {
-    static void (*const openers[])(reader_t *, const char **) = {open_algo, open_gpu, open_tb,
-                                                                 open_step};
+    static void (*const openers[])(reader_t *, const char **) = {
+        msccl_parse_open_algo, msccl_parse_open_gpu, msccl_parse_open_tb, msccl_parse_open_step};
     reader_t *reader = user;
     if (reader->status != WEFT_OK) {
         return;
     }
     if (reader->depth == DEPTH_MAX) {
-        refuse(reader, "<%.40s> inside <step>; nothing may stand there", name);
+        msccl_parse_refuse(reader, "<%.40s> inside <step>; nothing may stand there", name);
     } else if (strcmp(name, elements[reader->depth]) != 0) {
-        refuse(reader, "<%.40s> where <%s> is expected", name, elements[reader->depth]);
+        msccl_parse_refuse(reader, "<%.40s> where <%s> is expected", name, elements[reader->depth]);
     } else {
         openers[reader->depth](reader, attributes);
         reader->depth++;
     }
 }
 
-static void XMLCALL on_close(void *user, const XML_Char *name)
+static void XMLCALL msccl_parse_on_close(void *user, const XML_Char *name)
 {
     reader_t *reader = user;
     (void)name;
     reader->depth--;
 }
 
-static void XMLCALL on_doctype(void *user, const XML_Char *name, const XML_Char *system,
-                               const XML_Char *public, int internal)
+static void XMLCALL msccl_parse_on_doctype(void *user, const XML_Char *name, const XML_Char *system,
+                                           const XML_Char *public, int internal)
 {
     (void)name, (void)system, (void)public, (void)internal;
-    refuse(user, "a document type (<!DOCTYPE>) and entities are not accepted");
+    msccl_parse_refuse(user, "a document type (<!DOCTYPE>) and entities are not accepted");
 }
 
-static weft_status_t parsed(reader_t *reader, const char *text, size_t bytes)
+static weft_status_t msccl_parse_parsed(reader_t *reader, const char *text, size_t bytes)
 {
     const msccl_program_t *program = reader->program;
     XML_SetUserData(reader->parser, reader);
-    XML_SetElementHandler(reader->parser, on_open, on_close);
-    XML_SetStartDoctypeDeclHandler(reader->parser, on_doctype);
+    XML_SetElementHandler(reader->parser, msccl_parse_on_open, msccl_parse_on_close);
+    XML_SetStartDoctypeDeclHandler(reader->parser, msccl_parse_on_doctype);
     enum XML_Status good = XML_Parse(reader->parser, text, (int)bytes, 1);
     if (reader->status != WEFT_OK) {
         return reader->status;
     }
     if (good != XML_STATUS_OK) {
-        return msccl_fail(program, line_of(reader), "this is no XML: %s",
+        return msccl_fail(program, msccl_parse_line_of(reader), "this is no XML: %s",
                           XML_ErrorString(XML_GetErrorCode(reader->parser)));
     }
     if (program->ngpus != program->n) {
-        return msccl_fail(program, line_of(reader),
+        return msccl_fail(program, msccl_parse_line_of(reader),
                           "ngpus is %u, but %u gpus are in the file: "
                           "gpu %u is missing",
                           program->n, program->ngpus, program->ngpus);
@@ -356,7 +366,7 @@ weft_status_t msccl_parse(msccl_program_t *program, const char *text, size_t byt
         return program->host->set_error(program->host, WEFT_ERR_RESOURCE, ENOMEM,
                                         "%s: no memory for an XML parser", program->path);
     }
-    weft_status_t status = parsed(&reader, text, bytes);
+    weft_status_t status = msccl_parse_parsed(&reader, text, bytes);
     XML_ParserFree(reader.parser);
     return status;
 }

@@ -7,13 +7,13 @@
 
 #include "msccl.h"
 
-static bool is_root(const msccl_program_t *program, uint32_t gpu)
+static bool msccl_place_is_root(const msccl_program_t *program, uint32_t gpu)
 {
     return program->root == MSCCL_NONE || program->root == gpu;
 }
 
 /* Chunks before those of the scratch buffer. */
-static uint32_t scratch_at(const msccl_program_t *program)
+static uint32_t msccl_place_scratch_at(const msccl_program_t *program)
 {
     uint32_t in = program->in_size, out = program->out_size;
     return !program->alias ? in + out : in > out ? in : out;
@@ -22,7 +22,7 @@ static uint32_t scratch_at(const msccl_program_t *program)
 uint32_t msccl_place(const msccl_program_t *program, uint32_t gpu, uint32_t buffer, uint32_t offset)
 {
     if (buffer == MSCCL_TMP) {
-        return scratch_at(program) + offset;
+        return msccl_place_scratch_at(program) + offset;
     }
     if (!program->alias) {
         return buffer == MSCCL_IN ? offset : program->in_size + offset;
@@ -34,7 +34,7 @@ uint32_t msccl_place(const msccl_program_t *program, uint32_t gpu, uint32_t buff
 
 uint32_t msccl_places(const msccl_program_t *program, uint32_t gpu)
 {
-    return scratch_at(program) + program->gpus[gpu].chunks[MSCCL_TMP];
+    return msccl_place_scratch_at(program) + program->gpus[gpu].chunks[MSCCL_TMP];
 }
 
 uint32_t msccl_out_place(const msccl_program_t *program, uint32_t gpu, uint32_t chunk)
@@ -44,8 +44,8 @@ uint32_t msccl_out_place(const msccl_program_t *program, uint32_t gpu, uint32_t 
 
 uint32_t msccl_in_chunk(const msccl_program_t *program, uint32_t gpu, uint32_t place)
 {
-    uint32_t size = program->alias ? scratch_at(program) : program->in_size;
-    if (place >= size || (program->coll == WEFT_BROADCAST && !is_root(program, gpu))) {
+    uint32_t size = program->alias ? msccl_place_scratch_at(program) : program->in_size;
+    if (place >= size || (program->coll == WEFT_BROADCAST && !msccl_place_is_root(program, gpu))) {
         return MSCCL_NONE;
     }
     if (program->alias && program->coll == WEFT_ALL_GATHER) {
@@ -57,8 +57,8 @@ uint32_t msccl_in_chunk(const msccl_program_t *program, uint32_t gpu, uint32_t p
 uint32_t msccl_out_chunk(const msccl_program_t *program, uint32_t gpu, uint32_t place)
 {
     uint32_t first = program->alias ? 0 : program->in_size;
-    if (place < first || place >= scratch_at(program) ||
-        (program->coll == WEFT_REDUCE && !is_root(program, gpu))) {
+    if (place < first || place >= msccl_place_scratch_at(program) ||
+        (program->coll == WEFT_REDUCE && !msccl_place_is_root(program, gpu))) {
         return MSCCL_NONE;
     }
     if (program->alias && program->coll == WEFT_REDUCE_SCATTER) {
@@ -69,7 +69,7 @@ uint32_t msccl_out_chunk(const msccl_program_t *program, uint32_t gpu, uint32_t 
 
 uint32_t msccl_tmp_chunk(const msccl_program_t *program, uint32_t place)
 {
-    uint32_t first = scratch_at(program);
+    uint32_t first = msccl_place_scratch_at(program);
     return place >= first ? place - first : MSCCL_NONE;
 }
 

@@ -8,15 +8,16 @@
 #include "msccl.h"
 #include "msccl_place.h"
 
-static const msccl_cell_t *output_cell(const msccl_program_t *program, uint32_t gpu, uint32_t chunk)
+static const msccl_cell_t *msccl_result_output_cell(const msccl_program_t *program, uint32_t gpu,
+                                                    uint32_t chunk)
 {
     uint32_t place = msccl_out_place(program, gpu, chunk);
     return &program->cells[program->gpus[gpu].cells + place];
 }
 
 /* The set that a chunk of the output must hold, and its name. */
-static uint32_t expected(const msccl_program_t *program, uint32_t gpu, uint32_t chunk,
-                         uint32_t *name_p)
+static uint32_t msccl_result_expected(const msccl_program_t *program, uint32_t gpu, uint32_t chunk,
+                                      uint32_t *name_p)
 {
     uint32_t k = program->k, all = program->n + 1;
     *name_p = chunk;
@@ -36,10 +37,10 @@ static uint32_t expected(const msccl_program_t *program, uint32_t gpu, uint32_t 
     }
 }
 
-static bool holds(const msccl_program_t *program, uint32_t gpu, uint32_t set)
+static bool msccl_result_holds(const msccl_program_t *program, uint32_t gpu, uint32_t set)
 {
     for (uint32_t chunk = 0; chunk < program->out_size; chunk++) {
-        const msccl_cell_t *cell = output_cell(program, gpu, chunk);
+        const msccl_cell_t *cell = msccl_result_output_cell(program, gpu, chunk);
         if (cell->set != set || cell->name != chunk) {
             return false;
         }
@@ -47,13 +48,13 @@ static bool holds(const msccl_program_t *program, uint32_t gpu, uint32_t set)
     return true;
 }
 
-static bool is_root(const msccl_program_t *program, uint32_t gpu)
+static bool msccl_result_is_root(const msccl_program_t *program, uint32_t gpu)
 {
     if (program->coll == WEFT_REDUCE) {
-        return holds(program, gpu, program->n + 1);
+        return msccl_result_holds(program, gpu, program->n + 1);
     }
     for (uint32_t g = 0; g < program->n; g++) {
-        if (g != gpu && !holds(program, g, gpu + 1)) {
+        if (g != gpu && !msccl_result_holds(program, g, gpu + 1)) {
             return false;
         }
     }
@@ -64,7 +65,7 @@ weft_status_t msccl_result_root(msccl_program_t *program)
 {
     uint32_t roots = 0;
     for (uint32_t g = 0; g < program->n; g++) {
-        if (is_root(program, g)) {
+        if (msccl_result_is_root(program, g)) {
             program->root = roots++ == 0 ? g : program->root;
         }
     }
@@ -79,11 +80,12 @@ weft_status_t msccl_result_root(msccl_program_t *program)
                               : "whose input is the output of all the others");
 }
 
-static weft_status_t fail_wrong(const msccl_program_t *program, uint32_t gpu, uint32_t chunk,
-                                const msccl_sets_t *sets)
+static weft_status_t msccl_result_fail_wrong(const msccl_program_t *program, uint32_t gpu,
+                                             uint32_t chunk, const msccl_sets_t *sets)
 {
-    const msccl_cell_t *cell = output_cell(program, gpu, chunk);
-    uint32_t name, want = expected(program, gpu, chunk, &name), line = program->gpus[gpu].line;
+    const msccl_cell_t *cell = msccl_result_output_cell(program, gpu, chunk);
+    uint32_t name, want = msccl_result_expected(program, gpu, chunk, &name),
+                   line = program->gpus[gpu].line;
     if (cell->set == 0) {
         return msccl_fail(program, line, "gpu %u: o[%u] is never written", gpu, chunk);
     }
@@ -104,13 +106,13 @@ weft_status_t msccl_result_check(msccl_program_t *program, const msccl_sets_t *s
     for (uint32_t g = 0; g < program->n; g++) {
         program->gpus[g].copies = false;
         for (uint32_t chunk = 0; chunk < program->out_size; chunk++) {
-            const msccl_cell_t *cell = output_cell(program, g, chunk);
-            uint32_t name, want = expected(program, g, chunk, &name);
+            const msccl_cell_t *cell = msccl_result_output_cell(program, g, chunk);
+            uint32_t name, want = msccl_result_expected(program, g, chunk, &name);
             if (program->coll == WEFT_REDUCE && g != program->root) {
                 break;
             }
             if (cell->set != want || cell->name != name) {
-                return fail_wrong(program, g, chunk, sets);
+                return msccl_result_fail_wrong(program, g, chunk, sets);
             }
             program->gpus[g].copies = program->gpus[g].copies || !cell->written;
         }

@@ -52,7 +52,7 @@ static void run_fini(run_t *run)
     msccl_sets_fini(&run->sets);
 }
 
-static uint32_t cells_init(msccl_program_t *program)
+static uint32_t msccl_run_cells_init(msccl_program_t *program)
 {
     uint32_t cells = 0;
     for (uint32_t g = 0; g < program->n; g++) {
@@ -70,7 +70,7 @@ static weft_status_t run_init(run_t *run)
 {
     msccl_program_t *program = run->program;
     const weft_host_t *host = program->host;
-    program->ncells = cells_init(program);
+    program->ncells = msccl_run_cells_init(program);
     if (program->ncells == 0) {
         return msccl_fail(program, 1, "the buffers have more than %u chunks", MSCCL_CELLS_MAX);
     }
@@ -89,12 +89,12 @@ static weft_status_t run_init(run_t *run)
 }
 
 /* What a chunk of the input is a part of: see msccl_cell_t.name. */
-static uint32_t input_name(const msccl_program_t *program, uint32_t gpu, uint32_t chunk)
+static uint32_t msccl_run_input_name(const msccl_program_t *program, uint32_t gpu, uint32_t chunk)
 {
     return program->coll == WEFT_ALL_GATHER ? gpu * program->k + chunk : chunk;
 }
 
-static void reset(run_t *run)
+static void msccl_run_reset(run_t *run)
 {
     msccl_program_t *program = run->program;
     uint32_t queue = 0;
@@ -106,7 +106,7 @@ static void reset(run_t *run)
             cells[place] = (msccl_cell_t){0};
             if (chunk != MSCCL_NONE) {
                 cells[place].set = g + 1;
-                cells[place].name = input_name(program, g, chunk);
+                cells[place].name = msccl_run_input_name(program, g, chunk);
             }
         }
     }
@@ -121,7 +121,7 @@ static void reset(run_t *run)
     }
 }
 
-static void wake(run_t *run, uint32_t tb)
+static void msccl_run_wake(run_t *run, uint32_t tb)
 {
     if (tb != MSCCL_NONE && !run->streams[tb].queued) {
         run->streams[tb].queued = true;
@@ -129,8 +129,8 @@ static void wake(run_t *run, uint32_t tb)
     }
 }
 
-static msccl_cell_t *cell_at(const run_t *run, uint32_t tb, uint32_t buffer, int32_t offset,
-                             uint32_t *place_p)
+static msccl_cell_t *msccl_run_cell_at(const run_t *run, uint32_t tb, uint32_t buffer,
+                                       int32_t offset, uint32_t *place_p)
 {
     const msccl_program_t *program = run->program;
     uint32_t gpu = program->tbs[tb].gpu;
@@ -138,10 +138,10 @@ static msccl_cell_t *cell_at(const run_t *run, uint32_t tb, uint32_t buffer, int
     return &program->cells[program->gpus[gpu].cells + *place_p];
 }
 
-static weft_status_t fail_here(const run_t *run, uint32_t tb, const char *format, ...)
+static weft_status_t msccl_run_fail_here(const run_t *run, uint32_t tb, const char *format, ...)
     WEFT_PRINTF(3, 4);
 
-static weft_status_t fail_here(const run_t *run, uint32_t tb, const char *format, ...)
+static weft_status_t msccl_run_fail_here(const run_t *run, uint32_t tb, const char *format, ...)
 {
     char why[200];
     va_list args;
@@ -151,61 +151,65 @@ static weft_status_t fail_here(const run_t *run, uint32_t tb, const char *format
     return msccl_fail_step(run->program, tb, run->streams[tb].step, "%s", why);
 }
 
-static value_t read_cell(run_t *run, uint32_t tb, uint32_t buffer, int32_t offset, bool *written_p)
+static value_t msccl_run_read_cell(run_t *run, uint32_t tb, uint32_t buffer, int32_t offset,
+                                   bool *written_p)
 {
     uint32_t place;
-    const msccl_cell_t *cell = cell_at(run, tb, buffer, offset, &place);
+    const msccl_cell_t *cell = msccl_run_cell_at(run, tb, buffer, offset, &place);
     if (cell->set == 0) {
-        run->status =
-            fail_here(run, tb, "reads %s[%u], which nothing has written", msccl_buffer_name(buffer),
-                      (uint32_t)offset + run->streams[tb].chunk);
+        run->status = msccl_run_fail_here(run, tb, "reads %s[%u], which nothing has written",
+                                          msccl_buffer_name(buffer),
+                                          (uint32_t)offset + run->streams[tb].chunk);
     }
     *written_p = cell->written;
     return (value_t){cell->set, cell->name};
 }
 
 /* The union, which must be disjoint: a contribution may count once only. */
-static uint32_t sum(run_t *run, uint32_t tb, uint32_t x, uint32_t y)
+static uint32_t msccl_run_sum(run_t *run, uint32_t tb, uint32_t x, uint32_t y)
 {
     uint32_t set = 0, common = MSCCL_NONE;
     if (msccl_sets_full(&run->sets)) {
-        run->status = fail_here(run, tb,
-                                "too many partial sums: it cannot be decided which steps "
-                                "complete a reduction");
+        run->status = msccl_run_fail_here(run, tb,
+                                          "too many partial sums: it cannot be decided which steps "
+                                          "complete a reduction");
         return 0;
     }
     run->status = msccl_sets_unite(&run->sets, x, y, &set, &common);
     if (run->status == WEFT_OK && common != MSCCL_NONE) {
-        run->status = fail_here(run, tb, "adds the contribution of gpu %u a second time", common);
+        run->status =
+            msccl_run_fail_here(run, tb, "adds the contribution of gpu %u a second time", common);
     }
     return set;
 }
 
-static value_t combine(run_t *run, uint32_t tb, value_t x, value_t y)
+static value_t msccl_run_combine(run_t *run, uint32_t tb, value_t x, value_t y)
 {
     if (run->status != WEFT_OK) {
         return x;
     }
     if (!(run->program->coll == WEFT_ALL_REDUCE || run->program->coll == WEFT_REDUCE ||
           run->program->coll == WEFT_REDUCE_SCATTER)) {
-        run->status = fail_here(run, tb, "reduces, but the collective only moves data");
+        run->status = msccl_run_fail_here(run, tb, "reduces, but the collective only moves data");
     } else if (x.name != y.name) {
-        run->status = fail_here(run, tb, "combines chunk %u with chunk %u", x.name, y.name);
+        run->status =
+            msccl_run_fail_here(run, tb, "combines chunk %u with chunk %u", x.name, y.name);
     } else {
-        x.set = sum(run, tb, x.set, y.set);
+        x.set = msccl_run_sum(run, tb, x.set, y.set);
     }
     return x;
 }
 
 /* A chunk of OUT has the length of its piece, so it can only hold that piece. */
-static void write_cell(run_t *run, uint32_t tb, const msccl_step_t *step, value_t value)
+static void msccl_run_write_cell(run_t *run, uint32_t tb, const msccl_step_t *step, value_t value)
 {
     msccl_program_t *program = run->program;
     uint32_t place, gpu = program->tbs[tb].gpu;
-    msccl_cell_t *cell = cell_at(run, tb, step->dst_buf, step->dst, &place);
+    msccl_cell_t *cell = msccl_run_cell_at(run, tb, step->dst_buf, step->dst, &place);
     uint32_t out = msccl_out_chunk(program, gpu, place);
     if (out != MSCCL_NONE && out % program->k != value.name % program->k) {
-        run->status = fail_here(run, tb, "stores piece %u of a block in %s[%u], which is piece %u",
+        run->status =
+            msccl_run_fail_here(run, tb, "stores piece %u of a block in %s[%u], which is piece %u",
                                 value.name % program->k, msccl_buffer_name(step->dst_buf),
                                 (uint32_t)step->dst + run->streams[tb].chunk, out % program->k);
         return;
@@ -232,24 +236,24 @@ static void run_chunk(run_t *run, uint32_t tb, const msccl_step_t *step)
         operands++;
     }
     if (act->accumulates) {
-        value = read_cell(run, tb, step->dst_buf, step->dst, &mark->dst_written);
+        value = msccl_run_read_cell(run, tb, step->dst_buf, step->dst, &mark->dst_written);
         operands++;
     }
     if (act->reads) {
-        value_t local = read_cell(run, tb, step->src_buf, step->src, &mark->src_written);
-        value = operands++ == 0 ? local : combine(run, tb, value, local);
+        value_t local = msccl_run_read_cell(run, tb, step->src_buf, step->src, &mark->src_written);
+        value = operands++ == 0 ? local : msccl_run_combine(run, tb, value, local);
     }
     mark->name = value.name;
     mark->final = operands > 1 && value.set == program->n + 1;
     if (act->writes && run->status == WEFT_OK) {
-        write_cell(run, tb, step, value);
+        msccl_run_write_cell(run, tb, step, value);
     }
     if (act->sends) {
         run->values[stream->queue + stream->pushed++] = value;
     }
 }
 
-static bool blocked(run_t *run, uint32_t tb, const msccl_step_t *step)
+static bool msccl_run_blocked(run_t *run, uint32_t tb, const msccl_step_t *step)
 {
     const msccl_program_t *program = run->program;
     stream_t *stream = &run->streams[tb];
@@ -276,7 +280,7 @@ static bool run_stream(run_t *run, uint32_t tb)
     uint32_t step_before = stream->step, chunk_before = stream->chunk;
     while (stream->step < at->nsteps && run->status == WEFT_OK) {
         const msccl_step_t *step = &run->program->steps[at->first + stream->step];
-        if (blocked(run, tb, step)) {
+        if (msccl_run_blocked(run, tb, step)) {
             break;
         }
         run->order[run->norder++] = tb;
@@ -292,19 +296,19 @@ static bool run_stream(run_t *run, uint32_t tb)
     return stream->step != step_before || stream->chunk != chunk_before;
 }
 
-static void wake_waiters(run_t *run, uint32_t tb)
+static void msccl_run_wake_waiters(run_t *run, uint32_t tb)
 {
     uint32_t waiter = run->streams[tb].waiters;
     run->streams[tb].waiters = 0;
     while (waiter != 0) {
         uint32_t next = run->streams[waiter - 1].next;
         run->streams[waiter - 1].waits = false;
-        wake(run, waiter - 1);
+        msccl_run_wake(run, waiter - 1);
         waiter = next;
     }
 }
 
-static weft_status_t fail_stuck(run_t *run, uint32_t tb)
+static weft_status_t msccl_run_fail_stuck(run_t *run, uint32_t tb)
 {
     const msccl_program_t *program = run->program;
     const msccl_tb_t *at = &program->tbs[tb];
@@ -312,35 +316,36 @@ static weft_status_t fail_stuck(run_t *run, uint32_t tb)
     uint32_t other = program->gpus[at->gpu].first + (uint32_t)step->dep_tb;
     if (step->dep_tb >= 0 && run->streams[tb].chunk == 0 &&
         run->streams[other].step <= (uint32_t)step->dep_step) {
-        return fail_here(run, tb,
-                         "hangs at any queue depth: waits for step %d of tb %d, which "
-                         "stands at step %u",
-                         step->dep_step, step->dep_tb, run->streams[other].step);
+        return msccl_run_fail_here(run, tb,
+                                   "hangs at any queue depth: waits for step %d of tb %d, which "
+                                   "stands at step %u",
+                                   step->dep_step, step->dep_tb, run->streams[other].step);
     }
-    return fail_here(run, tb,
-                     "hangs at any queue depth: waits for gpu %d on channel %u, whose tb %u "
-                     "stands at step %u",
-                     at->recv, at->channel, at->from - program->gpus[at->recv].first,
-                     run->streams[at->from].step);
+    return msccl_run_fail_here(
+        run, tb,
+        "hangs at any queue depth: waits for gpu %d on channel %u, whose tb %u "
+        "stands at step %u",
+        at->recv, at->channel, at->from - program->gpus[at->recv].first,
+        run->streams[at->from].step);
 }
 
 static weft_status_t run_all(run_t *run)
 {
     const msccl_program_t *program = run->program;
-    reset(run);
+    msccl_run_reset(run);
     while (run->nready != 0 && run->status == WEFT_OK) {
         uint32_t tb = run->ready[run->first];
         run->first = (run->first + 1) % program->ntbs;
         run->nready--;
         run->streams[tb].queued = false;
         if (run_stream(run, tb)) {
-            wake(run, program->tbs[tb].to);
-            wake_waiters(run, tb);
+            msccl_run_wake(run, program->tbs[tb].to);
+            msccl_run_wake_waiters(run, tb);
         }
     }
     for (uint32_t tb = 0; tb < program->ntbs && run->status == WEFT_OK; tb++) {
         if (run->streams[tb].step < program->tbs[tb].nsteps) {
-            run->status = fail_stuck(run, tb);
+            run->status = msccl_run_fail_stuck(run, tb);
         }
     }
     return run->status;

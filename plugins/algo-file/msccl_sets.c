@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static uint64_t *bits_of(const msccl_sets_t *sets, uint32_t set)
+static uint64_t *msccl_sets_bits_of(const msccl_sets_t *sets, uint32_t set)
 {
     return sets->bits + (size_t)set * sets->words;
 }
@@ -18,9 +18,9 @@ weft_status_t msccl_sets_init(msccl_sets_t *sets, const weft_host_t *host, uint3
     if (sets->bits == NULL) {
         return WEFT_ERR_RESOURCE;
     }
-    uint64_t *all = bits_of(sets, n + 1);
+    uint64_t *all = msccl_sets_bits_of(sets, n + 1);
     for (uint32_t g = 0; g < n; g++) {
-        bits_of(sets, g + 1)[g / 64] = UINT64_C(1) << g % 64;
+        msccl_sets_bits_of(sets, g + 1)[g / 64] = UINT64_C(1) << g % 64;
         all[g / 64] |= UINT64_C(1) << g % 64;
     }
     return WEFT_OK;
@@ -44,7 +44,7 @@ bool msccl_sets_full(const msccl_sets_t *sets)
            2 * (uint64_t)sets->capacity * sets->words > MSCCL_SET_WORDS_MAX;
 }
 
-static weft_status_t reserve(msccl_sets_t *sets)
+static weft_status_t msccl_sets_reserve(msccl_sets_t *sets)
 {
     const weft_host_t *host = sets->host;
     if (sets->count < sets->capacity) {
@@ -65,7 +65,7 @@ static weft_status_t reserve(msccl_sets_t *sets)
     return WEFT_OK;
 }
 
-static uint32_t first_common(const uint64_t *a, const uint64_t *b, uint32_t n)
+static uint32_t msccl_sets_first_common(const uint64_t *a, const uint64_t *b, uint32_t n)
 {
     for (uint32_t g = 0; g < n; g++) {
         if (((a[g / 64] & b[g / 64]) >> g % 64 & 1) != 0) {
@@ -78,26 +78,27 @@ static uint32_t first_common(const uint64_t *a, const uint64_t *b, uint32_t n)
 weft_status_t msccl_sets_unite(msccl_sets_t *sets, uint32_t x, uint32_t y, uint32_t *union_p,
                                uint32_t *common_p)
 {
-    weft_status_t status = reserve(sets);
+    weft_status_t status = msccl_sets_reserve(sets);
     if (status != WEFT_OK) {
         return status;
     }
-    const uint64_t *a = bits_of(sets, x), *b = bits_of(sets, y), *all = bits_of(sets, sets->n + 1);
-    uint64_t *out = bits_of(sets, sets->count), common = 0;
+    const uint64_t *a = msccl_sets_bits_of(sets, x), *b = msccl_sets_bits_of(sets, y),
+                   *all = msccl_sets_bits_of(sets, sets->n + 1);
+    uint64_t *out = msccl_sets_bits_of(sets, sets->count), common = 0;
     bool full = true;
     for (uint32_t i = 0; i < sets->words; i++) {
         out[i] = a[i] | b[i];
         full = full && out[i] == all[i];
         common |= a[i] & b[i];
     }
-    *common_p = common == 0 ? MSCCL_NONE : first_common(a, b, sets->n);
+    *common_p = common == 0 ? MSCCL_NONE : msccl_sets_first_common(a, b, sets->n);
     *union_p = full ? sets->n + 1 : sets->count++;
     return WEFT_OK;
 }
 
 uint32_t msccl_sets_missing(const msccl_sets_t *sets, uint32_t set)
 {
-    const uint64_t *bits = bits_of(sets, set);
+    const uint64_t *bits = msccl_sets_bits_of(sets, set);
     for (uint32_t g = 0; g < sets->n; g++) {
         if ((bits[g / 64] >> g % 64 & 1) == 0) {
             return g;

@@ -31,19 +31,19 @@ typedef struct replay {
     uint32_t *gpu_uses; /* of gpus: the first one */
 } replay_t;
 
-static uint32_t *clock_at(const replay_t *replay, uint64_t row)
+static uint32_t *msccl_share_clock_at(const replay_t *replay, uint64_t row)
 {
     return replay->clocks + row * replay->program->ntbs;
 }
 
-static void merge(const replay_t *replay, uint32_t *into, const uint32_t *from)
+static void msccl_share_merge(const replay_t *replay, uint32_t *into, const uint32_t *from)
 {
     for (uint32_t i = 0; i < replay->program->ntbs; i++) {
         into[i] = from[i] > into[i] ? from[i] : into[i];
     }
 }
 
-static void copy(const replay_t *replay, uint32_t *into, const uint32_t *from)
+static void msccl_share_copy(const replay_t *replay, uint32_t *into, const uint32_t *from)
 {
     memcpy(into, from, replay->program->ntbs * sizeof *into);
 }
@@ -92,7 +92,7 @@ static weft_status_t share_gpus(msccl_program_t *program, bool *any_p)
     return WEFT_OK;
 }
 
-static void find_targets(replay_t *replay)
+static void msccl_share_find_targets(replay_t *replay)
 {
     const msccl_program_t *program = replay->program;
     for (uint32_t tb = 0; tb < program->ntbs; tb++) {
@@ -110,7 +110,7 @@ static void find_targets(replay_t *replay)
 }
 
 /* 0: too much. */
-static uint64_t count_words(replay_t *replay, uint64_t *uses_p)
+static uint64_t msccl_share_count_words(replay_t *replay, uint64_t *uses_p)
 {
     const msccl_program_t *program = replay->program;
     uint64_t sends = 0, uses = 0;
@@ -129,7 +129,7 @@ static uint64_t count_words(replay_t *replay, uint64_t *uses_p)
     return words > CLOCK_WORDS_MAX || uses > CLOCK_WORDS_MAX ? 0 : words;
 }
 
-static void replay_fini(replay_t *replay)
+static void msccl_share_replay_fini(replay_t *replay)
 {
     const weft_host_t *host = replay->program->host;
     host->free(host, replay->clocks);
@@ -141,7 +141,7 @@ static void replay_fini(replay_t *replay)
 }
 
 /* *room_p: false if it would take too much memory. */
-static weft_status_t replay_init(replay_t *replay, bool *room_p)
+static weft_status_t msccl_share_replay_init(replay_t *replay, bool *room_p)
 {
     const msccl_program_t *program = replay->program;
     const weft_host_t *host = program->host;
@@ -157,8 +157,8 @@ static weft_status_t replay_init(replay_t *replay, bool *room_p)
     replay->chunks = replay->steps + program->ntbs;
     replay->pushed = replay->chunks + program->ntbs;
     replay->popped = replay->pushed + program->ntbs;
-    find_targets(replay);
-    uint64_t words = count_words(replay, &uses);
+    msccl_share_find_targets(replay);
+    uint64_t words = msccl_share_count_words(replay, &uses);
     *room_p = words != 0;
     if (words == 0) {
         return WEFT_OK;
@@ -170,12 +170,13 @@ static weft_status_t replay_init(replay_t *replay, bool *room_p)
 
 /* In the first pass remembers the use, in the second returns whether it is after all uses of the
  * first by others that it must not meet. Only tb `tb`'s own component tells of its time. */
-static bool use_chunk(replay_t *replay, uint32_t tb, uint32_t chunk, bool writes, uint32_t pass)
+static bool msccl_share_use_chunk(replay_t *replay, uint32_t tb, uint32_t chunk, bool writes,
+                                  uint32_t pass)
 {
     const msccl_program_t *program = replay->program;
     const msccl_tb_t *at = &program->tbs[tb];
     const msccl_gpu_t *gpu = &program->gpus[at->gpu];
-    const uint32_t *clock = clock_at(replay, tb);
+    const uint32_t *clock = msccl_share_clock_at(replay, tb);
     uint32_t *uses = replay->uses + replay->gpu_uses[at->gpu] + (size_t)chunk * gpu->ntbs * 2;
     if (pass == 0) {
         uses[2 * (tb - gpu->first) + (uint32_t)writes] = clock[tb];
@@ -190,48 +191,55 @@ static bool use_chunk(replay_t *replay, uint32_t tb, uint32_t chunk, bool writes
     return true;
 }
 
-static bool use_scratch(replay_t *replay, uint32_t tb, const msccl_step_t *step, uint32_t pass)
+static bool msccl_share_use_scratch(replay_t *replay, uint32_t tb, const msccl_step_t *step,
+                                    uint32_t pass)
 {
     uint32_t use[2];
     bool good = true;
     msccl_scratch_of(replay->program, tb, step, replay->chunks[tb], use);
     for (uint32_t writes = 0; writes < 2; writes++) {
         if (use[writes] != MSCCL_NONE) {
-            good = use_chunk(replay, tb, use[writes], writes == 1, pass) && good;
+            good = msccl_share_use_chunk(replay, tb, use[writes], writes == 1, pass) && good;
         }
     }
     return good;
 }
 
 /* One chunk of one step, or a nop. */
-static bool play(replay_t *replay, uint32_t tb, uint32_t pass)
+static bool msccl_share_play(replay_t *replay, uint32_t tb, uint32_t pass)
 {
     const msccl_program_t *program = replay->program;
     const msccl_tb_t *at = &program->tbs[tb];
     uint32_t index = at->first + replay->steps[tb];
     const msccl_step_t *step = &program->steps[index];
-    uint32_t *clock = clock_at(replay, tb);
+    uint32_t *clock = msccl_share_clock_at(replay, tb);
     bool good = true;
     if (replay->chunks[tb] == 0 && step->dep_tb >= 0) {
         uint32_t other = program->gpus[at->gpu].first + (uint32_t)step->dep_tb;
         uint32_t target = program->tbs[other].first + (uint32_t)step->dep_step;
-        merge(replay, clock, clock_at(replay, replay->ends + replay->targets[target] - 1));
+        msccl_share_merge(replay, clock,
+                          msccl_share_clock_at(replay, replay->ends + replay->targets[target] - 1));
     }
     if (msccl_acts[step->type].receives) {
-        merge(replay, clock,
-              clock_at(replay, replay->values + replay->queues[at->from] + replay->popped[tb]++));
+        msccl_share_merge(replay, clock,
+                          msccl_share_clock_at(replay, replay->values + replay->queues[at->from] +
+                                                           replay->popped[tb]++));
     }
     clock[tb]++;
     if (step->type != MSCCL_NOP) {
-        good = use_scratch(replay, tb, step, pass);
+        good = msccl_share_use_scratch(replay, tb, step, pass);
     }
     if (msccl_acts[step->type].sends) {
-        copy(replay, clock_at(replay, replay->values + replay->queues[tb] + replay->pushed[tb]++),
-             clock);
+        msccl_share_copy(replay,
+                         msccl_share_clock_at(replay, replay->values + replay->queues[tb] +
+                                                          replay->pushed[tb]++),
+                         clock);
     }
     if (step->type == MSCCL_NOP || ++replay->chunks[tb] == (uint32_t)step->cnt) {
         if (replay->targets[index] != 0) {
-            copy(replay, clock_at(replay, replay->ends + replay->targets[index] - 1), clock);
+            msccl_share_copy(
+                replay, msccl_share_clock_at(replay, replay->ends + replay->targets[index] - 1),
+                clock);
         }
         replay->chunks[tb] = 0;
         replay->steps[tb]++;
@@ -239,7 +247,7 @@ static bool play(replay_t *replay, uint32_t tb, uint32_t pass)
     return good;
 }
 
-static void play_passes(replay_t *replay)
+static void msccl_share_play_passes(replay_t *replay)
 {
     msccl_program_t *program = replay->program;
     for (uint32_t g = 0; g < program->n; g++) {
@@ -249,7 +257,7 @@ static void play_passes(replay_t *replay)
         memset(replay->steps, 0, 4 * (size_t)program->ntbs * sizeof *replay->steps);
         for (uint32_t i = 0; i < replay->norder; i++) {
             msccl_gpu_t *gpu = &program->gpus[program->tbs[replay->order[i]].gpu];
-            gpu->safe = play(replay, replay->order[i], pass) && gpu->safe;
+            gpu->safe = msccl_share_play(replay, replay->order[i], pass) && gpu->safe;
         }
     }
     for (uint32_t g = 0; g < program->n; g++) {
@@ -265,10 +273,10 @@ weft_status_t msccl_share(msccl_program_t *program, const uint32_t *order, uint3
         return status;
     }
     replay_t replay = {.program = program, .order = order, .norder = norder};
-    status = replay_init(&replay, &room);
+    status = msccl_share_replay_init(&replay, &room);
     if (status == WEFT_OK && room) {
-        play_passes(&replay);
+        msccl_share_play_passes(&replay);
     }
-    replay_fini(&replay);
+    msccl_share_replay_fini(&replay);
     return status;
 }

@@ -24,7 +24,7 @@ static void halving_fold(const halving_t *h, uint32_t i, uint32_t peer, weft_ope
 
 /* Invariant: after step i this rank holds range `keep` of the message combined over the 2^(i+1) units
  * that agree with its position in all higher bits. The first of a pair starts with both inputs. */
-static void reduce_halves(const halving_t *h)
+static void halving_plan_reduce_halves(const halving_t *h)
 {
     int folded = halving_has_twin(h);
     for (uint32_t i = 0; i < h->job.steps; i++) {
@@ -39,7 +39,7 @@ static void reduce_halves(const halving_t *h)
 }
 
 /* The same ranges back, which double. What comes in goes on to the second of the pair at once. */
-static void gather_ranges(const halving_t *h)
+static void halving_plan_gather_ranges(const halving_t *h)
 {
     for (uint32_t i = h->job.steps; i-- > 0;) {
         halving_step_t s = halving_near(&h->job, h->position, i);
@@ -55,7 +55,7 @@ static void gather_ranges(const halving_t *h)
 
 /* Hands over all its data, and gets the ranges of the result in the order in which the first of the
  * pair has them. */
-static void all_reduce_of_twin(const halving_t *h)
+static void halving_plan_all_reduce_of_twin(const halving_t *h)
 {
     halving_copy(h, h->to_twin, weft_in(0, 0), h->job.units);
     uint32_t last = h->job.steps - 1;
@@ -75,7 +75,7 @@ void halving_all_reduce(const weft_algo_call_t *call, weft_plan_builder_t *build
     builder->grid(builder, halving_job(call->nranks).units, 0);
     halving_init(&h, call, builder, halving_near);
     if (halving_is_twin(&h)) {
-        all_reduce_of_twin(&h);
+        halving_plan_all_reduce_of_twin(&h);
         return;
     }
     if (halving_has_twin(&h)) {
@@ -86,12 +86,12 @@ void halving_all_reduce(const weft_algo_call_t *call, weft_plan_builder_t *build
                             .cnt = h.job.units};
         builder->move(builder, h.lane, &fold);
     }
-    reduce_halves(&h);
+    halving_plan_reduce_halves(&h);
     if (halving_has_twin(&h)) {
         halving_step_t s = halving_near(&h.job, h.position, h.job.steps - 1);
         halving_copy(&h, h.to_twin, weft_out(s.keep, 0), 1);
     }
-    gather_ranges(&h);
+    halving_plan_gather_ranges(&h);
 }
 
 /* Invariant: before step i (p−1 … 0) this rank has the blocks of the 2^(p−1−i) units that agree with

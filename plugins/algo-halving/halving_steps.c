@@ -31,7 +31,8 @@ uint32_t halving_second(const halving_job_t *job, uint32_t unit)
 
 /* Invariant: before step i `position` holds a range of 2^p / 2^i units that its partners of the steps to
  * come hold too; the bit that tells it from its partner says which half it keeps. */
-static halving_step_t halve(const halving_job_t *job, uint32_t position, uint32_t i, int near)
+static halving_step_t halving_steps_halve(const halving_job_t *job, uint32_t position, uint32_t i,
+                                          int near)
 {
     halving_step_t step = {.cnt = job->units};
     for (uint32_t j = 0; j <= i; j++) {
@@ -47,10 +48,10 @@ static halving_step_t halve(const halving_job_t *job, uint32_t position, uint32_
 
 halving_step_t halving_near(const halving_job_t *job, uint32_t position, uint32_t i)
 {
-    return halve(job, position, i, 1);
+    return halving_steps_halve(job, position, i, 1);
 }
 
 halving_step_t halving_far(const halving_job_t *job, uint32_t position, uint32_t i)
 {
-    return halve(job, position, i, 0);
+    return halving_steps_halve(job, position, i, 0);
 }

@@ -9,24 +9,25 @@
 #include "layout.h"
 
 /* The rank at this place of a host: whose block it is. */
-static uint32_t block_at(const hier_t *hier, uint32_t host, uint32_t position)
+static uint32_t hier_blocks_block_at(const hier_t *hier, uint32_t host, uint32_t position)
 {
     return hier->layout->ranks[hier->layout->first[host] + position];
 }
 
 /* The position `distance` after this rank's. */
-static uint32_t place_after(const hier_t *hier, uint32_t distance)
+static uint32_t hier_blocks_place_after(const hier_t *hier, uint32_t distance)
 {
     return (hier->layout->index + distance) % hier->layout->locals;
 }
 
 /* The current chunk of the blocks of one host: to the ranks of this host that stand for them, or from
  * those to OUT. */
-static void meet_places(const hier_t *hier, uint32_t host, int up)
+static void hier_blocks_meet_places(const hier_t *hier, uint32_t host, int up)
 {
     uint32_t members = 0, others = hier->layout->locals - 1;
     for (uint32_t distance = 1; distance <= others; distance++) {
-        uint32_t position = place_after(hier, distance), block = block_at(hier, host, position);
+        uint32_t position = hier_blocks_place_after(hier, distance),
+                 block = hier_blocks_block_at(hier, host, position);
         members = members == 0 ? hier_together(hier, others + 1 - distance) : members;
         if (up) {
             hier_copy(hier, hier_to(hier, position), hier_in_of(hier, block));
@@ -53,8 +54,8 @@ void hier_reduce_scatter(const hier_job_t *job)
     hier_ports(&hier, layout->locals, CHANNEL_UP, 0);
     for (uint32_t host = 0; host < layout->nhosts; host++) {
         hier_chunks_begin(&hier);
-        meet_places(&hier, host, 1);
-        hier_fold(&hier, hier_in_of(&hier, block_at(&hier, host, layout->index)),
+        hier_blocks_meet_places(&hier, host, 1);
+        hier_fold(&hier, hier_in_of(&hier, hier_blocks_block_at(&hier, host, layout->index)),
                   weft_tmp(sums + tmp, 0), hier_tmp_of(&hier, host));
         hier_chunks_end(&hier);
     }
@@ -78,8 +79,8 @@ void hier_all_gather(const hier_job_t *job)
     for (uint32_t host = 0; host < layout->nhosts; host++) {
         hier_chunks_begin(&hier);
         hier_spread(&hier, hier_tmp_of(&hier, host),
-                    hier_out_of(&hier, block_at(&hier, host, layout->index)));
-        meet_places(&hier, host, 0);
+                    hier_out_of(&hier, hier_blocks_block_at(&hier, host, layout->index)));
+        hier_blocks_meet_places(&hier, host, 0);
         hier_chunks_end(&hier);
     }
 }

@@ -14,7 +14,7 @@ static const weft_operand_t none = {WEFT_OPERAND_NONE, 0, 0};
 
 /* The current chunk of each head's piece: from IN to the head, or from the head to OUT. Ranks start
  * with different heads. */
-static void meet_heads(const hier_t *hier, int up)
+static void hier_plan_meet_heads(const hier_t *hier, int up)
 {
     const hier_layout_t *layout = hier->layout;
     uint32_t left = layout->heads - (layout->index < layout->heads ? 1 : 0), members = 0;
@@ -35,14 +35,14 @@ static void meet_heads(const hier_t *hier, int up)
 }
 
 /* Every rank sends piece j to head j, which folds it into OUT. */
-static void gather_pieces(const hier_t *hier, uint32_t sum)
+static void hier_plan_gather_pieces(const hier_t *hier, uint32_t sum)
 {
     const hier_layout_t *layout = hier->layout;
     int is_head = layout->index < layout->heads;
     hier_ports(hier, layout->heads, CHANNEL_UP, 1);
     hier_ports(hier, is_head ? layout->locals : 0, CHANNEL_UP, 0);
     hier_chunks_begin(hier);
-    meet_heads(hier, 1);
+    hier_plan_meet_heads(hier, 1);
     if (is_head) {
         hier_fold(hier, hier_in_of(hier, layout->index), weft_tmp(sum, 0),
                   hier_out_of(hier, layout->index));
@@ -51,7 +51,7 @@ static void gather_pieces(const hier_t *hier, uint32_t sum)
 }
 
 /* Head j sends the result of piece j to all. */
-static void spread_pieces(const hier_t *hier)
+static void hier_plan_spread_pieces(const hier_t *hier)
 {
     const hier_layout_t *layout = hier->layout;
     int is_head = layout->index < layout->heads;
@@ -61,7 +61,7 @@ static void spread_pieces(const hier_t *hier)
     if (is_head) {
         hier_spread(hier, hier_out_of(hier, layout->index), none);
     }
-    meet_heads(hier, 0);
+    hier_plan_meet_heads(hier, 0);
     hier_chunks_end(hier);
 }
 
@@ -82,7 +82,7 @@ void hier_all_reduce(const hier_job_t *job)
         b->call(b, hier.lane, between, weft_in(0, 0), weft_out(0, 0), 0, CHANNEL_BETWEEN);
         return;
     }
-    gather_pieces(&hier, tmp);
+    hier_plan_gather_pieces(&hier, tmp);
     if (is_head) {
         weft_operand_t part = weft_out(layout->index * hier.k, 0);
         hier_join_lane(&hier);
@@ -91,7 +91,7 @@ void hier_all_reduce(const hier_job_t *job)
     } else {
         hier_new_lane(&hier);
     }
-    spread_pieces(&hier);
+    hier_plan_spread_pieces(&hier);
 }
 
 /* Lane 0 of a leader works between hosts, the other lane spreads inside the host. */

@@ -26,7 +26,7 @@ size_t hier_layout_words(uint32_t n, uint32_t nhosts)
     return (size_t)n + 2 * (size_t)nhosts + 1;
 }
 
-static void sort_ranks(hier_layout_t *layout, const weft_algo_topo_t *topo, uint32_t *next)
+static void layout_sort_ranks(hier_layout_t *layout, const weft_algo_topo_t *topo, uint32_t *next)
 {
     for (uint32_t rank = 0; rank < layout->n; rank++) {
         layout->first[topo->host[rank] + 1]++;
@@ -50,7 +50,7 @@ void hier_layout_init(hier_layout_t *layout, const weft_algo_topo_t *topo, uint3
                               .ranks = memory,
                               .first = memory + n,
                               .group = memory + n + topo->nhosts + 1};
-    sort_ranks(layout, topo, layout->group);
+    layout_sort_ranks(layout, topo, layout->group);
     for (uint32_t host = 0; host < topo->nhosts; host++) {
         uint32_t ranks = layout->first[host + 1] - layout->first[host];
         layout->heads = ranks < layout->heads ? ranks : layout->heads;

@@ -103,7 +103,7 @@ void pat_all_gather(const weft_algo_call_t *call, weft_plan_builder_t *builder)
 
 /* Sends of round i: partial sums at the distances d, 3d … ahead. TMP chunk s/2 belongs to distance s.
  * The last distance of an odd n has nothing to receive: it leaves from IN. */
-static void scatter_send(const pat_t *pat, uint32_t i, uint32_t received)
+static void pat_plan_scatter_send(const pat_t *pat, uint32_t i, uint32_t received)
 {
     uint32_t d = UINT32_C(1) << i, blocks = pat_blocks(pat->n, d);
     uint32_t last = d + 2 * d * (blocks - 1);
@@ -126,7 +126,7 @@ static void scatter_send(const pat_t *pat, uint32_t i, uint32_t received)
 }
 
 /* Receives of round i: into the partial sums at the distances 0, 2d …; the last round has one. */
-static uint32_t scatter_receive(const pat_t *pat, uint32_t i)
+static uint32_t pat_plan_scatter_receive(const pat_t *pat, uint32_t i)
 {
     uint32_t d = UINT32_C(1) << i, blocks = pat_blocks(pat->n, d);
     int last = i + 1 == pat->rounds;
@@ -151,8 +151,8 @@ void pat_reduce_scatter(const weft_algo_call_t *call, weft_plan_builder_t *build
     pat_init(&pat, call, builder);
     uint32_t received = 0;
     for (uint32_t i = 0; i < pat.rounds; i++) {
-        scatter_send(&pat, i, received);
-        received = scatter_receive(&pat, i);
+        pat_plan_scatter_send(&pat, i, received);
+        received = pat_plan_scatter_receive(&pat, i);
     }
     if (tmp > 0) { /* the next pass must not overwrite sums that are still to be sent */
         uint64_t both = UINT64_C(1) << pat.send | UINT64_C(1) << pat.receive;

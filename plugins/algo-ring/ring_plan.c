@@ -43,8 +43,8 @@ static void ring_init(ring_t *ring, const weft_algo_call_t *call, weft_plan_buil
 }
 
 /* A chain: position 0 only sends, position n−1 only receives. */
-static void chain_init(ring_t *ring, const weft_algo_call_t *call, weft_plan_builder_t *builder,
-                       uint32_t position)
+static void ring_plan_chain_init(ring_t *ring, const weft_algo_call_t *call,
+                                 weft_plan_builder_t *builder, uint32_t position)
 {
     uint32_t n = call->nranks;
     *ring = (ring_t){.builder = builder};
@@ -146,7 +146,7 @@ void ring_broadcast(const weft_algo_call_t *call, weft_plan_builder_t *builder)
 {
     uint32_t position = ring_position(call->rank, call->root, call->nranks);
     ring_t ring;
-    chain_init(&ring, call, builder, position);
+    ring_plan_chain_init(&ring, call, builder, position);
     ring_move(&ring, (weft_operand_t[2]){weft_out(0, 0), ring.next},
               (weft_operand_t[2]){position == 0 ? weft_in(0, 0) : ring.prev}, 0);
 }
@@ -158,7 +158,7 @@ void ring_reduce(const weft_algo_call_t *call, weft_plan_builder_t *builder)
     uint32_t n = call->nranks;
     uint32_t position = ring_position(call->rank, ring_rank(call->root, 1, n), n);
     ring_t ring;
-    chain_init(&ring, call, builder, position);
+    ring_plan_chain_init(&ring, call, builder, position);
     ring_move(&ring, (weft_operand_t[2]){position == n - 1 ? weft_out(0, 0) : ring.next},
               (weft_operand_t[2]){ring.prev, weft_in(0, 0)},
               position == n - 1 ? WEFT_MOVE_FINAL : 0);

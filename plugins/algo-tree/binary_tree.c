@@ -42,7 +42,7 @@ typedef struct renaming {
     int mirror;
 } renaming_t;
 
-static uint32_t renaming_name(const renaming_t *renaming, uint32_t node)
+static uint32_t binary_tree_renaming_name(const renaming_t *renaming, uint32_t node)
 {
     uint32_t pinned = renaming->pinned, last = renaming->n - 1;
     if (node < pinned) {
@@ -54,10 +54,10 @@ static uint32_t renaming_name(const renaming_t *renaming, uint32_t node)
     return node == pinned ? last : node - 1;
 }
 
-static uint32_t renaming_node(const renaming_t *renaming, uint32_t name)
+static uint32_t binary_tree_renaming_node(const renaming_t *renaming, uint32_t name)
 {
     if (name == TREE_NONE || name < renaming->pinned || renaming->mirror) {
-        return name == TREE_NONE ? TREE_NONE : renaming_name(renaming, name);
+        return name == TREE_NONE ? TREE_NONE : binary_tree_renaming_name(renaming, name);
     }
     return name == renaming->n - 1 ? renaming->pinned : name + 1;
 }
@@ -66,9 +66,9 @@ tree_vertex_t tree_second(uint32_t n, uint32_t r, uint32_t pinned, tree_second_t
 {
     int even = (n - pinned) % 2 == 0;
     renaming_t renaming = {n, pinned, how == TREE_MIRROR || (how == TREE_AUTO && even)};
-    tree_vertex_t vertex = tree_base(n, renaming_name(&renaming, r));
-    vertex.parent = renaming_node(&renaming, vertex.parent);
-    vertex.child[0] = renaming_node(&renaming, vertex.child[0]);
-    vertex.child[1] = renaming_node(&renaming, vertex.child[1]);
+    tree_vertex_t vertex = tree_base(n, binary_tree_renaming_name(&renaming, r));
+    vertex.parent = binary_tree_renaming_node(&renaming, vertex.parent);
+    vertex.child[0] = binary_tree_renaming_node(&renaming, vertex.child[0]);
+    vertex.child[1] = binary_tree_renaming_node(&renaming, vertex.child[1]);
     return vertex;
 }

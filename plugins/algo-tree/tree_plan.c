@@ -13,8 +13,8 @@ typedef struct branch {
     weft_move_t move;
 } branch_t;
 
-static branch_t branch_init(const tree_settings_t *settings, weft_plan_builder_t *builder,
-                            const tree_position_t *position, uint32_t tree)
+static branch_t tree_plan_branch_init(const tree_settings_t *settings, weft_plan_builder_t *builder,
+                                      const tree_position_t *position, uint32_t tree)
 {
     uint32_t chunks = (uint32_t)settings->chunks;
     return (branch_t){.builder = builder,
@@ -25,41 +25,41 @@ static branch_t branch_init(const tree_settings_t *settings, weft_plan_builder_t
                       .move = {.cnt = chunks}};
 }
 
-static weft_operand_t branch_port(const branch_t *branch, uint32_t peer, uint32_t sends)
+static weft_operand_t tree_plan_branch_port(const branch_t *branch, uint32_t peer, uint32_t sends)
 {
     return weft_port(
         branch->builder->port(branch->builder, branch->lane, peer, branch->channel, sends));
 }
 
-static void branch_from(branch_t *branch, weft_operand_t src)
+static void tree_plan_branch_from(branch_t *branch, weft_operand_t src)
 {
     branch->move.src[branch->move.nsrc++] = src;
 }
 
-static void branch_to(branch_t *branch, weft_operand_t dst)
+static void tree_plan_branch_to(branch_t *branch, weft_operand_t dst)
 {
     branch->move.dst[branch->move.ndst++] = dst;
 }
 
 /* … ← in, port of each rank below. The own data comes first, then the chain, then the nodes. */
-static void branch_gather(branch_t *branch)
+static void tree_plan_branch_gather(branch_t *branch)
 {
-    branch_from(branch, weft_in(branch->chunk, 0));
+    tree_plan_branch_from(branch, weft_in(branch->chunk, 0));
     for (uint32_t i = 0; i < branch->position->ndown; i++) {
-        branch_from(branch, branch_port(branch, branch->position->down[i], 0));
+        tree_plan_branch_from(branch, tree_plan_branch_port(branch, branch->position->down[i], 0));
     }
 }
 
 /* out, port of each rank below ← … */
-static void branch_spread(branch_t *branch)
+static void tree_plan_branch_spread(branch_t *branch)
 {
-    branch_to(branch, weft_out(branch->chunk, 0));
+    tree_plan_branch_to(branch, weft_out(branch->chunk, 0));
     for (uint32_t i = 0; i < branch->position->ndown; i++) {
-        branch_to(branch, branch_port(branch, branch->position->down[i], 1));
+        tree_plan_branch_to(branch, tree_plan_branch_port(branch, branch->position->down[i], 1));
     }
 }
 
-static void branch_end(const branch_t *branch)
+static void tree_plan_branch_end(const branch_t *branch)
 {
     branch->builder->move(branch->builder, branch->lane, &branch->move);
 }
@@ -77,20 +77,20 @@ void tree_all_reduce(const tree_settings_t *settings, const weft_algo_call_t *ca
     tree_grid(settings, builder);
     for (uint32_t tree = 0; tree < (uint32_t)settings->trees; tree++) {
         tree_position_t position = tree_position(settings, call, topo, tree, 0);
-        branch_t up = branch_init(settings, builder, &position, tree);
-        branch_gather(&up);
+        branch_t up = tree_plan_branch_init(settings, builder, &position, tree);
+        tree_plan_branch_gather(&up);
         if (position.up == TREE_NONE) {
-            branch_spread(&up);
+            tree_plan_branch_spread(&up);
             up.move.flags = WEFT_MOVE_FINAL;
-            branch_end(&up);
+            tree_plan_branch_end(&up);
             continue;
         }
-        branch_to(&up, branch_port(&up, position.up, 1));
-        branch_end(&up);
-        branch_t down = branch_init(settings, builder, &position, tree);
-        branch_from(&down, branch_port(&down, position.up, 0));
-        branch_spread(&down);
-        branch_end(&down);
+        tree_plan_branch_to(&up, tree_plan_branch_port(&up, position.up, 1));
+        tree_plan_branch_end(&up);
+        branch_t down = tree_plan_branch_init(settings, builder, &position, tree);
+        tree_plan_branch_from(&down, tree_plan_branch_port(&down, position.up, 0));
+        tree_plan_branch_spread(&down);
+        tree_plan_branch_end(&down);
     }
 }
 
@@ -101,11 +101,12 @@ void tree_broadcast(const tree_settings_t *settings, const weft_algo_call_t *cal
     tree_grid(settings, builder);
     for (uint32_t tree = 0; tree < (uint32_t)settings->trees; tree++) {
         tree_position_t position = tree_position(settings, call, topo, tree, 1);
-        branch_t down = branch_init(settings, builder, &position, tree);
-        branch_from(&down, position.up == TREE_NONE ? weft_in(down.chunk, 0)
-                                                    : branch_port(&down, position.up, 0));
-        branch_spread(&down);
-        branch_end(&down);
+        branch_t down = tree_plan_branch_init(settings, builder, &position, tree);
+        tree_plan_branch_from(&down, position.up == TREE_NONE
+                                         ? weft_in(down.chunk, 0)
+                                         : tree_plan_branch_port(&down, position.up, 0));
+        tree_plan_branch_spread(&down);
+        tree_plan_branch_end(&down);
     }
 }
 
@@ -116,11 +117,12 @@ void tree_reduce(const tree_settings_t *settings, const weft_algo_call_t *call,
     tree_grid(settings, builder);
     for (uint32_t tree = 0; tree < (uint32_t)settings->trees; tree++) {
         tree_position_t position = tree_position(settings, call, topo, tree, 1);
-        branch_t up = branch_init(settings, builder, &position, tree);
-        branch_gather(&up);
+        branch_t up = tree_plan_branch_init(settings, builder, &position, tree);
+        tree_plan_branch_gather(&up);
         int top = position.up == TREE_NONE;
-        branch_to(&up, top ? weft_out(up.chunk, 0) : branch_port(&up, position.up, 1));
+        tree_plan_branch_to(&up, top ? weft_out(up.chunk, 0)
+                                     : tree_plan_branch_port(&up, position.up, 1));
         up.move.flags = top ? WEFT_MOVE_FINAL : 0;
-        branch_end(&up);
+        tree_plan_branch_end(&up);
     }
 }

@@ -71,7 +71,8 @@ static const weft_option_t options[] = {
     {.name = NULL},
 };
 
-static weft_status_t sock_create(const weft_host_t *host, const void *config, weft_net_t **net_p)
+static weft_status_t net_socket_sock_create(const weft_host_t *host, const void *config,
+                                            weft_net_t **net_p)
 {
     weft_net_t *net = host->alloc(host, sizeof *net, 0);
     if (net == NULL) {
@@ -103,20 +104,20 @@ err_free:
     return status;
 }
 
-static void sock_destroy(weft_net_t *net)
+static void net_socket_sock_destroy(weft_net_t *net)
 {
     if (net != NULL) {
         net->host->free(net->host, net);
     }
 }
 
-static weft_status_t sock_device_count(weft_net_t *net, uint32_t *count_p)
+static weft_status_t net_socket_sock_device_count(weft_net_t *net, uint32_t *count_p)
 {
     *count_p = net->local.count > 0 ? 1 : 0;
     return WEFT_OK;
 }
 
-static weft_status_t sock_index_check(weft_net_t *net, uint32_t index)
+static weft_status_t net_socket_sock_index_check(weft_net_t *net, uint32_t index)
 {
     uint32_t count = net->local.count > 0 ? 1 : 0;
     if (index >= count) {
@@ -125,9 +126,10 @@ static weft_status_t sock_index_check(weft_net_t *net, uint32_t index)
     return WEFT_OK;
 }
 
-static weft_status_t sock_device_props(weft_net_t *net, uint32_t index, weft_net_props_t *props)
+static weft_status_t net_socket_sock_device_props(weft_net_t *net, uint32_t index,
+                                                  weft_net_props_t *props)
 {
-    weft_status_t status = sock_index_check(net, index);
+    weft_status_t status = net_socket_sock_index_check(net, index);
     if (status != WEFT_OK) {
         return status;
     }
@@ -146,10 +148,11 @@ static weft_status_t sock_device_props(weft_net_t *net, uint32_t index, weft_net
     return WEFT_OK;
 }
 
-static weft_status_t sock_device_open(weft_net_t *net, uint32_t index, weft_net_device_t **device_p)
+static weft_status_t net_socket_sock_device_open(weft_net_t *net, uint32_t index,
+                                                 weft_net_device_t **device_p)
 {
     const weft_host_t *host = net->host;
-    weft_status_t status = sock_index_check(net, index);
+    weft_status_t status = net_socket_sock_index_check(net, index);
     if (status != WEFT_OK) {
         return status;
     }
@@ -168,7 +171,7 @@ static weft_status_t sock_device_open(weft_net_t *net, uint32_t index, weft_net_
     return WEFT_OK;
 }
 
-static void sock_device_close(weft_net_device_t *device)
+static void net_socket_sock_device_close(weft_net_device_t *device)
 {
     if (device != NULL) {
         close(device->epoll);
@@ -176,7 +179,8 @@ static void sock_device_close(weft_net_device_t *device)
     }
 }
 
-static weft_status_t sock_reachable(weft_net_device_t *device, const weft_net_address_t *address)
+static weft_status_t net_socket_sock_reachable(weft_net_device_t *device,
+                                               const weft_net_address_t *address)
 {
     const weft_host_t *host = device->host;
     weft_endpoint_list_t list;
@@ -191,7 +195,7 @@ static weft_status_t sock_reachable(weft_net_device_t *device, const weft_net_ad
     return WEFT_OK;
 }
 
-static const void *sock_get_extension(weft_net_t *net, const char *name)
+static const void *net_socket_sock_get_extension(weft_net_t *net, const char *name)
 {
     static const weft_net_attach_t attach = {.size = sizeof attach, .attach = sock_conn_attach};
     (void)net;
@@ -201,15 +205,15 @@ static const void *sock_get_extension(weft_net_t *net, const char *name)
 static const weft_net_ops_t ops = {
     .size = sizeof ops,
     .caps = WEFT_NET_CAP_MESSAGES,
-    .create = sock_create,
-    .destroy = sock_destroy,
-    .device_count = sock_device_count,
-    .device_props = sock_device_props,
-    .device_open = sock_device_open,
-    .device_close = sock_device_close,
+    .create = net_socket_sock_create,
+    .destroy = net_socket_sock_destroy,
+    .device_count = net_socket_sock_device_count,
+    .device_props = net_socket_sock_device_props,
+    .device_open = net_socket_sock_device_open,
+    .device_close = net_socket_sock_device_close,
     .listen = sock_listen,
     .listener_close = sock_listener_close,
-    .reachable = sock_reachable,
+    .reachable = net_socket_sock_reachable,
     .connect_begin = sock_connect_begin,
     .connect_poll = sock_connect_poll,
     .accept = sock_accept,
@@ -220,7 +224,7 @@ static const weft_net_ops_t ops = {
     .poll = sock_poll,
     .cancel = sock_cancel,
     .wait_fd = sock_wait_fd,
-    .get_extension = sock_get_extension,
+    .get_extension = net_socket_sock_get_extension,
 };
 
 static const weft_plugin_t plugin = {

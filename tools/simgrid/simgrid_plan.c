@@ -5,14 +5,15 @@
 
 #include <stdlib.h>
 
-static job_queue_t *queue_of(const job_lane_t *lane, const weft_plan_operand_t *operand)
+static job_queue_t *simgrid_plan_queue_of(const job_lane_t *lane,
+                                          const weft_plan_operand_t *operand)
 {
     return lane->rank->queue[operand->index];
 }
 
 /* A mailbox with a receiver takes messages before they are asked for: the transfer starts when it is
  * sent, as into a free slot. */
-static void claim_mailboxes(const job_lane_t *lane)
+static void simgrid_plan_claim_mailboxes(const job_lane_t *lane)
 {
     const weft_plan_t *plan = lane->rank->plan;
     for (uint32_t i = 0; i < plan->nports; i++) {
@@ -22,18 +23,18 @@ static void claim_mailboxes(const job_lane_t *lane)
     }
 }
 
-static void move_slice(const job_lane_t *lane, const weft_plan_view_t *move)
+static void simgrid_plan_move_slice(const job_lane_t *lane, const weft_plan_view_t *move)
 {
     double bytes = lane->job->options->slice_bytes, overhead = 0;
     for (uint32_t i = 0; i < move->nsrc; i++) {
         if (move->src[i].kind == WEFT_OPERAND_PORT) {
-            sg_mailbox_get(queue_of(lane, &move->src[i])->mailbox);
+            sg_mailbox_get(simgrid_plan_queue_of(lane, &move->src[i])->mailbox);
             overhead += lane->job->options->overhead / 2;
         }
     }
     for (uint32_t i = 0; i < move->ndst; i++) {
         if (move->dst[i].kind == WEFT_OPERAND_PORT) {
-            sg_sem_acquire(queue_of(lane, &move->dst[i])->credits);
+            sg_sem_acquire(simgrid_plan_queue_of(lane, &move->dst[i])->credits);
             overhead += lane->job->options->overhead / 2;
         }
     }
@@ -45,18 +46,18 @@ static void move_slice(const job_lane_t *lane, const weft_plan_view_t *move)
     }
     for (uint32_t i = 0; i < move->ndst; i++) {
         if (move->dst[i].kind == WEFT_OPERAND_PORT) {
-            job_queue_t *queue = queue_of(lane, &move->dst[i]);
+            job_queue_t *queue = simgrid_plan_queue_of(lane, &move->dst[i]);
             sg_comm_detach(sg_mailbox_put_init(queue->mailbox, queue, (long)(bytes + 0.999)), NULL);
         }
     }
     for (uint32_t i = 0; i < move->nsrc; i++) {
         if (move->src[i].kind == WEFT_OPERAND_PORT) {
-            sg_sem_release(queue_of(lane, &move->src[i])->credits);
+            sg_sem_release(simgrid_plan_queue_of(lane, &move->src[i])->credits);
         }
     }
 }
 
-static void wait_for(const job_lane_t *lane, const weft_plan_view_t *move)
+static void simgrid_plan_wait_for(const job_lane_t *lane, const weft_plan_view_t *move)
 {
     job_rank_t *rank = lane->rank;
     weft_cursors_t cursors = {
@@ -67,7 +68,7 @@ static void wait_for(const job_lane_t *lane, const weft_plan_view_t *move)
     }
 }
 
-static void finish(job_lane_t *lane, uint32_t pc)
+static void simgrid_plan_finish(job_lane_t *lane, uint32_t pc)
 {
     job_rank_t *rank = lane->rank;
     if (!weft_cursor_finish(&lane->cursor, pc)) {
@@ -78,29 +79,29 @@ static void finish(job_lane_t *lane, uint32_t pc)
     }
 }
 
-static void run_move(job_lane_t *lane, const weft_plan_view_t *move, uint32_t pc)
+static void simgrid_plan_run_move(job_lane_t *lane, const weft_plan_view_t *move, uint32_t pc)
 {
     uint64_t steps = (uint64_t)move->cnt * lane->job->options->slices;
-    wait_for(lane, move);
+    simgrid_plan_wait_for(lane, move);
     for (uint64_t i = 0; i < steps; i++) {
-        move_slice(lane, move);
+        simgrid_plan_move_slice(lane, move);
     }
-    finish(lane, pc);
+    simgrid_plan_finish(lane, pc);
 }
 
-static void member_main(int argc, char **argv)
+static void simgrid_plan_member_main(int argc, char **argv)
 {
     (void)argc;
     (void)argv;
     job_member_t *member = sg_actor_self_get_data();
     for (;;) {
         sg_sem_acquire(member->start);
-        run_move(member->lane, &member->move, member->pc);
+        simgrid_plan_run_move(member->lane, &member->move, member->pc);
         sg_sem_release(member->lane->done);
     }
 }
 
-static void run_par(job_lane_t *lane, uint32_t pc, uint32_t count)
+static void simgrid_plan_run_par(job_lane_t *lane, uint32_t pc, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         job_member_t *member = &lane->members[i];
@@ -113,7 +114,7 @@ static void run_par(job_lane_t *lane, uint32_t pc, uint32_t count)
     }
 }
 
-static void run_bar(job_lane_t *lane, uint64_t mask, uint32_t pc)
+static void simgrid_plan_run_bar(job_lane_t *lane, uint64_t mask, uint32_t pc)
 {
     job_rank_t *rank = lane->rank;
     uint32_t at = 0, count = 0;
@@ -127,42 +128,42 @@ static void run_bar(job_lane_t *lane, uint64_t mask, uint32_t pc)
         rank->barriers[rank->nbarriers++] = (job_barrier_t){mask, sg_barrier_init(count)};
     }
     sg_barrier_wait(rank->barriers[at].barrier);
-    finish(lane, pc);
+    simgrid_plan_finish(lane, pc);
 }
 
-static void run_pass(job_lane_t *lane)
+static void simgrid_plan_run_pass(job_lane_t *lane)
 {
     weft_cursor_t *cursor = &lane->cursor;
     const weft_code_t *code;
     for (; (code = weft_cursor_seek(cursor))->opcode != WEFT_CODE_STOP; weft_cursor_next(cursor)) {
         if (code->opcode == WEFT_CODE_BAR) {
-            run_bar(lane, code->mask, cursor->pc);
+            simgrid_plan_run_bar(lane, code->mask, cursor->pc);
         } else if (code->opcode == WEFT_CODE_PAR) {
-            run_par(lane, cursor->pc, code->n);
+            simgrid_plan_run_par(lane, cursor->pc, code->n);
         } else {
             weft_plan_view_t move = weft_plan_view(lane->rank->plan, code->n);
-            run_move(lane, &move, cursor->pc);
+            simgrid_plan_run_move(lane, &move, cursor->pc);
         }
     }
     weft_cursor_end_pass(cursor);
 }
 
-static void lane_main(int argc, char **argv)
+static void simgrid_plan_lane_main(int argc, char **argv)
 {
     (void)argc;
     (void)argv;
     job_lane_t *lane = sg_actor_self_get_data();
-    claim_mailboxes(lane);
+    simgrid_plan_claim_mailboxes(lane);
     sg_actor_yield();
     while (lane->cursor.pass < lane->job->options->passes) {
-        run_pass(lane);
+        simgrid_plan_run_pass(lane);
     }
     lane->job->lanes_over++;
     double now = simgrid_get_clock();
     lane->job->end = now > lane->job->end ? now : lane->job->end;
 }
 
-static sg_host_t host_of(const job_t *job, uint32_t rank)
+static sg_host_t simgrid_plan_host_of(const job_t *job, uint32_t rank)
 {
     uint32_t host = rank / job->options->per_host;
     char name[32];
@@ -179,7 +180,8 @@ static sg_host_t host_of(const job_t *job, uint32_t rank)
     return found;
 }
 
-static uint32_t other_end(const job_t *job, uint32_t rank, const weft_plan_port_t *port)
+static uint32_t simgrid_plan_other_end(const job_t *job, uint32_t rank,
+                                       const weft_plan_port_t *port)
 {
     const weft_plan_t *peer = port->peer < job->nranks ? job->plans[port->peer] : NULL;
     for (uint32_t i = 0; peer != NULL && i < peer->nports; i++) {
@@ -191,13 +193,13 @@ static uint32_t other_end(const job_t *job, uint32_t rank, const weft_plan_port_
     return UINT32_MAX;
 }
 
-static int make_queues(job_t *job)
+static int simgrid_plan_make_queues(job_t *job)
 {
     uint32_t count = 0;
     for (uint32_t r = 0; r < job->nranks; r++) {
         const weft_plan_t *plan = job->plans[r];
         for (uint32_t i = 0; i < plan->nports; i++) {
-            uint32_t other = other_end(job, r, &plan->ports[i]);
+            uint32_t other = simgrid_plan_other_end(job, r, &plan->ports[i]);
             if (!plan->ports[i].sends) {
                 continue;
             }
@@ -216,24 +218,24 @@ static int make_queues(job_t *job)
     return 0;
 }
 
-static void start_lane(job_lane_t *lane, sg_host_t host)
+static void simgrid_plan_start_lane(job_lane_t *lane, sg_host_t host)
 {
     char name[48];
     lane->done = sg_sem_init(0);
     snprintf(name, sizeof name, "rank-%u-lane-%u", lane->rank->plan->rank, lane->number);
     sg_actor_t actor = sg_actor_init(name, host);
     sg_actor_set_data(actor, lane);
-    sg_actor_start_(actor, lane_main, 0, NULL);
+    sg_actor_start_(actor, simgrid_plan_lane_main, 0, NULL);
     for (uint32_t i = 0; i < lane->width; i++) {
         lane->members[i] = (job_member_t){.lane = lane, .start = sg_sem_init(0)};
         sg_actor_t member = sg_actor_init(name, host);
         sg_actor_set_data(member, &lane->members[i]);
-        sg_actor_start_(member, member_main, 0, NULL);
+        sg_actor_start_(member, simgrid_plan_member_main, 0, NULL);
         sg_actor_daemonize(member);
     }
 }
 
-static int make_lane(job_t *job, uint32_t r, uint32_t number)
+static int simgrid_plan_make_lane(job_t *job, uint32_t r, uint32_t number)
 {
     job_rank_t *rank = &job->ranks[r];
     job_lane_t *lane = &rank->lanes[number];
@@ -249,7 +251,7 @@ static int make_lane(job_t *job, uint32_t r, uint32_t number)
     return lane->cursor.finished != NULL && lane->members != NULL ? 0 : -1;
 }
 
-static int make_rank(job_t *job, uint32_t r)
+static int simgrid_plan_make_rank(job_t *job, uint32_t r)
 {
     job_rank_t *rank = &job->ranks[r];
     rank->plan = job->plans[r];
@@ -260,7 +262,7 @@ static int make_rank(job_t *job, uint32_t r)
         return -1;
     }
     for (uint32_t i = 0; i < rank->plan->nlanes; i++) {
-        if (make_lane(job, r, i) != 0) {
+        if (simgrid_plan_make_lane(job, r, i) != 0) {
             return -1;
         }
     }
@@ -276,27 +278,27 @@ int job_start(job_t *job)
     job->ranks = calloc(job->nranks, sizeof *job->ranks);
     job->queues = calloc(queues + 1, sizeof *job->queues);
     for (uint32_t r = 0; job->ranks != NULL && job->queues != NULL && r < job->nranks; r++) {
-        if (host_of(job, r) == NULL) {
+        if (simgrid_plan_host_of(job, r) == NULL) {
             fprintf(stderr, "weft-simgrid: the platform has no host for rank %u\n", r);
             return -1;
         }
-        if (make_rank(job, r) != 0) {
+        if (simgrid_plan_make_rank(job, r) != 0) {
             fprintf(stderr, "weft-simgrid: no memory for rank %u\n", r);
             return -1;
         }
     }
-    if (job->ranks == NULL || job->queues == NULL || make_queues(job) != 0) {
+    if (job->ranks == NULL || job->queues == NULL || simgrid_plan_make_queues(job) != 0) {
         return -1;
     }
     for (uint32_t r = 0; r < job->nranks; r++) {
         for (uint32_t i = 0; i < job->plans[r]->nlanes; i++) {
-            start_lane(&job->ranks[r].lanes[i], host_of(job, r));
+            simgrid_plan_start_lane(&job->ranks[r].lanes[i], simgrid_plan_host_of(job, r));
         }
     }
     return 0;
 }
 
-static void free_lane(job_lane_t *lane)
+static void simgrid_plan_free_lane(job_lane_t *lane)
 {
     for (uint32_t i = 0; lane->members != NULL && i < lane->width; i++) {
         if (lane->members[i].start != NULL) {
@@ -310,10 +312,10 @@ static void free_lane(job_lane_t *lane)
     free(lane->members);
 }
 
-static void free_rank(job_rank_t *rank)
+static void simgrid_plan_free_rank(job_rank_t *rank)
 {
     for (uint32_t i = 0; rank->lanes != NULL && i < rank->plan->nlanes; i++) {
-        free_lane(&rank->lanes[i]);
+        simgrid_plan_free_lane(&rank->lanes[i]);
     }
     for (uint32_t i = 0; i < rank->nbarriers; i++) {
         sg_barrier_destroy(rank->barriers[i].barrier);
@@ -329,7 +331,7 @@ static void free_rank(job_rank_t *rank)
 void job_free(job_t *job)
 {
     for (uint32_t r = 0; job->ranks != NULL && r < job->nranks; r++) {
-        free_rank(&job->ranks[r]);
+        simgrid_plan_free_rank(&job->ranks[r]);
     }
     for (uint64_t i = 0; job->queues != NULL && job->queues[i].credits != NULL; i++) {
         sg_sem_destroy(job->queues[i].credits);

@@ -12,7 +12,7 @@
 #include "core/plan/plan_parse.h"
 #include "tools/simgrid/simgrid_platform.h"
 
-static char *read_file(const char *path)
+static char *weft_simgrid_read_file(const char *path)
 {
     FILE *in = fopen(path, "re");
     char *text = NULL;
@@ -40,7 +40,7 @@ static char *read_file(const char *path)
 }
 
 /* Every plan begins with a line "plan …". */
-static int read_plans(job_t *job, char *text)
+static int weft_simgrid_read_plans(job_t *job, char *text)
 {
     uint32_t room = 0;
     for (char *at = text; at != NULL && *at != '\0';) {
@@ -71,7 +71,7 @@ static int read_plans(job_t *job, char *text)
     return job->nranks > 0 && job->nranks == job->plans[0]->nranks ? 0 : -1;
 }
 
-static int take(job_options_t *options, const char *name, const char *value)
+static int weft_simgrid_take(job_options_t *options, const char *name, const char *value)
 {
     double number = strtod(value, NULL);
     if (strcmp(name, "--plans") == 0) {
@@ -103,7 +103,7 @@ static int take(job_options_t *options, const char *name, const char *value)
     return 0;
 }
 
-static int load_platform(const job_options_t *options, uint32_t hosts)
+static int weft_simgrid_load_platform(const job_options_t *options, uint32_t hosts)
 {
     char path[] = "/tmp/weft-platform-XXXXXX.xml";
     if (options->platform != NULL) {
@@ -124,7 +124,7 @@ static int load_platform(const job_options_t *options, uint32_t hosts)
 }
 
 /* Latency and bandwidth as given, without the corrections for TCP of the default model. */
-static void start_engine(char *program)
+static void weft_simgrid_start_engine(char *program)
 {
     char model[] = "--cfg=network/model:CM02", stack[] = "--cfg=contexts/stack-size:128";
     char quiet[] = "--log=root.thres:critical";
@@ -133,11 +133,11 @@ static void start_engine(char *program)
     simgrid_init(&argc, argv);
 }
 
-static int run(job_t *job, char *program)
+static int weft_simgrid_run(job_t *job, char *program)
 {
     uint32_t per_host = job->options->per_host;
-    start_engine(program);
-    if (load_platform(job->options, (job->nranks + per_host - 1) / per_host) != 0 ||
+    weft_simgrid_start_engine(program);
+    if (weft_simgrid_load_platform(job->options, (job->nranks + per_host - 1) / per_host) != 0 ||
         job_start(job) != 0) {
         return 1;
     }
@@ -156,7 +156,7 @@ int main(int argc, char **argv)
     job_options_t options = {.per_host = 1, .slots = 8, .slices = 1, .passes = 1};
     job_t job = {.options = &options};
     for (int i = 1; i + 1 < argc; i += 2) {
-        if (take(&options, argv[i], argv[i + 1]) != 0) {
+        if (weft_simgrid_take(&options, argv[i], argv[i + 1]) != 0) {
             return 6;
         }
     }
@@ -166,14 +166,14 @@ int main(int argc, char **argv)
                         "[--beta S] [--gamma S] [--overhead S]\n");
         return 6;
     }
-    char *text = read_file(options.plans);
+    char *text = weft_simgrid_read_file(options.plans);
     int code = 3;
     if (text == NULL) {
         fprintf(stderr, "weft-simgrid: cannot read %s\n", options.plans);
-    } else if (read_plans(&job, text) != 0) {
+    } else if (weft_simgrid_read_plans(&job, text) != 0) {
         fprintf(stderr, "weft-simgrid: %s does not hold the plans of all ranks\n", options.plans);
     } else {
-        code = run(&job, argv[0]);
+        code = weft_simgrid_run(&job, argv[0]);
     }
     job_free(&job);
     for (uint32_t r = 0; r < job.nranks; r++) {

@@ -30,12 +30,12 @@ typedef struct extent {
     uint32_t leaves, levels;
 } extent_t;
 
-static extent_t measure(const topo_t *topo, uint32_t branch, uint32_t place)
+static extent_t draw_measure(const topo_t *topo, uint32_t branch, uint32_t place)
 {
     extent_t all = {0};
     for (uint32_t i = 0; i < topo->nbranches; i++) {
         if (topo->branches[i].parent == branch && topo->branches[i].place == place) {
-            extent_t below = measure(topo, i, place);
+            extent_t below = draw_measure(topo, i, place);
             all.leaves += below.leaves;
             all.levels = below.levels + 1 > all.levels ? below.levels + 1 : all.levels;
         }
@@ -47,7 +47,7 @@ static extent_t measure(const topo_t *topo, uint32_t branch, uint32_t place)
 }
 
 #define CACHES_SIZE 11.0
-static const char *caches_text(const topo_t *topo, uint32_t place, char text[256])
+static const char *draw_caches_text(const topo_t *topo, uint32_t place, char text[256])
 {
     topo_name_t size;
     size_t used = 0;
@@ -60,11 +60,11 @@ static const char *caches_text(const topo_t *topo, uint32_t place, char text[256
     return text;
 }
 
-static double column_width(const topo_t *topo, uint32_t place)
+static double draw_column_width(const topo_t *topo, uint32_t place)
 {
     char caches[256];
-    double text = svg_width(caches_text(topo, place, caches), CACHES_SIZE);
-    double tree = LEAF_W * measure(topo, TOPO_NONE, place).leaves;
+    double text = svg_width(draw_caches_text(topo, place, caches), CACHES_SIZE);
+    double tree = LEAF_W * draw_measure(topo, TOPO_NONE, place).leaves;
     return fmax(COLUMN_LEAST, 2 * PAD + fmax(tree, text));
 }
 
@@ -74,7 +74,7 @@ typedef struct grid {
     uint32_t per_row, rows;
 } grid_t;
 
-static grid_t measure_cores(const topo_t *topo, uint32_t place)
+static grid_t draw_measure_cores(const topo_t *topo, uint32_t place)
 {
     uint32_t most = 1, count = 0;
     for (uint32_t i = 0; i < topo->ncores; i++) {
@@ -84,29 +84,29 @@ static grid_t measure_cores(const topo_t *topo, uint32_t place)
         }
     }
     grid_t grid = {.step = most * (PU + 1) + 9};
-    double fit = floor((column_width(topo, place) - 2 * PAD) / grid.step);
+    double fit = floor((draw_column_width(topo, place) - 2 * PAD) / grid.step);
     grid.per_row = fit < 1 ? 1 : (uint32_t)fit;
     grid.rows = (count + grid.per_row - 1) / grid.per_row;
     return grid;
 }
 
-static double cores_height(const topo_t *topo, uint32_t place)
+static double draw_cores_height(const topo_t *topo, uint32_t place)
 {
-    uint32_t rows = measure_cores(topo, place).rows;
+    uint32_t rows = draw_measure_cores(topo, place).rows;
     return rows > 0 ? rows * (PU + 9) + 12 : 0;
 }
 
-static double column_height(const topo_t *topo, uint32_t place)
+static double draw_column_height(const topo_t *topo, uint32_t place)
 {
-    extent_t tree = measure(topo, TOPO_NONE, place);
-    return HEAD + cores_height(topo, place) +
+    extent_t tree = draw_measure(topo, TOPO_NONE, place);
+    return HEAD + draw_cores_height(topo, place) +
            (tree.leaves > 0 ? tree.levels * LEVEL_H + LEAF_H : 0) + PAD;
 }
 
 /* PCI ------------------------------------------------------------------------------------------------ */
 
 /* As much of a text as fits a leaf. */
-static void put_short(sheet_t *sheet, svg_point_t at, double size, const char *text)
+static void draw_put_short(sheet_t *sheet, svg_point_t at, double size, const char *text)
 {
     svg_font_t font = {.size = size, .anchor = 'm', .fill = SVG_GREY};
     int fit = (int)((LEAF_W - 22) / (0.59 * size));
@@ -114,7 +114,7 @@ static void put_short(sheet_t *sheet, svg_point_t at, double size, const char *t
     svg_text(&sheet->svg, at, &font, "%.*s%s", whole ? 200 : fit - 1, text, whole ? "" : "…");
 }
 
-static const char *device_label(const topo_t *topo, uint32_t index)
+static const char *draw_device_label(const topo_t *topo, uint32_t index)
 {
     const topo_device_t *device = &topo->devices[index];
     for (uint32_t i = 0; i < topo->nuses; i++) {
@@ -125,7 +125,7 @@ static const char *device_label(const topo_t *topo, uint32_t index)
     return !device->gpu && device->system[0] != '\0' ? device->system : device->model;
 }
 
-static void put_leaf(sheet_t *sheet, uint32_t index, svg_point_t at)
+static void draw_put_leaf(sheet_t *sheet, uint32_t index, svg_point_t at)
 {
     const topo_device_t *device = &sheet->topo->devices[index];
     topo_name_t name;
@@ -137,18 +137,20 @@ static void put_leaf(sheet_t *sheet, uint32_t index, svg_point_t at)
               device->model, device->system);
     svg_rect(&sheet->svg, (svg_box_t){at.x + 4, at.y, LEAF_W - 8, LEAF_H - 10, 5}, &paint);
     svg_text(&sheet->svg, (svg_point_t){middle, at.y + 19}, &font, "%s", name);
-    put_short(sheet, (svg_point_t){middle, at.y + 36}, 10.5, device->pci);
-    put_short(sheet, (svg_point_t){middle, at.y + 52}, 10.5, device_label(sheet->topo, index));
+    draw_put_short(sheet, (svg_point_t){middle, at.y + 36}, 10.5, device->pci);
+    draw_put_short(sheet, (svg_point_t){middle, at.y + 52}, 10.5,
+                   draw_device_label(sheet->topo, index));
     svg_end(&sheet->svg);
 }
 
-static void put_way(sheet_t *sheet, double x, double from, double to)
+static void draw_put_way(sheet_t *sheet, double x, double from, double to)
 {
     svg_paint_t stroke = {.stroke = SVG_GREY, .width = 1.4};
     svg_line(&sheet->svg, (svg_point_t){x, from}, (svg_point_t){x, to}, &stroke);
 }
 
-static void put_bridge(sheet_t *sheet, const topo_branch_t *branch, svg_point_t at, double width)
+static void draw_put_bridge(sheet_t *sheet, const topo_branch_t *branch, svg_point_t at,
+                            double width)
 {
     svg_paint_t paint = {.fill = SVG_FAINT, .stroke = SVG_GREY, .width = 0.8};
     svg_font_t font = {.size = 10.5, .anchor = 'm'};
@@ -163,8 +165,8 @@ static void put_bridge(sheet_t *sheet, const topo_branch_t *branch, svg_point_t 
 
 /* Draws what hangs on a branch from left to right; `at.y` is where the ways begin. Leaves stand on one
  * line, `floor`. */
-static void put_tree(sheet_t *sheet, uint32_t branch, uint32_t place, svg_point_t at,
-                     double floor_y)
+static void draw_put_tree(sheet_t *sheet, uint32_t branch, uint32_t place, svg_point_t at,
+                          double floor_y)
 {
     const topo_t *topo = sheet->topo;
     for (uint32_t i = 0; i < topo->nbranches; i++) {
@@ -172,21 +174,21 @@ static void put_tree(sheet_t *sheet, uint32_t branch, uint32_t place, svg_point_
         if (b->parent != branch || b->place != place) {
             continue;
         }
-        double width = LEAF_W * measure(topo, i, place).leaves;
+        double width = LEAF_W * draw_measure(topo, i, place).leaves;
         double y = branch == TOPO_NONE ? at.y : at.y + LEVEL_H - 18;
         if (branch != TOPO_NONE) {
-            put_way(sheet, at.x + width / 2, at.y, y);
+            draw_put_way(sheet, at.x + width / 2, at.y, y);
         }
-        put_bridge(sheet, b, (svg_point_t){at.x, y}, width);
-        put_tree(sheet, i, place, (svg_point_t){at.x, y + 18}, floor_y);
+        draw_put_bridge(sheet, b, (svg_point_t){at.x, y}, width);
+        draw_put_tree(sheet, i, place, (svg_point_t){at.x, y + 18}, floor_y);
         at.x += width;
     }
     for (uint32_t i = 0; i < topo->ndevices; i++) {
         if (topo->devices[i].branch == branch && topo->devices[i].place == place) {
             if (branch != TOPO_NONE) {
-                put_way(sheet, at.x + LEAF_W / 2, at.y, floor_y);
+                draw_put_way(sheet, at.x + LEAF_W / 2, at.y, floor_y);
             }
-            put_leaf(sheet, i, (svg_point_t){at.x, floor_y});
+            draw_put_leaf(sheet, i, (svg_point_t){at.x, floor_y});
             at.x += LEAF_W;
         }
     }
@@ -194,10 +196,10 @@ static void put_tree(sheet_t *sheet, uint32_t branch, uint32_t place, svg_point_
 
 /* Columns -------------------------------------------------------------------------------------------- */
 
-static void put_cores(sheet_t *sheet, uint32_t place, svg_point_t at)
+static void draw_put_cores(sheet_t *sheet, uint32_t place, svg_point_t at)
 {
     const topo_t *topo = sheet->topo;
-    grid_t grid = measure_cores(topo, place);
+    grid_t grid = draw_measure_cores(topo, place);
     svg_colour_t busy = svg_oklch(0.62, 0.11, 250);
     uint32_t n = 0;
     for (uint32_t i = 0; i < topo->ncores; i++) {
@@ -218,7 +220,7 @@ static void put_cores(sheet_t *sheet, uint32_t place, svg_point_t at)
     }
 }
 
-static void put_place_head(sheet_t *sheet, uint32_t index, svg_point_t at)
+static void draw_put_place_head(sheet_t *sheet, uint32_t index, svg_point_t at)
 {
     const topo_place_t *place = &sheet->topo->places[index];
     svg_font_t font = {.size = 13, .anchor = 's', .bold = true};
@@ -230,10 +232,10 @@ static void put_place_head(sheet_t *sheet, uint32_t index, svg_point_t at)
     svg_text(&sheet->svg, (svg_point_t){at.x, at.y + 37}, &small, "%u cores, %u PUs, %u usable",
              place->cores, place->pus, place->usable);
     svg_text(&sheet->svg, (svg_point_t){at.x, at.y + 53}, &small, "%s",
-             caches_text(sheet->topo, index, caches));
+             draw_caches_text(sheet->topo, index, caches));
 }
 
-static void put_column(sheet_t *sheet, uint32_t place, svg_box_t box)
+static void draw_put_column(sheet_t *sheet, uint32_t place, svg_box_t box)
 {
     svg_paint_t paint = {.fill = SVG_PAPER, .stroke = SVG_PALE, .width = 1.2};
     svg_font_t font = {.size = 13, .anchor = 's', .bold = true};
@@ -242,17 +244,17 @@ static void put_column(sheet_t *sheet, uint32_t place, svg_box_t box)
     if (place == TOPO_NONE) {
         svg_text(&sheet->svg, (svg_point_t){at.x, at.y + 20}, &font, "place not known");
     } else {
-        put_place_head(sheet, place, at);
-        put_cores(sheet, place, (svg_point_t){at.x, at.y + HEAD});
+        draw_put_place_head(sheet, place, at);
+        draw_put_cores(sheet, place, (svg_point_t){at.x, at.y + HEAD});
     }
-    at.y += HEAD + cores_height(sheet->topo, place);
-    put_tree(sheet, TOPO_NONE, place, at, box.y + box.h - PAD - LEAF_H + 10);
+    at.y += HEAD + draw_cores_height(sheet->topo, place);
+    draw_put_tree(sheet, TOPO_NONE, place, at, box.y + box.h - PAD - LEAF_H + 10);
 }
 
 /* Packages ------------------------------------------------------------------------------------------- */
 
 /* The i-th column of a package; of TOPO_NONE also that of devices without a known place, the last. */
-static bool column_of(const topo_t *topo, uint32_t package, uint32_t i, uint32_t *place_p)
+static bool draw_column_of(const topo_t *topo, uint32_t package, uint32_t i, uint32_t *place_p)
 {
     for (uint32_t p = 0; p < topo->nplaces; p++) {
         if (topo->places[p].package == package && i-- == 0) {
@@ -261,10 +263,10 @@ static bool column_of(const topo_t *topo, uint32_t package, uint32_t i, uint32_t
         }
     }
     *place_p = TOPO_NONE;
-    return i == 0 && package == TOPO_NONE && measure(topo, TOPO_NONE, TOPO_NONE).leaves > 0;
+    return i == 0 && package == TOPO_NONE && draw_measure(topo, TOPO_NONE, TOPO_NONE).leaves > 0;
 }
 
-static const char *package_text(const topo_t *topo, uint32_t package, char text[192])
+static const char *draw_package_text(const topo_t *topo, uint32_t package, char text[192])
 {
     text[0] = '\0';
     if (package != TOPO_NONE) {
@@ -275,21 +277,22 @@ static const char *package_text(const topo_t *topo, uint32_t package, char text[
 }
 
 /* 0: it has no column. */
-static double package_width(const topo_t *topo, uint32_t package)
+static double draw_package_width(const topo_t *topo, uint32_t package)
 {
     double width = GAP;
     char text[192];
     uint32_t place = 0, i = 0;
-    for (i = 0; column_of(topo, package, i, &place); i++) {
-        width += column_width(topo, place) + GAP;
+    for (i = 0; draw_column_of(topo, package, i, &place); i++) {
+        width += draw_column_width(topo, place) + GAP;
     }
-    return i == 0 ? 0 : fmax(width, svg_width(package_text(topo, package, text), 14) + 2 * GAP);
+    return i == 0 ? 0
+                  : fmax(width, svg_width(draw_package_text(topo, package, text), 14) + 2 * GAP);
 }
 
-static void put_package(sheet_t *sheet, uint32_t package, double x, double height)
+static void draw_put_package(sheet_t *sheet, uint32_t package, double x, double height)
 {
     const topo_t *topo = sheet->topo;
-    double width = package_width(topo, package), at = x + GAP;
+    double width = draw_package_width(topo, package), at = x + GAP;
     char text[192];
     uint32_t place = 0;
     if (package != TOPO_NONE && width > 0) {
@@ -297,20 +300,20 @@ static void put_package(sheet_t *sheet, uint32_t package, double x, double heigh
         svg_font_t font = {.size = 13, .anchor = 's', .bold = true};
         svg_rect(&sheet->svg, (svg_box_t){x, TOP, width, height + FRAME_HEAD + GAP, 6}, &frame);
         svg_text(&sheet->svg, (svg_point_t){x + GAP, TOP + 20}, &font, "%s",
-                 package_text(topo, package, text));
+                 draw_package_text(topo, package, text));
     }
-    for (uint32_t i = 0; column_of(topo, package, i, &place); i++) {
-        double wide = column_width(topo, place);
-        put_column(sheet, place, (svg_box_t){at, TOP + FRAME_HEAD, wide, height, 5});
+    for (uint32_t i = 0; draw_column_of(topo, package, i, &place); i++) {
+        double wide = draw_column_width(topo, place);
+        draw_put_column(sheet, place, (svg_box_t){at, TOP + FRAME_HEAD, wide, height, 5});
         at += wide + GAP;
     }
 }
 
-static double tallest_column(const topo_t *topo)
+static double draw_tallest_column(const topo_t *topo)
 {
-    double height = column_height(topo, TOPO_NONE);
+    double height = draw_column_height(topo, TOPO_NONE);
     for (uint32_t i = 0; i < topo->nplaces; i++) {
-        height = fmax(height, column_height(topo, i));
+        height = fmax(height, draw_column_height(topo, i));
     }
     return height;
 }
@@ -321,10 +324,10 @@ void topo_draw(const topo_t *topo, FILE *out)
         .topo = topo, .gpu = svg_oklch(0.90, 0.08, 145), .nic = svg_oklch(0.91, 0.06, 75)};
     svg_font_t large = {.size = 22, .anchor = 's', .bold = true};
     svg_font_t small = {.size = 13, .anchor = 's', .fill = SVG_GREY};
-    double height = tallest_column(topo), width = 0, x = SHEET_MARGIN;
+    double height = draw_tallest_column(topo), width = 0, x = SHEET_MARGIN;
     double below = TOP + FRAME_HEAD + height + GAP + 26;
     for (uint32_t p = 0; p <= topo->npackages; p++) {
-        width += package_width(topo, p < topo->npackages ? p : TOPO_NONE) + GAP;
+        width += draw_package_width(topo, p < topo->npackages ? p : TOPO_NONE) + GAP;
     }
     width = fmax(fmax(width - GAP, sheet_paths_width(topo)), PAGE_LEAST) + 2 * SHEET_MARGIN;
     svg_open(&sheet.svg, out, width, below + sheet_paths_height(topo) + SHEET_MARGIN, topo->name);
@@ -334,8 +337,8 @@ void topo_draw(const topo_t *topo, FILE *out)
              topo->nplaces, topo->ncores, topo->ngpus, topo->ndevices - topo->ngpus);
     for (uint32_t p = 0; p <= topo->npackages; p++) {
         uint32_t package = p < topo->npackages ? p : TOPO_NONE;
-        put_package(&sheet, package, x, height);
-        x += package_width(topo, package) + GAP;
+        draw_put_package(&sheet, package, x, height);
+        x += draw_package_width(topo, package) + GAP;
     }
     sheet_paths(&sheet, below);
     svg_close(&sheet.svg);

@@ -14,7 +14,7 @@
 #define HEAD 56.0 /* title, and names of the columns */
 #define KEY_H 26.0
 
-static bool has_path(const topo_t *topo, topo_path_t path)
+static bool draw_paths_has_path(const topo_t *topo, topo_path_t path)
 {
     for (uint32_t i = 0; i < topo->ndevices * topo->ndevices; i++) {
         if (topo->paths[i] == path) {
@@ -33,21 +33,21 @@ double sheet_paths_height(const topo_t *topo)
 {
     double height = HEAD + CELL_H * topo->ndevices + 14;
     for (topo_path_t path = TOPO_NV; path <= TOPO_UNKNOWN; path++) {
-        height += has_path(topo, path) ? KEY_H : 0;
+        height += draw_paths_has_path(topo, path) ? KEY_H : 0;
     }
     return topo->ndevices < 2 ? 0 : height;
 }
 
 /* From green to orange, as light as text on it needs. */
-static svg_colour_t colour_of(topo_path_t path)
+static svg_colour_t draw_paths_colour_of(topo_path_t path)
 {
     double far = (double)(path - TOPO_NV) / (TOPO_SYS - TOPO_NV);
     return svg_oklch(0.86, 0.10, 150 - 105 * far);
 }
 
-static void put_cell(sheet_t *sheet, svg_point_t at, topo_path_t path)
+static void draw_paths_put_cell(sheet_t *sheet, svg_point_t at, topo_path_t path)
 {
-    svg_colour_t colour = colour_of(path);
+    svg_colour_t colour = draw_paths_colour_of(path);
     bool none = path == TOPO_SELF || path == TOPO_UNKNOWN;
     svg_paint_t paint = {.fill = none ? SVG_FAINT : colour.text};
     svg_font_t font = {.size = 10.5, .anchor = 'm', .fill = none ? SVG_GREY : SVG_INK};
@@ -56,7 +56,7 @@ static void put_cell(sheet_t *sheet, svg_point_t at, topo_path_t path)
              path == TOPO_SELF ? "" : topo_path_name(path));
 }
 
-static void put_row(sheet_t *sheet, uint32_t row, double y)
+static void draw_paths_put_row(sheet_t *sheet, uint32_t row, double y)
 {
     const topo_t *topo = sheet->topo;
     topo_name_t name, other;
@@ -67,17 +67,17 @@ static void put_row(sheet_t *sheet, uint32_t row, double y)
         topo_path_t path = topo_path(topo, row, i);
         svg_begin(&sheet->svg, "%s to %s: %s", name, topo_device_name(topo, i, other),
                   topo_path_help(path));
-        put_cell(sheet, (svg_point_t){SHEET_MARGIN + CELL_W * (i + 1), y}, path);
+        draw_paths_put_cell(sheet, (svg_point_t){SHEET_MARGIN + CELL_W * (i + 1), y}, path);
         svg_end(&sheet->svg);
     }
 }
 
-static void put_key(sheet_t *sheet, double y)
+static void draw_paths_put_key(sheet_t *sheet, double y)
 {
     svg_font_t font = {.size = 11, .anchor = 's', .fill = SVG_GREY};
     for (topo_path_t path = TOPO_NV; path <= TOPO_UNKNOWN; path++) {
-        if (has_path(sheet->topo, path)) {
-            put_cell(sheet, (svg_point_t){SHEET_MARGIN + CELL_W, y - CELL_H / 2}, path);
+        if (draw_paths_has_path(sheet->topo, path)) {
+            draw_paths_put_cell(sheet, (svg_point_t){SHEET_MARGIN + CELL_W, y - CELL_H / 2}, path);
             svg_text(&sheet->svg, (svg_point_t){SHEET_MARGIN + 2 * CELL_W + 6, y + 4}, &font, "%s",
                      topo_path_help(path));
             y += KEY_H;
@@ -98,7 +98,7 @@ void sheet_paths(sheet_t *sheet, double y)
     for (uint32_t i = 0; i < topo->ndevices; i++) {
         svg_text(&sheet->svg, (svg_point_t){SHEET_MARGIN + CELL_W * (i + 1.5) - 1, y + HEAD - 8},
                  &font, "%s", topo_device_name(topo, i, name));
-        put_row(sheet, i, y + HEAD + CELL_H * i);
+        draw_paths_put_row(sheet, i, y + HEAD + CELL_H * i);
     }
-    put_key(sheet, y + HEAD + CELL_H * topo->ndevices + 20);
+    draw_paths_put_key(sheet, y + HEAD + CELL_H * topo->ndevices + 20);
 }

@@ -12,31 +12,33 @@
 #include "tools/topo/pci.h"
 #include "tools/topo/scan.h"
 
-static uint32_t count_of(const topo_t *topo, hwloc_obj_type_t type)
+static uint32_t machine_count_of(const topo_t *topo, hwloc_obj_type_t type)
 {
     int count = hwloc_get_nbobjs_by_type(topo->hwloc, type);
     return count > 0 ? (uint32_t)count : 0;
 }
 
 /* Room for `count` things; one at least, so that NULL always means that there is no memory. */
-static void *room(uint32_t count, size_t bytes)
+static void *machine_room(uint32_t count, size_t bytes)
 {
     return calloc(count > 0 ? count : 1, bytes);
 }
 
-static bool make_room(topo_t *topo)
+static bool machine_make_room(topo_t *topo)
 {
-    topo->packages = room(count_of(topo, HWLOC_OBJ_PACKAGE), sizeof *topo->packages);
-    topo->places = room(count_of(topo, HWLOC_OBJ_NUMANODE), sizeof *topo->places);
-    topo->cores = room(count_of(topo, HWLOC_OBJ_PU), sizeof *topo->cores);
-    topo->branches = room(count_of(topo, HWLOC_OBJ_BRIDGE), sizeof *topo->branches);
-    topo->devices = room(count_of(topo, HWLOC_OBJ_PCI_DEVICE), sizeof *topo->devices);
+    topo->packages =
+        machine_room(machine_count_of(topo, HWLOC_OBJ_PACKAGE), sizeof *topo->packages);
+    topo->places = machine_room(machine_count_of(topo, HWLOC_OBJ_NUMANODE), sizeof *topo->places);
+    topo->cores = machine_room(machine_count_of(topo, HWLOC_OBJ_PU), sizeof *topo->cores);
+    topo->branches = machine_room(machine_count_of(topo, HWLOC_OBJ_BRIDGE), sizeof *topo->branches);
+    topo->devices =
+        machine_room(machine_count_of(topo, HWLOC_OBJ_PCI_DEVICE), sizeof *topo->devices);
     return topo->packages != NULL && topo->places != NULL && topo->cores != NULL &&
            topo->branches != NULL && topo->devices != NULL;
 }
 
 /* PUs on which this process may run; of another machine, those that its XML allows. */
-static void find_usable(const topo_t *topo, hwloc_bitmap_t usable)
+static void machine_find_usable(const topo_t *topo, hwloc_bitmap_t usable)
 {
     hwloc_bitmap_t bound = hwloc_bitmap_alloc();
     hwloc_bitmap_copy(usable, hwloc_topology_get_allowed_cpuset(topo->hwloc));
@@ -47,7 +49,7 @@ static void find_usable(const topo_t *topo, hwloc_bitmap_t usable)
     hwloc_bitmap_free(bound);
 }
 
-static void scan_packages(topo_t *topo)
+static void machine_scan_packages(topo_t *topo)
 {
     hwloc_obj_t at = NULL;
     while ((at = hwloc_get_next_obj_by_type(topo->hwloc, HWLOC_OBJ_PACKAGE, at)) != NULL) {
@@ -59,7 +61,7 @@ static void scan_packages(topo_t *topo)
 }
 
 /* A package that holds all of the place's cores. */
-static uint32_t place_package(const topo_t *topo, hwloc_const_cpuset_t cpus)
+static uint32_t machine_place_package(const topo_t *topo, hwloc_const_cpuset_t cpus)
 {
     hwloc_obj_t at = hwloc_get_obj_covering_cpuset(topo->hwloc, cpus);
     if (at == NULL || hwloc_bitmap_iszero(cpus)) {
@@ -71,7 +73,7 @@ static uint32_t place_package(const topo_t *topo, hwloc_const_cpuset_t cpus)
     return at != NULL ? at->logical_index : TOPO_NONE;
 }
 
-static void count_cache(topo_place_t *place, const struct hwloc_cache_attr_s *cache)
+static void machine_count_cache(topo_place_t *place, const struct hwloc_cache_attr_s *cache)
 {
     topo_cache_t one = {.bytes = cache->size, .count = 1};
     snprintf(one.name, sizeof one.name, "L%u%s", cache->depth % 100,
@@ -91,7 +93,7 @@ static void count_cache(topo_place_t *place, const struct hwloc_cache_attr_s *ca
 
 /* From the largest to the smallest, as depths of the tree come; one that several places share is the
  * first one's. */
-static void scan_caches(const topo_t *topo, topo_place_t *place, hwloc_const_cpuset_t cpus)
+static void machine_scan_caches(const topo_t *topo, topo_place_t *place, hwloc_const_cpuset_t cpus)
 {
     for (int depth = 0; depth < hwloc_topology_get_depth(topo->hwloc); depth++) {
         if (!hwloc_obj_type_is_cache(hwloc_get_depth_type(topo->hwloc, depth))) {
@@ -100,18 +102,19 @@ static void scan_caches(const topo_t *topo, topo_place_t *place, hwloc_const_cpu
         hwloc_obj_t at = NULL;
         while ((at = hwloc_get_next_obj_by_depth(topo->hwloc, depth, at)) != NULL) {
             if (hwloc_bitmap_isset(cpus, (unsigned)hwloc_bitmap_first(at->cpuset))) {
-                count_cache(place, &at->attr->cache);
+                machine_count_cache(place, &at->attr->cache);
             }
         }
     }
 }
 
-static void scan_cores(topo_t *topo, uint32_t index, hwloc_const_cpuset_t cpus,
-                       hwloc_const_bitmap_t usable)
+static void machine_scan_cores(topo_t *topo, uint32_t index, hwloc_const_cpuset_t cpus,
+                               hwloc_const_bitmap_t usable)
 {
     topo_place_t *place = &topo->places[index];
     hwloc_bitmap_t mine = hwloc_bitmap_alloc();
-    hwloc_obj_type_t type = count_of(topo, HWLOC_OBJ_CORE) > 0 ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
+    hwloc_obj_type_t type =
+        machine_count_of(topo, HWLOC_OBJ_CORE) > 0 ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
     hwloc_obj_t at = NULL;
     while ((at = hwloc_get_next_obj_inside_cpuset_by_type(topo->hwloc, cpus, type, at)) != NULL) {
         hwloc_bitmap_and(mine, at->cpuset, usable);
@@ -127,22 +130,22 @@ static void scan_cores(topo_t *topo, uint32_t index, hwloc_const_cpuset_t cpus,
 }
 
 /* Two nodes of different memory can have the same cores: these belong to the first. */
-static void scan_places(topo_t *topo)
+static void machine_scan_places(topo_t *topo)
 {
     hwloc_bitmap_t usable = hwloc_bitmap_alloc(), cpus = hwloc_bitmap_alloc(),
                    taken = hwloc_bitmap_alloc();
     hwloc_obj_t at = NULL;
-    find_usable(topo, usable);
+    machine_find_usable(topo, usable);
     while ((at = hwloc_get_next_obj_by_type(topo->hwloc, HWLOC_OBJ_NUMANODE, at)) != NULL) {
         topo_place_t *place = &topo->places[topo->nplaces];
         hwloc_bitmap_andnot(cpus, at->cpuset, taken);
         hwloc_bitmap_or(taken, taken, at->cpuset);
         place->numa = at->os_index;
         place->memory = at->attr->numanode.local_memory;
-        place->package = place_package(topo, at->cpuset);
+        place->package = machine_place_package(topo, at->cpuset);
         hwloc_bitmap_list_snprintf(place->list, sizeof place->list, cpus);
-        scan_caches(topo, place, cpus);
-        scan_cores(topo, topo->nplaces, cpus, usable);
+        machine_scan_caches(topo, place, cpus);
+        machine_scan_cores(topo, topo->nplaces, cpus, usable);
         topo->nplaces++;
     }
     hwloc_bitmap_free(usable);
@@ -150,7 +153,7 @@ static void scan_places(topo_t *topo)
     hwloc_bitmap_free(taken);
 }
 
-static weft_status_t not_hwloc(const char *xml)
+static weft_status_t machine_not_hwloc(const char *xml)
 {
     return weft_fail(WEFT_ERR_ARG, 0,
                      "%s is no XML of hwloc, or has faults; `weft topo --xml FILE` and `lstopo "
@@ -160,7 +163,7 @@ static weft_status_t not_hwloc(const char *xml)
 
 /* What asks a runtime for its devices makes contexts on them, or waits for a display: kernel plugins
  * tell of devices here. */
-static weft_status_t load(topo_t *topo, const char *xml)
+static weft_status_t machine_load(topo_t *topo, const char *xml)
 {
     static const char *const heavy[] = {"cuda", "opencl", "gl"};
     for (size_t i = 0; xml == NULL && i < sizeof heavy / sizeof heavy[0]; i++) {
@@ -174,13 +177,13 @@ static weft_status_t load(topo_t *topo, const char *xml)
         }
         fclose(file);
         if (hwloc_topology_set_xml(topo->hwloc, xml) != 0) {
-            return not_hwloc(xml);
+            return machine_not_hwloc(xml);
         }
     }
     hwloc_topology_set_io_types_filter(topo->hwloc, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
     hwloc_topology_set_flags(topo->hwloc, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
     if (hwloc_topology_load(topo->hwloc) != 0) {
-        return xml != NULL ? not_hwloc(xml)
+        return xml != NULL ? machine_not_hwloc(xml)
                            : weft_fail(WEFT_ERR_SYSTEM, errno, "hwloc cannot read this machine");
     }
     return WEFT_OK;
@@ -192,8 +195,8 @@ weft_status_t topo_open(topo_t *topo, const char *xml)
     if (hwloc_topology_init(&topo->hwloc) != 0) {
         return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for a topology");
     }
-    weft_status_t status = load(topo, xml);
-    if (status == WEFT_OK && !make_room(topo)) {
+    weft_status_t status = machine_load(topo, xml);
+    if (status == WEFT_OK && !machine_make_room(topo)) {
         status = weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for a topology");
     }
     if (status != WEFT_OK) {
@@ -202,8 +205,8 @@ weft_status_t topo_open(topo_t *topo, const char *xml)
     }
     const char *host = hwloc_obj_get_info_by_name(hwloc_get_root_obj(topo->hwloc), "HostName");
     snprintf(topo->name, sizeof topo->name, "%s", host != NULL ? host : xml != NULL ? xml : "here");
-    scan_packages(topo);
-    scan_places(topo);
+    machine_scan_packages(topo);
+    machine_scan_places(topo);
     status = topo_scan_pci(topo);
     if (status != WEFT_OK) {
         topo_close(topo);

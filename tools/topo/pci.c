@@ -26,7 +26,7 @@ typedef struct pci_scan {
 } pci_scan_t;
 
 /* The VGA of a server is most often that of its management controller; of these vendors it computes. */
-static bool vga_computes(uint32_t vendor)
+static bool pci_vga_computes(uint32_t vendor)
 {
     return vendor == 0x10de || vendor == 0x1002 || vendor == 0x8086;
 }
@@ -41,36 +41,36 @@ static pci_kind_t pci_kind(hwloc_obj_t at)
         return PCI_NIC;
     }
     if (class == CLASS_VGA) {
-        return vga_computes(at->attr->pcidev.vendor_id) ? PCI_GPU : PCI_OTHER;
+        return pci_vga_computes(at->attr->pcidev.vendor_id) ? PCI_GPU : PCI_OTHER;
     }
     return class >> 8 == CLASS_DISPLAY || class >> 8 == CLASS_ACCELERATOR ? PCI_GPU : PCI_OTHER;
 }
 
-static bool is_host_bridge(hwloc_obj_t at)
+static bool pci_is_host_bridge(hwloc_obj_t at)
 {
     return at->type == HWLOC_OBJ_BRIDGE && at->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_HOST;
 }
 
-static bool leads_to_device(hwloc_obj_t at)
+static bool pci_leads_to_device(hwloc_obj_t at)
 {
     bool found = pci_kind(at) != PCI_OTHER;
     for (hwloc_obj_t child = at->io_first_child; child != NULL && !found;
          child = child->next_sibling) {
-        found = leads_to_device(child);
+        found = pci_leads_to_device(child);
     }
     return found;
 }
 
 /* Devices -------------------------------------------------------------------------------------------- */
 
-static void name_address(char *text, size_t bytes, const struct hwloc_pcidev_attr_s *pci)
+static void pci_name_address(char *text, size_t bytes, const struct hwloc_pcidev_attr_s *pci)
 {
     snprintf(text, bytes, "%04x:%02x:%02x.%x", (unsigned)pci->domain, pci->bus, pci->dev,
              pci->func);
 }
 
 /* The data base of PCI names is not everywhere. */
-static void name_model(topo_device_t *device, hwloc_obj_t at)
+static void pci_name_model(topo_device_t *device, hwloc_obj_t at)
 {
     const char *model = hwloc_obj_get_info_by_name(at, "PCIDevice");
     if (model != NULL) {
@@ -81,7 +81,7 @@ static void name_model(topo_device_t *device, hwloc_obj_t at)
     }
 }
 
-static void name_system(topo_device_t *device, hwloc_obj_t at)
+static void pci_name_system(topo_device_t *device, hwloc_obj_t at)
 {
     size_t used = 0, room = sizeof device->system;
     for (hwloc_obj_t child = at->io_first_child; child != NULL; child = child->next_sibling) {
@@ -93,7 +93,7 @@ static void name_system(topo_device_t *device, hwloc_obj_t at)
     }
 }
 
-static void add_device(pci_scan_t *scan, hwloc_obj_t at, uint32_t branch)
+static void pci_add_device(pci_scan_t *scan, hwloc_obj_t at, uint32_t branch)
 {
     topo_t *topo = scan->topo;
     hwloc_obj_t near = hwloc_get_non_io_ancestor_obj(topo->hwloc, at);
@@ -111,71 +111,71 @@ static void add_device(pci_scan_t *scan, hwloc_obj_t at, uint32_t branch)
     if (device->place != TOPO_NONE) {
         hwloc_bitmap_list_snprintf(device->near, sizeof device->near, near->nodeset);
     }
-    name_address(device->pci, sizeof device->pci, &at->attr->pcidev);
-    name_model(device, at);
-    name_system(device, at);
+    pci_name_address(device->pci, sizeof device->pci, &at->attr->pcidev);
+    pci_name_model(device, at);
+    pci_name_system(device, at);
 }
 
 /* Branches ------------------------------------------------------------------------------------------- */
 
-static uint32_t add_branch(topo_t *topo, hwloc_obj_t at, uint32_t parent)
+static uint32_t pci_add_branch(topo_t *topo, hwloc_obj_t at, uint32_t parent)
 {
     topo_branch_t *branch = &topo->branches[topo->nbranches];
     hwloc_obj_t near = hwloc_get_non_io_ancestor_obj(topo->hwloc, at);
     branch->parent = parent;
     branch->place = topo_scan_place(topo, near->nodeset);
-    if (is_host_bridge(at)) {
+    if (pci_is_host_bridge(at)) {
         snprintf(branch->name, sizeof branch->name, "host bridge %04x:%02x",
                  (unsigned)at->attr->bridge.downstream.pci.domain,
                  at->attr->bridge.downstream.pci.secondary_bus);
     } else {
         strcpy(branch->name, "bridge ");
-        name_address(branch->name + 7, sizeof branch->name - 7, &at->attr->bridge.upstream.pci);
+        pci_name_address(branch->name + 7, sizeof branch->name - 7, &at->attr->bridge.upstream.pci);
     }
     return topo->nbranches++;
 }
 
 /* A bridge with one way on is part of that way. */
-static bool parts(hwloc_obj_t at)
+static bool pci_parts(hwloc_obj_t at)
 {
     uint32_t ways = 0;
     for (hwloc_obj_t child = at->io_first_child; child != NULL; child = child->next_sibling) {
-        ways += leads_to_device(child);
+        ways += pci_leads_to_device(child);
     }
-    return at->type == HWLOC_OBJ_BRIDGE && (is_host_bridge(at) || ways > 1);
+    return at->type == HWLOC_OBJ_BRIDGE && (pci_is_host_bridge(at) || ways > 1);
 }
 
 /* Walked three times in the same order: for all branches, which are counted again afterwards, then for
  * the devices of each kind. */
-static void walk(pci_scan_t *scan, hwloc_obj_t at, uint32_t *next_p, uint32_t branch)
+static void pci_walk(pci_scan_t *scan, hwloc_obj_t at, uint32_t *next_p, uint32_t branch)
 {
-    if (!leads_to_device(at)) {
+    if (!pci_leads_to_device(at)) {
         return;
     }
-    if (parts(at)) {
-        branch = scan->wanted == PCI_OTHER ? add_branch(scan->topo, at, branch) : (*next_p)++;
+    if (pci_parts(at)) {
+        branch = scan->wanted == PCI_OTHER ? pci_add_branch(scan->topo, at, branch) : (*next_p)++;
     }
     if (scan->wanted != PCI_OTHER && pci_kind(at) == scan->wanted) {
-        add_device(scan, at, branch);
+        pci_add_device(scan, at, branch);
     }
     for (hwloc_obj_t child = at->io_first_child; child != NULL; child = child->next_sibling) {
-        walk(scan, child, next_p, branch);
+        pci_walk(scan, child, next_p, branch);
     }
 }
 
-static void walk_machine(pci_scan_t *scan, hwloc_obj_t at, uint32_t *next_p)
+static void pci_walk_machine(pci_scan_t *scan, hwloc_obj_t at, uint32_t *next_p)
 {
     for (hwloc_obj_t io = at->io_first_child; io != NULL; io = io->next_sibling) {
-        walk(scan, io, next_p, TOPO_NONE);
+        pci_walk(scan, io, next_p, TOPO_NONE);
     }
     for (hwloc_obj_t child = at->first_child; child != NULL; child = child->next_sibling) {
-        walk_machine(scan, child, next_p);
+        pci_walk_machine(scan, child, next_p);
     }
 }
 
 /* Paths ---------------------------------------------------------------------------------------------- */
 
-static hwloc_obj_t common_ancestor(hwloc_obj_t a, hwloc_obj_t b)
+static hwloc_obj_t pci_common_ancestor(hwloc_obj_t a, hwloc_obj_t b)
 {
     for (; a != NULL; a = a->parent) {
         for (hwloc_obj_t at = b; at != NULL; at = at->parent) {
@@ -187,7 +187,7 @@ static hwloc_obj_t common_ancestor(hwloc_obj_t a, hwloc_obj_t b)
     return NULL;
 }
 
-static uint32_t bridges_below(hwloc_obj_t at, hwloc_obj_t top)
+static uint32_t pci_bridges_below(hwloc_obj_t at, hwloc_obj_t top)
 {
     uint32_t count = 0;
     for (at = at->parent; at != top; at = at->parent) {
@@ -197,22 +197,22 @@ static uint32_t bridges_below(hwloc_obj_t at, hwloc_obj_t top)
 }
 
 /* A switch shows as one bridge towards the host and one towards each device. */
-static topo_path_t path_by_bridges(hwloc_obj_t a, hwloc_obj_t b, hwloc_obj_t top)
+static topo_path_t pci_path_by_bridges(hwloc_obj_t a, hwloc_obj_t b, hwloc_obj_t top)
 {
-    if (is_host_bridge(top)) {
+    if (pci_is_host_bridge(top)) {
         return TOPO_PHB;
     }
-    return bridges_below(a, top) <= 1 && bridges_below(b, top) <= 1 ? TOPO_PIX : TOPO_PXB;
+    return pci_bridges_below(a, top) <= 1 && pci_bridges_below(b, top) <= 1 ? TOPO_PIX : TOPO_PXB;
 }
 
-static topo_path_t path_between(const topo_t *topo, hwloc_obj_t a, hwloc_obj_t b)
+static topo_path_t pci_path_between(const topo_t *topo, hwloc_obj_t a, hwloc_obj_t b)
 {
-    hwloc_obj_t top = common_ancestor(a, b);
+    hwloc_obj_t top = pci_common_ancestor(a, b);
     if (a == b) {
         return TOPO_SELF;
     }
     if (hwloc_obj_type_is_io(top->type)) {
-        return path_by_bridges(a, b, top);
+        return pci_path_by_bridges(a, b, top);
     }
     hwloc_const_nodeset_t near_a = hwloc_get_non_io_ancestor_obj(topo->hwloc, a)->nodeset;
     hwloc_const_nodeset_t near_b = hwloc_get_non_io_ancestor_obj(topo->hwloc, b)->nodeset;
@@ -222,7 +222,7 @@ static topo_path_t path_between(const topo_t *topo, hwloc_obj_t a, hwloc_obj_t b
     return hwloc_bitmap_intersects(near_a, near_b) ? TOPO_NODE : TOPO_SYS;
 }
 
-static uint32_t device_of(const pci_scan_t *scan, hwloc_obj_t at)
+static uint32_t pci_device_of(const pci_scan_t *scan, hwloc_obj_t at)
 {
     for (; at != NULL; at = at->parent) {
         for (uint32_t i = 0; i < scan->topo->ndevices; i++) {
@@ -235,7 +235,7 @@ static uint32_t device_of(const pci_scan_t *scan, hwloc_obj_t at)
 }
 
 /* hwloc has asked NVML on some machines: bandwidths between GPUs that NVLinks join, else 0. */
-static void scan_nvlinks(const pci_scan_t *scan)
+static void pci_scan_nvlinks(const pci_scan_t *scan)
 {
     topo_t *topo = scan->topo;
     struct hwloc_distances_s *links = NULL;
@@ -246,7 +246,8 @@ static void scan_nvlinks(const pci_scan_t *scan)
     }
     for (unsigned i = 0; i < links->nbobjs; i++) {
         for (unsigned j = 0; j < links->nbobjs; j++) {
-            uint32_t a = device_of(scan, links->objs[i]), b = device_of(scan, links->objs[j]);
+            uint32_t a = pci_device_of(scan, links->objs[i]),
+                     b = pci_device_of(scan, links->objs[j]);
             if (a != b && a < topo->ngpus && b < topo->ngpus &&
                 links->values[i * links->nbobjs + j] > 0) {
                 topo->paths[a * topo->ndevices + b] = TOPO_NV;
@@ -266,7 +267,7 @@ weft_status_t topo_scan_pci(topo_t *topo)
     for (size_t i = 0; scan.objects != NULL && i < sizeof order / sizeof order[0]; i++) {
         uint32_t next = 0;
         scan.wanted = order[i];
-        walk_machine(&scan, root, &next);
+        pci_walk_machine(&scan, root, &next);
     }
     const size_t n = topo->ndevices;
     topo->paths = calloc(n * n > 0 ? n * n : 1, 1);
@@ -275,9 +276,9 @@ weft_status_t topo_scan_pci(topo_t *topo)
         return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for a topology");
     }
     for (size_t i = 0; i < n * n; i++) {
-        topo->paths[i] = (uint8_t)path_between(topo, scan.objects[i / n], scan.objects[i % n]);
+        topo->paths[i] = (uint8_t)pci_path_between(topo, scan.objects[i / n], scan.objects[i % n]);
     }
-    scan_nvlinks(&scan);
+    pci_scan_nvlinks(&scan);
     free(scan.objects);
     return WEFT_OK;
 }

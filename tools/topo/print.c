@@ -13,7 +13,7 @@ typedef struct print {
     FILE *out;
 } print_t;
 
-static void put_use(const print_t *print, const topo_use_t *use, int indent)
+static void print_put_use(const print_t *print, const topo_use_t *use, int indent)
 {
     FILE *out = print->out;
     topo_name_t size;
@@ -31,7 +31,7 @@ static void put_use(const print_t *print, const topo_use_t *use, int indent)
     fprintf(out, "\n%*s%s\n", indent + 2, "", use->kernel.uuid);
 }
 
-static void put_nearest(const print_t *print, uint32_t gpu, int indent)
+static void print_put_nearest(const print_t *print, uint32_t gpu, int indent)
 {
     const topo_t *topo = print->topo;
     topo_path_t path = topo_nearest(topo, gpu);
@@ -48,7 +48,7 @@ static void put_nearest(const print_t *print, uint32_t gpu, int indent)
     fputc('\n', print->out);
 }
 
-static void put_device(const print_t *print, uint32_t index, int indent)
+static void print_put_device(const print_t *print, uint32_t index, int indent)
 {
     const topo_device_t *device = &print->topo->devices[index];
     topo_name_t name;
@@ -66,33 +66,33 @@ static void put_device(const print_t *print, uint32_t index, int indent)
     fputc('\n', print->out);
     for (uint32_t i = 0; i < print->topo->nuses; i++) {
         if (print->topo->uses[i].device == index) {
-            put_use(print, &print->topo->uses[i], indent + 2);
+            print_put_use(print, &print->topo->uses[i], indent + 2);
         }
     }
     if (device->gpu) {
-        put_nearest(print, index, indent + 2);
+        print_put_nearest(print, index, indent + 2);
     }
 }
 
 /* Branches and devices below a branch, or those of a place that hang on none. */
-static void put_below(const print_t *print, uint32_t branch, uint32_t place, int indent)
+static void print_put_below(const print_t *print, uint32_t branch, uint32_t place, int indent)
 {
     const topo_t *topo = print->topo;
     for (uint32_t i = 0; i < topo->nbranches; i++) {
         const topo_branch_t *b = &topo->branches[i];
         if (b->parent == branch && b->place == place) {
             fprintf(print->out, "%*s%s\n", indent, "", b->name);
-            put_below(print, i, place, indent + 2);
+            print_put_below(print, i, place, indent + 2);
         }
     }
     for (uint32_t i = 0; i < topo->ndevices; i++) {
         if (topo->devices[i].branch == branch && topo->devices[i].place == place) {
-            put_device(print, i, indent);
+            print_put_device(print, i, indent);
         }
     }
 }
 
-static void put_place(const print_t *print, uint32_t index, int indent)
+static void print_put_place(const print_t *print, uint32_t index, int indent)
 {
     const topo_place_t *place = &print->topo->places[index];
     topo_name_t size;
@@ -111,35 +111,35 @@ static void put_place(const print_t *print, uint32_t index, int indent)
         fprintf(out, "%*s%s %u x %s%s", i == 0 ? indent + 2 : 0, "", c->name, c->count,
                 topo_bytes(c->bytes, size), i + 1 < place->ncaches ? ", " : "\n");
     }
-    put_below(print, TOPO_NONE, index, indent + 2);
+    print_put_below(print, TOPO_NONE, index, indent + 2);
 }
 
-static void put_places(const print_t *print)
+static void print_put_places(const print_t *print)
 {
     const topo_t *topo = print->topo;
     for (uint32_t p = 0; p < topo->npackages; p++) {
         fprintf(print->out, "package %u: %s\n", topo->packages[p].index, topo->packages[p].model);
         for (uint32_t i = 0; i < topo->nplaces; i++) {
             if (topo->places[i].package == p) {
-                put_place(print, i, 2);
+                print_put_place(print, i, 2);
             }
         }
     }
     for (uint32_t i = 0; i < topo->nplaces; i++) {
         if (topo->places[i].package == TOPO_NONE) {
-            put_place(print, i, 0);
+            print_put_place(print, i, 0);
         }
     }
     for (uint32_t i = 0; i < topo->ndevices; i++) {
         if (topo->devices[i].place == TOPO_NONE) {
             fputs("at a place that the system does not tell\n", print->out);
-            put_below(print, TOPO_NONE, TOPO_NONE, 2);
+            print_put_below(print, TOPO_NONE, TOPO_NONE, 2);
             return;
         }
     }
 }
 
-static void put_paths(const print_t *print)
+static void print_put_paths(const print_t *print)
 {
     const topo_t *topo = print->topo;
     bool seen[TOPO_UNKNOWN + 1] = {false};
@@ -166,14 +166,14 @@ static void put_paths(const print_t *print)
     }
 }
 
-static void put_rest(const print_t *print)
+static void print_put_rest(const print_t *print)
 {
     const topo_t *topo = print->topo;
     bool title = false;
     for (uint32_t i = 0; i < topo->nuses; i++) {
         if (topo->uses[i].device == TOPO_NONE) {
             fputs(title ? "" : "\ndevices of plugins without a PCI device here\n", print->out);
-            put_use(print, &topo->uses[i], 2);
+            print_put_use(print, &topo->uses[i], 2);
             title = true;
         }
     }
@@ -205,7 +205,7 @@ void topo_print(const topo_t *topo, FILE *out)
     fprintf(out, "%s: packages %u, NUMA nodes %u, cores %u, PUs %u (usable %u), GPUs %u, NICs %u\n",
             topo->name, topo->npackages, topo->nplaces, topo->ncores, pus, usable, topo->ngpus,
             topo->ndevices - topo->ngpus);
-    put_places(&print);
-    put_paths(&print);
-    put_rest(&print);
+    print_put_places(&print);
+    print_put_paths(&print);
+    print_put_rest(&print);
 }

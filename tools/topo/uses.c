@@ -10,7 +10,7 @@
 #include "core/base/error.h"
 
 /* `words` are separated by spaces; "mlx5_0:1" is a port of mlx5_0. */
-static bool has_word(const char *words, const char *name)
+static bool uses_has_word(const char *words, const char *name)
 {
     const size_t length = strcspn(name, ":");
     for (const char *at = words; length > 0 && *at != '\0';) {
@@ -23,13 +23,14 @@ static bool has_word(const char *words, const char *name)
     return false;
 }
 
-static uint32_t find_device(const topo_t *topo, const topo_use_t *use)
+static uint32_t uses_find_device(const topo_t *topo, const topo_use_t *use)
 {
     const char *pci = use->gpu ? use->kernel.pci : use->net.pci;
     for (uint32_t i = 0; i < topo->ndevices; i++) {
         const topo_device_t *device = &topo->devices[i];
-        if (device->gpu == use->gpu && (strcmp(device->pci, pci) == 0 ||
-                                        (!use->gpu && has_word(device->system, use->net.name)))) {
+        if (device->gpu == use->gpu &&
+            (strcmp(device->pci, pci) == 0 ||
+             (!use->gpu && uses_has_word(device->system, use->net.name)))) {
             return i;
         }
     }
@@ -44,12 +45,12 @@ weft_status_t topo_use_add(topo_t *topo, const topo_use_t *use)
     }
     topo->uses = more;
     more[topo->nuses] = *use;
-    more[topo->nuses].device = find_device(topo, use);
+    more[topo->nuses].device = uses_find_device(topo, use);
     topo->nuses++;
     return WEFT_OK;
 }
 
-static uint32_t device_used(const topo_t *topo, const char *plugin, uint32_t index)
+static uint32_t uses_device_used(const topo_t *topo, const char *plugin, uint32_t index)
 {
     for (uint32_t i = 0; i < topo->nuses; i++) {
         const topo_use_t *use = &topo->uses[i];
@@ -62,13 +63,14 @@ static uint32_t device_used(const topo_t *topo, const char *plugin, uint32_t ind
 
 void topo_use_reach(topo_t *topo, const char *plugin, uint32_t from, uint32_t to)
 {
-    uint32_t a = device_used(topo, plugin, from), b = device_used(topo, plugin, to);
+    uint32_t a = uses_device_used(topo, plugin, from), b = uses_device_used(topo, plugin, to);
     if (a != TOPO_NONE && b != TOPO_NONE) {
         topo->paths[a * topo->ndevices + b] = TOPO_NV;
     }
 }
 
-static weft_status_t add_trouble(topo_t *topo, const weft_plugin_t *plugin, weft_status_t status)
+static weft_status_t uses_add_trouble(topo_t *topo, const weft_plugin_t *plugin,
+                                      weft_status_t status)
 {
     topo_trouble_t *more = realloc(topo->troubles, (topo->ntroubles + 1) * sizeof *more);
     const char *text = weft_error_record()->text;
@@ -83,7 +85,7 @@ static weft_status_t add_trouble(topo_t *topo, const weft_plugin_t *plugin, weft
     return WEFT_OK;
 }
 
-static weft_status_t ask_net(topo_t *topo, const weft_plugin_t *plugin, weft_net_t *net)
+static weft_status_t uses_ask_net(topo_t *topo, const weft_plugin_t *plugin, weft_net_t *net)
 {
     const weft_net_ops_t *ops = plugin->ops;
     uint32_t count = 0;
@@ -97,8 +99,9 @@ static weft_status_t ask_net(topo_t *topo, const weft_plugin_t *plugin, weft_net
     return status;
 }
 
-static weft_status_t ask_reach(topo_t *topo, const weft_plugin_t *plugin, weft_kernel_t *kernel,
-                               const weft_kernel_describe_t *describe, uint32_t count)
+static weft_status_t uses_ask_reach(topo_t *topo, const weft_plugin_t *plugin,
+                                    weft_kernel_t *kernel, const weft_kernel_describe_t *describe,
+                                    uint32_t count)
 {
     weft_status_t status = WEFT_OK;
     for (uint32_t i = 0; i < count * count && status == WEFT_OK; i++) {
@@ -114,7 +117,8 @@ static weft_status_t ask_reach(topo_t *topo, const weft_plugin_t *plugin, weft_k
     return status;
 }
 
-static weft_status_t ask_kernel(topo_t *topo, const weft_plugin_t *plugin, weft_kernel_t *kernel)
+static weft_status_t uses_ask_kernel(topo_t *topo, const weft_plugin_t *plugin,
+                                     weft_kernel_t *kernel)
 {
     const weft_kernel_ops_t *ops = plugin->ops;
     const weft_kernel_describe_t *describe = WEFT_HAS(ops, weft_kernel_ops_t, get_extension)
@@ -131,10 +135,10 @@ static weft_status_t ask_kernel(topo_t *topo, const weft_plugin_t *plugin, weft_
         status = describe->device(kernel, i, &use.kernel);
         status = status == WEFT_OK ? topo_use_add(topo, &use) : status;
     }
-    return status == WEFT_OK ? ask_reach(topo, plugin, kernel, describe, count) : status;
+    return status == WEFT_OK ? uses_ask_reach(topo, plugin, kernel, describe, count) : status;
 }
 
-static weft_status_t ask(topo_t *topo, const weft_loaded_t *loaded)
+static weft_status_t uses_ask(topo_t *topo, const weft_loaded_t *loaded)
 {
     const weft_plugin_t *plugin = loaded->plugin;
     weft_status_t status;
@@ -143,7 +147,7 @@ static weft_status_t ask(topo_t *topo, const weft_loaded_t *loaded)
         weft_net_t *net = NULL;
         status = ops->create(loaded->host, loaded->config, &net);
         if (status == WEFT_OK) {
-            status = ask_net(topo, plugin, net);
+            status = uses_ask_net(topo, plugin, net);
             ops->destroy(net);
         }
     } else {
@@ -151,11 +155,11 @@ static weft_status_t ask(topo_t *topo, const weft_loaded_t *loaded)
         weft_kernel_t *kernel = NULL;
         status = ops->create(loaded->host, loaded->config, &kernel);
         if (status == WEFT_OK) {
-            status = ask_kernel(topo, plugin, kernel);
+            status = uses_ask_kernel(topo, plugin, kernel);
             ops->destroy(kernel);
         }
     }
-    return status == WEFT_OK ? WEFT_OK : add_trouble(topo, plugin, status);
+    return status == WEFT_OK ? WEFT_OK : uses_add_trouble(topo, plugin, status);
 }
 
 weft_status_t topo_use_plugins(topo_t *topo, const tool_session_t *session)
@@ -167,7 +171,7 @@ weft_status_t topo_use_plugins(topo_t *topo, const tool_session_t *session)
         for (uint32_t i = 0; status == WEFT_OK &&
                              (loaded = weft_registry_get(session->registry, kinds[k], i)) != NULL;
              i++) {
-            status = ask(topo, loaded);
+            status = uses_ask(topo, loaded);
         }
     }
     weft_registry_spare(session->registry, WEFT_KIND_NET, topo->spare_net, sizeof topo->spare_net);

@@ -35,7 +35,7 @@ static const tool_option_t options_table[] = {
     {0, NULL, NULL, NULL, 0},
 };
 
-static void print_help(void)
+static void weft_topo_print_help(void)
 {
     printf("usage: weft topo [options]\n\n"
            "This machine: packages, NUMA nodes, caches, cores that this process may use, GPUs and\n"
@@ -48,7 +48,7 @@ static void print_help(void)
     }
 }
 
-static weft_status_t ask_plugins(topo_t *topo, const tool_settings_t *settings)
+static weft_status_t weft_topo_ask_plugins(topo_t *topo, const tool_settings_t *settings)
 {
     tool_session_t session;
     weft_status_t status = tool_session_open(&session, settings);
@@ -59,14 +59,14 @@ static weft_status_t ask_plugins(topo_t *topo, const tool_settings_t *settings)
     return status;
 }
 
-static bool is_stdout(const char *file)
+static bool weft_topo_is_stdout(const char *file)
 {
     return file != NULL && strcmp(file, "-") == 0;
 }
 
-static weft_status_t draw(const topo_t *topo, const char *file)
+static weft_status_t weft_topo_draw(const topo_t *topo, const char *file)
 {
-    FILE *out = is_stdout(file) ? stdout : fopen(file, "we");
+    FILE *out = weft_topo_is_stdout(file) ? stdout : fopen(file, "we");
     if (out == NULL) {
         return weft_fail(WEFT_ERR_SYSTEM, errno, "cannot write %s", file);
     }
@@ -76,16 +76,17 @@ static weft_status_t draw(const topo_t *topo, const char *file)
     return good ? WEFT_OK : weft_fail(WEFT_ERR_SYSTEM, errno, "cannot write %s", file);
 }
 
-static weft_status_t put_all(const topo_t *topo, const topo_request_t *request)
+static weft_status_t weft_topo_put_all(const topo_t *topo, const topo_request_t *request)
 {
     weft_status_t status = WEFT_OK;
     if (request->svg != NULL) {
-        status = draw(topo, request->svg);
+        status = weft_topo_draw(topo, request->svg);
     }
     if (status == WEFT_OK && request->xml != NULL) {
         status = topo_export(topo, request->xml);
     }
-    if (status != WEFT_OK || is_stdout(request->svg) || is_stdout(request->xml)) {
+    if (status != WEFT_OK || weft_topo_is_stdout(request->svg) ||
+        weft_topo_is_stdout(request->xml)) {
         return status;
     }
     if (request->json) {
@@ -96,10 +97,10 @@ static weft_status_t put_all(const topo_t *topo, const topo_request_t *request)
     return WEFT_OK;
 }
 
-static int run(const topo_request_t *request)
+static int weft_topo_run(const topo_request_t *request)
 {
     topo_t topo;
-    if (is_stdout(request->svg) + is_stdout(request->xml) + request->json > 1) {
+    if (weft_topo_is_stdout(request->svg) + weft_topo_is_stdout(request->xml) + request->json > 1) {
         return tool_usage("one of --json, --svg - and --xml - can have standard output");
     }
     weft_status_t status = topo_open(&topo, request->xml_in);
@@ -107,9 +108,9 @@ static int run(const topo_request_t *request)
         return tool_report(status);
     }
     if (request->xml_in == NULL) {
-        status = ask_plugins(&topo, &request->settings);
+        status = weft_topo_ask_plugins(&topo, &request->settings);
     }
-    status = status == WEFT_OK ? put_all(&topo, request) : status;
+    status = status == WEFT_OK ? weft_topo_put_all(&topo, request) : status;
     topo_close(&topo);
     return status == WEFT_OK ? TOOL_OK : tool_report(status);
 }
@@ -122,7 +123,7 @@ int main(int argc, char **argv)
         int id = tool_args_next(&args);
         switch (id) {
         case TOOL_ARGS_END:
-            return run(&request);
+            return weft_topo_run(&request);
         case TOOL_ARGS_ERROR:
             return TOOL_USAGE;
         case TOOL_ARGS_OPERAND:
@@ -140,7 +141,7 @@ int main(int argc, char **argv)
             request.xml_in = args.value;
             break;
         case 'h':
-            print_help();
+            weft_topo_print_help();
             return TOOL_OK;
         default:
             if (!tool_settings_take(&request.settings, id, args.value)) {

@@ -7,7 +7,7 @@
 #include "tools/topo/paths.h"
 #include "tools/topo/topo.h"
 
-static void put_place(json_t *json, const topo_t *topo, const topo_place_t *place)
+static void write_json_put_place(json_t *json, const topo_t *topo, const topo_place_t *place)
 {
     json_open(json, NULL, '{');
     json_unsigned(json, "numa", place->numa);
@@ -31,7 +31,7 @@ static void put_place(json_t *json, const topo_t *topo, const topo_place_t *plac
     json_close(json, '}');
 }
 
-static void put_use(json_t *json, const topo_use_t *use)
+static void write_json_put_use(json_t *json, const topo_use_t *use)
 {
     json_open(json, NULL, '{');
     json_string(json, "plugin", use->plugin);
@@ -52,18 +52,18 @@ static void put_use(json_t *json, const topo_use_t *use)
     json_close(json, '}');
 }
 
-static void put_uses(json_t *json, const topo_t *topo, const char *key, uint32_t device)
+static void write_json_put_uses(json_t *json, const topo_t *topo, const char *key, uint32_t device)
 {
     json_open(json, key, '[');
     for (uint32_t i = 0; i < topo->nuses; i++) {
         if (topo->uses[i].device == device) {
-            put_use(json, &topo->uses[i]);
+            write_json_put_use(json, &topo->uses[i]);
         }
     }
     json_close(json, ']');
 }
 
-static void put_nearest(json_t *json, const topo_t *topo, uint32_t gpu)
+static void write_json_put_nearest(json_t *json, const topo_t *topo, uint32_t gpu)
 {
     topo_name_t name;
     json_open(json, "nearest", '[');
@@ -75,7 +75,7 @@ static void put_nearest(json_t *json, const topo_t *topo, uint32_t gpu)
     json_close(json, ']');
 }
 
-static void put_device(json_t *json, const topo_t *topo, uint32_t index)
+static void write_json_put_device(json_t *json, const topo_t *topo, uint32_t index)
 {
     const topo_device_t *device = &topo->devices[index];
     topo_name_t name;
@@ -95,15 +95,15 @@ static void put_device(json_t *json, const topo_t *topo, uint32_t index)
         json_string(json, NULL, topo->branches[b].name);
     }
     json_close(json, ']');
-    put_uses(json, topo, "plugins", index);
+    write_json_put_uses(json, topo, "plugins", index);
     if (device->gpu) {
-        put_nearest(json, topo, index);
+        write_json_put_nearest(json, topo, index);
     }
     json_close(json, '}');
 }
 
 /* Rows and columns: gpus, then nics. */
-static void put_paths(json_t *json, const topo_t *topo)
+static void write_json_put_paths(json_t *json, const topo_t *topo)
 {
     json_open(json, "paths", '[');
     for (uint32_t i = 0; i < topo->ndevices; i++) {
@@ -116,9 +116,9 @@ static void put_paths(json_t *json, const topo_t *topo)
     json_close(json, ']');
 }
 
-static void put_plugins(json_t *json, const topo_t *topo)
+static void write_json_put_plugins(json_t *json, const topo_t *topo)
 {
-    put_uses(json, topo, "elsewhere", TOPO_NONE);
+    write_json_put_uses(json, topo, "elsewhere", TOPO_NONE);
     json_open(json, "troubles", '[');
     for (uint32_t i = 0; i < topo->ntroubles; i++) {
         json_open(json, NULL, '{');
@@ -144,20 +144,20 @@ void topo_write_json(const topo_t *topo, FILE *out)
     json_close(&json, ']');
     json_open(&json, "numa_nodes", '[');
     for (uint32_t i = 0; i < topo->nplaces; i++) {
-        put_place(&json, topo, &topo->places[i]);
+        write_json_put_place(&json, topo, &topo->places[i]);
     }
     json_close(&json, ']');
     json_open(&json, "gpus", '[');
     for (uint32_t i = 0; i < topo->ngpus; i++) {
-        put_device(&json, topo, i);
+        write_json_put_device(&json, topo, i);
     }
     json_close(&json, ']');
     json_open(&json, "nics", '[');
     for (uint32_t i = topo->ngpus; i < topo->ndevices; i++) {
-        put_device(&json, topo, i);
+        write_json_put_device(&json, topo, i);
     }
     json_close(&json, ']');
-    put_paths(&json, topo);
-    put_plugins(&json, topo);
+    write_json_put_paths(&json, topo);
+    write_json_put_plugins(&json, topo);
     json_close(&json, '}');
 }

@@ -87,7 +87,7 @@ static void every_pair_meets_once_with_equal_hosts(void **state)
             }
             uint32_t n = set_hosts(each, hosts);
             direct_schedule_t schedule = schedule_of(n, hosts);
-            uint32_t group = hosts == 1 ? local : common_divisor(local, DIRECT_GROUP_MAX);
+            uint32_t group = hosts == 1 ? local : schedule_common_divisor(local, DIRECT_GROUP_MAX);
             assert_int_equal(schedule.group, group);
             check_schedule(&schedule);
         }

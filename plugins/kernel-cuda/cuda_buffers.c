@@ -9,7 +9,8 @@
 
 #include <cuda_runtime_api.h>
 
-#include "kernel_cuda.h"
+#include "cuda_device.h"
+#include "cuda_errors.h"
 
 /* The stream of the calling thread: nobody else's work is waited for. */
 #define BUFFERS_STREAM cudaStreamPerThread

@@ -3,10 +3,13 @@
  * The functions that select() gives out. They get no instance, so they go by where the operands lie: on
  * the processor if no device has any of them, on the device if it reaches all, else piece by piece
  * through memory of the processor. */
+#include "cuda_combine.h"
+
 #include <string.h>
 
-#include "device/combine.h"
-#include "kernel_cuda.h"
+#include "cuda_device.h"
+#include "device/device_combine.h"
+#include "launch.h"
 
 #define PIECE 16384u /* bytes of a source that are staged at once; on the stack */
 #define BLOCK_BYTES 16384u

@@ -3,10 +3,12 @@
  * What CUDA tells of the devices of this machine and of the ways between them. Properties and attributes
  * come from the driver alone; free memory needs a context, hundreds of MiB on a device, so it is told of
  * the chosen device only, which has one already. How many NVLinks there are CUDA does not tell. */
+#include "cuda_describe.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "cuda_describe.h"
+#include "cuda_device.h"
 
 static weft_status_t describe_failed(const weft_kernel_t *kernel, uint32_t index, const char *what,
                                      cudaError_t error)

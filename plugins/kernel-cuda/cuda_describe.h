@@ -6,7 +6,7 @@
 
 #include <weft/plugin/describe.h>
 
-#include "kernel_cuda.h"
+#include "cuda_instance.h"
 
 extern const weft_kernel_describe_t cuda_describe;
 

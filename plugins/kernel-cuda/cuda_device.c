@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The choice of the device, and the words for machines that have none. */
+#include "cuda_device.h"
+
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel_cuda.h"
+#include "cuda_errors.h"
+#include "launch.h"
 
 #define ELSE_CPU "or set core.kernel = kernel-cpu"
 #define CUDA_SHARERS 8u        /* ranks that may share a device unasked */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The words for what the CUDA runtime refuses: what, where, why, and what helps. */
-#include "kernel_cuda.h"
+#include "cuda_errors.h"
 
 #define LOST "this process has lost the device and must end; "
 

@@ -9,8 +9,9 @@
 #include <unistd.h>
 
 #include "cuda_buffers.h"
+#include "cuda_device.h"
 #include "cuda_driver.h"
-#include "kernel_cuda.h"
+#include "cuda_errors.h"
 
 /* The driver gives large allocations pages of this size, from their begin on. */
 #define PAGE (UINT64_C(2) << 20)

@@ -16,7 +16,9 @@
 
 #include <weft/sdk/host_identity.h>
 
+#include "cuda_device.h"
 #include "cuda_driver.h"
+#include "cuda_errors.h"
 #include "cuda_memory.h"
 
 /* The driver exports pages of this size. A smaller export would expose its neighbours to the peer. */

@@ -7,7 +7,7 @@
 
 #include <weft/plugin/draft/ipc.h>
 
-#include "kernel_cuda.h"
+#include "cuda_instance.h"
 
 extern const weft_kernel_ipc_t cuda_ipc;
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See memory.h. The kernel's device is current in all of it. */
+ * See cuda_memory.h. The kernel's device is current in all of it. */
 #include "cuda_memory.h"
 
 #include <stdio.h>
 #include <unistd.h>
+
+#include "cuda_errors.h"
 
 #define WORDS 64u
 #define WORD_BYTES 64u

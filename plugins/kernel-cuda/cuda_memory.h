@@ -5,7 +5,7 @@
 #ifndef KERNEL_CUDA_CUDA_MEMORY_H
 #define KERNEL_CUDA_CUDA_MEMORY_H
 
-#include "kernel_cuda.h"
+#include "cuda_instance.h"
 
 /* Registers the pages of a range, so that the device loads and stores them at the same address.
  * Pages with several users are registered once. The registration ends with cuda_pages_unregister()
@@ -18,7 +18,7 @@ void cuda_pages_unregister(weft_kernel_t *kernel, const void *at, uint64_t bytes
  * process before it frees one, and those kernels may wait for this thread. Returns NULL, error
  * recorded, on failure. */
 void *cuda_mapped_alloc(weft_kernel_t *kernel, uint64_t bytes);
-void cuda_mapped_free(weft_kernel_t *kernel, void *block);
+void cuda_mapped_free(weft_kernel_t *kernel, void *memory);
 
 /* Allocates a word in a cache line of its own, in such memory, with the value 0. Returns NULL,
  * error recorded, on failure. */

@@ -11,7 +11,8 @@
 
 #include <cuda_runtime_api.h>
 
-#include "kernel_cuda.h"
+#include "cuda_device.h"
+#include "cuda_errors.h"
 
 struct weft_kernel_event {
     cudaEvent_t event;

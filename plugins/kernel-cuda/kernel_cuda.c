@@ -5,14 +5,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernel_cuda.h"
 #include "cuda_buffers.h"
+#include "cuda_combine.h"
 #include "cuda_describe.h"
+#include "cuda_device.h"
 #include "cuda_gpudirect.h"
-#include "lanes_run.h"
-#include "cuda_memory.h"
+#include "cuda_instance.h"
 #include "cuda_ipc.h"
+#include "cuda_memory.h"
 #include "cuda_streams.h"
+#include "lanes_queue.h"
+#include "lanes_run.h"
+#include "launch.h"
 
 /* Bandwidth of one block for the cost model, in which the slowest rank counts. Not measured yet. */
 #define CUDA_BANDWIDTH 30000000000u

@@ -4,8 +4,8 @@
  * One kernel for both, so that the arithmetic, most of the code, is compiled and loaded once. And host waits. */
 #include <string.h>
 
-#include "device/host_wait.h"
-#include "device/interpreter.h"
+#include "device/device_host_wait.h"
+#include "device/device_interpreter.h"
 #include "launch.h"
 
 #define CUDA_COMBINE_THREADS 256

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Ends of FIFOs: their pages are registered, and a word that host and device see holds the number of the
- * next message. */
-#include "lanes_run.h"
+ * Ends of FIFOs: their pages are registered, and a word that host and device see holds the number
+ * of the next message. */
+#include "lanes_endpoint.h"
+
+#include "cuda_device.h"
 #include "cuda_memory.h"
+#include "lanes_types.h"
 
 /* The spans of host memory that the device has to see: one if they touch, as registering takes time. */
 static void end_spans(weft_lanes_endpoint_t *end, const weft_lanes_port_t *port)

@@ -1,67 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Prepared programs: their memory, the memory that their runs retain, and their release. */
+ * Prepared programs: their memory and their release. */
+#include "lanes_handle.h"
+
 #include <string.h>
 #include <time.h>
 
-#include "lanes_run.h"
+#include "cuda_device.h"
 #include "cuda_memory.h"
+#include "lanes_types.h"
+#include "lanes_poll.h"
+#include "lanes_retained.h"
 
 #define RELEASE_NS 100000000u /* for runs under way to end */
 
-/* Retained memory -------------------------------------------------------------------------------- */
-
-lanes_retained_t *lanes_retained_create(const weft_lanes_handle_t *handle)
-{
-    return handle->kernel->host->alloc(handle->kernel->host, sizeof(lanes_retained_t), 0);
-}
-
-void lanes_retained_add(weft_lanes_handle_t *handle, lanes_retained_t *entry, uint64_t run)
-{
-    entry->run = run;
-    entry->next = handle->retained;
-    handle->retained = entry;
-}
-
-static void retained_free(weft_lanes_handle_t *handle, bool all, uint64_t ended)
-{
-    weft_kernel_t *kernel = handle->kernel;
-    lanes_retained_t **at = &handle->retained;
-    while (*at != NULL) {
-        lanes_retained_t *entry = *at;
-        if (!all && (entry->run == 0 || entry->run > ended)) {
-            at = &entry->next;
-            continue;
-        }
-        *at = entry->next;
-        cuda_device_free(kernel, entry->device);
-        if (entry->visible != NULL) {
-            cuda_mapped_free(kernel, entry->visible);
-        }
-        kernel->host->free(kernel->host, entry);
-    }
-}
-
-void lanes_retained_reclaim(weft_lanes_handle_t *handle)
-{
-    if (handle->retained != NULL) {
-        retained_free(handle, false, lanes_image_ended(&handle->image, handle->visible));
-    }
-}
-
-void lanes_retained_release_all(weft_lanes_handle_t *handle)
-{
-    retained_free(handle, true, 0);
-}
-
 /* Memory ------------------------------------------------------------------------------------------- */
-
-bool lanes_handle_idle(const weft_lanes_handle_t *handle)
-{
-    const lanes_image_t *image = &handle->image;
-    return handle->broken || (lanes_image_ended(image, handle->visible) >= handle->started &&
-                              !lanes_image_in_graph(image, handle->visible));
-}
 
 static void handle_free(weft_lanes_handle_t *handle)
 {
@@ -78,8 +31,7 @@ static void handle_free(weft_lanes_handle_t *handle)
 }
 
 /* The program, and zeros behind it. */
-static weft_status_t program_upload(weft_lanes_handle_t *handle,
-                                    const weft_lanes_program_t *program)
+static weft_status_t handle_upload(weft_lanes_handle_t *handle, const weft_lanes_program_t *program)
 {
     const lanes_image_t *image = &handle->image;
     const weft_host_t *host = handle->kernel->host;
@@ -99,7 +51,7 @@ static weft_status_t program_upload(weft_lanes_handle_t *handle,
 /* Prepare ------------------------------------------------------------------------------------------ */
 
 /* All lanes must be on the device at once: they wait for each other. */
-static weft_status_t lanes_fit(weft_kernel_t *kernel, const weft_lanes_program_t *program)
+static weft_status_t handle_check_lanes(weft_kernel_t *kernel, const weft_lanes_program_t *program)
 {
     return (uint64_t)program->channels * program->nlanes <= kernel->max_blocks
                ? WEFT_OK
@@ -127,7 +79,7 @@ static weft_status_t handle_fill(weft_lanes_handle_t *handle, const weft_lanes_p
     handle->device = device;
     if (status == WEFT_OK) {
         lanes_image_bind(image, &handle->run, handle->device, handle->visible);
-        status = program_upload(handle, program);
+        status = handle_upload(handle, program);
     }
     return status;
 }
@@ -136,7 +88,7 @@ static weft_status_t handle_make(weft_kernel_t *kernel, const weft_lanes_program
                                  weft_lanes_handle_t **handle_p)
 {
     char why[160];
-    weft_status_t status = lanes_fit(kernel, program);
+    weft_status_t status = handle_check_lanes(kernel, program);
     if (status != WEFT_OK) {
         return status;
     }
@@ -181,19 +133,19 @@ weft_status_t lanes_prepare(weft_kernel_t *kernel, const weft_lanes_program_t *p
 /* End ---------------------------------------------------------------------------------------------- */
 
 /* Runs that wait behind others see the word when they begin. */
-static bool runs_end(weft_lanes_handle_t *handle)
+static bool handle_end_runs(weft_lanes_handle_t *handle)
 {
     const weft_host_t *host = handle->kernel->host;
     const struct timespec nap = {.tv_nsec = 50000};
     const uint64_t begin = host->clock_ns(host);
     lanes_image_abort(&handle->image, handle->visible);
-    while (!lanes_handle_idle(handle) && host->clock_ns(host) - begin < RELEASE_NS) {
+    while (!lanes_poll_idle(handle) && host->clock_ns(host) - begin < RELEASE_NS) {
         weft_lanes_state_t state = {.size = sizeof state};
-        weft_status_t status = cuda_lanes.poll(handle, handle->started, &state);
+        weft_status_t status = lanes_poll(handle, handle->started, &state);
         (void)status; /* that the device failed is noted */
         nanosleep(&nap, NULL);
     }
-    return lanes_handle_idle(handle);
+    return lanes_poll_idle(handle);
 }
 
 void lanes_release(weft_lanes_handle_t *handle)
@@ -203,7 +155,7 @@ void lanes_release(weft_lanes_handle_t *handle)
         return;
     }
     weft_kernel_t *kernel = handle->kernel;
-    if (!runs_end(handle)) {
+    if (!handle_end_runs(handle)) {
         /* It may wait behind work of the application; what it will touch cannot be freed. */
         kernel->host->log(kernel->host, WEFT_LOG_WARN,
                           "a plan on CUDA device %d does not end; its memory is left to it",

@@ -15,7 +15,7 @@
 
 #include <stdbool.h>
 
-#include "device/interpreter.h"
+#include "device/device_interpreter.h"
 
 #define LANES_BLOCKS_MAX 1024u
 

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Queues: the order of the work of one communicator in streams, and its host waits. */
+#include "lanes_queue.h"
+
 #include <string.h>
 #include <time.h>
 
-#include "lanes_run.h"
+#include "cuda_device.h"
+#include "cuda_errors.h"
 #include "cuda_memory.h"
+#include "launch.h"
 
 #define SETTLE_NS 100000000u /* for what streams have begun, at the end of the kernel */
 

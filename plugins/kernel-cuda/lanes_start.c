@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Starting runs: all of them are made ready, then they go to the device as one launch. */
+#include "lanes_start.h"
+
 #include <string.h>
 
-#include "lanes_run.h"
+#include "cuda_device.h"
 #include "cuda_memory.h"
+#include "lanes_types.h"
+#include "lanes_poll.h"
+#include "lanes_queue.h"
+#include "lanes_retained.h"
+#include "lanes_stream.h"
+#include "launch.h"
 
 /* Jobs --------------------------------------------------------------------------------------------- */
 
@@ -29,7 +37,7 @@ static weft_status_t buffers_check(const weft_lanes_handle_t *handle, const weft
 /* Memory that runs started before may use. */
 static weft_status_t block_retire(weft_lanes_handle_t *handle, void *block)
 {
-    if (block == NULL || (lanes_handle_idle(handle) && !handle->captured)) {
+    if (block == NULL || (lanes_poll_idle(handle) && !handle->captured)) {
         cuda_device_free(handle->kernel, block);
         return WEFT_OK;
     }
@@ -130,7 +138,7 @@ static weft_status_t failure_clear(weft_lanes_handle_t *handle)
     const lanes_image_t *image = &handle->image;
     const bool failed =
         handle->aborted || handle->broken || lanes_image_failed(image, handle->visible);
-    if (!failed || !lanes_handle_idle(handle)) {
+    if (!failed || !lanes_poll_idle(handle)) {
         return WEFT_OK;
     }
     weft_status_t status =
@@ -301,7 +309,7 @@ static void release_unused(const weft_lanes_queue_t *queue, const weft_lanes_job
 {
     for (uint32_t i = 0; i < ready; i++) {
         if (i < launched) {
-            cuda_lanes.abort(jobs[i].handle);
+            lanes_abort(jobs[i].handle);
         } else {
             jobs[i].handle->started -= queue->runs[i].number != 0;
         }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Streams of the application: their device, and whether they capture. */
-#include "lanes_run.h"
+#include "lanes_stream.h"
+
+#include "cuda_device.h"
+#include "cuda_errors.h"
 
 static weft_status_t stream_refuse(const weft_lanes_queue_t *queue, const char *why)
 {

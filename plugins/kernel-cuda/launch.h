@@ -26,7 +26,7 @@ struct lanes_launch; /* device/run.h */
 cudaError_t cuda_launch_lanes(const struct lanes_launch *launch, uint32_t threads,
                               cudaStream_t stream);
 
-struct lanes_host_wait; /* device/host_wait.h */
+struct lanes_host_wait; /* device/device_host_wait.h */
 
 /* Enqueues a host wait into the stream. Blocking: no. */
 cudaError_t cuda_launch_host_wait(struct lanes_host_wait *wait, uint64_t number,

@@ -5,8 +5,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#include "plugins/kernel-cuda/device/host_wait.h"
-#include "plugins/kernel-cuda/device/interpreter.h"
+#include "plugins/kernel-cuda/device/device_host_wait.h"
+#include "plugins/kernel-cuda/device/device_interpreter.h"
 #include "plugins/kernel-cuda/launch.h"
 #include "tests/cuda/fake.h"
 

@@ -11,9 +11,9 @@
 #ifndef KERNEL_CUDA_DEVICE_MOVES_H
 #define KERNEL_CUDA_DEVICE_MOVES_H
 
-#include "combine.h"
+#include "device_combine.h"
+#include "device_zero_copy.h"
 #include "platform.h"
-#include "zero_copy.h"
 
 /* Ports
  * -------------------------------------------------------------------------------------------- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * * The data of a run on a device: ports, MOVEs that progress, the words that a lane writes for the
- * host, and the memory that the threads of a block share. lanes_image.c makes it, interpreter.h
- * uses it. */
+ * The data of a run on a device: ports, MOVEs that progress, the words that a lane writes for the
+ * host, and the memory that the threads of a block share. lanes_image.c makes it,
+ * device_interpreter.h uses it. */
 #ifndef KERNEL_CUDA_DEVICE_RUN_H
 #define KERNEL_CUDA_DEVICE_RUN_H
 
@@ -52,8 +52,8 @@ typedef struct lanes_member {
     uint32_t pre_mask;
     uint32_t finished;
     uint32_t copies; /* one source, no arithmetic */
-    uint32_t
-        stable_operand; /* operand that stays unchanged until the run ends, or LANES_NOT_STABLE */
+    /* Operand that stays unchanged until the run ends, or LANES_NOT_STABLE. */
+    uint32_t stable_operand;
 } lanes_member_t;
 
 enum {

@@ -4,8 +4,8 @@
  * common subset of C11 and CUDA C++. Every thread of the block calls cuda_combine(); each has its
  * own elements and reads them all before it stores, so a destination may be a source. No barrier is
  * inside. */
-#ifndef KERNEL_CUDA_DEVICE_COMBINE_H
-#define KERNEL_CUDA_DEVICE_COMBINE_H
+#ifndef KERNEL_CUDA_DEVICE_DEVICE_COMBINE_H
+#define KERNEL_CUDA_DEVICE_DEVICE_COMBINE_H
 
 #include <weft/plugin/kernel.h>
 
@@ -173,7 +173,7 @@ static WEFT_DEVICE_CALL void cuda_copy(const weft_combine_t *c, uint64_t bytes, 
     cuda_copy_uint8_t(c, tail, bytes - tail, thread, threads);
 }
 
-#include "each_dtype.inc"
+#include "device_each_dtype.inc"
 
 /* Bytes of an element. */
 static WEFT_DEVICE uint32_t cuda_element(uint32_t dtype)

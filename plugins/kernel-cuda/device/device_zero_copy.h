@@ -3,8 +3,8 @@
  * Zero-copy descriptors on a device: how the leader of a block makes and checks them. The table of
  * a port keeps its address and changes only while no run executes, so that captured runs see it
  * too. */
-#ifndef KERNEL_CUDA_DEVICE_ZERO_COPY_H
-#define KERNEL_CUDA_DEVICE_ZERO_COPY_H
+#ifndef KERNEL_CUDA_DEVICE_DEVICE_ZERO_COPY_H
+#define KERNEL_CUDA_DEVICE_DEVICE_ZERO_COPY_H
 
 #include "run.h"
 

@@ -2,8 +2,8 @@
  *
  * Host waits: a stream stops until the host releases it. The host waits of a queue are reached one
  * after another, so that one set of words serves all of them. */
-#ifndef KERNEL_CUDA_DEVICE_HOST_WAIT_H
-#define KERNEL_CUDA_DEVICE_HOST_WAIT_H
+#ifndef KERNEL_CUDA_DEVICE_DEVICE_HOST_WAIT_H
+#define KERNEL_CUDA_DEVICE_DEVICE_HOST_WAIT_H
 
 #include "platform.h"
 

@@ -8,8 +8,8 @@
  *
  * The semantics are those of the core's interpreter (core/exec). The two may run at the two ends of
  * one FIFO. */
-#ifndef KERNEL_CUDA_DEVICE_INTERPRETER_H
-#define KERNEL_CUDA_DEVICE_INTERPRETER_H
+#ifndef KERNEL_CUDA_DEVICE_DEVICE_INTERPRETER_H
+#define KERNEL_CUDA_DEVICE_DEVICE_INTERPRETER_H
 
 #include "moves.h"
 

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The choice of the device, and the guard of calls to it: the device is current inside, and the
+ * caller's choice is restored. */
+#ifndef KERNEL_CUDA_CUDA_DEVICE_H
+#define KERNEL_CUDA_CUDA_DEVICE_H
+
+#include "cuda_instance.h"
+
+/* Chooses the device and fills in its properties.
+ * Errors: ERR_UNSUPPORTED (the text says what is missing and what helps), ERR_CONFIG (the option is
+ * no number, or there is no such device). */
+weft_status_t cuda_device_open(weft_kernel_t *kernel, const cuda_config_t *config);
+
+/* cuda_device_set() makes the kernel's device current and returns the previous one;
+ * cuda_device_restore() makes that one current again. The caller's choice stays unchanged. */
+cudaError_t cuda_device_set(const weft_kernel_t *kernel, int *previous_p);
+void cuda_device_restore(int previous);
+
+/* Sets the device and relaxes the capture mode of the thread. While the application captures a
+ * graph, CUDA refuses calls of other threads that could invalidate the capture. The calls of this
+ * plugin cannot: they use streams of its own, or only query. */
+typedef struct cuda_guard {
+    int device;
+    enum cudaStreamCaptureMode mode;
+} cuda_guard_t;
+
+/* Errors: ERR_SYSTEM. */
+weft_status_t cuda_guard_enter(const weft_kernel_t *kernel, cuda_guard_t *guard);
+void cuda_guard_leave(const cuda_guard_t *guard);
+
+#endif

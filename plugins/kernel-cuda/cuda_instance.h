@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The plugin's options and the instance of the kernel, which most files of the plugin read. The
+ * lists belong to the files that define their entries. */
+#ifndef KERNEL_CUDA_CUDA_INSTANCE_H
+#define KERNEL_CUDA_CUDA_INSTANCE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include <cuda_runtime_api.h>
+
+#include <weft/plugin/draft/lanes.h>
+
+typedef struct cuda_config {
+    const char *device; /* "auto", a number, or "modulo:" and a number */
+    int64_t threads;
+    int64_t channels;
+    bool share;
+} cuda_config_t;
+
+typedef struct cuda_range cuda_range_t; /* cuda_memory.c */
+typedef struct cuda_block cuda_block_t;
+typedef struct cuda_words cuda_words_t;
+typedef struct cuda_buffer cuda_buffer_t; /* cuda_buffers.c */
+
+struct weft_kernel {
+    const weft_host_t *host;
+    int device;
+    int processors; /* multiprocessors of the device */
+    int major, minor;
+    bool pageable;     /* the device accesses all memory of the process */
+    bool same_address; /* registered host memory has the same address on the device */
+    bool rdma_ordered; /* the device sees writes of adapters as soon as the host does */
+    uint32_t threads;
+    uint32_t max_blocks; /* most blocks that are resident on the device at once */
+    uint32_t channels;
+    bool share;             /* other ranks may write to memory of the device */
+    pthread_mutex_t lock;   /* of the lists below: communicators of a family share the instance */
+    cuda_range_t *ranges;   /* registered host memory */
+    cuda_block_t *blocks;   /* page-locked host memory */
+    cuda_words_t *words;    /* blocks that are cut into words */
+    cuda_buffer_t *buffers; /* buffers of the caller; freed ones are reused */
+    cudaStream_t alloc_stream;       /* for memory of the device; NULL: not needed so far */
+    weft_lanes_queue_t *deferred;    /* queues closed before streams had reached all their work */
+    _Atomic uint64_t ends;           /* endpoints opened so far */
+    _Atomic uint64_t launches, runs; /* of plans, for the log */
+};
+
+#endif

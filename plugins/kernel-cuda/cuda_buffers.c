@@ -23,7 +23,7 @@ struct cuda_buffer {
 };
 
 /* The smallest buffer that was freed and fits without waste, or NULL. */
-static void *buffer_reuse(weft_kernel_t *kernel, uint64_t bytes)
+static void *cuda_buffers_buffer_reuse(weft_kernel_t *kernel, uint64_t bytes)
 {
     cuda_buffer_t *best = NULL;
     pthread_mutex_lock(&kernel->lock);
@@ -75,7 +75,7 @@ void cuda_buffers_close(weft_kernel_t *kernel)
     }
 }
 
-static cudaError_t buffer_add(weft_kernel_t *kernel, uint64_t bytes, void **memory_p)
+static cudaError_t cuda_buffers_buffer_add(weft_kernel_t *kernel, uint64_t bytes, void **memory_p)
 {
     cuda_buffer_t *b = kernel->host->alloc(kernel->host, sizeof *b, 0);
     if (b == NULL) {
@@ -107,7 +107,8 @@ static void buffers_free(weft_kernel_t *kernel, void *memory)
     pthread_mutex_unlock(&kernel->lock);
 }
 
-static weft_status_t no_memory(const weft_kernel_t *kernel, cudaError_t error, uint64_t bytes)
+static weft_status_t cuda_buffers_no_memory(const weft_kernel_t *kernel, cudaError_t error,
+                                            uint64_t bytes)
 {
     size_t free_bytes = 0, all = 0;
     if (error != cudaErrorMemoryAllocation || cudaMemGetInfo(&free_bytes, &all) != cudaSuccess) {
@@ -129,9 +130,10 @@ static weft_status_t buffers_alloc(weft_kernel_t *kernel, uint64_t bytes, void *
     if (error != cudaSuccess) {
         return cuda_failed(kernel, error, "making the device current");
     }
-    void *memory = buffer_reuse(kernel, most);
-    error = memory == NULL ? buffer_add(kernel, most, &memory) : cudaSuccess;
-    weft_status_t status = error == cudaSuccess ? WEFT_OK : no_memory(kernel, error, bytes);
+    void *memory = cuda_buffers_buffer_reuse(kernel, most);
+    error = memory == NULL ? cuda_buffers_buffer_add(kernel, most, &memory) : cudaSuccess;
+    weft_status_t status =
+        error == cudaSuccess ? WEFT_OK : cuda_buffers_no_memory(kernel, error, bytes);
     if (error == cudaSuccess) {
         error = cudaMemsetAsync(memory, 0, most, BUFFERS_STREAM);
         error = error == cudaSuccess ? cudaStreamSynchronize(BUFFERS_STREAM) : error;

@@ -20,13 +20,13 @@ typedef struct cuda_places {
     bool reaches;
 } cuda_places_t;
 
-static int device_attribute(int device, enum cudaDeviceAttr which)
+static int cuda_combine_device_attribute(int device, enum cudaDeviceAttr which)
 {
     int value = 0;
     return cudaDeviceGetAttribute(&value, which, device) == cudaSuccess ? value : 0;
 }
 
-static void place_of(const void *pointer, cuda_places_t *places)
+static void cuda_combine_place_of(const void *pointer, cuda_places_t *places)
 {
     struct cudaPointerAttributes at;
     if (cudaPointerGetAttributes(&at, pointer) != cudaSuccess) {
@@ -40,27 +40,28 @@ static void place_of(const void *pointer, cuda_places_t *places)
 }
 
 /* A second look, at host memory, once it is known which device would have to reach it. */
-static void reach_of(const void *pointer, cuda_places_t *places)
+static void cuda_combine_reach_of(const void *pointer, cuda_places_t *places)
 {
     struct cudaPointerAttributes at;
     if (cudaPointerGetAttributes(&at, pointer) != cudaSuccess) {
         places->reaches = false;
     } else if (at.type == cudaMemoryTypeUnregistered) {
-        places->reaches = places->reaches &&
-                          device_attribute(places->device, cudaDevAttrPageableMemoryAccess) != 0;
+        places->reaches =
+            places->reaches &&
+            cuda_combine_device_attribute(places->device, cudaDevAttrPageableMemoryAccess) != 0;
     } else if (at.type == cudaMemoryTypeHost) {
         places->reaches = places->reaches && at.devicePointer == pointer;
     }
 }
 
-static cuda_places_t places_of(const weft_combine_t *c)
+static cuda_places_t cuda_combine_places_of(const weft_combine_t *c)
 {
     cuda_places_t places = {.device = -1, .reaches = true};
     for (uint32_t i = 0; i < c->nsrc + c->ndst; i++) {
-        place_of(i < c->nsrc ? c->src[i] : c->dst[i - c->nsrc], &places);
+        cuda_combine_place_of(i < c->nsrc ? c->src[i] : c->dst[i - c->nsrc], &places);
     }
     for (uint32_t i = 0; places.device >= 0 && i < c->nsrc + c->ndst; i++) {
-        reach_of(i < c->nsrc ? c->src[i] : c->dst[i - c->nsrc], &places);
+        cuda_combine_reach_of(i < c->nsrc ? c->src[i] : c->dst[i - c->nsrc], &places);
     }
     return places;
 }
@@ -112,7 +113,7 @@ static void combine(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c)
     if (c->count == 0) {
         return;
     }
-    const cuda_places_t places = places_of(c);
+    const cuda_places_t places = cuda_combine_places_of(c);
     if (places.device < 0) {
         cuda_combine(dtype, op, c, 0, 1);
         return;

@@ -43,7 +43,7 @@ static weft_status_t describe_check(weft_kernel_t *kernel, uint32_t index)
 }
 
 /* An attribute that the driver does not know is no error of anybody. */
-static int32_t host_node(int device)
+static int32_t cuda_describe_host_node(int device)
 {
     int node = -1;
 #if CUDART_VERSION >= 12030
@@ -58,7 +58,7 @@ static int32_t host_node(int device)
     return node;
 }
 
-static uint64_t memory_free(weft_kernel_t *kernel)
+static uint64_t cuda_describe_memory_free(weft_kernel_t *kernel)
 {
     size_t left = 0, all = 0;
     int previous = -1;
@@ -71,7 +71,7 @@ static uint64_t memory_free(weft_kernel_t *kernel)
 }
 
 /* "GPU-" and the bytes in groups, as nvidia-smi prints it. */
-static void put_uuid(char *text, size_t bytes, const cudaUUID_t *uuid)
+static void cuda_describe_put_uuid(char *text, size_t bytes, const cudaUUID_t *uuid)
 {
     int at = snprintf(text, bytes, "GPU");
     for (int i = 0; i < 16; i++) {
@@ -98,15 +98,15 @@ static weft_status_t describe_device(weft_kernel_t *kernel, uint32_t index,
         .size = device->size,
         .ordinal = index,
         .chosen = chosen,
-        .numa = host_node((int)index),
+        .numa = cuda_describe_host_node((int)index),
         .memory_bytes = asked.totalGlobalMem,
-        .memory_free = chosen ? memory_free(kernel) : WEFT_BYTES_UNKNOWN,
+        .memory_free = chosen ? cuda_describe_memory_free(kernel) : WEFT_BYTES_UNKNOWN,
     };
     snprintf(mine.name, sizeof mine.name, "%.*s", (int)sizeof mine.name - 1, asked.name);
     snprintf(mine.pci, sizeof mine.pci, "%04x:%02x:%02x.0", (unsigned)asked.pciDomainID,
              (unsigned)asked.pciBusID, (unsigned)asked.pciDeviceID);
     snprintf(mine.capability, sizeof mine.capability, "%d.%d", asked.major, asked.minor);
-    put_uuid(mine.uuid, sizeof mine.uuid, &asked.uuid);
+    cuda_describe_put_uuid(mine.uuid, sizeof mine.uuid, &asked.uuid);
     memcpy(device, &mine, device->size < sizeof mine ? device->size : sizeof mine);
     return WEFT_OK;
 }

@@ -67,7 +67,7 @@ static weft_status_t no_device(const weft_kernel_t *kernel, cudaError_t error, c
 }
 
 /* The runtime cannot tell a missing driver from an old one. */
-static weft_status_t driver_find(const weft_kernel_t *kernel)
+static weft_status_t cuda_device_driver_find(const weft_kernel_t *kernel)
 {
     void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
     if (library == NULL) {
@@ -80,7 +80,7 @@ static weft_status_t driver_find(const weft_kernel_t *kernel)
     return WEFT_OK;
 }
 
-static weft_status_t ordinal_choose(weft_kernel_t *kernel, const char *wanted)
+static weft_status_t cuda_device_ordinal_choose(weft_kernel_t *kernel, const char *wanted)
 {
     const weft_host_t *host = kernel->host;
     int count = 0;
@@ -112,7 +112,7 @@ static weft_status_t ordinal_choose(weft_kernel_t *kernel, const char *wanted)
     return WEFT_OK;
 }
 
-static int attribute(const weft_kernel_t *kernel, enum cudaDeviceAttr which)
+static int cuda_device_attribute(const weft_kernel_t *kernel, enum cudaDeviceAttr which)
 {
     int value = 0;
     return cudaDeviceGetAttribute(&value, which, kernel->device) == cudaSuccess ? value : 0;
@@ -123,12 +123,13 @@ static weft_status_t device_ask(weft_kernel_t *kernel)
     const weft_host_t *host = kernel->host;
     char where[32];
     snprintf(where, sizeof where, "CUDA device %d", kernel->device);
-    kernel->processors = attribute(kernel, cudaDevAttrMultiProcessorCount);
-    kernel->major = attribute(kernel, cudaDevAttrComputeCapabilityMajor);
-    kernel->minor = attribute(kernel, cudaDevAttrComputeCapabilityMinor);
-    kernel->pageable = attribute(kernel, cudaDevAttrPageableMemoryAccess) != 0;
-    kernel->same_address = attribute(kernel, cudaDevAttrCanUseHostPointerForRegisteredMem) != 0;
-    kernel->rdma_ordered = attribute(kernel, cudaDevAttrGPUDirectRDMAWritesOrdering) >=
+    kernel->processors = cuda_device_attribute(kernel, cudaDevAttrMultiProcessorCount);
+    kernel->major = cuda_device_attribute(kernel, cudaDevAttrComputeCapabilityMajor);
+    kernel->minor = cuda_device_attribute(kernel, cudaDevAttrComputeCapabilityMinor);
+    kernel->pageable = cuda_device_attribute(kernel, cudaDevAttrPageableMemoryAccess) != 0;
+    kernel->same_address =
+        cuda_device_attribute(kernel, cudaDevAttrCanUseHostPointerForRegisteredMem) != 0;
+    kernel->rdma_ordered = cuda_device_attribute(kernel, cudaDevAttrGPUDirectRDMAWritesOrdering) >=
                            cudaGPUDirectRDMAWritesOrderingOwner;
     if (10 * kernel->major + kernel->minor < OLDEST) {
         return host->set_error(
@@ -148,7 +149,7 @@ static weft_status_t device_ask(weft_kernel_t *kernel)
 }
 
 /* Lanes wait for those of other ranks, so all that share a device must find room on it. */
-static void channels_choose(weft_kernel_t *kernel, int64_t wanted)
+static void cuda_device_channels_choose(weft_kernel_t *kernel, int64_t wanted)
 {
     uint32_t part = kernel->max_blocks / CUDA_SHARERS;
     part = part > CUDA_CHANNELS_MOST ? CUDA_CHANNELS_MOST : part;
@@ -157,11 +158,11 @@ static void channels_choose(weft_kernel_t *kernel, int64_t wanted)
 
 weft_status_t cuda_device_open(weft_kernel_t *kernel, const cuda_config_t *config)
 {
-    weft_status_t status = driver_find(kernel);
-    status = status == WEFT_OK ? ordinal_choose(kernel, config->device) : status;
+    weft_status_t status = cuda_device_driver_find(kernel);
+    status = status == WEFT_OK ? cuda_device_ordinal_choose(kernel, config->device) : status;
     status = status == WEFT_OK ? device_ask(kernel) : status;
     if (status == WEFT_OK) {
-        channels_choose(kernel, config->channels);
+        cuda_device_channels_choose(kernel, config->channels);
     }
     return status;
 }

@@ -35,7 +35,7 @@ static const cuda_fault_t faults[] = {
      LOST "see nvidia-smi -q -d ECC"},
 };
 
-static weft_status_t no_memory(const weft_kernel_t *kernel, const char *what)
+static weft_status_t cuda_errors_no_memory(const weft_kernel_t *kernel, const char *what)
 {
     size_t left = 0, all = 0;
     if (cudaMemGetInfo(&left, &all) != cudaSuccess) {
@@ -52,7 +52,7 @@ weft_status_t cuda_failed(const weft_kernel_t *kernel, cudaError_t error, const 
     weft_status_t status = WEFT_ERR_SYSTEM;
     const char *remedy = "see dmesg";
     if (error == cudaErrorMemoryAllocation) {
-        return no_memory(kernel, what);
+        return cuda_errors_no_memory(kernel, what);
     }
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
         if (error >= faults[i].first && error <= faults[i].last) {

@@ -28,25 +28,27 @@ static weft_status_t gpudirect_refused(const weft_kernel_t *kernel, const char *
 
 /* Sight ---------------------------------------------------------------------------------------------- */
 
-static bool attribute(const weft_kernel_t *kernel, enum cudaDeviceAttr which, int *value_p)
+static bool cuda_gpudirect_attribute(const weft_kernel_t *kernel, enum cudaDeviceAttr which,
+                                     int *value_p)
 {
     return cudaDeviceGetAttribute(value_p, which, kernel->device) == cudaSuccess;
 }
 
-static bool can_flush(const weft_kernel_t *kernel)
+static bool cuda_gpudirect_can_flush(const weft_kernel_t *kernel)
 {
     int options = 0;
-    return attribute(kernel, cudaDevAttrGPUDirectRDMAFlushWritesOptions, &options) &&
+    return cuda_gpudirect_attribute(kernel, cudaDevAttrGPUDirectRDMAFlushWritesOptions, &options) &&
            (options & cudaFlushGPUDirectRDMAWritesOptionHost) != 0;
 }
 
 static weft_status_t gpudirect_bus_id(weft_kernel_t *kernel, char bus[WEFT_GPUDIRECT_BUS_BYTES])
 {
     int supported = 0;
-    if (!attribute(kernel, cudaDevAttrGPUDirectRDMASupported, &supported) || supported == 0) {
+    if (!cuda_gpudirect_attribute(kernel, cudaDevAttrGPUDirectRDMASupported, &supported) ||
+        supported == 0) {
         return gpudirect_refused(kernel, "adapters cannot use its memory (no GPUDirect RDMA)");
     }
-    if (!kernel->rdma_ordered && !can_flush(kernel)) {
+    if (!kernel->rdma_ordered && !cuda_gpudirect_can_flush(kernel)) {
         return gpudirect_refused(
             kernel, "what adapters write could not be made visible (no flush from the host)");
     }
@@ -96,7 +98,7 @@ static void gpudirect_free(weft_kernel_t *kernel, void *memory)
 }
 
 /* A pointer to a function does not fit a pointer to data by the letter of C; the system says that it does. */
-static export_fn_t export_function(const weft_kernel_t *kernel)
+static export_fn_t cuda_gpudirect_export_function(const weft_kernel_t *kernel)
 {
     void *asks = cuda_driver_function("cuDeviceGetAttribute", 2000);
     void *exports = cuda_driver_function("cuMemGetHandleForAddressRange", 11070);
@@ -123,7 +125,7 @@ static weft_status_t gpudirect_dmabuf(weft_kernel_t *kernel, void *memory, uint6
     if (status != WEFT_OK) {
         return status;
     }
-    const export_fn_t export = export_function(kernel);
+    const export_fn_t export = cuda_gpudirect_export_function(kernel);
     CUresult result = export != NULL ? export(fd_p, (uintptr_t)memory, whole,
                                               CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0)
                                      : CUDA_ERROR_NOT_SUPPORTED;

@@ -76,7 +76,7 @@ static struct ipc_registry {
     pid_t process_id;        /* process of the number: a forked child draws another */
 } registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static uint64_t this_process(const weft_kernel_t *kernel)
+static uint64_t cuda_ipc_this_process(const weft_kernel_t *kernel)
 {
     pthread_mutex_lock(&registry.lock);
     if (registry.process_id != getpid() &&
@@ -93,7 +93,7 @@ static uint64_t this_process(const weft_kernel_t *kernel)
 
 static void ipc_location(weft_kernel_t *kernel, uint8_t location[WEFT_IPC_LOCATION_BYTES])
 {
-    cuda_ipc_location_t mine = {.process = this_process(kernel)};
+    cuda_ipc_location_t mine = {.process = cuda_ipc_this_process(kernel)};
     if (!weft_host_identity_read(mine.host) ||
         cudaDeviceGetPCIBusId(mine.bus, sizeof mine.bus, kernel->device) != cudaSuccess) {
         mine = (cuda_ipc_location_t){.process = 0}; /* nobody reaches it */
@@ -109,7 +109,7 @@ static weft_status_t ipc_refused(const weft_kernel_t *kernel, const char *why)
 }
 
 /* The device at an address on the bus, or −1. The address is a peer's word. */
-static int device_at(const char bus[BUS_BYTES])
+static int cuda_ipc_device_at(const char bus[BUS_BYTES])
 {
     char text[BUS_BYTES + 1] = "";
     int device = -1;
@@ -133,7 +133,7 @@ static weft_status_t ipc_can_access(weft_kernel_t *kernel,
         memcmp(there.host, here.host, WEFT_HOST_IDENTITY_BYTES) != 0) {
         return ipc_refused(kernel, "it is on another host, or either host does not tell");
     }
-    int device = device_at(there.bus);
+    int device = cuda_ipc_device_at(there.bus);
     if (device < 0) {
         return ipc_refused(kernel,
                            "this process does not see that device; look at CUDA_VISIBLE_DEVICES");
@@ -148,7 +148,7 @@ static weft_status_t ipc_can_access(weft_kernel_t *kernel,
 /* Exports ------------------------------------------------------------------------------------------- */
 
 /* Memory that waits for a next use, or NULL. */
-static cuda_export_t *export_reuse(const weft_kernel_t *kernel, uint64_t bytes)
+static cuda_export_t *cuda_ipc_export_reuse(const weft_kernel_t *kernel, uint64_t bytes)
 {
     cuda_export_t *found = NULL;
     pthread_mutex_lock(&registry.lock);
@@ -163,7 +163,7 @@ static cuda_export_t *export_reuse(const weft_kernel_t *kernel, uint64_t bytes)
     return found;
 }
 
-static cuda_export_t *export_add(const weft_kernel_t *kernel, uint64_t bytes)
+static cuda_export_t *cuda_ipc_export_add(const weft_kernel_t *kernel, uint64_t bytes)
 {
     cuda_export_t *e = calloc(1, sizeof *e); /* it may outlive the kernel and its host */
     if (e == NULL) {
@@ -191,14 +191,14 @@ static cuda_export_t *export_add(const weft_kernel_t *kernel, uint64_t bytes)
 static weft_status_t ipc_export_alloc(weft_kernel_t *kernel, uint64_t bytes, void **memory_p,
                                       uint8_t handle[WEFT_IPC_HANDLE_BYTES])
 {
-    cuda_ipc_handle_t mine = {.process = this_process(kernel)};
+    cuda_ipc_handle_t mine = {.process = cuda_ipc_this_process(kernel)};
     cuda_guard_t guard;
     weft_status_t status = cuda_guard_enter(kernel, &guard);
     if (status != WEFT_OK) {
         return status;
     }
-    cuda_export_t *e = export_reuse(kernel, bytes);
-    e = e == NULL ? export_add(kernel, bytes) : e;
+    cuda_export_t *e = cuda_ipc_export_reuse(kernel, bytes);
+    e = e == NULL ? cuda_ipc_export_add(kernel, bytes) : e;
     if (e != NULL) {
         mine.at = (uintptr_t)e->memory;
         /* Ranks of this process need no handle, and some systems give none. */
@@ -222,7 +222,7 @@ static void ipc_export_free(weft_kernel_t *kernel, void *memory)
 }
 
 /* Frees a list of exports that nobody has any more. */
-static void exports_free(cuda_export_t *list)
+static void cuda_ipc_exports_free(cuda_export_t *list)
 {
     while (list != NULL) {
         cuda_export_t *e = list;
@@ -235,7 +235,7 @@ static void exports_free(cuda_export_t *list)
 }
 
 /* Takes what has neither owner nor importer off the list of the process. */
-static cuda_export_t *exports_sweep(void)
+static cuda_export_t *cuda_ipc_exports_sweep(void)
 {
     cuda_export_t *taken = NULL;
     pthread_mutex_lock(&registry.lock);
@@ -260,7 +260,7 @@ void cuda_ipc_close(weft_kernel_t *kernel)
         e->owner = e->owner == kernel ? NULL : e->owner;
     }
     pthread_mutex_unlock(&registry.lock);
-    exports_free(exports_sweep());
+    cuda_ipc_exports_free(cuda_ipc_exports_sweep());
 }
 
 /* Exported ranges --------------------------------------------------------------------------------------- */
@@ -268,7 +268,7 @@ void cuda_ipc_close(weft_kernel_t *kernel)
 /* The runtime does not tell where an allocation begins; the driver does. */
 typedef int (*range_fn_t)(unsigned long long *base, size_t *bytes, unsigned long long at);
 
-static range_fn_t driver_range(void)
+static range_fn_t cuda_ipc_driver_range(void)
 {
     void *found = cuda_driver_function("cuMemGetAddressRange", 3020);
     range_fn_t range = NULL;
@@ -277,11 +277,11 @@ static range_fn_t driver_range(void)
 }
 
 /* The allocation of the driver's in which all of that memory is. */
-static bool allocation_of(const void *memory, uint64_t bytes, void **base_p)
+static bool cuda_ipc_allocation_of(const void *memory, uint64_t bytes, void **base_p)
 {
     unsigned long long base = 0;
     size_t all = 0;
-    range_fn_t range = driver_range();
+    range_fn_t range = cuda_ipc_driver_range();
     if (range == NULL || range(&base, &all, (uintptr_t)memory) != 0) {
         return false;
     }
@@ -312,12 +312,12 @@ static weft_status_t ipc_export_add_foreign(weft_kernel_t *kernel, void *memory,
 static weft_status_t ipc_export_foreign(weft_kernel_t *kernel, void *memory, uint64_t bytes,
                                         uint8_t handle[WEFT_IPC_HANDLE_BYTES])
 {
-    cuda_ipc_handle_t mine = {.process = this_process(kernel), .at = (uintptr_t)memory};
+    cuda_ipc_handle_t mine = {.process = cuda_ipc_this_process(kernel), .at = (uintptr_t)memory};
     struct cudaPointerAttributes where;
     void *base = NULL;
     if (cudaPointerGetAttributes(&where, memory) != cudaSuccess ||
         where.type != cudaMemoryTypeDevice || where.device != kernel->device ||
-        !allocation_of(memory, bytes, &base)) {
+        !cuda_ipc_allocation_of(memory, bytes, &base)) {
         cudaGetLastError();
         return kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0,
                                        "%p is no memory of CUDA device %d, or ends before %llu "
@@ -354,13 +354,13 @@ static void ipc_unexport_range(weft_kernel_t *kernel, void *memory)
         e->owner = found ? NULL : e->owner;
     }
     pthread_mutex_unlock(&registry.lock);
-    exports_free(exports_sweep());
+    cuda_ipc_exports_free(cuda_ipc_exports_sweep());
 }
 
 /* Imports ------------------------------------------------------------------------------------------- */
 
 /* The export of this process that is open at `at`, taken once more or once less. */
-static cuda_export_t *export_count(uint64_t at, uint64_t bytes, bool takes)
+static cuda_export_t *cuda_ipc_export_count(uint64_t at, uint64_t bytes, bool takes)
 {
     pthread_mutex_lock(&registry.lock);
     cuda_export_t *e = registry.exports;
@@ -375,14 +375,14 @@ static cuda_export_t *export_count(uint64_t at, uint64_t bytes, bool takes)
     return e;
 }
 
-static weft_status_t import_failed(const weft_kernel_t *kernel, cudaError_t error)
+static weft_status_t cuda_ipc_import_failed(const weft_kernel_t *kernel, cudaError_t error)
 {
     cudaGetLastError(); /* else the caller's next call of it would tell of this */
     return cuda_failed(kernel, error, "opening memory of another process");
 }
 
 /* Notes where the allocation begins. */
-static bool mapping_add(void *memory, void *base)
+static bool cuda_ipc_mapping_add(void *memory, void *base)
 {
     cuda_ipc_mapping_t *mapping = memory != base ? calloc(1, sizeof *mapping) : NULL;
     if (mapping != NULL) {
@@ -395,7 +395,7 @@ static bool mapping_add(void *memory, void *base)
     return mapping != NULL || memory == base;
 }
 
-static void *mapping_remove(void *memory)
+static void *cuda_ipc_mapping_remove(void *memory)
 {
     void *base = memory;
     pthread_mutex_lock(&registry.lock);
@@ -418,20 +418,20 @@ static void ipc_unimport(weft_kernel_t *kernel, void *memory)
     if (cuda_guard_enter(kernel, &guard) != WEFT_OK) {
         return;
     }
-    if (export_count((uintptr_t)memory, 0, false) == NULL) {
-        cudaIpcCloseMemHandle(mapping_remove(memory));
+    if (cuda_ipc_export_count((uintptr_t)memory, 0, false) == NULL) {
+        cudaIpcCloseMemHandle(cuda_ipc_mapping_remove(memory));
     } else {
-        exports_free(exports_sweep());
+        cuda_ipc_exports_free(cuda_ipc_exports_sweep());
     }
     cuda_guard_leave(&guard);
 }
 
 /* Another kernel of this process exported it: the address is looked up before anybody believes it. */
-static weft_status_t import_here(weft_kernel_t *kernel, const cuda_ipc_handle_t *handle,
-                                 uint64_t bytes, void **memory_p)
+static weft_status_t cuda_ipc_import_here(weft_kernel_t *kernel, const cuda_ipc_handle_t *handle,
+                                          uint64_t bytes, void **memory_p)
 {
     bool can = true;
-    const cuda_export_t *e = export_count(handle->at, bytes, true);
+    const cuda_export_t *e = cuda_ipc_export_count(handle->at, bytes, true);
     if (e == NULL) {
         return ipc_refused(kernel, "its handle names no memory of this process");
     }
@@ -450,23 +450,23 @@ static weft_status_t import_here(weft_kernel_t *kernel, const cuda_ipc_handle_t 
 
 /* Returns whether the imported memory is as long as the handle says. If the driver knows no length, the byte at the
  * end must be memory of a device too. */
-static bool reaches_to(const void *memory, uint64_t bytes)
+static bool cuda_ipc_reaches_to(const void *memory, uint64_t bytes)
 {
     struct cudaPointerAttributes at;
     void *base = NULL;
-    return driver_range() != NULL
-               ? allocation_of(memory, bytes, &base)
+    return cuda_ipc_driver_range() != NULL
+               ? cuda_ipc_allocation_of(memory, bytes, &base)
                : cudaPointerGetAttributes(&at, (const uint8_t *)memory + bytes - 1) ==
                          cudaSuccess &&
                      at.type == cudaMemoryTypeDevice;
 }
 
-static weft_status_t import_there(weft_kernel_t *kernel, const cuda_ipc_handle_t *handle,
-                                  uint64_t bytes, void **memory_p)
+static weft_status_t cuda_ipc_import_there(weft_kernel_t *kernel, const cuda_ipc_handle_t *handle,
+                                           uint64_t bytes, void **memory_p)
 {
     void *memory = NULL;
     bool can = true;
-    int device = device_at(handle->bus);
+    int device = cuda_ipc_device_at(handle->bus);
     if (handle->has_handle == 0 || device < 0) {
         return ipc_refused(kernel, device < 0 ? "this process does not see that device"
                                               : "its driver gives no handles to other processes");
@@ -481,11 +481,11 @@ static weft_status_t import_there(weft_kernel_t *kernel, const cuda_ipc_handle_t
     cudaError_t error =
         cudaIpcOpenMemHandle(&memory, handle->handle, cudaIpcMemLazyEnablePeerAccess);
     if (error != cudaSuccess) {
-        return import_failed(kernel, error);
+        return cuda_ipc_import_failed(kernel, error);
     }
     uint8_t *there = (uint8_t *)((uintptr_t)memory + handle->offset);
-    if (handle->offset > INT64_MAX || !reaches_to(memory, handle->offset + bytes) ||
-        !mapping_add(there, memory)) {
+    if (handle->offset > INT64_MAX || !cuda_ipc_reaches_to(memory, handle->offset + bytes) ||
+        !cuda_ipc_mapping_add(there, memory)) {
         cudaIpcCloseMemHandle(memory);
         return ipc_refused(kernel, "its memory is shorter than it says");
     }
@@ -502,9 +502,9 @@ static weft_status_t ipc_import(weft_kernel_t *kernel,
     memcpy(&handle, bytes_of, sizeof handle);
     weft_status_t status = cuda_guard_enter(kernel, &guard);
     if (status == WEFT_OK) {
-        status = handle.process == this_process(kernel)
-                     ? import_here(kernel, &handle, bytes, memory_p)
-                     : import_there(kernel, &handle, bytes, memory_p);
+        status = handle.process == cuda_ipc_this_process(kernel)
+                     ? cuda_ipc_import_here(kernel, &handle, bytes, memory_p)
+                     : cuda_ipc_import_there(kernel, &handle, bytes, memory_p);
         cuda_guard_leave(&guard);
     }
     return status;

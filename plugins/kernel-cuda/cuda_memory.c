@@ -35,7 +35,7 @@ struct cuda_words {
 
 /* Pages -------------------------------------------------------------------------------------------- */
 
-static cuda_range_t span_of(const void *at, uint64_t bytes)
+static cuda_range_t cuda_memory_span_of(const void *at, uint64_t bytes)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     return (cuda_range_t){.begin = (uintptr_t)at / page * page,
@@ -43,7 +43,7 @@ static cuda_range_t span_of(const void *at, uint64_t bytes)
 }
 
 /* The range with the lowest address that ends behind `from`, or NULL. */
-static cuda_range_t *range_after(weft_kernel_t *kernel, uintptr_t from)
+static cuda_range_t *cuda_memory_range_after(weft_kernel_t *kernel, uintptr_t from)
 {
     cuda_range_t *least = NULL;
     for (cuda_range_t *r = kernel->ranges; r != NULL; r = r->next) {
@@ -54,7 +54,7 @@ static cuda_range_t *range_after(weft_kernel_t *kernel, uintptr_t from)
     return least;
 }
 
-static weft_status_t range_add(weft_kernel_t *kernel, uintptr_t begin, uintptr_t end)
+static weft_status_t cuda_memory_range_add(weft_kernel_t *kernel, uintptr_t begin, uintptr_t end)
 {
     cuda_range_t *range = kernel->host->alloc(kernel->host, sizeof *range, 0);
     if (range == NULL) {
@@ -75,14 +75,14 @@ static weft_status_t range_add(weft_kernel_t *kernel, uintptr_t begin, uintptr_t
 }
 
 /* Registers what no range covers yet. */
-static weft_status_t span_cover(weft_kernel_t *kernel, cuda_range_t span)
+static weft_status_t cuda_memory_span_cover(weft_kernel_t *kernel, cuda_range_t span)
 {
     weft_status_t status = WEFT_OK;
     while (span.begin < span.end && status == WEFT_OK) {
-        const cuda_range_t *range = range_after(kernel, span.begin);
+        const cuda_range_t *range = cuda_memory_range_after(kernel, span.begin);
         uintptr_t end = range == NULL || range->begin > span.end ? span.end : range->begin;
         if (span.begin < end) {
-            status = range_add(kernel, span.begin, end);
+            status = cuda_memory_range_add(kernel, span.begin, end);
         }
         span.begin = range == NULL || range->begin >= span.end ? span.end : range->end;
     }
@@ -90,7 +90,7 @@ static weft_status_t span_cover(weft_kernel_t *kernel, cuda_range_t span)
 }
 
 /* Ends ranges without users. */
-static void ranges_sweep(weft_kernel_t *kernel)
+static void cuda_memory_ranges_sweep(weft_kernel_t *kernel)
 {
     cuda_range_t **at = &kernel->ranges;
     while (*at != NULL) {
@@ -111,14 +111,14 @@ static void ranges_sweep(weft_kernel_t *kernel)
 
 weft_status_t cuda_pages_register(weft_kernel_t *kernel, const void *at, uint64_t bytes)
 {
-    const cuda_range_t span = span_of(at, bytes);
+    const cuda_range_t span = cuda_memory_span_of(at, bytes);
     pthread_mutex_lock(&kernel->lock);
-    weft_status_t status = span_cover(kernel, span);
+    weft_status_t status = cuda_memory_span_cover(kernel, span);
     for (cuda_range_t *r = kernel->ranges; status == WEFT_OK && r != NULL; r = r->next) {
         r->users += r->begin < span.end && span.begin < r->end;
     }
     if (status != WEFT_OK) {
-        ranges_sweep(kernel);
+        cuda_memory_ranges_sweep(kernel);
     }
     pthread_mutex_unlock(&kernel->lock);
     return status;
@@ -126,18 +126,18 @@ weft_status_t cuda_pages_register(weft_kernel_t *kernel, const void *at, uint64_
 
 void cuda_pages_unregister(weft_kernel_t *kernel, const void *at, uint64_t bytes)
 {
-    const cuda_range_t span = span_of(at, bytes);
+    const cuda_range_t span = cuda_memory_span_of(at, bytes);
     pthread_mutex_lock(&kernel->lock);
     for (cuda_range_t *r = kernel->ranges; r != NULL; r = r->next) {
         r->users -= r->begin < span.end && span.begin < r->end;
     }
-    ranges_sweep(kernel);
+    cuda_memory_ranges_sweep(kernel);
     pthread_mutex_unlock(&kernel->lock);
 }
 
 /* Blocks ------------------------------------------------------------------------------------------- */
 
-static void *block_alloc(weft_kernel_t *kernel, uint64_t bytes)
+static void *cuda_memory_block_alloc(weft_kernel_t *kernel, uint64_t bytes)
 {
     for (cuda_block_t *b = kernel->blocks; b != NULL; b = b->next) {
         if (!b->used && b->bytes >= bytes) {
@@ -163,7 +163,7 @@ static void *block_alloc(weft_kernel_t *kernel, uint64_t bytes)
     return block->memory;
 }
 
-static void block_free(weft_kernel_t *kernel, void *memory)
+static void cuda_memory_block_free(weft_kernel_t *kernel, void *memory)
 {
     for (cuda_block_t *b = kernel->blocks; b != NULL; b = b->next) {
         b->used = b->used && b->memory != memory;
@@ -173,7 +173,7 @@ static void block_free(weft_kernel_t *kernel, void *memory)
 void *cuda_mapped_alloc(weft_kernel_t *kernel, uint64_t bytes)
 {
     pthread_mutex_lock(&kernel->lock);
-    void *memory = block_alloc(kernel, bytes);
+    void *memory = cuda_memory_block_alloc(kernel, bytes);
     pthread_mutex_unlock(&kernel->lock);
     return memory;
 }
@@ -181,19 +181,19 @@ void *cuda_mapped_alloc(weft_kernel_t *kernel, uint64_t bytes)
 void cuda_mapped_free(weft_kernel_t *kernel, void *memory)
 {
     pthread_mutex_lock(&kernel->lock);
-    block_free(kernel, memory);
+    cuda_memory_block_free(kernel, memory);
     pthread_mutex_unlock(&kernel->lock);
 }
 
 /* Words -------------------------------------------------------------------------------------------- */
 
-static cuda_words_t *words_add(weft_kernel_t *kernel)
+static cuda_words_t *cuda_memory_words_add(weft_kernel_t *kernel)
 {
     cuda_words_t *words = kernel->host->alloc(kernel->host, sizeof *words, 0);
     if (words == NULL) {
         return NULL;
     }
-    words->memory = block_alloc(kernel, WORDS * WORD_BYTES);
+    words->memory = cuda_memory_block_alloc(kernel, WORDS * WORD_BYTES);
     if (words->memory == NULL) {
         kernel->host->free(kernel->host, words);
         return NULL;
@@ -203,13 +203,13 @@ static cuda_words_t *words_add(weft_kernel_t *kernel)
     return words;
 }
 
-static uint64_t *word_alloc(weft_kernel_t *kernel)
+static uint64_t *cuda_memory_word_alloc(weft_kernel_t *kernel)
 {
     cuda_words_t *words = kernel->words;
     while (words != NULL && words->used == UINT64_MAX) {
         words = words->next;
     }
-    words = words != NULL ? words : words_add(kernel);
+    words = words != NULL ? words : cuda_memory_words_add(kernel);
     if (words == NULL) {
         return NULL;
     }
@@ -223,7 +223,7 @@ static uint64_t *word_alloc(weft_kernel_t *kernel)
 uint64_t *cuda_word_alloc(weft_kernel_t *kernel)
 {
     pthread_mutex_lock(&kernel->lock);
-    uint64_t *word = word_alloc(kernel);
+    uint64_t *word = cuda_memory_word_alloc(kernel);
     pthread_mutex_unlock(&kernel->lock);
     return word;
 }
@@ -240,13 +240,13 @@ void cuda_word_free(weft_kernel_t *kernel, uint64_t *word)
     pthread_mutex_unlock(&kernel->lock);
 }
 
-static void words_close(weft_kernel_t *kernel)
+static void cuda_memory_words_close(weft_kernel_t *kernel)
 {
     while (kernel->words != NULL) {
         cuda_words_t *words = kernel->words;
         kernel->words = words->next;
         if (words->used == 0) {
-            block_free(kernel, words->memory);
+            cuda_memory_block_free(kernel, words->memory);
         }
         kernel->host->free(kernel->host, words);
     }
@@ -254,7 +254,7 @@ static void words_close(weft_kernel_t *kernel)
 
 /* The device's -------------------------------------------------------------------------------------- */
 
-static weft_status_t alloc_stream_ensure(weft_kernel_t *kernel)
+static weft_status_t cuda_memory_alloc_stream_ensure(weft_kernel_t *kernel)
 {
     cudaError_t error = cudaSuccess;
     pthread_mutex_lock(&kernel->lock);
@@ -265,7 +265,8 @@ static weft_status_t alloc_stream_ensure(weft_kernel_t *kernel)
     return error == cudaSuccess ? WEFT_OK : cuda_failed(kernel, error, "making a stream");
 }
 
-static weft_status_t alloc_stream_sync(weft_kernel_t *kernel, cudaError_t error, const char *what)
+static weft_status_t cuda_memory_alloc_stream_sync(weft_kernel_t *kernel, cudaError_t error,
+                                                   const char *what)
 {
     error = error == cudaSuccess ? cudaStreamSynchronize(kernel->alloc_stream) : error;
     return error == cudaSuccess ? WEFT_OK : cuda_failed(kernel, error, what);
@@ -275,13 +276,13 @@ weft_status_t cuda_device_alloc(weft_kernel_t *kernel, uint64_t bytes, void **me
 {
     char what[64];
     void *memory = NULL;
-    weft_status_t status = alloc_stream_ensure(kernel);
+    weft_status_t status = cuda_memory_alloc_stream_ensure(kernel);
     if (status != WEFT_OK) {
         return status;
     }
     snprintf(what, sizeof what, "allocating %llu bytes for a plan", (unsigned long long)bytes);
     cudaError_t error = cudaMallocAsync(&memory, bytes, kernel->alloc_stream);
-    status = alloc_stream_sync(kernel, error, what);
+    status = cuda_memory_alloc_stream_sync(kernel, error, what);
     if (status == WEFT_OK) {
         *memory_p = memory;
     } else if (error == cudaSuccess) {
@@ -298,15 +299,15 @@ void cuda_device_free(weft_kernel_t *kernel, void *memory)
 
 weft_status_t cuda_device_write(weft_kernel_t *kernel, void *to, const void *from, uint64_t bytes)
 {
-    return alloc_stream_sync(
+    return cuda_memory_alloc_stream_sync(
         kernel, cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, kernel->alloc_stream),
         "copying to the device");
 }
 
 weft_status_t cuda_device_zero(weft_kernel_t *kernel, void *at, uint64_t bytes)
 {
-    return alloc_stream_sync(kernel, cudaMemsetAsync(at, 0, bytes, kernel->alloc_stream),
-                             "clearing device memory");
+    return cuda_memory_alloc_stream_sync(
+        kernel, cudaMemsetAsync(at, 0, bytes, kernel->alloc_stream), "clearing device memory");
 }
 
 void cuda_memory_close(weft_kernel_t *kernel)
@@ -318,11 +319,11 @@ void cuda_memory_close(weft_kernel_t *kernel)
         (void)error;
         kernel->alloc_stream = NULL;
     }
-    words_close(kernel);
+    cuda_memory_words_close(kernel);
     for (cuda_range_t *r = kernel->ranges; r != NULL; r = r->next) {
         r->users = 0;
     }
-    ranges_sweep(kernel);
+    cuda_memory_ranges_sweep(kernel);
     while (kernel->blocks != NULL) {
         cuda_block_t *block = kernel->blocks;
         kernel->blocks = block->next;
@@ -353,8 +354,8 @@ weft_status_t cuda_peer_enable(weft_kernel_t *kernel, int other, bool *can_p)
     return error == cudaSuccess ? WEFT_OK : cuda_failed(kernel, error, what);
 }
 
-static weft_status_t check_access_device(weft_kernel_t *kernel, int other, const void *at,
-                                         const char *name)
+static weft_status_t cuda_memory_check_access_device(weft_kernel_t *kernel, int other,
+                                                     const void *at, const char *name)
 {
     bool can = false;
     weft_status_t status = cuda_peer_enable(kernel, other, &can);
@@ -376,7 +377,7 @@ weft_status_t cuda_check_access(weft_kernel_t *kernel, const void *at, const cha
         return cuda_failed(kernel, error, "asking where a buffer lies");
     }
     if (where.type == cudaMemoryTypeDevice && where.device != kernel->device) {
-        return check_access_device(kernel, where.device, at, name);
+        return cuda_memory_check_access_device(kernel, where.device, at, name);
     }
     bool far = where.type == cudaMemoryTypeUnregistered && !kernel->pageable;
     if (far || (where.type == cudaMemoryTypeHost && where.devicePointer != at)) {

@@ -9,7 +9,7 @@
 #include "lanes_types.h"
 
 /* The spans of host memory that the device has to see: one if they touch, as registering takes time. */
-static void end_spans(weft_lanes_endpoint_t *end, const weft_lanes_port_t *port)
+static void lanes_endpoint_end_spans(weft_lanes_endpoint_t *end, const weft_lanes_port_t *port)
 {
     const uint64_t bytes = (port->slots - 1) * port->stride + port->slot_bytes;
     end->fifo = port->fifo;
@@ -27,7 +27,7 @@ static void end_spans(weft_lanes_endpoint_t *end, const weft_lanes_port_t *port)
     }
 }
 
-static weft_status_t end_register(weft_lanes_endpoint_t *end)
+static weft_status_t lanes_endpoint_end_register(weft_lanes_endpoint_t *end)
 {
     weft_status_t status = cuda_pages_register(end->kernel, end->fifo, end->fifo_bytes);
     if (status == WEFT_OK && end->payload_bytes > 0) {
@@ -39,7 +39,7 @@ static weft_status_t end_register(weft_lanes_endpoint_t *end)
     return status;
 }
 
-static void end_forget(weft_lanes_endpoint_t *end)
+static void lanes_endpoint_end_forget(weft_lanes_endpoint_t *end)
 {
     cuda_pages_unregister(end->kernel, end->fifo, end->fifo_bytes);
     if (end->payload_bytes > 0) {
@@ -49,7 +49,7 @@ static void end_forget(weft_lanes_endpoint_t *end)
 }
 
 /* Makes the table once: captured runs read it at this address, whatever becomes of the windows. */
-static weft_status_t end_table(weft_lanes_endpoint_t *end)
+static weft_status_t lanes_endpoint_end_table(weft_lanes_endpoint_t *end)
 {
     void *table = NULL;
     weft_status_t status = cuda_device_alloc(end->kernel, sizeof(lanes_windows_t), &table);
@@ -61,7 +61,8 @@ static weft_status_t end_table(weft_lanes_endpoint_t *end)
     return status;
 }
 
-static weft_status_t end_fill(weft_lanes_endpoint_t *end, const weft_lanes_port_t *port)
+static weft_status_t lanes_endpoint_end_fill(weft_lanes_endpoint_t *end,
+                                             const weft_lanes_port_t *port)
 {
     weft_kernel_t *kernel = end->kernel;
     char why[160];
@@ -73,13 +74,13 @@ static weft_status_t end_fill(weft_lanes_endpoint_t *end, const weft_lanes_port_
     if (!lanes_image_port(&end->port, port, at, why, sizeof why)) {
         status = kernel->host->set_error(kernel->host, WEFT_ERR_ARG, 0, "%s", why);
     } else {
-        end_spans(end, port);
-        status = end_register(end);
+        lanes_endpoint_end_spans(end, port);
+        status = lanes_endpoint_end_register(end);
     }
     if (status == WEFT_OK && port->lengths == NULL) {
-        status = end_table(end);
+        status = lanes_endpoint_end_table(end);
         if (status != WEFT_OK) {
-            end_forget(end);
+            lanes_endpoint_end_forget(end);
         }
     }
     if (status != WEFT_OK) {
@@ -101,7 +102,7 @@ weft_status_t lanes_endpoint_open(weft_kernel_t *kernel, const weft_lanes_port_t
     end->slot_bytes = port->slot_bytes;
     weft_status_t status = cuda_guard_enter(kernel, &guard);
     if (status == WEFT_OK) {
-        status = end_fill(end, port);
+        status = lanes_endpoint_end_fill(end, port);
         cuda_guard_leave(&guard);
     }
     if (status != WEFT_OK) {
@@ -120,7 +121,7 @@ void lanes_endpoint_close(weft_lanes_endpoint_t *end)
     }
     weft_kernel_t *kernel = end->kernel;
     if (cuda_guard_enter(kernel, &guard) == WEFT_OK) {
-        end_forget(end);
+        lanes_endpoint_end_forget(end);
         cuda_word_free(kernel, end->port.at);
         cuda_guard_leave(&guard);
     }

@@ -11,7 +11,8 @@
 
 /* Checks ------------------------------------------------------------------------------------------- */
 
-static const char *refuse_operand(const weft_lanes_program_t *p, const weft_lanes_operand_t *o)
+static const char *lanes_image_refuse_operand(const weft_lanes_program_t *p,
+                                              const weft_lanes_operand_t *o)
 {
     if (o->kind == WEFT_OPERAND_PORT) {
         return o->index < p->nports ? NULL : "an operand names a port that does not exist";
@@ -22,7 +23,8 @@ static const char *refuse_operand(const weft_lanes_program_t *p, const weft_lane
     return o->chunks > 0 ? NULL : "an operand lies in a buffer without chunks";
 }
 
-static const char *refuse_move(const weft_lanes_program_t *p, const weft_lanes_move_t *m)
+static const char *lanes_image_refuse_move(const weft_lanes_program_t *p,
+                                           const weft_lanes_move_t *m)
 {
     uint32_t all = (uint32_t)m->ndst + m->nsrc + ((m->flags & WEFT_LANES_LIKE) != 0);
     if (m->ndst < 1 || m->ndst > WEFT_MOVE_MAX || m->nsrc < 1 || m->nsrc > WEFT_MOVE_MAX ||
@@ -38,14 +40,15 @@ static const char *refuse_move(const weft_lanes_program_t *p, const weft_lanes_m
     }
     const char *why = NULL;
     for (uint32_t i = 0; i < all && why == NULL; i++) {
-        why = refuse_operand(p, &p->operands[m->operand + i]);
+        why = lanes_image_refuse_operand(p, &p->operands[m->operand + i]);
     }
     return why;
 }
 
 /* `left` counts the words from this one to the lane's end. */
-static const char *refuse_code(const weft_lanes_program_t *p, const weft_lanes_code_t *c,
-                               uint32_t left, uint32_t words)
+static const char *lanes_image_refuse_code(const weft_lanes_program_t *p,
+                                           const weft_lanes_code_t *c, uint32_t left,
+                                           uint32_t words)
 {
     switch (c->opcode) {
     case WEFT_LANES_MOVE:
@@ -68,7 +71,7 @@ static const char *refuse_code(const weft_lanes_program_t *p, const weft_lanes_c
     }
 }
 
-static const char *refuse_lane(const weft_lanes_program_t *p, uint32_t lane)
+static const char *lanes_image_refuse_lane(const weft_lanes_program_t *p, uint32_t lane)
 {
     const char *why = NULL;
     if (p->lane[lane + 1] <= p->lane[lane] || p->lane[lane + 1] > p->ncode ||
@@ -77,12 +80,12 @@ static const char *refuse_lane(const weft_lanes_program_t *p, uint32_t lane)
     }
     uint32_t words = p->lane[lane + 1] - p->lane[lane];
     for (uint32_t pc = 0; pc < words && why == NULL; pc++) {
-        why = refuse_code(p, &p->code[p->lane[lane] + pc], words - pc, words);
+        why = lanes_image_refuse_code(p, &p->code[p->lane[lane] + pc], words - pc, words);
     }
     return why;
 }
 
-static const char *refuse_program(const weft_lanes_program_t *p)
+static const char *lanes_image_refuse_program(const weft_lanes_program_t *p)
 {
     const char *why = NULL;
     if (p->size < sizeof *p) {
@@ -93,10 +96,10 @@ static const char *refuse_program(const weft_lanes_program_t *p)
         return "numbers of the program are out of range";
     }
     for (uint32_t l = 0; l < p->nlanes && why == NULL; l++) {
-        why = refuse_lane(p, l);
+        why = lanes_image_refuse_lane(p, l);
     }
     for (uint32_t m = 0; m < p->nmoves && why == NULL; m++) {
-        why = refuse_move(p, &p->moves[m]);
+        why = lanes_image_refuse_move(p, &p->moves[m]);
     }
     return why;
 }
@@ -104,7 +107,7 @@ static const char *refuse_program(const weft_lanes_program_t *p)
 /* Layout ------------------------------------------------------------------------------------------- */
 
 /* Number of the mask of code[at] among those before it; counts them if it is none of them. */
-static uint32_t mask_number(const weft_lanes_program_t *p, uint32_t at)
+static uint32_t lanes_image_mask_number(const weft_lanes_program_t *p, uint32_t at)
 {
     uint32_t number = 0;
     for (uint32_t i = 0; i < at; i++) {
@@ -131,7 +134,7 @@ static size_t lanes_image_lay(size_t *end, uint64_t count, size_t each)
     return at;
 }
 
-static void plan_fixed(lanes_image_t *image, const weft_lanes_program_t *p, size_t *end)
+static void lanes_image_plan_fixed(lanes_image_t *image, const weft_lanes_program_t *p, size_t *end)
 {
     image->lane = lanes_image_lay(end, p->nlanes + 1, sizeof *p->lane);
     image->code = lanes_image_lay(end, p->ncode, sizeof *p->code);
@@ -145,7 +148,7 @@ static void plan_fixed(lanes_image_t *image, const weft_lanes_program_t *p, size
 bool lanes_image_plan(lanes_image_t *image, const weft_lanes_program_t *program, char *why,
                       size_t bytes)
 {
-    const char *reason = refuse_program(program);
+    const char *reason = lanes_image_refuse_program(program);
     size_t end = 0;
     if (reason != NULL) {
         snprintf(why, bytes, "%s", reason);
@@ -156,11 +159,11 @@ bool lanes_image_plan(lanes_image_t *image, const weft_lanes_program_t *program,
     image->nblocks = program->channels * program->nlanes;
     for (uint32_t at = 0; at < program->ncode; at++) {
         if (program->code[at].opcode == WEFT_LANES_BAR &&
-            mask_number(program, at) == image->nmasks) {
+            lanes_image_mask_number(program, at) == image->nmasks) {
             image->nmasks++;
         }
     }
-    plan_fixed(image, program, &end);
+    lanes_image_plan_fixed(image, program, &end);
     image->words = lanes_image_lay(&end, image->nblocks, sizeof(uint64_t));
     image->graph_runs = lanes_image_lay(&end, image->nblocks, sizeof(uint64_t));
     image->finished =
@@ -179,7 +182,7 @@ bool lanes_image_plan(lanes_image_t *image, const weft_lanes_program_t *program,
     return true;
 }
 
-static void copy(uint8_t *to, const void *from, uint64_t count, size_t each)
+static void lanes_image_copy(uint8_t *to, const void *from, uint64_t count, size_t each)
 {
     if (count > 0) {
         memcpy(to, from, count * each);
@@ -187,11 +190,11 @@ static void copy(uint8_t *to, const void *from, uint64_t count, size_t each)
 }
 
 /* Marks the words that a MOVE waits for, and numbers the masks. */
-static void mark_code(const weft_lanes_program_t *p, weft_lanes_code_t *code)
+static void lanes_image_mark_code(const weft_lanes_program_t *p, weft_lanes_code_t *code)
 {
     for (uint32_t at = 0; at < p->ncode; at++) {
         if (code[at].opcode == WEFT_LANES_BAR) {
-            code[at].n = mask_number(p, at);
+            code[at].n = lanes_image_mask_number(p, at);
         } else if (code[at].opcode == WEFT_LANES_MOVE || code[at].opcode == WEFT_LANES_PAR) {
             code[at].mate_or_mask = 0;
         }
@@ -204,7 +207,7 @@ static void mark_code(const weft_lanes_program_t *p, weft_lanes_code_t *code)
     }
 }
 
-static void mark_owners(const weft_lanes_program_t *p, uint32_t *owner)
+static void lanes_image_mark_owners(const weft_lanes_program_t *p, uint32_t *owner)
 {
     for (uint32_t port = 0; port < p->nports; port++) {
         owner[port] = NO_LANE;
@@ -228,13 +231,16 @@ static void mark_owners(const weft_lanes_program_t *p, uint32_t *owner)
 void lanes_image_write(const lanes_image_t *image, const weft_lanes_program_t *program,
                        uint8_t *fixed)
 {
-    copy(fixed + image->lane, program->lane, program->nlanes + 1, sizeof *program->lane);
-    copy(fixed + image->code, program->code, program->ncode, sizeof *program->code);
-    copy(fixed + image->moves, program->moves, program->nmoves, sizeof *program->moves);
-    copy(fixed + image->operands, program->operands, program->noperands, sizeof *program->operands);
-    copy(fixed + image->afters, program->afters, program->nafters, sizeof *program->afters);
-    mark_code(program, (weft_lanes_code_t *)(void *)(fixed + image->code));
-    mark_owners(program, (uint32_t *)(void *)(fixed + image->owner));
+    lanes_image_copy(fixed + image->lane, program->lane, program->nlanes + 1,
+                     sizeof *program->lane);
+    lanes_image_copy(fixed + image->code, program->code, program->ncode, sizeof *program->code);
+    lanes_image_copy(fixed + image->moves, program->moves, program->nmoves, sizeof *program->moves);
+    lanes_image_copy(fixed + image->operands, program->operands, program->noperands,
+                     sizeof *program->operands);
+    lanes_image_copy(fixed + image->afters, program->afters, program->nafters,
+                     sizeof *program->afters);
+    lanes_image_mark_code(program, (weft_lanes_code_t *)(void *)(fixed + image->code));
+    lanes_image_mark_owners(program, (uint32_t *)(void *)(fixed + image->owner));
 }
 
 void lanes_image_bind(const lanes_image_t *image, lanes_run_t *run, uint8_t *device,
@@ -262,7 +268,7 @@ void lanes_image_bind(const lanes_image_t *image, lanes_run_t *run, uint8_t *dev
 
 /* Runs --------------------------------------------------------------------------------------------- */
 
-static lanes_record_t *records_of(const lanes_image_t *image, uint8_t *visible)
+static lanes_record_t *lanes_image_records_of(const lanes_image_t *image, uint8_t *visible)
 {
     return (lanes_record_t *)(void *)(visible + image->records);
 }
@@ -332,7 +338,7 @@ void lanes_image_reset(const lanes_image_t *image, uint8_t *visible)
 {
     uint32_t *word = (uint32_t *)(void *)(visible + image->abort);
     for (uint32_t l = 0; l < image->nblocks; l++) {
-        lanes_record_t *record = &records_of(image, visible)[l];
+        lanes_record_t *record = &lanes_image_records_of(image, visible)[l];
         *record = (lanes_record_t){.begun = record->begun,
                                    .completed = record->completed,
                                    .ended = record->ended,
@@ -350,7 +356,8 @@ void lanes_image_abort(const lanes_image_t *image, uint8_t *visible)
 }
 
 /* The least of a number that every lane's record has. */
-static uint64_t least_of(const lanes_image_t *image, const uint8_t *visible, size_t number)
+static uint64_t lanes_image_least_of(const lanes_image_t *image, const uint8_t *visible,
+                                     size_t number)
 {
     uint64_t least = UINT64_MAX;
     for (uint32_t l = 0; l < image->nblocks; l++) {
@@ -364,25 +371,26 @@ static uint64_t least_of(const lanes_image_t *image, const uint8_t *visible, siz
 
 uint64_t lanes_image_ended(const lanes_image_t *image, uint8_t *visible)
 {
-    return least_of(image, visible, offsetof(lanes_record_t, ended));
+    return lanes_image_least_of(image, visible, offsetof(lanes_record_t, ended));
 }
 
 uint64_t lanes_image_completed(const lanes_image_t *image, uint8_t *visible)
 {
-    return least_of(image, visible, offsetof(lanes_record_t, completed));
+    return lanes_image_least_of(image, visible, offsetof(lanes_record_t, completed));
 }
 
 bool lanes_image_failed(const lanes_image_t *image, uint8_t *visible)
 {
     uint32_t failed = 0;
     for (uint32_t l = 0; l < image->nblocks; l++) {
-        failed |= __atomic_load_n(&records_of(image, visible)[l].failed, __ATOMIC_RELAXED);
+        failed |=
+            __atomic_load_n(&lanes_image_records_of(image, visible)[l].failed, __ATOMIC_RELAXED);
     }
     return failed != 0;
 }
 
 /* Returns whether the lane executes run `run` (0: a captured run). */
-static bool lane_is_in(const lanes_record_t *record, uint64_t run)
+static bool lanes_image_lane_is_in(const lanes_record_t *record, uint64_t run)
 {
     /* What ended is read first: what has begun by then is no older. */
     const uint64_t *ended = run == 0 ? &record->graph_runs_ended : &record->ended;
@@ -396,15 +404,17 @@ bool lanes_image_in_graph(const lanes_image_t *image, uint8_t *visible)
 {
     bool graph_runs = false;
     for (uint32_t l = 0; l < image->nblocks; l++) {
-        graph_runs = graph_runs || lane_is_in(&records_of(image, visible)[l], 0);
+        graph_runs =
+            graph_runs || lanes_image_lane_is_in(&lanes_image_records_of(image, visible)[l], 0);
     }
     return graph_runs;
 }
 
 /* Adds what a lane tells of the run. */
-static void look_at_lane(lanes_record_t *record, uint64_t run, weft_lanes_state_t *state)
+static void lanes_image_look_at_lane(lanes_record_t *record, uint64_t run,
+                                     weft_lanes_state_t *state)
 {
-    const bool is_in = lane_is_in(record, run);
+    const bool is_in = lanes_image_lane_is_in(record, run);
     const int32_t blocked = __atomic_load_n(&record->blocked, __ATOMIC_RELAXED);
     if (is_in && state->blocked < 0) {
         state->blocked = blocked;
@@ -417,8 +427,8 @@ static void look_at_lane(lanes_record_t *record, uint64_t run, weft_lanes_state_
 }
 
 /* Only when the lane has ended the run. */
-static void look_for_mismatch(const lanes_record_t *record, uint64_t run, bool *lied_p,
-                              weft_lanes_state_t *state)
+static void lanes_image_look_for_mismatch(const lanes_record_t *record, uint64_t run, bool *lied_p,
+                                          weft_lanes_state_t *state)
 {
     if (record->mismatch >= 0 && record->mismatch_run == run && state->mismatch < 0) {
         *lied_p = record->bad_zero_copy != 0;
@@ -431,7 +441,7 @@ static void look_for_mismatch(const lanes_record_t *record, uint64_t run, bool *
 weft_status_t lanes_image_poll(lanes_image_t *image, uint8_t *visible, uint64_t run,
                                weft_lanes_state_t *state)
 {
-    lanes_record_t *records = records_of(image, visible);
+    lanes_record_t *records = lanes_image_records_of(image, visible);
     weft_lanes_state_t mine = {.size = state->size, .blocked = -1, .mismatch = -1};
     bool bad = false;
     const bool under_way =
@@ -439,12 +449,12 @@ weft_status_t lanes_image_poll(lanes_image_t *image, uint8_t *visible, uint64_t 
     const uint32_t first = image->looks++ % image->nblocks;
     for (uint32_t i = 0; i < image->nblocks; i++) {
         const uint32_t l = (first + i) % image->nblocks;
-        look_at_lane(&records[l], run, &mine);
+        lanes_image_look_at_lane(&records[l], run, &mine);
     }
     const bool failed =
         run == 0 ? lanes_image_failed(image, visible) : lanes_image_completed(image, visible) < run;
     for (uint32_t l = 0; l < image->nblocks && failed && !under_way; l++) {
-        look_for_mismatch(&records[l], run, &bad, &mine);
+        lanes_image_look_for_mismatch(&records[l], run, &bad, &mine);
     }
     memcpy(state, &mine, state->size < sizeof mine ? state->size : sizeof mine);
     return under_way            ? WEFT_IN_PROGRESS

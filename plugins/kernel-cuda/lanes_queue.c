@@ -38,7 +38,7 @@ static weft_status_t queue_fill(weft_lanes_queue_t *queue)
     return status == WEFT_OK ? cuda_device_zero(kernel, arrived, bytes) : status;
 }
 
-static void event_free(cudaEvent_t event)
+static void lanes_queue_event_free(cudaEvent_t event)
 {
     cudaError_t error = event != NULL ? cudaEventDestroy(event) : cudaSuccess;
     (void)error;
@@ -49,8 +49,8 @@ static void queue_free(weft_lanes_queue_t *queue)
     weft_kernel_t *kernel = queue->kernel;
     cudaError_t error = queue->own != NULL ? cudaStreamDestroy(queue->own) : cudaSuccess;
     (void)error;
-    event_free(queue->live.event);
-    event_free(queue->captured.event);
+    lanes_queue_event_free(queue->live.event);
+    lanes_queue_event_free(queue->captured.event);
     if (queue->host_wait != NULL) {
         cuda_mapped_free(kernel, queue->host_wait);
     }
@@ -171,8 +171,8 @@ cudaError_t lanes_queue_query(const weft_lanes_queue_t *queue)
 
 /* Host waits -------------------------------------------------------------------------------------- */
 
-static weft_status_t host_wait_launch(weft_lanes_queue_t *queue, void *const *stream,
-                                      uint64_t number, bool *captured_p)
+static weft_status_t lanes_queue_host_wait_launch(weft_lanes_queue_t *queue, void *const *stream,
+                                                  uint64_t number, bool *captured_p)
 {
     lanes_stream_t target;
     weft_status_t status = lanes_stream_resolve(queue, stream, &target);
@@ -195,7 +195,7 @@ weft_status_t lanes_host_wait_enqueue(weft_lanes_queue_t *queue, void *const *st
     cuda_guard_t guard;
     weft_status_t status = cuda_guard_enter(queue->kernel, &guard);
     if (status == WEFT_OK) {
-        status = host_wait_launch(queue, stream, number, captured_p);
+        status = lanes_queue_host_wait_launch(queue, stream, number, captured_p);
         cuda_guard_leave(&guard);
     }
     return status;

@@ -16,7 +16,8 @@
 
 /* Jobs --------------------------------------------------------------------------------------------- */
 
-static weft_status_t buffers_check(const weft_lanes_handle_t *handle, const weft_lanes_call_t *call)
+static weft_status_t lanes_start_buffers_check(const weft_lanes_handle_t *handle,
+                                               const weft_lanes_call_t *call)
 {
     weft_kernel_t *kernel = handle->kernel;
     const bool some = call->segmentation.count > 0 || call->nin > 0 || call->nout > 0;
@@ -35,7 +36,7 @@ static weft_status_t buffers_check(const weft_lanes_handle_t *handle, const weft
 }
 
 /* Memory that runs started before may use. */
-static weft_status_t block_retire(weft_lanes_handle_t *handle, void *block)
+static weft_status_t lanes_start_block_retire(weft_lanes_handle_t *handle, void *block)
 {
     if (block == NULL || (lanes_poll_idle(handle) && !handle->captured)) {
         cuda_device_free(handle->kernel, block);
@@ -51,14 +52,15 @@ static weft_status_t block_retire(weft_lanes_handle_t *handle, void *block)
 }
 
 /* Puts a block of `bytes` in the place of an old one. */
-static weft_status_t block_renew(weft_lanes_handle_t *handle, uint64_t bytes, void **block_p)
+static weft_status_t lanes_start_block_renew(weft_lanes_handle_t *handle, uint64_t bytes,
+                                             void **block_p)
 {
     void *block = NULL;
     weft_status_t status = cuda_device_alloc(handle->kernel, bytes, &block);
     if (status != WEFT_OK) {
         return status;
     }
-    status = block_retire(handle, *block_p);
+    status = lanes_start_block_retire(handle, *block_p);
     if (status == WEFT_OK) {
         *block_p = block;
     } else {
@@ -67,7 +69,8 @@ static weft_status_t block_renew(weft_lanes_handle_t *handle, uint64_t bytes, vo
     return status;
 }
 
-static weft_status_t scratch_check(weft_lanes_handle_t *handle, const weft_lanes_call_t *call)
+static weft_status_t lanes_start_scratch_check(weft_lanes_handle_t *handle,
+                                               const weft_lanes_call_t *call)
 {
     const weft_lanes_program_t *program = &handle->image.program;
     const uint64_t bytes = (uint64_t)program->channels * program->tmp_chunks *
@@ -76,7 +79,7 @@ static weft_status_t scratch_check(weft_lanes_handle_t *handle, const weft_lanes
     if (bytes <= handle->tmp_bytes) {
         return WEFT_OK;
     }
-    weft_status_t status = block_renew(handle, bytes, &tmp);
+    weft_status_t status = lanes_start_block_renew(handle, bytes, &tmp);
     if (status == WEFT_OK) {
         handle->run.tmp = tmp;
         handle->tmp_bytes = bytes;
@@ -84,7 +87,7 @@ static weft_status_t scratch_check(weft_lanes_handle_t *handle, const weft_lanes
     return status;
 }
 
-static bool is_aimed(const weft_lanes_handle_t *handle, const weft_lanes_call_t *call)
+static bool lanes_start_is_aimed(const weft_lanes_handle_t *handle, const weft_lanes_call_t *call)
 {
     bool aimed = true;
     for (uint32_t p = 0; aimed && p < lanes_image_nports(&handle->image.program); p++) {
@@ -93,7 +96,7 @@ static bool is_aimed(const weft_lanes_handle_t *handle, const weft_lanes_call_t 
     return aimed;
 }
 
-static void ports_note(weft_lanes_handle_t *handle, const weft_lanes_call_t *call)
+static void lanes_start_ports_note(weft_lanes_handle_t *handle, const weft_lanes_call_t *call)
 {
     handle->slot_bytes = UINT64_MAX;
     for (uint32_t p = 0; p < lanes_image_nports(&handle->image.program); p++) {
@@ -105,13 +108,14 @@ static void ports_note(weft_lanes_handle_t *handle, const weft_lanes_call_t *cal
 }
 
 /* Tells the device where the ends are, unless it knows. */
-static weft_status_t ports_aim(weft_lanes_handle_t *handle, const weft_lanes_call_t *call)
+static weft_status_t lanes_start_ports_aim(weft_lanes_handle_t *handle,
+                                           const weft_lanes_call_t *call)
 {
     weft_kernel_t *kernel = handle->kernel;
     const uint32_t nports = lanes_image_nports(&handle->image.program);
     const uint64_t bytes = nports * sizeof(lanes_port_t);
     void *there = handle->run.ports;
-    if (is_aimed(handle, call)) {
+    if (lanes_start_is_aimed(handle, call)) {
         return WEFT_OK;
     }
     lanes_port_t *ports = kernel->host->alloc(kernel->host, bytes, 0);
@@ -121,19 +125,19 @@ static weft_status_t ports_aim(weft_lanes_handle_t *handle, const weft_lanes_cal
     for (uint32_t p = 0; p < nports; p++) {
         ports[p] = call->ends[p]->port;
     }
-    weft_status_t status = block_renew(handle, bytes, &there);
+    weft_status_t status = lanes_start_block_renew(handle, bytes, &there);
     handle->run.ports = there;
     handle->aimed[0] = 0; /* until the copy is there */
     status = status == WEFT_OK ? cuda_device_write(kernel, there, ports, bytes) : status;
     kernel->host->free(kernel->host, ports);
     if (status == WEFT_OK) {
-        ports_note(handle, call);
+        lanes_start_ports_note(handle, call);
     }
     return status;
 }
 
 /* After a failure, when all runs have ended, the handle begins anew; what became of them is kept. */
-static weft_status_t failure_clear(weft_lanes_handle_t *handle)
+static weft_status_t lanes_start_failure_clear(weft_lanes_handle_t *handle)
 {
     const lanes_image_t *image = &handle->image;
     const bool failed =
@@ -153,8 +157,8 @@ static weft_status_t failure_clear(weft_lanes_handle_t *handle)
 }
 
 /* Everything of a run but its vectors. */
-static weft_status_t job_prepare(weft_lanes_queue_t *queue, const weft_lanes_job_t *job,
-                                 bool recorded, lanes_run_t *run)
+static weft_status_t lanes_start_job_prepare(weft_lanes_queue_t *queue, const weft_lanes_job_t *job,
+                                             bool recorded, lanes_run_t *run)
 {
     weft_lanes_handle_t *handle = job->handle;
     const weft_lanes_call_t *call = job->call;
@@ -164,14 +168,14 @@ static weft_status_t job_prepare(weft_lanes_queue_t *queue, const weft_lanes_job
         return host->set_error(host, WEFT_ERR_ARG, 0, "the call is of an older layout");
     }
     lanes_retained_reclaim(handle);
-    weft_status_t status = buffers_check(handle, call);
-    status = status == WEFT_OK ? failure_clear(handle) : status;
-    status = status == WEFT_OK ? ports_aim(handle, call) : status;
+    weft_status_t status = lanes_start_buffers_check(handle, call);
+    status = status == WEFT_OK ? lanes_start_failure_clear(handle) : status;
+    status = status == WEFT_OK ? lanes_start_ports_aim(handle, call) : status;
     if (status == WEFT_OK &&
         !lanes_image_fits(&handle->image, call, handle->slot_bytes, why, sizeof why)) {
         status = host->set_error(host, WEFT_ERR_ARG, 0, "%s", why);
     }
-    status = status == WEFT_OK ? scratch_check(handle, call) : status;
+    status = status == WEFT_OK ? lanes_start_scratch_check(handle, call) : status;
     if (status == WEFT_OK) {
         *run = handle->run;
         lanes_image_call(run, call);
@@ -186,7 +190,7 @@ static weft_status_t job_prepare(weft_lanes_queue_t *queue, const weft_lanes_job
 /* Launches ----------------------------------------------------------------------------------------- */
 
 /* Copies one vector behind the others; NULL stays NULL. */
-static const uint64_t *vector_put(uint64_t **to, const uint64_t *vector, uint32_t n)
+static const uint64_t *lanes_start_vector_put(uint64_t **to, const uint64_t *vector, uint32_t n)
 {
     const uint64_t *there = *to;
     if (vector == NULL) {
@@ -197,39 +201,39 @@ static const uint64_t *vector_put(uint64_t **to, const uint64_t *vector, uint32_
     return there;
 }
 
-static uint64_t vectors_words(const weft_lanes_call_t *call)
+static uint64_t lanes_start_vectors_words(const weft_lanes_call_t *call)
 {
     const weft_lanes_vectors_t *v = &call->vectors;
     return v->in_counts == NULL && v->out_counts == NULL ? 0
                                                          : 2 * ((uint64_t)call->nin + call->nout);
 }
 
-static void vectors_put(lanes_run_t *run, uint64_t **to, const weft_lanes_call_t *call)
+static void lanes_start_vectors_put(lanes_run_t *run, uint64_t **to, const weft_lanes_call_t *call)
 {
     const weft_lanes_vectors_t *v = &call->vectors;
-    run->vectors.in_counts = vector_put(to, v->in_counts, call->nin);
-    run->vectors.in_displs = vector_put(to, v->in_displs, call->nin);
-    run->vectors.out_counts = vector_put(to, v->out_counts, call->nout);
-    run->vectors.out_displs = vector_put(to, v->out_displs, call->nout);
+    run->vectors.in_counts = lanes_start_vector_put(to, v->in_counts, call->nin);
+    run->vectors.in_displs = lanes_start_vector_put(to, v->in_displs, call->nin);
+    run->vectors.out_counts = lanes_start_vector_put(to, v->out_counts, call->nout);
+    run->vectors.out_displs = lanes_start_vector_put(to, v->out_displs, call->nout);
 }
 
-static uint64_t launch_bytes(const weft_lanes_job_t *jobs, uint32_t njobs)
+static uint64_t lanes_start_launch_bytes(const weft_lanes_job_t *jobs, uint32_t njobs)
 {
     uint64_t bytes = njobs > 1 ? njobs * sizeof(lanes_run_copy_t) : 0;
     for (uint32_t i = 0; i < njobs; i++) {
-        bytes += vectors_words(jobs[i].call) * sizeof(uint64_t);
+        bytes += lanes_start_vectors_words(jobs[i].call) * sizeof(uint64_t);
     }
     return bytes;
 }
 
 /* Allocates the memory that the runs of a launch need beside themselves: a copy of each run, if they are
  * several, and their vectors. The last of them retains it. */
-static weft_status_t launch_retain(lanes_launch_t *launch, const weft_lanes_job_t *jobs,
-                                   lanes_run_t *runs)
+static weft_status_t lanes_start_launch_retain(lanes_launch_t *launch, const weft_lanes_job_t *jobs,
+                                               lanes_run_t *runs)
 {
     const uint32_t njobs = launch->nruns;
     weft_lanes_handle_t *last = jobs[njobs - 1].handle;
-    const uint64_t bytes = launch_bytes(jobs, njobs);
+    const uint64_t bytes = lanes_start_launch_bytes(jobs, njobs);
     if (bytes == 0) {
         return WEFT_OK;
     }
@@ -242,8 +246,8 @@ static weft_status_t launch_retain(lanes_launch_t *launch, const weft_lanes_job_
     lanes_run_copy_t *copies = block;
     uint64_t *words = (uint64_t *)(copies + (njobs > 1 ? njobs : 0));
     for (uint32_t i = 0; i < njobs; i++) {
-        if (vectors_words(jobs[i].call) > 0) {
-            vectors_put(&runs[i], &words, jobs[i].call);
+        if (lanes_start_vectors_words(jobs[i].call) > 0) {
+            lanes_start_vectors_put(&runs[i], &words, jobs[i].call);
         }
         if (njobs > 1) {
             copies[i].run = runs[i];
@@ -256,14 +260,15 @@ static weft_status_t launch_retain(lanes_launch_t *launch, const weft_lanes_job_
 }
 
 /* One launch; only its first run may have an input to be staged. */
-static weft_status_t launch(weft_lanes_queue_t *queue, const lanes_stream_t *target,
-                            const weft_lanes_job_t *jobs, lanes_run_t *runs, uint32_t njobs)
+static weft_status_t lanes_start_launch(weft_lanes_queue_t *queue, const lanes_stream_t *target,
+                                        const weft_lanes_job_t *jobs, lanes_run_t *runs,
+                                        uint32_t njobs)
 {
     weft_kernel_t *kernel = queue->kernel;
     const weft_lanes_call_t *first = jobs[0].call;
     lanes_launch_t launch = {.nruns = njobs};
     cudaError_t error = cudaSuccess;
-    weft_status_t status = launch_retain(&launch, jobs, runs);
+    weft_status_t status = lanes_start_launch_retain(&launch, jobs, runs);
     if (status != WEFT_OK) {
         return status;
     }
@@ -284,8 +289,9 @@ static weft_status_t launch(weft_lanes_queue_t *queue, const lanes_stream_t *tar
 }
 
 /* A staged input may be what a run before it has written: such a run begins a launch. */
-static weft_status_t launch_all(weft_lanes_queue_t *queue, const lanes_stream_t *target,
-                                const weft_lanes_job_t *jobs, uint32_t njobs, uint32_t *launched_p)
+static weft_status_t lanes_start_launch_all(weft_lanes_queue_t *queue, const lanes_stream_t *target,
+                                            const weft_lanes_job_t *jobs, uint32_t njobs,
+                                            uint32_t *launched_p)
 {
     cudaError_t error = lanes_queue_join(queue, target);
     weft_status_t status =
@@ -296,7 +302,7 @@ static weft_status_t launch_all(weft_lanes_queue_t *queue, const lanes_stream_t 
         while (to < njobs && jobs[to].call->staging == NULL) {
             to++;
         }
-        status = launch(queue, target, &jobs[from], &queue->runs[from], to - from);
+        status = lanes_start_launch(queue, target, &jobs[from], &queue->runs[from], to - from);
         *launched_p = status == WEFT_OK ? to : from;
     }
     error = status == WEFT_OK ? lanes_queue_record(queue, target) : cudaSuccess;
@@ -304,8 +310,9 @@ static weft_status_t launch_all(weft_lanes_queue_t *queue, const lanes_stream_t 
 }
 
 /* All or none: what could not be launched was never started, what was launched is stopped. */
-static void release_unused(const weft_lanes_queue_t *queue, const weft_lanes_job_t *jobs,
-                           uint32_t launched, uint32_t ready)
+static void lanes_start_release_unused(const weft_lanes_queue_t *queue,
+                                       const weft_lanes_job_t *jobs, uint32_t launched,
+                                       uint32_t ready)
 {
     for (uint32_t i = 0; i < ready; i++) {
         if (i < launched) {
@@ -316,7 +323,7 @@ static void release_unused(const weft_lanes_queue_t *queue, const weft_lanes_job
     }
 }
 
-static weft_status_t runs_room(weft_lanes_queue_t *queue, uint32_t njobs)
+static weft_status_t lanes_start_runs_room(weft_lanes_queue_t *queue, uint32_t njobs)
 {
     const weft_host_t *host = queue->kernel->host;
     if (njobs <= queue->runs_room) {
@@ -339,14 +346,16 @@ static weft_status_t start(weft_lanes_queue_t *queue, void *const *stream, weft_
     uint32_t ready = 0, launched = 0;
     lanes_stream_t target;
     weft_status_t status = lanes_stream_resolve(queue, stream, &target);
-    status = status == WEFT_OK ? runs_room(queue, njobs) : status;
+    status = status == WEFT_OK ? lanes_start_runs_room(queue, njobs) : status;
     while (status == WEFT_OK && ready < njobs) {
-        status = job_prepare(queue, &jobs[ready], target.capture != 0, &queue->runs[ready]);
+        status =
+            lanes_start_job_prepare(queue, &jobs[ready], target.capture != 0, &queue->runs[ready]);
         ready += status == WEFT_OK;
     }
-    status = status == WEFT_OK ? launch_all(queue, &target, jobs, njobs, &launched) : status;
+    status =
+        status == WEFT_OK ? lanes_start_launch_all(queue, &target, jobs, njobs, &launched) : status;
     if (status != WEFT_OK) {
-        release_unused(queue, jobs, launched, ready);
+        lanes_start_release_unused(queue, jobs, launched, ready);
         return status;
     }
     for (uint32_t i = 0; i < njobs; i++) {

@@ -36,7 +36,7 @@ weft_status_t lanes_stream_failed(const weft_lanes_queue_t *queue, cudaError_t e
 }
 
 /* The thread that asks is not the application's: to it the handle means another stream. */
-static weft_status_t handle_check(const weft_lanes_queue_t *queue, cudaStream_t stream)
+static weft_status_t lanes_stream_handle_check(const weft_lanes_queue_t *queue, cudaStream_t stream)
 {
     return stream != cudaStreamPerThread
                ? WEFT_OK
@@ -44,7 +44,7 @@ static weft_status_t handle_check(const weft_lanes_queue_t *queue, cudaStream_t 
 }
 
 /* Runtimes before 12.8 cannot say whose a stream is; then the launch fails. */
-static weft_status_t device_check(const weft_lanes_queue_t *queue, cudaStream_t stream)
+static weft_status_t lanes_stream_device_check(const weft_lanes_queue_t *queue, cudaStream_t stream)
 {
 #if CUDART_VERSION >= 12080
     const weft_kernel_t *kernel = queue->kernel;
@@ -66,8 +66,9 @@ static weft_status_t device_check(const weft_lanes_queue_t *queue, cudaStream_t 
     return WEFT_OK;
 }
 
-static cudaError_t capture_info(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
-                                unsigned long long *number)
+static cudaError_t lanes_stream_capture_info(cudaStream_t stream,
+                                             enum cudaStreamCaptureStatus *status,
+                                             unsigned long long *number)
 {
 #if CUDART_VERSION >= 13000
     return cudaStreamGetCaptureInfo(stream, status, number, NULL, NULL, NULL, NULL);
@@ -76,11 +77,12 @@ static cudaError_t capture_info(cudaStream_t stream, enum cudaStreamCaptureStatu
 #endif
 }
 
-static weft_status_t capture_check(const weft_lanes_queue_t *queue, lanes_stream_t *target)
+static weft_status_t lanes_stream_capture_check(const weft_lanes_queue_t *queue,
+                                                lanes_stream_t *target)
 {
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     unsigned long long number = 0;
-    cudaError_t error = capture_info(target->stream, &capture, &number);
+    cudaError_t error = lanes_stream_capture_info(target->stream, &capture, &number);
     if (error == cudaSuccess && capture == cudaStreamCaptureStatusInvalidated) {
         error = cudaErrorStreamCaptureInvalidated;
     }
@@ -99,9 +101,9 @@ weft_status_t lanes_stream_resolve(const weft_lanes_queue_t *queue, void *const 
         return WEFT_OK;
     }
     target->stream = (cudaStream_t)*stream;
-    weft_status_t status = handle_check(queue, target->stream);
-    status = status == WEFT_OK ? device_check(queue, target->stream) : status;
-    status = status == WEFT_OK ? capture_check(queue, target) : status;
+    weft_status_t status = lanes_stream_handle_check(queue, target->stream);
+    status = status == WEFT_OK ? lanes_stream_device_check(queue, target->stream) : status;
+    status = status == WEFT_OK ? lanes_stream_capture_check(queue, target) : status;
     if (status != WEFT_OK) {
         return status;
     }

@@ -68,7 +68,7 @@ typedef struct perf_case {
     weft_dtype_t dtype;
     weft_op_t op;
     uint32_t root;
-    uint64_t count;  /* argument of the call; of a v-form, its largest block */
+    uint64_t count;  /* argument of the call; of a vector collective, its largest block */
     uint64_t size;   /* bytes shown: of the largest send or receive buffer */
     uint64_t stride; /* bytes between the buffers of two iterations */
     bool in_place;
@@ -83,7 +83,7 @@ typedef struct perf_spread {
 /* Times in seconds, combined over the ranks. */
 typedef struct perf_sample {
     double time;
-    double device_time;    /* between two marks of the stream; −1: not measured */
+    double device_time;    /* between two events of the stream; −1: not measured */
     perf_spread_t own;     /* -I: of each rank's iterations, combined as -a says */
     perf_spread_t slowest; /* --stats: of the slowest rank's time of each iteration */
     double wrong;          /* −1: not checked */

@@ -37,8 +37,8 @@ typedef struct perf_shape {
     weft_coll_t coll;
     uint32_t root, rank, nranks;
     uint64_t count;         /* argument of a fixed form */
-    uint64_t room;          /* v-forms: elements of the largest buffer, which is not exceeded */
-    perf_pattern_t pattern; /* v-forms */
+    uint64_t room;          /* vectors: elements of the largest buffer, which is not exceeded */
+    perf_pattern_t pattern; /* vectors */
 } perf_shape_t;
 
 /* ERR_RESOURCE. */

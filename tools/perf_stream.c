@@ -125,7 +125,7 @@ static weft_status_t perf_stream_put_all(perf_rank_t *rank, const perf_case_t *t
     return status;
 }
 
-/* All iterations, or one operation, in a recording. One that fails is ended too, or the stream would stay
+/* All iterations, or one operation, in a capture. One that fails is ended too, or the stream would stay
  * spoilt. */
 static weft_status_t perf_stream_record(perf_rank_t *rank, const perf_case_t *test, bool all,
                                         weft_kernel_graph_t **recording_p)

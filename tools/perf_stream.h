@@ -11,7 +11,7 @@
 typedef struct perf_lap {
     double wall;   /* from the first one's start to the last one's end */
     double issue;  /* to start them */
-    double device; /* between marks before and behind them in the stream; 0 without one */
+    double device; /* between events before and behind them in the stream; 0 without one */
 } perf_lap_t;
 
 /* Iterations in a stream (perf_stream.c). open() and close() do nothing where there are none, and
@@ -21,7 +21,7 @@ void perf_stream_close(perf_rank_t *rank);
 /* Until all that was put into the stream is done, at most as long as -T says. */
 weft_status_t perf_stream_wait(perf_rank_t *rank);
 weft_status_t perf_stream_iterate(perf_rank_t *rank, const perf_case_t *test, perf_lap_t *lap);
-/* One operation to its end, on a device by way of a recording if -G asks for it. */
+/* One operation to its end, on a device by way of a captured graph if -G asks for it. */
 weft_status_t perf_stream_once(perf_rank_t *rank, const perf_case_t *test);
 
 #endif

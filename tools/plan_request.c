@@ -182,7 +182,7 @@ static int plan_request_check_together(plan_request_t *request)
     if (request->coll == WEFT_SEND_RECV) {
         return tool_usage("send_recv has no plan");
     }
-    /* A barrier is an all_reduce of nothing, a v-form runs the plan of its fixed form. */
+    /* A barrier is an all_reduce of nothing, a vector collective runs its base collective. */
     request->coll = weft_coll_base(request->coll);
     return TOOL_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * OS seam: TCP streams, waiting and waking. Addresses are in interface.c. */
+ * OS seam: TCP streams, waiting and waking. Addresses are in os_address.c. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>

@@ -3,7 +3,7 @@
  * Streams, events and graphs: extension draft.weft.kernel.stream/0.
  *
  * Recording is relaxed: other ranks of the process are threads that allocate and register meanwhile, and
- * another thread may end a recording. What a stricter mode would refuse is looked for by nobody here:
+ * another thread may end a capture. What a stricter mode would refuse is looked for by nobody here:
  * the calls that are recorded are weft's own. */
 #include "cuda_streams.h"
 

@@ -92,7 +92,7 @@ static bool writes(const algorithm_t *a, weft_algo_call_t call)
     return status == WEFT_OK;
 }
 
-/* The v-forms that the plans of a call serve. */
+/* The vector collectives that the plans of a call serve. */
 static weft_vector_t vector_of(const algorithm_t *a, weft_algo_call_t call)
 {
     weft_plan_t *plans[RANKS_MAX] = {NULL};

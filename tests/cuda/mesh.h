@@ -25,7 +25,7 @@ void mesh_kernels_open(mesh_kernels_t *kernels);
 void mesh_kernels_close(mesh_kernels_t *kernels);
 
 typedef struct mesh_call {
-    weft_coll_t coll; /* may be a v-form */
+    weft_coll_t coll; /* may be a vector collective */
     weft_dtype_t dtype;
     weft_op_t op;
     uint64_t count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A device with one stream for each rank, as "draft.weft.kernel.lanes/0" has it, that computes nothing: the test
- * says when the stream goes on and what becomes of runs. What waits at its gates the core computes. */
+ * says when the stream goes on and what becomes of runs. The core does what waits for the host. */
 #ifndef WEFT_TESTS_FAKE_DEVICE_H
 #define WEFT_TESTS_FAKE_DEVICE_H
 
@@ -25,7 +25,7 @@ typedef struct fake_device {
     bool halted;          /* the stream does not come to what is in it */
     bool recording;       /* … is kept in place of being done */
     bool holds_runs;      /* runs do not end */
-    weft_status_t refuse; /* of start(), host_wait_enqueue() and records() in a stream */
+    weft_status_t refuse; /* of start(), host_wait_enqueue() and is_capturing() in a stream */
     weft_status_t ends;   /* of runs, if not OK */
     weft_lanes_state_t state;
     /* What happened. */

@@ -38,7 +38,7 @@ typedef struct kit_end {
     weft_net_conn_t *conn;
 } kit_end_t;
 
-/* Cookie of a posted operation. */
+/* Context of a posted operation. */
 typedef struct kit_done {
     bool done;
     weft_status_t status;

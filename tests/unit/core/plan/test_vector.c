@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which v-forms the verifier says a plan serves. */
+ * Which vector collectives the verifier says a plan serves. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

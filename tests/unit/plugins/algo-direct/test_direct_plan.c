@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The plans of algo-direct: proved for many numbers of ranks, hosts, depths and numbers of peers at a
- * time; the same bits as algo-flat; nothing but what a v-form can bind. */
+ * time; the same bits as algo-flat; nothing but what a vector collective can bind. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -12,7 +12,7 @@
 /* Lengths of blocks: `room` shared out by weights, of which `whole` make up one full buffer. */
 typedef struct blocks {
     const perf_shape_t *shape;
-    uint64_t *weights; /* NULL: fixed forms */
+    uint64_t *weights; /* NULL: no vectors */
     uint64_t whole;
 } blocks_t;
 

@@ -36,7 +36,7 @@ typedef struct perf_layout {
 typedef struct perf_shape {
     weft_coll_t coll;
     uint32_t root, rank, nranks;
-    uint64_t count;         /* argument of a fixed form */
+    uint64_t count;         /* argument of a collective without vectors */
     uint64_t room;          /* vectors: elements of the largest buffer, which is not exceeded */
     perf_pattern_t pattern; /* vectors */
 } perf_shape_t;

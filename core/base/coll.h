@@ -45,8 +45,8 @@ static inline const char *weft_coll_call(weft_coll_t coll)
     return weft_coll_table[coll].call;
 }
 
-/* Returns the collective whose plans `coll` runs: the fixed form of a vector collective, all_reduce
- * for a barrier. */
+/* Returns the base collective, whose plans `coll` runs: the one with equal counts for a vector
+ * collective, all_reduce for a barrier. */
 static inline weft_coll_t weft_coll_base(weft_coll_t coll)
 {
     return weft_coll_table[coll].base;

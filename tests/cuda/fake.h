@@ -133,9 +133,9 @@ cudaError_t fake_capture_join(cudaStream_t stream, fake_point_t *point);
 /* Graphs (fake_graphs.c) --------------------------------------------------------------------------- */
 
 struct CUgraph_st {
-    uint32_t users; /* handles and replays */
+    uint32_t users; /* handles and graph launches */
     fake_row_t *rows;
-    bool runs; /* a replay is under way: the next one waits */
+    bool runs; /* a graph launch is under way: the next one waits */
 };
 
 void fake_graph_drop(cudaGraph_t graph);

@@ -52,7 +52,7 @@ void fake_device_enter(fake_device_t *device, weft_comm_t *comm);
 void fake_device_leave(fake_device_t *device);
 /* The number in the signature of a run. */
 uint32_t fake_device_sequence(const fake_device_t *device, int run);
-/* Puts what was recorded into the stream. */
+/* Puts what was captured into the stream. */
 void fake_device_replay(fake_device_t *device);
 /* Waits until the stream is empty; false after ten seconds. */
 bool fake_device_drain(fake_device_t *device);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * SDK: TCP end points of a transport that meets its peers over sockets. A list of them has a form
+ * SDK: TCP endpoints of a transport that meets its peers over sockets. A list of them has a form
  * on the wire, which is the address that a listener publishes (weft_net_address_t).
  * sdk/net_interface.h lists those of this host. Nothing here blocks; every function may be called
  * from any thread. */
@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-#define WEFT_ENDPOINTS_MAX 8u /* end points of one list */
+#define WEFT_ENDPOINTS_MAX 8u /* endpoints of one list */
 #define WEFT_ENDPOINT_TEXT 64 /* bytes of the longest "[address]:port", with its zero byte */
 
 /* IP address and TCP port. */
@@ -33,7 +33,7 @@ typedef struct weft_endpoint_entry {
     bool loopback;
 } weft_endpoint_entry_t;
 
-/* The end points of one process in the order of preference, and the host that it runs on. */
+/* The endpoints of one process in the order of preference, and the host that it runs on. */
 typedef struct weft_endpoint_list {
     uint8_t host[WEFT_HOST_IDENTITY_BYTES]; /* zeros: unknown */
     uint32_t count;

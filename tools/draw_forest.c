@@ -5,12 +5,11 @@
  * and down). Where a link is used both ways, the way used first leads to the root. */
 #include "tools/draw_forest.h"
 
-#include "tools/draw_page.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/error.h"
+#include "tools/draw_page.h"
 
 /* A pair of ranks that exchange messages on a channel. */
 typedef struct edge {

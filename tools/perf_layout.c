@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Counts, displacements and the origin of every received element, for each collective. */
+#include "tools/perf_layout.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core/base/error.h"
 #include "core/base/coll.h"
+#include "core/base/error.h"
 #include "tools/perf_pattern.h"
-#include "tools/perf_layout.h"
 
 /* Lengths of blocks: `room` shared out by weights, of which `whole` make up one full buffer. */
 typedef struct blocks {

@@ -130,7 +130,7 @@ void perf_names_print(FILE *out)
         fputs(c % 5 == 4 ? "\n" : "", out);
     }
     fprintf(out, "  all: every one of them in turn, with a summary\n\n"
-                 "Patterns of the v-forms (--pattern NAME or NAME:SEED):\n");
+                 "Patterns of the vector collectives (--pattern NAME or NAME:SEED):\n");
     for (int i = 0; pattern_names[i] != NULL; i++) {
         fprintf(out, "  %-8s  %s\n", pattern_names[i], pattern_helps[i]);
     }

@@ -46,7 +46,7 @@ static const tool_option_t options_table[] = {
     {'u', "unalign", "N", "shift buffers by N elements [0]", 'u'},
     {'I', "per_iter_timing", "0/1", "add statistics of single iterations [0]", 'I'},
     {'K', "per_iter_skip", "N", "leave out the first N iterations of these [0]", 'K'},
-    {0, "pattern", "NAME[:SEED]", "lengths of the blocks of the v-forms [even]", 'l'},
+    {0, "pattern", "NAME[:SEED]", "lengths of the blocks of the vector collectives [even]", 'l'},
     {0, "stats", NULL, "times of single iterations: min, percentiles, max, stddev", 'q'},
     {'A', "algo", "NAME", "use this algorithm: --set plan.algo=NAME", TOOL_OPT_ALGO},
     {0, "span", "SIZE", "move small buffers through SIZE bytes [maxbytes]", 's'},

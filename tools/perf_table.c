@@ -51,8 +51,8 @@ static void perf_table_print_settings(const perf_options_t *o)
                (long long)o->loop.per_iter_skip);
     }
     if (o->every || weft_coll_has_vectors(o->coll)) {
-        printf("# Blocks of the v-forms: %s, seed %llu\n", perf_pattern_name(&o->pattern),
-               (unsigned long long)o->pattern.seed);
+        printf("# Blocks of the vector collectives: %s, seed %llu\n",
+               perf_pattern_name(&o->pattern), (unsigned long long)o->pattern.seed);
     }
     if (o->parallel_init != 0) {
         printf("# Parallel Init Enabled: threads call into weft_comm_init_rank concurrently\n");

@@ -12,7 +12,7 @@ const char *plan_vector_text(weft_vector_t vector)
 {
     return vector == WEFT_VECTOR_BLOCKS  ? "counts that all ranks know"
            : vector == WEFT_VECTOR_PAIRS ? "counts that two ranks know"
-                                         : "no v-form";
+                                         : "no vector collective";
 }
 
 static void plan_check_print_shape(const plan_request_t *request, const plan_study_t *study)
@@ -44,7 +44,7 @@ static void plan_check_print_proof(const plan_request_t *request, const plan_stu
            r->same_on_all_ranks ? "the same" : "may differ",
            r->same_for_all_chunks ? "the same order" : "another order",
            (unsigned long long)r->fingerprint);
-    printf("v-forms   %s\n", plan_vector_text(r->vector));
+    printf("vectors   %s\n", plan_vector_text(r->vector));
 }
 
 static void plan_check_print_figures(const plan_request_t *request, const plan_study_t *study)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Every collective, the names and conventions of nccl-tests, the patterns of the v-forms.
+# Every collective, the names and conventions of nccl-tests, the patterns of the vector collectives.
 . "$(dirname "$0")/common.sh"
 
 expect 0 "$weft" perf all -P 4 -b 4K -e 64K -f 16 -n 2
@@ -29,7 +29,7 @@ for pattern in linear random:3 sparse one zipf; do
     for collective in all_gather_v reduce_scatter_v all_to_all_v gather_v scatter_v; do
         expect 0 "$weft" perf "$collective" -t 5 -b 400 -e 40000 -f 100 -n 1 --pattern "$pattern"
         all_right 2
-        says out "^# Blocks of the v-forms: ${pattern%:*}, seed "
+        says out "^# Blocks of the vector collectives: ${pattern%:*}, seed "
     done
 done
 

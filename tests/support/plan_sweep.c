@@ -23,7 +23,7 @@ static void expect_ok(const plan_sweep_t *sweep, weft_plan_t *const *plans, uint
                      n, slots, slices, in_place, weft_verdict_name(report.verdict), report.text);
         }
         if (sweep->coll != WEFT_ALL_REDUCE && report.vector != WEFT_VECTOR_BLOCKS) {
-            fail_msg("%s of %u ranks serves no v-form", weft_coll_name(sweep->coll), n);
+            fail_msg("%s of %u ranks serves no vector collective", weft_coll_name(sweep->coll), n);
         }
     }
 }

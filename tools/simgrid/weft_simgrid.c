@@ -2,14 +2,13 @@
  *
  * weft-simgrid: runs the plans of all ranks, given as text, on a network simulated by SimGrid, and
  * prints the time in seconds. Started by `weft sim --simgrid`, which proves the plans first. */
-#include "tools/simgrid/simgrid_plan.h"
-
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/base/error.h"
 #include "core/plan/plan_parse.h"
+#include "tools/simgrid/simgrid_plan.h"
 #include "tools/simgrid/simgrid_platform.h"
 
 static char *weft_simgrid_read_file(const char *path)

@@ -10,8 +10,8 @@
 #include "tools/svg.h"
 #include "tools/topo/draw_paths.h"
 #include "tools/topo/paths.h"
-#include "tools/topo/topo.h"
 #include "tools/topo/sheet.h"
+#include "tools/topo/topo.h"
 
 #define TOP 76.0        /* where packages begin */
 #define FRAME_HEAD 30.0 /* of a package, above its columns */

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "core/os/os_folder.h"
 #include "core/os/os.h"
+#include "core/os/os_folder.h"
 
 #define HOST_AT 16
 #define NAME_AT 32

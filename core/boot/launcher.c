@@ -13,8 +13,8 @@
 #include "core/boot/join_request.h"
 #include "core/boot/rendezvous.h"
 #include "core/config/env.h"
-#include "core/os/os_folder.h"
 #include "core/os/os.h"
+#include "core/os/os_folder.h"
 
 /* Lists of variables; the first one that is set counts. They end with NULL. */
 #define NAMES 4

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "core/os/os_folder.h"
 #include "core/os/os.h"
+#include "core/os/os_folder.h"
 
 /* Unsent bytes beyond which frames that will be repeated anyway are dropped. */
 #define NEIGHBOUR_OUT_SOFT ((size_t)16 * 1024)

@@ -14,8 +14,8 @@
 #include "core/boot/unique_id.h"
 #include "core/boot/wire.h"
 #include "core/config/env.h"
-#include "core/os/os_folder.h"
 #include "core/os/os.h"
+#include "core/os/os_folder.h"
 
 #define PATH_MOST 512
 #define RECORD_BYTES (WEFT_UNIQUE_ID_BYTES + 16 + 8 + 8 + 8)

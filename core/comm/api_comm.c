@@ -4,9 +4,9 @@
 #include <stdio.h>
 
 #include "core/base/coll.h"
-#include "core/boot/join_root.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/boot/join_root.h"
 #include "core/comm/args_check.h"
 #include "core/comm/call.h"
 #include "core/comm/comm_create.h"

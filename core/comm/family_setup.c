@@ -3,9 +3,6 @@
  * Making and freeing what a family shares: configuration, plugins, join, agreement, instances,
  * transports. */
 #include "core/comm/family_setup.h"
-#include "core/boot/join.h"
-#include "core/boot/exchange.h"
-#include "core/boot/agreement.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,6 +10,9 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/boot/agreement.h"
+#include "core/boot/exchange.h"
+#include "core/boot/join.h"
 
 /* Agreement ------------------------------------------------------------------------------------ */
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Tables claim sections: precedence, provenance, and what remains unclaimed at the end. */
-#include "core/config/config.h"
-
 #include <stdio.h>
 #include <string.h>
 
 #include "core/base/error.h"
 #include "core/config/alias.h"
+#include "core/config/config.h"
 #include "core/config/nearest.h"
 #include "core/config/option.h"
 #include "core/config/store.h"

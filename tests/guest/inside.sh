@@ -44,12 +44,13 @@ all_right() {
         END { exit bad || !rows }' /tmp/said || die "a wrong element, or no row: $(cat /tmp/said)"
 }
 
-# barrier NAME: waits until every guest has come here
+# barrier NAME: waits until every guest has come here. Longer than any step before it may take (60 s), so
+# that the guest that is late says why: closing can wait for packets that the kernel's device still holds.
 barrier() {
     local g
     : >"$OUT/barrier-$1-$GUEST"
     for ((g = 0; g < GUESTS; g++)); do
-        until_true 30 test -e "$OUT/barrier-$1-$g" || die "guest $g did not come to $1"
+        until_true 75 test -e "$OUT/barrier-$1-$g" || die "guest $g did not come to $1"
     done
 }
 # job NAME RANKS COMMAND…: runs the command as RANKS ranks in this guest, of RANKS times GUESTS in all,

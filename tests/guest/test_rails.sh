@@ -5,7 +5,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 if ! in_guest; then
     needs_plugin net-ib
-    guest --guests 2 --rxe 2 --timeout 220 --mtu 4096 -- "$@"
+    guest --guests 2 --rxe 2 --timeout 280 --mtu 4096 -- "$@"
     exit 0
 fi
 

@@ -68,7 +68,7 @@ static bool failure_once(const fake_fault_t *fault, uint32_t *lost_p)
     fake_fault(fault);
     assert_int_equal(traffic_begin(&traffic, two_lanes), WEFT_OK);
     traffic_post(&traffic);
-    bool ended = traffic_wait(&traffic, 5);
+    bool ended = traffic_wait(&traffic, 20);
     moment(text, sizeof text, fault, &traffic);
     bool happened = fake_happened(), flushed = fault->value == IBV_WC_WR_FLUSH_ERR;
     bool lost = traffic.failed > 0 || traffic.posted < 2 * TRAFFIC_MESSAGES;

@@ -10,7 +10,6 @@
 
 #include "core/base/error.h"
 #include "tools/topo/pci.h"
-#include "tools/topo/scan.h"
 
 static uint32_t machine_count_of(const topo_t *topo, hwloc_obj_type_t type)
 {

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "tools/topo/scan.h"
 
 #define CLASS_NETWORK 0x02u
 #define CLASS_DISPLAY 0x03u
@@ -17,6 +16,21 @@
 #define CLASS_INFINIBAND 0x0c06u
 
 typedef enum pci_kind { PCI_OTHER, PCI_GPU, PCI_NIC } pci_kind_t;
+
+uint32_t topo_scan_place(const topo_t *topo, hwloc_const_nodeset_t nodes)
+{
+    hwloc_const_nodeset_t all = hwloc_get_root_obj(topo->hwloc)->nodeset;
+    hwloc_obj_t at = NULL;
+    if (topo->nplaces > 1 && hwloc_bitmap_isincluded(all, nodes)) {
+        return TOPO_NONE;
+    }
+    while ((at = hwloc_get_next_obj_by_type(topo->hwloc, HWLOC_OBJ_NUMANODE, at)) != NULL) {
+        if (hwloc_bitmap_isset(nodes, at->os_index)) {
+            return at->logical_index;
+        }
+    }
+    return TOPO_NONE;
+}
 
 /* While the tree is walked: the object of each device, in the order of topo->devices. */
 typedef struct pci_scan {

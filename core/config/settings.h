@@ -36,6 +36,7 @@ typedef struct weft_exec_settings {
     uint64_t slot_bytes; /* slot size; 0 = what the transports ask for */
     int64_t slots;       /* FIFO depth; 0 = what the transports ask for */
     int64_t gpudirect;   /* weft_gpudirect_mode_t */
+    uint64_t program_memory; /* bytes of prepared programs per communicator */
 } weft_exec_settings_t;
 
 #define WEFT_CHANNELS_MAX 128

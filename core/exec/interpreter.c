@@ -4,54 +4,57 @@
  * slices as their ports allow, and leaves it. */
 #include "core/exec/interpreter.h"
 
-#include <errno.h>
 #include <string.h>
 
-#include "core/base/error.h"
 #include "core/exec/member.h"
-#include "core/os/os.h"
 
 /* Memory --------------------------------------------------------------------------------------- */
 
-static uint32_t interpreter_lane_largest_par(const weft_plan_lane_t *lane)
+/* Returns the most MOVEs that a lane of the plan has under way at once. */
+static uint32_t interpreter_width(const weft_plan_t *plan)
 {
-    uint32_t largest = 1;
-    for (uint32_t pc = 0; pc < lane->ncode; pc++) {
-        if (lane->code[pc].opcode == WEFT_CODE_PAR && lane->code[pc].n > largest) {
-            largest = lane->code[pc].n;
+    uint32_t width = 1;
+    for (uint32_t l = 0; l < plan->nlanes; l++) {
+        const weft_plan_lane_t *lane = &plan->lanes[l];
+        for (uint32_t pc = 0; pc < lane->ncode; pc++) {
+            bool par = lane->code[pc].opcode == WEFT_CODE_PAR;
+            width = par && lane->code[pc].n > width ? lane->code[pc].n : width;
         }
     }
-    return largest;
+    return width;
 }
 
-weft_status_t weft_interpreter_init(weft_interpreter_t *run, const weft_program_t *program)
+static uint32_t interpreter_length(const weft_plan_t *plan)
+{
+    uint32_t length = 1;
+    for (uint32_t l = 0; l < plan->nlanes; l++) {
+        length = plan->lanes[l].ncode > length ? plan->lanes[l].ncode : length;
+    }
+    return length;
+}
+
+weft_status_t weft_interpreter_init(weft_interpreter_t *run, const weft_program_t *program,
+                                    weft_workspace_t *workspace)
 {
     const weft_plan_t *plan = program->plan;
-    *run = (weft_interpreter_t){.program = program};
-    run->lanes = weft_os_alloc((program->channels * plan->nlanes + 1) * sizeof *run->lanes, 0);
-    if (run->lanes == NULL) {
-        goto err;
+    *run = (weft_interpreter_t){.program = program,
+                                .workspace = workspace,
+                                .nlanes = program->channels * plan->nlanes,
+                                .width = interpreter_width(plan),
+                                .length = interpreter_length(plan)};
+    weft_status_t status =
+        weft_workspace_reserve(workspace, &(weft_workspace_needs_t){.lanes = run->nlanes,
+                                                                    .width = run->width,
+                                                                    .length = run->length,
+                                                                    .scratch_bytes =
+                                                                        program->tmp_bytes});
+    if (status == WEFT_OK) {
+        status = weft_device_run_init(&run->device_run, program);
     }
-    run->nlanes = program->channels * plan->nlanes;
-    for (uint32_t l = 0; l < run->nlanes; l++) {
-        weft_lane_run_t *lane = &run->lanes[l];
-        lane->code = &plan->lanes[l % plan->nlanes];
-        lane->channel = l / plan->nlanes;
-        lane->member =
-            weft_os_alloc(interpreter_lane_largest_par(lane->code) * sizeof *lane->member, 0);
-        lane->finished = weft_os_alloc(lane->code->ncode * sizeof *lane->finished, 0);
-        if (lane->member == NULL || lane->finished == NULL) {
-            goto err;
-        }
-    }
-    weft_status_t status = weft_device_run_init(&run->device_run, program);
     if (status != WEFT_OK) {
         weft_interpreter_fini(run);
     }
     return status;
-err:
-    weft_interpreter_fini(run);
-    return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate the lanes of a plan");
 }
 
 void weft_interpreter_fini(weft_interpreter_t *run)
@@ -59,14 +62,32 @@ void weft_interpreter_fini(weft_interpreter_t *run)
     if (run->program != NULL) {
         weft_interpreter_stop(run);
         weft_device_run_fini(&run->device_run, run->program);
+        /* The next run at this address is another one. */
+        run->workspace->user = run->workspace->user == run ? NULL : run->workspace->user;
     }
-    for (uint32_t l = 0; l < run->nlanes; l++) {
-        weft_os_free(run->lanes[l].member);
-        weft_os_free(run->lanes[l].finished);
-    }
-    weft_os_free(run->lanes);
-    run->lanes = NULL;
     run->nlanes = 0;
+}
+
+/* Lays the workspace out for this run, unless it is from the last time. */
+static void interpreter_take_workspace(weft_interpreter_t *run)
+{
+    const weft_plan_t *plan = run->program->plan;
+    weft_workspace_t *workspace = run->workspace;
+    uint32_t l = 0;
+    if (workspace->user == run) {
+        return;
+    }
+    workspace->user = run;
+    run->lanes = workspace->lanes;
+    run->scratch = workspace->scratch;
+    for (uint32_t channel = 0; channel < run->program->channels; channel++) {
+        for (uint32_t i = 0; i < plan->nlanes; i++, l++) {
+            run->lanes[l].code = &plan->lanes[i];
+            run->lanes[l].channel = channel;
+            run->lanes[l].member = workspace->members + (size_t)l * run->width;
+            run->lanes[l].finished = workspace->finished + (size_t)l * run->length;
+        }
+    }
 }
 
 void weft_interpreter_start(weft_interpreter_t *run, const weft_binding_t *binding)
@@ -87,6 +108,7 @@ void weft_interpreter_start(weft_interpreter_t *run, const weft_binding_t *bindi
         return;
     }
     weft_program_fetch_ports(run->program);
+    interpreter_take_workspace(run);
     for (uint32_t l = 0; l < run->nlanes; l++) {
         weft_lane_run_t *lane = &run->lanes[l];
         lane->pc = 0;

@@ -7,9 +7,12 @@
 #define WEFT_EXEC_INTERPRETER_H
 
 #include "core/exec/device_run.h"
+#include "core/exec/workspace.h"
 
-/* Allocates the state of a program's runs. ERR_RESOURCE. */
-weft_status_t weft_interpreter_init(weft_interpreter_t *run, const weft_program_t *program);
+/* Makes the state of a program's runs and room in the workspace, which outlives them. No other run
+ * of the workspace may be under way on the host. ERR_RESOURCE. */
+weft_status_t weft_interpreter_init(weft_interpreter_t *run, const weft_program_t *program,
+                                    weft_workspace_t *workspace);
 /* Stops a run under way, and frees the state. */
 void weft_interpreter_fini(weft_interpreter_t *run);
 

@@ -37,7 +37,7 @@ typedef struct weft_lane_run {
     uint64_t bar;       /* mask of the BAR that it waits at; 0: none */
     bool stopped;
     uint64_t pass;
-    weft_member_t *member; /* as many as the largest PAR of the lane */
+    weft_member_t *member; /* in the workspace, as are its lanes: as many as the largest PAR */
     uint64_t *finished;    /* per pc: passes in which it is finished, for `after` */
 } weft_lane_run_t;
 
@@ -58,8 +58,12 @@ typedef struct weft_interpreter {
     const weft_program_t *program;
     weft_segmentation_t segmentation;
     const weft_vectors_t *vectors;
-    weft_lane_run_t *lanes;
-    uint32_t nlanes, stopped; /* of all channels */
+    struct weft_workspace *workspace; /* of the communicator: workspace.h */
+    weft_lane_run_t *lanes;           /* in the workspace, while this run is under way */
+    uint8_t *scratch;                 /* likewise; by channel */
+    uint32_t nlanes, stopped;         /* of all channels */
+    uint32_t width;                   /* MOVEs under way in a lane, at most */
+    uint32_t length;                  /* instructions of the longest lane */
     const uint8_t *in;
     uint8_t *out;
     const void *scalar;

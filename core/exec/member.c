@@ -42,7 +42,7 @@ static uint8_t *member_operand_address(const weft_interpreter_t *run, const weft
     const weft_segmentation_t *g = &run->segmentation;
     if (o->kind == WEFT_OPERAND_TMP) {
         uint64_t before = (uint64_t)lane->channel * program->tmp_chunks + chunk;
-        return program->tmp + before * g->chunk * program->elem;
+        return run->scratch + before * g->chunk * program->elem;
     }
     uint32_t k = g->k;
     uint64_t element =

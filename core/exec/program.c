@@ -21,13 +21,11 @@ weft_status_t weft_program_allocate(weft_program_t *program)
     program->tmp_chunks = plan->tmp_chunks;
     program->tmp_bytes =
         program->channels * plan->tmp_chunks * program->segmentation.chunk * program->elem;
-    program->tmp = program->tmp_bytes > 0 ? weft_os_pages(program->tmp_bytes) : NULL;
     program->stable = weft_os_alloc(plan->nmoves + 1, 0);
-    if (program->ports == NULL || program->stable == NULL ||
-        (program->tmp_bytes > 0 && program->tmp == NULL)) {
+    if (program->ports == NULL || program->stable == NULL) {
         weft_program_release(program);
-        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate %zu bytes of scratch",
-                         program->tmp_bytes);
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate a program of %u ports",
+                         program->nports);
     }
     weft_stable_arithmetic_t arithmetic = {.pre = program->pre, .final = program->flags != 0};
     return weft_plan_stable(plan, &arithmetic, program->stable);
@@ -36,13 +34,14 @@ weft_status_t weft_program_allocate(weft_program_t *program)
 void weft_program_release(weft_program_t *program)
 {
     weft_os_free(program->ports);
-    if (program->tmp != NULL) {
-        weft_os_pages_free(program->tmp, program->tmp_bytes);
-    }
     weft_os_free(program->stable);
     program->ports = NULL;
     program->stable = NULL;
-    program->tmp = NULL;
+}
+
+size_t weft_program_bytes(const weft_program_t *program)
+{
+    return (program->nports + 1) * sizeof(weft_port_t *) + program->plan->nmoves + 1;
 }
 
 /* Returns the number of a connection: 16 bits of the plan, one for sends and receives, the copy. */

@@ -49,8 +49,7 @@ typedef struct weft_program {
     weft_port_t **ports; /* by channel, then as in the plan; NULL until bound */
     uint32_t bound;      /* ports bound so far */
     uint8_t *stable;     /* per MOVE: WEFT_STABLE_* */
-    uint8_t *tmp;        /* scratch, by channel */
-    size_t tmp_bytes;
+    size_t tmp_bytes;    /* of scratch that a run of all channels needs */
     char reason[320]; /* for weft_comm_explain */
 } weft_program_t;
 
@@ -95,10 +94,13 @@ static inline uint32_t weft_binding_stable(const weft_binding_t *binding)
                                       : 0;
 }
 
-/* Allocates ports and scratch for program->plan, segmentation and channels. ERR_RESOURCE. */
+/* Allocates the ports for program->plan, segmentation and channels. ERR_RESOURCE. */
 weft_status_t weft_program_allocate(weft_program_t *program);
 /* Frees what weft_program_allocate() has allocated. */
 void weft_program_release(weft_program_t *program);
+
+/* Returns the bytes that weft_program_allocate() has allocated. */
+size_t weft_program_bytes(const weft_program_t *program);
 
 /* Returns what the plan says of port i. */
 const weft_plan_port_t *weft_program_port(const weft_program_t *program, uint32_t i);

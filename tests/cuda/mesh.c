@@ -241,7 +241,7 @@ static void open_program(mesh_t *mesh, uint32_t rank, const weft_plan_t *plan)
     values_put(&r->scalar, 0, call->dtype, values_scalar(rank));
     open_ports(mesh, r);
     open_buffers(mesh, rank);
-    assert_int_equal(weft_interpreter_init(&r->run, &r->program), WEFT_OK);
+    assert_int_equal(weft_interpreter_init(&r->run, &r->program, &r->workspace), WEFT_OK);
     flat_init(&r->flat, &r->program, call->op);
     assert_int_equal(
         mesh->kernels->lanes->prepare(mesh->kernels->kernel[0], &r->flat.program, &r->handle),
@@ -274,6 +274,7 @@ void mesh_close(mesh_t *mesh)
             weft_port_unexport(&r->ports[p].port);
         }
         weft_interpreter_fini(&r->run);
+        weft_workspace_fini(&r->workspace);
         weft_program_release(&r->program);
         free(r->ports);
         free(r->ends);

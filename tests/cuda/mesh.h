@@ -38,6 +38,7 @@ typedef struct mesh_call {
 typedef struct mesh_rank {
     weft_program_t program;
     weft_mapped_port_t *ports; /* of the host's interpreter */
+    weft_workspace_t workspace;
     weft_interpreter_t run;
     flat_t flat;
     weft_lanes_endpoint_t **ends;

@@ -68,7 +68,7 @@ void lanes_job_init(lanes_job_t *job, lanes_emit_t emit, uint32_t nranks, uint64
         weft_segmentation_set(&r->program.segmentation, count, 4, &cut);
         assert_int_equal(weft_program_allocate(&r->program), WEFT_OK);
         bind_ports(job, r);
-        assert_int_equal(weft_interpreter_init(&r->run, &r->program), WEFT_OK);
+        assert_int_equal(weft_interpreter_init(&r->run, &r->program, &r->workspace), WEFT_OK);
         r->in = calloc(count + 1, 4);
         r->out = calloc(count + 1, 4);
         r->result = calloc(count + 1, 4);
@@ -100,6 +100,7 @@ void lanes_job_fini(lanes_job_t *job)
     for (uint32_t i = 0; i < job->nranks; i++) {
         lanes_rank_t *r = &job->rank[i];
         weft_interpreter_fini(&r->run);
+        weft_workspace_fini(&r->workspace);
         weft_program_release(&r->program);
         weft_plan_destroy(r->plan);
         free(r->windows.reach);

@@ -19,6 +19,7 @@ enum {
 typedef struct lanes_rank {
     weft_plan_t *plan;
     weft_program_t program;
+    weft_workspace_t workspace;
     weft_interpreter_t run;
     weft_mapped_port_t ports[LANES_CHANNELS_MAX * LANES_PORTS_MAX];
     weft_windows_t windows;

@@ -184,6 +184,7 @@ typedef union any_port {
 typedef struct job {
     weft_plan_t *plan;
     weft_program_t program;
+    weft_workspace_t workspace;
     weft_interpreter_t run;
     any_port_t ports[2];
     weft_poll_list_t list;
@@ -239,6 +240,7 @@ static int teardown(void **state)
 {
     job_t *job = *state;
     weft_interpreter_fini(&job->run);
+    weft_workspace_fini(&job->workspace);
     weft_program_release(&job->program);
     weft_plan_destroy(job->plan);
     for (uint32_t p = 0; p < 2; p++) {
@@ -252,7 +254,7 @@ static int teardown(void **state)
 
 static void begin(job_t *job)
 {
-    assert_int_equal(weft_interpreter_init(&job->run, &job->program), WEFT_OK);
+    assert_int_equal(weft_interpreter_init(&job->run, &job->program, &job->workspace), WEFT_OK);
     weft_interpreter_start(&job->run,
                            &(weft_binding_t){.in = job->in, .out = job->out, .sequence = 7});
 }
@@ -562,7 +564,7 @@ static void calls_in_place_have_a_flag_of_their_own(void **state)
     weft_vectors_t vectors = {.in_counts = NULL};
     weft_binding_t binding = {.in = job->out, .out = job->out, .in_place = true};
     assert_int_equal(weft_binding_stable(&binding), WEFT_STABLE_IN_PLACE);
-    assert_int_equal(weft_interpreter_init(&job->run, &job->program), WEFT_OK);
+    assert_int_equal(weft_interpreter_init(&job->run, &job->program, &job->workspace), WEFT_OK);
     weft_interpreter_start(&job->run, &binding);
     assert_int_equal(fake.call.stable, WEFT_LANES_STABLE_IN_PLACE);
     binding.vectors = &vectors;

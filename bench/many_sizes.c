@@ -20,8 +20,7 @@ static double bench_round(uint64_t count, uint64_t step, uint32_t calls)
     bench_require(weft_barrier(comm, NULL));
     double began = bench_now();
     for (uint32_t i = 0; i < calls; i++) {
-        bench_require(
-            weft_all_reduce(in, out, count + i * step, WEFT_FP32, WEFT_SUM, comm, NULL));
+        bench_require(weft_all_reduce(in, out, count + i * step, WEFT_FP32, WEFT_SUM, comm, NULL));
     }
     return (bench_now() - began) / calls;
 }

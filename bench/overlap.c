@@ -97,8 +97,8 @@ int main(int argc, char **argv)
     comm = bench_ranks_start(ranks, argv + 5, argc - 5, &rank);
     uint64_t steps = bench_calibrate(atof(argv[3]) * 1e-3);
     cpu_set_t cpus;
-    bool spare = sched_getaffinity(0, sizeof cpus, &cpus) == 0 &&
-                 CPU_COUNT(&cpus) >= 2 * (int)ranks;
+    bool spare =
+        sched_getaffinity(0, sizeof cpus, &cpus) == 0 && CPU_COUNT(&cpus) >= 2 * (int)ranks;
     for (uint32_t i = 0; i < 3; i++) {
         (void)bench_comm();
         (void)bench_overlapped(steps, &waited[0]);

@@ -227,11 +227,9 @@ static weft_status_t group_run(weft_group_t *group, group_member_t *members)
  * started. */
 static void group_forget(weft_group_t *group)
 {
-    bool left_behind = false;
     while (group->first != NULL) {
         weft_group_note_t *note = group->first;
         group->first = note->next;
-        left_behind |= note->started && !group_is_awaited(note);
         if (!note->started && note->request_p != NULL) {
             *note->request_p = NULL;
         }
@@ -239,9 +237,6 @@ static void group_forget(weft_group_t *group)
             weft_request_free(note->request);
         }
         weft_os_free(note);
-    }
-    if (left_behind) {
-        weft_progress_kick();
     }
 }
 

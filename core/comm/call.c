@@ -140,9 +140,5 @@ weft_status_t weft_comm_call(weft_comm_t *comm, weft_args_t *args, const weft_ca
     status = call_dispatch(state, args, call);
     bool logged = weft_comm_has_failed(state);
     weft_comm_leave(state);
-    bool left_behind = weft_call_is_async(call) || weft_call_in_stream(call);
-    if (status == WEFT_OK && left_behind && !weft_group_is_open()) {
-        weft_progress_kick();
-    }
     return status == WEFT_OK || logged ? status : weft_group_fail(weft_api_error("comm", status));
 }

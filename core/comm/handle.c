@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "core/base/error.h"
+#include "core/comm/progress.h"
 
 #define HANDLES 4096u
 #define HANDLE_BITS 12u
@@ -95,7 +96,11 @@ weft_status_t weft_comm_enter(weft_comm_t *handle, const char *call, weft_comm_s
 
 void weft_comm_leave(weft_comm_state_t *state)
 {
+    bool needed = weft_progress_is_needed(state);
     weft_comm_disown(state);
+    if (needed) {
+        weft_progress_kick();
+    }
 }
 
 weft_status_t weft_handle_visit(weft_comm_t *handle, const char *call,

@@ -40,8 +40,7 @@ void weft_programs_init(weft_programs_t *programs, uint64_t limit)
 static weft_prepared_t *const *programs_chain_const(const weft_programs_t *programs,
                                                     const weft_program_key_t *key)
 {
-    weft_prepared_t *const *chains =
-        programs->chains != NULL ? programs->chains : programs->few;
+    weft_prepared_t *const *chains = programs->chains != NULL ? programs->chains : programs->few;
     return &chains[programs_hash(key) & (programs->nchains - 1)];
 }
 

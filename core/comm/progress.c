@@ -2,7 +2,8 @@
  *
  * The progress thread: started by the first asynchronous operation, ended with the last
  * communicator that used it. It holds a communicator for one round at a time and keeps away from
- * those whose user drives them. */
+ * those whose user drives them: the user wakes it when leaving operations behind. Without any it
+ * sleeps, for ever. */
 #include "core/comm/progress.h"
 
 #include "core/base/error.h"
@@ -10,14 +11,21 @@
 #include "core/comm/streams.h"
 
 #define MEMBERS 4096u
-#define BUSY_NAP_NS (UINT64_C(50) * 1000)
-#define LISTEN_NAP_NS WEFT_NS_PER_MS
-#define RESTLESS 100u /* rounds without movement that only give way */
+#define RESTLESS 100u /* rounds without movement that only give way, where cores are spare */
+/* Naps while peers are waited for: an eighth of the time waited so far, within these limits. */
+#define NAP_LEAST_NS (UINT64_C(20) * 1000)
+#define NAP_MOST_NS WEFT_NS_PER_MS
+/* The scheduler is asked for turns of this length, so that a thread that computes is interrupted at
+ * once, and briefly. */
+#define TURN_NS (UINT64_C(100) * 1000)
 
 /* One life of the thread: a new one may start while the last is being joined. */
 typedef struct runner {
     weft_os_thread_t *thread;
     _Atomic uint32_t stop;
+    uint32_t ranks; /* of this host, each of which may compute meanwhile */
+    bool spare;     /* there are cores for these and for their progress threads */
+    uint32_t cpu;   /* without them: the CPU that it keeps to */
 } runner_t;
 
 typedef struct progress {
@@ -25,7 +33,9 @@ typedef struct progress {
     weft_comm_state_t *member[MEMBERS];
     uint32_t members;
     runner_t *runner;
-    _Atomic uint32_t kicks; /* futex word: work was added */
+    _Atomic uint32_t kicks;    /* futex word: work was added */
+    _Atomic uint32_t kicker;   /* CPU that the last kick came from */
+    _Atomic uint32_t sleeping; /* the thread is about to wait for a kick, or does */
 } progress_t;
 
 static progress_t progress;
@@ -42,7 +52,7 @@ static found_t progress_advance_one(weft_comm_state_t *state)
 {
     uint32_t owner;
     if (!weft_comm_own(state, WEFT_OWNER_PROGRESS, &owner)) {
-        return FOUND_WAITING;
+        return FOUND_NOTHING; /* its user drives it, and kicks when leaving it */
     }
     bool busy = weft_engine_is_busy(state), moved = false;
     found_t found = busy                         ? FOUND_WAITING
@@ -56,51 +66,106 @@ static found_t progress_advance_one(weft_comm_state_t *state)
     return moved ? FOUND_MOVED : found;
 }
 
-/* Gives way, then naps; for longer and longer where only captured operations may come. */
-static void progress_rest(uint32_t idle, bool listening)
+/* Sleeps until the next kick after `seen`, at most `timeout_ns`. */
+static void progress_sleep(uint32_t seen, uint64_t timeout_ns)
 {
-    uint32_t naps = idle < RESTLESS ? 0 : (idle - RESTLESS) / RESTLESS;
-    if (idle < RESTLESS) {
-        weft_os_yield();
-    } else if (listening) {
-        uint64_t nap = BUSY_NAP_NS << (naps < 10 ? naps : 10);
-        weft_os_sleep_ns(nap < LISTEN_NAP_NS ? nap : LISTEN_NAP_NS);
-    } else {
-        weft_os_sleep_ns(BUSY_NAP_NS);
+    /* Sequentially consistent with progress_kick(): it sees `sleeping`, or the system the kick. */
+    atomic_store_explicit(&progress.sleeping, 1, memory_order_seq_cst);
+    if (atomic_load_explicit(&progress.kicks, memory_order_seq_cst) == seen) {
+        weft_os_futex_wait(&progress.kicks, seen, timeout_ns);
     }
+    atomic_store_explicit(&progress.sleeping, 0, memory_order_relaxed);
+}
+
+/* Gives way where nobody else wants the core, then naps, longer and longer. `idle` rounds have
+ * found no movement, since `since`, or 0 in the first one. */
+static void progress_rest(const runner_t *runner, uint32_t idle, uint64_t *since, uint32_t seen)
+{
+    if (runner->spare && idle < RESTLESS) {
+        weft_os_yield();
+        return;
+    }
+    uint64_t now = weft_os_clock_ns();
+    *since = *since != 0 ? *since : now;
+    uint64_t nap = (now - *since) / 8;
+    nap = nap > NAP_LEAST_NS ? nap : NAP_LEAST_NS;
+    progress_sleep(seen, nap < NAP_MOST_NS ? nap : NAP_MOST_NS);
+}
+
+/* A thread inherits the CPUs of the one that starts it. Where that one is bound to its core, the
+ * progress thread would take turns with it while other cores idle: it goes wherever the system lets
+ * this process go, if that is at least two CPUs for each rank here. */
+static void progress_place(runner_t *runner)
+{
+    weft_os_cpu_set_t inherited;
+    weft_os_thread_cpus(&inherited);
+    if (weft_os_cpus() < 2 * runner->ranks) {
+        weft_os_thread_use_all_cpus();
+        if (weft_os_cpus() < 2 * runner->ranks) {
+            weft_os_thread_use_cpus(&inherited);
+        }
+    }
+    runner->spare = weft_os_cpus() >= 2 * runner->ranks;
+    runner->cpu = UINT32_MAX;
+    weft_os_thread_take_turns(TURN_NS);
+}
+
+/* Where every core has a rank that may compute, each rank's messages cost time of its own core.
+ * Elsewhere two progress threads would share one core, and its rank come last in the next
+ * collective. */
+static void progress_follow(runner_t *runner)
+{
+    uint32_t cpu = atomic_load_explicit(&progress.kicker, memory_order_relaxed);
+    if (!runner->spare && runner->cpu != cpu) {
+        runner->cpu = cpu;
+        weft_os_thread_use_cpu(cpu);
+    }
+}
+
+static found_t progress_round(void)
+{
+    found_t best = FOUND_NOTHING;
+    weft_os_lock(&progress.lock);
+    for (uint32_t i = 0; i < progress.members; i++) {
+        found_t found = progress_advance_one(progress.member[i]);
+        best = found > best ? found : best;
+    }
+    weft_os_unlock(&progress.lock);
+    return best;
 }
 
 static void progress_main(void *arg)
 {
     runner_t *runner = arg;
     uint32_t idle = 0;
+    uint64_t since = 0;
+    progress_place(runner);
     while (atomic_load_explicit(&runner->stop, memory_order_acquire) == 0) {
         uint32_t seen = atomic_load_explicit(&progress.kicks, memory_order_acquire);
-        found_t best = FOUND_NOTHING;
-        weft_os_lock(&progress.lock);
-        for (uint32_t i = 0; i < progress.members; i++) {
-            found_t found = progress_advance_one(progress.member[i]);
-            best = found > best ? found : best;
-        }
-        weft_os_unlock(&progress.lock);
+        found_t best = progress_round();
         if (best == FOUND_MOVED) {
             idle = 0;
+            since = 0;
         } else if (best == FOUND_NOTHING) {
-            weft_os_futex_wait(&progress.kicks, seen, WEFT_NS_PER_S);
+            progress_sleep(seen, WEFT_NEVER);
+            progress_follow(runner);
+            idle = 0;
+            since = 0;
         } else {
-            progress_rest(++idle, best == FOUND_LISTENING);
+            progress_rest(runner, ++idle, &since, seen);
         }
     }
 }
 
 /* The caller holds progress.lock. */
-static weft_status_t progress_start_runner(void)
+static weft_status_t progress_start_runner(uint32_t ranks)
 {
     weft_os_mutex_assert_held(&progress.lock);
     runner_t *runner = weft_os_alloc(sizeof *runner, 0);
     if (runner == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, 0, "cannot start the progress thread");
     }
+    runner->ranks = ranks;
     weft_status_t status =
         weft_os_thread_start("weft-progress", progress_main, runner, &runner->thread);
     if (status != WEFT_OK) {
@@ -123,7 +188,7 @@ weft_status_t weft_progress_attach(weft_comm_state_t *state)
         status = weft_fail(WEFT_ERR_RESOURCE, 0,
                            "more than %u communicators with asynchronous calls", MEMBERS);
     } else if (progress.runner == NULL) {
-        status = progress_start_runner();
+        status = progress_start_runner(state->self.family->ranks_here);
     }
     if (status == WEFT_OK) {
         progress.member[progress.members++] = state;
@@ -135,8 +200,17 @@ weft_status_t weft_progress_attach(weft_comm_state_t *state)
 
 void weft_progress_kick(void)
 {
-    atomic_fetch_add_explicit(&progress.kicks, 1, memory_order_release);
-    weft_os_futex_wake(&progress.kicks);
+    atomic_store_explicit(&progress.kicker, weft_os_cpu_here(), memory_order_relaxed);
+    atomic_fetch_add_explicit(&progress.kicks, 1, memory_order_seq_cst);
+    if (atomic_load_explicit(&progress.sleeping, memory_order_seq_cst) != 0) {
+        weft_os_futex_wake(&progress.kicks);
+    }
+}
+
+bool weft_progress_is_needed(const weft_comm_state_t *state)
+{
+    weft_assert_owner(state);
+    return state->has_progress && (weft_engine_is_busy(state) || weft_streams_listen(state));
 }
 
 void weft_progress_detach(weft_comm_state_t *state)

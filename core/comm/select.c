@@ -461,8 +461,8 @@ static weft_status_t select_prepare(weft_comm_state_t *state, const weft_args_t 
         status = select_device(state, &prepared->program);
     }
     if (status == WEFT_OK) {
-        status = weft_interpreter_init(&prepared->run, &prepared->program,
-                                       &state->programs.workspace);
+        status =
+            weft_interpreter_init(&prepared->run, &prepared->program, &state->programs.workspace);
     }
     if (status == WEFT_OK) {
         weft_log(WEFT_LOG_DEBUG, "select", "%" PRIu64 " elements: %s", args->count,

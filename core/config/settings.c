@@ -70,7 +70,8 @@ const weft_option_t weft_exec_options[] = {
      "wherever they can, or never",
      "auto|yes|no", 0, 0, WEFT_OPTION_LOCAL, 0},
     {"program_memory", WEFT_OPT_SIZE, EXEC(program_memory), "16M",
-     "bytes that a communicator keeps for prepared calls, about 1500 each and more with many peers; "
+     "bytes that a communicator keeps for prepared calls, about 1500 each and more with many "
+     "peers; "
      "beyond them the calls not made lately are prepared anew",
      NULL, 0, 1 << 30, WEFT_OPTION_LOCAL, 0},
     {"direct", 0, 0, "gpudirect", "0.3", NULL, 0, 0, WEFT_OPTION_ALIAS, 0},

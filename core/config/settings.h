@@ -30,12 +30,12 @@ typedef struct weft_boot_settings {
 } weft_boot_settings_t;
 
 typedef struct weft_exec_settings {
-    double op_timeout;   /* for one operation; 0: none */
-    int64_t wait;        /* 0 auto, 1 spin, 2 yield, 3 sleep */
-    double spin;         /* busy waiting before yielding where ranks outnumber cores */
-    uint64_t slot_bytes; /* slot size; 0 = what the transports ask for */
-    int64_t slots;       /* FIFO depth; 0 = what the transports ask for */
-    int64_t gpudirect;   /* weft_gpudirect_mode_t */
+    double op_timeout;       /* for one operation; 0: none */
+    int64_t wait;            /* 0 auto, 1 spin, 2 yield, 3 sleep */
+    double spin;             /* busy waiting before yielding where ranks outnumber cores */
+    uint64_t slot_bytes;     /* slot size; 0 = what the transports ask for */
+    int64_t slots;           /* FIFO depth; 0 = what the transports ask for */
+    int64_t gpudirect;       /* weft_gpudirect_mode_t */
     uint64_t program_memory; /* bytes of prepared programs per communicator */
 } weft_exec_settings_t;
 

@@ -42,12 +42,11 @@ weft_status_t weft_interpreter_init(weft_interpreter_t *run, const weft_program_
                                 .nlanes = program->channels * plan->nlanes,
                                 .width = interpreter_width(plan),
                                 .length = interpreter_length(plan)};
-    weft_status_t status =
-        weft_workspace_reserve(workspace, &(weft_workspace_needs_t){.lanes = run->nlanes,
-                                                                    .width = run->width,
-                                                                    .length = run->length,
-                                                                    .scratch_bytes =
-                                                                        program->tmp_bytes});
+    weft_status_t status = weft_workspace_reserve(
+        workspace, &(weft_workspace_needs_t){.lanes = run->nlanes,
+                                             .width = run->width,
+                                             .length = run->length,
+                                             .scratch_bytes = program->tmp_bytes});
     if (status == WEFT_OK) {
         status = weft_device_run_init(&run->device_run, program);
     }

@@ -50,7 +50,7 @@ typedef struct weft_program {
     uint32_t bound;      /* ports bound so far */
     uint8_t *stable;     /* per MOVE: WEFT_STABLE_* */
     size_t tmp_bytes;    /* of scratch that a run of all channels needs */
-    char reason[320]; /* for weft_comm_explain */
+    char reason[320];    /* for weft_comm_explain */
 } weft_program_t;
 
 /* Counts and displacements of this rank's blocks in a vector collective, in elements. */

@@ -53,7 +53,8 @@ weft_status_t weft_workspace_reserve(weft_workspace_t *workspace,
 {
     void *lanes = workspace->lanes, *members = workspace->members, *finished = workspace->finished;
     uint64_t n = needs->lanes;
-    weft_status_t status = workspace_grow(&lanes, &workspace->lanes_bytes, n * sizeof *workspace->lanes);
+    weft_status_t status =
+        workspace_grow(&lanes, &workspace->lanes_bytes, n * sizeof *workspace->lanes);
     if (status == WEFT_OK) {
         status = workspace_grow(&members, &workspace->members_bytes,
                                 n * needs->width * sizeof *workspace->members);

@@ -99,6 +99,25 @@ static inline void weft_os_pause(void)
 #endif
 }
 
+/* CPUs that a thread may run on: opaque, 1,024 at most. */
+typedef struct weft_os_cpu_set {
+    uint64_t word[16];
+} weft_os_cpu_set_t;
+
+/* Gets and sets the CPUs of the calling thread. What the system refuses stays as it was. */
+void weft_os_thread_cpus(weft_os_cpu_set_t *set);
+void weft_os_thread_use_cpus(const weft_os_cpu_set_t *set);
+/* Lets the calling thread run on every CPU that the system allows this process, however its threads
+ * are bound. */
+void weft_os_thread_use_all_cpus(void);
+/* Keeps the calling thread on that CPU. */
+void weft_os_thread_use_cpu(uint32_t cpu);
+/* Returns the CPU that the calling thread runs on. It may have changed already. */
+uint32_t weft_os_cpu_here(void);
+/* Asks the scheduler for turns of that length: a thread with short turns interrupts one with longer
+ * turns when it wakes up. Linux from 6.12 on; elsewhere nothing changes. */
+void weft_os_thread_take_turns(uint64_t ns);
+
 /* The machine ---------------------------------------------------------------------------------- */
 
 /* Returns how many CPUs this process may use: its affinity mask, limited by the quota of its

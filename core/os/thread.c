@@ -231,6 +231,65 @@ static uint32_t thread_quota_cpus(void)
     return (uint32_t)((quota + period - 1) / period);
 }
 
+_Static_assert(sizeof(weft_os_cpu_set_t) == sizeof(cpu_set_t), "as large as the system's");
+
+void weft_os_thread_cpus(weft_os_cpu_set_t *set)
+{
+    cpu_set_t own;
+    CPU_ZERO(&own);
+    (void)sched_getaffinity(0, sizeof own, &own);
+    memcpy(set, &own, sizeof own);
+}
+
+void weft_os_thread_use_cpus(const weft_os_cpu_set_t *set)
+{
+    cpu_set_t own;
+    memcpy(&own, set, sizeof own);
+    (void)sched_setaffinity(0, sizeof own, &own);
+}
+
+void weft_os_thread_use_all_cpus(void)
+{
+    weft_os_cpu_set_t all;
+    memset(&all, 0xff, sizeof all);
+    weft_os_thread_use_cpus(&all);
+}
+
+void weft_os_thread_use_cpu(uint32_t cpu)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    if (cpu < CPU_SETSIZE) {
+        CPU_SET(cpu, &one);
+        (void)sched_setaffinity(0, sizeof one, &one);
+    }
+}
+
+uint32_t weft_os_cpu_here(void)
+{
+    int cpu = sched_getcpu();
+    return cpu < 0 ? 0 : (uint32_t)cpu;
+}
+
+/* The system's struct sched_attr in its first version, which not every C library declares. */
+typedef struct thread_sched_attr {
+    uint32_t size, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime, deadline, period;
+} thread_sched_attr_t;
+
+void weft_os_thread_take_turns(uint64_t ns)
+{
+    thread_sched_attr_t attr = {.size = sizeof attr};
+    if (syscall(SYS_sched_getattr, 0, &attr, sizeof attr, 0) == 0 && attr.policy == SCHED_OTHER) {
+        attr.size = sizeof attr;
+        attr.runtime = ns;
+        (void)syscall(SYS_sched_setattr, 0, &attr, 0);
+    }
+}
+
 uint32_t weft_os_cpus(void)
 {
     cpu_set_t set;

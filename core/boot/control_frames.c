@@ -73,6 +73,9 @@ static weft_status_t control_frame_serve(weft_health_t *health, weft_neighbour_t
                                     weft_get_u64(payload));
         return WEFT_OK;
     case WEFT_FRAME_ASK:
+        /* Whoever passes a question on shows that it lives: the next one may not. */
+        weft_detector_beat(health, neighbour);
+        return weft_disseminate_route(health, frame, payload, why);
     case WEFT_FRAME_ANSWER:
         return weft_disseminate_route(health, frame, payload, why);
     default:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The failure detector: heartbeats, clocks, suspicion, declaring dead. */
+ * The failure detector: signs of life, clocks, suspicion, declaring dead. */
 #include "core/boot/failure_detector.h"
 
 #include "core/base/error.h"
@@ -34,7 +34,8 @@ uint64_t weft_detector_look(weft_health_t *health)
     uint64_t now = weft_os_clock_ns();
     if (now - detector->last_look > DETECTOR_STALL_BEATS * detector->heartbeat) {
         for (uint32_t i = 0; i < health->neighbours.count; i++) {
-            health->neighbours.list[i].heard = now;
+            weft_neighbour_t *neighbour = &health->neighbours.list[i];
+            neighbour->asked = neighbour->asked != 0 ? now : 0;
         }
         weft_membership_restart_clocks(&health->membership, now);
     }
@@ -90,16 +91,26 @@ void weft_detector_stream_ended(weft_health_t *health, weft_neighbour_t *neighbo
     weft_detector_declare_dead(health, rank);
 }
 
-static void detector_beat(weft_health_t *health, uint64_t now)
+void weft_detector_beat(weft_health_t *health, weft_neighbour_t *neighbour)
 {
     weft_frame_t frame = {.type = WEFT_FRAME_BEAT, .from = health->boot->rank};
-    if (now >= health->detector.next_beat) {
-        weft_neighbours_flood(&health->neighbours, NULL, &frame, NULL);
-        health->detector.next_beat = now + health->detector.heartbeat;
+    weft_health_assert_owner(health);
+    if (!health->neighbours.muted) {
+        weft_neighbour_send(&health->neighbours, neighbour, &frame, NULL);
     }
 }
 
-/* Neighbours that are connected and silent. */
+uint64_t weft_detector_next(const weft_health_t *health)
+{
+    const weft_membership_t *membership = &health->membership;
+    bool waits = membership->awaited + membership->suspects > 0;
+    for (uint32_t i = 0; i < health->neighbours.count; i++) {
+        waits |= health->neighbours.list[i].asked != 0;
+    }
+    return waits ? health->detector.last_look + health->detector.heartbeat : WEFT_NEVER;
+}
+
+/* Neighbours that are connected and do not answer. */
 static void detector_judge_silent(weft_health_t *health, uint64_t now)
 {
     uint64_t limit = health->detector.unresponsive;
@@ -107,7 +118,7 @@ static void detector_judge_silent(weft_health_t *health, uint64_t now)
          i++) {
         const weft_neighbour_t *neighbour = &health->neighbours.list[i];
         uint32_t rank = neighbour->rank;
-        if (neighbour->fd >= 0 && now > neighbour->heard + limit &&
+        if (neighbour->fd >= 0 && neighbour->asked != 0 && now > neighbour->asked + limit &&
             health->membership.states[rank] == WEFT_MEMBER_LIVE) {
             char who[128];
             weft_boot_rank_text(health->boot, rank, who, sizeof who);
@@ -145,7 +156,6 @@ static void detector_judge_absent(weft_health_t *health, uint64_t now)
 void weft_detector_step(weft_health_t *health, uint64_t now)
 {
     weft_health_assert_owner(health);
-    detector_beat(health, now);
     detector_judge_silent(health, now);
     detector_judge_absent(health, now);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The failure detector. It beats, tells a dead neighbour (the end of its stream or process) from a
- * silent one (option boot.unresponsive), suspects ranks that do not answer where they should be,
+ * The failure detector. It tells a dead neighbour (the end of its stream or process) from a silent
+ * one (option boot.unresponsive), suspects ranks that do not answer where they should be,
  * and declares dead. A rank that left in order is never suspected.
  *
  * Thread: the health thread's. */
@@ -16,9 +16,14 @@ void weft_detector_init(weft_health_t *health);
 /* Returns the time. After a gap in this thread's own loop all clocks start anew: the silence was
  * ours. */
 uint64_t weft_detector_look(weft_health_t *health);
-/* Sends a heartbeat to all neighbours when it is due, and declares dead who was silent, suspect or
- * awaited for too long. */
+/* Declares dead who was silent, suspect or awaited for too long. */
 void weft_detector_step(weft_health_t *health, uint64_t now);
+/* Returns when to step again at the latest; NEVER while nobody is doubtful. */
+uint64_t weft_detector_next(const weft_health_t *health);
+
+/* Gives the neighbour a sign of life, because it asked, or got a new connection. Anything else that
+ * it hears from us is as good. An idle family sends nothing. */
+void weft_detector_beat(weft_health_t *health, weft_neighbour_t *neighbour);
 
 /* The stream of a neighbour has ended or broken (errno `cause`), or its process has ended. Closes
  * it. The rank is declared dead unless it had left, or we are leaving. */

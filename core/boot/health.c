@@ -143,9 +143,8 @@ static void health_run(void *arg)
     weft_health_t *health = arg;
     weft_health_own(health);
     for (;;) {
-        uint64_t next_beat = health->detector.next_beat;
-        uint64_t until =
-            health->leaving && health->leave_until < next_beat ? health->leave_until : next_beat;
+        uint64_t next = weft_detector_next(health);
+        uint64_t until = health->leaving && health->leave_until < next ? health->leave_until : next;
         uint32_t count = health_prepare(health, &until);
         weft_os_poll(health->neighbours.entries, count, until);
         /* A copy: a new neighbour may replace the entries. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The health channel: after the join the control tree belongs to one thread per family that always
- * reads. It beats and tells dead ranks from late ones (failure_detector.h), spreads deaths, leaves
+ * reads. It tells dead ranks from late ones (failure_detector.h), spreads deaths, leaves
  * and failed communicators to all ranks (dissemination.h), repairs the tree (tree_repair.h), and
  * carries the questions of a rank that waits. Ranks here are ranks of the family. */
 #ifndef WEFT_BOOT_HEALTH_H

@@ -22,10 +22,9 @@ typedef struct weft_reconnect {
 
 /* Clocks of the failure detector, in ns. */
 typedef struct weft_detector {
-    uint64_t heartbeat;    /* interval */
+    uint64_t heartbeat;    /* between two looks while somebody is doubtful */
     uint64_t unresponsive; /* silence after which a rank is declared dead; 0: never */
-    uint64_t next_beat;
-    uint64_t last_look; /* when this thread looked at the clock */
+    uint64_t last_look;    /* when this thread looked at the clock */
 } weft_detector_t;
 
 struct weft_health {

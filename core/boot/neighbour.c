@@ -70,11 +70,8 @@ weft_status_t weft_neighbours_add(weft_neighbours_t *neighbours, int fd, uint32_
             return status;
         }
     }
-    neighbours->list[neighbours->count++] =
-        (weft_neighbour_t){.fd = fd,
-                           .process = neighbour_watch_process(neighbours->boot, rank),
-                           .rank = rank,
-                           .heard = weft_os_clock_ns()};
+    neighbours->list[neighbours->count++] = (weft_neighbour_t){
+        .fd = fd, .process = neighbour_watch_process(neighbours->boot, rank), .rank = rank};
     return WEFT_OK;
 }
 
@@ -189,6 +186,9 @@ void weft_neighbour_send(const weft_neighbours_t *neighbours, weft_neighbour_t *
 {
     bool repeated = frame->type == WEFT_FRAME_BEAT || frame->type == WEFT_FRAME_ASK ||
                     frame->type == WEFT_FRAME_ANSWER;
+    if (frame->type == WEFT_FRAME_ASK && neighbour->asked == 0) {
+        neighbour->asked = weft_os_clock_ns();
+    }
     if (neighbour->fd < 0 || neighbour->ended_sending ||
         (repeated && neighbour->out_end - neighbour->out_at > NEIGHBOUR_OUT_SOFT) ||
         !neighbour_make_room(neighbour, WEFT_WIRE_HEADER + frame->bytes)) {
@@ -228,7 +228,7 @@ weft_status_t weft_neighbour_receive(weft_neighbour_t *neighbour, int *errno_p)
     if (got <= 0) {
         return WEFT_ERR_LINK;
     }
-    neighbour->heard = weft_os_clock_ns();
+    neighbour->asked = 0;
     neighbour->fresh = false;
     neighbour->in_bytes += (uint32_t)got;
     return WEFT_OK;

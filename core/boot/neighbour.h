@@ -18,7 +18,7 @@ typedef struct weft_neighbour {
     uint32_t rank;
     bool ended_sending;
     bool fresh;         /* connected by us after ranks left, and it has not sent a byte yet */
-    uint64_t heard;     /* when the last bytes came */
+    uint64_t asked;     /* since when a sign of life is awaited; 0: nobody asked for one */
     uint32_t in_bytes;  /* in `in` */
     uint32_t in_served; /* of these, returned as frames */
     uint8_t in[2 * WEFT_WIRE_MOST];
@@ -52,7 +52,7 @@ uint32_t weft_neighbours_prepare(weft_neighbours_t *neighbours);
 /* Sends to all neighbours but one, which may be NULL. */
 void weft_neighbours_flood(weft_neighbours_t *neighbours, const weft_neighbour_t *except,
                            const weft_frame_t *frame, const uint8_t *payload);
-/* Sends to one. A frame that is repeated anyway (BEAT, ASK, ANSWER) is dropped while many bytes
+/* Sends to one. Who gets an ASK owes a sign of life from then on. A frame that is repeated anyway (BEAT, ASK, ANSWER) is dropped while many bytes
  * wait. */
 void weft_neighbour_send(const weft_neighbours_t *neighbours, weft_neighbour_t *neighbour,
                          const weft_frame_t *frame, const uint8_t *payload);

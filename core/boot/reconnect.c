@@ -15,6 +15,7 @@ static void reconnect_attach(weft_health_t *health, int fd, uint32_t rank, bool 
         weft_neighbour_t *neighbour = &health->neighbours.list[health->neighbours.count - 1];
         neighbour->fresh = fresh;
         weft_disseminate_all_to(health, neighbour);
+        weft_detector_beat(health, neighbour);
     } else {
         weft_detector_declare_dead(health, health->boot->rank);
     }

@@ -204,8 +204,13 @@ static void p2p_look_at(weft_comm_state_t *state, weft_p2p_queue_t *queue, uint6
         p2p_has_left(state, queue, now)) {
         return;
     }
-    if (queue->port != NULL && now - queue->checked > CHECK_NS) {
-        queue->checked = now;
+    if (now - queue->checked <= CHECK_NS) {
+        return;
+    }
+    queue->checked = now;
+    weft_health_ask(state->self.family->boot, 0, state->self.family_rank[queue->peer],
+                    &(weft_signature_t){.coll = WEFT_SEND_RECV});
+    if (queue->port != NULL) {
         weft_status_t health = weft_links_check(state->links, queue->port);
         if (health != WEFT_OK) {
             weft_error_record()->peer = (int32_t)queue->peer;

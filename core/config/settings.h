@@ -20,9 +20,9 @@ typedef struct weft_core_settings {
 typedef struct weft_boot_settings {
     double init_timeout;    /* until all ranks have joined */
     double connect_timeout; /* for one data connection */
-    double heartbeat;       /* between two beats of the health channel */
+    double heartbeat;       /* between two looks at who was asked for a sign of life */
     double late;            /* waiting before a late rank is reported */
-    double unresponsive;    /* without beats before a rank counts as lost; 0: never */
+    double unresponsive;    /* without an answer before a rank counts as lost; 0: never */
     const char *interface;  /* interfaces for control traffic: "eth,ib", "^docker", "=eth0" */
     /* Folder in which the ranks of a launcher exchange the unique id; "": a private folder of this
      * user on this host. */

@@ -11,6 +11,9 @@
 
 #define SLEEP_NS WEFT_NS_PER_MS
 #define NAP_NS (UINT64_C(20) * 1000)
+/* Naps of one length before they double. A nap takes about 50 µs longer than asked for, so this many
+ * of each length make a waiting rank nap for a millisecond once it has waited for about 10. */
+#define NAPS_OF_A_KIND 8u
 
 /* A pause instruction takes about 40 ns on current x86. */
 #define PAUSES_PER_SECOND 25e6
@@ -38,7 +41,15 @@ void weft_waiter_init(weft_waiter_t *waiter, const weft_exec_settings_t *setting
                                                : "yield, then sleep");
 }
 
-static void waiter_sleep_on(weft_links_t *links, weft_port_t *blocked)
+static void waiter_nap(weft_waiter_t *waiter)
+{
+    uint32_t doubled = waiter->naps++ / NAPS_OF_A_KIND;
+    waiter->naps -= doubled > 8;
+    uint64_t nap = NAP_NS << doubled;
+    weft_os_sleep_ns(nap < SLEEP_NS ? nap : SLEEP_NS);
+}
+
+static void waiter_sleep_on(weft_waiter_t *waiter, weft_links_t *links, weft_port_t *blocked)
 {
     if (blocked != NULL && weft_port_is_mapped(blocked)) {
         weft_mapped_port_sleep(weft_mapped_port(blocked), SLEEP_NS);
@@ -50,7 +61,7 @@ static void waiter_sleep_on(weft_links_t *links, weft_port_t *blocked)
     if (status == WEFT_OK) {
         weft_os_wait_readable(fd, SLEEP_NS);
     } else if (status != WEFT_AGAIN) {
-        weft_os_sleep_ns(NAP_NS);
+        waiter_nap(waiter);
     }
 }
 
@@ -75,13 +86,13 @@ static bool waiter_stay_awake(weft_waiter_t *waiter)
 void weft_waiter_step(weft_waiter_t *waiter, weft_links_t *links, weft_port_t *blocked)
 {
     if (!waiter_stay_awake(waiter)) {
-        waiter_sleep_on(links, blocked);
+        waiter_sleep_on(waiter, links, blocked);
     }
 }
 
 void weft_waiter_nap(weft_waiter_t *waiter)
 {
     if (!waiter_stay_awake(waiter)) {
-        weft_os_sleep_ns(NAP_NS);
+        waiter_nap(waiter);
     }
 }

@@ -21,6 +21,7 @@ typedef struct weft_waiter {
     uint32_t spins;      /* idle steps that spin … */
     uint32_t yields;     /* … and that yield before the first sleep */
     uint32_t idle;       /* steps without movement so far */
+    uint32_t naps;       /* of them, naps */
     bool oversubscribed; /* more ranks than cores here */
 } weft_waiter_t;
 
@@ -33,14 +34,15 @@ void weft_waiter_init(weft_waiter_t *waiter, const weft_exec_settings_t *setting
 static inline void weft_waiter_reset(weft_waiter_t *waiter)
 {
     waiter->idle = 0;
+    waiter->naps = 0;
 }
 
 /* Takes one idle step. Sleeps, if it is time to, on the port `blocked` or on the links, for about a
  * millisecond at most. NULL: no port is known. */
 void weft_waiter_step(weft_waiter_t *waiter, weft_links_t *links, weft_port_t *blocked);
 
-/* Takes one idle step of a caller that waits for several things at once: sleeps are naps of 20
- * µs. */
+/* Takes one idle step of a caller that waits for several things at once: sleeps are naps of 20 µs
+ * first, and of a millisecond after about 10 ms. */
 void weft_waiter_nap(weft_waiter_t *waiter);
 
 #endif

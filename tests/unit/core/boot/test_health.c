@@ -141,9 +141,27 @@ static void a_stopped_rank_is_unresponsive_after_the_limit(void **unused)
     family_start(&f, 5, 0.1, 1);
     wait_joined(&f);
     uint64_t start = weft_os_clock_ns();
-    kill(f.pids[1], SIGSTOP);
-    assert_verdict(&f, 1, WEFT_ERR_PEER_UNRESPONSIVE, start);
+    kill(f.pids[4], SIGSTOP);
+    /* Rank 1 passes the question on, and shows rank 0 that it lives. */
+    family_order(&f, 0, FAMILY_ASK_LAST);
+    assert_verdict(&f, 4, WEFT_ERR_PEER_UNRESPONSIVE, start);
     assert_true(f.shared->records[0].failed_at - start > WEFT_NS_PER_S / 2);
+    assert_int_equal(family_end(&f), 0);
+}
+
+/* Nobody waits for it, so nobody asks, and the others sleep. */
+static void a_stopped_rank_that_nobody_waits_for_is_left_alone(void **unused)
+{
+    (void)unused;
+    family_t f;
+    family_start(&f, 5, 0.1, 0.5);
+    wait_joined(&f);
+    kill(f.pids[1], SIGSTOP);
+    weft_os_sleep_ns(2 * WEFT_NS_PER_S);
+    kill(f.pids[1], SIGCONT);
+    for (uint32_t i = 0; i < 5; i++) {
+        assert_int_equal(f.shared->records[i].failed, 0);
+    }
     assert_int_equal(family_end(&f), 0);
 }
 
@@ -154,6 +172,7 @@ static void a_stop_shorter_than_the_limit_is_no_error(void **unused)
     family_start(&f, 4, 0.1, 3);
     wait_joined(&f);
     kill(f.pids[1], SIGSTOP);
+    family_order(&f, 0, FAMILY_ASK_LAST);
     weft_os_sleep_ns(WEFT_NS_PER_S);
     kill(f.pids[1], SIGCONT);
     /* Longer than the limit from the beginning of the stop. */
@@ -359,6 +378,7 @@ int main(void)
         cmocka_unit_test(a_rank_that_exits_without_leaving_is_dead),
         cmocka_unit_test(a_rank_killed_at_a_random_moment_is_named),
         cmocka_unit_test(a_stopped_rank_is_unresponsive_after_the_limit),
+        cmocka_unit_test(a_stopped_rank_that_nobody_waits_for_is_left_alone),
         cmocka_unit_test(a_stop_shorter_than_the_limit_is_no_error),
         cmocka_unit_test(a_report_reaches_all_others_with_its_culprit),
         cmocka_unit_test(rubbish_on_a_control_connection_names_its_sender),

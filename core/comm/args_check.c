@@ -98,7 +98,8 @@ static weft_status_t args_check_buffer(const char *call, const char *which, cons
         return weft_fail(WEFT_ERR_ARG, 0, "%s: the %s buffer is NULL, %" PRIu64 " bytes are needed",
                          call, which, bytes);
     }
-    if ((uintptr_t)buffer % elem != 0) {
+    /* Elements have powers of two as sizes. */
+    if (((uintptr_t)buffer & (elem - 1)) != 0) {
         return weft_fail(WEFT_ERR_ARG, 0,
                          "%s: the %s buffer %p is not aligned to elements of %zu bytes", call,
                          which, buffer, elem);

@@ -108,6 +108,7 @@ static void progress_place(runner_t *runner)
     runner->spare = weft_os_cpus() >= 2 * runner->ranks;
     runner->cpu = UINT32_MAX;
     weft_os_thread_take_turns(TURN_NS);
+    weft_error_clear(weft_error_record()); /* a question to the system that has no answer here */
 }
 
 /* Where every core has a rank that may compute, each rank's messages cost time of its own core.

@@ -190,8 +190,11 @@ static weft_port_t *interpreter_lane_zero_copy_port(const weft_interpreter_t *ru
 {
     const weft_plan_t *plan = run->program->plan;
     weft_port_t **ports = run->program->ports + lane->channel * plan->nports;
+    if (!run->zero_copies) {
+        return NULL;
+    }
     uint32_t number = (uint32_t)(lane - run->lanes) % plan->nlanes;
-    for (uint32_t p = 0; run->zero_copies && p < plan->nports; p++) {
+    for (uint32_t p = 0; p < plan->nports; p++) {
         if (plan->ports[p].lane == number && !weft_port_is_returned(ports[p])) {
             return ports[p];
         }

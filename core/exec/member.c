@@ -18,6 +18,16 @@ static uint32_t member_operand_chunks(const weft_program_t *program, uint32_t ki
                                       : program->tmp_chunks;
 }
 
+/* Returns the block that a chunk belongs to, and which of its k chunks it is. Most plans have k = 1,
+ * and a division takes as long as ten other instructions. */
+static uint32_t member_block_of(const weft_interpreter_t *run, uint32_t chunk, uint32_t *part_p)
+{
+    uint32_t k = run->segmentation.k;
+    uint32_t block = k == 1 ? chunk : chunk / k;
+    *part_p = chunk - block * k;
+    return block;
+}
+
 /* Returns the elements of block `block` of IN or OUT. */
 static uint64_t member_block_count(const weft_interpreter_t *run, uint32_t kind, uint32_t block)
 {
@@ -44,9 +54,9 @@ static uint8_t *member_operand_address(const weft_interpreter_t *run, const weft
         uint64_t before = (uint64_t)lane->channel * program->tmp_chunks + chunk;
         return run->scratch + before * g->chunk * program->elem;
     }
-    uint32_t k = g->k;
+    uint32_t part, block = member_block_of(run, chunk, &part);
     uint64_t element =
-        member_block_start(run, o->kind, chunk / k) + lane->pass * g->pass + chunk % k * g->chunk;
+        member_block_start(run, o->kind, block) + lane->pass * g->pass + part * g->chunk;
     /* Reading IN never writes it: the cast serves one address table for both directions. */
     uint8_t *base = o->kind == WEFT_OPERAND_IN ? (uint8_t *)(uintptr_t)run->in : run->out;
     return (uint8_t *)((uintptr_t)base + element * program->elem);
@@ -76,14 +86,14 @@ static bool member_measure(const weft_interpreter_t *run, const weft_lane_run_t 
 {
     const weft_program_t *program = run->program;
     const weft_plan_operand_t *o = member_measure_of(m);
-    uint32_t k = run->segmentation.k, chunk = 0, kind = WEFT_OPERAND_IN;
+    uint32_t part, chunk = 0, kind = WEFT_OPERAND_IN;
     if (o != NULL) {
         kind = o->kind;
         chunk =
             weft_plan_chunk_at(o, member_operand_chunks(program, kind), lane->iteration, m->done);
     }
-    uint64_t count = member_block_count(run, kind, chunk / k);
-    m->chunk = weft_segmentation_chunk(&run->segmentation, count, lane->pass, chunk % k);
+    uint64_t count = member_block_count(run, kind, member_block_of(run, chunk, &part));
+    m->chunk = weft_segmentation_chunk(&run->segmentation, count, lane->pass, part);
     if (!program->pairs) {
         return true;
     }

@@ -41,6 +41,21 @@ void weft_waiter_init(weft_waiter_t *waiter, const weft_exec_settings_t *setting
                                                : "yield, then sleep");
 }
 
+/* Looks at a port in shared memory from close by: a step of the engine between two looks takes
+ * longer than a message needs from core to core. */
+#define LOOKS 16u
+
+static bool waiter_port_moves(weft_port_t *port)
+{
+    for (uint32_t i = 0; i < LOOKS; i++) {
+        if (port->sends ? weft_mapped_port_refresh(port) : weft_mapped_port_can_receive(port)) {
+            return true;
+        }
+        weft_os_pause();
+    }
+    return false;
+}
+
 static void waiter_nap(weft_waiter_t *waiter)
 {
     uint32_t doubled = waiter->naps++ / NAPS_OF_A_KIND;
@@ -85,6 +100,11 @@ static bool waiter_stay_awake(weft_waiter_t *waiter)
 
 void weft_waiter_step(weft_waiter_t *waiter, weft_links_t *links, weft_port_t *blocked)
 {
+    bool close = blocked != NULL && weft_port_is_mapped(blocked) && waiter->idle < waiter->spins;
+    if (close && waiter_port_moves(blocked)) {
+        return;
+    }
+    waiter->idle += close ? LOOKS : 0;
     if (!waiter_stay_awake(waiter)) {
         waiter_sleep_on(waiter, links, blocked);
     }

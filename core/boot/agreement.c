@@ -100,64 +100,82 @@ static void agreement_describe(const weft_boot_t *boot, const char *theirs, cons
              there_text);
 }
 
-/* Rank `culprit` differs. It receives rank 0's text and tells all ranks the difference. */
-static weft_status_t agreement_explain(weft_boot_t *boot, const char *text, uint32_t culprit)
+/* What a subtree knows of the texts: the hash of one of them, and whether all are alike. */
+typedef struct agreement_hash {
+    uint8_t hash[16];
+    uint8_t differ;
+} agreement_hash_t;
+
+static void agreement_combine_hashes(void *into, const void *from)
 {
-    size_t bytes = strnlen(text, TEXT_MOST - 1);
-    char words[WORDS] = "";
-    char *theirs = weft_os_alloc(TEXT_MOST, 0);
-    char *all = weft_os_alloc(WORDS * boot->nranks, 0);
-    weft_status_t status = WEFT_OK;
-    if (theirs == NULL || all == NULL) {
-        status = weft_fail(WEFT_ERR_RESOURCE, 0, "out of memory for " WHAT);
-        weft_tree_spread_failure(boot);
-        goto out;
-    }
-    memcpy(theirs, text, bytes);
-    status = weft_boot_broadcast(boot, WHAT, theirs, TEXT_MOST - 1, &bytes);
-    if (status != WEFT_OK) {
-        goto out;
-    }
-    theirs[boot->rank == 0 ? strlen(theirs) : bytes] = '\0';
-    if (boot->rank == culprit) {
-        agreement_describe(boot, theirs, text, words);
-    }
-    status = weft_boot_all_gather(boot, WHAT, words, WORDS, all);
-    if (status == WEFT_OK) {
-        char *said = all + culprit * WORDS;
-        said[WORDS - 1] = '\0';
-        weft_fail(WEFT_ERR_MISMATCH, 0, "%s", said);
-        status = weft_boot_set_culprit(boot, culprit);
-        /* All ranks know it: there is nothing to spread. */
-        boot->failed = true;
-    }
-out:
-    weft_os_free(theirs);
-    weft_os_free(all);
-    return status;
+    agreement_hash_t *a = into;
+    const agreement_hash_t *b = from;
+    a->differ |= b->differ | (memcmp(a->hash, b->hash, sizeof a->hash) != 0);
 }
 
-weft_status_t weft_boot_agree(weft_boot_t *boot, const char *text)
+/* The lowest rank that differs from rank 0, in the byte order of the wire, and what it says. */
+typedef struct agreement_objection {
+    uint8_t rank[4];
+    char words[WORDS];
+} agreement_objection_t;
+
+_Static_assert(sizeof(agreement_objection_t) <= WEFT_BOOT_REDUCE_MOST, "is combined as one value");
+
+static void agreement_combine_objections(void *into, const void *from)
 {
-    uint8_t mine[8];
-    uint8_t hash[16];
-    (void)crypto_generichash(hash, sizeof hash, (const uint8_t *)text, strlen(text), NULL, 0);
-    memcpy(mine, hash, sizeof mine);
-    uint8_t *all = weft_os_alloc(sizeof mine * boot->nranks, 0);
-    if (all == NULL) {
+    const agreement_objection_t *other = from;
+    if (memcmp(other->rank, ((agreement_objection_t *)into)->rank, sizeof other->rank) < 0) {
+        memcpy(into, other, sizeof *other);
+    }
+}
+
+/* All ranks fail with the objection. */
+static weft_status_t agreement_fail(weft_boot_t *boot, agreement_objection_t *objection)
+{
+    uint32_t culprit = weft_get_u32(objection->rank);
+    objection->words[WORDS - 1] = '\0';
+    /* All ranks know it: there is nothing to spread. */
+    boot->failed = true;
+    if (culprit >= boot->nranks) {
+        return weft_fail(WEFT_ERR_MISMATCH, 0, "the ranks differ in settings that are not shown");
+    }
+    weft_fail(WEFT_ERR_MISMATCH, 0, "%s", objection->words);
+    return weft_boot_set_culprit(boot, culprit);
+}
+
+/* The ranks differ. All receive rank 0's text, and hear of the lowest rank whose text is another. */
+static weft_status_t agreement_explain(weft_boot_t *boot, const char *text)
+{
+    size_t bytes = strnlen(text, TEXT_MOST - 1);
+    agreement_objection_t objection = {.words = ""};
+    char *theirs = weft_os_alloc(TEXT_MOST, 0);
+    if (theirs == NULL) {
         weft_fail(WEFT_ERR_RESOURCE, 0, "out of memory for " WHAT);
         weft_tree_spread_failure(boot);
         return WEFT_ERR_RESOURCE;
     }
-    weft_status_t status = weft_boot_all_gather(boot, WHAT, mine, sizeof mine, all);
-    uint32_t culprit = 0;
-    while (status == WEFT_OK && culprit < boot->nranks &&
-           memcmp(all, all + culprit * sizeof mine, sizeof mine) == 0) {
-        culprit++;
+    memcpy(theirs, text, bytes);
+    weft_put_u32(objection.rank, UINT32_MAX);
+    weft_status_t status = weft_boot_broadcast(boot, WHAT, theirs, TEXT_MOST - 1, &bytes);
+    if (status == WEFT_OK) {
+        theirs[bytes] = '\0';
+        if (strcmp(theirs, text) != 0) {
+            weft_put_u32(objection.rank, boot->rank);
+            agreement_describe(boot, theirs, text, objection.words);
+        }
+        status = weft_boot_all_reduce(boot, WHAT, &objection, sizeof objection,
+                                      agreement_combine_objections);
     }
-    if (status == WEFT_OK && culprit < boot->nranks) {
-        status = agreement_explain(boot, text, culprit);
-    }
-    weft_os_free(all);
-    return status;
+    weft_os_free(theirs);
+    return status == WEFT_OK ? agreement_fail(boot, &objection) : status;
+}
+
+weft_status_t weft_boot_agree(weft_boot_t *boot, const char *text)
+{
+    agreement_hash_t all = {.differ = 0};
+    (void)crypto_generichash(all.hash, sizeof all.hash, (const uint8_t *)text, strlen(text), NULL,
+                             0);
+    weft_status_t status =
+        weft_boot_all_reduce(boot, WHAT, &all, sizeof all, agreement_combine_hashes);
+    return status == WEFT_OK && all.differ != 0 ? agreement_explain(boot, text) : status;
 }

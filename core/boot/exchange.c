@@ -2,7 +2,8 @@
  *
  * Exchanges over the tree: up to rank 0 and down again. In the subtree of r, level l is the run of
  * ranks from (r + 1)·2^l − 1, at most 2^l long. So the part of a table that belongs to a subtree is
- * log n pieces, which are sent and received in place. */
+ * log n pieces, which are sent and received in place. Where ranks only want to know what their values
+ * come to, each rank sends one value up and one down (weft_boot_all_reduce), however many there are. */
 #include "core/boot/exchange.h"
 
 #include <stdio.h>
@@ -153,6 +154,49 @@ static weft_status_t exchange_gather_up(weft_boot_t *boot, const char *what, siz
                : exchange_move_subtree(boot, parent, boot->rank, what, bytes, all, until);
 }
 
+/* What the subtree of the link has made of its bytes is combined into `data`. */
+static weft_status_t exchange_combine_from(weft_boot_t *boot, weft_tree_link_t *link,
+                                           const char *what, size_t bytes, void *data,
+                                           weft_boot_combine_fn_t combine)
+{
+    _Alignas(16) uint8_t theirs[WEFT_BOOT_REDUCE_MOST];
+    uint32_t levels;
+    (void)exchange_subtree(link->rank, boot->nranks, &levels);
+    uint64_t until = exchange_deadline(boot, levels - 1);
+    weft_frame_t frame;
+    weft_status_t status = exchange_recv_header(boot, link, what, WEFT_FRAME_GATHER, until, &frame);
+    if (status == WEFT_OK && (frame.number != bytes || frame.bytes != bytes)) {
+        return exchange_malformed(boot, link, what, "length");
+    }
+    if (status == WEFT_OK) {
+        status = weft_tree_link_recv(boot, link, what, theirs, bytes, until);
+    }
+    if (status == WEFT_OK) {
+        combine(data, theirs);
+    }
+    return status;
+}
+
+static weft_status_t exchange_combine_up(weft_boot_t *boot, const char *what, size_t bytes,
+                                         void *data, weft_boot_combine_fn_t combine)
+{
+    weft_tree_link_t *parent = &boot->links[WEFT_TREE_PARENT];
+    uint32_t levels;
+    (void)exchange_subtree(boot->rank, boot->nranks, &levels);
+    uint64_t until = exchange_deadline(boot, levels);
+    weft_status_t status = WEFT_OK;
+    for (uint32_t i = 1; status == WEFT_OK && i < WEFT_TREE_LINKS; i++) {
+        if (boot->links[i].fd >= 0) {
+            status = exchange_combine_from(boot, &boot->links[i], what, bytes, data, combine);
+        }
+    }
+    if (status != WEFT_OK || boot->rank == 0) {
+        return status;
+    }
+    status = exchange_send_header(boot, parent, WEFT_FRAME_GATHER, bytes, bytes, until);
+    return status != WEFT_OK ? status : weft_tree_link_send(boot, parent, data, bytes, until);
+}
+
 /* Sends rank 0's bytes to all, at most `max`. *bytes is their number afterwards. */
 static weft_status_t exchange_spread_down(weft_boot_t *boot, const char *what, void *data,
                                           size_t max, size_t *bytes)
@@ -223,6 +267,28 @@ weft_status_t weft_boot_all_gather(weft_boot_t *boot, const char *what, const vo
         status = exchange_spread_down(boot, what, all, total, &total);
     }
     if (status == WEFT_OK && total != bytes * boot->nranks) {
+        status = exchange_malformed(boot, &boot->links[WEFT_TREE_PARENT], what, "length");
+    }
+    return exchange_finish(boot, status);
+}
+
+weft_status_t weft_boot_all_reduce(weft_boot_t *boot, const char *what, void *data, size_t bytes,
+                                   weft_boot_combine_fn_t combine)
+{
+    weft_status_t status = exchange_check(boot, what);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    if (bytes == 0 || bytes > WEFT_BOOT_REDUCE_MOST) {
+        return weft_fail(WEFT_ERR_ARG, 0, "%s: %zu bytes; 1 to %u can be combined", what, bytes,
+                         WEFT_BOOT_REDUCE_MOST);
+    }
+    size_t total = bytes;
+    status = exchange_combine_up(boot, what, bytes, data, combine);
+    if (status == WEFT_OK) {
+        status = exchange_spread_down(boot, what, data, bytes, &total);
+    }
+    if (status == WEFT_OK && total != bytes) {
         status = exchange_malformed(boot, &boot->links[WEFT_TREE_PARENT], what, "length");
     }
     return exchange_finish(boot, status);

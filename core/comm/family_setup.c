@@ -255,19 +255,17 @@ static shared_facts_t family_own_facts(const weft_family_t *family, uint32_t use
 }
 
 /* The slowest rank's figures hold for all, so that all decide alike. */
-static shared_facts_t family_join_facts(const shared_facts_t *all, uint32_t nranks)
+static void family_combine_facts(void *into, const void *from)
 {
-    shared_facts_t f = all[0];
-    for (uint32_t r = 1; r < nranks; r++) {
-        f.alpha = all[r].alpha > f.alpha ? all[r].alpha : f.alpha;
-        f.beta = all[r].beta > f.beta ? all[r].beta : f.beta;
-        f.gamma = all[r].gamma > f.gamma ? all[r].gamma : f.gamma;
-        f.overhead = all[r].overhead > f.overhead ? all[r].overhead : f.overhead;
-        f.slots = all[r].slots > f.slots ? all[r].slots : f.slots;
-        f.slot_bytes = all[r].slot_bytes > f.slot_bytes ? all[r].slot_bytes : f.slot_bytes;
-        f.channels = all[r].channels < f.channels ? all[r].channels : f.channels;
-    }
-    return f;
+    shared_facts_t *f = into;
+    const shared_facts_t *g = from;
+    f->alpha = g->alpha > f->alpha ? g->alpha : f->alpha;
+    f->beta = g->beta > f->beta ? g->beta : f->beta;
+    f->gamma = g->gamma > f->gamma ? g->gamma : f->gamma;
+    f->overhead = g->overhead > f->overhead ? g->overhead : f->overhead;
+    f->slots = g->slots > f->slots ? g->slots : f->slots;
+    f->slot_bytes = g->slot_bytes > f->slot_bytes ? g->slot_bytes : f->slot_bytes;
+    f->channels = g->channels < f->channels ? g->channels : f->channels;
 }
 
 static uint32_t family_channels_of(const weft_family_t *family, const shared_facts_t *f)
@@ -290,40 +288,63 @@ static void family_take_facts(weft_family_t *family, const shared_facts_t *f)
 
 static weft_status_t family_exchange_facts(weft_family_t *family, uint32_t used)
 {
-    shared_facts_t mine = family_own_facts(family, used);
-    shared_facts_t *all = weft_os_alloc(family->nranks * sizeof *all, 0);
-    if (all == NULL) {
-        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot compare transports");
-    }
-    weft_status_t status =
-        weft_boot_all_gather(family->boot, "transport figures", &mine, sizeof mine, all);
+    shared_facts_t facts = family_own_facts(family, used);
+    weft_status_t status = weft_boot_all_reduce(family->boot, "transport figures", &facts,
+                                                sizeof facts, family_combine_facts);
     if (status == WEFT_OK) {
-        shared_facts_t f = family_join_facts(all, family->nranks);
-        family_take_facts(family, &f);
+        family_take_facts(family, &facts);
     }
-    weft_os_free(all);
+    return status;
+}
+
+static void family_combine_layouts(void *into, const void *from)
+{
+    weft_connect_layout_t *a = into;
+    const weft_connect_layout_t *b = from;
+    for (uint32_t i = 0; i < WEFT_TRANSPORTS_MAX; i++) {
+        a->bytes[i] = b->bytes[i] > a->bytes[i] ? b->bytes[i] : a->bytes[i];
+    }
+}
+
+/* Every rank gets the addresses of all; `bytes` is their length for one rank. */
+static weft_status_t family_exchange_addresses(weft_family_t *family, size_t bytes,
+                                               uint32_t *used_p)
+{
+    uint8_t *mine = weft_os_alloc(bytes, 0);
+    uint8_t *all = weft_os_alloc(family->nranks * bytes, 0);
+    weft_status_t status = WEFT_OK;
+    if (mine == NULL || all == NULL) {
+        status = weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate addresses");
+        weft_os_free(all);
+        goto out;
+    }
+    weft_transports_connect_info(family->transports, mine);
+    status = weft_boot_all_gather(family->boot, "transport addresses", mine, bytes, all);
+    if (status == WEFT_OK) {
+        status = weft_transports_choose(family->transports, all, used_p);
+    } else {
+        weft_os_free(all);
+    }
+out:
+    weft_os_free(mine);
     return status;
 }
 
 static weft_status_t family_connect_peers(weft_family_t *family)
 {
-    uint8_t card[WEFT_CONNECT_INFO_BYTES];
     uint32_t used = 0;
-    uint8_t *cards = weft_os_alloc(family->nranks * WEFT_CONNECT_INFO_BYTES, 0);
-    if (cards == NULL) {
-        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate addresses");
-    }
     weft_status_t status =
         weft_transports_create(family->registry, family->nranks, family->rank, &family->transports);
-    if (status == WEFT_OK) {
-        weft_transports_connect_info(family->transports, card);
-        status =
-            weft_boot_all_gather(family->boot, "transport addresses", card, sizeof card, cards);
+    if (status != WEFT_OK) {
+        return status;
     }
+    weft_connect_layout_t layout = weft_transports_own_layout(family->transports);
+    status = weft_boot_all_reduce(family->boot, "lengths of addresses", &layout, sizeof layout,
+                                  family_combine_layouts);
     if (status == WEFT_OK) {
-        status = weft_transports_choose(family->transports, cards, &used);
+        size_t bytes = weft_transports_set_layout(family->transports, &layout);
+        status = family_exchange_addresses(family, bytes, &used);
     }
-    weft_os_free(cards);
     return status == WEFT_OK ? family_exchange_facts(family, used) : status;
 }
 

@@ -37,8 +37,10 @@ struct weft_transports {
     weft_transport_t entry[WEFT_TRANSPORTS_MAX];
     uint32_t count;
     uint32_t nranks, rank;
-    uint8_t *infos;   /* connect info of all ranks */
-    uint8_t *serving; /* per rank: index of the transport */
+    weft_connect_layout_t layout;
+    size_t info_bytes; /* of one rank */
+    uint8_t *infos;    /* connect info of all ranks */
+    uint8_t *serving;  /* per rank: index of the transport */
     weft_transports_user_t *users;
     early_t *early;
     kept_t *kept;
@@ -189,21 +191,55 @@ const weft_transport_t *weft_transports_get(const weft_transports_t *transports,
     return &transports->entry[i];
 }
 
-void weft_transports_connect_info(const weft_transports_t *transports,
-                                  uint8_t info[WEFT_CONNECT_INFO_BYTES])
+/* An address that is longer than the ABI allows counts as none. */
+static uint8_t transports_address_bytes(const weft_net_address_t *address)
 {
-    memset(info, 0, WEFT_CONNECT_INFO_BYTES);
+    return address->bytes <= WEFT_NET_ADDRESS_MAX ? (uint8_t)address->bytes : 0;
+}
+
+weft_connect_layout_t weft_transports_own_layout(const weft_transports_t *transports)
+{
+    weft_connect_layout_t layout = {{0}};
     for (uint32_t i = 0; i < transports->count; i++) {
-        memcpy(info + i * sizeof(weft_net_address_t), &transports->entry[i].address,
-               sizeof(weft_net_address_t));
+        layout.bytes[i] = transports_address_bytes(&transports->entry[i].address);
+    }
+    return layout;
+}
+
+size_t weft_transports_set_layout(weft_transports_t *transports,
+                                  const weft_connect_layout_t *layout)
+{
+    transports->layout = *layout;
+    transports->info_bytes = 0;
+    for (uint32_t i = 0; i < transports->count; i++) {
+        transports->info_bytes += 1 + (size_t)layout->bytes[i];
+    }
+    return transports->info_bytes;
+}
+
+/* For each transport a byte with the length of the address, and room for the longest. */
+void weft_transports_connect_info(const weft_transports_t *transports, uint8_t *info)
+{
+    memset(info, 0, transports->info_bytes);
+    for (uint32_t i = 0; i < transports->count; i++) {
+        const weft_net_address_t *address = &transports->entry[i].address;
+        info[0] = transports_address_bytes(address);
+        memcpy(info + 1, address->data, info[0]);
+        info += 1 + (size_t)transports->layout.bytes[i];
     }
 }
 
+/* The bytes came from the peer: a length beyond the layout is no address. */
 static void transports_address(const weft_transports_t *transports, uint32_t peer, uint32_t index,
                                weft_net_address_t *address)
 {
-    memcpy(address, transports->infos + peer * WEFT_CONNECT_INFO_BYTES + index * sizeof *address,
-           sizeof *address);
+    const uint8_t *info = transports->infos + peer * transports->info_bytes;
+    for (uint32_t i = 0; i < index; i++) {
+        info += 1 + (size_t)transports->layout.bytes[i];
+    }
+    *address =
+        (weft_net_address_t){.bytes = info[0] <= transports->layout.bytes[index] ? info[0] : 0};
+    memcpy(address->data, info + 1, address->bytes);
 }
 
 /* First transport, in the order of the INI, that reaches the peer; transports->count if none
@@ -214,7 +250,6 @@ static uint32_t transports_reaching(const weft_transports_t *transports, uint32_
         weft_net_address_t address;
         transports_address(transports, peer, i, &address);
         if (transports->entry[i].adapter != NULL && address.bytes > 0 &&
-            address.bytes <= WEFT_NET_ADDRESS_MAX &&
             transports->entry[i].ops->reachable(transports->entry[i].adapter, &address) ==
                 WEFT_OK) {
             return i;
@@ -237,16 +272,15 @@ static weft_status_t transports_none_reaches(const weft_transports_t *transports
     return status;
 }
 
-weft_status_t weft_transports_choose(weft_transports_t *transports, const uint8_t *infos,
+weft_status_t weft_transports_choose(weft_transports_t *transports, uint8_t *infos,
                                      uint32_t *used_p)
 {
     uint32_t n = transports->nranks;
-    transports->infos = weft_os_alloc(n * WEFT_CONNECT_INFO_BYTES, 0);
+    transports->infos = infos;
     transports->serving = weft_os_alloc(n, 0);
-    if (transports->infos == NULL || transports->serving == NULL) {
+    if (transports->serving == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate addresses of %u ranks", n);
     }
-    memcpy(transports->infos, infos, n * WEFT_CONNECT_INFO_BYTES);
     *used_p = 0;
     for (uint32_t peer = 0; peer < n; peer++) {
         if (peer == transports->rank) {

@@ -64,14 +64,24 @@ void weft_transports_destroy(weft_transports_t *transports);
 uint32_t weft_transports_count(const weft_transports_t *transports);
 const weft_transport_t *weft_transports_get(const weft_transports_t *transports, uint32_t i);
 
-/* Bytes that every rank gives to every other: the addresses of its listeners. */
-#define WEFT_CONNECT_INFO_BYTES (WEFT_TRANSPORTS_MAX * sizeof(weft_net_address_t))
-void weft_transports_connect_info(const weft_transports_t *transports,
-                                  uint8_t info[WEFT_CONNECT_INFO_BYTES]);
-/* Takes the connect info of all ranks in rank order and chooses the transport for each peer. Bit i
- * of *used_p is set if transport i serves some peer. ERR_LINK names the peer and the transports
- * that cannot reach it. */
-weft_status_t weft_transports_choose(weft_transports_t *transports, const uint8_t *infos,
+/* The connect info of a rank is what every other rank keeps of it: the addresses of its listeners.
+ * Their lengths are those of the longest addresses in the job, so that a table of all ranks is no
+ * larger than what is in it. */
+typedef struct weft_connect_layout {
+    uint8_t bytes[WEFT_TRANSPORTS_MAX]; /* of the longest address, by transport */
+} weft_connect_layout_t;
+
+/* Returns the lengths of this rank's addresses. */
+weft_connect_layout_t weft_transports_own_layout(const weft_transports_t *transports);
+/* Takes the lengths that hold for all ranks, and returns the bytes of a connect info. */
+size_t weft_transports_set_layout(weft_transports_t *transports,
+                                  const weft_connect_layout_t *layout);
+/* Writes this rank's connect info, as many bytes as the layout says. */
+void weft_transports_connect_info(const weft_transports_t *transports, uint8_t *info);
+/* Takes over the connect info of all ranks in rank order, memory of weft_os_alloc(), also on failure,
+ * and chooses the transport for each peer. Bit i of *used_p is set if transport i serves some peer.
+ * ERR_LINK names the peer and the transports that cannot reach it. */
+weft_status_t weft_transports_choose(weft_transports_t *transports, uint8_t *infos,
                                      uint32_t *used_p);
 /* Returns the index of the transport that serves rank `peer` of the family. */
 uint32_t weft_transports_index(const weft_transports_t *transports, uint32_t peer);

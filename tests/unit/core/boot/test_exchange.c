@@ -55,6 +55,80 @@ static void all_gather_puts_every_ranks_bytes_in_rank_order(void **unused)
     }
 }
 
+typedef struct extremes {
+    uint32_t low, high, count;
+    uint8_t rest[500];
+} extremes_t;
+
+static void combine_extremes(void *into, const void *from)
+{
+    extremes_t *a = into;
+    const extremes_t *b = from;
+    a->low = b->low < a->low ? b->low : a->low;
+    a->high = b->high > a->high ? b->high : a->high;
+    a->count += b->count;
+}
+
+static weft_status_t reduce_extremes(member_t *m)
+{
+    extremes_t all = {.low = m->rank + 10, .high = m->rank * 3, .count = 1};
+    weft_status_t status =
+        weft_boot_all_reduce(m->boot, "a test", &all, sizeof all, combine_extremes);
+    bool right = all.low == 10 && all.high == (m->nranks - 1) * 3 && all.count == m->nranks;
+    return status == WEFT_OK && !right ? WEFT_ERR_INTERNAL : status;
+}
+
+static void all_reduce_combines_every_rank_once(void **unused)
+{
+    (void)unused;
+    static const uint32_t sizes[] = {1, 2, 3, 6, 8, 13};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        crowd_t crowd;
+        crowd_init(&crowd, sizes[i]);
+        crowd.act = reduce_extremes;
+        crowd_run(&crowd);
+        for (uint32_t r = 0; r < sizes[i]; r++) {
+            assert_int_equal(crowd.members[r].status, WEFT_OK);
+        }
+    }
+}
+
+static weft_status_t reduce_of_other_size(member_t *m)
+{
+    extremes_t all = {.low = 0};
+    return weft_boot_all_reduce(m->boot, "a test", &all, m->rank == 5 ? 12 : 16, combine_extremes);
+}
+
+static void a_rank_that_combines_another_size_is_named_on_all(void **unused)
+{
+    (void)unused;
+    crowd_t crowd;
+    crowd_init(&crowd, 8);
+    crowd.act = reduce_of_other_size;
+    crowd_run(&crowd);
+    for (uint32_t r = 0; r < 8; r++) {
+        assert_int_equal(crowd.members[r].status, WEFT_ERR_PROTO);
+        assert_int_equal(crowd.members[r].error.peer, 5);
+    }
+}
+
+static weft_status_t reduce_too_much(member_t *m)
+{
+    static uint8_t all[WEFT_BOOT_REDUCE_MOST + 1];
+    return weft_boot_all_reduce(m->boot, "a test", all, sizeof all, combine_extremes);
+}
+
+static void more_than_can_be_combined_is_refused(void **unused)
+{
+    (void)unused;
+    crowd_t crowd;
+    crowd_init(&crowd, 2);
+    crowd.act = reduce_too_much;
+    crowd_run(&crowd);
+    assert_int_equal(crowd.members[0].status, WEFT_ERR_ARG);
+    assert_int_equal(crowd.members[1].status, WEFT_ERR_ARG);
+}
+
 static weft_status_t receive_from_rank_0(member_t *m)
 {
     char text[64] = "";
@@ -218,6 +292,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_gather_puts_every_ranks_bytes_in_rank_order),
+        cmocka_unit_test(all_reduce_combines_every_rank_once),
+        cmocka_unit_test(a_rank_that_combines_another_size_is_named_on_all),
+        cmocka_unit_test(more_than_can_be_combined_is_refused),
         cmocka_unit_test(broadcast_carries_bytes_and_length_of_rank_0),
         cmocka_unit_test(a_rank_with_another_size_is_named_on_all),
         cmocka_unit_test(ranks_that_agree_go_on),

@@ -53,7 +53,9 @@ void weft_disseminate_failure(weft_health_t *health, const weft_neighbour_t *fro
     if (weft_event_log_find(&health->log, WEFT_FRAME_FAIL, comm_id, 0) != NULL) {
         return;
     }
-    (void)weft_event_log_add_failure(&health->log, comm_id, error);
+    if (!weft_event_log_add_failure(&health->log, comm_id, error)) {
+        return;
+    }
     dissemination_disseminate_error(health, (audience_t){.except = from}, WEFT_FRAME_FAIL, comm_id,
                                     error);
     if (from != NULL) {
@@ -68,9 +70,12 @@ void weft_disseminate_leave_comm(weft_health_t *health, const weft_neighbour_t *
     if (weft_event_log_find(&health->log, WEFT_FRAME_LEAVE_COMM, comm_id, rank) != NULL) {
         return;
     }
-    const weft_logged_event_t *event =
-        weft_event_log_add_leave(&health->log, comm_id, rank, sequence);
-    dissemination_disseminate_left(health, (audience_t){.except = from}, event);
+    if (!weft_event_log_add_leave(&health->log, comm_id, rank, sequence)) {
+        return;
+    }
+    dissemination_disseminate_left(
+        health, (audience_t){.except = from},
+        weft_event_log_find(&health->log, WEFT_FRAME_LEAVE_COMM, comm_id, rank));
     if (rank != health->boot->rank) {
         health->callbacks.left(health->arg, comm_id, rank, sequence);
     }
@@ -127,7 +132,7 @@ void weft_disseminate_all_to(weft_health_t *health, weft_neighbour_t *neighbour)
     for (const weft_logged_death_t *death = log->deaths; death != NULL; death = death->next) {
         dissemination_disseminate_error(health, to, WEFT_FRAME_DEATH, 0, &death->error);
     }
-    for (uint32_t i = 0; i < log->room; i++) {
+    for (uint32_t i = 0; i < weft_event_log_count(log); i++) {
         const weft_logged_event_t *event = &log->events[i];
         if (event->type == WEFT_FRAME_FAIL && event->error != NULL) {
             dissemination_disseminate_error(health, to, WEFT_FRAME_FAIL, event->comm_id,
@@ -153,7 +158,7 @@ void weft_disseminate_replay(weft_health_t *health, uint64_t comm_id)
     for (const weft_logged_death_t *death = log->deaths; death != NULL; death = death->next) {
         tell->died(health->arg, comm_id, &death->error);
     }
-    for (uint32_t i = 0; i < log->room; i++) {
+    for (uint32_t i = 0; i < weft_event_log_count(log); i++) {
         const weft_logged_event_t *event = &log->events[i];
         if (event->comm_id != comm_id) {
             continue;

@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The event log: a ring of events and a list of deaths. */
+ * The event log: a ring of events with a hash table over it, and a list of deaths. */
 #include "core/boot/event_log.h"
 
-#include "core/base/error.h"
 #include "core/os/os.h"
 
 #define LOG_EVENTS 1024 /* and four for each rank */
+#define LOG_LEAST 16u
 
-weft_status_t weft_event_log_init(weft_event_log_t *log, uint32_t nranks)
+void weft_event_log_init(weft_event_log_t *log, uint32_t nranks)
 {
     *log = (weft_event_log_t){.room = LOG_EVENTS + 4 * nranks};
-    log->events = weft_os_alloc(log->room * sizeof *log->events, 0);
-    return log->events != NULL
-               ? WEFT_OK
-               : weft_fail(WEFT_ERR_RESOURCE, 0, "out of memory for the health channel");
 }
 
 void weft_event_log_fini(weft_event_log_t *log)
@@ -24,36 +20,107 @@ void weft_event_log_fini(weft_event_log_t *log)
         log->deaths = death->next;
         weft_os_free(death);
     }
-    for (uint32_t i = 0; log->events != NULL && i < log->room; i++) {
+    for (uint32_t i = 0; i < weft_event_log_count(log); i++) {
         weft_os_free(log->events[i].error);
     }
     weft_os_free(log->events);
-    log->events = NULL;
+    weft_os_free(log->chains);
+    *log = (weft_event_log_t){.events = NULL};
+}
+
+/* The failure of a communicator is one event, whoever reports it. */
+static uint32_t event_log_owner(uint32_t type, uint32_t rank)
+{
+    return type == WEFT_FRAME_FAIL ? 0 : rank;
+}
+
+static uint32_t *event_log_chain(const weft_event_log_t *log, uint32_t type, uint64_t comm_id,
+                                 uint32_t rank)
+{
+    uint64_t key = comm_id ^ ((uint64_t)event_log_owner(type, rank) << 32 | type);
+    uint64_t hash = (key ^ key >> 29) * UINT64_C(0x9e3779b97f4a7c15);
+    return &log->chains[hash >> 32 & (log->held - 1)];
+}
+
+static void event_log_link(weft_event_log_t *log, uint32_t position)
+{
+    weft_logged_event_t *event = &log->events[position];
+    uint32_t *chain = event_log_chain(log, event->type, event->comm_id, event->rank);
+    event->next = *chain;
+    *chain = position + 1;
+}
+
+static void event_log_unlink(weft_event_log_t *log, uint32_t position)
+{
+    const weft_logged_event_t *event = &log->events[position];
+    uint32_t *at = event_log_chain(log, event->type, event->comm_id, event->rank);
+    while (*at != position + 1) {
+        at = &log->events[*at - 1].next;
+    }
+    *at = event->next;
+}
+
+/* Room for twice as many as now. */
+static bool event_log_grow(weft_event_log_t *log)
+{
+    weft_event_log_t old = *log;
+    uint32_t held = old.held == 0 ? LOG_LEAST : 2 * old.held;
+    weft_logged_event_t *events = weft_os_alloc(held * sizeof *events, 0);
+    uint32_t *chains = weft_os_alloc(held * sizeof *chains, 0);
+    if (events == NULL || chains == NULL) {
+        weft_os_free(events);
+        weft_os_free(chains);
+        return false;
+    }
+    log->events = events;
+    log->chains = chains;
+    log->held = held;
+    for (uint32_t i = 0; i < old.added; i++) {
+        events[i] = old.events[i];
+        event_log_link(log, i);
+    }
+    weft_os_free(old.events);
+    weft_os_free(old.chains);
+    return true;
 }
 
 const weft_logged_event_t *weft_event_log_find(const weft_event_log_t *log, uint32_t type,
                                                uint64_t comm_id, uint32_t rank)
 {
-    for (uint32_t i = 0; i < log->room; i++) {
-        const weft_logged_event_t *event = &log->events[i];
+    uint32_t owner = event_log_owner(type, rank);
+    uint32_t at = log->held > 0 ? *event_log_chain(log, type, comm_id, rank) : 0;
+    while (at != 0) {
+        const weft_logged_event_t *event = &log->events[at - 1];
         if (event->type == type && event->comm_id == comm_id &&
-            (type == WEFT_FRAME_FAIL || event->rank == rank)) {
+            event_log_owner(type, event->rank) == owner) {
             return event;
         }
+        at = event->next;
     }
     return NULL;
 }
 
-static weft_logged_event_t *event_log_add(weft_event_log_t *log, const weft_logged_event_t *event)
+static bool event_log_add(weft_event_log_t *log, const weft_logged_event_t *event)
 {
-    weft_logged_event_t *slot = &log->events[log->added++ % log->room];
-    weft_os_free(slot->error);
-    *slot = *event;
-    return slot;
+    if (log->added == log->held && log->held < log->room && !event_log_grow(log)) {
+        log->room = log->held;
+    }
+    if (log->room == 0) {
+        weft_os_free(event->error);
+        return false;
+    }
+    uint32_t position = log->added % log->room;
+    if (log->added >= log->room) {
+        event_log_unlink(log, position);
+        weft_os_free(log->events[position].error);
+    }
+    log->events[position] = *event;
+    log->added++;
+    event_log_link(log, position);
+    return true;
 }
 
-const weft_logged_event_t *weft_event_log_add_failure(weft_event_log_t *log, uint64_t comm_id,
-                                                      const weft_error_t *error)
+bool weft_event_log_add_failure(weft_event_log_t *log, uint64_t comm_id, const weft_error_t *error)
 {
     weft_logged_event_t event = {.type = WEFT_FRAME_FAIL, .comm_id = comm_id};
     event.error = weft_os_alloc(sizeof *event.error, 0);
@@ -63,8 +130,8 @@ const weft_logged_event_t *weft_event_log_add_failure(weft_event_log_t *log, uin
     return event_log_add(log, &event);
 }
 
-const weft_logged_event_t *weft_event_log_add_leave(weft_event_log_t *log, uint64_t comm_id,
-                                                    uint32_t rank, uint64_t sequence)
+bool weft_event_log_add_leave(weft_event_log_t *log, uint64_t comm_id, uint32_t rank,
+                              uint64_t sequence)
 {
     weft_logged_event_t event = {
         .type = WEFT_FRAME_LEAVE_COMM, .rank = rank, .comm_id = comm_id, .sequence = sequence};

@@ -18,6 +18,7 @@ typedef struct weft_logged_event {
     uint64_t comm_id;
     uint64_t sequence;   /* LEAVE_COMM */
     weft_error_t *error; /* FAIL; NULL: there was no memory */
+    uint32_t next;       /* of its chain: position in the ring plus one; 0: the last */
 } weft_logged_event_t;
 
 /* The death of a rank, remembered for good. */
@@ -26,27 +27,35 @@ typedef struct weft_logged_death {
     weft_error_t error;
 } weft_logged_death_t;
 
+/* Its memory grows with the events that it holds. */
 typedef struct weft_event_log {
-    weft_logged_event_t *events; /* a ring */
-    uint32_t room;
-    uint32_t added; /* so far */
+    weft_logged_event_t *events; /* a ring, once there are as many as are kept */
+    uint32_t *chains;            /* by hash of an event: its position in `events` plus one */
+    uint32_t room;               /* events that are kept */
+    uint32_t held;               /* power of two: those that fit into memory now, and the chains */
+    uint32_t added;              /* so far */
     weft_logged_death_t *deaths;
 } weft_event_log_t;
 
-/* ERR_RESOURCE. */
-weft_status_t weft_event_log_init(weft_event_log_t *log, uint32_t nranks);
+/* The number of events in the log; they are the first of `events`. */
+static inline uint32_t weft_event_log_count(const weft_event_log_t *log)
+{
+    return log->added < log->room ? log->added : log->room;
+}
+
+void weft_event_log_init(weft_event_log_t *log, uint32_t nranks);
 void weft_event_log_fini(weft_event_log_t *log);
 
 /* The failure of comm_id (`rank` is ignored), or that `rank` left it; NULL: not known. */
 const weft_logged_event_t *weft_event_log_find(const weft_event_log_t *log, uint32_t type,
                                                uint64_t comm_id, uint32_t rank);
 
-/* Add an event that is not known yet. The oldest event makes room: with it a reason is lost, but a
- * deadline still ends the wait. */
-const weft_logged_event_t *weft_event_log_add_failure(weft_event_log_t *log, uint64_t comm_id,
-                                                      const weft_error_t *error);
-const weft_logged_event_t *weft_event_log_add_leave(weft_event_log_t *log, uint64_t comm_id,
-                                                    uint32_t rank, uint64_t sequence);
+/* Add an event that is not known yet. The oldest event makes room, and so it does where memory is
+ * short: with it a reason is lost, but a deadline still ends the wait. False: there is no memory at
+ * all, and the event would be taken for a new one again. */
+bool weft_event_log_add_failure(weft_event_log_t *log, uint64_t comm_id, const weft_error_t *error);
+bool weft_event_log_add_leave(weft_event_log_t *log, uint64_t comm_id, uint32_t rank,
+                              uint64_t sequence);
 /* Without memory the death is not remembered. */
 void weft_event_log_add_death(weft_event_log_t *log, const weft_error_t *error);
 

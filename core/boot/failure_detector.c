@@ -55,7 +55,7 @@ void weft_detector_suspect(weft_health_t *health, uint32_t rank)
 {
     weft_health_assert_owner(health);
     if (health->membership.states[rank] == WEFT_MEMBER_LIVE) {
-        health->membership.states[rank] = WEFT_MEMBER_SUSPECT;
+        weft_membership_suspect(&health->membership, rank);
         weft_tree_repair(health);
     }
 }
@@ -130,26 +130,32 @@ static void detector_judge_silent(weft_health_t *health, uint64_t now)
     }
 }
 
-/* Ranks that should have connected or answered. */
+static void detector_declare_absent(weft_health_t *health, uint32_t rank, bool suspect)
+{
+    char who[128];
+    weft_boot_rank_text(health->boot, rank, who, sizeof who);
+    if (suspect) {
+        weft_fail(WEFT_ERR_PEER_DEAD, 0, "%s died: nobody listens at its address", who);
+    } else {
+        weft_fail(WEFT_ERR_PEER_UNRESPONSIVE, 0,
+                  "%s did not connect again after its parent in the tree left", who);
+    }
+    weft_detector_declare_dead(health, rank);
+}
+
+/* Ranks that should have connected or answered. A rank that is declared dead drops out of the list,
+ * and others may come to its end. */
 static void detector_judge_absent(weft_health_t *health, uint64_t now)
 {
     const weft_membership_t *membership = &health->membership;
-    uint32_t doubtful = membership->awaited + membership->suspects;
-    for (uint32_t i = 0; doubtful > 0 && !health->detection_ended && i < membership->nranks; i++) {
-        char who[128];
-        bool suspect = membership->states[i] == WEFT_MEMBER_SUSPECT;
+    for (uint32_t i = 0; !health->detection_ended && i < membership->ndoubts;) {
+        uint32_t rank = membership->doubts[i];
+        bool suspect = membership->states[rank] == WEFT_MEMBER_SUSPECT;
         uint64_t limit = suspect ? DETECTOR_SUSPECT_NS : health->detector.unresponsive;
-        if (membership->since[i] == 0 || limit == 0 || now - membership->since[i] < limit) {
-            continue;
+        if (limit > 0 && now > membership->since[rank] && now - membership->since[rank] >= limit) {
+            detector_declare_absent(health, rank, suspect);
         }
-        weft_boot_rank_text(health->boot, i, who, sizeof who);
-        if (suspect) {
-            weft_fail(WEFT_ERR_PEER_DEAD, 0, "%s died: nobody listens at its address", who);
-        } else {
-            weft_fail(WEFT_ERR_PEER_UNRESPONSIVE, 0,
-                      "%s did not connect again after its parent in the tree left", who);
-        }
-        weft_detector_declare_dead(health, i);
+        i += i < membership->ndoubts && membership->doubts[i] == rank;
     }
 }
 

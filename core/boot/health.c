@@ -143,6 +143,7 @@ static void health_run(void *arg)
     weft_health_t *health = arg;
     weft_health_own(health);
     for (;;) {
+        weft_neighbours_flush(&health->neighbours);
         uint64_t next = weft_detector_next(health);
         uint64_t until = health->leaving && health->leave_until < next ? health->leave_until : next;
         uint32_t count = health_prepare(health, &until);
@@ -182,9 +183,7 @@ static weft_status_t health_init(weft_health_t *health, weft_boot_t *boot)
     if (status == WEFT_OK) {
         status = weft_membership_init(&health->membership, boot->rank, boot->nranks);
     }
-    if (status == WEFT_OK) {
-        status = weft_event_log_init(&health->log, boot->nranks);
-    }
+    weft_event_log_init(&health->log, boot->nranks);
     if (status == WEFT_OK) {
         status = weft_neighbours_init(&health->neighbours, boot);
     }

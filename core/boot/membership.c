@@ -11,7 +11,8 @@ weft_status_t weft_membership_init(weft_membership_t *membership, uint32_t rank,
     *membership = (weft_membership_t){.rank = rank, .nranks = nranks};
     membership->states = weft_os_alloc(nranks * sizeof *membership->states, 0);
     membership->since = weft_os_alloc(nranks * sizeof *membership->since, 0);
-    if (membership->states == NULL || membership->since == NULL) {
+    membership->doubts = weft_os_alloc(nranks * sizeof *membership->doubts, 0);
+    if (membership->states == NULL || membership->since == NULL || membership->doubts == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, 0, "out of memory for %u ranks", nranks);
     }
     return WEFT_OK;
@@ -21,6 +22,13 @@ void weft_membership_fini(weft_membership_t *membership)
 {
     weft_os_free(membership->states);
     weft_os_free(membership->since);
+    weft_os_free(membership->doubts);
+}
+
+static bool membership_is_gone(const weft_membership_t *membership, uint32_t rank)
+{
+    return membership->states[rank] == WEFT_MEMBER_LEFT ||
+           membership->states[rank] == WEFT_MEMBER_DEAD;
 }
 
 uint32_t weft_membership_parent(const weft_membership_t *membership, uint32_t rank)
@@ -32,10 +40,11 @@ uint32_t weft_membership_parent(const weft_membership_t *membership, uint32_t ra
             return at;
         }
     }
+    at = membership->lowest;
     while (at < rank && membership->states[at] != WEFT_MEMBER_LIVE) {
         at++;
     }
-    return at;
+    return at < rank ? at : rank;
 }
 
 uint32_t weft_membership_next_hop(const weft_membership_t *membership, uint32_t target)
@@ -53,27 +62,83 @@ uint32_t weft_membership_next_hop(const weft_membership_t *membership, uint32_t 
     }
 }
 
+static bool membership_is_awaited(const weft_membership_t *membership,
+                                  const weft_neighbours_t *neighbours, uint32_t rank)
+{
+    return membership->states[rank] == WEFT_MEMBER_LIVE && rank != membership->rank &&
+           weft_membership_parent(membership, rank) == membership->rank &&
+           weft_neighbours_find(neighbours, rank) == NULL;
+}
+
+static void membership_doubt(weft_membership_t *membership, uint32_t rank)
+{
+    if (membership->since[rank] == 0) {
+        membership->since[rank] = weft_os_clock_ns();
+        membership->doubts[membership->ndoubts++] = rank;
+    }
+}
+
+void weft_membership_suspect(weft_membership_t *membership, uint32_t rank)
+{
+    membership->states[rank] = WEFT_MEMBER_SUSPECT;
+    membership_doubt(membership, rank);
+}
+
+/* Ranks below `rank` that have no live ancestor below it. */
+static void membership_await_below(weft_membership_t *membership,
+                                   const weft_neighbours_t *neighbours, uint32_t rank)
+{
+    for (uint64_t child = 2 * (uint64_t)rank + 1;
+         child <= 2 * (uint64_t)rank + 2 && child < membership->nranks; child++) {
+        uint32_t at = (uint32_t)child;
+        if (membership->states[at] != WEFT_MEMBER_LIVE) {
+            membership_await_below(membership, neighbours, at);
+        } else if (at != membership->rank && weft_neighbours_find(neighbours, at) == NULL) {
+            membership_doubt(membership, at);
+        }
+    }
+}
+
+/* Those about whom there is no doubt any more. */
+static void membership_drop_doubts(weft_membership_t *membership,
+                                   const weft_neighbours_t *neighbours)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < membership->ndoubts; i++) {
+        uint32_t rank = membership->doubts[i];
+        if (membership->states[rank] == WEFT_MEMBER_SUSPECT ||
+            membership_is_awaited(membership, neighbours, rank)) {
+            membership->doubts[kept++] = rank;
+        } else {
+            membership->since[rank] = 0;
+        }
+    }
+    membership->ndoubts = kept;
+}
+
 void weft_membership_update(weft_membership_t *membership, const weft_neighbours_t *neighbours)
 {
-    uint64_t now = weft_os_clock_ns();
     uint32_t me = membership->rank;
+    while (membership->lowest < me && membership_is_gone(membership, membership->lowest)) {
+        membership->lowest++;
+    }
+    membership_drop_doubts(membership, neighbours);
+    membership_await_below(membership, neighbours, me);
+    if (me > 0 && weft_membership_parent(membership, me) == me) {
+        membership_await_below(membership, neighbours, 0);
+    }
     membership->awaited = 0;
     membership->suspects = 0;
-    for (uint32_t i = 0; i < membership->nranks; i++) {
-        bool awaited = membership->states[i] == WEFT_MEMBER_LIVE && i != me &&
-                       weft_membership_parent(membership, i) == me &&
-                       weft_neighbours_find(neighbours, i) == NULL;
-        bool suspect = membership->states[i] == WEFT_MEMBER_SUSPECT;
-        uint64_t *since = &membership->since[i];
-        membership->awaited += awaited;
+    for (uint32_t i = 0; i < membership->ndoubts; i++) {
+        bool suspect = membership->states[membership->doubts[i]] == WEFT_MEMBER_SUSPECT;
         membership->suspects += suspect;
-        *since = !awaited && !suspect ? 0 : *since != 0 ? *since : now;
+        membership->awaited += !suspect;
     }
 }
 
 void weft_membership_restart_clocks(weft_membership_t *membership, uint64_t now)
 {
-    for (uint32_t i = 0; i < membership->nranks; i++) {
-        membership->since[i] = membership->since[i] != 0 ? now : 0;
+    for (uint32_t i = 0; i < membership->ndoubts; i++) {
+        membership->since[membership->doubts[i]] = now;
     }
 }

@@ -24,8 +24,11 @@ typedef struct weft_membership {
     uint32_t rank, nranks;
     uint8_t *states;  /* weft_member_state_t of every rank */
     uint64_t *since;  /* a suspect, or a live rank that should connect to us: since when; else 0 */
+    uint32_t *doubts; /* the ranks whose `since` is not 0; room for all, taken when needed */
+    uint32_t ndoubts;
     uint32_t awaited; /* live ranks that should connect to us and have not yet */
     uint32_t suspects;
+    uint32_t lowest; /* no rank below it is live, or ever will be */
 } weft_membership_t;
 
 /* ERR_RESOURCE. */
@@ -37,7 +40,10 @@ uint32_t weft_membership_parent(const weft_membership_t *membership, uint32_t ra
 /* The rank to which a frame for `target` goes next; our own rank when there is no way. */
 uint32_t weft_membership_next_hop(const weft_membership_t *membership, uint32_t target);
 
-/* Finds out anew who is awaited, after a state or a neighbour has changed. */
+/* A live rank becomes a suspect; weft_membership_update() is due. */
+void weft_membership_suspect(weft_membership_t *membership, uint32_t rank);
+/* Finds out anew who is awaited, after a state or a neighbour has changed. Looks at the ranks that
+ * were awaited or suspect, and at those below the gaps that this rank closes; not at all. */
 void weft_membership_update(weft_membership_t *membership, const weft_neighbours_t *neighbours);
 /* Restarts the clocks of all that are awaited or suspect. */
 void weft_membership_restart_clocks(weft_membership_t *membership, uint64_t now);

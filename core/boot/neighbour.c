@@ -11,6 +11,8 @@
 
 /* Unsent bytes beyond which frames that will be repeated anyway are dropped. */
 #define NEIGHBOUR_OUT_SOFT ((size_t)16 * 1024)
+/* Unsent bytes that do not wait for the end of the step. */
+#define NEIGHBOUR_OUT_BATCH ((size_t)4 * 1024)
 
 /* Room for twice as many as now. The list keeps its contents, the poll entries do not. */
 static weft_status_t neighbour_neighbours_grow(weft_neighbours_t *neighbours)
@@ -146,6 +148,15 @@ void weft_neighbour_flush(weft_neighbour_t *neighbour)
     neighbour->out_end = 0;
 }
 
+void weft_neighbours_flush(weft_neighbours_t *neighbours)
+{
+    for (uint32_t i = 0; i < neighbours->count; i++) {
+        if (neighbours->list[i].fd >= 0 && !weft_neighbour_is_flushed(&neighbours->list[i])) {
+            weft_neighbour_flush(&neighbours->list[i]);
+        }
+    }
+}
+
 bool weft_neighbour_is_flushed(const weft_neighbour_t *neighbour)
 {
     return neighbour->out_at == neighbour->out_end;
@@ -201,7 +212,9 @@ void weft_neighbour_send(const weft_neighbours_t *neighbours, weft_neighbour_t *
         memcpy(neighbour->out + neighbour->out_end + WEFT_WIRE_HEADER, payload, frame->bytes);
     }
     neighbour->out_end += WEFT_WIRE_HEADER + frame->bytes;
-    weft_neighbour_flush(neighbour);
+    if (neighbour->out_end - neighbour->out_at >= NEIGHBOUR_OUT_BATCH) {
+        weft_neighbour_flush(neighbour);
+    }
 }
 
 void weft_neighbours_flood(weft_neighbours_t *neighbours, const weft_neighbour_t *except,

@@ -56,7 +56,10 @@ void weft_neighbours_flood(weft_neighbours_t *neighbours, const weft_neighbour_t
  * wait. */
 void weft_neighbour_send(const weft_neighbours_t *neighbours, weft_neighbour_t *neighbour,
                          const weft_frame_t *frame, const uint8_t *payload);
-/* Passes waiting bytes to the kernel, as many as it takes. */
+/* Frames wait until many have come together, or the caller flushes: a rank that leaves makes every
+ * other rank pass on a frame. Passes waiting bytes of all to the kernel, as many as it takes. */
+void weft_neighbours_flush(weft_neighbours_t *neighbours);
+/* The same for one. */
 void weft_neighbour_flush(weft_neighbour_t *neighbour);
 /* True: no bytes wait. */
 bool weft_neighbour_is_flushed(const weft_neighbour_t *neighbour);

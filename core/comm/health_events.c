@@ -11,23 +11,13 @@
 #include "core/base/error.h"
 #include "core/comm/comm.h"
 
-/* Returns the rank in the communicator; its nranks: no member. */
-static uint32_t events_rank_here(const weft_comm_state_t *state, uint32_t family_rank)
-{
-    uint32_t rank = 0;
-    while (rank < state->self.nranks && state->self.family_rank[rank] != family_rank) {
-        rank++;
-    }
-    return rank;
-}
-
 /* Finds the communicator of an event that rank `from` of the family sent. NULL: it is not here, or
  * the sender is not in it. The caller holds the lock. */
 static weft_comm_state_t *events_find(const weft_family_t *family, uint64_t comm_id, uint32_t from,
                                       uint32_t *rank_p)
 {
     weft_comm_state_t *state = weft_family_find(family, comm_id);
-    *rank_p = state != NULL ? events_rank_here(state, from) : 0;
+    *rank_p = state != NULL ? weft_identity_find(&state->self, from) : 0;
     return state != NULL && *rank_p < state->self.nranks ? state : NULL;
 }
 
@@ -68,7 +58,7 @@ static void events_on_died(void *arg, uint64_t comm_id, const weft_error_t *erro
     weft_family_t *family = arg;
     weft_os_lock(&family->lock);
     for (weft_family_member_t *m = family->members; m != NULL; m = m->next) {
-        uint32_t rank = events_rank_here(m->state, (uint32_t)error->peer);
+        uint32_t rank = weft_identity_find(&m->state->self, (uint32_t)error->peer);
         if (rank < m->state->self.nranks && (comm_id == 0 || comm_id == m->comm_id)) {
             events_fail_dead(m->state, rank, error);
         }
@@ -90,7 +80,7 @@ static void events_on_left(void *arg, uint64_t comm_id, uint32_t rank, uint64_t 
     weft_family_t *family = arg;
     weft_os_lock(&family->lock);
     for (weft_family_member_t *m = family->members; m != NULL; m = m->next) {
-        uint32_t here = events_rank_here(m->state, rank);
+        uint32_t here = weft_identity_find(&m->state->self, rank);
         if (here < m->state->self.nranks && (comm_id == 0 || comm_id == m->comm_id)) {
             events_note_left(&m->state->peers[here], sequence);
         }

@@ -43,7 +43,28 @@ weft_status_t weft_identity_init(weft_comm_identity_t *self, const weft_comm_set
                          n);
     }
     memcpy(self->family_rank, setup->family_rank, n * sizeof *self->family_rank);
+    self->ordered = true;
+    for (uint32_t r = 1; r < n; r++) {
+        self->ordered = self->ordered && self->family_rank[r - 1] < self->family_rank[r];
+    }
     return identity_number_hosts(self);
+}
+
+uint32_t weft_identity_find(const weft_comm_identity_t *self, uint32_t family_rank)
+{
+    uint32_t low = 0, high = self->nranks;
+    while (self->ordered && low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (self->family_rank[middle] < family_rank) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    while (low < self->nranks && self->family_rank[low] != family_rank) {
+        low = self->ordered ? self->nranks : low + 1;
+    }
+    return low;
 }
 
 void weft_identity_fini(weft_comm_identity_t *self)

@@ -13,6 +13,7 @@ typedef struct weft_comm_identity {
     uint64_t id;           /* equal on all ranks; differs between communicators of the family */
     uint32_t nranks, rank;
     uint32_t *family_rank; /* per rank: its rank in the family */
+    bool ordered;          /* family_rank ascends */
     uint32_t nhosts;
     uint32_t *host_of;  /* per rank: 0 … nhosts−1 */
     uint32_t *one_host; /* per rank: 0. Algorithms see this in deterministic mode */
@@ -29,6 +30,8 @@ typedef struct weft_comm_setup {
 /* Copies the setup and retains its family. ERR_RESOURCE; weft_identity_fini() is due in any
  * case. */
 weft_status_t weft_identity_init(weft_comm_identity_t *self, const weft_comm_setup_t *setup);
+/* Returns the communicator's number of rank `family_rank` of the family; nranks: not a member. */
+uint32_t weft_identity_find(const weft_comm_identity_t *self, uint32_t family_rank);
 /* Frees the tables and releases the family. */
 void weft_identity_fini(weft_comm_identity_t *self);
 

@@ -15,7 +15,7 @@ static void events_are_found_by_communicator_and_rank(void **unused)
     (void)unused;
     weft_event_log_t log;
     weft_error_t error = {.status = WEFT_ERR_ARG, .peer = 2};
-    assert_int_equal(weft_event_log_init(&log, 4), WEFT_OK);
+    weft_event_log_init(&log, 4);
     assert_null(weft_event_log_find(&log, WEFT_FRAME_FAIL, 7, 0));
     weft_event_log_add_failure(&log, 7, &error);
     weft_event_log_add_leave(&log, 8, 3, 41);
@@ -36,7 +36,7 @@ static void the_oldest_event_makes_room_and_deaths_stay(void **unused)
     (void)unused;
     weft_event_log_t log;
     weft_error_t error = {.status = WEFT_ERR_PEER_DEAD, .peer = 1};
-    assert_int_equal(weft_event_log_init(&log, 1), WEFT_OK);
+    weft_event_log_init(&log, 1);
     weft_event_log_add_death(&log, &error);
     weft_event_log_add_failure(&log, 1, &error);
     for (uint32_t i = 1; i < log.room; i++) {
@@ -52,10 +52,32 @@ static void the_oldest_event_makes_room_and_deaths_stay(void **unused)
     weft_event_log_fini(&log);
 }
 
+static void memory_grows_with_events_and_all_of_them_are_found(void **unused)
+{
+    (void)unused;
+    enum { RANKS = 500, COMMS = 7 };
+    weft_event_log_t log;
+    weft_event_log_init(&log, RANKS);
+    assert_int_equal(log.held, 0);
+    for (uint32_t i = 0; i < 3 * log.room; i++) {
+        uint32_t first = i < log.room ? 0 : i - log.room + 1;
+        assert_true(weft_event_log_add_leave(&log, i % COMMS, i, i));
+        assert_true(log.held >= weft_event_log_count(&log) && log.held < 4 * (i + 16));
+        assert_non_null(weft_event_log_find(&log, WEFT_FRAME_LEAVE_COMM, i % COMMS, i));
+        assert_non_null(weft_event_log_find(&log, WEFT_FRAME_LEAVE_COMM, first % COMMS, first));
+        if (first > 0) {
+            first--;
+            assert_null(weft_event_log_find(&log, WEFT_FRAME_LEAVE_COMM, first % COMMS, first));
+        }
+    }
+    weft_event_log_fini(&log);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_are_found_by_communicator_and_rank),
+        cmocka_unit_test(memory_grows_with_events_and_all_of_them_are_found),
         cmocka_unit_test(the_oldest_event_makes_room_and_deaths_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

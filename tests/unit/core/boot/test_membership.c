@@ -90,7 +90,7 @@ static void the_children_of_a_gap_are_awaited_until_they_connect(void **unused)
     assert_int_equal(m.awaited, 2); /* ranks 3 and 4 */
     assert_true(m.since[3] != 0 && m.since[4] != 0 && m.since[5] == 0);
     list[0].rank = 3;
-    m.states[4] = WEFT_MEMBER_SUSPECT;
+    weft_membership_suspect(&m, 4);
     weft_membership_update(&m, &neighbours);
     assert_int_equal(m.suspects, 1);
     assert_int_equal(m.awaited, 2); /* ranks 9 and 10, the children of 4 */
@@ -100,12 +100,50 @@ static void the_children_of_a_gap_are_awaited_until_they_connect(void **unused)
     weft_membership_fini(&m);
 }
 
+/* Who is awaited, by the definition, for every rank and every order of leaving that is tried. */
+static void who_is_awaited_follows_from_the_tree_at_every_step(void **unused)
+{
+    (void)unused;
+    for (uint32_t seed = 1; seed < 400; seed++) {
+        weft_membership_t m;
+        weft_neighbour_t list[1] = {{.fd = 3, .rank = seed % RANKS}};
+        weft_neighbours_t neighbours = {.list = list, .count = 1};
+        uint32_t random = seed * 2654435761u;
+        make(&m, seed % 7);
+        for (uint32_t step = 0; step < 2 * RANKS; step++) {
+            uint32_t awaited = 0;
+            random = random * 1664525u + 1013904223u;
+            uint32_t rank = (random >> 8) % RANKS;
+            if (rank == m.rank) {
+                continue;
+            }
+            if (m.states[rank] == WEFT_MEMBER_LIVE && (random >> 24) % 3 == 0) {
+                weft_membership_suspect(&m, rank);
+            } else if (m.states[rank] == WEFT_MEMBER_SUSPECT && (random >> 24) % 2 == 0) {
+                m.states[rank] = WEFT_MEMBER_LIVE;
+            } else {
+                m.states[rank] = WEFT_MEMBER_LEFT;
+            }
+            weft_membership_update(&m, &neighbours);
+            for (uint32_t r = 0; r < RANKS; r++) {
+                bool is_awaited = m.states[r] == WEFT_MEMBER_LIVE && r != m.rank &&
+                                  r != list[0].rank && weft_membership_parent(&m, r) == m.rank;
+                awaited += is_awaited;
+                assert_int_equal(m.since[r] != 0, is_awaited || m.states[r] == WEFT_MEMBER_SUSPECT);
+            }
+            assert_int_equal(m.awaited, awaited);
+        }
+        weft_membership_fini(&m);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_full_tree_is_binary),
         cmocka_unit_test(a_gap_is_closed_by_the_nearest_live_ancestor_or_the_lowest_rank),
         cmocka_unit_test(every_view_makes_one_tree),
+        cmocka_unit_test(who_is_awaited_follows_from_the_tree_at_every_step),
         cmocka_unit_test(the_children_of_a_gap_are_awaited_until_they_connect),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

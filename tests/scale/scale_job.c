@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Starts a job of many processes on this machine, and says how long it took: as one host, or in
+ * network namespaces that stand for hosts. The ranks join, make all-reduces of 8 bytes, and see
+ * rank K killed; or each becomes a command, which joins by itself.
+ *
+ * Usage: scale_job [-n RANKS] [-H HOSTS -N PREFIX] [-g MICROSECONDS] [-k RANK] [-l SECONDS]
+ *                  [SETTING…] [-- COMMAND…]
+ * -N: rank r runs in the namespace PREFIX and its host; hosts have ranks of equal number one after
+ * the other. -g: between the starts of two ranks. Prints one line of JSON; exit code 0: all is right. */
+#include <sched.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <weft/weft.h>
+
+#define SETTINGS_MAX 16
+#define BEFORE_KILL 3 /* all-reduces of every rank */
+
+/* What a rank leaves for the parent. Times are in seconds of the monotonic clock. */
+typedef struct record {
+    double begun, joined, failed;
+    double reduced; /* the first all-reduce */
+    _Atomic uint32_t rounds;
+    int32_t culprit;
+    bool wrong;
+} record_t;
+
+typedef struct job {
+    uint32_t nranks, nhosts;
+    const char *prefix;
+    useconds_t gap;
+    int32_t victim;
+    unsigned limit;
+    const char *settings[SETTINGS_MAX];
+    uint32_t nsettings;
+    char **command; /* NULL: none */
+    weft_unique_id_t id;
+    record_t *records;
+    pid_t *pids;
+} job_t;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static weft_comm_options_t options_of(const job_t *job)
+{
+    return (weft_comm_options_t){.size = sizeof(weft_comm_options_t),
+                                 .config = "/dev/null",
+                                 .settings = job->settings,
+                                 .settings_count = job->nsettings};
+}
+
+static void enter_host(const job_t *job, uint32_t rank)
+{
+    char path[256];
+    if (job->prefix == NULL) {
+        return;
+    }
+    uint32_t each = (job->nranks + job->nhosts - 1) / job->nhosts;
+    snprintf(path, sizeof path, "/run/netns/%s%u", job->prefix, rank / each);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || setns(fd, CLONE_NEWNET) != 0) {
+        fprintf(stderr, "cannot enter %s: %s\n", path, strerror(errno));
+        _exit(1);
+    }
+    close(fd);
+}
+
+static void become_command(const job_t *job, uint32_t rank)
+{
+    char text[16], hex[2 * sizeof job->id + 1];
+    const uint8_t *bytes = (const uint8_t *)&job->id;
+    for (size_t i = 0; i < sizeof job->id; i++) {
+        snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
+    }
+    setenv("WEFT_UNIQUE_ID", hex, 1);
+    snprintf(text, sizeof text, "%u", rank);
+    setenv("RANK", text, 1);
+    snprintf(text, sizeof text, "%u", job->nranks);
+    setenv("WORLD_SIZE", text, 1);
+    execvp(job->command[0], job->command);
+    fprintf(stderr, "cannot run %s: %s\n", job->command[0], strerror(errno));
+    _exit(127);
+}
+
+static int say_error(uint32_t rank, const char *what)
+{
+    weft_error_t error = {.size = sizeof error};
+    weft_last_error(&error);
+    fprintf(stderr, "rank %u: %s: %s\n", rank, what, error.text);
+    return 1;
+}
+
+/* All-reduces until the rank that is killed is missed. */
+static int reduce_until_killed(const job_t *job, weft_comm_t *comm, uint32_t rank)
+{
+    record_t *record = &job->records[rank];
+    weft_error_t error = {.size = sizeof error};
+    for (;;) {
+        int64_t mine = (int64_t)rank + 1, sum = 0;
+        weft_status_t status = weft_all_reduce(&mine, &sum, 1, WEFT_INT64, WEFT_SUM, comm, NULL);
+        if (status != WEFT_OK) {
+            record->failed = now();
+            weft_last_error(&error);
+            record->culprit = error.peer;
+            return job->victim < 0 ? say_error(rank, "all-reduce") : 0;
+        }
+        record->reduced = record->reduced > 0 ? record->reduced : now();
+        record->wrong |= sum != (int64_t)job->nranks * (job->nranks + 1) / 2;
+        if (atomic_fetch_add(&record->rounds, 1) + 1 >= BEFORE_KILL && job->victim < 0) {
+            return 0;
+        }
+    }
+}
+
+static int run_rank(const job_t *job, uint32_t rank)
+{
+    record_t *record = &job->records[rank];
+    weft_comm_options_t options = options_of(job);
+    weft_comm_t *comm = NULL;
+    alarm(job->limit);
+    enter_host(job, rank);
+    if (job->command != NULL) {
+        become_command(job, rank);
+    }
+    record->begun = now();
+    if (weft_comm_init_rank(&comm, job->nranks, &job->id, rank, &options) != WEFT_OK) {
+        return say_error(rank, "join");
+    }
+    record->joined = now();
+    int failed = reduce_until_killed(job, comm, rank);
+    return weft_comm_destroy(comm) != WEFT_OK && job->victim < 0 ? say_error(rank, "destroy")
+                                                                 : failed;
+}
+
+static bool all_reduce_enough(const job_t *job)
+{
+    for (uint32_t r = 0; r < job->nranks; r++) {
+        if (atomic_load(&job->records[r].rounds) < BEFORE_KILL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Returns when; 0: the job did not come so far. */
+static double kill_victim(const job_t *job)
+{
+    double until = now() + job->limit;
+    while (now() < until) {
+        if (all_reduce_enough(job)) {
+            usleep(100000);
+            double at = now();
+            kill(job->pids[job->victim], SIGKILL);
+            return at;
+        }
+        usleep(10000);
+    }
+    return 0;
+}
+
+static uint32_t wait_all(const job_t *job)
+{
+    uint32_t failed = 0;
+    for (uint32_t r = 0; r < job->nranks; r++) {
+        int status = 0;
+        waitpid(job->pids[r], &status, 0);
+        bool right = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        if (!right && (int32_t)r != job->victim) {
+            failed++;
+            fprintf(stderr, "rank %u ended with %s %d\n", r,
+                    WIFSIGNALED(status) ? "signal" : "code",
+                    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+        }
+    }
+    return failed;
+}
+
+/* Prints what was measured; returns how many ranks are wrong. */
+static uint32_t report(const job_t *job, double begun, double ended, double killed)
+{
+    double joined = 0, reduced = 0, named = 0, join = 0;
+    uint32_t wrong = 0;
+    struct rusage usage;
+    getrusage(RUSAGE_CHILDREN, &usage);
+    for (uint32_t r = 0; job->command == NULL && r < job->nranks; r++) {
+        const record_t *record = &job->records[r];
+        joined = record->joined > joined ? record->joined : joined;
+        join += record->joined - record->begun;
+        reduced = record->reduced > reduced ? record->reduced : reduced;
+        wrong += record->wrong || record->reduced <= 0;
+        if (killed > 0 && (int32_t)r != job->victim) {
+            named = record->failed > named ? record->failed : named;
+            wrong += record->culprit != job->victim;
+        }
+    }
+    printf("{\"ranks\":%u,\"hosts\":%u,\"wall\":%.3f,\"cpu\":%.3f,\"resident_max\":%ld",
+           job->nranks, job->nhosts, ended - begun,
+           (double)usage.ru_utime.tv_sec + (double)usage.ru_stime.tv_sec +
+               ((double)usage.ru_utime.tv_usec + (double)usage.ru_stime.tv_usec) * 1e-6,
+           usage.ru_maxrss * 1024);
+    if (job->command == NULL) {
+        printf(",\"init\":%.3f,\"first_all_reduce\":%.3f", joined - begun, reduced - joined);
+    }
+    if (killed > 0) {
+        printf(",\"named\":%.3f", named - killed);
+    }
+    printf(",\"wrong\":%u}\n", wrong);
+    return wrong;
+}
+
+static void parse(job_t *job, int argc, char **argv)
+{
+    int option;
+    while ((option = getopt(argc, argv, "+n:H:N:g:k:l:")) != -1) {
+        switch (option) {
+        case 'n':
+            job->nranks = (uint32_t)atoi(optarg);
+            break;
+        case 'H':
+            job->nhosts = (uint32_t)atoi(optarg);
+            break;
+        case 'N':
+            job->prefix = optarg;
+            break;
+        case 'g':
+            job->gap = (useconds_t)atoi(optarg);
+            break;
+        case 'k':
+            job->victim = atoi(optarg);
+            break;
+        case 'l':
+            job->limit = (unsigned)atoi(optarg);
+            break;
+        default:
+            exit(2);
+        }
+    }
+    while (optind < argc && strchr(argv[optind], '=') != NULL && job->nsettings < SETTINGS_MAX) {
+        job->settings[job->nsettings++] = argv[optind++];
+    }
+    job->command = optind < argc ? argv + optind : NULL;
+}
+
+int main(int argc, char **argv)
+{
+    job_t job = {.nranks = 256, .nhosts = 1, .victim = -1, .limit = 300};
+    parse(&job, argc, argv);
+    job.records = mmap(NULL, job.nranks * sizeof *job.records, PROT_READ | PROT_WRITE,
+                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    job.pids = calloc(job.nranks, sizeof *job.pids);
+    if (job.records == MAP_FAILED || job.pids == NULL || job.nhosts == 0 ||
+        job.victim >= (int32_t)job.nranks) {
+        fprintf(stderr, "bad number of ranks or hosts\n");
+        return 2;
+    }
+    weft_comm_options_t options = options_of(&job);
+    double begun = now(), killed = 0;
+    enter_host(&job, 0);
+    if (weft_unique_id_create(&job.id, &options) != WEFT_OK) {
+        return say_error(0, "id");
+    }
+    for (uint32_t r = 0; r < job.nranks; r++) {
+        job.pids[r] = fork();
+        if (job.pids[r] == 0) {
+            _exit(run_rank(&job, r));
+        }
+        usleep(job.gap);
+    }
+    if (job.victim >= 0 && job.command == NULL) {
+        killed = kill_victim(&job);
+    }
+    uint32_t failed = wait_all(&job);
+    double ended = now();
+    return report(&job, begun, ended, killed) + failed > 0 ||
+           (job.victim >= 0 && job.command == NULL && killed <= 0);
+}

@@ -62,7 +62,9 @@ static weft_status_t create_links(weft_comm_state_t *state, bool first)
         .windows = &state->windows.shared,
         .first = first,
         .slots = family->slots,
-        .slot_bytes = family->slot_bytes};
+        .slot_bytes = family->slot_bytes,
+        .small_bytes = family->small_bytes,
+        .pool_bytes = family->settings.exec.pool_bytes};
     return state->self.nranks > 1 ? weft_links_create(&links, &state->links) : WEFT_OK;
 }
 

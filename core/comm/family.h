@@ -74,9 +74,11 @@ typedef struct weft_family {
     weft_family_algos_t algos;
     weft_family_kernel_t kernel;
     weft_family_tuner_t tuner;
-    weft_cost_model_t model; /* equal on all ranks, as are the next three */
+    weft_cost_model_t model; /* equal on all ranks, as are the next five */
     uint32_t slots;
     uint64_t slot_bytes;
+    uint64_t small_bytes; /* of slots for small payloads; 0: some rank's device uses the slots */
+    uint32_t cores;       /* that a rank may use, the least of all ranks */
     uint32_t channels;    /* most that share one message */
     uint32_t ranks_here;  /* on this host */
     weft_os_mutex_t lock; /* guards members; the health channel delivers its events under it */

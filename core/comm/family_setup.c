@@ -13,6 +13,7 @@
 #include "core/boot/agreement.h"
 #include "core/boot/exchange.h"
 #include "core/boot/join.h"
+#include "core/exec/slot_pool.h"
 
 /* Agreement ------------------------------------------------------------------------------------ */
 
@@ -219,6 +220,8 @@ typedef struct shared_facts {
     uint64_t slot_bytes;
     uint32_t slots;
     uint32_t channels;
+    uint32_t cores;
+    uint32_t devices; /* 1: a device reads and writes the slots, which it knows as a plain array */
 } shared_facts_t;
 
 static uint32_t family_power_of_two(uint32_t n)
@@ -236,7 +239,9 @@ static shared_facts_t family_own_facts(const weft_family_t *family, uint32_t use
     shared_facts_t f = {.gamma = 1.0 / (double)(family->kernel.props.bandwidth + 1),
                         .slots = 2,
                         .slot_bytes = WEFT_LINE,
-                        .channels = family->kernel.props.channels};
+                        .channels = family->kernel.props.channels,
+                        .cores = weft_os_cpus(),
+                        .devices = family->kernel.lanes != NULL || family->kernel.memory != NULL};
     for (uint32_t i = 0; i < weft_transports_count(family->transports); i++) {
         const weft_net_props_t *p = &weft_transports_get(family->transports, i)->props;
         if ((used >> i & 1) == 0) {
@@ -266,6 +271,8 @@ static void family_combine_facts(void *into, const void *from)
     f->slots = g->slots > f->slots ? g->slots : f->slots;
     f->slot_bytes = g->slot_bytes > f->slot_bytes ? g->slot_bytes : f->slot_bytes;
     f->channels = g->channels < f->channels ? g->channels : f->channels;
+    f->cores = g->cores < f->cores ? g->cores : f->cores;
+    f->devices |= g->devices;
 }
 
 static uint32_t family_channels_of(const weft_family_t *family, const shared_facts_t *f)
@@ -284,6 +291,9 @@ static void family_take_facts(weft_family_t *family, const shared_facts_t *f)
     family->slots = family_power_of_two(exec->slots > 0 ? (uint32_t)exec->slots : f->slots);
     family->slot_bytes = (bytes + WEFT_LINE - 1) / WEFT_LINE * WEFT_LINE;
     family->channels = family_channels_of(family, f);
+    bool small = f->devices == 0 && family->slot_bytes > WEFT_SLOT_SMALL;
+    family->small_bytes = small ? WEFT_SLOT_SMALL : 0;
+    family->cores = f->cores > 0 ? f->cores : 1;
 }
 
 static weft_status_t family_exchange_facts(weft_family_t *family, uint32_t used)

@@ -51,9 +51,12 @@ static weft_status_t p2p_send_slice(const weft_comm_state_t *state, weft_p2p_que
     }
     uint64_t bytes = p2p_slice_of(state, request) * elem;
     weft_signature_t signature = p2p_signature_of(queue);
-    weft_status_t status =
-        weft_memory_copy(state->self.family, weft_port_payload(queue->port, bytes),
-                         (const uint8_t *)request->args.send + request->moved * elem, bytes);
+    weft_status_t status = weft_port_commit(queue->port, bytes);
+    if (status == WEFT_OK) {
+        status =
+            weft_memory_copy(state->self.family, weft_port_payload(queue->port, bytes),
+                             (const uint8_t *)request->args.send + request->moved * elem, bytes);
+    }
     if (status != WEFT_OK) {
         return status;
     }

@@ -48,6 +48,7 @@ struct weft_links {
     weft_link_t *first;    /* of all */
     weft_link_t *pending;  /* those under way */
     weft_poll_list_t busy; /* message ports with work */
+    weft_slot_pool_t pool; /* slots of mapped ports */
     uint32_t messages;     /* links that carry messages */
     bool making;           /* somebody waits for a link */
 };

@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/exec/link_state.h"
+#include "core/exec/pair_layout.h"
 #include "core/exec/port_export.h"
 #include "core/os/os.h"
 
@@ -25,6 +26,7 @@ weft_status_t weft_links_create(const weft_links_setup_t *setup, weft_links_t **
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate links");
     }
     links->setup = *setup;
+    links->pool.limit = setup->pool_bytes;
     links->user = (weft_transports_user_t){.comm_id = setup->comm_id, .first = setup->first};
     weft_transports_add_user(setup->transports, &links->user);
     *links_p = links;
@@ -184,38 +186,63 @@ static weft_link_t *links_add(weft_links_t *links, uint32_t peer, uint32_t chann
     return link;
 }
 
-static void links_link_make_mapped_port(weft_links_t *links, weft_link_t *link, bool sends,
-                                        void *fifo)
+static weft_pair_layout_t links_layout(const weft_links_t *links)
 {
     const weft_links_setup_t *setup = &links->setup;
+    return weft_pair_layout(setup->slots, setup->slot_bytes, setup->small_bytes);
+}
+
+static bool links_can_commit(const weft_links_t *links, const weft_transport_t *transport)
+{
+    const weft_net_map_t *map = transport->map;
+    return links->setup.small_bytes > 0 && WEFT_HAS(map, weft_net_map_t, commit) &&
+           map->commit != NULL && map->discard != NULL;
+}
+
+/* `way`: 0 is what the connector sends. */
+static weft_status_t links_link_make_mapped_port(weft_links_t *links, weft_link_t *link, bool sends,
+                                                 uint8_t *base, uint32_t way)
+{
+    const weft_links_setup_t *setup = &links->setup;
+    const weft_transport_t *transport = weft_links_transport(links, link->transport);
+    weft_pair_layout_t layout = links_layout(links);
     weft_mapped_port_t *mapped = sends ? &link->send.mapped : &link->receive.mapped;
-    weft_mapped_port_init(mapped, link->node.peer, sends, fifo, setup->slots, setup->slot_bytes);
+    weft_mapped_port_init(mapped, link->node.peer, sends, base + layout.head[way], setup->slots,
+                          setup->slot_bytes);
+    weft_mapped_port_set_payloads(mapped, base + layout.small[way], setup->small_bytes,
+                                  base + layout.slots[way]);
     mapped->windows = setup->windows;
     weft_payload_location_init(&mapped->location, &setup->sharing, &mapped->control->handshake,
                                link->node.peer, sends, setup->slots * setup->slot_bytes);
+    if (!sends || !links_can_commit(links, transport)) {
+        return WEFT_OK;
+    }
+    weft_slot_store_t store = {.map = transport->map,
+                               .conn = link->conn,
+                               .small_at = layout.small[way],
+                               .slots_at = layout.slots[way]};
+    return weft_slot_pool_join(&links->pool, mapped, &store);
 }
 
-/* The connector's sends are in the first half of the shared memory, its receives in the second. */
 static weft_status_t links_link_make_mapped(weft_links_t *links, weft_link_t *link, bool connector)
 {
     void *base;
     uint64_t bytes;
-    uint64_t half = weft_fifo_bytes(links->setup.slots, links->setup.slot_bytes);
+    uint64_t needed = links_layout(links).bytes;
     const weft_transport_t *transport = weft_links_transport(links, link->transport);
     weft_status_t status = transport->map->region(link->conn, &base, &bytes);
     if (status != WEFT_OK) {
         return status;
     }
-    if (bytes < 2 * half) {
+    if (bytes < needed) {
         return weft_fail(WEFT_ERR_PROTO, 0, "%s maps %llu bytes with rank %u, %llu needed",
                          transport->loaded->plugin->name, (unsigned long long)bytes,
-                         link->node.peer, (unsigned long long)(2 * half));
+                         link->node.peer, (unsigned long long)needed);
     }
-    uint8_t *first = base;
-    uint8_t *second = first + half;
-    links_link_make_mapped_port(links, link, true, connector ? first : second);
-    links_link_make_mapped_port(links, link, false, connector ? second : first);
-    return WEFT_OK;
+    status = links_link_make_mapped_port(links, link, true, base, connector ? 0 : 1);
+    return status == WEFT_OK
+               ? links_link_make_mapped_port(links, link, false, base, connector ? 1 : 0)
+               : status;
 }
 
 static bool links_shall_be_gpudirect(weft_links_t *links, uint32_t i)
@@ -332,7 +359,9 @@ static weft_status_t links_link_begin_conn(weft_links_t *links, weft_link_t *lin
                                .slots = setup->slots};
     memcpy(params.label, &label, sizeof label);
     if (transport->map != NULL) {
-        params.map_bytes = 2 * weft_fifo_bytes(setup->slots, setup->slot_bytes);
+        weft_pair_layout_t layout = links_layout(links);
+        params.map_bytes = layout.bytes;
+        params.commit_bytes = links_can_commit(links, transport) ? layout.commit : layout.bytes;
     }
     weft_net_address_t address;
     weft_transports_address(setup->transports, setup->family[link->node.peer], &address);

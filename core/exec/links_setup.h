@@ -21,6 +21,11 @@ typedef struct weft_links_setup {
     bool first;                 /* the family's first communicator */
     uint32_t slots;             /* per FIFO; a power of two, equal on all ranks */
     uint64_t slot_bytes;        /* equal on all ranks */
+    /* Payloads up to this size have an area of their own on mapped links, and memory comes by need.
+     * 0: no such area, and all memory is committed when a link is made, as devices need it. Equal
+     * on all ranks. */
+    uint64_t small_bytes;
+    uint64_t pool_bytes; /* of slots that this rank's mapped links hold; 0: no limit */
 } weft_links_setup_t;
 
 #endif

@@ -26,7 +26,7 @@ static bool mapped_is_dry(const weft_port_t *port)
 
 static void mapped_fini(weft_port_t *port)
 {
-    (void)port;
+    weft_slot_pool_leave(weft_mapped_port(port));
 }
 
 static const weft_port_ops_t mapped_ops = {
@@ -47,7 +47,17 @@ void weft_mapped_port_init(weft_mapped_port_t *mapped, uint32_t peer, bool sends
                                             .peer = peer,
                                             .ops = &mapped_ops},
                                    .headers = headers,
-                                   .control = control};
+                                   .control = control,
+                                   .small_bytes = WEFT_SLOT_INLINE,
+                                   .ready = UINT64_MAX};
+}
+
+void weft_mapped_port_set_payloads(weft_mapped_port_t *mapped, uint8_t *small, uint64_t small_bytes,
+                                   uint8_t *slots)
+{
+    mapped->small = small;
+    mapped->small_bytes = small_bytes > WEFT_SLOT_INLINE ? small_bytes : WEFT_SLOT_INLINE;
+    mapped->port.payloads = slots;
 }
 
 weft_status_t weft_mapped_port_settle(weft_mapped_port_t *mapped)

@@ -12,6 +12,7 @@
 #include "core/exec/peer_windows.h"
 #include "core/exec/port_base.h"
 #include "core/exec/slot.h"
+#include "core/exec/slot_pool.h"
 
 typedef struct weft_mapped_port {
     weft_port_t port;
@@ -19,6 +20,10 @@ typedef struct weft_mapped_port {
     weft_fifo_control_t *control;
     uint64_t last_zero_copy; /* send: messages up to the last zero-copy one; 0: there was none */
     weft_import_t *reading; /* receive: of the window that the next message is read from, or NULL */
+    uint8_t *small;         /* slot 0 of the area for small payloads */
+    uint64_t small_bytes;   /* payloads up to this size go there; WEFT_SLOT_INLINE: none do */
+    uint64_t ready;         /* send: payloads up to this size may be written without a commit */
+    weft_slot_store_t store;
     weft_windows_t *windows;          /* of the communicator, or NULL */
     weft_payload_location_t location; /* settled before the first message */
 } weft_mapped_port_t;
@@ -26,6 +31,11 @@ typedef struct weft_mapped_port {
 /* Makes an end of the FIFO at `fifo`, in shared memory. The caller keeps the memory. */
 void weft_mapped_port_init(weft_mapped_port_t *mapped, uint32_t peer, bool sends, void *fifo,
                            uint32_t slots, uint64_t slot_bytes);
+
+/* Moves the payloads: those of up to `small_bytes` into slots of that size at `small`, all others
+ * into slots at `slots`. small_bytes 0: all lie there. Both ends do it alike. */
+void weft_mapped_port_set_payloads(weft_mapped_port_t *mapped, uint8_t *small, uint64_t small_bytes,
+                                   uint8_t *slots);
 
 /* Agrees with the other end where the payloads lie. OK: settled; IN_PROGRESS; ERR_PROTO, with the
  * peer. */
@@ -67,6 +77,12 @@ static inline bool weft_mapped_port_can_receive(const weft_port_t *port)
 {
     const weft_slot_header_t *header = &weft_mapped_port_const(port)->headers[weft_port_slot(port)];
     return atomic_load_explicit(&header->sequence, memory_order_acquire) == port->next + 1;
+}
+
+/* Makes sure that a payload can be written to the next slot. ERR_RESOURCE, with the peer. */
+static inline weft_status_t weft_mapped_port_commit(weft_mapped_port_t *mapped, uint64_t bytes)
+{
+    return bytes <= mapped->ready ? WEFT_OK : weft_slot_pool_commit(mapped, bytes);
 }
 
 /* Publishes the next message. Its payload is in the slot, or where `where` says. */

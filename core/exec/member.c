@@ -250,6 +250,19 @@ static void member_describe(weft_interpreter_t *run, weft_member_t *m, uint64_t 
     }
 }
 
+/* Gives slots to the messages that need one. */
+static weft_status_t member_commit(weft_interpreter_t *run, const weft_member_t *m, uint64_t bytes)
+{
+    weft_status_t status = WEFT_OK;
+    for (uint32_t i = 0; i < m->move->ndst && status == WEFT_OK; i++) {
+        if (m->port[i] != NULL && m->where[i].window == 0) {
+            status = weft_port_commit(m->port[i], bytes);
+            run->blocked = status == WEFT_OK ? run->blocked : m->port[i];
+        }
+    }
+    return status;
+}
+
 /* Sets the sources, in buffers, slots and windows. */
 static void member_combine_sources(const weft_interpreter_t *run, const weft_member_t *m,
                                    weft_combine_t *c)
@@ -348,11 +361,14 @@ weft_status_t weft_member_slice(weft_interpreter_t *run, const weft_lane_run_t *
     }
     uint64_t count = weft_segmentation_slice(g, m->chunk, m->slice);
     uint64_t bytes = count * run->program->elem;
-    weft_status_t status = member_resolve(run, m, bytes);
+    member_describe(run, m, bytes);
+    weft_status_t status = bytes > WEFT_SLOT_INLINE ? member_commit(run, m, bytes) : WEFT_OK;
+    if (status == WEFT_OK) {
+        status = member_resolve(run, m, bytes);
+    }
     if (status != WEFT_OK) {
         return status;
     }
-    member_describe(run, m, bytes);
     if (count > 0) {
         member_combine(run, m, count);
     }

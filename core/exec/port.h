@@ -31,9 +31,24 @@ static inline bool weft_port_can_receive(weft_port_t *port)
 static inline void *weft_port_payload(const weft_port_t *port, uint64_t bytes)
 {
     uint32_t at = weft_port_slot(port);
-    return port->kind == WEFT_PORT_MAPPED && bytes <= WEFT_SLOT_INLINE
-               ? (void *)weft_mapped_port_const(port)->headers[at].payload
-               : (void *)(port->payloads + at * port->stride);
+    if (port->kind == WEFT_PORT_MAPPED) {
+        const weft_mapped_port_t *mapped = weft_mapped_port_const(port);
+        if (bytes <= WEFT_SLOT_INLINE) {
+            return mapped->headers[at].payload;
+        }
+        if (bytes <= mapped->small_bytes) {
+            return mapped->small + at * mapped->small_bytes;
+        }
+    }
+    return port->payloads + at * port->stride;
+}
+
+/* Makes sure that the next slot has memory for a payload of `bytes`, before it is written.
+ * ERR_RESOURCE, with the peer. */
+static inline weft_status_t weft_port_commit(weft_port_t *port, uint64_t bytes)
+{
+    return port->kind == WEFT_PORT_MAPPED ? weft_mapped_port_commit(weft_mapped_port(port), bytes)
+                                          : WEFT_OK;
 }
 
 /* Returns the signature of the next message. Shared memory: the peer can change it at any time. */

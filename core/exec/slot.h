@@ -89,4 +89,10 @@ static inline uint64_t weft_fifo_bytes(uint32_t slots, uint64_t slot_bytes)
            (uint64_t)slots * (sizeof(weft_slot_header_t) + slot_bytes);
 }
 
+/* Returns the bytes of control words and slot headers of a FIFO. */
+static inline uint64_t weft_fifo_head_bytes(uint32_t slots)
+{
+    return weft_fifo_bytes(slots, 0);
+}
+
 #endif

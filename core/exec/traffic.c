@@ -3,12 +3,14 @@
  * Traffic of the links that are ready. */
 #include "core/exec/traffic.h"
 
+#include <poll.h>
 #include <stddef.h>
 
 #include "core/base/error.h"
 #include "core/exec/link_state.h"
 #include "core/exec/port_export.h"
 #include "core/exec/proxy.h"
+#include "core/os/os_socket.h"
 
 bool weft_links_have_messages(const weft_links_t *links)
 {
@@ -53,26 +55,65 @@ weft_status_t weft_links_poll(weft_links_t *links)
     return WEFT_OK;
 }
 
-weft_status_t weft_links_wait_fd(weft_links_t *links, int *fd_p)
+/* What a sleep waits for. */
+typedef struct traffic_watch {
+    struct pollfd fds[2 * WEFT_TRANSPORTS_MAX];
+    uint32_t count;
+    bool ready;  /* something is there already */
+    bool cannot; /* a transport does not tell */
+} traffic_watch_t;
+
+static void traffic_watch_add(weft_links_t *links, const weft_transport_t *transport,
+                              weft_net_device_t *device, traffic_watch_t *watch)
 {
-    uint32_t found = WEFT_TRANSPORTS_MAX;
-    if (links->making) {
-        return WEFT_ERR_UNSUPPORTED; /* The listeners have devices of their own. */
+    int fd = -1;
+    if (!WEFT_HAS(transport->ops, weft_net_ops_t, wait_fd)) {
+        watch->cannot = true;
+        return;
     }
+    bool shared = device == transport->adapter;
+    if (shared) {
+        weft_transports_lock(links->setup.transports);
+    }
+    weft_status_t status = transport->ops->wait_fd(device, &fd);
+    if (shared) {
+        weft_transports_unlock(links->setup.transports);
+    }
+    watch->ready |= status == WEFT_AGAIN;
+    watch->cannot |= status != WEFT_OK && status != WEFT_AGAIN;
+    watch->fds[watch->count++] = (struct pollfd){.fd = fd, .events = POLLIN};
+}
+
+/* While links are made the listeners count, which are on the adapters of the family, and so do
+ * mapped connections; else only what carries messages. */
+static void traffic_watch_all(weft_links_t *links, traffic_watch_t *watch)
+{
     for (uint32_t i = 0; i < weft_transports_count(links->setup.transports); i++) {
-        if (weft_links_transport(links, i)->map != NULL || links->adapter[i] == NULL) {
-            continue;
+        const weft_transport_t *transport = weft_links_transport(links, i);
+        weft_net_device_t *mine = links->adapter[i];
+        if (links->making && transport->adapter != NULL) {
+            traffic_watch_add(links, transport, transport->adapter, watch);
         }
-        if (found != WEFT_TRANSPORTS_MAX) {
-            return WEFT_ERR_UNSUPPORTED;
+        if (mine != NULL && transport->map == NULL &&
+            !(links->making && mine == transport->adapter)) {
+            traffic_watch_add(links, transport, mine, watch);
         }
-        found = i;
     }
-    if (found == WEFT_TRANSPORTS_MAX ||
-        !WEFT_HAS(weft_links_transport(links, found)->ops, weft_net_ops_t, wait_fd)) {
-        return WEFT_ERR_UNSUPPORTED;
+}
+
+bool weft_links_sleep(weft_links_t *links, uint64_t timeout_ns)
+{
+    traffic_watch_t watch = {.count = 0};
+    if (links->making || links->messages > 0) {
+        traffic_watch_all(links, &watch);
     }
-    return weft_links_transport(links, found)->ops->wait_fd(links->adapter[found], fd_p);
+    if (watch.cannot || (watch.count == 0 && !watch.ready)) {
+        return false;
+    }
+    if (!watch.ready) {
+        weft_os_poll(watch.fds, watch.count, weft_os_clock_ns() + timeout_ns);
+    }
+    return true;
 }
 
 /* Returns the link around a port, whose direction says which of the two it is. */

@@ -17,10 +17,10 @@ weft_status_t weft_links_poll(weft_links_t *links);
  * work only. Sets *moved_p if a proxy passed something on. Returns the failure of the first
  * broken port, with the peer; the other ports were served. */
 weft_status_t weft_links_flush(weft_links_t *links, bool *moved_p);
-/* Gives a descriptor that becomes readable when weft_links_poll() may find something. AGAIN:
- * there is something already. ERR_UNSUPPORTED: no message transport, more than one, or one that
- * cannot tell. */
-weft_status_t weft_links_wait_fd(weft_links_t *links, int *fd_p);
+/* Sleeps until weft_links_poll() or weft_links_progress() may find something, or for about
+ * `timeout_ns`. Returns whether a sleep was possible: false if there is nothing to wait for, or a
+ * transport that cannot tell. */
+bool weft_links_sleep(weft_links_t *links, uint64_t timeout_ns);
 
 /* Checks whether the peer of a port is still there. The port must belong to these links. */
 weft_status_t weft_links_check(weft_links_t *links, const weft_port_t *port);

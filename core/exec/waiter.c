@@ -70,12 +70,7 @@ static void waiter_sleep_on(weft_waiter_t *waiter, weft_links_t *links, weft_por
         weft_mapped_port_sleep(weft_mapped_port(blocked), SLEEP_NS);
         return;
     }
-    int fd = -1;
-    weft_status_t status =
-        weft_links_have_messages(links) ? weft_links_wait_fd(links, &fd) : WEFT_ERR_UNSUPPORTED;
-    if (status == WEFT_OK) {
-        weft_os_wait_readable(fd, SLEEP_NS);
-    } else if (status != WEFT_AGAIN) {
+    if (!weft_links_sleep(links, SLEEP_NS)) {
         waiter_nap(waiter);
     }
 }

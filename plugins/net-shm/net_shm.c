@@ -7,6 +7,7 @@
 
 #include "shm_conn.h"
 #include "shm_listener.h"
+#include "shm_watch.h"
 
 static const weft_option_t options[] = {
     {.name = "slot_bytes",
@@ -109,6 +110,11 @@ static weft_status_t shm_device_open(weft_net_t *net, uint32_t index, weft_net_d
         return WEFT_ERR_RESOURCE;
     }
     *device = (weft_net_device_t){.host = net->host, .net = net};
+    status = shm_watch_open(device);
+    if (status != WEFT_OK) {
+        net->host->free(net->host, device);
+        return status;
+    }
     *device_p = device;
     return WEFT_OK;
 }
@@ -116,6 +122,7 @@ static weft_status_t shm_device_open(weft_net_t *net, uint32_t index, weft_net_d
 static void shm_device_close(weft_net_device_t *device)
 {
     if (device != NULL) {
+        shm_watch_close(device);
         device->host->free(device->host, device);
     }
 }
@@ -137,7 +144,10 @@ static weft_status_t shm_reachable(weft_net_device_t *device, const weft_net_add
 
 static const void *shm_get_extension(weft_net_t *net, const char *name)
 {
-    static const weft_net_map_t map = {.size = sizeof map, .region = shm_conn_region};
+    static const weft_net_map_t map = {.size = sizeof map,
+                                       .region = shm_conn_region,
+                                       .commit = shm_conn_commit,
+                                       .discard = shm_conn_discard};
     (void)net;
     return strcmp(name, WEFT_NET_MAP) == 0 ? &map : NULL;
 }
@@ -160,6 +170,7 @@ static const weft_net_ops_t ops = {
     .conn_info = shm_conn_info,
     .conn_check = shm_conn_check,
     .conn_close = shm_conn_close,
+    .wait_fd = shm_wait_fd,
     .get_extension = shm_get_extension,
 };
 

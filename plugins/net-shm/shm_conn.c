@@ -6,6 +6,7 @@
 #include "shm_conn.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -78,9 +79,13 @@ weft_status_t shm_connect_begin(weft_net_device_t *device, const weft_net_addres
         close(fd);
         return WEFT_ERR_RESOURCE;
     }
+    conn->device = device;
     conn->info.connector = 1;
     shm_address_name(peer.token, &conn->name);
-    weft_status_t status = shm_memory_create(host, params->map_bytes, &conn->memory);
+    bool partly = params->size >=
+                  offsetof(weft_net_conn_params_t, commit_bytes) + sizeof params->commit_bytes;
+    weft_status_t status = shm_memory_create(
+        host, params->map_bytes, partly ? params->commit_bytes : UINT64_MAX, &conn->memory);
     if (status == WEFT_OK) {
         status = weft_handshake_begin(host, &conn->handshake, params->label);
     }
@@ -101,6 +106,8 @@ static weft_status_t shm_conn_reach(weft_net_conn_t *conn)
         result = connect(conn->fd, (const struct sockaddr *)&conn->name, sizeof conn->name);
     } while (result != 0 && errno == EINTR);
     if (result == 0) {
+        /* Not before: a socket that is not connected counts as ended. */
+        shm_watch_add(conn->device, conn->fd, &conn->watched);
         return shm_conn_identify(conn);
     }
     if (errno == EAGAIN) {
@@ -158,7 +165,7 @@ static weft_status_t shm_conn_read_ack(weft_net_conn_t *conn)
 
 weft_status_t shm_connect_poll(weft_net_conn_t *conn)
 {
-    weft_status_t status = WEFT_OK;
+    weft_status_t status = shm_watch_is_due(&conn->watched) ? WEFT_OK : WEFT_IN_PROGRESS;
     while (status == WEFT_OK && conn->step != SHM_STEP_READY) {
         switch (conn->step) {
         case SHM_STEP_CONNECT:
@@ -181,12 +188,18 @@ weft_status_t shm_connect_poll(weft_net_conn_t *conn)
             conn->step = conn->step == SHM_STEP_READ_ACK ? SHM_STEP_READY : conn->step + 1;
         }
     }
+    if (status == WEFT_OK) {
+        shm_watch_remove(conn->fd, &conn->watched);
+    } else if (status == WEFT_IN_PROGRESS) {
+        shm_watch_wait(&conn->watched);
+    }
     return status;
 }
 
-weft_status_t shm_conn_adopt(const weft_host_t *host, int fd, const uint8_t label[WEFT_AUTH_LABEL],
-                             weft_net_conn_t **conn_p)
+weft_status_t shm_conn_adopt(weft_net_device_t *device, int fd,
+                             const uint8_t label[WEFT_AUTH_LABEL], weft_net_conn_t **conn_p)
 {
+    const weft_host_t *host = device->host;
     weft_net_conn_t *conn = shm_conn_create(host, fd, label);
     if (conn == NULL) {
         close(fd);
@@ -199,6 +212,7 @@ weft_status_t shm_conn_adopt(const weft_host_t *host, int fd, const uint8_t labe
         shm_conn_close(conn);
         return status;
     }
+    shm_watch_add(device, fd, &conn->watched);
     *conn_p = conn;
     return WEFT_OK;
 }
@@ -245,9 +259,15 @@ static weft_status_t shm_conn_read_memory(weft_net_conn_t *conn)
 
 weft_status_t shm_conn_join(weft_net_conn_t *conn)
 {
-    weft_status_t status = WEFT_OK;
+    weft_status_t status = shm_watch_is_due(&conn->watched) ? WEFT_OK : WEFT_IN_PROGRESS;
+    if (status != WEFT_OK) {
+        return status;
+    }
     if (conn->step == SHM_STEP_READ_MEMORY) {
         status = shm_conn_read_memory(conn);
+        if (status == WEFT_IN_PROGRESS) {
+            shm_watch_wait(&conn->watched);
+        }
         if (status != WEFT_OK) {
             return status;
         }
@@ -257,6 +277,7 @@ weft_status_t shm_conn_join(weft_net_conn_t *conn)
     status = weft_record_send(conn->fd, conn->record, sizeof(uint32_t), &conn->done);
     if (status == WEFT_OK) {
         conn->step = SHM_STEP_READY;
+        shm_watch_remove(conn->fd, &conn->watched);
     }
     return status;
 }
@@ -296,6 +317,7 @@ void shm_conn_close(weft_net_conn_t *conn)
 {
     if (conn != NULL) {
         shm_memory_release(&conn->memory);
+        shm_watch_remove(conn->fd, &conn->watched);
         close(conn->fd);
         conn->host->free(conn->host, conn);
     }
@@ -309,4 +331,19 @@ weft_status_t shm_conn_region(weft_net_conn_t *conn, void **base_p, uint64_t *by
     *base_p = conn->memory.base;
     *bytes_p = conn->memory.bytes;
     return WEFT_OK;
+}
+
+weft_status_t shm_conn_commit(weft_net_conn_t *conn, uint64_t offset, uint64_t bytes)
+{
+    if (conn->step != SHM_STEP_READY) {
+        return conn->host->set_error(conn->host, WEFT_ERR_STATE, 0, "connection is not ready");
+    }
+    return shm_memory_commit(conn->host, &conn->memory, offset, bytes);
+}
+
+void shm_conn_discard(weft_net_conn_t *conn, uint64_t offset, uint64_t bytes)
+{
+    if (conn->step == SHM_STEP_READY) {
+        shm_memory_discard(&conn->memory, offset, bytes);
+    }
 }

@@ -19,9 +19,14 @@ struct weft_net {
     shm_address_t own; /* without a token */
 };
 
+/* One watch serves the listener and all connections that are being made, so that whoever waits
+ * for them sleeps in one place and looks only after those that have something (shm_watch.h). */
 struct weft_net_device {
     const weft_host_t *host;
     weft_net_t *net;
+    int watch;      /* epoll descriptor */
+    bool knocked;   /* the listener has something to do */
+    uint64_t looks; /* at the watch so far */
 };
 
 #endif

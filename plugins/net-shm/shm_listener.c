@@ -12,8 +12,14 @@
 
 #include "shm_conn.h"
 
+/* The acceptor is served at least this often, to drop peers that are late. */
+#define SERVE_NS UINT64_C(50000000)
+
 struct weft_net_listener {
     const weft_host_t *host;
+    weft_net_device_t *device;
+    uint64_t looks;           /* of the device, when accept() last asked */
+    uint64_t again_ns;        /* when the acceptor is served whatever the watch says */
     weft_net_conn_t *joining; /* authenticated, memory not received yet */
     weft_acceptor_t acceptor;
 };
@@ -51,13 +57,14 @@ weft_status_t shm_listen(weft_net_device_t *device, weft_net_address_t *address_
         return WEFT_ERR_RESOURCE;
     }
     listener->host = host;
+    listener->device = device;
     int fd = -1;
     status = shm_listener_open(host, &address, &fd);
     if (status != WEFT_OK) {
         host->free(host, listener);
         return status;
     }
-    weft_acceptor_init(&listener->acceptor, host, -1);
+    weft_acceptor_init(&listener->acceptor, host, device->watch);
     weft_acceptor_add(&listener->acceptor, fd);
     address_p->bytes = sizeof address;
     memcpy(address_p->data, &address, sizeof address);
@@ -104,14 +111,15 @@ static weft_net_conn_t *shm_listener_join(weft_net_listener_t *listener)
     return NULL;
 }
 
-weft_status_t shm_accept(weft_net_listener_t *listener, weft_net_conn_t **conn_p)
+/* Takes over the peers that have authenticated. AGAIN: nobody is left. */
+static weft_status_t shm_listener_serve(weft_net_listener_t *listener)
 {
     int fd = -1;
     uint8_t label[WEFT_AUTH_LABEL];
     weft_status_t status = weft_acceptor_poll(&listener->acceptor, &fd, label);
     while (status == WEFT_OK) {
         weft_net_conn_t *conn;
-        weft_status_t adopted = shm_conn_adopt(listener->host, fd, label, &conn);
+        weft_status_t adopted = shm_conn_adopt(listener->device, fd, label, &conn);
         if (adopted == WEFT_ERR_RESOURCE) {
             return adopted;
         }
@@ -120,6 +128,29 @@ weft_status_t shm_accept(weft_net_listener_t *listener, weft_net_conn_t **conn_p
             listener->joining = conn;
         }
         status = weft_acceptor_poll(&listener->acceptor, &fd, label);
+    }
+    return status;
+}
+
+/* Tells whether the acceptor has something to do: a connection, bytes, or a peer that is late. */
+static bool shm_listener_is_due(weft_net_listener_t *listener, uint64_t now)
+{
+    weft_net_device_t *device = listener->device;
+    if (!device->knocked && listener->looks == device->looks) {
+        shm_watch_look(device);
+    }
+    listener->looks = device->looks;
+    return device->knocked || now >= listener->again_ns;
+}
+
+weft_status_t shm_accept(weft_net_listener_t *listener, weft_net_conn_t **conn_p)
+{
+    uint64_t now = listener->host->clock_ns(listener->host);
+    weft_status_t status = WEFT_AGAIN;
+    if (shm_listener_is_due(listener, now)) {
+        status = shm_listener_serve(listener);
+        listener->device->knocked = false;
+        listener->again_ns = now + SERVE_NS;
     }
     *conn_p = shm_listener_join(listener);
     return *conn_p != NULL ? WEFT_OK : status;

@@ -146,10 +146,11 @@ SIZE(weft_net_address_t, 256);
 FIELD(weft_net_address_t, bytes, 0);
 FIELD(weft_net_address_t, data, 4);
 
-SIZE(weft_net_conn_params_t, 80);
+SIZE(weft_net_conn_params_t, 88);
 FIELD(weft_net_conn_params_t, size, 0);
 FIELD(weft_net_conn_params_t, label, 8);
 FIELD(weft_net_conn_params_t, map_bytes, 72);
+FIELD(weft_net_conn_params_t, commit_bytes, 80);
 
 SIZE(weft_net_conn_info_t, 208);
 FIELD(weft_net_conn_info_t, size, 0);
@@ -199,9 +200,11 @@ FIELD(weft_net_ops_t, reg, 168);
 FIELD(weft_net_ops_t, dereg, 176);
 FIELD(weft_net_ops_t, get_extension, 184);
 
-SIZE(weft_net_map_t, 16);
+SIZE(weft_net_map_t, 32);
 FIELD(weft_net_map_t, size, 0);
 FIELD(weft_net_map_t, region, 8);
+FIELD(weft_net_map_t, commit, 16);
+FIELD(weft_net_map_t, discard, 24);
 
 SIZE(weft_algo_param_t, 40);
 FIELD(weft_algo_param_t, name, 0);

@@ -76,6 +76,10 @@ typedef struct weft_net_conn_params {
     size_t size;
     uint8_t label[WEFT_AUTH_LABEL]; /* opaque bytes for the acceptor, sent authenticated */
     uint64_t map_bytes;             /* CAP_MAP: bytes of shared memory wanted; else 0 */
+    /* CAP_MAP: bytes at the start of the shared memory that are committed when the connection is
+     * ready. The rest is mapped and is committed by weft_net_map_t.commit. A plugin without that
+     * function commits everything, as it does if `size` ends before this field. */
+    uint64_t commit_bytes;
 } weft_net_conn_params_t;
 
 /* Properties of a connection that is ready. */
@@ -260,6 +264,22 @@ typedef struct weft_net_map {
      * Errors: ERR_STATE (not ready).
      * Blocking: no. Thread: [any]. */
     weft_status_t (*region)(weft_net_conn_t *conn, void **base_p, uint64_t *bytes_p);
+
+    /* Optional from here. Both or neither. */
+
+    /* Makes sure that a range of the shared memory has pages, so that stores to it cannot fail.
+     * Pages that exist keep their bytes, new ones are zero. Either side may commit; what one has
+     * committed exists for the other.
+     * Errors: ERR_RESOURCE (no memory is left; the text names a remedy), ERR_ARG (the range is
+     * not inside the memory).
+     * Blocking: while pages are made. Thread: [progress]. */
+    weft_status_t (*commit)(weft_net_conn_t *conn, uint64_t offset, uint64_t bytes);
+
+    /* Gives the whole pages of a range back to the host. Their bytes are lost for both sides, so
+     * the caller knows that nobody reads them. The range may be committed again.
+     * Errors: none that the caller could act on.
+     * Blocking: no. Thread: [progress]. */
+    void (*discard)(weft_net_conn_t *conn, uint64_t offset, uint64_t bytes);
 } weft_net_map_t;
 
 /* Extension "weft.net.attach/1": moves connections between devices. A family of communicators (one

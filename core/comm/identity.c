@@ -14,16 +14,18 @@ static weft_status_t identity_number_hosts(weft_comm_identity_t *self)
 {
     const weft_boot_peer_t *peers = weft_boot_peers(self->family->boot);
     uint32_t hosts = weft_boot_hosts(self->family->boot);
-    uint32_t *number = weft_os_alloc(hosts * sizeof *number, 0); /* 0: not seen yet */
+    uint32_t *number = weft_os_alloc(2 * hosts * sizeof *number, 0); /* 0: not seen yet */
     if (number == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot number %u hosts", hosts);
     }
+    uint32_t *ranks = number + hosts;
     for (uint32_t r = 0; r < self->nranks; r++) {
         uint32_t host = peers[self->family_rank[r]].host;
         if (number[host] == 0) {
             number[host] = ++self->nhosts;
         }
         self->host_of[r] = number[host] - 1;
+        self->crowd = ++ranks[host] > self->crowd ? ranks[host] : self->crowd;
     }
     weft_os_free(number);
     return WEFT_OK;

@@ -15,6 +15,7 @@ typedef struct weft_comm_identity {
     uint32_t *family_rank; /* per rank: its rank in the family */
     bool ordered;          /* family_rank ascends */
     uint32_t nhosts;
+    uint32_t crowd;     /* ranks on the host that has most of them */
     uint32_t *host_of;  /* per rank: 0 … nhosts−1 */
     uint32_t *one_host; /* per rank: 0. Algorithms see this in deterministic mode */
 } weft_comm_identity_t;

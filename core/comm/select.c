@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,10 +18,15 @@
 /* A buffer this large fills a core's share of the caches. */
 #define STREAM_BYTES (UINT64_C(8) << 20)
 
+/* Smaller slices than a page save no memory. */
+#define SLICE_LEAST 4096u
+
 typedef struct priced {
     const weft_algo_loaded_t *algo;
     weft_cost_t cost;
     weft_cost_model_t model;
+    weft_cost_crowd_t crowd;
+    uint64_t slice_most; /* bytes, so that the plan's slots fit the pool */
     uint32_t k;
     uint32_t channels;
     uint64_t fingerprint;
@@ -112,7 +118,32 @@ static double select_price(const weft_tuner_call_t *call, const weft_tuner_candi
 {
     const priced_t *p = candidate->core;
     uint64_t part = (call->bytes + p->channels - 1) / p->channels;
-    return weft_cost_time(&p->cost, &p->model, part, p->k, slices, slice_bytes);
+    if (slice_bytes > p->slice_most) {
+        return INFINITY;
+    }
+    double alone = weft_cost_time(&p->cost, &p->model, part, p->k, slices, slice_bytes);
+    double crowd =
+        weft_cost_crowd_time(&p->cost, &p->model, &p->crowd, part, p->k, slices, slice_bytes);
+    return (alone > crowd ? alone : crowd) + weft_cost_links(&p->cost, &p->crowd);
+}
+
+static weft_cost_crowd_t select_crowd(const weft_comm_state_t *state)
+{
+    const weft_comm_identity_t *self = &state->self;
+    return (weft_cost_crowd_t){.ranks = self->crowd,
+                               .cores = self->family->cores,
+                               .part = (double)self->crowd / self->nranks};
+}
+
+/* The rank that sends to most others holds slots for all of them. */
+static uint64_t select_slice_most(const weft_comm_state_t *state, const weft_cost_t *cost)
+{
+    const weft_family_t *family = state->self.family;
+    uint64_t pool = family->settings.exec.pool_bytes;
+    uint64_t slots = (uint64_t)family->slots * (cost->fan > 0 ? cost->fan : 1);
+    uint64_t most = pool == 0 ? family->slot_bytes : pool / slots / WEFT_LINE * WEFT_LINE;
+    most = most < SLICE_LEAST ? SLICE_LEAST : most;
+    return most < family->slot_bytes ? most : family->slot_bytes;
 }
 
 /* Returns as many channels as the size is worth. A plan with several lanes brings some of the
@@ -248,6 +279,8 @@ static weft_status_t select_try_candidate(const weft_comm_state_t *state, const 
     c->priced[c->count] = (priced_t){.algo = algo,
                                      .cost = entry.cost,
                                      .model = state->self.family->model,
+                                     .crowd = select_crowd(state),
+                                     .slice_most = select_slice_most(state, &entry.cost),
                                      .k = entry.plan->k,
                                      .channels = select_channels_for(state, args, entry.cost.lanes),
                                      .fingerprint = entry.report.fingerprint};

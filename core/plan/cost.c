@@ -3,6 +3,14 @@
  * Seconds from the figures of a plan. */
 #include "core/plan/cost.h"
 
+/* Figures of a scheduler, measured with 16 and 64 ranks on 2 cores (docs/decisions/0037): a turn of
+ * a rank that waits for a hop, and a slice at both of its ends. */
+#define TURN_S 1.5e-6
+#define SLICE_S 0.17e-6
+/* Two ends make a link in this time, and this many calls pay for it. */
+#define LINK_S 300e-6
+#define LINK_CALLS 1000.0
+
 double weft_cost_overhead(uint64_t latency_ns, uint64_t overhead_ns)
 {
     double latency = (double)latency_ns * 1e-9, overhead = (double)overhead_ns * 1e-9;
@@ -26,4 +34,27 @@ double weft_cost_time(const weft_cost_t *cost, const weft_cost_model_t *model, u
     double fill = cost_seconds(&cost->fill, model, each),
            steady = cost_seconds(&cost->steady, model, each);
     return (fill > steady ? fill : steady) + (count - 1) * steady;
+}
+
+double weft_cost_crowd_time(const weft_cost_t *cost, const weft_cost_model_t *model,
+                            const weft_cost_crowd_t *crowd, uint64_t bytes, uint32_t k,
+                            uint32_t slices, uint64_t slice_bytes)
+{
+    if (crowd->ranks <= crowd->cores) {
+        return 0;
+    }
+    uint64_t pass_bytes = (uint64_t)k * slices * slice_bytes;
+    uint64_t passes = bytes == 0 ? 1 : (bytes + pass_bytes - 1) / pass_bytes;
+    double count = (double)passes * slices;
+    double each = (double)bytes / (count * k);
+    double moved = (double)cost->total_chunks * crowd->part;
+    double turns = cost->fill.hops * crowd->ranks;
+    double slice = SLICE_S + each * 2 * (model->beta + model->gamma);
+    return (turns * TURN_S + moved * count * slice) / crowd->cores;
+}
+
+double weft_cost_links(const weft_cost_t *cost, const weft_cost_crowd_t *crowd)
+{
+    double cores = crowd->cores < crowd->ranks ? crowd->cores : crowd->ranks;
+    return (double)cost->links / 2 * crowd->part * LINK_S / cores / LINK_CALLS;
 }

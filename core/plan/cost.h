@@ -36,7 +36,15 @@ typedef struct weft_cost {
     uint64_t link_chunks_min; /* … and over the idlest that is used at all */
     uint64_t total_chunks;    /* … and over all edges together */
     uint64_t links;           /* edges: pairs of ranks in one direction with at least one queue */
+    uint32_t fan;             /* ranks that one rank sends to, at most */
 } weft_cost_t;
+
+/* What the ranks of one host share. */
+typedef struct weft_cost_crowd {
+    double ranks; /* of the communicator on the fullest host */
+    double cores; /* that they have together */
+    double part;  /* of all ranks of the communicator */
+} weft_cost_crowd_t;
 
 /* Returns the overhead in seconds, at most the latency. overhead_ns 0: the transport does not say;
  * a quarter of the latency is assumed. */
@@ -47,5 +55,15 @@ double weft_cost_overhead(uint64_t latency_ns, uint64_t overhead_ns);
  * the busiest rank if that is more; each other slice costs the work of the busiest rank. */
 double weft_cost_time(const weft_cost_t *cost, const weft_cost_model_t *model, uint64_t bytes,
                       uint32_t k, uint32_t slices, uint64_t slice_bytes);
+
+/* Returns the least seconds that the same call costs where ranks outnumber cores, 0 where they do
+ * not: then what counts is not the longest chain but the work of all ranks together. Every hop of
+ * the chain costs each rank a turn on a core, every slice its two ends, wherever it is. */
+double weft_cost_crowd_time(const weft_cost_t *cost, const weft_cost_model_t *model,
+                            const weft_cost_crowd_t *crowd, uint64_t bytes, uint32_t k,
+                            uint32_t slices, uint64_t slice_bytes);
+
+/* Returns what making the links of a plan adds to each of the calls that are likely to follow. */
+double weft_cost_links(const weft_cost_t *cost, const weft_cost_crowd_t *crowd);
 
 #endif

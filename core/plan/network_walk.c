@@ -57,7 +57,7 @@ static void network_walk_add_links(const weft_network_t *net, uint32_t id, load_
 {
     const weft_network_shape_t *shape = network_walk_shape_of(net, id);
     const weft_network_port_t *ports = &net->ports[net->first_port[net->first[id]]];
-    uint32_t count = 0;
+    uint32_t count = 0, fan = 0;
     for (uint32_t i = 0; i < shape->plan->nports; i++) {
         if ((ports[i].key & 1) == 0) {
             loads[count++] = (load_t){ports[i].name, shape->chunks[i]};
@@ -70,7 +70,9 @@ static void network_walk_add_links(const weft_network_t *net, uint32_t id, load_
             chunks += loads[next].chunks;
         }
         network_walk_add_link(cost, chunks, net->size[id]);
+        fan++;
     }
+    cost->fan = fan > cost->fan ? fan : cost->fan;
 }
 
 static weft_status_t network_walk_count_links(const weft_network_t *net, weft_cost_t *cost)

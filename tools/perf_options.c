@@ -42,7 +42,7 @@ static const tool_option_t options_table[] = {
     {'x', "cta_policy", "N", "no effect", 'x'},
     {'D', "device_implementation", "N", "only 0: there is no API for the caller's kernels", 'D'},
     {'V', "device_cta_count", "N", "no effect", 'V'},
-    {'M', "memory", "0/1", "print what memory was used [0]", 'M'},
+    {'M', "memory", "0/1", "print what memory a rank used [0]", 'M'},
     {'u', "unalign", "N", "shift buffers by N elements [0]", 'u'},
     {'I', "per_iter_timing", "0/1", "add statistics of single iterations [0]", 'I'},
     {'K', "per_iter_skip", "N", "leave out the first N iterations of these [0]", 'K'},

@@ -13,6 +13,7 @@
 #include "tools/perf_job.h"
 #include "tools/perf_layout.h"
 #include "tools/perf_memory.h"
+#include "tools/perf_ranks.h"
 #include "tools/perf_names.h"
 #include "tools/perf_place.h"
 #include "tools/perf_report.h"
@@ -222,12 +223,13 @@ static weft_status_t perf_run_allocate(perf_rank_t *rank)
                              : perf_memory_set(rank, rank->recv, small_float, rank->buffer_bytes);
 }
 
-static uint64_t perf_run_grown(uint64_t *before)
+/* Returns the bytes by which the process has grown, for each of its ranks. */
+static uint64_t perf_run_grown(const perf_rank_t *rank, uint64_t *before)
 {
     uint64_t now = perf_memory_resident();
     uint64_t more = now > *before ? now - *before : 0;
     *before = now;
-    return more;
+    return more / perf_process_threads(rank->options);
 }
 
 /* Ranks of a host go round its devices, unless the user has chosen one. */
@@ -243,7 +245,7 @@ static weft_status_t perf_run_join(perf_rank_t *rank, const weft_unique_id_t *id
     }
     weft_comm_options_t options = tool_settings_options(&settings);
     weft_status_t status = weft_comm_init_rank(&rank->comm, rank->nranks, id, rank->rank, &options);
-    rank->memory[0] = perf_run_grown(&resident);
+    rank->memory[0] = perf_run_grown(rank, &resident);
     return status;
 }
 
@@ -256,9 +258,9 @@ static weft_status_t run_joined(perf_rank_t *rank)
         return status;
     }
     status = perf_run_allocate(rank);
-    rank->memory[1] = perf_run_grown(&resident);
+    rank->memory[1] = perf_run_grown(rank, &resident);
     status = status != WEFT_OK ? status : run_all(rank);
-    rank->memory[2] = perf_run_grown(&resident);
+    rank->memory[2] = perf_run_grown(rank, &resident);
     return status;
 }
 

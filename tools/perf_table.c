@@ -222,7 +222,7 @@ void perf_table_end(const perf_report_t *report, const uint64_t memory[3], const
         const double mib = 1024 * 1024;
         printf("# %-20s : Initialization %.1f MiB | User-Allocated %.1f MiB | Collective %.1f MiB "
                "| Total %.1f MiB\n",
-               "Host memory usage", (double)memory[0] / mib, (double)memory[1] / mib,
+               "Host memory per rank", (double)memory[0] / mib, (double)memory[1] / mib,
                (double)memory[2] / mib, (double)(memory[0] + memory[1] + memory[2]) / mib);
     }
     puts("#");

@@ -158,6 +158,9 @@ static weft_status_t engine_drain(weft_comm_state_t *state, bool *moved)
     if (state->queue.current->tunes_nt) {
         weft_nt_tuner_end(&state->queue.current->nt_tuner);
     }
+    if (state->queue.first->sequence == 1) {
+        weft_comm_log_memory(state, "after the first collective");
+    }
     weft_queue_finish(&state->queue, WEFT_OK);
     *moved = true;
     return WEFT_OK;

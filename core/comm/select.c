@@ -18,6 +18,9 @@
 /* A buffer this large fills a core's share of the caches. */
 #define STREAM_BYTES (UINT64_C(8) << 20)
 
+/* Plans that fit the pool of slots together. */
+#define POOL_PLANS 4u
+
 /* Smaller slices than a page save no memory. */
 #define SLICE_LEAST 4096u
 
@@ -135,13 +138,15 @@ static weft_cost_crowd_t select_crowd(const weft_comm_state_t *state)
                                .part = (double)self->crowd / self->nranks};
 }
 
-/* The rank that sends to most others holds slots for all of them. */
+/* The rank with most peers holds slots for all of them. One plan takes a part of the pool, so that
+ * a few that alternate do not take it from each other. */
 static uint64_t select_slice_most(const weft_comm_state_t *state, const weft_cost_t *cost)
 {
     const weft_family_t *family = state->self.family;
     uint64_t pool = family->settings.exec.pool_bytes;
     uint64_t slots = (uint64_t)family->slots * (cost->fan > 0 ? cost->fan : 1);
-    uint64_t most = pool == 0 ? family->slot_bytes : pool / slots / WEFT_LINE * WEFT_LINE;
+    uint64_t most =
+        pool == 0 ? family->slot_bytes : pool / POOL_PLANS / slots / WEFT_LINE * WEFT_LINE;
     most = most < SLICE_LEAST ? SLICE_LEAST : most;
     return most < family->slot_bytes ? most : family->slot_bytes;
 }

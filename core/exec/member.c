@@ -236,28 +236,25 @@ static weft_status_t member_resolve(weft_interpreter_t *run, weft_member_t *m, u
     return status;
 }
 
-/* Describes the messages that need no copy of the payload, as it stays where the MOVE has it. */
-static void member_describe(weft_interpreter_t *run, weft_member_t *m, uint64_t bytes)
+/* Decides where the payloads go: those that need no copy stay where the MOVE has them, the others
+ * go into slots, which get memory if they have none. */
+static weft_status_t member_describe(weft_interpreter_t *run, weft_member_t *m, uint64_t bytes)
 {
     size_t offset = m->slice * run->segmentation.slice * run->program->elem;
-    for (uint32_t i = 0; i < m->move->ndst; i++) {
+    weft_status_t status = WEFT_OK;
+    for (uint32_t i = 0; i < m->move->ndst && status == WEFT_OK; i++) {
         weft_port_t *port = m->port[i];
         m->where[i].window = 0;
-        if (m->holder != NO_HOLDER && bytes > WEFT_SLOT_INLINE && port != NULL) {
+        if (bytes <= WEFT_SLOT_INLINE || port == NULL) {
+            continue;
+        }
+        if (m->holder != NO_HOLDER) {
             m->where[i] = weft_zero_copy_describe(port, m->base[m->holder] + offset, bytes);
             run->zero_copies = run->zero_copies || m->where[i].window != 0;
         }
-    }
-}
-
-/* Gives slots to the messages that need one. */
-static weft_status_t member_commit(weft_interpreter_t *run, const weft_member_t *m, uint64_t bytes)
-{
-    weft_status_t status = WEFT_OK;
-    for (uint32_t i = 0; i < m->move->ndst && status == WEFT_OK; i++) {
-        if (m->port[i] != NULL && m->where[i].window == 0) {
-            status = weft_port_commit(m->port[i], bytes);
-            run->blocked = status == WEFT_OK ? run->blocked : m->port[i];
+        if (m->where[i].window == 0) {
+            status = weft_port_commit(port, bytes);
+            run->blocked = status == WEFT_OK ? run->blocked : port;
         }
     }
     return status;
@@ -361,8 +358,7 @@ weft_status_t weft_member_slice(weft_interpreter_t *run, const weft_lane_run_t *
     }
     uint64_t count = weft_segmentation_slice(g, m->chunk, m->slice);
     uint64_t bytes = count * run->program->elem;
-    member_describe(run, m, bytes);
-    weft_status_t status = bytes > WEFT_SLOT_INLINE ? member_commit(run, m, bytes) : WEFT_OK;
+    weft_status_t status = member_describe(run, m, bytes);
     if (status == WEFT_OK) {
         status = member_resolve(run, m, bytes);
     }

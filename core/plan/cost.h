@@ -36,7 +36,7 @@ typedef struct weft_cost {
     uint64_t link_chunks_min; /* … and over the idlest that is used at all */
     uint64_t total_chunks;    /* … and over all edges together */
     uint64_t links;           /* edges: pairs of ranks in one direction with at least one queue */
-    uint32_t fan;             /* ranks that one rank sends to, at most */
+    uint32_t fan;             /* ranks that one rank sends to, or receives from, at most */
 } weft_cost_t;
 
 /* What the ranks of one host share. */

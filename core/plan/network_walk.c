@@ -51,26 +51,37 @@ static int network_walk_compare_loads(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Links of a rank of the class: its send ports, those to one peer together. */
-static void network_walk_add_links(const weft_network_t *net, uint32_t id, load_t *loads,
-                                   weft_cost_t *cost)
+/* Collects the ports of a rank of the class in one direction by peer. Returns their number. */
+static uint32_t network_walk_sort_ports(const weft_network_t *net, uint32_t id, bool receives,
+                                        load_t *loads)
 {
     const weft_network_shape_t *shape = network_walk_shape_of(net, id);
     const weft_network_port_t *ports = &net->ports[net->first_port[net->first[id]]];
-    uint32_t count = 0, fan = 0;
+    uint32_t count = 0;
     for (uint32_t i = 0; i < shape->plan->nports; i++) {
-        if ((ports[i].key & 1) == 0) {
+        if (((ports[i].key & 1) != 0) == receives) {
             loads[count++] = (load_t){ports[i].name, shape->chunks[i]};
         }
     }
     qsort(loads, count, sizeof *loads, network_walk_compare_loads);
+    return count;
+}
+
+/* Links of a rank of the class in one direction, the ports to one peer together. Those of sends
+ * are counted, as each is another rank's receive. */
+static void network_walk_add_links(const weft_network_t *net, uint32_t id, bool receives,
+                                   load_t *loads, weft_cost_t *cost)
+{
+    uint32_t count = network_walk_sort_ports(net, id, receives, loads), fan = 0;
     for (uint32_t i = 0, next; i < count; i = next) {
         uint64_t chunks = 0;
         for (next = i; next < count && loads[next].name == loads[i].name; next++) {
             chunks += loads[next].chunks;
         }
-        network_walk_add_link(cost, chunks, net->size[id]);
         fan++;
+        if (!receives) {
+            network_walk_add_link(cost, chunks, net->size[id]);
+        }
     }
     cost->fan = fan > cost->fan ? fan : cost->fan;
 }
@@ -86,7 +97,8 @@ static weft_status_t network_walk_count_links(const weft_network_t *net, weft_co
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory to count %u links", most);
     }
     for (uint32_t id = 0; id < net->nclasses; id++) {
-        network_walk_add_links(net, id, loads, cost);
+        network_walk_add_links(net, id, false, loads, cost);
+        network_walk_add_links(net, id, true, loads, cost);
     }
     weft_os_free(loads);
     return WEFT_OK;

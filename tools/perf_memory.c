@@ -14,7 +14,7 @@
 /* Memory that weft_mem_free() frees. */
 static bool perf_memory_is_wefts(const perf_rank_t *rank)
 {
-    return rank->device.memory != NULL || rank->options->registration == 2;
+    return rank->device.memory != NULL || rank->options->registration >= 2;
 }
 
 static weft_status_t perf_memory_obtain(perf_rank_t *rank, void **memory_p)

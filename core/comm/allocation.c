@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/exec/arena.h"
 
 weft_status_t weft_memory_copy(const weft_family_t *family, void *dst, const void *src,
                                uint64_t bytes)
@@ -26,7 +27,7 @@ void weft_allocation_fini(const weft_family_t *family, const weft_allocation_t *
 {
     if (a->device && a->memory != NULL) {
         family->kernel.memory->free(family->kernel.instance, a->memory);
-    } else {
+    } else if (a->memory != NULL && !weft_arena_free(a->memory)) {
         weft_os_pages_free(a->memory, a->bytes);
     }
 }
@@ -37,6 +38,10 @@ weft_status_t weft_allocation_init(const weft_family_t *family, const char *purp
     *a = (weft_allocation_t){.bytes = bytes > 0 ? (size_t)bytes : 1, .device = device};
     if (device) {
         return family->kernel.memory->alloc(family->kernel.instance, a->bytes, &a->memory);
+    }
+    /* Kernels of devices register host memory as they like, and read no other process's. */
+    if (family->kernel.memory == NULL && weft_arena_alloc(a->bytes, &a->memory)) {
+        return WEFT_OK;
     }
     a->memory = weft_os_pages(a->bytes);
     return a->memory != NULL

@@ -13,6 +13,7 @@
 #include "core/comm/select.h"
 #include "core/comm/streams.h"
 #include "core/comm/watchdog.h"
+#include "core/exec/traffic.h"
 
 /* Beginning ------------------------------------------------------------------------------------ */
 
@@ -338,6 +339,7 @@ bool weft_engine_step(weft_comm_state_t *state)
     bool moved = false;
     weft_assert_owner(state);
     if (weft_comm_has_failed(state)) {
+        weft_links_withdraw_memory(state->links);
         weft_p2p_fail(state);
         weft_streams_stop(state);
         if (state->queue.first != NULL) {

@@ -27,6 +27,7 @@ static bool mapped_is_dry(const weft_port_t *port)
 static void mapped_fini(weft_port_t *port)
 {
     weft_slot_pool_leave(weft_mapped_port(port));
+    weft_arena_unimport(weft_mapped_port(port)->arena);
 }
 
 static const weft_port_ops_t mapped_ops = {

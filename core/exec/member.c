@@ -215,6 +215,15 @@ static bool member_signatures_match(weft_interpreter_t *run, const weft_member_t
     return true;
 }
 
+static void member_abandon(const weft_member_t *m)
+{
+    for (uint32_t i = 0; i < m->move->nsrc; i++) {
+        if (m->port[m->move->ndst + i] != NULL) {
+            weft_zero_copy_abandon(m->port[m->move->ndst + i]);
+        }
+    }
+}
+
 /* Finds the payloads of the sources, which may be in windows of the peers. */
 static weft_status_t member_resolve(weft_interpreter_t *run, weft_member_t *m, uint64_t bytes)
 {
@@ -228,10 +237,8 @@ static weft_status_t member_resolve(weft_interpreter_t *run, weft_member_t *m, u
             run->blocked = status == WEFT_OK ? run->blocked : port;
         }
     }
-    for (uint32_t i = 0; status != WEFT_OK && i < m->move->nsrc; i++) {
-        if (m->port[ndst + i] != NULL) {
-            weft_zero_copy_abandon(m->port[ndst + i]);
-        }
+    if (status != WEFT_OK) {
+        member_abandon(m);
     }
     return status;
 }
@@ -244,7 +251,7 @@ static weft_status_t member_describe(weft_interpreter_t *run, weft_member_t *m, 
     weft_status_t status = WEFT_OK;
     for (uint32_t i = 0; i < m->move->ndst && status == WEFT_OK; i++) {
         weft_port_t *port = m->port[i];
-        m->where[i].window = 0;
+        m->where[i] = (weft_zero_copy_t){.window = 0};
         if (bytes <= WEFT_SLOT_INLINE || port == NULL) {
             continue;
         }
@@ -317,6 +324,20 @@ static void member_combine(const weft_interpreter_t *run, const weft_member_t *m
     }
 }
 
+/* Returns whether a peer has taken back memory that the slice was read from. */
+static bool member_is_withdrawn(weft_interpreter_t *run, const weft_member_t *m)
+{
+    uint32_t ndst = m->move->ndst;
+    for (uint32_t i = 0; i < m->move->nsrc; i++) {
+        if (m->port[ndst + i] != NULL && m->there[i] != NULL &&
+            weft_zero_copy_is_withdrawn(m->port[ndst + i])) {
+            run->blocked = m->port[ndst + i];
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Sends and releases the slots, after the data is in place. It goes on if one link breaks at this
  * moment: the slice is done, and the other ports must stay in step. */
 static weft_status_t member_publish(weft_interpreter_t *run, const weft_member_t *m, uint64_t bytes)
@@ -367,6 +388,10 @@ weft_status_t weft_member_slice(weft_interpreter_t *run, const weft_lane_run_t *
     }
     if (count > 0) {
         member_combine(run, m, count);
+    }
+    if (member_is_withdrawn(run, m)) {
+        member_abandon(m);
+        return WEFT_AGAIN;
     }
     status = member_publish(run, m, bytes);
     if (++m->slice == g->slices) {

@@ -7,16 +7,21 @@
 
 #include <weft/plugin/draft/lanes.h>
 
+#include "core/exec/arena.h"
 #include "core/exec/host_export.h"
 
-/* First words of the inline payload of a message of more than 32 bytes
- * (api/weft/plugin/draft/lanes.h). */
+/* The words in place of the inline payload of a message of more than 32 bytes. Devices know the
+ * first two (api/weft/plugin/draft/lanes.h). */
 typedef struct weft_zero_copy {
     uint64_t window; /* 0: the payload is in the slot; else the number of a window, plus one */
     uint64_t offset; /* of the payload in the window, in bytes */
+    weft_arena_offer_t offer; /* of the sender's arena; token 0: none */
 } weft_zero_copy_t;
 
 _Static_assert(sizeof(weft_zero_copy_t) <= WEFT_FIFO_INLINE, "ABI");
+
+/* The window that is the sender's arena: no window of weft_window_register(). */
+#define WEFT_ARENA_WINDOW (WEFT_LANES_WINDOWS + 1)
 
 /* Windows that this rank and one peer have opened to each other, by number. `bytes` is 0 where
  * there is none. */

@@ -50,11 +50,13 @@ _Static_assert(sizeof(weft_fifo_handshake_t) == 4 * WEFT_LINE,
 /* Control words of one FIFO. Two lines apart: x86 prefetches pairs of lines. */
 typedef struct weft_fifo_control {
     _Atomic uint64_t released; /* by the consumer */
-    uint8_t pad0[2 * WEFT_LINE - 8];
+    _Atomic uint64_t arena;    /* by the consumer: its answer to an offer (zero_copy.h) */
+    uint8_t pad0[2 * WEFT_LINE - 16];
     _Atomic uint32_t consumer_sleeps; /* futex word: 1 while the consumer may sleep */
     uint8_t pad1[2 * WEFT_LINE - 4];
     _Atomic uint32_t producer_sleeps;
-    uint8_t pad2[2 * WEFT_LINE - 4];
+    _Atomic uint32_t withdrawn; /* by the producer: 1 when its memory must not be read any more */
+    uint8_t pad2[2 * WEFT_LINE - 8];
     weft_fifo_handshake_t handshake;
 } weft_fifo_control_t;
 

@@ -10,6 +10,7 @@
 #include "core/exec/link_state.h"
 #include "core/exec/port_export.h"
 #include "core/exec/proxy.h"
+#include "core/exec/zero_copy.h"
 #include "core/os/os_socket.h"
 
 bool weft_links_have_messages(const weft_links_t *links)
@@ -171,6 +172,15 @@ weft_status_t weft_links_announce_windows(weft_links_t *links)
         status = status == WEFT_OK ? weft_port_announce_windows(&link->receive.head) : status;
     }
     return status;
+}
+
+void weft_links_withdraw_memory(weft_links_t *links)
+{
+    for (weft_link_t *link = links != NULL ? links->first : NULL; link != NULL; link = link->next) {
+        if (link->send.head.ops != NULL) {
+            weft_zero_copy_withdraw(&link->send.head);
+        }
+    }
 }
 
 bool weft_links_have_unsent(const weft_links_t *links)

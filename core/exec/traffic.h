@@ -26,6 +26,8 @@ bool weft_links_sleep(weft_links_t *links, uint64_t timeout_ns);
 weft_status_t weft_links_check(weft_links_t *links, const weft_port_t *port);
 /* Tells devices of the windows after they have changed. Returns the device's failure. */
 weft_status_t weft_links_announce_windows(weft_links_t *links);
+/* Tells all peers that the memory of this rank must not be read any more (zero_copy.h). */
+void weft_links_withdraw_memory(weft_links_t *links);
 /* Returns whether something that a device sent still waits in slots. */
 bool weft_links_have_unsent(const weft_links_t *links);
 

@@ -3,7 +3,12 @@
  * Zero-copy messages. A message over a mapped port may carry a descriptor in place of its payload:
  * the payload stays in a window of the sender, and the receiver reads it there
  * (api/weft/plugin/draft/lanes.h). The sender describes only memory of windows that this receiver
- * has told it to have open. The thread that owns the communicator makes all calls. */
+ * has told it to have open, and of the arena (arena.h) if the receiver has taken it. The sender
+ * offers its arena in the first messages from there, whose payloads still go through slots. The
+ * receiver answers in the control words of the FIFO: with the token of the offer if it could map
+ * the arena, else with its complement. Nothing is exchanged before, and nobody waits.
+ *
+ * The thread that owns the communicator makes all calls. */
 #ifndef WEFT_EXEC_ZERO_COPY_H
 #define WEFT_EXEC_ZERO_COPY_H
 
@@ -20,6 +25,19 @@ weft_zero_copy_t weft_zero_copy_describe(weft_port_t *port, const void *payload,
  * it. ERR_PROTO, with the peer: the message names no memory of an open window. */
 weft_status_t weft_zero_copy_resolve(weft_port_t *port, uint64_t bytes, size_t elem,
                                      const uint8_t **payload_p);
+
+/* Returns whether the sender has withdrawn its memory: what was read from it may be anything. To be
+ * asked after a zero-copy message has been read, before the result is used. */
+static inline bool weft_zero_copy_is_withdrawn(weft_port_t *port)
+{
+    atomic_thread_fence(memory_order_acquire);
+    return atomic_load_explicit(&weft_mapped_port(port)->control->withdrawn,
+                                memory_order_relaxed) != 0;
+}
+
+/* Tells the peer of a port that it must not use what it reads from memory of this rank any more,
+ * because the communicator has failed and the caller gets its buffers back. */
+void weft_zero_copy_withdraw(weft_port_t *port);
 
 /* Ends the read that weft_zero_copy_resolve() began, if any, without releasing the message. */
 void weft_zero_copy_abandon(weft_port_t *port);

@@ -140,8 +140,13 @@ static void a_run_waits_until_nobody_reads_its_memory(void **state)
 
 static void a_message_about_no_open_window_is_refused(void **state)
 {
-    static const weft_zero_copy_t lies[] = {
-        {WEFT_LANES_WINDOWS + 1, 0}, {UINT64_MAX, 0}, {2, 0}, {4, 4000}, {4, UINT64_MAX}, {4, 2}};
+    static const weft_zero_copy_t lies[] = {{.window = WEFT_LANES_WINDOWS + 1},
+                                            {.window = WEFT_ARENA_WINDOW + 1},
+                                            {.window = UINT64_MAX},
+                                            {.window = 2},
+                                            {.window = 4, .offset = 4000},
+                                            {.window = 4, .offset = UINT64_MAX},
+                                            {.window = 4, .offset = 2}};
     (void)state;
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
         lanes_job_t job;

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The arena: memory of this process that all processes of the host may map, and that
+ * weft_mem_alloc() hands out. There is one per process. It is reserved at the first allocation and
+ * stays, so that a look whether memory lies in it is one comparison, and one import shows a peer
+ * everything that it will ever hold. Only pages in use take memory.
+ *
+ * Who wants others to read its arena sends an offer; who accepts it maps the arena, to be read
+ * only. What is freed reads as zero there, so a reader that comes too late is never hit by a
+ * fault. Every function may be called by any thread. */
+#ifndef WEFT_EXEC_ARENA_H
+#define WEFT_EXEC_ARENA_H
+
+#include <stdbool.h>
+
+#include "core/os/os_shared.h"
+
+/* Says where an arena is. The token stands in the arena, too: a process that took over the number
+ * of another one is found out. */
+typedef struct weft_arena_offer {
+    int32_t pid, fd;
+    uint64_t token; /* 0: no offer; never all ones */
+} weft_arena_offer_t;
+
+/* Another rank's arena as this process sees it. */
+typedef struct weft_arena_import {
+    struct weft_arena_import *next;
+    weft_arena_offer_t offer;
+    weft_os_shared_t shared;
+    uint32_t users;
+} weft_arena_import_t;
+
+/* Allocates zeroed pages of this process's arena. False: it has no room, or cannot be had; the
+ * error record has the reason. */
+bool weft_arena_alloc(uint64_t bytes, void **memory_p);
+/* Frees them. False: this is no such memory. */
+bool weft_arena_free(void *memory);
+
+/* Returns whether the bytes lie in the arena. *offset_p is where, *offer_p how a peer finds it. */
+bool weft_arena_find(const void *memory, uint64_t bytes, uint64_t *offset_p,
+                     weft_arena_offer_t *offer_p);
+
+/* Maps the arena that was offered, unless this process has it mapped. NULL: that is not possible. */
+weft_arena_import_t *weft_arena_import(const weft_arena_offer_t *offer);
+/* Ends one import. NULL is allowed. */
+void weft_arena_unimport(weft_arena_import_t *import);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * OS seam: memory that processes share. */
+#include "core/os/os_shared.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "core/base/error.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* the library may be older than the kernel */
+#endif
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+/* Maps the whole file at an address that allows huge pages. Returns NULL with errno. */
+static uint8_t *shared_map(int fd, uint64_t bytes, int protection)
+{
+    uint8_t *room = mmap(NULL, bytes + WEFT_OS_HUGE_PAGE, PROT_NONE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED) {
+        return NULL;
+    }
+    uint64_t before = -(uintptr_t)room % WEFT_OS_HUGE_PAGE;
+    uint8_t *base = mmap(room + before, bytes, protection, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
+                         fd, 0);
+    if (base == MAP_FAILED) {
+        int cause = errno;
+        munmap(room, bytes + WEFT_OS_HUGE_PAGE);
+        errno = cause;
+        return NULL;
+    }
+    if (before > 0) {
+        munmap(room, before);
+    }
+    munmap(base + bytes, WEFT_OS_HUGE_PAGE - before);
+    return base;
+}
+
+weft_status_t weft_os_shared_create(uint64_t bytes, weft_os_shared_t *shared)
+{
+    *shared = (weft_os_shared_t){.bytes = bytes, .fd = -1};
+    int fd = memfd_create("weft-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0) {
+        return weft_fail(WEFT_ERR_RESOURCE, errno, "memfd_create");
+    }
+    if (ftruncate(fd, (off_t)bytes) != 0 || fcntl(fd, F_ADD_SEALS, SEALS) != 0) {
+        weft_status_t status = weft_fail(WEFT_ERR_SYSTEM, errno, "cannot size shared memory");
+        close(fd);
+        return status;
+    }
+    shared->base = shared_map(fd, bytes, PROT_NONE);
+    if (shared->base == NULL) {
+        weft_status_t status = weft_fail(WEFT_ERR_RESOURCE, errno, "cannot map shared memory");
+        close(fd);
+        return status;
+    }
+    shared->fd = fd;
+    return WEFT_OK;
+}
+
+/* Makes `count` huge pages, as far as the system has them. Where Linux gives shared memory none by
+ * itself, which is its default, it still makes one around a page that is there. Zeroing them here
+ * takes the place of the faults of the first touches. */
+static void shared_make_huge(uint8_t *base, uint64_t count)
+{
+    if (count > 0) {
+        (void)madvise(base, count * WEFT_OS_HUGE_PAGE, MADV_HUGEPAGE);
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        uint8_t *page = base + i * WEFT_OS_HUGE_PAGE;
+        if (madvise(page, 1, MADV_POPULATE_WRITE) != 0 ||
+            madvise(page, WEFT_OS_HUGE_PAGE, MADV_COLLAPSE) != 0) {
+            return;
+        }
+    }
+}
+
+weft_status_t weft_os_shared_commit(const weft_os_shared_t *shared, uint64_t offset, uint64_t bytes)
+{
+    if (mprotect(shared->base + offset, bytes, PROT_READ | PROT_WRITE) != 0) {
+        return weft_fail(WEFT_ERR_RESOURCE, errno, "cannot use %llu bytes of shared memory",
+                         (unsigned long long)bytes);
+    }
+    shared_make_huge(shared->base + offset, bytes / WEFT_OS_HUGE_PAGE);
+    return WEFT_OK;
+}
+
+void weft_os_shared_decommit(const weft_os_shared_t *shared, uint64_t offset, uint64_t bytes)
+{
+    (void)madvise(shared->base + offset, bytes, MADV_REMOVE);
+    (void)mprotect(shared->base + offset, bytes, PROT_NONE);
+}
+
+/* A descriptor that a peer names may be anything: it is opened without waiting, and refused unless
+ * it is such a file. */
+bool weft_os_shared_attach(int32_t pid, int32_t fd, weft_os_shared_t *shared)
+{
+    char path[64];
+    struct stat file;
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)pid, (int)fd);
+    int own = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (own < 0) {
+        return false;
+    }
+    int seals = fcntl(own, F_GET_SEALS);
+    *shared = (weft_os_shared_t){.fd = -1};
+    if (seals >= 0 && (seals & SEALS) == SEALS && fstat(own, &file) == 0 && file.st_size > 0) {
+        shared->bytes = (uint64_t)file.st_size;
+        shared->base = shared_map(own, shared->bytes, PROT_READ);
+    }
+    close(own);
+    return shared->base != NULL;
+}
+
+void weft_os_shared_detach(weft_os_shared_t *shared)
+{
+    munmap(shared->base, shared->bytes);
+    shared->base = NULL;
+}
+
+uint64_t weft_os_page_bytes(void)
+{
+    return (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+uint64_t weft_os_memory_bytes(void)
+{
+    return (uint64_t)sysconf(_SC_PHYS_PAGES) * weft_os_page_bytes();
+}
+
+bool weft_os_read_process(int32_t pid, uint64_t address, void *out, size_t bytes)
+{
+    while (bytes > 0) {
+        struct iovec here = {.iov_base = out, .iov_len = bytes};
+        struct iovec there = {.iov_base = (void *)(uintptr_t)address, .iov_len = bytes};
+        ssize_t got = process_vm_readv(pid, &here, 1, &there, 1, 0);
+        if (got <= 0) {
+            return false;
+        }
+        out = (uint8_t *)out + got;
+        address += (uint64_t)got;
+        bytes -= (size_t)got;
+    }
+    return true;
+}

@@ -7,10 +7,13 @@
 
 #include "core/base/error.h"
 #include "core/comm/watchdog.h"
+#include "core/exec/zero_copy.h"
 
 /* Above the channels that plans may name. */
 #define CHANNEL (UINT32_C(1) << 16)
 #define WEFT_STEPS_PER_LOOK 64u
+/* Below this a copy costs less than waiting for the receiver. */
+#define ZERO_COPY_BYTES (UINT64_C(64) << 10)
 #define CHECK_NS (100 * WEFT_NS_PER_MS)
 /* What a rank sent before it left arrives within this time, or never. */
 #define WEFT_LEFT_BEHIND_NS WEFT_NS_PER_S
@@ -42,6 +45,18 @@ static uint64_t p2p_slice_of(const weft_comm_state_t *state, const weft_request_
     return left < most ? left : most;
 }
 
+/* Says where the receiver can read the bytes in place, so that they are copied once. A small message
+ * is copied, so that its sender need not wait until it has been read. */
+static weft_zero_copy_t p2p_describe(const weft_comm_state_t *state, const weft_p2p_queue_t *queue,
+                                     const void *from, uint64_t bytes)
+{
+    const weft_args_t *args = &queue->first->args;
+    bool large = args->count * weft_dtype_size(args->dtype) >= ZERO_COPY_BYTES;
+    return large && state->self.family->kernel.memory == NULL
+               ? weft_zero_copy_describe(queue->port, from, bytes)
+               : (weft_zero_copy_t){.window = 0};
+}
+
 static weft_status_t p2p_send_slice(const weft_comm_state_t *state, weft_p2p_queue_t *queue)
 {
     weft_request_t *request = queue->first;
@@ -50,18 +65,44 @@ static weft_status_t p2p_send_slice(const weft_comm_state_t *state, weft_p2p_que
         return queue->port->broken != WEFT_OK ? queue->port->broken : WEFT_AGAIN;
     }
     uint64_t bytes = p2p_slice_of(state, request) * elem;
+    const uint8_t *from = (const uint8_t *)request->args.send + request->moved * elem;
     weft_signature_t signature = p2p_signature_of(queue);
-    weft_status_t status = weft_port_commit(queue->port, bytes);
-    if (status == WEFT_OK) {
-        status =
-            weft_memory_copy(state->self.family, weft_port_payload(queue->port, bytes),
-                             (const uint8_t *)request->args.send + request->moved * elem, bytes);
+    weft_zero_copy_t where = p2p_describe(state, queue, from, bytes);
+    weft_status_t status = where.window == 0 ? weft_port_commit(queue->port, bytes) : WEFT_OK;
+    if (where.window == 0 && status == WEFT_OK) {
+        status = weft_memory_copy(state->self.family, weft_port_payload(queue->port, bytes), from,
+                                  bytes);
     }
     if (status != WEFT_OK) {
         return status;
     }
     request->moved += bytes / elem;
-    return weft_port_send(queue->port, &signature, bytes, NULL);
+    return weft_port_send(queue->port, &signature, bytes, &where);
+}
+
+/* Copies the next message to its place. AGAIN: its sender has failed, and it must not be used. */
+static weft_status_t p2p_take(const weft_comm_state_t *state, weft_p2p_queue_t *queue, uint8_t *to,
+                              uint64_t bytes)
+{
+    weft_port_t *port = queue->port;
+    const uint8_t *from = NULL;
+    weft_status_t status = WEFT_OK;
+    if (weft_port_is_mapped(port) && bytes > WEFT_SLOT_INLINE) {
+        status = weft_zero_copy_resolve(port, bytes, weft_dtype_size(queue->first->args.dtype),
+                                        &from);
+    }
+    if (status != WEFT_OK) {
+        return status;
+    }
+    status = weft_memory_copy(state->self.family, to,
+                              from != NULL ? from : weft_port_payload(port, bytes), bytes);
+    if (status == WEFT_OK && from != NULL && weft_zero_copy_is_withdrawn(port)) {
+        status = WEFT_AGAIN;
+    }
+    if (status != WEFT_OK) {
+        weft_zero_copy_abandon(port);
+    }
+    return status;
 }
 
 static weft_status_t p2p_receive_slice(const weft_comm_state_t *state, weft_p2p_queue_t *queue)
@@ -78,8 +119,7 @@ static weft_status_t p2p_receive_slice(const weft_comm_state_t *state, weft_p2p_
         return p2p_mismatch(state, queue->peer, &mine, &theirs);
     }
     weft_status_t status =
-        weft_memory_copy(state->self.family, (uint8_t *)request->args.recv + request->moved * elem,
-                         weft_port_payload(queue->port, bytes), bytes);
+        p2p_take(state, queue, (uint8_t *)request->args.recv + request->moved * elem, bytes);
     if (status != WEFT_OK) {
         return status;
     }
@@ -91,11 +131,12 @@ static weft_status_t p2p_receive_slice(const weft_comm_state_t *state, weft_p2p_
     return WEFT_OK;
 }
 
-/* True if no message of the queue waits in our slots: after the last message nothing else would
- * push it. */
+/* True if the peer has read what it reads in place, and no message of the queue waits in our slots:
+ * after the last message nothing else would push it. */
 static bool p2p_drained(const weft_p2p_queue_t *queue)
 {
-    return queue->first->next != NULL || !weft_port_holds(queue->port);
+    return (!queue->sends || weft_port_is_returned(queue->port)) &&
+           (queue->first->next != NULL || !weft_port_holds(queue->port));
 }
 
 static weft_status_t p2p_run_queue(weft_comm_state_t *state, weft_p2p_queue_t *queue, bool *moved_p)

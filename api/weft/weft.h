@@ -233,6 +233,11 @@ WEFT_EXPORT weft_status_t weft_comm_explain(weft_comm_t *comm, weft_coll_t coll,
 /* Allocates zeroed, page-aligned host memory that suits every loaded transport. A size of 0 gives
  * one page. The caller owns the memory until weft_mem_free(). Destroying `comm` frees it at the
  * latest.
+ *
+ * If the kernel computes on the CPU, ranks of the same host read this memory in place, in calls of
+ * any communicator, as if it were a window. Nobody has to register it. It is shared with child
+ * processes of fork(), and with processes of the same user that open it through /proc. Pages are
+ * taken at once where they can be huge ones, else at the first touch.
  * Errors: ERR_ARG, ERR_STATE, ERR_RESOURCE.
  * Blocking: no. Thread: one. */
 WEFT_EXPORT weft_status_t weft_mem_alloc(weft_comm_t *comm, uint64_t bytes, void **memory_p);
@@ -280,7 +285,10 @@ WEFT_EXPORT weft_status_t weft_mem_deregister(weft_comm_t *comm, weft_mem_region
  *
  * All other payloads go through slots. Each pair of ranks decides on its own. A call then
  * completes only when no rank reads the caller's buffers any longer, so it may wait for peers that
- * are still reading. Sends and receives do not use windows. */
+ * are still reading. Sends and receives do not use windows.
+ *
+ * Memory of weft_mem_alloc() is read in place without any window, also by other processes of the
+ * host, and also by receives, from 16 KiB on. */
 
 /* Exports [memory, memory+bytes) to all ranks of `comm`, which import it if they can. Every rank
  * of `comm` calls it, in the same order as its other calls, with its own memory and a size of at
@@ -352,6 +360,9 @@ typedef struct weft_call {
     /* NULL, or the address of a stream handle (CUDA: cudaStream_t *). It is read during the call.
      * See "Streams" below. */
     void *const *stream;
+    /* weft_recv(): NULL, or where the sender's rank is stored before the operation completes
+     * without an error. The caller keeps the memory until then. Other calls ignore it. */
+    uint32_t *source_p;
 } weft_call_t;
 
 /* Streams. With weft_call_t.stream a collective, send or receive is enqueued in a stream of the
@@ -513,6 +524,9 @@ WEFT_EXPORT weft_status_t weft_barrier(weft_comm_t *comm, const weft_call_t *cal
 
 /* Point to point and groups -------------------------------------------------------------------- */
 
+/* weft_recv(): the peer is whoever sends. */
+#define WEFT_ANY_RANK UINT32_MAX
+
 /* Sends `count` elements to `peer`, which calls weft_recv() with the same count and dtype.
  * Messages from one rank to another arrive in order. Sends and receives do not wait for
  * collectives, and collectives do not wait for them. A rank can send to itself in a group or
@@ -523,8 +537,18 @@ WEFT_EXPORT weft_status_t weft_barrier(weft_comm_t *comm, const weft_call_t *cal
 WEFT_EXPORT weft_status_t weft_send(const void *send, uint64_t count, weft_dtype_t dtype,
                                     uint32_t peer, weft_comm_t *comm, const weft_call_t *call);
 
-/* Receives `count` elements from `peer`.
- * Errors: as weft_send().
+/* Receives `count` elements from `peer`, or from any rank: WEFT_ANY_RANK. weft_call_t.source_p
+ * tells from which.
+ *
+ * A receive from any rank takes the next message of a rank from which a message is here and that
+ * no earlier receive waits for. If there are several such ranks, they are served in turns. Receives
+ * called after it, from one rank or from any, wait until it has its message, so that messages and
+ * receives meet in the order of the calls. Count and dtype must be those of the message that comes.
+ * The call connects to all ranks, because any of them may send. There is no call that asks for
+ * messages without receiving them.
+ *
+ * Errors: as weft_send(), and ERR_ARG for a receive from any rank in a stream. ERR_TIMEOUT names
+ * nobody if any rank could have sent.
  * Blocking: until recv is complete. Thread: one. */
 WEFT_EXPORT weft_status_t weft_recv(void *recv, uint64_t count, weft_dtype_t dtype, uint32_t peer,
                                     weft_comm_t *comm, const weft_call_t *call);

@@ -260,19 +260,38 @@ weft_status_t weft_args_check(const weft_comm_identity_t *self, const weft_user_
     return status == WEFT_OK ? args_check_overlap(self, args, elem) : status;
 }
 
-weft_status_t weft_args_check_peer(const weft_comm_identity_t *self, const weft_args_t *args,
-                                   bool may_send_to_self)
+/* A receive in a stream has its number before it is known what has come. */
+static weft_status_t args_check_any(const weft_comm_identity_t *self, const weft_call_t *call,
+                                    bool may_send_to_self)
 {
-    const char *call = args->sends ? "weft_send" : "weft_recv";
+    if (weft_call_in_stream(call)) {
+        return weft_fail(WEFT_ERR_ARG, 0,
+                         "weft_recv: a receive from any rank cannot be put in a stream");
+    }
+    if (self->nranks == 1 && !may_send_to_self) {
+        return weft_fail(WEFT_ERR_ARG, 0,
+                         "weft_recv: there is no other rank to receive from; put the send and the "
+                         "receive in a group, or make one asynchronous");
+    }
+    return WEFT_OK;
+}
+
+weft_status_t weft_args_check_peer(const weft_comm_identity_t *self, const weft_args_t *args,
+                                   const weft_call_t *call, bool may_send_to_self)
+{
+    const char *name = args->sends ? "weft_send" : "weft_recv";
+    if (args->root == WEFT_ANY_RANK && !args->sends) {
+        return args_check_any(self, call, may_send_to_self);
+    }
     if (args->root >= self->nranks) {
-        return weft_fail(WEFT_ERR_ARG, 0, "%s: peer %u is out of range 0 … %u", call, args->root,
+        return weft_fail(WEFT_ERR_ARG, 0, "%s: peer %u is out of range 0 … %u", name, args->root,
                          self->nranks - 1);
     }
     if (args->root == self->rank && !may_send_to_self) {
         return weft_fail(WEFT_ERR_ARG, 0,
                          "%s: rank %u to itself would wait for ever; put the send and the receive "
                          "in a group, or make one asynchronous",
-                         call, self->rank);
+                         name, self->rank);
     }
     return WEFT_OK;
 }

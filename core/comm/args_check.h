@@ -15,6 +15,6 @@ weft_status_t weft_args_check(const weft_comm_identity_t *self, const weft_user_
 
 /* Checks the peer of a send or a receive. ERR_ARG. */
 weft_status_t weft_args_check_peer(const weft_comm_identity_t *self, const weft_args_t *args,
-                                   bool may_send_to_self);
+                                   const weft_call_t *call, bool may_send_to_self);
 
 #endif

@@ -99,7 +99,7 @@ static weft_status_t call_check(const weft_comm_state_t *state, weft_args_t *arg
 {
     weft_status_t status = weft_args_check(&state->self, &state->user_ops, args, call);
     if (status == WEFT_OK && args->coll == WEFT_SEND_RECV) {
-        status = weft_args_check_peer(&state->self, args,
+        status = weft_args_check_peer(&state->self, args, call,
                                       weft_call_is_async(call) || weft_group_is_open());
     }
     return status;

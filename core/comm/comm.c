@@ -50,16 +50,21 @@ weft_status_t weft_comm_open_device_queue(weft_comm_state_t *state)
 void weft_submit_number(weft_comm_state_t *state, weft_request_t *request)
 {
     weft_assert_owner(state);
-    request->sequence = request->args.coll == WEFT_SEND_RECV
-                            ? weft_p2p_next_sequence(&state->p2p, request)
-                            : ++state->queue.sequence;
+    if (request->args.coll != WEFT_SEND_RECV) {
+        request->sequence = ++state->queue.sequence;
+        return;
+    }
+    request->held = weft_p2p_must_hold(&state->p2p, request);
+    request->sequence = request->held ? 0 : weft_p2p_next_sequence(&state->p2p, request);
 }
 
 void weft_submit_insert(weft_comm_state_t *state, weft_request_t *request)
 {
     weft_assert_owner(state);
     request->appended = true;
-    if (request->args.coll == WEFT_SEND_RECV) {
+    if (request->args.coll == WEFT_SEND_RECV && request->held) {
+        weft_p2p_hold(&state->p2p, request);
+    } else if (request->args.coll == WEFT_SEND_RECV) {
         weft_p2p_append(&state->p2p, request);
     } else {
         weft_queue_insert(&state->queue, request);

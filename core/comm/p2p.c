@@ -6,14 +6,13 @@
 #include <inttypes.h>
 
 #include "core/base/error.h"
+#include "core/comm/p2p_any.h"
 #include "core/comm/watchdog.h"
 #include "core/exec/zero_copy.h"
 
-/* Above the channels that plans may name. */
-#define CHANNEL (UINT32_C(1) << 16)
 #define WEFT_STEPS_PER_LOOK 64u
 /* Below this a copy costs less than waiting for the receiver. */
-#define ZERO_COPY_BYTES (UINT64_C(64) << 10)
+#define ZERO_COPY_BYTES (UINT64_C(16) << 10)
 #define CHECK_NS (100 * WEFT_NS_PER_MS)
 /* What a rank sent before it left arrives within this time, or never. */
 #define WEFT_LEFT_BEHIND_NS WEFT_NS_PER_S
@@ -142,7 +141,7 @@ static bool p2p_drained(const weft_p2p_queue_t *queue)
 static weft_status_t p2p_run_queue(weft_comm_state_t *state, weft_p2p_queue_t *queue, bool *moved_p)
 {
     if (queue->port == NULL) {
-        queue->port = weft_links_port(state->links, queue->peer, CHANNEL, queue->sends != 0);
+        queue->port = weft_links_port(state->links, queue->peer, WEFT_P2P_CHANNEL, queue->sends != 0);
         *moved_p |= queue->port != NULL;
     }
     if (queue->port == NULL) {
@@ -266,6 +265,9 @@ static void p2p_look_at(weft_comm_state_t *state, weft_p2p_queue_t *queue, uint6
 static void p2p_look_around(weft_comm_state_t *state)
 {
     uint64_t now = weft_os_clock_ns();
+    if (state->p2p.held_first != NULL) {
+        weft_p2p_any_look(state, now);
+    }
     for (uint32_t i = 0; i < state->p2p.nactive && !weft_comm_has_failed(state); i++) {
         p2p_look_at(state, &state->p2p.queues[state->p2p.active[i]], now);
     }
@@ -337,6 +339,9 @@ bool weft_p2p_step(weft_comm_state_t *state)
         }
     }
     weft_p2p_tidy(p2p);
+    if (p2p->held_first != NULL && !weft_comm_has_failed(state)) {
+        moved |= weft_p2p_any_step(state);
+    }
     if (moved) {
         p2p->steps = 0;
         return true;
@@ -356,6 +361,7 @@ void weft_p2p_fail(weft_comm_state_t *state)
 {
     weft_p2p_t *p2p = &state->p2p;
     weft_assert_owner(state);
+    weft_p2p_any_fail(state);
     for (uint32_t i = 0; i < p2p->nactive; i++) {
         weft_p2p_queue_t *queue = &p2p->queues[p2p->active[i]];
         while (queue->first != NULL) {
@@ -370,5 +376,5 @@ void weft_p2p_fail(weft_comm_state_t *state)
 weft_port_t *weft_p2p_blocked(const weft_comm_state_t *state)
 {
     const weft_p2p_t *p2p = &state->p2p;
-    return p2p->nactive == 1 ? p2p->queues[p2p->active[0]].port : NULL;
+    return p2p->nactive == 1 && p2p->held_first == NULL ? p2p->queues[p2p->active[0]].port : NULL;
 }

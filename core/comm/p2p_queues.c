@@ -60,6 +60,29 @@ void weft_p2p_append(weft_p2p_t *p2p, weft_request_t *request)
     }
 }
 
+void weft_p2p_hold(weft_p2p_t *p2p, weft_request_t *request)
+{
+    request->next = NULL;
+    if (p2p->held_last != NULL) {
+        p2p->held_last->next = request;
+    } else {
+        p2p->held_first = request;
+    }
+    p2p->held_last = request;
+}
+
+void weft_p2p_unhold(weft_p2p_t *p2p, uint32_t peer)
+{
+    weft_request_t *request = p2p->held_first;
+    p2p->held_first = request->next;
+    if (p2p->held_first == NULL) {
+        p2p->held_last = NULL;
+    }
+    request->args.root = peer;
+    request->sequence = weft_p2p_next_sequence(p2p, request);
+    weft_p2p_append(p2p, request);
+}
+
 bool weft_p2p_queue_is_due(const weft_p2p_queue_t *queue)
 {
     const weft_request_t *request = queue->first;

@@ -7,6 +7,9 @@
 
 #include "core/comm/request.h"
 
+/* The channel of sends and receives: above those that plans may name. */
+#define WEFT_P2P_CHANNEL (UINT32_C(1) << 16)
+
 /* Sends to one peer, or receives from it, in order. */
 typedef struct weft_p2p_queue {
     weft_request_t *first, *last;
@@ -24,20 +27,41 @@ typedef struct weft_p2p {
     uint32_t *active;         /* queues with work */
     uint32_t nactive;
     uint32_t steps; /* idle steps since the clock was read */
+    /* Receives from any rank that have no sender yet, and all receives called after the first of
+     * them, in the order of the calls: p2p_any.h. */
+    weft_request_t *held_first, *held_last;
+    uint32_t next_any; /* rank to look at first */
 } weft_p2p_t;
 
 static inline bool weft_p2p_is_busy(const weft_p2p_t *p2p)
 {
-    return p2p->nactive > 0;
+    return p2p->nactive > 0 || p2p->held_first != NULL;
 }
 
 /* Makes the queues, unless they are there; to be called before append. ERR_RESOURCE. */
 weft_status_t weft_p2p_open(weft_p2p_t *p2p, uint32_t nranks);
 void weft_p2p_close(weft_p2p_t *p2p);
 
+/* Returns the queue of receives from a rank. weft_p2p_open() has been called. */
+static inline weft_p2p_queue_t *weft_p2p_receives(const weft_p2p_t *p2p, uint32_t peer)
+{
+    return &p2p->queues[2 * peer];
+}
+
 /* Returns the next sequence number of the request's queue. */
 uint64_t weft_p2p_next_sequence(weft_p2p_t *p2p, const weft_request_t *request);
 void weft_p2p_append(weft_p2p_t *p2p, weft_request_t *request);
+
+/* Returns whether the message has to wait until it is known which receive takes what: then it has
+ * no number yet, and goes to the held ones. */
+static inline bool weft_p2p_must_hold(const weft_p2p_t *p2p, const weft_request_t *request)
+{
+    return !request->sends && !request->in_stream &&
+           (request->args.root == WEFT_ANY_RANK || p2p->held_first != NULL);
+}
+void weft_p2p_hold(weft_p2p_t *p2p, weft_request_t *request);
+/* Gives the first of the held ones, which comes from `peer`, its number and its queue. */
+void weft_p2p_unhold(weft_p2p_t *p2p, uint32_t peer);
 
 /* True if all messages called before the first of the queue are completed, also those in
  * streams. */

@@ -34,6 +34,9 @@ weft_status_t weft_request_fill(const weft_comm_identity_t *self, weft_request_t
     request->appended = false;
     request->in_stream = false;
     request->sends = args->coll == WEFT_SEND_RECV && args->sends;
+    request->held = false;
+    bool receives = args->coll == WEFT_SEND_RECV && !args->sends;
+    request->source_p = receives && call != NULL ? call->source_p : NULL;
     atomic_store_explicit(&request->done, 0, memory_order_relaxed);
     if (call != NULL && call->scalar != NULL && call->scalar_read == WEFT_SCALAR_AT_RUN) {
         request->late_scalar = call->scalar;

@@ -31,6 +31,8 @@ struct weft_request {
     bool appended;                 /* false: noted in a group that is still open */
     bool in_stream;                /* a stream waits for the host to do it */
     uint32_t sends;                /* send_recv: 1 = a send */
+    bool held;                     /* send_recv: it waits in the line of p2p_any.h at first */
+    uint32_t *source_p;            /* receive: where its sender is stored, or NULL */
     uint64_t moved;                /* send_recv: elements that went through the port */
     _Atomic uint32_t done;
 };
@@ -49,6 +51,9 @@ static inline void weft_request_complete(weft_request_t *request, weft_status_t 
 {
     request->status = status;
     request->state = WEFT_OP_DONE;
+    if (request->source_p != NULL && status == WEFT_OK) {
+        *request->source_p = request->args.root;
+    }
     atomic_store_explicit(&request->done, 1, memory_order_release);
 }
 

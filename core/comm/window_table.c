@@ -83,8 +83,8 @@ void weft_window_table_fini(const weft_comm_identity_t *self, weft_window_table_
             weft_window_free(self, table, table->own[number]);
         }
     }
-    if (table->shared.sent > 0) {
-        weft_log(WEFT_LOG_DEBUG, "window", "rank %" PRIu32 ": %" PRIu64 " zero-copy messages",
+    if (table->shared.reach != NULL || table->shared.sent > 0) {
+        weft_log(WEFT_LOG_DEBUG, "window", "rank %" PRIu32 ": %" PRIu64 " messages by reference",
                  self->rank, table->shared.sent);
     }
     weft_os_free(table->shared.reach);

@@ -51,13 +51,14 @@ FIELD(weft_launcher_t, nranks, 28);
 FIELD(weft_launcher_t, local_rank, 32);
 FIELD(weft_launcher_t, local_ranks, 36);
 
-SIZE(weft_call_t, 48);
+SIZE(weft_call_t, 56);
 FIELD(weft_call_t, size, 0);
 FIELD(weft_call_t, request_p, 8);
 FIELD(weft_call_t, timeout, 16);
 FIELD(weft_call_t, scalar, 24);
 FIELD(weft_call_t, scalar_read, 32);
 FIELD(weft_call_t, stream, 40);
+FIELD(weft_call_t, source_p, 48);
 
 SIZE(weft_option_t, 64);
 FIELD(weft_option_t, name, 0);

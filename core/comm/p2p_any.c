@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Receives from any rank: finding their senders. */
+#include "core/comm/p2p_any.h"
+
+#include <inttypes.h>
+
+#include "core/base/error.h"
+#include "core/comm/watchdog.h"
+
+/* What a rank sent before it left arrives within this time, or never. */
+#define LEFT_BEHIND_NS WEFT_NS_PER_S
+
+/* Returns whether a message of this rank to itself waits for a receive. */
+static bool any_sends_to_itself(const weft_comm_state_t *state)
+{
+    const weft_p2p_queue_t *queue = &state->p2p.queues[2 * state->self.rank + 1];
+    return queue->first != NULL && weft_p2p_queue_is_due(queue);
+}
+
+/* Returns whether the next message from `peer` is here and belongs to nobody. Asks for the
+ * connection. */
+static bool any_has_message(weft_comm_state_t *state, uint32_t peer, bool *moved_p)
+{
+    weft_p2p_queue_t *queue = weft_p2p_receives(&state->p2p, peer);
+    if (queue->first != NULL || queue->completed != queue->sequence) {
+        return false; /* earlier receives are under way, or wait in a stream */
+    }
+    if (peer == state->self.rank) {
+        return any_sends_to_itself(state);
+    }
+    if (queue->port == NULL) {
+        queue->port = weft_links_port(state->links, peer, WEFT_P2P_CHANNEL, false);
+        *moved_p |= queue->port != NULL;
+    }
+    return queue->port != NULL && weft_port_can_receive(queue->port);
+}
+
+/* Returns a rank whose message the first held receive takes; WEFT_ANY_RANK: there is none yet. */
+static uint32_t any_find_sender(weft_comm_state_t *state, bool *moved_p)
+{
+    uint32_t n = state->self.nranks;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t peer = (state->p2p.next_any + i) % n;
+        if (any_has_message(state, peer, moved_p)) {
+            state->p2p.next_any = (peer + 1) % n;
+            return peer;
+        }
+    }
+    return WEFT_ANY_RANK;
+}
+
+static void any_progress_links(weft_comm_state_t *state)
+{
+    weft_status_t status = state->links != NULL ? weft_links_progress(state->links) : WEFT_OK;
+    int32_t peer = weft_error_record()->peer;
+    if (status == WEFT_ERR_PEER_DEAD || status == WEFT_ERR_LINK) {
+        weft_watchdog_link_broke(state, status, peer);
+    } else if (status < 0) {
+        weft_comm_fail(state, peer);
+    }
+}
+
+bool weft_p2p_any_step(weft_comm_state_t *state)
+{
+    weft_p2p_t *p2p = &state->p2p;
+    bool moved = false;
+    while (p2p->held_first != NULL) {
+        uint32_t peer = p2p->held_first->args.root;
+        if (peer == WEFT_ANY_RANK) {
+            peer = any_find_sender(state, &moved);
+        }
+        if (peer == WEFT_ANY_RANK) {
+            any_progress_links(state);
+            return moved;
+        }
+        weft_p2p_unhold(p2p, peer);
+        moved = true;
+    }
+    return moved;
+}
+
+/* Looking -------------------------------------------------------------------------------------- */
+
+static void any_fail_timeout(weft_comm_state_t *state, const weft_request_t *request, uint64_t now)
+{
+    weft_fail(WEFT_ERR_TIMEOUT, 0,
+              "receive of %" PRIu64 " %s from any rank not done after %.3g s: rank %u waits for a "
+              "message of any of the other %u ranks",
+              request->args.count, weft_dtype_name(request->args.dtype),
+              (double)(now - request->started) / 1e9, state->self.rank, state->self.nranks - 1);
+    weft_comm_fail(state, -1);
+}
+
+/* Returns whether all other ranks have left so long ago that nothing of theirs will arrive. */
+static bool any_is_alone(const weft_comm_state_t *state, uint64_t since, uint64_t now)
+{
+    bool alone = !any_sends_to_itself(state);
+    for (uint32_t r = 0; r < state->self.nranks && alone; r++) {
+        uint64_t left = atomic_load_explicit(&state->peers[r].left_at, memory_order_acquire);
+        alone = r == state->self.rank ||
+                (left != UINT64_MAX &&
+                 weft_peer_gone_for(&state->peers[r], since, now) >= LEFT_BEHIND_NS);
+    }
+    return alone && state->self.nranks > 1;
+}
+
+void weft_p2p_any_look(weft_comm_state_t *state, uint64_t now)
+{
+    weft_request_t *request = state->p2p.held_first;
+    if (request->started == 0) {
+        request->started = now;
+        request->deadline = weft_os_deadline(request->timeout);
+    }
+    if (request->deadline != WEFT_NEVER && now > request->deadline) {
+        any_fail_timeout(state, request, now);
+    } else if (any_is_alone(state, request->started, now)) {
+        weft_fail(WEFT_ERR_PEER_LEFT, 0,
+                  "all other ranks left the communicator; rank %u waits for a message of any",
+                  state->self.rank);
+        weft_comm_fail(state, -1);
+    }
+}
+
+void weft_p2p_any_fail(weft_comm_state_t *state)
+{
+    weft_p2p_t *p2p = &state->p2p;
+    while (p2p->held_first != NULL) {
+        weft_request_t *request = p2p->held_first;
+        p2p->held_first = request->next;
+        weft_request_complete(request, weft_comm_failure(state));
+    }
+    p2p->held_last = NULL;
+}

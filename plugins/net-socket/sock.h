@@ -17,6 +17,7 @@
 
 #define SOCK_STREAMS_MAX 16u
 #define SOCK_BATCH 8u                      /* chunks in one system call */
+#define SOCK_SMALL 16384u                  /* larger messages have sockets of their direction */
 #define SOCK_STAGE 8192u                   /* bytes read ahead; smaller messages take one read */
 #define SOCK_CHUNK_MAX (UINT64_C(1) << 30) /* the length field has 32 bits */
 #define SOCK_MESSAGE_MAX (UINT64_C(1) << 40)
@@ -55,6 +56,7 @@ typedef struct sock_stream {
     bool ended;     /* the peer will send no more */
     bool blocked;   /* the kernel takes no more bytes now */
     bool stalled;   /* the next chunk is for a receive that is not posted yet */
+    uint32_t quiet; /* visits since it last brought something */
 
     sock_chunk_t out[SOCK_BATCH];
     uint32_t out_count;

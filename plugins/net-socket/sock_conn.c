@@ -21,8 +21,6 @@ weft_net_conn_t *sock_conn_create(weft_net_device_t *device, uint32_t nstreams,
     conn->host = host;
     conn->device = device;
     conn->nstreams = nstreams;
-    /* A single stream keeps the order by itself, so a message needs only one header. */
-    conn->chunk = nstreams == 1 ? SOCK_CHUNK_MAX : device->net->config.chunk;
     conn->info.size = sizeof conn->info;
     memcpy(conn->info.label, label, WEFT_AUTH_LABEL);
     for (uint32_t i = 0; i < nstreams; i++) {
@@ -34,6 +32,9 @@ weft_net_conn_t *sock_conn_create(weft_net_device_t *device, uint32_t nstreams,
 
 void sock_conn_ready(weft_net_conn_t *conn)
 {
+    uint32_t sending = (conn->nstreams + 1 - conn->info.connector) / 2;
+    /* A single stream keeps the order by itself, so a message needs only one header. */
+    conn->chunk = sending <= 1 ? SOCK_CHUNK_MAX : conn->device->net->config.chunk;
     weft_op_queues_attach(&conn->ops, conn, &conn->device->done);
     conn->ready = true;
     conn->prev = NULL;

@@ -13,6 +13,7 @@
 
 #define SWEEP_MAX 8u /* up to so many busy streams, trying all is faster than asking epoll */
 #define EVENTS 32
+#define QUIET_VISITS 8u
 #define END_PATIENCE_NS UINT64_C(50000000) /* how long data on other streams may take */
 
 static void sock_device_arm(weft_net_device_t *device)
@@ -26,17 +27,26 @@ static void sock_device_arm(weft_net_device_t *device)
  * that was sent before, so it gets a moment to arrive. */
 static weft_status_t sock_conn_ended(weft_net_conn_t *conn)
 {
-    uint32_t ended = 0;
+    uint32_t ended = 0, receiving = 0;
     for (uint32_t i = 0; i < conn->nstreams; i++) {
         ended += conn->streams[i].ended ? 1 : 0;
+        receiving += sock_stream_receives(&conn->streams[i]) ? 1 : 0;
     }
     if (ended == 0 || conn->ops.recv.open == 0) {
         return WEFT_OK;
     }
     uint64_t now = conn->host->clock_ns(conn->host);
     conn->ended_ns = conn->ended_ns == 0 ? now : conn->ended_ns;
-    bool over = ended == conn->nstreams || now - conn->ended_ns > END_PATIENCE_NS;
+    bool over = ended == receiving || now - conn->ended_ns > END_PATIENCE_NS;
     return over ? sock_conn_lost(conn, 0) : WEFT_OK;
+}
+
+/* Small messages come over the first stream. A wait for one should not pay for asking the others
+ * each time: after some visits in vain they are asked now and then. */
+static bool sock_stream_is_due(sock_stream_t *stream)
+{
+    uint32_t quiet = stream->quiet++;
+    return stream == stream->conn->streams || quiet < QUIET_VISITS || quiet % QUIET_VISITS == 0;
 }
 
 static void sock_conn_visit(weft_net_conn_t *conn)
@@ -49,7 +59,9 @@ static void sock_conn_visit(weft_net_conn_t *conn)
         status = sock_conn_send(conn);
     }
     for (uint32_t i = 0; i < conn->nstreams && status == WEFT_OK && conn->ops.recv.open > 0; i++) {
-        status = sock_stream_receive(&conn->streams[i]);
+        if (sock_stream_receives(&conn->streams[i]) && sock_stream_is_due(&conn->streams[i])) {
+            status = sock_stream_receive(&conn->streams[i]);
+        }
     }
     status = status == WEFT_OK ? sock_conn_ended(conn) : status;
     if (status != WEFT_OK) {
@@ -81,6 +93,7 @@ static void sock_device_events(weft_net_device_t *device)
         if (stream == NULL) {
             continue; /* a listener: accept() looks after it */
         }
+        stream->quiet = 0;
         if (stream->conn->busy) {
             sock_conn_visit(stream->conn);
         }

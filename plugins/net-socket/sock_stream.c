@@ -15,7 +15,7 @@
 #include <sys/uio.h>
 
 #define HEADER sizeof(sock_header_t)
-#define BATCH_BYTES (UINT64_C(256) << 10) /* claimed at once by a single stream */
+#define BATCH_BYTES (UINT64_C(256) << 10) /* claimed at once by a stream */
 #define ROUNDS 16 /* reads of one stream before the others have their turn */
 
 static_assert(sizeof(sock_header_t) == 24, "wire form");
@@ -48,6 +48,26 @@ static bool sock_send_pending(const weft_net_conn_t *conn)
     return conn->ops.send.next != conn->ops.send.tail;
 }
 
+/* A TCP socket is locked while one side works on it: data that arrives during a send waits until
+ * its end. So each end sends large messages over sockets of its own. Small ones of both share the
+ * first, where an answer carries the acknowledgement. */
+static bool sock_stream_takes(const sock_stream_t *stream, const weft_posted_op_t *op)
+{
+    const weft_net_conn_t *conn = stream->conn;
+    uint32_t index = (uint32_t)(stream - conn->streams);
+    if (conn->nstreams == 1) {
+        return true;
+    }
+    return op->bytes <= SOCK_SMALL ? index == 0 : index % 2 == conn->info.connector;
+}
+
+static bool sock_stream_may_claim(const sock_stream_t *stream)
+{
+    weft_op_queue_t *queue = &stream->conn->ops.send;
+    return sock_send_pending(stream->conn) &&
+           sock_stream_takes(stream, weft_op_at(queue, queue->next));
+}
+
 static uint64_t sock_stream_claim_one(sock_stream_t *stream)
 {
     weft_net_conn_t *conn = stream->conn;
@@ -73,12 +93,12 @@ static uint64_t sock_stream_claim_one(sock_stream_t *stream)
 
 static void sock_stream_claim(sock_stream_t *stream)
 {
-    uint64_t limit = stream->conn->nstreams == 1 ? BATCH_BYTES : stream->conn->chunk;
+    uint64_t limit = stream->conn->chunk < BATCH_BYTES ? stream->conn->chunk : BATCH_BYTES;
     uint64_t bytes = 0;
     stream->out_count = 0;
     stream->out_at = 0;
     stream->out_done = 0;
-    while (sock_send_pending(stream->conn) && stream->out_count < SOCK_BATCH && bytes < limit) {
+    while (sock_stream_may_claim(stream) && stream->out_count < SOCK_BATCH && bytes < limit) {
         bytes += sock_stream_claim_one(stream);
     }
 }
@@ -153,7 +173,8 @@ weft_status_t sock_conn_send(weft_net_conn_t *conn)
     while (idle < conn->nstreams) {
         sock_stream_t *stream = &conn->streams[conn->turn];
         conn->turn = (conn->turn + 1) % conn->nstreams;
-        if (stream->out_at == stream->out_count && !stream->blocked && sock_send_pending(conn)) {
+        if (stream->out_at == stream->out_count && !stream->blocked &&
+            sock_stream_may_claim(stream)) {
             sock_stream_claim(stream);
         }
         if (stream->blocked || stream->out_at == stream->out_count) {
@@ -290,6 +311,7 @@ static weft_status_t sock_stream_read(sock_stream_t *stream, bool *drained_p)
         stream->ended = true;
         return WEFT_OK;
     }
+    stream->quiet = 0;
     uint64_t placed = (uint64_t)got < direct ? (uint64_t)got : direct;
     stream->stage_end += (uint32_t)((uint64_t)got - placed);
     if (placed > 0) {

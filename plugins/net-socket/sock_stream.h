@@ -13,6 +13,13 @@ weft_status_t sock_conn_send(weft_net_conn_t *conn);
 /* Receives what the stream has, as far as receives are posted. Returns as sock_conn_send(). */
 weft_status_t sock_stream_receive(sock_stream_t *stream);
 
+/* Returns whether the peer may send on the stream: see sock_stream_takes(). */
+static inline bool sock_stream_receives(const sock_stream_t *stream)
+{
+    uint32_t index = (uint32_t)(stream - stream->conn->streams);
+    return index == 0 || index % 2 != stream->conn->info.connector;
+}
+
 /* Sets an error about the loss of a stream; `cause` is the errno, or 0 for an orderly end. Returns
  * ERR_PEER_DEAD or ERR_LINK. */
 weft_status_t sock_conn_lost(const weft_net_conn_t *conn, int cause);

@@ -5,6 +5,8 @@
 
 #include <sys/epoll.h>
 
+#include "sock_stream.h"
+
 static uint32_t sock_stream_interest(const sock_stream_t *stream)
 {
     const weft_net_conn_t *conn = stream->conn;
@@ -12,7 +14,7 @@ static uint32_t sock_stream_interest(const sock_stream_t *stream)
     if (conn->failed != WEFT_OK) {
         return 0;
     }
-    if (conn->ops.recv.open > 0 && !stream->ended && !stream->stalled) {
+    if (conn->ops.recv.open > 0 && sock_stream_receives(stream) && !stream->ended && !stream->stalled) {
         events |= EPOLLIN;
     }
     if (stream->blocked && conn->ops.send.open > 0) {
@@ -51,6 +53,7 @@ void sock_stream_arm(sock_stream_t *stream)
 void sock_conn_arm(weft_net_conn_t *conn)
 {
     for (uint32_t i = 0; i < conn->nstreams; i++) {
+        conn->streams[i].quiet = 0; /* what ends the sleep is looked for at once */
         sock_stream_arm(&conn->streams[i]);
     }
 }

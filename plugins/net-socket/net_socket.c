@@ -198,8 +198,12 @@ static weft_status_t net_socket_sock_reachable(weft_net_device_t *device,
 static const void *net_socket_sock_get_extension(weft_net_t *net, const char *name)
 {
     static const weft_net_attach_t attach = {.size = sizeof attach, .attach = sock_conn_attach};
+    static const weft_net_payload_t payload = {
+        .size = sizeof payload, .send = sock_send_payload, .place = sock_place_payload};
     (void)net;
-    return strcmp(name, WEFT_NET_ATTACH) == 0 ? &attach : NULL;
+    return strcmp(name, WEFT_NET_ATTACH) == 0    ? (const void *)&attach
+           : strcmp(name, WEFT_NET_PAYLOAD) == 0 ? (const void *)&payload
+                                                 : NULL;
 }
 
 static const weft_net_ops_t ops = {

@@ -41,11 +41,18 @@ typedef struct sock_header {
     uint64_t total;   /* bytes of the message */
 } sock_header_t;
 
+/* Where the rest of a message lies whose buffer has only its beginning. */
+typedef struct sock_payload {
+    uint8_t *at;     /* NULL: all of it is in the buffer */
+    uint64_t header; /* bytes in the buffer */
+    uint64_t bytes;  /* bytes here */
+} sock_payload_t;
+
 /* A chunk that is being sent. */
 typedef struct sock_chunk {
     sock_header_t wire;
     weft_posted_op_t *op;
-    const uint8_t *from;
+    uint64_t offset; /* in the message */
     uint64_t length;
 } sock_chunk_t;
 
@@ -64,7 +71,7 @@ typedef struct sock_stream {
     uint64_t out_done; /* bytes of it that are sent, header included */
 
     weft_posted_op_t *in_op; /* of the chunk being received, or NULL */
-    uint8_t *in_to;
+    uint64_t in_at;          /* offset in the message */
     uint64_t in_left;
     uint32_t stage_at, stage_end; /* bytes that were read ahead */
     uint8_t stage[SOCK_STAGE];
@@ -106,6 +113,7 @@ struct weft_net_conn {
     sock_attempt_t *attempt; /* connector, until ready */
     weft_net_conn_info_t info;
     weft_op_queues_t ops; /* op.progress: bytes claimed by streams, or announced by headers */
+    sock_payload_t send_payload[WEFT_OP_SLOTS], recv_payload[WEFT_OP_SLOTS]; /* as ops' */
     uint32_t nstreams;
     sock_stream_t streams[];
 };

@@ -95,7 +95,9 @@ static void sock_conn_start(weft_net_conn_t *conn)
     }
 }
 
-static weft_status_t sock_conn_push(weft_net_conn_t *conn, const weft_net_op_t *op)
+/* `payload` may be NULL. */
+static weft_status_t sock_conn_push(weft_net_conn_t *conn, const weft_net_op_t *op,
+                                    const sock_payload_t *payload)
 {
     const weft_host_t *host = conn->host;
     if (!conn->ready || !weft_op_valid(op, SOCK_MESSAGE_MAX)) {
@@ -104,9 +106,14 @@ static weft_status_t sock_conn_push(weft_net_conn_t *conn, const weft_net_op_t *
                                (unsigned long long)op->bytes);
     }
     weft_op_queue_t *queue = op->kind == WEFT_NET_SEND ? &conn->ops.send : &conn->ops.recv;
-    if (weft_op_prepare(queue, op) == NULL) {
+    bool sends = op->kind == WEFT_NET_SEND;
+    weft_posted_op_t *posted = weft_op_prepare(queue, op);
+    if (posted == NULL) {
         return WEFT_AGAIN;
     }
+    sock_payload_t *rest = sends ? conn->send_payload : conn->recv_payload;
+    rest[posted - queue->ops] = payload != NULL ? *payload : (sock_payload_t){.at = NULL};
+    posted->bytes += payload != NULL ? payload->bytes : 0;
     weft_op_push(queue);
     return WEFT_OK;
 }
@@ -120,13 +127,44 @@ weft_status_t sock_post(weft_net_conn_t *conn, const weft_net_op_t *ops, uint32_
     }
     weft_status_t status = WEFT_OK;
     uint32_t posted = 0;
-    while (posted < count && (status = sock_conn_push(conn, &ops[posted])) == WEFT_OK) {
+    while (posted < count && (status = sock_conn_push(conn, &ops[posted], NULL)) == WEFT_OK) {
         posted++;
     }
     *posted_p = posted;
     sock_conn_set_busy(conn);
     sock_conn_start(conn);
     return status;
+}
+
+weft_status_t sock_send_payload(weft_net_conn_t *conn, const weft_net_op_t *op, const void *payload,
+                                uint64_t bytes)
+{
+    if (conn->failed != WEFT_OK) {
+        return sock_conn_unusable(conn);
+    }
+    /* sendmsg() does not write through its vector. */
+    sock_payload_t rest = {
+        .at = (uint8_t *)(uintptr_t)payload, .header = op->bytes, .bytes = bytes};
+    weft_status_t status = sock_conn_push(conn, op, &rest);
+    sock_conn_set_busy(conn);
+    sock_conn_start(conn);
+    return status;
+}
+
+weft_status_t sock_place_payload(weft_net_conn_t *conn, const void *context, uint64_t header,
+                                 void *payload, uint64_t bytes)
+{
+    weft_op_queue_t *queue = &conn->ops.recv;
+    uint32_t number = queue->head;
+    const weft_posted_op_t *op;
+    while ((op = weft_op_next_open(queue, &number)) != NULL && op->context != context) {
+    }
+    if (op == NULL || op->progress > 0 || conn->failed != WEFT_OK) {
+        return WEFT_AGAIN;
+    }
+    conn->recv_payload[op - queue->ops] =
+        (sock_payload_t){.at = payload, .header = header, .bytes = bytes};
+    return WEFT_OK;
 }
 
 weft_status_t sock_cancel(weft_net_conn_t *conn)

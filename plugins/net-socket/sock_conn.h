@@ -27,4 +27,10 @@ weft_status_t sock_conn_check(weft_net_conn_t *conn);
 void sock_conn_close(weft_net_conn_t *conn);
 weft_status_t sock_conn_attach(weft_net_conn_t *conn, weft_net_device_t *device);
 
+/* weft_net_payload_t. */
+weft_status_t sock_send_payload(weft_net_conn_t *conn, const weft_net_op_t *op, const void *payload,
+                                uint64_t bytes);
+weft_status_t sock_place_payload(weft_net_conn_t *conn, const void *context, uint64_t header,
+                                 void *payload, uint64_t bytes);
+
 #endif

@@ -75,6 +75,16 @@ static bool sock_conn_ending(const weft_net_conn_t *conn)
     return conn->busy && conn->ended_ns != 0;
 }
 
+/* Something to do without a further event: the next poll goes on behind a large message. */
+static bool sock_conn_goes_on(const weft_net_conn_t *conn)
+{
+    bool goes = false;
+    for (uint32_t i = 0; conn->busy && i < conn->nstreams; i++) {
+        goes = goes || (sock_stream_pauses(&conn->streams[i]) && !conn->streams[i].stalled);
+    }
+    return goes || sock_conn_ending(conn);
+}
+
 static void sock_device_sweep(weft_net_device_t *device)
 {
     for (weft_net_conn_t *conn = device->conns; conn != NULL; conn = conn->next) {
@@ -111,6 +121,8 @@ weft_status_t sock_poll(weft_net_device_t *device, weft_net_completion_t *comple
 {
     bool many = device->busy > SWEEP_MAX;
     if (many && !device->many) {
+        device->many = true;
+        sock_device_sweep(device);
         sock_device_arm(device);
     }
     device->many = many;
@@ -129,7 +141,7 @@ weft_status_t sock_wait_fd(weft_net_device_t *device, int *fd_p)
     sock_device_arm(device);
     bool something = device->done.first != NULL;
     for (weft_net_conn_t *conn = device->conns; !something && conn != NULL; conn = conn->next) {
-        something = sock_conn_ending(conn);
+        something = sock_conn_goes_on(conn);
     }
     return something ? WEFT_AGAIN : WEFT_OK;
 }

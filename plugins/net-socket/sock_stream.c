@@ -41,6 +41,24 @@ weft_status_t sock_conn_lost(const weft_net_conn_t *conn, int cause)
     return host->set_error(host, WEFT_ERR_LINK, cause, "connection to peer %s", conn->info.peer);
 }
 
+/* Sets the one or two places of a part of a message; no bytes have none. Returns their number. */
+static int sock_op_vectors(const weft_posted_op_t *op, const sock_payload_t *payload,
+                           uint64_t offset, uint64_t length, struct iovec vec[2])
+{
+    int n = 0;
+    uint64_t end = payload->at != NULL ? payload->header : op->bytes;
+    if (offset < end && length > 0) {
+        uint64_t here = length < end - offset ? length : end - offset;
+        vec[n++] = (struct iovec){op->buffer + offset, here};
+        offset += here;
+        length -= here;
+    }
+    if (length > 0) {
+        vec[n++] = (struct iovec){payload->at + (offset - end), length};
+    }
+    return n;
+}
+
 /* Sending ------------------------------------------------------------------------------------- */
 
 static bool sock_send_pending(const weft_net_conn_t *conn)
@@ -81,7 +99,7 @@ static uint64_t sock_stream_claim_one(sock_stream_t *stream)
                  .offset = htole64(op->progress),
                  .total = htole64(op->bytes)},
         .op = op,
-        .from = op->bytes > 0 ? op->buffer + op->progress : NULL,
+        .offset = op->progress,
         .length = length,
     };
     op->progress += length;
@@ -105,6 +123,7 @@ static void sock_stream_claim(sock_stream_t *stream)
 
 static int sock_stream_vectors(sock_stream_t *stream, struct iovec *vec, uint64_t *bytes_p)
 {
+    weft_net_conn_t *conn = stream->conn;
     int n = 0;
     uint64_t skip = stream->out_done;
     *bytes_p = 0;
@@ -116,11 +135,9 @@ static int sock_stream_vectors(sock_stream_t *stream, struct iovec *vec, uint64_
         } else {
             skip -= HEADER;
         }
-        if (chunk->length > skip) {
-            /* sendmsg() does not write through the vector. */
-            vec[n++] =
-                (struct iovec){(void *)(uintptr_t)(chunk->from + skip), chunk->length - skip};
-        }
+        const sock_payload_t *payload = &conn->send_payload[chunk->op - conn->ops.send.ops];
+        n += sock_op_vectors(chunk->op, payload, chunk->offset + skip, chunk->length - skip,
+                             vec + n);
         *bytes_p += HEADER + chunk->length;
         skip = 0;
     }
@@ -148,7 +165,7 @@ static void sock_stream_sent(sock_stream_t *stream, uint64_t bytes)
 /* Makes one system call. */
 static weft_status_t sock_stream_send(sock_stream_t *stream)
 {
-    struct iovec vec[2 * SOCK_BATCH];
+    struct iovec vec[3 * SOCK_BATCH];
     uint64_t bytes;
     struct msghdr message = {.msg_iov = vec};
     message.msg_iovlen = (size_t)sock_stream_vectors(stream, vec, &bytes);
@@ -220,11 +237,15 @@ static weft_status_t sock_stream_begin(sock_stream_t *stream, const sock_header_
                                (unsigned long long)header->total, stream->conn->info.peer,
                                (unsigned long long)op->bytes);
     }
+    sock_payload_t *payload = &stream->conn->recv_payload[op - queue->ops];
+    if (payload->at != NULL && header->total != payload->header + payload->bytes) {
+        payload->at = NULL;
+    }
     op->bytes = header->total;
     op->progress += header->length;
     stream->in_op = op;
     stream->in_left = header->length;
-    stream->in_to = header->total > 0 ? op->buffer + header->offset : NULL;
+    stream->in_at = header->offset;
     return WEFT_OK;
 }
 
@@ -256,7 +277,7 @@ static weft_status_t sock_stream_parse(sock_stream_t *stream)
 static void sock_stream_got(sock_stream_t *stream, uint64_t bytes)
 {
     weft_posted_op_t *op = stream->in_op;
-    stream->in_to = stream->in_to != NULL ? stream->in_to + bytes : NULL;
+    stream->in_at += bytes;
     stream->in_left -= bytes;
     op->moved += bytes;
     if (stream->in_left == 0) {
@@ -267,7 +288,27 @@ static void sock_stream_got(sock_stream_t *stream, uint64_t bytes)
     }
 }
 
-/* Hands out every byte in the stage whose destination is known. */
+static int sock_stream_places(const sock_stream_t *stream, uint64_t bytes, struct iovec vec[2])
+{
+    weft_net_conn_t *conn = stream->conn;
+    return sock_op_vectors(stream->in_op, &conn->recv_payload[stream->in_op - conn->ops.recv.ops],
+                           stream->in_at, bytes, vec);
+}
+
+static void sock_stream_unstage(sock_stream_t *stream, uint64_t bytes)
+{
+    struct iovec vec[2];
+    int n = sock_stream_places(stream, bytes, vec);
+    for (int i = 0; i < n; i++) {
+        memcpy(vec[i].iov_base, stream->stage + stream->stage_at, vec[i].iov_len);
+        stream->stage_at += (uint32_t)vec[i].iov_len;
+    }
+    sock_stream_got(stream, bytes);
+}
+
+/* Hands out every byte in the stage whose destination is known. Stops after a large message: the
+ * core may say where the next one goes when it has seen this one. Where epoll chooses the streams
+ * it goes on, since there no event would come for what is in the stage. */
 static weft_status_t sock_stream_consume(sock_stream_t *stream)
 {
     for (;;) {
@@ -279,13 +320,14 @@ static weft_status_t sock_stream_consume(sock_stream_t *stream)
         }
         uint64_t here = stream->stage_end - stream->stage_at;
         uint64_t take = here < stream->in_left ? here : stream->in_left;
-        if (take > 0) {
-            memcpy(stream->in_to, stream->stage + stream->stage_at, take);
-            stream->stage_at += (uint32_t)take;
-        } else if (stream->in_left > 0) {
+        if (take == 0 && stream->in_left > 0) {
             return WEFT_OK;
         }
-        sock_stream_got(stream, take);
+        bool large = stream->in_op->bytes > SOCK_SMALL;
+        sock_stream_unstage(stream, take);
+        if (large && stream->in_op == NULL && !stream->conn->device->many) {
+            return WEFT_OK;
+        }
     }
 }
 
@@ -297,13 +339,15 @@ static weft_status_t sock_stream_read(sock_stream_t *stream, bool *drained_p)
     stream->stage_at = 0;
     stream->stage_end = kept;
     uint64_t direct = stream->in_op != NULL ? stream->in_left : 0;
-    struct iovec vec[2] = {{stream->in_to, direct}, {stream->stage + kept, SOCK_STAGE - kept}};
+    struct iovec vec[3];
+    int n = direct > 0 ? sock_stream_places(stream, direct, vec) : 0;
+    vec[n] = (struct iovec){stream->stage + kept, SOCK_STAGE - kept};
     ssize_t got;
     do {
-        got = direct > 0 ? readv(stream->fd, vec, 2)
-                         : recv(stream->fd, vec[1].iov_base, vec[1].iov_len, MSG_DONTWAIT);
+        got = direct > 0 ? readv(stream->fd, vec, n + 1)
+                         : recv(stream->fd, vec[0].iov_base, vec[0].iov_len, MSG_DONTWAIT);
     } while (got < 0 && errno == EINTR);
-    *drained_p = got < (ssize_t)(direct + vec[1].iov_len);
+    *drained_p = got < (ssize_t)(direct + vec[n].iov_len);
     if (got < 0) {
         return errno == EAGAIN ? WEFT_OK : sock_conn_lost(stream->conn, errno);
     }
@@ -326,7 +370,7 @@ weft_status_t sock_stream_receive(sock_stream_t *stream)
     weft_status_t status = sock_stream_consume(stream);
     bool drained = false;
     for (int i = 0; i < ROUNDS && status == WEFT_OK; i++) {
-        if (drained || stream->ended || stream->stalled || queue->open == 0) {
+        if (drained || stream->ended || sock_stream_pauses(stream) || queue->open == 0) {
             break;
         }
         status = sock_stream_read(stream, &drained);

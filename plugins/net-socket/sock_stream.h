@@ -20,6 +20,14 @@ static inline bool sock_stream_receives(const sock_stream_t *stream)
     return index == 0 || index % 2 != stream->conn->info.connector;
 }
 
+/* Returns whether the stage holds the next header, behind a large message or before a receive that
+ * is not posted yet (stalled). */
+static inline bool sock_stream_pauses(const sock_stream_t *stream)
+{
+    return stream->in_op == NULL &&
+           stream->stage_end - stream->stage_at >= (uint32_t)sizeof(sock_header_t);
+}
+
 /* Sets an error about the loss of a stream; `cause` is the errno, or 0 for an orderly end. Returns
  * ERR_PEER_DEAD or ERR_LINK. */
 weft_status_t sock_conn_lost(const weft_net_conn_t *conn, int cause);

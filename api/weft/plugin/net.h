@@ -297,6 +297,27 @@ typedef struct weft_net_attach {
     weft_status_t (*attach)(weft_net_conn_t *conn, weft_net_device_t *device);
 } weft_net_attach_t;
 
+/* Extension "weft.net.payload/1": messages whose payload lies apart from their header, so that it
+ * needs no copy into a slot or out of one. Only for memory that the host reads and writes. */
+#define WEFT_NET_PAYLOAD "weft.net.payload/1"
+typedef struct weft_net_payload {
+    size_t size;
+
+    /* Posts one send: a message of the bytes of `op`, followed by `bytes` bytes at `payload`. Both
+     * belong to the plugin until completion. As post() otherwise: AGAIN if it was not taken.
+     * Blocking: no. Thread: [progress]. */
+    weft_status_t (*send)(weft_net_conn_t *conn, const weft_net_op_t *op, const void *payload,
+                          uint64_t bytes);
+
+    /* Asks that a posted receive puts all but the first `header` bytes of its message to `payload`,
+     * if they are `bytes` bytes; a message of any other length goes to the posted buffer as a whole.
+     * `context` is that of the receive. Returns OK, or AGAIN if it is too late: the message has
+     * begun to arrive. At most once per receive.
+     * Blocking: no. Thread: [progress]. */
+    weft_status_t (*place)(weft_net_conn_t *conn, const void *context, uint64_t header,
+                           void *payload, uint64_t bytes);
+} weft_net_payload_t;
+
 /* Extension "weft.net.dmabuf/1": registers memory of another device, such as a GPU, by its
  * dma-buf. */
 #define WEFT_NET_DMABUF "weft.net.dmabuf/1"

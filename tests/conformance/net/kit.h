@@ -106,6 +106,7 @@ typedef struct kit_case {
 extern const kit_case_t connect_cases[];
 extern const kit_case_t hostile_cases[];
 extern const kit_case_t message_cases[];
+extern const kit_case_t payload_cases[];
 extern const kit_case_t failure_cases[];
 extern const kit_case_t map_cases[];
 extern const kit_case_t life_cases[];

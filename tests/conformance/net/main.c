@@ -111,7 +111,8 @@ static bool table_check(const kit_t *kit)
 int main(int argc, char **argv)
 {
     static const kit_case_t *const groups[] = {connect_cases, hostile_cases, message_cases,
-                                               failure_cases, map_cases,     life_cases};
+                                               payload_cases, failure_cases, map_cases,
+                                               life_cases};
     char why[400];
     tally_t tally = {0, 0, 0};
     const struct rlimit no_core = {0, 0};

@@ -36,12 +36,19 @@ static weft_status_t p2p_mismatch(const weft_comm_state_t *state, uint32_t peer,
                      here->sequence, peer, state->self.rank, field);
 }
 
+/* Returns the elements of the slice that begins with element `at`. */
+static uint64_t p2p_slice_at(const weft_comm_state_t *state, const weft_request_t *request,
+                             uint64_t at)
+{
+    uint64_t most = state->self.family->slot_bytes / weft_dtype_size(request->args.dtype);
+    uint64_t left = request->args.count - at;
+    return left < most ? left : most;
+}
+
 /* Returns the elements of the next slice. */
 static uint64_t p2p_slice_of(const weft_comm_state_t *state, const weft_request_t *request)
 {
-    uint64_t most = state->self.family->slot_bytes / weft_dtype_size(request->args.dtype);
-    uint64_t left = request->args.count - request->moved;
-    return left < most ? left : most;
+    return p2p_slice_at(state, request, request->moved);
 }
 
 /* Says where the receiver can read the bytes in place, so that they are copied once. A small message
@@ -66,6 +73,10 @@ static weft_status_t p2p_send_slice(const weft_comm_state_t *state, weft_p2p_que
     uint64_t bytes = p2p_slice_of(state, request) * elem;
     const uint8_t *from = (const uint8_t *)request->args.send + request->moved * elem;
     weft_signature_t signature = p2p_signature_of(queue);
+    if (weft_message_port_sends_apart(queue->port, bytes)) {
+        request->moved += bytes / elem;
+        return weft_message_port_send_apart(queue->port, &signature, bytes, from);
+    }
     weft_zero_copy_t where = p2p_describe(state, queue, from, bytes);
     weft_status_t status = where.window == 0 ? weft_port_commit(queue->port, bytes) : WEFT_OK;
     if (where.window == 0 && status == WEFT_OK) {
@@ -93,8 +104,8 @@ static weft_status_t p2p_take(const weft_comm_state_t *state, weft_p2p_queue_t *
     if (status != WEFT_OK) {
         return status;
     }
-    status = weft_memory_copy(state->self.family, to,
-                              from != NULL ? from : weft_port_payload(port, bytes), bytes);
+    const uint8_t *payload = from != NULL ? from : weft_port_payload(port, bytes);
+    status = payload != to ? weft_memory_copy(state->self.family, to, payload, bytes) : WEFT_OK;
     if (status == WEFT_OK && from != NULL && weft_zero_copy_is_withdrawn(port)) {
         status = WEFT_AGAIN;
     }
@@ -104,11 +115,28 @@ static weft_status_t p2p_take(const weft_comm_state_t *state, weft_p2p_queue_t *
     return status;
 }
 
+/* Asks for the next slices at their place in the buffer. */
+static void p2p_place(const weft_comm_state_t *state, const weft_p2p_queue_t *queue)
+{
+    const weft_request_t *request = queue->first;
+    size_t elem = weft_dtype_size(request->args.dtype);
+    uint64_t at = request->moved;
+    for (uint32_t ahead = 0; ahead < queue->port->slots && at < request->args.count; ahead++) {
+        uint64_t slice = p2p_slice_at(state, request, at);
+        weft_message_port_place(queue->port, ahead, (uint8_t *)request->args.recv + at * elem,
+                                slice * elem);
+        at += slice;
+    }
+}
+
 static weft_status_t p2p_receive_slice(const weft_comm_state_t *state, weft_p2p_queue_t *queue)
 {
     weft_request_t *request = queue->first;
     size_t elem = weft_dtype_size(request->args.dtype);
     if (!weft_port_can_receive(queue->port)) {
+        if (queue->port->kind == WEFT_PORT_MESSAGE) {
+            p2p_place(state, queue);
+        }
         return queue->port->broken != WEFT_OK ? queue->port->broken : WEFT_AGAIN;
     }
     uint64_t bytes = p2p_slice_of(state, request) * elem;
@@ -130,12 +158,16 @@ static weft_status_t p2p_receive_slice(const weft_comm_state_t *state, weft_p2p_
     return WEFT_OK;
 }
 
-/* True if the peer has read what it reads in place, and no message of the queue waits in our slots:
- * after the last message nothing else would push it. */
+/* True if the peer has read what it reads in place, and no message of the queue waits here: after
+ * the last message nothing else would push it, and what is sent from the buffer of the request must
+ * not change. */
 static bool p2p_drained(const weft_p2p_queue_t *queue)
 {
+    const weft_args_t *args = &queue->first->args;
+    bool apart = queue->sends && weft_message_port_sends_apart(
+                                     queue->port, args->count * weft_dtype_size(args->dtype));
     return (!queue->sends || weft_port_is_returned(queue->port)) &&
-           (queue->first->next != NULL || !weft_port_holds(queue->port));
+           ((queue->first->next != NULL && !apart) || !weft_port_holds(queue->port));
 }
 
 static weft_status_t p2p_run_queue(weft_comm_state_t *state, weft_p2p_queue_t *queue, bool *moved_p)

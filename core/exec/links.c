@@ -315,6 +315,9 @@ static weft_status_t links_link_make_message(weft_links_t *links, weft_link_t *l
         links_link_make_gpudirect(links, link, &params, &port->gpudirect, &region)) {
         return weft_message_port_open(&port->message, region);
     }
+    if (links->setup.gpudirect.memory == NULL) {
+        params.payload = weft_links_transport(links, link->transport)->payload;
+    }
     weft_status_t status = weft_message_port_init(&port->message, &params);
     if (status == WEFT_OK) {
         status = weft_links_reg(links, link->transport, port->message.memory,

@@ -281,18 +281,30 @@ static void member_combine_sources(const weft_interpreter_t *run, const weft_mem
     }
 }
 
+/* Returns whether the transport is about to read the result from memory, so that it should be in
+ * the caches. */
+static bool member_sends_result(const weft_member_t *m)
+{
+    for (uint32_t i = 0; i < m->move->ndst; i++) {
+        if (m->where[i].window == WEFT_ZERO_COPY_HERE) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Sets the destinations. Zero-copy messages need none, and no copy goes onto itself. */
 static void member_combine_destinations(const weft_interpreter_t *run, const weft_member_t *m,
                                         weft_combine_t *c)
 {
     const weft_program_t *program = run->program;
     size_t offset = m->slice * run->segmentation.slice * program->elem;
+    bool past = program->stream && !member_sends_result(m);
     c->ndst = 0;
     c->nt_mask = 0;
     for (uint32_t i = 0; i < m->move->ndst; i++) {
         bool slot = m->port[i] != NULL;
-        bool streams =
-            slot ? run->stream_ports : program->stream && m->operands[i].kind == WEFT_OPERAND_OUT;
+        bool streams = slot ? run->stream_ports : past && m->operands[i].kind == WEFT_OPERAND_OUT;
         void *to =
             slot ? weft_port_payload(m->port[i], c->count * program->elem) : m->base[i] + offset;
         if (m->where[i].window == 0 && !(m->copies && to == c->src[0])) {
@@ -365,6 +377,26 @@ static weft_status_t member_publish(weft_interpreter_t *run, const weft_member_t
     return status;
 }
 
+/* Asks for the payloads of the chunk that has not come yet where the MOVE puts them, if it puts
+ * them anywhere unchanged. */
+static void member_place(const weft_interpreter_t *run, const weft_member_t *m)
+{
+    const weft_segmentation_t *g = &run->segmentation;
+    size_t elem = run->program->elem;
+    uint32_t to = 0;
+    weft_port_t *from = m->port[m->move->ndst];
+    while (to < m->move->ndst && m->base[to] == NULL) {
+        to++;
+    }
+    if (!m->copies || to == m->move->ndst || from == NULL || from->kind != WEFT_PORT_MESSAGE) {
+        return;
+    }
+    for (uint32_t s = m->slice; s < g->slices; s++) {
+        weft_message_port_place(from, s - m->slice, m->base[to] + s * g->slice * elem,
+                                weft_segmentation_slice(g, m->chunk, s) * elem);
+    }
+}
+
 weft_status_t weft_member_slice(weft_interpreter_t *run, const weft_lane_run_t *lane,
                                 weft_member_t *m)
 {
@@ -372,6 +404,9 @@ weft_status_t weft_member_slice(weft_interpreter_t *run, const weft_lane_run_t *
     weft_port_t *blocker = member_blocker(m);
     if (blocker != NULL) {
         run->blocked = blocker;
+        if (!blocker->sends) {
+            member_place(run, m);
+        }
         return blocker->broken != WEFT_OK ? blocker->broken : WEFT_AGAIN;
     }
     if (!member_signatures_match(run, m)) {

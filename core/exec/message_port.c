@@ -107,7 +107,14 @@ static weft_status_t message_post_one(weft_message_port_t *message, uint32_t *po
                         .region = message->region,
                         .context = slot};
     slot->state = WEFT_SLOT_POSTED;
-    weft_status_t status = message->params.net->post(message->params.conn, &op, 1, posted_p);
+    weft_status_t status;
+    if (slot->apart != NULL) {
+        op.bytes = sizeof(weft_message_header_t);
+        status = message->params.payload->send(message->params.conn, &op, slot->apart, slot->bytes);
+        *posted_p = status == WEFT_OK;
+    } else {
+        status = message->params.net->post(message->params.conn, &op, 1, posted_p);
+    }
     if (*posted_p == 0) {
         slot->state = WEFT_SLOT_QUEUED;
     }
@@ -133,15 +140,21 @@ static weft_status_t message_post(weft_message_port_t *message)
     return message->port.broken;
 }
 
-weft_status_t weft_message_port_push(weft_message_port_t *message, uint64_t bytes)
+static weft_status_t message_push(weft_message_port_t *message, uint64_t bytes, void *apart)
 {
     weft_message_slot_t *slot = &message->slot[weft_port_slot(&message->port)];
     weft_assert(bytes <= message->params.slot_bytes);
     slot->bytes = (uint32_t)bytes;
     slot->state = WEFT_SLOT_QUEUED;
+    slot->apart = apart;
     message->port.next++;
     message->unposted++;
     return message_post(message);
+}
+
+weft_status_t weft_message_port_push(weft_message_port_t *message, uint64_t bytes)
+{
+    return message_push(message, bytes, NULL);
 }
 
 weft_status_t weft_message_port_open(weft_message_port_t *message, weft_net_region_t *region)
@@ -157,15 +170,40 @@ weft_status_t weft_message_port_open(weft_message_port_t *message, weft_net_regi
     return message_post(message);
 }
 
-weft_status_t weft_message_port_send(weft_port_t *port, const weft_signature_t *signature,
-                                     uint64_t bytes)
+weft_status_t weft_message_port_send_apart(weft_port_t *port, const weft_signature_t *signature,
+                                           uint64_t bytes, const void *payload)
 {
     weft_message_header_t *header =
         weft_message_header(port->payloads + weft_port_slot(port) * port->stride);
     weft_assert(port->next < port->limit);
     header->signature = *signature;
     header->bytes = bytes;
-    return weft_message_port_push(weft_message_port(port), bytes);
+    /* Nobody writes through it: a send only reads. */
+    return message_push(weft_message_port(port), bytes, (void *)(uintptr_t)payload);
+}
+
+weft_status_t weft_message_port_send(weft_port_t *port, const weft_signature_t *signature,
+                                     uint64_t bytes)
+{
+    return weft_message_port_send_apart(port, signature, bytes, NULL);
+}
+
+void weft_message_port_place(weft_port_t *port, uint64_t ahead, void *to, uint64_t bytes)
+{
+    weft_message_port_t *message = weft_message_port(port);
+    uint64_t number = port->next + ahead;
+    weft_message_slot_t *slot = &message->slot[number & port->mask];
+    const weft_net_payload_t *payload = message->params.payload;
+    if (payload == NULL || message->proxy != NULL || bytes < WEFT_MESSAGE_APART ||
+        ahead >= port->slots || number < message->placed || slot->state != WEFT_SLOT_POSTED) {
+        return;
+    }
+    message->placed = number + 1;
+    if (payload->place(message->params.conn, slot, sizeof(weft_message_header_t), to, bytes) ==
+        WEFT_OK) {
+        slot->apart = to;
+        slot->bytes = (uint32_t)bytes;
+    }
 }
 
 weft_status_t weft_message_port_release(weft_port_t *port)
@@ -255,6 +293,9 @@ void weft_message_port_complete(const weft_net_completion_t *completion)
         return;
     }
     slot->state = WEFT_SLOT_READY;
+    if (completion->bytes != sizeof(weft_message_header_t) + slot->bytes) {
+        slot->apart = NULL; /* it had another length, and went to the slot */
+    }
     if (message->port.kind == WEFT_PORT_MESSAGE) {
         message_raise_limit(message, WEFT_SLOT_READY);
     }

@@ -23,12 +23,14 @@ typedef struct weft_message_port weft_message_port_t;
 /* One slot; the context of its posts. */
 typedef struct weft_message_slot {
     weft_message_port_t *port;
-    uint32_t bytes; /* send: of the payload */
+    uint32_t bytes; /* of the payload; receive: that it was placed for */
     uint32_t state; /* weft_slot_state_t */
+    void *apart; /* where the payload is, or goes to if it has `bytes` bytes; NULL: in the slot */
 } weft_message_slot_t;
 
 typedef struct weft_message_port_params {
     const weft_net_ops_t *net;
+    const weft_net_payload_t *payload; /* NULL: payloads are copied through slots */
     weft_net_conn_t *conn;
     weft_poll_list_t *list; /* of the communicator; outlives the port */
     uint64_t slot_bytes;
@@ -45,6 +47,7 @@ struct weft_message_port {
     size_t memory_bytes;
     weft_net_region_t *region; /* registration of `memory`, or NULL; the caller's */
     uint64_t post_next;        /* number of the next slot to post */
+    uint64_t placed;           /* messages below it have been asked for, if at all */
     uint32_t unposted;         /* slots in state QUEUED */
     weft_poll_entry_t entry;   /* listed while unposted, broken, or used by a proxy */
     struct weft_proxy *proxy;  /* of a device that uses the port, or NULL; see proxy.h */
@@ -75,6 +78,25 @@ weft_status_t weft_message_port_init(weft_message_port_t *message,
 /* Takes the registration of the slots, or NULL. A receive port posts all its slots. Returns the
  * failure of the connection. */
 weft_status_t weft_message_port_open(weft_message_port_t *message, weft_net_region_t *region);
+
+/* Payloads of this size and more go without a copy: below it one iovec more costs as much. */
+#define WEFT_MESSAGE_APART 8192u
+
+/* Returns whether the port can send a payload of that length from where it is. */
+static inline bool weft_message_port_sends_apart(const weft_port_t *port, uint64_t bytes)
+{
+    return port->kind == WEFT_PORT_MESSAGE && bytes >= WEFT_MESSAGE_APART &&
+           ((const weft_message_port_t *)port)->params.payload != NULL;
+}
+
+/* As weft_message_port_send(), for a payload that is not in the slot. It must not change until the
+ * port holds no message any more (weft_port_holds() in port.h). */
+weft_status_t weft_message_port_send_apart(weft_port_t *port, const weft_signature_t *signature,
+                                           uint64_t bytes, const void *payload);
+
+/* Asks that the payload of the message that is `ahead` messages behind the next one is received at
+ * `to`, if it is `bytes` bytes long. weft_port_payload() tells where it is when it is here. */
+void weft_message_port_place(weft_port_t *port, uint64_t ahead, void *to, uint64_t bytes);
 
 /* Takes a completion whose context is a weft_message_slot_t. */
 void weft_message_port_complete(const weft_net_completion_t *completion);

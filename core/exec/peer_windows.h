@@ -18,6 +18,10 @@ typedef struct weft_zero_copy {
     weft_arena_offer_t offer; /* of the sender's arena; token 0: none */
 } weft_zero_copy_t;
 
+/* In place of a window: `offset` is the address of a payload that the transport takes from there.
+ * Never sent. */
+#define WEFT_ZERO_COPY_HERE UINT64_MAX
+
 _Static_assert(sizeof(weft_zero_copy_t) <= WEFT_FIFO_INLINE, "ABI");
 
 /* The window that is the sender's arena: no window of weft_window_register(). */

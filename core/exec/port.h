@@ -7,6 +7,7 @@
 #define WEFT_EXEC_PORT_H
 
 #include "core/exec/mapped_port.h"
+#include "core/exec/message_port.h"
 
 /* Returns whether the next message has a free slot. */
 static inline bool weft_port_can_send(weft_port_t *port)
@@ -40,6 +41,10 @@ static inline void *weft_port_payload(const weft_port_t *port, uint64_t bytes)
             return mapped->small + at * mapped->small_bytes;
         }
     }
+    if (port->kind == WEFT_PORT_MESSAGE && !port->sends) {
+        void *apart = weft_message_port_const(port)->slot[at].apart;
+        return apart != NULL ? apart : (void *)(port->payloads + at * port->stride);
+    }
     return port->payloads + at * port->stride;
 }
 
@@ -63,8 +68,8 @@ static inline const weft_signature_t *weft_port_signature(const weft_port_t *por
                : port->ops->signature(port);
 }
 
-/* Publishes the next message. Its payload is in the slot, or where `where` says: NULL, or window
- * 0, on ports that carry messages. Returns the failure of the connection. */
+/* Publishes the next message. Its payload is in the slot, or where `where` says: see
+ * weft_zero_copy_describe(). Returns the failure of the connection. */
 static inline weft_status_t weft_port_send(weft_port_t *port, const weft_signature_t *signature,
                                            uint64_t bytes, const weft_zero_copy_t *where)
 {
@@ -72,6 +77,10 @@ static inline weft_status_t weft_port_send(weft_port_t *port, const weft_signatu
     if (port->kind == WEFT_PORT_MAPPED) {
         weft_mapped_port_send(port, signature, bytes, where);
         return WEFT_OK;
+    }
+    if (where != NULL && where->window != 0) {
+        return weft_message_port_send_apart(port, signature, bytes,
+                                            (const void *)(uintptr_t)where->offset);
     }
     return port->ops->send(port, signature, bytes);
 }

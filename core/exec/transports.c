@@ -60,6 +60,7 @@ static weft_status_t transports_transport_open(weft_transport_t *transport)
     }
     if (WEFT_HAS(transport->ops, weft_net_ops_t, get_extension)) {
         transport->attach = transport->ops->get_extension(transport->net, WEFT_NET_ATTACH);
+        transport->payload = transport->ops->get_extension(transport->net, WEFT_NET_PAYLOAD);
         transport->dmabuf = transport->ops->get_extension(transport->net, WEFT_NET_DMABUF);
     }
     uint32_t devices = 0;

@@ -22,9 +22,10 @@
 typedef struct weft_transport {
     const weft_loaded_t *loaded;
     const weft_net_ops_t *ops;
-    const weft_net_map_t *map;       /* NULL: it carries messages */
-    const weft_net_attach_t *attach; /* NULL: messages of the first communicator only */
-    const weft_net_dmabuf_t *dmabuf; /* NULL: it registers no dma-buf */
+    const weft_net_map_t *map;         /* NULL: it carries messages */
+    const weft_net_attach_t *attach;   /* NULL: messages of the first communicator only */
+    const weft_net_payload_t *payload; /* NULL: messages are one piece of memory */
+    const weft_net_dmabuf_t *dmabuf;   /* NULL: it registers no dma-buf */
     weft_net_t *net;
     /* The family's adapter: it listens, and mapped connections live on it. NULL: none is usable. */
     weft_net_device_t *adapter;

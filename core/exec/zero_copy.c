@@ -39,6 +39,9 @@ static weft_zero_copy_t zero_copy_in_arena(weft_mapped_port_t *mapped, const voi
 
 weft_zero_copy_t weft_zero_copy_describe(weft_port_t *port, const void *payload, uint64_t bytes)
 {
+    if (weft_message_port_sends_apart(port, bytes)) {
+        return (weft_zero_copy_t){.window = WEFT_ZERO_COPY_HERE, .offset = (uintptr_t)payload};
+    }
     if (!weft_port_is_mapped(port) || weft_mapped_port(port)->windows == NULL) {
         return (weft_zero_copy_t){.window = 0};
     }

@@ -260,6 +260,127 @@ static void a_broken_connection_is_told_by_every_use(void **state)
     weft_port_fini(m.port);
 }
 
+/* A transport that takes payloads from where they are, and puts them where they are wanted. */
+typedef struct fake_payload {
+    fake_conn_t conn; /* the first member */
+    const void *sent;
+    uint64_t bytes;
+    const void *context;
+    uint32_t wishes;
+} fake_payload_t;
+
+static weft_status_t fake_send(weft_net_conn_t *conn, const weft_net_op_t *op, const void *payload,
+                               uint64_t bytes)
+{
+    fake_payload_t *fake = (fake_payload_t *)conn;
+    uint32_t posted = 0;
+    fake->sent = payload;
+    fake->bytes = bytes;
+    return fake_post(conn, op, 1, &posted);
+}
+
+static weft_status_t fake_place(weft_net_conn_t *conn, const void *context, uint64_t header,
+                                void *payload, uint64_t bytes)
+{
+    fake_payload_t *fake = (fake_payload_t *)conn;
+    assert_int_equal(header, sizeof(weft_message_header_t));
+    assert_non_null(payload);
+    fake->context = context;
+    fake->bytes = bytes;
+    return fake->wishes++ == 0 ? WEFT_OK : WEFT_AGAIN;
+}
+
+static const weft_net_payload_t payload_ops = {
+    .size = sizeof payload_ops, .send = fake_send, .place = fake_place};
+
+static void open_payload_port(message_t *m, bool sends, fake_payload_t *fake)
+{
+    *m = (message_t){.port = &m->message.port};
+    weft_message_port_params_t params = {.net = &fake_ops,
+                                         .payload = &payload_ops,
+                                         .conn = (weft_net_conn_t *)fake,
+                                         .list = &m->list,
+                                         .slot_bytes = WEFT_MESSAGE_APART,
+                                         .slots = SLOTS,
+                                         .peer = 1,
+                                         .sends = sends};
+    assert_int_equal(weft_message_port_init(&m->message, &params), WEFT_OK);
+    assert_int_equal(weft_message_port_open(&m->message, NULL), WEFT_OK);
+}
+
+static void a_large_payload_is_sent_from_where_it_is(void **state)
+{
+    fake_payload_t fake = {.conn = {.room = 1}};
+    static const uint8_t payload[WEFT_MESSAGE_APART];
+    weft_signature_t signature = {.count = 7};
+    message_t m;
+    (void)state;
+    open_payload_port(&m, true, &fake);
+    assert_false(weft_message_port_sends_apart(m.port, WEFT_MESSAGE_APART - 1));
+    assert_true(weft_message_port_sends_apart(m.port, WEFT_MESSAGE_APART));
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(weft_message_port_send_apart(m.port, &signature, sizeof payload, payload),
+                         WEFT_OK);
+    }
+    assert_ptr_equal(fake.sent, payload);
+    assert_int_equal(fake.bytes, sizeof payload);
+    assert_int_equal(fake.conn.posted[0].bytes, sizeof(weft_message_header_t));
+    assert_int_equal(header_of(&fake.conn, 0)->bytes, sizeof payload);
+    /* The second found no room. Its payload waits with it. */
+    assert_int_equal(fake.conn.count, 1);
+    fake.conn.room = 64;
+    fake.sent = NULL;
+    assert_int_equal(flush(&m), WEFT_OK);
+    assert_int_equal(fake.conn.count, 2);
+    assert_ptr_equal(fake.sent, payload);
+    assert_true(weft_port_holds(m.port));
+    weft_port_fini(m.port);
+}
+
+static void complete(fake_payload_t *fake, uint32_t n, uint64_t bytes)
+{
+    header_of(&fake->conn, n)->bytes = bytes;
+    weft_message_port_complete(&(weft_net_completion_t){
+        .context = fake->conn.posted[n].context, .bytes = sizeof(weft_message_header_t) + bytes});
+}
+
+static void a_large_payload_is_received_where_it_is_wanted(void **state)
+{
+    fake_payload_t fake = {.conn = {.room = 64}};
+    static uint8_t wanted[WEFT_MESSAGE_APART];
+    message_t m;
+    (void)state;
+    open_payload_port(&m, false, &fake);
+    weft_message_port_place(m.port, 0, wanted, WEFT_MESSAGE_APART - 1);
+    assert_int_equal(fake.wishes, 0);
+    weft_message_port_place(m.port, 0, wanted, sizeof wanted);
+    weft_message_port_place(m.port, 0, wanted, sizeof wanted);
+    assert_int_equal(fake.wishes, 1);
+    assert_ptr_equal(fake.context, fake.conn.posted[0].context);
+    complete(&fake, 0, sizeof wanted);
+    assert_ptr_equal(weft_port_payload(m.port, sizeof wanted), wanted);
+    /* The next wish comes too late. */
+    weft_message_port_place(m.port, 1, wanted, sizeof wanted);
+    assert_int_equal(fake.wishes, 2);
+    complete(&fake, 1, sizeof wanted);
+    assert_int_equal(weft_port_release(m.port), WEFT_OK);
+    assert_ptr_equal(weft_port_payload(m.port, sizeof wanted), header_of(&fake.conn, 1) + 1);
+    weft_port_fini(m.port);
+}
+
+static void a_payload_of_another_length_is_in_the_slot(void **state)
+{
+    fake_payload_t fake = {.conn = {.room = 64}};
+    static uint8_t wanted[WEFT_MESSAGE_APART];
+    message_t m;
+    (void)state;
+    open_payload_port(&m, false, &fake);
+    weft_message_port_place(m.port, 0, wanted, sizeof wanted);
+    complete(&fake, 0, 5);
+    assert_ptr_equal(weft_port_payload(m.port, 5), header_of(&fake.conn, 0) + 1);
+    weft_port_fini(m.port);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -271,6 +392,9 @@ int main(void)
         cmocka_unit_test(a_received_message_is_ready_once_and_its_slot_is_posted_again),
         cmocka_unit_test(a_wrong_length_field_breaks_the_port),
         cmocka_unit_test(a_broken_connection_is_told_by_every_use),
+        cmocka_unit_test(a_large_payload_is_sent_from_where_it_is),
+        cmocka_unit_test(a_large_payload_is_received_where_it_is_wanted),
+        cmocka_unit_test(a_payload_of_another_length_is_in_the_slot),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

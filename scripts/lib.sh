@@ -9,22 +9,23 @@ fail() {
     exit 1
 }
 
-# Names from packages.txt that are not installed.
+# missing_packages LIST: names from a list that are not installed.
 missing_packages() {
     local name
-    grep -v '^#' "$root/scripts/packages.txt" | while read -r name; do
+    grep -v '^#' "$1" | while read -r name; do
         dpkg-query -W -f='${Status}' "$name" 2>/dev/null | grep -q 'ok installed' || printf '%s ' "$name"
     done
 }
 
-# Installs them as root, else by sudo without a password, else says the one command to run.
+# install_packages [LIST]: installs what is missing of scripts/packages.txt or of the list, as root,
+# else by sudo without a password, else says the one command to run.
 install_packages() {
-    local names as_root=()
+    local names as_root=() list=${1:-$root/scripts/packages.txt}
     command -v dpkg-query >/dev/null || {
-        say "no Debian here: the packages of scripts/packages.txt are taken as installed"
+        say "no Debian here: the packages of ${list#"$root/"} are taken as installed"
         return 0
     }
-    names=$(missing_packages)
+    names=$(missing_packages "$list")
     [ -n "$names" ] || return 0
     if [ "$(id -u)" -ne 0 ]; then
         sudo -n true 2>/dev/null ||

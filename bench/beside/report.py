@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What was measured, as tables and plots: everything here is made from bench/results/compare.json alone."""
+import os
+import re
+import statistics
+
+import plots
+import sides
+from sides import ROOT, TITLES
+
+RESULTS = os.path.join(ROOT, "bench", "results")
+FIGURES = os.path.join(ROOT, "docs", "figures")
+OTHERS = ("openmpi", "mpich", "gloo", "limit")
+
+
+def times_of(series, side):
+    """{size: median over the rounds}"""
+    found = series["sides"].get(side, {})
+    found = {int(size): [value for value in values if value] for size, values in found.items()}
+    return {size: statistics.median(values) for size, values in found.items() if values}
+
+
+def ratios_of(series, side, other):
+    """{size: median of the rounds' ratios}, of rounds in which both were measured."""
+    mine, theirs = series["sides"].get(side, {}), series["sides"].get(other, {})
+    found = {}
+    for size in mine:
+        pairs = [a / b for a, b in zip(mine[size], theirs.get(size, [])) if a and b]
+        if pairs:
+            found[int(size)] = statistics.median(pairs)
+    return found
+
+
+def name_of(key):
+    coll, transport, ranks = key.split("/")
+    return coll, {"shm": "shared memory", "tcp": "TCP"}[transport], int(ranks)
+
+
+def present(series):
+    return [side for side in sides.SIDES if times_of(series, side)]
+
+
+def number(value):
+    return "-" if value is None else f"{value:.2f}" if value < 100 else f"{value:.0f}"
+
+
+def table(key, series):
+    coll, transport, ranks = name_of(key)
+    there = present(series)
+    heads = ["bytes"]
+    for side in there:
+        heads.append(f"{TITLES[side]}, µs")
+        if side in OTHERS:
+            heads.append(f"weft / {TITLES[side]}")
+    out = [f"### {coll}, {transport}, {ranks} ranks", "", f"{series['date']}, {series['commit']}, {series['rounds']} rounds.",
+           "", "| " + " | ".join(heads) + " |", "|" + "---:|" * len(heads)]
+    for size in sorted({int(size) for side in there for size in series["sides"][side]}):
+        cells = [str(size)]
+        for side in there:
+            cells.append(number(times_of(series, side).get(size)))
+            if side in OTHERS:
+                cells.append(number(ratios_of(series, "weft", side).get(size)))
+        out.append("| " + " | ".join(cells) + " |")
+    out += ["", f"![{coll}, {transport}, {ranks} ranks]({key.replace('/', '-')}.svg)", ""]
+    for side, why in sorted(series.get("why", {}).items()):
+        out += [f"{TITLES[side]} is incomplete: {why}", ""]
+    return out
+
+
+def write_tables(results):
+    machine = results["machine"]
+    out = ["# weft beside Open MPI, MPICH and Gloo", "", machine, "",
+           "Made by `bench/compare`. Times are medians of single iterations, averaged over the ranks, then medians over",
+           "rounds in which the libraries took turns. A ratio is the median of the rounds' own ratios; below 1 weft is",
+           "faster. The limit over shared memory: each input read once and each output written once by as many threads,",
+           "at least the way of one cache line. Over TCP: the same bytes over plain sockets, without messages and sums.",
+           ""]
+    out += bars_table(results)
+    for key in sorted(results["series"], key=order):
+        out += table(key, results["series"][key])
+    with open(os.path.join(RESULTS, "compare.md"), "w", encoding="utf-8") as file:
+        file.write("\n".join(out).rstrip() + "\n")
+
+
+def order(key):
+    coll, transport, ranks = key.split("/")
+    return transport, int(ranks), sides.COLLECTIVES.index(coll)
+
+
+def bars_table(results):
+    if not results["bars"]:
+        return []
+    out = ["## Bars", "", "The last three runs, the newest first. `bench/beside/bars.txt` is the list.", "",
+           "| bar | limit | newest | | before | before that | |", "|---|---:|---:|---|---:|---:|---|"]
+    for name, bar in results["bars"].items():
+        runs = (bar["runs"][::-1] + [None, None])[:3]
+        values = ["-" if run is None or run["value"] is None else f"{run['value']:.3g}" for run in runs]
+        detail = (runs[0]["detail"] or "").replace("|", "\\|")
+        unit = "" if bar["unit"] == "-" else f" {bar['unit']}"
+        out.append(f"| {name} | {bar['op']} {bar['limit']:g}{unit} | {values[0]} | {runs[0]['words']} | {values[1]} | "
+                   f"{values[2]} | {detail} |")
+    return [*out, "", "## Times", ""]
+
+
+def lines_of(series, measure):
+    return [(side, TITLES[side], measure(side)) for side in present(series)]
+
+
+def time_panel(key, series):
+    coll, transport, ranks = name_of(key)
+    lines = lines_of(series, lambda side: times_of(series, side))
+    return plots.Panel(f"{coll}, {transport}, {ranks} ranks", "time of one call", lines, plots.time_text)
+
+
+def ratio_panel(key, series):
+    coll, transport, ranks = name_of(key)
+    lines = lines_of(series, lambda side: {} if side.startswith("weft") else ratios_of(series, "weft", side))
+    return plots.Panel(f"weft's time / other's, {coll}, {ranks} ranks", "below 1 weft is faster", lines,
+                       plots.ratio_text, mark=1)
+
+
+def write_plots(results):
+    for key, series in results["series"].items():
+        if key.startswith("barrier/"):
+            continue
+        path = os.path.join(RESULTS, key.replace("/", "-") + ".svg")
+        plots.picture(path, "", [time_panel(key, series), ratio_panel(key, series)],
+                      note=f"{series['date']}, {series['rounds']} rounds; {results['machine']}")
+
+
+def write_overview(results):
+    """The picture of the README."""
+    panels = [time_panel(key, results["series"][key]) for key in ("all_reduce/shm/2", "all_reduce/tcp/2")
+              if key in results["series"]]
+    if panels:
+        plots.picture(os.path.join(FIGURES, "performance-overview.svg"), "", panels, columns=len(panels))
+
+
+def readme_table(results):
+    sizes = [8, 512, 8192, 131072, 524288, 2097152, 8388608, 33554432, 134217728]
+    out = ["| weft's time divided by that of | " + " | ".join(plots.bytes_text(size) for size in sizes) + " |",
+           "|---|" + "---|" * len(sizes)]
+    for transport, word in (("shm", "shared memory"), ("tcp", "TCP")):
+        series = results["series"].get(f"all_reduce/{transport}/2")
+        for other in OTHERS if series else ():
+            found = ratios_of(series, "weft", other)
+            if found:
+                name = "the limit" if other == "limit" else TITLES[other]
+                out.append(f"| {name}, {word} | " + " | ".join(number(found.get(size)) for size in sizes) + " |")
+    return out
+
+
+def put_between(path, mark, lines):
+    """Replaces what stands between two comments of a page."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    begin, end = f"<!-- {mark}: begin -->\n", f"<!-- {mark}: end -->"
+    if begin not in text or end not in text:
+        raise SystemExit(f"{path}: no place for {mark}")
+    block = begin + "\n".join(lines) + "\n" + end
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(re.sub(re.escape(begin) + ".*?" + re.escape(end), lambda _: block, text, flags=re.S))
+
+
+def limit_panels(results):
+    """Distance to the limit over size: one line per number of ranks."""
+    panels = []
+    for transport, word in (("shm", "shared memory"), ("tcp", "TCP")):
+        lines = []
+        for i, ranks in enumerate((2, 4, 8)):
+            series = results["series"].get(f"all_reduce/{transport}/{ranks}")
+            if series:
+                colour = ("#1756a9", "#c85a00", "#2c7a3f")[i]
+                lines.append((colour, f"{ranks} ranks", ratios_of(series, "weft", "limit")))
+                lines.append((("#3aa0d8", "#e79a55", "#7fbf8e")[i], f"{ranks}, windows",
+                              ratios_of(series, "weft-window", "limit")))
+        panels.append(plots.Panel(f"all_reduce over {word}", "weft's time / limit", lines, plots.ratio_text, mark=1))
+    return panels
+
+
+def collective_panels(results, transport):
+    """Distance of every collective to the limit, and to Open MPI."""
+    colours = ["#1756a9", "#c85a00", "#2c7a3f", "#8440a8", "#b3202c", "#7a5c00", "#0d8a8a", "#d052a0"]
+    panels = []
+    for other, title in (("limit", "the limit"), ("openmpi", "Open MPI")):
+        lines = []
+        for colour, coll in zip(colours, sides.COLLECTIVES):
+            series = results["series"].get(f"{coll}/{transport}/2")
+            if series:
+                lines.append((colour, coll, ratios_of(series, "weft", other)))
+        panels.append(plots.Panel(f"weft's time / {title}", "2 ranks, below 1 weft is faster", lines, plots.ratio_text,
+                                  mark=1))
+    return panels
+
+
+def p2p_panels(results, transport):
+    return [time_panel(key, results["series"][key]) for key in (f"ping_pong/{transport}/2", f"stream/{transport}/2")
+            if key in results["series"]]
+
+
+def write_figures(results):
+    """The graphs of docs/performance.md, one for each finding."""
+    at = lambda name: os.path.join(FIGURES, f"performance-{name}.svg")
+    if "all_reduce/shm/2" in results["series"]:
+        key = "all_reduce/shm/2"
+        plots.picture(at("sizes"), "", [time_panel(key, results["series"][key]), ratio_panel(key, results["series"][key])])
+    if "all_reduce/tcp/2" in results["series"]:
+        key = "all_reduce/tcp/2"
+        plots.picture(at("tcp"), "", [time_panel(key, results["series"][key]), ratio_panel(key, results["series"][key])])
+    panels = [panel for panel in limit_panels(results) if panel.lines]
+    if panels:
+        plots.picture(at("limit"), "", panels, columns=len(panels))
+    for transport in ("shm", "tcp"):
+        panels = [panel for panel in collective_panels(results, transport) if panel.lines]
+        if panels:
+            plots.picture(at(f"collectives-{transport}"), "", panels, height=360)
+        panels = p2p_panels(results, transport)
+        if panels:
+            plots.picture(at(f"p2p-{transport}"), "", panels, columns=len(panels))
+
+
+def write_scale(results):
+    """Joining, the first call and memory over the number of ranks."""
+    scale = results.get("scale", {})
+    if not scale:
+        return
+    lines = {"join_s": [], "first_s": [], "memory_first_mib": []}
+    for how, colour, word in (("-P", "#1756a9", "processes"), ("-t", "#c85a00", "threads")):
+        for what, of in lines.items():
+            points = {int(ranks): found[what] for ranks, found in scale.get(how, {}).items() if what in found}
+            of.append((colour, word, points))
+    seconds = lambda value: plots.time_text(round(value * 1e6, 3))
+    common = {"x_text": plots.number_text, "x_title": "ranks"}
+    plots.picture(os.path.join(FIGURES, "performance-ranks.svg"), "", [
+        plots.Panel("Joining", "until the last rank has joined", lines["join_s"], seconds, **common),
+        plots.Panel("First all-reduce of 8 bytes", "slowest rank", lines["first_s"], seconds, **common),
+        plots.Panel("Memory after it", "MiB per rank, shared pages counted once", lines["memory_first_mib"],
+                    plots.number_text, y_log=False, **common)], columns=3, width=400)
+
+
+def write_all(results):
+    os.makedirs(RESULTS, exist_ok=True)
+    write_tables(results)
+    write_plots(results)
+    write_overview(results)
+    write_figures(results)
+    write_scale(results)
+    put_between(os.path.join(ROOT, "README.md"), "compare", readme_table(results))

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Two ranks in one thread for callgrind: calls of 8 bytes whose instructions do not depend on time, because
- * nothing ever waits. A broadcast leaves the root before the other rank asks for it, a reduction reaches the
- * root before it is called there, and an all-reduce of both ranks is driven as a group.
+ * Two ranks in one thread for callgrind: calls whose instructions do not depend on time, because nothing ever
+ * waits. A broadcast leaves the root before the other rank asks for it, a reduction reaches the root before it is
+ * called there; an all-reduce, and a send with its receive, are driven as a group of both ranks.
  *
- *   bench_call_instructions broadcast|reduce|all_reduce CALLS [section.key=value …] */
+ *   bench_call_instructions WHAT[:BYTES] CALLS [section.key=value …]
+ *
+ * WHAT is broadcast, reduce, all_reduce, send or join; without BYTES it is 8. A call of join makes a communicator of
+ * both ranks, each in a thread of its own, and destroys it. */
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +21,8 @@
 static weft_unique_id_t job_id;
 static weft_comm_t *comms[NRANKS];
 static weft_comm_options_t options = {.size = sizeof options};
+static float *sends[NRANKS], *recvs[NRANKS];
+static uint64_t call_count;
 
 static void bench_require(weft_status_t status)
 {
@@ -28,7 +34,7 @@ static void bench_require(weft_status_t status)
     }
 }
 
-static void *bench_join(void *arg)
+__attribute__((noinline)) static void *path_join(void *arg)
 {
     uint32_t rank = *(const uint32_t *)arg;
     bench_require(weft_comm_init_rank(&comms[rank], NRANKS, &job_id, rank, &options));
@@ -41,7 +47,7 @@ static void bench_join_all(void)
     pthread_t threads[NRANKS];
     bench_require(weft_unique_id_create(&job_id, &options));
     for (uint32_t r = 0; r < NRANKS; r++) {
-        if (pthread_create(&threads[r], NULL, bench_join, (void *)(uintptr_t)&ranks[r]) != 0) {
+        if (pthread_create(&threads[r], NULL, path_join, (void *)(uintptr_t)&ranks[r]) != 0) {
             exit(1);
         }
     }
@@ -50,62 +56,117 @@ static void bench_join_all(void)
     }
 }
 
+static void bench_leave_all(void)
+{
+    for (uint32_t r = 0; r < NRANKS; r++) {
+        (void)weft_comm_destroy(comms[r]);
+    }
+}
+
 /* callgrind collects inside of functions whose name begins with path_. */
 __attribute__((noinline)) static weft_status_t path_broadcast(float *data, uint32_t r)
 {
-    return weft_broadcast(data, data, 2, WEFT_FP32, 0, comms[r], NULL);
+    return weft_broadcast(data, data, call_count, WEFT_FP32, 0, comms[r], NULL);
 }
 
-__attribute__((noinline)) static weft_status_t path_reduce(float *data, uint32_t r)
+__attribute__((noinline)) static weft_status_t path_reduce(float *send, float *recv, uint32_t r)
 {
-    return weft_reduce(data, data + 2, 2, WEFT_FP32, WEFT_SUM, 1, comms[r], NULL);
+    return weft_reduce(send, recv, call_count, WEFT_FP32, WEFT_SUM, 1, comms[r], NULL);
 }
 
-__attribute__((noinline)) static weft_status_t path_all_reduce(float *data)
+__attribute__((noinline)) static weft_status_t path_all_reduce(void)
 {
     bench_require(weft_group_start());
     for (uint32_t r = 0; r < NRANKS; r++) {
-        bench_require(weft_all_reduce(data + 4 * r, data + 4 * r + 2, 2, WEFT_FP32, WEFT_SUM,
-                                      comms[r], NULL));
+        bench_require(
+            weft_all_reduce(sends[r], recvs[r], call_count, WEFT_FP32, WEFT_SUM, comms[r], NULL));
     }
     return weft_group_end();
 }
 
-static void bench_call(const char *what, float *data)
+__attribute__((noinline)) static weft_status_t path_send(void)
+{
+    bench_require(weft_group_start());
+    bench_require(weft_send(sends[0], call_count, WEFT_FP32, 1, comms[0], NULL));
+    bench_require(weft_recv(recvs[1], call_count, WEFT_FP32, 0, comms[1], NULL));
+    return weft_group_end();
+}
+
+static void bench_call(const char *what)
 {
     if (strcmp(what, "all_reduce") == 0) {
-        bench_require(path_all_reduce(data));
-        return;
+        bench_require(path_all_reduce());
+    } else if (strcmp(what, "send") == 0) {
+        bench_require(path_send());
+    } else if (strcmp(what, "join") == 0) {
+        bench_leave_all();
+        bench_join_all();
+    } else {
+        for (uint32_t r = 0; r < NRANKS; r++) {
+            bench_require(what[0] == 'b' ? path_broadcast(sends[r], r)
+                                         : path_reduce(sends[r], recvs[r], r));
+        }
     }
+}
+
+/* The first calls connect, in both ranks at once. */
+static void bench_connect(void)
+{
+    bench_require(weft_group_start());
     for (uint32_t r = 0; r < NRANKS; r++) {
-        bench_require(what[0] == 'b' ? path_broadcast(data, r) : path_reduce(data, r));
+        bench_require(path_broadcast(sends[r], r));
+        bench_require(path_reduce(sends[r], recvs[r], r));
     }
+    bench_require(weft_group_end());
+}
+
+/* WHAT[:BYTES] into a name and the number of elements; false: there is no such name. */
+static bool bench_parse(char *what)
+{
+    static const char *const known[] = {"broadcast", "reduce", "all_reduce", "send", "join"};
+    char *colon = strchr(what, ':');
+    uint64_t bytes = colon ? strtoull(colon + 1, NULL, 10) : 8;
+    if (colon) {
+        *colon = 0;
+    }
+    call_count = bytes / sizeof(float);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strcmp(known[i], what) == 0) {
+            return bytes >= sizeof(float);
+        }
+    }
+    return false;
 }
 
 int main(int argc, char **argv)
 {
-    if (argc < 3) {
-        fprintf(stderr, "usage: %s broadcast|reduce|all_reduce CALLS [section.key=value …]\n",
-                argv[0]);
+    if (argc < 3 || !bench_parse(argv[1])) {
+        fprintf(
+            stderr,
+            "usage: %s broadcast|reduce|all_reduce|send|join[:BYTES] CALLS [section.key=value …]\n",
+            argv[0]);
         return 2;
     }
-    static float data[16];
     options.settings = (const char *const *)(argv + 3);
     options.settings_count = (uint32_t)(argc - 3);
+    for (uint32_t r = 0; r < NRANKS; r++) {
+        sends[r] = calloc(call_count, sizeof(float));
+        recvs[r] = calloc(call_count, sizeof(float));
+        if (!sends[r] || !recvs[r]) {
+            return 1;
+        }
+    }
     bench_join_all();
-    /* The first call connects, in both ranks at once. */
-    bench_require(weft_group_start());
-    for (uint32_t r = 0; r < NRANKS; r++) {
-        bench_require(weft_broadcast(data + 4 * r, data + 4 * r, 2, WEFT_FP32, 0, comms[r], NULL));
-        bench_require(
-            weft_reduce(data + 4 * r, data + 4 * r + 2, 2, WEFT_FP32, WEFT_SUM, 1, comms[r], NULL));
+    if (strcmp(argv[1], "join") != 0) {
+        bench_connect();
     }
-    bench_require(weft_group_end());
     for (long i = 0, calls = atol(argv[2]); i < calls; i++) {
-        bench_call(argv[1], data);
+        bench_call(argv[1]);
     }
+    bench_leave_all();
     for (uint32_t r = 0; r < NRANKS; r++) {
-        (void)weft_comm_destroy(comms[r]);
+        free(sends[r]);
+        free(recvs[r]);
     }
     return 0;
 }

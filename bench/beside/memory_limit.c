@@ -7,7 +7,6 @@
  *   memory_limit THREADS INPUTS OUTPUTS SPAN SECONDS BYTES…
  *
  * Each thread reads INPUTS times BYTES and writes OUTPUTS times BYTES. Prints "0 BYTES microseconds". */
-#include <immintrin.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -17,6 +16,9 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef __AVX__
+#include <immintrin.h>
+#endif
 
 #define BLOCK 4096
 #define MOST 16   /* inputs or outputs */
@@ -145,7 +147,7 @@ static void limit_calls(const limit_work_t *work)
     for (long i = 0; i < work->calls; i++) {
         limit_pass(work, (size_t)i % steps * work->bytes);
     }
-    _mm_sfence();
+    atomic_thread_fence(memory_order_seq_cst);
 }
 
 /* Batches between two barriers: the first of it is the starter's, who looks at the clock. */

@@ -102,6 +102,19 @@ def bars_table(results):
     return [*out, "", "## Times", ""]
 
 
+def missed_bars(results):
+    """Names and shortfalls of the bars that the newest run missed, in one table."""
+    rows = [(name, bar, bar["runs"][-1]) for name, bar in results["bars"].items() if not bar["runs"][-1]["passed"]]
+    out = [f"{len(results['bars']) - len(rows)} of {len(results['bars'])} bars passed in their newest run. Missed:", "",
+           "| bar | limit | found | |", "|---|---:|---:|---|"]
+    for name, bar, run in rows:
+        found = "-" if run["value"] is None else f"{run['value']:.3g}"
+        unit = "" if bar["unit"] == "-" else f" {bar['unit']}"
+        detail = (run["detail"] or "").replace("|", "\\|")
+        out.append(f"| {name} | {bar['op']} {bar['limit']:g}{unit} | {found} | {run['words']}. {detail} |")
+    return out if rows else out[:1]
+
+
 def lines_of(series, measure):
     return [(side, TITLES[side], measure(side)) for side in present(series)]
 
@@ -148,6 +161,36 @@ def readme_table(results):
                 name = "the limit" if other == "limit" else TITLES[other]
                 out.append(f"| {name}, {word} | " + " | ".join(number(found.get(size)) for size in sizes) + " |")
     return out
+
+
+def distance_table(results, transport):
+    """For docs/performance.md: each size with its limit, and how far off weft and the others are."""
+    series = results["series"].get(f"all_reduce/{transport}/2")
+    if not series:
+        return ["Not measured yet."]
+    others = [side for side in present(series) if side != "limit"]
+    out = ["| size | limit, µs | " + " | ".join(f"{TITLES[side]} / limit" for side in others) + " |",
+           "|---:|" + "---:|" * (len(others) + 1)]
+    limit = times_of(series, "limit")
+    for size in sorted(limit):
+        cells = [number(ratios_of(series, side, "limit").get(size)) for side in others]
+        out.append(f"| {plots.bytes_text(size)} | {number(limit[size])} | " + " | ".join(cells) + " |")
+    return [*out, "", f"{series['date']}, {series['rounds']} rounds. {results['machine']}"]
+
+
+def instructions_table():
+    """The reference of bench/instructions, one table for each key."""
+    out, last = [], None
+    with open(os.path.join(ROOT, "bench", "instructions.txt"), encoding="utf-8") as file:
+        for line in file:
+            words = line.split()
+            if line.startswith("#") or len(words) != 3:
+                continue
+            if words[0] != last:
+                out += ["", words[0] + ":", "", "| call | instructions of both ranks |", "|---|---:|"]
+                last = words[0]
+            out.append(f"| {words[1]} | {int(words[2]):,} |")
+    return out[1:]
 
 
 def put_between(path, mark, lines):
@@ -246,3 +289,8 @@ def write_all(results):
     write_figures(results)
     write_scale(results)
     put_between(os.path.join(ROOT, "README.md"), "compare", readme_table(results))
+    page = os.path.join(ROOT, "docs", "performance.md")
+    for transport in ("shm", "tcp"):
+        put_between(page, f"distance-{transport}", distance_table(results, transport))
+    put_between(page, "instructions", instructions_table())
+    put_between(page, "bars", missed_bars(results))

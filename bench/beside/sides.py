@@ -164,7 +164,7 @@ def memory_shape(coll, ranks):
     n = ranks
     return {"all_reduce": (n, n, n), "all_to_all": (1, 1, 1), "broadcast": (1, n - 1, n), "reduce": (n, 1, n),
             "all_gather": (1, n, n), "reduce_scatter": (n, 1, n), "gather": (1, 1, n), "scatter": (1, 1, n),
-            "ping_pong": (1, 1, 2), "stream": (1, 1, 2)}.get(coll)
+            "ping_pong": (1, 1, 1), "stream": (1, 1, 1)}.get(coll)
 
 
 line_time = {}
@@ -185,7 +185,7 @@ def memory_limit(coll, ranks, sizes, seconds):
     if coll == "barrier":
         return {size: line for size in sizes}, None
     inputs, outputs, divisor = shape
-    threads = 2 if coll in PAIRS else ranks
+    threads = 1 if coll in PAIRS else ranks  # a message is one copy by one rank
     if max(inputs, outputs) > 16:
         return {}, "the memory limit is measured for up to 16 ranks"
     parts = {size: max(size // divisor, 4) for size in sizes}

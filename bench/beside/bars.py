@@ -97,13 +97,14 @@ class Meter:
             raise Missing(detail)
         return max(times), detail
 
-    def start(self, how, ranks):
-        """Three starts: the median of each value."""
-        runs = [self.probe("start", how, ranks, "-a") for _ in range(3)]
+    def start(self, how, ranks, more):
+        """Three starts: the median of each value. One is enough for what does not depend on time."""
+        runs = [self.probe("start", how, ranks, *more, timeout=60) for _ in range(1 if more else 3)]
         return {name: statistics.median(r.get(name, 0) for r in runs) for name in runs[0]}
 
     def bar_start(self, how, ranks, what):
-        found = self.keep(("start", how, ranks), lambda: self.start(how, ranks))
+        more = ("-a",) if "_all_" in what else ()
+        found = self.keep(("start", how, ranks, more), lambda: self.start(how, ranks, more))
         rss = f"resident set {found.get(what.replace('memory', 'rss'), 0):.1f} MiB" if what.startswith("memory") else ""
         return found[what], rss
 

@@ -44,6 +44,12 @@ def number(value):
     return "-" if value is None else f"{value:.2f}" if value < 100 else f"{value:.0f}"
 
 
+def lines_text(series):
+    """How far apart the cores were: it explains rounds that differ."""
+    lines = series.get("line")
+    return f" A cache line took {min(lines):.3f} to {max(lines):.3f} µs from core to core." if lines else ""
+
+
 def table(key, series):
     coll, transport, ranks = name_of(key)
     there = present(series)
@@ -52,7 +58,7 @@ def table(key, series):
         heads.append(f"{TITLES[side]}, µs")
         if side in OTHERS:
             heads.append(f"weft / {TITLES[side]}")
-    out = [f"### {coll}, {transport}, {ranks} ranks", "", f"{series['date']}, {series['commit']}, {series['rounds']} rounds.",
+    out = [f"### {coll}, {transport}, {ranks} ranks", "", f"{series['date']}, {series['commit']}, {series['rounds']} rounds.{lines_text(series)}",
            "", "| " + " | ".join(heads) + " |", "|" + "---:|" * len(heads)]
     for size in sorted({int(size) for side in there for size in series["sides"][side]}):
         cells = [str(size)]

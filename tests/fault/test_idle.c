@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What waiting costs: threads of weft in processes that call nothing, and ranks that wait for a late
+ * one while ranks outnumber cores. */
+#include <dirent.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/support/ranks.h"
+
+static const char *const shm = "core.net=net-shm";
+static const char *const tcp = "core.net=net-socket";
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* CPU time of this process. */
+static double spent(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Returns how often a thread gave up its core so far, if it is one of weft's, else 0. */
+static long switches_of(const char *task, long *threads)
+{
+    char path[300], line[128];
+    long switches = 0;
+    bool ours = false;
+    snprintf(path, sizeof path, "/proc/self/task/%s/status", task);
+    FILE *file = fopen(path, "r");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        ours = ours || strncmp(line, "Name:\tweft-", 11) == 0;
+        (void)sscanf(line, "voluntary_ctxt_switches: %ld", &switches);
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    *threads += ours;
+    return ours ? switches : 0;
+}
+
+/* Counts the threads of weft, and how often they gave up a core, which each wake-up ends with. */
+static long count_switches(long *threads)
+{
+    DIR *folder = opendir("/proc/self/task");
+    const struct dirent *entry;
+    long all = 0;
+    *threads = 0;
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        all += entry->d_name[0] != '.' ? switches_of(entry->d_name, threads) : 0;
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    return all;
+}
+
+static void run(uint32_t n, const char *net, ranks_work_t work)
+{
+    ranks_job_t job = {.nranks = n, .settings = &net, .settings_count = 1, .work = work};
+    assert_int_equal(ranks_run_processes(&job, 60, -1), 0);
+}
+
+static int use(weft_comm_t *comm)
+{
+    float in[64] = {1}, out[64];
+    weft_request_t *request = NULL;
+    weft_call_t later = {.size = sizeof later, .request_p = &request};
+    return weft_all_reduce(in, out, 64, WEFT_FP32, WEFT_SUM, comm, NULL) == WEFT_OK &&
+           weft_all_reduce(in, out, 64, WEFT_FP32, WEFT_SUM, comm, &later) == WEFT_OK &&
+           weft_request_wait(&request) == WEFT_OK;
+}
+
+/* The health thread and the progress thread are there, and nobody calls. */
+static int rest(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    (void)rank;
+    (void)n;
+    (void)arg;
+    if (!use(comm)) {
+        return 1;
+    }
+    sleep(1); /* what the calls left to do is done */
+    long threads;
+    long before = count_switches(&threads);
+    sleep(3);
+    long woken = count_switches(&threads) - before;
+    sleep(1); /* the others count, too */
+    if (woken != 0) {
+        fprintf(stderr, "rank %u: %ld threads woke up %ld times in 3 s\n", rank, threads, woken);
+    }
+    return threads != 2 || woken != 0;
+}
+
+static void idle_communicators_wake_no_thread(void **state)
+{
+    (void)state;
+    run(3, shm, rest);
+    run(3, tcp, rest);
+}
+
+/* Waits for rank 0, in a call of its own kind for each rank. */
+static weft_status_t wait_for_late_rank(weft_comm_t *comm, uint32_t rank)
+{
+    float in[64] = {1}, out[64], more[64];
+    weft_status_t status = WEFT_OK;
+    if (rank == 2) { /* messages of several ranks at once */
+        status = weft_group_start();
+        status = status == WEFT_OK ? weft_recv(out, 64, WEFT_FP32, 0, comm, NULL) : status;
+        status = status == WEFT_OK ? weft_recv(more, 64, WEFT_FP32, 1, comm, NULL) : status;
+        weft_status_t ended = weft_group_end();
+        status = status == WEFT_OK ? ended : status;
+    }
+    if (rank == 1) {
+        status = weft_recv(out, 64, WEFT_FP32, 0, comm, NULL);
+        status = status == WEFT_OK ? weft_send(in, 64, WEFT_FP32, 2, comm, NULL) : status;
+    }
+    return status == WEFT_OK ? weft_all_reduce(in, out, 64, WEFT_FP32, WEFT_SUM, comm, NULL)
+                             : status;
+}
+
+/* All ranks on one core. Rank 0 is late for 2 s; a waiting rank may take 15 % of them, three times
+ * as much as it is meant to. */
+static int wait_for_it(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    float data[64] = {0};
+    (void)n;
+    (void)arg;
+    if (!use(comm) || weft_barrier(comm, NULL) != WEFT_OK) {
+        return 1;
+    }
+    if (rank == 0) {
+        sleep(2);
+        return weft_send(data, 64, WEFT_FP32, 1, comm, NULL) != WEFT_OK ||
+               weft_send(data, 64, WEFT_FP32, 2, comm, NULL) != WEFT_OK ||
+               wait_for_late_rank(comm, 0) != WEFT_OK;
+    }
+    double began = now(), cpu = spent();
+    weft_status_t status = wait_for_late_rank(comm, rank);
+    double share = (spent() - cpu) / (now() - began);
+    if (share > 0.15) {
+        fprintf(stderr, "rank %u: waiting took %.1f %% of a core\n", rank, 100 * share);
+    }
+    return status != WEFT_OK || share > 0.15;
+}
+
+static void a_waiting_rank_leaves_the_core_to_others(void **state)
+{
+    cpu_set_t all, one;
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    CPU_ZERO(&one);
+    for (size_t i = 0; i < CPU_SETSIZE; i++) {
+        if (CPU_ISSET(i, &all)) {
+            CPU_SET(i, &one);
+            break;
+        }
+    }
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    run(4, shm, wait_for_it);
+    run(4, tcp, wait_for_it);
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(idle_communicators_wake_no_thread),
+        cmocka_unit_test(a_waiting_rank_leaves_the_core_to_others),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Waiting: how soon a step sleeps, and how long. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "core/exec/waiter.h"
+#include "core/os/os.h"
+
+#define MANY_RANKS 100000u
+
+/* Steps until one of them sleeps, at most `limit`. */
+static uint32_t steps_before_sleep(weft_waiter_t *waiter, uint32_t limit)
+{
+    uint32_t steps = 0;
+    while (steps < limit && waiter->naps == 0) {
+        weft_waiter_nap(waiter);
+        steps++;
+    }
+    return steps;
+}
+
+static void ranks_that_outnumber_cores_sleep_soon(void **state)
+{
+    weft_exec_settings_t settings = {.spin = 1e-6};
+    weft_waiter_t waiter, alone;
+    (void)state;
+    weft_waiter_init(&waiter, &settings, MANY_RANKS);
+    weft_waiter_init(&alone, &settings, 1);
+    assert_true(waiter.oversubscribed);
+    assert_false(alone.oversubscribed);
+    assert_true(steps_before_sleep(&waiter, 100000) < 1000);
+    assert_true(alone.spins > waiter.spins);
+}
+
+static void naps_grow_to_a_millisecond(void **state)
+{
+    weft_exec_settings_t settings = {.spin = 1e-6};
+    weft_waiter_t waiter;
+    uint32_t naps = 0;
+    (void)state;
+    weft_waiter_init(&waiter, &settings, MANY_RANKS);
+    (void)steps_before_sleep(&waiter, 100000);
+    for (uint64_t began = weft_os_clock_ns(); weft_os_clock_ns() - began < 200 * WEFT_NS_PER_MS;) {
+        weft_waiter_nap(&waiter);
+        naps++;
+    }
+    /* Naps of 20 µs alone were 2,000 and more. */
+    assert_true(naps < 400);
+    for (int i = 0; i < 1000; i++) {
+        weft_waiter_reset(&waiter);
+        weft_waiter_nap(&waiter); /* a step that spins: this takes no second */
+    }
+    assert_int_equal(waiter.naps, 0);
+}
+
+static void a_rank_that_is_to_spin_never_sleeps(void **state)
+{
+    weft_exec_settings_t settings = {.wait = WEFT_WAIT_SPIN, .spin = 1e-6};
+    weft_waiter_t waiter;
+    (void)state;
+    weft_waiter_init(&waiter, &settings, MANY_RANKS);
+    assert_int_equal(steps_before_sleep(&waiter, 10000), 10000);
+    settings.wait = WEFT_WAIT_YIELD;
+    weft_waiter_init(&waiter, &settings, MANY_RANKS);
+    assert_int_equal(steps_before_sleep(&waiter, 10000), 10000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranks_that_outnumber_cores_sleep_soon),
+        cmocka_unit_test(naps_grow_to_a_millisecond),
+        cmocka_unit_test(a_rank_that_is_to_spin_never_sleeps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -15,6 +15,7 @@
 /* Naps while peers are waited for: an eighth of the time waited so far, within these limits. */
 #define NAP_LEAST_NS (UINT64_C(20) * 1000)
 #define NAP_MOST_NS WEFT_NS_PER_MS
+#define NAP_MOST_IN_STREAMS_NS (UINT64_C(50) * 1000)
 /* The scheduler is asked for turns of this length, so that a thread that computes is interrupted at
  * once, and briefly. */
 #define TURN_NS (UINT64_C(100) * 1000)
@@ -45,6 +46,7 @@ typedef enum found {
     FOUND_NOTHING = 0,
     FOUND_LISTENING, /* nothing under way, but a graph may be launched */
     FOUND_WAITING,
+    FOUND_IN_STREAMS, /* a device works, and may need the host to pass messages on */
     FOUND_MOVED
 } found_t;
 
@@ -55,7 +57,8 @@ static found_t progress_advance_one(weft_comm_state_t *state)
         return FOUND_NOTHING; /* its user drives it, and kicks when leaving it */
     }
     bool busy = weft_engine_is_busy(state), moved = false;
-    found_t found = busy                         ? FOUND_WAITING
+    found_t found = weft_streams_are_busy(state) ? FOUND_IN_STREAMS
+                    : busy                       ? FOUND_WAITING
                     : weft_streams_listen(state) ? FOUND_LISTENING
                                                  : FOUND_NOTHING;
     for (int i = 0; i < 16 && (busy || i == 0) && found != FOUND_NOTHING; i++) {
@@ -79,7 +82,8 @@ static void progress_sleep(uint32_t seen, uint64_t timeout_ns)
 
 /* Gives way where nobody else wants the core, then naps, longer and longer. `idle` rounds have
  * found no movement, since `since`, or 0 in the first one. */
-static void progress_rest(const runner_t *runner, uint32_t idle, uint64_t *since, uint32_t seen)
+static void progress_rest(const runner_t *runner, found_t found, uint32_t idle, uint64_t *since,
+                          uint32_t seen)
 {
     if (runner->spare && idle < RESTLESS) {
         weft_os_yield();
@@ -88,8 +92,9 @@ static void progress_rest(const runner_t *runner, uint32_t idle, uint64_t *since
     uint64_t now = weft_os_clock_ns();
     *since = *since != 0 ? *since : now;
     uint64_t nap = (now - *since) / 8;
+    uint64_t most = found == FOUND_IN_STREAMS ? NAP_MOST_IN_STREAMS_NS : NAP_MOST_NS;
     nap = nap > NAP_LEAST_NS ? nap : NAP_LEAST_NS;
-    progress_sleep(seen, nap < NAP_MOST_NS ? nap : NAP_MOST_NS);
+    progress_sleep(seen, nap < most ? nap : most);
 }
 
 /* A thread inherits the CPUs of the one that starts it. Where that one is bound to its core, the
@@ -153,7 +158,7 @@ static void progress_main(void *arg)
             idle = 0;
             since = 0;
         } else {
-            progress_rest(runner, ++idle, &since, seen);
+            progress_rest(runner, best, ++idle, &since, seen);
         }
     }
 }

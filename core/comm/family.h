@@ -16,12 +16,13 @@
 #include "core/boot/health.h"
 #include "core/exec/transports.h"
 #include "core/os/os.h"
+#include "core/os/os_host_memory.h"
 #include "core/plan/cost.h"
+#include "core/plan/proof_board.h"
 #include "core/plan/sub.h"
 
 #define WEFT_ALGOS_MAX 16
 
-/* One loaded algorithm. */
 /* One loaded algorithm. */
 typedef struct weft_algo_loaded {
     const weft_loaded_t *loaded;
@@ -74,7 +75,9 @@ typedef struct weft_family {
     weft_family_algos_t algos;
     weft_family_kernel_t kernel;
     weft_family_tuner_t tuner;
-    weft_cost_model_t model; /* equal on all ranks, as are the next five */
+    weft_os_host_memory_t proof_memory;
+    weft_proof_board_t *proofs; /* of this host's processes; NULL: none */
+    weft_cost_model_t model;    /* equal on all ranks, as are the next five */
     uint32_t slots;
     uint64_t slot_bytes;
     uint64_t small_bytes; /* of slots for small payloads; 0: some rank's device uses the slots */

@@ -5,6 +5,7 @@
 #include "core/comm/family_setup.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -370,6 +371,55 @@ static uint32_t family_count_here(const weft_family_t *family)
     return here;
 }
 
+/* The lowest rank of this host makes the board. Returns it; nranks: there is one process only, which
+ * needs none. */
+static uint32_t family_board_maker(const weft_family_t *family)
+{
+    const weft_boot_peer_t *peers = weft_boot_peers(family->boot);
+    const weft_boot_peer_t *me = &peers[family->rank];
+    uint32_t maker = family->nranks;
+    bool several = false;
+    for (uint32_t r = 0; r < family->nranks; r++) {
+        if (peers[r].host == me->host) {
+            maker = r < maker ? r : maker;
+            several = several || peers[r].pid != me->pid;
+        }
+    }
+    return several ? maker : family->nranks;
+}
+
+static void family_board_name(const weft_family_t *family, char name[64])
+{
+    snprintf(name, 64, "weft-proofs-%016" PRIx64, weft_boot_comm_id(family->boot));
+}
+
+/* Before all ranks meet in the agreement. Without a board every process proves for itself. */
+static void family_make_board(weft_family_t *family)
+{
+    char name[64];
+    family_board_name(family, name);
+    if (weft_os_host_memory_create(name, WEFT_PROOF_BOARD_BYTES, &family->proof_memory) !=
+            WEFT_OK ||
+        weft_proof_board_init(family->proof_memory.memory, WEFT_PROOF_BOARD_BYTES,
+                              &family->proofs) != WEFT_OK) {
+        weft_log(WEFT_LOG_DEBUG, "plan", "proofs are not shared: %s", weft_error_record()->text);
+    }
+}
+
+/* After they met. */
+static void family_find_board(weft_family_t *family, uint32_t maker)
+{
+    char name[64];
+    int32_t pid = weft_boot_peers(family->boot)[maker].pid;
+    family_board_name(family, name);
+    if (weft_os_host_memory_find(pid, name, WEFT_PROOF_BOARD_BYTES, &family->proof_memory)) {
+        family->proofs = weft_proof_board_at(family->proof_memory.memory, WEFT_PROOF_BOARD_BYTES);
+    }
+    if (family->proofs == NULL) {
+        weft_log(WEFT_LOG_DEBUG, "plan", "proofs are not shared: none are found with pid %d", pid);
+    }
+}
+
 static weft_status_t family_load(weft_family_t *family, const weft_comm_options_t *options)
 {
     weft_status_t status = weft_config_load(options, &family->config);
@@ -395,7 +445,15 @@ static weft_status_t family_join(weft_family_t *family, const weft_unique_id_t *
         return WEFT_OK;
     }
     weft_registry_set_key(family->registry, weft_boot_key(family->boot));
-    return family_setup_agree(family);
+    uint32_t maker = family_board_maker(family);
+    if (maker == family->rank) {
+        family_make_board(family);
+    }
+    status = family_setup_agree(family);
+    if (status == WEFT_OK && maker != family->rank && maker < family->nranks) {
+        family_find_board(family, maker);
+    }
+    return status;
 }
 
 static void family_destroy_instances(weft_family_t *family)
@@ -417,6 +475,7 @@ static void family_destroy(weft_family_t *family)
     weft_boot_leave(family->boot);
     weft_transports_destroy(family->transports);
     family_destroy_instances(family);
+    weft_os_host_memory_close(&family->proof_memory);
     weft_registry_destroy(family->registry);
     weft_config_destroy(family->config);
     weft_os_free(family);

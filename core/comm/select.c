@@ -101,6 +101,7 @@ static void select_make_query(const weft_comm_state_t *state, const weft_algo_lo
                                           .root = args->root >= WEFT_ROOT_CORE ? 0 : args->root},
                                  .view = select_make_view(state),
                                  .finder = &state->self.family->algos.finder,
+                                 .board = state->self.family->proofs,
                                  .slots = state->self.family->slots,
                                  .slices = slices,
                                  .verify = state->self.family->settings.plan.verify != 0 ||

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The plan cache of the process: one proof for each key, one plan for each key and rank. Ranks that
- * are threads of one process share the proof. One lock serves all: a thread that asks for a key
- * whose proof is under way has to wait for it anyway. */
+ * are threads of one process share the proof, and processes of one host by their board: whoever
+ * did not prove emits its own plan only, and compares its hash with that of the plan that was proved.
+ * One lock serves all: a thread that asks for a key whose proof is under way has to wait for it
+ * anyway. */
 #include "core/plan/plan_cache.h"
 
 #include <errno.h>
@@ -27,6 +29,9 @@ typedef struct plan_key {
 
 /* Keys are compared as bytes. */
 _Static_assert(sizeof(plan_key_t) == 128 + 16 + 8 * WEFT_ALGO_PARAMS_MAX + 8 + 32, "no padding");
+
+/* A proof that another process makes is waited for so long; then this process proves, too. */
+#define CACHE_WAIT_SECONDS 60.0
 
 typedef struct cached_plan {
     struct cached_plan *next;
@@ -259,14 +264,72 @@ static weft_status_t add_plan(const weft_plan_query_t *query, cache_proof_t *pro
     return status;
 }
 
+/* What processes tell each other of a proof. */
+typedef struct shared_proof {
+    weft_plan_entry_t entry; /* without a plan */
+    uint64_t hashes[];       /* of each rank's plan */
+} shared_proof_t;
+
+/* Copies a proof of another process, and adds this rank's plan to it. */
+static weft_status_t plan_cache_proof_adopt(const weft_plan_query_t *query, const plan_key_t *key,
+                                            const shared_proof_t *shared, cache_proof_t **proof_p)
+{
+    uint32_t nranks = query->call.nranks;
+    cache_proof_t *proof = weft_os_alloc(sizeof *proof, 0);
+    uint64_t *hashes = weft_os_alloc(nranks * sizeof *hashes, 0);
+    if (proof == NULL || hashes == NULL) {
+        weft_os_free(proof);
+        weft_os_free(hashes);
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for plans of %u ranks", nranks);
+    }
+    memcpy(hashes, shared->hashes, nranks * sizeof *hashes);
+    *proof = (cache_proof_t){.key = *key, .entry = shared->entry, .hashes = hashes};
+    weft_status_t status = add_plan(query, proof);
+    if (status != WEFT_OK) {
+        plan_cache_proof_destroy(proof);
+        return status;
+    }
+    proof->next = cache_proofs;
+    cache_proofs = proof;
+    *proof_p = proof;
+    return WEFT_OK;
+}
+
+/* Finds the proof on the board of the host, or makes it there. *fresh_p: made. */
+static weft_status_t plan_cache_proof_get(const weft_plan_query_t *query, const plan_key_t *key,
+                                          cache_proof_t **proof_p, bool *fresh_p)
+{
+    size_t hashes = query->call.nranks * sizeof(uint64_t);
+    size_t bytes = sizeof(shared_proof_t) + hashes;
+    shared_proof_t *shared = query->board != NULL ? weft_os_alloc(bytes, 0) : NULL;
+    weft_proof_ticket_t *ticket = NULL;
+    weft_proof_answer_t answer = WEFT_PROOF_ALONE;
+    if (shared != NULL) {
+        answer = weft_proof_board_ask(query->board, key, sizeof *key, shared, bytes,
+                                      CACHE_WAIT_SECONDS, &ticket);
+    }
+    *fresh_p = answer != WEFT_PROOF_FOUND;
+    weft_status_t status = *fresh_p ? plan_cache_proof_create(query, key, proof_p)
+                                    : plan_cache_proof_adopt(query, key, shared, proof_p);
+    if (answer == WEFT_PROOF_OURS && status == WEFT_OK) {
+        shared->entry = (*proof_p)->entry;
+        memcpy(shared->hashes, (*proof_p)->hashes, hashes);
+    }
+    if (answer == WEFT_PROOF_OURS) {
+        weft_proof_board_answer(ticket, status == WEFT_OK ? shared : NULL);
+    }
+    weft_os_free(shared);
+    return status;
+}
+
 static weft_status_t plan_cache_lookup_locked(const weft_plan_query_t *query, const plan_key_t *key,
                                               weft_plan_entry_t *entry_p)
 {
     cache_proof_t *proof = plan_cache_find_proof(key);
-    bool fresh = proof == NULL;
+    bool fresh = false;
     weft_status_t status = WEFT_OK;
-    if (fresh) {
-        status = plan_cache_proof_create(query, key, &proof);
+    if (proof == NULL) {
+        status = plan_cache_proof_get(query, key, &proof, &fresh);
     } else if (find_plan(proof, query->call.rank) == NULL) {
         status = add_plan(query, proof);
     }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A cache of plans that have been emitted, proved and priced. It lives as long as the process, so a
- * plan is verified once, by the first communicator that asks for it. Thread: any. */
+ * plan is verified once, by the first communicator that asks for it; with a board, once on a host.
+ * Thread: any. */
 #ifndef WEFT_PLAN_PLAN_CACHE_H
 #define WEFT_PLAN_PLAN_CACHE_H
 
 #include "core/plan/builder.h"
 #include "core/plan/cost.h"
+#include "core/plan/proof_board.h"
 #include "core/plan/verdict.h"
 
 typedef struct weft_plan_query {
@@ -17,6 +19,7 @@ typedef struct weft_plan_query {
     weft_algo_call_t call; /* of this rank */
     weft_algo_topo_t view;
     const weft_plan_finder_t *finder; /* may be NULL; lives as long as the query */
+    weft_proof_board_t *board;        /* of the host; NULL: this process proves for itself */
     uint32_t slots, slices;
     bool verify;     /* false: emit and price only */
     uint64_t limit;  /* for the verifier */

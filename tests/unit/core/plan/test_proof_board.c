@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The proof board between processes: one makes a value, the others find it, and the next one makes
+ * what a dead one did not. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/os/os_host_memory.h"
+#include "core/plan/proof_board.h"
+
+#define BYTES ((size_t)1 << 20)
+#define SOON 20.0
+
+static weft_os_host_memory_t memory;
+static weft_proof_board_t *board;
+
+static int make_board(void **unused)
+{
+    (void)unused;
+    return weft_os_host_memory_create("weft-test-board", BYTES, &memory) != WEFT_OK ||
+           weft_proof_board_init(memory.memory, BYTES, &board) != WEFT_OK;
+}
+
+static int close_board(void **unused)
+{
+    (void)unused;
+    weft_os_host_memory_close(&memory);
+    return 0;
+}
+
+static weft_proof_answer_t ask(weft_proof_board_t *on, const char *key, uint64_t *value,
+                               weft_proof_ticket_t **ticket)
+{
+    return weft_proof_board_ask(on, key, strlen(key) + 1, value, sizeof *value, SOON, ticket);
+}
+
+/* Runs in another process, which finds the board as a rank would; returns its exit code. */
+static int in_child(int (*run)(weft_proof_board_t *found))
+{
+    pid_t child = fork();
+    if (child == 0) {
+        weft_os_host_memory_t mine;
+        bool found = weft_os_host_memory_find(getppid(), "weft-test-board", BYTES, &mine);
+        _exit(found ? run(weft_proof_board_at(mine.memory, BYTES)) : 99);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static int make_value(weft_proof_board_t *found)
+{
+    weft_proof_ticket_t *ticket;
+    uint64_t value = 0;
+    if (ask(found, "one", &value, &ticket) != WEFT_PROOF_OURS) {
+        return 1;
+    }
+    value = 4711;
+    weft_proof_board_answer(ticket, &value);
+    return 0;
+}
+
+static void a_value_of_one_process_is_found_by_another(void **unused)
+{
+    (void)unused;
+    weft_proof_ticket_t *ticket;
+    uint64_t value = 0;
+    assert_int_equal(in_child(make_value), 0);
+    assert_int_equal(ask(board, "one", &value, &ticket), WEFT_PROOF_FOUND);
+    assert_int_equal(value, 4711);
+    assert_int_equal(ask(board, "two", &value, &ticket), WEFT_PROOF_OURS);
+    weft_proof_board_answer(ticket, NULL);
+    assert_int_equal(ask(board, "two", &value, &ticket), WEFT_PROOF_OURS);
+    weft_proof_board_answer(ticket, NULL);
+}
+
+static int die_making(weft_proof_board_t *found)
+{
+    weft_proof_ticket_t *ticket;
+    uint64_t value = 0;
+    if (ask(found, "three", &value, &ticket) == WEFT_PROOF_OURS) {
+        kill(getpid(), SIGKILL);
+    }
+    return 1;
+}
+
+static void who_asks_next_makes_what_a_dead_process_did_not(void **unused)
+{
+    (void)unused;
+    weft_proof_ticket_t *ticket;
+    uint64_t value = 1;
+    assert_int_equal(in_child(die_making), 128 + SIGKILL);
+    assert_int_equal(ask(board, "three", &value, &ticket), WEFT_PROOF_OURS);
+    weft_proof_board_answer(ticket, &value);
+    assert_int_equal(ask(board, "three", &value, &ticket), WEFT_PROOF_FOUND);
+}
+
+static int wait_in_vain(weft_proof_board_t *found)
+{
+    weft_proof_ticket_t *ticket;
+    uint64_t value = 0;
+    return weft_proof_board_ask(found, "four", 5, &value, sizeof value, 0.2, &ticket) !=
+           WEFT_PROOF_ALONE;
+}
+
+static void who_waits_too_long_is_alone(void **unused)
+{
+    (void)unused;
+    weft_proof_ticket_t *ticket;
+    uint64_t value = 1;
+    assert_int_equal(ask(board, "four", &value, &ticket), WEFT_PROOF_OURS);
+    assert_int_equal(in_child(wait_in_vain), 0);
+    weft_proof_board_answer(ticket, &value);
+}
+
+static void a_full_board_helps_nobody_and_keeps_what_it_has(void **unused)
+{
+    (void)unused;
+    weft_proof_ticket_t *ticket;
+    uint64_t value = 7;
+    weft_proof_answer_t answer = WEFT_PROOF_OURS;
+    assert_int_equal(ask(board, "first", &value, &ticket), WEFT_PROOF_OURS);
+    weft_proof_board_answer(ticket, &value);
+    for (uint32_t i = 0; answer == WEFT_PROOF_OURS; i++) {
+        assert_true(i < BYTES / 64);
+        answer = weft_proof_board_ask(board, &i, sizeof i, &value, sizeof value, SOON, &ticket);
+        if (answer == WEFT_PROOF_OURS) {
+            weft_proof_board_answer(ticket, &value);
+        }
+    }
+    assert_int_equal(answer, WEFT_PROOF_ALONE);
+    assert_int_equal(ask(board, "first", &value, &ticket), WEFT_PROOF_FOUND);
+    assert_int_equal(ask(NULL, "first", &value, &ticket), WEFT_PROOF_ALONE);
+}
+
+static void memory_of_another_name_or_size_is_not_found(void **unused)
+{
+    (void)unused;
+    weft_os_host_memory_t found;
+    assert_false(weft_os_host_memory_find(getpid(), "weft-test-other", BYTES, &found));
+    assert_false(weft_os_host_memory_find(getpid(), "weft-test-board", 2 * BYTES, &found));
+    assert_false(weft_os_host_memory_find(-1, "weft-test-board", BYTES, &found));
+    assert_true(weft_os_host_memory_find(getpid(), "weft-test-board", BYTES, &found));
+    weft_os_host_memory_close(&found);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_value_of_one_process_is_found_by_another, make_board,
+                                        close_board),
+        cmocka_unit_test_setup_teardown(who_asks_next_makes_what_a_dead_process_did_not, make_board,
+                                        close_board),
+        cmocka_unit_test_setup_teardown(who_waits_too_long_is_alone, make_board, close_board),
+        cmocka_unit_test_setup_teardown(a_full_board_helps_nobody_and_keeps_what_it_has, make_board,
+                                        close_board),
+        cmocka_unit_test_setup_teardown(memory_of_another_name_or_size_is_not_found, make_board,
+                                        close_board),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -17,8 +17,8 @@ weft_status_t weft_boot_all_gather(weft_boot_t *boot, const char *what, const vo
 #define WEFT_BOOT_REDUCE_MOST 1024u
 /* Combines `from` into `into`; associative, and the order of ranks does not matter. */
 typedef void (*weft_boot_combine_fn_t)(void *into, const void *from);
-/* Replaces the `bytes` bytes of `data`, 1 to WEFT_BOOT_REDUCE_MOST and the same number on all ranks,
- * by what the values of all ranks combine to. A rank sends and receives O(bytes). */
+/* Replaces the `bytes` bytes of `data`, 1 to WEFT_BOOT_REDUCE_MOST and the same number on all
+ * ranks, by what the values of all ranks combine to. A rank sends and receives O(bytes). */
 weft_status_t weft_boot_all_reduce(weft_boot_t *boot, const char *what, void *data, size_t bytes,
                                    weft_boot_combine_fn_t combine);
 /* All ranks receive rank 0's bytes, at most `max`. *bytes_p is read on rank 0 and set on the

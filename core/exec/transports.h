@@ -79,9 +79,9 @@ size_t weft_transports_set_layout(weft_transports_t *transports,
                                   const weft_connect_layout_t *layout);
 /* Writes this rank's connect info, as many bytes as the layout says. */
 void weft_transports_connect_info(const weft_transports_t *transports, uint8_t *info);
-/* Takes over the connect info of all ranks in rank order, memory of weft_os_alloc(), also on failure,
- * and chooses the transport for each peer. Bit i of *used_p is set if transport i serves some peer.
- * ERR_LINK names the peer and the transports that cannot reach it. */
+/* Takes over the connect info of all ranks in rank order, memory of weft_os_alloc(), also on
+ * failure, and chooses the transport for each peer. Bit i of *used_p is set if transport i serves
+ * some peer. ERR_LINK names the peer and the transports that cannot reach it. */
 weft_status_t weft_transports_choose(weft_transports_t *transports, uint8_t *infos,
                                      uint32_t *used_p);
 /* Returns the index of the transport that serves rank `peer` of the family. */

@@ -21,8 +21,8 @@ typedef struct weft_os_host_memory {
 /* Makes it. `name` tells it from others of this process. ERR_SYSTEM. Blocks: no. */
 weft_status_t weft_os_host_memory_create(const char *name, size_t bytes,
                                          weft_os_host_memory_t *memory_p);
-/* Finds the memory that process `pid` made. False: there is none of this name, size and user, or the
- * system does not let us look; no error is recorded. Blocks: no. */
+/* Finds the memory that process `pid` made. False: there is none of this name, size and user, or
+ * the system does not let us look; no error is recorded. Blocks: no. */
 bool weft_os_host_memory_find(int32_t pid, const char *name, size_t bytes,
                               weft_os_host_memory_t *memory_p);
 void weft_os_host_memory_close(weft_os_host_memory_t *memory);

@@ -2,9 +2,10 @@
  *
  * The proof board: where the processes of a job on one host leave what they have proved, so that a
  * plan is proved once on each host. Values are found by keys; both are bytes. Who asks for a key
- * first makes the value, the others wait for it; if the maker dies, the next one makes it. A process
- * that cannot wait or write makes its values for itself: the board saves work, and nothing depends on
- * it. Only processes of one user that agree on their versions (agreement.h) share a board. */
+ * first makes the value, the others wait for it; if the maker dies, the next one makes it. A
+ * process that cannot wait or write makes its values for itself: the board saves work, and nothing
+ * depends on it. Only processes of one user that agree on their versions (agreement.h) share a
+ * board. */
 #ifndef WEFT_PLAN_PROOF_BOARD_H
 #define WEFT_PLAN_PROOF_BOARD_H
 
@@ -29,7 +30,8 @@ weft_status_t weft_proof_board_init(void *memory, size_t bytes, weft_proof_board
 weft_proof_board_t *weft_proof_board_at(void *memory, size_t bytes);
 
 /* Finds the value of a key, which has `value_bytes` on all ranks. Waits while another process makes
- * it, at most `seconds`. `board` may be NULL. Thread: any; the one that has a ticket gives it back. */
+ * it, at most `seconds`. `board` may be NULL. Thread: any; the one that has a ticket gives it
+ * back. */
 weft_proof_answer_t weft_proof_board_ask(weft_proof_board_t *board, const void *key,
                                          size_t key_bytes, void *value, size_t value_bytes,
                                          double seconds, weft_proof_ticket_t **ticket_p);

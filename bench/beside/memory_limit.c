@@ -66,11 +66,11 @@ static void limit_add(char *to, const char *a, const char *b, size_t bytes)
     }
 }
 
+#ifdef __AVX__
 /* Sums and stores without a detour; the numbers are constants where it is inlined. */
 static inline __attribute__((always_inline)) void limit_fused(const limit_work_t *work, size_t at,
                                                               int inputs, int outputs)
 {
-#ifdef __AVX__
     for (size_t i = at; i < at + work->bytes; i += 32) {
         __m256 sum = _mm256_loadu_ps((const float *)(const void *)(work->in[0] + i));
         for (int q = 1; q < inputs; q++) {
@@ -86,8 +86,8 @@ static inline __attribute__((always_inline)) void limit_fused(const limit_work_t
             }
         }
     }
-#endif
 }
+#endif
 
 static bool limit_try_fused(const limit_work_t *work, size_t at)
 {

@@ -19,14 +19,16 @@ static const weft_option_t options[] = {
      .type = WEFT_OPT_INT,
      .offset = offsetof(sock_config_t, sockets),
      .value = "2",
-     .help = "TCP sockets per connection; several help where the network limits one flow",
+     .help =
+         "TCP sockets per connection; 2: one each way for large messages; more where one flow is "
+         "limited",
      .min = 1,
      .max = SOCK_STREAMS_MAX},
     {.name = "chunk",
      .type = WEFT_OPT_SIZE,
      .offset = offsetof(sock_config_t, chunk),
      .value = "128K",
-     .help = "bytes given to one socket at a time when there are several",
+     .help = "bytes given to one socket at a time when a direction has several",
      .min = 4096,
      .max = SIZE_LIMIT},
     {.name = "interfaces",

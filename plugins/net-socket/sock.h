@@ -3,8 +3,8 @@
  * The types that net-socket is made of: instance, device, connection, stream. Each other header
  * declares the functions of the .c file of its name.
  *
- * A connection has 1 … 16 streams (TCP sockets). A message is cut into chunks, and any stream
- * carries any chunk. */
+ * A connection has 1 … 16 streams (TCP sockets). A message is cut into chunks, and a receiver takes
+ * any chunk from any stream. Which streams a sender uses says sock_stream_takes(). */
 #ifndef WEFT_PLUGINS_NET_SOCKET_H
 #define WEFT_PLUGINS_NET_SOCKET_H
 

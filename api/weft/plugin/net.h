@@ -310,7 +310,7 @@ typedef struct weft_net_payload {
                           uint64_t bytes);
 
     /* Asks that a posted receive puts all but the first `header` bytes of its message to `payload`,
-     * if they are `bytes` bytes; a message of any other length goes to the posted buffer as a whole.
+     * if they are `bytes` bytes. A message of another length goes to the posted buffer as a whole.
      * `context` is that of the receive. Returns OK, or AGAIN if it is too late: the message has
      * begun to arrive. At most once per receive.
      * Blocking: no. Thread: [progress]. */

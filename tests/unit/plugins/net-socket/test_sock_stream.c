@@ -224,6 +224,49 @@ static void idle_connection_is_not_read(void **state)
     assert_int_equal(f->conn->streams[0].stage_end, 0);
 }
 
+static bool has_bytes(int fd)
+{
+    char byte;
+    return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
+}
+
+/* Posts one message of `bytes` bytes on a connection of two streams and returns which carries it. */
+static uint32_t stream_that_carries(fixture_t *f, uint32_t connector, uint64_t bytes)
+{
+    static uint8_t buffer[SOCK_SMALL + 1];
+    const uint8_t label[WEFT_AUTH_LABEL] = {0};
+    int peer[2];
+    weft_net_conn_t *conn = sock_conn_create(&f->device, 2, label);
+    assert_non_null(conn);
+    conn->info.connector = connector;
+    for (uint32_t i = 0; i < 2; i++) {
+        int pair[2];
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair),
+                         0);
+        conn->streams[i].fd = pair[0];
+        peer[i] = pair[1];
+    }
+    sock_conn_ready(conn);
+    uint32_t posted = 0;
+    weft_net_op_t op = {.kind = WEFT_NET_SEND, .buffer = buffer, .bytes = bytes};
+    assert_int_equal(sock_post(conn, &op, 1, &posted), WEFT_OK);
+    bool first = has_bytes(peer[0]), second = has_bytes(peer[1]);
+    assert_true(first != second);
+    sock_conn_close(conn);
+    close(peer[0]);
+    close(peer[1]);
+    return second;
+}
+
+static void large_messages_have_a_stream_of_their_direction(void **state)
+{
+    fixture_t *f = *state;
+    for (uint32_t connector = 0; connector < 2; connector++) {
+        assert_int_equal(stream_that_carries(f, connector, SOCK_SMALL), 0);
+        assert_int_equal(stream_that_carries(f, connector, SOCK_SMALL + 1), connector);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -237,6 +280,8 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(message_numbers_wrap, set_up, tear_down),
         cmocka_unit_test_setup_teardown(idle_connection_is_not_read, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(large_messages_have_a_stream_of_their_direction, set_up,
+                                        tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

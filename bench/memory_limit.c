@@ -5,6 +5,7 @@
  * no message and no wait but one barrier at the ends. Results are stored past the caches or through
  * them; the faster way counts.
  *
+ * cc -O3 memory_limit.c -o memory_limit -lpthread       (x86 with AVX2)
  * memory_limit [-n threads] [-s bytes] [-p span bytes] [-t seconds]
  * prints: threads, bytes, microseconds of an all-reduce (median of the trials of the better way) */
 #include <immintrin.h>

@@ -3,6 +3,9 @@
  * Ping-pong and stream of messages between two ranks, with MPI or, compiled with -DWITH_WEFT, with
  * weft: the same loops and the same clock.
  *
+ *   mpicc.openmpi -O2 mpi_pingpong.c -o pp_openmpi; mpirun.openmpi -n 2 ./pp_openmpi 8 200 0 plain
+ *   cc -O2 -DWITH_WEFT -Iapi mpi_pingpong.c -o pp_weft -Lbuild/release/lib -lweft
+ *
  *   mpi_pingpong SIZE ITERATIONS SPAN plain|alloc
  *
  * prints "SIZE HALF_ROUND_TRIP_US STREAM_GB_PER_S". The buffers move on inside SPAN bytes. `alloc`

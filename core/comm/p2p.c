@@ -98,8 +98,8 @@ static weft_status_t p2p_take(const weft_comm_state_t *state, weft_p2p_queue_t *
     const uint8_t *from = NULL;
     weft_status_t status = WEFT_OK;
     if (weft_port_is_mapped(port) && bytes > WEFT_SLOT_INLINE) {
-        status = weft_zero_copy_resolve(port, bytes, weft_dtype_size(queue->first->args.dtype),
-                                        &from);
+        status =
+            weft_zero_copy_resolve(port, bytes, weft_dtype_size(queue->first->args.dtype), &from);
     }
     if (status != WEFT_OK) {
         return status;
@@ -173,7 +173,8 @@ static bool p2p_drained(const weft_p2p_queue_t *queue)
 static weft_status_t p2p_run_queue(weft_comm_state_t *state, weft_p2p_queue_t *queue, bool *moved_p)
 {
     if (queue->port == NULL) {
-        queue->port = weft_links_port(state->links, queue->peer, WEFT_P2P_CHANNEL, queue->sends != 0);
+        queue->port =
+            weft_links_port(state->links, queue->peer, WEFT_P2P_CHANNEL, queue->sends != 0);
         *moved_p |= queue->port != NULL;
     }
     if (queue->port == NULL) {

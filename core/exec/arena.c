@@ -64,8 +64,7 @@ static weft_status_t arena_create(void)
     }
     token = token >> 1 | 1;
     *(uint64_t *)(void *)arena.shared.base = token;
-    arena.offer =
-        (weft_arena_offer_t){.pid = weft_os_pid(), .fd = arena.shared.fd, .token = token};
+    arena.offer = (weft_arena_offer_t){.pid = weft_os_pid(), .fd = arena.shared.fd, .token = token};
     atomic_store_explicit(&arena_bytes, arena.shared.bytes, memory_order_relaxed);
     atomic_store_explicit(&arena_base, (uintptr_t)arena.shared.base, memory_order_release);
     return WEFT_OK;

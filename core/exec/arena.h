@@ -40,7 +40,7 @@ bool weft_arena_free(void *memory);
 bool weft_arena_find(const void *memory, uint64_t bytes, uint64_t *offset_p,
                      weft_arena_offer_t *offer_p);
 
-/* Maps the arena that was offered, unless this process has it mapped. NULL: that is not possible. */
+/* Maps the arena that was offered, unless this process has it mapped. NULL: not possible. */
 weft_arena_import_t *weft_arena_import(const weft_arena_offer_t *offer);
 /* Ends one import. NULL is allowed. */
 void weft_arena_unimport(weft_arena_import_t *import);

@@ -106,6 +106,11 @@ void weft_interpreter_start(weft_interpreter_t *run, const weft_binding_t *bindi
     if (weft_device_run_start(run, binding)) {
         return;
     }
+    if (binding->in_place && run->program->signature.coll == WEFT_ALL_REDUCE) {
+        /* Inputs go through slots here, since they change. Results in place beside them were
+         * measured to be slower than slots for all: decision 38. */
+        run->stable = 0;
+    }
     weft_program_fetch_ports(run->program);
     interpreter_take_workspace(run);
     for (uint32_t l = 0; l < run->nlanes; l++) {

@@ -26,7 +26,7 @@ typedef struct weft_mapped_port {
     weft_slot_store_t store;
     weft_windows_t *windows;          /* of the communicator, or NULL */
     uint64_t answer; /* send: the peer's last answer to an offer of our arena; 0: there was none */
-    weft_arena_import_t *arena; /* receive: the peer's, or NULL */
+    weft_arena_import_t *arena;       /* receive: the peer's, or NULL */
     weft_payload_location_t location; /* settled before the first message */
 } weft_mapped_port_t;
 

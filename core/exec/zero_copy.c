@@ -149,8 +149,7 @@ weft_status_t weft_zero_copy_resolve(weft_port_t *port, uint64_t bytes, size_t e
 void weft_zero_copy_withdraw(weft_port_t *port)
 {
     if (weft_port_is_mapped(port) && port->sends) {
-        atomic_store_explicit(&weft_mapped_port(port)->control->withdrawn, 1,
-                              memory_order_relaxed);
+        atomic_store_explicit(&weft_mapped_port(port)->control->withdrawn, 1, memory_order_relaxed);
         /* The caller's writes to its buffers come after this. */
         atomic_thread_fence(memory_order_seq_cst);
     }

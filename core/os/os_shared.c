@@ -30,8 +30,8 @@ static uint8_t *shared_map(int fd, uint64_t bytes, int protection)
         return NULL;
     }
     uint64_t before = -(uintptr_t)room % WEFT_OS_HUGE_PAGE;
-    uint8_t *base = mmap(room + before, bytes, protection, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
-                         fd, 0);
+    uint8_t *base =
+        mmap(room + before, bytes, protection, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0);
     if (base == MAP_FAILED) {
         int cause = errno;
         munmap(room, bytes + WEFT_OS_HUGE_PAGE);

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Receives from any rank meet messages in the order of the calls, and large messages arrive whole,
+ * whatever memory they come from. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/support/ranks.h"
+
+static const char *const nets[] = {"core.net=net-shm", "core.net=net-socket"};
+
+static void run(uint32_t nranks, ranks_work_t work)
+{
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
+        ranks_job_t job = {
+            .nranks = nranks, .settings = &nets[i], .settings_count = 1, .work = work};
+        assert_int_equal(ranks_run_threads(&job), 0);
+        assert_int_equal(ranks_run_processes(&job, 120, -1), 0);
+    }
+}
+
+static weft_status_t receive_any(weft_comm_t *comm, uint32_t *value, uint32_t *source)
+{
+    weft_call_t call = {.size = sizeof call, .source_p = source};
+    return weft_recv(value, 1, WEFT_UINT32, WEFT_ANY_RANK, comm, &call);
+}
+
+/* Everybody sends some messages to rank 0, which learns from whom each of them is. */
+static int collect(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    enum { EACH = 200 };
+    uint32_t next[16] = {0}, answer = 0;
+    int wrong = 0;
+    (void)arg;
+    for (uint32_t i = 0; rank != 0 && i < EACH; i++) {
+        uint32_t value = rank * 1000 + i;
+        NEED(weft_send(&value, 1, WEFT_UINT32, 0, comm, NULL) == WEFT_OK);
+    }
+    for (uint32_t i = 0; rank == 0 && i < EACH * (n - 1); i++) {
+        uint32_t value = 0, source = WEFT_ANY_RANK;
+        NEED(receive_any(comm, &value, &source) == WEFT_OK);
+        NEED(source > 0 && source < n && value == source * 1000 + next[source]++);
+    }
+    for (uint32_t r = 1; rank == 0 && r < n; r++) {
+        NEED(weft_send(&r, 1, WEFT_UINT32, r, comm, NULL) == WEFT_OK);
+    }
+    NEED(rank == 0 || weft_recv(&answer, 1, WEFT_UINT32, 0, comm, NULL) == WEFT_OK);
+    NEED(rank == 0 || answer == rank);
+    return wrong;
+}
+
+static void rank_0_learns_who_sent(void **state)
+{
+    (void)state;
+    run(2, collect);
+    run(5, collect);
+}
+
+/* Two receives, the first from any rank: it takes the first message of rank 1, also if the second
+ * one asks for rank 1. A receive from a rank before one from any takes its message first. */
+static int keep_order(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    int wrong = 0;
+    (void)n;
+    (void)arg;
+    for (uint32_t round = 0; round < 100; round++) {
+        uint32_t out[4] = {10, 11, 12, 13}, in[4] = {0}, source[4] = {9, 9, 9, 9};
+        weft_request_t *request[4] = {NULL};
+        for (uint32_t i = 0; i < 4; i++) {
+            weft_call_t call = {
+                .size = sizeof call, .request_p = &request[i], .source_p = &source[i]};
+            uint32_t peer = i == 0 || i == 2 ? WEFT_ANY_RANK : 1;
+            NEED((rank == 0 ? weft_recv(&in[i], 1, WEFT_UINT32, peer, comm, &call)
+                            : weft_send(&out[i], 1, WEFT_UINT32, 0, comm, &call)) == WEFT_OK);
+        }
+        for (int i = 3; i >= 0; i--) {
+            NEED(weft_request_wait(&request[i]) == WEFT_OK);
+        }
+        for (uint32_t i = 0; rank == 0 && i < 4; i++) {
+            NEED(in[i] == out[i] && source[i] == 1);
+        }
+        NEED(rank == 0 || source[0] == 9);
+    }
+    return wrong;
+}
+
+static void receives_and_messages_meet_in_order(void **state)
+{
+    (void)state;
+    run(2, keep_order);
+}
+
+/* In a group: from oneself, from others, in any order. */
+static int all_in_a_group(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    uint32_t in[16] = {0}, source[16], seen = 0;
+    int wrong = 0;
+    (void)arg;
+    NEED(weft_group_start() == WEFT_OK);
+    for (uint32_t i = 0; i < n; i++) {
+        weft_call_t call = {.size = sizeof call, .source_p = &source[i]};
+        NEED(weft_recv(&in[i], 1, WEFT_UINT32, WEFT_ANY_RANK, comm, &call) == WEFT_OK);
+        NEED(weft_send(&rank, 1, WEFT_UINT32, i, comm, NULL) == WEFT_OK);
+    }
+    NEED(weft_group_end() == WEFT_OK);
+    for (uint32_t i = 0; i < n; i++) {
+        NEED(in[i] == source[i]);
+        seen |= 1u << source[i];
+    }
+    NEED(seen == (1u << n) - 1);
+    return wrong;
+}
+
+static void a_group_may_receive_from_any(void **state)
+{
+    (void)state;
+    run(1, all_in_a_group);
+    run(2, all_in_a_group);
+    run(4, all_in_a_group);
+}
+
+static int misuse(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    weft_error_t error = {.size = sizeof error};
+    weft_call_t call = {.size = sizeof call, .timeout = 0.3};
+    uint32_t value = 0, too_many[2] = {0, 0};
+    int wrong = 0;
+    (void)n;
+    if (arg == NULL) { /* nobody sends */
+        if (rank == 0) {
+            NEED(weft_recv(&value, 1, WEFT_UINT32, WEFT_ANY_RANK, comm, &call) == WEFT_ERR_TIMEOUT);
+            NEED(weft_comm_error(comm, &error) == WEFT_OK);
+            NEED(strstr(error.text, "from any rank") != NULL);
+        }
+        return wrong;
+    }
+    if (rank == 1) {
+        NEED(weft_send(too_many, 2, WEFT_UINT32, 0, comm, NULL) == WEFT_OK);
+    } else if (rank == 0) {
+        NEED(weft_recv(&value, 1, WEFT_UINT32, WEFT_ANY_RANK, comm, NULL) == WEFT_ERR_MISMATCH);
+        NEED(weft_comm_error(comm, &error) == WEFT_OK);
+        NEED(error.peer == 1 && strstr(error.text, "count") != NULL);
+    }
+    return wrong;
+}
+
+static void what_does_not_fit_is_told(void **state)
+{
+    (void)state;
+    char other;
+    for (int i = 0; i < 2; i++) {
+        ranks_job_t job = {.nranks = 2,
+                           .settings = nets,
+                           .settings_count = 1,
+                           .work = misuse,
+                           .arg = i == 0 ? NULL : &other};
+        assert_int_equal(ranks_run_threads(&job), 0);
+    }
+}
+
+static int leave_one_waiting(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    uint32_t value = 0;
+    int wrong = 0;
+    (void)n;
+    (void)arg;
+    if (rank == 0) {
+        weft_status_t status = weft_recv(&value, 1, WEFT_UINT32, WEFT_ANY_RANK, comm, NULL);
+        NEED(status == WEFT_ERR_PEER_LEFT);
+    }
+    return wrong;
+}
+
+static void a_rank_that_waits_for_nobody_is_told(void **state)
+{
+    (void)state;
+    run(3, leave_one_waiting);
+}
+
+/* Large messages -------------------------------------------------------------------------------- */
+
+enum { LARGE = 3 << 20 };
+
+static uint8_t *obtain(weft_comm_t *comm, int alloc)
+{
+    void *memory = NULL;
+    if (alloc && weft_mem_alloc(comm, LARGE, &memory) != WEFT_OK) {
+        return NULL;
+    }
+    return alloc ? memory : malloc(LARGE);
+}
+
+static void drop(weft_comm_t *comm, int alloc, uint8_t *memory)
+{
+    if (alloc) {
+        weft_mem_free(comm, memory);
+    } else {
+        free(memory);
+    }
+}
+
+/* Round and round, of several lengths; the sender uses its buffer as soon as it may. */
+static int pass_on(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    static const uint64_t lengths[] = {1, 100, 16383, 16384, 70001, 1 << 20, LARGE};
+    int wrong = 0;
+    (void)arg;
+    for (int kind = 0; kind < 4; kind++) {
+        uint8_t *send = obtain(comm, kind & 1), *recv = obtain(comm, kind & 2);
+        for (size_t l = 0; l < 3 * sizeof lengths / sizeof *lengths; l++) {
+            uint64_t count = lengths[l / 3], bad = 0;
+            for (uint64_t i = 0; i < count; i++) {
+                send[i] = (uint8_t)(i * 7 + rank + l);
+            }
+            NEED(weft_group_start() == WEFT_OK);
+            NEED(weft_send(send, count, WEFT_UINT8, (rank + 1) % n, comm, NULL) == WEFT_OK);
+            NEED(weft_recv(recv, count, WEFT_UINT8, (rank + n - 1) % n, comm, NULL) == WEFT_OK);
+            NEED(weft_group_end() == WEFT_OK);
+            memset(send, 0xee, count);
+            for (uint64_t i = 0; i < count; i++) {
+                bad += recv[i] != (uint8_t)(i * 7 + (rank + n - 1) % n + l);
+            }
+            NEED(bad == 0);
+        }
+        drop(comm, kind & 1, send);
+        drop(comm, kind & 2, recv);
+    }
+    return wrong;
+}
+
+static void large_messages_arrive_whole(void **state)
+{
+    (void)state;
+    run(2, pass_on);
+    run(3, pass_on);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rank_0_learns_who_sent),
+        cmocka_unit_test(receives_and_messages_meet_in_order),
+        cmocka_unit_test(a_group_may_receive_from_any),
+        cmocka_unit_test(what_does_not_fit_is_told),
+        cmocka_unit_test(a_rank_that_waits_for_nobody_is_told),
+        cmocka_unit_test(large_messages_arrive_whole),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

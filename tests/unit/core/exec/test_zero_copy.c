@@ -171,6 +171,119 @@ static void a_message_about_no_open_window_is_refused(void **state)
     }
 }
 
+/* Both ends of a FIFO, and a block of the arena. */
+typedef struct arena_pair {
+    weft_windows_t windows;
+    void *fifo;
+    weft_mapped_port_t send, receive;
+    int32_t *block;
+} arena_pair_t;
+
+enum { BLOCK = 4096 };
+
+static void pair_open(arena_pair_t *p)
+{
+    void *block = NULL;
+    *p = (arena_pair_t){.fifo = weft_os_pages(weft_fifo_bytes(4, 256))};
+    weft_mapped_port_init(&p->send, 1, true, p->fifo, 4, 256);
+    weft_mapped_port_init(&p->receive, 0, false, p->fifo, 4, 256);
+    p->send.windows = p->receive.windows = &p->windows;
+    assert_true(weft_arena_alloc(BLOCK, &block));
+    p->block = block;
+}
+
+static void pair_close(arena_pair_t *p)
+{
+    weft_port_fini(&p->send.port);
+    weft_port_fini(&p->receive.port);
+    weft_os_pages_free(p->fifo, weft_fifo_bytes(4, 256));
+    assert_true(weft_arena_free(p->block));
+}
+
+static weft_zero_copy_t pair_send(arena_pair_t *p, const void *payload)
+{
+    weft_signature_t signature = {.coll = WEFT_ALL_GATHER};
+    weft_zero_copy_t where = weft_zero_copy_describe(&p->send.port, payload, 200);
+    assert_int_equal(weft_port_send(&p->send.port, &signature, 200, &where), WEFT_OK);
+    assert_true(weft_port_can_receive(&p->receive.port));
+    return where;
+}
+
+static weft_status_t pair_receive(arena_pair_t *p, const uint8_t **payload_p)
+{
+    weft_status_t status = weft_zero_copy_resolve(&p->receive.port, 200, 4, payload_p);
+    if (status == WEFT_OK) {
+        assert_int_equal(weft_port_release(&p->receive.port), WEFT_OK);
+    }
+    return status;
+}
+
+static void the_arena_is_offered_once_and_then_read_in_place(void **state)
+{
+    arena_pair_t p;
+    const uint8_t *payload;
+    int32_t plain[50];
+    (void)state;
+    pair_open(&p);
+    weft_zero_copy_t first = pair_send(&p, p.block + 10);
+    assert_int_equal(first.window, 0);
+    assert_int_not_equal(first.offer.token, 0);
+    assert_int_equal(pair_receive(&p, &payload), WEFT_OK);
+    assert_null(payload);
+    p.block[10] = 4711;
+    weft_zero_copy_t second = pair_send(&p, p.block + 10);
+    assert_int_equal(second.window, WEFT_ARENA_WINDOW + 1);
+    assert_false(weft_port_is_returned(&p.send.port));
+    assert_int_equal(pair_receive(&p, &payload), WEFT_OK);
+    assert_ptr_not_equal(payload, p.block + 10);
+    assert_int_equal(*(const int32_t *)(const void *)payload, 4711);
+    assert_true(weft_port_is_returned(&p.send.port));
+    /* Other memory goes through slots as ever, and is not offered. */
+    weft_zero_copy_t other = pair_send(&p, plain);
+    assert_int_equal(other.window, 0);
+    assert_int_equal(other.offer.token, 0);
+    pair_close(&p);
+}
+
+static void a_refused_arena_is_not_offered_again(void **state)
+{
+    arena_pair_t p;
+    const uint8_t *payload;
+    (void)state;
+    pair_open(&p);
+    weft_zero_copy_t where = weft_zero_copy_describe(&p.send.port, p.block, 200);
+    where.offer.fd = 1 << 20; /* the peer cannot open it */
+    weft_signature_t signature = {.coll = WEFT_ALL_GATHER};
+    assert_int_equal(weft_port_send(&p.send.port, &signature, 200, &where), WEFT_OK);
+    assert_int_equal(pair_receive(&p, &payload), WEFT_OK);
+    for (int i = 0; i < 3; i++) {
+        where = pair_send(&p, p.block);
+        assert_int_equal(where.window, 0);
+        assert_int_equal(where.offer.token, 0);
+        assert_int_equal(pair_receive(&p, &payload), WEFT_OK);
+        assert_null(payload);
+    }
+    pair_close(&p);
+}
+
+static void memory_that_was_withdrawn_is_not_used(void **state)
+{
+    arena_pair_t p;
+    const uint8_t *payload;
+    (void)state;
+    pair_open(&p);
+    pair_send(&p, p.block);
+    assert_int_equal(pair_receive(&p, &payload), WEFT_OK);
+    pair_send(&p, p.block);
+    assert_int_equal(weft_zero_copy_resolve(&p.receive.port, 200, 4, &payload), WEFT_OK);
+    assert_non_null(payload);
+    assert_false(weft_zero_copy_is_withdrawn(&p.receive.port));
+    weft_zero_copy_withdraw(&p.send.port);
+    assert_true(weft_zero_copy_is_withdrawn(&p.receive.port));
+    assert_int_equal(weft_zero_copy_resolve(&p.receive.port, 200, 4, &payload), WEFT_AGAIN);
+    pair_close(&p);
+}
+
 /* A transport may serve the first port of a program, and shared memory the next. */
 static void messages_of_a_device_are_counted_where_there_are_windows(void **state)
 {
@@ -193,6 +306,9 @@ int main(void)
         cmocka_unit_test(threads_read_each_others_memory),
         cmocka_unit_test(a_run_waits_until_nobody_reads_its_memory),
         cmocka_unit_test(a_message_about_no_open_window_is_refused),
+        cmocka_unit_test(the_arena_is_offered_once_and_then_read_in_place),
+        cmocka_unit_test(a_refused_arena_is_not_offered_again),
+        cmocka_unit_test(memory_that_was_withdrawn_is_not_used),
         cmocka_unit_test(messages_of_a_device_are_counted_where_there_are_windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

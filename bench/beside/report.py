@@ -10,6 +10,12 @@ from sides import ROOT, TITLES
 
 RESULTS = os.path.join(ROOT, "bench", "results")
 FIGURES = os.path.join(ROOT, "docs", "figures")
+# Graphs of docs/performance.md that need more than an all-reduce of two ranks.
+GRAPHS = {"limit": "distance to the limit over the number of ranks",
+          "collectives-shm": "distance of each collective to the limit and to Open MPI, shared memory",
+          "collectives-tcp": "distance of each collective to the limit and to Open MPI, TCP",
+          "p2p-shm": "ping-pong and stream over shared memory", "p2p-tcp": "ping-pong and stream over TCP",
+          "ranks": "joining, the first call and memory over the number of ranks"}
 OTHERS = ("openmpi", "mpich", "gloo", "limit")
 
 
@@ -41,7 +47,9 @@ def present(series):
 
 
 def number(value):
-    return "-" if value is None else f"{value:.2f}" if value < 100 else f"{value:.0f}"
+    if value is None:
+        return "-"
+    return f"{value:.2g}" if value < 0.095 else f"{value:.2f}" if value < 100 else f"{value:.0f}"
 
 
 def lines_text(series):
@@ -172,7 +180,7 @@ def readme_table(results):
 def distance_table(results, transport):
     """For docs/performance.md: each size with its limit, and how far off weft and the others are."""
     series = results["series"].get(f"all_reduce/{transport}/2")
-    if not series:
+    if not series or not times_of(series, "limit"):
         return ["Not measured yet."]
     others = [side for side in present(series) if side != "limit"]
     out = ["| size | limit, µs | " + " | ".join(f"{TITLES[side]} / limit" for side in others) + " |",
@@ -247,6 +255,12 @@ def p2p_panels(results, transport):
             if key in results["series"]]
 
 
+def collectives_measured(results, transport):
+    """Whether there is more than the all-reduce."""
+    keys = [key for key in results["series"] if key.endswith(f"/{transport}/2")]
+    return any(key.split("/")[0] not in ("all_reduce", *sides.PAIRS) for key in keys)
+
+
 def write_figures(results):
     """The graphs of docs/performance.md, one for each finding."""
     at = lambda name: os.path.join(FIGURES, f"performance-{name}.svg")
@@ -261,7 +275,7 @@ def write_figures(results):
         plots.picture(at("limit"), "", panels, columns=len(panels))
     for transport in ("shm", "tcp"):
         panels = [panel for panel in collective_panels(results, transport) if panel.lines]
-        if panels:
+        if panels and collectives_measured(results, transport):
             plots.picture(at(f"collectives-{transport}"), "", panels, height=360)
         panels = p2p_panels(results, transport)
         if panels:
@@ -298,5 +312,8 @@ def write_all(results):
     page = os.path.join(ROOT, "docs", "performance.md")
     for transport in ("shm", "tcp"):
         put_between(page, f"distance-{transport}", distance_table(results, transport))
+    for name, words in GRAPHS.items():
+        there = os.path.exists(os.path.join(FIGURES, f"performance-{name}.svg"))
+        put_between(page, f"graph-{name}", [f"![{words}](figures/performance-{name}.svg)" if there else "Not measured yet."])
     put_between(page, "instructions", instructions_table())
     put_between(page, "bars", missed_bars(results))

@@ -39,8 +39,9 @@ weft_status_t weft_identity_init(weft_comm_identity_t *self, const weft_comm_set
         .family = setup->family, .id = setup->id, .nranks = n, .rank = setup->rank};
     self->family_rank = weft_os_alloc(n * sizeof *self->family_rank, 0);
     self->host_of = weft_os_alloc(n * sizeof *self->host_of, 0);
-    self->one_host = weft_os_alloc(n * sizeof *self->one_host, 0);
-    if (self->family_rank == NULL || self->host_of == NULL || self->one_host == NULL) {
+    bool hides = setup->family->settings.plan.deterministic;
+    self->one_host = hides ? weft_os_alloc(n * sizeof *self->one_host, 0) : NULL;
+    if (self->family_rank == NULL || self->host_of == NULL || (hides && self->one_host == NULL)) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate a communicator of %u ranks",
                          n);
     }

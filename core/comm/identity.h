@@ -17,7 +17,7 @@ typedef struct weft_comm_identity {
     uint32_t nhosts;
     uint32_t crowd;     /* ranks on the host that has most of them */
     uint32_t *host_of;  /* per rank: 0 … nhosts−1 */
-    uint32_t *one_host; /* per rank: 0. Algorithms see this in deterministic mode */
+    uint32_t *one_host; /* per rank: 0. Algorithms see it in deterministic mode; else NULL */
 } weft_comm_identity_t;
 
 /* Arguments for making a communicator. */

@@ -2,7 +2,8 @@
  *
  * net-local: messages between ranks that are threads of one process, for tests and measurements of
  * many ranks. A connection costs two records of less than a KiB, and nothing is scanned: a poll
- * visits the connections that have completions. One lock serves the process. */
+ * visits the connections that have completions. One lock serves the process. Nobody else can reach
+ * it, so it authenticates nobody, and the conformance tests of transports do not apply. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -2,8 +2,9 @@
  *
  * All-reduces of many sizes in turns, as a framework's gradients come, against as many calls of one
  * size with as many bytes in all. The sizes lie close together, so that both move the same bytes by
- * the same algorithms, and only the look-up of prepared calls differs. Prints one line: bytes of the
- * least size, sizes, µs per call of many sizes and of one, and the median ratio of rounds in turns.
+ * the same algorithms, and only the look-up of prepared calls differs. Prints one line: bytes of
+ * the least size, sizes, µs per call of many sizes and of one, and the median ratio of rounds in
+ * turns.
  *
  *   bench_many_sizes RANKS SIZES BYTES ROUNDS [section.key=value …] */
 #include <stdio.h>

@@ -52,8 +52,8 @@ uint32_t weft_neighbours_prepare(weft_neighbours_t *neighbours);
 /* Sends to all neighbours but one, which may be NULL. */
 void weft_neighbours_flood(weft_neighbours_t *neighbours, const weft_neighbour_t *except,
                            const weft_frame_t *frame, const uint8_t *payload);
-/* Sends to one. Who gets an ASK owes a sign of life from then on. A frame that is repeated anyway (BEAT, ASK, ANSWER) is dropped while many bytes
- * wait. */
+/* Sends to one. Who gets an ASK owes a sign of life from then on. A frame that is repeated anyway
+ * (BEAT, ASK, ANSWER) is dropped while many bytes wait. */
 void weft_neighbour_send(const weft_neighbours_t *neighbours, weft_neighbour_t *neighbour,
                          const weft_frame_t *frame, const uint8_t *payload);
 /* Frames wait until many have come together, or the caller flushes: a rank that leaves makes every

@@ -56,8 +56,8 @@ weft_program_key_t weft_programs_key(const weft_args_t *args);
 weft_prepared_t *weft_programs_find(const weft_programs_t *programs, const weft_args_t *args);
 
 /* Takes the program, which is not in the table, and drops others until all fit into the limit; a
- * single one may be larger. What is dropped is freed once nothing uses it. The caller is not running
- * a program of the table. */
+ * single one may be larger. What is dropped is freed once nothing uses it. The caller is not
+ * running a program of the table. */
 void weft_programs_insert(weft_programs_t *programs, weft_prepared_t *prepared);
 
 /* Keeps the program alive although it may be dropped; lets it go. */

@@ -6,11 +6,8 @@
 
 #include "core/base/error.h"
 #include "core/exec/zero_copy.h"
-#include "core/os/os.h"
 
 #define NO_HOLDER UINT32_MAX
-/* Messages of up to this size have the lines of the next one fetched. */
-#define FETCH_BYTES 512u
 
 /* Operands ------------------------------------------------------------------------------------- */
 
@@ -21,8 +18,8 @@ static uint32_t member_operand_chunks(const weft_program_t *program, uint32_t ki
                                       : program->tmp_chunks;
 }
 
-/* Returns the block that a chunk belongs to, and which of its k chunks it is. Most plans have k = 1,
- * and a division takes as long as ten other instructions. */
+/* Returns the block that a chunk belongs to, and which of its k chunks it is. Most plans have
+ * k = 1, and a division takes as long as ten other instructions. */
 static uint32_t member_block_of(const weft_interpreter_t *run, uint32_t chunk, uint32_t *part_p)
 {
     uint32_t k = run->segmentation.k;
@@ -353,18 +350,6 @@ static bool member_is_withdrawn(weft_interpreter_t *run, const weft_member_t *m)
     return false;
 }
 
-/* Fetches the lines that the next message of this size will be written to while this one is under
- * way. The peer has read them last: without it a message costs two transfers from core to core, one
- * to take the line back and one to hand it over. */
-static void member_fetch_next(const weft_port_t *port, uint64_t bytes)
-{
-    const uint8_t *payload = weft_port_payload(port, bytes);
-    weft_os_prefetch_to_write(weft_port_signature(port));
-    for (uint64_t at = 0; at < bytes && bytes > WEFT_SLOT_INLINE; at += WEFT_LINE) {
-        weft_os_prefetch_to_write(payload + at);
-    }
-}
-
 /* Sends and releases the slots, after the data is in place. It goes on if one link breaks at this
  * moment: the slice is done, and the other ports must stay in step. */
 static weft_status_t member_publish(weft_interpreter_t *run, const weft_member_t *m, uint64_t bytes)
@@ -387,9 +372,6 @@ static weft_status_t member_publish(weft_interpreter_t *run, const weft_member_t
         if (status == WEFT_OK && one != WEFT_OK) {
             status = one;
             run->blocked = m->port[i];
-        }
-        if (weft_port_is_mapped(m->port[i]) && bytes <= FETCH_BYTES) {
-            member_fetch_next(m->port[i], bytes);
         }
     }
     return status;

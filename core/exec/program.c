@@ -72,14 +72,14 @@ weft_status_t weft_program_bind(weft_program_t *program, weft_links_t *links)
 
 void weft_program_fetch_ports(const weft_program_t *program)
 {
-    for (uint32_t i = 0; program->offload.ops != NULL && i < program->nports; i++) {
+    for (uint32_t i = 0; i < program->nports; i++) {
         weft_port_fetch(program->ports[i]);
     }
 }
 
 void weft_program_store_ports(const weft_program_t *program)
 {
-    for (uint32_t i = 0; program->offload.ops != NULL && i < program->nports; i++) {
+    for (uint32_t i = 0; i < program->nports; i++) {
         weft_port_store(program->ports[i]);
     }
 }

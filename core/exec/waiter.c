@@ -11,8 +11,8 @@
 
 #define SLEEP_NS WEFT_NS_PER_MS
 #define NAP_NS (UINT64_C(20) * 1000)
-/* Naps of one length before they double. A nap takes about 50 µs longer than asked for, so this many
- * of each length make a waiting rank nap for a millisecond once it has waited for about 10. */
+/* Naps of one length before they double. A nap takes about 50 µs longer than asked for, so this
+ * many of each length make a waiting rank nap for a millisecond once it has waited for about 10. */
 #define NAPS_OF_A_KIND 8u
 
 /* A pause instruction takes about 40 ns on current x86. */
@@ -39,21 +39,6 @@ void weft_waiter_init(weft_waiter_t *waiter, const weft_exec_settings_t *setting
              waiter->mode == WEFT_WAIT_SPIN    ? "go on spinning"
              : waiter->mode == WEFT_WAIT_YIELD ? "yield"
                                                : "yield, then sleep");
-}
-
-/* Looks at a port in shared memory from close by: a step of the engine between two looks takes
- * longer than a message needs from core to core. */
-#define LOOKS 16u
-
-static bool waiter_port_moves(weft_port_t *port)
-{
-    for (uint32_t i = 0; i < LOOKS; i++) {
-        if (port->sends ? weft_mapped_port_refresh(port) : weft_mapped_port_can_receive(port)) {
-            return true;
-        }
-        weft_os_pause();
-    }
-    return false;
 }
 
 static void waiter_nap(weft_waiter_t *waiter)
@@ -95,11 +80,6 @@ static bool waiter_stay_awake(weft_waiter_t *waiter)
 
 void weft_waiter_step(weft_waiter_t *waiter, weft_links_t *links, weft_port_t *blocked)
 {
-    bool close = blocked != NULL && weft_port_is_mapped(blocked) && waiter->idle < waiter->spins;
-    if (close && waiter_port_moves(blocked)) {
-        return;
-    }
-    waiter->idle += close ? LOOKS : 0;
     if (!waiter_stay_awake(waiter)) {
         waiter_sleep_on(waiter, links, blocked);
     }

@@ -99,18 +99,6 @@ static inline void weft_os_pause(void)
 #endif
 }
 
-/* Asks for the cache line at `address` to be this core's, to be written soon. A hint: nothing is
- * read or written, and the address may be any. */
-static inline void weft_os_prefetch_to_write(const void *address)
-{
-#if defined(__x86_64__)
-    /* The builtin is a prefetch to read unless the build is for one kind of CPU. */
-    __asm__ volatile("prefetchw %0" ::"m"(*(const char *)address));
-#else
-    __builtin_prefetch(address, 1, 3);
-#endif
-}
-
 /* CPUs that a thread may run on: opaque, 1,024 at most. */
 typedef struct weft_os_cpu_set {
     uint64_t word[16];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What waiting costs: threads of weft in processes that call nothing, and ranks that wait for a late
- * one while ranks outnumber cores. */
+ * What waiting costs: threads of weft in processes that call nothing, and ranks that wait for a
+ * late one while ranks outnumber cores. */
 #include <dirent.h>
 #include <sched.h>
 #include <setjmp.h>

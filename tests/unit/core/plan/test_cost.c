@@ -163,6 +163,23 @@ static void time_grows_with_bytes_and_ranks(void **state)
     assert_true(weft_cost_time(&priced.cost, &model, 0, 1, 1, 64) > 0);
 }
 
+/* 2 cores: what 64 ranks do one after the other counts. 64 cores: the chain does. */
+static void crowds_pay_for_the_work_of_all(void **state)
+{
+    (void)state;
+    priced_t few = price(&flat, WEFT_ALL_REDUCE, 4), many = price(&flat, WEFT_ALL_REDUCE, 64);
+    weft_cost_crowd_t two_cores = {.ranks = 64, .cores = 2, .part = 1};
+    weft_cost_crowd_t enough = {.ranks = 64, .cores = 64, .part = 1};
+    double crowded = weft_cost_crowd_time(&many.cost, &model, &two_cores, 8, 1, 1, 64);
+    assert_true(crowded > 10 * weft_cost_time(&many.cost, &model, 8, 1, 1, 64));
+    assert_true(weft_cost_crowd_time(&many.cost, &model, &enough, 8, 1, 1, 64) <= 0);
+    assert_int_equal(few.cost.fan, 3);
+    assert_int_equal(many.cost.fan, 63);
+    /* 2016 links, and 6. */
+    weft_cost_crowd_t small = {.ranks = 4, .cores = 2, .part = 1};
+    assert_true(weft_cost_links(&many.cost, &two_cores) > 300 * weft_cost_links(&few.cost, &small));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -173,6 +190,7 @@ int main(void)
         cmocka_unit_test(what_nobody_waits_for_costs_the_overhead_of_the_transport),
         cmocka_unit_test(flat_wins_small_and_ring_wins_large),
         cmocka_unit_test(time_grows_with_bytes_and_ranks),
+        cmocka_unit_test(crowds_pay_for_the_work_of_all),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

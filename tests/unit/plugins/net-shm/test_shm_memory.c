@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Shared memory by need: what is committed, when, by which end, and what the limits of a process
+ * do to it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "shm_memory.h"
+#include "tests/support/fake_host.h"
+
+#define PAGES 64u
+
+static uint64_t page(void)
+{
+    return (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static uint32_t resident(const shm_memory_t *memory)
+{
+    unsigned char in[PAGES + 1] = {0};
+    uint32_t count = 0;
+    assert_int_equal(mincore(memory->base, memory->bytes, in), 0);
+    for (uint64_t i = 0; i < memory->bytes / page(); i++) {
+        count += in[i] & 1;
+    }
+    return count;
+}
+
+static bool can_populate(void)
+{
+#ifdef MADV_POPULATE_WRITE
+    return madvise(NULL, 0, MADV_POPULATE_WRITE) == 0;
+#else
+    return false;
+#endif
+}
+
+static void only_the_beginning_is_committed(void **state)
+{
+    fake_host_t *fake = *state;
+    shm_memory_t memory;
+    assert_int_equal(shm_memory_create(&fake->host, PAGES * page(), 1, &memory), WEFT_OK);
+    assert_int_equal(resident(&memory), can_populate() ? 1 : PAGES);
+    shm_memory_release(&memory);
+    assert_int_equal(shm_memory_create(&fake->host, PAGES * page(), UINT64_MAX, &memory), WEFT_OK);
+    assert_int_equal(resident(&memory), PAGES);
+    shm_memory_release(&memory);
+}
+
+static void both_ends_commit_and_see_the_same_bytes(void **state)
+{
+    fake_host_t *fake = *state;
+    shm_memory_t memory, other;
+    assert_int_equal(shm_memory_create(&fake->host, PAGES * page(), 1, &memory), WEFT_OK);
+    assert_int_equal(shm_memory_attach(&fake->host, dup(memory.fd), PAGES * page(), &other),
+                     WEFT_OK);
+    assert_int_equal(shm_memory_commit(&fake->host, &other, 10 * page() + 5, page()), WEFT_OK);
+    if (can_populate()) {
+        assert_int_equal(resident(&memory), 3); /* the first, and the two that the range touches */
+    }
+    ((uint8_t *)other.base)[10 * page() + 5] = 42;
+    assert_int_equal(((uint8_t *)memory.base)[10 * page() + 5], 42);
+    assert_int_equal(shm_memory_commit(&fake->host, &memory, 10 * page(), page()), WEFT_OK);
+    assert_int_equal(((uint8_t *)memory.base)[10 * page() + 5], 42);
+    shm_memory_release(&other);
+    shm_memory_release(&memory);
+}
+
+static void whole_pages_are_given_back(void **state)
+{
+    fake_host_t *fake = *state;
+    shm_memory_t memory;
+    if (!can_populate()) {
+        skip();
+    }
+    assert_int_equal(shm_memory_create(&fake->host, PAGES * page(), 1, &memory), WEFT_OK);
+    assert_int_equal(shm_memory_commit(&fake->host, &memory, 8 * page(), 8 * page()), WEFT_OK);
+    assert_int_equal(resident(&memory), 9);
+    shm_memory_discard(&memory, 8 * page() + 1, 3 * page());
+    assert_int_equal(resident(&memory), 7); /* pages 9 and 10 are gone, 8 and 11 are partly ours */
+    shm_memory_discard(&memory, 8 * page(), 8 * page());
+    assert_int_equal(resident(&memory), 1);
+    assert_int_equal(shm_memory_commit(&fake->host, &memory, 8 * page(), page()), WEFT_OK);
+    assert_int_equal(((uint8_t *)memory.base)[8 * page()], 0);
+    shm_memory_release(&memory);
+}
+
+static void ranges_outside_are_refused(void **state)
+{
+    fake_host_t *fake = *state;
+    shm_memory_t memory;
+    assert_int_equal(shm_memory_create(&fake->host, PAGES * page(), 1, &memory), WEFT_OK);
+    assert_int_equal(shm_memory_commit(&fake->host, &memory, PAGES * page(), 1), WEFT_ERR_ARG);
+    assert_int_equal(shm_memory_commit(&fake->host, &memory, 1, UINT64_MAX), WEFT_ERR_ARG);
+    shm_memory_release(&memory);
+}
+
+static void the_limit_of_file_sizes_is_an_error_and_no_signal(void **state)
+{
+    fake_host_t *fake = *state;
+    struct rlimit before, small;
+    shm_memory_t memory;
+    char text[512];
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = before;
+    small.rlim_cur = page();
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    weft_status_t status = shm_memory_create(&fake->host, 2 * page(), 1, &memory);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(status, WEFT_ERR_RESOURCE);
+    fake_host_take_error(fake, text, sizeof text);
+    assert_non_null(strstr(text, "ulimit -f"));
+}
+
+static int setup(void **state)
+{
+    fake_host_t *fake = calloc(1, sizeof *fake);
+    fake_host_init(fake, "net-shm");
+    *state = fake;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    fake_host_fini(*state);
+    free(*state);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(only_the_beginning_is_committed, setup, teardown),
+        cmocka_unit_test_setup_teardown(both_ends_commit_and_see_the_same_bytes, setup, teardown),
+        cmocka_unit_test_setup_teardown(whole_pages_are_given_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(ranges_outside_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_limit_of_file_sizes_is_an_error_and_no_signal, setup,
+                                        teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -13,7 +13,6 @@
 #include "tools/perf_job.h"
 #include "tools/perf_layout.h"
 #include "tools/perf_memory.h"
-#include "tools/perf_ranks.h"
 #include "tools/perf_names.h"
 #include "tools/perf_place.h"
 #include "tools/perf_report.h"
@@ -229,7 +228,7 @@ static uint64_t perf_run_grown(const perf_rank_t *rank, uint64_t *before)
     uint64_t now = perf_memory_resident();
     uint64_t more = now > *before ? now - *before : 0;
     *before = now;
-    return more / perf_process_threads(rank->options);
+    return more / (uint64_t)(rank->options->threads * rank->options->gpus);
 }
 
 /* Ranks of a host go round its devices, unless the user has chosen one. */

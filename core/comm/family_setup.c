@@ -14,7 +14,7 @@
 #include "core/boot/agreement.h"
 #include "core/boot/exchange.h"
 #include "core/boot/join.h"
-#include "core/exec/slot_pool.h"
+#include "core/exec/slot_store.h"
 
 /* Agreement ------------------------------------------------------------------------------------ */
 

@@ -11,6 +11,7 @@
 #include "core/exec/link_state.h"
 #include "core/exec/pair_layout.h"
 #include "core/exec/port_export.h"
+#include "core/exec/slot_pool.h"
 #include "core/os/os.h"
 
 /* An acceptor that is busy lets a handshake expire, which another try heals. One that refuses

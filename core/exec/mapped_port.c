@@ -26,8 +26,11 @@ static bool mapped_is_dry(const weft_port_t *port)
 
 static void mapped_fini(weft_port_t *port)
 {
-    weft_slot_pool_leave(weft_mapped_port(port));
-    weft_arena_unimport(weft_mapped_port(port)->arena);
+    weft_mapped_port_t *mapped = weft_mapped_port(port);
+    if (mapped->store.pool != NULL) {
+        mapped->store.ops->leave(mapped);
+    }
+    weft_arena_unimport(mapped->arena);
 }
 
 static const weft_port_ops_t mapped_ops = {

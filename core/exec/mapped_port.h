@@ -12,7 +12,7 @@
 #include "core/exec/peer_windows.h"
 #include "core/exec/port_base.h"
 #include "core/exec/slot.h"
-#include "core/exec/slot_pool.h"
+#include "core/exec/slot_store.h"
 
 typedef struct weft_mapped_port {
     weft_port_t port;
@@ -84,7 +84,7 @@ static inline bool weft_mapped_port_can_receive(const weft_port_t *port)
 /* Makes sure that a payload can be written to the next slot. ERR_RESOURCE, with the peer. */
 static inline weft_status_t weft_mapped_port_commit(weft_mapped_port_t *mapped, uint64_t bytes)
 {
-    return bytes <= mapped->ready ? WEFT_OK : weft_slot_pool_commit(mapped, bytes);
+    return bytes <= mapped->ready ? WEFT_OK : mapped->store.ops->commit(mapped, bytes);
 }
 
 /* Publishes the next message. Its payload is in the slot, or where `where` says. */

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "core/exec/mapped_port.h"
 #include "core/os/os.h"
 
 /* From this size on a port is likely to go round all its slots: they are committed together, so
@@ -139,7 +138,7 @@ static weft_status_t pool_commit_slots(weft_mapped_port_t *port, uint32_t first,
     return WEFT_OK;
 }
 
-weft_status_t weft_slot_pool_commit(weft_mapped_port_t *port, uint64_t bytes)
+static weft_status_t pool_commit(weft_mapped_port_t *port, uint64_t bytes)
 {
     uint64_t stride = port->port.stride, room = pool_round_up(bytes);
     uint32_t at = weft_port_slot(&port->port);
@@ -156,25 +155,10 @@ weft_status_t weft_slot_pool_commit(weft_mapped_port_t *port, uint64_t bytes)
     return status;
 }
 
-weft_status_t weft_slot_pool_join(weft_slot_pool_t *pool, weft_mapped_port_t *port,
-                                  const weft_slot_store_t *store)
-{
-    port->store = *store;
-    port->store.pool = pool;
-    port->store.room = weft_os_alloc(port->port.slots * sizeof *port->store.room, 0);
-    if (port->store.room == NULL) {
-        port->store.pool = NULL;
-        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate a port to rank %u",
-                         port->port.peer);
-    }
-    port->ready = WEFT_SLOT_INLINE;
-    return WEFT_OK;
-}
-
-void weft_slot_pool_leave(weft_mapped_port_t *port)
+static void pool_leave(weft_mapped_port_t *port)
 {
     weft_slot_pool_t *pool = port->store.pool;
-    if (pool != NULL && port->store.listed) {
+    if (port->store.listed) {
         weft_mapped_port_t *before = NULL;
         weft_mapped_port_t **link = &pool->oldest;
         while (*link != port) {
@@ -185,4 +169,22 @@ void weft_slot_pool_leave(weft_mapped_port_t *port)
     }
     weft_os_free(port->store.room);
     port->store = (weft_slot_store_t){.pool = NULL};
+}
+
+static const weft_slot_store_ops_t pool_ops = {.commit = pool_commit, .leave = pool_leave};
+
+weft_status_t weft_slot_pool_join(weft_slot_pool_t *pool, weft_mapped_port_t *port,
+                                  const weft_slot_store_t *store)
+{
+    port->store = *store;
+    port->store.pool = pool;
+    port->store.ops = &pool_ops;
+    port->store.room = weft_os_alloc(port->port.slots * sizeof *port->store.room, 0);
+    if (port->store.room == NULL) {
+        port->store.pool = NULL;
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate a port to rank %u",
+                         port->port.peer);
+    }
+    port->ready = WEFT_SLOT_INLINE;
+    return WEFT_OK;
 }

@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/exec/pair_layout.h"
 #include "core/exec/port.h"
+#include "core/exec/slot_pool.h"
 #include "core/os/os.h"
 
 #define SLOTS 4u

@@ -4,14 +4,18 @@
 #include <weft/sdk/acceptor.h>
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Connections accepted per socket and poll: fewer than the table has slots, so that a burst cannot
- * push out a peer before its first bytes were looked at. */
+/* Connections accepted per socket and poll, so that pending peers are served in between. */
 #define ACCEPTOR_BURST 16u
+#define ACCEPTOR_ENTRIES (WEFT_ACCEPTOR_SOCKETS + WEFT_ACCEPTOR_PENDING)
+#define ACCEPTOR_NOBODY UINT32_MAX
+/* Bits of the filter per hello; with 16 bits of room for each hello 0.24 % are taken for others. */
+#define ACCEPTOR_SEEN_HASHES 4u
 
 void weft_acceptor_init(weft_acceptor_t *acceptor, const weft_host_t *host, int watch)
 {
@@ -19,9 +23,7 @@ void weft_acceptor_init(weft_acceptor_t *acceptor, const weft_host_t *host, int 
     acceptor->host = host;
     acceptor->log_level = WEFT_LOG_INFO;
     acceptor->watch = watch;
-    for (uint32_t i = 0; i < WEFT_ACCEPTOR_PENDING; i++) {
-        acceptor->peers[i].fd = -1;
-    }
+    acceptor->lot = host->clock_ns(host) | 1;
 }
 
 static void acceptor_watch(weft_acceptor_t *acceptor, int fd)
@@ -44,28 +46,46 @@ static void acceptor_unwatch(weft_acceptor_t *acceptor, int fd)
 void weft_acceptor_add(weft_acceptor_t *acceptor, int fd)
 {
     acceptor->listening[acceptor->sockets++] = fd;
-    acceptor_watch(acceptor, fd);
+    if (!acceptor->full) {
+        acceptor_watch(acceptor, fd);
+    }
 }
 
-/* Frees the slot. The socket stays open. */
-static void acceptor_release(weft_acceptor_t *acceptor, weft_pending_peer_t *peer)
+/* While nobody can make room the connections in the backlog are no reason to wake up. */
+static void acceptor_set_full(weft_acceptor_t *acceptor, bool full)
 {
-    acceptor_unwatch(acceptor, peer->fd);
-    explicit_bzero(&peer->handshake, sizeof peer->handshake);
-    peer->fd = -1;
-    acceptor->pending--;
+    for (uint32_t i = 0; full != acceptor->full && i < acceptor->sockets; i++) {
+        if (full) {
+            acceptor_unwatch(acceptor, acceptor->listening[i]);
+        } else {
+            acceptor_watch(acceptor, acceptor->listening[i]);
+        }
+    }
+    acceptor->full = full;
 }
 
-static void acceptor_close(weft_acceptor_t *acceptor, weft_pending_peer_t *peer)
+/* Takes the peer out of the table; the last one gets its place. The socket stays open. */
+static void acceptor_release(weft_acceptor_t *acceptor, uint32_t at)
 {
-    int fd = peer->fd;
-    acceptor_release(acceptor, peer);
+    weft_pending_peer_t *last = &acceptor->peers[--acceptor->pending];
+    acceptor_unwatch(acceptor, acceptor->peers[at].fd);
+    if (last != &acceptor->peers[at]) {
+        acceptor->peers[at] = *last;
+    }
+    explicit_bzero(last, sizeof *last);
+    acceptor_set_full(acceptor, false);
+}
+
+static void acceptor_close(weft_acceptor_t *acceptor, uint32_t at)
+{
+    int fd = acceptor->peers[at].fd;
+    acceptor_release(acceptor, at);
     close(fd);
 }
 
-static void acceptor_drop(weft_acceptor_t *acceptor, weft_pending_peer_t *peer)
+static void acceptor_drop(weft_acceptor_t *acceptor, uint32_t at)
 {
-    acceptor_close(acceptor, peer);
+    acceptor_close(acceptor, at);
     acceptor->dropped++;
 }
 
@@ -83,109 +103,181 @@ static void acceptor_report(weft_acceptor_t *acceptor, uint64_t now)
     acceptor->logged_ns = now;
 }
 
-/* Advances one pending peer. True: it has passed. */
-static bool acceptor_advance(weft_acceptor_t *acceptor, weft_pending_peer_t *peer, uint64_t now,
+static bool acceptor_seen_has(const uint64_t *bits, uint64_t fingerprint)
+{
+    for (uint32_t i = 0; i < ACCEPTOR_SEEN_HASHES; i++) {
+        uint64_t bit = (fingerprint >> (16 * i)) % WEFT_ACCEPTOR_SEEN_BITS;
+        if ((bits[bit / 64] >> (bit % 64) & 1) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Notes a good hello. Returns false if it was seen before: then it was recorded and sent again. */
+static bool acceptor_is_new(weft_acceptor_seen_t *seen, uint64_t fingerprint)
+{
+    if (acceptor_seen_has(seen->newer, fingerprint) ||
+        acceptor_seen_has(seen->older, fingerprint)) {
+        return false;
+    }
+    if (seen->count == WEFT_ACCEPTOR_SEEN_MOST) {
+        memcpy(seen->older, seen->newer, sizeof seen->older);
+        memset(seen->newer, 0, sizeof seen->newer);
+        seen->count = 0;
+    }
+    for (uint32_t i = 0; i < ACCEPTOR_SEEN_HASHES; i++) {
+        uint64_t bit = (fingerprint >> (16 * i)) % WEFT_ACCEPTOR_SEEN_BITS;
+        seen->newer[bit / 64] |= UINT64_C(1) << (bit % 64);
+    }
+    seen->count++;
+    return true;
+}
+
+/* Advances one pending peer. Returns true when it has passed. A peer that fails leaves the table. */
+static bool acceptor_advance(weft_acceptor_t *acceptor, uint32_t at, uint64_t now,
                              uint8_t label[WEFT_AUTH_LABEL])
 {
+    weft_pending_peer_t *peer = &acceptor->peers[at];
+    bool before = weft_handshake_was_greeted(&peer->handshake);
     weft_status_t status = weft_handshake_accept(acceptor->host, &peer->handshake, peer->fd, label);
-    if (status == WEFT_ERR_LINK && weft_handshake_was_greeted(&peer->handshake)) {
+    bool greeted = weft_handshake_was_greeted(&peer->handshake);
+    if (greeted && !before && !acceptor_is_new(&acceptor->seen, peer->handshake.fingerprint)) {
+        acceptor_drop(acceptor, at);
+        return false;
+    }
+    if (status == WEFT_ERR_LINK && greeted) {
         /* A rank that failed or left meanwhile, not worth a line. */
-        acceptor_close(acceptor, peer);
+        acceptor_close(acceptor, at);
     } else if (status != WEFT_OK && (status != WEFT_IN_PROGRESS || now >= peer->deadline_ns)) {
-        acceptor_drop(acceptor, peer);
+        acceptor_drop(acceptor, at);
     }
     return status == WEFT_OK;
 }
 
-/* Advances all pending peers until one has passed, which is returned. */
-static weft_pending_peer_t *acceptor_sweep(weft_acceptor_t *acceptor, uint64_t now,
-                                           uint8_t label[WEFT_AUTH_LABEL])
+/* Asks the system which sockets have something, in one call. Where it cannot tell, all may. */
+static void acceptor_look(const weft_acceptor_t *acceptor, struct pollfd *entries)
 {
-    for (uint32_t i = 0; i < WEFT_ACCEPTOR_PENDING && acceptor->pending > 0; i++) {
-        weft_pending_peer_t *peer = &acceptor->peers[i];
-        if (peer->fd >= 0 && acceptor_advance(acceptor, peer, now, label)) {
-            return peer;
-        }
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < acceptor->sockets; i++) {
+        entries[count++] = (struct pollfd){.fd = acceptor->listening[i], .events = POLLIN};
     }
-    return NULL;
+    for (uint32_t i = 0; i < acceptor->pending; i++) {
+        entries[count++] = (struct pollfd){.fd = acceptor->peers[i].fd, .events = POLLIN};
+    }
+    bool known = poll(entries, count, 0) >= 0;
+    for (uint32_t i = 0; i < count && !known; i++) {
+        entries[i].revents = POLLIN;
+    }
 }
 
-/* The policy of a full table: who makes room for a new peer. All peers were swept a moment ago, so
- * a peer whose bytes have arrived is no candidate any more. */
-static weft_pending_peer_t *acceptor_choose_victim(weft_acceptor_t *acceptor)
+/* Advances the pending peers that have sent something, or are late, until one has passed. Backwards:
+ * the place of one that leaves is taken by one that was looked at. */
+static uint32_t acceptor_sweep(weft_acceptor_t *acceptor, const struct pollfd *entries,
+                               uint64_t now, uint8_t label[WEFT_AUTH_LABEL])
 {
-    weft_pending_peer_t *oldest = &acceptor->peers[0];
-    for (uint32_t i = 1; i < WEFT_ACCEPTOR_PENDING; i++) {
-        if (acceptor->peers[i].deadline_ns < oldest->deadline_ns) {
-            oldest = &acceptor->peers[i];
+    for (uint32_t i = acceptor->pending; i-- > 0;) {
+        if ((entries[i].revents != 0 || now >= acceptor->peers[i].deadline_ns) &&
+            acceptor_advance(acceptor, i, now, label)) {
+            return i;
         }
     }
-    return oldest;
+    return ACCEPTOR_NOBODY;
 }
 
-static weft_pending_peer_t *acceptor_slot(weft_acceptor_t *acceptor)
+/* The policy of a full table: who makes room for a new peer. All peers whose bytes have arrived were
+ * advanced a moment ago. Those that have sent a good hello are no candidates; among the others the
+ * lot decides. */
+static uint32_t acceptor_choose_victim(weft_acceptor_t *acceptor)
 {
-    for (uint32_t i = 0; i < WEFT_ACCEPTOR_PENDING; i++) {
-        if (acceptor->peers[i].fd < 0) {
-            return &acceptor->peers[i];
+    uint32_t candidates = 0, victim = ACCEPTOR_NOBODY;
+    for (uint32_t i = 0; i < acceptor->pending; i++) {
+        if (!weft_handshake_was_greeted(&acceptor->peers[i].handshake)) {
+            /* xorshift64: no rhythm of connections meets a lot that nobody sees. */
+            acceptor->lot ^= acceptor->lot << 13;
+            acceptor->lot ^= acceptor->lot >> 7;
+            acceptor->lot ^= acceptor->lot << 17;
+            victim = acceptor->lot % ++candidates == 0 ? i : victim;
         }
     }
-    weft_pending_peer_t *victim = acceptor_choose_victim(acceptor);
-    acceptor_drop(acceptor, victim);
     return victim;
 }
 
-static void acceptor_admit(weft_acceptor_t *acceptor, int fd, uint64_t now)
+/* Puts a new connection into the table and looks at what it has sent: most connectors send their
+ * hello at once. Returns its place if it has passed. */
+static uint32_t acceptor_admit(weft_acceptor_t *acceptor, int fd, uint64_t now,
+                               uint8_t label[WEFT_AUTH_LABEL])
 {
-    weft_pending_peer_t *peer = acceptor_slot(acceptor);
-    memset(peer, 0, sizeof *peer);
-    peer->fd = fd;
-    peer->deadline_ns = now + WEFT_ACCEPTOR_PATIENCE_NS;
-    acceptor->pending++;
+    if (acceptor->pending == WEFT_ACCEPTOR_PENDING) {
+        acceptor_drop(acceptor, acceptor_choose_victim(acceptor));
+    }
+    uint32_t at = acceptor->pending++;
+    acceptor->peers[at] =
+        (weft_pending_peer_t){.fd = fd, .deadline_ns = now + WEFT_ACCEPTOR_PATIENCE_NS};
     acceptor_watch(acceptor, fd);
+    return acceptor_advance(acceptor, at, now, label) ? at : ACCEPTOR_NOBODY;
 }
 
-/* Returns OK (look for the next one), AGAIN (nobody is left), or a failure of the listening
- * socket. */
-static weft_status_t acceptor_accept(weft_acceptor_t *acceptor, int listening, uint64_t now)
+static weft_status_t acceptor_accept_failed(const weft_host_t *host, int error)
 {
-    const weft_host_t *host = acceptor->host;
-    int fd = accept4(listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd >= 0) {
-        acceptor_admit(acceptor, fd, now);
-        return WEFT_OK;
-    }
-    switch (errno) {
+    switch (error) {
     case EAGAIN:
         return WEFT_AGAIN;
     case EMFILE:
     case ENFILE:
-        return host->set_error(host, WEFT_ERR_RESOURCE, errno,
+        return host->set_error(host, WEFT_ERR_RESOURCE, error,
                                "cannot accept a connection; raise the limit of open files "
                                "(ulimit -n)");
     case ENOMEM:
     case ENOBUFS:
-        return host->set_error(host, WEFT_ERR_RESOURCE, errno, "cannot accept a connection");
+        return host->set_error(host, WEFT_ERR_RESOURCE, error, "cannot accept a connection");
     case EBADF:
     case EINVAL:
     case ENOTSOCK:
-        return host->set_error(host, WEFT_ERR_SYSTEM, errno, "cannot accept a connection");
+        return host->set_error(host, WEFT_ERR_SYSTEM, error, "cannot accept a connection");
     default:
         /* EINTR, or a network error of the new connection. */
         return WEFT_OK;
     }
 }
 
-/* Serves one listening socket. A full table is swept before each further connection, so a flood
- * cannot push out a peer whose bytes have arrived. */
+/* Takes one connection, or none. Returns OK (look for the next one), AGAIN (nobody is left, or
+ * nobody can make room), or a failure of the listening socket. */
+static weft_status_t acceptor_accept(weft_acceptor_t *acceptor, int listening, int *fd_p)
+{
+    if (acceptor->pending == WEFT_ACCEPTOR_PENDING &&
+        acceptor_choose_victim(acceptor) == ACCEPTOR_NOBODY) {
+        acceptor_set_full(acceptor, true);
+        return WEFT_AGAIN;
+    }
+    *fd_p = accept4(listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (*fd_p >= 0) {
+        return WEFT_OK;
+    }
+    int error = errno;
+    uint32_t victim = ACCEPTOR_NOBODY;
+    if (error == EMFILE) {
+        victim = acceptor_choose_victim(acceptor);
+    }
+    if (victim != ACCEPTOR_NOBODY) {
+        /* The process has fewer descriptors than the table has places. */
+        acceptor_drop(acceptor, victim);
+        return WEFT_OK;
+    }
+    return acceptor_accept_failed(acceptor->host, error);
+}
+
+/* Serves one listening socket until somebody has passed. */
 static weft_status_t acceptor_serve(weft_acceptor_t *acceptor, int listening, uint64_t now,
-                                    weft_pending_peer_t **peer_p, uint8_t label[WEFT_AUTH_LABEL])
+                                    uint32_t *passed_p, uint8_t label[WEFT_AUTH_LABEL])
 {
     weft_status_t status = WEFT_OK;
-    for (uint32_t i = 0; i < ACCEPTOR_BURST && status == WEFT_OK && *peer_p == NULL; i++) {
-        status = acceptor_accept(acceptor, listening, now);
-        if (acceptor->pending == WEFT_ACCEPTOR_PENDING) {
-            *peer_p = acceptor_sweep(acceptor, now, label);
+    for (uint32_t i = 0; i < ACCEPTOR_BURST && status == WEFT_OK && *passed_p == ACCEPTOR_NOBODY;
+         i++) {
+        int fd = -1;
+        status = acceptor_accept(acceptor, listening, &fd);
+        if (fd >= 0) {
+            *passed_p = acceptor_admit(acceptor, fd, now, label);
         }
     }
     return status == WEFT_AGAIN ? WEFT_OK : status;
@@ -194,19 +286,21 @@ static weft_status_t acceptor_serve(weft_acceptor_t *acceptor, int listening, ui
 weft_status_t weft_acceptor_poll(weft_acceptor_t *acceptor, int *fd_p,
                                  uint8_t label[WEFT_AUTH_LABEL])
 {
+    struct pollfd entries[ACCEPTOR_ENTRIES];
     uint64_t now = acceptor->host->clock_ns(acceptor->host);
     weft_status_t status = WEFT_OK;
-    weft_pending_peer_t *peer = NULL;
-    for (uint32_t i = 0; i < acceptor->sockets && status == WEFT_OK && peer == NULL; i++) {
-        status = acceptor_serve(acceptor, acceptor->listening[i], now, &peer, label);
-    }
-    if (peer == NULL) {
-        peer = acceptor_sweep(acceptor, now, label);
+    acceptor_look(acceptor, entries);
+    uint32_t passed = acceptor_sweep(acceptor, entries + acceptor->sockets, now, label);
+    for (uint32_t i = 0; i < acceptor->sockets && status == WEFT_OK && passed == ACCEPTOR_NOBODY;
+         i++) {
+        if (entries[i].revents != 0) {
+            status = acceptor_serve(acceptor, acceptor->listening[i], now, &passed, label);
+        }
     }
     acceptor_report(acceptor, now);
-    if (peer != NULL) {
-        *fd_p = peer->fd;
-        acceptor_release(acceptor, peer);
+    if (passed != ACCEPTOR_NOBODY) {
+        *fd_p = acceptor->peers[passed].fd;
+        acceptor_release(acceptor, passed);
         return WEFT_OK;
     }
     return status == WEFT_OK ? WEFT_AGAIN : status;
@@ -215,9 +309,8 @@ weft_status_t weft_acceptor_poll(weft_acceptor_t *acceptor, int *fd_p,
 uint64_t weft_acceptor_deadline_ns(const weft_acceptor_t *acceptor)
 {
     uint64_t next = UINT64_MAX;
-    for (uint32_t i = 0; i < WEFT_ACCEPTOR_PENDING && acceptor->pending > 0; i++) {
-        const weft_pending_peer_t *peer = &acceptor->peers[i];
-        next = peer->fd >= 0 && peer->deadline_ns < next ? peer->deadline_ns : next;
+    for (uint32_t i = 0; i < acceptor->pending; i++) {
+        next = acceptor->peers[i].deadline_ns < next ? acceptor->peers[i].deadline_ns : next;
     }
     return next;
 }
@@ -231,13 +324,11 @@ weft_status_t weft_acceptor_wait_fd(weft_acceptor_t *acceptor, int *fd_p)
                                              "cannot watch the listening sockets");
         }
         acceptor->owns_watch = true;
-        for (uint32_t i = 0; i < acceptor->sockets; i++) {
+        for (uint32_t i = 0; i < acceptor->sockets && !acceptor->full; i++) {
             acceptor_watch(acceptor, acceptor->listening[i]);
         }
-        for (uint32_t i = 0; i < WEFT_ACCEPTOR_PENDING; i++) {
-            if (acceptor->peers[i].fd >= 0) {
-                acceptor_watch(acceptor, acceptor->peers[i].fd);
-            }
+        for (uint32_t i = 0; i < acceptor->pending; i++) {
+            acceptor_watch(acceptor, acceptor->peers[i].fd);
         }
     }
     *fd_p = acceptor->watch;
@@ -246,10 +337,8 @@ weft_status_t weft_acceptor_wait_fd(weft_acceptor_t *acceptor, int *fd_p)
 
 void weft_acceptor_fini(weft_acceptor_t *acceptor)
 {
-    for (uint32_t i = 0; i < WEFT_ACCEPTOR_PENDING; i++) {
-        if (acceptor->peers[i].fd >= 0) {
-            acceptor_close(acceptor, &acceptor->peers[i]);
-        }
+    while (acceptor->pending > 0) {
+        acceptor_close(acceptor, acceptor->pending - 1);
     }
     while (acceptor->sockets > 0) {
         int fd = acceptor->listening[--acceptor->sockets];

@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The handshake of both ends: three messages of fixed size over a non-blocking socket. */
+ * The handshake of both ends: three messages of fixed size over a non-blocking socket, and the
+ * acknowledgement byte of the acceptor. */
 #include <weft/sdk/handshake.h>
 
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 
-/* Steps of the connector: send the hello, read the reply, send the proof. Steps of the acceptor:
- * read the hello, send the reply, read the proof. */
-enum { STEP_HELLO = 0, STEP_REPLY = 1, STEP_PROOF = 2 };
+/* Steps of the connector: send the hello, read the reply, send the proof, read the acknowledgement.
+ * Steps of the acceptor: the other side of each. */
+enum { STEP_HELLO = 0, STEP_REPLY = 1, STEP_PROOF = 2, STEP_ACK = 3 };
+
+#define ACK_BYTES 1u
+#define ACK_VALUE 0x06u /* ASCII's ACK */
+/* While the acknowledgement is being sent, the label waits behind it in the message. */
+#define ACK_LABEL_AT 8u
+
+_Static_assert(ACK_LABEL_AT + WEFT_AUTH_LABEL <= WEFT_AUTH_HELLO, "the label fits");
 
 weft_status_t weft_record_send(int fd, const void *record, uint32_t bytes, uint32_t *done_p)
 {
@@ -81,6 +89,37 @@ static weft_status_t handshake_lost(const weft_host_t *host, weft_status_t statu
     return status;
 }
 
+/* Reads the reply and makes the proof of it. */
+static weft_status_t handshake_prove(const weft_host_t *host, weft_handshake_t *handshake, int fd)
+{
+    uint8_t proof[WEFT_AUTH_PROOF];
+    weft_status_t status =
+        weft_record_receive(fd, handshake->message, handshake->bytes, &handshake->done);
+    if (status != WEFT_OK) {
+        return handshake_lost(host, status);
+    }
+    status =
+        handshake_service(host)->client_finish(host, &handshake->auth, handshake->message, proof);
+    if (status == WEFT_OK) {
+        memcpy(handshake->message, proof, sizeof proof);
+        handshake_next(handshake, WEFT_AUTH_PROOF);
+    }
+    return status;
+}
+
+static weft_status_t handshake_read_ack(const weft_host_t *host, weft_handshake_t *handshake,
+                                        int fd)
+{
+    weft_status_t status =
+        weft_record_receive(fd, handshake->message, handshake->bytes, &handshake->done);
+    if (status == WEFT_OK && handshake->message[0] != ACK_VALUE) {
+        return host->set_error(host, WEFT_ERR_PROTO, 0,
+                               "the acceptor answered %#x to the proof of the handshake",
+                               handshake->message[0]);
+    }
+    return handshake_lost(host, status);
+}
+
 weft_status_t weft_handshake_connect(const weft_host_t *host, weft_handshake_t *handshake, int fd)
 {
     weft_status_t status = WEFT_OK;
@@ -92,26 +131,34 @@ weft_status_t weft_handshake_connect(const weft_host_t *host, weft_handshake_t *
         handshake_next(handshake, WEFT_AUTH_REPLY);
     }
     if (handshake->step == STEP_REPLY) {
-        status = weft_record_receive(fd, handshake->message, handshake->bytes, &handshake->done);
-        if (status != WEFT_OK) {
-            return handshake_lost(host, status);
-        }
-        uint8_t proof[WEFT_AUTH_PROOF];
-        status = handshake_service(host)->client_finish(host, &handshake->auth, handshake->message,
-                                                        proof);
+        status = handshake_prove(host, handshake, fd);
         if (status != WEFT_OK) {
             return status;
         }
-        memcpy(handshake->message, proof, sizeof proof);
-        handshake_next(handshake, WEFT_AUTH_PROOF);
     }
-    return handshake_lost(
-        host, weft_record_send(fd, handshake->message, handshake->bytes, &handshake->done));
+    if (handshake->step == STEP_PROOF) {
+        status = weft_record_send(fd, handshake->message, handshake->bytes, &handshake->done);
+        if (status != WEFT_OK) {
+            return handshake_lost(host, status);
+        }
+        handshake_next(handshake, ACK_BYTES);
+    }
+    return handshake_read_ack(host, handshake, fd);
 }
 
 bool weft_handshake_was_greeted(const weft_handshake_t *handshake)
 {
     return handshake->step != STEP_HELLO;
+}
+
+/* FNV-1a. Whoever can make two hellos with one fingerprint holds the secret: they are sealed. */
+static uint64_t handshake_fingerprint(const uint8_t hello[WEFT_AUTH_HELLO])
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (uint32_t i = 0; i < WEFT_AUTH_HELLO; i++) {
+        hash = (hash ^ hello[i]) * UINT64_C(0x100000001b3);
+    }
+    return hash;
 }
 
 static weft_status_t handshake_reply(const weft_host_t *host, weft_handshake_t *handshake)
@@ -123,8 +170,28 @@ static weft_status_t handshake_reply(const weft_host_t *host, weft_handshake_t *
     }
     weft_status_t status = auth->server_reply(host, &handshake->auth, handshake->message, reply);
     if (status == WEFT_OK) {
+        handshake->fingerprint = handshake_fingerprint(handshake->message);
         memcpy(handshake->message, reply, sizeof reply);
         handshake_next(handshake, WEFT_AUTH_REPLY);
+    }
+    return status;
+}
+
+/* Reads the proof and puts the acknowledgement into the message. */
+static weft_status_t handshake_check(const weft_host_t *host, weft_handshake_t *handshake, int fd)
+{
+    weft_status_t status =
+        weft_record_receive(fd, handshake->message, handshake->bytes, &handshake->done);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    uint8_t label[WEFT_AUTH_LABEL];
+    status =
+        handshake_service(host)->server_check(host, &handshake->auth, handshake->message, label);
+    if (status == WEFT_OK) {
+        handshake->message[0] = ACK_VALUE;
+        memcpy(handshake->message + ACK_LABEL_AT, label, sizeof label);
+        handshake_next(handshake, ACK_BYTES);
     }
     return status;
 }
@@ -147,9 +214,15 @@ weft_status_t weft_handshake_accept(const weft_host_t *host, weft_handshake_t *h
         }
         handshake_next(handshake, WEFT_AUTH_PROOF);
     }
-    status = weft_record_receive(fd, handshake->message, handshake->bytes, &handshake->done);
-    if (status != WEFT_OK) {
-        return status;
+    if (handshake->step == STEP_PROOF) {
+        status = handshake_check(host, handshake, fd);
+        if (status != WEFT_OK) {
+            return status;
+        }
     }
-    return handshake_service(host)->server_check(host, &handshake->auth, handshake->message, label);
+    status = weft_record_send(fd, handshake->message, handshake->bytes, &handshake->done);
+    if (status == WEFT_OK) {
+        memcpy(label, handshake->message + ACK_LABEL_AT, WEFT_AUTH_LABEL);
+    }
+    return status;
 }

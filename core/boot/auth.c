@@ -6,6 +6,8 @@
  *   reply  nonce 32 | MAC 32 over the hello and this nonce
  *   proof  MAC 32 over the hello and the reply's nonce
  *
+ * A byte from the acceptor follows the proof, which the SDK's handshake sends.
+ *
  * The seal is a MAC over the hello. It lets the acceptor stay silent to strangers. A recorded hello
  * passes it, but never the proof, which covers the fresh nonce of the acceptor. */
 #include "core/boot/auth.h"
@@ -21,7 +23,7 @@
 #define MAC 32
 #define SEAL 16
 #define SEALED (WEFT_AUTH_HELLO - SEAL)
-#define VERSION 2
+#define VERSION 3        /* 3: the acceptor acknowledges the proof (sdk/handshake.h) */
 #define LABEL_RANK_AT 32 /* in a label: the purpose, zeros, the rank */
 
 /* Every MAC covers the label of the role first: a message that is sent back to its sender, or

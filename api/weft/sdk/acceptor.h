@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * SDK: an acceptor for stream sockets that anybody may connect to. A new connection is a pending
- * peer until it has proved by the handshake that it holds the secret. A pending peer has a slot of
+ * peer until it has proved by the handshake that it holds the secret. A pending peer has a place in
  * a fixed table and two seconds; nothing is allocated for it, nothing it sends is parsed before the
- * proof, and every failure closes its connection without a word. When the table is full the oldest
- * pending peer makes room. What is dropped is counted in one log line per interval.
+ * proof, and every failure closes its connection without a word. What is dropped is counted in one
+ * log line per interval.
+ *
+ * Who gets a place. A peer that has sent a good hello keeps its place for its two seconds: its
+ * proof is on the way. Any other peer may have to make room for a newer one, chosen by lot, so that
+ * no rhythm of connections keeps a distant peer out. When all places belong to peers that have sent
+ * good hellos, nobody is accepted: the rest waits in the backlog of the socket, which should be
+ * deep. A hello counts once per acceptor, so a recorded one takes no place. The connector tries
+ * again when it was dropped, and knows from the acknowledgement that it was not.
  *
  * Thread: one call at a time per acceptor. Nothing here blocks. */
 #ifndef WEFT_SDK_ACCEPTOR_H
@@ -21,11 +28,23 @@ extern "C" {
 #define WEFT_ACCEPTOR_PATIENCE_NS UINT64_C(2000000000)      /* for one pending peer */
 #define WEFT_ACCEPTOR_LOG_INTERVAL_NS UINT64_C(10000000000) /* between two log lines */
 
+#define WEFT_ACCEPTOR_SEEN_BITS 8192u /* of one generation of hellos that were seen */
+#define WEFT_ACCEPTOR_SEEN_MOST 512u  /* hellos of one generation */
+
 typedef struct weft_pending_peer {
-    int fd; /* −1: the slot is free */
+    int fd;
     uint64_t deadline_ns;
     weft_handshake_t handshake;
 } weft_pending_peer_t;
+
+/* Which hellos were seen: a Bloom filter of two generations. The older one is forgotten when the
+ * newer one is full. One new hello in 200 at most is taken for an old one; its connector comes
+ * again with another. */
+typedef struct weft_acceptor_seen {
+    uint32_t count; /* hellos in the newer generation */
+    uint64_t newer[WEFT_ACCEPTOR_SEEN_BITS / 64];
+    uint64_t older[WEFT_ACCEPTOR_SEEN_BITS / 64];
+} weft_acceptor_seen_t;
 
 /* In the caller's memory, about 30 KiB. Fields are private except log_level. */
 typedef struct weft_acceptor {
@@ -33,10 +52,13 @@ typedef struct weft_acceptor {
     weft_log_level_t log_level; /* of the line about dropped peers; INFO, the owner may change it */
     int watch;                  /* epoll descriptor that watches all sockets, or −1 */
     bool owns_watch;
+    bool full; /* nobody can make room: the listening sockets are not watched */
     uint32_t sockets;
     int listening[WEFT_ACCEPTOR_SOCKETS];
-    uint32_t pending; /* slots in use */
+    uint32_t pending; /* peers in the table, which has no gaps */
     weft_pending_peer_t peers[WEFT_ACCEPTOR_PENDING];
+    weft_acceptor_seen_t seen;
+    uint64_t lot;     /* state of the lots that are drawn */
     uint64_t dropped; /* peers since the last log line */
     uint64_t logged_ns;
 } weft_acceptor_t;

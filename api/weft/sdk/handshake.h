@@ -2,7 +2,8 @@
  *
  * SDK: the authentication handshake of both ends over a non-blocking stream socket. It moves the
  * messages of the service "weft.auth/1" (plugin/host.h); the caller owns the socket and decides
- * when to try again. Messages have a fixed size, and nothing is allocated.
+ * when to try again. Messages have a fixed size, and nothing is allocated. The acceptor answers the
+ * proof with one byte: a connector without that byte is not in, whatever it has sent.
  *
  * Thread: one call at a time per handshake. Nothing here blocks. */
 #ifndef WEFT_SDK_HANDSHAKE_H
@@ -23,6 +24,7 @@ typedef struct weft_handshake {
     uint32_t bytes;                   /* length of the message */
     uint32_t done;                    /* bytes of it that have been moved */
     uint32_t step;
+    uint64_t fingerprint; /* acceptor: of a good hello; a connector sends each hello once */
 } weft_handshake_t;
 
 /* Starts the connector's side; weft_handshake_connect() advances it. The acceptor gets `label`
@@ -31,12 +33,14 @@ typedef struct weft_handshake {
 weft_status_t weft_handshake_begin(const weft_host_t *host, weft_handshake_t *handshake,
                                    const uint8_t label[WEFT_AUTH_LABEL]);
 
-/* Advances the connector's side. Returns OK (the proof is sent), IN_PROGRESS, ERR_AUTH (the
- * acceptor holds another secret), ERR_LINK (the acceptor closed the stream) or ERR_SYSTEM. */
+/* Advances the connector's side. Returns OK (the acceptor has acknowledged the proof), IN_PROGRESS,
+ * ERR_AUTH (the acceptor holds another secret), ERR_PROTO, ERR_SYSTEM, or ERR_LINK: the acceptor
+ * closed the stream. It may have had no time or no place for us, so begin again on a new
+ * connection, after a pause, before you give up. */
 weft_status_t weft_handshake_connect(const weft_host_t *host, weft_handshake_t *handshake, int fd);
 
-/* Advances the acceptor's side. Returns OK and the connector's label, IN_PROGRESS, or a failure:
- * then close the socket without a word, so that all failures look the same to the peer. */
+/* Advances the acceptor's side. Returns OK and the connector's label when the acknowledgement is
+ * sent, IN_PROGRESS, or a failure: then close the socket without a word, so that all failures look the same to the peer. */
 weft_status_t weft_handshake_accept(const weft_host_t *host, weft_handshake_t *handshake, int fd,
                                     uint8_t label[WEFT_AUTH_LABEL]);
 

@@ -96,7 +96,8 @@ static void nobody_passes(fixture_t *f)
     }
 }
 
-/* Runs a whole handshake with the key of `host`; the acceptor's end, or −1. */
+/* Runs a whole handshake with the key of `host`; the acceptor's end, or −1. The connector must have
+ * heard that it is in. */
 static int pass(fixture_t *f, const weft_host_t *host, int fd, const char *name)
 {
     weft_handshake_t handshake;
@@ -105,19 +106,19 @@ static int pass(fixture_t *f, const weft_host_t *host, int fd, const char *name)
     snprintf((char *)label, sizeof label, "%s", name);
     assert_int_equal(weft_handshake_begin(host, &handshake, label), WEFT_OK);
     weft_status_t status = WEFT_IN_PROGRESS;
-    for (int i = 0; i < 2000 && accepted < 0; i++) {
-        if (status == WEFT_IN_PROGRESS) {
-            status = weft_handshake_connect(host, &handshake, fd);
-        }
+    for (int i = 0; i < 2000 && (accepted < 0 || status != WEFT_OK); i++) {
+        status = weft_handshake_connect(host, &handshake, fd);
         if (status != WEFT_OK && status != WEFT_IN_PROGRESS) {
+            assert_true(accepted < 0);
             return -1;
         }
-        if (weft_acceptor_poll(&f->acceptor, &accepted, seen) != WEFT_OK) {
+        if (accepted < 0 && weft_acceptor_poll(&f->acceptor, &accepted, seen) != WEFT_OK) {
             accepted = -1;
             poll(NULL, 0, 1);
         }
     }
     if (accepted >= 0) {
+        assert_int_equal(status, WEFT_OK);
         assert_memory_equal(seen, label, sizeof label);
     }
     return accepted;
@@ -187,11 +188,11 @@ static void a_silent_peer_is_closed_after_its_patience(void **state)
     close(half);
 }
 
-static void a_flood_evicts_the_oldest_and_a_good_peer_still_passes(void **state)
+static void a_flood_is_bounded_and_a_good_peer_still_passes(void **state)
 {
     fixture_t *f = *state;
     enum { FLOOD = WEFT_ACCEPTOR_PENDING + 30 };
-    int flood[FLOOD];
+    int flood[FLOOD], closed = 0;
     size_t heard = 0;
     for (int i = 0; i < FLOOD; i++) {
         flood[i] = dial(f);
@@ -201,8 +202,9 @@ static void a_flood_evicts_the_oldest_and_a_good_peer_still_passes(void **state)
     }
     poll(NULL, 0, 20);
     for (int i = 0; i < FLOOD; i++) {
-        assert_true(is_closed(flood[i], &heard) == (i < FLOOD - (int)WEFT_ACCEPTOR_PENDING));
+        closed += is_closed(flood[i], &heard);
     }
+    assert_int_equal(closed, FLOOD - (int)WEFT_ACCEPTOR_PENDING);
     assert_int_equal(heard, 0);
     int fd = dial(f);
     int accepted = pass(f, &f->fake.host, fd, "late");
@@ -214,26 +216,36 @@ static void a_flood_evicts_the_oldest_and_a_good_peer_still_passes(void **state)
     }
 }
 
-/* The proof of the good peer is already here when the flood arrives. */
-static void a_peer_whose_bytes_are_here_is_not_evicted(void **state)
+enum { STEP_ACK = 3 }; /* the connector has sent its proof */
+
+/* Goes as far as the proof; the acceptor has answered the hello and not seen the proof. */
+static int dial_to_proof(fixture_t *f, weft_handshake_t *handshake, const char *name)
 {
-    fixture_t *f = *state;
-    weft_handshake_t handshake;
-    uint8_t label[WEFT_AUTH_LABEL] = "early", seen[WEFT_AUTH_LABEL] = {0};
-    int flood[2 * WEFT_ACCEPTOR_PENDING], accepted = -1, fd = dial(f);
-    weft_handshake_begin(&f->fake.host, &handshake, label);
-    for (int i = 0; i < 100; i++) {
-        if (weft_handshake_connect(&f->fake.host, &handshake, fd) == WEFT_OK) {
-            break;
-        }
-        /* One poll answers the hello and does not wait for the proof. */
-        if (handshake.step == 1) {
-            weft_acceptor_poll(&f->acceptor, &accepted, seen);
+    uint8_t label[WEFT_AUTH_LABEL] = {0};
+    int fd = dial(f), accepted = -1;
+    snprintf((char *)label, sizeof label, "%s", name);
+    weft_handshake_begin(&f->fake.host, handshake, label);
+    for (int i = 0; i < 2000 && handshake->step != STEP_ACK; i++) {
+        assert_int_equal(weft_handshake_connect(&f->fake.host, handshake, fd), WEFT_IN_PROGRESS);
+        if (handshake->step == 1) {
+            weft_acceptor_poll(&f->acceptor, &accepted, label);
         }
         poll(NULL, 0, 1);
     }
+    assert_int_equal(handshake->step, STEP_ACK);
     assert_int_equal(accepted, -1);
-    for (uint32_t i = 0; i < 2 * WEFT_ACCEPTOR_PENDING; i++) {
+    return fd;
+}
+
+/* The proof of the good peer is on its way when the flood arrives. */
+static void a_peer_that_was_greeted_keeps_its_place_in_a_flood(void **state)
+{
+    fixture_t *f = *state;
+    weft_handshake_t handshake;
+    uint8_t seen[WEFT_AUTH_LABEL] = {0};
+    int flood[4 * WEFT_ACCEPTOR_PENDING], accepted = -1;
+    int fd = dial_to_proof(f, &handshake, "early");
+    for (uint32_t i = 0; i < 4 * WEFT_ACCEPTOR_PENDING; i++) {
         flood[i] = dial(f);
     }
     poll(NULL, 0, 20);
@@ -243,12 +255,149 @@ static void a_peer_whose_bytes_are_here_is_not_evicted(void **state)
         status = weft_acceptor_poll(&f->acceptor, &accepted, seen);
     }
     assert_int_equal(status, WEFT_OK);
-    assert_memory_equal(seen, label, sizeof label);
+    assert_string_equal((const char *)seen, "early");
     close(accepted);
     close(fd);
-    for (uint32_t i = 0; i < 2 * WEFT_ACCEPTOR_PENDING; i++) {
+    for (uint32_t i = 0; i < 4 * WEFT_ACCEPTOR_PENDING; i++) {
         close(flood[i]);
     }
+}
+
+static void send_hello(fixture_t *f, int fd, uint8_t hello[WEFT_AUTH_HELLO])
+{
+    weft_handshake_t handshake;
+    uint8_t label[WEFT_AUTH_LABEL] = {0};
+    weft_handshake_begin(&f->fake.host, &handshake, label);
+    memcpy(hello, handshake.message, WEFT_AUTH_HELLO);
+    assert_int_equal(send(fd, hello, WEFT_AUTH_HELLO, 0), WEFT_AUTH_HELLO);
+}
+
+static void when_all_were_greeted_the_rest_waits_in_the_backlog(void **state)
+{
+    fixture_t *f = *state;
+    enum { MORE = 5 };
+    int fds[WEFT_ACCEPTOR_PENDING + MORE], wait;
+    uint8_t hello[WEFT_AUTH_HELLO];
+    size_t heard = 0;
+    assert_int_equal(weft_acceptor_wait_fd(&f->acceptor, &wait), WEFT_OK);
+    struct pollfd entry = {.fd = wait, .events = POLLIN};
+    for (uint32_t i = 0; i < WEFT_ACCEPTOR_PENDING + MORE; i++) {
+        fds[i] = dial(f);
+        send_hello(f, fds[i], hello);
+        poll(NULL, 0, 1);
+        nobody_passes(f);
+    }
+    assert_int_equal(f->acceptor.pending, WEFT_ACCEPTOR_PENDING);
+    for (uint32_t i = 0; i < WEFT_ACCEPTOR_PENDING + MORE; i++) {
+        heard = 0;
+        assert_false(is_closed(fds[i], &heard));
+        assert_int_equal(heard, i < WEFT_ACCEPTOR_PENDING ? WEFT_AUTH_REPLY : 0);
+    }
+    /* Nothing to do, and no reason to wake up, until one of them leaves. */
+    assert_int_equal(poll(&entry, 1, 0), 0);
+    close(fds[7]);
+    assert_int_equal(poll(&entry, 1, 1000), 1);
+    nobody_passes(f);
+    assert_int_equal(f->acceptor.pending, WEFT_ACCEPTOR_PENDING);
+    now_ns += WEFT_ACCEPTOR_PATIENCE_NS;
+    nobody_passes(f);
+    assert_int_equal(f->acceptor.pending, MORE - 1);
+    for (uint32_t i = 0; i < WEFT_ACCEPTOR_PENDING + MORE; i++) {
+        if (i != 7) {
+            close(fds[i]);
+        }
+    }
+}
+
+static void a_recorded_hello_takes_one_place_once(void **state)
+{
+    fixture_t *f = *state;
+    enum { REPLAYS = 200 };
+    int fds[REPLAYS];
+    uint8_t hello[WEFT_AUTH_HELLO];
+    size_t heard = 0;
+    fds[0] = dial(f);
+    send_hello(f, fds[0], hello);
+    poll(NULL, 0, 5);
+    nobody_passes(f);
+    for (uint32_t i = 1; i < REPLAYS; i++) {
+        fds[i] = dial(f);
+        assert_int_equal(send(fds[i], hello, sizeof hello, 0), sizeof hello);
+        poll(NULL, 0, 1);
+        nobody_passes(f);
+        assert_int_equal(f->acceptor.pending, 1);
+        assert_true(is_closed(fds[i], &heard));
+    }
+    assert_false(is_closed(fds[0], &heard));
+    /* Also when the first one is gone. */
+    now_ns += WEFT_ACCEPTOR_PATIENCE_NS;
+    nobody_passes(f);
+    close(fds[1]);
+    fds[1] = dial(f);
+    assert_int_equal(send(fds[1], hello, sizeof hello, 0), sizeof hello);
+    poll(NULL, 0, 5);
+    nobody_passes(f);
+    assert_int_equal(f->acceptor.pending, 0);
+    for (uint32_t i = 0; i < REPLAYS; i++) {
+        close(fds[i]);
+    }
+}
+
+/* The hello of a distant peer takes as long as two tables of newer connections. Were the oldest one
+ * dropped, it would never get in. */
+static void no_rhythm_of_strangers_keeps_a_distant_peer_out(void **state)
+{
+    fixture_t *f = *state;
+    enum { TIMES = 200, FLOOD = 2 * WEFT_ACCEPTOR_PENDING };
+    int flood[FLOOD], passed = 0;
+    for (int i = 0; i < TIMES && passed == 0; i++) {
+        int fd = dial(f);
+        nobody_passes(f);
+        for (int k = 0; k < FLOOD; k++) {
+            flood[k] = dial(f);
+            nobody_passes(f);
+        }
+        int accepted = pass(f, &f->fake.host, fd, "distant");
+        passed += accepted >= 0;
+        for (int k = 0; k < FLOOD; k++) {
+            close(flood[k]);
+        }
+        close(accepted);
+        close(fd);
+    }
+    assert_int_equal(passed, 1);
+}
+
+/* The connector has sent its proof, and the acceptor goes away: it must not believe itself in. */
+static void a_connector_without_acknowledgement_is_not_in(void **state)
+{
+    fixture_t *f = *state;
+    weft_handshake_t handshake;
+    int fd = dial_to_proof(f, &handshake, "unheard");
+    weft_acceptor_fini(&f->acceptor);
+    weft_status_t status = WEFT_IN_PROGRESS;
+    for (int i = 0; i < 2000 && status == WEFT_IN_PROGRESS; i++) {
+        status = weft_handshake_connect(&f->fake.host, &handshake, fd);
+        poll(NULL, 0, 1);
+    }
+    assert_int_equal(status, WEFT_ERR_LINK);
+    close(fd);
+}
+
+static void a_wrong_acknowledgement_is_refused(void **state)
+{
+    fixture_t *f = *state;
+    weft_handshake_t handshake;
+    char text[256];
+    int fds[2], fd = dial_to_proof(f, &handshake, "misled");
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+    assert_int_equal(send(fds[0], "x", 1, 0), 1);
+    assert_int_equal(weft_handshake_connect(&f->fake.host, &handshake, fds[1]), WEFT_ERR_PROTO);
+    fake_host_take_error(&f->fake, text, sizeof text);
+    assert_non_null(strstr(text, "0x78"));
+    close(fds[0]);
+    close(fds[1]);
+    close(fd);
 }
 
 static uint32_t count_lines(fixture_t *f)
@@ -348,8 +497,13 @@ int main(void)
         CASE(a_peer_that_holds_the_secret_passes_with_its_label),
         CASE(another_secret_is_closed_in_silence),
         CASE(a_silent_peer_is_closed_after_its_patience),
-        CASE(a_flood_evicts_the_oldest_and_a_good_peer_still_passes),
-        CASE(a_peer_whose_bytes_are_here_is_not_evicted),
+        CASE(a_flood_is_bounded_and_a_good_peer_still_passes),
+        CASE(a_peer_that_was_greeted_keeps_its_place_in_a_flood),
+        CASE(when_all_were_greeted_the_rest_waits_in_the_backlog),
+        CASE(a_recorded_hello_takes_one_place_once),
+        CASE(no_rhythm_of_strangers_keeps_a_distant_peer_out),
+        CASE(a_connector_without_acknowledgement_is_not_in),
+        CASE(a_wrong_acknowledgement_is_refused),
         CASE(the_log_gets_one_line_per_interval),
         CASE(the_wait_descriptor_is_readable_when_there_is_work),
         CASE(no_descriptors_left_is_an_error_that_names_the_limit),

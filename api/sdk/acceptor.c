@@ -14,7 +14,7 @@
 #define ACCEPTOR_BURST 16u
 #define ACCEPTOR_ENTRIES (WEFT_ACCEPTOR_SOCKETS + WEFT_ACCEPTOR_PENDING)
 #define ACCEPTOR_NOBODY UINT32_MAX
-/* Bits of the filter per hello; with 16 bits of room for each hello 0.24 % are taken for others. */
+/* Bits of the filter per hello; with 32 bits of room for each hello 0.02 % are taken for others. */
 #define ACCEPTOR_SEEN_HASHES 4u
 
 void weft_acceptor_init(weft_acceptor_t *acceptor, const weft_host_t *host, int watch)

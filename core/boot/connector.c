@@ -18,6 +18,8 @@
 #define CONNECTOR_BACKOFF_MOST_NS (200 * WEFT_NS_PER_MS)
 
 #define CONNECTOR_ATTEMPT_NS (2 * WEFT_NS_PER_S)
+/* Whoever is connected waits in a queue that moves; to give up would be to lose the place. */
+#define CONNECTOR_HANDSHAKE_NS (5 * WEFT_NS_PER_S)
 
 enum { STAGE_PAUSE, STAGE_CONNECT, STAGE_HANDSHAKE, STAGE_DONE };
 
@@ -165,6 +167,7 @@ static weft_status_t connector_greet(weft_connector_t *connector, uint64_t now)
         return status;
     }
     connector->stage = STAGE_HANDSHAKE;
+    connector->stage_until = now + CONNECTOR_HANDSHAKE_NS;
     return connector_shake_hands(connector, now);
 }
 
@@ -203,7 +206,10 @@ weft_status_t weft_connector_run(weft_connector_t *connector)
         struct pollfd entry;
         uint64_t until = WEFT_NEVER;
         weft_connector_prepare(connector, &entry, &until);
-        weft_os_poll(&entry, 1, until);
+        if (weft_os_poll(&entry, 1, until) < 0) {
+            weft_connector_end(connector);
+            return weft_error_record()->status;
+        }
     }
     return status;
 }

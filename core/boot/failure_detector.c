@@ -81,8 +81,8 @@ void weft_detector_stream_ended(weft_health_t *health, weft_neighbour_t *neighbo
         return;
     }
     if (fresh) {
-        /* A rank that leaves closes the connections that it has not accepted yet; the message that
-         * it left comes another way. */
+        /* A rank that leaves closes the connections that are not complete yet, at either end; the
+         * message that it left comes another way. */
         weft_detector_suspect(health, rank);
         return;
     }

@@ -4,6 +4,7 @@
 #include "core/boot/health.h"
 
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/boot/control_frames.h"
 #include "core/boot/dissemination.h"
 #include "core/boot/failure_detector.h"
@@ -11,7 +12,8 @@
 #include "core/boot/reconnect.h"
 
 /* How long a leaving rank waits for its neighbours to have heard it. */
-#define HEALTH_LEAVE_NS (100 * WEFT_NS_PER_MS)
+#define HEALTH_LEAVE_NS WEFT_NS_PER_S
+#define HEALTH_PAUSE_NS (100 * WEFT_NS_PER_MS)
 
 /* Poll entries before those of the neighbours. */
 enum { ENTRY_WAKE, ENTRY_CONNECTOR, ENTRY_LISTENER, ENTRY_NEIGHBOURS };
@@ -138,6 +140,14 @@ static bool health_may_end(weft_health_t *health, uint64_t now)
              (!health->reconnect.active && health->membership.awaited == 0)));
 }
 
+/* There is nobody to return it to. The loop goes on at a rhythm that costs little: what it reads it
+ * reads without waiting. */
+static void health_cannot_wait(void)
+{
+    weft_log(WEFT_LOG_WARN, "health", "%s", weft_error_record()->text);
+    weft_os_sleep_ns(HEALTH_PAUSE_NS);
+}
+
 static void health_run(void *arg)
 {
     weft_health_t *health = arg;
@@ -147,7 +157,9 @@ static void health_run(void *arg)
         uint64_t next = weft_detector_next(health);
         uint64_t until = health->leaving && health->leave_until < next ? health->leave_until : next;
         uint32_t count = health_prepare(health, &until);
-        weft_os_poll(health->neighbours.entries, count, until);
+        if (weft_os_poll(health->neighbours.entries, count, until) < 0) {
+            health_cannot_wait();
+        }
         /* A copy: a new neighbour may replace the entries. */
         struct pollfd listener = health->neighbours.entries[ENTRY_LISTENER];
         weft_detector_look(health);

@@ -28,6 +28,7 @@ typedef struct join {
     weft_join_request_t mine;
     int root;        /* −1 = not connected */
     bool root_ended; /* it closed and did not say why */
+    bool root_told;  /* it said why the join failed */
     uint32_t got;
     uint8_t message[WEFT_WIRE_MOST]; /* of the root, as far as received */
     weft_connector_t connector;      /* to the parent */
@@ -36,6 +37,18 @@ typedef struct join {
 static uint64_t join_later(uint64_t until, uint64_t ns)
 {
     return until > WEFT_NEVER - ns ? WEFT_NEVER : until + ns;
+}
+
+/* The process that made the id is gone. Which rank that was is known where a launcher's exchange
+ * carried the id. */
+static weft_status_t join_root_lost(join_t *join, int error, const char *what)
+{
+    join->root_ended = true;
+    if (!join->id.by_rank_0) {
+        return weft_fail(WEFT_ERR_PEER_DEAD, error, "the process that made the unique id %s", what);
+    }
+    weft_fail(WEFT_ERR_PEER_DEAD, error, "rank 0, which made the unique id, %s", what);
+    return weft_boot_set_culprit(join->boot, 0);
 }
 
 static weft_status_t join_reach_root(join_t *join)
@@ -53,6 +66,11 @@ static weft_status_t join_reach_root(join_t *join)
     }
     char why[300];
     snprintf(why, sizeof why, "%.290s", weft_error_record()->text);
+    if (status == WEFT_ERR_LINK && join->id.by_rank_0) {
+        char what[360];
+        snprintf(what, sizeof what, "has ended, or the id was used before: %s", why);
+        return join_root_lost(join, 0, what);
+    }
     if (status == WEFT_ERR_LINK) {
         return weft_fail(WEFT_ERR_STATE, 0,
                          "stale unique id: %s; it was used before, its init_timeout has passed, or "
@@ -77,10 +95,39 @@ static weft_status_t join_tell_root(join_t *join, uint32_t type)
     weft_join_request_encode(&join->mine, message + WEFT_WIRE_HEADER);
     bytes += WEFT_WIRE_HEADER;
     if (weft_os_send(join->root, message, bytes, &error) != (ssize_t)bytes) {
-        return weft_fail(WEFT_ERR_PEER_DEAD, error,
-                         "the process that made the unique id closed the connection");
+        return join_root_lost(join, error, "closed the connection");
     }
     return WEFT_OK;
+}
+
+/* All connections of this rank stand and are in use: its end is now the tree's to judge. The root may
+ * have ended already. */
+static void join_say_joined(join_t *join)
+{
+    uint8_t message[WEFT_WIRE_HEADER];
+    int error;
+    weft_frame_t frame = {.type = WEFT_FRAME_READY,
+                          .from = join->mine.rank,
+                          .comm_id = join->boot->comm_id,
+                          .number = 1};
+    weft_frame_encode(&frame, message);
+    (void)weft_os_send(join->root, message, sizeof message, &error);
+}
+
+/* Tells the root why this rank gives up, so that the others hear the cause and not a death. */
+static void join_give_up(join_t *join)
+{
+    uint8_t message[WEFT_WIRE_MOST];
+    int error;
+    weft_frame_t frame = {.type = WEFT_FRAME_FAIL,
+                          .bytes = WEFT_WIRE_ERROR,
+                          .from = join->mine.rank,
+                          .comm_id = join->boot->comm_id};
+    if (join->root >= 0 && !join->root_told && !join->root_ended) {
+        weft_frame_encode(&frame, message);
+        weft_error_encode(weft_error_record(), message + WEFT_WIRE_HEADER);
+        (void)weft_os_send(join->root, message, sizeof message, &error);
+    }
 }
 
 static weft_status_t join_malformed(const char *why)
@@ -102,6 +149,7 @@ static weft_status_t join_root_failed(join_t *join)
     error.rank = (int32_t)join->mine.rank;
     error.comm_id = join->boot->comm_id;
     *weft_error_record() = error;
+    join->root_told = true;
     return error.status;
 }
 
@@ -132,9 +180,7 @@ static weft_status_t join_hear_root(join_t *join, weft_join_request_t *parent)
             return WEFT_IN_PROGRESS;
         }
         if (got <= 0) {
-            join->root_ended = true;
-            return weft_fail(WEFT_ERR_PEER_DEAD, error,
-                             "the process that made the unique id ended while the ranks joined");
+            return join_root_lost(join, error, "ended while the ranks joined");
         }
         join->got += (uint32_t)got;
     }
@@ -157,7 +203,11 @@ static weft_status_t join_register(join_t *join, weft_join_request_t *parent)
     }
     while ((status = join_hear_root(join, parent)) == WEFT_IN_PROGRESS) {
         struct pollfd entry = {.fd = join->root, .events = POLLIN};
-        if (weft_os_poll(&entry, 1, until) == 0 && weft_os_clock_ns() >= until) {
+        int ready = weft_os_poll(&entry, 1, until);
+        if (ready < 0) {
+            return weft_error_record()->status;
+        }
+        if (ready == 0 && weft_os_clock_ns() >= until) {
             return weft_fail(WEFT_ERR_TIMEOUT, 0,
                              "the process that made the unique id did not answer before "
                              "init_timeout");
@@ -173,7 +223,9 @@ static void join_accept_child(join_t *join, int fd, const uint8_t label[WEFT_AUT
     if (weft_auth_label_read(label, WEFT_PURPOSE_TREE, &rank)) {
         for (uint32_t i = 1; i < WEFT_TREE_LINKS; i++) {
             weft_tree_link_t *link = &join->boot->links[i];
-            if (link->fd < 0 && link->rank == rank && rank < join->boot->nranks) {
+            if (link->rank == rank && rank < join->boot->nranks) {
+                /* A child that comes again has given up the connection that it had. */
+                weft_os_close(link->fd);
                 link->fd = fd;
                 return;
             }
@@ -205,7 +257,9 @@ static weft_status_t join_root_failure(join_t *join)
     while ((status = join_hear_root(join, &unused)) == WEFT_IN_PROGRESS &&
            weft_os_clock_ns() < until) {
         struct pollfd entry = {.fd = join->root, .events = POLLIN};
-        weft_os_poll(&entry, 1, until);
+        if (weft_os_poll(&entry, 1, until) < 0) {
+            break;
+        }
     }
     return status == WEFT_OK || join->root_ended ? WEFT_IN_PROGRESS : status;
 }
@@ -274,7 +328,9 @@ static weft_status_t join_connect_tree(join_t *join)
         if (boot->rank > 0 && boot->links[WEFT_TREE_PARENT].fd < 0) {
             weft_connector_prepare(&join->connector, &entries[2], &wake);
         }
-        weft_os_poll(entries, 3, wake);
+        if (weft_os_poll(entries, 3, wake) < 0) {
+            return weft_error_record()->status;
+        }
         while (weft_control_listener_poll(&boot->listener, &entries[0], &fd, label) == WEFT_OK) {
             join_accept_child(join, fd, label);
         }
@@ -369,6 +425,10 @@ static weft_status_t join_many(join_t *join, const weft_boot_settings_t *setting
     }
     if (status == WEFT_OK) {
         status = join_learn_peers(join);
+    }
+    if (status == WEFT_OK) {
+        /* The root may have ended already: all are ready. */
+        join_say_joined(join);
     }
     if (status == WEFT_ERR_PEER_DEAD && !join->root_ended) {
         weft_error_t before = *weft_error_record();
@@ -467,6 +527,9 @@ weft_status_t weft_boot_join(const weft_boot_settings_t *settings, uint32_t nran
         join_learn(boot, &join.mine);
     } else {
         status = join_many(&join, settings);
+    }
+    if (status != WEFT_OK) {
+        join_give_up(&join);
     }
     weft_os_close(join.root);
     weft_id_wipe(&join.id);

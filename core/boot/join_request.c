@@ -75,7 +75,7 @@ weft_status_t weft_join_request_decode(const uint8_t bytes[WEFT_WIRE_JOIN_REQUES
             return WEFT_ERR_PROTO;
         }
     }
-    *why = weft_join_request_addrs(request) == 0 ? "address" : request->pid <= 0 ? "process" : NULL;
+    *why = request->pid <= 0 ? "process" : NULL;
     return *why != NULL ? WEFT_ERR_PROTO : WEFT_OK;
 }
 

@@ -25,7 +25,8 @@ weft_status_t weft_join_request_make(weft_join_request_t *request, uint32_t rank
                                      const char *filter, uint16_t port);
 void weft_join_request_encode(const weft_join_request_t *request,
                               uint8_t bytes[WEFT_WIRE_JOIN_REQUEST]);
-/* ERR_PROTO with the bad field in *why, and no error record. The caller checks rank and nranks. */
+/* ERR_PROTO with the bad field in *why, and no error record. The caller checks rank, nranks and
+ * whether there is an address. */
 weft_status_t weft_join_request_decode(const uint8_t bytes[WEFT_WIRE_JOIN_REQUEST],
                                        weft_join_request_t *request, const char **why);
 /* The number of its addresses. */

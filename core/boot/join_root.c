@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The root thread. A connection is first a pending peer of the listener. Then it has proved that it
- * holds the id and is a joiner, whose join request is awaited. Then it is the member of its
- * rank. */
+ * holds the id and is a joiner, whose first frame is awaited: a claim of the id, or a join request.
+ * Then it belongs to the seat of its rank. */
 #include "core/boot/join_root.h"
 
 #include <sodium.h>
@@ -13,104 +13,69 @@
 #include "core/base/log.h"
 #include "core/boot/auth.h"
 #include "core/boot/control_listener.h"
-#include "core/boot/join_request.h"
+#include "core/boot/root_table.h"
 #include "core/os/os.h"
 
-#define JOINERS 64
-#define JOINER_NS (2 * WEFT_NS_PER_S)
+#define JOINERS_FIRST 16
 #define LINGER_NS (10 * WEFT_NS_PER_S)
+/* A joiner that was cut off comes again within this time. */
+#define LOST_NS (WEFT_NS_PER_S / 2)
 #define REGISTER_BYTES (WEFT_WIRE_HEADER + WEFT_WIRE_JOIN_REQUEST)
+#define EVENTS 64
 
 typedef struct joiner {
-    int fd;
+    int fd; /* −1: free */
+    uint32_t rank;
     uint32_t bytes;
-    uint64_t until;
     uint8_t frame[REGISTER_BYTES];
 } joiner_t;
 
-typedef struct member {
-    int fd; /* −1: not here any more */
-    bool arrived, ready;
-    weft_join_request_t request;
-} member_t;
-
 typedef struct root {
     weft_control_listener_t listener;
-    joiner_t joiners[JOINERS];
-    uint32_t nranks; /* 0 = nobody came yet */
-    uint32_t first;  /* rank that came first and so said nranks */
-    uint32_t arrived, ready;
+    bool listens; /* the listener is in the watch */
+    int watch;
+    joiner_t *joiners; /* they hold the secret, so there may be as many as want */
+    uint32_t joiners_room;
+    weft_root_table_t table;
     bool welcomed, ended;
-    weft_error_t failure; /* status OK: none yet */
-    uint32_t told;        /* ranks that were told the failure, or died of it */
-    member_t *members;
-    struct pollfd *entries; /* listener, joiners, members */
+    uint32_t lost; /* seats with `lost` set */
     uint64_t until;
-    uint64_t comm_id;
 } root_t;
 
 static void root_destroy(root_t *root)
 {
     weft_control_listener_close(&root->listener);
-    for (uint32_t i = 0; i < JOINERS; i++) {
+    for (uint32_t i = 0; i < root->joiners_room; i++) {
         weft_os_close(root->joiners[i].fd);
     }
-    for (uint32_t i = 0; root->members != NULL && i < root->nranks; i++) {
-        weft_os_close(root->members[i].fd);
-    }
-    weft_os_free(root->members);
-    weft_os_free(root->entries);
+    weft_root_table_fini(&root->table);
+    weft_os_close(root->watch);
+    weft_os_free(root->joiners);
     weft_os_free(root);
 }
 
-/* Sends one small frame. A peer whose empty buffer does not take it is as good as gone. */
-static void root_send(root_t *root, int fd, uint32_t type, uint32_t from, const uint8_t *payload,
-                      uint32_t bytes)
-{
-    uint8_t message[WEFT_WIRE_MOST];
-    int error;
-    weft_frame_t frame = {.type = type, .bytes = bytes, .from = from, .comm_id = root->comm_id};
-    weft_frame_encode(&frame, message);
-    memcpy(message + WEFT_WIRE_HEADER, payload, bytes);
-    (void)weft_os_send(fd, message, WEFT_WIRE_HEADER + bytes, &error);
-}
-
-static void root_send_error(root_t *root, int fd, const weft_error_t *error)
-{
-    uint8_t payload[WEFT_WIRE_ERROR];
-    weft_error_encode(error, payload);
-    /* The root speaks for no rank; rank 0 always exists. */
-    root_send(root, fd, WEFT_FRAME_FAIL, 0, payload, sizeof payload);
-}
-
-/* The join has failed: all members, and `extra` if not −1, are told the same. The root stays for
- * the ranks that are still on their way. */
-static void root_fail(root_t *root, int extra, weft_status_t status, const member_t *culprit,
+/* Ends the join with a failure, of which all hear. The root stays for the ranks that are still on
+ * their way. */
+static void root_fail(root_t *root, weft_status_t status, const weft_root_seat_t *culprit,
                       const char *text)
 {
-    weft_error_t *error = &root->failure;
-    weft_error_clear(error);
-    error->status = status;
-    if (culprit != NULL) {
-        error->peer = (int32_t)culprit->request.rank;
-        error->peer_pid = culprit->request.pid;
-        memcpy(error->peer_host, culprit->request.host_name, sizeof error->peer_host);
-    }
-    snprintf(error->text, sizeof error->text, "%s", text);
-    for (uint32_t i = 0; i < root->nranks; i++) {
-        if (root->members[i].fd >= 0) {
-            root_send_error(root, root->members[i].fd, error);
-            weft_os_close(root->members[i].fd);
-            root->members[i].fd = -1;
-        }
-    }
-    if (extra >= 0) {
-        root_send_error(root, extra, error);
-    }
     uint64_t linger = weft_os_clock_ns() + LINGER_NS;
+    weft_root_fail(&root->table, status, culprit, text);
     root->until = linger < root->until ? linger : root->until;
-    root->told = root->arrived + (extra >= 0);
-    root->ended = root->told >= root->nranks;
+    root->ended = weft_root_all_told(&root->table);
+}
+
+static void root_seat_died(root_t *root, const weft_root_seat_t *seat)
+{
+    char text[256];
+    uint32_t rank = (uint32_t)(seat - root->table.seats);
+    if (seat->claimed || seat->arrived) {
+        snprintf(text, sizeof text, "rank %u of host %s, pid %d, died while the ranks were joining",
+                 rank, seat->request.host_name, seat->request.pid);
+    } else {
+        snprintf(text, sizeof text, "rank %u died while the ranks were joining", rank);
+    }
+    root_fail(root, WEFT_ERR_PEER_DEAD, seat, text);
 }
 
 static void root_refuse(root_t *root, int fd, const weft_join_request_t *request)
@@ -121,94 +86,147 @@ static void root_refuse(root_t *root, int fd, const weft_join_request_t *request
     snprintf(error.text, sizeof error.text,
              "stale unique id: all %u ranks have joined with it before rank %u of host %s, pid %d, "
              "came; make a new id for each communicator",
-             root->nranks, request->rank, request->host_name, request->pid);
-    root_send_error(root, fd, &error);
-}
-
-static bool root_allocate(root_t *root, const weft_join_request_t *request)
-{
-    member_t *members = weft_os_alloc(request->nranks * sizeof *members, 0);
-    struct pollfd *entries = weft_os_alloc((1 + JOINERS + request->nranks) * sizeof *entries, 0);
-    if (members == NULL || entries == NULL) {
-        weft_os_free(members);
-        weft_os_free(entries);
-        return false;
-    }
-    for (uint32_t i = 0; i < request->nranks; i++) {
-        members[i].fd = -1;
-    }
-    weft_os_free(root->entries);
-    root->entries = entries;
-    root->members = members;
-    root->nranks = request->nranks;
-    root->first = request->rank;
-    return true;
+             root->table.nranks, request->rank, request->host_name, request->pid);
+    weft_root_send_error(&root->table, fd, &error);
+    weft_os_close(fd);
 }
 
 static void root_welcome(root_t *root)
 {
-    for (uint32_t i = 0; i < root->nranks; i++) {
+    weft_root_table_t *table = &root->table;
+    for (uint32_t i = 0; i < table->nranks; i++) {
         uint8_t payload[WEFT_WIRE_JOIN_REQUEST];
         uint32_t parent = i == 0 ? 0 : (i - 1) / 2;
-        weft_join_request_encode(&root->members[parent].request, payload);
-        root_send(root, root->members[i].fd, WEFT_FRAME_WELCOME, parent, payload, sizeof payload);
+        weft_join_request_encode(&table->seats[parent].request, payload);
+        weft_root_send(table, table->seats[i].join, WEFT_FRAME_WELCOME, parent, payload,
+                       sizeof payload);
     }
     root->welcomed = true;
 }
 
-/* Makes the connection the member of its rank, or finds what contradicts it and closes it. */
-static void root_admit(root_t *root, int fd, const weft_join_request_t *request)
+/* Finds what contradicts a claim or a join request. Returns OK, or the status, the text and the
+ * other rank, if there is one. */
+static weft_status_t root_check(root_t *root, const weft_join_request_t *request, bool joins,
+                                char *text, size_t bytes, const weft_root_seat_t **other_p)
+{
+    weft_root_table_t *table = &root->table;
+    const weft_root_seat_t *other;
+    if (request->nranks == 0 || request->nranks > WEFT_RANKS_MOST ||
+        request->rank >= request->nranks) {
+        snprintf(text, bytes,
+                 "rank %u of host %s, pid %d, is out of range: it says that there are %u ranks",
+                 request->rank, request->host_name, request->pid, request->nranks);
+        return WEFT_ERR_ARG;
+    }
+    if (table->nranks != 0 && request->nranks != table->nranks) {
+        *other_p = other = &table->seats[table->first];
+        snprintf(text, bytes,
+                 "the ranks disagree about their number: rank %u of host %s, pid %d, says %u, "
+                 "rank %u of host %s, pid %d, says %u",
+                 request->rank, request->host_name, request->pid, request->nranks, table->first,
+                 other->request.host_name, other->request.pid, table->nranks);
+        return WEFT_ERR_ARG;
+    }
+    if (table->nranks == 0 && weft_root_table_make(table, request) != WEFT_OK) {
+        snprintf(text, bytes, "%s", weft_error_record()->text);
+        return WEFT_ERR_RESOURCE;
+    }
+    other = &table->seats[request->rank];
+    if (joins ? other->arrived : other->claimed) {
+        *other_p = other;
+        snprintf(text, bytes,
+                 "rank %u is claimed twice: by host %s, pid %d, and by host %s, pid %d",
+                 request->rank, other->request.host_name, other->request.pid, request->host_name,
+                 request->pid);
+        return WEFT_ERR_ARG;
+    }
+    return WEFT_OK;
+}
+
+static void root_seat_found(root_t *root, weft_root_seat_t *seat)
+{
+    root->lost -= seat->lost != 0;
+    seat->lost = 0;
+}
+
+static void root_seat_join(root_t *root, int fd, const weft_join_request_t *request)
+{
+    weft_root_table_t *table = &root->table;
+    weft_root_seat_t *seat = &table->seats[request->rank];
+    root_seat_found(root, seat);
+    seat->join = fd;
+    seat->arrived = true;
+    seat->request = *request;
+    weft_root_close(table, &seat->process);
+    if (weft_os_watch_add(root->watch, fd, weft_root_tag(WEFT_ROOT_JOIN, request->rank)) !=
+        WEFT_OK) {
+        root_fail(root, weft_error_record()->status, NULL, weft_error_record()->text);
+    } else if (++table->arrived == table->nranks) {
+        root_welcome(root);
+    }
+}
+
+static void root_seat_claim(root_t *root, int fd, const weft_join_request_t *request)
+{
+    weft_root_table_t *table = &root->table;
+    weft_root_seat_t *seat = &table->seats[request->rank];
+    root_seat_found(root, seat);
+    seat->claim = fd;
+    seat->claimed = true;
+    if (!seat->arrived) {
+        seat->request = *request;
+        weft_root_watch_process(table, seat);
+    }
+    if (weft_os_watch_add(root->watch, fd, weft_root_tag(WEFT_ROOT_CLAIM, request->rank)) !=
+        WEFT_OK) {
+        root_fail(root, weft_error_record()->status, NULL, weft_error_record()->text);
+    } else if (++table->claimed == table->nranks) {
+        weft_root_send(table, table->seats[0].claim, WEFT_FRAME_CLAIMED, 0, NULL, 0);
+    }
+}
+
+/* Gives the connection to the seat of its rank, or finds what contradicts it and closes it. */
+static void root_admit(root_t *root, int fd, const weft_join_request_t *request, bool joins)
 {
     char text[sizeof((weft_error_t *)0)->text];
-    const member_t *other = NULL;
-    if (root->failure.status != WEFT_OK) {
-        root_send_error(root, fd, &root->failure);
-        weft_os_close(fd);
-        root->ended = ++root->told >= root->nranks;
+    const weft_root_seat_t *other = NULL;
+    weft_root_table_t *table = &root->table;
+    if (table->failure.status != WEFT_OK) {
+        weft_root_tell_late(table, fd, request->rank);
+        root->ended = weft_root_all_told(table);
         return;
     }
     if (root->welcomed) {
         root_refuse(root, fd, request);
-        weft_os_close(fd);
         return;
     }
-    if (request->nranks == 0 || request->nranks > WEFT_RANKS_MOST ||
-        request->rank >= request->nranks) {
-        snprintf(text, sizeof text,
-                 "rank %u of host %s, pid %d, is out of range: it says that "
-                 "there are %u ranks",
-                 request->rank, request->host_name, request->pid, request->nranks);
-    } else if (root->nranks != 0 && request->nranks != root->nranks) {
-        other = &root->members[root->first];
-        snprintf(text, sizeof text,
-                 "the ranks disagree about their number: rank %u of host %s, "
-                 "pid %d, says %u, rank %u of host %s, pid %d, says %u",
-                 request->rank, request->host_name, request->pid, request->nranks,
-                 other->request.rank, other->request.host_name, other->request.pid, root->nranks);
-    } else if (root->nranks == 0 && !root_allocate(root, request)) {
-        snprintf(text, sizeof text, "out of memory for %u ranks", request->nranks);
-    } else if (root->members[request->rank].arrived) {
-        other = &root->members[request->rank];
-        snprintf(text, sizeof text,
-                 "rank %u is claimed twice: by host %s, pid %d, and by host %s, "
-                 "pid %d",
-                 request->rank, other->request.host_name, other->request.pid, request->host_name,
-                 request->pid);
+    weft_status_t status = root_check(root, request, joins, text, sizeof text, &other);
+    if (status != WEFT_OK) {
+        root_fail(root, status, other, text);
+        weft_root_tell_late(table, fd, UINT32_MAX);
+        root->ended = weft_root_all_told(table);
+    } else if (joins) {
+        root_seat_join(root, fd, request);
     } else {
-        root->members[request->rank] = (member_t){.fd = fd, .arrived = true, .request = *request};
-        if (++root->arrived == root->nranks) {
-            root_welcome(root);
-        }
-        return;
+        root_seat_claim(root, fd, request);
     }
-    root_fail(root, fd, WEFT_ERR_ARG, other, text);
-    weft_os_close(fd);
 }
 
-static void join_root_joiner_drop(joiner_t *joiner)
+static void join_root_joiner_drop(root_t *root, joiner_t *joiner)
 {
-    weft_os_close(joiner->fd);
-    joiner->fd = -1;
+    weft_root_close(&root->table, &joiner->fd);
+}
+
+/* It has proved who it is and ended before it said more: a rank that died, unless it comes again. */
+static void join_root_joiner_lost(root_t *root, const joiner_t *joiner)
+{
+    if (joiner->rank < root->table.nranks) {
+        weft_root_seat_t *seat = &root->table.seats[joiner->rank];
+        if (!seat->arrived && seat->lost == 0) {
+            seat->lost = weft_os_clock_ns();
+            root->lost++;
+        }
+    }
 }
 
 static void join_root_joiner_step(root_t *root, joiner_t *joiner)
@@ -223,164 +241,261 @@ static void join_root_joiner_step(root_t *root, joiner_t *joiner)
         return;
     }
     if (got <= 0) {
-        join_root_joiner_drop(joiner);
+        join_root_joiner_drop(root, joiner);
+        join_root_joiner_lost(root, joiner);
         return;
     }
     joiner->bytes += (uint32_t)got;
     if (joiner->bytes < REGISTER_BYTES) {
         return;
     }
-    if (weft_frame_decode(joiner->frame, UINT32_MAX, root->comm_id, &frame, &why) != WEFT_OK ||
-        frame.type != WEFT_FRAME_JOIN ||
+    if (weft_frame_decode(joiner->frame, UINT32_MAX, root->table.comm_id, &frame, &why) !=
+            WEFT_OK ||
+        (frame.type != WEFT_FRAME_JOIN && frame.type != WEFT_FRAME_CLAIM) ||
         weft_join_request_decode(joiner->frame + WEFT_WIRE_HEADER, &request, &why) != WEFT_OK ||
+        (frame.type == WEFT_FRAME_JOIN && weft_join_request_addrs(&request) == 0) ||
         frame.from != request.rank) {
         weft_log(WEFT_LOG_WARN, "boot", "root: closed a holder of the id that sent a bad frame");
-        join_root_joiner_drop(joiner);
+        join_root_joiner_drop(root, joiner);
         return;
     }
     int fd = joiner->fd;
+    weft_os_watch_remove(root->watch, fd);
     joiner->fd = -1;
-    root_admit(root, fd, &request);
+    root_admit(root, fd, &request, frame.type == WEFT_FRAME_JOIN);
 }
 
-/* A connection of the listener. The oldest joiner makes room for it if it must. */
+/* Returns a free joiner, or NULL without memory. */
+static joiner_t *join_root_joiner_make(root_t *root)
+{
+    for (uint32_t i = 0; i < root->joiners_room; i++) {
+        if (root->joiners[i].fd < 0) {
+            return &root->joiners[i];
+        }
+    }
+    uint32_t room = root->joiners_room > 0 ? 2 * root->joiners_room : JOINERS_FIRST;
+    joiner_t *joiners = weft_os_alloc(room * sizeof *joiners, 0);
+    if (joiners == NULL) {
+        return NULL;
+    }
+    if (root->joiners_room > 0) {
+        memcpy(joiners, root->joiners, root->joiners_room * sizeof *joiners);
+    }
+    for (uint32_t i = root->joiners_room; i < room; i++) {
+        joiners[i].fd = -1;
+    }
+    joiner_t *first = &joiners[root->joiners_room];
+    weft_os_free(root->joiners);
+    root->joiners = joiners;
+    root->joiners_room = room;
+    return first;
+}
+
+/* A connection of the listener: somebody who holds the secret. */
 static void root_accept(root_t *root, int fd, const uint8_t label[WEFT_AUTH_LABEL])
 {
     uint32_t rank;
-    joiner_t *joiner = &root->joiners[0];
-    for (uint32_t i = 0; i < JOINERS && joiner->fd >= 0; i++) {
-        joiner = root->joiners[i].fd < 0 || root->joiners[i].until < joiner->until
-                     ? &root->joiners[i]
-                     : joiner;
-    }
-    join_root_joiner_drop(joiner);
-    if (!weft_auth_label_read(label, WEFT_PURPOSE_ROOT, &rank)) {
+    joiner_t *joiner = join_root_joiner_make(root);
+    if (joiner == NULL || !weft_auth_label_read(label, WEFT_PURPOSE_ROOT, &rank)) {
         weft_os_close(fd);
         return;
     }
-    joiner->fd = fd;
-    joiner->bytes = 0;
-    joiner->until = weft_os_clock_ns() + JOINER_NS;
+    *joiner = (joiner_t){.fd = fd, .rank = rank};
+    uint32_t index = (uint32_t)(joiner - root->joiners);
+    if (weft_os_watch_add(root->watch, fd, weft_root_tag(WEFT_ROOT_JOINER, index)) != WEFT_OK) {
+        weft_os_close(fd);
+        joiner->fd = -1;
+        return;
+    }
     join_root_joiner_step(root, joiner);
 }
 
-/* A member may say that its connections of the tree stand. Anything else, and the end, is its
- * death. */
-static void join_root_member_step(root_t *root, member_t *member)
+/* A member that gives up says why. */
+static bool root_seat_gave_up(root_t *root, int fd, const weft_root_seat_t *seat)
+{
+    uint8_t payload[WEFT_WIRE_ERROR];
+    weft_error_t error;
+    const char *why;
+    int ignored;
+    if (weft_os_recv(fd, payload, sizeof payload, &ignored) != (ssize_t)sizeof payload ||
+        weft_error_decode(payload, root->table.nranks, &error, &why) != WEFT_OK) {
+        return false;
+    }
+    if (error.peer < 0) {
+        char text[sizeof error.text];
+        snprintf(text, sizeof text, "rank %u of host %s, pid %d, gave up: %.380s",
+                 seat->request.rank, seat->request.host_name, seat->request.pid, error.text);
+        root_fail(root, error.status, seat, text);
+    } else {
+        weft_root_fail_as(&root->table, &error);
+        root_fail(root, error.status, NULL, ""); /* the deadline only */
+    }
+    return true;
+}
+
+/* A member may say that its connections of the tree stand, that it has joined, or why it gives up.
+ * Anything else, and the end, is its death. */
+static void root_serve_join(root_t *root, weft_root_seat_t *seat)
 {
     uint8_t header[WEFT_WIRE_HEADER];
-    char text[256];
     weft_frame_t frame;
     const char *why;
     int error;
-    ssize_t got = weft_os_recv(member->fd, header, sizeof header, &error);
+    ssize_t got = weft_os_recv(seat->join, header, sizeof header, &error);
     if (got == WEFT_OS_NONE) {
         return;
     }
-    if (got == (ssize_t)sizeof header && !member->ready && root->welcomed &&
-        weft_frame_decode(header, root->nranks, root->comm_id, &frame, &why) == WEFT_OK &&
-        frame.type == WEFT_FRAME_READY) {
-        /* It stays connected, to hear if others fail. */
-        member->ready = true;
-        root->ended = ++root->ready == root->nranks;
-        return;
-    }
-    weft_os_close(member->fd);
-    member->fd = -1;
-    if (member->ready) {
-        return;
-    }
-    snprintf(text, sizeof text, "rank %u of host %s, pid %d, died while the ranks were joining",
-             member->request.rank, member->request.host_name, member->request.pid);
-    root_fail(root, -1, WEFT_ERR_PEER_DEAD, member, text);
-}
-
-/* Writes "3, 5-7" for the ranks that have not arrived, or are not ready if `welcomed`. Cut when
- * there are too many. */
-static void root_list_missing(const root_t *root, bool welcomed, char *text, size_t bytes)
-{
-    size_t at = 0;
-    text[0] = '\0';
-    for (uint32_t i = 0; i < root->nranks; i++) {
-        uint32_t end = i;
-        while (end < root->nranks &&
-               !(welcomed ? root->members[end].ready : root->members[end].arrived)) {
-            end++;
-        }
-        if (end == i) {
-            continue;
-        }
-        if (bytes - at < 48) {
-            snprintf(text + at, bytes - at, ", and more");
+    bool good =
+        got == (ssize_t)sizeof header &&
+        weft_frame_decode(header, root->table.nranks, root->table.comm_id, &frame, &why) == WEFT_OK;
+    if (good && frame.type == WEFT_FRAME_READY && root->welcomed && frame.number == seat->ready) {
+        if (!seat->ready) {
+            /* It stays connected, to hear if others fail. */
+            seat->ready = true;
+            root->ended = ++root->table.ready == root->table.nranks;
             return;
         }
-        int used = end - i == 1
-                       ? snprintf(text + at, bytes - at, "%s%u", at > 0 ? ", " : "", i)
-                       : snprintf(text + at, bytes - at, "%s%u-%u", at > 0 ? ", " : "", i, end - 1);
-        at += (size_t)used;
-        i = end;
+        weft_root_close(&root->table, &seat->join);
+        return;
+    }
+    if (good && frame.type == WEFT_FRAME_FAIL && root_seat_gave_up(root, seat->join, seat)) {
+        weft_root_close(&root->table, &seat->join);
+        return;
+    }
+    weft_root_close(&root->table, &seat->join);
+    root_seat_died(root, seat);
+}
+
+/* The note of the id is gone: all may return from the exchange, and the next one may begin. */
+static void root_release_claims(root_t *root)
+{
+    weft_root_table_t *table = &root->table;
+    for (uint32_t i = 0; i < table->nranks; i++) {
+        if (i > 0 && table->seats[i].claim >= 0) {
+            weft_root_send(table, table->seats[i].claim, WEFT_FRAME_CLAIMED, 0, NULL, 0);
+        }
+        weft_root_close(table, &table->seats[i].claim);
+    }
+}
+
+/* Rank 0 answers once, when all have claimed, or knows of a rank that died. Anything else, and the
+ * end, is the end of a rank. */
+static void root_serve_claim(root_t *root, weft_root_seat_t *seat)
+{
+    uint8_t header[WEFT_WIRE_HEADER];
+    weft_frame_t frame;
+    const char *why;
+    int error;
+    ssize_t got = weft_os_recv(seat->claim, header, sizeof header, &error);
+    if (got == WEFT_OS_NONE) {
+        return;
+    }
+    bool good =
+        got == (ssize_t)sizeof header && seat == root->table.seats &&
+        weft_frame_decode(header, root->table.nranks, root->table.comm_id, &frame, &why) == WEFT_OK;
+    if (good && frame.type == WEFT_FRAME_CLAIMED && root->table.claimed == root->table.nranks) {
+        root_release_claims(root);
+        return;
+    }
+    if (good && frame.type == WEFT_FRAME_FAIL && root_seat_gave_up(root, seat->claim, seat)) {
+        return;
+    }
+    weft_root_close(&root->table, &seat->claim);
+    root_seat_died(root, seat);
+}
+
+/* Those that were cut off and did not come again are dead. */
+static void root_judge_lost(root_t *root, uint64_t now)
+{
+    for (uint32_t i = 0; i < root->table.nranks && root->lost > 0; i++) {
+        weft_root_seat_t *seat = &root->table.seats[i];
+        if (seat->lost != 0 && now >= seat->lost + LOST_NS) {
+            root_seat_found(root, seat);
+            root_seat_died(root, seat);
+        }
     }
 }
 
 static void root_time_out(root_t *root)
 {
     char ranks[256], text[sizeof((weft_error_t *)0)->text];
+    weft_root_table_t *table = &root->table;
+    if (table->nranks != 0 && table->failure.status == WEFT_OK) {
+        uint32_t count = weft_root_missing(table, root->welcomed, ranks, sizeof ranks);
+        snprintf(text, sizeof text, "%u of %u ranks did not %s before init_timeout: rank%s %s",
+                 count, table->nranks, root->welcomed ? "connect to their neighbours" : "join",
+                 count == 1 ? "" : "s", ranks);
+        root_fail(root, WEFT_ERR_TIMEOUT, NULL, text);
+        weft_root_tell_own(table, WEFT_NEVER);
+    }
     root->ended = true;
-    if (root->nranks == 0 || root->failure.status != WEFT_OK) {
-        return;
-    }
-    root_list_missing(root, root->welcomed, ranks, sizeof ranks);
-    uint32_t count = root->nranks - (root->welcomed ? root->ready : root->arrived);
-    snprintf(text, sizeof text, "%u of %u ranks did not %s before init_timeout: rank%s %s", count,
-             root->nranks, root->welcomed ? "connect to their neighbours" : "join",
-             count == 1 ? "" : "s", ranks);
-    root_fail(root, -1, WEFT_ERR_TIMEOUT, NULL, text);
-    root->ended = true;
 }
 
-static uint32_t root_prepare(root_t *root, uint64_t *until)
+/* Puts the listener into the watch, or takes it out while it is out of descriptors. Returns the time
+ * to wake up. */
+static uint64_t root_prepare(root_t *root)
 {
-    weft_control_listener_prepare(&root->listener, root->entries, until);
-    struct pollfd *entries = root->entries + 1;
-    for (uint32_t i = 0; i < JOINERS; i++) {
-        entries[i] = (struct pollfd){.fd = root->joiners[i].fd, .events = POLLIN};
-        if (root->joiners[i].fd >= 0 && root->joiners[i].until < *until) {
-            *until = root->joiners[i].until;
-        }
+    struct pollfd entry;
+    uint64_t until = root->until;
+    weft_root_table_t *table = &root->table;
+    weft_control_listener_prepare(&root->listener, &entry, &until);
+    bool listens = entry.fd >= 0;
+    if (listens && !root->listens) {
+        listens = weft_os_watch_add(root->watch, entry.fd, weft_root_tag(WEFT_ROOT_LISTENER, 0)) ==
+                  WEFT_OK;
+    } else if (!listens && root->listens) {
+        weft_os_watch_remove(root->watch, root->listener.wait_fd);
     }
-    for (uint32_t i = 0; i < root->nranks; i++) {
-        entries[JOINERS + i] = (struct pollfd){.fd = root->members[i].fd, .events = POLLIN};
+    root->listens = listens;
+    if (table->failure.status != WEFT_OK && !table->own_told && table->own_until < until) {
+        until = table->own_until;
     }
-    return 1 + JOINERS + root->nranks;
+    if (root->lost > 0) {
+        uint64_t judge = weft_os_clock_ns() + LOST_NS / 4;
+        until = judge < until ? judge : until;
+    }
+    return until;
 }
 
-/* Members first: they are as old as the entries, while a new one may replace the table. */
-static void root_serve(root_t *root)
+/* What an event stands for may have ended by an event before it. */
+static void root_serve_event(root_t *root, uint64_t tag)
 {
-    const struct pollfd *entries = root->entries + 1;
-    uint64_t now = weft_os_clock_ns();
-    for (uint32_t i = 0; i < root->nranks && !root->ended; i++) {
-        if (root->members[i].fd >= 0 && entries[JOINERS + i].revents != 0) {
-            join_root_member_step(root, &root->members[i]);
+    uint32_t index = (uint32_t)tag;
+    weft_root_seat_t *seat = root->table.seats != NULL ? &root->table.seats[index] : NULL;
+    switch (tag >> 32) {
+    case WEFT_ROOT_JOINER:
+        if (root->joiners[index].fd >= 0) {
+            join_root_joiner_step(root, &root->joiners[index]);
         }
-    }
-    for (uint32_t i = 0; i < JOINERS && !root->ended; i++) {
-        joiner_t *joiner = &root->joiners[i];
-        if (joiner->fd >= 0) {
-            join_root_joiner_step(root, joiner);
+        break;
+    case WEFT_ROOT_JOIN:
+        if (seat->join >= 0) {
+            root_serve_join(root, seat);
         }
-        if (joiner->fd >= 0 && joiner->until <= now) {
-            join_root_joiner_drop(joiner);
+        break;
+    case WEFT_ROOT_CLAIM:
+        if (seat->claim >= 0) {
+            root_serve_claim(root, seat);
         }
+        break;
+    case WEFT_ROOT_PROCESS:
+        if (seat->process >= 0) {
+            weft_root_close(&root->table, &seat->process);
+            root_seat_died(root, seat);
+        }
+        break;
+    default:
+        break;
     }
 }
 
-static void root_serve_listener(root_t *root, const struct pollfd *entry)
+static void root_serve_listener(root_t *root, bool readable)
 {
     int fd;
     uint8_t label[WEFT_AUTH_LABEL];
+    struct pollfd entry = {.revents = readable ? POLLIN : 0};
     while (!root->ended &&
-           weft_control_listener_poll(&root->listener, entry, &fd, label) == WEFT_OK) {
+           weft_control_listener_poll(&root->listener, &entry, &fd, label) == WEFT_OK) {
         root_accept(root, fd, label);
     }
 }
@@ -389,14 +504,21 @@ static void root_run(void *arg)
 {
     root_t *root = arg;
     while (!root->ended) {
-        uint64_t until = root->until;
-        uint32_t count = root_prepare(root, &until);
-        weft_os_poll(root->entries, count, until);
-        /* A copy: a new joiner may replace the entries. */
-        struct pollfd listener = root->entries[0];
-        root_serve(root);
-        root_serve_listener(root, &listener);
-        if (!root->ended && weft_os_clock_ns() >= root->until) {
+        uint64_t tags[EVENTS];
+        bool readable = false;
+        int count = weft_os_watch_wait(root->watch, tags, EVENTS, root_prepare(root));
+        for (int i = 0; i < count && !root->ended; i++) {
+            root_serve_event(root, tags[i]);
+            readable = readable || tags[i] >> 32 == WEFT_ROOT_LISTENER;
+        }
+        root_serve_listener(root, readable);
+        uint64_t now = weft_os_clock_ns();
+        root_judge_lost(root, now);
+        if (root->table.failure.status != WEFT_OK) {
+            weft_root_tell_own(&root->table, now);
+            root->ended = root->ended || weft_root_all_told(&root->table);
+        }
+        if (!root->ended && now >= root->until) {
             root_time_out(root);
         }
     }
@@ -428,21 +550,18 @@ weft_status_t weft_boot_id_create(const weft_boot_settings_t *settings, weft_uni
         return status;
     }
     root_t *root = weft_os_alloc(sizeof *root, 0);
-    struct pollfd *entries = weft_os_alloc((1 + JOINERS) * sizeof *entries, 0);
-    if (root == NULL || entries == NULL) {
-        weft_os_free(root);
-        weft_os_free(entries);
+    if (root == NULL) {
         weft_id_wipe(&id);
         return weft_fail(WEFT_ERR_RESOURCE, 0, "out of memory for a unique id");
     }
-    root->entries = entries;
+    root->watch = -1;
     root->until = weft_os_deadline(settings->init_timeout);
-    root->comm_id = weft_id_comm(&id);
-    for (uint32_t i = 0; i < JOINERS; i++) {
-        root->joiners[i].fd = -1;
-    }
     weft_id_key(&id, WEFT_PURPOSE_ROOT, key);
     status = weft_control_listener_open(&root->listener, WEFT_PURPOSE_ROOT, key);
+    if (status == WEFT_OK) {
+        status = weft_os_watch_open(&root->watch);
+    }
+    weft_root_table_init(&root->table, root->watch, weft_id_comm(&id));
     if (status != WEFT_OK) {
         goto err_root;
     }

@@ -9,11 +9,15 @@
 #include "core/boot/health_state.h"
 #include "core/boot/tree_repair.h"
 
-static void reconnect_attach(weft_health_t *health, int fd, uint32_t rank, bool fresh)
+/* The first byte shows that the other end believes in the connection too: it may have given up while
+ * the handshake's last byte was on its way. */
+static void reconnect_attach(weft_health_t *health, int fd, uint32_t rank)
 {
+    weft_frame_t beat = {.type = WEFT_FRAME_BEAT, .from = health->boot->rank};
     if (weft_neighbours_add(&health->neighbours, fd, rank) == WEFT_OK) {
         weft_neighbour_t *neighbour = &health->neighbours.list[health->neighbours.count - 1];
-        neighbour->fresh = fresh;
+        neighbour->fresh = true;
+        weft_neighbour_send(&health->neighbours, neighbour, &beat, NULL);
         weft_disseminate_all_to(health, neighbour);
         weft_detector_beat(health, neighbour);
     } else {
@@ -32,7 +36,7 @@ void weft_reconnect_accept(weft_health_t *health, int fd, const uint8_t label[WE
         return;
     }
     weft_detector_trust(health, rank);
-    reconnect_attach(health, fd, rank, false);
+    reconnect_attach(health, fd, rank);
     weft_tree_repair(health);
 }
 
@@ -48,7 +52,7 @@ void weft_reconnect_step(weft_health_t *health)
         }
         reconnect->active = false;
         if (status == WEFT_OK) {
-            reconnect_attach(health, reconnect->connector.fd, reconnect->parent, true);
+            reconnect_attach(health, reconnect->connector.fd, reconnect->parent);
         } else {
             weft_detector_suspect(health, reconnect->parent);
         }

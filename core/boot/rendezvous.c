@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The rendezvous. Rank 0 writes the file NAME, a hash of the job. Every other rank writes
- * NAME.<rank> with the id's nonce when it has read NAME. Rank 0 removes all files when all ranks
- * have come, and the others return when NAME is gone. A record that a crashed job left is known by
- * its age and its dead writer. */
+ * The rendezvous. Rank 0 writes the note NAME, a hash of the job, with the id and who it is. Every
+ * other rank first leaves NAME.<rank>, which says only who it is, so that its death is not silent
+ * while there is no note. When it has the note it claims the id at the root, which from then on
+ * watches it and tells it the outcome. When all have claimed, rank 0 removes the note, and all
+ * return. A file that a crashed job left is known by its dead writer or its age. */
 #include "core/boot/rendezvous.h"
 
 #include <sodium.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/boot/claim.h"
 #include "core/boot/unique_id.h"
 #include "core/boot/wire.h"
 #include "core/config/env.h"
@@ -18,14 +20,34 @@
 #include "core/os/os_folder.h"
 
 #define PATH_MOST 512
-#define RECORD_BYTES (WEFT_UNIQUE_ID_BYTES + 16 + 8 + 8 + 8)
+#define NAME_BYTES 32
 #define SHORTEST_NS (WEFT_NS_PER_MS / 2)
 #define LONGEST_NS (20 * WEFT_NS_PER_MS)
+#define GRACE_NS (WEFT_NS_PER_S / 2)
+/* How often rank 0 looks for ranks that died before the note was there. */
+#define LOOK_NS (50 * WEFT_NS_PER_MS)
+/* A note whose writer died stays so long for ranks that come late. */
+#define LATE_NS (200 * WEFT_NS_PER_MS)
+/* Ranks of one job start within this time of each other, in ticks of the system. */
+#define SIBLING_TICKS 200
+/* A file that nobody can have been writing for so long is rubbish. */
+#define RUBBISH_S 60
+
+/* Of a note, and of the file of a rank that waits for it: then the id is zeros. */
+typedef struct record {
+    uint8_t id[WEFT_UNIQUE_ID_BYTES];
+    uint8_t writer[WEFT_WIRE_JOIN_REQUEST];
+    uint8_t parent[4]; /* pid of the writer's parent */
+} record_t;
+
+_Static_assert(sizeof(record_t) == WEFT_UNIQUE_ID_BYTES + WEFT_WIRE_JOIN_REQUEST + 4, "file");
 
 typedef struct meeting {
     const weft_rendezvous_t *of;
     uint64_t until;
     uint64_t pause;
+    weft_join_request_t self;
+    char folder[PATH_MOST - 64];
     char path[PATH_MOST];
 } meeting_t;
 
@@ -50,16 +72,17 @@ static weft_status_t rendezvous_folder(const meeting_t *meeting, char *folder, s
 
 static weft_status_t rendezvous_open(const weft_rendezvous_t *of, meeting_t *meeting)
 {
-    char folder[PATH_MOST - 64], hex[33];
+    char hex[NAME_BYTES + 1];
     uint8_t hash[16];
     *meeting = (meeting_t){
         .of = of, .until = weft_os_deadline(of->settings->init_timeout), .pause = SHORTEST_NS};
-    weft_status_t status = rendezvous_folder(meeting, folder, sizeof folder);
+    (void)weft_join_request_make(&meeting->self, of->rank, of->nranks, NULL, 0);
+    weft_status_t status = rendezvous_folder(meeting, meeting->folder, sizeof meeting->folder);
     if (status == WEFT_OK) {
         (void)crypto_generichash(hash, sizeof hash, (const uint8_t *)of->job, strlen(of->job), NULL,
                                  0);
         sodium_bin2hex(hex, sizeof hex, hash, sizeof hash);
-        snprintf(meeting->path, sizeof meeting->path, "%s/%s", folder, hex);
+        snprintf(meeting->path, sizeof meeting->path, "%s/%s", meeting->folder, hex);
     }
     return status;
 }
@@ -75,118 +98,255 @@ static bool rendezvous_nap(meeting_t *meeting)
     return true;
 }
 
-static void rendezvous_receipt_path(const meeting_t *meeting, uint32_t rank, char *path,
-                                    size_t bytes)
+static weft_status_t rendezvous_write(const meeting_t *meeting, const char *path,
+                                      const weft_unique_id_t *id)
 {
-    snprintf(path, bytes, "%s.%u", meeting->path, rank);
-}
-
-static weft_status_t rendezvous_write(const meeting_t *meeting, const weft_unique_id_t *id)
-{
-    uint8_t record[RECORD_BYTES];
-    uint64_t started = 0;
-    int32_t parent;
-    uint8_t *p = record + WEFT_UNIQUE_ID_BYTES;
-    memcpy(record, id->bytes, sizeof id->bytes);
-    weft_os_host_id(p);
-    weft_put_u64(p + 16, weft_os_pid_space());
-    weft_put_u64(p + 24, (uint64_t)(uint32_t)weft_os_pid());
-    (void)weft_os_process(weft_os_pid(), &started, &parent, NULL);
-    weft_put_u64(p + 32, started);
-    weft_status_t status = weft_os_private_write(meeting->path, record, sizeof record);
-    sodium_memzero(record, sizeof record);
+    record_t record = {{0}, {0}, {0}};
+    if (id != NULL) {
+        memcpy(record.id, id->bytes, sizeof record.id);
+    }
+    weft_join_request_encode(&meeting->self, record.writer);
+    weft_put_u32(record.parent, (uint32_t)weft_os_parent_pid());
+    weft_status_t status = weft_os_private_write(path, &record, sizeof record);
+    sodium_memzero(&record, sizeof record);
     return status;
 }
 
-/* Tells whether the writer of the record may still live. That is known on its own host only. */
-static bool rendezvous_writer_lives(const uint8_t *p)
+/* What a file says of its writer. */
+typedef enum writer_state {
+    WRITER_LIVES, /* or cannot be seen from here */
+    WRITER_DIED,  /* a process of an older job */
+    RANK_DIED     /* a process of this job */
+} writer_state_t;
+
+static writer_state_t rendezvous_judge(const meeting_t *meeting, const record_t *record,
+                                       weft_join_request_t *writer)
 {
-    uint8_t host[16];
-    uint64_t started;
-    int32_t parent;
-    weft_os_host_id(host);
-    if (memcmp(host, p, sizeof host) != 0 || weft_get_u64(p + 16) != weft_os_pid_space()) {
-        return true;
+    const char *why;
+    const weft_join_request_t *self = &meeting->self;
+    if (weft_join_request_decode(record->writer, writer, &why) != WEFT_OK) {
+        return WRITER_DIED;
     }
-    return weft_os_process((int32_t)weft_get_u64(p + 24), &started, &parent, NULL) &&
-           started == weft_get_u64(p + 32);
+    if (self->space == 0 || writer->space != self->space ||
+        memcmp(writer->host_id, self->host_id, sizeof self->host_id) != 0 ||
+        weft_os_process_runs(writer->pid, writer->started)) {
+        return WRITER_LIVES;
+    }
+    uint32_t apart = writer->started > self->started ? writer->started - self->started
+                                                     : self->started - writer->started;
+    return weft_get_u32(record->parent) == (uint32_t)weft_os_parent_pid() && apart <= SIBLING_TICKS
+               ? RANK_DIED
+               : WRITER_DIED;
 }
 
-/* Reads a record. Returns false unless it is whole and not stale. */
-static bool rendezvous_read(const meeting_t *meeting, weft_unique_id_t *id, uint8_t nonce[16])
+static weft_status_t rendezvous_rank_died(const meeting_t *meeting, const weft_join_request_t *dead)
 {
-    uint8_t record[RECORD_BYTES];
+    weft_fail(WEFT_ERR_PEER_DEAD, 0,
+              "rank %u of host %s, pid %d, died while the ranks were joining", dead->rank,
+              dead->host_name, dead->pid);
+    weft_error_t *error = weft_error_record();
+    error->rank = (int32_t)meeting->of->rank;
+    error->peer = (int32_t)dead->rank;
+    error->peer_pid = dead->pid;
+    memcpy(error->peer_host, dead->host_name, sizeof error->peer_host);
+    return error->status;
+}
+
+/* Removes the note unless another one has taken its place. */
+static void rendezvous_remove_note(const meeting_t *meeting, const weft_unique_id_t *id)
+{
+    record_t record;
+    if (weft_os_private_read(meeting->path, &record, sizeof record) &&
+        memcmp(record.id, id->bytes, sizeof record.id) == 0) {
+        weft_os_file_remove(meeting->path);
+    }
+    sodium_memzero(&record, sizeof record);
+}
+
+/* Reads the note. Returns OK and the id; AGAIN: there is none, or it is an old one; ERR_PEER_DEAD:
+ * rank 0 has died since it wrote it. */
+static weft_status_t rendezvous_read(const meeting_t *meeting, weft_unique_id_t *id,
+                                     weft_join_request_t *writer)
+{
+    record_t record;
+    weft_id_t opened;
     weft_unique_id_t bytes;
-    weft_id_t opened;
-    bool good = weft_os_private_read(meeting->path, record, sizeof record);
-    if (good) {
-        memcpy(bytes.bytes, record, sizeof bytes.bytes);
-        good = weft_id_decode(&bytes, &opened) == WEFT_OK && !weft_id_expired(&opened) &&
-               rendezvous_writer_lives(record + WEFT_UNIQUE_ID_BYTES);
+    weft_status_t status = WEFT_AGAIN;
+    if (!weft_os_private_read(meeting->path, &record, sizeof record)) {
+        return WEFT_AGAIN;
     }
-    if (good) {
+    memcpy(bytes.bytes, record.id, sizeof bytes.bytes);
+    if (weft_id_decode(&bytes, &opened) == WEFT_OK && !weft_id_expired(&opened)) {
+        writer_state_t state = rendezvous_judge(meeting, &record, writer);
+        status = state == WRITER_LIVES ? WEFT_OK
+                 : state == RANK_DIED  ? rendezvous_rank_died(meeting, writer)
+                                       : WEFT_AGAIN;
+    }
+    if (status != WEFT_AGAIN) {
         *id = bytes;
-        memcpy(nonce, opened.nonce, sizeof opened.nonce);
     }
-    sodium_memzero(record, sizeof record);
+    sodium_memzero(&record, sizeof record);
     weft_id_wipe(&opened);
-    return good;
+    return status;
 }
 
-static weft_status_t rendezvous_give(meeting_t *meeting, const weft_unique_id_t *id)
+typedef struct visit {
+    const meeting_t *meeting;
+    weft_status_t status;
+} visit_t;
+
+/* Looks at one file of the folder: removes what a dead process left, and finds ranks of this job
+ * that died before they had the note. */
+static void rendezvous_visit(void *arg, const char *name, uint64_t age_s)
 {
-    weft_id_t opened;
-    uint8_t nonce[16];
-    char path[PATH_MOST + 16];
-    uint32_t have = 1;
-    weft_status_t status = weft_id_decode(id, &opened);
-    if (status == WEFT_OK) {
-        status = rendezvous_write(meeting, id);
+    visit_t *visit = arg;
+    const meeting_t *meeting = visit->meeting;
+    char path[PATH_MOST + 64];
+    record_t record;
+    weft_join_request_t writer;
+    if (strspn(name, "0123456789abcdef") != NAME_BYTES) {
+        return;
     }
-    while (status == WEFT_OK && have < meeting->of->nranks) {
-        rendezvous_receipt_path(meeting, have, path, sizeof path);
-        if (weft_os_private_read(path, nonce, sizeof nonce) &&
-            memcmp(nonce, opened.nonce, sizeof nonce) == 0) {
+    snprintf(path, sizeof path, "%s/%.64s", meeting->folder, name);
+    if (!weft_os_private_read(path, &record, sizeof record)) {
+        if (age_s > RUBBISH_S) {
             weft_os_file_remove(path);
-            have++;
-        } else if (!rendezvous_nap(meeting)) {
-            status = weft_fail(WEFT_ERR_TIMEOUT, 0,
-                               "rank %u of %u did not fetch the unique id from %s before "
-                               "init_timeout; for ranks on several hosts set boot.rendezvous to a "
-                               "folder that all of them share",
-                               have, meeting->of->nranks, meeting->path);
+        }
+        return;
+    }
+    const char *mine = meeting->path + strlen(meeting->folder) + 1;
+    writer_state_t state = rendezvous_judge(meeting, &record, &writer);
+    if (state != WRITER_LIVES && strcmp(name, mine) != 0) {
+        weft_os_file_remove(path);
+        if (state == RANK_DIED && strncmp(name, mine, NAME_BYTES) == 0 &&
+            writer.rank < meeting->of->nranks) {
+            visit->status = rendezvous_rank_died(meeting, &writer);
         }
     }
-    weft_os_file_remove(meeting->path);
+    sodium_memzero(&record, sizeof record);
+}
+
+/* The connection to the root ended, or there never was one: the process that wrote the note has died,
+ * or uses an id whose root has ended. */
+static weft_status_t rendezvous_root_ended(const meeting_t *meeting, const weft_unique_id_t *id,
+                                           const weft_join_request_t *writer)
+{
+    weft_os_sleep_ns(LATE_NS);
+    rendezvous_remove_note(meeting, id);
+    bool here = writer->space == meeting->self.space && writer->space != 0 &&
+                memcmp(writer->host_id, meeting->self.host_id, sizeof writer->host_id) == 0;
+    return here && weft_os_process_runs(writer->pid, writer->started)
+               ? weft_fail(WEFT_ERR_STATE, 0, "stale unique id: its root has ended")
+               : rendezvous_rank_died(meeting, writer);
+}
+
+static weft_status_t rendezvous_timed_out(const meeting_t *meeting)
+{
+    return weft_fail(WEFT_ERR_TIMEOUT, 0,
+                     "%s %s before init_timeout; for ranks on several hosts set boot.rendezvous to "
+                     "a folder that all of them share",
+                     meeting->of->rank == 0 ? "not all ranks fetched the unique id from"
+                                            : "rank 0 left no unique id in",
+                     meeting->path);
+}
+
+/* The root knows who is missing, so its answer is awaited a little beyond our own deadline. */
+static uint64_t rendezvous_last(const meeting_t *meeting)
+{
+    return meeting->until > WEFT_NEVER - GRACE_NS ? WEFT_NEVER : meeting->until + GRACE_NS;
+}
+
+static weft_status_t rendezvous_give(meeting_t *meeting, weft_unique_id_t *id)
+{
+    weft_id_t opened;
+    weft_claim_t claim = {.fd = -1};
+    visit_t visit = {.meeting = meeting, .status = WEFT_OK};
+    weft_status_t status = weft_id_decode(id, &opened);
+    if (status == WEFT_OK) {
+        opened.by_rank_0 = true;
+        weft_id_encode(&opened, id);
+        status = rendezvous_write(meeting, meeting->path, id);
+    }
+    if (status == WEFT_OK) {
+        status = weft_claim_open(&claim, &opened, &meeting->self, meeting->until);
+        status = status == WEFT_OK ? WEFT_IN_PROGRESS : status;
+    }
+    while (status == WEFT_IN_PROGRESS) {
+        weft_os_folder_visit(meeting->folder, rendezvous_visit, &visit);
+        if (visit.status != WEFT_OK) {
+            weft_claim_fail(&claim);
+            visit.status = WEFT_OK;
+        }
+        status = weft_claim_wait(&claim, weft_os_clock_ns() + LOOK_NS);
+        if (status == WEFT_IN_PROGRESS && weft_os_clock_ns() >= rendezvous_last(meeting)) {
+            status = rendezvous_timed_out(meeting);
+        }
+    }
+    if (status != WEFT_OK) {
+        /* The root is in this process, and others are on their way to hear from it. */
+        weft_error_t before = *weft_error_record();
+        weft_os_sleep_ns(LATE_NS);
+        *weft_error_record() = before;
+    }
+    rendezvous_remove_note(meeting, id);
+    if (status == WEFT_OK) {
+        weft_claim_release(&claim);
+    } else if (status == WEFT_ERR_LINK) {
+        status = weft_fail(WEFT_ERR_STATE, 0, "stale unique id: its root has ended");
+    }
+    weft_claim_close(&claim);
     weft_id_wipe(&opened);
     return status;
+}
+
+/* Waits for the note. */
+static weft_status_t rendezvous_find(meeting_t *meeting, weft_unique_id_t *id,
+                                     weft_join_request_t *writer)
+{
+    weft_status_t status;
+    while ((status = rendezvous_read(meeting, id, writer)) == WEFT_AGAIN) {
+        if (!rendezvous_nap(meeting)) {
+            return rendezvous_timed_out(meeting);
+        }
+    }
+    return status;
+}
+
+static weft_status_t rendezvous_claim(meeting_t *meeting, const weft_unique_id_t *id,
+                                      const weft_join_request_t *writer, const char *waits)
+{
+    weft_id_t opened;
+    weft_claim_t claim = {.fd = -1};
+    weft_status_t status = weft_id_decode(id, &opened);
+    if (status == WEFT_OK) {
+        status = weft_claim_open(&claim, &opened, &meeting->self, meeting->until);
+    }
+    weft_os_file_remove(waits);
+    if (status == WEFT_OK) {
+        status = weft_claim_wait(&claim, rendezvous_last(meeting));
+        status = status == WEFT_IN_PROGRESS ? rendezvous_timed_out(meeting) : status;
+    }
+    weft_claim_close(&claim);
+    weft_id_wipe(&opened);
+    return status == WEFT_ERR_LINK ? rendezvous_root_ended(meeting, id, writer) : status;
 }
 
 static weft_status_t rendezvous_fetch(meeting_t *meeting, weft_unique_id_t *id)
 {
-    weft_unique_id_t found, other;
-    uint8_t nonce[16], now[16];
-    char path[PATH_MOST + 16];
-    while (!rendezvous_read(meeting, &found, nonce)) {
-        if (!rendezvous_nap(meeting)) {
-            return weft_fail(WEFT_ERR_TIMEOUT, 0,
-                             "rank 0 left no unique id in %s before init_timeout; for ranks on "
-                             "several hosts set boot.rendezvous to a folder that all of them share",
-                             meeting->path);
-        }
+    weft_unique_id_t found;
+    weft_join_request_t writer;
+    char waits[PATH_MOST + 16];
+    snprintf(waits, sizeof waits, "%s.%u", meeting->path, meeting->of->rank);
+    weft_status_t status = rendezvous_write(meeting, waits, NULL);
+    if (status == WEFT_OK) {
+        status = rendezvous_find(meeting, &found, &writer);
     }
-    rendezvous_receipt_path(meeting, meeting->of->rank, path, sizeof path);
-    weft_status_t status = weft_os_private_write(path, nonce, sizeof nonce);
-    meeting->pause = SHORTEST_NS;
-    while (status == WEFT_OK && rendezvous_read(meeting, &other, now) &&
-           memcmp(now, nonce, sizeof now) == 0) {
-        if (!rendezvous_nap(meeting)) {
-            weft_os_file_remove(path);
-            status = weft_fail(WEFT_ERR_TIMEOUT, 0,
-                               "rank 0 still waits for other ranks to fetch the unique id from %s",
-                               meeting->path);
-        }
+    if (status == WEFT_OK) {
+        status = rendezvous_claim(meeting, &found, &writer, waits);
+    } else if (status == WEFT_ERR_PEER_DEAD) {
+        status = rendezvous_root_ended(meeting, &found, &writer);
     }
+    weft_os_file_remove(waits);
     if (status == WEFT_OK) {
         *id = found;
     }

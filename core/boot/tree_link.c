@@ -66,7 +66,9 @@ static weft_status_t tree_link_take_failure(weft_boot_t *boot, weft_tree_link_t 
     while (have < sizeof message && weft_os_clock_ns() < until) {
         struct pollfd entry = {.fd = link->fd, .events = POLLIN};
         int error = 0;
-        weft_os_poll(&entry, 1, until);
+        if (weft_os_poll(&entry, 1, until) < 0) {
+            return weft_error_record()->status;
+        }
         ssize_t got = weft_os_recv(link->fd, message + have, sizeof message - have, &error);
         if (got == 0 || got == WEFT_OS_BROKEN) {
             return tree_link_died(boot, link->rank, what, error);
@@ -120,7 +122,11 @@ static weft_status_t tree_link_wait(weft_boot_t *boot, weft_tree_link_t *link, c
         for (uint32_t i = 0; i < WEFT_TREE_LINKS; i++) {
             entries[i] = (struct pollfd){.fd = quiet[i] ? -1 : boot->links[i].fd, .events = POLLIN};
         }
-        if (weft_os_poll(entries, WEFT_TREE_LINKS, until) == 0) {
+        int ready = weft_os_poll(entries, WEFT_TREE_LINKS, until);
+        if (ready < 0) {
+            return weft_error_record()->status;
+        }
+        if (ready == 0) {
             if (weft_os_clock_ns() >= until) {
                 return tree_link_timed_out(boot, link->rank, what);
             }
@@ -185,7 +191,11 @@ weft_status_t weft_tree_link_send(weft_boot_t *boot, weft_tree_link_t *link, con
         }
         if (done == WEFT_OS_NONE) {
             struct pollfd entry = {.fd = link->fd, .events = POLLOUT};
-            if (weft_os_poll(&entry, 1, until) == 0 && weft_os_clock_ns() >= until) {
+            int ready = weft_os_poll(&entry, 1, until);
+            if (ready < 0) {
+                return weft_error_record()->status;
+            }
+            if (ready == 0 && weft_os_clock_ns() >= until) {
                 return tree_link_timed_out(boot, link->rank, "initialisation");
             }
             continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Unique ids as bytes: magic and version 2, number of addresses 1, zero 1, created 4, life 4,
+ * Unique ids as bytes: magic and version 2, number of addresses 1, made by rank 0 1, created 4, life 4,
  * addresses 60, secret 32, nonce 16, checksum 8. The checksum finds ids that were cut or damaged on
  * their way. It is no protection. */
 #include "core/boot/unique_id.h"
@@ -40,6 +40,7 @@ void weft_id_encode(const weft_id_t *id, weft_unique_id_t *out)
     p[0] = MAGIC;
     p[1] = VERSION;
     p[2] = (uint8_t)id->count;
+    p[3] = id->by_rank_0;
     weft_put_u32(p + 4, id->created);
     weft_put_u32(p + 8, id->life);
     for (uint32_t i = 0; i < id->count; i++) {
@@ -64,6 +65,7 @@ weft_status_t weft_id_decode(const weft_unique_id_t *in, weft_id_t *id)
         return weft_fail(WEFT_ERR_ARG, 0, "unique id: version %u, this library makes version %d",
                          p[1], VERSION);
     }
+    id->by_rank_0 = p[3] == 1;
     id->created = weft_get_u32(p + 4);
     id->life = weft_get_u32(p + 8);
     id->count = p[2];

@@ -13,6 +13,7 @@
 typedef struct weft_id {
     uint32_t created; /* wall-clock seconds since 1970: for texts and for old files only */
     uint32_t life;    /* seconds; 0 = for ever */
+    bool by_rank_0;   /* carried by a launcher's exchange: rank 0 made it */
     uint32_t count;
     weft_os_addr_t addrs[WEFT_ID_ADDRS]; /* where the root listens, best first */
     uint8_t secret[32];

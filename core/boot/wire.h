@@ -51,7 +51,8 @@ static inline uint64_t weft_get_u64(const uint8_t *p)
     /* during the join */                                                                          \
     X(1, JOIN, WEFT_WIRE_JOIN_REQUEST)    /* rank to root: who I am and where I listen */          \
     X(2, WELCOME, WEFT_WIRE_JOIN_REQUEST) /* root to rank: your parent in the tree */              \
-    X(3, READY, 0)                        /* rank to root: my connections of the tree stand */     \
+    X(3, READY, 0)                        /* rank to root: my connections of the tree stand; with  \
+                                             `number` 1: I have joined and need you no more */     \
     /* exchanges */                                                                                \
     X(4, GATHER, UINT32_MAX)              /* towards rank 0 */                                     \
     X(5, SPREAD, UINT32_MAX)              /* from rank 0 */                                        \
@@ -65,7 +66,11 @@ static inline uint64_t weft_get_u64(const uint8_t *p)
                                              `number`: where `from` is */                          \
     X(11, LEAVE_COMM, WEFT_WIRE_COUNT)    /* `from` left communicator `number` after so many       \
                                              operations */                                         \
-    X(12, DEATH, WEFT_WIRE_ERROR)         /* a rank of the family is dead */
+    X(12, DEATH, WEFT_WIRE_ERROR)         /* a rank of the family is dead */                       \
+    /* before the join, where a launcher's exchange carries the id */                              \
+    X(13, CLAIM, WEFT_WIRE_JOIN_REQUEST)  /* rank to root: I hold the id and will join */          \
+    X(14, CLAIMED, 0)                     /* root to rank: all have the id; from rank 0 first,     \
+                                             which answers the same when its note is gone */
 /* clang-format on */
 
 typedef enum weft_frame_type {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * OS seam: private folders and files, processes by number. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base/error.h"
@@ -105,6 +107,24 @@ void weft_os_file_remove(const char *path)
     (void)unlink(path);
 }
 
+void weft_os_folder_visit(const char *path,
+                          void (*visit)(void *arg, const char *name, uint64_t age_s), void *arg)
+{
+    DIR *folder = opendir(path);
+    struct dirent *entry;
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        struct stat st;
+        if (fstatat(dirfd(folder), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG(st.st_mode)) {
+            time_t now = time(NULL);
+            visit(arg, entry->d_name, now > st.st_mtime ? (uint64_t)(now - st.st_mtime) : 0);
+        }
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+}
+
 bool weft_os_process(int32_t pid, uint64_t *started, int32_t *parent, char *name)
 {
     char path[64];
@@ -140,6 +160,26 @@ uint32_t weft_os_process_started(int32_t pid)
     uint64_t started = 0;
     int32_t parent;
     return weft_os_process(pid, &started, &parent, NULL) ? (uint32_t)started : 0;
+}
+
+bool weft_os_process_runs(int32_t pid, uint32_t started)
+{
+    char path[64];
+    char *text = NULL;
+    size_t bytes;
+    int error;
+    if (started != 0 && weft_os_process_started(pid) != started) {
+        return false;
+    }
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    if (weft_os_read_file(path, 4096, &text, &bytes, &error) != WEFT_OK) {
+        return false;
+    }
+    /* A process that nobody has waited for yet has ended all the same. */
+    const char *state = strrchr(text, ')');
+    bool runs = state != NULL && strncmp(state, ") Z", 3) != 0 && strncmp(state, ") X", 3) != 0;
+    weft_os_free(text);
+    return runs;
 }
 
 int weft_os_process_watch(int32_t pid, uint32_t started)

@@ -23,12 +23,19 @@ weft_status_t weft_os_private_write(const char *path, const void *data, size_t b
 bool weft_os_private_read(const char *path, void *data, size_t bytes);
 void weft_os_file_remove(const char *path);
 
+/* Calls `visit` with the name and the age of each regular file of a folder, in any order. `visit`
+ * may remove it. */
+void weft_os_folder_visit(const char *path,
+                          void (*visit)(void *arg, const char *name, uint64_t age_s), void *arg);
+
 /* Finds the start time of process `pid` in ticks since boot; pid and start time name a process for
  * ever. Fills *parent and `name` too (16 bytes, may be NULL). Returns false if there is no such
  * process. */
 bool weft_os_process(int32_t pid, uint64_t *started, int32_t *parent, char *name);
 /* Returns the start time cut to 32 bits; 0: unknown. */
 uint32_t weft_os_process_started(int32_t pid);
+/* True if the process with this pid and start time (0: any) has not ended. */
+bool weft_os_process_runs(int32_t pid, uint32_t started);
 /* Returns a descriptor that becomes readable when the process with this pid and start time ends; −1
  * if there is no such process or the system cannot watch it. */
 int weft_os_process_watch(int32_t pid, uint32_t started);

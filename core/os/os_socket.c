@@ -6,7 +6,9 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -203,20 +205,114 @@ void weft_os_close(int fd)
     }
 }
 
+/* The time until `until`, bounded, so that no conversion can overflow; callers loop anyway. */
+static uint64_t os_socket_time_left(uint64_t until)
+{
+    uint64_t now = weft_os_clock_ns();
+    uint64_t left = until > now ? until - now : 0;
+    return left < 3600 * WEFT_NS_PER_S ? left : 3600 * WEFT_NS_PER_S;
+}
+
+static void os_socket_poll_failed(uint32_t count)
+{
+    struct rlimit files = {0};
+    int error = errno;
+    if (error == EINVAL && getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        weft_fail(WEFT_ERR_RESOURCE, error,
+                  "cannot wait for %u descriptors: RLIMIT_NOFILE (ulimit -n) is %llu", count,
+                  (unsigned long long)files.rlim_cur);
+    } else {
+        weft_fail(error == ENOMEM ? WEFT_ERR_RESOURCE : WEFT_ERR_SYSTEM, error,
+                  "cannot wait for %u descriptors", count);
+    }
+}
+
 int weft_os_poll(struct pollfd *entries, uint32_t count, uint64_t until)
 {
     for (;;) {
-        uint64_t now = weft_os_clock_ns();
-        uint64_t left = until > now ? until - now : 0;
-        /* Bounded, so that the conversion cannot overflow; callers loop anyway. */
-        left = left < 3600 * WEFT_NS_PER_S ? left : 3600 * WEFT_NS_PER_S;
+        uint64_t left = os_socket_time_left(until);
         struct timespec t = {.tv_sec = (time_t)(left / WEFT_NS_PER_S),
                              .tv_nsec = (long)(left % WEFT_NS_PER_S)};
         int ready = ppoll(entries, count, &t, NULL);
-        if (ready >= 0 || errno != EINTR) {
-            return ready > 0 ? ready : 0;
+        if (ready >= 0) {
+            return ready;
+        }
+        if (errno != EINTR) {
+            os_socket_poll_failed(count);
+            return -1;
         }
     }
+}
+
+weft_status_t weft_os_watch_open(int *watch_p)
+{
+    int fd = epoll_create1(EPOLL_CLOEXEC);
+    if (fd < 0) {
+        return os_socket_open_failed("make an epoll descriptor");
+    }
+    *watch_p = fd;
+    return WEFT_OK;
+}
+
+weft_status_t weft_os_watch_add(int watch, int fd, uint64_t tag)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data = {.u64 = tag}};
+    if (epoll_ctl(watch, EPOLL_CTL_ADD, fd, &event) != 0) {
+        return weft_fail(errno == ENOSPC || errno == ENOMEM ? WEFT_ERR_RESOURCE : WEFT_ERR_SYSTEM,
+                         errno, "cannot watch a descriptor");
+    }
+    return WEFT_OK;
+}
+
+void weft_os_watch_remove(int watch, int fd)
+{
+    (void)epoll_ctl(watch, EPOLL_CTL_DEL, fd, NULL);
+}
+
+int weft_os_watch_wait(int watch, uint64_t *tags, uint32_t room, uint64_t until)
+{
+    struct epoll_event events[64];
+    room = room < 64 ? room : 64;
+    for (;;) {
+        /* Rounded up: to wake up early would be to ask again and again in the last millisecond. */
+        uint64_t left = (os_socket_time_left(until) + WEFT_NS_PER_MS - 1) / WEFT_NS_PER_MS;
+        int ready = epoll_wait(watch, events, (int)room, (int)left);
+        for (int i = 0; i < ready; i++) {
+            tags[i] = events[i].data.u64;
+        }
+        if (ready >= 0) {
+            return ready;
+        }
+        if (errno != EINTR) {
+            os_socket_poll_failed(room);
+            return -1;
+        }
+    }
+}
+
+weft_status_t weft_os_files_reserve(uint32_t count, const char *what)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY) {
+        return WEFT_OK;
+    }
+    /* The lowest free number is close to the number in use. */
+    int probe = eventfd(0, EFD_CLOEXEC);
+    rlim_t need = (probe >= 0 ? (rlim_t)probe : files.rlim_cur) + count;
+    weft_os_close(probe);
+    if (need <= files.rlim_cur) {
+        return WEFT_OK;
+    }
+    rlim_t before = files.rlim_cur;
+    files.rlim_cur = files.rlim_max;
+    if (need <= files.rlim_max && setrlimit(RLIMIT_NOFILE, &files) == 0) {
+        return WEFT_OK;
+    }
+    return weft_fail(WEFT_ERR_RESOURCE, 0,
+                     "%s needs more open files than RLIMIT_NOFILE allows: the limit is %llu "
+                     "(ulimit -n; hard limit %llu), %llu are needed",
+                     what, (unsigned long long)before, (unsigned long long)files.rlim_max,
+                     (unsigned long long)need);
 }
 
 weft_status_t weft_os_wake_open(int *fd_p)

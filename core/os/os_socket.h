@@ -42,8 +42,24 @@ void weft_os_shutdown(int fd);
 void weft_os_close(int fd);
 
 /* Waits until an entry with fd ≥ 0 is ready or the monotonic time `until` has come. Returns how
- * many are ready. */
+ * many are ready; −1 if the system cannot wait for them, with the cause as error record:
+ * ERR_RESOURCE names RLIMIT_NOFILE when that allows fewer entries, whether they are in use or
+ * not. */
 int weft_os_poll(struct pollfd *entries, uint32_t count, uint64_t until);
+
+/* A watch: any number of descriptors that are waited for together, at a cost per event. It tells
+ * them apart by the tag that came with each. Each belongs to its owner; remove it before it is
+ * closed, if a forked child may hold a copy. ERR_RESOURCE, ERR_SYSTEM. */
+weft_status_t weft_os_watch_open(int *watch_p);
+weft_status_t weft_os_watch_add(int watch, int fd, uint64_t tag);
+void weft_os_watch_remove(int watch, int fd);
+/* As weft_os_poll(); the tags of those that are ready are in `tags`, at most `room` ≤ 64. */
+int weft_os_watch_wait(int watch, uint64_t *tags, uint32_t room, uint64_t until);
+
+/* Sees to it that this process may open `count` more descriptors, by raising the soft limit towards
+ * the hard one if it must. ERR_RESOURCE: names RLIMIT_NOFILE, its value, and the value that is
+ * needed for `what`. */
+weft_status_t weft_os_files_reserve(uint32_t count, const char *what);
 
 /* Opens a descriptor that becomes readable when any thread wakes it. */
 weft_status_t weft_os_wake_open(int *fd_p);

@@ -28,8 +28,8 @@ extern "C" {
 #define WEFT_ACCEPTOR_PATIENCE_NS UINT64_C(2000000000)      /* for one pending peer */
 #define WEFT_ACCEPTOR_LOG_INTERVAL_NS UINT64_C(10000000000) /* between two log lines */
 
-#define WEFT_ACCEPTOR_SEEN_BITS 8192u /* of one generation of hellos that were seen */
-#define WEFT_ACCEPTOR_SEEN_MOST 512u  /* hellos of one generation */
+#define WEFT_ACCEPTOR_SEEN_BITS 32768u /* of one generation of hellos that were seen */
+#define WEFT_ACCEPTOR_SEEN_MOST 1024u  /* hellos of one generation */
 
 typedef struct weft_pending_peer {
     int fd;
@@ -38,7 +38,7 @@ typedef struct weft_pending_peer {
 } weft_pending_peer_t;
 
 /* Which hellos were seen: a Bloom filter of two generations. The older one is forgotten when the
- * newer one is full. One new hello in 200 at most is taken for an old one; its connector comes
+ * newer one is full. One new hello in 2,000 at most is taken for an old one; its connector comes
  * again with another. */
 typedef struct weft_acceptor_seen {
     uint32_t count; /* hellos in the newer generation */
@@ -46,7 +46,7 @@ typedef struct weft_acceptor_seen {
     uint64_t older[WEFT_ACCEPTOR_SEEN_BITS / 64];
 } weft_acceptor_seen_t;
 
-/* In the caller's memory, about 30 KiB. Fields are private except log_level. */
+/* In the caller's memory, about 40 KiB. Fields are private except log_level. */
 typedef struct weft_acceptor {
     const weft_host_t *host;
     weft_log_level_t log_level; /* of the line about dropped peers; INFO, the owner may change it */

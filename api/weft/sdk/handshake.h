@@ -40,7 +40,8 @@ weft_status_t weft_handshake_begin(const weft_host_t *host, weft_handshake_t *ha
 weft_status_t weft_handshake_connect(const weft_host_t *host, weft_handshake_t *handshake, int fd);
 
 /* Advances the acceptor's side. Returns OK and the connector's label when the acknowledgement is
- * sent, IN_PROGRESS, or a failure: then close the socket without a word, so that all failures look the same to the peer. */
+ * sent, IN_PROGRESS, or a failure: then close the socket without a word, so that all failures look
+ * the same to the peer. */
 weft_status_t weft_handshake_accept(const weft_host_t *host, weft_handshake_t *handshake, int fd,
                                     uint8_t label[WEFT_AUTH_LABEL]);
 

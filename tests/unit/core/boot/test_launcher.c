@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <dirent.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +19,10 @@
 #include <cmocka.h>
 
 #include "core/base/error.h"
+#include "core/boot/auth.h"
+#include "core/boot/connector.h"
+#include "core/boot/join.h"
+#include "core/boot/join_request.h"
 #include "core/boot/unique_id.h"
 #include "core/os/os.h"
 
@@ -197,33 +204,58 @@ static int remove_folder(void **state)
     return rmdir(folder);
 }
 
-/* Ranks as processes: each does `times` exchanges and exits with 0 if all ids were right. */
-static int exchange_as(uint32_t rank, uint32_t nranks, int times)
+/* In memory that the processes share: the ids in the order of the exchanges, and who is done. */
+typedef struct shared {
+    weft_unique_id_t ids[8];
+    _Atomic uint32_t done;
+} shared_t;
+
+static shared_t *shared_make(void)
 {
-    weft_launcher_t launcher = {.size = sizeof launcher,
-                                .name = "openmpi",
-                                .rank = rank,
-                                .nranks = nranks,
-                                .local_rank = rank,
-                                .local_ranks = nranks};
+    shared_t *shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(shared != MAP_FAILED);
+    return shared;
+}
+
+static weft_launcher_t launcher_of(uint32_t rank, uint32_t nranks)
+{
+    return (weft_launcher_t){.size = sizeof(weft_launcher_t),
+                             .name = "openmpi",
+                             .rank = rank,
+                             .nranks = nranks,
+                             .local_rank = rank,
+                             .local_ranks = nranks};
+}
+
+/* Ranks as processes: each does `times` exchanges and exits with 0 if all ids were right. */
+static int exchange_as(shared_t *shared, uint32_t rank, uint32_t nranks, uint32_t times)
+{
+    weft_launcher_t launcher = launcher_of(rank, nranks);
     alarm(20);
-    for (int i = 0; i < times; i++) {
-        weft_unique_id_t right, id;
-        make_id(&right, (uint8_t)(i + 1));
+    for (uint32_t i = 0; i < times; i++) {
+        weft_unique_id_t id;
         memset(&id, 0, sizeof id);
         if (rank == 0) {
-            id = right;
+            if (weft_unique_id_create(&id, NULL) != WEFT_OK) {
+                return 3;
+            }
+            shared->ids[i] = id;
         }
         weft_status_t status = weft_launcher_exchange_id(&launcher, &id, NULL);
         if (status != WEFT_OK) {
             fprintf(stderr, "rank %u: %s\n", rank, weft_error_record()->text);
             return 1;
         }
-        /* The creation time may differ by a second. */
-        if (memcmp(id.bytes + 12, right.bytes + 12, 100) != 0) {
+        /* All but the mark that rank 0 made it, and the checksum. */
+        if (memcmp(id.bytes + 4, shared->ids[i].bytes + 4, 116) != 0) {
             fprintf(stderr, "rank %u: a wrong id\n", rank);
             return 2;
         }
+    }
+    /* The root of the id is in the process of rank 0. */
+    for (atomic_fetch_add(&shared->done, 1); rank == 0 && atomic_load(&shared->done) < nranks;) {
+        weft_os_sleep_ns(WEFT_NS_PER_MS);
     }
     return 0;
 }
@@ -233,11 +265,12 @@ static void ids_reach_all_ranks_one_exchange_after_the_other(void **unused)
     (void)unused;
     enum { N = 4 };
     pid_t pids[N];
+    shared_t *shared = shared_make();
     environment("PMIX_NAMESPACE=1234", NULL);
     for (uint32_t r = 0; r < N; r++) {
         pids[r] = fork();
         if (pids[r] == 0) {
-            _exit(exchange_as(r, N, 5));
+            _exit(exchange_as(shared, r, N, 5));
         }
     }
     for (uint32_t r = 0; r < N; r++) {
@@ -246,36 +279,218 @@ static void ids_reach_all_ranks_one_exchange_after_the_other(void **unused)
         assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 0);
     }
     assert_int_equal(files_left(), 0);
+    munmap(shared, sizeof *shared);
+}
+
+/* A rank 0 of an older job, whose launcher was another process: waits for a rank that never comes,
+ * and is killed. */
+static void leave_a_dead_note(void)
+{
+    int how;
+    pid_t launcher = fork();
+    if (launcher == 0) {
+        pid_t dead = fork();
+        if (dead == 0) {
+            weft_launcher_t l = launcher_of(0, 2);
+            weft_unique_id_t id;
+            _exit(weft_unique_id_create(&id, NULL) == WEFT_OK &&
+                  weft_launcher_exchange_id(&l, &id, NULL) == WEFT_OK);
+        }
+        while (files_left() == 0) {
+            weft_os_sleep_ns(WEFT_NS_PER_MS);
+        }
+        kill(dead, SIGKILL);
+        waitpid(dead, &how, 0);
+        _exit(0);
+    }
+    waitpid(launcher, &how, 0);
+    assert_int_equal(files_left(), 1);
 }
 
 static void a_note_of_a_dead_writer_is_not_taken(void **unused)
 {
     (void)unused;
     int how;
+    shared_t *shared = shared_make();
     environment("PMIX_NAMESPACE=77", NULL);
-    pid_t dead = fork();
-    if (dead == 0) {
-        /* Waits for a second rank that never comes, and is killed meanwhile. */
-        weft_launcher_t l = {.size = sizeof l, .name = "openmpi", .nranks = 2, .local_ranks = 2};
-        weft_unique_id_t id;
-        make_id(&id, 99);
-        _exit(weft_launcher_exchange_id(&l, &id, NULL) == WEFT_OK);
-    }
-    while (files_left() == 0) {
-        weft_os_sleep_ns(WEFT_NS_PER_MS);
-    }
-    kill(dead, SIGKILL);
-    waitpid(dead, &how, 0);
+    leave_a_dead_note();
     pid_t other = fork();
     if (other == 0) {
-        _exit(exchange_as(1, 2, 1));
+        _exit(exchange_as(shared, 1, 2, 1));
     }
     /* Time enough to take the stale note, were it taken. */
     weft_os_sleep_ns(100 * WEFT_NS_PER_MS);
-    assert_int_equal(exchange_as(0, 2, 1), 0);
+    assert_int_equal(exchange_as(shared, 0, 2, 1), 0);
+    alarm(50);
     waitpid(other, &how, 0);
     assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 0);
     assert_int_equal(files_left(), 0);
+    munmap(shared, sizeof *shared);
+}
+
+static void rank_0_sweeps_what_dead_jobs_left(void **unused)
+{
+    (void)unused;
+    int how;
+    shared_t *shared = shared_make();
+    environment("PMIX_NAMESPACE=old", NULL);
+    leave_a_dead_note();
+    environment("PMIX_NAMESPACE=new", NULL);
+    pid_t other = fork();
+    if (other == 0) {
+        _exit(exchange_as(shared, 1, 2, 1));
+    }
+    assert_int_equal(exchange_as(shared, 0, 2, 1), 0);
+    alarm(50);
+    waitpid(other, &how, 0);
+    assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 0);
+    assert_int_equal(files_left(), 0);
+    munmap(shared, sizeof *shared);
+}
+
+/* Where the victim ends. */
+typedef enum stage { BEFORE_NOTE, CLAIMED, EXCHANGED, PROVED, REGISTERED } stage_t;
+
+/* Goes so far and waits to be killed. */
+static void victim_go(stage_t stage, uint32_t rank, uint32_t nranks, shared_t *shared)
+{
+    weft_launcher_t launcher = launcher_of(rank, nranks);
+    weft_unique_id_t bytes = {{0}};
+    weft_id_t id;
+    if (rank == 0 && weft_unique_id_create(&bytes, NULL) != WEFT_OK) {
+        _exit(9);
+    }
+    weft_status_t status = weft_launcher_exchange_id(&launcher, &bytes, NULL);
+    if (status != WEFT_OK || stage < EXCHANGED || weft_id_decode(&bytes, &id) != WEFT_OK) {
+        _exit(8);
+    }
+    if (stage >= PROVED) {
+        uint8_t key[32], label[WEFT_AUTH_LABEL];
+        weft_connector_t connector;
+        weft_id_key(&id, WEFT_PURPOSE_ROOT, key);
+        weft_auth_label_make(label, WEFT_PURPOSE_ROOT, rank);
+        weft_connector_begin(&connector, key, label, id.addrs, id.count, weft_os_deadline(5));
+        if (weft_connector_run(&connector) != WEFT_OK) {
+            _exit(7);
+        }
+        uint8_t message[WEFT_WIRE_HEADER + WEFT_WIRE_JOIN_REQUEST];
+        weft_join_request_t request;
+        weft_frame_t frame = {.type = WEFT_FRAME_JOIN,
+                              .bytes = WEFT_WIRE_JOIN_REQUEST,
+                              .from = rank,
+                              .comm_id = weft_id_comm(&id)};
+        weft_join_request_make(&request, rank, nranks, "=lo", 4711);
+        weft_frame_encode(&frame, message);
+        weft_join_request_encode(&request, message + WEFT_WIRE_HEADER);
+        if (stage == REGISTERED &&
+            send(connector.fd, message, sizeof message, 0) != (ssize_t)sizeof message) {
+            _exit(6);
+        }
+    }
+    atomic_store(&shared->done, 1);
+    pause();
+}
+
+/* Exits with 0 if the whole join failed because of rank `victim`. */
+static int survivor_go(uint32_t rank, uint32_t nranks, uint32_t victim, shared_t *shared)
+{
+    weft_launcher_t launcher = launcher_of(rank, nranks);
+    weft_unique_id_t id = {{0}};
+    weft_boot_t *boot = NULL;
+    weft_boot_settings_t settings = {
+        .init_timeout = 15, .connect_timeout = 5, .heartbeat = 0.1, .interface = "=lo"};
+    alarm(30);
+    if (rank == 0 && weft_unique_id_create(&id, NULL) != WEFT_OK) {
+        return 3;
+    }
+    weft_status_t status = weft_launcher_exchange_id(&launcher, &id, NULL);
+    if (status == WEFT_OK) {
+        status = weft_boot_join(&settings, nranks, &id, rank, &boot);
+    }
+    (void)shared;
+    weft_error_t *error = weft_error_record();
+    if (status != WEFT_ERR_PEER_DEAD || error->peer != (int32_t)victim) {
+        fprintf(stderr, "rank %u: %s, culprit %d: %s\n", rank, weft_status_name(status),
+                error->peer, error->text);
+        return 1;
+    }
+    return 0;
+}
+
+static double cpu_share(void)
+{
+    double load = 0;
+    return getloadavg(&load, 1) == 1 && load > 2 ? load / 2 : 1;
+}
+
+/* Three of four ranks come; the victim is killed at the stage. The others name it soon, and nothing
+ * is left. A victim before the note dies before rank 0 comes; one after the claim while rank 3 is
+ * missing. */
+static void kill_at(stage_t stage, uint32_t victim)
+{
+    enum { N = 4 };
+    pid_t pids[N];
+    shared_t *shared = shared_make();
+    bool all = stage >= EXCHANGED;
+    for (uint32_t r = 0; r < N; r++) {
+        pids[r] = -1;
+    }
+    for (uint32_t i = 0; i < N; i++) {
+        uint32_t r = (i + victim) % N;
+        if (r == victim ? (pids[r] = fork()) == 0 : false) {
+            victim_go(stage, r, N, shared);
+        }
+        if (r != victim && (all || r != 3) && !(stage == BEFORE_NOTE && r == 0) &&
+            (pids[r] = fork()) == 0) {
+            _exit(survivor_go(r, N, victim, shared));
+        }
+    }
+    uint64_t late = weft_os_clock_ns() + 10 * WEFT_NS_PER_S;
+    while (weft_os_clock_ns() < late &&
+           (all ? atomic_load(&shared->done) == 0 : files_left() < (stage == BEFORE_NOTE))) {
+        weft_os_sleep_ns(WEFT_NS_PER_MS);
+    }
+    /* What cannot be seen from outside: the last frame arrives, or the other waits are written. */
+    weft_os_sleep_ns(300 * WEFT_NS_PER_MS);
+    kill(pids[victim], SIGKILL);
+    uint64_t start = weft_os_clock_ns();
+    if (stage == BEFORE_NOTE && (pids[0] = fork()) == 0) {
+        _exit(survivor_go(0, N, victim, shared));
+    }
+    for (uint32_t r = 0; r < N; r++) {
+        int how = 0;
+        if (pids[r] > 0) {
+            waitpid(pids[r], &how, 0);
+            assert_true(r == victim || (WIFEXITED(how) && WEXITSTATUS(how) == 0));
+        }
+    }
+    double took = (double)(weft_os_clock_ns() - start) / 1e9;
+    print_message("stage %d, rank %u: named after %.3f s\n", (int)stage, victim, took);
+    assert_true(took < 1.0 * cpu_share());
+    assert_int_equal(files_left(), 0);
+    munmap(shared, sizeof *shared);
+}
+
+static void a_rank_that_dies_at_any_stage_is_named_by_all(void **unused)
+{
+    (void)unused;
+    for (int stage = BEFORE_NOTE; stage <= REGISTERED; stage++) {
+        char job[64];
+        snprintf(job, sizeof job, "PMIX_NAMESPACE=kill%d", stage);
+        environment(job, NULL);
+        kill_at((stage_t)stage, 2);
+    }
+}
+
+static void rank_0_that_dies_at_any_stage_is_named_by_all(void **unused)
+{
+    (void)unused;
+    for (int stage = CLAIMED; stage <= REGISTERED; stage++) {
+        char job[64];
+        snprintf(job, sizeof job, "PMIX_NAMESPACE=first%d", stage);
+        environment(job, NULL);
+        kill_at((stage_t)stage, 0);
+    }
 }
 
 static void a_folder_open_to_others_is_refused(void **unused)
@@ -340,6 +555,9 @@ int main(void)
         cmocka_unit_test(detect_refuses_a_structure_without_size),
         cmocka_unit_test(ids_reach_all_ranks_one_exchange_after_the_other),
         cmocka_unit_test(a_note_of_a_dead_writer_is_not_taken),
+        cmocka_unit_test(rank_0_sweeps_what_dead_jobs_left),
+        cmocka_unit_test(a_rank_that_dies_at_any_stage_is_named_by_all),
+        cmocka_unit_test(rank_0_that_dies_at_any_stage_is_named_by_all),
         cmocka_unit_test(a_folder_open_to_others_is_refused),
         cmocka_unit_test(an_id_in_the_environment_is_taken_by_all),
         cmocka_unit_test(several_hosts_without_a_shared_folder_get_the_remedy),

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The connection of a claim. */
+#include "core/boot/claim.h"
+
+#include <sodium.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/boot/auth.h"
+#include "core/boot/connector.h"
+#include "core/os/os.h"
+
+static weft_status_t claim_send(const weft_claim_t *claim, uint32_t type, const uint8_t *payload,
+                                uint32_t bytes)
+{
+    uint8_t message[WEFT_WIRE_MOST];
+    int error = 0;
+    weft_frame_t frame = {
+        .type = type, .bytes = bytes, .from = claim->rank, .comm_id = claim->comm_id};
+    weft_frame_encode(&frame, message);
+    if (bytes > 0) {
+        memcpy(message + WEFT_WIRE_HEADER, payload, bytes);
+    }
+    bytes += WEFT_WIRE_HEADER;
+    return weft_os_send(claim->fd, message, bytes, &error) == (ssize_t)bytes ? WEFT_OK
+                                                                             : WEFT_ERR_LINK;
+}
+
+weft_status_t weft_claim_open(weft_claim_t *claim, const weft_id_t *id,
+                              const weft_join_request_t *self, uint64_t until)
+{
+    uint8_t key[32], label[WEFT_AUTH_LABEL], request[WEFT_WIRE_JOIN_REQUEST];
+    weft_connector_t connector;
+    *claim = (weft_claim_t){
+        .fd = -1, .comm_id = weft_id_comm(id), .rank = self->rank, .nranks = self->nranks};
+    weft_id_key(id, WEFT_PURPOSE_ROOT, key);
+    weft_auth_label_make(label, WEFT_PURPOSE_ROOT, self->rank);
+    weft_connector_begin(&connector, key, label, id->addrs, id->count, until);
+    weft_status_t status = weft_connector_run(&connector);
+    sodium_memzero(key, sizeof key);
+    if (status == WEFT_OK) {
+        claim->fd = connector.fd;
+        weft_join_request_encode(self, request);
+        status = claim_send(claim, WEFT_FRAME_CLAIM, request, sizeof request);
+    }
+    return status;
+}
+
+static weft_status_t claim_malformed(const char *why)
+{
+    return weft_fail(WEFT_ERR_PROTO, 0, "the root of the unique id sent a frame with a bad %s",
+                     why);
+}
+
+/* Adopts the error record of the root. */
+static weft_status_t claim_failed(const weft_claim_t *claim)
+{
+    weft_error_t error;
+    const char *why;
+    if (weft_error_decode(claim->message + WEFT_WIRE_HEADER, WEFT_RANKS_MOST, &error, &why) !=
+        WEFT_OK) {
+        return claim_malformed(why);
+    }
+    error.rank = (int32_t)claim->rank;
+    error.comm_id = claim->comm_id;
+    *weft_error_record() = error;
+    return error.status;
+}
+
+/* Receives what is there. IN_PROGRESS until a frame is whole. */
+static weft_status_t claim_receive(weft_claim_t *claim)
+{
+    for (;;) {
+        weft_frame_t frame;
+        const char *why;
+        size_t want = WEFT_WIRE_HEADER;
+        if (claim->got >= WEFT_WIRE_HEADER) {
+            if (weft_frame_decode(claim->message, WEFT_RANKS_MOST, claim->comm_id, &frame, &why) !=
+                WEFT_OK) {
+                return claim_malformed(why);
+            }
+            if (frame.type == WEFT_FRAME_CLAIMED) {
+                return WEFT_OK;
+            }
+            if (frame.type != WEFT_FRAME_FAIL) {
+                return claim_malformed("type");
+            }
+            want += frame.bytes;
+            if (claim->got == want) {
+                return claim_failed(claim);
+            }
+        }
+        int error = 0;
+        ssize_t got =
+            weft_os_recv(claim->fd, claim->message + claim->got, want - claim->got, &error);
+        if (got == WEFT_OS_NONE) {
+            return WEFT_IN_PROGRESS;
+        }
+        if (got <= 0) {
+            return WEFT_ERR_LINK;
+        }
+        claim->got += (uint32_t)got;
+    }
+}
+
+weft_status_t weft_claim_wait(weft_claim_t *claim, uint64_t until)
+{
+    weft_status_t status;
+    while ((status = claim_receive(claim)) == WEFT_IN_PROGRESS && weft_os_clock_ns() < until) {
+        struct pollfd entry = {.fd = claim->fd, .events = POLLIN};
+        if (weft_os_poll(&entry, 1, until) < 0) {
+            return weft_error_record()->status;
+        }
+    }
+    return status;
+}
+
+void weft_claim_release(const weft_claim_t *claim)
+{
+    (void)claim_send(claim, WEFT_FRAME_CLAIMED, NULL, 0);
+}
+
+void weft_claim_fail(const weft_claim_t *claim)
+{
+    uint8_t payload[WEFT_WIRE_ERROR];
+    weft_error_encode(weft_error_record(), payload);
+    (void)claim_send(claim, WEFT_FRAME_FAIL, payload, sizeof payload);
+}
+
+void weft_claim_close(weft_claim_t *claim)
+{
+    weft_os_close(claim->fd);
+    claim->fd = -1;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The claim of a unique id: a connection to the root that a rank holds from the moment it has the
+ * id until all ranks have it. Its end tells the root that the rank died, and the rank that the
+ * root's process did. */
+#ifndef WEFT_BOOT_CLAIM_H
+#define WEFT_BOOT_CLAIM_H
+
+#include "core/boot/join_request.h"
+
+typedef struct weft_claim {
+    int fd;
+    uint64_t comm_id;
+    uint32_t rank, nranks;
+    uint32_t got;
+    uint8_t message[WEFT_WIRE_MOST];
+} weft_claim_t;
+
+/* Connects and says who we are. Blocks until that is done, at most until `until`. ERR_LINK: nobody
+ * listens; else as weft_connector_run(). */
+weft_status_t weft_claim_open(weft_claim_t *claim, const weft_id_t *id,
+                              const weft_join_request_t *self, uint64_t until);
+/* Waits until all have claimed. Returns OK; IN_PROGRESS at `until`; the failure that the root
+ * tells; ERR_LINK: the connection ended without a word. */
+weft_status_t weft_claim_wait(weft_claim_t *claim, uint64_t until);
+/* Rank 0: the note is gone, the others may return. */
+void weft_claim_release(const weft_claim_t *claim);
+/* Tells the root, and so all, the calling thread's error. */
+void weft_claim_fail(const weft_claim_t *claim);
+/* After weft_claim_open(), whatever it returned. */
+void weft_claim_close(weft_claim_t *claim);
+
+#endif

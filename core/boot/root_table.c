@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The root's table of ranks. */
+#include "core/boot/root_table.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/os/os.h"
+#include "core/os/os_folder.h"
+
+/* Ranks in this process wait so long at most until the others were told. */
+#define OWN_NS (200 * WEFT_NS_PER_MS)
+/* Descriptors beside those of the ranks: the transports of a rank in this process, files. */
+#define FILES_BESIDE 8
+
+void weft_root_table_init(weft_root_table_t *table, int watch, uint64_t comm_id)
+{
+    memset(table, 0, sizeof *table);
+    table->watch = watch;
+    table->comm_id = comm_id;
+    /* Without a port it cannot fail. */
+    (void)weft_join_request_make(&table->self, 0, 0, NULL, 0);
+}
+
+void weft_root_close(const weft_root_table_t *table, int *fd)
+{
+    if (*fd >= 0) {
+        weft_os_watch_remove(table->watch, *fd);
+        weft_os_close(*fd);
+        *fd = -1;
+    }
+}
+
+static void root_seat_close(const weft_root_table_t *table, weft_root_seat_t *seat)
+{
+    weft_root_close(table, &seat->join);
+    weft_root_close(table, &seat->claim);
+    weft_root_close(table, &seat->process);
+}
+
+void weft_root_table_fini(weft_root_table_t *table)
+{
+    for (uint32_t i = 0; table->seats != NULL && i < table->nranks; i++) {
+        root_seat_close(table, &table->seats[i]);
+    }
+    weft_os_free(table->seats);
+    table->seats = NULL;
+}
+
+weft_status_t weft_root_table_make(weft_root_table_t *table, const weft_join_request_t *first)
+{
+    char what[64];
+    uint32_t nranks = first->nranks;
+    snprintf(what, sizeof what, "the join of %u ranks", nranks);
+    table->sees_processes = weft_os_files_reserve(2 * nranks + FILES_BESIDE, what) == WEFT_OK;
+    if (!table->sees_processes) {
+        weft_status_t status = weft_os_files_reserve(nranks + FILES_BESIDE, what);
+        if (status != WEFT_OK) {
+            return status;
+        }
+    }
+    weft_root_seat_t *seats = weft_os_alloc(nranks * sizeof *seats, 0);
+    if (seats == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, 0, "out of memory for %u ranks", nranks);
+    }
+    for (uint32_t i = 0; i < nranks; i++) {
+        seats[i].join = seats[i].claim = seats[i].process = -1;
+    }
+    table->seats = seats;
+    table->nranks = nranks;
+    table->first = first->rank;
+    return WEFT_OK;
+}
+
+void weft_root_send(const weft_root_table_t *table, int fd, uint32_t type, uint32_t from,
+                    const uint8_t *payload, uint32_t bytes)
+{
+    uint8_t message[WEFT_WIRE_MOST];
+    int error;
+    weft_frame_t frame = {.type = type, .bytes = bytes, .from = from, .comm_id = table->comm_id};
+    weft_frame_encode(&frame, message);
+    if (bytes > 0) {
+        memcpy(message + WEFT_WIRE_HEADER, payload, bytes);
+    }
+    (void)weft_os_send(fd, message, WEFT_WIRE_HEADER + bytes, &error);
+}
+
+void weft_root_send_error(const weft_root_table_t *table, int fd, const weft_error_t *error)
+{
+    uint8_t payload[WEFT_WIRE_ERROR];
+    weft_error_encode(error, payload);
+    /* The root speaks for no rank; rank 0 always exists. */
+    weft_root_send(table, fd, WEFT_FRAME_FAIL, 0, payload, sizeof payload);
+}
+
+static bool root_shares_pids(const weft_root_table_t *table, const weft_join_request_t *request)
+{
+    return table->self.space != 0 && table->self.space == request->space &&
+           memcmp(table->self.host_id, request->host_id, sizeof request->host_id) == 0;
+}
+
+static bool root_is_own(const weft_root_table_t *table, const weft_join_request_t *request)
+{
+    return root_shares_pids(table, request) && table->self.pid == request->pid;
+}
+
+void weft_root_watch_process(const weft_root_table_t *table, weft_root_seat_t *seat)
+{
+    if (!table->sees_processes || !root_shares_pids(table, &seat->request) ||
+        root_is_own(table, &seat->request)) {
+        return;
+    }
+    seat->process = weft_os_process_watch(seat->request.pid, seat->request.started);
+    uint32_t rank = (uint32_t)(seat - table->seats);
+    if (seat->process >= 0 &&
+        weft_os_watch_add(table->watch, seat->process, weft_root_tag(WEFT_ROOT_PROCESS, rank)) !=
+            WEFT_OK) {
+        weft_os_close(seat->process);
+        seat->process = -1;
+    }
+}
+
+static void root_seat_tell(weft_root_table_t *table, weft_root_seat_t *seat)
+{
+    int fds[2] = {seat->join, seat->claim};
+    for (int i = 0; i < 2; i++) {
+        if (fds[i] >= 0) {
+            weft_root_send_error(table, fds[i], &table->failure);
+        }
+    }
+    table->told += !seat->told;
+    seat->told = true;
+    root_seat_close(table, seat);
+}
+
+static bool root_seat_is_here(const weft_root_seat_t *seat)
+{
+    return seat->join >= 0 || seat->claim >= 0;
+}
+
+void weft_root_tell_own(weft_root_table_t *table, uint64_t now)
+{
+    uint32_t waiting = 0;
+    if (table->failure.status == WEFT_OK || table->own_told) {
+        return;
+    }
+    for (uint32_t i = 0; i < table->nranks; i++) {
+        waiting += !table->seats[i].told && root_seat_is_here(&table->seats[i]);
+    }
+    if (table->told + waiting < table->nranks && now < table->own_until) {
+        return;
+    }
+    table->own_told = true;
+    for (uint32_t i = 0; i < table->nranks; i++) {
+        if (root_seat_is_here(&table->seats[i])) {
+            root_seat_tell(table, &table->seats[i]);
+        }
+    }
+}
+
+void weft_root_fail_as(weft_root_table_t *table, const weft_error_t *error)
+{
+    uint64_t now = weft_os_clock_ns();
+    if (table->failure.status != WEFT_OK) {
+        return;
+    }
+    table->failure = *error;
+    table->own_until = now + OWN_NS;
+    for (uint32_t i = 0; i < table->nranks; i++) {
+        weft_root_seat_t *seat = &table->seats[i];
+        bool dead = error->status == WEFT_ERR_PEER_DEAD && error->peer == (int32_t)i;
+        if (dead || (root_seat_is_here(seat) && !root_is_own(table, &seat->request))) {
+            root_seat_tell(table, seat);
+        } else if (seat->arrived && seat->join < 0 && !seat->told) {
+            /* It had all it needed and is gone. */
+            seat->told = true;
+            table->told++;
+        }
+    }
+    weft_root_tell_own(table, now);
+}
+
+void weft_root_fail(weft_root_table_t *table, weft_status_t status, const weft_root_seat_t *culprit,
+                    const char *text)
+{
+    weft_error_t error;
+    weft_error_clear(&error);
+    error.status = status;
+    if (culprit != NULL) {
+        error.peer = (int32_t)(culprit - table->seats);
+        error.peer_pid = culprit->request.pid;
+        memcpy(error.peer_host, culprit->request.host_name, sizeof error.peer_host);
+    }
+    snprintf(error.text, sizeof error.text, "%s", text);
+    weft_root_fail_as(table, &error);
+}
+
+void weft_root_tell_late(weft_root_table_t *table, int fd, uint32_t rank)
+{
+    weft_root_send_error(table, fd, &table->failure);
+    weft_os_close(fd);
+    if (rank >= table->nranks) {
+        table->told++;
+    } else if (!table->seats[rank].told) {
+        table->seats[rank].told = true;
+        table->told++;
+    }
+    weft_root_tell_own(table, weft_os_clock_ns());
+}
+
+bool weft_root_all_told(const weft_root_table_t *table)
+{
+    return table->failure.status != WEFT_OK && table->nranks > 0 && table->told >= table->nranks;
+}
+
+uint32_t weft_root_missing(const weft_root_table_t *table, bool welcomed, char *text, size_t bytes)
+{
+    size_t at = 0;
+    uint32_t count = 0;
+    bool claims = table->claimed > 0 && table->claimed < table->nranks;
+    text[0] = '\0';
+    for (uint32_t i = 0; i < table->nranks; i++) {
+        uint32_t end = i;
+        for (; end < table->nranks; end++) {
+            const weft_root_seat_t *seat = &table->seats[end];
+            if (welcomed ? seat->ready : seat->arrived || (claims && seat->claimed)) {
+                break;
+            }
+        }
+        if (end == i) {
+            continue;
+        }
+        count += end - i;
+        if (bytes - at >= 48) {
+            int used = end - i == 1 ? snprintf(text + at, bytes - at, "%s%u", at > 0 ? ", " : "", i)
+                                    : snprintf(text + at, bytes - at, "%s%u-%u", at > 0 ? ", " : "",
+                                               i, end - 1);
+            at += (size_t)used;
+        } else if (bytes - at >= 16) {
+            at += (size_t)snprintf(text + at, bytes - at, ", and more");
+            bytes = at;
+        }
+        i = end;
+    }
+    return count;
+}

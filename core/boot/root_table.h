@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the root of a join knows of each rank, and how it tells all of them a failure. A rank first
+ * claims the unique id, if the launcher's exchange carries it: the root then watches its process.
+ * Later it joins. Ranks in the root's own process hear of a failure last, because that process may
+ * end when it has heard.
+ *
+ * Thread: the root's. Nothing blocks. */
+#ifndef WEFT_BOOT_ROOT_TABLE_H
+#define WEFT_BOOT_ROOT_TABLE_H
+
+#include "core/boot/join_request.h"
+#include "core/boot/wire.h"
+
+typedef struct weft_root_seat {
+    int join;    /* its connection for the join; −1: none, or not any more */
+    int claim;   /* its connection for the exchange of the id; −1 as above */
+    int process; /* readable when its process ends; watched until it has joined */
+    bool claimed, arrived, ready, told;
+    uint64_t lost; /* when a connection ended that had named no more than the rank; 0: none */
+    weft_join_request_t request; /* once it has claimed or arrived */
+} weft_root_seat_t;
+
+/* What a tag of the watch stands for; the upper half of the tag. */
+enum { WEFT_ROOT_LISTENER, WEFT_ROOT_JOINER, WEFT_ROOT_JOIN, WEFT_ROOT_CLAIM, WEFT_ROOT_PROCESS };
+
+typedef struct weft_root_table {
+    int watch; /* of weft_os_watch_open(); the owner's */
+    uint64_t comm_id;
+    weft_join_request_t self; /* the root's process */
+    uint32_t nranks;          /* 0: nobody came yet */
+    uint32_t first;           /* rank that came first and so said nranks */
+    uint32_t claimed, arrived, ready;
+    uint32_t told;      /* ranks that were told the failure, or died of it */
+    uint64_t own_until; /* when the ranks in this process are told at the latest */
+    bool own_told;
+    bool sees_processes;  /* there are descriptors to watch them */
+    weft_error_t failure; /* status OK: none yet */
+    weft_root_seat_t *seats;
+} weft_root_table_t;
+
+static inline uint64_t weft_root_tag(uint32_t kind, uint32_t index)
+{
+    return (uint64_t)kind << 32 | index;
+}
+
+void weft_root_table_init(weft_root_table_t *table, int watch, uint64_t comm_id);
+/* Closes all connections. */
+void weft_root_table_fini(weft_root_table_t *table);
+/* Makes the seats when the first rank has said how many there are. ERR_RESOURCE: no memory, or
+ * RLIMIT_NOFILE is too small for a connection to each. */
+weft_status_t weft_root_table_make(weft_root_table_t *table, const weft_join_request_t *first);
+
+/* Sends one small frame. A peer whose empty buffer does not take it is as good as gone. */
+void weft_root_send(const weft_root_table_t *table, int fd, uint32_t type, uint32_t from,
+                    const uint8_t *payload, uint32_t bytes);
+void weft_root_send_error(const weft_root_table_t *table, int fd, const weft_error_t *error);
+
+/* The join has failed: all that came are told the same. `culprit` may be NULL. Only the first
+ * failure counts. */
+void weft_root_fail(weft_root_table_t *table, weft_status_t status, const weft_root_seat_t *culprit,
+                    const char *text);
+/* The same with an error record of a rank. */
+void weft_root_fail_as(weft_root_table_t *table, const weft_error_t *error);
+/* Tells the failure to one that came after it and closes its connection. */
+void weft_root_tell_late(weft_root_table_t *table, int fd, uint32_t rank);
+/* Tells the ranks of this process when the others were told, or own_until has come. */
+void weft_root_tell_own(weft_root_table_t *table, uint64_t now);
+/* True: nobody is left to be told. */
+bool weft_root_all_told(const weft_root_table_t *table);
+
+/* Closes one connection of a seat, or its process's descriptor, and sets it to −1. */
+void weft_root_close(const weft_root_table_t *table, int *fd);
+/* Watches the process of a seat that has claimed, if it runs where it can be seen. */
+void weft_root_watch_process(const weft_root_table_t *table, weft_root_seat_t *seat);
+
+/* Writes "3, 5-7" for the ranks that are not ready if `welcomed`, else have not arrived, else
+ * (while ids are exchanged) have not even claimed. Returns how many. Cut when there are too
+ * many. */
+uint32_t weft_root_missing(const weft_root_table_t *table, bool welcomed, char *text, size_t bytes);
+
+#endif

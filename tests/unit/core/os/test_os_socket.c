@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Waiting for descriptors: what the system cannot do is an error that names the limit. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include <cmocka.h>
+
+#include "core/base/error.h"
+#include "core/os/os.h"
+#include "core/os/os_socket.h"
+
+static struct rlimit limit_set(rlim_t soft)
+{
+    struct rlimit before, now;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    now = before;
+    now.rlim_cur = soft;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &now), 0);
+    return before;
+}
+
+static void more_entries_than_files_are_an_error_that_names_the_limit(void **unused)
+{
+    (void)unused;
+    enum { N = 100 };
+    struct pollfd entries[N];
+    for (int i = 0; i < N; i++) {
+        entries[i] = (struct pollfd){.fd = -1};
+    }
+    struct rlimit before = limit_set(64);
+    int ready = weft_os_poll(entries, N, 0);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(ready, -1);
+    assert_int_equal(weft_error_record()->status, WEFT_ERR_RESOURCE);
+    assert_non_null(strstr(weft_error_record()->text, "RLIMIT_NOFILE (ulimit -n) is 64"));
+    assert_int_equal(weft_os_poll(entries, N, 0), 0);
+}
+
+static void the_soft_limit_is_raised_when_that_suffices(void **unused)
+{
+    (void)unused;
+    struct rlimit now, before = limit_set(64);
+    assert_int_equal(weft_os_files_reserve(10, "a small thing"), WEFT_OK);
+    getrlimit(RLIMIT_NOFILE, &now);
+    assert_int_equal(now.rlim_cur, 64);
+    assert_int_equal(weft_os_files_reserve(100, "a large thing"), WEFT_OK);
+    getrlimit(RLIMIT_NOFILE, &now);
+    assert_int_equal(now.rlim_cur, before.rlim_max);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+static void a_hard_limit_that_is_too_low_is_named_with_what_is_needed(void **unused)
+{
+    (void)unused;
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_int_equal(weft_os_files_reserve((uint32_t)limit.rlim_max, "the join"),
+                     WEFT_ERR_RESOURCE);
+    const char *text = weft_error_record()->text;
+    assert_non_null(strstr(text, "the join needs more open files than RLIMIT_NOFILE allows"));
+    assert_non_null(strstr(text, "are needed"));
+}
+
+static void a_watch_gives_out_the_tags_of_those_that_are_ready(void **unused)
+{
+    (void)unused;
+    int watch, first, second;
+    uint64_t tags[4];
+    assert_int_equal(weft_os_watch_open(&watch), WEFT_OK);
+    assert_int_equal(weft_os_wake_open(&first), WEFT_OK);
+    assert_int_equal(weft_os_wake_open(&second), WEFT_OK);
+    assert_int_equal(weft_os_watch_add(watch, first, 7), WEFT_OK);
+    assert_int_equal(weft_os_watch_add(watch, second, UINT64_C(9) << 32), WEFT_OK);
+    assert_int_equal(weft_os_watch_wait(watch, tags, 4, 0), 0);
+    weft_os_wake(second);
+    assert_int_equal(weft_os_watch_wait(watch, tags, 4, WEFT_NEVER), 1);
+    assert_true(tags[0] == UINT64_C(9) << 32);
+    weft_os_wake(first);
+    assert_int_equal(weft_os_watch_wait(watch, tags, 4, WEFT_NEVER), 2);
+    assert_int_equal(weft_os_watch_wait(watch, tags, 1, WEFT_NEVER), 1);
+    weft_os_watch_remove(watch, second);
+    assert_int_equal(weft_os_watch_wait(watch, tags, 4, WEFT_NEVER), 1);
+    assert_true(tags[0] == 7);
+    uint64_t start = weft_os_clock_ns();
+    weft_os_wake_clear(first);
+    assert_int_equal(weft_os_watch_wait(watch, tags, 4, start + 20 * WEFT_NS_PER_MS), 0);
+    assert_true(weft_os_clock_ns() >= start + 20 * WEFT_NS_PER_MS);
+    weft_os_close(first);
+    weft_os_close(second);
+    weft_os_close(watch);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(more_entries_than_files_are_an_error_that_names_the_limit),
+        cmocka_unit_test(the_soft_limit_is_raised_when_that_suffices),
+        cmocka_unit_test(a_hard_limit_that_is_too_low_is_named_with_what_is_needed),
+        cmocka_unit_test(a_watch_gives_out_the_tags_of_those_that_are_ready),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

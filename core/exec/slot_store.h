@@ -25,8 +25,8 @@ typedef struct weft_slot_pool {
 
 /* What a port asks of its pool (slot_pool.c). */
 typedef struct weft_slot_store_ops {
-    /* Commits what a payload of `bytes` in the next slot of a sending port needs. ERR_RESOURCE, with
-     * the peer. */
+    /* Commits what a payload of `bytes` in the next slot of a sending port needs. ERR_RESOURCE,
+     * with the peer. */
     weft_status_t (*commit)(struct weft_mapped_port *port, uint64_t bytes);
     /* Takes a port that goes away out of the pool. */
     void (*leave)(struct weft_mapped_port *port);

@@ -258,6 +258,37 @@ static void parse(job_t *job, int argc, char **argv)
     job->command = optind < argc ? argv + optind : NULL;
 }
 
+/* What the root leaves for the parent. */
+typedef struct root {
+    weft_unique_id_t id;
+    _Atomic uint32_t ready;
+} root_t;
+
+/* Makes the id in a process of its own: its threads must not run where ranks are forked. */
+static pid_t start_root(job_t *job)
+{
+    root_t *root =
+        mmap(NULL, sizeof *root, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pid_t child = root == MAP_FAILED ? -1 : fork();
+    if (child == 0) {
+        weft_comm_options_t options = options_of(job);
+        enter_host(job, 0);
+        alarm(job->limit);
+        if (weft_unique_id_create(&root->id, &options) != WEFT_OK) {
+            _exit(say_error(0, "id"));
+        }
+        atomic_store(&root->ready, 1);
+        for (;;) {
+            pause();
+        }
+    }
+    for (double until = now() + 30; child > 0 && now() < until && !atomic_load(&root->ready);) {
+        usleep(1000);
+    }
+    job->id = root->id;
+    return child > 0 && atomic_load(&root->ready) ? child : -1;
+}
+
 int main(int argc, char **argv)
 {
     job_t job = {.nranks = 256, .nhosts = 1, .victim = -1, .limit = 300};
@@ -270,11 +301,11 @@ int main(int argc, char **argv)
         fprintf(stderr, "bad number of ranks or hosts\n");
         return 2;
     }
-    weft_comm_options_t options = options_of(&job);
     double begun = now(), killed = 0;
-    enter_host(&job, 0);
-    if (weft_unique_id_create(&job.id, &options) != WEFT_OK) {
-        return say_error(0, "id");
+    pid_t root = start_root(&job);
+    if (root < 0) {
+        fprintf(stderr, "there is no unique id\n");
+        return 1;
     }
     for (uint32_t r = 0; r < job.nranks; r++) {
         job.pids[r] = fork();
@@ -288,6 +319,9 @@ int main(int argc, char **argv)
     }
     uint32_t failed = wait_all(&job);
     double ended = now();
+    kill(root, SIGKILL);
+    waitpid(root, NULL, 0);
+    free(job.pids);
     return report(&job, begun, ended, killed) + failed > 0 ||
            (job.victim >= 0 && job.command == NULL && killed <= 0);
 }

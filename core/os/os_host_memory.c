@@ -15,6 +15,7 @@
 
 #include "core/base/error.h"
 #include "core/os/os.h"
+#include "core/os/os_shared.h"
 
 static void *host_memory_map(int fd, size_t bytes)
 {
@@ -25,17 +26,17 @@ static void *host_memory_map(int fd, size_t bytes)
 weft_status_t weft_os_host_memory_create(const char *name, size_t bytes,
                                          weft_os_host_memory_t *memory_p)
 {
-    int fd = memfd_create(name, MFD_CLOEXEC);
-    void *memory = NULL;
-    if (fd >= 0 && ftruncate(fd, (off_t)bytes) == 0) {
-        memory = host_memory_map(fd, bytes);
+    int fd;
+    weft_status_t status = weft_os_sealed_file(name, bytes, &fd);
+    if (status != WEFT_OK) {
+        return status;
     }
+    void *memory = host_memory_map(fd, bytes);
     if (memory == NULL) {
-        int error = errno;
-        if (fd >= 0) {
-            close(fd);
-        }
-        return weft_fail(WEFT_ERR_SYSTEM, error, "cannot share %zu bytes between processes", bytes);
+        status = weft_fail(WEFT_ERR_RESOURCE, errno, "cannot share %zu bytes between processes",
+                           bytes);
+        close(fd);
+        return status;
     }
     *memory_p = (weft_os_host_memory_t){.memory = memory, .bytes = bytes, .fd = fd};
     return WEFT_OK;

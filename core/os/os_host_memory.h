@@ -18,7 +18,7 @@ typedef struct weft_os_host_memory {
     int fd; /* of the maker; −1: found */
 } weft_os_host_memory_t;
 
-/* Makes it. `name` tells it from others of this process. ERR_SYSTEM. Blocks: no. */
+/* Makes it. `name` tells it from others of this process. ERR_RESOURCE, ERR_SYSTEM. Blocks: no. */
 weft_status_t weft_os_host_memory_create(const char *name, size_t bytes,
                                          weft_os_host_memory_t *memory_p);
 /* Finds the memory that process `pid` made. False: there is none of this name, size and user, or

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -20,6 +21,38 @@
 #define MADV_COLLAPSE 25 /* the library may be older than the kernel */
 #endif
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+/* Beyond this limit ftruncate() sends SIGXFSZ, which ends the process. */
+static weft_status_t shared_check_limit(uint64_t bytes)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes > limit.rlim_cur) {
+        return weft_fail(WEFT_ERR_RESOURCE, EFBIG,
+                         "%llu bytes of shared memory wanted, the limit of file sizes is %llu; "
+                         "raise it (ulimit -f)",
+                         (unsigned long long)bytes, (unsigned long long)limit.rlim_cur);
+    }
+    return WEFT_OK;
+}
+
+weft_status_t weft_os_sealed_file(const char *name, uint64_t bytes, int *fd_p)
+{
+    weft_status_t status = shared_check_limit(bytes);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0) {
+        return weft_fail(WEFT_ERR_RESOURCE, errno, "memfd_create");
+    }
+    if (ftruncate(fd, (off_t)bytes) != 0 || fcntl(fd, F_ADD_SEALS, SEALS) != 0) {
+        status = weft_fail(WEFT_ERR_SYSTEM, errno, "cannot size shared memory");
+        close(fd);
+        return status;
+    }
+    *fd_p = fd;
+    return WEFT_OK;
+}
 
 /* Maps the whole file at an address that allows huge pages. Returns NULL with errno. */
 static uint8_t *shared_map(int fd, uint64_t bytes, int protection)
@@ -48,18 +81,14 @@ static uint8_t *shared_map(int fd, uint64_t bytes, int protection)
 weft_status_t weft_os_shared_create(uint64_t bytes, weft_os_shared_t *shared)
 {
     *shared = (weft_os_shared_t){.bytes = bytes, .fd = -1};
-    int fd = memfd_create("weft-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0) {
-        return weft_fail(WEFT_ERR_RESOURCE, errno, "memfd_create");
-    }
-    if (ftruncate(fd, (off_t)bytes) != 0 || fcntl(fd, F_ADD_SEALS, SEALS) != 0) {
-        weft_status_t status = weft_fail(WEFT_ERR_SYSTEM, errno, "cannot size shared memory");
-        close(fd);
+    int fd;
+    weft_status_t status = weft_os_sealed_file("weft-arena", bytes, &fd);
+    if (status != WEFT_OK) {
         return status;
     }
     shared->base = shared_map(fd, bytes, PROT_NONE);
     if (shared->base == NULL) {
-        weft_status_t status = weft_fail(WEFT_ERR_RESOURCE, errno, "cannot map shared memory");
+        status = weft_fail(WEFT_ERR_RESOURCE, errno, "cannot map shared memory");
         close(fd);
         return status;
     }

@@ -10,6 +10,10 @@
 
 #include <weft/types.h>
 
+/* Makes an anonymous file of `bytes` bytes, zero, sealed in its size; `name` is shown in /proc. The
+ * caller closes *fd_p. ERR_RESOURCE (the limit of file sizes among others), ERR_SYSTEM. */
+weft_status_t weft_os_sealed_file(const char *name, uint64_t bytes, int *fd_p);
+
 typedef struct weft_os_shared {
     uint8_t *base;  /* aligned to a huge page */
     uint64_t bytes; /* a multiple of a huge page */

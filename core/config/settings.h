@@ -35,7 +35,7 @@ typedef struct weft_exec_settings {
     double spin;             /* busy waiting before yielding where ranks outnumber cores */
     uint64_t slot_bytes;     /* slot size; 0 = what the transports ask for */
     int64_t slots;           /* FIFO depth; 0 = what the transports ask for */
-    uint64_t pool_bytes;     /* of slots that the mapped links of a communicator hold; 0 = no limit */
+    uint64_t pool_bytes;     /* of slots of mapped links, per communicator; 0 = no limit */
     int64_t gpudirect;       /* weft_gpudirect_mode_t */
     uint64_t program_memory; /* bytes of prepared programs per communicator */
 } weft_exec_settings_t;

@@ -24,7 +24,7 @@ typedef struct weft_mapped_port {
     uint64_t small_bytes;   /* payloads up to this size go there; WEFT_SLOT_INLINE: none do */
     uint64_t ready;         /* send: payloads up to this size may be written without a commit */
     weft_slot_store_t store;
-    weft_windows_t *windows;          /* of the communicator, or NULL */
+    weft_windows_t *windows; /* of the communicator, or NULL */
     uint64_t answer; /* send: the peer's last answer to an offer of our arena; 0: there was none */
     weft_arena_import_t *arena;       /* receive: the peer's, or NULL */
     weft_payload_location_t location; /* settled before the first message */

@@ -33,8 +33,8 @@ weft_status_t weft_os_host_memory_create(const char *name, size_t bytes,
     }
     void *memory = host_memory_map(fd, bytes);
     if (memory == NULL) {
-        status = weft_fail(WEFT_ERR_RESOURCE, errno, "cannot share %zu bytes between processes",
-                           bytes);
+        status =
+            weft_fail(WEFT_ERR_RESOURCE, errno, "cannot share %zu bytes between processes", bytes);
         close(fd);
         return status;
     }

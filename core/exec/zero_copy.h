@@ -13,6 +13,7 @@
 #define WEFT_EXEC_ZERO_COPY_H
 
 #include "core/exec/port.h"
+#include "core/os/os.h"
 
 /* Describes `bytes` bytes at `payload` to the peer of a mapped port, and counts the message; or
  * to weft_port_send(), if the transport takes them from there. Window 0: they have to be copied,
@@ -30,7 +31,7 @@ weft_status_t weft_zero_copy_resolve(weft_port_t *port, uint64_t bytes, size_t e
  * asked after a zero-copy message has been read, before the result is used. */
 static inline bool weft_zero_copy_is_withdrawn(weft_port_t *port)
 {
-    atomic_thread_fence(memory_order_acquire);
+    weft_os_fence_reads();
     return atomic_load_explicit(&weft_mapped_port(port)->control->withdrawn,
                                 memory_order_relaxed) != 0;
 }

@@ -99,6 +99,17 @@ static inline void weft_os_pause(void)
 #endif
 }
 
+/* What was read before this is read before what is read after it. TSan knows no fences; the code
+ * that needs this one reads memory that its owner may write at any time, and looks afterwards. */
+static inline void weft_os_fence_reads(void)
+{
+#if defined(WEFT_TSAN) && defined(__x86_64__)
+    __asm__ volatile("" ::: "memory"); /* the processor keeps the order of reads */
+#else
+    atomic_thread_fence(memory_order_acquire);
+#endif
+}
+
 /* CPUs that a thread may run on: opaque, 1,024 at most. */
 typedef struct weft_os_cpu_set {
     uint64_t word[16];

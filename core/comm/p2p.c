@@ -38,27 +38,27 @@ static weft_status_t p2p_mismatch(const weft_comm_state_t *state, uint32_t peer,
 
 /* Returns the elements of the slice that begins with element `at`. */
 static uint64_t p2p_slice_at(const weft_comm_state_t *state, const weft_request_t *request,
-                             uint64_t at)
+                             size_t elem, uint64_t at)
 {
-    uint64_t most = state->self.family->slot_bytes / weft_dtype_size(request->args.dtype);
+    uint64_t most = state->self.family->slot_bytes / elem;
     uint64_t left = request->args.count - at;
     return left < most ? left : most;
 }
 
 /* Returns the elements of the next slice. */
-static uint64_t p2p_slice_of(const weft_comm_state_t *state, const weft_request_t *request)
+static uint64_t p2p_slice_of(const weft_comm_state_t *state, const weft_request_t *request,
+                             size_t elem)
 {
-    return p2p_slice_at(state, request, request->moved);
+    return p2p_slice_at(state, request, elem, request->moved);
 }
 
 /* Says where the receiver can read the bytes in place, so that they are copied once. A small message
  * is copied, so that its sender need not wait until it has been read. */
 static weft_zero_copy_t p2p_describe(const weft_comm_state_t *state, const weft_p2p_queue_t *queue,
-                                     const void *from, uint64_t bytes)
+                                     const void *from, uint64_t bytes, size_t elem)
 {
-    const weft_args_t *args = &queue->first->args;
-    bool large = args->count * weft_dtype_size(args->dtype) >= ZERO_COPY_BYTES;
-    return large && state->self.family->kernel.memory == NULL
+    uint64_t all = queue->first->args.count * elem;
+    return all >= ZERO_COPY_BYTES && state->self.family->kernel.memory == NULL
                ? weft_zero_copy_describe(queue->port, from, bytes)
                : (weft_zero_copy_t){.window = 0};
 }
@@ -70,14 +70,14 @@ static weft_status_t p2p_send_slice(const weft_comm_state_t *state, weft_p2p_que
     if (!weft_port_can_send(queue->port)) {
         return queue->port->broken != WEFT_OK ? queue->port->broken : WEFT_AGAIN;
     }
-    uint64_t bytes = p2p_slice_of(state, request) * elem;
+    uint64_t bytes = p2p_slice_of(state, request, elem) * elem;
     const uint8_t *from = (const uint8_t *)request->args.send + request->moved * elem;
     weft_signature_t signature = p2p_signature_of(queue);
     if (weft_message_port_sends_apart(queue->port, bytes)) {
         request->moved += bytes / elem;
         return weft_message_port_send_apart(queue->port, &signature, bytes, from);
     }
-    weft_zero_copy_t where = p2p_describe(state, queue, from, bytes);
+    weft_zero_copy_t where = p2p_describe(state, queue, from, bytes, elem);
     weft_status_t status = where.window == 0 ? weft_port_commit(queue->port, bytes) : WEFT_OK;
     if (where.window == 0 && status == WEFT_OK) {
         status = weft_memory_copy(state->self.family, weft_port_payload(queue->port, bytes), from,
@@ -122,7 +122,7 @@ static void p2p_place(const weft_comm_state_t *state, const weft_p2p_queue_t *qu
     size_t elem = weft_dtype_size(request->args.dtype);
     uint64_t at = request->moved;
     for (uint32_t ahead = 0; ahead < queue->port->slots && at < request->args.count; ahead++) {
-        uint64_t slice = p2p_slice_at(state, request, at);
+        uint64_t slice = p2p_slice_at(state, request, elem, at);
         weft_message_port_place(queue->port, ahead, (uint8_t *)request->args.recv + at * elem,
                                 slice * elem);
         at += slice;
@@ -134,12 +134,13 @@ static weft_status_t p2p_receive_slice(const weft_comm_state_t *state, weft_p2p_
     weft_request_t *request = queue->first;
     size_t elem = weft_dtype_size(request->args.dtype);
     if (!weft_port_can_receive(queue->port)) {
-        if (queue->port->kind == WEFT_PORT_MESSAGE) {
+        if (weft_message_port_sends_apart(queue->port,
+                                          (request->args.count - request->moved) * elem)) {
             p2p_place(state, queue);
         }
         return queue->port->broken != WEFT_OK ? queue->port->broken : WEFT_AGAIN;
     }
-    uint64_t bytes = p2p_slice_of(state, request) * elem;
+    uint64_t bytes = p2p_slice_of(state, request, elem) * elem;
     weft_signature_t mine = p2p_signature_of(queue);
     weft_signature_t theirs = *weft_port_signature(queue->port);
     if (!weft_signature_equal(&mine, &theirs)) {
@@ -164,10 +165,14 @@ static weft_status_t p2p_receive_slice(const weft_comm_state_t *state, weft_p2p_
 static bool p2p_drained(const weft_p2p_queue_t *queue)
 {
     const weft_args_t *args = &queue->first->args;
-    bool apart = queue->sends && weft_message_port_sends_apart(
-                                     queue->port, args->count * weft_dtype_size(args->dtype));
-    return (!queue->sends || weft_port_is_returned(queue->port)) &&
-           ((queue->first->next != NULL && !apart) || !weft_port_holds(queue->port));
+    if (!queue->sends) {
+        return true;
+    }
+    return weft_port_is_returned(queue->port) &&
+           (!weft_port_holds(queue->port) ||
+            (queue->first->next != NULL &&
+             !weft_message_port_sends_apart(queue->port,
+                                            args->count * weft_dtype_size(args->dtype))));
 }
 
 static weft_status_t p2p_run_queue(weft_comm_state_t *state, weft_p2p_queue_t *queue, bool *moved_p)

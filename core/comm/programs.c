@@ -5,20 +5,25 @@
  * the program's own; a list by last use would write two neighbours. */
 #include "core/comm/programs.h"
 
+#include <assert.h>
+#include <string.h>
+
 #include "core/os/os.h"
+
+static_assert(sizeof(weft_program_key_t) == 16, "no bytes that are not in a field");
 
 static uint32_t programs_hash(const weft_program_key_t *key)
 {
-    uint64_t h = key->count * UINT64_C(0x9e3779b97f4a7c15) + key->root;
-    h ^= (uint64_t)key->coll << 40 ^ (uint64_t)key->dtype << 48 ^ (uint64_t)key->op << 56;
-    h *= UINT64_C(0xff51afd7ed558ccd);
+    uint64_t words[2];
+    memcpy(words, key, sizeof words);
+    uint64_t h = words[0] * UINT64_C(0x9e3779b97f4a7c15) ^ words[1];
+    h = (h ^ h >> 32) * UINT64_C(0xff51afd7ed558ccd);
     return (uint32_t)(h >> 32);
 }
 
 static bool programs_key_equal(const weft_program_key_t *a, const weft_program_key_t *b)
 {
-    return a->count == b->count && a->root == b->root && a->coll == b->coll &&
-           a->dtype == b->dtype && a->op == b->op;
+    return memcmp(a, b, sizeof *a) == 0;
 }
 
 weft_program_key_t weft_programs_key(const weft_args_t *args)
@@ -37,11 +42,11 @@ void weft_programs_init(weft_programs_t *programs, uint64_t limit)
     programs->limit = limit;
 }
 
-static weft_prepared_t *const *programs_chain_const(const weft_programs_t *programs,
-                                                    const weft_program_key_t *key)
+static inline weft_prepared_t *programs_first(const weft_programs_t *programs,
+                                              const weft_program_key_t *key)
 {
     weft_prepared_t *const *chains = programs->chains != NULL ? programs->chains : programs->few;
-    return &chains[programs_hash(key) & (programs->nchains - 1)];
+    return chains[programs_hash(key) & (programs->nchains - 1)];
 }
 
 static weft_prepared_t **programs_chain(weft_programs_t *programs, const weft_program_key_t *key)
@@ -53,7 +58,7 @@ static weft_prepared_t **programs_chain(weft_programs_t *programs, const weft_pr
 weft_prepared_t *weft_programs_find(const weft_programs_t *programs, const weft_args_t *args)
 {
     weft_program_key_t key = weft_programs_key(args);
-    weft_prepared_t *found = *programs_chain_const(programs, &key);
+    weft_prepared_t *found = programs_first(programs, &key);
     while (found != NULL && !programs_key_equal(&found->key, &key)) {
         found = found->chained;
     }

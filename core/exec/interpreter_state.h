@@ -23,6 +23,7 @@ typedef struct weft_member {
     uint32_t holder; /* operand whose memory is stable and holds what is sent, or none */
     bool finished;
     bool copies;                           /* one source, no arithmetic */
+    bool reads_there;                      /* the slice of a source is in a peer's memory */
     const uint8_t *there[WEFT_MOVE_MAX];   /* sources: the slice in the peer's window; NULL: slot */
     weft_zero_copy_t where[WEFT_MOVE_MAX]; /* destinations: the slice in a window, or window 0 */
 } weft_member_t;

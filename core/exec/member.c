@@ -229,12 +229,14 @@ static weft_status_t member_resolve(weft_interpreter_t *run, weft_member_t *m, u
 {
     uint32_t ndst = m->move->ndst;
     weft_status_t status = WEFT_OK;
+    m->reads_there = false;
     for (uint32_t i = 0; i < m->move->nsrc && status == WEFT_OK; i++) {
         weft_port_t *port = m->port[ndst + i];
         m->there[i] = NULL;
-        if (port != NULL && weft_port_is_mapped(port) && bytes > WEFT_SLOT_INLINE) {
+        if (port != NULL && weft_port_is_mapped(port)) {
             status = weft_zero_copy_resolve(port, bytes, run->program->elem, &m->there[i]);
             run->blocked = status == WEFT_OK ? run->blocked : port;
+            m->reads_there = m->reads_there || m->there[i] != NULL;
         }
     }
     if (status != WEFT_OK) {
@@ -251,11 +253,13 @@ static weft_status_t member_describe(weft_interpreter_t *run, weft_member_t *m, 
     weft_status_t status = WEFT_OK;
     for (uint32_t i = 0; i < m->move->ndst && status == WEFT_OK; i++) {
         weft_port_t *port = m->port[i];
-        m->where[i] = (weft_zero_copy_t){.window = 0};
-        if (bytes <= WEFT_SLOT_INLINE || port == NULL) {
+        m->where[i].window = 0;
+        if (port == NULL) {
             continue;
         }
-        if (m->holder != NO_HOLDER) {
+        if (m->holder == NO_HOLDER) {
+            m->where[i] = (weft_zero_copy_t){.window = 0};
+        } else {
             m->where[i] = weft_zero_copy_describe(port, m->base[m->holder] + offset, bytes);
             run->zero_copies = run->zero_copies || m->where[i].window != 0;
         }
@@ -265,6 +269,25 @@ static weft_status_t member_describe(weft_interpreter_t *run, weft_member_t *m, 
         }
     }
     return status;
+}
+
+/* Decides where the payloads go and finds those that have come. The smallest are in the headers of
+ * slots, which need no look. */
+static weft_status_t member_locate(weft_interpreter_t *run, weft_member_t *m, uint64_t bytes)
+{
+    if (bytes > WEFT_SLOT_INLINE) {
+        weft_status_t status = member_describe(run, m, bytes);
+        return status == WEFT_OK ? member_resolve(run, m, bytes) : status;
+    }
+    uint32_t ndst = m->move->ndst, nsrc = m->move->nsrc;
+    for (uint32_t i = 0; i < ndst; i++) {
+        m->where[i].window = 0;
+    }
+    for (uint32_t i = 0; i < nsrc; i++) {
+        m->there[i] = NULL;
+    }
+    m->reads_there = false;
+    return WEFT_OK;
 }
 
 /* Sets the sources, in buffers, slots and windows. */
@@ -414,17 +437,14 @@ weft_status_t weft_member_slice(weft_interpreter_t *run, const weft_lane_run_t *
     }
     uint64_t count = weft_segmentation_slice(g, m->chunk, m->slice);
     uint64_t bytes = count * run->program->elem;
-    weft_status_t status = member_describe(run, m, bytes);
-    if (status == WEFT_OK) {
-        status = member_resolve(run, m, bytes);
-    }
+    weft_status_t status = member_locate(run, m, bytes);
     if (status != WEFT_OK) {
         return status;
     }
     if (count > 0) {
         member_combine(run, m, count);
     }
-    if (member_is_withdrawn(run, m)) {
+    if (m->reads_there && member_is_withdrawn(run, m)) {
         member_abandon(m);
         return WEFT_AGAIN;
     }

@@ -60,6 +60,8 @@ typedef struct sock_stream {
     weft_net_conn_t *conn;
     int fd;
     uint32_t armed; /* EPOLL* events that the device's epoll set watches for; 0: not in it */
+    bool sends;     /* carries our large messages: see sock_stream_takes() */
+    bool receives;  /* the peer may send on it */
     bool ended;     /* the peer will send no more */
     bool blocked;   /* the kernel takes no more bytes now */
     bool stalled;   /* the next chunk is for a receive that is not posted yet */
@@ -105,6 +107,8 @@ struct weft_net_conn {
     bool busy;            /* an operation is open */
     weft_status_t failed; /* OK, or what operations get */
     uint64_t chunk;
+    bool stalled;            /* a stream may be stalled */
+    uint32_t ended;          /* streams that have ended */
     uint64_t ended_ns;       /* when the first stream ended */
     uint64_t deadline_ns;    /* acceptor: when the streams must all have joined */
     uint32_t turn;           /* the stream that gets the next chunk */

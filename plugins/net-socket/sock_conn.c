@@ -32,7 +32,13 @@ weft_net_conn_t *sock_conn_create(weft_net_device_t *device, uint32_t nstreams,
 
 void sock_conn_ready(weft_net_conn_t *conn)
 {
-    uint32_t sending = (conn->nstreams + 1 - conn->info.connector) / 2;
+    uint32_t sending = 0;
+    for (uint32_t i = 0; i < conn->nstreams; i++) {
+        sock_stream_t *stream = &conn->streams[i];
+        stream->sends = conn->nstreams == 1 || i % 2 == conn->info.connector;
+        stream->receives = i == 0 || i % 2 != conn->info.connector;
+        sending += stream->sends ? 1 : 0;
+    }
     /* A single stream keeps the order by itself, so a message needs only one header. */
     conn->chunk = sending <= 1 ? SOCK_CHUNK_MAX : conn->device->net->config.chunk;
     weft_op_queues_attach(&conn->ops, conn, &conn->device->done);
@@ -81,7 +87,9 @@ static void sock_conn_start(weft_net_conn_t *conn)
     if (conn->ops.send.next != conn->ops.send.tail) {
         status = sock_conn_send(conn);
     }
-    for (uint32_t i = 0; i < conn->nstreams; i++) {
+    bool look = conn->stalled || conn->device->many;
+    conn->stalled = false; /* those that still are say so again */
+    for (uint32_t i = 0; look && i < conn->nstreams; i++) {
         sock_stream_t *stream = &conn->streams[i];
         if (status == WEFT_OK && stream->stalled) {
             status = sock_stream_receive(stream);

@@ -27,17 +27,16 @@ static void sock_device_arm(weft_net_device_t *device)
  * that was sent before, so it gets a moment to arrive. */
 static weft_status_t sock_conn_ended(weft_net_conn_t *conn)
 {
-    uint32_t ended = 0, receiving = 0;
-    for (uint32_t i = 0; i < conn->nstreams; i++) {
-        ended += conn->streams[i].ended ? 1 : 0;
-        receiving += sock_stream_receives(&conn->streams[i]) ? 1 : 0;
-    }
-    if (ended == 0 || conn->ops.recv.open == 0) {
+    uint32_t receiving = 0;
+    if (conn->ended == 0 || conn->ops.recv.open == 0) {
         return WEFT_OK;
+    }
+    for (uint32_t i = 0; i < conn->nstreams; i++) {
+        receiving += conn->streams[i].receives ? 1 : 0;
     }
     uint64_t now = conn->host->clock_ns(conn->host);
     conn->ended_ns = conn->ended_ns == 0 ? now : conn->ended_ns;
-    bool over = ended == receiving || now - conn->ended_ns > END_PATIENCE_NS;
+    bool over = conn->ended == receiving || now - conn->ended_ns > END_PATIENCE_NS;
     return over ? sock_conn_lost(conn, 0) : WEFT_OK;
 }
 
@@ -45,8 +44,11 @@ static weft_status_t sock_conn_ended(weft_net_conn_t *conn)
  * each time: after some visits in vain they are asked now and then. */
 static bool sock_stream_is_due(sock_stream_t *stream)
 {
+    if (stream == stream->conn->streams) {
+        return true;
+    }
     uint32_t quiet = stream->quiet++;
-    return stream == stream->conn->streams || quiet < QUIET_VISITS || quiet % QUIET_VISITS == 0;
+    return quiet < QUIET_VISITS || quiet % QUIET_VISITS == 0;
 }
 
 static void sock_conn_visit(weft_net_conn_t *conn)
@@ -59,7 +61,7 @@ static void sock_conn_visit(weft_net_conn_t *conn)
         status = sock_conn_send(conn);
     }
     for (uint32_t i = 0; i < conn->nstreams && status == WEFT_OK && conn->ops.recv.open > 0; i++) {
-        if (sock_stream_receives(&conn->streams[i]) && sock_stream_is_due(&conn->streams[i])) {
+        if (conn->streams[i].receives && sock_stream_is_due(&conn->streams[i])) {
             status = sock_stream_receive(&conn->streams[i]);
         }
     }

@@ -42,11 +42,15 @@ weft_status_t sock_conn_lost(const weft_net_conn_t *conn, int cause)
 }
 
 /* Sets the one or two places of a part of a message; no bytes have none. Returns their number. */
-static int sock_op_vectors(const weft_posted_op_t *op, const sock_payload_t *payload,
-                           uint64_t offset, uint64_t length, struct iovec vec[2])
+static inline int sock_op_vectors(const weft_posted_op_t *op, const sock_payload_t *payload,
+                                  uint64_t offset, uint64_t length, struct iovec vec[2])
 {
     int n = 0;
-    uint64_t end = payload->at != NULL ? payload->header : op->bytes;
+    uint64_t end = payload->header;
+    if (length > 0 && payload->at == NULL) {
+        vec[0] = (struct iovec){op->buffer + offset, length};
+        return 1;
+    }
     if (offset < end && length > 0) {
         uint64_t here = length < end - offset ? length : end - offset;
         vec[n++] = (struct iovec){op->buffer + offset, here};
@@ -71,12 +75,7 @@ static bool sock_send_pending(const weft_net_conn_t *conn)
  * first, where an answer carries the acknowledgement. */
 static bool sock_stream_takes(const sock_stream_t *stream, const weft_posted_op_t *op)
 {
-    const weft_net_conn_t *conn = stream->conn;
-    uint32_t index = (uint32_t)(stream - conn->streams);
-    if (conn->nstreams == 1) {
-        return true;
-    }
-    return op->bytes <= SOCK_SMALL ? index == 0 : index % 2 == conn->info.connector;
+    return op->bytes <= SOCK_SMALL ? stream == stream->conn->streams : stream->sends;
 }
 
 static bool sock_stream_may_claim(const sock_stream_t *stream)
@@ -187,7 +186,7 @@ weft_status_t sock_conn_send(weft_net_conn_t *conn)
     uint32_t idle = 0;
     /* Small messages use the first stream, where the peer looks first. */
     conn->turn = 0;
-    while (idle < conn->nstreams) {
+    while (idle < conn->nstreams && conn->ops.send.open > 0) {
         sock_stream_t *stream = &conn->streams[conn->turn];
         conn->turn = (conn->turn + 1) % conn->nstreams;
         if (stream->out_at == stream->out_count && !stream->blocked &&
@@ -268,13 +267,14 @@ static weft_status_t sock_stream_parse(sock_stream_t *stream)
         /* Either the receive is not posted yet, which is no error, or the number lies in the
          * past. */
         stream->stalled = ahead < UINT32_MAX / 2;
+        stream->conn->stalled = true;
         return stream->stalled ? WEFT_OK : sock_stream_bad(stream, "repeated chunk", &header);
     }
     stream->stage_at += (uint32_t)HEADER;
     return sock_stream_begin(stream, &header);
 }
 
-static void sock_stream_got(sock_stream_t *stream, uint64_t bytes)
+static inline void sock_stream_got(sock_stream_t *stream, uint64_t bytes)
 {
     weft_posted_op_t *op = stream->in_op;
     stream->in_at += bytes;
@@ -288,7 +288,8 @@ static void sock_stream_got(sock_stream_t *stream, uint64_t bytes)
     }
 }
 
-static int sock_stream_places(const sock_stream_t *stream, uint64_t bytes, struct iovec vec[2])
+static inline int sock_stream_places(const sock_stream_t *stream, uint64_t bytes,
+                                     struct iovec vec[2])
 {
     weft_net_conn_t *conn = stream->conn;
     return sock_op_vectors(stream->in_op, &conn->recv_payload[stream->in_op - conn->ops.recv.ops],
@@ -297,12 +298,16 @@ static int sock_stream_places(const sock_stream_t *stream, uint64_t bytes, struc
 
 static void sock_stream_unstage(sock_stream_t *stream, uint64_t bytes)
 {
+    const uint8_t *from = stream->stage + stream->stage_at;
     struct iovec vec[2];
     int n = sock_stream_places(stream, bytes, vec);
-    for (int i = 0; i < n; i++) {
-        memcpy(vec[i].iov_base, stream->stage + stream->stage_at, vec[i].iov_len);
-        stream->stage_at += (uint32_t)vec[i].iov_len;
+    if (n > 0) {
+        memcpy(vec[0].iov_base, from, vec[0].iov_len);
     }
+    if (n > 1) {
+        memcpy(vec[1].iov_base, from + vec[0].iov_len, vec[1].iov_len);
+    }
+    stream->stage_at += (uint32_t)bytes;
     sock_stream_got(stream, bytes);
 }
 
@@ -353,6 +358,7 @@ static weft_status_t sock_stream_read(sock_stream_t *stream, bool *drained_p)
     }
     if (got == 0) {
         stream->ended = true;
+        stream->conn->ended++;
         return WEFT_OK;
     }
     stream->quiet = 0;

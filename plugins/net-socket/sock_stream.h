@@ -13,13 +13,6 @@ weft_status_t sock_conn_send(weft_net_conn_t *conn);
 /* Receives what the stream has, as far as receives are posted. Returns as sock_conn_send(). */
 weft_status_t sock_stream_receive(sock_stream_t *stream);
 
-/* Returns whether the peer may send on the stream: see sock_stream_takes(). */
-static inline bool sock_stream_receives(const sock_stream_t *stream)
-{
-    uint32_t index = (uint32_t)(stream - stream->conn->streams);
-    return index == 0 || index % 2 != stream->conn->info.connector;
-}
-
 /* Returns whether the stage holds the next header, behind a large message or before a receive that
  * is not posted yet (stalled). */
 static inline bool sock_stream_pauses(const sock_stream_t *stream)

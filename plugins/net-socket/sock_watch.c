@@ -14,8 +14,7 @@ static uint32_t sock_stream_interest(const sock_stream_t *stream)
     if (conn->failed != WEFT_OK) {
         return 0;
     }
-    if (conn->ops.recv.open > 0 && sock_stream_receives(stream) && !stream->ended &&
-        !stream->stalled) {
+    if (conn->ops.recv.open > 0 && stream->receives && !stream->ended && !stream->stalled) {
         events |= EPOLLIN;
     }
     if (stream->blocked && conn->ops.send.open > 0) {

@@ -53,11 +53,19 @@ weft_status_t weft_message_port_init_slots(weft_message_port_t *message, weft_po
     return WEFT_OK;
 }
 
+/* A rank has two ports for each peer, and most peers send little: the slots take what is used of
+ * them. Those of a transport that registers memory stay in place as a whole. */
+static uint8_t *message_slots(const weft_message_port_params_t *params, size_t bytes)
+{
+    bool pinned = WEFT_HAS(params->net, weft_net_ops_t, reg);
+    return pinned ? weft_os_pages(bytes) : weft_os_sparse_pages(bytes);
+}
+
 weft_status_t weft_message_port_init(weft_message_port_t *message,
                                      const weft_message_port_params_t *params)
 {
     size_t bytes = weft_message_port_bytes(params->slots, params->slot_bytes);
-    uint8_t *memory = weft_os_pages(bytes);
+    uint8_t *memory = message_slots(params, bytes);
     if (memory == NULL) {
         return message_no_memory(params, bytes);
     }

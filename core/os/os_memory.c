@@ -27,13 +27,16 @@ void weft_os_free(void *memory)
     free(memory);
 }
 
-void *weft_os_pages(size_t bytes)
+void *weft_os_sparse_pages(size_t bytes)
 {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) {
-        return NULL;
-    }
-    if (bytes >= (2u << 20)) {
+    return memory != MAP_FAILED ? memory : NULL;
+}
+
+void *weft_os_pages(size_t bytes)
+{
+    void *memory = weft_os_sparse_pages(bytes);
+    if (memory != NULL && bytes >= (2u << 20)) {
         /* Only advice: large buffers then take 2 MiB pages where the kernel has them. */
         (void)madvise(memory, bytes, MADV_HUGEPAGE);
     }

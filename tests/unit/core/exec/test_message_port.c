@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The memory of a message port: what was used of its slots, and no more. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/exec/message_port.h"
+
+enum { SLOTS = 4, SLOT_BYTES = 512 << 10 };
+
+static weft_status_t fake_post(weft_net_conn_t *conn, const weft_net_op_t *ops, uint32_t count,
+                               uint32_t *posted_p)
+{
+    (void)conn;
+    (void)ops;
+    *posted_p = count;
+    return WEFT_OK;
+}
+
+static const weft_net_ops_t fake_ops = {.size = sizeof fake_ops, .post = fake_post};
+
+static size_t resident_bytes(uint8_t *memory, size_t bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = (bytes + page - 1) / page, resident = 0;
+    unsigned char *in = calloc(pages, 1);
+    assert_int_equal(mincore(memory, bytes, in), 0);
+    for (size_t i = 0; i < pages; i++) {
+        resident += (in[i] & 1u) * page;
+    }
+    free(in);
+    return resident;
+}
+
+/* A rank of 256 has hundreds of ports. Huge pages would give 2 MiB to each that sends a byte. */
+static void small_messages_take_small_pages(void **state)
+{
+    weft_poll_list_t list = {.first = NULL};
+    weft_message_port_t port;
+    weft_message_port_params_t params = {
+        .net = &fake_ops, .list = &list, .slot_bytes = SLOT_BYTES, .slots = SLOTS, .sends = true};
+    (void)state;
+    assert_int_equal(weft_message_port_init(&port, &params), WEFT_OK);
+    assert_true(port.memory_bytes >= 2 << 20);
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        memset(port.port.payloads + i * port.port.stride, 1, 8);
+    }
+    /* A slot has its header and the first bytes on one or two pages. */
+    size_t most = 2 * SLOTS * (size_t)sysconf(_SC_PAGESIZE);
+    assert_in_range(resident_bytes(port.memory, port.memory_bytes), 1, most);
+    weft_message_port_fini(&port.port);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(small_messages_take_small_pages)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -14,8 +14,6 @@
 /* Below this a copy costs less than waiting for the receiver. */
 #define ZERO_COPY_BYTES (UINT64_C(16) << 10)
 #define CHECK_NS (100 * WEFT_NS_PER_MS)
-/* What a rank sent before it left arrives within this time, or never. */
-#define WEFT_LEFT_BEHIND_NS WEFT_NS_PER_S
 
 static weft_signature_t p2p_signature_of(const weft_p2p_queue_t *queue)
 {
@@ -256,8 +254,8 @@ static void p2p_fail_timeout(weft_comm_state_t *state, const weft_p2p_queue_t *q
 static bool p2p_has_left(weft_comm_state_t *state, const weft_p2p_queue_t *queue, uint64_t now)
 {
     uint64_t at = atomic_load_explicit(&state->peers[queue->peer].left_at, memory_order_acquire);
-    if (at == UINT64_MAX || weft_peer_gone_for(&state->peers[queue->peer], queue->idle_since, now) <
-                                WEFT_LEFT_BEHIND_NS) {
+    if (at == UINT64_MAX || !weft_watchdog_is_left_behind(state, queue->peer, queue->port,
+                                                          queue->idle_since, now)) {
         return false;
     }
     weft_fail(WEFT_ERR_PEER_LEFT, 0,

@@ -51,6 +51,19 @@ static void watchdog_fail_timeout(weft_comm_state_t *state, const weft_pending_t
     weft_comm_fail(state, p->peer);
 }
 
+/* The end of a link that carries messages comes behind all of them; as long as it has not come,
+ * something may. A rank among hundreds on few cores can be late to read what it has got. */
+bool weft_watchdog_is_left_behind(weft_comm_state_t *state, uint32_t peer, const weft_port_t *port,
+                                  uint64_t idle_since, uint64_t now)
+{
+    uint64_t gone = weft_peer_gone_for(&state->peers[peer], idle_since, now);
+    if (gone < WEFT_LEFT_BEHIND_NS) {
+        return false;
+    }
+    return gone >= WEFT_LEFT_ON_WIRE_NS || port == NULL || weft_port_is_mapped(port) ||
+           weft_links_check(state->links, port) != WEFT_OK;
+}
+
 /* Fails the communicator if the peer has left for good. A rank that left before this operation
  * will never take part. One that left later has sent everything it had to send: if nothing of it
  * comes for a while, it took part in something else. */
@@ -59,8 +72,8 @@ static bool watchdog_check_left(weft_comm_state_t *state, const weft_pending_t *
     uint32_t peer = (uint32_t)p->peer;
     uint64_t at = atomic_load_explicit(&state->peers[peer].left_at, memory_order_acquire);
     if (at == UINT64_MAX ||
-        (at >= p->sequence && weft_peer_gone_for(&state->peers[peer], state->stall.idle_since,
-                                                 now) < WEFT_LEFT_BEHIND_NS)) {
+        (at >= p->sequence &&
+         !weft_watchdog_is_left_behind(state, peer, p->port, state->stall.idle_since, now))) {
         return false;
     }
     weft_fail(WEFT_ERR_PEER_LEFT, 0,

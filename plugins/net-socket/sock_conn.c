@@ -215,13 +215,13 @@ static sock_hint_t sock_stream_hint(const sock_stream_t *stream, int *cause_p)
     return HINT_OVER;
 }
 
-/* The end of one stream is the end of the connection, but not before everything that was sent
- * has been received: data may wait in the kernel or, read ahead, in the stage for receives that
- * are still to be posted. */
+/* The end of all streams is the end of the connection, and so is the loss of one, but not before
+ * everything that was sent has been received: data may wait in the kernel or, read ahead, in the stage
+ * for receives that are still to be posted, or be on its way on a stream that has not ended. */
 weft_status_t sock_conn_check(weft_net_conn_t *conn)
 {
     int cause = 0;
-    bool over = false;
+    uint32_t over = 0;
     if (conn->failed != WEFT_OK) {
         return sock_conn_unusable(conn);
     }
@@ -230,9 +230,9 @@ weft_status_t sock_conn_check(weft_net_conn_t *conn)
         if (hint == HINT_DATA) {
             return WEFT_OK;
         }
-        over = over || hint == HINT_OVER;
+        over += hint == HINT_OVER ? 1 : 0;
     }
-    if (!over) {
+    if (over < conn->nstreams && cause == 0) {
         return WEFT_OK;
     }
     weft_status_t status = sock_conn_lost(conn, cause);

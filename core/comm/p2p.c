@@ -254,8 +254,8 @@ static void p2p_fail_timeout(weft_comm_state_t *state, const weft_p2p_queue_t *q
 static bool p2p_has_left(weft_comm_state_t *state, const weft_p2p_queue_t *queue, uint64_t now)
 {
     uint64_t at = atomic_load_explicit(&state->peers[queue->peer].left_at, memory_order_acquire);
-    if (at == UINT64_MAX || !weft_watchdog_is_left_behind(state, queue->peer, queue->port,
-                                                          queue->idle_since, now)) {
+    if (at == UINT64_MAX ||
+        !weft_watchdog_is_left_behind(state, queue->peer, queue->port, queue->idle_since, now)) {
         return false;
     }
     weft_fail(WEFT_ERR_PEER_LEFT, 0,

@@ -267,6 +267,39 @@ static void large_messages_have_a_stream_of_their_direction(void **state)
     }
 }
 
+/* A peer that leaves closes both sockets; a loss can hold up what it sent on the first one. */
+static void bytes_behind_the_end_of_another_stream_come(void **state)
+{
+    fixture_t *f = *state;
+    const uint8_t label[WEFT_AUTH_LABEL] = {0};
+    weft_net_conn_t *single = f->conn, *conn = sock_conn_create(&f->device, 2, label);
+    char buffer[3] = "..";
+    int pair[2], other[2];
+    weft_net_completion_t done;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, other), 0);
+    conn->streams[0].fd = pair[0];
+    conn->streams[1].fd = other[0];
+    sock_conn_ready(conn);
+    f->conn = conn;
+    post_receive(f, buffer, 2);
+    close(other[1]);
+    assert_int_equal(poll_one(f, &done), 0);
+    assert_int_equal(sock_conn_check(conn), WEFT_OK);
+    usleep(100000);
+    assert_int_equal(poll_one(f, &done), 0);
+    sock_header_t wire = {0, htole32(2), 0, htole64(2)};
+    assert_int_equal(send(pair[1], &wire, sizeof wire, MSG_NOSIGNAL), sizeof wire);
+    assert_int_equal(send(pair[1], "ab", 2, MSG_NOSIGNAL), 2);
+    assert_int_equal(poll_one(f, &done), 1);
+    assert_int_equal(done.status, WEFT_OK);
+    assert_string_equal(buffer, "ab");
+    close(pair[1]);
+    assert_int_equal(sock_conn_check(conn), WEFT_ERR_PEER_DEAD);
+    sock_conn_close(conn);
+    f->conn = single;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -280,6 +313,8 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(message_numbers_wrap, set_up, tear_down),
         cmocka_unit_test_setup_teardown(idle_connection_is_not_read, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(bytes_behind_the_end_of_another_stream_come, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(large_messages_have_a_stream_of_their_direction, set_up,
                                         tear_down),
     };

@@ -51,9 +51,9 @@ static void watchdog_fail_timeout(weft_comm_state_t *state, const weft_pending_t
     weft_comm_fail(state, p->peer);
 }
 
-/* The end of a link that carries messages comes behind all of them; as long as it has not come,
- * something may. A rank among hundreds on few cores can be late to read what it has got. */
-bool weft_watchdog_is_left_behind(weft_comm_state_t *state, uint32_t peer, const weft_port_t *port,
+/* A link that carries messages breaks behind the last of them. As long as it has not, something may
+ * come: a rank among hundreds on few cores is late to take what lies with its transport. */
+bool weft_watchdog_is_left_behind(weft_comm_state_t *state, uint32_t peer, weft_port_t *port,
                                   uint64_t idle_since, uint64_t now)
 {
     uint64_t gone = weft_peer_gone_for(&state->peers[peer], idle_since, now);
@@ -61,7 +61,7 @@ bool weft_watchdog_is_left_behind(weft_comm_state_t *state, uint32_t peer, const
         return false;
     }
     return gone >= WEFT_LEFT_ON_WIRE_NS || port == NULL || weft_port_is_mapped(port) ||
-           weft_links_check(state->links, port) != WEFT_OK;
+           (port->broken != WEFT_OK && (port->sends || !port->ops->can_receive(port)));
 }
 
 /* Fails the communicator if the peer has left for good. A rank that left before this operation

@@ -10,13 +10,12 @@
 
 /* A rank that left has its last messages delivered within this time, or never … */
 #define WEFT_LEFT_BEHIND_NS WEFT_NS_PER_S
-/* … but for those that are still under way, or in the kernel of a rank that does not get to them. */
+/* … but for those that are still under way, or in the kernel of a rank that is late. */
 #define WEFT_LEFT_ON_WIRE_NS (10 * WEFT_NS_PER_S)
 
 /* Returns whether nothing more comes from, or is taken by, a peer that left. `port` is what an
- * operation waits on, NULL: there is no link. Nothing has moved since `idle_since`. May change the
- * error record. */
-bool weft_watchdog_is_left_behind(weft_comm_state_t *state, uint32_t peer, const weft_port_t *port,
+ * operation waits on, NULL: there is no link. Nothing has moved since `idle_since`. */
+bool weft_watchdog_is_left_behind(weft_comm_state_t *state, uint32_t peer, weft_port_t *port,
                                   uint64_t idle_since, uint64_t now);
 
 /* Judges an operation that does not move; may fail the communicator. */

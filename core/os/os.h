@@ -38,7 +38,7 @@ void weft_os_free(void *memory);
 /* Returns zeroed, page-aligned memory, or NULL. Asks for huge pages where the size allows them, so
  * the first byte that is touched takes 2 MiB: for memory that is used as a whole. */
 void *weft_os_pages(size_t bytes);
-/* As weft_os_pages(), but takes what is touched only: for memory of which little may ever be used. */
+/* As weft_os_pages(), but takes what is touched only: for memory of which little may be used. */
 void *weft_os_sparse_pages(size_t bytes);
 void weft_os_pages_free(void *memory, size_t bytes);
 

@@ -10,9 +10,14 @@
 #include "core/boot/failure_detector.h"
 #include "core/boot/health_state.h"
 #include "core/boot/reconnect.h"
+#include "core/os/os_folder.h"
 
 /* How long a leaving rank waits for its neighbours to have heard it. */
 #define HEALTH_LEAVE_NS WEFT_NS_PER_S
+/* So long for a rank that should connect and whose process cannot be seen: it may have left, with all
+ * that knew of it. One that can be seen is asked about in this rhythm. */
+#define HEALTH_UNSEEN_NS (100 * WEFT_NS_PER_MS)
+#define HEALTH_LOOK_NS (5 * WEFT_NS_PER_MS)
 #define HEALTH_PAUSE_NS (100 * WEFT_NS_PER_MS)
 
 /* Poll entries before those of the neighbours. */
@@ -125,6 +130,28 @@ static void health_serve_listener(weft_health_t *health, const struct pollfd *en
     }
 }
 
+/* Tells whether a rank that should connect to us, and so hear that we leave, may still do so. */
+static bool health_is_awaited(const weft_health_t *health, uint32_t rank, uint64_t now)
+{
+    const weft_join_request_t *peer = &health->boot->requests[rank];
+    if (health->membership.states[rank] != WEFT_MEMBER_LIVE) {
+        return false;
+    }
+    return weft_neighbour_is_visible(health->boot, rank)
+               ? weft_os_process_runs(peer->pid, peer->started)
+               : now + HEALTH_LEAVE_NS < health->leave_until + HEALTH_UNSEEN_NS;
+}
+
+static bool health_awaits(const weft_health_t *health, uint64_t now)
+{
+    for (uint32_t i = 0; i < health->membership.ndoubts; i++) {
+        if (health_is_awaited(health, health->membership.doubts[i], now)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Neighbours close when they have heard that we leave; then nothing is left to do. */
 static bool health_may_end(weft_health_t *health, uint64_t now)
 {
@@ -137,7 +164,7 @@ static bool health_may_end(weft_health_t *health, uint64_t now)
     return now >= health->leave_until ||
            (health->neighbours.count == 0 &&
             (health->detection_ended ||
-             (!health->reconnect.active && health->membership.awaited == 0)));
+             (!health->reconnect.active && !health_awaits(health, now))));
 }
 
 /* There is nobody to return it to. The loop goes on at a rhythm that costs little: what it reads it
@@ -148,6 +175,17 @@ static void health_cannot_wait(void)
     weft_os_sleep_ns(HEALTH_PAUSE_NS);
 }
 
+/* Returns the time to look again, at most `next`. */
+static uint64_t health_leaves_at(const weft_health_t *health, uint64_t next)
+{
+    uint64_t until = health->leave_until;
+    if (health->leaving && health->membership.awaited > 0) {
+        uint64_t look = weft_os_clock_ns() + HEALTH_LOOK_NS;
+        until = look < until ? look : until;
+    }
+    return health->leaving && until < next ? until : next;
+}
+
 static void health_run(void *arg)
 {
     weft_health_t *health = arg;
@@ -155,7 +193,7 @@ static void health_run(void *arg)
     for (;;) {
         weft_neighbours_flush(&health->neighbours);
         uint64_t next = weft_detector_next(health);
-        uint64_t until = health->leaving && health->leave_until < next ? health->leave_until : next;
+        uint64_t until = health_leaves_at(health, next);
         uint32_t count = health_prepare(health, &until);
         if (weft_os_poll(health->neighbours.entries, count, until) < 0) {
             health_cannot_wait();

@@ -53,14 +53,20 @@ void weft_neighbours_fini(weft_neighbours_t *neighbours)
     *neighbours = (weft_neighbours_t){.count = 0};
 }
 
+bool weft_neighbour_is_visible(const weft_boot_t *boot, uint32_t rank)
+{
+    const weft_join_request_t *peer = &boot->requests[rank], *me = &boot->requests[boot->rank];
+    return memcmp(peer->host_id, me->host_id, sizeof me->host_id) == 0 &&
+           peer->space == me->space && peer->space != 0 && peer->pid != me->pid;
+}
+
 /* Children of a killed rank that hold copies of its descriptors keep its connections open, so where
  * the process itself can be seen it is watched too. Ranks may be threads of our own process. */
 static int neighbour_watch_process(const weft_boot_t *boot, uint32_t rank)
 {
-    const weft_join_request_t *peer = &boot->requests[rank], *me = &boot->requests[boot->rank];
-    bool visible = memcmp(peer->host_id, me->host_id, sizeof me->host_id) == 0 &&
-                   peer->space == me->space && peer->space != 0 && peer->pid != me->pid;
-    return visible ? weft_os_process_watch(peer->pid, peer->started) : -1;
+    const weft_join_request_t *peer = &boot->requests[rank];
+    return weft_neighbour_is_visible(boot, rank) ? weft_os_process_watch(peer->pid, peer->started)
+                                                 : -1;
 }
 
 weft_status_t weft_neighbours_add(weft_neighbours_t *neighbours, int fd, uint32_t rank)

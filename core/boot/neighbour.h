@@ -38,6 +38,9 @@ typedef struct weft_neighbours {
 weft_status_t weft_neighbours_init(weft_neighbours_t *neighbours, const weft_boot_t *boot);
 void weft_neighbours_fini(weft_neighbours_t *neighbours);
 
+/* True if the rank's process is another one than ours, and can be seen from here. */
+bool weft_neighbour_is_visible(const weft_boot_t *boot, uint32_t rank);
+
 /* Adds the connection to `rank`, at the end of the list. Owns `fd`, also on failure.
  * ERR_RESOURCE. */
 weft_status_t weft_neighbours_add(weft_neighbours_t *neighbours, int fd, uint32_t rank);

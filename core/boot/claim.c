@@ -88,6 +88,7 @@ static weft_status_t claim_receive(weft_claim_t *claim)
             }
             want += frame.bytes;
             if (claim->got == want) {
+                claim->others_told = frame.sequence == 1;
                 return claim_failed(claim);
             }
         }

@@ -13,6 +13,7 @@ typedef struct weft_claim {
     uint64_t comm_id;
     uint32_t rank, nranks;
     uint32_t got;
+    bool others_told; /* of the failure that weft_claim_wait() returned, so nobody will ask */
     uint8_t message[WEFT_WIRE_MOST];
 } weft_claim_t;
 

@@ -118,7 +118,10 @@ static weft_status_t root_check(root_t *root, const weft_join_request_t *request
                  request->rank, request->host_name, request->pid, request->nranks);
         return WEFT_ERR_ARG;
     }
-    if (table->nranks != 0 && request->nranks != table->nranks) {
+    if (table->nranks == 0) {
+        return WEFT_OK;
+    }
+    if (request->nranks != table->nranks) {
         *other_p = other = &table->seats[table->first];
         snprintf(text, bytes,
                  "the ranks disagree about their number: rank %u of host %s, pid %d, says %u, "
@@ -126,10 +129,6 @@ static weft_status_t root_check(root_t *root, const weft_join_request_t *request
                  request->rank, request->host_name, request->pid, request->nranks, table->first,
                  other->request.host_name, other->request.pid, table->nranks);
         return WEFT_ERR_ARG;
-    }
-    if (table->nranks == 0 && weft_root_table_make(table, request) != WEFT_OK) {
-        snprintf(text, bytes, "%s", weft_error_record()->text);
-        return WEFT_ERR_RESOURCE;
     }
     other = &table->seats[request->rank];
     if (joins ? other->arrived : other->claimed) {
@@ -201,6 +200,12 @@ static void root_admit(root_t *root, int fd, const weft_join_request_t *request,
         return;
     }
     weft_status_t status = root_check(root, request, joins, text, sizeof text, &other);
+    weft_status_t made = WEFT_OK;
+    if (status == WEFT_OK && table->nranks == 0) {
+        made = weft_root_table_make(table, request);
+        snprintf(text, sizeof text, "%s", weft_error_record()->text);
+        status = table->seats == NULL ? made : WEFT_OK;
+    }
     if (status != WEFT_OK) {
         root_fail(root, status, other, text);
         weft_root_tell_late(table, fd, UINT32_MAX);
@@ -209,6 +214,9 @@ static void root_admit(root_t *root, int fd, const weft_join_request_t *request,
         root_seat_join(root, fd, request);
     } else {
         root_seat_claim(root, fd, request);
+    }
+    if (status == WEFT_OK && made != WEFT_OK) {
+        root_fail(root, made, NULL, text);
     }
 }
 

@@ -4,7 +4,9 @@
  * other rank first leaves NAME.<rank>, which says only who it is, so that its death is not silent
  * while there is no note. When it has the note it claims the id at the root, which from then on
  * watches it and tells it the outcome. When all have claimed, rank 0 removes the note, and all
- * return. A file that a crashed job left is known by its dead writer or its age. */
+ * return. When the exchange failed before all were told why, a verdict takes the place of the note,
+ * for ranks that come when there is no root any more; the next rank 0 removes it. A file that a
+ * crashed job left is known by its dead writer or its age. */
 #include "core/boot/rendezvous.h"
 
 #include <sodium.h>
@@ -26,21 +28,31 @@
 #define GRACE_NS (WEFT_NS_PER_S / 2)
 /* How often rank 0 looks for ranks that died before the note was there. */
 #define LOOK_NS (50 * WEFT_NS_PER_MS)
-/* A note whose writer died stays so long for ranks that come late. */
-#define LATE_NS (200 * WEFT_NS_PER_MS)
 /* Ranks of one job start within this time of each other, in ticks of the system. */
 #define SIBLING_TICKS 200
 /* A file that nobody can have been writing for so long is rubbish. */
 #define RUBBISH_S 60
+/* Ranks are started at most so long after rank 0 has failed. */
+#define LATE_MS 500
+/* A verdict of another job stays so long at least. */
+#define VERDICT_S 2
 
 /* Of a note, and of the file of a rank that waits for it: then the id is zeros. */
 typedef struct record {
     uint8_t id[WEFT_UNIQUE_ID_BYTES];
     uint8_t writer[WEFT_WIRE_JOIN_REQUEST];
     uint8_t parent[4]; /* pid of the writer's parent */
+    uint8_t judged[8]; /* milliseconds of the wall clock; 0: no verdict */
+    uint8_t verdict[WEFT_WIRE_ERROR];
 } record_t;
 
-_Static_assert(sizeof(record_t) == WEFT_UNIQUE_ID_BYTES + WEFT_WIRE_JOIN_REQUEST + 4, "file");
+_Static_assert(sizeof(record_t) ==
+                   WEFT_UNIQUE_ID_BYTES + WEFT_WIRE_JOIN_REQUEST + 12 + WEFT_WIRE_ERROR,
+               "file");
+
+/* Communicator whose exchange failed last in this thread: its note and the verdict on it are no news to
+ * a caller that tries again. */
+static _Thread_local uint64_t rendezvous_failed;
 
 typedef struct meeting {
     const weft_rendezvous_t *of;
@@ -101,7 +113,7 @@ static bool rendezvous_nap(meeting_t *meeting)
 static weft_status_t rendezvous_write(const meeting_t *meeting, const char *path,
                                       const weft_unique_id_t *id)
 {
-    record_t record = {{0}, {0}, {0}};
+    record_t record = {.id = {0}};
     if (id != NULL) {
         memcpy(record.id, id->bytes, sizeof record.id);
     }
@@ -119,24 +131,34 @@ typedef enum writer_state {
     RANK_DIED     /* a process of this job */
 } writer_state_t;
 
+static bool rendezvous_is_sibling(const meeting_t *meeting, const record_t *record,
+                                  const weft_join_request_t *writer)
+{
+    const weft_join_request_t *self = &meeting->self;
+    uint32_t apart = writer->started > self->started ? writer->started - self->started
+                                                     : self->started - writer->started;
+    return weft_get_u32(record->parent) == (uint32_t)weft_os_parent_pid() && apart <= SIBLING_TICKS;
+}
+
+static bool rendezvous_is_here(const meeting_t *meeting, const weft_join_request_t *writer)
+{
+    const weft_join_request_t *self = &meeting->self;
+    return self->space != 0 && writer->space == self->space &&
+           memcmp(writer->host_id, self->host_id, sizeof self->host_id) == 0;
+}
+
 static writer_state_t rendezvous_judge(const meeting_t *meeting, const record_t *record,
                                        weft_join_request_t *writer)
 {
     const char *why;
-    const weft_join_request_t *self = &meeting->self;
     if (weft_join_request_decode(record->writer, writer, &why) != WEFT_OK) {
         return WRITER_DIED;
     }
-    if (self->space == 0 || writer->space != self->space ||
-        memcmp(writer->host_id, self->host_id, sizeof self->host_id) != 0 ||
+    if (!rendezvous_is_here(meeting, writer) ||
         weft_os_process_runs(writer->pid, writer->started)) {
         return WRITER_LIVES;
     }
-    uint32_t apart = writer->started > self->started ? writer->started - self->started
-                                                     : self->started - writer->started;
-    return weft_get_u32(record->parent) == (uint32_t)weft_os_parent_pid() && apart <= SIBLING_TICKS
-               ? RANK_DIED
-               : WRITER_DIED;
+    return rendezvous_is_sibling(meeting, record, writer) ? RANK_DIED : WRITER_DIED;
 }
 
 static weft_status_t rendezvous_rank_died(const meeting_t *meeting, const weft_join_request_t *dead)
@@ -163,8 +185,59 @@ static void rendezvous_remove_note(const meeting_t *meeting, const weft_unique_i
     sodium_memzero(&record, sizeof record);
 }
 
-/* Reads the note. Returns OK and the id; AGAIN: there is none, or it is an old one; ERR_PEER_DEAD:
- * rank 0 has died since it wrote it. */
+/* Puts the calling thread's error in place of the note, for all that come yet. */
+static void rendezvous_conclude(const meeting_t *meeting, const weft_unique_id_t *id)
+{
+    record_t record;
+    if (weft_os_private_read(meeting->path, &record, sizeof record) &&
+        memcmp(record.id, id->bytes, sizeof record.id) == 0 && weft_get_u64(record.judged) == 0) {
+        weft_error_t before = *weft_error_record();
+        weft_put_u64(record.judged, weft_os_wall_ms());
+        weft_error_encode(&before, record.verdict);
+        if (weft_os_private_write(meeting->path, &record, sizeof record) != WEFT_OK) {
+            weft_os_file_remove(meeting->path);
+        }
+        *weft_error_record() = before;
+    }
+    sodium_memzero(&record, sizeof record);
+}
+
+/* Makes the verdict the calling thread's error. AGAIN: it is damaged. */
+static weft_status_t rendezvous_adopt(const meeting_t *meeting, const record_t *record,
+                                      uint64_t comm_id)
+{
+    weft_error_t error;
+    const char *why;
+    if (weft_error_decode(record->verdict, WEFT_RANKS_MOST, &error, &why) != WEFT_OK ||
+        error.status == WEFT_OK) {
+        return WEFT_AGAIN;
+    }
+    error.rank = (int32_t)meeting->of->rank;
+    error.comm_id = comm_id;
+    *weft_error_record() = error;
+    return error.status;
+}
+
+/* A verdict on a job of the same name is on ours if we were started before it was made, or soon
+ * after, or together with the writer. Only a job that is started again sooner than that can take it
+ * for its own. */
+static weft_status_t rendezvous_hear(const meeting_t *meeting, const record_t *record,
+                                     uint64_t comm_id)
+{
+    const char *why;
+    weft_join_request_t writer;
+    uint64_t started = weft_os_started_ms();
+    if (weft_join_request_decode(record->writer, &writer, &why) != WEFT_OK ||
+        ((started == 0 || started > weft_get_u64(record->judged) + LATE_MS) &&
+         !(rendezvous_is_here(meeting, &writer) &&
+           rendezvous_is_sibling(meeting, record, &writer)))) {
+        return WEFT_AGAIN;
+    }
+    return rendezvous_adopt(meeting, record, comm_id);
+}
+
+/* Reads the note. Returns OK and the id; AGAIN: there is none, or it is an old one; else why the
+ * exchange failed. */
 static weft_status_t rendezvous_read(const meeting_t *meeting, weft_unique_id_t *id,
                                      weft_join_request_t *writer)
 {
@@ -176,14 +249,20 @@ static weft_status_t rendezvous_read(const meeting_t *meeting, weft_unique_id_t 
         return WEFT_AGAIN;
     }
     memcpy(bytes.bytes, record.id, sizeof bytes.bytes);
-    if (weft_id_decode(&bytes, &opened) == WEFT_OK && !weft_id_expired(&opened)) {
+    if (weft_id_decode(&bytes, &opened) == WEFT_OK && !weft_id_expired(&opened) &&
+        weft_id_comm(&opened) != rendezvous_failed) {
         writer_state_t state = rendezvous_judge(meeting, &record, writer);
-        status = state == WRITER_LIVES ? WEFT_OK
-                 : state == RANK_DIED  ? rendezvous_rank_died(meeting, writer)
-                                       : WEFT_AGAIN;
+        status = weft_get_u64(record.judged) != 0
+                     ? rendezvous_hear(meeting, &record, weft_id_comm(&opened))
+                 : state == WRITER_LIVES ? WEFT_OK
+                 : state == RANK_DIED    ? rendezvous_rank_died(meeting, writer)
+                                         : WEFT_AGAIN;
     }
-    if (status != WEFT_AGAIN) {
+    if (status == WEFT_OK) {
         *id = bytes;
+    } else if (status != WEFT_AGAIN) {
+        rendezvous_conclude(meeting, &bytes);
+        rendezvous_failed = weft_id_comm(&opened);
     }
     sodium_memzero(&record, sizeof record);
     weft_id_wipe(&opened);
@@ -216,7 +295,13 @@ static void rendezvous_visit(void *arg, const char *name, uint64_t age_s)
     }
     const char *mine = meeting->path + strlen(meeting->folder) + 1;
     writer_state_t state = rendezvous_judge(meeting, &record, &writer);
-    if (state != WRITER_LIVES && strcmp(name, mine) != 0) {
+    if (strcmp(name, mine) == 0) {
+        /* Ours. */
+    } else if (weft_get_u64(record.judged) != 0) {
+        if (age_s > (state == WRITER_LIVES ? RUBBISH_S : VERDICT_S)) {
+            weft_os_file_remove(path);
+        }
+    } else if (state != WRITER_LIVES) {
         weft_os_file_remove(path);
         if (state == RANK_DIED && strncmp(name, mine, NAME_BYTES) == 0 &&
             writer.rank < meeting->of->nranks) {
@@ -226,18 +311,43 @@ static void rendezvous_visit(void *arg, const char *name, uint64_t age_s)
     sodium_memzero(&record, sizeof record);
 }
 
+/* Looks for the verdict on the exchange of an id that we had. */
+static weft_status_t rendezvous_verdict(const meeting_t *meeting, const weft_unique_id_t *id)
+{
+    record_t record;
+    weft_id_t opened;
+    weft_status_t status = WEFT_AGAIN;
+    if (weft_os_private_read(meeting->path, &record, sizeof record) &&
+        memcmp(record.id, id->bytes, sizeof record.id) == 0 && weft_get_u64(record.judged) != 0 &&
+        weft_id_decode(id, &opened) == WEFT_OK) {
+        status = rendezvous_adopt(meeting, &record, weft_id_comm(&opened));
+        weft_id_wipe(&opened);
+    }
+    sodium_memzero(&record, sizeof record);
+    return status;
+}
+
 /* The connection to the root ended, or there never was one: the process that wrote the note has died,
  * or uses an id whose root has ended. */
 static weft_status_t rendezvous_root_ended(const meeting_t *meeting, const weft_unique_id_t *id,
                                            const weft_join_request_t *writer)
 {
-    weft_os_sleep_ns(LATE_NS);
-    rendezvous_remove_note(meeting, id);
-    bool here = writer->space == meeting->self.space && writer->space != 0 &&
-                memcmp(writer->host_id, meeting->self.host_id, sizeof writer->host_id) == 0;
-    return here && weft_os_process_runs(writer->pid, writer->started)
-               ? weft_fail(WEFT_ERR_STATE, 0, "stale unique id: its root has ended")
-               : rendezvous_rank_died(meeting, writer);
+    bool here = rendezvous_is_here(meeting, writer), runs = true;
+    uint64_t until = weft_os_clock_ns() + GRACE_NS;
+    do {
+        runs = here && weft_os_process_runs(writer->pid, writer->started);
+        /* The last thing that rank 0 does, so it is looked for afterwards. */
+        weft_status_t status = rendezvous_verdict(meeting, id);
+        if (status != WEFT_AGAIN) {
+            return status;
+        }
+        weft_os_sleep_ns(LOOK_NS / 10);
+    } while ((runs || !here) && weft_os_clock_ns() < until);
+    weft_status_t status = runs
+                               ? weft_fail(WEFT_ERR_STATE, 0, "stale unique id: its root has ended")
+                               : rendezvous_rank_died(meeting, writer);
+    rendezvous_conclude(meeting, id);
+    return status;
 }
 
 static weft_status_t rendezvous_timed_out(const meeting_t *meeting)
@@ -282,17 +392,20 @@ static weft_status_t rendezvous_give(meeting_t *meeting, weft_unique_id_t *id)
             status = rendezvous_timed_out(meeting);
         }
     }
-    if (status != WEFT_OK) {
-        /* The root is in this process, and others are on their way to hear from it. */
-        weft_error_t before = *weft_error_record();
-        weft_os_sleep_ns(LATE_NS);
-        *weft_error_record() = before;
+    if (status == WEFT_ERR_LINK) {
+        status = weft_fail(WEFT_ERR_STATE, 0, "stale unique id: its root has ended");
     }
-    rendezvous_remove_note(meeting, id);
+    /* The root is in this process, which may end before all that come have heard from it. After
+     * init_timeout nobody else waits. */
+    if (status != WEFT_OK && !claim.others_told && status != WEFT_ERR_TIMEOUT) {
+        rendezvous_conclude(meeting, id);
+    } else {
+        rendezvous_remove_note(meeting, id);
+    }
     if (status == WEFT_OK) {
         weft_claim_release(&claim);
-    } else if (status == WEFT_ERR_LINK) {
-        status = weft_fail(WEFT_ERR_STATE, 0, "stale unique id: its root has ended");
+    } else {
+        rendezvous_failed = weft_id_comm(&opened);
     }
     weft_claim_close(&claim);
     weft_id_wipe(&opened);
@@ -327,8 +440,12 @@ static weft_status_t rendezvous_claim(meeting_t *meeting, const weft_unique_id_t
         status = status == WEFT_IN_PROGRESS ? rendezvous_timed_out(meeting) : status;
     }
     weft_claim_close(&claim);
+    status = status == WEFT_ERR_LINK ? rendezvous_root_ended(meeting, id, writer) : status;
+    if (status != WEFT_OK) {
+        rendezvous_failed = weft_id_comm(&opened);
+    }
     weft_id_wipe(&opened);
-    return status == WEFT_ERR_LINK ? rendezvous_root_ended(meeting, id, writer) : status;
+    return status;
 }
 
 static weft_status_t rendezvous_fetch(meeting_t *meeting, weft_unique_id_t *id)
@@ -343,8 +460,6 @@ static weft_status_t rendezvous_fetch(meeting_t *meeting, weft_unique_id_t *id)
     }
     if (status == WEFT_OK) {
         status = rendezvous_claim(meeting, &found, &writer, waits);
-    } else if (status == WEFT_ERR_PEER_DEAD) {
-        status = rendezvous_root_ended(meeting, &found, &writer);
     }
     weft_os_file_remove(waits);
     if (status == WEFT_OK) {

@@ -55,12 +55,8 @@ weft_status_t weft_root_table_make(weft_root_table_t *table, const weft_join_req
     uint32_t nranks = first->nranks;
     snprintf(what, sizeof what, "the join of %u ranks", nranks);
     table->sees_processes = weft_os_files_reserve(2 * nranks + FILES_BESIDE, what) == WEFT_OK;
-    if (!table->sees_processes) {
-        weft_status_t status = weft_os_files_reserve(nranks + FILES_BESIDE, what);
-        if (status != WEFT_OK) {
-            return status;
-        }
-    }
+    weft_status_t status =
+        table->sees_processes ? WEFT_OK : weft_os_files_reserve(nranks + FILES_BESIDE, what);
     weft_root_seat_t *seats = weft_os_alloc(nranks * sizeof *seats, 0);
     if (seats == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, 0, "out of memory for %u ranks", nranks);
@@ -71,7 +67,7 @@ weft_status_t weft_root_table_make(weft_root_table_t *table, const weft_join_req
     table->seats = seats;
     table->nranks = nranks;
     table->first = first->rank;
-    return WEFT_OK;
+    return status;
 }
 
 void weft_root_send(const weft_root_table_t *table, int fd, uint32_t type, uint32_t from,
@@ -79,7 +75,11 @@ void weft_root_send(const weft_root_table_t *table, int fd, uint32_t type, uint3
 {
     uint8_t message[WEFT_WIRE_MOST];
     int error;
-    weft_frame_t frame = {.type = type, .bytes = bytes, .from = from, .comm_id = table->comm_id};
+    weft_frame_t frame = {.type = type,
+                          .bytes = bytes,
+                          .from = from,
+                          .sequence = type == WEFT_FRAME_FAIL && table->others_told,
+                          .comm_id = table->comm_id};
     weft_frame_encode(&frame, message);
     if (bytes > 0) {
         memcpy(message + WEFT_WIRE_HEADER, payload, bytes);
@@ -153,6 +153,7 @@ void weft_root_tell_own(weft_root_table_t *table, uint64_t now)
         return;
     }
     table->own_told = true;
+    table->others_told = table->nranks > 0 && table->told + waiting >= table->nranks;
     for (uint32_t i = 0; i < table->nranks; i++) {
         if (root_seat_is_here(&table->seats[i])) {
             root_seat_tell(table, &table->seats[i]);

@@ -34,6 +34,7 @@ typedef struct weft_root_table {
     uint32_t told;      /* ranks that were told the failure, or died of it */
     uint64_t own_until; /* when the ranks in this process are told at the latest */
     bool own_told;
+    bool others_told; /* nobody else will ask */
     bool sees_processes;  /* there are descriptors to watch them */
     weft_error_t failure; /* status OK: none yet */
     weft_root_seat_t *seats;
@@ -47,8 +48,9 @@ static inline uint64_t weft_root_tag(uint32_t kind, uint32_t index)
 void weft_root_table_init(weft_root_table_t *table, int watch, uint64_t comm_id);
 /* Closes all connections. */
 void weft_root_table_fini(weft_root_table_t *table);
-/* Makes the seats when the first rank has said how many there are. ERR_RESOURCE: no memory, or
- * RLIMIT_NOFILE is too small for a connection to each. */
+/* Makes the seats when the first rank has said how many there are. ERR_RESOURCE: no memory, and
+ * there are no seats; or RLIMIT_NOFILE is too small for a connection to each, and the seats serve
+ * to tell that. */
 weft_status_t weft_root_table_make(weft_root_table_t *table, const weft_join_request_t *first);
 
 /* Sends one small frame. A peer whose empty buffer does not take it is as good as gone. */

@@ -57,7 +57,8 @@ static inline uint64_t weft_get_u64(const uint8_t *p)
     X(4, GATHER, UINT32_MAX)              /* towards rank 0 */                                     \
     X(5, SPREAD, UINT32_MAX)              /* from rank 0 */                                        \
     /* the health channel; FAIL also before */                                                     \
-    X(6, FAIL, WEFT_WIRE_ERROR)           /* communicator `number` failed; 0: the join did */      \
+    X(6, FAIL, WEFT_WIRE_ERROR)           /* communicator `number` failed; 0: the join did. On a   \
+                                             claim with `sequence` 1: all others were told */      \
     X(7, BEAT, 0)                         /* the sender lives */                                   \
     X(8, LEAVE_FAMILY, 0)                 /* rank `from` left the family in order */               \
     X(9, ASK, WEFT_WIRE_SIGNATURE)        /* `from` waits for rank `sequence` in this operation    \

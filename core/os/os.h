@@ -23,6 +23,7 @@
 uint64_t weft_os_clock_ns(void);
 /* Returns seconds since 1970. For labels only: the clock may be set. */
 uint64_t weft_os_wall_s(void);
+uint64_t weft_os_wall_ms(void);
 /* Returns the time `seconds` from now, or WEFT_NEVER if they are 0 or negative. */
 uint64_t weft_os_deadline(double seconds);
 void weft_os_sleep_ns(uint64_t ns);

@@ -155,6 +155,20 @@ bool weft_os_process(int32_t pid, uint64_t *started, int32_t *parent, char *name
     return good;
 }
 
+uint64_t weft_os_started_ms(void)
+{
+    struct timespec now;
+    uint64_t started;
+    int32_t parent;
+    long ticks = sysconf(_SC_CLK_TCK);
+    if (ticks <= 0 || clock_gettime(CLOCK_BOOTTIME, &now) != 0 ||
+        !weft_os_process((int32_t)getpid(), &started, &parent, NULL)) {
+        return 0;
+    }
+    uint64_t up = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    return weft_os_wall_ms() - (up - started * 1000 / (uint64_t)ticks);
+}
+
 uint32_t weft_os_process_started(int32_t pid)
 {
     uint64_t started = 0;

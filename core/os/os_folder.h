@@ -32,6 +32,8 @@ void weft_os_folder_visit(const char *path,
  * ever. Fills *parent and `name` too (16 bytes, may be NULL). Returns false if there is no such
  * process. */
 bool weft_os_process(int32_t pid, uint64_t *started, int32_t *parent, char *name);
+/* Returns when this process started, on the clock of weft_os_wall_ms(); 0: unknown. */
+uint64_t weft_os_started_ms(void);
 /* Returns the start time cut to 32 bits; 0: unknown. */
 uint32_t weft_os_process_started(int32_t pid);
 /* True if the process with this pid and start time (0: any) has not ended. */

@@ -22,6 +22,13 @@ uint64_t weft_os_wall_s(void)
     return (uint64_t)t.tv_sec;
 }
 
+uint64_t weft_os_wall_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / WEFT_NS_PER_MS;
+}
+
 uint64_t weft_os_deadline(double seconds)
 {
     if (!(seconds > 0) || seconds > 1e9) {

@@ -24,8 +24,6 @@
 #define SETTINGS_MAX 16
 #define STACK_BYTES (256u << 10)
 #define INIT_SECONDS 90
-/* Between the joins of two ranks: the wall time of a join is no measure of it, its work is. */
-#define STAGGER_NS 1000000
 
 typedef struct job {
     uint32_t nranks;
@@ -110,21 +108,11 @@ static void end(rank_t *rank, const char *step)
     pthread_barrier_wait(&job->barrier);
 }
 
-/* Ranks of a job begin one after the other, as those of launchers do. */
-static void stagger(const rank_t *rank)
-{
-    uint64_t ns = (uint64_t)rank->number * STAGGER_NS;
-    struct timespec wait = {.tv_sec = (time_t)(ns / 1000000000),
-                            .tv_nsec = (long)(ns % 1000000000)};
-    nanosleep(&wait, NULL);
-}
-
 static void boot_alone(rank_t *rank)
 {
     job_t *job = rank->job;
     weft_boot_t *boot = NULL;
     begin(rank);
-    stagger(rank);
     need(weft_boot_join(&job->boot, job->nranks, &job->boot_id, rank->number, &boot), "join",
          rank->number);
     end(rank, "join");
@@ -180,7 +168,6 @@ static void *run(void *arg)
                                    .settings_count = job->nsettings};
     boot_alone(rank);
     begin(rank);
-    stagger(rank);
     need(weft_comm_init_rank(&comm, job->nranks, &job->id, rank->number, &options), "create",
          rank->number);
     end(rank, "create");

@@ -4,10 +4,11 @@
  * network namespaces that stand for hosts. The ranks join, make all-reduces of 8 bytes, and see
  * rank K killed; or each becomes a command, which joins by itself.
  *
- * Usage: scale_job [-n RANKS] [-H HOSTS -N PREFIX] [-g MICROSECONDS] [-k RANK] [-l SECONDS]
+ * Usage: scale_job [-n RANKS] [-H HOSTS -N PREFIX] [-s STRANGERS] [-k RANK] [-l SECONDS]
  *                  [SETTING…] [-- COMMAND…]
  * -N: rank r runs in the namespace PREFIX and its host; hosts have ranks of equal number one after
- * the other. -g: between the starts of two ranks. Prints one line of JSON; exit code 0: all is right. */
+ * the other. -s: connections a second by strangers to the root. Prints one line of JSON; exit code 0:
+ * all is right. */
 #include <sched.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,6 +26,8 @@
 
 #include <weft/weft.h>
 
+#include "strangers.h"
+
 #define SETTINGS_MAX 16
 #define BEFORE_KILL 3 /* all-reduces of every rank */
 
@@ -40,7 +43,7 @@ typedef struct record {
 typedef struct job {
     uint32_t nranks, nhosts;
     const char *prefix;
-    useconds_t gap;
+    uint32_t strangers;
     int32_t victim;
     unsigned limit;
     const char *settings[SETTINGS_MAX];
@@ -49,6 +52,7 @@ typedef struct job {
     weft_unique_id_t id;
     record_t *records;
     pid_t *pids;
+    _Atomic uint32_t *knocks; /* of strangers that were connected */
 } job_t;
 
 static double now(void)
@@ -221,14 +225,14 @@ static uint32_t report(const job_t *job, double begun, double ended, double kill
     if (killed > 0) {
         printf(",\"named\":%.3f", named - killed);
     }
-    printf(",\"wrong\":%u}\n", wrong);
+    printf(",\"strangers\":%u,\"wrong\":%u}\n", atomic_load(job->knocks), wrong);
     return wrong;
 }
 
 static void parse(job_t *job, int argc, char **argv)
 {
     int option;
-    while ((option = getopt(argc, argv, "+n:H:N:g:k:l:")) != -1) {
+    while ((option = getopt(argc, argv, "+n:H:N:s:k:l:")) != -1) {
         switch (option) {
         case 'n':
             job->nranks = (uint32_t)atoi(optarg);
@@ -239,8 +243,8 @@ static void parse(job_t *job, int argc, char **argv)
         case 'N':
             job->prefix = optarg;
             break;
-        case 'g':
-            job->gap = (useconds_t)atoi(optarg);
+        case 's':
+            job->strangers = (uint32_t)atoi(optarg);
             break;
         case 'k':
             job->victim = atoi(optarg);
@@ -261,7 +265,7 @@ static void parse(job_t *job, int argc, char **argv)
 /* What the root leaves for the parent. */
 typedef struct root {
     weft_unique_id_t id;
-    _Atomic uint32_t ready;
+    _Atomic uint32_t ready, knocks;
 } root_t;
 
 /* Makes the id in a process of its own: its threads must not run where ranks are forked. */
@@ -286,7 +290,24 @@ static pid_t start_root(job_t *job)
         usleep(1000);
     }
     job->id = root->id;
+    job->knocks = &root->knocks;
     return child > 0 && atomic_load(&root->ready) ? child : -1;
+}
+
+/* Returns when they have been at it for a while; 0: there are none. */
+static pid_t start_strangers(const job_t *job)
+{
+    pid_t child = job->strangers > 0 ? fork() : 0;
+    if (job->strangers > 0 && child == 0) {
+        enter_host(job, 0);
+        alarm(job->limit);
+        strangers_run(&job->id, job->strangers, job->knocks);
+    }
+    for (double until = now() + 30;
+         job->strangers > 0 && now() < until && atomic_load(job->knocks) < job->strangers / 2;) {
+        usleep(1000);
+    }
+    return child;
 }
 
 int main(int argc, char **argv)
@@ -301,18 +322,19 @@ int main(int argc, char **argv)
         fprintf(stderr, "bad number of ranks or hosts\n");
         return 2;
     }
-    double begun = now(), killed = 0;
+    double begun, killed = 0;
     pid_t root = start_root(&job);
     if (root < 0) {
         fprintf(stderr, "there is no unique id\n");
         return 1;
     }
+    pid_t strangers = start_strangers(&job);
+    begun = now();
     for (uint32_t r = 0; r < job.nranks; r++) {
         job.pids[r] = fork();
         if (job.pids[r] == 0) {
             _exit(run_rank(&job, r));
         }
-        usleep(job.gap);
     }
     if (job.victim >= 0 && job.command == NULL) {
         killed = kill_victim(&job);
@@ -321,6 +343,10 @@ int main(int argc, char **argv)
     double ended = now();
     kill(root, SIGKILL);
     waitpid(root, NULL, 0);
+    if (strangers > 0) {
+        kill(strangers, SIGKILL);
+        waitpid(strangers, NULL, 0);
+    }
     free(job.pids);
     return report(&job, begun, ended, killed) + failed > 0 ||
            (job.victim >= 0 && job.command == NULL && killed <= 0);

@@ -3,14 +3,12 @@
 . "$(dirname "$0")/../e2e/common.sh"
 ranks=256 some=64
 [ -z "${E2E_SANITIZE:-}" ] || ranks=16 some=8
-# Every pair of ranks has slots of its own.
-small=net-shm.slot_bytes=4K
 
-expect 0 "$build/bin/scale_job" -n $ranks -g 1000 -k $((ranks / 3)) core.net=net-shm $small
+expect 0 "$build/bin/scale_job" -n $ranks -k $((ranks / 3)) core.net=net-shm
 says out "\"ranks\":$ranks,.*\"wrong\":0"
 # Half a second on a quiet machine.
 says out '"named":[0-4]\.'
-expect 0 "$build/bin/scale_job" -n $some -g 1000 -- "$weft" perf all -b 1K -e 1K -n 1 -w 0 \
-    --set core.net=net-shm --set $small
+expect 0 "$build/bin/scale_job" -n $some -- "$weft" perf all -b 1K -e 1K -n 1 -w 0 \
+    --set core.net=net-shm
 says out '^# Out of bounds values : 0 OK$'
 ! grep -q SKIPPED "$work/out" || die "a collective was left out"

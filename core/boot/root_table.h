@@ -34,7 +34,7 @@ typedef struct weft_root_table {
     uint32_t told;      /* ranks that were told the failure, or died of it */
     uint64_t own_until; /* when the ranks in this process are told at the latest */
     bool own_told;
-    bool others_told; /* nobody else will ask */
+    bool others_told;     /* nobody else will ask */
     bool sees_processes;  /* there are descriptors to watch them */
     weft_error_t failure; /* status OK: none yet */
     weft_root_seat_t *seats;

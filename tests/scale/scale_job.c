@@ -33,7 +33,7 @@
 
 /* What a rank leaves for the parent. Times are in seconds of the monotonic clock. */
 typedef struct record {
-    double begun, joined, failed;
+    double joined, failed;
     double reduced; /* the first all-reduce */
     _Atomic uint32_t rounds;
     int32_t culprit;
@@ -143,7 +143,6 @@ static int run_rank(const job_t *job, uint32_t rank)
     if (job->command != NULL) {
         become_command(job, rank);
     }
-    record->begun = now();
     if (weft_comm_init_rank(&comm, job->nranks, &job->id, rank, &options) != WEFT_OK) {
         return say_error(rank, "join");
     }
@@ -199,14 +198,13 @@ static uint32_t wait_all(const job_t *job)
 /* Prints what was measured; returns how many ranks are wrong. */
 static uint32_t report(const job_t *job, double begun, double ended, double killed)
 {
-    double joined = 0, reduced = 0, named = 0, join = 0;
+    double joined = 0, reduced = 0, named = 0;
     uint32_t wrong = 0;
     struct rusage usage;
     getrusage(RUSAGE_CHILDREN, &usage);
     for (uint32_t r = 0; job->command == NULL && r < job->nranks; r++) {
         const record_t *record = &job->records[r];
         joined = record->joined > joined ? record->joined : joined;
-        join += record->joined - record->begun;
         reduced = record->reduced > reduced ? record->reduced : reduced;
         wrong += record->wrong || record->reduced <= 0;
         if (killed > 0 && (int32_t)r != job->victim) {

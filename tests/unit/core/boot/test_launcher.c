@@ -1,80 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What launchers' variables mean, and the exchange of unique ids through a folder. */
+ * What launchers' variables mean. */
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <dirent.h>
-#include <stdatomic.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "core/base/error.h"
-#include "core/boot/auth.h"
-#include "core/boot/connector.h"
-#include "core/boot/join.h"
-#include "core/boot/join_request.h"
-#include "core/boot/unique_id.h"
-#include "core/os/os.h"
-
-static const char *const names[] = {"OMPI_COMM_WORLD_RANK",
-                                    "OMPI_COMM_WORLD_SIZE",
-                                    "OMPI_COMM_WORLD_LOCAL_RANK",
-                                    "OMPI_COMM_WORLD_LOCAL_SIZE",
-                                    "PMIX_NAMESPACE",
-                                    "OMPI_MCA_ess_base_jobid",
-                                    "OMPI_MCA_orte_hnp_uri",
-                                    "PMI_RANK",
-                                    "PMI_SIZE",
-                                    "MPI_LOCALRANKID",
-                                    "MPI_LOCALNRANKS",
-                                    "PMI_JOBID",
-                                    "RANK",
-                                    "WORLD_SIZE",
-                                    "LOCAL_RANK",
-                                    "LOCAL_WORLD_SIZE",
-                                    "TORCHELASTIC_RUN_ID",
-                                    "MASTER_PORT",
-                                    "MASTER_ADDR",
-                                    "TORCHELASTIC_RESTART_COUNT",
-                                    "SLURM_PROCID",
-                                    "SLURM_STEP_NUM_TASKS",
-                                    "SLURM_NTASKS",
-                                    "SLURM_NPROCS",
-                                    "SLURM_LOCALID",
-                                    "SLURM_NTASKS_PER_NODE",
-                                    "SLURM_JOB_ID",
-                                    "SLURM_STEP_ID",
-                                    "SLURM_RESTART_COUNT",
-                                    "SLURM_NNODES",
-                                    "WEFT_UNIQUE_ID",
-                                    "XDG_RUNTIME_DIR"};
-
-/* Clears all, then sets "NAME=value" strings up to NULL. */
-static void environment(const char *first, ...)
-{
-    va_list args;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        unsetenv(names[i]);
-    }
-    va_start(args, first);
-    for (const char *text = first; text != NULL; text = va_arg(args, const char *)) {
-        char name[64];
-        const char *equals = strchr(text, '=');
-        snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
-        setenv(name, equals + 1, 1);
-    }
-    va_end(args);
-}
+#include "core/boot/boot.h"
+#include "tests/support/launcher_environment.h"
 
 static void assert_found(const char *name, uint32_t rank, uint32_t nranks, uint32_t local_rank,
                          uint32_t local_ranks)
@@ -101,54 +37,56 @@ static void assert_contradiction(const char *variable)
 static void every_launcher_is_recognised(void **unused)
 {
     (void)unused;
-    environment(NULL);
+    launcher_environment(NULL);
     assert_found("none", 0, 1, 0, 1);
-    environment("OMPI_COMM_WORLD_RANK=3", "OMPI_COMM_WORLD_SIZE=8", "OMPI_COMM_WORLD_LOCAL_RANK=1",
-                "OMPI_COMM_WORLD_LOCAL_SIZE=4", NULL);
+    launcher_environment("OMPI_COMM_WORLD_RANK=3", "OMPI_COMM_WORLD_SIZE=8",
+                         "OMPI_COMM_WORLD_LOCAL_RANK=1", "OMPI_COMM_WORLD_LOCAL_SIZE=4", NULL);
     assert_found("openmpi", 3, 8, 1, 4);
-    environment("PMI_RANK=1", "PMI_SIZE=2", "MPI_LOCALRANKID=1", "MPI_LOCALNRANKS=2", NULL);
+    launcher_environment("PMI_RANK=1", "PMI_SIZE=2", "MPI_LOCALRANKID=1", "MPI_LOCALNRANKS=2",
+                         NULL);
     assert_found("hydra", 1, 2, 1, 2);
-    environment("RANK=5", "WORLD_SIZE=6", "LOCAL_RANK=2", "LOCAL_WORLD_SIZE=3", NULL);
+    launcher_environment("RANK=5", "WORLD_SIZE=6", "LOCAL_RANK=2", "LOCAL_WORLD_SIZE=3", NULL);
     assert_found("torchrun", 5, 6, 2, 3);
-    environment("SLURM_PROCID=2", "SLURM_NTASKS=4", "SLURM_LOCALID=2", "SLURM_NNODES=1",
-                "SLURM_JOB_ID=9", "SLURM_STEP_ID=0", NULL);
+    launcher_environment("SLURM_PROCID=2", "SLURM_NTASKS=4", "SLURM_LOCALID=2", "SLURM_NNODES=1",
+                         "SLURM_JOB_ID=9", "SLURM_STEP_ID=0", NULL);
     assert_found("slurm", 2, 4, 2, 4);
-    environment("SLURM_PROCID=2", "SLURM_NTASKS=4", "SLURM_LOCALID=0", NULL);
+    launcher_environment("SLURM_PROCID=2", "SLURM_NTASKS=4", "SLURM_LOCALID=0", NULL);
     assert_found("slurm", 2, 4, 0, 0);
 }
 
 static void launchers_inside_launchers_are_told_apart(void **unused)
 {
     (void)unused;
-    environment("OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=2", "SLURM_PROCID=0",
-                "SLURM_NTASKS=1", NULL);
+    launcher_environment("OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=2", "SLURM_PROCID=0",
+                         "SLURM_NTASKS=1", NULL);
     assert_found("openmpi", 1, 2, 0, 0);
-    environment("OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=2", "RANK=5", "WORLD_SIZE=8",
-                "TORCHELASTIC_RUN_ID=x", NULL);
+    launcher_environment("OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=2", "RANK=5",
+                         "WORLD_SIZE=8", "TORCHELASTIC_RUN_ID=x", NULL);
     assert_found("torchrun", 5, 8, 0, 0);
-    environment("SLURM_PROCID=0", "SLURM_NTASKS=4", "SLURM_JOB_ID=9", NULL);
+    launcher_environment("SLURM_PROCID=0", "SLURM_NTASKS=4", "SLURM_JOB_ID=9", NULL);
     assert_found("none", 0, 1, 0, 1);
 }
 
 static void variables_that_contradict_each_other_are_named(void **unused)
 {
     (void)unused;
-    environment("OMPI_COMM_WORLD_RANK=8", "OMPI_COMM_WORLD_SIZE=8", NULL);
+    launcher_environment("OMPI_COMM_WORLD_RANK=8", "OMPI_COMM_WORLD_SIZE=8", NULL);
     assert_contradiction("OMPI_COMM_WORLD_RANK = 8");
-    environment("PMI_RANK=0", "PMI_SIZE=0", NULL);
+    launcher_environment("PMI_RANK=0", "PMI_SIZE=0", NULL);
     assert_contradiction("PMI_SIZE = 0");
-    environment("RANK=x", "WORLD_SIZE=2", NULL);
+    launcher_environment("RANK=x", "WORLD_SIZE=2", NULL);
     assert_contradiction("RANK = \"x\"");
-    environment("RANK=-1", "WORLD_SIZE=2", NULL);
+    launcher_environment("RANK=-1", "WORLD_SIZE=2", NULL);
     assert_contradiction("RANK = \"-1\"");
-    environment("RANK=0", "WORLD_SIZE=2", "LOCAL_RANK=2", "LOCAL_WORLD_SIZE=2", NULL);
+    launcher_environment("RANK=0", "WORLD_SIZE=2", "LOCAL_RANK=2", "LOCAL_WORLD_SIZE=2", NULL);
     assert_contradiction("LOCAL_RANK = 2");
-    environment("RANK=0", "WORLD_SIZE=2", "LOCAL_RANK=0", "LOCAL_WORLD_SIZE=3", NULL);
+    launcher_environment("RANK=0", "WORLD_SIZE=2", "LOCAL_RANK=0", "LOCAL_WORLD_SIZE=3", NULL);
     assert_contradiction("LOCAL_WORLD_SIZE = 3");
-    environment("RANK=0", "WORLD_SIZE=2", "OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=2", NULL);
+    launcher_environment("RANK=0", "WORLD_SIZE=2", "OMPI_COMM_WORLD_RANK=1",
+                         "OMPI_COMM_WORLD_SIZE=2", NULL);
     assert_contradiction("RANK = 0");
-    environment("PMI_RANK=1", "PMI_SIZE=3", "OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=2",
-                NULL);
+    launcher_environment("PMI_RANK=1", "PMI_SIZE=3", "OMPI_COMM_WORLD_RANK=1",
+                         "OMPI_COMM_WORLD_SIZE=2", NULL);
     assert_contradiction("PMI_SIZE = 3");
 }
 
@@ -160,453 +98,6 @@ static void detect_refuses_a_structure_without_size(void **unused)
     assert_int_equal(weft_launcher_detect(NULL), WEFT_ERR_ARG);
 }
 
-static void make_id(weft_unique_id_t *out, uint8_t seed)
-{
-    weft_id_t id = {.created = (uint32_t)weft_os_wall_s(), .life = 60, .count = 1};
-    id.addrs[0] = (weft_os_addr_t){.family = 4, .port = 9, .bytes = {127, 0, 0, 1}};
-    memset(id.secret, seed, sizeof id.secret);
-    memset(id.nonce, seed, sizeof id.nonce);
-    weft_id_encode(&id, out);
-}
-
-static char folder[64];
-
-static int make_folder(void **state)
-{
-    (void)state;
-    snprintf(folder, sizeof folder, "/tmp/weft-test-XXXXXX");
-    setenv("WEFT_BOOT_RENDEZVOUS", folder, 1);
-    return mkdtemp(folder) == NULL || setenv("WEFT_BOOT_RENDEZVOUS", folder, 1) != 0;
-}
-
-/* Files left anywhere in the folder of the rendezvous. */
-static uint32_t files_left(void)
-{
-    char path[128];
-    uint32_t count = 0;
-    snprintf(path, sizeof path, "%s/weft-%u", folder, geteuid());
-    DIR *dir = opendir(path);
-    for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
-        count += e->d_name[0] != '.';
-    }
-    if (dir != NULL) {
-        closedir(dir);
-    }
-    return count;
-}
-
-static void remove_files(void)
-{
-    char path[512];
-    snprintf(path, sizeof path, "%s/weft-%u", folder, geteuid());
-    DIR *dir = opendir(path);
-    for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
-        snprintf(path, sizeof path, "%s/weft-%u/%.255s", folder, geteuid(), e->d_name);
-        (void)unlink(path);
-    }
-    if (dir != NULL) {
-        closedir(dir);
-    }
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    char path[128];
-    snprintf(path, sizeof path, "%s/weft-%u", folder, geteuid());
-    rmdir(path);
-    return rmdir(folder);
-}
-
-/* In memory that the processes share: the ids in the order of the exchanges, and who is done. */
-typedef struct shared {
-    weft_unique_id_t ids[8];
-    _Atomic uint32_t done;
-} shared_t;
-
-static shared_t *shared_make(void)
-{
-    shared_t *shared =
-        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_true(shared != MAP_FAILED);
-    return shared;
-}
-
-static weft_launcher_t launcher_of(uint32_t rank, uint32_t nranks)
-{
-    return (weft_launcher_t){.size = sizeof(weft_launcher_t),
-                             .name = "openmpi",
-                             .rank = rank,
-                             .nranks = nranks,
-                             .local_rank = rank,
-                             .local_ranks = nranks};
-}
-
-/* Ranks as processes: each does `times` exchanges and exits with 0 if all ids were right. */
-static int exchange_as(shared_t *shared, uint32_t rank, uint32_t nranks, uint32_t times)
-{
-    weft_launcher_t launcher = launcher_of(rank, nranks);
-    alarm(20);
-    for (uint32_t i = 0; i < times; i++) {
-        weft_unique_id_t id;
-        memset(&id, 0, sizeof id);
-        if (rank == 0) {
-            if (weft_unique_id_create(&id, NULL) != WEFT_OK) {
-                return 3;
-            }
-            shared->ids[i] = id;
-        }
-        weft_status_t status = weft_launcher_exchange_id(&launcher, &id, NULL);
-        if (status != WEFT_OK) {
-            fprintf(stderr, "rank %u: %s\n", rank, weft_error_record()->text);
-            return 1;
-        }
-        /* All but the mark that rank 0 made it, and the checksum. */
-        if (memcmp(id.bytes + 4, shared->ids[i].bytes + 4, 116) != 0) {
-            fprintf(stderr, "rank %u: a wrong id\n", rank);
-            return 2;
-        }
-    }
-    /* The root of the id is in the process of rank 0. */
-    for (atomic_fetch_add(&shared->done, 1); rank == 0 && atomic_load(&shared->done) < nranks;) {
-        weft_os_sleep_ns(WEFT_NS_PER_MS);
-    }
-    return 0;
-}
-
-static void ids_reach_all_ranks_one_exchange_after_the_other(void **unused)
-{
-    (void)unused;
-    enum { N = 4 };
-    pid_t pids[N];
-    shared_t *shared = shared_make();
-    environment("PMIX_NAMESPACE=1234", NULL);
-    for (uint32_t r = 0; r < N; r++) {
-        pids[r] = fork();
-        if (pids[r] == 0) {
-            _exit(exchange_as(shared, r, N, 5));
-        }
-    }
-    for (uint32_t r = 0; r < N; r++) {
-        int how;
-        waitpid(pids[r], &how, 0);
-        assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 0);
-    }
-    assert_int_equal(files_left(), 0);
-    munmap(shared, sizeof *shared);
-}
-
-/* A rank 0 of an older job, whose launcher was another process: waits for a rank that never comes,
- * and is killed. */
-static void leave_a_dead_note(void)
-{
-    int how;
-    pid_t launcher = fork();
-    if (launcher == 0) {
-        pid_t dead = fork();
-        if (dead == 0) {
-            weft_launcher_t l = launcher_of(0, 2);
-            weft_unique_id_t id;
-            _exit(weft_unique_id_create(&id, NULL) == WEFT_OK &&
-                  weft_launcher_exchange_id(&l, &id, NULL) == WEFT_OK);
-        }
-        while (files_left() == 0) {
-            weft_os_sleep_ns(WEFT_NS_PER_MS);
-        }
-        kill(dead, SIGKILL);
-        waitpid(dead, &how, 0);
-        _exit(0);
-    }
-    waitpid(launcher, &how, 0);
-    assert_int_equal(files_left(), 1);
-}
-
-static void a_note_of_a_dead_writer_is_not_taken(void **unused)
-{
-    (void)unused;
-    int how;
-    shared_t *shared = shared_make();
-    environment("PMIX_NAMESPACE=77", NULL);
-    leave_a_dead_note();
-    pid_t other = fork();
-    if (other == 0) {
-        _exit(exchange_as(shared, 1, 2, 1));
-    }
-    /* Time enough to take the stale note, were it taken. */
-    weft_os_sleep_ns(100 * WEFT_NS_PER_MS);
-    assert_int_equal(exchange_as(shared, 0, 2, 1), 0);
-    alarm(50);
-    waitpid(other, &how, 0);
-    assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 0);
-    assert_int_equal(files_left(), 0);
-    munmap(shared, sizeof *shared);
-}
-
-static void rank_0_sweeps_what_dead_jobs_left(void **unused)
-{
-    (void)unused;
-    int how;
-    shared_t *shared = shared_make();
-    environment("PMIX_NAMESPACE=old", NULL);
-    leave_a_dead_note();
-    environment("PMIX_NAMESPACE=new", NULL);
-    pid_t other = fork();
-    if (other == 0) {
-        _exit(exchange_as(shared, 1, 2, 1));
-    }
-    assert_int_equal(exchange_as(shared, 0, 2, 1), 0);
-    alarm(50);
-    waitpid(other, &how, 0);
-    assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 0);
-    assert_int_equal(files_left(), 0);
-    munmap(shared, sizeof *shared);
-}
-
-/* Where the victim ends. */
-typedef enum stage { BEFORE_NOTE, CLAIMED, EXCHANGED, PROVED, REGISTERED } stage_t;
-
-/* Goes so far and waits to be killed. */
-static void victim_go(stage_t stage, uint32_t rank, uint32_t nranks, shared_t *shared)
-{
-    weft_launcher_t launcher = launcher_of(rank, nranks);
-    weft_unique_id_t bytes = {{0}};
-    weft_id_t id;
-    if (rank == 0 && weft_unique_id_create(&bytes, NULL) != WEFT_OK) {
-        _exit(9);
-    }
-    weft_status_t status = weft_launcher_exchange_id(&launcher, &bytes, NULL);
-    if (status != WEFT_OK || stage < EXCHANGED || weft_id_decode(&bytes, &id) != WEFT_OK) {
-        _exit(8);
-    }
-    if (stage >= PROVED) {
-        uint8_t key[32], label[WEFT_AUTH_LABEL];
-        weft_connector_t connector;
-        weft_id_key(&id, WEFT_PURPOSE_ROOT, key);
-        weft_auth_label_make(label, WEFT_PURPOSE_ROOT, rank);
-        weft_connector_begin(&connector, key, label, id.addrs, id.count, weft_os_deadline(5));
-        if (weft_connector_run(&connector) != WEFT_OK) {
-            _exit(7);
-        }
-        uint8_t message[WEFT_WIRE_HEADER + WEFT_WIRE_JOIN_REQUEST];
-        weft_join_request_t request;
-        weft_frame_t frame = {.type = WEFT_FRAME_JOIN,
-                              .bytes = WEFT_WIRE_JOIN_REQUEST,
-                              .from = rank,
-                              .comm_id = weft_id_comm(&id)};
-        weft_join_request_make(&request, rank, nranks, "=lo", 4711);
-        weft_frame_encode(&frame, message);
-        weft_join_request_encode(&request, message + WEFT_WIRE_HEADER);
-        if (stage == REGISTERED &&
-            send(connector.fd, message, sizeof message, 0) != (ssize_t)sizeof message) {
-            _exit(6);
-        }
-    }
-    atomic_store(&shared->done, 1);
-    pause();
-}
-
-/* Exits with 0 if the whole join failed because of rank `victim`. */
-static int survivor_go(uint32_t rank, uint32_t nranks, uint32_t victim, shared_t *shared)
-{
-    weft_launcher_t launcher = launcher_of(rank, nranks);
-    weft_unique_id_t id = {{0}};
-    weft_boot_t *boot = NULL;
-    weft_boot_settings_t settings = {
-        .init_timeout = 15, .connect_timeout = 5, .heartbeat = 0.1, .interface = "=lo"};
-    alarm(30);
-    if (rank == 0 && weft_unique_id_create(&id, NULL) != WEFT_OK) {
-        return 3;
-    }
-    weft_status_t status = weft_launcher_exchange_id(&launcher, &id, NULL);
-    if (status == WEFT_OK) {
-        status = weft_boot_join(&settings, nranks, &id, rank, &boot);
-    }
-    (void)shared;
-    weft_error_t *error = weft_error_record();
-    if (status != WEFT_ERR_PEER_DEAD || error->peer != (int32_t)victim) {
-        fprintf(stderr, "rank %u: %s, culprit %d: %s\n", rank, weft_status_name(status),
-                error->peer, error->text);
-        return 1;
-    }
-    return 0;
-}
-
-static double cpu_share(void)
-{
-    double load = 0;
-    return getloadavg(&load, 1) == 1 && load > 2 ? load / 2 : 1;
-}
-
-/* Three of four ranks come; the victim is killed at the stage. The others name it soon, and nothing
- * is left. A victim before the note dies before rank 0 comes; one after the claim while rank 3 is
- * missing. */
-static void kill_at(stage_t stage, uint32_t victim)
-{
-    enum { N = 4 };
-    pid_t pids[N];
-    shared_t *shared = shared_make();
-    bool all = stage >= EXCHANGED;
-    for (uint32_t r = 0; r < N; r++) {
-        pids[r] = -1;
-    }
-    for (uint32_t i = 0; i < N; i++) {
-        uint32_t r = (i + victim) % N;
-        if (r == victim ? (pids[r] = fork()) == 0 : false) {
-            victim_go(stage, r, N, shared);
-        }
-        if (r != victim && (all || r != 3) && !(stage == BEFORE_NOTE && r == 0) &&
-            (pids[r] = fork()) == 0) {
-            _exit(survivor_go(r, N, victim, shared));
-        }
-    }
-    uint64_t late = weft_os_clock_ns() + 10 * WEFT_NS_PER_S;
-    while (weft_os_clock_ns() < late &&
-           (all ? atomic_load(&shared->done) == 0 : files_left() < (stage == BEFORE_NOTE))) {
-        weft_os_sleep_ns(WEFT_NS_PER_MS);
-    }
-    /* What cannot be seen from outside: the last frame arrives, or the other waits are written. */
-    weft_os_sleep_ns(300 * WEFT_NS_PER_MS);
-    kill(pids[victim], SIGKILL);
-    uint64_t start = weft_os_clock_ns();
-    if (stage == BEFORE_NOTE && (pids[0] = fork()) == 0) {
-        _exit(survivor_go(0, N, victim, shared));
-    }
-    for (uint32_t r = 0; r < N; r++) {
-        int how = 0;
-        if (pids[r] > 0) {
-            waitpid(pids[r], &how, 0);
-            assert_true(r == victim || (WIFEXITED(how) && WEXITSTATUS(how) == 0));
-        }
-    }
-    double took = (double)(weft_os_clock_ns() - start) / 1e9;
-    print_message("stage %d, rank %u: named after %.3f s\n", (int)stage, victim, took);
-    assert_true(took < 1.0 * cpu_share());
-    /* A verdict for rank 3, which never comes. */
-    assert_int_equal(files_left(), stage <= CLAIMED);
-    remove_files();
-    munmap(shared, sizeof *shared);
-}
-
-static void a_rank_that_dies_at_any_stage_is_named_by_all(void **unused)
-{
-    (void)unused;
-    for (int stage = BEFORE_NOTE; stage <= REGISTERED; stage++) {
-        char job[64];
-        snprintf(job, sizeof job, "PMIX_NAMESPACE=kill%d", stage);
-        environment(job, NULL);
-        kill_at((stage_t)stage, 2);
-    }
-}
-
-static void rank_0_that_dies_at_any_stage_is_named_by_all(void **unused)
-{
-    (void)unused;
-    for (int stage = CLAIMED; stage <= REGISTERED; stage++) {
-        char job[64];
-        snprintf(job, sizeof job, "PMIX_NAMESPACE=first%d", stage);
-        environment(job, NULL);
-        kill_at((stage_t)stage, 0);
-    }
-}
-
-/* Rank 3 was started with the others, begins to wait a second after the victim died, and names it too.
- * Then the others try again with this process as rank 0, and the verdict that they heard does not stop
- * them. */
-static void a_rank_that_comes_long_after_a_death_names_it(void **unused)
-{
-    (void)unused;
-    for (uint32_t victim = 0; victim < 3; victim += 2) {
-        int how;
-        pid_t pids[4];
-        shared_t *shared = shared_make();
-        environment(victim == 0 ? "PMIX_NAMESPACE=late0" : "PMIX_NAMESPACE=late2", NULL);
-        for (uint32_t r = 0; r < 4; r++) {
-            if ((pids[r] = fork()) == 0 && r == victim) {
-                victim_go(CLAIMED, r, 4, shared);
-            } else if (pids[r] == 0) {
-                alarm(20);
-                while (r == 3 && atomic_load(&shared->done) == 0) {
-                    weft_os_sleep_ns(WEFT_NS_PER_MS);
-                }
-                uint64_t began = weft_os_clock_ns();
-                int wrong = survivor_go(r, 4, victim, shared);
-                double took = (double)(weft_os_clock_ns() - began) / 1e9;
-                _exit(wrong || (r == 3 && took > cpu_share()) ||
-                      (victim == 2 && exchange_as(shared, r == 0 ? 2 : r, 4, 1) != 0));
-            }
-        }
-        weft_os_sleep_ns(500 * WEFT_NS_PER_MS);
-        kill(pids[victim], SIGKILL);
-        weft_os_sleep_ns(1000 * WEFT_NS_PER_MS);
-        assert_int_equal(files_left(), victim == 0 ? 1 : 3); /* two wait again */
-        atomic_store(&shared->done, 1);
-        weft_os_sleep_ns(500 * WEFT_NS_PER_MS);
-        atomic_store(&shared->done, 0);
-        assert_true(victim == 0 || exchange_as(shared, 0, 4, 1) == 0);
-        alarm(50);
-        for (uint32_t r = 0; r < 4; r++) {
-            waitpid(pids[r], &how, 0);
-            assert_true(r == victim || (WIFEXITED(how) && WEXITSTATUS(how) == 0));
-        }
-        assert_int_equal(files_left(), victim == 0);
-        remove_files();
-        munmap(shared, sizeof *shared);
-    }
-}
-
-static void a_folder_open_to_others_is_refused(void **unused)
-{
-    (void)unused;
-    char path[128];
-    weft_unique_id_t id;
-    weft_launcher_t l = {.size = sizeof l, .name = "openmpi", .nranks = 2, .local_ranks = 2};
-    environment("PMIX_NAMESPACE=1", NULL);
-    make_id(&id, 1);
-    snprintf(path, sizeof path, "%s/weft-%u", folder, geteuid());
-    mkdir(path, 0700);
-    assert_int_equal(chmod(path, 0770), 0);
-    assert_int_equal(weft_launcher_exchange_id(&l, &id, NULL), WEFT_ERR_CONFIG);
-    assert_non_null(strstr(weft_error_record()->text, "private folder"));
-    chmod(path, 0700);
-}
-
-static void an_id_in_the_environment_is_taken_by_all(void **unused)
-{
-    (void)unused;
-    weft_unique_id_t right, id = {{0}};
-    char hex[2 * WEFT_UNIQUE_ID_BYTES + 1];
-    weft_launcher_t l = {.size = sizeof l, .name = "none", .rank = 1, .nranks = 2};
-    make_id(&right, 3);
-    for (size_t i = 0; i < WEFT_UNIQUE_ID_BYTES; i++) {
-        snprintf(hex + 2 * i, 3, "%02x", right.bytes[i]);
-    }
-    environment(NULL);
-    assert_int_equal(weft_launcher_exchange_id(&l, &id, NULL), WEFT_ERR_UNSUPPORTED);
-    setenv("WEFT_UNIQUE_ID", hex, 1);
-    assert_int_equal(weft_launcher_exchange_id(&l, &id, NULL), WEFT_OK);
-    assert_memory_equal(&id, &right, sizeof id);
-    hex[9] ^= 1;
-    setenv("WEFT_UNIQUE_ID", hex, 1);
-    assert_int_not_equal(weft_launcher_exchange_id(&l, &id, NULL), WEFT_OK);
-    hex[9] = '\0';
-    setenv("WEFT_UNIQUE_ID", hex, 1);
-    assert_int_equal(weft_launcher_exchange_id(&l, &id, NULL), WEFT_ERR_CONFIG);
-    environment(NULL);
-}
-
-static void several_hosts_without_a_shared_folder_get_the_remedy(void **unused)
-{
-    (void)unused;
-    weft_unique_id_t id;
-    weft_launcher_t l = {.size = sizeof l, .name = "openmpi", .nranks = 4, .local_ranks = 2};
-    make_id(&id, 1);
-    environment("PMIX_NAMESPACE=1", NULL);
-    unsetenv("WEFT_BOOT_RENDEZVOUS");
-    assert_int_equal(weft_launcher_exchange_id(&l, &id, NULL), WEFT_ERR_UNSUPPORTED);
-    assert_non_null(strstr(weft_error_record()->text, "boot.rendezvous"));
-    setenv("WEFT_BOOT_RENDEZVOUS", folder, 1);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -614,16 +105,6 @@ int main(void)
         cmocka_unit_test(launchers_inside_launchers_are_told_apart),
         cmocka_unit_test(variables_that_contradict_each_other_are_named),
         cmocka_unit_test(detect_refuses_a_structure_without_size),
-        cmocka_unit_test(ids_reach_all_ranks_one_exchange_after_the_other),
-        cmocka_unit_test(a_note_of_a_dead_writer_is_not_taken),
-        cmocka_unit_test(rank_0_sweeps_what_dead_jobs_left),
-        cmocka_unit_test(a_rank_that_dies_at_any_stage_is_named_by_all),
-        cmocka_unit_test(rank_0_that_dies_at_any_stage_is_named_by_all),
-        cmocka_unit_test(a_rank_that_comes_long_after_a_death_names_it),
-        cmocka_unit_test(a_folder_open_to_others_is_refused),
-        cmocka_unit_test(an_id_in_the_environment_is_taken_by_all),
-        cmocka_unit_test(several_hosts_without_a_shared_folder_get_the_remedy),
     };
-    alarm(50);
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,15 +13,13 @@ import statistics
 import time
 
 import sides
+from jobs import Jobs
+from measurement import Missing
 from sides import BUILD, KIB, MIB
 
 BARS = os.path.join(sides.SOURCES, "bars.txt")
 OPERATORS = {"<=": operator.le, ">=": operator.ge, "==": operator.eq}
 SHM = "core.net=net-shm"
-
-
-class Missing(Exception):
-    """What a bar speaks of could not be measured; the text says why."""
 
 
 def read_bars():
@@ -42,7 +40,7 @@ def text_of(size):
     return f"{size // MIB} MiB" if size % MIB == 0 else f"{size // KIB} KiB" if size % KIB == 0 else f"{size} B"
 
 
-class Meter:
+class Meter(Jobs):
     """Measures bars; what several of them ask for is measured once."""
 
     def __init__(self, rounds, seconds, starts):
@@ -132,9 +130,6 @@ class Meter:
         found = self.keep(("probe", name, how, ranks), lambda: self.probe(name, how, ranks))
         rest = ", ".join(f"{key} {value:g}" for key, value in found.items() if key not in (what, "warnings"))
         return found[what], rest
-
-    def bar_elsewhere(self, *words):
-        raise Missing("not measured here: " + " ".join(words))
 
     # Ratios
 

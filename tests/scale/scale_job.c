@@ -4,11 +4,12 @@
  * network namespaces that stand for hosts. The ranks join, make all-reduces of 8 bytes, and see
  * rank K killed; or each becomes a command, which joins by itself.
  *
- * Usage: scale_job [-n RANKS] [-H HOSTS -N PREFIX] [-s STRANGERS] [-k RANK] [-l SECONDS]
+ * Usage: scale_job [-n RANKS] [-H HOSTS -N PREFIX] [-s STRANGERS] [-k RANK [-d MS]] [-l SECONDS]
  *                  [SETTING…] [-- COMMAND…]
  * -N: rank r runs in the namespace PREFIX and its host; hosts have ranks of equal number one after
- * the other. -s: connections a second by strangers to the root. Prints one line of JSON; exit code 0:
- * all is right. */
+ * the other. -s: connections a second by strangers to the root. -d: rank K is killed this long after
+ * the processes were started, wherever it is then; without it, after its first all-reduces. Prints
+ * one line of JSON; exit code 0: all is right. */
 #include <sched.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -33,6 +34,7 @@
 
 /* What a rank leaves for the parent. Times are in seconds of the monotonic clock. */
 typedef struct record {
+    double began; /* called init */
     double joined, failed;
     double reduced; /* the first all-reduce */
     _Atomic uint32_t rounds;
@@ -45,6 +47,7 @@ typedef struct job {
     const char *prefix;
     uint32_t strangers;
     int32_t victim;
+    int32_t delay_ms; /* -1: the victim is killed after its first all-reduces */
     unsigned limit;
     const char *settings[SETTINGS_MAX];
     uint32_t nsettings;
@@ -111,19 +114,25 @@ static int say_error(uint32_t rank, const char *what)
     return 1;
 }
 
+/* What this rank says of the failure. It is an error only if nobody was to be killed. */
+static int note_failure(const job_t *job, uint32_t rank, const char *what)
+{
+    weft_error_t error = {.size = sizeof error};
+    weft_last_error(&error);
+    job->records[rank].failed = now();
+    job->records[rank].culprit = error.peer;
+    return job->victim < 0 ? say_error(rank, what) : 0;
+}
+
 /* All-reduces until the rank that is killed is missed. */
 static int reduce_until_killed(const job_t *job, weft_comm_t *comm, uint32_t rank)
 {
     record_t *record = &job->records[rank];
-    weft_error_t error = {.size = sizeof error};
     for (;;) {
         int64_t mine = (int64_t)rank + 1, sum = 0;
         weft_status_t status = weft_all_reduce(&mine, &sum, 1, WEFT_INT64, WEFT_SUM, comm, NULL);
         if (status != WEFT_OK) {
-            record->failed = now();
-            weft_last_error(&error);
-            record->culprit = error.peer;
-            return job->victim < 0 ? say_error(rank, "all-reduce") : 0;
+            return note_failure(job, rank, "all-reduce");
         }
         record->reduced = record->reduced > 0 ? record->reduced : now();
         record->wrong |= sum != (int64_t)job->nranks * (job->nranks + 1) / 2;
@@ -143,8 +152,9 @@ static int run_rank(const job_t *job, uint32_t rank)
     if (job->command != NULL) {
         become_command(job, rank);
     }
+    record->began = now();
     if (weft_comm_init_rank(&comm, job->nranks, &job->id, rank, &options) != WEFT_OK) {
-        return say_error(rank, "join");
+        return job->delay_ms < 0 ? say_error(rank, "join") : note_failure(job, rank, "join");
     }
     record->joined = now();
     int failed = reduce_until_killed(job, comm, rank);
@@ -165,6 +175,12 @@ static bool all_reduce_enough(const job_t *job)
 /* Returns when; 0: the job did not come so far. */
 static double kill_victim(const job_t *job)
 {
+    if (job->delay_ms >= 0) {
+        usleep((useconds_t)job->delay_ms * 1000);
+        double at = now();
+        kill(job->pids[job->victim], SIGKILL);
+        return at;
+    }
     double until = now() + job->limit;
     while (now() < until) {
         if (all_reduce_enough(job)) {
@@ -206,7 +222,7 @@ static uint32_t report(const job_t *job, double begun, double ended, double kill
         const record_t *record = &job->records[r];
         joined = record->joined > joined ? record->joined : joined;
         reduced = record->reduced > reduced ? record->reduced : reduced;
-        wrong += record->wrong || record->reduced <= 0;
+        wrong += record->wrong || (record->reduced <= 0 && job->delay_ms < 0);
         if (killed > 0 && (int32_t)r != job->victim) {
             named = record->failed > named ? record->failed : named;
             wrong += record->culprit != job->victim;
@@ -221,7 +237,9 @@ static uint32_t report(const job_t *job, double begun, double ended, double kill
         printf(",\"init\":%.3f,\"first_all_reduce\":%.3f", joined - begun, reduced - joined);
     }
     if (killed > 0) {
-        printf(",\"named\":%.3f", named - killed);
+        bool joining =
+            job->records[job->victim].began > 0 && job->records[job->victim].began < killed;
+        printf(",\"named\":%.3f,\"joining\":%s", named - killed, joining ? "true" : "false");
     }
     printf(",\"strangers\":%u,\"wrong\":%u}\n", atomic_load(job->knocks), wrong);
     return wrong;
@@ -230,7 +248,7 @@ static uint32_t report(const job_t *job, double begun, double ended, double kill
 static void parse(job_t *job, int argc, char **argv)
 {
     int option;
-    while ((option = getopt(argc, argv, "+n:H:N:s:k:l:")) != -1) {
+    while ((option = getopt(argc, argv, "+n:H:N:s:k:d:l:")) != -1) {
         switch (option) {
         case 'n':
             job->nranks = (uint32_t)atoi(optarg);
@@ -246,6 +264,9 @@ static void parse(job_t *job, int argc, char **argv)
             break;
         case 'k':
             job->victim = atoi(optarg);
+            break;
+        case 'd':
+            job->delay_ms = atoi(optarg);
             break;
         case 'l':
             job->limit = (unsigned)atoi(optarg);
@@ -310,7 +331,7 @@ static pid_t start_strangers(const job_t *job)
 
 int main(int argc, char **argv)
 {
-    job_t job = {.nranks = 256, .nhosts = 1, .victim = -1, .limit = 300};
+    job_t job = {.nranks = 256, .nhosts = 1, .victim = -1, .delay_ms = -1, .limit = 300};
     parse(&job, argc, argv);
     job.records = mmap(NULL, job.nranks * sizeof *job.records, PROT_READ | PROT_WRITE,
                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);

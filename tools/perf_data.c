@@ -7,7 +7,8 @@
  *                                index, so that every partial sum is representable
  *   prod of floats               powers of two and signs, and one factor with two mantissa bits
  *   min, max, user               any finite value
- *   integers                     any value (they wrap); prod odd values; avg as floats, no overflow
+ *   integers                     any value (they wrap); prod odd values; avg as floats, no overflow;
+ *                                band mostly ones and bor mostly zeros, so that results differ
  *   no reduction                 any bits
  *
  * Only avg of floats over a number of ranks that is no power of two may be off, by 2 ulp. */
@@ -109,6 +110,14 @@ static uint64_t perf_data_finite_bits(weft_dtype_t dtype, uint64_t h)
     return isfinite(value) && value != 0 ? h & mask : perf_float_encode(dtype, 1);
 }
 
+/* Bits of which about one is set for each rank, or an eighth of them if there are few ranks. */
+static uint64_t perf_data_rare_bits(const perf_data_t *data, uint32_t rank, uint64_t index)
+{
+    uint64_t h = perf_data_hash(data, rank, index);
+    uint64_t bits = h & (h >> 21 | h << 43) & (h >> 42 | h << 22);
+    return h % data->nranks < 8 ? bits : 0;
+}
+
 /* What `rank` puts in, as the bits of one element. */
 static uint64_t perf_data_input(const perf_data_t *data, uint32_t rank, uint64_t index)
 {
@@ -128,6 +137,9 @@ static uint64_t perf_data_input(const perf_data_t *data, uint32_t rank, uint64_t
     }
     if (op == WEFT_AVG) {
         return (uint64_t)perf_data_sum_term(data, rank, index);
+    }
+    if (op == WEFT_BAND || op == WEFT_BOR) {
+        return perf_data_rare_bits(data, rank, index) ^ (op == WEFT_BAND ? UINT64_MAX : 0);
     }
     return perf_data_hash(data, rank, index) | (op == WEFT_PROD ? 1 : 0);
 }
@@ -168,6 +180,15 @@ static uint64_t perf_data_reduce_integers(const perf_data_t *data, uint64_t inde
             break;
         case WEFT_MAX:
             all = perf_data_integer_less(dtype, all, one) ? one : all;
+            break;
+        case WEFT_BAND:
+            all &= one;
+            break;
+        case WEFT_BOR:
+            all |= one;
+            break;
+        case WEFT_BXOR:
+            all ^= one;
             break;
         case WEFT_PREMULSUM:
             all += one * (uint64_t)perf_data_scalar_of(r);

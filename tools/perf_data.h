@@ -7,7 +7,8 @@
  *                                index, so that every partial sum is representable
  *   prod of floats               powers of two and signs, and one factor with two mantissa bits
  *   min, max, user               any finite value
- *   integers                     any value (they wrap); prod odd values; avg as floats, no overflow
+ *   integers                     any value (they wrap); prod odd values; avg as floats, no overflow;
+ *                                band mostly ones and bor mostly zeros, so that results differ
  *   no reduction                 any bits
  *
  * Only avg of floats over a number of ranks that is no power of two may be off, by 2 ulp. */

@@ -55,9 +55,14 @@ typedef enum weft_dtype {
     X(2, MIN, "min")                                                                               \
     X(3, MAX, "max")                                                                               \
     X(4, AVG, "avg")                                                                               \
-    X(5, PREMULSUM, "mulsum")
+    X(5, PREMULSUM, "mulsum")                                                                      \
+    X(6, BAND, "band")                                                                             \
+    X(7, BOR, "bor")                                                                               \
+    X(8, BXOR, "bxor")
 
 /* Reduction operators.
+ *
+ * BAND, BOR and BXOR combine the bits of integers; floats have none of them (ERR_ARG).
  *
  * Integers wrap (two's complement). AVG divides the sum by the number of ranks once, at the end;
  * for integers the quotient is truncated toward zero. PREMULSUM multiplies each rank's input by
@@ -73,7 +78,7 @@ typedef enum weft_op {
 #define WEFT_OP_ENUM(value, name, text) WEFT_##name = (value),
     WEFT_OP_MAP(WEFT_OP_ENUM)
 #undef WEFT_OP_ENUM
-        WEFT_OP_COUNT = 6,
+        WEFT_OP_COUNT = 9,
     WEFT_OP_USER = 64,     /* first number that weft_op_create() gives out */
     WEFT_OP_USER_END = 256 /* one past the last */
 } weft_op_t;

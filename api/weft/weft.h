@@ -73,6 +73,11 @@ WEFT_EXPORT const char *weft_dtype_name(weft_dtype_t dtype);
 WEFT_EXPORT const char *weft_op_name(weft_op_t op);
 WEFT_EXPORT const char *weft_coll_name(weft_coll_t coll);
 
+/* Returns 1 if operator `op`, one of types.h, combines elements of `dtype`, otherwise 0: BAND, BOR
+ * and BXOR are for integers.
+ * Blocking: no. Thread: any. */
+WEFT_EXPORT int weft_op_has_dtype(weft_op_t op, weft_dtype_t dtype);
+
 /* Returns the size of one element in bytes, or 0 for other numbers.
  * Blocking: no. Thread: any. */
 WEFT_EXPORT size_t weft_dtype_size(weft_dtype_t dtype);

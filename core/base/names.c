@@ -2,6 +2,8 @@
  *
  * Names of statuses, data types and operators, from the X-macro lists of api/weft/status.h and
  * types.h. Those of collectives are in coll.c. */
+#include <stdbool.h>
+
 #include <weft/weft.h>
 
 #define STRING2(x) #x
@@ -58,4 +60,16 @@ const char *weft_op_name(weft_op_t op)
     static const char *const names[] = {WEFT_OP_MAP(NAME)};
 #undef NAME
     return (unsigned)op < WEFT_OP_COUNT ? names[op] : NULL;
+}
+
+static bool names_is_integer(weft_dtype_t dtype)
+{
+    return dtype <= WEFT_UINT64;
+}
+
+int weft_op_has_dtype(weft_op_t op, weft_dtype_t dtype)
+{
+    bool known = (unsigned)op < WEFT_OP_COUNT && (unsigned)dtype < WEFT_DTYPE_COUNT;
+    bool bits = op == WEFT_BAND || op == WEFT_BOR || op == WEFT_BXOR;
+    return known && (!bits || names_is_integer(dtype));
 }

@@ -35,6 +35,18 @@ static bool args_knows_op(const weft_user_ops_t *ops, weft_op_t op)
     return (unsigned)op < WEFT_OP_COUNT || weft_user_ops_find(ops, op) != NULL;
 }
 
+/* Bits of floats are combined as those of an integer of their size. */
+static weft_status_t args_refuse_bits(const char *name, weft_op_t op, weft_dtype_t dtype)
+{
+    static const weft_dtype_t same_size[] = {
+        [1] = WEFT_UINT8, [2] = WEFT_UINT16, [4] = WEFT_UINT32, [8] = WEFT_UINT64};
+    return weft_fail(WEFT_ERR_ARG, 0,
+                     "%s: operator %s is for integers, the data type is %s; to combine the bits of "
+                     "floats pass them as %s",
+                     name, weft_op_name(op), weft_dtype_name(dtype),
+                     weft_dtype_name(same_size[weft_dtype_size(dtype)]));
+}
+
 /* Checks that the kernel has streams and that the call may be in one. */
 static weft_status_t args_check_stream(const weft_comm_identity_t *self, const char *name,
                                        const weft_call_t *call)
@@ -76,6 +88,10 @@ static weft_status_t args_check_names(const weft_comm_identity_t *self, const we
                          "%s: unknown operator %d, known are 0 … %d and those that "
                          "weft_op_create() made for this communicator",
                          name, (int)args->op, WEFT_OP_COUNT - 1);
+    }
+    if (weft_coll_reduces(args->coll) && (int)args->op >= WEFT_BAND &&
+        (int)args->op < WEFT_OP_COUNT && !weft_op_has_dtype(args->op, args->dtype)) {
+        return args_refuse_bits(name, args->op, args->dtype);
     }
     if (weft_coll_is_rooted(args->coll) && args->root >= self->nranks) {
         return weft_fail(WEFT_ERR_ARG, 0, "%s: root %u is out of range 0 … %u", name, args->root,

@@ -44,21 +44,34 @@ uint32_t combine_aligned(const weft_combine_t *c, uint32_t mask, size_t offset, 
 #define GLUE(a, b) GLUE2(a, b)
 #define TYPED(suffix) GLUE(NAME, suffix)
 
-/* One row per data type; X(dtype, name) with the names of each_dtype.inc. */
-#define COMBINE_ROWS(X)                                                                            \
-    X(INT8, int8)                                                                                  \
-    X(UINT8, uint8)                                                                                \
-    X(INT16, int16)                                                                                \
-    X(UINT16, uint16)                                                                              \
-    X(INT32, int32)                                                                                \
-    X(UINT32, uint32)                                                                              \
-    X(INT64, int64)                                                                                \
-    X(UINT64, uint64)                                                                              \
-    X(FP16, fp16)                                                                                  \
-    X(FP32, fp32)                                                                                  \
-    X(FP64, fp64)                                                                                  \
-    X(BF16, bf16)                                                                                  \
-    X(FP8_E4M3, fp8_e4m3)                                                                          \
-    X(FP8_E5M2, fp8_e5m2)
+/* One row per data type; X(dtype, name, bytes) with the names of each_dtype.inc. */
+#define COMBINE_INTEGERS(X)                                                                        \
+    X(INT8, int8, 1)                                                                               \
+    X(UINT8, uint8, 1)                                                                             \
+    X(INT16, int16, 2)                                                                             \
+    X(UINT16, uint16, 2)                                                                           \
+    X(INT32, int32, 4)                                                                             \
+    X(UINT32, uint32, 4)                                                                           \
+    X(INT64, int64, 8)                                                                             \
+    X(UINT64, uint64, 8)
+#define COMBINE_FLOATS(X)                                                                          \
+    X(FP16, fp16, 2)                                                                               \
+    X(FP32, fp32, 4)                                                                               \
+    X(FP64, fp64, 8)                                                                               \
+    X(BF16, bf16, 2)                                                                               \
+    X(FP8_E4M3, fp8_e4m3, 1)                                                                       \
+    X(FP8_E5M2, fp8_e5m2, 1)
+#define COMBINE_ROWS(X) COMBINE_INTEGERS(X) COMBINE_FLOATS(X)
+
+/* The sizes of integers; X(bytes). Their bits are combined as so many bytes. */
+#define COMBINE_SIZES(X) X(1) X(2) X(4) X(8)
+
+/* The same combination of bytes. */
+static inline weft_combine_t combine_as_bytes(const weft_combine_t *c, size_t elem)
+{
+    weft_combine_t bytes = *c;
+    bytes.count *= elem;
+    return bytes;
+}
 
 #endif

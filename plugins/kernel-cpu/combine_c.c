@@ -69,9 +69,20 @@ uint32_t combine_aligned(const weft_combine_t *c, uint32_t mask, size_t offset, 
 #define BODY "combine_c.inc"
 #include "each_dtype.inc"
 
-#define ROW(dtype, name)                                                                           \
-    [WEFT_##dtype] = {[WEFT_SUM] = name##_sum,     [WEFT_PROD] = name##_prod,                      \
-                      [WEFT_MIN] = name##_minimum, [WEFT_MAX] = name##_maximum,                    \
-                      [WEFT_AVG] = name##_avg,     [WEFT_PREMULSUM] = name##_premulsum},
-const combine_table_t combine_c = {COMBINE_ROWS(ROW)};
-#undef ROW
+#define BITS_ENTRY(op, size)                                                                       \
+    static void op##_##size(const weft_combine_t *c)                                               \
+    {                                                                                              \
+        const weft_combine_t bytes = combine_as_bytes(c, size);                                    \
+        uint8_##op(&bytes);                                                                        \
+    }
+#define BITS_ENTRIES(size) BITS_ENTRY(band, size) BITS_ENTRY(bor, size) BITS_ENTRY(bxor, size)
+COMBINE_SIZES(BITS_ENTRIES)
+
+#define ROW(name)                                                                                  \
+    [WEFT_SUM] = name##_sum, [WEFT_PROD] = name##_prod, [WEFT_MIN] = name##_minimum,               \
+    [WEFT_MAX] = name##_maximum, [WEFT_AVG] = name##_avg, [WEFT_PREMULSUM] = name##_premulsum
+#define ROW_FLOAT(dtype, name, size) [WEFT_##dtype] = {ROW(name)},
+#define ROW_INTEGER(dtype, name, size)                                                             \
+    [WEFT_##dtype] = {                                                                             \
+        ROW(name), [WEFT_BAND] = band_##size, [WEFT_BOR] = bor_##size, [WEFT_BXOR] = bxor_##size},
+const combine_table_t combine_c = {COMBINE_INTEGERS(ROW_INTEGER) COMBINE_FLOATS(ROW_FLOAT)};

@@ -21,7 +21,7 @@
 /* Defined with the bodies: a copy that goes past the caches is a one-source sum of bytes. */
 static void vec_copy(const weft_combine_t *c, size_t bytes, uint32_t stream);
 
-#define ROW_DTYPE(dtype, name) name##_dtype = WEFT_##dtype,
+#define ROW_DTYPE(dtype, name, size) name##_dtype = WEFT_##dtype,
 enum { COMBINE_ROWS(ROW_DTYPE) };
 #undef ROW_DTYPE
 
@@ -48,20 +48,40 @@ static void vec_copy(const weft_combine_t *c, size_t bytes, uint32_t stream)
     {                                                                                              \
         name##_##op(c, c->nt_mask);                                                                \
     }
-#define ENTRIES(dtype, name)                                                                       \
+#define ENTRIES(dtype, name, size)                                                                 \
     ENTRY(name, sum)                                                                               \
     ENTRY(name, prod)                                                                              \
     ENTRY(name, minimum) ENTRY(name, maximum) ENTRY(name, avg) ENTRY(name, premulsum)
-#define ROW(dtype, name, way)                                                                      \
-    [WEFT_##                                                                                       \
-        dtype] = {[WEFT_SUM] = name##_sum_##way,     [WEFT_PROD] = name##_prod_##way,              \
-                  [WEFT_MIN] = name##_minimum_##way, [WEFT_MAX] = name##_maximum_##way,            \
-                  [WEFT_AVG] = name##_avg_##way,     [WEFT_PREMULSUM] = name##_premulsum_##way},
-#define ROW_PLAIN(dtype, name) ROW(dtype, name, plain)
-#define ROW_STREAM(dtype, name) ROW(dtype, name, stream)
-
 COMBINE_ROWS(ENTRIES)
-const combine_table_t VEC_PLAIN = {COMBINE_ROWS(ROW_PLAIN)};
-const combine_table_t VEC_STREAM = {COMBINE_ROWS(ROW_STREAM)};
+
+#define BITS_ENTRY(op, size)                                                                       \
+    static void op##_##size##_plain(const weft_combine_t *c)                                       \
+    {                                                                                              \
+        const weft_combine_t bytes = combine_as_bytes(c, size);                                    \
+        uint8_##op(&bytes, 0);                                                                     \
+    }                                                                                              \
+    static void op##_##size##_stream(const weft_combine_t *c)                                      \
+    {                                                                                              \
+        const weft_combine_t bytes = combine_as_bytes(c, size);                                    \
+        uint8_##op(&bytes, c->nt_mask);                                                            \
+    }
+#define BITS_ENTRIES(size) BITS_ENTRY(band, size) BITS_ENTRY(bor, size) BITS_ENTRY(bxor, size)
+COMBINE_SIZES(BITS_ENTRIES)
+
+#define ROW(name, way)                                                                             \
+    [WEFT_SUM] = name##_sum_##way, [WEFT_PROD] = name##_prod_##way,                                \
+    [WEFT_MIN] = name##_minimum_##way, [WEFT_MAX] = name##_maximum_##way,                          \
+    [WEFT_AVG] = name##_avg_##way, [WEFT_PREMULSUM] = name##_premulsum_##way
+#define ROW_BITS(size, way)                                                                        \
+    [WEFT_BAND] = band_##size##_##way, [WEFT_BOR] = bor_##size##_##way,                            \
+    [WEFT_BXOR] = bxor_##size##_##way
+#define FLOAT_PLAIN(dtype, name, size) [WEFT_##dtype] = {ROW(name, plain)},
+#define FLOAT_STREAM(dtype, name, size) [WEFT_##dtype] = {ROW(name, stream)},
+#define INTEGER_PLAIN(dtype, name, size) [WEFT_##dtype] = {ROW(name, plain), ROW_BITS(size, plain)},
+#define INTEGER_STREAM(dtype, name, size)                                                          \
+    [WEFT_##dtype] = {ROW(name, stream), ROW_BITS(size, stream)},
+
+const combine_table_t VEC_PLAIN = {COMBINE_INTEGERS(INTEGER_PLAIN) COMBINE_FLOATS(FLOAT_PLAIN)};
+const combine_table_t VEC_STREAM = {COMBINE_INTEGERS(INTEGER_STREAM) COMBINE_FLOATS(FLOAT_STREAM)};
 
 #endif

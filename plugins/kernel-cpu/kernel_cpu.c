@@ -167,10 +167,11 @@ static weft_status_t kernel_cpu_props(weft_kernel_t *kernel, weft_kernel_props_t
 static weft_status_t kernel_cpu_select(weft_kernel_t *kernel, weft_dtype_t dtype, weft_op_t op,
                                        weft_combine_fn_t *fn_p)
 {
-    if ((unsigned)dtype >= WEFT_DTYPE_COUNT || (unsigned)op >= WEFT_OP_COUNT) {
+    if ((unsigned)dtype >= WEFT_DTYPE_COUNT || (unsigned)op >= WEFT_OP_COUNT ||
+        (*kernel->table)[dtype][op] == NULL) {
         return kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0,
                                        "data type %u with operator %u: kernel-cpu knows data types "
-                                       "below %u and operators below %u",
+                                       "below %u and operators below %u, on bits for integers",
                                        (unsigned)dtype, (unsigned)op, (unsigned)WEFT_DTYPE_COUNT,
                                        (unsigned)WEFT_OP_COUNT);
     }

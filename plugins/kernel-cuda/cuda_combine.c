@@ -127,27 +127,35 @@ static void combine(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c)
     cuda_device_restore(previous);
 }
 
-/* One function for each type and operator. */
+/* One function for each type and operator. Floats have none for their bits. */
 #define FUNCTION(dtype, op)                                                                        \
     static void combine_##dtype##_##op(const weft_combine_t *c)                                    \
     {                                                                                              \
         combine(WEFT_##dtype, WEFT_##op, c);                                                       \
     }
-#define FUNCTIONS(value, dtype, bytes, text)                                                       \
+#define FUNCTIONS(dtype)                                                                           \
     FUNCTION(dtype, SUM)                                                                           \
     FUNCTION(dtype, PROD)                                                                          \
     FUNCTION(dtype, MIN)                                                                           \
     FUNCTION(dtype, MAX)                                                                           \
     FUNCTION(dtype, AVG)                                                                           \
     FUNCTION(dtype, PREMULSUM)
-WEFT_DTYPE_MAP(FUNCTIONS)
+#define INTEGER_FUNCTIONS(dtype)                                                                   \
+    FUNCTIONS(dtype) FUNCTION(dtype, BAND) FUNCTION(dtype, BOR) FUNCTION(dtype, BXOR)
+#define INTEGERS(X) X(INT8) X(UINT8) X(INT16) X(UINT16) X(INT32) X(UINT32) X(INT64) X(UINT64)
+#define FLOATS(X) X(FP16) X(FP32) X(FP64) X(BF16) X(FP8_E4M3) X(FP8_E5M2)
+INTEGERS(INTEGER_FUNCTIONS)
+FLOATS(FUNCTIONS)
 
-#define ROW(value, dtype, bytes, text)                                                             \
-    [WEFT_##dtype] = {                                                                             \
-        [WEFT_SUM] = combine_##dtype##_SUM, [WEFT_PROD] = combine_##dtype##_PROD,                  \
-        [WEFT_MIN] = combine_##dtype##_MIN, [WEFT_MAX] = combine_##dtype##_MAX,                    \
-        [WEFT_AVG] = combine_##dtype##_AVG, [WEFT_PREMULSUM] = combine_##dtype##_PREMULSUM},
-static const weft_combine_fn_t functions[WEFT_DTYPE_COUNT][WEFT_OP_COUNT] = {WEFT_DTYPE_MAP(ROW)};
+#define ENTRY(dtype, op) [WEFT_##op] = combine_##dtype##_##op
+#define ROW(dtype)                                                                                 \
+    ENTRY(dtype, SUM), ENTRY(dtype, PROD), ENTRY(dtype, MIN), ENTRY(dtype, MAX),                   \
+        ENTRY(dtype, AVG), ENTRY(dtype, PREMULSUM)
+#define INTEGER_ROW(dtype)                                                                         \
+    [WEFT_##dtype] = {ROW(dtype), ENTRY(dtype, BAND), ENTRY(dtype, BOR), ENTRY(dtype, BXOR)},
+#define FLOAT_ROW(dtype) [WEFT_##dtype] = {ROW(dtype)},
+static const weft_combine_fn_t functions[WEFT_DTYPE_COUNT][WEFT_OP_COUNT] = {INTEGERS(INTEGER_ROW)
+                                                                                 FLOATS(FLOAT_ROW)};
 
 weft_combine_fn_t cuda_combine_function(weft_dtype_t dtype, weft_op_t op)
 {

@@ -124,7 +124,7 @@ static weft_status_t cuda_select(weft_kernel_t *kernel, weft_dtype_t dtype, weft
         return kernel->host->set_error(
             kernel->host, WEFT_ERR_UNSUPPORTED, 0,
             "data type %u with operator %u: kernel-cuda knows data types "
-            "below %u and operators below %u",
+            "below %u and operators below %u, on bits for integers",
             (unsigned)dtype, (unsigned)op, (unsigned)WEFT_DTYPE_COUNT, (unsigned)WEFT_OP_COUNT);
     }
     *fn_p = fn;

@@ -40,6 +40,7 @@ static sweep_case_t sample(weft_coll_t coll, uint64_t count, uint32_t n, uint32_
     sweep_case_t c = {.coll = coll, .count = count, .root = (turn * 5 + (uint32_t)coll) % n};
     c.dtype = dtypes[turn % (sizeof dtypes / sizeof dtypes[0])];
     c.op = sweep_reduces(coll) ? (weft_op_t)(turn % WEFT_OP_COUNT) : WEFT_SUM;
+    c.op = weft_op_has_dtype(c.op, c.dtype) ? c.op : WEFT_SUM;
     return c;
 }
 

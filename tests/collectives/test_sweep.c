@@ -38,6 +38,9 @@ static int run_counts(sweep_case_t c, weft_comm_t *comm, uint32_t rank, uint32_t
     for (uint32_t i = ((uint32_t)c.dtype + n) % stride; i < cases && wrong == 0; i += stride) {
         uint32_t within = i % ((uint32_t)ncounts * 2);
         c.op = (weft_op_t)(i / ((uint32_t)ncounts * 2));
+        if (!weft_op_has_dtype(c.op, c.dtype)) {
+            continue;
+        }
         c.count = counts[within / 2];
         c.in_place = within % 2 != 0;
         c.root = (i + c.op) % n;

@@ -305,6 +305,7 @@ static int run_coll(weft_coll_t coll, weft_comm_t *comm, uint32_t rank, uint32_t
         c.in_place = i >= PATTERNS * STYLES;
         c.dtype = dtypes[(i + n) % 4];
         c.op = coll == WEFT_REDUCE_SCATTER_V ? (weft_op_t)((i + n) % WEFT_OP_COUNT) : WEFT_SUM;
+        c.op = weft_op_has_dtype(c.op, c.dtype) ? c.op : WEFT_SUM;
         wrong += run_case(&c, comm);
     }
     return wrong;

@@ -62,6 +62,9 @@ static int bad_buffers(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
                   "unknown operator");
     bad += expect(weft_all_reduce(a, b, 4, WEFT_FP32, WEFT_PREMULSUM, comm, NULL), WEFT_ERR_ARG,
                   "scalar");
+    bad += expect(weft_all_reduce(a, b, 4, WEFT_FP32, WEFT_BXOR, comm, NULL), WEFT_ERR_ARG,
+                  "operator bxor is for integers, the data type is float; to combine the bits of "
+                  "floats pass them as uint32");
     bad += expect(weft_all_reduce(a, b, 4, WEFT_FP32, WEFT_SUM, comm, &(weft_call_t){.timeout = 1}),
                   WEFT_ERR_ARG, "weft_call_t.size is 0");
     bad +=

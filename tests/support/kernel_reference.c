@@ -78,6 +78,11 @@ bool reference_is_float(weft_dtype_t dtype)
     return formats[dtype].bits != 0;
 }
 
+bool reference_has(weft_dtype_t dtype, weft_op_t op)
+{
+    return !reference_is_float(dtype) || op < WEFT_BAND;
+}
+
 double reference_decode(weft_dtype_t dtype, uint64_t bits)
 {
     const format_t *f = &formats[dtype];
@@ -218,6 +223,12 @@ static uint64_t integer_fold(weft_dtype_t dtype, weft_op_t op, uint64_t a, uint6
         return integer_less(dtype, b, a) ? b : a;
     case WEFT_MAX:
         return integer_less(dtype, a, b) ? b : a;
+    case WEFT_BAND:
+        return a & b;
+    case WEFT_BOR:
+        return a | b;
+    case WEFT_BXOR:
+        return a ^ b;
     default:
         return a + b;
     }

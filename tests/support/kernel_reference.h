@@ -37,6 +37,8 @@ double reference_decode(weft_dtype_t dtype, uint64_t bits);
 uint64_t reference_encode(weft_dtype_t dtype, double value);
 
 bool reference_is_float(weft_dtype_t dtype);
+/* True if the operator combines that type. */
+bool reference_has(weft_dtype_t dtype, weft_op_t op);
 bool reference_is_nan(weft_dtype_t dtype, uint64_t bits);
 
 /* The same number: equal bits, or both NaN. */

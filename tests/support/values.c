@@ -88,6 +88,9 @@ double values_input(weft_dtype_t dtype, weft_op_t op, uint32_t nranks, uint32_t 
         double v = (double)(h % 8);
         return is_unsigned(dtype) ? v : v - 4;
     }
+    if (op == WEFT_BAND || op == WEFT_BOR || op == WEFT_BXOR) {
+        return (double)(op == WEFT_BAND ? h % 64 | mix(h) % 64 : h % 64 & mix(h) % 64);
+    }
     if (op == WEFT_PROD) {
         return contributes(nranks, rank, i) ? 2 : 1;
     }
@@ -116,6 +119,12 @@ static double average(weft_dtype_t dtype, double sum, uint32_t nranks)
     }
 }
 
+static double fold_bits(weft_op_t op, double a, double b)
+{
+    uint64_t x = (uint64_t)a, y = (uint64_t)b;
+    return (double)(op == WEFT_BAND ? x & y : op == WEFT_BOR ? x | y : x ^ y);
+}
+
 double values_reduced(weft_dtype_t dtype, weft_op_t op, uint32_t nranks, uint64_t i)
 {
     double acc = values_input(dtype, op, nranks, 0, i);
@@ -128,6 +137,8 @@ double values_reduced(weft_dtype_t dtype, weft_op_t op, uint32_t nranks, uint64_
             acc = v < acc ? v : acc;
         } else if (op == WEFT_MAX) {
             acc = v > acc ? v : acc;
+        } else if (op == WEFT_BAND || op == WEFT_BOR || op == WEFT_BXOR) {
+            acc = fold_bits(op, acc, v);
         } else if (op == WEFT_PROD) {
             acc *= v;
         } else {

@@ -36,8 +36,9 @@ typedef struct weft_combine {
 } weft_combine_t;
 
 /* Name of the arithmetic of kernel-cpu and kernel-cuda: sources folded from the left, divisions
- * correctly rounded, no contraction to fused operations, subnormals kept. */
-#define WEFT_ARITHMETIC "weft/1"
+ * correctly rounded, no contraction to fused operations, subnormals kept. 2: with operators on
+ * bits; ranks whose kernel lacks them would leave the others waiting. */
+#define WEFT_ARITHMETIC "weft/2"
 
 /* Performs a combination. Integer arithmetic wraps. 16- and 8-bit floats are combined in fp32 and
  * rounded once. The stores are visible before any later release store of the same thread;
@@ -69,8 +70,9 @@ typedef struct weft_kernel_ops {
     weft_status_t (*props)(weft_kernel_t *kernel, weft_kernel_props_t *props);
 
     /* Finds the function for a data type and an operator, so that nothing has to be chosen on the
-     * data path. The function is valid until destroy().
-     * Errors: ERR_UNSUPPORTED.
+     * data path. The function is valid until destroy(). The core may be newer than the kernel and
+     * ask for types and operators that it does not know.
+     * Errors: ERR_UNSUPPORTED (the call that needs it returns this).
      * Blocking: no. Thread: [any]. */
     weft_status_t (*select)(weft_kernel_t *kernel, weft_dtype_t dtype, weft_op_t op,
                             weft_combine_fn_t *fn_p);
@@ -79,10 +81,10 @@ typedef struct weft_kernel_ops {
     const void *(*get_extension)(weft_kernel_t *kernel, const char *name);
 
     /* Optional, since ABI 1.1: the name of the kernel's arithmetic, a constant. Kernels with the
-     * same name give the same bits for every type, operator and order of sources, whatever their
-     * options; NaNs may differ in sign and payload. Ranks of one communicator may then use
-     * different kernels. If it is NULL, all ranks must use this kernel, in this version and with
-     * the same options. */
+     * same name have the same operators and give the same bits for every type, operator and order
+     * of sources, whatever their options; NaNs may differ in sign and payload. Ranks of one
+     * communicator may then use different kernels. If it is NULL, all ranks must use this kernel,
+     * in this version and with the same options. */
     const char *arithmetic;
 } weft_kernel_ops_t;
 

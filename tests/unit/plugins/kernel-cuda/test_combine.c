@@ -191,7 +191,9 @@ static void one_thread_gives_the_bits_of_the_reference(void **state)
     (void)state;
     for (weft_dtype_t dtype = 0; dtype < WEFT_DTYPE_COUNT; dtype++) {
         for (weft_op_t op = 0; op < WEFT_OP_COUNT; op++) {
-            try_all(dtype, op, 1);
+            if (reference_has(dtype, op)) {
+                try_all(dtype, op, 1);
+            }
         }
     }
 }
@@ -202,7 +204,9 @@ static void several_threads_share_the_elements(void **state)
     (void)state;
     for (weft_dtype_t dtype = 0; dtype < WEFT_DTYPE_COUNT; dtype++) {
         for (weft_op_t op = 0; op < WEFT_OP_COUNT; op++) {
-            try_all(dtype, op, threads[((uint32_t)dtype + (uint32_t)op) % 4]);
+            if (reference_has(dtype, op)) {
+                try_all(dtype, op, threads[((uint32_t)dtype + (uint32_t)op) % 4]);
+            }
         }
     }
 }
@@ -227,9 +231,9 @@ static void every_pattern_of_small_floats_combines_as_the_reference_says(void **
 {
     static const weft_dtype_t types[] = {WEFT_FP16, WEFT_BF16, WEFT_FP8_E4M3, WEFT_FP8_E5M2};
     (void)state;
-    for (uint32_t i = 0; i < 4 * WEFT_OP_COUNT; i++) {
-        reference_case_t what = {.dtype = types[i / WEFT_OP_COUNT],
-                                 .op = i % WEFT_OP_COUNT,
+    for (uint32_t i = 0; i < 4 * WEFT_BAND; i++) {
+        reference_case_t what = {.dtype = types[i / WEFT_BAND],
+                                 .op = i % WEFT_BAND,
                                  .nsrc = 2,
                                  .nranks = 3,
                                  .final = true};

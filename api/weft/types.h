@@ -20,6 +20,8 @@
 #define WEFT_PRINTF(fmt, args)
 #endif
 
+typedef struct weft_comm weft_comm_t; /* one rank's end of a communicator */
+
 /* X(value, NAME, bytes, text): size of one element in bytes, and the name as text. The texts are
  * those of nccl-tests where it has the type. */
 #define WEFT_DTYPE_MAP(X)                                                                          \

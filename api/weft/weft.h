@@ -28,6 +28,7 @@
 #ifndef WEFT_WEFT_H
 #define WEFT_WEFT_H
 
+#include <weft/memory.h>
 #include <weft/types.h>
 
 #ifdef __cplusplus
@@ -38,10 +39,7 @@ extern "C" {
 #define WEFT_VERSION_MINOR 1
 #define WEFT_VERSION_PATCH 0
 
-typedef struct weft_comm weft_comm_t;             /* one rank's end of a communicator */
-typedef struct weft_request weft_request_t;       /* one asynchronous operation */
-typedef struct weft_mem_region weft_mem_region_t; /* registered memory */
-typedef struct weft_window weft_window_t;         /* memory that other ranks read directly */
+typedef struct weft_request weft_request_t; /* one asynchronous operation */
 
 /* Using several communicators. Each communicator has its own queues of slots, so operations of
  * different communicators never block each other on the wire. The order of calls can still
@@ -232,93 +230,6 @@ WEFT_EXPORT weft_status_t weft_comm_size(weft_comm_t *comm, uint32_t *nranks);
 WEFT_EXPORT weft_status_t weft_comm_explain(weft_comm_t *comm, weft_coll_t coll, uint64_t count,
                                             weft_dtype_t dtype, weft_op_t op, uint32_t root,
                                             char *text, size_t bytes);
-
-/* Memory --------------------------------------------------------------------------------------- */
-
-/* Allocates zeroed, page-aligned host memory that suits every loaded transport. A size of 0 gives
- * one page. The caller owns the memory until weft_mem_free(). Destroying `comm` frees it at the
- * latest.
- *
- * If the kernel computes on the CPU, ranks of the same host read this memory in place, in calls of
- * any communicator, as if it were a window. Nobody has to register it. It is shared with child
- * processes of fork(), and with processes of the same user that open it through /proc. Pages are
- * taken at once where they can be huge ones, else at the first touch.
- * Errors: ERR_ARG, ERR_STATE, ERR_RESOURCE.
- * Blocking: no. Thread: one. */
-WEFT_EXPORT weft_status_t weft_mem_alloc(weft_comm_t *comm, uint64_t bytes, void **memory_p);
-
-/* Allocates zeroed memory of the device that the loaded kernel computes on, such as GPU memory.
- * The host cannot load from it or store to it; use weft_mem_copy() or the calls of the device.
- * Ownership is as with weft_mem_alloc().
- * Errors: as weft_mem_alloc(), and ERR_UNSUPPORTED if the kernel computes on host memory.
- * Blocking: no. Thread: one. */
-WEFT_EXPORT weft_status_t weft_mem_alloc_device(weft_comm_t *comm, uint64_t bytes, void **memory_p);
-
-/* Copies `bytes` bytes between two areas of host or device memory that calls of `comm` may use.
- * The areas must not overlap.
- * Errors: ERR_ARG (NULL, overlap, memory of neither kind), ERR_STATE, ERR_SYSTEM.
- * Blocking: until the copy is complete. Thread: one. */
-WEFT_EXPORT weft_status_t weft_mem_copy(weft_comm_t *comm, void *dst, const void *src,
-                                        uint64_t bytes);
-
-/* Frees memory of weft_mem_alloc() or weft_mem_alloc_device(). NULL is allowed.
- * Errors: ERR_ARG (not allocated by `comm`, or already freed), ERR_STATE.
- * Blocking: device memory may wait for the device. Thread: one. */
-WEFT_EXPORT weft_status_t weft_mem_free(weft_comm_t *comm, void *memory);
-
-/* Registers [memory, memory+bytes) with the transports, which pin it once instead of at each call.
- * Registration is never needed for correctness. The memory must stay mapped until
- * weft_mem_deregister(); the caller owns *region_p until then. Destroying `comm` ends the
- * registration at the latest.
- * Errors: ERR_ARG, ERR_STATE, ERR_RESOURCE (the text names the limit and the remedy).
- * Blocking: while the memory is pinned. Thread: one. */
-WEFT_EXPORT weft_status_t weft_mem_register(weft_comm_t *comm, void *memory, uint64_t bytes,
-                                            weft_mem_region_t **region_p);
-
-/* Ends a registration and frees its handle. NULL is allowed.
- * Errors: ERR_ARG (not a region of `comm`, or already ended), ERR_STATE.
- * Blocking: no. Thread: one. */
-WEFT_EXPORT weft_status_t weft_mem_deregister(weft_comm_t *comm, weft_mem_region_t *region);
-
-/* Windows. By default a payload between two ranks of one host is copied into a slot, which is
- * memory of weft, and from there to its destination. If the sender's bytes lie in a window that
- * the receiver has imported, the receiver reads them in place and the copy into the slot is
- * skipped. The results are the same. A payload is read in place if
- *   - both ranks compute on CPUs and are threads of one process, or both compute on devices with
- *     peer access to each other and the window is device memory; and
- *   - the payload is the caller's own data, or a result that the plan writes only once.
- *
- * All other payloads go through slots. Each pair of ranks decides on its own. A call then
- * completes only when no rank reads the caller's buffers any longer, so it may wait for peers that
- * are still reading. Sends and receives do not use windows.
- *
- * Memory of weft_mem_alloc() is read in place without any window, also by other processes of the
- * host, and also by receives, from 16 KiB on. */
-
-/* Exports [memory, memory+bytes) to all ranks of `comm`, which import it if they can. Every rank
- * of `comm` calls it, in the same order as its other calls, with its own memory and a size of at
- * least 1. Windows are never needed for correctness; a rank that cannot import another rank's
- * window is not an error.
- *
- * The caller owns *window_p until weft_window_deregister() or the end of the communicator. The
- * memory must stay mapped until then, even after a failure; device memory must also stay until the
- * calls of all ranks of the host have failed. On failure *window_p is unchanged.
- * Errors: ERR_ARG (NULL, 0 bytes, memory that wraps around the address space), ERR_STATE (also
- * inside a group), ERR_RESOURCE (more than 16 windows at once), ERR_PEER_DEAD, ERR_PEER_LEFT,
- * ERR_TIMEOUT, ERR_MISMATCH (a rank calls another function).
- * Blocking: until earlier calls have completed, then up to init_timeout. Thread: one. */
-WEFT_EXPORT weft_status_t weft_window_register(weft_comm_t *comm, void *memory, uint64_t bytes,
-                                               weft_window_t **window_p) WEFT_MUST_CHECK;
-
-/* Ends a window. Every rank calls it for the same window: the n-th window registered on one rank
- * belongs to the n-th on the others. After it returns no rank reads the memory. Graphs with
- * captured calls on this memory must not be launched during the call; they may be launched
- * afterwards and then use slots. On a failed communicator the call ends this rank's window without
- * the others. NULL is allowed.
- * Errors: ERR_ARG (not a window of `comm`), ERR_STATE (inside a group), ERR_PEER_DEAD,
- * ERR_PEER_LEFT, ERR_TIMEOUT, ERR_MISMATCH. The window is gone after the last four, too.
- * Blocking: as weft_window_register(). Thread: one. */
-WEFT_EXPORT weft_status_t weft_window_deregister(weft_comm_t *comm, weft_window_t *window);
 
 /* User reductions ------------------------------------------------------------------------------ */
 

@@ -40,7 +40,8 @@ weft_status_t weft_allocation_init(const weft_family_t *family, const char *purp
         return family->kernel.memory->alloc(family->kernel.instance, a->bytes, &a->memory);
     }
     /* Kernels of devices register host memory as they like, and read no other process's. */
-    if (family->kernel.memory == NULL && weft_arena_alloc(a->bytes, &a->memory)) {
+    if ((family == NULL || family->kernel.memory == NULL) &&
+        weft_arena_alloc(a->bytes, &a->memory)) {
         return WEFT_OK;
     }
     a->memory = weft_os_pages(a->bytes);

@@ -20,6 +20,7 @@ typedef struct weft_allocations {
 } weft_allocations_t;
 
 /* Allocates memory of the host or, with `device`, of the kernel. `purpose` begins the error text.
+ * `family` may be NULL for memory of the host, here and below.
  * ERR_RESOURCE, or the kernel's failure. */
 weft_status_t weft_allocation_init(const weft_family_t *family, const char *purpose, uint64_t bytes,
                                    bool device, weft_allocation_t *allocation);

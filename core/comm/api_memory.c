@@ -31,9 +31,25 @@ static weft_status_t memory_allocate(weft_comm_t *comm, const char *call, uint64
     return status == WEFT_OK ? status : weft_api_error("memory", status);
 }
 
+/* Memory without a communicator. Static, since it belongs to the process: weft.h promises it. */
+static weft_allocations_t process_memory;
+static weft_os_mutex_t process_lock; /* guards it */
+
+static weft_status_t memory_allocate_process(uint64_t bytes, void **memory_p)
+{
+    weft_os_lock(&process_lock);
+    weft_status_t status =
+        memory_p == NULL
+            ? weft_fail(WEFT_ERR_ARG, 0, "weft_mem_alloc: memory_p is NULL")
+            : weft_allocations_add(&process_memory, NULL, "weft_mem_alloc", bytes, false, memory_p);
+    weft_os_unlock(&process_lock);
+    return status == WEFT_OK ? status : weft_api_error("memory", status);
+}
+
 weft_status_t weft_mem_alloc(weft_comm_t *comm, uint64_t bytes, void **memory_p)
 {
-    return memory_allocate(comm, "weft_mem_alloc", bytes, false, memory_p);
+    return comm == NULL ? memory_allocate_process(bytes, memory_p)
+                        : memory_allocate(comm, "weft_mem_alloc", bytes, false, memory_p);
 }
 
 weft_status_t weft_mem_alloc_device(weft_comm_t *comm, uint64_t bytes, void **memory_p)
@@ -61,9 +77,40 @@ weft_status_t weft_mem_copy(weft_comm_t *comm, void *dst, const void *src, uint6
     return status == WEFT_OK ? status : weft_api_error("memory", status);
 }
 
+static weft_status_t memory_refuse_unknown(const void *memory, const char *whose)
+{
+    return weft_fail(WEFT_ERR_ARG, 0,
+                     "weft_mem_free: %p was not allocated by weft_mem_alloc or "
+                     "weft_mem_alloc_device %s, or was freed before",
+                     memory, whose);
+}
+
+static void memory_free_found(const weft_family_t *family, weft_allocation_t *found)
+{
+    if (found != NULL) {
+        weft_allocation_fini(family, found);
+        weft_os_free(found);
+    }
+}
+
+static weft_status_t memory_free_process(void *memory)
+{
+    weft_os_lock(&process_lock);
+    weft_allocation_t *found = weft_allocations_remove(&process_memory, memory);
+    weft_os_unlock(&process_lock);
+    weft_status_t status = found == NULL && memory != NULL
+                               ? memory_refuse_unknown(memory, "without a communicator")
+                               : WEFT_OK;
+    memory_free_found(NULL, found);
+    return status == WEFT_OK ? status : weft_api_error("memory", status);
+}
+
 weft_status_t weft_mem_free(weft_comm_t *comm, void *memory)
 {
     weft_comm_state_t *state;
+    if (comm == NULL) {
+        return memory_free_process(memory);
+    }
     weft_status_t status = weft_comm_enter(comm, "weft_mem_free", &state);
     if (status != WEFT_OK) {
         return weft_api_error("memory", status);
@@ -71,17 +118,11 @@ weft_status_t weft_mem_free(weft_comm_t *comm, void *memory)
     const weft_family_t *family = state->self.family;
     weft_allocation_t *found = weft_allocations_remove(&state->allocations, memory);
     if (found == NULL && memory != NULL) {
-        status = weft_fail(WEFT_ERR_ARG, 0,
-                           "weft_mem_free: %p was not allocated by weft_mem_alloc or "
-                           "weft_mem_alloc_device of this communicator, or was freed before",
-                           memory);
+        status = memory_refuse_unknown(memory, "of this communicator");
     }
     weft_comm_leave(state);
     /* A device may wait for its streams here, and those for the engine. */
-    if (found != NULL) {
-        weft_allocation_fini(family, found);
-        weft_os_free(found);
-    }
+    memory_free_found(family, found);
     return status == WEFT_OK ? status : weft_api_error("memory", status);
 }
 

@@ -28,6 +28,7 @@
 #ifndef WEFT_WEFT_H
 #define WEFT_WEFT_H
 
+#include <weft/completion.h>
 #include <weft/memory.h>
 #include <weft/types.h>
 
@@ -38,8 +39,6 @@ extern "C" {
 #define WEFT_VERSION_MAJOR 0
 #define WEFT_VERSION_MINOR 1
 #define WEFT_VERSION_PATCH 0
-
-typedef struct weft_request weft_request_t; /* one asynchronous operation */
 
 /* Using several communicators. Each communicator has its own queues of slots, so operations of
  * different communicators never block each other on the wire. The order of calls can still
@@ -98,7 +97,8 @@ typedef struct weft_error {
 } weft_error_t;
 
 /* Copies the record of the calling thread's last failure. Use it for calls without a communicator,
- * or when the communicator could not be made.
+ * when the communicator could not be made, and for requests: a call that returns the failure of an
+ * operation (weft_request_test(), weft_request_wait(), weft_completion_queue_poll()) sets it.
  * Errors: ERR_ARG.
  * Blocking: no. Thread: any. */
 WEFT_EXPORT weft_status_t weft_last_error(weft_error_t *error);
@@ -235,9 +235,13 @@ WEFT_EXPORT weft_status_t weft_comm_explain(weft_comm_t *comm, weft_coll_t coll,
 
 /* Computes inout[i] = inout[i] op in[i] for `count` elements. The operator must be associative and
  * commutative: the algorithm chooses the order of the ranks, which is the same for every call with
- * equal arguments. `in` and `inout` do not overlap. Both are aligned to the element; in the first
- * slice of a message they are aligned to at least 64 bytes. `arg` is the pointer given to
- * weft_op_create(). The function must not call weft.
+ * equal arguments. There are no operators that need the order of the ranks (MPI's with commute =
+ * 0): algorithms begin a reduction at whichever rank is nearest, and plans that may not would be
+ * slow. Programs that need the order gather the inputs and combine them.
+ *
+ * `in` and `inout` do not overlap. Both are aligned to the element; in the first slice of a message
+ * they are aligned to at least 64 bytes. `arg` is the pointer given to weft_op_create(). The
+ * function must not call weft.
  * Thread: the one that drives the operation, which is the caller's or the progress thread. */
 typedef void (*weft_op_fn_t)(void *inout, const void *in, uint64_t count, weft_dtype_t dtype,
                              void *arg);
@@ -279,6 +283,11 @@ typedef struct weft_call {
     /* weft_recv(): NULL, or where the sender's rank is stored before the operation completes
      * without an error. The caller keeps the memory until then. Other calls ignore it. */
     uint32_t *source_p;
+    /* NULL, or where the operation is entered when it is complete. The call then returns at once,
+     * also without request_p. See "Completion queues" below. */
+    weft_completion_queue_t *queue;
+    /* Returned in the entry of the queue; weft does not look at it. */
+    void *context;
 } weft_call_t;
 
 /* Streams. With weft_call_t.stream a collective, send or receive is enqueued in a stream of the
@@ -297,7 +306,7 @@ typedef struct weft_call {
  * Sends and receives that depend on each other belong in one stream.
  *
  * Errors. A call can return the errors of a call without a stream, and ERR_UNSUPPORTED (the loaded
- * kernel has no streams), ERR_ARG (request_p is set, or the stream belongs to another device),
+ * kernel has no streams), ERR_ARG (request_p or queue is set, or the stream is another device's),
  * ERR_STATE (the stream is being captured and the capture was invalidated), ERR_RESOURCE,
  * ERR_SYSTEM. In these cases nothing was enqueued. A later failure puts the communicator into the
  * failed state: weft_comm_error() and every later call report it. The stream continues, with
@@ -333,7 +342,7 @@ typedef enum weft_scalar_read {
  * the ranks it waited for), ERR_ABORTED, ERR_UNSUPPORTED (no loaded algorithm or kernel can run
  * it), ERR_PLAN, ERR_RESOURCE. After ERR_ARG nothing was sent and the communicator is unchanged.
  * Blocking: until complete on this rank (recv is filled, send may be reused), unless
- * call->request_p or call->stream is set. Thread: one. */
+ * call->request_p, call->queue or call->stream is set. Thread: one. */
 
 /* Computes recv[i] = op over all ranks of send[i], on every rank.
  * In place: send = recv. */
@@ -479,7 +488,7 @@ WEFT_EXPORT weft_status_t weft_group_start(void);
 /* Starts all recorded operations and lets them progress together, so that no order of sends,
  * receives and communicators can deadlock. The sends and receives of a communicator all run at
  * once; its collectives run one after the other beside them. The call returns when all operations
- * without request_p and without stream are complete. It returns the first failure, in the order of
+ * without request_p, queue and stream are complete. It returns the first failure, in the order of
  * the calls; operations that can complete do so. If a call fails inside the group, nothing of the
  * group is started and the failure is returned here again. Factors and vectors are read during the
  * calls; buffers must stay valid until the operations complete.
@@ -487,19 +496,17 @@ WEFT_EXPORT weft_status_t weft_group_start(void);
  * Blocking: until the operations are complete. Thread: the one that opened the group. */
 WEFT_EXPORT weft_status_t weft_group_end(void);
 
-/* Requests ------------------------------------------------------------------------------------- */
-
-/* Makes progress and tests whether the operation is complete. Returns IN_PROGRESS, or the final
- * status of the operation. With the final status the request is freed and *request_p becomes NULL.
- * Errors: ERR_ARG, ERR_STATE (recorded in a group that is still open), and those of the operation.
- * Blocking: no. Thread: one. */
-WEFT_EXPORT weft_status_t weft_request_test(weft_request_t **request_p);
-
-/* Waits until the operation is complete, at most up to its deadline. The request is freed and
- * *request_p becomes NULL.
- * Errors: ERR_ARG, ERR_STATE (recorded in a group that is still open), and those of the operation.
- * Blocking: up to the deadline. Thread: one. */
-WEFT_EXPORT weft_status_t weft_request_wait(weft_request_t **request_p);
+/* Ends a group like weft_group_end(), but returns at once. The operations without request_p, queue
+ * and stream of their own become one operation: one request in *call->request_p, or one entry in
+ * call->queue, or both. It is complete when all of them are, and its status is the first failure in
+ * the order of the calls. Of `call` only request_p, queue and context may be set: each operation
+ * has the deadline of its own call. A group without such operations is complete at once. The
+ * communicators of the group may be used by other calls meanwhile, and destroyed.
+ * Errors: as weft_group_end(), and ERR_ARG (neither request_p nor queue is set, or another field
+ * is), ERR_STATE (not the outermost group). After these two the group stays open. If an error is
+ * returned, there is no request and no entry.
+ * Blocking: no. Thread: the one that opened the group. */
+WEFT_EXPORT weft_status_t weft_group_end_async(const weft_call_t *call);
 
 #ifdef __cplusplus
 }

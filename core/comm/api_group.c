@@ -62,6 +62,23 @@ static weft_status_t group_enter_all(const weft_group_t *group, group_member_t *
     return WEFT_OK;
 }
 
+/* Makes all operations that the group would wait for parts of its request. */
+static void group_bind_parts(const weft_group_t *group, weft_request_t *whole)
+{
+    weft_async_group_t *parts = whole != NULL ? weft_request_group(whole) : NULL;
+    for (weft_group_note_t *note = group->first; note != NULL && parts != NULL; note = note->next) {
+        if (note->async || note->in_stream) {
+            continue;
+        }
+        weft_async_t *part = &parts->parts[parts->nparts];
+        *part = (weft_async_t){
+            .entry = {.request = note->request}, .group = parts, .index = parts->nparts++};
+        note->request->async = part;
+        note->part = true;
+        atomic_fetch_add_explicit(&parts->open, 1, memory_order_relaxed);
+    }
+}
+
 /* Does everything that can fail before anything is started. */
 static weft_status_t group_make_ready(const weft_group_t *group, group_member_t *members,
                                       uint32_t count)
@@ -73,7 +90,7 @@ static weft_status_t group_make_ready(const weft_group_t *group, group_member_t 
         if (note->request->args.coll == WEFT_SEND_RECV) {
             status = weft_p2p_open(&state->p2p, state->self.nranks);
         }
-        if (status == WEFT_OK && (note->request_p != NULL || note->in_stream)) {
+        if (status == WEFT_OK && (note->async || note->in_stream || note->part)) {
             status = weft_progress_attach(state);
         }
         if (status == WEFT_OK && note->in_stream) {
@@ -133,7 +150,7 @@ static weft_status_t group_append_all(const weft_group_t *group, group_member_t 
 /* True if the group has to wait for it. */
 static bool group_is_awaited(const weft_group_note_t *note)
 {
-    return note->started && !note->in_stream && note->request_p == NULL;
+    return note->started && !note->in_stream && !note->async;
 }
 
 /* Finds the first operation that the group still waits for, from `note` on. */
@@ -203,17 +220,39 @@ static weft_status_t group_collect(const weft_group_t *group, group_member_t *me
     return WEFT_OK;
 }
 
-static weft_status_t group_run(weft_group_t *group, group_member_t *members)
+/* Lets the request go its way: nobody waits for its operations here. */
+static void group_let_go(weft_request_t *whole, const weft_call_t *call,
+                         const group_member_t *members, uint32_t count)
+{
+    weft_async_group_t *parts = weft_request_group(whole);
+    for (uint32_t i = 0; i < count && parts->nparts > 0; i++) {
+        parts->comms[parts->ncomms++] = members[i].comm;
+    }
+    if (call->request_p != NULL) {
+        *call->request_p = whole;
+    }
+    weft_async_group_end(parts);
+}
+
+/* `whole`: the request of the group, whose caller's options are `call`; NULL: waits for the end. */
+static weft_status_t group_run(weft_group_t *group, group_member_t *members, weft_request_t *whole,
+                               const weft_call_t *call)
 {
     uint32_t count = 0;
     weft_status_t status = group_enter_all(group, members, &count);
     if (status != WEFT_OK) {
         return status;
     }
+    group_bind_parts(group, whole);
     status = group_make_ready(group, members, count);
     if (status == WEFT_OK) {
         weft_error_t kept;
         status = group_append_all(group, members, count);
+        if (status == WEFT_OK && whole != NULL) {
+            group_let_go(whole, call, members, count);
+            group_leave_all(members, count);
+            return status;
+        }
         kept = *weft_error_record();
         group_drive(group, members, count);
         *weft_error_record() = kept;
@@ -233,34 +272,96 @@ static void group_forget(weft_group_t *group)
         if (!note->started && note->request_p != NULL) {
             *note->request_p = NULL;
         }
-        if (!note->started || group_is_awaited(note)) {
+        if (!note->part && (!note->started || group_is_awaited(note))) {
             weft_request_free(note->request);
         }
         weft_os_free(note);
     }
 }
 
-weft_status_t weft_group_end(void)
+/* Runs the closed group. `call`: as group_run(). */
+static weft_status_t group_finish(weft_group_t *group, const weft_call_t *call)
 {
-    weft_group_t group;
-    if (!weft_group_is_open()) {
-        return weft_api_error("group",
-                              weft_fail(WEFT_ERR_ARG, 0, "weft_group_end: no group is open"));
-    }
-    if (!weft_group_close(&group)) {
-        return WEFT_OK;
-    }
-    weft_status_t status = group.failed;
+    weft_request_t *whole = NULL;
+    weft_status_t status = group->failed;
+    uint32_t room = group->notes > 0 ? group->notes : 1;
     if (status != WEFT_OK) {
-        *weft_error_record() = group.error;
-    } else if (group.notes > 0) {
-        group_member_t *members = weft_os_alloc(group.notes * sizeof *members, 0);
-        status = members != NULL ? group_run(&group, members)
+        *weft_error_record() = group->error;
+    } else if (call != NULL) {
+        status = weft_request_create_group(call, room, &whole);
+    }
+    if (status == WEFT_OK && (group->notes > 0 || whole != NULL)) {
+        group_member_t *members = weft_os_alloc(room * sizeof *members, 0);
+        status = members != NULL ? group_run(group, members, whole, call)
                                  : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot run a group");
         weft_os_free(members);
     }
     weft_error_t kept = *weft_error_record();
-    group_forget(&group);
+    group_forget(group);
+    if (status != WEFT_OK && whole != NULL) {
+        weft_request_free(whole);
+    }
     *weft_error_record() = kept;
+    return status;
+}
+
+static weft_status_t group_result(weft_status_t status)
+{
     return status == WEFT_OK ? status : weft_api_error("group", status);
+}
+
+static weft_status_t group_refuse_closed(const char *call)
+{
+    return group_result(weft_fail(WEFT_ERR_ARG, 0, "%s: no group is open", call));
+}
+
+weft_status_t weft_group_end(void)
+{
+    weft_group_t group;
+    if (!weft_group_is_open()) {
+        return group_refuse_closed("weft_group_end");
+    }
+    return weft_group_close(&group) ? group_result(group_finish(&group, NULL)) : WEFT_OK;
+}
+
+/* Smallest weft_call_t that can name a queue. */
+#define CALL_WITH_QUEUE (offsetof(weft_call_t, context) + sizeof(void *))
+
+static weft_status_t group_check_call(const weft_call_t *call)
+{
+    if (call == NULL || call->size < CALL_WITH_QUEUE) {
+        return weft_fail(WEFT_ERR_ARG, 0,
+                         call == NULL
+                             ? "weft_group_end_async: call is NULL"
+                             : "weft_group_end_async: set call->size to sizeof(weft_call_t)");
+    }
+    if (!weft_call_is_async(call)) {
+        return weft_fail(WEFT_ERR_ARG, 0,
+                         "weft_group_end_async: neither request_p nor queue is set; a group whose "
+                         "end is waited for ends with weft_group_end()");
+    }
+    if (call->timeout != 0 || call->scalar != NULL || call->scalar_read != WEFT_SCALAR_AT_CALL ||
+        call->stream != NULL || call->source_p != NULL) {
+        return weft_fail(WEFT_ERR_ARG, 0,
+                         "weft_group_end_async: only request_p, queue and context may be set; "
+                         "timeouts and the like belong to the calls of the group");
+    }
+    return weft_group_is_nested()
+               ? weft_fail(WEFT_ERR_STATE, 0,
+                           "weft_group_end_async: an inner group ends with weft_group_end()")
+               : WEFT_OK;
+}
+
+weft_status_t weft_group_end_async(const weft_call_t *call)
+{
+    weft_group_t group;
+    if (!weft_group_is_open()) {
+        return group_refuse_closed("weft_group_end_async");
+    }
+    weft_status_t status = group_check_call(call);
+    if (status != WEFT_OK) {
+        return group_result(status);
+    }
+    weft_group_close(&group);
+    return group_result(group_finish(&group, call));
 }

@@ -1,25 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Entry points for requests of asynchronous operations. */
+ * Entry points for requests of asynchronous operations. The thread that waits or tests may be any:
+ * it advances the communicator when nobody else does, and otherwise waits to be told. */
 #include "core/base/error.h"
 #include "core/comm/call.h"
 #include "core/comm/engine.h"
 #include "core/comm/handle.h"
 
-/* Frees a request that is done; its error becomes the thread's. */
-static weft_status_t request_end(weft_comm_state_t *state, weft_request_t **request_p)
-{
-    weft_status_t status = (*request_p)->status;
-    if (status < 0 && weft_comm_has_failed(state)) {
-        weft_comm_failure(state);
-    }
-    weft_request_free(*request_p);
-    *request_p = NULL;
-    return status;
-}
+/* Tries that only give way, and then sleeps that double. */
+#define YIELDS 50u
+#define SLEEP_LEAST_NS (UINT64_C(50) * 1000)
+#define SLEEP_MOST_NS WEFT_NS_PER_MS
+/* A user who wanted the communicator will want it again soon: it is not taken for so long. */
+#define STAY_AWAY_NS (5 * WEFT_NS_PER_MS)
 
-static weft_status_t request_enter(weft_request_t **request_p, const char *call,
-                                   weft_comm_state_t **state_p)
+static weft_status_t request_check(weft_request_t **request_p, const char *call)
 {
     if (request_p == NULL || *request_p == NULL) {
         return weft_api_error(call, weft_fail(WEFT_ERR_ARG, 0, "%s: the request is NULL", call));
@@ -29,34 +24,116 @@ static weft_status_t request_enter(weft_request_t **request_p, const char *call,
             call,
             weft_fail(WEFT_ERR_STATE, 0, "%s: the operation begins with weft_group_end()", call));
     }
-    weft_status_t status = weft_comm_enter((*request_p)->handle, call, state_p);
-    return status == WEFT_OK ? status : weft_api_error(call, status);
+    return WEFT_OK;
+}
+
+/* Gives back a request that is done; its error becomes the thread's. */
+static weft_status_t request_end(weft_request_t **request_p)
+{
+    weft_request_t *request = *request_p;
+    weft_status_t status = request->async->entry.told.status;
+    weft_async_raise(request->async->entry.error, status);
+    if (weft_async_drop(request->async)) {
+        weft_request_free(request);
+    }
+    *request_p = NULL;
+    return status;
+}
+
+/* Lets one communicator go a step, if nobody else does. */
+static weft_status_t request_step(weft_comm_t *comm, const char *call, bool *moved_p)
+{
+    weft_comm_state_t *state;
+    weft_status_t status = weft_comm_try_enter(comm, call, &state);
+    if (state != NULL) {
+        *moved_p |= weft_engine_is_busy(state) && weft_engine_step(state);
+        weft_comm_leave(state);
+    }
+    return status;
+}
+
+/* Lets the communicators of a request go a step. */
+static weft_status_t request_step_all(const weft_request_t *request, const char *call,
+                                      bool *moved_p)
+{
+    weft_status_t status = WEFT_OK;
+    if (request->handle != NULL) {
+        return request_step(request->handle, call, moved_p);
+    }
+    const weft_async_group_t *group = weft_request_group(request);
+    for (uint32_t i = 0; i < group->ncomms && status == WEFT_OK; i++) {
+        status = request_step(group->comms[i], call, moved_p);
+    }
+    return status;
+}
+
+/* Gives way to whoever advances the request. `turns`: so often already. */
+static void request_rest(weft_async_t *async, uint32_t turns)
+{
+    uint32_t doubled = turns / YIELDS;
+    if (doubled == 0) {
+        weft_os_yield();
+        return;
+    }
+    uint64_t sleep = SLEEP_LEAST_NS << (doubled < 5 ? doubled - 1 : 5);
+    weft_async_sleep(async, sleep < SLEEP_MOST_NS ? sleep : SLEEP_MOST_NS);
+}
+
+/* Drives the communicator of the request, as long as nobody else wants it. */
+static weft_status_t request_drive(const weft_request_t *request, const char *call, bool *drove_p)
+{
+    weft_comm_state_t *state;
+    weft_status_t status = weft_comm_try_enter(request->handle, call, &state);
+    *drove_p = state != NULL;
+    if (state != NULL) {
+        weft_engine_drive_async(state, request->async);
+        weft_comm_leave(state);
+    }
+    return status;
+}
+
+static weft_status_t request_await(const weft_request_t *request, const char *call)
+{
+    weft_status_t status = WEFT_OK;
+    bool moved;
+    for (uint32_t turns = 0; status == WEFT_OK && !weft_async_is_done(request->async); turns++) {
+        moved = false;
+        status = request->handle != NULL ? request_drive(request, call, &moved)
+                                         : request_step_all(request, call, &moved);
+        if (moved && request->handle != NULL && !weft_async_is_done(request->async)) {
+            weft_async_sleep(request->async, STAY_AWAY_NS);
+        }
+        if (moved) {
+            turns = 0;
+        } else if (status == WEFT_OK) {
+            request_rest(request->async, turns);
+        }
+    }
+    return status;
 }
 
 weft_status_t weft_request_test(weft_request_t **request_p)
 {
-    weft_comm_state_t *state;
-    weft_status_t status = request_enter(request_p, "weft_request_test", &state);
+    bool moved = false;
+    weft_status_t status = request_check(request_p, "weft_request_test");
     if (status != WEFT_OK) {
         return status;
     }
-    if ((*request_p)->state != WEFT_OP_DONE) {
-        weft_engine_step(state);
+    if (!weft_async_is_done((*request_p)->async)) {
+        status = request_step_all(*request_p, "weft_request_test", &moved);
     }
-    status = (*request_p)->state == WEFT_OP_DONE ? request_end(state, request_p) : WEFT_IN_PROGRESS;
-    weft_comm_leave(state);
-    return status;
+    if (weft_async_is_done((*request_p)->async)) {
+        return request_end(request_p);
+    }
+    return status == WEFT_OK ? WEFT_IN_PROGRESS : weft_api_error("weft_request_test", status);
 }
 
 weft_status_t weft_request_wait(weft_request_t **request_p)
 {
-    weft_comm_state_t *state;
-    weft_status_t status = request_enter(request_p, "weft_request_wait", &state);
+    weft_status_t status = request_check(request_p, "weft_request_wait");
     if (status != WEFT_OK) {
         return status;
     }
-    weft_engine_drive(state, *request_p);
-    status = request_end(state, request_p);
-    weft_comm_leave(state);
-    return status;
+    status = request_await(*request_p, "weft_request_wait");
+    return status == WEFT_OK ? request_end(request_p) : weft_api_error("weft_request_wait", status);
 }

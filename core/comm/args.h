@@ -37,7 +37,7 @@ typedef struct weft_args {
 
 static inline bool weft_call_is_async(const weft_call_t *call)
 {
-    return call != NULL && call->request_p != NULL;
+    return call != NULL && (call->request_p != NULL || call->queue != NULL);
 }
 
 static inline bool weft_call_in_stream(const weft_call_t *call)

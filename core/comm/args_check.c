@@ -57,11 +57,11 @@ static weft_status_t args_check_stream(const weft_comm_identity_t *self, const c
                          "kernel for a device ([core] kernel), or call without a stream",
                          name, self->family->kernel.loaded->plugin->name);
     }
-    if (call->request_p != NULL) {
+    if (weft_call_is_async(call)) {
         return weft_fail(WEFT_ERR_ARG, 0,
-                         "%s: weft_call_t.stream and request_p are both set; what is in a stream "
-                         "is complete when the stream has passed it",
-                         name);
+                         "%s: weft_call_t.stream and %s are both set; what is in a stream is "
+                         "complete when the stream has passed it",
+                         name, call->request_p != NULL ? "request_p" : "queue");
     }
     return WEFT_OK;
 }

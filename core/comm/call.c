@@ -35,8 +35,10 @@ static weft_status_t call_start_async(weft_comm_state_t *state, const weft_args_
     if (status == WEFT_OK) {
         request->started = weft_os_clock_ns();
         request->deadline = weft_os_deadline(request->timeout);
+        if (call->request_p != NULL) {
+            *call->request_p = request;
+        }
         weft_submit(state, request);
-        *call->request_p = request;
     }
     return status;
 }

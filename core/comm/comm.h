@@ -2,9 +2,10 @@
  *
  * The state of a communicator: the structs of the modules that change them, joined.
  *
- * Ownership: `owner` is FREE, USER while a thread is inside a call, or PROGRESS while the progress
- * thread advances asynchronous operations. Only the owner touches what stands under "owned" below.
- * Checked builds keep the owning thread, and weft_assert_owner() compares it. */
+ * Ownership: `owner` is FREE, USER while a thread is inside a call, PROGRESS while the progress
+ * thread advances asynchronous operations, or WAITER while a thread that waits for a request does.
+ * The last two give the communicator back for a USER. Only the owner touches what stands under
+ * "owned" below. Checked builds keep the owning thread, and weft_assert_owner() compares it. */
 #ifndef WEFT_COMM_COMM_H
 #define WEFT_COMM_COMM_H
 
@@ -22,7 +23,8 @@
 typedef enum weft_owner {
     WEFT_OWNER_FREE = 0,
     WEFT_OWNER_USER = 1,
-    WEFT_OWNER_PROGRESS = 2
+    WEFT_OWNER_PROGRESS = 2,
+    WEFT_OWNER_WAITER = 3
 } weft_owner_t;
 
 typedef struct weft_comm_state {
@@ -30,6 +32,7 @@ typedef struct weft_comm_state {
 #ifdef WEFT_CHECKED
     _Atomic uintptr_t owner_thread; /* 0: none */
 #endif
+    _Atomic uint32_t wanted; /* users that wait for a WAITER to give it back */
     uint32_t fork_generation;
 
     /* constant after creation */
@@ -91,6 +94,12 @@ static inline void weft_comm_disown(weft_comm_state_t *state)
     atomic_store_explicit(&state->owner_thread, 0, memory_order_relaxed);
 #endif
     atomic_store_explicit(&state->owner, WEFT_OWNER_FREE, memory_order_release);
+}
+
+/* True if the owner, a WAITER, should give the communicator back. */
+static inline bool weft_comm_is_wanted(const weft_comm_state_t *state)
+{
+    return atomic_load_explicit(&state->wanted, memory_order_relaxed) != 0;
 }
 
 /* The failure of the communicator: failure.h. Thread: any. */

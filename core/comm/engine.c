@@ -49,7 +49,7 @@ static weft_status_t engine_run_alone(weft_comm_state_t *state, const weft_reque
     return status;
 }
 
-/* Starts the operation at the head of the queue. */
+/* Starts the operation at the head of the queue. AGAIN: it is over already, and may be gone. */
 static weft_status_t engine_begin(weft_comm_state_t *state, weft_request_t *request)
 {
     weft_status_t status;
@@ -57,7 +57,7 @@ static weft_status_t engine_begin(weft_comm_state_t *state, weft_request_t *requ
         status = engine_run_alone(state, request);
         if (status == WEFT_OK || !request->in_stream) {
             weft_queue_finish(&state->queue, status);
-            status = WEFT_OK;
+            status = WEFT_AGAIN;
         }
         return status;
     }
@@ -66,7 +66,7 @@ static weft_status_t engine_begin(weft_comm_state_t *state, weft_request_t *requ
     if (status == WEFT_ERR_UNSUPPORTED && !request->in_stream) {
         /* All ranks come to this answer before anything is sent: nothing is lost but this call. */
         weft_queue_finish(&state->queue, status);
-        return WEFT_OK;
+        return WEFT_AGAIN;
     }
     if (status != WEFT_OK) {
         return status;
@@ -201,6 +201,9 @@ static weft_status_t engine_advance(weft_comm_state_t *state, weft_request_t *re
     if (request->state == WEFT_OP_QUEUED && weft_queue_is_due(&state->queue, request)) {
         status = engine_begin(state, request);
         *moved = true;
+        if (status == WEFT_AGAIN) {
+            return WEFT_OK;
+        }
     }
     if (status == WEFT_OK && request->state == WEFT_OP_BINDING) {
         status = engine_bind(state, request, moved);
@@ -410,6 +413,14 @@ void weft_engine_drive(weft_comm_state_t *state, const weft_request_t *request)
 {
     weft_assert_owner(state);
     while (request->state != WEFT_OP_DONE) {
+        engine_step_or_wait(state);
+    }
+}
+
+void weft_engine_drive_async(weft_comm_state_t *state, const weft_async_t *async)
+{
+    weft_assert_owner(state);
+    while (!weft_async_is_done(async) && !weft_comm_is_wanted(state)) {
         engine_step_or_wait(state);
     }
 }

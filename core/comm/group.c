@@ -31,6 +31,11 @@ bool weft_group_is_open(void)
     return open_group.depth > 0;
 }
 
+bool weft_group_is_nested(void)
+{
+    return open_group.depth > 1;
+}
+
 weft_status_t weft_group_fail(weft_status_t status)
 {
     if (open_group.depth > 0 && status < 0 && open_group.failed == WEFT_OK) {
@@ -61,7 +66,8 @@ weft_status_t weft_group_note(weft_comm_state_t *state, const weft_args_t *args,
         return status;
     }
     note->comm = state->self.handle;
-    note->request_p = weft_call_is_async(call) ? call->request_p : NULL;
+    note->async = weft_call_is_async(call);
+    note->request_p = note->async ? call->request_p : NULL;
     note->in_stream = weft_call_in_stream(call);
     note->stream = note->in_stream ? *call->stream : NULL;
     if (note->request_p != NULL) {

@@ -12,9 +12,11 @@ typedef struct weft_group_note {
     struct weft_group_note *next;
     weft_request_t *request;
     weft_comm_t *comm;
-    weft_request_t **request_p; /* NULL: the group waits for it */
-    bool in_stream;             /* … or the stream has it */
-    void *stream;               /* the device's handle */
+    weft_request_t **request_p; /* where the caller has it, or NULL */
+    bool async;     /* it has a request or a queue of its own; else the group waits … */
+    bool in_stream; /* … or the stream has it */
+    bool part;      /* … or it is part of the group's request */
+    void *stream;   /* the device's handle */
     bool started;
 } weft_group_note_t;
 
@@ -31,6 +33,8 @@ void weft_group_open(void);
 /* Closes one level. True: it was the last, and the caller gets the notes. At least one is open. */
 bool weft_group_close(weft_group_t *group);
 bool weft_group_is_open(void);
+/* True if more than one level is open. */
+bool weft_group_is_nested(void);
 
 /* Notes an operation with checked arguments. ERR_ARG (vectors), ERR_RESOURCE. */
 weft_status_t weft_group_note(weft_comm_state_t *state, const weft_args_t *args,

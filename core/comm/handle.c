@@ -16,6 +16,7 @@ typedef struct handle_entry {
     _Atomic uintptr_t handle; /* 0 = free */
     weft_comm_state_t *state;
     uint64_t generation;
+    _Atomic uint32_t pins; /* threads that look at the state without owning it */
 } handle_entry_t;
 
 static handle_entry_t entries[HANDLES];
@@ -68,6 +69,20 @@ static weft_status_t handle_refuse_fork(const char *call)
                      call);
 }
 
+/* Waits for the progress thread, which holds the communicator for one round only, or a thread that
+ * waits for a request. False: another user was faster, *owner_p says so. */
+static bool handle_await(weft_comm_state_t *state, uint32_t *owner_p)
+{
+    bool owned;
+    atomic_fetch_add_explicit(&state->wanted, 1, memory_order_relaxed);
+    while (!(owned = weft_comm_own(state, WEFT_OWNER_USER, owner_p)) &&
+           *owner_p != WEFT_OWNER_USER) {
+        weft_os_yield();
+    }
+    atomic_fetch_sub_explicit(&state->wanted, 1, memory_order_relaxed);
+    return owned;
+}
+
 weft_status_t weft_comm_enter(weft_comm_t *handle, const char *call, weft_comm_state_t **state_p)
 {
     handle_entry_t *entry = handle_find(handle);
@@ -78,20 +93,39 @@ weft_status_t weft_comm_enter(weft_comm_t *handle, const char *call, weft_comm_s
     if (state->fork_generation != weft_os_fork_generation()) {
         return handle_refuse_fork(call);
     }
-    for (;;) {
-        uint32_t owner;
-        if (weft_comm_own(state, WEFT_OWNER_USER, &owner)) {
-            *state_p = state;
-            return WEFT_OK;
-        }
-        if (owner == WEFT_OWNER_USER) {
-            return weft_fail(WEFT_ERR_STATE, 0,
-                             "%s: another thread is inside a call of this "
-                             "communicator; use one thread at a time",
-                             call);
-        }
-        weft_os_yield(); /* The progress thread holds it for one round only. */
+    uint32_t owner;
+    if (weft_comm_own(state, WEFT_OWNER_USER, &owner) ||
+        (owner != WEFT_OWNER_USER && handle_await(state, &owner))) {
+        *state_p = state;
+        return WEFT_OK;
     }
+    return weft_fail(WEFT_ERR_STATE, 0,
+                     "%s: another thread is inside a call of this "
+                     "communicator; use one thread at a time",
+                     call);
+}
+
+/* The state stays while the entry is pinned: weft_handle_remove() waits. Sequentially consistent
+ * with it: it sees the pin, or this that the handle is gone. */
+weft_status_t weft_comm_try_enter(weft_comm_t *handle, const char *call,
+                                  weft_comm_state_t **state_p)
+{
+    uintptr_t number = (uintptr_t)handle;
+    handle_entry_t *entry = &entries[number >> 1 & (HANDLES - 1)];
+    weft_status_t status = WEFT_OK;
+    uint32_t owner;
+    *state_p = NULL;
+    atomic_fetch_add_explicit(&entry->pins, 1, memory_order_seq_cst);
+    if (atomic_load_explicit(&entry->handle, memory_order_seq_cst) == number) {
+        weft_comm_state_t *state = entry->state;
+        if (state->fork_generation != weft_os_fork_generation()) {
+            status = handle_refuse_fork(call);
+        } else if (!weft_comm_is_wanted(state) && weft_comm_own(state, WEFT_OWNER_WAITER, &owner)) {
+            *state_p = state;
+        }
+    }
+    atomic_fetch_sub_explicit(&entry->pins, 1, memory_order_release);
+    return status;
 }
 
 void weft_comm_leave(weft_comm_state_t *state)
@@ -125,7 +159,10 @@ void weft_handle_remove(weft_comm_t *handle)
     weft_os_lock(&entries_lock);
     handle_entry_t *entry = handle_find(handle);
     if (entry != NULL) {
-        atomic_store_explicit(&entry->handle, 0, memory_order_release);
+        atomic_store_explicit(&entry->handle, 0, memory_order_seq_cst);
+        while (atomic_load_explicit(&entry->pins, memory_order_seq_cst) != 0) {
+            weft_os_yield();
+        }
         entry->state = NULL;
     }
     weft_os_unlock(&entries_lock);

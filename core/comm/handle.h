@@ -17,6 +17,12 @@ void weft_handle_remove(weft_comm_t *handle);
 weft_status_t weft_comm_enter(weft_comm_t *handle, const char *call, weft_comm_state_t **state_p);
 void weft_comm_leave(weft_comm_state_t *state);
 
+/* Takes the communicator of a request that is not done, if it is free, for a thread that waits or
+ * tests; weft_comm_leave() gives it back. NULL: another thread has it, or it is gone. ERR_STATE:
+ * forked. Thread: any. */
+weft_status_t weft_comm_try_enter(weft_comm_t *handle, const char *call,
+                                  weft_comm_state_t **state_p);
+
 /* Runs `visit` while the handle cannot be destroyed, without taking the communicator: for calls
  * that any thread may make at any time. ERR_ARG, ERR_STATE. */
 weft_status_t weft_handle_visit(weft_comm_t *handle, const char *call,

@@ -9,8 +9,37 @@
 #include "core/base/coll.h"
 #include "core/base/error.h"
 
+/* An asynchronous operation and its end, in one piece of memory. */
+typedef struct request_async {
+    weft_request_t request;
+    weft_async_t async;
+} request_async_t;
+
+/* The request of a group, with the same parts. */
+typedef struct request_of_group {
+    weft_request_t request;
+    weft_async_group_t group;
+} request_of_group_t;
+
+static void request_free_parts(const weft_async_group_t *group)
+{
+    for (uint32_t i = 0; i < group->nparts; i++) {
+        weft_request_t *part = group->parts[i].entry.request;
+        weft_os_free(part->vectors);
+        weft_os_free(part);
+    }
+    weft_os_free(group->parts);
+    weft_os_free(group->comms);
+}
+
 void weft_request_free(weft_request_t *request)
 {
+    if (request->async != NULL && request->handle == NULL) {
+        request_free_parts(weft_request_group(request));
+    }
+    if (request->async != NULL) {
+        weft_async_fini(request->async);
+    }
     weft_os_free(request->vectors);
     weft_os_free(request);
 }
@@ -37,7 +66,7 @@ weft_status_t weft_request_fill(const weft_comm_identity_t *self, weft_request_t
     request->held = false;
     bool receives = args->coll == WEFT_SEND_RECV && !args->sends;
     request->source_p = receives && call != NULL ? call->source_p : NULL;
-    atomic_store_explicit(&request->done, 0, memory_order_relaxed);
+    request->async = NULL;
     if (call != NULL && call->scalar != NULL && call->scalar_read == WEFT_SCALAR_AT_RUN) {
         request->late_scalar = call->scalar;
     } else if (call != NULL && call->scalar != NULL) {
@@ -50,8 +79,10 @@ weft_status_t weft_request_fill(const weft_comm_identity_t *self, weft_request_t
 weft_status_t weft_request_create(const weft_comm_identity_t *self, const weft_args_t *args,
                                   const weft_call_t *call, weft_request_t **request_p)
 {
-    weft_request_t *request = weft_os_alloc(sizeof *request, 0);
-    if (request == NULL) {
+    bool is_async = weft_call_is_async(call);
+    request_async_t *memory = weft_os_alloc(is_async ? sizeof *memory : sizeof memory->request, 0);
+    weft_request_t *request = (weft_request_t *)memory;
+    if (memory == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate an operation");
     }
     weft_status_t status = weft_request_fill(self, request, args, call);
@@ -59,7 +90,43 @@ weft_status_t weft_request_create(const weft_comm_identity_t *self, const weft_a
         weft_os_free(request);
         return status;
     }
+    if (is_async) {
+        request->async = &memory->async;
+        status = weft_async_init(&memory->async, request, call->request_p != NULL, call);
+    }
+    if (status != WEFT_OK) {
+        weft_request_free(request);
+        return status;
+    }
     *request_p = request;
+    return WEFT_OK;
+}
+
+weft_status_t weft_request_create_group(const weft_call_t *call, uint32_t parts,
+                                        weft_request_t **request_p)
+{
+    request_of_group_t *memory = weft_os_alloc(sizeof *memory, 0);
+    weft_async_t *ends = weft_os_alloc(parts * sizeof *ends, 0);
+    weft_comm_t **comms = weft_os_alloc(parts * sizeof *comms, 0);
+    if (memory == NULL || ends == NULL || comms == NULL) {
+        weft_os_free(memory);
+        weft_os_free(ends);
+        weft_os_free(comms);
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate the request of a group");
+    }
+    memory->request = (weft_request_t){.state = WEFT_OP_RUNNING,
+                                       .status = WEFT_IN_PROGRESS,
+                                       .appended = true,
+                                       .async = &memory->group.async};
+    memory->group = (weft_async_group_t){.parts = ends, .comms = comms};
+    atomic_init(&memory->group.open, 1);
+    weft_status_t status =
+        weft_async_init(&memory->group.async, &memory->request, call->request_p != NULL, call);
+    if (status != WEFT_OK) {
+        weft_request_free(&memory->request);
+        return status;
+    }
+    *request_p = &memory->request;
     return WEFT_OK;
 }
 

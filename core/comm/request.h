@@ -4,6 +4,7 @@
 #ifndef WEFT_COMM_REQUEST_H
 #define WEFT_COMM_REQUEST_H
 
+#include "core/comm/async.h"
 #include "core/comm/vectors.h"
 
 typedef enum weft_op_state {
@@ -14,9 +15,10 @@ typedef enum weft_op_state {
     WEFT_OP_DONE
 } weft_op_state_t;
 
-/* A blocking operation lives on the caller's stack. */
+/* A blocking operation lives on the caller's stack. An asynchronous one may be looked at by any
+ * thread once its end is told (async.h); until then it belongs to the owner of its communicator. */
 struct weft_request {
-    weft_comm_t *handle;
+    weft_comm_t *handle; /* NULL: the request of a group */
     struct weft_request *next;
     weft_args_t args;
     weft_op_state_t state;
@@ -34,19 +36,31 @@ struct weft_request {
     bool held;                     /* send_recv: it waits in the line of p2p_any.h at first */
     uint32_t *source_p;            /* receive: where its sender is stored, or NULL */
     uint64_t moved;                /* send_recv: elements that went through the port */
-    _Atomic uint32_t done;
+    weft_async_t *async;           /* NULL: its caller waits for it */
 };
 
 /* Fills a request from checked arguments, ready to be submitted. ERR_ARG (vectors),
  * ERR_RESOURCE. */
 weft_status_t weft_request_fill(const weft_comm_identity_t *self, weft_request_t *request,
                                 const weft_args_t *args, const weft_call_t *call);
-/* As weft_request_fill(), in memory that weft_request_free() frees. */
+/* As weft_request_fill(), in memory that weft_request_free() frees. Asynchronous calls: also
+ * ERR_STATE (there is no such queue). */
 weft_status_t weft_request_create(const weft_comm_identity_t *self, const weft_args_t *args,
                                   const weft_call_t *call, weft_request_t **request_p);
+/* Makes the request of a group of `parts` operations on up to that many communicators; its fields
+ * nparts and ncomms are 0. ERR_STATE (there is no such queue), ERR_RESOURCE. */
+weft_status_t weft_request_create_group(const weft_call_t *call, uint32_t parts,
+                                        weft_request_t **request_p);
 void weft_request_free(weft_request_t *request);
 
-/* Marks the request as done with `status`. Its owner may free it from then on. */
+/* Returns the operations behind the request of a group: one without a communicator of its own. */
+static inline weft_async_group_t *weft_request_group(const weft_request_t *request)
+{
+    return (weft_async_group_t *)request->async;
+}
+
+/* Marks the request as done with `status`; a failure is the calling thread's error. Its owner may
+ * free it from then on, and that of an asynchronous one is any thread. */
 static inline void weft_request_complete(weft_request_t *request, weft_status_t status)
 {
     request->status = status;
@@ -54,7 +68,9 @@ static inline void weft_request_complete(weft_request_t *request, weft_status_t 
     if (request->source_p != NULL && status == WEFT_OK) {
         *request->source_p = request->args.root;
     }
-    atomic_store_explicit(&request->done, 1, memory_order_release);
+    if (request->async != NULL) {
+        weft_async_end(request->async, status);
+    }
 }
 
 /* Returns the position of `request` in a list that is ordered by sequence numbers. A captured

@@ -51,7 +51,7 @@ FIELD(weft_launcher_t, nranks, 28);
 FIELD(weft_launcher_t, local_rank, 32);
 FIELD(weft_launcher_t, local_ranks, 36);
 
-SIZE(weft_call_t, 56);
+SIZE(weft_call_t, 72);
 FIELD(weft_call_t, size, 0);
 FIELD(weft_call_t, request_p, 8);
 FIELD(weft_call_t, timeout, 16);
@@ -59,6 +59,13 @@ FIELD(weft_call_t, scalar, 24);
 FIELD(weft_call_t, scalar_read, 32);
 FIELD(weft_call_t, stream, 40);
 FIELD(weft_call_t, source_p, 48);
+FIELD(weft_call_t, queue, 56);
+FIELD(weft_call_t, context, 64);
+
+SIZE(weft_completion_t, 24);
+FIELD(weft_completion_t, request, 0);
+FIELD(weft_completion_t, context, 8);
+FIELD(weft_completion_t, status, 16);
 
 SIZE(weft_option_t, 64);
 FIELD(weft_option_t, name, 0);

@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Completion queues, requests of other threads and requests of groups: every asynchronous operation
+ * is told of exactly once, whoever waits, and however it ends. */
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/os/os.h"
+#include "tests/support/ranks.h"
+
+static const char *const nets[] = {"core.net=net-shm", "core.net=net-socket"};
+
+#ifdef __SANITIZE_THREAD__
+enum { CALLS = 1000 };
+#else
+enum { CALLS = 10000 };
+#endif
+
+static void run_with(uint32_t nranks, ranks_work_t work, const char *const *settings,
+                     uint32_t count)
+{
+    ranks_job_t job = {
+        .nranks = nranks, .settings = settings, .settings_count = count, .work = work};
+    assert_int_equal(ranks_run_threads(&job), 0);
+}
+
+static void run(uint32_t nranks, ranks_work_t work)
+{
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
+        run_with(nranks, work, &nets[i], 1);
+    }
+}
+
+static int last_error_says(weft_status_t status, const char *words)
+{
+    weft_error_t error = {.size = sizeof error};
+    return weft_last_error(&error) == WEFT_OK && error.status == status &&
+           strstr(error.text, words) != NULL;
+}
+
+/* One thread's calls: with a queue, or with requests that another thread waits for. */
+typedef struct caller {
+    weft_comm_t *comm;
+    weft_os_mutex_t *lock; /* of the communicator's caller, where two threads use one */
+    weft_completion_queue_t *queue;
+    uint32_t *values;
+    weft_request_t **requests; /* NULL: only the queue */
+    _Atomic uint32_t made;
+    int wrong;
+} caller_t;
+
+static void call_many(void *arg)
+{
+    caller_t *c = arg;
+    for (uintptr_t i = 0; i < CALLS; i++) {
+        weft_call_t call = {.size = sizeof call,
+                            .request_p = c->requests != NULL ? &c->requests[i] : NULL,
+                            .queue = c->queue,
+                            .context = &c->values[i]};
+        if (c->lock != NULL) {
+            weft_os_lock(c->lock);
+        }
+        c->wrong += weft_all_reduce(&c->values[i], &c->values[i], 1, WEFT_UINT32, WEFT_SUM, c->comm,
+                                    &call) != WEFT_OK;
+        if (c->lock != NULL) {
+            weft_os_unlock(c->lock);
+        }
+        atomic_store_explicit(&c->made, (uint32_t)i + 1, memory_order_release);
+    }
+}
+
+/* Reads the queue until it told `count` times; each tells of another value. */
+static int read_all(weft_completion_queue_t *queue, uint32_t count, uint32_t rank, uint32_t sum)
+{
+    weft_completion_t entries[64];
+    int wrong = 0;
+    while (count > 0 && wrong == 0) {
+        uint32_t n = 0;
+        NEED(weft_completion_queue_wait(queue, entries, 64, &n, 30) == WEFT_OK);
+        NEED(n > 0 && n <= count);
+        for (uint32_t i = 0; i < n && n <= count; i++) {
+            uint32_t *value = entries[i].context;
+            NEED(entries[i].status == WEFT_OK && *value == sum);
+            *value = 0;
+        }
+        count -= n <= count ? n : count;
+    }
+    return wrong;
+}
+
+static int two_threads(uint32_t rank, weft_comm_t *a, weft_comm_t *b, uint32_t n)
+{
+    weft_os_mutex_t lock = {0};
+    caller_t callers[2] = {{.comm = a}, {.comm = b}};
+    weft_os_thread_t *threads[2];
+    weft_completion_queue_t *queue = NULL;
+    int wrong = 0;
+    NEED(weft_completion_queue_create(&queue) == WEFT_OK);
+    for (int t = 0; t < 2; t++) {
+        callers[t].queue = queue;
+        callers[t].lock = a == b ? &lock : NULL;
+        callers[t].values = calloc(CALLS, sizeof(uint32_t));
+        for (uint32_t i = 0; i < CALLS; i++) {
+            callers[t].values[i] = 1;
+        }
+        NEED(weft_os_thread_start("caller", call_many, &callers[t], &threads[t]) == WEFT_OK);
+    }
+    wrong += read_all(queue, 2 * CALLS, rank, n);
+    for (int t = 0; t < 2; t++) {
+        weft_os_thread_join(threads[t]);
+        wrong += callers[t].wrong;
+        free(callers[t].values);
+    }
+    NEED(weft_completion_queue_destroy(queue) == WEFT_OK);
+    return wrong;
+}
+
+static int two_threads_on_two_communicators(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    weft_comm_t *copy = NULL;
+    int wrong = 0;
+    (void)arg;
+    NEED(weft_comm_dup(comm, &copy) == WEFT_OK);
+    wrong += two_threads(rank, comm, copy, n);
+    NEED(weft_comm_destroy(copy) == WEFT_OK);
+    return wrong;
+}
+
+static int two_threads_with_a_lock(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    (void)arg;
+    return two_threads(rank, comm, comm, n);
+}
+
+static void no_call_of_two_threads_is_lost(void **state)
+{
+    (void)state;
+    run(2, two_threads_on_two_communicators);
+    run(2, two_threads_with_a_lock);
+}
+
+/* Another thread waits and tests while this one calls. */
+static void wait_many(void *arg)
+{
+    caller_t *c = arg;
+    for (uint32_t i = 0; i < CALLS; i++) {
+        while (atomic_load_explicit(&c->made, memory_order_acquire) <= i) {
+            weft_os_yield();
+        }
+        weft_status_t status = WEFT_IN_PROGRESS;
+        while (i % 2 == 0 && status == WEFT_IN_PROGRESS) {
+            status = weft_request_test(&c->requests[i]);
+        }
+        status = i % 2 != 0 ? weft_request_wait(&c->requests[i]) : status;
+        c->wrong += status != WEFT_OK || c->requests[i] != NULL || c->values[i] != 2;
+    }
+}
+
+static int call_here_wait_there(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    caller_t c = {.comm = comm};
+    weft_os_thread_t *waiter;
+    int wrong = 0;
+    (void)n;
+    (void)arg;
+    c.values = calloc(CALLS, sizeof(uint32_t));
+    c.requests = calloc(CALLS, sizeof(weft_request_t *));
+    for (uint32_t i = 0; i < CALLS; i++) {
+        c.values[i] = 1;
+    }
+    NEED(weft_os_thread_start("waiter", wait_many, &c, &waiter) == WEFT_OK);
+    call_many(&c);
+    uint32_t one = 1, sum = 0;
+    for (int i = 0; i < 20; i++) {
+        NEED(weft_all_reduce(&one, &sum, 1, WEFT_UINT32, WEFT_SUM, comm, NULL) == WEFT_OK);
+        NEED(sum == 2);
+    }
+    weft_os_thread_join(waiter);
+    NEED(c.wrong == 0);
+    free(c.values);
+    free(c.requests);
+    return wrong;
+}
+
+static void another_thread_waits_during_calls(void **state)
+{
+    (void)state;
+    run(2, call_here_wait_there);
+}
+
+static void wait_for_request(void *arg)
+{
+    weft_request_t **request = arg;
+    weft_request_wait(request);
+}
+
+/* Rank 1 sends when rank 0 has made its calls, while another thread waits for the receive. */
+static int calls_go_on(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    int wrong = 0;
+    uint32_t value = 7, got = 0;
+    weft_os_thread_t *waiter;
+    weft_request_t *request = NULL;
+    weft_call_t call = {.size = sizeof call, .request_p = &request};
+    (void)n;
+    (void)arg;
+    if (rank == 0) {
+        NEED(weft_recv(&got, 1, WEFT_UINT32, 1, comm, &call) == WEFT_OK);
+        NEED(weft_os_thread_start("waiter", wait_for_request, &request, &waiter) == WEFT_OK);
+    }
+    weft_os_sleep_ns(20 * WEFT_NS_PER_MS); /* the waiter has begun to sleep */
+    uint64_t before = weft_os_clock_ns();
+    for (int i = 0; i < 200; i++) {
+        NEED(weft_barrier(comm, NULL) == WEFT_OK);
+    }
+    NEED(weft_os_clock_ns() - before < 20 * WEFT_NS_PER_S);
+    if (rank == 1) {
+        NEED(weft_send(&value, 1, WEFT_UINT32, 0, comm, NULL) == WEFT_OK);
+        return wrong;
+    }
+    weft_os_thread_join(waiter);
+    NEED(request == NULL && got == 7);
+    return wrong;
+}
+
+static void calls_go_on_while_another_thread_waits(void **state)
+{
+    (void)state;
+    run(2, calls_go_on);
+}
+
+/* Without anybody who waits the operations progress, and the descriptor says when. */
+static int only_poll(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    int wrong = 0, fd = -1;
+    uint32_t one = 1, sum = 0, count = 9;
+    weft_completion_t entry;
+    weft_completion_queue_t *queue = NULL;
+    weft_request_t *request = NULL;
+    (void)arg;
+    NEED(weft_completion_queue_create(&queue) == WEFT_OK);
+    NEED(weft_completion_queue_fd(queue, &fd) == WEFT_OK);
+    weft_call_t call = {
+        .size = sizeof call, .queue = queue, .request_p = &request, .context = &sum};
+    NEED(weft_completion_queue_poll(queue, &entry, 1, &count) == WEFT_OK && count == 0);
+    NEED(weft_all_reduce(&one, &sum, 1, WEFT_UINT32, WEFT_SUM, comm, &call) == WEFT_OK);
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    NEED(poll(&p, 1, 30000) == 1);
+    weft_request_t *const told = request;
+    NEED(weft_completion_queue_poll(queue, &entry, 1, &count) == WEFT_OK && count == 1);
+    NEED(entry.request == told && entry.context == &sum && entry.status == WEFT_OK && sum == n);
+    NEED(poll(&p, 1, 0) == 0);
+    NEED(weft_request_test(&request) == WEFT_OK && request == NULL);
+    NEED(weft_completion_queue_destroy(queue) == WEFT_OK);
+    NEED(weft_completion_queue_poll(queue, &entry, 1, &count) == WEFT_ERR_STATE);
+    return wrong;
+}
+
+static void the_descriptor_says_when_nobody_waits(void **state)
+{
+    (void)state;
+    run(1, only_poll);
+    run(3, only_poll);
+}
+
+/* Each entry is told, whether the request was freed before or is never asked for again. */
+static int both_ways(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    enum { SOME = 100 };
+    int wrong = 0;
+    uint32_t values[SOME];
+    weft_completion_queue_t *queue = NULL;
+    weft_request_t *requests[SOME] = {NULL};
+    (void)arg;
+    NEED(weft_completion_queue_create(&queue) == WEFT_OK);
+    for (int i = 0; i < SOME; i++) {
+        weft_call_t call = {.size = sizeof call,
+                            .queue = queue,
+                            .context = &values[i],
+                            .request_p = i % 2 == 0 ? &requests[i] : NULL};
+        values[i] = 1;
+        NEED(weft_all_reduce(&values[i], &values[i], 1, WEFT_UINT32, WEFT_SUM, comm, &call) ==
+             WEFT_OK);
+    }
+    for (int i = 0; i < SOME; i += 4) {
+        NEED(weft_request_wait(&requests[i]) == WEFT_OK);
+    }
+    wrong += read_all(queue, SOME, rank, n);
+    for (int i = 2; i < SOME; i += 4) {
+        NEED(weft_request_wait(&requests[i]) == WEFT_OK);
+    }
+    NEED(weft_completion_queue_destroy(queue) == WEFT_OK);
+    return wrong;
+}
+
+static void an_operation_has_a_request_and_an_entry(void **state)
+{
+    (void)state;
+    run(2, both_ways);
+}
+
+/* How an operation ends that rank 1 never joins. */
+typedef enum ending { ABORTED, DESTROYED, TIMED_OUT } ending_t;
+
+static int end_badly(weft_comm_t *comm, uint32_t rank, ending_t ending)
+{
+    int wrong = 0;
+    uint32_t value = 1, sum = 0, count = 0;
+    weft_comm_t *child = NULL;
+    weft_completion_t entry = {.status = WEFT_OK};
+    weft_completion_queue_t *queue = NULL;
+    weft_request_t *request = NULL;
+    NEED(weft_comm_dup(comm, &child) == WEFT_OK);
+    NEED(weft_completion_queue_create(&queue) == WEFT_OK);
+    weft_call_t call = {.size = sizeof call, .queue = queue, .timeout = 0.3};
+    if (rank == 0) {
+        NEED(weft_all_reduce(&value, &sum, 1, WEFT_UINT32, WEFT_SUM, child, &call) == WEFT_OK);
+        call.request_p = &request;
+        NEED(weft_all_reduce(&value, &sum, 1, WEFT_UINT32, WEFT_SUM, child, &call) == WEFT_OK);
+        NEED(ending != ABORTED || weft_comm_abort(child) == WEFT_OK);
+        NEED(ending != DESTROYED || weft_comm_destroy(child) == WEFT_OK);
+        weft_status_t expected = ending == ABORTED ? WEFT_ERR_ABORTED : WEFT_ERR_TIMEOUT;
+        for (int i = 0; i < 2; i++) {
+            NEED(weft_completion_queue_wait(queue, &entry, 1, &count, 30) == WEFT_OK && count == 1);
+            NEED(entry.status == expected);
+            NEED(last_error_says(expected, ending == ABORTED ? "weft_comm_abort" : "rank 1"));
+        }
+        NEED(weft_request_wait(&request) == expected && request == NULL);
+        NEED(last_error_says(expected, "rank"));
+    }
+    NEED(weft_barrier(comm, NULL) == WEFT_OK);
+    NEED((rank == 0 && ending == DESTROYED) || weft_comm_destroy(child) == WEFT_OK);
+    NEED(weft_completion_queue_destroy(queue) == WEFT_OK);
+    return wrong;
+}
+
+static int bad_endings(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    (void)n;
+    (void)arg;
+    return end_badly(comm, rank, ABORTED) + end_badly(comm, rank, DESTROYED) +
+           end_badly(comm, rank, TIMED_OUT);
+}
+
+static void failures_aborts_and_ends_are_told_too(void **state)
+{
+    (void)state;
+    run(2, bad_endings);
+}
+
+/* One request for collectives and messages of two communicators. */
+static int one_group(weft_comm_t *comm, weft_comm_t *copy, uint32_t rank, uint32_t n,
+                     weft_completion_queue_t *queue)
+{
+    int wrong = 0;
+    uint32_t sum[2] = {rank, rank}, out = rank, in = 99, own = rank, count = 0;
+    weft_completion_t entry;
+    weft_request_t *whole = NULL, *apart = NULL;
+    weft_call_t end = {.size = sizeof end, .request_p = &whole, .queue = queue, .context = sum};
+    weft_call_t mine = {.size = sizeof mine, .request_p = &apart};
+    NEED(weft_group_start() == WEFT_OK);
+    NEED(weft_all_reduce(&sum[0], &sum[0], 1, WEFT_UINT32, WEFT_SUM, comm, NULL) == WEFT_OK);
+    NEED(weft_all_reduce(&sum[1], &sum[1], 1, WEFT_UINT32, WEFT_MAX, copy, NULL) == WEFT_OK);
+    NEED(weft_send(&out, 1, WEFT_UINT32, (rank + 1) % n, comm, NULL) == WEFT_OK);
+    NEED(weft_recv(&in, 1, WEFT_UINT32, (rank + n - 1) % n, comm, NULL) == WEFT_OK);
+    NEED(weft_all_reduce(&own, &own, 1, WEFT_UINT32, WEFT_SUM, comm, &mine) == WEFT_OK);
+    NEED(weft_group_end_async(&end) == WEFT_OK);
+    if (queue != NULL) {
+        NEED(weft_completion_queue_wait(queue, &entry, 1, &count, 30) == WEFT_OK && count == 1);
+        NEED(entry.status == WEFT_OK && entry.context == sum && entry.request == whole);
+    }
+    weft_status_t status;
+    while ((status = weft_request_test(&whole)) == WEFT_IN_PROGRESS && rank % 2 == 0) {
+    }
+    NEED((status == WEFT_IN_PROGRESS ? weft_request_wait(&whole) : status) == WEFT_OK);
+    NEED(sum[0] == n * (n - 1) / 2 && sum[1] == n - 1 && in == (rank + n - 1) % n);
+    NEED(weft_request_wait(&apart) == WEFT_OK && own == n * (n - 1) / 2);
+    return wrong;
+}
+
+static int groups(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    int wrong = 0;
+    weft_comm_t *copy = NULL;
+    weft_request_t *request = NULL;
+    weft_completion_queue_t *queue = NULL;
+    weft_call_t end = {.size = sizeof end, .request_p = &request};
+    (void)arg;
+    NEED(weft_comm_dup(comm, &copy) == WEFT_OK);
+    NEED(weft_completion_queue_create(&queue) == WEFT_OK);
+    for (int i = 0; i < 200 && wrong == 0; i++) {
+        wrong += one_group(comm, copy, rank, n, i % 2 == 0 ? queue : NULL);
+    }
+    NEED(weft_group_start() == WEFT_OK && weft_group_end_async(&end) == WEFT_OK);
+    NEED(weft_request_test(&request) == WEFT_OK); /* of nothing */
+    NEED(weft_completion_queue_destroy(queue) == WEFT_OK);
+    NEED(weft_comm_destroy(copy) == WEFT_OK);
+    return wrong;
+}
+
+static void a_group_has_one_request(void **state)
+{
+    (void)state;
+    run(2, groups);
+    run(3, groups);
+}
+
+/* The first failure in the order of the calls, although the other operation fails earlier. */
+static int failing_group(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    int wrong = 0;
+    uint32_t one = 1, sum = 0;
+    weft_comm_t *a = NULL, *b = NULL;
+    weft_request_t *request = NULL;
+    weft_call_t end = {.size = sizeof end, .request_p = &request};
+    weft_call_t late = {.size = sizeof late, .timeout = 0.4};
+    (void)n;
+    (void)arg;
+    NEED(weft_comm_dup(comm, &a) == WEFT_OK && weft_comm_dup(comm, &b) == WEFT_OK);
+    if (rank == 0) {
+        NEED(weft_group_start() == WEFT_OK);
+        NEED(weft_all_reduce(&one, &sum, 1, WEFT_UINT32, WEFT_SUM, a, &late) == WEFT_OK);
+        NEED(weft_all_reduce(&one, &sum, 1, WEFT_UINT32, WEFT_SUM, b, NULL) == WEFT_OK);
+        NEED(weft_group_end_async(&end) == WEFT_OK);
+        NEED(weft_comm_abort(b) == WEFT_OK);
+        NEED(weft_request_wait(&request) == WEFT_ERR_TIMEOUT);
+        NEED(last_error_says(WEFT_ERR_TIMEOUT, "rank 1"));
+    }
+    NEED(weft_barrier(comm, NULL) == WEFT_OK);
+    NEED(weft_comm_destroy(a) == WEFT_OK && weft_comm_destroy(b) == WEFT_OK);
+    return wrong;
+}
+
+static void a_group_tells_its_first_failure(void **state)
+{
+    (void)state;
+    run(2, failing_group);
+}
+
+static int refusals(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    int wrong = 0;
+    uint32_t one = 1, count;
+    weft_completion_t entry;
+    weft_request_t *request = NULL;
+    weft_call_t end = {.size = sizeof end};
+    weft_completion_queue_t *gone = NULL;
+    (void)n;
+    (void)arg;
+    NEED(weft_group_end_async(&end) == WEFT_ERR_ARG);
+    NEED(weft_group_start() == WEFT_OK);
+    NEED(weft_group_end_async(&end) == WEFT_ERR_ARG);
+    NEED(last_error_says(WEFT_ERR_ARG, "neither request_p nor queue"));
+    end.request_p = &request;
+    end.timeout = 1;
+    NEED(weft_group_end_async(&end) == WEFT_ERR_ARG);
+    end.timeout = 0;
+    NEED(weft_group_start() == WEFT_OK);
+    NEED(weft_group_end_async(&end) == WEFT_ERR_STATE);
+    NEED(weft_group_end() == WEFT_OK && weft_group_end() == WEFT_OK);
+
+    NEED(weft_completion_queue_create(&gone) == WEFT_OK);
+    NEED(weft_completion_queue_wait(gone, &entry, 1, &count, 0) == WEFT_OK && count == 0);
+    NEED(weft_completion_queue_wait(gone, &entry, 0, &count, 0) == WEFT_ERR_ARG);
+    NEED(weft_completion_queue_poll(gone, NULL, 1, &count) == WEFT_ERR_ARG);
+    NEED(weft_completion_queue_destroy(gone) == WEFT_OK);
+    end.queue = gone;
+    NEED(weft_all_reduce(&one, &one, 1, WEFT_UINT32, WEFT_SUM, comm, &end) == WEFT_ERR_STATE);
+    NEED(request == NULL);
+    NEED(weft_completion_queue_destroy(gone) == WEFT_ERR_STATE);
+    NEED(weft_completion_queue_create(NULL) == WEFT_ERR_ARG);
+    NEED(weft_completion_queue_destroy(NULL) == WEFT_OK);
+    return wrong;
+}
+
+static void wrong_uses_are_refused(void **state)
+{
+    (void)state;
+    run_with(2, refusals, &nets[0], 1);
+}
+
+/* A request outlives its communicator. */
+static int outlive(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    int wrong = 0;
+    uint32_t sum = 1;
+    weft_comm_t *copy = NULL;
+    weft_request_t *request = NULL;
+    weft_call_t call = {.size = sizeof call, .request_p = &request};
+    (void)arg;
+    NEED(weft_comm_dup(comm, &copy) == WEFT_OK);
+    NEED(weft_all_reduce(&sum, &sum, 1, WEFT_UINT32, WEFT_SUM, copy, &call) == WEFT_OK);
+    NEED(weft_comm_destroy(copy) == WEFT_OK);
+    NEED(weft_request_wait(&request) == WEFT_OK && request == NULL && sum == n);
+    return wrong;
+}
+
+static void a_request_outlives_its_communicator(void **state)
+{
+    (void)state;
+    run(2, outlive);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_call_of_two_threads_is_lost),
+        cmocka_unit_test(another_thread_waits_during_calls),
+        cmocka_unit_test(calls_go_on_while_another_thread_waits),
+        cmocka_unit_test(the_descriptor_says_when_nobody_waits),
+        cmocka_unit_test(an_operation_has_a_request_and_an_entry),
+        cmocka_unit_test(failures_aborts_and_ends_are_told_too),
+        cmocka_unit_test(a_group_has_one_request),
+        cmocka_unit_test(a_group_tells_its_first_failure),
+        cmocka_unit_test(wrong_uses_are_refused),
+        cmocka_unit_test(a_request_outlives_its_communicator),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

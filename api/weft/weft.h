@@ -109,6 +109,19 @@ WEFT_EXPORT weft_status_t weft_last_error(weft_error_t *error);
  * Blocking: no. Thread: any. */
 WEFT_EXPORT weft_status_t weft_comm_error(weft_comm_t *comm, weft_error_t *error);
 
+/* Writes the ranks that an operation of `comm` waited for in vain. When a collective or a barrier
+ * passes its deadline, this rank asks every other rank whether it has begun that operation, and
+ * waits up to 300 ms for the answers. Missing are the ranks that have not begun it, and those that
+ * did not answer, in ascending order. The lowest rank that came tells the others; a rank that
+ * learns of the timeout before its own deadline has no list, but the text of its error names the
+ * same ranks. *count_p is the number of missing ranks, which may be larger than `max`, or 0 if
+ * there is no list.
+ * `ranks` may be NULL if `max` is 0.
+ * Errors: ERR_ARG, ERR_STATE (handle destroyed, or forked child).
+ * Blocking: no. Thread: any. */
+WEFT_EXPORT weft_status_t weft_comm_missing(weft_comm_t *comm, uint32_t *ranks, uint32_t max,
+                                            uint32_t *count_p);
+
 /* Communicators -------------------------------------------------------------------------------- */
 
 /* A unique id lets a rank join a communicator. It holds the addresses of the rank that made it, a

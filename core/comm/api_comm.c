@@ -59,6 +59,35 @@ weft_status_t weft_comm_error(weft_comm_t *comm, weft_error_t *error)
     return status == WEFT_OK ? comm_copy_error(error, &failure, "weft_comm_error") : status;
 }
 
+typedef struct comm_missing {
+    uint32_t *ranks;
+    uint32_t max, count;
+} comm_missing_t;
+
+static void comm_list_missing(weft_comm_state_t *state, void *arg)
+{
+    comm_missing_t *missing = arg;
+    missing->count = weft_comm_has_failed(state)
+                         ? weft_roll_call_missing(&state->roll_call, &state->self, state->peers,
+                                                  missing->ranks, missing->max)
+                         : 0;
+}
+
+weft_status_t weft_comm_missing(weft_comm_t *comm, uint32_t *ranks, uint32_t max, uint32_t *count_p)
+{
+    comm_missing_t missing = {.ranks = ranks, .max = max};
+    if (count_p == NULL || (ranks == NULL && max > 0)) {
+        return weft_fail(WEFT_ERR_ARG, 0, "weft_comm_missing: %s is NULL",
+                         count_p == NULL ? "count_p" : "ranks");
+    }
+    weft_status_t status =
+        weft_handle_visit(comm, "weft_comm_missing", comm_list_missing, &missing);
+    if (status == WEFT_OK) {
+        *count_p = missing.count;
+    }
+    return status;
+}
+
 /* Life ----------------------------------------------------------------------------------------- */
 
 weft_status_t weft_unique_id_create(weft_unique_id_t *id, const weft_comm_options_t *options)

@@ -15,6 +15,7 @@
 #include "core/comm/p2p_queues.h"
 #include "core/comm/peer_status.h"
 #include "core/comm/queue.h"
+#include "core/comm/roll_call.h"
 #include "core/comm/stall.h"
 #include "core/comm/user_ops.h"
 #include "core/comm/window_table.h"
@@ -59,6 +60,7 @@ typedef struct weft_comm_state {
     weft_history_t history;
     weft_peer_status_t *peers; /* per rank */
     weft_deadlock_t deadlock;
+    weft_roll_call_t roll_call;
 } weft_comm_state_t;
 
 /* Takes a free communicator for the calling thread. False: it is not free, *found_p is its

@@ -117,6 +117,13 @@ static bool events_answer(weft_comm_state_t *state, uint32_t from, const weft_si
     return true;
 }
 
+/* Says that this rank has begun the operation. */
+static void events_tell_begun(uint64_t comm_id, const weft_signature_t *theirs,
+                              weft_answer_t *answer)
+{
+    *answer = (weft_answer_t){.waits_for = UINT32_MAX, .comm_id = comm_id, .signature = *theirs};
+}
+
 /* Says where this rank waits instead, if it does: in a communicator other than `asked`. The caller
  * holds the lock. */
 static void events_tell_where(const weft_comm_state_t *asked, weft_answer_t *answer)
@@ -140,9 +147,13 @@ static void events_on_asked(void *arg, uint64_t comm_id, uint32_t from,
     uint32_t rank;
     weft_os_lock(&family->lock);
     weft_comm_state_t *state = events_find(family, comm_id, from, &rank);
-    if (state != NULL && !events_answer(state, rank, theirs)) {
-        weft_answer_t answer;
+    weft_answer_t answer = {.waits_for = UINT32_MAX}; /* the communicator is not here */
+    if (state != NULL && events_answer(state, rank, theirs)) {
+        events_tell_begun(comm_id, theirs, &answer);
+    } else if (state != NULL) {
         events_tell_where(state, &answer);
+    }
+    if (comm_id != 0) { /* 0: a sign of life is wanted, no answer */
         weft_health_answer(family->boot, comm_id, from, &answer);
     }
     weft_os_unlock(&family->lock);
@@ -155,7 +166,11 @@ static void events_on_answered(void *arg, uint64_t comm_id, uint32_t from,
     uint32_t rank;
     weft_os_lock(&family->lock);
     weft_comm_state_t *state = events_find(family, comm_id, from, &rank);
-    if (state != NULL) {
+    if (state != NULL && answer->comm_id == comm_id) {
+        weft_roll_call_note_begun(&state->roll_call, &state->peers[rank],
+                                  answer->signature.sequence);
+    } else if (state != NULL) {
+        weft_roll_call_note_absent(&state->roll_call, &state->peers[rank]);
         weft_deadlock_note_answer(&state->deadlock, rank, answer);
     }
     weft_os_unlock(&family->lock);

@@ -16,6 +16,7 @@
 typedef struct weft_peer_status {
     _Atomic uint64_t left_at;   /* operations it took part in before it left; or WEFT_NOT_LEFT */
     _Atomic uint64_t left_when; /* when that was heard; written before left_at */
+    _Atomic uint32_t roll;      /* its answer at the last roll call: roll_call.c */
     _Atomic uint64_t met_at;    /* operation in which it asked for us, being in the same */
 } weft_peer_status_t;
 

@@ -38,17 +38,20 @@ void weft_watchdog_link_broke(weft_comm_state_t *state, weft_status_t status, in
 
 static void watchdog_fail_timeout(weft_comm_state_t *state, const weft_pending_t *p, uint64_t now)
 {
-    char text[96], order[320];
+    char text[96], order[320], missing[160];
     weft_signature_text(&p->signature, text, sizeof text);
     weft_fail(WEFT_ERR_TIMEOUT, 0,
-              "operation %" PRIu64 " (%s) not done after %.3g s: rank %u waits for rank %d %s%s",
+              "operation %" PRIu64 " (%s) not done after %.3g s: rank %u waits for rank %d %s%s%s",
               p->sequence, text, (double)(now - p->started) / 1e9, state->self.rank, (int)p->peer,
               p->port == NULL  ? "to connect"
               : p->port->sends ? "to take data"
                                : "for data",
-              weft_deadlock_text(&state->deadlock, &state->self, p->peer, order, sizeof order));
+              weft_deadlock_text(&state->deadlock, &state->self, p->peer, order, sizeof order),
+              weft_roll_call_text(&state->roll_call, &state->self, state->peers, p->peer, missing,
+                                  sizeof missing));
     weft_error_record()->sequence = p->sequence;
-    weft_comm_fail(state, p->peer);
+    weft_comm_fail(state,
+                   weft_roll_call_culprit(&state->roll_call, &state->self, state->peers, p->peer));
 }
 
 /* A link that carries messages breaks behind the last of them. As long as it has not, something may
@@ -147,7 +150,8 @@ void weft_watchdog_look(weft_comm_state_t *state, const weft_pending_t *p, uint6
         state->stall.asked = now;
         state->stall.late_told = false;
     }
-    if (p->deadline != WEFT_NEVER && now > p->deadline) {
+    if (p->deadline != WEFT_NEVER && now > p->deadline &&
+        weft_roll_call_step(&state->roll_call, &state->self, state->peers, &p->signature, now)) {
         watchdog_fail_timeout(state, p, now);
         return;
     }

@@ -217,6 +217,22 @@ WEFT_EXPORT weft_status_t weft_comm_split(weft_comm_t *comm, int32_t color, int3
  * Blocking: up to init_timeout. Thread: one. */
 WEFT_EXPORT weft_status_t weft_comm_dup(weft_comm_t *comm, weft_comm_t **copy_p) WEFT_MUST_CHECK;
 
+/* Makes a communicator of the `count` ranks ranks[0 … count-1] of `parent`, in this order. Only
+ * these ranks call it, with equal arguments. `tag` tells creations apart that are under way at the
+ * same time between the same ranks, such as those of two threads; otherwise any number does. A
+ * rank that makes several groups makes them in an order that suits all of their members.
+ *
+ * The parent is not used meanwhile: its other ranks do not take part, and calls on it may go on.
+ * The child belongs to the family as with weft_comm_split(), and the caller owns *child_p likewise.
+ * On failure *child_p is unchanged, and the creation is over on all members; trying again is legal.
+ * Errors: ERR_ARG (NULL, no ranks, a rank out of range or given twice, the caller is not one of
+ * them), ERR_STATE (also inside a group), ERR_TIMEOUT (names the members that did not call it with
+ * the same ranks and tag), ERR_PEER_DEAD, ERR_PEER_LEFT, ERR_RESOURCE.
+ * Blocking: up to init_timeout. Thread: any. */
+WEFT_EXPORT weft_status_t weft_comm_create_group(weft_comm_t *parent, const uint32_t *ranks,
+                                                 uint32_t count, uint32_t tag,
+                                                 weft_comm_t **child_p) WEFT_MUST_CHECK;
+
 /* Leaves the communicator and frees it. Waits for operations in flight up to their deadline, then
  * aborts them. Peers that still use the communicator get ERR_PEER_LEFT. NULL is allowed.
  * Errors: ERR_STATE (already destroyed, forked child, or another thread is inside a call).

@@ -22,6 +22,12 @@ static const char *signature_op_text(uint8_t op, char *text, size_t bytes)
     return signature_or_unknown(weft_op_name((weft_op_t)op));
 }
 
+/* The exchanges of the core are all-gathers with roots that no call has. */
+static const char *signature_gather_text(uint32_t root)
+{
+    return root == 0 ? "all_gather" : root == UINT32_MAX - 1 ? "comm_create_group" : "comm_split";
+}
+
 void weft_signature_diff(const weft_signature_t *here, const weft_signature_t *there, char *text,
                          size_t bytes)
 {
@@ -45,10 +51,8 @@ void weft_signature_diff(const weft_signature_t *here, const weft_signature_t *t
                  signature_op_text(here->op, mine, sizeof mine),
                  signature_op_text(there->op, other, sizeof other));
     } else if (here->root != there->root && here->coll == WEFT_ALL_GATHER) {
-        /* The exchange inside weft_comm_split() is one with a root that no call has. */
-        snprintf(text, bytes, "collective %s here, %s there",
-                 here->root != 0 ? "comm_split" : "all_gather",
-                 there->root != 0 ? "comm_split" : "all_gather");
+        snprintf(text, bytes, "collective %s here, %s there", signature_gather_text(here->root),
+                 signature_gather_text(there->root));
     } else if (here->root != there->root) {
         snprintf(text, bytes, "root %" PRIu32 " here, %" PRIu32 " there", here->root, there->root);
     } else if (here->plan != there->plan &&
@@ -69,7 +73,7 @@ void weft_signature_text(const weft_signature_t *signature, char *text, size_t b
     if (signature->coll == WEFT_BARRIER) {
         snprintf(text, bytes, "barrier");
     } else if (signature->coll == WEFT_ALL_GATHER && signature->root != 0) {
-        snprintf(text, bytes, "comm_split");
+        snprintf(text, bytes, "%s", signature_gather_text(signature->root));
     } else {
         snprintf(text, bytes, "%s of %" PRIu64 " %s", coll, signature->count, dtype);
     }

@@ -10,6 +10,7 @@
 #include "core/comm/args_check.h"
 #include "core/comm/call.h"
 #include "core/comm/comm_create.h"
+#include "core/comm/create_group.h"
 #include "core/comm/engine.h"
 #include "core/comm/group.h"
 #include "core/comm/handle.h"
@@ -186,6 +187,21 @@ weft_status_t weft_comm_split(weft_comm_t *comm, int32_t color, int32_t key, wef
 weft_status_t weft_comm_dup(weft_comm_t *comm, weft_comm_t **copy_p)
 {
     return comm_enter_and_split(comm, "weft_comm_dup", 0, 0, copy_p);
+}
+
+weft_status_t weft_comm_create_group(weft_comm_t *parent, const uint32_t *ranks, uint32_t count,
+                                     uint32_t tag, weft_comm_t **child_p)
+{
+    weft_group_wish_t wish = {.ranks = ranks, .count = count, .tag = tag};
+    weft_status_t status = weft_group_refuse("weft_comm_create_group");
+    if (status == WEFT_OK && (child_p == NULL || ranks == NULL || count == 0)) {
+        status = weft_fail(WEFT_ERR_ARG, 0, "weft_comm_create_group: %s",
+                           child_p == NULL ? "child_p is NULL"
+                           : ranks == NULL ? "ranks is NULL"
+                                           : "a communicator has at least one rank");
+    }
+    status = status == WEFT_OK ? weft_create_group(parent, &wish, child_p) : status;
+    return status == WEFT_OK ? status : weft_api_error("comm", status);
 }
 
 weft_status_t weft_comm_destroy(weft_comm_t *comm)

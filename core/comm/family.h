@@ -64,6 +64,13 @@ typedef struct weft_family_member {
     uint64_t comm_id;
 } weft_family_member_t;
 
+/* How often this rank began to make one group of ranks: create_group.c. */
+typedef struct weft_family_creation {
+    struct weft_family_creation *next;
+    uint64_t key;
+    uint64_t attempts;
+} weft_family_creation_t;
+
 typedef struct weft_family {
     _Atomic uint32_t references;
     uint32_t nranks, rank;
@@ -84,8 +91,9 @@ typedef struct weft_family {
     uint32_t cores;       /* that a rank may use, the least of all ranks */
     uint32_t channels;    /* most that share one message */
     uint32_t ranks_here;  /* on this host */
-    weft_os_mutex_t lock; /* guards members; the health channel delivers its events under it */
+    weft_os_mutex_t lock; /* guards the rest; the health channel delivers its events under it */
     weft_family_member_t *members;
+    weft_family_creation_t *creations;
 } weft_family_t;
 
 /* Adds a reference; weft_family_release() in family_setup.h drops it. */

@@ -478,6 +478,11 @@ static void family_destroy(weft_family_t *family)
     weft_os_host_memory_close(&family->proof_memory);
     weft_registry_destroy(family->registry);
     weft_config_destroy(family->config);
+    while (family->creations != NULL) {
+        weft_family_creation_t *creation = family->creations;
+        family->creations = creation->next;
+        weft_os_free(creation);
+    }
     weft_os_free(family);
 }
 

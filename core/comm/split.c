@@ -23,8 +23,8 @@ typedef struct split_wish {
 
 _Static_assert(sizeof(split_wish_t) == 16, "the same bytes on all ranks");
 
-/* Mixes `value` into `hash`: the finaliser of splitmix64. */
-static uint64_t split_mix(uint64_t hash, uint64_t value)
+/* The finaliser of splitmix64. */
+uint64_t weft_split_mix(uint64_t hash, uint64_t value)
 {
     uint64_t h = (hash ^ value) + UINT64_C(0x9e3779b97f4a7c15);
     h = (h ^ h >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -37,7 +37,8 @@ static uint64_t split_mix(uint64_t hash, uint64_t value)
  * communicator. */
 static uint64_t split_child_id(const weft_comm_state_t *parent, uint64_t sequence, int32_t color)
 {
-    uint64_t id = split_mix(split_mix(split_mix(parent->self.id, sequence), (uint64_t)color), 0);
+    uint64_t id = weft_split_mix(
+        weft_split_mix(weft_split_mix(parent->self.id, sequence), (uint64_t)color), 0);
     return id != 0 ? id : 1;
 }
 
@@ -64,17 +65,15 @@ static uint32_t split_select_members(split_wish_t *all, uint32_t nranks, int32_t
     return members;
 }
 
-/* Fails the child on the other members: their communicator will never be complete. */
-static void split_report_absence(const weft_comm_state_t *parent, const weft_comm_setup_t *setup)
+void weft_split_report_absence(const weft_comm_setup_t *setup)
 {
     weft_error_t error = *weft_error_record();
-    const weft_boot_peer_t *me =
-        &weft_boot_peers(parent->self.family->boot)[parent->self.family->rank];
+    const weft_boot_peer_t *me = &weft_boot_peers(setup->family->boot)[setup->family->rank];
     error.comm_id = setup->id;
     error.rank = error.peer = (int32_t)setup->rank;
     error.peer_pid = me->pid;
     snprintf(error.peer_host, sizeof error.peer_host, "%s", me->host_name);
-    weft_health_report(parent->self.family->boot, setup->id, &error);
+    weft_health_report(setup->family->boot, setup->id, &error);
 }
 
 static weft_status_t split_make_child(weft_comm_state_t *parent, const split_wish_t *members,
@@ -100,7 +99,7 @@ static weft_status_t split_make_child(weft_comm_state_t *parent, const split_wis
         }
     }
     if (status != WEFT_OK) {
-        split_report_absence(parent, setup);
+        weft_split_report_absence(setup);
     }
     return status;
 }

@@ -11,4 +11,11 @@
 weft_status_t weft_split(weft_comm_state_t *parent, int32_t color, int32_t key,
                          weft_comm_t **child_p);
 
+/* Mixes `value` into `hash`, for ids that all members compute alike. */
+uint64_t weft_split_mix(uint64_t hash, uint64_t value);
+
+/* Fails the child on the other members, with the calling thread's error: their communicator will
+ * never be complete. */
+void weft_split_report_absence(const weft_comm_setup_t *setup);
+
 #endif

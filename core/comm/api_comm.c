@@ -283,12 +283,61 @@ static weft_status_t comm_explain(weft_comm_state_t *state, weft_args_t *args, c
                  weft_links_is_gpudirect(state->links, next) ? ", slots on the device" : "");
         return WEFT_OK;
     }
-    if (weft_coll_has_vectors(args->coll)) {
-        args->count = weft_vectors_class(args->coll, args->count);
-    }
     weft_status_t status = weft_select(state, args, &prepared);
     if (status == WEFT_OK) {
         snprintf(text, bytes, "%s", prepared->program.reason);
+    }
+    return status;
+}
+
+/* Predicts how long a checked call would take. */
+static weft_status_t comm_predict(weft_comm_state_t *state, const weft_args_t *args,
+                                  double *seconds_p)
+{
+    weft_prepared_t *prepared;
+    if (args->coll == WEFT_SEND_RECV || weft_vectors_need(args->coll) == WEFT_VECTOR_PAIRS) {
+        return weft_fail(WEFT_ERR_UNSUPPORTED, 0, "weft_comm_predict: %s: %s",
+                         weft_coll_name(args->coll),
+                         args->coll == WEFT_SEND_RECV ? "messages have no plan that has a price"
+                                                      : "no rank knows the lengths of all blocks");
+    }
+    if (state->self.nranks == 1) {
+        double bytes = (double)args->count * (double)weft_dtype_size(args->dtype);
+        *seconds_p = bytes / (double)state->self.family->kernel.props.bandwidth;
+        return WEFT_OK;
+    }
+    weft_status_t status = weft_select(state, args, &prepared);
+    if (status == WEFT_OK) {
+        *seconds_p = prepared->seconds;
+    }
+    return status;
+}
+
+/* Takes the communicator to ask about a call: there are no buffers and vectors to check. The
+ * caller leaves it after OK. */
+static weft_status_t comm_enter_to_ask(weft_comm_t *comm, const char *call, bool has_room,
+                                       weft_args_t *args, weft_comm_state_t **state_p)
+{
+    weft_coll_t coll = args->coll;
+    uint64_t count = args->count;
+    weft_status_t status = weft_comm_enter(comm, call, state_p);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    if ((unsigned)coll >= WEFT_COLL_COUNT || !has_room) {
+        status = weft_fail(WEFT_ERR_ARG, 0, "%s: unknown collective or no room", call);
+    } else if (weft_engine_is_busy(*state_p)) {
+        status = weft_fail(WEFT_ERR_STATE, 0, "%s: asynchronous calls are under way", call);
+    } else {
+        args->coll = weft_coll_base(coll);
+        args->count = 0;
+        status = weft_args_check(&(*state_p)->self, &(*state_p)->user_ops, args,
+                                 &(weft_call_t){.size = sizeof(weft_call_t), .scalar = ""});
+        args->coll = coll;
+        args->count = weft_coll_has_vectors(coll) ? weft_vectors_class(coll, count) : count;
+    }
+    if (status != WEFT_OK) {
+        weft_comm_leave(*state_p);
     }
     return status;
 }
@@ -298,24 +347,26 @@ weft_status_t weft_comm_explain(weft_comm_t *comm, weft_coll_t coll, uint64_t co
                                 size_t bytes)
 {
     weft_comm_state_t *state;
-    weft_status_t status = weft_comm_enter(comm, "weft_comm_explain", &state);
-    if (status != WEFT_OK) {
-        return weft_api_error("comm", status);
+    weft_args_t args = {.coll = coll, .count = count, .dtype = dtype, .op = op, .root = root};
+    weft_status_t status =
+        comm_enter_to_ask(comm, "weft_comm_explain", text != NULL && bytes > 0, &args, &state);
+    if (status == WEFT_OK) {
+        status = comm_explain(state, &args, text, bytes);
+        weft_comm_leave(state);
     }
-    if ((unsigned)coll >= WEFT_COLL_COUNT || text == NULL || bytes == 0) {
-        status = weft_fail(WEFT_ERR_ARG, 0, "weft_comm_explain: unknown collective or no room");
-    } else if (weft_engine_is_busy(state)) {
-        status =
-            weft_fail(WEFT_ERR_STATE, 0, "weft_comm_explain: asynchronous calls are under way");
-    } else {
-        /* There are no buffers and vectors to check. */
-        weft_args_t args = {.coll = weft_coll_base(coll), .dtype = dtype, .op = op, .root = root};
-        status = weft_args_check(&state->self, &state->user_ops, &args,
-                                 &(weft_call_t){.size = sizeof(weft_call_t), .scalar = ""});
-        args.coll = coll;
-        args.count = count;
-        status = status == WEFT_OK ? comm_explain(state, &args, text, bytes) : status;
+    return status == WEFT_OK ? status : weft_api_error("comm", status);
+}
+
+weft_status_t weft_comm_predict(weft_comm_t *comm, weft_coll_t coll, uint64_t count,
+                                weft_dtype_t dtype, weft_op_t op, uint32_t root, double *seconds_p)
+{
+    weft_comm_state_t *state;
+    weft_args_t args = {.coll = coll, .count = count, .dtype = dtype, .op = op, .root = root};
+    weft_status_t status =
+        comm_enter_to_ask(comm, "weft_comm_predict", seconds_p != NULL, &args, &state);
+    if (status == WEFT_OK) {
+        status = comm_predict(state, &args, seconds_p);
+        weft_comm_leave(state);
     }
-    weft_comm_leave(state);
     return status == WEFT_OK ? status : weft_api_error("comm", status);
 }

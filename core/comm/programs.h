@@ -25,6 +25,7 @@ typedef struct weft_prepared {
     struct weft_prepared *chained; /* next of the same chain */
     bool called;                   /* since the hand of the clock passed it */
     bool tunes_nt;                 /* slices are large enough for a choice */
+    double seconds;                /* that the cost model predicts for a call */
     uint32_t references;           /* runs in streams and captures that use it */
     weft_program_t program;
     weft_interpreter_t run;

@@ -355,7 +355,7 @@ static weft_status_t select_check_choice(const weft_comm_state_t *state,
 }
 
 static weft_status_t select_choose(const weft_comm_state_t *state, const weft_args_t *args,
-                                   candidates_t *c, weft_tuner_choice_t *choice)
+                                   candidates_t *c, weft_tuner_choice_t *choice, double *seconds_p)
 {
     uint64_t bytes = args->count * weft_dtype_size(args->dtype);
     select_list_candidates(state, args, c);
@@ -379,18 +379,23 @@ static weft_status_t select_choose(const weft_comm_state_t *state, const weft_ar
     *choice = (weft_tuner_choice_t){.size = sizeof *choice};
     weft_status_t status = state->self.family->tuner.ops->choose(
         state->self.family->tuner.instance, &call, c->list, c->count, select_price, choice);
-    return status == WEFT_OK ? select_check_choice(state, choice, c->count) : status;
+    status = status == WEFT_OK ? select_check_choice(state, choice, c->count) : status;
+    if (status == WEFT_OK) {
+        *seconds_p =
+            select_price(&call, &c->list[choice->index], choice->slices, choice->slice_bytes);
+    }
+    return status;
 }
 
 /* Chooses and proves; an algorithm whose proof fails is dropped, and the tuner asked again. All
  * ranks come to the same answers. */
 static weft_status_t select_choose_proved(const weft_comm_state_t *state, const weft_args_t *args,
-                                          weft_tuner_choice_t *choice, weft_plan_query_t *query,
-                                          weft_plan_entry_t *entry)
+                                          weft_tuner_choice_t *choice, double *seconds_p,
+                                          weft_plan_query_t *query, weft_plan_entry_t *entry)
 {
     candidates_t c = {.refused = 0};
     for (;;) {
-        weft_status_t status = select_choose(state, args, &c, choice);
+        weft_status_t status = select_choose(state, args, &c, choice, seconds_p);
         if (status != WEFT_OK) {
             return status;
         }
@@ -481,7 +486,8 @@ static weft_status_t select_prepare(weft_comm_state_t *state, const weft_args_t 
     weft_tuner_choice_t choice;
     weft_plan_query_t query;
     weft_plan_entry_t entry;
-    weft_status_t status = select_choose_proved(state, args, &choice, &query, &entry);
+    weft_status_t status =
+        select_choose_proved(state, args, &choice, &prepared->seconds, &query, &entry);
     if (status == WEFT_OK) {
         select_fill_program(state, args, &choice, &entry, &prepared->program);
         select_describe(state, args, &choice, &entry, query.algo, &prepared->program);

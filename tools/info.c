@@ -11,6 +11,7 @@
 
 #include "tools/args.h"
 #include "tools/info_kernel.h"
+#include "tools/info_memory.h"
 #include "tools/json.h"
 #include "tools/session.h"
 #include "tools/tool.h"
@@ -23,6 +24,8 @@ typedef struct info_walk {
 
 static const tool_option_t options_table[] = {
     TOOL_OPTIONS_CONFIG,
+    {0, "memory", NULL, "what a rank holds, in a job that is started for it", 'M'},
+    {'P', "processes", "N", "with --memory: ranks of that job [2]", 'P'},
     {0, "json", NULL, "print JSON", TOOL_OPT_JSON},
     {'h', "help", NULL, "this text", 'h'},
     {0, NULL, NULL, NULL, 0},
@@ -240,29 +243,57 @@ static int info_print_all(const tool_settings_t *settings, bool as_json)
     return TOOL_OK;
 }
 
+typedef struct info_request {
+    tool_settings_t settings;
+    bool as_json, memory;
+    int64_t processes; /* 0: not given */
+} info_request_t;
+
+static int info_answer(const info_request_t *request)
+{
+    uint32_t processes = request->processes > 0 ? (uint32_t)request->processes : 2;
+    if (request->processes > 0 && !request->memory) {
+        return tool_usage("-P goes with --memory");
+    }
+    return request->memory ? info_memory(&request->settings, processes, request->as_json)
+                           : info_print_all(&request->settings, request->as_json);
+}
+
+static bool info_take(info_request_t *request, int id, const char *value)
+{
+    switch (id) {
+    case TOOL_OPT_JSON:
+        request->as_json = true;
+        return true;
+    case 'M':
+        request->memory = true;
+        return true;
+    case 'P':
+        return tool_parse_integer("-P", value, 1, 4096, &request->processes);
+    default:
+        return tool_settings_take(&request->settings, id, value);
+    }
+}
+
 int tool_info(int argc, char **argv)
 {
-    tool_settings_t settings = {0};
-    bool as_json = false;
+    info_request_t request = {.memory = false};
     tool_args_t args = {.options = options_table, .argc = argc, .argv = argv, .at = 1};
     for (;;) {
         int id = tool_args_next(&args);
         switch (id) {
         case TOOL_ARGS_END:
-            return info_print_all(&settings, as_json);
+            return info_answer(&request);
         case TOOL_ARGS_ERROR:
             return TOOL_USAGE;
         case TOOL_ARGS_OPERAND:
             return tool_usage("weft info takes no name, got '%s'", args.value);
-        case TOOL_OPT_JSON:
-            as_json = true;
-            break;
         case 'h':
             printf("usage: weft info [options]\n\n");
             tool_options_print(options_table, stdout);
             return TOOL_OK;
         default:
-            if (!tool_settings_take(&settings, id, args.value)) {
+            if (!info_take(&request, id, args.value)) {
                 return TOOL_USAGE;
             }
         }

@@ -50,6 +50,24 @@ static int perf_check_ranks(perf_options_t *options, const weft_launcher_t *laun
     return perf_support_check(options, (uint32_t)nranks, launcher->rank == 0);
 }
 
+static int perf_forked_run(const void *arg, uint32_t index, const weft_unique_id_t *id)
+{
+    const perf_options_t *options = arg;
+    perf_process_t process = {
+        .options = options, .index = index, .count = (uint32_t)options->processes, .local = index};
+    return perf_process_run(&process, id);
+}
+
+static int perf_forked(const perf_options_t *options)
+{
+    perf_fork_job_t job = {.processes = (uint32_t)options->processes,
+                           .threads = perf_process_threads(options),
+                           .settings = &options->settings,
+                           .run = perf_forked_run,
+                           .arg = options};
+    return perf_fork_run(&job);
+}
+
 static int perf_start_ranks(perf_options_t *options)
 {
     weft_launcher_t launcher = {.size = sizeof launcher};
@@ -66,7 +84,7 @@ static int perf_start_ranks(perf_options_t *options)
     if (nranks == 1 && !options->output.json_stdout) {
         fprintf(stderr, "weft: note: one rank alone; -P 4 runs four on this machine\n");
     }
-    return options->processes > 0 ? perf_fork_run(options) : perf_launched(options, &launcher);
+    return options->processes > 0 ? perf_forked(options) : perf_launched(options, &launcher);
 }
 
 int tool_perf(int argc, char **argv)

@@ -28,7 +28,7 @@ typedef struct child {
 } child_t;
 
 typedef struct family {
-    const perf_options_t *options;
+    const perf_fork_job_t *job;
     child_t *children;
     uint32_t count;
     int code;          /* exit code of the job so far */
@@ -91,9 +91,7 @@ static int perf_fork_child_main(family_t *family, uint32_t index, pid_t parent)
 {
     weft_unique_id_t id;
     child_t *me = &family->children[index];
-    weft_comm_options_t settings = tool_settings_options(&family->options->settings);
-    perf_process_t process = {
-        .options = family->options, .index = index, .count = family->count, .local = index};
+    weft_comm_options_t settings = tool_settings_options(family->job->settings);
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) {
         return TOOL_INTERNAL;
     }
@@ -109,7 +107,7 @@ static int perf_fork_child_main(family_t *family, uint32_t index, pid_t parent)
     } else if (!perf_fork_read_all(me->down[0], &id, sizeof id)) {
         return TOOL_LIBRARY; /* the first rank has reported why there is no id */
     }
-    return perf_process_run(&process, &id);
+    return family->job->run(family->job->arg, index, &id);
 }
 
 /* FORK_FAILED, FORK_PARENT, or in a child its index. */
@@ -159,7 +157,7 @@ static void perf_fork_pass_id(family_t *family)
 
 static void perf_fork_describe(const family_t *family, uint32_t index, char *text, size_t bytes)
 {
-    uint32_t threads = perf_process_threads(family->options);
+    uint32_t threads = family->job->threads;
     if (threads == 1) {
         snprintf(text, bytes, "rank %u", index);
     } else {
@@ -237,10 +235,9 @@ static void perf_fork_watch(family_t *family, struct pollfd *polls)
     }
 }
 
-int perf_fork_run(const perf_options_t *options)
+int perf_fork_run(const perf_fork_job_t *job)
 {
-    family_t family = {
-        .options = options, .count = (uint32_t)options->processes, .deadline = WEFT_NEVER};
+    family_t family = {.job = job, .count = job->processes, .deadline = WEFT_NEVER};
     pid_t parent = getpid();
     struct pollfd *polls = calloc(family.count, sizeof *polls);
     family.children = calloc(family.count, sizeof *family.children);

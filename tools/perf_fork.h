@@ -6,9 +6,18 @@
 #ifndef WEFT_TOOLS_PERF_FORK_H
 #define WEFT_TOOLS_PERF_FORK_H
 
-#include "tools/perf_ranks.h"
+#include "tools/tool.h"
+
+typedef struct perf_fork_job {
+    uint32_t processes;
+    uint32_t threads; /* ranks of each */
+    const tool_settings_t *settings;
+    /* Runs process `index`; returns its exit code. */
+    int (*run)(const void *arg, uint32_t index, const weft_unique_id_t *id);
+    const void *arg;
+} perf_fork_job_t;
 
 /* -P: forks the processes, passes the id, waits. Returns the job's exit code. */
-int perf_fork_run(const perf_options_t *options);
+int perf_fork_run(const perf_fork_job_t *job);
 
 #endif

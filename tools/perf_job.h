@@ -4,6 +4,7 @@
 #ifndef WEFT_TOOLS_PERF_JOB_H
 #define WEFT_TOOLS_PERF_JOB_H
 
+#include "tools/holdings_summary.h"
 #include "tools/json.h"
 #include "tools/perf_device.h"
 #include "tools/perf_layout.h"
@@ -132,8 +133,9 @@ struct perf_rank {
     double *samples; /* room for two numbers per iteration; NULL without -I and --stats */
     weft_op_t user_op;
     perf_support_t support;
-    uint64_t wrong; /* seen by this rank itself */
-    uint64_t memory[3];
+    uint64_t wrong;          /* seen by this rank itself */
+    uint64_t memory[3];      /* bytes by which the process has grown: join, buffers, calls */
+    holdings_summary_t held; /* -M: of all ranks, after the last call */
     int exit_code;
 };
 

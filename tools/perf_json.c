@@ -133,7 +133,8 @@ void perf_json_row(json_t *json, const perf_options_t *options, uint32_t nranks,
     fflush(json->out);
 }
 
-void perf_json_end(json_t *json, const perf_report_t *report, const char *error)
+void perf_json_end(json_t *json, const perf_report_t *report, const perf_rank_t *rank,
+                   const char *error)
 {
     char now[32];
     json_close(json, ']');
@@ -155,6 +156,9 @@ void perf_json_end(json_t *json, const perf_report_t *report, const char *error)
     json_real(json, "bandwidth", perf_total_average(&report->all));
     json_bool(json, "okay", perf_report_bandwidth_ok(report));
     json_close(json, '}');
+    if (rank->held.nranks > 0) {
+        holdings_summary_json(&rank->held, json, "memory");
+    }
     json_open(json, "errors", '[');
     if (error != NULL && error[0] != '\0') {
         json_string(json, NULL, error);

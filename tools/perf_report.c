@@ -101,16 +101,16 @@ void perf_report_row(perf_report_t *report, const perf_case_t *test, const perf_
     }
 }
 
-int perf_report_end(perf_report_t *report, const uint64_t memory[3], const char *error)
+int perf_report_end(perf_report_t *report, const perf_rank_t *rank, const char *error)
 {
     bool flushed = true;
     perf_report_clear_progress(report);
     if (report->table) {
-        perf_table_end(report, memory, error);
+        perf_table_end(report, rank, error);
     }
     for (uint32_t i = 0; i < report->json_count; i++) {
         FILE *file = report->json[i].out;
-        perf_json_end(&report->json[i], report, error);
+        perf_json_end(&report->json[i], report, rank, error);
         flushed = (file == stdout ? fflush(file) : fclose(file)) == 0 && flushed;
     }
     if (!flushed || fflush(stdout) != 0 || ferror(stdout)) {

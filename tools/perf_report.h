@@ -16,8 +16,8 @@ void perf_report_progress(perf_report_t *report, const perf_case_t *test);
 /* One row. */
 void perf_report_row(perf_report_t *report, const perf_case_t *test, const perf_sample_t *out,
                      const perf_sample_t *in);
-/* The footer, with the memory of -M (bytes that joining, buffers and collectives took); returns the
- * exit code that the results call for. */
-int perf_report_end(perf_report_t *report, const uint64_t memory[3], const char *error);
+/* The footer, with what -M asks for: how the process of `rank` has grown, and what the ranks hold.
+ * Returns the exit code that the results call for. */
+int perf_report_end(perf_report_t *report, const perf_rank_t *rank, const char *error);
 
 #endif

@@ -251,8 +251,19 @@ static weft_status_t perf_run_join(perf_rank_t *rank, const weft_unique_id_t *id
     return status;
 }
 
+static weft_status_t perf_run_sum_holdings(perf_rank_t *rank)
+{
+    holdings_summary_t *held = &rank->held;
+    weft_status_t status = holdings_summary_take(rank->comm, rank->nranks, held);
+    if (status == WEFT_OK) {
+        status = perf_reduce(rank, held->sum, HOLDINGS_NUMBERS, WEFT_SUM);
+    }
+    return status == WEFT_OK ? perf_reduce(rank, held->most, HOLDINGS_NUMBERS, WEFT_MAX) : status;
+}
+
 static weft_status_t run_joined(perf_rank_t *rank)
 {
+    const perf_options_t *o = rank->options;
     uint64_t resident = perf_memory_resident();
     perf_support_refine(rank);
     weft_status_t status = perf_run_begin(rank);
@@ -263,7 +274,7 @@ static weft_status_t run_joined(perf_rank_t *rank)
     rank->memory[1] = perf_run_grown(rank, &resident);
     status = status != WEFT_OK ? status : run_all(rank);
     rank->memory[2] = perf_run_grown(rank, &resident);
-    return status;
+    return status == WEFT_OK && o->memory != 0 ? perf_run_sum_holdings(rank) : status;
 }
 
 static void perf_run_print_failure(const perf_rank_t *rank, weft_status_t status)
@@ -291,10 +302,10 @@ static void perf_run_finish(perf_rank_t *rank, weft_status_t status)
         perf_run_print_failure(rank, status);
         rank->exit_code = tool_exit_code(status);
         if (began) {
-            perf_report_end(rank->report, rank->memory, text);
+            perf_report_end(rank->report, rank, text);
         }
     } else if (began && rank->exit_code == TOOL_OK) {
-        rank->exit_code = perf_report_end(rank->report, rank->memory, NULL);
+        rank->exit_code = perf_report_end(rank->report, rank, NULL);
     }
     if (rank->exit_code == TOOL_OK && rank->wrong > 0) {
         rank->exit_code = TOOL_WRONG;

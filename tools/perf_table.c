@@ -205,7 +205,7 @@ static void perf_table_print_summary(const perf_report_t *report)
     }
 }
 
-void perf_table_end(const perf_report_t *report, const uint64_t memory[3], const char *error)
+void perf_table_end(const perf_report_t *report, const perf_rank_t *rank, const char *error)
 {
     const perf_options_t *o = report->options;
     if (o->every) {
@@ -220,10 +220,14 @@ void perf_table_end(const perf_report_t *report, const uint64_t memory[3], const
     printf("#\n# Collective test concluded: %s\n", o->program);
     if (o->memory != 0) {
         const double mib = 1024 * 1024;
+        const uint64_t *memory = rank->memory;
         printf("# %-20s : Initialization %.1f MiB | User-Allocated %.1f MiB | Collective %.1f MiB "
                "| Total %.1f MiB\n",
                "Host memory per rank", (double)memory[0] / mib, (double)memory[1] / mib,
                (double)memory[2] / mib, (double)(memory[0] + memory[1] + memory[2]) / mib);
+        if (rank->held.nranks > 0) {
+            holdings_summary_print(&rank->held, "# ");
+        }
     }
     puts("#");
     if (error != NULL && error[0] != '\0') {

@@ -12,6 +12,6 @@ void perf_table_begin(const perf_options_t *options, const perf_identity_t *rank
 void perf_table_row(const perf_options_t *options, uint32_t nranks, const perf_case_t *test,
                     const perf_sample_t *out, const perf_sample_t *in);
 void perf_table_next(weft_coll_t coll, const char *unserved);
-void perf_table_end(const perf_report_t *report, const uint64_t memory[3], const char *error);
+void perf_table_end(const perf_report_t *report, const perf_rank_t *rank, const char *error);
 
 #endif

@@ -8,9 +8,33 @@
 #define LOG_EVENTS 1024 /* and four for each rank */
 #define LOG_LEAST 16u
 
+static uint32_t event_log_room(uint32_t nranks)
+{
+    return LOG_EVENTS + 4 * nranks;
+}
+
+static uint64_t event_log_bytes_of(uint64_t held)
+{
+    return held * (sizeof(weft_logged_event_t) + sizeof(uint32_t));
+}
+
+uint64_t weft_event_log_bytes(const weft_event_log_t *log)
+{
+    return event_log_bytes_of(log->held);
+}
+
+uint64_t weft_event_log_most_bytes(uint32_t nranks)
+{
+    uint64_t held = LOG_LEAST;
+    while (held < event_log_room(nranks)) {
+        held *= 2;
+    }
+    return event_log_bytes_of(held);
+}
+
 void weft_event_log_init(weft_event_log_t *log, uint32_t nranks)
 {
-    *log = (weft_event_log_t){.room = LOG_EVENTS + 4 * nranks};
+    *log = (weft_event_log_t){.room = event_log_room(nranks)};
 }
 
 void weft_event_log_fini(weft_event_log_t *log)

@@ -43,6 +43,10 @@ static inline uint32_t weft_event_log_count(const weft_event_log_t *log)
     return log->added < log->room ? log->added : log->room;
 }
 
+/* Bytes that the log takes now, texts of failures not counted; and that it may take at most. */
+uint64_t weft_event_log_bytes(const weft_event_log_t *log);
+uint64_t weft_event_log_most_bytes(uint32_t nranks);
+
 void weft_event_log_init(weft_event_log_t *log, uint32_t nranks);
 void weft_event_log_fini(weft_event_log_t *log);
 

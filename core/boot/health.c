@@ -186,12 +186,23 @@ static uint64_t health_leaves_at(const weft_health_t *health, uint64_t next)
     return health->leaving && until < next ? until : next;
 }
 
+static void health_publish_held(weft_health_t *health)
+{
+    uint32_t descriptors = 0;
+    uint64_t control = weft_neighbours_bytes(&health->neighbours, &descriptors);
+    atomic_store_explicit(&health->held.descriptors, descriptors, memory_order_relaxed);
+    atomic_store_explicit(&health->held.control, control, memory_order_relaxed);
+    atomic_store_explicit(&health->held.events, weft_event_log_bytes(&health->log),
+                          memory_order_relaxed);
+}
+
 static void health_run(void *arg)
 {
     weft_health_t *health = arg;
     weft_health_own(health);
     for (;;) {
         weft_neighbours_flush(&health->neighbours);
+        health_publish_held(health);
         uint64_t next = weft_detector_next(health);
         uint64_t until = health_leaves_at(health, next);
         uint32_t count = health_prepare(health, &until);
@@ -245,6 +256,7 @@ static weft_status_t health_init(weft_health_t *health, weft_boot_t *boot)
         }
     }
     weft_detector_init(health);
+    health_publish_held(health);
     return status;
 }
 

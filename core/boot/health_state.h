@@ -27,6 +27,13 @@ typedef struct weft_detector {
     uint64_t last_look;    /* when this thread looked at the clock */
 } weft_detector_t;
 
+/* What the thread holds, for others to read. It writes them after each step. */
+typedef struct weft_health_held {
+    _Atomic uint32_t descriptors; /* of neighbours and their processes */
+    _Atomic uint64_t control;     /* bytes of the neighbours */
+    _Atomic uint64_t events;      /* bytes of the event log */
+} weft_health_held_t;
+
 struct weft_health {
     weft_boot_t *boot;
     weft_health_callbacks_t callbacks;
@@ -39,6 +46,7 @@ struct weft_health {
     weft_event_log_t log;
     weft_reconnect_t reconnect;
     weft_detector_t detector;
+    weft_health_held_t held;
     /* The join failed, or we were declared dead: nobody is declared dead here any more. */
     bool detection_ended;
     bool leaving;

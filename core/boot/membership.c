@@ -18,6 +18,12 @@ weft_status_t weft_membership_init(weft_membership_t *membership, uint32_t rank,
     return WEFT_OK;
 }
 
+size_t weft_membership_bytes_per_rank(void)
+{
+    const weft_membership_t *none = NULL;
+    return sizeof *none->states + sizeof *none->since + sizeof *none->doubts;
+}
+
 void weft_membership_fini(weft_membership_t *membership)
 {
     weft_os_free(membership->states);

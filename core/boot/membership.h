@@ -33,6 +33,8 @@ typedef struct weft_membership {
 
 /* ERR_RESOURCE. */
 weft_status_t weft_membership_init(weft_membership_t *membership, uint32_t rank, uint32_t nranks);
+/* Bytes of one rank in it. */
+size_t weft_membership_bytes_per_rank(void);
 void weft_membership_fini(weft_membership_t *membership);
 
 /* The parent of `rank`; `rank` itself when it has none. */

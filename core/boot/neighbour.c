@@ -43,6 +43,18 @@ weft_status_t weft_neighbours_init(weft_neighbours_t *neighbours, const weft_boo
     return neighbour_neighbours_grow(neighbours);
 }
 
+uint64_t weft_neighbours_bytes(const weft_neighbours_t *neighbours, uint32_t *descriptors_p)
+{
+    uint64_t bytes = neighbours->room * sizeof *neighbours->list +
+                     (WEFT_NEIGHBOURS_RESERVED + 2 * neighbours->room) * sizeof(struct pollfd);
+    for (uint32_t i = 0; i < neighbours->count; i++) {
+        const weft_neighbour_t *neighbour = &neighbours->list[i];
+        bytes += neighbour->out_room;
+        *descriptors_p += (neighbour->fd >= 0 ? 1u : 0u) + (neighbour->process >= 0 ? 1u : 0u);
+    }
+    return bytes;
+}
+
 void weft_neighbours_fini(weft_neighbours_t *neighbours)
 {
     for (uint32_t i = 0; i < neighbours->count; i++) {

@@ -36,6 +36,8 @@ typedef struct weft_neighbours {
 
 /* ERR_RESOURCE. */
 weft_status_t weft_neighbours_init(weft_neighbours_t *neighbours, const weft_boot_t *boot);
+/* Returns the bytes of the lists and buffers; adds the open descriptors to *descriptors_p. */
+uint64_t weft_neighbours_bytes(const weft_neighbours_t *neighbours, uint32_t *descriptors_p);
 void weft_neighbours_fini(weft_neighbours_t *neighbours);
 
 /* True if the rank's process is another one than ours, and can be seen from here. */

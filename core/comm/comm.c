@@ -7,8 +7,6 @@
 #include <stdio.h>
 
 #include "core/base/error.h"
-#include "core/base/log.h"
-#include "core/exec/links_memory.h"
 
 void weft_comm_fail(weft_comm_state_t *state, int32_t peer)
 {
@@ -75,16 +73,4 @@ void weft_submit(weft_comm_state_t *state, weft_request_t *request)
 {
     weft_submit_number(state, request);
     weft_submit_insert(state, request);
-}
-
-void weft_comm_log_memory(const weft_comm_state_t *state, const char *when)
-{
-    char text[320];
-    weft_links_memory_t memory;
-    if (state->links == NULL) {
-        return;
-    }
-    weft_links_memory(state->links, &memory);
-    weft_log(WEFT_LOG_INFO, "memory", "rank %u %s: %s", state->self.rank, when,
-             weft_links_memory_text(&memory, text, sizeof text));
 }

@@ -123,9 +123,6 @@ void weft_comm_fail(weft_comm_state_t *state, int32_t peer);
 void weft_comm_mismatch(weft_comm_state_t *state, uint32_t peer, const weft_signature_t *mine,
                         const weft_signature_t *theirs);
 
-/* Logs what the links of the communicator hold, at level info. Thread: the owner. */
-void weft_comm_log_memory(const weft_comm_state_t *state, const char *when);
-
 /* Opens the device's queue of the communicator, where the kernel has streams, unless it is open.
  * The kernel's failure. */
 weft_status_t weft_comm_open_device_queue(weft_comm_state_t *state);

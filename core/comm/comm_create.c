@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/comm/family_setup.h"
 #include "core/comm/health_events.h"
+#include "core/comm/holdings.h"
 #include "core/comm/registration.h"
 #include "core/comm/streams.h"
 
@@ -152,7 +153,7 @@ void weft_comm_tell_leave(weft_comm_state_t *state)
 void weft_comm_free(weft_comm_state_t *state)
 {
     const weft_family_t *family = state->self.family;
-    weft_comm_log_memory(state, "at its end");
+    weft_holdings_log(state, "at its end");
     /* The health thread gives events to members only: afterwards no other thread sees the state. */
     weft_family_remove(state->self.family, &state->member);
     weft_streams_settle(state);

@@ -9,6 +9,7 @@
 #include "core/base/coll.h"
 #include "core/base/error.h"
 #include "core/comm/binding.h"
+#include "core/comm/holdings.h"
 #include "core/comm/p2p.h"
 #include "core/comm/select.h"
 #include "core/comm/streams.h"
@@ -160,7 +161,7 @@ static weft_status_t engine_drain(weft_comm_state_t *state, bool *moved)
         weft_nt_tuner_end(&state->queue.current->nt_tuner);
     }
     if (state->queue.first->sequence == 1) {
-        weft_comm_log_memory(state, "after the first collective");
+        weft_holdings_log(state, "after the first collective");
     }
     weft_queue_finish(&state->queue, WEFT_OK);
     *moved = true;

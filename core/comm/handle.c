@@ -191,3 +191,15 @@ const void *weft_comm_kernel(weft_comm_t *comm, const char *extension, weft_kern
     *kernel_p = answer.kernel;
     return answer.ops->get_extension(answer.kernel, extension);
 }
+
+weft_status_t weft_comm_holdings(weft_comm_t *comm, weft_holdings_t *holdings)
+{
+    weft_comm_state_t *state;
+    weft_status_t status = weft_comm_enter(comm, "weft_comm_holdings", &state);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    weft_holdings_take(state, holdings);
+    weft_comm_leave(state);
+    return WEFT_OK;
+}

@@ -5,7 +5,7 @@
 #ifndef WEFT_COMM_HANDLE_H
 #define WEFT_COMM_HANDLE_H
 
-#include "core/comm/comm.h"
+#include "core/comm/holdings.h"
 
 /* Makes the handle of a communicator. ERR_RESOURCE: too many. Thread: any. */
 weft_status_t weft_handle_add(weft_comm_state_t *state, weft_comm_t **handle_p);
@@ -32,5 +32,9 @@ weft_status_t weft_handle_visit(weft_comm_t *handle, const char *call,
  * look inside; both live as long as the communicator. NULL: the kernel has no such extension, or
  * the handle is not valid. Thread: any. */
 const void *weft_comm_kernel(weft_comm_t *comm, const char *extension, weft_kernel_t **kernel_p);
+
+/* Takes what this rank holds for the communicator (holdings.h), for tools. ERR_ARG, ERR_STATE as
+ * weft_comm_enter(). */
+weft_status_t weft_comm_holdings(weft_comm_t *comm, weft_holdings_t *holdings);
 
 #endif

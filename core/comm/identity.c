@@ -70,6 +70,13 @@ uint32_t weft_identity_find(const weft_comm_identity_t *self, uint32_t family_ra
     return low;
 }
 
+uint64_t weft_identity_bytes(const weft_comm_identity_t *self)
+{
+    uint64_t each = sizeof *self->family_rank + sizeof *self->host_of +
+                    (self->one_host != NULL ? sizeof *self->one_host : 0);
+    return self->nranks * each;
+}
+
 void weft_identity_fini(weft_comm_identity_t *self)
 {
     if (self->family != NULL) {

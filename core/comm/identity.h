@@ -33,6 +33,8 @@ typedef struct weft_comm_setup {
 weft_status_t weft_identity_init(weft_comm_identity_t *self, const weft_comm_setup_t *setup);
 /* Returns the communicator's number of rank `family_rank` of the family; nranks: not a member. */
 uint32_t weft_identity_find(const weft_comm_identity_t *self, uint32_t family_rank);
+/* Returns the bytes of the tables. */
+uint64_t weft_identity_bytes(const weft_comm_identity_t *self);
 /* Frees the tables and releases the family. */
 void weft_identity_fini(weft_comm_identity_t *self);
 

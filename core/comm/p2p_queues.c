@@ -26,6 +26,11 @@ weft_status_t weft_p2p_open(weft_p2p_t *p2p, uint32_t nranks)
     return WEFT_OK;
 }
 
+size_t weft_p2p_bytes_per_rank(void)
+{
+    return 2 * (sizeof(weft_p2p_queue_t) + sizeof(uint32_t));
+}
+
 void weft_p2p_close(weft_p2p_t *p2p)
 {
     weft_os_free(p2p->active);

@@ -40,6 +40,8 @@ static inline bool weft_p2p_is_busy(const weft_p2p_t *p2p)
 
 /* Makes the queues, unless they are there; to be called before append. ERR_RESOURCE. */
 weft_status_t weft_p2p_open(weft_p2p_t *p2p, uint32_t nranks);
+/* Bytes of one rank in them. */
+size_t weft_p2p_bytes_per_rank(void);
 void weft_p2p_close(weft_p2p_t *p2p);
 
 /* Returns the queue of receives from a rank. weft_p2p_open() has been called. */

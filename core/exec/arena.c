@@ -153,6 +153,20 @@ bool weft_arena_free(void *memory)
     return block != NULL;
 }
 
+uint64_t weft_arena_bytes(uint64_t *room_p)
+{
+    uint64_t bytes = 0;
+    weft_os_lock(&lock);
+    bool ours = arena.shared.base != NULL && arena.generation == weft_os_fork_generation();
+    for (const arena_block_t *block = ours ? arena.first : NULL; block != NULL;
+         block = block->next) {
+        bytes += block->bytes;
+    }
+    *room_p = ours ? arena.shared.bytes : 0;
+    weft_os_unlock(&lock);
+    return bytes;
+}
+
 bool weft_arena_find(const void *memory, uint64_t bytes, uint64_t *offset_p,
                      weft_arena_offer_t *offer_p)
 {

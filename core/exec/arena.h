@@ -36,6 +36,9 @@ bool weft_arena_alloc(uint64_t bytes, void **memory_p);
 /* Frees them. False: this is no such memory. */
 bool weft_arena_free(void *memory);
 
+/* Returns the bytes that are handed out; *room_p: those that can be at most, 0 without an arena. */
+uint64_t weft_arena_bytes(uint64_t *room_p);
+
 /* Returns whether the bytes lie in the arena. *offset_p is where, *offer_p how a peer finds it. */
 bool weft_arena_find(const void *memory, uint64_t bytes, uint64_t *offset_p,
                      weft_arena_offer_t *offer_p);

@@ -33,6 +33,7 @@ void weft_links_memory(const weft_links_t *links, weft_links_memory_t *memory)
         return;
     }
     for (const weft_link_t *link = links->first; link != NULL; link = link->next) {
+        memory->records += sizeof *link;
         memory->descriptors += link->conn != NULL;
         if (link->state != WEFT_LINK_READY) {
             continue;
@@ -49,6 +50,44 @@ void weft_links_memory(const weft_links_t *links, weft_links_memory_t *memory)
     memory->slots_peak = links->pool.peak;
     memory->given_back = links->pool.given_back;
     memory->pool = links->pool.limit;
+}
+
+static void most_add_mapped(const weft_links_setup_t *setup, weft_links_most_t *most)
+{
+    weft_pair_layout_t layout =
+        weft_pair_layout(setup->slots, setup->slot_bytes, setup->small_bytes);
+    if (setup->small_bytes == 0) {
+        most->heads += layout.bytes;
+        return;
+    }
+    most->heads += layout.commit;
+    most->small += layout.small[1] - layout.small[0];
+    most->slots += layout.slots[1] - layout.slots[0];
+}
+
+void weft_links_most(const weft_links_t *links, weft_links_most_t *most)
+{
+    *most = (weft_links_most_t){.descriptors = 0};
+    if (links == NULL) {
+        return;
+    }
+    const weft_links_setup_t *setup = &links->setup;
+    most->descriptors = setup->nranks - 1;
+    most->records = (setup->nranks - 1) * sizeof(weft_link_t);
+    for (uint32_t peer = 0; peer < setup->nranks; peer++) {
+        uint32_t at = weft_transports_index(setup->transports, setup->family[peer]);
+        if (peer == setup->rank) {
+            continue;
+        }
+        if (weft_links_transport(links, at)->map != NULL) {
+            most_add_mapped(setup, most);
+        } else {
+            most->messages += 2 * weft_message_port_bytes(setup->slots, setup->slot_bytes);
+        }
+    }
+    if (links->pool.limit != 0 && links->pool.limit < most->slots) {
+        most->slots = links->pool.limit;
+    }
 }
 
 const char *weft_links_memory_text(const weft_links_memory_t *m, char *text, size_t bytes)

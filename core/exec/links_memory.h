@@ -21,10 +21,18 @@ typedef struct weft_links_memory {
     uint64_t given_back;  /* slots that went back to the host so far */
     uint64_t pool;        /* limit of `slots`; 0: none */
     uint64_t messages;    /* slots of links that carry messages */
+    uint64_t records;     /* what this rank alone knows of its links */
 } weft_links_memory_t;
+
+/* The most that links can hold: one to each other rank, on one channel. */
+typedef struct weft_links_most {
+    uint32_t descriptors;
+    uint64_t heads, small, slots, messages, records;
+} weft_links_most_t;
 
 /* NULL links: all zero. */
 void weft_links_memory(const weft_links_t *links, weft_links_memory_t *memory);
+void weft_links_most(const weft_links_t *links, weft_links_most_t *most);
 /* Writes it in one line, and returns `text`. */
 const char *weft_links_memory_text(const weft_links_memory_t *memory, char *text, size_t bytes);
 

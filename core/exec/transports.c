@@ -308,6 +308,11 @@ void weft_transports_address(const weft_transports_t *transports, uint32_t peer,
     transports_address(transports, peer, transports->serving[peer], address);
 }
 
+uint64_t weft_transports_table_bytes(const weft_transports_t *transports)
+{
+    return transports->nranks * (transports->info_bytes + sizeof *transports->serving);
+}
+
 void weft_transports_lock(weft_transports_t *transports)
 {
     weft_os_lock(&transports->lock);

@@ -90,6 +90,9 @@ uint32_t weft_transports_index(const weft_transports_t *transports, uint32_t pee
 void weft_transports_address(const weft_transports_t *transports, uint32_t peer,
                              weft_net_address_t *address);
 
+/* Returns the bytes of the table of addresses. */
+uint64_t weft_transports_table_bytes(const weft_transports_t *transports);
+
 /* Keeps connections for user->comm_id until the user is removed. */
 void weft_transports_add_user(weft_transports_t *transports, weft_transports_user_t *user);
 /* Closes the user's connections that nobody has taken. */

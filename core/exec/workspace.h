@@ -30,6 +30,12 @@ typedef struct weft_workspace {
  * that fitted before. */
 weft_status_t weft_workspace_reserve(weft_workspace_t *workspace,
                                      const weft_workspace_needs_t *needs);
+/* Returns the bytes that it holds. */
+static inline uint64_t weft_workspace_bytes(const weft_workspace_t *workspace)
+{
+    return workspace->lanes_bytes + workspace->members_bytes + workspace->finished_bytes +
+           workspace->scratch_bytes;
+}
 /* Frees the memory. */
 void weft_workspace_fini(weft_workspace_t *workspace);
 

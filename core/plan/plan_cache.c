@@ -8,6 +8,7 @@
 #include "core/plan/plan_cache.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "core/base/error.h"
@@ -49,6 +50,7 @@ typedef struct cache_proof {
 /* Writable file scope on purpose: this cache belongs to the process (see plan_cache.h). */
 static weft_os_mutex_t cache_lock;
 static cache_proof_t *cache_proofs;
+static _Atomic uint64_t cache_bytes;
 
 static uint64_t plan_cache_hash_view(const weft_algo_topo_t *view, uint32_t nranks)
 {
@@ -173,6 +175,19 @@ static weft_status_t plan_cache_prove(const weft_plan_query_t *query, weft_plan_
     return status;
 }
 
+static void plan_cache_count(uint64_t bytes)
+{
+    (void)atomic_fetch_add_explicit(&cache_bytes, bytes, memory_order_relaxed);
+}
+
+/* Lets lookups find a proof, which stays as long as the process. */
+static void plan_cache_keep_proof(cache_proof_t *proof, uint32_t nranks)
+{
+    proof->next = cache_proofs;
+    cache_proofs = proof;
+    plan_cache_count(sizeof *proof + nranks * sizeof *proof->hashes);
+}
+
 static weft_status_t keep_plan(cache_proof_t *proof, weft_plan_t **plan_p)
 {
     cached_plan_t *cached = weft_os_alloc(sizeof *cached, 0);
@@ -183,6 +198,7 @@ static weft_status_t keep_plan(cache_proof_t *proof, weft_plan_t **plan_p)
     cached->next = proof->plans;
     proof->plans = cached;
     *plan_p = NULL;
+    plan_cache_count(sizeof *cached + weft_plan_bytes(cached->plan));
     return WEFT_OK;
 }
 
@@ -236,8 +252,7 @@ static weft_status_t plan_cache_proof_create(const weft_plan_query_t *query, con
         plan_cache_proof_destroy(proof);
         goto err_plans;
     }
-    proof->next = cache_proofs;
-    cache_proofs = proof;
+    plan_cache_keep_proof(proof, nranks);
     *proof_p = proof;
 err_plans:
     plan_cache_destroy_plans(plans, nranks);
@@ -289,8 +304,7 @@ static weft_status_t plan_cache_proof_adopt(const weft_plan_query_t *query, cons
         plan_cache_proof_destroy(proof);
         return status;
     }
-    proof->next = cache_proofs;
-    cache_proofs = proof;
+    plan_cache_keep_proof(proof, nranks);
     *proof_p = proof;
     return WEFT_OK;
 }
@@ -359,4 +373,9 @@ weft_status_t weft_plan_lookup(const weft_plan_query_t *query, weft_plan_entry_t
     status = plan_cache_lookup_locked(query, &key, entry_p);
     weft_os_unlock(&cache_lock);
     return status;
+}
+
+uint64_t weft_plan_cache_bytes(void)
+{
+    return atomic_load_explicit(&cache_bytes, memory_order_relaxed);
 }

@@ -41,4 +41,7 @@ typedef struct weft_plan_entry {
  * algorithm's failure. */
 weft_status_t weft_plan_lookup(const weft_plan_query_t *query, weft_plan_entry_t *entry_p);
 
+/* Returns the bytes of what the cache of this process keeps. */
+uint64_t weft_plan_cache_bytes(void);
+
 #endif

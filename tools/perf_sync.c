@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/error.h"
 #include "tools/perf_job.h"
@@ -106,11 +107,25 @@ weft_status_t perf_combine(perf_rank_t *rank, double *values, uint32_t count, in
     return status;
 }
 
+/* Where the others' bytes are 0, the sum is everybody's. */
+static weft_status_t perf_sync_collect(perf_rank_t *rank, const void *mine, uint32_t bytes,
+                                       uint8_t *all)
+{
+    weft_call_t call = perf_sync_call_of(rank);
+    uint64_t total = (uint64_t)bytes * rank->nranks;
+    memset(all, 0, total);
+    memcpy(all + (uint64_t)bytes * rank->rank, mine, bytes);
+    return weft_all_reduce(all, all, total, WEFT_UINT8, WEFT_SUM, rank->comm, &call);
+}
+
 weft_status_t perf_collect(perf_rank_t *rank, const void *mine, uint32_t bytes, void *all)
 {
     const uint8_t *from = mine;
     uint8_t *to = all;
     uint32_t total = bytes * rank->nranks;
+    if (!rank->support.by_hand) {
+        return perf_sync_collect(rank, mine, bytes, all);
+    }
     double *numbers = calloc(total, sizeof *numbers);
     if (numbers == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for a list of %u ranks",

@@ -151,17 +151,20 @@ static int probe_descriptors(int pid)
 /* Rank 0 looks at all processes while they stand still: pages that several share count once (PSS). */
 static void probe_memory(const char *when)
 {
-    double pss = 0, rss = 0, descriptors = 0;
+    double pss = 0, rss = 0, largest = 0, descriptors = 0;
     int processes = as_threads ? 1 : nranks;
     for (int p = 0; p < processes; p++) {
         int pid = as_threads ? getpid() : shared->pid[p];
         int open_now = probe_descriptors(pid);
         pss += probe_proc(pid, "smaps_rollup", "Pss:");
-        rss += probe_proc(pid, "status", "VmRSS:");
+        double resident = probe_proc(pid, "status", "VmRSS:");
+        rss += resident;
+        largest = resident > largest ? resident : largest;
         descriptors = open_now > descriptors ? open_now : descriptors;
     }
     printf("memory_%s_mib %.3f\n", when, pss / 1024 / nranks);
     printf("rss_%s_mib %.3f\n", when, rss / 1024 / nranks);
+    printf("largest_%s_mib %.3f\n", when, largest / 1024 / (as_threads ? nranks : 1));
     printf("descriptors_%s %.0f\n", when, descriptors);
 }
 

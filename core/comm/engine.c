@@ -18,6 +18,9 @@
 
 /* Beginning ------------------------------------------------------------------------------------ */
 
+/* Operations between two looks at what lies idle; a power of two. */
+#define ENGINE_ROUND 64u
+
 /* Runs a collective of one rank: a copy, scaled where the operator says so. */
 static weft_status_t engine_run_alone(weft_comm_state_t *state, const weft_request_t *request)
 {
@@ -144,6 +147,15 @@ static weft_status_t engine_poll_links(weft_comm_state_t *state, bool *moved)
     return status == WEFT_ERR_LINK || status == WEFT_ERR_PEER_DEAD ? WEFT_OK : status;
 }
 
+/* After the first operation, and then after each ENGINE_ROUND of them. */
+static void engine_end_round(weft_comm_state_t *state)
+{
+    if (state->queue.first->sequence == 1) {
+        weft_holdings_log(state, "after the first collective");
+    }
+    weft_links_look_for_idle(state->links, weft_os_clock_ns());
+}
+
 /* Waits until the last messages have left. The results are there already. A rank that has left
  * did not need the messages that it did not take. */
 static weft_status_t engine_drain(weft_comm_state_t *state, bool *moved)
@@ -160,8 +172,8 @@ static weft_status_t engine_drain(weft_comm_state_t *state, bool *moved)
     if (state->queue.current->tunes_nt) {
         weft_nt_tuner_end(&state->queue.current->nt_tuner);
     }
-    if (state->queue.first->sequence == 1) {
-        weft_holdings_log(state, "after the first collective");
+    if (state->queue.first->sequence % ENGINE_ROUND == 1) {
+        engine_end_round(state);
     }
     weft_queue_finish(&state->queue, WEFT_OK);
     *moved = true;

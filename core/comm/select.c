@@ -13,6 +13,7 @@
 #include "core/base/coll.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/exec/traffic.h"
 #include "core/plan/hash.h"
 
 /* A buffer this large fills a core's share of the caches. */
@@ -536,6 +537,7 @@ weft_status_t weft_select(weft_comm_state_t *state, const weft_args_t *args,
         return status;
     }
     weft_programs_insert(&state->programs, prepared);
+    weft_links_sweep(state->links); /* a new call may need other links than those before */
     *prepared_p = prepared;
     return WEFT_OK;
 }

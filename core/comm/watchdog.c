@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/exec/traffic.h"
 
 /* A broken link is a symptom: the health channel names the cause within this time. */
 #define GRACE_NS (300 * WEFT_NS_PER_MS)
@@ -119,6 +120,7 @@ static void watchdog_ask(weft_comm_state_t *state, const weft_pending_t *p, uint
     }
     weft_deadlock_ask(&state->deadlock, &state->self, (uint32_t)p->peer, &p->signature);
     state->stall.asked = now;
+    weft_links_look_for_idle(state->links, now);
     weft_status_t health = p->port != NULL ? weft_links_check(state->links, p->port) : WEFT_OK;
     if (health != WEFT_OK) {
         weft_error_record()->peer = p->peer;

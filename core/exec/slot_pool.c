@@ -87,6 +87,32 @@ static void pool_make_room(weft_slot_pool_t *pool, const weft_mapped_port_t *wan
     }
 }
 
+void weft_slot_pool_sweep(weft_slot_pool_t *pool)
+{
+    weft_mapped_port_t *before = NULL;
+    weft_mapped_port_t **link = &pool->oldest;
+    while (*link != NULL) {
+        weft_mapped_port_t *port = *link;
+        bool quiet = port->store.seen == port->port.next;
+        port->store.seen = port->port.next;
+        if (quiet && pool_port_is_idle(port)) {
+            pool_give_back(pool, port);
+            pool_remove(pool, link, before);
+        } else {
+            before = port;
+            link = &port->store.next;
+        }
+    }
+}
+
+void weft_slot_pool_look(weft_slot_pool_t *pool, uint64_t now)
+{
+    if (now - pool->swept >= WEFT_SLOT_IDLE_NS) {
+        pool->swept = now;
+        weft_slot_pool_sweep(pool);
+    }
+}
+
 static weft_status_t pool_commit_range(weft_mapped_port_t *port, uint64_t offset, uint64_t bytes)
 {
     weft_status_t status = port->store.map->commit(port->store.conn, offset, bytes);

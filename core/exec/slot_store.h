@@ -19,6 +19,7 @@ typedef struct weft_slot_pool {
     uint64_t committed; /* bytes of payloads that this rank's senders hold now */
     uint64_t peak;
     uint64_t given_back;             /* bytes so far */
+    uint64_t swept;                  /* when idle ports were looked for last */
     struct weft_mapped_port *oldest; /* ports that hold payloads, in order of their first commit */
     struct weft_mapped_port *newest;
 } weft_slot_pool_t;
@@ -42,6 +43,7 @@ typedef struct weft_slot_store {
     uint64_t slots_at;             /* offset of the slots */
     uint64_t *room;                /* per slot: bytes that are committed */
     uint64_t held;                 /* sum of them */
+    uint64_t seen;                 /* messages at the last look for idle ports */
     struct weft_mapped_port *next; /* in the pool's list */
     bool small_ready;              /* the small area is committed */
     bool listed;

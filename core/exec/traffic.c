@@ -10,6 +10,7 @@
 #include "core/exec/link_state.h"
 #include "core/exec/port_export.h"
 #include "core/exec/proxy.h"
+#include "core/exec/slot_pool.h"
 #include "core/exec/zero_copy.h"
 #include "core/os/os_socket.h"
 
@@ -181,6 +182,18 @@ void weft_links_withdraw_memory(weft_links_t *links)
             weft_zero_copy_withdraw(&link->send.head);
         }
     }
+}
+
+void weft_links_sweep(weft_links_t *links)
+{
+    if (links != NULL) {
+        weft_slot_pool_sweep(&links->pool);
+    }
+}
+
+void weft_links_look_for_idle(weft_links_t *links, uint64_t now)
+{
+    weft_slot_pool_look(&links->pool, now);
 }
 
 bool weft_links_have_unsent(const weft_links_t *links)

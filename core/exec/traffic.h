@@ -28,6 +28,11 @@ weft_status_t weft_links_check(weft_links_t *links, const weft_port_t *port);
 weft_status_t weft_links_announce_windows(weft_links_t *links);
 /* Tells all peers that the memory of this rank must not be read any more (zero_copy.h). */
 void weft_links_withdraw_memory(weft_links_t *links);
+/* Gives slots back that nobody used since the last sweep (slot_pool.h). Between two slices. NULL is
+ * allowed. */
+void weft_links_sweep(weft_links_t *links);
+/* The same, unless the last look was a short time ago. */
+void weft_links_look_for_idle(weft_links_t *links, uint64_t now);
 /* Returns whether something that a device sent still waits in slots. */
 bool weft_links_have_unsent(const weft_links_t *links);
 

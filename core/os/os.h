@@ -36,6 +36,8 @@ weft_status_t weft_os_random(void *out, size_t bytes);
 /* Returns zeroed memory, or NULL. `align` is a power of two or 0. Free it with weft_os_free(). */
 void *weft_os_alloc(size_t bytes, size_t align);
 void weft_os_free(void *memory);
+/* Gives pages of the heap that are free back to the system, where the C library can. Takes time. */
+void weft_os_trim(void);
 /* Returns zeroed, page-aligned memory, or NULL. Asks for huge pages where the size allows them, so
  * the first byte that is touched takes 2 MiB: for memory that is used as a whole. */
 void *weft_os_pages(size_t bytes);

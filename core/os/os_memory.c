@@ -2,6 +2,9 @@
  *
  * OS seam: memory. */
 #include <stdlib.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <string.h>
 #include <sys/mman.h>
 
@@ -25,6 +28,13 @@ void *weft_os_alloc(size_t bytes, size_t align)
 void weft_os_free(void *memory)
 {
     free(memory);
+}
+
+void weft_os_trim(void)
+{
+#ifdef __GLIBC__
+    (void)malloc_trim(0);
+#endif
 }
 
 void *weft_os_sparse_pages(size_t bytes)

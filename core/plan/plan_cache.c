@@ -34,6 +34,9 @@ _Static_assert(sizeof(plan_key_t) == 128 + 16 + 8 * WEFT_ALGO_PARAMS_MAX + 8 + 3
 /* A proof that another process makes is waited for so long; then this process proves, too. */
 #define CACHE_WAIT_SECONDS 60.0
 
+/* Plans of all ranks from this size on are worth the time to give their memory back. */
+#define TRIM_BYTES (UINT64_C(64) << 10)
+
 typedef struct cached_plan {
     struct cached_plan *next;
     weft_plan_t *plan;
@@ -102,12 +105,19 @@ static weft_plan_t *find_plan(const cache_proof_t *proof, uint32_t rank)
     return NULL;
 }
 
+/* The plans of hundreds of ranks and the proof took megabytes that this process will hardly need
+ * again: they would stay its own for good. */
 static void plan_cache_destroy_plans(weft_plan_t **plans, uint32_t nranks)
 {
+    uint64_t bytes = 0;
     for (uint32_t rank = 0; plans != NULL && rank < nranks; rank++) {
+        bytes += plans[rank] != NULL ? weft_plan_bytes(plans[rank]) : 0;
         weft_plan_destroy(plans[rank]);
     }
     weft_os_free(plans);
+    if (bytes >= TRIM_BYTES) {
+        weft_os_trim();
+    }
 }
 
 static weft_status_t plan_cache_emit_rank(const weft_plan_query_t *query, uint32_t rank,

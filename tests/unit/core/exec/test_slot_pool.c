@@ -210,6 +210,44 @@ static void idle_ports_give_back_and_busy_ones_do_not(void **state)
     assert_int_equal(pool.committed, 0);
 }
 
+static void a_look_takes_the_slots_of_ports_that_were_idle_since_the_last(void **state)
+{
+    (void)state;
+    weft_slot_pool_t pool = {0};
+    pair_t busy, idle, stuck;
+    pair_open(&busy, &pool, 1);
+    pair_open(&idle, &pool, 2);
+    pair_open(&stuck, &pool, 3);
+    pair_t *all[] = {&busy, &idle, &stuck};
+    for (uint32_t i = 0; i < 3; i++) {
+        pair_send(all[i], 5000);
+    }
+    pair_receive(&busy, 5000);
+    pair_receive(&idle, 5000);
+    uint64_t now = 2 * WEFT_SLOT_IDLE_NS;
+    weft_slot_pool_look(&pool, now);
+    pair_send(&busy, 5000);
+    pair_receive(&busy, 5000);
+    weft_slot_pool_look(&pool, now + WEFT_SLOT_IDLE_NS - 1); /* too early */
+    assert_int_equal(idle.conn.discards, 0);
+    weft_slot_pool_look(&pool, now + WEFT_SLOT_IDLE_NS);
+    assert_int_equal(idle.conn.discards, 1);
+    assert_int_equal(busy.conn.discards, 0);
+    assert_int_equal(stuck.conn.discards, 0); /* nobody has taken its message */
+    assert_int_equal(pool.committed, 6 * PAGE);
+    pair_receive(&stuck, 5000);
+    for (uint32_t i = 0; i < 2; i++) {
+        weft_slot_pool_look(&pool, now + (2 + i) * WEFT_SLOT_IDLE_NS);
+    }
+    assert_int_equal(pool.committed, 0);
+    assert_null(pool.oldest);
+    for (uint32_t i = 0; i < 3; i++) {
+        pair_send(all[i], 5000); /* committed again */
+        pair_receive(all[i], 5000);
+        pair_close(all[i]);
+    }
+}
+
 static void the_limit_is_soft(void **state)
 {
     (void)state;
@@ -248,6 +286,7 @@ int main(void)
         cmocka_unit_test(a_slot_is_committed_when_its_turn_comes),
         cmocka_unit_test(long_payloads_commit_the_ring_at_once),
         cmocka_unit_test(idle_ports_give_back_and_busy_ones_do_not),
+        cmocka_unit_test(a_look_takes_the_slots_of_ports_that_were_idle_since_the_last),
         cmocka_unit_test(the_limit_is_soft),
         cmocka_unit_test(a_host_without_memory_is_an_error_that_names_the_peer),
     };

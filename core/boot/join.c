@@ -16,6 +16,7 @@
 #include "core/boot/connector.h"
 #include "core/boot/exchange.h"
 #include "core/boot/health.h"
+#include "core/boot/host_numbers.h"
 #include "core/boot/tree_link.h"
 #include "core/os/os.h"
 
@@ -337,23 +338,6 @@ static weft_status_t join_connect_tree(join_t *join)
     }
 }
 
-/* Hosts are numbered in order of first appearance by rank. */
-static void join_number_hosts(weft_boot_t *boot)
-{
-    for (uint32_t i = 0; i < boot->nranks; i++) {
-        weft_boot_peer_t *peer = &boot->peers[i];
-        peer->host = boot->hosts;
-        /* Ranks of one host are mostly neighbours in number, so looking back is short. */
-        for (uint32_t j = i; j-- > 0;) {
-            if (memcmp(boot->peers[j].host_id, peer->host_id, sizeof peer->host_id) == 0) {
-                peer->host = boot->peers[j].host;
-                break;
-            }
-        }
-        boot->hosts += peer->host == boot->hosts;
-    }
-}
-
 static void join_learn(weft_boot_t *boot, const weft_join_request_t *request)
 {
     weft_boot_peer_t *peer = &boot->peers[request->rank];
@@ -531,6 +515,9 @@ weft_status_t weft_boot_join(const weft_boot_settings_t *settings, uint32_t nran
     if (status != WEFT_OK) {
         join_give_up(&join);
     }
+    if (status == WEFT_OK) {
+        status = weft_boot_number_hosts(boot->peers, nranks, &boot->hosts);
+    }
     weft_os_close(join.root);
     weft_id_wipe(&join.id);
     if (status != WEFT_OK) {
@@ -538,7 +525,6 @@ weft_status_t weft_boot_join(const weft_boot_settings_t *settings, uint32_t nran
         weft_boot_leave(boot);
         return status;
     }
-    join_number_hosts(boot);
     *boot_p = boot;
     return WEFT_OK;
 }

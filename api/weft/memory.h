@@ -27,7 +27,8 @@ typedef struct weft_window weft_window_t;         /* memory that other ranks rea
  *
  * If `comm` is NULL the memory belongs to the process, may be used with every communicator, also
  * with those made later, and lives until weft_mem_free(NULL, memory).
- * Errors: ERR_ARG, ERR_STATE, ERR_RESOURCE.
+ * Errors: ERR_ARG, ERR_STATE, ERR_RESOURCE (also for 2 MiB and more, if that is not available on
+ * the host or within the limit of the control group).
  * Blocking: no. Thread: one; any if `comm` is NULL. */
 WEFT_EXPORT weft_status_t weft_mem_alloc(weft_comm_t *comm, uint64_t bytes, void **memory_p);
 

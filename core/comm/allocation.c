@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/exec/arena.h"
+#include "core/os/os_available.h"
 
 weft_status_t weft_memory_copy(const weft_family_t *family, void *dst, const void *src,
                                uint64_t bytes)
@@ -32,12 +33,33 @@ void weft_allocation_fini(const weft_family_t *family, const weft_allocation_t *
     }
 }
 
+/* From this size on the arena takes pages at once, and the system ends a process for which it has
+ * none. Ranks that allocate one after the other see what the others took. */
+#define ALLOCATION_LARGE WEFT_OS_HUGE_PAGE
+
+static weft_status_t allocation_check_room(const char *purpose, uint64_t bytes)
+{
+    uint64_t available = bytes >= ALLOCATION_LARGE ? weft_os_memory_available() : UINT64_MAX;
+    if (bytes <= available) {
+        return WEFT_OK;
+    }
+    return weft_fail(WEFT_ERR_RESOURCE, ENOMEM,
+                     "%s: %" PRIu64 " bytes wanted, and %" PRIu64
+                     " are available to this process (MemAvailable of /proc/meminfo, and the "
+                     "limits of its control groups)",
+                     purpose, bytes, available);
+}
+
 weft_status_t weft_allocation_init(const weft_family_t *family, const char *purpose, uint64_t bytes,
                                    bool device, weft_allocation_t *a)
 {
     *a = (weft_allocation_t){.bytes = bytes > 0 ? (size_t)bytes : 1, .device = device};
     if (device) {
         return family->kernel.memory->alloc(family->kernel.instance, a->bytes, &a->memory);
+    }
+    weft_status_t status = allocation_check_room(purpose, a->bytes);
+    if (status != WEFT_OK) {
+        return status;
     }
     /* Kernels of devices register host memory as they like, and read no other process's. */
     if ((family == NULL || family->kernel.memory == NULL) &&

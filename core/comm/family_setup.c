@@ -475,6 +475,7 @@ static void family_destroy(weft_family_t *family)
     weft_boot_leave(family->boot);
     weft_transports_destroy(family->transports);
     family_destroy_instances(family);
+    weft_proof_board_close(family->proofs);
     weft_os_host_memory_close(&family->proof_memory);
     weft_registry_destroy(family->registry);
     weft_config_destroy(family->config);

@@ -5,23 +5,33 @@
  * written before a chain leads to it, and its lock is held by whoever makes its value. */
 #include "core/plan/proof_board.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
 
+#include "core/base/error.h"
 #include "core/os/os.h"
 #include "core/os/os_host_memory.h"
 #include "core/plan/hash.h"
 
 #define BOARD_MAGIC UINT64_C(0x77656674626f6172)
 #define BOARD_CHAINS 256u
+#define BOARD_UNIT UINT64_C(64)
 #define BOARD_LOCK_SECONDS 10.0 /* for a look at the chains */
 
-struct weft_proof_board {
+/* At the beginning of the memory. */
+typedef struct board_shared {
     _Atomic uint64_t magic; /* written last */
     uint64_t bytes;
     weft_os_host_lock_t lock; /* guards the rest */
     uint64_t used;
     uint64_t chains[BOARD_CHAINS]; /* offset of the first entry; 0: none */
+} board_shared_t;
+
+/* Numbers in the memory are others' and checked against these. */
+struct weft_proof_board {
+    board_shared_t *shared;
+    uint64_t bytes;
 };
 
 struct weft_proof_ticket {
@@ -34,7 +44,7 @@ struct weft_proof_ticket {
 
 static uint64_t board_round(uint64_t bytes)
 {
-    return (bytes + 63) / 64 * 64;
+    return (bytes + BOARD_UNIT - 1) / BOARD_UNIT * BOARD_UNIT;
 }
 
 static uint64_t board_hash(const uint8_t *key, size_t bytes)
@@ -48,53 +58,82 @@ static uint64_t board_hash(const uint8_t *key, size_t bytes)
     return hash;
 }
 
+static weft_proof_board_t *board_open(void *memory, size_t bytes)
+{
+    weft_proof_board_t *board = weft_os_alloc(sizeof *board, 0);
+    if (board != NULL) {
+        *board = (weft_proof_board_t){.shared = memory, .bytes = bytes};
+    }
+    return board;
+}
+
 weft_status_t weft_proof_board_init(void *memory, size_t bytes, weft_proof_board_t **board_p)
 {
-    weft_proof_board_t *board = memory;
-    weft_status_t status = weft_os_host_lock_init(&board->lock);
-    if (status != WEFT_OK) {
-        return status;
+    board_shared_t *shared = memory;
+    weft_status_t status = weft_os_host_lock_init(&shared->lock);
+    weft_proof_board_t *board = status == WEFT_OK ? board_open(memory, bytes) : NULL;
+    if (board == NULL) {
+        return status != WEFT_OK ? status : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "a proof board");
     }
-    board->bytes = bytes;
-    board->used = board_round(sizeof *board);
-    atomic_store_explicit(&board->magic, BOARD_MAGIC, memory_order_release);
+    shared->bytes = bytes;
+    shared->used = board_round(sizeof *shared);
+    atomic_store_explicit(&shared->magic, BOARD_MAGIC, memory_order_release);
     *board_p = board;
     return WEFT_OK;
 }
 
 weft_proof_board_t *weft_proof_board_at(void *memory, size_t bytes)
 {
-    weft_proof_board_t *board = memory;
-    bool whole = atomic_load_explicit(&board->magic, memory_order_acquire) == BOARD_MAGIC &&
-                 board->bytes == bytes;
-    return whole ? board : NULL;
+    board_shared_t *shared = memory;
+    bool whole = atomic_load_explicit(&shared->magic, memory_order_acquire) == BOARD_MAGIC &&
+                 shared->bytes == bytes;
+    return whole ? board_open(memory, bytes) : NULL;
 }
 
-static weft_proof_ticket_t *board_entry(weft_proof_board_t *board, uint64_t at)
+void weft_proof_board_close(weft_proof_board_t *board)
 {
-    return (weft_proof_ticket_t *)((uint8_t *)board + at);
+    weft_os_free(board);
 }
 
-static weft_proof_ticket_t *board_find(weft_proof_board_t *board, uint64_t chain, const void *key,
-                                       size_t key_bytes, size_t value_bytes)
+/* Returns the entry at an offset of the memory; NULL: none with such a key and value can be there. */
+static weft_proof_ticket_t *board_entry(const weft_proof_board_t *board, uint64_t at,
+                                        size_t key_bytes, size_t value_bytes)
 {
-    for (uint64_t at = chain; at != 0; at = board_entry(board, at)->next) {
-        weft_proof_ticket_t *entry = board_entry(board, at);
+    uint64_t least = board_round(sizeof *board->shared);
+    uint64_t bytes = sizeof(weft_proof_ticket_t) + board_round(key_bytes) + value_bytes;
+    bool good =
+        at % BOARD_UNIT == 0 && at >= least && at <= board->bytes && bytes <= board->bytes - at;
+    return good ? (weft_proof_ticket_t *)((uint8_t *)board->shared + at) : NULL;
+}
+
+/* A damaged chain may lead in circles. Any entry may have a shorter key and value than this one, but
+ * none begins where this one would not fit, or it is not the one. */
+static weft_proof_ticket_t *board_find(const weft_proof_board_t *board, uint64_t chain,
+                                       const void *key, size_t key_bytes, size_t value_bytes)
+{
+    uint64_t steps = board->bytes / sizeof(weft_proof_ticket_t);
+    for (uint64_t at = chain; at != 0 && steps > 0; steps--) {
+        weft_proof_ticket_t *entry = board_entry(board, at, 0, 0);
+        if (entry == NULL) {
+            return NULL;
+        }
         if (entry->key_bytes == key_bytes && entry->value_bytes == value_bytes &&
+            board_entry(board, at, key_bytes, value_bytes) != NULL &&
             memcmp(entry->data, key, key_bytes) == 0) {
             return entry;
         }
+        at = entry->next;
     }
     return NULL;
 }
 
 /* Makes an entry that this thread has locked; NULL: the board is full. The caller holds the lock. */
-static weft_proof_ticket_t *board_add(weft_proof_board_t *board, uint64_t *chain, const void *key,
-                                      size_t key_bytes, size_t value_bytes)
+static weft_proof_ticket_t *board_add(const weft_proof_board_t *board, uint64_t *chain,
+                                      const void *key, size_t key_bytes, size_t value_bytes)
 {
-    weft_proof_ticket_t *entry = board_entry(board, board->used);
-    uint64_t bytes = board_round(sizeof *entry + board_round(key_bytes) + value_bytes);
-    if (bytes > board->bytes - board->used || weft_os_host_lock_init(&entry->lock) != WEFT_OK) {
+    uint64_t at = board->shared->used;
+    weft_proof_ticket_t *entry = board_entry(board, at, key_bytes, value_bytes);
+    if (entry == NULL || weft_os_host_lock_init(&entry->lock) != WEFT_OK) {
         return NULL;
     }
     entry->next = *chain;
@@ -103,8 +142,8 @@ static weft_proof_ticket_t *board_add(weft_proof_board_t *board, uint64_t *chain
     entry->made = 0;
     memcpy(entry->data, key, key_bytes);
     (void)weft_os_host_lock(&entry->lock, 0);
-    *chain = board->used;
-    board->used += bytes;
+    *chain = at;
+    board->shared->used = at + board_round(sizeof *entry + board_round(key_bytes) + value_bytes);
     return entry;
 }
 
@@ -112,17 +151,18 @@ weft_proof_answer_t weft_proof_board_ask(weft_proof_board_t *board, const void *
                                          size_t key_bytes, void *value, size_t value_bytes,
                                          double seconds, weft_proof_ticket_t **ticket_p)
 {
-    if (board == NULL || weft_os_host_lock(&board->lock, weft_os_deadline(BOARD_LOCK_SECONDS)) ==
-                             WEFT_OS_LOCK_TIMEOUT) {
+    board_shared_t *shared = board != NULL ? board->shared : NULL;
+    if (shared == NULL || weft_os_host_lock(&shared->lock, weft_os_deadline(BOARD_LOCK_SECONDS)) ==
+                              WEFT_OS_LOCK_TIMEOUT) {
         return WEFT_PROOF_ALONE;
     }
-    uint64_t *chain = &board->chains[board_hash(key, key_bytes) % BOARD_CHAINS];
+    uint64_t *chain = &shared->chains[board_hash(key, key_bytes) % BOARD_CHAINS];
     weft_proof_ticket_t *entry = board_find(board, *chain, key, key_bytes, value_bytes);
     bool fresh = entry == NULL;
     if (fresh) {
         entry = board_add(board, chain, key, key_bytes, value_bytes);
     }
-    weft_os_host_unlock(&board->lock);
+    weft_os_host_unlock(&shared->lock);
     if (entry == NULL || (!fresh && weft_os_host_lock(&entry->lock, weft_os_deadline(seconds)) ==
                                         WEFT_OS_LOCK_TIMEOUT)) {
         return WEFT_PROOF_ALONE;

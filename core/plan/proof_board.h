@@ -13,7 +13,7 @@
 
 #include <weft/types.h>
 
-typedef struct weft_proof_board weft_proof_board_t; /* lies at the beginning of its memory */
+typedef struct weft_proof_board weft_proof_board_t; /* the board as this process has mapped it */
 typedef struct weft_proof_ticket weft_proof_ticket_t;
 
 #define WEFT_PROOF_BOARD_BYTES ((size_t)64 << 20) /* addresses; memory is taken when used */
@@ -24,10 +24,13 @@ typedef enum weft_proof_answer {
     WEFT_PROOF_OURS   /* this thread makes the value, and then says so with the ticket */
 } weft_proof_answer_t;
 
-/* Makes an empty board in zeroed memory that several processes share. ERR_SYSTEM. */
+/* Makes an empty board in zeroed memory that several processes share. ERR_SYSTEM, ERR_RESOURCE. */
 weft_status_t weft_proof_board_init(void *memory, size_t bytes, weft_proof_board_t **board_p);
-/* Returns the board that another process made there; NULL: there is none. */
+/* Returns the board that another process made there; NULL: there is none. No number in the memory is
+ * believed: a board that somebody has damaged helps nobody, and leads nowhere else. */
 weft_proof_board_t *weft_proof_board_at(void *memory, size_t bytes);
+/* Ends the use of the board here, before its memory goes. NULL is allowed. */
+void weft_proof_board_close(weft_proof_board_t *board);
 
 /* Finds the value of a key, which has `value_bytes` on all ranks. Waits while another process makes
  * it, at most `seconds`. `board` may be NULL. Thread: any; the one that has a ticket gives it

@@ -270,7 +270,7 @@ static void asynchronous_calls_finish_in_any_order_of_waiting(void **state)
 
 static int memory(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
-    void *a = NULL, *b = NULL;
+    void *a = NULL, *b = NULL, *c = NULL;
     weft_mem_region_t *region = NULL;
     int bad = 0;
     (void)rank;
@@ -278,6 +278,9 @@ static int memory(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     (void)arg;
     bad += expect(weft_mem_alloc(comm, 1 << 20, &a), WEFT_OK, "");
     bad += expect(weft_mem_alloc(comm, 0, &b), WEFT_OK, "");
+    /* More than the host has: an error, and no process that the system ends. */
+    bad += expect(weft_mem_alloc(comm, UINT64_C(1) << 45, &c), WEFT_ERR_RESOURCE,
+                  "weft_mem_alloc: 35184372088832 bytes wanted, and ");
     bad += expect(weft_mem_register(comm, a, 1 << 20, &region), WEFT_OK, "");
     bad += expect(weft_all_reduce(a, a, 1 << 18, WEFT_FP32, WEFT_SUM, comm, NULL), WEFT_OK, "");
     bad += expect(weft_mem_deregister(comm, region), WEFT_OK, "");

@@ -31,6 +31,7 @@ static int make_board(void **unused)
 static int close_board(void **unused)
 {
     (void)unused;
+    weft_proof_board_close(board);
     weft_os_host_memory_close(&memory);
     return 0;
 }
@@ -151,6 +152,36 @@ static void memory_of_another_name_or_size_is_not_found(void **unused)
     weft_os_host_memory_close(&found);
 }
 
+/* Overwrites every offset and length with each of these in turn: no answer but "alone", and no fault,
+ * whatever the words mean. The lock, which the first words after size and magic hold, is left. */
+static void damaged_numbers_lead_nowhere(void **unused)
+{
+    static const uint64_t bad[] = {1,          64,         BYTES - 8,      BYTES,
+                                   BYTES + 64, UINT64_MAX, UINT64_MAX - 63};
+    uint64_t *words = memory.memory, value = 5;
+    weft_proof_ticket_t *ticket;
+    (void)unused;
+    assert_int_equal(ask(board, "five", &value, &ticket), WEFT_PROOF_OURS);
+    weft_proof_board_answer(ticket, &value);
+    size_t lock_end = 2 + (sizeof(weft_os_host_lock_t) + 7) / 8, changed = 0;
+    for (size_t at = lock_end; at < lock_end + 257; at++) {
+        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+            uint64_t kept = words[at];
+            bool used = kept != 0; /* `used`, or the chain of "five" */
+            changed += used && i == 0;
+            words[at] = used ? bad[i] : kept;
+            weft_proof_answer_t answer = ask(board, "five", &value, &ticket);
+            if (answer == WEFT_PROOF_OURS) {
+                weft_proof_board_answer(ticket, NULL);
+            }
+            words[at] = kept;
+        }
+    }
+    assert_int_equal(changed, 2);
+    assert_int_equal(ask(board, "five", &value, &ticket), WEFT_PROOF_FOUND);
+    assert_int_equal(value, 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -161,6 +192,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(who_waits_too_long_is_alone, make_board, close_board),
         cmocka_unit_test_setup_teardown(a_full_board_helps_nobody_and_keeps_what_it_has, make_board,
                                         close_board),
+        cmocka_unit_test_setup_teardown(damaged_numbers_lead_nowhere, make_board, close_board),
         cmocka_unit_test_setup_teardown(memory_of_another_name_or_size_is_not_found, make_board,
                                         close_board),
     };

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * When a peer that left is given up: a clock of the test's, so that nothing depends on time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "core/comm/watchdog.h"
+
+#define LEFT (50 * WEFT_NS_PER_S) /* when that was heard */
+#define SOON (LEFT + WEFT_LEFT_BEHIND_NS - 1)
+#define LATER (LEFT + WEFT_LEFT_BEHIND_NS)
+#define LATEST (LEFT + WEFT_LEFT_ON_WIRE_NS)
+
+static bool message_is_here;
+
+static bool can_receive(weft_port_t *port)
+{
+    (void)port;
+    return message_is_here;
+}
+
+static const weft_port_ops_t ops = {.can_receive = can_receive};
+static weft_peer_status_t peers[2];
+static weft_comm_state_t comm = {.peers = peers};
+
+static int peer_1_left(void **state)
+{
+    (void)state;
+    atomic_init(&peers[1].left_at, 7);
+    atomic_init(&peers[1].left_when, LEFT);
+    message_is_here = false;
+    return 0;
+}
+
+static bool given_up(weft_port_t *port, uint64_t idle_since, uint64_t now)
+{
+    return weft_watchdog_is_left_behind(&comm, 1, port, idle_since, now);
+}
+
+static void without_a_link_a_second_is_enough(void **state)
+{
+    (void)state;
+    assert_false(given_up(NULL, 0, SOON));
+    assert_true(given_up(NULL, 0, LATER));
+}
+
+static void the_second_begins_when_something_moved_last(void **state)
+{
+    (void)state;
+    weft_port_t port = {.kind = WEFT_PORT_MAPPED, .ops = &ops};
+    uint64_t moved = LEFT + WEFT_NS_PER_S / 2;
+    assert_false(given_up(&port, moved, LATER));
+    assert_true(given_up(&port, moved, moved + WEFT_LEFT_BEHIND_NS));
+    assert_false(given_up(&port, 2 * LEFT, LATER)); /* it moves in this moment */
+}
+
+static void what_is_on_the_wire_has_more_time(void **state)
+{
+    (void)state;
+    weft_port_t port = {.kind = WEFT_PORT_MESSAGE, .ops = &ops};
+    assert_false(given_up(&port, 0, LATER));
+    assert_false(given_up(&port, 0, LATEST - 1));
+    assert_true(given_up(&port, 0, LATEST));
+}
+
+static void a_broken_link_brings_nothing_but_what_is_here(void **state)
+{
+    (void)state;
+    weft_port_t receives = {.kind = WEFT_PORT_MESSAGE, .ops = &ops, .broken = WEFT_ERR_LINK};
+    weft_port_t sends = receives;
+    sends.sends = 1;
+    message_is_here = true;
+    assert_false(given_up(&receives, 0, LATER));
+    assert_true(given_up(&sends, 0, LATER));
+    message_is_here = false;
+    assert_false(given_up(&receives, 0, SOON));
+    assert_true(given_up(&receives, 0, LATER));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(without_a_link_a_second_is_enough, peer_1_left),
+        cmocka_unit_test_setup(the_second_begins_when_something_moved_last, peer_1_left),
+        cmocka_unit_test_setup(what_is_on_the_wire_has_more_time, peer_1_left),
+        cmocka_unit_test_setup(a_broken_link_brings_nothing_but_what_is_here, peer_1_left),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

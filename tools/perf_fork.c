@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "core/base/error.h"
+#include "core/boot/claim.h"
 #include "core/os/os.h"
 #include "tools/perf_ranks.h"
 #include "tools/tool.h"
@@ -31,6 +32,8 @@ typedef struct family {
     const perf_fork_job_t *job;
     child_t *children;
     uint32_t count;
+    weft_unique_id_t id;
+    bool have_id;
     int code;          /* exit code of the job so far */
     uint64_t deadline; /* when the rest is killed; WEFT_NEVER while all is well */
 } family_t;
@@ -140,16 +143,15 @@ static int fork_all(family_t *family)
 /* Closes the children's ends and gives the id on. */
 static void perf_fork_pass_id(family_t *family)
 {
-    weft_unique_id_t id;
     for (uint32_t i = 0; i < family->count; i++) {
         perf_fork_close_pipe_end(&family->children[i].up[1]);
         perf_fork_close_pipe_end(&family->children[i].down[0]);
     }
-    bool have = perf_fork_read_all(family->children[0].up[0], &id, sizeof id);
+    family->have_id = perf_fork_read_all(family->children[0].up[0], &family->id, sizeof family->id);
     for (uint32_t i = 0; i < family->count; i++) {
-        if (have && i > 0) {
+        if (family->have_id && i > 0) {
             perf_fork_write_id(family->children[i].down[1],
-                               &id); /* a dead child is found by perf_fork_watch() */
+                               &family->id); /* a dead child is found by perf_fork_watch() */
         }
         perf_fork_close_pipe_end(&family->children[i].down[1]);
     }
@@ -185,6 +187,10 @@ static void perf_fork_reap(family_t *family, uint32_t index)
         code = TOOL_LIBRARY;
     }
     if (code != TOOL_OK && code != TOOL_WRONG && family->deadline == WEFT_NEVER) {
+        if (family->have_id) {
+            uint32_t threads = family->job->threads;
+            weft_claim_report_death(&family->id, family->count * threads, index * threads, c->pid);
+        }
         family->deadline = weft_os_deadline(patience);
     }
     family->code = perf_exit_join(family->code, code);

@@ -11,6 +11,9 @@
 #include "core/boot/connector.h"
 #include "core/os/os.h"
 
+/* For the report of somebody else's death. */
+#define REPORT_NS (WEFT_NS_PER_S / 2)
+
 static weft_status_t claim_send(const weft_claim_t *claim, uint32_t type, const uint8_t *payload,
                                 uint32_t bytes)
 {
@@ -127,6 +130,26 @@ void weft_claim_fail(const weft_claim_t *claim)
     uint8_t payload[WEFT_WIRE_ERROR];
     weft_error_encode(weft_error_record(), payload);
     (void)claim_send(claim, WEFT_FRAME_FAIL, payload, sizeof payload);
+}
+
+/* A claim whose connection ends at once is what the root sees of a rank that dies. */
+void weft_claim_report_death(const weft_unique_id_t *id, uint32_t nranks, uint32_t rank,
+                             int32_t pid)
+{
+    weft_id_t decoded;
+    weft_claim_t claim;
+    weft_join_request_t dead;
+    weft_error_t before = *weft_error_record();
+    if (weft_id_decode(id, &decoded) == WEFT_OK) {
+        /* Without a port it cannot fail. */
+        (void)weft_join_request_make(&dead, rank, nranks, NULL, 0);
+        dead.pid = pid;
+        dead.space = 0; /* there is no process to watch any more */
+        (void)weft_claim_open(&claim, &decoded, &dead, weft_os_clock_ns() + REPORT_NS);
+        weft_claim_close(&claim);
+        weft_id_wipe(&decoded);
+    }
+    *weft_error_record() = before;
 }
 
 void weft_claim_close(weft_claim_t *claim)

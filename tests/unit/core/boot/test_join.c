@@ -13,6 +13,7 @@
 
 #include "../../../support/crowd.h"
 #include "core/boot/boot.h"
+#include "core/boot/claim.h"
 #include "core/boot/unique_id.h"
 #include "core/os/os.h"
 
@@ -141,6 +142,39 @@ static void a_rank_that_does_not_come_is_named_at_the_deadline(void **unused)
                     "4 of 7 ranks did not join before init_timeout: ranks 0, 3, 5-6", 5);
 }
 
+static void report_rank_2(void *arg)
+{
+    const crowd_t *crowd = arg;
+    weft_claim_report_death(&crowd->id, 3, 2, 4711);
+}
+
+/* Its starter says so; nobody waits for the deadline, whichever comes first. */
+static void a_rank_whose_starter_reports_its_death_is_named_at_once(void **unused)
+{
+    (void)unused;
+    for (uint32_t reported_before = 0; reported_before < 2; reported_before++) {
+        crowd_t crowd;
+        weft_os_thread_t *starter = NULL;
+        crowd_init(&crowd, 2);
+        crowd.settings.init_timeout = 60;
+        assert_int_equal(weft_boot_id_create(&crowd.settings, &crowd.id), WEFT_OK);
+        for (uint32_t i = 0; i < 2; i++) {
+            crowd.members[i].nranks = 3;
+        }
+        if (reported_before == 1) {
+            report_rank_2(&crowd);
+        } else {
+            assert_int_equal(weft_os_thread_start("starter", report_rank_2, &crowd, &starter),
+                             WEFT_OK);
+        }
+        crowd_run(&crowd);
+        weft_os_thread_join(starter);
+        assert_all_fail(&crowd, WEFT_ERR_PEER_DEAD, "pid 4711, died while the ranks were joining",
+                        10);
+        assert_int_equal(crowd.members[0].error.peer, 2);
+    }
+}
+
 static void an_id_is_good_for_one_communicator(void **unused)
 {
     (void)unused;
@@ -182,6 +216,7 @@ int main(void)
         cmocka_unit_test(ranks_that_disagree_about_their_number_are_told_both),
         cmocka_unit_test(a_rank_out_of_range_is_refused_before_anything_is_sent),
         cmocka_unit_test(a_rank_that_does_not_come_is_named_at_the_deadline),
+        cmocka_unit_test(a_rank_whose_starter_reports_its_death_is_named_at_once),
         cmocka_unit_test(an_id_is_good_for_one_communicator),
         cmocka_unit_test(the_id_of_another_job_is_refused),
     };

@@ -28,10 +28,10 @@ weft_status_t weft_claim_wait(weft_claim_t *claim, uint64_t until);
 void weft_claim_release(const weft_claim_t *claim);
 /* Tells the root, and so all, the calling thread's error. */
 void weft_claim_fail(const weft_claim_t *claim);
-/* For a program that starts the ranks of a job and holds their id: process `pid` on this host, which
- * was to be `rank` of `nranks`, has ended. The root names it to all that are still joining; without
- * this it would miss the rank until init_timeout if that had not reached it. Does nothing if the
- * ranks have joined. Blocks for half a second at most. */
+/* For a program that starts the ranks of a job and holds their id: process `pid` on this host,
+ * which was to be `rank` of `nranks`, has ended. The root names it to all that are still joining;
+ * without this it would miss the rank until init_timeout if that had not reached it. Does nothing
+ * if the ranks have joined. Blocks for half a second at most. */
 void weft_claim_report_death(const weft_unique_id_t *id, uint32_t nranks, uint32_t rank,
                              int32_t pid);
 /* After weft_claim_open(), whatever it returned. */

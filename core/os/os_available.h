@@ -13,8 +13,9 @@
  * and what the limits of its control groups leave; the least of them. Thread: any. */
 uint64_t weft_os_memory_available(void);
 
-/* The parts of it. Bytes that a file like /proc/meminfo calls available, and those that the limit of
- * the control group at `folder` leaves. WEFT_OS_MEMORY_UNKNOWN: it does not tell, or has none. */
+/* The parts of it. Bytes that a file like /proc/meminfo calls available, and those that the limit
+ * of the control group at `folder` leaves. WEFT_OS_MEMORY_UNKNOWN: it does not tell, or has
+ * none. */
 uint64_t weft_os_meminfo_available(const char *file);
 uint64_t weft_os_group_available(const char *folder);
 

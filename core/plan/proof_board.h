@@ -26,8 +26,8 @@ typedef enum weft_proof_answer {
 
 /* Makes an empty board in zeroed memory that several processes share. ERR_SYSTEM, ERR_RESOURCE. */
 weft_status_t weft_proof_board_init(void *memory, size_t bytes, weft_proof_board_t **board_p);
-/* Returns the board that another process made there; NULL: there is none. No number in the memory is
- * believed: a board that somebody has damaged helps nobody, and leads nowhere else. */
+/* Returns the board that another process made there; NULL: there is none. No number in the memory
+ * is believed: a board that somebody has damaged helps nobody, and leads nowhere else. */
 weft_proof_board_t *weft_proof_board_at(void *memory, size_t bytes);
 /* Ends the use of the board here, before its memory goes. NULL is allowed. */
 void weft_proof_board_close(weft_proof_board_t *board);

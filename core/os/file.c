@@ -136,6 +136,16 @@ void *weft_os_dl_symbol(void *object, const char *name, char *why, size_t bytes)
     return symbol;
 }
 
+void *weft_os_dl_loaded(const char *library, const char *name)
+{
+    void *object = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+    void *symbol = object != NULL ? dlsym(object, name) : NULL;
+    if (object != NULL) {
+        dlclose(object); /* the count that dlopen() raised: the object stays */
+    }
+    return symbol;
+}
+
 void weft_os_dl_close(void *object)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

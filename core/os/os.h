@@ -156,6 +156,9 @@ weft_status_t weft_os_read_file(const char *path, size_t max, char **text_p, siz
 /* Loads a shared object, RTLD_NOW | RTLD_LOCAL. Returns NULL and the reason in `why` on failure. */
 void *weft_os_dl_open(const char *path, char *why, size_t bytes);
 void *weft_os_dl_symbol(void *object, const char *name, char *why, size_t bytes);
+/* Returns a symbol of the program and what it is linked with, or, if `library` is not NULL, of that
+ * library; NULL if it is not there. Loads nothing. */
+void *weft_os_dl_loaded(const char *library, const char *name);
 /* Does nothing under sanitizers, so that their reports keep the symbols. */
 void weft_os_dl_close(void *object);
 

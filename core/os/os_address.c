@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
+#include <netdb.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -156,6 +157,45 @@ uint32_t weft_os_addrs(const char *filter, weft_os_addr_t *addrs, uint32_t max)
                   filter != NULL && *filter != '\0' ? " fits boot.interface = " : "",
                   filter != NULL ? filter : "",
                   filter != NULL && *filter != '\0' ? "" : " has an address");
+    }
+    return count;
+}
+
+static bool os_address_from_info(const struct addrinfo *info, weft_os_addr_t *addr)
+{
+    memset(addr, 0, sizeof *addr);
+    if (info->ai_family == AF_INET) {
+        const struct sockaddr_in *in = (const struct sockaddr_in *)info->ai_addr;
+        addr->family = 4;
+        memcpy(addr->bytes, &in->sin_addr, 4);
+        return true;
+    }
+    if (info->ai_family == AF_INET6) {
+        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)info->ai_addr;
+        addr->family = 6;
+        memcpy(addr->bytes, &in6->sin6_addr, 16);
+        return !IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr);
+    }
+    return false;
+}
+
+uint32_t weft_os_addr_find(const char *host, uint16_t port, weft_os_addr_t *addrs, uint32_t max)
+{
+    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *found = NULL;
+    uint32_t count = 0;
+    int code = getaddrinfo(host, NULL, &hints, &found);
+    if (code != 0) {
+        weft_fail(WEFT_ERR_LINK, 0, "host \"%s\" is not found: %s", host, gai_strerror(code));
+        return 0;
+    }
+    for (const struct addrinfo *info = found; info != NULL && count < max; info = info->ai_next) {
+        if (os_address_from_info(info, &addrs[count])) {
+            addrs[count++].port = port;
+        }
+    }
+    freeaddrinfo(found);
+    if (count == 0) {
+        weft_fail(WEFT_ERR_LINK, 0, "host \"%s\" has no address that can be used", host);
     }
     return count;
 }

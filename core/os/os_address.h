@@ -31,6 +31,10 @@ void weft_os_addr_text(const weft_os_addr_t *addr, char text[WEFT_OS_ADDR_TEXT])
  * interface that the list names comes in the list's order. Returns how many of `max` were filled,
  * or 0 with the error recorded. */
 uint32_t weft_os_addrs(const char *filter, weft_os_addr_t *addrs, uint32_t max);
+/* Finds the addresses of a host, given as a name or an address, and gives them `port`. Returns how
+ * many of `max` were filled, or 0 with ERR_LINK recorded, which names the host. Blocks as long as
+ * the resolver of the system does. */
+uint32_t weft_os_addr_find(const char *host, uint16_t port, weft_os_addr_t *addrs, uint32_t max);
 /* True if interface `name` passes `filter`. */
 bool weft_os_interface_match(const char *filter, const char *name);
 

@@ -46,7 +46,7 @@ static weft_status_t os_socket_open_failed(const char *what)
 }
 
 /* Binds and listens; −1 with errno set. */
-static int os_socket_try_listen(int family, int backlog)
+static int os_socket_try_listen(int family, int backlog, uint16_t port)
 {
     int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) {
@@ -55,7 +55,11 @@ static int os_socket_try_listen(int family, int backlog)
     if (family == AF_INET6) {
         os_socket_set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
     }
-    weft_os_addr_t any = {.family = family == AF_INET6 ? 6 : 4};
+    if (port != 0) {
+        /* Connections of an earlier listener that have ended do not stand in the way. */
+        os_socket_set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    }
+    weft_os_addr_t any = {.family = family == AF_INET6 ? 6 : 4, .port = port};
     struct sockaddr_storage at;
     socklen_t bytes = os_socket_to_sockaddr(&any, &at);
     if (bind(fd, (struct sockaddr *)&at, bytes) != 0 || listen(fd, backlog) != 0) {
@@ -69,9 +73,12 @@ static int os_socket_try_listen(int family, int backlog)
 
 weft_status_t weft_os_listen(int backlog, int *fd_p, uint16_t *port_p)
 {
-    int fd = os_socket_try_listen(AF_INET6, backlog);
-    if (fd < 0) {
-        fd = os_socket_try_listen(AF_INET, backlog);
+    int fd = os_socket_try_listen(AF_INET6, backlog, *port_p);
+    if (fd < 0 && errno != EADDRINUSE) {
+        fd = os_socket_try_listen(AF_INET, backlog, *port_p);
+    }
+    if (fd < 0 && errno == EADDRINUSE && *port_p != 0) {
+        return WEFT_AGAIN;
     }
     if (fd < 0) {
         return os_socket_open_failed("listen on a TCP port");

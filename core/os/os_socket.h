@@ -11,8 +11,9 @@
 
 #include "core/os/os_address.h"
 
-/* Listens on all addresses, on a port that the kernel chooses; one socket serves IPv6 and IPv4
- * where the system can. ERR_SYSTEM, ERR_RESOURCE. */
+/* Listens on all addresses, on *port_p, or if that is 0 on a port that the kernel chooses and that
+ * is returned there; one socket serves IPv6 and IPv4 where the system can. AGAIN: another socket
+ * listens there. ERR_SYSTEM, ERR_RESOURCE. */
 weft_status_t weft_os_listen(int backlog, int *fd_p, uint16_t *port_p);
 /* Takes one waiting connection. AGAIN if there is none; ERR_RESOURCE if descriptors are used up,
  * then wait a while; ERR_SYSTEM. */

@@ -15,7 +15,9 @@ weft_status_t weft_control_listener_open(weft_control_listener_t *listener, cons
                                          const uint8_t key[32])
 {
     int fd = -1;
+    uint16_t port = listener->port;
     memset(listener, 0, sizeof *listener);
+    listener->port = port;
     weft_auth_host_init(&listener->host, name, key);
     weft_acceptor_init(&listener->acceptor, &listener->host.host, -1);
     listener->acceptor.log_level = WEFT_LOG_WARN;

@@ -19,8 +19,9 @@ typedef struct weft_control_listener {
     weft_acceptor_t acceptor;
 } weft_control_listener_t;
 
-/* Starts to listen on a port that the kernel chooses. `name` is for the log and must outlive the
- * listener, which is all zeros before. ERR_RESOURCE, ERR_SYSTEM. */
+/* Starts to listen on listener->port, or if that is 0 on a port that the kernel chooses. `name` is
+ * for the log and must outlive the listener, of which all else is zeros before. AGAIN: the port is
+ * in use. ERR_RESOURCE, ERR_SYSTEM. */
 weft_status_t weft_control_listener_open(weft_control_listener_t *listener, const char *name,
                                          const uint8_t key[32]);
 /* Closes the socket and all pending peers, and wipes the key. A listener of zeros is allowed. */

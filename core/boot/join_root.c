@@ -549,44 +549,46 @@ static weft_status_t root_make_id(const weft_boot_settings_t *settings, weft_id_
     return status;
 }
 
-weft_status_t weft_boot_id_create(const weft_boot_settings_t *settings, weft_unique_id_t *out)
+weft_status_t weft_boot_root_start(const weft_boot_settings_t *settings, weft_id_t *id,
+                                   uint16_t port)
 {
     uint8_t key[32];
-    weft_id_t id = {0};
-    weft_status_t status = root_make_id(settings, &id);
-    if (status != WEFT_OK) {
-        return status;
-    }
     root_t *root = weft_os_alloc(sizeof *root, 0);
     if (root == NULL) {
-        weft_id_wipe(&id);
         return weft_fail(WEFT_ERR_RESOURCE, 0, "out of memory for a unique id");
     }
     root->watch = -1;
     root->until = weft_os_deadline(settings->init_timeout);
-    weft_id_key(&id, WEFT_PURPOSE_ROOT, key);
-    status = weft_control_listener_open(&root->listener, WEFT_PURPOSE_ROOT, key);
+    root->listener.port = port;
+    weft_id_key(id, WEFT_PURPOSE_ROOT, key);
+    weft_status_t status = weft_control_listener_open(&root->listener, WEFT_PURPOSE_ROOT, key);
+    sodium_memzero(key, sizeof key);
     if (status == WEFT_OK) {
         status = weft_os_watch_open(&root->watch);
     }
-    weft_root_table_init(&root->table, root->watch, weft_id_comm(&id));
+    weft_root_table_init(&root->table, root->watch, weft_id_comm(id));
+    for (uint32_t i = 0; i < id->count; i++) {
+        id->addrs[i].port = root->listener.port;
+    }
+    if (status == WEFT_OK) {
+        status = weft_os_thread_launch("weft-root", root_run, root);
+    }
     if (status != WEFT_OK) {
-        goto err_root;
+        root_destroy(root);
     }
-    for (uint32_t i = 0; i < id.count; i++) {
-        id.addrs[i].port = root->listener.port;
+    return status;
+}
+
+weft_status_t weft_boot_id_create(const weft_boot_settings_t *settings, weft_unique_id_t *out)
+{
+    weft_id_t id = {0};
+    weft_status_t status = root_make_id(settings, &id);
+    if (status == WEFT_OK) {
+        status = weft_boot_root_start(settings, &id, 0);
     }
-    status = weft_os_thread_launch("weft-root", root_run, root);
-    if (status != WEFT_OK) {
-        goto err_root;
+    if (status == WEFT_OK) {
+        weft_id_encode(&id, out);
     }
-    weft_id_encode(&id, out);
-    sodium_memzero(key, sizeof key);
     weft_id_wipe(&id);
-    return WEFT_OK;
-err_root:
-    sodium_memzero(key, sizeof key);
-    weft_id_wipe(&id);
-    root_destroy(root);
     return status;
 }

@@ -7,8 +7,14 @@
 #ifndef WEFT_BOOT_JOIN_ROOT_H
 #define WEFT_BOOT_JOIN_ROOT_H
 
+#include "core/boot/unique_id.h"
 #include "core/config/settings.h"
 
+/* Starts the root's thread for an id whose secret and nonce are there, listening on `port`, or if
+ * that is 0 on one that the kernel chooses; the addresses of the id get it. AGAIN: the port is in
+ * use; ERR_RESOURCE, ERR_SYSTEM. */
+weft_status_t weft_boot_root_start(const weft_boot_settings_t *settings, weft_id_t *id,
+                                   uint16_t port);
 /* As weft_unique_id_create(). Starts the root's thread. */
 weft_status_t weft_boot_id_create(const weft_boot_settings_t *settings, weft_unique_id_t *out);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Unique ids as bytes: magic and version 2, number of addresses 1, made by rank 0 1, created 4, life 4,
- * addresses 60, secret 32, nonce 16, checksum 8. The checksum finds ids that were cut or damaged on
- * their way. It is no protection. */
+ * addresses 60, secret 32, nonce 16, checksum 8. Without addresses: port 2 and host 58. The checksum
+ * finds ids that were cut or damaged on their way. It is no protection. */
 #include "core/boot/unique_id.h"
 
 #include <sodium.h>
@@ -22,6 +22,7 @@
 #define SUM_AT (NONCE_AT + 16)
 
 _Static_assert(SUM_AT == 120, "the checksum ends the id");
+_Static_assert(2 + WEFT_ID_HOST == WEFT_ID_ADDRS * WEFT_OS_ADDR_BYTES, "in place of addresses");
 
 static void unique_id_checksum(const uint8_t *bytes, uint8_t sum[8])
 {
@@ -43,12 +44,27 @@ void weft_id_encode(const weft_id_t *id, weft_unique_id_t *out)
     p[3] = id->by_rank_0;
     weft_put_u32(p + 4, id->created);
     weft_put_u32(p + 8, id->life);
+    if (id->count == 0) {
+        p[ADDRS_AT] = (uint8_t)(id->port >> 8);
+        p[ADDRS_AT + 1] = (uint8_t)id->port;
+        memcpy(p + ADDRS_AT + 2, id->host, WEFT_ID_HOST);
+    }
     for (uint32_t i = 0; i < id->count; i++) {
         weft_os_addr_encode(&id->addrs[i], p + ADDRS_AT + i * WEFT_OS_ADDR_BYTES);
     }
     memcpy(p + SECRET_AT, id->secret, sizeof id->secret);
     memcpy(p + NONCE_AT, id->nonce, sizeof id->nonce);
     unique_id_checksum(p, p + SUM_AT);
+}
+
+static weft_status_t unique_id_decode_host(const uint8_t *p, weft_id_t *id)
+{
+    id->port = (uint16_t)(p[0] << 8 | p[1]);
+    memcpy(id->host, p + 2, WEFT_ID_HOST);
+    if (id->port == 0 || id->host[0] == '\0' || memchr(id->host, '\0', WEFT_ID_HOST) == NULL) {
+        return weft_fail(WEFT_ERR_ARG, 0, "unique id: neither addresses nor a host");
+    }
+    return WEFT_OK;
 }
 
 weft_status_t weft_id_decode(const weft_unique_id_t *in, weft_id_t *id)
@@ -69,8 +85,11 @@ weft_status_t weft_id_decode(const weft_unique_id_t *in, weft_id_t *id)
     id->created = weft_get_u32(p + 4);
     id->life = weft_get_u32(p + 8);
     id->count = p[2];
-    if (id->count == 0 || id->count > WEFT_ID_ADDRS) {
+    if (id->count > WEFT_ID_ADDRS) {
         return weft_fail(WEFT_ERR_ARG, 0, "unique id: %u addresses", id->count);
+    }
+    if (id->count == 0 && unique_id_decode_host(p + ADDRS_AT, id) != WEFT_OK) {
+        return weft_error_record()->status;
     }
     for (uint32_t i = 0; i < id->count; i++) {
         if (weft_os_addr_decode(p + ADDRS_AT + i * WEFT_OS_ADDR_BYTES, &id->addrs[i]) != WEFT_OK ||
@@ -81,6 +100,25 @@ weft_status_t weft_id_decode(const weft_unique_id_t *in, weft_id_t *id)
     memcpy(id->secret, p + SECRET_AT, sizeof id->secret);
     memcpy(id->nonce, p + NONCE_AT, sizeof id->nonce);
     return WEFT_OK;
+}
+
+void weft_id_to_hex(const weft_unique_id_t *id, char hex[WEFT_ID_HEX])
+{
+    sodium_bin2hex(hex, WEFT_ID_HEX, id->bytes, sizeof id->bytes);
+}
+
+bool weft_id_from_hex(const char *hex, weft_unique_id_t *id)
+{
+    weft_unique_id_t found;
+    size_t bytes = 0;
+    if (hex == NULL ||
+        sodium_hex2bin(found.bytes, sizeof found.bytes, hex, strlen(hex), NULL, &bytes, NULL) !=
+            0 ||
+        bytes != sizeof found.bytes) {
+        return false;
+    }
+    *id = found;
+    return true;
 }
 
 int weft_id_expired(const weft_id_t *id)

@@ -9,6 +9,7 @@
 #include "core/os/os_socket.h"
 
 #define WEFT_ID_ADDRS 3
+#define WEFT_ID_HOST 58
 
 typedef struct weft_id {
     uint32_t created; /* wall-clock seconds since 1970: for texts and for old files only */
@@ -16,6 +17,9 @@ typedef struct weft_id {
     bool by_rank_0;   /* carried by a launcher's exchange: rank 0 made it */
     uint32_t count;
     weft_os_addr_t addrs[WEFT_ID_ADDRS]; /* where the root listens, best first */
+    /* A fixed id (fixed_id.h) has a host and a port in place of addresses, and count is 0. */
+    char host[WEFT_ID_HOST]; /* name or address, ends with NUL; "": not a fixed id */
+    uint16_t port;
     uint8_t secret[32];
     uint8_t nonce[16];
 } weft_id_t;
@@ -23,6 +27,12 @@ typedef struct weft_id {
 void weft_id_encode(const weft_id_t *id, weft_unique_id_t *out);
 /* ERR_ARG: not an id, damaged, or of another version. */
 weft_status_t weft_id_decode(const weft_unique_id_t *in, weft_id_t *id);
+/* 256 hexadecimal digits, with a NUL. */
+#define WEFT_ID_HEX (2 * WEFT_UNIQUE_ID_BYTES + 1)
+void weft_id_to_hex(const weft_unique_id_t *id, char hex[WEFT_ID_HEX]);
+/* False for anything but 256 hexadecimal digits; NULL is allowed. */
+bool weft_id_from_hex(const char *hex, weft_unique_id_t *id);
+
 /* Tells whether its time has passed, by this host's clock. */
 int weft_id_expired(const weft_id_t *id);
 /* Wipes the secret and all else. */

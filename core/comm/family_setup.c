@@ -13,6 +13,7 @@
 #include "core/base/log.h"
 #include "core/boot/agreement.h"
 #include "core/boot/exchange.h"
+#include "core/boot/fixed_id.h"
 #include "core/boot/join.h"
 #include "core/exec/slot_store.h"
 
@@ -435,8 +436,12 @@ static weft_status_t family_load(weft_family_t *family, const weft_comm_options_
 
 static weft_status_t family_join(weft_family_t *family, const weft_unique_id_t *id)
 {
-    weft_status_t status =
-        weft_boot_join(&family->settings.boot, family->nranks, id, family->rank, &family->boot);
+    weft_unique_id_t opened;
+    const weft_boot_settings_t *settings = &family->settings.boot;
+    weft_status_t status = weft_fixed_id_open(settings, family->nranks, family->rank, id, &opened);
+    if (status == WEFT_OK) {
+        status = weft_boot_join(settings, family->nranks, &opened, family->rank, &family->boot);
+    }
     if (status != WEFT_OK) {
         return status;
     }

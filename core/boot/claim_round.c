@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * One round of claims. */
+#include "core/boot/claim_round.h"
+
+#include "core/base/error.h"
+#include "core/boot/claim.h"
+#include "core/boot/unique_id.h"
+#include "core/os/os.h"
+
+/* The root knows who is missing, so its answer is awaited a little beyond our own deadline. */
+#define GRACE_NS (WEFT_NS_PER_S / 2)
+
+static weft_status_t claim_round_root_lost(uint32_t rank)
+{
+    weft_fail(WEFT_ERR_PEER_DEAD, 0,
+              "rank 0, which made the unique id, ended while it was exchanged");
+    weft_error_record()->rank = (int32_t)rank;
+    weft_error_record()->peer = 0;
+    return weft_error_record()->status;
+}
+
+static weft_status_t claim_round_open(const weft_unique_id_t *id, const weft_join_request_t *self,
+                                      uint64_t until, weft_claim_t *claim)
+{
+    weft_id_t opened;
+    weft_status_t status = weft_id_decode(id, &opened);
+    if (status == WEFT_OK) {
+        status = weft_claim_open(claim, &opened, self, until);
+    }
+    weft_id_wipe(&opened);
+    return status;
+}
+
+weft_status_t weft_claim_round(const weft_unique_id_t *id, uint32_t rank, uint32_t nranks,
+                               uint64_t until)
+{
+    weft_claim_t claim = {.fd = -1};
+    weft_join_request_t self;
+    uint64_t last = until > WEFT_NEVER - GRACE_NS ? WEFT_NEVER : until + GRACE_NS;
+    weft_status_t status = weft_join_request_make(&self, rank, nranks, NULL, 0);
+    if (status == WEFT_OK) {
+        status = claim_round_open(id, &self, until, &claim);
+    }
+    if (status != WEFT_OK) {
+        weft_claim_close(&claim);
+        return status;
+    }
+    status = weft_claim_wait(&claim, last);
+    if (status == WEFT_OK && rank == 0) {
+        weft_claim_release(&claim);
+    } else if (status == WEFT_IN_PROGRESS) {
+        status = weft_fail(WEFT_ERR_TIMEOUT, 0,
+                           "the root of the unique id did not say before init_timeout that all %u "
+                           "ranks have it",
+                           nranks);
+    } else if (status == WEFT_ERR_LINK) {
+        status = claim_round_root_lost(rank);
+    }
+    weft_claim_close(&claim);
+    return status;
+}

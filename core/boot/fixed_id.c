@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Fixed ids. The n-th use of one has a nonce of its own, so it is another communicator with other
+ * keys, and a rank that is one use behind is refused. */
+#include "core/boot/fixed_id.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/boot/claim_round.h"
+#include "core/boot/join_root.h"
+#include "core/boot/wire.h"
+#include "core/os/os.h"
+
+#define PAUSE_NS (20 * WEFT_NS_PER_MS)
+/* The root of the use before ends soon after its ranks have joined. */
+#define FORMER_NS (5 * WEFT_NS_PER_S)
+
+/* How often each rank of this process has used an id. Entries stay: a process has few fixed ids. */
+typedef struct fixed_id_use {
+    struct fixed_id_use *next;
+    uint64_t comm_id; /* of the id as it was made */
+    uint32_t rank, count;
+} fixed_id_use_t;
+
+static weft_os_mutex_t uses_lock;
+static fixed_id_use_t *uses;
+
+static weft_status_t fixed_id_bad(const char *at, const char *why)
+{
+    return weft_fail(WEFT_ERR_ARG, 0, "\"%.100s\": %s; expected HOST:PORT", at, why);
+}
+
+/* Splits "host:port" and "[host]:port". */
+static weft_status_t fixed_id_split(const char *at, weft_id_t *id)
+{
+    const char *colon = strrchr(at, ':'), *first = at;
+    uint32_t port = 0;
+    if (colon == NULL) {
+        return fixed_id_bad(at, "there is no port");
+    }
+    for (const char *digit = colon + 1; *digit != '\0'; digit++) {
+        if (*digit < '0' || *digit > '9' || port > UINT16_MAX) {
+            return fixed_id_bad(at, "the port is no number from 1 to 65535");
+        }
+        port = port * 10 + (uint32_t)(*digit - '0');
+    }
+    size_t bytes = (size_t)(colon - at);
+    if (bytes > 2 && at[0] == '[' && at[bytes - 1] == ']') {
+        first++;
+        bytes -= 2;
+    } else if (memchr(at, ':', bytes) != NULL) {
+        return fixed_id_bad(at, "an IPv6 address needs brackets: [fd00::1]:4711");
+    }
+    if (port == 0 || port > UINT16_MAX) {
+        return fixed_id_bad(at, "the port is no number from 1 to 65535");
+    }
+    if (bytes == 0 || bytes >= sizeof id->host || memchr(first, ' ', bytes) != NULL) {
+        return fixed_id_bad(at, bytes == 0 ? "there is no host"
+                                           : "the host is no name of at most 57 "
+                                             "characters");
+    }
+    memcpy(id->host, first, bytes);
+    id->host[bytes] = '\0';
+    id->port = (uint16_t)port;
+    return WEFT_OK;
+}
+
+weft_status_t weft_fixed_id_make(const char *at, weft_unique_id_t *id)
+{
+    weft_id_t made = {.created = (uint32_t)weft_os_wall_s(), .by_rank_0 = true};
+    weft_status_t status = fixed_id_split(at, &made);
+    if (status == WEFT_OK) {
+        status = weft_os_random(made.secret, sizeof made.secret);
+    }
+    if (status == WEFT_OK) {
+        status = weft_os_random(made.nonce, sizeof made.nonce);
+    }
+    if (status == WEFT_OK) {
+        weft_id_encode(&made, id);
+    }
+    weft_id_wipe(&made);
+    return status;
+}
+
+/* Counts one more use of the id by `rank` of this process; returns how many there were before. */
+static weft_status_t fixed_id_count(uint64_t comm_id, uint32_t rank, uint32_t *count_p)
+{
+    weft_os_lock(&uses_lock);
+    fixed_id_use_t *use = uses;
+    while (use != NULL && (use->comm_id != comm_id || use->rank != rank)) {
+        use = use->next;
+    }
+    if (use == NULL && (use = weft_os_alloc(sizeof *use, 0)) != NULL) {
+        *use = (fixed_id_use_t){.next = uses, .comm_id = comm_id, .rank = rank};
+        uses = use;
+    }
+    if (use != NULL) {
+        *count_p = use->count++;
+    }
+    weft_os_unlock(&uses_lock);
+    return use != NULL ? WEFT_OK : weft_fail(WEFT_ERR_RESOURCE, 0, "out of memory for a unique id");
+}
+
+static void fixed_id_renew(weft_id_t *id, uint32_t use)
+{
+    uint8_t count[4];
+    weft_put_u32(count, use);
+    (void)crypto_generichash(id->nonce, sizeof id->nonce, count, sizeof count, id->nonce,
+                             sizeof id->nonce);
+}
+
+/* Rank 0: listens on the port of the id, and reaches itself without the network. */
+static weft_status_t fixed_id_serve(const weft_boot_settings_t *settings, weft_id_t *id,
+                                    uint64_t until)
+{
+    uint16_t port = id->port;
+    uint64_t former = weft_os_clock_ns() + FORMER_NS;
+    weft_status_t status;
+    id->count = 1;
+    id->addrs[0] = (weft_os_addr_t){.family = 4, .bytes = {127, 0, 0, 1}};
+    while ((status = weft_boot_root_start(settings, id, port)) == WEFT_AGAIN) {
+        uint64_t now = weft_os_clock_ns();
+        if (now >= former || now >= until) {
+            return weft_fail(WEFT_ERR_RESOURCE, 0,
+                             "rank 0 cannot listen on port %u, which its unique id names: another "
+                             "program does",
+                             port);
+        }
+        weft_os_sleep_ns(PAUSE_NS);
+    }
+    return status;
+}
+
+/* Tries once to find rank 0 and to claim the id there. ERR_LINK: nobody listens. */
+static weft_status_t fixed_id_attempt(weft_id_t *id, uint32_t nranks, uint32_t rank, uint64_t until,
+                                      weft_unique_id_t *bytes)
+{
+    if (rank > 0) {
+        id->count = weft_os_addr_find(id->host, id->port, id->addrs, WEFT_ID_ADDRS);
+        if (id->count == 0) {
+            return WEFT_ERR_LINK;
+        }
+    }
+    weft_id_encode(id, bytes);
+    return weft_claim_round(bytes, rank, nranks, until);
+}
+
+/* Ranks may come before rank 0 listens, and before the root of the use before has gone. */
+static weft_status_t fixed_id_claim(weft_id_t *id, uint32_t nranks, uint32_t rank, uint64_t until,
+                                    weft_unique_id_t *bytes)
+{
+    uint64_t former = weft_os_clock_ns() + FORMER_NS;
+    for (;;) {
+        weft_status_t status = fixed_id_attempt(id, nranks, rank, until, bytes);
+        uint64_t now = weft_os_clock_ns();
+        bool absent = status == WEFT_ERR_LINK;
+        if (!absent && !(status == WEFT_ERR_AUTH && now < former)) {
+            return status;
+        }
+        if (now + PAUSE_NS >= until) {
+            char why[300];
+            snprintf(why, sizeof why, "%.290s", weft_error_record()->text);
+            return weft_fail(absent ? WEFT_ERR_TIMEOUT : status, 0,
+                             "rank 0 did not listen at %s:%u, as the unique id says, before "
+                             "init_timeout: %s",
+                             id->host, id->port, why);
+        }
+        weft_os_sleep_ns(PAUSE_NS);
+    }
+}
+
+/* One rank needs no root, and an address only because every id has one. */
+static void fixed_id_alone(weft_id_t *id, weft_unique_id_t *bytes)
+{
+    id->count = 1;
+    id->addrs[0] = (weft_os_addr_t){.family = 4, .port = id->port, .bytes = {127, 0, 0, 1}};
+    weft_id_encode(id, bytes);
+}
+
+weft_status_t weft_fixed_id_open(const weft_boot_settings_t *settings, uint32_t nranks,
+                                 uint32_t rank, const weft_unique_id_t *id,
+                                 weft_unique_id_t *opened)
+{
+    weft_id_t known;
+    uint32_t use = 0;
+    uint64_t until = weft_os_deadline(settings->init_timeout);
+    weft_unique_id_t bytes = *id;
+    weft_status_t status = weft_id_decode(id, &known);
+    bool fixed = status == WEFT_OK && known.host[0] != '\0';
+    if (fixed) {
+        status = fixed_id_count(weft_id_comm(&known), rank, &use);
+        fixed_id_renew(&known, use);
+    }
+    if (status == WEFT_OK && fixed && nranks == 1) {
+        fixed_id_alone(&known, &bytes);
+    } else if (status == WEFT_OK && fixed) {
+        status = rank == 0 ? fixed_id_serve(settings, &known, until) : WEFT_OK;
+        if (status == WEFT_OK) {
+            status = fixed_id_claim(&known, nranks, rank, until, &bytes);
+        }
+    }
+    weft_id_wipe(&known);
+    if (status == WEFT_OK) {
+        *opened = bytes;
+    }
+    return status;
+}

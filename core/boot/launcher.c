@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Launchers: what their variables say, and the exchange of a unique id among their processes.
- * Implements weft_launcher_detect() and weft_launcher_exchange_id() of weft.h. */
+ * Launchers: what their variables say. Implements weft_launcher_detect() of weft.h. */
+#include "core/boot/launcher.h"
+
 #include <inttypes.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <weft/weft.h>
-
 #include "core/base/error.h"
 #include "core/boot/join_request.h"
-#include "core/boot/rendezvous.h"
 #include "core/config/env.h"
 #include "core/os/os.h"
 #include "core/os/os_folder.h"
@@ -26,16 +23,19 @@ typedef struct launcher {
     names_t job; /* variables that together name the job */
     /* The process above all local ranks, where variables do not suffice. */
     const char *proxy;
+    const char *advice; /* how it carries the unique id; NULL: it does not */
 } launcher_t;
 
 /* In order of precedence: the innermost launcher of usual nestings comes first. */
 static const launcher_t launchers[] = {
+    {.name = "environment", .rank = {"WEFT_RANK"}, .nranks = {"WEFT_NRANKS"}},
     {.name = "openmpi",
      .rank = {"OMPI_COMM_WORLD_RANK"},
      .nranks = {"OMPI_COMM_WORLD_SIZE"},
      .local_rank = {"OMPI_COMM_WORLD_LOCAL_RANK"},
      .local_ranks = {"OMPI_COMM_WORLD_LOCAL_SIZE"},
-     .job = {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "OMPI_MCA_orte_hnp_uri"}},
+     .job = {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "OMPI_MCA_orte_hnp_uri"},
+     .advice = "Install libpmix.so.2 on all hosts, or show its folder in LD_LIBRARY_PATH"},
     {.name = "hydra",
      .rank = {"PMI_RANK"},
      .nranks = {"PMI_SIZE"},
@@ -53,8 +53,9 @@ static const launcher_t launchers[] = {
      .rank = {"SLURM_PROCID"},
      .nranks = {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS"},
      .local_rank = {"SLURM_LOCALID"},
-     .local_ranks = {"SLURM_NTASKS_PER_NODE"},
-     .job = {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT"}},
+     .local_ranks = {"SLURM_STEP_TASKS_PER_NODE", "SLURM_NTASKS_PER_NODE"},
+     .job = {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT"},
+     .advice = "Start it with srun --mpi=pmi2 or srun --mpi=pmix"},
 };
 #define LAUNCHERS (sizeof launchers / sizeof *launchers)
 
@@ -86,15 +87,64 @@ static bool launcher_is_batch_shell(const launcher_t *launcher)
            weft_env("SLURM_STEP_ID") == NULL;
 }
 
+/* srun --mpi=pmi2 gives rank and size by Hydra's names, but not the number of local ranks. */
+static bool launcher_is_srun_as_hydra(const launcher_t *launcher)
+{
+    return strcmp(launcher->name, "hydra") == 0 && weft_env("SLURM_STEP_ID") != NULL &&
+           launcher_variable(launcher->local_ranks) == NULL;
+}
+
 static bool launcher_is_present(const launcher_t *launcher)
 {
     return launcher_variable(launcher->rank) != NULL &&
-           launcher_variable(launcher->nranks) != NULL && !launcher_is_batch_shell(launcher);
+           launcher_variable(launcher->nranks) != NULL && !launcher_is_batch_shell(launcher) &&
+           !launcher_is_srun_as_hydra(launcher);
 }
 
 static weft_status_t launcher_contradiction(const char *a, uint32_t x, const char *b, uint32_t y)
 {
     return weft_fail(WEFT_ERR_CONFIG, 0, "environment: %s = %u contradicts %s = %u", a, x, b, y);
+}
+
+/* Reads entry `node` of a list such as "2(x3),1". Returns 0 if there is none. */
+static uint32_t launcher_slurm_entry(const char *list, uint64_t node)
+{
+    while (*list >= '0' && *list <= '9') {
+        uint64_t tasks = 0, nodes = 1;
+        for (; *list >= '0' && *list <= '9' && tasks <= WEFT_RANKS_MOST; list++) {
+            tasks = tasks * 10 + (uint64_t)(*list - '0');
+        }
+        if (strncmp(list, "(x", 2) == 0) {
+            for (list += 2, nodes = 0; *list >= '0' && *list <= '9' && nodes <= WEFT_RANKS_MOST;
+                 list++) {
+                nodes = nodes * 10 + (uint64_t)(*list - '0');
+            }
+            list += *list == ')';
+        }
+        if (node < nodes) {
+            return tasks <= WEFT_RANKS_MOST ? (uint32_t)tasks : 0;
+        }
+        node -= nodes;
+        list += *list == ',';
+    }
+    return 0;
+}
+
+/* Slurm says the number of tasks of all nodes in one list, and their usual number only if it was
+ * asked for it. */
+static weft_status_t launcher_read_slurm(const char *variable, weft_launcher_t *out)
+{
+    uint64_t node = 0, nodes = 0;
+    (void)weft_env_number("SLURM_NODEID", &node);
+    if (variable != NULL && strcmp(variable, "SLURM_STEP_TASKS_PER_NODE") == 0) {
+        out->local_ranks = launcher_slurm_entry(weft_env(variable), node);
+    } else if (variable != NULL) {
+        return launcher_number(variable, WEFT_RANKS_MOST, &out->local_ranks);
+    }
+    if (out->local_ranks == 0 && weft_env_number("SLURM_NNODES", &nodes) && nodes == 1) {
+        out->local_ranks = out->nranks;
+    }
+    return WEFT_OK;
 }
 
 static weft_status_t launcher_read_local(const launcher_t *launcher, weft_launcher_t *out)
@@ -105,15 +155,13 @@ static weft_status_t launcher_read_local(const launcher_t *launcher, weft_launch
     if (rank != NULL) {
         status = launcher_number(rank, WEFT_RANKS_MOST, &out->local_rank);
     }
-    if (status == WEFT_OK && ranks != NULL) {
+    if (status == WEFT_OK && strcmp(launcher->name, "slurm") == 0) {
+        status = launcher_read_slurm(ranks, out);
+    } else if (status == WEFT_OK && ranks != NULL) {
         status = launcher_number(ranks, WEFT_RANKS_MOST, &out->local_ranks);
     }
     if (status != WEFT_OK) {
         return status;
-    }
-    if (out->local_ranks == 0 && strcmp(launcher->name, "slurm") == 0) {
-        uint64_t nodes;
-        out->local_ranks = weft_env_number("SLURM_NNODES", &nodes) && nodes == 1 ? out->nranks : 0;
     }
     if (out->local_ranks > out->nranks) {
         return launcher_contradiction(ranks, out->local_ranks, launcher_variable(launcher->nranks),
@@ -147,10 +195,11 @@ static weft_status_t launcher_read(const launcher_t *launcher, weft_launcher_t *
 }
 
 /* Another launcher whose variables are set must say the same, except where one starts the other: an
- * elastic agent under mpirun, or any of them inside a Slurm job. */
+ * elastic agent under mpirun, or any of them inside a Slurm job. Ranks that are given by hand are
+ * what the user wants. */
 static weft_status_t launcher_compare(const launcher_t *chosen, const weft_launcher_t *out)
 {
-    for (size_t i = 0; i < LAUNCHERS; i++) {
+    for (size_t i = 0; i < LAUNCHERS && chosen != &launchers[0]; i++) {
         weft_launcher_t other;
         const launcher_t *launcher = &launchers[i];
         if (launcher == chosen || !launcher_is_present(launcher) ||
@@ -173,10 +222,22 @@ static weft_status_t launcher_compare(const launcher_t *chosen, const weft_launc
     return WEFT_OK;
 }
 
+static const launcher_t *launcher_find(const char *name)
+{
+    for (size_t i = 0; i < LAUNCHERS; i++) {
+        if (strcmp(launchers[i].name, name) == 0) {
+            return &launchers[i];
+        }
+    }
+    return NULL;
+}
+
 static const launcher_t *launcher_choose(void)
 {
-    if (weft_env("TORCHELASTIC_RUN_ID") != NULL && launcher_is_present(&launchers[2])) {
-        return &launchers[2];
+    const launcher_t *torchrun = launcher_find("torchrun");
+    if (weft_env("TORCHELASTIC_RUN_ID") != NULL && launcher_is_present(torchrun) &&
+        !launcher_is_present(&launchers[0])) {
+        return torchrun;
     }
     for (size_t i = 0; i < LAUNCHERS; i++) {
         if (launcher_is_present(&launchers[i])) {
@@ -184,6 +245,18 @@ static const launcher_t *launcher_choose(void)
         }
     }
     return NULL;
+}
+
+/* One of the two variables alone is a mistake that would make every process rank 0 of 1. */
+static weft_status_t launcher_check_pair(void)
+{
+    const char *rank = weft_env("WEFT_RANK"), *nranks = weft_env("WEFT_NRANKS");
+    if ((rank == NULL) != (nranks == NULL)) {
+        return weft_fail(WEFT_ERR_CONFIG, 0, "environment: %s is set, but %s is not",
+                         rank != NULL ? "WEFT_RANK" : "WEFT_NRANKS",
+                         rank != NULL ? "WEFT_NRANKS" : "WEFT_RANK");
+    }
+    return WEFT_OK;
 }
 
 weft_status_t weft_launcher_detect(weft_launcher_t *launcher)
@@ -194,8 +267,8 @@ weft_status_t weft_launcher_detect(weft_launcher_t *launcher)
     }
     weft_launcher_t found = {.size = sizeof found, .name = "none", .nranks = 1, .local_ranks = 1};
     const launcher_t *chosen = launcher_choose();
-    weft_status_t status = WEFT_OK;
-    if (chosen != NULL) {
+    weft_status_t status = launcher_check_pair();
+    if (status == WEFT_OK && chosen != NULL) {
         status = launcher_read(chosen, &found);
     }
     if (status == WEFT_OK && chosen != NULL) {
@@ -227,10 +300,12 @@ static void launcher_ancestor(const char *name, char *text, size_t bytes)
     snprintf(text, bytes, "process %d of %" PRIu64, (int)pid, started);
 }
 
-/* Makes a text that is the same for all processes of the job, and different for all others. */
-static weft_status_t launcher_name_job(const launcher_t *from, const weft_launcher_t *launcher,
-                                       char *text, size_t bytes)
+weft_status_t weft_launcher_name_job(const weft_launcher_t *launcher, char *text, size_t bytes)
 {
+    const launcher_t *from = launcher_find(launcher->name);
+    if (from == NULL || from->job[0] == NULL) {
+        return weft_fail(WEFT_ERR_UNSUPPORTED, 0, "no launcher gives this job a name");
+    }
     int used = snprintf(text, bytes, "%s %u", launcher->name, launcher->nranks);
     size_t at = (size_t)used;
     bool named = false;
@@ -249,10 +324,10 @@ static weft_status_t launcher_name_job(const launcher_t *from, const weft_launch
     if (named) {
         return WEFT_OK;
     }
-    if (launcher->local_ranks != 0 && launcher->local_ranks < launcher->nranks) {
+    if (launcher->local_ranks != 0 && !weft_launcher_is_local(launcher)) {
         return weft_fail(WEFT_ERR_UNSUPPORTED, 0,
-                         "%s gives no name to this job on several hosts; pass a unique id in "
-                         "WEFT_UNIQUE_ID, or set %s to the same text on all ranks",
+                         "%s gives no name to this job on several hosts; set %s to the same text "
+                         "on all ranks",
                          launcher->name, from->job[0]);
     }
     text[at++] = '\n';
@@ -260,82 +335,13 @@ static weft_status_t launcher_name_job(const launcher_t *from, const weft_launch
     return WEFT_OK;
 }
 
-static weft_status_t launcher_id_from_hex(const char *hex, weft_unique_id_t *id)
+const char *weft_launcher_advice(const weft_launcher_t *launcher)
 {
-    weft_unique_id_t found;
-    weft_id_t opened;
-    size_t bytes = 0;
-    if (sodium_hex2bin(found.bytes, sizeof found.bytes, hex, strlen(hex), NULL, &bytes, NULL) !=
-            0 ||
-        bytes != sizeof found.bytes) {
-        return weft_fail(WEFT_ERR_CONFIG, 0,
-                         "environment: WEFT_UNIQUE_ID is not %zu hexadecimal digits",
-                         2 * sizeof found.bytes);
-    }
-    weft_status_t status = weft_id_decode(&found, &opened);
-    weft_id_wipe(&opened);
-    if (status == WEFT_OK) {
-        *id = found;
-    }
-    return status;
+    const launcher_t *from = launcher_find(launcher->name);
+    return from != NULL && from->advice != NULL ? from->advice : "";
 }
 
-static weft_status_t launcher_rendezvous(const weft_launcher_t *launcher,
-                                         const weft_boot_settings_t *settings, weft_unique_id_t *id)
+bool weft_launcher_is_local(const weft_launcher_t *launcher)
 {
-    char job[1024];
-    const launcher_t *from = NULL;
-    for (size_t i = 0; i < LAUNCHERS; i++) {
-        from = strcmp(launchers[i].name, launcher->name) == 0 ? &launchers[i] : from;
-    }
-    if (from == NULL) {
-        return weft_fail(WEFT_ERR_UNSUPPORTED, 0,
-                         "%u ranks without a known launcher: pass a unique id in WEFT_UNIQUE_ID",
-                         launcher->nranks);
-    }
-    if (launcher->local_ranks != 0 && launcher->local_ranks < launcher->nranks &&
-        settings->rendezvous[0] == '\0') {
-        return weft_fail(WEFT_ERR_UNSUPPORTED, 0,
-                         "%u of %u ranks are on this host: set boot.rendezvous to a folder that "
-                         "all hosts share, or pass a unique id in WEFT_UNIQUE_ID",
-                         launcher->local_ranks, launcher->nranks);
-    }
-    weft_status_t status = launcher_name_job(from, launcher, job, sizeof job);
-    if (status != WEFT_OK) {
-        return status;
-    }
-    weft_rendezvous_t rendezvous = {
-        .job = job, .rank = launcher->rank, .nranks = launcher->nranks, .settings = settings};
-    return weft_rendezvous_exchange(&rendezvous, id);
-}
-
-weft_status_t weft_launcher_exchange_id(const weft_launcher_t *launcher, weft_unique_id_t *id,
-                                        const weft_comm_options_t *options)
-{
-    weft_config_t *config = NULL;
-    weft_settings_t settings = {0};
-    if (launcher == NULL || id == NULL || launcher->size < sizeof *launcher) {
-        return weft_fail(WEFT_ERR_ARG, 0,
-                         "weft_launcher_exchange_id: launcher or id is NULL, or size is not set");
-    }
-    if (launcher->nranks == 0 || launcher->rank >= launcher->nranks) {
-        return weft_fail(WEFT_ERR_ARG, 0, "weft_launcher_exchange_id: rank %u of %u",
-                         launcher->rank, launcher->nranks);
-    }
-    const char *given = weft_env("WEFT_UNIQUE_ID");
-    if (given != NULL) {
-        return launcher_id_from_hex(given, id);
-    }
-    if (launcher->nranks == 1) {
-        return WEFT_OK;
-    }
-    weft_status_t status = weft_config_load(options, &config);
-    if (status == WEFT_OK) {
-        status = weft_settings_read(config, &settings);
-    }
-    if (status == WEFT_OK) {
-        status = launcher_rendezvous(launcher, &settings.boot, id);
-    }
-    weft_config_destroy(config);
-    return status;
+    return launcher->local_ranks == launcher->nranks;
 }

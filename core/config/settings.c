@@ -50,6 +50,10 @@ const weft_option_t weft_boot_options[] = {
     {"rendezvous", WEFT_OPT_STRING, BOOT(rendezvous), "",
      "folder where ranks of a launcher find each other; empty: a private one on this host", NULL, 0,
      0, WEFT_OPTION_LOCAL, 0},
+    {"exchange", WEFT_OPT_CHOICE, BOOT(exchange), "auto",
+     "how the unique id reaches the ranks of a launcher: WEFT_UNIQUE_ID, a PMI or PMIx server, "
+     "torchrun's store, or the folder; auto: the first that is there",
+     "auto|id|pmi|pmix|tcp|folder", 0, 0, WEFT_OPTION_LOCAL, 0},
     {NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0},
 };
 

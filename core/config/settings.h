@@ -17,6 +17,8 @@ typedef struct weft_core_settings {
     int64_t log; /* weft_log_level_t */
 } weft_core_settings_t;
 
+#define WEFT_EXCHANGE_AUTO 0
+
 typedef struct weft_boot_settings {
     double init_timeout;    /* until all ranks have joined */
     double connect_timeout; /* for one data connection */
@@ -27,6 +29,7 @@ typedef struct weft_boot_settings {
     /* Folder in which the ranks of a launcher exchange the unique id; "": a private folder of this
      * user on this host. */
     const char *rendezvous;
+    int64_t exchange; /* how the unique id reaches the ranks of a launcher */
 } weft_boot_settings_t;
 
 typedef struct weft_exec_settings {

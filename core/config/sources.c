@@ -19,7 +19,7 @@
 #define PREFIX "WEFT_"
 
 /* Variables with that prefix that are no options. */
-static const char *const other_variables[] = {"CONF", "UNIQUE_ID"};
+static const char *const other_variables[] = {"CONF", "UNIQUE_ID", "RANK", "NRANKS"};
 
 static weft_status_t sources_setting_fail(const char *setting, const char *why)
 {

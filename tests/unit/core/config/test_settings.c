@@ -58,6 +58,7 @@ static void defaults_are_those_of_the_documentation(void **state)
     assert_true(s.boot.unresponsive == 10);
     assert_string_equal(s.boot.interface, "");
     assert_string_equal(s.boot.rendezvous, "");
+    assert_int_equal(s.boot.exchange, WEFT_EXCHANGE_AUTO);
     assert_true(s.exec.op_timeout == 600);
     assert_int_equal(s.exec.wait, 0);
     assert_true(s.exec.spin == 1e-6);

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Who may speak on PMI_FD, and when. The socket belongs to the process: weft shares it with an MPI
+ * library that may be there too. Hydra takes "init" as often as it is sent. Slurm takes it once, and
+ * stops answering at a second one; so weft leaves it to an MPI library, and begins itself only where
+ * none can come after it. */
+#include "core/boot/id_exchange_pmi.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/boot/claim_round.h"
+#include "core/boot/pmi_wire.h"
+#include "core/config/env.h"
+#include "core/os/os.h"
+
+/* A server answers this by itself, however slow the other ranks are. */
+#define ANSWER_NS (20 * WEFT_NS_PER_S)
+
+/* The conversation of this process. */
+typedef struct conversation {
+    weft_os_mutex_t lock;
+    bool begun, broken;
+    uint32_t exchanges; /* every rank counts the same, so that names are new */
+} conversation_t;
+
+static conversation_t conversation;
+
+/* What an MPI library of this process has done. */
+typedef enum mpi_state {
+    MPI_ABSENT,
+    MPI_IDLE, /* it is there, and MPI_Init has not been called */
+    MPI_RUNS,
+    MPI_ENDED
+} mpi_state_t;
+
+typedef int (*mpi_flag_fn_t)(int *flag);
+
+static bool id_exchange_pmi_mpi_says(const char *symbol, bool *present)
+{
+    static const char *const libraries[] = {NULL, "libmpi.so.12", "libmpich.so.12"};
+    mpi_flag_fn_t function;
+    int flag = 0;
+    void *found = NULL;
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries && found == NULL; i++) {
+        found = weft_os_dl_loaded(libraries[i], symbol);
+    }
+    *present = found != NULL;
+    if (found == NULL) {
+        return false;
+    }
+    /* A data pointer does not convert to a function pointer in C; POSIX says the bits do. */
+    memcpy(&function, &found, sizeof found);
+    return function(&flag) == 0 && flag != 0;
+}
+
+static mpi_state_t id_exchange_pmi_mpi(void)
+{
+    bool present;
+    if (id_exchange_pmi_mpi_says("MPI_Finalized", &present)) {
+        return MPI_ENDED;
+    }
+    if (!present) {
+        return MPI_ABSENT;
+    }
+    return id_exchange_pmi_mpi_says("MPI_Initialized", &present) ? MPI_RUNS : MPI_IDLE;
+}
+
+static bool id_exchange_pmi_applies(const weft_id_exchange_job_t *job, char *why, size_t bytes)
+{
+    uint64_t fd, rank, size;
+    if (weft_env("PMI_FD") == NULL) {
+        snprintf(why, bytes, "PMI_FD is not set");
+        return false;
+    }
+    if (!weft_env_number("PMI_FD", &fd) || fd > INT_MAX || !weft_env_number("PMI_RANK", &rank) ||
+        !weft_env_number("PMI_SIZE", &size)) {
+        snprintf(why, bytes, "PMI_FD, PMI_RANK and PMI_SIZE are not three numbers");
+        return false;
+    }
+    if (rank != job->launcher->rank || size != job->launcher->nranks) {
+        snprintf(why, bytes, "PMI_FD belongs to rank %llu of %llu", (unsigned long long)rank,
+                 (unsigned long long)size);
+        return false;
+    }
+    snprintf(why, bytes, "PMI_FD = %llu", (unsigned long long)fd);
+    return true;
+}
+
+static weft_status_t id_exchange_pmi_begin(weft_pmi_wire_t *wire)
+{
+    mpi_state_t mpi = id_exchange_pmi_mpi();
+    bool once = strcmp(wire->launcher, "slurm") == 0;
+    if (conversation.broken) {
+        return weft_fail(WEFT_ERR_STATE, 0,
+                         "the conversation with the PMI server of %s failed before",
+                         wire->launcher);
+    }
+    if (mpi == MPI_ENDED) {
+        return weft_fail(WEFT_ERR_STATE, 0,
+                         "MPI_Finalize has ended the conversation with the PMI server of %s: make "
+                         "communicators before it, or set boot.exchange",
+                         wire->launcher);
+    }
+    if (conversation.begun || (once && mpi == MPI_RUNS)) {
+        return WEFT_OK;
+    }
+    if (once && mpi == MPI_IDLE) {
+        return weft_fail(WEFT_ERR_UNSUPPORTED, 0,
+                         "Slurm's PMI server takes one \"init\" per process, and this one has an "
+                         "MPI library: call MPI_Init before weft, or start with srun --mpi=pmix, "
+                         "or set boot.exchange");
+    }
+    weft_status_t status = weft_pmi_begin(wire);
+    conversation.begun = status == WEFT_OK;
+    conversation.broken = status != WEFT_OK;
+    return status;
+}
+
+static weft_status_t id_exchange_pmi_carry(const weft_id_exchange_job_t *job, weft_unique_id_t *id)
+{
+    uint64_t fd = 0;
+    char key[32];
+    (void)weft_env_number("PMI_FD", &fd);
+    weft_pmi_wire_t wire = {.fd = (int)fd,
+                            .launcher = job->launcher->name,
+                            .until = job->until,
+                            .answer_ns = ANSWER_NS};
+    weft_os_lock(&conversation.lock);
+    snprintf(key, sizeof key, "weft-id-%u", conversation.exchanges++);
+    weft_status_t status = id_exchange_pmi_begin(&wire);
+    if (status == WEFT_OK) {
+        status = weft_pmi_carry(&wire, key, job->launcher->rank == 0, id);
+        conversation.broken = status != WEFT_OK;
+    }
+    weft_os_unlock(&conversation.lock);
+    return status;
+}
+
+static weft_status_t id_exchange_pmi_run(const weft_id_exchange_job_t *job, weft_unique_id_t *id)
+{
+    weft_status_t status = id_exchange_pmi_carry(job, id);
+    return status == WEFT_OK
+               ? weft_claim_round(id, job->launcher->rank, job->launcher->nranks, job->until)
+               : status;
+}
+
+const weft_id_exchange_t weft_id_exchange_pmi = {
+    .name = "pmi", .applies = id_exchange_pmi_applies, .exchange = id_exchange_pmi_run};

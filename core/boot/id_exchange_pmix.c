@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * PMIx: put by rank 0, one fence, get by the others. The library counts its users in a process, so
+ * an MPI library may have it open, or open it later; weft closes its use at once, since mpirun takes
+ * a process that ends with one open for crashed. */
+#include "core/boot/id_exchange_pmix.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/boot/claim_round.h"
+#include "core/config/env.h"
+#include "core/os/os.h"
+
+#define KEY_BYTES 32
+
+/* The end of a fence. It outlives the call that gave up waiting for it. */
+typedef struct fence {
+    _Atomic uint32_t done;
+    int status;
+} fence_t;
+
+typedef struct session {
+    const weft_pmix_t *pmix;
+    const weft_id_exchange_job_t *job;
+    weft_pmix_proc_t self;
+    bool fence_pending; /* then the library cannot be closed: it would wait for the others too */
+} session_t;
+
+/* Every rank counts the same exchanges, so that keys are new. */
+static struct {
+    weft_os_mutex_t lock;
+    uint32_t exchanges;
+    bool stuck;
+} use;
+
+static bool id_exchange_pmix_has_server(void)
+{
+    static const char *const names[] = {"PMIX_SERVER_URI",   "PMIX_SERVER_URI2",
+                                        "PMIX_SERVER_URI21", "PMIX_SERVER_URI3",
+                                        "PMIX_SERVER_URI4",  "PMIX_SERVER_URI41"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (weft_env(names[i]) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool id_exchange_pmix_applies(const weft_id_exchange_job_t *job, char *why, size_t bytes)
+{
+    uint64_t rank;
+    char trouble[200];
+    const char *space = weft_env("PMIX_NAMESPACE");
+    if (space == NULL || !id_exchange_pmix_has_server()) {
+        snprintf(why, bytes, "%s is not set",
+                 space == NULL ? "PMIX_NAMESPACE" : "PMIX_SERVER_URI4");
+        return false;
+    }
+    if (weft_env_number("PMIX_RANK", &rank) && rank != job->launcher->rank) {
+        snprintf(why, bytes, "PMIX_RANK = %llu is another rank", (unsigned long long)rank);
+        return false;
+    }
+    if (weft_os_dl_open(WEFT_PMIX_LIBRARY, trouble, sizeof trouble) == NULL) {
+        snprintf(why, bytes, "PMIx is there, but its library is not: %s", trouble);
+        return false;
+    }
+    snprintf(why, bytes, "PMIX_NAMESPACE = %.100s", space);
+    return true;
+}
+
+bool weft_pmix_version_is_known(const char *version)
+{
+    const char *digit = strpbrk(version, "0123456789");
+    long major = digit != NULL ? strtol(digit, NULL, 10) : 0;
+    return major >= WEFT_PMIX_OLDEST && major <= WEFT_PMIX_NEWEST;
+}
+
+/* The library stays loaded: its threads and MPI libraries may use it. */
+static weft_status_t id_exchange_pmix_load(weft_pmix_t *pmix)
+{
+    char why[200];
+    const struct {
+        const char *name;
+        void *slot;
+    } functions[] = {
+        {"PMIx_Get_version", &pmix->version},
+        {"PMIx_Error_string", &pmix->error_text},
+        {"PMIx_Init", &pmix->init},
+        {"PMIx_Get", &pmix->get},
+        {"PMIx_Put", &pmix->put},
+        {"PMIx_Commit", &pmix->commit},
+        {"PMIx_Fence_nb", &pmix->fence},
+        {"PMIx_Finalize", &pmix->finalize},
+    };
+    void *library = weft_os_dl_open(WEFT_PMIX_LIBRARY, why, sizeof why);
+    if (library == NULL) {
+        return weft_fail(WEFT_ERR_UNSUPPORTED, 0, "%s", why);
+    }
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        void *symbol = weft_os_dl_symbol(library, functions[i].name, why, sizeof why);
+        if (symbol == NULL) {
+            return weft_fail(WEFT_ERR_UNSUPPORTED, 0, WEFT_PMIX_LIBRARY ": %s", why);
+        }
+        /* A data pointer does not convert to a function pointer in C; POSIX says the bits do. */
+        memcpy(functions[i].slot, &symbol, sizeof symbol);
+    }
+    return WEFT_OK;
+}
+
+static weft_status_t id_exchange_pmix_fail(const session_t *s, weft_status_t status,
+                                           const char *call, int code)
+{
+    return weft_fail(status, 0, "the PMIx server of %s: %s: %s (%d)", s->job->launcher->name, call,
+                     s->pmix->error_text(code), code);
+}
+
+/* The server must count the ranks as the launcher's variables do. */
+static weft_status_t id_exchange_pmix_check_ranks(const session_t *s)
+{
+    weft_pmix_value_t *value = NULL;
+    weft_pmix_proc_t all = s->self;
+    const weft_launcher_t *launcher = s->job->launcher;
+    all.rank = WEFT_PMIX_ANY_RANK;
+    int code = s->pmix->get(&all, WEFT_PMIX_JOB_SIZE, NULL, 0, &value);
+    if (code != WEFT_PMIX_SUCCESS || value == NULL) {
+        return id_exchange_pmix_fail(s, WEFT_ERR_PROTO, "PMIx_Get of the number of ranks", code);
+    }
+    uint32_t size = value->type == WEFT_PMIX_UINT32 ? value->data.uint32 : 0;
+    weft_os_free(value);
+    if (size != launcher->nranks || s->self.rank != launcher->rank) {
+        return weft_fail(WEFT_ERR_CONFIG, 0,
+                         "PMIx says rank %u of %u, the variables of %s say rank %u of %u",
+                         s->self.rank, size, launcher->name, launcher->rank, launcher->nranks);
+    }
+    return WEFT_OK;
+}
+
+static weft_status_t id_exchange_pmix_put(const session_t *s, const char *key,
+                                          const weft_unique_id_t *id)
+{
+    uint8_t bytes[WEFT_UNIQUE_ID_BYTES];
+    weft_pmix_value_t value = {.type = WEFT_PMIX_BYTES};
+    memcpy(bytes, id->bytes, sizeof bytes);
+    value.data.bytes = (weft_pmix_bytes_t){.bytes = (char *)bytes, .size = sizeof bytes};
+    int code = s->pmix->put(WEFT_PMIX_GLOBAL, key, &value);
+    if (code == WEFT_PMIX_SUCCESS) {
+        code = s->pmix->commit();
+    }
+    return code == WEFT_PMIX_SUCCESS ? WEFT_OK
+                                     : id_exchange_pmix_fail(s, WEFT_ERR_PROTO, "PMIx_Put", code);
+}
+
+static void id_exchange_pmix_fence_ended(int status, void *arg)
+{
+    fence_t *fence = arg;
+    fence->status = status;
+    atomic_store_explicit(&fence->done, 1, memory_order_release);
+    weft_os_futex_wake(&fence->done);
+}
+
+/* Waits for all ranks, until the deadline. */
+static weft_status_t id_exchange_pmix_fence(session_t *s)
+{
+    weft_pmix_info_t info = {.key = WEFT_PMIX_COLLECT};
+    info.value.type = WEFT_PMIX_BOOL;
+    info.value.data.flag = true;
+    fence_t *fence = weft_os_alloc(sizeof *fence, 0);
+    if (fence == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, 0, "out of memory for a fence");
+    }
+    int code = s->pmix->fence(NULL, 0, &info, 1, id_exchange_pmix_fence_ended, fence);
+    if (code == WEFT_PMIX_SUCCESS) {
+        while (atomic_load_explicit(&fence->done, memory_order_acquire) == 0) {
+            uint64_t now = weft_os_clock_ns();
+            if (now >= s->job->until) {
+                s->fence_pending = true; /* and the memory is the library's */
+                return weft_fail(WEFT_ERR_TIMEOUT, 0,
+                                 "the PMIx server of %s did not end its fence before init_timeout: "
+                                 "not all %u ranks came to it",
+                                 s->job->launcher->name, s->job->launcher->nranks);
+            }
+            weft_os_futex_wait(&fence->done, 0, s->job->until - now);
+        }
+        code = fence->status;
+    }
+    weft_os_free(fence);
+    return code == WEFT_PMIX_SUCCESS || code == WEFT_PMIX_DONE_AT_ONCE
+               ? WEFT_OK
+               : id_exchange_pmix_fail(s, WEFT_ERR_PROTO, "PMIx_Fence", code);
+}
+
+static weft_status_t id_exchange_pmix_get(const session_t *s, const char *key, weft_unique_id_t *id)
+{
+    weft_pmix_value_t *value = NULL;
+    weft_pmix_proc_t root = s->self;
+    weft_pmix_info_t info = {.key = WEFT_PMIX_TIMEOUT};
+    uint64_t now = weft_os_clock_ns(),
+             left = s->job->until > now ? (s->job->until - now) / WEFT_NS_PER_S : 0;
+    info.value.type = WEFT_PMIX_INT;
+    info.value.data.integer = left < 86400 ? (int)left + 1 : 86400;
+    root.rank = 0;
+    int code = s->pmix->get(&root, key, &info, 1, &value);
+    if (code != WEFT_PMIX_SUCCESS || value == NULL) {
+        return id_exchange_pmix_fail(s, WEFT_ERR_PROTO, "PMIx_Get of the id of rank 0", code);
+    }
+    weft_status_t status = WEFT_OK;
+    if (value->type == WEFT_PMIX_BYTES && value->data.bytes.size == sizeof id->bytes) {
+        memcpy(id->bytes, value->data.bytes.bytes, sizeof id->bytes);
+    } else {
+        status = weft_fail(WEFT_ERR_PROTO, 0,
+                           "the PMIx server of %s gave a value of type %u and %zu bytes; a unique "
+                           "id is of type %d and has %zu",
+                           s->job->launcher->name, value->type,
+                           value->type == WEFT_PMIX_BYTES ? value->data.bytes.size : 0,
+                           WEFT_PMIX_BYTES, sizeof id->bytes);
+    }
+    if (value->type == WEFT_PMIX_BYTES) {
+        weft_os_free(value->data.bytes.bytes);
+    }
+    weft_os_free(value);
+    return status;
+}
+
+static weft_status_t id_exchange_pmix_talk(session_t *s, const char *key, weft_unique_id_t *id)
+{
+    weft_status_t status = id_exchange_pmix_check_ranks(s);
+    if (status == WEFT_OK && s->self.rank == 0) {
+        status = id_exchange_pmix_put(s, key, id);
+    }
+    if (status == WEFT_OK) {
+        status = id_exchange_pmix_fence(s);
+    }
+    if (status == WEFT_OK && s->self.rank != 0) {
+        status = id_exchange_pmix_get(s, key, id);
+    }
+    return status;
+}
+
+static weft_status_t id_exchange_pmix_converse(session_t *s, weft_unique_id_t *id)
+{
+    char key[KEY_BYTES];
+    if (use.stuck) {
+        return weft_fail(WEFT_ERR_STATE, 0, "a fence of the PMIx server of %s did not end before",
+                         s->job->launcher->name);
+    }
+    snprintf(key, sizeof key, "weft.id.%u", use.exchanges++);
+    int code = s->pmix->init(&s->self, NULL, 0);
+    if (code != WEFT_PMIX_SUCCESS) {
+        return id_exchange_pmix_fail(s, WEFT_ERR_LINK, "PMIx_Init", code);
+    }
+    weft_status_t status = id_exchange_pmix_talk(s, key, id);
+    use.stuck = s->fence_pending;
+    if (!s->fence_pending) {
+        (void)s->pmix->finalize(NULL, 0);
+    }
+    return status;
+}
+
+weft_status_t weft_pmix_carry(const weft_pmix_t *pmix, const weft_id_exchange_job_t *job,
+                              weft_unique_id_t *id)
+{
+    session_t session = {.pmix = pmix, .job = job};
+    if (!weft_pmix_version_is_known(pmix->version())) {
+        return weft_fail(WEFT_ERR_UNSUPPORTED, 0,
+                         WEFT_PMIX_LIBRARY " is \"%.80s\"; weft knows versions %d to %d",
+                         pmix->version(), WEFT_PMIX_OLDEST, WEFT_PMIX_NEWEST);
+    }
+    weft_os_lock(&use.lock);
+    weft_status_t status = id_exchange_pmix_converse(&session, id);
+    weft_os_unlock(&use.lock);
+    return status;
+}
+
+static weft_status_t id_exchange_pmix_run(const weft_id_exchange_job_t *job, weft_unique_id_t *id)
+{
+    weft_pmix_t pmix;
+    weft_status_t status = id_exchange_pmix_load(&pmix);
+    if (status == WEFT_OK) {
+        status = weft_pmix_carry(&pmix, job, id);
+    }
+    return status == WEFT_OK
+               ? weft_claim_round(id, job->launcher->rank, job->launcher->nranks, job->until)
+               : status;
+}
+
+const weft_id_exchange_t weft_id_exchange_pmix = {
+    .name = "pmix", .applies = id_exchange_pmix_applies, .exchange = id_exchange_pmix_run};

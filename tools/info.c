@@ -11,6 +11,7 @@
 
 #include "tools/args.h"
 #include "tools/info_kernel.h"
+#include "tools/info_launcher.h"
 #include "tools/info_memory.h"
 #include "tools/json.h"
 #include "tools/session.h"
@@ -23,6 +24,7 @@ typedef struct info_walk {
 } info_walk_t;
 
 static const tool_option_t options_table[] = {
+    {0, "launcher", NULL, "who started this process, and how the unique id comes to it", 'l'},
     TOOL_OPTIONS_CONFIG,
     {0, "memory", NULL, "what a rank holds, in a job that is started for it", 'M'},
     {'P', "processes", "N", "with --memory: ranks of that job [2]", 'P'},
@@ -245,7 +247,7 @@ static int info_print_all(const tool_settings_t *settings, bool as_json)
 
 typedef struct info_request {
     tool_settings_t settings;
-    bool as_json, memory;
+    bool as_json, launcher, memory;
     int64_t processes; /* 0: not given */
 } info_request_t;
 
@@ -254,6 +256,10 @@ static int info_answer(const info_request_t *request)
     uint32_t processes = request->processes > 0 ? (uint32_t)request->processes : 2;
     if (request->processes > 0 && !request->memory) {
         return tool_usage("-P goes with --memory");
+    }
+    if (request->launcher) {
+        json_t json = {.out = stdout};
+        return info_launcher(request->as_json ? &json : NULL, &request->settings);
     }
     return request->memory ? info_memory(&request->settings, processes, request->as_json)
                            : info_print_all(&request->settings, request->as_json);
@@ -264,6 +270,9 @@ static bool info_take(info_request_t *request, int id, const char *value)
     switch (id) {
     case TOOL_OPT_JSON:
         request->as_json = true;
+        return true;
+    case 'l':
+        request->launcher = true;
         return true;
     case 'M':
         request->memory = true;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "tools/config.h"
+#include "tools/id.h"
 #include "tools/info.h"
 #include "tools/perf.h"
 #include "tools/plan.h"
@@ -26,7 +27,9 @@ static int main_run_version(int argc, char **argv);
 
 static const subcommand_t commands[] = {
     {"perf", tool_perf, "measure and check a collective; the options are those of nccl-tests"},
-    {"info", tool_info, "plugins, their options, devices"},
+    {"info", tool_info,
+     "plugins, their options, devices; with --launcher, who started this process"},
+    {"id", tool_id, "a unique id for ranks that are started by hand"},
     {"topo", main_run_topo,
      "this machine: NUMA nodes, cores, GPUs, NICs and the paths between them"},
     {"config", tool_config, "every option with its value and where it came from"},

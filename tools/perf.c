@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/coll.h"
+#include "core/boot/id_exchange.h"
 #include "tools/perf_fork.h"
 #include "tools/perf_job.h"
 #include "tools/perf_names.h"
@@ -14,6 +15,28 @@
 #include "tools/perf_support.h"
 #include "tools/tool.h"
 #include "tools/values.h"
+
+/* Says who started the ranks, and how the unique id came to them. */
+static void perf_print_launcher(const weft_launcher_t *launcher,
+                                const weft_comm_options_t *settings)
+{
+    char why[256];
+    weft_settings_t values;
+    weft_config_t *config = NULL;
+    const weft_id_exchange_t *way = NULL;
+    weft_status_t status = weft_config_load(settings, &config);
+    if (status == WEFT_OK) {
+        status = weft_settings_read(config, &values);
+    }
+    if (status == WEFT_OK) {
+        weft_id_exchange_job_t job = {.launcher = launcher, .settings = &values.boot};
+        status = weft_id_exchange_choose(&job, why, sizeof why, &way);
+    }
+    if (status == WEFT_OK) {
+        printf("# Launcher: %s, unique id by %s (%s)\n", launcher->name, way->name, why);
+    }
+    weft_config_destroy(config);
+}
 
 static int perf_launched(const perf_options_t *options, const weft_launcher_t *launcher)
 {
@@ -29,6 +52,10 @@ static int perf_launched(const perf_options_t *options, const weft_launcher_t *l
     weft_status_t status = launcher->rank == 0 ? weft_unique_id_create(&id, &settings) : WEFT_OK;
     if (status == WEFT_OK && launcher->nranks > 1) {
         status = weft_launcher_exchange_id(launcher, &id, &settings);
+    }
+    if (status == WEFT_OK && launcher->nranks > 1 && launcher->rank == 0 &&
+        !options->output.json_stdout) {
+        perf_print_launcher(launcher, &settings);
     }
     return status != WEFT_OK ? tool_report(status) : perf_process_run(&process, &id);
 }

@@ -48,7 +48,7 @@ static weft_status_t fixed_id_split(const char *at, weft_id_t *id)
         port = port * 10 + (uint32_t)(*digit - '0');
     }
     size_t bytes = (size_t)(colon - at);
-    if (bytes > 2 && at[0] == '[' && at[bytes - 1] == ']') {
+    if (bytes >= 2 && at[0] == '[' && at[bytes - 1] == ']') {
         first++;
         bytes -= 2;
     } else if (memchr(at, ':', bytes) != NULL) {

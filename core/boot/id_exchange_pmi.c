@@ -3,69 +3,48 @@
  * Who may speak on PMI_FD, and when. The socket belongs to the process: weft shares it with an MPI
  * library that may be there too. Hydra takes "init" as often as it is sent. Slurm takes it once, and
  * stops answering at a second one; so weft leaves it to an MPI library, and begins itself only where
- * none can come after it. */
+ * none can come after it. "finalize" ends it for all: MPI_Finalize says it, else weft when the process
+ * exits. Hydra kills the other ranks if a process ends without. */
 #include "core/boot/id_exchange_pmi.h"
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/error.h"
 #include "core/boot/claim_round.h"
+#include "core/boot/mpi_library.h"
 #include "core/boot/pmi_wire.h"
 #include "core/config/env.h"
 #include "core/os/os.h"
 
 /* A server answers this by itself, however slow the other ranks are. */
 #define ANSWER_NS (20 * WEFT_NS_PER_S)
+/* A process that exits does not wait longer for it. */
+#define GOODBYE_NS WEFT_NS_PER_S
 
 /* The conversation of this process. */
 typedef struct conversation {
     weft_os_mutex_t lock;
     bool begun, broken;
+    uint32_t generation; /* process that began */
+    int fd;
     uint32_t exchanges; /* every rank counts the same, so that names are new */
 } conversation_t;
 
 static conversation_t conversation;
 
-/* What an MPI library of this process has done. */
-typedef enum mpi_state {
-    MPI_ABSENT,
-    MPI_IDLE, /* it is there, and MPI_Init has not been called */
-    MPI_RUNS,
-    MPI_ENDED
-} mpi_state_t;
-
-typedef int (*mpi_flag_fn_t)(int *flag);
-
-static bool id_exchange_pmi_mpi_says(const char *symbol, bool *present)
+static void id_exchange_pmi_at_exit(void)
 {
-    static const char *const libraries[] = {NULL, "libmpi.so.12", "libmpich.so.12"};
-    mpi_flag_fn_t function;
-    int flag = 0;
-    void *found = NULL;
-    for (size_t i = 0; i < sizeof libraries / sizeof *libraries && found == NULL; i++) {
-        found = weft_os_dl_loaded(libraries[i], symbol);
+    weft_mpi_library_t mpi = weft_mpi_library();
+    weft_pmi_wire_t wire = {
+        .fd = conversation.fd, .launcher = "", .until = WEFT_NEVER, .answer_ns = GOODBYE_NS};
+    if (conversation.begun && !conversation.broken &&
+        conversation.generation == weft_os_fork_generation() && mpi != WEFT_MPI_RUNS &&
+        mpi != WEFT_MPI_ENDED) {
+        weft_pmi_end(&wire);
     }
-    *present = found != NULL;
-    if (found == NULL) {
-        return false;
-    }
-    /* A data pointer does not convert to a function pointer in C; POSIX says the bits do. */
-    memcpy(&function, &found, sizeof found);
-    return function(&flag) == 0 && flag != 0;
-}
-
-static mpi_state_t id_exchange_pmi_mpi(void)
-{
-    bool present;
-    if (id_exchange_pmi_mpi_says("MPI_Finalized", &present)) {
-        return MPI_ENDED;
-    }
-    if (!present) {
-        return MPI_ABSENT;
-    }
-    return id_exchange_pmi_mpi_says("MPI_Initialized", &present) ? MPI_RUNS : MPI_IDLE;
 }
 
 static bool id_exchange_pmi_applies(const weft_id_exchange_job_t *job, char *why, size_t bytes)
@@ -91,23 +70,23 @@ static bool id_exchange_pmi_applies(const weft_id_exchange_job_t *job, char *why
 
 static weft_status_t id_exchange_pmi_begin(weft_pmi_wire_t *wire)
 {
-    mpi_state_t mpi = id_exchange_pmi_mpi();
+    weft_mpi_library_t mpi = weft_mpi_library();
     bool once = strcmp(wire->launcher, "slurm") == 0;
     if (conversation.broken) {
         return weft_fail(WEFT_ERR_STATE, 0,
                          "the conversation with the PMI server of %s failed before",
                          wire->launcher);
     }
-    if (mpi == MPI_ENDED) {
+    if (mpi == WEFT_MPI_ENDED) {
         return weft_fail(WEFT_ERR_STATE, 0,
                          "MPI_Finalize has ended the conversation with the PMI server of %s: make "
                          "communicators before it, or set boot.exchange",
                          wire->launcher);
     }
-    if (conversation.begun || (once && mpi == MPI_RUNS)) {
+    if (conversation.begun || (once && mpi == WEFT_MPI_RUNS)) {
         return WEFT_OK;
     }
-    if (once && mpi == MPI_IDLE) {
+    if (once && mpi == WEFT_MPI_IDLE) {
         return weft_fail(WEFT_ERR_UNSUPPORTED, 0,
                          "Slurm's PMI server takes one \"init\" per process, and this one has an "
                          "MPI library: call MPI_Init before weft, or start with srun --mpi=pmix, "
@@ -115,6 +94,11 @@ static weft_status_t id_exchange_pmi_begin(weft_pmi_wire_t *wire)
     }
     weft_status_t status = weft_pmi_begin(wire);
     conversation.begun = status == WEFT_OK;
+    conversation.fd = wire->fd;
+    conversation.generation = weft_os_fork_generation();
+    if (status == WEFT_OK && atexit(id_exchange_pmi_at_exit) != 0) {
+        status = weft_fail(WEFT_ERR_RESOURCE, 0, "no room for a function that runs at exit");
+    }
     conversation.broken = status != WEFT_OK;
     return status;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * PMIx: put by rank 0, one fence, get by the others. The library counts its users in a process, so
- * an MPI library may have it open, or open it later; weft closes its use at once, since mpirun takes
- * a process that ends with one open for crashed. */
+ * an MPI library may have it open too. weft closes its use at once, since mpirun takes a process that
+ * ends with one open for crashed. Where an MPI library has yet to begin it stays open until the
+ * process exits: Open MPI finds nothing in a PMIx that was closed before. */
 #include "core/boot/id_exchange_pmix.h"
 
 #include <stdio.h>
@@ -11,6 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/boot/claim_round.h"
+#include "core/boot/mpi_library.h"
 #include "core/config/env.h"
 #include "core/os/os.h"
 
@@ -34,7 +36,27 @@ static struct {
     weft_os_mutex_t lock;
     uint32_t exchanges;
     bool stuck;
+    int (*finalize)(const weft_pmix_info_t *info, size_t ninfo); /* at exit; NULL: not needed */
+    uint32_t generation;                                         /* process that is to call it */
 } use;
+
+static void id_exchange_pmix_at_exit(void)
+{
+    if (use.finalize != NULL && use.generation == weft_os_fork_generation()) {
+        (void)use.finalize(NULL, 0);
+    }
+}
+
+static void id_exchange_pmix_close(const weft_pmix_t *pmix)
+{
+    /* One open use is enough. */
+    if (weft_mpi_library() != WEFT_MPI_IDLE || use.finalize != NULL) {
+        (void)pmix->finalize(NULL, 0);
+    } else if (atexit(id_exchange_pmix_at_exit) == 0) {
+        use.generation = weft_os_fork_generation();
+        use.finalize = pmix->finalize;
+    }
+}
 
 static bool id_exchange_pmix_has_server(void)
 {
@@ -246,6 +268,12 @@ static weft_status_t id_exchange_pmix_converse(session_t *s, weft_unique_id_t *i
         return weft_fail(WEFT_ERR_STATE, 0, "a fence of the PMIx server of %s did not end before",
                          s->job->launcher->name);
     }
+    if (weft_mpi_library() == WEFT_MPI_ENDED) {
+        return weft_fail(WEFT_ERR_STATE, 0,
+                         "MPI_Finalize has ended the conversation with the PMIx server of %s: make "
+                         "communicators before it, or set boot.exchange",
+                         s->job->launcher->name);
+    }
     snprintf(key, sizeof key, "weft.id.%u", use.exchanges++);
     int code = s->pmix->init(&s->self, NULL, 0);
     if (code != WEFT_PMIX_SUCCESS) {
@@ -254,7 +282,7 @@ static weft_status_t id_exchange_pmix_converse(session_t *s, weft_unique_id_t *i
     weft_status_t status = id_exchange_pmix_talk(s, key, id);
     use.stuck = s->fence_pending;
     if (!s->fence_pending) {
-        (void)s->pmix->finalize(NULL, 0);
+        id_exchange_pmix_close(s->pmix);
     }
     return status;
 }

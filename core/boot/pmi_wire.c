@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * PMI-1 as Hydra and Slurm speak it: init, get_maxes, get_my_kvsname, put, barrier_in, get. There is
- * no finalize: after it the server closes, and an MPI library in this process could not begin. Both
- * servers accept a process that ends without it. */
+ * PMI-1 as Hydra and Slurm speak it: init, get_maxes, get_my_kvsname, put, barrier_in, get,
+ * finalize. */
 #include "core/boot/pmi_wire.h"
 
 #include <stdarg.h>
@@ -234,4 +233,11 @@ weft_status_t weft_pmi_carry(weft_pmi_wire_t *wire, const char *key, bool gives,
         status = pmi_wire_fetch(wire, kvs, key, id);
     }
     return status;
+}
+
+void weft_pmi_end(weft_pmi_wire_t *wire)
+{
+    weft_error_t before = *weft_error_record();
+    (void)pmi_wire_ask(wire, "cmd=finalize\n", "finalize_ack", NULL);
+    *weft_error_record() = before;
 }

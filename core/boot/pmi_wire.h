@@ -28,5 +28,8 @@ weft_status_t weft_pmi_begin(weft_pmi_wire_t *wire);
  * ERR_UNSUPPORTED: the server takes no value of that length. */
 weft_status_t weft_pmi_carry(weft_pmi_wire_t *wire, const char *key, bool gives,
                              weft_unique_id_t *id);
+/* Ends the conversation: the server closes, and takes the end of the process for a good one. Waits
+ * for answer_ns at most. */
+void weft_pmi_end(weft_pmi_wire_t *wire);
 
 #endif

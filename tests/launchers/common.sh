@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Sourced by the tests of launchers, on top of those of e2e.
+. "$E2E_SOURCE/tests/e2e/common.sh"
+unset XDG_RUNTIME_DIR
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
+perf=(perf all_reduce -c 1 -b 8 -e 64K -f 64 -n 3)
+with_mpi=${E2E_WITH_MPI:?run by ctest}
+
+# Runs a command where /tmp is empty and cannot be written: no folder carries an id there. What the
+# launcher itself writes goes to a folder that the ranks are not told to use.
+without_tmp() {
+    local own
+    own=$(mktemp -d "$build/launcher.XXXXXX")
+    TMPDIR=$own unshare --mount bash -c '
+        mount -t tmpfs -o ro,mode=1777 none /tmp && exec "$@"' without_tmp "$@"
+    local code=$?
+    rm -rf "$own"
+    return $code
+}
+export -f without_tmp
+export build
+may_unshare() { unshare --mount true 2>/dev/null; }
+
+# measures WAY COMMAND…: four ranks of weft perf under a launcher are right, by that way.
+measures() {
+    local way=$1
+    shift
+    expect 0 bash -c 'without_tmp "$@"' x "$@" "$weft" "${perf[@]}"
+    all_right 3
+    says out '^#  Rank  3 '
+    says out "^# Launcher: .* unique id by $way "
+    grep '^# Launcher' "$work/out"
+}
+
+# in_one_process PROGRAM RANKS STEPS COMMAND…: each step of with_mpi.c is right on all ranks.
+in_one_process() {
+    local program=$1 ranks=$2 steps=$3 found wanted
+    shift 3
+    [ -x "$program" ] || {
+        echo "left out: MPI and weft in one process, no $(basename "$program")"
+        return 0
+    }
+    expect 0 "$@" "$program" "$steps"
+    found=$(grep -cE '^(weft|MPI): rank .* right$|^refused: ' "$work/out")
+    wanted=$(($(tr -cd wWm <<<"$steps" | wc -c) * ranks))
+    [ "$found" -eq "$wanted" ] || die "$found good steps of $wanted in $steps"
+}

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Hydra carries the id by PMI-1: ranks without a folder, several communicators, MPI before and after.
+. "$(dirname "$0")/common.sh"
+hydra=mpirun.mpich
+command -v $hydra >/dev/null || skip "no $hydra (Debian: mpich)"
+may_unshare || skip "may not make mount namespaces"
+
+measures pmi $hydra -n 4
+expect 0 $hydra -n 2 "$weft" info --launcher
+says out '^launcher  hydra$'
+says out '^rank      1 of 2$'
+says out '^exchange  pmi: PMI_FD = [0-9]+$'
+expect 0 $hydra -n 2 "$weft" info --launcher --json
+
+# Another way by option; one that is not open says which are.
+export WEFT_BOOT_RENDEZVOUS=$work
+expect 0 $hydra -n 2 env WEFT_BOOT_EXCHANGE=folder "$weft" "${perf[@]}"
+says out 'unique id by folder '
+expect 3 $hydra -n 2 env WEFT_BOOT_EXCHANGE=pmix "$weft" "${perf[@]}"
+says err 'boot.exchange = pmix: PMIX_NAMESPACE is not set; open here: pmi, folder'
+unset WEFT_BOOT_RENDEZVOUS
+
+for steps in ww iwmwmf wimwf wwimf iwfW; do
+    in_one_process "$with_mpi/with_mpich" 3 $steps $hydra -n 3
+done
+[ ! -x "$with_mpi/with_mpich" ] || says out '^refused: MPI_Finalize has ended the conversation'

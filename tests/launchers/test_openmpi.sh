@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Open MPI's mpirun carries the id by PMIx.
+. "$(dirname "$0")/common.sh"
+mpirun=mpirun.openmpi
+command -v $mpirun >/dev/null || skip "no $mpirun (Debian: openmpi-bin)"
+may_unshare || skip "may not make mount namespaces"
+
+measures pmix $mpirun --oversubscribe -n 4
+expect 0 $mpirun --oversubscribe -n 2 "$weft" info --launcher
+says out '^launcher  openmpi$'
+says out '^exchange  pmix: PMIX_NAMESPACE = '
+export WEFT_BOOT_RENDEZVOUS=$work
+expect 0 $mpirun --oversubscribe -n 2 env WEFT_BOOT_EXCHANGE=folder "$weft" "${perf[@]}"
+says out 'unique id by folder '
+unset WEFT_BOOT_RENDEZVOUS
+
+for steps in ww iwmwmf wimwf wwimf iwfW; do
+    in_one_process "$with_mpi/with_openmpi" 3 $steps $mpirun --oversubscribe -n 3
+done
+[ ! -x "$with_mpi/with_openmpi" ] || says out '^refused: MPI_Finalize has ended the conversation'

@@ -52,6 +52,50 @@ static void every_launcher_is_recognised(void **unused)
     assert_found("slurm", 2, 4, 2, 4);
     launcher_environment("SLURM_PROCID=2", "SLURM_NTASKS=4", "SLURM_LOCALID=0", NULL);
     assert_found("slurm", 2, 4, 0, 0);
+    launcher_environment("WEFT_RANK=2", "WEFT_NRANKS=4", "RANK=7", "WORLD_SIZE=9", NULL);
+    assert_found("environment", 2, 4, 0, 0);
+}
+
+/* The list of all nodes tells how many ranks this one has. */
+static void slurm_tells_the_ranks_of_each_node(void **unused)
+{
+    static const struct {
+        const char *list, *node;
+        uint32_t ranks;
+    } cases[] = {
+        {"SLURM_STEP_TASKS_PER_NODE=2(x2)", "SLURM_NODEID=0", 2},
+        {"SLURM_STEP_TASKS_PER_NODE=2(x2)", "SLURM_NODEID=1", 2},
+        {"SLURM_STEP_TASKS_PER_NODE=1,3", "SLURM_NODEID=1", 3},
+        {"SLURM_STEP_TASKS_PER_NODE=1(x2),2", "SLURM_NODEID=2", 2},
+        {"SLURM_STEP_TASKS_PER_NODE=4", "SLURM_NODEID=0", 4},
+        /* Rubbish is no list: not known. */
+        {"SLURM_STEP_TASKS_PER_NODE=2(x2)", "SLURM_NODEID=2", 0},
+        {"SLURM_STEP_TASKS_PER_NODE=", "SLURM_NODEID=0", 0},
+        {"SLURM_STEP_TASKS_PER_NODE=x", "SLURM_NODEID=0", 0},
+        {"SLURM_STEP_TASKS_PER_NODE=(x3)", "SLURM_NODEID=0", 0},
+        {"SLURM_STEP_TASKS_PER_NODE=2(x0)", "SLURM_NODEID=0", 0},
+        {"SLURM_STEP_TASKS_PER_NODE=99999999999999999999", "SLURM_NODEID=0", 0},
+    };
+    (void)unused;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        launcher_environment("SLURM_PROCID=0", "SLURM_NTASKS=4", "SLURM_LOCALID=0",
+                             "SLURM_STEP_ID=0", "SLURM_NNODES=2", cases[i].list, cases[i].node,
+                             NULL);
+        assert_found("slurm", 0, 4, 0, cases[i].ranks);
+    }
+}
+
+static void pmi_of_slurm_is_not_taken_for_hydra(void **unused)
+{
+    (void)unused;
+    launcher_environment("PMI_RANK=3", "PMI_SIZE=4", "SLURM_PROCID=3", "SLURM_NTASKS=4",
+                         "SLURM_LOCALID=1", "SLURM_STEP_ID=0", "SLURM_JOB_ID=9",
+                         "SLURM_STEP_TASKS_PER_NODE=2(x2)", "SLURM_NODEID=1", NULL);
+    assert_found("slurm", 3, 4, 1, 2);
+    /* Hydra in an allocation of Slurm. */
+    launcher_environment("PMI_RANK=3", "PMI_SIZE=4", "MPI_LOCALRANKID=1", "MPI_LOCALNRANKS=2",
+                         "SLURM_PROCID=1", "SLURM_NTASKS=2", "SLURM_STEP_ID=0", NULL);
+    assert_found("hydra", 3, 4, 1, 2);
 }
 
 static void launchers_inside_launchers_are_told_apart(void **unused)
@@ -85,6 +129,12 @@ static void variables_that_contradict_each_other_are_named(void **unused)
     launcher_environment("RANK=0", "WORLD_SIZE=2", "OMPI_COMM_WORLD_RANK=1",
                          "OMPI_COMM_WORLD_SIZE=2", NULL);
     assert_contradiction("RANK = 0");
+    launcher_environment("WEFT_RANK=1", NULL);
+    assert_contradiction("WEFT_NRANKS is not");
+    launcher_environment("WEFT_NRANKS=1", NULL);
+    assert_contradiction("WEFT_RANK is not");
+    launcher_environment("WEFT_RANK=2", "WEFT_NRANKS=2", NULL);
+    assert_contradiction("WEFT_RANK = 2");
     launcher_environment("PMI_RANK=1", "PMI_SIZE=3", "OMPI_COMM_WORLD_RANK=1",
                          "OMPI_COMM_WORLD_SIZE=2", NULL);
     assert_contradiction("PMI_SIZE = 3");
@@ -102,6 +152,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_launcher_is_recognised),
+        cmocka_unit_test(slurm_tells_the_ranks_of_each_node),
+        cmocka_unit_test(pmi_of_slurm_is_not_taken_for_hydra),
         cmocka_unit_test(launchers_inside_launchers_are_told_apart),
         cmocka_unit_test(variables_that_contradict_each_other_are_named),
         cmocka_unit_test(detect_refuses_a_structure_without_size),

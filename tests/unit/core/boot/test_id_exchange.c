@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Which way the unique id takes, by the environment and by option. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/base/error.h"
+#include "core/boot/id_exchange.h"
+#include "tests/support/launcher_environment.h"
+
+#define TORCHRUN                                                                                   \
+    "RANK=1", "WORLD_SIZE=4", "TORCHELASTIC_RUN_ID=x", "MASTER_ADDR=a", "MASTER_PORT=29500",       \
+        "TORCHELASTIC_USE_AGENT_STORE=True"
+enum { AUTO, ID, PMI, PMIX, TCP, FOLDER };
+
+/* Asks in the environment that is set. */
+static weft_status_t choose(int64_t option, const char *folder, const char **name_p)
+{
+    char why[256] = "";
+    const weft_id_exchange_t *way = NULL;
+    weft_launcher_t launcher = {.size = sizeof launcher};
+    weft_boot_settings_t settings = {.exchange = option, .rendezvous = folder};
+    assert_int_equal(weft_launcher_detect(&launcher), WEFT_OK);
+    weft_id_exchange_job_t job = {.launcher = &launcher, .settings = &settings};
+    weft_status_t status = weft_id_exchange_choose(&job, why, sizeof why, &way);
+    *name_p = way != NULL ? way->name : "none";
+    assert_true(status != WEFT_OK || why[0] != '\0');
+    return status;
+}
+
+static void assert_way(int64_t option, const char *folder, const char *wanted)
+{
+    const char *name;
+    if (choose(option, folder, &name) != WEFT_OK || strcmp(name, wanted) != 0) {
+        fail_msg("%s, wanted %s: %s", name, wanted, weft_error_record()->text);
+    }
+}
+
+static void assert_refused(int64_t option, weft_status_t status, const char *says)
+{
+    const char *name;
+    if (choose(option, "", &name) != status || strstr(weft_error_record()->text, says) == NULL) {
+        fail_msg("%s: %s", name, weft_error_record()->text);
+    }
+}
+
+static void the_order_is_given_pmi_tcp_folder(void **unused)
+{
+    (void)unused;
+    launcher_environment("PMI_RANK=1", "PMI_SIZE=4", "MPI_LOCALRANKID=1", "MPI_LOCALNRANKS=4",
+                         "PMI_FD=7", "WEFT_UNIQUE_ID=00", NULL);
+    assert_way(AUTO, "", "id");
+    unsetenv("WEFT_UNIQUE_ID");
+    assert_way(AUTO, "/x", "pmi");
+    assert_way(FOLDER, "", "folder");
+    unsetenv("PMI_FD");
+    assert_way(AUTO, "", "folder");
+    launcher_environment(TORCHRUN, "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=2", NULL);
+    assert_way(AUTO, "/x", "tcp");
+    assert_way(AUTO, "", "tcp");
+    launcher_environment(TORCHRUN, "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=4", NULL);
+    assert_way(AUTO, "", "folder");
+    assert_way(TCP, "", "tcp");
+}
+
+static void a_way_that_is_named_and_closed_says_what_is_open(void **unused)
+{
+    (void)unused;
+    launcher_environment("PMI_RANK=1", "PMI_SIZE=4", "MPI_LOCALRANKID=1", "MPI_LOCALNRANKS=4",
+                         "PMI_FD=7", NULL);
+    assert_refused(ID, WEFT_ERR_CONFIG, "WEFT_UNIQUE_ID is not set; open here: pmi, folder");
+    assert_refused(PMIX, WEFT_ERR_CONFIG, "PMIX_NAMESPACE is not set");
+    assert_refused(TCP, WEFT_ERR_CONFIG, "the launcher is not torchrun");
+    setenv("PMI_RANK", "1", 1);
+    setenv("PMI_FD", "x", 1);
+    assert_refused(PMI, WEFT_ERR_CONFIG, "are not three numbers; open here: folder");
+    launcher_environment("WEFT_RANK=0", "WEFT_NRANKS=2", "PMI_FD=7", "PMI_RANK=1", "PMI_SIZE=4",
+                         NULL);
+    assert_refused(PMI, WEFT_ERR_CONFIG, "PMI_FD belongs to rank 1 of 4; no other way is open");
+}
+
+static void no_way_at_all_says_the_remedy(void **unused)
+{
+    (void)unused;
+    launcher_environment("SLURM_PROCID=3", "SLURM_NTASKS=4", "SLURM_LOCALID=1", "SLURM_STEP_ID=0",
+                         "SLURM_JOB_ID=9", "SLURM_NNODES=2", "SLURM_NODEID=1",
+                         "SLURM_STEP_TASKS_PER_NODE=2(x2)", NULL);
+    assert_refused(AUTO, WEFT_ERR_UNSUPPORTED, "srun --mpi=pmi2");
+    assert_refused(AUTO, WEFT_ERR_UNSUPPORTED, "boot.rendezvous");
+    assert_way(AUTO, "/shared", "folder");
+    launcher_environment("WEFT_RANK=0", "WEFT_NRANKS=2", NULL);
+    assert_refused(AUTO, WEFT_ERR_UNSUPPORTED, "weft id --at HOST:PORT");
+    launcher_environment("RANK=1", "WORLD_SIZE=4", "LOCAL_RANK=0", "LOCAL_WORLD_SIZE=1",
+                         "MASTER_ADDR=a", "MASTER_PORT=29500", NULL);
+    assert_refused(TCP, WEFT_ERR_CONFIG, "nobody listens there");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_order_is_given_pmi_tcp_folder),
+        cmocka_unit_test(a_way_that_is_named_and_closed_says_what_is_open),
+        cmocka_unit_test(no_way_at_all_says_the_remedy),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

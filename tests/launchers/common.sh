@@ -46,3 +46,23 @@ in_one_process() {
     wanted=$(($(tr -cd wWm <<<"$steps" | wc -c) * ranks))
     [ "$found" -eq "$wanted" ] || die "$found good steps of $wanted in $steps"
 }
+
+# run_documented TAG: runs the commands of docs/launchers.md that are marked for it, as they stand there.
+run_documented() {
+    local blocks=$work/documented.sh
+    mkdir -p "$work/bin"
+    # Hydra looks for its helpers beside the name by which it was called, so no links.
+    printf '#!/bin/sh\nexec mpirun.openmpi "$@"\n' >"$work/bin/mpirun"
+    printf '#!/bin/sh\nexec mpirun.mpich "$@"\n' >"$work/bin/mpiexec"
+    chmod +x "$work"/bin/*
+    awk -v mark="<!-- run: $1 -->" '
+        $0 == mark { marked = 1; next }
+        marked && $0 == "```sh" { inside = 1; next }
+        $0 == "```" { marked = inside = 0 }
+        inside' "$source_dir/docs/launchers.md" >"$blocks"
+    [ -s "$blocks" ] || die "docs/launchers.md has no commands for $1"
+    expect 0 env OMPI_MCA_rmaps_base_oversubscribe=1 PATH="$work/bin:$(dirname "$weft"):$PATH" bash -e "$blocks"
+    says out '^# Out of bounds values : 0 OK$'
+    [ "$(grep -c '^# Out of bounds values : 0 OK$' "$work/out")" -eq \
+        "$(grep -c 'perf all_reduce' "$blocks")" ] || die "not all documented commands are right"
+}

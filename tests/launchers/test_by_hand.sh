@@ -40,6 +40,7 @@ expect 6 "$weft" id
 expect 6 "$weft" id --at localhost
 says err 'HOST:PORT'
 unset WEFT_UNIQUE_ID WEFT_NRANKS
+run_documented hand
 
 # torchrun's agent serves a store; on several hosts it carries the id. A server of the same protocol
 # takes its place.

@@ -24,3 +24,4 @@ for steps in ww iwmwmf wimwf wwimf iwfW; do
     in_one_process "$with_mpi/with_mpich" 3 $steps $hydra -n 3
 done
 [ ! -x "$with_mpi/with_mpich" ] || says out '^refused: MPI_Finalize has ended the conversation'
+run_documented hydra

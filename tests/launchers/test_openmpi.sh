@@ -18,3 +18,4 @@ for steps in ww iwmwmf wimwf wwimf iwfW; do
     in_one_process "$with_mpi/with_openmpi" 3 $steps $mpirun --oversubscribe -n 3
 done
 [ ! -x "$with_mpi/with_openmpi" ] || says out '^refused: MPI_Finalize has ended the conversation'
+run_documented openmpi

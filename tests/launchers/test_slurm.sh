@@ -55,3 +55,4 @@ for steps in iwmwmf Wimwf iwfW; do
     in_one_process "$with_mpi/with_mpich" 4 $steps srun --mpi=pmi2 -N2 -n4
 done
 [ ! -x "$with_mpi/with_mpich" ] || says out '^refused: MPI_Finalize has ended the conversation'
+run_documented slurm

@@ -164,7 +164,7 @@ WEFT_EXPORT weft_status_t weft_comm_init_rank(weft_comm_t **comm_p, uint32_t nra
 /* Information that a launcher gave to this process. */
 typedef struct weft_launcher {
     size_t size;          /* set by the caller to sizeof(weft_launcher_t) */
-    char name[16];        /* "openmpi", "hydra", "torchrun", "slurm", "none" */
+    char name[16];        /* "openmpi", "hydra", "torchrun", "slurm", "environment", "none" */
     uint32_t rank;        /* rank of this process in the job */
     uint32_t nranks;      /* number of ranks of the job */
     uint32_t local_rank;  /* rank among those of this host */
@@ -178,9 +178,11 @@ typedef struct weft_launcher {
 WEFT_EXPORT weft_status_t weft_launcher_detect(weft_launcher_t *launcher);
 
 /* Sends a unique id from rank 0 to all ranks of a detected launcher's job. Rank 0 passes an id
- * that it made, the other ranks receive it in *id. docs/launchers.md describes the mechanism and
- * jobs on several hosts.
- * Errors: ERR_ARG, ERR_UNSUPPORTED, ERR_TIMEOUT, ERR_SYSTEM.
+ * that it made, the other ranks receive it in *id. boot.exchange chooses the way; docs/launchers.md
+ * describes the ways and jobs on several hosts.
+ * Errors: ERR_ARG, ERR_UNSUPPORTED (nothing here carries an id), ERR_CONFIG, ERR_STATE (after
+ * MPI_Finalize), ERR_LINK and ERR_PROTO (the launcher's server), ERR_PEER_DEAD, ERR_TIMEOUT,
+ * ERR_SYSTEM.
  * Blocking: up to init_timeout. Thread: any. */
 WEFT_EXPORT weft_status_t
 weft_launcher_exchange_id(const weft_launcher_t *launcher, weft_unique_id_t *id,

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""weft: collective communication between the ranks of a job."""

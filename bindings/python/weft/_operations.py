@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Operations under way: places for their C structs, requests, groups."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import math
+import threading
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generator
+
+from . import arrays
+from ._library import Call, Dtype, Status, lib
+from ._waiting import PIECE
+from .errors import failure
+
+if TYPE_CHECKING:
+    from .communicator import Communicator
+
+_DONE = (Status.IN_PROGRESS, Status.AGAIN)
+
+
+class Slot:
+    """The C side of one operation: its options, its request, the place of a sender's rank."""
+
+    __slots__ = ("call", "call_p", "request", "request_p", "source", "keep")
+
+    def __init__(self) -> None:
+        self.request = ctypes.c_void_p()
+        self.request_p = ctypes.addressof(self.request)
+        self.source = ctypes.c_uint32()
+        self.call = Call(
+            request_p=self.request_p, patience=PIECE, source_p=ctypes.addressof(self.source)
+        )
+        self.call_p = ctypes.addressof(self.call)
+        self.keep: Any = None
+
+    def set_options(self, dtype: Dtype | None, options: Any) -> Any:
+        """Fills in the options of a call. Returns what must live until it has been made."""
+        call = self.call
+        keep = None
+        for name, value in options.items():
+            if name == "timeout":
+                call.timeout = _seconds(value)
+            elif name == "scalar":
+                keep = _scalar(value, dtype)
+                call.scalar = keep[0]
+            elif name == "stream":
+                keep = (keep, _stream(value))
+                call.stream = ctypes.addressof(keep[1])
+            else:
+                raise TypeError(f"unknown option {name!r}: there are timeout, scalar and stream")
+        return keep
+
+    def reset(self) -> None:
+        call = self.call
+        call.timeout, call.scalar, call.stream = 0, None, None
+        call.request_p, call.patience = self.request_p, PIECE
+
+
+def _seconds(value: float | None) -> float:
+    if value is None:
+        return 0.0
+    if not value > 0:
+        raise ValueError(f"timeout: {value} s; give seconds above 0, math.inf, or None")
+    return -1.0 if math.isinf(value) else float(value)
+
+
+_CTYPES = {
+    Dtype.INT8: ctypes.c_int8,
+    Dtype.UINT8: ctypes.c_uint8,
+    Dtype.INT16: ctypes.c_int16,
+    Dtype.UINT16: ctypes.c_uint16,
+    Dtype.INT32: ctypes.c_int32,
+    Dtype.UINT32: ctypes.c_uint32,
+    Dtype.INT64: ctypes.c_int64,
+    Dtype.UINT64: ctypes.c_uint64,
+    Dtype.FP32: ctypes.c_float,
+    Dtype.FP64: ctypes.c_double,
+}
+
+
+def _scalar(value: Any, dtype: Dtype | None) -> tuple[int, Any]:
+    """Address of the factor of a PREMULSUM, and what keeps it."""
+    if not isinstance(value, (int, float)):
+        memory = arrays.describe(value, "scalar", False)
+        if dtype is not None and memory.count * memory.itemsize != arrays.itemsize(dtype):
+            raise ValueError(f"scalar: not one element of {dtype.name}")
+        return memory.address, memory
+    if dtype not in _CTYPES:
+        raise TypeError(f"scalar: give an array of one element of {dtype.name if dtype else '?'}")
+    number = _CTYPES[dtype](value)
+    return ctypes.addressof(number), number
+
+
+def _stream(value: Any) -> ctypes.c_void_p:
+    """A stream of a device: its handle, or torch's or CuPy's object."""
+    for name in ("cuda_stream", "ptr"):
+        value = getattr(value, name, value)
+    if not isinstance(value, int):
+        raise TypeError(f"stream: {type(value).__name__} is no handle of a stream")
+    return ctypes.c_void_p(value)
+
+
+class Request:
+    """An operation that was started. Wait for it, test it, or await it, until it is complete.
+
+    Its arrays belong to the operation until then, and are kept.
+    """
+
+    def __init__(self, comm: Communicator, slot: Slot, error: BaseException | None = None) -> None:
+        self._comm = comm
+        self._slot = slot
+        self._error = error
+        self._complete = error is not None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether wait(), test() or await has seen the end of the operation."""
+        return self._complete
+
+    @property
+    def source(self) -> int:
+        """The sender's rank, when a receive is complete."""
+        if not self._complete:
+            raise RuntimeError("the receive is not complete: wait for the request first")
+        return int(self._slot.source.value)
+
+    def test(self) -> bool:
+        """Makes progress. True if the operation is complete; a failure is raised."""
+        return self._complete_with(lib.weft_request_test(self._slot.request_p))
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Waits for the end of the operation; a failure is raised.
+
+        After `timeout` seconds a TimeoutError is raised and the operation goes on. Without it the
+        wait ends at the deadline of the operation.
+        """
+        end = None if timeout is None else time.monotonic() + timeout
+        piece = PIECE
+        while not self._complete:
+            if end is not None:
+                piece = min(PIECE, max(0.0, end - time.monotonic()))
+            status = lib.weft_request_wait_for(self._slot.request_p, piece)
+            if not self._complete_with(status) and end is not None and time.monotonic() >= end:
+                raise TimeoutError(f"the operation is not complete after {timeout} s")
+        if self._error is not None:
+            raise self._error
+
+    def __await__(self) -> Generator[Any, None, None]:
+        return self._poll().__await__()
+
+    async def _poll(self) -> None:
+        turns = 0
+        while not self.test():
+            turns += 1
+            await asyncio.sleep(0 if turns < 100 else 0.001)
+
+    def _complete_with(self, status: int) -> bool:
+        """Takes the status that a test returned."""
+        if self._complete:
+            if self._error is not None:
+                raise self._error
+            return True
+        if status in _DONE:
+            return False
+        self._complete = True
+        self._slot.keep = None
+        self._comm._pending.discard(self._slot)
+        if status < 0:
+            self._error = failure(status, self._comm._handle)
+            raise self._error
+        return True
+
+
+class _Local(threading.local):
+    group: Group | None = None
+
+
+local = _Local()
+
+
+class Group:
+    """Collectives, sends and receives inside `with weft.group():` start together at its end.
+
+    No order of sends, receives and communicators in a group can deadlock. Calls inside return at
+    once; the end of the group waits for all of them but those that were started with a request.
+    An exception inside the group starts nothing.
+    """
+
+    def __init__(self) -> None:
+        self._keep: list[Any] = []
+        self._outer: Group | None = None
+        self._slot = Slot()
+
+    def __enter__(self) -> Group:
+        self._outer = local.group
+        lib.weft_group_start()
+        local.group = self
+        return self
+
+    def keep(self, keep: Any) -> None:
+        """Keeps what a call inside refers to until the end of the group."""
+        self._keep.append(keep)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        local.group = self._outer
+        if kind is not None:
+            # A call that fails cancels the group.
+            lib.weft_barrier(None, None)
+        if self._outer is not None:
+            self._outer.keep(self._keep)
+            status = lib.weft_group_end()
+        else:
+            status = self._end()
+        if kind is None and status < 0:
+            raise failure(status)
+
+    def _end(self) -> int:
+        slot = self._slot
+        slot.call.patience, slot.call.source_p = 0, None
+        status = int(lib.weft_group_end_async(slot.call_p))
+        if status < 0:
+            return status
+        status = Status.IN_PROGRESS
+        unfinished.add(self)
+        while status == Status.IN_PROGRESS:
+            status = lib.weft_request_wait_for(slot.request_p, PIECE)
+        unfinished.discard(self)
+        return status
+
+
+# Groups that an exception of a signal's handler has left: their arrays must stay.
+unfinished: set[Group] = set()
+
+
+def group() -> Group:
+    """A group of operations, for a with statement."""
+    return Group()

@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Arrays of other packages as memory: address, elements, type. Nothing is copied or converted.
+
+Understood are __array_interface__ (numpy), __cuda_array_interface__ (CuPy, Numba, torch), tensors
+of torch, the buffer protocol (bytes, bytearray, array, memoryview, mmap, ctypes) and __dlpack__.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from typing import Any, Callable, NamedTuple, Optional
+
+from . import dlpack
+from ._library import Dtype
+
+# Types that can be reduced, by kind and size as array interfaces write them.
+_REDUCIBLE = {
+    "i1": Dtype.INT8,
+    "u1": Dtype.UINT8,
+    "i2": Dtype.INT16,
+    "u2": Dtype.UINT16,
+    "i4": Dtype.INT32,
+    "u4": Dtype.UINT32,
+    "i8": Dtype.INT64,
+    "u8": Dtype.UINT64,
+    "f2": Dtype.FP16,
+    "f4": Dtype.FP32,
+    "f8": Dtype.FP64,
+}
+# Names of types that numpy knows only from other packages (ml_dtypes), and torch's.
+_NAMED = {
+    "bfloat16": Dtype.BF16,
+    "float8_e4m3fn": Dtype.FP8_E4M3,
+    "float8_e5m2": Dtype.FP8_E5M2,
+}
+_SIZES = {
+    Dtype.INT8: 1,
+    Dtype.UINT8: 1,
+    Dtype.INT16: 2,
+    Dtype.UINT16: 2,
+    Dtype.INT32: 4,
+    Dtype.UINT32: 4,
+    Dtype.INT64: 8,
+    Dtype.UINT64: 8,
+    Dtype.FP16: 2,
+    Dtype.FP32: 4,
+    Dtype.FP64: 8,
+    Dtype.BF16: 2,
+    Dtype.FP8_E4M3: 1,
+    Dtype.FP8_E5M2: 1,
+}
+# What the elements of weft look like to numpy. The last four have no type there.
+TYPESTR = {dtype: "<" + kind for kind, dtype in _REDUCIBLE.items()}
+TYPESTR.update({Dtype.BF16: "<V2", Dtype.FP8_E4M3: "|V1", Dtype.FP8_E5M2: "|V1"})
+TYPESTR.update({Dtype.INT8: "|i1", Dtype.UINT8: "|u1"})
+
+
+class Memory(NamedTuple):
+    """A contiguous array: where it is, what it holds, and what keeps it there."""
+
+    address: int
+    count: int  # elements
+    dtype: Optional[Dtype]  # None: can be moved, not reduced
+    itemsize: int  # bytes of an element
+    kind: str  # the type as its owner calls it
+    device: str  # "cpu", or "cuda:0"
+    keep: Any  # refers to the memory
+
+
+class _Refused(Exception):
+    """The reason, without the name of the argument."""
+
+
+def describe(array: Any, name: str, writable: bool) -> Memory:
+    """The memory of an array. A TypeError or ValueError names the argument and what is wrong."""
+    try:
+        return _describer(type(array))(array, writable)
+    except _Refused as reason:
+        raise ValueError(f"{name}: {reason}") from None
+    except (TypeError, BufferError, AttributeError) as reason:
+        raise TypeError(f"{name}: {reason}") from None
+
+
+def itemsize(dtype: Dtype) -> int:
+    return _SIZES[dtype]
+
+
+_describers: dict[type, Callable[[Any, bool], Memory]] = {}
+
+
+def _describer(kind: type) -> Callable[[Any, bool], Memory]:
+    """How arrays of a Python type are described; found out once for each type."""
+    found = _describers.get(kind)
+    if found is None:
+        found = _describers[kind] = _find_describer(kind)
+    return found
+
+
+def _find_describer(kind: type) -> Callable[[Any, bool], Memory]:
+    torch = sys.modules.get("torch")
+    if torch is not None and issubclass(kind, torch.Tensor):
+        return _describe_torch
+    if hasattr(kind, "__array_interface__"):
+        return _describe_interface
+    if hasattr(kind, "__cuda_array_interface__"):
+        return _describe_cuda_interface
+    if hasattr(kind, "__dlpack__"):
+        return _describe_dlpack
+    return _describe_buffer
+
+
+def _refuse_read_only() -> None:
+    raise _Refused("the array is read-only")
+
+
+# numpy and everything with its interface ----------------------------------------------------------
+
+
+def _describe_interface(array: Any, writable: bool) -> Memory:
+    interface = array.__array_interface__
+    address, read_only = interface["data"]
+    if read_only and writable:
+        _refuse_read_only()
+    return _from_interface(array, interface, address, "cpu")
+
+
+def _describe_cuda_interface(array: Any, writable: bool) -> Memory:
+    interface = array.__cuda_array_interface__
+    address, read_only = interface["data"]
+    if read_only and writable:
+        _refuse_read_only()
+    device = getattr(array, "device", None)
+    number = getattr(device, "id", device if isinstance(device, int) else 0)
+    return _from_interface(array, interface, address, f"cuda:{number}")
+
+
+def _from_interface(array: Any, interface: Any, address: int, device: str) -> Memory:
+    shape, typestr = interface["shape"], interface["typestr"]
+    size = int(typestr[2:])
+    strides = interface.get("strides")
+    if strides is not None and not _is_packed(shape, strides, size):
+        raise _Refused("the array is not contiguous in C order")
+    if typestr[0] == ">" and size > 1:
+        raise TypeError(f"the elements have the byte order of another machine ({typestr})")
+    count = 1
+    for length in shape:
+        count *= length
+    dtype = _REDUCIBLE.get(typestr[1:])
+    if dtype is None:
+        return _named(array, address, count, size, typestr, device)
+    return Memory(address, count, dtype, size, typestr, device, array)
+
+
+def _named(
+    array: Any, address: int, count: int, size: int, typestr: str, device: str
+) -> Memory:
+    """Elements that numpy has no code for: of another package, or such as are only moved."""
+    kind = str(getattr(array, "dtype", typestr))
+    dtype = _NAMED.get(kind)
+    if dtype is None and (size == 0 or typestr[1] not in "bcVSUmM" or "O" in typestr):
+        raise TypeError(f"elements of type {kind} are no plain memory")
+    if getattr(getattr(array, "dtype", None), "hasobject", False):
+        raise TypeError(f"elements of type {kind} refer to Python objects")
+    return Memory(address, count, dtype, size, kind, device, array)
+
+
+def _is_packed(shape: Any, strides: Any, size: int) -> bool:
+    expected = size
+    for length, stride in zip(reversed(shape), reversed(strides)):
+        if length > 1 and stride != expected:
+            return False
+        expected *= length
+    return True
+
+
+# torch --------------------------------------------------------------------------------------------
+
+_torch_dtypes: dict[Any, Optional[Dtype]] = {}
+
+
+def _torch_dtype(dtype: Any) -> Optional[Dtype]:
+    if not _torch_dtypes:
+        torch = sys.modules["torch"]
+        for code, mine in _REDUCIBLE.items():
+            name = {"i": "int", "u": "uint", "f": "float"}[code[0]] + str(8 * int(code[1:]))
+            if hasattr(torch, name):
+                _torch_dtypes[getattr(torch, name)] = mine
+        for name, mine in _NAMED.items():
+            if hasattr(torch, name):
+                _torch_dtypes[getattr(torch, name)] = mine
+    return _torch_dtypes.get(dtype)
+
+
+def _describe_torch(tensor: Any, writable: bool) -> Memory:
+    if not tensor.is_contiguous():
+        raise _Refused("the tensor is not contiguous")
+    if writable and tensor.requires_grad:
+        raise _Refused("the tensor requires a gradient; use tensor.detach()")
+    device = tensor.device
+    if device.type not in ("cpu", "cuda"):
+        raise _Refused(f"the tensor is on device {device}")
+    dtype = _torch_dtype(tensor.dtype)
+    size = tensor.element_size()
+    name = "cpu" if device.type == "cpu" else f"cuda:{device.index or 0}"
+    return Memory(
+        tensor.data_ptr(), tensor.numel(), dtype, size, str(tensor.dtype), name, tensor
+    )
+
+
+# The buffer protocol ------------------------------------------------------------------------------
+
+_FORMATS = {"b": "i", "h": "i", "i": "i", "l": "i", "q": "i", "n": "i"}
+_FORMATS.update({key.upper(): "u" for key in _FORMATS})
+_FORMATS.update({"e": "f", "f": "f", "d": "f"})
+
+
+class _PyBuffer(ctypes.Structure):
+    """Py_buffer of the stable ABI."""
+
+    _fields_ = [
+        ("buf", ctypes.c_void_p),
+        ("obj", ctypes.py_object),
+        ("len", ctypes.c_ssize_t),
+        ("itemsize", ctypes.c_ssize_t),
+        ("readonly", ctypes.c_int),
+        ("ndim", ctypes.c_int),
+        ("format", ctypes.c_char_p),
+        ("shape", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+        ("suboffsets", ctypes.c_void_p),
+        ("internal", ctypes.c_void_p),
+    ]
+
+
+def _buffer_address(view: memoryview) -> int:
+    """The address of a view's memory, which the view keeps in place. It may be read-only."""
+    buffer = _PyBuffer()
+    ctypes.pythonapi.PyObject_GetBuffer(ctypes.py_object(view), ctypes.byref(buffer), 0)
+    address = buffer.buf
+    ctypes.pythonapi.PyBuffer_Release(ctypes.byref(buffer))
+    return address or 0
+
+
+def _describe_buffer(array: Any, writable: bool) -> Memory:
+    try:
+        view = memoryview(array)
+    except TypeError:
+        raise TypeError(
+            f"{type(array).__name__} is no array: it has no buffer, no __array_interface__, "
+            "no __cuda_array_interface__ and no __dlpack__"
+        ) from None
+    if view.readonly and writable:
+        _refuse_read_only()
+    if not view.c_contiguous:
+        raise _Refused("the memory is not contiguous in C order")
+    code = view.format.lstrip("@=<")
+    size = view.itemsize
+    dtype = _REDUCIBLE.get(f"{_FORMATS.get(code, '?')}{size}")
+    if view.format[0] in ">!" and size > 1:
+        raise TypeError(f"the elements have the byte order of another machine ({view.format})")
+    if "O" in code or "P" in code:
+        raise TypeError(f"elements of format {view.format} are no plain memory")
+    count = view.nbytes // size if size else 0
+    return Memory(_buffer_address(view), count, dtype, size, view.format, "cpu", view)
+
+
+# DLPack -------------------------------------------------------------------------------------------
+
+
+def _describe_dlpack(array: Any, writable: bool) -> Memory:
+    tensor = dlpack.open_tensor(array)
+    if writable and tensor.read_only:
+        _refuse_read_only()
+    if not _is_packed(tensor.shape, tensor.strides, 1):
+        raise _Refused("the array is not contiguous in C order")
+    count = 1
+    for length in tensor.shape:
+        count *= length
+    dtype = _NAMED.get(tensor.kind) or _REDUCIBLE.get(tensor.kind)
+    return Memory(
+        tensor.address, count, dtype, tensor.itemsize, tensor.kind, tensor.device, tensor.keep
+    )

@@ -1,0 +1,457 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Communicators."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import threading
+import warnings
+import weakref
+from types import TracebackType
+from typing import Any, Callable, Iterable, Mapping, Sequence
+
+from . import _waiting, arrays
+from ._library import ANY_RANK, COLOR_NONE, Blocks, Coll, CommOptions, Dtype, Op, Status, UniqueId
+from ._library import Launcher as _Launcher
+from ._library import lib
+from ._operations import PIECE, Request, Slot, local
+from .collectives import Collectives
+from .errors import check, failure
+from .memory import Allocation, Operator, Registration, Window
+
+Settings = Mapping[str, object]
+
+
+class Options:
+    """weft_comm_options_t, and the texts that it points to."""
+
+    def __init__(self, config: str | None, settings: Settings | None) -> None:
+        texts = [f"{key}={value}".encode() for key, value in (settings or {}).items()]
+        self._texts = (ctypes.c_char_p * len(texts))(*texts)
+        self.struct = CommOptions(
+            config=None if config is None else os.fspath(config).encode(),
+            settings=self._texts,
+            settings_count=len(texts),
+        )
+
+    @property
+    def address(self) -> int:
+        return ctypes.addressof(self.struct)
+
+
+class Launcher:
+    """What the launcher said to this process: name, rank, size, local_rank, local_size."""
+
+    def __init__(self) -> None:
+        found = _Launcher()
+        check(lib.weft_launcher_detect(ctypes.byref(found)))
+        self.name: str = found.name.decode()
+        self.rank: int = found.rank
+        self.size: int = found.nranks
+        self.local_rank: int = found.local_rank
+        # 0: not known.
+        self.local_size: int = found.local_ranks
+
+    def __repr__(self) -> str:
+        return f"<weft.Launcher {self.name}: rank {self.rank} of {self.size}>"
+
+
+def unique_id(config: str | None = None, settings: Settings | None = None) -> bytes:
+    """Makes an id that lets ranks join one communicator, and listens for them. Who has it can join:
+    carry it over a private channel. This process must live until all ranks have joined."""
+    made = UniqueId()
+    check(lib.weft_unique_id_create(ctypes.byref(made), Options(config, settings).address))
+    return bytes(made.bytes)
+
+
+class Communicator(Collectives[None]):
+    """One rank's end of a communicator.
+
+    Communicator()                      joins the job of the launcher (mpirun, srun, torchrun,
+                                        python -m weft.run); without one, rank 0 of 1
+    Communicator(nranks, rank, id)      joins the ranks that have this id, of weft.unique_id()
+
+    One thread at a time may call it; a second one gets a StateError. Use it in a `with` statement,
+    or call destroy() at the end.
+    """
+
+    def __init__(
+        self,
+        nranks: int | None = None,
+        rank: int | None = None,
+        id: bytes | None = None,
+        *,
+        config: str | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        self._handle: int | None = None
+        given = [value is not None for value in (nranks, rank, id)]
+        if any(given) and not all(given):
+            raise TypeError("give nranks, rank and id, or none of them")
+        options = Options(config, settings)
+        made = ctypes.c_void_p()
+        if id is None or nranks is None or rank is None:
+
+            def join() -> int:
+                return int(lib.weft_comm_init_launcher(ctypes.byref(made), options.address))
+
+        else:
+            with memoryview(id) as view:
+                if view.nbytes != ctypes.sizeof(UniqueId):
+                    raise ValueError(f"id: {view.nbytes} bytes are no unique id of weft")
+                key = UniqueId.from_buffer_copy(view)
+            size, mine = int(nranks), int(rank)
+
+            def join() -> int:
+                return int(
+                    lib.weft_comm_init_rank(
+                        ctypes.byref(made), size, ctypes.byref(key), mine, options.address
+                    )
+                )
+
+        _waiting.call(join)
+        self._open(made.value)
+
+    @classmethod
+    def _made(cls, handle: int | None) -> Communicator:
+        comm = cls.__new__(cls)
+        comm._open(handle)
+        return comm
+
+    def _open(self, handle: int | None) -> None:
+        rank, size = ctypes.c_uint32(), ctypes.c_uint32()
+        check(lib.weft_comm_rank(handle, ctypes.byref(rank)))
+        check(lib.weft_comm_size(handle, ctypes.byref(size)))
+        self._handle = handle
+        self.rank = rank.value
+        self.size = size.value
+        # Operations under way: their arrays must stay.
+        self._pending: set[Slot] = set()
+        self._slots: list[Slot] = []
+        self._operators: dict[int, Operator] = {}
+        self._takes_devices: bool | None = None
+        self.start = Starter(self)
+        _living.add(self)
+
+    def __repr__(self) -> str:
+        if self._handle is None:
+            return "<weft.Communicator, destroyed>"
+        return f"<weft.Communicator: rank {self.rank} of {self.size}>"
+
+    # Calls ----------------------------------------------------------------------------------------
+
+    def recv(self, array: Any, peer: int = ANY_RANK, **options: Any) -> int:
+        """Receives an array from a rank, or from whoever sends. Returns the sender's rank; in a
+        group -1, because it is not known yet."""
+        return self._run(*self._receive_args(array, peer), None, options)
+
+    def _receive_args(self, array: Any, peer: int) -> tuple[Any, tuple[Any, ...], Any]:
+        r = self._describe(array, "array", True)
+        count, dtype = (r.count, r.dtype)
+        if dtype is None:
+            count, dtype = r.count * r.itemsize, Dtype.UINT8
+        source = peer if peer == ANY_RANK else self._root(peer, "peer")
+        return lib.weft_recv, (r.address, count, dtype, source), r
+
+    def _call(
+        self, function: Any, args: tuple[Any, ...], keep: Any, dtype: Dtype | None, options: Any
+    ) -> None:
+        self._run(function, args, keep, dtype, options)
+
+    def _run(
+        self, function: Any, args: tuple[Any, ...], keep: Any, dtype: Dtype | None, options: Any
+    ) -> int:
+        """Makes a call and waits for its end. Returns the sender of a message."""
+        slot = self._slots.pop() if self._slots else Slot()
+        scalar = slot.set_options(dtype, options) if options else None
+        if local.group is not None or "stream" in options:
+            return self._note(slot, function, args, (keep, scalar))
+        status = function(*args, self._handle, slot.call_p)
+        if status == 0 and slot.request.value is not None:
+            status = self._wait(slot, keep)
+        if options:
+            slot.reset()
+        self._slots.append(slot)
+        if status < 0:
+            raise failure(status, self._handle)
+        if self._operators:
+            self._raise_operators()
+        return slot.source.value
+
+    def _wait(self, slot: Slot, keep: Any) -> int:
+        """Waits in pieces, so that handlers of signals run. If one raises, the operation goes on
+        without anybody waiting for it."""
+        slot.keep = keep
+        self._pending.add(slot)
+        status: int = Status.IN_PROGRESS
+        while status == Status.IN_PROGRESS:
+            status = lib.weft_request_wait_for(slot.request_p, PIECE)
+        self._pending.discard(slot)
+        slot.keep = None
+        return status
+
+    def _note(self, slot: Slot, function: Any, args: tuple[Any, ...], keep: Any) -> int:
+        """A call in a group or in a stream: it returns at once, and without a request."""
+        slot.call.request_p = None
+        slot.call.patience = 0
+        slot.call.source_p = None
+        status = function(*args, self._handle, slot.call_p)
+        slot.reset()
+        slot.call.source_p = ctypes.addressof(slot.source)
+        self._slots.append(slot)
+        if status < 0:
+            raise failure(status, self._handle)
+        if local.group is not None:
+            local.group.keep(keep)
+        return -1
+
+    def _describe(self, array: Any, name: str, writable: bool) -> arrays.Memory:
+        memory = arrays.describe(array, name, writable)
+        if memory.device != "cpu" and not self._computes_on_device():
+            raise ValueError(
+                f"{name}: the array is on {memory.device}, but this communicator computes on host "
+                "memory (core.kernel=kernel-cuda computes on CUDA devices)"
+            )
+        return memory
+
+    def _computes_on_device(self) -> bool:
+        if self._takes_devices is None:
+            memory = ctypes.c_void_p()
+            status = lib.weft_mem_alloc_device(self._handle, 1, ctypes.byref(memory))
+            if status != Status.OK and status != Status.ERR_UNSUPPORTED:
+                check(status, self._handle)
+            self._takes_devices = status == Status.OK
+            if memory:
+                lib.weft_mem_free(self._handle, memory)
+        return self._takes_devices
+
+    # Communicators from communicators -------------------------------------------------------------
+
+    def split(self, color: int | None, key: int = 0) -> Communicator | None:
+        """One new communicator for each color; ranks are ordered by key, then by their rank here.
+        Every rank calls it. A rank with color None joins none and gets None."""
+        number = COLOR_NONE if color is None else color
+        made = self._make(
+            lambda child: int(lib.weft_comm_split(self._handle, number, key, child))
+        )
+        return None if color is None else made
+
+    def dup(self) -> Communicator:
+        """A communicator of the same ranks."""
+        made = self._make(lambda child: int(lib.weft_comm_dup(self._handle, child)))
+        assert made is not None
+        return made
+
+    def create_group(self, ranks: Iterable[int], tag: int = 0) -> Communicator:
+        """A communicator of these ranks, in this order. Only they call it, with equal arguments.
+        `tag` tells creations apart that are under way at the same time between the same ranks."""
+        members = list(ranks)
+        vector = (ctypes.c_uint32 * len(members))(*members)
+        made = self._make(
+            lambda child: int(
+                lib.weft_comm_create_group(self._handle, vector, len(members), tag, child)
+            )
+        )
+        assert made is not None
+        return made
+
+    def _make(self, function: Callable[[Any], int]) -> Communicator | None:
+        made = ctypes.c_void_p()
+        _waiting.call(lambda: function(ctypes.byref(made)), self.abort)
+        return None if made.value is None else Communicator._made(made.value)
+
+    # The end --------------------------------------------------------------------------------------
+
+    def abort(self) -> None:
+        """Fails the communicator on all ranks at once. It must still be destroyed."""
+        if self._handle is not None:
+            lib.weft_comm_abort(self._handle)
+
+    def destroy(self) -> None:
+        """Leaves the communicator. Waits for operations under way, at most up to their deadline."""
+        handle = self._handle
+        if handle is None:
+            return
+        if self._pending:
+            _waiting.call(lambda: int(lib.weft_comm_destroy(handle)), self.abort)
+        else:
+            check(lib.weft_comm_destroy(handle))
+        self._forget()
+
+    def _forget(self) -> None:
+        self._handle = None
+        self._pending.clear()
+        self._operators.clear()
+        _living.discard(self)
+
+    def __enter__(self) -> Communicator:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        # After an exception nobody waits for what is under way.
+        if kind is not None and self._pending:
+            self.abort()
+        self.destroy()
+
+    def __del__(self) -> None:
+        handle = getattr(self, "_handle", None)
+        if handle is None:
+            return
+        warnings.warn(f"{self!r} was not destroyed", ResourceWarning, source=self)
+        if self._pending:
+            lib.weft_comm_abort(handle)
+        lib.weft_comm_destroy(handle)
+
+    # Questions ------------------------------------------------------------------------------------
+
+    def error(self) -> Exception | None:
+        """The failure that put the communicator into the failed state."""
+        from ._library import Error
+        from .errors import KINDS, WeftError
+
+        found = Error()
+        check(lib.weft_comm_error(self._handle, ctypes.byref(found)))
+        return KINDS.get(found.status, WeftError)(found.status, found) if found.status < 0 else None
+
+    def missing(self) -> list[int]:
+        """The ranks that the last operation whose deadline passed waited for in vain."""
+        ranks, count = (ctypes.c_uint32 * self.size)(), ctypes.c_uint32()
+        check(lib.weft_comm_missing(self._handle, ranks, self.size, ctypes.byref(count)))
+        return list(ranks[: min(count.value, self.size)])
+
+    def explain(
+        self,
+        coll: Coll,
+        count: int,
+        dtype: Dtype = Dtype.FP32,
+        op: int = Op.SUM,
+        root: int = 0,
+    ) -> str:
+        """One line: how a call would run, and why."""
+        text = ctypes.create_string_buffer(1024)
+        check(
+            lib.weft_comm_explain(
+                self._handle, coll, count, dtype, op, root, text, ctypes.sizeof(text)
+            )
+        )
+        return text.value.decode()
+
+    def predict(
+        self,
+        coll: Coll,
+        count: int,
+        dtype: Dtype = Dtype.FP32,
+        op: int = Op.SUM,
+        root: int = 0,
+    ) -> float:
+        """Seconds that a call would take, by the cost model."""
+        seconds = ctypes.c_double()
+        check(
+            lib.weft_comm_predict(
+                self._handle, coll, count, dtype, op, root, ctypes.byref(seconds)
+            )
+        )
+        return seconds.value
+
+    # Memory and operators -------------------------------------------------------------------------
+
+    def register(self, array: Any) -> Registration:
+        """Pins an array once instead of at each call. Never needed for correctness."""
+        return Registration(self, self._describe(array, "array", True))
+
+    def window(self, array: Any) -> Window:
+        """Lets the other ranks read an array in place. Every rank calls it, with its own array."""
+        return Window(self, self._describe(array, "array", True))
+
+    def create_op(self, function: Callable[[Any, Any], None]) -> Operator:
+        """A user-defined operator. function(inout, values) computes inout[i] = inout[i] op
+        values[i] for two arrays: of numpy if it is imported, else memoryviews. It must be
+        associative and commutative. Every rank makes the same operators in the same order."""
+        return Operator(self, function)
+
+    def _raise_operators(self) -> None:
+        for operator in self._operators.values():
+            operator.raise_error()
+
+
+class Starter(Collectives[Request]):
+    """Communicator.start: the same calls, each of which returns a request at once."""
+
+    def __init__(self, comm: Communicator) -> None:
+        # The communicator owns its starter.
+        self._of = weakref.ref(comm)
+
+    @property
+    def _comm(self) -> Communicator:
+        comm = self._of()
+        if comm is None:
+            raise ReferenceError("the communicator is gone")
+        return comm
+
+    @property
+    def rank(self) -> int:  # type: ignore[override]
+        return self._comm.rank
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return self._comm.size
+
+    def _describe(self, array: Any, name: str, writable: bool) -> arrays.Memory:
+        return self._comm._describe(array, name, writable)
+
+    def recv(self, array: Any, peer: int = ANY_RANK, **options: Any) -> Request:
+        """Receives an array from a rank, or from whoever sends; Request.source is the sender."""
+        function, args, keep = self._comm._receive_args(array, peer)
+        return self._call(function, args, keep, None, options)
+
+    def _call(
+        self, function: Any, args: tuple[Any, ...], keep: Any, dtype: Dtype | None, options: Any
+    ) -> Request:
+        comm = self._comm
+        if "stream" in options:
+            raise TypeError("stream: calls in streams have no request; use the communicator's own")
+        slot = Slot()
+        scalar = slot.set_options(dtype, options) if options else None
+        slot.call.patience = 0
+        slot.keep = (keep, scalar)
+        status = function(*args, comm._handle, slot.call_p)
+        if status < 0:
+            raise failure(status, comm._handle)
+        comm._pending.add(slot)
+        return Request(comm, slot)
+
+
+# The end of the process ---------------------------------------------------------------------------
+
+_living: weakref.WeakSet[Communicator] = weakref.WeakSet()
+
+
+def _leave_all() -> None:
+    """Nobody waits any longer: what is under way is aborted, and peers are told."""
+    for comm in list(_living):
+        handle = comm._handle
+        if handle is None:
+            continue
+        if comm._pending:
+            lib.weft_comm_abort(handle)
+        status = lib.weft_comm_destroy(handle)
+        if status == Status.ERR_STATE:
+            # A daemon thread is inside a call.
+            lib.weft_comm_abort(handle)
+        comm._handle = None
+
+
+def _forget_all() -> None:
+    """In a forked child: communicators belong to the parent."""
+    for comm in list(_living):
+        comm._handle = None
+        comm._pending = set()
+    _living.clear()
+
+
+atexit.register(_leave_all)
+os.register_at_fork(after_in_child=_forget_all)

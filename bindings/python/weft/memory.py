@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Memory that suits weft, registrations, windows, and operators of users."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import weakref
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Callable
+
+from . import _waiting
+from ._library import OP_FN, Dtype, lib
+from .arrays import TYPESTR, Memory, itemsize
+from .errors import check
+
+if TYPE_CHECKING:
+    from .communicator import Communicator
+
+
+class Allocation:
+    """Zeroed host memory that the ranks of a host read in place, without a copy into slots.
+
+    numpy.asarray(allocation) is an array in it; allocation.view() is a memoryview. The memory lives
+    as long as they do.
+    """
+
+    def __init__(self, count: int, dtype: Dtype = Dtype.UINT8) -> None:
+        self.count = count
+        self.dtype = Dtype(dtype)
+        self.nbytes = count * itemsize(self.dtype)
+        memory = ctypes.c_void_p()
+        check(lib.weft_mem_alloc(None, self.nbytes, ctypes.byref(memory)))
+        self.address: int = memory.value or 0
+        self._finalizer = weakref.finalize(self, lib.weft_mem_free, None, self.address)
+        # At the end of the process the system frees it; views may be used until then.
+        self._finalizer.atexit = False
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return {
+            "shape": (self.count,),
+            "typestr": TYPESTR[self.dtype],
+            "data": (self.address, False),
+            "strides": None,
+            "version": 3,
+        }
+
+    def view(self) -> memoryview:
+        """The memory as bytes."""
+        array = (ctypes.c_uint8 * self.nbytes).from_address(self.address)
+        array._owner = self  # type: ignore[attr-defined]
+        return memoryview(array).cast("B")
+
+
+def alloc(count: int, dtype: Dtype = Dtype.UINT8) -> Allocation:
+    """Allocates memory for `count` elements."""
+    return Allocation(count, dtype)
+
+
+class _Held:
+    """Something of a communicator that ends with a call, or at the end of a with statement."""
+
+    def __init__(self, comm: Communicator, memory: Memory) -> None:
+        self._comm = comm
+        self._memory: Memory | None = memory
+        self._handle = ctypes.c_void_p()
+
+    def _end(self) -> None:
+        raise NotImplementedError
+
+    def deregister(self) -> None:
+        """Ends it; a second time does nothing."""
+        if self._memory is not None and self._comm._handle is not None:
+            self._end()
+        self._memory = None
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        self.deregister()
+
+
+class Registration(_Held):
+    """A registered array."""
+
+    def __init__(self, comm: Communicator, memory: Memory) -> None:
+        super().__init__(comm, memory)
+        size = memory.count * memory.itemsize
+        place = ctypes.byref(self._handle)
+        check(lib.weft_mem_register(comm._handle, memory.address, size, place), comm._handle)
+
+    def _end(self) -> None:
+        check(lib.weft_mem_deregister(self._comm._handle, self._handle), self._comm._handle)
+
+
+class Window(_Held):
+    """An array that other ranks read in place. Every rank ends it, in the same order."""
+
+    def __init__(self, comm: Communicator, memory: Memory) -> None:
+        super().__init__(comm, memory)
+        size = memory.count * memory.itemsize
+        place = ctypes.byref(self._handle)
+        _waiting.call(
+            lambda: int(lib.weft_window_register(comm._handle, memory.address, size, place)),
+            comm.abort,
+        )
+
+    def _end(self) -> None:
+        comm = self._comm
+        _waiting.call(
+            lambda: int(lib.weft_window_deregister(comm._handle, self._handle)), comm.abort
+        )
+
+
+_CODES = {
+    Dtype.INT8: "b",
+    Dtype.UINT8: "B",
+    Dtype.INT16: "h",
+    Dtype.UINT16: "H",
+    Dtype.INT32: "i",
+    Dtype.UINT32: "I",
+    Dtype.INT64: "q",
+    Dtype.UINT64: "Q",
+    Dtype.FP32: "f",
+    Dtype.FP64: "d",
+}
+
+
+def _operand(address: int, count: int, dtype: Dtype) -> Any:
+    """Elements of a call of an operator: an array of numpy if it is imported, else a memoryview."""
+    memory = (ctypes.c_uint8 * (count * itemsize(dtype))).from_address(address)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        return numpy.frombuffer(memory, dtype=TYPESTR[dtype])
+    view = memoryview(memory).cast("B")
+    return view.cast(_CODES[dtype]) if dtype in _CODES else view
+
+
+class Operator:
+    """A user-defined operator: give it as `op`. It ends with destroy() or with the communicator."""
+
+    def __init__(self, comm: Communicator, function: Callable[[Any, Any], None]) -> None:
+        self._comm = comm
+        self._error: BaseException | None = None
+        self._function = function
+        self._callback = OP_FN(self._combine)
+        number = ctypes.c_int()
+        place = ctypes.byref(number)
+        check(lib.weft_op_create(comm._handle, self._callback, None, place), comm._handle)
+        self.number: int = number.value
+        comm._operators[self.number] = self
+
+    def __index__(self) -> int:
+        return self.number
+
+    def _combine(self, inout: int, values: int, count: int, dtype: int, arg: object) -> None:
+        # Nothing can be raised through C: the call raises it when it is complete.
+        try:
+            kind = Dtype(dtype)
+            self._function(_operand(inout, count, kind), _operand(values, count, kind))
+        except BaseException as error:
+            self._error = error
+
+    def raise_error(self) -> None:
+        """Raises what the function raised during a call. The results of that call are undefined."""
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    def destroy(self) -> None:
+        """Ends the operator; a second time does nothing."""
+        if self._comm._operators.pop(self.number, None) is not None:
+            check(lib.weft_op_destroy(self._comm._handle, self.number), self._comm._handle)

@@ -87,6 +87,9 @@ class Op(enum.IntEnum):
     MAX = 3
     AVG = 4
     PREMULSUM = 5
+    BAND = 6
+    BOR = 7
+    BXOR = 8
 
 
 class Coll(enum.IntEnum):
@@ -182,6 +185,8 @@ class Call(_Sized):
         ("scalar_read", c_uint32),
         ("stream", c_void_p),
         ("source_p", c_void_p),
+        ("queue", c_void_p),
+        ("context", c_void_p),
     ]
 
 
@@ -189,6 +194,17 @@ class Blocks(ctypes.Structure):
     """weft_blocks_t"""
 
     _fields_ = [("counts", c_void_p), ("displs", c_void_p)]
+
+
+class Completion(ctypes.Structure):
+    """weft_completion_t"""
+
+    _fields_ = [
+        ("request", c_void_p),
+        ("context", c_void_p),
+        ("status", c_int),
+        ("reserved", c_uint32),
+    ]
 
 
 # Structs and numbers by their names in C, for the comparison with the header.
@@ -199,6 +215,7 @@ STRUCTS: dict[str, type[ctypes.Structure]] = {
     "weft_launcher_t": Launcher,
     "weft_call_t": Call,
     "weft_blocks_t": Blocks,
+    "weft_completion_t": Completion,
 }
 ENUMS: dict[str, type[enum.IntEnum]] = {
     "weft_status_t": Status,
@@ -225,6 +242,7 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "weft_dtype_size": (c_size_t, (_ENUM,)),
     "weft_last_error": (_STATUS, (_P,)),
     "weft_comm_error": (_STATUS, (_P, _P)),
+    "weft_comm_missing": (_STATUS, (_P, _P, c_uint32, _P)),
     "weft_unique_id_create": (_STATUS, (_P, _P)),
     "weft_comm_init_rank": (_STATUS, (_P, c_uint32, _P, c_uint32, _P)),
     "weft_launcher_detect": (_STATUS, (_P,)),
@@ -232,11 +250,13 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "weft_comm_init_launcher": (_STATUS, (_P, _P)),
     "weft_comm_split": (_STATUS, (_P, c_int32, c_int32, _P)),
     "weft_comm_dup": (_STATUS, (_P, _P)),
+    "weft_comm_create_group": (_STATUS, (_P, _P, c_uint32, c_uint32, _P)),
     "weft_comm_destroy": (_STATUS, (_P,)),
     "weft_comm_abort": (_STATUS, (_P,)),
     "weft_comm_rank": (_STATUS, (_P, _P)),
     "weft_comm_size": (_STATUS, (_P, _P)),
     "weft_comm_explain": (_STATUS, (_P, _ENUM, c_uint64, _ENUM, _ENUM, c_uint32, _P, c_size_t)),
+    "weft_comm_predict": (_STATUS, (_P, _ENUM, c_uint64, _ENUM, _ENUM, c_uint32, _P)),
     "weft_mem_alloc": (_STATUS, (_P, c_uint64, _P)),
     "weft_mem_alloc_device": (_STATUS, (_P, c_uint64, _P)),
     "weft_mem_copy": (_STATUS, (_P, _P, _P, c_uint64)),
@@ -265,8 +285,15 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "weft_recv": (_STATUS, (_P, c_uint64, _ENUM, c_uint32, _P, _P)),
     "weft_group_start": (_STATUS, ()),
     "weft_group_end": (_STATUS, ()),
+    "weft_group_end_async": (_STATUS, (_P,)),
     "weft_request_test": (_STATUS, (_P,)),
     "weft_request_wait": (_STATUS, (_P,)),
+    "weft_completion_queue_create": (_STATUS, (_P,)),
+    "weft_completion_queue_destroy": (_STATUS, (_P,)),
+    "weft_completion_queue_fd": (_STATUS, (_P, _P)),
+    "weft_completion_queue_poll": (_STATUS, (_P, _P, c_uint32, _P)),
+    "weft_completion_queue_wait": (_STATUS, (_P, _P, c_uint32, _P, c_double)),
+    "weft_completion_queue_wake": (_STATUS, (_P,)),
 }
 
 

@@ -128,7 +128,7 @@ class Collectives(Generic[R]):
             r = self._describe(recv, "recv", True)
             _same(s, r)
         dtype = _reducible(s, "send")
-        args = (s.address, r.address, s.count, dtype, op)
+        args = (s.address, r.address, s.count, dtype, int(op))
         return self._call(lib.weft_all_reduce, args, (s, r), dtype, options)
 
     def reduce(
@@ -148,7 +148,7 @@ class Collectives(Generic[R]):
             _same(s, r)
         dtype = _reducible(s, "send")
         target = r.address if self.rank == root else None
-        args = (s.address, target, s.count, dtype, op, self._root(root))
+        args = (s.address, target, s.count, dtype, int(op), self._root(root))
         return self._call(lib.weft_reduce, args, (s, r), dtype, options)
 
     def reduce_scatter(
@@ -162,7 +162,7 @@ class Collectives(Generic[R]):
         if s.count != r.count * self.size:
             _differ("elements:", "recv", f"{r.count} for each of {self.size} ranks", "send", s.count)
         dtype = _reducible(s, "send")
-        args = (s.address, r.address, r.count, dtype, op)
+        args = (s.address, r.address, r.count, dtype, int(op))
         return self._call(lib.weft_reduce_scatter, args, (s, r), dtype, options)
 
     def broadcast(
@@ -266,7 +266,7 @@ class Collectives(Generic[R]):
         v = _Vectors(counts, send_displs, self.size, "send", s)
         self._check_block(r, counts, "recv", "counts")
         dtype = _reducible(s, "send")
-        args = (s.address, r.address, ctypes.addressof(v.counts), v.displs_address, dtype, op)
+        args = (s.address, r.address, ctypes.addressof(v.counts), v.displs_address, dtype, int(op))
         return self._call(lib.weft_reduce_scatter_v, args, (s, r, v), dtype, options)
 
     def all_to_all_v(

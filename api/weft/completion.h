@@ -33,6 +33,12 @@ WEFT_EXPORT weft_status_t weft_request_test(weft_request_t **request_p);
  * Blocking: up to the deadline. Thread: any, one at a time per request. */
 WEFT_EXPORT weft_status_t weft_request_wait(weft_request_t **request_p);
 
+/* Waits as weft_request_wait() does, but at most `seconds`. Returns IN_PROGRESS if the operation is
+ * not complete by then.
+ * Errors: as weft_request_wait().
+ * Blocking: up to `seconds`. Thread: any, one at a time per request. */
+WEFT_EXPORT weft_status_t weft_request_wait_for(weft_request_t **request_p, double seconds);
+
 /* Completion queues ---------------------------------------------------------------------------- */
 
 /* A completion queue tells when operations are complete, for callers that do not want a thread to

@@ -329,6 +329,12 @@ typedef struct weft_call {
     weft_completion_queue_t *queue;
     /* Returned in the entry of the queue; weft does not look at it. */
     void *context;
+    /* With request_p and without queue: seconds for which the call waits before it returns. If the
+     * operation is complete by then, the call returns its final status and stores NULL in
+     * *request_p. Otherwise, and always in a group, it returns OK and the request. For callers that
+     * have to look after something else from time to time, such as signals: a call that does not
+     * wait long costs what a blocking one does. */
+    double patience;
 } weft_call_t;
 
 /* Streams. With weft_call_t.stream a collective, send or receive is enqueued in a stream of the

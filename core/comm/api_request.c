@@ -27,19 +27,6 @@ static weft_status_t request_check(weft_request_t **request_p, const char *call)
     return WEFT_OK;
 }
 
-/* Gives back a request that is done; its error becomes the thread's. */
-static weft_status_t request_end(weft_request_t **request_p)
-{
-    weft_request_t *request = *request_p;
-    weft_status_t status = request->async->entry.told.status;
-    weft_async_raise(request->async->entry.error, status);
-    if (weft_async_drop(request->async)) {
-        weft_request_free(request);
-    }
-    *request_p = NULL;
-    return status;
-}
-
 /* Lets one communicator go a step, if nobody else does. */
 static weft_status_t request_step(weft_comm_t *comm, const char *call, bool *moved_p)
 {
@@ -80,26 +67,31 @@ static void request_rest(weft_async_t *async, uint32_t turns)
 }
 
 /* Drives the communicator of the request, as long as nobody else wants it. */
-static weft_status_t request_drive(const weft_request_t *request, const char *call, bool *drove_p)
+static weft_status_t request_drive(const weft_request_t *request, const char *call, uint64_t until,
+                                   bool *drove_p)
 {
     weft_comm_state_t *state;
     weft_status_t status = weft_comm_try_enter(request->handle, call, &state);
     *drove_p = state != NULL;
     if (state != NULL) {
-        weft_engine_drive_async(state, request->async);
+        weft_engine_drive_async(state, request->async, until);
         weft_comm_leave(state);
     }
     return status;
 }
 
-static weft_status_t request_await(const weft_request_t *request, const char *call)
+/* Returns OK when the request is done, and IN_PROGRESS when the time `until` has come. */
+static weft_status_t request_await(const weft_request_t *request, const char *call, uint64_t until)
 {
     weft_status_t status = WEFT_OK;
     bool moved;
     for (uint32_t turns = 0; status == WEFT_OK && !weft_async_is_done(request->async); turns++) {
         moved = false;
-        status = request->handle != NULL ? request_drive(request, call, &moved)
+        status = request->handle != NULL ? request_drive(request, call, until, &moved)
                                          : request_step_all(request, call, &moved);
+        if (until != WEFT_NEVER && weft_os_clock_ns() >= until) {
+            break;
+        }
         if (moved && request->handle != NULL && !weft_async_is_done(request->async)) {
             weft_async_sleep(request->async, STAY_AWAY_NS);
         }
@@ -109,7 +101,7 @@ static weft_status_t request_await(const weft_request_t *request, const char *ca
             request_rest(request->async, turns);
         }
     }
-    return status;
+    return status != WEFT_OK || weft_async_is_done(request->async) ? status : WEFT_IN_PROGRESS;
 }
 
 weft_status_t weft_request_test(weft_request_t **request_p)
@@ -123,17 +115,31 @@ weft_status_t weft_request_test(weft_request_t **request_p)
         status = request_step_all(*request_p, "weft_request_test", &moved);
     }
     if (weft_async_is_done((*request_p)->async)) {
-        return request_end(request_p);
+        return weft_request_end(request_p);
     }
     return status == WEFT_OK ? WEFT_IN_PROGRESS : weft_api_error("weft_request_test", status);
 }
 
-weft_status_t weft_request_wait(weft_request_t **request_p)
+static weft_status_t request_wait(weft_request_t **request_p, const char *call, uint64_t until)
 {
-    weft_status_t status = request_check(request_p, "weft_request_wait");
+    weft_status_t status = request_check(request_p, call);
     if (status != WEFT_OK) {
         return status;
     }
-    status = request_await(*request_p, "weft_request_wait");
-    return status == WEFT_OK ? request_end(request_p) : weft_api_error("weft_request_wait", status);
+    status = request_await(*request_p, call, until);
+    if (status == WEFT_IN_PROGRESS) {
+        return status;
+    }
+    return status == WEFT_OK ? weft_request_end(request_p) : weft_api_error(call, status);
+}
+
+weft_status_t weft_request_wait(weft_request_t **request_p)
+{
+    return request_wait(request_p, "weft_request_wait", WEFT_NEVER);
+}
+
+weft_status_t weft_request_wait_for(weft_request_t **request_p, double seconds)
+{
+    return request_wait(request_p, "weft_request_wait_for",
+                        seconds > 0 ? weft_os_deadline(seconds) : weft_os_clock_ns());
 }

@@ -21,6 +21,15 @@ weft_status_t weft_api_error(const char *object, weft_status_t status)
     return status;
 }
 
+/* Waits for an operation that has begun as long as its call allows: a caller that has to look after
+ * something else from time to time pays for a request only where it waits long. */
+static weft_status_t call_wait_patiently(weft_comm_state_t *state, const weft_call_t *call)
+{
+    weft_async_t *async = (*call->request_p)->async;
+    weft_engine_drive_async(state, async, weft_os_deadline(call->patience));
+    return weft_async_is_done(async) ? weft_request_end(call->request_p) : WEFT_OK;
+}
+
 static weft_status_t call_start_async(weft_comm_state_t *state, const weft_args_t *args,
                                       const weft_call_t *call)
 {
@@ -39,6 +48,9 @@ static weft_status_t call_start_async(weft_comm_state_t *state, const weft_args_
             *call->request_p = request;
         }
         weft_submit(state, request);
+        if (call->patience > 0 && call->request_p != NULL && call->queue == NULL) {
+            status = call_wait_patiently(state, call);
+        }
     }
     return status;
 }

@@ -430,10 +430,19 @@ void weft_engine_drive(weft_comm_state_t *state, const weft_request_t *request)
     }
 }
 
-void weft_engine_drive_async(weft_comm_state_t *state, const weft_async_t *async)
+/* Looks at the clock when a step sleeps, and now and then between steps that do not. */
+static bool engine_is_late(const weft_comm_state_t *state, uint64_t until, uint32_t turns)
+{
+    return until != WEFT_NEVER && (state->waiter.idle >= state->waiter.spins || turns % 256 == 0) &&
+           weft_os_clock_ns() >= until;
+}
+
+void weft_engine_drive_async(weft_comm_state_t *state, const weft_async_t *async, uint64_t until)
 {
     weft_assert_owner(state);
-    while (!weft_async_is_done(async) && !weft_comm_is_wanted(state)) {
+    for (uint32_t turns = 1; !weft_async_is_done(async) && !weft_comm_is_wanted(state) &&
+                             !engine_is_late(state, until, turns);
+         turns++) {
         engine_step_or_wait(state);
     }
 }

@@ -15,8 +15,9 @@ bool weft_engine_is_busy(const weft_comm_state_t *state);
 
 /* Blocks until `request` is done. */
 void weft_engine_drive(weft_comm_state_t *state, const weft_request_t *request);
-/* Blocks until it is done, or a call of the user wants the communicator. */
-void weft_engine_drive_async(weft_comm_state_t *state, const weft_async_t *async);
+/* Blocks until it is done, the time `until` has come, or a call of the user wants the
+ * communicator. */
+void weft_engine_drive_async(weft_comm_state_t *state, const weft_async_t *async, uint64_t until);
 /* Blocks until everything is done. */
 void weft_engine_drive_all(weft_comm_state_t *state);
 

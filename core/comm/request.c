@@ -44,6 +44,18 @@ void weft_request_free(weft_request_t *request)
     weft_os_free(request);
 }
 
+weft_status_t weft_request_end(weft_request_t **request_p)
+{
+    weft_request_t *request = *request_p;
+    weft_status_t status = request->async->entry.told.status;
+    weft_async_raise(request->async->entry.error, status);
+    if (weft_async_drop(request->async)) {
+        weft_request_free(request);
+    }
+    *request_p = NULL;
+    return status;
+}
+
 weft_status_t weft_request_fill(const weft_comm_identity_t *self, weft_request_t *request,
                                 const weft_args_t *args, const weft_call_t *call)
 {

@@ -53,6 +53,10 @@ weft_status_t weft_request_create_group(const weft_call_t *call, uint32_t parts,
                                         weft_request_t **request_p);
 void weft_request_free(weft_request_t *request);
 
+/* Gives back an asynchronous request that is done and returns its status; its error becomes the
+ * thread's. */
+weft_status_t weft_request_end(weft_request_t **request_p);
+
 /* Returns the operations behind the request of a group: one without a communicator of its own. */
 static inline weft_async_group_t *weft_request_group(const weft_request_t *request)
 {

@@ -51,7 +51,7 @@ FIELD(weft_launcher_t, nranks, 28);
 FIELD(weft_launcher_t, local_rank, 32);
 FIELD(weft_launcher_t, local_ranks, 36);
 
-SIZE(weft_call_t, 72);
+SIZE(weft_call_t, 80);
 FIELD(weft_call_t, size, 0);
 FIELD(weft_call_t, request_p, 8);
 FIELD(weft_call_t, timeout, 16);
@@ -61,6 +61,7 @@ FIELD(weft_call_t, stream, 40);
 FIELD(weft_call_t, source_p, 48);
 FIELD(weft_call_t, queue, 56);
 FIELD(weft_call_t, context, 64);
+FIELD(weft_call_t, patience, 72);
 
 SIZE(weft_completion_t, 24);
 FIELD(weft_completion_t, request, 0);

@@ -187,6 +187,7 @@ class Call(_Sized):
         ("source_p", c_void_p),
         ("queue", c_void_p),
         ("context", c_void_p),
+        ("patience", c_double),
     ]
 
 
@@ -288,6 +289,7 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "weft_group_end_async": (_STATUS, (_P,)),
     "weft_request_test": (_STATUS, (_P,)),
     "weft_request_wait": (_STATUS, (_P,)),
+    "weft_request_wait_for": (_STATUS, (_P, c_double)),
     "weft_completion_queue_create": (_STATUS, (_P,)),
     "weft_completion_queue_destroy": (_STATUS, (_P,)),
     "weft_completion_queue_fd": (_STATUS, (_P, _P)),

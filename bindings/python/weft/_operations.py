@@ -32,7 +32,7 @@ class Slot:
         self.request_p = ctypes.addressof(self.request)
         self.source = ctypes.c_uint32()
         self.call = Call(
-            request_p=self.request_p, source_p=ctypes.addressof(self.source)
+            request_p=self.request_p, patience=PIECE, source_p=ctypes.addressof(self.source)
         )
         self.call_p = ctypes.addressof(self.call)
         self.keep: Any = None
@@ -57,7 +57,7 @@ class Slot:
     def reset(self) -> None:
         call = self.call
         call.timeout, call.scalar, call.stream = 0, None, None
-        call.request_p = self.request_p
+        call.request_p, call.patience = self.request_p, PIECE
 
 
 def _seconds(value: float | None) -> float:
@@ -104,22 +104,6 @@ def _stream(value: Any) -> ctypes.c_void_p:
     return ctypes.c_void_p(value)
 
 
-def wait_piece(request_p: int, seconds: float) -> int:
-    """Waits for an operation for some time. Returns its status, or IN_PROGRESS."""
-    test = lib.weft_request_test
-    for _ in range(200):
-        status: int = test(request_p)
-        if status != Status.IN_PROGRESS:
-            return status
-    end = time.monotonic() + seconds
-    nap = 20e-6
-    while status == Status.IN_PROGRESS and time.monotonic() < end:
-        time.sleep(nap)
-        nap = min(2 * nap, 1e-3)
-        status = test(request_p)
-    return status
-
-
 class Request:
     """An operation that was started. Wait for it, test it, or await it, until it is complete.
 
@@ -159,7 +143,7 @@ class Request:
         while not self._complete:
             if end is not None:
                 piece = min(PIECE, max(0.0, end - time.monotonic()))
-            status = wait_piece(self._slot.request_p, piece)
+            status = lib.weft_request_wait_for(self._slot.request_p, piece)
             if not self._complete_with(status) and end is not None and time.monotonic() >= end:
                 raise TimeoutError(f"the operation is not complete after {timeout} s")
         if self._error is not None:
@@ -239,14 +223,14 @@ class Group:
 
     def _end(self) -> int:
         slot = self._slot
-        slot.call.source_p = None
+        slot.call.patience, slot.call.source_p = 0, None
         status = int(lib.weft_group_end_async(slot.call_p))
         if status < 0:
             return status
         status = Status.IN_PROGRESS
         unfinished.add(self)
         while status == Status.IN_PROGRESS:
-            status = wait_piece(slot.request_p, PIECE)
+            status = lib.weft_request_wait_for(slot.request_p, PIECE)
         unfinished.discard(self)
         return status
 

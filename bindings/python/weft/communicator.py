@@ -16,7 +16,7 @@ from . import _waiting, arrays
 from ._library import ANY_RANK, COLOR_NONE, Blocks, Coll, CommOptions, Dtype, Op, Status, UniqueId
 from ._library import Launcher as _Launcher
 from ._library import lib
-from ._operations import PIECE, Request, Slot, local, wait_piece
+from ._operations import PIECE, Request, Slot, local
 from .collectives import Collectives
 from .errors import check, failure
 from .memory import Allocation, Operator, Registration, Window
@@ -187,7 +187,7 @@ class Communicator(Collectives[None]):
         self._pending.add(slot)
         status: int = Status.IN_PROGRESS
         while status == Status.IN_PROGRESS:
-            status = wait_piece(slot.request_p, PIECE)
+            status = lib.weft_request_wait_for(slot.request_p, PIECE)
         self._pending.discard(slot)
         slot.keep = None
         return status
@@ -195,6 +195,7 @@ class Communicator(Collectives[None]):
     def _note(self, slot: Slot, function: Any, args: tuple[Any, ...], keep: Any) -> int:
         """A call in a group or in a stream: it returns at once, and without a request."""
         slot.call.request_p = None
+        slot.call.patience = 0
         slot.call.source_p = None
         status = function(*args, self._handle, slot.call_p)
         slot.reset()
@@ -415,6 +416,7 @@ class Starter(Collectives[Request]):
             raise TypeError("stream: calls in streams have no request; use the communicator's own")
         slot = Slot()
         scalar = slot.set_options(dtype, options) if options else None
+        slot.call.patience = 0
         slot.keep = (keep, scalar)
         status = function(*args, comm._handle, slot.call_p)
         if status < 0:

@@ -8,6 +8,7 @@ of torch, the buffer protocol (bytes, bytearray, array, memoryview, mmap, ctypes
 from __future__ import annotations
 
 import ctypes
+import math
 import sys
 from typing import Any, Callable, NamedTuple, Optional
 
@@ -50,6 +51,7 @@ _SIZES = {
     Dtype.FP8_E4M3: 1,
     Dtype.FP8_E5M2: 1,
 }
+_NATIVE = {sign + kind: dtype for kind, dtype in _REDUCIBLE.items() for sign in "<|"}
 # What the elements of weft look like to numpy. The last four have no type there.
 TYPESTR = {dtype: "<" + kind for kind, dtype in _REDUCIBLE.items()}
 TYPESTR.update({Dtype.BF16: "<V2", Dtype.FP8_E4M3: "|V1", Dtype.FP8_E5M2: "|V1"})
@@ -75,7 +77,7 @@ class _Refused(Exception):
 def describe(array: Any, name: str, writable: bool) -> Memory:
     """The memory of an array. A TypeError or ValueError names the argument and what is wrong."""
     try:
-        return _describer(type(array))(array, writable)
+        return (_describers.get(type(array)) or _describer(type(array)))(array, writable)
     except _Refused as reason:
         raise ValueError(f"{name}: {reason}") from None
     except (TypeError, BufferError, AttributeError) as reason:
@@ -91,9 +93,7 @@ _describers: dict[type, Callable[[Any, bool], Memory]] = {}
 
 def _describer(kind: type) -> Callable[[Any, bool], Memory]:
     """How arrays of a Python type are described; found out once for each type."""
-    found = _describers.get(kind)
-    if found is None:
-        found = _describers[kind] = _find_describer(kind)
+    found = _describers[kind] = _find_describer(kind)
     return found
 
 
@@ -122,7 +122,13 @@ def _describe_interface(array: Any, writable: bool) -> Memory:
     address, read_only = interface["data"]
     if read_only and writable:
         _refuse_read_only()
-    return _from_interface(array, interface, address, "cpu")
+    typestr = interface["typestr"]
+    # What most calls have, without a detour.
+    dtype = _NATIVE.get(typestr)
+    if dtype is None or interface.get("strides") is not None:
+        return _from_interface(array, interface, address, "cpu")
+    count = math.prod(interface["shape"])
+    return Memory(address, count, dtype, _SIZES[dtype], typestr, "cpu", array)
 
 
 def _describe_cuda_interface(array: Any, writable: bool) -> Memory:
@@ -143,9 +149,7 @@ def _from_interface(array: Any, interface: Any, address: int, device: str) -> Me
         raise _Refused("the array is not contiguous in C order")
     if typestr[0] == ">" and size > 1:
         raise TypeError(f"the elements have the byte order of another machine ({typestr})")
-    count = 1
-    for length in shape:
-        count *= length
+    count = math.prod(shape)
     dtype = _REDUCIBLE.get(typestr[1:])
     if dtype is None:
         return _named(array, address, count, size, typestr, device)
@@ -274,9 +278,7 @@ def _describe_dlpack(array: Any, writable: bool) -> Memory:
         _refuse_read_only()
     if not _is_packed(tensor.shape, tensor.strides, 1):
         raise _Refused("the array is not contiguous in C order")
-    count = 1
-    for length in tensor.shape:
-        count *= length
+    count = math.prod(tensor.shape)
     dtype = _NAMED.get(tensor.kind) or _REDUCIBLE.get(tensor.kind)
     return Memory(
         tensor.address, count, dtype, tensor.itemsize, tensor.kind, tensor.device, tensor.keep

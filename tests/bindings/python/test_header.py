@@ -9,14 +9,22 @@ import subprocess
 import tempfile
 import unittest
 
+from support import main
 from weft import _library
 
+# The lists that make most enums.
+LISTS = {
+    "weft_status_t": "WEFT_STATUS_MAP(X2)",
+    "weft_dtype_t": "WEFT_DTYPE_MAP(X3)",
+    "weft_op_t": "WEFT_OP_MAP(X2)",
+    "weft_coll_t": "WEFT_COLL_MAP(X5)",
+}
 API = pathlib.Path(__file__).resolve().parents[3] / "api"
 
 
-def header_text(name: str) -> str:
-    """The header without comments and preprocessor lines, in single spaces."""
-    text = (API / "weft" / name).read_text()
+def header_text() -> str:
+    """The headers of the user API without comments and preprocessor lines, in single spaces."""
+    text = "\n".join(path.read_text() for path in sorted((API / "weft").glob("*.h")))
     text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
     text = re.sub(r"^[ \t]*#(.*\\\n)*.*$", "", text, flags=re.M)
     return re.sub(r"\s+", " ", text)
@@ -26,7 +34,7 @@ def header_functions() -> dict[str, tuple[str, list[str]]]:
     """name: (type of the result, types of the parameters), as C writes them."""
     found = {}
     pattern = r"WEFT_EXPORT ([\w ]+?[ *]+)(weft_\w+)\(([^)]*)\)"
-    for result, name, parameters in re.findall(pattern, header_text("weft.h")):
+    for result, name, parameters in re.findall(pattern, header_text()):
         types = [] if parameters == "void" else parameters.split(", ")
         found[name] = (result.strip(), [re.sub(r"\w+$", "", each).strip() for each in types])
     return found
@@ -35,7 +43,7 @@ def header_functions() -> dict[str, tuple[str, list[str]]]:
 def header_structs() -> dict[str, list[str]]:
     """name: fields."""
     found = {}
-    for body, name in re.findall(r"typedef struct \w+ \{(.*?)\} (\w+);", header_text("weft.h")):
+    for body, name in re.findall(r"typedef struct \w+ \{(.*?)\} (\w+);", header_text()):
         found[name] = re.findall(r"(\w+)(?:\[\w+\])? ?;", body)
     return found
 
@@ -66,7 +74,8 @@ def compiled(program: str) -> str:
 
 class Header(unittest.TestCase):
     def test_every_exported_function_is_bound_and_no_other(self):
-        self.assertEqual(list(header_functions()), list(_library.FUNCTIONS))
+        self.assertGreater(len(header_functions()), 60)
+        self.assertEqual(sorted(header_functions()), sorted(_library.FUNCTIONS))
 
     def test_functions_have_the_types_of_the_header(self):
         for name, (result, parameters) in header_functions().items():
@@ -97,18 +106,12 @@ class Header(unittest.TestCase):
         self.assertEqual(compiled(program).splitlines(), expected)
 
     def test_numbers_have_the_values_of_c(self):
-        lists = {
-            "weft_status_t": "WEFT_STATUS_MAP(X2)",
-            "weft_dtype_t": "WEFT_DTYPE_MAP(X3)",
-            "weft_op_t": "WEFT_OP_MAP(X2)",
-            "weft_coll_t": "WEFT_COLL_MAP(X5)",
-        }
         program = """
             #define X2(value, name, text) printf(#name " %d\\n", (int)WEFT_##name);
             #define X3(value, name, bytes, text) X2(value, name, text)
             #define X5(value, name, text, reduces, rooted, base) X2(value, name, text)
             int main(void) { """
-        for name, list_of_all in lists.items():
+        for name, list_of_all in LISTS.items():
             with self.subTest(name):
                 found = compiled(program + list_of_all + " return 0; }").splitlines()
                 bound = _library.ENUMS[name]
@@ -116,8 +119,10 @@ class Header(unittest.TestCase):
 
     def test_other_enums_have_the_values_of_c(self):
         pattern = r"typedef enum \w+ \{([^}]*)\} (\w+);"
-        for body, name in re.findall(pattern, header_text("weft.h")):
+        for body, name in re.findall(pattern, header_text()):
             with self.subTest(name):
+                if name in LISTS:
+                    continue
                 values = [(k, int(v)) for k, v in re.findall(r"WEFT_(\w+) = (-?\d+)", body)]
                 bound = {each.name: each.value for each in _library.ENUMS[name]}
                 self.assertEqual([v for _, v in values], list(bound.values()))
@@ -125,9 +130,7 @@ class Header(unittest.TestCase):
                     self.assertTrue(declared.endswith(mine), declared)
 
     def test_every_enum_is_bound(self):
-        declared = set()
-        for name in ("weft.h", "types.h", "status.h"):
-            declared |= set(re.findall(r"typedef enum (\w+)", header_text(name)))
+        declared = set(re.findall(r"typedef enum (\w+)", header_text()))
         self.assertEqual({name + "_t" for name in declared}, set(_library.ENUMS))
 
     def test_constants_have_the_values_of_c(self):
@@ -138,4 +141,4 @@ class Header(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main()

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""weft.arrays: what is understood, without copies, and what is refused, with the reason."""
+
+import array
+import ctypes
+import mmap
+import unittest
+
+from support import main, needs_numpy, numpy
+from weft import Dtype
+from weft.arrays import describe
+
+
+class Exporter:
+    """An array of another package: only DLPack."""
+
+    def __init__(self, values, versioned=True):
+        self.values = values
+        self.versioned = versioned
+
+    def __dlpack__(self, **arguments):
+        if arguments and not self.versioned:
+            raise TypeError("no arguments")
+        return self.values.__dlpack__()
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+
+class Cuda:
+    """An array of a device."""
+
+    device = 1
+
+    def __init__(self, read_only=False):
+        self.read_only = read_only
+
+    @property
+    def __cuda_array_interface__(self):
+        data = (0x7F0000000000, self.read_only)
+        return {"shape": (2, 3), "typestr": "<f4", "data": data, "version": 3}
+
+
+class Buffers(unittest.TestCase):
+    def test_every_type_of_the_module_array_is_understood(self):
+        codes = {"b": 1, "B": 1, "h": 2, "H": 2, "i": 4, "I": 4, "q": 8, "Q": 8, "f": 4, "d": 8}
+        for code, size in codes.items():
+            values = array.array(code, [1, 2, 3])
+            found = describe(values, "send", True)
+            self.assertEqual(found.address, values.buffer_info()[0])
+            self.assertEqual((found.count, found.itemsize, found.device), (3, size, "cpu"))
+            kind = "f" if code in "fd" else "u" if code.isupper() else "i"
+            names = {"i": "INT", "u": "UINT", "f": "FP"}
+            self.assertEqual(found.dtype.name, names[kind] + str(8 * size))
+
+    def test_bytes_can_be_sent_but_not_written(self):
+        found = describe(b"abc", "send", False)
+        self.assertEqual((found.count, found.dtype), (3, Dtype.UINT8))
+        self.assertEqual(ctypes.string_at(found.address, 3), b"abc")
+        with self.assertRaisesRegex(ValueError, "^recv: the array is read-only$"):
+            describe(b"abc", "recv", True)
+
+    def test_memory_of_the_system_and_of_ctypes_is_understood(self):
+        with mmap.mmap(-1, 4096) as memory:
+            self.assertEqual(describe(memory, "send", True).count, 4096)
+        values = (ctypes.c_double * 5)()
+        found = describe(values, "send", True)
+        self.assertEqual((found.address, found.count), (ctypes.addressof(values), 5))
+        self.assertEqual(found.dtype, Dtype.FP64)
+
+    def test_a_bytearray_cannot_be_resized_while_it_is_in_use(self):
+        values = bytearray(8)
+        found = describe(values, "send", True)
+        with self.assertRaises(BufferError):
+            values.append(1)
+        del found
+        values.append(1)
+
+    def test_what_is_no_array_is_named(self):
+        for value in (1, "text", None, [1, 2], object()):
+            with self.assertRaisesRegex(TypeError, f"^recv: {type(value).__name__} is no array"):
+                describe(value, "recv", True)
+
+    def test_a_view_with_gaps_is_refused(self):
+        with self.assertRaisesRegex(ValueError, "^send: the memory is not contiguous"):
+            describe(memoryview(bytearray(8))[::2], "send", False)
+
+    def test_a_device_is_named(self):
+        found = describe(Cuda(), "send", True)
+        self.assertEqual((found.device, found.count, found.dtype), ("cuda:1", 6, Dtype.FP32))
+        with self.assertRaisesRegex(ValueError, "^recv: the array is read-only$"):
+            describe(Cuda(read_only=True), "recv", True)
+
+
+@needs_numpy
+class Numpy(unittest.TestCase):
+    def test_types_of_numpy_are_those_of_weft(self):
+        names = {"int": "INT", "uint": "UINT", "float": "FP"}
+        for kind, mine in names.items():
+            for bits in (8, 16, 32, 64):
+                if kind == "float" and bits == 8:
+                    continue
+                values = numpy.zeros((2, 3), f"{kind}{bits}")
+                found = describe(values, "send", True)
+                self.assertEqual(found.dtype.name, f"{mine}{bits}")
+                self.assertEqual((found.address, found.count), (values.ctypes.data, 6))
+
+    def test_other_types_can_be_moved_only(self):
+        for kind in ("bool", "complex64", "S5", "datetime64[s]", "i4,f8"):
+            found = describe(numpy.zeros(3, kind), "send", True)
+            self.assertEqual((found.dtype, found.count), (None, 3), kind)
+
+    def test_what_is_no_plain_memory_is_refused(self):
+        for values in (numpy.array([object()]), numpy.zeros(2, [("a", object), ("b", "i4")])):
+            with self.assertRaisesRegex(TypeError, "^send: elements of type .*object"):
+                describe(values, "send", False)
+
+    def test_the_other_byte_order_is_refused(self):
+        with self.assertRaisesRegex(TypeError, "^send: .* byte order .*>f4"):
+            describe(numpy.zeros(3, ">f4"), "send", False)
+
+    def test_gaps_and_other_orders_are_refused(self):
+        square = numpy.zeros((4, 4))
+        for values in (square[:, 1], square.T, square[::2]):
+            with self.assertRaisesRegex(ValueError, "^send: the array is not contiguous"):
+                describe(values, "send", False)
+        self.assertEqual(describe(square[1], "send", True).count, 4)
+        self.assertEqual(describe(square[:, :1][:1], "send", True).count, 1)
+
+    def test_a_read_only_array_is_refused_as_receiver(self):
+        values = numpy.zeros(3)
+        values.flags.writeable = False
+        describe(values, "send", False)
+        with self.assertRaisesRegex(ValueError, "^recv: the array is read-only$"):
+            describe(values, "recv", True)
+
+    def test_dlpack_is_understood_in_both_versions(self):
+        if not hasattr(numpy.ndarray, "__dlpack__"):
+            self.skipTest("numpy has no DLPack")
+        values = numpy.arange(6, dtype=numpy.int32).reshape(2, 3)
+        for versioned in (True, False):
+            found = describe(Exporter(values, versioned), "send", False)
+            self.assertEqual((found.address, found.count), (values.ctypes.data, 6))
+            self.assertEqual((found.dtype, found.itemsize), (Dtype.INT32, 4))
+        with self.assertRaisesRegex(ValueError, "^send: the array is not contiguous"):
+            describe(Exporter(values.T), "send", False)
+
+
+if __name__ == "__main__":
+    main()

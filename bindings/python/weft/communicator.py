@@ -61,8 +61,8 @@ class Launcher:
 def unique_id(config: str | None = None, settings: Settings | None = None) -> bytes:
     """Makes an id that lets ranks join one communicator, and listens for them. Who has it can join:
     carry it over a private channel. This process must live until all ranks have joined."""
-    made = UniqueId()
-    check(lib.weft_unique_id_create(ctypes.byref(made), Options(config, settings).address))
+    made, options = UniqueId(), Options(config, settings)
+    check(lib.weft_unique_id_create(ctypes.byref(made), options.address))
     return bytes(made.bytes)
 
 

@@ -26,6 +26,7 @@ class WeftError(RuntimeError):
 
     def __init__(self, status: int, error: Error | None = None) -> None:
         error = error if error is not None else Error()
+        self._record = bytes(error)
         self.status = Status(status)
         self.rank = _number(error.rank)
         self.peer = _number(error.peer)
@@ -39,14 +40,11 @@ class WeftError(RuntimeError):
         super().__init__(f"{self.status.name}: {self.text}")
 
     def __reduce__(self) -> Any:
-        return _rebuild, (type(self), self.args, self.__dict__)
+        return _rebuild, (type(self), int(self.status), self._record)
 
 
-def _rebuild(kind: type[WeftError], args: tuple[Any, ...], fields: dict[str, Any]) -> WeftError:
-    error = kind.__new__(kind)
-    error.args = args
-    error.__dict__.update(fields)
-    return error
+def _rebuild(kind: type[WeftError], status: int, record: bytes) -> WeftError:
+    return kind(status, Error.from_buffer_copy(record))
 
 
 class ArgumentError(WeftError, ValueError):

@@ -19,6 +19,8 @@ import threading
 import time
 from typing import IO, Mapping, Sequence
 
+# Seconds after a failure in which the other ranks, which weft tells of it, may say so and end.
+LAST_WORDS = 0.5
 # Seconds from the request to end until a rank is killed.
 GRACE = 2.0
 # Variables of launchers that may have started this program: their ranks are not ours.
@@ -54,6 +56,7 @@ class Job:
 
     def __init__(self, command: Sequence[str], nranks: int, prefix: bool) -> None:
         self.code = 0
+        self._end_at: float | None = None
         self._copiers: list[threading.Thread] = []
         self._ranks: list[subprocess.Popen[bytes]] = []
         job, port = f"weft-{secrets.token_hex(8)}", free_port()
@@ -103,7 +106,9 @@ class Job:
                 del left[rank]
                 if process.returncode != 0 and self.code == 0:
                     self._tell(rank, process.returncode)
-                    self.end()
+                    self._end_at = time.monotonic() + LAST_WORDS
+            if left and self._end_at is not None and time.monotonic() >= self._end_at:
+                self.end()
             time.sleep(nap)
             nap = min(2 * nap, 0.05)
         for copier in self._copiers:
@@ -129,6 +134,12 @@ class Job:
                     os.killpg(process.pid, number)
                 except ProcessLookupError:
                     pass
+
+    def stop(self, number: int) -> None:
+        """Passes on a signal that asks the job to end."""
+        self.code = self.code or 128 + number
+        self._end_at = time.monotonic() + GRACE
+        self.send(number)
 
     def end(self) -> None:
         """Ends all ranks: asks them, and kills those that have not ended after a moment."""
@@ -175,12 +186,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = parse(arguments)
     job = Job(command_of(found.command, found.module), found.n, found.prefix)
 
-    def stop(number: int, frame: object) -> None:
-        job.code = job.code or 128 + number
-        job.send(number)
-
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, stop)
+        signal.signal(number, lambda received, frame: job.stop(received))
     return job.wait()
 
 

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Failures are exceptions with fields that say who and why."""
+
+import array
+import pickle
+import threading
+import time
+import unittest
+
+import weft
+from support import failures, job, main, ranks
+from weft import _library, errors
+
+
+def ints(count):
+    return array.array("q", [1] * count)
+
+
+class Kinds(unittest.TestCase):
+    def test_every_failure_has_an_exception_of_its_own(self):
+        statuses = [status for status in weft.Status if status < 0]
+        self.assertEqual(sorted(errors.KINDS), sorted(statuses))
+        self.assertEqual(len(set(errors.KINDS.values())), len(statuses))
+        for kind in errors.KINDS.values():
+            self.assertIs(getattr(weft, kind.__name__), kind)
+            self.assertTrue(issubclass(kind, weft.WeftError))
+        self.assertTrue(issubclass(weft.Timeout, TimeoutError))
+        self.assertTrue(issubclass(weft.ArgumentError, ValueError))
+
+    def test_fields_that_do_not_apply_are_none(self):
+        record = _library.Error(rank=-1, peer=3, peer_pid=-1, text=b"late", peer_host=b"n1")
+        error = weft.Timeout(weft.Status.ERR_TIMEOUT, record)
+        self.assertEqual((error.rank, error.peer, error.peer_pid), (None, 3, None))
+        self.assertEqual((error.host, error.text, error.sequence), ("n1", "late", None))
+        self.assertEqual(str(error), "ERR_TIMEOUT: late")
+
+    def test_an_exception_can_be_sent_to_another_process(self):
+        record = _library.Error(rank=1, peer=0, sequence=7, text=b"sizes")
+        error = pickle.loads(pickle.dumps(weft.Mismatch(weft.Status.ERR_MISMATCH, record)))
+        self.assertIs(type(error), weft.Mismatch)
+        self.assertEqual((error.rank, error.peer, error.sequence), (1, 0, 7))
+        self.assertEqual(str(error), "ERR_MISMATCH: sizes")
+        late = pickle.loads(pickle.dumps(weft.Timeout(weft.Status.ERR_TIMEOUT, record)))
+        self.assertEqual((str(late), late.peer), ("ERR_TIMEOUT: sizes", 0))
+
+
+class Failures(unittest.TestCase):
+    def test_ranks_that_disagree(self):
+        found = failures(2, lambda comm: comm.all_reduce(ints(4 + 4 * comm.rank)))
+        for rank, error in enumerate(found):
+            self.assertIsInstance(error, weft.Mismatch)
+            self.assertRegex(str(error), "count")
+            self.assertEqual(error.rank, rank)
+            self.assertIn(error.peer, (0, 1))
+            self.assertEqual(error.sequence, 1)
+
+    def test_a_failed_communicator_tells_the_first_error_again(self):
+        def run(comm):
+            for _ in range(2):
+                with self.assertRaises(weft.Mismatch):
+                    comm.all_reduce(ints(4 + 4 * comm.rank))
+            self.assertIsInstance(comm.error(), weft.Mismatch)
+            with self.assertRaises(weft.Mismatch):
+                comm.barrier()
+
+        ranks(2, run)
+
+    def test_a_deadline_names_who_was_waited_for(self):
+        def run(comm):
+            self.assertIsNone(comm.error())
+            if comm.rank == 0:
+                began = time.monotonic()
+                try:
+                    comm.barrier(timeout=0.3)
+                finally:
+                    self.assertLess(time.monotonic() - began, 5)
+            else:
+                time.sleep(1)
+
+        found = failures(2, run)
+        self.assertIsInstance(found[0], weft.Timeout)
+        self.assertIsInstance(found[0], TimeoutError)
+        self.assertRegex(str(found[0]), "rank 1")
+
+    def test_a_failure_of_a_request_is_raised_by_wait(self):
+        def run(comm):
+            request = comm.start.all_reduce(ints(4 + 4 * comm.rank))
+            try:
+                request.wait()
+            except weft.Mismatch:
+                with self.assertRaises(weft.Mismatch):
+                    request.wait()
+                raise
+
+        self.assertEqual([type(each) for each in failures(2, run)], [weft.Mismatch] * 2)
+
+    def test_a_second_thread_is_refused(self):
+        refused = []
+
+        def run(comm):
+            def attempt():
+                try:
+                    comm.barrier()
+                except weft.StateError as error:
+                    refused.append(error)
+
+            def combine(inout, values):
+                thread = threading.Thread(target=attempt)
+                thread.start()
+                thread.join()
+
+            comm.all_reduce(ints(1), op=comm.create_op(combine))
+
+        ranks(2, run)
+        self.assertTrue(refused)
+        self.assertRegex(str(refused[0]), "another thread")
+
+    def test_an_unknown_option_names_the_nearest(self):
+        with self.assertRaisesRegex(weft.ConfigError, "op_timeout"):
+            weft.Communicator(settings={"exec.op_timeuot": 3})
+
+    def test_a_destroyed_communicator_is_refused(self):
+        comm = weft.Communicator()
+        comm.destroy()
+        comm.destroy()
+        with self.assertRaises(weft.ArgumentError):
+            comm.barrier()
+
+    def test_an_id_that_is_none(self):
+        with self.assertRaisesRegex(ValueError, "id: 3 bytes"):
+            weft.Communicator(2, 0, b"abc")
+        with self.assertRaisesRegex(TypeError, "or none of them"):
+            weft.Communicator(2, 0)
+        with self.assertRaises(weft.WeftError):
+            weft.Communicator(2, 0, bytes(128))
+
+    def test_the_death_of_a_process_is_told_at_once(self):
+        script = """
+import os, signal, sys, time, weft
+comm = weft.Communicator()
+data = bytearray(8)
+comm.all_reduce(data)
+if comm.rank == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+began = time.monotonic()
+try:
+    comm.all_reduce(data)
+except weft.PeerDead as error:
+    assert error.peer == 1 and error.rank == 0, vars(error)
+    assert error.host and error.peer_pid, vars(error)
+    print("told after %.1f s" % (time.monotonic() - began), file=sys.stderr)
+    print("yes" if time.monotonic() - began < 5 else "late", flush=True)
+"""
+        result = job(2, script)
+        self.assertEqual(result.stdout, "yes\n", result.stderr)
+        self.assertIn("rank 1 ended by signal SIGKILL", result.stderr)
+        self.assertEqual(result.returncode, 128 + 9)
+
+
+if __name__ == "__main__":
+    main()

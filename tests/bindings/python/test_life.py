@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Signals, the end of the interpreter, fork, forgotten communicators: with processes as ranks."""
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import time
+import unittest
+import warnings
+
+import weft
+from support import job, main
+
+WAITS = {
+    "barrier": "comm.barrier()",
+    "receive": "comm.recv(data, 1)",
+    "group": """
+with weft.group():
+    comm.recv(data, 1)
+    comm.all_reduce(bytearray(8))""",
+    "request": "comm.start.recv(data, 1).wait()",
+    "split": "comm.split(0)",
+    "window": "comm.window(data)",
+}
+
+
+def waiting_rank(statement, handler=""):
+    """Two ranks, of which rank 0 waits in vain; it prints its process id before."""
+    return f"""
+import os, signal, sys, time, weft
+comm = weft.Communicator()
+data = bytearray(8)
+comm.all_reduce(data)
+if comm.rank == 1:
+    time.sleep(30)
+{handler}
+print(os.getpid(), flush=True)
+try:
+    exec({statement!r})
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+os._exit(0)
+"""
+
+
+class Waiting:
+    """A job of two ranks whose rank 0 waits."""
+
+    def __init__(self, script):
+        command = [sys.executable, "-m", "weft.run", "-n", "2", sys.executable, "-c", script]
+        self.starter = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self.pid = int(self.starter.stdout.readline())
+        # It has said so just before it begins to wait.
+        time.sleep(0.4)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.starter.terminate()
+        self.starter.stdout.close()
+        self.starter.wait(30)
+
+
+class Signals(unittest.TestCase):
+    def test_ctrl_c_ends_every_wait_within_a_second(self):
+        for name, statement in WAITS.items():
+            with self.subTest(name), Waiting(waiting_rank(statement)) as job_:
+                began = time.monotonic()
+                os.kill(job_.pid, signal.SIGINT)
+                line = job_.starter.stdout.readline()
+                took = time.monotonic() - began
+                self.assertEqual(line, "interrupted\n")
+                self.assertLess(took, 1.0)
+
+    def test_ctrl_c_ends_joining_within_a_second(self):
+        script = """
+import os, weft
+print(os.getpid(), flush=True)
+try:
+    weft.Communicator(2, 0, weft.unique_id())
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+        with subprocess.Popen(
+            [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True
+        ) as process:
+            process.stdout.readline()
+            time.sleep(0.4)
+            began = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(process.stdout.readline(), "interrupted\n")
+            self.assertLess(time.monotonic() - began, 1.0)
+            process.wait(10)
+            self.assertLess(time.monotonic() - began, 3.0)
+
+    def test_a_handler_runs_and_the_wait_goes_on(self):
+        handler = "signal.signal(signal.SIGUSR1, lambda *a: print('handled', flush=True))"
+        with Waiting(waiting_rank("comm.barrier()", handler)) as job_:
+            for number, line in ((signal.SIGUSR1, "handled\n"), (signal.SIGINT, "interrupted\n")):
+                os.kill(job_.pid, number)
+                self.assertEqual(job_.starter.stdout.readline(), line)
+
+
+class TheEnd(unittest.TestCase):
+    def check_exit(self, script, code=0, nranks=2):
+        began = time.monotonic()
+        result = job(nranks, script, runner=["-p"])
+        took = time.monotonic() - began
+        self.assertEqual(result.returncode, code, result.stderr)
+        return result, took
+
+    def test_the_interpreter_ends_with_operations_under_way(self):
+        script = """
+import array, time, weft
+comm = weft.Communicator()
+data = array.array("d", [1.0] * 1000000)
+comm.all_reduce(data)
+if comm.rank == 0:
+    requests = [comm.start.recv(data, 1), comm.start.all_reduce(data)]
+print("end", time.time(), flush=True)
+"""
+        result, _ = self.check_exit(script)
+        last = max(float(line.split()[-1]) for line in result.stdout.splitlines())
+        self.assertLess(time.time() - last, 2.0)
+
+    def test_the_interpreter_ends_while_a_daemon_thread_waits(self):
+        script = """
+import threading, time, weft
+comm = weft.Communicator()
+if comm.rank == 0:
+    threading.Thread(target=comm.recv, args=(bytearray(8), 1), daemon=True).start()
+    time.sleep(0.3)
+    print("end", time.time(), flush=True)
+else:
+    time.sleep(0.5)
+"""
+        result, _ = self.check_exit(script)
+        self.assertLess(time.time() - float(result.stdout.split()[-1]), 2.0 + 0.2)
+
+    def test_peers_of_a_rank_that_ends_are_told(self):
+        script = """
+import sys, weft
+comm = weft.Communicator()
+comm.barrier()
+if comm.rank == 0:
+    sys.exit(0)
+try:
+    comm.barrier()
+except (weft.PeerLeft, weft.PeerDead, weft.Aborted) as error:
+    print(type(error).__name__, error.peer, flush=True)
+"""
+        result, _ = self.check_exit(script)
+        self.assertRegex(result.stdout, r"\[1\] (PeerLeft|PeerDead|Aborted) 0\n")
+
+    def test_a_forked_child_may_not_use_it_and_does_not_end_it(self):
+        script = """
+import os, weft
+comm = weft.Communicator()
+data = bytearray(1)
+child = os.fork()
+if child == 0:
+    try:
+        comm.barrier()
+    except weft.WeftError as error:
+        os._exit(7 if "ERR_" in str(error) else 8)
+    os._exit(9)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+child = os.fork()
+if child == 0:
+    raise SystemExit(0)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+comm.all_reduce(data)
+comm.destroy()
+print("fine", flush=True)
+"""
+        result, _ = self.check_exit(script)
+        self.assertEqual(sorted(result.stdout.splitlines()), ["[0] fine", "[1] fine"])
+
+    def test_a_forgotten_communicator_warns_and_is_destroyed(self):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            comm = weft.Communicator()
+            comm.barrier()
+            del comm
+            gc.collect()
+        self.assertEqual([each.category for each in caught], [ResourceWarning])
+        self.assertRegex(str(caught[0].message), "rank 0 of 1> was not destroyed")
+
+    def test_a_destroyed_communicator_does_not_warn(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with weft.Communicator() as comm:
+                comm.barrier()
+            del comm
+            gc.collect()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""python -m weft.run and python -m weft."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from support import job, main
+from weft import run
+
+
+class Starter(unittest.TestCase):
+    def test_each_rank_knows_its_place(self):
+        script = "import weft; c = weft.Communicator(); print(c.rank, c.size, weft.Launcher().name)"
+        result = job(3, script, runner=["-p"])
+        self.assertEqual(result.returncode, 0, result.stderr)
+        lines = sorted(result.stdout.splitlines())
+        self.assertEqual([line[:8] for line in lines], [f"[{r}] {r} 3 " for r in range(3)])
+
+    def test_two_jobs_at_once_do_not_meet(self):
+        script = "import sys, weft; c = weft.Communicator(); print(c.size)"
+        with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
+            file.write(script)
+            file.flush()
+            command = [sys.executable, "-m", "weft.run"]
+            jobs = [
+                subprocess.Popen([*command, "-n", n, file.name], stdout=subprocess.PIPE, text=True)
+                for n in "23"
+            ]
+            found = [each.communicate(timeout=60)[0].split() for each in jobs]
+        self.assertEqual(found, [["2"] * 2, ["3"] * 3])
+
+    def test_a_second_communicator_joins_as_the_first(self):
+        script = """
+import weft
+for _ in range(2):
+    with weft.Communicator() as comm:
+        comm.barrier()
+print("both")
+"""
+        result = job(2, script, runner=["-p"])
+        lines = sorted(result.stdout.splitlines())
+        self.assertEqual(lines, ["[0] both", "[1] both"], result.stderr)
+
+    def test_a_rank_that_fails_ends_the_others(self):
+        script = """
+import os, sys, time
+if os.environ["RANK"] == "1":
+    sys.exit(5)
+time.sleep(60)
+"""
+        began = time.monotonic()
+        result = job(3, script)
+        self.assertLess(time.monotonic() - began, 20)
+        self.assertEqual(result.returncode, 5)
+        self.assertIn("rank 1 ended with code 5", result.stderr)
+
+    def test_a_rank_that_does_not_listen_is_killed(self):
+        script = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("ready", flush=True)
+if os.environ["RANK"] == "1":
+    time.sleep(1)
+    sys.exit(1)
+time.sleep(60)
+"""
+        began = time.monotonic()
+        self.assertEqual(job(2, script).returncode, 1)
+        self.assertLess(time.monotonic() - began, 20)
+
+    def test_ctrl_c_ends_all_ranks(self):
+        script = "import time; print('ready', flush=True); time.sleep(60)"
+        command = [sys.executable, "-m", "weft.run", "-n", "2", sys.executable, "-c", script]
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        ) as starter:
+            for _ in range(2):
+                self.assertEqual(starter.stdout.readline(), "ready\n")
+            starter.send_signal(signal.SIGINT)
+            self.assertEqual(starter.wait(20), 128 + signal.SIGINT)
+
+    def test_wrong_arguments_say_so(self):
+        for arguments, text in (([], "which script"), (["-n", "0", "x"], "at least one rank")):
+            result = subprocess.run(
+                [sys.executable, "-m", "weft.run", *arguments], capture_output=True, text=True
+            )
+            self.assertEqual(result.returncode, 2)
+            self.assertIn(text, result.stderr)
+        result = subprocess.run(
+            [sys.executable, "-m", "weft.run", "-n", "1", "/no/such/program"],
+            capture_output=True,
+            text=True,
+        )
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("cannot start /no/such/program: No such file", result.stderr)
+
+    def test_variables_of_other_launchers_are_not_passed_on(self):
+        given = {"OMPI_COMM_WORLD_RANK": "7", "SLURM_PROCID": "7", "HOME": "/root"}
+        found = run.rank_environment(1, 2, "job", 1234, given)
+        self.assertEqual(found["HOME"], "/root")
+        self.assertFalse([name for name in found if name.startswith(("OMPI", "SLURM"))])
+        self.assertFalse([name for name in found if name.startswith("WEFT_")])
+
+    def test_the_package_tells_its_version_library_and_plugins(self):
+        result = subprocess.run([sys.executable, "-m", "weft"], capture_output=True, text=True)
+        self.assertRegex(result.stdout, r"^weft \d+\.\d+\.\d+\nlibrary: /.*/libweft\.so")
+        self.assertIn("net-shm", result.stdout)
+
+
+if __name__ == "__main__":
+    main()

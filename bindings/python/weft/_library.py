@@ -226,7 +226,7 @@ ENUMS: dict[str, type[enum.IntEnum]] = {
     "weft_scalar_read_t": ScalarRead,
 }
 
-# weft_op_fn_t(inout, in, count, dtype, arg). ctypes takes the GIL for it, in whatever thread it runs.
+# weft_op_fn_t(inout, in, count, dtype, arg). ctypes takes the GIL for it, in any thread.
 OP_FN = ctypes.CFUNCTYPE(None, c_void_p, c_void_p, c_uint64, c_int, c_void_p)
 
 # Handles, buffers and places for results are addresses: an int, None, or byref() of something.

@@ -40,16 +40,17 @@ class Slot:
     def set_options(self, dtype: Dtype | None, options: Any) -> Any:
         """Fills in the options of a call. Returns what must live until it has been made."""
         call = self.call
-        keep = None
+        keep: list[Any] = []
         for name, value in options.items():
             if name == "timeout":
                 call.timeout = _seconds(value)
             elif name == "scalar":
-                keep = _scalar(value, dtype)
-                call.scalar = keep[0]
+                call.scalar, scalar = _scalar(value, dtype)
+                keep.append(scalar)
             elif name == "stream":
-                keep = (keep, _stream(value))
-                call.stream = ctypes.addressof(keep[1])
+                stream = _stream(value)
+                call.stream = ctypes.addressof(stream)
+                keep.append(stream)
             else:
                 raise TypeError(f"unknown option {name!r}: there are timeout, scalar and stream")
         return keep
@@ -89,9 +90,10 @@ def _scalar(value: Any, dtype: Dtype | None) -> tuple[int, Any]:
         if dtype is not None and memory.count * memory.itemsize != arrays.itemsize(dtype):
             raise ValueError(f"scalar: not one element of {dtype.name}")
         return memory.address, memory
-    if dtype not in _CTYPES:
+    kind: Any = None if dtype is None else _CTYPES.get(dtype)
+    if kind is None:
         raise TypeError(f"scalar: give an array of one element of {dtype.name if dtype else '?'}")
-    number = _CTYPES[dtype](value)
+    number = kind(value)
     return ctypes.addressof(number), number
 
 
@@ -207,7 +209,10 @@ class Group:
         self._keep.append(keep)
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
     ) -> None:
         local.group = self._outer
         if kind is not None:

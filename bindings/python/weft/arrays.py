@@ -62,7 +62,7 @@ class Memory(NamedTuple):
     """A contiguous array: where it is, what it holds, and what keeps it there."""
 
     address: int
-    count: int  # elements
+    count: int  # type: ignore[assignment]  # elements
     dtype: Optional[Dtype]  # None: can be moved, not reduced
     itemsize: int  # bytes of an element
     kind: str  # the type as its owner calls it

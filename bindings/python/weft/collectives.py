@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, Sequence, TypeVar
 
-from . import arrays
 from ._library import ANY_RANK, Blocks, Dtype, Op, lib
 from .arrays import Memory
 
@@ -32,8 +31,10 @@ R = TypeVar("R", covariant=True)
 Counts = Sequence[int]
 
 
-def _differ(what: str, a: str, x: object, b: str, y: object) -> NoReturn:
-    raise ValueError(f"{b}: {what} {y}, but {a} has {x}")
+def _blocks_differ(send: Memory, recv: Memory, nranks: int) -> NoReturn:
+    raise ValueError(
+        f"send: {send.count} elements, but recv has {recv.count} for each of {nranks} ranks"
+    )
 
 
 def _same_type(a: Memory, b: Memory) -> None:
@@ -160,7 +161,7 @@ class Collectives(Generic[R]):
         r = self._describe(recv, "recv", True)
         _same_type(s, r)
         if s.count != r.count * self.size:
-            _differ("elements:", "recv", f"{r.count} for each of {self.size} ranks", "send", s.count)
+            _blocks_differ(s, r, self.size)
         dtype = _reducible(s, "send")
         args = (s.address, r.address, r.count, dtype, int(op))
         return self._call(lib.weft_reduce_scatter, args, (s, r), dtype, options)
@@ -212,9 +213,7 @@ class Collectives(Generic[R]):
             s = self._needed(send, "send", False)
             _same_type(s, r)
             if s.count != r.count * self.size:
-                _differ(
-                    "elements:", "recv", f"{r.count} for each of {self.size} ranks", "send", s.count
-                )
+                _blocks_differ(s, r, self.size)
         count, dtype = _moved(r)
         args = (s.address if s else None, r.address, count, dtype, self._root(root))
         return self._call(lib.weft_scatter, args, (s, r), None, options)

@@ -6,20 +6,19 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
-import threading
 import warnings
 import weakref
 from types import TracebackType
-from typing import Any, Callable, Iterable, Mapping, Sequence
+from typing import Any, Callable, Iterable, Mapping
 
 from . import _waiting, arrays
-from ._library import ANY_RANK, COLOR_NONE, Blocks, Coll, CommOptions, Dtype, Op, Status, UniqueId
+from ._library import ANY_RANK, COLOR_NONE, Coll, CommOptions, Dtype, Op, Status, UniqueId
 from ._library import Launcher as _Launcher
 from ._library import lib
-from ._operations import PIECE, Request, Slot, local
+from ._operations import Request, Slot, local
 from .collectives import Collectives
 from .errors import check, failure
-from .memory import Allocation, Operator, Registration, Window
+from .memory import Operator, Registration, Window
 
 Settings = Mapping[str, object]
 
@@ -187,7 +186,7 @@ class Communicator(Collectives[None]):
         self._pending.add(slot)
         status: int = Status.IN_PROGRESS
         while status == Status.IN_PROGRESS:
-            status = lib.weft_request_wait_for(slot.request_p, PIECE)
+            status = lib.weft_request_wait_for(slot.request_p, _waiting.PIECE)
         self._pending.discard(slot)
         slot.keep = None
         return status
@@ -290,7 +289,10 @@ class Communicator(Collectives[None]):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
     ) -> None:
         # After an exception nobody waits for what is under way.
         if kind is not None and self._pending:

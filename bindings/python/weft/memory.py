@@ -79,7 +79,10 @@ class _Held:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
     ) -> None:
         self.deregister()
 
@@ -137,7 +140,7 @@ def _operand(address: int, count: int, dtype: Dtype) -> Any:
     if numpy is not None:
         return numpy.frombuffer(memory, dtype=TYPESTR[dtype])
     view = memoryview(memory).cast("B")
-    return view.cast(_CODES[dtype]) if dtype in _CODES else view
+    return view.cast(_CODES[dtype]) if dtype in _CODES else view  # type: ignore[call-overload]
 
 
 class Operator:

@@ -391,7 +391,7 @@ class Arguments(unittest.TestCase):
             (ValueError, "recv: 1 elements, but .* 2", lambda: comm.all_gather_v(two, one, [2])),
             (ValueError, "send: 1 elements, but", lambda: comm.all_gather_v(one, two, [2])),
             (ValueError, "send_counts: -1 is neg", lambda: comm.scatter_v(one, one, [-1])),
-            (ValueError, "send: elements: 2", lambda: comm.reduce_scatter(two, one)),
+            (ValueError, "send: 2 elements, but recv has 1", lambda: comm.reduce_scatter(two, one)),
             (ValueError, "timeout: -1 s", lambda: comm.barrier(timeout=-1)),
             (TypeError, "unknown option 'tiemout'", lambda: comm.barrier(tiemout=1)),
             (TypeError, "stream: str is no handle", lambda: comm.all_reduce(one, stream="x")),

@@ -97,9 +97,8 @@ class Header(unittest.TestCase):
             expected.append(f"{name} {ctypes.sizeof(bound)}")
             for field in fields:
                 member = f"(({name} *)0)->{field}"
-                lines.append(
-                    f'printf("{name}.{field} %zu %zu\\n", offsetof({name}, {field}), sizeof {member});'
-                )
+                at = f"offsetof({name}, {field})"
+                lines.append(f'printf("{name}.{field} %zu %zu\\n", {at}, sizeof {member});')
                 descriptor = getattr(bound, field)
                 expected.append(f"{name}.{field} {descriptor.offset} {descriptor.size}")
         program = "int main(void) {" + "\n".join(lines) + "return 0; }"

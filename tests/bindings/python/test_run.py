@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """python -m weft.run and python -m weft."""
 
-import os
 import signal
 import subprocess
 import sys

@@ -143,7 +143,7 @@ def _describe_cuda_interface(array: Any, writable: bool) -> Memory:
 
 def _from_interface(array: Any, interface: Any, address: int, device: str) -> Memory:
     shape, typestr = interface["shape"], interface["typestr"]
-    size = int(typestr[2:])
+    size = int(typestr[2:].partition("[")[0] or 0)  # "<M8[s]", "|O"
     strides = interface.get("strides")
     if strides is not None and not _is_packed(shape, strides, size):
         raise _Refused("the array is not contiguous in C order")

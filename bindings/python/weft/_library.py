@@ -240,6 +240,7 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "weft_dtype_name": (c_char_p, (_ENUM,)),
     "weft_op_name": (c_char_p, (_ENUM,)),
     "weft_coll_name": (c_char_p, (_ENUM,)),
+    "weft_op_has_dtype": (_ENUM, (_ENUM, _ENUM)),
     "weft_dtype_size": (c_size_t, (_ENUM,)),
     "weft_last_error": (_STATUS, (_P,)),
     "weft_comm_error": (_STATUS, (_P, _P)),

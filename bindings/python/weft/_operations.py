@@ -229,11 +229,10 @@ class Group:
     def _end(self) -> int:
         slot = self._slot
         slot.call.patience, slot.call.source_p = 0, None
-        status = int(lib.weft_group_end_async(slot.call_p))
-        if status < 0:
-            return status
-        status = Status.IN_PROGRESS
         unfinished.add(self)
+        status = int(lib.weft_group_end_async(slot.call_p))
+        if status == Status.OK:
+            status = Status.IN_PROGRESS
         while status == Status.IN_PROGRESS:
             status = lib.weft_request_wait_for(slot.request_p, PIECE)
         unfinished.discard(self)

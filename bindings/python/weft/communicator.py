@@ -163,13 +163,23 @@ class Communicator(Collectives[None]):
         self, function: Any, args: tuple[Any, ...], keep: Any, dtype: Dtype | None, options: Any
     ) -> int:
         """Makes a call and waits for its end. Returns the sender of a message."""
-        slot = self._slots.pop() if self._slots else Slot()
+        try:
+            slot = self._slots.pop()
+        except IndexError:
+            slot = Slot()
         scalar = slot.set_options(dtype, options) if options else None
         if local.group is not None or "stream" in options:
             return self._note(slot, function, args, (keep, scalar))
-        status = function(*args, self._handle, slot.call_p)
-        if status == 0 and slot.request.value is not None:
-            status = self._wait(slot, keep)
+        try:
+            status = function(*args, self._handle, slot.call_p)
+            if status == 0 and slot.request.value is not None:
+                status = self._wait(slot)
+        except BaseException:
+            # A signal's handler raised: the operation goes on, and its arrays must stay.
+            if slot.request.value is not None:
+                slot.keep = keep
+                self._pending.add(slot)
+            raise
         if options:
             slot.reset()
         self._slots.append(slot)
@@ -179,16 +189,14 @@ class Communicator(Collectives[None]):
             self._raise_operators()
         return slot.source.value
 
-    def _wait(self, slot: Slot, keep: Any) -> int:
-        """Waits in pieces, so that handlers of signals run. If one raises, the operation goes on
-        without anybody waiting for it."""
-        slot.keep = keep
+    def _wait(self, slot: Slot) -> int:
+        """Waits in pieces, between which handlers of signals run."""
+        # Who ends the communicator meanwhile sees that something is under way.
         self._pending.add(slot)
         status: int = Status.IN_PROGRESS
         while status == Status.IN_PROGRESS:
             status = lib.weft_request_wait_for(slot.request_p, _waiting.PIECE)
         self._pending.discard(slot)
-        slot.keep = None
         return status
 
     def _note(self, slot: Slot, function: Any, args: tuple[Any, ...], keep: Any) -> int:
@@ -420,10 +428,12 @@ class Starter(Collectives[Request]):
         scalar = slot.set_options(dtype, options) if options else None
         slot.call.patience = 0
         slot.keep = (keep, scalar)
+        # Before the call: a signal's handler may raise right after it.
+        comm._pending.add(slot)
         status = function(*args, comm._handle, slot.call_p)
         if status < 0:
+            comm._pending.discard(slot)
             raise failure(status, comm._handle)
-        comm._pending.add(slot)
         return Request(comm, slot)
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the tests share: ranks as threads of this process, and ranks as processes."""
 
+import faulthandler
 import os
 import subprocess
 import sys
@@ -35,6 +36,7 @@ def ranks(nranks, function, **options):
     for thread in threads:
         thread.join(60)
         if thread.is_alive():
+            faulthandler.dump_traceback(all_threads=True)
             raise AssertionError("a rank does not end")
     # A rank that left because of another one's failure is not the cause.
     for error in sorted(filter(None, errors), key=lambda e: isinstance(e, weft.PeerLeft)):

@@ -73,7 +73,7 @@ time.sleep(60)
         self.assertLess(time.monotonic() - began, 20)
 
     def test_ctrl_c_ends_all_ranks(self):
-        script = "import time; print('ready', flush=True); time.sleep(60)"
+        script = "import time; import os; os.write(1, b'ready\\n'); time.sleep(60)"
         command = [sys.executable, "-m", "weft.run", "-n", "2", sys.executable, "-c", script]
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

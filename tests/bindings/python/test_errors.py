@@ -74,6 +74,7 @@ class Failures(unittest.TestCase):
                     comm.barrier(timeout=0.3)
                 finally:
                     self.assertLess(time.monotonic() - began, 5)
+                    self.assertEqual(comm.missing(), [1])
             else:
                 time.sleep(1)
 

@@ -21,20 +21,31 @@ weft_status_t weft_api_error(const char *object, weft_status_t status)
     return status;
 }
 
+static bool call_is_patient(const weft_call_t *call)
+{
+    return call->patience > 0 && call->request_p != NULL && call->queue == NULL;
+}
+
 /* Waits for an operation that has begun as long as its call allows: a caller that has to look after
- * something else from time to time pays for a request only where it waits long. */
+ * something else from time to time pays for the progress thread only where it waits long. Where
+ * there can be no such thread, it waits like a blocking call. */
 static weft_status_t call_wait_patiently(weft_comm_state_t *state, const weft_call_t *call)
 {
-    weft_async_t *async = (*call->request_p)->async;
-    weft_engine_drive_async(state, async, weft_os_deadline(call->patience));
-    return weft_async_is_done(async) ? weft_request_end(call->request_p) : WEFT_OK;
+    const weft_request_t *request = *call->request_p;
+    weft_engine_drive_async(state, request->async, weft_os_deadline(call->patience));
+    if (!weft_async_is_done(request->async) && weft_progress_attach(state) == WEFT_OK) {
+        return WEFT_OK;
+    }
+    weft_engine_drive(state, request);
+    return weft_request_end(call->request_p);
 }
 
 static weft_status_t call_start_async(weft_comm_state_t *state, const weft_args_t *args,
                                       const weft_call_t *call)
 {
     weft_request_t *request = NULL;
-    weft_status_t status = weft_progress_attach(state);
+    bool patient = call_is_patient(call);
+    weft_status_t status = patient ? WEFT_OK : weft_progress_attach(state);
     if (status == WEFT_OK && args->coll == WEFT_SEND_RECV) {
         status = weft_p2p_open(&state->p2p, state->self.nranks);
     }
@@ -48,9 +59,7 @@ static weft_status_t call_start_async(weft_comm_state_t *state, const weft_args_
             *call->request_p = request;
         }
         weft_submit(state, request);
-        if (call->patience > 0 && call->request_p != NULL && call->queue == NULL) {
-            status = call_wait_patiently(state, call);
-        }
+        status = patient ? call_wait_patiently(state, call) : WEFT_OK;
     }
     return status;
 }

@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A communicator and the operations that are under way on it."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import os
+import threading
+from collections.abc import Callable, Sequence
+from ctypes import byref
+from typing import Any
+
+import torch
+
+from .._library import Call, CommOptions, Completion, Error, UniqueId, lib
+from .errors import WeftBackendError, check, failure
+from .work import Done, StreamWork, Work
+
+# Seconds that a call waits in weft at a time. In between, handlers of signals run, such as that of
+# Ctrl-C, and other threads get at the communicator.
+PIECE = 0.1
+
+# Operations that nobody waits for any longer, and their buffers.
+_abandoned: list[Any] = []
+
+Entry = tuple[Any, tuple[Any, ...], "dict[str, int] | None"]
+
+
+class Job:
+    """What one method of the backend asks for: calls of weft, and what follows them.
+
+    calls: a function of weft, its arguments before the communicator, and fields of Call, or None.
+    result: what the work's future holds. after: copies from the buffers of the calls to the
+    caller's tensors, or None. keep: what must live until the calls are complete.
+    """
+
+    __slots__ = ("calls", "result", "after", "keep")
+
+    def __init__(self, calls: list[Entry], result: list[torch.Tensor],
+                 after: Callable[[], None] | None = None, keep: Any = None) -> None:
+        self.calls = calls
+        self.result = result
+        self.after = after
+        self.keep = keep
+
+
+class _Pending:
+    """A job that weft has, and the work that it ends.
+
+    The thread of notices ends it, or whoever waits for it and is first: claim() is given once.
+    """
+
+    def __init__(self, channel: Channel, what: str, job: Job, work: Work, timeout: float) -> None:
+        self.channel = channel
+        self.what = what
+        self.job = job
+        self.work = work
+        self.timeout = timeout
+        self.request = ctypes.c_void_p()
+        self._claim = threading.Lock()
+        self._noticed: int | None = None
+
+    def claim(self) -> bool:
+        return self._claim.acquire(blocking=False)
+
+    def wait(self) -> None:
+        """Waits in weft, which is the fastest way, and ends the work. The claim is the caller's.
+
+        If a handler of a signal raises, the claim is given back.
+        """
+        status = 1
+        try:
+            while status > 0:
+                status = lib.weft_request_wait_for(byref(self.request), PIECE)
+        except BaseException:
+            self._claim.release()
+            self.notice()
+            raise
+        self.end(status)
+
+    def notice(self, status: int | None = None) -> None:
+        """Takes the entry of the queue, and ends the work if nobody else is about to."""
+        if status is not None:
+            self._noticed = status
+        if self._noticed is not None and self.claim():
+            # The request has been told of; this only frees it.
+            lib.weft_request_test(byref(self.request))
+            self.end(self._noticed)
+
+    def end(self, status: int) -> None:
+        """Ends the work, in the thread that got the status."""
+        error: BaseException | None = None
+        if status:
+            error = failure(status, self.what, self.channel.comm, self.timeout)
+        elif self.job.after is not None:
+            try:
+                self.job.after()
+            except Exception as raised:
+                error = raised
+        self.work.end(error)
+
+
+class _Notices:
+    """The completion queue of the process, and the thread that reads it.
+
+    It also keeps what belongs to operations under way: their buffers must outlive them, whatever
+    becomes of the works.
+    """
+
+    ENTRIES = 64
+
+    def __init__(self) -> None:
+        self.queue = ctypes.c_void_p()
+        self._pending: dict[int, _Pending] = {}
+        self._numbers = itertools.count(1)
+        self._starting = threading.Lock()
+
+    def enter(self, pending: _Pending) -> int:
+        """Makes the pending job known; the number is the context of its call."""
+        if not self.queue:
+            self._start()
+        number = next(self._numbers)
+        self._pending[number] = pending
+        return number
+
+    def withdraw(self, number: int) -> None:
+        """Forgets a job that weft did not take."""
+        del self._pending[number]
+
+    def _start(self) -> None:
+        with self._starting:
+            if self.queue:
+                return
+            queue = ctypes.c_void_p()
+            check(lib.weft_completion_queue_create(byref(queue)), "completion queue")
+            threading.Thread(target=self._run, args=(queue,), name="weft notices",
+                             daemon=True).start()
+            self.queue = queue
+
+    def _run(self, queue: ctypes.c_void_p) -> None:
+        entries, count = (Completion * self.ENTRIES)(), ctypes.c_uint32()
+        wait, pending = lib.weft_completion_queue_wait, self._pending
+        while wait(queue, entries, self.ENTRIES, byref(count), -1.0) == 0:
+            for entry in entries[:count.value]:
+                pending.pop(entry.context).notice(entry.status)
+
+
+_notices = _Notices()
+
+
+def _after_fork() -> None:
+    global _notices
+    _notices = _Notices()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+class _Slot:
+    """The options of a call that waits, to be used again."""
+
+    def __init__(self) -> None:
+        self.request = ctypes.c_void_p()
+        self.call = Call(request_p=ctypes.addressof(self.request), patience=PIECE)
+        self.call_p = byref(self.call)
+
+
+class Channel:
+    """One rank's end of a communicator for tensors of one kind of device.
+
+    weft lets one thread at a time into a communicator; the lock sees to it.
+    """
+
+    def __init__(self, comm: ctypes.c_void_p, device: str, timeout: float) -> None:
+        self.comm: ctypes.c_void_p | None = comm
+        self.device = device
+        self.timeout = timeout
+        self.lock = threading.Lock()
+        self.sequence = 0
+        self._side: Any = None
+        self._slots: list[_Slot] = []
+
+    # Calls ------------------------------------------------------------------------------------
+
+    def _handle(self) -> ctypes.c_void_p:
+        if self.comm is None:
+            raise RuntimeError("weft: the process group has been shut down")
+        return self.comm
+
+    def _issue(self, job: Job, timeout: float, request: Any = None, number: int = 0,
+               stream: Any = None, patience: float = 0.0) -> int:
+        """Gives the calls to weft, as a group if they are several; the lock is held."""
+        comm = self._handle()
+        alone = len(job.calls) == 1
+        if not alone:
+            lib.weft_group_start()
+        status = 0
+        for function, args, fields in job.calls:
+            call = Call(timeout=timeout, **(fields or {}))
+            if alone and request is not None:
+                call.request_p = ctypes.addressof(request)
+                call.patience = patience
+                if number:
+                    call.queue, call.context = _notices.queue, number
+            if stream is not None:
+                call.stream = ctypes.addressof(stream)
+            status = function(*args, comm, byref(call))
+            if status:
+                break
+        if alone:
+            return status
+        if request is None or status:
+            return lib.weft_group_end() or status
+        call = Call(request_p=ctypes.addressof(request))
+        if number:
+            call.queue, call.context = _notices.queue, number
+        return lib.weft_group_end_async(byref(call))
+
+    def all_reduce_now(self, tensor: torch.Tensor, dtype: int, op: int) -> None:
+        """run() of the shortest job: one buffer, in place, the default timeout."""
+        slot = self._slots.pop() if self._slots else _Slot()
+        slot.call.timeout = self.timeout
+        at = tensor.data_ptr()
+        with self.lock:
+            status = lib.weft_all_reduce(at, at, tensor.numel(), dtype, op, self._handle(),
+                                         slot.call_p)
+            if status:
+                raise failure(status, "all_reduce", self.comm, self.timeout)
+        if slot.request.value is not None:
+            self._wait(slot.request, "all_reduce", self.timeout, (slot, tensor))
+        self._slots.append(slot)
+
+    def _wait(self, request: ctypes.c_void_p, what: str, timeout: float, keep: Any) -> None:
+        """Waits in pieces, so that handlers of signals run. If one raises, the call goes on."""
+        status = 1
+        try:
+            while status > 0:
+                status = lib.weft_request_wait_for(byref(request), PIECE)
+        except BaseException:
+            _abandoned.append((request, keep))
+            raise
+        if status:
+            raise failure(status, what, self.comm, timeout)
+
+    def run(self, job: Job, what: str, timeout: float) -> Done:
+        """Runs a job in this thread, until it is complete."""
+        if job.calls:
+            request = ctypes.c_void_p()
+            with self.lock:
+                status = self._issue(job, timeout, request, patience=PIECE)
+                if status:
+                    raise failure(status, what, self.comm, timeout)
+            # Other threads may use the communicator while this one waits.
+            if request.value is not None:
+                self._wait(request, what, timeout, job)
+        if job.after is not None:
+            job.after()
+        return Done(job.result)
+
+    def post(self, job: Job, what: str, timeout: float, event: Any = None) -> Work:
+        """Starts a job and returns at once."""
+        self.sequence += 1
+        work = Work(job.result, self.sequence, event)
+        if not job.calls:
+            work.end()
+            return work
+        pending = _Pending(self, what, job, work, timeout)
+        number = _notices.enter(pending)
+        with self.lock:
+            status = self._issue(job, timeout, pending.request, number)
+        if status:
+            error = failure(status, what, self.comm, timeout)
+            _notices.withdraw(number)
+            work.end(error)
+            raise error
+        # An event that begins and ends in one thread is none of an asynchronous operation.
+        if event is None:
+            work.pending = pending
+        return work
+
+    # Streams of a device ----------------------------------------------------------------------
+
+    def stream_for(self, blocking: bool) -> Any:
+        """The stream of a call: the caller's if he waits for it anyway, else one beside it."""
+        current = torch.cuda.current_stream()
+        if blocking:
+            return current
+        if self._side is None:
+            self._side = torch.cuda.Stream()
+        self._side.wait_stream(current)
+        return self._side
+
+    def enqueue(self, job: Job, what: str, timeout: float, stream: Any,
+                blocks_host: bool) -> StreamWork:
+        """Puts a job into a stream; torch's stream is the current one."""
+        self.sequence += 1
+        if job.calls:
+            with self.lock:
+                status = self._issue(job, timeout, stream=ctypes.c_void_p(stream.cuda_stream))
+                if status:
+                    raise failure(status, what, self.comm, timeout)
+        if job.after is not None:
+            job.after()
+        return StreamWork(job.result, stream, blocks_host, self.sequence)
+
+    # Life -------------------------------------------------------------------------------------
+
+    def error(self) -> WeftBackendError | None:
+        """The failure that ended the communicator."""
+        record = Error()
+        if self.comm is None or lib.weft_comm_error(self.comm, byref(record)) or not record.status:
+            return None
+        return failure(record.status, "communicator", self.comm)
+
+    def split(self, color: int, key: int, timeout: float) -> Channel | None:
+        """The part of the communicator with this color; all ranks of it call this."""
+        child = ctypes.c_void_p()
+        with self.lock:
+            check(lib.weft_comm_split(self._handle(), color, key, byref(child)), "split", self.comm)
+        return Channel(child, self.device, timeout) if child.value else None
+
+    def members(self, ranks: Sequence[int], tag: int, timeout: float) -> Channel:
+        """A communicator of these ranks; only they call this. It shares what the parent has."""
+        child = ctypes.c_void_p()
+        array = (ctypes.c_uint32 * len(ranks))(*ranks)
+        check(lib.weft_comm_create_group(self._handle(), array, len(ranks), tag, byref(child)),
+              "new_group", self.comm)
+        return Channel(child, self.device, timeout)
+
+    def abort(self) -> None:
+        if self.comm is not None:
+            lib.weft_comm_abort(self.comm)
+
+    def close(self) -> None:
+        with self.lock:
+            comm, self.comm = self.comm, None
+        if comm is not None:
+            lib.weft_comm_destroy(comm)
+
+
+def _options(device: str, index: int | None) -> CommOptions | None:
+    if device == "cpu":
+        return None
+    settings = [b"core.kernel=kernel-cuda"]
+    if index is not None:
+        settings.append(b"kernel-cuda.device=%d" % index)
+    array = (ctypes.c_char_p * len(settings))(*settings)
+    return CommOptions(settings=array, settings_count=len(settings))
+
+
+def connect(store: Any, rank: int, size: int, device: str, index: int | None,
+            timeout: float) -> Channel:
+    """Joins a communicator of `size` ranks; its id goes through torch's store."""
+    options = _options(device, index)
+    options_p = byref(options) if options is not None else None
+    unique_id = UniqueId()
+    key = f"weft/{device}"
+    if rank == 0:
+        check(lib.weft_unique_id_create(byref(unique_id), options_p), "init")
+        store.set(key, bytes(unique_id.bytes).hex())
+    else:
+        text = store.get(key).decode()
+        ctypes.memmove(byref(unique_id), bytes.fromhex(text), ctypes.sizeof(unique_id))
+    comm = ctypes.c_void_p()
+    check(lib.weft_comm_init_rank(byref(comm), size, byref(unique_id), rank, options_p), "init")
+    return Channel(comm, device, timeout)

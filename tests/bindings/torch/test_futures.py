@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# ranks: 2
+"""Asynchronous calls in numbers, from several threads, and a program that ends in the middle."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import torch
+import torch.distributed as dist
+from job import join, main
+
+CALLS = 5000
+
+if "--leaves" in sys.argv:
+    # Ends with an operation under way that can never complete.
+    rank, size = join()
+    if rank == 0:
+        work = dist.all_reduce(torch.ones(8), async_op=True)
+        work.get_future()
+        print("leaves", time.time(), flush=True)
+        sys.exit(0)
+    time.sleep(3)
+    os._exit(0)
+
+rank, size = join()
+
+
+def case_ten_thousand_futures_from_two_threads():
+    groups = [dist.new_group(), dist.new_group()]
+    told = [0, 0]
+    failures = []
+
+    def run(which):
+        def count(future):
+            told[which] += future.value()[0][0] == size
+
+        try:
+            futures = []
+            for _ in range(CALLS):
+                work = dist.all_reduce(torch.ones(1), group=groups[which], async_op=True)
+                futures.append(work.get_future().then(count))
+            torch.futures.wait_all(futures)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(which,)) for which in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures, failures
+    assert told == [CALLS, CALLS], told
+
+
+def case_two_threads_in_one_group():
+    """Messages in one thread, collectives in the other: neither waits for the other's lock."""
+    group = dist.new_group()
+    failures = []
+
+    def messages():
+        try:
+            for _ in range(200):
+                tensor = torch.full((100,), float(rank))
+                if rank == 0:
+                    dist.send(tensor, 1, group=group)
+                    dist.recv(tensor, 1, group=group)
+                else:
+                    received = torch.empty(100)
+                    dist.recv(received, 0, group=group)
+                    dist.send(tensor, 0, group=group)
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=messages)
+    thread.start()
+    for _ in range(200):
+        tensor = torch.ones(50)
+        dist.all_reduce(tensor, group=group)
+        assert tensor[0] == size
+    thread.join()
+    assert not failures, failures
+
+
+def case_works_that_nobody_keeps_complete():
+    for _ in range(100):
+        dist.all_reduce(torch.ones(1000), async_op=True)
+    tensor = torch.ones(1)
+    dist.all_reduce(tensor)
+    assert tensor[0] == size
+
+
+def case_a_program_that_ends_with_operations_under_way():
+    if rank == 0:
+        here = os.path.dirname(os.path.abspath(__file__))
+        environment = {name: value for name, value in os.environ.items()
+                       if name not in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")}
+        command = [sys.executable, f"{here}/launch.py", f"{here}/test_futures.py", "--leaves"]
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as job:
+            words = job.stdout.readline().split()
+            assert words[0] == "leaves", words
+            job.stdout.read()
+        # The other rank sleeps for three seconds; rank 0 must not make it longer.
+        took = time.time() - float(words[1])
+        assert took < 8, took
+    dist.barrier()
+
+
+main(globals())

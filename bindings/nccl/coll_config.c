@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The collectives with a config for one call. */
+#include "bindings/nccl/calls.h"
+#include "bindings/nccl/functions.h"
+
+NCCL_EXPORT ncclResult_t ncclAllReduceConfig(const void *send, void *recv, size_t count,
+                                             ncclDataType_t dtype, ncclRedOp_t op, ncclComm_t comm,
+                                             cudaStream_t stream, const ncclCollConfig_t *config)
+{
+    const nccl_call_t call = {.name = __func__,
+                              .coll = WEFT_ALL_REDUCE,
+                              .send = send,
+                              .recv = recv,
+                              .count = count,
+                              .stream = stream};
+    return nccl_calls_put(&call, dtype, op, comm, config);
+}
+NCCL_TWIN(ncclAllReduceConfig);
+
+NCCL_EXPORT ncclResult_t ncclReduceConfig(const void *send, void *recv, size_t count,
+                                          ncclDataType_t dtype, ncclRedOp_t op, int root,
+                                          ncclComm_t comm, cudaStream_t stream,
+                                          const ncclCollConfig_t *config)
+{
+    const nccl_call_t call = {.name = __func__,
+                              .coll = WEFT_REDUCE,
+                              .send = send,
+                              .recv = recv,
+                              .count = count,
+                              .root = (uint32_t)root,
+                              .stream = stream};
+    return nccl_calls_put(&call, dtype, op, comm, config);
+}
+NCCL_TWIN(ncclReduceConfig);
+
+NCCL_EXPORT ncclResult_t ncclBroadcastConfig(const void *send, void *recv, size_t count,
+                                             ncclDataType_t dtype, int root, ncclComm_t comm,
+                                             cudaStream_t stream, const ncclCollConfig_t *config)
+{
+    const nccl_call_t call = {.name = __func__,
+                              .coll = WEFT_BROADCAST,
+                              .send = send,
+                              .recv = recv,
+                              .count = count,
+                              .root = (uint32_t)root,
+                              .stream = stream};
+    return nccl_calls_put(&call, dtype, ncclSum, comm, config);
+}
+NCCL_TWIN(ncclBroadcastConfig);
+
+NCCL_EXPORT ncclResult_t ncclReduceScatterConfig(const void *send, void *recv, size_t count,
+                                                 ncclDataType_t dtype, ncclRedOp_t op,
+                                                 ncclComm_t comm, cudaStream_t stream,
+                                                 const ncclCollConfig_t *config)
+{
+    const nccl_call_t call = {.name = __func__,
+                              .coll = WEFT_REDUCE_SCATTER,
+                              .send = send,
+                              .recv = recv,
+                              .count = count,
+                              .stream = stream};
+    return nccl_calls_put(&call, dtype, op, comm, config);
+}
+NCCL_TWIN(ncclReduceScatterConfig);
+
+NCCL_EXPORT ncclResult_t ncclAllGatherConfig(const void *send, void *recv, size_t count,
+                                             ncclDataType_t dtype, ncclComm_t comm,
+                                             cudaStream_t stream, const ncclCollConfig_t *config)
+{
+    const nccl_call_t call = {.name = __func__,
+                              .coll = WEFT_ALL_GATHER,
+                              .send = send,
+                              .recv = recv,
+                              .count = count,
+                              .stream = stream};
+    return nccl_calls_put(&call, dtype, ncclSum, comm, config);
+}
+NCCL_TWIN(ncclAllGatherConfig);
+
+NCCL_EXPORT ncclResult_t ncclAlltoAllConfig(const void *send, void *recv, size_t count,
+                                            ncclDataType_t dtype, ncclComm_t comm,
+                                            cudaStream_t stream, const ncclCollConfig_t *config)
+{
+    const nccl_call_t call = {.name = __func__,
+                              .coll = WEFT_ALL_TO_ALL,
+                              .send = send,
+                              .recv = recv,
+                              .count = count,
+                              .stream = stream};
+    return nccl_calls_put(&call, dtype, ncclSum, comm, config);
+}
+NCCL_TWIN(ncclAlltoAllConfig);
+
+NCCL_EXPORT ncclResult_t ncclGatherConfig(const void *send, void *recv, size_t count,
+                                          ncclDataType_t dtype, int root, ncclComm_t comm,
+                                          cudaStream_t stream, const ncclCollConfig_t *config)
+{
+    const nccl_call_t call = {.name = __func__,
+                              .coll = WEFT_GATHER,
+                              .send = send,
+                              .recv = recv,
+                              .count = count,
+                              .root = (uint32_t)root,
+                              .stream = stream};
+    return nccl_calls_put(&call, dtype, ncclSum, comm, config);
+}
+NCCL_TWIN(ncclGatherConfig);
+
+NCCL_EXPORT ncclResult_t ncclScatterConfig(const void *send, void *recv, size_t count,
+                                           ncclDataType_t dtype, int root, ncclComm_t comm,
+                                           cudaStream_t stream, const ncclCollConfig_t *config)
+{
+    const nccl_call_t call = {.name = __func__,
+                              .coll = WEFT_SCATTER,
+                              .send = send,
+                              .recv = recv,
+                              .count = count,
+                              .root = (uint32_t)root,
+                              .stream = stream};
+    return nccl_calls_put(&call, dtype, ncclSum, comm, config);
+}
+NCCL_TWIN(ncclScatterConfig);

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Handles: their life and their checks. */
+#include "bindings/nccl/comm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define COMM_MAGIC 0x6e63636c77656674U /* "ncclweft" */
+
+ncclComm_t nccl_comm_create(const char *call, int nranks, int rank, int device)
+{
+    ncclComm_t comm = calloc(1, sizeof *comm);
+    if (comm == NULL) {
+        nccl_fail(ncclSystemError, "%s: no memory for a communicator", call);
+        return NULL;
+    }
+    comm->magic = COMM_MAGIC;
+    atomic_init(&comm->users, 1);
+    atomic_init(&comm->state, ncclInProgress);
+    comm->nranks = nranks;
+    comm->rank = rank;
+    comm->device = device;
+    comm->blocking = true;
+    pthread_mutex_init(&comm->lock, NULL);
+    return comm;
+}
+
+void nccl_comm_hold(ncclComm_t comm)
+{
+    atomic_fetch_add(&comm->users, 1);
+}
+
+weft_status_t nccl_comm_release(ncclComm_t comm)
+{
+    if (comm == NULL || atomic_fetch_sub(&comm->users, 1) > 1) {
+        return WEFT_OK;
+    }
+    weft_status_t status = weft_comm_destroy(comm->weft);
+    comm->magic = 0;
+    pthread_mutex_destroy(&comm->lock);
+    free(comm->factors);
+    free(comm);
+    return status;
+}
+
+void nccl_comm_settle(ncclComm_t comm, ncclResult_t result, const char *text)
+{
+    if (result != ncclSuccess) {
+        snprintf(comm->text, sizeof comm->text, "%s", text);
+    }
+    atomic_store_explicit(&comm->state, (int)result, memory_order_release);
+}
+
+ncclResult_t nccl_comm_check(const char *call, ncclComm_t comm)
+{
+    if (comm == NULL) {
+        return nccl_fail(ncclInvalidArgument, "%s: comm is NULL", call);
+    }
+    return comm->magic == COMM_MAGIC
+               ? ncclSuccess
+               : nccl_fail(ncclInvalidArgument, "%s: comm is no communicator", call);
+}
+
+ncclResult_t nccl_comm_enter(const char *call, ncclComm_t comm)
+{
+    ncclResult_t result = nccl_comm_check(call, comm);
+    if (result != ncclSuccess) {
+        return result;
+    }
+    int state = atomic_load_explicit(&comm->state, memory_order_acquire);
+    if (state == ncclInProgress) {
+        return nccl_fail(ncclInvalidArgument,
+                         "%s: the communicator is still being made; wait until "
+                         "ncclCommGetAsyncError() gives ncclSuccess",
+                         call);
+    }
+    if (state != ncclSuccess) {
+        return nccl_fail((ncclResult_t)state, "%s: %s", call, comm->text);
+    }
+    nccl_comm_hold(comm);
+    return ncclSuccess;
+}
+
+ncclResult_t nccl_comm_check_usable(const char *call, ncclComm_t comm)
+{
+    return comm->finalized ? nccl_fail(ncclInvalidUsage, "%s: the communicator is finalized", call)
+                           : ncclSuccess;
+}

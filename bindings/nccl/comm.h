@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * NCCL's handle of a communicator. A handle exists before its communicator does: in a group, and
+ * where the caller does not want to wait. */
+#ifndef BINDINGS_NCCL_COMM_H
+#define BINDINGS_NCCL_COMM_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <weft/weft.h>
+
+#include "bindings/nccl/errors.h"
+#include "bindings/nccl/types.h"
+
+struct nccl_factor; /* factors.h */
+
+struct ncclComm {
+    uint64_t magic;
+    /* The program's handle, calls that run, and jobs; the last one frees. */
+    _Atomic uint32_t users;
+    /* ncclResult_t of making it or of a split of it; InProgress while that lasts. With release by
+     * the job, and with it what the job wrote. */
+    _Atomic int state;
+    weft_comm_t *weft; /* NULL until it is made */
+    int nranks, rank, device;
+    bool blocking;               /* else making and splitting it do not wait */
+    bool streams;                /* there is CUDA */
+    _Atomic bool finalized;      /* by ncclCommFinalize */
+    char text[NCCL_ERROR_BYTES]; /* of the failure in `state` */
+    /* Of ncclRedOpCreatePreMulSum; under the lock. */
+    pthread_mutex_t lock;
+    struct nccl_factor *factors;
+    uint32_t nfactors;
+};
+
+/* A handle in progress with one user; NULL: no memory, which is recorded. */
+ncclComm_t nccl_comm_create(const char *call, int nranks, int rank, int device);
+void nccl_comm_hold(ncclComm_t comm);
+/* Returns what freeing the communicator returned, if this was the last user. */
+weft_status_t nccl_comm_release(ncclComm_t comm);
+/* Tells the end of a job. */
+void nccl_comm_settle(ncclComm_t comm, ncclResult_t result, const char *text);
+
+/* Whether it is a handle: ncclInvalidArgument for NULL and others. */
+ncclResult_t nccl_comm_check(const char *call, ncclComm_t comm);
+/* The same, and whether it is made; then the caller holds it. */
+ncclResult_t nccl_comm_enter(const char *call, ncclComm_t comm);
+/* Whether operations may still be called on it. */
+ncclResult_t nccl_comm_check_usable(const char *call, ncclComm_t comm);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The program's CUDA: looked up when it is needed, because this library is built and loaded
+ * without. The runtime comes first, which is a library of the program's choice; a program that has
+ * it linked in statically is served through the driver. */
+#ifndef BINDINGS_NCCL_CUDA_H
+#define BINDINGS_NCCL_CUDA_H
+
+#include "bindings/nccl/types.h"
+
+/* Whether the process has loaded CUDA; if not, calls are for memory of the host. */
+bool nccl_cuda_loaded(void);
+/* The current device of this thread; 0 if there is none. */
+int nccl_cuda_device(void);
+/* Waits for all that is in the stream, for calls that the host computes. */
+ncclResult_t nccl_cuda_settle(const char *call, cudaStream_t stream);
+/* Memory of the current device, or of the host where there is no CUDA. */
+ncclResult_t nccl_cuda_alloc(void **memory_p, size_t bytes);
+ncclResult_t nccl_cuda_free(void *memory);
+
+#endif

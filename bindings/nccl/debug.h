@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What is printed, and what `weft nccl-run` is told. */
+#ifndef BINDINGS_NCCL_DEBUG_H
+#define BINDINGS_NCCL_DEBUG_H
+
+/* Prints a warning on stderr if NCCL_DEBUG asks for warnings. */
+void nccl_debug_warn(const char *text);
+/* If NCCL_DEBUG asks for the version, and once in a process: prints which library this is. */
+void nccl_debug_hello(void);
+/* Names a refused call in the file that `weft nccl-run` reads at the end, if there is one. */
+void nccl_debug_refused(const char *call);
+
+#endif

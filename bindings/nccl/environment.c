@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The only file here that reads the environment. */
+#include "bindings/nccl/environment.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+nccl_debug_t nccl_env_debug(void)
+{
+    static const struct {
+        const char *word;
+        nccl_debug_t level;
+    } words[] = {{"VERSION", NCCL_DEBUG_VERSION},
+                 {"WARN", NCCL_DEBUG_WARN},
+                 {"INFO", NCCL_DEBUG_INFO},
+                 {"ABORT", NCCL_DEBUG_INFO},
+                 {"TRACE", NCCL_DEBUG_INFO}};
+    const char *text = secure_getenv("NCCL_DEBUG");
+    for (size_t i = 0; text != NULL && i < sizeof words / sizeof words[0]; i++) {
+        if (strcasecmp(text, words[i].word) == 0) {
+            return words[i].level;
+        }
+    }
+    return NCCL_DEBUG_NONE;
+}
+
+bool nccl_env_host_kernel(void)
+{
+    const char *kernel = secure_getenv("WEFT_CORE_KERNEL");
+    return kernel != NULL && kernel[0] != '\0' && strcmp(kernel, "kernel-cuda") != 0;
+}
+
+/* Not WEFT_…: such a variable would be an option that does not exist. */
+const char *nccl_env_refused_file(void)
+{
+    return secure_getenv("NCCL_RUN_REFUSED_FILE");
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Groups. Nothing of a group begins before its end: then its communicators are made, and after
+ * them its operations start as one group of weft. */
+#include "bindings/nccl/group.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bindings/nccl/functions.h"
+#include "bindings/nccl/refusal.h"
+
+typedef struct group {
+    uint32_t depth;
+    ncclResult_t failed; /* of the first call that failed */
+    char text[NCCL_ERROR_BYTES];
+    nccl_call_t *first_call, **end_call;
+    nccl_job_t *first_job, **end_job;
+} group_t;
+
+/* Static by thread: so is a group. */
+static _Thread_local group_t open_group;
+
+ncclResult_t nccl_group_fail(ncclResult_t result)
+{
+    const bool failure = result != ncclSuccess && result != ncclInProgress;
+    if (open_group.depth > 0 && failure && open_group.failed == ncclSuccess) {
+        open_group.failed = result;
+        strncpy(open_group.text, nccl_error_text(), sizeof open_group.text - 1);
+    }
+    return result;
+}
+
+ncclResult_t nccl_group_call(const nccl_call_t *call)
+{
+    if (open_group.depth == 0) {
+        ncclResult_t result = nccl_call_start(call);
+        nccl_comm_release(call->comm);
+        return result;
+    }
+    nccl_call_t *note = malloc(sizeof *note);
+    if (note == NULL) {
+        nccl_comm_release(call->comm);
+        return nccl_group_fail(nccl_fail(ncclSystemError, "%s: no memory in a group", call->name));
+    }
+    *note = *call;
+    note->next = NULL;
+    *open_group.end_call = note;
+    open_group.end_call = &note->next;
+    return ncclSuccess;
+}
+
+ncclResult_t nccl_group_job(const nccl_job_t *what)
+{
+    nccl_job_t *job = nccl_job_new(what);
+    if (job == NULL) {
+        return nccl_group_fail(ncclSystemError);
+    }
+    if (open_group.depth == 0) {
+        return nccl_jobs_run(job);
+    }
+    *open_group.end_job = job;
+    open_group.end_job = &job->next;
+    return ncclSuccess;
+}
+
+NCCL_EXPORT ncclResult_t ncclGroupStart(void)
+{
+    if (open_group.depth++ == 0) {
+        open_group.end_call = &open_group.first_call;
+        open_group.end_job = &open_group.first_job;
+    }
+    return ncclSuccess;
+}
+NCCL_TWIN(ncclGroupStart);
+
+static void calls_drop(nccl_call_t *first)
+{
+    while (first != NULL) {
+        nccl_call_t *next = first->next;
+        nccl_comm_release(first->comm);
+        free(first);
+        first = next;
+    }
+}
+
+/* weft keeps the first failure of the calls for the end of its group. */
+static ncclResult_t calls_start(const nccl_call_t *first)
+{
+    ncclResult_t result = ncclSuccess;
+    if (first == NULL) {
+        return ncclSuccess;
+    }
+    weft_group_start();
+    for (const nccl_call_t *call = first; call != NULL && result == ncclSuccess;
+         call = call->next) {
+        result = nccl_call_start(call);
+    }
+    weft_status_t status = weft_group_end();
+    return result != ncclSuccess ? result : nccl_report("ncclGroupEnd", status, NULL);
+}
+
+/* Takes what the thread has noted, and closes its group. */
+static group_t group_take(void)
+{
+    group_t group = open_group;
+    memset(&open_group, 0, sizeof open_group);
+    return group;
+}
+
+static ncclResult_t group_drop(group_t *group)
+{
+    calls_drop(group->first_call);
+    nccl_jobs_drop(group->first_job);
+    nccl_error_take(group->text);
+    return group->failed;
+}
+
+static ncclResult_t group_not_open(const char *call)
+{
+    return nccl_fail(ncclInvalidUsage, "%s: no group is open in this thread", call);
+}
+
+NCCL_EXPORT ncclResult_t ncclGroupEnd(void)
+{
+    if (open_group.depth == 0) {
+        return group_not_open(__func__);
+    }
+    if (--open_group.depth > 0) {
+        return ncclSuccess;
+    }
+    group_t group = group_take();
+    if (group.failed != ncclSuccess) {
+        return group_drop(&group);
+    }
+    ncclResult_t result = nccl_jobs_run(group.first_job);
+    if (result == ncclSuccess || result == ncclInProgress) {
+        ncclResult_t started = calls_start(group.first_call);
+        result = started != ncclSuccess ? started : result;
+    }
+    calls_drop(group.first_call);
+    return result;
+}
+NCCL_TWIN(ncclGroupEnd);
+
+NCCL_EXPORT ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *info)
+{
+    (void)info;
+    if (open_group.depth == 0) {
+        return group_not_open(__func__);
+    }
+    group_t group = group_take();
+    group.failed = nccl_refuse(__func__, "weft predicts no time yet");
+    strncpy(group.text, nccl_error_text(), sizeof group.text - 1);
+    return group_drop(&group);
+}
+NCCL_TWIN(ncclGroupSimulateEnd);

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Memory: allocated, registered, and in windows. NCCL lets each rank end a window on its own,
+ * weft's windows end on all ranks together: so a window here is registered memory of this rank,
+ * which peers do not read in place. The results are the same. */
+#include <stdlib.h>
+
+#include "bindings/nccl/comm.h"
+#include "bindings/nccl/cuda.h"
+#include "bindings/nccl/functions.h"
+
+enum { MEMORY_WINDOW_FLAGS = 0x0f };
+
+struct ncclWindow_vidmem {
+    ncclComm_t comm; /* for comparison */
+    void *memory;
+    weft_mem_region_t *region;
+};
+
+NCCL_EXPORT ncclResult_t ncclMemAlloc(void **memory, size_t bytes)
+{
+    return memory != NULL ? nccl_cuda_alloc(memory, bytes)
+                          : nccl_fail(ncclInvalidArgument, "%s: ptr is NULL", __func__);
+}
+NCCL_TWIN(ncclMemAlloc);
+
+NCCL_EXPORT ncclResult_t ncclMemFree(void *memory)
+{
+    return memory != NULL ? nccl_cuda_free(memory) : ncclSuccess;
+}
+NCCL_TWIN(ncclMemFree);
+
+static ncclResult_t memory_register(const char *call, ncclComm_t comm, void *memory, size_t bytes,
+                                    weft_mem_region_t **region_p)
+{
+    ncclResult_t result = nccl_comm_enter(call, comm);
+    if (result != ncclSuccess) {
+        return result;
+    }
+    result = nccl_report(call, weft_mem_register(comm->weft, memory, bytes, region_p), comm->weft);
+    nccl_comm_release(comm);
+    return result;
+}
+
+static ncclResult_t memory_deregister(const char *call, ncclComm_t comm, weft_mem_region_t *region)
+{
+    ncclResult_t result = nccl_comm_check(call, comm);
+    return result == ncclSuccess
+               ? nccl_report(call, weft_mem_deregister(comm->weft, region), comm->weft)
+               : result;
+}
+
+NCCL_EXPORT ncclResult_t ncclCommRegister(const ncclComm_t comm, void *memory, size_t bytes,
+                                          void **handle)
+{
+    weft_mem_region_t *region = NULL;
+    if (handle == NULL || memory == NULL || bytes == 0) {
+        return nccl_fail(ncclInvalidArgument, "%s: %s", __func__,
+                         handle == NULL ? "handle is NULL" : "no memory");
+    }
+    ncclResult_t result = memory_register(__func__, comm, memory, bytes, &region);
+    *handle = region;
+    return result;
+}
+NCCL_TWIN(ncclCommRegister);
+
+NCCL_EXPORT ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle)
+{
+    return memory_deregister(__func__, comm, handle);
+}
+NCCL_TWIN(ncclCommDeregister);
+
+NCCL_EXPORT ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *memory, size_t bytes,
+                                                ncclWindow_t *window, int flags)
+{
+    if (window == NULL || memory == NULL || bytes == 0 || (flags & ~MEMORY_WINDOW_FLAGS) != 0) {
+        return nccl_fail(ncclInvalidArgument, "%s: %s", __func__,
+                         window == NULL                 ? "win is NULL"
+                         : memory == NULL || bytes == 0 ? "no memory"
+                                                        : "unknown flags");
+    }
+    ncclWindow_t made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        return nccl_fail(ncclSystemError, "%s: no memory for a window", __func__);
+    }
+    made->comm = comm;
+    made->memory = memory;
+    ncclResult_t result = memory_register(__func__, comm, memory, bytes, &made->region);
+    if (result != ncclSuccess) {
+        free(made);
+        return result;
+    }
+    *window = made;
+    return ncclSuccess;
+}
+NCCL_TWIN(ncclCommWindowRegister);
+
+NCCL_EXPORT ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window)
+{
+    if (window == NULL) {
+        return ncclSuccess;
+    }
+    if (window->comm != comm) {
+        return nccl_fail(ncclInvalidArgument, "%s: the window is of another communicator",
+                         __func__);
+    }
+    ncclResult_t result = memory_deregister(__func__, comm, window->region);
+    free(window);
+    return result;
+}
+NCCL_TWIN(ncclCommWindowDeregister);
+
+NCCL_EXPORT ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t window, void **memory)
+{
+    ncclResult_t result = nccl_comm_check(__func__, comm);
+    if (result == ncclSuccess && (window == NULL || memory == NULL)) {
+        result = nccl_fail(ncclInvalidArgument, "%s: %s is NULL", __func__,
+                           window == NULL ? "win" : "outUserPtr");
+    }
+    if (result == ncclSuccess) {
+        *memory = window->memory;
+    }
+    return result;
+}
+NCCL_TWIN(ncclWinGetUserPtr);

@@ -8,8 +8,8 @@
 #include "bindings/nccl/errors.h"
 #include "bindings/nccl/refusal.h"
 
-/* The first fields are those of 2.14. */
-enum { CONFIG_LEAST = offsetof(ncclConfig_t, blocking) + sizeof(int) };
+/* The config of 2.14 ends with `blocking`, and four bytes of nothing. */
+enum { CONFIG_LEAST = offsetof(ncclConfig_t, cgaClusterSize) + sizeof(int) };
 enum { COLL_CONFIG_LEAST = offsetof(ncclCollConfig_t, userProfilerTag) };
 
 typedef struct config_field {
@@ -35,7 +35,9 @@ static const config_field_t config_fields[] = {
 static int config_int(const ncclConfig_t *config, size_t at)
 {
     int value = NCCL_CONFIG_UNDEF_INT;
-    if (at + sizeof value <= config->size) {
+    const size_t end =
+        config->size == CONFIG_LEAST ? offsetof(ncclConfig_t, cgaClusterSize) : config->size;
+    if (at + sizeof value <= end) {
         memcpy(&value, (const char *)config + at, sizeof value);
     }
     return value;

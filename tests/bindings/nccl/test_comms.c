@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Communicators: made in groups and without waiting, split, finalized, aborted; and what groups keep for
+ * their end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+#include <cuda_runtime_api.h>
+
+#include "tests/bindings/nccl/job.h"
+
+enum { RANKS = 3 };
+
+static ncclConfig_t config_without_waiting(void)
+{
+    ncclConfig_t config = {.size = sizeof config, .magic = NCCL_API_MAGIC};
+    for (int *field = &config.cgaClusterSize; field <= &config.maxCTAs; field++) {
+        *field = NCCL_CONFIG_UNDEF_INT;
+    }
+    config.splitShare = config.trafficClass = config.collnetEnable = NCCL_CONFIG_UNDEF_INT;
+    config.CTAPolicy = config.shrinkShare = config.nvlsCTAs = NCCL_CONFIG_UNDEF_INT;
+    config.nChannelsPerNetPeer = config.nvlinkCentricSched = NCCL_CONFIG_UNDEF_INT;
+    return config; /* blocking is 0 */
+}
+
+/* The state that the communicator comes to. */
+static ncclResult_t settled(ncclComm_t comm)
+{
+    ncclResult_t state = ncclInProgress;
+    const struct timespec pause = {.tv_nsec = 1000000};
+    for (int i = 0; i < 60000 && state == ncclInProgress; i++) {
+        if (ncclCommGetAsyncError(comm, &state) != ncclSuccess) {
+            return ncclInternalError;
+        }
+        nanosleep(&pause, NULL);
+    }
+    return state;
+}
+
+static void need_sum(job_rank_t *rank, ncclComm_t comm, int value, int want)
+{
+    void *device = job_device_copy(&value, sizeof value);
+    NEED_OK(ncclAllReduce(device, device, 1, ncclInt32, ncclSum, comm, rank->stream));
+    job_device_take(rank, device, &value, sizeof value);
+    NEED(value == want);
+}
+
+/* One thread with several devices ------------------------------------------------------------------ */
+
+static void one_thread_has_all_ranks(void **state)
+{
+    const int devices[RANKS] = {2, 0, 1};
+    job_rank_t self = {.rank = -1}, *rank = &self;
+    ncclComm_t comms[RANKS];
+    void *memory[RANKS];
+    cudaStream_t streams[RANKS];
+    (void)state;
+    assert_int_equal(ncclCommInitAll(comms, RANKS, devices), ncclSuccess);
+    NEED_OK(ncclGroupStart());
+    for (int i = 0; i < RANKS; i++) {
+        int device = -1, number = -1, count = -1, value = 10 + i;
+        cudaSetDevice(devices[i]);
+        cudaStreamCreateWithFlags(&streams[i], cudaStreamNonBlocking);
+        NEED_OK(ncclCommCuDevice(comms[i], &device));
+        NEED_OK(ncclCommUserRank(comms[i], &number));
+        NEED_OK(ncclCommCount(comms[i], &count));
+        NEED(device == devices[i] && number == i && count == RANKS);
+        memory[i] = job_device_copy(&value, sizeof value);
+        NEED_OK(ncclAllReduce(memory[i], memory[i], 1, ncclInt32, ncclSum, comms[i], streams[i]));
+    }
+    NEED_OK(ncclGroupEnd());
+    for (int i = 0; i < RANKS; i++) {
+        int value = 0;
+        self.stream = streams[i];
+        job_device_take(rank, memory[i], &value, sizeof value);
+        NEED(value == 33);
+        cudaStreamDestroy(streams[i]);
+    }
+    for (int i = 0; i < RANKS; i++) {
+        NEED_OK(ncclCommFinalize(comms[i]));
+        NEED_OK(ncclCommDestroy(comms[i]));
+    }
+    assert_int_equal(self.wrong, 0);
+}
+
+/* Splits in a group wait for each other, so they must run at once. Ranks 0 and 2 are one child. */
+static void one_thread_splits_in_a_group(void **state)
+{
+    job_rank_t self = {.rank = -1}, *rank = &self;
+    ncclComm_t comms[RANKS], children[RANKS];
+    (void)state;
+    cudaSetDevice(0);
+    assert_int_equal(ncclCommInitAll(comms, RANKS, NULL), ncclSuccess);
+    NEED_OK(ncclGroupStart());
+    for (int i = 0; i < RANKS; i++) {
+        NEED_OK(ncclCommSplit(comms[i], i == 1 ? NCCL_SPLIT_NOCOLOR : 5, -i, &children[i], NULL));
+    }
+    NEED_OK(ncclGroupEnd());
+    assert_null(children[1]);
+    for (int i = 0; i < RANKS; i += 2) {
+        int number = -1, count = -1;
+        NEED_OK(ncclCommUserRank(children[i], &number));
+        NEED_OK(ncclCommCount(children[i], &count));
+        NEED(count == 2 && number == (i == 0)); /* by key */
+        NEED_OK(ncclCommDestroy(children[i]));
+    }
+    for (int i = 0; i < RANKS; i++) {
+        NEED_OK(ncclCommDestroy(comms[i]));
+    }
+    assert_int_equal(self.wrong, 0);
+}
+
+/* Without waiting ----------------------------------------------------------------------------------- */
+
+static void make_without_waiting(job_rank_t *rank)
+{
+    ncclConfig_t config = config_without_waiting();
+    ncclComm_t comm = NULL, child = NULL;
+    ncclResult_t result =
+        ncclCommInitRankConfig(&comm, rank->nranks, rank->id, rank->rank, &config);
+    NEED(result == ncclInProgress && comm != NULL);
+    NEED(settled(comm) == ncclSuccess);
+    need_sum(rank, comm, rank->rank + 1, 6);
+    NEED(ncclCommSplit(comm, 0, 0, &child, NULL) == ncclInProgress);
+    NEED(settled(comm) == ncclSuccess && settled(child) == ncclSuccess);
+    need_sum(rank, child, 2, 6);
+    NEED_OK(ncclCommDestroy(comm));
+    need_sum(rank, child, 3, 9);
+    NEED_OK(ncclCommDestroy(child));
+}
+
+static void communicators_made_without_waiting(void **state)
+{
+    (void)state;
+    assert_int_equal(job_run_bare(RANKS, make_without_waiting), 0);
+}
+
+static void a_communicator_in_the_making_cannot_be_used(void **state)
+{
+    ncclConfig_t config = config_without_waiting();
+    ncclUniqueId id;
+    ncclComm_t comm = NULL;
+    ncclResult_t async = ncclSuccess;
+    int count = 0;
+    (void)state;
+    assert_int_equal(ncclGetUniqueId(&id), ncclSuccess);
+    /* The other rank never comes. */
+    assert_int_equal(ncclCommInitRankConfig(&comm, 2, id, 0, &config), ncclInProgress);
+    assert_int_equal(ncclCommGetAsyncError(comm, &async), ncclSuccess);
+    assert_int_equal(async, ncclInProgress);
+    assert_int_equal(ncclCommCount(comm, &count), ncclInvalidArgument);
+    assert_non_null(strstr(ncclGetLastError(comm), "still being made"));
+    assert_int_equal(ncclCommAbort(comm), ncclSuccess);
+}
+
+/* The job of the test before would go on until its deadline; here it passes. */
+static void a_failure_to_make_one_is_told(void **state)
+{
+    ncclConfig_t config = config_without_waiting();
+    ncclUniqueId id;
+    ncclComm_t comm = NULL;
+    (void)state;
+    memset(&id, 0x5a, sizeof id); /* nobody made it */
+    assert_int_equal(ncclCommInitRankConfig(&comm, 2, id, 1, &config), ncclInProgress);
+    ncclResult_t state_now = settled(comm);
+    assert_true(state_now != ncclSuccess && state_now != ncclInProgress);
+    assert_true(strlen(ncclGetLastError(comm)) > 10);
+    assert_int_equal(ncclAllReduce(NULL, NULL, 0, ncclInt8, ncclSum, comm, NULL), state_now);
+    assert_int_equal(ncclCommAbort(comm), ncclSuccess);
+    /* And where the caller waits, there is no handle. */
+    comm = (ncclComm_t)&id;
+    assert_int_not_equal(ncclCommInitRank(&comm, 2, id, 1), ncclSuccess);
+    assert_null(comm);
+}
+
+/* Groups -------------------------------------------------------------------------------------------- */
+
+static void group_rules(job_rank_t *rank)
+{
+    int value = 1;
+    void *device = job_device_copy(&value, sizeof value);
+    NEED(ncclGroupEnd() == ncclInvalidUsage);
+    /* Nested groups end once. Nothing starts before. */
+    NEED_OK(ncclGroupStart());
+    NEED_OK(ncclGroupStart());
+    NEED_OK(ncclAllReduce(device, device, 1, ncclInt32, ncclSum, rank->comm, rank->stream));
+    NEED_OK(ncclGroupEnd());
+    NEED_OK(ncclAllReduce(device, device, 1, ncclInt32, ncclMax, rank->comm, rank->stream));
+    NEED_OK(ncclGroupEnd());
+    job_device_take(rank, device, &value, sizeof value);
+    NEED(value == rank->nranks);
+    /* A group with a wrong call does nothing. */
+    value = 7;
+    device = job_device_copy(&value, sizeof value);
+    NEED_OK(ncclGroupStart());
+    NEED_OK(ncclAllReduce(device, device, 1, ncclInt32, ncclSum, rank->comm, rank->stream));
+    NEED(ncclAllReduce(device, device, 1, 99, ncclSum, rank->comm, rank->stream) ==
+         ncclInvalidArgument);
+    NEED(ncclGroupEnd() == ncclInvalidArgument);
+    NEED(strstr(ncclGetLastError(NULL), "no data type 99") != NULL);
+    job_device_take(rank, device, &value, sizeof value);
+    NEED(value == 7);
+    need_sum(rank, rank->comm, 1, rank->nranks);
+}
+
+static void groups_end_once_or_not_at_all(void **state)
+{
+    (void)state;
+    assert_int_equal(job_run(2, group_rules), 0);
+}
+
+/* Several communicators of the same ranks, each in a stream, called in different orders. */
+static void in_other_orders(job_rank_t *rank)
+{
+    ncclComm_t child = NULL;
+    cudaStream_t other;
+    int one = 1, two = 2;
+    cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking);
+    NEED_OK(ncclCommSplit(rank->comm, 0, 0, &child, NULL));
+    void *first = job_device_copy(&one, sizeof one), *second = job_device_copy(&two, sizeof two);
+    NEED_OK(ncclGroupStart());
+    for (int i = 0; i < 2; i++) {
+        const bool parent = (i + rank->rank) % 2 == 0;
+        void *memory = parent ? first : second;
+        NEED_OK(ncclAllReduce(memory, memory, 1, ncclInt32, ncclSum, parent ? rank->comm : child,
+                              parent ? rank->stream : other));
+    }
+    NEED_OK(ncclGroupEnd());
+    job_wait(other);
+    job_device_take(rank, first, &one, sizeof one);
+    job_device_take(rank, second, &two, sizeof two);
+    NEED(one == rank->nranks && two == 2 * rank->nranks);
+    cudaStreamDestroy(other);
+    NEED_OK(ncclCommDestroy(child));
+}
+
+static void communicators_in_any_order(void **state)
+{
+    (void)state;
+    assert_int_equal(job_run(2, in_other_orders), 0);
+}
+
+/* Ends ---------------------------------------------------------------------------------------------- */
+
+static void finalize_and_abort(job_rank_t *rank)
+{
+    ncclComm_t child = NULL;
+    ncclResult_t state = ncclSuccess;
+    NEED_OK(ncclCommSplit(rank->comm, 0, rank->rank, &child, NULL));
+    need_sum(rank, child, 1, rank->nranks);
+    NEED_OK(ncclCommFinalize(child));
+    NEED(ncclAllReduce(NULL, NULL, 0, ncclInt8, ncclSum, child, rank->stream) == ncclInvalidUsage);
+    NEED_OK(ncclCommGetAsyncError(child, &state));
+    NEED(state == ncclSuccess);
+    NEED_OK(ncclCommDestroy(child));
+    NEED_OK(ncclCommSplit(rank->comm, 0, rank->rank, &child, NULL));
+    if (rank->rank == 0) {
+        NEED_OK(ncclCommAbort(child));
+    } else {
+        NEED(settled(child) == ncclSuccess || settled(child) == ncclRemoteError);
+        NEED_OK(ncclCommAbort(child));
+    }
+    need_sum(rank, rank->comm, 1, rank->nranks); /* not affected */
+}
+
+static void ends_of_communicators(void **state)
+{
+    (void)state;
+    assert_int_equal(job_run(2, finalize_and_abort), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_thread_has_all_ranks),
+        cmocka_unit_test(one_thread_splits_in_a_group),
+        cmocka_unit_test(communicators_made_without_waiting),
+        cmocka_unit_test(a_failure_to_make_one_is_told),
+        cmocka_unit_test(groups_end_once_or_not_at_all),
+        cmocka_unit_test(communicators_in_any_order),
+        cmocka_unit_test(ends_of_communicators),
+        cmocka_unit_test(a_communicator_in_the_making_cannot_be_used),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

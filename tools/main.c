@@ -9,6 +9,7 @@
 #include "tools/config.h"
 #include "tools/id.h"
 #include "tools/info.h"
+#include "tools/nccl_run.h"
 #include "tools/perf.h"
 #include "tools/plan.h"
 #include "tools/sim.h"
@@ -35,6 +36,7 @@ static const subcommand_t commands[] = {
     {"config", tool_config, "every option with its value and where it came from"},
     {"plan", tool_plan, "show, draw and prove the plan of an algorithm"},
     {"sim", tool_sim, "what collectives would cost on up to 65,536 ranks"},
+    {"nccl-run", tool_nccl_run, "run a program that uses NCCL with weft in its place"},
     {"version", main_run_version, "version of weft"},
     {"help", main_run_help, "this text"},
 };

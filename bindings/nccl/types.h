@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The types of NCCL's API, written out: numbers and layouts as programs that were compiled against
- * an nccl.h have them. They are those of NCCL 2.30.7, with the fields that 2.32 appends to its
- * configs. tests/bindings/nccl compares them with an nccl.h where there is one. */
+ * an nccl.h have them. They are those of NCCL 2.30.7, and the config of a call of 2.32.
+ * tests/bindings/nccl compares them with an nccl.h where there is one. */
 #ifndef BINDINGS_NCCL_TYPES_H
 #define BINDINGS_NCCL_TYPES_H
 
@@ -77,7 +77,7 @@ typedef enum {
     ncclStatGpuMemTotal = 3
 } ncclCommMemStat_t;
 
-/* Grows at its end. A program says how much of it it knows: `size`. */
+/* Grows at its end; this is as far as 2.30.7. A program says how much of it it has: `size`. */
 typedef struct {
     size_t size;
     unsigned magic; /* NCCL_API_MAGIC */
@@ -98,13 +98,8 @@ typedef struct {
     int nvlinkCentricSched;
     int graphUsageMode; /* 2.29 */
     int numRmaCtx;
-    int maxP2pPeers;         /* 2.30 */
-    int graphStreamOrdering; /* the last of 2.30.7 */
-    int launchOrderImplicit;
-    int numRmaSig;
-    int rmaEagerInit;
-    int hostCftMode;
-    int nvlsHostMode; /* the last of 2.32 */
+    int maxP2pPeers; /* 2.30 */
+    int graphStreamOrdering;
 } ncclConfig_t;
 
 /* Of a single call, from 2.31 on. */

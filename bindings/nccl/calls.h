@@ -6,9 +6,9 @@
 
 #include "bindings/nccl/call.h"
 
-/* Runs the call, or notes it in the open group. call->name … call->stream are set; the rest is
+/* Runs the call, or notes it in the open group. what->name … what->stream are set; the rest is
  * filled in here. */
-ncclResult_t nccl_calls_put(const nccl_call_t *call, ncclDataType_t dtype, ncclRedOp_t op,
+ncclResult_t nccl_calls_put(const nccl_call_t *what, ncclDataType_t dtype, ncclRedOp_t op,
                             ncclComm_t comm, const ncclCollConfig_t *config);
 
 #endif

@@ -15,9 +15,9 @@ NCCL_EXPORT const char *ncclGetErrorString(ncclResult_t result);
 NCCL_EXPORT const char *ncclGetLastError(ncclComm_t comm);
 NCCL_EXPORT void ncclResetDebugInit(void);
 NCCL_EXPORT ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *error);
-NCCL_EXPORT ncclResult_t ncclCommCount(const ncclComm_t comm, int *count);
-NCCL_EXPORT ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int *device);
-NCCL_EXPORT ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank);
+NCCL_EXPORT ncclResult_t ncclCommCount(ncclComm_t comm, int *count);
+NCCL_EXPORT ncclResult_t ncclCommCuDevice(ncclComm_t comm, int *device);
+NCCL_EXPORT ncclResult_t ncclCommUserRank(ncclComm_t comm, int *rank);
 
 /* Communicators (init.c) */
 NCCL_EXPORT ncclResult_t ncclGetUniqueId(ncclUniqueId *id);
@@ -105,9 +105,9 @@ NCCL_EXPORT ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm);
 /* Memory (memory.c) */
 NCCL_EXPORT ncclResult_t ncclMemAlloc(void **memory, size_t bytes);
 NCCL_EXPORT ncclResult_t ncclMemFree(void *memory);
-NCCL_EXPORT ncclResult_t ncclCommRegister(const ncclComm_t comm, void *memory, size_t bytes,
+NCCL_EXPORT ncclResult_t ncclCommRegister(ncclComm_t comm, void *memory, size_t bytes,
                                           void **handle);
-NCCL_EXPORT ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle);
+NCCL_EXPORT ncclResult_t ncclCommDeregister(ncclComm_t comm, void *handle);
 NCCL_EXPORT ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *memory, size_t bytes,
                                                 ncclWindow_t *window, int flags);
 NCCL_EXPORT ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window);

@@ -9,7 +9,7 @@
 
 /* Run the call or the job now, or note it in the open group. They take over what it holds. */
 ncclResult_t nccl_group_call(const nccl_call_t *call);
-ncclResult_t nccl_group_job(const nccl_job_t *job);
+ncclResult_t nccl_group_job(const nccl_job_t *what);
 /* Remembers the failure of a call in an open group, which then fails as a whole. Returns it. */
 ncclResult_t nccl_group_fail(ncclResult_t result);
 

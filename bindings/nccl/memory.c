@@ -50,7 +50,7 @@ static ncclResult_t memory_deregister(const char *call, ncclComm_t comm, weft_me
                : result;
 }
 
-NCCL_EXPORT ncclResult_t ncclCommRegister(const ncclComm_t comm, void *memory, size_t bytes,
+NCCL_EXPORT ncclResult_t ncclCommRegister(ncclComm_t comm, void *memory, size_t bytes,
                                           void **handle)
 {
     weft_mem_region_t *region = NULL;
@@ -64,7 +64,7 @@ NCCL_EXPORT ncclResult_t ncclCommRegister(const ncclComm_t comm, void *memory, s
 }
 NCCL_TWIN(ncclCommRegister);
 
-NCCL_EXPORT ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle)
+NCCL_EXPORT ncclResult_t ncclCommDeregister(ncclComm_t comm, void *handle)
 {
     return memory_deregister(__func__, comm, handle);
 }

@@ -83,19 +83,19 @@ static ncclResult_t query_number(const char *call, ncclComm_t comm, const int *n
     return result;
 }
 
-NCCL_EXPORT ncclResult_t ncclCommCount(const ncclComm_t comm, int *count)
+NCCL_EXPORT ncclResult_t ncclCommCount(ncclComm_t comm, int *count)
 {
     return query_number(__func__, comm, comm != NULL ? &comm->nranks : NULL, count);
 }
 NCCL_TWIN(ncclCommCount);
 
-NCCL_EXPORT ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int *device)
+NCCL_EXPORT ncclResult_t ncclCommCuDevice(ncclComm_t comm, int *device)
 {
     return query_number(__func__, comm, comm != NULL ? &comm->device : NULL, device);
 }
 NCCL_TWIN(ncclCommCuDevice);
 
-NCCL_EXPORT ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank)
+NCCL_EXPORT ncclResult_t ncclCommUserRank(ncclComm_t comm, int *rank)
 {
     return query_number(__func__, comm, comm != NULL ? &comm->rank : NULL, rank);
 }

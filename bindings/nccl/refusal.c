@@ -16,12 +16,12 @@ ncclResult_t nccl_refuse(const char *call, const char *reason)
 
 /* Whatever the callers' arguments are: none is looked at, and C lets the caller take them back. */
 #define REFUSED_DEFINE(name, reason)                                                               \
-    NCCL_EXPORT ncclResult_t name(void);                                                           \
-    NCCL_EXPORT ncclResult_t name(void)                                                            \
+    static ncclResult_t refused_##name(void)                                                       \
     {                                                                                              \
         return nccl_refuse(#name, reason);                                                         \
     }                                                                                              \
-    NCCL_TWIN(name);
+    extern NCCL_EXPORT ncclResult_t name(void) __attribute__((alias("refused_" #name)));           \
+    extern NCCL_EXPORT ncclResult_t p##name(void) __attribute__((alias("refused_" #name)));
 NCCL_REFUSED_MAP(REFUSED_DEFINE)
 
 /* These two have no result that could tell. */

@@ -291,7 +291,10 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCapture
 {
     unsigned long long mine = 0;
     bool asked = graph != NULL || nodes != NULL || edges != NULL || nnodes != NULL;
-    cudaError_t error = asked ? cudaErrorNotSupported : capture_ask(stream, status, &mine);
+    cudaError_t error = capture_ask(stream, status, &mine);
+    if (error == cudaSuccess && asked && *status != cudaStreamCaptureStatusNone) {
+        error = cudaErrorNotSupported;
+    }
     if (error == cudaSuccess && number != NULL) {
         *number = mine;
     }

@@ -29,6 +29,7 @@ static struct {
     uint32_t open;
     uint8_t stored[WEFT_UNIQUE_ID_BYTES];
     char key[64];
+    void *fence_arg; /* of the fence that did not end */
 } lib;
 
 static const char *fake_version(void)
@@ -105,6 +106,7 @@ static int fake_fence(const weft_pmix_proc_t *procs, size_t nprocs, const weft_p
     if (lib.at_once) {
         return WEFT_PMIX_DONE_AT_ONCE;
     }
+    lib.fence_arg = arg;
     if (!lib.silent) {
         done(lib.fence, arg);
     }

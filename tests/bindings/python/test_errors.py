@@ -3,7 +3,6 @@
 
 import array
 import pickle
-import threading
 import time
 import unittest
 
@@ -94,27 +93,6 @@ class Failures(unittest.TestCase):
                 raise
 
         self.assertEqual([type(each) for each in failures(2, run)], [weft.Mismatch] * 2)
-
-    def test_a_second_thread_is_refused(self):
-        refused = []
-
-        def run(comm):
-            def attempt():
-                try:
-                    comm.barrier()
-                except weft.StateError as error:
-                    refused.append(error)
-
-            def combine(inout, values):
-                thread = threading.Thread(target=attempt)
-                thread.start()
-                thread.join()
-
-            comm.all_reduce(ints(1), op=comm.create_op(combine))
-
-        ranks(2, run)
-        self.assertTrue(refused)
-        self.assertRegex(str(refused[0]), "another thread")
 
     def test_an_unknown_option_names_the_nearest(self):
         with self.assertRaisesRegex(weft.ConfigError, "op_timeout"):

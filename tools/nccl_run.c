@@ -31,9 +31,18 @@ static bool nccl_run_find(char *library, size_t bytes)
     static const char *const places[] = {"../lib/weft/nccl/libnccl.so.2",
                                          "../lib64/weft/nccl/libnccl.so.2",
                                          "../" WEFT_LIBDIR "/weft/nccl/libnccl.so.2"};
-    char place[NCCL_RUN_PATH];
+    char place[NCCL_RUN_PATH + 64];
+    ssize_t length = readlink("/proc/self/exe", place, NCCL_RUN_PATH);
+    if (length <= 0 || length >= NCCL_RUN_PATH) {
+        return false;
+    }
+    place[length] = '\0';
+    char *file = strrchr(place, '/') + 1;
+    const size_t room = sizeof place - (size_t)(file - place);
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        char *real = tool_beside(places[i], place, sizeof place) ? realpath(place, NULL) : NULL;
+        /* A library need not be executable, so this is not tool_beside(). */
+        const bool whole = (size_t)snprintf(file, room, "%s", places[i]) < room;
+        char *real = whole ? realpath(place, NULL) : NULL;
         if (real != NULL) {
             const bool fits = (size_t)snprintf(library, bytes, "%s", real) < bytes;
             free(real);

@@ -49,6 +49,12 @@ says out '^version 23007$'
 says out '^shrink 5 5: ncclCommShrink is not offered by weft: '
 says err '^weft: refused: ncclCommShrink \(2 times\)$'
 
+# An installed tree, moved elsewhere.
+expect 0 cmake --install "$build" --prefix "$work/first"
+mv "$work/first" "$work/moved"
+expect 9 "$work/moved/bin/weft" nccl-run "$work/program"
+says out '^version 23007$'
+
 # Which library answers.
 python=$(command -v python3) || exit 0
 expect 0 env NCCL_DEBUG=INFO "$weft" nccl-run "$python" -c '

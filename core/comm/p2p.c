@@ -95,7 +95,7 @@ static weft_status_t p2p_take(const weft_comm_state_t *state, weft_p2p_queue_t *
     weft_port_t *port = queue->port;
     const uint8_t *from = NULL;
     weft_status_t status = WEFT_OK;
-    if (weft_port_is_mapped(port) && bytes > WEFT_SLOT_INLINE) {
+    if (weft_port_may_be_apart(port, bytes)) {
         status =
             weft_zero_copy_resolve(port, bytes, weft_dtype_size(queue->first->args.dtype), &from);
     }

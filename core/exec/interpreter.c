@@ -78,7 +78,7 @@ static void interpreter_take_workspace(weft_interpreter_t *run)
     }
     workspace->user = run;
     run->lanes = workspace->lanes;
-    run->scratch = workspace->scratch;
+    run->buffers[WEFT_OPERAND_TMP] = (uintptr_t)workspace->scratch;
     for (uint32_t channel = 0; channel < run->program->channels; channel++) {
         for (uint32_t i = 0; i < plan->nlanes; i++, l++) {
             run->lanes[l].code = &plan->lanes[i];
@@ -89,15 +89,25 @@ static void interpreter_take_workspace(weft_interpreter_t *run)
     }
 }
 
+/* Returns the program's aims if they hold in this run: every lane has one pass, and blocks are as
+ * long as in any other run. */
+static weft_aim_t *interpreter_aims_of(const weft_interpreter_t *run)
+{
+    const weft_program_t *program = run->program;
+    bool same = run->vectors == NULL && run->segmentation.passes <= program->channels;
+    return same ? program->aims.aims : NULL;
+}
+
 void weft_interpreter_start(weft_interpreter_t *run, const weft_binding_t *binding)
 {
-    run->in = binding->in;
-    run->out = binding->out;
+    run->buffers[WEFT_OPERAND_IN] = (uintptr_t)binding->in;
+    run->buffers[WEFT_OPERAND_OUT] = (uintptr_t)binding->out;
     run->scalar = binding->scalar;
     run->vectors = binding->vectors;
     run->segmentation =
         binding->segmentation != NULL ? *binding->segmentation : run->program->segmentation;
     run->stable = weft_binding_stable(binding);
+    run->aims = interpreter_aims_of(run);
     run->zero_copies = false;
     run->stopped = 0;
     run->blocked = NULL;
@@ -111,7 +121,9 @@ void weft_interpreter_start(weft_interpreter_t *run, const weft_binding_t *bindi
          * measured to be slower than slots for all: decision 38. */
         run->stable = 0;
     }
-    weft_program_fetch_ports(run->program);
+    if (run->program->offload.ops != NULL) {
+        weft_program_fetch_ports(run->program);
+    }
     interpreter_take_workspace(run);
     for (uint32_t l = 0; l < run->nlanes; l++) {
         weft_lane_run_t *lane = &run->lanes[l];
@@ -124,7 +136,7 @@ void weft_interpreter_start(weft_interpreter_t *run, const weft_binding_t *bindi
         lane->stopped = lane->pass >= run->segmentation.passes;
         run->stopped += lane->stopped;
         /* Only plans with waits between lanes look at these. */
-        if (run->program->plan->nlanes > 1) {
+        if (run->program->plan->nafters > 0) {
             memset(lane->finished, 0, lane->code->ncode * sizeof *lane->finished);
         }
     }
@@ -150,18 +162,18 @@ static bool interpreter_lane_waits_are_complete(const weft_interpreter_t *run,
 /* Makes the MOVEs of the instruction at pc active. Returns false if a wait is not complete. */
 static bool interpreter_lane_enter(const weft_interpreter_t *run, weft_lane_run_t *lane)
 {
+    const weft_plan_t *plan = run->program->plan;
     const weft_code_t *c = &lane->code->code[lane->pc];
     bool par = c->opcode == WEFT_CODE_PAR;
     uint32_t members = par ? c->n : 1;
     const weft_code_t *first = par ? c + 1 : c;
-    for (uint32_t i = 0; i < members; i++) {
-        if (!interpreter_lane_waits_are_complete(run, lane,
-                                                 &run->program->plan->moves[first[i].n])) {
+    for (uint32_t i = 0; plan->nafters > 0 && i < members; i++) {
+        if (!interpreter_lane_waits_are_complete(run, lane, &plan->moves[first[i].n])) {
             return false;
         }
     }
     for (uint32_t i = 0; i < members; i++) {
-        weft_member_enter(run, lane, &lane->member[i], &run->program->plan->moves[first[i].n]);
+        weft_member_enter(run, lane, &lane->member[i], &plan->moves[first[i].n]);
     }
     lane->members = members;
     return true;
@@ -253,11 +265,13 @@ static weft_status_t interpreter_lane_control(weft_interpreter_t *run, weft_lane
     return WEFT_OK;
 }
 
-static void interpreter_lane_leave(weft_lane_run_t *lane, const weft_code_t *c)
+static void interpreter_lane_leave(const weft_interpreter_t *run, weft_lane_run_t *lane,
+                                   const weft_code_t *c)
 {
     uint32_t words = c->opcode == WEFT_CODE_PAR ? c->n + 1 : 1;
     /* Inside a LOOP only the last iteration counts as finished. */
-    bool last = lane->times == 0 || lane->iteration + 1 == lane->times;
+    bool last =
+        run->program->plan->nafters > 0 && (lane->times == 0 || lane->iteration + 1 == lane->times);
     for (uint32_t i = 0; last && i < words; i++) {
         lane->finished[lane->pc + i] = lane->pass + 1;
     }
@@ -281,7 +295,7 @@ static bool interpreter_lane_bar(weft_interpreter_t *run, weft_lane_run_t *lane,
     for (uint32_t l = 0; l < nlanes; l++) {
         if ((c->mask >> l & 1) != 0) {
             lanes[l].bar = 0;
-            interpreter_lane_leave(&lanes[l], c);
+            interpreter_lane_leave(run, &lanes[l], c);
         }
     }
     return true;
@@ -307,7 +321,7 @@ static weft_status_t interpreter_lane_instruction(weft_interpreter_t *run, weft_
     }
     weft_status_t status = interpreter_lane_moves(run, lane, moved_p);
     if (status == WEFT_OK) {
-        interpreter_lane_leave(lane, c);
+        interpreter_lane_leave(run, lane, c);
     }
     return status;
 }
@@ -338,7 +352,7 @@ weft_status_t weft_interpreter_step(weft_interpreter_t *run, bool *moved_p)
         return WEFT_OK;
     }
     weft_status_t status = interpreter_step_host(run, moved_p);
-    if (status != WEFT_IN_PROGRESS) {
+    if (status != WEFT_IN_PROGRESS && run->program->offload.ops != NULL) {
         weft_program_store_ports(run->program);
     }
     return status;

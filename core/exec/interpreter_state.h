@@ -8,21 +8,26 @@
 #include "core/exec/port.h"
 #include "core/exec/program.h"
 
+/* An operand of a MOVE under way. */
+typedef union weft_place {
+    weft_port_t *port;
+    uint8_t *base;     /* memory: address of slice 0 */
+    uintptr_t address; /* either */
+} weft_place_t;
+
 /* A MOVE under way, with the addresses of its current chunk. */
 typedef struct weft_member {
     const weft_plan_move_t *move;
-    const weft_plan_operand_t *operands;  /* destinations, then sources */
-    weft_port_t *port[2 * WEFT_MOVE_MAX]; /* by operand; NULL: it is memory */
-    uint8_t *base[2 * WEFT_MOVE_MAX];     /* by operand: address of slice 0; NULL: it is a port */
-    uint64_t chunk;                       /* elements of the current chunk */
-    weft_signature_t signature;           /* of a vector collective whose counts two ranks know */
-    uint32_t slice;                       /* next slice of it */
-    uint32_t done;                        /* chunks finished, of `cnt` */
+    const weft_plan_operand_t *operands; /* destinations, then sources */
+    weft_place_t at[2 * WEFT_MOVE_MAX];  /* by operand */
+    weft_shape_t shape;                  /* of the current chunk */
+    weft_signature_t signature;          /* of a vector collective whose counts two ranks know */
+    uint32_t slice;                      /* next slice of the chunk */
+    uint32_t done;                       /* chunks finished, of `cnt` */
     uint32_t cnt;
-    uint32_t pre_mask;
     uint32_t holder; /* operand whose memory is stable and holds what is sent, or none */
     bool finished;
-    bool copies;                           /* one source, no arithmetic */
+    bool sends_there;                      /* `where` says something of the slice */
     bool reads_there;                      /* the slice of a source is in a peer's memory */
     const uint8_t *there[WEFT_MOVE_MAX];   /* sources: the slice in the peer's window; NULL: slot */
     weft_zero_copy_t where[WEFT_MOVE_MAX]; /* destinations: the slice in a window, or window 0 */
@@ -61,15 +66,15 @@ typedef struct weft_interpreter {
     const weft_vectors_t *vectors;
     struct weft_workspace *workspace; /* of the communicator: workspace.h */
     weft_lane_run_t *lanes;           /* in the workspace, while this run is under way */
-    uint8_t *scratch;                 /* likewise; by channel */
     uint32_t nlanes, stopped;         /* of all channels */
     uint32_t width;                   /* MOVEs under way in a lane, at most */
     uint32_t length;                  /* instructions of the longest lane */
-    const uint8_t *in;
-    uint8_t *out;
+    /* Where IN, OUT and TMP begin, by weft_operand_kind_t; 0 for ports, whose addresses are whole. */
+    uintptr_t buffers[WEFT_OPERAND_PORT + 1];
     const void *scalar;
     bool stream_ports;          /* payloads go past the caches into slots: see nt_tuner.h */
     uint32_t stable;            /* WEFT_STABLE_*: MOVEs that may send without a copy; 0: none */
+    weft_aim_t *aims;           /* of the program, if they hold in this run; else NULL */
     bool zero_copies;           /* one of them has */
     weft_signature_t signature; /* that travels with every slice */
     weft_port_t *blocked;       /* port that stopped the last attempt, for waiting and for errors */

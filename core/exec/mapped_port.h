@@ -21,7 +21,7 @@ typedef struct weft_mapped_port {
     uint64_t last_zero_copy; /* send: messages up to the last zero-copy one; 0: there was none */
     weft_import_t *reading; /* receive: of the window that the next message is read from, or NULL */
     uint8_t *small;         /* slot 0 of the area for small payloads */
-    uint64_t small_bytes;   /* payloads up to this size go there; WEFT_SLOT_INLINE: none do */
+    uint64_t small_bytes;   /* payloads up to this size go there, and are never zero-copy */
     uint64_t ready;         /* send: payloads up to this size may be written without a commit */
     weft_slot_store_t store;
     weft_windows_t *windows; /* of the communicator, or NULL */
@@ -95,7 +95,7 @@ static inline void weft_mapped_port_send(weft_port_t *port, const weft_signature
     weft_slot_header_t *header = &mapped->headers[weft_port_slot(port)];
     header->signature = *signature;
     port->next++;
-    if (bytes > WEFT_SLOT_INLINE) {
+    if (bytes > mapped->small_bytes) {
         static const weft_zero_copy_t slot;
         memcpy(header->payload, where != NULL ? where : &slot, sizeof slot);
         mapped->last_zero_copy =

@@ -45,21 +45,19 @@ static uint64_t member_block_start(const weft_interpreter_t *run, uint32_t kind,
                                      : v->out_displs[block];
 }
 
-static uint8_t *member_operand_address(const weft_interpreter_t *run, const weft_plan_operand_t *o,
-                                       uint32_t chunk, const weft_lane_run_t *lane)
+static uintptr_t member_operand_address(const weft_interpreter_t *run, const weft_plan_operand_t *o,
+                                        uint32_t chunk, const weft_lane_run_t *lane)
 {
     const weft_program_t *program = run->program;
     const weft_segmentation_t *g = &run->segmentation;
     if (o->kind == WEFT_OPERAND_TMP) {
         uint64_t before = (uint64_t)lane->channel * program->tmp_chunks + chunk;
-        return run->scratch + before * g->chunk * program->elem;
+        return run->buffers[WEFT_OPERAND_TMP] + before * g->chunk * program->elem;
     }
     uint32_t part, block = member_block_of(run, chunk, &part);
     uint64_t element =
         member_block_start(run, o->kind, block) + lane->pass * g->pass + part * g->chunk;
-    /* Reading IN never writes it: the cast serves one address table for both directions. */
-    uint8_t *base = o->kind == WEFT_OPERAND_IN ? (uint8_t *)(uintptr_t)run->in : run->out;
-    return (uint8_t *)((uintptr_t)base + element * program->elem);
+    return run->buffers[o->kind] + element * program->elem;
 }
 
 /* Returns the operand whose chunk says how long the MOVE is. */
@@ -93,57 +91,65 @@ static bool member_measure(const weft_interpreter_t *run, const weft_lane_run_t 
             weft_plan_chunk_at(o, member_operand_chunks(program, kind), lane->iteration, m->done);
     }
     uint64_t count = member_block_count(run, kind, member_block_of(run, chunk, &part));
-    m->chunk = weft_segmentation_chunk(&run->segmentation, count, lane->pass, part);
+    m->shape.chunk = weft_segmentation_chunk(&run->segmentation, count, lane->pass, part);
     if (!program->pairs) {
         return true;
     }
     m->signature = run->signature;
     m->signature.count = count;
-    return lane->pass == 0 || m->chunk > 0;
+    return lane->pass == 0 || m->shape.chunk > 0;
 }
 
-/* Returns the operand whose memory holds what the MOVE sends until the run ends
- * (core/plan/stable.h), or none. */
-static uint32_t member_holder_of(const weft_interpreter_t *run, const weft_member_t *m)
+/* Sets what needs no addresses: which operands are ports, what the MOVE does with sources, and
+ * which operand holds what it sends, in memory that does not change until the run ends
+ * (core/plan/stable.h). */
+static void member_classify(const weft_interpreter_t *run, weft_member_t *m)
 {
+    const weft_plan_move_t *move = m->move;
     const weft_program_t *program = run->program;
-    uint32_t ndst = m->move->ndst, i = 0;
-    if ((program->stable[m->move - program->plan->moves] & run->stable) == 0) {
-        return NO_HOLDER;
+    weft_shape_t *shape = &m->shape;
+    uint32_t ndst = move->ndst, all = ndst + move->nsrc, ports = 0, pre = 0, holder = 0;
+    for (uint32_t i = 0; i < all; i++) {
+        const weft_plan_operand_t *o = &m->operands[i];
+        ports |= (uint32_t)(o->kind == WEFT_OPERAND_PORT) << i;
+        pre |= (uint32_t)(i >= ndst && o->kind == WEFT_OPERAND_IN && program->pre) << i;
     }
-    while (i < ndst && m->operands[i].kind != WEFT_OPERAND_OUT) {
-        i++;
+    while (holder < ndst && m->operands[holder].kind != WEFT_OPERAND_OUT) {
+        holder++;
     }
-    return i;
+    shape->sends = (uint8_t)(ports & ((1u << ndst) - 1));
+    shape->receives = (uint8_t)(ports ^ shape->sends);
+    shape->pre_mask = (uint8_t)(pre >> ndst);
+    shape->copies = move->nsrc == 1 && pre == 0 &&
+                    !((move->flags & WEFT_MOVE_FINAL) != 0 && program->flags != 0);
+    shape->holder = (uint8_t)holder;
+    shape->stable = program->stable[move - program->plan->moves];
+}
+
+static uint32_t member_holder(const weft_interpreter_t *run, const weft_shape_t *shape)
+{
+    return (shape->stable & run->stable) != 0 ? shape->holder : NO_HOLDER;
 }
 
 /* Sets the addresses of the chunk that the MOVE has reached. */
 static void member_aim(const weft_interpreter_t *run, const weft_lane_run_t *lane, weft_member_t *m)
 {
-    const weft_plan_move_t *move = m->move;
     const weft_program_t *program = run->program;
-    uint32_t ndst = move->ndst, all = ndst + move->nsrc;
+    uint32_t all = (uint32_t)m->move->ndst + m->move->nsrc;
     weft_port_t **ports = program->ports + lane->channel * program->plan->nports;
-    m->pre_mask = 0;
+    member_classify(run, m);
     for (uint32_t i = 0; i < all; i++) {
         const weft_plan_operand_t *o = &m->operands[i];
         if (o->kind == WEFT_OPERAND_PORT) {
-            m->port[i] = ports[o->index];
-            m->base[i] = NULL;
+            m->at[i].port = ports[o->index];
             continue;
         }
         uint32_t chunk = weft_plan_chunk_at(o, member_operand_chunks(program, o->kind),
                                             lane->iteration, m->done);
-        m->port[i] = NULL;
-        m->base[i] = member_operand_address(run, o, chunk, lane);
-        if (i >= ndst && o->kind == WEFT_OPERAND_IN && program->pre) {
-            m->pre_mask |= 1u << (i - ndst);
-        }
+        m->at[i].address = member_operand_address(run, o, chunk, lane);
     }
     m->slice = 0;
-    m->copies = move->nsrc == 1 && m->pre_mask == 0 &&
-                !((move->flags & WEFT_MOVE_FINAL) != 0 && program->flags != 0);
-    m->holder = member_holder_of(run, m);
+    m->holder = member_holder(run, &m->shape);
 }
 
 /* Goes to the next chunk that has something to move. */
@@ -159,31 +165,78 @@ static void member_next(const weft_interpreter_t *run, const weft_lane_run_t *la
     }
 }
 
+/* Aims ----------------------------------------------------------------------------------------- */
+
+/* Returns the aim of a MOVE that is the same in every run, or NULL. */
+static weft_aim_t *member_aim_of(const weft_interpreter_t *run, const weft_lane_run_t *lane,
+                                 const weft_plan_move_t *move)
+{
+    const weft_plan_t *plan = run->program->plan;
+    return run->aims != NULL && lane->times == 0 && move->cnt == 1
+               ? &run->aims[lane->channel * plan->nmoves + (uint32_t)(move - plan->moves)]
+               : NULL;
+}
+
+static void member_keep(const weft_interpreter_t *run, const weft_member_t *m, weft_aim_t *aim)
+{
+    aim->operands = (uint8_t)(m->move->ndst + m->move->nsrc);
+    aim->shape = m->shape;
+    for (uint32_t i = 0; i < aim->operands; i++) {
+        aim->kind[i] = m->operands[i].kind;
+        aim->offset[i] = m->at[i].address - run->buffers[aim->kind[i]];
+    }
+}
+
+static void member_take(const weft_interpreter_t *run, weft_member_t *m, const weft_aim_t *aim)
+{
+    for (uint32_t i = 0; i < aim->operands; i++) {
+        m->at[i].address = run->buffers[aim->kind[i]] + aim->offset[i];
+    }
+    m->shape = aim->shape;
+    m->slice = 0;
+    m->finished = false;
+    m->holder = member_holder(run, &aim->shape);
+}
+
 void weft_member_enter(const weft_interpreter_t *run, const weft_lane_run_t *lane, weft_member_t *m,
                        const weft_plan_move_t *move)
 {
+    weft_aim_t *aim = member_aim_of(run, lane, move);
     m->move = move;
     m->operands = &run->program->plan->operands[move->operand];
     m->done = 0;
     m->cnt = move->cnt;
+    if (aim != NULL && aim->operands != 0) {
+        member_take(run, m, aim);
+        return;
+    }
     member_next(run, lane, m);
+    if (aim != NULL && !m->finished) {
+        member_keep(run, m, aim);
+    }
 }
 
 /* One slice ------------------------------------------------------------------------------------ */
 
+/* Returns the first operand of a mask that is not empty. */
+static uint32_t member_first(uint32_t mask)
+{
+    return (uint32_t)__builtin_ctz(mask);
+}
+
 /* Returns the first port that is not ready, or NULL. */
 static weft_port_t *member_blocker(const weft_member_t *m)
 {
-    uint32_t ndst = m->move->ndst;
-    uint32_t all = ndst + m->move->nsrc;
-    for (uint32_t i = ndst; i < all; i++) {
-        if (m->port[i] != NULL && !weft_port_can_receive(m->port[i])) {
-            return m->port[i];
+    for (uint32_t left = m->shape.receives; left != 0; left &= left - 1) {
+        weft_port_t *port = m->at[member_first(left)].port;
+        if (!weft_port_can_receive(port)) {
+            return port;
         }
     }
-    for (uint32_t i = 0; i < ndst; i++) {
-        if (m->port[i] != NULL && !weft_port_can_send(m->port[i])) {
-            return m->port[i];
+    for (uint32_t left = m->shape.sends; left != 0; left &= left - 1) {
+        weft_port_t *port = m->at[member_first(left)].port;
+        if (!weft_port_can_send(port)) {
+            return port;
         }
     }
     return NULL;
@@ -198,15 +251,12 @@ static const weft_signature_t *member_signature(const weft_interpreter_t *run,
 static bool member_signatures_match(weft_interpreter_t *run, const weft_member_t *m)
 {
     const weft_signature_t *mine = member_signature(run, m);
-    uint32_t ndst = m->move->ndst, all = ndst + m->move->nsrc;
-    for (uint32_t i = ndst; i < all; i++) {
-        if (m->port[i] == NULL) {
-            continue;
-        }
+    for (uint32_t left = m->shape.receives; left != 0; left &= left - 1) {
+        weft_port_t *port = m->at[member_first(left)].port;
         /* A copy first: the peer can write shared memory at any time. */
-        weft_signature_t theirs = *weft_port_signature(m->port[i]);
+        weft_signature_t theirs = *weft_port_signature(port);
         if (!weft_signature_equal(&theirs, mine)) {
-            run->mismatched = m->port[i];
+            run->mismatched = port;
             run->signature = *mine;
             run->theirs = theirs;
             return false;
@@ -217,23 +267,20 @@ static bool member_signatures_match(weft_interpreter_t *run, const weft_member_t
 
 static void member_abandon(const weft_member_t *m)
 {
-    for (uint32_t i = 0; i < m->move->nsrc; i++) {
-        if (m->port[m->move->ndst + i] != NULL) {
-            weft_zero_copy_abandon(m->port[m->move->ndst + i]);
-        }
+    for (uint32_t left = m->shape.receives; left != 0; left &= left - 1) {
+        weft_zero_copy_abandon(m->at[member_first(left)].port);
     }
 }
 
 /* Finds the payloads of the sources, which may be in windows of the peers. */
 static weft_status_t member_resolve(weft_interpreter_t *run, weft_member_t *m, uint64_t bytes)
 {
-    uint32_t ndst = m->move->ndst;
     weft_status_t status = WEFT_OK;
-    m->reads_there = false;
-    for (uint32_t i = 0; i < m->move->nsrc && status == WEFT_OK; i++) {
-        weft_port_t *port = m->port[ndst + i];
+    for (uint32_t left = m->shape.receives; left != 0 && status == WEFT_OK; left &= left - 1) {
+        uint32_t at = member_first(left), i = at - m->move->ndst;
+        weft_port_t *port = m->at[at].port;
         m->there[i] = NULL;
-        if (port != NULL && weft_port_is_mapped(port)) {
+        if (weft_port_may_be_apart(port, bytes)) {
             status = weft_zero_copy_resolve(port, bytes, run->program->elem, &m->there[i]);
             run->blocked = status == WEFT_OK ? run->blocked : port;
             m->reads_there = m->reads_there || m->there[i] != NULL;
@@ -251,16 +298,13 @@ static weft_status_t member_describe(weft_interpreter_t *run, weft_member_t *m, 
 {
     size_t offset = m->slice * run->segmentation.slice * run->program->elem;
     weft_status_t status = WEFT_OK;
-    for (uint32_t i = 0; i < m->move->ndst && status == WEFT_OK; i++) {
-        weft_port_t *port = m->port[i];
-        m->where[i].window = 0;
-        if (port == NULL) {
-            continue;
-        }
-        if (m->holder == NO_HOLDER) {
-            m->where[i] = (weft_zero_copy_t){.window = 0};
-        } else {
-            m->where[i] = weft_zero_copy_describe(port, m->base[m->holder] + offset, bytes);
+    for (uint32_t left = m->shape.sends; left != 0 && status == WEFT_OK; left &= left - 1) {
+        uint32_t i = member_first(left);
+        weft_port_t *port = m->at[i].port;
+        m->where[i] = (weft_zero_copy_t){.window = 0};
+        if (m->holder != NO_HOLDER && !weft_port_always_copies(port, bytes)) {
+            m->where[i] = weft_zero_copy_describe(port, m->at[m->holder].base + offset, bytes);
+            m->sends_there = true;
             run->zero_copies = run->zero_copies || m->where[i].window != 0;
         }
         if (m->where[i].window == 0) {
@@ -275,19 +319,14 @@ static weft_status_t member_describe(weft_interpreter_t *run, weft_member_t *m, 
  * slots, which need no look. */
 static weft_status_t member_locate(weft_interpreter_t *run, weft_member_t *m, uint64_t bytes)
 {
-    if (bytes > WEFT_SLOT_INLINE) {
-        weft_status_t status = member_describe(run, m, bytes);
-        return status == WEFT_OK ? member_resolve(run, m, bytes) : status;
-    }
-    uint32_t ndst = m->move->ndst, nsrc = m->move->nsrc;
-    for (uint32_t i = 0; i < ndst; i++) {
-        m->where[i].window = 0;
-    }
-    for (uint32_t i = 0; i < nsrc; i++) {
-        m->there[i] = NULL;
-    }
+    weft_status_t status = WEFT_OK;
+    m->sends_there = false;
     m->reads_there = false;
-    return WEFT_OK;
+    if (bytes > WEFT_SLOT_INLINE) {
+        status = member_describe(run, m, bytes);
+        status = status == WEFT_OK ? member_resolve(run, m, bytes) : status;
+    }
+    return status;
 }
 
 /* Sets the sources, in buffers, slots and windows. */
@@ -295,21 +334,29 @@ static void member_combine_sources(const weft_interpreter_t *run, const weft_mem
                                    weft_combine_t *c)
 {
     size_t elem = run->program->elem, offset = m->slice * run->segmentation.slice * elem;
+    uint32_t receives = m->shape.receives >> m->move->ndst;
     c->nsrc = m->move->nsrc;
     for (uint32_t i = 0; i < c->nsrc; i++) {
         uint32_t at = m->move->ndst + i;
-        c->src[i] = m->port[at] == NULL   ? m->base[at] + offset
-                    : m->there[i] != NULL ? m->there[i]
-                                          : weft_port_payload(m->port[at], c->count * elem);
+        c->src[i] = (receives >> i & 1) == 0 ? m->at[at].base + offset
+                    : m->reads_there && m->there[i] != NULL
+                        ? m->there[i]
+                        : weft_port_payload(m->at[at].port, c->count * elem);
     }
+}
+
+/* Returns whether the payload for a destination stays where it is. */
+static bool member_leaves_there(const weft_member_t *m, uint32_t i)
+{
+    return m->sends_there && (m->shape.sends >> i & 1) != 0 && m->where[i].window != 0;
 }
 
 /* Returns whether the transport is about to read the result from memory, so that it should be in
  * the caches. */
 static bool member_sends_result(const weft_member_t *m)
 {
-    for (uint32_t i = 0; i < m->move->ndst; i++) {
-        if (m->where[i].window == WEFT_ZERO_COPY_HERE) {
+    for (uint32_t i = 0; m->sends_there && i < m->move->ndst; i++) {
+        if (member_leaves_there(m, i) && m->where[i].window == WEFT_ZERO_COPY_HERE) {
             return true;
         }
     }
@@ -326,11 +373,11 @@ static void member_combine_destinations(const weft_interpreter_t *run, const wef
     c->ndst = 0;
     c->nt_mask = 0;
     for (uint32_t i = 0; i < m->move->ndst; i++) {
-        bool slot = m->port[i] != NULL;
+        bool slot = (m->shape.sends >> i & 1) != 0;
         bool streams = slot ? run->stream_ports : past && m->operands[i].kind == WEFT_OPERAND_OUT;
-        void *to =
-            slot ? weft_port_payload(m->port[i], c->count * program->elem) : m->base[i] + offset;
-        if (m->where[i].window == 0 && !(m->copies && to == c->src[0])) {
+        void *to = slot ? weft_port_payload(m->at[i].port, c->count * program->elem)
+                        : m->at[i].base + offset;
+        if (!member_leaves_there(m, i) && !(m->shape.copies && to == c->src[0])) {
             c->nt_mask |= (uint32_t)streams << c->ndst;
             c->dst[c->ndst++] = to;
         }
@@ -348,7 +395,7 @@ static void member_combine(const weft_interpreter_t *run, const weft_member_t *m
     if (c.ndst == 0) {
         return;
     }
-    c.pre_mask = m->pre_mask;
+    c.pre_mask = m->shape.pre_mask;
     c.flags = (move->flags & WEFT_MOVE_FINAL) != 0 ? program->flags : 0;
     c.nranks = program->plan->nranks;
     c.scalar = run->scalar;
@@ -362,11 +409,10 @@ static void member_combine(const weft_interpreter_t *run, const weft_member_t *m
 /* Returns whether a peer has taken back memory that the slice was read from. */
 static bool member_is_withdrawn(weft_interpreter_t *run, const weft_member_t *m)
 {
-    uint32_t ndst = m->move->ndst;
-    for (uint32_t i = 0; i < m->move->nsrc; i++) {
-        if (m->port[ndst + i] != NULL && m->there[i] != NULL &&
-            weft_zero_copy_is_withdrawn(m->port[ndst + i])) {
-            run->blocked = m->port[ndst + i];
+    for (uint32_t left = m->shape.receives; left != 0; left &= left - 1) {
+        uint32_t at = member_first(left);
+        if (m->there[at - m->move->ndst] != NULL && weft_zero_copy_is_withdrawn(m->at[at].port)) {
+            run->blocked = m->at[at].port;
             return true;
         }
     }
@@ -379,23 +425,20 @@ static weft_status_t member_publish(weft_interpreter_t *run, const weft_member_t
 {
     const weft_signature_t *signature = member_signature(run, m);
     weft_status_t status = WEFT_OK;
-    uint32_t ndst = m->move->ndst, all = ndst + m->move->nsrc;
-    for (uint32_t i = 0; i < all; i++) {
-        if (m->port[i] == NULL) {
-            continue;
-        }
-        if (i >= ndst) {
-            /* A peer that has sent its last message may be gone. The next receive tells if the slot
-             * cannot be offered again. */
-            weft_status_t offered = weft_port_release(m->port[i]);
-            (void)offered;
-            continue;
-        }
-        weft_status_t one = weft_port_send(m->port[i], signature, bytes, &m->where[i]);
+    for (uint32_t left = m->shape.sends; left != 0; left &= left - 1) {
+        uint32_t i = member_first(left);
+        const weft_zero_copy_t *where = m->sends_there ? &m->where[i] : NULL;
+        weft_status_t one = weft_port_send(m->at[i].port, signature, bytes, where);
         if (status == WEFT_OK && one != WEFT_OK) {
             status = one;
-            run->blocked = m->port[i];
+            run->blocked = m->at[i].port;
         }
+    }
+    for (uint32_t left = m->shape.receives; left != 0; left &= left - 1) {
+        /* A peer that has sent its last message may be gone. The next receive tells if the slot
+         * cannot be offered again. */
+        weft_status_t offered = weft_port_release(m->at[member_first(left)].port);
+        (void)offered;
     }
     return status;
 }
@@ -406,17 +449,18 @@ static void member_place(const weft_interpreter_t *run, const weft_member_t *m)
 {
     const weft_segmentation_t *g = &run->segmentation;
     size_t elem = run->program->elem;
-    uint32_t to = 0;
-    weft_port_t *from = m->port[m->move->ndst];
-    while (to < m->move->ndst && m->base[to] == NULL) {
-        to++;
+    uint32_t ndst = m->move->ndst, here = ~m->shape.sends & ((1u << ndst) - 1);
+    if (!m->shape.copies || here == 0 || m->shape.receives == 0) {
+        return;
     }
-    if (!m->copies || to == m->move->ndst || from == NULL || from->kind != WEFT_PORT_MESSAGE) {
+    uint32_t to = member_first(here);
+    weft_port_t *from = m->at[ndst].port;
+    if (from->kind != WEFT_PORT_MESSAGE) {
         return;
     }
     for (uint32_t s = m->slice; s < g->slices; s++) {
-        weft_message_port_place(from, s - m->slice, m->base[to] + s * g->slice * elem,
-                                weft_segmentation_slice(g, m->chunk, s) * elem);
+        weft_message_port_place(from, s - m->slice, m->at[to].base + s * g->slice * elem,
+                                weft_segmentation_slice(g, m->shape.chunk, s) * elem);
     }
 }
 
@@ -435,7 +479,7 @@ weft_status_t weft_member_slice(weft_interpreter_t *run, const weft_lane_run_t *
     if (!member_signatures_match(run, m)) {
         return WEFT_ERR_MISMATCH;
     }
-    uint64_t count = weft_segmentation_slice(g, m->chunk, m->slice);
+    uint64_t count = weft_segmentation_slice(g, m->shape.chunk, m->slice);
     uint64_t bytes = count * run->program->elem;
     weft_status_t status = member_locate(run, m, bytes);
     if (status != WEFT_OK) {
@@ -450,8 +494,10 @@ weft_status_t weft_member_slice(weft_interpreter_t *run, const weft_lane_run_t *
     }
     status = member_publish(run, m, bytes);
     if (++m->slice == g->slices) {
-        m->done++;
-        member_next(run, lane, m);
+        m->finished = ++m->done == m->cnt;
+        if (!m->finished) {
+            member_next(run, lane, m);
+        }
     }
     return status;
 }

@@ -22,7 +22,8 @@ weft_status_t weft_program_allocate(weft_program_t *program)
     program->tmp_bytes =
         program->channels * plan->tmp_chunks * program->segmentation.chunk * program->elem;
     program->stable = weft_os_alloc(plan->nmoves + 1, 0);
-    if (program->ports == NULL || program->stable == NULL) {
+    bool keeps = weft_aims_init(&program->aims, plan, program->channels);
+    if (program->ports == NULL || program->stable == NULL || !keeps) {
         weft_program_release(program);
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate a program of %u ports",
                          program->nports);
@@ -35,13 +36,15 @@ void weft_program_release(weft_program_t *program)
 {
     weft_os_free(program->ports);
     weft_os_free(program->stable);
+    weft_aims_fini(&program->aims);
     program->ports = NULL;
     program->stable = NULL;
 }
 
 size_t weft_program_bytes(const weft_program_t *program)
 {
-    return (program->nports + 1) * sizeof(weft_port_t *) + program->plan->nmoves + 1;
+    return (program->nports + 1) * sizeof(weft_port_t *) + program->plan->nmoves + 1 +
+           weft_aims_bytes(&program->aims);
 }
 
 /* Returns the number of a connection: 16 bits of the plan, one for sends and receives, the copy. */

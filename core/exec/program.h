@@ -10,6 +10,7 @@
 #include <weft/plugin/draft/lanes.h>
 #include <weft/weft.h>
 
+#include "core/exec/aim.h"
 #include "core/exec/segmentation.h"
 #include "core/exec/links.h"
 #include "core/plan/plan_cache.h"
@@ -49,6 +50,7 @@ typedef struct weft_program {
     weft_port_t **ports; /* by channel, then as in the plan; NULL until bound */
     uint32_t bound;      /* ports bound so far */
     uint8_t *stable;     /* per MOVE: WEFT_STABLE_* */
+    weft_aims_t aims;    /* what runs keep of their MOVEs for the next run */
     size_t tmp_bytes;    /* of scratch that a run of all channels needs */
     char reason[320];    /* for weft_comm_explain */
 } weft_program_t;

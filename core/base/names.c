@@ -6,6 +6,8 @@
 
 #include <weft/weft.h>
 
+#include "core/base/dtype.h"
+
 #define STRING2(x) #x
 #define STRING(x) STRING2(x)
 
@@ -48,10 +50,7 @@ const char *weft_dtype_name(weft_dtype_t dtype)
 
 size_t weft_dtype_size(weft_dtype_t dtype)
 {
-#define BYTES(value, name, bytes, text) [value] = (bytes),
-    static const uint8_t sizes[] = {WEFT_DTYPE_MAP(BYTES)};
-#undef BYTES
-    return (unsigned)dtype < WEFT_DTYPE_COUNT ? sizes[dtype] : 0;
+    return weft_dtype_bytes(dtype);
 }
 
 const char *weft_op_name(weft_op_t op)

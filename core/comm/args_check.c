@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "core/base/coll.h"
+#include "core/base/dtype.h"
 #include "core/base/error.h"
 #include "core/comm/vectors.h"
 
@@ -20,13 +21,12 @@ static const char *args_call_name(const weft_args_t *args)
 static bool args_uses_side(const weft_comm_identity_t *self, const weft_args_t *args,
                            weft_operand_kind_t side)
 {
-    weft_coll_t shape = weft_coll_base(args->coll);
     bool root = args->root == self->rank;
-    if (shape == WEFT_SEND_RECV) {
+    if (args->coll == WEFT_SEND_RECV) {
         return args->sends == (side == WEFT_OPERAND_IN);
     }
-    return side == WEFT_OPERAND_IN ? weft_coll_has_input(shape, root)
-                                   : weft_coll_has_output(shape, root);
+    return side == WEFT_OPERAND_IN ? weft_coll_has_input(args->coll, root)
+                                   : weft_coll_has_output(args->coll, root);
 }
 
 /* True for an operator of the list, and for one that the user made. */
@@ -66,65 +66,90 @@ static weft_status_t args_check_stream(const weft_comm_identity_t *self, const c
     return WEFT_OK;
 }
 
-static weft_status_t args_check_names(const weft_comm_identity_t *self, const weft_user_ops_t *ops,
-                                      const weft_args_t *args, const weft_call_t *call)
+static weft_status_t args_check_options(const weft_comm_identity_t *self, const weft_args_t *args,
+                                        const weft_call_t *call)
 {
     const char *name = args_call_name(args);
-    if (call != NULL && call->size < WEFT_CALL_LEAST) {
+    if (call->size < WEFT_CALL_LEAST) {
         return weft_fail(WEFT_ERR_ARG, 0,
                          "%s: weft_call_t.size is %zu, set it to sizeof(weft_call_t) = %zu", name,
                          call->size, sizeof *call);
     }
-    if (call != NULL && call->scalar_read > WEFT_SCALAR_AT_RUN) {
+    if (call->scalar_read > WEFT_SCALAR_AT_RUN) {
         return weft_fail(WEFT_ERR_ARG, 0, "%s: weft_call_t.scalar_read is %u, known are 0 and 1",
                          name, call->scalar_read);
-    }
-    if ((unsigned)args->dtype >= WEFT_DTYPE_COUNT) {
-        return weft_fail(WEFT_ERR_ARG, 0, "%s: unknown data type %d, known are 0 … %d", name,
-                         (int)args->dtype, WEFT_DTYPE_COUNT - 1);
-    }
-    if (weft_coll_reduces(args->coll) && !args_knows_op(ops, args->op)) {
-        return weft_fail(WEFT_ERR_ARG, 0,
-                         "%s: unknown operator %d, known are 0 … %d and those that "
-                         "weft_op_create() made for this communicator",
-                         name, (int)args->op, WEFT_OP_COUNT - 1);
-    }
-    if (weft_coll_reduces(args->coll) && (int)args->op >= WEFT_BAND &&
-        (int)args->op < WEFT_OP_COUNT && !weft_op_has_dtype(args->op, args->dtype)) {
-        return args_refuse_bits(name, args->op, args->dtype);
-    }
-    if (weft_coll_is_rooted(args->coll) && args->root >= self->nranks) {
-        return weft_fail(WEFT_ERR_ARG, 0, "%s: root %u is out of range 0 … %u", name, args->root,
-                         self->nranks - 1);
-    }
-    if (weft_coll_reduces(args->coll) && args->op == WEFT_PREMULSUM &&
-        (call == NULL || call->scalar == NULL)) {
-        return weft_fail(WEFT_ERR_ARG, 0, "%s: operator mulsum needs weft_call_t.scalar", name);
     }
     return weft_call_in_stream(call) ? args_check_stream(self, name, call) : WEFT_OK;
 }
 
-static weft_status_t args_check_buffer(const char *call, const char *which, const void *buffer,
-                                       uint64_t bytes, size_t elem)
+static weft_status_t args_check_op(const weft_user_ops_t *ops, const weft_args_t *args,
+                                   const weft_call_t *call)
 {
-    if (bytes == 0) {
-        return WEFT_OK;
+    if (!args_knows_op(ops, args->op)) {
+        return weft_fail(WEFT_ERR_ARG, 0,
+                         "%s: unknown operator %d, known are 0 … %d and those that "
+                         "weft_op_create() made for this communicator",
+                         args_call_name(args), (int)args->op, WEFT_OP_COUNT - 1);
     }
+    if ((int)args->op >= WEFT_BAND && (int)args->op < WEFT_OP_COUNT &&
+        !weft_op_has_dtype(args->op, args->dtype)) {
+        return args_refuse_bits(args_call_name(args), args->op, args->dtype);
+    }
+    if (args->op == WEFT_PREMULSUM && (call == NULL || call->scalar == NULL)) {
+        return weft_fail(WEFT_ERR_ARG, 0, "%s: operator mulsum needs weft_call_t.scalar",
+                         args_call_name(args));
+    }
+    return WEFT_OK;
+}
+
+static weft_status_t args_check_names(const weft_comm_identity_t *self, const weft_user_ops_t *ops,
+                                      const weft_args_t *args, const weft_call_t *call)
+{
+    if ((unsigned)args->dtype >= WEFT_DTYPE_COUNT) {
+        return weft_fail(WEFT_ERR_ARG, 0, "%s: unknown data type %d, known are 0 … %d",
+                         args_call_name(args), (int)args->dtype, WEFT_DTYPE_COUNT - 1);
+    }
+    if (weft_coll_is_rooted(args->coll) && args->root >= self->nranks) {
+        return weft_fail(WEFT_ERR_ARG, 0, "%s: root %u is out of range 0 … %u",
+                         args_call_name(args), args->root, self->nranks - 1);
+    }
+    return weft_coll_reduces(args->coll) ? args_check_op(ops, args, call) : WEFT_OK;
+}
+
+/* Says what is wrong with a buffer. */
+static weft_status_t args_refuse_buffer(const char *call, const char *which, const void *buffer,
+                                        uint64_t bytes, size_t elem)
+{
     if (buffer == NULL) {
         return weft_fail(WEFT_ERR_ARG, 0, "%s: the %s buffer is NULL, %" PRIu64 " bytes are needed",
                          call, which, bytes);
     }
-    /* Elements have powers of two as sizes. */
     if (((uintptr_t)buffer & (elem - 1)) != 0) {
         return weft_fail(WEFT_ERR_ARG, 0,
                          "%s: the %s buffer %p is not aligned to elements of %zu bytes", call,
                          which, buffer, elem);
     }
-    if ((uintptr_t)buffer + bytes < (uintptr_t)buffer) {
-        return weft_fail(WEFT_ERR_ARG, 0, "%s: the %s buffer wraps around the address space", call,
-                         which);
+    return weft_fail(WEFT_ERR_ARG, 0, "%s: the %s buffer wraps around the address space", call,
+                     which);
+}
+
+static inline bool args_buffer_is_good(const void *buffer, uint64_t bytes, size_t elem)
+{
+    uintptr_t at = (uintptr_t)buffer;
+    /* Elements have powers of two as sizes. */
+    return bytes == 0 || (at != 0 && (at & (elem - 1)) == 0 && at + bytes >= at);
+}
+
+static weft_status_t args_check_buffers(const weft_args_t *args, size_t elem)
+{
+    bool sends = args_buffer_is_good(args->send, args->send_bytes, elem);
+    if (sends && args_buffer_is_good(args->recv, args->recv_bytes, elem)) {
+        return WEFT_OK;
     }
-    return WEFT_OK;
+    return sends ? args_refuse_buffer(args_call_name(args), "recv", args->recv, args->recv_bytes,
+                                      elem)
+                 : args_refuse_buffer(args_call_name(args), "send", args->send, args->send_bytes,
+                                      elem);
 }
 
 /* Returns the element at which a block of one side starts. */
@@ -219,59 +244,60 @@ static weft_status_t args_take_vectors(const weft_comm_identity_t *self, weft_ar
 
 /* Computes the bytes of one side: blocks of `count` elements, or the vectors of a vector
  * collective. */
-static weft_status_t args_measure_side(const weft_comm_identity_t *self, const weft_args_t *args,
-                                       weft_operand_kind_t side, uint64_t *bytes_p)
+static inline weft_status_t args_measure_side(const weft_comm_identity_t *self,
+                                              const weft_args_t *args, weft_operand_kind_t side,
+                                              size_t elem, uint64_t *bytes_p)
 {
-    const char *name = args_call_name(args);
     const weft_blocks_t *vectors = side == WEFT_OPERAND_IN ? args->in_blocks : args->out_blocks;
-    uint32_t blocks = weft_coll_blocks(weft_coll_base(args->coll), self->nranks, side);
-    uint64_t elements = args->count;
-    size_t elem = weft_dtype_size(args->dtype);
-    bool fits = true;
+    uint64_t elements = args->count, blocks = 1;
     if (vectors != NULL) {
-        weft_status_t status = weft_vectors_extent(name, vectors, self->nranks, &elements);
+        weft_status_t status =
+            weft_vectors_extent(args_call_name(args), vectors, self->nranks, &elements);
         if (status != WEFT_OK) {
             return status;
         }
     } else {
-        fits = !__builtin_mul_overflow(elements, (uint64_t)blocks, &elements);
+        blocks = weft_coll_blocks(args->coll, self->nranks, side);
     }
-    fits =
-        fits && !__builtin_mul_overflow(elements, (uint64_t)elem, bytes_p) && *bytes_p <= INT64_MAX;
-    if (!fits) {
+    if (__builtin_mul_overflow(elements, blocks * elem, bytes_p) || *bytes_p > INT64_MAX) {
         return weft_fail(WEFT_ERR_ARG, 0,
-                         "%s: %" PRIu64 " elements of %zu bytes on %u ranks overflow", name,
-                         args->count, elem, self->nranks);
+                         "%s: %" PRIu64 " elements of %zu bytes on %u ranks overflow",
+                         args_call_name(args), args->count, elem, self->nranks);
     }
     return WEFT_OK;
+}
+
+/* Computes the extents of both sides. Even where a buffer is not used, all ranks must come to the
+ * same answer about its size. */
+static weft_status_t args_measure(const weft_comm_identity_t *self, weft_args_t *args, size_t elem)
+{
+    uint64_t send_bytes = 0, recv_bytes = 0;
+    weft_status_t status = args_measure_side(self, args, WEFT_OPERAND_IN, elem, &send_bytes);
+    if (status == WEFT_OK) {
+        status = args_measure_side(self, args, WEFT_OPERAND_OUT, elem, &recv_bytes);
+    }
+    args->send_bytes = args_uses_side(self, args, WEFT_OPERAND_IN) ? send_bytes : 0;
+    args->recv_bytes = args_uses_side(self, args, WEFT_OPERAND_OUT) ? recv_bytes : 0;
+    return status;
 }
 
 weft_status_t weft_args_check(const weft_comm_identity_t *self, const weft_user_ops_t *ops,
                               weft_args_t *args, const weft_call_t *call)
 {
+    size_t elem = weft_dtype_bytes(args->dtype);
+    weft_status_t status = call != NULL ? args_check_options(self, args, call) : WEFT_OK;
     args->send_bytes = args->recv_bytes = 0;
-    weft_status_t status = args_check_names(self, ops, args, call);
+    if (status == WEFT_OK) {
+        status = args_check_names(self, ops, args, call);
+    }
     if (status == WEFT_OK && weft_coll_has_vectors(args->coll)) {
         status = args_take_vectors(self, args);
     }
-    if (status != WEFT_OK) {
-        return status;
-    }
-    const char *name = args_call_name(args);
-    size_t elem = weft_dtype_size(args->dtype);
-    /* Even where a buffer is not used, all ranks must come to the same answer about its size. */
-    uint64_t send_bytes = 0, recv_bytes = 0;
-    status = args_measure_side(self, args, WEFT_OPERAND_IN, &send_bytes);
     if (status == WEFT_OK) {
-        status = args_measure_side(self, args, WEFT_OPERAND_OUT, &recv_bytes);
-    }
-    args->send_bytes = args_uses_side(self, args, WEFT_OPERAND_IN) ? send_bytes : 0;
-    args->recv_bytes = args_uses_side(self, args, WEFT_OPERAND_OUT) ? recv_bytes : 0;
-    if (status == WEFT_OK) {
-        status = args_check_buffer(name, "send", args->send, args->send_bytes, elem);
+        status = args_measure(self, args, elem);
     }
     if (status == WEFT_OK) {
-        status = args_check_buffer(name, "recv", args->recv, args->recv_bytes, elem);
+        status = args_check_buffers(args, elem);
     }
     return status == WEFT_OK ? args_check_overlap(self, args, elem) : status;
 }

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "core/base/coll.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/comm/args_check.h"
@@ -145,8 +146,7 @@ weft_status_t weft_comm_call(weft_comm_t *comm, weft_args_t *args, const weft_ca
     weft_comm_state_t *state;
     weft_call_t full;
     const weft_call_t *call = call_fill_options(given, &full);
-    const char *name = weft_coll_name(args->coll);
-    weft_status_t status = weft_comm_enter(comm, name, &state);
+    weft_status_t status = weft_comm_enter(comm, weft_coll_table[args->coll].name, &state);
     if (status != WEFT_OK) {
         return weft_group_fail(weft_api_error("comm", status));
     }

@@ -2,6 +2,7 @@
  *
  * The engine: advances the operations of one communicator, in order, without blocking; and the loop
  * around it that waits. */
+#include "core/base/dtype.h"
 #include "core/comm/engine.h"
 
 #include <inttypes.h>
@@ -25,7 +26,7 @@
 static weft_status_t engine_run_alone(weft_comm_state_t *state, const weft_request_t *request)
 {
     const weft_args_t *args = &request->args;
-    size_t elem = weft_dtype_size(args->dtype);
+    size_t elem = weft_dtype_bytes(args->dtype);
     const weft_vectors_t *v = request->vectors != NULL ? &request->vectors->v : NULL;
     const uint8_t *send = (const uint8_t *)args->send + (v != NULL ? v->in_displs[0] * elem : 0);
     uint8_t *recv = (uint8_t *)args->recv + (v != NULL ? v->out_displs[0] * elem : 0);
@@ -53,6 +54,15 @@ static weft_status_t engine_run_alone(weft_comm_state_t *state, const weft_reque
     return status;
 }
 
+static weft_status_t engine_select(weft_comm_state_t *state, const weft_request_t *request)
+{
+    if (request->vectors == NULL) {
+        return weft_select(state, &request->args, &state->queue.current);
+    }
+    weft_args_t args = weft_request_class(request);
+    return weft_select(state, &args, &state->queue.current);
+}
+
 /* Starts the operation at the head of the queue. AGAIN: it is over already, and may be gone. */
 static weft_status_t engine_begin(weft_comm_state_t *state, weft_request_t *request)
 {
@@ -65,8 +75,7 @@ static weft_status_t engine_begin(weft_comm_state_t *state, weft_request_t *requ
         }
         return status;
     }
-    weft_args_t args = weft_request_class(request);
-    status = weft_select(state, &args, &state->queue.current);
+    status = engine_select(state, request);
     if (status == WEFT_ERR_UNSUPPORTED && !request->in_stream) {
         /* All ranks come to this answer before anything is sent: nothing is lost but this call. */
         weft_queue_finish(&state->queue, status);

@@ -90,7 +90,7 @@ weft_status_t weft_comm_enter(weft_comm_t *handle, const char *call, weft_comm_s
         return handle_refuse(handle, call);
     }
     weft_comm_state_t *state = entry->state;
-    if (state->fork_generation != weft_os_fork_generation()) {
+    if (state->fork_generation != weft_os_fork_generation_again()) {
         return handle_refuse_fork(call);
     }
     uint32_t owner;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Progress of sends and receives. */
+#include "core/base/dtype.h"
 #include "core/comm/p2p.h"
 
 #include <inttypes.h>
@@ -64,7 +65,7 @@ static weft_zero_copy_t p2p_describe(const weft_comm_state_t *state, const weft_
 static weft_status_t p2p_send_slice(const weft_comm_state_t *state, weft_p2p_queue_t *queue)
 {
     weft_request_t *request = queue->first;
-    size_t elem = weft_dtype_size(request->args.dtype);
+    size_t elem = weft_dtype_bytes(request->args.dtype);
     if (!weft_port_can_send(queue->port)) {
         return queue->port->broken != WEFT_OK ? queue->port->broken : WEFT_AGAIN;
     }
@@ -97,7 +98,7 @@ static weft_status_t p2p_take(const weft_comm_state_t *state, weft_p2p_queue_t *
     weft_status_t status = WEFT_OK;
     if (weft_port_may_be_apart(port, bytes)) {
         status =
-            weft_zero_copy_resolve(port, bytes, weft_dtype_size(queue->first->args.dtype), &from);
+            weft_zero_copy_resolve(port, bytes, weft_dtype_bytes(queue->first->args.dtype), &from);
     }
     if (status != WEFT_OK) {
         return status;
@@ -117,7 +118,7 @@ static weft_status_t p2p_take(const weft_comm_state_t *state, weft_p2p_queue_t *
 static void p2p_place(const weft_comm_state_t *state, const weft_p2p_queue_t *queue)
 {
     const weft_request_t *request = queue->first;
-    size_t elem = weft_dtype_size(request->args.dtype);
+    size_t elem = weft_dtype_bytes(request->args.dtype);
     uint64_t at = request->moved;
     for (uint32_t ahead = 0; ahead < queue->port->slots && at < request->args.count; ahead++) {
         uint64_t slice = p2p_slice_at(state, request, elem, at);
@@ -130,7 +131,7 @@ static void p2p_place(const weft_comm_state_t *state, const weft_p2p_queue_t *qu
 static weft_status_t p2p_receive_slice(const weft_comm_state_t *state, weft_p2p_queue_t *queue)
 {
     weft_request_t *request = queue->first;
-    size_t elem = weft_dtype_size(request->args.dtype);
+    size_t elem = weft_dtype_bytes(request->args.dtype);
     if (!weft_port_can_receive(queue->port)) {
         if (weft_message_port_sends_apart(queue->port,
                                           (request->args.count - request->moved) * elem)) {
@@ -170,7 +171,7 @@ static bool p2p_drained(const weft_p2p_queue_t *queue)
            (!weft_port_holds(queue->port) ||
             (queue->first->next != NULL &&
              !weft_message_port_sends_apart(queue->port,
-                                            args->count * weft_dtype_size(args->dtype))));
+                                            args->count * weft_dtype_bytes(args->dtype))));
 }
 
 static weft_status_t p2p_run_queue(weft_comm_state_t *state, weft_p2p_queue_t *queue, bool *moved_p)
@@ -215,7 +216,7 @@ static weft_status_t p2p_run_self(weft_comm_state_t *state, weft_p2p_queue_t *fr
             return p2p_mismatch(state, state->self.rank, &mine, &theirs);
         }
         const weft_args_t *args = &to->first->args;
-        size_t bytes = args->count * weft_dtype_size(args->dtype);
+        size_t bytes = args->count * weft_dtype_bytes(args->dtype);
         weft_status_t status =
             weft_memory_copy(state->self.family, args->recv, from->first->args.send, bytes);
         if (status != WEFT_OK) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Making, ordering and completing requests. */
+#include "core/base/dtype.h"
 #include "core/comm/request.h"
 
 #include <errno.h>
@@ -82,7 +83,7 @@ weft_status_t weft_request_fill(const weft_comm_identity_t *self, weft_request_t
     if (call != NULL && call->scalar != NULL && call->scalar_read == WEFT_SCALAR_AT_RUN) {
         request->late_scalar = call->scalar;
     } else if (call != NULL && call->scalar != NULL) {
-        memcpy(request->scalar, call->scalar, weft_dtype_size(args->dtype));
+        memcpy(request->scalar, call->scalar, weft_dtype_bytes(args->dtype));
     }
     return weft_coll_has_vectors(args->coll) ? weft_vectors_bind(self, args, &request->vectors)
                                              : WEFT_OK;

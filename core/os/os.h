@@ -91,9 +91,18 @@ void weft_os_yield(void);
 /* Sleeps until the descriptor is readable, or the timeout. */
 void weft_os_wait_readable(int fd, uint64_t timeout_ns);
 
+/* Counted by weft_os_fork_generation(). */
+extern _Atomic uint32_t weft_os_forks;
+
 /* Returns the number of forks between the first process that called this and the caller. A value
  * that was kept before a fork differs from the child's. */
 uint32_t weft_os_fork_generation(void);
+
+/* As weft_os_fork_generation() in a process that has called it before, or whose ancestor has. */
+static inline uint32_t weft_os_fork_generation_again(void)
+{
+    return atomic_load_explicit(&weft_os_forks, memory_order_relaxed);
+}
 
 /* One step of busy waiting. */
 static inline void weft_os_pause(void)

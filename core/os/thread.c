@@ -188,12 +188,12 @@ void weft_os_wait_readable(int fd, uint64_t timeout_ns)
 }
 
 /* The only way to learn of a fork without a system call per question. */
-static _Atomic uint32_t fork_generation;
+_Atomic uint32_t weft_os_forks;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 static void thread_count_fork(void)
 {
-    atomic_fetch_add_explicit(&fork_generation, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&weft_os_forks, 1, memory_order_relaxed);
 }
 
 static void thread_watch_forks(void)
@@ -204,7 +204,7 @@ static void thread_watch_forks(void)
 uint32_t weft_os_fork_generation(void)
 {
     pthread_once(&fork_once, thread_watch_forks);
-    return atomic_load_explicit(&fork_generation, memory_order_relaxed);
+    return atomic_load_explicit(&weft_os_forks, memory_order_relaxed);
 }
 
 /* CPUs that the cgroup's quota pays for, 0 if there is no quota. Version 2, then version 1. */

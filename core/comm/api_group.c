@@ -220,6 +220,30 @@ static weft_status_t group_collect(const weft_group_t *group, group_member_t *me
     return WEFT_OK;
 }
 
+/* Drops the notes. The group also owns the requests of blocking calls, and those that were never
+ * started. Communicators among the members, which this thread holds, keep the memory for the next
+ * group. */
+static void group_forget(weft_group_t *group, group_member_t *members, uint32_t count)
+{
+    while (group->first != NULL) {
+        weft_group_note_t *note = group->first;
+        const group_member_t *member = group_find_member(members, count, note->comm);
+        weft_comm_state_t *state = member != NULL ? member->state : NULL;
+        bool owns = !note->part && (!note->started || group_is_awaited(note));
+        group->first = note->next;
+        if (!note->started && note->request_p != NULL) {
+            *note->request_p = NULL;
+        }
+        if (owns && note->async) {
+            weft_request_free(note->request);
+        } else if (owns) {
+            weft_os_free(note->request->vectors);
+            weft_spares_put(state != NULL ? &state->spare_requests : NULL, note->request);
+        }
+        weft_spares_put(state != NULL ? &state->spare_notes : NULL, note);
+    }
+}
+
 /* Lets the request go its way: nobody waits for its operations here. */
 static void group_let_go(weft_request_t *whole, const weft_call_t *call,
                          const group_member_t *members, uint32_t count)
@@ -257,26 +281,10 @@ static weft_status_t group_run(weft_group_t *group, group_member_t *members, wef
         group_drive(group, members, count);
         *weft_error_record() = kept;
         status = status == WEFT_OK ? group_collect(group, members, count) : status;
+        group_forget(group, members, count);
     }
     group_leave_all(members, count);
     return status;
-}
-
-/* Frees the notes. The group also owns the requests of blocking calls, and those that were never
- * started. */
-static void group_forget(weft_group_t *group)
-{
-    while (group->first != NULL) {
-        weft_group_note_t *note = group->first;
-        group->first = note->next;
-        if (!note->started && note->request_p != NULL) {
-            *note->request_p = NULL;
-        }
-        if (!note->part && (!note->started || group_is_awaited(note))) {
-            weft_request_free(note->request);
-        }
-        weft_os_free(note);
-    }
 }
 
 /* Runs the closed group. `call`: as group_run(). */
@@ -297,7 +305,7 @@ static weft_status_t group_finish(weft_group_t *group, const weft_call_t *call)
         weft_os_free(members);
     }
     weft_error_t kept = *weft_error_record();
-    group_forget(group);
+    group_forget(group, NULL, 0);
     if (status != WEFT_OK && whole != NULL) {
         weft_request_free(whole);
     }

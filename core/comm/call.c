@@ -106,9 +106,9 @@ static weft_status_t call_start_in_stream(weft_comm_state_t *state, const weft_a
 
 /* Notes the operation in the thread's group, or runs it. */
 static weft_status_t call_dispatch(weft_comm_state_t *state, const weft_args_t *args,
-                                   const weft_call_t *call)
+                                   const weft_call_t *call, bool grouped)
 {
-    if (weft_group_is_open()) {
+    if (grouped) {
         return weft_group_note(state, args, call);
     }
     if (weft_call_in_stream(call)) {
@@ -119,12 +119,12 @@ static weft_status_t call_dispatch(weft_comm_state_t *state, const weft_args_t *
 }
 
 static weft_status_t call_check(const weft_comm_state_t *state, weft_args_t *args,
-                                const weft_call_t *call)
+                                const weft_call_t *call, bool grouped)
 {
     weft_status_t status = weft_args_check(&state->self, &state->user_ops, args, call);
     if (status == WEFT_OK && args->coll == WEFT_SEND_RECV) {
-        status = weft_args_check_peer(&state->self, args, call,
-                                      weft_call_is_async(call) || weft_group_is_open());
+        status =
+            weft_args_check_peer(&state->self, args, call, grouped || weft_call_is_async(call));
     }
     return status;
 }
@@ -155,12 +155,13 @@ weft_status_t weft_comm_call(weft_comm_t *comm, weft_args_t *args, const weft_ca
         weft_comm_leave(state);
         return weft_group_fail(status);
     }
-    status = call_check(state, args, call);
+    bool grouped = weft_group_is_open();
+    status = call_check(state, args, call, grouped);
     if (status != WEFT_OK) {
         weft_comm_leave(state);
         return weft_group_fail(weft_api_error("comm", status));
     }
-    status = call_dispatch(state, args, call);
+    status = call_dispatch(state, args, call, grouped);
     bool logged = weft_comm_has_failed(state);
     weft_comm_leave(state);
     return status == WEFT_OK || logged ? status : weft_group_fail(weft_api_error("comm", status));

@@ -16,6 +16,7 @@
 #include "core/comm/peer_status.h"
 #include "core/comm/queue.h"
 #include "core/comm/roll_call.h"
+#include "core/comm/spares.h"
 #include "core/comm/stall.h"
 #include "core/comm/user_ops.h"
 #include "core/comm/window_table.h"
@@ -52,6 +53,7 @@ typedef struct weft_comm_state {
     weft_mem_region_t *regions;
     weft_window_table_t windows;
     weft_user_ops_t user_ops;
+    weft_spares_t spare_requests, spare_notes;
     bool has_progress; /* attached to the progress thread */
 
     /* used by any thread, each with a rule of its own */

@@ -53,25 +53,47 @@ weft_status_t weft_group_refuse(const char *call)
                : WEFT_OK;
 }
 
+/* Makes the request of a noted call. That of an asynchronous call may outlive the communicator. */
+static weft_status_t group_create_request(weft_comm_state_t *state, const weft_args_t *args,
+                                          const weft_call_t *call, weft_request_t **request_p)
+{
+    if (weft_call_is_async(call)) {
+        return weft_request_create(&state->self, args, call, request_p);
+    }
+    weft_request_t *request = weft_spares_take(&state->spare_requests, sizeof *request);
+    weft_status_t status =
+        request != NULL ? weft_request_fill(&state->self, request, args, call)
+                        : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate an operation");
+    if (status != WEFT_OK) {
+        weft_os_free(request);
+        return status;
+    }
+    *request_p = request;
+    return WEFT_OK;
+}
+
 weft_status_t weft_group_note(weft_comm_state_t *state, const weft_args_t *args,
                               const weft_call_t *call)
 {
-    weft_group_note_t *note = weft_os_alloc(sizeof *note, 0);
-    if (note == NULL) {
-        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot note an operation of a group");
-    }
-    weft_status_t status = weft_request_create(&state->self, args, call, &note->request);
+    bool is_async = weft_call_is_async(call);
+    weft_group_note_t *note = weft_spares_take(&state->spare_notes, sizeof *note);
+    weft_request_t *request = NULL;
+    weft_status_t status =
+        note != NULL
+            ? group_create_request(state, args, call, &request)
+            : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot note an operation of a group");
     if (status != WEFT_OK) {
         weft_os_free(note);
         return status;
     }
-    note->comm = state->self.handle;
-    note->async = weft_call_is_async(call);
-    note->request_p = note->async ? call->request_p : NULL;
-    note->in_stream = weft_call_in_stream(call);
-    note->stream = note->in_stream ? *call->stream : NULL;
+    *note = (weft_group_note_t){.request = request,
+                                .comm = state->self.handle,
+                                .async = is_async,
+                                .request_p = is_async ? call->request_p : NULL,
+                                .in_stream = weft_call_in_stream(call),
+                                .stream = weft_call_in_stream(call) ? *call->stream : NULL};
     if (note->request_p != NULL) {
-        *note->request_p = note->request;
+        *note->request_p = request;
     }
     if (open_group.last != NULL) {
         open_group.last->next = note;

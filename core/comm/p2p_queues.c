@@ -88,23 +88,6 @@ void weft_p2p_unhold(weft_p2p_t *p2p, uint32_t peer)
     weft_p2p_append(p2p, request);
 }
 
-bool weft_p2p_queue_is_due(const weft_p2p_queue_t *queue)
-{
-    const weft_request_t *request = queue->first;
-    return request->sequence == 0 || request->sequence == queue->completed + 1;
-}
-
-void weft_p2p_queue_finish(weft_p2p_queue_t *queue, weft_status_t status)
-{
-    weft_request_t *request = queue->first;
-    queue->first = request->next;
-    if (queue->first == NULL) {
-        queue->last = NULL;
-    }
-    queue->completed = request->sequence != 0 ? request->sequence : queue->completed;
-    weft_request_complete(request, status);
-}
-
 void weft_p2p_tidy(weft_p2p_t *p2p)
 {
     for (uint32_t i = 0; i < p2p->nactive;) {

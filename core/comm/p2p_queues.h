@@ -67,9 +67,23 @@ void weft_p2p_unhold(weft_p2p_t *p2p, uint32_t peer);
 
 /* True if all messages called before the first of the queue are completed, also those in
  * streams. */
-bool weft_p2p_queue_is_due(const weft_p2p_queue_t *queue);
+static inline bool weft_p2p_queue_is_due(const weft_p2p_queue_t *queue)
+{
+    const weft_request_t *request = queue->first;
+    return request->sequence == 0 || request->sequence == queue->completed + 1;
+}
+
 /* Takes the first message out and completes it with `status`. */
-void weft_p2p_queue_finish(weft_p2p_queue_t *queue, weft_status_t status);
+static inline void weft_p2p_queue_finish(weft_p2p_queue_t *queue, weft_status_t status)
+{
+    weft_request_t *request = queue->first;
+    queue->first = request->next;
+    if (queue->first == NULL) {
+        queue->last = NULL;
+    }
+    queue->completed = request->sequence != 0 ? request->sequence : queue->completed;
+    weft_request_complete(request, status);
+}
 
 /* Removes queues without work from the active ones. */
 void weft_p2p_tidy(weft_p2p_t *p2p);

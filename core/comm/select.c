@@ -460,6 +460,7 @@ static void select_fill_program(const weft_comm_state_t *state, const weft_args_
     }
     program->flags = reduces && args->op == WEFT_AVG ? WEFT_COMBINE_FINAL : 0;
     program->pre = reduces && args->op == WEFT_PREMULSUM;
+    program->on_host = state->self.family->kernel.memory == NULL;
     program->in_place = entry->in_place != 0;
     program->stream = args->count * program->elem >= STREAM_BYTES;
     program->signature = (weft_signature_t){

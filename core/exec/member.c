@@ -4,10 +4,14 @@
  * ports to giving its slots on. */
 #include "core/exec/member.h"
 
+#include <string.h>
+
 #include "core/base/error.h"
 #include "core/exec/zero_copy.h"
 
 #define NO_HOLDER UINT32_MAX
+/* Up to here a copy costs less than the way to the kernel. */
+#define SMALL_COPY 512u
 
 /* Operands ------------------------------------------------------------------------------------- */
 
@@ -393,6 +397,10 @@ static void member_combine(const weft_interpreter_t *run, const weft_member_t *m
     member_combine_sources(run, m, &c);
     member_combine_destinations(run, m, &c);
     if (c.ndst == 0) {
+        return;
+    }
+    if (m->shape.copies && c.ndst == 1 && program->on_host && count * program->elem <= SMALL_COPY) {
+        memcpy(c.dst[0], c.src[0], count * program->elem);
         return;
     }
     c.pre_mask = m->shape.pre_mask;

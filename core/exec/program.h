@@ -43,6 +43,7 @@ typedef struct weft_program {
     uint32_t flags;      /* WEFT_COMBINE_FINAL if the kernel has to know FINAL moves */
     bool pairs;          /* vector collective whose counts two ranks know each */
     bool pre;            /* IN is pre-multiplied */
+    bool on_host;        /* buffers and slots are host memory, which anybody can copy */
     bool in_place;       /* proved for in-place calls */
     bool stream;         /* results are stored past the caches */
     uint32_t channels;   /* copies of the plan; copy c runs the passes c, c + channels … */

@@ -83,14 +83,16 @@ static bool handle_await(weft_comm_state_t *state, uint32_t *owner_p)
     return owned;
 }
 
-weft_status_t weft_comm_enter(weft_comm_t *handle, const char *call, weft_comm_state_t **state_p)
+/* Takes a communicator that is not free, or says why that cannot be. */
+static weft_status_t handle_enter_slowly(weft_comm_t *handle, const char *call,
+                                         weft_comm_state_t **state_p)
 {
     handle_entry_t *entry = handle_find(handle);
     if (handle == NULL || entry == NULL) {
         return handle_refuse(handle, call);
     }
     weft_comm_state_t *state = entry->state;
-    if (state->fork_generation != weft_os_fork_generation_again()) {
+    if (state->fork_generation != weft_os_fork_generation()) {
         return handle_refuse_fork(call);
     }
     uint32_t owner;
@@ -126,6 +128,19 @@ weft_status_t weft_comm_try_enter(weft_comm_t *handle, const char *call,
     }
     atomic_fetch_sub_explicit(&entry->pins, 1, memory_order_release);
     return status;
+}
+
+weft_status_t weft_comm_enter(weft_comm_t *handle, const char *call, weft_comm_state_t **state_p)
+{
+    const handle_entry_t *entry = handle_find(handle);
+    uint32_t owner;
+    if (handle != NULL && entry != NULL &&
+        entry->state->fork_generation == weft_os_fork_generation_again() &&
+        weft_comm_own(entry->state, WEFT_OWNER_USER, &owner)) {
+        *state_p = entry->state;
+        return WEFT_OK;
+    }
+    return handle_enter_slowly(handle, call, state_p);
 }
 
 void weft_comm_leave(weft_comm_state_t *state)

@@ -274,10 +274,68 @@ static void a_link_that_breaks_at_the_last_moment_leaves_the_other_ports_in_step
     lanes_job_fini(&job);
 }
 
+/* Two ranks send each other everything and fold it: one MOVE with memory and ports on either side. */
+static weft_status_t emit_flat(weft_algo_t *algo, const weft_algo_call_t *call,
+                               const weft_algo_topo_t *view, weft_plan_builder_t *b)
+{
+    uint32_t peer = 1 - call->rank;
+    (void)algo;
+    (void)view;
+    b->grid(b, 2, 1);
+    uint32_t lane = b->lane(b);
+    uint32_t to = b->port(b, lane, peer, 0, 1), from = b->port(b, lane, peer, 0, 0);
+    for (uint32_t chunk = 0; chunk < 2; chunk++) {
+        weft_move_t send = {.dst = {weft_port(to), weft_tmp(0, 0)}, .ndst = 2, .nsrc = 1};
+        send.src[0] = weft_in(chunk, 0);
+        b->move(b, lane, &send);
+        weft_move_t fold = {.dst = {weft_out(chunk, 0)}, .ndst = 1, .nsrc = 2};
+        fold.src[0] = weft_tmp(0, 0);
+        fold.src[1] = weft_port(from);
+        fold.flags = WEFT_MOVE_FINAL;
+        b->move(b, lane, &fold);
+    }
+    return WEFT_OK;
+}
+
+/* The buffers that the first run had are gone when the second begins. */
+static void take_other_buffers(lanes_job_t *job)
+{
+    for (uint32_t i = 0; i < job->nranks; i++) {
+        lanes_rank_t *r = &job->rank[i];
+        int32_t *in = calloc(job->count + 1, 4), *out = calloc(job->count + 1, 4);
+        free(r->in);
+        free(r->out);
+        r->in = in;
+        r->out = out;
+    }
+}
+
+static void a_run_keeps_addresses_for_runs_on_other_buffers(void **state)
+{
+    (void)state;
+    for (uint32_t slices = 1; slices < LANES_SLOTS; slices++) {
+        for (uint32_t channels = 1; channels <= 2; channels++) {
+            lanes_job_t job;
+            lanes_job_init(&job, emit_flat, 2, 100, slices, channels);
+            const weft_aim_t *aims = job.rank[0].program.aims.aims;
+            assert_int_equal(aims[0].operands, 0);
+            lanes_job_run(&job, 1);
+            assert_true(lanes_job_is_right(&job));
+            bool one_pass = job.rank[0].program.segmentation.passes <= channels;
+            assert_int_equal(aims[0].operands, one_pass ? 3 : 0);
+            take_other_buffers(&job);
+            lanes_job_run(&job, 2);
+            assert_true(lanes_job_is_right(&job));
+            lanes_job_fini(&job);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_ring_with_loops_sums),
+        cmocka_unit_test(a_run_keeps_addresses_for_runs_on_other_buffers),
         cmocka_unit_test(lanes_wait_for_each_other),
         cmocka_unit_test(lanes_meet_different_lanes_at_different_barriers),
         cmocka_unit_test(a_barrier_in_a_loop_waits_for_its_own_lanes),

@@ -107,6 +107,28 @@ static void small_payloads_ride_in_the_flag_line(void **state)
     assert_true(payload >= head + SLOTS * sizeof(weft_slot_header_t));
 }
 
+static void only_large_payloads_may_be_elsewhere(void **state)
+{
+    fixture_t *f = *state;
+    static uint8_t small[SLOTS * 128], slots[SLOTS * SLOT_BYTES];
+    assert_false(weft_port_may_be_apart(&f->receive.port, WEFT_SLOT_INLINE));
+    assert_true(weft_port_may_be_apart(&f->receive.port, WEFT_SLOT_INLINE + 1));
+    weft_mapped_port_set_payloads(&f->send, small, 128, slots);
+    weft_mapped_port_set_payloads(&f->receive, small, 128, slots);
+    assert_false(weft_port_may_be_apart(&f->receive.port, 128));
+    assert_true(weft_port_may_be_apart(&f->receive.port, 129));
+    assert_true(weft_port_always_copies(&f->send.port, 128));
+    assert_false(weft_port_always_copies(&f->send.port, 129));
+    /* The words of a descriptor belong to longer messages. */
+    weft_signature_t signature = {.count = 1};
+    memset(f->send.headers[0].payload, 0x77, WEFT_SLOT_INLINE);
+    assert_int_equal(weft_port_send(&f->send.port, &signature, 128, NULL), WEFT_OK);
+    assert_int_equal(f->send.headers[0].payload[0], 0x77);
+    memset(f->send.headers[1].payload, 0x77, WEFT_SLOT_INLINE);
+    assert_int_equal(weft_port_send(&f->send.port, &signature, 129, NULL), WEFT_OK);
+    assert_int_equal(f->send.headers[1].payload[0], 0);
+}
+
 /* A transport of the test: takes `room` posts, remembers them. */
 typedef struct fake_conn {
     weft_net_op_t posted[64];
@@ -387,6 +409,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(messages_arrive_whole_and_in_order, setup, teardown),
         cmocka_unit_test_setup_teardown(a_full_fifo_takes_no_more, setup, teardown),
         cmocka_unit_test_setup_teardown(small_payloads_ride_in_the_flag_line, setup, teardown),
+        cmocka_unit_test_setup_teardown(only_large_payloads_may_be_elsewhere, setup, teardown),
         cmocka_unit_test(receives_that_find_no_resources_are_posted_later),
         cmocka_unit_test(messages_that_wait_for_resources_keep_their_slots),
         cmocka_unit_test(a_received_message_is_ready_once_and_its_slot_is_posted_again),

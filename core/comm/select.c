@@ -460,9 +460,11 @@ static void select_fill_program(const weft_comm_state_t *state, const weft_args_
     }
     program->flags = reduces && args->op == WEFT_AVG ? WEFT_COMBINE_FINAL : 0;
     program->pre = reduces && args->op == WEFT_PREMULSUM;
-    program->on_host = state->self.family->kernel.memory == NULL;
+    program->memory.near_bytes =
+        state->self.family->small_bytes > 0 ? WEFT_SLOT_NEAR : WEFT_SLOT_INLINE;
+    program->memory.on_host = state->self.family->kernel.memory == NULL;
     program->in_place = entry->in_place != 0;
-    program->stream = args->count * program->elem >= STREAM_BYTES;
+    program->memory.stream = args->count * program->elem >= STREAM_BYTES;
     program->signature = (weft_signature_t){
         .coll = (uint8_t)args->coll,
         .dtype = (uint8_t)args->dtype,

@@ -69,7 +69,7 @@ typedef struct weft_interpreter {
     uint32_t nlanes, stopped;         /* of all channels */
     uint32_t width;                   /* MOVEs under way in a lane, at most */
     uint32_t length;                  /* instructions of the longest lane */
-    /* Where IN, OUT and TMP begin, by weft_operand_kind_t; 0 for ports, whose addresses are whole. */
+    /* Where IN, OUT and TMP begin, by weft_operand_kind_t; 0 for ports, which are addresses. */
     uintptr_t buffers[WEFT_OPERAND_PORT + 1];
     const void *scalar;
     bool stream_ports;          /* payloads go past the caches into slots: see nt_tuner.h */

@@ -3,6 +3,7 @@
  * Mapped ports: set-up and sleeping. */
 #include "core/exec/mapped_port.h"
 
+#include "core/exec/pair_layout.h"
 #include "core/os/os.h"
 
 static weft_status_t mapped_flush(weft_port_t *port, bool *moved_p)
@@ -51,6 +52,8 @@ void weft_mapped_port_init(weft_mapped_port_t *mapped, uint32_t peer, bool sends
                                             .peer = peer,
                                             .ops = &mapped_ops},
                                    .headers = headers,
+                                   .header_stride = sizeof *headers,
+                                   .near_bytes = WEFT_SLOT_INLINE,
                                    .control = control,
                                    .small_bytes = WEFT_SLOT_INLINE,
                                    .ready = UINT64_MAX};
@@ -60,7 +63,9 @@ void weft_mapped_port_set_payloads(weft_mapped_port_t *mapped, uint8_t *small, u
                                    uint8_t *slots)
 {
     mapped->small = small;
-    mapped->small_bytes = small_bytes > WEFT_SLOT_INLINE ? small_bytes : WEFT_SLOT_INLINE;
+    mapped->header_stride = weft_pair_header_stride(small_bytes);
+    mapped->near_bytes = small_bytes > 0 ? WEFT_SLOT_NEAR : WEFT_SLOT_INLINE;
+    mapped->small_bytes = small_bytes > mapped->near_bytes ? small_bytes : mapped->near_bytes;
     mapped->port.payloads = slots;
 }
 
@@ -75,6 +80,7 @@ weft_status_t weft_mapped_port_settle(weft_mapped_port_t *mapped)
 
 void weft_mapped_port_describe(const weft_mapped_port_t *mapped, weft_lanes_port_t *port)
 {
+    weft_assert(mapped->header_stride == WEFT_FIFO_HEADER_BYTES); /* devices know no other */
     port->fifo = (uint8_t *)mapped->control;
     port->fifo_bytes = weft_fifo_bytes(mapped->port.slots, 0);
     port->payloads = mapped->port.payloads;

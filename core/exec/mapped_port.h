@@ -16,12 +16,14 @@
 
 typedef struct weft_mapped_port {
     weft_port_t port;
-    weft_slot_header_t *headers;
+    weft_slot_header_t *headers; /* of slot 0; the others are header_stride bytes apart */
+    uint64_t header_stride;
+    uint64_t near_bytes; /* payloads up to this size begin in the header's line */
     weft_fifo_control_t *control;
     uint64_t last_zero_copy; /* send: messages up to the last zero-copy one; 0: there was none */
     weft_import_t *reading; /* receive: of the window that the next message is read from, or NULL */
     uint8_t *small;         /* slot 0 of the area for small payloads */
-    uint64_t small_bytes;   /* payloads up to this size go there, and are never zero-copy */
+    uint64_t small_bytes;   /* payloads up to this size are never zero-copy: they go there */
     uint64_t ready;         /* send: payloads up to this size may be written without a commit */
     weft_slot_store_t store;
     weft_windows_t *windows; /* of the communicator, or NULL */
@@ -34,8 +36,9 @@ typedef struct weft_mapped_port {
 void weft_mapped_port_init(weft_mapped_port_t *mapped, uint32_t peer, bool sends, void *fifo,
                            uint32_t slots, uint64_t slot_bytes);
 
-/* Moves the payloads: those of up to `small_bytes` into slots of that size at `small`, all others
- * into slots at `slots`. small_bytes 0: all lie there. Both ends do it alike. */
+/* Moves the payloads: those of up to `small_bytes` into slots of that size at `small`, and the
+ * smallest of them behind headers that are further apart (WEFT_SLOT_NEAR_STRIDE); all others into
+ * slots at `slots`. small_bytes 0: all lie there. Both ends do it alike. */
 void weft_mapped_port_set_payloads(weft_mapped_port_t *mapped, uint8_t *small, uint64_t small_bytes,
                                    uint8_t *slots);
 
@@ -65,6 +68,20 @@ static inline const weft_mapped_port_t *weft_mapped_port_const(const weft_port_t
 
 /* Hot path ------------------------------------------------------------------------------------- */
 
+/* Returns the header of the next message. */
+static inline weft_slot_header_t *weft_mapped_port_header(const weft_port_t *port)
+{
+    const weft_mapped_port_t *mapped = weft_mapped_port_const(port);
+    return (weft_slot_header_t *)(void *)((uint8_t *)mapped->headers +
+                                          weft_port_slot(port) * mapped->header_stride);
+}
+
+/* Returns where a payload of up to near_bytes is, or goes. */
+static inline uint8_t *weft_mapped_port_near(const weft_port_t *port)
+{
+    return (uint8_t *)weft_mapped_port_header(port) + offsetof(weft_slot_header_t, payload);
+}
+
 /* Looks again how many slots the consumer has released. */
 static inline bool weft_mapped_port_refresh(weft_port_t *port)
 {
@@ -77,7 +94,7 @@ static inline bool weft_mapped_port_refresh(weft_port_t *port)
 
 static inline bool weft_mapped_port_can_receive(const weft_port_t *port)
 {
-    const weft_slot_header_t *header = &weft_mapped_port_const(port)->headers[weft_port_slot(port)];
+    const weft_slot_header_t *header = weft_mapped_port_header(port);
     return atomic_load_explicit(&header->sequence, memory_order_acquire) == port->next + 1;
 }
 
@@ -92,7 +109,7 @@ static inline void weft_mapped_port_send(weft_port_t *port, const weft_signature
                                          uint64_t bytes, const weft_zero_copy_t *where)
 {
     weft_mapped_port_t *mapped = weft_mapped_port(port);
-    weft_slot_header_t *header = &mapped->headers[weft_port_slot(port)];
+    weft_slot_header_t *header = weft_mapped_port_header(port);
     header->signature = *signature;
     port->next++;
     if (bytes > mapped->small_bytes) {

@@ -326,7 +326,7 @@ static weft_status_t member_locate(weft_interpreter_t *run, weft_member_t *m, ui
     weft_status_t status = WEFT_OK;
     m->sends_there = false;
     m->reads_there = false;
-    if (bytes > WEFT_SLOT_INLINE) {
+    if (bytes > run->program->memory.near_bytes) {
         status = member_describe(run, m, bytes);
         status = status == WEFT_OK ? member_resolve(run, m, bytes) : status;
     }
@@ -373,7 +373,7 @@ static void member_combine_destinations(const weft_interpreter_t *run, const wef
 {
     const weft_program_t *program = run->program;
     size_t offset = m->slice * run->segmentation.slice * program->elem;
-    bool past = program->stream && !member_sends_result(m);
+    bool past = program->memory.stream && !member_sends_result(m);
     c->ndst = 0;
     c->nt_mask = 0;
     for (uint32_t i = 0; i < m->move->ndst; i++) {
@@ -399,7 +399,8 @@ static void member_combine(const weft_interpreter_t *run, const weft_member_t *m
     if (c.ndst == 0) {
         return;
     }
-    if (m->shape.copies && c.ndst == 1 && program->on_host && count * program->elem <= SMALL_COPY) {
+    if (m->shape.copies && c.ndst == 1 && program->memory.on_host &&
+        count * program->elem <= SMALL_COPY) {
         memcpy(c.dst[0], c.src[0], count * program->elem);
         return;
     }

@@ -28,14 +28,22 @@ static inline uint64_t weft_pair_page_up(uint64_t bytes)
     return (bytes + WEFT_PAIR_PAGE - 1) / WEFT_PAIR_PAGE * WEFT_PAIR_PAGE;
 }
 
+/* Returns the bytes from header to header of a FIFO. Where there are areas for small payloads, the
+ * smallest of them lie behind the headers. */
+static inline uint64_t weft_pair_header_stride(uint64_t small_bytes)
+{
+    return small_bytes > 0 ? WEFT_SLOT_NEAR_STRIDE : sizeof(weft_slot_header_t);
+}
+
 /* small_bytes 0: there are no areas for small payloads. */
 static inline weft_pair_layout_t weft_pair_layout(uint32_t slots, uint64_t slot_bytes,
                                                   uint64_t small_bytes)
 {
     uint64_t small = weft_pair_page_up(slots * small_bytes);
     uint64_t ring = weft_pair_page_up(slots * slot_bytes);
-    weft_pair_layout_t l = {.head = {0, weft_fifo_head_bytes(slots)}};
-    l.commit = weft_pair_page_up(2 * weft_fifo_head_bytes(slots));
+    uint64_t head = weft_fifo_head_bytes(slots, weft_pair_header_stride(small_bytes));
+    weft_pair_layout_t l = {.head = {0, head}};
+    l.commit = weft_pair_page_up(2 * head);
     l.small[0] = l.commit;
     l.small[1] = l.small[0] + small;
     l.slots[0] = l.small[1] + small;

@@ -34,8 +34,8 @@ static inline void *weft_port_payload(const weft_port_t *port, uint64_t bytes)
     uint32_t at = weft_port_slot(port);
     if (port->kind == WEFT_PORT_MAPPED) {
         const weft_mapped_port_t *mapped = weft_mapped_port_const(port);
-        if (bytes <= WEFT_SLOT_INLINE) {
-            return mapped->headers[at].payload;
+        if (bytes <= mapped->near_bytes) {
+            return weft_mapped_port_near(port);
         }
         if (bytes <= mapped->small_bytes) {
             return mapped->small + at * mapped->small_bytes;
@@ -71,12 +71,12 @@ static inline weft_status_t weft_port_commit(weft_port_t *port, uint64_t bytes)
 /* Returns the signature of the next message. Shared memory: the peer can change it at any time. */
 static inline const weft_signature_t *weft_port_signature(const weft_port_t *port)
 {
-    uint32_t at = weft_port_slot(port);
     if (port->kind == WEFT_PORT_MAPPED) {
-        return &weft_mapped_port_const(port)->headers[at].signature;
+        return &weft_mapped_port_header(port)->signature;
     }
     return port->kind == WEFT_PORT_MESSAGE
-               ? &weft_message_header(port->payloads + at * port->stride)->signature
+               ? &weft_message_header(port->payloads + weft_port_slot(port) * port->stride)
+                      ->signature
                : port->ops->signature(port);
 }
 

@@ -29,6 +29,13 @@ typedef struct weft_user_op {
     void *arg;
 } weft_user_op_t;
 
+/* The memory that a program moves bytes in. */
+typedef struct weft_program_memory {
+    uint64_t near_bytes; /* payloads up to this size are in headers of slots: slot.h */
+    bool on_host;        /* buffers and slots are host memory, which anybody can copy */
+    bool stream;         /* results are stored past the caches */
+} weft_program_memory_t;
+
 typedef struct weft_program {
     const weft_plan_t *plan;
     weft_segmentation_t segmentation;
@@ -43,17 +50,16 @@ typedef struct weft_program {
     uint32_t flags;      /* WEFT_COMBINE_FINAL if the kernel has to know FINAL moves */
     bool pairs;          /* vector collective whose counts two ranks know each */
     bool pre;            /* IN is pre-multiplied */
-    bool on_host;        /* buffers and slots are host memory, which anybody can copy */
     bool in_place;       /* proved for in-place calls */
-    bool stream;         /* results are stored past the caches */
     uint32_t channels;   /* copies of the plan; copy c runs the passes c, c + channels … */
     uint32_t nports;     /* of all channels */
     weft_port_t **ports; /* by channel, then as in the plan; NULL until bound */
     uint32_t bound;      /* ports bound so far */
-    uint8_t *stable;     /* per MOVE: WEFT_STABLE_* */
-    weft_aims_t aims;    /* what runs keep of their MOVEs for the next run */
-    size_t tmp_bytes;    /* of scratch that a run of all channels needs */
-    char reason[320];    /* for weft_comm_explain */
+    weft_program_memory_t memory;
+    uint8_t *stable;  /* per MOVE: WEFT_STABLE_* */
+    weft_aims_t aims; /* what runs keep of their MOVEs for the next run */
+    size_t tmp_bytes; /* of scratch that a run of all channels needs */
+    char reason[320]; /* for weft_comm_explain */
 } weft_program_t;
 
 /* Counts and displacements of this rank's blocks in a vector collective, in elements. */

@@ -8,6 +8,8 @@
  * messages that the consumer has released. Nothing here is read-modify-written.
  *
  * A payload of up to 32 bytes travels in the flag's own cache line: one line transfer per message.
+ * Between two hosts a payload of up to 288 bytes begins there and goes on in the lines behind it,
+ * which the processor fetches ahead.
  *
  * Shared words are hostile input: indices come from private counters only, never from here. */
 #ifndef WEFT_EXEC_SLOT_H
@@ -31,6 +33,11 @@ typedef struct weft_slot_header {
 } weft_slot_header_t;
 
 _Static_assert(sizeof(weft_slot_header_t) == WEFT_LINE, "one cache line");
+
+/* Where no device uses the slots, lines for the rest of a payload lie behind each header. Two FIFOs
+ * of four slots fill a page. */
+#define WEFT_SLOT_NEAR_STRIDE (5 * WEFT_LINE)
+#define WEFT_SLOT_NEAR (WEFT_SLOT_NEAR_STRIDE - WEFT_LINE + WEFT_SLOT_INLINE)
 
 /* Here the ends agree where the payloads lie, before the first message: see payload_location.h.
  * Place and token are the receiver's, whose device the payloads may lie in. They are written
@@ -91,10 +98,11 @@ static inline uint64_t weft_fifo_bytes(uint32_t slots, uint64_t slot_bytes)
            (uint64_t)slots * (sizeof(weft_slot_header_t) + slot_bytes);
 }
 
-/* Returns the bytes of control words and slot headers of a FIFO. */
-static inline uint64_t weft_fifo_head_bytes(uint32_t slots)
+/* Returns the bytes of control words and slot headers of a FIFO whose headers are `stride` bytes
+ * apart. */
+static inline uint64_t weft_fifo_head_bytes(uint32_t slots, uint64_t stride)
 {
-    return weft_fifo_bytes(slots, 0);
+    return sizeof(weft_fifo_control_t) + slots * stride;
 }
 
 #endif

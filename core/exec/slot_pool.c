@@ -57,7 +57,7 @@ static void pool_set_ready(weft_mapped_port_t *port)
     for (uint32_t i = 1; i < port->port.slots; i++) {
         least = store->room[i] < least ? store->room[i] : least;
     }
-    uint64_t small = store->small_ready ? port->small_bytes : WEFT_SLOT_INLINE;
+    uint64_t small = store->small_ready ? port->small_bytes : port->near_bytes;
     port->ready = least > small ? least : small;
 }
 
@@ -125,7 +125,7 @@ static weft_status_t pool_commit_range(weft_mapped_port_t *port, uint64_t offset
 static weft_status_t pool_commit_small(weft_mapped_port_t *port)
 {
     weft_slot_store_t *store = &port->store;
-    if (store->small_ready || port->small_bytes <= WEFT_SLOT_INLINE) {
+    if (store->small_ready || port->small_bytes <= port->near_bytes) {
         return WEFT_OK;
     }
     weft_status_t status =
@@ -211,6 +211,6 @@ weft_status_t weft_slot_pool_join(weft_slot_pool_t *pool, weft_mapped_port_t *po
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate a port to rank %u",
                          port->port.peer);
     }
-    port->ready = WEFT_SLOT_INLINE;
+    port->ready = port->near_bytes;
     return WEFT_OK;
 }

@@ -118,7 +118,7 @@ weft_status_t weft_zero_copy_resolve(weft_port_t *port, uint64_t bytes, size_t e
 {
     weft_mapped_port_t *mapped = weft_mapped_port(port);
     weft_zero_copy_t at; /* a copy: the peer can write shared memory at any time */
-    memcpy(&at, mapped->headers[weft_port_slot(port)].payload, sizeof at);
+    memcpy(&at, weft_mapped_port_header(port)->payload, sizeof at);
     *payload_p = NULL;
     if (at.window == 0) {
         if (at.offer.token != 0) {

@@ -62,6 +62,7 @@ void lanes_job_init(lanes_job_t *job, lanes_emit_t emit, uint32_t nranks, uint64
                                       .channels = channels,
                                       .combine = sum_int32,
                                       .elem = 4,
+                                      .memory.near_bytes = WEFT_SLOT_INLINE,
                                       .in_chunks = r->plan->k,
                                       .out_chunks = r->plan->k};
         weft_segmentation_params_t cut = {r->plan->k, slices, LANES_SLOT_BYTES, channels};

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "core/exec/message_port.h"
+#include "core/exec/pair_layout.h"
 #include "core/exec/port.h"
 #include "core/os/os.h"
 
@@ -109,24 +110,62 @@ static void small_payloads_ride_in_the_flag_line(void **state)
 
 static void only_large_payloads_may_be_elsewhere(void **state)
 {
+    enum { SMALL = 512 };
     fixture_t *f = *state;
-    static uint8_t small[SLOTS * 128], slots[SLOTS * SLOT_BYTES];
+    static uint8_t small[SLOTS * SMALL], slots[SLOTS * SLOT_BYTES];
     assert_false(weft_port_may_be_apart(&f->receive.port, WEFT_SLOT_INLINE));
     assert_true(weft_port_may_be_apart(&f->receive.port, WEFT_SLOT_INLINE + 1));
-    weft_mapped_port_set_payloads(&f->send, small, 128, slots);
-    weft_mapped_port_set_payloads(&f->receive, small, 128, slots);
-    assert_false(weft_port_may_be_apart(&f->receive.port, 128));
-    assert_true(weft_port_may_be_apart(&f->receive.port, 129));
-    assert_true(weft_port_always_copies(&f->send.port, 128));
-    assert_false(weft_port_always_copies(&f->send.port, 129));
-    /* The words of a descriptor belong to longer messages. */
+    weft_mapped_port_set_payloads(&f->send, small, SMALL, slots);
+    weft_mapped_port_set_payloads(&f->receive, small, SMALL, slots);
+    assert_false(weft_port_may_be_apart(&f->receive.port, SMALL));
+    assert_true(weft_port_may_be_apart(&f->receive.port, SMALL + 1));
+    assert_true(weft_port_always_copies(&f->send.port, SMALL));
+    assert_false(weft_port_always_copies(&f->send.port, SMALL + 1));
+}
+
+static void a_payload_that_is_not_apart_has_no_descriptor(void **state)
+{
+    fixture_t *f = *state;
     weft_signature_t signature = {.count = 1};
-    memset(f->send.headers[0].payload, 0x77, WEFT_SLOT_INLINE);
-    assert_int_equal(weft_port_send(&f->send.port, &signature, 128, NULL), WEFT_OK);
-    assert_int_equal(f->send.headers[0].payload[0], 0x77);
-    memset(f->send.headers[1].payload, 0x77, WEFT_SLOT_INLINE);
-    assert_int_equal(weft_port_send(&f->send.port, &signature, 129, NULL), WEFT_OK);
-    assert_int_equal(f->send.headers[1].payload[0], 0);
+    uint8_t *words = weft_mapped_port_near(&f->send.port);
+    memset(words, 0x77, WEFT_SLOT_INLINE);
+    assert_int_equal(weft_port_send(&f->send.port, &signature, WEFT_SLOT_INLINE, NULL), WEFT_OK);
+    assert_int_equal(words[0], 0x77);
+    words = weft_mapped_port_near(&f->send.port);
+    memset(words, 0x77, WEFT_SLOT_INLINE);
+    assert_int_equal(weft_port_send(&f->send.port, &signature, WEFT_SLOT_INLINE + 1, NULL),
+                     WEFT_OK);
+    assert_int_equal(words[0], 0);
+}
+
+/* Two links of a host: their FIFOs do not overlap, wherever a payload lies. */
+static void payloads_near_the_header_reach_no_other_header(void **state)
+{
+    weft_pair_layout_t l = weft_pair_layout(SLOTS, SLOT_BYTES, WEFT_SLOT_SMALL);
+    uint8_t *memory = weft_os_pages(l.bytes);
+    weft_mapped_port_t ports[2];
+    (void)state;
+    for (uint32_t way = 0; way < 2; way++) {
+        weft_mapped_port_init(&ports[way], 1, true, memory + l.head[way], SLOTS, SLOT_BYTES);
+        weft_mapped_port_set_payloads(&ports[way], memory + l.small[way], WEFT_SLOT_SMALL,
+                                      memory + l.slots[way]);
+    }
+    for (uint32_t n = 0; n < SLOTS; n++) {
+        uint8_t *header = (uint8_t *)weft_mapped_port_header(&ports[0].port);
+        uint8_t *payload = weft_port_payload(&ports[0].port, WEFT_SLOT_NEAR);
+        assert_ptr_equal(payload, header + WEFT_FIFO_HEADER_PAYLOAD);
+        ports[0].port.next++;
+        bool last = n == SLOTS - 1;
+        const uint8_t *end =
+            last ? memory + l.head[1] : (uint8_t *)weft_mapped_port_header(&ports[0].port);
+        assert_true(payload + WEFT_SLOT_NEAR <= end);
+        assert_ptr_equal(weft_port_payload(&ports[0].port, WEFT_SLOT_NEAR + 1),
+                         memory + l.small[0] + (n + 1) % SLOTS * WEFT_SLOT_SMALL);
+    }
+    ports[1].port.next = SLOTS - 1;
+    uint8_t *payload = weft_port_payload(&ports[1].port, WEFT_SLOT_NEAR);
+    assert_true(payload + WEFT_SLOT_NEAR <= memory + l.commit);
+    weft_os_pages_free(memory, l.bytes);
 }
 
 /* A transport of the test: takes `room` posts, remembers them. */
@@ -410,6 +449,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_full_fifo_takes_no_more, setup, teardown),
         cmocka_unit_test_setup_teardown(small_payloads_ride_in_the_flag_line, setup, teardown),
         cmocka_unit_test_setup_teardown(only_large_payloads_may_be_elsewhere, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_payload_that_is_not_apart_has_no_descriptor, setup,
+                                        teardown),
+        cmocka_unit_test(payloads_near_the_header_reach_no_other_header),
         cmocka_unit_test(receives_that_find_no_resources_are_posted_later),
         cmocka_unit_test(messages_that_wait_for_resources_keep_their_slots),
         cmocka_unit_test(a_received_message_is_ready_once_and_its_slot_is_posted_again),

@@ -104,7 +104,7 @@ static void heads_of_both_directions_share_a_page(void **state)
     assert_int_equal(l.small[1], 2 * PAGE);
     assert_int_equal(l.slots[0], 3 * PAGE);
     assert_int_equal(l.bytes, l.slots[0] + 2 * SLOTS * SLOT_BYTES);
-    assert_true(l.head[1] + weft_fifo_head_bytes(SLOTS) <= l.commit);
+    assert_true(l.head[1] + weft_fifo_head_bytes(SLOTS, WEFT_SLOT_NEAR_STRIDE) <= l.commit);
     l = weft_pair_layout(SLOTS, SLOT_BYTES, 0);
     assert_int_equal(l.slots[0], l.commit);
 }
@@ -116,8 +116,8 @@ static void what_fits_the_header_commits_nothing(void **state)
     pair_t pair;
     pair_open(&pair, &pool, 1);
     for (uint32_t i = 0; i < 3 * SLOTS; i++) {
-        pair_send(&pair, WEFT_SLOT_INLINE);
-        pair_receive(&pair, WEFT_SLOT_INLINE);
+        pair_send(&pair, WEFT_SLOT_NEAR);
+        pair_receive(&pair, WEFT_SLOT_NEAR);
     }
     assert_int_equal(pair.conn.commits, 0);
     pair_close(&pair);
@@ -130,7 +130,7 @@ static void small_payloads_share_a_page(void **state)
     pair_t pair;
     pair_open(&pair, &pool, 1);
     for (uint32_t i = 0; i < 3 * SLOTS; i++) {
-        uint64_t bytes = i % 2 == 0 ? WEFT_SLOT_INLINE + 1 : WEFT_SLOT_SMALL;
+        uint64_t bytes = i % 2 == 0 ? WEFT_SLOT_NEAR + 1 : WEFT_SLOT_SMALL;
         pair_send(&pair, bytes);
         pair_receive(&pair, bytes);
     }

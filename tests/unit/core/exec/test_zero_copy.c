@@ -162,7 +162,7 @@ static void a_message_about_no_open_window_is_refused(void **state)
         for (uint32_t p = 0; p < job.rank[1].program.nports; p++) {
             weft_mapped_port_t *port = &job.rank[1].ports[p];
             if (!port->port.sends) {
-                memcpy(port->headers[0].payload, &lies[i], sizeof lies[i]);
+                memcpy(weft_mapped_port_near(&port->port), &lies[i], sizeof lies[i]);
             }
         }
         assert_int_equal(weft_interpreter_step(&job.rank[1].run, &moved), WEFT_ERR_PROTO);

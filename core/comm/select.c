@@ -16,9 +16,6 @@
 #include "core/exec/traffic.h"
 #include "core/plan/hash.h"
 
-/* A buffer this large fills a core's share of the caches. */
-#define STREAM_BYTES (UINT64_C(8) << 20)
-
 /* Plans that fit the pool of slots together. */
 #define POOL_PLANS 4u
 
@@ -464,7 +461,7 @@ static void select_fill_program(const weft_comm_state_t *state, const weft_args_
         state->self.family->small_bytes > 0 ? WEFT_SLOT_NEAR : WEFT_SLOT_INLINE;
     program->memory.on_host = state->self.family->kernel.memory == NULL;
     program->in_place = entry->in_place != 0;
-    program->memory.stream = args->count * program->elem >= STREAM_BYTES;
+    program->memory.bytes = args->count * program->elem;
     program->signature = (weft_signature_t){
         .coll = (uint8_t)args->coll,
         .dtype = (uint8_t)args->dtype,

@@ -5,9 +5,9 @@
  * stays, so that a look whether memory lies in it is one comparison, and one import shows a peer
  * everything that it will ever hold. Only pages in use take memory.
  *
- * Who wants others to read its arena sends an offer; who accepts it maps the arena, to be read
- * only. What is freed reads as zero there, so a reader that comes too late is never hit by a
- * fault. Every function may be called by any thread. */
+ * Who wants others to use its arena sends an offer; who accepts it maps the arena. What is freed
+ * reads as zero there, so a reader that comes too late is never hit by a fault. Others write only
+ * where the owner has asked for it (landing.h). Every function may be called by any thread. */
 #ifndef WEFT_EXEC_ARENA_H
 #define WEFT_EXEC_ARENA_H
 

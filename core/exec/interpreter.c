@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "core/exec/landing.h"
 #include "core/exec/member.h"
 
 /* Memory --------------------------------------------------------------------------------------- */
@@ -46,7 +47,7 @@ weft_status_t weft_interpreter_init(weft_interpreter_t *run, const weft_program_
         workspace, &(weft_workspace_needs_t){.lanes = run->nlanes,
                                              .width = run->width,
                                              .length = run->length,
-                                             .scratch_bytes = program->tmp_bytes});
+                                             .scratch_bytes = program->memory.tmp_bytes});
     if (status == WEFT_OK) {
         status = weft_device_run_init(&run->device_run, program);
     }
@@ -98,6 +99,13 @@ static weft_aim_t *interpreter_aims_of(const weft_interpreter_t *run)
     return same ? program->aims.aims : NULL;
 }
 
+static void interpreter_lane_begin_pass(const weft_interpreter_t *run, const weft_lane_run_t *lane)
+{
+    if (run->offers_landings && !lane->stopped) {
+        weft_member_offer_landings(run, lane);
+    }
+}
+
 void weft_interpreter_start(weft_interpreter_t *run, const weft_binding_t *binding)
 {
     run->buffers[WEFT_OPERAND_IN] = (uintptr_t)binding->in;
@@ -121,6 +129,9 @@ void weft_interpreter_start(weft_interpreter_t *run, const weft_binding_t *bindi
          * measured to be slower than slots for all: decision 38. */
         run->stable = 0;
     }
+    run->offers_landings = !binding->in_place && binding->vectors == NULL &&
+                           run->program->landings.count > 0 &&
+                           run->segmentation.slice * run->program->elem >= WEFT_LANDING_MIN;
     if (run->program->offload.ops != NULL) {
         weft_program_fetch_ports(run->program);
     }
@@ -139,6 +150,7 @@ void weft_interpreter_start(weft_interpreter_t *run, const weft_binding_t *bindi
         if (run->program->plan->nafters > 0) {
             memset(lane->finished, 0, lane->code->ncode * sizeof *lane->finished);
         }
+        interpreter_lane_begin_pass(run, lane);
     }
 }
 
@@ -227,6 +239,7 @@ static weft_status_t interpreter_lane_stop(weft_interpreter_t *run, weft_lane_ru
     if (lane->pass + run->program->channels < run->segmentation.passes) {
         lane->pass += run->program->channels;
         lane->pc = 0;
+        interpreter_lane_begin_pass(run, lane);
         return WEFT_OK;
     }
     weft_port_t *waits = interpreter_lane_zero_copy_port(run, lane);

@@ -28,6 +28,7 @@ typedef struct weft_member {
     uint32_t holder; /* operand whose memory is stable and holds what is sent, or none */
     bool finished;
     bool sends_there;                      /* `where` says something of the slice */
+    bool lands;                            /* the slice goes into memory of a receiver */
     bool reads_there;                      /* the slice of a source is in a peer's memory */
     const uint8_t *there[WEFT_MOVE_MAX];   /* sources: the slice in the peer's window; NULL: slot */
     weft_zero_copy_t where[WEFT_MOVE_MAX]; /* destinations: the slice in a window, or window 0 */
@@ -72,10 +73,11 @@ typedef struct weft_interpreter {
     /* Where IN, OUT and TMP begin, by weft_operand_kind_t; 0 for ports, which are addresses. */
     uintptr_t buffers[WEFT_OPERAND_PORT + 1];
     const void *scalar;
-    bool stream_ports;          /* payloads go past the caches into slots: see nt_tuner.h */
+    uint32_t nt;                /* WEFT_NT_*: what goes past the caches (nt_tuner.h) */
     uint32_t stable;            /* WEFT_STABLE_*: MOVEs that may send without a copy; 0: none */
     weft_aim_t *aims;           /* of the program, if they hold in this run; else NULL */
     bool zero_copies;           /* one of them has */
+    bool offers_landings;       /* peers may write to OUT: landing.h */
     weft_signature_t signature; /* that travels with every slice */
     weft_port_t *blocked;       /* port that stopped the last attempt, for waiting and for errors */
     weft_port_t *mismatched;    /* port whose message has another signature */

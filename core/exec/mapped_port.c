@@ -56,6 +56,7 @@ void weft_mapped_port_init(weft_mapped_port_t *mapped, uint32_t peer, bool sends
                                    .near_bytes = WEFT_SLOT_INLINE,
                                    .control = control,
                                    .small_bytes = WEFT_SLOT_INLINE,
+                                   .landing = {.first = UINT64_MAX},
                                    .ready = UINT64_MAX};
 }
 

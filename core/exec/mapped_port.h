@@ -14,6 +14,13 @@
 #include "core/exec/slot.h"
 #include "core/exec/slot_store.h"
 
+/* What a receiving end has offered: weft_fifo_landing_t as this rank knows it. */
+typedef struct weft_landing {
+    uint64_t first; /* number of the first message; UINT64_MAX: nothing is offered */
+    uint8_t *to;
+    uint64_t bytes, slice;
+} weft_landing_t;
+
 typedef struct weft_mapped_port {
     weft_port_t port;
     weft_slot_header_t *headers; /* of slot 0; the others are header_stride bytes apart */
@@ -28,7 +35,9 @@ typedef struct weft_mapped_port {
     weft_slot_store_t store;
     weft_windows_t *windows; /* of the communicator, or NULL */
     uint64_t answer; /* send: the peer's last answer to an offer of our arena; 0: there was none */
-    weft_arena_import_t *arena;       /* receive: the peer's, or NULL */
+    weft_arena_import_t *arena;       /* the peer's, or NULL */
+    uint64_t refused;                 /* send: token of an arena that could not be mapped */
+    weft_landing_t landing;           /* receive */
     weft_payload_location_t location; /* settled before the first message */
 } weft_mapped_port_t;
 
@@ -115,8 +124,9 @@ static inline void weft_mapped_port_send(weft_port_t *port, const weft_signature
     if (bytes > mapped->small_bytes) {
         static const weft_zero_copy_t slot;
         memcpy(header->payload, where != NULL ? where : &slot, sizeof slot);
-        mapped->last_zero_copy =
-            where != NULL && where->window != 0 ? port->next : mapped->last_zero_copy;
+        if (where != NULL && where->window != 0 && where->window != WEFT_ZERO_COPY_LANDED) {
+            mapped->last_zero_copy = port->next;
+        }
     }
     atomic_store_explicit(&header->sequence, port->next, memory_order_release);
     if (atomic_load_explicit(&mapped->control->consumer_sleeps, memory_order_relaxed) != 0) {

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/exec/landing.h"
+#include "core/exec/nt_tuner.h"
 #include "core/exec/zero_copy.h"
 
 #define NO_HOLDER UINT32_MAX
@@ -220,6 +222,28 @@ void weft_member_enter(const weft_interpreter_t *run, const weft_lane_run_t *lan
     }
 }
 
+void weft_member_offer_landings(const weft_interpreter_t *run, const weft_lane_run_t *lane)
+{
+    const weft_program_t *program = run->program;
+    const weft_plan_t *plan = program->plan;
+    const weft_segmentation_t *g = &run->segmentation;
+    uint32_t number = (uint32_t)(lane - run->lanes) % plan->nlanes, part;
+    for (uint32_t i = 0; i < program->landings.count; i++) {
+        const weft_plan_landing_t *landing = &program->landings.list[i];
+        if (plan->ports[landing->port].lane != number) {
+            continue;
+        }
+        weft_plan_operand_t out = {.kind = WEFT_OPERAND_OUT};
+        (void)member_block_of(run, landing->chunk, &part);
+        weft_landing_chunk_t chunk = {
+            .ahead = (uint64_t)landing->ahead * g->slices,
+            .to = (void *)member_operand_address(run, &out, landing->chunk, lane),
+            .bytes = weft_segmentation_chunk(g, g->count, lane->pass, part) * program->elem,
+            .slice = g->slice * program->elem};
+        weft_landing_offer(program->ports[lane->channel * plan->nports + landing->port], &chunk);
+    }
+}
+
 /* One slice ------------------------------------------------------------------------------------ */
 
 /* Returns the first operand of a mask that is not empty. */
@@ -296,24 +320,75 @@ static weft_status_t member_resolve(weft_interpreter_t *run, weft_member_t *m, u
     return status;
 }
 
-/* Decides where the payloads go: those that need no copy stay where the MOVE has them, the others
- * go into slots, which get memory if they have none. */
-static weft_status_t member_describe(weft_interpreter_t *run, weft_member_t *m, uint64_t bytes)
+/* What the MOVE writes into memory of receivers is there, or never will be. */
+static void member_end_landings(weft_member_t *m)
+{
+    for (uint32_t left = m->shape.sends; m->lands && left != 0; left &= left - 1) {
+        uint32_t i = member_first(left);
+        if (m->where[i].window == WEFT_ZERO_COPY_LANDED) {
+            weft_landing_end(m->at[i].port);
+            m->where[i].offset = 0;
+        }
+    }
+    m->lands = false;
+}
+
+/* Looks for a place in the receiver's memory. */
+static weft_zero_copy_t member_land(const weft_interpreter_t *run, weft_member_t *m,
+                                    weft_port_t *port, uint64_t bytes)
+{
+    uint8_t *to =
+        bytes >= WEFT_LANDING_MIN ? weft_landing_begin(port, bytes, run->program->elem) : NULL;
+    if (to == NULL) {
+        return (weft_zero_copy_t){.window = 0};
+    }
+    m->lands = true;
+    return (weft_zero_copy_t){.window = WEFT_ZERO_COPY_LANDED, .offset = (uintptr_t)to};
+}
+
+/* Returns whether the MOVE only copies what the caller or a peer gave. That is left to the
+ * receivers, who fetch it at the same time. */
+static bool member_leaves_copy(const weft_member_t *m)
+{
+    uint32_t from = m->operands[m->move->ndst].kind;
+    return m->shape.copies && (from == WEFT_OPERAND_IN || from == WEFT_OPERAND_PORT);
+}
+
+/* Decides where the payload for one port goes: into the receiver's memory, or it stays where the
+ * MOVE has it, or neither. */
+static weft_zero_copy_t member_choose(const weft_interpreter_t *run, weft_member_t *m,
+                                      weft_port_t *port, uint64_t bytes)
 {
     size_t offset = m->slice * run->segmentation.slice * run->program->elem;
+    bool leaves = member_leaves_copy(m);
+    weft_zero_copy_t where = {.window = 0}, landed;
+    if (!leaves) {
+        where = member_land(run, m, port, bytes);
+    }
+    if (where.window == 0 && m->holder != NO_HOLDER && !weft_port_always_copies(port, bytes)) {
+        where = weft_zero_copy_describe(port, m->at[m->holder].base + offset, bytes);
+    }
+    if (where.window == 0 && leaves) {
+        landed = member_land(run, m, port, bytes);
+        where = landed.window != 0 ? landed : where;
+    }
+    return where;
+}
+
+/* Decides where the payloads go. Those that go into slots get memory for it if they have none. */
+static weft_status_t member_describe(weft_interpreter_t *run, weft_member_t *m, uint64_t bytes)
+{
     weft_status_t status = WEFT_OK;
     for (uint32_t left = m->shape.sends; left != 0 && status == WEFT_OK; left &= left - 1) {
         uint32_t i = member_first(left);
         weft_port_t *port = m->at[i].port;
-        m->where[i] = (weft_zero_copy_t){.window = 0};
-        if (m->holder != NO_HOLDER && !weft_port_always_copies(port, bytes)) {
-            m->where[i] = weft_zero_copy_describe(port, m->at[m->holder].base + offset, bytes);
-            m->sends_there = true;
-            run->zero_copies = run->zero_copies || m->where[i].window != 0;
-        }
+        m->where[i] = member_choose(run, m, port, bytes);
+        m->sends_there = m->sends_there || m->where[i].window != 0;
         if (m->where[i].window == 0) {
             status = weft_port_commit(port, bytes);
             run->blocked = status == WEFT_OK ? run->blocked : port;
+        } else {
+            run->zero_copies = true;
         }
     }
     return status;
@@ -325,10 +400,14 @@ static weft_status_t member_locate(weft_interpreter_t *run, weft_member_t *m, ui
 {
     weft_status_t status = WEFT_OK;
     m->sends_there = false;
+    m->lands = false;
     m->reads_there = false;
     if (bytes > run->program->memory.near_bytes) {
         status = member_describe(run, m, bytes);
         status = status == WEFT_OK ? member_resolve(run, m, bytes) : status;
+    }
+    if (status != WEFT_OK) {
+        member_end_landings(m);
     }
     return status;
 }
@@ -349,10 +428,18 @@ static void member_combine_sources(const weft_interpreter_t *run, const weft_mem
     }
 }
 
+/* Returns whether the payload for a destination goes into memory of its receiver. */
+static bool member_lands_there(const weft_member_t *m, uint32_t i)
+{
+    return m->lands && (m->shape.sends >> i & 1) != 0 &&
+           m->where[i].window == WEFT_ZERO_COPY_LANDED;
+}
+
 /* Returns whether the payload for a destination stays where it is. */
 static bool member_leaves_there(const weft_member_t *m, uint32_t i)
 {
-    return m->sends_there && (m->shape.sends >> i & 1) != 0 && m->where[i].window != 0;
+    return m->sends_there && (m->shape.sends >> i & 1) != 0 && m->where[i].window != 0 &&
+           !member_lands_there(m, i);
 }
 
 /* Returns whether the transport is about to read the result from memory, so that it should be in
@@ -367,20 +454,23 @@ static bool member_sends_result(const weft_member_t *m)
     return false;
 }
 
-/* Sets the destinations. Zero-copy messages need none, and no copy goes onto itself. */
+/* Sets the destinations. Messages that stay where they are need none, and no copy goes onto itself. */
 static void member_combine_destinations(const weft_interpreter_t *run, const weft_member_t *m,
                                         weft_combine_t *c)
 {
     const weft_program_t *program = run->program;
     size_t offset = m->slice * run->segmentation.slice * program->elem;
-    bool past = program->memory.stream && !member_sends_result(m);
+    bool past = (run->nt & WEFT_NT_RESULTS) != 0 && !member_sends_result(m);
+    bool past_slots = (run->nt & WEFT_NT_SLOTS) != 0;
     c->ndst = 0;
     c->nt_mask = 0;
     for (uint32_t i = 0; i < m->move->ndst; i++) {
-        bool slot = (m->shape.sends >> i & 1) != 0;
-        bool streams = slot ? run->stream_ports : past && m->operands[i].kind == WEFT_OPERAND_OUT;
-        void *to = slot ? weft_port_payload(m->at[i].port, c->count * program->elem)
-                        : m->at[i].base + offset;
+        bool slot = (m->shape.sends >> i & 1) != 0, lands = member_lands_there(m, i);
+        bool out = lands || m->operands[i].kind == WEFT_OPERAND_OUT;
+        bool streams = slot && !lands ? past_slots : past && out;
+        void *to = lands  ? (void *)(uintptr_t)m->where[i].offset
+                   : slot ? weft_port_payload(m->at[i].port, c->count * program->elem)
+                          : m->at[i].base + offset;
         if (!member_leaves_there(m, i) && !(m->shape.copies && to == c->src[0])) {
             c->nt_mask |= (uint32_t)streams << c->ndst;
             c->dst[c->ndst++] = to;
@@ -496,6 +586,9 @@ weft_status_t weft_member_slice(weft_interpreter_t *run, const weft_lane_run_t *
     }
     if (count > 0) {
         member_combine(run, m, count);
+    }
+    if (m->lands) {
+        member_end_landings(m);
     }
     if (m->reads_there && member_is_withdrawn(run, m)) {
         member_abandon(m);

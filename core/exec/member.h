@@ -6,6 +6,10 @@
 
 #include "core/exec/interpreter_state.h"
 
+/* Offers the places of what the lane copies from its ports in the pass that it begins, as far as
+ * the proof of the plan allows (core/plan/stable.h). IN and OUT are two buffers; no vectors. */
+void weft_member_offer_landings(const weft_interpreter_t *run, const weft_lane_run_t *lane);
+
 /* Begins a MOVE of the lane. */
 void weft_member_enter(const weft_interpreter_t *run, const weft_lane_run_t *lane, weft_member_t *m,
                        const weft_plan_move_t *move);

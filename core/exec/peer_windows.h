@@ -27,6 +27,10 @@ _Static_assert(sizeof(weft_zero_copy_t) <= WEFT_FIFO_INLINE, "ABI");
 /* The window that is the sender's arena: no window of weft_window_register(). */
 #define WEFT_ARENA_WINDOW (WEFT_LANES_WINDOWS + 1)
 
+/* In place of a window: the payload is where the receiver wanted it (landing.h). Until the message
+ * is sent, `offset` is the address of that place in this process. */
+#define WEFT_ZERO_COPY_LANDED (WEFT_ARENA_WINDOW + 2)
+
 /* Windows that this rank and one peer have opened to each other, by number. `bytes` is 0 where
  * there is none. */
 typedef struct weft_peer_windows {
@@ -39,6 +43,7 @@ typedef struct weft_peer_windows {
 typedef struct weft_windows {
     weft_peer_windows_t *reach; /* per rank; NULL: no window yet */
     uint64_t sent;              /* messages whose payload stayed in a window */
+    uint64_t landed;            /* messages written where the receiver wanted them: landing.h */
 } weft_windows_t;
 
 #endif

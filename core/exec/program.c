@@ -19,17 +19,21 @@ weft_status_t weft_program_allocate(weft_program_t *program)
     program->nports = program->channels * plan->nports;
     program->ports = weft_os_alloc((program->nports + 1) * sizeof(weft_port_t *), 0);
     program->tmp_chunks = plan->tmp_chunks;
-    program->tmp_bytes =
+    program->memory.tmp_bytes =
         program->channels * plan->tmp_chunks * program->segmentation.chunk * program->elem;
     program->stable = weft_os_alloc(plan->nmoves + 1, 0);
+    program->landings.list = weft_os_alloc((plan->nports + 1) * sizeof *program->landings.list, 0);
     bool keeps = weft_aims_init(&program->aims, plan, program->channels);
-    if (program->ports == NULL || program->stable == NULL || !keeps) {
+    if (program->ports == NULL || program->stable == NULL || program->landings.list == NULL ||
+        !keeps) {
         weft_program_release(program);
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate a program of %u ports",
                          program->nports);
     }
     weft_stable_arithmetic_t arithmetic = {.pre = program->pre, .final = program->flags != 0};
-    return weft_plan_stable(plan, &arithmetic, program->stable);
+    weft_status_t status = weft_plan_stable(plan, &arithmetic, program->stable);
+    return status == WEFT_OK ? weft_plan_find_landings(plan, &arithmetic, &program->landings)
+                             : status;
 }
 
 void weft_program_release(weft_program_t *program)
@@ -37,13 +41,16 @@ void weft_program_release(weft_program_t *program)
     weft_os_free(program->ports);
     weft_os_free(program->stable);
     weft_aims_fini(&program->aims);
+    weft_os_free(program->landings.list);
     program->ports = NULL;
     program->stable = NULL;
+    program->landings.list = NULL;
 }
 
 size_t weft_program_bytes(const weft_program_t *program)
 {
     return (program->nports + 1) * sizeof(weft_port_t *) + program->plan->nmoves + 1 +
+           (program->plan->nports + 1) * sizeof *program->landings.list +
            weft_aims_bytes(&program->aims);
 }
 

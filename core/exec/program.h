@@ -31,9 +31,10 @@ typedef struct weft_user_op {
 
 /* The memory that a program moves bytes in. */
 typedef struct weft_program_memory {
+    uint64_t bytes;      /* of a block */
+    uint64_t tmp_bytes;  /* of scratch that a run of all channels needs */
     uint64_t near_bytes; /* payloads up to this size are in headers of slots: slot.h */
     bool on_host;        /* buffers and slots are host memory, which anybody can copy */
-    bool stream;         /* results are stored past the caches */
 } weft_program_memory_t;
 
 typedef struct weft_program {
@@ -56,9 +57,9 @@ typedef struct weft_program {
     weft_port_t **ports; /* by channel, then as in the plan; NULL until bound */
     uint32_t bound;      /* ports bound so far */
     weft_program_memory_t memory;
-    uint8_t *stable;  /* per MOVE: WEFT_STABLE_* */
+    uint8_t *stable; /* per MOVE: WEFT_STABLE_* */
+    weft_plan_landings_t landings;
     weft_aims_t aims; /* what runs keep of their MOVEs for the next run */
-    size_t tmp_bytes; /* of scratch that a run of all channels needs */
     char reason[320]; /* for weft_comm_explain */
 } weft_program_t;
 

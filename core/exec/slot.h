@@ -54,16 +54,29 @@ typedef struct weft_fifo_handshake {
 _Static_assert(sizeof(weft_fifo_handshake_t) == 4 * WEFT_LINE,
                "whole lines, the sender's of its own");
 
+/* Where the consumer takes messages in: the slices of one chunk, from message `first` − 1 on, go to
+ * `offset` of its arena and behind (landing.h). By the consumer; readers look at `first` before and
+ * after. */
+typedef struct weft_fifo_landing {
+    _Atomic uint64_t first;         /* 0: nowhere */
+    _Atomic uint64_t offset, bytes; /* of the chunk */
+    _Atomic uint64_t slice;         /* bytes of all slices but the last */
+    _Atomic uint64_t where, token;  /* the arena: weft_arena_offer_t */
+    uint8_t pad[WEFT_LINE - 48];
+} weft_fifo_landing_t;
+
 /* Control words of one FIFO. Two lines apart: x86 prefetches pairs of lines. */
 typedef struct weft_fifo_control {
     _Atomic uint64_t released; /* by the consumer */
     _Atomic uint64_t arena;    /* by the consumer: its answer to an offer (zero_copy.h) */
-    uint8_t pad0[2 * WEFT_LINE - 16];
+    uint8_t pad0[WEFT_LINE - 16];
+    weft_fifo_landing_t landing;
     _Atomic uint32_t consumer_sleeps; /* futex word: 1 while the consumer may sleep */
     uint8_t pad1[2 * WEFT_LINE - 4];
     _Atomic uint32_t producer_sleeps;
     _Atomic uint32_t withdrawn; /* by the producer: 1 when its memory must not be read any more */
-    uint8_t pad2[2 * WEFT_LINE - 8];
+    _Atomic uint32_t writes; /* by the producer: its process while it writes to a landing, or 0 */
+    uint8_t pad2[2 * WEFT_LINE - 12];
     weft_fifo_handshake_t handshake;
 } weft_fifo_control_t;
 

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "core/base/error.h"
+#include "core/exec/landing.h"
 #include "core/exec/link_state.h"
 #include "core/exec/port_export.h"
 #include "core/exec/proxy.h"
@@ -180,6 +181,7 @@ void weft_links_withdraw_memory(weft_links_t *links)
     for (weft_link_t *link = links != NULL ? links->first : NULL; link != NULL; link = link->next) {
         if (link->send.head.ops != NULL) {
             weft_zero_copy_withdraw(&link->send.head);
+            weft_landing_withdraw(&link->receive.head);
         }
     }
 }

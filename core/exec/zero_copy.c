@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/exec/landing.h"
 
 static const weft_peer_windows_t *zero_copy_windows(const weft_mapped_port_t *mapped)
 {
@@ -128,6 +129,10 @@ weft_status_t weft_zero_copy_resolve(weft_port_t *port, uint64_t bytes, size_t e
     }
     if (at.window == WEFT_ARENA_WINDOW + 1) {
         return zero_copy_resolve_arena(mapped, &at, bytes, elem, payload_p);
+    }
+    if (at.window == WEFT_ZERO_COPY_LANDED) {
+        *payload_p = weft_landing_take(mapped, bytes);
+        return *payload_p != NULL ? WEFT_OK : zero_copy_wrong(port, &at, bytes);
     }
     const weft_peer_windows_t *peer = zero_copy_windows(mapped);
     if (peer == NULL || at.window > WEFT_LANES_WINDOWS) {

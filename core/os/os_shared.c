@@ -136,7 +136,7 @@ bool weft_os_shared_attach(int32_t pid, int32_t fd, weft_os_shared_t *shared)
     char path[64];
     struct stat file;
     snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)pid, (int)fd);
-    int own = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int own = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (own < 0) {
         return false;
     }
@@ -144,7 +144,7 @@ bool weft_os_shared_attach(int32_t pid, int32_t fd, weft_os_shared_t *shared)
     *shared = (weft_os_shared_t){.fd = -1};
     if (seals >= 0 && (seals & SEALS) == SEALS && fstat(own, &file) == 0 && file.st_size > 0) {
         shared->bytes = (uint64_t)file.st_size;
-        shared->base = shared_map(own, shared->bytes, PROT_READ);
+        shared->base = shared_map(own, shared->bytes, PROT_READ | PROT_WRITE);
     }
     close(own);
     return shared->base != NULL;

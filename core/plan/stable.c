@@ -126,23 +126,125 @@ static void stable_judge(chunks_t *c, uint32_t index, uint32_t iteration, void *
     *mark = o != NULL ? *mark : 0;
 }
 
+/* Counts the writers of all chunks of OUT. The caller frees c->written. */
+static weft_status_t stable_open(chunks_t *c, const weft_plan_t *plan,
+                                 const weft_stable_arithmetic_t *arithmetic)
+{
+    *c = (chunks_t){.plan = plan,
+                    .arithmetic = *arithmetic,
+                    .in = weft_plan_chunks(plan, WEFT_OPERAND_IN),
+                    .out = weft_plan_chunks(plan, WEFT_OPERAND_OUT)};
+    c->written = weft_os_alloc(2 * (size_t)c->out + 1, 0);
+    if (c->written == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot count the writers of %u chunks",
+                         c->out);
+    }
+    c->changed = c->written + c->out;
+    stable_each_move(c, stable_count_writes, NULL);
+    return WEFT_OK;
+}
+
 weft_status_t weft_plan_stable(const weft_plan_t *plan, const weft_stable_arithmetic_t *arithmetic,
                                uint8_t *marks)
 {
-    chunks_t c = {.plan = plan,
-                  .arithmetic = *arithmetic,
-                  .in = weft_plan_chunks(plan, WEFT_OPERAND_IN),
-                  .out = weft_plan_chunks(plan, WEFT_OPERAND_OUT)};
-    c.written = weft_os_alloc(2 * (size_t)c.out + 1, 0);
-    if (c.written == NULL) {
-        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot count the writers of %u chunks", c.out);
+    chunks_t c;
+    weft_status_t status = stable_open(&c, plan, arithmetic);
+    if (status != WEFT_OK) {
+        return status;
     }
-    c.changed = c.written + c.out;
     for (uint32_t m = 0; m < plan->nmoves; m++) {
         marks[m] = WEFT_STABLE_APART | WEFT_STABLE_IN_PLACE;
     }
-    stable_each_move(&c, stable_count_writes, NULL);
     stable_each_move(&c, stable_judge, marks);
     weft_os_free(c.written);
     return WEFT_OK;
+}
+
+/* Landings ------------------------------------------------------------------------------------- */
+
+typedef struct stable_search {
+    weft_plan_landing_t *list;
+    uint32_t count;
+    uint32_t *came; /* by port: chunks so far */
+} stable_search_t;
+
+/* Returns the chunk of OUT that the MOVE copies as it came, first of all its chunks, or
+ * WEFT_PLAN_NO_CHUNK. */
+static uint32_t stable_lands_at(const chunks_t *c, const weft_plan_view_t *move)
+{
+    uint32_t d = 0;
+    while (d < move->ndst && move->dst[d].kind != WEFT_OPERAND_OUT) {
+        d++;
+    }
+    if (move->src[0].kind != WEFT_OPERAND_PORT || !stable_copies(c, move) || d == move->ndst) {
+        return WEFT_PLAN_NO_CHUNK;
+    }
+    uint32_t chunk = weft_plan_chunk_at(&move->dst[d], c->out, 0, 0);
+    return c->written[chunk] < SEVERAL ? chunk : WEFT_PLAN_NO_CHUNK;
+}
+
+static bool stable_has_landing(const stable_search_t *search, uint32_t port)
+{
+    uint32_t i = 0;
+    while (i < search->count && search->list[i].port != port) {
+        i++;
+    }
+    return i < search->count;
+}
+
+/* `times`: of the loop around the MOVE; 0: there is none. */
+static void stable_search_move(const chunks_t *c, uint32_t index, uint32_t times,
+                               stable_search_t *search)
+{
+    weft_plan_view_t move = weft_plan_view(c->plan, index);
+    uint32_t chunk = times == 0 ? stable_lands_at(c, &move) : WEFT_PLAN_NO_CHUNK;
+    if (chunk != WEFT_PLAN_NO_CHUNK && !stable_has_landing(search, move.src[0].index)) {
+        search->list[search->count++] = (weft_plan_landing_t){
+            .port = move.src[0].index, .ahead = search->came[move.src[0].index], .chunk = chunk};
+    }
+    for (uint32_t s = 0; s < move.nsrc; s++) {
+        if (move.src[s].kind == WEFT_OPERAND_PORT) {
+            search->came[move.src[s].index] += move.cnt * (times == 0 ? 1 : times);
+        }
+    }
+}
+
+static void stable_search_all(const chunks_t *c, stable_search_t *search)
+{
+    for (uint32_t l = 0; l < c->plan->nlanes; l++) {
+        const weft_plan_lane_t *lane = &c->plan->lanes[l];
+        uint32_t times = 0;
+        for (uint32_t pc = 0; pc < lane->ncode; pc++) {
+            const weft_code_t *code = &lane->code[pc];
+            if (code->opcode == WEFT_CODE_MOVE) {
+                stable_search_move(c, code->n, times, search);
+            }
+            times = code->opcode == WEFT_CODE_LOOP  ? code->n
+                    : code->opcode == WEFT_CODE_END ? 0
+                                                    : times;
+        }
+    }
+}
+
+weft_status_t weft_plan_find_landings(const weft_plan_t *plan,
+                                      const weft_stable_arithmetic_t *arithmetic,
+                                      weft_plan_landings_t *landings)
+{
+    chunks_t c;
+    stable_search_t search = {.list = landings->list};
+    weft_status_t status = stable_open(&c, plan, arithmetic);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    search.came = weft_os_alloc((plan->nports + 1) * sizeof *search.came, 0);
+    if (search.came == NULL) {
+        status = weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot count the chunks of %u ports",
+                           plan->nports);
+    } else {
+        stable_search_all(&c, &search);
+        landings->count = search.count;
+    }
+    weft_os_free(search.came);
+    weft_os_free(c.written);
+    return status;
 }

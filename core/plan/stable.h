@@ -22,4 +22,24 @@ typedef struct weft_stable_arithmetic {
 weft_status_t weft_plan_stable(const weft_plan_t *plan, const weft_stable_arithmetic_t *arithmetic,
                                uint8_t *marks);
 
+/* A chunk of OUT that a MOVE copies from a port as it came. No other MOVE of the pass writes it,
+ * and those that read it come later. Whoever sends the chunk may therefore write it there as soon
+ * as the pass has begun, if IN and OUT are two buffers. */
+typedef struct weft_plan_landing {
+    uint32_t port;  /* of the plan */
+    uint32_t ahead; /* chunks that come over the port before it in a pass */
+    uint32_t chunk; /* of OUT */
+} weft_plan_landing_t;
+
+typedef struct weft_plan_landings {
+    weft_plan_landing_t *list;
+    uint32_t count;
+} weft_plan_landings_t;
+
+/* Finds the first such chunk of each port, outside of loops. landings->list has room for
+ * plan->nports entries. ERR_RESOURCE. */
+weft_status_t weft_plan_find_landings(const weft_plan_t *plan,
+                                      const weft_stable_arithmetic_t *arithmetic,
+                                      weft_plan_landings_t *landings);
+
 #endif

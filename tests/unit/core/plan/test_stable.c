@@ -147,6 +147,69 @@ static void scratch_does_not_stay(void **state)
     assert_int_equal(mark_of(write_scratch, WEFT_ALL_REDUCE), NONE);
 }
 
+/* Returns how many chunks of rank 0 may be written by their senders, and the first of them. */
+static uint32_t landings(plan_fixture_fn_t write, weft_coll_t coll,
+                         const weft_stable_arithmetic_t *arithmetic, weft_plan_landing_t *first)
+{
+    weft_plan_landing_t list[8];
+    weft_plan_landings_t found = {.list = list};
+    weft_plan_t **plans = plan_fixture_write(write, coll, 2);
+    assert_non_null(plans);
+    assert_true(plans[0]->nports <= 8);
+    assert_int_equal(weft_plan_find_landings(plans[0], arithmetic, &found), WEFT_OK);
+    *first = found.count > 0 ? list[0] : (weft_plan_landing_t){.port = UINT32_MAX};
+    plan_fixture_free(plans, 2);
+    return found.count;
+}
+
+/* Both ranks exchange two chunks of IN, sum one each, and give the sum to each other. */
+static void write_direct(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    b->grid(b, 2, 0);
+    lane = b->lane(b);
+    to = weft_port(b->port(b, lane, 1 - call->rank, 0, 1));
+    from = weft_port(b->port(b, lane, 1 - call->rank, 0, 0));
+    weft_move_t give = {.dst = {to}, .src = {weft_in(1 - call->rank, 0)}, .ndst = 1, .nsrc = 1};
+    weft_move_t sum = {.dst = {weft_out(call->rank, 0), to},
+                       .src = {from, weft_in(call->rank, 0)},
+                       .ndst = 2,
+                       .nsrc = 2,
+                       .flags = WEFT_MOVE_FINAL};
+    weft_move_t take = {.dst = {weft_out(1 - call->rank, 0)}, .src = {from}, .ndst = 1, .nsrc = 1};
+    b->move(b, lane, &give);
+    b->move(b, lane, &sum);
+    b->move(b, lane, &take);
+}
+
+static void write_direct_and_again(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    write_direct(call, b);
+    weft_move_t again = {.dst = {weft_out(1 - call->rank, 0)},
+                         .src = {weft_in(1 - call->rank, 0)},
+                         .ndst = 1,
+                         .nsrc = 1};
+    b->move(b, lane, &again);
+}
+
+static void what_is_only_copied_may_be_written_by_its_sender(void **state)
+{
+    const weft_stable_arithmetic_t plain = {.pre = 0};
+    weft_plan_landing_t landing;
+    (void)state;
+    assert_int_equal(landings(write_direct, WEFT_ALL_REDUCE, &plain, &landing), 1);
+    assert_int_equal(landing.port, 1);
+    assert_int_equal(landing.ahead, 1); /* behind the chunk that is summed */
+    assert_int_equal(landing.chunk, 1);
+    assert_int_equal(landings(write_gather, WEFT_ALL_GATHER, &plain, &landing), 1);
+    assert_int_equal(landing.ahead, 0);
+    /* Sums are made here; chunks that are written again, or change on the way, do not land. */
+    assert_int_equal(landings(write_exchange, WEFT_ALL_REDUCE, &plain, &landing), 0);
+    assert_int_equal(landings(write_direct_and_again, WEFT_ALL_REDUCE, &plain, &landing), 0);
+    assert_int_equal(landings(write_twice, WEFT_ALL_REDUCE, &plain, &landing), 0);
+    /* In a loop a MOVE has another chunk each time. */
+    assert_int_equal(landings(write_in_turns, WEFT_ALL_GATHER, &plain, &landing), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -155,6 +218,7 @@ int main(void)
         cmocka_unit_test(what_is_sent_and_kept_is_where_it_is_kept),
         cmocka_unit_test(output_that_is_written_again_does_not_stay),
         cmocka_unit_test(scratch_does_not_stay),
+        cmocka_unit_test(what_is_only_copied_may_be_written_by_its_sender),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

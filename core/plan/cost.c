@@ -48,9 +48,12 @@ double weft_cost_crowd_time(const weft_cost_t *cost, const weft_cost_model_t *mo
     double count = (double)passes * slices;
     double each = (double)bytes / (count * k);
     double moved = (double)cost->total_chunks * crowd->part;
-    double turns = cost->fill.hops * crowd->ranks;
-    double slice = SLICE_S + each * 2 * (model->beta + model->gamma);
-    return (turns * TURN_S + moved * count * slice) / crowd->cores;
+    double turns = cost->fill.hops * crowd->ranks * (double)passes;
+    double slice = SLICE_S + each * 2 * model->beta;
+    double touched = cost->total_touched * crowd->part * each * model->gamma;
+    /* While a rank waits for its turn the others fill the caches with chunks of theirs. */
+    double turn = TURN_S + each * slices * model->gamma;
+    return (turns * turn + count * (moved * slice + touched)) / crowd->cores;
 }
 
 double weft_cost_links(const weft_cost_t *cost, const weft_cost_crowd_t *crowd)

@@ -35,6 +35,7 @@ typedef struct weft_cost {
     uint64_t link_chunks;     /* chunks per pass over the busiest edge */
     uint64_t link_chunks_min; /* … and over the idlest that is used at all */
     uint64_t total_chunks;    /* … and over all edges together */
+    double total_touched;     /* chunks that the MOVEs of all ranks read and write, per pass */
     uint64_t links;           /* edges: pairs of ranks in one direction with at least one queue */
     uint32_t fan;             /* ranks that one rank sends to, or receives from, at most */
 } weft_cost_t;
@@ -58,7 +59,8 @@ double weft_cost_time(const weft_cost_t *cost, const weft_cost_model_t *model, u
 
 /* Returns the least seconds that the same call costs where ranks outnumber cores, 0 where they do
  * not: then what counts is not the longest chain but the work of all ranks together. Every hop of
- * the chain costs each rank a turn on a core, every slice its two ends, wherever it is. */
+ * the chain costs each rank a turn on a core in every pass, every slice its two ends, wherever it
+ * is, and every byte that a MOVE reads or writes. */
 double weft_cost_crowd_time(const weft_cost_t *cost, const weft_cost_model_t *model,
                             const weft_cost_crowd_t *crowd, uint64_t bytes, uint32_t k,
                             uint32_t slices, uint64_t slice_bytes);

@@ -99,6 +99,7 @@ static weft_status_t network_walk_count_links(const weft_network_t *net, weft_co
     for (uint32_t id = 0; id < net->nclasses; id++) {
         network_walk_add_links(net, id, false, loads, cost);
         network_walk_add_links(net, id, true, loads, cost);
+        cost->total_touched += net->size[id] * network_walk_shape_of(net, id)->facts.touched;
     }
     weft_os_free(loads);
     return WEFT_OK;

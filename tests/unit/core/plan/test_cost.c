@@ -180,6 +180,24 @@ static void crowds_pay_for_the_work_of_all(void **state)
     assert_true(weft_cost_links(&many.cost, &two_cores) > 300 * weft_cost_links(&few.cost, &small));
 }
 
+/* A ring waits 14 times in each pass, a direct exchange twice, and both move the same bytes. */
+static void crowds_pay_for_each_wait_of_each_pass(void **state)
+{
+    (void)state;
+    plan_fixture_t direct;
+    plan_fixture_open(&direct, WEFT_PLUGIN_DIR, "algo-direct");
+    priced_t round = price(&ring, WEFT_ALL_REDUCE, 8), at_once = price(&direct, WEFT_ALL_REDUCE, 8);
+    weft_cost_crowd_t crowd = {.ranks = 8, .cores = 2, .part = 1};
+    for (uint64_t bytes = 64 << 10; bytes <= 64 << 20; bytes *= 4) {
+        double few = weft_cost_crowd_time(&at_once.cost, &model, &crowd, bytes, 8, 2, 65536);
+        assert_true(few < weft_cost_crowd_time(&round.cost, &model, &crowd, bytes, 8, 2, 65536));
+    }
+    double two = weft_cost_crowd_time(&at_once.cost, &model, &crowd, 2 << 20, 8, 2, 65536);
+    double four = weft_cost_crowd_time(&at_once.cost, &model, &crowd, 2 << 20, 8, 2, 32768);
+    assert_true(four > two);
+    plan_fixture_close(&direct);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -191,6 +209,7 @@ int main(void)
         cmocka_unit_test(flat_wins_small_and_ring_wins_large),
         cmocka_unit_test(time_grows_with_bytes_and_ranks),
         cmocka_unit_test(crowds_pay_for_the_work_of_all),
+        cmocka_unit_test(crowds_pay_for_each_wait_of_each_pass),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

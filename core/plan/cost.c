@@ -7,6 +7,8 @@
  * a rank that waits for a hop, and a slice at both of its ends. */
 #define TURN_S 1.5e-6
 #define SLICE_S 0.17e-6
+/* A chunk of a call, over all passes, that is still in the caches when the next rank reads it. */
+#define CACHED 65536.0
 /* Two ends make a link in this time, and this many calls pay for it. */
 #define LINK_S 300e-6
 #define LINK_CALLS 1000.0
@@ -48,12 +50,13 @@ double weft_cost_crowd_time(const weft_cost_t *cost, const weft_cost_model_t *mo
     double count = (double)passes * slices;
     double each = (double)bytes / (count * k);
     double moved = (double)cost->total_chunks * crowd->part;
-    double turns = cost->fill.hops * crowd->ranks * (double)passes;
+    double turns = cost->fill.hops * crowd->ranks;
+    /* While a rank waits for its turn the others fill the caches with chunks of theirs. */
+    double chunk = (double)bytes / k, refill = chunk < CACHED ? 0 : chunk * model->gamma;
     double slice = SLICE_S + each * 2 * model->beta;
     double touched = cost->total_touched * crowd->part * each * model->gamma;
-    /* While a rank waits for its turn the others fill the caches with chunks of theirs. */
-    double turn = TURN_S + each * slices * model->gamma;
-    return (turns * turn + count * (moved * slice + touched)) / crowd->cores;
+    return (turns * ((double)passes * TURN_S + refill) + count * (moved * slice + touched)) /
+           crowd->cores;
 }
 
 double weft_cost_links(const weft_cost_t *cost, const weft_cost_crowd_t *crowd)

@@ -81,7 +81,6 @@ weft_status_t weft_mapped_port_settle(weft_mapped_port_t *mapped)
 
 void weft_mapped_port_describe(const weft_mapped_port_t *mapped, weft_lanes_port_t *port)
 {
-    weft_assert(mapped->header_stride == WEFT_FIFO_HEADER_BYTES); /* devices know no other */
     port->fifo = (uint8_t *)mapped->control;
     port->fifo_bytes = weft_fifo_bytes(mapped->port.slots, 0);
     port->payloads = mapped->port.payloads;

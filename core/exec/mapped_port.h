@@ -60,7 +60,7 @@ void weft_mapped_port_sleep(weft_mapped_port_t *mapped, uint64_t timeout_ns);
 
 void weft_mapped_port_wake_peer(weft_mapped_port_t *mapped);
 
-/* Describes the port to a device. */
+/* Describes the port to a device. Headers are WEFT_FIFO_HEADER_BYTES apart where a rank has one. */
 void weft_mapped_port_describe(const weft_mapped_port_t *mapped, weft_lanes_port_t *port);
 
 static inline weft_mapped_port_t *weft_mapped_port(weft_port_t *port)

@@ -119,14 +119,15 @@ def bars_table(results):
 def missed_bars(results):
     """Names and shortfalls of the bars that the newest run missed, in one table."""
     rows = [(name, bar, bar["runs"][-1]) for name, bar in results["bars"].items() if not bar["runs"][-1]["passed"]]
-    out = [f"{len(results['bars']) - len(rows)} of {len(results['bars'])} bars passed in their newest run. Missed:", "",
+    head = f"{len(results['bars']) - len(rows)} of {len(results['bars'])} bars passed in their newest run."
+    out = [f"{head} Missed:", "",
            "| bar | limit | found | |", "|---|---:|---:|---|"]
     for name, bar, run in rows:
         found = "-" if run["value"] is None else f"{run['value']:.3g}"
         unit = "" if bar["unit"] == "-" else f" {bar['unit']}"
         detail = (run["detail"] or "").replace("|", "\\|")
         out.append(f"| {name} | {bar['op']} {bar['limit']:g}{unit} | {found} | {run['words']}. {detail} |")
-    return out if rows else out[:1]
+    return out if rows else [head]
 
 
 def lines_of(series, measure):

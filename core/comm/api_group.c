@@ -238,9 +238,9 @@ static void group_forget(weft_group_t *group, group_member_t *members, uint32_t 
             weft_request_free(note->request);
         } else if (owns) {
             weft_os_free(note->request->vectors);
-            weft_spares_put(state != NULL ? &state->spare_requests : NULL, note->request);
+            weft_spares_put(state != NULL ? &state->spares.requests : NULL, note->request);
         }
-        weft_spares_put(state != NULL ? &state->spare_notes : NULL, note);
+        weft_spares_put(state != NULL ? &state->spares.notes : NULL, note);
     }
 }
 

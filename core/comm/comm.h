@@ -53,7 +53,7 @@ typedef struct weft_comm_state {
     weft_mem_region_t *regions;
     weft_window_table_t windows;
     weft_user_ops_t user_ops;
-    weft_spares_t spare_requests, spare_notes;
+    weft_group_spares_t spares;
     bool has_progress; /* attached to the progress thread */
 
     /* used by any thread, each with a rule of its own */

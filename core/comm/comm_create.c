@@ -168,8 +168,8 @@ void weft_comm_free(weft_comm_state_t *state)
     }
     weft_identity_fini(&state->self);
     weft_p2p_close(&state->p2p);
-    weft_spares_fini(&state->spare_requests);
-    weft_spares_fini(&state->spare_notes);
+    weft_spares_fini(&state->spares.requests);
+    weft_spares_fini(&state->spares.notes);
     weft_os_free(state->peers);
     weft_os_free(state);
 }

@@ -60,7 +60,7 @@ static weft_status_t group_create_request(weft_comm_state_t *state, const weft_a
     if (weft_call_is_async(call)) {
         return weft_request_create(&state->self, args, call, request_p);
     }
-    weft_request_t *request = weft_spares_take(&state->spare_requests, sizeof *request);
+    weft_request_t *request = weft_spares_take(&state->spares.requests, sizeof *request);
     weft_status_t status =
         request != NULL ? weft_request_fill(&state->self, request, args, call)
                         : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate an operation");
@@ -76,12 +76,11 @@ weft_status_t weft_group_note(weft_comm_state_t *state, const weft_args_t *args,
                               const weft_call_t *call)
 {
     bool is_async = weft_call_is_async(call);
-    weft_group_note_t *note = weft_spares_take(&state->spare_notes, sizeof *note);
+    weft_group_note_t *note = weft_spares_take(&state->spares.notes, sizeof *note);
     weft_request_t *request = NULL;
     weft_status_t status =
-        note != NULL
-            ? group_create_request(state, args, call, &request)
-            : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot note an operation of a group");
+        note != NULL ? group_create_request(state, args, call, &request)
+                     : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot note an operation of a group");
     if (status != WEFT_OK) {
         weft_os_free(note);
         return status;

@@ -15,6 +15,11 @@ typedef struct weft_spares {
     uint32_t count;
 } weft_spares_t;
 
+/* What groups leave for the next group. */
+typedef struct weft_group_spares {
+    weft_spares_t requests, notes;
+} weft_group_spares_t;
+
 /* Returns a block, with any contents, or NULL. It may be freed with weft_os_free(). */
 void *weft_spares_take(weft_spares_t *spares, size_t bytes);
 /* Keeps the block, or frees it if there are enough of them; NULL: frees it. */

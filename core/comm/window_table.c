@@ -83,9 +83,10 @@ void weft_window_table_fini(const weft_comm_identity_t *self, weft_window_table_
             weft_window_free(self, table, table->own[number]);
         }
     }
-    if (table->shared.reach != NULL || table->shared.sent > 0) {
-        weft_log(WEFT_LOG_DEBUG, "window", "rank %" PRIu32 ": %" PRIu64 " messages by reference",
-                 self->rank, table->shared.sent);
+    if (table->shared.reach != NULL || table->shared.sent + table->shared.landed > 0) {
+        weft_log(WEFT_LOG_DEBUG, "window",
+                 "rank %" PRIu32 ": %" PRIu64 " messages by reference, %" PRIu64 " in landings",
+                 self->rank, table->shared.sent, table->shared.landed);
     }
     weft_os_free(table->shared.reach);
 }

@@ -339,11 +339,9 @@ static weft_zero_copy_t member_land(const weft_interpreter_t *run, weft_member_t
 {
     uint8_t *to =
         bytes >= WEFT_LANDING_MIN ? weft_landing_begin(port, bytes, run->program->elem) : NULL;
-    if (to == NULL) {
-        return (weft_zero_copy_t){.window = 0};
-    }
-    m->lands = true;
-    return (weft_zero_copy_t){.window = WEFT_ZERO_COPY_LANDED, .offset = (uintptr_t)to};
+    m->lands = m->lands || to != NULL;
+    return (weft_zero_copy_t){.window = to != NULL ? WEFT_ZERO_COPY_LANDED : 0,
+                              .offset = (uintptr_t)to};
 }
 
 /* Returns whether the MOVE only copies what the caller or a peer gave. That is left to the
@@ -361,16 +359,13 @@ static weft_zero_copy_t member_choose(const weft_interpreter_t *run, weft_member
 {
     size_t offset = m->slice * run->segmentation.slice * run->program->elem;
     bool leaves = member_leaves_copy(m);
-    weft_zero_copy_t where = {.window = 0}, landed;
-    if (!leaves) {
-        where = member_land(run, m, port, bytes);
-    }
+    weft_zero_copy_t where =
+        leaves ? (weft_zero_copy_t){.window = 0} : member_land(run, m, port, bytes);
     if (where.window == 0 && m->holder != NO_HOLDER && !weft_port_always_copies(port, bytes)) {
         where = weft_zero_copy_describe(port, m->at[m->holder].base + offset, bytes);
     }
     if (where.window == 0 && leaves) {
-        landed = member_land(run, m, port, bytes);
-        where = landed.window != 0 ? landed : where;
+        where = member_land(run, m, port, bytes);
     }
     return where;
 }

@@ -4,6 +4,7 @@
 #include "bindings/nccl/call.h"
 
 #include "bindings/nccl/cuda.h"
+#include "bindings/nccl/refusal.h"
 #include "bindings/nccl/tables.h"
 
 static bool call_reduces(weft_coll_t coll)
@@ -87,4 +88,16 @@ ncclResult_t nccl_call_start(const nccl_call_t *call)
         options.scalar_read = call->factor.at != NULL ? WEFT_SCALAR_AT_RUN : WEFT_SCALAR_AT_CALL;
     }
     return nccl_report(call->name, call_dispatch(call, &options), call->comm->weft);
+}
+
+ncclResult_t nccl_call_predict(const nccl_call_t *call, double *seconds)
+{
+    double one = 0;
+    if (call->coll == WEFT_SEND_RECV) {
+        return nccl_refuse("ncclGroupSimulateEnd", "weft predicts no time of sends and receives");
+    }
+    weft_status_t status = weft_comm_predict(call->comm->weft, call->coll, call->count, call->dtype,
+                                             call->op, call->root, &one);
+    *seconds += one;
+    return nccl_report(call->name, status, call->comm->weft);
 }

@@ -29,5 +29,8 @@ ncclResult_t nccl_call_prepare(nccl_call_t *call, ncclDataType_t dtype, ncclRedO
                                ncclComm_t comm);
 /* Calls weft. */
 ncclResult_t nccl_call_start(const nccl_call_t *call);
+/* Adds what the operation would take to *seconds. Sends and receives are refused: they have no
+ * plan, and so no price. */
+ncclResult_t nccl_call_predict(const nccl_call_t *call, double *seconds);
 
 #endif

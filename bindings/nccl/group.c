@@ -143,15 +143,45 @@ NCCL_EXPORT ncclResult_t ncclGroupEnd(void)
 }
 NCCL_TWIN(ncclGroupEnd);
 
+static ncclResult_t group_check_info(const ncclSimInfo_t *info)
+{
+    if (info == NULL || info->magic != NCCL_SIM_INFO_MAGIC) {
+        return nccl_fail(ncclInvalidArgument,
+                         "ncclGroupSimulateEnd: info is NULL, or was not set with "
+                         "NCCL_SIM_INFO_INITIALIZER");
+    }
+    return ncclSuccess;
+}
+
+/* The operations of a communicator follow each other, so their times add up. Communicators that
+ * the group would make are not there yet: a group with such jobs has no price. */
+static ncclResult_t group_predict(const group_t *group, ncclSimInfo_t *info)
+{
+    double seconds = 0;
+    ncclResult_t result = group_check_info(info);
+    if (result == ncclSuccess && group->first_job != NULL) {
+        result = nccl_refuse("ncclGroupSimulateEnd", "the group makes communicators");
+    }
+    for (const nccl_call_t *c = group->first_call; c != NULL && result == ncclSuccess;
+         c = c->next) {
+        result = nccl_call_predict(c, &seconds);
+    }
+    if (result == ncclSuccess) {
+        info->estimatedTime = (float)(seconds * 1e6);
+    }
+    return result;
+}
+
 NCCL_EXPORT ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *info)
 {
-    (void)info;
     if (open_group.depth == 0) {
         return group_not_open(__func__);
     }
     group_t group = group_take();
-    group.failed = nccl_refuse(__func__, "weft predicts no time yet");
-    strncpy(group.text, nccl_error_text(), sizeof group.text - 1);
+    if (group.failed == ncclSuccess) {
+        group.failed = group_predict(&group, info);
+        strncpy(group.text, nccl_error_text(), sizeof group.text - 1);
+    }
     return group_drop(&group);
 }
 NCCL_TWIN(ncclGroupSimulateEnd);

@@ -275,6 +275,40 @@ static void calls_with_configs(void **state)
     assert_int_equal(job_run(2, with_configs), 0);
 }
 
+/* Predictions --------------------------------------------------------------------------------------- */
+
+static void predict(job_rank_t *rank)
+{
+    ncclSimInfo_t info = {.size = sizeof info, .magic = NCCL_SIM_INFO_MAGIC, .estimatedTime = -1};
+    void *send = inputs(rank, ncclFloat32, WEFT_SUM, 0, COUNT), *recv = blank(ncclFloat32, COUNT);
+    NEED_OK(ncclGroupStart());
+    NEED_OK(ncclAllReduce(send, recv, COUNT, ncclFloat32, ncclSum, rank->comm, rank->stream));
+    NEED_OK(ncclGroupSimulateEnd(&info));
+    const float one = info.estimatedTime;
+    NEED(one > 0 && one < 1e6F);
+    NEED_OK(ncclGroupStart());
+    NEED_OK(ncclAllReduce(send, recv, COUNT, ncclFloat32, ncclSum, rank->comm, rank->stream));
+    NEED_OK(ncclAllReduce(send, recv, COUNT, ncclFloat32, ncclSum, rank->comm, rank->stream));
+    NEED_OK(ncclGroupSimulateEnd(&info));
+    NEED(info.estimatedTime > 1.9F * one && info.estimatedTime < 2.1F * one);
+    NEED_OK(ncclGroupStart());
+    NEED_OK(ncclSend(send, COUNT, ncclFloat32, 1 - rank->rank, rank->comm, rank->stream));
+    NEED(ncclGroupSimulateEnd(&info) == ncclInvalidUsage);
+    NEED(strstr(ncclGetLastError(NULL), "ncclGroupSimulateEnd") != NULL);
+    info.magic = 1;
+    NEED_OK(ncclGroupStart());
+    NEED(ncclGroupSimulateEnd(&info) == ncclInvalidArgument);
+    /* Nothing was sent, and the communicator is as it was. */
+    NEED_OK(ncclAllReduce(send, recv, COUNT, ncclFloat32, ncclSum, rank->comm, rank->stream));
+    need_reduced(rank, recv, ncclFloat32, WEFT_SUM, 0, COUNT);
+}
+
+static void groups_are_predicted(void **state)
+{
+    (void)state;
+    assert_int_equal(job_run(2, predict), 0);
+}
+
 /* Memory -------------------------------------------------------------------------------------------- */
 
 static void use_registered(job_rank_t *rank)
@@ -316,6 +350,7 @@ int main(void)
         cmocka_unit_test(data_move),
         cmocka_unit_test(messages_in_groups),
         cmocka_unit_test(calls_with_configs),
+        cmocka_unit_test(groups_are_predicted),
         cmocka_unit_test(memory_is_registered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -132,7 +132,7 @@ void weft_interpreter_start(weft_interpreter_t *run, const weft_binding_t *bindi
     run->offers_landings = !binding->in_place && binding->vectors == NULL &&
                            run->program->landings.count > 0 &&
                            run->segmentation.slice * run->program->elem >= WEFT_LANDING_MIN;
-    if (run->program->offload.ops != NULL) {
+    if (!run->program->memory.on_host) {
         weft_program_fetch_ports(run->program);
     }
     interpreter_take_workspace(run);
@@ -365,7 +365,7 @@ weft_status_t weft_interpreter_step(weft_interpreter_t *run, bool *moved_p)
         return WEFT_OK;
     }
     weft_status_t status = interpreter_step_host(run, moved_p);
-    if (status != WEFT_IN_PROGRESS && run->program->offload.ops != NULL) {
+    if (status != WEFT_IN_PROGRESS && !run->program->memory.on_host) {
         weft_program_store_ports(run->program);
     }
     return status;

@@ -219,6 +219,7 @@ static void open_program(mesh_t *mesh, uint32_t rank, const weft_plan_t *plan)
     bool reduces = weft_coll_reduces(plan->coll);
     r->program = (weft_program_t){.plan = plan,
                                   .channels = 1,
+                                  .memory.near_bytes = WEFT_SLOT_INLINE,
                                   .dtype = call->dtype,
                                   .elem = reference_size(call->dtype),
                                   .in_chunks = weft_plan_chunks(plan, WEFT_OPERAND_IN),

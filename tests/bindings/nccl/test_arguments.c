@@ -47,9 +47,10 @@ static void version_and_texts(void **state)
     assert_int_equal(ncclGetVersion(&version), ncclSuccess);
     assert_int_equal(version, NCCL_VERSION_CODE);
     assert_int_equal(ncclGetVersion(NULL), ncclInvalidArgument);
-    for (int i = 0; i < ncclNumResults; i++) {
-        assert_non_null(ncclGetErrorString(i));
-        assert_string_not_equal(ncclGetErrorString(i), ncclGetErrorString(ncclNumResults));
+    for (unsigned i = 0; i < ncclNumResults; i++) {
+        const char *text = ncclGetErrorString((ncclResult_t)i);
+        assert_non_null(text);
+        assert_string_not_equal(text, ncclGetErrorString(ncclNumResults));
     }
     ncclResetDebugInit();
 }
@@ -84,8 +85,8 @@ static void wrong_arguments_of_calls(void **state)
             ncclInvalidArgument, "no data type 12");
     refused(ncclAllReduce(&byte, &byte, 1, ncclInt8, ncclNumOps + 8, single, NULL),
             ncclInvalidArgument, "no operator 13");
-    refused(ncclReduce(&byte, &byte, 1, ncclInt8, -1, 0, single, NULL), ncclInvalidArgument,
-            "no operator -1");
+    refused(ncclReduce(&byte, &byte, 1, ncclInt8, (ncclRedOp_t)-1, 0, single, NULL),
+            ncclInvalidArgument, "no operator -1");
     refused(ncclBroadcast(&byte, &byte, 1, ncclInt8, 1, single, NULL), ncclInvalidArgument,
             "ncclBroadcast: no rank 1, there are 0 to 0");
     refused(ncclSend(&byte, 1, ncclInt8, -1, single, NULL), ncclInvalidArgument, "no rank -1");

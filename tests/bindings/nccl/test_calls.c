@@ -60,15 +60,15 @@ static void need_reduced(job_rank_t *rank, void *device, ncclDataType_t dtype, w
 
 static void reduce_all_types(job_rank_t *rank)
 {
-    for (int dtype = 0; dtype < ncclNumTypes; dtype++) {
-        for (int op = 0; op < ncclNumOps; op++) {
-            void *send = inputs(rank, dtype, ops[op], 0, COUNT);
-            void *recv = blank(dtype, COUNT);
-            NEED_OK(ncclAllReduce(send, recv, COUNT, dtype, op, rank->comm, rank->stream));
-            need_reduced(rank, recv, dtype, ops[op], 0, COUNT);
-            NEED_OK(ncclAllReduce(send, send, COUNT, dtype, op, rank->comm, rank->stream));
-            need_reduced(rank, send, dtype, ops[op], 0, COUNT);
-        }
+    for (unsigned i = 0; i < (unsigned)ncclNumTypes * ncclNumOps; i++) {
+        const ncclDataType_t dtype = (ncclDataType_t)(i / ncclNumOps);
+        const ncclRedOp_t op = (ncclRedOp_t)(i % ncclNumOps);
+        void *send = inputs(rank, dtype, ops[op], 0, COUNT);
+        void *recv = blank(dtype, COUNT);
+        NEED_OK(ncclAllReduce(send, recv, COUNT, dtype, op, rank->comm, rank->stream));
+        need_reduced(rank, recv, dtype, ops[op], 0, COUNT);
+        NEED_OK(ncclAllReduce(send, send, COUNT, dtype, op, rank->comm, rank->stream));
+        need_reduced(rank, send, dtype, ops[op], 0, COUNT);
     }
 }
 
@@ -129,9 +129,9 @@ static void multiply_before_the_sum(job_rank_t *rank, ncclDataType_t dtype,
 
 static void multiply_all(job_rank_t *rank)
 {
-    for (int dtype = 0; dtype < ncclNumTypes; dtype++) {
-        multiply_before_the_sum(rank, dtype, ncclScalarHostImmediate);
-        multiply_before_the_sum(rank, dtype, ncclScalarDevice);
+    for (unsigned i = 0; i < ncclNumTypes; i++) {
+        multiply_before_the_sum(rank, (ncclDataType_t)i, ncclScalarHostImmediate);
+        multiply_before_the_sum(rank, (ncclDataType_t)i, ncclScalarDevice);
     }
 }
 

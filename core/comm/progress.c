@@ -36,7 +36,7 @@ typedef struct progress {
     runner_t *runner;
     _Atomic uint32_t kicks;    /* futex word: work was added */
     _Atomic uint32_t kicker;   /* CPU that the last kick came from */
-    _Atomic uint32_t sleeping; /* the thread is about to wait for a kick, or does */
+    _Atomic uint32_t sleeping; /* threads in progress_sleep(): two while one life ends */
 } progress_t;
 
 static progress_t progress;
@@ -72,12 +72,12 @@ static found_t progress_advance_one(weft_comm_state_t *state)
 /* Sleeps until the next kick after `seen`, at most `timeout_ns`. */
 static void progress_sleep(uint32_t seen, uint64_t timeout_ns)
 {
-    /* Sequentially consistent with progress_kick(): it sees `sleeping`, or the system the kick. */
-    atomic_store_explicit(&progress.sleeping, 1, memory_order_seq_cst);
+    /* Sequentially consistent with weft_progress_kick(): it sees this thread, or this the kick. */
+    atomic_fetch_add_explicit(&progress.sleeping, 1, memory_order_seq_cst);
     if (atomic_load_explicit(&progress.kicks, memory_order_seq_cst) == seen) {
         weft_os_futex_wait(&progress.kicks, seen, timeout_ns);
     }
-    atomic_store_explicit(&progress.sleeping, 0, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&progress.sleeping, 1, memory_order_relaxed);
 }
 
 /* Gives way where nobody else wants the core, then naps, longer and longer. `idle` rounds have

@@ -507,6 +507,32 @@ static void a_request_outlives_its_communicator(void **state)
     run(2, outlive);
 }
 
+/* The progress thread ends with the last communicator that needs it, while another rank may start
+ * the next one. */
+static int come_and_go(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    int wrong = 0;
+    (void)rank;
+    (void)arg;
+    for (int i = 0; i < 400 && wrong == 0; i++) {
+        uint32_t sum = 1;
+        weft_comm_t *copy = NULL;
+        weft_request_t *request = NULL;
+        weft_call_t call = {.size = sizeof call, .request_p = &request};
+        NEED(weft_comm_dup(comm, &copy) == WEFT_OK);
+        NEED(weft_all_reduce(&sum, &sum, 1, WEFT_UINT32, WEFT_SUM, copy, &call) == WEFT_OK);
+        NEED(weft_request_wait(&request) == WEFT_OK && sum == n);
+        NEED(weft_comm_destroy(copy) == WEFT_OK);
+    }
+    return wrong;
+}
+
+static void progress_threads_come_and_go(void **state)
+{
+    (void)state;
+    run_with(4, come_and_go, &nets[0], 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -520,6 +546,7 @@ int main(void)
         cmocka_unit_test(a_group_tells_its_first_failure),
         cmocka_unit_test(wrong_uses_are_refused),
         cmocka_unit_test(a_request_outlives_its_communicator),
+        cmocka_unit_test(progress_threads_come_and_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

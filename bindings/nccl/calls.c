@@ -20,12 +20,8 @@ NCCL_EXPORT ncclResult_t ncclAllReduce(const void *send, void *recv, size_t coun
                                        ncclDataType_t dtype, ncclRedOp_t op, ncclComm_t comm,
                                        cudaStream_t stream)
 {
-    const nccl_call_t call = {.name = __func__,
-                              .coll = WEFT_ALL_REDUCE,
-                              .send = send,
-                              .recv = recv,
-                              .count = count,
-                              .stream = stream};
+    const nccl_call_t call =
+        nccl_calls_collective(__func__, WEFT_ALL_REDUCE, send, recv, count, 0, stream);
     return nccl_calls_put(&call, dtype, op, comm, NULL);
 }
 NCCL_TWIN(ncclAllReduce);
@@ -34,13 +30,8 @@ NCCL_EXPORT ncclResult_t ncclReduce(const void *send, void *recv, size_t count,
                                     ncclDataType_t dtype, ncclRedOp_t op, int root, ncclComm_t comm,
                                     cudaStream_t stream)
 {
-    const nccl_call_t call = {.name = __func__,
-                              .coll = WEFT_REDUCE,
-                              .send = send,
-                              .recv = recv,
-                              .count = count,
-                              .root = (uint32_t)root,
-                              .stream = stream};
+    const nccl_call_t call =
+        nccl_calls_collective(__func__, WEFT_REDUCE, send, recv, count, root, stream);
     return nccl_calls_put(&call, dtype, op, comm, NULL);
 }
 NCCL_TWIN(ncclReduce);
@@ -49,13 +40,8 @@ NCCL_EXPORT ncclResult_t ncclBroadcast(const void *send, void *recv, size_t coun
                                        ncclDataType_t dtype, int root, ncclComm_t comm,
                                        cudaStream_t stream)
 {
-    const nccl_call_t call = {.name = __func__,
-                              .coll = WEFT_BROADCAST,
-                              .send = send,
-                              .recv = recv,
-                              .count = count,
-                              .root = (uint32_t)root,
-                              .stream = stream};
+    const nccl_call_t call =
+        nccl_calls_collective(__func__, WEFT_BROADCAST, send, recv, count, root, stream);
     return nccl_calls_put(&call, dtype, ncclSum, comm, NULL);
 }
 NCCL_TWIN(ncclBroadcast);
@@ -64,12 +50,8 @@ NCCL_EXPORT ncclResult_t ncclReduceScatter(const void *send, void *recv, size_t 
                                            ncclDataType_t dtype, ncclRedOp_t op, ncclComm_t comm,
                                            cudaStream_t stream)
 {
-    const nccl_call_t call = {.name = __func__,
-                              .coll = WEFT_REDUCE_SCATTER,
-                              .send = send,
-                              .recv = recv,
-                              .count = count,
-                              .stream = stream};
+    const nccl_call_t call =
+        nccl_calls_collective(__func__, WEFT_REDUCE_SCATTER, send, recv, count, 0, stream);
     return nccl_calls_put(&call, dtype, op, comm, NULL);
 }
 NCCL_TWIN(ncclReduceScatter);
@@ -77,12 +59,8 @@ NCCL_TWIN(ncclReduceScatter);
 NCCL_EXPORT ncclResult_t ncclAllGather(const void *send, void *recv, size_t count,
                                        ncclDataType_t dtype, ncclComm_t comm, cudaStream_t stream)
 {
-    const nccl_call_t call = {.name = __func__,
-                              .coll = WEFT_ALL_GATHER,
-                              .send = send,
-                              .recv = recv,
-                              .count = count,
-                              .stream = stream};
+    const nccl_call_t call =
+        nccl_calls_collective(__func__, WEFT_ALL_GATHER, send, recv, count, 0, stream);
     return nccl_calls_put(&call, dtype, ncclSum, comm, NULL);
 }
 NCCL_TWIN(ncclAllGather);
@@ -90,12 +68,8 @@ NCCL_TWIN(ncclAllGather);
 NCCL_EXPORT ncclResult_t ncclAlltoAll(const void *send, void *recv, size_t count,
                                       ncclDataType_t dtype, ncclComm_t comm, cudaStream_t stream)
 {
-    const nccl_call_t call = {.name = __func__,
-                              .coll = WEFT_ALL_TO_ALL,
-                              .send = send,
-                              .recv = recv,
-                              .count = count,
-                              .stream = stream};
+    const nccl_call_t call =
+        nccl_calls_collective(__func__, WEFT_ALL_TO_ALL, send, recv, count, 0, stream);
     return nccl_calls_put(&call, dtype, ncclSum, comm, NULL);
 }
 NCCL_TWIN(ncclAlltoAll);
@@ -104,13 +78,8 @@ NCCL_EXPORT ncclResult_t ncclGather(const void *send, void *recv, size_t count,
                                     ncclDataType_t dtype, int root, ncclComm_t comm,
                                     cudaStream_t stream)
 {
-    const nccl_call_t call = {.name = __func__,
-                              .coll = WEFT_GATHER,
-                              .send = send,
-                              .recv = recv,
-                              .count = count,
-                              .root = (uint32_t)root,
-                              .stream = stream};
+    const nccl_call_t call =
+        nccl_calls_collective(__func__, WEFT_GATHER, send, recv, count, root, stream);
     return nccl_calls_put(&call, dtype, ncclSum, comm, NULL);
 }
 NCCL_TWIN(ncclGather);
@@ -119,13 +88,8 @@ NCCL_EXPORT ncclResult_t ncclScatter(const void *send, void *recv, size_t count,
                                      ncclDataType_t dtype, int root, ncclComm_t comm,
                                      cudaStream_t stream)
 {
-    const nccl_call_t call = {.name = __func__,
-                              .coll = WEFT_SCATTER,
-                              .send = send,
-                              .recv = recv,
-                              .count = count,
-                              .root = (uint32_t)root,
-                              .stream = stream};
+    const nccl_call_t call =
+        nccl_calls_collective(__func__, WEFT_SCATTER, send, recv, count, root, stream);
     return nccl_calls_put(&call, dtype, ncclSum, comm, NULL);
 }
 NCCL_TWIN(ncclScatter);
@@ -134,13 +98,8 @@ NCCL_TWIN(ncclScatter);
 NCCL_EXPORT ncclResult_t ncclBcast(void *buffer, size_t count, ncclDataType_t dtype, int root,
                                    ncclComm_t comm, cudaStream_t stream)
 {
-    const nccl_call_t call = {.name = __func__,
-                              .coll = WEFT_BROADCAST,
-                              .send = buffer,
-                              .recv = buffer,
-                              .count = count,
-                              .root = (uint32_t)root,
-                              .stream = stream};
+    const nccl_call_t call =
+        nccl_calls_collective(__func__, WEFT_BROADCAST, buffer, buffer, count, root, stream);
     return nccl_calls_put(&call, dtype, ncclSum, comm, NULL);
 }
 NCCL_TWIN(ncclBcast);

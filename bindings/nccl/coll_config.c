@@ -8,12 +8,8 @@ NCCL_EXPORT ncclResult_t ncclAllReduceConfig(const void *send, void *recv, size_
                                              ncclDataType_t dtype, ncclRedOp_t op, ncclComm_t comm,
                                              cudaStream_t stream, const ncclCollConfig_t *config)
 {
-    const nccl_call_t call = {.name = __func__,
-                              .coll = WEFT_ALL_REDUCE,
-                              .send = send,
-                              .recv = recv,
-                              .count = count,
-                              .stream = stream};
+    const nccl_call_t call =
+        nccl_calls_collective(__func__, WEFT_ALL_REDUCE, send, recv, count, 0, stream);
     return nccl_calls_put(&call, dtype, op, comm, config);
 }
 NCCL_TWIN(ncclAllReduceConfig);
@@ -23,13 +19,8 @@ NCCL_EXPORT ncclResult_t ncclReduceConfig(const void *send, void *recv, size_t c
                                           ncclComm_t comm, cudaStream_t stream,
                                           const ncclCollConfig_t *config)
 {
-    const nccl_call_t call = {.name = __func__,
-                              .coll = WEFT_REDUCE,
-                              .send = send,
-                              .recv = recv,
-                              .count = count,
-                              .root = (uint32_t)root,
-                              .stream = stream};
+    const nccl_call_t call =
+        nccl_calls_collective(__func__, WEFT_REDUCE, send, recv, count, root, stream);
     return nccl_calls_put(&call, dtype, op, comm, config);
 }
 NCCL_TWIN(ncclReduceConfig);
@@ -38,13 +29,8 @@ NCCL_EXPORT ncclResult_t ncclBroadcastConfig(const void *send, void *recv, size_
                                              ncclDataType_t dtype, int root, ncclComm_t comm,
                                              cudaStream_t stream, const ncclCollConfig_t *config)
 {
-    const nccl_call_t call = {.name = __func__,
-                              .coll = WEFT_BROADCAST,
-                              .send = send,
-                              .recv = recv,
-                              .count = count,
-                              .root = (uint32_t)root,
-                              .stream = stream};
+    const nccl_call_t call =
+        nccl_calls_collective(__func__, WEFT_BROADCAST, send, recv, count, root, stream);
     return nccl_calls_put(&call, dtype, ncclSum, comm, config);
 }
 NCCL_TWIN(ncclBroadcastConfig);
@@ -54,12 +40,8 @@ NCCL_EXPORT ncclResult_t ncclReduceScatterConfig(const void *send, void *recv, s
                                                  ncclComm_t comm, cudaStream_t stream,
                                                  const ncclCollConfig_t *config)
 {
-    const nccl_call_t call = {.name = __func__,
-                              .coll = WEFT_REDUCE_SCATTER,
-                              .send = send,
-                              .recv = recv,
-                              .count = count,
-                              .stream = stream};
+    const nccl_call_t call =
+        nccl_calls_collective(__func__, WEFT_REDUCE_SCATTER, send, recv, count, 0, stream);
     return nccl_calls_put(&call, dtype, op, comm, config);
 }
 NCCL_TWIN(ncclReduceScatterConfig);
@@ -68,12 +50,8 @@ NCCL_EXPORT ncclResult_t ncclAllGatherConfig(const void *send, void *recv, size_
                                              ncclDataType_t dtype, ncclComm_t comm,
                                              cudaStream_t stream, const ncclCollConfig_t *config)
 {
-    const nccl_call_t call = {.name = __func__,
-                              .coll = WEFT_ALL_GATHER,
-                              .send = send,
-                              .recv = recv,
-                              .count = count,
-                              .stream = stream};
+    const nccl_call_t call =
+        nccl_calls_collective(__func__, WEFT_ALL_GATHER, send, recv, count, 0, stream);
     return nccl_calls_put(&call, dtype, ncclSum, comm, config);
 }
 NCCL_TWIN(ncclAllGatherConfig);
@@ -82,12 +60,8 @@ NCCL_EXPORT ncclResult_t ncclAlltoAllConfig(const void *send, void *recv, size_t
                                             ncclDataType_t dtype, ncclComm_t comm,
                                             cudaStream_t stream, const ncclCollConfig_t *config)
 {
-    const nccl_call_t call = {.name = __func__,
-                              .coll = WEFT_ALL_TO_ALL,
-                              .send = send,
-                              .recv = recv,
-                              .count = count,
-                              .stream = stream};
+    const nccl_call_t call =
+        nccl_calls_collective(__func__, WEFT_ALL_TO_ALL, send, recv, count, 0, stream);
     return nccl_calls_put(&call, dtype, ncclSum, comm, config);
 }
 NCCL_TWIN(ncclAlltoAllConfig);
@@ -96,13 +70,8 @@ NCCL_EXPORT ncclResult_t ncclGatherConfig(const void *send, void *recv, size_t c
                                           ncclDataType_t dtype, int root, ncclComm_t comm,
                                           cudaStream_t stream, const ncclCollConfig_t *config)
 {
-    const nccl_call_t call = {.name = __func__,
-                              .coll = WEFT_GATHER,
-                              .send = send,
-                              .recv = recv,
-                              .count = count,
-                              .root = (uint32_t)root,
-                              .stream = stream};
+    const nccl_call_t call =
+        nccl_calls_collective(__func__, WEFT_GATHER, send, recv, count, root, stream);
     return nccl_calls_put(&call, dtype, ncclSum, comm, config);
 }
 NCCL_TWIN(ncclGatherConfig);
@@ -111,13 +80,8 @@ NCCL_EXPORT ncclResult_t ncclScatterConfig(const void *send, void *recv, size_t 
                                            ncclDataType_t dtype, int root, ncclComm_t comm,
                                            cudaStream_t stream, const ncclCollConfig_t *config)
 {
-    const nccl_call_t call = {.name = __func__,
-                              .coll = WEFT_SCATTER,
-                              .send = send,
-                              .recv = recv,
-                              .count = count,
-                              .root = (uint32_t)root,
-                              .stream = stream};
+    const nccl_call_t call =
+        nccl_calls_collective(__func__, WEFT_SCATTER, send, recv, count, root, stream);
     return nccl_calls_put(&call, dtype, ncclSum, comm, config);
 }
 NCCL_TWIN(ncclScatterConfig);

@@ -14,127 +14,9 @@
 #include "core/exec/port_export.h"
 #include "core/exec/proxy.h"
 #include "core/os/os.h"
+#include "tests/support/recording_lanes.h"
 
 enum { SLOTS = 4, SLOT_BYTES = 256, COUNT = 100 };
-
-static struct fake {
-    weft_status_t prepare, start, poll;
-    weft_lanes_state_t state;
-    weft_lanes_program_t program;
-    weft_lanes_code_t code[16];
-    weft_lanes_operand_t operands[16];
-    weft_lanes_move_t moves[8];
-    weft_lanes_after_t afters[2];
-    weft_lanes_call_t call;
-    uint64_t advance; /* of every port */
-    uint64_t run;     /* that was looked at last */
-    int starts, aborts, releases, closed;
-} fake;
-
-struct weft_lanes_endpoint {
-    weft_lanes_port_t port;
-    uint64_t next;
-    weft_lanes_window_t windows[WEFT_LANES_WINDOWS];
-};
-
-static weft_lanes_endpoint_t ends[2];
-static int nends;
-
-static weft_status_t fake_end_open(weft_kernel_t *kernel, const weft_lanes_port_t *port,
-                                   weft_lanes_endpoint_t **end_p)
-{
-    (void)kernel;
-    ends[nends].port = *port;
-    *end_p = &ends[nends++];
-    return WEFT_OK;
-}
-
-static void fake_end_close(weft_lanes_endpoint_t *end)
-{
-    (void)end;
-    fake.closed++;
-}
-
-static uint64_t fake_end_next(const weft_lanes_endpoint_t *end)
-{
-    return end->next;
-}
-
-static void fake_end_seek(weft_lanes_endpoint_t *end, uint64_t next)
-{
-    end->next = next;
-}
-
-static weft_status_t fake_end_windows(weft_lanes_endpoint_t *end,
-                                      const weft_lanes_window_t *windows)
-{
-    memcpy(end->windows, windows, sizeof end->windows);
-    return WEFT_OK;
-}
-
-static weft_status_t fake_prepare(weft_kernel_t *kernel, const weft_lanes_program_t *program,
-                                  weft_lanes_handle_t **handle_p)
-{
-    (void)kernel;
-    fake.program = *program;
-    memcpy(fake.code, program->code, program->ncode * sizeof *program->code);
-    memcpy(fake.operands, program->operands, program->noperands * sizeof *program->operands);
-    memcpy(fake.moves, program->moves, program->nmoves * sizeof *program->moves);
-    memcpy(fake.afters, program->afters, program->nafters * sizeof *program->afters);
-    if (fake.prepare != WEFT_OK) {
-        return weft_fail(fake.prepare, 0, "the fake says so");
-    }
-    *handle_p = (weft_lanes_handle_t *)&fake;
-    return WEFT_OK;
-}
-
-static weft_status_t fake_start(weft_lanes_queue_t *queue, void *const *stream,
-                                weft_lanes_job_t *jobs, uint32_t njobs)
-{
-    assert_ptr_equal(queue, &fake);
-    assert_null(stream);
-    assert_int_equal(njobs, 1);
-    fake.call = *jobs[0].call;
-    fake.starts++;
-    jobs[0].run = 40 + (uint64_t)fake.starts;
-    return fake.start;
-}
-
-static weft_status_t fake_poll(weft_lanes_handle_t *handle, uint64_t run, weft_lanes_state_t *state)
-{
-    (void)handle;
-    *state = fake.state;
-    fake.run = run;
-    for (int i = 0; fake.poll != WEFT_IN_PROGRESS && i < nends; i++) {
-        ends[i].next += fake.advance;
-    }
-    return fake.poll;
-}
-
-static void fake_abort(weft_lanes_handle_t *handle)
-{
-    (void)handle;
-    fake.aborts++;
-    fake.poll = WEFT_ERR_ABORTED;
-}
-
-static void fake_release(weft_lanes_handle_t *handle)
-{
-    (void)handle;
-    fake.releases++;
-}
-
-static const weft_kernel_lanes_t fake_lanes = {.size = sizeof fake_lanes,
-                                               .prepare = fake_prepare,
-                                               .endpoint_open = fake_end_open,
-                                               .endpoint_close = fake_end_close,
-                                               .endpoint_next = fake_end_next,
-                                               .endpoint_seek = fake_end_seek,
-                                               .start = fake_start,
-                                               .poll = fake_poll,
-                                               .abort = fake_abort,
-                                               .release = fake_release,
-                                               .endpoint_windows = fake_end_windows};
 
 static void copy_int32(const weft_combine_t *c)
 {
@@ -201,9 +83,7 @@ static int setup(void **state)
     weft_algo_ops_t ops = {.size = sizeof ops, .emit = emit};
     weft_algo_topo_t view = {.size = sizeof view, .nhosts = 1, .host = hosts};
     weft_algo_call_t call = {.size = sizeof call, .coll = WEFT_ALL_REDUCE, .nranks = 2};
-    fake = (struct fake){.poll = WEFT_IN_PROGRESS, .advance = 3};
-    nends = 0;
-    fake.state = (weft_lanes_state_t){.size = sizeof fake.state, .blocked = -1, .mismatch = -1};
+    recording_lanes_reset();
     job = (job_t){.plan = NULL};
     if (weft_plan_emit(&ops, NULL, &call, &view, NULL, &job.plan) != WEFT_OK) {
         return -1;
@@ -211,8 +91,8 @@ static int setup(void **state)
     job.program = (weft_program_t){.plan = job.plan,
                                    .channels = 1,
                                    .combine = copy_int32,
-                                   .offload.ops = &fake_lanes,
-                                   .offload.queue = (weft_lanes_queue_t *)&fake,
+                                   .offload.ops = &recording_lanes,
+                                   .offload.queue = (weft_lanes_queue_t *)&recording,
                                    .dtype = WEFT_INT32,
                                    .op = WEFT_MAX,
                                    .elem = 4,
@@ -262,28 +142,28 @@ static void begin(job_t *job)
 static void a_plan_is_flattened(void **state)
 {
     begin(*state);
-    assert_int_equal(fake.program.nlanes, 2);
-    assert_int_equal(fake.program.ncode, 8);
-    assert_int_equal(fake.program.dtype, WEFT_INT32);
-    assert_int_equal(fake.program.op, WEFT_MAX);
-    assert_int_equal(fake.program.largest_par, 2);
-    assert_int_equal(fake.program.tmp_chunks, 1);
-    assert_int_equal(fake.code[0].opcode, WEFT_LANES_LOOP);
-    assert_int_equal(fake.code[0].n, 2);
-    assert_int_equal(fake.code[0].mate_or_mask, 2);
-    assert_int_equal(fake.code[3].opcode, WEFT_LANES_STOP);
-    assert_int_equal(fake.code[4].opcode, WEFT_LANES_PAR);
+    assert_int_equal(recording.program.nlanes, 2);
+    assert_int_equal(recording.program.ncode, 8);
+    assert_int_equal(recording.program.dtype, WEFT_INT32);
+    assert_int_equal(recording.program.op, WEFT_MAX);
+    assert_int_equal(recording.program.largest_par, 2);
+    assert_int_equal(recording.program.tmp_chunks, 1);
+    assert_int_equal(recording.code[0].opcode, WEFT_LANES_LOOP);
+    assert_int_equal(recording.code[0].n, 2);
+    assert_int_equal(recording.code[0].mate_or_mask, 2);
+    assert_int_equal(recording.code[3].opcode, WEFT_LANES_STOP);
+    assert_int_equal(recording.code[4].opcode, WEFT_LANES_PAR);
     /* Nothing changes what it sends, in place neither. */
-    assert_int_equal(fake.moves[fake.code[1].n].flags,
+    assert_int_equal(recording.moves[recording.code[1].n].flags,
                      WEFT_LANES_STABLE | WEFT_LANES_STABLE_IN_PLACE);
-    const weft_lanes_move_t *take = &fake.moves[fake.code[5].n];
+    const weft_lanes_move_t *take = &recording.moves[recording.code[5].n];
     assert_int_equal(take->flags, WEFT_LANES_LIKE);
-    assert_int_equal(fake.operands[take->operand + 2].kind, WEFT_OPERAND_IN);
-    assert_int_equal(fake.operands[take->operand + 2].chunks, 2);
-    assert_int_equal(fake.operands[take->operand].kind, WEFT_OPERAND_TMP);
-    assert_int_equal(fake.operands[take->operand].chunks, 1);
-    assert_int_equal(fake.afters[take->after].pc, 1);
-    assert_int_equal(fake.moves[fake.code[6].n].flags, WEFT_MOVE_FINAL);
+    assert_int_equal(recording.operands[take->operand + 2].kind, WEFT_OPERAND_IN);
+    assert_int_equal(recording.operands[take->operand + 2].chunks, 2);
+    assert_int_equal(recording.operands[take->operand].kind, WEFT_OPERAND_TMP);
+    assert_int_equal(recording.operands[take->operand].chunks, 1);
+    assert_int_equal(recording.afters[take->after].pc, 1);
+    assert_int_equal(recording.moves[recording.code[6].n].flags, WEFT_MOVE_FINAL);
 }
 
 static void a_run_is_lent_the_ports_and_gives_them_back(void **state)
@@ -291,29 +171,29 @@ static void a_run_is_lent_the_ports_and_gives_them_back(void **state)
     job_t *job = *state;
     bool moved = false;
     begin(job);
-    assert_ptr_equal(fake.call.in, job->in);
-    assert_int_equal(fake.call.segmentation.count, COUNT);
-    assert_int_equal(fake.call.segmentation.slices, 2);
-    assert_ptr_equal(fake.call.ends[0], &ends[0]);
-    assert_int_equal(ends[0].next, 10);
-    assert_int_equal(ends[0].port.sends, 1);
-    assert_ptr_equal(ends[1].port.fifo, job->fifo[1]);
-    assert_ptr_equal(ends[1].port.payloads, job->ports[1].head.payloads);
-    assert_int_equal(ends[1].port.stride, SLOT_BYTES);
-    fake.state.blocked = 1;
+    assert_ptr_equal(recording.call.in, job->in);
+    assert_int_equal(recording.call.segmentation.count, COUNT);
+    assert_int_equal(recording.call.segmentation.slices, 2);
+    assert_ptr_equal(recording.call.ends[0], &recording.ends[0]);
+    assert_int_equal(recording.ends[0].next, 10);
+    assert_int_equal(recording.ends[0].port.sends, 1);
+    assert_ptr_equal(recording.ends[1].port.fifo, job->fifo[1]);
+    assert_ptr_equal(recording.ends[1].port.payloads, job->ports[1].head.payloads);
+    assert_int_equal(recording.ends[1].port.stride, SLOT_BYTES);
+    recording.state.blocked = 1;
     assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_IN_PROGRESS);
-    assert_int_equal(fake.run, 41);
+    assert_int_equal(recording.run, 41);
     assert_false(moved);
     assert_ptr_equal(job->run.blocked, &job->ports[1].head);
-    fake.state.moved = 5;
+    recording.state.moved = 5;
     assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_IN_PROGRESS);
     assert_true(moved);
-    fake.poll = WEFT_OK;
+    recording.poll = WEFT_OK;
     assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_OK);
     assert_int_equal(job->run.stopped, 2);
-    assert_int_equal(ends[0].next, 13);
+    assert_int_equal(recording.ends[0].next, 13);
     assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_OK);
-    assert_int_equal(ends[0].next, 13);
+    assert_int_equal(recording.ends[0].next, 13);
 }
 
 /* Puts message n into the FIFO of the port that receives. */
@@ -329,31 +209,31 @@ static void the_host_goes_on_where_the_device_has_ended(void **state)
     job_t *job = *state;
     bool moved = false;
     begin(job);
-    fake.poll = WEFT_OK;
+    recording.poll = WEFT_OK;
     assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_OK);
-    fake.start = WEFT_ERR_UNSUPPORTED;
+    recording.start = WEFT_ERR_UNSUPPORTED;
     weft_interpreter_start(&job->run,
                            &(weft_binding_t){.in = job->in, .out = job->out, .sequence = 8});
-    assert_int_equal(nends, 2);
+    assert_int_equal(recording.nends, 2);
     assert_int_equal(job->ports[0].head.next, 13);
     assert_int_equal(job->ports[1].head.next, 14);
     atomic_store(&job->ports[0].mapped.control->released, 13);
     arrive(job, 14);
     arrive(job, 15);
     assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_OK);
-    assert_int_equal(ends[0].next, 17);
-    assert_int_equal(ends[1].next, 16);
+    assert_int_equal(recording.ends[0].next, 17);
+    assert_int_equal(recording.ends[1].next, 16);
 }
 
 static void what_the_device_does_not_support_the_host_runs(void **state)
 {
     job_t *job = *state;
     bool moved = false;
-    fake.prepare = WEFT_ERR_UNSUPPORTED;
+    recording.prepare = WEFT_ERR_UNSUPPORTED;
     begin(job);
     assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_IN_PROGRESS);
     assert_true(moved);
-    assert_int_equal(fake.starts, 0);
+    assert_int_equal(recording.starts, 0);
 }
 
 /* A transport that takes every post. */
@@ -400,9 +280,9 @@ static void a_port_of_messages_is_exported_with_the_slots_of_the_transport(void 
     job_t *job = *state;
     carry_messages(job);
     begin(job);
-    assert_int_equal(fake.starts, 1);
+    assert_int_equal(recording.starts, 1);
     for (uint32_t p = 0; p < 2; p++) {
-        const weft_lanes_port_t *exported = &ends[p].port;
+        const weft_lanes_port_t *exported = &recording.ends[p].port;
         const uint8_t *slots = job->ports[p].message.memory;
         assert_int_equal(exported->sends, p == 0);
         assert_int_equal(exported->slot_bytes, SLOT_BYTES);
@@ -425,7 +305,7 @@ static void what_a_run_has_sent_is_drained_before_it_is_done(void **state)
     begin(job);
     assert_null(weft_interpreter_undrained(&job->run));
     device_sends(job);
-    fake.poll = WEFT_OK;
+    recording.poll = WEFT_OK;
     assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_OK);
     assert_ptr_equal(weft_interpreter_undrained(&job->run), &job->ports[0].head);
     assert_int_equal(job->ports[0].head.next, 1);
@@ -440,15 +320,15 @@ static void a_link_that_broke_ends_the_step_of_a_device_that_waits_for_it(void *
     carry_messages(job);
     begin(job);
     job->ports[1].head.broken = WEFT_ERR_LINK;
-    fake.state.blocked = 0;
+    recording.state.blocked = 0;
     assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_IN_PROGRESS);
-    fake.state.blocked = 1;
+    recording.state.blocked = 1;
     assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_ERR_LINK);
     assert_ptr_equal(job->run.blocked, &job->ports[1].head);
     assert_false(moved);
     /* It has the buffers until it has ended. */
     weft_interpreter_stop(&job->run);
-    assert_int_equal(fake.aborts, 1);
+    assert_int_equal(recording.aborts, 1);
     assert_false(job->run.device_run.under_way);
 }
 
@@ -459,10 +339,10 @@ static void a_run_of_the_host_goes_on_behind_the_messages_of_the_device(void **s
     carry_messages(job);
     begin(job);
     device_sends(job);
-    fake.poll = WEFT_OK;
-    fake.advance = 0;
+    recording.poll = WEFT_OK;
+    recording.advance = 0;
     assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_OK);
-    fake.start = WEFT_ERR_UNSUPPORTED;
+    recording.start = WEFT_ERR_UNSUPPORTED;
     weft_interpreter_start(&job->run,
                            &(weft_binding_t){.in = job->in, .out = job->out, .sequence = 8});
     assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_IN_PROGRESS);
@@ -476,14 +356,14 @@ static void a_function_of_the_caller_keeps_the_run_on_the_host(void **state)
     job_t *job = *state;
     job->program.user.fn = (weft_op_fn_t)(uintptr_t)1;
     begin(job);
-    assert_int_equal(fake.starts, 0);
+    assert_int_equal(recording.starts, 0);
 }
 
 static void a_start_that_fails_fails_the_step(void **state)
 {
     job_t *job = *state;
     bool moved = false;
-    fake.start = WEFT_ERR_ARG;
+    recording.start = WEFT_ERR_ARG;
     begin(job);
     assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_ERR_ARG);
     assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_ERR_ARG);
@@ -493,9 +373,9 @@ static void what_the_device_does_not_reach_the_host_runs(void **state)
 {
     job_t *job = *state;
     bool moved = false;
-    fake.start = WEFT_ERR_UNSUPPORTED;
+    recording.start = WEFT_ERR_UNSUPPORTED;
     begin(job);
-    assert_int_equal(fake.starts, 1);
+    assert_int_equal(recording.starts, 1);
     assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_IN_PROGRESS);
     assert_true(moved);
 }
@@ -507,10 +387,10 @@ static void a_mismatch_names_the_port_and_both_signatures(void **state)
     begin(job);
     weft_signature_t mine = {.coll = WEFT_ALL_REDUCE, .count = 8}, theirs = mine;
     theirs.count = 16;
-    memcpy(fake.state.mine, &mine, sizeof mine);
-    memcpy(fake.state.theirs, &theirs, sizeof theirs);
-    fake.state.mismatch = 1;
-    fake.poll = WEFT_ERR_MISMATCH;
+    memcpy(recording.state.mine, &mine, sizeof mine);
+    memcpy(recording.state.theirs, &theirs, sizeof theirs);
+    recording.state.mismatch = 1;
+    recording.poll = WEFT_ERR_MISMATCH;
     assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_ERR_MISMATCH);
     assert_ptr_equal(job->run.mismatched, &job->ports[1].head);
     assert_int_equal(job->run.theirs.count, 16);
@@ -522,8 +402,8 @@ static void a_mismatch_at_a_port_that_is_none_is_a_fault_of_the_device(void **st
     job_t *job = *state;
     bool moved = false;
     begin(job);
-    fake.state.mismatch = 2;
-    fake.poll = WEFT_ERR_MISMATCH;
+    recording.state.mismatch = 2;
+    recording.poll = WEFT_ERR_MISMATCH;
     assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_ERR_INTERNAL);
 }
 
@@ -532,13 +412,13 @@ static void a_run_is_stopped_before_its_buffers_go_back(void **state)
     job_t *job = *state;
     begin(job);
     weft_interpreter_stop(&job->run);
-    assert_int_equal(fake.aborts, 1);
+    assert_int_equal(recording.aborts, 1);
     weft_interpreter_stop(&job->run);
-    assert_int_equal(fake.aborts, 1);
+    assert_int_equal(recording.aborts, 1);
     weft_interpreter_fini(&job->run);
-    assert_int_equal(fake.releases, 1);
+    assert_int_equal(recording.releases, 1);
     weft_port_unexport(&job->ports[0].head);
-    assert_int_equal(fake.closed, 1);
+    assert_int_equal(recording.closed, 1);
 }
 
 static void ends_know_the_windows(void **state)
@@ -548,14 +428,14 @@ static void ends_know_the_windows(void **state)
     job->reach[1].theirs[3] = (weft_lanes_window_t){(uint8_t *)job->out, sizeof job->out};
     job->windows.reach = job->reach;
     begin(job);
-    assert_ptr_equal(ends[0].windows[2].base, job->in); /* it sends */
-    assert_int_equal(ends[0].windows[3].bytes, 0);
-    assert_ptr_equal(ends[1].windows[3].base, job->out);
-    assert_int_equal(ends[1].windows[2].bytes, 0);
-    assert_int_equal(fake.call.stable, WEFT_LANES_STABLE);
+    assert_ptr_equal(recording.ends[0].windows[2].base, job->in); /* it sends */
+    assert_int_equal(recording.ends[0].windows[3].bytes, 0);
+    assert_ptr_equal(recording.ends[1].windows[3].base, job->out);
+    assert_int_equal(recording.ends[1].windows[2].bytes, 0);
+    assert_int_equal(recording.call.stable, WEFT_LANES_STABLE);
     job->reach[1].mine[2].bytes = 0;
     assert_int_equal(weft_port_announce_windows(&job->ports[0].head), WEFT_OK);
-    assert_int_equal(ends[0].windows[2].bytes, 0);
+    assert_int_equal(recording.ends[0].windows[2].bytes, 0);
 }
 
 static void calls_in_place_have_a_flag_of_their_own(void **state)
@@ -566,7 +446,7 @@ static void calls_in_place_have_a_flag_of_their_own(void **state)
     assert_int_equal(weft_binding_stable(&binding), WEFT_STABLE_IN_PLACE);
     assert_int_equal(weft_interpreter_init(&job->run, &job->program, &job->workspace), WEFT_OK);
     weft_interpreter_start(&job->run, &binding);
-    assert_int_equal(fake.call.stable, WEFT_LANES_STABLE_IN_PLACE);
+    assert_int_equal(recording.call.stable, WEFT_LANES_STABLE_IN_PLACE);
     binding.vectors = &vectors;
     assert_int_equal(weft_binding_stable(&binding), 0);
 }
@@ -576,14 +456,14 @@ static void a_lie_about_a_window_is_the_peers(void **state)
     job_t *job = *state;
     bool moved = false;
     begin(job);
-    fake.state.zero_copied = 5;
-    fake.state.mismatch = 1;
-    fake.poll = WEFT_ERR_PROTO;
+    recording.state.zero_copied = 5;
+    recording.state.mismatch = 1;
+    recording.poll = WEFT_ERR_PROTO;
     assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_ERR_PROTO);
     assert_int_equal(weft_error_record()->peer, 1);
     assert_non_null(strstr(weft_error_record()->text, "window"));
     assert_int_equal(job->windows.sent, 5);
-    fake.state.mismatch = 2;
+    recording.state.mismatch = 2;
     weft_lanes_state_t seen;
     assert_int_equal(weft_device_run_look(&job->run, 1, &seen), WEFT_ERR_INTERNAL);
     assert_int_equal(job->windows.sent, 5); /* of all runs, counted once */

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Making and freeing the instances of the plugins that a family uses. */
+#include "core/comm/family_plugins.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/error.h"
+
+/* Adds to the plugin's error where the configuration lists the plugin. */
+static weft_status_t family_plugins_name_listing(const weft_family_t *family,
+                                                 const weft_loaded_t *loaded, weft_status_t status)
+{
+    weft_error_t *error = weft_error_record();
+    size_t at = strnlen(error->text, sizeof error->text);
+    snprintf(error->text + at, sizeof error->text - at, " (%s is listed in [core] algo, %s)",
+             loaded->plugin->name, weft_config_origin(family->config, "core", "algo"));
+    return status;
+}
+
+/* Finds an algorithm by name, for plans that use the plans of other algorithms. */
+static weft_status_t family_plugins_find_algo(void *arg, const char *name,
+                                              const weft_algo_ops_t **ops_p, weft_algo_t **algo_p)
+{
+    const weft_family_algos_t *algos = arg;
+    const char *names[WEFT_ALGOS_MAX];
+    for (uint32_t i = 0; i < algos->count; i++) {
+        const weft_algo_loaded_t *algo = &algos->list[i];
+        names[i] = algo->loaded->plugin->name;
+        if (strcmp(names[i], name) == 0) {
+            *ops_p = algo->ops;
+            *algo_p = algo->algo;
+            return WEFT_OK;
+        }
+    }
+    return weft_plan_no_algo(name, names, algos->count);
+}
+
+static weft_status_t family_plugins_create_algos(weft_family_t *family)
+{
+    const weft_loaded_t *loaded;
+    family->algos.finder =
+        (weft_plan_finder_t){.find = family_plugins_find_algo, .arg = &family->algos};
+    for (uint32_t i = 0; (loaded = weft_registry_get(family->registry, WEFT_KIND_ALGO, i)) != NULL;
+         i++) {
+        if (i == WEFT_ALGOS_MAX) {
+            return weft_fail(WEFT_ERR_CONFIG, 0, "more than %d algorithms are listed",
+                             WEFT_ALGOS_MAX);
+        }
+        weft_algo_loaded_t *algo = &family->algos.list[i];
+        algo->loaded = loaded;
+        algo->ops = loaded->plugin->ops;
+        weft_status_t status = algo->ops->create(loaded->host, loaded->config, &algo->algo);
+        if (status != WEFT_OK) {
+            return family_plugins_name_listing(family, loaded, status);
+        }
+        family->algos.count = i + 1;
+    }
+    return WEFT_OK;
+}
+
+static weft_status_t family_plugins_need_one(const weft_family_t *family, weft_plugin_kind_t kind,
+                                             const char *what, const weft_loaded_t **loaded_p)
+{
+    *loaded_p = weft_registry_get(family->registry, kind, 0);
+    if (*loaded_p == NULL) {
+        return weft_fail(WEFT_ERR_CONFIG, 0, "no %s plugin is listed in [core] %s", what, what);
+    }
+    return WEFT_OK;
+}
+
+weft_status_t weft_family_create_plugins(weft_family_t *family)
+{
+    weft_status_t status =
+        family_plugins_need_one(family, WEFT_KIND_KERNEL, "kernel", &family->kernel.loaded);
+    if (status == WEFT_OK) {
+        status = family_plugins_need_one(family, WEFT_KIND_TUNER, "tuner", &family->tuner.loaded);
+    }
+    if (status != WEFT_OK) {
+        return status;
+    }
+    family->kernel.ops = family->kernel.loaded->plugin->ops;
+    family->tuner.ops = family->tuner.loaded->plugin->ops;
+    status = family->kernel.ops->create(family->kernel.loaded->host, family->kernel.loaded->config,
+                                        &family->kernel.instance);
+    if (status == WEFT_OK) {
+        family->kernel.props.size = sizeof family->kernel.props;
+        status = family->kernel.ops->props(family->kernel.instance, &family->kernel.props);
+    }
+    if (status == WEFT_OK && WEFT_HAS(family->kernel.ops, weft_kernel_ops_t, get_extension)) {
+        family->kernel.lanes =
+            family->kernel.ops->get_extension(family->kernel.instance, WEFT_KERNEL_LANES);
+        family->kernel.memory =
+            family->kernel.ops->get_extension(family->kernel.instance, WEFT_KERNEL_MEMORY);
+        /* Host code moves payloads that lie on a device by the kernel's copy function. */
+        if (family->kernel.memory != NULL) {
+            family->kernel.share =
+                family->kernel.ops->get_extension(family->kernel.instance, WEFT_KERNEL_IPC);
+            family->kernel.direct =
+                family->kernel.ops->get_extension(family->kernel.instance, WEFT_KERNEL_GPUDIRECT);
+        }
+    }
+    if (status == WEFT_OK) {
+        status = family->tuner.ops->create(family->tuner.loaded->host, family->tuner.loaded->config,
+                                           &family->tuner.instance);
+    }
+    return status == WEFT_OK ? family_plugins_create_algos(family) : status;
+}
+
+void weft_family_destroy_plugins(weft_family_t *family)
+{
+    for (uint32_t i = 0; i < family->algos.count; i++) {
+        family->algos.list[i].ops->destroy(family->algos.list[i].algo);
+    }
+    if (family->tuner.instance != NULL) {
+        family->tuner.ops->destroy(family->tuner.instance);
+    }
+    if (family->kernel.instance != NULL) {
+        family->kernel.ops->destroy(family->kernel.instance);
+    }
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * One machine: packages, NUMA nodes, PCI bridges, GPUs, NICs, and the links between GPUs. It is
+ * filled once, by a topo plugin, from a description, or from /sys, and only read afterwards. Things
+ * name each other by their index in the arrays. Bandwidths are bytes per second in one direction;
+ * 0: not known. */
+#ifndef WEFT_TOPO_MACHINE_H
+#define WEFT_TOPO_MACHINE_H
+
+#include <stdint.h>
+
+#define WEFT_MACHINE_NONE UINT32_MAX
+
+/* The most that a description may have; a larger one is refused by name. */
+#define WEFT_MACHINE_PACKAGES_MAX 64u
+#define WEFT_MACHINE_NODES_MAX 256u
+#define WEFT_MACHINE_BRANCHES_MAX 1024u
+#define WEFT_MACHINE_DEVICES_MAX 256u
+#define WEFT_MACHINE_LINKS_MAX 4096u
+#define WEFT_MACHINE_CACHES_MAX 6u
+
+typedef enum weft_device_kind { WEFT_DEVICE_GPU, WEFT_DEVICE_NIC } weft_device_kind_t;
+
+/* The way between two devices in the words of nvidia-smi and NCCL, nearest first. */
+typedef enum weft_path_class {
+    WEFT_PATH_SELF,
+    WEFT_PATH_NV,   /* past PCIe: NVLink, xGMI */
+    WEFT_PATH_PIX,  /* one bridge at most */
+    WEFT_PATH_PXB,  /* several bridges, no host bridge */
+    WEFT_PATH_PHB,  /* one host bridge */
+    WEFT_PATH_NODE, /* several host bridges of one NUMA node */
+    WEFT_PATH_SYS,  /* from one NUMA node to another */
+    WEFT_PATH_UNKNOWN
+} weft_path_class_t;
+
+typedef struct weft_machine_package {
+    uint32_t index; /* as the system counts */
+    char model[128];
+} weft_machine_package_t;
+
+/* All caches of one level, kind and size that belong to a NUMA node. */
+typedef struct weft_machine_cache {
+    char name[8]; /* "L3", "L1d" */
+    uint64_t bytes;
+    uint32_t count;
+} weft_machine_cache_t;
+
+/* A NUMA node with the cores that are nearest to it. */
+typedef struct weft_machine_node {
+    uint32_t index;   /* as the system counts */
+    uint32_t package; /* WEFT_MACHINE_NONE: in none, or in several */
+    uint64_t memory;  /* bytes */
+    uint32_t cores, pus;
+    uint32_t usable;  /* PUs on which this process may run */
+    char list[256];   /* of PUs, "0-7,16-23" */
+    double bandwidth; /* of its memory */
+    weft_machine_cache_t caches[WEFT_MACHINE_CACHES_MAX];
+    uint32_t ncaches;
+} weft_machine_node_t;
+
+/* Where ways in the PCI tree part: a host bridge, or a bridge with devices of interest below. */
+typedef struct weft_machine_branch {
+    uint32_t parent;  /* branch; WEFT_MACHINE_NONE for host bridges */
+    uint32_t node;    /* WEFT_MACHINE_NONE: not known */
+    double bandwidth; /* to the parent; of a host bridge: to its node */
+    char name[32];    /* "host bridge 0000:00", "bridge 0000:15:00.0" */
+} weft_machine_branch_t;
+
+/* A GPU or a NIC. GPUs come first, each kind in PCI order. A NIC is one port. */
+typedef struct weft_machine_device {
+    weft_device_kind_t kind;
+    uint32_t number;  /* of its kind: GPU0, NIC0 */
+    uint32_t branch;  /* WEFT_MACHINE_NONE: none is known */
+    uint32_t node;    /* WEFT_MACHINE_NONE: not known */
+    uint32_t rail;    /* of a NIC: ports of one rail reach each other; else WEFT_MACHINE_NONE */
+    double pci;       /* of its PCI link */
+    double speed;     /* of a NIC: of its port */
+    char address[32]; /* in PCI, "0000:15:00.0" */
+    char model[128];
+    char system[128]; /* what the system calls it: "mlx5_0 ib0" */
+} weft_machine_device_t;
+
+/* A connection past PCIe, both directions: NVLink or xGMI between two GPUs, or from a GPU to the
+ * switch that all GPUs with such a link share. */
+typedef struct weft_machine_link {
+    uint32_t from; /* device */
+    uint32_t to;   /* device; WEFT_MACHINE_NONE: the switch */
+    double bandwidth;
+} weft_machine_link_t;
+
+typedef struct weft_machine {
+    char name[128];   /* of the host, or of the file */
+    char source[128]; /* "hwloc", "/sys", "file x.xml": who filled it */
+    double socket;    /* bandwidth between two NUMA nodes of different packages */
+    weft_machine_package_t *packages;
+    weft_machine_node_t *nodes;
+    weft_machine_branch_t *branches;
+    weft_machine_device_t *devices;
+    weft_machine_link_t *links;
+    uint32_t npackages, nnodes, nbranches, ndevices, ngpus, nlinks;
+} weft_machine_t;
+
+#endif

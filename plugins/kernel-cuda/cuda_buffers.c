@@ -68,10 +68,11 @@ static bool buffers_drop(weft_kernel_t *kernel, bool all)
 
 void cuda_buffers_close(weft_kernel_t *kernel)
 {
-    int previous;
-    if (kernel->buffers != NULL && cuda_device_set(kernel, &previous) == cudaSuccess) {
+    cuda_context_t saved;
+    if (kernel->buffers != NULL &&
+        cuda_context_enter(&kernel->contexts, kernel->device, &saved) == cudaSuccess) {
         buffers_drop(kernel, true);
-        cuda_device_restore(previous);
+        cuda_context_leave(&saved);
     }
 }
 
@@ -124,9 +125,9 @@ static weft_status_t cuda_buffers_no_memory(const weft_kernel_t *kernel, cudaErr
 
 static weft_status_t buffers_alloc(weft_kernel_t *kernel, uint64_t bytes, void **memory_p)
 {
-    int previous;
+    cuda_context_t saved;
     const uint64_t most = bytes > 0 ? bytes : 1;
-    cudaError_t error = cuda_device_set(kernel, &previous);
+    cudaError_t error = cuda_context_enter(&kernel->contexts, kernel->device, &saved);
     if (error != cudaSuccess) {
         return cuda_failed(kernel, error, "making the device current");
     }
@@ -142,23 +143,25 @@ static weft_status_t buffers_alloc(weft_kernel_t *kernel, uint64_t bytes, void *
             status = cuda_failed(kernel, error, "clearing memory");
         }
     }
-    cuda_device_restore(previous);
+    cuda_context_leave(&saved);
     *memory_p = status == WEFT_OK ? memory : *memory_p;
     return status;
 }
 
 static weft_status_t buffers_copy(weft_kernel_t *kernel, void *dst, const void *src, uint64_t bytes)
 {
-    int previous;
-    cudaError_t error = cuda_device_set(kernel, &previous);
+    cuda_context_t saved;
+    cudaError_t error = cuda_context_enter(&kernel->contexts, kernel->device, &saved);
     if (error != cudaSuccess) {
         return cuda_failed(kernel, error, "making the device current");
     }
     error = dst == src ? cudaSuccess
                        : cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, BUFFERS_STREAM);
     error = error == cudaSuccess ? cudaStreamSynchronize(BUFFERS_STREAM) : error;
-    cuda_device_restore(previous);
-    return error == cudaSuccess ? WEFT_OK : cuda_failed(kernel, error, "copying memory");
+    weft_status_t status =
+        error == cudaSuccess ? WEFT_OK : cuda_failed(kernel, error, "copying memory");
+    cuda_context_leave(&saved);
+    return status;
 }
 
 const weft_kernel_memory_t cuda_buffers = {

@@ -109,7 +109,8 @@ static void combine_staged(weft_dtype_t dtype, weft_op_t op, const weft_combine_
 
 static void combine(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c)
 {
-    int previous = -1;
+    cuda_context_driver_t driver;
+    cuda_context_t saved;
     if (c->count == 0) {
         return;
     }
@@ -118,13 +119,14 @@ static void combine(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c)
         cuda_combine(dtype, op, c, 0, 1);
         return;
     }
-    if (cudaGetDevice(&previous) != cudaSuccess || cudaSetDevice(places.device) != cudaSuccess) {
+    cuda_context_find_driver(&driver);
+    if (cuda_context_enter(&driver, places.device, &saved) != cudaSuccess) {
         return;
     }
     if (!places.reaches || combine_there(dtype, op, c) != cudaSuccess) {
         combine_staged(dtype, op, c);
     }
-    cuda_device_restore(previous);
+    cuda_context_leave(&saved);
 }
 
 /* One function for each type and operator. Floats have none for their bits. */

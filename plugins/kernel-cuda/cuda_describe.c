@@ -61,12 +61,12 @@ static int32_t cuda_describe_host_node(int device)
 static uint64_t cuda_describe_memory_free(weft_kernel_t *kernel)
 {
     size_t left = 0, all = 0;
-    int previous = -1;
-    if (cuda_device_set(kernel, &previous) != cudaSuccess) {
+    cuda_context_t saved;
+    if (cuda_context_enter(&kernel->contexts, kernel->device, &saved) != cudaSuccess) {
         return WEFT_BYTES_UNKNOWN;
     }
     cudaError_t error = cudaMemGetInfo(&left, &all);
-    cuda_device_restore(previous);
+    cuda_context_leave(&saved);
     return error == cudaSuccess ? left : WEFT_BYTES_UNKNOWN;
 }
 

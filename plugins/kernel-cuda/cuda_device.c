@@ -126,7 +126,11 @@ static weft_status_t device_ask(weft_kernel_t *kernel)
     kernel->processors = cuda_device_attribute(kernel, cudaDevAttrMultiProcessorCount);
     kernel->major = cuda_device_attribute(kernel, cudaDevAttrComputeCapabilityMajor);
     kernel->minor = cuda_device_attribute(kernel, cudaDevAttrComputeCapabilityMinor);
-    kernel->pageable = cuda_device_attribute(kernel, cudaDevAttrPageableMemoryAccess) != 0;
+    /* Where pages of the host move to the device that touches them (HMM), the host would fetch them
+     * back again: such memory counts as the host's alone. */
+    kernel->pageable =
+        cuda_device_attribute(kernel, cudaDevAttrPageableMemoryAccess) != 0 &&
+        cuda_device_attribute(kernel, cudaDevAttrPageableMemoryAccessUsesHostPageTables) != 0;
     kernel->same_address =
         cuda_device_attribute(kernel, cudaDevAttrCanUseHostPointerForRegisteredMem) != 0;
     kernel->rdma_ordered = cuda_device_attribute(kernel, cudaDevAttrGPUDirectRDMAWritesOrdering) >=
@@ -137,12 +141,13 @@ static weft_status_t device_ask(weft_kernel_t *kernel)
             "%s: compute capability %d.%d is below 7.5; use a newer device, " ELSE_CPU, where,
             kernel->major, kernel->minor);
     }
-    int previous = -1, blocks = 0;
-    cudaError_t error = cuda_device_set(kernel, &previous);
+    int blocks = 0;
+    cuda_context_t saved;
+    cudaError_t error = cuda_context_enter(&kernel->contexts, kernel->device, &saved);
     if (error == cudaSuccess) {
         error = cuda_launch_usable();
         error = error == cudaSuccess ? cuda_launch_lanes_max(kernel->threads, &blocks) : error;
-        cuda_device_restore(previous);
+        cuda_context_leave(&saved);
     }
     kernel->max_blocks = (uint32_t)blocks * (uint32_t)kernel->processors;
     return error == cudaSuccess ? WEFT_OK : no_device(kernel, error, where);
@@ -160,29 +165,19 @@ weft_status_t cuda_device_open(weft_kernel_t *kernel, const cuda_config_t *confi
 {
     weft_status_t status = cuda_device_driver_find(kernel);
     status = status == WEFT_OK ? cuda_device_ordinal_choose(kernel, config->device) : status;
-    status = status == WEFT_OK ? device_ask(kernel) : status;
+    if (status == WEFT_OK) {
+        cuda_context_find_driver(&kernel->contexts);
+        status = device_ask(kernel);
+    }
     if (status == WEFT_OK) {
         cuda_device_channels_choose(kernel, config->channels);
     }
     return status;
 }
 
-cudaError_t cuda_device_set(const weft_kernel_t *kernel, int *previous_p)
-{
-    cudaError_t error = cudaGetDevice(previous_p);
-    return error == cudaSuccess ? cudaSetDevice(kernel->device) : error;
-}
-
-void cuda_device_restore(int previous)
-{
-    /* What a failure would mean, the caller's next call tells. */
-    cudaError_t error = cudaSetDevice(previous);
-    (void)error;
-}
-
 weft_status_t cuda_guard_enter(const weft_kernel_t *kernel, cuda_guard_t *guard)
 {
-    cudaError_t error = cuda_device_set(kernel, &guard->device);
+    cudaError_t error = cuda_context_enter(&kernel->contexts, kernel->device, &guard->saved);
     if (error != cudaSuccess) {
         return cuda_failed(kernel, error, "making the device current");
     }
@@ -198,5 +193,5 @@ void cuda_guard_leave(const cuda_guard_t *guard)
     enum cudaStreamCaptureMode mode = guard->mode;
     cudaError_t error = cudaThreadExchangeStreamCaptureMode(&mode);
     (void)error;
-    cuda_device_restore(guard->device);
+    cuda_context_leave(&guard->saved);
 }

@@ -12,16 +12,11 @@
  * no number, or there is no such device). */
 weft_status_t cuda_device_open(weft_kernel_t *kernel, const cuda_config_t *config);
 
-/* cuda_device_set() makes the kernel's device current and returns the previous one;
- * cuda_device_restore() makes that one current again. The caller's choice stays unchanged. */
-cudaError_t cuda_device_set(const weft_kernel_t *kernel, int *previous_p);
-void cuda_device_restore(int previous);
-
 /* Sets the device and relaxes the capture mode of the thread. While the application captures a
  * graph, CUDA refuses calls of other threads that could invalidate the capture. The calls of this
  * plugin cannot: they use streams of its own, or only query. */
 typedef struct cuda_guard {
-    int device;
+    cuda_context_t saved;
     enum cudaStreamCaptureMode mode;
 } cuda_guard_t;
 

@@ -13,6 +13,8 @@
 
 #include <weft/plugin/draft/lanes.h>
 
+#include "cuda_context.h"
+
 typedef struct cuda_config {
     const char *device; /* "auto", a number, or "modulo:" and a number */
     int64_t threads;
@@ -27,6 +29,7 @@ typedef struct cuda_buffer cuda_buffer_t; /* cuda_buffers.c */
 
 struct weft_kernel {
     const weft_host_t *host;
+    cuda_context_driver_t contexts;
     int device;
     int processors; /* multiprocessors of the device */
     int major, minor;

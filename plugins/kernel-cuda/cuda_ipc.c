@@ -24,6 +24,7 @@
 /* The driver exports pages of this size. A smaller export would expose its neighbours to the peer. */
 #define GRANULE (UINT64_C(2) << 20)
 #define BUS_BYTES 16 /* "0000:3b:00.0" */
+#define UNSEEN "this process does not see that device; look at CUDA_VISIBLE_DEVICES"
 
 /* The location of a device. Processes are told apart by a random number, because their ids repeat
  * between containers. The PCI address of a device is the same in all processes of a host. */
@@ -121,6 +122,16 @@ static int cuda_ipc_device_at(const char bus[BUS_BYTES])
     return device;
 }
 
+/* Whether it is an address on the bus at all: hexadecimal digits, "0000:3b:00.0". */
+static bool cuda_ipc_is_bus(const char bus[BUS_BYTES])
+{
+    unsigned domain = 0, number = 0, device = 0, function = 0;
+    char text[BUS_BYTES + 1] = "", rest = 0;
+    memcpy(text, bus, BUS_BYTES);
+    return strspn(text, "0123456789abcdefABCDEF:.") == strlen(text) &&
+           sscanf(text, "%4x:%2x:%2x.%1x%c", &domain, &number, &device, &function, &rest) == 4;
+}
+
 static weft_status_t ipc_can_access(weft_kernel_t *kernel,
                                     const uint8_t location[WEFT_IPC_LOCATION_BYTES])
 {
@@ -133,10 +144,15 @@ static weft_status_t ipc_can_access(weft_kernel_t *kernel,
         memcmp(there.host, here.host, WEFT_HOST_IDENTITY_BYTES) != 0) {
         return ipc_refused(kernel, "it is on another host, or either host does not tell");
     }
+    if (!cuda_ipc_is_bus(there.bus)) {
+        return ipc_refused(kernel, "what the receiver says is no address on the bus");
+    }
     int device = cuda_ipc_device_at(there.bus);
+    if (device < 0 && there.process == here.process) {
+        return ipc_refused(kernel, UNSEEN);
+    }
     if (device < 0) {
-        return ipc_refused(kernel,
-                           "this process does not see that device; look at CUDA_VISIBLE_DEVICES");
+        return WEFT_OK; /* one visible device for each process: only the import can tell */
     }
     if (device != kernel->device &&
         (cudaDeviceCanAccessPeer(&can, kernel->device, device) != cudaSuccess || can == 0)) {
@@ -174,7 +190,6 @@ static cuda_export_t *cuda_ipc_export_add(const weft_kernel_t *kernel, uint64_t 
     cudaError_t error = cudaMalloc(&e->memory, e->bytes);
     if (error != cudaSuccess) {
         free(e);
-        cudaGetLastError();
         (void)cuda_failed(kernel, error, "allocating memory for slots");
         return NULL;
     }
@@ -203,7 +218,6 @@ static weft_status_t ipc_export_alloc(weft_kernel_t *kernel, uint64_t bytes, voi
         mine.at = (uintptr_t)e->memory;
         /* Ranks of this process need no handle, and some systems give none. */
         mine.has_handle = cudaIpcGetMemHandle(&mine.handle, e->memory) == cudaSuccess;
-        cudaGetLastError();
         cudaDeviceGetPCIBusId(mine.bus, sizeof mine.bus, kernel->device);
         memcpy(handle, &mine, sizeof mine);
         *memory_p = e->memory;
@@ -318,7 +332,6 @@ static weft_status_t ipc_export_foreign(weft_kernel_t *kernel, void *memory, uin
     if (cudaPointerGetAttributes(&where, memory) != cudaSuccess ||
         where.type != cudaMemoryTypeDevice || where.device != kernel->device ||
         !cuda_ipc_allocation_of(memory, bytes, &base)) {
-        cudaGetLastError();
         return kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0,
                                        "%p is no memory of CUDA device %d, or ends before %llu "
                                        "bytes; use weft_mem_alloc_device or cudaMalloc",
@@ -327,7 +340,6 @@ static weft_status_t ipc_export_foreign(weft_kernel_t *kernel, void *memory, uin
     /* Ranks of this process need no handle, and some memory has none. */
     mine.offset = (uintptr_t)memory - (uintptr_t)base;
     mine.has_handle = cudaIpcGetMemHandle(&mine.handle, base) == cudaSuccess;
-    cudaGetLastError();
     cudaDeviceGetPCIBusId(mine.bus, sizeof mine.bus, kernel->device);
     memcpy(handle, &mine, sizeof mine);
     return ipc_export_add_foreign(kernel, memory, bytes);
@@ -373,12 +385,6 @@ static cuda_export_t *cuda_ipc_export_count(uint64_t at, uint64_t bytes, bool ta
     }
     pthread_mutex_unlock(&registry.lock);
     return e;
-}
-
-static weft_status_t cuda_ipc_import_failed(const weft_kernel_t *kernel, cudaError_t error)
-{
-    cudaGetLastError(); /* else the caller's next call of it would tell of this */
-    return cuda_failed(kernel, error, "opening memory of another process");
 }
 
 /* Notes where the allocation begins. */
@@ -467,12 +473,11 @@ static weft_status_t cuda_ipc_import_there(weft_kernel_t *kernel, const cuda_ipc
     void *memory = NULL;
     bool can = true;
     int device = cuda_ipc_device_at(handle->bus);
-    if (handle->has_handle == 0 || device < 0) {
-        return ipc_refused(kernel, device < 0 ? "this process does not see that device"
-                                              : "its driver gives no handles to other processes");
+    if (handle->has_handle == 0) {
+        return ipc_refused(kernel, "its driver gives no handles to other processes");
     }
     weft_status_t status =
-        device == kernel->device ? WEFT_OK : cuda_peer_enable(kernel, device, &can);
+        device < 0 || device == kernel->device ? WEFT_OK : cuda_peer_enable(kernel, device, &can);
     if (status != WEFT_OK || !can) {
         return status != WEFT_OK
                    ? status
@@ -481,7 +486,8 @@ static weft_status_t cuda_ipc_import_there(weft_kernel_t *kernel, const cuda_ipc
     cudaError_t error =
         cudaIpcOpenMemHandle(&memory, handle->handle, cudaIpcMemLazyEnablePeerAccess);
     if (error != cudaSuccess) {
-        return cuda_ipc_import_failed(kernel, error);
+        return device < 0 ? ipc_refused(kernel, UNSEEN)
+                          : cuda_failed(kernel, error, "opening memory of another process");
     }
     uint8_t *there = (uint8_t *)((uintptr_t)memory + handle->offset);
     if (handle->offset > INT64_MAX || !cuda_ipc_reaches_to(memory, handle->offset + bytes) ||

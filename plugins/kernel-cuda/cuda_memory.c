@@ -54,6 +54,19 @@ static cuda_range_t *cuda_memory_range_after(weft_kernel_t *kernel, uintptr_t fr
     return least;
 }
 
+/* Sandboxes and virtual devices refuse it, and so does a low RLIMIT_MEMLOCK. The host can do without. */
+static weft_status_t cuda_memory_not_registered(const weft_kernel_t *kernel, cudaError_t error)
+{
+    if (error == cudaErrorNotSupported || error == cudaErrorOperatingSystem ||
+        error == cudaErrorMemoryAllocation) {
+        return kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0,
+                                       "the system refuses to register the slots of a connection "
+                                       "with CUDA device %d (%s); look at ulimit -l",
+                                       kernel->device, cudaGetErrorName(error));
+    }
+    return cuda_failed(kernel, error, "registering the slots of a connection");
+}
+
 static weft_status_t cuda_memory_range_add(weft_kernel_t *kernel, uintptr_t begin, uintptr_t end)
 {
     cuda_range_t *range = kernel->host->alloc(kernel->host, sizeof *range, 0);
@@ -64,7 +77,7 @@ static weft_status_t cuda_memory_range_add(weft_kernel_t *kernel, uintptr_t begi
                                          cudaHostRegisterPortable | cudaHostRegisterMapped);
     if (error != cudaSuccess && error != cudaErrorHostMemoryAlreadyRegistered) {
         kernel->host->free(kernel->host, range);
-        return cuda_failed(kernel, error, "registering the slots of a connection");
+        return cuda_memory_not_registered(kernel, error);
     }
     *range = (cuda_range_t){.next = kernel->ranges,
                             .begin = begin,
@@ -345,8 +358,6 @@ weft_status_t cuda_peer_enable(weft_kernel_t *kernel, int other, bool *can_p)
         error = cudaDeviceEnablePeerAccess(other, 0);
     }
     if (error == cudaErrorPeerAccessAlreadyEnabled) {
-        /* Else the next call's cudaGetLastError() would tell of it. */
-        error = cudaGetLastError();
         error = cudaSuccess;
     }
     *can_p = can != 0;

@@ -22,12 +22,13 @@ struct weft_kernel_graph {
     cudaGraphExec_t graph;
 };
 
-/* Leaves the guard and converts the error of the call made under it. */
+/* Converts the error of the call made under the guard, and leaves it. */
 static weft_status_t streams_leave(const weft_kernel_t *kernel, const cuda_guard_t *guard,
                                    cudaError_t error, const char *what)
 {
+    weft_status_t status = error == cudaSuccess ? WEFT_OK : cuda_failed(kernel, error, what);
     cuda_guard_leave(guard);
-    return error == cudaSuccess ? WEFT_OK : cuda_failed(kernel, error, what);
+    return status;
 }
 
 static weft_status_t streams_open(weft_kernel_t *kernel, void **stream_p)

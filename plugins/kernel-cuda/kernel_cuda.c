@@ -83,7 +83,7 @@ static weft_status_t cuda_create(const weft_host_t *host, const void *config,
 
 static void cuda_destroy(weft_kernel_t *kernel)
 {
-    int previous = -1;
+    cuda_context_t saved;
     if (kernel == NULL) {
         return;
     }
@@ -92,10 +92,10 @@ static void cuda_destroy(weft_kernel_t *kernel)
                       (unsigned long long)kernel->launches, (unsigned long long)kernel->runs);
     /* Nothing is there to close unless a plan was prepared. */
     if ((kernel->ranges != NULL || kernel->blocks != NULL || kernel->alloc_stream != NULL) &&
-        cuda_device_set(kernel, &previous) == cudaSuccess) {
+        cuda_context_enter(&kernel->contexts, kernel->device, &saved) == cudaSuccess) {
         lanes_queues_close(kernel);
         cuda_memory_close(kernel);
-        cuda_device_restore(previous);
+        cuda_context_leave(&saved);
     }
     cuda_buffers_close(kernel);
     cuda_ipc_close(kernel);

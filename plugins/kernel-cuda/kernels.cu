@@ -62,6 +62,18 @@ static size_t cuda_scalar_bytes(weft_dtype_t dtype)
     return sizes[dtype];
 }
 
+/* The status is that of the launch: <<<>>> would leave it as the thread's last error, among those of
+ * calls before it. */
+static cudaError_t cuda_launch(const void *kernel, uint32_t blocks, uint32_t threads, void **args,
+                               cudaStream_t stream)
+{
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(blocks);
+    config.blockDim = dim3(threads);
+    config.stream = stream;
+    return cudaLaunchKernelExC(&config, kernel, args);
+}
+
 extern "C" cudaError_t cuda_launch_combine(weft_dtype_t dtype, weft_op_t op,
                                            const weft_combine_t *c, uint32_t blocks,
                                            cudaStream_t stream)
@@ -74,8 +86,9 @@ extern "C" cudaError_t cuda_launch_combine(weft_dtype_t dtype, weft_op_t op,
     if (c->pre_mask != 0 && c->scalar != NULL) {
         memcpy(&job.order.scalar, c->scalar, cuda_scalar_bytes(dtype));
     }
-    cuda_grid<<<blocks, CUDA_COMBINE_THREADS, 0, stream>>>(job);
-    return cudaGetLastError();
+    void *args[] = {&job};
+    return cuda_launch(reinterpret_cast<const void *>(cuda_grid), blocks, CUDA_COMBINE_THREADS,
+                       args, stream);
 }
 
 extern "C" cudaError_t cuda_launch_lanes(const lanes_launch_t *launch, uint32_t threads,
@@ -84,14 +97,15 @@ extern "C" cudaError_t cuda_launch_lanes(const lanes_launch_t *launch, uint32_t 
     cuda_job_t job;
     job.launch = *launch;
     job.is_launch = 1;
-    cuda_grid<<<launch->nblocks, threads, 0, stream>>>(job);
-    return cudaGetLastError();
+    void *args[] = {&job};
+    return cuda_launch(reinterpret_cast<const void *>(cuda_grid), launch->nblocks, threads, args,
+                       stream);
 }
 
 extern "C" cudaError_t cuda_launch_host_wait(lanes_host_wait_t *wait, uint64_t number, cudaStream_t stream)
 {
-    cuda_host_wait<<<1, 1, 0, stream>>>(wait, number);
-    return cudaGetLastError();
+    void *args[] = {&wait, &number};
+    return cuda_launch(reinterpret_cast<const void *>(cuda_host_wait), 1, 1, args, stream);
 }
 
 extern "C" cudaError_t cuda_launch_lanes_max(uint32_t threads, int *blocks_p)
@@ -102,6 +116,9 @@ extern "C" cudaError_t cuda_launch_lanes_max(uint32_t threads, int *blocks_p)
 
 extern "C" cudaError_t cuda_launch_usable(void)
 {
+    /* Loads them: a kernel that is loaded at its first launch may wait for those that run, which wait
+     * for other ranks. */
     cudaFuncAttributes attributes;
-    return cudaFuncGetAttributes(&attributes, cuda_grid);
+    cudaError_t error = cudaFuncGetAttributes(&attributes, cuda_grid);
+    return error == cudaSuccess ? cudaFuncGetAttributes(&attributes, cuda_host_wait) : error;
 }

@@ -10,7 +10,9 @@
 
 /* What the call of this name fails with now. */
 cudaError_t fake_answer(const char *name);
-/* The device that is current in this thread. */
+/* Keeps an error, if it is one, as the last of this thread, and returns it. */
+cudaError_t fake_told(cudaError_t error);
+/* The device that is current in this thread; makes a context if there is none. */
 int fake_device(void);
 
 /* Memory of devices (fake_memory.c) ------------------------------------------------------------------ */

@@ -32,6 +32,7 @@ typedef struct fake_cuda {
     int devices, capability; /* at most FAKE_DEVICES; ten times the number */
     int processors;          /* of a device, each for four blocks of runs */
     bool not_pageable, no_peers;
+    bool migrates;     /* pages of the host that a device touches move to it (HMM) */
     bool no_direct;    /* adapters cannot use memory of devices */
     bool no_dmabuf;    /* the driver gives out none */
     bool late;         /* what adapters write is not there before a flush */
@@ -46,10 +47,18 @@ typedef struct fake_cuda {
     bool wrong;                   /* runs of plans leave one bit wrong in their result */
     size_t free_bytes, all_bytes; /* that a device says it has */
     /* Counted. */
+    _Atomic uint32_t contexts;        /* a bit for each device with a primary one */
+    _Atomic uint32_t kernels, loaded; /* that a program has; that it asked the attributes of */
     _Atomic uint32_t launches, combines, registrations, handles, dmabufs, flushes;
     _Atomic int registered, visible, allocated, streams, events, graphs, imported; /* alive */
 } fake_cuda_t;
 
 extern fake_cuda_t fake_cuda;
+
+/* The context that is current in this thread, NULL if none is; makes another one current. */
+void *fake_cuda_context(void);
+void fake_cuda_context_set(void *context);
+/* Makes a context of the application's own, as cuCtxCreate(), current in this thread. */
+void *fake_cuda_context_make(int device);
 
 #endif

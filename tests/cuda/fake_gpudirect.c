@@ -50,6 +50,18 @@ static CUresult handle_for_range(void *fd_p, CUdeviceptr at, size_t bytes,
     return fd >= 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+static CUresult context_current(CUcontext *context)
+{
+    *context = fake_cuda_context();
+    return CUDA_SUCCESS;
+}
+
+static CUresult context_set(CUcontext context)
+{
+    fake_cuda_context_set(context);
+    return CUDA_SUCCESS;
+}
+
 static cudaError_t entry_point(const char *name, void **function,
                                enum cudaDriverEntryPointQueryResult *found)
 {
@@ -57,6 +69,8 @@ static cudaError_t entry_point(const char *name, void **function,
     CUresult (*export)(void *, CUdeviceptr, size_t, CUmemRangeHandleType, unsigned long long) =
         handle_for_range;
     CUresult (*range)(CUdeviceptr *, size_t *, CUdeviceptr) = allocation;
+    CUresult (*current)(CUcontext *) = context_current;
+    CUresult (*set)(CUcontext) = context_set;
     cudaError_t error = fake_answer("cudaGetDriverEntryPoint");
     *found = cudaDriverEntryPointSuccess;
     *function = NULL;
@@ -66,6 +80,10 @@ static cudaError_t entry_point(const char *name, void **function,
         memcpy(function, &export, sizeof *function);
     } else if (strcmp(name, "cuMemGetAddressRange") == 0) {
         memcpy(function, &range, sizeof *function);
+    } else if (strcmp(name, "cuCtxGetCurrent") == 0) {
+        memcpy(function, &current, sizeof *function);
+    } else if (strcmp(name, "cuCtxSetCurrent") == 0) {
+        memcpy(function, &set, sizeof *function);
     } else {
         *found = cudaDriverEntryPointSymbolNotFound;
     }

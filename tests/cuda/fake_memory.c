@@ -223,7 +223,7 @@ cudaError_t cudaHostRegister(void *at, size_t bytes, unsigned flags)
     (void)flags;
     pthread_mutex_lock(&lock);
     if (error == cudaSuccess && area_in((uintptr_t)at, (uintptr_t)at + bytes) != NULL) {
-        error = cudaErrorHostMemoryAlreadyRegistered;
+        error = fake_told(cudaErrorHostMemoryAlreadyRegistered);
     }
     if (error == cudaSuccess) {
         area_add(at, bytes, true);

@@ -3,6 +3,7 @@
  * What programs that nvcc compiled call besides: they register their kernels, which cannot run here, and
  * use a few calls that this tree does not. With these the library serves such programs as libcudart. */
 #include <stdio.h>
+#include <string.h>
 
 #include "tests/cuda/fake.h"
 
@@ -32,6 +33,7 @@ void __cudaUnregisterFatBinary(void **handle)
 void __cudaRegisterFunction(void);
 void __cudaRegisterFunction(void)
 {
+    atomic_fetch_add(&fake_cuda.kernels, 1);
 }
 
 void __cudaRegisterVar(void);
@@ -76,8 +78,11 @@ cudaError_t __cudaGetKernel(void **kernel, const void *function)
 
 static cudaError_t refuse_launch(const void *kernel)
 {
+    if (fake_cuda.swallow) {
+        return fake_answer("cudaLaunchKernel");
+    }
     fprintf(stderr, "fake CUDA runtime: the program's kernel %p cannot run here\n", kernel);
-    return cudaErrorNotSupported;
+    return fake_told(cudaErrorNotSupported);
 }
 
 cudaError_t __cudaLaunchKernel(void *kernel, dim3 grid, dim3 block, void **args, size_t shared,
@@ -102,6 +107,35 @@ cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void *
     (void)shared;
     (void)stream;
     return refuse_launch(function);
+}
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function, void **args)
+{
+    (void)config;
+    (void)args;
+    return refuse_launch(function);
+}
+
+/* As the driver loads lazily: a kernel is there once somebody asked for it. */
+cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *function)
+{
+    memset(attributes, 0, sizeof *attributes);
+    (void)function;
+    atomic_fetch_add(&fake_cuda.loaded, 1);
+    return fake_answer(__func__);
+}
+
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks,
+                                                                   const void *function,
+                                                                   int threads, size_t shared,
+                                                                   unsigned flags)
+{
+    (void)function;
+    (void)threads;
+    (void)shared;
+    (void)flags;
+    *blocks = 4;
+    return fake_answer(__func__);
 }
 
 /* Others -------------------------------------------------------------------------------------------- */
@@ -148,11 +182,6 @@ cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority)
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags)
 {
     return flags == cudaEventRecordDefault ? cudaEventRecord(event, stream) : cudaErrorNotSupported;
-}
-
-cudaError_t cudaPeekAtLastError(void)
-{
-    return cudaSuccess;
 }
 
 cudaError_t cudaRuntimeGetVersion(int *version)

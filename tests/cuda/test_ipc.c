@@ -13,6 +13,8 @@
 
 #include <weft/plugin/draft/ipc.h>
 
+#include <weft/sdk/host_identity.h>
+
 #include "tests/cuda/fake_cuda.h"
 #include "tests/support/fake_host.h"
 
@@ -47,7 +49,7 @@ typedef struct ask {
     uint8_t place[WEFT_IPC_LOCATION_BYTES], token[WEFT_IPC_HANDLE_BYTES];
     uint64_t bytes;
     uint32_t times, hidden;
-    bool no_peers;
+    bool no_peers, refuses; /* the driver opens no memory */
 } ask_t;
 
 typedef struct told {
@@ -66,6 +68,8 @@ static told_t other_does(weft_kernel_t *kernel, const ask_t *ask)
     told_t told = {.same = true};
     fake_cuda.hidden = ask->hidden;
     fake_cuda.no_peers = ask->no_peers;
+    fake_cuda.fails = ask->refuses ? "cudaIpcOpenMemHandle" : NULL;
+    fake_cuda.error = cudaErrorInvalidValue;
     told.reaches = share->can_access(kernel, ask->place);
     for (uint32_t i = 0; i < ask->times && told.opened == WEFT_OK; i++) {
         told.opened = share->import(kernel, ask->token, ask->bytes, &memory[i]);
@@ -217,15 +221,32 @@ static void processes_share_memory(void **state)
     share->export_free(kernel[0], memory);
 }
 
-static void a_device_that_the_other_process_does_not_see_is_refused(void **state)
+/* As where each process sees the device of its rank only: the driver opens such memory nevertheless. */
+static void memory_of_a_device_that_the_other_process_does_not_see_is_opened(void **state)
 {
     ask_t ask;
     void *memory = exported(&ask);
     (void)state;
     ask.hidden = 1;
     told_t told = other_asked(&ask);
-    assert_int_equal(told.reaches, WEFT_ERR_UNSUPPORTED);
+    assert_int_equal(told.reaches, WEFT_OK);
+    assert_int_equal(told.opened, WEFT_OK);
+    assert_int_equal(told.left, 0);
+    assert_int_equal(byte_at(memory, BYTES - 1), 0x70);
+    share->export_free(kernel[0], memory);
+}
+
+static void unless_the_driver_refuses_it(void **state)
+{
+    ask_t ask;
+    void *memory = exported(&ask);
+    (void)state;
+    ask.hidden = 1;
+    ask.refuses = true;
+    told_t told = other_asked(&ask);
+    assert_int_equal(told.reaches, WEFT_OK);
     assert_int_equal(told.opened, WEFT_ERR_UNSUPPORTED);
+    assert_int_equal(told.left, 0);
     says(told.words, "does not see that device");
     share->export_free(kernel[0], memory);
 }
@@ -243,6 +264,9 @@ static void what_strangers_write_is_refused(void **state)
     refused(share->can_access(kernel[0], place), WEFT_ERR_UNSUPPORTED, "another host");
     memcpy(place, ask.place, sizeof place);
     memset(place + 32, 0xff, sizeof place - 32);
+    refused(share->can_access(kernel[0], place), WEFT_ERR_UNSUPPORTED, "no address on the bus");
+    memcpy(place, ask.place, sizeof place);
+    place[WEFT_HOST_IDENTITY_BYTES + 8 + 5] = 'f'; /* "0001:f…", of this process */
     refused(share->can_access(kernel[0], place), WEFT_ERR_UNSUPPORTED, "does not see that device");
     /* Of this process, but nothing of it: neither another address nor more than there is. */
     memcpy(token, ask.token, sizeof token);
@@ -433,8 +457,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(devices_without_a_way_are_refused, open_kernels,
                                         close_kernels),
         cmocka_unit_test_setup_teardown(processes_share_memory, open_kernels, close_kernels),
-        cmocka_unit_test_setup_teardown(a_device_that_the_other_process_does_not_see_is_refused,
-                                        open_kernels, close_kernels),
+        cmocka_unit_test_setup_teardown(
+            memory_of_a_device_that_the_other_process_does_not_see_is_opened, open_kernels,
+            close_kernels),
+        cmocka_unit_test_setup_teardown(unless_the_driver_refuses_it, open_kernels, close_kernels),
         cmocka_unit_test_setup_teardown(what_strangers_write_is_refused, open_kernels,
                                         close_kernels),
         cmocka_unit_test_setup_teardown(what_strangers_write_between_processes_is_refused,

@@ -358,9 +358,41 @@ static void ports_that_make_no_sense_are_refused(void **state)
     bench_says("4 slots of 4096 bytes, 4096 apart");
     port = fifo_port(fifo, true);
     fake_cuda.fails = "cudaHostRegister";
-    fake_cuda.error = cudaErrorOperatingSystem;
+    fake_cuda.error = cudaErrorIllegalAddress;
     assert_int_equal(bench.lanes->endpoint_open(bench.kernel, &port, &end), WEFT_ERR_SYSTEM);
     assert_null(end);
+}
+
+/* So that the host does the work. */
+static void a_system_that_registers_no_memory_is_named(void **state)
+{
+    static const cudaError_t errors[] = {cudaErrorOperatingSystem, cudaErrorNotSupported,
+                                         cudaErrorMemoryAllocation};
+    weft_lanes_port_t port = fifo_port(fifo, true);
+    weft_lanes_endpoint_t *end = NULL;
+    (void)state;
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        fake_cuda.fails = "cudaHostRegister";
+        fake_cuda.error = errors[i];
+        assert_int_equal(bench.lanes->endpoint_open(bench.kernel, &port, &end),
+                         WEFT_ERR_UNSUPPORTED);
+        bench_said("ulimit -l");
+        assert_null(end);
+    }
+}
+
+/* The device could touch them, but their pages would move to it and back. */
+static void buffers_whose_pages_would_move_are_the_hosts(void **state)
+{
+    (void)state;
+    bench.ops->destroy(bench.kernel);
+    fake_cuda.migrates = true;
+    assert_int_equal(bench_create(NULL), WEFT_OK);
+    plan_open(&plan, PLAN_SENDS, fifo + 512);
+    assert_int_equal(plan_run(&plan), WEFT_ERR_UNSUPPORTED);
+    bench_says("host memory that CUDA device 0 cannot reach");
+    plan_close(&plan);
+    fake_cuda.migrates = false;
 }
 
 static void buffers_that_the_device_cannot_reach_are_named(void **state)
@@ -529,6 +561,8 @@ int main(void)
         BENCH(payloads_may_lie_apart),
         BENCH(heads_may_lie_with_the_payloads),
         BENCH(ports_that_make_no_sense_are_refused),
+        BENCH(a_system_that_registers_no_memory_is_named),
+        BENCH(buffers_whose_pages_would_move_are_the_hosts),
         BENCH(buffers_that_the_device_cannot_reach_are_named),
         BENCH(a_device_that_fails_is_reported),
         BENCH(failures_of_the_runtime_leave_nothing_behind),

@@ -6,6 +6,8 @@
  * does not do that. */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 
 #include "device.h"
 #include "line.h"
@@ -37,6 +39,7 @@ typedef struct job {
     uint32_t nranks;
     size_t first, last, factor;
     pthread_barrier_t barrier;
+    atomic_bool refused; /* some rank has no communicator */
 } job_t;
 
 typedef struct rank {
@@ -100,21 +103,27 @@ static void measure(rank_t *r, size_t bytes)
 static void *rank_main(void *arg)
 {
     rank_t *r = arg;
-    const job_t *job = r->job;
-    r->error = job->nccl.open(&r->comm, (int)job->nranks, job->id, (int)r->number);
-    if (r->error != 0) {
-        return NULL;
-    }
+    job_t *job = r->job;
+    /* An allocation may wait for the kernels of the process, and those for all ranks: it comes first, and
+     * nobody begins before all have it. */
     r->in = device_alloc(job->last);
     r->out = device_alloc(job->last);
     r->good = device_stream_open(&r->stream) && r->in != NULL && r->out != NULL;
-    for (size_t bytes = job->first; bytes <= job->last; bytes *= job->factor) {
+    r->error = job->nccl.open(&r->comm, (int)job->nranks, job->id, (int)r->number);
+    if (r->error != 0) {
+        atomic_store(&job->refused, true);
+    }
+    pthread_barrier_wait(&job->barrier);
+    const bool all = !atomic_load(&job->refused);
+    for (size_t bytes = job->first; all && bytes <= job->last; bytes *= job->factor) {
         measure(r, bytes);
+    }
+    if (r->comm != NULL) {
+        job->nccl.close(r->comm);
     }
     device_stream_close(r->stream);
     device_free(r->in);
     device_free(r->out);
-    job->nccl.close(r->comm);
     return NULL;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/plugin/plugin_status.h"
 
 /* Adds to the plugin's error where the configuration lists the plugin. */
 static weft_status_t family_plugins_name_listing(const weft_family_t *family,
@@ -37,6 +38,11 @@ static weft_status_t family_plugins_find_algo(void *arg, const char *name,
     return weft_plan_no_algo(name, names, algos->count);
 }
 
+static weft_status_t family_plugins_made(const weft_loaded_t *loaded, weft_status_t status)
+{
+    return weft_plugin_status(loaded, "create", WEFT_RETURNS_FINAL, status);
+}
+
 static weft_status_t family_plugins_create_algos(weft_family_t *family)
 {
     const weft_loaded_t *loaded;
@@ -51,7 +57,8 @@ static weft_status_t family_plugins_create_algos(weft_family_t *family)
         weft_algo_loaded_t *algo = &family->algos.list[i];
         algo->loaded = loaded;
         algo->ops = loaded->plugin->ops;
-        weft_status_t status = algo->ops->create(loaded->host, loaded->config, &algo->algo);
+        weft_status_t status = family_plugins_made(
+            loaded, algo->ops->create(loaded->host, loaded->config, &algo->algo));
         if (status != WEFT_OK) {
             return family_plugins_name_listing(family, loaded, status);
         }
@@ -82,11 +89,13 @@ weft_status_t weft_family_create_plugins(weft_family_t *family)
     }
     family->kernel.ops = family->kernel.loaded->plugin->ops;
     family->tuner.ops = family->tuner.loaded->plugin->ops;
-    status = family->kernel.ops->create(family->kernel.loaded->host, family->kernel.loaded->config,
-                                        &family->kernel.instance);
+    const weft_loaded_t *kernel = family->kernel.loaded;
+    status = family_plugins_made(
+        kernel, family->kernel.ops->create(kernel->host, kernel->config, &family->kernel.instance));
     if (status == WEFT_OK) {
         family->kernel.props.size = sizeof family->kernel.props;
         status = family->kernel.ops->props(family->kernel.instance, &family->kernel.props);
+        status = weft_plugin_status(kernel, "props", WEFT_RETURNS_FINAL, status);
     }
     if (status == WEFT_OK && WEFT_HAS(family->kernel.ops, weft_kernel_ops_t, get_extension)) {
         family->kernel.lanes =
@@ -102,8 +111,9 @@ weft_status_t weft_family_create_plugins(weft_family_t *family)
         }
     }
     if (status == WEFT_OK) {
-        status = family->tuner.ops->create(family->tuner.loaded->host, family->tuner.loaded->config,
-                                           &family->tuner.instance);
+        const weft_loaded_t *tuner = family->tuner.loaded;
+        status = family_plugins_made(
+            tuner, family->tuner.ops->create(tuner->host, tuner->config, &family->tuner.instance));
     }
     return status == WEFT_OK ? family_plugins_create_algos(family) : status;
 }

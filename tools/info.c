@@ -9,6 +9,8 @@
 #include <weft/plugin/net.h>
 #include <weft/plugin/tuner.h>
 
+#include "core/plugin/net_props.h"
+#include "core/plugin/plugin_status.h"
 #include "tools/args.h"
 #include "tools/info_kernel.h"
 #include "tools/info_launcher.h"
@@ -90,8 +92,9 @@ static void info_print_device(json_t *json, const weft_net_props_t *p, uint32_t 
     json_close(json, '}');
 }
 
-static weft_status_t info_walk_devices(json_t *json, const weft_net_ops_t *ops, weft_net_t *net)
+static weft_status_t info_walk_devices(json_t *json, const weft_loaded_t *loaded, weft_net_t *net)
 {
+    const weft_net_ops_t *ops = loaded->plugin->ops;
     uint32_t count = 0;
     char more[8192] = "";
     const weft_net_describe_t *describe = WEFT_HAS(ops, weft_net_ops_t, get_extension)
@@ -104,8 +107,8 @@ static weft_status_t info_walk_devices(json_t *json, const weft_net_ops_t *ops, 
         printf("    no device\n");
     }
     for (uint32_t i = 0; i < count && status == WEFT_OK; i++) {
-        weft_net_props_t props = {.size = sizeof props};
-        status = ops->device_props(net, i, &props);
+        weft_net_props_t props;
+        status = weft_net_props_read(loaded, net, i, &props);
         if (status == WEFT_OK && describe != NULL) {
             status = describe->describe(net, i, more, sizeof more);
         }
@@ -123,9 +126,10 @@ static void info_print_net(json_t *json, const weft_loaded_t *loaded)
 {
     const weft_net_ops_t *ops = loaded->plugin->ops;
     weft_net_t *net = NULL;
-    weft_status_t status = ops->create(loaded->host, loaded->config, &net);
+    weft_status_t status = weft_plugin_status(loaded, "create", WEFT_RETURNS_FINAL,
+                                              ops->create(loaded->host, loaded->config, &net));
     if (status == WEFT_OK) {
-        status = info_walk_devices(json, ops, net);
+        status = info_walk_devices(json, loaded, net);
         ops->destroy(net);
     }
     if (status != WEFT_OK) {

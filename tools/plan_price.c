@@ -11,6 +11,7 @@
 #include <weft/plugin/net.h>
 
 #include "core/base/error.h"
+#include "core/plugin/net_props.h"
 #include "tools/tool.h"
 #include "tools/values.h"
 
@@ -94,14 +95,14 @@ static void plan_price_ask_nets(const tool_session_t *session, uint32_t nhosts,
             return;
         }
         const weft_net_ops_t *ops = loaded->plugin->ops;
-        weft_net_props_t props = {.size = sizeof props};
+        weft_net_props_t props;
         weft_net_t *net = NULL;
         uint32_t count = 0;
         if (ops->create(loaded->host, loaded->config, &net) != WEFT_OK) {
             continue;
         }
         if (ops->device_count(net, &count) == WEFT_OK && count > 0 &&
-            ops->device_props(net, 0, &props) == WEFT_OK && props.bandwidth > 0 &&
+            weft_net_props_read(loaded, net, 0, &props) == WEFT_OK &&
             (double)props.latency_ns * 1e-9 > model->cost.alpha) {
             model->cost.alpha = (double)props.latency_ns * 1e-9;
             model->cost.overhead = weft_cost_overhead(props.latency_ns, props.overhead_ns);

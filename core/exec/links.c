@@ -13,6 +13,7 @@
 #include "core/exec/port_export.h"
 #include "core/exec/slot_pool.h"
 #include "core/os/os.h"
+#include "core/plugin/plugin_status.h"
 
 /* An acceptor that is busy lets a handshake expire, which another try heals. One that refuses
  * does so again. */
@@ -305,7 +306,9 @@ static weft_status_t links_link_make_message(weft_links_t *links, weft_link_t *l
 {
     weft_link_port_t *port = sends ? &link->send : &link->receive;
     weft_net_region_t *region = NULL;
-    weft_message_port_params_t params = {.net = weft_links_transport(links, link->transport)->ops,
+    const weft_transport_t *transport = weft_links_transport(links, link->transport);
+    weft_message_port_params_t params = {.loaded = transport->loaded,
+                                         .net = transport->ops,
                                          .conn = link->conn,
                                          .list = &links->busy,
                                          .slot_bytes = links->setup.slot_bytes,
@@ -317,7 +320,7 @@ static weft_status_t links_link_make_message(weft_links_t *links, weft_link_t *l
         return weft_message_port_open(&port->message, region);
     }
     if (links->setup.gpudirect.memory == NULL) {
-        params.payload = weft_links_transport(links, link->transport)->payload;
+        params.payload = transport->payload;
     }
     weft_status_t status = weft_message_port_init(&port->message, &params);
     if (status == WEFT_OK) {
@@ -491,7 +494,7 @@ static weft_status_t links_link_poll_conn(weft_links_t *links, weft_link_t *link
     weft_links_lock(links, transport);
     weft_status_t status = transport->ops->connect_poll(link->conn);
     weft_links_unlock(links, transport);
-    return status;
+    return weft_plugin_status(transport->loaded, "connect_poll", WEFT_RETURNS_IN_PROGRESS, status);
 }
 
 static weft_status_t links_link_progress(weft_links_t *links, weft_link_t *link)

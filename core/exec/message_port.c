@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/os/os.h"
+#include "core/plugin/plugin_status.h"
 
 /* Set-up --------------------------------------------------------------------------------------- */
 
@@ -102,6 +103,21 @@ void weft_message_port_break(weft_message_port_t *message, weft_status_t status)
     weft_poll_list_add(message->params.list, &message->entry);
 }
 
+/* Of a post of one operation. More posted than asked for would make the port post for ever. */
+static weft_status_t message_check_post(const weft_message_port_t *message, weft_status_t status,
+                                        uint32_t *posted_p)
+{
+    const weft_loaded_t *loaded = message->params.loaded;
+    if (*posted_p > 1) {
+        status =
+            weft_fail(WEFT_ERR_PLUGIN, 0, "%s: post stored %u in *posted_p, expected at most 1",
+                      loaded->plugin->name, *posted_p);
+        *posted_p = 0;
+        return status;
+    }
+    return weft_plugin_status(loaded, "post", WEFT_RETURNS_AGAIN, status);
+}
+
 /* Posts the oldest slot that waits for it. */
 static weft_status_t message_post_one(weft_message_port_t *message, uint32_t *posted_p)
 {
@@ -122,6 +138,9 @@ static weft_status_t message_post_one(weft_message_port_t *message, uint32_t *po
         *posted_p = status == WEFT_OK;
     } else {
         status = message->params.net->post(message->params.conn, &op, 1, posted_p);
+        if ((status != WEFT_OK && status != WEFT_AGAIN) || *posted_p > 1) {
+            status = message_check_post(message, status, posted_p);
+        }
     }
     if (*posted_p == 0) {
         slot->state = WEFT_SLOT_QUEUED;

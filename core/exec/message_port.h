@@ -10,6 +10,7 @@
 
 #include "core/exec/poll_list.h"
 #include "core/exec/slot.h"
+#include "core/plugin/loader.h"
 
 typedef enum weft_slot_state {
     WEFT_SLOT_FREE = 0, /* send: may be filled */
@@ -29,6 +30,7 @@ typedef struct weft_message_slot {
 } weft_message_slot_t;
 
 typedef struct weft_message_port_params {
+    const weft_loaded_t *loaded; /* for error texts */
     const weft_net_ops_t *net;
     const weft_net_payload_t *payload; /* NULL: payloads are copied through slots */
     weft_net_conn_t *conn;

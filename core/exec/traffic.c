@@ -14,6 +14,7 @@
 #include "core/exec/slot_pool.h"
 #include "core/exec/zero_copy.h"
 #include "core/os/os_socket.h"
+#include "core/plugin/plugin_status.h"
 
 bool weft_links_have_messages(const weft_links_t *links)
 {
@@ -35,9 +36,20 @@ static weft_status_t traffic_see_messages(const weft_links_t *links,
     return any ? gpudirect->ops->flush(gpudirect->kernel) : WEFT_OK;
 }
 
+enum { BATCH = 16 }; /* completions that are asked for at once */
+
+static weft_status_t traffic_check_poll(const weft_transport_t *transport, weft_status_t status,
+                                        uint32_t count)
+{
+    if (status == WEFT_OK && count > BATCH) {
+        return weft_fail(WEFT_ERR_PLUGIN, 0, "%s: poll stored %u in *count_p, expected at most %d",
+                         transport->loaded->plugin->name, count, BATCH);
+    }
+    return weft_plugin_status(transport->loaded, "poll", WEFT_RETURNS_FINAL, status);
+}
+
 weft_status_t weft_links_poll(weft_links_t *links)
 {
-    enum { BATCH = 16 };
     weft_net_completion_t completions[BATCH];
     links->making = false;
     for (uint32_t i = 0; i < weft_transports_count(links->setup.transports); i++) {
@@ -47,6 +59,9 @@ weft_status_t weft_links_poll(weft_links_t *links)
         }
         uint32_t count = 0;
         weft_status_t status = transport->ops->poll(links->adapter[i], completions, BATCH, &count);
+        if (status != WEFT_OK || count > BATCH) {
+            status = traffic_check_poll(transport, status, count);
+        }
         status = status == WEFT_OK ? traffic_see_messages(links, completions, count) : status;
         if (status != WEFT_OK) {
             return status;

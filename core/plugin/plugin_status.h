@@ -15,8 +15,8 @@ enum {
 };
 
 /* Returns `status` if `method` of the plugin may return it. Another number becomes ERR_PLUGIN with
- * the number in the text. A failure for which neither this plugin nor the core has just set an error
- * gets one that says so, in place of whatever the thread's record had before. Thread: any. */
+ * the number in the text. A failure for which neither this plugin nor the core has just set an
+ * error gets one that says so, in place of whatever the thread's record had before. Thread: any. */
 weft_status_t weft_plugin_status(const weft_loaded_t *loaded, const char *method, unsigned returns,
                                  weft_status_t status);
 

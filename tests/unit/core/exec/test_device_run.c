@@ -14,6 +14,7 @@
 #include "core/exec/port_export.h"
 #include "core/exec/proxy.h"
 #include "core/os/os.h"
+#include "tests/support/loaded_net.h"
 #include "tests/support/recording_lanes.h"
 
 enum { SLOTS = 4, SLOT_BYTES = 256, COUNT = 100 };
@@ -250,7 +251,8 @@ static void carry_messages(job_t *job)
 {
     static const weft_net_ops_t net = {.size = sizeof net, .post = fake_post};
     for (uint32_t p = 0; p < 2; p++) {
-        weft_message_port_params_t params = {.net = &net,
+        weft_message_port_params_t params = {.loaded = &loaded_net,
+                                             .net = &net,
                                              .list = &job->list,
                                              .slot_bytes = SLOT_BYTES,
                                              .slots = SLOTS,

@@ -17,6 +17,7 @@
 #include "core/exec/gpudirect_port.h"
 #include "core/exec/port.h"
 #include "core/exec/proxy.h"
+#include "tests/support/loaded_net.h"
 
 enum { SLOTS = 4, SLOT_BYTES = 256, STRIDE = SLOT_BYTES + 64, BYTES = SLOTS * STRIDE, POSTS = 64 };
 
@@ -280,7 +281,8 @@ static void endpoint_open(end_t *end, bool sends)
     end->gpudirect =
         (weft_gpudirect_t){&device_direct, &device_memory, &end->kernel, WEFT_GPUDIRECT_YES};
     end->port = &end->direct.message.port;
-    weft_message_port_params_t params = {.net = &post_ops,
+    weft_message_port_params_t params = {.loaded = &loaded_net,
+                                         .net = &post_ops,
                                          .conn = (weft_net_conn_t *)end,
                                          .list = &end->list,
                                          .slot_bytes = SLOT_BYTES,

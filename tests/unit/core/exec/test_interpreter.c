@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/exec/interpreter.h"
 #include "core/exec/message_port.h"
+#include "tests/support/loaded_net.h"
 #include "tests/support/lanes_job.h"
 
 static void all_reduce_once(lanes_emit_t emit, uint32_t nranks, uint64_t count, uint32_t slices,
@@ -249,7 +250,8 @@ static void a_link_that_breaks_at_the_last_moment_leaves_the_other_ports_in_step
     lanes_rank_t *r = &job.rank[0];
     weft_interpreter_start(&r->run, &(weft_binding_t){.in = r->in, .out = r->out, .sequence = 7});
     for (uint32_t i = 0; i < 2; i++) {
-        weft_message_port_params_t params = {.net = &net,
+        weft_message_port_params_t params = {.loaded = &loaded_net,
+                                             .net = &net,
                                              .conn = (weft_net_conn_t *)&conn[i],
                                              .list = &list,
                                              .slot_bytes = LANES_SLOT_BYTES,

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "core/base/error.h"
 #include "core/exec/message_port.h"
 
 enum { SLOTS = 4, SLOT_BYTES = 512 << 10 };
@@ -56,8 +57,73 @@ static void small_messages_take_small_pages(void **state)
     weft_message_port_fini(&port.port);
 }
 
+static uint32_t posts;
+
+static weft_status_t post_too_many(weft_net_conn_t *conn, const weft_net_op_t *ops, uint32_t count,
+                                   uint32_t *posted_p)
+{
+    (void)conn;
+    (void)ops;
+    posts++;
+    *posted_p = count + 1;
+    return WEFT_OK;
+}
+
+static weft_status_t post_nonsense(weft_net_conn_t *conn, const weft_net_op_t *ops, uint32_t count,
+                                   uint32_t *posted_p)
+{
+    (void)conn;
+    (void)ops;
+    (void)count;
+    *posted_p = 0;
+    return (weft_status_t)77;
+}
+
+/* A message that is sent through a plugin whose post is this one: the status, and the text. */
+static void sent_by(weft_status_t (*post)(weft_net_conn_t *, const weft_net_op_t *, uint32_t,
+                                          uint32_t *),
+                    const char *text)
+{
+    static const weft_signature_t signature;
+    static const weft_plugin_t plugin = {.name = "net-x"};
+    const weft_loaded_t loaded = {.plugin = &plugin, .path = "/there/net-x.so"};
+    const weft_net_ops_t ops = {.size = sizeof ops, .post = post};
+    weft_poll_list_t list = {.first = NULL};
+    weft_message_port_t port;
+    weft_message_port_params_t params = {.loaded = &loaded,
+                                         .net = &ops,
+                                         .list = &list,
+                                         .slot_bytes = SLOT_BYTES,
+                                         .slots = SLOTS,
+                                         .sends = true};
+    assert_int_equal(weft_message_port_init(&port, &params), WEFT_OK);
+    assert_int_equal(weft_message_port_send(&port.port, &signature, 8), WEFT_ERR_PLUGIN);
+    assert_string_equal(weft_error_record()->text, text);
+    assert_int_equal(port.port.broken, WEFT_ERR_PLUGIN);
+    weft_message_port_fini(&port.port);
+}
+
+/* It would make the port post without end. */
+static void a_post_of_more_than_there_is_breaks_the_port(void **state)
+{
+    (void)state;
+    sent_by(post_too_many, "net-x: post stored 2 in *posted_p, expected at most 1");
+    assert_int_equal(posts, 1);
+}
+
+static void a_post_that_returns_no_status_breaks_the_port(void **state)
+{
+    (void)state;
+    sent_by(post_nonsense,
+            "net-x: post returned 77, expected OK, AGAIN or an error (/there/net-x.so)");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(small_messages_take_small_pages)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(small_messages_take_small_pages),
+        cmocka_unit_test(a_post_of_more_than_there_is_breaks_the_port),
+        cmocka_unit_test(a_post_that_returns_no_status_breaks_the_port),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 #include "core/exec/port.h"
 #include "core/exec/proxy.h"
 #include "core/os/os.h"
+#include "tests/support/loaded_net.h"
 
 enum { LINKS = 1001, SLOTS = 4, SLOT_BYTES = 256 };
 
@@ -54,7 +55,8 @@ static int setup(void **state)
 {
     fixture_t *f = calloc(1, sizeof *f);
     for (uint32_t i = 0; i < LINKS; i++) {
-        weft_message_port_params_t params = {.net = &fake_ops,
+        weft_message_port_params_t params = {.loaded = &loaded_net,
+                                             .net = &fake_ops,
                                              .conn = (weft_net_conn_t *)&f->conn[i],
                                              .list = &f->list,
                                              .slot_bytes = SLOT_BYTES,

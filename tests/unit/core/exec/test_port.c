@@ -13,6 +13,7 @@
 #include "core/exec/pair_layout.h"
 #include "core/exec/port.h"
 #include "core/os/os.h"
+#include "tests/support/loaded_net.h"
 
 enum { SLOTS = 4, SLOT_BYTES = 256, MESSAGES = 20000 };
 
@@ -199,7 +200,8 @@ typedef struct message {
 static void open_port(message_t *m, bool sends, fake_conn_t *conn)
 {
     *m = (message_t){.port = &m->message.port};
-    weft_message_port_params_t params = {.net = &fake_ops,
+    weft_message_port_params_t params = {.loaded = &loaded_net,
+                                         .net = &fake_ops,
                                          .conn = (weft_net_conn_t *)conn,
                                          .list = &m->list,
                                          .slot_bytes = SLOT_BYTES,
@@ -357,7 +359,8 @@ static const weft_net_payload_t payload_ops = {
 static void open_payload_port(message_t *m, bool sends, fake_payload_t *fake)
 {
     *m = (message_t){.port = &m->message.port};
-    weft_message_port_params_t params = {.net = &fake_ops,
+    weft_message_port_params_t params = {.loaded = &loaded_net,
+                                         .net = &fake_ops,
                                          .payload = &payload_ops,
                                          .conn = (weft_net_conn_t *)fake,
                                          .list = &m->list,

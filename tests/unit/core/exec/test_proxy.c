@@ -13,6 +13,7 @@
 #include "core/exec/port.h"
 #include "core/exec/proxy.h"
 #include "core/os/os.h"
+#include "tests/support/loaded_net.h"
 
 enum { SLOTS = 4, SLOT_BYTES = 256, POSTS = 64, MESSAGES = 20000 };
 
@@ -106,7 +107,8 @@ static void open_end(end_t *end, bool sends)
 {
     end->wire.room = UINT64_MAX;
     end->port = &end->message.port;
-    weft_message_port_params_t params = {.net = &wire_ops,
+    weft_message_port_params_t params = {.loaded = &loaded_net,
+                                         .net = &wire_ops,
                                          .conn = (weft_net_conn_t *)&end->wire,
                                          .list = &end->list,
                                          .slot_bytes = SLOT_BYTES,

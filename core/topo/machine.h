@@ -9,11 +9,14 @@
 
 #include <stdint.h>
 
+#include <weft/types.h>
+
 #define WEFT_MACHINE_NONE UINT32_MAX
 
 /* The most that a description may have; a larger one is refused by name. */
 #define WEFT_MACHINE_PACKAGES_MAX 64u
 #define WEFT_MACHINE_NODES_MAX 256u
+#define WEFT_MACHINE_CORES_MAX 8192u
 #define WEFT_MACHINE_BRANCHES_MAX 1024u
 #define WEFT_MACHINE_DEVICES_MAX 256u
 #define WEFT_MACHINE_LINKS_MAX 4096u
@@ -58,22 +61,33 @@ typedef struct weft_machine_node {
     uint32_t ncaches;
 } weft_machine_node_t;
 
-/* Where ways in the PCI tree part: a host bridge, or a bridge with devices of interest below. */
+/* A core, with its PUs (hardware threads); how many of them this process may use. */
+typedef struct weft_machine_core {
+    uint32_t node;
+    uint32_t pus, usable;
+} weft_machine_core_t;
+
+/* Where ways in the PCI tree part: a host bridge, or a bridge with several ways to devices of
+ * interest below. A bridge with one way is part of that way: the next branch or device counts it.
+ * A branch stands behind its parent. */
 typedef struct weft_machine_branch {
     uint32_t parent;  /* branch; WEFT_MACHINE_NONE for host bridges */
     uint32_t node;    /* WEFT_MACHINE_NONE: not known */
+    uint32_t bridges; /* between it and the parent */
     double bandwidth; /* to the parent; of a host bridge: to its node */
     char name[32];    /* "host bridge 0000:00", "bridge 0000:15:00.0" */
 } weft_machine_branch_t;
 
-/* A GPU or a NIC. GPUs come first, each kind in PCI order. A NIC is one port. */
+/* A GPU or a NIC. GPUs come first, each kind in PCI order; what has no address comes last. A NIC is
+ * one port. */
 typedef struct weft_machine_device {
     weft_device_kind_t kind;
     uint32_t number;  /* of its kind: GPU0, NIC0 */
     uint32_t branch;  /* WEFT_MACHINE_NONE: none is known */
     uint32_t node;    /* WEFT_MACHINE_NONE: not known */
     uint32_t rail;    /* of a NIC: ports of one rail reach each other; else WEFT_MACHINE_NONE */
-    double pci;       /* of its PCI link */
+    uint32_t bridges; /* between it and its branch */
+    double pci;       /* bandwidth of the way to its branch: of its PCI link, or less */
     double speed;     /* of a NIC: of its port */
     char address[32]; /* in PCI, "0000:15:00.0" */
     char model[128];
@@ -94,10 +108,35 @@ typedef struct weft_machine {
     double socket;    /* bandwidth between two NUMA nodes of different packages */
     weft_machine_package_t *packages;
     weft_machine_node_t *nodes;
+    weft_machine_core_t *cores; /* node by node; none where only nodes are known */
     weft_machine_branch_t *branches;
     weft_machine_device_t *devices;
     weft_machine_link_t *links;
-    uint32_t npackages, nnodes, nbranches, ndevices, ngpus, nlinks;
+    uint32_t npackages, nnodes, ncores, nbranches, ndevices, ngpus, nlinks;
 } weft_machine_t;
+
+/* A machine without anything. `fini` frees the arrays; they come from weft_os_alloc(). */
+void weft_machine_init(weft_machine_t *machine);
+void weft_machine_fini(weft_machine_t *machine);
+
+/* Append a copy; its index is the count before. Any order of devices will do until
+ * weft_machine_finish(). ERR_ARG names the limit of this page that the machine has reached,
+ * ERR_RESOURCE. */
+weft_status_t weft_machine_add_package(weft_machine_t *machine,
+                                       const weft_machine_package_t *package);
+weft_status_t weft_machine_add_node(weft_machine_t *machine, const weft_machine_node_t *node);
+weft_status_t weft_machine_add_core(weft_machine_t *machine, const weft_machine_core_t *core);
+weft_status_t weft_machine_add_branch(weft_machine_t *machine, const weft_machine_branch_t *branch);
+weft_status_t weft_machine_add_device(weft_machine_t *machine, const weft_machine_device_t *device);
+weft_status_t weft_machine_add_link(weft_machine_t *machine, const weft_machine_link_t *link);
+
+/* Puts devices in their order, numbers them, lets links name them as they stand now, and checks
+ * the machine. */
+weft_status_t weft_machine_finish(weft_machine_t *machine);
+
+/* Says whether what this page promises holds: counts, indices, no cycle of branches, the order and
+ * numbers of devices, texts that end, bandwidths that are numbers. ERR_ARG names the thing and the
+ * field. Who fills a machine by hand calls it; readers then trust all indices. */
+weft_status_t weft_machine_check(const weft_machine_t *machine);
 
 #endif

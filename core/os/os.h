@@ -126,9 +126,11 @@ static inline void weft_os_fence_reads(void)
 }
 
 /* CPUs that a thread may run on: opaque, 1,024 at most. */
+#define WEFT_OS_CPU_SET_MAX 1024u
 typedef struct weft_os_cpu_set {
-    uint64_t word[16];
+    uint64_t word[WEFT_OS_CPU_SET_MAX / 64];
 } weft_os_cpu_set_t;
+bool weft_os_cpu_set_has(const weft_os_cpu_set_t *set, uint32_t cpu);
 
 /* Gets and sets the CPUs of the calling thread. What the system refuses stays as it was. */
 void weft_os_thread_cpus(weft_os_cpu_set_t *set);

@@ -233,6 +233,13 @@ static uint32_t thread_quota_cpus(void)
 
 _Static_assert(sizeof(weft_os_cpu_set_t) == sizeof(cpu_set_t), "as large as the system's");
 
+bool weft_os_cpu_set_has(const weft_os_cpu_set_t *set, uint32_t cpu)
+{
+    cpu_set_t own;
+    memcpy(&own, set, sizeof own);
+    return cpu < CPU_SETSIZE && CPU_ISSET(cpu, &own);
+}
+
 void weft_os_thread_cpus(weft_os_cpu_set_t *set)
 {
     cpu_set_t own;

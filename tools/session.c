@@ -36,6 +36,6 @@ void tool_session_close(tool_session_t *session)
 
 const char *tool_kind_name(uint32_t kind)
 {
-    static const char *const names[] = {"", "net", "algo", "kernel", "tuner"};
+    static const char *const names[] = {"", "net", "algo", "kernel", "tuner", "topo"};
     return kind <= TOOL_KIND_LAST ? names[kind] : "";
 }

@@ -17,9 +17,9 @@ typedef struct tool_session {
 weft_status_t tool_session_open(tool_session_t *session, const tool_settings_t *settings);
 void tool_session_close(tool_session_t *session);
 
-/* "net", "algo", "kernel", "tuner" for 1 … 4. */
+/* "net", "algo", "kernel", "tuner", "topo" for 1 … 5. */
 const char *tool_kind_name(uint32_t kind);
 #define TOOL_KIND_FIRST 1u
-#define TOOL_KIND_LAST 4u
+#define TOOL_KIND_LAST 5u
 
 #endif

@@ -14,6 +14,8 @@ typedef struct weft_core_settings {
     const char *algo;
     const char *kernel;
     const char *tuner;
+    const char *topo;
+    const char *rails; /* NAME:RAIL …; "" = not known */
     int64_t log; /* weft_log_level_t */
 } weft_core_settings_t;
 

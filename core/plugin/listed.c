@@ -10,10 +10,8 @@
 const char *weft_plugin_kind_name(uint32_t kind)
 {
     static const char *const names[] = {
-        [WEFT_KIND_NET] = "net",
-        [WEFT_KIND_ALGO] = "algo",
-        [WEFT_KIND_KERNEL] = "kernel",
-        [WEFT_KIND_TUNER] = "tuner",
+        [WEFT_KIND_NET] = "net",     [WEFT_KIND_ALGO] = "algo", [WEFT_KIND_KERNEL] = "kernel",
+        [WEFT_KIND_TUNER] = "tuner", [WEFT_KIND_TOPO] = "topo",
     };
     return kind < sizeof names / sizeof names[0] ? names[kind] : NULL;
 }

@@ -13,7 +13,7 @@ typedef struct weft_listed {
     const char *origin; /* where the configuration lists it */
 } weft_listed_t;
 
-/* "net", "algo", "kernel", "tuner"; NULL for other numbers. */
+/* "net", "algo", "kernel", "tuner", "topo"; NULL for other numbers. */
 const char *weft_plugin_kind_name(uint32_t kind);
 
 /* Records the one line about a plugin that cannot be used. Returns ERR_PLUGIN. */

@@ -11,6 +11,7 @@
 #include <weft/plugin/algo.h>
 #include <weft/plugin/kernel.h>
 #include <weft/plugin/net.h>
+#include <weft/plugin/topo.h>
 #include <weft/plugin/tuner.h>
 
 #include "core/base/error.h"
@@ -65,6 +66,11 @@ static const weft_slot_t tuner_slots[SLOTS_MAX] = {
     SLOT(weft_tuner_ops_t, destroy),
     SLOT(weft_tuner_ops_t, choose),
 };
+static const weft_slot_t topo_slots[SLOTS_MAX] = {
+    SLOT(weft_topo_ops_t, create),
+    SLOT(weft_topo_ops_t, destroy),
+    SLOT(weft_topo_ops_t, discover),
+};
 
 static const struct {
     uint16_t major, minor;
@@ -74,6 +80,7 @@ static const struct {
     [WEFT_KIND_ALGO] = {WEFT_ABI_ALGO_MAJOR, WEFT_ABI_ALGO_MINOR, algo_slots},
     [WEFT_KIND_KERNEL] = {WEFT_ABI_KERNEL_MAJOR, WEFT_ABI_KERNEL_MINOR, kernel_slots},
     [WEFT_KIND_TUNER] = {WEFT_ABI_TUNER_MAJOR, WEFT_ABI_TUNER_MINOR, tuner_slots},
+    [WEFT_KIND_TOPO] = {WEFT_ABI_TOPO_MAJOR, WEFT_ABI_TOPO_MINOR, topo_slots},
 };
 
 static weft_status_t magic_check(const weft_listed_t *listed, const weft_plugin_t *plugin)

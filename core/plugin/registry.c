@@ -157,10 +157,9 @@ static weft_status_t registry_lists_read(weft_registry_t *registry, weft_config_
         weft_plugin_kind_t kind;
         const char *names;
     } lists[] = {
-        {WEFT_KIND_NET, settings->core.net},
-        {WEFT_KIND_ALGO, settings->core.algo},
-        {WEFT_KIND_KERNEL, settings->core.kernel},
-        {WEFT_KIND_TUNER, settings->core.tuner},
+        {WEFT_KIND_NET, settings->core.net},       {WEFT_KIND_ALGO, settings->core.algo},
+        {WEFT_KIND_KERNEL, settings->core.kernel}, {WEFT_KIND_TUNER, settings->core.tuner},
+        {WEFT_KIND_TOPO, settings->core.topo},
     };
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         weft_status_t status =
@@ -172,12 +171,24 @@ static weft_status_t registry_lists_read(weft_registry_t *registry, weft_config_
     return WEFT_OK;
 }
 
-/* An optional plugin that was refused leaves a warning and a section that nobody claims. */
+/* An optional plugin that was refused leaves a warning and a section that nobody claims. One that
+ * nobody asked for leaves its section to be refused: whoever wrote it wants the plugin. */
 static weft_status_t registry_forgive(weft_config_t *config, const weft_entry_t *entry)
 {
+    if (!entry->optional) {
+        weft_log(WEFT_LOG_INFO, "core", "%s; going on without it", weft_error_record()->text);
+        weft_error_clear(weft_error_record());
+        return WEFT_OK;
+    }
     weft_log(WEFT_LOG_WARN, "core", "%s; going on without it", weft_error_record()->text);
     weft_error_clear(weft_error_record());
     return weft_config_ignore(config, entry->name);
+}
+
+/* The core can do without a topo plugin, and not every build has the one of the default. */
+static bool registry_is_spare(const weft_entry_t *entry)
+{
+    return entry->kind == WEFT_KIND_TOPO && strcmp(entry->origin, "default") == 0;
 }
 
 static weft_status_t registry_entries_load(weft_registry_t *registry, weft_config_t *config)
@@ -187,7 +198,7 @@ static weft_status_t registry_entries_load(weft_registry_t *registry, weft_confi
         weft_status_t status = !e->elsewhere && !weft_os_file(e->path).exists
                                    ? weft_folder_refuse(registry->folder, &listed)
                                    : weft_entry_load(e, config, &listed);
-        if (status == WEFT_ERR_PLUGIN && e->optional) {
+        if (status == WEFT_ERR_PLUGIN && (e->optional || registry_is_spare(e))) {
             status = registry_forgive(config, e);
         }
         if (status != WEFT_OK) {

@@ -5,7 +5,6 @@
  * those where ways part become branches. */
 #include "core/topo/machine_sys_pci.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +69,7 @@ static double sys_pci_link(const char *folder)
 
 static double sys_pci_least(double a, double b)
 {
-    return a > 0 && b > 0 ? fmin(a, b) : fmax(a, b);
+    return a > 0 && (b == 0 || a < b) ? a : b;
 }
 
 /* Spots ---------------------------------------------------------------------------------------- */

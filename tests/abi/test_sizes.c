@@ -11,6 +11,7 @@
 #include <weft/plugin/plan.h>
 #include <weft/plugin/plugin.h>
 #include <weft/plugin/draft/stream.h>
+#include <weft/plugin/topo.h>
 #include <weft/plugin/tuner.h>
 #include <weft/weft.h>
 
@@ -384,6 +385,81 @@ FIELD(weft_tuner_ops_t, create, 8);
 FIELD(weft_tuner_ops_t, destroy, 16);
 FIELD(weft_tuner_ops_t, choose, 24);
 
+SIZE(weft_topo_package_t, 24);
+FIELD(weft_topo_package_t, size, 0);
+FIELD(weft_topo_package_t, model, 8);
+FIELD(weft_topo_package_t, index, 16);
+FIELD(weft_topo_package_t, reserved, 20);
+
+SIZE(weft_topo_cache_t, 24);
+FIELD(weft_topo_cache_t, name, 0);
+FIELD(weft_topo_cache_t, bytes, 8);
+FIELD(weft_topo_cache_t, count, 16);
+FIELD(weft_topo_cache_t, reserved, 20);
+
+SIZE(weft_topo_node_t, 56);
+FIELD(weft_topo_node_t, size, 0);
+FIELD(weft_topo_node_t, list, 8);
+FIELD(weft_topo_node_t, caches, 16);
+FIELD(weft_topo_node_t, memory, 24);
+FIELD(weft_topo_node_t, bandwidth, 32);
+FIELD(weft_topo_node_t, index, 40);
+FIELD(weft_topo_node_t, package, 44);
+FIELD(weft_topo_node_t, ncaches, 48);
+FIELD(weft_topo_node_t, reserved, 52);
+
+SIZE(weft_topo_core_t, 24);
+FIELD(weft_topo_core_t, size, 0);
+FIELD(weft_topo_core_t, node, 8);
+FIELD(weft_topo_core_t, pus, 12);
+FIELD(weft_topo_core_t, usable, 16);
+FIELD(weft_topo_core_t, reserved, 20);
+
+SIZE(weft_topo_branch_t, 40);
+FIELD(weft_topo_branch_t, size, 0);
+FIELD(weft_topo_branch_t, name, 8);
+FIELD(weft_topo_branch_t, bandwidth, 16);
+FIELD(weft_topo_branch_t, parent, 24);
+FIELD(weft_topo_branch_t, node, 28);
+FIELD(weft_topo_branch_t, bridges, 32);
+FIELD(weft_topo_branch_t, reserved, 36);
+
+SIZE(weft_topo_device_t, 64);
+FIELD(weft_topo_device_t, size, 0);
+FIELD(weft_topo_device_t, address, 8);
+FIELD(weft_topo_device_t, model, 16);
+FIELD(weft_topo_device_t, system, 24);
+FIELD(weft_topo_device_t, pci, 32);
+FIELD(weft_topo_device_t, speed, 40);
+FIELD(weft_topo_device_t, kind, 48);
+FIELD(weft_topo_device_t, branch, 52);
+FIELD(weft_topo_device_t, node, 56);
+FIELD(weft_topo_device_t, bridges, 60);
+
+SIZE(weft_topo_link_t, 24);
+FIELD(weft_topo_link_t, size, 0);
+FIELD(weft_topo_link_t, bandwidth, 8);
+FIELD(weft_topo_link_t, from, 16);
+FIELD(weft_topo_link_t, to, 20);
+
+SIZE(weft_topo_builder_t, 72);
+FIELD(weft_topo_builder_t, size, 0);
+FIELD(weft_topo_builder_t, core, 8);
+FIELD(weft_topo_builder_t, set_machine, 16);
+FIELD(weft_topo_builder_t, add_package, 24);
+FIELD(weft_topo_builder_t, add_node, 32);
+FIELD(weft_topo_builder_t, add_core, 40);
+FIELD(weft_topo_builder_t, add_branch, 48);
+FIELD(weft_topo_builder_t, add_device, 56);
+FIELD(weft_topo_builder_t, add_link, 64);
+
+SIZE(weft_topo_ops_t, 40);
+FIELD(weft_topo_ops_t, size, 0);
+FIELD(weft_topo_ops_t, create, 8);
+FIELD(weft_topo_ops_t, destroy, 16);
+FIELD(weft_topo_ops_t, discover, 24);
+FIELD(weft_topo_ops_t, save, 32);
+
 #endif
 
 VALUE(WEFT_PLUGIN_MAGIC, 0x74666577u);
@@ -391,10 +467,12 @@ VALUE(WEFT_ABI_NET_MAJOR, 1);
 VALUE(WEFT_ABI_ALGO_MAJOR, 1);
 VALUE(WEFT_ABI_KERNEL_MAJOR, 1);
 VALUE(WEFT_ABI_TUNER_MAJOR, 2);
+VALUE(WEFT_ABI_TOPO_MAJOR, 1);
 VALUE(WEFT_KIND_NET, 1);
 VALUE(WEFT_KIND_ALGO, 2);
 VALUE(WEFT_KIND_KERNEL, 3);
 VALUE(WEFT_KIND_TUNER, 4);
+VALUE(WEFT_KIND_TOPO, 5);
 
 VALUE(WEFT_OPT_BOOL, 1);
 VALUE(WEFT_OPT_INT, 2);

@@ -26,8 +26,12 @@ static const suffix_t no_suffixes[] = {{"", 1}, {NULL, 0}};
 const weft_plugin_t *fake_plugin_open(const char *path, weft_plugin_kind_t kind, char *why,
                                       size_t bytes)
 {
-    static const uint16_t majors[] = {0, WEFT_ABI_NET_MAJOR, WEFT_ABI_ALGO_MAJOR,
-                                      WEFT_ABI_KERNEL_MAJOR, WEFT_ABI_TUNER_MAJOR};
+    static const uint16_t majors[] = {0,
+                                      WEFT_ABI_NET_MAJOR,
+                                      WEFT_ABI_ALGO_MAJOR,
+                                      WEFT_ABI_KERNEL_MAJOR,
+                                      WEFT_ABI_TUNER_MAJOR,
+                                      WEFT_ABI_TOPO_MAJOR};
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (object == NULL) {
         snprintf(why, bytes, "%s", dlerror());

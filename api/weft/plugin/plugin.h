@@ -41,7 +41,8 @@ typedef enum weft_plugin_kind {
     WEFT_KIND_NET = 1,    /* moves bytes between ranks; weft_net_ops_t of net.h */
     WEFT_KIND_ALGO = 2,   /* emits plans; weft_algo_ops_t of algo.h */
     WEFT_KIND_KERNEL = 3, /* combines and copies memory; weft_kernel_ops_t of kernel.h */
-    WEFT_KIND_TUNER = 4   /* chooses among candidates; weft_tuner_ops_t of tuner.h */
+    WEFT_KIND_TUNER = 4,  /* chooses among candidates; weft_tuner_ops_t of tuner.h */
+    WEFT_KIND_TOPO = 5    /* describes the machine; weft_topo_ops_t of topo.h */
 } weft_plugin_kind_t;
 
 /* Types of options. The comments give the C type of the field at `offset` in the config struct and
@@ -89,6 +90,8 @@ typedef struct weft_option {
 #define WEFT_ABI_KERNEL_MINOR 1
 #define WEFT_ABI_TUNER_MAJOR 2
 #define WEFT_ABI_TUNER_MINOR 0
+#define WEFT_ABI_TOPO_MAJOR 1
+#define WEFT_ABI_TOPO_MINOR 0
 
 /* Describes a plugin. A constant that lives as long as the shared object is loaded. */
 typedef struct weft_plugin {

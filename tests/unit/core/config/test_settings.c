@@ -145,8 +145,8 @@ static void present(const char *key, const char *list, char *setting, size_t byt
 
 static void shipped_file_says_what_the_tables_say(void **state)
 {
-    char lists[4][300], path[1024], name[64];
-    const char *settings[4];
+    char lists[5][300], path[1024], name[64];
+    const char *settings[5];
     weft_settings_t s;
     weft_registry_t *registry = NULL;
     (void)state;
@@ -155,12 +155,13 @@ static void shipped_file_says_what_the_tables_say(void **state)
     present("algo", s.core.algo, lists[1], sizeof lists[1]);
     present("kernel", s.core.kernel, lists[2], sizeof lists[2]);
     present("tuner", s.core.tuner, lists[3], sizeof lists[3]);
+    present("topo", s.core.topo, lists[4], sizeof lists[4]);
     weft_config_destroy(config);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         settings[i] = lists[i];
     }
 
-    config = load(NULL, settings, 4, &s);
+    config = load(NULL, settings, 5, &s);
     if (weft_registry_load(config, &s, &registry) != WEFT_OK) {
         fail_msg("%s", weft_error_record()->text);
     }

@@ -15,6 +15,7 @@
 #include <weft/plugin/algo.h>
 #include <weft/plugin/kernel.h>
 #include <weft/plugin/net.h>
+#include <weft/plugin/topo.h>
 #include <weft/plugin/tuner.h>
 
 #include "core/base/error.h"
@@ -23,10 +24,9 @@
 static weft_plugin_t descriptor(weft_plugin_kind_t kind, const void *ops)
 {
     static const uint16_t majors[] = {
-        [WEFT_KIND_NET] = WEFT_ABI_NET_MAJOR,
-        [WEFT_KIND_ALGO] = WEFT_ABI_ALGO_MAJOR,
-        [WEFT_KIND_KERNEL] = WEFT_ABI_KERNEL_MAJOR,
-        [WEFT_KIND_TUNER] = WEFT_ABI_TUNER_MAJOR,
+        [WEFT_KIND_NET] = WEFT_ABI_NET_MAJOR,       [WEFT_KIND_ALGO] = WEFT_ABI_ALGO_MAJOR,
+        [WEFT_KIND_KERNEL] = WEFT_ABI_KERNEL_MAJOR, [WEFT_KIND_TUNER] = WEFT_ABI_TUNER_MAJOR,
+        [WEFT_KIND_TOPO] = WEFT_ABI_TOPO_MAJOR,
     };
     return (weft_plugin_t){
         .magic = WEFT_PLUGIN_MAGIC,
@@ -152,9 +152,16 @@ static void slots_of_the_other_kinds_are_mandatory(void **state)
         SLOT(weft_tuner_ops_t, destroy, true),
         SLOT(weft_tuner_ops_t, choose, true),
     };
+    static const slot_case_t topo[] = {
+        SLOT(weft_topo_ops_t, create, true),
+        SLOT(weft_topo_ops_t, destroy, true),
+        SLOT(weft_topo_ops_t, discover, true),
+        SLOT(weft_topo_ops_t, save, false),
+    };
     weft_algo_ops_t algo_ops;
     weft_kernel_ops_t kernel_ops;
     weft_tuner_ops_t tuner_ops;
+    weft_topo_ops_t topo_ops;
     (void)state;
     fill(&algo_ops, sizeof algo_ops);
     algo_ops.params = NULL;
@@ -163,6 +170,8 @@ static void slots_of_the_other_kinds_are_mandatory(void **state)
     try_slots(WEFT_KIND_KERNEL, &kernel_ops, kernel, sizeof kernel / sizeof kernel[0]);
     fill(&tuner_ops, sizeof tuner_ops);
     try_slots(WEFT_KIND_TUNER, &tuner_ops, tuner, sizeof tuner / sizeof tuner[0]);
+    fill(&topo_ops, sizeof topo_ops);
+    try_slots(WEFT_KIND_TOPO, &topo_ops, topo, sizeof topo / sizeof topo[0]);
 }
 
 static void net_caps_must_make_sense(void **state)

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The size of a synthetic description: words "type:count", with attributes in parentheses and
+ * memory of its own in brackets. */
+#include "hwloc_synthetic.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static weft_status_t hwloc_synthetic_refuse(const weft_host_t *host, const char *what,
+                                            uint32_t most)
+{
+    return host->set_error(host, WEFT_ERR_CONFIG, 0, "synthetic: more than %u %s", most, what);
+}
+
+/* The end of a word: what stands in parentheses and brackets belongs to it. */
+static const char *hwloc_synthetic_end(const char *at)
+{
+    int depth = 0;
+    for (; *at != '\0' && (depth > 0 || strchr(" \t\n", *at) == NULL); at++) {
+        depth += *at == '(' || *at == '[' ? 1 : *at == ')' || *at == ']' ? -1 : 0;
+    }
+    return at;
+}
+
+/* How many of the level a word makes in each of the level above; 1 for memory in brackets. */
+static unsigned long hwloc_synthetic_count(const char *word, const char *end)
+{
+    if (*word == '[' || *word == '(') {
+        return 1;
+    }
+    const char *number = word;
+    for (const char *at = word; at < end && *at != '('; at++) {
+        number = *at == ':' ? at + 1 : number;
+    }
+    const unsigned long count = strtoul(number, NULL, 0);
+    return count > 0 ? count : 1;
+}
+
+weft_status_t hwloc_synthetic_check(const weft_host_t *host, const char *text)
+{
+    uint64_t things = 1;
+    uint32_t levels = 0;
+    if (strlen(text) > HWLOC_SYNTHETIC_BYTES_MAX) {
+        return hwloc_synthetic_refuse(host, "characters", HWLOC_SYNTHETIC_BYTES_MAX);
+    }
+    for (text += strspn(text, " \t\n"); *text != '\0'; text += strspn(text, " \t\n")) {
+        const char *end = hwloc_synthetic_end(text);
+        const unsigned long count = hwloc_synthetic_count(text, end);
+        things = count > HWLOC_SYNTHETIC_PUS_MAX ? UINT32_MAX : things * count;
+        if (things > HWLOC_SYNTHETIC_PUS_MAX) {
+            return hwloc_synthetic_refuse(host, "PUs", HWLOC_SYNTHETIC_PUS_MAX);
+        }
+        if (++levels > HWLOC_SYNTHETIC_LEVELS_MAX) {
+            return hwloc_synthetic_refuse(host, "levels", HWLOC_SYNTHETIC_LEVELS_MAX);
+        }
+        text = end;
+    }
+    return WEFT_OK;
+}

@@ -65,15 +65,13 @@ static int main_run_help(int argc, char **argv)
     return TOOL_OK;
 }
 
-/* `weft topo` becomes the program weft-topo, which alone links hwloc: docs/decisions/0028. */
+/* `weft topo` becomes the program weft-topo. */
 static int main_run_topo(int argc, char **argv)
 {
     char program[512];
     (void)argc;
     if (!tool_beside("weft-topo", program, sizeof program)) {
-        tool_usage(
-            "weft topo needs the program weft-topo beside weft; it is built where CMake finds "
-            "hwloc 2 (Debian: libhwloc-dev)");
+        tool_usage("weft topo needs the program weft-topo beside weft");
         return TOOL_UNIMPLEMENTED;
     }
     execv(program, argv);

@@ -6,8 +6,16 @@ machine=$source_dir/tests/tools/topo/two_sockets.xml
 # Without weft-topo beside it.
 cp "$weft" "$work/weft"
 expect 5 "$work/weft" topo
-says err 'needs the program weft-topo beside weft; .*\(Debian: libhwloc-dev\)$'
-[ -x "$build/bin/weft-topo" ] || skip "weft-topo was not built, hwloc was not found"
+says err 'needs the program weft-topo beside weft$'
+
+# Without a topo plugin: what the kernel tells
+expect 0 "$weft" topo --set core.topo=
+says out "NUMA nodes [0-9]+, cores [0-9]+, PUs [0-9]+ \(usable $(nproc)\)"
+expect 3 "$weft" topo --set core.topo= --xml -
+says err 'no topo plugin is loaded that writes XML; .*\(Debian: libhwloc-dev\)$'
+expect 3 "$weft" topo --set core.rails=nic7:0
+says err "\[core\] rails: this host has no NIC nic7; it has "
+[ -e "$build/lib/weft/topo-hwloc.so" ] || skip "topo-hwloc was not built, hwloc was not found"
 
 holds() {
     command -v jq >/dev/null || return 0
@@ -49,7 +57,7 @@ drawn "$work/two.svg"
 [ "$(grep -c '<title>GPU[0-9] to NIC[0-9]: ' "$work/two.svg")" -eq 72 ] || die "not all paths"
 expect 0 "$weft" topo --xml-in "$machine" --json
 holds '(.gpus | length) == 8 and (.nics | length) == 9 and (.paths | length) == 17'
-holds '.gpus[6] | .nearest == ["NIC7", "NIC8"] and .numa == "1"'
+holds '.gpus[6] | .nearest == ["NIC7", "NIC8"] and .numa == 1'
 holds '.gpus[6].bridges == ["bridge 0000:90:00.0", "bridge 0000:81:00.0", "host bridge 0000:80"]'
 holds '.paths[0][0] == "X" and .paths[0][1] == "NV" and .paths[0][11] == "NODE"'
 sed '/<distances2/,/<\/distances2>/d' "$machine" >"$work/pcie.xml"
@@ -74,13 +82,21 @@ fi
 
 # What goes wrong
 expect 3 "$weft" topo --xml-in "$work/none.xml"
-says err "^weft: cannot read $work/none\.xml: No such file"
+says err "^weft: $work/none\.xml: cannot be opened: No such file"
 echo '<svg/>' >"$work/other.xml"
+expect 3 "$weft" topo --xml-in "$work/other.xml"
+says err "^weft: $work/other.xml:1: <svg> where <topology> is expected$"
 head -c 9000 "$machine" >"$work/cut.xml"
-for file in other.xml cut.xml; do
-    expect 3 "$weft" topo --xml-in "$work/$file"
-    says err "^weft: $work/$file is no XML of hwloc, or has faults; "
-done
+expect 3 "$weft" topo --xml-in "$work/cut.xml"
+says err "^weft: $work/cut.xml:[0-9]+: this is no XML: "
+
+# A made-up machine, and rails
+expect 0 "$weft" topo --set topo-hwloc.synthetic="pack:2 numa:1 core:8 pu:2"
+says out 'packages 2, NUMA nodes 2, cores 16, PUs 32 \(usable 32\)'
+expect 3 "$weft" topo --set topo-hwloc.synthetic="pack:1000 core:1000 pu:1000"
+says err 'synthetic: more than 8192 PUs$'
+expect 0 "$weft" topo --xml-in "$machine" --set core.rails="mlx5_0:0 ib4:1" --json
+holds '.nics[0].rail == 0 and .nics[5].rail == 1 and (.nics[1] | has("rail") | not)'
 expect 3 "$weft" topo --svg "$work/none/x.svg"
 says err "^weft: cannot write $work/none/x\.svg: No such file"
 expect 3 "$weft" topo --xml "$work/none/x.xml"

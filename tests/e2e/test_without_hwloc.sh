@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# A machine without hwloc: CMake says that weft-topo is left out, and configures everything else.
+# A machine without hwloc: CMake says that topo-hwloc is left out, and configures everything else.
 . "$(dirname "$0")/common.sh"
 command -v cmake >/dev/null || skip "no cmake"
 [ -z "${E2E_SANITIZE:-}" ] || skip "the same in every preset"
@@ -17,10 +17,10 @@ done
 
 expect 0 env -u PKG_CONFIG_PATH PKG_CONFIG_LIBDIR="$work/pc" cmake -S "$source_dir" -B "$work/absent" \
     -DWEFT_CUDA=OFF
-says out '^-- weft-topo: not built, .*hwloc 2 was not found \(Debian: libhwloc-dev\)$'
-says out '^-- tests: weft-topo was NOT BUILT; '
+says out '^-- topo-hwloc: not built, .*hwloc 2 was not found \(Debian: libhwloc-dev\)$'
+says out '^-- tests: topo-hwloc was NOT BUILT; '
 (cd "$work/absent" && expect 0 ctest -R '^tools/topo') || exit 1
 says out 'tools/topo-left-out .*\*\*\*Skipped'
 expect 0 cmake --build "$work/absent" --target help
 says out '^(\.\.\. )?weft_tool(:|$)'
-! grep -q 'weft_topo' "$work/out" || die "a target of weft-topo"
+! grep -q 'topo-hwloc' "$work/out" || die "a target of topo-hwloc"

@@ -5,8 +5,9 @@
 
 #include <string.h>
 
-#include "tools/topo/paths.h"
 #include "tools/topo/topo.h"
+#include "core/topo/paths.h"
+#include "tools/topo/words.h"
 
 typedef struct print {
     const topo_t *topo;
@@ -34,42 +35,53 @@ static void print_put_use(const print_t *print, const topo_use_t *use, int inden
 static void print_put_nearest(const print_t *print, uint32_t gpu, int indent)
 {
     const topo_t *topo = print->topo;
-    topo_path_t path = topo_nearest(topo, gpu);
+    weft_path_class_t path = weft_path_nearest(&topo->machine, gpu);
     topo_name_t name;
-    if (path == TOPO_UNKNOWN) {
+    if (path == WEFT_PATH_UNKNOWN) {
         return;
     }
-    fprintf(print->out, "%*snearest (%s):", indent, "", topo_path_name(path));
-    for (uint32_t i = topo->ngpus; i < topo->ndevices; i++) {
-        if (topo_is_nearest(topo, gpu, i)) {
+    fprintf(print->out, "%*snearest (%s):", indent, "", weft_path_name(path));
+    for (uint32_t i = topo->machine.ngpus; i < topo->machine.ndevices; i++) {
+        if (weft_path_is_nearest(&topo->machine, gpu, i)) {
             fprintf(print->out, " %s", topo_device_name(topo, i, name));
         }
     }
     fputc('\n', print->out);
 }
 
+static void print_put_speeds(const print_t *print, const weft_machine_device_t *device)
+{
+    if (device->pci > 0) {
+        fprintf(print->out, ", link %.1f GB/s", device->pci / 1e9);
+    }
+    if (device->speed > 0) {
+        fprintf(print->out, ", port %.1f GB/s", device->speed / 1e9);
+    }
+    if (device->rail != WEFT_MACHINE_NONE) {
+        fprintf(print->out, ", rail %u", device->rail);
+    }
+    if (device->node != WEFT_MACHINE_NONE) {
+        fprintf(print->out, ", NUMA node %u", print->topo->machine.nodes[device->node].index);
+    }
+}
+
 static void print_put_device(const print_t *print, uint32_t index, int indent)
 {
-    const topo_device_t *device = &print->topo->devices[index];
+    const weft_machine_device_t *device = &print->topo->machine.devices[index];
     topo_name_t name;
     fprintf(print->out, "%*s%s %s %s", indent, "", topo_device_name(print->topo, index, name),
-            device->pci, device->model);
+            device->address, device->model);
     if (device->system[0] != '\0') {
         fprintf(print->out, " (%s)", device->system);
     }
-    if (device->link > 0) {
-        fprintf(print->out, ", link %.1f GB/s", device->link / 1e9);
-    }
-    if (device->near[0] != '\0') {
-        fprintf(print->out, ", NUMA node %s", device->near);
-    }
+    print_put_speeds(print, device);
     fputc('\n', print->out);
     for (uint32_t i = 0; i < print->topo->nuses; i++) {
         if (print->topo->uses[i].device == index) {
             print_put_use(print, &print->topo->uses[i], indent + 2);
         }
     }
-    if (device->gpu) {
+    if (device->kind == WEFT_DEVICE_GPU) {
         print_put_nearest(print, index, indent + 2);
     }
 }
@@ -78,15 +90,15 @@ static void print_put_device(const print_t *print, uint32_t index, int indent)
 static void print_put_below(const print_t *print, uint32_t branch, uint32_t place, int indent)
 {
     const topo_t *topo = print->topo;
-    for (uint32_t i = 0; i < topo->nbranches; i++) {
-        const topo_branch_t *b = &topo->branches[i];
-        if (b->parent == branch && b->place == place) {
+    for (uint32_t i = 0; i < topo->machine.nbranches; i++) {
+        const weft_machine_branch_t *b = &topo->machine.branches[i];
+        if (b->parent == branch && b->node == place) {
             fprintf(print->out, "%*s%s\n", indent, "", b->name);
             print_put_below(print, i, place, indent + 2);
         }
     }
-    for (uint32_t i = 0; i < topo->ndevices; i++) {
-        if (topo->devices[i].branch == branch && topo->devices[i].place == place) {
+    for (uint32_t i = 0; i < topo->machine.ndevices; i++) {
+        if (topo->machine.devices[i].branch == branch && topo->machine.devices[i].node == place) {
             print_put_device(print, i, indent);
         }
     }
@@ -94,10 +106,10 @@ static void print_put_below(const print_t *print, uint32_t branch, uint32_t plac
 
 static void print_put_place(const print_t *print, uint32_t index, int indent)
 {
-    const topo_place_t *place = &print->topo->places[index];
+    const weft_machine_node_t *place = &print->topo->machine.nodes[index];
     topo_name_t size;
     FILE *out = print->out;
-    fprintf(out, "%*sNUMA node %u: %s, %u cores, %u PUs", indent, "", place->numa,
+    fprintf(out, "%*sNUMA node %u: %s, %u cores, %u PUs", indent, "", place->index,
             topo_bytes(place->memory, size), place->cores, place->pus);
     if (place->pus > 0) {
         fprintf(out, " (%s)", place->list);
@@ -107,33 +119,34 @@ static void print_put_place(const print_t *print, uint32_t index, int indent)
     }
     fputc('\n', out);
     for (uint32_t i = 0; i < place->ncaches; i++) {
-        const topo_cache_t *c = &place->caches[i];
+        const weft_machine_cache_t *c = &place->caches[i];
         fprintf(out, "%*s%s %u x %s%s", i == 0 ? indent + 2 : 0, "", c->name, c->count,
                 topo_bytes(c->bytes, size), i + 1 < place->ncaches ? ", " : "\n");
     }
-    print_put_below(print, TOPO_NONE, index, indent + 2);
+    print_put_below(print, WEFT_MACHINE_NONE, index, indent + 2);
 }
 
 static void print_put_places(const print_t *print)
 {
     const topo_t *topo = print->topo;
-    for (uint32_t p = 0; p < topo->npackages; p++) {
-        fprintf(print->out, "package %u: %s\n", topo->packages[p].index, topo->packages[p].model);
-        for (uint32_t i = 0; i < topo->nplaces; i++) {
-            if (topo->places[i].package == p) {
+    for (uint32_t p = 0; p < topo->machine.npackages; p++) {
+        fprintf(print->out, "package %u: %s\n", topo->machine.packages[p].index,
+                topo->machine.packages[p].model);
+        for (uint32_t i = 0; i < topo->machine.nnodes; i++) {
+            if (topo->machine.nodes[i].package == p) {
                 print_put_place(print, i, 2);
             }
         }
     }
-    for (uint32_t i = 0; i < topo->nplaces; i++) {
-        if (topo->places[i].package == TOPO_NONE) {
+    for (uint32_t i = 0; i < topo->machine.nnodes; i++) {
+        if (topo->machine.nodes[i].package == WEFT_MACHINE_NONE) {
             print_put_place(print, i, 0);
         }
     }
-    for (uint32_t i = 0; i < topo->ndevices; i++) {
-        if (topo->devices[i].place == TOPO_NONE) {
+    for (uint32_t i = 0; i < topo->machine.ndevices; i++) {
+        if (topo->machine.devices[i].node == WEFT_MACHINE_NONE) {
             fputs("at a place that the system does not tell\n", print->out);
-            print_put_below(print, TOPO_NONE, TOPO_NONE, 2);
+            print_put_below(print, WEFT_MACHINE_NONE, WEFT_MACHINE_NONE, 2);
             return;
         }
     }
@@ -142,26 +155,26 @@ static void print_put_places(const print_t *print)
 static void print_put_paths(const print_t *print)
 {
     const topo_t *topo = print->topo;
-    bool seen[TOPO_UNKNOWN + 1] = {false};
+    bool seen[WEFT_PATH_UNKNOWN + 1] = {false};
     topo_name_t name;
-    if (topo->ndevices < 2) {
+    if (topo->machine.ndevices < 2) {
         return;
     }
     fprintf(print->out, "\npaths\n%7s", "");
-    for (uint32_t i = 0; i < topo->ndevices; i++) {
+    for (uint32_t i = 0; i < topo->machine.ndevices; i++) {
         fprintf(print->out, "%6s", topo_device_name(topo, i, name));
     }
-    for (uint32_t i = 0; i < topo->ndevices; i++) {
+    for (uint32_t i = 0; i < topo->machine.ndevices; i++) {
         fprintf(print->out, "\n%7s", topo_device_name(topo, i, name));
-        for (uint32_t j = 0; j < topo->ndevices; j++) {
+        for (uint32_t j = 0; j < topo->machine.ndevices; j++) {
             seen[topo_path(topo, i, j)] = true;
-            fprintf(print->out, "%6s", topo_path_name(topo_path(topo, i, j)));
+            fprintf(print->out, "%6s", weft_path_name(topo_path(topo, i, j)));
         }
     }
     fputc('\n', print->out);
-    for (topo_path_t path = TOPO_NV; path <= TOPO_UNKNOWN; path++) {
+    for (weft_path_class_t path = WEFT_PATH_NV; path <= WEFT_PATH_UNKNOWN; path++) {
         if (seen[path]) {
-            fprintf(print->out, "%7s  %s\n", topo_path_name(path), topo_path_help(path));
+            fprintf(print->out, "%7s  %s\n", weft_path_name(path), weft_path_help(path));
         }
     }
 }
@@ -171,7 +184,7 @@ static void print_put_rest(const print_t *print)
     const topo_t *topo = print->topo;
     bool title = false;
     for (uint32_t i = 0; i < topo->nuses; i++) {
-        if (topo->uses[i].device == TOPO_NONE) {
+        if (topo->uses[i].device == WEFT_MACHINE_NONE) {
             fputs(title ? "" : "\ndevices of plugins without a PCI device here\n", print->out);
             print_put_use(print, &topo->uses[i], 2);
             title = true;
@@ -198,13 +211,13 @@ void topo_print(const topo_t *topo, FILE *out)
 {
     const print_t print = {.topo = topo, .out = out};
     uint32_t pus = 0, usable = 0;
-    for (uint32_t i = 0; i < topo->nplaces; i++) {
-        pus += topo->places[i].pus;
-        usable += topo->places[i].usable;
+    for (uint32_t i = 0; i < topo->machine.nnodes; i++) {
+        pus += topo->machine.nodes[i].pus;
+        usable += topo->machine.nodes[i].usable;
     }
     fprintf(out, "%s: packages %u, NUMA nodes %u, cores %u, PUs %u (usable %u), GPUs %u, NICs %u\n",
-            topo->name, topo->npackages, topo->nplaces, topo->ncores, pus, usable, topo->ngpus,
-            topo->ndevices - topo->ngpus);
+            topo->machine.name, topo->machine.npackages, topo->machine.nnodes, topo->machine.ncores,
+            pus, usable, topo->machine.ngpus, topo->machine.ndevices - topo->machine.ngpus);
     print_put_places(&print);
     print_put_paths(&print);
     print_put_rest(&print);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/topo/paths.h"
 
 /* `words` are separated by spaces; "mlx5_0:1" is a port of mlx5_0. */
 static bool uses_has_word(const char *words, const char *name)
@@ -25,16 +26,16 @@ static bool uses_has_word(const char *words, const char *name)
 
 static uint32_t uses_find_device(const topo_t *topo, const topo_use_t *use)
 {
-    const char *pci = use->gpu ? use->kernel.pci : use->net.pci;
-    for (uint32_t i = 0; i < topo->ndevices; i++) {
-        const topo_device_t *device = &topo->devices[i];
-        if (device->gpu == use->gpu &&
-            (strcmp(device->pci, pci) == 0 ||
+    const char *address = use->gpu ? use->kernel.pci : use->net.pci;
+    for (uint32_t i = 0; i < topo->machine.ndevices; i++) {
+        const weft_machine_device_t *device = &topo->machine.devices[i];
+        if ((device->kind == WEFT_DEVICE_GPU) == use->gpu &&
+            (strcmp(device->address, address) == 0 ||
              (!use->gpu && uses_has_word(device->system, use->net.name)))) {
             return i;
         }
     }
-    return TOPO_NONE;
+    return WEFT_MACHINE_NONE;
 }
 
 weft_status_t topo_use_add(topo_t *topo, const topo_use_t *use)
@@ -58,15 +59,17 @@ static uint32_t uses_device_used(const topo_t *topo, const char *plugin, uint32_
             return use->device;
         }
     }
-    return TOPO_NONE;
+    return WEFT_MACHINE_NONE;
 }
 
-void topo_use_reach(topo_t *topo, const char *plugin, uint32_t from, uint32_t to)
+weft_status_t topo_use_reach(topo_t *topo, const char *plugin, uint32_t from, uint32_t to)
 {
     uint32_t a = uses_device_used(topo, plugin, from), b = uses_device_used(topo, plugin, to);
-    if (a != TOPO_NONE && b != TOPO_NONE) {
-        topo->paths[a * topo->ndevices + b] = TOPO_NV;
+    if (a == WEFT_MACHINE_NONE || b == WEFT_MACHINE_NONE || a == b ||
+        weft_path_between(&topo->machine, a, b).class == WEFT_PATH_NV) {
+        return WEFT_OK;
     }
+    return weft_machine_add_link(&topo->machine, &(weft_machine_link_t){.from = a, .to = b});
 }
 
 static weft_status_t uses_add_trouble(topo_t *topo, const weft_plugin_t *plugin,
@@ -111,7 +114,7 @@ static weft_status_t uses_ask_reach(topo_t *topo, const weft_plugin_t *plugin,
         }
         status = describe->peer_access(kernel, i / count, i % count, &reach);
         if (status == WEFT_OK && reach.atomics) {
-            topo_use_reach(topo, plugin->name, i / count, i % count);
+            status = topo_use_reach(topo, plugin->name, i / count, i % count);
         }
     }
     return status;
@@ -178,4 +181,12 @@ weft_status_t topo_use_plugins(topo_t *topo, const tool_session_t *session)
     weft_registry_spare(session->registry, WEFT_KIND_KERNEL, topo->spare_kernel,
                         sizeof topo->spare_kernel);
     return status;
+}
+
+void topo_close(topo_t *topo)
+{
+    weft_machine_fini(&topo->machine);
+    free(topo->uses);
+    free(topo->troubles);
+    *topo = (topo_t){0};
 }

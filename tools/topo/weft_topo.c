@@ -5,16 +5,17 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/plugin/discover.h"
 #include "tools/args.h"
 #include "tools/session.h"
 #include "tools/tool.h"
 #include "tools/topo/draw.h"
-#include "tools/topo/machine.h"
-#include "tools/topo/paths.h"
 #include "tools/topo/print.h"
 #include "tools/topo/topo.h"
 #include "tools/topo/uses.h"
 #include "tools/topo/write_json.h"
+#include "core/topo/paths.h"
+#include "tools/topo/words.h"
 #include "tools/values.h"
 
 enum { TOPO_SVG = 1, TOPO_XML, TOPO_XML_IN };
@@ -37,26 +38,17 @@ static const tool_option_t options_table[] = {
 
 static void weft_topo_print_help(void)
 {
-    printf("usage: weft topo [options]\n\n"
-           "This machine: packages, NUMA nodes, caches, cores that this process may use, GPUs and\n"
-           "NICs with their places, what the loaded plugins say of them, and the paths between\n"
-           "them. One machine at a time: the machines of a job are not shown together yet.\n\n");
+    printf(
+        "usage: weft topo [options]\n\n"
+        "This machine as the core sees it, by the plugins of [core] topo or from /sys: packages,\n"
+        "NUMA nodes, caches, cores that this process may use, GPUs and NICs with their places,\n"
+        "what the loaded plugins say of them, and the paths between them. One machine at a time: "
+        "the machines of a job are not shown together yet.\n\n");
     tool_options_print(options_table, stdout);
     printf("\npaths, nearest first:\n");
-    for (topo_path_t path = TOPO_NV; path <= TOPO_UNKNOWN; path++) {
-        printf("  %-6s%s\n", topo_path_name(path), topo_path_help(path));
+    for (weft_path_class_t path = WEFT_PATH_NV; path <= WEFT_PATH_UNKNOWN; path++) {
+        printf("  %-6s%s\n", weft_path_name(path), weft_path_help(path));
     }
-}
-
-static weft_status_t weft_topo_ask_plugins(topo_t *topo, const tool_settings_t *settings)
-{
-    tool_session_t session;
-    weft_status_t status = tool_session_open(&session, settings);
-    if (status == WEFT_OK) {
-        status = topo_use_plugins(topo, &session);
-        tool_session_close(&session);
-    }
-    return status;
 }
 
 static bool weft_topo_is_stdout(const char *file)
@@ -76,14 +68,36 @@ static weft_status_t weft_topo_draw(const topo_t *topo, const char *file)
     return good ? WEFT_OK : weft_fail(WEFT_ERR_SYSTEM, errno, "cannot write %s", file);
 }
 
-static weft_status_t weft_topo_put_all(const topo_t *topo, const topo_request_t *request)
+/* By the first topo plugin that writes files: it is the one that was asked first. */
+static weft_status_t weft_topo_save(const tool_session_t *session, const char *file)
+{
+    const weft_loaded_t *loaded;
+    for (uint32_t i = 0; (loaded = weft_registry_get(session->registry, WEFT_KIND_TOPO, i)) != NULL;
+         i++) {
+        const weft_topo_ops_t *ops = loaded->plugin->ops;
+        weft_topo_t *topo = NULL;
+        if (!WEFT_HAS(ops, weft_topo_ops_t, save)) {
+            continue;
+        }
+        weft_status_t status = ops->create(loaded->host, loaded->config, &topo);
+        status = status == WEFT_OK ? ops->save(topo, file) : status;
+        ops->destroy(topo);
+        return status;
+    }
+    return weft_fail(WEFT_ERR_CONFIG, 0,
+                     "no topo plugin is loaded that writes XML; topo-hwloc is built where CMake "
+                     "finds hwloc 2 (Debian: libhwloc-dev)");
+}
+
+static weft_status_t weft_topo_put_all(const topo_t *topo, const tool_session_t *session,
+                                       const topo_request_t *request)
 {
     weft_status_t status = WEFT_OK;
     if (request->svg != NULL) {
         status = weft_topo_draw(topo, request->svg);
     }
     if (status == WEFT_OK && request->xml != NULL) {
-        status = topo_export(topo, request->xml);
+        status = weft_topo_save(session, request->xml);
     }
     if (status != WEFT_OK || weft_topo_is_stdout(request->svg) ||
         weft_topo_is_stdout(request->xml)) {
@@ -97,22 +111,72 @@ static weft_status_t weft_topo_put_all(const topo_t *topo, const topo_request_t 
     return WEFT_OK;
 }
 
-static int weft_topo_run(const topo_request_t *request)
+/* What plugins say of devices is said of this machine, not of one in a file. */
+static weft_status_t weft_topo_show(const tool_session_t *session, const topo_request_t *request)
 {
-    topo_t topo;
+    topo_t topo = {0};
+    weft_status_t status =
+        weft_discover(session->registry, session->config, &session->settings, &topo.machine);
+    if (status == WEFT_OK && request->xml_in == NULL) {
+        status = topo_use_plugins(&topo, session);
+    }
+    status = status == WEFT_OK ? weft_topo_put_all(&topo, session, request) : status;
+    topo_close(&topo);
+    return status;
+}
+
+static weft_status_t weft_topo_read_xml(tool_settings_t *settings, const char *file,
+                                        char text[WEFT_OS_PATH_MAX])
+{
+    static const char plugin[] = "core.topo=topo-hwloc";
+    int length = snprintf(text, WEFT_OS_PATH_MAX, "topo-hwloc.xml=%s", file);
+    if (length >= WEFT_OS_PATH_MAX || !tool_settings_take(settings, TOOL_OPT_SET, plugin) ||
+        !tool_settings_take(settings, TOOL_OPT_SET, text)) {
+        return weft_fail(WEFT_ERR_ARG, 0,
+                         "--xml-in: the path is too long, or there are too many --set");
+    }
+    return WEFT_OK;
+}
+
+static int weft_topo_run(topo_request_t *request)
+{
+    tool_session_t session;
+    char xml[WEFT_OS_PATH_MAX];
+    weft_status_t status = WEFT_OK;
     if (weft_topo_is_stdout(request->svg) + weft_topo_is_stdout(request->xml) + request->json > 1) {
         return tool_usage("one of --json, --svg - and --xml - can have standard output");
     }
-    weft_status_t status = topo_open(&topo, request->xml_in);
+    if (request->xml_in != NULL) {
+        status = weft_topo_read_xml(&request->settings, request->xml_in, xml);
+    }
+    status = status == WEFT_OK ? tool_session_open(&session, &request->settings) : status;
     if (status != WEFT_OK) {
         return tool_report(status);
     }
-    if (request->xml_in == NULL) {
-        status = weft_topo_ask_plugins(&topo, &request->settings);
-    }
-    status = status == WEFT_OK ? weft_topo_put_all(&topo, request) : status;
-    topo_close(&topo);
+    status = weft_topo_show(&session, request);
+    tool_session_close(&session);
     return status == WEFT_OK ? TOOL_OK : tool_report(status);
+}
+
+/* Takes an option; false: it is none, or has a wrong value. */
+static bool weft_topo_take(topo_request_t *request, int id, const char *value)
+{
+    switch (id) {
+    case TOOL_OPT_JSON:
+        request->json = true;
+        return true;
+    case TOPO_SVG:
+        request->svg = value;
+        return true;
+    case TOPO_XML:
+        request->xml = value;
+        return true;
+    case TOPO_XML_IN:
+        request->xml_in = value;
+        return true;
+    default:
+        return tool_settings_take(&request->settings, id, value);
+    }
 }
 
 int main(int argc, char **argv)
@@ -121,32 +185,18 @@ int main(int argc, char **argv)
     tool_args_t args = {.options = options_table, .argc = argc, .argv = argv, .at = 1};
     for (;;) {
         int id = tool_args_next(&args);
-        switch (id) {
-        case TOOL_ARGS_END:
+        if (id == TOOL_ARGS_END) {
             return weft_topo_run(&request);
-        case TOOL_ARGS_ERROR:
-            return TOOL_USAGE;
-        case TOOL_ARGS_OPERAND:
+        }
+        if (id == TOOL_ARGS_OPERAND) {
             return tool_usage("weft topo takes no name, got '%s'", args.value);
-        case TOOL_OPT_JSON:
-            request.json = true;
-            break;
-        case TOPO_SVG:
-            request.svg = args.value;
-            break;
-        case TOPO_XML:
-            request.xml = args.value;
-            break;
-        case TOPO_XML_IN:
-            request.xml_in = args.value;
-            break;
-        case 'h':
+        }
+        if (id == 'h') {
             weft_topo_print_help();
             return TOOL_OK;
-        default:
-            if (!tool_settings_take(&request.settings, id, args.value)) {
-                return TOOL_USAGE;
-            }
+        }
+        if (id == TOOL_ARGS_ERROR || !weft_topo_take(&request, id, args.value)) {
+            return TOOL_USAGE;
         }
     }
 }

@@ -8,12 +8,15 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "core/plugin/discover.h"
+#include "core/topo/paths.h"
+#include "tools/session.h"
 #include "tools/topo/draw.h"
-#include "tools/topo/machine.h"
-#include "tools/topo/paths.h"
 #include "tools/topo/print.h"
 #include "tools/topo/topo.h"
 #include "tools/topo/uses.h"
+#include "tools/topo/words.h"
+#include "tools/values.h"
 
 #define FOLDER WEFT_SOURCE_DIR "/tests/tools/topo/"
 #define GPU(n) (n)
@@ -21,18 +24,33 @@
 
 static topo_t topo;
 
+static int open_machine(const char *file)
+{
+    char text[600];
+    tool_settings_t settings = {0};
+    tool_session_t session;
+    snprintf(text, sizeof text, "topo-hwloc.xml=%s", file);
+    assert_true(tool_settings_take(&settings, TOOL_OPT_SET, "core.plugin_dir=" WEFT_PLUGIN_DIR));
+    assert_true(tool_settings_take(&settings, TOOL_OPT_SET, "core.topo=topo-hwloc"));
+    assert_true(tool_settings_take(&settings, TOOL_OPT_SET, text));
+    assert_int_equal(tool_session_open(&session, &settings), WEFT_OK);
+    topo = (topo_t){0};
+    assert_int_equal(
+        weft_discover(session.registry, session.config, &session.settings, &topo.machine), WEFT_OK);
+    tool_session_close(&session);
+    return 0;
+}
+
 static int open_two_sockets(void **state)
 {
     (void)state;
-    assert_int_equal(topo_open(&topo, FOLDER "two_sockets.xml"), WEFT_OK);
-    return 0;
+    return open_machine(FOLDER "two_sockets.xml");
 }
 
 static int open_one_package(void **state)
 {
     (void)state;
-    assert_int_equal(topo_open(&topo, FOLDER "one_package.xml"), WEFT_OK);
-    return 0;
+    return open_machine(FOLDER "one_package.xml");
 }
 
 static int close_machine(void **state)
@@ -45,12 +63,12 @@ static int close_machine(void **state)
 static void places_and_cores_are_counted(void **state)
 {
     (void)state;
-    assert_string_equal(topo.name, "two-sockets");
-    assert_int_equal(topo.npackages, 2);
-    assert_int_equal(topo.nplaces, 2);
-    assert_int_equal(topo.ncores, 16);
-    const topo_place_t *place = &topo.places[1];
-    assert_int_equal(place->numa, 1);
+    assert_string_equal(topo.machine.name, "two-sockets");
+    assert_int_equal(topo.machine.npackages, 2);
+    assert_int_equal(topo.machine.nnodes, 2);
+    assert_int_equal(topo.machine.ncores, 16);
+    const weft_machine_node_t *place = &topo.machine.nodes[1];
+    assert_int_equal(place->index, 1);
     assert_int_equal(place->package, 1);
     assert_int_equal(place->memory, 1082331758592);
     assert_int_equal(place->cores, 8);
@@ -66,19 +84,19 @@ static void places_and_cores_are_counted(void **state)
 static void gpus_come_first_and_have_places_and_branches(void **state)
 {
     (void)state;
-    assert_int_equal(topo.ngpus, 8); /* not the ASPEED VGA */
-    assert_int_equal(topo.ndevices, 17);
-    const topo_device_t *gpu = &topo.devices[GPU(5)], *nic = &topo.devices[NIC(2)];
-    assert_string_equal(gpu->pci, "0000:86:00.0");
-    assert_int_equal(gpu->place, 1);
-    assert_string_equal(gpu->near, "1");
-    assert_string_equal(topo.branches[gpu->branch].name, "bridge 0000:83:00.0");
-    assert_true(gpu->link > 62e9 && gpu->link < 64e9);
+    assert_int_equal(topo.machine.ngpus, 8); /* not the ASPEED VGA */
+    assert_int_equal(topo.machine.ndevices, 17);
+    const weft_machine_device_t *gpu = &topo.machine.devices[GPU(5)],
+                                *nic = &topo.machine.devices[NIC(2)];
+    assert_string_equal(gpu->address, "0000:86:00.0");
+    assert_int_equal(gpu->node, 1);
+    assert_string_equal(topo.machine.branches[gpu->branch].name, "bridge 0000:83:00.0");
+    assert_true(gpu->pci > 62e9 && gpu->pci < 64e9);
     assert_string_equal(nic->system, "eno1");
     assert_string_equal(nic->model, "I350 Gigabit Network Connection");
     /* The bridge that leads to it alone is no branch. */
-    assert_string_equal(topo.branches[nic->branch].name, "host bridge 0000:00");
-    assert_int_equal(topo.branches[nic->branch].parent, TOPO_NONE);
+    assert_string_equal(topo.machine.branches[nic->branch].name, "host bridge 0000:00");
+    assert_int_equal(topo.machine.branches[nic->branch].parent, WEFT_MACHINE_NONE);
 }
 
 static void paths_are_those_of_nvidia_smi(void **state)
@@ -86,12 +104,13 @@ static void paths_are_those_of_nvidia_smi(void **state)
     (void)state;
     static const struct {
         uint32_t from, to;
-        topo_path_t path;
+        weft_path_class_t path;
     } cases[] = {
-        {GPU(0), GPU(0), TOPO_SELF}, {GPU(0), GPU(7), TOPO_NV},   {GPU(0), NIC(1), TOPO_PIX},
-        {NIC(0), NIC(1), TOPO_PIX},  {GPU(4), NIC(7), TOPO_PXB},  {NIC(5), NIC(8), TOPO_PXB},
-        {GPU(0), NIC(2), TOPO_PHB},  {GPU(1), NIC(3), TOPO_NODE}, {NIC(0), NIC(5), TOPO_SYS},
-        {GPU(7), NIC(4), TOPO_SYS},
+        {GPU(0), GPU(0), WEFT_PATH_SELF}, {GPU(0), GPU(7), WEFT_PATH_NV},
+        {GPU(0), NIC(1), WEFT_PATH_PIX},  {NIC(0), NIC(1), WEFT_PATH_PIX},
+        {GPU(4), NIC(7), WEFT_PATH_PXB},  {NIC(5), NIC(8), WEFT_PATH_PXB},
+        {GPU(0), NIC(2), WEFT_PATH_PHB},  {GPU(1), NIC(3), WEFT_PATH_NODE},
+        {NIC(0), NIC(5), WEFT_PATH_SYS},  {GPU(7), NIC(4), WEFT_PATH_SYS},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(topo_path(&topo, cases[i].from, cases[i].to), cases[i].path);
@@ -102,9 +121,9 @@ static void paths_are_those_of_nvidia_smi(void **state)
 static void the_nearest_nics_of_a_gpu_are_all_told(void **state)
 {
     (void)state;
-    assert_int_equal(topo_nearest(&topo, GPU(6)), TOPO_PIX);
+    assert_int_equal(weft_path_nearest(&topo.machine, GPU(6)), WEFT_PATH_PIX);
     for (uint32_t i = 0; i < 9; i++) {
-        assert_int_equal(topo_is_nearest(&topo, GPU(6), NIC(i)), i == 7 || i == 8);
+        assert_int_equal(weft_path_is_nearest(&topo.machine, GPU(6), NIC(i)), i == 7 || i == 8);
     }
 }
 
@@ -133,45 +152,49 @@ static void devices_of_plugins_are_found_by_address_and_name(void **state)
 {
     (void)state;
     assert_int_equal(join_kernel(0, "0000:43:00.0"), GPU(2));
-    assert_int_equal(join_kernel(1, "0000:45:00.0"), TOPO_NONE); /* a NIC */
-    assert_int_equal(join_kernel(2, ""), TOPO_NONE);
+    assert_int_equal(join_kernel(1, "0000:45:00.0"), WEFT_MACHINE_NONE); /* a NIC */
+    assert_int_equal(join_kernel(2, ""), WEFT_MACHINE_NONE);
     assert_int_equal(join_net("anything", "0000:45:00.0"), NIC(3));
     assert_int_equal(join_net("mlx5_4:1", ""), NIC(5));
     assert_int_equal(join_net("ib4", ""), NIC(5));
     assert_int_equal(join_net("eno1", ""), NIC(2));
-    assert_int_equal(join_net("mlx5", ""), TOPO_NONE);
-    assert_int_equal(join_net("nvml0", ""), TOPO_NONE);
-    assert_int_equal(join_net("", ""), TOPO_NONE);
+    assert_int_equal(join_net("mlx5", ""), WEFT_MACHINE_NONE);
+    assert_int_equal(join_net("nvml0", ""), WEFT_MACHINE_NONE);
+    assert_int_equal(join_net("", ""), WEFT_MACHINE_NONE);
+}
+
+static void reach(const char *plugin, uint32_t from, uint32_t to, weft_path_class_t class)
+{
+    assert_int_equal(topo_use_reach(&topo, plugin, from, to), WEFT_OK);
+    assert_int_equal(topo_path(&topo, GPU(2), GPU(6)), class);
 }
 
 static void a_path_past_pcie_counts_where_both_ends_are_here(void **state)
 {
-    uint8_t *path = &topo.paths[GPU(2) * topo.ndevices + GPU(6)];
     (void)state;
-    *path = TOPO_SYS;
+    topo.machine.nlinks = 0;
     join_kernel(0, "0000:43:00.0");
-    topo_use_reach(&topo, "kernel-x", 0, 1);
+    reach("kernel-x", 0, 1, WEFT_PATH_SYS);
     join_kernel(1, "0000:92:00.0");
-    topo_use_reach(&topo, "kernel-y", 0, 1);
-    assert_int_equal(*path, TOPO_SYS);
-    topo_use_reach(&topo, "kernel-x", 0, 1);
-    assert_int_equal(*path, TOPO_NV);
+    reach("kernel-y", 0, 1, WEFT_PATH_SYS);
+    reach("kernel-x", 0, 1, WEFT_PATH_NV);
+    reach("kernel-x", 1, 0, WEFT_PATH_NV);
+    assert_int_equal(topo.machine.nlinks, 1);
 }
 
 static void what_is_not_known_is_not_made_up(void **state)
 {
     (void)state;
-    assert_int_equal(topo.npackages, 0);
-    assert_int_equal(topo.nplaces, 2);
-    assert_int_equal(topo.places[0].cores, 2); /* PUs, as there are no cores */
-    assert_int_equal(topo.places[1].cores, 0); /* the same, counted once */
-    assert_int_equal(topo.places[1].memory, 1 << 30);
-    assert_int_equal(topo.devices[0].place, TOPO_NONE);
-    assert_string_equal(topo.devices[0].near, "");
-    assert_string_equal(topo.devices[0].model, "10de:2330");
-    assert_int_equal(topo_path(&topo, 0, 1), TOPO_UNKNOWN);
-    assert_int_equal(topo_nearest(&topo, 0), TOPO_UNKNOWN);
-    assert_false(topo_is_nearest(&topo, 0, 1));
+    assert_int_equal(topo.machine.npackages, 0);
+    assert_int_equal(topo.machine.nnodes, 2);
+    assert_int_equal(topo.machine.nodes[0].cores, 2); /* PUs, as there are no cores */
+    assert_int_equal(topo.machine.nodes[1].cores, 0); /* the same, counted once */
+    assert_int_equal(topo.machine.nodes[1].memory, 1 << 30);
+    assert_int_equal(topo.machine.devices[0].node, WEFT_MACHINE_NONE);
+    assert_string_equal(topo.machine.devices[0].model, "10de:2330");
+    assert_int_equal(topo_path(&topo, 0, 1), WEFT_PATH_UNKNOWN);
+    assert_int_equal(weft_path_nearest(&topo.machine, 0), WEFT_PATH_UNKNOWN);
+    assert_false(weft_path_is_nearest(&topo.machine, 0, 1));
 }
 
 static void outputs_show_what_has_no_known_place(void **state)

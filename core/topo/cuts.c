@@ -18,7 +18,7 @@ typedef struct cuts_build {
     const weft_capacities_t *capacities;
     weft_cuts_t *cuts;
     bool nics, tree;
-    uint8_t *groups; /* [group · nparticipants + v]: members */
+    uint8_t *group; /* [v]: is it a member of the group at hand? */
     uint32_t ngroups;
     uint32_t *marks; /* of edges: the cut that has them, counted from 1 */
     uint32_t mark;
@@ -54,7 +54,7 @@ static void cuts_add_edge(cuts_build_t *build, uint32_t edge)
 static void cuts_begin(cuts_build_t *build, weft_cut_t *cut)
 {
     build->mark++;
-    *cut = (weft_cut_t){.first = build->cuts->nedges};
+    *cut = (weft_cut_t){.first = build->cuts->nedges, .need = 1};
 }
 
 static void cuts_end(const cuts_build_t *build, weft_cut_t *cut)
@@ -105,15 +105,22 @@ static void cuts_around(cuts_build_t *build, const uint8_t *group, uint32_t pivo
     cuts_end(build, &cuts->cuts[cuts->ncuts++]);
 }
 
-static bool cuts_is_known(const cuts_build_t *build, const uint8_t *group)
+/* All hops from members, or to them, those inside the group included: one for each member. */
+static void cuts_of_members(cuts_build_t *build, const uint8_t *group, uint32_t pivot, bool in)
 {
     uint32_t p = build->capacities->nparticipants;
-    for (uint32_t i = 0; i < build->ngroups; i++) {
-        if (memcmp(build->groups + (size_t)i * p, group, p) == 0) {
-            return true;
+    uint32_t ends = build->nics ? weft_capacities_ends(build->capacities) : p;
+    weft_cut_t *cut = &build->cuts->cuts[build->cuts->ncuts];
+    cuts_begin(build, cut);
+    cut->need = 0;
+    for (uint32_t v = 0; v < p; v++) {
+        cut->need += group[v];
+        for (uint32_t x = 0; group[v] && x < ends; x++) {
+            cuts_add_way(build, v, x, in, pivot);
         }
     }
-    return false;
+    cuts_end(build, cut);
+    build->cuts->ncuts++;
 }
 
 /* Marks in `group` whose ways out, or in, lead over `edge`; returns how many there are. */
@@ -151,14 +158,17 @@ static void cuts_put_groups(cuts_build_t *build, uint8_t *inner)
     uint32_t p = build->capacities->nparticipants;
     cuts_mark_inner(build, inner);
     for (uint32_t e = 0; e < build->capacities->nedges; e++) {
-        for (int in = 0; in < 2 && inner[e] && build->ngroups + 1 < CUTS_GROUPS_MAX; in++) {
-            uint8_t *group = build->groups + (size_t)build->ngroups * p;
+        for (int in = 0; in < 2 && inner[e] && build->ngroups < CUTS_GROUPS_MAX; in++) {
+            uint8_t *group = build->group;
             uint32_t count = cuts_find_group(build, e, in != 0, group);
-            if (count > 1 && count < p && !cuts_is_known(build, group)) {
+            if (count > 0 && count < p) {
                 build->ngroups++;
                 cuts_around(build, group, e, in != 0);
                 /* The wire's other direction is the next edge or the one before it. */
                 cuts_around(build, group, e ^ 1u, in == 0);
+            }
+            if (count > 1 && !build->cuts->open) {
+                cuts_of_members(build, group, e, in != 0);
             }
         }
     }
@@ -168,7 +178,7 @@ static void cuts_put_single(cuts_build_t *build, uint32_t v)
 {
     uint32_t p = build->capacities->nparticipants;
     weft_cuts_t *cuts = build->cuts;
-    uint8_t *group = build->groups + (size_t)build->ngroups * p;
+    uint8_t *group = build->group;
     memset(group, 0, p);
     group[v] = 1;
     for (int in = 0; in < 2; in++) {
@@ -214,12 +224,12 @@ weft_status_t weft_cuts_init(weft_cuts_t *cuts, const weft_capacities_t *capacit
                           .tree = graph->pattern == WEFT_GRAPH_TREE};
     *cuts = (weft_cuts_t){.open = !build.tree && !build.nics && !weft_graph_is_closed(graph)};
     cuts_count_hops(cuts, graph);
-    cuts->cuts = calloc(2 * ((size_t)p + CUTS_GROUPS_MAX + 1), sizeof *cuts->cuts);
+    cuts->cuts = calloc(2 * (size_t)p + 4 * CUTS_GROUPS_MAX + 2, sizeof *cuts->cuts);
     cuts->hops = calloc(2 * (size_t)p, sizeof *cuts->hops);
-    build.groups = calloc(CUTS_GROUPS_MAX, p);
+    build.group = calloc(p, 1);
     build.marks = calloc(capacities->nedges + 1, sizeof *build.marks);
     uint8_t *inner = calloc(capacities->nedges + 1, 1);
-    build.full = cuts->cuts == NULL || cuts->hops == NULL || build.groups == NULL ||
+    build.full = cuts->cuts == NULL || cuts->hops == NULL || build.group == NULL ||
                  build.marks == NULL || inner == NULL;
     for (uint32_t v = 0; v < p && p > 1 && !build.full; v++) {
         cuts_put_single(&build, v);
@@ -230,7 +240,7 @@ weft_status_t weft_cuts_init(weft_cuts_t *cuts, const weft_capacities_t *capacit
     if (!build.full) {
         cuts_put_groups(&build, inner);
     }
-    free(build.groups);
+    free(build.group);
     free(build.marks);
     free(inner);
     if (build.full) {
@@ -261,7 +271,7 @@ bool weft_cuts_hold(const weft_cuts_t *cuts, const uint32_t *slots, uint32_t cha
 {
     uint64_t hops[2] = {0, 0};
     for (uint32_t i = 0; i < cuts->ncuts; i++) {
-        if (cuts_slots(cuts, &cuts->cuts[i], slots) < channels) {
+        if (cuts_slots(cuts, &cuts->cuts[i], slots) < (uint64_t)cuts->cuts[i].need * channels) {
             return false;
         }
     }

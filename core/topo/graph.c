@@ -69,10 +69,20 @@ static void graph_use_channel(const weft_graph_t *graph, const weft_capacities_t
     }
 }
 
+uint32_t weft_graph_bandwidth(const weft_graph_t *graph, const weft_capacities_t *capacities)
+{
+    if (graph->tight == WEFT_MACHINE_NONE) {
+        return 0;
+    }
+    uint64_t all = (uint64_t)capacities->bandwidths[graph->tight] * graph->nchannels / graph->uses;
+    return all < UINT32_MAX ? (uint32_t)all : UINT32_MAX;
+}
+
 weft_status_t weft_graph_measure(weft_graph_t *graph, const weft_capacities_t *capacities)
 {
+    const uint32_t *bandwidths = capacities->bandwidths;
     uint32_t *uses = calloc(capacities->nedges + 1, sizeof *uses);
-    uint32_t speed = UINT32_MAX;
+    uint32_t tight = WEFT_MACHINE_NONE;
     if (uses == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory to measure a graph");
     }
@@ -80,13 +90,15 @@ weft_status_t weft_graph_measure(weft_graph_t *graph, const weft_capacities_t *c
         graph_use_channel(graph, capacities, c, uses);
     }
     for (uint32_t e = 0; e < capacities->nedges; e++) {
-        if (uses[e] > 0 && capacities->bandwidths[e] / uses[e] < speed) {
-            speed = capacities->bandwidths[e] / uses[e];
-        }
+        bool less = tight == WEFT_MACHINE_NONE ||
+                    (uint64_t)bandwidths[e] * uses[tight] < (uint64_t)bandwidths[tight] * uses[e];
+        tight = uses[e] > 0 && less ? e : tight;
     }
-    free(uses);
     /* One participant and no NIC: nothing is carried. */
-    graph->speed = speed == UINT32_MAX ? 0 : speed;
+    graph->tight = tight;
+    graph->uses = tight == WEFT_MACHINE_NONE ? 0 : uses[tight];
+    graph->speed = tight == WEFT_MACHINE_NONE ? 0 : bandwidths[tight] / uses[tight];
+    free(uses);
     return WEFT_OK;
 }
 

@@ -12,9 +12,10 @@
  *          out, to and from the first, the head. Trees between hosts hang their heads together.
  *
  * Channels share the work evenly, so all have the speed of the slowest. The *speed* of n channels
- * is the least, over all edges, of the edge's capacity divided by how often the n channels use it,
- * rounded down. The *bottleneck bandwidth* is n · speed: what the search makes as large as can be
- * had, then n as small. All in whole MB/s, so that every rank comes to the same graph.
+ * is the least, over all edges, of the edge's capacity divided by how often the n channels use it.
+ * The *bottleneck bandwidth* is n · speed: what the search makes as large as can be had, then n as
+ * small. Capacities are whole MB/s and bandwidths are compared as fractions, so that every rank
+ * comes to the same graph; a speed is rounded down where it is told.
  *
  * Across hosts of one kind, channel c of host h goes out by the NIC by which it comes into host
  * h + 1. Hosts with odd numbers run each channel backwards, with NIC in and NIC out exchanged: then
@@ -56,17 +57,14 @@ typedef struct weft_graph {
     weft_graph_proof_t proof;
     bool hosts;     /* for a job of several hosts: enters and leaves by NICs, where there are any */
     uint32_t speed; /* MB/s of each channel */
+    uint32_t tight; /* the edge that sets it; WEFT_MACHINE_NONE: no edge is used */
+    uint32_t uses;  /* of that edge */
     uint32_t bound; /* MB/s that no graph exceeds; 0: not known */
     uint64_t steps; /* of the search */
     uint32_t nchannels, nparticipants;
     weft_graph_channel_t channels[WEFT_GRAPH_CHANNELS_MAX];
     uint16_t *order; /* participants of channel c: [c · nparticipants …] */
 } weft_graph_t;
-
-static inline uint32_t weft_graph_bandwidth(const weft_graph_t *graph)
-{
-    return graph->nchannels * graph->speed;
-}
 
 static inline const uint16_t *weft_graph_order(const weft_graph_t *graph, uint32_t channel)
 {
@@ -82,8 +80,11 @@ void weft_graph_fini(weft_graph_t *graph);
 bool weft_graph_is_closed(const weft_graph_t *graph);
 bool weft_graph_uses_nics(const weft_graph_t *graph, const weft_capacities_t *capacities);
 
-/* Sets `speed` from the channels, which have to be whole; 0 where an edge carries less than 1 MB/s
- * for each use. */
+/* n · speed, rounded down. */
+uint32_t weft_graph_bandwidth(const weft_graph_t *graph, const weft_capacities_t *capacities);
+
+/* Sets `speed`, `tight` and `uses` from the channels, which have to be whole. A speed is 0 where an
+ * edge carries less than 1 MB/s for each use, or none is used. */
 weft_status_t weft_graph_measure(weft_graph_t *graph, const weft_capacities_t *capacities);
 
 /* What one host of a job runs as channel c; order_p has room for all participants. */

@@ -276,20 +276,28 @@ static void packing_tell(const weft_packing_t *packing)
     }
 }
 
-static void packing_begin(weft_packing_t *packing, uint32_t channels, uint32_t speed)
+void weft_packing_slots(const weft_packing_t *packing, weft_packing_speed_t speed)
+{
+    for (uint32_t e = 0; e < packing->capacities->nedges; e++) {
+        uint64_t all = packing->capacities->bandwidths[e] * speed.under;
+        uint64_t slots = (all - (speed.faster ? 1 : 0)) / speed.over;
+        packing->slots[e] = slots < UINT32_MAX ? (uint32_t)slots : UINT32_MAX;
+    }
+}
+
+static void packing_begin(weft_packing_t *packing, uint32_t channels, weft_packing_speed_t speed)
 {
     packing->channels = channels;
     packing->steps = 0;
     packing->tried[0] = 0;
     packing->tied[0] = 0;
     memset(packing->visited, 0, (size_t)channels * packing->capacities->nparticipants);
-    for (uint32_t e = 0; e < packing->capacities->nedges; e++) {
-        packing->slots[e] = packing->capacities->bandwidths[e] / speed;
-    }
+    weft_packing_slots(packing, speed);
 }
 
-weft_packing_answer_t weft_packing_try(weft_packing_t *packing, uint32_t channels, uint32_t speed,
-                                       weft_packing_order_t order, uint64_t budget)
+weft_packing_answer_t weft_packing_try(weft_packing_t *packing, uint32_t channels,
+                                       weft_packing_speed_t speed, weft_packing_order_t order,
+                                       uint64_t budget)
 {
     uint32_t depth = 0, end = channels * packing->levels;
     packing->order = order;

@@ -43,8 +43,18 @@ weft_status_t weft_packing_init(weft_packing_t *packing, const weft_capacities_t
                                 uint32_t channels_max);
 void weft_packing_fini(weft_packing_t *packing);
 
-/* Looks for `channels` of `speed` within `budget` steps. If they fit they are the graph's. */
-weft_packing_answer_t weft_packing_try(weft_packing_t *packing, uint32_t channels, uint32_t speed,
-                                       weft_packing_order_t order, uint64_t budget);
+/* A speed as a fraction of MB/s; faster: only more than that will do. */
+typedef struct weft_packing_speed {
+    uint64_t over, under;
+    bool faster;
+} weft_packing_speed_t;
+
+/* Fills in `slots`: what each edge has at that speed. */
+void weft_packing_slots(const weft_packing_t *packing, weft_packing_speed_t speed);
+
+/* Looks for `channels` of such a speed within `budget` steps. If they fit they are the graph's. */
+weft_packing_answer_t weft_packing_try(weft_packing_t *packing, uint32_t channels,
+                                       weft_packing_speed_t speed, weft_packing_order_t order,
+                                       uint64_t budget);
 
 #endif

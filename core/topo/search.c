@@ -11,8 +11,8 @@
 #include "core/topo/packing.h"
 
 #define SEARCH_CHANNELS 32u
-/* Of all steps, what one number of channels may take with one order, and for the proof. */
-#define SEARCH_SHARE_QUICK 128u
+/* Of all steps, what one attempt may take: to find, and to rule out. */
+#define SEARCH_SHARE_QUICK 512u
 #define SEARCH_SHARE_PROOF 8u
 
 typedef struct search {
@@ -33,8 +33,9 @@ static uint64_t search_left(const search_t *search)
     return search->budget > search->steps ? search->budget - search->steps : 0;
 }
 
-static weft_packing_answer_t search_try(search_t *search, uint32_t channels, uint32_t speed,
-                                        weft_packing_order_t order, uint64_t budget)
+static weft_packing_answer_t search_try(search_t *search, uint32_t channels,
+                                        weft_packing_speed_t speed, weft_packing_order_t order,
+                                        uint64_t budget)
 {
     uint64_t left = search_left(search);
     weft_packing_answer_t answer =
@@ -43,31 +44,40 @@ static weft_packing_answer_t search_try(search_t *search, uint32_t channels, uin
     return answer;
 }
 
-/* Do so many channels of such a speed fit? First in the orders that mostly find, then all. */
-static weft_packing_answer_t search_ask(search_t *search, uint32_t channels, uint32_t speed)
+/* Do so many channels of such a speed fit? In the orders that mostly find. */
+static weft_packing_answer_t search_quick(search_t *search, uint32_t channels,
+                                          weft_packing_speed_t speed)
 {
+    /* Without a step back it is every end at every level. */
+    uint64_t straight =
+        2ull * channels * search->packing.levels * weft_capacities_ends(search->capacities);
     uint64_t quick = search->budget / SEARCH_SHARE_QUICK;
     weft_packing_answer_t answer = WEFT_PACKING_OPEN;
-    for (weft_packing_order_t order = WEFT_PACKING_NEAR; order < WEFT_PACKING_ALL; order++) {
+    for (weft_packing_order_t order = WEFT_PACKING_NEAR;
+         order < WEFT_PACKING_ALL && answer == WEFT_PACKING_OPEN; order++) {
         bool useless = order == WEFT_PACKING_PAIRED &&
                        (channels < 2 || search->trial.pattern == WEFT_GRAPH_TREE);
-        answer = useless ? answer : search_try(search, channels, speed, order, quick);
-        if (answer != WEFT_PACKING_OPEN) {
-            return answer;
+        if (!useless) {
+            answer =
+                search_try(search, channels, speed, order, straight > quick ? straight : quick);
         }
     }
-    return search_try(search, channels, speed, WEFT_PACKING_ALL,
-                      search->budget / SEARCH_SHARE_PROOF);
+    return answer;
 }
 
-/* Takes the trial if it is better than the best. */
+/* Takes the trial if it is better than the best: n · bandwidth / uses, without rounding. */
 static weft_status_t search_take(search_t *search)
 {
     weft_graph_t *trial = &search->trial, *best = search->best;
+    const uint32_t *bandwidths = search->capacities->bandwidths;
     weft_status_t status = weft_graph_measure(trial, search->capacities);
-    uint64_t had = weft_graph_bandwidth(best), has = weft_graph_bandwidth(trial);
-    if (status != WEFT_OK || !(has > had || (has == had && trial->nchannels < best->nchannels))) {
+    if (status != WEFT_OK || trial->tight == WEFT_MACHINE_NONE) {
         return status;
+    }
+    uint64_t had = (uint64_t)bandwidths[best->tight] * best->nchannels * trial->uses;
+    uint64_t has = (uint64_t)bandwidths[trial->tight] * trial->nchannels * best->uses;
+    if (has < had || (has == had && trial->nchannels >= best->nchannels)) {
+        return WEFT_OK;
     }
     uint16_t *order = best->order;
     *best = *trial;
@@ -77,36 +87,43 @@ static weft_status_t search_take(search_t *search)
     return WEFT_OK;
 }
 
-/* The least speed at which so many channels would be better than the best; 0: none. */
-static uint32_t search_goal(const search_t *search, uint32_t channels)
+/* The least speed at which so many channels would be better than the best. Returns false if cuts
+ * rule it out. */
+static bool search_goal(search_t *search, uint32_t channels, weft_packing_speed_t *goal_p)
 {
-    uint32_t had = weft_graph_bandwidth(search->best);
-    uint32_t goal =
-        channels < search->best->nchannels ? (had + channels - 1) / channels : had / channels + 1;
-    goal = goal > 0 ? goal : 1;
-    return goal <= search->bounds[channels] ? goal : 0;
+    const weft_graph_t *best = search->best;
+    if (best->tight == WEFT_MACHINE_NONE) {
+        return false;
+    }
+    uint64_t bandwidth = search->capacities->bandwidths[best->tight];
+    *goal_p = (weft_packing_speed_t){.over = bandwidth * best->nchannels,
+                                     .under = (uint64_t)best->uses * channels,
+                                     .faster = channels >= best->nchannels};
+    weft_packing_slots(&search->packing, *goal_p);
+    return weft_cuts_hold(&search->cuts, search->packing.slots, channels);
 }
 
-/* The bound itself first: where a machine is regular that is the end. Then from below. */
-static weft_status_t search_climb(search_t *search, uint32_t channels)
+/* At the bound first: where a machine is regular that is the end. Then from below, as long as it
+ * goes. With `proof` what is not found is ruled out, if the steps suffice. */
+static weft_status_t search_climb(search_t *search, uint32_t channels, bool proof)
 {
-    uint32_t goal = search_goal(search, channels);
+    weft_packing_speed_t goal, bound = {.over = search->bounds[channels], .under = 1};
     weft_status_t status = WEFT_OK;
-    if (goal == 0) {
-        return WEFT_OK;
+    if (!proof && bound.over > 0 && search_goal(search, channels, &goal) &&
+        search_quick(search, channels, bound) == WEFT_PACKING_FITS) {
+        status = search_take(search);
     }
-    weft_packing_answer_t answer = search_ask(search, channels, search->bounds[channels]);
-    if (answer == WEFT_PACKING_FITS) {
-        return search_take(search);
-    }
-    while (goal > 0 && status == WEFT_OK) {
-        answer = search_ask(search, channels, goal);
-        if (answer != WEFT_PACKING_FITS) {
+    while (status == WEFT_OK && search_goal(search, channels, &goal)) {
+        weft_packing_answer_t answer = search_quick(search, channels, goal);
+        if (answer == WEFT_PACKING_OPEN && proof) {
+            answer = search_try(search, channels, goal, WEFT_PACKING_ALL,
+                                search->budget / SEARCH_SHARE_PROOF);
             search->open = search->open || answer == WEFT_PACKING_OPEN;
+        }
+        if (answer != WEFT_PACKING_FITS) {
             return WEFT_OK;
         }
         status = search_take(search);
-        goal = search_goal(search, channels);
     }
     return status;
 }
@@ -126,28 +143,40 @@ static uint32_t search_next(const search_t *search)
     return next;
 }
 
-static weft_status_t search_run(search_t *search)
+static uint32_t search_bound(search_t *search)
 {
-    weft_status_t status = WEFT_OK;
-    uint64_t bound = 0;
+    uint64_t most = 0;
     for (uint32_t n = search->min; n <= search->max; n++) {
         search->bounds[n] =
             weft_cuts_bound(&search->cuts, search->capacities, n, search->packing.slots);
-        bound = (uint64_t)search->bounds[n] * n > bound ? (uint64_t)search->bounds[n] * n : bound;
+        /* Bounds are rounded down, each by less than one. */
+        uint64_t bound = ((uint64_t)search->bounds[n] + 1) * n - 1;
+        most = bound > most && search->bounds[n] > 0 ? bound : most;
     }
-    for (uint32_t n = search_next(search); n > 0 && status == WEFT_OK; n = search_next(search)) {
-        search->done[n] = true;
-        if (search_left(search) == 0) {
-            search->open = search->open || search_goal(search, n) > 0;
-            continue;
+    return most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
+}
+
+/* Twice over the numbers of channels: what is easily found first, so that little is left to be ruled
+ * out. */
+static weft_status_t search_run(search_t *search)
+{
+    weft_status_t status = WEFT_OK;
+    uint32_t bound = search_bound(search);
+    for (int proof = 0; proof < 2; proof++) {
+        memset(search->done, 0, sizeof search->done);
+        for (uint32_t n = search_next(search); n > 0 && status == WEFT_OK;
+             n = search_next(search)) {
+            search->done[n] = true;
+            status = search_climb(search, n, proof != 0);
         }
-        status = search_climb(search, n);
     }
-    search->best->bound = bound > UINT32_MAX ? UINT32_MAX : (uint32_t)bound;
-    search->best->steps = search->steps;
-    if (!search->open && search->best->proof == WEFT_GRAPH_FOUND) {
-        search->best->proof = WEFT_GRAPH_BEST;
+    weft_graph_t *best = search->best;
+    best->steps = search->steps;
+    if (!search->open) {
+        best->proof = WEFT_GRAPH_BEST;
+        bound = weft_graph_bandwidth(best, search->capacities);
     }
+    best->bound = bound;
     return status;
 }
 

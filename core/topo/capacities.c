@@ -4,6 +4,7 @@
 #include "core/topo/capacities.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -170,6 +171,7 @@ weft_status_t weft_capacities_init(weft_capacities_t *capacities, const weft_mac
     build.ends.nparticipants = capacities->nparticipants;
     build.ends.count = weft_capacities_ends(capacities);
     weft_routes_find(&build.ends, capacities->routes);
+    capacities->ends = build.ends;
     return WEFT_OK;
 }
 
@@ -180,4 +182,45 @@ void weft_capacities_fini(weft_capacities_t *capacities)
     free(capacities->bandwidths);
     free(capacities->routes);
     *capacities = (weft_capacities_t){0};
+}
+
+static void capacities_device_name(const weft_machine_t *machine, uint32_t device, char text[16])
+{
+    if (device == WEFT_MACHINE_NONE) {
+        snprintf(text, 16, "the switch");
+        return;
+    }
+    const weft_machine_device_t *d = &machine->devices[device];
+    snprintf(text, 16, "%s%u", d->kind == WEFT_DEVICE_GPU ? "GPU" : "NIC", d->number);
+}
+
+void weft_capacities_edge_name(const weft_capacities_t *capacities, uint32_t edge, char *text,
+                               size_t bytes)
+{
+    const weft_route_ends_t *ends = &capacities->ends;
+    const weft_machine_t *machine = ends->machine;
+    bool back = edge % 2 == 1;
+    char from[16], to[16];
+    if (edge >= ends->links) {
+        const weft_machine_link_t *link = &machine->links[(edge - ends->links) / 2];
+        capacities_device_name(machine, back ? link->to : link->from, from);
+        capacities_device_name(machine, back ? link->from : link->to, to);
+        snprintf(text, bytes, "the link from %s to %s", from, to);
+    } else if (edge >= ends->sockets) {
+        snprintf(text, bytes, "the way %s package %u", back ? "into" : "out of",
+                 (edge - ends->sockets) / 2);
+    } else if (edge >= ends->memories) {
+        snprintf(text, bytes, "%s memory of NUMA node %u", back ? "writing to" : "reading from",
+                 (edge - ends->memories) / 2);
+    } else if (edge >= ends->branches) {
+        const char *name = machine->branches[(edge - ends->branches) / 2].name;
+        snprintf(text, bytes, "PCIe %s %s %.40s (branch %u)", back ? "down" : "up",
+                 back ? "to" : "from", name, (edge - ends->branches) / 2);
+    } else if (edge >= ends->ports) {
+        capacities_device_name(machine, (edge - ends->ports) / 2, from);
+        snprintf(text, bytes, "the port of %s, %s", from, back ? "sending" : "receiving");
+    } else {
+        capacities_device_name(machine, (edge - ends->pci) / 2, from);
+        snprintf(text, bytes, "PCIe %s %s", back ? "to" : "from", from);
+    }
 }

@@ -41,11 +41,12 @@ typedef struct weft_capacities {
     weft_participants_t kind;
     uint32_t nparticipants, nnics;
     uint32_t nedges;
-    uint32_t assumed;     /* bandwidths that the machine does not tell */
-    uint32_t *units;      /* of each end: its device, or the NUMA node */
-    uint32_t *rails;      /* of each NIC; WEFT_MACHINE_NONE: any */
-    uint32_t *bandwidths; /* of each edge, at least 1 */
-    weft_route_t *routes; /* [from · ends + to] */
+    uint32_t assumed;       /* bandwidths that the machine does not tell */
+    uint32_t *units;        /* of each end: its device, or the NUMA node */
+    uint32_t *rails;        /* of each NIC; WEFT_MACHINE_NONE: any */
+    weft_route_ends_t ends; /* where the edges of each kind begin */
+    uint32_t *bandwidths;   /* of each edge, at least 1 */
+    weft_route_t *routes;   /* [from · ends + to] */
 } weft_capacities_t;
 
 static inline uint32_t weft_capacities_ends(const weft_capacities_t *capacities)
@@ -59,8 +60,12 @@ static inline const weft_route_t *weft_capacities_route(const weft_capacities_t 
     return &capacities->routes[(size_t)from * weft_capacities_ends(capacities) + to];
 }
 
-/* `machine` is only read, and not kept. Fails for want of memory only. */
+/* `machine` is only read, and has to stay. Fails for want of memory only. */
 weft_status_t weft_capacities_init(weft_capacities_t *capacities, const weft_machine_t *machine);
 void weft_capacities_fini(weft_capacities_t *capacities);
+
+/* What an edge is, for people: "the port of NIC3, sending", "the link from GPU1 to GPU2". */
+void weft_capacities_edge_name(const weft_capacities_t *capacities, uint32_t edge, char *text,
+                               size_t bytes);
 
 #endif

@@ -2,9 +2,9 @@
  *
  * Upper bounds. A *cut* is a list of edges of which every channel takes some: whoever leaves a
  * group of participants has to take a way out of it, and each member is left once. At speed s an
- * edge of capacity b has b / s *slots*, rounded down; n channels need n times what one takes. Groups
- * are single participants, what lies below a branch, the nodes of a package, and all of them, which
- * are left and entered by NICs. */
+ * edge of capacity b has b / s *slots*, rounded down; n channels need n times what one takes.
+ * Groups are single participants, what lies below a branch, the nodes of a package, and all of
+ * them, which are left and entered by NICs. */
 #ifndef WEFT_TOPO_CUTS_H
 #define WEFT_TOPO_CUTS_H
 

@@ -10,6 +10,7 @@
 #include "tools/session.h"
 #include "tools/tool.h"
 #include "tools/topo/draw.h"
+#include "tools/topo/graph.h"
 #include "tools/topo/print.h"
 #include "tools/topo/topo.h"
 #include "tools/topo/uses.h"
@@ -22,6 +23,7 @@ enum { TOPO_SVG = 1, TOPO_XML, TOPO_XML_IN };
 
 typedef struct topo_request {
     tool_settings_t settings;
+    topo_graph_request_t graph;
     bool json;
     const char *svg, *xml, *xml_in; /* files; "-": stdout */
 } topo_request_t;
@@ -31,6 +33,7 @@ static const tool_option_t options_table[] = {
     {0, "svg", "FILE", "draw the machine; - = standard output", TOPO_SVG},
     {0, "xml", "FILE", "write the machine as XML of hwloc; - = standard output", TOPO_XML},
     {0, "xml-in", "FILE", "show the machine of such an XML, without what plugins say", TOPO_XML_IN},
+    TOPO_GRAPH_OPTIONS,
     TOOL_OPTIONS_CONFIG,
     {'h', "help", NULL, "this text", 'h'},
     {0, NULL, NULL, NULL, 0},
@@ -117,6 +120,11 @@ static weft_status_t weft_topo_show(const tool_session_t *session, const topo_re
     topo_t topo = {0};
     weft_status_t status =
         weft_discover(session->registry, session->config, &session->settings, &topo.machine);
+    if (status == WEFT_OK && request->graph.graph) {
+        status = topo_graph_show(&request->graph, &topo.machine, request->json, request->svg);
+        topo_close(&topo);
+        return status;
+    }
     if (status == WEFT_OK && request->xml_in == NULL) {
         status = topo_use_plugins(&topo, session);
     }
@@ -138,11 +146,25 @@ static weft_status_t weft_topo_read_xml(tool_settings_t *settings, const char *f
     return WEFT_OK;
 }
 
+static bool weft_topo_wants_graph(const topo_request_t *request)
+{
+    const topo_graph_request_t *graph = &request->graph;
+    return graph->graph || graph->machine != NULL || graph->in != NULL || graph->out != NULL;
+}
+
 static int weft_topo_run(topo_request_t *request)
 {
     tool_session_t session;
     char xml[WEFT_OS_PATH_MAX];
     weft_status_t status = WEFT_OK;
+    if (weft_topo_wants_graph(request) &&
+        !topo_graph_check(&request->graph, request->json, request->svg)) {
+        return TOOL_USAGE;
+    }
+    if (request->graph.machine != NULL) {
+        status = topo_graph_show_file(&request->graph, request->json, request->svg);
+        return status == WEFT_OK ? TOOL_OK : tool_report(status);
+    }
     if (weft_topo_is_stdout(request->svg) + weft_topo_is_stdout(request->xml) + request->json > 1) {
         return tool_usage("one of --json, --svg - and --xml - can have standard output");
     }
@@ -185,6 +207,13 @@ int main(int argc, char **argv)
     tool_args_t args = {.options = options_table, .argc = argc, .argv = argv, .at = 1};
     for (;;) {
         int id = tool_args_next(&args);
+        bool wrong = false;
+        if (topo_graph_take(&request.graph, id, args.value, &wrong)) {
+            if (wrong) {
+                return TOOL_USAGE;
+            }
+            continue;
+        }
         if (id == TOOL_ARGS_END) {
             return weft_topo_run(&request);
         }

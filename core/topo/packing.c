@@ -32,6 +32,21 @@ static bool packing_is_tree(const weft_packing_t *packing)
     return packing->graph->pattern == WEFT_GRAPH_TREE;
 }
 
+static void packing_find_nearest(const weft_packing_t *packing)
+{
+    const weft_capacities_t *capacities = packing->capacities;
+    for (uint32_t nic = 0; nic < capacities->nnics; nic++) {
+        packing->nearest[nic] = WEFT_PATH_UNKNOWN;
+        for (uint32_t v = 0; v < capacities->nparticipants; v++) {
+            weft_path_class_t path =
+                weft_capacities_route(capacities, v, capacities->nparticipants + nic)->path;
+            if (path < packing->nearest[nic]) {
+                packing->nearest[nic] = (uint8_t)path;
+            }
+        }
+    }
+}
+
 weft_status_t weft_packing_init(weft_packing_t *packing, const weft_capacities_t *capacities,
                                 const weft_cuts_t *cuts, weft_graph_t *graph, uint32_t channels_max)
 {
@@ -44,12 +59,14 @@ weft_status_t weft_packing_init(weft_packing_t *packing, const weft_capacities_t
     packing->tried = calloc(depth, sizeof *packing->tried);
     packing->tied = calloc(depth, 1);
     packing->visited = calloc(channels_max, capacities->nparticipants);
+    packing->nearest = calloc(capacities->nnics + 1, 1);
     if (packing->slots == NULL || packing->chosen == NULL || packing->tried == NULL ||
-        packing->tied == NULL || packing->visited == NULL) {
+        packing->tied == NULL || packing->nearest == NULL || packing->visited == NULL) {
         weft_packing_fini(packing);
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for the search of %u channels",
                          channels_max);
     }
+    packing_find_nearest(packing);
     return WEFT_OK;
 }
 
@@ -59,6 +76,7 @@ void weft_packing_fini(weft_packing_t *packing)
     free(packing->chosen);
     free(packing->tried);
     free(packing->tied);
+    free(packing->nearest);
     free(packing->visited);
     *packing = (weft_packing_t){0};
 }
@@ -198,6 +216,19 @@ static bool packing_is_mirror(const weft_packing_t *packing, const packing_at_t 
     return to == other[(packing->levels - at->level) % packing->levels];
 }
 
+/* Is the hop as near as the order asks: NICs beside a participant, the others over links? */
+static bool packing_is_near(const weft_packing_t *packing, const packing_at_t *at, uint32_t to)
+{
+    if (packing->order > WEFT_PACKING_BESIDE || at->level == 0) {
+        return true;
+    }
+    uint32_t p = packing->capacities->nparticipants, from = at->path[at->level - 1];
+    uint32_t nic = to >= p ? to : from;
+    weft_path_class_t path = weft_capacities_route(packing->capacities, from, to)->path;
+    return nic >= p ? path == packing->nearest[nic - p]
+                    : packing->order == WEFT_PACKING_BESIDE || path == WEFT_PATH_NV;
+}
+
 /* Sets the next choice of the level and returns true, or false: there is none. */
 static bool packing_choose(weft_packing_t *packing, uint32_t depth, const packing_at_t *at)
 {
@@ -215,7 +246,8 @@ static bool packing_choose(weft_packing_t *packing, uint32_t depth, const packin
     for (uint32_t to = first; to < last; to++) {
         packing->steps++;
         uint32_t spare = packing_fit(packing, at, to);
-        if (spare == 0 || !packing_is_mirror(packing, at, to)) {
+        if (spare == 0 || !packing_is_mirror(packing, at, to) ||
+            !packing_is_near(packing, at, to)) {
             continue;
         }
         uint64_t key = packing_key(packing, at, to, spare);

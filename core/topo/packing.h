@@ -10,6 +10,8 @@
 
 /* Which choice comes first, and which are left out. */
 typedef enum weft_packing_order {
+    WEFT_PACKING_LINKED, /* as BESIDE, and hops between participants only over links */
+    WEFT_PACKING_BESIDE, /* as NEAR, and NICs only with participants than which none is nearer */
     WEFT_PACKING_NEAR,   /* nearest first, then around in turns: what fits most machines */
     WEFT_PACKING_SPARE,  /* nearest first, then what has most slots left */
     WEFT_PACKING_PAIRED, /* as NEAR; every other channel is the one before it, backwards */
@@ -33,6 +35,7 @@ typedef struct weft_packing {
     uint16_t *chosen;  /* end, of each level */
     uint64_t *tried;   /* key of the last choice of each level; 0: none */
     uint8_t *tied;     /* is the channel so far like the one before it? */
+    uint8_t *nearest;  /* class of the nearest participant, of each NIC */
     uint8_t *visited;  /* [channel · nparticipants + v] */
     uint32_t channels; /* to be packed */
     uint64_t steps, budget;

@@ -14,6 +14,7 @@
 /* Of all steps, what one attempt may take: to find, and to rule out. */
 #define SEARCH_SHARE_QUICK 512u
 #define SEARCH_SHARE_PROOF 8u
+#define SEARCH_SHARE_POLISH 8u
 
 typedef struct search {
     const weft_capacities_t *capacities;
@@ -38,6 +39,9 @@ static weft_packing_answer_t search_try(search_t *search, uint32_t channels,
                                         uint64_t budget)
 {
     uint64_t left = search_left(search);
+    if (left == 0) {
+        return WEFT_PACKING_OPEN;
+    }
     weft_packing_answer_t answer =
         weft_packing_try(&search->packing, channels, speed, order, budget < left ? budget : left);
     search->steps += search->packing.steps;
@@ -55,14 +59,26 @@ static weft_packing_answer_t search_quick(search_t *search, uint32_t channels,
     weft_packing_answer_t answer = WEFT_PACKING_OPEN;
     for (weft_packing_order_t order = WEFT_PACKING_NEAR;
          order < WEFT_PACKING_ALL && answer == WEFT_PACKING_OPEN; order++) {
-        bool useless = order == WEFT_PACKING_PAIRED &&
-                       (channels < 2 || search->trial.pattern == WEFT_GRAPH_TREE);
+        bool single = channels < 2 || search->trial.pattern == WEFT_GRAPH_TREE;
+        bool useless = order == WEFT_PACKING_PAIRED && single;
         if (!useless) {
             answer =
                 search_try(search, channels, speed, order, straight > quick ? straight : quick);
         }
     }
     return answer;
+}
+
+/* Makes the trial the best. */
+static void search_keep(search_t *search)
+{
+    weft_graph_t *best = search->best, had = *best;
+    const weft_graph_t *trial = &search->trial;
+    *best = *trial;
+    best->order = had.order;
+    best->proof = had.proof;
+    memcpy(best->order, trial->order,
+           (size_t)trial->nchannels * trial->nparticipants * sizeof *trial->order);
 }
 
 /* Takes the trial if it is better than the best: n · bandwidth / uses, without rounding. */
@@ -79,10 +95,7 @@ static weft_status_t search_take(search_t *search)
     if (has < had || (has == had && trial->nchannels >= best->nchannels)) {
         return WEFT_OK;
     }
-    uint16_t *order = best->order;
-    *best = *trial;
-    best->order = order;
-    memcpy(order, trial->order, (size_t)trial->nchannels * trial->nparticipants * sizeof *order);
+    search_keep(search);
     best->proof = WEFT_GRAPH_FOUND;
     return WEFT_OK;
 }
@@ -143,6 +156,31 @@ static uint32_t search_next(const search_t *search)
     return next;
 }
 
+/* Of the graphs with the bandwidth and channels of the best, one with the nearest hops that is found:
+ * NICs beside their participants, and nothing over PCIe that has links. */
+static weft_status_t search_polish(search_t *search)
+{
+    const weft_graph_t *best = search->best;
+    weft_status_t status = WEFT_OK;
+    if (best->tight == WEFT_MACHINE_NONE) {
+        return WEFT_OK;
+    }
+    const weft_packing_speed_t speed = {.over = search->capacities->bandwidths[best->tight],
+                                        .under = best->uses};
+    uint64_t budget = search->budget / SEARCH_SHARE_POLISH;
+    for (weft_packing_order_t order = WEFT_PACKING_LINKED; order <= WEFT_PACKING_BESIDE; order++) {
+        weft_packing_answer_t answer =
+            weft_packing_try(&search->packing, best->nchannels, speed, order, budget);
+        search->steps += search->packing.steps;
+        if (answer == WEFT_PACKING_FITS) {
+            status = weft_graph_measure(&search->trial, search->capacities);
+            search_keep(search);
+            return status;
+        }
+    }
+    return WEFT_OK;
+}
+
 static uint32_t search_bound(search_t *search)
 {
     uint64_t most = 0;
@@ -171,6 +209,7 @@ static weft_status_t search_run(search_t *search)
         }
     }
     weft_graph_t *best = search->best;
+    status = status == WEFT_OK ? search_polish(search) : status;
     best->steps = search->steps;
     if (!search->open) {
         best->proof = WEFT_GRAPH_BEST;

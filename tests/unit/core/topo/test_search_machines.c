@@ -94,10 +94,186 @@ static void machines_have_the_channels_that_their_files_say(void **state)
     }
 }
 
+/* Each participant once in every channel, and the speed that the channels really have: counted here
+ * from the routes. */
+static void check_whole(const weft_graph_t *graph, const weft_capacities_t *capacities)
+{
+    uint32_t p = capacities->nparticipants;
+    uint8_t *seen = calloc(p, 1);
+    assert_non_null(seen);
+    for (uint32_t c = 0; c < graph->nchannels; c++) {
+        memset(seen, 0, p);
+        for (uint32_t i = 0; i < p; i++) {
+            assert_false(seen[weft_graph_order(graph, c)[i]]++);
+        }
+    }
+    free(seen);
+}
+
+static void count_hop(const weft_capacities_t *capacities, uint32_t from, uint32_t to,
+                      uint32_t *uses)
+{
+    const weft_route_t *route = weft_capacities_route(capacities, from, to);
+    for (uint32_t i = 0; i < route->nedges; i++) {
+        uses[route->edges[i]]++;
+    }
+}
+
+static void rings_over_nics_are_whole_and_fit_the_machine(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i + 1 < NMACHINES; i++) {
+        opened_t o;
+        open_machine(&o, machines[i]);
+        weft_graph_t graph = search(&o, (weft_search_request_t){.hosts = true});
+        uint32_t p = graph.nparticipants;
+        uint32_t *uses = calloc(o.capacities.nedges, sizeof *uses);
+        assert_non_null(uses);
+        check_whole(&graph, &o.capacities);
+        for (uint32_t c = 0; c < graph.nchannels; c++) {
+            const uint16_t *order = weft_graph_order(&graph, c);
+            count_hop(&o.capacities, p + graph.channels[c].nic_in, order[0], uses);
+            count_hop(&o.capacities, order[p - 1], p + graph.channels[c].nic_out, uses);
+            for (uint32_t v = 0; v + 1 < p; v++) {
+                count_hop(&o.capacities, order[v], order[v + 1], uses);
+            }
+        }
+        for (uint32_t e = 0; e < o.capacities.nedges; e++) {
+            assert_true((uint64_t)uses[e] * graph.speed <= o.capacities.bandwidths[e]);
+        }
+        free(uses);
+        weft_graph_fini(&graph);
+        close_machine(&o);
+    }
+}
+
+static void every_nic_has_a_channel_each_way_at_its_nearest_gpu(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"dgx-a100", "hgx-h100", "mi250-like", "cpu-2s"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        opened_t o;
+        open_machine(&o, names[i]);
+        weft_graph_t graph = search(&o, (weft_search_request_t){.hosts = true});
+        uint32_t p = graph.nparticipants, in = 0, out = 0;
+        for (uint32_t c = 0; c < graph.nchannels; c++) {
+            const weft_graph_channel_t *channel = &graph.channels[c];
+            const uint16_t *order = weft_graph_order(&graph, c);
+            uint32_t least_in = WEFT_PATH_UNKNOWN, least_out = WEFT_PATH_UNKNOWN;
+            for (uint32_t v = 0; v < p; v++) {
+                uint32_t path = weft_capacities_route(&o.capacities, p + channel->nic_in, v)->path;
+                least_in = path < least_in ? path : least_in;
+                path = weft_capacities_route(&o.capacities, v, p + channel->nic_out)->path;
+                least_out = path < least_out ? path : least_out;
+            }
+            assert_int_equal(
+                weft_capacities_route(&o.capacities, p + channel->nic_in, order[0])->path,
+                least_in);
+            assert_int_equal(
+                weft_capacities_route(&o.capacities, order[p - 1], p + channel->nic_out)->path,
+                least_out);
+            in |= 1u << channel->nic_in;
+            out |= 1u << channel->nic_out;
+        }
+        assert_int_equal(in, (1u << o.capacities.nnics) - 1);
+        assert_int_equal(out, (1u << o.capacities.nnics) - 1);
+        weft_graph_fini(&graph);
+        close_machine(&o);
+    }
+}
+
+static void straight_channels_stay_on_their_rail(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i + 1 < NMACHINES; i++) {
+        opened_t o;
+        open_machine(&o, machines[i]);
+        weft_graph_t graph = search(&o, (weft_search_request_t){.hosts = true, .straight = true});
+        for (uint32_t c = 0; c < graph.nchannels; c++) {
+            assert_int_equal(o.capacities.rails[graph.channels[c].nic_in],
+                             o.capacities.rails[graph.channels[c].nic_out]);
+        }
+        weft_graph_fini(&graph);
+        close_machine(&o);
+    }
+}
+
+/* Every rank searches by itself; nothing but the machine and the request may matter. */
+static void the_same_machine_gives_the_same_graph(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < NMACHINES; i++) {
+        opened_t o;
+        open_machine(&o, machines[i]);
+        for (int pattern = 0; pattern < 3; pattern++) {
+            weft_search_request_t request = {.pattern = (weft_graph_pattern_t)pattern,
+                                             .hosts = i % 2 == 0};
+            weft_graph_t a = search(&o, request), b = search(&o, request);
+            assert_int_equal(a.nchannels, b.nchannels);
+            assert_int_equal(a.steps, b.steps);
+            assert_memory_equal(a.channels, b.channels, sizeof a.channels);
+            assert_memory_equal(a.order, b.order, a.nchannels * a.nparticipants * sizeof *a.order);
+            check_whole(&a, &o.capacities);
+            weft_graph_fini(&a);
+            weft_graph_fini(&b);
+        }
+        close_machine(&o);
+    }
+}
+
+/* The bars are in milliseconds; what a test can hold to is steps. */
+static void the_search_stops_after_its_steps(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint64_t steps;
+    } least[] = {{"dgx-1v", 1000}, {"mi250-like", 1000}, {"gb200-nvl72", 1000}, {"pcie-8", 1}};
+    for (size_t i = 0; i < sizeof least / sizeof least[0]; i++) {
+        opened_t o;
+        open_machine(&o, least[i].name);
+        for (int hosts = 0; hosts < 2; hosts++) {
+            weft_graph_t few =
+                search(&o, (weft_search_request_t){.hosts = hosts != 0, .steps = least[i].steps});
+            /* A quarter more for nearer hops; each attempt ends with a look at all ends. */
+            assert_true(few.steps <= least[i].steps * 5 / 4 + 1024);
+            assert_true(few.nchannels > 0);
+            check_whole(&few, &o.capacities);
+            weft_graph_fini(&few);
+        }
+        close_machine(&o);
+    }
+}
+
+static void limits_that_contradict_each_other_are_refused(void **state)
+{
+    (void)state;
+    opened_t o;
+    weft_graph_t graph;
+    open_machine(&o, "cpu-2s");
+    assert_int_equal(weft_search(&graph, &o.capacities,
+                                 &(weft_search_request_t){.channels_min = 3, .channels_max = 2}),
+                     WEFT_ERR_ARG);
+    assert_int_equal(
+        weft_search(&graph, &o.capacities, &(weft_search_request_t){.channels_max = 65}),
+        WEFT_ERR_ARG);
+    graph =
+        search(&o, (weft_search_request_t){.hosts = true, .channels_min = 3, .channels_max = 3});
+    assert_int_equal(graph.nchannels, 3);
+    weft_graph_fini(&graph);
+    close_machine(&o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(machines_have_the_channels_that_their_files_say),
+        cmocka_unit_test(rings_over_nics_are_whole_and_fit_the_machine),
+        cmocka_unit_test(every_nic_has_a_channel_each_way_at_its_nearest_gpu),
+        cmocka_unit_test(straight_channels_stay_on_their_rail),
+        cmocka_unit_test(the_same_machine_gives_the_same_graph),
+        cmocka_unit_test(the_search_stops_after_its_steps),
+        cmocka_unit_test(limits_that_contradict_each_other_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 #include "tools/tool.h"
 
 enum {
-    TOPO_GRAPH = 100,
+    TOPO_GRAPH = 2000, /* beyond letters and the options that all share */
     TOPO_GRAPH_MACHINE,
     TOPO_GRAPH_PATTERN,
     TOPO_GRAPH_ONE_HOST,

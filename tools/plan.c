@@ -61,7 +61,7 @@ static int plan_put_drawing(const plan_request_t *request, const plan_set_t *set
     draw_input_t input = {.plans = set->plans,
                           .nranks = set->nranks,
                           .host = set->hosts,
-                          .nhosts = set->view.nhosts,
+                          .nhosts = set->view.topo.nhosts,
                           .algo = set->source->label,
                           .slots = (uint32_t)request->slots};
     draw_view_t view = (draw_view_t)request->view;

@@ -20,7 +20,8 @@ static void plan_check_print_shape(const plan_request_t *request, const plan_stu
     const plan_set_t *set = &study->set;
     const weft_plan_t *p = set->plans[0];
     printf("plan      %s by %s, %u ranks on %u host%s\n", weft_coll_name(request->coll),
-           set->source->label, set->nranks, set->view.nhosts, set->view.nhosts == 1 ? "" : "s");
+           set->source->label, set->nranks, set->view.topo.nhosts,
+           set->view.topo.nhosts == 1 ? "" : "s");
     printf("rank 0    %u lane%s, %u ports, %u moves, %u chunks a block, %u scratch chunks\n",
            p->nlanes, p->nlanes == 1 ? "" : "s", p->nports, p->nmoves, p->k, p->tmp_chunks);
 }
@@ -197,7 +198,7 @@ static void plan_check_put_json(json_t *json, const plan_request_t *request,
     json_string(json, "collective", weft_coll_name(request->coll));
     json_string(json, "algo", study->set.source->label);
     json_unsigned(json, "nranks", study->set.nranks);
-    json_unsigned(json, "nhosts", study->set.view.nhosts);
+    json_unsigned(json, "nhosts", study->set.view.topo.nhosts);
     json_integer(json, "slots", request->slots);
     json_integer(json, "slices", request->slices);
     json_unsigned(json, "chunks", study->facts.k);
@@ -215,7 +216,7 @@ int plan_check(const plan_request_t *request, const plan_study_t *study,
 {
     bool good = plan_study_good(study), whole = request->form != PLAN_COST;
     price_model_t model;
-    price_model_make(&request->price, session, study->set.view.nhosts, &model);
+    price_model_make(&request->price, session, study->set.view.topo.nhosts, &model);
     if (json != NULL) {
         plan_check_put_json(json, request, study, &model);
         return good ? TOOL_OK : TOOL_LIBRARY;

@@ -176,7 +176,7 @@ static void plan_compare_print_both(const pair_t *pair)
 static void plan_compare_show_text(const pair_t *pair)
 {
     char text[24], more[24];
-    uint32_t hosts = pair->study[0].set.view.nhosts;
+    uint32_t hosts = pair->study[0].set.view.topo.nhosts;
     printf("compare   %s over %lld ranks on %u host%s\n", weft_coll_name(pair->request->coll),
            (long long)pair->request->nranks, hosts, hosts == 1 ? "" : "s");
     plan_compare_print_both(pair);
@@ -233,7 +233,7 @@ static int plan_compare_study_both(pair_t *pair)
         }
     }
     price_model_make(&pair->request->price, &pair->source[0].session,
-                     pair->study[0].set.view.nhosts, &pair->model);
+                     pair->study[0].set.view.topo.nhosts, &pair->model);
     if (pair->request->json) {
         plan_compare_show_json(pair);
     } else {

@@ -299,15 +299,15 @@ weft_status_t plan_set_emit(plan_set_t *set, const plan_source_t *source, weft_c
     if (set->plans == NULL || set->hosts == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for the plans of %u ranks", nranks);
     }
-    set->view.size = sizeof set->view;
-    set->view.nhosts = plan_hosts_spread(hosts, nranks, set->hosts);
-    set->view.host = set->hosts;
-    weft_status_t status = ops->supports(source->algo, &set->call);
+    weft_algo_topo_t topo = {.size = sizeof topo, .host = set->hosts};
+    topo.nhosts = plan_hosts_spread(hosts, nranks, set->hosts);
+    weft_status_t status = weft_topo_view_init(&set->view, &topo, NULL, nranks);
+    status = status == WEFT_OK ? ops->supports(source->algo, &set->call) : status;
     uint64_t start = weft_os_clock_ns();
     for (uint32_t r = 0; r < nranks && status == WEFT_OK; r++) {
         weft_algo_call_t call = set->call;
         call.rank = r;
-        status = weft_plan_emit(ops, source->algo, &call, &set->view, &source->others.finder,
+        status = weft_plan_emit(ops, source->algo, &call, &set->view.topo, &source->others.finder,
                                 &set->plans[r]);
     }
     set->emit_seconds = (double)(weft_os_clock_ns() - start) * 1e-9;
@@ -319,6 +319,7 @@ void plan_set_free(plan_set_t *set)
     for (uint32_t r = 0; set->plans != NULL && r < set->nranks; r++) {
         weft_plan_destroy(set->plans[r]);
     }
+    weft_topo_view_fini(&set->view);
     free(set->plans);
     free(set->hosts);
     set->plans = NULL;

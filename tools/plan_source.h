@@ -7,6 +7,7 @@
 
 #include "core/plan/builder.h"
 #include "core/plan/cost.h"
+#include "core/plan/topo_view.h"
 #include "core/plan/verify.h"
 #include "tools/plan_find.h"
 #include "tools/session.h"
@@ -41,7 +42,7 @@ typedef struct plan_source {
 typedef struct plan_set {
     const plan_source_t *source;
     weft_algo_call_t call;
-    weft_algo_topo_t view;
+    weft_topo_view_t view;
     uint32_t *hosts;
     weft_plan_t **plans;
     uint32_t nranks;

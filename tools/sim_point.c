@@ -38,7 +38,7 @@ double sim_point_time(const sim_request_t *request, const sim_point_t *point, ui
 typedef struct emitter {
     const plan_source_t *source;
     weft_algo_call_t call;
-    weft_algo_topo_t view;
+    weft_topo_view_t view;
 } emitter_t;
 
 static weft_status_t sim_point_emit_rank(void *arg, uint32_t rank, weft_plan_t **plan_p)
@@ -47,7 +47,7 @@ static weft_status_t sim_point_emit_rank(void *arg, uint32_t rank, weft_plan_t *
     weft_algo_call_t call = emitter->call;
     call.rank = rank;
     return weft_plan_emit(plan_source_ops(emitter->source), emitter->source->algo, &call,
-                          &emitter->view, &emitter->source->others.finder, plan_p);
+                          &emitter->view.topo, &emitter->source->others.finder, plan_p);
 }
 
 static void sim_point_set_served(sim_point_t *point, weft_status_t status)
@@ -78,12 +78,15 @@ weft_status_t sim_survey(const sim_request_t *request, const plan_source_t *sour
     for (uint32_t r = 0; r < nranks; r++) {
         host[r] = r / (uint32_t)request->per_host;
     }
-    emitter.view = (weft_algo_topo_t){
-        .size = sizeof emitter.view, .nhosts = host[nranks - 1] + 1, .host = host};
-    price_model_make(&request->price, &source->session, emitter.view.nhosts, &point->model);
+    weft_algo_topo_t topo = {.size = sizeof topo, .nhosts = host[nranks - 1] + 1, .host = host};
+    weft_status_t status = weft_topo_view_init(&emitter.view, &topo, NULL, nranks);
+    price_model_make(&request->price, &source->session, topo.nhosts, &point->model);
     uint64_t start = weft_os_clock_ns();
-    weft_status_t status = weft_plan_survey(nranks, sim_point_emit_rank, &emitter,
-                                            (uint32_t)request->slots, &point->survey);
+    if (status == WEFT_OK) {
+        status = weft_plan_survey(nranks, sim_point_emit_rank, &emitter, (uint32_t)request->slots,
+                                  &point->survey);
+    }
+    weft_topo_view_fini(&emitter.view);
     point->survey_seconds = (double)(weft_os_clock_ns() - start) * 1e-9;
     free(host);
     if (status == WEFT_ERR_UNSUPPORTED) {

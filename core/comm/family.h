@@ -20,6 +20,7 @@
 #include "core/plan/cost.h"
 #include "core/plan/proof_board.h"
 #include "core/plan/sub.h"
+#include "core/topo/job.h"
 
 #define WEFT_ALGOS_MAX 16
 
@@ -78,6 +79,7 @@ typedef struct weft_family {
     weft_settings_t settings;
     weft_registry_t *registry;
     weft_boot_t *boot;
+    weft_job_t job;                /* nothing for one rank */
     weft_transports_t *transports; /* NULL for one rank */
     weft_family_algos_t algos;
     weft_family_kernel_t kernel;

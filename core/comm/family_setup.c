@@ -14,6 +14,7 @@
 #include "core/comm/family_agreement.h"
 #include "core/comm/family_board.h"
 #include "core/comm/family_figures.h"
+#include "core/comm/family_job.h"
 #include "core/comm/family_plugins.h"
 
 /* Addresses ------------------------------------------------------------------------------------ */
@@ -126,6 +127,7 @@ static void family_destroy(weft_family_t *family)
     /* The health thread reads the list of members: it ends first. */
     weft_boot_leave(family->boot);
     weft_transports_destroy(family->transports);
+    weft_job_fini(&family->job);
     weft_family_destroy_plugins(family);
     weft_proof_board_close(family->proofs);
     weft_os_host_memory_close(&family->proof_memory);
@@ -155,6 +157,9 @@ weft_status_t weft_family_create(uint32_t nranks, const weft_unique_id_t *id, ui
     }
     if (status == WEFT_OK) {
         status = weft_family_create_plugins(family);
+    }
+    if (status == WEFT_OK && nranks > 1) {
+        status = weft_family_agree_on_job(family);
     }
     if (status == WEFT_OK && nranks > 1) {
         status = family_connect_peers(family);

@@ -9,26 +9,31 @@
 #include "core/base/error.h"
 #include "core/comm/family_setup.h"
 
-/* Hosts are numbered 0 … nhosts−1 in order of first appearance by rank. */
-static weft_status_t identity_number_hosts(weft_comm_identity_t *self)
+/* Counts the hosts, and the ranks of the fullest one. */
+static weft_status_t identity_count_hosts(weft_comm_identity_t *self)
 {
     const weft_boot_peer_t *peers = weft_boot_peers(self->family->boot);
     uint32_t hosts = weft_boot_hosts(self->family->boot);
-    uint32_t *number = weft_os_alloc(2 * hosts * sizeof *number, 0); /* 0: not seen yet */
-    if (number == NULL) {
-        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot number %u hosts", hosts);
+    uint32_t *ranks = weft_os_alloc(hosts * sizeof *ranks, 0);
+    if (ranks == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot count %u hosts", hosts);
     }
-    uint32_t *ranks = number + hosts;
     for (uint32_t r = 0; r < self->nranks; r++) {
-        uint32_t host = peers[self->family_rank[r]].host;
-        if (number[host] == 0) {
-            number[host] = ++self->nhosts;
-        }
-        self->host_of[r] = number[host] - 1;
-        self->crowd = ++ranks[host] > self->crowd ? ranks[host] : self->crowd;
+        uint32_t on_host = ++ranks[peers[self->family_rank[r]].host];
+        self->nhosts += on_host == 1;
+        self->crowd = on_host > self->crowd ? on_host : self->crowd;
     }
-    weft_os_free(number);
+    weft_os_free(ranks);
     return WEFT_OK;
+}
+
+/* In deterministic mode it must not matter which ranks share a host. */
+static weft_status_t identity_see(weft_comm_identity_t *self)
+{
+    static const weft_algo_topo_t nothing = {.size = sizeof nothing, .nhosts = 1};
+    bool hides = self->family->settings.plan.deterministic;
+    return weft_topo_view_init(&self->view, hides ? &nothing : &self->family->job.topo,
+                               hides ? NULL : self->family_rank, self->nranks);
 }
 
 weft_status_t weft_identity_init(weft_comm_identity_t *self, const weft_comm_setup_t *setup)
@@ -38,10 +43,7 @@ weft_status_t weft_identity_init(weft_comm_identity_t *self, const weft_comm_set
     *self = (weft_comm_identity_t){
         .family = setup->family, .id = setup->id, .nranks = n, .rank = setup->rank};
     self->family_rank = weft_os_alloc(n * sizeof *self->family_rank, 0);
-    self->host_of = weft_os_alloc(n * sizeof *self->host_of, 0);
-    bool hides = setup->family->settings.plan.deterministic;
-    self->one_host = hides ? weft_os_alloc(n * sizeof *self->one_host, 0) : NULL;
-    if (self->family_rank == NULL || self->host_of == NULL || (hides && self->one_host == NULL)) {
+    if (self->family_rank == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate a communicator of %u ranks",
                          n);
     }
@@ -50,7 +52,8 @@ weft_status_t weft_identity_init(weft_comm_identity_t *self, const weft_comm_set
     for (uint32_t r = 1; r < n; r++) {
         self->ordered = self->ordered && self->family_rank[r - 1] < self->family_rank[r];
     }
-    return identity_number_hosts(self);
+    weft_status_t status = identity_count_hosts(self);
+    return status == WEFT_OK ? identity_see(self) : status;
 }
 
 uint32_t weft_identity_find(const weft_comm_identity_t *self, uint32_t family_rank)
@@ -72,9 +75,7 @@ uint32_t weft_identity_find(const weft_comm_identity_t *self, uint32_t family_ra
 
 uint64_t weft_identity_bytes(const weft_comm_identity_t *self)
 {
-    uint64_t each = sizeof *self->family_rank + sizeof *self->host_of +
-                    (self->one_host != NULL ? sizeof *self->one_host : 0);
-    return self->nranks * each;
+    return self->nranks * sizeof *self->family_rank + self->view.bytes;
 }
 
 void weft_identity_fini(weft_comm_identity_t *self)
@@ -83,7 +84,6 @@ void weft_identity_fini(weft_comm_identity_t *self)
         weft_family_release(self->family);
     }
     weft_os_free(self->family_rank);
-    weft_os_free(self->host_of);
-    weft_os_free(self->one_host);
+    weft_topo_view_fini(&self->view);
     *self = (weft_comm_identity_t){.family = NULL};
 }

@@ -6,6 +6,7 @@
 #define WEFT_COMM_IDENTITY_H
 
 #include "core/comm/family.h"
+#include "core/plan/topo_view.h"
 
 typedef struct weft_comm_identity {
     weft_comm_t *handle;   /* set by weft_handle_add() */
@@ -15,9 +16,9 @@ typedef struct weft_comm_identity {
     uint32_t *family_rank; /* per rank: its rank in the family */
     bool ordered;          /* family_rank ascends */
     uint32_t nhosts;
-    uint32_t crowd;     /* ranks on the host that has most of them */
-    uint32_t *host_of;  /* per rank: 0 … nhosts−1 */
-    uint32_t *one_host; /* per rank: 0. Algorithms see it in deterministic mode; else NULL */
+    uint32_t crowd; /* ranks on the host that has most of them */
+    /* What algorithms see of the topology. In deterministic mode all ranks share one host. */
+    weft_topo_view_t view;
 } weft_comm_identity_t;
 
 /* Arguments for making a communicator. */

@@ -72,19 +72,6 @@ static uint64_t select_hash_options(const weft_comm_state_t *state)
     return sum.hash;
 }
 
-/* Makes the algorithms' view of the job. In deterministic mode it must not matter which ranks
- * share a host. */
-static weft_algo_topo_t select_make_view(const weft_comm_state_t *state)
-{
-    if (state->self.family->settings.plan.deterministic) {
-        return (weft_algo_topo_t){
-            .size = sizeof(weft_algo_topo_t), .nhosts = 1, .host = state->self.one_host};
-    }
-    return (weft_algo_topo_t){.size = sizeof(weft_algo_topo_t),
-                              .nhosts = state->self.nhosts,
-                              .host = state->self.host_of};
-}
-
 static void select_make_query(const weft_comm_state_t *state, const weft_algo_loaded_t *algo,
                               const weft_args_t *args, uint32_t slices, weft_plan_query_t *query)
 {
@@ -97,7 +84,7 @@ static void select_make_query(const weft_comm_state_t *state, const weft_algo_lo
                                           .nranks = state->self.nranks,
                                           .rank = state->self.rank,
                                           .root = args->root >= WEFT_ROOT_CORE ? 0 : args->root},
-                                 .view = select_make_view(state),
+                                 .view = state->self.view.topo,
                                  .finder = &state->self.family->algos.finder,
                                  .board = state->self.family->proofs,
                                  .slots = state->self.family->slots,

@@ -33,6 +33,11 @@ const weft_option_t weft_core_options[] = {
     {"rails", WEFT_OPT_STRING, CORE(rails), "",
      "rails of this host's NICs, by names of the system: mlx5_0:0 mlx5_1:1; empty: not known", NULL,
      0, 0, WEFT_OPTION_LOCAL, 0},
+    {"topology", WEFT_OPT_STRING, CORE(topology), "",
+     "file with racks or switches and the hosts in them, a line \"rack1/switch2 node[01-16]\" "
+     "each; "
+     "empty: none",
+     NULL, 0, 0, WEFT_OPTION_LOCAL, 0},
     {"log", WEFT_OPT_CHOICE, CORE(log), "warn", "how much is printed on stderr",
      "error|warn|info|debug|trace", 0, 0, WEFT_OPTION_LOCAL, 0},
     {NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0},

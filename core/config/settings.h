@@ -16,7 +16,8 @@ typedef struct weft_core_settings {
     const char *tuner;
     const char *topo;
     const char *rails; /* NAME:RAIL …; "" = not known */
-    int64_t log; /* weft_log_level_t */
+    const char *topology; /* file with the levels above the hosts; "" = none */
+    int64_t log;          /* weft_log_level_t */
 } weft_core_settings_t;
 
 #define WEFT_EXCHANGE_AUTO 0

@@ -17,6 +17,7 @@
 #include "core/plan/classes.h"
 #include "core/plan/hash.h"
 #include "core/plan/verify.h"
+#include "core/plan/topo_view.h"
 
 /* Everything that emit() and the verifier depend on, except for the rank. */
 typedef struct plan_key {
@@ -55,15 +56,6 @@ static weft_os_mutex_t cache_lock;
 static cache_proof_t *cache_proofs;
 static _Atomic uint64_t cache_bytes;
 
-static uint64_t plan_cache_hash_view(const weft_algo_topo_t *view, uint32_t nranks)
-{
-    uint64_t hash = weft_hash_add(WEFT_HASH_START, view->nhosts);
-    for (uint32_t rank = 0; view->host != NULL && rank < nranks; rank++) {
-        hash = weft_hash_add(hash, view->host[rank]);
-    }
-    return hash;
-}
-
 /* Zeroes what the names leave, so that keys can be compared as bytes. */
 static void plan_key_init(plan_key_t *key, const weft_plan_query_t *query)
 {
@@ -76,7 +68,7 @@ static void plan_key_init(plan_key_t *key, const weft_plan_query_t *query)
     memcpy(key->params, query->call.params, sizeof key->params);
     key->slots = query->slots;
     key->slices = query->slices;
-    key->view = plan_cache_hash_view(&query->view, query->call.nranks);
+    key->view = weft_topo_view_hash(&query->view, query->call.nranks);
     key->config = query->config;
     key->stamp = WEFT_HAS(query->ops, weft_algo_ops_t, stamp) && query->ops->stamp != NULL
                      ? query->ops->stamp(query->instance)

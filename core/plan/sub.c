@@ -10,14 +10,14 @@
 #include "core/base/error.h"
 #include "core/config/nearest.h"
 #include "core/os/os.h"
+#include "core/plan/topo_view.h"
 
 typedef struct asking {
     weft_plan_draft_t *draft;
     const weft_plan_sub_t *sub;
     const weft_algo_ops_t *ops;
     weft_algo_t *algo;
-    uint32_t place;  /* of this rank in the group; the group's size if it is outside */
-    uint32_t *hosts; /* of the group's ranks */
+    uint32_t place; /* of this rank in the group; the group's size if it is outside */
 } asking_t;
 
 weft_status_t weft_plan_no_algo(const char *name, const char *const *loaded, uint32_t n)
@@ -107,21 +107,6 @@ static bool sub_find_algo(asking_t *asking)
         name);
 }
 
-/* Numbers of hosts in the order in which the group meets them. */
-static uint32_t sub_narrow(const asking_t *asking, uint32_t *number)
-{
-    const weft_algo_topo_t *view = asking->draft->emitter->view;
-    uint32_t nhosts = 0;
-    for (uint32_t i = 0; i < asking->sub->n; i++) {
-        uint32_t host = view->host != NULL ? view->host[asking->sub->group[i]] : 0;
-        if (number[host] == 0) {
-            number[host] = ++nhosts;
-        }
-        asking->hosts[i] = number[host] - 1;
-    }
-    return nhosts;
-}
-
 static weft_algo_call_t sub_call_of(const asking_t *asking)
 {
     const weft_plan_sub_t *sub = asking->sub;
@@ -139,33 +124,33 @@ static weft_algo_call_t sub_call_of(const asking_t *asking)
     return call;
 }
 
-static weft_status_t sub_emit(const asking_t *asking, uint32_t nhosts, weft_plan_t **plan_p)
+static weft_status_t sub_emit(const asking_t *asking, const weft_algo_topo_t *view,
+                              weft_plan_t **plan_p)
 {
     const weft_plan_emitter_t *above = asking->draft->emitter;
     weft_algo_call_t call = sub_call_of(asking);
-    weft_algo_topo_t view = {.size = sizeof view, .nhosts = nhosts, .host = asking->hosts};
     weft_plan_emitter_t emitter = {.ops = asking->ops,
                                    .algo = asking->algo,
                                    .finder = above->finder,
-                                   .view = &view,
+                                   .view = view,
                                    .depth = above->depth + 1,
                                    .emit = above->emit};
     weft_status_t status = asking->ops->supports(asking->algo, &call);
     return status == WEFT_OK ? above->emit(&emitter, &call, plan_p) : status;
 }
 
+/* The group is a job of its own to the algorithm, and so is what it sees of the topology. */
 static weft_plan_t *sub_emit_part(asking_t *asking)
 {
     weft_plan_draft_t *draft = asking->draft;
-    uint32_t n = asking->sub->n, nhosts = draft->emitter->view->nhosts;
     weft_plan_t *plan = NULL;
-    asking->hosts = weft_os_alloc(((size_t)n + nhosts + 1) * sizeof *asking->hosts, 0);
-    if (asking->hosts == NULL) {
-        weft_plan_mistake(draft, WEFT_ERR_RESOURCE, "no memory for a group of %u ranks", n);
-        return NULL;
+    weft_topo_view_t view;
+    weft_status_t status =
+        weft_topo_view_init(&view, draft->emitter->view, asking->sub->group, asking->sub->n);
+    if (status == WEFT_OK) {
+        status = sub_emit(asking, &view.topo, &plan);
     }
-    weft_status_t status = sub_emit(asking, sub_narrow(asking, asking->hosts + n), &plan);
-    weft_os_free(asking->hosts);
+    weft_topo_view_fini(&view);
     return sub_pass_on(draft, status, asking->sub->algo) ? plan : NULL;
 }
 

@@ -231,10 +231,17 @@ FIELD(weft_algo_call_t, rank, 16);
 FIELD(weft_algo_call_t, root, 20);
 FIELD(weft_algo_call_t, params, 24);
 
-SIZE(weft_algo_topo_t, 24);
+SIZE(weft_algo_topo_t, 72);
 FIELD(weft_algo_topo_t, size, 0);
 FIELD(weft_algo_topo_t, nhosts, 8);
 FIELD(weft_algo_topo_t, host, 16);
+FIELD(weft_algo_topo_t, nlevels, 24);
+FIELD(weft_algo_topo_t, host_level, 28);
+FIELD(weft_algo_topo_t, ngroups, 32);
+FIELD(weft_algo_topo_t, group, 40);
+FIELD(weft_algo_topo_t, order, 48);
+FIELD(weft_algo_topo_t, position, 56);
+FIELD(weft_algo_topo_t, rails, 64);
 
 SIZE(weft_algo_ops_t, 64);
 FIELD(weft_algo_ops_t, size, 0);

@@ -42,14 +42,18 @@ grep -q '^</svg>$' "$work/graph.svg" || die "the drawing does not end"
 expect 0 "$weft" topo --graph --machine "$machines/nothing.machine"
 says out 'channels 1 x 0\.000 GB/s'
 
+# This machine, whatever it has, and one that hwloc describes
+expect 0 "$weft" topo --graph
+says out 'ring over NICs, channels [0-9]+ x '
+
 # What does not fit, or is wrong
 expect 3 "$weft" topo --graph --machine "$machines/cpu-2s.machine" --graph-in "$work/graph"
 says err 'graph:4: '
 printf 'weft-machine 1\ngpu 0 pcie=1GB/s\n' >"$work/bad"
 expect 3 "$weft" topo --graph --machine "$work/bad"
 says err 'bad:2: unknown key "pcie", did you mean pci\?'
-expect 6 "$weft" topo --graph
-says err '--graph needs --machine FILE'
+expect 6 "$weft" topo --machine "$h100"
+says err '--machine and the like need --graph'
 expect 6 "$weft" topo --graph --machine "$h100" --pattern star
 says err "ring, chain or tree, got 'star'"
 expect 6 "$weft" topo --graph --machine "$h100" --channels 65

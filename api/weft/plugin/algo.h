@@ -55,12 +55,65 @@ static inline int weft_algo_coll_is_rooted(weft_coll_t coll)
     return (unsigned)coll < WEFT_COLL_COUNT && table[coll];
 }
 
-/* Topology of the job. Equal on all ranks; valid during the call. */
+/* Topology of the job. Equal on all ranks; valid during the call. A plugin reads the fields that
+ * `size` covers, best by the functions below. */
 typedef struct weft_algo_topo {
     size_t size;
     uint32_t nhosts;      /* number of hosts */
     const uint32_t *host; /* nranks entries: the host of each rank, 0 to nhosts-1 */
+
+    /* Since ABI 1.2. */
+
+    /* Levels at which the ranks are parted, from outside in: those that the site gives (racks,
+     * switches), hosts, NUMA islands. Ranks of one group are in one group of every level further
+     * out. A level that parts the ranks as another one does, that does not part them, or that
+     * parts each rank from each other is left out; the hosts never are. 0: not known. */
+    uint32_t nlevels;
+    uint32_t host_level;          /* the level of the hosts */
+    const uint32_t *ngroups;      /* nlevels entries: groups of the level */
+    const uint32_t *const *group; /* nlevels entries: nranks groups, 0 to ngroups-1 */
+
+    /* nranks ranks in an order in which neighbours are near: the groups of each level together,
+     * otherwise by rank. NULL: the order of ranks has this property. */
+    const uint32_t *order;
+    const uint32_t *position; /* of each rank in `order`; NULL as `order` is */
+
+    const uint32_t *rails; /* nhosts entries: NICs of the host, 0: not known. NULL: of all hosts */
 } weft_algo_topo_t;
+
+/* Returns 1 if the topology tells levels and order. */
+static inline int weft_algo_topo_has_levels(const weft_algo_topo_t *topo)
+{
+    return topo->size >= offsetof(weft_algo_topo_t, rails) + sizeof topo->rails &&
+           topo->nlevels > 0;
+}
+
+/* Returns the rank at a position of the order in which neighbours are near. */
+static inline uint32_t weft_algo_topo_rank(const weft_algo_topo_t *topo, uint32_t position)
+{
+    return weft_algo_topo_has_levels(topo) && topo->order != NULL ? topo->order[position]
+                                                                  : position;
+}
+
+/* Returns the position of a rank in that order. */
+static inline uint32_t weft_algo_topo_position(const weft_algo_topo_t *topo, uint32_t rank)
+{
+    return weft_algo_topo_has_levels(topo) && topo->position != NULL ? topo->position[rank] : rank;
+}
+
+/* Returns how far two ranks are from each other: 0 for a rank and itself, 1 if they share a group
+ * of the innermost level, one more for every level at which they are parted. */
+static inline uint32_t weft_algo_topo_distance(const weft_algo_topo_t *topo, uint32_t a, uint32_t b)
+{
+    uint32_t distance = a != b ? 1 : 0;
+    if (!weft_algo_topo_has_levels(topo)) {
+        return distance + (topo->host != NULL && topo->host[a] != topo->host[b] ? 1 : 0);
+    }
+    for (uint32_t level = 0; level < topo->nlevels; level++) {
+        distance += topo->group[level][a] != topo->group[level][b] ? 1 : 0;
+    }
+    return distance;
+}
 
 typedef struct weft_algo_ops {
     size_t size;

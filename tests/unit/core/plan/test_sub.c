@@ -149,6 +149,7 @@ static void a_sub_plan_can_work_on_scratch_and_leave_final_to_the_next(void **st
 static weft_algo_topo_t seen;
 static uint32_t seen_host[64];
 static int64_t seen_param;
+static uint32_t seen_position, seen_at_1;
 
 static weft_status_t look(weft_algo_t *algo, const weft_algo_call_t *call,
                           const weft_algo_topo_t *view, weft_plan_builder_t *b)
@@ -157,6 +158,8 @@ static weft_status_t look(weft_algo_t *algo, const weft_algo_call_t *call,
     seen = *view;
     memcpy(seen_host, view->host, call->nranks * sizeof *seen_host);
     seen_param = call->params[0];
+    seen_position = weft_algo_topo_position(view, 1);
+    seen_at_1 = weft_algo_topo_rank(view, 1);
     assert_int_equal(call->nranks, 4);
     assert_int_equal(call->root, 3);
     b->grid(b, 17, 23);
@@ -196,6 +199,8 @@ static void a_group_is_a_job_of_its_own(void **state)
     weft_plan_t **plans = plan_fixture_emit_view(&fixture, &call, &view, &plan_subs_finder);
     assert_non_null(plans);
     assert_int_equal(seen.nhosts, 2);
+    assert_int_equal(seen.nlevels, 1);
+    assert_true(seen_position == 2 && seen_at_1 == 3); /* 7 and 3 share a host, 2 and 4 another */
     assert_int_equal(seen_param, 6);
     assert_memory_equal(seen_host, ((uint32_t[]){0, 1, 1, 0}), sizeof(uint32_t[4]));
     plan_fixture_free(plans, 8);

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Views: groups are numbered in the order in which the ranks meet them, so that equal topologies
+ * look equal, whatever their groups were called before. */
+#include "core/plan/topo_view.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/os/os.h"
+#include "core/plan/hash.h"
+
+/* What a view points to. */
+typedef struct topo_view_memory {
+    const uint32_t *group[WEFT_TOPO_VIEW_LEVELS_MAX];
+    uint32_t ngroups[WEFT_TOPO_VIEW_LEVELS_MAX];
+    uint32_t words[];
+} topo_view_memory_t;
+
+typedef struct topo_view_making {
+    weft_topo_view_t *view;
+    const weft_algo_topo_t *from;
+    const uint32_t *ranks;
+    uint32_t n;
+    uint32_t *next;   /* free memory: what is found is kept there */
+    uint32_t *number; /* room for one number for each group of `from` */
+} topo_view_making_t;
+
+static uint32_t topo_view_rank(const topo_view_making_t *making, uint32_t i)
+{
+    return making->ranks != NULL ? making->ranks[i] : i;
+}
+
+/* Numbers the groups of a level in next[0 … n−1]; returns how many there are. */
+static uint32_t topo_view_number(topo_view_making_t *making, const uint32_t *group,
+                                 uint32_t ngroups)
+{
+    uint32_t count = 0;
+    memset(making->number, 0, ngroups * sizeof *making->number);
+    for (uint32_t i = 0; i < making->n; i++) {
+        uint32_t *number = &making->number[group != NULL ? group[topo_view_rank(making, i)] : 0];
+        if (*number == 0) {
+            *number = ++count;
+        }
+        making->next[i] = *number - 1;
+    }
+    return count;
+}
+
+/* Keeps the level that was numbered last, unless it tells nothing that the hosts, or the level
+ * before it, do not tell. Groups of one level lie in each other's, so equal numbers are equal
+ * groups. */
+static void topo_view_keep_level(topo_view_making_t *making, uint32_t count, bool hosts)
+{
+    weft_topo_view_t *view = making->view;
+    uint32_t at = view->topo.nlevels;
+    bool known = at > 0 && view->memory->ngroups[at - 1] == count;
+    if (known && hosts) {
+        at--; /* the hosts take the place of the level that is equal to them */
+    } else if (!hosts && (known || count == 1 || count == making->n)) {
+        return;
+    }
+    view->memory->ngroups[at] = count;
+    view->memory->group[at] = making->next;
+    making->next += making->n;
+    view->topo.nlevels = at + 1;
+    if (hosts) {
+        view->topo.host_level = at;
+        view->topo.host = view->memory->group[at];
+        view->topo.nhosts = count;
+    }
+}
+
+/* Rails by the numbers that the hosts have now; `number` still holds them. */
+static void topo_view_keep_rails(topo_view_making_t *making)
+{
+    const weft_algo_topo_t *from = making->from;
+    if (!weft_algo_topo_has_levels(from) || from->rails == NULL) {
+        return;
+    }
+    for (uint32_t host = 0; host < from->nhosts; host++) {
+        if (making->number[host] != 0) {
+            making->next[making->number[host] - 1] = from->rails[host];
+        }
+    }
+    making->view->topo.rails = making->next;
+    making->next += making->view->topo.nhosts;
+}
+
+static void topo_view_keep_hosts(topo_view_making_t *making, const uint32_t *host, uint32_t nhosts)
+{
+    topo_view_keep_level(making, topo_view_number(making, host, nhosts), true);
+    topo_view_keep_rails(making);
+}
+
+/* Sorts `from` into `to` by group, and keeps the order within a group. */
+static void topo_view_sort(const topo_view_making_t *making, uint32_t level, const uint32_t *from,
+                           uint32_t *to)
+{
+    const uint32_t *group = making->view->memory->group[level];
+    uint32_t *first = making->number, ngroups = making->view->memory->ngroups[level];
+    memset(first, 0, (ngroups + 1) * sizeof *first);
+    for (uint32_t i = 0; i < making->n; i++) {
+        first[group[i] + 1]++;
+    }
+    for (uint32_t g = 0; g < ngroups; g++) {
+        first[g + 1] += first[g];
+    }
+    for (uint32_t i = 0; i < making->n; i++) {
+        to[first[group[from[i]]]++] = from[i];
+    }
+}
+
+/* Sorts by the innermost level first: the outermost one, the last, decides most. */
+static void topo_view_find_order(topo_view_making_t *making)
+{
+    weft_topo_view_t *view = making->view;
+    uint32_t n = making->n, *order = making->next, *other = making->next + n;
+    bool ordered = true;
+    for (uint32_t i = 0; i < n; i++) {
+        order[i] = i;
+    }
+    for (uint32_t level = view->topo.nlevels; level-- > 0;) {
+        topo_view_sort(making, level, order, other);
+        uint32_t *spare = order;
+        order = other;
+        other = spare;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        ordered = ordered && order[i] == i;
+        other[order[i]] = i;
+    }
+    if (!ordered) {
+        view->topo.order = order;
+        view->topo.position = other;
+    }
+}
+
+static uint32_t topo_view_most_groups(const weft_algo_topo_t *from)
+{
+    uint32_t most = from->nhosts > 0 ? from->nhosts : 1;
+    for (uint32_t i = 0; weft_algo_topo_has_levels(from) && i < from->nlevels; i++) {
+        most = from->ngroups[i] > most ? from->ngroups[i] : most;
+    }
+    return most;
+}
+
+weft_status_t weft_topo_view_init(weft_topo_view_t *view, const weft_algo_topo_t *from,
+                                  const uint32_t *ranks, uint32_t n)
+{
+    uint32_t most = topo_view_most_groups(from);
+    uint32_t levels = weft_algo_topo_has_levels(from) ? from->nlevels : 1;
+    *view = (weft_topo_view_t){.topo = {.size = sizeof view->topo}, .nranks = n};
+    levels = levels < WEFT_TOPO_VIEW_LEVELS_MAX ? levels : WEFT_TOPO_VIEW_LEVELS_MAX;
+    most = most > n ? most : n;
+    /* Levels, order and positions; rails and numbers. */
+    uint64_t words = ((uint64_t)levels + 2) * n + 2 * ((uint64_t)most + 1);
+    view->bytes = sizeof *view->memory + words * sizeof *view->memory->words;
+    view->memory = weft_os_alloc(view->bytes, 0);
+    if (view->memory == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for the topology of %u ranks", n);
+    }
+    topo_view_making_t making = {.view = view,
+                                 .from = from,
+                                 .ranks = ranks,
+                                 .n = n,
+                                 .number = view->memory->words,
+                                 .next = view->memory->words + most + 1};
+    view->topo.ngroups = view->memory->ngroups;
+    view->topo.group = view->memory->group;
+    if (!weft_algo_topo_has_levels(from)) {
+        topo_view_keep_hosts(&making, from->host, from->nhosts > 0 ? from->nhosts : 1);
+    }
+    for (uint32_t i = 0; weft_algo_topo_has_levels(from) && i < levels; i++) {
+        if (i == from->host_level) {
+            topo_view_keep_hosts(&making, from->host, from->nhosts);
+        } else {
+            uint32_t count = topo_view_number(&making, from->group[i], from->ngroups[i]);
+            topo_view_keep_level(&making, count, false);
+        }
+    }
+    topo_view_find_order(&making);
+    return WEFT_OK;
+}
+
+void weft_topo_view_fini(weft_topo_view_t *view)
+{
+    weft_os_free(view->memory);
+    *view = (weft_topo_view_t){.memory = NULL};
+}
+
+static uint64_t topo_view_hash_array(uint64_t hash, const uint32_t *array, uint32_t n)
+{
+    for (uint32_t i = 0; array != NULL && i < n; i++) {
+        hash = weft_hash_add(hash, array[i]);
+    }
+    return hash;
+}
+
+uint64_t weft_topo_view_hash(const weft_algo_topo_t *topo, uint32_t nranks)
+{
+    uint64_t hash = weft_hash_add(WEFT_HASH_START, topo->nhosts);
+    hash = topo_view_hash_array(hash, topo->host, nranks);
+    if (!weft_algo_topo_has_levels(topo)) {
+        return hash;
+    }
+    hash = weft_hash_add(weft_hash_add(hash, topo->nlevels), topo->host_level);
+    for (uint32_t i = 0; i < topo->nlevels; i++) {
+        hash = topo_view_hash_array(hash, topo->group[i], i == topo->host_level ? 0 : nranks);
+    }
+    hash = topo_view_hash_array(weft_hash_add(hash, topo->order != NULL), topo->order, nranks);
+    return topo_view_hash_array(weft_hash_add(hash, topo->rails != NULL), topo->rails,
+                                topo->nhosts);
+}

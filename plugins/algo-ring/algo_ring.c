@@ -5,12 +5,25 @@
 
 #include "ring_plan.h"
 
+typedef void (*ring_write_fn_t)(const weft_algo_call_t *call, const weft_algo_topo_t *topo,
+                                weft_plan_builder_t *builder);
+
+static const ring_write_fn_t ring_writers[WEFT_COLL_COUNT] = {
+    [WEFT_ALL_REDUCE] = ring_all_reduce, [WEFT_REDUCE_SCATTER] = ring_reduce_scatter,
+    [WEFT_ALL_GATHER] = ring_all_gather, [WEFT_BROADCAST] = ring_broadcast,
+    [WEFT_REDUCE] = ring_reduce,
+};
+
+static weft_status_t ring_emit(const weft_algo_frame_job_t *job)
+{
+    ring_writers[job->call->coll](job->call, job->topo, job->builder);
+    return WEFT_OK;
+}
+
 static const weft_algo_frame_coll_t ring_colls[] = {
-    {.coll = WEFT_ALL_REDUCE, .plan = ring_all_reduce},
-    {.coll = WEFT_REDUCE_SCATTER, .plan = ring_reduce_scatter},
-    {.coll = WEFT_ALL_GATHER, .plan = ring_all_gather},
-    {.coll = WEFT_BROADCAST, .plan = ring_broadcast},
-    {.coll = WEFT_REDUCE, .plan = ring_reduce},
+    {.coll = WEFT_ALL_REDUCE, .emit = ring_emit}, {.coll = WEFT_REDUCE_SCATTER, .emit = ring_emit},
+    {.coll = WEFT_ALL_GATHER, .emit = ring_emit}, {.coll = WEFT_BROADCAST, .emit = ring_emit},
+    {.coll = WEFT_REDUCE, .emit = ring_emit},
 };
 
 static const weft_algo_frame_t ring_frame = {

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The five plans. Every plan has one lane, one port to the next rank and one from the previous one.
- * Equal steps are a LOOP, so a plan has the same size for 3 ranks and for 10,000.
+ * Ranks stand on the ring in the order in which neighbours are near, so it enters each host once. In
+ * what follows p is the position of this rank and at(p) the rank at a position; where ranks are in
+ * order the two are equal. Equal steps are a LOOP, so a plan has the same size for 3 ranks and for
+ * 10,000, and grows with the hosts where ranks are dealt to them in turn.
  *
  * Chains of two or more steps never hang as long as a chunk has fewer slices than a queue has slots:
  * in a ring in which every rank first sends a whole chunk, one free slot must remain. */
@@ -25,39 +28,64 @@ uint32_t ring_position(uint32_t rank, uint32_t head, uint32_t n)
 
 /* The state of a plan that is being written. */
 typedef struct ring {
+    const weft_algo_topo_t *topo;
     weft_plan_builder_t *builder;
-    uint32_t lane;
+    uint32_t n, position, lane;
     weft_operand_t next, prev; /* kind NONE at the ends of a chain */
 } ring_t;
 
-static void ring_init(ring_t *ring, const weft_algo_call_t *call, weft_plan_builder_t *builder,
-                      uint32_t k)
+/* The rank `distance` positions after this one. */
+static uint32_t ring_at(const ring_t *ring, int64_t distance)
 {
-    uint32_t n = call->nranks;
-    builder->grid(builder, k, 0);
-    ring->builder = builder;
-    ring->lane = builder->lane(builder);
-    uint32_t next = ring_rank(call->rank, 1, n), prev = ring_rank(call->rank, -1, n);
-    ring->next = weft_port(builder->port(builder, ring->lane, next, 0, 1));
-    ring->prev = weft_port(builder->port(builder, ring->lane, prev, 0, 0));
+    return weft_algo_topo_rank(ring->topo, ring_rank(ring->position, distance, ring->n));
 }
 
-/* A chain: position 0 only sends, position n−1 only receives. */
-static void ring_plan_chain_init(ring_t *ring, const weft_algo_call_t *call,
-                                 weft_plan_builder_t *builder, uint32_t position)
+static void ring_plan_begin(ring_t *ring, const weft_algo_call_t *call,
+                            const weft_algo_topo_t *topo, weft_plan_builder_t *builder, uint32_t k)
 {
-    uint32_t n = call->nranks;
-    *ring = (ring_t){.builder = builder};
-    builder->grid(builder, 1, 0);
+    *ring = (ring_t){.topo = topo,
+                     .builder = builder,
+                     .n = call->nranks,
+                     .position = weft_algo_topo_position(topo, call->rank)};
+    builder->grid(builder, k, 0);
     ring->lane = builder->lane(builder);
-    if (position + 1 < n) {
-        uint32_t next = ring_rank(call->rank, 1, n);
-        ring->next = weft_port(builder->port(builder, ring->lane, next, 0, 1));
+}
+
+static void ring_plan_open_next(ring_t *ring)
+{
+    weft_plan_builder_t *b = ring->builder;
+    ring->next = weft_port(b->port(b, ring->lane, ring_at(ring, 1), 0, 1));
+}
+
+static void ring_plan_open_prev(ring_t *ring)
+{
+    weft_plan_builder_t *b = ring->builder;
+    ring->prev = weft_port(b->port(b, ring->lane, ring_at(ring, -1), 0, 0));
+}
+
+static void ring_init(ring_t *ring, const weft_algo_call_t *call, const weft_algo_topo_t *topo,
+                      weft_plan_builder_t *builder, uint32_t k)
+{
+    ring_plan_begin(ring, call, topo, builder, k);
+    ring_plan_open_next(ring);
+    ring_plan_open_prev(ring);
+}
+
+/* A chain that starts `head` positions after position 0. Returns this rank's place in it: place 0
+ * only sends, place n−1 only receives. */
+static uint32_t ring_plan_chain_init(ring_t *ring, const weft_algo_call_t *call,
+                                     const weft_algo_topo_t *topo, weft_plan_builder_t *builder,
+                                     uint32_t head)
+{
+    ring_plan_begin(ring, call, topo, builder, 1);
+    uint32_t place = ring_position(ring->position, head, ring->n);
+    if (place + 1 < ring->n) {
+        ring_plan_open_next(ring);
     }
-    if (position > 0) {
-        uint32_t prev = ring_rank(call->rank, -1, n);
-        ring->prev = weft_port(builder->port(builder, ring->lane, prev, 0, 0));
+    if (place > 0) {
+        ring_plan_open_prev(ring);
     }
+    return place;
 }
 
 /* dst0, dst1 ← src0, src1; an operand of kind NONE is left out. */
@@ -93,73 +121,102 @@ static void ring_steps(const ring_t *ring, uint32_t times, const weft_operand_t 
     ring->builder->end(ring->builder, ring->lane);
 }
 
-/* Invariant: after step s (1 … n−1) of the first half rank r holds, or has just sent, chunk r−s
- * combined over ranks r−s … r; so after step n−1 chunk r+1 is complete here. After step s of the
- * second half rank r has the results of chunks r+1, r, … r+1−s.
+/* From the block of the rank `distance` positions after this one to that of the rank before it. */
+static int32_t ring_plan_stride(const ring_t *ring, int64_t distance)
+{
+    uint32_t n = ring->n;
+    uint32_t up = (ring_at(ring, distance - 1) + n - ring_at(ring, distance)) % n;
+    return 2 * up > n ? -(int32_t)(n - up) : (int32_t)up;
+}
+
+/* Steps over the blocks of the ranks that are `first`, `first`−1, … positions after this one. Blocks
+ * at equal distances are one LOOP. `block` is the operand of `dst` or `src` that is the block. */
+static void ring_steps_over(const ring_t *ring, int64_t first, uint32_t times,
+                            weft_operand_t dst[2], weft_operand_t src[2], weft_operand_t *block)
+{
+    while (times > 0) {
+        uint32_t run = 1;
+        block->index = ring_at(ring, first);
+        block->stride = ring_plan_stride(ring, first);
+        while (run < times && ring_plan_stride(ring, first - run + 1) == block->stride) {
+            run++;
+        }
+        ring_steps(ring, run, dst, src);
+        times -= run;
+        first -= run;
+    }
+}
+
+/* Chunks are numbered by positions. Invariant: after step s (1 … n−1) of the first half position p
+ * holds, or has just sent, chunk p−s combined over positions p−s … p; so after step n−1 chunk p+1 is
+ * complete here. After step s of the second half position p has the results of chunks p+1, p, …
+ * p+1−s.
  * Cost: 2n−1 MOVEs and 2(n−1) messages of 1/n each, the least that any all-reduce can send. */
-void ring_all_reduce(const weft_algo_call_t *call, weft_plan_builder_t *builder)
-{
-    uint32_t n = call->nranks, r = call->rank, own = ring_rank(r, 1, n);
-    ring_t ring;
-    ring_init(&ring, call, builder, n);
-    ring_copy(&ring, ring.next, weft_in(r, 0));
-    ring_steps(&ring, n - 2, (weft_operand_t[2]){ring.next},
-               (weft_operand_t[2]){ring.prev, weft_in(ring_chunk(r, 1, n), -1)});
-    ring_move(&ring, (weft_operand_t[2]){weft_out(own, 0), ring.next},
-              (weft_operand_t[2]){ring.prev, weft_in(own, 0)}, WEFT_MOVE_FINAL);
-    ring_steps(&ring, n - 2, (weft_operand_t[2]){weft_out(r, -1), ring.next},
-               (weft_operand_t[2]){ring.prev});
-    ring_copy(&ring, weft_out(ring_chunk(r, n - 2, n), 0), ring.prev);
-}
-
-/* Invariant: after step s rank r has sent block r−s combined over ranks r−s+1 … r; the last step
- * completes block r here. Cost: n MOVEs, n−1 messages of one block. */
-void ring_reduce_scatter(const weft_algo_call_t *call, weft_plan_builder_t *builder)
-{
-    uint32_t n = call->nranks, r = call->rank, first = ring_rank(r, -1, n);
-    ring_t ring;
-    ring_init(&ring, call, builder, 1);
-    ring_copy(&ring, ring.next, weft_in(first, 0));
-    ring_steps(&ring, n - 2, (weft_operand_t[2]){ring.next},
-               (weft_operand_t[2]){ring.prev, weft_in(ring_chunk(first, 1, n), -1)});
-    ring_move(&ring, (weft_operand_t[2]){weft_out(0, 0)},
-              (weft_operand_t[2]){ring.prev, weft_in(r, 0)}, WEFT_MOVE_FINAL);
-}
-
-/* Invariant: after step s rank r has blocks r, r−1, … r−s. Cost: n MOVEs, n−1 messages of one
- * block. */
-void ring_all_gather(const weft_algo_call_t *call, weft_plan_builder_t *builder)
-{
-    uint32_t n = call->nranks, r = call->rank;
-    ring_t ring;
-    ring_init(&ring, call, builder, 1);
-    ring_move(&ring, (weft_operand_t[2]){weft_out(r, 0), ring.next},
-              (weft_operand_t[2]){weft_in(0, 0)}, 0);
-    ring_steps(&ring, n - 2, (weft_operand_t[2]){weft_out(ring_chunk(r, 1, n), -1), ring.next},
-               (weft_operand_t[2]){ring.prev});
-    ring_copy(&ring, weft_out(ring_chunk(r, n - 1, n), 0), ring.prev);
-}
-
-/* Invariant: a slice that position p has passed on is in OUT of positions 0 … p. Cost: one MOVE per rank;
- * the last rank is n−1 slices behind the root, whatever the size. */
-void ring_broadcast(const weft_algo_call_t *call, weft_plan_builder_t *builder)
-{
-    uint32_t position = ring_position(call->rank, call->root, call->nranks);
-    ring_t ring;
-    ring_plan_chain_init(&ring, call, builder, position);
-    ring_move(&ring, (weft_operand_t[2]){weft_out(0, 0), ring.next},
-              (weft_operand_t[2]){position == 0 ? weft_in(0, 0) : ring.prev}, 0);
-}
-
-/* The chain ends at the root. Invariant: what position p sends is combined over positions 0 … p. Cost: one
- * MOVE per rank, as broadcast. */
-void ring_reduce(const weft_algo_call_t *call, weft_plan_builder_t *builder)
+void ring_all_reduce(const weft_algo_call_t *call, const weft_algo_topo_t *topo,
+                     weft_plan_builder_t *builder)
 {
     uint32_t n = call->nranks;
-    uint32_t position = ring_position(call->rank, ring_rank(call->root, 1, n), n);
     ring_t ring;
-    ring_plan_chain_init(&ring, call, builder, position);
-    ring_move(&ring, (weft_operand_t[2]){position == n - 1 ? weft_out(0, 0) : ring.next},
-              (weft_operand_t[2]){ring.prev, weft_in(0, 0)},
-              position == n - 1 ? WEFT_MOVE_FINAL : 0);
+    ring_init(&ring, call, topo, builder, n);
+    uint32_t p = ring.position, own = ring_rank(p, 1, n);
+    ring_copy(&ring, ring.next, weft_in(p, 0));
+    ring_steps(&ring, n - 2, (weft_operand_t[2]){ring.next},
+               (weft_operand_t[2]){ring.prev, weft_in(ring_chunk(p, 1, n), -1)});
+    ring_move(&ring, (weft_operand_t[2]){weft_out(own, 0), ring.next},
+              (weft_operand_t[2]){ring.prev, weft_in(own, 0)}, WEFT_MOVE_FINAL);
+    ring_steps(&ring, n - 2, (weft_operand_t[2]){weft_out(p, -1), ring.next},
+               (weft_operand_t[2]){ring.prev});
+    ring_copy(&ring, weft_out(ring_chunk(p, n - 2, n), 0), ring.prev);
+}
+
+/* Invariant: after step s position p has sent the block of at(p−s) combined over positions p−s+1 … p;
+ * the last step completes this rank's block here. Cost: n MOVEs, n−1 messages of one block. */
+void ring_reduce_scatter(const weft_algo_call_t *call, const weft_algo_topo_t *topo,
+                         weft_plan_builder_t *builder)
+{
+    ring_t ring;
+    ring_init(&ring, call, topo, builder, 1);
+    weft_operand_t dst[2] = {ring.next}, src[2] = {ring.prev, weft_in(0, 0)};
+    ring_copy(&ring, ring.next, weft_in(ring_at(&ring, -1), 0));
+    ring_steps_over(&ring, -2, ring.n - 2, dst, src, &src[1]);
+    ring_move(&ring, (weft_operand_t[2]){weft_out(0, 0)},
+              (weft_operand_t[2]){ring.prev, weft_in(call->rank, 0)}, WEFT_MOVE_FINAL);
+}
+
+/* Invariant: after step s position p has the blocks of at(p), at(p−1), … at(p−s). Cost: n MOVEs, n−1
+ * messages of one block. */
+void ring_all_gather(const weft_algo_call_t *call, const weft_algo_topo_t *topo,
+                     weft_plan_builder_t *builder)
+{
+    ring_t ring;
+    ring_init(&ring, call, topo, builder, 1);
+    weft_operand_t dst[2] = {weft_out(0, 0), ring.next}, src[2] = {ring.prev};
+    ring_move(&ring, (weft_operand_t[2]){weft_out(call->rank, 0), ring.next},
+              (weft_operand_t[2]){weft_in(0, 0)}, 0);
+    ring_steps_over(&ring, -1, ring.n - 2, dst, src, &dst[0]);
+    ring_copy(&ring, weft_out(ring_at(&ring, 1), 0), ring.prev);
+}
+
+/* Invariant: a slice that place i of the chain has passed on is in OUT of places 0 … i. Cost: one
+ * MOVE per rank; the last rank is n−1 slices behind the root, whatever the size. */
+void ring_broadcast(const weft_algo_call_t *call, const weft_algo_topo_t *topo,
+                    weft_plan_builder_t *builder)
+{
+    ring_t ring;
+    uint32_t place =
+        ring_plan_chain_init(&ring, call, topo, builder, weft_algo_topo_position(topo, call->root));
+    ring_move(&ring, (weft_operand_t[2]){weft_out(0, 0), ring.next},
+              (weft_operand_t[2]){place == 0 ? weft_in(0, 0) : ring.prev}, 0);
+}
+
+/* The chain ends at the root. Invariant: what place i sends is combined over places 0 … i. Cost: one
+ * MOVE per rank, as broadcast. */
+void ring_reduce(const weft_algo_call_t *call, const weft_algo_topo_t *topo,
+                 weft_plan_builder_t *builder)
+{
+    uint32_t n = call->nranks, root = weft_algo_topo_position(topo, call->root);
+    ring_t ring;
+    uint32_t place = ring_plan_chain_init(&ring, call, topo, builder, ring_rank(root, 1, n));
+    ring_move(&ring, (weft_operand_t[2]){place == n - 1 ? weft_out(0, 0) : ring.next},
+              (weft_operand_t[2]){ring.prev, weft_in(0, 0)}, place == n - 1 ? WEFT_MOVE_FINAL : 0);
 }

@@ -23,10 +23,15 @@ uint32_t ring_chunk(uint32_t first, uint32_t step, uint32_t n);
 uint32_t ring_position(uint32_t rank, uint32_t head, uint32_t n);
 
 /* Each writes the plan of call->rank. */
-void ring_all_reduce(const weft_algo_call_t *call, weft_plan_builder_t *builder);
-void ring_reduce_scatter(const weft_algo_call_t *call, weft_plan_builder_t *builder);
-void ring_all_gather(const weft_algo_call_t *call, weft_plan_builder_t *builder);
-void ring_broadcast(const weft_algo_call_t *call, weft_plan_builder_t *builder);
-void ring_reduce(const weft_algo_call_t *call, weft_plan_builder_t *builder);
+void ring_all_reduce(const weft_algo_call_t *call, const weft_algo_topo_t *topo,
+                     weft_plan_builder_t *builder);
+void ring_reduce_scatter(const weft_algo_call_t *call, const weft_algo_topo_t *topo,
+                         weft_plan_builder_t *builder);
+void ring_all_gather(const weft_algo_call_t *call, const weft_algo_topo_t *topo,
+                     weft_plan_builder_t *builder);
+void ring_broadcast(const weft_algo_call_t *call, const weft_algo_topo_t *topo,
+                    weft_plan_builder_t *builder);
+void ring_reduce(const weft_algo_call_t *call, const weft_algo_topo_t *topo,
+                 weft_plan_builder_t *builder);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Arithmetic of the ring, exhaustively for small n, and the size of its plans for large n. */
+ * Arithmetic of the ring, exhaustively for small n, the size of its plans for large n, and rings over
+ * several hosts: proved wherever the ranks are, with one way into each host. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,8 +9,12 @@
 
 #include <cmocka.h>
 
+#include "core/base/error.h"
+#include "core/plan/topo_view.h"
+#include "core/plan/verify.h"
 #include "plugins/algo-ring/ring_plan.c"
 #include "tests/support/plan_fixture.h"
+#include "tests/support/plan_reference.h"
 
 static void next_and_previous_are_inverse(void **state)
 {
@@ -51,20 +56,141 @@ static void a_chain_visits_every_rank_once(void **state)
     }
 }
 
+#define RANKS_MAX 1024u
+
+static plan_fixture_t ring;
+
+static int open_ring(void **state)
+{
+    (void)state;
+    plan_fixture_open(&ring, WEFT_PLUGIN_DIR, "algo-ring");
+    return 0;
+}
+
+static int close_ring(void **state)
+{
+    (void)state;
+    plan_fixture_close(&ring);
+    return 0;
+}
+
+static const weft_coll_t colls[] = {WEFT_ALL_REDUCE, WEFT_REDUCE_SCATTER, WEFT_ALL_GATHER,
+                                    WEFT_BROADCAST, WEFT_REDUCE};
+
+static weft_plan_t **emit_over(weft_coll_t coll, const uint32_t *host, uint32_t n, uint32_t nhosts,
+                               uint32_t root)
+{
+    weft_algo_topo_t from = {.size = sizeof from, .nhosts = nhosts, .host = host};
+    weft_algo_call_t call = {.coll = coll, .nranks = n, .root = root};
+    weft_topo_view_t view;
+    assert_int_equal(weft_topo_view_init(&view, &from, NULL, n), WEFT_OK);
+    weft_plan_t **plans = plan_fixture_emit_view(&ring, &call, &view.topo, NULL);
+    weft_topo_view_fini(&view);
+    if (plans == NULL) {
+        fail_msg("%s of %u ranks: %s", weft_coll_name(coll), n, weft_error_record()->text);
+    }
+    return plans;
+}
+
 static void plans_do_not_grow_with_the_ranks(void **state)
 {
     (void)state;
-    static void (*const emitters[])(const weft_algo_call_t *, weft_plan_builder_t *) = {
-        ring_all_reduce, ring_reduce_scatter, ring_all_gather, ring_broadcast, ring_reduce};
     static const uint32_t most[] = {10, 6, 6, 2, 2};
+    static uint32_t host[1000];
     for (uint32_t coll = 0; coll < 5; coll++) {
-        weft_plan_t **plans = plan_fixture_write(emitters[coll], (weft_coll_t)coll, 1000);
-        assert_non_null(plans);
+        weft_plan_t **plans = emit_over(colls[coll], host, 1000, 1, 0);
         for (uint32_t rank = 0; rank < 1000; rank++) {
             assert_true(plans[rank]->nlanes == 1);
             assert_true(plans[rank]->lanes[0].ncode <= most[coll]);
         }
         plan_fixture_free(plans, 1000);
+    }
+}
+
+static void plans_grow_with_the_hosts_where_ranks_are_dealt_in_turn(void **state)
+{
+    (void)state;
+    static uint32_t host[RANKS_MAX];
+    for (uint32_t rank = 0; rank < 512; rank++) {
+        host[rank] = rank % 8;
+    }
+    weft_plan_t **plans = emit_over(WEFT_ALL_GATHER, host, 512, 8, 0);
+    for (uint32_t rank = 0; rank < 512; rank++) {
+        assert_in_range(plans[rank]->lanes[0].ncode, 1, 3 + 3 * (2 * 8 + 1));
+    }
+    plan_fixture_free(plans, 512);
+}
+
+/* Messages of one pass from one host to another. */
+static uint32_t crossings(weft_plan_t *const *plans, const uint32_t *host, uint32_t n)
+{
+    uint32_t count = 0;
+    for (uint32_t rank = 0; rank < n; rank++) {
+        for (uint32_t i = 0; i < plans[rank]->nports; i++) {
+            count += plans[rank]->ports[i].sends && host[plans[rank]->ports[i].peer] != host[rank];
+        }
+    }
+    return count;
+}
+
+static void a_ring_enters_each_host_once_wherever_its_ranks_are(void **state)
+{
+    (void)state;
+    static uint32_t host[RANKS_MAX];
+    for (uint32_t nhosts = 2; nhosts <= 8; nhosts++) {
+        for (uint32_t each = 1; each <= 8; each++) {
+            uint32_t n = nhosts * each;
+            for (uint32_t rank = 0; rank < n; rank++) {
+                host[rank] = rank % nhosts; /* dealt in turn: every step would cross */
+            }
+            for (uint32_t i = 0; i < 3; i++) {
+                weft_plan_t **plans = emit_over(colls[i], host, n, nhosts, 0);
+                assert_int_equal(crossings(plans, host, n), nhosts);
+                plan_fixture_free(plans, n);
+            }
+        }
+    }
+}
+
+static void prove_over(const uint32_t *host, uint32_t n, uint32_t nhosts)
+{
+    static const uint32_t depths[][2] = {{2, 1}, {4, 3}, {8, 4}};
+    for (uint32_t i = 0; i < 5; i++) {
+        uint32_t roots = weft_coll_is_rooted(colls[i]) ? n : 1;
+        for (uint32_t root = 0; root<roots; root += n> 4 ? 3 : 1) {
+            weft_plan_t **plans = emit_over(colls[i], host, n, nhosts, root);
+            for (uint32_t at = 0; at < 6; at++) {
+                weft_verify_report_t report = plan_fixture_verify(plans, n, depths[at / 2][0],
+                                                                  depths[at / 2][1], at % 2 != 0);
+                if (report.verdict != WEFT_VERDICT_OK || !report.same_on_all_ranks ||
+                    (i >= 1 && i <= 2 && report.vector != WEFT_VECTOR_BLOCKS)) {
+                    fail_msg("%s of %u ranks on %u hosts, root %u: %s: %s",
+                             weft_coll_name(colls[i]), n, nhosts, root,
+                             weft_verdict_name(report.verdict), report.text);
+                }
+            }
+            assert_int_equal(plan_reference_run(plans, n, 4, 2, n + root), PLAN_RIGHT);
+            plan_fixture_free(plans, n);
+        }
+    }
+}
+
+static void rings_over_any_hosts_are_proved(void **state)
+{
+    (void)state;
+    uint32_t host[32], random = 1;
+    for (uint32_t n = 2; n <= 12; n++) {
+        for (uint32_t nhosts = 1; nhosts <= n && nhosts <= 4; nhosts++) {
+            for (uint32_t rank = 0; rank < n; rank++) {
+                host[rank] = rank % nhosts;
+            }
+            prove_over(host, n, nhosts);
+            for (uint32_t rank = 0; rank < n; rank++) {
+                random = random * 1664525u + 1013904223u;
+                host[rank] = (random >> 16) % nhosts;
+            }
+            prove_over(host, n, nhosts);
+        }
     }
 }
 
@@ -75,6 +201,9 @@ int main(void)
         cmocka_unit_test(what_comes_in_is_what_goes_on),
         cmocka_unit_test(a_chain_visits_every_rank_once),
         cmocka_unit_test(plans_do_not_grow_with_the_ranks),
+        cmocka_unit_test(plans_grow_with_the_hosts_where_ranks_are_dealt_in_turn),
+        cmocka_unit_test(a_ring_enters_each_host_once_wherever_its_ranks_are),
+        cmocka_unit_test(rings_over_any_hosts_are_proved),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_ring, close_ring);
 }

@@ -7,7 +7,7 @@
 
 #include "core/plan/plan_ir.h"
 
-#define WEFT_PLAN_DEPTH 4 /* plans of plans */
+#define WEFT_PLAN_DEPTH 8 /* plans of plans: one for each level that a job may have, and two */
 
 /* A sub-plan that waits for the builder's call(). */
 typedef struct weft_plan_part {

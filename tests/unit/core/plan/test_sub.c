@@ -398,7 +398,7 @@ static void plans_in_plans_without_end_are_refused(void **state)
         .size = sizeof plan_subs_own, .supports = plan_subs_serves, .emit = by_itself};
     assert_null(plan_subs_emit(by_itself, WEFT_ALL_REDUCE, 2));
     assert_int_equal(weft_error_record()->status, WEFT_ERR_PLAN);
-    assert_non_null(strstr(weft_error_record()->text, "more than 4 plans in each other"));
+    assert_non_null(strstr(weft_error_record()->text, "more than 8 plans in each other"));
 }
 
 static void without_other_algorithms_the_reason_is_said(void **state)

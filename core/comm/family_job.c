@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <weft/sdk/host_identity.h>
+
 #include "core/base/error.h"
 #include "core/boot/exchange.h"
 #include "core/os/os_numa.h"
@@ -19,6 +21,16 @@ typedef struct family_own {
     weft_site_t *site; /* NULL: no topology file */
 } family_own_t;
 
+/* The network namespace of this process; 0: not known. */
+static uint64_t family_job_space(void)
+{
+    uint8_t identity[WEFT_HOST_IDENTITY_BYTES];
+    uint64_t space = 0;
+    (void)weft_host_identity_read(identity);
+    memcpy(&space, identity + sizeof identity - sizeof space, sizeof space);
+    return space;
+}
+
 /* What the system tells without a topo plugin: nodes, no devices. */
 static weft_status_t family_job_look(const weft_family_t *family, family_own_t *own)
 {
@@ -27,6 +39,7 @@ static weft_status_t family_job_look(const weft_family_t *family, family_own_t *
     own->kind.nodes = numa.nodes;
     own->rank =
         (weft_job_rank_t){.kind = weft_job_kind_hash(&own->kind),
+                          .space = family_job_space(),
                           .node = numa.node == WEFT_OS_NODE_NONE ? WEFT_JOB_NONE : numa.node,
                           .gpu = WEFT_JOB_NONE};
     if (path == NULL || path[0] == '\0') {
@@ -43,16 +56,18 @@ static weft_status_t family_job_gather(weft_family_t *family, const family_own_t
     uint32_t n = family->nranks;
     const weft_boot_peer_t *peers = weft_boot_peers(family->boot);
     weft_job_rank_t *ranks = weft_os_alloc(n * sizeof *ranks, 0);
-    uint32_t *host = weft_os_alloc(n * sizeof *host, 0);
-    for (uint32_t rank = 0; host != NULL && rank < n; rank++) {
-        host[rank] = peers[rank].host;
+    uint32_t *machine = weft_os_alloc(n * sizeof *machine, 0);
+    for (uint32_t rank = 0; machine != NULL && rank < n; rank++) {
+        machine[rank] = peers[rank].host;
     }
     weft_status_t status = WEFT_OK;
-    if (ranks != NULL && host != NULL) {
+    if (ranks != NULL && machine != NULL) {
         status = weft_boot_all_gather(family->boot, "places of ranks", &own->rank, sizeof own->rank,
                                       ranks);
     }
-    weft_status_t made = weft_job_init(&family->job, ranks, host, n, weft_boot_hosts(family->boot));
+    weft_status_t made =
+        weft_job_init(&family->job, ranks, machine, n, weft_boot_hosts(family->boot));
+    weft_os_free(machine);
     return status != WEFT_OK ? status : made;
 }
 

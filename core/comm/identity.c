@@ -9,20 +9,24 @@
 #include "core/base/error.h"
 #include "core/comm/family_setup.h"
 
-/* Counts the hosts, and the ranks of the fullest one. */
+/* Counts the hosts, and the ranks of the fullest machine: several hosts may be namespaces of one, and
+ * their ranks use the same cores. */
 static weft_status_t identity_count_hosts(weft_comm_identity_t *self)
 {
     const weft_boot_peer_t *peers = weft_boot_peers(self->family->boot);
-    uint32_t hosts = weft_boot_hosts(self->family->boot);
-    uint32_t *ranks = weft_os_alloc(hosts * sizeof *ranks, 0);
+    const weft_job_t *job = &self->family->job;
+    uint32_t machines = weft_boot_hosts(self->family->boot);
+    uint32_t *ranks = weft_os_alloc(((size_t)machines + job->nhosts) * sizeof *ranks, 0);
     if (ranks == NULL) {
-        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot count %u hosts", hosts);
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot count %u hosts", job->nhosts);
     }
+    uint32_t *on_host = ranks + machines;
     for (uint32_t r = 0; r < self->nranks; r++) {
-        uint32_t on_host = ++ranks[peers[self->family_rank[r]].host];
-        self->nhosts += on_host == 1;
-        self->crowd = on_host > self->crowd ? on_host : self->crowd;
+        uint32_t here = ++ranks[peers[self->family_rank[r]].host];
+        self->crowd = here > self->crowd ? here : self->crowd;
+        self->nhosts += job->nhosts > 0 && on_host[job->host[self->family_rank[r]]]++ == 0;
     }
+    self->nhosts = self->nhosts > 0 ? self->nhosts : 1; /* of a family of one rank */
     weft_os_free(ranks);
     return WEFT_OK;
 }

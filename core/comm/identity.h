@@ -16,7 +16,7 @@ typedef struct weft_comm_identity {
     uint32_t *family_rank; /* per rank: its rank in the family */
     bool ordered;          /* family_rank ascends */
     uint32_t nhosts;
-    uint32_t crowd; /* ranks on the host that has most of them */
+    uint32_t crowd; /* ranks on the machine that has most of them */
     /* What algorithms see of the topology. In deterministic mode all ranks share one host. */
     weft_topo_view_t view;
 } weft_comm_identity_t;

@@ -113,7 +113,8 @@ static void topo_view_sort(const topo_view_making_t *making, uint32_t level, con
     }
 }
 
-/* Sorts by the innermost level first: the outermost one, the last, decides most. */
+/* Sorts by the innermost level first: the outermost one, the last, decides most. Keeps the order only
+ * if it is not that of the ranks. */
 static void topo_view_find_order(topo_view_making_t *making)
 {
     weft_topo_view_t *view = making->view;
@@ -135,6 +136,7 @@ static void topo_view_find_order(topo_view_making_t *making)
     if (!ordered) {
         view->topo.order = order;
         view->topo.position = other;
+        making->next += 2 * (size_t)n;
     }
 }
 
@@ -147,42 +149,80 @@ static uint32_t topo_view_most_groups(const weft_algo_topo_t *from)
     return most;
 }
 
+static void topo_view_fill(topo_view_making_t *making)
+{
+    const weft_algo_topo_t *from = making->from;
+    making->view->topo.ngroups = making->view->memory->ngroups;
+    making->view->topo.group = making->view->memory->group;
+    if (!weft_algo_topo_has_levels(from)) {
+        topo_view_keep_hosts(making, from->host, from->nhosts > 0 ? from->nhosts : 1);
+    }
+    for (uint32_t i = 0; weft_algo_topo_has_levels(from) && i < from->nlevels; i++) {
+        if (i == from->host_level) {
+            topo_view_keep_hosts(making, from->host, from->nhosts);
+        } else {
+            uint32_t count = topo_view_number(making, from->group[i], from->ngroups[i]);
+            topo_view_keep_level(making, count, false);
+        }
+    }
+    topo_view_find_order(making);
+}
+
+/* Where `words` has what `at` points to in the view's words. */
+static const uint32_t *topo_view_moved(const weft_topo_view_t *view, const uint32_t *at,
+                                       const uint32_t *words)
+{
+    return at == NULL ? NULL : words + (at - view->memory->words);
+}
+
+/* Gives back what was needed only to make the view: communicators keep views for long. */
+static weft_status_t topo_view_shrink(weft_topo_view_t *view, size_t used)
+{
+    size_t bytes = sizeof *view->memory + used * sizeof *view->memory->words;
+    topo_view_memory_t *less = weft_os_alloc(bytes, 0);
+    if (less == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for the topology of %u ranks",
+                         view->nranks);
+    }
+    memcpy(less, view->memory, bytes);
+    for (uint32_t i = 0; i < view->topo.nlevels; i++) {
+        less->group[i] = topo_view_moved(view, view->memory->group[i], less->words);
+    }
+    view->topo.host = less->group[view->topo.host_level];
+    view->topo.order = topo_view_moved(view, view->topo.order, less->words);
+    view->topo.position = topo_view_moved(view, view->topo.position, less->words);
+    view->topo.rails = topo_view_moved(view, view->topo.rails, less->words);
+    view->topo.ngroups = less->ngroups;
+    view->topo.group = less->group;
+    weft_os_free(view->memory);
+    view->memory = less;
+    view->bytes = bytes;
+    return WEFT_OK;
+}
+
 weft_status_t weft_topo_view_init(weft_topo_view_t *view, const weft_algo_topo_t *from,
                                   const uint32_t *ranks, uint32_t n)
 {
     uint32_t most = topo_view_most_groups(from);
     uint32_t levels = weft_algo_topo_has_levels(from) ? from->nlevels : 1;
     *view = (weft_topo_view_t){.topo = {.size = sizeof view->topo}, .nranks = n};
-    levels = levels < WEFT_TOPO_VIEW_LEVELS_MAX ? levels : WEFT_TOPO_VIEW_LEVELS_MAX;
     most = most > n ? most : n;
     /* Levels, order and positions; rails and numbers. */
-    uint64_t words = ((uint64_t)levels + 2) * n + 2 * ((uint64_t)most + 1);
-    view->bytes = sizeof *view->memory + words * sizeof *view->memory->words;
-    view->memory = weft_os_alloc(view->bytes, 0);
-    if (view->memory == NULL) {
-        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for the topology of %u ranks", n);
+    size_t words = ((size_t)levels + 2) * n + 2 * ((size_t)most + 1);
+    view->memory = weft_os_alloc(sizeof *view->memory + words * sizeof *view->memory->words, 0);
+    if (view->memory == NULL || levels > WEFT_TOPO_VIEW_LEVELS_MAX) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM,
+                         "no memory for the topology of %u ranks and %u levels", n, levels);
     }
+    uint32_t *first = view->memory->words;
     topo_view_making_t making = {.view = view,
                                  .from = from,
                                  .ranks = ranks,
                                  .n = n,
-                                 .number = view->memory->words,
-                                 .next = view->memory->words + most + 1};
-    view->topo.ngroups = view->memory->ngroups;
-    view->topo.group = view->memory->group;
-    if (!weft_algo_topo_has_levels(from)) {
-        topo_view_keep_hosts(&making, from->host, from->nhosts > 0 ? from->nhosts : 1);
-    }
-    for (uint32_t i = 0; weft_algo_topo_has_levels(from) && i < levels; i++) {
-        if (i == from->host_level) {
-            topo_view_keep_hosts(&making, from->host, from->nhosts);
-        } else {
-            uint32_t count = topo_view_number(&making, from->group[i], from->ngroups[i]);
-            topo_view_keep_level(&making, count, false);
-        }
-    }
-    topo_view_find_order(&making);
-    return WEFT_OK;
+                                 .number = first + (words - most - 1),
+                                 .next = first};
+    topo_view_fill(&making);
+    return topo_view_shrink(view, (size_t)(making.next - first));
 }
 
 void weft_topo_view_fini(weft_topo_view_t *view)

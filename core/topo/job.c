@@ -94,24 +94,82 @@ static void job_number_kinds(weft_job_t *job)
     }
 }
 
-weft_status_t weft_job_init(weft_job_t *job, weft_job_rank_t *ranks, uint32_t *host,
-                            uint32_t nranks, uint32_t nhosts)
+typedef uint64_t (*job_key_fn_t)(const weft_job_rank_t *rank);
+
+static uint64_t job_space(const weft_job_rank_t *rank)
 {
-    *job = (weft_job_t){.nranks = nranks, .nhosts = nhosts, .ranks = ranks, .host = host};
-    job->first = weft_os_alloc(nhosts * sizeof *job->first, 0);
-    job->kind = weft_os_alloc(nhosts * sizeof *job->kind, 0);
-    if (ranks == NULL || host == NULL || job->first == NULL || job->kind == NULL) {
-        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for a job of %u ranks", nranks);
+    return rank->space;
+}
+
+static uint64_t job_node(const weft_job_rank_t *rank)
+{
+    return rank->node;
+}
+
+/* Parts the groups of `outer` by what their ranks told. Parts are numbered by their first ranks; a
+ * chain leads from the first rank of a part to that of the next part of the group. */
+static weft_status_t job_part(const weft_job_t *job, const uint32_t *outer, uint32_t nouter,
+                              job_key_fn_t key, uint32_t *part, uint32_t *count_p)
+{
+    uint32_t *head = weft_os_alloc(((size_t)nouter + job->nranks) * sizeof *head, 0);
+    if (head == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for the groups of %u ranks",
+                         job->nranks);
     }
-    for (uint32_t rank = nranks; rank-- > 0;) {
-        job->first[host[rank]] = rank;
+    uint32_t *next = head + nouter, count = 0; /* ranks plus one; 0 ends a chain */
+    for (uint32_t rank = 0; rank < job->nranks; rank++) {
+        uint32_t *at = &head[outer[rank]];
+        while (*at != 0 && key(&job->ranks[*at - 1]) != key(&job->ranks[rank])) {
+            at = &next[*at - 1];
+        }
+        if (*at == 0) {
+            *at = rank + 1;
+            part[rank] = count++;
+        } else {
+            part[rank] = part[*at - 1];
+        }
+    }
+    weft_os_free(head);
+    *count_p = count;
+    return WEFT_OK;
+}
+
+static weft_status_t job_find_hosts(weft_job_t *job, const uint32_t *machine, uint32_t nmachines)
+{
+    job->host = weft_os_alloc(job->nranks * sizeof *job->host, 0);
+    if (job->ranks == NULL || machine == NULL || job->host == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for a job of %u ranks", job->nranks);
+    }
+    weft_status_t status = job_part(job, machine, nmachines, job_space, job->host, &job->nhosts);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    job->first = weft_os_alloc(job->nhosts * sizeof *job->first, 0);
+    job->kind = weft_os_alloc(job->nhosts * sizeof *job->kind, 0);
+    if (job->first == NULL || job->kind == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for %u hosts", job->nhosts);
+    }
+    for (uint32_t rank = job->nranks; rank-- > 0;) {
+        job->first[job->host[rank]] = rank;
+    }
+    return WEFT_OK;
+}
+
+weft_status_t weft_job_init(weft_job_t *job, weft_job_rank_t *ranks, const uint32_t *machine,
+                            uint32_t nranks, uint32_t nmachines)
+{
+    *job = (weft_job_t){.nranks = nranks, .ranks = ranks};
+    weft_status_t status = job_find_hosts(job, machine, nmachines);
+    if (status != WEFT_OK) {
+        return status;
     }
     job_number_kinds(job);
     job->kinds = weft_os_alloc(job->nkinds * sizeof *job->kinds, 0);
     if (job->kinds == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for %u kinds of hosts", job->nkinds);
     }
-    job->topo = (weft_algo_topo_t){.size = sizeof job->topo, .nhosts = nhosts, .host = host};
+    job->topo =
+        (weft_algo_topo_t){.size = sizeof job->topo, .nhosts = job->nhosts, .host = job->host};
     return WEFT_OK;
 }
 
@@ -141,31 +199,6 @@ static weft_status_t job_add_site(weft_job_t *job, const weft_site_t *site,
     return WEFT_OK;
 }
 
-/* Ranks of one host and one node are an island; so are the ranks of a host that run on several.
- * `next` leads from the first rank of an island to that of the next island of the host. */
-static uint32_t job_number_islands(const weft_job_t *job, uint32_t *group, uint32_t *next)
-{
-    uint32_t count = 0;
-    for (uint32_t rank = 0; rank < job->nranks; rank++) {
-        uint32_t at = job->first[job->host[rank]], end = at;
-        while (at != WEFT_JOB_NONE && at < rank && job->ranks[at].node != job->ranks[rank].node) {
-            end = at;
-            at = next[at];
-        }
-        if (at == WEFT_JOB_NONE) {
-            next[end] = rank;
-            at = rank;
-        }
-        if (at == rank) {
-            next[rank] = WEFT_JOB_NONE;
-            group[rank] = count++;
-        } else {
-            group[rank] = group[at];
-        }
-    }
-    return count;
-}
-
 /* NICs of each host; NULL if no kind tells of any. */
 static const uint32_t *job_count_rails(const weft_job_t *job, uint32_t *rails)
 {
@@ -179,11 +212,12 @@ static const uint32_t *job_count_rails(const weft_job_t *job, uint32_t *rails)
     return any ? rails : NULL;
 }
 
+/* Ranks of one host and one node are an island; so are the ranks of a host that run on several. */
 weft_status_t weft_job_make_levels(weft_job_t *job, const weft_site_t *site,
                                    const char *const *names)
 {
     size_t n = job->nranks, above = site != NULL ? weft_site_levels(site) : 0;
-    job->levels = weft_os_alloc(((above + 2) * n + job->nhosts) * sizeof *job->levels, 0);
+    job->levels = weft_os_alloc(((above + 1) * n + job->nhosts) * sizeof *job->levels, 0);
     if (job->levels == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for the levels of %zu ranks", n);
     }
@@ -197,11 +231,20 @@ weft_status_t weft_job_make_levels(weft_job_t *job, const weft_site_t *site,
     job->group[topo->host_level] = job->host;
     job->ngroups[topo->host_level] = job->nhosts;
     job->group[topo->nlevels] = islands;
-    job->ngroups[topo->nlevels++] = job_number_islands(job, islands, islands + n);
-    topo->rails = job_count_rails(job, islands + 2 * n);
+    status = job_part(job, job->host, job->nhosts, job_node, islands, &job->ngroups[topo->nlevels]);
+    topo->nlevels++;
+    topo->rails = job_count_rails(job, islands + n);
     topo->ngroups = job->ngroups;
     topo->group = job->group;
-    return WEFT_OK;
+    return status;
+}
+
+uint64_t weft_job_bytes(const weft_job_t *job)
+{
+    uint64_t levels = job->topo.nlevels > 0 ? job->topo.nlevels - 1 : 0; /* hosts have their own */
+    uint64_t rank = sizeof *job->ranks + sizeof *job->host + levels * sizeof *job->levels;
+    return job->nranks * rank + job->nkinds * sizeof *job->kinds +
+           job->nhosts * (sizeof *job->first + sizeof *job->kind + sizeof *job->levels);
 }
 
 void weft_job_fini(weft_job_t *job)

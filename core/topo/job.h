@@ -37,16 +37,17 @@ typedef struct weft_job_kind {
 
 /* What a rank tells all others of itself. */
 typedef struct weft_job_rank {
-    uint64_t kind; /* hash of the description of its host */
-    uint64_t site; /* hash of the topology file; 0: none */
-    uint32_t node; /* NUMA node on which it runs; WEFT_JOB_NONE: on several */
-    uint32_t gpu;  /* device of the description; WEFT_JOB_NONE: none */
+    uint64_t kind;  /* hash of the description of its host */
+    uint64_t site;  /* hash of the topology file; 0: none */
+    uint64_t space; /* network namespace: only in one of them do ranks share memory */
+    uint32_t node;  /* NUMA node on which it runs; WEFT_JOB_NONE: on several */
+    uint32_t gpu;   /* device of the description; WEFT_JOB_NONE: none */
 } weft_job_rank_t;
 
 typedef struct weft_job {
     uint32_t nranks, nhosts, nkinds;
     weft_job_rank_t *ranks;
-    uint32_t *host;         /* by rank */
+    uint32_t *host;         /* by rank: in order of first appearance */
     uint32_t *first;        /* by host: its first rank, whose word on the kind holds */
     uint32_t *kind;         /* by host: of `kinds`; WEFT_JOB_NONE: beyond the most */
     weft_job_kind_t *kinds; /* in order of their first rank */
@@ -68,10 +69,11 @@ void weft_job_describe(const weft_machine_t *machine, weft_job_path_fn_t path,
                        weft_job_kind_t *kind);
 uint64_t weft_job_kind_hash(const weft_job_kind_t *kind);
 
-/* Takes what the ranks told, and the hosts that they are on; finds the kinds, whose descriptions
- * the caller fills in. The job owns both arrays, also on failure. ERR_RESOURCE. Thread: any. */
-weft_status_t weft_job_init(weft_job_t *job, weft_job_rank_t *ranks, uint32_t *host,
-                            uint32_t nranks, uint32_t nhosts);
+/* Takes what the ranks told, and the machines that they are on (`nmachines` of them); finds the
+ * hosts, a machine or a network namespace of one, and the kinds, whose descriptions the caller
+ * fills in. The job owns `ranks`, also on failure. ERR_RESOURCE. Thread: any. */
+weft_status_t weft_job_init(weft_job_t *job, weft_job_rank_t *ranks, const uint32_t *machine,
+                            uint32_t nranks, uint32_t nmachines);
 /* The description with that hash, or WEFT_JOB_NONE. */
 uint32_t weft_job_find_kind(const weft_job_t *job, uint64_t hash);
 
@@ -79,6 +81,8 @@ uint32_t weft_job_find_kind(const weft_job_t *job, uint64_t hash);
  * where the site does not list a host. */
 weft_status_t weft_job_make_levels(weft_job_t *job, const weft_site_t *site,
                                    const char *const *names);
+/* Bytes of the tables. */
+uint64_t weft_job_bytes(const weft_job_t *job);
 void weft_job_fini(weft_job_t *job);
 
 #endif

@@ -13,19 +13,21 @@
 #include "core/os/os.h"
 #include "core/topo/job.h"
 
-/* A rank is a letter for its host, one for its kind and a digit for its node ('-': none). */
+/* A rank is a letter for its machine, one for its kind, a digit for its node ('-': none), and perhaps
+ * one for its namespace. */
 static void job_open(weft_job_t *job, const char *const *ranks, uint32_t n)
 {
     weft_job_rank_t *told = weft_os_alloc(n * sizeof *told, 0);
-    uint32_t *host = weft_os_alloc(n * sizeof *host, 0), nhosts = 0;
+    uint32_t machine[64], nmachines = 0;
     for (uint32_t i = 0; i < n; i++) {
-        host[i] = (uint32_t)(ranks[i][0] - 'a');
-        nhosts = host[i] + 1 > nhosts ? host[i] + 1 : nhosts;
+        machine[i] = (uint32_t)(ranks[i][0] - 'a');
+        nmachines = machine[i] + 1 > nmachines ? machine[i] + 1 : nmachines;
         told[i] = (weft_job_rank_t){.kind = (uint64_t)ranks[i][1],
+                                    .space = (uint64_t)ranks[i][3],
                                     .node = ranks[i][2] == '-' ? WEFT_JOB_NONE
                                                                : (uint32_t)(ranks[i][2] - '0')};
     }
-    assert_int_equal(weft_job_init(job, told, host, n, nhosts), WEFT_OK);
+    assert_int_equal(weft_job_init(job, told, machine, n, nmachines), WEFT_OK);
 }
 
 static void expect_level(const weft_job_t *job, uint32_t level, const char *groups)
@@ -46,6 +48,21 @@ static void kinds_are_numbered_by_their_first_hosts(void **state)
     assert_memory_equal(job.first, ((uint32_t[]){0, 1, 3, 5}), sizeof(uint32_t[4]));
     assert_int_equal(weft_job_find_kind(&job, 'y'), 1);
     assert_int_equal(weft_job_find_kind(&job, 'w'), WEFT_JOB_NONE);
+    weft_job_fini(&job);
+}
+
+static void namespaces_of_a_machine_are_hosts(void **state)
+{
+    (void)state;
+    static const char *const ranks[] = {"ax01", "bx01", "ax02", "ax01", "bx02", "bx01", "ax13"};
+    static const char *const names[] = {"a", "b", "a", "b", "a"};
+    weft_job_t job;
+    job_open(&job, ranks, 7);
+    assert_int_equal(job.nhosts, 5);
+    assert_memory_equal(job.host, ((uint32_t[]){0, 1, 2, 0, 3, 1, 4}), sizeof(uint32_t[7]));
+    assert_memory_equal(job.first, ((uint32_t[]){0, 1, 2, 4, 6}), sizeof(uint32_t[5]));
+    assert_int_equal(weft_job_make_levels(&job, NULL, names), WEFT_OK);
+    expect_level(&job, 1, "abcadbe");
     weft_job_fini(&job);
 }
 
@@ -172,6 +189,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kinds_are_numbered_by_their_first_hosts),
+        cmocka_unit_test(namespaces_of_a_machine_are_hosts),
         cmocka_unit_test(the_first_rank_of_a_host_tells_its_kind),
         cmocka_unit_test(beyond_the_most_kinds_nothing_is_known),
         cmocka_unit_test(levels_are_hosts_and_the_nodes_of_their_ranks),

@@ -2,25 +2,31 @@
  *
  * The plugin: two levels, inside the host and between hosts. The plans are in hier_plan.c. */
 #include <stdbool.h>
+#include <string.h>
 
 #include <weft/sdk/algo_frame.h>
 
-#include "hier_plan.h"
 #include "hier_blocks.h"
+#include "hier_pairs.h"
+#include "hier_plan.h"
+#include "hier_ring.h"
 #include "layout.h"
+
+#define HIER_NAME "algo-hier"
+#define HIER_RING "algo-ring"
 
 typedef struct hier_config {
     const char *between;
     int64_t group; /* 0: the ranks of a host */
 } hier_config_t;
 
-static const hier_config_t hier_defaults = {.between = "algo-ring", .group = 0};
+static const hier_config_t hier_defaults = {.between = HIER_RING, .group = 0};
 
 static const weft_option_t hier_options[] = {
     {.name = "between",
      .type = WEFT_OPT_STRING,
      .offset = offsetof(hier_config_t, between),
-     .value = "algo-ring",
+     .value = HIER_RING,
      .help = "name of the loaded algorithm that works between hosts"},
     {.name = "group",
      .type = WEFT_OPT_INT,
@@ -32,17 +38,23 @@ static const weft_option_t hier_options[] = {
     {.name = NULL},
 };
 
+typedef void (*hier_emit_fn_t)(const hier_job_t *job);
+
 typedef struct hier_form {
-    void (*emit)(const hier_job_t *job);
-    bool equal; /* hosts must have equal numbers of ranks */
+    hier_emit_fn_t emit; /* over any algorithm between hosts */
+    hier_emit_fn_t ring; /* where that is a ring; NULL: the same */
+    bool equal;          /* `emit` needs hosts with equal numbers of ranks */
 } hier_form_t;
 
 static const hier_form_t hier_forms[WEFT_COLL_COUNT] = {
-    [WEFT_ALL_REDUCE] = {hier_all_reduce, false},
-    [WEFT_BROADCAST] = {hier_broadcast, false},
-    [WEFT_REDUCE] = {hier_reduce, false},
-    [WEFT_REDUCE_SCATTER] = {hier_reduce_scatter, true},
-    [WEFT_ALL_GATHER] = {hier_all_gather, true},
+    [WEFT_ALL_REDUCE] = {hier_all_reduce, NULL, false},
+    [WEFT_BROADCAST] = {hier_broadcast, NULL, false},
+    [WEFT_REDUCE] = {hier_reduce, NULL, false},
+    [WEFT_REDUCE_SCATTER] = {hier_reduce_scatter, hier_ring_reduce_scatter, true},
+    [WEFT_ALL_GATHER] = {hier_all_gather, hier_ring_all_gather, true},
+    [WEFT_GATHER] = {hier_gather, NULL, false},
+    [WEFT_SCATTER] = {hier_scatter, NULL, false},
+    [WEFT_ALL_TO_ALL] = {hier_all_to_all, NULL, false},
 };
 
 /* supports() does not know where the ranks are; emit() does. */
@@ -67,36 +79,61 @@ static weft_status_t hier_check_layout(const weft_algo_frame_job_t *job,
 {
     if (hier_forms[job->call->coll].equal && layout->heads != layout->widest) {
         return job->host->set_error(job->host, WEFT_ERR_UNSUPPORTED, 0,
-                                    "algo-hier needs equal hosts for collective %d; they have %u "
-                                    "to %u ranks",
-                                    (int)job->call->coll, layout->heads, layout->widest);
+                                    "algo-hier needs equal hosts for %s with another algorithm "
+                                    "than " HIER_RING " between them; they have %u to %u ranks",
+                                    weft_algo_coll_text(job->call->coll), layout->heads,
+                                    layout->widest);
     }
     return WEFT_OK;
 }
 
-static weft_status_t hier_emit_into(const weft_algo_frame_job_t *job, uint32_t *memory)
+/* What counts as hosts. Returns the algorithm between them: this one again where a level further out
+ * parts them. */
+static const char *hier_choose_view(const weft_algo_frame_job_t *job, weft_algo_topo_t *split,
+                                    uint32_t *memory)
 {
     const hier_config_t *config = job->config;
     uint32_t n = job->call->nranks;
-    hier_layout_t layout;
-    weft_algo_topo_t split = *job->topo;
+    *split = *job->topo;
     if (config->group > 0) {
-        hier_view_split(job->topo, n, (uint32_t)config->group, &split, memory + 2 * n,
-                        memory + 3 * n);
+        hier_view_split(job->topo, n, (uint32_t)config->group, split, memory, memory + n);
+        return config->between;
     }
+    return hier_view_choose(job->topo, n, split) ? HIER_NAME : config->between;
+}
+
+/* The memory, in words by rank: four arrays of ports, two of pcs, two of the view, the layout. */
+enum { HIER_WAITS = 4, HIER_VIEW = 6, HIER_LAYOUT = 8 };
+
+static weft_status_t hier_emit_into(const weft_algo_frame_job_t *job, uint32_t *memory)
+{
+    const hier_config_t *config = job->config;
+    const hier_form_t *form = &hier_forms[job->call->coll];
+    size_t n = job->call->nranks;
+    hier_layout_t layout;
+    weft_algo_topo_t split;
+    const char *between = hier_choose_view(job, &split, memory + HIER_VIEW * n);
     weft_status_t status = hier_check_topo(job, split.nhosts);
     if (status != WEFT_OK) {
         return status;
     }
-    hier_layout_init(&layout, &split, n, job->call->rank, memory + 4 * n);
+    hier_layout_init(&layout, &split, job->call->nranks, job->call->rank, memory + HIER_LAYOUT * n);
+    hier_job_t part = {.call = job->call,
+                       .layout = &layout,
+                       .builder = job->builder,
+                       .between = between,
+                       .to = memory,
+                       .from = memory + n,
+                       .down = memory + 2 * n,
+                       .hosts = memory + 3 * n,
+                       .waits = memory + HIER_WAITS * n};
+    if (form->ring != NULL && strcmp(config->between, HIER_RING) == 0) {
+        form->ring(&part);
+        return WEFT_OK;
+    }
     status = hier_check_layout(job, &layout);
     if (status == WEFT_OK) {
-        hier_forms[job->call->coll].emit(&(hier_job_t){.call = job->call,
-                                                       .layout = &layout,
-                                                       .builder = job->builder,
-                                                       .between = config->between,
-                                                       .to = memory,
-                                                       .from = memory + n});
+        form->emit(&part);
     }
     return status;
 }
@@ -104,7 +141,7 @@ static weft_status_t hier_emit_into(const weft_algo_frame_job_t *job, uint32_t *
 static weft_status_t hier_emit(const weft_algo_frame_job_t *job)
 {
     size_t n = job->call->nranks;
-    size_t words = 4 * n + hier_layout_words(job->call->nranks, job->call->nranks);
+    size_t words = HIER_LAYOUT * n + hier_layout_words(job->call->nranks, job->call->nranks);
     uint32_t *memory = job->host->alloc(job->host, words * sizeof *memory, 0);
     if (memory == NULL) {
         return WEFT_ERR_RESOURCE;
@@ -117,11 +154,12 @@ static weft_status_t hier_emit(const weft_algo_frame_job_t *job)
 static const weft_algo_frame_coll_t hier_colls[] = {
     {.coll = WEFT_ALL_REDUCE, .emit = hier_emit}, {.coll = WEFT_BROADCAST, .emit = hier_emit},
     {.coll = WEFT_REDUCE, .emit = hier_emit},     {.coll = WEFT_REDUCE_SCATTER, .emit = hier_emit},
-    {.coll = WEFT_ALL_GATHER, .emit = hier_emit},
+    {.coll = WEFT_ALL_GATHER, .emit = hier_emit}, {.coll = WEFT_GATHER, .emit = hier_emit},
+    {.coll = WEFT_SCATTER, .emit = hier_emit},    {.coll = WEFT_ALL_TO_ALL, .emit = hier_emit},
 };
 
 static const weft_algo_frame_t hier_frame = {
-    .name = "algo-hier",
+    .name = HIER_NAME,
     .colls = hier_colls,
     .ncolls = sizeof hier_colls / sizeof hier_colls[0],
     .defaults = &hier_defaults,
@@ -148,9 +186,9 @@ const weft_plugin_t *weft_plugin_entry(void)
         .abi_minor = WEFT_ABI_ALGO_MINOR,
         .size = sizeof plugin,
         .kind = WEFT_KIND_ALGO,
-        .name = "algo-hier",
+        .name = HIER_NAME,
         .version = "1",
-        .help = "two levels: direct inside a host, any other algorithm between hosts",
+        .help = "levels: direct inside a host, any other algorithm between hosts",
         .options = hier_options,
         .config_size = sizeof(hier_config_t),
         .ops = &hier_ops,

@@ -18,12 +18,31 @@ void hier_view_split(const weft_algo_topo_t *topo, uint32_t n, uint32_t size,
     for (uint32_t rank = 0; rank < n; rank++) {
         host[rank] = count[topo->host[rank]] + host[rank] / size;
     }
-    *split = (weft_algo_topo_t){.size = sizeof *split, .nhosts = nhosts, .host = host};
+    split->nhosts = nhosts;
+    split->host = host;
+}
+
+bool hier_view_choose(const weft_algo_topo_t *topo, uint32_t n, weft_algo_topo_t *split)
+{
+    bool outer = false, chosen = false;
+    for (uint32_t level = weft_algo_topo_has_levels(topo) ? topo->nlevels : 0; level-- > 0;) {
+        uint32_t groups = topo->ngroups[level];
+        if (groups < 2 || groups == n) {
+            continue;
+        }
+        outer = outer || (chosen && groups < split->nhosts);
+        if (!chosen) {
+            split->nhosts = groups;
+            split->host = topo->group[level];
+            chosen = true;
+        }
+    }
+    return outer;
 }
 
 size_t hier_layout_words(uint32_t n, uint32_t nhosts)
 {
-    return (size_t)n + 2 * (size_t)nhosts + 1;
+    return (size_t)n + 4 * (size_t)nhosts + 1;
 }
 
 static void layout_sort_ranks(hier_layout_t *layout, const weft_algo_topo_t *topo, uint32_t *next)
@@ -40,6 +59,21 @@ static void layout_sort_ranks(hier_layout_t *layout, const weft_algo_topo_t *top
     }
 }
 
+/* The order of the hosts is that in which the order of the ranks meets them. */
+static void layout_order_hosts(hier_layout_t *layout, const weft_algo_topo_t *topo, uint32_t *met)
+{
+    uint32_t places = 0;
+    for (uint32_t i = 0; places < layout->nhosts; i++) {
+        uint32_t host = topo->host[weft_algo_topo_rank(topo, i)];
+        if (met[host] != 0) {
+            continue;
+        }
+        met[host] = 1;
+        layout->place = host == layout->host ? places : layout->place;
+        layout->ring[places++] = host;
+    }
+}
+
 void hier_layout_init(hier_layout_t *layout, const weft_algo_topo_t *topo, uint32_t n,
                       uint32_t rank, uint32_t *memory)
 {
@@ -49,8 +83,10 @@ void hier_layout_init(hier_layout_t *layout, const weft_algo_topo_t *topo, uint3
                               .host = topo->host[rank],
                               .ranks = memory,
                               .first = memory + n,
-                              .group = memory + n + topo->nhosts + 1};
+                              .group = memory + n + topo->nhosts + 1,
+                              .ring = memory + n + 2 * topo->nhosts + 1};
     layout_sort_ranks(layout, topo, layout->group);
+    layout_order_hosts(layout, topo, layout->ring + topo->nhosts);
     for (uint32_t host = 0; host < topo->nhosts; host++) {
         uint32_t ranks = layout->first[host + 1] - layout->first[host];
         layout->heads = ranks < layout->heads ? ranks : layout->heads;

@@ -16,6 +16,9 @@ typedef struct hier_job {
     weft_plan_builder_t *builder;
     const char *between; /* the algorithm between hosts */
     uint32_t *to, *from; /* memory for the ports of a phase, by position on this rank's host */
+    uint32_t *down;      /* as these, where a plan needs a third */
+    uint32_t *hosts;     /* memory for ports by host */
+    uint32_t *waits;     /* memory for two pcs per rank */
 } hier_job_t;
 
 typedef struct hier {

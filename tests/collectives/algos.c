@@ -93,7 +93,7 @@ static bool writes(const algorithm_t *a, weft_algo_call_t call)
 }
 
 /* The vector collectives that the plans of a call serve. */
-static weft_vector_t vector_of(const algorithm_t *a, weft_algo_call_t call)
+static weft_vector_t vector_at(const algorithm_t *a, weft_algo_call_t call)
 {
     weft_plan_t *plans[RANKS_MAX] = {NULL};
     weft_verify_report_t report = {0};
@@ -108,6 +108,17 @@ static weft_vector_t vector_of(const algorithm_t *a, weft_algo_call_t call)
         weft_plan_destroy(plans[r]);
     }
     return report.vector;
+}
+
+/* Those that they serve from every root: where it is may decide who passes blocks on. */
+static weft_vector_t vector_of(const algorithm_t *a, weft_algo_call_t call)
+{
+    weft_vector_t vector = vector_at(a, call);
+    uint32_t roots = weft_coll_is_rooted(call.coll) ? call.nranks : 1;
+    for (call.root = 1; call.root < roots && vector != WEFT_VECTOR_NONE; call.root++) {
+        vector = vector_at(a, call) == vector ? vector : WEFT_VECTOR_NONE;
+    }
+    return vector;
 }
 
 static weft_vector_t needed(weft_coll_t coll)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The plans of algo-hier: proved in place and out of position for equal, unequal and interleaved hosts,
- * several depths, and several algorithms between hosts; refused with a reason where there are not two
- * levels. */
+ * The plans of algo-hier: proved in place and out of place for equal, unequal and interleaved hosts,
+ * up to three levels, several depths, and several algorithms between hosts; refused with a reason
+ * where there are not two levels. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,11 +14,15 @@
 
 #include "core/base/error.h"
 #include "core/os/os.h"
+#include "core/plan/topo_view.h"
 #include "core/plan/verify.h"
 #include "tests/support/plan_fixture.h"
 #include "tests/support/plan_reference.h"
 
 #define RANKS_MAX 64
+
+/* Whether all plans since it was set serve blocks of different lengths. */
+static bool expected_vector;
 
 /* As the option table of the plugin says. */
 typedef struct hier_config {
@@ -55,39 +59,68 @@ static int close_all(void **state)
     return 0;
 }
 
-/* A layout is a text: one letter per rank, its host. */
-static uint32_t read_layout(const char *layout, uint32_t host[RANKS_MAX], uint32_t *nhosts_p)
+/* A level is a text: one letter per rank, its group. */
+static uint32_t read_level(const char *level, uint32_t group[RANKS_MAX], uint32_t *ngroups_p)
 {
     uint32_t n = 0;
-    *nhosts_p = 0;
-    for (; layout[n] != '\0'; n++) {
-        host[n] = (uint32_t)(layout[n] - 'a');
-        *nhosts_p = host[n] + 1 > *nhosts_p ? host[n] + 1 : *nhosts_p;
+    *ngroups_p = 0;
+    for (; level[n] != '\0' && level[n] != '/'; n++) {
+        group[n] = (uint32_t)(level[n] - 'a');
+        *ngroups_p = group[n] + 1 > *ngroups_p ? group[n] + 1 : *ngroups_p;
     }
     return n;
 }
 
+/* A layout is its levels from outside in, "aaaabbbb/aabbccdd"; the last one but as many as it has '!'
+ * in front is the hosts, so that "!aabb/abcd" has hosts of two islands. */
 static weft_plan_t **emit(const plan_fixture_t *hier, const char *layout, weft_coll_t coll,
                           uint32_t root)
 {
-    uint32_t host[RANKS_MAX], nhosts;
-    uint32_t n = read_layout(layout, host, &nhosts);
-    weft_algo_topo_t view = {.size = sizeof view, .nhosts = nhosts, .host = host};
+    uint32_t group[4][RANKS_MAX], ngroups[4], nlevels = 0, n = 0, inside = 0;
+    const uint32_t *groups[4] = {group[0], group[1], group[2], group[3]};
+    for (; *layout == '!'; layout++) {
+        inside++;
+    }
+    for (const char *at = layout; at != NULL; at = strchr(at, '/')) {
+        at += *at == '/' ? 1 : 0;
+        n = read_level(at, group[nlevels], &ngroups[nlevels]);
+        nlevels++;
+    }
+    uint32_t hosts = nlevels - 1 - inside;
+    weft_algo_topo_t from = {.size = sizeof from,
+                             .nhosts = ngroups[hosts],
+                             .host = group[hosts],
+                             .nlevels = nlevels,
+                             .host_level = hosts,
+                             .ngroups = ngroups,
+                             .group = groups};
     weft_algo_call_t call = {.coll = coll, .nranks = n, .root = root};
-    return plan_fixture_emit_view(hier, &call, &view, &finder);
+    weft_topo_view_t view;
+    assert_int_equal(weft_topo_view_init(&view, &from, NULL, n), WEFT_OK);
+    weft_plan_t **plans = plan_fixture_emit_view(hier, &call, &view.topo, &finder);
+    weft_topo_view_fini(&view);
+    return plans;
 }
 
+static uint32_t ranks_of(const char *layout)
+{
+    return (uint32_t)strcspn(layout + strspn(layout, "!"), "/");
+}
+
+/* Of an all-to-all the core makes a copy where it works in place. */
 static void prove_at(weft_plan_t *const *plans, const char *layout, uint32_t slots, uint32_t slices)
 {
-    uint32_t n = (uint32_t)strlen(layout);
-    for (int in_place = 0; in_place <= 1; in_place++) {
+    uint32_t n = ranks_of(layout);
+    weft_coll_t coll = plans[0]->coll;
+    for (int in_place = 0; in_place <= (coll == WEFT_ALL_TO_ALL ? 0 : 1); in_place++) {
         weft_verify_report_t report = plan_fixture_verify(plans, n, slots, slices, in_place);
         if (report.verdict != WEFT_VERDICT_OK) {
             fail_msg("%s on %s, root %u, %u slots, %u slices, in place %d: %s: %s",
-                     weft_coll_name(plans[0]->coll), layout, plans[0]->root, slots, slices,
-                     in_place, weft_verdict_name(report.verdict), report.text);
+                     weft_coll_name(coll), layout, plans[0]->root, slots, slices, in_place,
+                     weft_verdict_name(report.verdict), report.text);
         }
-        assert_true(plans[0]->coll != WEFT_ALL_REDUCE || report.same_on_all_ranks);
+        assert_true(coll != WEFT_ALL_REDUCE || report.same_on_all_ranks);
+        expected_vector = expected_vector && report.vector == WEFT_VECTOR_BLOCKS;
     }
 }
 
@@ -102,10 +135,9 @@ static void prove(const plan_fixture_t *hier, const char *layout, weft_coll_t co
         prove_at(plans, layout, depths[i][0], depths[i][1]);
     }
     for (uint64_t seed = 1; seed <= 2; seed++) {
-        assert_int_equal(plan_reference_run(plans, (uint32_t)strlen(layout), 4, 2, seed),
-                         PLAN_RIGHT);
+        assert_int_equal(plan_reference_run(plans, ranks_of(layout), 4, 2, seed), PLAN_RIGHT);
     }
-    plan_fixture_free(plans, (uint32_t)strlen(layout));
+    plan_fixture_free(plans, ranks_of(layout));
 }
 
 static const char *const layouts[] = {
@@ -171,7 +203,7 @@ static void rooted_forms_are_right_for_every_root(void **state)
     }
 }
 
-static void block_forms_are_right_on_equal_hosts(void **state)
+static void block_forms_over_any_algorithm_are_right_on_equal_hosts(void **state)
 {
     (void)state;
     static const char *const equal[] = {
@@ -188,11 +220,121 @@ static void block_forms_are_right_on_equal_hosts(void **state)
         "aaaaaaaabbbbbbbb",
     };
     for (size_t i = 0; i < sizeof equal / sizeof *equal; i++) {
-        prove(&hier_ring, equal[i], WEFT_REDUCE_SCATTER, 0);
         prove(&hier_flat, equal[i], WEFT_REDUCE_SCATTER, 0);
-        prove(&hier_ring, equal[i], WEFT_ALL_GATHER, 0);
         prove(&hier_flat, equal[i], WEFT_ALL_GATHER, 0);
     }
+}
+
+static void block_forms_over_rings_are_right_on_all_layouts_and_serve_vectors(void **state)
+{
+    (void)state;
+    expected_vector = true;
+    for (size_t i = 0; i < NLAYOUTS; i++) {
+        prove(&hier_ring, layouts[i], WEFT_REDUCE_SCATTER, 0);
+        prove(&hier_ring, layouts[i], WEFT_ALL_GATHER, 0);
+    }
+    assert_true(expected_vector);
+}
+
+static void blocks_pass_through_one_rank_of_each_host(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < NLAYOUTS; i++) {
+        uint32_t n = (uint32_t)strlen(layouts[i]);
+        for (uint32_t root = 0; root<n; root += n> 9 ? 3 : 1) {
+            prove(&hier_ring, layouts[i], WEFT_GATHER, root);
+            prove(&hier_ring, layouts[i], WEFT_SCATTER, root);
+        }
+        prove(&hier_ring, layouts[i], WEFT_ALL_TO_ALL, 0);
+    }
+}
+
+static uint32_t most_peers(weft_plan_t *const *plans, uint32_t n)
+{
+    uint32_t most = 0;
+    for (uint32_t rank = 0; rank < n; rank++) {
+        uint64_t peers = 0;
+        uint32_t count = 0;
+        for (uint32_t i = 0; i < plans[rank]->nports; i++) {
+            peers |= UINT64_C(1) << plans[rank]->ports[i].peer;
+        }
+        for (; peers != 0; peers &= peers - 1) {
+            count++;
+        }
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
+static void a_rank_has_links_to_hosts_and_not_to_all_ranks(void **state)
+{
+    (void)state;
+    static const weft_coll_t colls[] = {WEFT_GATHER, WEFT_SCATTER, WEFT_ALL_TO_ALL};
+    for (size_t i = 0; i < 3; i++) {
+        weft_plan_t **plans = emit(&hier_ring, "aaaabbbbccccdddd", colls[i], 5);
+        assert_non_null(plans);
+        assert_int_equal(most_peers(plans, 16), 3 + 3);
+        plan_fixture_free(plans, 16);
+    }
+}
+
+static const weft_coll_t colls[] = {WEFT_ALL_REDUCE, WEFT_BROADCAST,      WEFT_REDUCE,
+                                    WEFT_ALL_GATHER, WEFT_REDUCE_SCATTER, WEFT_GATHER,
+                                    WEFT_SCATTER,    WEFT_ALL_TO_ALL};
+#define NCOLLS (sizeof colls / sizeof *colls)
+
+static void levels_inside_and_above_hosts_are_used(void **state)
+{
+    (void)state;
+    static const char *const deep[] = {
+        "!aaaa/aabb",            /* islands of one host */
+        "!aaaabbbb/aabbccdd",    /* islands of two */
+        "aaaabbbb/aabbccdd",     /* racks */
+        "aaaabbbb/abcdefgh",     /* racks of hosts with one rank each */
+        "abababab/acbdacbd",     /* dealt in turn */
+        "aaabbbbb/aabccddd",     /* unequal */
+        "aaaaaabbbb/aabbcdeeff", /* three racks' worth in two */
+        "!aaaaaaaabbbbbbbb/aaaabbbbccccdddd/aabbccddeeffgghh", /* three levels */
+        "aaaaaaaaabbb/aaaabbbbbccc",
+    };
+    for (size_t i = 0; i < sizeof deep / sizeof *deep; i++) {
+        for (size_t k = 0; k < NCOLLS; k++) {
+            uint32_t last = weft_coll_is_rooted(colls[k]) ? ranks_of(deep[i]) - 1 : 0;
+            prove(&hier_ring, deep[i], colls[k], 0);
+            prove(&hier_ring, deep[i], colls[k], last);
+        }
+        prove(&hier_flat, deep[i], WEFT_ALL_REDUCE, 0);
+        prove(&hier_flat, deep[i], WEFT_BROADCAST, 1);
+    }
+}
+
+/* Messages of one pass between the halves of 16 ranks. */
+static uint64_t crossings(const char *layout, weft_coll_t coll)
+{
+    uint64_t count = 0;
+    weft_plan_t **plans = emit(&hier_ring, layout, coll, 0);
+    assert_non_null(plans);
+    for (uint32_t rank = 0; rank < 16; rank++) {
+        for (uint32_t i = 0; i < plans[rank]->nports; i++) {
+            count += plans[rank]->ports[i].sends && plans[rank]->ports[i].peer / 8 != rank / 8;
+        }
+    }
+    plan_fixture_free(plans, 16);
+    return count;
+}
+
+/* Two racks of two hosts of four ranks. Every pair of heads of a rack has one link to the other rack and
+ * one back; a broadcast crosses once. */
+static void no_more_crosses_an_outer_level_than_must(void **state)
+{
+    (void)state;
+    static const char *const racks = "aaaaaaaabbbbbbbb/aaaabbbbccccdddd";
+    assert_int_equal(crossings(racks, WEFT_BROADCAST), 1);
+    assert_int_equal(crossings(racks, WEFT_REDUCE), 1);
+    assert_int_equal(crossings(racks, WEFT_ALL_REDUCE), 4 * 2 * 2);
+    assert_int_equal(crossings(racks, WEFT_ALL_GATHER), 4 * 2);
+    /* Hosts of the racks in turn: the ring of hosts enters each rack once nevertheless. */
+    assert_int_equal(crossings("aaaaaaaabbbbbbbb/aaaaccccbbbbdddd", WEFT_ALL_GATHER), 4 * 2);
 }
 
 /* Groups of two or three on one host, and on hosts where they leave a rest. */
@@ -263,11 +405,10 @@ static void one_level_is_refused_with_the_reason(void **state)
     (void)state;
     expect_refusal("aaaa", "needs several hosts; all 4 ranks are on one");
     expect_refusal("abcd", "each of the 4 ranks is alone on its host");
-    assert_null(emit(&hier_ring, "aabbb", WEFT_ALL_GATHER, 0));
-    assert_non_null(
-        strstr(weft_error_record()->text, "equal hosts for collective 2; they have 2 to 3"));
-    weft_algo_call_t call = {.size = sizeof call, .coll = WEFT_ALL_TO_ALL, .nranks = 4};
-    assert_int_equal(hier_ring.ops->supports(hier_ring.algo, &call), WEFT_ERR_UNSUPPORTED);
+    assert_null(emit(&hier_flat, "aabbb", WEFT_ALL_GATHER, 0));
+    assert_non_null(strstr(weft_error_record()->text,
+                           "equal hosts for all_gather with another algorithm than algo-ring "
+                           "between them; they have 2 to 3 ranks"));
 }
 
 static void an_algorithm_that_cannot_work_between_hosts_says_why(void **state)
@@ -292,7 +433,12 @@ int main(void)
         cmocka_unit_test(all_reduce_is_right_on_all_layouts),
         cmocka_unit_test(algorithms_of_several_lanes_work_between_hosts),
         cmocka_unit_test(rooted_forms_are_right_for_every_root),
-        cmocka_unit_test(block_forms_are_right_on_equal_hosts),
+        cmocka_unit_test(block_forms_over_any_algorithm_are_right_on_equal_hosts),
+        cmocka_unit_test(block_forms_over_rings_are_right_on_all_layouts_and_serve_vectors),
+        cmocka_unit_test(blocks_pass_through_one_rank_of_each_host),
+        cmocka_unit_test(a_rank_has_links_to_hosts_and_not_to_all_ranks),
+        cmocka_unit_test(levels_inside_and_above_hosts_are_used),
+        cmocka_unit_test(no_more_crosses_an_outer_level_than_must),
         cmocka_unit_test(a_part_of_a_host_can_count_as_a_host),
         cmocka_unit_test(many_hosts_make_no_long_plans),
         cmocka_unit_test(ranks_that_are_no_heads_have_no_port_to_other_hosts),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Conformance of algo plugins: for 2 to 17 ranks and some up to 64, every collective, some roots, and
- * the ends of every parameter's range, a plugin either refuses with a reason or emits plans that are
+ * Conformance of algo plugins: for 2 to 17 ranks and some up to 64, on one host and on several, every
+ * collective, some roots, and the ends of every parameter's range, a plugin either refuses with a reason or emits plans that are
  * well formed, the same every time, proved by the verifier at several depths, out of place and in
  * place, and run to the right result by the reference executor, which shares no code with it. What
  * each plugin claims is printed at the end.
@@ -17,6 +17,7 @@
 #include "core/base/error.h"
 #include "core/plan/builder.h"
 #include "core/plan/plan_ir.h"
+#include "core/plan/topo_view.h"
 #include "core/plan/verify.h"
 #include "tests/support/fake_host.h"
 #include "tests/support/plan_reference.h"
@@ -65,15 +66,33 @@ static weft_algo_call_t call_of(const instance_t *instance, weft_coll_t coll, ui
     return call;
 }
 
-/* Hosts in blocks of two ranks, so that the last may hold one. */
-static weft_algo_topo_t view_of(uint32_t nranks, uint32_t per_host, uint32_t host[RANKS_MAX])
+/* Where ranks are. */
+typedef enum spread {
+    ONE_HOST,
+    HOSTS_OF_TWO, /* in order, so that the last may hold one */
+    /* Two racks of hosts that have from one rank to many, on two islands each; ranks in no order. */
+    SCATTERED,
+    SPREADS
+} spread_t;
+
+static void view_init(weft_topo_view_t *view, uint32_t nranks, spread_t spread)
 {
-    weft_algo_topo_t view = {.size = sizeof view, .host = host};
+    uint32_t group[3][RANKS_MAX], ngroups[3] = {2, nranks, 2 * nranks};
+    const uint32_t *groups[3] = {group[0], group[1], group[2]};
     for (uint32_t r = 0; r < nranks; r++) {
-        host[r] = r / per_host;
-        view.nhosts = host[r] + 1;
+        uint32_t mixed = r * r + 3 * r;
+        group[1][r] = spread == ONE_HOST ? 0 : spread == HOSTS_OF_TWO ? r / 2 : mixed % 7 % nranks;
+        group[0][r] = group[1][r] % 2;
+        group[2][r] = 2 * group[1][r] + r % 2;
     }
-    return view;
+    const weft_algo_topo_t from = {.size = sizeof from,
+                                   .nhosts = nranks,
+                                   .host = group[1],
+                                   .nlevels = spread == SCATTERED ? 3 : 2,
+                                   .host_level = 1,
+                                   .ngroups = ngroups,
+                                   .group = groups};
+    assert_int_equal(weft_topo_view_init(view, &from, NULL, nranks), WEFT_OK);
 }
 
 static bool is_supported(instance_t *instance, const weft_algo_call_t *call)
@@ -216,27 +235,28 @@ static void check_call(instance_t *instance, weft_algo_call_t call, const weft_a
     }
 }
 
-static void check_roots(instance_t *instance, weft_algo_call_t call, uint32_t per_host)
+static void check_roots(instance_t *instance, weft_algo_call_t call, spread_t spread)
 {
-    uint32_t host[RANKS_MAX];
-    const weft_algo_topo_t view = view_of(call.nranks, per_host, host);
+    weft_topo_view_t view;
+    view_init(&view, call.nranks, spread);
     const uint32_t roots = weft_coll_is_rooted(call.coll) ? call.nranks : 1;
     const uint32_t stride = call.nranks > RANKS_ALL ? call.nranks
                             : call.nranks > 6       ? call.nranks - 1
                                                     : 1;
     for (call.root = 0; call.root < roots; call.root += stride) {
-        check_call(instance, call, &view);
+        check_call(instance, call, &view.topo);
     }
+    weft_topo_view_fini(&view);
 }
 
-/* On one host, and on hosts of two ranks. */
 static void check_ranks(instance_t *instance, uint32_t n)
 {
     for (weft_coll_t coll = 0; coll < WEFT_COLL_COUNT; coll++) {
         if (weft_coll_has_plan(coll)) {
             weft_algo_call_t call = call_of(instance, coll, n);
-            check_roots(instance, call, n);
-            check_roots(instance, call, 2);
+            for (spread_t spread = 0; spread < SPREADS; spread++) {
+                check_roots(instance, call, spread);
+            }
         }
     }
 }
@@ -262,8 +282,9 @@ static void check_parameter(instance_t *instance, size_t param, int64_t value)
         for (size_t i = 0; weft_coll_has_plan(coll) && i < sizeof ranks / sizeof ranks[0]; i++) {
             weft_algo_call_t call = call_of(instance, coll, ranks[i]);
             call.params[param] = value;
-            check_roots(instance, call, ranks[i]);
-            check_roots(instance, call, 2);
+            for (spread_t spread = 0; spread < SPREADS; spread++) {
+                check_roots(instance, call, spread);
+            }
         }
     }
 }
@@ -293,19 +314,20 @@ static void parameters_have_names_help_and_defaults_in_range(void **state)
 static void the_same_call_gives_the_same_plan(void **state)
 {
     instance_t *instance = *state;
-    uint32_t host[RANKS_MAX];
     for (weft_coll_t coll = 0; coll < WEFT_COLL_COUNT; coll++) {
         for (uint32_t n = 2; weft_coll_has_plan(coll) && n <= RANKS_ALL; n++) {
             weft_algo_call_t call = call_of(instance, coll, n);
-            const weft_algo_topo_t view = view_of(n, 2, host);
+            weft_topo_view_t view;
+            view_init(&view, n, SCATTERED);
             for (; is_supported(instance, &call) && call.rank < n; call.rank++) {
-                weft_plan_t *first = emitted(instance, &call, &view);
-                weft_plan_t *again = emitted(instance, &call, &view);
+                weft_plan_t *first = emitted(instance, &call, &view.topo);
+                weft_plan_t *again = emitted(instance, &call, &view.topo);
                 assert_true((first == NULL) == (again == NULL));
                 assert_true(first == NULL || weft_plan_hash(first) == weft_plan_hash(again));
                 weft_plan_destroy(first);
                 weft_plan_destroy(again);
             }
+            weft_topo_view_fini(&view);
         }
     }
 }

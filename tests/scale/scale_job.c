@@ -4,10 +4,10 @@
  * network namespaces that stand for hosts. The ranks join, make all-reduces of 8 bytes, and see
  * rank K killed; or each becomes a command, which joins by itself.
  *
- * Usage: scale_job [-n RANKS] [-H HOSTS -N PREFIX] [-s STRANGERS] [-k RANK [-d MS]] [-l SECONDS]
+ * Usage: scale_job [-n RANKS] [-H HOSTS -N PREFIX [-r]] [-s STRANGERS] [-k RANK [-d MS]] [-l SECONDS]
  *                  [SETTING…] [-- COMMAND…]
  * -N: rank r runs in the namespace PREFIX and its host; hosts have ranks of equal number one after
- * the other. -s: connections a second by strangers to the root. -d: rank K is killed this long after
+ * the other, or with -r ranks are dealt to hosts in turn. -s: connections a second by strangers to the root. -d: rank K is killed this long after
  * the processes were started, wherever it is then; without it, after its first all-reduces. Prints
  * one line of JSON; exit code 0: all is right. */
 #include <sched.h>
@@ -45,6 +45,7 @@ typedef struct record {
 typedef struct job {
     uint32_t nranks, nhosts;
     const char *prefix;
+    bool in_turn;
     uint32_t strangers;
     int32_t victim;
     int32_t delay_ms; /* -1: the victim is killed after its first all-reduces */
@@ -80,7 +81,8 @@ static void enter_host(const job_t *job, uint32_t rank)
         return;
     }
     uint32_t each = (job->nranks + job->nhosts - 1) / job->nhosts;
-    snprintf(path, sizeof path, "/run/netns/%s%u", job->prefix, rank / each);
+    snprintf(path, sizeof path, "/run/netns/%s%u", job->prefix,
+             job->in_turn ? rank % job->nhosts : rank / each);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || setns(fd, CLONE_NEWNET) != 0) {
         fprintf(stderr, "cannot enter %s: %s\n", path, strerror(errno));
@@ -248,7 +250,7 @@ static uint32_t report(const job_t *job, double begun, double ended, double kill
 static void parse(job_t *job, int argc, char **argv)
 {
     int option;
-    while ((option = getopt(argc, argv, "+n:H:N:s:k:d:l:")) != -1) {
+    while ((option = getopt(argc, argv, "+n:H:N:rs:k:d:l:")) != -1) {
         switch (option) {
         case 'n':
             job->nranks = (uint32_t)atoi(optarg);
@@ -258,6 +260,9 @@ static void parse(job_t *job, int argc, char **argv)
             break;
         case 'N':
             job->prefix = optarg;
+            break;
+        case 'r':
+            job->in_turn = true;
             break;
         case 's':
             job->strangers = (uint32_t)atoi(optarg);

@@ -148,6 +148,9 @@ static bool acceptor_advance(weft_acceptor_t *acceptor, uint32_t at, uint64_t no
     }
     if (status == WEFT_ERR_LINK && greeted) {
         /* A rank that failed or left meanwhile, not worth a line. */
+        if (acceptor->silent != NULL && weft_handshake_fell_silent(&peer->handshake)) {
+            acceptor->silent(acceptor->silent_arg, &peer->handshake);
+        }
         acceptor_close(acceptor, at);
     } else if (status != WEFT_OK && (status != WEFT_IN_PROGRESS || now >= peer->deadline_ns)) {
         acceptor_drop(acceptor, at);

@@ -151,6 +151,11 @@ bool weft_handshake_was_greeted(const weft_handshake_t *handshake)
     return handshake->step != STEP_HELLO;
 }
 
+bool weft_handshake_fell_silent(const weft_handshake_t *handshake)
+{
+    return handshake->step == STEP_REPLY || (handshake->step == STEP_PROOF && handshake->done == 0);
+}
+
 /* FNV-1a. Whoever can make two hellos with one fingerprint holds the secret: they are sealed. */
 static uint64_t handshake_fingerprint(const uint8_t hello[WEFT_AUTH_HELLO])
 {

@@ -216,6 +216,18 @@ weft_status_t weft_auth_server_check(const uint8_t key[32], weft_auth_state_t *s
     return status;
 }
 
+bool weft_auth_server_label(const weft_auth_state_t *state, uint8_t label[WEFT_AUTH_LABEL])
+{
+    state_t s;
+    memcpy(&s, state->opaque, sizeof s);
+    bool waits = s.stage == STAGE_REPLIED;
+    if (waits) {
+        memcpy(label, s.label, WEFT_AUTH_LABEL);
+    }
+    sodium_memzero(&s, sizeof s);
+    return waits;
+}
+
 void weft_auth_derive(const uint8_t key[32], const char *purpose, uint8_t derived[32])
 {
     /* The hash works without libsodium's start too, only slower; it fails only for bad sizes, and

@@ -9,6 +9,7 @@
 #include "core/boot/control_listener.h"
 #include "core/boot/join_request.h"
 #include "core/config/settings.h"
+#include "core/os/os.h"
 
 typedef struct weft_health weft_health_t;
 
@@ -37,6 +38,13 @@ struct weft_boot {
     weft_tree_link_t links[WEFT_TREE_LINKS]; /* until the health thread owns the connections */
     weft_health_t *health;
 };
+
+/* The root knows who is missing, so its answer is awaited a little beyond our own deadline. */
+static inline uint64_t weft_boot_grace_until(const weft_boot_t *boot)
+{
+    const uint64_t grace = WEFT_NS_PER_S / 2;
+    return boot->until > WEFT_NEVER - grace ? WEFT_NEVER : boot->until + grace;
+}
 
 static inline uint32_t weft_tree_parent(uint32_t rank)
 {

@@ -130,6 +130,14 @@ static weft_status_t connector_start(weft_connector_t *connector)
     return WEFT_IN_PROGRESS;
 }
 
+/* Whoever is at the other end shall not take us for dead. */
+static void connector_tell_alive(const weft_connector_t *connector)
+{
+    static const uint8_t alive = WEFT_CONNECTOR_ALIVE;
+    int error;
+    (void)weft_os_send(connector->fd, &alive, sizeof alive, &error);
+}
+
 /* The hello fits the socket's buffer, so the handshake waits for input only. */
 static weft_status_t connector_shake_hands(weft_connector_t *connector, uint64_t now)
 {
@@ -141,8 +149,11 @@ static weft_status_t connector_shake_hands(weft_connector_t *connector, uint64_t
         weft_connector_end(connector);
         return WEFT_OK;
     case WEFT_IN_PROGRESS:
-        return now >= connector->stage_until ? connector_retry(connector, ETIMEDOUT, false)
-                                             : status;
+        if (now < connector->stage_until) {
+            return status;
+        }
+        connector_tell_alive(connector);
+        return connector_retry(connector, ETIMEDOUT, false);
     case WEFT_ERR_LINK:
     case WEFT_ERR_AUTH:
         return connector_retry(connector, weft_error_record()->os_errno, true);

@@ -11,6 +11,10 @@
 #include "core/boot/unique_id.h"
 #include "core/os/os_socket.h"
 
+/* The last byte of an attempt that was given up because nobody answered; the next attempt follows.
+ * No frame begins with it. */
+#define WEFT_CONNECTOR_ALIVE 0x18u /* ASCII's CAN */
+
 typedef struct weft_connector {
     int fd; /* done: the connection, the caller's; else the attempt under way, or −1 */
     uint32_t stage;

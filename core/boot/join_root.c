@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/boot/auth.h"
+#include "core/boot/connector.h"
 #include "core/boot/control_listener.h"
 #include "core/boot/root_table.h"
 #include "core/os/os.h"
@@ -22,6 +23,8 @@
 #define LOST_NS (WEFT_NS_PER_S / 2)
 #define REGISTER_BYTES (WEFT_WIRE_HEADER + WEFT_WIRE_JOIN_REQUEST)
 #define EVENTS 64
+/* Ranks that are missed before anybody has said how many there are. */
+#define EARLY_MOST 64
 
 typedef struct joiner {
     int fd; /* −1: free */
@@ -38,7 +41,9 @@ typedef struct root {
     uint32_t joiners_room;
     weft_root_table_t table;
     bool welcomed, ended;
-    uint32_t lost; /* seats with `lost` set */
+    uint32_t lost;              /* seats with `lost` set */
+    uint32_t early[EARLY_MOST]; /* ranks that were lost when there were no seats yet */
+    uint32_t early_count;
     uint64_t until;
 } root_t;
 
@@ -104,48 +109,38 @@ static void root_welcome(root_t *root)
     root->welcomed = true;
 }
 
-/* Finds what contradicts a claim or a join request. Returns OK, or the status, the text and the
- * other rank, if there is one. */
-static weft_status_t root_check(root_t *root, const weft_join_request_t *request, bool joins,
-                                char *text, size_t bytes, const weft_root_seat_t **other_p)
-{
-    weft_root_table_t *table = &root->table;
-    const weft_root_seat_t *other;
-    if (request->nranks == 0 || request->nranks > WEFT_RANKS_MOST ||
-        request->rank >= request->nranks) {
-        snprintf(text, bytes,
-                 "rank %u of host %s, pid %d, is out of range: it says that there are %u ranks",
-                 request->rank, request->host_name, request->pid, request->nranks);
-        return WEFT_ERR_ARG;
-    }
-    if (table->nranks == 0) {
-        return WEFT_OK;
-    }
-    if (request->nranks != table->nranks) {
-        *other_p = other = &table->seats[table->first];
-        snprintf(text, bytes,
-                 "the ranks disagree about their number: rank %u of host %s, pid %d, says %u, "
-                 "rank %u of host %s, pid %d, says %u",
-                 request->rank, request->host_name, request->pid, request->nranks, table->first,
-                 other->request.host_name, other->request.pid, table->nranks);
-        return WEFT_ERR_ARG;
-    }
-    other = &table->seats[request->rank];
-    if (joins ? other->arrived : other->claimed) {
-        *other_p = other;
-        snprintf(text, bytes,
-                 "rank %u is claimed twice: by host %s, pid %d, and by host %s, pid %d",
-                 request->rank, other->request.host_name, other->request.pid, request->host_name,
-                 request->pid);
-        return WEFT_ERR_ARG;
-    }
-    return WEFT_OK;
-}
-
 static void root_seat_found(root_t *root, weft_root_seat_t *seat)
 {
     root->lost -= seat->lost != 0;
     seat->lost = 0;
+}
+
+/* A rank was heard of, and its connection has ended before it said more than its number: it died,
+ * unless it comes again. */
+static void root_miss(root_t *root, uint32_t rank)
+{
+    if (root->table.nranks == 0) {
+        if (root->early_count < EARLY_MOST) {
+            root->early[root->early_count++] = rank;
+        }
+    } else if (rank < root->table.nranks) {
+        weft_root_seat_t *seat = &root->table.seats[rank];
+        if (!seat->arrived && seat->lost == 0) {
+            seat->lost = weft_os_clock_ns();
+            root->lost++;
+        }
+    }
+}
+
+/* Its hello was good. It may be a recorded one, which does no harm: its rank has come. */
+static void root_on_silent(void *arg, const weft_handshake_t *handshake)
+{
+    uint8_t label[WEFT_AUTH_LABEL];
+    uint32_t rank;
+    if (weft_auth_server_label(&handshake->auth, label) &&
+        weft_auth_label_read(label, WEFT_PURPOSE_ROOT, &rank)) {
+        root_miss(arg, rank);
+    }
 }
 
 static void root_seat_join(root_t *root, int fd, const weft_join_request_t *request)
@@ -184,6 +179,14 @@ static void root_seat_claim(root_t *root, int fd, const weft_join_request_t *req
     }
 }
 
+/* The seats are there: those of ranks that were lost before are marked. */
+static void root_miss_early(root_t *root)
+{
+    for (uint32_t i = 0; root->table.nranks > 0 && i < root->early_count; i++) {
+        root_miss(root, root->early[i]);
+    }
+}
+
 /* Gives the connection to the seat of its rank, or finds what contradicts it and closes it. */
 static void root_admit(root_t *root, int fd, const weft_join_request_t *request, bool joins)
 {
@@ -199,12 +202,13 @@ static void root_admit(root_t *root, int fd, const weft_join_request_t *request,
         root_refuse(root, fd, request);
         return;
     }
-    weft_status_t status = root_check(root, request, joins, text, sizeof text, &other);
+    weft_status_t status = weft_root_check(table, request, joins, text, sizeof text, &other);
     weft_status_t made = WEFT_OK;
     if (status == WEFT_OK && table->nranks == 0) {
         made = weft_root_table_make(table, request);
         snprintf(text, sizeof text, "%s", weft_error_record()->text);
         status = table->seats == NULL ? made : WEFT_OK;
+        root_miss_early(root);
     }
     if (status != WEFT_OK) {
         root_fail(root, status, other, text);
@@ -225,16 +229,10 @@ static void join_root_joiner_drop(root_t *root, joiner_t *joiner)
     weft_root_close(&root->table, &joiner->fd);
 }
 
-/* It has proved who it is and ended before it said more: a rank that died, unless it comes again. */
-static void join_root_joiner_lost(root_t *root, const joiner_t *joiner)
+/* It came late and has given up this connection, of which it did not know that it stands. */
+static bool join_root_joiner_lives(const joiner_t *joiner)
 {
-    if (joiner->rank < root->table.nranks) {
-        weft_root_seat_t *seat = &root->table.seats[joiner->rank];
-        if (!seat->arrived && seat->lost == 0) {
-            seat->lost = weft_os_clock_ns();
-            root->lost++;
-        }
-    }
+    return joiner->bytes == 1 && joiner->frame[0] == WEFT_CONNECTOR_ALIVE;
 }
 
 static void join_root_joiner_step(root_t *root, joiner_t *joiner)
@@ -250,7 +248,9 @@ static void join_root_joiner_step(root_t *root, joiner_t *joiner)
     }
     if (got <= 0) {
         join_root_joiner_drop(root, joiner);
-        join_root_joiner_lost(root, joiner);
+        if (!join_root_joiner_lives(joiner)) {
+            root_miss(root, joiner->rank);
+        }
         return;
     }
     joiner->bytes += (uint32_t)got;
@@ -563,6 +563,8 @@ weft_status_t weft_boot_root_start(const weft_boot_settings_t *settings, weft_id
     weft_id_key(id, WEFT_PURPOSE_ROOT, key);
     weft_status_t status = weft_control_listener_open(&root->listener, WEFT_PURPOSE_ROOT, key);
     sodium_memzero(key, sizeof key);
+    root->listener.acceptor.silent = root_on_silent;
+    root->listener.acceptor.silent_arg = root;
     if (status == WEFT_OK) {
         status = weft_os_watch_open(&root->watch);
     }

@@ -70,6 +70,42 @@ weft_status_t weft_root_table_make(weft_root_table_t *table, const weft_join_req
     return status;
 }
 
+weft_status_t weft_root_check(const weft_root_table_t *table, const weft_join_request_t *request,
+                              bool joins, char *text, size_t bytes,
+                              const weft_root_seat_t **other_p)
+{
+    const weft_root_seat_t *other;
+    if (request->nranks == 0 || request->nranks > WEFT_RANKS_MOST ||
+        request->rank >= request->nranks) {
+        snprintf(text, bytes,
+                 "rank %u of host %s, pid %d, is out of range: it says that there are %u ranks",
+                 request->rank, request->host_name, request->pid, request->nranks);
+        return WEFT_ERR_ARG;
+    }
+    if (table->nranks == 0) {
+        return WEFT_OK;
+    }
+    if (request->nranks != table->nranks) {
+        *other_p = other = &table->seats[table->first];
+        snprintf(text, bytes,
+                 "the ranks disagree about their number: rank %u of host %s, pid %d, says %u, "
+                 "rank %u of host %s, pid %d, says %u",
+                 request->rank, request->host_name, request->pid, request->nranks, table->first,
+                 other->request.host_name, other->request.pid, table->nranks);
+        return WEFT_ERR_ARG;
+    }
+    other = &table->seats[request->rank];
+    if (joins ? other->arrived : other->claimed) {
+        *other_p = other;
+        snprintf(text, bytes,
+                 "rank %u is claimed twice: by host %s, pid %d, and by host %s, pid %d",
+                 request->rank, other->request.host_name, other->request.pid, request->host_name,
+                 request->pid);
+        return WEFT_ERR_ARG;
+    }
+    return WEFT_OK;
+}
+
 void weft_root_send(const weft_root_table_t *table, int fd, uint32_t type, uint32_t from,
                     const uint8_t *payload, uint32_t bytes)
 {

@@ -53,6 +53,12 @@ void weft_root_table_fini(weft_root_table_t *table);
  * to tell that. */
 weft_status_t weft_root_table_make(weft_root_table_t *table, const weft_join_request_t *first);
 
+/* Finds what contradicts a join request, or a claim if `joins` is false. Returns OK, or the status,
+ * the text, and the other rank in *other_p if there is one. */
+weft_status_t weft_root_check(const weft_root_table_t *table, const weft_join_request_t *request,
+                              bool joins, char *text, size_t bytes,
+                              const weft_root_seat_t **other_p);
+
 /* Sends one small frame. A peer whose empty buffer does not take it is as good as gone. */
 void weft_root_send(const weft_root_table_t *table, int fd, uint32_t type, uint32_t from,
                     const uint8_t *payload, uint32_t bytes);

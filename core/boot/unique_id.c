@@ -121,6 +121,14 @@ bool weft_id_from_hex(const char *hex, weft_unique_id_t *id)
     return true;
 }
 
+bool weft_id_is_fixed(const weft_unique_id_t *id)
+{
+    weft_id_t opened;
+    bool fixed = weft_id_decode(id, &opened) == WEFT_OK && opened.host[0] != '\0';
+    weft_id_wipe(&opened);
+    return fixed;
+}
+
 int weft_id_expired(const weft_id_t *id)
 {
     return id->life != 0 && weft_os_wall_s() > (uint64_t)id->created + id->life;

@@ -33,6 +33,8 @@ void weft_id_to_hex(const weft_unique_id_t *id, char hex[WEFT_ID_HEX]);
 /* False for anything but 256 hexadecimal digits; NULL is allowed. */
 bool weft_id_from_hex(const char *hex, weft_unique_id_t *id);
 
+/* Tells whether it is a fixed id. False for what is no id. */
+bool weft_id_is_fixed(const weft_unique_id_t *id);
 /* Tells whether its time has passed, by this host's clock. */
 int weft_id_expired(const weft_id_t *id);
 /* Wipes the secret and all else. */

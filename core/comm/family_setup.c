@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The life of a family, step by step: configuration, plugins, join, agreement, instances,
- * transports. */
+ * The life of a family, step by step: configuration, beginning of the join, plugins, the rest of the
+ * join, agreement, instances, transports. */
 #include "core/comm/family_setup.h"
 
 #include <errno.h>
@@ -82,7 +82,7 @@ static uint32_t family_count_here(const weft_family_t *family)
     return here;
 }
 
-static weft_status_t family_load(weft_family_t *family, const weft_comm_options_t *options)
+static weft_status_t family_configure(weft_family_t *family, const weft_comm_options_t *options)
 {
     weft_status_t status = weft_config_load(options, &family->config);
     if (status == WEFT_OK) {
@@ -90,22 +90,54 @@ static weft_status_t family_load(weft_family_t *family, const weft_comm_options_
     }
     if (status == WEFT_OK) {
         weft_log_set_level((weft_log_level_t)family->settings.core.log);
-        status = weft_registry_load(family->config, &family->settings, &family->registry);
     }
     return status;
 }
 
-static weft_status_t family_join(weft_family_t *family, const weft_unique_id_t *id)
+/* The configuration cannot be used, so this rank cannot join: the others are told over a connection
+ * with defaults, if that does not take long. A fixed id would have to be opened first. */
+static void family_tell_misconfigured(const weft_family_t *family, const weft_unique_id_t *id)
+{
+    const weft_boot_settings_t defaults = {.init_timeout = 0.5};
+    weft_error_t kept = *weft_error_record();
+    weft_join_t *join = NULL;
+    if (family->nranks > 1 && !weft_id_is_fixed(id) &&
+        weft_join_begin(&defaults, family->nranks, id, family->rank, &join) == WEFT_OK) {
+        *weft_error_record() = kept;
+        weft_join_abandon(join);
+    }
+    *weft_error_record() = kept;
+}
+
+/* Joins around the loading of plugins, which takes most of the time: from the beginning of the join
+ * on the others hear of this rank's death, and of a plugin that it does not find. */
+static weft_status_t family_join_and_load(weft_family_t *family, const weft_unique_id_t *id)
 {
     weft_unique_id_t opened;
+    weft_join_t *join = NULL;
     const weft_boot_settings_t *settings = &family->settings.boot;
     weft_status_t status = weft_fixed_id_open(settings, family->nranks, family->rank, id, &opened);
     if (status == WEFT_OK) {
-        status = weft_boot_join(settings, family->nranks, &opened, family->rank, &family->boot);
+        status = weft_join_begin(settings, family->nranks, &opened, family->rank, &join);
+    }
+    if (status == WEFT_ERR_CONFIG) {
+        family_tell_misconfigured(family, &opened);
     }
     if (status != WEFT_OK) {
         return status;
     }
+    status = weft_registry_load(family->config, &family->settings, &family->registry);
+    if (status != WEFT_OK) {
+        weft_error_t kept = *weft_error_record();
+        weft_join_abandon(join);
+        *weft_error_record() = kept;
+        return status;
+    }
+    return weft_join_complete(join, &family->boot);
+}
+
+static weft_status_t family_agree(weft_family_t *family)
+{
     family->ranks_here = family_count_here(family);
     if (family->nranks == 1) {
         return WEFT_OK;
@@ -115,7 +147,7 @@ static weft_status_t family_join(weft_family_t *family, const weft_unique_id_t *
     if (maker == family->rank) {
         weft_family_make_board(family);
     }
-    status = weft_family_agree(family);
+    weft_status_t status = weft_family_agree(family);
     if (status == WEFT_OK && maker != family->rank && maker < family->nranks) {
         weft_family_find_board(family, maker);
     }
@@ -151,9 +183,14 @@ weft_status_t weft_family_create(uint32_t nranks, const weft_unique_id_t *id, ui
     family->nranks = nranks;
     family->rank = rank;
     atomic_init(&family->references, 1);
-    weft_status_t status = family_load(family, options);
+    weft_status_t status = family_configure(family, options);
+    if (status != WEFT_OK) {
+        family_tell_misconfigured(family, id);
+    } else {
+        status = family_join_and_load(family, id);
+    }
     if (status == WEFT_OK) {
-        status = family_join(family, id);
+        status = family_agree(family);
     }
     if (status == WEFT_OK) {
         status = weft_family_create_plugins(family);
@@ -166,6 +203,9 @@ weft_status_t weft_family_create(uint32_t nranks, const weft_unique_id_t *id, ui
     }
     if (status != WEFT_OK) {
         weft_error_t kept = *weft_error_record();
+        if (family->boot != NULL) {
+            weft_boot_give_up(family->boot);
+        }
         family_destroy(family);
         *weft_error_record() = kept;
         return status;

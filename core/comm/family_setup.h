@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The life of a family: configuration, plugins, join, agreement between ranks, transports. */
+ * The life of a family: configuration, join, plugins, agreement between ranks, transports. */
 #ifndef WEFT_COMM_FAMILY_SETUP_H
 #define WEFT_COMM_FAMILY_SETUP_H
 

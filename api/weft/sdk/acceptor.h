@@ -46,11 +46,17 @@ typedef struct weft_acceptor_seen {
     uint64_t older[WEFT_ACCEPTOR_SEEN_BITS / 64];
 } weft_acceptor_seen_t;
 
-/* In the caller's memory, about 40 KiB. Fields are private except log_level. */
+/* Called in weft_acceptor_poll() when a peer's stream ended after a good hello and before the first
+ * byte of its proof: it died, was cut off, or sends a recorded hello again. */
+typedef void (*weft_acceptor_silent_fn_t)(void *arg, const weft_handshake_t *handshake);
+
+/* In the caller's memory, about 40 KiB. Private from `watch` on. */
 typedef struct weft_acceptor {
     const weft_host_t *host;
     weft_log_level_t log_level; /* of the line about dropped peers; INFO, the owner may change it */
-    int watch;                  /* epoll descriptor that watches all sockets, or −1 */
+    weft_acceptor_silent_fn_t silent; /* NULL: the owner does not ask */
+    void *silent_arg;
+    int watch; /* epoll descriptor that watches all sockets, or −1 */
     bool owns_watch;
     bool full; /* nobody can make room: the listening sockets are not watched */
     uint32_t sockets;

@@ -49,6 +49,11 @@ weft_status_t weft_handshake_accept(const weft_host_t *host, weft_handshake_t *h
  * a hello of somebody who does. */
 bool weft_handshake_was_greeted(const weft_handshake_t *handshake);
 
+/* True for a good hello after which not a byte came. A connector that lives and gives its attempt
+ * up may send one byte before it closes, so the end of a stream that fell silent is that of a peer
+ * that died, or was cut off. */
+bool weft_handshake_fell_silent(const weft_handshake_t *handshake);
+
 /* Sends or receives the rest of a record of a fixed size; *done_p counts its bytes that have been
  * moved and starts at 0. Returns OK, IN_PROGRESS, or ERR_LINK with errno in place (0: the peer
  * closed the stream). Sets no error text. */

@@ -2,6 +2,7 @@
  *
  * Joining with a unique id: all sizes, and every way in which requests can contradict each
  * other. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,8 +13,12 @@
 #include <cmocka.h>
 
 #include "../../../support/crowd.h"
+#include "core/base/error.h"
+#include "core/boot/auth.h"
 #include "core/boot/boot.h"
 #include "core/boot/claim.h"
+#include "core/boot/connector.h"
+#include "core/boot/exchange.h"
 #include "core/boot/unique_id.h"
 #include "core/os/os.h"
 
@@ -175,6 +180,175 @@ static void a_rank_whose_starter_reports_its_death_is_named_at_once(void **unuse
     }
 }
 
+/* What a rank has sent when it dies. */
+typedef enum last_word { HELLO, HELLO_AND_ALIVE, PROOF } last_word_t;
+
+/* Connects to the root as `rank`, and ends when it has said so much. */
+static void say_and_end(const crowd_t *crowd, uint32_t rank, last_word_t last)
+{
+    weft_id_t id;
+    weft_auth_state_t state;
+    weft_connector_t connector;
+    uint8_t key[32], label[WEFT_AUTH_LABEL], hello[WEFT_AUTH_HELLO + 1];
+    uint64_t until = weft_os_clock_ns() + 20 * WEFT_NS_PER_S;
+    size_t bytes = WEFT_AUTH_HELLO + (last == HELLO_AND_ALIVE);
+    int fd, error;
+    assert_int_equal(weft_id_decode(&crowd->id, &id), WEFT_OK);
+    weft_id_key(&id, WEFT_PURPOSE_ROOT, key);
+    weft_auth_label_make(label, WEFT_PURPOSE_ROOT, rank);
+    if (last == PROOF) {
+        weft_connector_begin(&connector, key, label, id.addrs, id.count, until);
+        assert_int_equal(weft_connector_run(&connector), WEFT_OK);
+        fd = connector.fd;
+    } else {
+        assert_int_equal(weft_os_connect(&id.addrs[0], &fd), WEFT_OK);
+        struct pollfd entry = {.fd = fd, .events = POLLOUT};
+        assert_int_equal(weft_os_poll(&entry, 1, until), 1);
+        assert_int_equal(weft_auth_client_begin(key, &state, label, hello), WEFT_OK);
+        hello[WEFT_AUTH_HELLO] = WEFT_CONNECTOR_ALIVE;
+        assert_int_equal(weft_os_send(fd, hello, bytes, &error), bytes);
+    }
+    weft_os_close(fd);
+    weft_id_wipe(&id);
+}
+
+/* Before anybody else has come, so that the root does not even know how many ranks there are. */
+static void a_rank_that_dies_after_its_first_message_is_named(void **unused)
+{
+    (void)unused;
+    static const last_word_t lasts[] = {HELLO, PROOF};
+    for (size_t i = 0; i < sizeof lasts / sizeof *lasts; i++) {
+        crowd_t crowd;
+        crowd_init(&crowd, 2);
+        crowd.settings.init_timeout = 60;
+        assert_int_equal(weft_boot_id_create(&crowd.settings, &crowd.id), WEFT_OK);
+        crowd.members[0].nranks = crowd.members[1].nranks = 3;
+        say_and_end(&crowd, 2, lasts[i]);
+        crowd_run(&crowd);
+        assert_all_fail(&crowd, WEFT_ERR_PEER_DEAD, "rank 2 died while the ranks were joining", 10);
+        assert_int_equal(crowd.members[0].error.peer, 2);
+    }
+}
+
+static weft_status_t nothing(member_t *m)
+{
+    return m->boot != NULL ? WEFT_OK : WEFT_ERR_INTERNAL;
+}
+
+static void *come_late(void *arg)
+{
+    member_t *m = arg;
+    weft_os_sleep_ns(WEFT_NS_PER_S);
+    m->status = weft_boot_join(&m->crowd->settings, m->nranks, &m->crowd->id, m->rank, &m->boot);
+    return NULL;
+}
+
+/* It has given up one attempt, and its next one comes later than a dead rank would be named. */
+static void a_rank_that_says_that_it_lives_is_waited_for(void **unused)
+{
+    (void)unused;
+    crowd_t crowd;
+    pthread_t thread;
+    crowd_init(&crowd, 2);
+    member_t late = {.crowd = &crowd, .rank = 2, .nranks = 3};
+    crowd.members[0].nranks = crowd.members[1].nranks = 3;
+    crowd.act = nothing;
+    say_and_end(&crowd, 2, HELLO_AND_ALIVE);
+    assert_int_equal(pthread_create(&thread, NULL, come_late, &late), 0);
+    crowd_run(&crowd);
+    pthread_join(thread, NULL);
+    weft_boot_leave(late.boot);
+    assert_int_equal(late.status, WEFT_OK);
+    assert_int_equal(crowd.members[0].status, WEFT_OK);
+    assert_int_equal(crowd.members[1].status, WEFT_OK);
+}
+
+static void *complete(void *arg)
+{
+    member_t *m = arg;
+    weft_join_t *join = m->crowd->arg;
+    m->status = weft_join_complete(join, &m->boot);
+    return NULL;
+}
+
+static void a_recorded_hello_of_a_rank_that_has_come_does_no_harm(void **unused)
+{
+    (void)unused;
+    crowd_t crowd;
+    pthread_t thread;
+    weft_join_t *join = NULL;
+    crowd_init(&crowd, 2);
+    member_t first = {.crowd = &crowd, .rank = 2, .nranks = 3};
+    crowd.members[0].nranks = crowd.members[1].nranks = 3;
+    assert_int_equal(weft_join_begin(&crowd.settings, 3, &crowd.id, 2, &join), WEFT_OK);
+    crowd.arg = join;
+    for (int i = 0; i < 3; i++) {
+        say_and_end(&crowd, 2, HELLO);
+    }
+    weft_os_sleep_ns(WEFT_NS_PER_S);
+    assert_int_equal(pthread_create(&thread, NULL, complete, &first), 0);
+    crowd_run(&crowd);
+    pthread_join(thread, NULL);
+    weft_boot_leave(first.boot);
+    assert_int_equal(first.status, WEFT_OK);
+    assert_int_equal(crowd.members[0].status, WEFT_OK);
+    assert_int_equal(crowd.members[1].status, WEFT_OK);
+}
+
+static void abandon(void *arg)
+{
+    const crowd_t *crowd = arg;
+    weft_join_t *join = NULL;
+    if (weft_join_begin(&crowd->settings, 3, &crowd->id, 2, &join) == WEFT_OK) {
+        weft_fail(WEFT_ERR_PLUGIN, 0, "no plugin of that name");
+        weft_join_abandon(join);
+    }
+}
+
+static void a_join_that_is_abandoned_tells_all_the_reason(void **unused)
+{
+    (void)unused;
+    crowd_t crowd;
+    weft_os_thread_t *thread = NULL;
+    crowd_init(&crowd, 2);
+    crowd.settings.init_timeout = 60;
+    assert_int_equal(weft_boot_id_create(&crowd.settings, &crowd.id), WEFT_OK);
+    crowd.members[0].nranks = crowd.members[1].nranks = 3;
+    assert_int_equal(weft_os_thread_start("abandon", abandon, &crowd, &thread), WEFT_OK);
+    crowd_run(&crowd);
+    weft_os_thread_join(thread);
+    assert_all_fail(&crowd, WEFT_ERR_PLUGIN, "gave up: no plugin of that name", 10);
+    assert_all_fail(&crowd, WEFT_ERR_PLUGIN, "rank 2 of host", 10);
+    assert_int_equal(crowd.members[1].error.peer, 2);
+}
+
+static weft_status_t one_gives_up(member_t *m)
+{
+    uint8_t all[6], mine = 0;
+    if (m->rank == 4) {
+        weft_fail(WEFT_ERR_RESOURCE, 0, "a plugin has no memory");
+        weft_boot_give_up(m->boot);
+        return WEFT_ERR_RESOURCE;
+    }
+    return weft_boot_all_gather(m->boot, "a test", &mine, 1, all);
+}
+
+static void a_rank_that_gives_up_after_the_join_tells_all_the_reason(void **unused)
+{
+    (void)unused;
+    crowd_t crowd;
+    crowd_init(&crowd, 6);
+    crowd.act = one_gives_up;
+    crowd_run(&crowd);
+    for (uint32_t r = 0; r < 6; r++) {
+        const member_t *m = &crowd.members[r];
+        assert_int_equal(m->status, WEFT_ERR_RESOURCE);
+        assert_non_null(strstr(m->error.text, "a plugin has no memory"));
+        assert_true(r == 4 || m->error.peer == 4);
+        assert_true(r == 4 || strstr(m->error.text, "rank 4 of host") != NULL);
+    }
+}
+
 static void an_id_is_good_for_one_communicator(void **unused)
 {
     (void)unused;
@@ -217,6 +391,11 @@ int main(void)
         cmocka_unit_test(a_rank_out_of_range_is_refused_before_anything_is_sent),
         cmocka_unit_test(a_rank_that_does_not_come_is_named_at_the_deadline),
         cmocka_unit_test(a_rank_whose_starter_reports_its_death_is_named_at_once),
+        cmocka_unit_test(a_rank_that_dies_after_its_first_message_is_named),
+        cmocka_unit_test(a_rank_that_says_that_it_lives_is_waited_for),
+        cmocka_unit_test(a_recorded_hello_of_a_rank_that_has_come_does_no_harm),
+        cmocka_unit_test(a_join_that_is_abandoned_tells_all_the_reason),
+        cmocka_unit_test(a_rank_that_gives_up_after_the_join_tells_all_the_reason),
         cmocka_unit_test(an_id_is_good_for_one_communicator),
         cmocka_unit_test(the_id_of_another_job_is_refused),
     };

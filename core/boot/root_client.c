@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a joining rank says to the root, and what it hears. */
+#include "core/boot/root_client.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/boot/auth.h"
+#include "core/boot/boot.h"
+#include "core/os/os.h"
+
+/* How long the root may take to say why a rank is missed. */
+#define CAUSE_NS (WEFT_NS_PER_S / 2)
+/* To a root on this host: begin to connect, be connected and send the hello. */
+#define STEPS_TO_HELLO 2
+
+/* The process that made the id is gone. Which rank that was is known where a launcher's exchange
+ * carried the id. */
+static weft_status_t root_client_lost(weft_root_client_t *client, int error, const char *what)
+{
+    client->ended = true;
+    if (!client->id.by_rank_0) {
+        return weft_fail(WEFT_ERR_PEER_DEAD, error, "the process that made the unique id %s", what);
+    }
+    weft_fail(WEFT_ERR_PEER_DEAD, error, "rank 0, which made the unique id, %s", what);
+    return weft_boot_set_culprit(client->boot, 0);
+}
+
+void weft_root_client_begin(weft_root_client_t *client, weft_boot_t *boot, const weft_id_t *id)
+{
+    uint8_t key[32], label[WEFT_AUTH_LABEL];
+    *client = (weft_root_client_t){.boot = boot, .id = *id, .fd = -1, .mine = {.rank = boot->rank}};
+    weft_id_key(id, WEFT_PURPOSE_ROOT, key);
+    weft_auth_label_make(label, WEFT_PURPOSE_ROOT, boot->rank);
+    weft_connector_begin(&client->connector, key, label, id->addrs, id->count, boot->until);
+    sodium_memzero(key, sizeof key);
+    client->reached = WEFT_IN_PROGRESS;
+    for (int i = 0; i < STEPS_TO_HELLO && client->reached == WEFT_IN_PROGRESS; i++) {
+        client->reached = weft_connector_step(&client->connector);
+    }
+}
+
+weft_status_t weft_root_client_reach(weft_root_client_t *client)
+{
+    weft_status_t status = client->reached;
+    if (status == WEFT_IN_PROGRESS) {
+        status = weft_connector_run(&client->connector);
+    }
+    client->reached = status;
+    if (status == WEFT_OK) {
+        client->fd = client->connector.fd;
+        return WEFT_OK;
+    }
+    char why[300];
+    snprintf(why, sizeof why, "%.290s", weft_error_record()->text);
+    if (status == WEFT_ERR_LINK && client->id.by_rank_0) {
+        char what[360];
+        snprintf(what, sizeof what, "has ended, or the id was used before: %s", why);
+        return root_client_lost(client, 0, what);
+    }
+    if (status == WEFT_ERR_LINK) {
+        return weft_fail(WEFT_ERR_STATE, 0,
+                         "stale unique id: %s; it was used before, its init_timeout has passed, or "
+                         "the process that made it has ended",
+                         why);
+    }
+    if (status == WEFT_ERR_AUTH) {
+        return weft_fail(weft_id_expired(&client->id) ? WEFT_ERR_STATE : status, 0,
+                         "the root of the unique id refuses us: %s", why);
+    }
+    return status;
+}
+
+static weft_status_t root_client_tell(weft_root_client_t *client, uint32_t type)
+{
+    uint8_t message[WEFT_WIRE_HEADER + WEFT_WIRE_JOIN_REQUEST];
+    uint32_t bytes = type == WEFT_FRAME_JOIN ? WEFT_WIRE_JOIN_REQUEST : 0;
+    weft_frame_t frame = {
+        .type = type, .bytes = bytes, .from = client->mine.rank, .comm_id = client->boot->comm_id};
+    int error = 0;
+    weft_frame_encode(&frame, message);
+    weft_join_request_encode(&client->mine, message + WEFT_WIRE_HEADER);
+    bytes += WEFT_WIRE_HEADER;
+    if (weft_os_send(client->fd, message, bytes, &error) != (ssize_t)bytes) {
+        return root_client_lost(client, error, "closed the connection");
+    }
+    return WEFT_OK;
+}
+
+weft_status_t weft_root_client_register(weft_root_client_t *client, const weft_join_request_t *mine)
+{
+    client->mine = *mine;
+    return root_client_tell(client, WEFT_FRAME_JOIN);
+}
+
+weft_status_t weft_root_client_ready(weft_root_client_t *client)
+{
+    return root_client_tell(client, WEFT_FRAME_READY);
+}
+
+/* All connections of this rank stand and are in use: its end is now the tree's to judge. The root may
+ * have ended already. */
+void weft_root_client_joined(weft_root_client_t *client)
+{
+    uint8_t message[WEFT_WIRE_HEADER];
+    int error;
+    weft_frame_t frame = {.type = WEFT_FRAME_READY,
+                          .from = client->mine.rank,
+                          .comm_id = client->boot->comm_id,
+                          .number = 1};
+    weft_frame_encode(&frame, message);
+    (void)weft_os_send(client->fd, message, sizeof message, &error);
+}
+
+/* Tells the root why this rank gives up, so that the others hear the cause and not a death. */
+void weft_root_client_give_up(weft_root_client_t *client)
+{
+    uint8_t message[WEFT_WIRE_MOST];
+    int error;
+    weft_frame_t frame = {.type = WEFT_FRAME_FAIL,
+                          .bytes = WEFT_WIRE_ERROR,
+                          .from = client->mine.rank,
+                          .comm_id = client->boot->comm_id};
+    if (client->fd >= 0 && !client->told && !client->ended) {
+        weft_frame_encode(&frame, message);
+        weft_error_encode(weft_error_record(), message + WEFT_WIRE_HEADER);
+        (void)weft_os_send(client->fd, message, sizeof message, &error);
+    }
+}
+
+static weft_status_t root_client_malformed(const char *why)
+{
+    return weft_fail(WEFT_ERR_PROTO, 0, "the root of the unique id sent a frame with a bad %s",
+                     why);
+}
+
+/* Adopts the error record of the root. Its ranks may be those of a process with another idea of
+ * nranks, so they are checked with the widest range. */
+static weft_status_t root_client_failed(weft_root_client_t *client)
+{
+    weft_error_t error;
+    const char *why;
+    if (weft_error_decode(client->message + WEFT_WIRE_HEADER, WEFT_RANKS_MOST, &error, &why) !=
+        WEFT_OK) {
+        return root_client_malformed(why);
+    }
+    error.rank = (int32_t)client->mine.rank;
+    error.comm_id = client->boot->comm_id;
+    *weft_error_record() = error;
+    client->told = true;
+    return error.status;
+}
+
+/* Receives what the root has sent. IN_PROGRESS until the frame is whole. Then it is WELCOME (OK) or
+ * FAIL (its status). */
+static weft_status_t root_client_hear(weft_root_client_t *client, weft_join_request_t *parent)
+{
+    weft_frame_t frame = {.bytes = WEFT_WIRE_MOST};
+    const char *why;
+    for (;;) {
+        size_t want = WEFT_WIRE_HEADER;
+        if (client->got >= WEFT_WIRE_HEADER) {
+            if (weft_frame_decode(client->message, WEFT_RANKS_MOST, client->boot->comm_id, &frame,
+                                  &why) != WEFT_OK) {
+                return root_client_malformed(why);
+            }
+            if (frame.type != WEFT_FRAME_WELCOME && frame.type != WEFT_FRAME_FAIL) {
+                return root_client_malformed("type");
+            }
+            want += frame.bytes;
+            if (client->got == want) {
+                break;
+            }
+        }
+        int error = 0;
+        ssize_t got =
+            weft_os_recv(client->fd, client->message + client->got, want - client->got, &error);
+        if (got == WEFT_OS_NONE) {
+            return WEFT_IN_PROGRESS;
+        }
+        if (got <= 0) {
+            return root_client_lost(client, error, "ended while the ranks joined");
+        }
+        client->got += (uint32_t)got;
+    }
+    client->got = 0;
+    if (frame.type == WEFT_FRAME_FAIL) {
+        return root_client_failed(client);
+    }
+    if (weft_join_request_decode(client->message + WEFT_WIRE_HEADER, parent, &why) != WEFT_OK) {
+        return root_client_malformed(why);
+    }
+    return parent->rank == weft_tree_parent(client->mine.rank) ? WEFT_OK
+                                                               : root_client_malformed("parent");
+}
+
+weft_status_t weft_root_client_welcome(weft_root_client_t *client, weft_join_request_t *parent)
+{
+    weft_status_t status;
+    uint64_t until = weft_boot_grace_until(client->boot);
+    while ((status = root_client_hear(client, parent)) == WEFT_IN_PROGRESS) {
+        struct pollfd entry = {.fd = client->fd, .events = POLLIN};
+        int ready = weft_os_poll(&entry, 1, until);
+        if (ready < 0) {
+            return weft_error_record()->status;
+        }
+        if (ready == 0 && weft_os_clock_ns() >= until) {
+            return weft_fail(WEFT_ERR_TIMEOUT, 0,
+                             "the process that made the unique id did not answer before "
+                             "init_timeout");
+        }
+    }
+    return status;
+}
+
+/* A neighbour that is not there has mostly failed because of another rank, which the root knows.
+ * Waits for what the root says. IN_PROGRESS: it does not know. */
+weft_status_t weft_root_client_failure(weft_root_client_t *client)
+{
+    weft_join_request_t unused;
+    weft_status_t status;
+    uint64_t until = weft_os_clock_ns() + CAUSE_NS;
+    while ((status = root_client_hear(client, &unused)) == WEFT_IN_PROGRESS &&
+           weft_os_clock_ns() < until) {
+        struct pollfd entry = {.fd = client->fd, .events = POLLIN};
+        if (weft_os_poll(&entry, 1, until) < 0) {
+            break;
+        }
+    }
+    return status == WEFT_OK || client->ended ? WEFT_IN_PROGRESS : status;
+}
+
+/* The root watches the others meanwhile. It sends a frame only if a rank failed. */
+weft_status_t weft_root_client_step(weft_root_client_t *client)
+{
+    weft_join_request_t unused;
+    weft_status_t status = root_client_hear(client, &unused);
+    return status == WEFT_IN_PROGRESS ? WEFT_OK
+           : status == WEFT_OK        ? root_client_malformed("type")
+                                      : status;
+}
+
+void weft_root_client_end(weft_root_client_t *client)
+{
+    if (client->reached == WEFT_IN_PROGRESS) {
+        weft_connector_end(&client->connector);
+    }
+    weft_os_close(client->fd);
+    client->fd = -1;
+    weft_id_wipe(&client->id);
+}

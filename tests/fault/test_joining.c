@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Ranks that fail while they join: the others are told who, and why, long before init_timeout. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include <weft/weft.h>
+
+#define RANKS 4u
+#define BAD 2u
+/* The join of the others would wait a minute. How long it really takes is a matter of milliseconds,
+ * on an idle machine. */
+#define INIT_TIMEOUT "boot.init_timeout=60"
+#define SOON_S 10.0
+
+typedef struct joiner {
+    const weft_unique_id_t *id;
+    uint32_t rank;
+    const char *extra; /* a setting of the rank that fails */
+    weft_status_t status;
+    weft_error_t error;
+    double took;
+    pthread_t thread;
+} joiner_t;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void *joiner_main(void *arg)
+{
+    joiner_t *joiner = arg;
+    weft_comm_t *comm = NULL;
+    const char *settings[] = {INIT_TIMEOUT, "core.net=net-shm", joiner->extra};
+    weft_comm_options_t options = {.size = sizeof options,
+                                   .config = "/dev/null",
+                                   .settings = settings,
+                                   .settings_count = joiner->extra != NULL ? 3 : 2};
+    double start = now();
+    joiner->status = weft_comm_init_rank(&comm, RANKS, joiner->id, joiner->rank, &options);
+    joiner->took = now() - start;
+    joiner->error.size = sizeof joiner->error;
+    weft_last_error(&joiner->error);
+    if (joiner->status == WEFT_OK) {
+        weft_comm_destroy(comm);
+    }
+    return NULL;
+}
+
+/* One rank has another setting, with which it cannot join. All fail with `status`, those others
+ * with a text that names it and has `words`, which are in its own error, too. */
+static void one_fails_and_all_are_told(const char *extra, weft_status_t status, const char *words)
+{
+    weft_unique_id_t id;
+    joiner_t joiners[RANKS];
+    const char *settings[] = {INIT_TIMEOUT};
+    weft_comm_options_t options = {
+        .size = sizeof options, .config = "/dev/null", .settings = settings, .settings_count = 1};
+    char who[32];
+    snprintf(who, sizeof who, "rank %u of host", BAD);
+    assert_int_equal(weft_unique_id_create(&id, &options), WEFT_OK);
+    for (uint32_t r = 0; r < RANKS; r++) {
+        joiners[r] = (joiner_t){.id = &id, .rank = r, .extra = r == BAD ? extra : NULL};
+        assert_int_equal(pthread_create(&joiners[r].thread, NULL, joiner_main, &joiners[r]), 0);
+    }
+    for (uint32_t r = 0; r < RANKS; r++) {
+        pthread_join(joiners[r].thread, NULL);
+    }
+    for (uint32_t r = 0; r < RANKS; r++) {
+        const joiner_t *joiner = &joiners[r];
+        if (joiner->status != status || strstr(joiner->error.text, words) == NULL ||
+            (r != BAD && (strstr(joiner->error.text, who) == NULL ||
+                          joiner->error.peer != (int32_t)BAD || joiner->error.peer_pid <= 0))) {
+            fail_msg("rank %u: %s: %s", r, weft_status_name(joiner->status), joiner->error.text);
+        }
+        if (joiner->took > SOON_S) {
+            fail_msg("rank %u was told after %.1f s", r, joiner->took);
+        }
+    }
+}
+
+static void a_plugin_that_one_rank_does_not_find_is_named_on_all(void **unused)
+{
+    (void)unused;
+    one_fails_and_all_are_told("core.algo=algo-nowhere", WEFT_ERR_PLUGIN, "algo-nowhere");
+}
+
+static void a_key_that_one_rank_does_not_know_is_named_on_all(void **unused)
+{
+    (void)unused;
+    one_fails_and_all_are_told("core.nett=net-shm", WEFT_ERR_CONFIG, "nett");
+}
+
+static void an_interface_that_one_rank_does_not_have_is_named_on_all(void **unused)
+{
+    (void)unused;
+    one_fails_and_all_are_told("boot.interface==nowhere9", WEFT_ERR_CONFIG, "nowhere9");
+}
+
+static void a_plugin_of_another_kind_on_one_rank_is_named_on_all(void **unused)
+{
+    (void)unused;
+    one_fails_and_all_are_told("core.tuner=algo-tree", WEFT_ERR_PLUGIN, "algo-tree");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_plugin_that_one_rank_does_not_find_is_named_on_all),
+        cmocka_unit_test(a_key_that_one_rank_does_not_know_is_named_on_all),
+        cmocka_unit_test(an_interface_that_one_rank_does_not_have_is_named_on_all),
+        cmocka_unit_test(a_plugin_of_another_kind_on_one_rank_is_named_on_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -112,10 +112,9 @@ WEFT_EXPORT weft_status_t weft_comm_error(weft_comm_t *comm, weft_error_t *error
 /* Writes the ranks that an operation of `comm` waited for in vain. When a collective or a barrier
  * passes its deadline, this rank asks every other rank whether it has begun that operation, and
  * waits up to 300 ms for the answers. Missing are the ranks that have not begun it, and those that
- * did not answer, in ascending order. The lowest rank that came tells the others; a rank that
- * learns of the timeout before its own deadline has no list, but the text of its error names the
- * same ranks. *count_p is the number of missing ranks, which may be larger than `max`, or 0 if
- * there is no list.
+ * did not answer, in ascending order. The first rank that knows them tells the others, so all ranks
+ * have the same list. *count_p is the number of missing ranks, which may be larger than `max`, or 0
+ * if there is no list. Missing ranks that lie 1,984 or more behind the lowest one are not listed.
  * `ranks` may be NULL if `max` is 0.
  * Errors: ERR_ARG, ERR_STATE (handle destroyed, or forked child).
  * Blocking: no. Thread: any. */

@@ -14,12 +14,18 @@ static weft_status_t control_frame_failure(weft_health_t *health, weft_neighbour
                                            const char **why)
 {
     weft_error_t error;
-    weft_status_t status = weft_error_decode(payload, health->boot->nranks, &error, why);
+    weft_missing_t missing;
+    bool lists = frame->type == WEFT_FRAME_MISSING;
+    uint32_t nranks = health->boot->nranks;
+    weft_status_t status = weft_error_decode(payload, nranks, &error, why);
+    if (status == WEFT_OK && lists) {
+        status = weft_missing_decode(payload + WEFT_WIRE_ERROR, nranks, &missing, why);
+    }
     if (status == WEFT_OK) {
         /* Communicator 0: the join of a rank failed, while we had it behind us. */
         error.comm_id = frame->number != 0 ? frame->number : health->boot->comm_id;
         health->detection_ended = health->detection_ended || frame->number == 0;
-        weft_disseminate_failure(health, neighbour, error.comm_id, &error);
+        weft_disseminate_failure(health, neighbour, error.comm_id, &error, lists ? &missing : NULL);
     }
     return status;
 }
@@ -65,6 +71,7 @@ static weft_status_t control_frame_serve(weft_health_t *health, weft_neighbour_t
     case WEFT_FRAME_LEAVE_FAMILY:
         return control_frame_leave_family(health, neighbour, frame, why);
     case WEFT_FRAME_FAIL:
+    case WEFT_FRAME_MISSING:
         return control_frame_failure(health, neighbour, frame, payload, why);
     case WEFT_FRAME_DEATH:
         return control_frame_death(health, neighbour, payload, why);

@@ -23,13 +23,34 @@ static void dissemination_disseminate_frame(weft_health_t *health, audience_t to
     }
 }
 
-/* A FAIL frame of a communicator, or a DEATH frame. */
-static void dissemination_disseminate_error(weft_health_t *health, audience_t to, uint32_t type,
-                                            uint64_t comm_id, const weft_error_t *error)
+static const weft_missing_t *dissemination_list(const weft_logged_failure_t *failure)
+{
+    return failure->missing.count > 0 ? &failure->missing : NULL;
+}
+
+/* A FAIL or MISSING frame of a communicator. */
+static void dissemination_disseminate_failure(weft_health_t *health, audience_t to,
+                                              uint64_t comm_id, const weft_error_t *error,
+                                              const weft_missing_t *missing)
+{
+    uint8_t payload[WEFT_WIRE_ABSENCE];
+    weft_frame_t frame = {.type = missing != NULL ? WEFT_FRAME_MISSING : WEFT_FRAME_FAIL,
+                          .bytes = missing != NULL ? WEFT_WIRE_ABSENCE : WEFT_WIRE_ERROR,
+                          .from = health->boot->rank,
+                          .number = comm_id};
+    weft_error_encode(error, payload);
+    if (missing != NULL) {
+        weft_missing_encode(missing, payload + WEFT_WIRE_ERROR);
+    }
+    dissemination_disseminate_frame(health, to, &frame, payload);
+}
+
+static void dissemination_disseminate_death(weft_health_t *health, audience_t to,
+                                            const weft_error_t *error)
 {
     uint8_t payload[WEFT_WIRE_ERROR];
     weft_frame_t frame = {
-        .type = type, .bytes = sizeof payload, .from = health->boot->rank, .number = comm_id};
+        .type = WEFT_FRAME_DEATH, .bytes = sizeof payload, .from = health->boot->rank};
     weft_error_encode(error, payload);
     dissemination_disseminate_frame(health, to, &frame, payload);
 }
@@ -47,19 +68,19 @@ static void dissemination_disseminate_left(weft_health_t *health, audience_t to,
 }
 
 void weft_disseminate_failure(weft_health_t *health, const weft_neighbour_t *from, uint64_t comm_id,
-                              const weft_error_t *error)
+                              const weft_error_t *error, const weft_missing_t *missing)
 {
     weft_health_assert_owner(health);
     if (weft_event_log_find(&health->log, WEFT_FRAME_FAIL, comm_id, 0) != NULL) {
         return;
     }
-    if (!weft_event_log_add_failure(&health->log, comm_id, error)) {
+    if (!weft_event_log_add_failure(&health->log, comm_id, error, missing)) {
         return;
     }
-    dissemination_disseminate_error(health, (audience_t){.except = from}, WEFT_FRAME_FAIL, comm_id,
-                                    error);
+    dissemination_disseminate_failure(health, (audience_t){.except = from}, comm_id, error,
+                                      missing);
     if (from != NULL) {
-        health->callbacks.failed(health->arg, comm_id, error);
+        health->callbacks.failed(health->arg, comm_id, error, missing);
     }
 }
 
@@ -117,8 +138,7 @@ void weft_disseminate_death(weft_health_t *health, const weft_neighbour_t *from,
         health->neighbours.muted = true;
         health->detection_ended = true;
     }
-    dissemination_disseminate_error(health, (audience_t){.except = from}, WEFT_FRAME_DEATH, 0,
-                                    error);
+    dissemination_disseminate_death(health, (audience_t){.except = from}, error);
     weft_event_log_add_death(&health->log, error);
     health->callbacks.died(health->arg, 0, error);
     weft_tree_repair(health);
@@ -130,13 +150,13 @@ void weft_disseminate_all_to(weft_health_t *health, weft_neighbour_t *neighbour)
     audience_t to = {.only = neighbour};
     const weft_event_log_t *log = &health->log;
     for (const weft_logged_death_t *death = log->deaths; death != NULL; death = death->next) {
-        dissemination_disseminate_error(health, to, WEFT_FRAME_DEATH, 0, &death->error);
+        dissemination_disseminate_death(health, to, &death->error);
     }
     for (uint32_t i = 0; i < weft_event_log_count(log); i++) {
         const weft_logged_event_t *event = &log->events[i];
-        if (event->type == WEFT_FRAME_FAIL && event->error != NULL) {
-            dissemination_disseminate_error(health, to, WEFT_FRAME_FAIL, event->comm_id,
-                                            event->error);
+        if (event->type == WEFT_FRAME_FAIL && event->failure != NULL) {
+            dissemination_disseminate_failure(health, to, event->comm_id, &event->failure->error,
+                                              dissemination_list(event->failure));
         } else if (event->type == WEFT_FRAME_LEAVE_COMM) {
             dissemination_disseminate_left(health, to, event);
         }
@@ -163,8 +183,9 @@ void weft_disseminate_replay(weft_health_t *health, uint64_t comm_id)
         if (event->comm_id != comm_id) {
             continue;
         }
-        if (event->type == WEFT_FRAME_FAIL && event->error != NULL) {
-            tell->failed(health->arg, comm_id, event->error);
+        if (event->type == WEFT_FRAME_FAIL && event->failure != NULL) {
+            tell->failed(health->arg, comm_id, &event->failure->error,
+                         dissemination_list(event->failure));
         } else if (event->type == WEFT_FRAME_LEAVE_COMM && event->rank != me) {
             tell->left(health->arg, comm_id, event->rank, event->sequence);
         }

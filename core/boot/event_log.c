@@ -45,7 +45,7 @@ void weft_event_log_fini(weft_event_log_t *log)
         weft_os_free(death);
     }
     for (uint32_t i = 0; i < weft_event_log_count(log); i++) {
-        weft_os_free(log->events[i].error);
+        weft_os_free(log->events[i].failure);
     }
     weft_os_free(log->events);
     weft_os_free(log->chains);
@@ -130,13 +130,13 @@ static bool event_log_add(weft_event_log_t *log, const weft_logged_event_t *even
         log->room = log->held;
     }
     if (log->room == 0) {
-        weft_os_free(event->error);
+        weft_os_free(event->failure);
         return false;
     }
     uint32_t position = log->added % log->room;
     if (log->added >= log->room) {
         event_log_unlink(log, position);
-        weft_os_free(log->events[position].error);
+        weft_os_free(log->events[position].failure);
     }
     log->events[position] = *event;
     log->added++;
@@ -144,12 +144,16 @@ static bool event_log_add(weft_event_log_t *log, const weft_logged_event_t *even
     return true;
 }
 
-bool weft_event_log_add_failure(weft_event_log_t *log, uint64_t comm_id, const weft_error_t *error)
+bool weft_event_log_add_failure(weft_event_log_t *log, uint64_t comm_id, const weft_error_t *error,
+                                const weft_missing_t *missing)
 {
     weft_logged_event_t event = {.type = WEFT_FRAME_FAIL, .comm_id = comm_id};
-    event.error = weft_os_alloc(sizeof *event.error, 0);
-    if (event.error != NULL) {
-        *event.error = *error;
+    event.failure = weft_os_alloc(sizeof *event.failure, 0);
+    if (event.failure != NULL) {
+        event.failure->error = *error;
+    }
+    if (event.failure != NULL && missing != NULL) {
+        event.failure->missing = *missing;
     }
     return event_log_add(log, &event);
 }

@@ -11,14 +11,19 @@
 
 #include "core/boot/wire.h"
 
+typedef struct weft_logged_failure {
+    weft_error_t error;
+    weft_missing_t missing; /* count 0: none */
+} weft_logged_failure_t;
+
 /* The failure of a communicator, or that one rank left it. */
 typedef struct weft_logged_event {
     uint32_t type; /* WEFT_FRAME_FAIL, WEFT_FRAME_LEAVE_COMM; 0: empty */
     uint32_t rank; /* LEAVE_COMM: who left */
     uint64_t comm_id;
-    uint64_t sequence;   /* LEAVE_COMM */
-    weft_error_t *error; /* FAIL; NULL: there was no memory */
-    uint32_t next;       /* of its chain: position in the ring plus one; 0: the last */
+    uint64_t sequence;              /* LEAVE_COMM */
+    weft_logged_failure_t *failure; /* FAIL; NULL: there was no memory */
+    uint32_t next;                  /* of its chain: position in the ring plus one; 0: the last */
 } weft_logged_event_t;
 
 /* The death of a rank, remembered for good. */
@@ -55,9 +60,10 @@ const weft_logged_event_t *weft_event_log_find(const weft_event_log_t *log, uint
                                                uint64_t comm_id, uint32_t rank);
 
 /* Add an event that is not known yet. The oldest event makes room, and so it does where memory is
- * short: with it a reason is lost, but a deadline still ends the wait. False: there is no memory at
- * all, and the event would be taken for a new one again. */
-bool weft_event_log_add_failure(weft_event_log_t *log, uint64_t comm_id, const weft_error_t *error);
+ * short: with it a reason is lost, but a deadline still ends the wait. `missing` may be NULL.
+ * False: there is no memory at all, and the event would be taken for a new one again. */
+bool weft_event_log_add_failure(weft_event_log_t *log, uint64_t comm_id, const weft_error_t *error,
+                                const weft_missing_t *missing);
 bool weft_event_log_add_leave(weft_event_log_t *log, uint64_t comm_id, uint32_t rank,
                               uint64_t sequence);
 /* Without memory the death is not remembered. */

@@ -61,7 +61,8 @@ static void health_serve_event(weft_health_t *health, const weft_health_event_t 
         weft_disseminate_replay(health, event->comm_id);
         break;
     case WEFT_HEALTH_FAILED:
-        weft_disseminate_failure(health, NULL, event->comm_id, &event->error);
+        weft_disseminate_failure(health, NULL, event->comm_id, &event->error,
+                                 event->missing.count > 0 ? &event->missing : NULL);
         break;
     case WEFT_HEALTH_LEAVE_COMM:
         weft_disseminate_leave_comm(health, NULL, event->comm_id, me, event->sequence);
@@ -309,10 +310,14 @@ void weft_health_open(weft_boot_t *boot, uint64_t comm_id)
     health_post(boot, &(weft_health_event_t){.type = WEFT_HEALTH_OPEN, .comm_id = comm_id});
 }
 
-void weft_health_report(weft_boot_t *boot, uint64_t comm_id, const weft_error_t *error)
+void weft_health_report(weft_boot_t *boot, uint64_t comm_id, const weft_error_t *error,
+                        const weft_missing_t *missing)
 {
-    health_post(boot, &(weft_health_event_t){
-                          .type = WEFT_HEALTH_FAILED, .comm_id = comm_id, .error = *error});
+    weft_health_event_t event = {.type = WEFT_HEALTH_FAILED, .comm_id = comm_id, .error = *error};
+    if (missing != NULL) {
+        event.missing = *missing;
+    }
+    health_post(boot, &event);
 }
 
 void weft_health_ask(weft_boot_t *boot, uint64_t comm_id, uint32_t peer,

@@ -26,8 +26,10 @@ void weft_health_stop(weft_boot_t *boot);
 /* Communicator comm_id begins here. What is known of it already, and of ranks that died or left, is
  * told in callbacks: a communicator may fail, or be left, before the last rank has made it. */
 void weft_health_open(weft_boot_t *boot, uint64_t comm_id);
-/* Tells all ranks that communicator comm_id failed with `error`, whose culprit is filled in. */
-void weft_health_report(weft_boot_t *boot, uint64_t comm_id, const weft_error_t *error);
+/* Tells all ranks that communicator comm_id failed with `error`, whose culprit is filled in, and
+ * who did not come if that is why; `missing` may be NULL. */
+void weft_health_report(weft_boot_t *boot, uint64_t comm_id, const weft_error_t *error,
+                        const weft_missing_t *missing);
 /* Asks rank `peer` (through the tree) to compare `mine` with its own operation in comm_id. */
 void weft_health_ask(weft_boot_t *boot, uint64_t comm_id, uint32_t peer,
                      const weft_signature_t *mine);

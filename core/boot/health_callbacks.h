@@ -11,8 +11,9 @@
 typedef struct weft_health_callbacks {
     /* A communicator failed elsewhere: a rank of it aborted, or reported an error. `error` is
      * complete: status, culprit, its host and pid, text. Ranks in it are ranks of the
-     * communicator. */
-    void (*failed)(void *arg, uint64_t comm_id, const weft_error_t *error);
+     * communicator. `missing`: those that did not come, if that is why; else NULL. */
+    void (*failed)(void *arg, uint64_t comm_id, const weft_error_t *error,
+                   const weft_missing_t *missing);
     /* Rank error->peer was declared dead. This concerns communicator comm_id if it contains that
      * rank, or all that contain it if comm_id is 0. The text begins with weft_boot_rank_text(). */
     void (*died)(void *arg, uint64_t comm_id, const weft_error_t *error);

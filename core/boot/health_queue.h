@@ -24,6 +24,7 @@ typedef struct weft_health_event {
     uint64_t sequence;
     weft_answer_t answer;
     weft_error_t error;
+    weft_missing_t missing; /* FAILED; count 0: none */
 } weft_health_event_t;
 
 typedef struct weft_health_queue {

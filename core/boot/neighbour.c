@@ -279,7 +279,7 @@ weft_status_t weft_neighbour_next_frame(const weft_neighbours_t *neighbours,
     if (status != WEFT_OK) {
         return status;
     }
-    if (frame->bytes > WEFT_WIRE_ERROR) {
+    if (frame->bytes > WEFT_WIRE_LONGEST - WEFT_WIRE_HEADER) {
         *why = "length";
         return WEFT_ERR_PROTO;
     }

@@ -21,7 +21,7 @@ typedef struct weft_neighbour {
     uint64_t asked;     /* since when a sign of life is awaited; 0: nobody asked for one */
     uint32_t in_bytes;  /* in `in` */
     uint32_t in_served; /* of these, returned as frames */
-    uint8_t in[2 * WEFT_WIRE_MOST];
+    uint8_t in[2 * WEFT_WIRE_LONGEST];
     uint8_t *out;
     size_t out_at, out_end, out_room;
 } weft_neighbour_t;

@@ -133,6 +133,30 @@ weft_status_t weft_error_decode(const uint8_t bytes[WEFT_WIRE_ERROR], uint32_t n
     return WEFT_OK;
 }
 
+void weft_missing_encode(const weft_missing_t *missing, uint8_t bytes[WEFT_WIRE_MISSING])
+{
+    weft_put_u32(bytes, missing->count);
+    weft_put_u32(bytes + 4, missing->first);
+    memcpy(bytes + 8, missing->bits, sizeof missing->bits);
+}
+
+weft_status_t weft_missing_decode(const uint8_t bytes[WEFT_WIRE_MISSING], uint32_t nranks,
+                                  weft_missing_t *missing, const char **why)
+{
+    missing->count = weft_get_u32(bytes);
+    missing->first = weft_get_u32(bytes + 4);
+    memcpy(missing->bits, bytes + 8, sizeof missing->bits);
+    uint32_t last = 0;
+    for (uint32_t at = 0; at < WEFT_MISSING_SPAN; at++) {
+        last = (missing->bits[at / 8] >> at % 8 & 1) != 0 ? at : last;
+    }
+    bool fits = missing->count > 0 && missing->count <= nranks && missing->first < nranks &&
+                last < nranks - missing->first &&
+                weft_missing_list(missing, NULL, 0) <= missing->count;
+    *why = fits ? NULL : "list of ranks";
+    return fits ? WEFT_OK : WEFT_ERR_PROTO;
+}
+
 void weft_signature_encode(const weft_signature_t *signature, uint8_t bytes[WEFT_WIRE_SIGNATURE])
 {
     bytes[0] = signature->coll;

@@ -11,6 +11,7 @@
 #include <weft/weft.h>
 
 #include "core/base/signature.h"
+#include "core/boot/missing.h"
 
 static inline void weft_put_u16(uint8_t *p, uint32_t v)
 {
@@ -71,7 +72,10 @@ static inline uint64_t weft_get_u64(const uint8_t *p)
     /* before the join, where a launcher's exchange carries the id */                              \
     X(13, CLAIM, WEFT_WIRE_JOIN_REQUEST)  /* rank to root: I hold the id and will join */          \
     X(14, CLAIMED, 0)                     /* root to rank: all have the id; from rank 0 first,     \
-                                             which answers the same when its note is gone */
+                                             which answers the same when its note is gone */      \
+    /* the health channel */                                                                       \
+    X(15, MISSING, WEFT_WIRE_ABSENCE)     /* as FAIL, because ranks did not come: with the list    \
+                                             of them */
 /* clang-format on */
 
 typedef enum weft_frame_type {
@@ -86,7 +90,10 @@ typedef enum weft_frame_type {
 #define WEFT_WIRE_SIGNATURE 24
 #define WEFT_WIRE_ANSWER 40
 #define WEFT_WIRE_COUNT 8
-#define WEFT_WIRE_MOST (WEFT_WIRE_HEADER + WEFT_WIRE_ERROR) /* of frames with a fixed size */
+#define WEFT_WIRE_MISSING (8 + WEFT_MISSING_SPAN / 8)
+#define WEFT_WIRE_ABSENCE (WEFT_WIRE_ERROR + WEFT_WIRE_MISSING)
+#define WEFT_WIRE_MOST (WEFT_WIRE_HEADER + WEFT_WIRE_ERROR)      /* during the join */
+#define WEFT_WIRE_LONGEST (WEFT_WIRE_HEADER + WEFT_WIRE_ABSENCE) /* of the health channel */
 
 typedef struct weft_frame {
     uint32_t type;     /* weft_frame_type_t */
@@ -112,6 +119,10 @@ weft_status_t weft_frame_decode(const uint8_t header[WEFT_WIRE_HEADER], uint32_t
 void weft_error_encode(const weft_error_t *error, uint8_t bytes[WEFT_WIRE_ERROR]);
 weft_status_t weft_error_decode(const uint8_t bytes[WEFT_WIRE_ERROR], uint32_t nranks,
                                 weft_error_t *error, const char **why);
+
+void weft_missing_encode(const weft_missing_t *missing, uint8_t bytes[WEFT_WIRE_MISSING]);
+weft_status_t weft_missing_decode(const uint8_t bytes[WEFT_WIRE_MISSING], uint32_t nranks,
+                                  weft_missing_t *missing, const char **why);
 
 void weft_signature_encode(const weft_signature_t *signature, uint8_t bytes[WEFT_WIRE_SIGNATURE]);
 weft_status_t weft_signature_decode(const uint8_t bytes[WEFT_WIRE_SIGNATURE],

@@ -68,10 +68,7 @@ typedef struct comm_missing {
 static void comm_list_missing(weft_comm_state_t *state, void *arg)
 {
     comm_missing_t *missing = arg;
-    missing->count = weft_comm_has_failed(state)
-                         ? weft_roll_call_missing(&state->roll_call, &state->self, state->peers,
-                                                  missing->ranks, missing->max)
-                         : 0;
+    missing->count = weft_failure_missing(&state->failure, missing->ranks, missing->max);
 }
 
 weft_status_t weft_comm_missing(weft_comm_t *comm, uint32_t *ranks, uint32_t max, uint32_t *count_p)
@@ -232,7 +229,7 @@ static void comm_abort_now(weft_comm_state_t *state, void *arg)
     error.status = WEFT_ERR_ABORTED;
     error.peer = (int32_t)state->self.rank;
     snprintf(error.text, sizeof error.text, "rank %u called weft_comm_abort", state->self.rank);
-    weft_failure_set(&state->failure, &state->self, &error, true);
+    weft_failure_set(&state->failure, &state->self, &error, NULL, true);
 }
 
 weft_status_t weft_comm_abort(weft_comm_t *comm)

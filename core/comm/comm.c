@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 
-void weft_comm_fail(weft_comm_state_t *state, int32_t peer)
+void weft_comm_fail_missing(weft_comm_state_t *state, int32_t peer, const weft_missing_t *missing)
 {
     weft_error_t *error = weft_error_record();
     weft_assert_owner(state);
@@ -21,7 +21,12 @@ void weft_comm_fail(weft_comm_state_t *state, int32_t peer)
         const weft_queue_t *queue = &state->queue;
         error->sequence = queue->first != NULL ? queue->first->sequence : queue->sequence;
     }
-    weft_failure_set(&state->failure, &state->self, error, true);
+    weft_failure_set(&state->failure, &state->self, error, missing, true);
+}
+
+void weft_comm_fail(weft_comm_state_t *state, int32_t peer)
+{
+    weft_comm_fail_missing(state, peer, NULL);
 }
 
 void weft_comm_mismatch(weft_comm_state_t *state, uint32_t peer, const weft_signature_t *mine,

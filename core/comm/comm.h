@@ -120,6 +120,8 @@ static inline weft_status_t weft_comm_failure(weft_comm_state_t *state)
 /* Completes the calling thread's error record with the culprit `peer` (−1: none) and the
  * operation, and fails the communicator with it. Thread: the owner. */
 void weft_comm_fail(weft_comm_state_t *state, int32_t peer);
+/* The same because ranks did not come. `missing` may be empty. */
+void weft_comm_fail_missing(weft_comm_state_t *state, int32_t peer, const weft_missing_t *missing);
 
 /* Fails the communicator because `peer` called something else. Thread: the owner. */
 void weft_comm_mismatch(weft_comm_state_t *state, uint32_t peer, const weft_signature_t *mine,

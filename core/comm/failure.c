@@ -27,22 +27,25 @@ static void failure_fill_culprit(const weft_comm_identity_t *self, weft_error_t 
 
 /* The caller holds the lock. */
 static void failure_keep(weft_failure_t *failure, const weft_comm_identity_t *self,
-                         const weft_error_t *error)
+                         const weft_error_t *error, const weft_missing_t *missing)
 {
     weft_os_mutex_assert_held(&failure->lock);
     failure->error = *error;
+    if (missing != NULL) {
+        failure->missing = *missing;
+    }
     failure->error.size = sizeof failure->error;
     failure_fill_culprit(self, &failure->error);
     atomic_store_explicit(&failure->failed, 1, memory_order_release);
 }
 
 void weft_failure_set(weft_failure_t *failure, const weft_comm_identity_t *self,
-                      const weft_error_t *error, bool tell)
+                      const weft_error_t *error, const weft_missing_t *missing, bool tell)
 {
     weft_os_lock(&failure->lock);
     bool first = !weft_failure_is_set(failure);
     if (first) {
-        failure_keep(failure, self, error);
+        failure_keep(failure, self, error, missing);
     }
     weft_error_t kept = failure->error;
     weft_os_unlock(&failure->lock);
@@ -56,7 +59,7 @@ void weft_failure_set(weft_failure_t *failure, const weft_comm_identity_t *self,
             kept.peer = (int32_t)self->rank;
             failure_fill_culprit(self, &kept);
         }
-        weft_health_report(self->family->boot, self->id, &kept);
+        weft_health_report(self->family->boot, self->id, &kept, missing);
     }
 }
 
@@ -71,4 +74,12 @@ weft_status_t weft_failure_raise(weft_failure_t *failure)
 {
     weft_failure_get(failure, weft_error_record());
     return weft_error_record()->status;
+}
+
+uint32_t weft_failure_missing(weft_failure_t *failure, uint32_t *ranks, uint32_t max)
+{
+    weft_os_lock(&failure->lock);
+    uint32_t listed = weft_missing_list(&failure->missing, ranks, max);
+    weft_os_unlock(&failure->lock);
+    return listed;
 }

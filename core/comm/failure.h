@@ -10,16 +10,22 @@
 
 typedef struct weft_failure {
     _Atomic uint32_t failed;
-    weft_os_mutex_t lock; /* guards error */
+    weft_os_mutex_t lock; /* guards the rest */
     weft_error_t error;
+    weft_missing_t missing; /* count 0: no list */
 } weft_failure_t;
 
 void weft_failure_init(weft_failure_t *failure);
 
 /* Keeps and logs the error, unless there is one already; tells the other ranks if `tell`. An error
- * without a culprit (peer −1) names this rank to the others. Thread: any. */
+ * without a culprit (peer −1) names this rank to the others. `missing`: the ranks that did not
+ * come, if that is why; or NULL. Thread: any. */
 void weft_failure_set(weft_failure_t *failure, const weft_comm_identity_t *self,
-                      const weft_error_t *error, bool tell);
+                      const weft_error_t *error, const weft_missing_t *missing, bool tell);
+
+/* Returns how many ranks are listed as missing, and writes the first `max` of them, in ascending
+ * order. Thread: any. */
+uint32_t weft_failure_missing(weft_failure_t *failure, uint32_t *ranks, uint32_t max);
 
 /* Copies the failure. Thread: any. */
 void weft_failure_get(weft_failure_t *failure, weft_error_t *error);

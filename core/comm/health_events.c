@@ -23,13 +23,14 @@ static weft_comm_state_t *events_find(const weft_family_t *family, uint64_t comm
 
 /* Failures ------------------------------------------------------------------------------------- */
 
-static void events_on_failed(void *arg, uint64_t comm_id, const weft_error_t *error)
+static void events_on_failed(void *arg, uint64_t comm_id, const weft_error_t *error,
+                             const weft_missing_t *missing)
 {
     weft_family_t *family = arg;
     weft_os_lock(&family->lock);
     weft_comm_state_t *state = weft_family_find(family, comm_id);
     if (state != NULL) {
-        weft_failure_set(&state->failure, &state->self, error, false);
+        weft_failure_set(&state->failure, &state->self, error, missing, false);
     }
     weft_os_unlock(&family->lock);
 }
@@ -49,7 +50,7 @@ static void events_fail_dead(weft_comm_state_t *state, uint32_t rank, const weft
         snprintf(here, sizeof here, "rank %u%s", rank, behind_number != NULL ? behind_number : "");
         snprintf(mine.text, sizeof mine.text, "%s%s", here, error->text + skip);
     }
-    weft_failure_set(&state->failure, &state->self, &mine, false);
+    weft_failure_set(&state->failure, &state->self, &mine, NULL, false);
 }
 
 /* comm_id 0: all communicators of the family that contain the rank. */
@@ -113,7 +114,7 @@ static bool events_answer(weft_comm_state_t *state, uint32_t from, const weft_si
     snprintf(error.text, sizeof error.text,
              "operation %u differs between rank %u (here) and rank %u (there): %s",
              theirs->sequence, state->self.rank, from, field);
-    weft_failure_set(&state->failure, &state->self, &error, true);
+    weft_failure_set(&state->failure, &state->self, &error, NULL, true);
     return true;
 }
 

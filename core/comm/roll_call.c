@@ -127,6 +127,18 @@ uint32_t weft_roll_call_missing(const weft_roll_call_t *roll, const weft_comm_id
     return count;
 }
 
+void weft_roll_call_list(const weft_roll_call_t *roll, const weft_comm_identity_t *self,
+                         const weft_peer_status_t *peers, weft_missing_t *list)
+{
+    *list = (weft_missing_t){.count = 0};
+    bool over = atomic_load_explicit(&roll->over, memory_order_acquire) != 0;
+    for (uint32_t r = 0; over && r < self->nranks; r++) {
+        if (atomic_load_explicit(&peers[r].roll, memory_order_relaxed) != ROLL_BEGUN) {
+            weft_missing_add(list, r);
+        }
+    }
+}
+
 int32_t weft_roll_call_culprit(const weft_roll_call_t *roll, const weft_comm_identity_t *self,
                                const weft_peer_status_t *peers, int32_t peer)
 {

@@ -6,6 +6,7 @@
 #ifndef WEFT_COMM_ROLL_CALL_H
 #define WEFT_COMM_ROLL_CALL_H
 
+#include "core/boot/missing.h"
 #include "core/comm/identity.h"
 #include "core/comm/peer_status.h"
 
@@ -31,6 +32,10 @@ void weft_roll_call_note_absent(weft_roll_call_t *roll, weft_peer_status_t *peer
  * no call is over. Thread: any. */
 uint32_t weft_roll_call_missing(const weft_roll_call_t *roll, const weft_comm_identity_t *self,
                                 const weft_peer_status_t *peers, uint32_t *ranks, uint32_t max);
+
+/* The same ranks as a list that can be sent; empty if no call is over. */
+void weft_roll_call_list(const weft_roll_call_t *roll, const weft_comm_identity_t *self,
+                         const weft_peer_status_t *peers, weft_missing_t *list);
 
 /* Returns the rank to blame: `peer`, for which this rank waits, unless only others are missing. */
 int32_t weft_roll_call_culprit(const weft_roll_call_t *roll, const weft_comm_identity_t *self,

@@ -73,7 +73,7 @@ void weft_split_report_absence(const weft_comm_setup_t *setup)
     error.rank = error.peer = (int32_t)setup->rank;
     error.peer_pid = me->pid;
     snprintf(error.peer_host, sizeof error.peer_host, "%s", me->host_name);
-    weft_health_report(setup->family->boot, setup->id, &error);
+    weft_health_report(setup->family->boot, setup->id, &error, NULL);
 }
 
 static weft_status_t split_make_child(weft_comm_state_t *parent, const split_wish_t *members,

@@ -40,6 +40,7 @@ void weft_watchdog_link_broke(weft_comm_state_t *state, weft_status_t status, in
 static void watchdog_fail_timeout(weft_comm_state_t *state, const weft_pending_t *p, uint64_t now)
 {
     char text[96], order[320], missing[160];
+    weft_missing_t list;
     weft_signature_text(&p->signature, text, sizeof text);
     weft_fail(WEFT_ERR_TIMEOUT, 0,
               "operation %" PRIu64 " (%s) not done after %.3g s: rank %u waits for rank %d %s%s%s",
@@ -51,8 +52,10 @@ static void watchdog_fail_timeout(weft_comm_state_t *state, const weft_pending_t
               weft_roll_call_text(&state->roll_call, &state->self, state->peers, p->peer, missing,
                                   sizeof missing));
     weft_error_record()->sequence = p->sequence;
-    weft_comm_fail(state,
-                   weft_roll_call_culprit(&state->roll_call, &state->self, state->peers, p->peer));
+    weft_roll_call_list(&state->roll_call, &state->self, state->peers, &list);
+    weft_comm_fail_missing(
+        state, weft_roll_call_culprit(&state->roll_call, &state->self, state->peers, p->peer),
+        &list);
 }
 
 /* A link that carries messages breaks behind the last of them. As long as it has not, something may

@@ -50,9 +50,11 @@ static void on_died(void *arg, uint64_t comm_id, const weft_error_t *error)
     on_failed(arg, comm_id, error);
 }
 
-static void on_reported(void *arg, uint64_t comm_id, const weft_error_t *error)
+static void on_reported(void *arg, uint64_t comm_id, const weft_error_t *error,
+                        const weft_missing_t *missing)
 {
     child_t *child = arg;
+    (void)missing;
     if (comm_id == FAMILY_COMM) {
         atomic_fetch_add(&child->record->reports, 1);
         weft_os_futex_wake(&child->record->reports);
@@ -150,7 +152,7 @@ static void obey(child_t *child, weft_boot_t *boot)
             error.peer = (int32_t)child->rank;
             error.peer_pid = (int32_t)getpid();
             memcpy(error.peer_host, "here", 5);
-            weft_health_report(boot, weft_boot_comm_id(boot), &error);
+            weft_health_report(boot, weft_boot_comm_id(boot), &error, NULL);
             break;
         case FAMILY_ASK_LAST:
             weft_health_ask(boot, FAMILY_COMM, child->family->count - 1,
@@ -159,7 +161,7 @@ static void obey(child_t *child, weft_boot_t *boot)
         case FAMILY_REPORT_OTHER:
             error.status = WEFT_ERR_LINK;
             error.peer = 0;
-            weft_health_report(boot, FAMILY_COMM, &error);
+            weft_health_report(boot, FAMILY_COMM, &error, NULL);
             break;
         case FAMILY_LEAVE_OTHER:
             weft_health_leave_comm(boot, FAMILY_COMM, 6);

@@ -17,11 +17,11 @@ static void events_are_found_by_communicator_and_rank(void **unused)
     weft_error_t error = {.status = WEFT_ERR_ARG, .peer = 2};
     weft_event_log_init(&log, 4);
     assert_null(weft_event_log_find(&log, WEFT_FRAME_FAIL, 7, 0));
-    weft_event_log_add_failure(&log, 7, &error);
+    weft_event_log_add_failure(&log, 7, &error, NULL);
     weft_event_log_add_leave(&log, 8, 3, 41);
     const weft_logged_event_t *failure = weft_event_log_find(&log, WEFT_FRAME_FAIL, 7, 1);
     assert_non_null(failure);
-    assert_int_equal(failure->error->status, WEFT_ERR_ARG);
+    assert_int_equal(failure->failure->error.status, WEFT_ERR_ARG);
     const weft_logged_event_t *leave = weft_event_log_find(&log, WEFT_FRAME_LEAVE_COMM, 8, 3);
     assert_non_null(leave);
     assert_true(leave->sequence == 41 && leave->rank == 3);
@@ -38,7 +38,7 @@ static void the_oldest_event_makes_room_and_deaths_stay(void **unused)
     weft_error_t error = {.status = WEFT_ERR_PEER_DEAD, .peer = 1};
     weft_event_log_init(&log, 1);
     weft_event_log_add_death(&log, &error);
-    weft_event_log_add_failure(&log, 1, &error);
+    weft_event_log_add_failure(&log, 1, &error, NULL);
     for (uint32_t i = 1; i < log.room; i++) {
         weft_event_log_add_leave(&log, 2, i, 0);
     }

@@ -47,7 +47,7 @@ static void every_field_of_a_frame_is_checked(void **unused)
     (void)unused;
     weft_frame_t good = {.type = WEFT_FRAME_BEAT, .from = 3, .comm_id = 7}, bad;
     bad = good, bad.type = 0, assert_refused(bad, "type");
-    bad = good, bad.type = 15, assert_refused(bad, "type");
+    bad = good, bad.type = 16, assert_refused(bad, "type");
     bad = good, bad.bytes = 1, assert_refused(bad, "length");
     bad = good, bad.from = 4, assert_refused(bad, "rank");
     bad = good, bad.comm_id = 8, assert_refused(bad, "communicator");
@@ -145,6 +145,27 @@ static void a_claim_survives_the_wire_and_its_fields_are_checked(void **unused)
 }
 
 /* With a sanitizer this finds reads outside; without one, ranges that are not kept. */
+static void a_list_of_missing_ranks_survives_the_wire_and_its_fields_are_checked(void **unused)
+{
+    (void)unused;
+    uint8_t bytes[WEFT_WIRE_MISSING];
+    uint32_t ranks[3];
+    weft_missing_t in = {.count = 0}, out;
+    weft_missing_add(&in, 5);
+    weft_missing_add(&in, 9);
+    weft_missing_encode(&in, bytes);
+    assert_int_equal(weft_missing_decode(bytes, 10, &out, &why), WEFT_OK);
+    assert_int_equal(weft_missing_list(&out, ranks, 3), 2);
+    assert_true(ranks[0] == 5 && ranks[1] == 9);
+    assert_int_equal(weft_missing_decode(bytes, 9, &out, &why), WEFT_ERR_PROTO); /* no rank 9 */
+    assert_int_equal(weft_missing_decode(bytes, 5, &out, &why), WEFT_ERR_PROTO);
+    bytes[8] |= 2; /* more ranks than their number */
+    assert_int_equal(weft_missing_decode(bytes, 10, &out, &why), WEFT_ERR_PROTO);
+    memset(bytes, 0, sizeof bytes);
+    assert_int_equal(weft_missing_decode(bytes, 10, &out, &why), WEFT_ERR_PROTO);
+    assert_string_equal(why, "list of ranks");
+}
+
 static void random_bytes_never_pass_out_of_range(void **unused)
 {
     (void)unused;
@@ -179,6 +200,7 @@ int main(void)
         cmocka_unit_test(an_error_record_survives_the_wire),
         cmocka_unit_test(a_malformed_error_record_is_refused_and_its_text_is_tamed),
         cmocka_unit_test(a_claim_survives_the_wire_and_its_fields_are_checked),
+        cmocka_unit_test(a_list_of_missing_ranks_survives_the_wire_and_its_fields_are_checked),
         cmocka_unit_test(random_bytes_never_pass_out_of_range),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,6 +66,22 @@ static void it_is_over_when_all_have_answered(void **state)
     assert_int_equal(ranks[1], 99);
 }
 
+static void the_list_has_the_missing_ranks_once_it_is_over(void **state)
+{
+    uint32_t ranks[3] = {99, 99, 99};
+    weft_missing_t list;
+    (void)state;
+    assert_false(step_at(0));
+    answer_all_but(3, 8);
+    weft_roll_call_list(&roll, &self, peers, &list);
+    assert_int_equal(list.count, 0);
+    assert_true(step_at(400));
+    weft_roll_call_list(&roll, &self, peers, &list);
+    assert_int_equal(list.count, 2);
+    assert_int_equal(weft_missing_list(&list, ranks, 3), 2);
+    assert_true(ranks[0] == 3 && ranks[1] == 8 && ranks[2] == 99);
+}
+
 static void the_silent_are_missing_after_some_time(void **state)
 {
     uint32_t ranks[2];
@@ -191,6 +207,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(it_is_over_when_all_have_answered, make),
+        cmocka_unit_test_setup(the_list_has_the_missing_ranks_once_it_is_over, make),
         cmocka_unit_test_setup(the_silent_are_missing_after_some_time, make),
         cmocka_unit_test_setup(who_begins_meanwhile_is_not_missing, make),
         cmocka_unit_test_setup(answers_for_other_operations_do_not_count, make),

@@ -58,6 +58,7 @@ typedef struct meeting {
     const weft_rendezvous_t *of;
     uint64_t until;
     uint64_t pause;
+    uint64_t asked; /* communicator whose root was asked about its verdict; 0: none */
     weft_join_request_t self;
     char folder[PATH_MOST - 64];
     char path[PATH_MOST];
@@ -236,9 +237,37 @@ static weft_status_t rendezvous_hear(const meeting_t *meeting, const record_t *r
     return rendezvous_adopt(meeting, record, comm_id);
 }
 
+/* Whoever was started too late to take a verdict for its own asks the root, which stays for some
+ * seconds if its process does, and is nobody else's. AGAIN: there is none any more. */
+static weft_status_t rendezvous_ask_root(meeting_t *meeting, const weft_id_t *id)
+{
+    weft_claim_t claim = {.fd = -1};
+    uint64_t until = weft_os_clock_ns() + GRACE_NS;
+    if (meeting->asked == weft_id_comm(id)) {
+        return WEFT_AGAIN;
+    }
+    meeting->asked = weft_id_comm(id);
+    weft_status_t status = weft_claim_open(&claim, id, &meeting->self, until);
+    if (status == WEFT_OK) {
+        status = weft_claim_wait(&claim, until);
+    } else {
+        status = WEFT_AGAIN;
+    }
+    weft_claim_close(&claim);
+    return status < 0 && status != WEFT_ERR_LINK ? status : WEFT_AGAIN;
+}
+
+/* A verdict stands in place of the note. AGAIN: it is another job's. */
+static weft_status_t rendezvous_judged(meeting_t *meeting, const record_t *record,
+                                       const weft_id_t *id)
+{
+    weft_status_t status = rendezvous_hear(meeting, record, weft_id_comm(id));
+    return status == WEFT_AGAIN ? rendezvous_ask_root(meeting, id) : status;
+}
+
 /* Reads the note. Returns OK and the id; AGAIN: there is none, or it is an old one; else why the
  * exchange failed. */
-static weft_status_t rendezvous_read(const meeting_t *meeting, weft_unique_id_t *id,
+static weft_status_t rendezvous_read(meeting_t *meeting, weft_unique_id_t *id,
                                      weft_join_request_t *writer)
 {
     record_t record;
@@ -252,11 +281,10 @@ static weft_status_t rendezvous_read(const meeting_t *meeting, weft_unique_id_t 
     if (weft_id_decode(&bytes, &opened) == WEFT_OK && !weft_id_expired(&opened) &&
         weft_id_comm(&opened) != rendezvous_failed) {
         writer_state_t state = rendezvous_judge(meeting, &record, writer);
-        status = weft_get_u64(record.judged) != 0
-                     ? rendezvous_hear(meeting, &record, weft_id_comm(&opened))
-                 : state == WRITER_LIVES ? WEFT_OK
-                 : state == RANK_DIED    ? rendezvous_rank_died(meeting, writer)
-                                         : WEFT_AGAIN;
+        status = weft_get_u64(record.judged) != 0 ? rendezvous_judged(meeting, &record, &opened)
+                 : state == WRITER_LIVES          ? WEFT_OK
+                 : state == RANK_DIED             ? rendezvous_rank_died(meeting, writer)
+                                                  : WEFT_AGAIN;
     }
     if (status == WEFT_OK) {
         *id = bytes;

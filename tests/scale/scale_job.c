@@ -48,7 +48,7 @@ typedef struct job {
     bool in_turn;
     uint32_t strangers;
     int32_t victim;
-    int32_t delay_ms; /* -1: the victim is killed after its first all-reduces */
+    double delay_ms; /* -1: the victim is killed after its first all-reduces */
     unsigned limit;
     const char *settings[SETTINGS_MAX];
     uint32_t nsettings;
@@ -178,7 +178,7 @@ static bool all_reduce_enough(const job_t *job)
 static double kill_victim(const job_t *job)
 {
     if (job->delay_ms >= 0) {
-        usleep((useconds_t)job->delay_ms * 1000);
+        usleep((useconds_t)(job->delay_ms * 1000));
         double at = now();
         kill(job->pids[job->victim], SIGKILL);
         return at;
@@ -271,7 +271,7 @@ static void parse(job_t *job, int argc, char **argv)
             job->victim = atoi(optarg);
             break;
         case 'd':
-            job->delay_ms = atoi(optarg);
+            job->delay_ms = strtod(optarg, NULL);
             break;
         case 'l':
             job->limit = (unsigned)atoi(optarg);

@@ -421,6 +421,47 @@ static void a_rank_that_comes_long_after_a_death_names_it(void **unused)
     }
 }
 
+/* Rank 3 is started when the verdict is older than what it may take for its own. Rank 0 has returned
+ * and its process goes on, so there is somebody to ask. */
+static void a_rank_that_is_started_long_after_a_death_asks_the_root(void **unused)
+{
+    (void)unused;
+    enum { VICTIM = 2 };
+    int how;
+    pid_t pids[4] = {-1, -1, -1, -1};
+    shared_t *shared = shared_make();
+    launcher_environment("PMIX_NAMESPACE=late3", NULL);
+    for (uint32_t r = 0; r < 3; r++) {
+        if ((pids[r] = fork()) == 0 && r == VICTIM) {
+            victim_go(CLAIMED, r, 4, shared);
+        } else if (pids[r] == 0) {
+            int wrong = survivor_go(r, 4, VICTIM, shared);
+            while (r == 0 && atomic_load(&shared->done) == 0) {
+                weft_os_sleep_ns(WEFT_NS_PER_MS);
+            }
+            _exit(wrong);
+        }
+    }
+    weft_os_sleep_ns(500 * WEFT_NS_PER_MS);
+    kill(pids[VICTIM], SIGKILL);
+    weft_os_sleep_ns(2600 * WEFT_NS_PER_MS);
+    uint64_t began = weft_os_clock_ns();
+    if ((pids[3] = fork()) == 0) {
+        _exit(survivor_go(3, 4, VICTIM, shared));
+    }
+    alarm(50);
+    waitpid(pids[3], &how, 0);
+    assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 0);
+    assert_true((double)(weft_os_clock_ns() - began) / 1e9 < 5 * cpu_share());
+    atomic_store(&shared->done, 1);
+    for (uint32_t r = 0; r < 3; r++) {
+        waitpid(pids[r], &how, 0);
+        assert_true(r == VICTIM || (WIFEXITED(how) && WEXITSTATUS(how) == 0));
+    }
+    remove_files();
+    munmap(shared, sizeof *shared);
+}
+
 static void a_folder_open_to_others_is_refused(void **unused)
 {
     (void)unused;
@@ -483,6 +524,7 @@ int main(void)
         cmocka_unit_test(a_rank_that_dies_at_any_stage_is_named_by_all),
         cmocka_unit_test(rank_0_that_dies_at_any_stage_is_named_by_all),
         cmocka_unit_test(a_rank_that_comes_long_after_a_death_names_it),
+        cmocka_unit_test(a_rank_that_is_started_long_after_a_death_asks_the_root),
         cmocka_unit_test(a_folder_open_to_others_is_refused),
         cmocka_unit_test(an_id_in_the_environment_is_taken_by_all),
         cmocka_unit_test(several_hosts_without_a_shared_folder_get_the_remedy),

@@ -77,6 +77,27 @@ void weft_endpoint_text(const weft_endpoint_t *point, char text[WEFT_ENDPOINT_TE
              weft_endpoint_port(point));
 }
 
+/* Returns the bytes of the address, and how many there are. */
+static const uint8_t *endpoint_address(const weft_endpoint_t *point, uint32_t *bytes_p)
+{
+    bool v4 = point->any.sa_family == AF_INET;
+    *bytes_p = v4 ? sizeof point->v4.sin_addr : sizeof point->v6.sin6_addr;
+    return v4 ? (const uint8_t *)&point->v4.sin_addr : (const uint8_t *)&point->v6.sin6_addr;
+}
+
+bool weft_endpoint_shares_network(const weft_endpoint_entry_t *own, const weft_endpoint_t *peer)
+{
+    uint32_t bytes, others;
+    const uint8_t *mine = endpoint_address(&own->point, &bytes);
+    const uint8_t *theirs = endpoint_address(peer, &others);
+    uint32_t whole = own->prefix / 8u, rest = own->prefix % 8u;
+    if (own->prefix == 0 || own->prefix > 8 * bytes ||
+        own->point.any.sa_family != peer->any.sa_family || memcmp(mine, theirs, whole) != 0) {
+        return false;
+    }
+    return rest == 0 || ((mine[whole] ^ theirs[whole]) & (0xff00u >> rest) & 0xffu) == 0;
+}
+
 static void endpoint_encode_entry(const weft_endpoint_entry_t *entry, uint8_t *at)
 {
     bool v4 = entry->point.any.sa_family == AF_INET;

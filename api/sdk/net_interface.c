@@ -3,41 +3,103 @@
  * The interfaces of this host: which are chosen, and the order in which peers should try them. */
 #include <weft/sdk/net_interface.h>
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* A word of a filter. */
+typedef struct word {
+    const char *text; /* without its signs */
+    size_t length;
+    bool exclude, exact;
+    weft_endpoint_entry_t network; /* prefix 0: it is a name */
+} word_t;
 
 void weft_interface_filter_parse(const char *text, weft_interface_filter_t *filter)
 {
-    *filter = (weft_interface_filter_t){.names = text};
-    if (*filter->names == '^') {
+    *filter = (weft_interface_filter_t){.words = text};
+    if (*filter->words == '^') {
         filter->exclude = true;
-        filter->names++;
+        filter->words++;
     }
-    if (*filter->names == '=') {
+    if (*filter->words == '=') {
         filter->exact = true;
-        filter->names++;
+        filter->words++;
     }
 }
 
-static bool interface_filter_lists(const weft_interface_filter_t *filter, const char *name)
+/* Anything with a slash that is no network fits nothing. */
+static void interface_word_network(word_t *word)
+{
+    char text[INET6_ADDRSTRLEN];
+    const char *slash = memchr(word->text, '/', word->length);
+    size_t bytes = slash == NULL ? 0 : (size_t)(slash - word->text);
+    if (slash == NULL || bytes >= sizeof text) {
+        return;
+    }
+    memcpy(text, word->text, bytes);
+    text[bytes] = '\0';
+    weft_endpoint_t *point = &word->network.point;
+    point->any.sa_family = strchr(text, ':') == NULL ? AF_INET : AF_INET6;
+    bool v4 = point->any.sa_family == AF_INET;
+    void *address = v4 ? (void *)&point->v4.sin_addr : (void *)&point->v6.sin6_addr;
+    char *end;
+    unsigned long prefix = strtoul(slash + 1, &end, 10);
+    if (inet_pton(point->any.sa_family, text, address) == 1 && slash[1] != ',' &&
+        end == word->text + word->length && prefix >= 1 && prefix <= (v4 ? 32 : 128)) {
+        word->network.prefix = (uint8_t)prefix;
+    }
+}
+
+/* Takes the next word, which is not empty. Returns false at the end. */
+static bool interface_filter_next(const weft_interface_filter_t *filter, const char **at_p,
+                                  word_t *word)
+{
+    const char *at = *at_p + strspn(*at_p, ",");
+    size_t length = strcspn(at, ",");
+    *at_p = at + length;
+    *word = (word_t){.exclude = filter->exclude, .exact = filter->exact};
+    if (length > 0 && *at == '^') {
+        word->exclude = true;
+        at++, length--;
+    }
+    if (length > 0 && *at == '=') {
+        word->exact = true;
+        at++, length--;
+    }
+    word->text = at;
+    word->length = length;
+    interface_word_network(word);
+    return length > 0;
+}
+
+static bool interface_word_fits(const word_t *word, const char *name,
+                                const weft_endpoint_t *address)
 {
     size_t length = strlen(name);
-    for (const char *at = filter->names; *at != '\0';) {
-        size_t word = strcspn(at, ",");
-        bool fits = filter->exact ? word == length : word <= length;
-        if (word > 0 && fits && memcmp(at, name, word) == 0) {
-            return true;
-        }
-        at += word + (at[word] == ',' ? 1 : 0);
+    if (word->network.prefix != 0) {
+        return address != NULL && weft_endpoint_shares_network(&word->network, address);
     }
-    return false;
+    return (word->exact ? word->length == length : word->length <= length) &&
+           memcmp(word->text, name, word->length) == 0;
 }
 
-bool weft_interface_filter_admits(const weft_interface_filter_t *filter, const char *name)
+bool weft_interface_filter_admits(const weft_interface_filter_t *filter, const char *name,
+                                  const weft_endpoint_t *address)
 {
-    return *filter->names == '\0' || interface_filter_lists(filter, name) != filter->exclude;
+    word_t word;
+    bool chooses = false, chosen = false, left_out = false;
+    for (const char *at = filter->words; interface_filter_next(filter, &at, &word);) {
+        bool fits = interface_word_fits(&word, name, address);
+        chooses = chooses || !word.exclude;
+        chosen = chosen || (!word.exclude && fits);
+        left_out = left_out || (word.exclude && fits);
+    }
+    return !left_out && (chosen || !chooses);
 }
 
 static bool interface_endpoint(const struct sockaddr *address, int64_t family,
@@ -80,6 +142,23 @@ static int interface_kind(const struct ifaddrs *item)
     return interface_is_bridge(item->ifa_name) ? KIND_BRIDGE : KIND_NETWORK;
 }
 
+static uint8_t interface_prefix(const struct sockaddr *mask)
+{
+    uint32_t bits = 0;
+    if (mask == NULL) {
+        return 0;
+    }
+    bool v4 = mask->sa_family == AF_INET;
+    struct sockaddr_in6 copy; /* the larger one; `mask` is only as long as its family says */
+    memcpy(&copy, mask, v4 ? sizeof(struct sockaddr_in) : sizeof copy);
+    const uint8_t *bytes = v4 ? (const uint8_t *)&copy + offsetof(struct sockaddr_in, sin_addr)
+                              : (const uint8_t *)&copy.sin6_addr;
+    for (uint32_t i = 0; i < (v4 ? 4u : 16u); i++) {
+        bits += (uint32_t)__builtin_popcount(bytes[i]);
+    }
+    return (uint8_t)bits;
+}
+
 static void interface_list_add(const struct ifaddrs *items, const weft_interface_filter_t *filter,
                                int64_t family, int kind, weft_endpoint_list_t *list)
 {
@@ -88,13 +167,66 @@ static void interface_list_add(const struct ifaddrs *items, const weft_interface
     for (const struct ifaddrs *item = items; item != NULL; item = item->ifa_next) {
         weft_endpoint_t point;
         if (list->count < room && (item->ifa_flags & IFF_UP) != 0 && interface_kind(item) == kind &&
-            weft_interface_filter_admits(filter, item->ifa_name) &&
-            interface_endpoint(item->ifa_addr, family, &point)) {
+            interface_endpoint(item->ifa_addr, family, &point) &&
+            weft_interface_filter_admits(filter, item->ifa_name, &point)) {
             weft_endpoint_set_port(&point, 0);
             list->entries[list->count++] =
-                (weft_endpoint_entry_t){.point = point, .loopback = kind == KIND_LOOPBACK};
+                (weft_endpoint_entry_t){.point = point,
+                                        .loopback = kind == KIND_LOOPBACK,
+                                        .prefix = interface_prefix(item->ifa_netmask),
+                                        .interface = if_nametoindex(item->ifa_name)};
         }
     }
+}
+
+/* Lists the names with their addresses: "eth0 10.0.0.1, lo 127.0.0.1". */
+static void interface_list_text(const struct ifaddrs *items, char text[WEFT_INTERFACE_TEXT])
+{
+    text[0] = '\0';
+    for (const struct ifaddrs *item = items; item != NULL; item = item->ifa_next) {
+        weft_endpoint_t point;
+        char address[INET6_ADDRSTRLEN];
+        if ((item->ifa_flags & IFF_UP) == 0 || !interface_endpoint(item->ifa_addr, 0, &point)) {
+            continue;
+        }
+        bool v4 = point.any.sa_family == AF_INET;
+        const void *bytes = v4 ? (const void *)&point.v4.sin_addr : &point.v6.sin6_addr;
+        inet_ntop(point.any.sa_family, bytes, address, sizeof address);
+        size_t used = strlen(text);
+        snprintf(text + used, WEFT_INTERFACE_TEXT - used, "%s%s %s", used > 0 ? ", " : "",
+                 item->ifa_name, address);
+    }
+}
+
+/* Interfaces count that are down, or have no address: they exist. */
+static bool interface_word_chooses(const word_t *word, const struct ifaddrs *items)
+{
+    for (const struct ifaddrs *item = items; item != NULL; item = item->ifa_next) {
+        weft_endpoint_t point;
+        bool has = interface_endpoint(item->ifa_addr, 0, &point);
+        if (interface_word_fits(word, item->ifa_name, has ? &point : NULL)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What is left out need not exist. */
+static weft_status_t interface_filter_check(const weft_host_t *host,
+                                            const weft_interface_filter_t *filter,
+                                            const struct ifaddrs *items)
+{
+    word_t word;
+    for (const char *at = filter->words; interface_filter_next(filter, &at, &word);) {
+        if (!word.exclude && !interface_word_chooses(&word, items)) {
+            char text[WEFT_INTERFACE_TEXT];
+            interface_list_text(items, text);
+            return host->set_error(host, WEFT_ERR_CONFIG, 0,
+                                   "no interface here fits \"%.*s\"; there are: %s",
+                                   (int)word.length, word.text, text);
+        }
+    }
+    return WEFT_OK;
 }
 
 weft_status_t weft_endpoint_list_local(const weft_host_t *host,
@@ -107,8 +239,9 @@ weft_status_t weft_endpoint_list_local(const weft_host_t *host,
     }
     list->count = 0;
     weft_host_identity_read(list->host);
-    bool chosen = *filter->names != '\0';
-    for (int kind = 0; kind < KINDS; kind++) {
+    weft_status_t status = interface_filter_check(host, filter, items);
+    bool chosen = *filter->words != '\0';
+    for (int kind = 0; kind < KINDS && status == WEFT_OK; kind++) {
         /* Addresses of bridges are often the same on every host, so peers would meet the wrong
          * one. */
         if (kind != KIND_BRIDGE || chosen || list->count == 0) {
@@ -116,5 +249,5 @@ weft_status_t weft_endpoint_list_local(const weft_host_t *host,
         }
     }
     freeifaddrs(items);
-    return WEFT_OK;
+    return status;
 }

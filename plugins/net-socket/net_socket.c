@@ -31,13 +31,28 @@ static const weft_option_t options[] = {
      .help = "bytes given to one socket at a time when a direction has several",
      .min = 4096,
      .max = SIZE_LIMIT},
-    {.name = "interfaces",
+    {.name = "devices",
      .flags = WEFT_OPTION_LOCAL,
      .type = WEFT_OPT_STRING,
-     .offset = offsetof(sock_config_t, interfaces),
+     .offset = offsetof(sock_config_t, devices),
      .value = "",
-     .help =
-         "network interfaces: eth,ib prefixes; =eth0 exact; ^docker all but these; empty = all"},
+     .help = "network interfaces: eth,ib prefixes; =eth0 exact; 10.0.0.0/8 by network; ^docker all "
+             "but these; empty = all"},
+    {.name = "interfaces", .flags = WEFT_OPTION_ALIAS, .value = "devices", .help = "0.3"},
+    {.name = "rails",
+     .type = WEFT_OPT_INT,
+     .offset = offsetof(sock_config_t, rails),
+     .value = "0",
+     .help = "interfaces that one connection uses at a time; 0 = all whose network the peer shares",
+     .min = 0,
+     .max = SOCK_RAILS_MAX},
+    {.name = "rail_patience",
+     .type = WEFT_OPT_DURATION,
+     .offset = offsetof(sock_config_t, rail_patience),
+     .value = "1s",
+     .help = "how long a rail may be silent before its messages go over the others",
+     .min = 0.001,
+     .max = 3600},
     {.name = "ip_family",
      .type = WEFT_OPT_CHOICE,
      .offset = offsetof(sock_config_t, family),
@@ -82,7 +97,7 @@ static weft_status_t net_socket_sock_create(const weft_host_t *host, const void 
     }
     net->host = host;
     memcpy(&net->config, config, sizeof net->config);
-    weft_interface_filter_parse(net->config.interfaces, &net->filter);
+    weft_interface_filter_parse(net->config.devices, &net->filter);
     weft_status_t status;
     if (!weft_port_range_parse(net->config.port_range, &net->ports)) {
         status = host->set_error(host, WEFT_ERR_CONFIG, 0,
@@ -95,8 +110,8 @@ static weft_status_t net_socket_sock_create(const weft_host_t *host, const void 
         goto err_free;
     }
     if (net->local.count == 0) {
-        host->log(host, WEFT_LOG_WARN, "no interface with an address fits interfaces = %s",
-                  net->config.interfaces);
+        host->log(host, WEFT_LOG_WARN, "no interface with an address fits devices = %s",
+                  net->config.devices);
     }
     *net_p = net;
     return WEFT_OK;

@@ -4,7 +4,10 @@
  * declares the functions of the .c file of its name.
  *
  * A connection has 1 … 16 streams (TCP sockets). A message is cut into chunks, and a receiver takes
- * any chunk from any stream. Which streams a sender uses says sock_stream_takes(). */
+ * any chunk from any stream. Which streams a sender uses says sock_stream_takes().
+ *
+ * Where two hosts share several networks, a connection uses all of them: its streams are spread
+ * over rails, of which sock_rails.h tells more. */
 #ifndef WEFT_PLUGINS_NET_SOCKET_H
 #define WEFT_PLUGINS_NET_SOCKET_H
 
@@ -21,11 +24,15 @@
 #define SOCK_STAGE 8192u                   /* bytes read ahead; smaller messages take one read */
 #define SOCK_CHUNK_MAX (UINT64_C(1) << 30) /* the length field has 32 bits */
 #define SOCK_MESSAGE_MAX (UINT64_C(1) << 40)
+#define SOCK_RAILS_MAX 7u /* endpoints of a list that are no loopback */
+#define SOCK_UNACKED 64u /* chunks that a stream may have sent and not have acknowledged */
 
 typedef struct sock_config {
     int64_t sockets;
     uint64_t chunk;
-    const char *interfaces;
+    const char *devices;
+    int64_t rails;
+    double rail_patience;
     const char *port_range;
     int64_t family;
     uint64_t sndbuf;
@@ -38,8 +45,42 @@ typedef struct sock_header {
     uint32_t message; /* its sequence number, per direction, from 0; wraps */
     uint32_t length;  /* bytes that follow */
     uint64_t offset;  /* of these bytes in the message */
-    uint64_t total;   /* bytes of the message */
+    uint64_t total;   /* bytes of the message; with several rails the kind in the upper byte */
 } sock_header_t;
+
+/* Kinds of headers; those but DATA have no bytes behind them. */
+#define SOCK_KIND_SHIFT 56
+#define SOCK_KIND_DATA 0u
+#define SOCK_KIND_ACK 1u /* message: chunks that were received on this stream so far, wrapping */
+#define SOCK_KIND_CUT 2u /* offset: a stream that is not read any more; message: as of ACK */
+
+/* A chunk that was sent and is not acknowledged. */
+typedef struct sock_sent {
+    uint32_t message;
+    uint32_t length;
+    uint64_t offset;
+} sock_sent_t;
+
+/* What a stream of a connection with several rails keeps. Counters wrap. */
+typedef struct sock_track {
+    uint32_t sent, acked;    /* chunks of ours */
+    uint32_t received, told; /* chunks of the peer: all, and those of the last acknowledgement */
+    uint32_t cuts;           /* bit mask of streams of which this one has to tell that they are cut */
+    uint32_t in_length;      /* of the chunk being received */
+    uint64_t silent_ns;      /* since when the peer's system does not answer; 0: it does */
+    sock_sent_t ring[SOCK_UNACKED];
+} sock_track_t;
+
+/* The rails of a connection. Stream i belongs to rail i / per_rail. */
+typedef struct sock_rails {
+    uint32_t count, per_rail;
+    uint32_t cut;   /* bit mask of streams that were given up */
+    uint32_t heard; /* … of which the peer has told what it received */
+    uint32_t again; /* chunks in the rings of streams that were heard: to be sent on others */
+    bool due;       /* acknowledgements or cuts may wait to be sent */
+    uint64_t watched_ns;
+    sock_track_t tracks[]; /* as streams */
+} sock_rails_t;
 
 /* Where the rest of a message lies whose buffer has only its beginning. */
 typedef struct sock_payload {
@@ -65,6 +106,8 @@ typedef struct sock_stream {
     bool ended;     /* the peer will send no more */
     bool blocked;   /* the kernel takes no more bytes now */
     bool stalled;   /* the next chunk is for a receive that is not posted yet */
+    bool mute;      /* with several rails: the kernel takes nothing any more */
+    bool eager;     /* is asked in every visit */
     uint32_t quiet; /* visits since it last brought something */
 
     sock_chunk_t out[SOCK_BATCH];
@@ -118,6 +161,8 @@ struct weft_net_conn {
     weft_net_conn_info_t info;
     weft_op_queues_t ops; /* op.progress: bytes claimed by streams, or announced by headers */
     sock_payload_t send_payload[WEFT_OP_SLOTS], recv_payload[WEFT_OP_SLOTS]; /* as ops' */
+    sock_stream_t *lead; /* carries our small messages */
+    sock_rails_t *rails; /* NULL: one */
     uint32_t nstreams;
     sock_stream_t streams[];
 };
@@ -129,7 +174,8 @@ typedef struct sock_join {
     uint32_t magic;
     uint16_t index; /* of this stream, from 0 */
     uint16_t count; /* of the connection's streams */
-    uint64_t reserved;
+    uint16_t rails; /* of the connection; divides count */
+    uint16_t reserved[3];
     uint8_t id[16]; /* of the connection, random */
 } sock_join_t;
 

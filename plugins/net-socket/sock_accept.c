@@ -14,6 +14,7 @@
 
 #include "sock_conn.h"
 #include "sock_connect.h"
+#include "sock_rails.h"
 
 /* An authenticated stream whose join record is not complete yet. */
 typedef struct sock_joiner {
@@ -175,9 +176,10 @@ static weft_status_t sock_joiner_add(weft_net_listener_t *listener, int fd,
 static weft_status_t sock_joiner_conn(weft_net_listener_t *listener, const sock_joiner_t *joiner,
                                       weft_net_conn_t **conn_p)
 {
-    uint32_t count = le16toh(joiner->join.count);
+    uint32_t count = le16toh(joiner->join.count), rails = le16toh(joiner->join.rails);
     if (le32toh(joiner->join.magic) != SOCK_JOIN_MAGIC || count == 0 || count > SOCK_STREAMS_MAX ||
-        le16toh(joiner->join.index) >= count) {
+        le16toh(joiner->join.index) >= count || rails == 0 || rails > SOCK_RAILS_MAX ||
+        count % rails != 0 || (rails > 1 && count / rails < 2)) {
         return WEFT_ERR_PROTO;
     }
     weft_net_conn_t *conn = listener->forming;
@@ -186,7 +188,8 @@ static weft_status_t sock_joiner_conn(weft_net_listener_t *listener, const sock_
     }
     if (conn == NULL) {
         conn = sock_conn_create(listener->device, count, joiner->label);
-        if (conn == NULL) {
+        if (conn == NULL || sock_rails_create(conn, rails) != WEFT_OK) {
+            sock_conn_close(conn);
             return WEFT_ERR_RESOURCE;
         }
         memcpy(conn->id, joiner->join.id, sizeof conn->id);
@@ -195,6 +198,7 @@ static weft_status_t sock_joiner_conn(weft_net_listener_t *listener, const sock_
         listener->forming = conn;
     }
     bool fits = conn->nstreams == count &&
+                (conn->rails != NULL ? conn->rails->count : 1) == rails &&
                 memcmp(conn->info.label, joiner->label, sizeof joiner->label) == 0 &&
                 conn->streams[le16toh(joiner->join.index)].fd < 0;
     *conn_p = conn;

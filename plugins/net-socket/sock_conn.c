@@ -4,9 +4,12 @@
 #include "sock_conn.h"
 
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "sock_op.h"
+#include "sock_rails.h"
 #include "sock_stream.h"
 #include "sock_watch.h"
 
@@ -30,17 +33,32 @@ weft_net_conn_t *sock_conn_create(weft_net_device_t *device, uint32_t nstreams,
     return conn;
 }
 
+/* What waits in the kernel's buffer of one rail cannot go over another one. */
+static void sock_conn_tune(const weft_net_conn_t *conn)
+{
+    int bytes = (int)conn->chunk;
+    for (uint32_t i = 0; conn->rails != NULL && i < conn->nstreams; i++) {
+        setsockopt(conn->streams[i].fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
+    }
+}
+
 void sock_conn_ready(weft_net_conn_t *conn)
 {
     uint32_t sending = 0;
+    bool rails = conn->rails != NULL;
+    conn->lead = rails ? NULL : conn->streams;
     for (uint32_t i = 0; i < conn->nstreams; i++) {
         sock_stream_t *stream = &conn->streams[i];
-        stream->sends = conn->nstreams == 1 || i % 2 == conn->info.connector;
-        stream->receives = i == 0 || i % 2 != conn->info.connector;
+        uint32_t number = rails ? i % conn->rails->per_rail : i;
+        stream->sends = conn->nstreams == 1 || number % 2 == conn->info.connector;
+        stream->receives = rails || i == 0 || number % 2 != conn->info.connector;
+        stream->eager = rails || i == 0;
+        conn->lead = conn->lead == NULL && stream->sends ? stream : conn->lead;
         sending += stream->sends ? 1 : 0;
     }
     /* A single stream keeps the order by itself, so a message needs only one header. */
     conn->chunk = sending <= 1 ? SOCK_CHUNK_MAX : conn->device->net->config.chunk;
+    sock_conn_tune(conn);
     weft_op_queues_attach(&conn->ops, conn, &conn->device->done);
     conn->ready = true;
     conn->prev = NULL;
@@ -68,7 +86,9 @@ void sock_conn_fail(weft_net_conn_t *conn, weft_status_t status)
     conn->failed = status;
     for (uint32_t i = 0; i < conn->nstreams; i++) {
         sock_stream_disarm(&conn->streams[i]);
-        shutdown(conn->streams[i].fd, SHUT_RDWR);
+        if (conn->streams[i].fd >= 0) {
+            shutdown(conn->streams[i].fd, SHUT_RDWR);
+        }
     }
     sock_queue_fail(conn, &conn->ops.recv, status);
     sock_queue_fail(conn, &conn->ops.send, status);
@@ -97,6 +117,9 @@ static void sock_conn_start(weft_net_conn_t *conn)
         if (status == WEFT_OK && conn->device->many) {
             sock_stream_arm(stream);
         }
+    }
+    if (status == WEFT_OK && conn->rails != NULL && conn->rails->due) {
+        status = sock_conn_send(conn);
     }
     if (status != WEFT_OK) {
         sock_conn_fail(conn, status);
@@ -226,13 +249,17 @@ weft_status_t sock_conn_check(weft_net_conn_t *conn)
         return sock_conn_unusable(conn);
     }
     for (uint32_t i = 0; i < conn->nstreams; i++) {
+        if (conn->streams[i].fd < 0) {
+            over++; /* cut */
+            continue;
+        }
         sock_hint_t hint = sock_stream_hint(&conn->streams[i], &cause);
         if (hint == HINT_DATA) {
             return WEFT_OK;
         }
         over += hint == HINT_OVER ? 1 : 0;
     }
-    if (over < conn->nstreams && cause == 0) {
+    if (over < conn->nstreams && (cause == 0 || conn->rails != NULL)) {
         return WEFT_OK;
     }
     weft_status_t status = sock_conn_lost(conn, cause);
@@ -250,6 +277,9 @@ static void sock_conn_unlist(weft_net_conn_t *conn)
         }
     }
     weft_op_queues_detach(&conn->ops);
+    if (conn->rails != NULL) {
+        conn->rails->due = false;
+    }
     sock_conn_set_busy(conn);
 }
 
@@ -273,6 +303,7 @@ void sock_conn_close(weft_net_conn_t *conn)
     }
     sock_conn_unlist(conn);
     conn->host->free(conn->host, conn->attempt);
+    conn->host->free(conn->host, conn->rails);
     for (uint32_t i = 0; i < conn->nstreams; i++) {
         if (conn->streams[i].fd >= 0) {
             sock_stream_disarm(&conn->streams[i]);

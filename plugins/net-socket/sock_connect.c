@@ -2,7 +2,10 @@
  *
  * The connecting side. It tries the addresses of the peer in turn: one stream goes through connect,
  * handshake and join record, the other streams follow to the same address, and the acknowledgement
- * of the acceptor says that it has them all. */
+ * of the acceptor says that it has them all.
+ *
+ * Over several rails all streams begin at once. Rails on which one fails are left out in the next
+ * try; with fewer than two left it goes on as above. */
 #include "sock_connect.h"
 
 #include <endian.h>
@@ -16,9 +19,11 @@
 #include <weft/sdk/acceptor.h>
 
 #include "sock_conn.h"
+#include "sock_path.h"
+#include "sock_rails.h"
 
 /* Steps of one stream. */
-enum { LEG_OPEN = 0, LEG_CONNECT = 1, LEG_HANDSHAKE = 2, LEG_JOIN = 3, LEG_DONE = 4 };
+enum { LEG_OPEN = 0, LEG_CONNECT = 1, LEG_HANDSHAKE = 2, LEG_JOIN = 3, LEG_DONE = 4, LEG_FAILED = 5 };
 
 typedef struct sock_leg {
     uint32_t step;
@@ -33,6 +38,8 @@ struct sock_attempt {
     uint64_t started_ns; /* on this address */
     uint32_t ack, ack_done;
     char tried[384]; /* addresses that failed, and why */
+    sock_path_t paths[SOCK_RAILS_MAX];
+    uint32_t npaths; /* below two: there are no rails */
     sock_leg_t legs[];
 };
 
@@ -56,7 +63,14 @@ void sock_attempt_close(weft_net_conn_t *conn)
     conn->attempt = NULL;
 }
 
-/* Makes every stream start anew, at the address attempt->at. */
+static uint32_t sock_rails_streams(const weft_net_t *net, uint32_t rails)
+{
+    uint32_t streams = (uint32_t)net->config.sockets, most = SOCK_STREAMS_MAX / rails;
+    streams = rails > 1 && streams < 2 ? 2 : streams;
+    return rails * (streams < most ? streams : most);
+}
+
+/* Makes every stream start anew, over the rails, or at the address attempt->at. */
 static weft_status_t sock_attempt_restart(weft_net_conn_t *conn)
 {
     sock_attempt_t *attempt = conn->attempt;
@@ -68,54 +82,73 @@ static weft_status_t sock_attempt_restart(weft_net_conn_t *conn)
         attempt->legs[i].step = LEG_OPEN;
         attempt->legs[i].done = 0;
     }
+    uint32_t rails = attempt->npaths > 1 ? attempt->npaths : 1;
+    conn->nstreams = sock_rails_streams(conn->device->net, rails);
     attempt->ack_done = 0;
     attempt->started_ns = conn->host->clock_ns(conn->host);
-    weft_endpoint_text(&attempt->list.entries[attempt->at].point, conn->info.peer);
-    return conn->host->random(conn->host, conn->id, sizeof conn->id);
+    const weft_endpoint_t *first =
+        rails > 1 ? &attempt->paths[0].to : &attempt->list.entries[attempt->at].point;
+    weft_endpoint_text(first, conn->info.peer);
+    weft_status_t status = sock_rails_create(conn, rails);
+    return status == WEFT_OK ? conn->host->random(conn->host, conn->id, sizeof conn->id) : status;
+}
+
+/* Finds the rails to the addresses of a peer. On one host everything goes over the loopback. */
+static uint32_t sock_connect_paths(const weft_net_t *net, const weft_endpoint_list_t *list,
+                                   sock_path_t paths[SOCK_RAILS_MAX])
+{
+    return list->count < 2 || list->entries[0].loopback
+               ? 0
+               : sock_paths_find(&net->local, list, (uint32_t)net->config.rails, paths);
 }
 
 weft_status_t sock_connect_begin(weft_net_device_t *device, const weft_net_address_t *address,
                                  const weft_net_conn_params_t *params, weft_net_conn_t **conn_p)
 {
     const weft_host_t *host = device->host;
-    uint32_t nstreams = (uint32_t)device->net->config.sockets;
+    weft_endpoint_list_t list;
+    sock_path_t paths[SOCK_RAILS_MAX];
+    weft_status_t status = weft_endpoint_list_decode(address, &list);
+    if (status != WEFT_OK) {
+        return host->set_error(host, status, 0, "not an address of net-socket");
+    }
+    weft_endpoint_list_reach(&device->net->local, &list);
+    if (list.count == 0) {
+        return host->set_error(host, WEFT_ERR_LINK, 0, "no address of the peer can be reached");
+    }
+    uint32_t npaths = sock_connect_paths(device->net, &list, paths);
+    uint32_t nstreams = sock_rails_streams(device->net, npaths > 1 ? npaths : 1);
+    uint32_t one = sock_rails_streams(device->net, 1);
+    nstreams = nstreams > one ? nstreams : one;
     weft_net_conn_t *conn = sock_conn_create(device, nstreams, params->label);
     if (conn == NULL) {
         return WEFT_ERR_RESOURCE;
     }
     conn->info.connector = 1;
-    weft_status_t status;
     conn->attempt = host->alloc(host, sizeof *conn->attempt + nstreams * sizeof(sock_leg_t), 0);
-    if (conn->attempt == NULL) {
-        status = WEFT_ERR_RESOURCE;
-        goto err_close;
+    status = conn->attempt == NULL ? WEFT_ERR_RESOURCE : WEFT_OK;
+    if (status == WEFT_OK) {
+        conn->attempt->list = list;
+        conn->attempt->npaths = npaths;
+        memcpy(conn->attempt->paths, paths, npaths * sizeof paths[0]);
+        status = sock_attempt_restart(conn);
     }
-    status = weft_endpoint_list_decode(address, &conn->attempt->list);
     if (status != WEFT_OK) {
-        host->set_error(host, status, 0, "not an address of net-socket");
-        goto err_close;
-    }
-    weft_endpoint_list_reach(&device->net->local, &conn->attempt->list);
-    if (conn->attempt->list.count == 0) {
-        status = host->set_error(host, WEFT_ERR_LINK, 0, "no address of the peer can be reached");
-        goto err_close;
-    }
-    status = sock_attempt_restart(conn);
-    if (status != WEFT_OK) {
-        goto err_close;
+        sock_conn_close(conn);
+        return status;
     }
     *conn_p = conn;
     return WEFT_OK;
-
-err_close:
-    sock_conn_close(conn);
-    return status;
 }
 
 static weft_status_t sock_leg_open(weft_net_conn_t *conn, uint32_t index)
 {
     const weft_host_t *host = conn->host;
-    const weft_endpoint_t *point = &conn->attempt->list.entries[conn->attempt->at].point;
+    sock_attempt_t *attempt = conn->attempt;
+    const sock_path_t *path =
+        conn->rails != NULL ? &attempt->paths[index / conn->rails->per_rail] : NULL;
+    const weft_endpoint_t *point =
+        path != NULL ? &path->to : &attempt->list.entries[attempt->at].point;
     int fd = socket(point->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) {
         return host->set_error(host, WEFT_ERR_RESOURCE, errno,
@@ -123,12 +156,13 @@ static weft_status_t sock_leg_open(weft_net_conn_t *conn, uint32_t index)
     }
     conn->streams[index].fd = fd;
     sock_tune(conn->device->net, fd);
-    if (connect(fd, &point->any, weft_endpoint_bytes(point)) != 0 && errno != EINPROGRESS &&
-        errno != EINTR) {
-        conn->attempt->cause = errno;
+    bool bound = path == NULL || bind(fd, &path->from.any, weft_endpoint_bytes(&path->from)) == 0;
+    if (!bound || (connect(fd, &point->any, weft_endpoint_bytes(point)) != 0 &&
+                   errno != EINPROGRESS && errno != EINTR)) {
+        attempt->cause = errno;
         return WEFT_ERR_LINK;
     }
-    return weft_handshake_begin(host, &conn->attempt->legs[index].handshake, conn->info.label);
+    return weft_handshake_begin(host, &attempt->legs[index].handshake, conn->info.label);
 }
 
 static weft_status_t sock_leg_connect(weft_net_conn_t *conn, uint32_t index)
@@ -148,7 +182,8 @@ static weft_status_t sock_leg_join(weft_net_conn_t *conn, uint32_t index)
 {
     sock_join_t join = {.magic = htole32(SOCK_JOIN_MAGIC),
                         .index = htole16((uint16_t)index),
-                        .count = htole16((uint16_t)conn->nstreams)};
+                        .count = htole16((uint16_t)conn->nstreams),
+                        .rails = htole16((uint16_t)(conn->rails != NULL ? conn->rails->count : 1))};
     memcpy(join.id, conn->id, sizeof join.id);
     weft_status_t status = weft_record_send(conn->streams[index].fd, &join, sizeof join,
                                             &conn->attempt->legs[index].done);
@@ -193,21 +228,59 @@ static weft_status_t sock_attempt_ack(weft_net_conn_t *conn)
     return status;
 }
 
-static weft_status_t sock_attempt_advance(weft_net_conn_t *conn)
+/* Advances streams from number `first` on. Returns IN_PROGRESS while one is under way. */
+static weft_status_t sock_legs_advance(weft_net_conn_t *conn, uint32_t first)
 {
-    weft_status_t status = sock_leg_advance(conn, 0);
-    if (status != WEFT_OK) {
-        return status;
-    }
     bool waiting = false;
-    for (uint32_t i = 1; i < conn->nstreams; i++) {
-        status = sock_leg_advance(conn, i);
+    for (uint32_t i = first; i < conn->nstreams; i++) {
+        weft_status_t status = sock_leg_advance(conn, i);
         if (status != WEFT_OK && status != WEFT_IN_PROGRESS) {
+            conn->attempt->legs[i].step = LEG_FAILED;
             return status;
         }
         waiting = waiting || status == WEFT_IN_PROGRESS;
     }
-    return waiting ? WEFT_IN_PROGRESS : sock_attempt_ack(conn);
+    return waiting ? WEFT_IN_PROGRESS : WEFT_OK;
+}
+
+static weft_status_t sock_attempt_advance(weft_net_conn_t *conn)
+{
+    weft_status_t status = WEFT_OK;
+    if (conn->rails == NULL) {
+        status = sock_leg_advance(conn, 0);
+    }
+    if (status == WEFT_OK) {
+        status = sock_legs_advance(conn, conn->rails == NULL ? 1 : 0);
+    }
+    return status == WEFT_OK ? sock_attempt_ack(conn) : status;
+}
+
+/* Leaves out the rail on which a stream failed, or those that are not ready when the time is over,
+ * and begins anew. */
+static weft_status_t sock_attempt_leave_out(weft_net_conn_t *conn, weft_status_t why)
+{
+    sock_attempt_t *attempt = conn->attempt;
+    uint32_t per_rail = conn->rails->per_rail, kept = 0;
+    bool failed[SOCK_RAILS_MAX] = {false}, some = false;
+    for (uint32_t i = 0; i < conn->nstreams; i++) {
+        uint32_t step = attempt->legs[i].step;
+        bool bad = why == WEFT_ERR_TIMEOUT ? step != LEG_DONE : step == LEG_FAILED;
+        failed[i / per_rail] = failed[i / per_rail] || bad;
+        some = some || bad;
+    }
+    for (uint32_t i = 0; i < attempt->npaths; i++) {
+        char text[WEFT_ENDPOINT_TEXT];
+        if (some && !failed[i]) {
+            attempt->paths[kept++] = attempt->paths[i];
+            continue;
+        }
+        weft_endpoint_text(&attempt->paths[i].to, text);
+        conn->host->log(conn->host, WEFT_LOG_INFO, "a connection does without %s: %s", text,
+                        why == WEFT_ERR_TIMEOUT ? "no answer in time" : strerror(attempt->cause));
+    }
+    attempt->npaths = kept;
+    weft_status_t status = sock_attempt_restart(conn);
+    return status == WEFT_OK ? WEFT_IN_PROGRESS : status;
 }
 
 /* Goes on to the next address. After the last one the caller gets its failure and all that was
@@ -247,6 +320,12 @@ weft_status_t sock_connect_poll(weft_net_conn_t *conn)
     }
     uint64_t patience = (uint64_t)(conn->device->net->config.connect_timeout * 1e9);
     uint64_t waited = conn->host->clock_ns(conn->host) - attempt->started_ns;
+    if (conn->rails != NULL && (status != WEFT_IN_PROGRESS || waited >= patience)) {
+        bool late = status == WEFT_IN_PROGRESS;
+        return late || status == WEFT_ERR_LINK || status == WEFT_ERR_AUTH
+                   ? sock_attempt_leave_out(conn, late ? WEFT_ERR_TIMEOUT : status)
+                   : status;
+    }
     if (status == WEFT_IN_PROGRESS) {
         /* The last address is tried until the core gives up. */
         if (waited < patience || attempt->at + 1 == attempt->list.count) {

@@ -8,6 +8,8 @@
 #include <sys/epoll.h>
 
 #include "sock_conn.h"
+#include "sock_op.h"
+#include "sock_rails.h"
 #include "sock_stream.h"
 #include "sock_watch.h"
 
@@ -28,7 +30,7 @@ static void sock_device_arm(weft_net_device_t *device)
 static weft_status_t sock_conn_ended(weft_net_conn_t *conn)
 {
     uint32_t receiving = 0;
-    if (conn->ended == 0 || conn->ops.recv.open == 0) {
+    if (conn->ended == 0 || !sock_conn_has_to_receive(conn)) {
         return WEFT_OK;
     }
     for (uint32_t i = 0; i < conn->nstreams; i++) {
@@ -44,7 +46,7 @@ static weft_status_t sock_conn_ended(weft_net_conn_t *conn)
  * each time: after some visits in vain they are asked now and then. */
 static bool sock_stream_is_due(sock_stream_t *stream)
 {
-    if (stream == stream->conn->streams) {
+    if (stream->eager) {
         return true;
     }
     uint32_t quiet = stream->quiet++;
@@ -54,16 +56,21 @@ static bool sock_stream_is_due(sock_stream_t *stream)
 static void sock_conn_visit(weft_net_conn_t *conn)
 {
     weft_status_t status = WEFT_OK;
-    if (conn->ops.send.open > 0) {
+    sock_rails_watch(conn);
+    if (sock_conn_has_to_send(conn)) {
         for (uint32_t i = 0; i < conn->nstreams; i++) {
-            conn->streams[i].blocked = false;
+            conn->streams[i].blocked = conn->streams[i].mute;
         }
         status = sock_conn_send(conn);
     }
-    for (uint32_t i = 0; i < conn->nstreams && status == WEFT_OK && conn->ops.recv.open > 0; i++) {
+    for (uint32_t i = 0;
+         i < conn->nstreams && status == WEFT_OK && sock_conn_has_to_receive(conn); i++) {
         if (conn->streams[i].receives && sock_stream_is_due(&conn->streams[i])) {
             status = sock_stream_receive(&conn->streams[i]);
         }
+    }
+    if (status == WEFT_OK && conn->rails != NULL && conn->rails->due) {
+        status = sock_conn_send(conn);
     }
     status = status == WEFT_OK ? sock_conn_ended(conn) : status;
     if (status != WEFT_OK) {
@@ -112,7 +119,7 @@ static void sock_device_events(weft_net_device_t *device)
         sock_conn_arm(stream->conn);
     }
     for (weft_net_conn_t *conn = device->conns; n == 0 && conn != NULL; conn = conn->next) {
-        if (sock_conn_ending(conn)) {
+        if (sock_conn_ending(conn) || (conn->busy && conn->rails != NULL)) {
             sock_conn_visit(conn);
         }
     }

@@ -14,32 +14,14 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "sock_op.h"
+#include "sock_rails.h"
+
 #define HEADER sizeof(sock_header_t)
 #define BATCH_BYTES (UINT64_C(256) << 10) /* claimed at once by a stream */
 #define ROUNDS 16 /* reads of one stream before the others have their turn */
 
 static_assert(sizeof(sock_header_t) == 24, "wire form");
-
-/* Operations ---------------------------------------------------------------------------------- */
-
-void sock_op_finish(weft_net_conn_t *conn, weft_op_queue_t *queue, weft_posted_op_t *op,
-                    weft_status_t status)
-{
-    weft_op_finish(&conn->ops, queue, op, status);
-    if (queue->open == 0) {
-        sock_conn_set_busy(conn);
-    }
-}
-
-weft_status_t sock_conn_lost(const weft_net_conn_t *conn, int cause)
-{
-    const weft_host_t *host = conn->host;
-    if (cause == 0 || cause == EPIPE) {
-        return host->set_error(host, WEFT_ERR_PEER_DEAD, 0, "peer %s closed the connection",
-                               conn->info.peer);
-    }
-    return host->set_error(host, WEFT_ERR_LINK, cause, "connection to peer %s", conn->info.peer);
-}
 
 /* Sets the one or two places of a part of a message; no bytes have none. Returns their number. */
 static inline int sock_op_vectors(const weft_posted_op_t *op, const sock_payload_t *payload,
@@ -72,17 +54,18 @@ static bool sock_send_pending(const weft_net_conn_t *conn)
 
 /* A TCP socket is locked while one side works on it: data that arrives during a send waits until
  * its end. So each end sends large messages over sockets of its own. Small ones of both share the
- * first, where an answer carries the acknowledgement. */
+ * first, where an answer carries the acknowledgement; but see sock_rails.h for several rails. */
 static bool sock_stream_takes(const sock_stream_t *stream, const weft_posted_op_t *op)
 {
-    return op->bytes <= SOCK_SMALL ? stream == stream->conn->streams : stream->sends;
+    return op->bytes <= SOCK_SMALL ? stream == stream->conn->lead : stream->sends;
 }
 
 static bool sock_stream_may_claim(const sock_stream_t *stream)
 {
     weft_op_queue_t *queue = &stream->conn->ops.send;
     return sock_send_pending(stream->conn) &&
-           sock_stream_takes(stream, weft_op_at(queue, queue->next));
+           sock_stream_takes(stream, weft_op_at(queue, queue->next)) &&
+           sock_rails_have_room(stream);
 }
 
 static uint64_t sock_stream_claim_one(sock_stream_t *stream)
@@ -101,6 +84,9 @@ static uint64_t sock_stream_claim_one(sock_stream_t *stream)
         .offset = op->progress,
         .length = length,
     };
+    if (conn->rails != NULL) {
+        sock_rails_note(stream, queue->next, op->progress, (uint32_t)length);
+    }
     op->progress += length;
     if (op->progress == op->bytes) {
         queue->next++;
@@ -115,6 +101,9 @@ static void sock_stream_claim(sock_stream_t *stream)
     stream->out_count = 0;
     stream->out_at = 0;
     stream->out_done = 0;
+    if (stream->conn->rails != NULL) {
+        bytes = sock_rails_claim(stream);
+    }
     while (sock_stream_may_claim(stream) && stream->out_count < SOCK_BATCH && bytes < limit) {
         bytes += sock_stream_claim_one(stream);
     }
@@ -134,9 +123,10 @@ static int sock_stream_vectors(sock_stream_t *stream, struct iovec *vec, uint64_
         } else {
             skip -= HEADER;
         }
-        const sock_payload_t *payload = &conn->send_payload[chunk->op - conn->ops.send.ops];
-        n += sock_op_vectors(chunk->op, payload, chunk->offset + skip, chunk->length - skip,
-                             vec + n);
+        if (chunk->length > 0) {
+            n += sock_op_vectors(chunk->op, &conn->send_payload[chunk->op - conn->ops.send.ops],
+                                 chunk->offset + skip, chunk->length - skip, vec + n);
+        }
         *bytes_p += HEADER + chunk->length;
         skip = 0;
     }
@@ -154,6 +144,9 @@ static void sock_stream_sent(sock_stream_t *stream, uint64_t bytes)
         }
         stream->out_done -= HEADER + chunk->length;
         stream->out_at++;
+        if (stream->conn->rails != NULL) {
+            continue; /* the acknowledgement ends it */
+        }
         chunk->op->moved += chunk->length;
         if (chunk->op->moved == chunk->op->bytes) {
             sock_op_finish(stream->conn, &stream->conn->ops.send, chunk->op, WEFT_OK);
@@ -174,7 +167,7 @@ static weft_status_t sock_stream_send(sock_stream_t *stream)
     } while (sent < 0 && errno == EINTR);
     if (sent < 0) {
         stream->blocked = true;
-        return errno == EAGAIN ? WEFT_OK : sock_conn_lost(stream->conn, errno);
+        return errno == EAGAIN ? WEFT_OK : sock_rails_send_failed(stream, errno);
     }
     stream->blocked = (uint64_t)sent < bytes;
     sock_stream_sent(stream, (uint64_t)sent);
@@ -184,13 +177,13 @@ static weft_status_t sock_stream_send(sock_stream_t *stream)
 weft_status_t sock_conn_send(weft_net_conn_t *conn)
 {
     uint32_t idle = 0;
-    /* Small messages use the first stream, where the peer looks first. */
-    conn->turn = 0;
-    while (idle < conn->nstreams && conn->ops.send.open > 0) {
+    /* Small messages use the first stream, where the peer looks first. Rails take turns. */
+    conn->turn = conn->rails == NULL ? 0 : conn->turn;
+    while (idle < conn->nstreams && sock_conn_has_to_send(conn)) {
         sock_stream_t *stream = &conn->streams[conn->turn];
         conn->turn = (conn->turn + 1) % conn->nstreams;
         if (stream->out_at == stream->out_count && !stream->blocked &&
-            sock_stream_may_claim(stream)) {
+            (sock_stream_may_claim(stream) || sock_rails_want(stream))) {
             sock_stream_claim(stream);
         }
         if (stream->blocked || stream->out_at == stream->out_count) {
@@ -203,6 +196,7 @@ weft_status_t sock_conn_send(weft_net_conn_t *conn)
             return status;
         }
     }
+    sock_rails_told(conn);
     return WEFT_OK;
 }
 
@@ -245,6 +239,37 @@ static weft_status_t sock_stream_begin(sock_stream_t *stream, const sock_header_
     stream->in_op = op;
     stream->in_left = header->length;
     stream->in_at = header->offset;
+    if (stream->conn->rails != NULL) {
+        sock_rails_track(stream)->in_length = header->length;
+    }
+    return WEFT_OK;
+}
+
+/* Reads the next header, which stays in the stage. Returns false if it has not arrived. */
+static bool sock_stream_header(const sock_stream_t *stream, sock_header_t *header)
+{
+    if (stream->stage_end - stream->stage_at < HEADER) {
+        return false;
+    }
+    memcpy(header, stream->stage + stream->stage_at, HEADER);
+    header->message = le32toh(header->message);
+    header->length = le32toh(header->length);
+    header->offset = le64toh(header->offset);
+    header->total = le64toh(header->total);
+    return true;
+}
+
+/* Takes what is no data, up to the next header of data. */
+static weft_status_t sock_stream_controls(sock_stream_t *stream)
+{
+    sock_header_t header;
+    while (sock_stream_header(stream, &header) &&
+           header.total >> SOCK_KIND_SHIFT != SOCK_KIND_DATA) {
+        if (!sock_rails_control(stream, &header)) {
+            return sock_stream_bad(stream, "wrong control record", &header);
+        }
+        stream->stage_at += (uint32_t)HEADER;
+    }
     return WEFT_OK;
 }
 
@@ -254,14 +279,10 @@ static weft_status_t sock_stream_parse(sock_stream_t *stream)
     const weft_op_queue_t *queue = &stream->conn->ops.recv;
     sock_header_t header;
     stream->stalled = false;
-    if (stream->stage_end - stream->stage_at < HEADER) {
-        return WEFT_OK;
+    weft_status_t status = stream->conn->rails != NULL ? sock_stream_controls(stream) : WEFT_OK;
+    if (status != WEFT_OK || !sock_stream_header(stream, &header)) {
+        return status;
     }
-    memcpy(&header, stream->stage + stream->stage_at, HEADER);
-    header.message = le32toh(header.message);
-    header.length = le32toh(header.length);
-    header.offset = le64toh(header.offset);
-    header.total = le64toh(header.total);
     uint32_t ahead = header.message - queue->head;
     if (ahead >= queue->tail - queue->head) {
         /* Either the receive is not posted yet, which is no error, or the number lies in the
@@ -282,6 +303,7 @@ static inline void sock_stream_got(sock_stream_t *stream, uint64_t bytes)
     op->moved += bytes;
     if (stream->in_left == 0) {
         stream->in_op = NULL;
+        sock_rails_received(stream);
         if (op->moved == op->bytes) {
             sock_op_finish(stream->conn, &stream->conn->ops.recv, op, WEFT_OK);
         }
@@ -354,12 +376,12 @@ static weft_status_t sock_stream_read(sock_stream_t *stream, bool *drained_p)
     } while (got < 0 && errno == EINTR);
     *drained_p = got < (ssize_t)(direct + vec[n].iov_len);
     if (got < 0) {
-        return errno == EAGAIN ? WEFT_OK : sock_conn_lost(stream->conn, errno);
+        return errno == EAGAIN ? WEFT_OK : sock_rails_receive_failed(stream, errno);
     }
     if (got == 0) {
         stream->ended = true;
         stream->conn->ended++;
-        return WEFT_OK;
+        return stream->mute ? sock_rails_receive_failed(stream, 0) : WEFT_OK;
     }
     stream->quiet = 0;
     uint64_t placed = (uint64_t)got < direct ? (uint64_t)got : direct;
@@ -376,7 +398,8 @@ weft_status_t sock_stream_receive(sock_stream_t *stream)
     weft_status_t status = sock_stream_consume(stream);
     bool drained = false;
     for (int i = 0; i < ROUNDS && status == WEFT_OK; i++) {
-        if (drained || stream->ended || sock_stream_pauses(stream) || queue->open == 0) {
+        bool none = queue->open == 0 && stream->conn->rails == NULL;
+        if (drained || none || stream->ended || stream->fd < 0 || sock_stream_pauses(stream)) {
             break;
         }
         status = sock_stream_read(stream, &drained);

@@ -5,7 +5,6 @@
 
 #include <sys/epoll.h>
 
-#include "sock_stream.h"
 
 static uint32_t sock_stream_interest(const sock_stream_t *stream)
 {
@@ -14,10 +13,12 @@ static uint32_t sock_stream_interest(const sock_stream_t *stream)
     if (conn->failed != WEFT_OK) {
         return 0;
     }
-    if (conn->ops.recv.open > 0 && stream->receives && !stream->ended && !stream->stalled) {
+    bool wanted = conn->ops.recv.open > 0 || (conn->rails != NULL && conn->ops.send.open > 0);
+    bool due = conn->rails != NULL && conn->rails->due;
+    if (wanted && stream->receives && !stream->ended && !stream->stalled) {
         events |= EPOLLIN;
     }
-    if (stream->blocked && conn->ops.send.open > 0) {
+    if (stream->blocked && !stream->mute && (conn->ops.send.open > 0 || due)) {
         events |= EPOLLOUT;
     }
     return events;

@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-#define WEFT_ENDPOINTS_MAX 8u /* endpoints of one list */
+#define WEFT_ENDPOINTS_MAX 9u /* endpoints of one list: seven, and two of loopback */
 #define WEFT_ENDPOINT_TEXT 64 /* bytes of the longest "[address]:port", with its zero byte */
 
 /* IP address and TCP port. */
@@ -28,9 +28,12 @@ typedef union weft_endpoint {
     struct sockaddr_in6 v6;
 } weft_endpoint_t;
 
+/* The last two are known of this host's own addresses only, and do not travel. */
 typedef struct weft_endpoint_entry {
     weft_endpoint_t point;
     bool loopback;
+    uint8_t prefix;     /* bits of the address that name its network; 0: not known */
+    uint32_t interface; /* the kernel's index of its interface; 0: not known */
 } weft_endpoint_entry_t;
 
 /* The endpoints of one process in the order of preference, and the host that it runs on. */
@@ -56,6 +59,9 @@ weft_status_t weft_endpoint_list_decode(const weft_net_address_t *address,
 
 /* Keeps the entries of `there` that can be tried from `here`, best first. */
 void weft_endpoint_list_reach(const weft_endpoint_list_t *here, weft_endpoint_list_t *there);
+
+/* Tells whether `peer` lies in the network of `own`, an address of this host. */
+bool weft_endpoint_shares_network(const weft_endpoint_entry_t *own, const weft_endpoint_t *peer);
 
 /* The length of the socket address, for bind() and connect(). */
 socklen_t weft_endpoint_bytes(const weft_endpoint_t *point);

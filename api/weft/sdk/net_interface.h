@@ -11,23 +11,29 @@
 extern "C" {
 #endif
 
-/* A choice of interfaces. As text: "eth,ib" prefixes of names, "=eth0,ib0" exact names, "^docker"
- * all but these, "^=eth1" all but exactly these. "" is all, with docker and bridges only where
- * there is nothing else. */
+#define WEFT_INTERFACE_TEXT 512 /* bytes of the longest list of interfaces, with its zero byte */
+
+/* A choice of interfaces. As text: words apart by commas, each the beginning of a name ("eth"), a
+ * whole name ("=eth0"), or a network ("10.0.0.0/8", "fd00::/8"). A word with "^" before it leaves
+ * out what it fits; the others choose, and where there are none all is chosen. "^" or "=" at the
+ * very beginning holds for all words: "^docker,lo", "=eth0,ib0". "" is all, with docker and bridges
+ * only where there is nothing else. */
 typedef struct weft_interface_filter {
-    const char *names; /* after the signs; points into the parsed text */
+    const char *words; /* after the signs for all; points into the parsed text */
     bool exclude;
     bool exact;
 } weft_interface_filter_t;
 
 /* Parses a choice of interfaces. `text` must outlive the filter. */
 void weft_interface_filter_parse(const char *text, weft_interface_filter_t *filter);
-/* Tells whether the filter admits interface `name`. */
-bool weft_interface_filter_admits(const weft_interface_filter_t *filter, const char *name);
+/* Tells whether the filter admits interface `name` with this address; NULL: by its name alone. */
+bool weft_interface_filter_admits(const weft_interface_filter_t *filter, const char *name,
+                                  const weft_endpoint_t *address);
 
 /* Lists the addresses, with port 0, of the interfaces that are up and admitted. `family` is 0 for
  * any, 1 for IPv4, 2 for IPv6. Link-local addresses are left out, because they mean nothing to
- * another host. Returns OK (the list may be empty) or ERR_SYSTEM. */
+ * another host. Returns OK (the list may be empty), ERR_SYSTEM, or ERR_CONFIG if a word chooses
+ * nothing that this host has; the text lists what it has. */
 weft_status_t weft_endpoint_list_local(const weft_host_t *host,
                                        const weft_interface_filter_t *filter, int64_t family,
                                        weft_endpoint_list_t *list);

@@ -16,7 +16,7 @@ static bool admits(const char *text, const char *name)
 {
     weft_interface_filter_t filter;
     weft_interface_filter_parse(text, &filter);
-    return weft_interface_filter_admits(&filter, name);
+    return weft_interface_filter_admits(&filter, name, NULL);
 }
 
 static void filter_knows_prefix_exact_and_exclusion(void **state)
@@ -169,8 +169,9 @@ static void local_list_follows_the_filter(void **state)
     expect_text(&list, 0, "127.0.0.1:0");
     assert_true(list.entries[0].loopback);
     weft_interface_filter_parse("=no-such-interface", &filter);
-    assert_int_equal(weft_endpoint_list_local(&fake.host, &filter, 0, &list), WEFT_OK);
-    assert_int_equal(list.count, 0);
+    assert_int_equal(weft_endpoint_list_local(&fake.host, &filter, 0, &list), WEFT_ERR_CONFIG);
+    assert_non_null(strstr(fake.error, "no-such-interface"));
+    assert_non_null(strstr(fake.error, "lo 127.0.0.1"));
     fake_host_fini(&fake);
 }
 

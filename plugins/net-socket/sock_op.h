@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The ends of operations and of connections. Thread: [progress]. */
+#ifndef WEFT_PLUGINS_NET_SOCKET_OP_H
+#define WEFT_PLUGINS_NET_SOCKET_OP_H
+
+#include "sock.h"
+
+/* Counts the connection's streams as busy, or as idle, depending on whether an operation is
+ * open. */
+static inline void sock_conn_set_busy(weft_net_conn_t *conn)
+{
+    bool busy = conn->ops.send.open + conn->ops.recv.open > 0 ||
+                (conn->rails != NULL && conn->rails->due);
+    if (busy != conn->busy) {
+        conn->busy = busy;
+        conn->device->busy += busy ? conn->nstreams : 0u - conn->nstreams;
+    }
+}
+
+/* Finishes an operation of one of the connection's queues. */
+void sock_op_finish(weft_net_conn_t *conn, weft_op_queue_t *queue, weft_posted_op_t *op,
+                    weft_status_t status);
+
+/* Sets an error about the loss of a stream; `cause` is the errno, or 0 for an orderly end. Returns
+ * ERR_PEER_DEAD or ERR_LINK. */
+weft_status_t sock_conn_lost(const weft_net_conn_t *conn, int cause);
+
+#endif

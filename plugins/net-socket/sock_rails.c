@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Several rails: acknowledgements, cuts, and what is sent again. */
+#include "sock_rails.h"
+
+#include <endian.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "sock_op.h"
+#include "sock_watch.h"
+
+#define WATCH_NS UINT64_C(50000000) /* between two looks at the streams */
+
+weft_status_t sock_rails_create(weft_net_conn_t *conn, uint32_t count)
+{
+    const weft_host_t *host = conn->host;
+    host->free(host, conn->rails);
+    conn->rails = NULL;
+    if (count <= 1) {
+        return WEFT_OK;
+    }
+    conn->rails =
+        host->alloc(host, sizeof *conn->rails + conn->nstreams * sizeof(sock_track_t), 0);
+    if (conn->rails == NULL) {
+        return WEFT_ERR_RESOURCE;
+    }
+    conn->rails->count = count;
+    conn->rails->per_rail = conn->nstreams / count;
+    return WEFT_OK;
+}
+
+static uint32_t rails_bit(const sock_stream_t *stream)
+{
+    return 1u << (stream - stream->conn->streams);
+}
+
+static uint32_t rails_of(const sock_stream_t *stream)
+{
+    return (uint32_t)(stream - stream->conn->streams) / stream->conn->rails->per_rail;
+}
+
+/* Sending again -------------------------------------------------------------------------------- */
+
+void sock_rails_note(sock_stream_t *stream, uint32_t message, uint64_t offset, uint32_t length)
+{
+    sock_track_t *track = sock_rails_track(stream);
+    track->ring[track->sent++ % SOCK_UNACKED] =
+        (sock_sent_t){.message = message, .length = length, .offset = offset};
+}
+
+/* The oldest chunk of streams that were cut. There is one. */
+static sock_sent_t rails_again_take(sock_rails_t *rails)
+{
+    sock_track_t *track = rails->tracks;
+    for (uint32_t left = rails->heard; (left & 1u) == 0 || track->acked == track->sent;
+         left >>= 1) {
+        track++;
+    }
+    rails->again--;
+    return track->ring[track->acked++ % SOCK_UNACKED];
+}
+
+static uint64_t rails_claim_again(sock_stream_t *stream)
+{
+    weft_net_conn_t *conn = stream->conn;
+    sock_sent_t sent = rails_again_take(conn->rails);
+    weft_posted_op_t *op = weft_op_at(&conn->ops.send, sent.message);
+    stream->out[stream->out_count++] =
+        (sock_chunk_t){.wire = {.message = htole32(sent.message),
+                                .length = htole32(sent.length),
+                                .offset = htole64(sent.offset),
+                                .total = htole64(op->bytes)},
+                       .op = op,
+                       .offset = sent.offset,
+                       .length = sent.length};
+    sock_rails_note(stream, sent.message, sent.offset, sent.length);
+    return sizeof(sock_header_t) + sent.length;
+}
+
+/* Control records ------------------------------------------------------------------------------ */
+
+static uint64_t rails_claim_record(sock_stream_t *stream, uint32_t kind, uint32_t message,
+                                   uint64_t offset)
+{
+    stream->out[stream->out_count++] =
+        (sock_chunk_t){.wire = {.message = htole32(message),
+                                .offset = htole64(offset),
+                                .total = htole64((uint64_t)kind << SOCK_KIND_SHIFT)}};
+    return sizeof(sock_header_t);
+}
+
+static bool rails_have_records(const sock_stream_t *stream)
+{
+    const sock_track_t *track = sock_rails_track(stream);
+    return stream->fd >= 0 && !stream->mute && (track->received != track->told || track->cuts != 0);
+}
+
+bool sock_rails_want(const sock_stream_t *stream)
+{
+    const sock_rails_t *rails = stream->conn->rails;
+    return rails != NULL &&
+           ((rails->due && rails_have_records(stream)) ||
+            (rails->again > 0 && stream->sends && sock_rails_have_room(stream)));
+}
+
+uint64_t sock_rails_claim(sock_stream_t *stream)
+{
+    sock_rails_t *rails = stream->conn->rails;
+    sock_track_t *track = sock_rails_track(stream);
+    uint64_t bytes = 0;
+    if (rails_have_records(stream) && track->received != track->told) {
+        bytes += rails_claim_record(stream, SOCK_KIND_ACK, track->received, 0);
+        track->told = track->received;
+    }
+    for (; track->cuts != 0 && stream->out_count < SOCK_BATCH; track->cuts &= track->cuts - 1) {
+        uint32_t cut = (uint32_t)__builtin_ctz(track->cuts);
+        bytes += rails_claim_record(stream, SOCK_KIND_CUT, rails->tracks[cut].received, cut);
+    }
+    while (rails->again > 0 && stream->sends && stream->out_count < SOCK_BATCH &&
+           sock_rails_have_room(stream)) {
+        bytes += rails_claim_again(stream);
+    }
+    return bytes;
+}
+
+void sock_rails_told(weft_net_conn_t *conn)
+{
+    bool due = false;
+    if (conn->rails == NULL || !conn->rails->due) {
+        return;
+    }
+    for (uint32_t i = 0; i < conn->nstreams; i++) {
+        const sock_stream_t *stream = &conn->streams[i];
+        due = due || rails_have_records(stream) ||
+              (stream->fd >= 0 && stream->out_at < stream->out_count);
+    }
+    conn->rails->due = due;
+    sock_conn_set_busy(conn);
+}
+
+/* Ends the operations of the chunks below `count`. Returns false if there are not so many. */
+static bool rails_acknowledge(weft_net_conn_t *conn, sock_track_t *track, uint32_t count)
+{
+    if (count - track->acked > track->sent - track->acked) {
+        return false;
+    }
+    while (track->acked != count) {
+        const sock_sent_t *sent = &track->ring[track->acked++ % SOCK_UNACKED];
+        weft_posted_op_t *op = weft_op_at(&conn->ops.send, sent->message);
+        op->moved += sent->length;
+        if (op->moved == op->bytes) {
+            sock_op_finish(conn, &conn->ops.send, op, WEFT_OK);
+        }
+    }
+    return true;
+}
+
+/* Cuts ----------------------------------------------------------------------------------------- */
+
+/* What has begun to arrive is sent again as a whole. */
+static void rails_forget_input(sock_stream_t *stream)
+{
+    if (stream->in_op != NULL) {
+        uint32_t length = sock_rails_track(stream)->in_length;
+        stream->in_op->progress -= length;
+        stream->in_op->moved -= length - stream->in_left;
+        stream->in_op = NULL;
+    }
+    stream->stage_at = stream->stage_end = 0;
+    stream->stalled = false;
+}
+
+static void rails_leave(sock_stream_t *stream)
+{
+    const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+    weft_net_conn_t *conn = stream->conn;
+    sock_stream_disarm(stream);
+    setsockopt(stream->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    close(stream->fd);
+    stream->fd = -1;
+    stream->out_at = stream->out_count = 0;
+    stream->out_done = 0;
+    stream->sends = stream->receives = false;
+    if (stream->ended) {
+        stream->ended = false;
+        conn->ended--;
+        conn->ended_ns = 0;
+    }
+}
+
+static void rails_cut(sock_stream_t *stream)
+{
+    weft_net_conn_t *conn = stream->conn;
+    sock_rails_t *rails = conn->rails;
+    uint32_t bit = rails_bit(stream);
+    if ((rails->cut & bit) != 0) {
+        return;
+    }
+    rails->cut |= bit;
+    rails->due = true;
+    rails_forget_input(stream);
+    rails_leave(stream);
+    conn->lead = NULL;
+    for (uint32_t i = conn->nstreams; i-- > 0;) {
+        sock_stream_t *other = &conn->streams[i];
+        conn->lead = other->sends ? other : conn->lead;
+        /* Records do not wait behind data. */
+        if (other->fd >= 0 && !other->sends) {
+            rails->tracks[i].cuts |= bit;
+        }
+    }
+    sock_conn_set_busy(conn);
+}
+
+static void rails_log(const weft_net_conn_t *conn, uint32_t rail, const char *why)
+{
+    conn->host->log(conn->host, WEFT_LOG_INFO, "a stream of rail %u to peer %s is lost: %s", rail,
+                    conn->info.peer, why);
+}
+
+/* A stream of the same direction that may go on; NULL if there is none. */
+static const sock_stream_t *rails_other(const sock_stream_t *stream)
+{
+    const weft_net_conn_t *conn = stream->conn;
+    for (uint32_t i = 0; i < conn->nstreams; i++) {
+        const sock_stream_t *other = &conn->streams[i];
+        if (other != stream && other->fd >= 0 && !other->mute && !other->ended &&
+            other->sends == stream->sends) {
+            return other;
+        }
+    }
+    return NULL;
+}
+
+/* `from`: the stream that brought the record. */
+static bool rails_take_cut(const sock_stream_t *from, const sock_header_t *header)
+{
+    weft_net_conn_t *conn = from->conn;
+    sock_rails_t *rails = conn->rails;
+    if (header->offset >= conn->nstreams || &conn->streams[header->offset] == from) {
+        return false;
+    }
+    sock_stream_t *stream = &conn->streams[header->offset];
+    sock_track_t *track = &rails->tracks[header->offset];
+    uint32_t bit = rails_bit(stream);
+    if ((rails->heard & bit) != 0) {
+        return true;
+    }
+    rails_cut(stream);
+    if (conn->lead == NULL || !rails_acknowledge(conn, track, header->message)) {
+        return false;
+    }
+    rails->heard |= bit;
+    rails->again += track->sent - track->acked;
+    conn->host->log(conn->host, WEFT_LOG_WARN,
+                    "connection to peer %s goes on without stream %u of rail %u; %u chunks are sent "
+                    "again over other rails",
+                    conn->info.peer, (uint32_t)header->offset % rails->per_rail, rails_of(stream),
+                    track->sent - track->acked);
+    return true;
+}
+
+bool sock_rails_control(sock_stream_t *stream, const sock_header_t *header)
+{
+    uint32_t kind = (uint32_t)(header->total >> SOCK_KIND_SHIFT);
+    weft_net_conn_t *conn = stream->conn;
+    if (header->length != 0 || header->total << (64 - SOCK_KIND_SHIFT) != 0) {
+        return false;
+    }
+    switch (kind) {
+    case SOCK_KIND_ACK:
+        return rails_acknowledge(conn, sock_rails_track(stream), header->message);
+    case SOCK_KIND_CUT:
+        return rails_take_cut(stream, header);
+    default:
+        return false;
+    }
+}
+
+/* Losses --------------------------------------------------------------------------------------- */
+
+weft_status_t sock_rails_send_failed(sock_stream_t *stream, int cause)
+{
+    if (stream->conn->rails == NULL || rails_other(stream) == NULL) {
+        return sock_conn_lost(stream->conn, cause);
+    }
+    stream->mute = true;
+    return stream->ended ? sock_rails_receive_failed(stream, cause) : WEFT_OK;
+}
+
+weft_status_t sock_rails_receive_failed(sock_stream_t *stream, int cause)
+{
+    if (stream->conn->rails == NULL || rails_other(stream) == NULL) {
+        return sock_conn_lost(stream->conn, cause);
+    }
+    rails_log(stream->conn, rails_of(stream), cause != 0 ? strerror(cause) : "it ended");
+    rails_cut(stream);
+    return WEFT_OK;
+}
+
+/* The peer's system answers probes of a window that is closed, so a peer that is busy does not
+ * count as silent. */
+static bool rails_is_silent(sock_stream_t *stream, uint64_t now)
+{
+    sock_track_t *track = sock_rails_track(stream);
+    struct tcp_info info = {.tcpi_retransmits = 0};
+    socklen_t bytes = sizeof info;
+    bool waits = track->sent != track->acked &&
+                 getsockopt(stream->fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) == 0 &&
+                 info.tcpi_retransmits > 0;
+    track->silent_ns = !waits ? 0 : track->silent_ns == 0 ? now : track->silent_ns;
+    uint64_t patience = (uint64_t)(stream->conn->device->net->config.rail_patience * 1e9);
+    return waits && now - track->silent_ns >= patience;
+}
+
+/* Looks at the streams that carry this end's data: the peer looks at the others. */
+void sock_rails_watch(weft_net_conn_t *conn)
+{
+    sock_rails_t *rails = conn->rails;
+    if (rails == NULL) {
+        return;
+    }
+    uint64_t now = conn->host->clock_ns(conn->host);
+    if (now - rails->watched_ns < WATCH_NS) {
+        return;
+    }
+    rails->watched_ns = now;
+    uint32_t silent = 0, answering = 0;
+    for (uint32_t i = 0; i < conn->nstreams; i++) {
+        sock_stream_t *stream = &conn->streams[i];
+        if (stream->sends) {
+            *(rails_is_silent(stream, now) ? &silent : &answering) |= 1u << rails_of(stream);
+        }
+    }
+    for (uint32_t i = 0; i < conn->nstreams; i++) {
+        sock_stream_t *stream = &conn->streams[i];
+        uint32_t rail = rails_of(stream);
+        if ((silent & ~answering & 1u << rail) == 0 || (answering & ~silent) == 0 ||
+            stream->fd < 0) {
+            continue;
+        }
+        if (i % rails->per_rail == 0) {
+            rails_log(conn, rail, "the peer's system does not answer there");
+        }
+        rails_cut(stream);
+    }
+}

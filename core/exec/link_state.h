@@ -29,6 +29,7 @@ typedef struct weft_link {
     weft_link_state_t state;
     weft_net_conn_t *conn;
     uint32_t tries;     /* that failed at once */
+    uint32_t moves;     /* to another device, as tries over this one failed */
     uint64_t begun;     /* this try */
     uint64_t retry_at;  /* conn NULL: when the next begins */
     weft_status_t lost; /* why it will not be tried again, or OK */

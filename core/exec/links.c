@@ -44,7 +44,8 @@ static weft_status_t links_ensure_adapter(weft_links_t *links, uint32_t i)
     }
     if (!weft_links_shares_adapter(transport)) {
         weft_transports_lock(links->setup.transports);
-        status = transport->ops->device_open(transport->net, 0, &links->adapter[i]);
+        status = transport->ops->device_open(transport->net, transport->device,
+                                              &links->adapter[i]);
         weft_transports_unlock(links->setup.transports);
     } else if (transport->map != NULL || links->setup.first) {
         links->adapter[i] = transport->adapter;
@@ -371,13 +372,25 @@ static weft_status_t links_link_begin_conn(weft_links_t *links, weft_link_t *lin
         params.commit_bytes = links_can_commit(links, transport) ? layout.commit : layout.bytes;
     }
     weft_net_address_t address;
-    weft_transports_address(setup->transports, setup->family[link->node.peer], &address);
+    weft_transports_address(setup->transports, setup->family[link->node.peer], link->transport,
+                            &address);
     link->begun = weft_os_clock_ns();
     weft_links_lock(links, transport);
     status = transport->ops->connect_begin(links->adapter[link->transport], &address, &params,
                                            &link->conn);
     weft_links_unlock(links, transport);
     return status;
+}
+
+/* Returns whether another device to the peer was not tried yet. */
+static bool links_link_can_move(const weft_links_t *links, const weft_link_t *link)
+{
+    bool other;
+    const weft_links_setup_t *setup = &links->setup;
+    uint32_t peer = setup->family[link->node.peer], number = link->node.channel;
+    uint32_t first = weft_transports_spread(setup->transports, peer, number, &other);
+    return other && weft_transports_spread(setup->transports, peer, number + link->moves + 1,
+                                           NULL) != first;
 }
 
 /* Decides what follows a failed try. Returns OK if there will be another, else the failure. */
@@ -387,19 +400,28 @@ static weft_status_t links_link_try_again(weft_links_t *links, weft_link_t *link
     uint64_t now = weft_os_clock_ns();
     bool expired = now - link->begun > PATIENT_NS;
     link->tries = expired ? 0 : link->tries + 1;
-    if (status != WEFT_ERR_LINK || link->tries == TRIES) {
+    if (status != WEFT_ERR_LINK ||
+        (link->tries == TRIES && !links_link_can_move(links, link))) {
         return status;
     }
     weft_log(WEFT_LOG_INFO, "links", "rank %u to %u: %s; trying again", links->setup.rank,
              link->node.peer, weft_error_record()->text);
     links_link_close_conn(links, link);
+    if (link->tries == TRIES) {
+        link->tries = 0;
+        link->moves++;
+        link->transport =
+            weft_transports_spread(links->setup.transports, links->setup.family[link->node.peer],
+                                   link->node.channel + link->moves, NULL);
+    }
     link->retry_at = now + (RETRY_NS << 2 * link->tries);
     return WEFT_OK;
 }
 
 static weft_status_t links_connect(weft_links_t *links, uint32_t peer, uint32_t channel)
 {
-    uint32_t net = weft_transports_index(links->setup.transports, links->setup.family[peer]);
+    uint32_t net = weft_transports_spread(links->setup.transports, links->setup.family[peer],
+                                          channel, NULL);
     weft_link_t *link = links_add(links, peer, channel, net);
     if (link == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate a link to rank %u", peer);

@@ -35,7 +35,8 @@ typedef struct kept {
 struct weft_transports {
     weft_os_mutex_t lock;
     weft_transport_t entry[WEFT_TRANSPORTS_MAX];
-    uint32_t count;
+    uint32_t plugins; /* those with an instance */
+    uint32_t count;   /* of entries, gaps included */
     uint32_t nranks, rank;
     weft_connect_layout_t layout;
     size_t info_bytes; /* of one rank */
@@ -46,9 +47,8 @@ struct weft_transports {
     kept_t *kept;
 };
 
-static weft_status_t transports_transport_open(weft_transport_t *transport)
+static weft_status_t transports_plugin_create(weft_transport_t *transport)
 {
-    const char *name = transport->loaded->plugin->name;
     transport->ops = transport->loaded->plugin->ops;
     weft_status_t status =
         transport->ops->create(transport->loaded->host, transport->loaded->config, &transport->net);
@@ -63,20 +63,63 @@ static weft_status_t transports_transport_open(weft_transport_t *transport)
         transport->payload = transport->ops->get_extension(transport->net, WEFT_NET_PAYLOAD);
         transport->dmabuf = transport->ops->get_extension(transport->net, WEFT_NET_DMABUF);
     }
-    uint32_t devices = 0;
-    status = transport->ops->device_count(transport->net, &devices);
-    if (status != WEFT_OK || devices == 0) {
-        weft_log(WEFT_LOG_INFO, name, "no usable device");
-        return status;
-    }
+    return WEFT_OK;
+}
+
+static weft_status_t transports_device_open(weft_transport_t *transport, uint32_t device)
+{
+    transport->device = device;
     transport->props.size = sizeof transport->props;
-    status = transport->ops->device_props(transport->net, 0, &transport->props);
+    weft_status_t status =
+        transport->ops->device_props(transport->net, device, &transport->props);
     if (status == WEFT_OK) {
-        status = transport->ops->device_open(transport->net, 0, &transport->adapter);
+        status = transport->ops->device_open(transport->net, device, &transport->adapter);
     }
     return status == WEFT_OK ? transport->ops->listen(transport->adapter, &transport->address,
                                                       &transport->listener)
                              : status;
+}
+
+static void transports_device_close(weft_transport_t *transport)
+{
+    if (transport->listener != NULL) {
+        transport->ops->listener_close(transport->listener);
+    }
+    if (transport->adapter != NULL) {
+        transport->ops->device_close(transport->adapter);
+    }
+}
+
+/* Memory that is mapped is the same whatever device it belongs to. */
+static weft_status_t transports_plugin_open(weft_transports_t *transports, uint32_t place)
+{
+    weft_transport_t *first = &transports->entry[place];
+    const char *name = first->loaded->plugin->name;
+    uint32_t devices = 0;
+    weft_status_t status = transports_plugin_create(first);
+    if (status == WEFT_OK) {
+        status = first->ops->device_count(first->net, &devices);
+    }
+    if (status != WEFT_OK || devices == 0) {
+        weft_log(WEFT_LOG_INFO, name, "no usable device");
+        return status;
+    }
+    weft_transport_t blank = *first;
+    status = transports_device_open(first, 0);
+    uint32_t most = first->map != NULL ? 1 : WEFT_TRANSPORT_DEVICES;
+    for (uint32_t d = 1; status == WEFT_OK && d < devices && d < most; d++) {
+        uint32_t index = place + d * WEFT_TRANSPORT_PLUGINS;
+        weft_transport_t *transport = &transports->entry[index];
+        *transport = blank;
+        if (transports_device_open(transport, d) == WEFT_OK) {
+            transports->count = index + 1 > transports->count ? index + 1 : transports->count;
+            continue;
+        }
+        weft_log(WEFT_LOG_WARN, name, "device %u is left out: %s", d, weft_error_record()->text);
+        transports_device_close(transport);
+        *transport = (weft_transport_t){.loaded = NULL};
+    }
+    return status;
 }
 
 weft_status_t weft_transports_create(const weft_registry_t *registry, uint32_t nranks,
@@ -90,14 +133,15 @@ weft_status_t weft_transports_create(const weft_registry_t *registry, uint32_t n
     transports->rank = rank;
     const weft_loaded_t *loaded;
     for (uint32_t i = 0; (loaded = weft_registry_get(registry, WEFT_KIND_NET, i)) != NULL; i++) {
-        if (i == WEFT_TRANSPORTS_MAX) {
+        if (i == WEFT_TRANSPORT_PLUGINS) {
             weft_transports_destroy(transports);
-            return weft_fail(WEFT_ERR_CONFIG, 0, "more than %d net plugins are listed",
-                             WEFT_TRANSPORTS_MAX);
+            return weft_fail(WEFT_ERR_CONFIG, 0, "more than %u net plugins are listed",
+                             WEFT_TRANSPORT_PLUGINS);
         }
         transports->entry[i].loaded = loaded;
-        transports->count = i + 1;
-        weft_status_t status = transports_transport_open(&transports->entry[i]);
+        transports->plugins = i + 1;
+        transports->count = transports->count > i + 1 ? transports->count : i + 1;
+        weft_status_t status = transports_plugin_open(transports, i);
         if (status != WEFT_OK) {
             weft_transports_destroy(transports);
             return status;
@@ -167,13 +211,8 @@ void weft_transports_destroy(weft_transports_t *transports)
     }
     for (uint32_t i = transports->count; i-- > 0;) {
         weft_transport_t *transport = &transports->entry[i];
-        if (transport->listener != NULL) {
-            transport->ops->listener_close(transport->listener);
-        }
-        if (transport->adapter != NULL) {
-            transport->ops->device_close(transport->adapter);
-        }
-        if (transport->net != NULL) {
+        transports_device_close(transport);
+        if (i < WEFT_TRANSPORT_PLUGINS && transport->net != NULL) {
             transport->ops->destroy(transport->net);
         }
     }
@@ -207,53 +246,73 @@ weft_connect_layout_t weft_transports_own_layout(const weft_transports_t *transp
     return layout;
 }
 
+/* The bytes of the first `count` addresses in a connect info. */
+static size_t transports_info_bytes(const weft_transports_t *transports, uint32_t count)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint8_t longest = transports->layout.bytes[i];
+        bytes += longest == 0 ? 0 : 1 + (size_t)longest;
+    }
+    return bytes;
+}
+
 size_t weft_transports_set_layout(weft_transports_t *transports,
                                   const weft_connect_layout_t *layout)
 {
     transports->layout = *layout;
-    transports->info_bytes = 0;
-    for (uint32_t i = 0; i < transports->count; i++) {
-        transports->info_bytes += 1 + (size_t)layout->bytes[i];
-    }
+    size_t bytes = transports_info_bytes(transports, WEFT_TRANSPORTS_MAX);
+    transports->info_bytes = bytes > 0 ? bytes : 1;
     return transports->info_bytes;
 }
 
-/* For each transport a byte with the length of the address, and room for the longest. */
+/* For each transport a byte with the length of the address, and room for the longest; nothing where
+ * no rank has an address. */
 void weft_transports_connect_info(const weft_transports_t *transports, uint8_t *info)
 {
     memset(info, 0, transports->info_bytes);
     for (uint32_t i = 0; i < transports->count; i++) {
         const weft_net_address_t *address = &transports->entry[i].address;
-        info[0] = transports_address_bytes(address);
-        memcpy(info + 1, address->data, info[0]);
-        info += 1 + (size_t)transports->layout.bytes[i];
+        uint8_t *at = info + transports_info_bytes(transports, i);
+        uint8_t bytes = transports_address_bytes(address);
+        if (bytes > 0) {
+            at[0] = bytes;
+            memcpy(at + 1, address->data, bytes);
+        }
     }
 }
 
 /* The bytes came from the peer: a length beyond the layout is no address. */
-static void transports_address(const weft_transports_t *transports, uint32_t peer, uint32_t index,
-                               weft_net_address_t *address)
+void weft_transports_address(const weft_transports_t *transports, uint32_t peer, uint32_t index,
+                             weft_net_address_t *address)
 {
-    const uint8_t *info = transports->infos + peer * transports->info_bytes;
-    for (uint32_t i = 0; i < index; i++) {
-        info += 1 + (size_t)transports->layout.bytes[i];
-    }
-    *address =
-        (weft_net_address_t){.bytes = info[0] <= transports->layout.bytes[index] ? info[0] : 0};
-    memcpy(address->data, info + 1, address->bytes);
+    uint32_t longest = transports->layout.bytes[index];
+    const uint8_t *at = transports->infos + peer * transports->info_bytes +
+                        transports_info_bytes(transports, index);
+    *address = (weft_net_address_t){.bytes = longest > 0 && at[0] <= longest ? at[0] : 0};
+    memcpy(address->data, at + 1, address->bytes);
 }
 
-/* First transport, in the order of the INI, that reaches the peer; transports->count if none
- * does. */
+static bool transports_reaches(const weft_transports_t *transports, uint32_t index, uint32_t peer)
+{
+    const weft_transport_t *transport = &transports->entry[index];
+    weft_net_address_t address;
+    if (index >= transports->count || transport->adapter == NULL) {
+        return false;
+    }
+    weft_transports_address(transports, peer, index, &address);
+    return address.bytes > 0 && transport->ops->reachable(transport->adapter, &address) == WEFT_OK;
+}
+
+/* The first device of the first plugin, in the order of the INI, that reaches the peer;
+ * transports->count if none does. */
 static uint32_t transports_reaching(const weft_transports_t *transports, uint32_t peer)
 {
-    for (uint32_t i = 0; i < transports->count; i++) {
-        weft_net_address_t address;
-        transports_address(transports, peer, i, &address);
-        if (transports->entry[i].adapter != NULL && address.bytes > 0 &&
-            transports->entry[i].ops->reachable(transports->entry[i].adapter, &address) ==
-                WEFT_OK) {
-            return i;
+    for (uint32_t place = 0; place < transports->plugins; place++) {
+        for (uint32_t i = place; i < transports->count; i += WEFT_TRANSPORT_PLUGINS) {
+            if (transports_reaches(transports, i, peer)) {
+                return i;
+            }
         }
     }
     return transports->count;
@@ -262,7 +321,7 @@ static uint32_t transports_reaching(const weft_transports_t *transports, uint32_
 static weft_status_t transports_none_reaches(const weft_transports_t *transports, uint32_t peer)
 {
     char tried[256] = "";
-    for (uint32_t i = 0; i < transports->count; i++) {
+    for (uint32_t i = 0; i < transports->plugins; i++) {
         size_t at = strlen(tried);
         snprintf(tried + at, sizeof tried - at, " %s", transports->entry[i].loaded->plugin->name);
     }
@@ -292,7 +351,7 @@ weft_status_t weft_transports_choose(weft_transports_t *transports, uint8_t *inf
             return transports_none_reaches(transports, peer);
         }
         transports->serving[peer] = (uint8_t)index;
-        *used_p |= 1u << index;
+        *used_p |= UINT32_C(1) << index;
     }
     return WEFT_OK;
 }
@@ -302,10 +361,22 @@ uint32_t weft_transports_index(const weft_transports_t *transports, uint32_t pee
     return transports->serving[peer];
 }
 
-void weft_transports_address(const weft_transports_t *transports, uint32_t peer,
-                             weft_net_address_t *address)
+uint32_t weft_transports_spread(const weft_transports_t *transports, uint32_t peer, uint32_t number,
+                                bool *other_p)
 {
-    transports_address(transports, peer, transports->serving[peer], address);
+    uint32_t found[WEFT_TRANSPORT_DEVICES], count = 0;
+    uint32_t first = transports->serving[peer];
+    found[count++] = first;
+    for (uint32_t i = first + WEFT_TRANSPORT_PLUGINS; i < transports->count;
+         i += WEFT_TRANSPORT_PLUGINS) {
+        if (transports_reaches(transports, i, peer)) {
+            found[count++] = i;
+        }
+    }
+    if (other_p != NULL) {
+        *other_p = count > 1;
+    }
+    return found[number % count];
 }
 
 uint64_t weft_transports_table_bytes(const weft_transports_t *transports)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The transports of one rank, shared by all communicators of its family: instances, listeners,
+ * The transports of one rank, shared by all communicators of its family: devices, listeners,
  * the addresses of all ranks, and connections that arrived before their communicator asked for
  * them. One lock guards what is shared. It is taken while links are made, never while data moves.
  * Threads of different communicators may call at the same time, except for create, choose and
@@ -16,9 +16,14 @@
 #include "core/os/os.h"
 #include "core/plugin/registry.h"
 
-#define WEFT_TRANSPORTS_MAX 8
+/* Device D of the plugin that the INI lists at place P has the index P + D * WEFT_TRANSPORT_PLUGINS,
+ * on all ranks. */
+#define WEFT_TRANSPORT_PLUGINS 8u
+#define WEFT_TRANSPORT_DEVICES 4u /* of one plugin */
+#define WEFT_TRANSPORTS_MAX (WEFT_TRANSPORT_PLUGINS * WEFT_TRANSPORT_DEVICES)
 
-/* A transport in use. Constant once it is open. */
+/* A transport in use, which is one device of a plugin. Constant once it is open. All zero: there is
+ * no such device. */
 typedef struct weft_transport {
     const weft_loaded_t *loaded;
     const weft_net_ops_t *ops;
@@ -26,7 +31,8 @@ typedef struct weft_transport {
     const weft_net_attach_t *attach;   /* NULL: messages of the first communicator only */
     const weft_net_payload_t *payload; /* NULL: messages are one piece of memory */
     const weft_net_dmabuf_t *dmabuf;   /* NULL: it registers no dma-buf */
-    weft_net_t *net;
+    weft_net_t *net; /* the plugin's; all its devices have the same */
+    uint32_t device; /* its number in the plugin */
     /* The family's adapter: it listens, and mapped connections live on it. NULL: none is usable. */
     weft_net_device_t *adapter;
     weft_net_listener_t *listener;
@@ -55,13 +61,15 @@ typedef struct weft_transports_user {
 
 typedef struct weft_transports weft_transports_t;
 
-/* Opens the first adapter of every listed transport, and listens. ERR_PLUGIN, ERR_CONFIG if too
+/* Opens the devices of every listed plugin, and listens on each. A device other than the first that
+ * cannot be opened is left out. ERR_PLUGIN, ERR_CONFIG if too
  * many are listed, or the transport's failure. */
 weft_status_t weft_transports_create(const weft_registry_t *registry, uint32_t nranks,
                                      uint32_t rank, weft_transports_t **transports_p);
 /* Closes everything. NULL is allowed. */
 void weft_transports_destroy(weft_transports_t *transports);
 
+/* Returns one more than the highest index. Not each below it has a device. */
 uint32_t weft_transports_count(const weft_transports_t *transports);
 const weft_transport_t *weft_transports_get(const weft_transports_t *transports, uint32_t i);
 
@@ -84,10 +92,15 @@ void weft_transports_connect_info(const weft_transports_t *transports, uint8_t *
  * some peer. ERR_LINK names the peer and the transports that cannot reach it. */
 weft_status_t weft_transports_choose(weft_transports_t *transports, uint8_t *infos,
                                      uint32_t *used_p);
-/* Returns the index of the transport that serves rank `peer` of the family. */
+/* Returns the index of the first transport that serves rank `peer` of the family. */
 uint32_t weft_transports_index(const weft_transports_t *transports, uint32_t peer);
-/* Copies the address of rank `peer` of the family on that transport. */
-void weft_transports_address(const weft_transports_t *transports, uint32_t peer,
+/* Returns the index of the transport for link number `number` to that rank: numbers take turns on
+ * the devices of the serving plugin that reach the device of the same index there. `other_p` may be
+ * NULL; else *other_p tells whether there is more than one. */
+uint32_t weft_transports_spread(const weft_transports_t *transports, uint32_t peer, uint32_t number,
+                                bool *other_p);
+/* Copies the address of rank `peer` of the family on transport `index`. */
+void weft_transports_address(const weft_transports_t *transports, uint32_t peer, uint32_t index,
                              weft_net_address_t *address);
 
 /* Returns the bytes of the table of addresses. */

@@ -3,6 +3,7 @@
  * Matching of adapters by name and port. */
 #include "ib_filter.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,4 +36,19 @@ bool ib_filter_admits(const char *text, const char *name, uint32_t port)
         at += length + (at[length] == ',' ? 1 : 0);
     }
     return listed != exclude;
+}
+
+bool ib_filter_word(const char *text, uint32_t number, char word[IB_FILTER_WORD])
+{
+    const char *sign = *text == '=' ? "=" : "";
+    const char *at = text + strlen(sign);
+    if (*text == '^') {
+        return false;
+    }
+    for (; number > 0 && *at != '\0'; number--) {
+        size_t length = strcspn(at, ",");
+        at += length + (at[length] == ',' ? 1 : 0);
+    }
+    snprintf(word, IB_FILTER_WORD, "%s%.*s", sign, (int)strcspn(at, ","), at);
+    return *at != '\0';
 }

@@ -12,4 +12,10 @@
  * that port. */
 bool ib_filter_admits(const char *text, const char *name, uint32_t port);
 
+#define IB_FILTER_WORD 80 /* bytes of the longest word, with its zero byte; longer ones are cut */
+
+/* Copies word `number` of `text`, as a choice of its own. Returns false if there is none, or if the
+ * words leave adapters out. */
+bool ib_filter_word(const char *text, uint32_t number, char word[IB_FILTER_WORD]);
+
 #endif

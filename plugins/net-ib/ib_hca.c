@@ -152,14 +152,36 @@ static void ib_hca_pci(ib_hca_t *hca, const struct ibv_device *device)
     }
 }
 
-static bool ib_hca_wanted(const weft_net_t *net, const char *name)
+static bool ib_hca_wanted(const char *filter, const char *name)
 {
     for (uint32_t port = 1; port < UINT8_MAX; port++) {
-        if (ib_filter_admits(net->config.devices, name, port)) {
+        if (ib_filter_admits(filter, name, port)) {
             return true;
         }
     }
     return false;
+}
+
+/* Refuses a word of `devices` that fits no adapter. A host without any may have the word of others. */
+static weft_status_t ib_hcas_check(const weft_net_t *net, struct ibv_device **devices, int count)
+{
+    char word[IB_FILTER_WORD], names[512] = "";
+    for (uint32_t n = 0; count > 0 && ib_filter_word(net->config.devices, n, word); n++) {
+        bool fits = false;
+        for (int i = 0; i < count; i++) {
+            fits = fits || ib_hca_wanted(word, ibv_get_device_name(devices[i]));
+        }
+        for (int i = 0; i < count && !fits; i++) {
+            size_t used = strlen(names);
+            snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "",
+                     ibv_get_device_name(devices[i]));
+        }
+        if (!fits) {
+            return net->host->set_error(net->host, WEFT_ERR_CONFIG, 0,
+                                        "no adapter here fits \"%s\"; there are: %s", word, names);
+        }
+    }
+    return WEFT_OK;
 }
 
 static void ib_hca_close(ib_hca_t *hca)
@@ -232,7 +254,7 @@ static weft_status_t ib_hca_add(weft_net_t *net, struct ibv_device *device)
 {
     const weft_host_t *host = net->host;
     const char *name = ibv_get_device_name(device);
-    if (!ib_hca_wanted(net, name)) {
+    if (!ib_hca_wanted(net->config.devices, name)) {
         return WEFT_OK;
     }
     const char *why = "it is neither InfiniBand, RoCE nor iWARP";
@@ -297,6 +319,7 @@ weft_status_t ib_ports_open(weft_net_t *net)
                    : net->host->set_error(net->host, WEFT_ERR_SYSTEM, errno,
                                           "cannot list RDMA adapters");
     }
+    status = ib_hcas_check(net, devices, count);
     for (int i = 0; i < count && status == WEFT_OK; i++) {
         status = ib_hca_add(net, devices[i]);
     }

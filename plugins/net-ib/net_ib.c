@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * net-ib: messages over InfiniBand, RoCE and iWARP by libibverbs. This file holds the plugin's
- * tables, the instance and its devices. Device i uses the ports from number i on, as many as
- * option `rails` says. */
+ * tables, the instance and its devices. A device is a group of ports, as many as option `rails`
+ * says; a port belongs to one device. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,12 +57,17 @@ static void ib_net_destroy(weft_net_t *net)
 static weft_status_t ib_device_count(weft_net_t *net, uint32_t *count_p)
 {
     uint32_t rails = (uint32_t)net->config.rails;
-    *count_p = net->nports >= rails ? net->nports - rails + 1 : 0;
+    *count_p = net->nports / rails;
     if (net->nports > 0 && *count_p == 0) {
         net->host->log(net->host, WEFT_LOG_WARN, "rails = %u, but only %u ports are usable", rails,
                        net->nports);
     }
     return WEFT_OK;
+}
+
+static ib_port_t *ib_device_port(weft_net_t *net, uint32_t index, uint32_t rail)
+{
+    return &net->ports[index * (uint32_t)net->config.rails + rail];
 }
 
 static weft_status_t ib_index_check(weft_net_t *net, uint32_t index)
@@ -96,11 +101,11 @@ static uint64_t ib_port_bandwidth(const ib_port_t *port)
 }
 
 /* The kinds of memory that all rails of the device can access. */
-static uint32_t ib_memory_kinds(const weft_net_t *net, uint32_t index)
+static uint32_t ib_memory_kinds(weft_net_t *net, uint32_t index)
 {
     bool dmabuf = true;
     for (uint32_t i = 0; i < (uint32_t)net->config.rails; i++) {
-        dmabuf = dmabuf && net->ports[index + i].hca->dmabuf;
+        dmabuf = dmabuf && ib_device_port(net, index, i)->hca->dmabuf;
     }
     return WEFT_MEMORY_HOST | (dmabuf || ib_peer_memory() ? WEFT_MEMORY_CUDA : 0);
 }
@@ -111,7 +116,7 @@ static weft_status_t ib_device_props(weft_net_t *net, uint32_t index, weft_net_p
     if (status != WEFT_OK) {
         return status;
     }
-    const ib_port_t *port = &net->ports[index];
+    const ib_port_t *port = ib_device_port(net, index, 0);
     weft_net_props_t mine = {
         .size = props->size,
         .rail = index,
@@ -127,7 +132,7 @@ static weft_status_t ib_device_props(weft_net_t *net, uint32_t index, weft_net_p
     snprintf(mine.name, sizeof mine.name, "%.56s:%u", port->hca->name, port->number);
     memcpy(mine.pci, port->hca->pci, sizeof mine.pci);
     for (uint32_t i = 0; i < (uint32_t)net->config.rails; i++) {
-        mine.bandwidth += ib_port_bandwidth(&net->ports[index + i]);
+        mine.bandwidth += ib_port_bandwidth(ib_device_port(net, index, i));
     }
     uint64_t most = port->write_max * (IB_WRITES_MAX - 2);
     mine.max_message = most < IB_MESSAGE_MAX ? most : IB_MESSAGE_MAX;
@@ -154,7 +159,7 @@ static weft_status_t ib_device_open(weft_net_t *net, uint32_t index, weft_net_de
         return status;
     }
     for (uint32_t i = 0; i < device->nrails; i++) {
-        ib_port_t *port = &net->ports[index + i];
+        ib_port_t *port = ib_device_port(net, index, i);
         device->rails[i] = port;
         device->async[i] = (ib_watch_t){.kind = IB_WATCH_ASYNC, .owner = port->hca};
         struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = &device->async[i]}};
@@ -199,7 +204,7 @@ static weft_status_t ib_net_describe(weft_net_t *net, uint32_t index, char *text
     }
     *text = '\0';
     for (uint32_t i = 0; i < (uint32_t)net->config.rails; i++) {
-        ib_port_describe(&net->ports[index + i], text, bytes);
+        ib_port_describe(ib_device_port(net, index, i), text, bytes);
     }
     return WEFT_OK;
 }

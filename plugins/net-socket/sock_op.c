@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Ends of operations, and what the end of a connection is called. */
+ * What the end of a connection is called. */
 #include "sock_op.h"
 
 #include <errno.h>
-
-void sock_op_finish(weft_net_conn_t *conn, weft_op_queue_t *queue, weft_posted_op_t *op,
-                    weft_status_t status)
-{
-    weft_op_finish(&conn->ops, queue, op, status);
-    if (queue->open == 0) {
-        sock_conn_set_busy(conn);
-    }
-}
 
 weft_status_t sock_conn_lost(const weft_net_conn_t *conn, int cause)
 {

@@ -19,8 +19,14 @@ static inline void sock_conn_set_busy(weft_net_conn_t *conn)
 }
 
 /* Finishes an operation of one of the connection's queues. */
-void sock_op_finish(weft_net_conn_t *conn, weft_op_queue_t *queue, weft_posted_op_t *op,
-                    weft_status_t status);
+static inline void sock_op_finish(weft_net_conn_t *conn, weft_op_queue_t *queue,
+                                  weft_posted_op_t *op, weft_status_t status)
+{
+    weft_op_finish(&conn->ops, queue, op, status);
+    if (queue->open == 0) {
+        sock_conn_set_busy(conn);
+    }
+}
 
 /* Sets an error about the loss of a stream; `cause` is the errno, or 0 for an orderly end. Returns
  * ERR_PEER_DEAD or ERR_LINK. */

@@ -56,7 +56,9 @@ static bool sock_stream_is_due(sock_stream_t *stream)
 static void sock_conn_visit(weft_net_conn_t *conn)
 {
     weft_status_t status = WEFT_OK;
-    sock_rails_watch(conn);
+    if (conn->rails != NULL) {
+        sock_rails_watch(conn);
+    }
     if (sock_conn_has_to_send(conn)) {
         for (uint32_t i = 0; i < conn->nstreams; i++) {
             conn->streams[i].blocked = conn->streams[i].mute;

@@ -102,9 +102,8 @@ static bool rails_have_records(const sock_stream_t *stream)
 bool sock_rails_want(const sock_stream_t *stream)
 {
     const sock_rails_t *rails = stream->conn->rails;
-    return rails != NULL &&
-           ((rails->due && rails_have_records(stream)) ||
-            (rails->again > 0 && stream->sends && sock_rails_have_room(stream)));
+    return (rails->due && rails_have_records(stream)) ||
+           (rails->again > 0 && stream->sends && sock_rails_have_room(stream));
 }
 
 uint64_t sock_rails_claim(sock_stream_t *stream)
@@ -130,7 +129,7 @@ uint64_t sock_rails_claim(sock_stream_t *stream)
 void sock_rails_told(weft_net_conn_t *conn)
 {
     bool due = false;
-    if (conn->rails == NULL || !conn->rails->due) {
+    if (!conn->rails->due) {
         return;
     }
     for (uint32_t i = 0; i < conn->nstreams; i++) {
@@ -236,6 +235,24 @@ static const sock_stream_t *rails_other(const sock_stream_t *stream)
     return NULL;
 }
 
+/* Tells of a rail when the peer has answered for all its streams, and of a stream that is lost by
+ * itself, with the chunks that it leaves. */
+static void rails_report(const sock_stream_t *stream, uint32_t chunks)
+{
+    const weft_net_conn_t *conn = stream->conn;
+    const sock_rails_t *rails = conn->rails;
+    uint32_t rail = rails_of(stream);
+    uint32_t streams = ((1u << rails->per_rail) - 1) << (rail * rails->per_rail);
+    bool whole = (rails->cut & streams) == streams;
+    if (whole && (rails->heard & streams) != streams && chunks == 0) {
+        return;
+    }
+    conn->host->log(conn->host, WEFT_LOG_WARN,
+                    "connection to peer %s goes on without %srail %u of %u; %u chunks are sent "
+                    "again over the others",
+                    conn->info.peer, whole ? "" : "a stream of ", rail, rails->count, chunks);
+}
+
 /* `from`: the stream that brought the record. */
 static bool rails_take_cut(const sock_stream_t *from, const sock_header_t *header)
 {
@@ -256,11 +273,7 @@ static bool rails_take_cut(const sock_stream_t *from, const sock_header_t *heade
     }
     rails->heard |= bit;
     rails->again += track->sent - track->acked;
-    conn->host->log(conn->host, WEFT_LOG_WARN,
-                    "connection to peer %s goes on without stream %u of rail %u; %u chunks are sent "
-                    "again over other rails",
-                    conn->info.peer, (uint32_t)header->offset % rails->per_rail, rails_of(stream),
-                    track->sent - track->acked);
+    rails_report(stream, track->sent - track->acked);
     return true;
 }
 
@@ -321,9 +334,6 @@ static bool rails_is_silent(sock_stream_t *stream, uint64_t now)
 void sock_rails_watch(weft_net_conn_t *conn)
 {
     sock_rails_t *rails = conn->rails;
-    if (rails == NULL) {
-        return;
-    }
     uint64_t now = conn->host->clock_ns(conn->host);
     if (now - rails->watched_ns < WATCH_NS) {
         return;

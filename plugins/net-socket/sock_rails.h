@@ -12,7 +12,8 @@
  * what lies beyond that count. Nothing arrives twice, since the count was taken when the stream was
  * no longer read.
  *
- * All functions do nothing for a connection with one rail. Thread: [progress]. */
+ * Only connections with several rails may be given to functions that do not say otherwise. Thread:
+ * [progress]. */
 #ifndef WEFT_PLUGINS_NET_SOCKET_RAILS_H
 #define WEFT_PLUGINS_NET_SOCKET_RAILS_H
 
@@ -26,7 +27,7 @@ static inline sock_track_t *sock_rails_track(const sock_stream_t *stream)
     return &stream->conn->rails->tracks[stream - stream->conn->streams];
 }
 
-/* Returns whether the stream may have another chunk that is not acknowledged. */
+/* Returns whether the stream may have another chunk that is not acknowledged. Also for one rail. */
 static inline bool sock_rails_have_room(const sock_stream_t *stream)
 {
     if (stream->conn->rails == NULL) {
@@ -47,7 +48,7 @@ uint64_t sock_rails_claim(sock_stream_t *stream);
 /* Notes that all control records may have been sent. */
 void sock_rails_told(weft_net_conn_t *conn);
 
-/* Counts a chunk as received. */
+/* Counts a chunk as received. Also for one rail. */
 static inline void sock_rails_received(const sock_stream_t *stream)
 {
     if (stream->conn->rails != NULL) {
@@ -60,7 +61,7 @@ static inline void sock_rails_received(const sock_stream_t *stream)
 bool sock_rails_control(sock_stream_t *stream, const sock_header_t *header);
 
 /* A system call on the stream failed with `cause`, or its end has come (0). Returns OK if the
- * connection goes on over other streams, else as sock_conn_lost(). A stream that cannot send may
+ * connection goes on over other streams, else as sock_conn_lost(). Also for one rail. A stream that cannot send may
  * still hold what the peer sent before. */
 weft_status_t sock_rails_send_failed(sock_stream_t *stream, int cause);
 weft_status_t sock_rails_receive_failed(sock_stream_t *stream, int cause);

@@ -145,7 +145,7 @@ static void sock_stream_sent(sock_stream_t *stream, uint64_t bytes)
         stream->out_done -= HEADER + chunk->length;
         stream->out_at++;
         if (stream->conn->rails != NULL) {
-            continue; /* the acknowledgement ends it */
+            continue; /* its acknowledgement counts */
         }
         chunk->op->moved += chunk->length;
         if (chunk->op->moved == chunk->op->bytes) {
@@ -183,7 +183,7 @@ weft_status_t sock_conn_send(weft_net_conn_t *conn)
         sock_stream_t *stream = &conn->streams[conn->turn];
         conn->turn = (conn->turn + 1) % conn->nstreams;
         if (stream->out_at == stream->out_count && !stream->blocked &&
-            (sock_stream_may_claim(stream) || sock_rails_want(stream))) {
+            (sock_stream_may_claim(stream) || (conn->rails != NULL && sock_rails_want(stream)))) {
             sock_stream_claim(stream);
         }
         if (stream->blocked || stream->out_at == stream->out_count) {
@@ -196,7 +196,9 @@ weft_status_t sock_conn_send(weft_net_conn_t *conn)
             return status;
         }
     }
-    sock_rails_told(conn);
+    if (conn->rails != NULL) {
+        sock_rails_told(conn);
+    }
     return WEFT_OK;
 }
 
@@ -259,29 +261,23 @@ static bool sock_stream_header(const sock_stream_t *stream, sock_header_t *heade
     return true;
 }
 
-/* Takes what is no data, up to the next header of data. */
-static weft_status_t sock_stream_controls(sock_stream_t *stream)
-{
-    sock_header_t header;
-    while (sock_stream_header(stream, &header) &&
-           header.total >> SOCK_KIND_SHIFT != SOCK_KIND_DATA) {
-        if (!sock_rails_control(stream, &header)) {
-            return sock_stream_bad(stream, "wrong control record", &header);
-        }
-        stream->stage_at += (uint32_t)HEADER;
-    }
-    return WEFT_OK;
-}
-
-/* Parses the next header, if it has arrived and its receive is posted. */
+/* Parses the next header of data, if it has arrived and its receive is posted, and takes the control
+ * records before it. */
 static weft_status_t sock_stream_parse(sock_stream_t *stream)
 {
     const weft_op_queue_t *queue = &stream->conn->ops.recv;
     sock_header_t header;
+    bool data = false;
     stream->stalled = false;
-    weft_status_t status = stream->conn->rails != NULL ? sock_stream_controls(stream) : WEFT_OK;
-    if (status != WEFT_OK || !sock_stream_header(stream, &header)) {
-        return status;
+    while (!data) {
+        if (!sock_stream_header(stream, &header)) {
+            return WEFT_OK;
+        }
+        data = stream->conn->rails == NULL || header.total >> SOCK_KIND_SHIFT == SOCK_KIND_DATA;
+        if (!data && !sock_rails_control(stream, &header)) {
+            return sock_stream_bad(stream, "wrong control record", &header);
+        }
+        stream->stage_at += data ? 0 : (uint32_t)HEADER;
     }
     uint32_t ahead = header.message - queue->head;
     if (ahead >= queue->tail - queue->head) {

@@ -39,6 +39,52 @@ static void filter_knows_prefix_exact_and_exclusion(void **state)
     assert_false(admits("eth0,,ib", "x"));
 }
 
+static bool admits_address(const char *text, const char *name, const char *address)
+{
+    weft_interface_filter_t filter;
+    weft_endpoint_t point = {.v4 = {.sin_family = AF_INET}};
+    if (inet_pton(AF_INET, address, &point.v4.sin_addr) != 1) {
+        point.v6.sin6_family = AF_INET6;
+        assert_int_equal(inet_pton(AF_INET6, address, &point.v6.sin6_addr), 1);
+    }
+    weft_interface_filter_parse(text, &filter);
+    return weft_interface_filter_admits(&filter, name, &point);
+}
+
+static void filter_takes_words_one_by_one(void **state)
+{
+    (void)state;
+    assert_true(admits("eth,^eth1", "eth0"));
+    assert_false(admits("eth,^eth1", "eth1"));
+    assert_false(admits("eth,^eth1", "ib0"));
+    assert_true(admits("eth,=ib0", "ib0"));
+    assert_false(admits("eth,=ib0", "ib01"));
+    assert_true(admits("eth,^=eth1", "eth10"));
+    assert_false(admits("eth,^=eth1", "eth1"));
+    assert_false(admits("^docker,^lo", "lo"));
+    assert_true(admits("^docker,^lo", "eth0"));
+}
+
+static void filter_knows_networks(void **state)
+{
+    (void)state;
+    assert_true(admits_address("10.0.0.0/8", "x", "10.200.0.1"));
+    assert_false(admits_address("10.0.0.0/8", "x", "11.0.0.1"));
+    assert_true(admits_address("192.168.4.0/23", "x", "192.168.5.9"));
+    assert_false(admits_address("192.168.4.0/23", "x", "192.168.6.9"));
+    assert_true(admits_address("fd00:1::/32", "x", "fd00:1:2::3"));
+    assert_false(admits_address("fd00:1::/32", "x", "fd00:2::3"));
+    assert_false(admits_address("10.0.0.0/8", "x", "fd00::1"));
+    assert_true(admits_address("eth,10.0.0.0/8", "eth0", "192.168.0.1"));
+    assert_false(admits_address("eth,^10.0.0.0/8", "eth0", "10.0.0.1"));
+    assert_true(admits_address("^10.0.0.0/8", "eth0", "192.168.0.1"));
+    static const char *const bad[] = {"10.0.0.0/", "10.0.0.0/0", "10.0.0.0/33", "10.0.0.0/8x",
+                                      "10.0.0/8",  "/8",         "10.0.0.0/-1"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_false(admits_address(bad[i], "eth0", "10.0.0.1"));
+    }
+}
+
 static void port_range_is_strict(void **state)
 {
     (void)state;
@@ -179,6 +225,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(filter_knows_prefix_exact_and_exclusion),
+        cmocka_unit_test(filter_takes_words_one_by_one),
+        cmocka_unit_test(filter_knows_networks),
         cmocka_unit_test(port_range_is_strict),
         cmocka_unit_test(wire_form_round_trips),
         cmocka_unit_test(decoding_refuses_every_wrong_field),

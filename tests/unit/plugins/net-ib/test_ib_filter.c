@@ -46,12 +46,26 @@ static void port_after_the_name_limits_it(void **state)
     assert_false(ib_filter_admits(":1", "mlx5_0", 1));
 }
 
+static void words_are_choices_of_their_own(void **state)
+{
+    (void)state;
+    char word[IB_FILTER_WORD];
+    assert_true(ib_filter_word("=mlx5_0:1,mlx5_1", 0, word));
+    assert_string_equal(word, "=mlx5_0:1");
+    assert_true(ib_filter_word("=mlx5_0:1,mlx5_1", 1, word));
+    assert_string_equal(word, "=mlx5_1");
+    assert_false(ib_filter_word("=mlx5_0:1,mlx5_1", 2, word));
+    assert_false(ib_filter_word("", 0, word));
+    assert_false(ib_filter_word("^mlx5_0", 0, word));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(empty_admits_everything),
         cmocka_unit_test(prefix_exact_and_exclusion),
         cmocka_unit_test(port_after_the_name_limits_it),
+        cmocka_unit_test(words_are_choices_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,8 +44,7 @@ static weft_status_t links_ensure_adapter(weft_links_t *links, uint32_t i)
     }
     if (!weft_links_shares_adapter(transport)) {
         weft_transports_lock(links->setup.transports);
-        status = transport->ops->device_open(transport->net, transport->device,
-                                              &links->adapter[i]);
+        status = transport->ops->device_open(transport->net, transport->device, &links->adapter[i]);
         weft_transports_unlock(links->setup.transports);
     } else if (transport->map != NULL || links->setup.first) {
         links->adapter[i] = transport->adapter;
@@ -389,8 +388,8 @@ static bool links_link_can_move(const weft_links_t *links, const weft_link_t *li
     const weft_links_setup_t *setup = &links->setup;
     uint32_t peer = setup->family[link->node.peer], number = link->node.channel;
     uint32_t first = weft_transports_spread(setup->transports, peer, number, &other);
-    return other && weft_transports_spread(setup->transports, peer, number + link->moves + 1,
-                                           NULL) != first;
+    return other &&
+           weft_transports_spread(setup->transports, peer, number + link->moves + 1, NULL) != first;
 }
 
 /* Decides what follows a failed try. Returns OK if there will be another, else the failure. */
@@ -400,8 +399,7 @@ static weft_status_t links_link_try_again(weft_links_t *links, weft_link_t *link
     uint64_t now = weft_os_clock_ns();
     bool expired = now - link->begun > PATIENT_NS;
     link->tries = expired ? 0 : link->tries + 1;
-    if (status != WEFT_ERR_LINK ||
-        (link->tries == TRIES && !links_link_can_move(links, link))) {
+    if (status != WEFT_ERR_LINK || (link->tries == TRIES && !links_link_can_move(links, link))) {
         return status;
     }
     weft_log(WEFT_LOG_INFO, "links", "rank %u to %u: %s; trying again", links->setup.rank,
@@ -420,8 +418,8 @@ static weft_status_t links_link_try_again(weft_links_t *links, weft_link_t *link
 
 static weft_status_t links_connect(weft_links_t *links, uint32_t peer, uint32_t channel)
 {
-    uint32_t net = weft_transports_spread(links->setup.transports, links->setup.family[peer],
-                                          channel, NULL);
+    uint32_t net =
+        weft_transports_spread(links->setup.transports, links->setup.family[peer], channel, NULL);
     weft_link_t *link = links_add(links, peer, channel, net);
     if (link == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate a link to rank %u", peer);

@@ -70,8 +70,7 @@ static weft_status_t transports_device_open(weft_transport_t *transport, uint32_
 {
     transport->device = device;
     transport->props.size = sizeof transport->props;
-    weft_status_t status =
-        transport->ops->device_props(transport->net, device, &transport->props);
+    weft_status_t status = transport->ops->device_props(transport->net, device, &transport->props);
     if (status == WEFT_OK) {
         status = transport->ops->device_open(transport->net, device, &transport->adapter);
     }

@@ -16,10 +16,10 @@
 #include "core/os/os.h"
 #include "core/plugin/registry.h"
 
-/* Device D of the plugin that the INI lists at place P has the index P + D * WEFT_TRANSPORT_PLUGINS,
- * on all ranks. */
+/* Device D of the plugin that the INI lists at place P has index P + D * WEFT_TRANSPORT_PLUGINS
+ * on all ranks; DEVICES of a plugin are used. */
 #define WEFT_TRANSPORT_PLUGINS 8u
-#define WEFT_TRANSPORT_DEVICES 4u /* of one plugin */
+#define WEFT_TRANSPORT_DEVICES 4u
 #define WEFT_TRANSPORTS_MAX (WEFT_TRANSPORT_PLUGINS * WEFT_TRANSPORT_DEVICES)
 
 /* A transport in use, which is one device of a plugin. Constant once it is open. All zero: there is
@@ -31,8 +31,8 @@ typedef struct weft_transport {
     const weft_net_attach_t *attach;   /* NULL: messages of the first communicator only */
     const weft_net_payload_t *payload; /* NULL: messages are one piece of memory */
     const weft_net_dmabuf_t *dmabuf;   /* NULL: it registers no dma-buf */
-    weft_net_t *net; /* the plugin's; all its devices have the same */
-    uint32_t device; /* its number in the plugin */
+    weft_net_t *net;                   /* of the plugin */
+    uint32_t device;                   /* its number in the plugin */
     /* The family's adapter: it listens, and mapped connections live on it. NULL: none is usable. */
     weft_net_device_t *adapter;
     weft_net_listener_t *listener;

@@ -25,7 +25,7 @@
 #define SOCK_CHUNK_MAX (UINT64_C(1) << 30) /* the length field has 32 bits */
 #define SOCK_MESSAGE_MAX (UINT64_C(1) << 40)
 #define SOCK_RAILS_MAX 7u /* endpoints of a list that are no loopback */
-#define SOCK_UNACKED 64u /* chunks that a stream may have sent and not have acknowledged */
+#define SOCK_UNACKED 64u  /* chunks that a stream may have sent and not have acknowledged */
 
 typedef struct sock_config {
     int64_t sockets;
@@ -65,9 +65,9 @@ typedef struct sock_sent {
 typedef struct sock_track {
     uint32_t sent, acked;    /* chunks of ours */
     uint32_t received, told; /* chunks of the peer: all, and those of the last acknowledgement */
-    uint32_t cuts;           /* bit mask of streams of which this one has to tell that they are cut */
-    uint32_t in_length;      /* of the chunk being received */
-    uint64_t silent_ns;      /* since when the peer's system does not answer; 0: it does */
+    uint32_t cuts;      /* bit mask of streams of which this one has to tell that they are cut */
+    uint32_t in_length; /* of the chunk being received */
+    uint64_t silent_ns; /* since when the peer's system does not answer; 0: it does */
     sock_sent_t ring[SOCK_UNACKED];
 } sock_track_t;
 

@@ -23,7 +23,14 @@
 #include "sock_rails.h"
 
 /* Steps of one stream. */
-enum { LEG_OPEN = 0, LEG_CONNECT = 1, LEG_HANDSHAKE = 2, LEG_JOIN = 3, LEG_DONE = 4, LEG_FAILED = 5 };
+enum {
+    LEG_OPEN = 0,
+    LEG_CONNECT = 1,
+    LEG_HANDSHAKE = 2,
+    LEG_JOIN = 3,
+    LEG_DONE = 4,
+    LEG_FAILED = 5
+};
 
 typedef struct sock_leg {
     uint32_t step;

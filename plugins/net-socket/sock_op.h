@@ -10,8 +10,8 @@
  * open. */
 static inline void sock_conn_set_busy(weft_net_conn_t *conn)
 {
-    bool busy = conn->ops.send.open + conn->ops.recv.open > 0 ||
-                (conn->rails != NULL && conn->rails->due);
+    bool busy =
+        conn->ops.send.open + conn->ops.recv.open > 0 || (conn->rails != NULL && conn->rails->due);
     if (busy != conn->busy) {
         conn->busy = busy;
         conn->device->busy += busy ? conn->nstreams : 0u - conn->nstreams;

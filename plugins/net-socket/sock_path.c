@@ -41,8 +41,7 @@ static void pairing_leave_out_slow(pairing_t *pairing)
         fastest = speed[i] > fastest ? speed[i] : fastest;
     }
     for (uint32_t i = 0; i < pairing->here->count; i++) {
-        pairing->used_here[i] =
-            pairing->used_here[i] || (speed[i] != 0 && speed[i] < fastest / 2);
+        pairing->used_here[i] = pairing->used_here[i] || (speed[i] != 0 && speed[i] < fastest / 2);
     }
 }
 
@@ -58,8 +57,8 @@ static bool pairing_meets(const pairing_t *pairing, uint32_t i, uint32_t k, bool
 static void pairing_join(pairing_t *pairing, uint32_t i, uint32_t k)
 {
     const weft_endpoint_list_t *here = pairing->here;
-    pairing->paths[pairing->count++] = (sock_path_t){
-        .from = here->entries[i].point, .to = pairing->there->entries[k].point};
+    pairing->paths[pairing->count++] =
+        (sock_path_t){.from = here->entries[i].point, .to = pairing->there->entries[k].point};
     pairing->used_there[k] = true;
     for (uint32_t other = 0; other < here->count; other++) {
         bool same = here->entries[other].interface != 0 &&
@@ -82,14 +81,12 @@ static void pairing_join_all(pairing_t *pairing, bool anywhere)
 uint32_t sock_paths_find(const weft_endpoint_list_t *here, const weft_endpoint_list_t *there,
                          uint32_t most, sock_path_t paths[SOCK_RAILS_MAX])
 {
-    pairing_t pairing = {.here = here,
-                         .there = there,
-                         .limit = most == 0 ? SOCK_RAILS_MAX : most,
-                         .paths = paths};
+    pairing_t pairing = {
+        .here = here, .there = there, .limit = most == 0 ? SOCK_RAILS_MAX : most, .paths = paths};
     pairing_join_all(&pairing, false);
     if (most == 0 && pairing.count > 1) {
-        pairing = (pairing_t){
-            .here = here, .there = there, .limit = SOCK_RAILS_MAX, .paths = paths};
+        pairing =
+            (pairing_t){.here = here, .there = there, .limit = SOCK_RAILS_MAX, .paths = paths};
         pairing_leave_out_slow(&pairing);
         pairing_join_all(&pairing, false);
     } else if (most > 1) {

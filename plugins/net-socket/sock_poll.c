@@ -65,8 +65,8 @@ static void sock_conn_visit(weft_net_conn_t *conn)
         }
         status = sock_conn_send(conn);
     }
-    for (uint32_t i = 0;
-         i < conn->nstreams && status == WEFT_OK && sock_conn_has_to_receive(conn); i++) {
+    for (uint32_t i = 0; i < conn->nstreams && status == WEFT_OK && sock_conn_has_to_receive(conn);
+         i++) {
         if (conn->streams[i].receives && sock_stream_is_due(&conn->streams[i])) {
             status = sock_stream_receive(&conn->streams[i]);
         }

@@ -23,8 +23,7 @@ weft_status_t sock_rails_create(weft_net_conn_t *conn, uint32_t count)
     if (count <= 1) {
         return WEFT_OK;
     }
-    conn->rails =
-        host->alloc(host, sizeof *conn->rails + conn->nstreams * sizeof(sock_track_t), 0);
+    conn->rails = host->alloc(host, sizeof *conn->rails + conn->nstreams * sizeof(sock_track_t), 0);
     if (conn->rails == NULL) {
         return WEFT_ERR_RESOURCE;
     }
@@ -69,14 +68,13 @@ static uint64_t rails_claim_again(sock_stream_t *stream)
     weft_net_conn_t *conn = stream->conn;
     sock_sent_t sent = rails_again_take(conn->rails);
     weft_posted_op_t *op = weft_op_at(&conn->ops.send, sent.message);
-    stream->out[stream->out_count++] =
-        (sock_chunk_t){.wire = {.message = htole32(sent.message),
-                                .length = htole32(sent.length),
-                                .offset = htole64(sent.offset),
-                                .total = htole64(op->bytes)},
-                       .op = op,
-                       .offset = sent.offset,
-                       .length = sent.length};
+    stream->out[stream->out_count++] = (sock_chunk_t){.wire = {.message = htole32(sent.message),
+                                                               .length = htole32(sent.length),
+                                                               .offset = htole64(sent.offset),
+                                                               .total = htole64(op->bytes)},
+                                                      .op = op,
+                                                      .offset = sent.offset,
+                                                      .length = sent.length};
     sock_rails_note(stream, sent.message, sent.offset, sent.length);
     return sizeof(sock_header_t) + sent.length;
 }

@@ -5,7 +5,6 @@
 
 #include <sys/epoll.h>
 
-
 static uint32_t sock_stream_interest(const sock_stream_t *stream)
 {
     const weft_net_conn_t *conn = stream->conn;

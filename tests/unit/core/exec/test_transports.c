@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Transports with several devices: which are opened, how their addresses travel, and which serves a
+ * link. The plugins are tables of this file. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/exec/transports.h"
+
+enum { RANKS = 3, PLUGINS = 2 };
+
+/* Of the plugin at each place; `broken` cannot be opened. */
+typedef struct plan {
+    uint32_t devices;
+    uint32_t broken;  /* bit mask */
+    uint32_t reaches; /* bit mask: devices that reach their like */
+} plan_t;
+
+struct weft_net {
+    uint32_t place;
+};
+
+struct weft_net_device {
+    uint32_t place, index;
+};
+
+static plan_t plans[PLUGINS];
+static uint32_t open_devices, open_listeners, open_nets;
+static weft_net_t nets[PLUGINS];
+static weft_net_device_t devices[PLUGINS][8];
+
+static weft_status_t fake_create(const weft_host_t *host, const void *config, weft_net_t **net_p)
+{
+    (void)host;
+    *net_p = &nets[*(const uint32_t *)config];
+    open_nets++;
+    return WEFT_OK;
+}
+
+static void fake_destroy(weft_net_t *net)
+{
+    (void)net;
+    assert_int_equal(open_listeners, open_devices);
+    open_nets--;
+}
+
+static weft_status_t fake_count(weft_net_t *net, uint32_t *count_p)
+{
+    *count_p = plans[net->place].devices;
+    return WEFT_OK;
+}
+
+static weft_status_t fake_props(weft_net_t *net, uint32_t index, weft_net_props_t *props)
+{
+    (void)net;
+    props->rail = index;
+    return WEFT_OK;
+}
+
+static weft_status_t fake_open(weft_net_t *net, uint32_t index, weft_net_device_t **device_p)
+{
+    if ((plans[net->place].broken >> index & 1) != 0) {
+        return WEFT_ERR_RESOURCE;
+    }
+    *device_p = &devices[net->place][index];
+    open_devices++;
+    return WEFT_OK;
+}
+
+static void fake_close(weft_net_device_t *device)
+{
+    (void)device;
+    open_devices--;
+}
+
+static weft_status_t fake_listen(weft_net_device_t *device, weft_net_address_t *address_p,
+                                 weft_net_listener_t **listener_p)
+{
+    *address_p = (weft_net_address_t){.bytes = 2 + device->index, .data = {(uint8_t)device->place}};
+    address_p->data[1] = (uint8_t)device->index;
+    *listener_p = (weft_net_listener_t *)device;
+    open_listeners++;
+    return WEFT_OK;
+}
+
+static void fake_listener_close(weft_net_listener_t *listener)
+{
+    (void)listener;
+    open_listeners--;
+}
+
+static weft_status_t fake_reachable(weft_net_device_t *device, const weft_net_address_t *address)
+{
+    assert_int_equal(address->bytes, 2 + device->index);
+    assert_int_equal(address->data[0], device->place);
+    assert_int_equal(address->data[1], device->index);
+    return (plans[device->place].reaches >> device->index & 1) != 0 ? WEFT_OK
+                                                                    : WEFT_ERR_UNSUPPORTED;
+}
+
+static const weft_net_ops_t ops = {.size = sizeof ops,
+                                   .caps = WEFT_NET_CAP_MESSAGES,
+                                   .create = fake_create,
+                                   .destroy = fake_destroy,
+                                   .device_count = fake_count,
+                                   .device_props = fake_props,
+                                   .device_open = fake_open,
+                                   .device_close = fake_close,
+                                   .listen = fake_listen,
+                                   .listener_close = fake_listener_close,
+                                   .reachable = fake_reachable};
+
+/* A table that ends before get_extension. */
+static weft_net_ops_t short_ops(void)
+{
+    weft_net_ops_t table = ops;
+    table.size = offsetof(weft_net_ops_t, get_extension);
+    return table;
+}
+
+static weft_net_ops_t table;
+static const weft_plugin_t plugin = {.name = "net-fake", .ops = &table};
+static uint32_t places[PLUGINS] = {0, 1};
+static weft_loaded_t loaded[PLUGINS];
+
+const weft_loaded_t *weft_registry_get(const weft_registry_t *registry, weft_plugin_kind_t kind,
+                                       uint32_t index)
+{
+    (void)registry, (void)kind;
+    return index < PLUGINS ? &loaded[index] : NULL;
+}
+
+/* All ranks have the same devices, but for those of `peer_lacks` at place 0, a bit mask. */
+static weft_transports_t *make(uint32_t peer_lacks, uint32_t *used_p)
+{
+    weft_transports_t *transports = NULL;
+    table = short_ops();
+    for (uint32_t p = 0; p < PLUGINS; p++) {
+        nets[p].place = p;
+        loaded[p] = (weft_loaded_t){.plugin = &plugin, .config = &places[p]};
+        for (uint32_t d = 0; d < 8; d++) {
+            devices[p][d] = (weft_net_device_t){.place = p, .index = d};
+        }
+    }
+    assert_int_equal(weft_transports_create(NULL, RANKS, 0, &transports), WEFT_OK);
+    weft_connect_layout_t layout = weft_transports_own_layout(transports);
+    size_t bytes = weft_transports_set_layout(transports, &layout);
+    uint8_t *infos = weft_os_alloc(RANKS * bytes, 0);
+    for (uint32_t r = 0; r < RANKS; r++) {
+        weft_transports_connect_info(transports, infos + r * bytes);
+    }
+    /* The addresses of place 0 begin where those of lower indices end. */
+    size_t at = 0;
+    for (uint32_t i = 0; i < WEFT_TRANSPORTS_MAX; i++) {
+        bool lacks = i % WEFT_TRANSPORT_PLUGINS == 0 &&
+                     (peer_lacks >> i / WEFT_TRANSPORT_PLUGINS & 1) != 0;
+        if (lacks && layout.bytes[i] > 0) {
+            infos[bytes + at] = 0;
+        }
+        at += layout.bytes[i] > 0 ? 1 + (size_t)layout.bytes[i] : 0;
+    }
+    assert_int_equal(at, bytes);
+    assert_int_equal(weft_transports_choose(transports, infos, used_p), WEFT_OK);
+    return transports;
+}
+
+static void finish(weft_transports_t *transports)
+{
+    weft_transports_destroy(transports);
+    assert_int_equal(open_nets + open_devices + open_listeners, 0);
+}
+
+static uint32_t device_of(const weft_transports_t *transports, uint32_t peer, uint32_t number)
+{
+    uint32_t index = weft_transports_spread(transports, peer, number, NULL);
+    weft_net_address_t address;
+    weft_transports_address(transports, peer, index, &address);
+    assert_int_equal(address.data[1], index / WEFT_TRANSPORT_PLUGINS);
+    return weft_transports_get(transports, index)->device;
+}
+
+static void numbers_take_turns_on_devices(void **state)
+{
+    (void)state;
+    uint32_t used;
+    bool other;
+    plans[0] = (plan_t){.devices = 3, .reaches = 7};
+    plans[1] = (plan_t){.devices = 1, .reaches = 1};
+    weft_transports_t *transports = make(0, &used);
+    for (uint32_t number = 0; number < 7; number++) {
+        assert_int_equal(device_of(transports, 1, number), number % 3);
+    }
+    weft_transports_spread(transports, 1, 0, &other);
+    assert_true(other);
+    assert_int_equal(weft_transports_index(transports, 1), 0);
+    finish(transports);
+}
+
+static void one_device_is_as_ever(void **state)
+{
+    (void)state;
+    uint32_t used;
+    bool other;
+    plans[0] = (plan_t){.devices = 1, .reaches = 1};
+    plans[1] = (plan_t){.devices = 1, .reaches = 1};
+    weft_transports_t *transports = make(0, &used);
+    assert_int_equal(weft_transports_count(transports), PLUGINS);
+    assert_int_equal(weft_transports_spread(transports, 2, 5, &other), 0);
+    assert_false(other);
+    assert_int_equal(used, 1);
+    finish(transports);
+}
+
+static void devices_that_do_not_work_are_passed_over(void **state)
+{
+    (void)state;
+    uint32_t used;
+    plans[0] = (plan_t){.devices = 4, .broken = 1 << 1, .reaches = 0xb};
+    plans[1] = (plan_t){.devices = 0};
+    weft_transports_t *transports = make(0, &used);
+    /* 1 is broken, 2 does not reach. */
+    for (uint32_t number = 0; number < 4; number++) {
+        assert_int_equal(device_of(transports, 1, number), number % 2 == 0 ? 0 : 3);
+    }
+    finish(transports);
+}
+
+static void a_peer_may_have_fewer(void **state)
+{
+    (void)state;
+    uint32_t used;
+    plans[0] = (plan_t){.devices = 3, .reaches = 7};
+    plans[1] = (plan_t){.devices = 1, .reaches = 1};
+    weft_transports_t *transports = make(1 << 0 | 1 << 2, &used);
+    for (uint32_t number = 0; number < 4; number++) {
+        assert_int_equal(device_of(transports, 1, number), 1);
+        assert_int_equal(device_of(transports, 2, number), number % 3);
+    }
+    finish(transports);
+}
+
+static void the_second_plugin_serves_whom_the_first_does_not_reach(void **state)
+{
+    (void)state;
+    uint32_t used;
+    plans[0] = (plan_t){.devices = 2, .reaches = 0};
+    plans[1] = (plan_t){.devices = 2, .reaches = 3};
+    weft_transports_t *transports = make(0, &used);
+    assert_int_equal(weft_transports_index(transports, 1), 1);
+    assert_int_equal(weft_transports_spread(transports, 1, 1, NULL), 1 + WEFT_TRANSPORT_PLUGINS);
+    finish(transports);
+}
+
+static void no_more_than_the_limit_are_opened(void **state)
+{
+    (void)state;
+    uint32_t used;
+    plans[0] = (plan_t){.devices = 8, .reaches = 0xff};
+    plans[1] = (plan_t){.devices = 8, .reaches = 0xff};
+    weft_transports_t *transports = make(0, &used);
+    assert_int_equal(open_devices, PLUGINS * WEFT_TRANSPORT_DEVICES);
+    finish(transports);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_take_turns_on_devices),
+        cmocka_unit_test(one_device_is_as_ever),
+        cmocka_unit_test(devices_that_do_not_work_are_passed_over),
+        cmocka_unit_test(a_peer_may_have_fewer),
+        cmocka_unit_test(the_second_plugin_serves_whom_the_first_does_not_reach),
+        cmocka_unit_test(no_more_than_the_limit_are_opened),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -49,8 +49,21 @@ static void thirty_two_adapters_are_found_and_filtered(void **state)
     assert_int_equal(count_with("devices==fake3"), 1);
     assert_int_equal(count_with("devices==fake3,fake7:1,fake9:2"), 2);
     assert_int_equal(count_with("devices=^fake1"), 21);
+    assert_int_equal(count_with("devices=^mlx5"), 32);
+    assert_int_equal(count_with("rails=8"), 4);
+}
+
+static void a_name_that_fits_no_adapter_is_refused(void **state)
+{
+    static const char *const settings[] = {"devices=fake1,mlx5", NULL};
+    traffic_side_t side;
+    (void)state;
+    fake_setup(2);
+    assert_int_equal(side_open(&side, settings), WEFT_ERR_CONFIG);
+    assert_non_null(strstr(side.fake.error, "\"mlx5\"; there are: fake0, fake1"));
+    side_close(&side);
+    fake_setup(0); /* a host without adapters may have the word of others */
     assert_int_equal(count_with("devices=mlx5"), 0);
-    assert_int_equal(count_with("rails=8"), 25);
 }
 
 /* Adapters that do not fit are named: `said` is in the log, `unsaid` is not. */
@@ -371,6 +384,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(thirty_two_adapters_are_found_and_filtered),
+        cmocka_unit_test(a_name_that_fits_no_adapter_is_refused),
         cmocka_unit_test(what_does_not_fit_is_left_out_and_named),
         cmocka_unit_test(eight_ports_are_eight_devices_or_one),
         cmocka_unit_test(ports_that_are_not_active_are_left_out),

@@ -156,8 +156,8 @@ static weft_transports_t *make(uint32_t peer_lacks, uint32_t *used_p)
     /* The addresses of place 0 begin where those of lower indices end. */
     size_t at = 0;
     for (uint32_t i = 0; i < WEFT_TRANSPORTS_MAX; i++) {
-        bool lacks = i % WEFT_TRANSPORT_PLUGINS == 0 &&
-                     (peer_lacks >> i / WEFT_TRANSPORT_PLUGINS & 1) != 0;
+        bool lacks =
+            i % WEFT_TRANSPORT_PLUGINS == 0 && (peer_lacks >> i / WEFT_TRANSPORT_PLUGINS & 1) != 0;
         if (lacks && layout.bytes[i] > 0) {
             infos[bytes + at] = 0;
         }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The limit of memory on this machine: so many threads read so many inputs and write so many outputs
- * once, with no other rank to wait for. Stores go through the caches and past them; the faster counts.
+ * once, with no other rank to wait for. Stores go through the caches and past them, and sums are made
+ * without a detour where the processor has vectors for it; the fastest counts.
  *
  *   memory_limit line                                     half a round trip of one cache line
- *   memory_limit THREADS INPUTS OUTPUTS SPAN SECONDS BYTES…
+ *   memory_limit [huge] THREADS INPUTS OUTPUTS SPAN SECONDS BYTES…
  *
- * Each thread reads INPUTS times BYTES and writes OUTPUTS times BYTES. Prints "0 BYTES microseconds". */
+ * Each thread reads INPUTS times BYTES and writes OUTPUTS times BYTES. The memory is what
+ * aligned_alloc gives, as in the programs of the libraries; `huge`: shared between processes, in huge
+ * pages as far as the system has them, as that of weft_mem_alloc. Prints "0 BYTES microseconds". */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -14,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 #ifdef __AVX__
@@ -23,6 +27,8 @@
 #define BLOCK 4096
 #define MOST 16   /* inputs or outputs */
 #define BATCHES 9 /* whose median counts */
+#define HUGE ((size_t)2 << 20)
+#define COLLAPSE 25 /* MADV_COLLAPSE; the library may be older than the kernel */
 
 typedef struct limit_work {
     int inputs, outputs;
@@ -66,52 +72,72 @@ static void limit_add(char *to, const char *a, const char *b, size_t bytes)
     }
 }
 
-#ifdef __AVX__
+#if defined(__AVX512F__)
+#define FUSED 1
+typedef __m512 limit_vector_t;
+#define limit_load(from) _mm512_loadu_ps(from)
+#define limit_sum(a, b) _mm512_add_ps(a, b)
+#define limit_keep(to, x) _mm512_storeu_ps(to, x)
+#define limit_stream(to, x) _mm512_stream_ps(to, x)
+#elif defined(__AVX__)
+#define FUSED 1
+typedef __m256 limit_vector_t;
+#define limit_load(from) _mm256_loadu_ps(from)
+#define limit_sum(a, b) _mm256_add_ps(a, b)
+#define limit_keep(to, x) _mm256_storeu_ps(to, x)
+#define limit_stream(to, x) _mm256_stream_ps(to, x)
+#endif
+
+#ifdef FUSED
+#define GROUP 4 /* vectors of each input in flight */
+#define STEP (GROUP * sizeof(limit_vector_t))
+
 /* Sums and stores without a detour; the numbers are constants where it is inlined. */
 static inline __attribute__((always_inline)) void limit_fused(const limit_work_t *work, size_t at,
-                                                              int inputs, int outputs)
+                                                              int inputs, int outputs, bool past)
 {
-    for (size_t i = at; i < at + work->bytes; i += 32) {
-        __m256 sum = _mm256_loadu_ps((const float *)(const void *)(work->in[0] + i));
-        for (int q = 1; q < inputs; q++) {
-            sum =
-                _mm256_add_ps(sum, _mm256_loadu_ps((const float *)(const void *)(work->in[q] + i)));
+    for (size_t i = at; i < at + work->bytes; i += STEP) {
+        limit_vector_t sum[GROUP];
+        for (int q = 0; q < inputs; q++) {
+            const float *from = (const float *)(const void *)(work->in[q] + i);
+            for (size_t v = 0; v < GROUP; v++, from += sizeof *sum / sizeof *from) {
+                sum[v] = q == 0 ? limit_load(from) : limit_sum(sum[v], limit_load(from));
+            }
         }
         for (int q = 0; q < outputs; q++) {
             float *to = (float *)(void *)(work->out[q] + i);
-            if (work->past) {
-                _mm256_stream_ps(to, sum);
-            } else {
-                _mm256_storeu_ps(to, sum);
+            for (size_t v = 0; v < GROUP; v++, to += sizeof *sum / sizeof *to) {
+                if (past) {
+                    limit_stream(to, sum[v]);
+                } else {
+                    limit_keep(to, sum[v]);
+                }
             }
         }
     }
 }
+
+#define LIMIT_SHAPE(in, outs)                                                                      \
+    case (in)*100 + (outs):                                                                        \
+        if (work->past) {                                                                          \
+            limit_fused(work, at, in, outs, true);                                                 \
+        } else {                                                                                   \
+            limit_fused(work, at, in, outs, false);                                                \
+        }                                                                                          \
+        return true;
 #endif
 
 static bool limit_try_fused(const limit_work_t *work, size_t at)
 {
-#ifdef __AVX__
-    if (work->bytes % 32 == 0 && at % 32 == 0) {
+#ifdef FUSED
+    if (work->bytes % STEP == 0 && at % STEP == 0) {
         switch (work->inputs * 100 + work->outputs) {
-        case 202:
-            limit_fused(work, at, 2, 2);
-            return true;
-        case 404:
-            limit_fused(work, at, 4, 4);
-            return true;
-        case 808:
-            limit_fused(work, at, 8, 8);
-            return true;
-        case 201:
-            limit_fused(work, at, 2, 1);
-            return true;
-        case 401:
-            limit_fused(work, at, 4, 1);
-            return true;
-        case 801:
-            limit_fused(work, at, 8, 1);
-            return true;
+            LIMIT_SHAPE(2, 2)
+            LIMIT_SHAPE(4, 4)
+            LIMIT_SHAPE(8, 8)
+            LIMIT_SHAPE(2, 1)
+            LIMIT_SHAPE(4, 1)
+            LIMIT_SHAPE(8, 1)
         default:
             break;
         }
@@ -213,9 +239,33 @@ static double limit_size(limit_work_t *work, int threads, size_t bytes, double s
     return best;
 }
 
-static void *limit_alloc(size_t bytes)
+/* As weft_mem_alloc takes it, without weft. The pages become huge one by one, once they are there. */
+static char *limit_alloc_huge(size_t bytes)
 {
-    char *memory = aligned_alloc(4096, (bytes + 8191) / 4096 * 4096);
+    size_t whole = (bytes + HUGE - 1) / HUGE * HUGE;
+    int fd = memfd_create("memory_limit", 0);
+    char *room = mmap(NULL, whole + HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (fd < 0 || ftruncate(fd, (off_t)whole) != 0 || room == MAP_FAILED) {
+        return NULL;
+    }
+    char *memory = mmap(room + -(size_t)room % HUGE, whole, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_FIXED, fd, 0);
+    close(fd);
+    if (memory == MAP_FAILED) {
+        return NULL;
+    }
+    (void)madvise(memory, whole, MADV_HUGEPAGE);
+    for (size_t at = 0; at < whole; at += HUGE) {
+        memory[at] = 0;
+        (void)madvise(memory + at, HUGE, COLLAPSE);
+    }
+    return memory;
+}
+
+static void *limit_alloc(size_t bytes, bool huge)
+{
+    char *memory =
+        huge ? limit_alloc_huge(bytes) : aligned_alloc(4096, (bytes + 8191) / 4096 * 4096);
     if (!memory) {
         fprintf(stderr, "no memory for a buffer of %zu bytes\n", bytes);
         exit(1);
@@ -265,23 +315,27 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], "line") == 0) {
         return limit_line();
     }
+    bool huge = argc > 1 && strcmp(argv[1], "huge") == 0;
+    argc -= huge;
+    argv += huge;
     int threads = argc > 6 ? atoi(argv[1]) : 0;
     limit_work_t proto = {.inputs = argc > 6 ? atoi(argv[2]) : 0,
                           .outputs = argc > 6 ? atoi(argv[3]) : 0,
                           .span = argc > 6 ? (size_t)atoll(argv[4]) : 0};
     if (threads < 1 || threads > 1024 || proto.inputs < 1 || proto.inputs > MOST ||
         proto.outputs < 1 || proto.outputs > MOST) {
-        fprintf(stderr, "usage: memory_limit line | THREADS INPUTS OUTPUTS SPAN SECONDS BYTES…\n");
+        fprintf(stderr,
+                "usage: memory_limit line | [huge] THREADS INPUTS OUTPUTS SPAN SECONDS BYTES…\n");
         return 2;
     }
     limit_work_t *work = calloc((size_t)threads, sizeof *work);
     for (int t = 0; t < threads && work; t++) {
         work[t] = proto;
         for (int q = 0; q < proto.inputs; q++) {
-            work[t].in[q] = limit_alloc(proto.span);
+            work[t].in[q] = limit_alloc(proto.span, huge);
         }
         for (int q = 0; q < proto.outputs; q++) {
-            work[t].out[q] = limit_alloc(proto.span);
+            work[t].out[q] = limit_alloc(proto.span, huge);
         }
     }
     for (int i = 6; i < argc && work; i++) {

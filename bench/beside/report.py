@@ -37,6 +37,12 @@ def ratios_of(series, side, other):
     return found
 
 
+def distance_of(series, side):
+    """{size: how far off the limit of its own kind of memory}; of series without that one, the limit of plain memory."""
+    own = sides.LIMIT_OF.get(side, "limit")
+    return ratios_of(series, side, own if times_of(series, own) else "limit")
+
+
 def name_of(key):
     coll, transport, ranks = key.split("/")
     return coll, {"shm": "shared memory", "tcp": "TCP"}[transport], int(ranks)
@@ -66,6 +72,8 @@ def table(key, series):
         heads.append(f"{TITLES[side]}, µs")
         if side in OTHERS:
             heads.append(f"weft / {TITLES[side]}")
+        if side == "limit-window":
+            heads.append("weft, windows / limit, windows")
     out = [f"### {coll}, {transport}, {ranks} ranks", "", f"{series['date']}, {series['commit']}, {series['rounds']} rounds.{lines_text(series)}",
            "", "| " + " | ".join(heads) + " |", "|" + "---:|" * len(heads)]
     for size in sorted({int(size) for side in there for size in series["sides"][side]}):
@@ -74,6 +82,8 @@ def table(key, series):
             cells.append(number(times_of(series, side).get(size)))
             if side in OTHERS:
                 cells.append(number(ratios_of(series, "weft", side).get(size)))
+            if side == "limit-window":
+                cells.append(number(distance_of(series, "weft-window").get(size)))
         out.append("| " + " | ".join(cells) + " |")
     out += ["", f"![{coll}, {transport}, {ranks} ranks]({key.replace('/', '-')}.svg)", ""]
     for side, why in sorted(series.get("why", {}).items()):
@@ -142,7 +152,8 @@ def time_panel(key, series):
 
 def ratio_panel(key, series):
     coll, transport, ranks = name_of(key)
-    lines = lines_of(series, lambda side: {} if side.startswith("weft") else ratios_of(series, "weft", side))
+    lines = lines_of(series, lambda side: {} if side.startswith("weft") or side == "limit-window"
+                     else ratios_of(series, "weft", side))
     return plots.Panel(f"weft's time / other's, {coll}, {ranks} ranks", "below 1 weft is faster", lines,
                        plots.ratio_text, mark=1)
 
@@ -183,13 +194,16 @@ def distance_table(results, transport):
     series = results["series"].get(f"all_reduce/{transport}/2")
     if not series or not times_of(series, "limit"):
         return ["Not measured yet."]
-    others = [side for side in present(series) if side != "limit"]
-    out = ["| size | limit, µs | " + " | ".join(f"{TITLES[side]} / limit" for side in others) + " |",
-           "|---:|" + "---:|" * (len(others) + 1)]
-    limit = times_of(series, "limit")
+    others = [side for side in present(series) if not side.startswith("limit")]
+    limit, window = times_of(series, "limit"), times_of(series, "limit-window")
+    own = "limit, windows" if window else "limit"
+    heads = ["size", "limit, µs", *(["limit, windows, µs"] if window else []),
+             *[f"{TITLES[side]} / {own if side == 'weft-window' else 'limit'}" for side in others]]
+    out = ["| " + " | ".join(heads) + " |", "|" + "---:|" * len(heads)]
     for size in sorted(limit):
-        cells = [number(ratios_of(series, side, "limit").get(size)) for side in others]
-        out.append(f"| {plots.bytes_text(size)} | {number(limit[size])} | " + " | ".join(cells) + " |")
+        cells = [number(limit[size]), *([number(window.get(size))] if window else []),
+                 *[number(distance_of(series, side).get(size)) for side in others]]
+        out.append(f"| {plots.bytes_text(size)} | " + " | ".join(cells) + " |")
     return [*out, "", f"{series['date']}, {series['rounds']} rounds. {results['machine']}"]
 
 
@@ -231,7 +245,7 @@ def limit_panels(results):
                 colour = ("#1756a9", "#c85a00", "#2c7a3f")[i]
                 lines.append((colour, f"{ranks} ranks", ratios_of(series, "weft", "limit")))
                 lines.append((("#3aa0d8", "#e79a55", "#7fbf8e")[i], f"{ranks}, windows",
-                              ratios_of(series, "weft-window", "limit")))
+                              distance_of(series, "weft-window")))
         panels.append(plots.Panel(f"all_reduce over {word}", "weft's time / limit", lines, plots.ratio_text, mark=1))
     return panels
 

@@ -15,9 +15,10 @@ MIB = 1024 * 1024
 COLLECTIVES = ["all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter", "all_to_all", "gather",
                "scatter", "barrier", "ping_pong", "stream"]
 PAIRS = ("ping_pong", "stream")  # only ranks 0 and 1 take part
-SIDES = ["weft", "weft-window", "openmpi", "mpich", "gloo", "limit"]
+SIDES = ["weft", "weft-window", "openmpi", "mpich", "gloo", "limit", "limit-window"]
 TITLES = {"weft": "weft", "weft-window": "weft, windows", "openmpi": "Open MPI", "mpich": "MPICH", "gloo": "Gloo",
-          "limit": "limit"}
+          "limit": "limit", "limit-window": "limit, windows"}
+LIMIT_OF = {"weft": "limit", "weft-window": "limit-window"}
 
 skipped = {}  # side: why it is left out
 
@@ -103,7 +104,7 @@ def sides_of(coll, transport, window=False):
     if transport == "tcp" and coll != "reduce_scatter":
         names.insert(3, "gloo")
     if window and transport == "shm" and coll not in ("barrier", *PAIRS):
-        names.insert(1, "weft-window")
+        names = ["weft", "weft-window", *names[1:], "limit-window"]
     return [name for name in names if name not in skipped]
 
 
@@ -152,8 +153,8 @@ def read_times(text):
 
 def measure(side, coll, transport, ranks, sizes, seconds):
     """({size: microseconds}, why some are missing or None)."""
-    if side == "limit" and transport == "shm":
-        return memory_limit(coll, ranks, sizes, seconds)
+    if side == "limit-window" or (side == "limit" and transport == "shm"):
+        return memory_limit(coll, ranks, sizes, seconds, side == "limit-window")
     command, env = command_of(side, coll, transport, ranks, sizes, seconds)
     done = run(command, timeout=15 + 12 * seconds * len(sizes), env=env)
     return read_times(done.stdout), None if done.returncode == 0 else last_line(done.stderr)
@@ -172,8 +173,9 @@ def cache_line():
     return read_times(run([os.path.join(BUILD, "memory_limit"), "line"]).stdout).get(0, 0.0)
 
 
-def memory_limit(coll, ranks, sizes, seconds):
-    """Each input read once, each output written once, by as many threads; never below one cache line's way."""
+def memory_limit(coll, ranks, sizes, seconds, window):
+    """Each input read once, each output written once, by as many threads, in memory of the same kind as the side's
+    that is compared; never below one cache line's way."""
     shape = memory_shape(coll, ranks)
     line = cache_line()
     if coll == "barrier":
@@ -184,7 +186,7 @@ def memory_limit(coll, ranks, sizes, seconds):
         return {}, "the memory limit is measured for up to 16 ranks"
     parts = {size: max(size // divisor, 4) for size in sizes}
     span = max(span_of(threads, sizes) // max(inputs, outputs), max(parts.values()))
-    command = [os.path.join(BUILD, "memory_limit"), str(threads), str(inputs), str(outputs), str(span), str(seconds)]
+    command = [os.path.join(BUILD, "memory_limit"), *(["huge"] if window else []), str(threads), str(inputs), str(outputs), str(span), str(seconds)]
     done = run([*command, *[str(part) for part in parts.values()]], timeout=15 + 6 * seconds * len(sizes))
     by_part = read_times(done.stdout)
     times = {size: max(by_part[part], line) for size, part in parts.items() if part in by_part}

@@ -365,7 +365,9 @@ static weft_zero_copy_t member_choose(const weft_interpreter_t *run, weft_member
         where = weft_zero_copy_describe(port, m->at[m->holder].base + offset, bytes);
     }
     if (where.window == 0 && leaves) {
-        where = member_land(run, m, port, bytes);
+        /* What describes nothing may still offer the arena. */
+        weft_zero_copy_t land = member_land(run, m, port, bytes);
+        where = land.window != 0 ? land : where;
     }
     return where;
 }
@@ -378,7 +380,8 @@ static weft_status_t member_describe(weft_interpreter_t *run, weft_member_t *m, 
         uint32_t i = member_first(left);
         weft_port_t *port = m->at[i].port;
         m->where[i] = member_choose(run, m, port, bytes);
-        m->sends_there = m->sends_there || m->where[i].window != 0;
+        m->sends_there =
+            m->sends_there || m->where[i].window != 0 || m->where[i].offer.token != 0;
         if (m->where[i].window == 0) {
             status = weft_port_commit(port, bytes);
             run->blocked = status == WEFT_OK ? run->blocked : port;

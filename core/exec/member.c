@@ -365,9 +365,8 @@ static weft_zero_copy_t member_choose(const weft_interpreter_t *run, weft_member
         where = weft_zero_copy_describe(port, m->at[m->holder].base + offset, bytes);
     }
     if (where.window == 0 && leaves) {
-        /* What describes nothing may still offer the arena. */
         weft_zero_copy_t land = member_land(run, m, port, bytes);
-        where = land.window != 0 ? land : where;
+        where = land.window != 0 ? land : where; /* which may still offer the arena */
     }
     return where;
 }
@@ -380,8 +379,7 @@ static weft_status_t member_describe(weft_interpreter_t *run, weft_member_t *m, 
         uint32_t i = member_first(left);
         weft_port_t *port = m->at[i].port;
         m->where[i] = member_choose(run, m, port, bytes);
-        m->sends_there =
-            m->sends_there || m->where[i].window != 0 || m->where[i].offer.token != 0;
+        m->sends_there = m->sends_there || m->where[i].window != 0 || m->where[i].offer.token != 0;
         if (m->where[i].window == 0) {
             status = weft_port_commit(port, bytes);
             run->blocked = status == WEFT_OK ? run->blocked : port;
@@ -585,9 +583,7 @@ weft_status_t weft_member_slice(weft_interpreter_t *run, const weft_lane_run_t *
     if (count > 0) {
         member_combine(run, m, count);
     }
-    if (m->lands) {
-        member_end_landings(m);
-    }
+    member_end_landings(m);
     if (m->reads_there && member_is_withdrawn(run, m)) {
         member_abandon(m);
         return WEFT_AGAIN;

@@ -81,7 +81,7 @@ const weft_option_t weft_exec_options[] = {
      "bytes of one slot of a port; 0: what the transports ask for", NULL, 0, 1 << 30, 0, 0},
     {"slots", WEFT_OPT_INT, EXEC(slots), "0", "slots of a port; 0: what the transports ask for",
      NULL, 0, 64, 0, 0},
-    {"pool_bytes", WEFT_OPT_SIZE, EXEC(pool_bytes), "8M",
+    {"pool_bytes", WEFT_OPT_SIZE, EXEC(pool_bytes), "32M",
      "bytes of slots in shared memory that a rank's sends hold in one communicator; more ranks get "
      "smaller pieces; 0: no limit",
      NULL, 0, 1099511627776.0, 0, 0},

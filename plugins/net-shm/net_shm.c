@@ -13,7 +13,7 @@ static const weft_option_t options[] = {
     {.name = "slot_bytes",
      .type = WEFT_OPT_SIZE,
      .offset = offsetof(shm_config_t, slot_bytes),
-     .value = "256K",
+     .value = "512K",
      .help = "bytes of one slot of a queue between two ranks; large messages move in pieces of "
              "this size",
      .min = 4096,

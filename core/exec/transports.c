@@ -10,6 +10,8 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/os/assert.h"
+#include "core/plugin/net_props.h"
+#include "core/plugin/plugin_status.h"
 
 /* Connections for communicators that this rank has not made yet, or has destroyed. */
 #define STRAYS 1024u
@@ -50,8 +52,10 @@ struct weft_transports {
 static weft_status_t transports_plugin_create(weft_transport_t *transport)
 {
     transport->ops = transport->loaded->plugin->ops;
+    const weft_loaded_t *loaded = transport->loaded;
     weft_status_t status =
-        transport->ops->create(transport->loaded->host, transport->loaded->config, &transport->net);
+        weft_plugin_status(loaded, "create", WEFT_RETURNS_FINAL,
+                           transport->ops->create(loaded->host, loaded->config, &transport->net));
     if (status != WEFT_OK) {
         return status;
     }
@@ -68,15 +72,19 @@ static weft_status_t transports_plugin_create(weft_transport_t *transport)
 
 static weft_status_t transports_device_open(weft_transport_t *transport, uint32_t device)
 {
+    const weft_loaded_t *loaded = transport->loaded;
     transport->device = device;
-    transport->props.size = sizeof transport->props;
-    weft_status_t status = transport->ops->device_props(transport->net, device, &transport->props);
+    weft_status_t status = weft_net_props_read(loaded, transport->net, device, &transport->props);
     if (status == WEFT_OK) {
         status = transport->ops->device_open(transport->net, device, &transport->adapter);
+        status = weft_plugin_status(loaded, "device_open", WEFT_RETURNS_FINAL, status);
     }
-    return status == WEFT_OK ? transport->ops->listen(transport->adapter, &transport->address,
-                                                      &transport->listener)
-                             : status;
+    if (status == WEFT_OK) {
+        status =
+            transport->ops->listen(transport->adapter, &transport->address, &transport->listener);
+        status = weft_plugin_status(loaded, "listen", WEFT_RETURNS_FINAL, status);
+    }
+    return status;
 }
 
 static void transports_device_close(weft_transport_t *transport)
@@ -98,6 +106,7 @@ static weft_status_t transports_plugin_open(weft_transports_t *transports, uint3
     weft_status_t status = transports_plugin_create(first);
     if (status == WEFT_OK) {
         status = first->ops->device_count(first->net, &devices);
+        status = weft_plugin_status(first->loaded, "device_count", WEFT_RETURNS_FINAL, status);
     }
     if (status != WEFT_OK || devices == 0) {
         weft_log(WEFT_LOG_INFO, name, "no usable device");

@@ -57,7 +57,16 @@ static weft_status_t fake_count(weft_net_t *net, uint32_t *count_p)
 static weft_status_t fake_props(weft_net_t *net, uint32_t index, weft_net_props_t *props)
 {
     (void)net;
-    props->rail = index;
+    *props = (weft_net_props_t){.size = props->size,
+                                .name = "fake",
+                                .rail = index,
+                                .memory_kinds = WEFT_MEMORY_HOST,
+                                .latency_ns = 1,
+                                .bandwidth = 1,
+                                .max_outstanding = 1,
+                                .max_message = 1 << 20,
+                                .slot_bytes = 64,
+                                .slots = 2};
     return WEFT_OK;
 }
 

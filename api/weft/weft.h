@@ -223,7 +223,8 @@ WEFT_EXPORT weft_status_t weft_comm_dup(weft_comm_t *comm, weft_comm_t **copy_p)
  * same time between the same ranks, such as those of two threads; otherwise any number does. A
  * rank that makes several groups makes them in an order that suits all of their members.
  *
- * The parent is not used meanwhile: its other ranks do not take part, and calls on it may go on.
+ * The parent is not used meanwhile: its other ranks do not take part, and calls on it may go on. It
+ * may have failed: the ranks that live go on without a dead one so.
  * The child belongs to the family as with weft_comm_split(), and the caller owns *child_p likewise.
  * On failure *child_p is unchanged, and the creation is over on all members; trying again is legal.
  * Errors: ERR_ARG (NULL, no ranks, a rank out of range or given twice, the caller is not one of

@@ -99,8 +99,9 @@ static void create_group_look(weft_comm_state_t *parent, void *arg)
 {
     create_group_t *c = arg;
     const weft_comm_identity_t *self = &parent->self;
-    c->status = weft_comm_has_failed(parent) ? weft_comm_failure(parent)
-                                             : create_group_check(self, c->wish);
+    /* A parent that has failed still knows its ranks. A member that is dead fails the child, which
+     * hears of all deaths of the family. */
+    c->status = create_group_check(self, c->wish);
     if (c->status == WEFT_OK) {
         c->status = create_group_name(self, c);
     }

@@ -2,6 +2,7 @@
  *
  * Communicators that only their members make, and which ranks an operation waited for in vain. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -229,10 +230,9 @@ static int wrong_arguments(weft_comm_t *comm, uint32_t rank, uint32_t n, void *a
     NEED(weft_comm_create_group(comm, both, 2, 0, &child) == WEFT_ERR_STATE);
     NEED(weft_group_end() == WEFT_ERR_STATE);
     NEED(child == NULL && weft_comm_dup(comm, &copy) == WEFT_OK);
-    NEED(weft_comm_abort(copy) == WEFT_OK);
-    NEED(weft_comm_create_group(copy, both, 2, 0, &child) == WEFT_ERR_ABORTED);
-    NEED(child == NULL && weft_barrier(comm, NULL) == WEFT_OK);
     NEED(weft_comm_destroy(copy) == WEFT_OK);
+    NEED(weft_comm_create_group(copy, both, 2, 0, &child) == WEFT_ERR_STATE);
+    NEED(child == NULL && weft_barrier(comm, NULL) == WEFT_OK);
     return wrong;
 }
 
@@ -241,6 +241,50 @@ static void wrong_arguments_are_refused(void **state)
     (void)state;
     ranks_job_t job = {.nranks = 2, .settings = nets, .settings_count = 1, .work = wrong_arguments};
     assert_int_equal(ranks_run_threads(&job), 0);
+}
+
+/* Rank 1 dies, or aborts the parent and stays away: the others go on without it. Named all the same,
+ * it fails what they would make. */
+static int survivors_go_on(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    static const uint32_t some[] = {0, 2, 3, 4}, all[] = {0, 1, 2, 3, 4};
+    const weft_status_t cause = arg != NULL ? WEFT_ERR_PEER_DEAD : WEFT_ERR_ABORTED;
+    weft_comm_t *child = NULL, *again = NULL;
+    int wrong = 0;
+    (void)n;
+    if (rank == 1 && arg != NULL) {
+        raise(SIGKILL);
+    }
+    if (rank == 1) {
+        NEED(weft_comm_abort(comm) == WEFT_OK);
+        return wrong;
+    }
+    NEED(weft_barrier(comm, NULL) == cause);
+    if (arg != NULL) {
+        NEED(weft_comm_create_group(comm, all, RANKS, 0, &child) == WEFT_ERR_PEER_DEAD);
+        NEED(child == NULL && last_error_says(WEFT_ERR_PEER_DEAD, "rank 1"));
+    }
+    NEED(weft_comm_create_group(comm, some, 4, 0, &child) == WEFT_OK);
+    NEED(child != NULL && has_members(child, rank, some, 4));
+    NEED(weft_comm_split(child, (int32_t)(rank % 2), 0, &again) == WEFT_OK);
+    NEED(weft_barrier(again, NULL) == WEFT_OK && weft_comm_destroy(again) == WEFT_OK);
+    NEED(weft_comm_destroy(child) == WEFT_OK);
+    return wrong;
+}
+
+static void survivors_of_a_failure_make_a_communicator(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
+        ranks_job_t job = {
+            .nranks = RANKS, .settings = &nets[i], .settings_count = 1, .work = survivors_go_on};
+        assert_int_equal(ranks_run_threads(&job), 0);
+#ifndef __SANITIZE_THREAD__
+        static int dies;
+        job.arg = &dies;
+        assert_int_equal(ranks_run_processes(&job, 120, 1), 0);
+#endif
+    }
 }
 
 /* The failure of a communicator may be told by another rank. */
@@ -358,6 +402,7 @@ int main(void)
         cmocka_unit_test(threads_make_groups_at_once),
         cmocka_unit_test(missing_members_are_named),
         cmocka_unit_test(wrong_arguments_are_refused),
+        cmocka_unit_test(survivors_of_a_failure_make_a_communicator),
         cmocka_unit_test(ranks_missing_at_a_barrier_are_listed),
         cmocka_unit_test(predictions_are_seconds),
         cmocka_unit_test(memory_needs_no_communicator),

@@ -26,6 +26,27 @@ ncclComm_t nccl_comm_create(const char *call, int nranks, int rank, int device)
     return comm;
 }
 
+ncclComm_t nccl_comm_create_child(const char *call, ncclComm_t parent, bool blocking)
+{
+    ncclComm_t child = nccl_comm_create(call, 0, 0, parent->device);
+    if (child != NULL) {
+        child->blocking = blocking;
+        child->streams = parent->streams;
+        nccl_comm_hold(child); /* the job's */
+    }
+    return child;
+}
+
+void nccl_comm_adopt(ncclComm_t comm, weft_comm_t *made)
+{
+    uint32_t rank = 0, nranks = 0;
+    weft_comm_rank(made, &rank);
+    weft_comm_size(made, &nranks);
+    comm->weft = made;
+    comm->rank = (int)rank;
+    comm->nranks = (int)nranks;
+}
+
 void nccl_comm_hold(ncclComm_t comm)
 {
     atomic_fetch_add(&comm->users, 1);
@@ -84,6 +105,9 @@ ncclResult_t nccl_comm_enter(const char *call, ncclComm_t comm)
 
 ncclResult_t nccl_comm_check_usable(const char *call, ncclComm_t comm)
 {
-    return comm->finalized ? nccl_fail(ncclInvalidUsage, "%s: the communicator is finalized", call)
-                           : ncclSuccess;
+    if (comm->finalized || comm->revoked) {
+        return nccl_fail(ncclInvalidUsage, "%s: the communicator is %s", call,
+                         comm->revoked ? "revoked" : "finalized");
+    }
+    return ncclSuccess;
 }

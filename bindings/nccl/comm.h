@@ -27,6 +27,7 @@ struct ncclComm {
     bool blocking;               /* else making and splitting it do not wait */
     bool streams;                /* there is CUDA */
     _Atomic bool finalized;      /* by ncclCommFinalize */
+    _Atomic bool revoked;        /* by ncclCommRevoke */
     char text[NCCL_ERROR_BYTES]; /* of the failure in `state` */
     /* Of ncclRedOpCreatePreMulSum; under the lock. */
     pthread_mutex_t lock;
@@ -36,6 +37,10 @@ struct ncclComm {
 
 /* A handle in progress with one user; NULL: no memory, which is recorded. */
 ncclComm_t nccl_comm_create(const char *call, int nranks, int rank, int device);
+/* The same with two users, the program and a job that makes it of ranks of the parent. */
+ncclComm_t nccl_comm_create_child(const char *call, ncclComm_t parent, bool blocking);
+/* Gives the handle what was made for it. */
+void nccl_comm_adopt(ncclComm_t comm, weft_comm_t *made);
 void nccl_comm_hold(ncclComm_t comm);
 /* Returns what freeing the communicator returned, if this was the last user. */
 weft_status_t nccl_comm_release(ncclComm_t comm);

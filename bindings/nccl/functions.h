@@ -33,6 +33,11 @@ NCCL_EXPORT ncclResult_t ncclCommFinalize(ncclComm_t comm);
 NCCL_EXPORT ncclResult_t ncclCommDestroy(ncclComm_t comm);
 NCCL_EXPORT ncclResult_t ncclCommAbort(ncclComm_t comm);
 
+/* Going on without some ranks (shrink.c) */
+NCCL_EXPORT ncclResult_t ncclCommShrink(ncclComm_t comm, int *exclude, int nexclude,
+                                        ncclComm_t *child, ncclConfig_t *config, int flags);
+NCCL_EXPORT ncclResult_t ncclCommRevoke(ncclComm_t comm, int flags);
+
 /* Collectives and messages (calls.c) */
 NCCL_EXPORT ncclResult_t ncclAllReduce(const void *send, void *recv, size_t count,
                                        ncclDataType_t dtype, ncclRedOp_t op, ncclComm_t comm,

@@ -137,29 +137,11 @@ NCCL_TWIN(ncclCommInitAll);
 static weft_status_t split_run(nccl_job_t *job)
 {
     weft_comm_t *made = NULL;
-    uint32_t rank = 0, nranks = 0;
     weft_status_t status = weft_comm_split(job->parent->weft, job->color, job->key, &made);
-    if (status != WEFT_OK || job->child == NULL) {
-        return status;
+    if (status == WEFT_OK && job->child != NULL) {
+        nccl_comm_adopt(job->child, made);
     }
-    weft_comm_rank(made, &rank);
-    weft_comm_size(made, &nranks);
-    job->child->weft = made;
-    job->child->rank = (int)rank;
-    job->child->nranks = (int)nranks;
-    return WEFT_OK;
-}
-
-/* The child of a split, or NULL: no memory. */
-static ncclComm_t split_child(const char *call, ncclComm_t parent, bool blocking)
-{
-    ncclComm_t child = nccl_comm_create(call, 0, 0, parent->device);
-    if (child != NULL) {
-        child->blocking = blocking;
-        child->streams = parent->streams;
-        nccl_comm_hold(child); /* the job's */
-    }
-    return child;
+    return status;
 }
 
 NCCL_EXPORT ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *child,
@@ -185,7 +167,7 @@ NCCL_EXPORT ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, nccl
                       .key = key,
                       .waits = blocking};
     if (result == ncclSuccess && color != NCCL_SPLIT_NOCOLOR) {
-        job.child = split_child(__func__, comm, blocking);
+        job.child = nccl_comm_create_child(__func__, comm, blocking);
         result = job.child != NULL ? ncclSuccess : ncclSystemError;
     }
     if (result != ncclSuccess) {

@@ -38,6 +38,7 @@ static void job_free(nccl_job_t *job)
 {
     nccl_comm_release(job->child);
     nccl_comm_release(job->parent);
+    free(job->members);
     free(job);
 }
 

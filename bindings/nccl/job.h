@@ -17,6 +17,8 @@ typedef struct nccl_job {
     ncclComm_t *handle_p; /* the program's; NULL after a failure that was waited for */
     weft_unique_id_t id;
     int color, key;
+    uint32_t *members; /* ranks of the parent, which the job frees; NULL: no shrink */
+    uint32_t nmembers;
     bool waits; /* for its end */
     ncclResult_t result;
     char text[NCCL_ERROR_BYTES];

@@ -7,10 +7,8 @@
 
 /* X(name, reason). The reasons end the sentence "ncclX is not offered by weft: …". */
 #define NCCL_REFUSED_MAP(X)                                                                        \
-    X(ncclCommShrink, NCCL_REFUSED_MEMBERS)                                                        \
     X(ncclCommGetUniqueId, NCCL_REFUSED_MEMBERS)                                                   \
     X(ncclCommGrow, NCCL_REFUSED_MEMBERS)                                                          \
-    X(ncclCommRevoke, NCCL_REFUSED_MEMBERS)                                                        \
     X(ncclCommSuspend, NCCL_REFUSED_SUSPEND)                                                       \
     X(ncclCommResume, NCCL_REFUSED_SUSPEND)                                                        \
     X(ncclCommMemStats, NCCL_REFUSED_SUSPEND)                                                      \
@@ -43,7 +41,7 @@
     X(ncclParamGetParameter, NCCL_REFUSED_PARAM)                                                   \
     X(ncclParamGetAllParameterKeys, NCCL_REFUSED_PARAM)
 
-#define NCCL_REFUSED_MEMBERS "the ranks of a communicator cannot change"
+#define NCCL_REFUSED_MEMBERS "a communicator takes in no further ranks"
 #define NCCL_REFUSED_SUSPEND "a communicator keeps its memory; destroy it to free it"
 #define NCCL_REFUSED_ONE_SIDED "there are no one-sided operations; use ncclSend and ncclRecv"
 #define NCCL_REFUSED_DEVICE "kernels of programs cannot communicate (ncclCommQueryProperties)"

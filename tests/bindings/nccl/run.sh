@@ -21,21 +21,21 @@ says out "^$library $(dirname "$library"):/before $library$"
 mkdir "$work/other"
 cat >"$work/other.c" <<'END'
 int ncclGetVersion(int *version) { *version = 1; return 0; }
-int ncclCommShrink(void) { return 0; }
+int ncclCommGrow(void) { return 0; }
 const char *ncclGetLastError(void *comm) { return comm ? "" : "other"; }
 END
 cat >"$work/program.c" <<'END'
 #include <stdio.h>
 int ncclGetVersion(int *version);
-int ncclCommShrink(void);
+int ncclCommGrow(void);
 const char *ncclGetLastError(void *comm);
 int main(void)
 {
     int version = 0;
     ncclGetVersion(&version);
     printf("version %d\n", version);
-    int first = ncclCommShrink(), second = ncclCommShrink();
-    printf("shrink %d %d: %s\n", first, second, ncclGetLastError(0));
+    int first = ncclCommGrow(), second = ncclCommGrow();
+    printf("grow %d %d: %s\n", first, second, ncclGetLastError(0));
     return 9;
 }
 END
@@ -46,8 +46,8 @@ expect 9 "$work/program"
 says out '^version 1$'
 expect 9 "$weft" nccl-run "$work/program"
 says out '^version 23007$'
-says out '^shrink 5 5: ncclCommShrink is not offered by weft: '
-says err '^weft: refused: ncclCommShrink \(2 times\)$'
+says out '^grow 5 5: ncclCommGrow is not offered by weft: '
+says err '^weft: refused: ncclCommGrow \(2 times\)$'
 
 # An installed tree, moved elsewhere.
 expect 0 cmake --install "$build" --prefix "$work/first"

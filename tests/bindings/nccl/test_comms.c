@@ -273,6 +273,120 @@ static void ends_of_communicators(void **state)
     assert_int_equal(job_run(2, finalize_and_abort), 0);
 }
 
+/* Without some ----------------------------------------------------------------------------------------- */
+
+/* Rank 1 is excluded and does not call. The parent is good afterwards. */
+static void shrink_by_one(job_rank_t *rank)
+{
+    int exclude[] = {1}, all[] = {0, 1, 2}, beyond[] = {3}, number = -1, count = -1;
+    ncclComm_t child = NULL;
+    if (rank->rank != 1) {
+        NEED_OK(ncclCommShrink(rank->comm, exclude, 1, &child, NULL, NCCL_SHRINK_DEFAULT));
+        NEED_OK(ncclCommUserRank(child, &number));
+        NEED_OK(ncclCommCount(child, &count));
+        NEED(count == 2 && number == rank->rank / 2);
+        need_sum(rank, child, rank->rank, 2);
+        NEED_OK(ncclCommDestroy(child));
+    } else {
+        NEED(ncclCommShrink(rank->comm, exclude, 1, &child, NULL, 0) == ncclInvalidArgument);
+        NEED(strstr(ncclGetLastError(NULL), "rank 1 excludes itself") != NULL);
+        NEED(ncclCommShrink(rank->comm, beyond, 1, &child, NULL, 0) == ncclInvalidArgument);
+        NEED(strstr(ncclGetLastError(NULL), "has rank 3") != NULL);
+        NEED(ncclCommShrink(rank->comm, all, 3, &child, NULL, 0) == ncclInvalidArgument);
+        NEED(ncclCommShrink(rank->comm, all, 0, &child, NULL, 0) == ncclInvalidArgument);
+        NEED(ncclCommShrink(rank->comm, NULL, 1, &child, NULL, 0) == ncclInvalidArgument);
+        NEED(ncclCommShrink(rank->comm, all, 1, &child, NULL, 6) == ncclInvalidArgument);
+    }
+    need_sum(rank, rank->comm, 1, rank->nranks);
+}
+
+static void a_communicator_of_fewer_ranks(void **state)
+{
+    (void)state;
+    assert_int_equal(job_run(RANKS, shrink_by_one), 0);
+}
+
+static void one_thread_shrinks_in_a_group(void **state)
+{
+    job_rank_t self = {.rank = -1}, *rank = &self;
+    ncclComm_t comms[RANKS], children[RANKS] = {NULL};
+    int exclude[] = {0};
+    (void)state;
+    cudaSetDevice(0);
+    assert_int_equal(ncclCommInitAll(comms, RANKS, NULL), ncclSuccess);
+    NEED_OK(ncclGroupStart());
+    for (int i = 1; i < RANKS; i++) {
+        NEED_OK(ncclCommShrink(comms[i], exclude, 1, &children[i], NULL, NCCL_SHRINK_ABORT));
+    }
+    NEED_OK(ncclGroupEnd());
+    for (int i = 0; i < RANKS; i++) {
+        int count = -1;
+        NEED(children[i] == NULL ||
+             (ncclCommCount(children[i], &count) == ncclSuccess && count == 2));
+        NEED_OK(ncclCommDestroy(children[i]));
+        NEED_OK(ncclCommDestroy(comms[i]));
+    }
+    assert_int_equal(self.wrong, 0);
+}
+
+/* Rank 0 gives up. What the others had begun fails; they go on without it. */
+static void shrink_after_a_failure(job_rank_t *rank)
+{
+    int exclude[] = {0};
+    ncclConfig_t config = config_without_waiting();
+    ncclComm_t comm = NULL, child = NULL;
+    ncclResult_t state = ncclSuccess;
+    void *device = job_device_copy(&(int){1}, sizeof(int));
+    NEED_OK(ncclCommInitRank(&comm, rank->nranks, rank->id, rank->rank));
+    need_sum(rank, comm, 1, rank->nranks);
+    if (rank->rank == 0) {
+        NEED_OK(ncclCommAbort(comm));
+        cudaFree(device);
+        return;
+    }
+    /* Or the call itself hears of it. */
+    (void)ncclAllReduce(device, device, 1, ncclInt32, ncclSum, comm, rank->stream);
+    cudaStreamSynchronize(rank->stream);
+    cudaFree(device);
+    NEED_OK(ncclCommGetAsyncError(comm, &state));
+    NEED(state == ncclRemoteError);
+    NEED(ncclCommShrink(comm, exclude, 1, &child, NULL, NCCL_SHRINK_DEFAULT) == ncclRemoteError);
+    NEED(strstr(ncclGetLastError(NULL), "NCCL_SHRINK_ABORT") != NULL && child == NULL);
+    NEED(ncclCommShrink(comm, exclude, 1, &child, &config, NCCL_SHRINK_ABORT) == ncclInProgress);
+    NEED(settled(child) == ncclSuccess);
+    need_sum(rank, child, rank->rank, 3);
+    NEED_OK(ncclCommDestroy(child));
+    NEED_OK(ncclCommDestroy(comm));
+}
+
+static void survivors_shrink(void **state)
+{
+    (void)state;
+    assert_int_equal(job_run_bare(RANKS, shrink_after_a_failure), 0);
+}
+
+static void revoke_and_shrink(job_rank_t *rank)
+{
+    int exclude[] = {2};
+    ncclComm_t child = NULL;
+    NEED(ncclCommRevoke(rank->comm, 1) == ncclInvalidArgument);
+    NEED_OK(ncclCommRevoke(rank->comm, NCCL_REVOKE_DEFAULT));
+    NEED(ncclAllReduce(NULL, NULL, 0, ncclInt8, ncclSum, rank->comm, rank->stream) ==
+         ncclInvalidUsage);
+    NEED(strstr(ncclGetLastError(NULL), "is revoked") != NULL);
+    if (rank->rank != 2) {
+        NEED_OK(ncclCommShrink(rank->comm, exclude, 1, &child, NULL, NCCL_SHRINK_DEFAULT));
+        need_sum(rank, child, 1, 2);
+        NEED_OK(ncclCommDestroy(child));
+    }
+}
+
+static void revoked_communicators_can_shrink(void **state)
+{
+    (void)state;
+    assert_int_equal(job_run(RANKS, revoke_and_shrink), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -283,6 +397,10 @@ int main(void)
         cmocka_unit_test(groups_end_once_or_not_at_all),
         cmocka_unit_test(communicators_in_any_order),
         cmocka_unit_test(ends_of_communicators),
+        cmocka_unit_test(a_communicator_of_fewer_ranks),
+        cmocka_unit_test(one_thread_shrinks_in_a_group),
+        cmocka_unit_test(survivors_shrink),
+        cmocka_unit_test(revoked_communicators_can_shrink),
         cmocka_unit_test(a_communicator_in_the_making_cannot_be_used),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,8 +9,23 @@
 #include "core/base/error.h"
 #include "core/boot/launcher.h"
 #include "core/boot/rendezvous.h"
+#include "core/config/env.h"
 
 #define JOB_BYTES 1024
+
+/* Variables as torch's env:// has them, as in pods of a PyTorchJob: they say where rank 0 is, and not
+ * how many ranks are here. Returns that host if it is a host's name; NULL: it is this one, or the
+ * launcher says more. */
+static const char *id_exchange_folder_other_host(const weft_launcher_t *launcher)
+{
+    const char *host = weft_env("MASTER_ADDR");
+    if (strcmp(launcher->name, "torchrun") != 0 || launcher->local_ranks != 0 || host == NULL ||
+        strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 ||
+        strcmp(host, "::1") == 0) {
+        return NULL;
+    }
+    return host;
+}
 
 static bool id_exchange_folder_applies(const weft_id_exchange_job_t *job, char *why, size_t bytes)
 {
@@ -20,6 +35,14 @@ static bool id_exchange_folder_applies(const weft_id_exchange_job_t *job, char *
     if (launcher->local_ranks != 0 && !weft_launcher_is_local(launcher) && *shared == '\0') {
         snprintf(why, bytes, "%u of %u ranks are on this host, and boot.rendezvous is not set",
                  launcher->local_ranks, launcher->nranks);
+        return false;
+    }
+    const char *host = id_exchange_folder_other_host(launcher);
+    if (host != NULL && *shared == '\0') {
+        snprintf(why, bytes,
+                 "rank 0 is on %.64s, LOCAL_WORLD_SIZE does not say that all ranks are, and "
+                 "boot.rendezvous is not set",
+                 host);
         return false;
     }
     weft_error_t before = *weft_error_record();

@@ -2,8 +2,9 @@
  *
  * PMIx: put by rank 0, one fence, get by the others. The library counts its users in a process, so
  * an MPI library may have it open too. weft closes its use at once, since mpirun takes a process that
- * ends with one open for crashed. Where an MPI library has yet to begin it stays open until the
- * process exits: Open MPI finds nothing in a PMIx that was closed before. */
+ * ends with one open for crashed. It stays open until the process exits where closing does harm: Open
+ * MPI 4 finds nothing in a PMIx that was closed before MPI_Init, and PMIx 5 aborts when it is closed
+ * for a second time. Open MPI 5 does not begin in a PMIx that is open, so there MPI_Init comes first. */
 #include "core/boot/id_exchange_pmix.h"
 
 #include <stdio.h>
@@ -47,10 +48,25 @@ static void id_exchange_pmix_at_exit(void)
     }
 }
 
+/* 0: the text names no version. */
+static long id_exchange_pmix_major_of(const char *version)
+{
+    const char *digit = strpbrk(version, "0123456789");
+    return digit != NULL ? strtol(digit, NULL, 10) : 0;
+}
+
+static long id_exchange_pmix_major(const weft_pmix_t *pmix)
+{
+    return id_exchange_pmix_major_of(pmix->version());
+}
+
 static void id_exchange_pmix_close(const weft_pmix_t *pmix)
 {
+    weft_mpi_library_t mpi = weft_mpi_library();
+    bool stays = mpi == WEFT_MPI_IDLE ||
+                 (mpi == WEFT_MPI_ABSENT && id_exchange_pmix_major(pmix) >= WEFT_PMIX_CLOSES_ONCE);
     /* One open use is enough. */
-    if (weft_mpi_library() != WEFT_MPI_IDLE || use.finalize != NULL) {
+    if (!stays || use.finalize != NULL) {
         (void)pmix->finalize(NULL, 0);
     } else if (atexit(id_exchange_pmix_at_exit) == 0) {
         use.generation = weft_os_fork_generation();
@@ -95,8 +111,7 @@ static bool id_exchange_pmix_applies(const weft_id_exchange_job_t *job, char *wh
 
 bool weft_pmix_version_is_known(const char *version)
 {
-    const char *digit = strpbrk(version, "0123456789");
-    long major = digit != NULL ? strtol(digit, NULL, 10) : 0;
+    long major = id_exchange_pmix_major_of(version);
     return major >= WEFT_PMIX_OLDEST && major <= WEFT_PMIX_NEWEST;
 }
 
@@ -261,18 +276,36 @@ static weft_status_t id_exchange_pmix_talk(session_t *s, const char *key, weft_u
     return status;
 }
 
-static weft_status_t id_exchange_pmix_converse(session_t *s, weft_unique_id_t *id)
+/* Whether this process may open PMIx now. */
+static weft_status_t id_exchange_pmix_check_turn(const session_t *s)
 {
-    char key[KEY_BYTES];
+    const char *launcher = s->job->launcher->name;
+    weft_mpi_library_t mpi = weft_mpi_library();
     if (use.stuck) {
         return weft_fail(WEFT_ERR_STATE, 0, "a fence of the PMIx server of %s did not end before",
-                         s->job->launcher->name);
+                         launcher);
     }
-    if (weft_mpi_library() == WEFT_MPI_ENDED) {
+    if (mpi == WEFT_MPI_ENDED) {
         return weft_fail(WEFT_ERR_STATE, 0,
                          "MPI_Finalize has ended the conversation with the PMIx server of %s: make "
                          "communicators before it, or set boot.exchange",
-                         s->job->launcher->name);
+                         launcher);
+    }
+    if (mpi == WEFT_MPI_IDLE && id_exchange_pmix_major(s->pmix) >= WEFT_PMIX_CLOSES_ONCE) {
+        return weft_fail(WEFT_ERR_UNSUPPORTED, 0,
+                         "an MPI library cannot begin where its PMIx %ld is open already, and this "
+                         "process has one: call MPI_Init before weft, or set boot.exchange",
+                         id_exchange_pmix_major(s->pmix));
+    }
+    return WEFT_OK;
+}
+
+static weft_status_t id_exchange_pmix_converse(session_t *s, weft_unique_id_t *id)
+{
+    char key[KEY_BYTES];
+    weft_status_t turn = id_exchange_pmix_check_turn(s);
+    if (turn != WEFT_OK) {
+        return turn;
     }
     snprintf(key, sizeof key, "weft.id.%u", use.exchanges++);
     int code = s->pmix->init(&s->self, NULL, 0);

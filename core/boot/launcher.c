@@ -28,7 +28,10 @@ typedef struct launcher {
 
 /* In order of precedence: the innermost launcher of usual nestings comes first. */
 static const launcher_t launchers[] = {
-    {.name = "environment", .rank = {"WEFT_RANK"}, .nranks = {"WEFT_NRANKS"}},
+    /* An indexed Job of Kubernetes numbers its pods, and does not tell them how many they are. */
+    {.name = "environment",
+     .rank = {"WEFT_RANK", "JOB_COMPLETION_INDEX"},
+     .nranks = {"WEFT_NRANKS"}},
     {.name = "openmpi",
      .rank = {"OMPI_COMM_WORLD_RANK"},
      .nranks = {"OMPI_COMM_WORLD_SIZE"},
@@ -247,11 +250,26 @@ static const launcher_t *launcher_choose(void)
     return NULL;
 }
 
+/* prterun says a rank and no number of ranks, unless it is told to speak as Open MPI: every process
+ * would be rank 0 of 1. */
+static weft_status_t launcher_check_prterun(void)
+{
+    const char *rank = weft_env("PMIX_RANK");
+    if (rank == NULL || weft_env("PRTE_LAUNCHED") == NULL) {
+        return WEFT_OK;
+    }
+    return weft_fail(WEFT_ERR_CONFIG, 0,
+                     "environment: PMIX_RANK = %s, and no variable says the number of ranks: start "
+                     "with prterun --personality ompi or mpirun, or set WEFT_RANK and WEFT_NRANKS",
+                     rank);
+}
+
 /* One of the two variables alone is a mistake that would make every process rank 0 of 1. */
 static weft_status_t launcher_check_pair(void)
 {
     const char *rank = weft_env("WEFT_RANK"), *nranks = weft_env("WEFT_NRANKS");
-    if ((rank == NULL) != (nranks == NULL)) {
+    bool numbered = rank == NULL && weft_env("JOB_COMPLETION_INDEX") != NULL;
+    if ((rank == NULL) != (nranks == NULL) && !numbered) {
         return weft_fail(WEFT_ERR_CONFIG, 0, "environment: %s is set, but %s is not",
                          rank != NULL ? "WEFT_RANK" : "WEFT_NRANKS",
                          rank != NULL ? "WEFT_NRANKS" : "WEFT_RANK");
@@ -268,7 +286,9 @@ weft_status_t weft_launcher_detect(weft_launcher_t *launcher)
     weft_launcher_t found = {.size = sizeof found, .name = "none", .nranks = 1, .local_ranks = 1};
     const launcher_t *chosen = launcher_choose();
     weft_status_t status = launcher_check_pair();
-    if (status == WEFT_OK && chosen != NULL) {
+    if (status == WEFT_OK && chosen == NULL) {
+        status = launcher_check_prterun();
+    } else if (status == WEFT_OK) {
         status = launcher_read(chosen, &found);
     }
     if (status == WEFT_OK && chosen != NULL) {

@@ -13,6 +13,8 @@
 #define WEFT_PMIX_LIBRARY "libpmix.so.2"
 #define WEFT_PMIX_OLDEST 2
 #define WEFT_PMIX_NEWEST 6
+/* From this version on the library can be closed once in a process. */
+#define WEFT_PMIX_CLOSES_ONCE 5
 
 enum { WEFT_PMIX_SUCCESS = 0, WEFT_PMIX_DONE_AT_ONCE = -157 };
 enum { WEFT_PMIX_BOOL = 1, WEFT_PMIX_INT = 6, WEFT_PMIX_UINT32 = 14, WEFT_PMIX_BYTES = 27 };

@@ -66,3 +66,39 @@ run_documented() {
     [ "$(grep -c '^# Out of bounds values : 0 OK$' "$work/out")" -eq \
         "$(grep -c 'perf all_reduce' "$blocks")" ] || die "not all documented commands are right"
 }
+
+# pods_up COUNT: hosts that are namespaces, pod-0 and so on, which know each other by these names. Each
+# has a network and an empty /tmp of its own. on_pod runs a command in one; what all see is in $pod_files.
+pods_up() {
+    local i
+    . "$source_dir/tests/scale/hosts.sh"
+    pods=$1 prefix=wl$$p
+    pod_files=$(mktemp -d "$build/pods.XXXXXX")
+    export prefix pod_files
+    trap 'hosts_down $prefix $pods; rm -rf "$work" "$pod_files"' EXIT
+    command -v ip >/dev/null || skip "no ip (Debian: iproute2)"
+    may_unshare || skip "may not make mount namespaces"
+    hosts_up "$prefix" "$pods" 2>"$work/err" ||
+        skip "no network namespaces here: $(tail -n 1 "$work/err")"
+    echo '127.0.0.1 localhost' >"$pod_files/hosts"
+    for ((i = 0; i < pods; i++)); do
+        echo "10.251.0.$((i + 1)) pod-$i" >>"$pod_files/hosts"
+    done
+}
+# on_pod NUMBER COMMAND…
+on_pod() {
+    ip netns exec "$prefix$1" unshare --mount --uts bash -c '
+        mount --bind "$2" /etc/hosts && hostname "pod-$1" && mount -t tmpfs none /tmp || exit 70
+        export HOME=/tmp && shift 2 && exec "$@"' on_pod "$1" "$pod_files/hosts" "${@:2}"
+}
+export -f on_pod
+# on_each_pod FUNCTION: runs FUNCTION NUMBER for every pod at once; what they print is in $work/out.
+on_each_pod() {
+    local i jobs=()
+    for ((i = pods - 1; i >= 0; i--)); do
+        "$1" "$i" >"$work/out.$i" 2>"$work/err.$i" &
+        jobs+=($!)
+    done
+    for job in "${jobs[@]}"; do wait "$job" || die "a pod failed: $(cat "$work"/err.* "$work"/out.*)"; done
+    cat "$work"/out.* >"$work/out"
+}

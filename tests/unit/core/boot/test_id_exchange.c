@@ -98,6 +98,12 @@ static void no_way_at_all_says_the_remedy(void **unused)
     launcher_environment("RANK=1", "WORLD_SIZE=4", "LOCAL_RANK=0", "LOCAL_WORLD_SIZE=1",
                          "MASTER_ADDR=a", "MASTER_PORT=29500", NULL);
     assert_refused(TCP, WEFT_ERR_CONFIG, "nobody listens there");
+    /* A pod of a PyTorchJob. */
+    launcher_environment("RANK=1", "WORLD_SIZE=4", "MASTER_ADDR=pod-0", "MASTER_PORT=29500", NULL);
+    assert_refused(AUTO, WEFT_ERR_UNSUPPORTED, "rank 0 is on pod-0, LOCAL_WORLD_SIZE does not");
+    assert_way(AUTO, "/shared", "folder");
+    setenv("MASTER_ADDR", "127.0.0.1", 1);
+    assert_way(AUTO, "", "folder");
 }
 
 int main(void)

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -27,6 +29,7 @@ static struct {
     uint16_t type;
     size_t bytes;
     uint32_t open;
+    int exit_code; /* not 0: that of the process that closes the library */
     uint8_t stored[WEFT_UNIQUE_ID_BYTES];
     char key[64];
     void *fence_arg; /* of the fence that did not end */
@@ -118,6 +121,9 @@ static int fake_finalize(const weft_pmix_info_t *info, size_t ninfo)
     (void)info;
     (void)ninfo;
     lib.open--;
+    if (lib.open == 0 && lib.exit_code != 0) {
+        _exit(lib.exit_code);
+    }
     return WEFT_PMIX_SUCCESS;
 }
 
@@ -232,6 +238,25 @@ static void other_ranks_than_the_launchers_are_refused(void **unused)
     expect(WEFT_ERR_CONFIG, "PMIx says rank 0 of 2");
 }
 
+/* Version 5 is closed once, when the process ends: the parent of this one sees that it was. */
+static void version_5_stays_open_until_the_process_ends(void **unused)
+{
+    int state = 0;
+    (void)unused;
+    lib.version = "PMIx 5.0.11rc1, repo rev: v5.0.11";
+    pid_t child = fork();
+    if (child == 0) {
+        weft_unique_id_t id;
+        bool right = carry(1, 5, &id) == WEFT_OK && lib.open == 1;
+        right = right && carry(1, 5, &id) == WEFT_OK && lib.open == 1;
+        lib.exit_code = right ? 3 : 4;
+        exit(5); /* unless the function that closes it ends the process before */
+    }
+    assert_int_equal(waitpid(child, &state, 0), child);
+    assert_true(WIFEXITED(state));
+    assert_int_equal(WEXITSTATUS(state), 3);
+}
+
 /* The last one: the library keeps the fence, and no other exchange may begin. */
 static void a_fence_that_does_not_end_has_a_deadline(void **unused)
 {
@@ -283,6 +308,7 @@ int main(void)
         cmocka_unit_test_setup(what_fails_is_named_with_the_launcher, start_right),
         cmocka_unit_test_setup(values_that_are_no_id_are_refused, start_right),
         cmocka_unit_test_setup(other_ranks_than_the_launchers_are_refused, start_right),
+        cmocka_unit_test_setup(version_5_stays_open_until_the_process_ends, start_right),
         cmocka_unit_test_setup(a_fence_that_does_not_end_has_a_deadline, start_right),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -111,6 +111,34 @@ static void launchers_inside_launchers_are_told_apart(void **unused)
     assert_found("none", 0, 1, 0, 1);
 }
 
+static void pods_of_an_indexed_job_have_their_number(void **unused)
+{
+    (void)unused;
+    launcher_environment("JOB_COMPLETION_INDEX=2", "WEFT_NRANKS=3", NULL);
+    assert_found("environment", 2, 3, 0, 0);
+    launcher_environment("JOB_COMPLETION_INDEX=2", "WEFT_RANK=1", "WEFT_NRANKS=3", NULL);
+    assert_found("environment", 1, 3, 0, 0);
+    /* Jobs of one pod each, or of another launcher. */
+    launcher_environment("JOB_COMPLETION_INDEX=2", NULL);
+    assert_found("none", 0, 1, 0, 1);
+    launcher_environment("JOB_COMPLETION_INDEX=2", "RANK=5", "WORLD_SIZE=8", NULL);
+    assert_found("torchrun", 5, 8, 0, 0);
+    launcher_environment("JOB_COMPLETION_INDEX=3", "WEFT_NRANKS=3", NULL);
+    assert_contradiction("JOB_COMPLETION_INDEX = 3");
+}
+
+static void prterun_alone_says_too_little(void **unused)
+{
+    (void)unused;
+    launcher_environment("PMIX_RANK=1", "PMIX_NAMESPACE=x", "PRTE_LAUNCHED=1", NULL);
+    assert_contradiction("prterun --personality ompi");
+    launcher_environment("PMIX_RANK=1", "PRTE_LAUNCHED=1", "OMPI_COMM_WORLD_RANK=1",
+                         "OMPI_COMM_WORLD_SIZE=2", NULL);
+    assert_found("openmpi", 1, 2, 0, 0);
+    launcher_environment("PMIX_RANK=1", "PRTE_LAUNCHED=1", "WEFT_RANK=1", "WEFT_NRANKS=3", NULL);
+    assert_found("environment", 1, 3, 0, 0);
+}
+
 static void variables_that_contradict_each_other_are_named(void **unused)
 {
     (void)unused;
@@ -155,6 +183,8 @@ int main(void)
         cmocka_unit_test(slurm_tells_the_ranks_of_each_node),
         cmocka_unit_test(pmi_of_slurm_is_not_taken_for_hydra),
         cmocka_unit_test(launchers_inside_launchers_are_told_apart),
+        cmocka_unit_test(pods_of_an_indexed_job_have_their_number),
+        cmocka_unit_test(prterun_alone_says_too_little),
         cmocka_unit_test(variables_that_contradict_each_other_are_named),
         cmocka_unit_test(detect_refuses_a_structure_without_size),
     };

@@ -52,8 +52,8 @@ run_documented() {
     local blocks=$work/documented.sh
     mkdir -p "$work/bin"
     # Hydra looks for its helpers beside the name by which it was called, so no links.
-    printf '#!/bin/sh\nexec mpirun.openmpi "$@"\n' >"$work/bin/mpirun"
-    printf '#!/bin/sh\nexec mpirun.mpich "$@"\n' >"$work/bin/mpiexec"
+    printf '#!/bin/sh\nexec %s "$@"\n' "${E2E_MPIEXEC:-mpirun.openmpi}" >"$work/bin/mpirun"
+    printf '#!/bin/sh\nexec %s "$@"\n' "${E2E_MPIEXEC:-mpirun.mpich}" >"$work/bin/mpiexec"
     chmod +x "$work"/bin/*
     awk -v mark="<!-- run: $1 -->" '
         $0 == mark { marked = 1; next }
@@ -61,7 +61,8 @@ run_documented() {
         $0 == "```" { marked = inside = 0 }
         inside' "$source_dir/docs/launchers.md" >"$blocks"
     [ -s "$blocks" ] || die "docs/launchers.md has no commands for $1"
-    expect 0 env OMPI_MCA_rmaps_base_oversubscribe=1 PATH="$work/bin:$(dirname "$weft"):$PATH" bash -e "$blocks"
+    expect 0 env OMPI_MCA_rmaps_base_oversubscribe=1 \
+        PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PATH="$work/bin:$(dirname "$weft"):$PATH" bash -e "$blocks"
     says out '^# Out of bounds values : 0 OK$'
     [ "$(grep -c '^# Out of bounds values : 0 OK$' "$work/out")" -eq \
         "$(grep -c 'perf all_reduce' "$blocks")" ] || die "not all documented commands are right"

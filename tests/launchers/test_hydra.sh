@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Hydra carries the id by PMI-1: ranks without a folder, several communicators, MPI before and after.
 . "$(dirname "$0")/common.sh"
-hydra=mpirun.mpich
+hydra=${E2E_MPIEXEC:-mpirun.mpich}
+program=${E2E_MPI_PROGRAM:-$with_mpi/with_mpich}
 command -v $hydra >/dev/null || skip "no $hydra (Debian: mpich)"
 may_unshare || skip "may not make mount namespaces"
 
@@ -21,7 +22,7 @@ says err 'boot.exchange = pmix: PMIX_NAMESPACE is not set; open here: pmi, folde
 unset WEFT_BOOT_RENDEZVOUS
 
 for steps in ww iwmwmf wimwf wwimf iwfW; do
-    in_one_process "$with_mpi/with_mpich" 3 $steps $hydra -n 3
+    in_one_process "$program" 3 $steps $hydra -n 3
 done
-[ ! -x "$with_mpi/with_mpich" ] || says out '^refused: MPI_Finalize has ended the conversation'
+[ ! -x "$program" ] || says out '^refused: MPI_Finalize has ended the conversation'
 run_documented hydra

@@ -21,7 +21,7 @@ class Starter(unittest.TestCase):
         self.assertEqual([line[:8] for line in lines], [f"[{r}] {r} 3 " for r in range(3)])
 
     def test_two_jobs_at_once_do_not_meet(self):
-        script = "import sys, weft; c = weft.Communicator(); print(c.size)"
+        script = "import sys, weft; sys.stdout.write('%d\\n' % weft.Communicator().size)"
         with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
             file.write(script)
             file.flush()

@@ -69,8 +69,8 @@ static void plan_check_print_figures(const plan_request_t *request, const plan_s
            "combined or copied\n"
            "          each further slice: %.4g transfers, %.4g combined or copied at the busiest "
            "rank\n",
-           c->chain, c->fill.edges, c->fill.hops, c->fill.touched, c->steady.edges,
-           c->steady.touched);
+           c->chain, weft_cost_sum(c->fill.edges), weft_cost_sum(c->fill.hops), c->fill.touched,
+           weft_cost_sum(c->steady.edges), c->steady.touched);
     printf("size      %llu words a rank at most (%llu in all), %u ports, %u lanes, %llu moves, %u "
            "scratch chunks\n",
            (unsigned long long)f->words_most, (unsigned long long)f->words, f->ports_most,
@@ -104,10 +104,10 @@ static void plan_check_put_figures(json_t *json, const plan_study_t *study)
     const weft_cost_t *cost = &study->cost;
     json_open(json, "cost", '{');
     json_unsigned(json, "chain", cost->chain);
-    json_real(json, "fill_hops", cost->fill.hops);
-    json_real(json, "fill_edges", cost->fill.edges);
+    json_real(json, "fill_hops", weft_cost_sum(cost->fill.hops));
+    json_real(json, "fill_edges", weft_cost_sum(cost->fill.edges));
     json_real(json, "fill_touched", cost->fill.touched);
-    json_real(json, "steady_edges", cost->steady.edges);
+    json_real(json, "steady_edges", weft_cost_sum(cost->steady.edges));
     json_real(json, "steady_touched", cost->steady.touched);
     json_unsigned(json, "link_chunks", cost->link_chunks);
     json_close(json, '}');
@@ -168,17 +168,17 @@ void plan_put_prices(const plan_request_t *request, const plan_study_t *study,
     if (json == NULL) {
         char text[24], more[24];
         printf("prices    alpha %s, overhead %s, beta %.4g GB/s, gamma %.4g GB/s, from %s\n",
-               price_time_text(model->cost.alpha, text),
-               price_time_text(model->cost.overhead, more), 1e-9 / model->cost.beta,
-               1e-9 / model->cost.gamma, model->origin);
+               price_time_text(model->edge.alpha, text),
+               price_time_text(model->edge.overhead, more), 1e-9 / model->edge.beta,
+               1e-9 / model->gamma, model->origin);
         printf("  %10s  %10s  %8s  %8s  %10s  %10s  %s\n", "size", "time", "algbw", "busbw",
                "busiest", "all links", "slices");
     } else {
         json_open(json, "model", '{');
-        json_real(json, "alpha", model->cost.alpha);
-        json_real(json, "overhead", model->cost.overhead);
-        json_real(json, "beta", model->cost.beta);
-        json_real(json, "gamma", model->cost.gamma);
+        json_real(json, "alpha", model->edge.alpha);
+        json_real(json, "overhead", model->edge.overhead);
+        json_real(json, "beta", model->edge.beta);
+        json_real(json, "gamma", model->gamma);
         json_string(json, "origin", model->origin);
         json_close(json, '}');
         json_open(json, "prices", '[');

@@ -183,9 +183,9 @@ static void plan_compare_show_text(const pair_t *pair)
     printf("bits      %s\n", plan_compare_bits_text(pair));
     plan_compare_put_turns(pair, NULL);
     printf("prices    alpha %s, overhead %s, beta %.4g GB/s, gamma %.4g GB/s, from %s\n",
-           price_time_text(pair->model.cost.alpha, text),
-           price_time_text(pair->model.cost.overhead, more), 1e-9 / pair->model.cost.beta,
-           1e-9 / pair->model.cost.gamma, pair->model.origin);
+           price_time_text(pair->model.edge.alpha, text),
+           price_time_text(pair->model.edge.overhead, more), 1e-9 / pair->model.edge.beta,
+           1e-9 / pair->model.gamma, pair->model.origin);
     printf("  %10s  %20s  %20s  %s\n", "size", pair->source[0].label, pair->source[1].label,
            "faster");
     plan_compare_put_sizes(pair, NULL);

@@ -91,7 +91,7 @@ static void plan_price_ask_nets(const tool_session_t *session, uint32_t nhosts,
 {
     for (uint32_t i = 0;; i++) {
         const weft_loaded_t *loaded = weft_registry_get(session->registry, WEFT_KIND_NET, i);
-        if (loaded == NULL || (nhosts == 1 && model->cost.alpha > 0)) {
+        if (loaded == NULL || (nhosts == 1 && model->edge.alpha > 0)) {
             return;
         }
         const weft_net_ops_t *ops = loaded->plugin->ops;
@@ -103,10 +103,10 @@ static void plan_price_ask_nets(const tool_session_t *session, uint32_t nhosts,
         }
         if (ops->device_count(net, &count) == WEFT_OK && count > 0 &&
             weft_net_props_read(loaded, net, 0, &props) == WEFT_OK &&
-            (double)props.latency_ns * 1e-9 > model->cost.alpha) {
-            model->cost.alpha = (double)props.latency_ns * 1e-9;
-            model->cost.overhead = weft_cost_overhead(props.latency_ns, props.overhead_ns);
-            model->cost.beta = 1 / (double)props.bandwidth;
+            (double)props.latency_ns * 1e-9 > model->edge.alpha) {
+            model->edge.alpha = (double)props.latency_ns * 1e-9;
+            model->edge.overhead = weft_cost_overhead(props.latency_ns, props.overhead_ns);
+            model->edge.beta = 1 / (double)props.bandwidth;
             model->slot_bytes = props.slot_bytes;
             snprintf(model->origin, sizeof model->origin, "%s", loaded->plugin->name);
         }
@@ -128,7 +128,7 @@ static void plan_price_ask_kernel(const tool_session_t *session, price_model_t *
     }
     if (ops->props(kernel, &props) == WEFT_OK && props.bandwidth > 0) {
         size_t at = strlen(model->origin);
-        model->cost.gamma = 1 / (double)props.bandwidth;
+        model->gamma = 1 / (double)props.bandwidth;
         snprintf(model->origin + at, sizeof model->origin - at, "%s%s", at > 0 ? " and " : "",
                  loaded->plugin->name);
     }
@@ -146,21 +146,21 @@ void price_model_make(const price_request_t *request, const tool_session_t *sess
     if (model->origin[0] == '\0') {
         snprintf(model->origin, sizeof model->origin, "constants");
     }
-    model->cost.alpha = request->alpha >= 0     ? request->alpha
-                        : model->cost.alpha > 0 ? model->cost.alpha
+    model->edge.alpha = request->alpha >= 0     ? request->alpha
+                        : model->edge.alpha > 0 ? model->edge.alpha
                                                 : ALPHA_DEFAULT;
-    if (request->alpha >= 0 || model->cost.overhead <= 0) {
-        model->cost.overhead = model->cost.alpha / 4;
+    if (request->alpha >= 0 || model->edge.overhead <= 0) {
+        model->edge.overhead = model->edge.alpha / 4;
     }
     if (request->overhead >= 0) {
-        model->cost.overhead = request->overhead;
+        model->edge.overhead = request->overhead;
     }
-    model->cost.beta = request->beta >= 0     ? request->beta
-                       : model->cost.beta > 0 ? model->cost.beta
+    model->edge.beta = request->beta >= 0     ? request->beta
+                       : model->edge.beta > 0 ? model->edge.beta
                                               : BETA_DEFAULT;
-    model->cost.gamma = request->gamma >= 0     ? request->gamma
-                        : model->cost.gamma > 0 ? model->cost.gamma
-                                                : GAMMA_DEFAULT;
+    model->gamma = request->gamma >= 0 ? request->gamma
+                   : model->gamma > 0  ? model->gamma
+                                       : GAMMA_DEFAULT;
     if (request->alpha >= 0 && request->beta >= 0 && request->gamma >= 0) {
         snprintf(model->origin, sizeof model->origin, "the command line");
     } else if (request->alpha >= 0 || request->beta >= 0 || request->gamma >= 0) {
@@ -178,6 +178,12 @@ uint64_t price_block(weft_coll_t coll, uint32_t nranks, uint64_t size)
     uint32_t out = weft_coll_blocks(coll, nranks, WEFT_OPERAND_OUT);
     uint32_t blocks = in > out ? in : out;
     return (size + blocks - 1) / blocks;
+}
+
+weft_cost_model_t price_model_figures(const price_model_t *model)
+{
+    return weft_cost_uniform(model->edge.alpha, model->edge.beta, model->gamma,
+                             model->edge.overhead);
 }
 
 double price_bus_factor(weft_coll_t coll, uint32_t nranks)
@@ -199,11 +205,12 @@ price_time_t price_time(const weft_cost_t *cost, const price_model_t *model, wef
 {
     price_time_t best = {.seconds = INFINITY};
     uint64_t block = price_block(coll, nranks, size);
+    const weft_cost_model_t figures = price_model_figures(model);
     for (uint32_t slices = 1; slices < slots || slices == 1; slices *= 2) {
         /* Multiples of a cache line, about 19 % apart. */
         for (double at = SLOT_BYTES_LEAST; at <= (double)model->slot_bytes; at *= 1.189207115) {
             uint64_t bytes = (uint64_t)(at + 0.5) / SLOT_BYTES_LEAST * SLOT_BYTES_LEAST;
-            double t = weft_cost_time(cost, &model->cost, block, k, slices, bytes);
+            double t = weft_cost_time(cost, &figures, block, k, slices, bytes);
             if (t < best.seconds) {
                 best = (price_time_t){.seconds = t, .slices = slices, .slice_bytes = bytes};
             }

@@ -16,7 +16,8 @@ typedef struct price_request {
 } price_request_t;
 
 typedef struct price_model {
-    weft_cost_model_t cost;
+    weft_cost_edge_t edge; /* of any edge */
+    double gamma;
     uint64_t slot_bytes; /* largest slice */
     char origin[160];
 } price_model_t;
@@ -76,6 +77,9 @@ void price_model_make(const price_request_t *request, const tool_session_t *sess
 price_time_t price_time(const weft_cost_t *cost, const price_model_t *model, weft_coll_t coll,
                         uint32_t nranks, uint32_t k, uint32_t slots, uint64_t size);
 uint64_t price_block(weft_coll_t coll, uint32_t nranks, uint64_t size);
+/* Returns the model for weft_cost_time(). */
+weft_cost_model_t price_model_figures(const price_model_t *model);
+
 /* Bus bandwidth over algorithm bandwidth. */
 double price_bus_factor(weft_coll_t coll, uint32_t nranks);
 

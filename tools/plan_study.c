@@ -37,8 +37,8 @@ weft_status_t plan_study_make(plan_study_t *study, const plan_request_t *request
     status = status != WEFT_OK ? status : plan_study_prove(study, request, limit);
     study->verify_seconds = (double)(weft_os_clock_ns() - start) * 1e-9;
     if (status == WEFT_OK && plan_study_good(study)) {
-        status = weft_plan_cost(study->set.plans, study->set.nranks, (uint32_t)request->slots,
-                                &study->cost);
+        status = weft_plan_cost(study->set.plans, study->set.nranks, study->set.hosts,
+                                (uint32_t)request->slots, &study->cost);
     }
     if (status == WEFT_OK) {
         status = price_facts(study->set.plans, study->set.nranks, &study->facts);

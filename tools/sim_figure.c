@@ -227,9 +227,9 @@ static void put_figure(figure_t *figure, FILE *out)
                  "cost walk · α %s a message, %s a further one · links %.4g GB/s · combining %.4g "
                  "GB/s · %lld "
                  "slots of up to %llu KiB · %lld rank%s a host",
-                 price_time_text(model->cost.alpha, text),
-                 price_time_text(model->cost.overhead, more), 1e-9 / model->cost.beta,
-                 1e-9 / model->cost.gamma, (long long)request->slots,
+                 price_time_text(model->edge.alpha, text),
+                 price_time_text(model->edge.overhead, more), 1e-9 / model->edge.beta,
+                 1e-9 / model->gamma, (long long)request->slots,
                  (unsigned long long)(model->slot_bytes >> 10), (long long)request->per_host,
                  request->per_host == 1 ? "" : "s");
     }

@@ -22,7 +22,7 @@ static bool sim_point_is_priced(const sim_point_t *point)
 {
     return sim_point_good(point) ||
            (point->served && point->survey.verdict == WEFT_VERDICT_TOO_BIG && point->survey.k > 0 &&
-            point->survey.cost.steady.edges > 0);
+            weft_cost_sum(point->survey.cost.steady.edges) > 0);
 }
 
 double sim_point_time(const sim_request_t *request, const sim_point_t *point, uint64_t size)
@@ -83,8 +83,8 @@ weft_status_t sim_survey(const sim_request_t *request, const plan_source_t *sour
     price_model_make(&request->price, &source->session, topo.nhosts, &point->model);
     uint64_t start = weft_os_clock_ns();
     if (status == WEFT_OK) {
-        status = weft_plan_survey(nranks, sim_point_emit_rank, &emitter, (uint32_t)request->slots,
-                                  &point->survey);
+        status = weft_plan_survey(nranks, host, sim_point_emit_rank, &emitter,
+                                  (uint32_t)request->slots, &point->survey);
     }
     weft_topo_view_fini(&emitter.view);
     point->survey_seconds = (double)(weft_os_clock_ns() - start) * 1e-9;

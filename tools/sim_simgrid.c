@@ -103,7 +103,7 @@ static const char *sim_simgrid_put_number(number_t text, double value)
 static bool sim_simgrid_simulate(const simgrid_job_t *job, const price_time_t *cut, uint64_t size,
                                  double *seconds_p)
 {
-    const weft_cost_model_t *m = &job->point.model.cost;
+    const price_model_t *m = &job->point.model;
     const sim_request_t *q = job->request;
     uint32_t k = job->point.survey.k;
     uint64_t block = price_block(q->coll, job->point.nranks, size);
@@ -125,13 +125,13 @@ static bool sim_simgrid_simulate(const simgrid_job_t *job, const price_time_t *c
                           "--slice-bytes",
                           sim_simgrid_put_number(n[4], slice),
                           "--alpha",
-                          sim_simgrid_put_number(n[5], m->alpha),
+                          sim_simgrid_put_number(n[5], m->edge.alpha),
                           "--beta",
-                          sim_simgrid_put_number(n[6], m->beta),
+                          sim_simgrid_put_number(n[6], m->edge.beta),
                           "--gamma",
                           sim_simgrid_put_number(n[7], m->gamma),
                           "--overhead",
-                          sim_simgrid_put_number(n[8], m->overhead),
+                          sim_simgrid_put_number(n[8], m->edge.overhead),
                           q->platform != NULL ? "--platform" : NULL,
                           q->platform,
                           NULL};

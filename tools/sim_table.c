@@ -126,7 +126,7 @@ static void sim_table_put_plans(const sim_request_t *request, const sim_point_t 
 void sim_put_table(const sim_request_t *request, const sim_point_t *points)
 {
     json_t json = {.out = stdout};
-    const weft_cost_model_t *m = &points[0].model.cost;
+    const price_model_t *m = &points[0].model;
     if (request->form == SIM_CSV) {
         puts("collective,nranks,size,algorithm,seconds,algbw,busbw,fastest");
     } else if (request->form == SIM_JSON) {
@@ -139,10 +139,11 @@ void sim_put_table(const sim_request_t *request, const sim_point_t *points)
         for (uint32_t i = 0; i < request->nspecs; i++) {
             if (points[i].served) {
                 char text[24], more[24];
-                m = &points[i].model.cost;
+                m = &points[i].model;
                 printf("# alpha %s, overhead %s, beta %.4g GB/s, gamma %.4g GB/s, from %s\n",
-                       price_time_text(m->alpha, text), price_time_text(m->overhead, more),
-                       1e-9 / m->beta, 1e-9 / m->gamma, points[i].model.origin);
+                       price_time_text(m->edge.alpha, text),
+                       price_time_text(m->edge.overhead, more), 1e-9 / m->edge.beta,
+                       1e-9 / m->gamma, points[i].model.origin);
                 break;
             }
         }

@@ -264,9 +264,10 @@ WEFT_EXPORT weft_status_t weft_comm_explain(weft_comm_t *comm, weft_coll_t coll,
 
 /* Predicts how long a call would take on this communicator, in seconds: the price that the cost
  * model gives to the plan that the tuner chooses. The model knows what weft measured of transports
- * and kernel, or was told by options, and no other load of the machine.
- * Errors: as the collective, and ERR_UNSUPPORTED for SEND_RECV, which has no plan, and for vector
- * collectives whose lengths no rank knows all (ALL_TO_ALL_V, GATHER_V, SCATTER_V).
+ * and kernel, or was told by options, and no other load of the machine. Of SEND_RECV it is the time
+ * of one message, and `root` is the peer.
+ * Errors: as the collective, and ERR_UNSUPPORTED for vector collectives whose lengths no rank knows
+ * all (ALL_TO_ALL_V, GATHER_V, SCATTER_V).
  * Blocking: no. Thread: one. */
 WEFT_EXPORT weft_status_t weft_comm_predict(weft_comm_t *comm, weft_coll_t coll, uint64_t count,
                                             weft_dtype_t dtype, weft_op_t op, uint32_t root,

@@ -16,6 +16,7 @@
 #include "core/comm/handle.h"
 #include "core/comm/progress.h"
 #include "core/comm/select.h"
+#include "core/comm/select_price.h"
 #include "core/comm/split.h"
 #include "core/comm/streams.h"
 #include "core/comm/vectors.h"
@@ -292,15 +293,19 @@ static weft_status_t comm_predict(weft_comm_state_t *state, const weft_args_t *a
                                   double *seconds_p)
 {
     weft_prepared_t *prepared;
-    if (args->coll == WEFT_SEND_RECV || weft_vectors_need(args->coll) == WEFT_VECTOR_PAIRS) {
-        return weft_fail(WEFT_ERR_UNSUPPORTED, 0, "weft_comm_predict: %s: %s",
-                         weft_coll_name(args->coll),
-                         args->coll == WEFT_SEND_RECV ? "messages have no plan that has a price"
-                                                      : "no rank knows the lengths of all blocks");
+    if (weft_vectors_need(args->coll) == WEFT_VECTOR_PAIRS) {
+        return weft_fail(WEFT_ERR_UNSUPPORTED, 0,
+                         "weft_comm_predict: %s: no rank knows the lengths of all blocks",
+                         weft_coll_name(args->coll));
     }
     if (state->self.nranks == 1) {
         double bytes = (double)args->count * (double)weft_dtype_size(args->dtype);
         *seconds_p = bytes / (double)state->self.family->kernel.props.bandwidth;
+        return WEFT_OK;
+    }
+    if (args->coll == WEFT_SEND_RECV) {
+        *seconds_p = weft_price_message(state, args->root,
+                                        args->count * (uint64_t)weft_dtype_size(args->dtype));
         return WEFT_OK;
     }
     weft_status_t status = weft_select(state, args, &prepared);

@@ -14,6 +14,7 @@
 #include <weft/plugin/tuner.h>
 
 #include "core/boot/health.h"
+#include "core/comm/figures.h"
 #include "core/exec/transports.h"
 #include "core/os/os.h"
 #include "core/os/os_host_memory.h"
@@ -86,7 +87,8 @@ typedef struct weft_family {
     weft_family_tuner_t tuner;
     weft_os_host_memory_t proof_memory;
     weft_proof_board_t *proofs; /* of this host's processes; NULL: none */
-    weft_cost_model_t model;    /* equal on all ranks, as are the next five */
+    weft_cost_model_t model;    /* equal on all ranks, as are the next six */
+    double gamma[WEFT_FIGURES_RATES];
     uint32_t slots;
     uint64_t slot_bytes;
     uint64_t small_bytes; /* of slots for small payloads; 0: some rank's device uses the slots */

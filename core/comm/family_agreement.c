@@ -49,6 +49,19 @@ static bool family_agreement_is_free(const agree_text_t *a, const char *section)
     return false;
 }
 
+/* Each value of a list is compared as one of its own. */
+static void family_agreement_list(agree_text_t *a, const char *key, const char *values)
+{
+    for (uint32_t i = 1; *values != '\0'; i++) {
+        char numbered[224], value[1024];
+        size_t bytes = strcspn(values, "\n");
+        snprintf(numbered, sizeof numbered, "%s %u", key, i);
+        snprintf(value, sizeof value, "%.*s", (int)bytes, values);
+        family_agreement_add(a, numbered, value);
+        values += bytes + (values[bytes] == '\n');
+    }
+}
+
 static void family_agreement_option(void *arg, const char *section, const weft_option_t *option,
                                     const char *value, const char *origin)
 {
@@ -56,7 +69,11 @@ static void family_agreement_option(void *arg, const char *section, const weft_o
     (void)origin;
     if ((option->flags & WEFT_OPTION_LOCAL) == 0 && !family_agreement_is_free(arg, section)) {
         snprintf(key, sizeof key, "%s.%s", section, option->name);
-        family_agreement_add(arg, key, value);
+        if ((option->flags & WEFT_OPTION_LIST) != 0) {
+            family_agreement_list(arg, key, value);
+        } else {
+            family_agreement_add(arg, key, value);
+        }
     }
 }
 

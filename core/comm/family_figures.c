@@ -3,11 +3,15 @@
  * Figures of the transports and the kernel, of which the worst of all ranks hold for all. */
 #include "core/comm/family_figures.h"
 
+#include <string.h>
+
 #include "core/boot/exchange.h"
 #include "core/exec/slot_store.h"
 
 typedef struct figures {
-    double alpha, beta, gamma, overhead;
+    weft_cost_edge_t level[WEFT_LEVELS];
+    double wire;
+    double gamma[WEFT_FIGURES_RATES];
     uint64_t slot_bytes;
     uint32_t slots;
     uint32_t channels;
@@ -24,11 +28,65 @@ static uint32_t family_figures_power_of_two(uint32_t n)
     return p;
 }
 
-/* Collects this rank's figures over the transports that it uses. */
-static figures_t family_figures_own(const weft_family_t *family, uint32_t used)
+static double family_figures_worse(double a, double b)
 {
-    figures_t f = {.gamma = 1.0 / (double)(family->kernel.props.bandwidth + 1),
-                   .slots = 2,
+    return a > b ? a : b;
+}
+
+static void family_figures_worsen(weft_cost_edge_t *into, const weft_cost_edge_t *edge)
+{
+    into->alpha = family_figures_worse(into->alpha, edge->alpha);
+    into->beta = family_figures_worse(into->beta, edge->beta);
+    into->overhead = family_figures_worse(into->overhead, edge->overhead);
+}
+
+/* What was measured of the transport's edges, or else what it says. */
+static weft_figures_edge_t family_figures_edge(const weft_figures_t *given,
+                                               const weft_transport_t *transport,
+                                               weft_level_t level)
+{
+    const weft_net_props_t *p = &transport->props;
+    weft_figures_edge_t all = {
+        .edge = {.alpha = (double)p->latency_ns * 1e-9,
+                 .beta = 1.0 / (double)(p->bandwidth + 1),
+                 .overhead = weft_cost_overhead(p->latency_ns, p->overhead_ns)}};
+    const weft_figures_edge_t *one =
+        weft_figures_find(given, transport->loaded->plugin->name, level);
+    if (one != NULL) {
+        all.edge.alpha = one->edge.alpha > 0 ? one->edge.alpha : all.edge.alpha;
+        all.edge.beta = one->edge.beta > 0 ? one->edge.beta : all.edge.beta;
+        all.edge.overhead = one->edge.overhead > 0 ? one->edge.overhead : all.edge.overhead;
+        all.wire = one->wire;
+    }
+    /* A device has its bandwidth once, however many ranks of a host and channels use it. */
+    all.wire = level == WEFT_LEVEL_INSIDE ? 0 : all.wire > 0 ? all.wire : all.edge.beta;
+    return all;
+}
+
+/* Each peer counts at its level, by the transport that serves it. */
+static void family_figures_add_peers(const weft_family_t *family, const weft_figures_t *given,
+                                     figures_t *f)
+{
+    const weft_boot_peer_t *peers = weft_boot_peers(family->boot);
+    for (uint32_t peer = 0; peer < family->nranks; peer++) {
+        uint32_t index = weft_transports_index(family->transports, peer);
+        if (peer == family->rank || index >= weft_transports_count(family->transports)) {
+            continue;
+        }
+        weft_level_t level =
+            peers[peer].host == peers[family->rank].host ? WEFT_LEVEL_INSIDE : WEFT_LEVEL_BETWEEN;
+        weft_figures_edge_t edge =
+            family_figures_edge(given, weft_transports_get(family->transports, index), level);
+        family_figures_worsen(&f->level[level], &edge.edge);
+        f->wire = family_figures_worse(f->wire, edge.wire);
+    }
+}
+
+/* Collects this rank's figures over the transports that it uses. */
+static figures_t family_figures_own(const weft_family_t *family, const weft_figures_t *given,
+                                    uint32_t used)
+{
+    figures_t f = {.slots = 2,
                    .slot_bytes = WEFT_LINE,
                    .channels = family->kernel.props.channels,
                    .cores = weft_os_cpus(),
@@ -38,15 +96,14 @@ static figures_t family_figures_own(const weft_family_t *family, uint32_t used)
         if ((used >> i & 1) == 0) {
             continue;
         }
-        double alpha = (double)p->latency_ns * 1e-9;
-        double beta = 1.0 / (double)(p->bandwidth + 1);
-        double overhead = weft_cost_overhead(p->latency_ns, p->overhead_ns);
-        f.alpha = alpha > f.alpha ? alpha : f.alpha;
-        f.overhead = overhead > f.overhead ? overhead : f.overhead;
-        f.beta = beta > f.beta ? beta : f.beta;
         f.slots = p->slots > f.slots ? p->slots : f.slots;
         f.slot_bytes = p->slot_bytes > f.slot_bytes ? p->slot_bytes : f.slot_bytes;
     }
+    for (uint32_t i = 0; i < WEFT_FIGURES_RATES; i++) {
+        double measured = given->kernel.gamma[i];
+        f.gamma[i] = measured > 0 ? measured : 1.0 / (double)(family->kernel.props.bandwidth + 1);
+    }
+    family_figures_add_peers(family, given, &f);
     return f;
 }
 
@@ -55,10 +112,13 @@ static void family_figures_combine(void *into, const void *from)
 {
     figures_t *f = into;
     const figures_t *g = from;
-    f->alpha = g->alpha > f->alpha ? g->alpha : f->alpha;
-    f->beta = g->beta > f->beta ? g->beta : f->beta;
-    f->gamma = g->gamma > f->gamma ? g->gamma : f->gamma;
-    f->overhead = g->overhead > f->overhead ? g->overhead : f->overhead;
+    for (uint32_t l = 0; l < WEFT_LEVELS; l++) {
+        family_figures_worsen(&f->level[l], &g->level[l]);
+    }
+    for (uint32_t i = 0; i < WEFT_FIGURES_RATES; i++) {
+        f->gamma[i] = family_figures_worse(f->gamma[i], g->gamma[i]);
+    }
+    f->wire = family_figures_worse(f->wire, g->wire);
     f->slots = g->slots > f->slots ? g->slots : f->slots;
     f->slot_bytes = g->slot_bytes > f->slot_bytes ? g->slot_bytes : f->slot_bytes;
     f->channels = g->channels < f->channels ? g->channels : f->channels;
@@ -78,7 +138,8 @@ static void family_figures_take(weft_family_t *family, const figures_t *f)
     const weft_exec_settings_t *exec = &family->settings.exec;
     uint64_t bytes = exec->slot_bytes > 0 ? exec->slot_bytes : f->slot_bytes;
     family->model = (weft_cost_model_t){
-        .alpha = f->alpha, .beta = f->beta, .gamma = f->gamma, .overhead = f->overhead};
+        .level = {f->level[0], f->level[1]}, .gamma = f->gamma[WEFT_FP32], .wire = f->wire};
+    memcpy(family->gamma, f->gamma, sizeof family->gamma);
     family->slots = family_figures_power_of_two(exec->slots > 0 ? (uint32_t)exec->slots : f->slots);
     family->slot_bytes = (bytes + WEFT_LINE - 1) / WEFT_LINE * WEFT_LINE;
     family->channels = family_figures_channels(family, f);
@@ -89,9 +150,16 @@ static void family_figures_take(weft_family_t *family, const figures_t *f)
 
 weft_status_t weft_family_exchange_figures(weft_family_t *family, uint32_t used)
 {
-    figures_t figures = family_figures_own(family, used);
-    weft_status_t status = weft_boot_all_reduce(family->boot, "transport figures", &figures,
-                                                sizeof figures, family_figures_combine);
+    weft_figures_t given;
+    const weft_figures_settings_t *settings = &family->settings.figures;
+    weft_status_t status = weft_figures_read(settings->edge, settings->kernel,
+                                             family->kernel.loaded->plugin->name, &given);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    figures_t figures = family_figures_own(family, &given, used);
+    status = weft_boot_all_reduce(family->boot, "transport figures", &figures, sizeof figures,
+                                  family_figures_combine);
     if (status == WEFT_OK) {
         family_figures_take(family, &figures);
     }

@@ -77,6 +77,20 @@ static weft_status_t family_plugins_need_one(const weft_family_t *family, weft_p
     return WEFT_OK;
 }
 
+/* The tuner sees the names of all algorithms, for options that name some. */
+static weft_status_t family_plugins_check_tuner(const weft_family_t *family)
+{
+    const char *names[WEFT_ALGOS_MAX];
+    const weft_tuner_ops_t *ops = family->tuner.ops;
+    if (!WEFT_HAS(ops, weft_tuner_ops_t, check) || ops->check == NULL) {
+        return WEFT_OK;
+    }
+    for (uint32_t i = 0; i < family->algos.count; i++) {
+        names[i] = family->algos.list[i].loaded->plugin->name;
+    }
+    return ops->check(family->tuner.instance, names, family->algos.count);
+}
+
 weft_status_t weft_family_create_plugins(weft_family_t *family)
 {
     weft_status_t status =
@@ -115,7 +129,8 @@ weft_status_t weft_family_create_plugins(weft_family_t *family)
         status = family_plugins_made(
             tuner, family->tuner.ops->create(tuner->host, tuner->config, &family->tuner.instance));
     }
-    return status == WEFT_OK ? family_plugins_create_algos(family) : status;
+    status = status == WEFT_OK ? family_plugins_create_algos(family) : status;
+    return status == WEFT_OK ? family_plugins_check_tuner(family) : status;
 }
 
 void weft_family_destroy_plugins(weft_family_t *family)

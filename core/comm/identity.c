@@ -35,9 +35,14 @@ static weft_status_t identity_count_hosts(weft_comm_identity_t *self)
 static weft_status_t identity_see(weft_comm_identity_t *self)
 {
     static const weft_algo_topo_t nothing = {.size = sizeof nothing, .nhosts = 1};
-    bool hides = self->family->settings.plan.deterministic;
-    return weft_topo_view_init(&self->view, hides ? &nothing : &self->family->job.topo,
-                               hides ? NULL : self->family_rank, self->nranks);
+    const weft_algo_topo_t *topo = &self->family->job.topo;
+    if (!self->family->settings.plan.deterministic) {
+        return weft_topo_view_init(&self->view, topo, self->family_rank, self->nranks);
+    }
+    weft_status_t status = weft_topo_view_init(&self->view, &nothing, NULL, self->nranks);
+    return status == WEFT_OK
+               ? weft_topo_view_init(&self->hidden, topo, self->family_rank, self->nranks)
+               : status;
 }
 
 weft_status_t weft_identity_init(weft_comm_identity_t *self, const weft_comm_setup_t *setup)
@@ -77,9 +82,14 @@ uint32_t weft_identity_find(const weft_comm_identity_t *self, uint32_t family_ra
     return low;
 }
 
+const uint32_t *weft_identity_hosts(const weft_comm_identity_t *self)
+{
+    return self->hidden.topo.host != NULL ? self->hidden.topo.host : self->view.topo.host;
+}
+
 uint64_t weft_identity_bytes(const weft_comm_identity_t *self)
 {
-    return self->nranks * sizeof *self->family_rank + self->view.bytes;
+    return self->nranks * sizeof *self->family_rank + self->view.bytes + self->hidden.bytes;
 }
 
 void weft_identity_fini(weft_comm_identity_t *self)
@@ -89,5 +99,6 @@ void weft_identity_fini(weft_comm_identity_t *self)
     }
     weft_os_free(self->family_rank);
     weft_topo_view_fini(&self->view);
+    weft_topo_view_fini(&self->hidden);
     *self = (weft_comm_identity_t){.family = NULL};
 }

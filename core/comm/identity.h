@@ -19,6 +19,7 @@ typedef struct weft_comm_identity {
     uint32_t crowd; /* ranks on the machine that has most of them */
     /* What algorithms see of the topology. In deterministic mode all ranks share one host. */
     weft_topo_view_t view;
+    weft_topo_view_t hidden; /* in deterministic mode: the topology, for prices; else empty */
 } weft_comm_identity_t;
 
 /* Arguments for making a communicator. */
@@ -34,6 +35,8 @@ typedef struct weft_comm_setup {
 weft_status_t weft_identity_init(weft_comm_identity_t *self, const weft_comm_setup_t *setup);
 /* Returns the communicator's number of rank `family_rank` of the family; nranks: not a member. */
 uint32_t weft_identity_find(const weft_comm_identity_t *self, uint32_t family_rank);
+/* Returns the host of each rank, in deterministic mode too. */
+const uint32_t *weft_identity_hosts(const weft_comm_identity_t *self);
 /* Returns the bytes of the tables. */
 uint64_t weft_identity_bytes(const weft_comm_identity_t *self);
 /* Frees the tables and releases the family. */

@@ -6,6 +6,19 @@
 
 #include "core/comm/comm.h"
 
+/* What the tuner answers for a call. The names live as long as the family. */
+typedef struct weft_select_choice {
+    const char *algo;
+    const char *next; /* the second best; NULL: there is none */
+    double seconds;   /* that the model predicts */
+    weft_tuner_choice_t tuner;
+} weft_select_choice_t;
+
+/* Chooses for a call and proves the plan, but prepares nothing. Errors as weft_select(). Thread: the
+ * owner. */
+weft_status_t weft_select_choose(const weft_comm_state_t *state, const weft_args_t *args,
+                                 weft_select_choice_t *chosen);
+
 /* Returns the prepared program of a call, from the cache or made now. args->count of a vector
  * collective is the size of its class, equal on all ranks: see weft_vectors_class().
  * ERR_UNSUPPORTED: no algorithm serves the call, on all ranks alike. Other failures are those of

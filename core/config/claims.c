@@ -72,6 +72,10 @@ static weft_status_t claims_mark_known(weft_config_t *config, const weft_claim_t
                              g->claim->section, g->claim->option.name, claim->section,
                              claim->option.name);
         }
+        if (g->first_line != 0 && (claim->option.flags & WEFT_OPTION_LIST) == 0) {
+            return weft_fail(WEFT_ERR_CONFIG, 0, "%s: [%s] %s is given twice, first on line %u",
+                             g->origin, claim->section, claim->option.name, g->first_line);
+        }
         g->claim = claim;
         status = claims_value_parse(claim, g->value, g->origin, out);
     }
@@ -108,6 +112,62 @@ static weft_claim_t *claims_claim_make(weft_config_t *config, const char *sectio
     return claim;
 }
 
+typedef struct claims_list {
+    const char *section, *key;
+    char env_name[WEFT_STORE_NAME_MAX];
+    weft_source_t source; /* of the values that count */
+} claims_list_t;
+
+/* Writes the values of a list, a line each, with their origins or without; "" and NULL: measures.
+ * Returns the bytes without the zero. */
+static size_t claims_list_write(const weft_config_t *config, const claims_list_t *list,
+                                bool origins, char *text, size_t bytes)
+{
+    size_t at = 0;
+    for (const weft_given_t *g = config->given; g != NULL; g = g->next) {
+        if (g->source != list->source ||
+            !weft_store_given_is(g, list->section, list->key, list->env_name)) {
+            continue;
+        }
+        int n = snprintf(text != NULL ? text + at : NULL, text != NULL ? bytes - at : 0, "%s%s%s%s",
+                         origins ? g->origin : "",
+                         origins              ? "\t"
+                         : !origins && at > 0 ? "\n"
+                                              : "",
+                         g->value, origins ? "\n" : "");
+        at += n > 0 ? (size_t)n : 0;
+    }
+    return at;
+}
+
+static const char *claims_list_text(weft_config_t *config, const claims_list_t *list, bool origins)
+{
+    size_t bytes = claims_list_write(config, list, origins, NULL, 0) + 1;
+    char *text = weft_store_alloc(config, bytes);
+    if (text != NULL) {
+        (void)claims_list_write(config, list, origins, text, bytes);
+    }
+    return text;
+}
+
+/* An option that may be given many times. Its field gets the origins too, the claim does not. */
+static weft_status_t claims_list_fill(weft_config_t *config, weft_claim_t *claim, void *out)
+{
+    const weft_given_t *given = claims_winner(config, claim->section, claim->option.name);
+    const char *text = "";
+    claim->value = "";
+    claim->origin = given != NULL ? given->origin : "default";
+    if (given != NULL) {
+        claims_list_t list = {
+            .section = claim->section, .key = claim->option.name, .source = given->source};
+        weft_store_env_name(list.section, list.key, list.env_name, sizeof list.env_name);
+        text = claims_list_text(config, &list, true);
+        claim->value = claims_list_text(config, &list, false);
+    }
+    memcpy((char *)out + claim->option.offset, &text, sizeof text);
+    return text != NULL && claim->value != NULL ? WEFT_OK : WEFT_ERR_RESOURCE;
+}
+
 static weft_status_t claims_option_fill(weft_config_t *config, const char *section,
                                         const weft_option_t *option, void *out)
 {
@@ -120,6 +180,9 @@ static weft_status_t claims_option_fill(weft_config_t *config, const char *secti
     weft_status_t status = claims_mark_known(config, claim, out);
     if (status != WEFT_OK) {
         return status;
+    }
+    if ((option->flags & WEFT_OPTION_LIST) != 0) {
+        return claims_list_fill(config, claim, out);
     }
     const weft_given_t *given = claims_winner(config, section, option->name);
     claim->origin = given != NULL ? given->origin : "default";

@@ -202,14 +202,9 @@ static char *config_parse_read_part(char *buffer, int room, void *stream)
 
 static bool config_parse_given_note(weft_feed_t *feed, const char *section, const char *key)
 {
-    char origin[4200], why[160];
+    char origin[4200];
     snprintf(origin, sizeof origin, "%s:%u", feed->path, feed->line);
     const weft_given_t *before = weft_store_find(feed->config, WEFT_FROM_FILE, section, key);
-    if (before != NULL) {
-        snprintf(why, sizeof why, "[%s] %s is given twice, first on line %u", section, key,
-                 before->line);
-        return config_parse_refuse(feed, why);
-    }
     if (++feed->keys > KEYS_MAX) {
         return config_parse_refuse(feed, "more than 4096 keys in one file");
     }
@@ -218,7 +213,8 @@ static bool config_parse_given_note(weft_feed_t *feed, const char *section, cons
                           .key = key,
                           .value = feed->value,
                           .origin = origin,
-                          .line = feed->line};
+                          .line = feed->line,
+                          .first_line = before != NULL ? before->line : 0};
     feed->status = weft_store_give(feed->config, &given);
     return feed->status == WEFT_OK;
 }

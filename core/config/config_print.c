@@ -13,6 +13,23 @@ static const char head[] =
     "# remove the ';' to set it. Order: --set section.key=value, WEFT_<SECTION>_<KEY>, one file\n"
     "# (--conf, WEFT_CONF, ~/.config/weft/weft.ini or /etc/weft/weft.ini), default.\n";
 
+/* A list has a line for each of its values. */
+static bool option_print_values(const weft_claim_t *claim, const char *before, FILE *out)
+{
+    const char *value = claim->value;
+    for (;;) {
+        int bytes = (int)strcspn(value, "\n");
+        if (fprintf(out, "%s%s =%s%.*s\n", before, claim->option.name, bytes == 0 ? "" : " ", bytes,
+                    value) < 0) {
+            return false;
+        }
+        if (value[bytes] == '\0') {
+            return true;
+        }
+        value += bytes + 1;
+    }
+}
+
 static bool option_print(const weft_claim_t *claim, FILE *out)
 {
     char limits[300], note[340] = "";
@@ -21,9 +38,8 @@ static bool option_print(const weft_claim_t *claim, FILE *out)
         snprintf(note, sizeof note, " (%s)", limits);
     }
     bool given = strcmp(claim->origin, "default") != 0;
-    bool blank = claim->value[0] == '\0';
-    return fprintf(out, "\n# %s%s\n%s%s =%s%s\n", claim->option.help, note, given ? "" : ";",
-                   claim->option.name, blank ? "" : " ", claim->value) >= 0;
+    bool done = fprintf(out, "\n# %s%s\n", claim->option.help, note) >= 0;
+    return done && option_print_values(claim, given ? "" : ";", out);
 }
 
 /* The keys of one section in the order of their claims. */

@@ -65,6 +65,9 @@ static bool option_table_entry_check(const weft_option_t *option, size_t config_
     } else if (option->value == NULL || option->help == NULL) {
         snprintf(why, bytes, "option %s has no %s, expected text", name,
                  option->value == NULL ? "default" : "help");
+    } else if ((option->flags & WEFT_OPTION_LIST) != 0 &&
+               (option->type != WEFT_OPT_STRING || option->value[0] != '\0')) {
+        snprintf(why, bytes, "option %s is a list, expected a STRING whose default is empty", name);
     } else if (option->type == WEFT_OPT_CHOICE && option->choices == NULL) {
         snprintf(why, bytes, "option %s has no choices, expected \"one|two\"", name);
     } else {

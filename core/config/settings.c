@@ -15,6 +15,7 @@
 #define BOOT(field) offsetof(weft_boot_settings_t, field)
 #define EXEC(field) offsetof(weft_exec_settings_t, field)
 #define PLAN(field) offsetof(weft_plan_settings_t, field)
+#define FIGURES(field) offsetof(weft_figures_settings_t, field)
 
 const weft_option_t weft_core_options[] = {
     {"plugin_dir", WEFT_OPT_STRING, CORE(plugin_dir), "",
@@ -119,9 +120,25 @@ const weft_option_t weft_plan_options[] = {
     {NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0},
 };
 
+const weft_option_t weft_figures_options[] = {
+    {"edge", WEFT_OPT_STRING, FIGURES(edge), "",
+     "measured figures of a transport, once per transport and level, in place of its own: "
+     "TRANSPORT "
+     "inside|between latency=300ns overhead=100ns bandwidth=8GB/s wire=12GB/s",
+     NULL, 0, 0, WEFT_OPTION_LIST, 0},
+    {"kernel", WEFT_OPT_STRING, FIGURES(kernel), "",
+     "measured figures of a kernel, in place of its own: KERNEL float=9GB/s half=3GB/s copy=12GB/s",
+     NULL, 0, 0, WEFT_OPTION_LIST, 0},
+    {"turn", WEFT_OPT_DURATION, FIGURES(turn), "1.5us",
+     "time for the scheduler to pass a core on, where ranks outnumber cores", NULL, 0, 1, 0, 0},
+    {"slice", WEFT_OPT_DURATION, FIGURES(slice), "170ns",
+     "time of a core for both ends of a slice, where ranks outnumber cores", NULL, 0, 1, 0, 0},
+    {NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0},
+};
+
 bool weft_settings_own(const char *section)
 {
-    static const char *const sections[] = {"core", "boot", "exec", "plan"};
+    static const char *const sections[] = {"core", "boot", "exec", "plan", "figures"};
     for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
         if (strcmp(section, sections[i]) == 0) {
             return true;
@@ -141,6 +158,7 @@ weft_status_t weft_settings_read(weft_config_t *config, weft_settings_t *setting
         {"boot", weft_boot_options, &settings->boot},
         {"exec", weft_exec_options, &settings->exec},
         {"plan", weft_plan_options, &settings->plan},
+        {"figures", weft_figures_options, &settings->figures},
     };
     memset(settings, 0, sizeof *settings);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The options of the core: sections [core], [boot], [exec] and [plan]. Times are in seconds. */
+ * The options of the core: sections [core], [boot], [exec], [plan] and [figures]. Times are in seconds. */
 #ifndef WEFT_CONFIG_SETTINGS_H
 #define WEFT_CONFIG_SETTINGS_H
 
@@ -57,22 +57,31 @@ typedef struct weft_plan_settings {
     uint64_t channel_bytes; /* least part of a message that is worth a channel */
 } weft_plan_settings_t;
 
+typedef struct weft_figures_settings {
+    const char *edge;   /* list of measured edges: core/comm/figures.h */
+    const char *kernel; /* list of measured kernels */
+    double turn;        /* of a rank that waits for a core, where ranks outnumber cores */
+    double slice;       /* of both ends of a slice there */
+} weft_figures_settings_t;
+
 typedef struct weft_settings {
     weft_core_settings_t core;
     weft_boot_settings_t boot;
     weft_exec_settings_t exec;
     weft_plan_settings_t plan;
+    weft_figures_settings_t figures;
 } weft_settings_t;
 
 extern const weft_option_t weft_core_options[];
 extern const weft_option_t weft_boot_options[];
 extern const weft_option_t weft_exec_options[];
 extern const weft_option_t weft_plan_options[];
+extern const weft_option_t weft_figures_options[];
 
-/* True for the names of the four sections, which no plugin may have. */
+/* True for the names of these sections, which no plugin may have. */
 bool weft_settings_own(const char *section);
 
-/* Claims the four sections and fills `settings`. ERR_CONFIG, ERR_RESOURCE. */
+/* Claims the sections and fills `settings`. ERR_CONFIG, ERR_RESOURCE. */
 weft_status_t weft_settings_read(weft_config_t *config, weft_settings_t *settings);
 
 #endif

@@ -22,6 +22,7 @@ typedef struct weft_given {
     const char *value;
     const char *origin; /* "weft.ini:12", "--set", "environment WEFT_X_Y" */
     uint32_t line;
+    uint32_t first_line; /* of the file's first value for this key, if this is a later one */
     const struct weft_claim *claim; /* the option that it is for; NULL: none yet */
 } weft_given_t;
 

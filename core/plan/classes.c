@@ -129,6 +129,19 @@ static weft_status_t classes_sample(survey_t *survey)
     return status;
 }
 
+/* Which ranks share a host is lost where one rank stands for all: any edge may lead to another
+ * host. */
+static void classes_fold_levels(weft_network_t *net, uint32_t n)
+{
+    weft_level_t level = WEFT_LEVEL_INSIDE;
+    for (uint32_t rank = 1; rank < n && level == WEFT_LEVEL_INSIDE; rank++) {
+        level = weft_cost_level(net->host, 0, rank);
+    }
+    for (uint32_t i = 0; i < net->first_port[1]; i++) {
+        net->ports[i].level = (uint8_t)level;
+    }
+}
+
 /* The network with rank 0 alone: what goes to a peer comes back from where this rank is that
  * peer. */
 static weft_status_t classes_fold(survey_t *survey, weft_network_result_t *result)
@@ -136,6 +149,7 @@ static weft_status_t classes_fold(survey_t *survey, weft_network_result_t *resul
     weft_network_t *net = &survey->net;
     uint32_t n = net->nranks;
     net->nranks = net->added = 1;
+    classes_fold_levels(net, n);
     weft_plan_end_t *ends = weft_os_alloc((net->first_port[1] + 1) * sizeof *ends, 0);
     if (ends == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory to fold %u ranks", n);
@@ -225,8 +239,8 @@ static weft_status_t classes_price(survey_t *survey)
     return status;
 }
 
-weft_status_t weft_plan_survey(uint32_t nranks, weft_plan_make_fn_t source, void *arg,
-                               uint32_t slots, weft_plan_survey_t *out)
+weft_status_t weft_plan_survey(uint32_t nranks, const uint32_t *host, weft_plan_make_fn_t source,
+                               void *arg, uint32_t slots, weft_plan_survey_t *out)
 {
     *out = (weft_plan_survey_t){.nranks = nranks};
     if (nranks < 2 || slots < 1) {
@@ -238,7 +252,7 @@ weft_status_t weft_plan_survey(uint32_t nranks, weft_plan_make_fn_t source, void
                        .slots = slots,
                        .by_difference = true,
                        .by_xor = true};
-    weft_status_t status = weft_network_init(&survey.net, nranks);
+    weft_status_t status = weft_network_init(&survey.net, nranks, host);
     if (status == WEFT_OK) {
         status = classes_collect(&survey);
     }
@@ -249,12 +263,12 @@ weft_status_t weft_plan_survey(uint32_t nranks, weft_plan_make_fn_t source, void
     return status;
 }
 
-weft_status_t weft_plan_cost(weft_plan_t *const *plans, uint32_t nranks, uint32_t slots,
-                             weft_cost_t *cost)
+weft_status_t weft_plan_cost(weft_plan_t *const *plans, uint32_t nranks, const uint32_t *host,
+                             uint32_t slots, weft_cost_t *cost)
 {
     weft_network_t net;
     weft_network_result_t result = {.verdict = WEFT_VERDICT_OK};
-    weft_status_t status = weft_network_init(&net, nranks);
+    weft_status_t status = weft_network_init(&net, nranks, host);
     for (uint32_t rank = 0; rank < nranks && status == WEFT_OK; rank++) {
         status = weft_network_add(&net, plans[rank], false);
     }

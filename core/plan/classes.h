@@ -37,18 +37,20 @@ typedef struct weft_plan_survey {
     double emit_seconds_max; /* one rank */
 } weft_plan_survey_t;
 
-/* Emits one plan after the other, keeps one per structure and the ports of all, and runs one rank
+/* `host` has the host of each rank, or is NULL: all on one.
+ *
+ * Emits one plan after the other, keeps one per structure and the ports of all, and runs one rank
  * per class. If the ports of all ranks would not fit into memory, only some ranks are emitted: if
  * their peers lie at equal distances (by difference or by exclusive or), one stands for all,
  * otherwise the verdict is TOO_BIG. A verdict other than OK is no failure. Fails with ERR_RESOURCE,
  * or as `source` does. */
-weft_status_t weft_plan_survey(uint32_t nranks, weft_plan_make_fn_t source, void *arg,
-                               uint32_t slots, weft_plan_survey_t *out);
+weft_status_t weft_plan_survey(uint32_t nranks, const uint32_t *host, weft_plan_make_fn_t source,
+                               void *arg, uint32_t slots, weft_plan_survey_t *out);
 
 /* Prices one pass of the plans of all ranks by a run of one rank per class. If these move more than
- * 32 million chunks, there is no run, and the busiest rank stands for the chain. ERR_RESOURCE;
+ * 32 million chunks, there is no run, and the busiest rank stands for the chain. `host` as above. ERR_RESOURCE;
  * ERR_PLAN if the plans cannot run. */
-weft_status_t weft_plan_cost(weft_plan_t *const *plans, uint32_t nranks, uint32_t slots,
-                             weft_cost_t *cost);
+weft_status_t weft_plan_cost(weft_plan_t *const *plans, uint32_t nranks, const uint32_t *host,
+                             uint32_t slots, weft_cost_t *cost);
 
 #endif

@@ -3,10 +3,6 @@
  * Seconds from the figures of a plan. */
 #include "core/plan/cost.h"
 
-/* Figures of a scheduler, measured with 16 and 64 ranks on 2 cores (docs/decisions/0037): a turn of
- * a rank that waits for a hop, and a slice at both of its ends. */
-#define TURN_S 1.5e-6
-#define SLICE_S 0.17e-6
 /* A chunk of a call, over all passes, that is still in the caches when the next rank reads it. */
 #define CACHED 65536.0
 /* Two ends make a link in this time, and this many calls pay for it. */
@@ -19,11 +15,22 @@ double weft_cost_overhead(uint64_t latency_ns, uint64_t overhead_ns)
     return overhead_ns == 0 ? latency / 4 : overhead < latency ? overhead : latency;
 }
 
+weft_cost_model_t weft_cost_uniform(double alpha, double beta, double gamma, double overhead)
+{
+    weft_cost_edge_t edge = {.alpha = alpha, .beta = beta, .overhead = overhead};
+    return (weft_cost_model_t){.level = {edge, edge}, .gamma = gamma};
+}
+
 static double cost_seconds(const weft_cost_work_t *work, const weft_cost_model_t *model,
                            double bytes)
 {
-    return work->hops * model->alpha + (work->edges - work->hops) * model->overhead +
-           work->edges * bytes * model->beta + work->touched * bytes * model->gamma;
+    double seconds = work->touched * bytes * model->gamma;
+    for (uint32_t l = 0; l < WEFT_LEVELS; l++) {
+        const weft_cost_edge_t *edge = &model->level[l];
+        seconds += work->hops[l] * edge->alpha + (work->edges[l] - work->hops[l]) * edge->overhead +
+                   work->edges[l] * bytes * edge->beta;
+    }
+    return seconds;
 }
 
 double weft_cost_time(const weft_cost_t *cost, const weft_cost_model_t *model, uint64_t bytes,
@@ -49,14 +56,20 @@ double weft_cost_crowd_time(const weft_cost_t *cost, const weft_cost_model_t *mo
     uint64_t passes = bytes == 0 ? 1 : (bytes + pass_bytes - 1) / pass_bytes;
     double count = (double)passes * slices;
     double each = (double)bytes / (count * k);
-    double moved = (double)cost->total_chunks * crowd->part;
-    double turns = cost->fill.hops * crowd->ranks;
+    double turns = weft_cost_sum(cost->fill.hops) * crowd->ranks;
     /* While a rank waits for its turn the others fill the caches with chunks of theirs. */
     double chunk = (double)bytes / k, refill = chunk < CACHED ? 0 : chunk * model->gamma;
-    double slice = SLICE_S + each * 2 * model->beta;
-    double touched = cost->total_touched * crowd->part * each * model->gamma;
-    return (turns * ((double)passes * TURN_S + refill) + count * (moved * slice + touched)) /
-           crowd->cores;
+    double work = cost->total_touched * each * model->gamma;
+    for (uint32_t l = 0; l < WEFT_LEVELS; l++) {
+        work += (double)cost->total_chunks[l] * (crowd->slice + each * 2 * model->level[l].beta);
+    }
+    return (turns * ((double)passes * crowd->turn + refill) + count * crowd->part * work) / crowd->cores;
+}
+
+double weft_cost_wire_time(const weft_cost_t *cost, const weft_cost_model_t *model, uint64_t bytes,
+                           uint32_t k)
+{
+    return (double)cost->wire_chunks * ((double)bytes / k) * model->wire;
 }
 
 double weft_cost_links(const weft_cost_t *cost, const weft_cost_crowd_t *crowd)

@@ -4,25 +4,40 @@
  * waiting o + bytes·β, combining costs bytes·γ. R. Hockney's model with the reduction term of
  * Thakur, Rabenseifner and Gropp (IJHPCA 2005) and the overhead of LogGP (D. Culler et al., PPoPP
  * 1993; A. Alexandrov et al., SPAA 1995); o is a part of α. A run of one pass finds when every MOVE
- * finishes; passes overlap in a pipeline. */
+ * finishes; passes overlap in a pipeline. α, β and o have a value for each level: inside a host and
+ * between hosts. */
 #ifndef WEFT_PLAN_COST_H
 #define WEFT_PLAN_COST_H
 
 #include "core/plan/plan_ir.h"
 
-typedef struct weft_cost_model {
+/* How far an edge goes. */
+typedef enum weft_level {
+    WEFT_LEVEL_INSIDE = 0, /* both ranks are on one host */
+    WEFT_LEVEL_BETWEEN = 1
+} weft_level_t;
+
+#define WEFT_LEVELS 2
+
+typedef struct weft_cost_edge {
     double alpha;    /* seconds per slice and edge, if the receiver waits for the slice */
     double beta;     /* seconds per byte and edge */
-    double gamma;    /* seconds per byte combined or copied */
     double overhead; /* seconds per slice and edge of any other slice */
+} weft_cost_edge_t;
+
+typedef struct weft_cost_model {
+    weft_cost_edge_t level[WEFT_LEVELS];
+    double gamma; /* seconds per byte combined or copied */
+    double wire;  /* seconds per byte that enters or leaves a host, all its ranks together;
+                   * 0: no limit but that of each edge */
 } weft_cost_model_t;
 
 /* Work in the units of the model. A transfer counts half at each end, so a rank that sends and
  * receives at once pays for one; a MOVE touches its sources and destinations, a copy counts one. */
 typedef struct weft_cost_work {
-    double hops;    /* edges whose slice is waited for: each costs α; the others cost o */
-    double edges;   /* slice transfers: each costs β per byte */
-    double touched; /* slices combined or copied: each costs γ per byte */
+    double hops[WEFT_LEVELS];  /* edges whose slice is waited for: each costs α; the others o */
+    double edges[WEFT_LEVELS]; /* slice transfers: each costs β per byte */
+    double touched;            /* slices combined or copied: each costs γ per byte */
 } weft_cost_work_t;
 
 /* The figures of a plan, per chunk of one slice. The price is linear in α, β, γ, o and the slice
@@ -34,10 +49,11 @@ typedef struct weft_cost {
     uint32_t lanes;           /* of the rank that has most */
     uint64_t link_chunks;     /* chunks per pass over the busiest edge */
     uint64_t link_chunks_min; /* … and over the idlest that is used at all */
-    uint64_t total_chunks;    /* … and over all edges together */
-    double total_touched;     /* chunks that the MOVEs of all ranks read and write, per pass */
-    uint64_t links;           /* edges: pairs of ranks in one direction with at least one queue */
-    uint32_t fan;             /* ranks that one rank sends to, or receives from, at most */
+    uint64_t total_chunks[WEFT_LEVELS]; /* … and over all edges together */
+    uint64_t wire_chunks; /* … that leave, or enter, the host which sends or receives most */
+    double total_touched; /* chunks that the MOVEs of all ranks read and write, per pass */
+    uint64_t links;       /* edges: pairs of ranks in one direction with at least one queue */
+    uint32_t fan;         /* ranks that one rank sends to, or receives from, at most */
 } weft_cost_t;
 
 /* What the ranks of one host share. */
@@ -45,7 +61,24 @@ typedef struct weft_cost_crowd {
     double ranks; /* of the communicator on the fullest host */
     double cores; /* that they have together */
     double part;  /* of all ranks of the communicator */
+    double turn;  /* seconds until a rank that waits for a hop gets a core */
+    double slice; /* seconds of a core for a slice, at both of its ends */
 } weft_cost_crowd_t;
+
+/* Returns a model in which all edges cost the same. */
+weft_cost_model_t weft_cost_uniform(double alpha, double beta, double gamma, double overhead);
+
+/* Returns the sum over the levels. */
+static inline double weft_cost_sum(const double by_level[WEFT_LEVELS])
+{
+    return by_level[WEFT_LEVEL_INSIDE] + by_level[WEFT_LEVEL_BETWEEN];
+}
+
+/* Returns the level of the edge between two ranks. host NULL: all ranks are on one host. */
+static inline weft_level_t weft_cost_level(const uint32_t *host, uint32_t a, uint32_t b)
+{
+    return host == NULL || host[a] == host[b] ? WEFT_LEVEL_INSIDE : WEFT_LEVEL_BETWEEN;
+}
 
 /* Returns the overhead in seconds, at most the latency. overhead_ns 0: the transport does not say;
  * a quarter of the latency is assumed. */
@@ -64,6 +97,11 @@ double weft_cost_time(const weft_cost_t *cost, const weft_cost_model_t *model, u
 double weft_cost_crowd_time(const weft_cost_t *cost, const weft_cost_model_t *model,
                             const weft_cost_crowd_t *crowd, uint64_t bytes, uint32_t k,
                             uint32_t slices, uint64_t slice_bytes);
+
+/* Returns the least seconds that the wires of the busiest host need for a block of `bytes` in k
+ * chunks, however many channels share them. */
+double weft_cost_wire_time(const weft_cost_t *cost, const weft_cost_model_t *model, uint64_t bytes,
+                           uint32_t k);
 
 /* Returns what making the links of a plan adds to each of the calls that are likely to follow. */
 double weft_cost_links(const weft_cost_t *cost, const weft_cost_crowd_t *crowd);

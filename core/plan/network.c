@@ -17,13 +17,13 @@ static weft_status_t network_no_memory(const weft_network_t *net)
                      net->nranks);
 }
 
-weft_status_t weft_network_init(weft_network_t *net, uint32_t nranks)
+weft_status_t weft_network_init(weft_network_t *net, uint32_t nranks, const uint32_t *host)
 {
     uint32_t table = 16;
     while (table < 2 * (uint64_t)nranks && table < 1u << 31) {
         table *= 2;
     }
-    *net = (weft_network_t){.nranks = nranks, .table_mask = table - 1};
+    *net = (weft_network_t){.nranks = nranks, .table_mask = table - 1, .host = host};
     net->shape = weft_os_alloc(nranks * sizeof *net->shape, 0);
     net->first_port = weft_os_alloc(((size_t)nranks + 1) * sizeof *net->first_port, 0);
     net->table = weft_os_alloc(table * sizeof *net->table, 0);
@@ -204,10 +204,11 @@ static weft_status_t network_add_ports(weft_network_t *net, const weft_plan_t *p
     net->ports = ports;
     for (uint32_t i = 0; i < plan->nports; i++) {
         const weft_plan_port_t *port = &plan->ports[i];
-        net->ports[first + i] =
-            (weft_network_port_t){.peer = port->peer,
-                                  .name = port->peer,
-                                  .key = 2 * (uint32_t)port->channel + (port->sends ? 0 : 1)};
+        net->ports[first + i] = (weft_network_port_t){
+            .peer = port->peer,
+            .name = port->peer,
+            .key = 2 * (uint32_t)port->channel + (port->sends ? 0 : 1),
+            .level = (uint8_t)weft_cost_level(net->host, net->added, port->peer)};
     }
     net->first_port[net->added + 1] = first + plan->nports;
     return WEFT_OK;
@@ -303,7 +304,8 @@ static uint64_t network_colour_of(const weft_network_t *net, uint32_t rank)
     for (uint64_t i = net->first_port[rank]; i < net->first_port[rank + 1]; i++) {
         const weft_network_port_t *port = &net->ports[i];
         hash = weft_hash_mix((hash << 7 | hash >> 57) ^
-                             ((uint64_t)net->colour[port->peer] << 32 | port->mate));
+                             ((uint64_t)net->colour[port->peer] << 32 | port->mate) ^
+                             (uint64_t)port->level << 31);
     }
     return hash;
 }

@@ -18,6 +18,7 @@ typedef struct weft_network_port {
     uint32_t name; /* rank to print; ports with one name belong to one link */
     uint32_t key;  /* 2 × channel, + 1 if it receives */
     uint32_t mate; /* port of the peer at the other end */
+    uint8_t level; /* weft_level_t */
 } weft_network_port_t;
 
 /* A structure of plans, which differ only in peers and chunk numbers. */
@@ -31,6 +32,7 @@ typedef struct weft_network_shape {
 
 typedef struct weft_network {
     uint32_t nranks, added, nshapes, nclasses;
+    const uint32_t *host; /* by rank; NULL: all on one */
     uint32_t *shape;      /* by rank */
     uint64_t *first_port; /* by rank, and the end */
     weft_network_port_t *ports;
@@ -52,7 +54,8 @@ typedef struct weft_network_result {
     uint32_t peak_slots;
 } weft_network_result_t;
 
-weft_status_t weft_network_init(weft_network_t *net, uint32_t nranks);
+/* `host` outlives the network; NULL: all ranks are on one. ERR_RESOURCE. */
+weft_status_t weft_network_init(weft_network_t *net, uint32_t nranks, const uint32_t *host);
 void weft_network_fini(weft_network_t *net);
 /* Adds the plan of the next rank, which must outlive the network. If `owned`, the network destroys
  * it, at once if its structure is known already. ERR_RESOURCE; the caller then keeps the plan. */

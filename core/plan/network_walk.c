@@ -30,20 +30,23 @@ static const weft_network_shape_t *network_walk_shape_of(const weft_network_t *n
     return &net->shapes[net->shape[net->first[id]]];
 }
 
-static void network_walk_add_link(weft_cost_t *cost, uint64_t chunks, uint32_t times)
+/* What one port passes on. */
+typedef struct load {
+    uint32_t name;
+    uint8_t level;
+    uint64_t chunks;
+} load_t;
+
+static void network_walk_add_link(weft_cost_t *cost, const load_t *load, uint64_t chunks,
+                                  uint32_t times)
 {
     cost->link_chunks = chunks > cost->link_chunks ? chunks : cost->link_chunks;
     if (cost->links == 0 || chunks < cost->link_chunks_min) {
         cost->link_chunks_min = chunks;
     }
     cost->links += times;
-    cost->total_chunks += chunks * times;
+    cost->total_chunks[load->level] += chunks * times;
 }
-
-typedef struct load {
-    uint32_t name;
-    uint64_t chunks;
-} load_t;
 
 static int network_walk_compare_loads(const void *a, const void *b)
 {
@@ -60,7 +63,7 @@ static uint32_t network_walk_sort_ports(const weft_network_t *net, uint32_t id, 
     uint32_t count = 0;
     for (uint32_t i = 0; i < shape->plan->nports; i++) {
         if (((ports[i].key & 1) != 0) == receives) {
-            loads[count++] = (load_t){ports[i].name, shape->chunks[i]};
+            loads[count++] = (load_t){ports[i].name, ports[i].level, shape->chunks[i]};
         }
     }
     qsort(loads, count, sizeof *loads, network_walk_compare_loads);
@@ -80,7 +83,7 @@ static void network_walk_add_links(const weft_network_t *net, uint32_t id, bool 
         }
         fan++;
         if (!receives) {
-            network_walk_add_link(cost, chunks, net->size[id]);
+            network_walk_add_link(cost, &loads[i], chunks, net->size[id]);
         }
     }
     cost->fan = fan > cost->fan ? fan : cost->fan;
@@ -105,9 +108,38 @@ static weft_status_t network_walk_count_links(const weft_network_t *net, weft_co
     return WEFT_OK;
 }
 
+/* The ports to other hosts share the wires of their host. */
+static weft_status_t network_walk_count_wires(const weft_network_t *net, weft_cost_t *cost)
+{
+    if (net->host == NULL || net->added < net->nranks || net->nranks == 1) {
+        return WEFT_OK;
+    }
+    uint32_t hosts = 0;
+    for (uint32_t rank = 0; rank < net->nranks; rank++) {
+        hosts = net->host[rank] >= hosts ? net->host[rank] + 1 : hosts;
+    }
+    uint64_t *sums = weft_os_alloc(2 * (size_t)hosts * sizeof *sums, 0);
+    if (sums == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory to count the wires of %u hosts",
+                         hosts);
+    }
+    for (uint32_t rank = 0; rank < net->nranks; rank++) {
+        const weft_network_port_t *ports = &net->ports[net->first_port[rank]];
+        const weft_network_shape_t *shape = &net->shapes[net->shape[rank]];
+        for (uint32_t i = 0; i < shape->plan->nports; i++) {
+            uint64_t *sum = &sums[2 * (uint64_t)net->host[rank] + (ports[i].key & 1)];
+            *sum += ports[i].level == WEFT_LEVEL_BETWEEN ? shape->chunks[i] : 0;
+            cost->wire_chunks = *sum > cost->wire_chunks ? *sum : cost->wire_chunks;
+        }
+    }
+    weft_os_free(sums);
+    return WEFT_OK;
+}
+
 static double network_walk_weight(const weft_cost_work_t *work)
 {
-    return 4 * work->edges + work->touched;
+    return 4 * work->edges[WEFT_LEVEL_INSIDE] +
+           4 * WEFT_RUN_BETWEEN * work->edges[WEFT_LEVEL_BETWEEN] + work->touched;
 }
 
 /* A rank that sends and receives at once pays for one transfer, so each end counts half. */
@@ -115,9 +147,16 @@ static weft_cost_work_t network_walk_busiest_rank(const weft_network_t *net)
 {
     weft_cost_work_t most = {0};
     for (uint32_t rank = 0; rank < net->nranks; rank++) {
-        const weft_plan_facts_t *facts = &net->shapes[net->shape[rank]].facts;
-        weft_cost_work_t work = {
-            .hops = facts->hops / 2, .edges = facts->ends / 2, .touched = facts->touched / 2};
+        const weft_network_shape_t *shape = &net->shapes[net->shape[rank]];
+        const weft_network_port_t *ports = &net->ports[net->first_port[rank]];
+        weft_cost_work_t work = {.touched = shape->facts.touched / 2};
+        for (uint32_t i = 0; i < shape->plan->nports; i++) {
+            work.edges[ports[i].level] += (double)shape->chunks[i] / 2;
+        }
+        double edges = weft_cost_sum(work.edges);
+        for (uint32_t l = 0; l < WEFT_LEVELS && edges > 0; l++) {
+            work.hops[l] = shape->facts.hops / 2 * work.edges[l] / edges;
+        }
         most = network_walk_weight(&work) > network_walk_weight(&most) ? work : most;
     }
     return most;
@@ -126,8 +165,8 @@ static weft_cost_work_t network_walk_busiest_rank(const weft_network_t *net)
 void weft_network_busiest(const weft_network_t *net, weft_cost_t *cost)
 {
     cost->steady = cost->fill = network_walk_busiest_rank(net);
-    cost->steady.hops = 0;
-    cost->chain = (uint32_t)cost->steady.edges + 1;
+    memset(cost->steady.hops, 0, sizeof cost->steady.hops);
+    cost->chain = (uint32_t)weft_cost_sum(cost->steady.edges) + 1;
 }
 
 static weft_status_t walk_init(network_run_t *walk, const weft_network_t *net)
@@ -183,7 +222,7 @@ static void network_walk_connect_class(network_run_t *walk, uint32_t id)
         }
         uint32_t peer = net->colour[port->peer];
         uint64_t from = run->ranks[id].first_port + (uint64_t)i;
-        weft_run_way_t way = {rank, port->name, port->key >> 1};
+        weft_run_way_t way = {rank, port->name, port->key >> 1, port->level};
         uint32_t queue =
             weft_run_connect(run, &way, network_walk_lane_of(walk, id, i),
                              network_walk_lane_of(walk, peer, port->mate), run->port_chunks[from]);
@@ -213,9 +252,12 @@ static void network_walk_keep(const weft_run_t *run, const weft_verify_report_t 
 {
     result->verdict = report->verdict;
     memcpy(result->text, report->text, sizeof result->text);
-    result->cost.fill = (weft_cost_work_t){.hops = run->chain.hops,
-                                           .edges = (double)run->chain.ends / 2,
-                                           .touched = (double)run->chain.touched / 2};
+    weft_cost_work_t *fill = &result->cost.fill;
+    *fill = (weft_cost_work_t){.touched = (double)run->chain.touched / 2};
+    for (uint32_t l = 0; l < WEFT_LEVELS; l++) {
+        fill->hops[l] = run->chain.hops[l];
+        fill->edges[l] = (double)run->chain.ends[l] / 2;
+    }
     result->cost.chain = run->chain.moves;
     for (uint32_t i = 0; i < run->queues.count; i++) {
         uint32_t peak = run->queues.list[i].peak;
@@ -271,9 +313,11 @@ weft_status_t weft_network_walk(const weft_network_t *net, uint32_t slots,
 {
     double chunks = network_walk_class_chunks(net);
     *result = (weft_network_result_t){.cost = {.steady = network_walk_busiest_rank(net)}};
-    result->cost.steady.hops = 0; /* nothing is waited for in a full pipeline */
     result->cost.lanes = network_walk_most_lanes(net);
+    /* Nothing is waited for in a full pipeline. */
+    memset(result->cost.steady.hops, 0, sizeof result->cost.steady.hops);
     weft_status_t status = network_walk_count_links(net, &result->cost);
+    status = status != WEFT_OK ? status : network_walk_count_wires(net, &result->cost);
     if (status != WEFT_OK || chunks <= WALK_MAX) {
         return status != WEFT_OK ? status : walk_all(net, slots, 1, result);
     }

@@ -26,11 +26,11 @@ typedef struct plan_key {
     uint32_t nranks, root, slots;
     int64_t params[WEFT_ALGO_PARAMS_MAX];
     uint32_t slices, verify;
-    uint64_t view, config, stamp, limit;
+    uint64_t view, hosts, config, stamp, limit;
 } plan_key_t;
 
 /* Keys are compared as bytes. */
-_Static_assert(sizeof(plan_key_t) == 128 + 16 + 8 * WEFT_ALGO_PARAMS_MAX + 8 + 32, "no padding");
+_Static_assert(sizeof(plan_key_t) == 128 + 16 + 8 * WEFT_ALGO_PARAMS_MAX + 8 + 40, "no padding");
 
 /* A proof that another process makes is waited for so long; then this process proves, too. */
 #define CACHE_WAIT_SECONDS 60.0
@@ -56,6 +56,15 @@ static weft_os_mutex_t cache_lock;
 static cache_proof_t *cache_proofs;
 static _Atomic uint64_t cache_bytes;
 
+static uint64_t plan_cache_hash_hosts(const uint32_t *host, uint32_t nranks)
+{
+    uint64_t hash = WEFT_HASH_START;
+    for (uint32_t rank = 0; host != NULL && rank < nranks; rank++) {
+        hash = weft_hash_add(hash, host[rank]);
+    }
+    return hash;
+}
+
 /* Zeroes what the names leave, so that keys can be compared as bytes. */
 static void plan_key_init(plan_key_t *key, const weft_plan_query_t *query)
 {
@@ -69,6 +78,7 @@ static void plan_key_init(plan_key_t *key, const weft_plan_query_t *query)
     key->slots = query->slots;
     key->slices = query->slices;
     key->view = weft_topo_view_hash(&query->view, query->call.nranks);
+    key->hosts = plan_cache_hash_hosts(query->host, query->call.nranks);
     key->config = query->config;
     key->stamp = WEFT_HAS(query->ops, weft_algo_ops_t, stamp) && query->ops->stamp != NULL
                      ? query->ops->stamp(query->instance)
@@ -221,7 +231,8 @@ static weft_status_t plan_cache_proof_fill(const weft_plan_query_t *query, cache
         status = plan_cache_prove(query, &proof->entry, plans);
     }
     if (status == WEFT_OK) {
-        status = weft_plan_cost(plans, query->call.nranks, query->slots, &proof->entry.cost);
+        status = weft_plan_cost(plans, query->call.nranks, query->host, query->slots,
+                                &proof->entry.cost);
     }
     if (status == WEFT_ERR_PLAN && !query->verify) {
         /* It cannot run, so it cannot be priced: the proof says why in better words. */

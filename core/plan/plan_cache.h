@@ -20,6 +20,8 @@ typedef struct weft_plan_query {
     weft_algo_topo_t view;
     const weft_plan_finder_t *finder; /* may be NULL; lives as long as the query */
     weft_proof_board_t *board;        /* of the host; NULL: this process proves for itself */
+    /* By rank, for the price alone: a plan may have to be blind to hosts. NULL: all on one. */
+    const uint32_t *host;
     uint32_t slots, slices;
     bool verify;     /* false: emit and price only */
     uint64_t limit;  /* for the verifier */

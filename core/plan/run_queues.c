@@ -87,7 +87,7 @@ static void run_queues_join_ends(weft_run_t *run, const weft_plan_end_t *ends)
             port[j] = run->ranks[run_queues_owner_of(&ends[i + j])].first_port +
                       (uint64_t)ends[i + j].port;
         }
-        weft_run_way_t way = {ends[i].from, ends[i].to, ends[i].key >> 1};
+        weft_run_way_t way = {ends[i].from, ends[i].to, ends[i].key >> 1, WEFT_LEVEL_INSIDE};
         uint32_t queue =
             weft_run_connect(run, &way, run_queues_lane_of(run, &ends[i]),
                              run_queues_lane_of(run, &ends[i + 1]), run->port_chunks[port[0]]);

@@ -11,6 +11,7 @@
 #ifndef WEFT_PLAN_RUN_STATE_H
 #define WEFT_PLAN_RUN_STATE_H
 
+#include "core/plan/cost.h"
 #include "core/plan/cursor.h"
 #include "core/plan/facts.h"
 #include "core/plan/hash.h"
@@ -29,8 +30,13 @@ typedef struct weft_run_cell {
 /* The longest chain of MOVEs up to a point: MOVEs, slices waited for, ends of edges, and operands
  * touched. */
 typedef struct weft_run_chain {
-    uint32_t moves, hops, ends, touched;
+    uint32_t moves, touched;
+    uint32_t hops[WEFT_LEVELS], ends[WEFT_LEVELS];
 } weft_run_chain_t;
+
+/* An edge between hosts weighs as much as so many inside, where the longest chain is sought before
+ * figures are known. */
+#define WEFT_RUN_BETWEEN 8u
 
 typedef struct weft_run_slot {
     uint64_t value, tree;
@@ -54,6 +60,7 @@ typedef struct weft_run_queue {
 /* The ranks that a queue connects, for messages. */
 typedef struct weft_run_way {
     uint32_t from, to, channel;
+    uint32_t level; /* weft_level_t; 0 where nobody asks for the cost */
 } weft_run_way_t;
 
 /* A MOVE in progress: its operands, resolved for this iteration. */
@@ -220,7 +227,20 @@ static inline void weft_run_wake(weft_run_t *run, uint32_t index)
 
 static inline uint64_t weft_run_weight(const weft_run_chain_t *chain)
 {
-    return 4 * (2 * (uint64_t)chain->hops + chain->ends) + chain->touched;
+    uint64_t inside = 2 * (uint64_t)chain->hops[0] + chain->ends[0];
+    uint64_t between = 2 * (uint64_t)chain->hops[1] + chain->ends[1];
+    return 4 * (inside + WEFT_RUN_BETWEEN * between) + chain->touched;
+}
+
+/* Of two chains of one weight. */
+static inline bool weft_run_is_wider(const weft_run_chain_t *a, const weft_run_chain_t *b)
+{
+    uint32_t ends = a->ends[0] + a->ends[1], others = b->ends[0] + b->ends[1];
+    uint32_t hops = a->hops[0] + a->hops[1], waits = b->hops[0] + b->hops[1];
+    return ends != others             ? ends > others
+           : hops != waits            ? hops > waits
+           : a->ends[1] != b->ends[1] ? a->ends[1] > b->ends[1]
+                                      : a->hops[1] > b->hops[1];
 }
 
 /* The later of two chains: by MOVEs, and by what they carry. The result does not depend on
@@ -231,12 +251,10 @@ static inline void weft_run_lengthen(weft_run_chain_t *chain, const weft_run_cha
         chain->moves = other->moves;
     }
     uint64_t one = weft_run_weight(other), two = weft_run_weight(chain);
-    bool wider =
-        other->ends > chain->ends || (other->ends == chain->ends && other->hops > chain->hops);
-    if (one > two || (one == two && wider)) {
-        chain->hops = other->hops;
-        chain->ends = other->ends;
-        chain->touched = other->touched;
+    if (one > two || (one == two && weft_run_is_wider(other, chain))) {
+        uint32_t moves = chain->moves;
+        *chain = *other;
+        chain->moves = moves;
     }
 }
 

@@ -173,25 +173,29 @@ static void run_step_chain_begin(weft_run_t *run, const weft_run_lane_t *lane,
                                  weft_run_member_t *member)
 {
     const weft_plan_view_t *move = &member->move;
-    uint32_t ends = 0;
+    uint32_t ends[WEFT_LEVELS] = {0};
     member->chain = lane->chain;
     for (uint32_t i = 0; i < move->nsrc; i++) {
         if (move->src[i].kind == WEFT_OPERAND_PORT) {
             weft_run_chain_t arrived = weft_run_front(run, member->src[i])->chain;
-            arrived.hops++;
+            uint32_t level = run->queues.ways[member->src[i]].level;
+            arrived.hops[level]++;
             weft_run_lengthen(&member->chain, &arrived);
-            ends++;
+            ends[level]++;
         }
     }
     for (uint32_t i = 0; i < move->ndst; i++) {
-        ends += move->dst[i].kind == WEFT_OPERAND_PORT;
+        if (move->dst[i].kind == WEFT_OPERAND_PORT) {
+            ends[run->queues.ways[member->dst[i]].level]++;
+        }
     }
     for (uint32_t i = 0; i < move->nafter; i++) {
         uint32_t other = run->ranks[lane->rank].first_lane + move->after[i].lane;
         weft_run_lengthen(&member->chain, &run->lanes[other].ends[move->after[i].pc]);
     }
     member->chain.moves++;
-    member->chain.ends += ends * move->cnt;
+    member->chain.ends[0] += ends[0] * move->cnt;
+    member->chain.ends[1] += ends[1] * move->cnt;
     member->chain.touched += (move->nsrc + move->ndst) * move->cnt;
 }
 

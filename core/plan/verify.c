@@ -151,7 +151,7 @@ static void verify_keep_figures(weft_run_t *run)
     report->steps = run->steps;
     report->vector = run->vector;
     report->critical_moves = run->chain.moves;
-    report->critical_chunks = (double)run->chain.ends / 2;
+    report->critical_chunks = (double)(run->chain.ends[0] + run->chain.ends[1]) / 2;
     for (uint32_t i = 0; i < run->queues.count; i++) {
         uint32_t peak = run->queues.list[i].peak;
         report->peak_slots = peak > report->peak_slots ? peak : report->peak_slots;
@@ -278,7 +278,7 @@ static weft_status_t verify_thin(verify_proof_t *proof)
     if (proof->input.slices == 1) {
         return WEFT_OK;
     }
-    weft_status_t status = weft_network_init(&net, proof->input.nranks);
+    weft_status_t status = weft_network_init(&net, proof->input.nranks, NULL);
     for (uint32_t rank = 0; rank < proof->input.nranks && status == WEFT_OK; rank++) {
         status = weft_network_add(&net, proof->input.plans[rank], 0);
     }

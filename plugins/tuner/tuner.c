@@ -7,21 +7,32 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <weft/plugin/algo.h>
 #include <weft/plugin/tuner.h>
 
 #include "prefer.h"
+#include "rules.h"
 
 #define SLICE_MIN 4096u /* smaller slices are tried only where a chunk is smaller */
 #define SLICE_ALIGN 64u /* of slice_bytes, by the ABI */
 
 typedef struct tuner_config {
     const char *prefer;
+    const char *rule;
 } tuner_config_t;
 
 struct weft_tuner {
     const weft_host_t *host;
     tuner_prefer_t prefer;
+    rules_t rules;
 };
+
+/* What may be chosen. */
+typedef struct tuner_wanted {
+    const char *algos[2];      /* NULL twice: any */
+    uint32_t slices, channels; /* 0: any */
+    uint64_t slice_bytes;      /* 0: any */
+} tuner_wanted_t;
 
 /* The least time found, and where. */
 typedef struct tuner_best {
@@ -29,14 +40,16 @@ typedef struct tuner_best {
     uint32_t index;
     uint32_t slices;
     uint64_t slice_bytes;
+    uint32_t channels;
 } tuner_best_t;
 
 /* One evaluation of the model: which candidate, by which function. */
 typedef struct tuner_search {
     const weft_tuner_call_t *call;
-    const weft_tuner_candidate_t *candidate;
+    weft_tuner_candidate_t candidate;
     uint32_t index;
     weft_tuner_cost_fn_t cost;
+    const tuner_wanted_t *wanted;
 } tuner_search_t;
 
 static const weft_option_t tuner_options[] = {
@@ -46,6 +59,13 @@ static const weft_option_t tuner_options[] = {
      .value = "",
      .help =
          "algorithms to take whatever the model says, as COLLECTIVE:ALGORITHM, comma separated"},
+    {.name = "rule",
+     .type = WEFT_OPT_STRING,
+     .offset = offsetof(tuner_config_t, rule),
+     .value = "",
+     .help = "what serves some calls, once per rule: COLLECTIVE [bytes=64K..1M] [ranks=] [hosts=] "
+             "[memory=] [dtype=]: ALGORITHM [slices=] [slice_bytes=] [channels=] [force]",
+     .flags = WEFT_OPTION_LIST},
     {.name = NULL},
 };
 
@@ -53,9 +73,10 @@ static const weft_option_t tuner_options[] = {
 static void tuner_try(const tuner_search_t *search, uint32_t slices, uint64_t slice_bytes,
                       tuner_best_t *best)
 {
-    double seconds = search->cost(search->call, search->candidate, slices, slice_bytes);
+    double seconds = search->cost(search->call, &search->candidate, slices, slice_bytes);
     if (seconds >= 0 && seconds < best->seconds) {
-        *best = (tuner_best_t){seconds, search->index, slices, slice_bytes};
+        *best =
+            (tuner_best_t){seconds, search->index, slices, slice_bytes, search->candidate.channels};
     }
 }
 
@@ -63,6 +84,11 @@ static void tuner_try(const tuner_search_t *search, uint32_t slices, uint64_t sl
 static void tuner_try_sizes(const tuner_search_t *search, uint32_t slices, tuner_best_t *best)
 {
     const uint64_t largest = search->call->slot_bytes / SLICE_ALIGN * SLICE_ALIGN;
+    const uint64_t wanted = search->wanted->slice_bytes;
+    if (wanted > 0) {
+        tuner_try(search, slices, wanted < largest ? wanted : largest, best);
+        return;
+    }
     for (uint64_t bytes = SLICE_MIN; bytes < largest; bytes *= 2) {
         tuner_try(search, slices, bytes, best);
     }
@@ -73,13 +99,18 @@ static tuner_best_t tuner_best_of(const tuner_search_t *search)
 {
     const weft_tuner_call_t *call = search->call;
     const uint32_t most = call->slots - 1;
-    const uint32_t chunks = search->candidate->chunks > 0 ? search->candidate->chunks : 1;
-    const uint32_t channels = search->candidate->channels > 0 ? search->candidate->channels : 1;
+    const uint32_t wanted = search->wanted->slices;
+    const uint32_t chunks = search->candidate.chunks > 0 ? search->candidate.chunks : 1;
+    const uint32_t channels = search->candidate.channels > 0 ? search->candidate.channels : 1;
     const uint64_t parts = (uint64_t)chunks * channels;
     const uint64_t chunk = call->bytes / parts + (call->bytes % parts != 0);
     tuner_best_t best = {.seconds = INFINITY};
 
-    if (chunk <= call->slot_bytes / SLICE_ALIGN * SLICE_ALIGN) {
+    if (wanted > 0) {
+        tuner_try_sizes(search, wanted < most ? wanted : most, &best);
+        return best;
+    }
+    if (search->wanted->slice_bytes == 0 && chunk <= call->slot_bytes / SLICE_ALIGN * SLICE_ALIGN) {
         uint64_t whole = (chunk + SLICE_ALIGN - 1) / SLICE_ALIGN * SLICE_ALIGN;
         tuner_try(search, 1, whole > 0 ? whole : SLICE_ALIGN, &best);
     }
@@ -119,42 +150,127 @@ static void tuner_explain(const weft_tuner_candidate_t *candidates, const tuner_
     }
 }
 
-static bool tuner_is_wanted(const char *wanted, const weft_tuner_candidate_t *candidate)
+static bool tuner_is_wanted(const tuner_wanted_t *wanted, const weft_tuner_candidate_t *candidate)
 {
-    return wanted[0] == '\0' || strcmp(wanted, candidate->algo) == 0;
+    return wanted->algos[0] == NULL || strcmp(wanted->algos[0], candidate->algo) == 0 ||
+           (wanted->algos[1] != NULL && strcmp(wanted->algos[1], candidate->algo) == 0);
 }
 
-/* The best and the second best of the candidates that are wanted. Returns false if there is none. */
-static bool tuner_search(const weft_tuner_call_t *call, const weft_tuner_candidate_t *candidates,
-                         uint32_t count, weft_tuner_cost_fn_t cost, const char *wanted,
-                         tuner_best_t best[2])
+/* One question to the tuner. */
+typedef struct tuner_question {
+    const weft_tuner_call_t *call;
+    const weft_tuner_candidate_t *candidates;
+    uint32_t count;
+    weft_tuner_cost_fn_t cost;
+} tuner_question_t;
+
+/* The best of the candidates that are wanted, but for number `without`. */
+static tuner_best_t tuner_search(const tuner_question_t *q, const tuner_wanted_t *wanted,
+                                 uint32_t without)
 {
-    best[0].seconds = best[1].seconds = INFINITY;
-    best[0].index = best[1].index = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        tuner_search_t search = {call, &candidates[i], i, cost};
-        tuner_best_t found = {.seconds = INFINITY};
-        if (tuner_is_wanted(wanted, &candidates[i])) {
-            found = tuner_best_of(&search);
+    tuner_best_t best = {.seconds = INFINITY};
+    for (uint32_t i = 0; i < q->count; i++) {
+        tuner_search_t search = {q->call, q->candidates[i], i, q->cost, wanted};
+        if (i == without || !tuner_is_wanted(wanted, &q->candidates[i])) {
+            continue;
         }
-        if (found.seconds < best[0].seconds) {
-            best[1] = best[0];
-            best[0] = found;
-        } else if (found.seconds < best[1].seconds) {
-            best[1] = found;
+        if (wanted->channels > 0) {
+            uint32_t most = q->call->channels > 0 ? q->call->channels : 1;
+            search.candidate.channels = wanted->channels < most ? wanted->channels : most;
         }
+        tuner_best_t found = tuner_best_of(&search);
+        best = found.seconds < best.seconds ? found : best;
     }
-    return best[0].seconds < INFINITY;
+    return best;
+}
+
+/* A forced algorithm that does not serve is an error that lists those which do. */
+static weft_status_t tuner_refuse_force(const weft_tuner_t *tuner, const rules_rule_t *rule,
+                                        const tuner_question_t *q)
+{
+    char names[256] = "";
+    size_t at = 0;
+    for (uint32_t i = 0; i < q->count && at < sizeof names; i++) {
+        int n = snprintf(names + at, sizeof names - at, "%s%s", i > 0 ? ", " : "",
+                         q->candidates[i].algo);
+        at += n > 0 ? (size_t)n : 0;
+    }
+    return tuner->host->set_error(tuner->host, WEFT_ERR_UNSUPPORTED, 0,
+                                  "%.200s: %s does not serve this %s on %u ranks; possible are %s",
+                                  rule->text, rule->algo, weft_algo_coll_text(q->call->coll),
+                                  q->call->nranks, names);
+}
+
+/* By the rule that holds, or by the model between two rules on both sides of the call. */
+static weft_status_t tuner_by_rules(const weft_tuner_t *tuner, const tuner_question_t *q,
+                                    tuner_best_t *best, weft_tuner_choice_t *choice)
+{
+    const rules_rule_t *found[2] = {NULL, NULL};
+    tuner_wanted_t wanted = {.algos = {NULL, NULL}};
+    uint32_t n = rules_find(&tuner->rules, q->call, q->candidates, q->count, found);
+    if (n == 0) {
+        return WEFT_OK;
+    }
+    if (n == 1 && !rules_is_offered(found[0], q->candidates, q->count)) {
+        return tuner_refuse_force(tuner, found[0], q);
+    }
+    wanted.algos[0] = found[0]->algo;
+    if (n == 2) {
+        wanted.algos[1] = found[1]->algo;
+    } else {
+        wanted.slices = found[0]->slices;
+        wanted.slice_bytes = found[0]->slice_bytes;
+        wanted.channels = found[0]->channels;
+    }
+    *best = tuner_search(q, &wanted, WEFT_TUNER_NONE);
+    if (best->seconds < INFINITY && WEFT_HAS(choice, weft_tuner_choice_t, rule)) {
+        uint32_t taken = n == 2 && strcmp(q->candidates[best->index].algo, found[0]->algo) != 0;
+        snprintf(choice->rule, sizeof choice->rule, "%s%.140s", n == 2 ? "between rules, " : "",
+                 found[taken]->text);
+    }
+    return WEFT_OK;
+}
+
+static tuner_best_t tuner_by_preference(const weft_tuner_t *tuner, const tuner_question_t *q,
+                                        char *why, size_t bytes)
+{
+    const char *name = tuner->prefer.algo[q->call->coll];
+    const tuner_wanted_t any = {.algos = {NULL, NULL}}, wanted = {.algos = {name, NULL}};
+    if (name[0] == '\0') {
+        return tuner_search(q, &any, WEFT_TUNER_NONE);
+    }
+    tuner_best_t best = tuner_search(q, &wanted, WEFT_TUNER_NONE);
+    if (best.seconds < INFINITY) {
+        snprintf(why, bytes, "preferred by the configuration; ");
+        return best;
+    }
+    snprintf(why, bytes, "%s is preferred but not offered; ", name);
+    return tuner_search(q, &any, WEFT_TUNER_NONE);
+}
+
+static void tuner_answer(const tuner_question_t *q, const tuner_best_t *best, const char *why,
+                         weft_tuner_choice_t *choice_p)
+{
+    const tuner_wanted_t any = {.algos = {NULL, NULL}};
+    tuner_best_t next = tuner_search(q, &any, best->index);
+    choice_p->index = best->index;
+    choice_p->slices = best->slices;
+    choice_p->slice_bytes = best->slice_bytes;
+    if (WEFT_HAS(choice_p, weft_tuner_choice_t, rule)) {
+        choice_p->channels = best->channels;
+        choice_p->next = next.seconds < INFINITY ? next.index : WEFT_TUNER_NONE;
+        choice_p->next_seconds = next.seconds;
+    }
+    tuner_explain(q->candidates, best, &next, why, choice_p);
 }
 
 static weft_status_t tuner_choose(weft_tuner_t *tuner, const weft_tuner_call_t *call,
                                   const weft_tuner_candidate_t *candidates, uint32_t count,
                                   weft_tuner_cost_fn_t cost, weft_tuner_choice_t *choice_p)
 {
-    const char *wanted = tuner->prefer.algo[call->coll];
+    const tuner_question_t q = {call, candidates, count, cost};
     char why[PREFER_NAME_MAX + 32] = "";
-    tuner_best_t best[2];
-    bool found;
+    tuner_best_t best = {.seconds = INFINITY};
 
     if (call->slots < 2 || call->slot_bytes < SLICE_ALIGN) {
         return tuner->host->set_error(
@@ -163,24 +279,27 @@ static weft_status_t tuner_choose(weft_tuner_t *tuner, const weft_tuner_call_t *
             "are needed",
             call->slots, (unsigned long long)call->slot_bytes);
     }
-    found = tuner_search(call, candidates, count, cost, wanted, best);
-    if (found && wanted[0] != '\0') {
-        snprintf(why, sizeof why, "preferred by the configuration; ");
+    weft_status_t status = tuner_by_rules(tuner, &q, &best, choice_p);
+    if (status != WEFT_OK) {
+        return status;
     }
-    if (!found && wanted[0] != '\0') {
-        snprintf(why, sizeof why, "%s is preferred but not offered; ", wanted);
-        found = tuner_search(call, candidates, count, cost, "", best);
+    if (best.seconds < INFINITY) {
+        snprintf(why, sizeof why, "by a rule; ");
+    } else {
+        best = tuner_by_preference(tuner, &q, why, sizeof why);
     }
-    if (!found) {
+    if (!(best.seconds < INFINITY)) {
         return tuner->host->set_error(tuner->host, WEFT_ERR_UNSUPPORTED, 0,
                                       "the model gives no finite time for any of %u candidates",
                                       count);
     }
-    choice_p->index = best[0].index;
-    choice_p->slices = best[0].slices;
-    choice_p->slice_bytes = best[0].slice_bytes;
-    tuner_explain(candidates, &best[0], &best[1], why, choice_p);
+    tuner_answer(&q, &best, why, choice_p);
     return WEFT_OK;
+}
+
+static weft_status_t tuner_check(weft_tuner_t *tuner, const char *const *algos, uint32_t count)
+{
+    return rules_check(tuner->host, &tuner->rules, algos, count);
 }
 
 static weft_status_t tuner_create(const weft_host_t *host, const void *config,
@@ -195,7 +314,11 @@ static weft_status_t tuner_create(const weft_host_t *host, const void *config,
     }
     tuner->host = host;
     status = tuner_prefer_parse(host, settings->prefer, &tuner->prefer);
+    if (status == WEFT_OK) {
+        status = rules_parse(host, settings->rule, &tuner->rules);
+    }
     if (status != WEFT_OK) {
+        rules_destroy(host, &tuner->rules);
         host->free(host, tuner);
         return status;
     }
@@ -206,6 +329,7 @@ static weft_status_t tuner_create(const weft_host_t *host, const void *config,
 static void tuner_destroy(weft_tuner_t *tuner)
 {
     if (tuner != NULL) {
+        rules_destroy(tuner->host, &tuner->rules);
         tuner->host->free(tuner->host, tuner);
     }
 }
@@ -215,6 +339,7 @@ static const weft_tuner_ops_t tuner_ops = {
     .create = tuner_create,
     .destroy = tuner_destroy,
     .choose = tuner_choose,
+    .check = tuner_check,
 };
 
 const weft_plugin_t *weft_plugin_entry(void)
@@ -227,7 +352,7 @@ const weft_plugin_t *weft_plugin_entry(void)
         .kind = WEFT_KIND_TUNER,
         .name = "tuner",
         .version = "1",
-        .help = "chooses by modelled time",
+        .help = "chooses by rules and by modelled time",
         .options = tuner_options,
         .config_size = sizeof(tuner_config_t),
         .ops = &tuner_ops,

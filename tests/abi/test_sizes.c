@@ -356,7 +356,7 @@ FIELD(weft_kernel_stream_t, capture_end, 64);
 FIELD(weft_kernel_stream_t, graph_launch, 72);
 FIELD(weft_kernel_stream_t, graph_free, 80);
 
-SIZE(weft_tuner_call_t, 64);
+SIZE(weft_tuner_call_t, 72);
 FIELD(weft_tuner_call_t, size, 0);
 FIELD(weft_tuner_call_t, coll, 8);
 FIELD(weft_tuner_call_t, dtype, 12);
@@ -368,7 +368,9 @@ FIELD(weft_tuner_call_t, nranks, 40);
 FIELD(weft_tuner_call_t, nhosts, 44);
 FIELD(weft_tuner_call_t, slot_bytes, 48);
 FIELD(weft_tuner_call_t, slots, 56);
-FIELD(weft_tuner_call_t, reserved, 60);
+FIELD(weft_tuner_call_t, memory, 60);
+FIELD(weft_tuner_call_t, channels, 64);
+FIELD(weft_tuner_call_t, reserved, 68);
 
 SIZE(weft_tuner_candidate_t, 48);
 FIELD(weft_tuner_candidate_t, size, 0);
@@ -379,18 +381,23 @@ FIELD(weft_tuner_candidate_t, steps, 28);
 FIELD(weft_tuner_candidate_t, core, 32);
 FIELD(weft_tuner_candidate_t, channels, 40);
 
-SIZE(weft_tuner_choice_t, 184);
+SIZE(weft_tuner_choice_t, 360);
 FIELD(weft_tuner_choice_t, size, 0);
 FIELD(weft_tuner_choice_t, index, 8);
 FIELD(weft_tuner_choice_t, slices, 12);
 FIELD(weft_tuner_choice_t, slice_bytes, 16);
 FIELD(weft_tuner_choice_t, reason, 24);
+FIELD(weft_tuner_choice_t, channels, 184);
+FIELD(weft_tuner_choice_t, next, 188);
+FIELD(weft_tuner_choice_t, next_seconds, 192);
+FIELD(weft_tuner_choice_t, rule, 200);
 
-SIZE(weft_tuner_ops_t, 32);
+SIZE(weft_tuner_ops_t, 40);
 FIELD(weft_tuner_ops_t, size, 0);
 FIELD(weft_tuner_ops_t, create, 8);
 FIELD(weft_tuner_ops_t, destroy, 16);
 FIELD(weft_tuner_ops_t, choose, 24);
+FIELD(weft_tuner_ops_t, check, 32);
 
 SIZE(weft_topo_package_t, 24);
 FIELD(weft_topo_package_t, size, 0);
@@ -481,6 +488,7 @@ VALUE(WEFT_KIND_KERNEL, 3);
 VALUE(WEFT_KIND_TUNER, 4);
 VALUE(WEFT_KIND_TOPO, 5);
 
+VALUE(WEFT_OPTION_LIST, 4u);
 VALUE(WEFT_OPT_BOOL, 1);
 VALUE(WEFT_OPT_INT, 2);
 VALUE(WEFT_OPT_SIZE, 3);

@@ -344,8 +344,10 @@ static int predictions(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     NEED(weft_comm_predict(comm, WEFT_ALL_REDUCE, 1 << 24, WEFT_FP32, WEFT_SUM, 0, &large) ==
          WEFT_OK);
     NEED(small > 0 && small < 0.1 && large > 4 * small && large < 100);
-    NEED(weft_comm_predict(comm, WEFT_SEND_RECV, 2, WEFT_FP32, WEFT_SUM, 0, &none) ==
-         WEFT_ERR_UNSUPPORTED);
+    NEED(weft_comm_predict(comm, WEFT_SEND_RECV, 2, WEFT_FP32, WEFT_SUM, 0, &small) == WEFT_OK);
+    NEED(weft_comm_predict(comm, WEFT_SEND_RECV, 1 << 24, WEFT_FP32, WEFT_SUM, 0, &large) ==
+         WEFT_OK);
+    NEED(small > 0 && small < 0.1 && large > 4 * small && large < 100);
     NEED(weft_comm_predict(comm, WEFT_ALL_TO_ALL_V, 2, WEFT_FP32, WEFT_SUM, 0, &none) ==
          WEFT_ERR_UNSUPPORTED);
     NEED(weft_comm_predict(comm, WEFT_REDUCE, 2, WEFT_FP32, WEFT_SUM, n, &none) == WEFT_ERR_ARG);

@@ -58,7 +58,7 @@ static void ring_costs_what_the_formula_says(void **state)
     (void)state;
     plan_fixture_t fixture;
     plan_fixture_open(&fixture, WEFT_PLUGIN_DIR, "algo-ring");
-    price_model_t model = {.cost = {.alpha = 1e-6, .beta = 1e-9, .gamma = 0},
+    price_model_t model = {.edge = {.alpha = 1e-6, .beta = 1e-9},
                            .slot_bytes = UINT64_C(64) << 20};
     for (uint32_t n = 3; n <= 9; n++) {
         weft_plan_t **plans = plan_fixture_emit(&fixture, WEFT_ALL_REDUCE, n, 0);
@@ -70,7 +70,7 @@ static void ring_costs_what_the_formula_says(void **state)
         assert_int_equal(facts.chunks, (uint64_t)n * 2 * (n - 1));
         assert_int_equal(facts.touched, (uint64_t)n * (6 * n - 4));
         assert_int_equal(facts.to, (facts.from + 1) % n);
-        assert_int_equal(weft_plan_cost(plans, n, 4, &cost), WEFT_OK);
+        assert_int_equal(weft_plan_cost(plans, n, NULL, 4, &cost), WEFT_OK);
         uint64_t size = (uint64_t)n << 20;
         price_time_t t = price_time(&cost, &model, WEFT_ALL_REDUCE, n, n, 4, size);
         double expected = 2.0 * (n - 1) * (1e-6 + (1 << 20) * 1e-9);

@@ -60,12 +60,16 @@ typedef enum weft_option_type {
 /* Flags of an option.
  *   LOCAL  Ranks may have different values, as for a path or an interface. The core checks that
  *          every rank has the same value of all other options.
+ *   LIST   A STRING that may be given several times in the INI file or by settings. The field holds
+ *          one line per value, in the order given: where it was given ("weft.ini:12"), a tab, the
+ *          value, a newline. Values from the environment or settings replace those of the file.
  *   ALIAS  The entry is the old name of an option of this table. `value` is the present name and
  *          `help` the version that removes the old one ("0.3"); all other fields are 0. The core
  *          accepts the old name with a warning, refuses both names at once, and lists only the
  *          present name. Cores before 0.2 do not know this flag. */
 #define WEFT_OPTION_LOCAL 1u
 #define WEFT_OPTION_ALIAS 2u
+#define WEFT_OPTION_LIST 4u
 
 /* One configuration key of a plugin or of the core. Tables end with an entry whose name is NULL. */
 typedef struct weft_option {
@@ -89,7 +93,7 @@ typedef struct weft_option {
 #define WEFT_ABI_KERNEL_MAJOR 1
 #define WEFT_ABI_KERNEL_MINOR 1
 #define WEFT_ABI_TUNER_MAJOR 2
-#define WEFT_ABI_TUNER_MINOR 0
+#define WEFT_ABI_TUNER_MINOR 1
 #define WEFT_ABI_TOPO_MAJOR 1
 #define WEFT_ABI_TOPO_MINOR 0
 

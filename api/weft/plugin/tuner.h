@@ -28,8 +28,13 @@ typedef struct weft_tuner_call {
     uint32_t nhosts;     /* hosts they are on */
     uint64_t slot_bytes; /* bytes of the largest slice that a FIFO slot holds */
     uint32_t slots;      /* FIFO depth; a chunk must have fewer slices */
+    uint32_t memory;     /* where the buffers are: WEFT_TUNER_MEMORY_* */
+    uint32_t channels;   /* most that the call may have; since 2.1 */
     uint32_t reserved;   /* 0 */
 } weft_tuner_call_t;
+
+#define WEFT_TUNER_MEMORY_HOST 0u
+#define WEFT_TUNER_MEMORY_DEVICE 1u
 
 /* One way to run the call. */
 typedef struct weft_tuner_candidate {
@@ -49,10 +54,19 @@ typedef struct weft_tuner_choice {
     uint32_t slices;      /* slices per chunk and pass, 1 to slots-1 */
     uint64_t slice_bytes; /* at most slot_bytes; a multiple of 64 */
     char reason[160];     /* why, in words */
+    uint32_t channels;    /* 0: as many as the candidate has; since 2.1, as are the rest */
+    uint32_t next;       /* index of the second best, which has another algorithm or parameters; the
+                           * core sets it to WEFT_TUNER_NONE before the call */
+    double next_seconds; /* modelled time of the second best */
+    char rule[160];      /* the rule that decided and where it stands, "weft.ini:12: …"; "": the
+                           * model did */
 } weft_tuner_choice_t;
 
+#define WEFT_TUNER_NONE UINT32_MAX
+
 /* Returns the modelled time in seconds of the call with this candidate and these slices. It is the
- * alpha-beta-gamma model of the core over the transports in use.
+ * alpha-beta-gamma model of the core over the transports in use. The tuner may change `channels` in
+ * a copy of the candidate.
  * Blocking: no. Thread: [any]. */
 typedef double (*weft_tuner_cost_fn_t)(const weft_tuner_call_t *call,
                                        const weft_tuner_candidate_t *candidate, uint32_t slices,
@@ -71,6 +85,12 @@ typedef struct weft_tuner_ops {
     weft_status_t (*choose)(weft_tuner_t *tuner, const weft_tuner_call_t *call,
                             const weft_tuner_candidate_t *candidates, uint32_t count,
                             weft_tuner_cost_fn_t cost, weft_tuner_choice_t *choice_p);
+
+    /* Optional, since 2.1: gets the names of all loaded algorithms once, after create(), so that
+     * options which name another one are refused.
+     * Errors: ERR_CONFIG.
+     * Blocking: no. Thread: [control]. */
+    weft_status_t (*check)(weft_tuner_t *tuner, const char *const *algos, uint32_t count);
 } weft_tuner_ops_t;
 
 #ifdef __cplusplus

@@ -31,6 +31,11 @@ static const weft_option_t sample_options[] = {
     {NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0},
 };
 
+static const weft_option_t list_options[] = {
+    {"rule", WEFT_OPT_STRING, 0, "", "rules", NULL, 0, 0, WEFT_OPTION_LIST, 0},
+    {NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0},
+};
+
 /* Files and environment of one test. */
 static int fresh(void **state)
 {
@@ -176,6 +181,46 @@ static void users_file_must_be_the_users(void **state)
         assert_non_null(strstr(weft_error_record()->text, "owned by somebody else"));
     }
     assert_null(config);
+}
+
+static void key_given_twice_is_told_with_both_lines(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"[net-sample]\nport = 1\nport = 2\n",
+                                        "[net-sample]\nport = 1\n[net-sample]\nport = 2\n"};
+    for (size_t i = 0; i < 2; i++) {
+        sample_t sample = {0};
+        weft_config_t *config =
+            load(scratch_write("twice.ini", texts[i], strlen(texts[i])), NULL, 0);
+        assert_int_equal(weft_config_section(config, "net-sample", sample_options, &sample),
+                         WEFT_ERR_CONFIG);
+        assert_non_null(strstr(weft_error_record()->text, i == 0 ? "twice.ini:3" : "twice.ini:4"));
+        assert_non_null(strstr(weft_error_record()->text, "twice, first on line 2"));
+        weft_config_destroy(config);
+    }
+}
+
+static void list_has_all_values_of_its_strongest_source(void **state)
+{
+    (void)state;
+    static const char *const settings[] = {"net-sample.rule=x", "net-sample.rule=y = z"};
+    static const char text[] = "[net-sample]\nrule = a b\nrule = c\n";
+    const char *path = scratch_write("list.ini", text, sizeof text - 1);
+    const char *rules = NULL;
+    char expected[512];
+    weft_config_t *config = load(path, NULL, 0);
+    assert_int_equal(weft_config_section(config, "net-sample", list_options, &rules), WEFT_OK);
+    snprintf(expected, sizeof expected, "%s:2\ta b\n%s:3\tc\n", path, path);
+    assert_string_equal(rules, expected);
+    weft_config_destroy(config);
+    config = load(path, settings, 2);
+    assert_int_equal(weft_config_section(config, "net-sample", list_options, &rules), WEFT_OK);
+    assert_string_equal(rules, "--set\tx\n--set\ty = z\n");
+    weft_config_destroy(config);
+    config = load(scratch_write("empty.ini", "", 0), NULL, 0);
+    assert_int_equal(weft_config_section(config, "net-sample", list_options, &rules), WEFT_OK);
+    assert_string_equal(rules, "");
+    weft_config_destroy(config);
 }
 
 static void bad_settings_are_told(void **state)
@@ -493,6 +538,8 @@ int main(void)
         TEST(hidden_mistake_is_still_told),
         TEST(file_is_the_named_one_else_weft_conf_else_the_users),
         TEST(users_file_must_be_the_users),
+        TEST(key_given_twice_is_told_with_both_lines),
+        TEST(list_has_all_values_of_its_strongest_source),
         TEST(bad_settings_are_told),
         TEST(bad_options_struct_is_told),
         TEST(unknown_variable_is_told_with_the_nearest),

@@ -21,7 +21,7 @@ static weft_network_result_t price_in(weft_plan_t *const *plans, uint32_t n, uin
 {
     weft_network_t net;
     weft_network_result_t result;
-    assert_int_equal(weft_network_init(&net, n), WEFT_OK);
+    assert_int_equal(weft_network_init(&net, n, NULL), WEFT_OK);
     for (uint32_t rank = 0; rank < n; rank++) {
         assert_int_equal(weft_network_add(&net, plans[rank], 0), WEFT_OK);
     }
@@ -49,7 +49,8 @@ static int same_cost(const weft_cost_t *a, const weft_cost_t *b)
     return memcmp(&a->fill, &b->fill, sizeof a->fill) == 0 &&
            memcmp(&a->steady, &b->steady, sizeof a->steady) == 0 && a->chain == b->chain &&
            a->lanes == b->lanes && a->link_chunks == b->link_chunks &&
-           a->link_chunks_min == b->link_chunks_min && a->total_chunks == b->total_chunks &&
+           a->link_chunks_min == b->link_chunks_min && a->wire_chunks == b->wire_chunks &&
+           memcmp(a->total_chunks, b->total_chunks, sizeof a->total_chunks) == 0 &&
            a->links == b->links;
 }
 
@@ -66,7 +67,7 @@ static uint32_t expect_same(weft_plan_t **plans, uint32_t n)
     assert_true(same_cost(&lumped.cost, &apart.cost));
     shelf_t shelf = {.plans = plans};
     weft_plan_survey_t survey;
-    assert_int_equal(weft_plan_survey(n, give_copy, &shelf, SLOTS, &survey), WEFT_OK);
+    assert_int_equal(weft_plan_survey(n, NULL, give_copy, &shelf, SLOTS, &survey), WEFT_OK);
     assert_int_equal(survey.verdict, lumped.verdict);
     assert_int_equal(survey.classes, classes);
     assert_int_equal(survey.emitted, n);
@@ -297,8 +298,8 @@ static weft_plan_survey_t survey_of(plan_fixture_fn_t write, uint32_t n, weft_co
     weft_plan_t **plans = plan_fixture_write(write, WEFT_ALL_TO_ALL, n);
     shelf_t shelf = {.plans = plans};
     weft_plan_survey_t survey;
-    assert_int_equal(weft_plan_survey(n, give_copy, &shelf, SLOTS, &survey), WEFT_OK);
-    assert_int_equal(weft_plan_cost(plans, n, SLOTS, cost), WEFT_OK);
+    assert_int_equal(weft_plan_survey(n, NULL, give_copy, &shelf, SLOTS, &survey), WEFT_OK);
+    assert_int_equal(weft_plan_cost(plans, n, NULL, SLOTS, cost), WEFT_OK);
     assert_int_equal(survey.emitted, shelf.given);
     plan_fixture_free(plans, n);
     return survey;
@@ -318,7 +319,7 @@ static void a_sample_stands_for_regular_plans_only(void **state)
         assert_int_equal(survey.ports_max, 126);
         assert_true(same_cost(&survey.cost, &cost));
         assert_int_equal(cost.links, 64 * 63);
-        assert_int_equal(cost.total_chunks, 64 * 63);
+        assert_int_equal(cost.total_chunks[WEFT_LEVEL_INSIDE], 64 * 63);
     }
 }
 
@@ -330,7 +331,7 @@ static void a_sample_does_not_stand_for_others(void **state)
     assert_non_null(plans);
     shelf_t shelf = {.plans = plans};
     weft_plan_survey_t survey;
-    assert_int_equal(weft_plan_survey(n, give_copy, &shelf, SLOTS, &survey), WEFT_OK);
+    assert_int_equal(weft_plan_survey(n, NULL, give_copy, &shelf, SLOTS, &survey), WEFT_OK);
     assert_int_equal(survey.verdict, WEFT_VERDICT_TOO_BIG);
     assert_int_equal(survey.classes, n);
     plan_fixture_free(plans, n);

@@ -13,7 +13,9 @@
 #include "tests/support/plan_fixture.h"
 
 static const weft_cost_model_t model = {
-    .alpha = 1e-6, .beta = 1e-10, .gamma = 5e-11, .overhead = 2.5e-7};
+    .level = {{.alpha = 1e-6, .beta = 1e-10, .overhead = 2.5e-7},
+              {.alpha = 1e-6, .beta = 1e-10, .overhead = 2.5e-7}},
+    .gamma = 5e-11};
 
 typedef struct priced {
     weft_cost_t cost;
@@ -47,7 +49,7 @@ static priced_t price(const plan_fixture_t *fixture, weft_coll_t coll, uint32_t 
     priced_t priced;
     weft_plan_t **plans = plan_fixture_emit(fixture, coll, n, 0);
     priced.k = plans[0]->k;
-    assert_int_equal(weft_plan_cost(plans, n, 8, &priced.cost), WEFT_OK);
+    assert_int_equal(weft_plan_cost(plans, n, NULL, 8, &priced.cost), WEFT_OK);
     plan_fixture_free(plans, n);
     return priced;
 }
@@ -73,12 +75,12 @@ static void ring_all_reduce_costs_what_the_book_says(void **state)
         double edges = 2.0 * (n - 1);
         assert_int_equal(priced.cost.chain, 2 * n - 1);
         assert_int_equal(priced.cost.link_chunks, 2 * (n - 1));
-        assert_true(fabs(priced.cost.fill.edges - edges) < 1e-9);
-        assert_true(fabs(priced.cost.fill.hops - edges) < 1e-9);
-        assert_true(fabs(priced.cost.steady.edges - edges) < 1e-9);
-        assert_true(priced.cost.steady.hops == 0);
+        assert_true(fabs(weft_cost_sum(priced.cost.fill.edges) - edges) < 1e-9);
+        assert_true(fabs(weft_cost_sum(priced.cost.fill.hops) - edges) < 1e-9);
+        assert_true(fabs(weft_cost_sum(priced.cost.steady.edges) - edges) < 1e-9);
+        assert_true(weft_cost_sum(priced.cost.steady.hops) == 0);
         uint64_t bytes = 1u << 20;
-        weft_cost_model_t wire = {.alpha = 1e-6, .beta = 1e-10, .overhead = 2e-7};
+        weft_cost_model_t wire = weft_cost_uniform(1e-6, 1e-10, 0, 2e-7);
         double time = weft_cost_time(&priced.cost, &wire, bytes, n, 1, bytes);
         double book = edges * (1e-6 + (double)bytes / n * 1e-10);
         assert_true(fabs(time / book - 1) < 1e-9);
@@ -96,9 +98,9 @@ static void halving_waits_once_a_round(void **state)
     for (uint32_t rounds = 1; rounds <= 6; rounds++) {
         uint32_t n = 1u << rounds;
         priced_t priced = price(&halving, WEFT_ALL_REDUCE, n);
-        assert_true(fabs(priced.cost.fill.hops - 2.0 * rounds) < 1e-9);
-        assert_true(fabs(priced.cost.fill.edges - 2.0 * (n - 1)) < 1e-9);
-        weft_cost_model_t wire = {.alpha = 1e-6, .beta = 1e-10, .overhead = 2e-7};
+        assert_true(fabs(weft_cost_sum(priced.cost.fill.hops) - 2.0 * rounds) < 1e-9);
+        assert_true(fabs(weft_cost_sum(priced.cost.fill.edges) - 2.0 * (n - 1)) < 1e-9);
+        weft_cost_model_t wire = weft_cost_uniform(1e-6, 1e-10, 0, 2e-7);
         double time = weft_cost_time(&priced.cost, &wire, 8, n, 1, 64);
         double book =
             2.0 * rounds * 1e-6 + 2.0 * (n - 1 - rounds) * 2e-7 + 2.0 * (n - 1) * (8.0 / n) * 1e-10;
@@ -129,8 +131,8 @@ static void chains_are_pipelined(void **state)
 {
     (void)state;
     priced_t priced = price(&ring, WEFT_BROADCAST, 8);
-    assert_true(fabs(priced.cost.fill.edges - 7) < 1e-9);
-    assert_true(fabs(priced.cost.steady.edges - 1) < 1e-9);
+    assert_true(fabs(weft_cost_sum(priced.cost.fill.edges) - 7) < 1e-9);
+    assert_true(fabs(weft_cost_sum(priced.cost.steady.edges) - 1) < 1e-9);
 }
 
 static void flat_wins_small_and_ring_wins_large(void **state)
@@ -168,15 +170,17 @@ static void crowds_pay_for_the_work_of_all(void **state)
 {
     (void)state;
     priced_t few = price(&flat, WEFT_ALL_REDUCE, 4), many = price(&flat, WEFT_ALL_REDUCE, 64);
-    weft_cost_crowd_t two_cores = {.ranks = 64, .cores = 2, .part = 1};
-    weft_cost_crowd_t enough = {.ranks = 64, .cores = 64, .part = 1};
+    weft_cost_crowd_t two_cores = {
+        .ranks = 64, .cores = 2, .part = 1, .turn = 1.5e-6, .slice = 170e-9};
+    weft_cost_crowd_t enough = {
+        .ranks = 64, .cores = 64, .part = 1, .turn = 1.5e-6, .slice = 170e-9};
     double crowded = weft_cost_crowd_time(&many.cost, &model, &two_cores, 8, 1, 1, 64);
     assert_true(crowded > 10 * weft_cost_time(&many.cost, &model, 8, 1, 1, 64));
     assert_true(weft_cost_crowd_time(&many.cost, &model, &enough, 8, 1, 1, 64) <= 0);
     assert_int_equal(few.cost.fan, 3);
     assert_int_equal(many.cost.fan, 63);
     /* 2016 links, and 6. */
-    weft_cost_crowd_t small = {.ranks = 4, .cores = 2, .part = 1};
+    weft_cost_crowd_t small = {.ranks = 4, .cores = 2, .part = 1, .turn = 1.5e-6, .slice = 170e-9};
     assert_true(weft_cost_links(&many.cost, &two_cores) > 300 * weft_cost_links(&few.cost, &small));
 }
 
@@ -187,7 +191,7 @@ static void crowds_pay_for_each_wait_of_each_pass(void **state)
     plan_fixture_t direct;
     plan_fixture_open(&direct, WEFT_PLUGIN_DIR, "algo-direct");
     priced_t round = price(&ring, WEFT_ALL_REDUCE, 8), at_once = price(&direct, WEFT_ALL_REDUCE, 8);
-    weft_cost_crowd_t crowd = {.ranks = 8, .cores = 2, .part = 1};
+    weft_cost_crowd_t crowd = {.ranks = 8, .cores = 2, .part = 1, .turn = 1.5e-6, .slice = 170e-9};
     for (uint64_t bytes = 64 << 10; bytes <= 64 << 20; bytes *= 4) {
         double few = weft_cost_crowd_time(&at_once.cost, &model, &crowd, bytes, 8, 2, 65536);
         assert_true(few < weft_cost_crowd_time(&round.cost, &model, &crowd, bytes, 8, 2, 65536));
@@ -198,9 +202,47 @@ static void crowds_pay_for_each_wait_of_each_pass(void **state)
     plan_fixture_close(&direct);
 }
 
+/* Four ranks on two hosts: a ring crosses twice, and edges inside are free here. */
+static void edges_between_hosts_are_priced_apart(void **state)
+{
+    (void)state;
+    static const uint32_t pairs[] = {0, 0, 1, 1}, turns[] = {0, 1, 0, 1};
+    weft_cost_t by_pairs, by_turns;
+    weft_cost_model_t wire = {.level = {[WEFT_LEVEL_BETWEEN] = {.alpha = 1e-5, .overhead = 1e-6}}};
+    weft_plan_t **plans = plan_fixture_emit(&ring, WEFT_ALL_REDUCE, 4, 0);
+    assert_int_equal(weft_plan_cost(plans, 4, pairs, 8, &by_pairs), WEFT_OK);
+    assert_int_equal(weft_plan_cost(plans, 4, turns, 8, &by_turns), WEFT_OK);
+    assert_true(by_pairs.fill.hops[WEFT_LEVEL_INSIDE] > 0);
+    assert_true(by_pairs.fill.hops[WEFT_LEVEL_BETWEEN] > 0);
+    assert_true(by_turns.fill.hops[WEFT_LEVEL_INSIDE] == 0);
+    assert_true(weft_cost_time(&by_pairs, &wire, 64, 4, 1, 64) <
+                weft_cost_time(&by_turns, &wire, 64, 4, 1, 64));
+    assert_true(by_pairs.total_chunks[WEFT_LEVEL_BETWEEN] ==
+                by_pairs.total_chunks[WEFT_LEVEL_INSIDE]);
+    assert_true(by_turns.total_chunks[WEFT_LEVEL_INSIDE] == 0);
+    plan_fixture_free(plans, 4);
+}
+
+/* One rank of each host has the wire to itself, or both share it. */
+static void ranks_of_a_host_share_its_wire(void **state)
+{
+    (void)state;
+    static const uint32_t pairs[] = {0, 0, 1, 1}, turns[] = {0, 1, 0, 1};
+    weft_cost_t by_pairs, by_turns;
+    weft_cost_model_t wire = {.wire = 1e-9};
+    weft_plan_t **plans = plan_fixture_emit(&ring, WEFT_ALL_REDUCE, 4, 0);
+    assert_int_equal(weft_plan_cost(plans, 4, pairs, 8, &by_pairs), WEFT_OK);
+    assert_int_equal(weft_plan_cost(plans, 4, turns, 8, &by_turns), WEFT_OK);
+    assert_true(by_turns.wire_chunks == 2 * by_pairs.wire_chunks);
+    assert_true(fabs(weft_cost_wire_time(&by_pairs, &wire, 4000, 4) - 6e-6) < 1e-9);
+    plan_fixture_free(plans, 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(edges_between_hosts_are_priced_apart),
+        cmocka_unit_test(ranks_of_a_host_share_its_wire),
         cmocka_unit_test(ring_all_reduce_costs_what_the_book_says),
         cmocka_unit_test(chains_are_pipelined),
         cmocka_unit_test(halving_waits_once_a_round),

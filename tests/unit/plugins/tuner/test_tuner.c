@@ -58,13 +58,13 @@ static const weft_plugin_t *opened(void)
     return plugin;
 }
 
-/* Chooses with `prefer` set; returns the status of create or choose. */
-static weft_status_t choose(const char *prefer, const weft_tuner_call_t *call,
+/* Chooses with one option set; returns the status of create or choose. */
+static weft_status_t choose(const char *setting, const weft_tuner_call_t *call,
                             weft_tuner_cost_fn_t cost, weft_tuner_choice_t *choice, char error[512])
 {
     const weft_plugin_t *plugin = opened();
     const weft_tuner_ops_t *ops = plugin->ops;
-    const char *settings[] = {prefer, NULL};
+    const char *settings[] = {setting, NULL};
     void *config = fake_config_create(plugin, settings, error, 512);
     weft_tuner_t *tuner = NULL;
     fake_host_t fake;
@@ -179,9 +179,105 @@ static void fewer_than_two_slots_are_refused(void **state)
     assert_non_null(strstr(error, "slots"));
 }
 
+#define RING "a.ini:3\tall_reduce bytes=1K..64K ranks=4: algo-ring slices=3 slice_bytes=8K\n"
+#define FLAT                                                                                       \
+    "a.ini:4\tall_reduce bytes=1M.. ranks=2..8 hosts=..2 memory=host dtype=int8: algo-flat\n"
+
+static weft_status_t by_rule(const char *setting, uint64_t bytes, weft_tuner_choice_t *choice,
+                             char error[512])
+{
+    weft_tuner_call_t call = call_of(bytes);
+    call.nhosts = 1;
+    *choice = (weft_tuner_choice_t){.size = sizeof *choice, .next = WEFT_TUNER_NONE};
+    return choose(setting, &call, ring_likes_two_slices, choice, error);
+}
+
+static void a_rule_decides_inside_of_its_ranges(void **state)
+{
+    weft_tuner_choice_t choice;
+    char error[512];
+    (void)state;
+    assert_int_equal(by_rule("rule=" RING FLAT, 65536, &choice, error), WEFT_OK);
+    assert_string_equal(candidates[choice.index].algo, "algo-ring");
+    assert_int_equal(choice.slices, 3);
+    assert_int_equal(choice.slice_bytes, 8192);
+    assert_non_null(strstr(choice.rule, "a.ini:3 all_reduce bytes=1K..64K"));
+    assert_int_equal(by_rule("rule=" RING FLAT, 1 << 20, &choice, error), WEFT_OK);
+    assert_string_equal(candidates[choice.index].algo, "algo-flat");
+    assert_int_equal(choice.next, 0);
+    assert_true(choice.next_seconds < 13e-6);
+}
+
+static void outside_of_all_rules_the_model_decides(void **state)
+{
+    weft_tuner_choice_t choice;
+    char error[512];
+    (void)state;
+    assert_int_equal(by_rule("rule=" RING, 1 << 20, &choice, error), WEFT_OK);
+    assert_string_equal(choice.rule, "");
+    assert_int_equal(choice.slices, 2);
+}
+
+static void between_two_rules_the_model_decides_between_their_algorithms(void **state)
+{
+    weft_tuner_choice_t choice;
+    char error[512];
+    (void)state;
+    assert_int_equal(by_rule("rule=" RING FLAT, 256 << 10, &choice, error), WEFT_OK);
+    assert_string_equal(candidates[choice.index].algo, "algo-ring");
+    assert_int_equal(choice.slices, 2);
+    assert_non_null(strstr(choice.rule, "between rules"));
+}
+
+static void a_rule_for_an_algorithm_that_does_not_serve_is_passed_over_unless_forced(void **state)
+{
+    weft_tuner_choice_t choice;
+    char error[512];
+    (void)state;
+    assert_int_equal(by_rule("rule=a.ini:1\tall_reduce: algo-tree\n" RING, 4096, &choice, error),
+                     WEFT_OK);
+    assert_string_equal(candidates[choice.index].algo, "algo-ring");
+    assert_int_equal(by_rule("rule=a.ini:1\tany: algo-tree force\n" RING, 4096, &choice, error),
+                     WEFT_ERR_UNSUPPORTED);
+    assert_non_null(strstr(error, "a.ini:1"));
+    assert_non_null(strstr(error, "possible are algo-ring, algo-flat"));
+}
+
+static void a_wrong_rule_is_told_with_its_place_and_the_nearest_word(void **state)
+{
+    static const char *const wrong[][2] = {
+        {"rule=a.ini:7\tall_redce: algo-ring\n", "did you mean all_reduce?"},
+        {"rule=a.ini:7\tall_reduce byts=4: algo-ring\n", "did you mean bytes?"},
+        {"rule=a.ini:7\tall_reduce bytes=4..2: algo-ring\n", "bytes=4..2"},
+        {"rule=a.ini:7\tall_reduce bytes=: algo-ring\n", "bytes="},
+        {"rule=a.ini:7\tall_reduce dtype=flot: algo-ring\n", "did you mean float?"},
+        {"rule=a.ini:7\tall_reduce memory=hst: algo-ring\n", "did you mean host?"},
+        {"rule=a.ini:7\tall_reduce\n", "expected COLLECTIVE"},
+        {"rule=a.ini:7\tall_reduce:\n", "name of an algorithm"},
+        {"rule=a.ini:7\tall_reduce: algo-ring slces=2\n", "did you mean slices?"},
+        {"rule=a.ini:7\tall_reduce: algo-ring slices=0\n", "slices=0"},
+        {"rule=a.ini:7\tall_reduce: algo-ring slice_bytes=100\n", "multiple of 64"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        weft_tuner_choice_t choice;
+        char error[512];
+        assert_int_equal(by_rule(wrong[i][0], 4096, &choice, error), WEFT_ERR_CONFIG);
+        assert_non_null(strstr(error, "a.ini:7"));
+        if (strstr(error, wrong[i][1]) == NULL) {
+            fail_msg("%s: %s", wrong[i][0], error);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_rule_decides_inside_of_its_ranges),
+        cmocka_unit_test(outside_of_all_rules_the_model_decides),
+        cmocka_unit_test(between_two_rules_the_model_decides_between_their_algorithms),
+        cmocka_unit_test(a_rule_for_an_algorithm_that_does_not_serve_is_passed_over_unless_forced),
+        cmocka_unit_test(a_wrong_rule_is_told_with_its_place_and_the_nearest_word),
         cmocka_unit_test(the_least_time_wins_and_the_reason_says_so),
         cmocka_unit_test(a_small_message_travels_in_one_slice),
         cmocka_unit_test(a_preferred_algorithm_is_taken_whatever_the_model_says),

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Parser of the section [figures]. */
+#include "core/comm/figures.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/config/nearest.h"
+#include "core/config/number.h"
+#include "core/config/option.h"
+
+#define WORD_MAX 96
+
+/* A line that is being read. */
+typedef struct figures_line {
+    const char *key; /* of the option */
+    char origin[512];
+    const char *next, *end; /* of its value */
+    char word[WORD_MAX];
+} figures_line_t;
+
+static weft_status_t figures_refuse(const figures_line_t *line, const char *what, const char *hint)
+{
+    return weft_fail(WEFT_ERR_CONFIG, 0, "%s: [figures] %s: %s \"%s\"%s", line->origin, line->key,
+                     what, line->word, hint);
+}
+
+static weft_status_t figures_refuse_of(const figures_line_t *line, const char *what,
+                                       const char *wrong, const char *const *words, uint32_t count)
+{
+    char hint[100];
+    weft_nearest_t nearest;
+    weft_nearest_start(&nearest, wrong);
+    for (uint32_t i = 0; i < count; i++) {
+        weft_nearest_offer(&nearest, words[i], strlen(words[i]));
+    }
+    weft_nearest_hint(&nearest, "", "", hint, sizeof hint);
+    return figures_refuse(line, what, hint);
+}
+
+/* Copies the next word; false at the end of the line. A word that is too long is cut, and so is
+ * unknown. */
+static bool figures_next_word(figures_line_t *line)
+{
+    while (line->next < line->end && (*line->next == ' ' || *line->next == '\t')) {
+        line->next++;
+    }
+    size_t used = 0;
+    for (; line->next < line->end && *line->next != ' ' && *line->next != '\t'; line->next++) {
+        if (used + 1 < sizeof line->word) {
+            line->word[used++] = *line->next;
+        }
+    }
+    line->word[used] = '\0';
+    return used > 0;
+}
+
+/* Starts the line at *text_p, which moves behind it. */
+static void figures_line_start(figures_line_t *line, const char *key, const char **text_p)
+{
+    size_t bytes = strcspn(*text_p, "\n");
+    const char *tab = memchr(*text_p, '\t', bytes);
+    *line = (figures_line_t){.key = key, .next = tab != NULL ? tab + 1 : *text_p};
+    line->end = *text_p + bytes;
+    snprintf(line->origin, sizeof line->origin, "%.*s", tab != NULL ? (int)(tab - *text_p) : 0,
+             *text_p);
+    *text_p = line->end + (*line->end == '\n');
+}
+
+/* "312ns" as seconds. */
+static bool figures_read_time(const char *text, double *value_p)
+{
+    char why[160];
+    const weft_option_t option = {.name = "time", .type = WEFT_OPT_DURATION, .max = 60};
+    return weft_option_parse(&option, text, value_p, why, sizeof why);
+}
+
+/* "7.9GB/s" as seconds per byte. */
+static bool figures_read_rate(const char *text, double *value_p)
+{
+    static const struct {
+        const char *name;
+        double bytes;
+    } units[] = {{"KB/s", 1e3}, {"MB/s", 1e6}, {"GB/s", 1e9}, {"TB/s", 1e12}};
+    double value = 0;
+    const char *rest = NULL;
+    if (weft_number_real(text, &value, &rest) != WEFT_NUMBER_OK || !(value > 0)) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (strcmp(rest, units[i].name) == 0) {
+            *value_p = 1 / (value * units[i].bytes);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Cuts "key=value" into two; NULL if there is no '='. */
+static char *figures_cut(char *word)
+{
+    char *equals = strchr(word, '=');
+    if (equals != NULL) {
+        *equals = '\0';
+    }
+    return equals != NULL ? equals + 1 : NULL;
+}
+
+static uint32_t figures_index(const char *word, const char *const *words, uint32_t count)
+{
+    uint32_t i = 0;
+    while (i < count && strcmp(word, words[i]) != 0) {
+        i++;
+    }
+    return i;
+}
+
+static weft_status_t figures_read_edge_word(figures_line_t *line, weft_figures_edge_t *edge)
+{
+    static const char *const words[] = {"latency", "overhead", "bandwidth", "wire"};
+    double *const fields[] = {&edge->edge.alpha, &edge->edge.overhead, &edge->edge.beta,
+                              &edge->wire};
+    char word[WORD_MAX];
+    memcpy(word, line->word, sizeof word);
+    char *value = figures_cut(word);
+    uint32_t which = figures_index(word, words, 4);
+    if (value == NULL || which == 4) {
+        return figures_refuse_of(line, "expected latency, overhead, bandwidth or wire, not", word,
+                                 words, 4);
+    }
+    bool good = which < 2 ? figures_read_time(value, fields[which])
+                          : figures_read_rate(value, fields[which]);
+    return good ? WEFT_OK
+                : figures_refuse(line, "bad value,",
+                                 which < 2 ? ", expected a time such as 300ns"
+                                           : ", expected a rate such as 7.9GB/s");
+}
+
+static weft_status_t figures_read_edge(figures_line_t *line, weft_figures_edge_t *edge)
+{
+    static const char *const levels[] = {"inside", "between"};
+    (void)figures_next_word(line);
+    snprintf(edge->net, sizeof edge->net, "%.40s", line->word);
+    (void)figures_next_word(line);
+    uint32_t level = figures_index(line->word, levels, 2);
+    if (level == 2) {
+        return figures_refuse_of(line, "expected inside or between, not", line->word, levels, 2);
+    }
+    edge->level = (weft_level_t)level;
+    weft_status_t status = WEFT_OK;
+    while (status == WEFT_OK && figures_next_word(line)) {
+        status = figures_read_edge_word(line, edge);
+    }
+    return status;
+}
+
+static weft_status_t figures_read_kernel(figures_line_t *line, weft_figures_kernel_t *kernel)
+{
+    static const char *const words[] = {
+#define FIGURES_DTYPE(value, name, bytes, text) [value] = text,
+        WEFT_DTYPE_MAP(FIGURES_DTYPE)
+#undef FIGURES_DTYPE
+            [WEFT_FIGURES_COPY] = "copy",
+    };
+    (void)figures_next_word(line);
+    snprintf(kernel->kernel, sizeof kernel->kernel, "%.40s", line->word);
+    while (figures_next_word(line)) {
+        char word[WORD_MAX];
+        memcpy(word, line->word, sizeof word);
+        char *value = figures_cut(word);
+        uint32_t which = figures_index(word, words, WEFT_FIGURES_RATES);
+        if (value == NULL || which == WEFT_FIGURES_RATES) {
+            return figures_refuse_of(line, "expected a data type or copy, not", word, words,
+                                     WEFT_FIGURES_RATES);
+        }
+        if (!figures_read_rate(value, &kernel->gamma[which])) {
+            return figures_refuse(line, "bad value,", ", expected a rate such as 7.9GB/s");
+        }
+    }
+    return WEFT_OK;
+}
+
+weft_status_t weft_figures_read(const char *edges, const char *kernels, const char *kernel,
+                                weft_figures_t *figures)
+{
+    weft_status_t status = WEFT_OK;
+    figures_line_t line;
+    *figures = (weft_figures_t){0};
+    while (status == WEFT_OK && *edges != '\0') {
+        figures_line_start(&line, "edge", &edges);
+        if (figures->nedges == WEFT_FIGURES_EDGES) {
+            return weft_fail(WEFT_ERR_CONFIG, 0, "%s: [figures] more than %d edges", line.origin,
+                             WEFT_FIGURES_EDGES);
+        }
+        status = figures_read_edge(&line, &figures->edges[figures->nedges++]);
+    }
+    while (status == WEFT_OK && *kernels != '\0') {
+        weft_figures_kernel_t one = {.kernel = ""};
+        figures_line_start(&line, "kernel", &kernels);
+        status = figures_read_kernel(&line, &one);
+        if (strcmp(one.kernel, kernel) == 0) {
+            figures->kernel = one;
+        }
+    }
+    return status;
+}
+
+const weft_figures_edge_t *weft_figures_find(const weft_figures_t *figures, const char *net,
+                                             weft_level_t level)
+{
+    for (uint32_t i = 0; i < figures->nedges; i++) {
+        const weft_figures_edge_t *edge = &figures->edges[i];
+        if (edge->level == level && strcmp(edge->net, net) == 0) {
+            return edge;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Measured figures of section [figures], which take the place of what transports and kernels say of
+ * themselves:
+ *
+ *   edge = net-shm inside latency=312ns overhead=120ns bandwidth=7.9GB/s
+ *   edge = net-socket between latency=14us overhead=3us bandwidth=1.1GB/s wire=2.3GB/s
+ *   kernel = kernel-cpu float=11.2GB/s half=3.1GB/s copy=14GB/s */
+#ifndef WEFT_COMM_FIGURES_H
+#define WEFT_COMM_FIGURES_H
+
+#include "core/plan/cost.h"
+
+#define WEFT_FIGURES_EDGES 16 /* lines of `edge` */
+#define WEFT_FIGURES_NAME 48
+
+/* What a line says; 0: nothing. */
+typedef struct weft_figures_edge {
+    char net[WEFT_FIGURES_NAME];
+    weft_level_t level;
+    weft_cost_edge_t edge;
+    double wire; /* seconds per byte of all ranks of a host together */
+} weft_figures_edge_t;
+
+#define WEFT_FIGURES_COPY WEFT_DTYPE_COUNT /* index of the rate of copies */
+#define WEFT_FIGURES_RATES (WEFT_DTYPE_COUNT + 1)
+
+/* Seconds per byte that a kernel combines, by data type, or copies; 0: not said. */
+typedef struct weft_figures_kernel {
+    char kernel[WEFT_FIGURES_NAME];
+    double gamma[WEFT_FIGURES_RATES];
+} weft_figures_kernel_t;
+
+typedef struct weft_figures {
+    weft_figures_edge_t edges[WEFT_FIGURES_EDGES];
+    uint32_t nedges;
+    weft_figures_kernel_t kernel; /* of the kernel that was asked for */
+} weft_figures_t;
+
+/* Reads both lists (WEFT_OPTION_LIST). Lines of other kernels than `kernel` are checked and left
+ * out. ERR_CONFIG with file, line and the wrong word. */
+weft_status_t weft_figures_read(const char *edges, const char *kernels, const char *kernel,
+                                weft_figures_t *figures);
+
+/* Returns the line of the transport at the level, or NULL. */
+const weft_figures_edge_t *weft_figures_find(const weft_figures_t *figures, const char *net,
+                                             weft_level_t level);
+
+#endif

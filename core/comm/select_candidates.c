@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Which algorithms serve a call, and why others do not. */
+#include "core/comm/select_candidates.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/coll.h"
+#include "core/base/log.h"
+#include "core/comm/vectors.h"
+#include "core/plan/hash.h"
+
+/* True if the choice depends on properties that only the verifier finds. */
+static bool candidates_needs_proof(const weft_comm_state_t *state, const weft_args_t *args)
+{
+    return weft_vectors_need(args->coll) != WEFT_VECTOR_NONE ||
+           (state->self.family->settings.plan.deterministic && weft_coll_reduces(args->coll));
+}
+
+/* Options on which plans may depend, that is those of the loaded algorithms. */
+typedef struct config_hash {
+    const weft_comm_state_t *state;
+    uint64_t hash;
+} config_hash_t;
+
+static void candidates_hash_option(void *arg, const char *section, const weft_option_t *option,
+                                   const char *value, const char *origin)
+{
+    config_hash_t *sum = arg;
+    (void)origin;
+    for (uint32_t i = 0; i < sum->state->self.family->algos.count; i++) {
+        if (strcmp(section, sum->state->self.family->algos.list[i].loaded->plugin->name) == 0) {
+            sum->hash = weft_hash_text(weft_hash_text(sum->hash, option->name), value);
+        }
+    }
+}
+
+static uint64_t candidates_hash_options(const weft_comm_state_t *state)
+{
+    config_hash_t sum = {.state = state, .hash = WEFT_HASH_START};
+    weft_config_each(state->self.family->config, candidates_hash_option, &sum);
+    /* A plan may hold plans of other algorithms. */
+    for (uint32_t i = 0; i < state->self.family->algos.count; i++) {
+        const weft_algo_loaded_t *algo = &state->self.family->algos.list[i];
+        if (WEFT_HAS(algo->ops, weft_algo_ops_t, stamp) && algo->ops->stamp != NULL) {
+            sum.hash = weft_hash_add(sum.hash, algo->ops->stamp(algo->algo));
+        }
+    }
+    return sum.hash;
+}
+
+void weft_candidates_query(const weft_comm_state_t *state, const weft_algo_loaded_t *algo,
+                           const weft_args_t *args, uint32_t slices, weft_plan_query_t *query)
+{
+    *query = (weft_plan_query_t){.algo = algo->loaded->plugin->name,
+                                 .version = algo->loaded->plugin->version,
+                                 .ops = algo->ops,
+                                 .instance = algo->algo,
+                                 .call = {.size = sizeof(weft_algo_call_t),
+                                          .coll = weft_coll_base(args->coll),
+                                          .nranks = state->self.nranks,
+                                          .rank = state->self.rank,
+                                          .root = args->root >= WEFT_ROOT_CORE ? 0 : args->root},
+                                 .view = state->self.view.topo,
+                                 .host = state->self.nhosts > 1 ? weft_identity_hosts(&state->self)
+                                                                : NULL,
+                                 .finder = &state->self.family->algos.finder,
+                                 .board = state->self.family->proofs,
+                                 .slots = state->self.family->slots,
+                                 .slices = slices,
+                                 .verify = state->self.family->settings.plan.verify != 0 ||
+                                           candidates_needs_proof(state, args),
+                                 .limit = state->self.family->settings.plan.verify_limit,
+                                 .config = candidates_hash_options(state)};
+    if (WEFT_HAS(algo->ops, weft_algo_ops_t, params) && algo->ops->params != NULL) {
+        for (uint32_t i = 0; i < WEFT_ALGO_PARAMS_MAX && algo->ops->params[i].name != NULL; i++) {
+            query->call.params[i] = algo->ops->params[i].value;
+        }
+    }
+}
+
+/* True if the user's choice rules the algorithm out. The choice does not apply to barriers and to
+ * the core's own exchanges. */
+static bool candidates_is_forced_out(const weft_comm_state_t *state, const weft_args_t *args,
+                                     const weft_algo_loaded_t *algo)
+{
+    const char *forced = state->self.family->settings.plan.algo;
+    return args->coll != WEFT_BARRIER && args->root < WEFT_ROOT_CORE && forced != NULL &&
+           forced[0] != '\0' && strcmp(forced, algo->loaded->plugin->name) != 0;
+}
+
+static void candidates_add_reason(weft_candidates_t *c, const char *algo, const char *why)
+{
+    size_t at = strlen(c->why);
+    snprintf(c->why + at, sizeof c->why - at, "%s%s: %.200s", at > 0 ? "; " : "", algo, why);
+}
+
+/* Lists the algorithms that the user's choice ruled out and that would serve the collective. */
+static void candidates_list_others(const weft_comm_state_t *state, const weft_args_t *args,
+                                   char *text, size_t bytes)
+{
+    text[0] = '\0';
+    for (uint32_t i = 0; i < state->self.family->algos.count; i++) {
+        weft_plan_query_t query;
+        weft_candidates_query(state, &state->self.family->algos.list[i], args, 1, &query);
+        if (candidates_is_forced_out(state, args, &state->self.family->algos.list[i]) &&
+            query.ops->supports(query.instance, &query.call) == WEFT_OK) {
+            size_t at = strlen(text);
+            snprintf(text + at, bytes - at, "%s%s", at > 0 ? ", " : "", query.algo);
+        }
+    }
+}
+
+weft_status_t weft_candidates_fail(const weft_comm_state_t *state, const weft_args_t *args,
+                                   const weft_candidates_t *c)
+{
+    char others[160], spare[160];
+    if (c->refusal.status != WEFT_OK) {
+        *weft_error_record() = c->refusal;
+        return c->refusal.status;
+    }
+    candidates_list_others(state, args, others, sizeof others);
+    weft_registry_spare(state->self.family->registry, WEFT_KIND_ALGO, spare, sizeof spare);
+    const char *forced = state->self.family->settings.plan.algo;
+    bool only = forced != NULL && forced[0] != '\0';
+    return weft_fail(
+        WEFT_ERR_UNSUPPORTED, 0, "no algorithm serves %s on %u ranks%s%s%s%s%s%s%s%s%s%s",
+        weft_coll_name(args->coll), state->self.nranks,
+        state->self.family->settings.plan.deterministic ? " in deterministic mode" : "",
+        c->why[0] != '\0' ? " (" : "", c->why, c->why[0] != '\0' ? ")" : "",
+        only ? "; [plan] algo allows only " : "", only ? forced : "",
+        others[0] != '\0' ? "; these would serve it: " : "", others,
+        spare[0] != '\0' ? "; not listed in [core] algo: " : "", spare);
+}
+
+/* An algorithm whose plan was refused is left out; the first refusal is told if nobody else
+ * serves. */
+void weft_candidates_refuse(weft_candidates_t *c, const char *algo)
+{
+    weft_log(WEFT_LOG_WARN, algo, "not used: %s", weft_error_record()->text);
+    if (c->refusal.status == WEFT_OK) {
+        c->refusal = *weft_error_record();
+    }
+}
+
+/* True if the proved plan has the properties that the call needs; else *why_p says what is
+ * missing. */
+static bool candidates_has_properties(const weft_comm_state_t *state, const weft_args_t *args,
+                                      const weft_plan_entry_t *entry, const char **why_p)
+{
+    weft_vector_t need = weft_vectors_need(args->coll);
+    if (candidates_needs_proof(state, args) && entry->report.verdict != WEFT_VERDICT_OK) {
+        *why_p = "too large to be proved, raise plan.verify_limit";
+        return false;
+    }
+    if (need != WEFT_VECTOR_NONE && entry->report.vector != need) {
+        *why_p = "its plan serves blocks of equal length only";
+        return false;
+    }
+    if (state->self.family->settings.plan.deterministic && weft_coll_reduces(args->coll) &&
+        (!entry->report.same_for_all_chunks || !entry->report.same_on_all_ranks)) {
+        *why_p = "the order of its sums depends on where an element is";
+        return false;
+    }
+    return true;
+}
+
+static weft_status_t candidates_try_candidate(const weft_comm_state_t *state,
+                                              const weft_args_t *args,
+                                              const weft_algo_loaded_t *algo, weft_candidates_t *c)
+{
+    weft_plan_query_t query;
+    weft_plan_entry_t entry;
+    const char *why = NULL;
+    weft_candidates_query(state, algo, args, 1, &query);
+    /* Pricing needs no proof; the one that is chosen is proved. */
+    query.verify = candidates_needs_proof(state, args);
+    weft_status_t status = weft_plan_lookup(&query, &entry);
+    if (status == WEFT_ERR_UNSUPPORTED) {
+        candidates_add_reason(c, query.algo, weft_error_record()->text);
+    }
+    if (status != WEFT_OK) {
+        return status;
+    }
+    if (!candidates_has_properties(state, args, &entry, &why)) {
+        candidates_add_reason(c, query.algo, why);
+        return WEFT_ERR_UNSUPPORTED;
+    }
+    weft_price_make(state, args, algo, &entry, &c->priced[c->count]);
+    c->list[c->count] = (weft_tuner_candidate_t){.size = sizeof *c->list,
+                                                 .algo = query.algo,
+                                                 .params = "",
+                                                 .chunks = entry.plan->k,
+                                                 .steps = entry.cost.chain,
+                                                 .core = &c->priced[c->count],
+                                                 .channels = c->priced[c->count].channels};
+    c->count++;
+    return WEFT_OK;
+}
+
+/* In deterministic mode the first algorithm of the INI that qualifies says what the bits are; those
+ * that compute every element by the same expression may be chosen too. */
+static void candidates_keep_equal_bits(weft_candidates_t *c)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < c->count; i++) {
+        if (c->priced[i].fingerprint == c->priced[0].fingerprint) {
+            c->priced[kept] = c->priced[i];
+            c->list[kept] = c->list[i];
+            c->list[kept].core = &c->priced[kept];
+            kept++;
+        }
+    }
+    c->count = kept;
+}
+
+void weft_candidates_list(const weft_comm_state_t *state, const weft_args_t *args,
+                          weft_candidates_t *c)
+{
+    c->count = 0;
+    c->why[0] = '\0';
+    for (uint32_t i = 0; i < state->self.family->algos.count; i++) {
+        const weft_algo_loaded_t *algo = &state->self.family->algos.list[i];
+        if (candidates_is_forced_out(state, args, algo) || (c->refused >> i & 1) != 0) {
+            continue;
+        }
+        weft_status_t status = candidates_try_candidate(state, args, algo, c);
+        if (status != WEFT_OK && status != WEFT_ERR_UNSUPPORTED) {
+            weft_candidates_refuse(c, algo->loaded->plugin->name);
+        }
+    }
+    if (state->self.family->settings.plan.deterministic && weft_coll_reduces(args->coll)) {
+        candidates_keep_equal_bits(c);
+    }
+}

@@ -14,7 +14,9 @@
 #include "tools/plan.h"
 #include "tools/sim.h"
 #include "tools/tool.h"
+#include "tools/tune.h"
 #include "tools/values.h"
+#include "tools/why.h"
 
 typedef struct subcommand {
     const char *name;
@@ -36,6 +38,8 @@ static const subcommand_t commands[] = {
     {"config", tool_config, "every option with its value and where it came from"},
     {"plan", tool_plan, "show, draw and prove the plan of an algorithm"},
     {"sim", tool_sim, "what collectives would cost on up to 65,536 ranks"},
+    {"tune", tool_tune, "measure the algorithms on a job, and write rules"},
+    {"why", tool_why, "which algorithm serves which sizes in a job, and who decided"},
     {"nccl-run", tool_nccl_run, "run a program that uses NCCL with weft in its place"},
     {"version", main_run_version, "version of weft"},
     {"help", main_run_help, "this text"},

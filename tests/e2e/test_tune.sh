@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# `weft tune` writes an INI that weft reads, a plot and a state from which it goes on; `weft why` tells
+# what is chosen, and which rule decided.
+. "$(dirname "$0")/common.sh"
+cd "$work" || die "no folder"
+
+# The file that is written is one that is read, and its rules decide.
+expect 0 "$weft" tune all_reduce broadcast -P 2 -b 8 -e 4K -f 16 -n 3 -t 0.0005 -O tuned.ini
+says out '^# [0-9]+ results; rules and figures in tuned.ini'
+for file in tuned.ini tuned.ini.state tuned-all_reduce.svg tuned-broadcast.svg; do
+    [ -s "$file" ] || die "no $file"
+done
+grep -q '^edge = net-shm inside latency=' tuned.ini || die "no edge"
+grep -q '^kernel = kernel-cpu .*float=' tuned.ini || die "no kernel"
+grep -q '^rule = all_reduce bytes=8\.\..* ranks=2 hosts=1: algo-' tuned.ini || die "no rule"
+expect 0 "$weft" config --conf tuned.ini
+expect 0 "$weft" why all_reduce -P 2 -b 8 -e 2K --conf tuned.ini
+says out 'tuned.ini:[0-9]+ all_reduce bytes='
+says out '^# all 2 ranks answer alike'
+expect 0 "$weft" perf all_reduce -P 2 -b 8 -e 1K -f 8 --conf tuned.ini
+all_right 3
+
+# An interrupted run goes on: half of the state, then all of it, without what was there.
+grep -c . tuned.ini.state >all
+head -n 4 tuned.ini.state >half
+cut -c 1-12 < <(tail -n 1 tuned.ini.state) | tr -d '\n' >>half
+cp half tuned.ini.state
+expect 0 "$weft" tune all_reduce broadcast -P 2 -b 8 -e 4K -f 16 -n 3 -t 0.0005 -O tuned.ini
+says err 'tuned.ini.state has 3 results already'
+head -n 4 tuned.ini.state | cmp -s - <(head -n 4 half) || die "what was measured is lost"
+
+# Every rank answers alike, whatever the collective, and JSON says the same.
+for collective in all_gather reduce_scatter reduce all_to_all scatter send_recv; do
+    expect 0 "$weft" why "$collective" -P 3 -b 8 -e 64K
+    says out '^# all 3 ranks answer alike'
+done
+expect 0 "$weft" why all_reduce -P 2 -b 1K -e 1K --json --set 'tuner.rule=any: algo-flat slices=1'
+says out '"algorithm": "algo-flat"'
+says out '"decided_by": "--set any: algo-flat slices=1"'
+
+# Wrong rules and figures: the place and the nearest right word.
+printf '[tuner]\nrule = all_redce: algo-ring\n' >wrong.ini
+expect 3 "$weft" why all_reduce -P 2 --conf wrong.ini
+says err 'wrong.ini:2: rule: no collective is called "all_redce", did you mean all_reduce\?'
+printf '[tuner]\nrule = all_reduce: algo-flat\nrule = all_reduce: algo-rng\n' >wrong.ini
+expect 3 "$weft" why all_reduce -P 2 --conf wrong.ini
+says err 'wrong.ini:3 .*algo-rng, did you mean algo-ring\?'
+printf '[figures]\nedge = net-shm inside latncy=1us\n' >wrong.ini
+expect 3 "$weft" why all_reduce -P 2 --conf wrong.ini
+says err 'wrong.ini:2: \[figures\] edge: .*did you mean latency\?'
+
+# A forced algorithm that cannot serve: what can.
+expect 3 "$weft" why all_to_all -P 3 --set 'tuner.rule=any: algo-tree force'
+says err 'algo-tree does not serve this all_to_all on 3 ranks; possible are algo-direct'
+
+expect 6 "$weft" why
+expect 6 "$weft" why all_redce
+says err 'all_reduce'
+expect 6 "$weft" tune all_to_all_v -P 2
+says err 'cannot be tuned'

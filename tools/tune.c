@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See tune.h. Rank 0 keeps the results, and tells the others which points are left. */
+#include "tools/tune.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/coll.h"
+#include "core/base/error.h"
+#include "core/os/os.h"
+#include "tools/args.h"
+#include "tools/job.h"
+#include "tools/tune_edges.h"
+#include "tools/tune_plot.h"
+#include "tools/tune_points.h"
+#include "tools/tune_state.h"
+#include "tools/tune_write.h"
+#include "tools/values.h"
+
+static const tool_option_t options_table[] = {
+    {'P', "processes", "N", "fork N ranks on this machine (no launcher needed)", 'P'},
+    {'b', "minbytes", "SIZE", "first size, of the block of one rank [8]", 'b'},
+    {'e', "maxbytes", "SIZE", "last size [4M]", 'e'},
+    {'f', "stepfactor", "X", "the next size is so many times as large [4]", 'f'},
+    {'d', "datatype", "NAME", "int8, uint8, … float, double, bfloat16, f8e4m3 [float]", 'd'},
+    {'n', "rounds", "N", "measurements of each candidate, of which the median counts [9]", 'n'},
+    {'t', "time", "SECONDS", "time of one measurement [0.004]", 't'},
+    {'O', "output", "FILE.ini", "rules and figures [weft-tuned.ini]; a plot beside it", 'O'},
+    {0, "fresh", NULL, "forget what an interrupted run has measured", 'F'},
+    TOOL_OPTIONS_CONFIG,
+    {'h', "help", NULL, "this text", 'h'},
+    {0, NULL, NULL, NULL, 0},
+};
+
+static const char *const tune_dtypes[] = {
+#define NAME(value, name, bytes, text) [value] = text,
+    WEFT_DTYPE_MAP(NAME)
+#undef NAME
+        [WEFT_DTYPE_COUNT] = NULL};
+
+/* What rank 0 alone has. */
+typedef struct tune_desk {
+    tune_results_t results;
+    FILE *state;
+    char path[512]; /* of the state */
+    uint32_t done, points;
+} tune_desk_t;
+
+static uint64_t tune_next_size(const tune_request_t *request, uint64_t bytes)
+{
+    uint64_t next = (uint64_t)((double)bytes * request->factor);
+    return next > bytes ? next : bytes + 1;
+}
+
+static uint32_t tune_count_points(const tune_request_t *request)
+{
+    uint32_t points = 0;
+    for (uint32_t coll = 0; coll < WEFT_COLL_COUNT; coll++) {
+        for (uint64_t b = request->first; request->colls[coll] && b <= request->last;
+             b = tune_next_size(request, b)) {
+            points++;
+        }
+    }
+    return points;
+}
+
+/* Says what a state file is of: results of another job are of no use. */
+static void tune_describe(const tune_rank_t *rank, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "# weft %s, %u ranks on %u hosts, %s, %s, %s", weft_version(),
+             rank->nranks, rank->figures.nhosts, rank->figures.net[0], rank->figures.net[1],
+             tune_dtypes[rank->request->dtype]);
+}
+
+static void tune_show_progress(const tune_desk_t *desk, weft_coll_t coll, uint64_t bytes)
+{
+    static const char bar[] = "##############################";
+    uint32_t filled = desk->points > 0 ? 30 * desk->done / desk->points : 30;
+    if (isatty(STDERR_FILENO)) {
+        fprintf(stderr, "\r[%-30.*s] %u of %u: %s of %llu bytes        ", (int)filled, bar,
+                desk->done, desk->points, weft_coll_name(coll), (unsigned long long)bytes);
+        fflush(stderr);
+    }
+}
+
+/* Tells all ranks what rank 0 says. */
+static weft_status_t tune_tell(const tune_rank_t *rank, uint32_t *word)
+{
+    return weft_broadcast(word, word, 1, WEFT_UINT32, 0, rank->comm, NULL);
+}
+
+static weft_status_t tune_one(tune_rank_t *rank, tune_desk_t *desk, weft_coll_t coll,
+                              uint64_t bytes)
+{
+    tune_result_t results[TUNE_CANDIDATES_MAX];
+    uint32_t count = 0, known = 0, failed = 0;
+    uint64_t element = weft_dtype_size(rank->request->dtype);
+    uint64_t whole = bytes < element ? element : bytes / element * element;
+    if (rank->rank == 0) {
+        tune_show_progress(desk, coll, bytes);
+        known = tune_state_has(&desk->results, coll, whole);
+    }
+    weft_status_t status = tune_tell(rank, &known);
+    if (status == WEFT_OK && known == 0) {
+        status = tune_point(rank, coll, bytes, results, &count);
+        if (status == WEFT_OK && rank->rank == 0) {
+            failed = !tune_state_add(desk->state, &desk->results, results, count);
+        }
+        if (status == WEFT_OK) {
+            status = tune_tell(rank, &failed);
+        }
+        if (status == WEFT_OK && failed != 0) {
+            status = weft_fail(WEFT_ERR_SYSTEM, 0, "rank 0 cannot write its results");
+        }
+    }
+    desk->done++;
+    return status;
+}
+
+static weft_status_t tune_all(tune_rank_t *rank, tune_desk_t *desk)
+{
+    const tune_request_t *request = rank->request;
+    weft_status_t status = WEFT_OK;
+    desk->points = tune_count_points(request);
+    for (uint32_t coll = 0; coll < WEFT_COLL_COUNT; coll++) {
+        for (uint64_t b = request->first;
+             status == WEFT_OK && request->colls[coll] && b <= request->last;
+             b = tune_next_size(request, b)) {
+            status = tune_one(rank, desk, (weft_coll_t)coll, b);
+        }
+    }
+    if (rank->rank == 0 && isatty(STDERR_FILENO)) {
+        fprintf(stderr, "\r%*s\r", 78, "");
+    }
+    return status;
+}
+
+static bool tune_finish(const tune_rank_t *rank, tune_desk_t *desk, const tune_figures_t *figures)
+{
+    fclose(desk->state);
+    desk->state = NULL;
+    tune_results_sort(&desk->results);
+    if (!tune_write_ini(rank, figures, &desk->results) || !tune_plot_all(rank, &desk->results)) {
+        return false;
+    }
+    printf("# %zu results; rules and figures in %s, results in %s\n", desk->results.count,
+           rank->request->out, desk->path);
+    return true;
+}
+
+static weft_status_t tune_work(tune_rank_t *rank, tune_desk_t *desk)
+{
+    char job[256];
+    uint32_t failed = 0;
+    tune_figures_t figures;
+    rank->room =
+        tune_room(rank->request->last > (1u << 20) ? rank->request->last : 1u << 20, rank->nranks);
+    rank->send = calloc(1, rank->room);
+    rank->recv = calloc(1, rank->room);
+    if (rank->send == NULL || rank->recv == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for buffers");
+    }
+    weft_status_t status = weft_comm_figures(rank->comm, &rank->figures);
+    if (status == WEFT_OK && rank->rank == 0) {
+        tune_describe(rank, job, sizeof job);
+        snprintf(desk->path, sizeof desk->path, "%s.state", rank->request->out);
+        failed =
+            !tune_state_open(desk->path, job, rank->request->fresh, &desk->results, &desk->state);
+    }
+    status = status != WEFT_OK ? status : tune_tell(rank, &failed);
+    if (status == WEFT_OK && failed != 0) {
+        return weft_fail(WEFT_ERR_SYSTEM, 0, "rank 0 cannot write its results");
+    }
+    status = status != WEFT_OK ? status : tune_edges_measure(rank, &figures);
+    status = status != WEFT_OK ? status : tune_candidates_open(rank);
+    status = status != WEFT_OK ? status : tune_all(rank, desk);
+    if (status == WEFT_OK && rank->rank == 0 && !tune_finish(rank, desk, &figures)) {
+        status = weft_fail(WEFT_ERR_SYSTEM, 0, "rank 0 cannot write its results");
+    }
+    return status;
+}
+
+static int tune_run(void *arg, uint32_t index, uint32_t nranks, const weft_unique_id_t *id)
+{
+    tune_rank_t rank = {.request = arg, .rank = index, .nranks = nranks};
+    tune_desk_t desk = {.done = 0};
+    weft_comm_options_t options = tool_settings_options(&rank.request->settings);
+    weft_status_t status = weft_comm_init_rank(&rank.comm, nranks, id, index, &options);
+    status = status != WEFT_OK ? status : tune_work(&rank, &desk);
+    int code = status == WEFT_OK ? TOOL_OK
+               : index == 0      ? tool_report(status)
+                                 : tool_exit_code(status);
+    if (desk.state != NULL) {
+        fclose(desk.state);
+    }
+    tune_candidates_close(&rank);
+    if (rank.comm != NULL) {
+        weft_comm_destroy(rank.comm);
+    }
+    free(desk.results.list);
+    free(rank.send);
+    free(rank.recv);
+    return code;
+}
+
+static void tune_print_help(void)
+{
+    printf("usage: weft tune COLLECTIVE... [options]\n\n"
+           "Measures the algorithms of the configuration on this job, in turns, and writes an INI\n"
+           "file with the figures of the cost model and with rules, and a plot per collective. An\n"
+           "interrupted run goes on where it was. Ranks come from -P or from a launcher; `all`\n"
+           "stands for all collectives without vectors.\n\nOptions:\n");
+    tool_options_print(options_table, stdout);
+    printf("\nTry: weft tune all_reduce broadcast -P 4 -e 1M\n");
+}
+
+static bool tune_take_coll(tune_request_t *request, const char *text)
+{
+    int coll = tool_parse_coll(text, "all");
+    if (coll >= 0 && coll < WEFT_COLL_COUNT && !tune_serves((weft_coll_t)coll)) {
+        (void)tool_usage("%s cannot be tuned: its time depends on more than one size", text);
+        return false;
+    }
+    for (int i = 0; i < WEFT_COLL_COUNT; i++) {
+        request->colls[i] |= i == coll || (coll == WEFT_COLL_COUNT && tune_serves((weft_coll_t)i));
+    }
+    return coll >= 0;
+}
+
+static bool tune_take(tune_request_t *request, int id, const char *text)
+{
+    int dtype;
+    switch (id) {
+    case TOOL_ARGS_OPERAND:
+        return tune_take_coll(request, text);
+    case 'P':
+        return tool_parse_integer("--processes", text, 2, 1024, &request->processes);
+    case 'b':
+        return tool_parse_size("--minbytes", text, &request->first);
+    case 'e':
+        return tool_parse_size("--maxbytes", text, &request->last);
+    case 'f':
+        return tool_parse_real("--stepfactor", text, 1.01, &request->factor);
+    case 'n':
+        return tool_parse_integer("--rounds", text, 1, 64, &request->rounds);
+    case 't':
+        return tool_parse_real("--time", text, 0, &request->budget);
+    case 'O':
+        request->out = text;
+        return true;
+    case 'F':
+        request->fresh = true;
+        return true;
+    case 'd':
+        dtype = tool_parse_name("data type", text, tune_dtypes);
+        request->dtype = dtype >= 0 ? (weft_dtype_t)dtype : WEFT_FP32;
+        return dtype >= 0;
+    default:
+        return tool_settings_take(&request->settings, id, text);
+    }
+}
+
+int tool_tune(int argc, char **argv)
+{
+    tune_request_t request = {.dtype = WEFT_FP32,
+                              .rounds = 9,
+                              .first = 8,
+                              .last = UINT64_C(4) << 20,
+                              .factor = 4,
+                              .budget = 0.004,
+                              .out = "weft-tuned.ini"};
+    tool_args_t args = {.options = options_table, .argc = argc, .argv = argv, .at = 1};
+    for (int id = tool_args_next(&args); id != TOOL_ARGS_END; id = tool_args_next(&args)) {
+        if (id == 'h') {
+            tune_print_help();
+            return TOOL_OK;
+        }
+        if (id == TOOL_ARGS_ERROR || !tune_take(&request, id, args.value)) {
+            return TOOL_USAGE;
+        }
+    }
+    request.first = request.first > 0 ? request.first : 1;
+    if (tune_count_points(&request) == 0) {
+        return tool_usage("no collective, or --minbytes is larger than --maxbytes. Try: weft tune "
+                          "all_reduce -P 4 -e 1M");
+    }
+    tool_job_t job = {.processes = request.processes,
+                      .settings = &request.settings,
+                      .run = tune_run,
+                      .arg = &request};
+    return tool_job_run(&job);
+}

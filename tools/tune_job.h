@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * `weft tune`: the request, the ranks' state, and the results. */
+#ifndef WEFT_TOOLS_TUNE_JOB_H
+#define WEFT_TOOLS_TUNE_JOB_H
+
+#include "core/comm/why.h"
+#include "tools/tool.h"
+
+#define TUNE_CANDIDATES_MAX WEFT_ALGOS_MAX
+#define TUNE_NAME_MAX 64
+
+typedef struct tune_request {
+    bool colls[WEFT_COLL_COUNT];
+    weft_dtype_t dtype;
+    int64_t processes, rounds;
+    uint64_t first, last; /* bytes of the block of one rank */
+    double factor;
+    double budget; /* seconds of one measurement of a candidate */
+    const char *out;
+    bool fresh; /* begin anew although a state file is there */
+    tool_settings_t settings;
+} tune_request_t;
+
+/* One algorithm, forced in a communicator of its own. */
+typedef struct tune_candidate {
+    char algo[TUNE_NAME_MAX];
+    weft_comm_t *comm;
+} tune_candidate_t;
+
+/* One rank. */
+typedef struct tune_rank {
+    const tune_request_t *request;
+    weft_comm_t *comm;
+    uint32_t rank, nranks;
+    weft_comm_figures_t figures;
+    tune_candidate_t candidates[TUNE_CANDIDATES_MAX];
+    uint32_t count;
+    uint8_t *send, *recv;
+    uint64_t room; /* bytes of each */
+} tune_rank_t;
+
+/* A candidate at one size. */
+typedef struct tune_result {
+    char algo[TUNE_NAME_MAX];
+    weft_coll_t coll;
+    uint64_t bytes;
+    double median, low, high; /* seconds; low to high holds the median with 95 % or what the rounds
+                               * allow */
+    double model;
+    bool chosen; /* the tuner chooses it as it is configured now */
+} tune_result_t;
+
+typedef struct tune_results {
+    tune_result_t *list;
+    size_t count, room;
+} tune_results_t;
+
+#endif

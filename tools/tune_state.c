@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See tune_state.h. A line is: collective bytes algorithm median low high model chosen. */
+#include "tools/tune_state.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/coll.h"
+#include "tools/tool.h"
+
+#define STATE_LINE 512
+
+static bool tune_state_keep(tune_results_t *results, const tune_result_t *result)
+{
+    if (results->count == results->room) {
+        size_t room = results->room > 0 ? 2 * results->room : 64;
+        tune_result_t *list = realloc(results->list, room * sizeof *list);
+        if (list == NULL) {
+            return false;
+        }
+        results->list = list;
+        results->room = room;
+    }
+    results->list[results->count++] = *result;
+    return true;
+}
+
+static weft_coll_t tune_state_coll(const char *name)
+{
+    int coll = 0;
+    while (coll < WEFT_COLL_COUNT && strcmp(weft_coll_name((weft_coll_t)coll), name) != 0) {
+        coll++;
+    }
+    return (weft_coll_t)coll;
+}
+
+/* A line that was cut when the run ended is passed over. */
+static bool tune_state_read_line(const char *line, tune_result_t *result)
+{
+    char coll[TUNE_NAME_MAX], end = 0;
+    int chosen = 0;
+    *result = (tune_result_t){.coll = WEFT_COLL_COUNT};
+    int n = sscanf(line, "%63s %" SCNu64 " %63s %lf %lf %lf %lf %d%c", coll, &result->bytes,
+                   result->algo, &result->median, &result->low, &result->high, &result->model,
+                   &chosen, &end);
+    result->chosen = chosen != 0;
+    result->coll = n == 9 && end == '\n' ? tune_state_coll(coll) : WEFT_COLL_COUNT;
+    return result->coll != WEFT_COLL_COUNT;
+}
+
+/* False: it is of another job, or there is no such file. */
+static bool tune_state_read(const char *path, const char *job, tune_results_t *results)
+{
+    char line[STATE_LINE];
+    tune_result_t result;
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        return false;
+    }
+    bool same = fgets(line, sizeof line, file) != NULL && strncmp(line, job, strlen(job)) == 0 &&
+                line[strlen(job)] == '\n';
+    while (same && fgets(line, sizeof line, file) != NULL) {
+        if (tune_state_read_line(line, &result) && !tune_state_keep(results, &result)) {
+            break;
+        }
+    }
+    fclose(file);
+    if (!same) {
+        fprintf(stderr, "weft: note: %s is of another job and is written anew\n", path);
+    }
+    return same;
+}
+
+bool tune_state_open(const char *path, const char *job, bool fresh, tune_results_t *results,
+                     FILE **file_p)
+{
+    bool known = !fresh && tune_state_read(path, job, results);
+    *file_p = fopen(path, known ? "a" : "w");
+    if (*file_p == NULL) {
+        (void)tool_usage("cannot write %s: %s", path, strerror(errno));
+        return false;
+    }
+    if (known) {
+        fprintf(stderr, "weft: note: %s has %zu results already\n", path, results->count);
+        fputc('\n', *file_p); /* ends a line that was cut */
+    } else {
+        fprintf(*file_p, "%s\n", job);
+    }
+    return true;
+}
+
+bool tune_state_add(FILE *file, tune_results_t *results, const tune_result_t *more, uint32_t count)
+{
+    bool good = true;
+    for (uint32_t i = 0; i < count && good; i++) {
+        const tune_result_t *r = &more[i];
+        good = fprintf(file, "%s %" PRIu64 " %s %.9g %.9g %.9g %.9g %d\n", weft_coll_name(r->coll),
+                       r->bytes, r->algo, r->median, r->low, r->high, r->model, r->chosen) > 0 &&
+               tune_state_keep(results, r);
+    }
+    return fflush(file) == 0 && good;
+}
+
+bool tune_state_has(const tune_results_t *results, weft_coll_t coll, uint64_t bytes)
+{
+    for (size_t i = 0; i < results->count; i++) {
+        if (results->list[i].coll == coll && results->list[i].bytes == bytes) {
+            return true;
+        }
+    }
+    return false;
+}

@@ -39,6 +39,7 @@ typedef struct perf_output {
     const char *json_file;
     bool json_stdout;
     double min_bandwidth;
+    bool model; /* what the cost model predicts, too */
 } perf_output_t;
 
 typedef struct perf_options {
@@ -73,6 +74,7 @@ typedef struct perf_case {
     uint64_t size;   /* bytes shown: of the largest send or receive buffer */
     uint64_t stride; /* bytes between the buffers of two iterations */
     bool in_place;
+    double model; /* seconds that the cost model predicts; −1: it was not asked, or cannot say */
     const perf_layout_t *layout;
 } perf_case_t;
 

@@ -125,6 +125,9 @@ void perf_json_row(json_t *json, const perf_options_t *options, uint32_t nranks,
     json_string(json, "type", barrier ? "none" : weft_dtype_name(test->dtype));
     json_string(json, "redop", perf_op_text(test->coll, test->op));
     json_integer(json, "root", weft_coll_is_rooted(test->coll) ? (int64_t)test->root : -1);
+    if (test->model >= 0) {
+        json_real(json, "model", test->model * 1e6);
+    }
     perf_json_put_sample(json, "out_of_place", options, nranks, test, out);
     perf_json_put_sample(json, "in_place", options, nranks, test, in);
     json_integer(json, "actual_iterations", options->loop.iters);

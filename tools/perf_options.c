@@ -49,6 +49,7 @@ static const tool_option_t options_table[] = {
     {'K', "per_iter_skip", "N", "leave out the first N iterations of these [0]", 'K'},
     {0, "pattern", "NAME[:SEED]", "lengths of the blocks of the vector collectives [even]", 'l'},
     {0, "stats", NULL, "times of single iterations: min, percentiles, max, stddev", 'q'},
+    {0, "model", NULL, "what the cost model predicts, beside the measured time", 'k'},
     {'A', "algo", "NAME", "use this algorithm: --set plan.algo=NAME", TOOL_OPT_ALGO},
     {0, "span", "SIZE", "move small buffers through SIZE bytes [maxbytes]", 's'},
     {0, "min-bw", "GB/S", "fail (exit code 7) below 90 % of this average busbw", 'B'},
@@ -221,6 +222,9 @@ static int perf_options_take_option(perf_options_t *options, int id, const char 
         return perf_options_ok_if(perf_pattern_parse(text, &options->pattern));
     case 'q':
         options->loop.stats = true;
+        return TOOL_OK;
+    case 'k':
+        options->output.model = true;
         return TOOL_OK;
     case 'r':
         return perf_options_take_root(options, text);

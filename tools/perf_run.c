@@ -72,11 +72,26 @@ static weft_status_t perf_run_warm_up(perf_rank_t *rank, perf_case_t test)
     return status;
 }
 
+/* What the model says of a call, if it can. */
+static double perf_run_predict(const perf_rank_t *rank, const perf_case_t *test)
+{
+    double seconds = -1;
+    uint32_t root = test->coll == WEFT_SEND_RECV ? (rank->rank + 1) % rank->nranks : test->root;
+    if (!rank->options->output.model || test->op == WEFT_OP_USER) {
+        return -1;
+    }
+    weft_status_t status = weft_comm_predict(rank->comm, test->coll, test->count, test->dtype,
+                                             test->op, root, &seconds);
+    return status == WEFT_OK ? seconds : -1;
+}
+
 static weft_status_t perf_run_measure_row(perf_rank_t *rank, perf_case_t test, uint64_t seed)
 {
     perf_sample_t out;
     perf_sample_t in = {.absent = true, .wrong = -1};
+    test.model = -1;
     if (rank->report != NULL) {
+        test.model = perf_run_predict(rank, &test);
         perf_report_progress(rank->report, &test);
     }
     weft_status_t status = perf_case_run(rank, &test, seed, &out);

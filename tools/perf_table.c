@@ -175,6 +175,10 @@ void perf_table_row(const perf_options_t *options, uint32_t nranks, const perf_c
         printf(" %21s", now);
     }
     fputc('\n', stdout);
+    if (test->model >= 0 && out->time > 0) {
+        printf("#   %-12s  %.2f us, %+.0f %%\n", "model", test->model * 1e6,
+               (test->model / out->time - 1) * 100);
+    }
     perf_table_print_spread(options, "out-of-place", out);
     perf_table_print_spread(options, "in-place", in);
     fflush(stdout);

@@ -145,6 +145,7 @@ static bool tune_finish(const tune_rank_t *rank, tune_desk_t *desk, const tune_f
     if (!tune_write_ini(rank, figures, &desk->results) || !tune_plot_all(rank, &desk->results)) {
         return false;
     }
+    tune_write_errors(stdout, &desk->results);
     printf("# %zu results; rules and figures in %s, results in %s\n", desk->results.count,
            rank->request->out, desk->path);
     return true;

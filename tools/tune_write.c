@@ -151,6 +151,45 @@ static void tune_write_figures(FILE *out, const tune_rank_t *rank, const tune_fi
     fprintf(out, "\n");
 }
 
+static int tune_write_compare_real(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Sizes at which the choice as configured is within 10 % of the best. */
+static void tune_write_count_choices(const tune_results_t *results, size_t *good, size_t *all)
+{
+    for (size_t at = 0, end; at < results->count; at = end) {
+        end = tune_point_end(results, at);
+        double best = results->list[tune_winner(results, at, end, "")].median;
+        for (size_t i = at; i < end; i++) {
+            *all += results->list[i].chosen;
+            *good += results->list[i].chosen && results->list[i].median <= 1.1 * best;
+        }
+    }
+}
+
+void tune_write_errors(FILE *out, const tune_results_t *results)
+{
+    size_t good = 0, all = 0, n = results->count;
+    double *errors = calloc(n + 1, sizeof *errors);
+    if (errors == NULL || n == 0) {
+        free(errors);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        errors[i] = fabs(results->list[i].model / results->list[i].median - 1) * 100;
+    }
+    qsort(errors, n, sizeof *errors, tune_write_compare_real);
+    tune_write_count_choices(results, &good, &all);
+    fprintf(out,
+            "# The model as configured was wrong by %.0f %% in the median (quartiles %.0f and %.0f "
+            "%%);\n# its choice was within 10 %% of the best at %zu of %zu sizes.\n",
+            errors[n / 2], errors[n / 4], errors[3 * n / 4], good, all);
+    free(errors);
+}
+
 bool tune_write_ini(const tune_rank_t *rank, const tune_figures_t *figures,
                     const tune_results_t *results)
 {
@@ -172,6 +211,7 @@ bool tune_write_ini(const tune_rank_t *rank, const tune_figures_t *figures,
             "# Times are medians of %lld rounds with the range that holds the median.\n",
             weft_version(), host, date, rank->nranks, rank->figures.nhosts,
             rank->figures.nhosts == 1 ? "" : "s", (long long)rank->request->rounds);
+    tune_write_errors(out, results);
     tune_write_figures(out, rank, figures);
     fprintf(out, "\n[tuner]\n");
     for (size_t at = 0; at < results->count;) {

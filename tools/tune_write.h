@@ -17,6 +17,9 @@ size_t tune_point_end(const tune_results_t *results, size_t first);
 /* Sorts by collective and size. */
 void tune_results_sort(tune_results_t *results);
 
+/* Writes how far the model was off, and how often its choice was good, as comments. */
+void tune_write_errors(FILE *out, const tune_results_t *results);
+
 /* Writes [figures] and [tuner]. False and one line on stderr. */
 bool tune_write_ini(const tune_rank_t *rank, const tune_figures_t *figures,
                     const tune_results_t *results);

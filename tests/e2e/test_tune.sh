@@ -20,6 +20,9 @@ says out '^# all 2 ranks answer alike'
 expect 0 "$weft" perf all_reduce -P 2 -b 8 -e 1K -f 8 --conf tuned.ini
 all_right 3
 
+expect 0 "$weft" perf all_reduce -P 2 -b 1K -e 1K --model --conf tuned.ini
+says out '^# +model +[0-9.]+ us, [+-][0-9]+ %'
+
 # An interrupted run goes on: half of the state, then all of it, without what was there.
 grep -c . tuned.ini.state >all
 head -n 4 tuned.ini.state >half

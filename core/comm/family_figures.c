@@ -15,6 +15,7 @@ typedef struct figures {
     uint64_t slot_bytes;
     uint32_t slots;
     uint32_t channels;
+    uint32_t rails; /* devices that channels between hosts go round; UINT32_MAX: no such channels */
     uint32_t cores;
     uint32_t devices; /* 1: a device reads and writes the slots, which it knows as a plain array */
 } figures_t;
@@ -40,8 +41,20 @@ static void family_figures_worsen(weft_cost_edge_t *into, const weft_cost_edge_t
     into->overhead = family_figures_worse(into->overhead, edge->overhead);
 }
 
+/* Devices of one plugin stand in the table as a transport each. */
+static uint32_t family_figures_count_devices(const weft_family_t *family,
+                                             const weft_loaded_t *loaded)
+{
+    uint32_t devices = 0;
+    for (uint32_t i = 0; i < weft_transports_count(family->transports); i++) {
+        devices += weft_transports_get(family->transports, i)->loaded == loaded;
+    }
+    return devices;
+}
+
 /* What was measured of the transport's edges, or else what it says. */
-static weft_figures_edge_t family_figures_edge(const weft_figures_t *given,
+static weft_figures_edge_t family_figures_edge(const weft_family_t *family,
+                                               const weft_figures_t *given,
                                                const weft_transport_t *transport,
                                                weft_level_t level)
 {
@@ -59,7 +72,10 @@ static weft_figures_edge_t family_figures_edge(const weft_figures_t *given,
         all.wire = one->wire;
     }
     /* A device has its bandwidth once, however many ranks of a host and channels use it. */
-    all.wire = level == WEFT_LEVEL_INSIDE ? 0 : all.wire > 0 ? all.wire : all.edge.beta;
+    if (level == WEFT_LEVEL_BETWEEN && !(all.wire > 0)) {
+        all.wire = all.edge.beta / family_figures_count_devices(family, transport->loaded);
+    }
+    all.wire = level == WEFT_LEVEL_BETWEEN ? all.wire : 0;
     return all;
 }
 
@@ -75,9 +91,14 @@ static void family_figures_add_peers(const weft_family_t *family, const weft_fig
         }
         weft_level_t level =
             peers[peer].host == peers[family->rank].host ? WEFT_LEVEL_INSIDE : WEFT_LEVEL_BETWEEN;
-        weft_figures_edge_t edge =
-            family_figures_edge(given, weft_transports_get(family->transports, index), level);
+        weft_figures_edge_t edge = family_figures_edge(
+            family, given, weft_transports_get(family->transports, index), level);
         family_figures_worsen(&f->level[level], &edge.edge);
+        if (level == WEFT_LEVEL_BETWEEN) {
+            uint32_t rails = family_figures_count_devices(
+                family, weft_transports_get(family->transports, index)->loaded);
+            f->rails = rails < f->rails ? rails : f->rails;
+        }
         f->wire = family_figures_worse(f->wire, edge.wire);
     }
 }
@@ -89,6 +110,7 @@ static figures_t family_figures_own(const weft_family_t *family, const weft_figu
     figures_t f = {.slots = 2,
                    .slot_bytes = WEFT_LINE,
                    .channels = family->kernel.props.channels,
+                   .rails = UINT32_MAX,
                    .cores = weft_os_cpus(),
                    .devices = family->kernel.lanes != NULL || family->kernel.memory != NULL};
     for (uint32_t i = 0; i < weft_transports_count(family->transports); i++) {
@@ -122,6 +144,7 @@ static void family_figures_combine(void *into, const void *from)
     f->slots = g->slots > f->slots ? g->slots : f->slots;
     f->slot_bytes = g->slot_bytes > f->slot_bytes ? g->slot_bytes : f->slot_bytes;
     f->channels = g->channels < f->channels ? g->channels : f->channels;
+    f->rails = g->rails < f->rails ? g->rails : f->rails;
     f->cores = g->cores < f->cores ? g->cores : f->cores;
     f->devices |= g->devices;
 }
@@ -129,7 +152,8 @@ static void family_figures_combine(void *into, const void *from)
 static uint32_t family_figures_channels(const weft_family_t *family, const figures_t *f)
 {
     int64_t wanted = family->settings.plan.channels;
-    uint32_t channels = wanted > 0 ? (uint32_t)wanted : f->channels;
+    uint32_t rails = f->rails == UINT32_MAX ? 1 : f->rails;
+    uint32_t channels = wanted > 0 ? (uint32_t)wanted : f->channels > rails ? f->channels : rails;
     return channels == 0 ? 1 : channels > WEFT_CHANNELS_MAX ? WEFT_CHANNELS_MAX : channels;
 }
 

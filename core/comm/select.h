@@ -14,8 +14,8 @@ typedef struct weft_select_choice {
     weft_tuner_choice_t tuner;
 } weft_select_choice_t;
 
-/* Chooses for a call and proves the plan, but prepares nothing. Errors as weft_select(). Thread: the
- * owner. */
+/* Chooses for a call and proves the plan, but prepares nothing. Errors as weft_select(). Thread:
+ * the owner. */
 weft_status_t weft_select_choose(const weft_comm_state_t *state, const weft_args_t *args,
                                  weft_select_choice_t *chosen);
 

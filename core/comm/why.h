@@ -24,8 +24,8 @@ weft_status_t weft_comm_why(weft_comm_t *comm, const weft_args_t *args,
 /* Tells the figures that the communicator chooses by. */
 weft_status_t weft_comm_figures(weft_comm_t *comm, weft_comm_figures_t *figures);
 
-/* Measures the kernel of this rank for some milliseconds: seconds per byte by data type, in the unit
- * of the cost model's γ; 0 where it has no sum. ERR_UNSUPPORTED where it computes on a device. */
+/* Measures the kernel of this rank for some milliseconds: seconds per byte by data type, in the
+ * unit of the cost model's γ; 0 where it has no sum. ERR_UNSUPPORTED: it computes on a device. */
 weft_status_t weft_comm_measure_kernel(weft_comm_t *comm, double gamma[WEFT_FIGURES_RATES]);
 
 /* Lists the loaded algorithms, at most WEFT_ALGOS_MAX; the names live as long as the family. */

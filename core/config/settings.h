@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The options of the core: sections [core], [boot], [exec], [plan] and [figures]. Times are in seconds. */
+ * The options of the core: sections [core], [boot], [exec], [plan] and [figures]. Times are in
+ * seconds. */
 #ifndef WEFT_CONFIG_SETTINGS_H
 #define WEFT_CONFIG_SETTINGS_H
 

@@ -48,8 +48,8 @@ weft_status_t weft_plan_survey(uint32_t nranks, const uint32_t *host, weft_plan_
                                void *arg, uint32_t slots, weft_plan_survey_t *out);
 
 /* Prices one pass of the plans of all ranks by a run of one rank per class. If these move more than
- * 32 million chunks, there is no run, and the busiest rank stands for the chain. `host` as above. ERR_RESOURCE;
- * ERR_PLAN if the plans cannot run. */
+ * 32 million chunks, there is no run, and the busiest rank stands for the chain. `host` as above.
+ * ERR_RESOURCE; ERR_PLAN if the plans cannot run. */
 weft_status_t weft_plan_cost(weft_plan_t *const *plans, uint32_t nranks, const uint32_t *host,
                              uint32_t slots, weft_cost_t *cost);
 

@@ -63,7 +63,8 @@ double weft_cost_crowd_time(const weft_cost_t *cost, const weft_cost_model_t *mo
     for (uint32_t l = 0; l < WEFT_LEVELS; l++) {
         work += (double)cost->total_chunks[l] * (crowd->slice + each * 2 * model->level[l].beta);
     }
-    return (turns * ((double)passes * crowd->turn + refill) + count * crowd->part * work) / crowd->cores;
+    return (turns * ((double)passes * crowd->turn + refill) + count * crowd->part * work) /
+           crowd->cores;
 }
 
 double weft_cost_wire_time(const weft_cost_t *cost, const weft_cost_model_t *model, uint64_t bytes,

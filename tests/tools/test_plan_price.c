@@ -58,8 +58,7 @@ static void ring_costs_what_the_formula_says(void **state)
     (void)state;
     plan_fixture_t fixture;
     plan_fixture_open(&fixture, WEFT_PLUGIN_DIR, "algo-ring");
-    price_model_t model = {.edge = {.alpha = 1e-6, .beta = 1e-9},
-                           .slot_bytes = UINT64_C(64) << 20};
+    price_model_t model = {.edge = {.alpha = 1e-6, .beta = 1e-9}, .slot_bytes = UINT64_C(64) << 20};
     for (uint32_t n = 3; n <= 9; n++) {
         weft_plan_t **plans = plan_fixture_emit(&fixture, WEFT_ALL_REDUCE, n, 0);
         price_facts_t facts;

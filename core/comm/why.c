@@ -58,7 +58,7 @@ static void why_find_peers(const weft_comm_state_t *state, weft_comm_figures_t *
     figures->peer[0] = figures->peer[1] = self->rank;
     for (uint32_t i = self->nranks - 1; i > 0; i--) {
         uint32_t peer = (self->rank + i) % self->nranks;
-        weft_level_t level = weft_cost_level(self->host_of, self->rank, peer);
+        weft_level_t level = weft_cost_level(weft_identity_hosts(self), self->rank, peer);
         figures->peer[level] = peer;
         snprintf(figures->net[level], sizeof figures->net[level], "%s",
                  weft_links_transport_name(state->links, peer));

@@ -287,23 +287,34 @@ static weft_status_t claims_unknown_section(const weft_config_t *config, const w
                      given->section, given->key, hint);
 }
 
+/* Returns the section, other than the one that is given, that has a key of this very name, or NULL. */
+static const char *claims_other_section(const weft_config_t *config, const weft_given_t *given)
+{
+    for (const weft_claim_t *c = config->claims; c != NULL; c = c->next) {
+        if (strcmp(c->option.name, given->key) == 0) {
+            return c->section;
+        }
+    }
+    return NULL;
+}
+
+/* A key of the same section that is much like it comes first: [kernel-cuda] devices is device. */
 static weft_status_t claims_unknown_key(const weft_config_t *config, const weft_given_t *given)
 {
     char hint[100];
     weft_nearest_t nearest;
     weft_nearest_start(&nearest, given->key);
     for (const weft_claim_t *c = config->claims; c != NULL; c = c->next) {
-        if (strcmp(c->option.name, given->key) == 0) {
-            return weft_fail(WEFT_ERR_CONFIG, 0,
-                             "%s: [%s] %s: unknown key, did you mean %s in section [%s]?",
-                             given->origin, given->section, given->key, given->key, c->section);
-        }
         if (strcmp(c->section, given->section) == 0) {
             weft_nearest_offer(&nearest, c->option.name, strlen(c->option.name));
         }
     }
     weft_alias_offer(config, given->section, &nearest);
     weft_nearest_hint(&nearest, "", "", hint, sizeof hint);
+    const char *other = claims_other_section(config, given);
+    if (other != NULL && hint[0] == '\0') {
+        snprintf(hint, sizeof hint, ", did you mean %s in section [%s]?", given->key, other);
+    }
     return weft_fail(WEFT_ERR_CONFIG, 0, "%s: [%s] %s: unknown key%s", given->origin,
                      given->section, given->key, hint);
 }

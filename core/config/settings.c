@@ -29,7 +29,7 @@ const weft_option_t weft_core_options[] = {
      WEFT_OPTION_LOCAL, 0},
     {"tuner", WEFT_OPT_STRING, CORE(tuner), WEFT_DEFAULT_TUNER, "tuner to load", NULL, 0, 0, 0, 0},
     {"topo", WEFT_OPT_STRING, CORE(topo), WEFT_DEFAULT_TOPO,
-     "what describes this machine; none, or the default where it is not there: the kernel's /sys",
+     "what describes this machine; empty, or where the default is not there: the kernel's /sys",
      NULL, 0, 0, WEFT_OPTION_LOCAL, 0},
     {"rails", WEFT_OPT_STRING, CORE(rails), "",
      "rails of this host's NICs, by names of the system: mlx5_0:0 mlx5_1:1; empty: not known", NULL,

@@ -7,7 +7,10 @@ cp -r "$build/lib/weft" "$work/weft"
 algos=$(cd "$work/weft" && echo algo-*.so)
 nets=$(cd "$work/weft" && echo net-*.so)
 kernels=$(cd "$work/weft" && echo kernel-*.so)
-all=(--set "core.algo=${algos//.so/}" --set "core.net=${nets//.so/}" --set "core.kernel=${kernels//.so/}")
+# The default alone may miss its topo plugin.
+topos=$(cd "$work/weft" && shopt -s nullglob && echo topo-*.so)
+all=(--set "core.algo=${algos//.so/}" --set "core.net=${nets//.so/}" --set "core.kernel=${kernels//.so/}"
+    --set "core.topo=${topos//.so/}")
 for path in "$work"/weft/*.so; do
     name=$(basename "$path" .so)
     mv "$path" "$work/away"

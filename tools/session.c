@@ -18,7 +18,7 @@ weft_status_t tool_session_open(tool_session_t *session, const tool_settings_t *
     if (status != WEFT_OK) {
         goto err_config;
     }
-    status = weft_registry_load(session->config, &session->settings, &session->registry);
+    status = weft_registry_load(session->config, &session->settings, true, &session->registry);
     if (status != WEFT_OK) {
         goto err_config;
     }

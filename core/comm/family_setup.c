@@ -126,7 +126,7 @@ static weft_status_t family_join_and_load(weft_family_t *family, const weft_uniq
     if (status != WEFT_OK) {
         return status;
     }
-    status = weft_registry_load(family->config, &family->settings, &family->registry);
+    status = weft_registry_load(family->config, &family->settings, false, &family->registry);
     if (status != WEFT_OK) {
         weft_error_t kept = *weft_error_record();
         weft_join_abandon(join);

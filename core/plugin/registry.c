@@ -191,15 +191,28 @@ static bool registry_is_spare(const weft_entry_t *entry)
     return entry->kind == WEFT_KIND_TOPO && strcmp(entry->origin, "default") == 0;
 }
 
-static weft_status_t registry_entries_load(weft_registry_t *registry, weft_config_t *config)
+static weft_status_t registry_entry_load(const weft_registry_t *registry, weft_entry_t *e,
+                                         weft_config_t *config)
+{
+    const weft_listed_t listed = registry_listed_of(e);
+    weft_status_t status = !e->elsewhere && !weft_os_file(e->path).exists
+                               ? weft_folder_refuse(registry->folder, &listed)
+                               : weft_entry_load(e, config, &listed);
+    if (status == WEFT_ERR_PLUGIN && (e->optional || registry_is_spare(e))) {
+        status = registry_forgive(config, e);
+    }
+    return status;
+}
+
+static weft_status_t registry_entries_load(weft_registry_t *registry, weft_config_t *config,
+                                           bool machine)
 {
     for (weft_entry_t *e = registry->entries; e != NULL; e = e->next) {
-        const weft_listed_t listed = registry_listed_of(e);
-        weft_status_t status = !e->elsewhere && !weft_os_file(e->path).exists
-                                   ? weft_folder_refuse(registry->folder, &listed)
-                                   : weft_entry_load(e, config, &listed);
-        if (status == WEFT_ERR_PLUGIN && (e->optional || registry_is_spare(e))) {
-            status = registry_forgive(config, e);
+        weft_status_t status = WEFT_OK;
+        if (registry_is_spare(e) && !machine) {
+            status = weft_config_ignore(config, e->name);
+        } else {
+            status = registry_entry_load(registry, e, config);
         }
         if (status != WEFT_OK) {
             return status;
@@ -209,7 +222,7 @@ static weft_status_t registry_entries_load(weft_registry_t *registry, weft_confi
 }
 
 weft_status_t weft_registry_load(weft_config_t *config, const weft_settings_t *settings,
-                                 weft_registry_t **registry_p)
+                                 bool machine, weft_registry_t **registry_p)
 {
     weft_registry_t *registry = weft_os_alloc(sizeof *registry, 0);
     if (registry == NULL) {
@@ -218,7 +231,7 @@ weft_status_t weft_registry_load(weft_config_t *config, const weft_settings_t *s
     registry->entries_end = &registry->entries;
     atomic_init(&registry->key.is_set, false);
     weft_status_t status = registry_lists_read(registry, config, settings);
-    status = status == WEFT_OK ? registry_entries_load(registry, config) : status;
+    status = status == WEFT_OK ? registry_entries_load(registry, config, machine) : status;
     if (status != WEFT_OK) {
         goto err_destroy;
     }

@@ -39,7 +39,7 @@ static weft_status_t job_start(job_t *job, const char *text)
     const weft_comm_options_t options = {.size = sizeof options, .config = job->ini};
     weft_status_t status = weft_config_load(&options, &job->config);
     status = status == WEFT_OK ? weft_settings_read(job->config, &job->settings) : status;
-    return status == WEFT_OK ? weft_registry_load(job->config, &job->settings, &job->registry)
+    return status == WEFT_OK ? weft_registry_load(job->config, &job->settings, true, &job->registry)
                              : status;
 }
 

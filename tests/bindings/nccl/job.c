@@ -3,7 +3,6 @@
  * Threads with devices and streams. */
 #include "tests/bindings/nccl/job.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #include <cuda_runtime_api.h>
@@ -40,9 +39,11 @@ static int job_threads(int nranks, void (*work)(job_rank_t *rank), bool bare)
 {
     job_thread_t *threads = calloc((size_t)nranks, sizeof *threads);
     ncclUniqueId id;
+    pthread_barrier_t meeting;
     int wrong = ncclGetUniqueId(&id) != ncclSuccess;
+    pthread_barrier_init(&meeting, NULL, (unsigned)nranks);
     for (int i = 0; i < nranks && wrong == 0; i++) {
-        threads[i].rank = (job_rank_t){.id = id, .rank = i, .nranks = nranks};
+        threads[i].rank = (job_rank_t){.id = id, .rank = i, .nranks = nranks, .meeting = &meeting};
         threads[i].work = work;
         threads[i].bare = bare;
         pthread_create(&threads[i].thread, NULL, job_thread, &threads[i]);
@@ -51,8 +52,14 @@ static int job_threads(int nranks, void (*work)(job_rank_t *rank), bool bare)
         pthread_join(threads[i].thread, NULL);
         wrong += threads[i].rank.wrong;
     }
+    pthread_barrier_destroy(&meeting);
     free(threads);
     return wrong;
+}
+
+void job_meet(const job_rank_t *rank)
+{
+    pthread_barrier_wait(rank->meeting);
 }
 
 int job_run(int nranks, void (*work)(job_rank_t *rank))

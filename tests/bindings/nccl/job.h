@@ -4,6 +4,7 @@
 #ifndef TESTS_BINDINGS_NCCL_JOB_H
 #define TESTS_BINDINGS_NCCL_JOB_H
 
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -17,12 +18,16 @@ typedef struct job_rank {
     cudaStream_t stream;
     int rank, nranks;
     int wrong; /* what the rank found */
+    pthread_barrier_t *meeting;
 } job_rank_t;
 
 /* Runs `work` on every rank of a communicator, in a stream of the rank's own; returns what is wrong. */
 int job_run(int nranks, void (*work)(job_rank_t *rank));
 /* The same, but the ranks make their communicators themselves, of the id. */
 int job_run_bare(int nranks, void (*work)(job_rank_t *rank));
+
+/* Returns when all ranks of the job have called it: an end of one then disturbs no call before it. */
+void job_meet(const job_rank_t *rank);
 
 /* Memory of the current device with a copy of these bytes. */
 void *job_device_copy(const void *bytes, size_t n);

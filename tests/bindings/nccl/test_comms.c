@@ -339,6 +339,7 @@ static void shrink_after_a_failure(job_rank_t *rank)
     void *device = job_device_copy(&(int){1}, sizeof(int));
     NEED_OK(ncclCommInitRank(&comm, rank->nranks, rank->id, rank->rank));
     need_sum(rank, comm, 1, rank->nranks);
+    job_meet(rank);
     if (rank->rank == 0) {
         NEED_OK(ncclCommAbort(comm));
         cudaFree(device);

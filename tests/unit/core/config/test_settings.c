@@ -162,7 +162,7 @@ static void shipped_file_says_what_the_tables_say(void **state)
     }
 
     config = load(NULL, settings, 5, &s);
-    if (weft_registry_load(config, &s, &registry) != WEFT_OK) {
+    if (weft_registry_load(config, &s, true, &registry) != WEFT_OK) {
         fail_msg("%s", weft_error_record()->text);
     }
     snprintf(path, sizeof path, "%s", scratch_path("printed.ini"));

@@ -16,7 +16,7 @@ typedef struct weft_core_settings {
     const char *kernel;
     const char *tuner;
     const char *topo;
-    const char *rails; /* NAME:RAIL …; "" = not known */
+    const char *rails;    /* NAME:RAIL …; "" = not known */
     const char *topology; /* file with the levels above the hosts; "" = none */
     int64_t log;          /* weft_log_level_t */
 } weft_core_settings_t;

@@ -21,7 +21,8 @@ enum {
 /* Rows for the table of options. */
 #define TOPO_GRAPH_OPTIONS                                                                         \
     {0, "graph", NULL, "the channels of rings, chains or trees over the machine", TOPO_GRAPH},     \
-        {0, "machine", "FILE", "with --graph: the machine of this text, not this one", TOPO_GRAPH_MACHINE},      \
+        {0, "machine", "FILE", "with --graph: the machine of this text, not this one",             \
+         TOPO_GRAPH_MACHINE},                                                                      \
         {0, "pattern", "NAME", "with --graph: ring (default), chain or tree", TOPO_GRAPH_PATTERN}, \
         {0, "one-host", NULL, "with --graph: inside one host, without NICs", TOPO_GRAPH_ONE_HOST}, \
         {0, "straight", NULL, "with --graph: channels stay on their rail", TOPO_GRAPH_STRAIGHT},   \

@@ -52,7 +52,8 @@ typedef struct caller {
     uint32_t *values;
     weft_request_t **requests; /* NULL: only the queue */
     _Atomic uint32_t made;
-    int wrong;
+    int wrong;      /* of the thread that calls */
+    int wait_wrong; /* of the one that waits */
 } caller_t;
 
 static void call_many(void *arg)
@@ -158,7 +159,7 @@ static void wait_many(void *arg)
             status = weft_request_test(&c->requests[i]);
         }
         status = i % 2 != 0 ? weft_request_wait(&c->requests[i]) : status;
-        c->wrong += status != WEFT_OK || c->requests[i] != NULL || c->values[i] != 2;
+        c->wait_wrong += status != WEFT_OK || c->requests[i] != NULL || c->values[i] != 2;
     }
 }
 
@@ -182,7 +183,7 @@ static int call_here_wait_there(weft_comm_t *comm, uint32_t rank, uint32_t n, vo
         NEED(sum == 2);
     }
     weft_os_thread_join(waiter);
-    NEED(c.wrong == 0);
+    NEED(c.wrong == 0 && c.wait_wrong == 0);
     free(c.values);
     free(c.requests);
     return wrong;

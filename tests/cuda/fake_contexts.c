@@ -6,23 +6,23 @@
 #include "tests/cuda/fake.h"
 
 struct CUctx_st {
-    int device;
+    char nothing; /* a context is its place in the array */
 };
 
-static struct CUctx_st primary[FAKE_DEVICES], others[FAKE_DEVICES];
+/* The primary contexts of all devices, then one of the application's own for each. */
+static struct CUctx_st contexts[2 * FAKE_DEVICES];
 static _Thread_local struct CUctx_st *current; /* NULL: none */
 static _Thread_local cudaError_t last;
 
-static void contexts_use(struct CUctx_st *context, int device)
+static int contexts_device(void)
 {
-    context->device = device;
-    current = context;
+    return (int)((current - contexts) % FAKE_DEVICES);
 }
 
 static void contexts_use_primary(int device)
 {
     atomic_fetch_or(&fake_cuda.contexts, 1u << device);
-    contexts_use(&primary[device], device);
+    current = &contexts[device];
 }
 
 int fake_device(void)
@@ -30,7 +30,7 @@ int fake_device(void)
     if (current == NULL) {
         contexts_use_primary(0);
     }
-    return current->device;
+    return contexts_device();
 }
 
 void *fake_cuda_context(void)
@@ -45,13 +45,13 @@ void fake_cuda_context_set(void *context)
 
 void *fake_cuda_context_make(int device)
 {
-    contexts_use(&others[device], device);
+    current = &contexts[FAKE_DEVICES + device];
     return current;
 }
 
 cudaError_t cudaGetDevice(int *device)
 {
-    *device = current != NULL ? current->device : 0;
+    *device = current != NULL ? contexts_device() : 0;
     return fake_answer(__func__);
 }
 

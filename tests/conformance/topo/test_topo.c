@@ -268,8 +268,9 @@ static int run_plugin(const char *path)
 }
 
 /* hwloc forgets what it had read of a file that it refuses, and libpciaccess frees no names. */
-const char *__lsan_default_suppressions(void); /* NOLINT: the name is the sanitizer's */
-const char *__lsan_default_suppressions(void)  /* NOLINT */
+__attribute__((visibility("default"))) const char *
+__lsan_default_suppressions(void);            /* NOLINT: the name is the sanitizer's */
+const char *__lsan_default_suppressions(void) /* NOLINT */
 {
     return "leak:libhwloc\nleak:libpciaccess\n";
 }

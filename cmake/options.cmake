@@ -2,6 +2,7 @@
 # Compiler options and build switches for everything in the tree.
 option(WEFT_TESTS "build the tests (needs cmocka)" ON)
 option(WEFT_WERROR "warnings are errors" ON)
+option(WEFT_FUZZ "libFuzzer drives the fuzz targets (clang; scripts/fuzz)" OFF)
 set(WEFT_SANITIZE "" CACHE STRING "sanitizers, e.g. address,undefined or thread")
 
 set(CMAKE_C_STANDARD 11)
@@ -25,11 +26,19 @@ endif()
 if(WEFT_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Debug")
   add_compile_definitions(WEFT_CHECKED=1)
 endif()
+if(WEFT_FUZZ)
+  if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "WEFT_FUZZ needs clang, the compiler is ${CMAKE_C_COMPILER_ID}")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
 if(WEFT_SANITIZE)
   add_compile_options(-fsanitize=${WEFT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${WEFT_SANITIZE})
   # gcc's -Wmaybe-uninitialized misjudges instrumented code.
-  add_compile_options(-Wno-error=maybe-uninitialized)
+  if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    add_compile_options(-Wno-error=maybe-uninitialized)
+  endif()
   # Tells clang builds what gcc tells by itself.
   if(WEFT_SANITIZE MATCHES thread)
     add_compile_definitions(WEFT_TSAN=1)

@@ -23,6 +23,7 @@ void weft_acceptor_init(weft_acceptor_t *acceptor, const weft_host_t *host, int 
     acceptor->host = host;
     acceptor->log_level = WEFT_LOG_INFO;
     acceptor->watch = watch;
+    acceptor->places = WEFT_ACCEPTOR_PENDING;
     acceptor->lot = host->clock_ns(host) | 1;
 }
 
@@ -142,7 +143,9 @@ static bool acceptor_advance(weft_acceptor_t *acceptor, uint32_t at, uint64_t no
     bool before = weft_handshake_was_greeted(&peer->handshake);
     weft_status_t status = weft_handshake_accept(acceptor->host, &peer->handshake, peer->fd, label);
     bool greeted = weft_handshake_was_greeted(&peer->handshake);
-    if (greeted && !before && !acceptor_is_new(&acceptor->seen, peer->handshake.fingerprint)) {
+    /* Who has passed by now was told so, and no recorded hello leads so far: the filter was wrong. */
+    if (greeted && !before && !acceptor_is_new(&acceptor->seen, peer->handshake.fingerprint) &&
+        status != WEFT_OK) {
         acceptor_drop(acceptor, at);
         return false;
     }
@@ -211,7 +214,7 @@ static uint32_t acceptor_choose_victim(weft_acceptor_t *acceptor)
 static uint32_t acceptor_admit(weft_acceptor_t *acceptor, int fd, uint64_t now,
                                uint8_t label[WEFT_AUTH_LABEL])
 {
-    if (acceptor->pending == WEFT_ACCEPTOR_PENDING) {
+    if (acceptor->pending == acceptor->places) {
         acceptor_drop(acceptor, acceptor_choose_victim(acceptor));
     }
     uint32_t at = acceptor->pending++;
@@ -248,7 +251,7 @@ static weft_status_t acceptor_accept_failed(const weft_host_t *host, int error)
  * nobody can make room), or a failure of the listening socket. */
 static weft_status_t acceptor_accept(weft_acceptor_t *acceptor, int listening, int *fd_p)
 {
-    if (acceptor->pending == WEFT_ACCEPTOR_PENDING &&
+    if (acceptor->pending == acceptor->places &&
         acceptor_choose_victim(acceptor) == ACCEPTOR_NOBODY) {
         acceptor_set_full(acceptor, true);
         return WEFT_AGAIN;

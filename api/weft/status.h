@@ -28,7 +28,8 @@
     X(-15, ERR_SYSTEM, "system call failed")                                                       \
     X(-16, ERR_INTERNAL, "internal error of weft, please report it")                               \
     X(-17, ERR_UNSUPPORTED, "not supported")                                                       \
-    X(-18, ERR_PLAN, "plan refused by the verifier")
+    X(-18, ERR_PLAN, "plan refused by the verifier")                                               \
+    X(-19, ERR_REVOKED, "communicator revoked")
 
 typedef enum weft_status {
 #define WEFT_STATUS_ENUM(value, name, text) WEFT_##name = (value),

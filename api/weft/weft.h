@@ -16,7 +16,8 @@
  * weft_call_t.timeout). Its error names the ranks it waited for.
  *
  * Failures. After a failure the communicator is in the failed state. Querying, aborting and
- * destroying it stay legal; every other call returns the first error again. The send buffers of
+ * destroying it stay legal, and the calls of weft/recovery.h, by which the ranks that live go on;
+ * every other call returns the first error again. The send buffers of
  * out-of-place calls are intact, the receive buffers of the failed call are undefined. Other
  * communicators are not affected.
  *
@@ -30,6 +31,8 @@
 
 #include <weft/completion.h>
 #include <weft/memory.h>
+#include <weft/name.h>
+#include <weft/recovery.h>
 #include <weft/types.h>
 
 #ifdef __cplusplus
@@ -138,6 +141,11 @@ typedef struct weft_comm_options {
     const char *config; /* path of the INI file; replaces WEFT_CONF, the user's and the system's */
     const char *const *settings; /* "section.key=value" strings that override everything else */
     uint32_t settings_count;     /* number of strings in `settings` */
+    const char *name;            /* of the communicator, copied; name.h. Ranks need not agree */
+    /* Ends a call that waits for other ranks to join: once this descriptor is readable, or closed
+     * at its other end, the call fails with ERR_ABORTED within 1 s, and the others hear that. The
+     * caller keeps it open during the call; weft does not read it. 0: none. */
+    int32_t cancel_fd;
 } weft_comm_options_t;
 
 /* Makes a unique id and starts to listen for the ranks. A thread of this process listens until all
@@ -148,13 +156,20 @@ typedef struct weft_comm_options {
 WEFT_EXPORT weft_status_t weft_unique_id_create(weft_unique_id_t *id,
                                                 const weft_comm_options_t *options) WEFT_MUST_CHECK;
 
+/* Tells whether the bytes are a unique id that this library can join with: WEFT_OK, else ERR_ARG,
+ * and the text says what is wrong (no id, damaged on its way, of another version). Whether ranks
+ * still join with it is known only to weft_comm_init_rank().
+ * Errors: ERR_ARG.
+ * Blocking: no. Thread: any. */
+WEFT_EXPORT weft_status_t weft_unique_id_check(const weft_unique_id_t *id) WEFT_MUST_CHECK;
+
 /* Joins a communicator as `rank` of `nranks`. Returns when all ranks have joined and agree on
  * plugins, versions and configuration. `id` and `options` may be freed afterwards. The caller owns
  * *comm_p until weft_comm_destroy(). On failure *comm_p is unchanged.
  * Errors: ERR_ARG (NULL, rank out of range, rank already taken, ranks disagree about nranks),
  * ERR_STATE (stale id), ERR_CONFIG and ERR_MISMATCH (the text gives the first key that differs and
  * both values), ERR_PLUGIN, ERR_AUTH, ERR_TIMEOUT (names the ranks that did not join),
- * ERR_PEER_DEAD, ERR_RESOURCE, ERR_SYSTEM.
+ * ERR_PEER_DEAD, ERR_ABORTED (options->cancel_fd), ERR_RESOURCE, ERR_SYSTEM.
  * Blocking: up to init_timeout. Thread: any; several ranks may be threads of one process. */
 WEFT_EXPORT weft_status_t weft_comm_init_rank(weft_comm_t **comm_p, uint32_t nranks,
                                               const weft_unique_id_t *id, uint32_t rank,
@@ -254,7 +269,8 @@ WEFT_EXPORT weft_status_t weft_comm_abort(weft_comm_t *comm);
 WEFT_EXPORT weft_status_t weft_comm_rank(weft_comm_t *comm, uint32_t *rank);
 WEFT_EXPORT weft_status_t weft_comm_size(weft_comm_t *comm, uint32_t *nranks);
 
-/* Describes in one line how a call would run: algorithm, slices, kernel and the tuner's reason.
+/* Describes in one line how a call would run: algorithm, slices, kernel, the tuner's reason, the
+ * windows of this rank, and the name of the communicator.
  * Writes at most `bytes` bytes, including the final NUL.
  * Errors: as the collective.
  * Blocking: no. Thread: one. */
@@ -330,11 +346,12 @@ typedef struct weft_call {
     weft_completion_queue_t *queue;
     /* Returned in the entry of the queue; weft does not look at it. */
     void *context;
-    /* With request_p and without queue: seconds for which the call waits before it returns. If the
-     * operation is complete by then, the call returns its final status and stores NULL in
-     * *request_p. Otherwise, and always in a group, it returns OK and the request. For callers that
-     * have to look after something else from time to time, such as signals: a call that does not
-     * wait long costs what a blocking one does. */
+    /* With request_p: seconds for which the call waits before it returns. If the operation is
+     * complete by then, the call returns its final status, stores NULL in *request_p, and enters
+     * nothing in a queue. Otherwise, and always for a call within a group, it returns OK and the
+     * request. The end of a group, weft_group_end_async(), may be patient itself. For
+     * callers that have to look after something else from time to time, such as signals: a call
+     * that does not wait long costs what a blocking one does. */
     double patience;
 } weft_call_t;
 
@@ -350,8 +367,9 @@ typedef struct weft_call {
  * takes longer than its deadline, the error says what it waits for. Messages keep the order of
  * their calls per peer and direction.
  *
- * Groups. Consecutive calls of a group for one communicator and one stream become one launch.
- * Sends and receives that depend on each other belong in one stream.
+ * Groups. Consecutive calls of a group for one communicator and one stream become one launch, or
+ * one host wait (below) if sends and receives stand beside collectives there. Sends and receives
+ * that depend on each other belong in one stream.
  *
  * Errors. A call can return the errors of a call without a stream, and ERR_UNSUPPORTED (the loaded
  * kernel has no streams), ERR_ARG (request_p or queue is set, or the stream is another device's),
@@ -363,10 +381,14 @@ typedef struct weft_call {
  * Capture. Calls into a stream that is being captured (CUDA graphs) are captured, and run with
  * every launch of the graph. All ranks must capture the same calls and launch the graphs in the
  * same order. Captured calls are ordered by streams alone: wait for earlier graph launches before
- * a call without a stream. If an equal call ran before, the call is captured as a kernel launch,
+ * a call without a stream. A call that the device runs itself is captured as a kernel launch,
  * otherwise as a host wait, at which the stream waits while the host runs it. Memory of captured
  * calls is kept until the communicator is destroyed. Destroy it after the last graph launch has
  * completed.
+ *
+ * Waiting. A first call of its kind connects: it waits until its peers have called, too, for ten
+ * seconds at most, and becomes a host wait then. A thread that drives several ranks makes their
+ * calls in one group.
  *
  * weft_comm_destroy() waits for enqueued operations, at most op_timeout without progress, and then
  * stops them. */
@@ -387,8 +409,9 @@ typedef enum weft_scalar_read {
  * Errors: ERR_ARG (NULL or misaligned buffer, overlap, count times size overflows, unknown dtype,
  * op or root, missing scalar), ERR_STATE (destroyed, failed before, two threads, forked child),
  * ERR_MISMATCH, ERR_PEER_DEAD, ERR_PEER_UNRESPONSIVE, ERR_PEER_LEFT, ERR_LINK, ERR_TIMEOUT (names
- * the ranks it waited for), ERR_ABORTED, ERR_UNSUPPORTED (no loaded algorithm or kernel can run
- * it), ERR_PLAN, ERR_RESOURCE. After ERR_ARG nothing was sent and the communicator is unchanged.
+ * the ranks it waited for), ERR_ABORTED, ERR_REVOKED, ERR_UNSUPPORTED (no loaded algorithm or
+ * kernel can run it), ERR_PLAN, ERR_RESOURCE. After ERR_ARG nothing was sent and the communicator
+ * is unchanged.
  * Blocking: until complete on this rank (recv is filled, send may be reused), unless
  * call->request_p, call->queue or call->stream is set. Thread: one. */
 
@@ -450,7 +473,8 @@ WEFT_EXPORT weft_status_t weft_scatter(const void *send, void *recv, uint64_t co
  * its buffer; a NULL vector of displacements means that the blocks follow each other. Blocks of a
  * receive buffer must not overlap. In-place operation is legal where the collective with equal
  * blocks allows it, with the block at its displacement. If two ranks give different counts for one
- * block the result is ERR_MISMATCH, which names both. */
+ * block the result is ERR_MISMATCH, which names both. A rank gives two lengths of its block for
+ * itself, too: if they differ the result is ERR_ARG. */
 
 /* weft_all_gather() with recv_counts[r] elements from rank r. send has recv_counts[rank] elements.
  * Every rank passes the same counts. */
@@ -547,13 +571,13 @@ WEFT_EXPORT weft_status_t weft_group_end(void);
 /* Ends a group like weft_group_end(), but returns at once. The operations without request_p, queue
  * and stream of their own become one operation: one request in *call->request_p, or one entry in
  * call->queue, or both. It is complete when all of them are, and its status is the first failure in
- * the order of the calls. Of `call` only request_p, queue and context may be set: each operation
- * has the deadline of its own call. A group without such operations is complete at once. The
- * communicators of the group may be used by other calls meanwhile, and destroyed.
+ * the order of the calls. Of `call` only request_p, queue, context and patience may be set; each
+ * operation has the deadline of its own call. A group without such operations is complete at once.
+ * The communicators of the group may be used by other calls meanwhile, and destroyed.
  * Errors: as weft_group_end(), and ERR_ARG (neither request_p nor queue is set, or another field
  * is), ERR_STATE (not the outermost group). After these two the group stays open. If an error is
  * returned, there is no request and no entry.
- * Blocking: no. Thread: the one that opened the group. */
+ * Blocking: as long as call->patience says. Thread: the one that opened the group. */
 WEFT_EXPORT weft_status_t weft_group_end_async(const weft_call_t *call);
 
 #ifdef __cplusplus

@@ -120,9 +120,16 @@ weft_status_t weft_claim_wait(weft_claim_t *claim, uint64_t until)
     return status;
 }
 
-void weft_claim_release(const weft_claim_t *claim)
+weft_status_t weft_claim_release(weft_claim_t *claim, uint64_t until)
 {
+    claim->got = 0;
     (void)claim_send(claim, WEFT_FRAME_CLAIMED, NULL, 0);
+    weft_status_t status = weft_claim_wait(claim, until);
+    if (status == WEFT_IN_PROGRESS) {
+        return weft_fail(WEFT_ERR_TIMEOUT, 0,
+                         "the root of the unique id, in this process, did not answer rank 0");
+    }
+    return status == WEFT_ERR_LINK ? WEFT_OK : status;
 }
 
 void weft_claim_fail(const weft_claim_t *claim)

@@ -24,8 +24,10 @@ weft_status_t weft_claim_open(weft_claim_t *claim, const weft_id_t *id,
 /* Waits until all have claimed. Returns OK; IN_PROGRESS at `until`; the failure that the root
  * tells; ERR_LINK: the connection ended without a word. */
 weft_status_t weft_claim_wait(weft_claim_t *claim, uint64_t until);
-/* Rank 0: the note is gone, the others may return. */
-void weft_claim_release(const weft_claim_t *claim);
+/* Rank 0, after weft_claim_wait(): the note is gone, the others may return. Waits until the root
+ * has heard it and let the claim go. Returns OK, also if the root has ended; the failure that it
+ * told in between, of which it will not speak again; TIMEOUT. */
+weft_status_t weft_claim_release(weft_claim_t *claim, uint64_t until);
 /* Tells the root, and so all, the calling thread's error. */
 void weft_claim_fail(const weft_claim_t *claim);
 /* For a program that starts the ranks of a job and holds their id: process `pid` on this host,

@@ -48,7 +48,7 @@ weft_status_t weft_claim_round(const weft_unique_id_t *id, uint32_t rank, uint32
     }
     status = weft_claim_wait(&claim, last);
     if (status == WEFT_OK && rank == 0) {
-        weft_claim_release(&claim);
+        status = weft_claim_release(&claim, last);
     } else if (status == WEFT_IN_PROGRESS) {
         status = weft_fail(WEFT_ERR_TIMEOUT, 0,
                            "the root of the unique id did not say before init_timeout that all %u "

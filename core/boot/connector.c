@@ -17,6 +17,10 @@
 #define CONNECTOR_BACKOFF_NS (4 * WEFT_NS_PER_MS)
 #define CONNECTOR_BACKOFF_MOST_NS (200 * WEFT_NS_PER_MS)
 
+/* A listener whose backlog is full drops who asks, and the kernel asks again after 1, 3, 7 seconds.
+ * A new attempt asks at once. Only a network on which an answer takes longer needs the long ones. */
+#define CONNECTOR_SHORT_ATTEMPT_NS (WEFT_NS_PER_S / 4)
+#define CONNECTOR_SHORT_ATTEMPTS 16
 #define CONNECTOR_ATTEMPT_NS (2 * WEFT_NS_PER_S)
 /* Whoever is connected waits in a queue that moves; to give up would be to lose the place. */
 #define CONNECTOR_HANDSHAKE_NS (5 * WEFT_NS_PER_S)
@@ -125,8 +129,10 @@ static weft_status_t connector_start(weft_connector_t *connector)
         weft_connector_end(connector);
         return status;
     }
+    bool brief = connector->attempts++ < CONNECTOR_SHORT_ATTEMPTS;
     connector->stage = STAGE_CONNECT;
-    connector->stage_until = weft_os_clock_ns() + CONNECTOR_ATTEMPT_NS;
+    connector->stage_until =
+        weft_os_clock_ns() + (brief ? CONNECTOR_SHORT_ATTEMPT_NS : CONNECTOR_ATTEMPT_NS);
     return WEFT_IN_PROGRESS;
 }
 

@@ -19,6 +19,7 @@ typedef struct weft_connector {
     int fd; /* done: the connection, the caller's; else the attempt under way, or −1 */
     uint32_t stage;
     uint32_t at;       /* index of the address in use */
+    uint32_t attempts; /* begun */
     uint32_t closed;   /* attempts that reached somebody who then closed */
     uint32_t refusals; /* in a row */
     int last_errno;

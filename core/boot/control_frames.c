@@ -9,6 +9,16 @@
 #include "core/boot/failure_detector.h"
 #include "core/boot/health_state.h"
 
+/* Communicator 0: the join of a neighbour failed, while we had it behind us. All have heard why; now
+ * they hear that it is gone, so that nobody waits for it, and the tree closes the gap. */
+static void control_frame_gave_up(weft_health_t *health, uint32_t rank)
+{
+    char who[128];
+    weft_boot_rank_text(health->boot, rank, who, sizeof who);
+    weft_fail(WEFT_ERR_PEER_DEAD, 0, "%s gave up while the ranks joined", who);
+    weft_detector_declare_dead(health, rank);
+}
+
 static weft_status_t control_frame_failure(weft_health_t *health, weft_neighbour_t *neighbour,
                                            const weft_frame_t *frame, const uint8_t *payload,
                                            const char **why)
@@ -22,10 +32,11 @@ static weft_status_t control_frame_failure(weft_health_t *health, weft_neighbour
         status = weft_missing_decode(payload + WEFT_WIRE_ERROR, nranks, &missing, why);
     }
     if (status == WEFT_OK) {
-        /* Communicator 0: the join of a rank failed, while we had it behind us. */
         error.comm_id = frame->number != 0 ? frame->number : health->boot->comm_id;
-        health->detection_ended = health->detection_ended || frame->number == 0;
         weft_disseminate_failure(health, neighbour, error.comm_id, &error, lists ? &missing : NULL);
+    }
+    if (status == WEFT_OK && frame->number == 0) {
+        control_frame_gave_up(health, neighbour->rank);
     }
     return status;
 }
@@ -84,6 +95,7 @@ static weft_status_t control_frame_serve(weft_health_t *health, weft_neighbour_t
         weft_detector_beat(health, neighbour);
         return weft_disseminate_route(health, frame, payload, why);
     case WEFT_FRAME_ANSWER:
+    case WEFT_FRAME_WORD:
         return weft_disseminate_route(health, frame, payload, why);
     default:
         *why = "type";

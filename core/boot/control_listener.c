@@ -10,6 +10,9 @@
 
 #define LISTENER_BACKLOG 4096
 #define LISTENER_PAUSE_NS (100 * WEFT_NS_PER_MS)
+/* A process that may open few files gives pending peers this part of them, so that something is left
+ * to load plugins with. */
+#define LISTENER_SHARE 4
 
 weft_status_t weft_control_listener_open(weft_control_listener_t *listener, const char *name,
                                          const uint8_t key[32])
@@ -21,6 +24,10 @@ weft_status_t weft_control_listener_open(weft_control_listener_t *listener, cons
     weft_auth_host_init(&listener->host, name, key);
     weft_acceptor_init(&listener->acceptor, &listener->host.host, -1);
     listener->acceptor.log_level = WEFT_LOG_WARN;
+    uint64_t share = weft_os_files_most() / LISTENER_SHARE + 1;
+    if (share < listener->acceptor.places) {
+        listener->acceptor.places = (uint32_t)share;
+    }
     listener->open = true;
     weft_status_t status = weft_acceptor_wait_fd(&listener->acceptor, &listener->wait_fd);
     if (status == WEFT_OK) {

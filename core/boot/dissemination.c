@@ -144,22 +144,28 @@ void weft_disseminate_death(weft_health_t *health, const weft_neighbour_t *from,
     weft_tree_repair(health);
 }
 
+static void dissemination_disseminate_step(weft_health_t *health, audience_t to,
+                                           const weft_event_step_t *step)
+{
+    const weft_logged_event_t *event = step->event;
+    if (step->death != NULL) {
+        dissemination_disseminate_death(health, to, &step->death->error);
+    } else if (event->type == WEFT_FRAME_LEAVE_COMM) {
+        dissemination_disseminate_left(health, to, event);
+    } else if (event->failure != NULL) {
+        dissemination_disseminate_failure(health, to, event->comm_id, &event->failure->error,
+                                          dissemination_list(event->failure));
+    }
+}
+
 void weft_disseminate_all_to(weft_health_t *health, weft_neighbour_t *neighbour)
 {
     weft_health_assert_owner(health);
     audience_t to = {.only = neighbour};
-    const weft_event_log_t *log = &health->log;
-    for (const weft_logged_death_t *death = log->deaths; death != NULL; death = death->next) {
-        dissemination_disseminate_death(health, to, &death->error);
-    }
-    for (uint32_t i = 0; i < weft_event_log_count(log); i++) {
-        const weft_logged_event_t *event = &log->events[i];
-        if (event->type == WEFT_FRAME_FAIL && event->failure != NULL) {
-            dissemination_disseminate_failure(health, to, event->comm_id, &event->failure->error,
-                                              dissemination_list(event->failure));
-        } else if (event->type == WEFT_FRAME_LEAVE_COMM) {
-            dissemination_disseminate_left(health, to, event);
-        }
+    weft_event_step_t step;
+    for (weft_event_cursor_t at = weft_event_log_walk(&health->log);
+         weft_event_log_next(&at, &step);) {
+        dissemination_disseminate_step(health, to, &step);
     }
     for (uint32_t i = 0; i < health->boot->nranks; i++) {
         if (health->membership.states[i] == WEFT_MEMBER_LEFT && i != neighbour->rank) {
@@ -169,26 +175,33 @@ void weft_disseminate_all_to(weft_health_t *health, weft_neighbour_t *neighbour)
     }
 }
 
+/* Tells our side one step, if it concerns comm_id. */
+static void dissemination_replay_step(const weft_health_t *health, uint64_t comm_id,
+                                      const weft_event_step_t *step)
+{
+    const weft_health_callbacks_t *tell = &health->callbacks;
+    const weft_logged_event_t *event = step->event;
+    if (step->death != NULL) {
+        tell->died(health->arg, comm_id, &step->death->error);
+    } else if (event->comm_id != comm_id) {
+        return;
+    } else if (event->type == WEFT_FRAME_FAIL && event->failure != NULL) {
+        tell->failed(health->arg, comm_id, &event->failure->error,
+                     dissemination_list(event->failure));
+    } else if (event->type == WEFT_FRAME_LEAVE_COMM && event->rank != health->boot->rank) {
+        tell->left(health->arg, comm_id, event->rank, event->sequence);
+    }
+}
+
 void weft_disseminate_replay(weft_health_t *health, uint64_t comm_id)
 {
     weft_health_assert_owner(health);
     const weft_event_log_t *log = &health->log;
     const weft_health_callbacks_t *tell = &health->callbacks;
     uint32_t me = health->boot->rank;
-    for (const weft_logged_death_t *death = log->deaths; death != NULL; death = death->next) {
-        tell->died(health->arg, comm_id, &death->error);
-    }
-    for (uint32_t i = 0; i < weft_event_log_count(log); i++) {
-        const weft_logged_event_t *event = &log->events[i];
-        if (event->comm_id != comm_id) {
-            continue;
-        }
-        if (event->type == WEFT_FRAME_FAIL && event->failure != NULL) {
-            tell->failed(health->arg, comm_id, &event->failure->error,
-                         dissemination_list(event->failure));
-        } else if (event->type == WEFT_FRAME_LEAVE_COMM && event->rank != me) {
-            tell->left(health->arg, comm_id, event->rank, event->sequence);
-        }
+    weft_event_step_t step;
+    for (weft_event_cursor_t at = weft_event_log_walk(log); weft_event_log_next(&at, &step);) {
+        dissemination_replay_step(health, comm_id, &step);
     }
     for (uint32_t rank = 0; rank < health->boot->nranks; rank++) {
         if (health->membership.states[rank] == WEFT_MEMBER_LEFT && rank != me &&
@@ -198,28 +211,38 @@ void weft_disseminate_replay(weft_health_t *health, uint64_t comm_id)
     }
 }
 
+static void dissemination_pass_on(weft_health_t *health, const weft_frame_t *frame,
+                                  const uint8_t *payload)
+{
+    uint32_t next = weft_membership_next_hop(&health->membership, frame->sequence);
+    weft_neighbour_t *neighbour = weft_neighbours_find(&health->neighbours, next);
+    if (neighbour != NULL) {
+        weft_neighbour_send(&health->neighbours, neighbour, frame, payload);
+    }
+}
+
 weft_status_t weft_disseminate_route(weft_health_t *health, const weft_frame_t *frame,
                                      const uint8_t *payload, const char **why)
 {
     weft_health_assert_owner(health);
-    uint32_t target = frame->sequence;
+    const weft_health_callbacks_t *tell = &health->callbacks;
+    bool asks = frame->type == WEFT_FRAME_ASK, says = frame->type == WEFT_FRAME_WORD;
     weft_answer_t answer;
-    bool asks = frame->type == WEFT_FRAME_ASK;
-    weft_status_t status = asks ? weft_signature_decode(payload, &answer.signature, why)
-                                : weft_answer_decode(payload, &answer, why);
+    weft_word_t word;
+    weft_status_t status = asks   ? weft_signature_decode(payload, &answer.signature, why)
+                           : says ? weft_word_decode(payload, health->boot->nranks, &word, why)
+                                  : weft_answer_decode(payload, &answer, why);
     if (status != WEFT_OK) {
         return status;
     }
-    if (target != health->boot->rank) {
-        uint32_t next = weft_membership_next_hop(&health->membership, target);
-        weft_neighbour_t *neighbour = weft_neighbours_find(&health->neighbours, next);
-        if (neighbour != NULL) {
-            weft_neighbour_send(&health->neighbours, neighbour, frame, payload);
-        }
+    if (frame->sequence != health->boot->rank) {
+        dissemination_pass_on(health, frame, payload);
     } else if (asks) {
-        health->callbacks.asked(health->arg, frame->number, frame->from, &answer.signature);
+        tell->asked(health->arg, frame->number, frame->from, &answer.signature);
+    } else if (says) {
+        tell->told(health->arg, frame->number, frame->from, &word);
     } else {
-        health->callbacks.answered(health->arg, frame->number, frame->from, &answer);
+        tell->answered(health->arg, frame->number, frame->from, &answer);
     }
     return WEFT_OK;
 }

@@ -29,8 +29,8 @@ void weft_disseminate_all_to(weft_health_t *health, weft_neighbour_t *neighbour)
 /* Tells our own side all that is known of comm_id. */
 void weft_disseminate_replay(weft_health_t *health, uint64_t comm_id);
 
-/* An ASK or ANSWER frame: serves it, or passes it on towards rank frame->sequence. ERR_PROTO with
- * the bad field in *why. */
+/* An ASK, ANSWER or WORD frame: serves it, or passes it on towards rank frame->sequence. ERR_PROTO
+ * with the bad field in *why. */
 weft_status_t weft_disseminate_route(weft_health_t *health, const weft_frame_t *frame,
                                      const uint8_t *payload, const char **why);
 

@@ -35,6 +35,7 @@ uint64_t weft_event_log_most_bytes(uint32_t nranks)
 void weft_event_log_init(weft_event_log_t *log, uint32_t nranks)
 {
     *log = (weft_event_log_t){.room = event_log_room(nranks)};
+    log->deaths_end = &log->deaths;
 }
 
 void weft_event_log_fini(weft_event_log_t *log)
@@ -170,8 +171,29 @@ void weft_event_log_add_death(weft_event_log_t *log, const weft_error_t *error)
 {
     weft_logged_death_t *death = weft_os_alloc(sizeof *death, 0);
     if (death != NULL) {
-        death->error = *error;
-        death->next = log->deaths;
-        log->deaths = death;
+        *death = (weft_logged_death_t){.events_before = log->added, .error = *error};
+        *log->deaths_end = death;
+        log->deaths_end = &death->next;
     }
+}
+
+weft_event_cursor_t weft_event_log_walk(const weft_event_log_t *log)
+{
+    return (weft_event_cursor_t){
+        .log = log, .death = log->deaths, .event = log->added - weft_event_log_count(log)};
+}
+
+bool weft_event_log_next(weft_event_cursor_t *at, weft_event_step_t *step)
+{
+    const weft_event_log_t *log = at->log;
+    *step = (weft_event_step_t){.event = NULL};
+    if (at->death != NULL && (at->death->events_before <= at->event || at->event == log->added)) {
+        step->death = at->death;
+        at->death = at->death->next;
+    } else if (at->event != log->added) {
+        step->event = &log->events[at->event++ % log->room];
+    } else {
+        return false;
+    }
+    return true;
 }

@@ -5,6 +5,9 @@
  * connection of the tree joins parts that may know different things. An event that is in the log
  * already goes no further, so a flood ends whatever the tree looks like.
  *
+ * It is told in the order in which it happened here: a rank that failed often ends soon after, and
+ * whoever hears of its death first takes the consequence for the cause.
+ *
  * Thread: the health thread's. */
 #ifndef WEFT_BOOT_EVENT_LOG_H
 #define WEFT_BOOT_EVENT_LOG_H
@@ -28,7 +31,8 @@ typedef struct weft_logged_event {
 
 /* The death of a rank, remembered for good. */
 typedef struct weft_logged_death {
-    struct weft_logged_death *next;
+    struct weft_logged_death *next; /* the one after it */
+    uint32_t events_before;         /* `added` of the log when it happened */
     weft_error_t error;
 } weft_logged_death_t;
 
@@ -39,8 +43,22 @@ typedef struct weft_event_log {
     uint32_t room;               /* events that are kept */
     uint32_t held;               /* power of two: those that fit into memory now, and the chains */
     uint32_t added;              /* so far */
-    weft_logged_death_t *deaths;
+    weft_logged_death_t *deaths; /* the first one first */
+    weft_logged_death_t **deaths_end;
 } weft_event_log_t;
+
+/* One step of a walk over the log: an event or a death, the other is NULL. */
+typedef struct weft_event_step {
+    const weft_logged_event_t *event;
+    const weft_logged_death_t *death;
+} weft_event_step_t;
+
+/* Where a walk stands. The log must not change while it is walked over. */
+typedef struct weft_event_cursor {
+    const weft_event_log_t *log;
+    const weft_logged_death_t *death; /* the next one */
+    uint32_t event;                   /* number of the next one, counted by `added` */
+} weft_event_cursor_t;
 
 /* The number of events in the log; they are the first of `events`. */
 static inline uint32_t weft_event_log_count(const weft_event_log_t *log)
@@ -68,5 +86,9 @@ bool weft_event_log_add_leave(weft_event_log_t *log, uint64_t comm_id, uint32_t 
                               uint64_t sequence);
 /* Without memory the death is not remembered. */
 void weft_event_log_add_death(weft_event_log_t *log, const weft_error_t *error);
+
+/* Walk over events and deaths, the oldest first. False: there are no more. */
+weft_event_cursor_t weft_event_log_walk(const weft_event_log_t *log);
+bool weft_event_log_next(weft_event_cursor_t *at, weft_event_step_t *step);
 
 #endif

@@ -8,11 +8,18 @@
 #include "core/boot/dissemination.h"
 #include "core/boot/health_state.h"
 #include "core/boot/tree_repair.h"
+#include "core/os/os_folder.h"
 
 /* A gap of more than this many beats in our own loop says that we slept, not the others. */
 #define DETECTOR_STALL_BEATS 4
 /* A suspect whose leaving is not known is dead when this has passed. */
 #define DETECTOR_SUSPECT_NS (2 * WEFT_NS_PER_S)
+/* So soon if its process has ended, while nobody is known to leave: two neighbours of each other in
+ * the tree have died, and nobody is left who saw it. Or if it does not listen any more: its parent
+ * died as the last ranks joined, so it gave up, and had nobody to tell. The same for one that should
+ * connect. */
+#define DETECTOR_ENDED_NS (100 * WEFT_NS_PER_MS)
+#define DETECTOR_ABSENT_LOOK_NS (20 * WEFT_NS_PER_MS)
 
 static uint64_t detector_ns(double seconds)
 {
@@ -107,7 +114,11 @@ uint64_t weft_detector_next(const weft_health_t *health)
     for (uint32_t i = 0; i < health->neighbours.count; i++) {
         waits |= health->neighbours.list[i].asked != 0;
     }
-    return waits ? health->detector.last_look + health->detector.heartbeat : WEFT_NEVER;
+    uint64_t pause = health->detector.heartbeat;
+    if (membership->suspects + membership->awaited > 0 && pause > DETECTOR_ABSENT_LOOK_NS) {
+        pause = DETECTOR_ABSENT_LOOK_NS;
+    }
+    return waits ? health->detector.last_look + pause : WEFT_NEVER;
 }
 
 /* Neighbours that are connected and do not answer. */
@@ -130,11 +141,38 @@ static void detector_judge_silent(weft_health_t *health, uint64_t now)
     }
 }
 
-static void detector_declare_absent(weft_health_t *health, uint32_t rank, bool suspect)
+static bool detector_has_leavers(const weft_membership_t *membership)
+{
+    uint32_t r = 0;
+    while (r < membership->nranks && membership->states[r] != WEFT_MEMBER_LEFT) {
+        r++;
+    }
+    return r < membership->nranks;
+}
+
+static bool detector_has_ended(const weft_health_t *health, uint32_t rank)
+{
+    const weft_join_request_t *peer = &health->boot->requests[rank];
+    return weft_neighbour_is_visible(health->boot, rank) &&
+           !weft_os_process_runs(peer->pid, peer->started);
+}
+
+/* What is known of a rank that is absent. */
+typedef struct absence {
+    bool suspect; /* it does not answer where it should be */
+    bool ended;   /* its process, while nobody is known to leave */
+    bool closed;  /* its listener, likewise */
+} absence_t;
+
+static void detector_declare_absent(weft_health_t *health, uint32_t rank, const absence_t *absence)
 {
     char who[128];
     weft_boot_rank_text(health->boot, rank, who, sizeof who);
-    if (suspect) {
+    if (absence->ended || detector_has_ended(health, rank)) {
+        weft_fail(WEFT_ERR_PEER_DEAD, 0, "%s died", who);
+    } else if (absence->closed) {
+        weft_fail(WEFT_ERR_PEER_DEAD, 0, "%s gave up: it does not listen any more", who);
+    } else if (absence->suspect) {
         weft_fail(WEFT_ERR_PEER_DEAD, 0, "%s died: nobody listens at its address", who);
     } else {
         weft_fail(WEFT_ERR_PEER_UNRESPONSIVE, 0,
@@ -143,19 +181,45 @@ static void detector_declare_absent(weft_health_t *health, uint32_t rank, bool s
     weft_detector_declare_dead(health, rank);
 }
 
+/* Looks at a rank that has been absent for `ns`. To ask whether it listens is a connection, so that
+ * is done in the rhythm of `asks`. */
+static absence_t detector_look_at_absent(const weft_health_t *health, uint32_t rank, uint64_t ns,
+                                         bool asks)
+{
+    absence_t absence = {.suspect = health->membership.states[rank] == WEFT_MEMBER_SUSPECT};
+    if (ns >= DETECTOR_ENDED_NS && !detector_has_leavers(&health->membership)) {
+        absence.ended = detector_has_ended(health, rank);
+        absence.closed = !absence.ended && asks && !weft_neighbour_listens(health->boot, rank);
+    }
+    return absence;
+}
+
+/* How long a rank that is absent has to be heard of; 0: for ever. */
+static uint64_t detector_absence_limit(const weft_health_t *health, const absence_t *absence)
+{
+    return absence->ended || absence->closed ? DETECTOR_ENDED_NS
+           : absence->suspect                ? DETECTOR_SUSPECT_NS
+                                             : health->detector.unresponsive;
+}
+
 /* Ranks that should have connected or answered. A rank that is declared dead drops out of the list,
  * and others may come to its end. */
 static void detector_judge_absent(weft_health_t *health, uint64_t now)
 {
     const weft_membership_t *membership = &health->membership;
+    bool asks = now >= health->detector.ask_again;
     for (uint32_t i = 0; !health->detection_ended && i < membership->ndoubts;) {
         uint32_t rank = membership->doubts[i];
-        bool suspect = membership->states[rank] == WEFT_MEMBER_SUSPECT;
-        uint64_t limit = suspect ? DETECTOR_SUSPECT_NS : health->detector.unresponsive;
-        if (limit > 0 && now > membership->since[rank] && now - membership->since[rank] >= limit) {
-            detector_declare_absent(health, rank, suspect);
+        uint64_t ns = now > membership->since[rank] ? now - membership->since[rank] : 0;
+        absence_t absence = detector_look_at_absent(health, rank, ns, asks);
+        uint64_t limit = detector_absence_limit(health, &absence);
+        if (limit > 0 && ns > 0 && ns >= limit) {
+            detector_declare_absent(health, rank, &absence);
         }
         i += i < membership->ndoubts && membership->doubts[i] == rank;
+    }
+    if (asks) {
+        health->detector.ask_again = now + DETECTOR_ENDED_NS;
     }
 }
 

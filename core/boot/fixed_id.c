@@ -9,14 +9,18 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/boot/claim_round.h"
 #include "core/boot/join_root.h"
 #include "core/boot/wire.h"
 #include "core/os/os.h"
+#include "core/os/os_cancel.h"
 
 #define PAUSE_NS (20 * WEFT_NS_PER_MS)
 /* The root of the use before ends soon after its ranks have joined. */
 #define FORMER_NS (5 * WEFT_NS_PER_S)
+/* When a rank that waits for rank 0 says so. */
+#define SAY_NS (5 * WEFT_NS_PER_S)
 
 /* How often each rank of this process has used an id. Entries stay: a process has few fixed ids. */
 typedef struct fixed_id_use {
@@ -152,7 +156,7 @@ static weft_status_t fixed_id_attempt(weft_id_t *id, uint32_t nranks, uint32_t r
 static weft_status_t fixed_id_claim(weft_id_t *id, uint32_t nranks, uint32_t rank, uint64_t until,
                                     weft_unique_id_t *bytes)
 {
-    uint64_t former = weft_os_clock_ns() + FORMER_NS;
+    uint64_t former = weft_os_clock_ns() + FORMER_NS, say = weft_os_clock_ns() + SAY_NS;
     for (;;) {
         weft_status_t status = fixed_id_attempt(id, nranks, rank, until, bytes);
         uint64_t now = weft_os_clock_ns();
@@ -160,13 +164,24 @@ static weft_status_t fixed_id_claim(weft_id_t *id, uint32_t nranks, uint32_t ran
         if (!absent && !(status == WEFT_ERR_AUTH && now < former)) {
             return status;
         }
+        char why[300];
+        snprintf(why, sizeof why, "%.290s", weft_error_record()->text);
+        if (now >= say) {
+            say = WEFT_NEVER;
+            weft_log(
+                WEFT_LOG_WARN, "boot",
+                "rank %u waits until init_timeout for rank 0, which does not listen at %s:%u, as "
+                "the unique id says: %s",
+                rank, id->host, id->port, why);
+        }
         if (now + PAUSE_NS >= until) {
-            char why[300];
-            snprintf(why, sizeof why, "%.290s", weft_error_record()->text);
             return weft_fail(absent ? WEFT_ERR_TIMEOUT : status, 0,
                              "rank 0 did not listen at %s:%u, as the unique id says, before "
                              "init_timeout: %s",
                              id->host, id->port, why);
+        }
+        if ((status = weft_os_cancelled()) != WEFT_OK) {
+            return status;
         }
         weft_os_sleep_ns(PAUSE_NS);
     }

@@ -33,10 +33,10 @@ static void health_begin_leaving(weft_health_t *health)
     }
 }
 
-/* A question or an answer of ours goes the way of all others. */
+/* A question, an answer or a word of ours goes the way of all others. */
 static void health_route(weft_health_t *health, const weft_health_event_t *event)
 {
-    uint8_t payload[WEFT_WIRE_ANSWER];
+    uint8_t payload[WEFT_WIRE_WORD];
     const char *why;
     weft_frame_t frame = {.type = WEFT_FRAME_ASK,
                           .bytes = WEFT_WIRE_SIGNATURE,
@@ -45,6 +45,10 @@ static void health_route(weft_health_t *health, const weft_health_event_t *event
                           .number = event->comm_id};
     if (event->type == WEFT_HEALTH_ASK) {
         weft_signature_encode(&event->answer.signature, payload);
+    } else if (event->type == WEFT_HEALTH_WORD) {
+        frame.type = WEFT_FRAME_WORD;
+        frame.bytes = WEFT_WIRE_WORD;
+        weft_word_encode(&event->word, payload);
     } else {
         frame.type = WEFT_FRAME_ANSWER;
         frame.bytes = WEFT_WIRE_ANSWER;
@@ -139,7 +143,8 @@ static bool health_is_awaited(const weft_health_t *health, uint32_t rank, uint64
         return false;
     }
     return weft_neighbour_is_visible(health->boot, rank)
-               ? weft_os_process_runs(peer->pid, peer->started)
+               ? weft_os_process_runs(peer->pid, peer->started) &&
+                     weft_neighbour_listens(health->boot, rank)
                : now + HEALTH_LEAVE_NS < health->leave_until + HEALTH_UNSEEN_NS;
 }
 
@@ -187,6 +192,25 @@ static uint64_t health_leaves_at(const weft_health_t *health, uint64_t next)
     return health->leaving && until < next ? until : next;
 }
 
+/* Nobody else is left to say why this process does not move. */
+static void health_look_at_calls(weft_health_t *health)
+{
+    weft_call_note_t note;
+    uint64_t lasted, late = (uint64_t)(health->boot->settings.late * 1e9);
+    uint32_t index = 0;
+    while (weft_call_watch_next(&health->calls, &index, weft_os_clock_ns(), late, &note, &lasted)) {
+        weft_log(WEFT_LOG_WARN, "health", "rank %u has been inside %s, %s, for %.1f s",
+                 health->boot->rank, note.plugin, note.method, (double)lasted / 1e9);
+    }
+}
+
+/* Returns the time to look again, at most `next`: soon while a thread is in a call. */
+static uint64_t health_calls_at(uint64_t next)
+{
+    uint64_t look = weft_call_any() ? weft_os_clock_ns() + WEFT_NS_PER_S : WEFT_NEVER;
+    return look < next ? look : next;
+}
+
 static void health_publish_held(weft_health_t *health)
 {
     uint32_t descriptors = 0;
@@ -205,7 +229,7 @@ static void health_run(void *arg)
         weft_neighbours_flush(&health->neighbours);
         health_publish_held(health);
         uint64_t next = weft_detector_next(health);
-        uint64_t until = health_leaves_at(health, next);
+        uint64_t until = health_calls_at(health_leaves_at(health, next));
         uint32_t count = health_prepare(health, &until);
         if (weft_os_poll(health->neighbours.entries, count, until) < 0) {
             health_cannot_wait();
@@ -219,6 +243,7 @@ static void health_run(void *arg)
         weft_reconnect_step(health);
         uint64_t now = weft_detector_look(health);
         weft_detector_step(health, now);
+        health_look_at_calls(health);
         weft_neighbours_compact(&health->neighbours);
         if (health_may_end(health, now)) {
             return;
@@ -339,6 +364,15 @@ void weft_health_answer(weft_boot_t *boot, uint64_t comm_id, uint32_t peer,
                                                  .comm_id = comm_id,
                                                  .peer = peer,
                                                  .answer = *answer});
+    }
+}
+
+void weft_health_tell(weft_boot_t *boot, uint64_t consensus, uint32_t peer, const weft_word_t *word)
+{
+    if (peer < boot->nranks) {
+        health_post(
+            boot, &(weft_health_event_t){
+                      .type = WEFT_HEALTH_WORD, .comm_id = consensus, .peer = peer, .word = *word});
     }
 }
 

@@ -36,6 +36,9 @@ void weft_health_ask(weft_boot_t *boot, uint64_t comm_id, uint32_t peer,
 /* Answers rank `peer`, which asked in comm_id. */
 void weft_health_answer(weft_boot_t *boot, uint64_t comm_id, uint32_t peer,
                         const weft_answer_t *answer);
+/* Tells rank `peer` a word of a consensus. It may be lost while the tree is repaired. */
+void weft_health_tell(weft_boot_t *boot, uint64_t consensus, uint32_t peer,
+                      const weft_word_t *word);
 /* Tells all ranks that this rank leaves comm_id in order after `sequence` operations. */
 void weft_health_leave_comm(weft_boot_t *boot, uint64_t comm_id, uint64_t sequence);
 /* Tells all ranks that this rank leaves the family. */

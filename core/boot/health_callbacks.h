@@ -21,6 +21,8 @@ typedef struct weft_health_callbacks {
     void (*asked)(void *arg, uint64_t comm_id, uint32_t from, const weft_signature_t *theirs);
     /* Rank `from`, which we asked in comm_id, has not come there, and tells where it is. */
     void (*answered)(void *arg, uint64_t comm_id, uint32_t from, const weft_answer_t *answer);
+    /* Rank `from` said `word` in a consensus. */
+    void (*told)(void *arg, uint64_t consensus, uint32_t from, const weft_word_t *word);
     /* Rank `rank` left communicator comm_id in order, after `sequence` operations. comm_id 0: it
      * has left the family. */
     void (*left)(void *arg, uint64_t comm_id, uint32_t rank, uint64_t sequence);

@@ -12,6 +12,7 @@ typedef enum weft_health_event_type {
     WEFT_HEALTH_FAILED,       /* it failed with `error` */
     WEFT_HEALTH_ASK,          /* ask `peer` to compare answer.signature */
     WEFT_HEALTH_ANSWER,       /* answer `peer` */
+    WEFT_HEALTH_WORD,         /* tell `peer` the word, in consensus comm_id */
     WEFT_HEALTH_LEAVE_COMM,   /* this rank leaves comm_id after `sequence` operations */
     WEFT_HEALTH_LEAVE_FAMILY, /* this rank leaves the family */
 } weft_health_event_type_t;
@@ -25,6 +26,7 @@ typedef struct weft_health_event {
     weft_answer_t answer;
     weft_error_t error;
     weft_missing_t missing; /* FAILED; count 0: none */
+    weft_word_t word;
 } weft_health_event_t;
 
 typedef struct weft_health_queue {

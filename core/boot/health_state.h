@@ -11,6 +11,7 @@
 #include "core/boot/health_queue.h"
 #include "core/boot/membership.h"
 #include "core/boot/neighbour.h"
+#include "core/os/call_note.h"
 #include "core/os/assert.h"
 
 /* The connection to a new parent, while it is being made. */
@@ -25,6 +26,7 @@ typedef struct weft_detector {
     uint64_t heartbeat;    /* between two looks while somebody is doubtful */
     uint64_t unresponsive; /* silence after which a rank is declared dead; 0: never */
     uint64_t last_look;    /* when this thread looked at the clock */
+    uint64_t ask_again;    /* when to ask again whether absent ranks listen */
 } weft_detector_t;
 
 /* What the thread holds, for others to read. It writes them after each step. */
@@ -47,7 +49,8 @@ struct weft_health {
     weft_reconnect_t reconnect;
     weft_detector_t detector;
     weft_health_held_t held;
-    /* The join failed, or we were declared dead: nobody is declared dead here any more. */
+    weft_call_watch_t calls; /* of plugins, that this process is in */
+    /* We were declared dead: nobody is declared dead here any more. */
     bool detection_ended;
     bool leaving;
     uint64_t leave_until;

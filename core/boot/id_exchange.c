@@ -16,6 +16,7 @@
 #include "core/boot/launcher.h"
 #include "core/boot/unique_id.h"
 #include "core/os/os.h"
+#include "core/os/os_cancel.h"
 
 #define WHY_BYTES 256
 
@@ -90,19 +91,6 @@ weft_status_t weft_id_exchange_choose(const weft_id_exchange_job_t *job, char *w
     return WEFT_OK;
 }
 
-/* Ranks then know whose end the end of the root is. */
-static weft_status_t id_exchange_mark(weft_unique_id_t *id)
-{
-    weft_id_t opened;
-    weft_status_t status = weft_id_decode(id, &opened);
-    if (status == WEFT_OK) {
-        opened.by_rank_0 = true;
-        weft_id_encode(&opened, id);
-    }
-    weft_id_wipe(&opened);
-    return status;
-}
-
 static weft_status_t id_exchange_run(const weft_id_exchange_job_t *job, weft_unique_id_t *id)
 {
     char why[WHY_BYTES];
@@ -114,7 +102,7 @@ static weft_status_t id_exchange_run(const weft_id_exchange_job_t *job, weft_uni
     }
     uint64_t start = weft_os_clock_ns();
     if (job->launcher->rank == 0 && way != &weft_id_exchange_given) {
-        status = id_exchange_mark(&carried);
+        status = weft_id_mark_rank_0(&carried);
     }
     if (status == WEFT_OK) {
         status = way->exchange(job, &carried);
@@ -151,7 +139,9 @@ weft_status_t weft_launcher_exchange_id(const weft_launcher_t *launcher, weft_un
         char why[WHY_BYTES];
         /* One rank has nobody to tell, but takes an id that it is given. */
         if (launcher->nranks > 1 || weft_id_exchange_given.applies(&job, why, sizeof why)) {
+            weft_os_cancel_by(weft_config_cancel_fd(options));
             status = id_exchange_run(&job, id);
+            weft_os_cancel_by(0);
         }
     }
     weft_config_destroy(config);

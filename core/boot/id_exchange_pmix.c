@@ -4,7 +4,8 @@
  * an MPI library may have it open too. weft closes its use at once, since mpirun takes a process that
  * ends with one open for crashed. It stays open until the process exits where closing does harm: Open
  * MPI 4 finds nothing in a PMIx that was closed before MPI_Init, and PMIx 5 aborts when it is closed
- * for a second time. Open MPI 5 does not begin in a PMIx that is open, so there MPI_Init comes first. */
+ * for a second time. Open MPI 5 does not begin in a PMIx that is or was open, so there a process of
+ * weft's own speaks to the server while MPI has yet to come. */
 #include "core/boot/id_exchange_pmix.h"
 
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include "core/boot/mpi_library.h"
 #include "core/config/env.h"
 #include "core/os/os.h"
+#include "core/os/os_apart.h"
 
 #define KEY_BYTES 32
 
@@ -291,13 +293,53 @@ static weft_status_t id_exchange_pmix_check_turn(const session_t *s)
                          "communicators before it, or set boot.exchange",
                          launcher);
     }
-    if (mpi == WEFT_MPI_IDLE && id_exchange_pmix_major(s->pmix) >= WEFT_PMIX_CLOSES_ONCE) {
-        return weft_fail(WEFT_ERR_UNSUPPORTED, 0,
-                         "an MPI library cannot begin where its PMIx %ld is open already, and this "
-                         "process has one: call MPI_Init before weft, or set boot.exchange",
-                         id_exchange_pmix_major(s->pmix));
-    }
     return WEFT_OK;
+}
+
+/* What a process of weft's own has heard. */
+typedef struct apart_answer {
+    weft_status_t status;
+    weft_error_t error;
+    weft_unique_id_t id;
+} apart_answer_t;
+
+typedef struct apart {
+    session_t *session;
+    const char *key;
+} apart_t;
+
+/* In that process: it is the rank for the server, which lets a rank come again. */
+static void id_exchange_pmix_speak_apart(void *arg, void *out)
+{
+    const apart_t *apart = arg;
+    apart_answer_t *answer = out;
+    session_t *s = apart->session;
+    int code = s->pmix->init(&s->self, NULL, 0);
+    answer->status = code != WEFT_PMIX_SUCCESS
+                         ? id_exchange_pmix_fail(s, WEFT_ERR_LINK, "PMIx_Init", code)
+                         : id_exchange_pmix_talk(s, apart->key, &answer->id);
+    if (code == WEFT_PMIX_SUCCESS && !s->fence_pending) {
+        (void)s->pmix->finalize(NULL, 0);
+    }
+    answer->error = *weft_error_record();
+}
+
+/* An MPI library that has yet to begin must find PMIx as if weft had not been there. */
+static weft_status_t id_exchange_pmix_go_apart(session_t *s, const char *key, weft_unique_id_t *id)
+{
+    apart_t apart = {.session = s, .key = key};
+    apart_answer_t answer = {.status = WEFT_ERR_INTERNAL, .id = *id};
+    uint64_t until = s->job->until == WEFT_NEVER ? WEFT_NEVER : s->job->until + WEFT_NS_PER_S;
+    weft_status_t status =
+        weft_os_run_apart(id_exchange_pmix_speak_apart, &apart, &answer, sizeof answer, until);
+    if (status == WEFT_OK && answer.status != WEFT_OK) {
+        *weft_error_record() = answer.error;
+    }
+    status = status == WEFT_OK ? answer.status : status;
+    if (status == WEFT_OK) {
+        *id = answer.id;
+    }
+    return status;
 }
 
 static weft_status_t id_exchange_pmix_converse(session_t *s, weft_unique_id_t *id)
@@ -308,6 +350,10 @@ static weft_status_t id_exchange_pmix_converse(session_t *s, weft_unique_id_t *i
         return turn;
     }
     snprintf(key, sizeof key, "weft.id.%u", use.exchanges++);
+    if (weft_mpi_library() == WEFT_MPI_IDLE &&
+        id_exchange_pmix_major(s->pmix) >= WEFT_PMIX_CLOSES_ONCE) {
+        return id_exchange_pmix_go_apart(s, key, id);
+    }
     int code = s->pmix->init(&s->self, NULL, 0);
     if (code != WEFT_PMIX_SUCCESS) {
         return id_exchange_pmix_fail(s, WEFT_ERR_LINK, "PMIx_Init", code);

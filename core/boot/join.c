@@ -250,6 +250,18 @@ void weft_boot_give_up(weft_boot_t *boot)
     *weft_error_record() = before;
 }
 
+static void join_boot_free(weft_boot_t *boot)
+{
+    for (uint32_t i = 0; i < WEFT_TREE_LINKS; i++) {
+        weft_os_close(boot->links[i].fd);
+    }
+    weft_control_listener_close(&boot->listener);
+    weft_os_free(boot->peers);
+    weft_os_free(boot->requests);
+    sodium_memzero(boot, sizeof *boot);
+    weft_os_free(boot);
+}
+
 void weft_boot_leave(weft_boot_t *boot)
 {
     if (boot == NULL) {
@@ -260,14 +272,7 @@ void weft_boot_leave(weft_boot_t *boot)
     } else {
         join_leave_tell_neighbours(boot);
     }
-    for (uint32_t i = 0; i < WEFT_TREE_LINKS; i++) {
-        weft_os_close(boot->links[i].fd);
-    }
-    weft_control_listener_close(&boot->listener);
-    weft_os_free(boot->peers);
-    weft_os_free(boot->requests);
-    sodium_memzero(boot, sizeof *boot);
-    weft_os_free(boot);
+    join_boot_free(boot);
 }
 
 static weft_boot_t *join_boot_create(const weft_boot_settings_t *settings, uint32_t nranks,
@@ -290,7 +295,7 @@ static weft_boot_t *join_boot_create(const weft_boot_settings_t *settings, uint3
     boot->peers = weft_os_alloc(nranks * sizeof *boot->peers, 0);
     boot->requests = weft_os_alloc(nranks * sizeof *boot->requests, 0);
     if (boot->peers == NULL || boot->requests == NULL) {
-        weft_boot_leave(boot);
+        join_boot_free(boot);
         return NULL;
     }
     return boot;

@@ -14,6 +14,7 @@
 #include "core/boot/auth.h"
 #include "core/boot/connector.h"
 #include "core/boot/control_listener.h"
+#include "core/boot/join_notice.h"
 #include "core/boot/root_table.h"
 #include "core/os/os.h"
 
@@ -45,6 +46,7 @@ typedef struct root {
     uint32_t early[EARLY_MOST]; /* ranks that were lost when there were no seats yet */
     uint32_t early_count;
     uint64_t until;
+    weft_join_notice_t notice;
 } root_t;
 
 static void root_destroy(root_t *root)
@@ -194,7 +196,7 @@ static void root_admit(root_t *root, int fd, const weft_join_request_t *request,
     const weft_root_seat_t *other = NULL;
     weft_root_table_t *table = &root->table;
     if (table->failure.status != WEFT_OK) {
-        weft_root_tell_late(table, fd, request->rank);
+        weft_root_tell_late(table, fd, request);
         root->ended = weft_root_all_told(table);
         return;
     }
@@ -212,7 +214,7 @@ static void root_admit(root_t *root, int fd, const weft_join_request_t *request,
     }
     if (status != WEFT_OK) {
         root_fail(root, status, other, text);
-        weft_root_tell_late(table, fd, UINT32_MAX);
+        weft_root_tell_late(table, fd, NULL);
         root->ended = weft_root_all_told(table);
     } else if (joins) {
         root_seat_join(root, fd, request);
@@ -386,8 +388,8 @@ static void root_release_claims(root_t *root)
     }
 }
 
-/* Rank 0 answers once, when all have claimed, or knows of a rank that died. Anything else, and the
- * end, is the end of a rank. */
+/* Rank 0 answers once, when all have claimed, or knows of a rank that died. Any rank may say why it
+ * gives up. Anything else, and the end, is the end of a rank. */
 static void root_serve_claim(root_t *root, weft_root_seat_t *seat)
 {
     uint8_t header[WEFT_WIRE_HEADER];
@@ -399,9 +401,10 @@ static void root_serve_claim(root_t *root, weft_root_seat_t *seat)
         return;
     }
     bool good =
-        got == (ssize_t)sizeof header && seat == root->table.seats &&
+        got == (ssize_t)sizeof header &&
         weft_frame_decode(header, root->table.nranks, root->table.comm_id, &frame, &why) == WEFT_OK;
-    if (good && frame.type == WEFT_FRAME_CLAIMED && root->table.claimed == root->table.nranks) {
+    if (good && frame.type == WEFT_FRAME_CLAIMED && seat == root->table.seats &&
+        root->table.claimed == root->table.nranks) {
         root_release_claims(root);
         return;
     }
@@ -462,7 +465,8 @@ static uint64_t root_prepare(root_t *root)
         uint64_t judge = weft_os_clock_ns() + LOST_NS / 4;
         until = judge < until ? judge : until;
     }
-    return until;
+    uint64_t say = weft_join_notice_log(&root->notice, table, root->welcomed);
+    return say < until ? say : until;
 }
 
 /* What an event stands for may have ended by an event before it. */

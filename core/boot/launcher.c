@@ -31,7 +31,9 @@ static const launcher_t launchers[] = {
     /* An indexed Job of Kubernetes numbers its pods, and does not tell them how many they are. */
     {.name = "environment",
      .rank = {"WEFT_RANK", "JOB_COMPLETION_INDEX"},
-     .nranks = {"WEFT_NRANKS"}},
+     .nranks = {"WEFT_NRANKS"},
+     .local_rank = {"WEFT_LOCAL_RANK"},
+     .local_ranks = {"WEFT_LOCAL_NRANKS"}},
     {.name = "openmpi",
      .rank = {"OMPI_COMM_WORLD_RANK"},
      .nranks = {"OMPI_COMM_WORLD_SIZE"},
@@ -349,6 +351,14 @@ weft_status_t weft_launcher_name_job(const weft_launcher_t *launcher, char *text
                          "%s gives no name to this job on several hosts; set %s to the same text "
                          "on all ranks",
                          launcher->name, from->job[0]);
+    }
+    if (strcmp(launcher->name, "torchrun") == 0) {
+        /* Ranks by hand: one shell starts many jobs. */
+        return weft_fail(
+            WEFT_ERR_UNSUPPORTED, 0,
+            "RANK and WORLD_SIZE do not tell this job from another of the same shell; "
+            "set MASTER_PORT to a number of its own on all its ranks, or give the ranks "
+            "WEFT_UNIQUE_ID (weft id)");
     }
     text[at++] = '\n';
     launcher_ancestor(from->proxy, text + at, bytes - at);

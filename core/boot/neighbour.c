@@ -65,11 +65,33 @@ void weft_neighbours_fini(weft_neighbours_t *neighbours)
     *neighbours = (weft_neighbours_t){.count = 0};
 }
 
-bool weft_neighbour_is_visible(const weft_boot_t *boot, uint32_t rank)
+static bool neighbour_is_here(const weft_boot_t *boot, uint32_t rank)
 {
     const weft_join_request_t *peer = &boot->requests[rank], *me = &boot->requests[boot->rank];
     return memcmp(peer->host_id, me->host_id, sizeof me->host_id) == 0 &&
-           peer->space == me->space && peer->space != 0 && peer->pid != me->pid;
+           peer->space == me->space && peer->space != 0;
+}
+
+bool weft_neighbour_is_visible(const weft_boot_t *boot, uint32_t rank)
+{
+    return neighbour_is_here(boot, rank) &&
+           boot->requests[rank].pid != boot->requests[boot->rank].pid;
+}
+
+bool weft_neighbour_listens(const weft_boot_t *boot, uint32_t rank)
+{
+    const weft_join_request_t *peer = &boot->requests[rank];
+    uint32_t count = weft_join_request_addrs(peer);
+    bool listens = !neighbour_is_here(boot, rank);
+    for (uint32_t i = 0; i < count && !listens; i++) {
+        int fd = -1;
+        weft_status_t status = weft_os_connect(&peer->addrs[i], &fd);
+        bool refused =
+            status == WEFT_OK ? weft_os_connect_result(fd) != 0 : status == WEFT_ERR_LINK;
+        weft_os_close(fd);
+        listens = !refused;
+    }
+    return listens;
 }
 
 /* Children of a killed rank that hold copies of its descriptors keep its connections open, so where

@@ -42,6 +42,9 @@ void weft_neighbours_fini(weft_neighbours_t *neighbours);
 
 /* True if the rank's process is another one than ours, and can be seen from here. */
 bool weft_neighbour_is_visible(const weft_boot_t *boot, uint32_t rank);
+/* False: the rank's listener is closed, for it has left, or has given up while the ranks joined,
+ * although its process goes on. Known of ranks whose process can be seen only, or is ours. */
+bool weft_neighbour_listens(const weft_boot_t *boot, uint32_t rank);
 
 /* Adds the connection to `rank`, at the end of the list. Owns `fd`, also on failure.
  * ERR_RESOURCE. */

@@ -14,11 +14,14 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/boot/claim.h"
+#include "core/boot/rendezvous_folder.h"
 #include "core/boot/unique_id.h"
 #include "core/boot/wire.h"
 #include "core/config/env.h"
 #include "core/os/os.h"
+#include "core/os/os_cancel.h"
 #include "core/os/os_folder.h"
 
 #define PATH_MOST 512
@@ -36,6 +39,10 @@
 #define LATE_MS 500
 /* A verdict of another job stays so long at least. */
 #define VERDICT_S 2
+/* When a rank that waits for rank 0 says so: if it has found the note of a process that ended, or
+ * none. */
+#define SAY_ENDED_NS WEFT_NS_PER_S
+#define SAY_ABSENT_NS (5 * WEFT_NS_PER_S)
 
 /* Of a note, and of the file of a rank that waits for it: then the id is zeros. */
 typedef struct record {
@@ -59,38 +66,25 @@ typedef struct meeting {
     uint64_t until;
     uint64_t pause;
     uint64_t asked; /* communicator whose root was asked about its verdict; 0: none */
+    uint64_t began;
+    bool said;       /* that we wait for rank 0 */
+    char ended[160]; /* whose note was found that may be an older job's; "": nobody's */
     weft_join_request_t self;
     char folder[PATH_MOST - 64];
     char path[PATH_MOST];
 } meeting_t;
 
-static weft_status_t rendezvous_folder(const meeting_t *meeting, char *folder, size_t bytes)
-{
-    const char *shared = meeting->of->settings->rendezvous;
-    const char *runtime = weft_env("XDG_RUNTIME_DIR");
-    if (shared != NULL && *shared != '\0') {
-        if (*shared != '/') {
-            return weft_fail(WEFT_ERR_CONFIG, 0, "boot.rendezvous = %s is no absolute path",
-                             shared);
-        }
-        snprintf(folder, bytes, "%.256s/weft-%u", shared, weft_os_user_id());
-    } else if (runtime != NULL && *runtime == '/' && strlen(runtime) < 256 &&
-               weft_os_folder_is_private(runtime)) {
-        snprintf(folder, bytes, "%s/weft", runtime);
-    } else {
-        snprintf(folder, bytes, "/tmp/weft-%u", weft_os_user_id());
-    }
-    return weft_os_folder_make(folder);
-}
-
 static weft_status_t rendezvous_open(const weft_rendezvous_t *of, meeting_t *meeting)
 {
     char hex[NAME_BYTES + 1];
     uint8_t hash[16];
-    *meeting = (meeting_t){
-        .of = of, .until = weft_os_deadline(of->settings->init_timeout), .pause = SHORTEST_NS};
+    *meeting = (meeting_t){.of = of,
+                           .until = weft_os_deadline(of->settings->init_timeout),
+                           .pause = SHORTEST_NS,
+                           .began = weft_os_clock_ns()};
     (void)weft_join_request_make(&meeting->self, of->rank, of->nranks, NULL, 0);
-    weft_status_t status = rendezvous_folder(meeting, meeting->folder, sizeof meeting->folder);
+    weft_status_t status =
+        weft_rendezvous_folder(of->settings->rendezvous, meeting->folder, sizeof meeting->folder);
     if (status == WEFT_OK) {
         (void)crypto_generichash(hash, sizeof hash, (const uint8_t *)of->job, strlen(of->job), NULL,
                                  0);
@@ -128,7 +122,7 @@ static weft_status_t rendezvous_write(const meeting_t *meeting, const char *path
 /* What a file says of its writer. */
 typedef enum writer_state {
     WRITER_LIVES, /* or cannot be seen from here */
-    WRITER_DIED,  /* a process of an older job */
+    WRITER_DIED,  /* a process of an older job, or one that was started long before us */
     RANK_DIED     /* a process of this job */
 } writer_state_t;
 
@@ -139,6 +133,13 @@ static bool rendezvous_is_sibling(const meeting_t *meeting, const record_t *reco
     uint32_t apart = writer->started > self->started ? writer->started - self->started
                                                      : self->started - writer->started;
     return weft_get_u32(record->parent) == (uint32_t)weft_os_parent_pid() && apart <= SIBLING_TICKS;
+}
+
+/* Whoever used the name of the job after we were started is of our job. */
+static bool rendezvous_is_younger(const meeting_t *meeting, const weft_join_request_t *writer)
+{
+    return meeting->self.started != 0 && writer->started != 0 &&
+           (int32_t)(writer->started - meeting->self.started) > 0;
 }
 
 static bool rendezvous_is_here(const meeting_t *meeting, const weft_join_request_t *writer)
@@ -159,7 +160,9 @@ static writer_state_t rendezvous_judge(const meeting_t *meeting, const record_t 
         weft_os_process_runs(writer->pid, writer->started)) {
         return WRITER_LIVES;
     }
-    return rendezvous_is_sibling(meeting, record, writer) ? RANK_DIED : WRITER_DIED;
+    return rendezvous_is_sibling(meeting, record, writer) || rendezvous_is_younger(meeting, writer)
+               ? RANK_DIED
+               : WRITER_DIED;
 }
 
 static weft_status_t rendezvous_rank_died(const meeting_t *meeting, const weft_join_request_t *dead)
@@ -265,6 +268,16 @@ static weft_status_t rendezvous_judged(meeting_t *meeting, const record_t *recor
     return status == WEFT_AGAIN ? rendezvous_ask_root(meeting, id) : status;
 }
 
+/* Rank 0 of our job, which will not come again, or of an older one of its name: nobody can tell. */
+static void rendezvous_note_ended(meeting_t *meeting, const weft_join_request_t *writer)
+{
+    snprintf(
+        meeting->ended, sizeof meeting->ended,
+        "pid %d of host %s, which has ended: it was rank 0 of this job or of an older one with "
+        "the same name",
+        writer->pid, writer->host_name);
+}
+
 /* Reads the note. Returns OK and the id; AGAIN: there is none, or it is an old one; else why the
  * exchange failed. */
 static weft_status_t rendezvous_read(meeting_t *meeting, weft_unique_id_t *id,
@@ -285,6 +298,9 @@ static weft_status_t rendezvous_read(meeting_t *meeting, weft_unique_id_t *id,
                  : state == WRITER_LIVES          ? WEFT_OK
                  : state == RANK_DIED             ? rendezvous_rank_died(meeting, writer)
                                                   : WEFT_AGAIN;
+        if (status == WEFT_AGAIN) {
+            rendezvous_note_ended(meeting, writer);
+        }
     }
     if (status == WEFT_OK) {
         *id = bytes;
@@ -300,6 +316,7 @@ static weft_status_t rendezvous_read(meeting_t *meeting, weft_unique_id_t *id,
 typedef struct visit {
     const meeting_t *meeting;
     weft_status_t status;
+    bool claimed; /* all ranks have: no file of one that waits is needed any more */
 } visit_t;
 
 /* Looks at one file of the folder: removes what a dead process left, and finds ranks of this job
@@ -315,13 +332,17 @@ static void rendezvous_visit(void *arg, const char *name, uint64_t age_s)
         return;
     }
     snprintf(path, sizeof path, "%s/%.64s", meeting->folder, name);
+    const char *mine = meeting->path + strlen(meeting->folder) + 1;
+    if (visit->claimed && strncmp(name, mine, NAME_BYTES) == 0 && name[NAME_BYTES] == '.') {
+        weft_os_file_remove(path);
+        return;
+    }
     if (!weft_os_private_read(path, &record, sizeof record)) {
         if (age_s > RUBBISH_S) {
             weft_os_file_remove(path);
         }
         return;
     }
-    const char *mine = meeting->path + strlen(meeting->folder) + 1;
     writer_state_t state = rendezvous_judge(meeting, &record, &writer);
     if (strcmp(name, mine) == 0) {
         /* Ours. */
@@ -380,6 +401,12 @@ static weft_status_t rendezvous_root_ended(const meeting_t *meeting, const weft_
 
 static weft_status_t rendezvous_timed_out(const meeting_t *meeting)
 {
+    if (meeting->ended[0] != '\0') {
+        return weft_fail(
+            WEFT_ERR_TIMEOUT, 0,
+            "rank 0 left no unique id in %s before init_timeout; the one there is of %s",
+            meeting->path, meeting->ended);
+    }
     return weft_fail(WEFT_ERR_TIMEOUT, 0,
                      "%s %s before init_timeout; for ranks on several hosts set boot.rendezvous to "
                      "a folder that all of them share",
@@ -431,13 +458,38 @@ static weft_status_t rendezvous_give(meeting_t *meeting, weft_unique_id_t *id)
         rendezvous_remove_note(meeting, id);
     }
     if (status == WEFT_OK) {
-        weft_claim_release(&claim);
-    } else {
+        /* A rank that was killed between its claim and the end of its wait has left its file. */
+        visit.claimed = true;
+        weft_os_folder_visit(meeting->folder, rendezvous_visit, &visit);
+        status = weft_claim_release(&claim, rendezvous_last(meeting));
+    }
+    if (status != WEFT_OK) {
         rendezvous_failed = weft_id_comm(&opened);
     }
     weft_claim_close(&claim);
     weft_id_wipe(&opened);
     return status;
+}
+
+/* Says once whom we wait for, if that takes long. */
+static void rendezvous_say_wait(meeting_t *meeting)
+{
+    bool ended = meeting->ended[0] != '\0';
+    uint64_t due = meeting->began + (ended ? SAY_ENDED_NS : SAY_ABSENT_NS);
+    if (meeting->said || weft_os_clock_ns() < due) {
+        return;
+    }
+    meeting->said = true;
+    if (ended) {
+        weft_log(
+            WEFT_LOG_WARN, "boot",
+            "rank %u waits for another rank 0 until init_timeout: the unique id in %s is of %s",
+            meeting->of->rank, meeting->path, meeting->ended);
+    } else {
+        weft_log(WEFT_LOG_WARN, "boot",
+                 "rank %u waits until init_timeout for rank 0, which has left no unique id in %s",
+                 meeting->of->rank, meeting->path);
+    }
 }
 
 /* Waits for the note. */
@@ -446,6 +498,10 @@ static weft_status_t rendezvous_find(meeting_t *meeting, weft_unique_id_t *id,
 {
     weft_status_t status;
     while ((status = rendezvous_read(meeting, id, writer)) == WEFT_AGAIN) {
+        rendezvous_say_wait(meeting);
+        if ((status = weft_os_cancelled()) != WEFT_OK) {
+            return status;
+        }
         if (!rendezvous_nap(meeting)) {
             return rendezvous_timed_out(meeting);
         }
@@ -466,6 +522,9 @@ static weft_status_t rendezvous_claim(meeting_t *meeting, const weft_unique_id_t
     if (status == WEFT_OK) {
         status = weft_claim_wait(&claim, rendezvous_last(meeting));
         status = status == WEFT_IN_PROGRESS ? rendezvous_timed_out(meeting) : status;
+        if (status == WEFT_ERR_ABORTED) {
+            weft_claim_fail(&claim); /* not dead */
+        }
     }
     weft_claim_close(&claim);
     status = status == WEFT_ERR_LINK ? rendezvous_root_ended(meeting, id, writer) : status;

@@ -43,6 +43,29 @@ void weft_root_client_begin(weft_root_client_t *client, weft_boot_t *boot, const
     }
 }
 
+/* Nobody listens any more. A root that could not have a connection to each rank has told those that
+ * came in time; its limit is most likely ours. */
+static weft_status_t root_client_too_late(weft_root_client_t *client, const char *why)
+{
+    char limit[200] = "";
+    uint64_t most = weft_os_files_most();
+    if (most <= client->boot->nranks) {
+        snprintf(limit, sizeof limit,
+                 "; it may have failed, because a root needs more open files than ranks: there are "
+                 "%u ranks, and RLIMIT_NOFILE is %llu here (ulimit -n)",
+                 client->boot->nranks, (unsigned long long)most);
+    }
+    if (client->id.by_rank_0) {
+        char what[500];
+        snprintf(what, sizeof what, "has ended, or the id was used before: %s%s", why, limit);
+        return root_client_lost(client, 0, what);
+    }
+    return weft_fail(WEFT_ERR_STATE, 0,
+                     "stale unique id: %s; it was used before, its init_timeout has passed, or "
+                     "the process that made it has ended%s",
+                     why, limit);
+}
+
 weft_status_t weft_root_client_reach(weft_root_client_t *client)
 {
     weft_status_t status = client->reached;
@@ -56,16 +79,8 @@ weft_status_t weft_root_client_reach(weft_root_client_t *client)
     }
     char why[300];
     snprintf(why, sizeof why, "%.290s", weft_error_record()->text);
-    if (status == WEFT_ERR_LINK && client->id.by_rank_0) {
-        char what[360];
-        snprintf(what, sizeof what, "has ended, or the id was used before: %s", why);
-        return root_client_lost(client, 0, what);
-    }
     if (status == WEFT_ERR_LINK) {
-        return weft_fail(WEFT_ERR_STATE, 0,
-                         "stale unique id: %s; it was used before, its init_timeout has passed, or "
-                         "the process that made it has ended",
-                         why);
+        return root_client_too_late(client, why);
     }
     if (status == WEFT_ERR_AUTH) {
         return weft_fail(weft_id_expired(&client->id) ? WEFT_ERR_STATE : status, 0,

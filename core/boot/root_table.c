@@ -10,8 +10,12 @@
 #include "core/os/os.h"
 #include "core/os/os_folder.h"
 
-/* Ranks in this process wait so long at most until the others were told. */
+/* Ranks in this process are told when no other has come for so long; */
 #define OWN_NS (200 * WEFT_NS_PER_MS)
+/* and so long after the failure at the latest, however many keep coming. Of a death all hear within a
+ * second. */
+#define OWN_MOST_NS (5 * WEFT_NS_PER_S)
+#define OWN_MOST_DEATH_NS (700 * WEFT_NS_PER_MS)
 /* Descriptors beside those of the ranks: the transports of a rank in this process, files. */
 #define FILES_BESIDE 8
 
@@ -203,11 +207,13 @@ void weft_root_fail_as(weft_root_table_t *table, const weft_error_t *error)
     if (table->failure.status != WEFT_OK) {
         return;
     }
+    bool death = error->status == WEFT_ERR_PEER_DEAD;
     table->failure = *error;
     table->own_until = now + OWN_NS;
+    table->own_most = now + (death ? OWN_MOST_DEATH_NS : OWN_MOST_NS);
     for (uint32_t i = 0; i < table->nranks; i++) {
         weft_root_seat_t *seat = &table->seats[i];
-        bool dead = error->status == WEFT_ERR_PEER_DEAD && error->peer == (int32_t)i;
+        bool dead = death && error->peer == (int32_t)i;
         if (dead || (root_seat_is_here(seat) && !root_is_own(table, &seat->request))) {
             root_seat_tell(table, seat);
         } else if (seat->arrived && seat->join < 0 && !seat->told) {
@@ -234,17 +240,34 @@ void weft_root_fail(weft_root_table_t *table, weft_status_t status, const weft_r
     weft_root_fail_as(table, &error);
 }
 
-void weft_root_tell_late(weft_root_table_t *table, int fd, uint32_t rank)
+/* Keeps a rank of this process waiting until the others were told. */
+static bool root_hold_own(weft_root_table_t *table, int fd, const weft_join_request_t *request)
 {
-    weft_root_send_error(table, fd, &table->failure);
-    weft_os_close(fd);
-    if (rank >= table->nranks) {
-        table->told++;
-    } else if (!table->seats[rank].told) {
-        table->seats[rank].told = true;
-        table->told++;
+    weft_root_seat_t *seat = &table->seats[request->rank];
+    if (table->own_told || seat->told || root_seat_is_here(seat) || !root_is_own(table, request)) {
+        return false;
     }
-    weft_root_tell_own(table, weft_os_clock_ns());
+    seat->join = fd;
+    return true;
+}
+
+void weft_root_tell_late(weft_root_table_t *table, int fd, const weft_join_request_t *request)
+{
+    uint64_t now = weft_os_clock_ns();
+    bool seated = request != NULL && request->rank < table->nranks;
+    if (!seated || !root_hold_own(table, fd, request)) {
+        uint64_t until = now + OWN_NS;
+        table->own_until = until < table->own_most ? until : table->own_most;
+        weft_root_send_error(table, fd, &table->failure);
+        weft_os_close(fd);
+        if (!seated) {
+            table->told++;
+        } else if (!table->seats[request->rank].told) {
+            table->seats[request->rank].told = true;
+            table->told++;
+        }
+    }
+    weft_root_tell_own(table, now);
 }
 
 bool weft_root_all_told(const weft_root_table_t *table)

@@ -32,7 +32,8 @@ typedef struct weft_root_table {
     uint32_t first;           /* rank that came first and so said nranks */
     uint32_t claimed, arrived, ready;
     uint32_t told;      /* ranks that were told the failure, or died of it */
-    uint64_t own_until; /* when the ranks in this process are told at the latest */
+    uint64_t own_until; /* when the ranks in this process are told, unless others come before */
+    uint64_t own_most;  /* the same, whoever comes */
     bool own_told;
     bool others_told;     /* nobody else will ask */
     bool sees_processes;  /* there are descriptors to watch them */
@@ -70,8 +71,9 @@ void weft_root_fail(weft_root_table_t *table, weft_status_t status, const weft_r
                     const char *text);
 /* The same with an error record of a rank. */
 void weft_root_fail_as(weft_root_table_t *table, const weft_error_t *error);
-/* Tells the failure to one that came after it and closes its connection. */
-void weft_root_tell_late(weft_root_table_t *table, int fd, uint32_t rank);
+/* Tells the failure to one that came after it and closes its connection; a rank of this process
+ * waits for the others. `request` is NULL if the seat of its rank belongs to another one. */
+void weft_root_tell_late(weft_root_table_t *table, int fd, const weft_join_request_t *request);
 /* Tells the ranks of this process when the others were told, or own_until has come. */
 void weft_root_tell_own(weft_root_table_t *table, uint64_t now);
 /* True: nobody is left to be told. */

@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/os/os.h"
+#include "core/os/os_cancel.h"
 
 #define ADDRS 4
 #define QUERY_BYTES 512
@@ -171,6 +172,9 @@ weft_status_t weft_torch_store_open(weft_torch_store_t *store, const char *host,
                              "nobody listened at %s before init_timeout, where torchrun serves its "
                              "store: %s",
                              store->name, weft_error_record()->text);
+        }
+        if (weft_os_cancelled() != WEFT_OK) {
+            return weft_error_record()->status;
         }
         weft_os_sleep_ns(PAUSE_NS);
     }

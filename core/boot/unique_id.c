@@ -102,6 +102,18 @@ weft_status_t weft_id_decode(const weft_unique_id_t *in, weft_id_t *id)
     return WEFT_OK;
 }
 
+weft_status_t weft_id_mark_rank_0(weft_unique_id_t *id)
+{
+    weft_id_t opened;
+    weft_status_t status = weft_id_decode(id, &opened);
+    if (status == WEFT_OK) {
+        opened.by_rank_0 = true;
+        weft_id_encode(&opened, id);
+    }
+    weft_id_wipe(&opened);
+    return status;
+}
+
 void weft_id_to_hex(const weft_unique_id_t *id, char hex[WEFT_ID_HEX])
 {
     sodium_bin2hex(hex, WEFT_ID_HEX, id->bytes, sizeof id->bytes);

@@ -14,7 +14,7 @@
 typedef struct weft_id {
     uint32_t created; /* wall-clock seconds since 1970: for texts and for old files only */
     uint32_t life;    /* seconds; 0 = for ever */
-    bool by_rank_0;   /* carried by a launcher's exchange: rank 0 made it */
+    bool by_rank_0;   /* rank 0 made it, as its carrier knows */
     uint32_t count;
     weft_os_addr_t addrs[WEFT_ID_ADDRS]; /* where the root listens, best first */
     /* A fixed id (fixed_id.h) has a host and a port in place of addresses, and count is 0. */
@@ -27,6 +27,9 @@ typedef struct weft_id {
 void weft_id_encode(const weft_id_t *id, weft_unique_id_t *out);
 /* ERR_ARG: not an id, damaged, or of another version. */
 weft_status_t weft_id_decode(const weft_unique_id_t *in, weft_id_t *id);
+/* Notes in an id that rank 0 made it, so that ranks know whose end the end of the root is. As
+ * weft_id_decode(). */
+weft_status_t weft_id_mark_rank_0(weft_unique_id_t *id);
 /* 256 hexadecimal digits, with a NUL. */
 #define WEFT_ID_HEX (2 * WEFT_UNIQUE_ID_BYTES + 1)
 void weft_id_to_hex(const weft_unique_id_t *id, char hex[WEFT_ID_HEX]);

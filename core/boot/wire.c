@@ -40,7 +40,7 @@ static int wire_payload_bytes(uint32_t type, uint32_t *bytes)
 
 static bool wire_is_addressed(uint32_t type)
 {
-    return type == WEFT_FRAME_ASK || type == WEFT_FRAME_ANSWER;
+    return type == WEFT_FRAME_ASK || type == WEFT_FRAME_ANSWER || type == WEFT_FRAME_WORD;
 }
 
 weft_status_t weft_frame_decode(const uint8_t header[WEFT_WIRE_HEADER], uint32_t nranks,
@@ -201,4 +201,35 @@ weft_status_t weft_answer_decode(const uint8_t bytes[WEFT_WIRE_ANSWER], weft_ans
     answer->comm_id = weft_get_u64(bytes);
     answer->waits_for = weft_get_u32(bytes + 32);
     return weft_signature_decode(bytes + 8, &answer->signature, why);
+}
+
+void weft_word_encode(const weft_word_t *word, uint8_t bytes[WEFT_WIRE_WORD])
+{
+    weft_put_u32(bytes, word->kind);
+    weft_put_u32(bytes + 4, word->ballot);
+    weft_put_u32(bytes + 8, word->taken);
+    weft_put_u32(bytes + 12, 0);
+    weft_put_u64(bytes + 16, word->value.bits);
+    weft_missing_encode(&word->value.gone, bytes + 24);
+}
+
+weft_status_t weft_word_decode(const uint8_t bytes[WEFT_WIRE_WORD], uint32_t nranks,
+                               weft_word_t *word, const char **why)
+{
+    memset(word, 0, sizeof *word);
+    word->kind = weft_get_u32(bytes);
+    word->ballot = weft_get_u32(bytes + 4);
+    word->taken = weft_get_u32(bytes + 8);
+    word->value.bits = weft_get_u64(bytes + 16);
+    *why = word->kind < WEFT_WORD_CALL || word->kind > WEFT_WORD_WAIT ? "kind"
+           : word->ballot >= nranks                                   ? "leader"
+           : word->taken != UINT32_MAX && word->taken >= nranks       ? "proposer"
+           : weft_get_u32(bytes + 12) != 0                            ? "reserved"
+                                                                      : NULL;
+    if (*why != NULL) {
+        return WEFT_ERR_PROTO;
+    }
+    return weft_get_u32(bytes + 24) == 0
+               ? WEFT_OK
+               : weft_missing_decode(bytes + 24, nranks, &word->value.gone, why);
 }

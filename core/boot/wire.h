@@ -75,7 +75,8 @@ static inline uint64_t weft_get_u64(const uint8_t *p)
                                              which answers the same when its note is gone */      \
     /* the health channel */                                                                       \
     X(15, MISSING, WEFT_WIRE_ABSENCE)     /* as FAIL, because ranks did not come: with the list    \
-                                             of them */
+                                             of them */                                            \
+    X(16, WORD, WEFT_WIRE_WORD)           /* to rank `sequence`, in consensus `number` */
 /* clang-format on */
 
 typedef enum weft_frame_type {
@@ -92,6 +93,7 @@ typedef enum weft_frame_type {
 #define WEFT_WIRE_COUNT 8
 #define WEFT_WIRE_MISSING (8 + WEFT_MISSING_SPAN / 8)
 #define WEFT_WIRE_ABSENCE (WEFT_WIRE_ERROR + WEFT_WIRE_MISSING)
+#define WEFT_WIRE_WORD (24 + WEFT_WIRE_MISSING)
 #define WEFT_WIRE_MOST (WEFT_WIRE_HEADER + WEFT_WIRE_ERROR)      /* during the join */
 #define WEFT_WIRE_LONGEST (WEFT_WIRE_HEADER + WEFT_WIRE_ABSENCE) /* of the health channel */
 
@@ -138,5 +140,31 @@ typedef struct weft_answer {
 void weft_answer_encode(const weft_answer_t *answer, uint8_t bytes[WEFT_WIRE_ANSWER]);
 weft_status_t weft_answer_decode(const uint8_t bytes[WEFT_WIRE_ANSWER], weft_answer_t *answer,
                                  const char **why);
+
+/* What voters of a consensus tell each other: core/comm/consensus.h. Numbers of ranks are
+ * those of voters. */
+typedef enum weft_word_kind {
+    WEFT_WORD_CALL = 1, /* the leader asks for votes */
+    WEFT_WORD_VOTE,     /* to the leader: a contribution, or the value that was taken */
+    WEFT_WORD_PROPOSE,  /* the leader's value */
+    WEFT_WORD_DECIDE,   /* the value, for good */
+    WEFT_WORD_WAIT,     /* the leader still waits for those in `gone` */
+} weft_word_kind_t;
+
+typedef struct weft_consensus_value {
+    uint64_t bits;
+    weft_missing_t gone; /* ranks that take no part any more; count 0: none */
+} weft_consensus_value_t;
+
+typedef struct weft_word {
+    uint32_t kind;   /* weft_word_kind_t */
+    uint32_t ballot; /* the leader that it is from or for */
+    uint32_t taken;  /* VOTE: whose proposal the value was; UINT32_MAX: nobody's */
+    weft_consensus_value_t value;
+} weft_word_t;
+
+void weft_word_encode(const weft_word_t *word, uint8_t bytes[WEFT_WIRE_WORD]);
+weft_status_t weft_word_decode(const uint8_t bytes[WEFT_WIRE_WORD], uint32_t nranks,
+                               weft_word_t *word, const char **why);
 
 #endif

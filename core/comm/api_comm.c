@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Entry points for communicators: their life, their failure, their properties. */
+#include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/base/coll.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/boot/join_root.h"
+#include "core/boot/unique_id.h"
 #include "core/comm/args_check.h"
 #include "core/comm/call.h"
 #include "core/comm/comm_create.h"
@@ -14,6 +17,7 @@
 #include "core/comm/engine.h"
 #include "core/comm/group.h"
 #include "core/comm/handle.h"
+#include "core/comm/naming.h"
 #include "core/comm/progress.h"
 #include "core/comm/select.h"
 #include "core/comm/select_price.h"
@@ -109,6 +113,18 @@ weft_status_t weft_unique_id_create(weft_unique_id_t *id, const weft_comm_option
     return status == WEFT_OK ? status : weft_api_error("init", status);
 }
 
+weft_status_t weft_unique_id_check(const weft_unique_id_t *id)
+{
+    weft_id_t opened;
+    if (id == NULL) {
+        return weft_api_error("init",
+                              weft_fail(WEFT_ERR_ARG, 0, "weft_unique_id_check: id is NULL"));
+    }
+    weft_status_t status = weft_id_decode(id, &opened);
+    weft_id_wipe(&opened);
+    return status == WEFT_OK ? status : weft_api_error("init", status);
+}
+
 weft_status_t weft_comm_init_rank(weft_comm_t **comm_p, uint32_t nranks, const weft_unique_id_t *id,
                                   uint32_t rank, const weft_comm_options_t *options)
 {
@@ -121,10 +137,16 @@ weft_status_t weft_comm_init_rank(weft_comm_t **comm_p, uint32_t nranks, const w
         status =
             weft_fail(WEFT_ERR_ARG, 0, "weft_comm_init_rank: rank %u is out of range for %u ranks",
                       rank, nranks);
-    } else {
-        status = weft_comm_create(nranks, id, rank, options, &state);
+    } else if (weft_naming_option(options) != NULL) {
+        status = weft_naming_check("weft_comm_init_rank", options->name);
     }
     if (status == WEFT_OK) {
+        status = weft_comm_create(nranks, id, rank, options, NULL, &state);
+    }
+    if (status == WEFT_OK) {
+        if (weft_naming_option(options) != NULL) {
+            weft_failure_set_name(&state->failure, options->name);
+        }
         status = weft_handle_add(state, comm_p);
         if (status != WEFT_OK) {
             weft_comm_free(state);
@@ -150,7 +172,7 @@ weft_status_t weft_comm_init_launcher(weft_comm_t **comm_p, const weft_comm_opti
 }
 
 static weft_status_t comm_enter_and_split(weft_comm_t *comm, const char *call, int32_t color,
-                                          int32_t key, weft_comm_t **child_p)
+                                          int32_t key, weft_comm_t **child_p, uint64_t *number_p)
 {
     weft_comm_state_t *parent;
     if (child_p == NULL || color < WEFT_COLOR_NONE) {
@@ -172,6 +194,7 @@ static weft_status_t comm_enter_and_split(weft_comm_t *comm, const char *call, i
     } else {
         status = weft_split(parent, color, key, child_p);
         logged = weft_comm_has_failed(parent);
+        *number_p = parent->queue.sequence;
     }
     weft_comm_leave(parent);
     return status == WEFT_OK || logged ? status : weft_api_error("comm", status);
@@ -179,12 +202,23 @@ static weft_status_t comm_enter_and_split(weft_comm_t *comm, const char *call, i
 
 weft_status_t weft_comm_split(weft_comm_t *comm, int32_t color, int32_t key, weft_comm_t **child_p)
 {
-    return comm_enter_and_split(comm, "weft_comm_split", color, key, child_p);
+    uint64_t number = 0;
+    weft_status_t status =
+        comm_enter_and_split(comm, "weft_comm_split", color, key, child_p, &number);
+    if (status == WEFT_OK) {
+        weft_naming_derive(comm, *child_p, "split%" PRIu64 ":%d", number, color);
+    }
+    return status;
 }
 
 weft_status_t weft_comm_dup(weft_comm_t *comm, weft_comm_t **copy_p)
 {
-    return comm_enter_and_split(comm, "weft_comm_dup", 0, 0, copy_p);
+    uint64_t number = 0;
+    weft_status_t status = comm_enter_and_split(comm, "weft_comm_dup", 0, 0, copy_p, &number);
+    if (status == WEFT_OK) {
+        weft_naming_derive(comm, *copy_p, "dup%" PRIu64, number);
+    }
+    return status;
 }
 
 weft_status_t weft_comm_create_group(weft_comm_t *parent, const uint32_t *ranks, uint32_t count,
@@ -199,6 +233,9 @@ weft_status_t weft_comm_create_group(weft_comm_t *parent, const uint32_t *ranks,
                                            : "a communicator has at least one rank");
     }
     status = status == WEFT_OK ? weft_create_group(parent, &wish, child_p) : status;
+    if (status == WEFT_OK) {
+        weft_naming_derive(parent, *child_p, "group%u", tag);
+    }
     return status == WEFT_OK ? status : weft_api_error("comm", status);
 }
 
@@ -222,21 +259,37 @@ weft_status_t weft_comm_destroy(weft_comm_t *comm)
     return WEFT_OK;
 }
 
-static void comm_abort_now(weft_comm_state_t *state, void *arg)
+/* How a rank ends the calls of all. */
+typedef struct comm_ending {
+    const char *call;
+    weft_status_t status;
+} comm_ending_t;
+
+static void comm_end_now(weft_comm_state_t *state, void *arg)
 {
+    const comm_ending_t *ending = arg;
     weft_error_t error;
-    (void)arg;
     weft_error_clear(&error);
-    error.status = WEFT_ERR_ABORTED;
+    error.status = ending->status;
     error.peer = (int32_t)state->self.rank;
-    snprintf(error.text, sizeof error.text, "rank %u called weft_comm_abort", state->self.rank);
+    snprintf(error.text, sizeof error.text, "rank %u called %s", state->self.rank, ending->call);
     weft_failure_set(&state->failure, &state->self, &error, NULL, true);
+}
+
+static weft_status_t comm_end(weft_comm_t *comm, comm_ending_t ending)
+{
+    weft_status_t status = weft_handle_visit(comm, ending.call, comm_end_now, &ending);
+    return status == WEFT_OK ? status : weft_api_error("comm", status);
 }
 
 weft_status_t weft_comm_abort(weft_comm_t *comm)
 {
-    weft_status_t status = weft_handle_visit(comm, "weft_comm_abort", comm_abort_now, NULL);
-    return status == WEFT_OK ? status : weft_api_error("comm", status);
+    return comm_end(comm, (comm_ending_t){"weft_comm_abort", WEFT_ERR_ABORTED});
+}
+
+weft_status_t weft_comm_revoke(weft_comm_t *comm)
+{
+    return comm_end(comm, (comm_ending_t){"weft_comm_revoke", WEFT_ERR_REVOKED});
 }
 
 /* Properties ----------------------------------------------------------------------------------- */
@@ -286,6 +339,45 @@ static weft_status_t comm_explain(weft_comm_state_t *state, weft_args_t *args, c
         snprintf(text, bytes, "%s", prepared->program.reason);
     }
     return status;
+}
+
+/* How many other ranks read a window of this one in place. */
+static uint32_t comm_count_readers(const weft_comm_state_t *state)
+{
+    const weft_windows_t *shared = &state->windows.shared;
+    uint32_t readers = 0;
+    for (uint32_t r = 0; shared->reach != NULL && r < state->self.nranks; r++) {
+        bool reads = false;
+        for (uint32_t i = 0; i < WEFT_LANES_WINDOWS; i++) {
+            reads = reads || (state->windows.own[i] != NULL && shared->reach[r].mine[i].bytes > 0);
+        }
+        readers += reads && r != state->self.rank;
+    }
+    return readers;
+}
+
+/* Adds the windows of this rank, and where all of this holds. */
+static void comm_explain_place(weft_comm_state_t *state, char *text, size_t bytes)
+{
+    char name[WEFT_COMM_NAME_BYTES];
+    const size_t used = strlen(text);
+    uint64_t sum = 0;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < WEFT_LANES_WINDOWS; i++) {
+        const weft_window_t *window = state->windows.own[i];
+        count += window != NULL;
+        sum += window != NULL ? window->bytes : 0;
+    }
+    weft_failure_name(&state->failure, name, sizeof name);
+    if (count > 0) {
+        snprintf(text + used, bytes - used,
+                 "; %u window%s of %" PRIu64
+                 " bytes here, read in place by %u of %u other ranks; in %s",
+                 count, count > 1 ? "s" : "", sum, comm_count_readers(state),
+                 state->self.nranks - 1, name);
+    } else {
+        snprintf(text + used, bytes - used, "; no windows here; in %s", name);
+    }
 }
 
 /* Predicts how long a checked call would take. */
@@ -354,6 +446,9 @@ weft_status_t weft_comm_explain(weft_comm_t *comm, weft_coll_t coll, uint64_t co
         comm_enter_to_ask(comm, "weft_comm_explain", text != NULL && bytes > 0, &args, &state);
     if (status == WEFT_OK) {
         status = comm_explain(state, &args, text, bytes);
+        if (status == WEFT_OK) {
+            comm_explain_place(state, text, bytes);
+        }
         weft_comm_leave(state);
     }
     return status == WEFT_OK ? status : weft_api_error("comm", status);

@@ -9,6 +9,7 @@
 #include "core/comm/group.h"
 #include "core/comm/handle.h"
 #include "core/comm/progress.h"
+#include "core/comm/stream_prepare.h"
 #include "core/comm/streams.h"
 
 /* A communicator that the group uses, held while it runs. */
@@ -102,29 +103,93 @@ static weft_status_t group_make_ready(const weft_group_t *group, group_member_t 
 
 /* Running -------------------------------------------------------------------------------------- */
 
-/* Puts the note into its stream, together with the notes of its communicator that follow it
- * there: they become one launch, or one host wait. A note of another stream, or of none, ends the
- * row, so that the order of the calls is kept. */
-static weft_status_t group_put_in_stream(weft_comm_state_t *state, weft_group_note_t *first)
+/* Links the requests that enter a stream together with the note's, those of its communicator that
+ * follow it there: they become one launch, or one host wait. A note of another stream, or of none,
+ * ends the row, so that the order of the calls is kept. */
+static void group_link_row(weft_group_note_t *head)
 {
-    void *stream = first->stream;
-    weft_request_t *requests = NULL, **last = &requests;
-    weft_group_note_t *end = first;
-    for (; end != NULL; end = end->next) {
-        if (end->comm == first->comm && (!end->in_stream || end->stream != stream)) {
+    weft_request_t **last = &head->row;
+    for (weft_group_note_t *note = head; note != NULL; note = note->next) {
+        if (note->comm == head->comm && (!note->in_stream || note->stream != head->stream)) {
             break;
         }
-        if (end->comm == first->comm) {
-            *last = end->request;
-            last = &end->request->next;
+        if (note->comm == head->comm) {
+            note->head = head;
+            *last = note->request;
+            last = &note->request->next;
         }
     }
     *last = NULL;
-    weft_status_t status = weft_streams_put(state, &stream, requests);
-    for (weft_group_note_t *note = first; note != end && status == WEFT_OK; note = note->next) {
-        note->started |= note->comm == first->comm;
+}
+
+static void group_link_rows(const weft_group_t *group)
+{
+    for (weft_group_note_t *note = group->first; note != NULL; note = note->next) {
+        if (note->in_stream && note->head == NULL) {
+            group_link_row(note);
+        }
+    }
+}
+
+static weft_status_t group_put_in_stream(weft_comm_state_t *state, weft_group_note_t *head)
+{
+    weft_status_t status = weft_streams_put(state, &head->stream, head->row);
+    for (weft_group_note_t *note = head; note != NULL && status == WEFT_OK; note = note->next) {
+        note->started |= note->head == head;
     }
     return status;
+}
+
+static bool group_step(group_member_t *members, uint32_t count)
+{
+    bool moved = false;
+    for (uint32_t i = 0; i < count; i++) {
+        if (weft_engine_is_busy(members[i].state)) {
+            moved |= weft_engine_step(members[i].state);
+        }
+    }
+    return moved;
+}
+
+/* True if the communicator has operations in the group that are in no stream: those of streams behind
+ * them are the host's. */
+static bool group_uses_host(const weft_group_t *group, const weft_comm_t *comm)
+{
+    const weft_group_note_t *note = group->first;
+    while (note != NULL && (note->comm != comm || note->in_stream)) {
+        note = note->next;
+    }
+    return note != NULL;
+}
+
+/* Prepares what goes into streams as far as it goes at once; true: try again. */
+static bool group_prepare_step(const weft_group_t *group, group_member_t *members, uint32_t count)
+{
+    bool again = false;
+    for (const weft_group_note_t *note = group->first; note != NULL; note = note->next) {
+        weft_comm_state_t *state = group_find_member(members, count, note->comm)->state;
+        if (note->head == note && !group_uses_host(group, note->comm)) {
+            again |= weft_stream_prepare_step(state, note->row);
+        }
+    }
+    return again;
+}
+
+/* As weft_stream_prepare(), of all communicators together: one thread may have several ranks. */
+static void group_prepare(const weft_group_t *group, group_member_t *members, uint32_t count)
+{
+    uint64_t until = 0;
+    group_link_rows(group);
+    while (group_prepare_step(group, members, count)) {
+        uint64_t now = weft_os_clock_ns();
+        until = until == 0 ? now + WEFT_STREAM_PREPARE_NS : until;
+        if (now > until) {
+            return;
+        }
+        if (!group_step(members, count)) {
+            weft_waiter_nap(&members[0].state->waiter);
+        }
+    }
 }
 
 static weft_status_t group_append_all(const weft_group_t *group, group_member_t *members,
@@ -160,17 +225,6 @@ static weft_group_note_t *group_first_waiting(weft_group_note_t *note)
         note = note->next;
     }
     return note;
-}
-
-static bool group_step(group_member_t *members, uint32_t count)
-{
-    bool moved = false;
-    for (uint32_t i = 0; i < count; i++) {
-        if (weft_engine_is_busy(members[i].state)) {
-            moved |= weft_engine_step(members[i].state);
-        }
-    }
-    return moved;
 }
 
 /* With several communicators none may sleep alone, so the group naps for all. */
@@ -258,22 +312,75 @@ static void group_let_go(weft_request_t *whole, const weft_call_t *call,
     weft_async_group_end(parts);
 }
 
-/* `whole`: the request of the group, whose caller's options are `call`; NULL: waits for the end. */
-static weft_status_t group_run(weft_group_t *group, group_member_t *members, weft_request_t *whole,
-                               const weft_call_t *call)
+/* Smallest weft_call_t that can be patient. */
+#define CALL_WITH_PATIENCE (offsetof(weft_call_t, patience) + sizeof(double))
+
+static bool group_call_is_patient(const weft_call_t *call)
+{
+    return call->size >= CALL_WITH_PATIENCE && call->patience > 0 && call->request_p != NULL;
+}
+
+/* Drives the communicators until the request is done or the time has come, or somebody else wants
+ * one of them. */
+static void group_drive_request(const weft_request_t *whole, group_member_t *members,
+                                uint32_t count, uint64_t until)
+{
+    bool wanted = false;
+    if (count == 1) {
+        weft_engine_drive_async(members[0].state, whole->async, until);
+        return;
+    }
+    while (!weft_async_is_done(whole->async) && !wanted && weft_os_clock_ns() < until) {
+        if (!group_step(members, count)) {
+            weft_waiter_nap(&members[0].state->waiter);
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            wanted |= weft_comm_is_wanted(members[i].state);
+        }
+    }
+}
+
+/* Lets the request go, and waits for it as long as its call allows. As with single calls, a queue is
+ * told only of what takes longer. Sets *whole_p to NULL, and returns the request's own status, if it
+ * has ended. */
+static weft_status_t group_let_go_patiently(weft_request_t **whole_p, const weft_call_t *call,
+                                            group_member_t *members, uint32_t count)
+{
+    weft_async_t *async = (*whole_p)->async;
+    weft_completion_state_t *queue = weft_async_leave_queue(async);
+    group_let_go(*whole_p, call, members, count);
+    group_drive_request(*whole_p, members, count, weft_os_deadline(call->patience));
+    if (!weft_async_is_done(async)) {
+        weft_async_rejoin_queue(async, queue);
+        return WEFT_OK;
+    }
+    weft_async_give_up_queue(async, queue);
+    *whole_p = NULL;
+    return weft_request_end(call->request_p);
+}
+
+/* `whole_p`: the request of the group, whose caller's options are `call`; NULL in it: waits for the
+ * end. It is NULL afterwards if the request has ended. */
+static weft_status_t group_run(weft_group_t *group, group_member_t *members,
+                               weft_request_t **whole_p, const weft_call_t *call)
 {
     uint32_t count = 0;
     weft_status_t status = group_enter_all(group, members, &count);
     if (status != WEFT_OK) {
         return status;
     }
-    group_bind_parts(group, whole);
+    group_bind_parts(group, *whole_p);
     status = group_make_ready(group, members, count);
     if (status == WEFT_OK) {
         weft_error_t kept;
+        group_prepare(group, members, count);
         status = group_append_all(group, members, count);
-        if (status == WEFT_OK && whole != NULL) {
-            group_let_go(whole, call, members, count);
+        if (status == WEFT_OK && *whole_p != NULL) {
+            if (group_call_is_patient(call)) {
+                status = group_let_go_patiently(whole_p, call, members, count);
+            } else {
+                group_let_go(*whole_p, call, members, count);
+            }
             group_leave_all(members, count);
             return status;
         }
@@ -300,7 +407,7 @@ static weft_status_t group_finish(weft_group_t *group, const weft_call_t *call)
     }
     if (status == WEFT_OK && (group->notes > 0 || whole != NULL)) {
         group_member_t *members = weft_os_alloc(room * sizeof *members, 0);
-        status = members != NULL ? group_run(group, members, whole, call)
+        status = members != NULL ? group_run(group, members, &whole, call)
                                  : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot run a group");
         weft_os_free(members);
     }
@@ -350,9 +457,10 @@ static weft_status_t group_check_call(const weft_call_t *call)
     }
     if (call->timeout != 0 || call->scalar != NULL || call->scalar_read != WEFT_SCALAR_AT_CALL ||
         call->stream != NULL || call->source_p != NULL) {
-        return weft_fail(WEFT_ERR_ARG, 0,
-                         "weft_group_end_async: only request_p, queue and context may be set; "
-                         "timeouts and the like belong to the calls of the group");
+        return weft_fail(
+            WEFT_ERR_ARG, 0,
+            "weft_group_end_async: only request_p, queue, context and patience may be set; "
+            "timeouts and the like belong to the calls of the group");
     }
     return weft_group_is_nested()
                ? weft_fail(WEFT_ERR_STATE, 0,

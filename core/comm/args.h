@@ -32,6 +32,7 @@ typedef struct weft_args {
 #define WEFT_ROOT_WINDOW_END (WEFT_ROOT_CORE + 2 * WEFT_LANES_WINDOWS)
 #define WEFT_ROOT_SPLIT UINT32_MAX
 #define WEFT_ROOT_GROUP (UINT32_MAX - 1)
+#define WEFT_ROOT_GROW (UINT32_MAX - 2)
 
 /* Size of weft_call_t in its first version: programs built against it go on working. */
 #define WEFT_CALL_LEAST offsetof(weft_call_t, scalar_read)

@@ -81,6 +81,27 @@ void weft_async_end(weft_async_t *async, weft_status_t status)
     weft_async_group_end(async->group);
 }
 
+weft_completion_state_t *weft_async_leave_queue(weft_async_t *async)
+{
+    weft_completion_state_t *queue = async->entry.queue;
+    async->entry.queue = NULL;
+    return queue;
+}
+
+void weft_async_rejoin_queue(weft_async_t *async, weft_completion_state_t *queue)
+{
+    async->entry.queue = queue;
+}
+
+void weft_async_give_up_queue(weft_async_t *async, weft_completion_state_t *queue)
+{
+    if (queue != NULL) {
+        async->entry.queue = queue;
+        weft_completion_forgo(&async->entry);
+        weft_async_drop(async);
+    }
+}
+
 bool weft_async_drop(weft_async_t *async)
 {
     return atomic_fetch_sub_explicit(&async->holders, 1, memory_order_acq_rel) == 1;

@@ -52,6 +52,12 @@ void weft_async_end(weft_async_t *async, weft_status_t status);
 /* The same for one share of a group. */
 void weft_async_group_end(weft_async_group_t *group);
 
+/* For the owner of the communicator, before the operation begins: takes it out of its queue, which
+ * is returned, or NULL. Then, before it is shared: put back, or given up when it is done. */
+weft_completion_state_t *weft_async_leave_queue(weft_async_t *async);
+void weft_async_rejoin_queue(weft_async_t *async, weft_completion_state_t *queue);
+void weft_async_give_up_queue(weft_async_t *async, weft_completion_state_t *queue);
+
 /* Drops one holder. True: it was the last, and frees it. */
 bool weft_async_drop(weft_async_t *async);
 

@@ -14,6 +14,7 @@
 #include "core/comm/group.h"
 #include "core/comm/handle.h"
 #include "core/comm/progress.h"
+#include "core/comm/stream_prepare.h"
 #include "core/comm/streams.h"
 
 weft_status_t weft_api_error(const char *object, weft_status_t status)
@@ -24,20 +25,24 @@ weft_status_t weft_api_error(const char *object, weft_status_t status)
 
 static bool call_is_patient(const weft_call_t *call)
 {
-    return call->patience > 0 && call->request_p != NULL && call->queue == NULL;
+    return call->patience > 0 && call->request_p != NULL;
 }
 
-/* Waits for an operation that has begun as long as its call allows: a caller that has to look after
- * something else from time to time pays for the progress thread only where it waits long. Where
- * there can be no such thread, it waits like a blocking call. */
-static weft_status_t call_wait_patiently(weft_comm_state_t *state, const weft_call_t *call)
+/* Begins an operation and waits for it as long as its call allows: a caller that has to look after
+ * something else from time to time pays for the progress thread, and for the reader of a queue, only
+ * where it waits long. Where there can be no such thread, it waits like a blocking call. */
+static weft_status_t call_run_patiently(weft_comm_state_t *state, const weft_call_t *call,
+                                        weft_request_t *request)
 {
-    const weft_request_t *request = *call->request_p;
+    weft_completion_state_t *queue = weft_async_leave_queue(request->async);
+    weft_submit(state, request);
     weft_engine_drive_async(state, request->async, weft_os_deadline(call->patience));
     if (!weft_async_is_done(request->async) && weft_progress_attach(state) == WEFT_OK) {
+        weft_async_rejoin_queue(request->async, queue);
         return WEFT_OK;
     }
     weft_engine_drive(state, request);
+    weft_async_give_up_queue(request->async, queue);
     return weft_request_end(call->request_p);
 }
 
@@ -59,8 +64,10 @@ static weft_status_t call_start_async(weft_comm_state_t *state, const weft_args_
         if (call->request_p != NULL) {
             *call->request_p = request;
         }
+        if (patient) {
+            return call_run_patiently(state, call, request);
+        }
         weft_submit(state, request);
-        status = patient ? call_wait_patiently(state, call) : WEFT_OK;
     }
     return status;
 }
@@ -97,6 +104,7 @@ static weft_status_t call_start_in_stream(weft_comm_state_t *state, const weft_a
     if (status != WEFT_OK) {
         return status;
     }
+    weft_stream_prepare(state, request);
     status = weft_streams_put(state, call->stream, request);
     if (status != WEFT_OK) {
         weft_request_free(request);

@@ -54,16 +54,50 @@ void weft_submit_number(weft_comm_state_t *state, weft_request_t *request)
 {
     weft_assert_owner(state);
     if (request->args.coll != WEFT_SEND_RECV) {
-        request->sequence = ++state->queue.sequence;
+        request->sequence = state->queue.sequence + 1;
+        weft_queue_call(&state->queue, request->sequence);
         return;
     }
     request->held = weft_p2p_must_hold(&state->p2p, request);
     request->sequence = request->held ? 0 : weft_p2p_next_sequence(&state->p2p, request);
 }
 
+/* From so many bytes on an operation takes so long that looks at the clock do not count; a power of
+ * two. */
+#define TIMED_BYTES (UINT64_C(256) << 10)
+
+void weft_comm_record(weft_comm_state_t *state, weft_request_t *request, uint64_t called)
+{
+    const weft_args_t *args = &request->args;
+    weft_flight_comm_t *comm = state->flight;
+    weft_flight_entry_t *entry = &comm->entry[comm->next++ % WEFT_FLIGHT_ENTRIES];
+    weft_assert_owner(state);
+    if (atomic_load_explicit(&entry->state, memory_order_relaxed) == WEFT_FLIGHT_CALLED) {
+        return;
+    }
+    atomic_store_explicit(&entry->state, WEFT_FLIGHT_FREE, memory_order_relaxed);
+    entry->number = comm->next;
+    entry->sequence = request->sequence;
+    entry->count = args->count;
+    entry->called = called;
+    entry->ended = 0;
+    entry->root = args->root;
+    entry->peer = -1;
+    entry->status = WEFT_IN_PROGRESS;
+    entry->coll = (uint8_t)args->coll;
+    entry->dtype = (uint8_t)args->dtype;
+    entry->op = (uint8_t)args->op;
+    entry->sends = (uint8_t)request->sends;
+    atomic_store_explicit(&entry->state, WEFT_FLIGHT_CALLED, memory_order_release);
+    request->flight = entry;
+}
+
 void weft_submit_insert(weft_comm_state_t *state, weft_request_t *request)
 {
     weft_assert_owner(state);
+    if ((request->args.send_bytes | request->args.recv_bytes) >= TIMED_BYTES) {
+        weft_comm_record(state, request, weft_os_clock_ns());
+    }
     request->appended = true;
     if (request->args.coll == WEFT_SEND_RECV && request->held) {
         weft_p2p_hold(&state->p2p, request);

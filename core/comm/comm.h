@@ -39,7 +39,8 @@ typedef struct weft_comm_state {
 
     /* constant after creation */
     weft_comm_identity_t self;
-    weft_links_t *links; /* NULL for one rank */
+    weft_links_t *links;        /* NULL for one rank */
+    weft_flight_comm_t *flight; /* what this rank did last, where others can read it */
 
     /* owned */
     weft_waiter_t waiter;
@@ -59,7 +60,6 @@ typedef struct weft_comm_state {
     /* used by any thread, each with a rule of its own */
     weft_family_member_t member; /* guarded by the family's lock */
     weft_failure_t failure;
-    weft_history_t history;
     weft_peer_status_t *peers; /* per rank */
     weft_deadlock_t deadlock;
     weft_roll_call_t roll_call;
@@ -142,6 +142,24 @@ static inline weft_status_t weft_comm_poll_transports(weft_comm_state_t *state, 
     }
     weft_status_t status = weft_links_poll(state->links);
     return status == WEFT_OK ? weft_links_flush(state->links, moved_p) : status;
+}
+
+/* Gives the operation an entry in the flight record, unless the ring has none for it: an operation
+ * that is still open keeps its own. `called`: when it was called, in nanoseconds. */
+void weft_comm_record(weft_comm_state_t *state, weft_request_t *request, uint64_t called);
+
+/* Notes a look at an operation that waits for `peer` (−1: not known). One that has just begun to
+ * wait is no news yet. */
+#define WEFT_RECORD_WAIT (50 * UINT64_C(1000)) /* ns */
+static inline void weft_comm_record_wait(weft_comm_state_t *state, weft_request_t *request,
+                                         int32_t peer, uint64_t now)
+{
+    if (request->flight == NULL && now - request->started >= WEFT_RECORD_WAIT) {
+        weft_comm_record(state, request, request->started);
+    }
+    if (request->flight != NULL) {
+        request->flight->peer = peer;
+    }
 }
 
 /* Submission. Thread: the owner. ------------------------------------------------------------- */

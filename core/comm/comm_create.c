@@ -11,6 +11,8 @@
 #include "core/comm/holdings.h"
 #include "core/comm/registration.h"
 #include "core/comm/streams.h"
+#include "core/config/config.h"
+#include "core/os/os_cancel.h"
 
 static weft_peer_status_t *create_peers(uint32_t nranks)
 {
@@ -29,7 +31,14 @@ static weft_status_t create_state(const weft_comm_setup_t *setup, weft_comm_stat
     }
     state->fork_generation = weft_os_fork_generation();
     state->member = (weft_family_member_t){.state = state, .comm_id = setup->id};
-    weft_failure_init(&state->failure);
+    state->flight =
+        weft_flight_add(&setup->family->survival.flight, setup->id, setup->nranks, setup->rank);
+    if (state->flight == NULL) {
+        weft_os_free(state);
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate a communicator");
+    }
+    state->queue.flight = state->flight;
+    weft_failure_init(&state->failure, state->flight);
     weft_status_t status = weft_identity_init(&state->self, setup);
     if (status == WEFT_OK) {
         state->peers = create_peers(setup->nranks);
@@ -123,11 +132,17 @@ static weft_status_t create_first(weft_family_t *family, weft_comm_state_t **sta
 }
 
 weft_status_t weft_comm_create(uint32_t nranks, const weft_unique_id_t *id, uint32_t rank,
-                               const weft_comm_options_t *options, weft_comm_state_t **state_p)
+                               const weft_comm_options_t *options, const weft_config_t *like,
+                               weft_comm_state_t **state_p)
 {
     weft_family_t *family = NULL;
     weft_comm_state_t *state = NULL;
-    weft_status_t status = weft_family_create(nranks, id, rank, options, &family);
+    weft_os_cancel_by(weft_config_cancel_fd(options));
+    weft_status_t status = weft_os_cancelled();
+    if (status == WEFT_OK) {
+        status = weft_family_create(nranks, id, rank, options, like, &family);
+    }
+    weft_os_cancel_by(0);
     if (status != WEFT_OK) {
         return status;
     }
@@ -166,10 +181,12 @@ void weft_comm_free(weft_comm_state_t *state)
     if (state->device_queue != NULL) {
         family->kernel.lanes->queue_close(state->device_queue);
     }
+    weft_flight_remove(&state->self.family->survival.flight, state->flight);
     weft_identity_fini(&state->self);
     weft_p2p_close(&state->p2p);
     weft_spares_fini(&state->spares.requests);
     weft_spares_fini(&state->spares.notes);
+    weft_failure_fini(&state->failure);
     weft_os_free(state->peers);
     weft_os_free(state);
 }

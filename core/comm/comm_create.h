@@ -7,9 +7,10 @@
 
 #include "core/comm/comm.h"
 
-/* Makes the first communicator of a family, and the family. Blocks as weft_family_create(). */
+/* Makes the first communicator of a family, and the family, as weft_family_create(). */
 weft_status_t weft_comm_create(uint32_t nranks, const weft_unique_id_t *id, uint32_t rank,
-                               const weft_comm_options_t *options, weft_comm_state_t **state_p);
+                               const weft_comm_options_t *options, const weft_config_t *like,
+                               weft_comm_state_t **state_p);
 
 /* Makes one more communicator of a family. ERR_RESOURCE. */
 weft_status_t weft_comm_create_child(const weft_comm_setup_t *setup, weft_comm_state_t **state_p);

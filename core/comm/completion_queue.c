@@ -11,7 +11,7 @@
 #define QUEUE_BITS 8u
 #define SLEEP_NS WEFT_NS_PER_S
 
-typedef struct weft_completion_state {
+struct weft_completion_state {
     _Atomic uintptr_t handle;  /* 0 = free */
     _Atomic uint32_t signal;   /* futex word: entries and wakes */
     _Atomic uint32_t sleepers; /* threads that wait for the signal, or are about to */
@@ -24,7 +24,9 @@ typedef struct weft_completion_state {
     uint64_t served; /* … and seen by somebody */
     int fd;          /* −1: nobody has asked for it */
     bool readable;
-} completion_state_t;
+};
+
+typedef weft_completion_state_t completion_state_t;
 
 static completion_state_t queues[QUEUES];
 static weft_os_mutex_t queues_lock; /* guards which are free */

@@ -10,13 +10,17 @@
 
 #include <weft/weft.h>
 
+typedef struct weft_completion_state weft_completion_state_t;
+
 /* One entry; in the queue from push to take. */
+typedef struct weft_completion_state weft_completion_state_t;
+
 typedef struct weft_completion_entry {
     struct weft_completion_entry *next;
     weft_completion_t told;
-    weft_request_t *request;             /* whose entry it is; `told` may not say */
-    weft_error_t *error;                 /* of a failure; NULL: no memory was left for it */
-    struct weft_completion_state *queue; /* NULL: the operation has none */
+    weft_request_t *request;        /* whose entry it is; `told` may not say */
+    weft_error_t *error;            /* of a failure; NULL: no memory was left for it */
+    weft_completion_state_t *queue; /* NULL: the operation has none */
 } weft_completion_entry_t;
 
 /* ERR_RESOURCE: too many. */

@@ -57,29 +57,6 @@ static weft_status_t create_group_check(const weft_comm_identity_t *parent,
     return status;
 }
 
-/* Returns how often this rank has begun to make this very group before. The caller holds no lock. */
-static weft_status_t create_group_attempt(weft_family_t *family, uint64_t key, uint64_t *attempt_p)
-{
-    weft_os_lock(&family->lock);
-    weft_family_creation_t *creation = family->creations;
-    while (creation != NULL && creation->key != key) {
-        creation = creation->next;
-    }
-    if (creation == NULL) {
-        creation = weft_os_alloc(sizeof *creation, 0);
-        if (creation != NULL) {
-            creation->key = key;
-            creation->next = family->creations;
-            family->creations = creation;
-        }
-    }
-    weft_status_t status =
-        creation != NULL ? WEFT_OK : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, CALL ": no memory");
-    *attempt_p = creation != NULL ? creation->attempts++ : 0;
-    weft_os_unlock(&family->lock);
-    return status;
-}
-
 /* The id: equal on all members, and different for each group, tag and creation. */
 static weft_status_t create_group_name(const weft_comm_identity_t *parent, create_group_t *c)
 {
@@ -88,7 +65,7 @@ static weft_status_t create_group_name(const weft_comm_identity_t *parent, creat
     for (uint32_t i = 0; i < wish->count; i++) {
         id = weft_split_mix(id, wish->ranks[i]);
     }
-    weft_status_t status = create_group_attempt(parent->family, id, &attempt);
+    weft_status_t status = weft_family_count_attempt(parent->family, id, &attempt);
     id = weft_split_mix(id, attempt);
     c->setup.id = id != 0 ? id : 1;
     return status;

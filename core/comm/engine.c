@@ -15,6 +15,7 @@
 #include "core/comm/select.h"
 #include "core/comm/streams.h"
 #include "core/comm/watchdog.h"
+#include "core/exec/message_port.h"
 #include "core/exec/traffic.h"
 
 /* Beginning ------------------------------------------------------------------------------------ */
@@ -86,7 +87,7 @@ static weft_status_t engine_begin(weft_comm_state_t *state, weft_request_t *requ
     }
     weft_signature_t signature = weft_request_signature(state->queue.current, request);
     if (request->sequence != 0) {
-        weft_history_put(&state->history, &signature);
+        weft_history_put(&state->flight->history, &signature);
     }
     request->state = WEFT_OP_BINDING;
     return WEFT_OK;
@@ -167,6 +168,11 @@ static void engine_end_round(weft_comm_state_t *state)
     weft_links_look_for_idle(state->links, weft_os_clock_ns());
 }
 
+static bool engine_has_left(const weft_comm_state_t *state, uint32_t peer)
+{
+    return atomic_load_explicit(&state->peers[peer].left_at, memory_order_acquire) != UINT64_MAX;
+}
+
 /* Waits until the last messages have left. The results are there already. A rank that has left
  * did not need the messages that it did not take. */
 static weft_status_t engine_drain(weft_comm_state_t *state, bool *moved)
@@ -175,9 +181,9 @@ static weft_status_t engine_drain(weft_comm_state_t *state, bool *moved)
     if (port != NULL && port->broken == WEFT_OK) {
         return engine_poll_links(state, moved);
     }
-    if (port != NULL && atomic_load_explicit(&state->peers[port->peer].left_at,
-                                             memory_order_acquire) == UINT64_MAX) {
+    if (port != NULL && !engine_has_left(state, port->peer)) {
         state->queue.current->run.blocked = port;
+        weft_message_port_recall(port);
         return port->broken;
     }
     if (state->queue.current->tunes_nt) {
@@ -203,6 +209,19 @@ static weft_status_t engine_poll_lost(weft_comm_state_t *state, weft_status_t lo
     return status == WEFT_OK ? lost : status;
 }
 
+/* A peer that does not get what was sent does not send what the lanes wait for, and its own link may
+ * be whole. Leaves the reason in the error record. */
+static weft_status_t engine_look_for_lost(weft_comm_state_t *state, weft_interpreter_t *run)
+{
+    weft_port_t *lost = weft_links_lost(state->links);
+    if (lost == NULL || engine_has_left(state, lost->peer)) {
+        return WEFT_IN_PROGRESS;
+    }
+    run->blocked = lost;
+    weft_message_port_recall(lost);
+    return lost->broken;
+}
+
 /* Runs the lanes as far as they go. A device moves without looking after any transport, so the host
  * polls them for it. */
 static weft_status_t engine_step_lanes(weft_comm_state_t *state, bool *moved)
@@ -210,12 +229,18 @@ static weft_status_t engine_step_lanes(weft_comm_state_t *state, bool *moved)
     weft_interpreter_t *run = &state->queue.current->run;
     weft_status_t status = weft_interpreter_step(run, moved);
     if (status == WEFT_ERR_LINK || status == WEFT_ERR_PEER_DEAD) {
+        if (run->blocked != NULL) {
+            weft_message_port_recall(run->blocked);
+        }
         return engine_poll_lost(state, status, moved);
     }
     if (status != WEFT_IN_PROGRESS || (*moved && !weft_device_run_is_under_way(run))) {
         return status;
     }
     weft_status_t polled = engine_poll_links(state, moved);
+    if (polled == WEFT_OK && !*moved) {
+        return engine_look_for_lost(state, run);
+    }
     return polled == WEFT_OK ? status : polled;
 }
 
@@ -264,7 +289,9 @@ static int32_t engine_waits_for(const weft_comm_state_t *state, weft_port_t **po
         }
         return -1;
     }
-    *port_p = state->queue.current->run.blocked;
+    *port_p = state->queue.first->state == WEFT_OP_DRAINING
+                  ? weft_interpreter_undrained(&state->queue.current->run)
+                  : state->queue.current->run.blocked;
     return *port_p != NULL ? (int32_t)(*port_p)->peer : -1;
 }
 
@@ -309,6 +336,7 @@ static void engine_look_around(weft_comm_state_t *state)
                               .started = request->started,
                               .deadline = request->deadline};
     pending.peer = engine_waits_for(state, &pending.port);
+    weft_comm_record_wait(state, request, pending.peer, now);
     weft_watchdog_look(state, &pending, now);
 }
 

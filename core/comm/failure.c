@@ -4,13 +4,41 @@
 #include "core/comm/failure.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/os/os_socket.h"
 
-void weft_failure_init(weft_failure_t *failure)
+void weft_failure_init(weft_failure_t *failure, weft_flight_comm_t *flight)
 {
+    failure->flight = flight;
     weft_error_clear(&failure->error);
+    snprintf(failure->name, sizeof failure->name, "world");
+    weft_flight_name(flight, failure->name);
+    failure->fd = -1;
+}
+
+void weft_failure_set_name(weft_failure_t *failure, const char *name)
+{
+    weft_os_lock(&failure->lock);
+    snprintf(failure->name, sizeof failure->name, "%s", name);
+    failure->named = true;
+    weft_flight_name(failure->flight, name);
+    weft_os_unlock(&failure->lock);
+}
+
+void weft_failure_name(weft_failure_t *failure, char *text, size_t bytes)
+{
+    weft_os_lock(&failure->lock);
+    snprintf(text, bytes, "%s", failure->name);
+    weft_os_unlock(&failure->lock);
+}
+
+void weft_failure_fini(weft_failure_t *failure)
+{
+    weft_os_close(failure->fd);
+    failure->fd = -1;
 }
 
 static void failure_fill_culprit(const weft_comm_identity_t *self, weft_error_t *error)
@@ -36,7 +64,16 @@ static void failure_keep(weft_failure_t *failure, const weft_comm_identity_t *se
     }
     failure->error.size = sizeof failure->error;
     failure_fill_culprit(self, &failure->error);
+    if (failure->named) {
+        /* The others get the text without it, and put their own name before it. */
+        snprintf(failure->error.text, sizeof failure->error.text, "in %s: %.440s", failure->name,
+                 error->text);
+    }
+    weft_flight_fail(&self->family->survival.flight, failure->flight, &failure->error);
     atomic_store_explicit(&failure->failed, 1, memory_order_release);
+    if (failure->fd >= 0) {
+        weft_os_wake(failure->fd);
+    }
 }
 
 void weft_failure_set(weft_failure_t *failure, const weft_comm_identity_t *self,
@@ -55,6 +92,7 @@ void weft_failure_set(weft_failure_t *failure, const weft_comm_identity_t *self,
     weft_log(WEFT_LOG_ERROR, "comm", "rank %u of %u: %s: %s", self->rank, self->nranks,
              weft_status_name(kept.status), kept.text);
     if (tell) {
+        memcpy(kept.text, error->text, sizeof kept.text);
         if (kept.peer < 0) { /* the other ranks see this one as the culprit */
             kept.peer = (int32_t)self->rank;
             failure_fill_culprit(self, &kept);
@@ -68,6 +106,19 @@ void weft_failure_get(weft_failure_t *failure, weft_error_t *error)
     weft_os_lock(&failure->lock);
     *error = failure->error;
     weft_os_unlock(&failure->lock);
+}
+
+weft_status_t weft_failure_descriptor(weft_failure_t *failure, int *fd_p)
+{
+    weft_os_lock(&failure->lock);
+    bool asked = failure->fd >= 0;
+    weft_status_t status = asked ? WEFT_OK : weft_os_wake_open(&failure->fd);
+    if (status == WEFT_OK && !asked && weft_failure_is_set(failure)) {
+        weft_os_wake(failure->fd);
+    }
+    *fd_p = status == WEFT_OK ? failure->fd : *fd_p;
+    weft_os_unlock(&failure->lock);
+    return status;
 }
 
 weft_status_t weft_failure_raise(weft_failure_t *failure)

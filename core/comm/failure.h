@@ -12,10 +12,20 @@ typedef struct weft_failure {
     _Atomic uint32_t failed;
     weft_os_mutex_t lock; /* guards the rest */
     weft_error_t error;
-    weft_missing_t missing; /* count 0: no list */
+    weft_missing_t missing;     /* count 0: no list */
+    weft_flight_comm_t *flight; /* constant: where the failure is noted too */
+    bool named;                 /* the text of the failure says the name */
+    char name[WEFT_COMM_NAME_BYTES];
+    int fd; /* readable after the failure; −1: nobody has asked for it */
 } weft_failure_t;
 
-void weft_failure_init(weft_failure_t *failure);
+void weft_failure_init(weft_failure_t *failure, weft_flight_comm_t *flight);
+void weft_failure_fini(weft_failure_t *failure);
+
+/* The name of the communicator, by which its failure is told: "world" until another one is set.
+ * Thread: any. */
+void weft_failure_set_name(weft_failure_t *failure, const char *name);
+void weft_failure_name(weft_failure_t *failure, char *text, size_t bytes);
 
 /* Keeps and logs the error, unless there is one already; tells the other ranks if `tell`. An error
  * without a culprit (peer −1) names this rank to the others. `missing`: the ranks that did not
@@ -29,6 +39,10 @@ uint32_t weft_failure_missing(weft_failure_t *failure, uint32_t *ranks, uint32_t
 
 /* Copies the failure. Thread: any. */
 void weft_failure_get(weft_failure_t *failure, weft_error_t *error);
+
+/* Returns a descriptor that is readable once the communicator has failed; it belongs to the
+ * failure. ERR_RESOURCE, ERR_SYSTEM. Thread: any. */
+weft_status_t weft_failure_descriptor(weft_failure_t *failure, int *fd_p);
 
 /* Makes the failure the calling thread's error and returns its status. Thread: any. */
 weft_status_t weft_failure_raise(weft_failure_t *failure);

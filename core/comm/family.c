@@ -3,6 +3,10 @@
  * The members of a family, and references to it. */
 #include "core/comm/family.h"
 
+#include <errno.h>
+
+#include "core/base/error.h"
+
 void weft_family_retain(weft_family_t *family)
 {
     atomic_fetch_add_explicit(&family->references, 1, memory_order_relaxed);
@@ -28,6 +32,28 @@ void weft_family_remove(weft_family_t *family, weft_family_member_t *member)
         *position = member->next;
     }
     weft_os_unlock(&family->lock);
+}
+
+weft_status_t weft_family_count_attempt(weft_family_t *family, uint64_t key, uint64_t *attempt_p)
+{
+    weft_os_lock(&family->lock);
+    weft_family_attempt_t *found = family->survival.attempts;
+    while (found != NULL && found->key != key) {
+        found = found->next;
+    }
+    if (found == NULL) {
+        found = weft_os_alloc(sizeof *found, 0);
+        if (found != NULL) {
+            found->key = key;
+            found->next = family->survival.attempts;
+            family->survival.attempts = found;
+        }
+    }
+    weft_status_t status =
+        found != NULL ? WEFT_OK : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory to count a call");
+    *attempt_p = found != NULL ? found->attempts++ : 0;
+    weft_os_unlock(&family->lock);
+    return status;
 }
 
 struct weft_comm_state *weft_family_find(const weft_family_t *family, uint64_t comm_id)

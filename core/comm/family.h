@@ -15,6 +15,7 @@
 
 #include "core/boot/health.h"
 #include "core/comm/figures.h"
+#include "core/comm/flight.h"
 #include "core/exec/transports.h"
 #include "core/os/os.h"
 #include "core/os/os_host_memory.h"
@@ -30,12 +31,20 @@ typedef struct weft_algo_loaded {
     const weft_loaded_t *loaded;
     const weft_algo_ops_t *ops;
     weft_algo_t *algo;
+    uint32_t depth; /* slots that a port needs for each slice of a chunk; at least 1 */
 } weft_algo_loaded_t;
+
+/* What [plan] algo says. */
+typedef struct weft_algo_forced {
+    const weft_algo_loaded_t *algo; /* NULL: the tuner chooses */
+    int64_t params[WEFT_ALGO_PARAMS_MAX];
+} weft_algo_forced_t;
 
 /* The algorithms, in the order of the configuration. */
 typedef struct weft_family_algos {
     weft_algo_loaded_t list[WEFT_ALGOS_MAX];
     uint32_t count;
+    weft_algo_forced_t forced;
     weft_plan_finder_t finder; /* over the list, for plans that contain plans of other algorithms */
 } weft_family_algos_t;
 
@@ -66,12 +75,22 @@ typedef struct weft_family_member {
     uint64_t comm_id;
 } weft_family_member_t;
 
-/* How often this rank began to make one group of ranks: create_group.c. */
-typedef struct weft_family_creation {
-    struct weft_family_creation *next;
+/* How often this rank has called something that its members alone do, by a key for who they are. */
+typedef struct weft_family_attempt {
+    struct weft_family_attempt *next;
     uint64_t key;
     uint64_t attempts;
-} weft_family_creation_t;
+} weft_family_attempt_t;
+
+struct weft_consensus_record;
+
+/* What outlives communicators: see consensus_records.h. */
+typedef struct weft_family_survival {
+    weft_family_attempt_t *attempts;
+    struct weft_consensus_record *records; /* the newest first */
+    uint8_t *gone;        /* per rank of the family: it died or left; NULL for one rank */
+    weft_flight_t flight; /* has a lock of its own */
+} weft_family_survival_t;
 
 typedef struct weft_family {
     _Atomic uint32_t references;
@@ -92,12 +111,12 @@ typedef struct weft_family {
     uint32_t slots;
     uint64_t slot_bytes;
     uint64_t small_bytes; /* of slots for small payloads; 0: some rank's device uses the slots */
-    uint32_t cores;       /* that a rank may use, the least of all ranks */
+    double cores;         /* that the ranks of a host may use, the least of all hosts */
     uint32_t channels;    /* most that share one message */
     uint32_t ranks_here;  /* on this host */
     weft_os_mutex_t lock; /* guards the rest; the health channel delivers its events under it */
     weft_family_member_t *members;
-    weft_family_creation_t *creations;
+    weft_family_survival_t survival;
 } weft_family_t;
 
 /* Adds a reference; weft_family_release() in family_setup.h drops it. */
@@ -107,6 +126,9 @@ void weft_family_retain(weft_family_t *family);
  * other thread uses `member`. Removing a communicator that was not added does nothing. */
 void weft_family_add(weft_family_t *family, weft_family_member_t *member);
 void weft_family_remove(weft_family_t *family, weft_family_member_t *member);
+
+/* Returns in *attempt_p how often this rank has called this with `key` before. ERR_RESOURCE. */
+weft_status_t weft_family_count_attempt(weft_family_t *family, uint64_t key, uint64_t *attempt_p);
 
 /* Returns the member with that id, or NULL. The caller holds family->lock. */
 struct weft_comm_state *weft_family_find(const weft_family_t *family, uint64_t comm_id);

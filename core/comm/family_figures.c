@@ -8,15 +8,22 @@
 #include "core/boot/exchange.h"
 #include "core/exec/slot_store.h"
 
+/* Slices of a chunk that go on while others are taken. */
+#define DEEP_SLICES 2u
+/* Smaller slots cost more than the memory is worth. */
+#define SLOT_BYTES_LEAST UINT64_C(16384)
+
 typedef struct figures {
     weft_cost_edge_t level[WEFT_LEVELS];
+    weft_cost_busy_t busy[WEFT_LEVELS];
+    double cores;
     double wire;
     double gamma[WEFT_FIGURES_RATES];
     uint64_t slot_bytes;
     uint32_t slots;
+    uint32_t depth; /* slots for each slice of a chunk that the deepest algorithm needs */
     uint32_t channels;
     uint32_t rails; /* devices that channels between hosts go round; UINT32_MAX: no such channels */
-    uint32_t cores;
     uint32_t devices; /* 1: a device reads and writes the slots, which it knows as a plain array */
 } figures_t;
 
@@ -39,6 +46,13 @@ static void family_figures_worsen(weft_cost_edge_t *into, const weft_cost_edge_t
     into->alpha = family_figures_worse(into->alpha, edge->alpha);
     into->beta = family_figures_worse(into->beta, edge->beta);
     into->overhead = family_figures_worse(into->overhead, edge->overhead);
+}
+
+static void family_figures_worsen_busy(weft_cost_busy_t *into, const weft_cost_busy_t *busy)
+{
+    into->turn = family_figures_worse(into->turn, busy->turn);
+    into->slice = family_figures_worse(into->slice, busy->slice);
+    into->beta = family_figures_worse(into->beta, busy->beta);
 }
 
 /* Devices of one plugin stand in the table as a transport each. */
@@ -69,8 +83,14 @@ static weft_figures_edge_t family_figures_edge(const weft_family_t *family,
         all.edge.alpha = one->edge.alpha > 0 ? one->edge.alpha : all.edge.alpha;
         all.edge.beta = one->edge.beta > 0 ? one->edge.beta : all.edge.beta;
         all.edge.overhead = one->edge.overhead > 0 ? one->edge.overhead : all.edge.overhead;
+        all.busy = one->busy;
         all.wire = one->wire;
     }
+    /* Two ends that take as long as the edge does. */
+    const weft_figures_settings_t *settings = &family->settings.figures;
+    all.busy.turn = all.busy.turn > 0 ? all.busy.turn : settings->turn;
+    all.busy.slice = all.busy.slice > 0 ? all.busy.slice : settings->slice;
+    all.busy.beta = all.busy.beta > 0 ? all.busy.beta : 2 * all.edge.beta;
     /* A device has its bandwidth once, however many ranks of a host and channels use it. */
     if (level == WEFT_LEVEL_BETWEEN && !(all.wire > 0)) {
         all.wire = all.edge.beta / family_figures_count_devices(family, transport->loaded);
@@ -83,17 +103,16 @@ static weft_figures_edge_t family_figures_edge(const weft_family_t *family,
 static void family_figures_add_peers(const weft_family_t *family, const weft_figures_t *given,
                                      figures_t *f)
 {
-    const weft_boot_peer_t *peers = weft_boot_peers(family->boot);
     for (uint32_t peer = 0; peer < family->nranks; peer++) {
         uint32_t index = weft_transports_index(family->transports, peer);
         if (peer == family->rank || index >= weft_transports_count(family->transports)) {
             continue;
         }
-        weft_level_t level =
-            peers[peer].host == peers[family->rank].host ? WEFT_LEVEL_INSIDE : WEFT_LEVEL_BETWEEN;
+        weft_level_t level = weft_cost_level(family->job.host, family->rank, peer);
         weft_figures_edge_t edge = family_figures_edge(
             family, given, weft_transports_get(family->transports, index), level);
         family_figures_worsen(&f->level[level], &edge.edge);
+        family_figures_worsen_busy(&f->busy[level], &edge.busy);
         if (level == WEFT_LEVEL_BETWEEN) {
             uint32_t rails = family_figures_count_devices(
                 family, weft_transports_get(family->transports, index)->loaded);
@@ -111,7 +130,8 @@ static figures_t family_figures_own(const weft_family_t *family, const weft_figu
                    .slot_bytes = WEFT_LINE,
                    .channels = family->kernel.props.channels,
                    .rails = UINT32_MAX,
-                   .cores = weft_os_cpus(),
+                   .cores = family->settings.figures.cores > 0 ? family->settings.figures.cores
+                                                               : weft_os_cpus(),
                    .devices = family->kernel.lanes != NULL || family->kernel.memory != NULL};
     for (uint32_t i = 0; i < weft_transports_count(family->transports); i++) {
         const weft_net_props_t *p = &weft_transports_get(family->transports, i)->props;
@@ -121,10 +141,15 @@ static figures_t family_figures_own(const weft_family_t *family, const weft_figu
         f.slots = p->slots > f.slots ? p->slots : f.slots;
         f.slot_bytes = p->slot_bytes > f.slot_bytes ? p->slot_bytes : f.slot_bytes;
     }
+    for (uint32_t i = 0; i < family->algos.count; i++) {
+        uint32_t depth = family->algos.list[i].depth;
+        f.depth = depth > f.depth ? depth : f.depth;
+    }
     for (uint32_t i = 0; i < WEFT_FIGURES_RATES; i++) {
         double measured = given->kernel.gamma[i];
         f.gamma[i] = measured > 0 ? measured : 1.0 / (double)(family->kernel.props.bandwidth + 1);
     }
+    f.gamma[WEFT_FIGURES_MEMORY] = given->kernel.gamma[WEFT_FIGURES_MEMORY];
     family_figures_add_peers(family, given, &f);
     return f;
 }
@@ -136,6 +161,7 @@ static void family_figures_combine(void *into, const void *from)
     const figures_t *g = from;
     for (uint32_t l = 0; l < WEFT_LEVELS; l++) {
         family_figures_worsen(&f->level[l], &g->level[l]);
+        family_figures_worsen_busy(&f->busy[l], &g->busy[l]);
     }
     for (uint32_t i = 0; i < WEFT_FIGURES_RATES; i++) {
         f->gamma[i] = family_figures_worse(f->gamma[i], g->gamma[i]);
@@ -143,6 +169,7 @@ static void family_figures_combine(void *into, const void *from)
     f->wire = family_figures_worse(f->wire, g->wire);
     f->slots = g->slots > f->slots ? g->slots : f->slots;
     f->slot_bytes = g->slot_bytes > f->slot_bytes ? g->slot_bytes : f->slot_bytes;
+    f->depth = g->depth > f->depth ? g->depth : f->depth;
     f->channels = g->channels < f->channels ? g->channels : f->channels;
     f->rails = g->rails < f->rails ? g->rails : f->rails;
     f->cores = g->cores < f->cores ? g->cores : f->cores;
@@ -157,19 +184,40 @@ static uint32_t family_figures_channels(const weft_family_t *family, const figur
     return channels == 0 ? 1 : channels > WEFT_CHANNELS_MAX ? WEFT_CHANNELS_MAX : channels;
 }
 
-static void family_figures_take(weft_family_t *family, const figures_t *f)
+/* What the transports ask for, or slots for as many slices as the deepest algorithm needs. These take
+ * no more memory together. */
+static void family_figures_take_slots(weft_family_t *family, const figures_t *f)
 {
     const weft_exec_settings_t *exec = &family->settings.exec;
-    uint64_t bytes = exec->slot_bytes > 0 ? exec->slot_bytes : f->slot_bytes;
-    family->model = (weft_cost_model_t){
-        .level = {f->level[0], f->level[1]}, .gamma = f->gamma[WEFT_FP32], .wire = f->wire};
-    memcpy(family->gamma, f->gamma, sizeof family->gamma);
-    family->slots = family_figures_power_of_two(exec->slots > 0 ? (uint32_t)exec->slots : f->slots);
+    uint32_t usual = family_figures_power_of_two(f->slots);
+    uint32_t deep = f->depth > 1 ? family_figures_power_of_two(DEEP_SLICES * f->depth) : usual;
+    uint32_t slots = deep > usual ? deep : usual;
+    uint64_t bytes = f->slot_bytes;
+    if (exec->slots > 0) {
+        slots = family_figures_power_of_two((uint32_t)exec->slots);
+    } else if (slots > usual && bytes > SLOT_BYTES_LEAST) {
+        bytes = bytes * usual / slots;
+        bytes = bytes > SLOT_BYTES_LEAST ? bytes : SLOT_BYTES_LEAST;
+    }
+    bytes = exec->slot_bytes > 0 ? exec->slot_bytes : bytes;
+    family->slots = slots;
     family->slot_bytes = (bytes + WEFT_LINE - 1) / WEFT_LINE * WEFT_LINE;
+}
+
+static void family_figures_take(weft_family_t *family, const figures_t *f)
+{
+    family->model = (weft_cost_model_t){.level = {f->level[0], f->level[1]},
+                                        .busy = {f->busy[0], f->busy[1]},
+                                        .gamma = f->gamma[WEFT_FP32],
+                                        .memory = f->gamma[WEFT_FIGURES_MEMORY],
+                                        .cache = (double)family->settings.figures.cache,
+                                        .wire = f->wire};
+    memcpy(family->gamma, f->gamma, sizeof family->gamma);
+    family_figures_take_slots(family, f);
     family->channels = family_figures_channels(family, f);
     bool small = f->devices == 0 && family->slot_bytes > WEFT_SLOT_SMALL;
     family->small_bytes = small ? WEFT_SLOT_SMALL : 0;
-    family->cores = f->cores > 0 ? f->cores : 1;
+    family->cores = f->cores;
 }
 
 weft_status_t weft_family_exchange_figures(weft_family_t *family, uint32_t used)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The exchange behind the job. Every rank tells all others what it alone knows: its NUMA node, its
- * device, and the hash of the description of its host. A rank has the description of its own kind of
- * host, so descriptions are sent only where there are several kinds. */
+ * The exchange behind the job. Every rank tells all others what it alone knows: its network namespace,
+ * its NUMA node, its device. With that all know the hosts, which are described then. */
 #include "core/comm/family_job.h"
 
 #include <errno.h>
@@ -12,11 +11,13 @@
 
 #include "core/base/error.h"
 #include "core/boot/exchange.h"
+#include "core/comm/family_hosts.h"
 #include "core/os/os_numa.h"
+#include "core/plan/topo_view.h"
+#include "core/topo/job_orders.h"
 
 /* What this rank knows before the exchange. */
 typedef struct family_own {
-    weft_job_kind_t kind; /* its host */
     weft_job_rank_t rank;
     weft_site_t *site; /* NULL: no topology file */
 } family_own_t;
@@ -31,17 +32,14 @@ static uint64_t family_job_space(void)
     return space;
 }
 
-/* What the system tells without a topo plugin: nodes, no devices. */
 static weft_status_t family_job_look(const weft_family_t *family, family_own_t *own)
 {
     const char *path = family->settings.core.topology;
     weft_os_numa_t numa = weft_os_numa_here();
-    own->kind.nodes = numa.nodes;
     own->rank =
-        (weft_job_rank_t){.kind = weft_job_kind_hash(&own->kind),
-                          .space = family_job_space(),
+        (weft_job_rank_t){.space = family_job_space(),
                           .node = numa.node == WEFT_OS_NODE_NONE ? WEFT_JOB_NONE : numa.node,
-                          .gpu = WEFT_JOB_NONE};
+                          .gpu = weft_family_gpu(family)};
     if (path == NULL || path[0] == '\0') {
         return WEFT_OK;
     }
@@ -69,45 +67,6 @@ static weft_status_t family_job_gather(weft_family_t *family, const family_own_t
         weft_job_init(&family->job, ranks, machine, n, weft_boot_hosts(family->boot));
     weft_os_free(machine);
     return status != WEFT_OK ? status : made;
-}
-
-static void family_job_combine(void *into, const void *from)
-{
-    uint8_t *a = into;
-    const uint8_t *b = from;
-    for (size_t i = 0; i < WEFT_BOOT_REDUCE_MOST; i++) {
-        a[i] |= b[i];
-    }
-}
-
-/* All get the description from those who have it: the others combine it with nothing. */
-static weft_status_t family_job_share_kind(weft_family_t *family, weft_job_kind_t *kind)
-{
-    uint8_t part[WEFT_BOOT_REDUCE_MOST], *bytes = (uint8_t *)kind;
-    weft_status_t status = WEFT_OK;
-    for (size_t at = 0; status == WEFT_OK && at < sizeof *kind; at += sizeof part) {
-        size_t left = sizeof *kind - at < sizeof part ? sizeof *kind - at : sizeof part;
-        memset(part, 0, sizeof part);
-        memcpy(part, bytes + at, left);
-        status = weft_boot_all_reduce(family->boot, "kinds of hosts", part, sizeof part,
-                                      family_job_combine);
-        memcpy(bytes + at, part, left);
-    }
-    return status;
-}
-
-static weft_status_t family_job_share_kinds(weft_family_t *family, const family_own_t *own)
-{
-    weft_job_t *job = &family->job;
-    uint32_t mine = weft_job_find_kind(job, own->rank.kind);
-    if (mine != WEFT_JOB_NONE) {
-        job->kinds[mine] = own->kind;
-    }
-    weft_status_t status = WEFT_OK;
-    for (uint32_t i = 0; job->nkinds > 1 && status == WEFT_OK && i < job->nkinds; i++) {
-        status = family_job_share_kind(family, &job->kinds[i]);
-    }
-    return status;
 }
 
 /* Levels must be equal on all ranks, and so must be what they are made of. */
@@ -144,26 +103,41 @@ static weft_status_t family_job_make_levels(weft_family_t *family, const weft_si
     return status;
 }
 
+/* Rings and chains follow the order in which neighbours are near, which a view finds. */
+static weft_status_t family_job_make_orders(weft_family_t *family)
+{
+    weft_job_t *job = &family->job;
+    weft_topo_view_t view;
+    if (job->nkinds == 0) {
+        return WEFT_OK;
+    }
+    weft_status_t status = weft_topo_view_init(&view, &job->topo, NULL, job->nranks);
+    if (status == WEFT_OK) {
+        status = weft_job_make_orders(job, &view.topo);
+    }
+    weft_topo_view_fini(&view);
+    return status;
+}
+
 weft_status_t weft_family_agree_on_job(weft_family_t *family)
 {
-    family_own_t *own = weft_os_alloc(sizeof *own, 0);
-    if (own == NULL) {
-        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for the description of a host");
-    }
-    weft_status_t status = family_job_look(family, own);
+    family_own_t own = {.site = NULL};
+    weft_status_t status = family_job_look(family, &own);
     if (status == WEFT_OK) {
-        status = family_job_gather(family, own);
-    }
-    if (status == WEFT_OK) {
-        status = family_job_share_kinds(family, own);
+        status = family_job_gather(family, &own);
     }
     if (status == WEFT_OK) {
         status = family_job_compare_sites(family);
     }
     if (status == WEFT_OK) {
-        status = family_job_make_levels(family, own->site);
+        status = weft_family_describe_hosts(family);
     }
-    weft_site_free(own->site);
-    weft_os_free(own);
+    if (status == WEFT_OK) {
+        status = family_job_make_levels(family, own.site);
+    }
+    if (status == WEFT_OK) {
+        status = family_job_make_orders(family);
+    }
+    weft_site_free(own.site);
     return status;
 }

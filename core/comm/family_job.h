@@ -6,10 +6,10 @@
 
 #include "core/comm/family.h"
 
-/* Fills family->job, equal on all ranks. One exchange of sizeof(weft_job_rank_t) bytes a rank; if
- * hosts differ, one more for each kind, to which the size of the description counts and not the
- * number of ranks. Blocks as the join does. Errors: ERR_CONFIG where topology files are wrong or
- * differ between ranks; ERR_RESOURCE; those of the control tree. */
+/* Fills family->job, equal on all ranks. One exchange of sizeof(weft_job_rank_t) bytes a rank, and
+ * those of weft_family_describe_hosts() where hosts are described. Blocks as the join does. Errors:
+ * ERR_CONFIG where topology files are wrong or differ between ranks; ERR_RESOURCE; those of
+ * weft_family_describe_hosts(), and of the control tree. */
 weft_status_t weft_family_agree_on_job(weft_family_t *family);
 
 #endif

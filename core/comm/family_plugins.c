@@ -7,7 +7,11 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/comm/forced_algo.h"
 #include "core/plugin/plugin_status.h"
+
+/* More slots than that no port has. */
+#define DEPTH_MOST 64u
 
 /* Adds to the plugin's error where the configuration lists the plugin. */
 static weft_status_t family_plugins_name_listing(const weft_family_t *family,
@@ -38,6 +42,17 @@ static weft_status_t family_plugins_find_algo(void *arg, const char *name,
     return weft_plan_no_algo(name, names, algos->count);
 }
 
+static uint32_t family_plugins_depth(const weft_algo_loaded_t *algo)
+{
+    if (!WEFT_HAS(algo->ops, weft_algo_ops_t, depth) || algo->ops->depth == NULL) {
+        return 1;
+    }
+    weft_call_note_t before = weft_call_enter(algo->loaded->plugin->name, "depth");
+    uint32_t depth = algo->ops->depth(algo->algo);
+    weft_call_leave(before);
+    return depth == 0 ? 1 : depth < DEPTH_MOST ? depth : DEPTH_MOST;
+}
+
 static weft_status_t family_plugins_made(const weft_loaded_t *loaded, weft_status_t status)
 {
     return weft_plugin_status(loaded, "create", WEFT_RETURNS_FINAL, status);
@@ -62,6 +77,7 @@ static weft_status_t family_plugins_create_algos(weft_family_t *family)
         if (status != WEFT_OK) {
             return family_plugins_name_listing(family, loaded, status);
         }
+        algo->depth = family_plugins_depth(algo);
         family->algos.count = i + 1;
     }
     return WEFT_OK;
@@ -130,7 +146,29 @@ weft_status_t weft_family_create_plugins(weft_family_t *family)
             tuner, family->tuner.ops->create(tuner->host, tuner->config, &family->tuner.instance));
     }
     status = status == WEFT_OK ? family_plugins_create_algos(family) : status;
+    status = status == WEFT_OK ? weft_forced_algo_read(family) : status;
     return status == WEFT_OK ? family_plugins_check_tuner(family) : status;
+}
+
+weft_status_t weft_family_share_device(weft_family_t *family)
+{
+    weft_family_kernel_t *kernel = &family->kernel;
+    const weft_job_t *job = &family->job;
+    const uint32_t gpu = job->ranks[family->rank].gpu;
+    uint32_t ranks = 0;
+    if (kernel->lanes == NULL || !WEFT_HAS(kernel->lanes, weft_kernel_lanes_t, share_device) ||
+        kernel->lanes->share_device == NULL || gpu == WEFT_JOB_NONE) {
+        return WEFT_OK;
+    }
+    for (uint32_t rank = 0; rank < family->nranks; rank++) {
+        ranks += job->host[rank] == job->host[family->rank] && job->ranks[rank].gpu == gpu;
+    }
+    weft_status_t status = weft_plugin_status(kernel->loaded, "share_device", WEFT_RETURNS_FINAL,
+                                              kernel->lanes->share_device(kernel->instance, ranks));
+    return status == WEFT_OK
+               ? weft_plugin_status(kernel->loaded, "props", WEFT_RETURNS_FINAL,
+                                    kernel->ops->props(kernel->instance, &kernel->props))
+               : status;
 }
 
 void weft_family_destroy_plugins(weft_family_t *family)

@@ -11,4 +11,8 @@
 weft_status_t weft_family_create_plugins(weft_family_t *family);
 void weft_family_destroy_plugins(weft_family_t *family);
 
+/* Tells the kernel how many ranks of the job use its device: those of this host with the same GPU.
+ * When the job is agreed. Errors: those of the plugin, with which the join ends for all. */
+weft_status_t weft_family_share_device(weft_family_t *family);
+
 #endif

@@ -11,11 +11,13 @@
 #include "core/boot/exchange.h"
 #include "core/boot/fixed_id.h"
 #include "core/boot/join.h"
+#include "core/comm/consensus_records.h"
 #include "core/comm/family_agreement.h"
 #include "core/comm/family_board.h"
 #include "core/comm/family_figures.h"
 #include "core/comm/family_job.h"
 #include "core/comm/family_plugins.h"
+#include "core/topo/job_orders.h"
 
 /* Addresses ------------------------------------------------------------------------------------ */
 
@@ -25,6 +27,24 @@ static void family_combine_layouts(void *into, const void *from)
     const weft_connect_layout_t *b = from;
     for (uint32_t i = 0; i < WEFT_TRANSPORTS_MAX; i++) {
         a->bytes[i] = b->bytes[i] > a->bytes[i] ? b->bytes[i] : a->bytes[i];
+    }
+}
+
+/* A host whose rings and chains are known says which NICs they use. */
+static void family_tell_ways(weft_family_t *family)
+{
+    const weft_job_t *job = &family->job;
+    weft_link_ways_t ways = {.host = job->host};
+    for (uint32_t i = 0; i < job->topo.nrings && i < WEFT_PLAN_WAY_ORDERS; i++) {
+        for (uint32_t leaves = 0; leaves < 2; leaves++) {
+            ways.ring[i][leaves] = weft_job_nic(job, family->rank, true, i, leaves != 0);
+        }
+    }
+    for (uint32_t i = 0; i < job->topo.nchains && i < WEFT_PLAN_WAY_ORDERS; i++) {
+        ways.chain[i] = weft_job_nic(job, family->rank, false, i, true);
+    }
+    if (job->topo.nrings + job->topo.nchains > 0) {
+        weft_transports_set_ways(family->transports, &ways);
     }
 }
 
@@ -66,6 +86,7 @@ static weft_status_t family_connect_peers(weft_family_t *family)
     if (status == WEFT_OK) {
         size_t bytes = weft_transports_set_layout(family->transports, &layout);
         status = family_exchange_addresses(family, bytes, &used);
+        family_tell_ways(family);
     }
     return status == WEFT_OK ? weft_family_exchange_figures(family, used) : status;
 }
@@ -82,14 +103,18 @@ static uint32_t family_count_here(const weft_family_t *family)
     return here;
 }
 
-static weft_status_t family_configure(weft_family_t *family, const weft_comm_options_t *options)
+static weft_status_t family_configure(weft_family_t *family, const weft_comm_options_t *options,
+                                      const weft_config_t *like)
 {
-    weft_status_t status = weft_config_load(options, &family->config);
+    weft_status_t status = like != NULL ? weft_config_copy(like, &family->config)
+                                        : weft_config_load(options, &family->config);
     if (status == WEFT_OK) {
         status = weft_settings_read(family->config, &family->settings);
     }
     if (status == WEFT_OK) {
         weft_log_set_level((weft_log_level_t)family->settings.core.log);
+        status = weft_flight_open(&family->survival.flight, family->settings.core.flight,
+                                  family->nranks, family->rank);
     }
     return status;
 }
@@ -165,16 +190,14 @@ static void family_destroy(weft_family_t *family)
     weft_os_host_memory_close(&family->proof_memory);
     weft_registry_destroy(family->registry);
     weft_config_destroy(family->config);
-    while (family->creations != NULL) {
-        weft_family_creation_t *creation = family->creations;
-        family->creations = creation->next;
-        weft_os_free(creation);
-    }
+    weft_consensus_forget(&family->survival);
+    weft_flight_close(&family->survival.flight);
     weft_os_free(family);
 }
 
 weft_status_t weft_family_create(uint32_t nranks, const weft_unique_id_t *id, uint32_t rank,
-                                 const weft_comm_options_t *options, weft_family_t **family_p)
+                                 const weft_comm_options_t *options, const weft_config_t *like,
+                                 weft_family_t **family_p)
 {
     weft_family_t *family = weft_os_alloc(sizeof *family, 0);
     if (family == NULL) {
@@ -183,7 +206,8 @@ weft_status_t weft_family_create(uint32_t nranks, const weft_unique_id_t *id, ui
     family->nranks = nranks;
     family->rank = rank;
     atomic_init(&family->references, 1);
-    weft_status_t status = family_configure(family, options);
+    weft_status_t status = weft_consensus_prepare(&family->survival, nranks);
+    status = status == WEFT_OK ? family_configure(family, options, like) : status;
     if (status != WEFT_OK) {
         family_tell_misconfigured(family, id);
     } else {
@@ -199,6 +223,9 @@ weft_status_t weft_family_create(uint32_t nranks, const weft_unique_id_t *id, ui
         status = weft_family_agree_on_job(family);
     }
     if (status == WEFT_OK && nranks > 1) {
+        status = weft_family_share_device(family);
+    }
+    if (status == WEFT_OK && nranks > 1) {
         status = family_connect_peers(family);
     }
     if (status != WEFT_OK) {
@@ -210,6 +237,7 @@ weft_status_t weft_family_create(uint32_t nranks, const weft_unique_id_t *id, ui
         *weft_error_record() = kept;
         return status;
     }
+    weft_flight_join(&family->survival.flight);
     *family_p = family;
     return WEFT_OK;
 }

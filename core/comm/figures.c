@@ -12,6 +12,8 @@
 #include "core/config/option.h"
 
 #define WORD_MAX 96
+#define EDGE_WORDS 7u
+#define EDGE_TIMES 4u /* of them, the first, are times */
 
 /* A line that is being read. */
 typedef struct figures_line {
@@ -119,23 +121,26 @@ static uint32_t figures_index(const char *word, const char *const *words, uint32
 
 static weft_status_t figures_read_edge_word(figures_line_t *line, weft_figures_edge_t *edge)
 {
-    static const char *const words[] = {"latency", "overhead", "bandwidth", "wire"};
-    double *const fields[] = {&edge->edge.alpha, &edge->edge.overhead, &edge->edge.beta,
+    static const char *const words[] = {"latency", "overhead",  "turn", "slice",
+                                        "work",    "bandwidth", "wire"};
+    double *const fields[] = {&edge->edge.alpha, &edge->edge.overhead, &edge->busy.turn,
+                              &edge->busy.slice, &edge->busy.beta,     &edge->edge.beta,
                               &edge->wire};
     char word[WORD_MAX];
     memcpy(word, line->word, sizeof word);
     char *value = figures_cut(word);
-    uint32_t which = figures_index(word, words, 4);
-    if (value == NULL || which == 4) {
-        return figures_refuse_of(line, "expected latency, overhead, bandwidth or wire, not", word,
-                                 words, 4);
+    uint32_t which = figures_index(word, words, EDGE_WORDS);
+    if (value == NULL || which == EDGE_WORDS) {
+        return figures_refuse_of(
+            line, "expected latency, overhead, turn, slice, work, bandwidth or wire, not", word,
+            words, EDGE_WORDS);
     }
-    bool good = which < 2 ? figures_read_time(value, fields[which])
-                          : figures_read_rate(value, fields[which]);
+    bool good = which < EDGE_TIMES ? figures_read_time(value, fields[which])
+                                   : figures_read_rate(value, fields[which]);
     return good ? WEFT_OK
                 : figures_refuse(line, "bad value,",
-                                 which < 2 ? ", expected a time such as 300ns"
-                                           : ", expected a rate such as 7.9GB/s");
+                                 which < EDGE_TIMES ? ", expected a time such as 300ns"
+                                                    : ", expected a rate such as 7.9GB/s");
 }
 
 static weft_status_t figures_read_edge(figures_line_t *line, weft_figures_edge_t *edge)
@@ -163,6 +168,7 @@ static weft_status_t figures_read_kernel(figures_line_t *line, weft_figures_kern
         WEFT_DTYPE_MAP(FIGURES_DTYPE)
 #undef FIGURES_DTYPE
             [WEFT_FIGURES_COPY] = "copy",
+        [WEFT_FIGURES_MEMORY] = "memory",
     };
     (void)figures_next_word(line);
     snprintf(kernel->kernel, sizeof kernel->kernel, "%.40s", line->word);
@@ -172,7 +178,7 @@ static weft_status_t figures_read_kernel(figures_line_t *line, weft_figures_kern
         char *value = figures_cut(word);
         uint32_t which = figures_index(word, words, WEFT_FIGURES_RATES);
         if (value == NULL || which == WEFT_FIGURES_RATES) {
-            return figures_refuse_of(line, "expected a data type or copy, not", word, words,
+            return figures_refuse_of(line, "expected a data type, copy or memory, not", word, words,
                                      WEFT_FIGURES_RATES);
         }
         if (!figures_read_rate(value, &kernel->gamma[which])) {

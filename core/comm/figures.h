@@ -5,7 +5,8 @@
  *
  *   edge = net-shm inside latency=312ns overhead=120ns bandwidth=7.9GB/s
  *   edge = net-socket between latency=14us overhead=3us bandwidth=1.1GB/s wire=2.3GB/s
- *   kernel = kernel-cpu float=11.2GB/s half=3.1GB/s copy=14GB/s */
+ *   edge = net-shm inside turn=1.2us slice=170ns work=25GB/s
+ *   kernel = kernel-cpu float=11.2GB/s half=3.1GB/s copy=14GB/s memory=6GB/s */
 #ifndef WEFT_COMM_FIGURES_H
 #define WEFT_COMM_FIGURES_H
 
@@ -19,11 +20,13 @@ typedef struct weft_figures_edge {
     char net[WEFT_FIGURES_NAME];
     weft_level_t level;
     weft_cost_edge_t edge;
+    weft_cost_busy_t busy;
     double wire; /* seconds per byte of all ranks of a host together */
 } weft_figures_edge_t;
 
-#define WEFT_FIGURES_COPY WEFT_DTYPE_COUNT /* index of the rate of copies */
-#define WEFT_FIGURES_RATES (WEFT_DTYPE_COUNT + 1)
+#define WEFT_FIGURES_COPY WEFT_DTYPE_COUNT         /* index of the rate of copies */
+#define WEFT_FIGURES_MEMORY (WEFT_DTYPE_COUNT + 1) /* … of what does not stay in caches */
+#define WEFT_FIGURES_RATES (WEFT_DTYPE_COUNT + 2)
 
 /* Seconds per byte that a kernel combines, by data type, or copies; 0: not said. */
 typedef struct weft_figures_kernel {

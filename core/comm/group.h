@@ -17,6 +17,9 @@ typedef struct weft_group_note {
     bool in_stream; /* … or the stream has it */
     bool part;      /* … or it is part of the group's request */
     void *stream;   /* the device's handle */
+    /* The head of its row, which is what enters the stream together. The head has the requests. */
+    const struct weft_group_note *head;
+    weft_request_t *row;
     bool started;
 } weft_group_note_t;
 

@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/comm/comm.h"
+#include "core/comm/consensus_records.h"
 
 /* Finds the communicator of an event that rank `from` of the family sent. NULL: it is not here, or
  * the sender is not in it. The caller holds the lock. */
@@ -64,6 +65,7 @@ static void events_on_died(void *arg, uint64_t comm_id, const weft_error_t *erro
             events_fail_dead(m->state, rank, error);
         }
     }
+    weft_consensus_note_end(family, 0, (uint32_t)error->peer);
     weft_os_unlock(&family->lock);
 }
 
@@ -86,6 +88,7 @@ static void events_on_left(void *arg, uint64_t comm_id, uint32_t rank, uint64_t 
             events_note_left(&m->state->peers[here], sequence);
         }
     }
+    weft_consensus_note_end(family, comm_id, rank);
     weft_os_unlock(&family->lock);
 }
 
@@ -97,7 +100,7 @@ static void events_on_left(void *arg, uint64_t comm_id, uint32_t rank, uint64_t 
 static bool events_answer(weft_comm_state_t *state, uint32_t from, const weft_signature_t *theirs)
 {
     weft_signature_t mine;
-    if (!weft_history_get(&state->history, theirs->sequence, &mine)) {
+    if (!weft_history_get(&state->flight->history, theirs->sequence, &mine)) {
         return false;
     }
     if (weft_signature_equal(&mine, theirs)) {
@@ -137,7 +140,7 @@ static void events_tell_where(const weft_comm_state_t *asked, weft_answer_t *ans
         m = m->next;
     }
     if (m != NULL) {
-        weft_deadlock_tell(&m->state->deadlock, &m->state->history, m->comm_id, answer);
+        weft_deadlock_tell(&m->state->deadlock, &m->state->flight->history, m->comm_id, answer);
     }
 }
 
@@ -177,8 +180,17 @@ static void events_on_answered(void *arg, uint64_t comm_id, uint32_t from,
     weft_os_unlock(&family->lock);
 }
 
+static void events_on_told(void *arg, uint64_t consensus, uint32_t from, const weft_word_t *word)
+{
+    weft_family_t *family = arg;
+    weft_os_lock(&family->lock);
+    weft_consensus_note_word(family, consensus, from, word);
+    weft_os_unlock(&family->lock);
+}
+
 const weft_health_callbacks_t weft_comm_health_events = {.failed = events_on_failed,
                                                          .died = events_on_died,
                                                          .asked = events_on_asked,
                                                          .answered = events_on_answered,
+                                                         .told = events_on_told,
                                                          .left = events_on_left};

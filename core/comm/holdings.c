@@ -83,7 +83,7 @@ void weft_holdings_take(const weft_comm_state_t *state, weft_holdings_t *holding
     holdings_set(holdings, WEFT_HOLDING_WORKSPACE, weft_workspace_bytes(&state->programs.workspace),
                  WEFT_HOLDING_UNBOUNDED);
     holdings_set(holdings, WEFT_HOLDING_PLANS, weft_plan_cache_bytes(), WEFT_HOLDING_UNBOUNDED);
-    holdings_set(holdings, WEFT_HOLDING_HISTORY, sizeof state->history, sizeof state->history);
+    holdings_set(holdings, WEFT_HOLDING_HISTORY, sizeof *state->flight, sizeof *state->flight);
 }
 
 /* Kinds of which the rank holds nothing are left out. */

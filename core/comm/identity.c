@@ -89,7 +89,8 @@ const uint32_t *weft_identity_hosts(const weft_comm_identity_t *self)
 
 uint64_t weft_identity_bytes(const weft_comm_identity_t *self)
 {
-    return self->nranks * sizeof *self->family_rank + self->view.bytes + self->hidden.bytes;
+    return self->nranks * sizeof *self->family_rank + self->view.bytes + self->view.orders.bytes +
+           self->hidden.bytes + self->hidden.orders.bytes;
 }
 
 void weft_identity_fini(weft_comm_identity_t *self)

@@ -8,31 +8,18 @@
 
 #include "core/base/error.h"
 #include "core/comm/p2p_any.h"
+#include "core/comm/p2p_look.h"
 #include "core/comm/watchdog.h"
+#include "core/exec/port_export.h"
 #include "core/exec/zero_copy.h"
 
 #define WEFT_STEPS_PER_LOOK 64u
 /* Below this a copy costs less than waiting for the receiver. */
 #define ZERO_COPY_BYTES (UINT64_C(16) << 10)
-#define CHECK_NS (100 * WEFT_NS_PER_MS)
 
 static weft_signature_t p2p_signature_of(const weft_p2p_queue_t *queue)
 {
-    const weft_args_t *args = &queue->first->args;
-    return (weft_signature_t){.coll = WEFT_SEND_RECV,
-                              .dtype = (uint8_t)args->dtype,
-                              .count = args->count,
-                              .sequence = (uint32_t)queue->first->sequence};
-}
-
-static weft_status_t p2p_mismatch(const weft_comm_state_t *state, uint32_t peer,
-                                  const weft_signature_t *here, const weft_signature_t *there)
-{
-    char field[128];
-    weft_signature_diff(here, there, field, sizeof field);
-    return weft_fail(WEFT_ERR_MISMATCH, 0,
-                     "message %" PRIu32 " from rank %u (there) to rank %u (here) differs: %s",
-                     here->sequence, peer, state->self.rank, field);
+    return weft_p2p_signature(queue->first);
 }
 
 /* Returns the elements of the slice that begins with element `at`. Most messages are one slice, and a
@@ -143,7 +130,7 @@ static weft_status_t p2p_receive_slice(const weft_comm_state_t *state, weft_p2p_
     weft_signature_t mine = p2p_signature_of(queue);
     weft_signature_t theirs = *weft_port_signature(queue->port);
     if (!weft_signature_equal(&mine, &theirs)) {
-        return p2p_mismatch(state, queue->peer, &mine, &theirs);
+        return weft_p2p_mismatch(state, queue->peer, &mine, &theirs);
     }
     weft_status_t status =
         p2p_take(state, queue, (uint8_t *)request->args.recv + request->moved * elem, bytes);
@@ -186,6 +173,9 @@ static weft_status_t p2p_run_queue(weft_comm_state_t *state, weft_p2p_queue_t *q
     }
     while (queue->first != NULL && weft_p2p_queue_is_due(queue)) {
         weft_request_t *request = queue->first;
+        if (request->state == WEFT_OP_QUEUED) {
+            weft_port_fetch(queue->port); /* a device may have moved the message before it */
+        }
         while (request->state != WEFT_OP_DRAINING) {
             weft_status_t status =
                 queue->sends ? p2p_send_slice(state, queue) : p2p_receive_slice(state, queue);
@@ -200,6 +190,7 @@ static weft_status_t p2p_run_queue(weft_comm_state_t *state, weft_p2p_queue_t *q
             return WEFT_AGAIN;
         }
         *moved_p = true;
+        weft_port_store(queue->port);
         weft_p2p_queue_finish(queue, WEFT_OK);
     }
     return WEFT_OK;
@@ -213,7 +204,7 @@ static weft_status_t p2p_run_self(weft_comm_state_t *state, weft_p2p_queue_t *fr
            weft_p2p_queue_is_due(to)) {
         weft_signature_t theirs = p2p_signature_of(from), mine = p2p_signature_of(to);
         if (!weft_signature_equal(&mine, &theirs)) {
-            return p2p_mismatch(state, state->self.rank, &mine, &theirs);
+            return weft_p2p_mismatch(state, state->self.rank, &mine, &theirs);
         }
         const weft_args_t *args = &to->first->args;
         size_t bytes = args->count * weft_dtype_bytes(args->dtype);
@@ -231,41 +222,6 @@ static weft_status_t p2p_run_self(weft_comm_state_t *state, weft_p2p_queue_t *fr
 
 /* Looking -------------------------------------------------------------------------------------- */
 
-static const char *p2p_what_for(const weft_p2p_queue_t *queue)
-{
-    return !weft_p2p_queue_is_due(queue) ? "behind a message that is in a stream"
-           : queue->port == NULL         ? "to connect"
-           : queue->sends                ? "to take data"
-                                         : "for data";
-}
-
-static void p2p_fail_timeout(weft_comm_state_t *state, const weft_p2p_queue_t *queue, uint64_t now)
-{
-    const weft_request_t *request = queue->first;
-    weft_fail(WEFT_ERR_TIMEOUT, 0,
-              "%s of %" PRIu64 " %s %s rank %u (message %" PRIu64
-              ") not done after %.3g s: rank %u waits for rank %u %s",
-              queue->sends ? "send" : "receive", request->args.count,
-              weft_dtype_name(request->args.dtype), queue->sends ? "to" : "from", queue->peer,
-              request->sequence, (double)(now - request->started) / 1e9, state->self.rank,
-              queue->peer, p2p_what_for(queue));
-    weft_comm_fail(state, (int32_t)queue->peer);
-}
-
-static bool p2p_has_left(weft_comm_state_t *state, const weft_p2p_queue_t *queue, uint64_t now)
-{
-    uint64_t at = atomic_load_explicit(&state->peers[queue->peer].left_at, memory_order_acquire);
-    if (at == UINT64_MAX ||
-        !weft_watchdog_is_left_behind(state, queue->peer, queue->port, queue->idle_since, now)) {
-        return false;
-    }
-    weft_fail(WEFT_ERR_PEER_LEFT, 0,
-              "rank %u left the communicator; rank %u waits for it %s (message %" PRIu64 ")",
-              queue->peer, state->self.rank, p2p_what_for(queue), queue->first->sequence);
-    weft_comm_fail(state, (int32_t)queue->peer);
-    return true;
-}
-
 static void p2p_look_at(weft_comm_state_t *state, weft_p2p_queue_t *queue, uint64_t now)
 {
     weft_request_t *request = queue->first;
@@ -276,27 +232,14 @@ static void p2p_look_at(weft_comm_state_t *state, weft_p2p_queue_t *queue, uint6
     if (queue->idle_since == 0) {
         queue->idle_since = queue->checked = now;
     }
-    if (request->deadline != WEFT_NEVER && now > request->deadline) {
-        p2p_fail_timeout(state, queue, now);
-        return;
-    }
-    if (!weft_p2p_queue_is_due(queue) || queue->peer == state->self.rank ||
-        p2p_has_left(state, queue, now)) {
-        return;
-    }
-    if (now - queue->checked <= CHECK_NS) {
-        return;
-    }
-    queue->checked = now;
-    weft_health_ask(state->self.family->boot, 0, state->self.family_rank[queue->peer],
-                    &(weft_signature_t){.coll = WEFT_SEND_RECV});
-    if (queue->port != NULL) {
-        weft_status_t health = weft_links_check(state->links, queue->port);
-        if (health != WEFT_OK) {
-            weft_error_record()->peer = (int32_t)queue->peer;
-            weft_watchdog_link_broke(state, health, (int32_t)queue->peer);
-        }
-    }
+    weft_comm_record_wait(state, request, (int32_t)queue->peer, now);
+    weft_p2p_look(state,
+                  &(weft_p2p_wait_t){.request = request,
+                                     .port = queue->port,
+                                     .idle_since = queue->idle_since,
+                                     .checked_p = &queue->checked,
+                                     .behind = !weft_p2p_queue_is_due(queue)},
+                  now);
 }
 
 static void p2p_look_around(weft_comm_state_t *state)

@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/comm/watchdog.h"
+#include "core/exec/port_export.h"
 
 /* What a rank sent before it left arrives within this time, or never. */
 #define LEFT_BEHIND_NS WEFT_NS_PER_S
@@ -33,7 +34,11 @@ static bool any_has_message(weft_comm_state_t *state, uint32_t peer, bool *moved
         queue->port = weft_links_port(state->links, peer, WEFT_P2P_CHANNEL, false);
         *moved_p |= queue->port != NULL;
     }
-    return queue->port != NULL && weft_port_can_receive(queue->port);
+    if (queue->port == NULL) {
+        return false;
+    }
+    weft_port_fetch(queue->port); /* a device may have taken the message before it */
+    return weft_port_can_receive(queue->port);
 }
 
 /* Returns a rank whose message the first held receive takes; WEFT_ANY_RANK: there is none yet. */

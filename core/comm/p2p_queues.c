@@ -38,19 +38,14 @@ void weft_p2p_close(weft_p2p_t *p2p)
     *p2p = (weft_p2p_t){.queues = NULL};
 }
 
-static weft_p2p_queue_t *p2p_queue_of(const weft_p2p_t *p2p, const weft_request_t *request)
-{
-    return &p2p->queues[2 * request->args.root + request->sends];
-}
-
 uint64_t weft_p2p_next_sequence(weft_p2p_t *p2p, const weft_request_t *request)
 {
-    return ++p2p_queue_of(p2p, request)->sequence;
+    return ++weft_p2p_queue_of(p2p, request)->sequence;
 }
 
 void weft_p2p_append(weft_p2p_t *p2p, weft_request_t *request)
 {
-    weft_p2p_queue_t *queue = p2p_queue_of(p2p, request);
+    weft_p2p_queue_t *queue = weft_p2p_queue_of(p2p, request);
     weft_request_t **position = weft_request_position(&queue->first, queue->last, request);
     request->moved = 0;
     request->next = *position;

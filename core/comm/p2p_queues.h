@@ -50,6 +50,13 @@ static inline weft_p2p_queue_t *weft_p2p_receives(const weft_p2p_t *p2p, uint32_
     return &p2p->queues[2 * peer];
 }
 
+/* Returns the queue of a message. weft_p2p_open() has been called. */
+static inline weft_p2p_queue_t *weft_p2p_queue_of(const weft_p2p_t *p2p,
+                                                  const weft_request_t *request)
+{
+    return &p2p->queues[2 * request->args.root + request->sends];
+}
+
 /* Returns the next sequence number of the request's queue. */
 uint64_t weft_p2p_next_sequence(weft_p2p_t *p2p, const weft_request_t *request);
 void weft_p2p_append(weft_p2p_t *p2p, weft_request_t *request);

@@ -80,6 +80,7 @@ void weft_prepared_free(weft_prepared_t *prepared)
     if (prepared != NULL) {
         weft_interpreter_fini(&prepared->run);
         weft_program_release(&prepared->program);
+        weft_bundle_plan_destroy(prepared->bundle);
         weft_os_free(prepared);
     }
 }

@@ -7,6 +7,7 @@
 #define WEFT_COMM_PROGRAMS_H
 
 #include "core/comm/args.h"
+#include "core/comm/bundle_plan.h"
 #include "core/exec/nt_tuner.h"
 #include "core/exec/interpreter.h"
 
@@ -27,6 +28,7 @@ typedef struct weft_prepared {
     bool tunes_nt;                 /* slices are large enough for a choice */
     double seconds;                /* that the cost model predicts for a call */
     uint32_t references;           /* runs in streams and captures that use it */
+    weft_bundle_plan_t *bundle;    /* sends and receives of a device; NULL: a collective */
     weft_program_t program;
     weft_interpreter_t run;
     weft_nt_tuner_t nt_tuner;

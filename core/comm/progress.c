@@ -146,8 +146,13 @@ static void progress_main(void *arg)
     uint32_t idle = 0;
     uint64_t since = 0;
     progress_place(runner);
-    while (atomic_load_explicit(&runner->stop, memory_order_acquire) == 0) {
+    for (;;) {
+        /* First: who ends this thread sets `stop` and then kicks, so a kick that is seen here has
+         * its `stop` seen below, and any other keeps this thread awake. */
         uint32_t seen = atomic_load_explicit(&progress.kicks, memory_order_acquire);
+        if (atomic_load_explicit(&runner->stop, memory_order_acquire) != 0) {
+            return;
+        }
         found_t best = progress_round();
         if (best == FOUND_MOVED) {
             idle = 0;

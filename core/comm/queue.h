@@ -10,11 +10,19 @@
 
 typedef struct weft_queue {
     weft_request_t *first, *last;
-    weft_prepared_t *current; /* program of `first`; NULL: it has not begun */
-    uint64_t sequence;        /* of the last operation called */
-    uint64_t completed;       /* of the last one completed */
-    uint32_t steps;           /* idle steps since the clock was read */
+    weft_prepared_t *current;   /* program of `first`; NULL: it has not begun */
+    uint64_t sequence;          /* of the last operation called */
+    uint64_t completed;         /* of the last one completed */
+    uint32_t steps;             /* idle steps since the clock was read */
+    weft_flight_comm_t *flight; /* constant: both numbers stand there too */
 } weft_queue_t;
+
+/* Notes that the operation of that number is called. */
+static inline void weft_queue_call(weft_queue_t *queue, uint64_t sequence)
+{
+    queue->sequence = sequence;
+    queue->flight->called = sequence;
+}
 
 /* Inserts the operation at the position of its number. */
 static inline void weft_queue_insert(weft_queue_t *queue, weft_request_t *request)
@@ -31,6 +39,7 @@ static inline void weft_queue_insert(weft_queue_t *queue, weft_request_t *reques
 static inline void weft_queue_complete(weft_queue_t *queue, uint64_t sequence)
 {
     queue->completed = sequence != 0 ? sequence : queue->completed;
+    queue->flight->completed = queue->completed;
 }
 
 /* Takes the first operation out and completes it with `status`. */

@@ -80,6 +80,7 @@ weft_status_t weft_request_fill(const weft_comm_identity_t *self, weft_request_t
     bool receives = args->coll == WEFT_SEND_RECV && !args->sends;
     request->source_p = receives && call != NULL ? call->source_p : NULL;
     request->async = NULL;
+    request->flight = NULL;
     if (call != NULL && call->scalar != NULL && call->scalar_read == WEFT_SCALAR_AT_RUN) {
         request->late_scalar = call->scalar;
     } else if (call != NULL && call->scalar != NULL) {

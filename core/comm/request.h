@@ -5,6 +5,7 @@
 #define WEFT_COMM_REQUEST_H
 
 #include "core/comm/async.h"
+#include "core/comm/flight.h"
 #include "core/comm/vectors.h"
 
 typedef enum weft_op_state {
@@ -37,6 +38,7 @@ struct weft_request {
     uint32_t *source_p;            /* receive: where its sender is stored, or NULL */
     uint64_t moved;                /* send_recv: elements that went through the port */
     weft_async_t *async;           /* NULL: its caller waits for it */
+    weft_flight_entry_t *flight;   /* of this operation; NULL: none */
 };
 
 /* Fills a request from checked arguments, ready to be submitted. ERR_ARG (vectors),
@@ -69,6 +71,7 @@ static inline void weft_request_complete(weft_request_t *request, weft_status_t 
 {
     request->status = status;
     request->state = WEFT_OP_DONE;
+    weft_flight_end(request->flight, status);
     if (request->source_p != NULL && status == WEFT_OK) {
         *request->source_p = request->args.root;
     }

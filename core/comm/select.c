@@ -63,15 +63,18 @@ static weft_tuner_call_t select_call(const weft_comm_state_t *state, const weft_
 static weft_status_t select_choose(const weft_comm_state_t *state, const weft_args_t *args,
                                    weft_candidates_t *c, weft_select_choice_t *chosen)
 {
-    weft_candidates_list(state, args, c);
+    weft_status_t status = weft_candidates_list(state, args, c);
+    if (status != WEFT_OK) {
+        return status;
+    }
     if (c->count == 0) {
         return weft_candidates_fail(state, args, c);
     }
     const weft_tuner_call_t call = select_call(state, args);
     weft_tuner_choice_t *choice = &chosen->tuner;
     *choice = (weft_tuner_choice_t){.size = sizeof *choice, .next = WEFT_TUNER_NONE};
-    weft_status_t status = state->self.family->tuner.ops->choose(
-        state->self.family->tuner.instance, &call, c->list, c->count, weft_price_call, choice);
+    status = state->self.family->tuner.ops->choose(state->self.family->tuner.instance, &call,
+                                                   c->list, c->count, weft_price_call, choice);
     if (status == WEFT_OK && choice->index < c->count && choice->channels == 0) {
         choice->channels = c->priced[choice->index].channels;
     }
@@ -79,6 +82,7 @@ static weft_status_t select_choose(const weft_comm_state_t *state, const weft_ar
     if (status == WEFT_OK) {
         weft_tuner_candidate_t candidate = c->list[choice->index];
         candidate.channels = choice->channels;
+        chosen->priced = c->priced[choice->index];
         chosen->seconds = weft_price_call(&call, &candidate, choice->slices, choice->slice_bytes);
     }
     return status;

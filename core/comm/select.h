@@ -5,6 +5,7 @@
 #define WEFT_COMM_SELECT_H
 
 #include "core/comm/comm.h"
+#include "core/comm/select_price.h"
 
 /* What the tuner answers for a call. The names live as long as the family. */
 typedef struct weft_select_choice {
@@ -12,6 +13,8 @@ typedef struct weft_select_choice {
     const char *next; /* the second best; NULL: there is none */
     double seconds;   /* that the model predicts */
     weft_tuner_choice_t tuner;
+    const char *protocol; /* how its slices travel; NULL but from weft_comm_why() */
+    weft_priced_t priced; /* what the price was made of; its algo is NULL for a message */
 } weft_select_choice_t;
 
 /* Chooses for a call and proves the plan, but prepares nothing. Errors as weft_select(). Thread:

@@ -8,6 +8,7 @@
 
 #include "core/base/coll.h"
 #include "core/base/log.h"
+#include "core/comm/forced_algo.h"
 #include "core/comm/vectors.h"
 #include "core/plan/hash.h"
 
@@ -73,11 +74,7 @@ void weft_candidates_query(const weft_comm_state_t *state, const weft_algo_loade
                                            candidates_needs_proof(state, args),
                                  .limit = state->self.family->settings.plan.verify_limit,
                                  .config = candidates_hash_options(state)};
-    if (WEFT_HAS(algo->ops, weft_algo_ops_t, params) && algo->ops->params != NULL) {
-        for (uint32_t i = 0; i < WEFT_ALGO_PARAMS_MAX && algo->ops->params[i].name != NULL; i++) {
-            query->call.params[i] = algo->ops->params[i].value;
-        }
-    }
+    weft_forced_algo_params(state->self.family, algo, query->call.params);
 }
 
 /* True if the user's choice rules the algorithm out. The choice does not apply to barriers and to
@@ -85,9 +82,8 @@ void weft_candidates_query(const weft_comm_state_t *state, const weft_algo_loade
 static bool candidates_is_forced_out(const weft_comm_state_t *state, const weft_args_t *args,
                                      const weft_algo_loaded_t *algo)
 {
-    const char *forced = state->self.family->settings.plan.algo;
-    return args->coll != WEFT_BARRIER && args->root < WEFT_ROOT_CORE && forced != NULL &&
-           forced[0] != '\0' && strcmp(forced, algo->loaded->plugin->name) != 0;
+    return args->coll != WEFT_BARRIER && args->root < WEFT_ROOT_CORE &&
+           weft_forced_algo_excludes(state->self.family, algo);
 }
 
 static void candidates_add_reason(weft_candidates_t *c, const char *algo, const char *why)
@@ -215,8 +211,8 @@ static void candidates_keep_equal_bits(weft_candidates_t *c)
     c->count = kept;
 }
 
-void weft_candidates_list(const weft_comm_state_t *state, const weft_args_t *args,
-                          weft_candidates_t *c)
+weft_status_t weft_candidates_list(const weft_comm_state_t *state, const weft_args_t *args,
+                                   weft_candidates_t *c)
 {
     c->count = 0;
     c->why[0] = '\0';
@@ -226,6 +222,9 @@ void weft_candidates_list(const weft_comm_state_t *state, const weft_args_t *arg
             continue;
         }
         weft_status_t status = candidates_try_candidate(state, args, algo, c);
+        if (status == WEFT_ERR_RESOURCE || status == WEFT_ERR_SYSTEM) {
+            return status;
+        }
         if (status != WEFT_OK && status != WEFT_ERR_UNSUPPORTED) {
             weft_candidates_refuse(c, algo->loaded->plugin->name);
         }
@@ -233,4 +232,5 @@ void weft_candidates_list(const weft_comm_state_t *state, const weft_args_t *arg
     if (state->self.family->settings.plan.deterministic && weft_coll_reduces(args->coll)) {
         candidates_keep_equal_bits(c);
     }
+    return WEFT_OK;
 }

@@ -21,9 +21,10 @@ typedef struct weft_candidates {
 void weft_candidates_query(const weft_comm_state_t *state, const weft_algo_loaded_t *algo,
                            const weft_args_t *args, uint32_t slices, weft_plan_query_t *query);
 
-/* Fills the list, but for those that were refused. */
-void weft_candidates_list(const weft_comm_state_t *state, const weft_args_t *args,
-                          weft_candidates_t *c);
+/* Fills the list, but for those that were refused. ERR_RESOURCE, ERR_SYSTEM: this rank is short of
+ * something. It must not choose among fewer algorithms than the others. */
+weft_status_t weft_candidates_list(const weft_comm_state_t *state, const weft_args_t *args,
+                                   weft_candidates_t *c);
 
 /* Notes the error record as the reason why the algorithm is left out; the first refusal is told if
  * nobody else serves. */

@@ -21,13 +21,15 @@ double weft_price_call(const weft_tuner_call_t *call, const weft_tuner_candidate
     const weft_priced_t *p = candidate->core;
     uint32_t channels = candidate->channels > 0 ? candidate->channels : 1;
     uint64_t part = (call->bytes + channels - 1) / channels;
-    if (slice_bytes > p->slice_most) {
+    if (slice_bytes > p->slice_most || slices > p->slices_most) {
         return INFINITY;
     }
-    double alone = weft_cost_time(&p->cost, &p->model, part, p->k, slices, slice_bytes);
+    weft_cost_model_t model = p->model;
+    model.gamma = weft_cost_gamma(&p->cost, &p->model, &p->crowd, call->bytes, p->k);
+    double alone = weft_cost_time(&p->cost, &model, part, p->k, slices, slice_bytes);
     double crowd =
-        weft_cost_crowd_time(&p->cost, &p->model, &p->crowd, part, p->k, slices, slice_bytes);
-    double wire = weft_cost_wire_time(&p->cost, &p->model, call->bytes, p->k);
+        weft_cost_crowd_time(&p->cost, &model, &p->crowd, part, p->k, slices, slice_bytes);
+    double wire = weft_cost_wire_time(&p->cost, &model, call->bytes, p->k);
     double least = crowd > wire ? crowd : wire;
     return (alone > least ? alone : least) + weft_cost_links(&p->cost, &p->crowd);
 }
@@ -51,9 +53,7 @@ static weft_cost_crowd_t price_crowd(const weft_comm_state_t *state)
     const weft_comm_identity_t *self = &state->self;
     return (weft_cost_crowd_t){.ranks = self->crowd,
                                .cores = self->family->cores,
-                               .part = (double)self->crowd / self->nranks,
-                               .turn = self->family->settings.figures.turn,
-                               .slice = self->family->settings.figures.slice};
+                               .part = (double)self->crowd / self->nranks};
 }
 
 /* The rank with most peers holds slots for all of them. One plan takes a part of the pool, so that
@@ -67,6 +67,13 @@ static uint64_t price_slice_most(const weft_comm_state_t *state, const weft_cost
         pool == 0 ? family->slot_bytes : pool / POOL_PLANS / slots / WEFT_LINE * WEFT_LINE;
     most = most < SLICE_LEAST ? SLICE_LEAST : most;
     return most < family->slot_bytes ? most : family->slot_bytes;
+}
+
+/* One slice is never ruled out: that there are too few slots even for that is what the proof says. */
+static uint32_t price_slices_most(const weft_comm_state_t *state, const weft_algo_loaded_t *algo)
+{
+    uint32_t depth = algo->depth, slots = state->self.family->slots;
+    return depth >= slots ? 1 : slots / depth;
 }
 
 uint32_t weft_price_channels(const weft_comm_state_t *state, const weft_args_t *args,
@@ -90,6 +97,7 @@ void weft_price_make(const weft_comm_state_t *state, const weft_args_t *args,
                               .model = state->self.family->model,
                               .crowd = price_crowd(state),
                               .slice_most = price_slice_most(state, &entry->cost),
+                              .slices_most = price_slices_most(state, algo),
                               .k = entry->plan->k,
                               .channels = weft_price_channels(state, args, entry->cost.lanes),
                               .fingerprint = entry->report.fingerprint};

@@ -14,7 +14,8 @@ typedef struct weft_priced {
     weft_cost_t cost;
     weft_cost_model_t model;
     weft_cost_crowd_t crowd;
-    uint64_t slice_most; /* bytes, so that the plan's slots fit the pool */
+    uint64_t slice_most;  /* bytes, so that the plan's slots fit the pool */
+    uint32_t slices_most; /* of a chunk, so that the plan has the slots that it needs for each */
     uint32_t k;
     uint32_t channels;
     uint64_t fingerprint;
@@ -26,7 +27,7 @@ void weft_price_make(const weft_comm_state_t *state, const weft_args_t *args,
                      weft_priced_t *priced);
 
 /* Returns the seconds of the call: the tuner's cost function. candidate->core is a weft_priced_t.
- * INFINITY: the slots would not fit the pool. */
+ * INFINITY: the slots would not fit the pool, or not be enough for so many slices. */
 double weft_price_call(const weft_tuner_call_t *call, const weft_tuner_candidate_t *candidate,
                        uint32_t slices, uint64_t slice_bytes);
 

@@ -9,6 +9,7 @@
 
 typedef struct weft_stall {
     uint64_t idle_since;       /* when the operation last moved; 0: it just did */
+    uint64_t looked;           /* when the watchdog last looked */
     uint64_t asked;            /* when the peer of the blocked port was last asked */
     bool late_told;            /* a warning was logged */
     uint64_t connecting_since; /* both ends are in the call and still not connected; 0: no */
@@ -21,6 +22,26 @@ static inline void weft_stall_clear(weft_stall_t *stall, bool keeps_grace)
 {
     stall->idle_since = 0;
     stall->grace_until = keeps_grace ? stall->grace_until : 0;
+}
+
+/* Between two looks of a rank that waits there are milliseconds. After a longer time it was this
+ * process that did not run: it was stopped, or its caller computed. */
+#define WEFT_STALL_OWN_NS (WEFT_NS_PER_S / 2)
+
+/* Something does not move at `now`. Time in which nobody looked is not counted as waiting for
+ * others. */
+static inline void weft_stall_look(weft_stall_t *stall, uint64_t now)
+{
+    uint64_t away = now - stall->looked;
+    stall->looked = now;
+    if (stall->idle_since == 0) {
+        stall->idle_since = now;
+        stall->asked = now;
+        stall->late_told = false;
+    } else if (away > WEFT_STALL_OWN_NS) {
+        stall->idle_since += away;
+        stall->connecting_since += stall->connecting_since != 0 ? away : 0;
+    }
 }
 
 /* An operation that does not move, and the rank that it waits for. */

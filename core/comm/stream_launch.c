@@ -5,11 +5,14 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/comm/binding.h"
+#include "core/comm/bundle.h"
+#include "core/comm/p2p_look.h"
 #include "core/comm/watchdog.h"
 #include "core/exec/proxy.h"
 
@@ -94,6 +97,16 @@ static weft_status_t launch_fill(const weft_comm_state_t *state, weft_launches_t
     return launch_stage(state, launches, item->call.staging_bytes, &item->call.staging);
 }
 
+static void launch_free_run(weft_launched_t *run)
+{
+    while (run->messages != NULL) {
+        weft_request_t *message = run->messages;
+        run->messages = message->next;
+        weft_request_free(message);
+    }
+    weft_os_free(run);
+}
+
 /* Notes a captured run, once per program. */
 static void launch_keep_captured(weft_launches_t *launches, weft_launched_t *run)
 {
@@ -102,7 +115,7 @@ static void launch_keep_captured(weft_launches_t *launches, weft_launched_t *run
         known = known->next;
     }
     if (known != NULL) {
-        weft_os_free(run);
+        launch_free_run(run);
         return;
     }
     weft_programs_retain(run->prepared);
@@ -120,7 +133,9 @@ static void launch_keep(weft_comm_state_t *state, weft_launches_t *launches, wef
     }
     weft_programs_retain(run->prepared);
     weft_device_run_add_launch(&run->prepared->run);
-    state->queue.sequence = run->sequence;
+    if (run->messages == NULL) {
+        weft_queue_call(&state->queue, run->sequence);
+    }
     if (launches->last != NULL) {
         launches->last->next = run;
     } else {
@@ -172,11 +187,10 @@ static weft_status_t launch_all(weft_comm_state_t *state, weft_launches_t *launc
     return status;
 }
 
-weft_status_t weft_launch_put(weft_comm_state_t *state, weft_launches_t *launches,
-                              void *const *stream, weft_request_t *first)
+static weft_status_t launch_collectives(weft_comm_state_t *state, weft_launches_t *launches,
+                                        void *const *stream, weft_request_t *first)
 {
     uint32_t count = 0;
-    weft_assert_owner(state);
     bool all = launch_host_is_done(state);
     for (const weft_request_t *r = first; r != NULL && all; r = r->next) {
         all = launch_find_program(state, r) != NULL;
@@ -201,6 +215,80 @@ weft_status_t weft_launch_put(weft_comm_state_t *state, weft_launches_t *launche
     return status;
 }
 
+/* The time of a bundle is the shortest that one of its messages has; 0: none has an end. */
+static double launch_shortest_time(const weft_request_t *first)
+{
+    double shortest = first->timeout;
+    for (const weft_request_t *r = first->next; r != NULL; r = r->next) {
+        bool shorter = r->timeout > 0 && (!(shortest > 0) || r->timeout < shortest);
+        shortest = shorter ? r->timeout : shortest;
+    }
+    return shortest;
+}
+
+static weft_status_t launch_start_bundle(weft_comm_state_t *state, weft_launches_t *launches,
+                                         void *const *stream, weft_launched_t *run,
+                                         weft_lanes_message_t *messages)
+{
+    launch_item_t item = {.run = run};
+    weft_lanes_job_t job;
+    bool captures = false;
+    weft_status_t status =
+        state->self.family->kernel.lanes->is_capturing(state->device_queue, stream, &captures);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    if (!captures) {
+        weft_bundle_number(state, run->messages);
+    }
+    run->signature = weft_p2p_signature(run->messages);
+    weft_bundle_describe(run->prepared, run->messages, messages, &item.call);
+    status = launch_start(state, stream, &item, &job, 1);
+    if (status == WEFT_OK) {
+        launch_keep(state, launches, run, job.run);
+    } else if (!captures) {
+        weft_bundle_take_numbers(state, run->messages);
+    }
+    return status;
+}
+
+static weft_status_t launch_bundle(weft_comm_state_t *state, weft_launches_t *launches,
+                                   void *const *stream, weft_request_t *first)
+{
+    weft_prepared_t *prepared =
+        weft_bundle_suits(state, first) ? weft_bundle_find(state, first) : NULL;
+    if (prepared == NULL) {
+        return WEFT_ERR_UNSUPPORTED;
+    }
+    weft_launched_t *run = weft_os_alloc(sizeof *run, 0);
+    weft_lanes_message_t *messages =
+        weft_os_alloc(prepared->bundle->messages * sizeof *messages, 0);
+    weft_status_t status = run != NULL && messages != NULL
+                               ? WEFT_OK
+                               : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot launch %u messages",
+                                           prepared->bundle->messages);
+    if (status == WEFT_OK) {
+        *run = (weft_launched_t){.prepared = prepared,
+                                 .messages = first,
+                                 .timeout = launch_shortest_time(first),
+                                 .blocked = -1};
+        status = launch_start_bundle(state, launches, stream, run, messages);
+    }
+    if (status != WEFT_OK) {
+        weft_os_free(run);
+    }
+    weft_os_free(messages);
+    return status;
+}
+
+weft_status_t weft_launch_put(weft_comm_state_t *state, weft_launches_t *launches,
+                              void *const *stream, weft_request_t *first)
+{
+    weft_assert_owner(state);
+    return first->args.coll == WEFT_SEND_RECV ? launch_bundle(state, launches, stream, first)
+                                              : launch_collectives(state, launches, stream, first);
+}
+
 /* Looking -------------------------------------------------------------------------------------- */
 
 static void launch_fail_run(weft_comm_state_t *state, const weft_launched_t *run,
@@ -213,7 +301,7 @@ static void launch_fail_run(weft_comm_state_t *state, const weft_launched_t *run
         if (weft_error_record()->status != status) {
             weft_signature_text(&run->signature, text, sizeof text);
             weft_fail(status, 0, "the device failed in operation %llu (%s)",
-                      (unsigned long long)run->sequence, text);
+                      (unsigned long long)run->signature.sequence, text);
         }
         weft_error_record()->sequence = run->sequence;
         weft_comm_fail(state, weft_error_record()->peer);
@@ -221,7 +309,13 @@ static void launch_fail_run(weft_comm_state_t *state, const weft_launched_t *run
     }
     memcpy(&mine, at->mine, sizeof mine);
     memcpy(&theirs, at->theirs, sizeof theirs);
-    weft_comm_mismatch(state, program->ports[at->mismatch]->peer, &mine, &theirs);
+    uint32_t peer = program->ports[at->mismatch]->peer;
+    if (run->messages == NULL) {
+        weft_comm_mismatch(state, peer, &mine, &theirs);
+        return;
+    }
+    (void)weft_p2p_mismatch(state, peer, &mine, &theirs);
+    weft_comm_fail(state, (int32_t)peer);
 }
 
 /* Notes that the device has come to the run: its time begins, and other ranks may ask for it. */
@@ -230,10 +324,14 @@ static void launch_begin(weft_comm_state_t *state, weft_launched_t *run)
     if (run->started == 0) {
         run->started = weft_os_clock_ns();
         run->deadline = weft_os_deadline(run->timeout);
+        for (weft_request_t *r = run->messages; r != NULL; r = r->next) {
+            r->started = run->started;
+            r->deadline = run->deadline;
+        }
     }
     if (!run->noted && run->sequence != 0) {
         run->noted = true;
-        weft_history_put(&state->history, &run->signature);
+        weft_history_put(&state->flight->history, &run->signature);
     }
 }
 
@@ -268,6 +366,7 @@ static weft_status_t launch_look_at(weft_comm_state_t *state, weft_launched_t *r
     if (here) {
         launch_begin(state, run);
     }
+    run->idle_since = at.moved != run->moved ? 0 : run->idle_since;
     *moved_p = *moved_p || at.moved != run->moved || (status == WEFT_OK && run->run != 0);
     run->moved = at.moved;
     run->blocked = at.blocked;
@@ -284,10 +383,15 @@ bool weft_launch_step(weft_comm_state_t *state, weft_launches_t *launches)
         weft_launched_t *run = launches->first;
         launches->first = run->next;
         launches->last = launches->first != NULL ? launches->last : NULL;
-        weft_queue_complete(&state->queue, run->sequence);
+        if (run->messages != NULL) {
+            weft_bundle_complete(state, run->messages);
+        } else {
+            weft_queue_complete(&state->queue, run->sequence);
+        }
+        weft_device_run_settle(&run->prepared->run);
         weft_device_run_drop_launch(&run->prepared->run);
         weft_programs_release(&state->programs, run->prepared);
-        weft_os_free(run);
+        launch_free_run(run);
     }
     for (weft_launched_t *run = launches->captured; run != NULL && !weft_comm_has_failed(state);
          run = run->next) {
@@ -296,25 +400,84 @@ bool weft_launch_step(weft_comm_state_t *state, weft_launches_t *launches)
     return moved;
 }
 
-bool weft_launch_pending(const weft_launches_t *launches, weft_pending_t *pending)
+/* Returns the run that the device executes and that does not end, or NULL. */
+static weft_launched_t *launch_find_current(const weft_launches_t *launches)
 {
-    const weft_launched_t *run = launches->first;
+    weft_launched_t *run = launches->first;
     if (run == NULL || run->started == 0) {
         run = launches->captured;
         while (run != NULL && run->started == 0) {
             run = run->next;
         }
     }
+    return run;
+}
+
+/* Returns the first message that goes through the port; without a port, the first of all. */
+static const weft_request_t *launch_find_message(const weft_launched_t *run,
+                                                 const weft_port_t *port)
+{
+    const weft_request_t *r = run->messages;
+    while (port != NULL && r->next != NULL &&
+           (r->args.root != port->peer || r->sends != port->sends)) {
+        r = r->next;
+    }
+    return r;
+}
+
+static void launch_look_at_messages(weft_comm_state_t *state, weft_launched_t *run, uint64_t now)
+{
+    weft_port_t *port = launch_blocked_port(run);
+    if (run->idle_since == 0) {
+        run->idle_since = run->checked = now;
+    }
+    if (port == NULL && now <= run->deadline) {
+        return; /* it waits for nobody */
+    }
+    weft_p2p_look(state,
+                  &(weft_p2p_wait_t){.request = launch_find_message(run, port),
+                                     .port = port,
+                                     .idle_since = run->idle_since,
+                                     .checked_p = &run->checked},
+                  now);
+}
+
+bool weft_launch_look(weft_comm_state_t *state, const weft_launches_t *launches, uint64_t now)
+{
+    weft_launched_t *run = launch_find_current(launches);
     if (run == NULL) {
         return false;
     }
-    *pending = (weft_pending_t){.sequence = run->sequence,
-                                .signature = run->signature,
-                                .started = run->started,
-                                .deadline = run->deadline,
-                                .port = launch_blocked_port(run),
-                                .peer = -1};
-    pending->peer = pending->port != NULL ? (int32_t)pending->port->peer : -1;
+    if (run->messages != NULL) {
+        launch_look_at_messages(state, run, now);
+        return true;
+    }
+    weft_pending_t pending = {.sequence = run->sequence,
+                              .signature = run->signature,
+                              .started = run->started,
+                              .deadline = run->deadline,
+                              .port = launch_blocked_port(run),
+                              .peer = -1};
+    pending.peer = pending.port != NULL ? (int32_t)pending.port->peer : -1;
+    weft_watchdog_look(state, &pending, now);
+    return true;
+}
+
+bool weft_launch_text(const weft_launches_t *launches, char *text, size_t bytes)
+{
+    const weft_launched_t *run = launch_find_current(launches);
+    char op[96];
+    if (run == NULL) {
+        return false;
+    }
+    const weft_port_t *port = launch_blocked_port(run);
+    weft_signature_text(&run->signature, op, sizeof op);
+    int used =
+        snprintf(text, bytes, "%s %" PRIu32 " (%s), which the device runs",
+                 run->messages != NULL ? "message" : "operation", run->signature.sequence, op);
+    if (port != NULL && used > 0 && (size_t)used < bytes) {
+        snprintf(text + used, bytes - (size_t)used, " and which waits for rank %u", port->peer);
+    }
     return true;
 }
 
@@ -360,7 +523,7 @@ static void launch_free_list(weft_launched_t *run)
 {
     while (run != NULL) {
         weft_launched_t *next = run->next;
-        weft_os_free(run);
+        launch_free_run(run);
         run = next;
     }
 }

@@ -18,6 +18,9 @@ typedef struct weft_launched {
     uint64_t moved;
     int32_t blocked; /* port, or −1 */
     bool noted;      /* in the history */
+    /* Sends and receives, which have numbers of their own: `sequence` is 0. NULL: a collective. */
+    weft_request_t *messages;
+    uint64_t idle_since, checked; /* weft_p2p_wait_t */
 } weft_launched_t;
 
 /* Memory for inputs that a plan would overwrite. Runs come one after another, so all share one. */
@@ -32,9 +35,10 @@ typedef struct weft_launches {
     weft_staging_t *staging; /* the largest, and those that it replaced */
 } weft_launches_t;
 
-/* Launches operations one after another. `first` heads a list of requests, which are freed. On
- * failure they stay the caller's and nothing was started. ERR_UNSUPPORTED: the device does not run
- * all of them. Else the kernel's failure, or ERR_RESOURCE. */
+/* Launches collectives one after another, or sends and receives all at once. `first` heads a list
+ * of requests, which belong to the launches afterwards. On failure they stay the caller's and
+ * nothing was started. ERR_UNSUPPORTED: the device does not run all of them, or they are of both
+ * kinds, which the host lets progress together. Else the kernel's failure, or ERR_RESOURCE. */
 weft_status_t weft_launch_put(weft_comm_state_t *state, weft_launches_t *launches,
                               void *const *stream, weft_request_t *first);
 
@@ -52,8 +56,10 @@ static inline bool weft_launch_listens(const weft_launches_t *launches)
     return launches->captured != NULL;
 }
 
-/* Finds the run that the device executes and that does not end. False: there is none. */
-bool weft_launch_pending(const weft_launches_t *launches, weft_pending_t *pending);
+/* Judges the run that the device executes and that does not end. False: there is none. */
+bool weft_launch_look(weft_comm_state_t *state, const weft_launches_t *launches, uint64_t now);
+/* Writes which run that is, as weft_streams_text(). False: there is none. */
+bool weft_launch_text(const weft_launches_t *launches, char *text, size_t bytes);
 
 /* Asks the device to end all runs; waits for that until `deadline`. */
 void weft_launch_abort(const weft_comm_state_t *state, const weft_launches_t *launches);

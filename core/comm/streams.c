@@ -8,7 +8,6 @@
 #include <stdio.h>
 
 #include "core/base/error.h"
-#include "core/comm/watchdog.h"
 
 /* A stopped run ends within 100 ms of its begin by contract; after this time it may never begin. */
 #define SETTLE_NS WEFT_NS_PER_S
@@ -103,18 +102,9 @@ bool weft_streams_use(const weft_comm_state_t *state, weft_op_t op)
 
 const char *weft_streams_text(const weft_comm_state_t *state, char *text, size_t bytes)
 {
-    weft_pending_t p;
-    char op[96];
-    if (!weft_launch_pending(&state->streams->launches, &p)) {
+    if (!weft_launch_text(&state->streams->launches, text, bytes)) {
         snprintf(text, bytes, "operation %" PRIu64 ", to which its stream has not come",
                  state->queue.completed + 1);
-        return text;
-    }
-    weft_signature_text(&p.signature, op, sizeof op);
-    int used =
-        snprintf(text, bytes, "operation %" PRIu64 " (%s), which the device runs", p.sequence, op);
-    if (p.peer >= 0 && used > 0 && (size_t)used < bytes) {
-        snprintf(text + used, bytes - (size_t)used, " and which waits for rank %d", (int)p.peer);
     }
     return text;
 }
@@ -135,14 +125,8 @@ static void streams_check_leaving(weft_comm_state_t *state, uint64_t now)
 
 void weft_streams_look(weft_comm_state_t *state, uint64_t now)
 {
-    weft_pending_t pending;
     weft_assert_owner(state);
-    if (state->streams->stopped) {
-        return;
-    }
-    if (weft_launch_pending(&state->streams->launches, &pending)) {
-        weft_watchdog_look(state, &pending, now);
-    } else {
+    if (!state->streams->stopped && !weft_launch_look(state, &state->streams->launches, now)) {
         streams_check_leaving(state, now);
     }
 }

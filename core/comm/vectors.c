@@ -162,19 +162,24 @@ static void vectors_sign(const weft_args_t *args, uint32_t n, weft_bound_vectors
     bound->hash = (uint32_t)(hash ^ hash >> 32);
 }
 
-/* Checks the root's own block, whose length is given twice. */
+/* Checks the block that goes from this rank to itself, whose length is given twice. */
 static weft_status_t vectors_check_own(const weft_comm_identity_t *self, const weft_args_t *args)
 {
-    const weft_blocks_t *blocks = args->coll == WEFT_GATHER_V    ? args->out_blocks
-                                  : args->coll == WEFT_SCATTER_V ? args->in_blocks
-                                                                 : NULL;
-    if (blocks == NULL || blocks->counts[self->rank] == args->count) {
+    bool in = args->in_blocks != NULL, out = args->out_blocks != NULL;
+    bool twice = args->coll == WEFT_ALL_TO_ALL_V ? in && out
+                 : args->coll == WEFT_GATHER_V   ? out
+                                                 : args->coll == WEFT_SCATTER_V && in;
+    if (!twice) {
+        return WEFT_OK;
+    }
+    uint64_t sent = in ? args->in_blocks->counts[self->rank] : args->count;
+    uint64_t received = out ? args->out_blocks->counts[self->rank] : args->count;
+    if (sent == received) {
         return WEFT_OK;
     }
     return weft_fail(WEFT_ERR_ARG, 0,
-                     "weft_%s: the root's own block has %" PRIu64 " elements in the vector and "
-                     "%" PRIu64 " in the count",
-                     weft_coll_name(args->coll), blocks->counts[self->rank], args->count);
+                     "weft_%s: rank %u sends itself %" PRIu64 " elements and receives %" PRIu64,
+                     weft_coll_name(args->coll), self->rank, sent, received);
 }
 
 weft_status_t weft_vectors_bind(const weft_comm_identity_t *self, const weft_args_t *args,

@@ -17,8 +17,8 @@ typedef struct weft_bound_vectors {
     uint64_t values[]; /* in counts, in displacements, out counts, out displacements */
 } weft_bound_vectors_t;
 
-/* Copies the vectors of a call; free with weft_os_free(). ERR_ARG: blocks overlap, or the root's
- * own block contradicts the count. ERR_RESOURCE. */
+/* Copies the vectors of a call; free with weft_os_free(). ERR_ARG: blocks overlap, or a
+ * rank's block for itself has two lengths. ERR_RESOURCE. */
 weft_status_t weft_vectors_bind(const weft_comm_identity_t *self, const weft_args_t *args,
                                 weft_bound_vectors_t **vectors_p);
 

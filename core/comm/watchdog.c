@@ -42,12 +42,22 @@ static void watchdog_fail_timeout(weft_comm_state_t *state, const weft_pending_t
     char text[96], order[320], missing[160];
     weft_missing_t list;
     weft_signature_text(&p->signature, text, sizeof text);
+    if (p->peer < 0) {
+        weft_fail(WEFT_ERR_TIMEOUT, 0,
+                  "operation %" PRIu64 " (%s) not done after %.3g s: rank %u waits for no rank",
+                  p->sequence, text, (double)(now - p->started) / 1e9, state->self.rank);
+        weft_error_record()->sequence = p->sequence;
+        weft_comm_fail(state, -1);
+        return;
+    }
     weft_fail(WEFT_ERR_TIMEOUT, 0,
-              "operation %" PRIu64 " (%s) not done after %.3g s: rank %u waits for rank %d %s%s%s",
+              "operation %" PRIu64
+              " (%s) not done after %.3g s: rank %u waits for rank %d %s%s%s%s",
               p->sequence, text, (double)(now - p->started) / 1e9, state->self.rank, (int)p->peer,
-              p->port == NULL  ? "to connect"
+              p->port == NULL  ? "to connect over "
               : p->port->sends ? "to take data"
                                : "for data",
+              p->port == NULL ? weft_links_transport_name(state->links, (uint32_t)p->peer) : "",
               weft_deadlock_text(&state->deadlock, &state->self, p->peer, order, sizeof order),
               weft_roll_call_text(&state->roll_call, &state->self, state->peers, p->peer, missing,
                                   sizeof missing));
@@ -68,7 +78,9 @@ bool weft_watchdog_is_left_behind(weft_comm_state_t *state, uint32_t peer, weft_
         return false;
     }
     return gone >= WEFT_LEFT_ON_WIRE_NS || port == NULL || weft_port_is_mapped(port) ||
-           (port->broken != WEFT_OK && (port->sends || !port->ops->can_receive(port)));
+           (port->broken != WEFT_OK &&
+            (port->export.end != NULL ? weft_port_is_dry(port)
+                                      : port->sends || !port->ops->can_receive(port)));
 }
 
 /* Fails the communicator if the peer has left for good. A rank that left before this operation
@@ -150,11 +162,7 @@ static void watchdog_tell_late(weft_comm_state_t *state, const weft_pending_t *p
 void weft_watchdog_look(weft_comm_state_t *state, const weft_pending_t *p, uint64_t now)
 {
     weft_assert_owner(state);
-    if (state->stall.idle_since == 0) {
-        state->stall.idle_since = now;
-        state->stall.asked = now;
-        state->stall.late_told = false;
-    }
+    weft_stall_look(&state->stall, now);
     if (p->deadline != WEFT_NEVER && now > p->deadline &&
         weft_roll_call_step(&state->roll_call, &state->self, state->peers, &p->signature, now)) {
         watchdog_fail_timeout(state, p, now);

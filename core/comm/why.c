@@ -11,6 +11,23 @@
 #include "core/comm/handle.h"
 #include "core/comm/select_price.h"
 #include "core/comm/vectors.h"
+#include "core/exec/slot_store.h"
+
+/* Slices lie beside their header, in small slots, or in slots of the whole size: slot.h. */
+static const char *why_protocol(const weft_comm_state_t *state, uint64_t slice)
+{
+    uint64_t small = state->self.family->small_bytes;
+    uint64_t near = small > 0 ? WEFT_SLOT_NEAR : WEFT_SLOT_INLINE;
+    return slice <= near ? "header" : slice <= small ? "small" : "slot";
+}
+
+/* The longest slice of a collective that was chosen for. */
+static uint64_t why_slice(const weft_select_choice_t *chosen, uint64_t bytes)
+{
+    uint64_t parts = (uint64_t)chosen->tuner.channels * chosen->priced.k * chosen->tuner.slices;
+    uint64_t slice = bytes / parts + (bytes % parts != 0);
+    return slice < chosen->tuner.slice_bytes ? slice : chosen->tuner.slice_bytes;
+}
 
 static weft_status_t why_message(const weft_comm_state_t *state, const weft_args_t *args,
                                  weft_select_choice_t *chosen)
@@ -25,6 +42,8 @@ static weft_status_t why_message(const weft_comm_state_t *state, const weft_args
     chosen->tuner.slices = 1;
     chosen->tuner.channels = 1;
     chosen->tuner.slice_bytes = state->self.family->slot_bytes;
+    chosen->protocol =
+        why_protocol(state, bytes < chosen->tuner.slice_bytes ? bytes : chosen->tuner.slice_bytes);
     return WEFT_OK;
 }
 
@@ -46,6 +65,10 @@ weft_status_t weft_comm_why(weft_comm_t *comm, const weft_args_t *args,
         status = why_message(state, &call, chosen);
     } else {
         status = weft_select_choose(state, &call, chosen);
+        if (status == WEFT_OK) {
+            uint64_t bytes = call.count * weft_dtype_size(call.dtype);
+            chosen->protocol = why_protocol(state, why_slice(chosen, bytes));
+        }
     }
     weft_comm_leave(state);
     return status;
@@ -76,6 +99,7 @@ weft_status_t weft_comm_figures(weft_comm_t *comm, weft_comm_figures_t *figures)
     *figures = (weft_comm_figures_t){.nranks = state->self.nranks,
                                      .nhosts = state->self.nhosts,
                                      .channels = family->channels,
+                                     .crowd = state->self.crowd,
                                      .cores = family->cores,
                                      .model = family->model};
     snprintf(figures->kernel, sizeof figures->kernel, "%s", family->kernel.loaded->plugin->name);
@@ -103,9 +127,11 @@ static double why_time_combine(weft_combine_fn_t fn, const weft_combine_t *combi
 /* A copy touches two operands and a sum three, of which each counts half. */
 static void why_measure_types(const weft_family_t *family, uint8_t *memory, double *gamma)
 {
-    for (uint32_t i = 0; i < WEFT_FIGURES_RATES; i++) {
-        weft_dtype_t dtype = i == WEFT_FIGURES_COPY ? WEFT_UINT8 : (weft_dtype_t)i;
-        uint32_t nsrc = i == WEFT_FIGURES_COPY ? 1 : 2;
+    gamma[WEFT_FIGURES_MEMORY] = 0;
+    for (uint32_t i = 0; i < WEFT_FIGURES_MEMORY; i++) {
+        bool copies = i == WEFT_FIGURES_COPY;
+        weft_dtype_t dtype = copies ? WEFT_UINT8 : (weft_dtype_t)i;
+        uint32_t nsrc = copies ? 1 : 2;
         weft_combine_fn_t fn = NULL;
         weft_combine_t combine = {.src = {memory, memory + KERNEL_BYTES},
                                   .dst = {memory + 2 * KERNEL_BYTES},

@@ -8,7 +8,9 @@
 
 /* What a communicator chooses by, by level where figures have one. */
 typedef struct weft_comm_figures {
-    uint32_t nranks, nhosts, channels, cores;
+    uint32_t nranks, nhosts, channels;
+    uint32_t crowd; /* ranks of the fullest host */
+    double cores;   /* of a host */
     weft_cost_model_t model;
     char net[WEFT_LEVELS][64];  /* transport to `peer`, or "" */
     uint32_t peer[WEFT_LEVELS]; /* a rank at that level from this one; this rank: there is none */

@@ -18,6 +18,11 @@ typedef struct weft_config weft_config_t;
 /* Reads all given values; which sections exist is not known yet. `options` may be NULL. ERR_CONFIG
  * with file:line, section and key; ERR_RESOURCE. */
 weft_status_t weft_config_load(const weft_comm_options_t *options, weft_config_t **config_p);
+/* The descriptor of the options that ends a join; 0: none, or they are older than it. */
+int weft_config_cancel_fd(const weft_comm_options_t *options);
+/* Makes a configuration with the values that another one was given, claimed by nobody.
+ * ERR_RESOURCE. */
+weft_status_t weft_config_copy(const weft_config_t *config, weft_config_t **copy_p);
 void weft_config_destroy(weft_config_t *config);
 
 /* Claims a section: copies the table and fills `out`, the table's struct, which the caller has
@@ -38,6 +43,8 @@ weft_status_t weft_config_ignore(weft_config_t *config, const char *section);
  * nearest known name. ERR_CONFIG. */
 weft_status_t weft_config_finish(weft_config_t *config);
 
+/* Returns the path of the INI file that was read, or NULL if none was. */
+const char *weft_config_file(const weft_config_t *config);
 /* Returns where `section.key` was given: "file.ini:12", "--set", "environment WEFT_X_Y" or
  * "default". */
 const char *weft_config_origin(const weft_config_t *config, const char *section, const char *key);

@@ -11,6 +11,13 @@
 #define DAY 86400.0
 #define MS 1e-3
 
+/* Debug builds are for those who look for mistakes. */
+#ifdef NDEBUG
+#define CHECK_DEFAULT "no"
+#else
+#define CHECK_DEFAULT "yes"
+#endif
+
 #define CORE(field) offsetof(weft_core_settings_t, field)
 #define BOOT(field) offsetof(weft_boot_settings_t, field)
 #define EXEC(field) offsetof(weft_exec_settings_t, field)
@@ -19,8 +26,9 @@
 
 const weft_option_t weft_core_options[] = {
     {"plugin_dir", WEFT_OPT_STRING, CORE(plugin_dir), "",
-     "absolute folder of the plugins; empty: the folder weft beside the library", NULL, 0, 0,
-     WEFT_OPTION_LOCAL, 0},
+     "absolute folders of the plugins, separated by colons; empty: the folder weft beside the "
+     "library",
+     NULL, 0, 0, WEFT_OPTION_LOCAL, 0},
     {"net", WEFT_OPT_STRING, CORE(net), WEFT_DEFAULT_NET,
      "transports to load, the preferred one first", NULL, 0, 0, 0, 0},
     {"algo", WEFT_OPT_STRING, CORE(algo), WEFT_DEFAULT_ALGO, "algorithms to load", NULL, 0, 0, 0,
@@ -31,6 +39,17 @@ const weft_option_t weft_core_options[] = {
     {"topo", WEFT_OPT_STRING, CORE(topo), WEFT_DEFAULT_TOPO,
      "what describes this machine; empty, or where the default is not there: the kernel's /sys",
      NULL, 0, 0, WEFT_OPTION_LOCAL, 0},
+    {"machine", WEFT_OPT_STRING, CORE(machine), "",
+     "file that describes this machine, in the words of docs/topology.md, and takes the place of "
+     "topo; ranks are dealt to its GPUs or NUMA nodes; empty: none",
+     NULL, 0, 0, WEFT_OPTION_LOCAL, 0},
+    {"rings", WEFT_OPT_STRING, CORE(rings), "",
+     "graph file with the rings of this machine, as weft topo --graph-out writes it; empty: they "
+     "are searched for",
+     NULL, 0, 0, WEFT_OPTION_LOCAL, 0},
+    {"trees", WEFT_OPT_STRING, CORE(trees), "",
+     "graph file with the trees of this machine; empty: they are searched for", NULL, 0, 0,
+     WEFT_OPTION_LOCAL, 0},
     {"rails", WEFT_OPT_STRING, CORE(rails), "",
      "rails of this host's NICs, by names of the system: mlx5_0:0 mlx5_1:1; empty: not known", NULL,
      0, 0, WEFT_OPTION_LOCAL, 0},
@@ -41,6 +60,14 @@ const weft_option_t weft_core_options[] = {
      NULL, 0, 0, WEFT_OPTION_LOCAL, 0},
     {"log", WEFT_OPT_CHOICE, CORE(log), "warn", "how much is printed on stderr",
      "error|warn|info|debug|trace", 0, 0, WEFT_OPTION_LOCAL, 0},
+    {"flight", WEFT_OPT_STRING, CORE(flight), "",
+     "folder in which each rank keeps its flight record, the last operations that it called, in a "
+     "file that is left there if the rank dies or fails; empty: in memory, for weft trace and weft "
+     "status while it runs",
+     NULL, 0, 0, WEFT_OPTION_LOCAL, 0},
+    {"check", WEFT_OPT_BOOL, CORE(check), CHECK_DEFAULT,
+     "hold the plugins to their headers, call by call; for authors of plugins: it costs time", NULL,
+     0, 0, 0, 0},
     {NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0},
 };
 
@@ -62,10 +89,18 @@ const weft_option_t weft_boot_options[] = {
     {"rendezvous", WEFT_OPT_STRING, BOOT(rendezvous), "",
      "folder where ranks of a launcher find each other; empty: a private one on this host", NULL, 0,
      0, WEFT_OPTION_LOCAL, 0},
+    {"label", WEFT_OPT_STRING, BOOT(label), "",
+     "any text that all ranks must give alike, such as the version of their program", NULL, 0, 0, 0,
+     0},
     {"exchange", WEFT_OPT_CHOICE, BOOT(exchange), "auto",
      "how the unique id reaches the ranks of a launcher: WEFT_UNIQUE_ID, a PMI or PMIx server, "
      "torchrun's store, or the folder; auto: the first that is there",
      "auto|id|pmi|pmix|tcp|folder", 0, 0, WEFT_OPTION_LOCAL, 0},
+    {"quorum", WEFT_OPT_CHOICE, BOOT(quorum), "none",
+     "which ranks may go on after others are lost; majority: more than half of the communicator, "
+     "or "
+     "half of it with its rank 0, so that of a divided network one side goes on at most",
+     "none|majority", 0, 0, 0, 0},
     {NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0},
 };
 
@@ -80,8 +115,9 @@ const weft_option_t weft_exec_options[] = {
      WEFT_OPTION_LOCAL, 0},
     {"slot_bytes", WEFT_OPT_SIZE, EXEC(slot_bytes), "0",
      "bytes of one slot of a port; 0: what the transports ask for", NULL, 0, 1 << 30, 0, 0},
-    {"slots", WEFT_OPT_INT, EXEC(slots), "0", "slots of a port; 0: what the transports ask for",
-     NULL, 0, 64, 0, 0},
+    {"slots", WEFT_OPT_INT, EXEC(slots), "0",
+     "slots of a port; 0: what the transports ask for, or what the deepest algorithm needs", NULL,
+     0, 64, 0, 0},
     {"pool_bytes", WEFT_OPT_SIZE, EXEC(pool_bytes), "32M",
      "bytes of slots in shared memory that a rank's sends hold in one communicator; more ranks get "
      "smaller pieces; 0: no limit",
@@ -101,7 +137,8 @@ const weft_option_t weft_exec_options[] = {
 
 const weft_option_t weft_plan_options[] = {
     {"algo", WEFT_OPT_STRING, PLAN(algo), "",
-     "algorithm for every call but barriers; empty: the tuner chooses", NULL, 0, 0, 0, 0},
+     "algorithm for every call but barriers, NAME[:PARAMETER=VALUE,...]; empty: the tuner chooses",
+     NULL, 0, 0, 0, 0},
     {"verify", WEFT_OPT_CHOICE, PLAN(verify), "first",
      "prove plans never or before the first use of each shape", "off|first", 0, 0, 0, 0},
     {"verify_limit", WEFT_OPT_SIZE, PLAN(verify_limit), "20M",
@@ -124,15 +161,24 @@ const weft_option_t weft_figures_options[] = {
     {"edge", WEFT_OPT_STRING, FIGURES(edge), "",
      "measured figures of a transport, once per transport and level, in place of its own: "
      "TRANSPORT "
-     "inside|between latency=300ns overhead=100ns bandwidth=8GB/s wire=12GB/s",
+     "inside|between latency=300ns overhead=100ns bandwidth=8GB/s wire=12GB/s turn=2us slice=200ns "
+     "work=9GB/s",
      NULL, 0, 0, WEFT_OPTION_LIST, 0},
     {"kernel", WEFT_OPT_STRING, FIGURES(kernel), "",
-     "measured figures of a kernel, in place of its own: KERNEL float=9GB/s half=3GB/s copy=12GB/s",
+     "measured figures of a kernel, in place of its own: KERNEL float=9GB/s half=3GB/s copy=12GB/s "
+     "memory=6GB/s",
      NULL, 0, 0, WEFT_OPTION_LIST, 0},
     {"turn", WEFT_OPT_DURATION, FIGURES(turn), "1.5us",
      "time for the scheduler to pass a core on, where ranks outnumber cores", NULL, 0, 1, 0, 0},
     {"slice", WEFT_OPT_DURATION, FIGURES(slice), "170ns",
      "time of a core for both ends of a slice, where ranks outnumber cores", NULL, 0, 1, 0, 0},
+    {"cores", WEFT_OPT_REAL, FIGURES(cores), "0",
+     "cores that the ranks of a host have together; 0: as many as the system says", NULL, 0, 65536,
+     0, 0},
+    {"cache", WEFT_OPT_SIZE, FIGURES(cache), "0",
+     "bytes that the caches of a host hold: calls that touch more run at the kernel's rate "
+     "`memory`; 0: not known",
+     NULL, 0, 1099511627776.0, 0, 0},
     {NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0},
 };
 

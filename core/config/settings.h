@@ -10,18 +10,25 @@
 #include "core/config/config.h"
 
 typedef struct weft_core_settings {
-    const char *plugin_dir; /* absolute folder of the .so files; "" = beside the library */
+    const char *plugin_dir; /* absolute folders of the .so files, "a:b"; "" = beside the library */
     const char *net;        /* plugins to load, in order of preference, separated by blanks */
     const char *algo;
     const char *kernel;
     const char *tuner;
     const char *topo;
+    const char *machine; /* file that describes this machine; "" = none */
+    const char *rings;   /* graph files; "" = search */
+    const char *trees;
     const char *rails;    /* NAME:RAIL …; "" = not known */
     const char *topology; /* file with the levels above the hosts; "" = none */
+    const char *flight;   /* folder of the flight records; "" = in memory */
     int64_t log;          /* weft_log_level_t */
+    bool check;           /* plugins are held to their headers */
 } weft_core_settings_t;
 
 #define WEFT_EXCHANGE_AUTO 0
+
+typedef enum weft_quorum { WEFT_QUORUM_NONE = 0, WEFT_QUORUM_MAJORITY = 1 } weft_quorum_t;
 
 typedef struct weft_boot_settings {
     double init_timeout;    /* until all ranks have joined */
@@ -33,7 +40,9 @@ typedef struct weft_boot_settings {
     /* Folder in which the ranks of a launcher exchange the unique id; "": a private folder of this
      * user on this host. */
     const char *rendezvous;
-    int64_t exchange; /* how the unique id reaches the ranks of a launcher */
+    const char *label; /* of the user's: the ranks compare it, as every option, when they join */
+    int64_t exchange;  /* how the unique id reaches the ranks of a launcher */
+    int64_t quorum;    /* of ranks that must be left to go on: weft_quorum_t */
 } weft_boot_settings_t;
 
 typedef struct weft_exec_settings {
@@ -63,6 +72,8 @@ typedef struct weft_figures_settings {
     const char *kernel; /* list of measured kernels */
     double turn;        /* of a rank that waits for a core, where ranks outnumber cores */
     double slice;       /* of both ends of a slice there */
+    double cores;       /* that the ranks of a host have together; 0: what the system says */
+    uint64_t cache;     /* bytes that the caches of a host hold; 0: not known */
 } weft_figures_settings_t;
 
 typedef struct weft_settings {

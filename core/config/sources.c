@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Where given values come from: settings of the caller, the environment, and one file. */
+#include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +21,8 @@
 #define PREFIX "WEFT_"
 
 /* Variables with that prefix that are no options. */
-static const char *const other_variables[] = {"CONF", "UNIQUE_ID", "RANK", "NRANKS"};
+static const char *const other_variables[] = {"CONF",   "UNIQUE_ID",  "RANK",
+                                              "NRANKS", "LOCAL_RANK", "LOCAL_NRANKS"};
 
 static weft_status_t sources_setting_fail(const char *setting, const char *why)
 {
@@ -116,12 +119,16 @@ static weft_status_t sources_file_read(weft_config_t *config, const char *path, 
         return weft_fail(WEFT_ERR_CONFIG, 0, "configuration file %s: %s", path, why);
     }
     weft_status_t status = weft_os_read_file(path, FILE_MAX_BYTES, &text, &bytes, &os_errno);
-    if (status == WEFT_ERR_RESOURCE) {
+    if (os_errno == EFBIG) {
         return weft_fail(WEFT_ERR_CONFIG, 0, "configuration file %s: larger than 1 MiB", path);
+    }
+    if (status == WEFT_ERR_RESOURCE) {
+        return status;
     }
     if (status != WEFT_OK) {
         return weft_fail(WEFT_ERR_CONFIG, os_errno, "cannot read configuration file %s", path);
     }
+    config->file = weft_store_text(config, path, strlen(path));
     status = weft_config_parse(config, path, text, bytes);
     weft_os_free(text);
     return status;
@@ -175,21 +182,32 @@ static weft_status_t sources_settings_read(weft_config_t *config,
     return WEFT_OK;
 }
 
+static weft_config_t *sources_config_create(void)
+{
+    weft_config_t *config = weft_os_alloc(sizeof *config, 0);
+    if (config == NULL) {
+        weft_fail(WEFT_ERR_RESOURCE, 0, "out of memory while reading the configuration");
+        return NULL;
+    }
+    config->given_end = &config->given;
+    config->claims_end = &config->claims;
+    return config;
+}
+
 weft_status_t weft_config_load(const weft_comm_options_t *options, weft_config_t **config_p)
 {
     static const weft_comm_options_t none = {.size = sizeof none};
     options = options != NULL ? options : &none;
-    if (options->size < sizeof *options) {
+    /* Programs that were built before options had a name say a smaller size. */
+    if (options->size < offsetof(weft_comm_options_t, name)) {
         return weft_fail(WEFT_ERR_ARG, 0,
                          "options.size is %zu, expected sizeof(weft_comm_options_t) %zu",
                          options->size, sizeof *options);
     }
-    weft_config_t *config = weft_os_alloc(sizeof *config, 0);
+    weft_config_t *config = sources_config_create();
     if (config == NULL) {
-        return weft_fail(WEFT_ERR_RESOURCE, 0, "out of memory while reading the configuration");
+        return weft_error_record()->status;
     }
-    config->given_end = &config->given;
-    config->claims_end = &config->claims;
     weft_status_t status = sources_files_read(config, options->config);
     status = status == WEFT_OK ? sources_environment_read(config) : status;
     status = status == WEFT_OK ? sources_settings_read(config, options) : status;
@@ -198,6 +216,29 @@ weft_status_t weft_config_load(const weft_comm_options_t *options, weft_config_t
         return status;
     }
     *config_p = config;
+    return WEFT_OK;
+}
+
+int weft_config_cancel_fd(const weft_comm_options_t *options)
+{
+    const size_t needed = offsetof(weft_comm_options_t, cancel_fd) + sizeof options->cancel_fd;
+    return options != NULL && options->size >= needed ? options->cancel_fd : 0;
+}
+
+weft_status_t weft_config_copy(const weft_config_t *config, weft_config_t **copy_p)
+{
+    weft_config_t *copy = sources_config_create();
+    weft_status_t status = copy != NULL ? WEFT_OK : weft_error_record()->status;
+    for (const weft_given_t *g = config->given; status == WEFT_OK && g != NULL; g = g->next) {
+        weft_given_t given = *g;
+        given.claim = NULL;
+        status = weft_store_give(copy, &given);
+    }
+    if (status != WEFT_OK) {
+        weft_config_destroy(copy);
+        return status;
+    }
+    *copy_p = copy;
     return WEFT_OK;
 }
 
@@ -212,4 +253,9 @@ void weft_config_destroy(weft_config_t *config)
         block = next;
     }
     weft_os_free(config);
+}
+
+const char *weft_config_file(const weft_config_t *config)
+{
+    return config->file;
 }

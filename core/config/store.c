@@ -87,14 +87,21 @@ bool weft_store_given_is(const weft_given_t *given, const char *section, const c
     return strcmp(given->section, section) == 0 && strcmp(given->key, key) == 0;
 }
 
+/* Appends a part in capitals, as far as there is room. Returns the end, where a NUL stands. */
+static char *store_env_append(char *at, const char *end, const char *part)
+{
+    for (; *part != '\0' && at < end; part++) {
+        bool small = *part >= 'a' && *part <= 'z';
+        *at++ = small ? (char)(*part - 'a' + 'A') : (char)(*part == '-' ? '_' : *part);
+    }
+    *at = '\0';
+    return at;
+}
+
 void weft_store_env_name(const char *section, const char *key, char *name, size_t bytes)
 {
-    snprintf(name, bytes, "%s_%s", section, key != NULL ? key : "");
-    for (char *p = name; *p != '\0'; p++) {
-        if (*p >= 'a' && *p <= 'z') {
-            *p = (char)(*p - 'a' + 'A');
-        } else if (*p == '-') {
-            *p = '_';
-        }
-    }
+    const char *end = name + bytes - 1;
+    char *at = store_env_append(name, end, section);
+    at = store_env_append(at, end, "_");
+    (void)store_env_append(at, end, key != NULL ? key : "");
 }

@@ -57,6 +57,7 @@ struct weft_config {
     weft_claim_t *claims, **claims_end;
     weft_ignored_t *ignored;
     weft_alias_t *aliases;
+    const char *file;           /* the one that was read; NULL: none */
     weft_store_block_t *blocks; /* memory of all of this */
 };
 

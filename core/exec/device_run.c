@@ -143,6 +143,7 @@ static void device_run_image_describe(image_t *image, const weft_program_t *prog
     p->final = program->flags != 0;
     p->pairs = program->pairs;
     p->channels = program->channels;
+    p->messages = program->signature.coll == WEFT_SEND_RECV ? program->in_chunks : 0;
 }
 
 static weft_status_t device_prepare(const weft_program_t *program, weft_lanes_handle_t **handle_p)
@@ -195,7 +196,7 @@ void weft_device_run_fini(weft_device_run_t *device, const weft_program_t *progr
 
 /* Runs ----------------------------------------------------------------------------------------- */
 
-static weft_status_t device_export_ports(weft_interpreter_t *run)
+weft_status_t weft_device_run_export(weft_interpreter_t *run)
 {
     const weft_program_t *program = run->program;
     weft_status_t status = WEFT_OK;
@@ -258,7 +259,7 @@ bool weft_device_run_start(weft_interpreter_t *run, const weft_binding_t *bindin
         program->user.fn != NULL) {
         return false;
     }
-    weft_status_t status = device_export_ports(run);
+    weft_status_t status = weft_device_run_export(run);
     if (status == WEFT_OK) {
         weft_lanes_call_t call;
         weft_device_run_describe(run, binding, &call);
@@ -321,10 +322,10 @@ static weft_status_t device_waits_in_vain(const weft_port_t *port)
     return port != NULL && weft_port_is_dry(port) ? port->broken : WEFT_IN_PROGRESS;
 }
 
-/* Moves what the run has sent into the slots, where the drain looks for it. */
-static void device_settle_ports(const weft_program_t *program)
+void weft_device_run_settle(const weft_interpreter_t *run)
 {
     bool moved = false;
+    const weft_program_t *program = run->program;
     for (uint32_t i = 0; i < program->nports; i++) {
         weft_port_t *port = program->ports[i];
         if (!weft_port_is_mapped(port)) {
@@ -351,7 +352,7 @@ weft_status_t weft_device_run_step(weft_interpreter_t *run, bool *moved_p)
     }
     run->device_run.under_way = false;
     run->device_run.started = status;
-    device_settle_ports(run->program);
+    weft_device_run_settle(run);
     if (status == WEFT_OK) {
         run->stopped = run->nlanes;
     } else if (status == WEFT_ERR_MISMATCH) {

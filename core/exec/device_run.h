@@ -17,6 +17,10 @@ void weft_device_run_fini(weft_device_run_t *device, const weft_program_t *progr
  * a buffer, the operator is a function of the caller's, or runs of the program wait in streams. */
 bool weft_device_run_start(weft_interpreter_t *run, const weft_binding_t *binding);
 
+/* Gives the device the ports of the program, which are all bound. ERR_UNSUPPORTED: it cannot have
+ * them. Else the kernel's failure. */
+weft_status_t weft_device_run_export(weft_interpreter_t *run);
+
 /* Returns whether a run can be put into a stream: the device runs the program and knows its
  * ports. */
 bool weft_device_run_is_ready(const weft_interpreter_t *run);
@@ -28,6 +32,10 @@ void weft_device_run_describe(const weft_interpreter_t *run, const weft_binding_
  * ERR_PROTO comes with the peer. ERR_INTERNAL: the device names a port that does not exist. */
 weft_status_t weft_device_run_look(weft_interpreter_t *run, uint64_t number,
                                    weft_lanes_state_t *state);
+
+/* Moves what a run that has ended has sent into the slots of its ports, where those look for it who
+ * wait for the last messages to leave. */
+void weft_device_run_settle(const weft_interpreter_t *run);
 
 /* Returns the device's handle of the program. */
 static inline weft_lanes_handle_t *weft_device_run_handle(const weft_interpreter_t *run)

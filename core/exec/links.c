@@ -49,10 +49,9 @@ static weft_status_t links_ensure_adapter(weft_links_t *links, uint32_t i)
     } else if (transport->map != NULL || links->setup.first) {
         links->adapter[i] = transport->adapter;
     } else {
-        status =
-            weft_fail(WEFT_ERR_UNSUPPORTED, 0,
-                      "%s serves one communicator only: it lacks the extension " WEFT_NET_ATTACH,
-                      transport->loaded->plugin->name);
+        return weft_fail(WEFT_ERR_UNSUPPORTED, 0,
+                         "%s serves one communicator only: it lacks the extension " WEFT_NET_ATTACH,
+                         transport->loaded->plugin->name);
     }
     return status;
 }
@@ -314,7 +313,8 @@ static weft_status_t links_link_make_message(weft_links_t *links, weft_link_t *l
                                          .slot_bytes = links->setup.slot_bytes,
                                          .slots = links->setup.slots,
                                          .peer = link->node.peer,
-                                         .sends = sends};
+                                         .sends = sends,
+                                         .device = links->setup.gpudirect.memory != NULL};
     if (links_shall_be_gpudirect(links, link->transport) &&
         links_link_make_gpudirect(links, link, &params, &port->gpudirect, &region)) {
         return weft_message_port_open(&port->message, region);
@@ -378,7 +378,7 @@ static weft_status_t links_link_begin_conn(weft_links_t *links, weft_link_t *lin
     status = transport->ops->connect_begin(links->adapter[link->transport], &address, &params,
                                            &link->conn);
     weft_links_unlock(links, transport);
-    return status;
+    return weft_plugin_status(transport->loaded, "connect_begin", WEFT_RETURNS_FINAL, status);
 }
 
 /* Returns whether another device to the peer was not tried yet. */
@@ -387,9 +387,9 @@ static bool links_link_can_move(const weft_links_t *links, const weft_link_t *li
     bool other;
     const weft_links_setup_t *setup = &links->setup;
     uint32_t peer = setup->family[link->node.peer], number = link->node.channel;
-    uint32_t first = weft_transports_spread(setup->transports, peer, number, &other);
+    uint32_t first = weft_transports_spread(setup->transports, peer, number, 0, &other);
     return other &&
-           weft_transports_spread(setup->transports, peer, number + link->moves + 1, NULL) != first;
+           weft_transports_spread(setup->transports, peer, number, link->moves + 1, NULL) != first;
 }
 
 /* Decides what follows a failed try. Returns OK if there will be another, else the failure. */
@@ -410,7 +410,7 @@ static weft_status_t links_link_try_again(weft_links_t *links, weft_link_t *link
         link->moves++;
         link->transport =
             weft_transports_spread(links->setup.transports, links->setup.family[link->node.peer],
-                                   link->node.channel + link->moves, NULL);
+                                   link->node.channel, link->moves, NULL);
     }
     link->retry_at = now + (RETRY_NS << 2 * link->tries);
     return WEFT_OK;
@@ -418,8 +418,8 @@ static weft_status_t links_link_try_again(weft_links_t *links, weft_link_t *link
 
 static weft_status_t links_connect(weft_links_t *links, uint32_t peer, uint32_t channel)
 {
-    uint32_t net =
-        weft_transports_spread(links->setup.transports, links->setup.family[peer], channel, NULL);
+    const weft_links_setup_t *s = &links->setup;
+    uint32_t net = weft_transports_spread(s->transports, s->family[peer], channel, 0, NULL);
     weft_link_t *link = links_add(links, peer, channel, net);
     if (link == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate a link to rank %u", peer);
@@ -432,10 +432,10 @@ static weft_status_t links_connect(weft_links_t *links, uint32_t peer, uint32_t 
 
 weft_port_t *weft_links_port(weft_links_t *links, uint32_t peer, uint32_t channel, bool sends)
 {
+    channel = weft_transports_number(links->setup.transports, links->setup.family[peer], channel);
     weft_link_t *link = links_find(links, peer, channel);
     if (link == NULL && links->setup.rank < peer) {
         (void)links_connect(links, peer, channel); /* told by weft_links_progress */
-        return NULL;
     }
     if (link == NULL || link->state != WEFT_LINK_READY) {
         return NULL;
@@ -449,7 +449,8 @@ weft_port_t *weft_links_port(weft_links_t *links, uint32_t peer, uint32_t channe
 }
 
 /* The label passed the authentication, so a wrong one is a fault, not an attack. */
-static weft_status_t links_check_label(const weft_links_t *links, const weft_conn_label_t *label)
+static weft_status_t links_check_label(const weft_links_t *links, uint32_t index,
+                                       const weft_conn_label_t *label)
 {
     const weft_links_setup_t *setup = &links->setup;
     const char *field = NULL;
@@ -458,11 +459,10 @@ static weft_status_t links_check_label(const weft_links_t *links, const weft_con
     } else if (label->slots != setup->slots || label->slot_bytes != setup->slot_bytes) {
         field = "slots";
     }
-    if (field != NULL) {
-        return weft_fail(WEFT_ERR_PROTO, 0, "connection from rank %u has a wrong label: %s",
-                         label->from, field);
-    }
-    return WEFT_OK;
+    const char *name = weft_links_transport(links, index)->loaded->plugin->name;
+    return field == NULL ? WEFT_OK
+                         : weft_fail(WEFT_ERR_PROTO, 0, "%s: conn_info of rank %u: wrong label: %s",
+                                     name, label->from, field);
 }
 
 static weft_status_t links_attach(weft_links_t *links, uint32_t index, weft_net_conn_t *conn)
@@ -480,7 +480,7 @@ static weft_status_t links_attach(weft_links_t *links, uint32_t index, weft_net_
 static weft_status_t links_take_connection(weft_links_t *links, uint32_t index,
                                            weft_net_conn_t *conn, const weft_conn_label_t *label)
 {
-    weft_status_t status = links_check_label(links, label);
+    weft_status_t status = links_check_label(links, index, label);
     if (status == WEFT_OK && links_find(links, label->from, label->channel) != NULL) {
         status = weft_fail(WEFT_ERR_PROTO, 0, "rank %u connected twice on channel %u", label->from,
                            label->channel);
@@ -512,7 +512,9 @@ static weft_status_t links_link_poll_conn(weft_links_t *links, weft_link_t *link
                                                    : links_link_begin_conn(links, link);
     }
     weft_links_lock(links, transport);
+    weft_call_note_t before = weft_call_enter(transport->loaded->plugin->name, "connect_poll");
     weft_status_t status = transport->ops->connect_poll(link->conn);
+    weft_call_leave(before);
     weft_links_unlock(links, transport);
     return weft_plugin_status(transport->loaded, "connect_poll", WEFT_RETURNS_IN_PROGRESS, status);
 }

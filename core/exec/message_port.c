@@ -55,9 +55,13 @@ weft_status_t weft_message_port_init_slots(weft_message_port_t *message, weft_po
 }
 
 /* A rank has two ports for each peer, and most peers send little: the slots take what is used of
- * them. Those of a transport that registers memory stay in place as a whole. */
+ * them. Those of a transport that registers memory stay in place as a whole. A device needs to see
+ * them at an address of its own. */
 static uint8_t *message_slots(const weft_message_port_params_t *params, size_t bytes)
 {
+    if (params->device) {
+        return weft_os_shared_pages(bytes);
+    }
     bool pinned = WEFT_HAS(params->net, weft_net_ops_t, reg);
     return pinned ? weft_os_pages(bytes) : weft_os_sparse_pages(bytes);
 }
@@ -83,6 +87,8 @@ void weft_message_port_fini_slots(weft_message_port_t *message)
     weft_poll_list_remove(message->params.list, &message->entry);
     weft_os_free(message->slot);
     message->slot = NULL;
+    weft_os_free(message->why);
+    message->why = NULL;
 }
 
 void weft_message_port_fini(weft_port_t *port)
@@ -95,10 +101,23 @@ void weft_message_port_fini(weft_port_t *port)
 
 /* Posts ---------------------------------------------------------------------------------------- */
 
+/* Whoever looks at the port later has a record of something else by then. */
+static void message_keep_reason(weft_message_port_t *message, weft_status_t status)
+{
+    const weft_error_t *error = weft_error_record();
+    if (error->status == status) {
+        message->why = weft_os_alloc(sizeof *message->why, 0);
+    }
+    if (message->why != NULL) {
+        *message->why = *error;
+    }
+}
+
 void weft_message_port_break(weft_message_port_t *message, weft_status_t status)
 {
     if (message->port.broken == WEFT_OK) {
         message->port.broken = status;
+        message_keep_reason(message, status);
     }
     weft_poll_list_add(message->params.list, &message->entry);
 }
@@ -132,6 +151,7 @@ static weft_status_t message_post_one(weft_message_port_t *message, uint32_t *po
                         .context = slot};
     slot->state = WEFT_SLOT_POSTED;
     weft_status_t status;
+    weft_call_note_t before = weft_call_enter(message->params.loaded->plugin->name, "post");
     if (slot->apart != NULL) {
         op.bytes = sizeof(weft_message_header_t);
         status = message->params.payload->send(message->params.conn, &op, slot->apart, slot->bytes);
@@ -142,6 +162,7 @@ static weft_status_t message_post_one(weft_message_port_t *message, uint32_t *po
             status = message_check_post(message, status, posted_p);
         }
     }
+    weft_call_leave(before);
     if (*posted_p == 0) {
         slot->state = WEFT_SLOT_QUEUED;
     }
@@ -250,11 +271,20 @@ const weft_signature_t *weft_message_port_signature(const weft_port_t *port)
     return &weft_message_header(port->payloads + weft_port_slot(port) * port->stride)->signature;
 }
 
+void weft_message_port_recall(const weft_port_t *port)
+{
+    if (port->kind != WEFT_PORT_MAPPED && port->broken != WEFT_OK &&
+        weft_message_port_const(port)->why != NULL) {
+        *weft_error_record() = *weft_message_port_const(port)->why;
+    }
+}
+
 weft_status_t weft_message_port_flush(weft_port_t *port, bool *moved_p)
 {
     weft_message_port_t *message = weft_message_port(port);
     weft_status_t status = message_post(message);
     (void)moved_p;
+    weft_message_port_recall(port);
     return status == WEFT_OK && message->unposted > 0 ? WEFT_IN_PROGRESS : status;
 }
 

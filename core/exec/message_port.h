@@ -39,6 +39,7 @@ typedef struct weft_message_port_params {
     uint32_t slots; /* a power of two */
     uint32_t peer;
     bool sends;
+    bool device; /* a device may run the lanes */
 } weft_message_port_params_t;
 
 struct weft_message_port {
@@ -53,6 +54,7 @@ struct weft_message_port {
     uint32_t unposted;         /* slots in state QUEUED */
     weft_poll_entry_t entry;   /* listed while unposted, broken, or used by a proxy */
     struct weft_proxy *proxy;  /* of a device that uses the port, or NULL; see proxy.h */
+    weft_error_t *why;         /* the record of what broke the port; NULL: none was written */
 };
 
 static inline weft_message_port_t *weft_message_port(weft_port_t *port)
@@ -100,6 +102,9 @@ weft_status_t weft_message_port_send_apart(weft_port_t *port, const weft_signatu
  * `to`, if it is `bytes` bytes long. weft_port_payload() tells where it is when it is here. */
 void weft_message_port_place(weft_port_t *port, uint64_t ahead, void *to, uint64_t bytes);
 
+/* Puts the record of what broke the port, if there is one, in place of the thread's. Any port. */
+void weft_message_port_recall(const weft_port_t *port);
+
 /* Takes a completion whose context is a weft_message_slot_t. */
 void weft_message_port_complete(const weft_net_completion_t *completion);
 
@@ -117,7 +122,8 @@ void weft_message_port_fini_slots(weft_message_port_t *message);
 /* Queues the next slot and posts what can be posted. Sends: the message, of `bytes` bytes of
  * payload, is complete in its slot. Returns the failure of the connection. */
 weft_status_t weft_message_port_push(weft_message_port_t *message, uint64_t bytes);
-/* Breaks the port, so that every use and every poll tells it. Keeps the first failure. */
+/* Breaks the port, so that every use and every poll tells it. Keeps the first failure, and the
+ * thread's error record if it is of that status. */
 void weft_message_port_break(weft_message_port_t *message, weft_status_t status);
 
 /* Operations that tables of several kinds share (port_base.h). */

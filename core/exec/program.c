@@ -54,10 +54,16 @@ size_t weft_program_bytes(const weft_program_t *program)
            weft_aims_bytes(&program->aims);
 }
 
-/* Returns the number of a connection: 16 bits of the plan, one for sends and receives, the copy. */
-static uint32_t program_link_channel(uint32_t copy, uint32_t channel)
+/* Returns the number of the connection of a port (transports.h). Chains have one NIC for both
+ * directions. */
+static uint32_t program_link_number(const weft_program_t *program, uint32_t i)
 {
-    return copy << 17 | channel;
+    const weft_plan_port_t *p = weft_program_port(program, i);
+    uint32_t copy = i / program->plan->nports, way = p->way & ~WEFT_PLAN_WAY_BACK;
+    bool out = (p->sends != 0) == ((p->way & WEFT_PLAN_WAY_BACK) == 0);
+    bool ring = way != 0 && (way & WEFT_PLAN_WAY_CHAIN) == 0;
+    return copy << WEFT_LINK_COPY_SHIFT | p->channel | way << WEFT_LINK_WAY_SHIFT |
+           (ring && out ? WEFT_LINK_WAY_OUT : 0);
 }
 
 const weft_plan_port_t *weft_program_port(const weft_program_t *program, uint32_t i)
@@ -70,8 +76,8 @@ weft_status_t weft_program_bind(weft_program_t *program, weft_links_t *links)
     for (uint32_t i = 0; i < program->nports; i++) {
         if (program->ports[i] == NULL) {
             const weft_plan_port_t *p = weft_program_port(program, i);
-            uint32_t channel = program_link_channel(i / program->plan->nports, p->channel);
-            program->ports[i] = weft_links_port(links, p->peer, channel, p->sends != 0);
+            program->ports[i] =
+                weft_links_port(links, p->peer, program_link_number(program, i), p->sends != 0);
             program->bound += program->ports[i] != NULL;
         }
     }

@@ -84,7 +84,7 @@ weft_status_t weft_proxy_ensure(weft_message_port_t *message)
     size_t headers = port->slots * sizeof(weft_slot_header_t);
     size_t bytes = sizeof(weft_fifo_control_t) + headers + port->slots * sizeof(uint32_t);
     weft_proxy_t *proxy = weft_os_alloc(sizeof *proxy, 0);
-    uint8_t *memory = proxy != NULL ? weft_os_pages(bytes) : NULL;
+    uint8_t *memory = proxy != NULL ? weft_os_shared_pages(bytes) : NULL;
     if (memory == NULL) {
         weft_os_free(proxy);
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM,

@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/exec/landing.h"
 #include "core/exec/link_state.h"
+#include "core/exec/port.h"
 #include "core/exec/port_export.h"
 #include "core/exec/proxy.h"
 #include "core/exec/slot_pool.h"
@@ -58,7 +59,9 @@ weft_status_t weft_links_poll(weft_links_t *links)
             continue;
         }
         uint32_t count = 0;
+        weft_call_note_t before = weft_call_enter(transport->loaded->plugin->name, "poll");
         weft_status_t status = transport->ops->poll(links->adapter[i], completions, BATCH, &count);
+        weft_call_leave(before);
         if (status != WEFT_OK || count > BATCH) {
             status = traffic_check_poll(transport, status, count);
         }
@@ -181,6 +184,15 @@ weft_status_t weft_links_flush(weft_links_t *links, bool *moved_p)
     return status;
 }
 
+weft_port_t *weft_links_lost(const weft_links_t *links)
+{
+    const weft_poll_entry_t *entry = links->busy.first;
+    while (entry != NULL && (entry->port->broken == WEFT_OK || !weft_port_holds(entry->port))) {
+        entry = entry->next;
+    }
+    return entry != NULL ? entry->port : NULL;
+}
+
 weft_status_t weft_links_announce_windows(weft_links_t *links)
 {
     weft_status_t status = WEFT_OK;
@@ -194,8 +206,11 @@ weft_status_t weft_links_announce_windows(weft_links_t *links)
 void weft_links_withdraw_memory(weft_links_t *links)
 {
     for (weft_link_t *link = links != NULL ? links->first : NULL; link != NULL; link = link->next) {
+        /* Memory may have ended between the making of one end and that of the other. */
         if (link->send.head.ops != NULL) {
             weft_zero_copy_withdraw(&link->send.head);
+        }
+        if (link->receive.head.ops != NULL) {
             weft_landing_withdraw(&link->receive.head);
         }
     }

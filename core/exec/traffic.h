@@ -17,6 +17,9 @@ weft_status_t weft_links_poll(weft_links_t *links);
  * work only. Sets *moved_p if a proxy passed something on. Returns the failure of the first
  * broken port, with the peer; the other ports were served. */
 weft_status_t weft_links_flush(weft_links_t *links, bool *moved_p);
+/* Returns a port that broke with messages which never left, or NULL. Its peer waits for them,
+ * unless it has left. */
+weft_port_t *weft_links_lost(const weft_links_t *links);
 /* Sleeps until weft_links_poll() or weft_links_progress() may find something, or for about
  * `timeout_ns`. Returns whether a sleep was possible: false if there is nothing to wait for, or a
  * transport that cannot tell. */

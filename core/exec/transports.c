@@ -44,6 +44,7 @@ struct weft_transports {
     size_t info_bytes; /* of one rank */
     uint8_t *infos;    /* connect info of all ranks */
     uint8_t *serving;  /* per rank: index of the transport */
+    weft_link_ways_t ways;
     weft_transports_user_t *users;
     early_t *early;
     kept_t *kept;
@@ -53,9 +54,11 @@ static weft_status_t transports_plugin_create(weft_transport_t *transport)
 {
     transport->ops = transport->loaded->plugin->ops;
     const weft_loaded_t *loaded = transport->loaded;
+    weft_call_note_t before = weft_call_enter(loaded->plugin->name, "create");
     weft_status_t status =
         weft_plugin_status(loaded, "create", WEFT_RETURNS_FINAL,
                            transport->ops->create(loaded->host, loaded->config, &transport->net));
+    weft_call_leave(before);
     if (status != WEFT_OK) {
         return status;
     }
@@ -74,6 +77,7 @@ static weft_status_t transports_device_open(weft_transport_t *transport, uint32_
 {
     const weft_loaded_t *loaded = transport->loaded;
     transport->device = device;
+    weft_call_note_t before = weft_call_enter(loaded->plugin->name, "device_open");
     weft_status_t status = weft_net_props_read(loaded, transport->net, device, &transport->props);
     if (status == WEFT_OK) {
         status = transport->ops->device_open(transport->net, device, &transport->adapter);
@@ -84,6 +88,7 @@ static weft_status_t transports_device_open(weft_transport_t *transport, uint32_
             transport->ops->listen(transport->adapter, &transport->address, &transport->listener);
         status = weft_plugin_status(loaded, "listen", WEFT_RETURNS_FINAL, status);
     }
+    weft_call_leave(before);
     return status;
 }
 
@@ -254,22 +259,11 @@ weft_connect_layout_t weft_transports_own_layout(const weft_transports_t *transp
     return layout;
 }
 
-/* The bytes of the first `count` addresses in a connect info. */
-static size_t transports_info_bytes(const weft_transports_t *transports, uint32_t count)
-{
-    size_t bytes = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        uint8_t longest = transports->layout.bytes[i];
-        bytes += longest == 0 ? 0 : 1 + (size_t)longest;
-    }
-    return bytes;
-}
-
 size_t weft_transports_set_layout(weft_transports_t *transports,
                                   const weft_connect_layout_t *layout)
 {
     transports->layout = *layout;
-    size_t bytes = transports_info_bytes(transports, WEFT_TRANSPORTS_MAX);
+    size_t bytes = weft_connect_bytes(&transports->layout, WEFT_TRANSPORTS_MAX);
     transports->info_bytes = bytes > 0 ? bytes : 1;
     return transports->info_bytes;
 }
@@ -281,7 +275,7 @@ void weft_transports_connect_info(const weft_transports_t *transports, uint8_t *
     memset(info, 0, transports->info_bytes);
     for (uint32_t i = 0; i < transports->count; i++) {
         const weft_net_address_t *address = &transports->entry[i].address;
-        uint8_t *at = info + transports_info_bytes(transports, i);
+        uint8_t *at = info + weft_connect_bytes(&transports->layout, i);
         uint8_t bytes = transports_address_bytes(address);
         if (bytes > 0) {
             at[0] = bytes;
@@ -296,7 +290,7 @@ void weft_transports_address(const weft_transports_t *transports, uint32_t peer,
 {
     uint32_t longest = transports->layout.bytes[index];
     const uint8_t *at = transports->infos + peer * transports->info_bytes +
-                        transports_info_bytes(transports, index);
+                        weft_connect_bytes(&transports->layout, index);
     *address = (weft_net_address_t){.bytes = longest > 0 && at[0] <= longest ? at[0] : 0};
     memcpy(address->data, at + 1, address->bytes);
 }
@@ -369,8 +363,20 @@ uint32_t weft_transports_index(const weft_transports_t *transports, uint32_t pee
     return transports->serving[peer];
 }
 
+void weft_transports_set_ways(weft_transports_t *transports, const weft_link_ways_t *ways)
+{
+    transports->ways = *ways;
+}
+
+uint32_t weft_transports_number(const weft_transports_t *transports, uint32_t peer, uint32_t number)
+{
+    return weft_connect_devices(&transports->layout) == 1
+               ? weft_link_without_way(number)
+               : weft_link_number(&transports->ways, transports->rank, peer, number);
+}
+
 uint32_t weft_transports_spread(const weft_transports_t *transports, uint32_t peer, uint32_t number,
-                                bool *other_p)
+                                uint32_t tries, bool *other_p)
 {
     uint32_t found[WEFT_TRANSPORT_DEVICES], count = 0;
     uint32_t first = transports->serving[peer];
@@ -384,7 +390,12 @@ uint32_t weft_transports_spread(const weft_transports_t *transports, uint32_t pe
     if (other_p != NULL) {
         *other_p = count > 1;
     }
-    return found[number % count];
+    const char *nic = weft_link_nic(&transports->ways, transports->rank, peer, number);
+    uint32_t at = weft_link_turn(number);
+    for (uint32_t i = 0; nic != NULL && i < count; i++) {
+        at = weft_link_is_nic(transports->entry[found[i]].props.name, nic) ? i : at;
+    }
+    return found[(at + tries) % count];
 }
 
 uint64_t weft_transports_table_bytes(const weft_transports_t *transports)
@@ -484,9 +495,10 @@ static weft_status_t transports_early_add(weft_transports_t *transports, uint32_
     const weft_net_ops_t *ops = transports->entry[index].ops;
     weft_net_conn_info_t info = {.size = sizeof info};
     early_t *early = weft_os_alloc(sizeof *early, 0);
-    weft_status_t status = early == NULL
-                               ? weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot take a connection")
-                               : ops->conn_info(conn, &info);
+    weft_status_t status =
+        early == NULL ? weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot take a connection")
+                      : weft_plugin_status(transports->entry[index].loaded, "conn_info",
+                                           WEFT_RETURNS_FINAL, ops->conn_info(conn, &info));
     if (status != WEFT_OK) {
         ops->conn_close(conn);
         weft_os_free(early);
@@ -511,7 +523,12 @@ static weft_status_t transports_early_accept_all(weft_transports_t *transports,
         if (transport->listener == NULL || !serves) {
             continue;
         }
+        weft_call_note_t before = weft_call_enter(transport->loaded->plugin->name, "accept");
         weft_status_t status = transport->ops->accept(transport->listener, &conn);
+        weft_call_leave(before);
+        if (status != WEFT_AGAIN) {
+            status = weft_plugin_status(transport->loaded, "accept", WEFT_RETURNS_AGAIN, status);
+        }
         if (status == WEFT_OK) {
             status = transports_early_add(transports, i, conn);
         }

@@ -12,6 +12,7 @@
 
 #include <weft/plugin/net.h>
 
+#include "core/exec/link_ways.h"
 #include "core/exec/payload_location.h"
 #include "core/os/os.h"
 #include "core/plugin/registry.h"
@@ -80,6 +81,26 @@ typedef struct weft_connect_layout {
     uint8_t bytes[WEFT_TRANSPORTS_MAX]; /* of the longest address, by transport */
 } weft_connect_layout_t;
 
+/* Returns the bytes of the first `count` addresses in a connect info. */
+static inline size_t weft_connect_bytes(const weft_connect_layout_t *layout, uint32_t count)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        bytes += layout->bytes[i] == 0 ? 0 : 1 + (size_t)layout->bytes[i];
+    }
+    return bytes;
+}
+
+/* Returns the most devices that a rank has of one plugin, at least 1. */
+static inline uint32_t weft_connect_devices(const weft_connect_layout_t *layout)
+{
+    uint32_t most = 1;
+    for (uint32_t i = WEFT_TRANSPORT_PLUGINS; i < WEFT_TRANSPORTS_MAX; i++) {
+        most = layout->bytes[i] > 0 ? i / WEFT_TRANSPORT_PLUGINS + 1 : most;
+    }
+    return most;
+}
+
 /* Returns the lengths of this rank's addresses. */
 weft_connect_layout_t weft_transports_own_layout(const weft_transports_t *transports);
 /* Takes the lengths that hold for all ranks, and returns the bytes of a connect info. */
@@ -94,11 +115,21 @@ weft_status_t weft_transports_choose(weft_transports_t *transports, uint8_t *inf
                                      uint32_t *used_p);
 /* Returns the index of the first transport that serves rank `peer` of the family. */
 uint32_t weft_transports_index(const weft_transports_t *transports, uint32_t peer);
-/* Returns the index of the transport for link number `number` to that rank: numbers take turns on
- * the devices of the serving plugin that reach the device of the same index there. `other_p` may be
- * NULL; else *other_p tells whether there is more than one. */
+/* Takes which NICs the ways of the topology use; what it points to is kept by the caller. To be
+ * called on all ranks or on none. */
+void weft_transports_set_ways(weft_transports_t *transports, const weft_link_ways_t *ways);
+/* Returns the number of the link that a port to that rank has: OUT becomes UP, and there is no way
+ * where ways choose nothing, which is inside a host, or if no rank has a second device. Equal on
+ * both ranks. */
+uint32_t weft_transports_number(const weft_transports_t *transports, uint32_t peer,
+                                uint32_t number);
+/* Returns the index of the transport for link number `number` to that rank, the first time that it
+ * is tried (`tries` 0) or after as many tries on others. The devices of the serving plugin that
+ * reach the device of the same index there take turns, beginning with the NIC of the link's way if
+ * it is one of them, else at a device that follows from the number. `other_p` may be NULL; else
+ * *other_p tells whether there is more than one. */
 uint32_t weft_transports_spread(const weft_transports_t *transports, uint32_t peer, uint32_t number,
-                                bool *other_p);
+                                uint32_t tries, bool *other_p);
 /* Copies the address of rank `peer` of the family on transport `index`. */
 void weft_transports_address(const weft_transports_t *transports, uint32_t peer, uint32_t index,
                              weft_net_address_t *address);

@@ -43,6 +43,8 @@ void weft_os_trim(void);
 void *weft_os_pages(size_t bytes);
 /* As weft_os_pages(), but takes what is touched only: for memory of which little may be used. */
 void *weft_os_sparse_pages(size_t bytes);
+/* As weft_os_sparse_pages(), shared: a kernel may map it a second time for its device. */
+void *weft_os_shared_pages(size_t bytes);
 void weft_os_pages_free(void *memory, size_t bytes);
 
 /* Threads -------------------------------------------------------------------------------------- */
@@ -160,7 +162,8 @@ void weft_os_host_name(char *name, size_t bytes);
 /* Files ---------------------------------------------------------------------------------------- */
 
 /* Reads a regular file of at most `max` bytes. *text_p ends with NUL; free it with weft_os_free().
- * ERR_RESOURCE if the file is larger, ERR_SYSTEM with errno in *errno_p. Records no error. */
+ * ERR_RESOURCE with EFBIG in *errno_p if the file is larger, with ENOMEM if there is no memory;
+ * ERR_SYSTEM with errno. */
 weft_status_t weft_os_read_file(const char *path, size_t max, char **text_p, size_t *bytes_p,
                                 int *errno_p);
 

@@ -58,10 +58,34 @@ static bool os_folder_write_all(int fd, const void *data, size_t bytes)
     return true;
 }
 
+/* Writes a file that has no name yet, so that nothing is left if the process is killed, and names it.
+ * False: there is a file of that name, or the file system cannot do that. */
+static bool os_folder_write_new(const char *path, const void *data, size_t bytes)
+{
+    char folder[PATH_MOST], nameless[64];
+    const char *end = strrchr(path, '/');
+    if (end == NULL || (size_t)(end - path) >= sizeof folder) {
+        return false;
+    }
+    snprintf(folder, sizeof folder, "%.*s", (int)(end - path), path);
+    int fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        return false;
+    }
+    snprintf(nameless, sizeof nameless, "/proc/self/fd/%d", fd);
+    bool good = os_folder_write_all(fd, data, bytes) &&
+                linkat(AT_FDCWD, nameless, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0;
+    close(fd);
+    return good;
+}
+
 weft_status_t weft_os_private_write(const char *path, const void *data, size_t bytes)
 {
     char temporary[PATH_MOST];
     uint64_t random;
+    if (os_folder_write_new(path, data, bytes)) {
+        return WEFT_OK;
+    }
     weft_status_t status = weft_os_random(&random, sizeof random);
     if (status != WEFT_OK) {
         return status;

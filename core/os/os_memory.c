@@ -43,6 +43,12 @@ void *weft_os_sparse_pages(size_t bytes)
     return memory != MAP_FAILED ? memory : NULL;
 }
 
+void *weft_os_shared_pages(size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return memory != MAP_FAILED ? memory : NULL;
+}
+
 void *weft_os_pages(size_t bytes)
 {
     void *memory = weft_os_sparse_pages(bytes);

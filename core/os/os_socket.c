@@ -14,7 +14,11 @@
 
 #include "core/base/error.h"
 #include "core/os/os.h"
+#include "core/os/os_cancel.h"
 #include "core/os/os_socket.h"
+
+/* Waits for more descriptors are not those of a join. */
+#define CANCELLED_MOST 7u
 
 /* Sets an integer option; used where a failure changes nothing that matters. */
 static void os_socket_set_option(int fd, int level, int name, int value)
@@ -234,7 +238,7 @@ static void os_socket_poll_failed(uint32_t count)
     }
 }
 
-int weft_os_poll(struct pollfd *entries, uint32_t count, uint64_t until)
+static int os_socket_poll(struct pollfd *entries, uint32_t count, uint64_t until)
 {
     for (;;) {
         uint64_t left = os_socket_time_left(until);
@@ -249,6 +253,23 @@ int weft_os_poll(struct pollfd *entries, uint32_t count, uint64_t until)
             return -1;
         }
     }
+}
+
+int weft_os_poll(struct pollfd *entries, uint32_t count, uint64_t until)
+{
+    struct pollfd all[CANCELLED_MOST + 1];
+    int cancel = weft_os_cancel_fd();
+    if (cancel < 0 || count > CANCELLED_MOST) {
+        return os_socket_poll(entries, count, until);
+    }
+    memcpy(all, entries, count * sizeof *entries);
+    all[count] = (struct pollfd){.fd = cancel, .events = POLLIN};
+    int ready = os_socket_poll(all, count + 1, until);
+    if (ready > 0 && weft_os_cancelled() != WEFT_OK) {
+        return -1;
+    }
+    memcpy(entries, all, count * sizeof *entries);
+    return ready > 0 && all[count].revents != 0 ? ready - 1 : ready;
 }
 
 weft_status_t weft_os_watch_open(int *watch_p)
@@ -320,6 +341,15 @@ weft_status_t weft_os_files_reserve(uint32_t count, const char *what)
                      "(ulimit -n; hard limit %llu), %llu are needed",
                      what, (unsigned long long)before, (unsigned long long)files.rlim_max,
                      (unsigned long long)need);
+}
+
+uint64_t weft_os_files_most(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_max == RLIM_INFINITY) {
+        return UINT64_MAX;
+    }
+    return files.rlim_max;
 }
 
 weft_status_t weft_os_wake_open(int *fd_p)

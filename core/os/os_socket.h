@@ -45,7 +45,7 @@ void weft_os_close(int fd);
 /* Waits until an entry with fd ≥ 0 is ready or the monotonic time `until` has come. Returns how
  * many are ready; −1 if the system cannot wait for them, with the cause as error record:
  * ERR_RESOURCE names RLIMIT_NOFILE when that allows fewer entries, whether they are in use or
- * not. */
+ * not; ERR_ABORTED: os_cancel.h. */
 int weft_os_poll(struct pollfd *entries, uint32_t count, uint64_t until);
 
 /* A watch: any number of descriptors that are waited for together, at a cost per event. It tells
@@ -61,6 +61,8 @@ int weft_os_watch_wait(int watch, uint64_t *tags, uint32_t room, uint64_t until)
  * the hard one if it must. ERR_RESOURCE: names RLIMIT_NOFILE, its value, and the value that is
  * needed for `what`. */
 weft_status_t weft_os_files_reserve(uint32_t count, const char *what);
+/* Returns how many descriptors this process may have at most; UINT64_MAX: no limit. */
+uint64_t weft_os_files_most(void);
 
 /* Opens a descriptor that becomes readable when any thread wakes it. */
 weft_status_t weft_os_wake_open(int *fd_p);

@@ -3,6 +3,7 @@
  * The builder: appends what an emitter says to a draft. */
 #include "core/plan/builder.h"
 
+#include "core/os/call_note.h"
 #include "core/plan/splice.h"
 
 #define CHANNEL_MAX (1u << 16)
@@ -48,7 +49,7 @@ static uint32_t builder_build_port(weft_plan_builder_t *builder, uint32_t lane, 
         weft_plan_mistake(draft, WEFT_ERR_PLAN, "port %u has channel %u, limit %u", plan->nports,
                           channel, CHANNEL_MAX - 1);
     }
-    if (draft->status != WEFT_OK) {
+    if (weft_plan_is_dropped(draft)) {
         return 0;
     }
     void *ports = weft_plan_grown(draft, plan->ports, plan->nports, sizeof *plan->ports);
@@ -61,6 +62,20 @@ static uint32_t builder_build_port(weft_plan_builder_t *builder, uint32_t lane, 
                                                    .lane = (uint8_t)lane,
                                                    .sends = sends != 0 ? 1 : 0};
     return plan->nports++;
+}
+
+static void builder_build_along(weft_plan_builder_t *builder, uint32_t port, uint32_t way)
+{
+    weft_plan_draft_t *draft = builder_draft_of(builder);
+    if (way > UINT8_MAX) {
+        weft_plan_mistake(draft, WEFT_ERR_PLAN, "port %u goes along way %u, which does not exist",
+                          port, way);
+    } else if (!weft_plan_is_dropped(draft) && port < draft->plan->nports) {
+        draft->plan->ports[port].way = (uint8_t)way;
+    } else if (!weft_plan_is_dropped(draft)) {
+        weft_plan_mistake(draft, WEFT_ERR_PLAN, "along() for port %u of %u", port,
+                          draft->plan->nports);
+    }
 }
 
 static uint32_t builder_build_move(weft_plan_builder_t *builder, uint32_t lane,
@@ -125,8 +140,24 @@ weft_status_t weft_plan_builder_init(weft_plan_draft_t *draft, const weft_algo_c
                                              .end = builder_build_end,
                                              .bar = builder_build_bar,
                                              .sub = weft_plan_build_sub,
-                                             .call = weft_plan_build_call}};
+                                             .call = weft_plan_build_call,
+                                             .along = builder_build_along}};
     return weft_plan_draft_init(draft, call);
+}
+
+/* The draft is not of this function, so that it keeps what was written to it before the jump. */
+static weft_status_t builder_run(weft_plan_draft_t *draft, const weft_plan_emitter_t *emitter,
+                                 const weft_algo_call_t *call)
+{
+    weft_call_note_t before = weft_call_now();
+    weft_status_t status = WEFT_OK; /* after the jump the draft has a mistake */
+    if (setjmp(draft->out) == 0) {
+        draft->may_leave = true;
+        status = emitter->ops->emit(emitter->algo, call, emitter->view, &draft->builder);
+    }
+    draft->may_leave = false;
+    weft_call_leave(before); /* whoever noted calls in between was left too */
+    return status;
 }
 
 static weft_status_t builder_emit_from(const weft_plan_emitter_t *emitter,
@@ -138,7 +169,7 @@ static weft_status_t builder_emit_from(const weft_plan_emitter_t *emitter,
         return status;
     }
     draft.emitter = emitter;
-    status = emitter->ops->emit(emitter->algo, call, emitter->view, &draft.builder);
+    status = builder_run(&draft, emitter, call);
     if (status == WEFT_OK) {
         status = weft_plan_draft_finish(&draft, plan_p);
     }

@@ -3,6 +3,8 @@
  * Seconds from the figures of a plan. */
 #include "core/plan/cost.h"
 
+#include <stdbool.h>
+
 /* A chunk of a call, over all passes, that is still in the caches when the next rank reads it. */
 #define CACHED 65536.0
 /* Two ends make a link in this time, and this many calls pay for it. */
@@ -18,7 +20,8 @@ double weft_cost_overhead(uint64_t latency_ns, uint64_t overhead_ns)
 weft_cost_model_t weft_cost_uniform(double alpha, double beta, double gamma, double overhead)
 {
     weft_cost_edge_t edge = {.alpha = alpha, .beta = beta, .overhead = overhead};
-    return (weft_cost_model_t){.level = {edge, edge}, .gamma = gamma};
+    weft_cost_busy_t busy = {.slice = 2 * overhead, .beta = 2 * beta};
+    return (weft_cost_model_t){.level = {edge, edge}, .busy = {busy, busy}, .gamma = gamma};
 }
 
 static double cost_seconds(const weft_cost_work_t *work, const weft_cost_model_t *model,
@@ -56,21 +59,29 @@ double weft_cost_crowd_time(const weft_cost_t *cost, const weft_cost_model_t *mo
     uint64_t passes = bytes == 0 ? 1 : (bytes + pass_bytes - 1) / pass_bytes;
     double count = (double)passes * slices;
     double each = (double)bytes / (count * k);
-    double turns = weft_cost_sum(cost->fill.hops) * crowd->ranks;
     /* While a rank waits for its turn the others fill the caches with chunks of theirs. */
     double chunk = (double)bytes / k, refill = chunk < CACHED ? 0 : chunk * model->gamma;
-    double work = cost->total_touched * each * model->gamma;
+    double turns = 0, work = cost->total_touched * each * model->gamma;
     for (uint32_t l = 0; l < WEFT_LEVELS; l++) {
-        work += (double)cost->total_chunks[l] * (crowd->slice + each * 2 * model->level[l].beta);
+        const weft_cost_busy_t *busy = &model->busy[l];
+        turns += cost->fill.hops[l] * crowd->ranks * ((double)passes * busy->turn + refill);
+        work += (double)cost->total_chunks[l] * (busy->slice + each * busy->beta);
     }
-    return (turns * ((double)passes * crowd->turn + refill) + count * crowd->part * work) /
-           crowd->cores;
+    return (turns + count * crowd->part * work) / crowd->cores;
 }
 
 double weft_cost_wire_time(const weft_cost_t *cost, const weft_cost_model_t *model, uint64_t bytes,
                            uint32_t k)
 {
     return (double)cost->wire_chunks * ((double)bytes / k) * model->wire;
+}
+
+double weft_cost_gamma(const weft_cost_t *cost, const weft_cost_model_t *model,
+                       const weft_cost_crowd_t *crowd, uint64_t bytes, uint32_t k)
+{
+    double touched = cost->total_touched * crowd->part * ((double)bytes / k);
+    bool leaves = model->cache > 0 && touched > model->cache && model->memory > model->gamma;
+    return leaves ? model->memory : model->gamma;
 }
 
 double weft_cost_links(const weft_cost_t *cost, const weft_cost_crowd_t *crowd)

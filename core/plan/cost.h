@@ -25,11 +25,21 @@ typedef struct weft_cost_edge {
     double overhead; /* seconds per slice and edge of any other slice */
 } weft_cost_edge_t;
 
+/* What an edge costs where ranks outnumber cores: both ends together, as work of one core. */
+typedef struct weft_cost_busy {
+    double turn;  /* seconds until a rank that waits for a hop gets a core, per rank of the host */
+    double slice; /* seconds per slice */
+    double beta;  /* seconds per byte, but for what kernels copy and combine */
+} weft_cost_busy_t;
+
 typedef struct weft_cost_model {
     weft_cost_edge_t level[WEFT_LEVELS];
-    double gamma; /* seconds per byte combined or copied */
-    double wire;  /* seconds per byte that enters or leaves a host, all its ranks together;
-                   * 0: no limit but that of each edge */
+    weft_cost_busy_t busy[WEFT_LEVELS];
+    double gamma;  /* seconds per byte combined or copied */
+    double memory; /* … at least, where a call touches more bytes on a host than `cache` */
+    double cache;  /* bytes that stay in the caches of a host; 0: all */
+    double wire;   /* seconds per byte that enters or leaves a host, all its ranks together;
+                    * 0: no limit but that of each edge */
 } weft_cost_model_t;
 
 /* Work in the units of the model. A transfer counts half at each end, so a rank that sends and
@@ -61,11 +71,9 @@ typedef struct weft_cost_crowd {
     double ranks; /* of the communicator on the fullest host */
     double cores; /* that they have together */
     double part;  /* of all ranks of the communicator */
-    double turn;  /* seconds until a rank that waits for a hop gets a core */
-    double slice; /* seconds of a core for a slice, at both of its ends */
 } weft_cost_crowd_t;
 
-/* Returns a model in which all edges cost the same. */
+/* Returns a model in which all edges cost the same, also of a busy core. */
 weft_cost_model_t weft_cost_uniform(double alpha, double beta, double gamma, double overhead);
 
 /* Returns the sum over the levels. */
@@ -102,6 +110,11 @@ double weft_cost_crowd_time(const weft_cost_t *cost, const weft_cost_model_t *mo
  * chunks, however many channels share them. */
 double weft_cost_wire_time(const weft_cost_t *cost, const weft_cost_model_t *model, uint64_t bytes,
                            uint32_t k);
+
+/* Returns γ for a block of `bytes` in k chunks: what the ranks of a host touch stays in its caches
+ * or does not. */
+double weft_cost_gamma(const weft_cost_t *cost, const weft_cost_model_t *model,
+                       const weft_cost_crowd_t *crowd, uint64_t bytes, uint32_t k);
 
 /* Returns what making the links of a plan adds to each of the calls that are likely to follow. */
 double weft_cost_links(const weft_cost_t *cost, const weft_cost_crowd_t *crowd);

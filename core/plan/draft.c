@@ -13,9 +13,22 @@
 
 #define GROW_FROM 8u
 
+/* An emitter need not look at what the builder answers, so it may go on for a while. */
+bool weft_plan_is_dropped(weft_plan_draft_t *draft)
+{
+    if (draft->status == WEFT_OK) {
+        return false;
+    }
+    if (++draft->ignored >= WEFT_PLAN_ENTRIES_MOST && draft->may_leave) {
+        draft->may_leave = false;
+        longjmp(draft->out, 1);
+    }
+    return true;
+}
+
 void weft_plan_mistake(weft_plan_draft_t *draft, weft_status_t status, const char *format, ...)
 {
-    if (draft->status != WEFT_OK) {
+    if (weft_plan_is_dropped(draft)) {
         return;
     }
     va_list args;
@@ -30,6 +43,11 @@ void *weft_plan_grown(weft_plan_draft_t *draft, void *items, uint32_t used, size
 {
     if (used != 0 && (used < GROW_FROM || (used & (used - 1)) != 0)) {
         return items;
+    }
+    if (used >= WEFT_PLAN_ENTRIES_MOST) {
+        weft_plan_mistake(draft, WEFT_ERR_PLAN, "more than %u entries in one list: no end in sight",
+                          WEFT_PLAN_ENTRIES_MOST);
+        return NULL;
     }
     void *more = weft_os_alloc((used == 0 ? GROW_FROM : 2 * (size_t)used) * size, 0);
     if (more == NULL) {
@@ -50,7 +68,7 @@ uint32_t weft_plan_append(weft_plan_draft_t *draft, uint32_t lane, weft_code_t c
         weft_plan_mistake(draft, WEFT_ERR_PLAN, "instruction for lane %u, which does not exist",
                           lane);
     }
-    if (draft->status != WEFT_OK) {
+    if (weft_plan_is_dropped(draft)) {
         return 0;
     }
     weft_plan_lane_t *to = &plan->lanes[lane];
@@ -241,7 +259,7 @@ static void draft_keep_all(weft_plan_draft_t *draft, const weft_move_t *move)
 bool weft_plan_keep_move(weft_plan_draft_t *draft, uint32_t lane, const weft_move_t *move)
 {
     weft_plan_t *plan = draft->plan;
-    if (draft->status != WEFT_OK || !draft_fits(draft, lane, move)) {
+    if (weft_plan_is_dropped(draft) || !draft_fits(draft, lane, move)) {
         return false;
     }
     uint32_t like = move->like.kind != WEFT_OPERAND_NONE ? WEFT_PLAN_LIKE : 0;

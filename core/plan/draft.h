@@ -5,6 +5,8 @@
 #ifndef WEFT_PLAN_DRAFT_H
 #define WEFT_PLAN_DRAFT_H
 
+#include <setjmp.h>
+
 #include "core/plan/plan_ir.h"
 
 #define WEFT_PLAN_DEPTH 8 /* plans of plans: one for each level that a job may have, and two */
@@ -37,8 +39,16 @@ typedef struct weft_plan_draft {
     uint32_t nparts;
     weft_status_t status; /* of the first mistake */
     bool has_grid;
+    uint32_t ignored; /* calls of the builder after the first mistake */
+    /* Where an emitter that does not end is left; its own memory is lost. */
+    jmp_buf out;
+    bool may_leave; /* `out` is set */
     char why[512];
 } weft_plan_draft_t;
+
+/* Entries of one list of a plan, such as the instructions of a lane. A ring of 1,024 ranks that
+ * passes on block by block has a million. */
+#define WEFT_PLAN_ENTRIES_MOST (1u << 22)
 
 /* Allocates an empty plan; its coll, nranks, rank and root are those of `call`. ERR_RESOURCE. */
 weft_status_t weft_plan_draft_init(weft_plan_draft_t *draft, const weft_algo_call_t *call);
@@ -49,6 +59,9 @@ void weft_plan_draft_fini(weft_plan_draft_t *draft);
 /* Remembers the first mistake; later ones are dropped. */
 void weft_plan_mistake(weft_plan_draft_t *draft, weft_status_t status, const char *format, ...)
     WEFT_PRINTF(3, 4);
+/* Returns whether a mistake was made, so that what is said now is dropped. Does not return if the
+ * emitter has gone on for too long after it. */
+bool weft_plan_is_dropped(weft_plan_draft_t *draft);
 /* Returns `items` with room for one more item behind `used`; NULL after a mistake. */
 void *weft_plan_grown(weft_plan_draft_t *draft, void *items, uint32_t used, size_t size);
 /* Appends an instruction to the lane. Returns its pc; 0 after a mistake. */

@@ -13,6 +13,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/os/call_note.h"
 #include "core/os/os.h"
 #include "core/plan/classes.h"
 #include "core/plan/hash.h"
@@ -128,7 +129,11 @@ static weft_status_t plan_cache_emit_rank(const weft_plan_query_t *query, uint32
     weft_algo_call_t call = query->call;
     call.size = sizeof call;
     call.rank = rank;
-    return weft_plan_emit(query->ops, query->instance, &call, &query->view, query->finder, plan_p);
+    weft_call_note_t before = weft_call_enter(query->algo, "emit");
+    weft_status_t status =
+        weft_plan_emit(query->ops, query->instance, &call, &query->view, query->finder, plan_p);
+    weft_call_leave(before);
+    return status;
 }
 
 static weft_status_t plan_cache_emit_all(const weft_plan_query_t *query, cache_proof_t *proof,
@@ -225,7 +230,7 @@ static void plan_cache_proof_destroy(cache_proof_t *proof)
 static weft_status_t plan_cache_proof_fill(const weft_plan_query_t *query, cache_proof_t *proof,
                                            weft_plan_t **plans)
 {
-    weft_status_t status = plan_cache_emit_all(query, proof, plans);
+    weft_status_t emitted = plan_cache_emit_all(query, proof, plans), status = emitted;
     proof->entry.in_place = true;
     if (status == WEFT_OK && query->verify) {
         status = plan_cache_prove(query, &proof->entry, plans);
@@ -234,7 +239,7 @@ static weft_status_t plan_cache_proof_fill(const weft_plan_query_t *query, cache
         status = weft_plan_cost(plans, query->call.nranks, query->host, query->slots,
                                 &proof->entry.cost);
     }
-    if (status == WEFT_ERR_PLAN && !query->verify) {
+    if (status == WEFT_ERR_PLAN && emitted == WEFT_OK && !query->verify) {
         /* It cannot run, so it cannot be priced: the proof says why in better words. */
         weft_error_t priced = *weft_error_record();
         if (plan_cache_prove(query, &proof->entry, plans) == WEFT_OK) {

@@ -142,7 +142,8 @@ uint64_t weft_plan_hash(const weft_plan_t *plan)
     for (uint32_t i = 0; i < plan->nports; i++) {
         const weft_plan_port_t *port = &plan->ports[i];
         hash = weft_hash_add(hash, (uint64_t)port->lane << 32 | port->peer);
-        hash = weft_hash_add(hash, (uint64_t)port->channel << 32 | port->sends);
+        hash = weft_hash_add(hash, (uint64_t)port->channel << 32 | (uint64_t)port->way << 8 |
+                                       port->sends);
     }
     for (uint32_t lane = 0; lane < plan->nlanes; lane++) {
         hash = plan_ir_hash_lane(hash, plan, &plan->lanes[lane]);

@@ -60,6 +60,7 @@ typedef struct weft_plan_port {
     uint16_t channel;
     uint8_t lane;
     uint8_t sends; /* 1: this rank sends */
+    uint8_t way;   /* of the topology that it is a hop of: WEFT_PLAN_WAY_*; 0: of none */
 } weft_plan_port_t;
 
 typedef struct weft_plan {

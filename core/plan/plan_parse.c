@@ -28,9 +28,9 @@ typedef struct parser {
 } parser_t;
 
 static const char *const keywords[] = {
-    "plan",  "port", "lane",   "move", "par",   "loop",  "end",     "bar",     "in",
-    "out",   "tmp",  "count",  "like", "final", "after", "ranks",   "rank",    "root",
-    "lanes", "send", "chunks", "to",   "from",  "stop",  "receive", "channel",
+    "plan",   "port",  "lane", "move",  "par",     "loop",    "end",   "bar",  "in",    "out",
+    "tmp",    "count", "like", "final", "after",   "ranks",   "rank",  "root", "lanes", "send",
+    "chunks", "to",    "from", "stop",  "receive", "channel", "along", "back", "ring",  "chain",
 };
 
 static void plan_parse_complain(parser_t *parser, const char *format, ...) WEFT_PRINTF(2, 3);
@@ -198,6 +198,25 @@ static void parse_plan(parser_t *parser)
     }
 }
 
+/* Returns the way behind `along`; 0 where there is none. */
+static uint32_t parse_way(parser_t *parser)
+{
+    if (!plan_parse_accept(parser, "along")) {
+        return 0;
+    }
+    uint32_t flags = plan_parse_accept(parser, "back") ? WEFT_PLAN_WAY_BACK : 0;
+    if (plan_parse_accept(parser, "chain")) {
+        flags |= WEFT_PLAN_WAY_CHAIN;
+    } else {
+        plan_parse_expect(parser, "ring");
+    }
+    uint32_t number = plan_parse_expect_number(parser);
+    if (parser->status == WEFT_OK && number >= WEFT_PLAN_WAY_ORDERS) {
+        plan_parse_complain(parser, "way %u, the last one is %u", number, WEFT_PLAN_WAY_ORDERS - 1);
+    }
+    return flags | ((number + 1) & WEFT_PLAN_WAY_ORDER_MASK);
+}
+
 static void parse_port(parser_t *parser)
 {
     weft_plan_builder_t *builder = &parser->draft.builder;
@@ -209,11 +228,12 @@ static void parse_port(parser_t *parser)
     }
     uint32_t peer = plan_parse_expect_field(parser, sends ? "to" : "from");
     uint32_t channel = plan_parse_expect_field(parser, "channel");
+    uint32_t way = parse_way(parser);
     if (parser->status == WEFT_OK && number != parser->nports) {
         plan_parse_complain(parser, "port %u, but the next one is port %u", number, parser->nports);
     }
     if (parser->status == WEFT_OK) {
-        builder->port(builder, lane, peer, channel, sends);
+        builder->along(builder, builder->port(builder, lane, peer, channel, sends), way);
         parser->nports++;
     }
 }

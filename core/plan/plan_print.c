@@ -102,6 +102,15 @@ static void print_lane(const weft_plan_t *plan, uint32_t lane, FILE *out)
     }
 }
 
+static void print_way(uint32_t way, FILE *out)
+{
+    if (way != 0) {
+        fprintf(out, " along %s%s %" PRIu32, (way & WEFT_PLAN_WAY_BACK) != 0 ? "back " : "",
+                (way & WEFT_PLAN_WAY_CHAIN) != 0 ? "chain" : "ring",
+                (way & WEFT_PLAN_WAY_ORDER_MASK) - 1);
+    }
+}
+
 void weft_plan_print(const weft_plan_t *plan, FILE *out)
 {
     fprintf(out,
@@ -111,8 +120,10 @@ void weft_plan_print(const weft_plan_t *plan, FILE *out)
             plan->tmp_chunks, plan->nlanes);
     for (uint32_t i = 0; i < plan->nports; i++) {
         const weft_plan_port_t *port = &plan->ports[i];
-        fprintf(out, "port %" PRIu32 " lane %" PRIu32 " %s %" PRIu32 " channel %" PRIu32 "\n", i,
+        fprintf(out, "port %" PRIu32 " lane %" PRIu32 " %s %" PRIu32 " channel %" PRIu32, i,
                 port->lane, port->sends ? "send to" : "receive from", port->peer, port->channel);
+        print_way(port->way, out);
+        fputc('\n', out);
     }
     for (uint32_t lane = 0; lane < plan->nlanes; lane++) {
         print_lane(plan, lane, out);

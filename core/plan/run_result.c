@@ -114,12 +114,58 @@ uint64_t weft_run_expected(const weft_run_t *run, uint32_t rank, uint32_t chunk,
     return weft_run_input(run, from, origin, slice, pass);
 }
 
+/* Ranks of which each may be missing in a sum, or be in it twice, so that all cases can be tried. */
+#define TRIED_RANKS 10u
+
+/* Finds how often each rank is in `value`: 0, 1 or 2 times. False: no such numbers give it. */
+static bool run_result_find_counts(const weft_run_t *run, uint64_t value, const uint32_t at[3],
+                                   uint8_t counts[TRIED_RANKS])
+{
+    uint64_t one[TRIED_RANKS], cases = 1;
+    for (uint32_t rank = 0; rank < run->n; rank++) {
+        if (run->n > TRIED_RANKS) {
+            return false;
+        }
+        one[rank] =
+            weft_field_mul(run->results.factor, weft_run_input(run, rank, at[0], at[1], at[2]));
+        cases *= 3;
+    }
+    for (uint64_t number = 0; number < cases; number++) {
+        uint64_t sum = 0, rest = number;
+        for (uint32_t rank = 0; rank < run->n; rank++, rest /= 3) {
+            counts[rank] = (uint8_t)(rest % 3);
+            sum = counts[rank] > 0 ? weft_field_add(sum, one[rank]) : sum;
+            sum = counts[rank] > 1 ? weft_field_add(sum, one[rank]) : sum;
+        }
+        if (sum == value) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Writes `what` and the ranks with that count: "missing in it: ranks 1, 3". Returns the bytes. */
+static size_t run_result_list(const uint8_t *counts, uint32_t n, uint8_t count, const char *what,
+                              char *text, size_t bytes)
+{
+    size_t at = 0;
+    text[0] = '\0';
+    for (uint32_t rank = 0; rank < n && at < bytes; rank++) {
+        if (counts[rank] == count) {
+            int used = snprintf(text + at, bytes - at, "%s%u", at == 0 ? what : ", ", rank);
+            at += used > 0 ? (size_t)used : 0;
+        }
+    }
+    return at < bytes ? at : bytes - 1;
+}
+
 /* The likely mistake behind a wrong reduction. Values are divided by the FINAL factor by comparing
  * products. */
 static void run_result_explain_sum(const weft_run_t *run, uint64_t value, uint64_t sum,
                                    uint32_t at[3], char *why, size_t bytes)
 {
     uint64_t f = run->results.factor;
+    uint8_t counts[TRIED_RANKS];
     if (value == sum) {
         snprintf(why, bytes, "no MOVE is FINAL");
         return;
@@ -139,7 +185,29 @@ static void run_result_explain_sum(const weft_run_t *run, uint64_t value, uint64
             return;
         }
     }
+    if (run_result_find_counts(run, value, at, counts)) {
+        size_t used = run_result_list(counts, run->n, 0, "missing in it: ranks ", why, bytes);
+        run_result_list(counts, run->n, 2, used > 0 ? "; twice: ranks " : "twice in it: ranks ",
+                        why + used, bytes - used);
+        return;
+    }
     snprintf(why, bytes, "it is not the fold of all ranks");
+}
+
+/* What was copied there in place of what belongs there. */
+static void run_result_explain_copy(const weft_run_t *run, uint64_t value, const uint32_t at[3],
+                                    uint32_t from, char *why, size_t bytes)
+{
+    for (uint32_t rank = 0; rank < run->n; rank++) {
+        for (uint32_t chunk = 0; chunk < run->ranks[rank].chunks[WEFT_OPERAND_IN]; chunk++) {
+            if (value == weft_run_input(run, rank, chunk, at[1], at[2])) {
+                snprintf(why, bytes, "it is in[%u] of rank %u, not in[%u] of rank %u", chunk, rank,
+                         at[0], from);
+                return;
+            }
+        }
+    }
+    snprintf(why, bytes, "it is not in[%u] of rank %u", at[0], from);
 }
 
 static void run_result_report_wrong(weft_run_t *run, uint32_t rank, const weft_run_cell_t *cell,
@@ -148,7 +216,7 @@ static void run_result_report_wrong(weft_run_t *run, uint32_t rank, const weft_r
     const weft_plan_t *plan = run->input->plans[rank];
     uint32_t chunk = at[0], from;
     weft_run_lane_t nowhere = {.plan = plan, .rank = rank, .name = rank};
-    char why[96];
+    char why[160];
     if (cell->tag != at[2] + 1) {
         weft_run_finding(run, WEFT_VERDICT_WRONG, &nowhere, 0, "out[%u] slice %u is never written",
                          chunk, at[1]);
@@ -159,7 +227,7 @@ static void run_result_report_wrong(weft_run_t *run, uint32_t rank, const weft_r
         run_result_explain_sum(run, cell->value, *run_result_sum_of(run, at[2], at[0], at[1]), at,
                                why, sizeof why);
     } else {
-        snprintf(why, sizeof why, "it is not in[%u] of rank %u", at[0], from);
+        run_result_explain_copy(run, cell->value, at, from, why, sizeof why);
     }
     weft_run_finding(run, WEFT_VERDICT_WRONG, &nowhere, cell->pc, "out[%u] slice %u is wrong: %s",
                      chunk, at[1], why);

@@ -392,6 +392,7 @@ static void splice_write_ports(const splice_t *splice)
         const weft_plan_port_t *port = &splice->plan->ports[i];
         splice->ports[i] = b->port(b, splice->lanes[port->lane], splice->part->group[port->peer],
                                    splice->channel + port->channel, port->sends);
+        b->along(b, splice->ports[i], port->way);
     }
 }
 

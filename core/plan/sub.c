@@ -194,7 +194,7 @@ uint32_t weft_plan_build_sub(weft_plan_builder_t *builder, const weft_plan_sub_t
     asking_t asking = {.draft = draft, .sub = sub};
     *k_p = 1;
     *tmp_p = 0;
-    if (draft->status != WEFT_OK || !sub_check_coll(draft, sub) || !sub_check_group(&asking) ||
+    if (weft_plan_is_dropped(draft) || !sub_check_coll(draft, sub) || !sub_check_group(&asking) ||
         !sub_find_algo(&asking)) {
         return 0;
     }

@@ -137,7 +137,9 @@ static void text_write_plan(const weft_plan_t *plan, weft_plan_builder_t *builde
     }
     for (uint32_t i = 0; i < plan->nports; i++) {
         const weft_plan_port_t *port = &plan->ports[i];
-        builder->port(builder, port->lane, port->peer, port->channel, port->sends);
+        uint32_t number =
+            builder->port(builder, port->lane, port->peer, port->channel, port->sends);
+        builder->along(builder, number, port->way);
     }
     for (uint32_t lane = 0; lane < plan->nlanes; lane++) {
         for (uint32_t pc = 0; pc < plan->lanes[lane].ncode; pc++) {

@@ -73,26 +73,52 @@ static void topo_view_keep_level(topo_view_making_t *making, uint32_t count, boo
     }
 }
 
-/* Rails by the numbers that the hosts have now; `number` still holds them. */
-static void topo_view_keep_rails(topo_view_making_t *making)
+/* What is known by host, by the numbers that the hosts have now; `number` still holds them. */
+static const uint32_t *topo_view_keep_by_host(topo_view_making_t *making, const uint32_t *by_host)
 {
-    const weft_algo_topo_t *from = making->from;
-    if (!weft_algo_topo_has_levels(from) || from->rails == NULL) {
-        return;
+    uint32_t *kept = making->next;
+    if (by_host == NULL) {
+        return NULL;
     }
-    for (uint32_t host = 0; host < from->nhosts; host++) {
+    for (uint32_t host = 0; host < making->from->nhosts; host++) {
         if (making->number[host] != 0) {
-            making->next[making->number[host] - 1] = from->rails[host];
+            kept[making->number[host] - 1] = by_host[host];
         }
     }
-    making->view->topo.rails = making->next;
     making->next += making->view->topo.nhosts;
+    return kept;
 }
 
 static void topo_view_keep_hosts(topo_view_making_t *making, const uint32_t *host, uint32_t nhosts)
 {
+    const weft_algo_topo_t *from = making->from;
+    weft_algo_topo_t *topo = &making->view->topo;
     topo_view_keep_level(making, topo_view_number(making, host, nhosts), true);
-    topo_view_keep_rails(making);
+    if (weft_algo_topo_has_levels(from)) {
+        topo->rails = topo_view_keep_by_host(making, from->rails);
+    }
+    if (weft_algo_topo_has_rings(from) && from->kinds != NULL) {
+        topo->kinds = from->kinds;
+        topo->kind = topo_view_keep_by_host(making, from->kind);
+    }
+}
+
+/* The devices of the ranks, if one has a device. */
+static void topo_view_keep_devices(topo_view_making_t *making)
+{
+    const weft_algo_topo_t *from = making->from;
+    bool any = false;
+    if (!weft_algo_topo_has_rings(from) || from->device == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < making->n; i++) {
+        making->next[i] = from->device[topo_view_rank(making, i)];
+        any = any || making->next[i] != WEFT_ALGO_NONE;
+    }
+    if (any) {
+        making->view->topo.device = making->next;
+        making->next += making->n;
+    }
 }
 
 /* Sorts `from` into `to` by group, and keeps the order within a group. */
@@ -166,6 +192,7 @@ static void topo_view_fill(topo_view_making_t *making)
         }
     }
     topo_view_find_order(making);
+    topo_view_keep_devices(making);
 }
 
 /* Where `words` has what `at` points to in the view's words. */
@@ -192,6 +219,8 @@ static weft_status_t topo_view_shrink(weft_topo_view_t *view, size_t used)
     view->topo.order = topo_view_moved(view, view->topo.order, less->words);
     view->topo.position = topo_view_moved(view, view->topo.position, less->words);
     view->topo.rails = topo_view_moved(view, view->topo.rails, less->words);
+    view->topo.kind = topo_view_moved(view, view->topo.kind, less->words);
+    view->topo.device = topo_view_moved(view, view->topo.device, less->words);
     view->topo.ngroups = less->ngroups;
     view->topo.group = less->group;
     weft_os_free(view->memory);
@@ -207,8 +236,8 @@ weft_status_t weft_topo_view_init(weft_topo_view_t *view, const weft_algo_topo_t
     uint32_t levels = weft_algo_topo_has_levels(from) ? from->nlevels : 1;
     *view = (weft_topo_view_t){.topo = {.size = sizeof view->topo}, .nranks = n};
     most = most > n ? most : n;
-    /* Levels, order and positions; rails and numbers. */
-    size_t words = ((size_t)levels + 2) * n + 2 * ((size_t)most + 1);
+    /* Levels, order, positions and devices; rails, kinds and numbers. */
+    size_t words = ((size_t)levels + 3) * n + 3 * ((size_t)most + 1);
     view->memory = weft_os_alloc(sizeof *view->memory + words * sizeof *view->memory->words, 0);
     if (view->memory == NULL || levels > WEFT_TOPO_VIEW_LEVELS_MAX) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM,
@@ -222,12 +251,15 @@ weft_status_t weft_topo_view_init(weft_topo_view_t *view, const weft_algo_topo_t
                                  .number = first + (words - most - 1),
                                  .next = first};
     topo_view_fill(&making);
-    return topo_view_shrink(view, (size_t)(making.next - first));
+    weft_status_t status = topo_view_shrink(view, (size_t)(making.next - first));
+    return status == WEFT_OK ? weft_topo_orders_init(&view->orders, &view->topo, from, ranks, n)
+                             : status;
 }
 
 void weft_topo_view_fini(weft_topo_view_t *view)
 {
     weft_os_free(view->memory);
+    weft_topo_orders_fini(&view->orders);
     *view = (weft_topo_view_t){.memory = NULL};
 }
 
@@ -237,6 +269,25 @@ static uint64_t topo_view_hash_array(uint64_t hash, const uint32_t *array, uint3
         hash = weft_hash_add(hash, array[i]);
     }
     return hash;
+}
+
+static uint64_t topo_view_hash_orders(uint64_t hash, const uint32_t *const *order, uint32_t count,
+                                      uint32_t nranks)
+{
+    hash = weft_hash_add(hash, count);
+    for (uint32_t i = 0; i < count; i++) {
+        hash = topo_view_hash_array(hash, order[i], nranks);
+    }
+    return hash;
+}
+
+static uint64_t topo_view_hash_kinds(uint64_t hash, const weft_algo_topo_t *topo, uint32_t nranks)
+{
+    for (uint32_t host = 0; topo->kinds != NULL && host < topo->nhosts; host++) {
+        uint32_t kind = topo->kind[host];
+        hash = weft_hash_add(hash, kind != WEFT_ALGO_NONE ? topo->kinds[kind].id : 0);
+    }
+    return topo_view_hash_array(hash, topo->device, nranks);
 }
 
 uint64_t weft_topo_view_hash(const weft_algo_topo_t *topo, uint32_t nranks)
@@ -251,6 +302,12 @@ uint64_t weft_topo_view_hash(const weft_algo_topo_t *topo, uint32_t nranks)
         hash = topo_view_hash_array(hash, topo->group[i], i == topo->host_level ? 0 : nranks);
     }
     hash = topo_view_hash_array(weft_hash_add(hash, topo->order != NULL), topo->order, nranks);
-    return topo_view_hash_array(weft_hash_add(hash, topo->rails != NULL), topo->rails,
-                                topo->nhosts);
+    hash =
+        topo_view_hash_array(weft_hash_add(hash, topo->rails != NULL), topo->rails, topo->nhosts);
+    if (!weft_algo_topo_has_rings(topo)) {
+        return hash;
+    }
+    hash = topo_view_hash_orders(hash, topo->ring, topo->nrings, nranks);
+    hash = topo_view_hash_orders(hash, topo->chain, topo->nchains, nranks);
+    return topo_view_hash_kinds(hash, topo, nranks);
 }

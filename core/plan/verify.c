@@ -70,8 +70,9 @@ static void verify_proof_fini(verify_proof_t *proof)
     weft_os_free(proof->facts);
 }
 
-static bool verify_refuse_rank(const weft_verify_input_t *input, uint32_t rank,
-                               weft_verify_report_t *report)
+/* A plan that is refused is a verdict, on every rank the same. The status is of this rank. */
+static weft_status_t verify_check_rank(const weft_verify_input_t *input, uint32_t rank,
+                                       weft_verify_report_t *report)
 {
     const weft_plan_t *first = input->plans[0], *plan = input->plans[rank];
     if (plan->nranks != input->nranks || plan->rank != rank || plan->coll != first->coll ||
@@ -82,26 +83,31 @@ static bool verify_refuse_rank(const weft_verify_input_t *input, uint32_t rank,
                  "root %u, %u chunks",
                  rank, plan->rank, plan->nranks, plan->root, plan->k, first->nranks, first->root,
                  first->k);
-        return verify_malformed(report, rank, why);
+        (void)verify_malformed(report, rank, why);
+        return WEFT_OK;
     }
-    return weft_plan_check(plan) != WEFT_OK
-               ? verify_malformed(report, rank, weft_error_record()->text)
-               : 0;
+    weft_status_t status = weft_plan_check(plan);
+    if (status == WEFT_OK || status == WEFT_ERR_RESOURCE) {
+        return status;
+    }
+    (void)verify_malformed(report, rank, weft_error_record()->text);
+    return WEFT_OK;
 }
 
 /* Do the plans belong together, is each well formed, and what do they say? */
-static bool verify_refuse_shape(verify_proof_t *proof, weft_verify_report_t *report)
+static weft_status_t verify_check_shape(verify_proof_t *proof, weft_verify_report_t *report)
 {
     uint64_t first_port = 0;
     for (uint32_t rank = 0; rank < proof->input.nranks; rank++) {
-        if (verify_refuse_rank(&proof->input, rank, report)) {
-            return true;
+        weft_status_t status = verify_check_rank(&proof->input, rank, report);
+        if (status != WEFT_OK || report->verdict != WEFT_VERDICT_OK) {
+            return status;
         }
         const weft_plan_t *plan = proof->input.plans[rank];
         proof->facts[rank] = weft_plan_facts(plan, proof->port_chunks + first_port);
         first_port += plan->nports;
     }
-    return false;
+    return WEFT_OK;
 }
 
 static bool verify_refuse_size(const verify_proof_t *proof, weft_verify_report_t *report)
@@ -258,7 +264,10 @@ weft_status_t weft_plan_verify(const weft_verify_input_t *input, weft_verify_rep
     }
     verify_proof_t proof;
     weft_status_t status = verify_proof_init(&proof, input);
-    if (status == WEFT_OK && !verify_refuse_shape(&proof, report) &&
+    if (status == WEFT_OK) {
+        status = verify_check_shape(&proof, report);
+    }
+    if (status == WEFT_OK && report->verdict == WEFT_VERDICT_OK &&
         !verify_refuse_size(&proof, report)) {
         status = verify_judge(&proof, report, NULL);
     }
@@ -312,8 +321,11 @@ weft_status_t weft_plan_prove(const weft_verify_input_t *input, weft_verify_repo
     weft_status_t status = verify_proof_init(&proof, input);
     proof.input.in_place = false;
     if (status == WEFT_OK) {
-        refused = verify_refuse_shape(&proof, &reports[0]);
-        status = refused ? WEFT_OK : verify_thin(&proof);
+        status = verify_check_shape(&proof, &reports[0]);
+        refused = reports[0].verdict != WEFT_VERDICT_OK;
+    }
+    if (status == WEFT_OK && !refused) {
+        status = verify_thin(&proof);
     }
     if (status == WEFT_OK && !refused) {
         refused = verify_refuse_size(&proof, &reports[0]);

@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/topo/machine_sys.h"
+#include "core/topo/machine_text.h"
 #include "core/topo/rails.h"
 
 static weft_machine_t *discover_machine(const weft_topo_builder_t *builder)
@@ -200,19 +201,27 @@ static weft_status_t discover_ask(const weft_loaded_t *loaded, weft_machine_t *m
     return status;
 }
 
-weft_status_t weft_discover(const weft_registry_t *registry, const weft_config_t *config,
-                            const weft_settings_t *settings, weft_machine_t *machine)
+/* A file of the configuration comes first, then the plugins, then /sys. */
+static weft_status_t discover_machine_of(const weft_registry_t *registry,
+                                         const weft_settings_t *settings, weft_machine_t *machine)
 {
     const weft_loaded_t *loaded;
     weft_status_t status = WEFT_ERR_UNSUPPORTED;
+    if (settings->core.machine[0] != '\0') {
+        return weft_machine_load(settings->core.machine, machine);
+    }
     for (uint32_t i = 0; status == WEFT_ERR_UNSUPPORTED &&
                          (loaded = weft_registry_get(registry, WEFT_KIND_TOPO, i)) != NULL;
          i++) {
         status = discover_ask(loaded, machine);
     }
-    if (status == WEFT_ERR_UNSUPPORTED) {
-        status = weft_machine_read_sys(machine);
-    }
+    return status == WEFT_ERR_UNSUPPORTED ? weft_machine_read_sys(machine) : status;
+}
+
+weft_status_t weft_discover(const weft_registry_t *registry, const weft_config_t *config,
+                            const weft_settings_t *settings, weft_machine_t *machine)
+{
+    weft_status_t status = discover_machine_of(registry, settings, machine);
     if (status != WEFT_OK) {
         return status;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The machine of this host: from the first topo plugin that knows it, else from /sys. */
+ * The machine of this host: from a file of the configuration, else from the first topo plugin that
+ * knows it, else from /sys. */
 #ifndef WEFT_PLUGIN_DISCOVER_H
 #define WEFT_PLUGIN_DISCOVER_H
 

@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/boot/auth.h"
+#include "core/os/call_note.h"
 #include "core/os/os.h"
 #include "core/plan/text.h"
 
@@ -122,6 +123,18 @@ static weft_status_t host_auth_server_check(const weft_host_t *host, weft_auth_s
     return weft_auth_server_check(host_key_of(host), state, proof, label);
 }
 
+static const char *host_note_enter(const weft_host_t *host, const char *function)
+{
+    (void)host;
+    return weft_call_deeper(function);
+}
+
+static void host_note_leave(const weft_host_t *host, const char *before)
+{
+    (void)host;
+    weft_call_back(before);
+}
+
 static const void *host_get_service(const weft_host_t *host, const char *name)
 {
     static const weft_auth_service_t auth = {
@@ -131,6 +144,11 @@ static const void *host_get_service(const weft_host_t *host, const char *name)
         .client_finish = host_auth_client_finish,
         .server_check = host_auth_server_check,
     };
+    static const weft_call_note_service_t notes = {
+        .size = sizeof notes, .enter = host_note_enter, .leave = host_note_leave};
+    if (strcmp(name, WEFT_SERVICE_CALL_NOTE) == 0) {
+        return &notes;
+    }
     if (strcmp(name, WEFT_SERVICE_PLAN_TEXT) == 0) {
         return weft_plan_text_service();
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/os/crash.h"
 #include "core/os/os.h"
 #include "core/plugin/plugin_check.h"
 #include "core/plugin/plugin_path.h"
@@ -14,17 +15,19 @@
 
 typedef const weft_plugin_t *(*weft_entry_fn_t)(void);
 
-static weft_status_t loader_symbol_find(const weft_listed_t *listed, void *object,
+static weft_status_t loader_symbol_find(const weft_listed_t *listed, weft_entry_t *entry,
                                         weft_entry_fn_t *fn_p)
 {
     char why[300];
-    void *symbol = weft_os_dl_symbol(object, ENTRY_NAME, why, sizeof why);
+    void *symbol = weft_os_dl_symbol(entry->object, ENTRY_NAME, why, sizeof why);
     if (symbol == NULL) {
         return weft_listed_refuse(listed, "missing symbol", why, "the function " ENTRY_NAME);
     }
     /* A data pointer does not convert to a function pointer in C; POSIX says the bits do. */
     _Static_assert(sizeof symbol == sizeof *fn_p, "dlsym answers functions");
     memcpy(fn_p, &symbol, sizeof symbol);
+    entry->symbol = symbol;
+    weft_crash_add_object(entry->name, symbol);
     return WEFT_OK;
 }
 
@@ -45,8 +48,23 @@ static weft_status_t loader_config_fill(weft_entry_t *entry, weft_config_t *conf
     return weft_config_section(config, entry->name, plugin->options, entry->config);
 }
 
+/* Puts the layer of core.check between the core and the plugin. */
+static weft_status_t loader_check(weft_entry_t *entry, const weft_load_t *how)
+{
+    if (!how->check) {
+        return WEFT_OK;
+    }
+    weft_status_t status = weft_check_create(entry->loaded.plugin, entry->path, &entry->host,
+                                             how->patience, &entry->checking);
+    if (status == WEFT_OK) {
+        entry->loaded.plugin = weft_check_plugin(entry->checking);
+        entry->loaded.host = weft_check_host(entry->checking);
+    }
+    return status;
+}
+
 weft_status_t weft_entry_load(weft_entry_t *entry, weft_config_t *config,
-                              const weft_listed_t *listed)
+                              const weft_listed_t *listed, const weft_load_t *how)
 {
     char why[300];
     weft_entry_fn_t entry_fn = NULL;
@@ -58,7 +76,7 @@ weft_status_t weft_entry_load(weft_entry_t *entry, weft_config_t *config,
     if (entry->object == NULL) {
         return weft_listed_refuse(listed, "cannot be loaded", why, "a complete shared object");
     }
-    status = loader_symbol_find(listed, entry->object, &entry_fn);
+    status = loader_symbol_find(listed, entry, &entry_fn);
     if (status != WEFT_OK) {
         goto err_close;
     }
@@ -71,6 +89,7 @@ weft_status_t weft_entry_load(weft_entry_t *entry, weft_config_t *config,
     entry->loaded.host = &entry->host;
     entry->loaded.path = entry->path;
     status = loader_config_fill(entry, config);
+    status = status == WEFT_OK ? loader_check(entry, how) : status;
     if (status != WEFT_OK) {
         goto err_close;
     }
@@ -85,7 +104,10 @@ void weft_entry_unload(weft_entry_t *entry)
 {
     weft_os_free(entry->config);
     entry->config = NULL;
+    weft_check_destroy(entry->checking);
+    entry->checking = NULL;
     if (entry->object != NULL) {
+        weft_crash_remove_object(entry->symbol);
         weft_os_dl_close(entry->object);
         entry->object = NULL;
     }

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "core/check/check.h"
 #include "core/config/config.h"
 #include "core/config/option_table.h"
 #include "core/os/os_path.h"
@@ -30,17 +31,25 @@ typedef struct weft_entry {
     bool optional;
     bool usable; /* loaded; stays false if it is optional and was refused */
     void *object;
+    const void *symbol; /* its entry function */
     void *config;
     weft_host_core_t core;
     weft_host_t host;
     weft_loaded_t loaded;
+    weft_check_t *checking; /* the layer of core.check, or NULL */
     char path[WEFT_OS_PATH_MAX];
 } weft_entry_t;
+
+/* How plugins are loaded. */
+typedef struct weft_load {
+    bool check;      /* core.check */
+    double patience; /* core.check: for a call that does not return, in seconds; 0: for ever */
+} weft_load_t;
 
 /* Opens and checks the entry's file and fills its config struct. On failure nothing stays open.
  * ERR_PLUGIN, ERR_CONFIG, ERR_RESOURCE. */
 weft_status_t weft_entry_load(weft_entry_t *entry, weft_config_t *config,
-                              const weft_listed_t *listed);
+                              const weft_listed_t *listed, const weft_load_t *how);
 void weft_entry_unload(weft_entry_t *entry);
 
 #endif

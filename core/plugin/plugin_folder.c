@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The folder of the plugins: where it is and what it holds. */
+ * The folders of the plugins: where they are and what they hold. */
 #include "core/plugin/plugin_folder.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/config/defaults.h"
 #include "core/config/nearest.h"
 #include "core/config/option_table.h"
@@ -70,16 +71,10 @@ static weft_status_t plugin_folder_setting_check(const char *folder, const char 
     return WEFT_OK;
 }
 
-weft_status_t weft_plugin_folder(const char *setting, const char *origin, char *folder,
-                                 size_t bytes)
+static weft_status_t plugin_folder_usual(char *folder, size_t bytes)
 {
     weft_search_t search = {.folder = ""};
     char base[WEFT_OS_PATH_MAX];
-    if (setting[0] != '\0') {
-        weft_status_t status = plugin_folder_setting_check(setting, origin);
-        snprintf(folder, bytes, "%s", status == WEFT_OK ? setting : "");
-        return status;
-    }
     weft_status_t status = weft_os_self_path(base);
     if (status != WEFT_OK) {
         return status;
@@ -92,6 +87,75 @@ weft_status_t weft_plugin_folder(const char *setting, const char *origin, char *
     }
     snprintf(folder, bytes, "%s", search.folder);
     return WEFT_OK;
+}
+
+/* Adds the folder that the first `bytes` bytes of `text` name. */
+static weft_status_t plugin_folders_add(weft_plugin_folders_t *folders, const char *text,
+                                        size_t bytes, const char *origin)
+{
+    char *path = folders->paths[folders->count];
+    weft_status_t status = WEFT_OK;
+    if (bytes == 0) {
+        status = plugin_folder_usual(path, WEFT_OS_PATH_MAX);
+    } else {
+        snprintf(path, WEFT_OS_PATH_MAX, "%.*s", (int)bytes, text);
+        status = plugin_folder_setting_check(path, origin);
+    }
+    folders->count += status == WEFT_OK ? 1 : 0;
+    return status;
+}
+
+weft_status_t weft_plugin_folders_read(weft_plugin_folders_t *folders, const char *setting,
+                                       const char *origin)
+{
+    folders->count = 0;
+    for (const char *at = setting;; at++) {
+        size_t bytes = strcspn(at, ":");
+        weft_status_t status = WEFT_OK;
+        if (folders->count == WEFT_PLUGIN_FOLDERS_MAX || bytes >= WEFT_OS_PATH_MAX) {
+            status = weft_fail(WEFT_ERR_CONFIG, 0,
+                               "%s: [core] plugin_dir: found more than %u folders, or one longer "
+                               "than %d bytes",
+                               origin, WEFT_PLUGIN_FOLDERS_MAX, WEFT_OS_PATH_MAX - 1);
+        } else {
+            status = plugin_folders_add(folders, at, bytes, origin);
+        }
+        if (status != WEFT_OK) {
+            folders->count = 0;
+            return status;
+        }
+        at += bytes;
+        if (*at == '\0') {
+            return WEFT_OK;
+        }
+    }
+}
+
+static bool plugin_folder_path(const char *folder, const char *name, char *path, size_t bytes)
+{
+    int used = snprintf(path, bytes, "%s/%s" SUFFIX, folder, name);
+    return used > 0 && (size_t)used < bytes;
+}
+
+bool weft_plugin_folders_find(const weft_plugin_folders_t *folders, const char *name, char *path,
+                              size_t bytes)
+{
+    char other[WEFT_OS_PATH_MAX];
+    bool found = false;
+    for (uint32_t i = 0; i < folders->count; i++) {
+        if (!plugin_folder_path(folders->paths[i], name, other, sizeof other) ||
+            !weft_os_file(other).exists) {
+            continue;
+        }
+        if (found) {
+            weft_log(WEFT_LOG_INFO, "core", "plugin %s is %s; %s comes later in plugin_dir", name,
+                     path, other);
+        } else {
+            snprintf(path, bytes, "%s", other);
+            found = true;
+        }
+    }
+    return found || plugin_folder_path(folders->paths[0], name, path, bytes);
 }
 
 /* The names in a folder, to help with one that is missing. */
@@ -130,17 +194,23 @@ static void plugin_folder_list_name(void *arg, const char *file)
     }
 }
 
-weft_status_t weft_folder_refuse(const char *folder, const weft_listed_t *listed)
+weft_status_t weft_plugin_folders_refuse(const weft_plugin_folders_t *folders,
+                                         const weft_listed_t *listed)
 {
-    char expected[400], hint[80];
+    char expected[1000], searched[500] = "", hint[80];
     weft_nearest_t nearest;
     weft_listing_t listing = {.nearest = &nearest};
     weft_nearest_start(&nearest, listed->name);
-    weft_os_folder_each(folder, plugin_folder_list_name, &listing);
+    for (uint32_t i = 0; i < folders->count; i++) {
+        weft_os_folder_each(folders->paths[i], plugin_folder_list_name, &listing);
+        size_t at = strlen(searched);
+        snprintf(searched + at, sizeof searched - at, "%s%s", i > 0 ? ", " : " in one of ",
+                 folders->paths[i]);
+    }
     weft_nearest_hint(&nearest, "", "", hint, sizeof hint);
-    snprintf(expected, sizeof expected, "a file%s%s%s", hint,
-             listing.text[0] != '\0' ? "; the folder has" : "; the folder has no plugin",
-             listing.text);
+    bool one = folders->count == 1;
+    snprintf(expected, sizeof expected, "a file%s%s; the folder%s%s", one ? "" : searched, hint,
+             one ? " has" : "s have", listing.text[0] != '\0' ? listing.text : " no plugin");
     return weft_listed_refuse(listed, "cannot be found", "no such file", expected);
 }
 
@@ -158,9 +228,11 @@ static void plugin_folder_ignore_unlisted(void *arg, const char *file)
     }
 }
 
-void weft_folder_ignore_rest(const char *folder, weft_config_t *config)
+void weft_plugin_folders_ignore_rest(const weft_plugin_folders_t *folders, weft_config_t *config)
 {
-    weft_os_folder_each(folder, plugin_folder_ignore_unlisted, config);
+    for (uint32_t i = 0; i < folders->count; i++) {
+        weft_os_folder_each(folders->paths[i], plugin_folder_ignore_unlisted, config);
+    }
 }
 
 static void plugin_folder_add_spare(void *arg, const char *file)
@@ -178,8 +250,10 @@ static void plugin_folder_add_spare(void *arg, const char *file)
     snprintf(spare->text + at, spare->bytes - at, "%s%s", at > 0 ? ", " : "", name);
 }
 
-void weft_folder_spare(const char *folder, weft_spare_t *spare)
+void weft_plugin_folders_spare(const weft_plugin_folders_t *folders, weft_spare_t *spare)
 {
     spare->text[0] = '\0';
-    weft_os_folder_each(folder, plugin_folder_add_spare, spare);
+    for (uint32_t i = 0; i < folders->count; i++) {
+        weft_os_folder_each(folders->paths[i], plugin_folder_add_spare, spare);
+    }
 }

@@ -5,6 +5,7 @@
 #ifndef WEFT_PLUGIN_PLUGIN_STATUS_H
 #define WEFT_PLUGIN_PLUGIN_STATUS_H
 
+#include "core/os/call_note.h"
 #include "core/plugin/loader.h"
 
 /* Which statuses that are not final a function may return: bits. */

@@ -17,7 +17,7 @@
 
 struct weft_registry {
     weft_entry_t *entries, **entries_end;
-    char folder[WEFT_OS_PATH_MAX]; /* "" until a plugin needs it */
+    weft_plugin_folders_t folders; /* none until a plugin needs them */
     weft_host_key_t key;
 };
 
@@ -40,24 +40,26 @@ static weft_status_t registry_path_make(weft_registry_t *registry, weft_config_t
                                         const weft_settings_t *settings, weft_entry_t *entry,
                                         const char *given)
 {
-    int used;
+    bool fits = true;
     entry->elsewhere = given[0] != '\0';
     if (entry->elsewhere) {
         entry->origin = weft_config_origin(config, entry->name, "path");
-        used = snprintf(entry->path, sizeof entry->path, "%s", given);
+        fits = strlen(given) < sizeof entry->path;
+        snprintf(entry->path, sizeof entry->path, "%s", given);
     } else {
         weft_status_t status = WEFT_OK;
-        if (registry->folder[0] == '\0') {
+        if (registry->folders.count == 0) {
             const char *origin = weft_config_origin(config, "core", "plugin_dir");
-            status = weft_plugin_folder(settings->core.plugin_dir, origin, registry->folder,
-                                        sizeof registry->folder);
+            status =
+                weft_plugin_folders_read(&registry->folders, settings->core.plugin_dir, origin);
         }
         if (status != WEFT_OK) {
             return status;
         }
-        used = snprintf(entry->path, sizeof entry->path, "%s/%s.so", registry->folder, entry->name);
+        fits = weft_plugin_folders_find(&registry->folders, entry->name, entry->path,
+                                        sizeof entry->path);
     }
-    if (used < 0 || (size_t)used >= sizeof entry->path) {
+    if (!fits) {
         return weft_fail(WEFT_ERR_PLUGIN, 0, "plugin %s: path longer than %d bytes", entry->name,
                          WEFT_OS_PATH_MAX - 1);
     }
@@ -192,12 +194,12 @@ static bool registry_is_spare(const weft_entry_t *entry)
 }
 
 static weft_status_t registry_entry_load(const weft_registry_t *registry, weft_entry_t *e,
-                                         weft_config_t *config)
+                                         weft_config_t *config, const weft_load_t *how)
 {
     const weft_listed_t listed = registry_listed_of(e);
     weft_status_t status = !e->elsewhere && !weft_os_file(e->path).exists
-                               ? weft_folder_refuse(registry->folder, &listed)
-                               : weft_entry_load(e, config, &listed);
+                               ? weft_plugin_folders_refuse(&registry->folders, &listed)
+                               : weft_entry_load(e, config, &listed, how);
     if (status == WEFT_ERR_PLUGIN && (e->optional || registry_is_spare(e))) {
         status = registry_forgive(config, e);
     }
@@ -205,14 +207,14 @@ static weft_status_t registry_entry_load(const weft_registry_t *registry, weft_e
 }
 
 static weft_status_t registry_entries_load(weft_registry_t *registry, weft_config_t *config,
-                                           bool machine)
+                                           bool machine, const weft_load_t *how)
 {
     for (weft_entry_t *e = registry->entries; e != NULL; e = e->next) {
         weft_status_t status = WEFT_OK;
         if (registry_is_spare(e) && !machine) {
             status = weft_config_ignore(config, e->name);
         } else {
-            status = registry_entry_load(registry, e, config);
+            status = registry_entry_load(registry, e, config, how);
         }
         if (status != WEFT_OK) {
             return status;
@@ -229,16 +231,15 @@ weft_status_t weft_registry_load(weft_config_t *config, const weft_settings_t *s
         return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for the plugin registry");
     }
     registry->entries_end = &registry->entries;
+    const weft_load_t how = {.check = settings->core.check, .patience = settings->exec.op_timeout};
     atomic_init(&registry->key.is_set, false);
     weft_status_t status = registry_lists_read(registry, config, settings);
-    status = status == WEFT_OK ? registry_entries_load(registry, config, machine) : status;
+    status = status == WEFT_OK ? registry_entries_load(registry, config, machine, &how) : status;
     if (status != WEFT_OK) {
         goto err_destroy;
     }
     /* A file may keep the sections of plugins that are installed but not listed now. */
-    if (registry->folder[0] != '\0') {
-        weft_folder_ignore_rest(registry->folder, config);
-    }
+    weft_plugin_folders_ignore_rest(&registry->folders, config);
     status = weft_config_finish(config);
     if (status != WEFT_OK) {
         goto err_destroy;
@@ -302,5 +303,5 @@ void weft_registry_spare(const weft_registry_t *registry, weft_plugin_kind_t kin
                           .arg = registry,
                           .text = text,
                           .bytes = bytes};
-    weft_folder_spare(registry->folder, &spare);
+    weft_plugin_folders_spare(&registry->folders, &spare);
 }

@@ -4,106 +4,37 @@
 #include "core/topo/job.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "core/base/error.h"
 #include "core/os/os.h"
 
-_Static_assert(sizeof(weft_job_rank_t) <= 64, "what a rank may cost");
-_Static_assert(sizeof(weft_job_kind_t) == 12 + WEFT_JOB_DEVICES_MAX * (12 + WEFT_JOB_DEVICES_MAX),
-               "no padding: descriptions are compared and sent as bytes");
+_Static_assert(sizeof(weft_job_rank_t) + sizeof(weft_job_word_t) <= 64, "what a rank may cost");
 
-static uint32_t job_or_none(uint32_t value)
+/* What tells the ranks of one group apart. */
+typedef uint64_t (*job_key_fn_t)(const weft_job_t *job, uint32_t rank);
+
+static uint64_t job_space(const weft_job_t *job, uint32_t rank)
 {
-    return value == WEFT_MACHINE_NONE ? WEFT_JOB_NONE : value;
+    return job->ranks[rank].space;
 }
 
-/* Bytes per second in MB/s. */
-static uint32_t job_speed(double speed)
+/* GPUs that reach each other past PCIe are an island; other ranks are on that of their NUMA node. */
+static uint64_t job_island(const weft_job_t *job, uint32_t rank)
 {
-    double mb = speed / 1e6;
-    return mb <= 0 ? 0 : mb >= UINT32_MAX ? UINT32_MAX : (uint32_t)mb;
-}
-
-void weft_job_describe(const weft_machine_t *machine, weft_job_path_fn_t path,
-                       weft_job_kind_t *kind)
-{
-    uint32_t n =
-        machine->ndevices < WEFT_JOB_DEVICES_MAX ? machine->ndevices : WEFT_JOB_DEVICES_MAX;
-    memset(kind, 0, sizeof *kind);
-    kind->nodes = machine->nnodes;
-    kind->ndevices = n;
-    kind->ngpus = machine->ngpus < n ? machine->ngpus : n;
-    for (uint32_t i = 0; i < n; i++) {
-        const weft_machine_device_t *device = &machine->devices[i];
-        bool nic = device->kind == WEFT_DEVICE_NIC;
-        uint32_t node = device->node;
-        if (node != WEFT_MACHINE_NONE && node < machine->nnodes) {
-            node = machine->nodes[node].index;
-        }
-        kind->devices[i] =
-            (weft_job_device_t){.node = job_or_none(node),
-                                .rail = nic ? job_or_none(device->rail) : WEFT_JOB_NONE,
-                                .speed = nic ? job_speed(device->speed) : 0};
-        for (uint32_t k = 0; k < n; k++) {
-            weft_path_class_t class = path != NULL ? path(machine, i, k) : WEFT_PATH_UNKNOWN;
-            kind->path[i * n + k] = (uint8_t) class;
-        }
+    uint32_t kind = job->kind[job->host[rank]];
+    uint32_t device = job->device != NULL ? job->device[rank] : WEFT_JOB_NONE;
+    uint32_t node = job->ranks[rank].node;
+    if (kind == WEFT_JOB_NONE || job->participant == NULL) {
+        return node;
     }
-}
-
-uint64_t weft_job_kind_hash(const weft_job_kind_t *kind)
-{
-    const unsigned char *byte = (const unsigned char *)kind;
-    size_t used = offsetof(weft_job_kind_t, path) + (size_t)kind->ndevices * kind->ndevices;
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < used; i++) {
-        if (i < offsetof(weft_job_kind_t, devices) + kind->ndevices * sizeof *kind->devices ||
-            i >= offsetof(weft_job_kind_t, path)) {
-            hash = (hash ^ byte[i]) * UINT64_C(0x100000001b3);
-        }
+    if (device != WEFT_JOB_NONE) {
+        uint32_t island = weft_job_kind_island(job->kinds[kind], device);
+        node = weft_job_kind_devices(job->kinds[kind])[device].node;
+        return island != WEFT_JOB_NONE ? UINT64_C(1) << 32 | island : node;
     }
-    return hash;
-}
-
-uint32_t weft_job_find_kind(const weft_job_t *job, uint64_t hash)
-{
-    for (uint32_t host = 0; host < job->nhosts; host++) {
-        if (job->ranks[job->first[host]].kind == hash) {
-            return job->kind[host];
-        }
-    }
-    return WEFT_JOB_NONE;
-}
-
-/* Kinds are numbered in the order of their first hosts. */
-static void job_number_kinds(weft_job_t *job)
-{
-    uint64_t known[WEFT_JOB_KINDS_MAX];
-    for (uint32_t host = 0; host < job->nhosts; host++) {
-        uint64_t hash = job->ranks[job->first[host]].kind;
-        uint32_t kind = 0;
-        while (kind < job->nkinds && known[kind] != hash) {
-            kind++;
-        }
-        if (kind == job->nkinds && kind < WEFT_JOB_KINDS_MAX) {
-            known[job->nkinds++] = hash;
-        }
-        job->kind[host] = kind < job->nkinds ? kind : WEFT_JOB_NONE;
-    }
-}
-
-typedef uint64_t (*job_key_fn_t)(const weft_job_rank_t *rank);
-
-static uint64_t job_space(const weft_job_rank_t *rank)
-{
-    return rank->space;
-}
-
-static uint64_t job_node(const weft_job_rank_t *rank)
-{
-    return rank->node;
+    bool dealt = job->kinds[kind]->imagined && job->participant[rank] != WEFT_JOB_NONE;
+    return dealt ? weft_job_kind_units(job->kinds[kind])[job->participant[rank]] : node;
 }
 
 /* Parts the groups of `outer` by what their ranks told. Parts are numbered by their first ranks; a
@@ -119,7 +50,7 @@ static weft_status_t job_part(const weft_job_t *job, const uint32_t *outer, uint
     uint32_t *next = head + nouter, count = 0; /* ranks plus one; 0 ends a chain */
     for (uint32_t rank = 0; rank < job->nranks; rank++) {
         uint32_t *at = &head[outer[rank]];
-        while (*at != 0 && key(&job->ranks[*at - 1]) != key(&job->ranks[rank])) {
+        while (*at != 0 && key(job, *at - 1) != key(job, rank)) {
             at = &next[*at - 1];
         }
         if (*at == 0) {
@@ -151,6 +82,7 @@ static weft_status_t job_find_hosts(weft_job_t *job, const uint32_t *machine, ui
     }
     for (uint32_t rank = job->nranks; rank-- > 0;) {
         job->first[job->host[rank]] = rank;
+        job->kind[job->host[rank]] = WEFT_JOB_NONE;
     }
     return WEFT_OK;
 }
@@ -162,11 +94,6 @@ weft_status_t weft_job_init(weft_job_t *job, weft_job_rank_t *ranks, const uint3
     weft_status_t status = job_find_hosts(job, machine, nmachines);
     if (status != WEFT_OK) {
         return status;
-    }
-    job_number_kinds(job);
-    job->kinds = weft_os_alloc(job->nkinds * sizeof *job->kinds, 0);
-    if (job->kinds == NULL) {
-        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for %u kinds of hosts", job->nkinds);
     }
     job->topo =
         (weft_algo_topo_t){.size = sizeof job->topo, .nhosts = job->nhosts, .host = job->host};
@@ -205,11 +132,27 @@ static const uint32_t *job_count_rails(const weft_job_t *job, uint32_t *rails)
     bool any = false;
     for (uint32_t host = 0; host < job->nhosts; host++) {
         const weft_job_kind_t *kind =
-            job->kind[host] != WEFT_JOB_NONE ? &job->kinds[job->kind[host]] : NULL;
+            job->kind[host] != WEFT_JOB_NONE ? job->kinds[job->kind[host]] : NULL;
         rails[host] = kind != NULL ? kind->ndevices - kind->ngpus : 0;
         any = any || rails[host] > 0;
     }
     return any ? rails : NULL;
+}
+
+static void job_show_kinds(weft_job_t *job)
+{
+    for (uint32_t i = 0; i < job->nkinds; i++) {
+        const weft_job_kind_t *kind = job->kinds[i];
+        job->views[i] = (weft_algo_kind_t){.id = job->hashes[i],
+                                           .paths = weft_job_kind_paths(kind),
+                                           .ngpus = kind->ngpus,
+                                           .ndevices = kind->ndevices};
+    }
+    if (job->nkinds > 0) {
+        job->topo.kinds = job->views;
+        job->topo.kind = job->kind;
+        job->topo.device = job->device;
+    }
 }
 
 /* Ranks of one host and one node are an island; so are the ranks of a host that run on several. */
@@ -231,29 +174,47 @@ weft_status_t weft_job_make_levels(weft_job_t *job, const weft_site_t *site,
     job->group[topo->host_level] = job->host;
     job->ngroups[topo->host_level] = job->nhosts;
     job->group[topo->nlevels] = islands;
-    status = job_part(job, job->host, job->nhosts, job_node, islands, &job->ngroups[topo->nlevels]);
+    status =
+        job_part(job, job->host, job->nhosts, job_island, islands, &job->ngroups[topo->nlevels]);
     topo->nlevels++;
     topo->rails = job_count_rails(job, islands + n);
     topo->ngroups = job->ngroups;
     topo->group = job->group;
+    job_show_kinds(job);
     return status;
 }
 
 uint64_t weft_job_bytes(const weft_job_t *job)
 {
-    uint64_t levels = job->topo.nlevels > 0 ? job->topo.nlevels - 1 : 0; /* hosts have their own */
-    uint64_t rank = sizeof *job->ranks + sizeof *job->host + levels * sizeof *job->levels;
-    return job->nranks * rank + job->nkinds * sizeof *job->kinds +
-           job->nhosts * (sizeof *job->first + sizeof *job->kind + sizeof *job->levels);
+    uint64_t words = 1; /* hosts */
+    words += job->topo.nlevels > 0 ? job->topo.nlevels - 1 : 0;
+    words += job->device != NULL ? 2 : 0;
+    words += job->topo.nrings + job->topo.nchains;
+    uint64_t host_words = job->backwards != NULL ? 1 : 0;
+    uint64_t bytes = job->nranks * (sizeof *job->ranks + words * sizeof *job->host) +
+                     job->nhosts * (sizeof *job->first + sizeof *job->kind + sizeof *job->levels +
+                                    host_words * sizeof *job->backwards);
+    for (uint32_t i = 0; i < job->nkinds; i++) {
+        bytes += job->kinds[i] != NULL ? job->kinds[i]->bytes : 0;
+    }
+    return bytes;
 }
 
 void weft_job_fini(weft_job_t *job)
 {
+    for (uint32_t i = 0; i < job->nkinds; i++) {
+        weft_os_free(job->kinds[i]);
+    }
     weft_os_free(job->ranks);
     weft_os_free(job->host);
     weft_os_free(job->first);
     weft_os_free(job->kind);
+    weft_os_free(job->device);
+    weft_os_free(job->participant);
     weft_os_free(job->kinds);
+    weft_os_free(job->hashes);
+    weft_os_free(job->views);
     weft_os_free(job->levels);
+    weft_os_free(job->places);
     *job = (weft_job_t){.nranks = 0};
 }

@@ -24,18 +24,6 @@
 
 typedef enum weft_device_kind { WEFT_DEVICE_GPU, WEFT_DEVICE_NIC } weft_device_kind_t;
 
-/* The way between two devices in the words of nvidia-smi and NCCL, nearest first. */
-typedef enum weft_path_class {
-    WEFT_PATH_SELF,
-    WEFT_PATH_NV,   /* past PCIe: NVLink, xGMI */
-    WEFT_PATH_PIX,  /* one bridge at most */
-    WEFT_PATH_PXB,  /* several bridges, no host bridge */
-    WEFT_PATH_PHB,  /* one host bridge */
-    WEFT_PATH_NODE, /* several host bridges of one NUMA node */
-    WEFT_PATH_SYS,  /* from one NUMA node to another */
-    WEFT_PATH_UNKNOWN
-} weft_path_class_t;
-
 typedef struct weft_machine_package {
     uint32_t index; /* as the system counts */
     char model[128];

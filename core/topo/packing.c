@@ -36,9 +36,9 @@ static void packing_find_nearest(const weft_packing_t *packing)
 {
     const weft_capacities_t *capacities = packing->capacities;
     for (uint32_t nic = 0; nic < capacities->nnics; nic++) {
-        packing->nearest[nic] = WEFT_PATH_UNKNOWN;
+        packing->nearest[nic] = WEFT_ALGO_PATH_UNKNOWN;
         for (uint32_t v = 0; v < capacities->nparticipants; v++) {
-            weft_path_class_t path =
+            weft_algo_path_class_t path =
                 weft_capacities_route(capacities, v, capacities->nparticipants + nic)->path;
             if (path < packing->nearest[nic]) {
                 packing->nearest[nic] = (uint8_t)path;
@@ -224,9 +224,9 @@ static bool packing_is_near(const weft_packing_t *packing, const packing_at_t *a
     }
     uint32_t p = packing->capacities->nparticipants, from = at->path[at->level - 1];
     uint32_t nic = to >= p ? to : from;
-    weft_path_class_t path = weft_capacities_route(packing->capacities, from, to)->path;
+    weft_algo_path_class_t path = weft_capacities_route(packing->capacities, from, to)->path;
     return nic >= p ? path == packing->nearest[nic - p]
-                    : packing->order == WEFT_PACKING_BESIDE || path == WEFT_PATH_NV;
+                    : packing->order == WEFT_PACKING_BESIDE || path == WEFT_ALGO_PATH_NV;
 }
 
 /* Sets the next choice of the level and returns true, or false: there is none. */

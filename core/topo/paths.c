@@ -52,12 +52,12 @@ static weft_path_t path_over_nodes(const weft_machine_t *machine, uint32_t a, ui
                                    double least)
 {
     if (a == WEFT_MACHINE_NONE || b == WEFT_MACHINE_NONE) {
-        return (weft_path_t){WEFT_PATH_UNKNOWN, least};
+        return (weft_path_t){WEFT_ALGO_PATH_UNKNOWN, least};
     }
     if (a == b) {
-        return (weft_path_t){WEFT_PATH_NODE, least};
+        return (weft_path_t){WEFT_ALGO_PATH_NODE, least};
     }
-    return (weft_path_t){WEFT_PATH_SYS, path_least(least, path_between_nodes(machine, a, b))};
+    return (weft_path_t){WEFT_ALGO_PATH_SYS, path_least(least, path_between_nodes(machine, a, b))};
 }
 
 static weft_path_t path_over_pci(const weft_machine_t *machine, uint32_t from, uint32_t to)
@@ -70,10 +70,11 @@ static weft_path_t path_over_pci(const weft_machine_t *machine, uint32_t from, u
                                least);
     }
     if (machine->branches[a.branch].parent == WEFT_MACHINE_NONE) {
-        return (weft_path_t){WEFT_PATH_PHB, least};
+        return (weft_path_t){WEFT_ALGO_PATH_PHB, least};
     }
     /* A switch shows as one bridge towards the host and one towards each device. */
-    return (weft_path_t){a.bridges <= 1 && b.bridges <= 1 ? WEFT_PATH_PIX : WEFT_PATH_PXB, least};
+    return (weft_path_t){a.bridges <= 1 && b.bridges <= 1 ? WEFT_ALGO_PATH_PIX : WEFT_ALGO_PATH_PXB,
+                         least};
 }
 
 /* What links carry between two GPUs, and from each to the switch. */
@@ -102,11 +103,11 @@ weft_path_t weft_path_between(const weft_machine_t *machine, uint32_t from, uint
 {
     double bandwidth = 0;
     if (from == to) {
-        return (weft_path_t){WEFT_PATH_SELF, 0};
+        return (weft_path_t){WEFT_ALGO_PATH_SELF, 0};
     }
     if (from < machine->ngpus && to < machine->ngpus &&
         path_over_links(machine, from, to, &bandwidth)) {
-        return (weft_path_t){WEFT_PATH_NV, bandwidth};
+        return (weft_path_t){WEFT_ALGO_PATH_NV, bandwidth};
     }
     return path_over_pci(machine, from, to);
 }
@@ -119,40 +120,41 @@ weft_path_t weft_path_to_node(const weft_machine_t *machine, uint32_t device, ui
         path_climb(machine, &climb);
     }
     weft_path_t path = path_over_nodes(machine, own, node, climb.bandwidth);
-    path.class = path.class == WEFT_PATH_NODE ? WEFT_PATH_PHB : path.class;
+    path.class = path.class == WEFT_ALGO_PATH_NODE ? WEFT_ALGO_PATH_PHB : path.class;
     return path;
 }
 
-const char *weft_path_name(weft_path_class_t class)
+const char *weft_path_name(weft_algo_path_class_t class)
 {
     static const char *const names[] = {
-        [WEFT_PATH_SELF] = "X",  [WEFT_PATH_NV] = "NV",     [WEFT_PATH_PIX] = "PIX",
-        [WEFT_PATH_PXB] = "PXB", [WEFT_PATH_PHB] = "PHB",   [WEFT_PATH_NODE] = "NODE",
-        [WEFT_PATH_SYS] = "SYS", [WEFT_PATH_UNKNOWN] = "?",
+        [WEFT_ALGO_PATH_SELF] = "X",  [WEFT_ALGO_PATH_NV] = "NV",
+        [WEFT_ALGO_PATH_PIX] = "PIX", [WEFT_ALGO_PATH_PXB] = "PXB",
+        [WEFT_ALGO_PATH_PHB] = "PHB", [WEFT_ALGO_PATH_NODE] = "NODE",
+        [WEFT_ALGO_PATH_SYS] = "SYS", [WEFT_ALGO_PATH_UNKNOWN] = "?",
     };
     return names[class];
 }
 
-const char *weft_path_help(weft_path_class_t class)
+const char *weft_path_help(weft_algo_path_class_t class)
 {
     static const char *const help[] = {
-        [WEFT_PATH_SELF] = "itself",
-        [WEFT_PATH_NV] = "past PCIe: NVLink or xGMI",
-        [WEFT_PATH_PIX] = "PCIe, one switch at most",
-        [WEFT_PATH_PXB] = "PCIe, several switches, no host bridge",
-        [WEFT_PATH_PHB] = "PCIe and one host bridge",
-        [WEFT_PATH_NODE] = "PCIe and several host bridges of one NUMA node",
-        [WEFT_PATH_SYS] = "PCIe and the way between NUMA nodes",
-        [WEFT_PATH_UNKNOWN] = "the system does not tell where one of them is",
+        [WEFT_ALGO_PATH_SELF] = "itself",
+        [WEFT_ALGO_PATH_NV] = "past PCIe: NVLink or xGMI",
+        [WEFT_ALGO_PATH_PIX] = "PCIe, one switch at most",
+        [WEFT_ALGO_PATH_PXB] = "PCIe, several switches, no host bridge",
+        [WEFT_ALGO_PATH_PHB] = "PCIe and one host bridge",
+        [WEFT_ALGO_PATH_NODE] = "PCIe and several host bridges of one NUMA node",
+        [WEFT_ALGO_PATH_SYS] = "PCIe and the way between NUMA nodes",
+        [WEFT_ALGO_PATH_UNKNOWN] = "the system does not tell where one of them is",
     };
     return help[class];
 }
 
-weft_path_class_t weft_path_nearest(const weft_machine_t *machine, uint32_t gpu)
+weft_algo_path_class_t weft_path_nearest(const weft_machine_t *machine, uint32_t gpu)
 {
-    weft_path_class_t nearest = WEFT_PATH_UNKNOWN;
+    weft_algo_path_class_t nearest = WEFT_ALGO_PATH_UNKNOWN;
     for (uint32_t i = machine->ngpus; i < machine->ndevices; i++) {
-        weft_path_class_t class = weft_path_between(machine, gpu, i).class;
+        weft_algo_path_class_t class = weft_path_between(machine, gpu, i).class;
         nearest = class < nearest ? class : nearest;
     }
     return nearest;
@@ -160,7 +162,7 @@ weft_path_class_t weft_path_nearest(const weft_machine_t *machine, uint32_t gpu)
 
 bool weft_path_is_nearest(const weft_machine_t *machine, uint32_t gpu, uint32_t nic)
 {
-    weft_path_class_t class = weft_path_between(machine, gpu, nic).class;
-    return nic >= machine->ngpus && class != WEFT_PATH_UNKNOWN &&
+    weft_algo_path_class_t class = weft_path_between(machine, gpu, nic).class;
+    return nic >= machine->ngpus && class != WEFT_ALGO_PATH_UNKNOWN &&
            class == weft_path_nearest(machine, gpu);
 }

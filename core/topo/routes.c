@@ -54,7 +54,8 @@ static uint32_t routes_group(const weft_machine_t *machine, uint32_t node)
     return package != WEFT_MACHINE_NONE ? package : machine->npackages + node;
 }
 
-static weft_path_class_t routes_class(const weft_machine_t *machine, routes_end_t a, routes_end_t b)
+static weft_algo_path_class_t routes_class(const weft_machine_t *machine, routes_end_t a,
+                                           routes_end_t b)
 {
     if (a.device != WEFT_MACHINE_NONE && b.device != WEFT_MACHINE_NONE) {
         return weft_path_between(machine, a.device, b.device).class;
@@ -64,8 +65,8 @@ static weft_path_class_t routes_class(const weft_machine_t *machine, routes_end_
         routes_end_t node = a.device != WEFT_MACHINE_NONE ? b : a;
         return weft_path_to_node(machine, device.device, node.node).class;
     }
-    return routes_group(machine, a.node) == routes_group(machine, b.node) ? WEFT_PATH_NODE
-                                                                          : WEFT_PATH_SYS;
+    return routes_group(machine, a.node) == routes_group(machine, b.node) ? WEFT_ALGO_PATH_NODE
+                                                                          : WEFT_ALGO_PATH_SYS;
 }
 
 /* Branches from where `end` hangs up to `meet`, which is not one of them; down: the other way. */
@@ -173,7 +174,7 @@ void weft_routes_find(const weft_route_ends_t *ends, weft_route_t *routes)
             weft_route_t *route = &routes[(size_t)from * ends->count + to];
             bool nics = from >= ends->nparticipants && to >= ends->nparticipants;
             if (from == to || nics) {
-                route->path = from == to ? WEFT_PATH_SELF : WEFT_PATH_UNKNOWN;
+                route->path = from == to ? WEFT_ALGO_PATH_SELF : WEFT_ALGO_PATH_UNKNOWN;
                 continue;
             }
             routes_end_t a = routes_end(ends, from), b = routes_end(ends, to);

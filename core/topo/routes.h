@@ -6,13 +6,15 @@
 
 #include <stdbool.h>
 
+#include <weft/plugin/algo.h>
+
 #include "core/topo/machine.h"
 
 /* Of a deeper tree the upper branches are left out. */
 #define WEFT_ROUTE_EDGES_MAX 24u
 
 typedef struct weft_route {
-    weft_path_class_t path;
+    weft_algo_path_class_t path;
     uint16_t nedges;
     uint16_t edges[WEFT_ROUTE_EDGES_MAX];
 } weft_route_t;

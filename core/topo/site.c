@@ -201,8 +201,9 @@ weft_status_t weft_site_read(const char *path, weft_site_t **site_p)
     int error = 0;
     weft_status_t status = weft_os_read_file(path, WEFT_SITE_BYTES_MAX, &text, &bytes, &error);
     if (status != WEFT_OK) {
-        return weft_fail(WEFT_ERR_CONFIG, error, "[core] topology: cannot read %s%s", path,
-                         status == WEFT_ERR_RESOURCE ? ": more than 4 MiB" : "");
+        return weft_fail(error == ENOMEM ? status : WEFT_ERR_CONFIG, error,
+                         "[core] topology: cannot read %s%s", path,
+                         error == EFBIG ? ": more than 4 MiB" : "");
     }
     if (strlen(text) != bytes) {
         status = weft_fail(WEFT_ERR_CONFIG, 0, "%s: NUL byte, expected plain text", path);

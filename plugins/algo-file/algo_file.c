@@ -174,6 +174,17 @@ static uint64_t file_stamp(weft_algo_t *algo)
     return algo->stamp;
 }
 
+/* Elsewhere a step moves as one piece, and the other side need not take it in the middle. */
+static uint32_t file_depth(weft_algo_t *algo)
+{
+    uint32_t depth = 1;
+    for (const file_source_t *source = algo->sources; source != NULL; source = source->next) {
+        uint32_t longest = source->program != NULL ? msccl_longest_send(source->program) : 1;
+        depth = longest > depth ? longest : depth;
+    }
+    return depth;
+}
+
 static const weft_algo_ops_t file_ops = {
     .size = sizeof file_ops,
     .create = file_create,
@@ -181,6 +192,7 @@ static const weft_algo_ops_t file_ops = {
     .supports = file_supports,
     .emit = file_emit,
     .stamp = file_stamp,
+    .depth = file_depth,
 };
 
 const weft_plugin_t *weft_plugin_entry(void)

@@ -256,6 +256,18 @@ weft_status_t msccl_layout(msccl_program_t *program)
     return status;
 }
 
+uint32_t msccl_longest_send(const msccl_program_t *program)
+{
+    uint32_t longest = 1;
+    for (uint32_t s = 0; s < program->nsteps; s++) {
+        const msccl_step_t *step = &program->steps[s];
+        if (msccl_acts[step->type].sends && (uint32_t)step->cnt > longest) {
+            longest = (uint32_t)step->cnt;
+        }
+    }
+    return longest;
+}
+
 void msccl_emit(const msccl_program_t *program, uint32_t rank, weft_plan_builder_t *builder)
 {
     const msccl_gpu_t *gpu = &program->gpus[rank];

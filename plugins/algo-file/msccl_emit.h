@@ -17,4 +17,7 @@ void msccl_scratch_of(const msccl_program_t *program, uint32_t tb, const msccl_s
 uint32_t msccl_write_step(const msccl_program_t *program, uint32_t tb, const msccl_step_t *step,
                           const msccl_writer_t *writer, weft_move_t *move);
 
+/* The most chunks that a step sends; at least 1. */
+uint32_t msccl_longest_send(const msccl_program_t *program);
+
 #endif

@@ -5,8 +5,35 @@
 
 #include "ring_plan.h"
 
-typedef void (*ring_write_fn_t)(const weft_algo_call_t *call, const weft_algo_topo_t *topo,
-                                weft_plan_builder_t *builder);
+typedef struct ring_config {
+    int64_t rings;
+    int64_t directions;
+} ring_config_t;
+
+static const ring_config_t ring_defaults = {.rings = 16, .directions = 1};
+
+static const weft_option_t ring_options[] = {
+    {.name = "rings",
+     .type = WEFT_OPT_INT,
+     .offset = offsetof(ring_config_t, rings),
+     .value = "16",
+     .help =
+         "most rings that share the data, of those that use all wires and NICs of the hosts; 1: "
+         "one ring",
+     .min = 1,
+     .max = 16},
+    {.name = "directions",
+     .type = WEFT_OPT_INT,
+     .offset = offsetof(ring_config_t, directions),
+     .value = "1",
+     .help = "2: every ring is also run backwards, with half of its data; for networks in which "
+             "neighbours have wires of their own, a torus say",
+     .min = 1,
+     .max = 2},
+    {.name = NULL},
+};
+
+typedef void (*ring_write_fn_t)(const ring_job_t *job);
 
 static const ring_write_fn_t ring_writers[WEFT_COLL_COUNT] = {
     [WEFT_ALL_REDUCE] = ring_all_reduce, [WEFT_REDUCE_SCATTER] = ring_reduce_scatter,
@@ -16,7 +43,13 @@ static const ring_write_fn_t ring_writers[WEFT_COLL_COUNT] = {
 
 static weft_status_t ring_emit(const weft_algo_frame_job_t *job)
 {
-    ring_writers[job->call->coll](job->call, job->topo, job->builder);
+    const ring_config_t *config = job->config;
+    const ring_job_t ring = {.call = job->call,
+                             .topo = job->topo,
+                             .builder = job->builder,
+                             .most = (uint32_t)config->rings,
+                             .ways = (uint32_t)config->directions};
+    ring_writers[job->call->coll](&ring);
     return WEFT_OK;
 }
 
@@ -30,6 +63,7 @@ static const weft_algo_frame_t ring_frame = {
     .name = "algo-ring",
     .colls = ring_colls,
     .ncolls = sizeof ring_colls / sizeof ring_colls[0],
+    .defaults = &ring_defaults,
 };
 
 static weft_status_t ring_create(const weft_host_t *host, const void *config, weft_algo_t **algo_p)
@@ -56,6 +90,8 @@ const weft_plugin_t *weft_plugin_entry(void)
         .name = "algo-ring",
         .version = "1",
         .help = "rings and chains: the fewest bytes on every edge, for large messages",
+        .options = ring_options,
+        .config_size = sizeof(ring_config_t),
         .ops = &ring_ops,
     };
     return &plugin;

@@ -22,16 +22,20 @@ uint32_t ring_chunk(uint32_t first, uint32_t step, uint32_t n);
 /* Place of `rank` in the chain that starts at `head`: 0 … n−1. */
 uint32_t ring_position(uint32_t rank, uint32_t head, uint32_t n);
 
+/* What is asked for. */
+typedef struct ring_job {
+    const weft_algo_call_t *call;
+    const weft_algo_topo_t *topo;
+    weft_plan_builder_t *builder;
+    uint32_t most; /* rings of the topology */
+    uint32_t ways; /* 2: each also backwards */
+} ring_job_t;
+
 /* Each writes the plan of call->rank. */
-void ring_all_reduce(const weft_algo_call_t *call, const weft_algo_topo_t *topo,
-                     weft_plan_builder_t *builder);
-void ring_reduce_scatter(const weft_algo_call_t *call, const weft_algo_topo_t *topo,
-                         weft_plan_builder_t *builder);
-void ring_all_gather(const weft_algo_call_t *call, const weft_algo_topo_t *topo,
-                     weft_plan_builder_t *builder);
-void ring_broadcast(const weft_algo_call_t *call, const weft_algo_topo_t *topo,
-                    weft_plan_builder_t *builder);
-void ring_reduce(const weft_algo_call_t *call, const weft_algo_topo_t *topo,
-                 weft_plan_builder_t *builder);
+void ring_all_reduce(const ring_job_t *job);
+void ring_reduce_scatter(const ring_job_t *job);
+void ring_all_gather(const ring_job_t *job);
+void ring_broadcast(const ring_job_t *job);
+void ring_reduce(const ring_job_t *job);
 
 #endif

@@ -6,7 +6,7 @@
 #include "tree_plan.h"
 
 static const tree_settings_t tree_defaults = {
-    .pattern = TREE_BALANCED, .second = TREE_AUTO, .trees = 2, .chunks = 1};
+    .pattern = TREE_BALANCED, .second = TREE_AUTO, .trees = 2, .chunks = 1, .chains = 16};
 
 static const weft_option_t tree_options[] = {
     {.name = "pattern",
@@ -46,6 +46,14 @@ static const weft_option_t tree_options[] = {
      .help = "chunks of each tree in a pass",
      .min = 1,
      .max = 64},
+    {.name = "chains",
+     .type = WEFT_OPT_INT,
+     .offset = offsetof(tree_settings_t, chains),
+     .value = "16",
+     .help = "most chains inside hosts that share the data, of those that use all wires and NICs, "
+             "each with its trees; 1: one chain",
+     .min = 1,
+     .max = 16},
     {.name = NULL},
 };
 

@@ -10,6 +10,7 @@ typedef struct branch {
     weft_plan_builder_t *builder;
     const tree_position_t *position;
     uint32_t lane, channel, chunk;
+    uint32_t chain; /* of the topology, whose NICs it uses; TREE_NONE: of none */
     weft_move_t move;
 } branch_t;
 
@@ -22,13 +23,18 @@ static branch_t tree_plan_branch_init(const tree_settings_t *settings, weft_plan
                       .lane = builder->lane(builder),
                       .channel = tree,
                       .chunk = tree * chunks,
+                      .chain = position->chain,
                       .move = {.cnt = chunks}};
 }
 
 static weft_operand_t tree_plan_branch_port(const branch_t *branch, uint32_t peer, uint32_t sends)
 {
-    return weft_port(
-        branch->builder->port(branch->builder, branch->lane, peer, branch->channel, sends));
+    uint32_t port =
+        branch->builder->port(branch->builder, branch->lane, peer, branch->channel, sends);
+    if (branch->chain != TREE_NONE) {
+        weft_plan_port_along(branch->builder, port, branch->chain, WEFT_PLAN_WAY_CHAIN);
+    }
+    return weft_port(port);
 }
 
 static void tree_plan_branch_from(branch_t *branch, weft_operand_t src)
@@ -64,9 +70,13 @@ static void tree_plan_branch_end(const branch_t *branch)
     branch->builder->move(branch->builder, branch->lane, &branch->move);
 }
 
-static void tree_grid(const tree_settings_t *settings, weft_plan_builder_t *builder)
+/* Returns how many trees share the data. */
+static uint32_t tree_grid(const tree_settings_t *settings, const weft_algo_call_t *call,
+                          const weft_algo_topo_t *topo, weft_plan_builder_t *builder)
 {
-    builder->grid(builder, (uint32_t)(settings->trees * settings->chunks), 0);
+    uint32_t trees = tree_count(settings, call, topo);
+    builder->grid(builder, trees * (uint32_t)settings->chunks, 0);
+    return trees;
 }
 
 /* Invariant: a slice that a rank has sent up is combined over all ranks under it; the slice on top is
@@ -74,8 +84,8 @@ static void tree_grid(const tree_settings_t *settings, weft_plan_builder_t *buil
 void tree_all_reduce(const tree_settings_t *settings, const weft_algo_call_t *call,
                      const weft_algo_topo_t *topo, weft_plan_builder_t *builder)
 {
-    tree_grid(settings, builder);
-    for (uint32_t tree = 0; tree < (uint32_t)settings->trees; tree++) {
+    uint32_t trees = tree_grid(settings, call, topo, builder);
+    for (uint32_t tree = 0; tree < trees; tree++) {
         tree_position_t position = tree_position(settings, call, topo, tree, 0);
         branch_t up = tree_plan_branch_init(settings, builder, &position, tree);
         tree_plan_branch_gather(&up);
@@ -98,8 +108,8 @@ void tree_all_reduce(const tree_settings_t *settings, const weft_algo_call_t *ca
 void tree_broadcast(const tree_settings_t *settings, const weft_algo_call_t *call,
                     const weft_algo_topo_t *topo, weft_plan_builder_t *builder)
 {
-    tree_grid(settings, builder);
-    for (uint32_t tree = 0; tree < (uint32_t)settings->trees; tree++) {
+    uint32_t trees = tree_grid(settings, call, topo, builder);
+    for (uint32_t tree = 0; tree < trees; tree++) {
         tree_position_t position = tree_position(settings, call, topo, tree, 1);
         branch_t down = tree_plan_branch_init(settings, builder, &position, tree);
         tree_plan_branch_from(&down, position.up == TREE_NONE
@@ -114,8 +124,8 @@ void tree_broadcast(const tree_settings_t *settings, const weft_algo_call_t *cal
 void tree_reduce(const tree_settings_t *settings, const weft_algo_call_t *call,
                  const weft_algo_topo_t *topo, weft_plan_builder_t *builder)
 {
-    tree_grid(settings, builder);
-    for (uint32_t tree = 0; tree < (uint32_t)settings->trees; tree++) {
+    uint32_t trees = tree_grid(settings, call, topo, builder);
+    for (uint32_t tree = 0; tree < trees; tree++) {
         tree_position_t position = tree_position(settings, call, topo, tree, 1);
         branch_t up = tree_plan_branch_init(settings, builder, &position, tree);
         tree_plan_branch_gather(&up);

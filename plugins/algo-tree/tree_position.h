@@ -33,6 +33,7 @@ typedef struct tree_settings {
     int64_t chain;   /* tree_chain_t */
     int64_t trees;   /* 1 or 2 */
     int64_t chunks;  /* of each tree and pass */
+    int64_t chains;  /* most of the topology's */
 } tree_settings_t;
 
 /* Neighbours of a rank in one tree. */
@@ -40,11 +41,17 @@ typedef struct tree_position {
     uint32_t up; /* TREE_NONE: this rank is on top */
     uint32_t down[TREE_DOWN_MAX];
     uint32_t ndown;
+    uint32_t chain; /* of the topology that it follows; TREE_NONE: none */
 } tree_position_t;
 
-/* The place of call->rank in tree 0 or 1. With `rooted` call->root is on top of both; else each has
- * a top of its own. The ranks of a node are in rank order, but the node of the root starts with the
- * root. Cost: O(log n), and O(nranks) to find the ranks of other hosts. */
+/* Trees of a plan: for each chain of the topology, where nodes are hosts, one or two. */
+uint32_t tree_count(const tree_settings_t *settings, const weft_algo_call_t *call,
+                    const weft_algo_topo_t *topo);
+
+/* The place of call->rank in a tree. Trees of one chain stand together, the base tree first. With
+ * `rooted` call->root is on top of all; else the two of a chain have different tops. The ranks of a
+ * node are in the order of the chain, but the node of the root starts with the root. Cost: O(log n),
+ * and O(nranks) to find the ranks of other hosts. */
 tree_position_t tree_position(const tree_settings_t *settings, const weft_algo_call_t *call,
                               const weft_algo_topo_t *topo, uint32_t tree, int rooted);
 

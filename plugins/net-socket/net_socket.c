@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * net-socket: messages over TCP. This file holds the plugin's tables, the options, the instance
- * and its one device, which uses all chosen interfaces. */
+ * and its devices: one with all chosen interfaces, or each of them. */
 #include <errno.h>
+#include <net/if.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -46,6 +48,12 @@ static const weft_option_t options[] = {
      .help = "interfaces that one connection uses at a time; 0 = all whose network the peer shares",
      .min = 0,
      .max = SOCK_RAILS_MAX},
+    {.name = "bond",
+     .type = WEFT_OPT_BOOL,
+     .offset = offsetof(sock_config_t, bond),
+     .value = "yes",
+     .help = "yes: all interfaces are one device, and every connection uses them; no: each is a "
+             "device, and channels are spread over them, rings and trees by the NICs they have"},
     {.name = "rail_patience",
      .type = WEFT_OPT_DURATION,
      .offset = offsetof(sock_config_t, rail_patience),
@@ -128,15 +136,43 @@ static void net_socket_sock_destroy(weft_net_t *net)
     }
 }
 
+/* Chooses the addresses of device `index`, all or those of one interface, in the order of the list.
+ * The loopback, which joins only ranks of one host, belongs to the first. Returns how many devices
+ * there are. */
+static uint32_t net_socket_sock_part(const weft_net_t *net, uint32_t index,
+                                     weft_endpoint_list_t *part)
+{
+    const weft_endpoint_list_t *all = &net->local;
+    uint32_t seen[WEFT_ENDPOINTS_MAX], count = 0;
+    memcpy(part->host, all->host, sizeof part->host);
+    part->count = 0;
+    for (uint32_t i = 0; i < all->count; i++) {
+        const weft_endpoint_entry_t *entry = &all->entries[i];
+        uint32_t at = 0;
+        while (!entry->loopback && at < count && seen[at] != entry->interface) {
+            at++;
+        }
+        if (!entry->loopback && at == count) {
+            seen[count++] = entry->interface;
+        }
+        if (at == index || net->config.bond) {
+            part->entries[part->count++] = *entry;
+        }
+    }
+    return !net->config.bond && count > 1 ? count : all->count > 0 ? 1 : 0;
+}
+
 static weft_status_t net_socket_sock_device_count(weft_net_t *net, uint32_t *count_p)
 {
-    *count_p = net->local.count > 0 ? 1 : 0;
+    weft_endpoint_list_t part;
+    *count_p = net_socket_sock_part(net, 0, &part);
     return WEFT_OK;
 }
 
 static weft_status_t net_socket_sock_index_check(weft_net_t *net, uint32_t index)
 {
-    uint32_t count = net->local.count > 0 ? 1 : 0;
+    uint32_t count = 0;
+    (void)net_socket_sock_device_count(net, &count);
     if (index >= count) {
         return net->host->set_error(net->host, WEFT_ERR_ARG, 0, "device %u of %u", index, count);
     }
@@ -161,6 +197,14 @@ static weft_status_t net_socket_sock_device_props(weft_net_t *net, uint32_t inde
         .slot_bytes = UINT64_C(512) << 10,
         .slots = 4,
     };
+    weft_endpoint_list_t part;
+    char interface[IF_NAMESIZE];
+    uint32_t count = net_socket_sock_part(net, index, &part);
+    uint32_t number = part.count > 0 ? part.entries[0].interface : 0; /* loopback stands last */
+    if (count > 1 && number != 0 && if_indextoname(number, interface) != NULL) {
+        snprintf(mine.name, sizeof mine.name, "%s", interface);
+        mine.rail = index;
+    }
     memcpy(props, &mine, props->size < sizeof mine ? props->size : sizeof mine);
     return WEFT_OK;
 }
@@ -178,6 +222,7 @@ static weft_status_t net_socket_sock_device_open(weft_net_t *net, uint32_t index
         return WEFT_ERR_RESOURCE;
     }
     *device = (weft_net_device_t){.host = host, .net = net};
+    net_socket_sock_part(net, index, &device->local);
     device->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (device->epoll < 0) {
         status = host->set_error(host, WEFT_ERR_RESOURCE, errno, "epoll_create1");
@@ -204,7 +249,7 @@ static weft_status_t net_socket_sock_reachable(weft_net_device_t *device,
     if (weft_endpoint_list_decode(address, &list) != WEFT_OK) {
         return host->set_error(host, WEFT_ERR_PROTO, 0, "not an address of net-socket");
     }
-    weft_endpoint_list_reach(&device->net->local, &list);
+    weft_endpoint_list_reach(&device->local, &list);
     if (list.count == 0) {
         return host->set_error(host, WEFT_ERR_UNSUPPORTED, 0,
                                "the peer has no address that the chosen interfaces reach");

@@ -32,6 +32,7 @@ typedef struct sock_config {
     uint64_t chunk;
     const char *devices;
     int64_t rails;
+    bool bond;
     double rail_patience;
     const char *port_range;
     int64_t family;
@@ -74,11 +75,11 @@ typedef struct sock_track {
 /* The rails of a connection. Stream i belongs to rail i / per_rail. */
 typedef struct sock_rails {
     uint32_t count, per_rail;
-    uint32_t cut;   /* bit mask of streams that were given up */
-    uint32_t heard; /* … of which the peer has told what it received */
-    uint32_t again; /* chunks in the rings of streams that were heard: to be sent on others */
-    bool due;       /* acknowledgements or cuts may wait to be sent */
-    uint64_t watched_ns;
+    uint32_t cut;    /* bit mask of streams that were given up */
+    uint32_t heard;  /* … of which the peer has told what it received */
+    uint32_t again;  /* chunks in the rings of streams that were heard: to be sent on others */
+    bool due;        /* acknowledgements or cuts may wait to be sent */
+    bool unanswered; /* the peer's system may not have answered all that was written */
     sock_track_t tracks[]; /* as streams */
 } sock_rails_t;
 
@@ -135,10 +136,13 @@ struct weft_net {
 struct weft_net_device {
     const weft_host_t *host;
     weft_net_t *net;
-    weft_net_conn_t *conns; /* ready ones */
+    weft_endpoint_list_t local; /* its part of net->local, or all */
+    weft_net_conn_t *conns;     /* ready ones */
     weft_op_done_t done;
-    uint32_t busy; /* streams of connections with something open */
-    bool many;     /* so many are busy that poll() asks epoll which to try */
+    uint32_t busy;       /* streams of connections with something open */
+    bool many;           /* so many are busy that poll() asks epoll which to try */
+    uint32_t unanswered; /* connections with rails->unanswered */
+    uint64_t watched_ns;
     int epoll;
 };
 

@@ -102,7 +102,7 @@ weft_status_t sock_listen(weft_net_device_t *device, weft_net_address_t *address
     listener->device = device;
     weft_acceptor_init(&listener->acceptor, host, device->epoll);
     /* An address may vanish meanwhile. That is no fault as long as one is left. */
-    weft_endpoint_list_t list = device->net->local;
+    weft_endpoint_list_t list = device->local;
     uint32_t count = list.count;
     weft_status_t status = WEFT_ERR_LINK;
     list.count = 0;

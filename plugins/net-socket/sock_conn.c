@@ -60,6 +60,9 @@ void sock_conn_ready(weft_net_conn_t *conn)
     conn->chunk = sending <= 1 ? SOCK_CHUNK_MAX : conn->device->net->config.chunk;
     sock_conn_tune(conn);
     weft_op_queues_attach(&conn->ops, conn, &conn->device->done);
+    if (rails) {
+        sock_rails_wrote(conn); /* what it wrote on another device */
+    }
     conn->ready = true;
     conn->prev = NULL;
     conn->next = conn->device->conns;
@@ -279,6 +282,7 @@ static void sock_conn_unlist(weft_net_conn_t *conn)
     weft_op_queues_detach(&conn->ops);
     if (conn->rails != NULL) {
         conn->rails->due = false;
+        sock_rails_leave_watch(conn);
     }
     sock_conn_set_busy(conn);
 }

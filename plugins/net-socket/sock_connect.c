@@ -101,12 +101,13 @@ static weft_status_t sock_attempt_restart(weft_net_conn_t *conn)
 }
 
 /* Finds the rails to the addresses of a peer. On one host everything goes over the loopback. */
-static uint32_t sock_connect_paths(const weft_net_t *net, const weft_endpoint_list_t *list,
+static uint32_t sock_connect_paths(const weft_net_device_t *device,
+                                   const weft_endpoint_list_t *list,
                                    sock_path_t paths[SOCK_RAILS_MAX])
 {
     return list->count < 2 || list->entries[0].loopback
                ? 0
-               : sock_paths_find(&net->local, list, (uint32_t)net->config.rails, paths);
+               : sock_paths_find(&device->local, list, (uint32_t)device->net->config.rails, paths);
 }
 
 weft_status_t sock_connect_begin(weft_net_device_t *device, const weft_net_address_t *address,
@@ -119,11 +120,11 @@ weft_status_t sock_connect_begin(weft_net_device_t *device, const weft_net_addre
     if (status != WEFT_OK) {
         return host->set_error(host, status, 0, "not an address of net-socket");
     }
-    weft_endpoint_list_reach(&device->net->local, &list);
+    weft_endpoint_list_reach(&device->local, &list);
     if (list.count == 0) {
         return host->set_error(host, WEFT_ERR_LINK, 0, "no address of the peer can be reached");
     }
-    uint32_t npaths = sock_connect_paths(device->net, &list, paths);
+    uint32_t npaths = sock_connect_paths(device, &list, paths);
     uint32_t nstreams = sock_rails_streams(device->net, npaths > 1 ? npaths : 1);
     uint32_t one = sock_rails_streams(device->net, 1);
     nstreams = nstreams > one ? nstreams : one;

@@ -56,9 +56,6 @@ static bool sock_stream_is_due(sock_stream_t *stream)
 static void sock_conn_visit(weft_net_conn_t *conn)
 {
     weft_status_t status = WEFT_OK;
-    if (conn->rails != NULL) {
-        sock_rails_watch(conn);
-    }
     if (sock_conn_has_to_send(conn)) {
         for (uint32_t i = 0; i < conn->nstreams; i++) {
             conn->streams[i].blocked = conn->streams[i].mute;
@@ -130,6 +127,9 @@ static void sock_device_events(weft_net_device_t *device)
 weft_status_t sock_poll(weft_net_device_t *device, weft_net_completion_t *completions, uint32_t max,
                         uint32_t *count_p)
 {
+    if (device->unanswered > 0) {
+        sock_rails_watch(device);
+    }
     bool many = device->busy > SWEEP_MAX;
     if (many && !device->many) {
         device->many = true;

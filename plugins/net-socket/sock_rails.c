@@ -49,6 +49,7 @@ void sock_rails_note(sock_stream_t *stream, uint32_t message, uint64_t offset, u
     sock_track_t *track = sock_rails_track(stream);
     track->ring[track->sent++ % SOCK_UNACKED] =
         (sock_sent_t){.message = message, .length = length, .offset = offset};
+    sock_rails_wrote(stream->conn);
 }
 
 /* The oldest chunk of streams that were cut. There is one. */
@@ -88,6 +89,7 @@ static uint64_t rails_claim_record(sock_stream_t *stream, uint32_t kind, uint32_
         (sock_chunk_t){.wire = {.message = htole32(message),
                                 .offset = htole64(offset),
                                 .total = htole64((uint64_t)kind << SOCK_KIND_SHIFT)}};
+    sock_rails_wrote(stream->conn);
     return sizeof(sock_header_t);
 }
 
@@ -313,47 +315,99 @@ weft_status_t sock_rails_receive_failed(sock_stream_t *stream, int cause)
     return WEFT_OK;
 }
 
-/* The peer's system answers probes of a window that is closed, so a peer that is busy does not
- * count as silent. */
-static bool rails_is_silent(sock_stream_t *stream, uint64_t now)
+/* What a look at the streams finds. Bit masks. */
+typedef struct rails_look {
+    uint32_t silent; /* streams whose bytes the peer's system has not answered for rail_patience */
+    uint32_t heard;  /* streams on which something came from the peer's system since then */
+    uint32_t rails;  /* rails with a silent stream */
+    bool unanswered; /* something is */
+} rails_look_t;
+
+/* Data wait for an answer, and so do records: the sender of the chunks has nothing to repeat if only
+ * what acknowledges them was lost. The peer's system answers probes of a window that is closed, so
+ * a peer that is busy does not count as silent. */
+static void rails_look_at(sock_stream_t *stream, uint64_t now, rails_look_t *look)
 {
     sock_track_t *track = sock_rails_track(stream);
     struct tcp_info info = {.tcpi_retransmits = 0};
     socklen_t bytes = sizeof info;
-    bool waits = track->sent != track->acked &&
-                 getsockopt(stream->fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) == 0 &&
-                 info.tcpi_retransmits > 0;
-    track->silent_ns = !waits ? 0 : track->silent_ns == 0 ? now : track->silent_ns;
     uint64_t patience = (uint64_t)(stream->conn->device->net->config.rail_patience * 1e9);
-    return waits && now - track->silent_ns >= patience;
-}
-
-/* Looks at the streams that carry this end's data: the peer looks at the others. */
-void sock_rails_watch(weft_net_conn_t *conn)
-{
-    sock_rails_t *rails = conn->rails;
-    uint64_t now = conn->host->clock_ns(conn->host);
-    if (now - rails->watched_ns < WATCH_NS) {
+    if (stream->fd < 0 || getsockopt(stream->fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) {
         return;
     }
-    rails->watched_ns = now;
-    uint32_t silent = 0, answering = 0;
-    for (uint32_t i = 0; i < conn->nstreams; i++) {
-        sock_stream_t *stream = &conn->streams[i];
-        if (stream->sends) {
-            *(rails_is_silent(stream, now) ? &silent : &answering) |= 1u << rails_of(stream);
-        }
+    look->unanswered = look->unanswered || info.tcpi_unacked > 0 || info.tcpi_probes > 0 ||
+                       stream->out_at < stream->out_count;
+    /* One probe may be on its way; an answer sets the count to 0. */
+    bool repeats = info.tcpi_retransmits > 0 || info.tcpi_probes > 1;
+    track->silent_ns = !repeats ? 0 : track->silent_ns == 0 ? now : track->silent_ns;
+    if (repeats && now - track->silent_ns >= patience) {
+        look->silent |= rails_bit(stream);
+        look->rails |= 1u << rails_of(stream);
     }
+    if (info.tcpi_last_ack_recv * UINT64_C(1000000) < patience ||
+        info.tcpi_last_data_recv * UINT64_C(1000000) < patience) {
+        look->heard |= rails_bit(stream);
+    }
+}
+
+/* A rail of which one stream is silent and another is heard keeps the other. What is cut leaves a
+ * stream of its direction on a rail without silence, so the last rail stays. */
+static bool rails_is_lost(const sock_stream_t *stream, const rails_look_t *look)
+{
+    const weft_net_conn_t *conn = stream->conn;
+    bool lost =
+        (look->silent & rails_bit(stream)) != 0 ||
+        ((look->rails & 1u << rails_of(stream)) != 0 && (look->heard & rails_bit(stream)) == 0);
+    bool other = false;
     for (uint32_t i = 0; i < conn->nstreams; i++) {
+        const sock_stream_t *left = &conn->streams[i];
+        other =
+            other || (left->fd >= 0 && !left->mute && !left->ended &&
+                      left->sends == stream->sends && (look->rails & 1u << rails_of(left)) == 0);
+    }
+    return stream->fd >= 0 && lost && other;
+}
+
+static void rails_watch_conn(weft_net_conn_t *conn, uint64_t now)
+{
+    rails_look_t look = {.silent = 0};
+    uint32_t told = 0;
+    for (uint32_t i = 0; i < conn->nstreams; i++) {
+        rails_look_at(&conn->streams[i], now, &look);
+    }
+    if (!look.unanswered || conn->failed != WEFT_OK) {
+        sock_rails_leave_watch(conn);
+    }
+    for (uint32_t i = 0; i < conn->nstreams && look.rails != 0 && conn->failed == WEFT_OK; i++) {
         sock_stream_t *stream = &conn->streams[i];
         uint32_t rail = rails_of(stream);
-        if ((silent & ~answering & 1u << rail) == 0 || (answering & ~silent) == 0 ||
-            stream->fd < 0) {
+        if (!rails_is_lost(stream, &look)) {
             continue;
         }
-        if (i % rails->per_rail == 0) {
+        if ((told & 1u << rail) == 0) {
             rails_log(conn, rail, "the peer's system does not answer there");
         }
+        told |= 1u << rail;
         rails_cut(stream);
+    }
+}
+
+void sock_rails_leave_watch(weft_net_conn_t *conn)
+{
+    conn->device->unanswered -= conn->rails->unanswered ? 1 : 0;
+    conn->rails->unanswered = false;
+}
+
+void sock_rails_watch(weft_net_device_t *device)
+{
+    uint64_t now = device->host->clock_ns(device->host);
+    if (now - device->watched_ns < WATCH_NS) {
+        return;
+    }
+    device->watched_ns = now;
+    for (weft_net_conn_t *conn = device->conns; conn != NULL; conn = conn->next) {
+        if (conn->rails != NULL && conn->rails->unanswered) {
+            rails_watch_conn(conn, now);
+        }
     }
 }

@@ -66,7 +66,19 @@ bool sock_rails_control(sock_stream_t *stream, const sock_header_t *header);
 weft_status_t sock_rails_send_failed(sock_stream_t *stream, int cause);
 weft_status_t sock_rails_receive_failed(sock_stream_t *stream, int cause);
 
-/* Now and then looks which rails do not answer, and cuts their streams where another rail is left. */
-void sock_rails_watch(weft_net_conn_t *conn);
+/* Notes that something is written which the peer's system has to answer. */
+static inline void sock_rails_wrote(weft_net_conn_t *conn)
+{
+    conn->device->unanswered += conn->rails->unanswered ? 0 : 1;
+    conn->rails->unanswered = true;
+}
+
+/* Ends the watch over a connection that leaves its device. */
+void sock_rails_leave_watch(weft_net_conn_t *conn);
+
+/* Now and then looks which rails do not answer, and cuts their streams where another rail is left.
+ * Connections without an open operation count too: a peer may wait for an acknowledgement. For a
+ * device with any connections. */
+void sock_rails_watch(weft_net_device_t *device);
 
 #endif

@@ -3,12 +3,16 @@
  * Parser of the option `prefer`. */
 #include "prefer.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <weft/plugin/algo.h>
 
+#include "nearest_word.h"
+
 #define SEPARATORS ", \t"
+#define HINT_MAX 400
 #define PREFER_LIST_MAX 320 /* names of all collectives */
 
 /* "all_reduce, reduce_scatter, …": all that there are. */
@@ -76,6 +80,25 @@ weft_status_t tuner_prefer_parse(const weft_host_t *host, const char *text, tune
             return status;
         }
         text += length;
+    }
+    return WEFT_OK;
+}
+
+weft_status_t tuner_prefer_check(const weft_host_t *host, const tuner_prefer_t *prefer,
+                                 const char *const *algos, uint32_t count)
+{
+    for (uint32_t coll = 0; coll < WEFT_COLL_COUNT; coll++) {
+        char hint[HINT_MAX];
+        const char *name = prefer->algo[coll];
+        bool known = name[0] == '\0';
+        for (uint32_t i = 0; i < count; i++) {
+            known = known || strcmp(algos[i], name) == 0;
+        }
+        if (!known) {
+            nearest_word_hint(name, strlen(name), algos, count, hint, sizeof hint);
+            return host->set_error(host, WEFT_ERR_CONFIG, 0,
+                                   "prefer: no loaded algorithm is called %s%s", name, hint);
+        }
     }
     return WEFT_OK;
 }

@@ -17,4 +17,8 @@ typedef struct tuner_prefer {
  * the wrong word and what is allowed. */
 weft_status_t tuner_prefer_parse(const weft_host_t *host, const char *text, tuner_prefer_t *prefer);
 
+/* Returns ERR_CONFIG, with the nearest name, if an algorithm is wanted that is not loaded. */
+weft_status_t tuner_prefer_check(const weft_host_t *host, const tuner_prefer_t *prefer,
+                                 const char *const *algos, uint32_t count);
+
 #endif

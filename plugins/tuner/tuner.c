@@ -299,7 +299,8 @@ static weft_status_t tuner_choose(weft_tuner_t *tuner, const weft_tuner_call_t *
 
 static weft_status_t tuner_check(weft_tuner_t *tuner, const char *const *algos, uint32_t count)
 {
-    return rules_check(tuner->host, &tuner->rules, algos, count);
+    weft_status_t status = tuner_prefer_check(tuner->host, &tuner->prefer, algos, count);
+    return status == WEFT_OK ? rules_check(tuner->host, &tuner->rules, algos, count) : status;
 }
 
 static weft_status_t tuner_create(const weft_host_t *host, const void *config,

@@ -38,11 +38,13 @@ FIELD(weft_error_t, text, 144);
 SIZE(weft_unique_id_t, 128);
 FIELD(weft_unique_id_t, bytes, 0);
 
-SIZE(weft_comm_options_t, 32);
+SIZE(weft_comm_options_t, 48);
 FIELD(weft_comm_options_t, size, 0);
 FIELD(weft_comm_options_t, config, 8);
 FIELD(weft_comm_options_t, settings, 16);
 FIELD(weft_comm_options_t, settings_count, 24);
+FIELD(weft_comm_options_t, name, 32);
+FIELD(weft_comm_options_t, cancel_fd, 40);
 
 SIZE(weft_launcher_t, 40);
 FIELD(weft_launcher_t, size, 0);
@@ -231,7 +233,7 @@ FIELD(weft_algo_call_t, rank, 16);
 FIELD(weft_algo_call_t, root, 20);
 FIELD(weft_algo_call_t, params, 24);
 
-SIZE(weft_algo_topo_t, 72);
+SIZE(weft_algo_topo_t, 136);
 FIELD(weft_algo_topo_t, size, 0);
 FIELD(weft_algo_topo_t, nhosts, 8);
 FIELD(weft_algo_topo_t, host, 16);
@@ -242,8 +244,28 @@ FIELD(weft_algo_topo_t, group, 40);
 FIELD(weft_algo_topo_t, order, 48);
 FIELD(weft_algo_topo_t, position, 56);
 FIELD(weft_algo_topo_t, rails, 64);
+FIELD(weft_algo_topo_t, nrings, 72);
+FIELD(weft_algo_topo_t, nchains, 76);
+FIELD(weft_algo_topo_t, ring, 80);
+FIELD(weft_algo_topo_t, ring_position, 88);
+FIELD(weft_algo_topo_t, chain, 96);
+FIELD(weft_algo_topo_t, chain_position, 104);
+FIELD(weft_algo_topo_t, kinds, 112);
+FIELD(weft_algo_topo_t, kind, 120);
+FIELD(weft_algo_topo_t, device, 128);
 
-SIZE(weft_algo_ops_t, 64);
+SIZE(weft_algo_path_t, 4);
+FIELD(weft_algo_path_t, bandwidth, 0);
+FIELD(weft_algo_path_t, path_class, 2);
+FIELD(weft_algo_path_t, reserved, 3);
+
+SIZE(weft_algo_kind_t, 24);
+FIELD(weft_algo_kind_t, id, 0);
+FIELD(weft_algo_kind_t, paths, 8);
+FIELD(weft_algo_kind_t, ngpus, 16);
+FIELD(weft_algo_kind_t, ndevices, 20);
+
+SIZE(weft_algo_ops_t, 72);
 FIELD(weft_algo_ops_t, size, 0);
 FIELD(weft_algo_ops_t, create, 8);
 FIELD(weft_algo_ops_t, destroy, 16);
@@ -252,6 +274,7 @@ FIELD(weft_algo_ops_t, emit, 32);
 FIELD(weft_algo_ops_t, params, 40);
 FIELD(weft_algo_ops_t, get_extension, 48);
 FIELD(weft_algo_ops_t, stamp, 56);
+FIELD(weft_algo_ops_t, depth, 64);
 
 SIZE(weft_operand_t, 12);
 FIELD(weft_operand_t, kind, 0);
@@ -273,7 +296,7 @@ FIELD(weft_move_t, like, 112);
 FIELD(weft_move_t, nafter, 124);
 FIELD(weft_move_t, after, 128);
 
-SIZE(weft_plan_builder_t, 96);
+SIZE(weft_plan_builder_t, 104);
 FIELD(weft_plan_builder_t, size, 0);
 FIELD(weft_plan_builder_t, core, 8);
 FIELD(weft_plan_builder_t, grid, 16);
@@ -286,6 +309,7 @@ FIELD(weft_plan_builder_t, end, 64);
 FIELD(weft_plan_builder_t, bar, 72);
 FIELD(weft_plan_builder_t, sub, 80);
 FIELD(weft_plan_builder_t, call, 88);
+FIELD(weft_plan_builder_t, along, 96);
 
 SIZE(weft_plan_sub_t, 48);
 FIELD(weft_plan_sub_t, size, 0);
@@ -467,12 +491,13 @@ FIELD(weft_topo_builder_t, add_branch, 48);
 FIELD(weft_topo_builder_t, add_device, 56);
 FIELD(weft_topo_builder_t, add_link, 64);
 
-SIZE(weft_topo_ops_t, 40);
+SIZE(weft_topo_ops_t, 48);
 FIELD(weft_topo_ops_t, size, 0);
 FIELD(weft_topo_ops_t, create, 8);
 FIELD(weft_topo_ops_t, destroy, 16);
 FIELD(weft_topo_ops_t, discover, 24);
 FIELD(weft_topo_ops_t, save, 32);
+FIELD(weft_topo_ops_t, graph, 40);
 
 #endif
 
@@ -518,6 +543,7 @@ VALUE(WEFT_ERR_SYSTEM, -15);
 VALUE(WEFT_ERR_INTERNAL, -16);
 VALUE(WEFT_ERR_UNSUPPORTED, -17);
 VALUE(WEFT_ERR_PLAN, -18);
+VALUE(WEFT_ERR_REVOKED, -19);
 
 VALUE(WEFT_INT8, 0);
 VALUE(WEFT_UINT8, 1);

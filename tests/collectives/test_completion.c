@@ -16,11 +16,7 @@
 
 static const char *const nets[] = {"core.net=net-shm", "core.net=net-socket"};
 
-#ifdef __SANITIZE_THREAD__
-enum { CALLS = 1000 };
-#else
 enum { CALLS = 10000 };
-#endif
 
 static void run_with(uint32_t nranks, ranks_work_t work, const char *const *settings,
                      uint32_t count)
@@ -306,6 +302,130 @@ static void an_operation_has_a_request_and_an_entry(void **state)
     run(2, both_ways);
 }
 
+/* A patient call that is done when it returns has neither request nor entry; rank 1 keeps rank 0
+ * waiting for longer than that, every other time. */
+static int patience(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    enum { SOME = 20 };
+    int wrong = 0;
+    uint32_t values[SOME], entered = 0;
+    weft_completion_queue_t *queue = NULL;
+    (void)arg;
+    NEED(weft_completion_queue_create(&queue) == WEFT_OK);
+    for (int i = 0; i < SOME && wrong == 0; i++) {
+        weft_request_t *request = (weft_request_t *)&wrong;
+        weft_call_t call = {.size = sizeof call,
+                            .queue = queue,
+                            .context = &values[i],
+                            .request_p = &request,
+                            .patience = rank == 0 && i % 2 == 0 ? 0.001 : 30};
+        values[i] = 1;
+        if (rank == 1 && i % 2 == 0) {
+            weft_os_sleep_ns(20 * WEFT_NS_PER_MS);
+        }
+        NEED(weft_all_reduce(&values[i], &values[i], 1, WEFT_UINT32, WEFT_SUM, comm, &call) ==
+             WEFT_OK);
+        NEED(rank == 1 || i % 2 == 0 || request == NULL);
+        NEED(request != NULL || values[i] == n);
+        entered += request != NULL;
+        NEED(request == NULL || weft_request_wait(&request) == WEFT_OK);
+    }
+    NEED(rank == 1 ? entered == 0 : entered > 0);
+    wrong += read_all(queue, entered, rank, n);
+    NEED(weft_completion_queue_destroy(queue) == WEFT_OK);
+    return wrong;
+}
+
+static void a_patient_call_that_is_done_is_not_entered(void **state)
+{
+    (void)state;
+    run(2, patience);
+}
+
+/* The same for the end of a group, of one communicator or of two. */
+static int one_patient_group(weft_comm_t *comm, weft_comm_t *other, uint32_t rank,
+                             uint32_t message[2], const weft_call_t *end)
+{
+    int wrong = 0;
+    uint32_t *value = end->context, peer = 1 - rank;
+    NEED(weft_group_start() == WEFT_OK);
+    NEED(weft_all_reduce(value, value, 1, WEFT_UINT32, WEFT_SUM, other, NULL) == WEFT_OK);
+    NEED(weft_send(&message[0], 1, WEFT_UINT32, peer, comm, NULL) == WEFT_OK);
+    NEED(weft_recv(&message[1], 1, WEFT_UINT32, peer, comm, NULL) == WEFT_OK);
+    NEED(weft_group_end_async(end) == WEFT_OK);
+    NEED(*end->request_p != NULL || (*value == 2 && message[1] == rank));
+    return wrong;
+}
+
+static int group_patience(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    enum { SOME = 20 };
+    int wrong = 0;
+    uint32_t values[SOME], entered = 0;
+    weft_comm_t *copy = NULL;
+    weft_completion_queue_t *queue = NULL;
+    (void)arg;
+    NEED(weft_comm_dup(comm, &copy) == WEFT_OK);
+    NEED(weft_completion_queue_create(&queue) == WEFT_OK);
+    for (int i = 0; i < SOME && wrong == 0; i++) {
+        weft_request_t *request = (weft_request_t *)&wrong;
+        weft_call_t end = {.size = sizeof end,
+                           .queue = queue,
+                           .context = &values[i],
+                           .request_p = &request,
+                           .patience = rank == 0 && i % 2 == 0 ? 0.001 : 30};
+        uint32_t message[2] = {1 - rank, 9};
+        values[i] = 1;
+        if (rank == 1 && i % 2 == 0) {
+            weft_os_sleep_ns(20 * WEFT_NS_PER_MS);
+        }
+        wrong += one_patient_group(comm, i % 4 < 2 ? comm : copy, rank, message, &end);
+        NEED(rank == 1 || i % 2 == 0 || request == NULL);
+        entered += request != NULL;
+        NEED(request == NULL || weft_request_wait(&request) == WEFT_OK);
+    }
+    NEED(rank == 1 ? entered == 0 : entered > 0);
+    wrong += read_all(queue, entered, rank, n);
+    NEED(weft_completion_queue_destroy(queue) == WEFT_OK);
+    NEED(weft_comm_destroy(copy) == WEFT_OK);
+    return wrong;
+}
+
+/* The end of a patient group that fails has its own status, and leaves nothing behind. */
+static int group_patience_fails(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    int wrong = 0;
+    uint32_t value = 1, count = 0;
+    weft_comm_t *copy = NULL;
+    weft_completion_t entry;
+    weft_completion_queue_t *queue = NULL;
+    weft_request_t *request = (weft_request_t *)&wrong;
+    weft_call_t late = {.size = sizeof late, .timeout = 0.2};
+    (void)n;
+    (void)arg;
+    NEED(weft_comm_dup(comm, &copy) == WEFT_OK);
+    NEED(weft_completion_queue_create(&queue) == WEFT_OK);
+    weft_call_t end = {.size = sizeof end, .queue = queue, .request_p = &request, .patience = 30};
+    if (rank == 0) {
+        NEED(weft_group_start() == WEFT_OK);
+        NEED(weft_all_reduce(&value, &value, 1, WEFT_UINT32, WEFT_SUM, copy, &late) == WEFT_OK);
+        NEED(weft_group_end_async(&end) == WEFT_ERR_TIMEOUT && request == NULL);
+        NEED(last_error_says(WEFT_ERR_TIMEOUT, "rank 1"));
+        NEED(weft_completion_queue_poll(queue, &entry, 1, &count) == WEFT_OK && count == 0);
+    }
+    NEED(weft_barrier(comm, NULL) == WEFT_OK);
+    NEED(weft_completion_queue_destroy(queue) == WEFT_OK);
+    NEED(weft_comm_destroy(copy) == WEFT_OK);
+    return wrong;
+}
+
+static void a_patient_group_that_is_done_is_not_entered(void **state)
+{
+    (void)state;
+    run(2, group_patience);
+    run(2, group_patience_fails);
+}
+
 /* How an operation ends that rank 1 never joins. */
 typedef enum ending { ABORTED, DESTROYED, TIMED_OUT } ending_t;
 
@@ -542,6 +662,8 @@ int main(void)
         cmocka_unit_test(calls_go_on_while_another_thread_waits),
         cmocka_unit_test(the_descriptor_says_when_nobody_waits),
         cmocka_unit_test(an_operation_has_a_request_and_an_entry),
+        cmocka_unit_test(a_patient_call_that_is_done_is_not_entered),
+        cmocka_unit_test(a_patient_group_that_is_done_is_not_entered),
         cmocka_unit_test(failures_aborts_and_ends_are_told_too),
         cmocka_unit_test(a_group_has_one_request),
         cmocka_unit_test(a_group_tells_its_first_failure),

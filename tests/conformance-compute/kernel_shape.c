@@ -4,27 +4,32 @@
 #include "kernel_shape.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #define OFFSETS 40 /* an operand lies up to so many elements off the end of its page */
 
-void shape_open(shape_bench_t *bench)
+static uint8_t *shape_memory(void)
+{
+    uint8_t *memory = calloc(1, SHAPE_LARGEST);
+    if (memory == NULL) {
+        abort();
+    }
+    return memory;
+}
+
+void shape_open(shape_bench_t *bench, shape_fail_fn_t fail)
 {
     memset(bench, 0, sizeof *bench);
+    bench->fail = fail;
     bench->seed = 0x9e3779b97f4a7c15;
     for (uint32_t i = 0; i < WEFT_COMBINE_MAX; i++) {
         arena_open(&bench->src[i], SHAPE_LARGEST + OFFSETS * 8);
         arena_open(&bench->dst[i], SHAPE_LARGEST + OFFSETS * 8);
-        bench->pool[i] = calloc(1, SHAPE_LARGEST);
-        assert_non_null(bench->pool[i]);
+        bench->pool[i] = shape_memory();
     }
-    bench->result = calloc(1, SHAPE_LARGEST);
-    assert_non_null(bench->result);
+    bench->result = shape_memory();
 }
 
 void shape_close(shape_bench_t *bench)
@@ -153,12 +158,14 @@ static bool is_copy(const reference_case_t *what)
 static void check_element(const shape_bench_t *bench, const shape_t *shape, size_t i,
                           uint64_t found, uint64_t wanted)
 {
-    char text[256];
+    char text[400];
     if (found != wanted &&
         (is_copy(&bench->what) || !reference_same(bench->what.dtype, found, wanted))) {
-        describe(bench, shape, text, sizeof text);
-        fail_msg("%s: element %zu is %#llx, must be %#llx", text, i, (unsigned long long)found,
-                 (unsigned long long)wanted);
+        describe(bench, shape, text, 256);
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, ": element %zu is %#llx, must be %#llx", i,
+                 (unsigned long long)found, (unsigned long long)wanted);
+        bench->fail(text);
     }
 }
 
@@ -186,7 +193,7 @@ static void check_surroundings(const shape_bench_t *bench, const shape_t *shape)
     const size_t bytes = shape->count * reference_size(bench->what.dtype);
     bool clean = true, kept = true;
     uint32_t overwritten = 0;
-    char text[256];
+    char text[400];
     for (uint32_t d = 0; d < shape->ndst; d++) {
         clean = clean && arena_is_clean(&bench->dst[d]);
         overwritten |= shape->in_place[d] < 0 ? 0 : 1u << shape->in_place[d];
@@ -197,8 +204,11 @@ static void check_surroundings(const shape_bench_t *bench, const shape_t *shape)
                         memcmp(bench->src[s].data, bench->pool[s], bytes) == 0);
     }
     if (!clean || !kept) {
-        describe(bench, shape, text, sizeof text);
-        fail_msg("%s: %s", text, clean ? "a source changed" : "stored outside a destination");
+        describe(bench, shape, text, 256);
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, ": %s",
+                 clean ? "a source changed" : "stored outside a destination");
+        bench->fail(text);
     }
 }
 

@@ -10,6 +10,9 @@
 #define SHAPE_PERIOD 1021 /* inputs and results repeat after a prime number of elements */
 #define SHAPE_LARGEST ((size_t)1 << 20) /* bytes of the largest operand */
 
+/* Ends the test, or the case of a kit: what was computed, found and expected. */
+typedef void (*shape_fail_fn_t)(const char *text);
+
 /* Memory and values of the operands; reused from case to case. */
 typedef struct shape_bench {
     arena_t src[WEFT_COMBINE_MAX], dst[WEFT_COMBINE_MAX];
@@ -20,6 +23,7 @@ typedef struct shape_bench {
     uint8_t scalar[8];
     reference_case_t what;
     uint64_t seed;
+    shape_fail_fn_t fail;
 } shape_bench_t;
 
 /* Where operands lie and how the kernel is called. */
@@ -31,7 +35,7 @@ typedef struct shape {
     int32_t in_place[WEFT_COMBINE_MAX];  /* source that the destination equals, or −1 */
 } shape_t;
 
-void shape_open(shape_bench_t *bench);
+void shape_open(shape_bench_t *bench, shape_fail_fn_t fail);
 void shape_close(shape_bench_t *bench);
 uint64_t shape_random(shape_bench_t *bench);
 
@@ -44,7 +48,7 @@ void shape_expect(shape_bench_t *bench, const reference_case_t *what, size_t ele
 /* Draws places for the operands. */
 shape_t shape_draw(shape_bench_t *bench, uint32_t ndst, size_t count);
 
-/* Runs it. Fails the test with the first wrong element, a stray store or a changed source. */
+/* Runs it. Fails with the first wrong element, a stray store or a changed source. */
 void shape_check(shape_bench_t *bench, const shape_t *shape, weft_combine_fn_t fn);
 
 #endif

@@ -27,6 +27,11 @@ typedef struct instance {
 
 static shape_bench_t bench;
 
+static void shape_failed(const char *text)
+{
+    fail_msg("%s", text);
+}
+
 static weft_combine_fn_t selected(instance_t *instance, weft_dtype_t dtype, weft_op_t op)
 {
     weft_combine_fn_t fn = NULL;
@@ -305,7 +310,7 @@ int main(int argc, char **argv)
     if (argc < 2) {
         printf("usage: %s PLUGIN.so…\n", argv[0]);
     }
-    shape_open(&bench);
+    shape_open(&bench, shape_failed);
     for (int i = 1; i < argc; i++) {
         char why[512];
         const weft_plugin_t *plugin = fake_plugin_open(argv[i], WEFT_KIND_KERNEL, why, sizeof why);

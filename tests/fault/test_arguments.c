@@ -92,6 +92,11 @@ static void null_and_stale_handles_are_errors(void **state)
     assert_int_equal(weft_barrier(NULL, NULL), WEFT_ERR_ARG);
     assert_int_equal(weft_unique_id_create(NULL, NULL), WEFT_ERR_ARG);
     assert_int_equal(weft_unique_id_create(&id, &options), WEFT_OK);
+    assert_int_equal(weft_unique_id_check(&id), WEFT_OK);
+    assert_int_equal(weft_unique_id_check(NULL), WEFT_ERR_ARG);
+    weft_unique_id_t damaged = id;
+    damaged.bytes[WEFT_UNIQUE_ID_BYTES / 2] ^= 1;
+    assert_int_equal(weft_unique_id_check(&damaged), WEFT_ERR_ARG);
     assert_int_equal(weft_comm_init_rank(NULL, 1, &id, 0, &options), WEFT_ERR_ARG);
     assert_int_equal(weft_comm_init_rank(&comm, 1, NULL, 0, &options), WEFT_ERR_ARG);
     assert_int_equal(weft_comm_init_rank(&comm, 1, &id, 1, &options), WEFT_ERR_ARG);
@@ -297,12 +302,39 @@ static void memory_is_allocated_registered_and_freed(void **state)
     assert_int_equal(run_jobs(memory, 2), 0);
 }
 
+/* The block that a rank has for itself has two lengths, and they differ. */
+static int own_blocks(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    float a[64] = {0}, b[64];
+    uint64_t counts[2] = {4, 4}, odd[2] = {4, 4};
+    const weft_blocks_t even = {counts, NULL}, other = {odd, NULL};
+    int bad = 0;
+    (void)n;
+    (void)arg;
+    odd[rank] = 5;
+    bad += expect(weft_all_to_all_v(a, &other, b, &even, WEFT_FP32, comm, NULL), WEFT_ERR_ARG,
+                  "sends itself 5 elements and receives 4");
+    bad += expect(weft_gather_v(a, 4, b, &other, WEFT_FP32, rank, comm, NULL), WEFT_ERR_ARG,
+                  "sends itself 4 elements and receives 5");
+    bad += expect(weft_scatter_v(a, &other, b, 4, WEFT_FP32, rank, comm, NULL), WEFT_ERR_ARG,
+                  "sends itself 5 elements and receives 4");
+    bad += expect(weft_all_to_all_v(a, &even, b, &even, WEFT_FP32, comm, NULL), WEFT_OK, "");
+    return bad;
+}
+
+static void own_blocks_of_two_lengths_are_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(run_jobs(own_blocks, 2), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         /* First: TSan allows no threads after a fork with threads. */
         cmocka_unit_test(a_forked_child_may_not_use_the_communicator),
         cmocka_unit_test(bad_buffers_are_refused_and_nothing_is_lost),
+        cmocka_unit_test(own_blocks_of_two_lengths_are_refused),
         cmocka_unit_test(null_and_stale_handles_are_errors),
         cmocka_unit_test(one_rank_copies),
         cmocka_unit_test(a_second_thread_is_refused),

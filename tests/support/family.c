@@ -183,6 +183,23 @@ static void obey(child_t *child, weft_boot_t *boot)
     }
 }
 
+/* What a rank does whose join fails at the very end, when others have it behind them. Its process
+ * lives. */
+static void quit_at_order(child_t *child)
+{
+    _Atomic uint32_t *order = &child->family->shared->order[child->rank];
+    while (atomic_load(order) == FAMILY_WAIT) {
+        weft_os_futex_wait(order, FAMILY_WAIT, 50 * WEFT_NS_PER_MS);
+    }
+    uint32_t now = FAMILY_GIVE_UP;
+    if (atomic_compare_exchange_strong(order, &now, FAMILY_WAIT)) {
+        weft_fail(WEFT_ERR_RESOURCE, 0, "out of luck");
+        weft_boot_give_up(child->boot);
+        weft_boot_leave(child->boot);
+        child->boot = NULL;
+    }
+}
+
 static int child_main(child_t *child)
 {
     static const weft_health_callbacks_t events = {.failed = on_reported,
@@ -208,7 +225,7 @@ static int child_main(child_t *child)
         child->links[i] = boot->links[i].fd >= 0 ? dup(boot->links[i].fd) : -1;
     }
     child->boot = boot;
-    if (status == WEFT_OK) {
+    if (status == WEFT_OK && child->rank != family->quitter) {
         status = weft_health_start(boot, &events, child);
     }
     if (status != WEFT_OK) {
@@ -216,6 +233,10 @@ static int child_main(child_t *child)
     }
     atomic_store(&child->record->joined, status == WEFT_OK ? 1 : 2);
     weft_os_futex_wake(&child->record->joined);
+    if (status == WEFT_OK && child->rank == family->quitter) {
+        quit_at_order(child);
+        boot = child->boot;
+    }
     /* Rank 0 stays even if its join failed: the root thread is in its process. */
     obey(child, boot);
     uint64_t start = weft_os_clock_ns();
@@ -225,10 +246,12 @@ static int child_main(child_t *child)
     return 0;
 }
 
-void family_start(family_t *family, uint32_t count, double heartbeat, double unresponsive)
+static void family_run(family_t *family, uint32_t count, uint32_t quitter, double heartbeat,
+                       double unresponsive)
 {
     memset(family, 0, sizeof *family);
     family->count = count;
+    family->quitter = quitter;
     family->settings = (weft_boot_settings_t){.init_timeout = 3,
                                               .connect_timeout = 5,
                                               .heartbeat = heartbeat,
@@ -250,6 +273,16 @@ void family_start(family_t *family, uint32_t count, double heartbeat, double unr
         }
         family->pids[i] = pid;
     }
+}
+
+void family_start(family_t *family, uint32_t count, double heartbeat, double unresponsive)
+{
+    family_run(family, count, FAMILY_MOST, heartbeat, unresponsive);
+}
+
+void family_start_quitting(family_t *family, uint32_t count, uint32_t quitter, double unresponsive)
+{
+    family_run(family, count, quitter, 0.1, unresponsive);
 }
 
 void family_order(family_t *family, uint32_t rank, uint32_t order)

@@ -35,6 +35,7 @@ typedef struct family_record {
 
 typedef struct family {
     uint32_t count;
+    uint32_t quitter; /* joins, but does not start the health channel; FAMILY_MOST: nobody */
     weft_boot_settings_t settings;
     pid_t pids[FAMILY_MOST];
     struct family_shared *shared;
@@ -58,11 +59,14 @@ enum {
     FAMILY_RUBBISH,
     FAMILY_REPORT_OTHER, /* the other communicator fails */
     FAMILY_LEAVE_OTHER,
-    FAMILY_OPEN_OTHER
+    FAMILY_OPEN_OTHER,
+    FAMILY_GIVE_UP /* of the quitter: its join fails after all */
 };
 
 /* Starts `count` children that join; they wait for orders and end after at most 30 s. */
 void family_start(family_t *family, uint32_t count, double heartbeat, double unresponsive);
+/* The same, with a quitter. */
+void family_start_quitting(family_t *family, uint32_t count, uint32_t quitter, double unresponsive);
 /* Waits until `word` is not 0; false after `seconds`. */
 int family_wait(_Atomic uint32_t *word, double seconds);
 void family_order(family_t *family, uint32_t rank, uint32_t order);

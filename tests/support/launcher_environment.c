@@ -47,6 +47,8 @@ static const char *const names[] = {"OMPI_COMM_WORLD_RANK",
                                     "JOB_COMPLETION_INDEX",
                                     "WEFT_RANK",
                                     "WEFT_NRANKS",
+                                    "WEFT_LOCAL_RANK",
+                                    "WEFT_LOCAL_NRANKS",
                                     "WEFT_BOOT_EXCHANGE",
                                     "WEFT_UNIQUE_ID",
                                     "XDG_RUNTIME_DIR"};

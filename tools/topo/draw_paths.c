@@ -15,7 +15,7 @@
 #define HEAD 56.0 /* title, and names of the columns */
 #define KEY_H 26.0
 
-static bool draw_paths_has_path(const topo_t *topo, weft_path_class_t path)
+static bool draw_paths_has_path(const topo_t *topo, weft_algo_path_class_t path)
 {
     const uint32_t n = topo->machine.ndevices;
     for (uint32_t i = 0; i < n * n; i++) {
@@ -34,28 +34,28 @@ double sheet_paths_width(const topo_t *topo)
 double sheet_paths_height(const topo_t *topo)
 {
     double height = HEAD + CELL_H * topo->machine.ndevices + 14;
-    for (weft_path_class_t path = WEFT_PATH_NV; path <= WEFT_PATH_UNKNOWN; path++) {
+    for (weft_algo_path_class_t path = WEFT_ALGO_PATH_NV; path <= WEFT_ALGO_PATH_UNKNOWN; path++) {
         height += draw_paths_has_path(topo, path) ? KEY_H : 0;
     }
     return topo->machine.ndevices < 2 ? 0 : height;
 }
 
 /* From green to orange, as light as text on it needs. */
-static svg_colour_t draw_paths_colour_of(weft_path_class_t path)
+static svg_colour_t draw_paths_colour_of(weft_algo_path_class_t path)
 {
-    double far = (double)(path - WEFT_PATH_NV) / (WEFT_PATH_SYS - WEFT_PATH_NV);
+    double far = (double)(path - WEFT_ALGO_PATH_NV) / (WEFT_ALGO_PATH_SYS - WEFT_ALGO_PATH_NV);
     return svg_oklch(0.86, 0.10, 150 - 105 * far);
 }
 
-static void draw_paths_put_cell(sheet_t *sheet, svg_point_t at, weft_path_class_t path)
+static void draw_paths_put_cell(sheet_t *sheet, svg_point_t at, weft_algo_path_class_t path)
 {
     svg_colour_t colour = draw_paths_colour_of(path);
-    bool none = path == WEFT_PATH_SELF || path == WEFT_PATH_UNKNOWN;
+    bool none = path == WEFT_ALGO_PATH_SELF || path == WEFT_ALGO_PATH_UNKNOWN;
     svg_paint_t paint = {.fill = none ? SVG_FAINT : colour.text};
     svg_font_t font = {.size = 10.5, .anchor = 'm', .fill = none ? SVG_GREY : SVG_INK};
     svg_rect(&sheet->svg, (svg_box_t){at.x, at.y, CELL_W - 2, CELL_H - 2, 2}, &paint);
     svg_text(&sheet->svg, (svg_point_t){at.x + CELL_W / 2 - 1, at.y + CELL_H / 2 + 3}, &font, "%s",
-             path == WEFT_PATH_SELF ? "" : weft_path_name(path));
+             path == WEFT_ALGO_PATH_SELF ? "" : weft_path_name(path));
 }
 
 static void draw_paths_put_row(sheet_t *sheet, uint32_t row, double y)
@@ -66,7 +66,7 @@ static void draw_paths_put_row(sheet_t *sheet, uint32_t row, double y)
     svg_text(&sheet->svg, (svg_point_t){SHEET_MARGIN + CELL_W - 8, y + CELL_H / 2 + 3}, &font, "%s",
              topo_device_name(topo, row, name));
     for (uint32_t i = 0; i < topo->machine.ndevices; i++) {
-        weft_path_class_t path = topo_path(topo, row, i);
+        weft_algo_path_class_t path = topo_path(topo, row, i);
         svg_begin(&sheet->svg, "%s to %s: %s", name, topo_device_name(topo, i, other),
                   weft_path_help(path));
         draw_paths_put_cell(sheet, (svg_point_t){SHEET_MARGIN + CELL_W * (i + 1), y}, path);
@@ -77,7 +77,7 @@ static void draw_paths_put_row(sheet_t *sheet, uint32_t row, double y)
 static void draw_paths_put_key(sheet_t *sheet, double y)
 {
     svg_font_t font = {.size = 11, .anchor = 's', .fill = SVG_GREY};
-    for (weft_path_class_t path = WEFT_PATH_NV; path <= WEFT_PATH_UNKNOWN; path++) {
+    for (weft_algo_path_class_t path = WEFT_ALGO_PATH_NV; path <= WEFT_ALGO_PATH_UNKNOWN; path++) {
         if (draw_paths_has_path(sheet->topo, path)) {
             draw_paths_put_cell(sheet, (svg_point_t){SHEET_MARGIN + CELL_W, y - CELL_H / 2}, path);
             svg_text(&sheet->svg, (svg_point_t){SHEET_MARGIN + 2 * CELL_W + 6, y + 4}, &font, "%s",

@@ -19,9 +19,9 @@
 #define KEY_H 20.0
 #define PAGE_LEAST 640.0
 
-static svg_colour_t graph_draw_colour(weft_path_class_t path)
+static svg_colour_t graph_draw_colour(weft_algo_path_class_t path)
 {
-    double far = (double)(path - WEFT_PATH_NV) / (WEFT_PATH_UNKNOWN - WEFT_PATH_NV);
+    double far = (double)(path - WEFT_ALGO_PATH_NV) / (WEFT_ALGO_PATH_UNKNOWN - WEFT_ALGO_PATH_NV);
     return svg_oklch(0.62, 0.15, 150 - 125 * far);
 }
 
@@ -33,7 +33,7 @@ static double graph_draw_x(uint32_t place)
 static void graph_draw_hop(svg_t *svg, const graph_view_t *view, const uint32_t hop[2],
                            svg_point_t at)
 {
-    weft_path_class_t path = weft_capacities_route(view->capacities, hop[0], hop[1])->path;
+    weft_algo_path_class_t path = weft_capacities_route(view->capacities, hop[0], hop[1])->path;
     svg_colour_t colour = graph_draw_colour(path);
     svg_paint_t paint = {.stroke = colour.text, .width = 2.5};
     svg_point_t to = {at.x + HOP_W, at.y}, middle = {at.x + HOP_W / 2, at.y};
@@ -78,7 +78,7 @@ static void graph_draw_channel(svg_t *svg, const graph_view_t *view, uint32_t ch
 static void graph_draw_key(svg_t *svg, double y)
 {
     svg_font_t font = {.size = 11, .anchor = 's', .fill = SVG_GREY};
-    for (weft_path_class_t path = WEFT_PATH_NV; path <= WEFT_PATH_UNKNOWN; path++) {
+    for (weft_algo_path_class_t path = WEFT_ALGO_PATH_NV; path <= WEFT_ALGO_PATH_UNKNOWN; path++) {
         svg_colour_t colour = graph_draw_colour(path);
         svg_paint_t paint = {.stroke = colour.text, .width = 2.5};
         svg_line(svg, (svg_point_t){MARGIN, y - 4}, (svg_point_t){MARGIN + HOP_W, y - 4}, &paint);
@@ -97,7 +97,7 @@ void graph_draw(const graph_view_t *view, FILE *out)
     graph_name_t name;
     double width = fmax(graph_draw_x(graph->nparticipants + 2) + MARGIN, PAGE_LEAST);
     double below = TOP + ROW_H * graph->nchannels + 34;
-    uint32_t kinds = WEFT_PATH_UNKNOWN - WEFT_PATH_NV + 1;
+    uint32_t kinds = WEFT_ALGO_PATH_UNKNOWN - WEFT_ALGO_PATH_NV + 1;
     svg_open(&svg, out, width, below + KEY_H * kinds + MARGIN, view->machine->name);
     svg_text(&svg, (svg_point_t){MARGIN, 40}, &large, "%s: %s", view->machine->name,
              graph_view_pattern(view, name));

@@ -35,9 +35,9 @@ static void print_put_use(const print_t *print, const topo_use_t *use, int inden
 static void print_put_nearest(const print_t *print, uint32_t gpu, int indent)
 {
     const topo_t *topo = print->topo;
-    weft_path_class_t path = weft_path_nearest(&topo->machine, gpu);
+    weft_algo_path_class_t path = weft_path_nearest(&topo->machine, gpu);
     topo_name_t name;
-    if (path == WEFT_PATH_UNKNOWN) {
+    if (path == WEFT_ALGO_PATH_UNKNOWN) {
         return;
     }
     fprintf(print->out, "%*snearest (%s):", indent, "", weft_path_name(path));
@@ -155,7 +155,7 @@ static void print_put_places(const print_t *print)
 static void print_put_paths(const print_t *print)
 {
     const topo_t *topo = print->topo;
-    bool seen[WEFT_PATH_UNKNOWN + 1] = {false};
+    bool seen[WEFT_ALGO_PATH_UNKNOWN + 1] = {false};
     topo_name_t name;
     if (topo->machine.ndevices < 2) {
         return;
@@ -172,7 +172,7 @@ static void print_put_paths(const print_t *print)
         }
     }
     fputc('\n', print->out);
-    for (weft_path_class_t path = WEFT_PATH_NV; path <= WEFT_PATH_UNKNOWN; path++) {
+    for (weft_algo_path_class_t path = WEFT_ALGO_PATH_NV; path <= WEFT_ALGO_PATH_UNKNOWN; path++) {
         if (seen[path]) {
             fprintf(print->out, "%7s  %s\n", weft_path_name(path), weft_path_help(path));
         }

@@ -66,7 +66,7 @@ weft_status_t topo_use_reach(topo_t *topo, const char *plugin, uint32_t from, ui
 {
     uint32_t a = uses_device_used(topo, plugin, from), b = uses_device_used(topo, plugin, to);
     if (a == WEFT_MACHINE_NONE || b == WEFT_MACHINE_NONE || a == b ||
-        weft_path_between(&topo->machine, a, b).class == WEFT_PATH_NV) {
+        weft_path_between(&topo->machine, a, b).class == WEFT_ALGO_PATH_NV) {
         return WEFT_OK;
     }
     return weft_machine_add_link(&topo->machine, &(weft_machine_link_t){.from = a, .to = b});

@@ -49,7 +49,7 @@ static void weft_topo_print_help(void)
         "the machines of a job are not shown together yet.\n\n");
     tool_options_print(options_table, stdout);
     printf("\npaths, nearest first:\n");
-    for (weft_path_class_t path = WEFT_PATH_NV; path <= WEFT_PATH_UNKNOWN; path++) {
+    for (weft_algo_path_class_t path = WEFT_ALGO_PATH_NV; path <= WEFT_ALGO_PATH_UNKNOWN; path++) {
         printf("  %-6s%s\n", weft_path_name(path), weft_path_help(path));
     }
 }

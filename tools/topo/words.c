@@ -7,7 +7,7 @@
 
 #include "core/topo/paths.h"
 
-weft_path_class_t topo_path(const topo_t *topo, uint32_t from, uint32_t to)
+weft_algo_path_class_t topo_path(const topo_t *topo, uint32_t from, uint32_t to)
 {
     return weft_path_between(&topo->machine, from, to).class;
 }

@@ -55,6 +55,34 @@ static inline int weft_algo_coll_is_rooted(weft_coll_t coll)
     return (unsigned)coll < WEFT_COLL_COUNT && table[coll];
 }
 
+/* The way between two devices of a host in the words of nvidia-smi and NCCL, nearest first. */
+typedef enum weft_algo_path_class {
+    WEFT_ALGO_PATH_SELF,
+    WEFT_ALGO_PATH_NV,   /* past PCIe: NVLink, xGMI */
+    WEFT_ALGO_PATH_PIX,  /* one bridge at most */
+    WEFT_ALGO_PATH_PXB,  /* several bridges, no host bridge */
+    WEFT_ALGO_PATH_PHB,  /* one host bridge */
+    WEFT_ALGO_PATH_NODE, /* several host bridges of one NUMA node */
+    WEFT_ALGO_PATH_SYS,  /* from one NUMA node to another */
+    WEFT_ALGO_PATH_UNKNOWN
+} weft_algo_path_class_t;
+
+/* Not extended. */
+typedef struct weft_algo_path {
+    uint16_t bandwidth; /* in units of 100 MB/s, one direction; 0: not known */
+    uint8_t path_class; /* weft_algo_path_class_t */
+    uint8_t reserved;   /* 0 */
+} weft_algo_path_t;
+
+/* What hosts of one kind are like. Not extended. */
+typedef struct weft_algo_kind {
+    uint64_t id;                   /* equal for equal kinds */
+    const weft_algo_path_t *paths; /* between devices a < b: at b(b−1)/2 + a */
+    uint32_t ngpus, ndevices;      /* GPUs, which come first, and all: GPUs and NICs */
+} weft_algo_kind_t;
+
+#define WEFT_ALGO_NONE UINT32_MAX /* no such kind or device, or not known */
+
 /* Topology of the job. Equal on all ranks; valid during the call. A plugin reads the fields that
  * `size` covers, best by the functions below. */
 typedef struct weft_algo_topo {
@@ -79,6 +107,24 @@ typedef struct weft_algo_topo {
     const uint32_t *position; /* of each rank in `order`; NULL as `order` is */
 
     const uint32_t *rails; /* nhosts entries: NICs of the host, 0: not known. NULL: of all hosts */
+
+    /* Since ABI 1.3. */
+
+    /* Orders of all ranks that together use what the hosts have: every wire between their devices
+     * and every NIC, each by devices near to it. Each has the ranks of a host together, and the
+     * hosts as they stand in `order`. nrings rings, for which the last rank is followed by the
+     * first; nchains chains, for trees whose hosts are joined by their first ranks. Those of one
+     * kind share the data evenly. 0: nothing is known that is better than `order`. */
+    uint32_t nrings, nchains;
+    const uint32_t *const *ring;           /* nrings entries: nranks ranks */
+    const uint32_t *const *ring_position;  /* nrings entries: of each rank in the ring */
+    const uint32_t *const *chain;          /* nchains entries */
+    const uint32_t *const *chain_position; /* nchains entries */
+
+    /* Kinds of hosts; NULL: nothing is known. */
+    const weft_algo_kind_t *kinds;
+    const uint32_t *kind;   /* nhosts entries: of `kinds`, or WEFT_ALGO_NONE */
+    const uint32_t *device; /* nranks entries: the GPU of the rank, or WEFT_ALGO_NONE */
 } weft_algo_topo_t;
 
 /* Returns 1 if the topology tells levels and order. */
@@ -115,6 +161,80 @@ static inline uint32_t weft_algo_topo_distance(const weft_algo_topo_t *topo, uin
     return distance;
 }
 
+/* Returns 1 if the topology has the fields of ABI 1.3. */
+static inline int weft_algo_topo_has_rings(const weft_algo_topo_t *topo)
+{
+    return topo->size >= offsetof(weft_algo_topo_t, device) + sizeof topo->device;
+}
+
+/* Returns how many rings there are, at least 1: without others the one in `order`. */
+static inline uint32_t weft_algo_topo_nrings(const weft_algo_topo_t *topo)
+{
+    return weft_algo_topo_has_rings(topo) && topo->nrings > 0 ? topo->nrings : 1;
+}
+
+/* Returns the rank at a position of a ring. */
+static inline uint32_t weft_algo_topo_ring_rank(const weft_algo_topo_t *topo, uint32_t ring,
+                                                uint32_t position)
+{
+    return weft_algo_topo_has_rings(topo) && topo->nrings > 0 ? topo->ring[ring][position]
+                                                              : weft_algo_topo_rank(topo, position);
+}
+
+/* Returns the position of a rank in a ring. */
+static inline uint32_t weft_algo_topo_ring_position(const weft_algo_topo_t *topo, uint32_t ring,
+                                                    uint32_t rank)
+{
+    return weft_algo_topo_has_rings(topo) && topo->nrings > 0 ? topo->ring_position[ring][rank]
+                                                              : weft_algo_topo_position(topo, rank);
+}
+
+/* The same of chains. */
+static inline uint32_t weft_algo_topo_nchains(const weft_algo_topo_t *topo)
+{
+    return weft_algo_topo_has_rings(topo) && topo->nchains > 0 ? topo->nchains : 1;
+}
+
+static inline uint32_t weft_algo_topo_chain_rank(const weft_algo_topo_t *topo, uint32_t chain,
+                                                 uint32_t position)
+{
+    return weft_algo_topo_has_rings(topo) && topo->nchains > 0
+               ? topo->chain[chain][position]
+               : weft_algo_topo_rank(topo, position);
+}
+
+static inline uint32_t weft_algo_topo_chain_position(const weft_algo_topo_t *topo, uint32_t chain,
+                                                     uint32_t rank)
+{
+    return weft_algo_topo_has_rings(topo) && topo->nchains > 0
+               ? topo->chain_position[chain][rank]
+               : weft_algo_topo_position(topo, rank);
+}
+
+/* Returns the way between two devices of hosts of a kind. */
+static inline weft_algo_path_t weft_algo_kind_path(const weft_algo_kind_t *kind, uint32_t a,
+                                                   uint32_t b)
+{
+    weft_algo_path_t self = {0, WEFT_ALGO_PATH_SELF, 0};
+    uint32_t low = a < b ? a : b, high = a < b ? b : a;
+    return low == high ? self : kind->paths[(size_t)high * (high - 1) / 2 + low];
+}
+
+/* Returns the way between the GPUs of two ranks; UNKNOWN if they are on different hosts, or one has
+ * no GPU that is known. */
+static inline weft_algo_path_t weft_algo_topo_path(const weft_algo_topo_t *topo, uint32_t a,
+                                                   uint32_t b)
+{
+    weft_algo_path_t unknown = {0, WEFT_ALGO_PATH_UNKNOWN, 0};
+    if (!weft_algo_topo_has_rings(topo) || topo->kinds == NULL || topo->device == NULL ||
+        topo->host[a] != topo->host[b] || topo->kind[topo->host[a]] == WEFT_ALGO_NONE ||
+        topo->device[a] == WEFT_ALGO_NONE || topo->device[b] == WEFT_ALGO_NONE) {
+        return unknown;
+    }
+    return weft_algo_kind_path(&topo->kinds[topo->kind[topo->host[a]]], topo->device[a],
+                               topo->device[b]);
+}
+
 typedef struct weft_algo_ops {
     size_t size;
 
@@ -146,6 +266,15 @@ typedef struct weft_algo_ops {
      * The core keeps one verified plan per stamp.
      * Blocking: no. Thread: [any]. */
     uint64_t (*stamp)(weft_algo_t *algo);
+
+    /* Optional: returns the slots that a port needs for each slice of a chunk, the most of all
+     * plans that emit() may write; 1 without it. More than 1 if a lane sends several chunks before
+     * its peer takes the first, as counted steps of MSCCL programs do. Where exec.slots is not set,
+     * the core gives all ports of the job slots for two slices, at most 64, and makes the slots
+     * smaller in turn. No call has more slices than its ports have slots for. Called once, when the
+     * job starts. All ranks go by the greatest answer.
+     * Blocking: no. Thread: [any]. */
+    uint32_t (*depth)(weft_algo_t *algo);
 } weft_algo_ops_t;
 
 #ifdef __cplusplus

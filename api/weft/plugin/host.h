@@ -140,6 +140,22 @@ typedef struct weft_auth_service {
                                   uint8_t label[WEFT_AUTH_LABEL]);
 } weft_auth_service_t;
 
+/* Service "weft.call.note/1": says which call of foreign code a plugin is in, so that a hang or a
+ * crash in there is named by more than the plugin's own method. The core notes its calls of plugins
+ * itself. */
+#define WEFT_SERVICE_CALL_NOTE "weft.call.note/1"
+typedef struct weft_call_note_service {
+    size_t size;
+
+    /* Notes that the calling thread goes into `function`, for texts like "isend of libx.so"; the
+     * text must outlive the plugin's use by the core. Returns what stood there before, for leave().
+     * Blocking: no. Thread: [any]. */
+    const char *(*enter)(const weft_host_t *host, const char *function);
+
+    /* Notes that the call has returned. Blocking: no. Thread: that of enter(). */
+    void (*leave)(const weft_host_t *host, const char *before);
+} weft_call_note_service_t;
+
 /* Service "weft.plan.text/1": reads plans written as text (docs/plan-files.md). A text holds the
  * plans of any number of ranks and calls, one after the other. Each plan starts with a line `plan
  * ...`. */

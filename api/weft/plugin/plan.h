@@ -55,6 +55,8 @@
 #ifndef WEFT_PLUGIN_PLAN_H
 #define WEFT_PLUGIN_PLAN_H
 
+#include <stddef.h>
+
 #include <weft/types.h>
 
 #ifdef __cplusplus
@@ -171,7 +173,30 @@ struct weft_plan_builder {
      * call() is not legal inside LOOP or PAR. */
     void (*call)(weft_plan_builder_t *b, uint32_t lane, uint32_t sub, weft_operand_t in,
                  weft_operand_t out, uint32_t tmp, uint32_t channel);
+
+    /* Since ABI 1.4: see weft_plan_port_along(). */
+    void (*along)(weft_plan_builder_t *b, uint32_t port, uint32_t way);
 };
+
+/* A way of the topology that a port is a hop of: a ring, as it stands or backwards, or a chain, by
+ * its number in weft_algo_topo_t. 0 is no way. */
+#define WEFT_PLAN_WAY_ORDERS 31u       /* rings, and chains, that ways can name */
+#define WEFT_PLAN_WAY_CHAIN 0x20u      /* a chain; else a ring */
+#define WEFT_PLAN_WAY_BACK 0x40u       /* of a ring: this port sends or receives against it */
+#define WEFT_PLAN_WAY_ORDER_MASK 0x1fu /* 1 + number */
+
+/* Says that a port is a hop of a way. Both ends of a connection say the same. A connection between
+ * hosts then uses the NICs with which the ring enters and leaves them, where a transport has these
+ * as devices of its own; the plan is the same with and without. Ways that cannot be named, and
+ * builders of older cores, are passed over. */
+static inline void weft_plan_port_along(weft_plan_builder_t *b, uint32_t port, uint32_t number,
+                                        uint32_t flags)
+{
+    if (b->size >= offsetof(weft_plan_builder_t, along) + sizeof b->along &&
+        number < WEFT_PLAN_WAY_ORDERS) {
+        b->along(b, port, (number + 1) | flags);
+    }
+}
 
 /* Return an operand. weft_in(), weft_out() and weft_tmp() take a chunk number and a stride,
  * weft_port() takes a port number. */

@@ -89,13 +89,13 @@ typedef struct weft_option {
 #define WEFT_ABI_NET_MAJOR 1
 #define WEFT_ABI_NET_MINOR 1
 #define WEFT_ABI_ALGO_MAJOR 1
-#define WEFT_ABI_ALGO_MINOR 2
+#define WEFT_ABI_ALGO_MINOR 5
 #define WEFT_ABI_KERNEL_MAJOR 1
 #define WEFT_ABI_KERNEL_MINOR 1
 #define WEFT_ABI_TUNER_MAJOR 2
 #define WEFT_ABI_TUNER_MINOR 1
 #define WEFT_ABI_TOPO_MAJOR 1
-#define WEFT_ABI_TOPO_MINOR 0
+#define WEFT_ABI_TOPO_MINOR 1
 
 /* Describes a plugin. A constant that lives as long as the shared object is loaded. */
 typedef struct weft_plugin {

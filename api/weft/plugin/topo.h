@@ -135,6 +135,9 @@ struct weft_topo_builder {
     weft_status_t (*add_link)(const weft_topo_builder_t *builder, const weft_topo_link_t *link);
 };
 
+#define WEFT_TOPO_RING 0u
+#define WEFT_TOPO_TREE 1u
+
 typedef struct weft_topo_ops {
     size_t size;
 
@@ -155,6 +158,16 @@ typedef struct weft_topo_ops {
      * Errors: ERR_SYSTEM, or those of discover().
      * Blocking: as discover(). Thread: [control]. */
     weft_status_t (*save)(weft_topo_t *topo, const char *file);
+
+    /* Optional, since 1.1: takes the place of the core's search for rings and trees. Writes a
+     * graph file for a machine file (docs/topology.md), as text that ends with a zero byte, in at
+     * most `bytes` bytes: a graph of WEFT_TOPO_RING or WEFT_TOPO_TREE, with channels that enter
+     * and leave by NICs if `hosts` is 1 and there are NICs. The core checks and measures it, and
+     * uses it for all hosts of this kind; it asks on one rank of each host. Errors:
+     * ERR_UNSUPPORTED (the core asks the next plugin, and at last searches), ERR_RESOURCE (more
+     * than `bytes`), or any error. Blocking: it computes. Thread: [control]. */
+    weft_status_t (*graph)(weft_topo_t *topo, const char *machine, uint32_t pattern, uint32_t hosts,
+                           char *text, size_t bytes);
 } weft_topo_ops_t;
 
 #ifdef __cplusplus

@@ -61,6 +61,7 @@ typedef struct weft_acceptor {
     bool full; /* nobody can make room: the listening sockets are not watched */
     uint32_t sockets;
     int listening[WEFT_ACCEPTOR_SOCKETS];
+    uint32_t places;  /* pending peers at most; the owner may lower it from WEFT_ACCEPTOR_PENDING */
     uint32_t pending; /* peers in the table, which has no gaps */
     weft_pending_peer_t peers[WEFT_ACCEPTOR_PENDING];
     weft_acceptor_seen_t seen;

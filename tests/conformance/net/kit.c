@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/check/check.h"
+
 #define PATIENCE_NS UINT64_C(10000000000)
 
 static _Thread_local char note[600];
@@ -20,11 +22,16 @@ static _Thread_local uint32_t completions;
 
 void kit_require(bool held, const char *text, const char *file, int line)
 {
+    /* The line of a breach, which the checking layer has written, says more. */
+    if (!held && weft_check_breaches() > 0) {
+        fflush(stdout);
+        _exit(1);
+    }
     if (!held) {
         const char *slash = strrchr(file, '/');
-        printf("      not held: %s (%s:%d)\n", text, slash != NULL ? slash + 1 : file, line);
+        printf("not held: %s (%s:%d)\n", text, slash != NULL ? slash + 1 : file, line);
         if (note[0] != '\0') {
-            printf("      %s\n", note);
+            printf("%s\n", note);
         }
         fflush(stdout);
         _exit(1);
@@ -33,7 +40,7 @@ void kit_require(bool held, const char *text, const char *file, int line)
 
 void kit_skip(const char *missing)
 {
-    printf("      missing: %s\n", missing);
+    printf("missing: %s\n", missing);
     fflush(stdout);
     _exit(KIT_SKIPPED);
 }
@@ -119,7 +126,8 @@ weft_status_t side_try_open(const kit_t *kit, kit_side_t *side, const char *cons
     kit_note("%s", side->config == NULL ? why : "");
     REQUIRE(side->config != NULL);
 
-    weft_status_t status = kit->ops->create(&side->fake.host, side->config, &side->net);
+    weft_status_t status = kit->ops->create(kit->host != NULL ? kit->host : &side->fake.host,
+                                            side->config, &side->net);
     uint32_t devices = 0;
     if (status == WEFT_OK) {
         status = kit->ops->device_count(side->net, &devices);

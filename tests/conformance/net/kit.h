@@ -8,15 +8,19 @@
 #include <weft/plugin/net.h>
 
 #include "fake_host.h"
+#include "kit_frame.h"
 
 #define KIT_LABEL_SEED 7
-#define KIT_SKIPPED 77 /* exit code of a case */
+#define KIT_CHECKED 3 /* cases of checked_cases */
 
 typedef struct kit {
     const weft_plugin_t *plugin;
     const weft_net_ops_t *ops;
     const char *const *settings; /* key=value, ended by NULL */
     uint32_t messages;           /* how many the long cases send */
+    uint64_t seed;               /* of what they draw */
+    const char *path;            /* of the plugin */
+    const weft_host_t *host;     /* for create(); NULL: the fake host of the side */
 } kit_t;
 
 /* One instance with one open device and a listener. */
@@ -103,7 +107,9 @@ typedef struct kit_case {
     void (*run)(const kit_t *kit);
 } kit_case_t;
 
+extern const kit_case_t checked_cases[];
 extern const kit_case_t connect_cases[];
+extern const kit_case_t device_cases[];
 extern const kit_case_t hostile_cases[];
 extern const kit_case_t message_cases[];
 extern const kit_case_t payload_cases[];

@@ -291,7 +291,7 @@ static void processes_echo(const kit_t *kit)
     kit_side_t side;
     kit_end_t end;
     uint32_t rounds = kit->messages / 20;
-    uint64_t seed = 5;
+    uint64_t seed = kit->seed + 4;
     int child = kit_spawn(kit, &side, child_echoes, &rounds);
     uint8_t *out = buffer_make(1 << 20), *in = buffer_make(1 << 20);
     end_accept(&side, &end);

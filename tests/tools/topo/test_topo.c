@@ -104,13 +104,13 @@ static void paths_are_those_of_nvidia_smi(void **state)
     (void)state;
     static const struct {
         uint32_t from, to;
-        weft_path_class_t path;
+        weft_algo_path_class_t path;
     } cases[] = {
-        {GPU(0), GPU(0), WEFT_PATH_SELF}, {GPU(0), GPU(7), WEFT_PATH_NV},
-        {GPU(0), NIC(1), WEFT_PATH_PIX},  {NIC(0), NIC(1), WEFT_PATH_PIX},
-        {GPU(4), NIC(7), WEFT_PATH_PXB},  {NIC(5), NIC(8), WEFT_PATH_PXB},
-        {GPU(0), NIC(2), WEFT_PATH_PHB},  {GPU(1), NIC(3), WEFT_PATH_NODE},
-        {NIC(0), NIC(5), WEFT_PATH_SYS},  {GPU(7), NIC(4), WEFT_PATH_SYS},
+        {GPU(0), GPU(0), WEFT_ALGO_PATH_SELF}, {GPU(0), GPU(7), WEFT_ALGO_PATH_NV},
+        {GPU(0), NIC(1), WEFT_ALGO_PATH_PIX},  {NIC(0), NIC(1), WEFT_ALGO_PATH_PIX},
+        {GPU(4), NIC(7), WEFT_ALGO_PATH_PXB},  {NIC(5), NIC(8), WEFT_ALGO_PATH_PXB},
+        {GPU(0), NIC(2), WEFT_ALGO_PATH_PHB},  {GPU(1), NIC(3), WEFT_ALGO_PATH_NODE},
+        {NIC(0), NIC(5), WEFT_ALGO_PATH_SYS},  {GPU(7), NIC(4), WEFT_ALGO_PATH_SYS},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(topo_path(&topo, cases[i].from, cases[i].to), cases[i].path);
@@ -121,7 +121,7 @@ static void paths_are_those_of_nvidia_smi(void **state)
 static void the_nearest_nics_of_a_gpu_are_all_told(void **state)
 {
     (void)state;
-    assert_int_equal(weft_path_nearest(&topo.machine, GPU(6)), WEFT_PATH_PIX);
+    assert_int_equal(weft_path_nearest(&topo.machine, GPU(6)), WEFT_ALGO_PATH_PIX);
     for (uint32_t i = 0; i < 9; i++) {
         assert_int_equal(weft_path_is_nearest(&topo.machine, GPU(6), NIC(i)), i == 7 || i == 8);
     }
@@ -163,7 +163,7 @@ static void devices_of_plugins_are_found_by_address_and_name(void **state)
     assert_int_equal(join_net("", ""), WEFT_MACHINE_NONE);
 }
 
-static void reach(const char *plugin, uint32_t from, uint32_t to, weft_path_class_t class)
+static void reach(const char *plugin, uint32_t from, uint32_t to, weft_algo_path_class_t class)
 {
     assert_int_equal(topo_use_reach(&topo, plugin, from, to), WEFT_OK);
     assert_int_equal(topo_path(&topo, GPU(2), GPU(6)), class);
@@ -174,11 +174,11 @@ static void a_path_past_pcie_counts_where_both_ends_are_here(void **state)
     (void)state;
     topo.machine.nlinks = 0;
     join_kernel(0, "0000:43:00.0");
-    reach("kernel-x", 0, 1, WEFT_PATH_SYS);
+    reach("kernel-x", 0, 1, WEFT_ALGO_PATH_SYS);
     join_kernel(1, "0000:92:00.0");
-    reach("kernel-y", 0, 1, WEFT_PATH_SYS);
-    reach("kernel-x", 0, 1, WEFT_PATH_NV);
-    reach("kernel-x", 1, 0, WEFT_PATH_NV);
+    reach("kernel-y", 0, 1, WEFT_ALGO_PATH_SYS);
+    reach("kernel-x", 0, 1, WEFT_ALGO_PATH_NV);
+    reach("kernel-x", 1, 0, WEFT_ALGO_PATH_NV);
     assert_int_equal(topo.machine.nlinks, 1);
 }
 
@@ -192,8 +192,8 @@ static void what_is_not_known_is_not_made_up(void **state)
     assert_int_equal(topo.machine.nodes[1].memory, 1 << 30);
     assert_int_equal(topo.machine.devices[0].node, WEFT_MACHINE_NONE);
     assert_string_equal(topo.machine.devices[0].model, "10de:2330");
-    assert_int_equal(topo_path(&topo, 0, 1), WEFT_PATH_UNKNOWN);
-    assert_int_equal(weft_path_nearest(&topo.machine, 0), WEFT_PATH_UNKNOWN);
+    assert_int_equal(topo_path(&topo, 0, 1), WEFT_ALGO_PATH_UNKNOWN);
+    assert_int_equal(weft_path_nearest(&topo.machine, 0), WEFT_ALGO_PATH_UNKNOWN);
     assert_false(weft_path_is_nearest(&topo.machine, 0, 1));
 }
 

@@ -177,6 +177,13 @@ typedef struct weft_lanes_program {
      * does the passes c, c + channels, ... Its port p has the number c * nports + p in the call's
      * endpoints and in weft_lanes_state_t. */
     uint32_t channels;
+    /* Not 0: a bundle, that many sends and receives. It differs from a collective in four things.
+     * An operand in IN or OUT names a message of the call by `index`: one in IN is sent, one in OUT
+     * received, and a MOVE from IN to OUT has both ends of what this rank sends to itself. Every
+     * MOVE moves its message from the first element to the last, in as many chunks as there are,
+     * and one empty chunk if there is nothing in it; its `cnt` is 1. Every slice has the signature
+     * of its message. There is one pass, of one channel, whose chunks are slices. */
+    uint32_t messages;
 } weft_lanes_program_t;
 
 /* Segmentation of the blocks; lengths in elements of one block. Chunk c of IN or OUT is piece c mod
@@ -196,6 +203,13 @@ typedef struct weft_lanes_vectors {
     const uint64_t *in_counts, *in_displs, *out_counts, *out_displs;
 } weft_lanes_vectors_t;
 
+/* A message of a bundle. */
+typedef struct weft_lanes_message {
+    void *memory;   /* that is sent, or that receives; not aligned to anything */
+    uint64_t count; /* elements */
+    uint64_t signature[3];
+} weft_lanes_message_t;
+
 /* The arguments of one run. start() copies all of them. */
 typedef struct weft_lanes_call {
     size_t size;
@@ -213,6 +227,8 @@ typedef struct weft_lanes_call {
     uint64_t staging_bytes;
     weft_lanes_endpoint_t *const *ends; /* endpoints of the ports of all channels */
     uint64_t stable; /* flag of the MOVEs that may send zero-copy descriptors; 0: none may */
+    const weft_lanes_message_t *messages; /* of a bundle, which has no `in`, `out`, `signature` */
+    uint64_t nmessages;                   /* as many as its program says; else 0 */
 } weft_lanes_call_t;
 
 /* The state of a run. */
@@ -338,6 +354,12 @@ typedef struct weft_kernel_lanes {
      * briefly. Thread: [progress]. */
     weft_status_t (*endpoint_windows)(weft_lanes_endpoint_t *endpoint,
                                       const weft_lanes_window_t *windows);
+
+    /* Optional: tells how many ranks of the job use the device of this instance, this one included,
+     * in whatever processes. Lanes of all of them have to be resident at once. Called at most once,
+     * before the first prepare(); afterwards props() may tell fewer channels. Errors:
+     * ERR_UNSUPPORTED (not even one block of each rank fits). Blocking: no. Thread: [control]. */
+    weft_status_t (*share_device)(weft_kernel_t *kernel, uint32_t ranks);
 } weft_kernel_lanes_t;
 
 #ifdef __cplusplus

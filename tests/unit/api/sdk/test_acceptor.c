@@ -272,6 +272,74 @@ static void send_hello(fixture_t *f, int fd, uint8_t hello[WEFT_AUTH_HELLO])
     assert_int_equal(send(fd, hello, WEFT_AUTH_HELLO, 0), WEFT_AUTH_HELLO);
 }
 
+/* A connector whose proof is there as soon as the acceptor has sent its reply, as on a busy machine. */
+static struct {
+    const weft_auth_service_t *real;
+    weft_auth_service_t service;
+    weft_auth_state_t state;
+    int fd;
+} hasty;
+
+static const void *hasty_service(const weft_host_t *host, const char *name)
+{
+    (void)host;
+    (void)name;
+    return &hasty.service;
+}
+
+static weft_status_t hasty_reply(const weft_host_t *host, weft_auth_state_t *state,
+                                 const uint8_t hello[WEFT_AUTH_HELLO],
+                                 uint8_t reply[WEFT_AUTH_REPLY])
+{
+    uint8_t proof[WEFT_AUTH_PROOF];
+    weft_status_t status = hasty.real->server_reply(host, state, hello, reply);
+    assert_int_equal(hasty.real->client_finish(host, &hasty.state, reply, proof), WEFT_OK);
+    assert_int_equal(send(hasty.fd, proof, sizeof proof, 0), sizeof proof);
+    return status;
+}
+
+/* The filter takes some hellos for others that it has seen. Whoever has proved itself was told so, and
+ * sent none that was recorded: it passes all the same. */
+static void a_hello_that_is_taken_for_another_does_not_drop_a_peer_that_has_passed(void **state)
+{
+    fixture_t *f = *state;
+    uint8_t hello[WEFT_AUTH_HELLO], label[WEFT_AUTH_LABEL] = "hasty";
+    int accepted = -1;
+    hasty.real = f->fake.host.get_service(&f->fake.host, WEFT_SERVICE_AUTH);
+    hasty.service = *hasty.real;
+    hasty.service.server_reply = hasty_reply;
+    hasty.fd = dial(f);
+    assert_int_equal(hasty.real->client_begin(&f->fake.host, &hasty.state, label, hello), WEFT_OK);
+    f->fake.host.get_service = hasty_service;
+    memset(f->acceptor.seen.newer, 0xff, sizeof f->acceptor.seen.newer);
+    assert_int_equal(send(hasty.fd, hello, sizeof hello, 0), sizeof hello);
+    poll(NULL, 0, 20);
+    for (int i = 0; i < 1000 && accepted < 0; i++) {
+        (void)weft_acceptor_poll(&f->acceptor, &accepted, label);
+        poll(NULL, 0, 1);
+    }
+    assert_true(accepted >= 0);
+    assert_string_equal((const char *)label, "hasty");
+    close(accepted);
+    close(hasty.fd);
+}
+
+static void the_owner_may_have_fewer_places(void **state)
+{
+    fixture_t *f = *state;
+    int fds[5];
+    f->acceptor.places = 3;
+    for (uint32_t i = 0; i < 5; i++) {
+        fds[i] = dial(f);
+        nobody_passes(f);
+        assert_true(f->acceptor.pending <= 3);
+    }
+    assert_int_equal(f->acceptor.pending, 3);
+    for (uint32_t i = 0; i < 5; i++) {
+        close(fds[i]);
+    }
+}
+
 static void when_all_were_greeted_the_rest_waits_in_the_backlog(void **state)
 {
     fixture_t *f = *state;
@@ -499,6 +567,8 @@ int main(void)
         CASE(a_silent_peer_is_closed_after_its_patience),
         CASE(a_flood_is_bounded_and_a_good_peer_still_passes),
         CASE(a_peer_that_was_greeted_keeps_its_place_in_a_flood),
+        CASE(a_hello_that_is_taken_for_another_does_not_drop_a_peer_that_has_passed),
+        CASE(the_owner_may_have_fewer_places),
         CASE(when_all_were_greeted_the_rest_waits_in_the_backlog),
         CASE(a_recorded_hello_takes_one_place_once),
         CASE(no_rhythm_of_strangers_keeps_a_distant_peer_out),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The event log: what is known is found, the oldest event makes room, deaths stay. */
+ * The event log: what is known is found, the oldest event makes room, deaths stay, and all
+ * is told in the order in which it came. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,12 +74,72 @@ static void memory_grows_with_events_and_all_of_them_are_found(void **unused)
     weft_event_log_fini(&log);
 }
 
+/* Arrival in numbers: a death is its rank, an event its sequence or, for a failure, its
+ * communicator. */
+static uint64_t number_of(const weft_event_step_t *step)
+{
+    assert_true((step->event == NULL) != (step->death == NULL));
+    if (step->death != NULL) {
+        return (uint64_t)step->death->error.peer;
+    }
+    return step->event->type == WEFT_FRAME_FAIL ? step->event->comm_id : step->event->sequence;
+}
+
+static void a_walk_follows_the_order_of_arrival(void **unused)
+{
+    (void)unused;
+    weft_event_log_t log;
+    weft_event_log_init(&log, 4);
+    for (uint32_t i = 0; i < 6; i++) {
+        weft_error_t error = {.peer = (int32_t)i};
+        if (i == 1 || i == 2 || i == 5) {
+            weft_event_log_add_death(&log, &error);
+        } else if (i == 0) {
+            assert_true(weft_event_log_add_failure(&log, i, &error, NULL));
+        } else {
+            assert_true(weft_event_log_add_leave(&log, 9, i, i));
+        }
+    }
+    weft_event_step_t step;
+    weft_event_cursor_t at = weft_event_log_walk(&log);
+    for (uint64_t i = 0; i < 6; i++) {
+        assert_true(weft_event_log_next(&at, &step));
+        assert_int_equal(number_of(&step), i);
+    }
+    assert_false(weft_event_log_next(&at, &step));
+    weft_event_log_fini(&log);
+}
+
+static void a_walk_begins_with_the_oldest_event_that_is_left(void **unused)
+{
+    (void)unused;
+    weft_event_log_t log;
+    weft_event_log_init(&log, 1);
+    uint32_t most = log.room, lost = 5;
+    weft_event_log_add_death(&log, &(weft_error_t){.peer = -1});
+    for (uint32_t i = 0; i < most + lost; i++) {
+        assert_true(weft_event_log_add_leave(&log, 2, i, i));
+    }
+    weft_event_step_t step;
+    weft_event_cursor_t at = weft_event_log_walk(&log);
+    assert_true(weft_event_log_next(&at, &step));
+    assert_non_null(step.death);
+    for (uint32_t i = lost; i < most + lost; i++) {
+        assert_true(weft_event_log_next(&at, &step));
+        assert_int_equal(number_of(&step), i);
+    }
+    assert_false(weft_event_log_next(&at, &step));
+    weft_event_log_fini(&log);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_are_found_by_communicator_and_rank),
         cmocka_unit_test(memory_grows_with_events_and_all_of_them_are_found),
         cmocka_unit_test(the_oldest_event_makes_room_and_deaths_stay),
+        cmocka_unit_test(a_walk_follows_the_order_of_arrival),
+        cmocka_unit_test(a_walk_begins_with_the_oldest_event_that_is_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

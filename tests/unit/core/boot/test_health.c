@@ -325,6 +325,54 @@ static void survivors_of_a_death_hear_of_the_next_and_of_reports(void **unused)
     assert_int_equal(family_end(&f), 3);
 }
 
+/* A rank whose join fails when others have it behind them is gone for all of them, or they would wait
+ * for it. They hear why, and the detector goes on. */
+static void a_rank_that_gives_up_behind_the_others_is_gone(void **unused)
+{
+    (void)unused;
+    enum { N = 5, QUITTER = 3, VICTIM = 0 };
+    family_t f;
+    family_start_quitting(&f, N, QUITTER, 25);
+    wait_joined(&f);
+    family_order(&f, QUITTER, FAMILY_GIVE_UP);
+    for (uint32_t i = 0; i < N; i++) {
+        family_record_t *record = &f.shared->records[i];
+        if (i != QUITTER) {
+            assert_true(family_wait(&record->dead[QUITTER], 15));
+            assert_int_equal(record->error.status, WEFT_ERR_RESOURCE);
+            assert_non_null(strstr(record->error.text, "out of luck"));
+        }
+    }
+    kill(f.pids[VICTIM], SIGKILL);
+    for (uint32_t i = 0; i < N; i++) {
+        assert_true(i == QUITTER || i == VICTIM ||
+                    family_wait(&f.shared->records[i].dead[VICTIM], 15));
+    }
+    assert_int_equal(family_end(&f), 1);
+}
+
+/* Its parent, to which it would say so, has died: those that should hear of it next find that it does
+ * not listen any more, long before boot.unresponsive. */
+static void a_rank_that_gives_up_and_has_nobody_to_tell_is_gone(void **unused)
+{
+    (void)unused;
+    enum { N = 5, QUITTER = 3, PARENT = 1 };
+    family_t f;
+    family_start_quitting(&f, N, QUITTER, 25);
+    wait_joined(&f);
+    kill(f.pids[PARENT], SIGKILL);
+    for (uint32_t i = 0; i < N; i++) {
+        assert_true(i == QUITTER || i == PARENT ||
+                    family_wait(&f.shared->records[i].dead[PARENT], 15));
+    }
+    family_order(&f, QUITTER, FAMILY_GIVE_UP);
+    for (uint32_t i = 0; i < N; i++) {
+        assert_true(i == QUITTER || i == PARENT ||
+                    family_wait(&f.shared->records[i].dead[QUITTER], 15));
+    }
+    assert_int_equal(family_end(&f), 1);
+}
+
 /* What happened to a communicator before it was made here is told when it is made. */
 static void the_past_of_a_communicator_is_told_to_who_comes_late(void **unused)
 {
@@ -386,6 +434,8 @@ int main(void)
         cmocka_unit_test(an_orderly_goodbye_is_told_to_all_and_is_no_failure),
         cmocka_unit_test(survivors_of_orderly_leavers_still_hear_of_a_death),
         cmocka_unit_test(survivors_of_a_death_hear_of_the_next_and_of_reports),
+        cmocka_unit_test(a_rank_that_gives_up_behind_the_others_is_gone),
+        cmocka_unit_test(a_rank_that_gives_up_and_has_nobody_to_tell_is_gone),
         cmocka_unit_test(the_past_of_a_communicator_is_told_to_who_comes_late),
         cmocka_unit_test(all_leave_together_without_a_failure),
     };

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,8 @@
 
 #include "core/base/error.h"
 #include "core/boot/id_exchange.h"
+#include "core/boot/unique_id.h"
+#include "core/os/os.h"
 #include "tests/support/launcher_environment.h"
 
 #define TORCHRUN                                                                                   \
@@ -106,12 +109,40 @@ static void no_way_at_all_says_the_remedy(void **unused)
     assert_way(AUTO, "", "folder");
 }
 
+static void an_id_in_the_environment_is_taken_by_all(void **unused)
+{
+    (void)unused;
+    weft_unique_id_t right, id = {{0}};
+    weft_id_t any = {.created = (uint32_t)weft_os_wall_s(), .life = 60, .count = 1};
+    any.addrs[0] = (weft_os_addr_t){.family = 4, .port = 9, .bytes = {127, 0, 0, 1}};
+    memset(any.secret, 3, sizeof any.secret);
+    char hex[2 * WEFT_UNIQUE_ID_BYTES + 1];
+    weft_launcher_t l = {.size = sizeof l, .name = "none", .rank = 1, .nranks = 2};
+    weft_id_encode(&any, &right);
+    for (size_t i = 0; i < WEFT_UNIQUE_ID_BYTES; i++) {
+        snprintf(hex + 2 * i, 3, "%02x", right.bytes[i]);
+    }
+    launcher_environment(NULL);
+    assert_int_equal(weft_launcher_exchange_id(&l, &id, NULL), WEFT_ERR_UNSUPPORTED);
+    setenv("WEFT_UNIQUE_ID", hex, 1);
+    assert_int_equal(weft_launcher_exchange_id(&l, &id, NULL), WEFT_OK);
+    assert_memory_equal(&id, &right, sizeof id);
+    hex[9] ^= 1;
+    setenv("WEFT_UNIQUE_ID", hex, 1);
+    assert_int_not_equal(weft_launcher_exchange_id(&l, &id, NULL), WEFT_OK);
+    hex[9] = '\0';
+    setenv("WEFT_UNIQUE_ID", hex, 1);
+    assert_int_equal(weft_launcher_exchange_id(&l, &id, NULL), WEFT_ERR_CONFIG);
+    launcher_environment(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_order_is_given_pmi_tcp_folder),
         cmocka_unit_test(a_way_that_is_named_and_closed_says_what_is_open),
         cmocka_unit_test(no_way_at_all_says_the_remedy),
+        cmocka_unit_test(an_id_in_the_environment_is_taken_by_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/boot/boot.h"
+#include "core/boot/launcher.h"
 #include "tests/support/launcher_environment.h"
 
 static void assert_found(const char *name, uint32_t rank, uint32_t nranks, uint32_t local_rank,
@@ -54,6 +55,9 @@ static void every_launcher_is_recognised(void **unused)
     assert_found("slurm", 2, 4, 0, 0);
     launcher_environment("WEFT_RANK=2", "WEFT_NRANKS=4", "RANK=7", "WORLD_SIZE=9", NULL);
     assert_found("environment", 2, 4, 0, 0);
+    launcher_environment("WEFT_RANK=2", "WEFT_NRANKS=4", "WEFT_LOCAL_RANK=1", "WEFT_LOCAL_NRANKS=2",
+                         NULL);
+    assert_found("environment", 2, 4, 1, 2);
 }
 
 /* The list of all nodes tells how many ranks this one has. */
@@ -176,6 +180,21 @@ static void detect_refuses_a_structure_without_size(void **unused)
     assert_int_equal(weft_launcher_detect(NULL), WEFT_ERR_ARG);
 }
 
+/* One shell starts two jobs: nothing tells their ranks apart. */
+static void a_job_by_hand_needs_a_name(void **unused)
+{
+    char name[512];
+    weft_launcher_t found = {.size = sizeof found};
+    (void)unused;
+    launcher_environment("RANK=0", "WORLD_SIZE=2", NULL);
+    assert_int_equal(weft_launcher_detect(&found), WEFT_OK);
+    assert_int_equal(weft_launcher_name_job(&found, name, sizeof name), WEFT_ERR_UNSUPPORTED);
+    assert_non_null(strstr(weft_error_record()->text, "set MASTER_PORT"));
+    launcher_environment("RANK=0", "WORLD_SIZE=2", "MASTER_PORT=4711", NULL);
+    assert_int_equal(weft_launcher_name_job(&found, name, sizeof name), WEFT_OK);
+    assert_non_null(strstr(name, "MASTER_PORT=4711"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -185,6 +204,7 @@ int main(void)
         cmocka_unit_test(launchers_inside_launchers_are_told_apart),
         cmocka_unit_test(pods_of_an_indexed_job_have_their_number),
         cmocka_unit_test(prterun_alone_says_too_little),
+        cmocka_unit_test(a_job_by_hand_needs_a_name),
         cmocka_unit_test(variables_that_contradict_each_other_are_named),
         cmocka_unit_test(detect_refuses_a_structure_without_size),
     };

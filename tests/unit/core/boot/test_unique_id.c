@@ -34,6 +34,21 @@ static void an_id_survives_its_bytes(void **unused)
     assert_true(weft_id_comm(&in) == weft_id_comm(&out));
 }
 
+static void an_id_that_rank_0_made_says_so(void **unused)
+{
+    (void)unused;
+    weft_id_t in = sample(), out;
+    weft_unique_id_t bytes;
+    weft_id_encode(&in, &bytes);
+    assert_int_equal(weft_id_mark_rank_0(&bytes), WEFT_OK);
+    assert_int_equal(weft_id_decode(&bytes, &out), WEFT_OK);
+    assert_true(out.by_rank_0);
+    in.by_rank_0 = true;
+    assert_memory_equal(&in, &out, sizeof in);
+    memset(&bytes, 0, sizeof bytes);
+    assert_int_equal(weft_id_mark_rank_0(&bytes), WEFT_ERR_ARG);
+}
+
 static void a_changed_byte_anywhere_is_refused(void **unused)
 {
     (void)unused;
@@ -106,6 +121,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_id_survives_its_bytes),
+        cmocka_unit_test(an_id_that_rank_0_made_says_so),
         cmocka_unit_test(a_changed_byte_anywhere_is_refused),
         cmocka_unit_test(a_well_formed_id_with_bad_addresses_is_refused),
         cmocka_unit_test(an_id_expires_after_its_life),

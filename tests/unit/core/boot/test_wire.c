@@ -47,7 +47,7 @@ static void every_field_of_a_frame_is_checked(void **unused)
     (void)unused;
     weft_frame_t good = {.type = WEFT_FRAME_BEAT, .from = 3, .comm_id = 7}, bad;
     bad = good, bad.type = 0, assert_refused(bad, "type");
-    bad = good, bad.type = 16, assert_refused(bad, "type");
+    bad = good, bad.type = WEFT_FRAME_WORD + 1, assert_refused(bad, "type");
     bad = good, bad.bytes = 1, assert_refused(bad, "length");
     bad = good, bad.from = 4, assert_refused(bad, "rank");
     bad = good, bad.comm_id = 8, assert_refused(bad, "communicator");
@@ -166,6 +166,45 @@ static void a_list_of_missing_ranks_survives_the_wire_and_its_fields_are_checked
     assert_string_equal(why, "list of ranks");
 }
 
+static void assert_word_refused(weft_word_t word, uint32_t nranks, const char *field)
+{
+    uint8_t bytes[WEFT_WIRE_WORD];
+    weft_word_t out;
+    weft_word_encode(&word, bytes);
+    assert_int_equal(weft_word_decode(bytes, nranks, &out, &why), WEFT_ERR_PROTO);
+    assert_string_equal(why, field);
+}
+
+static void a_word_of_a_consensus_survives_the_wire_and_its_fields_are_checked(void **unused)
+{
+    (void)unused;
+    uint8_t bytes[WEFT_WIRE_WORD];
+    uint32_t gone;
+    weft_word_t in = {.kind = WEFT_WORD_VOTE,
+                      .ballot = 2,
+                      .taken = UINT32_MAX,
+                      .value.bits = UINT64_C(0x1122334455667788)},
+                out, bad;
+    weft_word_encode(&in, bytes);
+    assert_int_equal(weft_word_decode(bytes, 4, &out, &why), WEFT_OK);
+    assert_int_equal(out.value.gone.count, 0);
+    weft_missing_add(&in.value.gone, 3);
+    weft_word_encode(&in, bytes);
+    assert_int_equal(weft_word_decode(bytes, 4, &out, &why), WEFT_OK);
+    assert_true(out.kind == in.kind && out.ballot == in.ballot && out.taken == in.taken &&
+                out.value.bits == in.value.bits);
+    assert_int_equal(weft_missing_list(&out.value.gone, &gone, 1), 1);
+    assert_int_equal(gone, 3);
+    bad = in, bad.kind = 0, assert_word_refused(bad, 4, "kind");
+    bad = in, bad.kind = WEFT_WORD_WAIT + 1, assert_word_refused(bad, 4, "kind");
+    bad = in, bad.ballot = 4, assert_word_refused(bad, 4, "leader");
+    bad = in, bad.taken = 4, assert_word_refused(bad, 4, "proposer");
+    assert_word_refused(in, 3, "list of ranks"); /* there is no rank 3 */
+    bytes[12] = 1;
+    assert_int_equal(weft_word_decode(bytes, 4, &out, &why), WEFT_ERR_PROTO);
+    assert_string_equal(why, "reserved");
+}
+
 static void random_bytes_never_pass_out_of_range(void **unused)
 {
     (void)unused;
@@ -179,7 +218,7 @@ static void random_bytes_never_pass_out_of_range(void **unused)
             bytes[k] = rand_r(&seed) % 3 == 0 ? (uint8_t)rand_r(&seed) : 0;
         }
         if (weft_frame_decode(bytes, 4, 0, &frame, &why) == WEFT_OK) {
-            assert_true(frame.from < 4 && frame.type >= 1 && frame.type <= 9);
+            assert_true(frame.from < 4 && frame.type >= 1 && frame.type <= WEFT_FRAME_WORD);
         }
         if (weft_error_decode(bytes, 4, &error, &why) == WEFT_OK) {
             assert_true(error.peer < 4 && error.rank < 4 && error.status < 0);
@@ -201,6 +240,7 @@ int main(void)
         cmocka_unit_test(a_malformed_error_record_is_refused_and_its_text_is_tamed),
         cmocka_unit_test(a_claim_survives_the_wire_and_its_fields_are_checked),
         cmocka_unit_test(a_list_of_missing_ranks_survives_the_wire_and_its_fields_are_checked),
+        cmocka_unit_test(a_word_of_a_consensus_survives_the_wire_and_its_fields_are_checked),
         cmocka_unit_test(random_bytes_never_pass_out_of_range),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

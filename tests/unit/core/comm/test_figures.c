@@ -18,10 +18,11 @@ static void figures_are_found_by_transport_and_level(void **state)
     (void)state;
     weft_figures_t f;
     assert_int_equal(
-        weft_figures_read("w.ini:1\tnet-a inside latency=300ns overhead=0.1us bandwidth=8GB/s\n"
-                          "w.ini:2\tnet-a between latency=14us wire=2GB/s\n",
-                          "w.ini:3\tk float=10GB/s copy=12.5GB/s\nw.ini:4\tother float=1MB/s\n",
-                          "k", &f),
+        weft_figures_read(
+            "w.ini:1\tnet-a inside latency=300ns overhead=0.1us bandwidth=8GB/s\n"
+            "w.ini:2\tnet-a between latency=14us wire=2GB/s turn=3us slice=2us work=4GB/s\n",
+            "w.ini:3\tk float=10GB/s copy=12.5GB/s memory=5GB/s\nw.ini:4\tother float=1MB/s\n", "k",
+            &f),
         WEFT_OK);
     const weft_figures_edge_t *inside = weft_figures_find(&f, "net-a", WEFT_LEVEL_INSIDE);
     const weft_figures_edge_t *between = weft_figures_find(&f, "net-a", WEFT_LEVEL_BETWEEN);
@@ -32,6 +33,11 @@ static void figures_are_found_by_transport_and_level(void **state)
     assert_true(fabs(inside->edge.overhead - 100e-9) < 1e-15);
     assert_true(fabs(inside->edge.beta * 8e9 - 1) < 1e-9);
     assert_true(fabs(between->wire * 2e9 - 1) < 1e-9);
+    assert_true(fabs(between->busy.turn - 3e-6) < 1e-15);
+    assert_true(fabs(between->busy.slice - 2e-6) < 1e-15);
+    assert_true(fabs(between->busy.beta * 4e9 - 1) < 1e-9);
+    assert_true(inside->busy.turn == 0);
+    assert_true(fabs(f.kernel.gamma[WEFT_FIGURES_MEMORY] * 5e9 - 1) < 1e-9);
     assert_true(fabs(f.kernel.gamma[WEFT_FP32] * 10e9 - 1) < 1e-9);
     assert_true(fabs(f.kernel.gamma[WEFT_FIGURES_COPY] * 12.5e9 - 1) < 1e-9);
     assert_true(f.kernel.gamma[WEFT_FP16] == 0);

@@ -15,9 +15,11 @@ static weft_request_t numbered(uint64_t sequence)
     return (weft_request_t){.sequence = sequence, .state = WEFT_OP_QUEUED};
 }
 
+static weft_flight_comm_t flight;
+
 static void operations_run_in_the_order_of_their_numbers(void **state)
 {
-    weft_queue_t queue = {.first = NULL};
+    weft_queue_t queue = {.flight = &flight};
     weft_request_t one = numbered(1), two = numbered(2), three = numbered(3);
     (void)state;
     weft_queue_insert(&queue, &one);
@@ -31,7 +33,7 @@ static void operations_run_in_the_order_of_their_numbers(void **state)
 
 static void an_operation_waits_for_those_called_before(void **state)
 {
-    weft_queue_t queue = {.first = NULL};
+    weft_queue_t queue = {.flight = &flight};
     weft_request_t two = numbered(2);
     (void)state;
     weft_queue_insert(&queue, &two);
@@ -47,7 +49,7 @@ static void an_operation_waits_for_those_called_before(void **state)
 
 static void a_captured_operation_goes_before_all_that_have_not_begun(void **state)
 {
-    weft_queue_t queue = {.first = NULL};
+    weft_queue_t queue = {.flight = &flight};
     weft_request_t one = numbered(1), two = numbered(2), captured = numbered(0);
     (void)state;
     weft_queue_insert(&queue, &one);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * When a peer that left is given up: a clock of the test's, so that nothing depends on time. */
+ * When a peer that left is given up, and what counts as waiting: a clock of the test's, so that nothing depends on time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,9 +80,31 @@ static void a_broken_link_brings_nothing_but_what_is_here(void **state)
     assert_true(given_up(&receives, 0, LATER));
 }
 
+static void the_own_stop_is_no_waiting_for_others(void **state)
+{
+    (void)state;
+    weft_stall_t stall = {.late_told = true};
+    uint64_t now = LEFT, stop = 5 * WEFT_NS_PER_S, beat = WEFT_STALL_OWN_NS;
+    weft_stall_look(&stall, now);
+    assert_int_equal(stall.idle_since, LEFT);
+    assert_false(stall.late_told);
+    stall.connecting_since = LEFT;
+    for (int i = 0; i < 4; i++) {
+        weft_stall_look(&stall, now += beat);
+    }
+    assert_int_equal(now - stall.idle_since, 4 * beat);
+    weft_stall_look(&stall, now += stop);
+    assert_int_equal(now - stall.idle_since, 4 * beat);
+    assert_int_equal(now - stall.connecting_since, 4 * beat);
+    weft_stall_clear(&stall, false);
+    weft_stall_look(&stall, now += stop);
+    assert_int_equal(stall.idle_since, now);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_own_stop_is_no_waiting_for_others),
         cmocka_unit_test_setup(without_a_link_a_second_is_enough, peer_1_left),
         cmocka_unit_test_setup(the_second_begins_when_something_moved_last, peer_1_left),
         cmocka_unit_test_setup(what_is_on_the_wire_has_more_time, peer_1_left),

@@ -12,6 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/exec/message_port.h"
+#include "tests/support/loaded_net.h"
 
 enum { SLOTS = 4, SLOT_BYTES = 512 << 10 };
 
@@ -43,8 +44,12 @@ static void small_messages_take_small_pages(void **state)
 {
     weft_poll_list_t list = {.first = NULL};
     weft_message_port_t port;
-    weft_message_port_params_t params = {
-        .net = &fake_ops, .list = &list, .slot_bytes = SLOT_BYTES, .slots = SLOTS, .sends = true};
+    weft_message_port_params_t params = {.loaded = &loaded_net,
+                                         .net = &fake_ops,
+                                         .list = &list,
+                                         .slot_bytes = SLOT_BYTES,
+                                         .slots = SLOTS,
+                                         .sends = true};
     (void)state;
     assert_int_equal(weft_message_port_init(&port, &params), WEFT_OK);
     assert_true(port.memory_bytes >= 2 << 20);
@@ -118,12 +123,51 @@ static void a_post_that_returns_no_status_breaks_the_port(void **state)
             "net-x: post returned 77, expected OK, AGAIN or an error (/there/net-x.so)");
 }
 
+static weft_status_t post_fails(weft_net_conn_t *conn, const weft_net_op_t *ops, uint32_t count,
+                                uint32_t *posted_p)
+{
+    (void)conn;
+    (void)ops;
+    (void)count;
+    *posted_p = 0;
+    return weft_fail(WEFT_ERR_LINK, 0, "the cable is out");
+}
+
+/* By the time that somebody looks, the record of the thread is of something else. */
+static void a_broken_port_keeps_its_reason(void **state)
+{
+    static const weft_signature_t signature;
+    static const weft_plugin_t plugin = {.name = "net-x"};
+    const weft_loaded_t loaded = {.plugin = &plugin, .path = "/there/net-x.so"};
+    const weft_net_ops_t ops = {.size = sizeof ops, .post = post_fails};
+    weft_poll_list_t list = {.first = NULL};
+    weft_message_port_t port;
+    weft_message_port_params_t params = {.loaded = &loaded,
+                                         .net = &ops,
+                                         .list = &list,
+                                         .slot_bytes = SLOT_BYTES,
+                                         .slots = SLOTS,
+                                         .sends = true};
+    bool moved = false;
+    (void)state;
+    assert_int_equal(weft_message_port_init(&port, &params), WEFT_OK);
+    assert_int_equal(weft_message_port_send(&port.port, &signature, 8), WEFT_ERR_LINK);
+    weft_fail(WEFT_ERR_ARG, 0, "something else");
+    assert_int_equal(weft_message_port_flush(&port.port, &moved), WEFT_ERR_LINK);
+    assert_string_equal(weft_error_record()->text, "the cable is out");
+    weft_fail(WEFT_ERR_ARG, 0, "something else");
+    weft_message_port_recall(&port.port);
+    assert_int_equal(weft_error_record()->status, WEFT_ERR_LINK);
+    weft_message_port_fini(&port.port);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_messages_take_small_pages),
         cmocka_unit_test(a_post_of_more_than_there_is_breaks_the_port),
         cmocka_unit_test(a_post_that_returns_no_status_breaks_the_port),
+        cmocka_unit_test(a_broken_port_keeps_its_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,7 +58,7 @@ static weft_status_t fake_props(weft_net_t *net, uint32_t index, weft_net_props_
 {
     (void)net;
     *props = (weft_net_props_t){.size = props->size,
-                                .name = "fake",
+                                .name = {'d', 'e', 'v', (char)('0' + index)},
                                 .rail = index,
                                 .memory_kinds = WEFT_MEMORY_HOST,
                                 .latency_ns = 1,
@@ -144,7 +144,7 @@ const weft_loaded_t *weft_registry_get(const weft_registry_t *registry, weft_plu
 }
 
 /* All ranks have the same devices, but for those of `peer_lacks` at place 0, a bit mask. */
-static weft_transports_t *make(uint32_t peer_lacks, uint32_t *used_p)
+static weft_transports_t *make_at(uint32_t rank, uint32_t peer_lacks, uint32_t *used_p)
 {
     weft_transports_t *transports = NULL;
     table = short_ops();
@@ -155,7 +155,7 @@ static weft_transports_t *make(uint32_t peer_lacks, uint32_t *used_p)
             devices[p][d] = (weft_net_device_t){.place = p, .index = d};
         }
     }
-    assert_int_equal(weft_transports_create(NULL, RANKS, 0, &transports), WEFT_OK);
+    assert_int_equal(weft_transports_create(NULL, RANKS, rank, &transports), WEFT_OK);
     weft_connect_layout_t layout = weft_transports_own_layout(transports);
     size_t bytes = weft_transports_set_layout(transports, &layout);
     uint8_t *infos = weft_os_alloc(RANKS * bytes, 0);
@@ -177,6 +177,11 @@ static weft_transports_t *make(uint32_t peer_lacks, uint32_t *used_p)
     return transports;
 }
 
+static weft_transports_t *make(uint32_t peer_lacks, uint32_t *used_p)
+{
+    return make_at(0, peer_lacks, used_p);
+}
+
 static void finish(weft_transports_t *transports)
 {
     weft_transports_destroy(transports);
@@ -185,7 +190,7 @@ static void finish(weft_transports_t *transports)
 
 static uint32_t device_of(const weft_transports_t *transports, uint32_t peer, uint32_t number)
 {
-    uint32_t index = weft_transports_spread(transports, peer, number, NULL);
+    uint32_t index = weft_transports_spread(transports, peer, number, 0, NULL);
     weft_net_address_t address;
     weft_transports_address(transports, peer, index, &address);
     assert_int_equal(address.data[1], index / WEFT_TRANSPORT_PLUGINS);
@@ -203,10 +208,80 @@ static void numbers_take_turns_on_devices(void **state)
     for (uint32_t number = 0; number < 7; number++) {
         assert_int_equal(device_of(transports, 1, number), number % 3);
     }
-    weft_transports_spread(transports, 1, 0, &other);
+    weft_transports_spread(transports, 1, 0, 0, &other);
     assert_true(other);
     assert_int_equal(weft_transports_index(transports, 1), 0);
     finish(transports);
+}
+
+/* Links of one port in several copies of a plan, as weft_program numbers them. */
+static void copies_of_a_plan_take_turns_on_devices(void **state)
+{
+    (void)state;
+    uint32_t used;
+    plans[0] = (plan_t){.devices = 4, .reaches = 15};
+    plans[1] = (plan_t){.devices = 1, .reaches = 1};
+    weft_transports_t *transports = make(0, &used);
+    for (uint32_t copy = 0; copy < 9; copy++) {
+        assert_int_equal(device_of(transports, 1, copy << 17), copy % 4);
+        assert_int_equal(device_of(transports, 1, copy << 17 | 3), (copy + 3) % 4);
+    }
+    finish(transports);
+}
+
+/* Of rank 0: the ring comes in by device 1 and leaves by device 2, the chain uses what no device is. */
+static void ways_choose_the_device(void **state)
+{
+    (void)state;
+    static const uint32_t host[RANKS] = {0, 1, 0};
+    const weft_link_ways_t ways = {
+        .host = host, .ring = {{"net7 dev1", "dev2"}}, .chain = {"dev", "dev22 dev3 eth0"}};
+    const uint32_t ring = 1u << WEFT_LINK_WAY_SHIFT, chain = (1u | WEFT_PLAN_WAY_CHAIN)
+                                                             << WEFT_LINK_WAY_SHIFT;
+    uint32_t used;
+    plans[0] = (plan_t){.devices = 4, .reaches = 15};
+    plans[1] = (plan_t){.devices = 1, .reaches = 1};
+    weft_transports_t *transports = make(0, &used);
+    assert_int_equal(weft_transports_number(transports, 1, ring | 5), 5); /* no ways yet */
+    weft_transports_set_ways(transports, &ways);
+    assert_int_equal(weft_transports_number(transports, 1, 5), 5);
+    assert_int_equal(weft_transports_number(transports, 2, ring | 5), 5); /* on one host */
+    uint32_t out = weft_transports_number(transports, 1, ring | WEFT_LINK_WAY_OUT | 5);
+    uint32_t in = weft_transports_number(transports, 1, ring | 5);
+    assert_int_not_equal(in, out);
+    assert_int_equal(device_of(transports, 1, out), 2);
+    assert_int_equal(device_of(transports, 1, in), 1);
+    assert_int_equal(device_of(transports, 1, in | 3u << WEFT_LINK_COPY_SHIFT), 1);
+    /* Names are compared as a whole; a NIC that is no device leaves the choice to the number. */
+    assert_int_equal(device_of(transports, 1, chain | 3), 3);
+    assert_int_equal(device_of(transports, 1, chain | 2), 2);
+    assert_int_equal(device_of(transports, 1, chain + (1u << WEFT_LINK_WAY_SHIFT)), 3);
+    /* Where that cannot be had, the others follow. */
+    uint32_t next = weft_transports_spread(transports, 1, in, 1, NULL);
+    assert_int_equal(weft_transports_get(transports, next)->device, 2);
+    finish(transports);
+}
+
+/* Both ends of a link number it alike: rank 0 is the lower one, and 2 the higher. */
+static void both_ends_of_a_ring_have_one_number(void **state)
+{
+    (void)state;
+    static const uint32_t host[RANKS] = {0, 1, 2};
+    const weft_link_ways_t ways = {.host = host};
+    const uint32_t number = 3u << WEFT_LINK_WAY_SHIFT | 4;
+    uint32_t used;
+    plans[0] = (plan_t){.devices = 2, .reaches = 3};
+    plans[1] = (plan_t){.devices = 0};
+    weft_transports_t *ends[2] = {make_at(0, 0, &used), make_at(2, 0, &used)};
+    for (uint32_t i = 0; i < 2; i++) {
+        weft_transports_set_ways(ends[i], &ways);
+    }
+    assert_int_equal(weft_transports_number(ends[0], 2, number | WEFT_LINK_WAY_OUT),
+                     weft_transports_number(ends[1], 0, number));
+    assert_int_equal(weft_transports_number(ends[0], 2, number),
+                     weft_transports_number(ends[1], 0, number | WEFT_LINK_WAY_OUT));
+    weft_transports_destroy(ends[0]);
+    finish(ends[1]);
 }
 
 static void one_device_is_as_ever(void **state)
@@ -218,7 +293,7 @@ static void one_device_is_as_ever(void **state)
     plans[1] = (plan_t){.devices = 1, .reaches = 1};
     weft_transports_t *transports = make(0, &used);
     assert_int_equal(weft_transports_count(transports), PLUGINS);
-    assert_int_equal(weft_transports_spread(transports, 2, 5, &other), 0);
+    assert_int_equal(weft_transports_spread(transports, 2, 5, 0, &other), 0);
     assert_false(other);
     assert_int_equal(used, 1);
     finish(transports);
@@ -260,7 +335,7 @@ static void the_second_plugin_serves_whom_the_first_does_not_reach(void **state)
     plans[1] = (plan_t){.devices = 2, .reaches = 3};
     weft_transports_t *transports = make(0, &used);
     assert_int_equal(weft_transports_index(transports, 1), 1);
-    assert_int_equal(weft_transports_spread(transports, 1, 1, NULL), 1 + WEFT_TRANSPORT_PLUGINS);
+    assert_int_equal(weft_transports_spread(transports, 1, 1, 0, NULL), 1 + WEFT_TRANSPORT_PLUGINS);
     finish(transports);
 }
 
@@ -279,6 +354,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_take_turns_on_devices),
+        cmocka_unit_test(copies_of_a_plan_take_turns_on_devices),
+        cmocka_unit_test(ways_choose_the_device),
+        cmocka_unit_test(both_ends_of_a_ring_have_one_number),
         cmocka_unit_test(one_device_is_as_ever),
         cmocka_unit_test(devices_that_do_not_work_are_passed_over),
         cmocka_unit_test(a_peer_may_have_fewer),

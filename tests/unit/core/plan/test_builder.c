@@ -321,6 +321,22 @@ static void plans_of_any_length_are_kept(void **state)
     plan_fixture_free(plans, 2);
 }
 
+/* It looks at nothing that the builder answers. */
+static void goes_on(const weft_algo_call_t *call, weft_plan_builder_t *builder)
+{
+    begin(call, builder);
+    for (;;) {
+        b->bar(b, 0, 1);
+    }
+}
+
+static void an_emitter_without_end_is_left(void **state)
+{
+    (void)state;
+    assert_null(plan_fixture_write(goes_on, WEFT_ALL_REDUCE, 2));
+    assert_non_null(strstr(weft_error_record()->text, "no end in sight"));
+}
+
 static void hash_sees_every_change(void **state)
 {
     (void)state;
@@ -347,6 +363,7 @@ int main(void)
         cmocka_unit_test(each_mistake_is_named),
         cmocka_unit_test(buffers_of_the_root_are_the_roots),
         cmocka_unit_test(plans_of_any_length_are_kept),
+        cmocka_unit_test(an_emitter_without_end_is_left),
         cmocka_unit_test(hash_sees_every_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,8 @@
 static const weft_cost_model_t model = {
     .level = {{.alpha = 1e-6, .beta = 1e-10, .overhead = 2.5e-7},
               {.alpha = 1e-6, .beta = 1e-10, .overhead = 2.5e-7}},
+    .busy = {{.turn = 1.5e-6, .slice = 170e-9, .beta = 2e-10},
+             {.turn = 1.5e-6, .slice = 170e-9, .beta = 2e-10}},
     .gamma = 5e-11};
 
 typedef struct priced {
@@ -170,18 +172,54 @@ static void crowds_pay_for_the_work_of_all(void **state)
 {
     (void)state;
     priced_t few = price(&flat, WEFT_ALL_REDUCE, 4), many = price(&flat, WEFT_ALL_REDUCE, 64);
-    weft_cost_crowd_t two_cores = {
-        .ranks = 64, .cores = 2, .part = 1, .turn = 1.5e-6, .slice = 170e-9};
-    weft_cost_crowd_t enough = {
-        .ranks = 64, .cores = 64, .part = 1, .turn = 1.5e-6, .slice = 170e-9};
+    weft_cost_crowd_t two_cores = {.ranks = 64, .cores = 2, .part = 1};
+    weft_cost_crowd_t enough = {.ranks = 64, .cores = 64, .part = 1};
     double crowded = weft_cost_crowd_time(&many.cost, &model, &two_cores, 8, 1, 1, 64);
     assert_true(crowded > 10 * weft_cost_time(&many.cost, &model, 8, 1, 1, 64));
     assert_true(weft_cost_crowd_time(&many.cost, &model, &enough, 8, 1, 1, 64) <= 0);
     assert_int_equal(few.cost.fan, 3);
     assert_int_equal(many.cost.fan, 63);
     /* 2016 links, and 6. */
-    weft_cost_crowd_t small = {.ranks = 4, .cores = 2, .part = 1, .turn = 1.5e-6, .slice = 170e-9};
+    weft_cost_crowd_t small = {.ranks = 4, .cores = 2, .part = 1};
     assert_true(weft_cost_links(&many.cost, &two_cores) > 300 * weft_cost_links(&few.cost, &small));
+}
+
+/* What a call touches on a host decides which rate holds. */
+static void what_leaves_the_caches_costs_the_rate_of_memory(void **state)
+{
+    (void)state;
+    priced_t priced = price(&ring, WEFT_ALL_REDUCE, 4);
+    weft_cost_crowd_t crowd = {.ranks = 4, .cores = 4, .part = 1};
+    weft_cost_model_t known = model;
+    double touched = priced.cost.total_touched / priced.k; /* times the bytes of a block */
+    known.memory = 4 * known.gamma;
+    known.cache = 1 << 20;
+    uint64_t fits = (uint64_t)(known.cache / touched);
+    assert_true(weft_cost_gamma(&priced.cost, &known, &crowd, fits - 64, priced.k) == known.gamma);
+    assert_true(weft_cost_gamma(&priced.cost, &known, &crowd, fits + 64, priced.k) == known.memory);
+    crowd.part = 0.5; /* two hosts */
+    assert_true(weft_cost_gamma(&priced.cost, &known, &crowd, fits + 64, priced.k) == known.gamma);
+    known.cache = 0; /* nobody has measured it */
+    assert_true(weft_cost_gamma(&priced.cost, &known, &crowd, fits * 9, priced.k) == known.gamma);
+}
+
+/* Each level has a price of its own on a busy core, and takes as many cores as there are. */
+static void busy_edges_are_priced_by_level(void **state)
+{
+    (void)state;
+    priced_t priced = price(&ring, WEFT_ALL_REDUCE, 4);
+    weft_cost_crowd_t crowd = {.ranks = 4, .cores = 2, .part = 1};
+    weft_cost_model_t other = model;
+    double before = weft_cost_crowd_time(&priced.cost, &model, &crowd, 4096, priced.k, 1, 4096);
+    other.busy[WEFT_LEVEL_BETWEEN].turn *= 9;
+    assert_true(weft_cost_crowd_time(&priced.cost, &other, &crowd, 4096, priced.k, 1, 4096) ==
+                before);
+    other.busy[WEFT_LEVEL_INSIDE].turn *= 9;
+    assert_true(weft_cost_crowd_time(&priced.cost, &other, &crowd, 4096, priced.k, 1, 4096) >
+                before);
+    crowd.cores = 0.5;
+    double half = weft_cost_crowd_time(&priced.cost, &model, &crowd, 4096, priced.k, 1, 4096);
+    assert_true(fabs(half / before - 4) < 1e-9);
 }
 
 /* A ring waits 14 times in each pass, a direct exchange twice, and both move the same bytes. */
@@ -191,7 +229,7 @@ static void crowds_pay_for_each_wait_of_each_pass(void **state)
     plan_fixture_t direct;
     plan_fixture_open(&direct, WEFT_PLUGIN_DIR, "algo-direct");
     priced_t round = price(&ring, WEFT_ALL_REDUCE, 8), at_once = price(&direct, WEFT_ALL_REDUCE, 8);
-    weft_cost_crowd_t crowd = {.ranks = 8, .cores = 2, .part = 1, .turn = 1.5e-6, .slice = 170e-9};
+    weft_cost_crowd_t crowd = {.ranks = 8, .cores = 2, .part = 1};
     for (uint64_t bytes = 64 << 10; bytes <= 64 << 20; bytes *= 4) {
         double few = weft_cost_crowd_time(&at_once.cost, &model, &crowd, bytes, 8, 2, 65536);
         assert_true(few < weft_cost_crowd_time(&round.cost, &model, &crowd, bytes, 8, 2, 65536));
@@ -251,6 +289,8 @@ int main(void)
         cmocka_unit_test(flat_wins_small_and_ring_wins_large),
         cmocka_unit_test(time_grows_with_bytes_and_ranks),
         cmocka_unit_test(crowds_pay_for_the_work_of_all),
+        cmocka_unit_test(what_leaves_the_caches_costs_the_rate_of_memory),
+        cmocka_unit_test(busy_edges_are_priced_by_level),
         cmocka_unit_test(crowds_pay_for_each_wait_of_each_pass),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);

@@ -67,7 +67,7 @@ static void shipped_plans_survive_print_and_parse(void **state)
 static const char everything[] =
     "# all words of the language\n"
     "plan all_reduce ranks 4 rank 1 root 0 chunks 4 tmp 2 lanes 2\n"
-    "port 0 lane 0 send to 2 channel 0\n"
+    "port 0 lane 0 send to 2 channel 0 along back ring 3\n"
     "port 1 lane 0 receive from 0 channel 0\n"
     "port 2 lane 1 send to 3 channel 9\n"
     "\n"

@@ -259,6 +259,15 @@ static void peer_missing(const weft_algo_call_t *call, weft_plan_builder_t *b)
     put(&p, p.lane, weft_out(0, 0), weft_in(0, 0), none, WEFT_MOVE_FINAL);
 }
 
+/* Receives the peer's data and adds its own in their place. */
+static void own_for_peer(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    pair_t p = pair_init(call, b);
+    put(&p, p.lane, p.to, weft_in(0, 0), none, 0);
+    put(&p, p.lane, weft_tmp(0, 0), p.from, none, 0);
+    put(&p, p.lane, weft_out(0, 0), weft_in(0, 0), weft_in(0, 0), WEFT_MOVE_FINAL);
+}
+
 static void never_written(const weft_algo_call_t *call, weft_plan_builder_t *b)
 {
     pair_t p = pair_init(call, b);
@@ -328,6 +337,7 @@ static void each_fault_gets_its_verdict_and_words(void **state)
         {no_final, WEFT_VERDICT_WRONG, 0, "no MOVE is FINAL"},
         {own_twice, WEFT_VERDICT_WRONG, 0, "contains rank"},
         {peer_missing, WEFT_VERDICT_WRONG, 0, "is missing in it"},
+        {own_for_peer, WEFT_VERDICT_WRONG, 0, "missing in it: ranks 0; twice: ranks 1"},
         {never_written, WEFT_VERDICT_WRONG, 0, "never written"},
         {garbage_read, WEFT_VERDICT_UNWRITTEN, 0, "reads tmp[0]"},
         {left_over, WEFT_VERDICT_UNMATCHED, 0, "takes a slice of pass 0 in pass 1"},
@@ -342,6 +352,26 @@ static void each_fault_gets_its_verdict_and_words(void **state)
             fail_msg("case %zu: %s: %s", i, weft_verdict_name(report.verdict), report.text);
         }
     }
+}
+
+/* An all-gather that puts the blocks of the two ranks in each other's place. */
+static void swapped_blocks(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    pair_t p = pair_init(call, b);
+    put(&p, p.lane, p.to, weft_in(0, 0), none, 0);
+    put(&p, p.lane, weft_out(call->rank, 0), p.from, none, 0);
+    put(&p, p.lane, weft_out(1 - call->rank, 0), weft_in(0, 0), none, 0);
+}
+
+static void a_wrong_copy_says_what_is_there(void **state)
+{
+    (void)state;
+    weft_plan_t **plans = plan_fixture_write(swapped_blocks, WEFT_ALL_GATHER, 2);
+    assert_non_null(plans);
+    weft_verify_report_t report = plan_fixture_verify(plans, 2, 4, 1, 0);
+    plan_fixture_free(plans, 2);
+    assert_int_equal(report.verdict, WEFT_VERDICT_WRONG);
+    assert_non_null(strstr(report.text, "it is in[0] of rank 1, not in[0] of rank 0"));
 }
 
 /* Lane 0 receives into TMP, lane 1 sends; how lane 1's fold knows that TMP is there varies. */
@@ -447,6 +477,7 @@ int main(void)
         cmocka_unit_test(exchange_needs_par_when_slices_exceed_slots),
         cmocka_unit_test(members_of_a_par_are_not_ordered),
         cmocka_unit_test(each_fault_gets_its_verdict_and_words),
+        cmocka_unit_test(a_wrong_copy_says_what_is_there),
         cmocka_unit_test(races_between_lanes_are_found_over_two_passes),
         cmocka_unit_test(order_through_another_rank_counts),
     };

@@ -65,16 +65,73 @@ static void folder_is_found_near_the_program(void **state)
     assert_string_equal(found_from("tree/tests/deep/program"), expected);
 }
 
-static void given_folder_must_exist(void **state)
+static weft_plugin_folders_t folders;
+
+static void given_folders_must_exist(void **state)
 {
-    char folder[WEFT_OS_PATH_MAX];
+    char list[WEFT_OS_PATH_MAX + 32];
     (void)state;
-    assert_int_equal(weft_plugin_folder(scratch_folder(), "--set", folder, sizeof folder), WEFT_OK);
-    assert_string_equal(folder, scratch_folder());
-    assert_int_equal(weft_plugin_folder("/absent/folder", "--set", folder, sizeof folder),
-                     WEFT_ERR_CONFIG);
+    assert_int_equal(weft_plugin_folders_read(&folders, scratch_folder(), "--set"), WEFT_OK);
+    assert_int_equal(folders.count, 1);
+    assert_string_equal(folders.paths[0], scratch_folder());
+    snprintf(list, sizeof list, "%s:/absent/folder", scratch_folder());
+    assert_int_equal(weft_plugin_folders_read(&folders, list, "--set"), WEFT_ERR_CONFIG);
+    assert_int_equal(folders.count, 0);
     assert_non_null(strstr(weft_error_record()->text,
                            "--set: [core] plugin_dir = /absent/folder: no such folder"));
+    assert_int_equal(weft_plugin_folders_read(&folders, "/:/:/:/:/:/:/:/:/", "--set"),
+                     WEFT_ERR_CONFIG);
+    assert_non_null(strstr(weft_error_record()->text, "found more than 8 folders"));
+}
+
+static void make_file(const char *name)
+{
+    FILE *file = fopen(scratch_path(name), "w");
+    assert_non_null(file);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Names two folders below the scratch folder. */
+static void read_two(void)
+{
+    char list[2 * WEFT_OS_PATH_MAX], first[WEFT_OS_PATH_MAX];
+    snprintf(first, sizeof first, "%s", scratch_path("first"));
+    snprintf(list, sizeof list, "%s:%s", first, scratch_path("second"));
+    assert_int_equal(weft_plugin_folders_read(&folders, list, "--set"), WEFT_OK);
+    assert_int_equal(folders.count, 2);
+}
+
+static void folders_are_searched_in_order(void **state)
+{
+    char path[WEFT_OS_PATH_MAX];
+    (void)state;
+    make_folder("first");
+    make_folder("second");
+    make_file("first/net-both.so");
+    make_file("second/net-both.so");
+    make_file("second/net-other.so");
+    read_two();
+    assert_true(weft_plugin_folders_find(&folders, "net-both", path, sizeof path));
+    assert_string_equal(path, scratch_path("first/net-both.so"));
+    assert_true(weft_plugin_folders_find(&folders, "net-other", path, sizeof path));
+    assert_string_equal(path, scratch_path("second/net-other.so"));
+    assert_true(weft_plugin_folders_find(&folders, "net-none", path, sizeof path));
+    assert_string_equal(path, scratch_path("first/net-none.so"));
+}
+
+static void a_missing_plugin_names_all_folders(void **state)
+{
+    char expected[2 * WEFT_OS_PATH_MAX], first[WEFT_OS_PATH_MAX];
+    const weft_listed_t listed = {
+        .kind = WEFT_KIND_NET, .name = "net-othr", .path = "/x/net-othr.so", .origin = "--set"};
+    (void)state;
+    read_two();
+    assert_int_equal(weft_plugin_folders_refuse(&folders, &listed), WEFT_ERR_PLUGIN);
+    snprintf(first, sizeof first, "%s", scratch_path("first"));
+    snprintf(expected, sizeof expected, "expected a file in one of %s, %s, did you mean net-other?",
+             first, scratch_path("second"));
+    assert_non_null(strstr(weft_error_record()->text, expected));
+    assert_non_null(strstr(weft_error_record()->text, "the folders have net-both"));
 }
 
 static void dots_are_seen_only_as_components(void **state)
@@ -89,9 +146,8 @@ static void dots_are_seen_only_as_components(void **state)
 
 static int find(void)
 {
-    char folder[WEFT_OS_PATH_MAX] = "";
-    weft_status_t status = weft_plugin_folder("", "default", folder, sizeof folder);
-    printf("%s", status == WEFT_OK ? folder : weft_error_record()->text);
+    weft_status_t status = weft_plugin_folders_read(&folders, "", "default");
+    printf("%s", status == WEFT_OK ? folders.paths[0] : weft_error_record()->text);
     return 0;
 }
 
@@ -107,7 +163,9 @@ int main(int argc, char **argv)
     self = path;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(folder_is_found_near_the_program),
-        cmocka_unit_test(given_folder_must_exist),
+        cmocka_unit_test(given_folders_must_exist),
+        cmocka_unit_test(folders_are_searched_in_order),
+        cmocka_unit_test(a_missing_plugin_names_all_folders),
         cmocka_unit_test(dots_are_seen_only_as_components),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,7 +44,7 @@ static int close_all(void **state)
 }
 
 /* The names of all edges of the route, and the least that they carry. */
-static void check_route(uint32_t from, uint32_t to, weft_path_class_t path, uint32_t least,
+static void check_route(uint32_t from, uint32_t to, weft_algo_path_class_t path, uint32_t least,
                         const char *names)
 {
     const weft_route_t *route = weft_capacities_route(&capacities, from, to);
@@ -70,13 +70,13 @@ static void routes_take_links_else_the_tree_and_the_sockets(void **state)
     assert_int_equal(capacities.rails[0], 4);
     assert_int_equal(capacities.assumed, 1); /* of branch 2 */
     /* Links of one pair add up. */
-    check_route(0, 1, WEFT_PATH_NV, 50000, "the link from GPU0 to GPU1");
-    check_route(1, 0, WEFT_PATH_NV, 50000, "the link from GPU1 to GPU0");
-    check_route(0, 3, WEFT_PATH_PIX, 11000,
+    check_route(0, 1, WEFT_ALGO_PATH_NV, 50000, "the link from GPU0 to GPU1");
+    check_route(1, 0, WEFT_ALGO_PATH_NV, 50000, "the link from GPU1 to GPU0");
+    check_route(0, 3, WEFT_ALGO_PATH_PIX, 11000,
                 "PCIe from GPU0; PCIe to NIC0; the port of NIC0, sending");
-    check_route(3, 1, WEFT_PATH_PIX, 11000,
+    check_route(3, 1, WEFT_ALGO_PATH_PIX, 11000,
                 "the port of NIC0, receiving; PCIe from NIC0; PCIe to GPU1");
-    check_route(0, 2, WEFT_PATH_SYS, 12000,
+    check_route(0, 2, WEFT_ALGO_PATH_SYS, 12000,
                 "PCIe from GPU0; PCIe up from switch (branch 1); PCIe up from root0 (branch 0); "
                 "the way out of package 0; the way into package 1; "
                 "PCIe down to root1 (branch 2); PCIe to GPU2");

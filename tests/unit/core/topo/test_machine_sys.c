@@ -297,10 +297,10 @@ static void paths_of_the_tree_are_those_of_nvidia_smi(void **state)
     put_pci();
     put_ports();
     read_tree();
-    assert_int_equal(weft_path_between(&machine, 0, 3).class, WEFT_PATH_PIX);
-    assert_int_equal(weft_path_between(&machine, 0, 2).class, WEFT_PATH_PHB);
+    assert_int_equal(weft_path_between(&machine, 0, 3).class, WEFT_ALGO_PATH_PIX);
+    assert_int_equal(weft_path_between(&machine, 0, 2).class, WEFT_ALGO_PATH_PHB);
     assert_true(is_near(weft_path_between(&machine, 0, 2).bandwidth, GENERATION_4));
-    assert_int_equal(weft_path_between(&machine, 0, 1).class, WEFT_PATH_SYS);
+    assert_int_equal(weft_path_between(&machine, 0, 1).class, WEFT_ALGO_PATH_SYS);
 }
 
 static void put_virtual(const char *name, const char *index, const char *link, const char *extra)

@@ -48,7 +48,7 @@ static weft_machine_t machine = {
     .ngpus = 4,
 };
 
-static void same(uint32_t from, uint32_t to, weft_path_class_t class, double bandwidth)
+static void same(uint32_t from, uint32_t to, weft_algo_path_class_t class, double bandwidth)
 {
     weft_path_t there = weft_path_between(&machine, from, to);
     weft_path_t back = weft_path_between(&machine, to, from);
@@ -62,23 +62,23 @@ static void pci_paths_have_the_least_bandwidth_on_the_way(void **state)
 {
     (void)state;
     assert_int_equal(weft_machine_check(&machine), WEFT_OK);
-    same(0, 0, WEFT_PATH_SELF, 0);
-    same(0, NIC(0), WEFT_PATH_PIX, 25e9);
-    same(0, 1, WEFT_PATH_PXB, 30e9);
-    same(1, NIC(0), WEFT_PATH_PXB, 25e9);
-    same(0, NIC(1), WEFT_PATH_PHB, 8e9); /* its port is not on the way */
-    same(0, 2, WEFT_PATH_NODE, 20e9);
-    same(2, 3, WEFT_PATH_SYS, 16e9);
-    same(2, NIC(2), WEFT_PATH_SYS, 1e8);
-    same(3, NIC(2), WEFT_PATH_PHB, 1e8);
-    same(2, NIC(3), WEFT_PATH_UNKNOWN, 40e9);
+    same(0, 0, WEFT_ALGO_PATH_SELF, 0);
+    same(0, NIC(0), WEFT_ALGO_PATH_PIX, 25e9);
+    same(0, 1, WEFT_ALGO_PATH_PXB, 30e9);
+    same(1, NIC(0), WEFT_ALGO_PATH_PXB, 25e9);
+    same(0, NIC(1), WEFT_ALGO_PATH_PHB, 8e9); /* its port is not on the way */
+    same(0, 2, WEFT_ALGO_PATH_NODE, 20e9);
+    same(2, 3, WEFT_ALGO_PATH_SYS, 16e9);
+    same(2, NIC(2), WEFT_ALGO_PATH_SYS, 1e8);
+    same(3, NIC(2), WEFT_ALGO_PATH_PHB, 1e8);
+    same(2, NIC(3), WEFT_ALGO_PATH_UNKNOWN, 40e9);
 }
 
 static void nodes_of_one_package_are_not_behind_the_socket(void **state)
 {
     (void)state;
     nodes[1].package = 0;
-    same(2, 3, WEFT_PATH_SYS, 40e9);
+    same(2, 3, WEFT_ALGO_PATH_SYS, 40e9);
     nodes[1].package = 1;
 }
 
@@ -91,10 +91,10 @@ static void links_win_and_add_up(void **state)
     };
     machine.links = links;
     machine.nlinks = sizeof links / sizeof links[0];
-    same(0, 1, WEFT_PATH_NV, 50e9);
-    same(2, 3, WEFT_PATH_NV, 200e9);
-    same(0, 3, WEFT_PATH_NV, 200e9); /* nobody knows how wide the links of GPU0 are */
-    same(1, 3, WEFT_PATH_SYS, 16e9);
+    same(0, 1, WEFT_ALGO_PATH_NV, 50e9);
+    same(2, 3, WEFT_ALGO_PATH_NV, 200e9);
+    same(0, 3, WEFT_ALGO_PATH_NV, 200e9); /* nobody knows how wide the links of GPU0 are */
+    same(1, 3, WEFT_ALGO_PATH_SYS, 16e9);
     machine.links = NULL;
     machine.nlinks = 0;
 }
@@ -104,21 +104,21 @@ static void a_device_has_a_way_to_each_node(void **state)
     (void)state;
     weft_path_t near = weft_path_to_node(&machine, 0, 0), far = weft_path_to_node(&machine, 2, 1);
     weft_path_t lost = weft_path_to_node(&machine, NIC(3), 0);
-    assert_int_equal(near.class, WEFT_PATH_PHB);
+    assert_int_equal(near.class, WEFT_ALGO_PATH_PHB);
     assert_true(near.bandwidth == 20e9);
-    assert_int_equal(far.class, WEFT_PATH_SYS);
+    assert_int_equal(far.class, WEFT_ALGO_PATH_SYS);
     assert_true(far.bandwidth == 16e9);
-    assert_int_equal(lost.class, WEFT_PATH_UNKNOWN);
+    assert_int_equal(lost.class, WEFT_ALGO_PATH_UNKNOWN);
     assert_true(lost.bandwidth == 0);
 }
 
 static void all_nearest_nics_of_a_gpu_are_told(void **state)
 {
     (void)state;
-    assert_int_equal(weft_path_nearest(&machine, 0), WEFT_PATH_PIX);
+    assert_int_equal(weft_path_nearest(&machine, 0), WEFT_ALGO_PATH_PIX);
     assert_true(weft_path_is_nearest(&machine, 0, NIC(0)));
     assert_false(weft_path_is_nearest(&machine, 0, NIC(1)));
-    assert_int_equal(weft_path_nearest(&machine, 2), WEFT_PATH_NODE);
+    assert_int_equal(weft_path_nearest(&machine, 2), WEFT_ALGO_PATH_NODE);
     assert_true(weft_path_is_nearest(&machine, 2, NIC(0)));
     assert_true(weft_path_is_nearest(&machine, 2, NIC(1)));
     assert_false(weft_path_is_nearest(&machine, 2, NIC(3)));
@@ -127,10 +127,10 @@ static void all_nearest_nics_of_a_gpu_are_told(void **state)
 static void names_are_those_of_nvidia_smi(void **state)
 {
     (void)state;
-    assert_string_equal(weft_path_name(WEFT_PATH_PXB), "PXB");
-    for (int class = WEFT_PATH_SELF; class <= WEFT_PATH_UNKNOWN; class ++) {
-        assert_non_null(weft_path_name((weft_path_class_t) class));
-        assert_non_null(weft_path_help((weft_path_class_t) class));
+    assert_string_equal(weft_path_name(WEFT_ALGO_PATH_PXB), "PXB");
+    for (int class = WEFT_ALGO_PATH_SELF; class <= WEFT_ALGO_PATH_UNKNOWN; class ++) {
+        assert_non_null(weft_path_name((weft_algo_path_class_t) class));
+        assert_non_null(weft_path_help((weft_algo_path_class_t) class));
     }
 }
 

@@ -159,7 +159,7 @@ static void every_nic_has_a_channel_each_way_at_its_nearest_gpu(void **state)
         for (uint32_t c = 0; c < graph.nchannels; c++) {
             const weft_graph_channel_t *channel = &graph.channels[c];
             const uint16_t *order = weft_graph_order(&graph, c);
-            uint32_t least_in = WEFT_PATH_UNKNOWN, least_out = WEFT_PATH_UNKNOWN;
+            uint32_t least_in = WEFT_ALGO_PATH_UNKNOWN, least_out = WEFT_ALGO_PATH_UNKNOWN;
             for (uint32_t v = 0; v < p; v++) {
                 uint32_t path = weft_capacities_route(&o.capacities, p + channel->nic_in, v)->path;
                 least_in = path < least_in ? path : least_in;

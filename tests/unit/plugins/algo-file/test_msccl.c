@@ -86,6 +86,16 @@ static void examples_are_proved(void **state)
     }
 }
 
+static void other_programs_ask_for_no_depth(void **state)
+{
+    (void)state;
+    plan_fixture_t fixture;
+    assert_int_equal(plan_files_open(&fixture, PLAN_FILES_EXAMPLES "ring-all-gather-4.xml"),
+                     WEFT_OK);
+    assert_int_equal(fixture.ops->depth(fixture.algo), 1);
+    plan_fixture_close(&fixture);
+}
+
 static void the_exchange_hangs_where_a_queue_is_too_short(void **state)
 {
     (void)state;
@@ -96,6 +106,7 @@ static void the_exchange_hangs_where_a_queue_is_too_short(void **state)
         for (uint32_t slices = 1; slices <= 2; slices++) {
             weft_verify_report_t report =
                 plan_files_verify(&fixture, WEFT_ALL_REDUCE, 2, 0, slots, slices, 0);
+            assert_int_equal(fixture.ops->depth(fixture.algo), 8);
             assert_int_equal(report.verdict,
                              slots >= 8 * slices ? WEFT_VERDICT_OK : WEFT_VERDICT_DEADLOCK);
             if (report.verdict != WEFT_VERDICT_OK) {
@@ -419,6 +430,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(examples_are_proved),
         cmocka_unit_test(the_exchange_hangs_where_a_queue_is_too_short),
+        cmocka_unit_test(other_programs_ask_for_no_depth),
         cmocka_unit_test(an_in_place_gather_copies_its_own_block),
         cmocka_unit_test(overwritten_input_that_is_no_output_becomes_scratch),
         cmocka_unit_test(the_root_of_a_reduce_is_found),

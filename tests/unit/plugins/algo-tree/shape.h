@@ -23,7 +23,7 @@
 #define RANKS 1024u
 #define USUAL                                                                                      \
     {                                                                                              \
-        .pattern = TREE_BALANCED, .second = TREE_AUTO, .trees = 2, .chunks = 1                     \
+        .pattern = TREE_BALANCED, .second = TREE_AUTO, .trees = 2, .chunks = 1, .chains = 16       \
     }
 
 static const weft_coll_t colls[] = {WEFT_ALL_REDUCE, WEFT_BROADCAST, WEFT_REDUCE};
@@ -34,6 +34,7 @@ typedef struct shape {
     weft_coll_t coll;
     uint32_t n, root, nhosts;
     uint32_t host[RANKS];
+    const weft_algo_topo_t *topo; /* NULL: the hosts are all that is known */
 } shape_t;
 
 typedef void (*layout_fn_t)(shape_t *shape);
@@ -106,6 +107,7 @@ static inline weft_plan_t *emit_one(const shape_t *shape, uint32_t rank)
                              .rank = rank,
                              .root = shape->root};
     weft_plan_t *plan = NULL;
+    view = shape->topo != NULL ? *shape->topo : view;
     if (weft_plan_emit(&tree_ops, &algo, &call, &view, NULL, &plan) != WEFT_OK) {
         fail_msg("rank %u of %u: %s", rank, shape->n, weft_error_record()->text);
     }

@@ -2,6 +2,7 @@
  *
  * The plans: proved by the verifier, in and out of position, over layouts of hosts, settings, depths and
  * roots; run by the reference executor; their longest chains. */
+#include "core/plan/topo_view.h"
 #include "core/plan/verify.h"
 #include "tests/support/plan_reference.h"
 #include "tests/unit/plugins/algo-tree/shape.h"
@@ -87,7 +88,8 @@ static tree_settings_t settings_number(uint32_t number)
                              .second = number / 3 % 3,
                              .chain = number / 9 % 3,
                              .trees = 1 + number / 27 % 2,
-                             .chunks = 1 + 2 * (number / 54 % 2)};
+                             .chunks = 1 + 2 * (number / 54 % 2),
+                             .chains = 1};
 }
 
 static void all_settings_over_all_layouts(void **state)
@@ -188,6 +190,58 @@ static void the_longest_chain_is_up_and_down_a_tree(void **state)
     }
 }
 
+/* The view of hosts in which each of `chains` chains has the ranks in an order of its own. */
+static void see_chains(const shape_t *shape, uint32_t chains, weft_topo_view_t *view)
+{
+    static uint32_t position[16][RANKS];
+    const uint32_t *positions[16];
+    uint32_t random = shape->n + chains;
+    for (uint32_t c = 0; c < chains; c++) {
+        positions[c] = position[c];
+        for (uint32_t rank = 0; rank < shape->n; rank++) {
+            random = random * 1664525u + 1013904223u;
+            position[c][rank] = random >> 16;
+        }
+    }
+    const weft_algo_topo_t from = {.size = sizeof from,
+                                   .nhosts = shape->nhosts,
+                                   .host = shape->host,
+                                   .nchains = chains,
+                                   .chain_position = positions};
+    assert_int_equal(weft_topo_view_init(view, &from, NULL, shape->n), WEFT_OK);
+}
+
+static void chains_of_the_topology_share_the_data_and_are_proved(void **state)
+{
+    (void)state;
+    static shape_t shape = {.settings = USUAL};
+    for (uint32_t at = 0; at < 24 * LAYOUTS * 3; at++) {
+        weft_topo_view_t view;
+        shape.n = 2 + at % 24;
+        shape.coll = colls[at / 24 % 3];
+        shape.root = shape.coll == WEFT_ALL_REDUCE ? 0 : shape.n / 2;
+        shape.settings.trees = 1 + at % 2;
+        layouts[at / 72](&shape);
+        see_chains(&shape, 2 + at % 4, &view);
+        shape.topo = &view.topo;
+        uint32_t hosts = shape.nhosts > 1 && shape.nhosts < shape.n;
+        weft_plan_t *plan = emit_one(&shape, 0);
+        assert_int_equal(plan->k, (hosts ? weft_algo_topo_nchains(&view.topo) : 1) *
+                                      (uint32_t)shape.settings.trees);
+        weft_plan_destroy(plan);
+        if (shape.settings.trees > 1) {
+            prove_both(&shape, 4, 3);
+            prove_both(&shape, 1, 2);
+        } else {
+            static weft_plan_t *plans[RANKS];
+            emit(&shape, plans);
+            assert_int_equal(plan_fixture_verify(plans, shape.n, 2, 1, 0).verdict, WEFT_VERDICT_OK);
+            drop(&shape, plans);
+        }
+        weft_topo_view_fini(&view);
+    }
+}
+
 static void one_host_is_a_chain_only_if_asked(void **state)
 {
     (void)state;
@@ -214,6 +268,7 @@ int main(void)
         cmocka_unit_test(many_ranks),
         cmocka_unit_test(real_sums_come_out_in_any_interleaving),
         cmocka_unit_test(the_longest_chain_is_up_and_down_a_tree),
+        cmocka_unit_test(chains_of_the_topology_share_the_data_and_are_proved),
         cmocka_unit_test(one_host_is_a_chain_only_if_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
  *
  * Unit tests of net-socket with two rails: two ends of one connection in this process, joined by
  * pairs of sockets, of which some are cut. */
+#include <netinet/tcp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -197,6 +198,71 @@ static void a_lost_rail_costs_nothing(void **state)
     assert_int_equal(f->sides[0].done, 0);
 }
 
+/* What TCP would say of sockets on which nothing comes from the peer's system any more. */
+static uint32_t silent_fds; /* bit mask */
+
+int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *length);
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *length);
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *length)
+{
+    if (level != IPPROTO_TCP || name != TCP_INFO) {
+        return __real_getsockopt(fd, level, name, value, length);
+    }
+    assert_true(fd < 32 && *length == sizeof(struct tcp_info));
+    bool silent = (silent_fds >> fd & 1u) != 0;
+    *(struct tcp_info *)value = (struct tcp_info){.tcpi_unacked = silent ? 1 : 0,
+                                                  .tcpi_retransmits = silent ? 1 : 0,
+                                                  .tcpi_last_ack_recv = silent ? 60000 : 0,
+                                                  .tcpi_last_data_recv = 60000};
+    return 0;
+}
+
+static uint64_t clock_that_runs(const weft_host_t *host)
+{
+    static uint64_t now = 1000000000;
+    (void)host;
+    return now += 100000000;
+}
+
+/* A rail goes when the data have arrived and what acknowledges them is under way: the sender's TCP
+ * has nothing to repeat, the receiver's has. `rail` loses what side 1 writes on it. */
+static void expect_answers(fixture_t *f, uint32_t rail, uint32_t first, uint32_t second)
+{
+    uint8_t lost[4096];
+    for (uint32_t s = 2 * rail; s < 2 * rail + 2; s++) {
+        silent_fds |= 1u << f->sides[1].conn->streams[s].fd;
+    }
+    for (uint32_t i = 0; i < POLLS && (f->sides[0].done < first || f->sides[1].done < second);
+         i++) {
+        poll_side(f, 1);
+        for (uint32_t s = 2 * rail; s < 2 * rail + 2; s++) {
+            while (f->sides[0].conn->streams[s].fd >= 0 &&
+                   recv(f->sides[0].conn->streams[s].fd, lost, sizeof lost, MSG_DONTWAIT) > 0) {
+            }
+        }
+        poll_side(f, 0);
+    }
+    silent_fds = 0;
+    assert_int_equal(f->sides[0].done, first);
+    assert_int_equal(f->sides[1].done, second);
+    expect_same(f, 0, 1, LARGE);
+}
+
+static void an_acknowledgement_that_is_lost_costs_nothing(void **state)
+{
+    (void)state;
+    for (uint32_t rail = 0; rail < RAILS; rail++) {
+        void *inner;
+        set_up(&inner);
+        fixture_t *g = inner;
+        g->fake.host.clock_ns = clock_that_runs;
+        post(g, 1, WEFT_NET_RECV, 0, LARGE);
+        post(g, 0, WEFT_NET_SEND, 0, LARGE);
+        expect_answers(g, rail, 1, 1);
+        tear_down(&inner);
+    }
+}
+
 static void the_last_rail_is_the_connection(void **state)
 {
     fixture_t *f = *state;
@@ -252,6 +318,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(acknowledgements_do_not_wait_behind_messages, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_lost_rail_costs_nothing, set_up, tear_down),
+        cmocka_unit_test(an_acknowledgement_that_is_lost_costs_nothing),
         cmocka_unit_test_setup_teardown(the_last_rail_is_the_connection, set_up, tear_down),
         cmocka_unit_test(wrong_records_end_the_connection),
     };

@@ -86,10 +86,10 @@ static void links_and_bridges_have_bandwidths(void **state)
     assert_int_equal(machine.nlinks, 8);
     assert_int_equal(machine.links[0].to, WEFT_MACHINE_NONE);
     weft_path_t path = weft_path_between(&machine, 0, 7);
-    assert_int_equal(path.class, WEFT_PATH_NV);
+    assert_int_equal(path.class, WEFT_ALGO_PATH_NV);
     assert_true(path.bandwidth == 450e9);
     path = weft_path_between(&machine, 0, 9);
-    assert_int_equal(path.class, WEFT_PATH_PIX);
+    assert_int_equal(path.class, WEFT_ALGO_PATH_PIX);
     assert_true(path.bandwidth > 1e9 && path.bandwidth < 64e9);
     forget();
 }

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The folder where the ranks of this user's jobs meet. */
+#ifndef WEFT_BOOT_RENDEZVOUS_FOLDER_H
+#define WEFT_BOOT_RENDEZVOUS_FOLDER_H
+
+#include <stddef.h>
+
+#include <weft/types.h>
+
+/* Finds the folder, a private one below `shared` (boot.rendezvous; NULL or "": not set), else in
+ * XDG_RUNTIME_DIR, /tmp or /dev/shm, and makes it. ERR_CONFIG, ERR_SYSTEM. */
+weft_status_t weft_rendezvous_folder(const char *shared, char *folder, size_t bytes);
+
+#endif

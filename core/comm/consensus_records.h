@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The consensuses of a family. The health thread serves the words of others and the deaths. What
+ * was decided stays for the next consensus of the same voters, and longer: a rank that goes on, and
+ * even destroys the communicator, still answers those that have not heard it.
+ *
+ * Everything here is guarded by the family's lock, but `ended`. */
+#ifndef WEFT_COMM_CONSENSUS_RECORDS_H
+#define WEFT_COMM_CONSENSUS_RECORDS_H
+
+#include "core/comm/consensus.h"
+#include "core/comm/family.h"
+
+typedef struct weft_consensus_record {
+    struct weft_consensus_record *next;
+    weft_family_t *family; /* no reference: the record is the family's */
+    uint64_t key;          /* of this consensus, equal on all voters */
+    uint64_t base, call;   /* kind and voters, and how many calls of that kind were before */
+    uint64_t comm_id;
+    uint32_t *family_rank; /* per voter */
+    weft_consensus_t machine;
+    bool awaited;           /* a thread waits for it */
+    _Atomic uint32_t ended; /* decided, or this rank is taken for dead; a futex */
+} weft_consensus_record_t;
+
+/* The tables of a family. ERR_RESOURCE. */
+weft_status_t weft_consensus_prepare(weft_family_survival_t *survival, uint32_t nranks);
+void weft_consensus_forget(weft_family_survival_t *survival);
+
+/* Gives the record to the family, and leaves out who is gone. The caller starts the machine. */
+void weft_consensus_add(weft_consensus_record_t *record);
+/* Frees one that was not given to the family. */
+void weft_consensus_free_record(weft_consensus_record_t *record);
+/* Wakes the waiting thread if the machine has decided. */
+void weft_consensus_look(weft_consensus_record_t *record);
+
+/* News of the health channel: rank `rank` of the family left communicator comm_id; 0: it left the
+ * family, or died. Thread: the health thread. */
+void weft_consensus_note_end(weft_family_t *family, uint64_t comm_id, uint32_t rank);
+void weft_consensus_note_word(weft_family_t *family, uint64_t key, uint32_t from,
+                              const weft_word_t *word);
+
+#endif

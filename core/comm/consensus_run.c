@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Threads that wait for a consensus. */
+#include "core/comm/consensus_run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/comm/consensus_records.h"
+#include "core/comm/split.h"
+
+/* What may have been lost is said again after so long, then after twice that, and so on. */
+#define RUN_FIRST_NS (5 * WEFT_NS_PER_MS)
+#define RUN_MOST_NS (100 * WEFT_NS_PER_MS)
+
+/* The machine's words. The family's lock is held. */
+static void run_send(void *arg, uint32_t to, const weft_word_t *word)
+{
+    const weft_consensus_record_t *record = arg;
+    weft_health_tell(record->family->boot, record->key, record->family_rank[to], word);
+}
+
+static weft_status_t run_create(const weft_voters_t *p, uint32_t round,
+                                weft_consensus_record_t **record_p)
+{
+    weft_consensus_record_t *record = weft_os_alloc(sizeof *record, 0);
+    if (record == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for a consensus");
+    }
+    record->family = p->family;
+    record->base = p->base;
+    record->call = p->call;
+    record->comm_id = p->comm_id;
+    record->key = weft_split_mix(weft_split_mix(p->base, p->call), round);
+    record->family_rank = weft_os_alloc(p->count * sizeof *record->family_rank, 0);
+    weft_status_t status =
+        weft_consensus_init(&record->machine, p->count, p->me,
+                            (weft_consensus_outlet_t){.send = run_send, .arg = record});
+    if (status == WEFT_OK && record->family_rank == NULL) {
+        status = weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for a consensus");
+    }
+    if (status != WEFT_OK) {
+        weft_consensus_free_record(record);
+        return status;
+    }
+    memcpy(record->family_rank, p->family_rank, p->count * sizeof *record->family_rank);
+    *record_p = record;
+    return WEFT_OK;
+}
+
+/* Repeats what may have been lost, and asks those that are late for a sign of life: whoever is
+ * stopped is found dead so. */
+static void run_repeat(weft_consensus_record_t *record)
+{
+    const weft_signature_t nothing = {.sequence = 0};
+    weft_missing_t awaited;
+    uint32_t first;
+    weft_os_lock(&record->family->lock);
+    weft_consensus_repeat(&record->machine);
+    weft_consensus_awaited(&record->machine, &awaited);
+    if (!record->machine.decided && weft_missing_list(&awaited, &first, 1) > 0 &&
+        first < record->machine.count) {
+        weft_health_ask(record->family->boot, 0, record->family_rank[first], &nothing);
+    }
+    weft_os_unlock(&record->family->lock);
+}
+
+/* Who left the communicator alone is known to it only, and it may be gone. */
+static bool run_has_left(const weft_voters_t *p, const weft_comm_state_t *state, uint32_t i)
+{
+    return state != NULL && i != p->me && weft_peer_has_left(&state->peers[p->ranks[i]]);
+}
+
+static void run_start(const weft_voters_t *p, weft_consensus_record_t *record, uint64_t bits)
+{
+    weft_os_lock(&p->family->lock);
+    const weft_comm_state_t *state = weft_family_find(p->family, p->comm_id);
+    for (uint32_t i = 0; i < p->count; i++) {
+        if (p->settled[i] || run_has_left(p, state, i)) {
+            weft_consensus_leave_out(&record->machine, i, p->settled[i]);
+        }
+    }
+    record->awaited = true;
+    weft_consensus_add(record);
+    weft_consensus_start(&record->machine, bits);
+    weft_consensus_look(record);
+    weft_os_unlock(&p->family->lock);
+}
+
+static void run_wait(weft_consensus_record_t *record, uint64_t deadline)
+{
+    uint64_t pause = RUN_FIRST_NS, again = weft_os_clock_ns() + pause;
+    while (atomic_load_explicit(&record->ended, memory_order_acquire) == 0) {
+        uint64_t now = weft_os_clock_ns();
+        if (now >= deadline) {
+            return;
+        }
+        if (now >= again) {
+            run_repeat(record);
+            pause = 2 * pause < RUN_MOST_NS ? 2 * pause : RUN_MOST_NS;
+            again = now + pause;
+        }
+        weft_os_futex_wait(&record->ended, 0, (again < deadline ? again : deadline) - now);
+    }
+}
+
+static weft_status_t run_fail_timeout(const weft_voters_t *p, const char *what,
+                                      const weft_missing_t *awaited)
+{
+    enum { NAMED = 16 };
+    uint32_t who[NAMED], listed = weft_missing_list(awaited, who, NAMED);
+    char names[160] = "";
+    int used = 0;
+    for (uint32_t i = 0; i < listed && i < NAMED; i++) {
+        uint32_t rank = who[i] < p->count ? p->ranks[who[i]] : 0;
+        used +=
+            snprintf(names + used, sizeof names - (size_t)used, "%s%u", i > 0 ? ", " : "", rank);
+    }
+    weft_fail(WEFT_ERR_TIMEOUT, 0, "%s: not decided within %.3g s; rank %u waits for rank%s %s%s",
+              what, p->family->settings.boot.init_timeout, p->rank, listed > 1 ? "s" : "", names,
+              listed > NAMED ? " and more" : "");
+    weft_error_t *error = weft_error_record();
+    error->comm_id = p->comm_id;
+    error->rank = (int32_t)p->rank;
+    error->peer = listed > 0 && who[0] < p->count ? (int32_t)p->ranks[who[0]] : -1;
+    return WEFT_ERR_TIMEOUT;
+}
+
+weft_status_t weft_consensus_run(const weft_voters_t *p, const char *what, uint32_t round,
+                                 uint64_t bits, weft_consensus_value_t *value_p)
+{
+    weft_family_t *family = p->family;
+    weft_consensus_record_t *record = NULL;
+    uint64_t deadline = weft_os_deadline(family->settings.boot.init_timeout);
+    weft_missing_t awaited;
+    weft_status_t status = run_create(p, round, &record);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    run_start(p, record, bits);
+    run_wait(record, deadline);
+    weft_os_lock(&family->lock);
+    bool decided = record->machine.decided;
+    bool ended = atomic_load_explicit(&record->ended, memory_order_relaxed) != 0;
+    *value_p = record->machine.value;
+    weft_consensus_awaited(&record->machine, &awaited);
+    record->awaited = false;
+    weft_os_unlock(&family->lock);
+    if (decided) {
+        return WEFT_OK;
+    }
+    return ended ? weft_fail(WEFT_ERR_PEER_DEAD, 0,
+                             "%s: the others have declared this rank, %u, dead", what, p->rank)
+                 : run_fail_timeout(p, what, &awaited);
+}

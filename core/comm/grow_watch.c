@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The watch of a growing communicator: a thread that tells the root why the join will not come to an
+ * end. It takes the place of the rank that failed the communicator, and gives up in its name. */
+#include "core/comm/grow_watch.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "core/base/error.h"
+#include "core/boot/join.h"
+#include "core/os/os.h"
+
+#define LOOK_NS (10 * WEFT_NS_PER_MS)
+/* The root hears itself of the end of a rank that it knows. */
+#define ROOT_HEARS_NS (100 * WEFT_NS_PER_MS)
+/* The root is in this process, and has a thread of its own. */
+#define SPEAK_S 10.0
+
+struct weft_grow_watch {
+    weft_grow_watch_setup_t setup;
+    weft_os_thread_t *thread;
+    _Atomic uint32_t ended;
+};
+
+/* True if the watch ends before `ns` have passed. */
+static bool grow_watch_pause(weft_grow_watch_t *watch, uint64_t ns)
+{
+    uint64_t until = weft_os_clock_ns() + ns, now;
+    while (atomic_load_explicit(&watch->ended, memory_order_acquire) == 0 &&
+           (now = weft_os_clock_ns()) < until) {
+        weft_os_futex_wait(&watch->ended, 0, until - now);
+    }
+    return atomic_load_explicit(&watch->ended, memory_order_acquire) != 0;
+}
+
+void weft_grow_give_up(const weft_boot_settings_t *of, const weft_unique_id_t *id, uint32_t nranks,
+                       uint32_t rank)
+{
+    weft_error_t why = *weft_error_record();
+    weft_boot_settings_t settings = *of;
+    weft_join_t *join = NULL;
+    settings.init_timeout = SPEAK_S;
+    /* On an error the root has ended, or knows of a failure. */
+    if (weft_join_begin(&settings, nranks, id, rank, &join) == WEFT_OK) {
+        *weft_error_record() = why;
+        weft_error_record()->peer = (int32_t)rank;
+        weft_join_abandon(join);
+    }
+    *weft_error_record() = why;
+}
+
+static void grow_watch_speak(const weft_grow_watch_setup_t *setup, const weft_error_t *failure)
+{
+    bool known = failure->peer >= 0 && (uint32_t)failure->peer < setup->members;
+    uint32_t rank = known ? setup->number[failure->peer] : setup->rank;
+    weft_error_t *error = weft_error_record();
+    *error = *failure;
+    snprintf(error->text, sizeof error->text,
+             "the communicator that was to grow failed; of %u ranks there, rank %d is rank %u "
+             "here: %.380s",
+             setup->members, (int)failure->peer, rank, failure->text);
+    weft_grow_give_up(setup->settings, setup->id, setup->nranks, rank);
+}
+
+static void grow_watch_run(void *arg)
+{
+    weft_grow_watch_t *watch = arg;
+    weft_error_t failure = {.size = sizeof failure};
+    while (!grow_watch_pause(watch, LOOK_NS)) {
+        if (weft_comm_error(watch->setup.comm, &failure) != WEFT_OK) {
+            return;
+        }
+        if (failure.status != WEFT_OK) {
+            if (!grow_watch_pause(watch, ROOT_HEARS_NS)) {
+                grow_watch_speak(&watch->setup, &failure);
+            }
+            return;
+        }
+    }
+}
+
+weft_status_t weft_grow_watch_start(const weft_grow_watch_setup_t *setup,
+                                    weft_grow_watch_t **watch_p)
+{
+    weft_grow_watch_t *watch = weft_os_alloc(sizeof *watch, 0);
+    if (watch == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory to watch a growing communicator");
+    }
+    watch->setup = *setup;
+    weft_status_t status = weft_os_thread_start("weft-grow", grow_watch_run, watch, &watch->thread);
+    if (status != WEFT_OK) {
+        weft_os_free(watch);
+        return status;
+    }
+    *watch_p = watch;
+    return WEFT_OK;
+}
+
+void weft_grow_watch_end(weft_grow_watch_t *watch)
+{
+    if (watch == NULL) {
+        return;
+    }
+    atomic_store_explicit(&watch->ended, 1, memory_order_release);
+    weft_os_futex_wake(&watch->ended);
+    weft_os_thread_join(watch->thread);
+    weft_os_free(watch);
+}

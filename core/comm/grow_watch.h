@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * While a communicator grows, its members join anew, and the root of that join does not know of
+ * those that have not come yet. A watch tells it when the communicator fails, so that nobody waits
+ * for a member that is dead. */
+#ifndef WEFT_COMM_GROW_WATCH_H
+#define WEFT_COMM_GROW_WATCH_H
+
+#include <weft/weft.h>
+
+#include "core/config/settings.h"
+
+typedef struct weft_grow_watch weft_grow_watch_t;
+
+typedef struct weft_grow_watch_setup {
+    weft_comm_t *comm; /* that grows; lives longer than the watch */
+    const weft_boot_settings_t *settings;
+    const weft_unique_id_t *id;
+    uint32_t nranks;        /* of the grown communicator */
+    uint32_t rank;          /* of the caller there */
+    const uint32_t *number; /* per member: its rank there */
+    uint32_t members;
+} weft_grow_watch_setup_t;
+
+/* Starts to watch, in a thread; what `setup` points to stays until the end. ERR_RESOURCE,
+ * ERR_SYSTEM. */
+weft_status_t weft_grow_watch_start(const weft_grow_watch_setup_t *setup,
+                                    weft_grow_watch_t **watch_p);
+/* Ends it; blocks for some milliseconds, or as long as a connection to the root of this process
+ * takes. NULL is allowed. */
+void weft_grow_watch_end(weft_grow_watch_t *watch);
+
+/* Tells the root, which is in this process, that the join will not come to an end, with the calling
+ * thread's error as the reason; speaks as `rank`, which has not come and will not. */
+void weft_grow_give_up(const weft_boot_settings_t *of, const weft_unique_id_t *id, uint32_t nranks,
+                       uint32_t rank);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See p2p_look.h. */
+#include "core/comm/p2p_look.h"
+
+#include <inttypes.h>
+
+#include "core/base/dtype.h"
+#include "core/base/error.h"
+#include "core/comm/watchdog.h"
+
+#define CHECK_NS (100 * WEFT_NS_PER_MS)
+
+weft_status_t weft_p2p_mismatch(const weft_comm_state_t *state, uint32_t peer,
+                                const weft_signature_t *here, const weft_signature_t *there)
+{
+    char field[128];
+    weft_signature_diff(here, there, field, sizeof field);
+    return weft_fail(WEFT_ERR_MISMATCH, 0,
+                     "message %" PRIu32 " from rank %u (there) to rank %u (here) differs: %s",
+                     here->sequence, peer, state->self.rank, field);
+}
+
+static const char *p2p_look_what_for(const weft_p2p_wait_t *wait)
+{
+    return wait->behind           ? "behind a message that is in a stream"
+           : wait->port == NULL   ? "to connect"
+           : wait->request->sends ? "to take data"
+                                  : "for data";
+}
+
+static void p2p_look_fail_timeout(weft_comm_state_t *state, const weft_p2p_wait_t *wait,
+                                  uint64_t now)
+{
+    const weft_request_t *request = wait->request;
+    uint32_t peer = request->args.root;
+    weft_fail(WEFT_ERR_TIMEOUT, 0,
+              "%s of %" PRIu64 " %s %s rank %u (message %" PRIu64
+              ") not done after %.3g s: rank %u waits for rank %u %s",
+              request->sends ? "send" : "receive", request->args.count,
+              weft_dtype_name(request->args.dtype), request->sends ? "to" : "from", peer,
+              request->sequence, (double)(now - request->started) / 1e9, state->self.rank, peer,
+              p2p_look_what_for(wait));
+    weft_comm_fail(state, (int32_t)peer);
+}
+
+static bool p2p_look_has_left(weft_comm_state_t *state, const weft_p2p_wait_t *wait, uint64_t now)
+{
+    uint32_t peer = wait->request->args.root;
+    uint64_t at = atomic_load_explicit(&state->peers[peer].left_at, memory_order_acquire);
+    if (at == UINT64_MAX ||
+        !weft_watchdog_is_left_behind(state, peer, wait->port, wait->idle_since, now)) {
+        return false;
+    }
+    weft_fail(WEFT_ERR_PEER_LEFT, 0,
+              "rank %u left the communicator; rank %u waits for it %s (message %" PRIu64 ")", peer,
+              state->self.rank, p2p_look_what_for(wait), wait->request->sequence);
+    weft_comm_fail(state, (int32_t)peer);
+    return true;
+}
+
+void weft_p2p_look(weft_comm_state_t *state, const weft_p2p_wait_t *wait, uint64_t now)
+{
+    const weft_request_t *request = wait->request;
+    uint32_t peer = request->args.root;
+    weft_assert_owner(state);
+    if (request->deadline != WEFT_NEVER && now > request->deadline) {
+        p2p_look_fail_timeout(state, wait, now);
+        return;
+    }
+    if (wait->behind || peer == state->self.rank || p2p_look_has_left(state, wait, now) ||
+        now - *wait->checked_p <= CHECK_NS) {
+        return;
+    }
+    *wait->checked_p = now;
+    weft_health_ask(state->self.family->boot, 0, state->self.family_rank[peer],
+                    &(weft_signature_t){.coll = WEFT_SEND_RECV});
+    if (wait->port != NULL) {
+        weft_status_t health = weft_links_check(state->links, wait->port);
+        if (health != WEFT_OK) {
+            weft_error_record()->peer = (int32_t)peer;
+            weft_watchdog_link_broke(state, health, (int32_t)peer);
+        }
+    }
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Judging messages that do not move, whoever moves them: deadlines, peers that left or died, links
+ * that broke. The caller owns the communicator. */
+#ifndef WEFT_COMM_P2P_LOOK_H
+#define WEFT_COMM_P2P_LOOK_H
+
+#include "core/comm/comm.h"
+
+/* A message that waits for its peer. */
+typedef struct weft_p2p_wait {
+    const weft_request_t *request; /* started, with its deadline */
+    weft_port_t *port;             /* NULL: it is to be connected */
+    uint64_t idle_since;           /* when its queue last moved */
+    uint64_t *checked_p;           /* when the port was last looked after */
+    bool behind;                   /* it waits for a message that is in a stream */
+} weft_p2p_wait_t;
+
+/* Fails the communicator if it waits in vain. */
+void weft_p2p_look(weft_comm_state_t *state, const weft_p2p_wait_t *wait, uint64_t now);
+
+/* Returns the signature of a message. */
+static inline weft_signature_t weft_p2p_signature(const weft_request_t *request)
+{
+    return (weft_signature_t){.coll = WEFT_SEND_RECV,
+                              .dtype = (uint8_t)request->args.dtype,
+                              .count = request->args.count,
+                              .sequence = (uint32_t)request->sequence};
+}
+
+/* Returns ERR_MISMATCH, and says in what the message of `peer` differs from what is called here. */
+weft_status_t weft_p2p_mismatch(const weft_comm_state_t *state, uint32_t peer,
+                                const weft_signature_t *here, const weft_signature_t *there);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Who takes part in a consensus. */
+#include "core/comm/voters.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/comm/family_setup.h"
+#include "core/comm/handle.h"
+#include "core/comm/split.h"
+
+typedef struct voters_look {
+    const weft_voters_wish_t *wish;
+    weft_voters_t *p;
+    weft_status_t status;
+} voters_look_t;
+
+/* Marks the excluded ranks in `out`, one byte for each rank. */
+static weft_status_t voters_mark(const weft_comm_identity_t *self, const weft_voters_wish_t *wish,
+                                 uint8_t *out)
+{
+    for (uint32_t i = 0; i < wish->count; i++) {
+        uint32_t r = wish->excluded[i];
+        if (r >= self->nranks) {
+            return weft_fail(WEFT_ERR_ARG, 0, "%s: excluded[%u] is %u, out of range 0 … %u",
+                             wish->call, i, r, self->nranks - 1);
+        }
+        if (r == self->rank) {
+            return weft_fail(WEFT_ERR_ARG, 0,
+                             "%s: rank %u excludes itself; excluded ranks do not call it",
+                             wish->call, r);
+        }
+        out[r] = 1;
+    }
+    return WEFT_OK;
+}
+
+/* Lists the others, and mixes them into `base`. */
+static void voters_list(const weft_comm_identity_t *self, const uint8_t *out, weft_voters_t *p)
+{
+    for (uint32_t r = 0; r < self->nranks; r++) {
+        if (out[r] != 0) {
+            p->base = weft_split_mix(p->base, r);
+            continue;
+        }
+        p->me = r == self->rank ? p->count : p->me;
+        p->ranks[p->count] = r;
+        p->family_rank[p->count++] = self->family_rank[r];
+    }
+}
+
+static weft_status_t voters_allocate(weft_voters_t *p, uint32_t nranks)
+{
+    p->ranks = weft_os_alloc(nranks * sizeof *p->ranks, 0);
+    p->family_rank = weft_os_alloc(nranks * sizeof *p->family_rank, 0);
+    p->settled = weft_os_alloc(nranks * sizeof *p->settled, 0);
+    return p->ranks != NULL && p->family_rank != NULL && p->settled != NULL
+               ? WEFT_OK
+               : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for %u ranks", nranks);
+}
+
+static void voters_look(weft_comm_state_t *state, void *arg)
+{
+    voters_look_t *look = arg;
+    weft_voters_t *p = look->p;
+    const weft_comm_identity_t *self = &state->self;
+    uint8_t *out = weft_os_alloc(self->nranks, 0);
+    look->status =
+        out != NULL ? voters_allocate(p, self->nranks)
+                    : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for %u ranks", self->nranks);
+    if (look->status == WEFT_OK) {
+        look->status = voters_mark(self, look->wish, out);
+    }
+    if (look->status == WEFT_OK) {
+        p->comm_id = self->id;
+        p->of = self->nranks;
+        p->rank = self->rank;
+        for (const char *c = look->wish->call; *c != '\0'; c++) {
+            p->base = weft_split_mix(p->base, (uint8_t)*c);
+        }
+        p->base = weft_split_mix(p->base, self->id);
+        voters_list(self, out, p);
+        look->status = weft_family_count_attempt(self->family, p->base, &p->call);
+    }
+    if (look->status == WEFT_OK) {
+        p->family = self->family;
+        weft_family_retain(p->family);
+    }
+    weft_os_free(out);
+}
+
+weft_status_t weft_voters_take(weft_comm_t *comm, const weft_voters_wish_t *wish, weft_voters_t *p)
+{
+    voters_look_t look = {.wish = wish, .p = p};
+    memset(p, 0, sizeof *p);
+    weft_status_t status = weft_handle_visit(comm, wish->call, voters_look, &look);
+    status = status == WEFT_OK ? look.status : status;
+    if (status != WEFT_OK) {
+        weft_voters_fini(p);
+    }
+    return status;
+}
+
+void weft_voters_fini(weft_voters_t *p)
+{
+    weft_error_t kept = *weft_error_record();
+    weft_os_free(p->ranks);
+    weft_os_free(p->family_rank);
+    weft_os_free(p->settled);
+    if (p->family != NULL) {
+        weft_family_release(p->family);
+    }
+    *weft_error_record() = kept;
+    memset(p, 0, sizeof *p);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The voters of a consensus of a communicator: its ranks, but those that the callers exclude,
+ * in their order. They are taken from a communicator that may have failed, and outlive it. */
+#ifndef WEFT_COMM_VOTERS_H
+#define WEFT_COMM_VOTERS_H
+
+#include "core/comm/comm.h"
+
+typedef struct weft_voters {
+    weft_family_t *family; /* a reference */
+    uint64_t comm_id;
+    uint64_t base; /* equal for all calls of this kind by these voters, on all of them */
+    uint64_t call; /* how often this rank has made this call before */
+    uint32_t of;   /* ranks of the communicator */
+    uint32_t rank; /* of the caller, in it */
+    uint32_t count, me;
+    uint32_t *ranks;       /* per voter: in the communicator */
+    uint32_t *family_rank; /* per voter */
+    bool *settled;         /* per voter: a decision says that it is gone */
+} weft_voters_t;
+
+/* What the caller gave: whom to leave out. */
+typedef struct weft_voters_wish {
+    const char *call;
+    const uint32_t *excluded; /* ranks of the communicator */
+    uint32_t count;
+} weft_voters_wish_t;
+
+/* Fills *p from the communicator; weft_voters_fini() is due after OK. ERR_ARG: a rank out of
+ * range, or the caller excludes itself. ERR_STATE, ERR_RESOURCE. Thread: any. */
+weft_status_t weft_voters_take(weft_comm_t *comm, const weft_voters_wish_t *wish, weft_voters_t *p);
+void weft_voters_fini(weft_voters_t *p);
+
+/* Tells if `left` of `of` ranks may go on where a majority is asked for. `has_first`: rank 0 is
+ * one of them. Of two groups without a common rank it is true for one at most. */
+static inline bool weft_voters_are_majority(uint32_t left, uint32_t of, bool has_first)
+{
+    return left > of - left || (left == of - left && has_first);
+}
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Rank 0's end of its claim: what the root says between "all have claimed" and the release is heard. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/base/error.h"
+#include "core/boot/claim.h"
+#include "core/boot/root_table.h"
+#include "core/os/os.h"
+
+#define COMM UINT64_C(7)
+
+static weft_claim_t claim;
+static weft_root_table_t root;
+static int far;
+
+static int set_up(void **state)
+{
+    int ends[2];
+    (void)state;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    claim = (weft_claim_t){.fd = ends[0], .comm_id = COMM, .nranks = 3};
+    far = ends[1];
+    weft_root_table_init(&root, -1, COMM);
+    weft_root_send(&root, far, WEFT_FRAME_CLAIMED, 0, NULL, 0);
+    assert_int_equal(weft_claim_wait(&claim, WEFT_NEVER), WEFT_OK);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    weft_claim_close(&claim);
+    close(far);
+    return 0;
+}
+
+static void the_release_ends_with_the_claim(void **state)
+{
+    char frame[WEFT_WIRE_HEADER];
+    (void)state;
+    shutdown(far, SHUT_WR);
+    assert_int_equal(weft_claim_release(&claim, WEFT_NEVER), WEFT_OK);
+    assert_int_equal(recv(far, frame, sizeof frame, 0), sizeof frame);
+}
+
+static void a_failure_before_the_release_is_heard(void **state)
+{
+    weft_error_t error;
+    (void)state;
+    weft_error_clear(&error);
+    error.status = WEFT_ERR_PEER_DEAD;
+    error.peer = 2;
+    strcpy(error.text, "rank 2 died while the ranks were joining");
+    weft_root_send_error(&root, far, &error);
+    shutdown(far, SHUT_WR);
+    assert_int_equal(weft_claim_release(&claim, WEFT_NEVER), WEFT_ERR_PEER_DEAD);
+    assert_int_equal(weft_error_record()->peer, 2);
+}
+
+static void a_root_that_says_nothing_is_named(void **state)
+{
+    (void)state;
+    uint64_t until = weft_os_clock_ns() + WEFT_NS_PER_MS;
+    assert_int_equal(weft_claim_release(&claim, until), WEFT_ERR_TIMEOUT);
+    assert_non_null(strstr(weft_error_record()->text, "the root of the unique id"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_release_ends_with_the_claim, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_failure_before_the_release_is_heard, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_root_that_says_nothing_is_named, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Whom the root tells of a failure, and when: a rank of its own process may end with the root. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/boot/root_table.h"
+#include "core/os/os.h"
+
+#define RANKS 3u
+
+typedef struct scene {
+    weft_root_table_t table;
+    int watch;
+    int far[RANKS]; /* the other ends */
+} scene_t;
+
+static weft_join_request_t scene_request(uint32_t rank, bool own)
+{
+    weft_join_request_t request;
+    assert_int_equal(weft_join_request_make(&request, rank, RANKS, NULL, 0), WEFT_OK);
+    request.pid += own ? 0 : 1 + (int32_t)rank;
+    return request;
+}
+
+static void scene_fail(scene_t *scene, weft_status_t status)
+{
+    weft_join_request_t first = scene_request(1, false);
+    assert_int_equal(weft_os_watch_open(&scene->watch), WEFT_OK);
+    weft_root_table_init(&scene->table, scene->watch, 7);
+    assert_int_equal(weft_root_table_make(&scene->table, &first), WEFT_OK);
+    weft_root_fail(&scene->table, status, NULL, "too bad");
+}
+
+static void scene_end(scene_t *scene)
+{
+    weft_root_table_fini(&scene->table);
+    weft_os_close(scene->watch);
+    for (uint32_t r = 0; r < RANKS; r++) {
+        close(scene->far[r]);
+    }
+}
+
+static void scene_come(scene_t *scene, uint32_t rank, bool own)
+{
+    int ends[2];
+    weft_join_request_t request = scene_request(rank, own);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    scene->far[rank] = ends[1];
+    weft_root_tell_late(&scene->table, ends[0], &request);
+}
+
+static bool scene_told(const scene_t *scene, uint32_t rank)
+{
+    char byte;
+    return recv(scene->far[rank], &byte, 1, MSG_PEEK) == 1;
+}
+
+static void a_late_rank_of_the_own_process_is_told_after_the_others(void **unused)
+{
+    (void)unused;
+    scene_t scene;
+    scene_fail(&scene, WEFT_ERR_RESOURCE);
+    scene.table.own_until = WEFT_NEVER;
+    scene_come(&scene, 0, true);
+    assert_false(scene_told(&scene, 0));
+    scene_come(&scene, 1, false);
+    assert_true(scene_told(&scene, 1));
+    scene.table.own_until = WEFT_NEVER;
+    assert_false(scene_told(&scene, 0));
+    assert_false(weft_root_all_told(&scene.table));
+    scene_come(&scene, 2, false);
+    assert_true(scene_told(&scene, 2) && scene_told(&scene, 0));
+    assert_true(weft_root_all_told(&scene.table));
+    scene_end(&scene);
+}
+
+static void whoever_comes_late_puts_off_the_end_of_the_own_process(void **unused)
+{
+    (void)unused;
+    static const weft_status_t statuses[] = {WEFT_ERR_RESOURCE, WEFT_ERR_PEER_DEAD};
+    for (uint32_t i = 0; i < 2; i++) {
+        scene_t scene;
+        scene_fail(&scene, statuses[i]);
+        uint64_t before = scene.table.own_until;
+        assert_true(scene.table.own_most > before);
+        scene_come(&scene, 0, true);
+        assert_true(scene.table.own_until == before);
+        weft_os_sleep_ns(WEFT_NS_PER_MS);
+        scene_come(&scene, 1, false);
+        assert_true(scene.table.own_until > before &&
+                    scene.table.own_until <= scene.table.own_most);
+        scene.table.own_most = before;
+        scene_come(&scene, 2, false);
+        assert_true(scene.table.own_until == before);
+        scene_end(&scene);
+    }
+}
+
+static void the_own_process_is_told_in_the_end_whoever_is_missing(void **unused)
+{
+    (void)unused;
+    scene_t scene;
+    scene_fail(&scene, WEFT_ERR_ARG);
+    scene.far[1] = scene.far[2] = -1;
+    scene.table.own_until = WEFT_NEVER;
+    scene_come(&scene, 0, true);
+    weft_root_tell_own(&scene.table, WEFT_NEVER);
+    assert_true(scene_told(&scene, 0));
+    scene_end(&scene);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_late_rank_of_the_own_process_is_told_after_the_others),
+        cmocka_unit_test(whoever_comes_late_puts_off_the_end_of_the_own_process),
+        cmocka_unit_test(the_own_process_is_told_in_the_end_whoever_is_missing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -3,14 +3,15 @@
  * Buffers of the caller in the device's memory: extension weft.kernel.memory/1.
  *
  * A buffer that is freed is kept for the next one of about its size: the driver's cudaFree() waits for
- * every kernel of the device, and those may wait for the rank that frees. They go back to the driver when
- * it has no memory left, and with the kernel. */
+ * every kernel of the device, and those may wait for the rank that frees. When the driver has no memory
+ * left, and when the kernel ends, they are left to the process (cuda_kept.h). */
 #include "cuda_buffers.h"
 
 #include <cuda_runtime_api.h>
 
 #include "cuda_device.h"
 #include "cuda_errors.h"
+#include "cuda_kept.h"
 
 /* The stream of the calling thread: nobody else's work is waited for. */
 #define BUFFERS_STREAM cudaStreamPerThread
@@ -40,10 +41,9 @@ static void *cuda_buffers_buffer_reuse(weft_kernel_t *kernel, uint64_t bytes)
     return best != NULL ? best->memory : NULL;
 }
 
-/* Gives back what nobody uses, or all; false: there was nothing. */
-static bool buffers_drop(weft_kernel_t *kernel, bool all)
+/* Leaves what nobody uses, or all, to the process. */
+static void buffers_leave(weft_kernel_t *kernel, bool all)
 {
-    cuda_buffer_t *taken = NULL;
     pthread_mutex_lock(&kernel->lock);
     for (cuda_buffer_t **at = &kernel->buffers; *at != NULL;) {
         cuda_buffer_t *b = *at;
@@ -52,28 +52,15 @@ static bool buffers_drop(weft_kernel_t *kernel, bool all)
             continue;
         }
         *at = b->next;
-        b->next = taken;
-        taken = b;
-    }
-    pthread_mutex_unlock(&kernel->lock);
-    bool any = taken != NULL;
-    while (taken != NULL) {
-        cuda_buffer_t *b = taken;
-        taken = b->next;
-        cudaFree(b->memory);
+        cuda_kept_put(kernel->device, CUDA_KEPT_DEVICE, b->memory, b->bytes);
         kernel->host->free(kernel->host, b);
     }
-    return any;
+    pthread_mutex_unlock(&kernel->lock);
 }
 
 void cuda_buffers_close(weft_kernel_t *kernel)
 {
-    cuda_context_t saved;
-    if (kernel->buffers != NULL &&
-        cuda_context_enter(&kernel->contexts, kernel->device, &saved) == cudaSuccess) {
-        buffers_drop(kernel, true);
-        cuda_context_leave(&saved);
-    }
+    buffers_leave(kernel, true);
 }
 
 static cudaError_t cuda_buffers_buffer_add(weft_kernel_t *kernel, uint64_t bytes, void **memory_p)
@@ -83,9 +70,11 @@ static cudaError_t cuda_buffers_buffer_add(weft_kernel_t *kernel, uint64_t bytes
         return cudaErrorMemoryAllocation;
     }
     *b = (cuda_buffer_t){.bytes = bytes, .used = true};
-    cudaError_t error = cudaMalloc(&b->memory, bytes);
-    if (error == cudaErrorMemoryAllocation && buffers_drop(kernel, false)) {
-        error = cudaMalloc(&b->memory, bytes);
+    b->memory = cuda_kept_take(kernel, CUDA_KEPT_DEVICE, &b->bytes);
+    cudaError_t error = b->memory == NULL ? cudaMalloc(&b->memory, bytes) : cudaSuccess;
+    if (error == cudaErrorMemoryAllocation) {
+        buffers_leave(kernel, false);
+        error = cuda_kept_end(kernel) ? cudaMalloc(&b->memory, bytes) : error;
     }
     if (error != cudaSuccess) {
         kernel->host->free(kernel->host, b);

@@ -8,13 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda_driver.h"
 #include "cuda_errors.h"
 #include "launch.h"
 
 #define ELSE_CPU "or set core.kernel = kernel-cpu"
 #define CUDA_SHARERS 8u        /* ranks that may share a device unasked */
 #define CUDA_CHANNELS_MOST 32u /* unasked */
-#define OLDEST 75              /* compute capability, ten times */
+#define CUDA_SPARE_MOST 4u
+#define CUDA_DEVICES_COUNTED 64
+#define OLDEST 75 /* compute capability, ten times */
 
 /* Why the runtime finds no device, and what helps. */
 typedef struct cuda_trouble {
@@ -153,12 +156,66 @@ static weft_status_t device_ask(weft_kernel_t *kernel)
     return error == cudaSuccess ? WEFT_OK : no_device(kernel, error, where);
 }
 
+/* Instances of this process by device. A process has few devices; the rest counts as alone. */
+static _Atomic uint32_t sharers[CUDA_DEVICES_COUNTED];
+
+/* Blocks that are left to kernels which are no lanes. */
+static uint32_t cuda_device_spare(const weft_kernel_t *kernel)
+{
+    const uint32_t part = kernel->max_blocks / 16;
+    return part < 1 ? 1 : part > CUDA_SPARE_MOST ? CUDA_SPARE_MOST : part;
+}
+
+/* Blocks of the device for the lanes of all ranks. */
+static uint32_t cuda_device_room(const weft_kernel_t *kernel)
+{
+    const uint32_t spare = cuda_device_spare(kernel);
+    return kernel->max_blocks > spare ? kernel->max_blocks - spare : 0;
+}
+
+uint32_t cuda_device_blocks(const weft_kernel_t *kernel, uint32_t *sharers_p)
+{
+    uint32_t ranks =
+        kernel->device < CUDA_DEVICES_COUNTED ? atomic_load(&sharers[kernel->device]) : 1;
+    ranks = ranks > kernel->job_ranks ? ranks : kernel->job_ranks;
+    *sharers_p = ranks > 0 ? ranks : 1;
+    return cuda_device_room(kernel) / *sharers_p;
+}
+
+void cuda_device_close(const weft_kernel_t *kernel)
+{
+    if (kernel->device < CUDA_DEVICES_COUNTED) {
+        atomic_fetch_sub(&sharers[kernel->device], 1);
+    }
+}
+
 /* Lanes wait for those of other ranks, so all that share a device must find room on it. */
 static void cuda_device_channels_choose(weft_kernel_t *kernel, int64_t wanted)
 {
-    uint32_t part = kernel->max_blocks / CUDA_SHARERS;
+    uint32_t part = cuda_device_room(kernel) / CUDA_SHARERS;
     part = part > CUDA_CHANNELS_MOST ? CUDA_CHANNELS_MOST : part;
     kernel->channels = wanted > 0 ? (uint32_t)wanted : part > 0 ? part : 1;
+}
+
+weft_status_t cuda_device_share(weft_kernel_t *kernel, uint32_t ranks)
+{
+    const weft_host_t *host = kernel->host;
+    const uint32_t room = cuda_device_room(kernel);
+    if (ranks > room) {
+        return host->set_error(
+            host, WEFT_ERR_UNSUPPORTED, 0,
+            "%u ranks of this host use CUDA device %d, and blocks of %u threads of at most %u of "
+            "them "
+            "fit on it together; use more devices, lower kernel-cuda.threads, " ELSE_CPU,
+            ranks, kernel->device, kernel->threads, room);
+    }
+    kernel->job_ranks = ranks;
+    if (ranks > 0 && kernel->channels > room / ranks) {
+        host->log(host, WEFT_LOG_INFO, "%u channels in place of %u: %u ranks share CUDA device %d",
+                  room / ranks, kernel->channels, ranks, kernel->device);
+        kernel->channels = room / ranks;
+    }
+    return WEFT_OK;
 }
 
 weft_status_t cuda_device_open(weft_kernel_t *kernel, const cuda_config_t *config)
@@ -171,6 +228,10 @@ weft_status_t cuda_device_open(weft_kernel_t *kernel, const cuda_config_t *confi
     }
     if (status == WEFT_OK) {
         cuda_device_channels_choose(kernel, config->channels);
+        kernel->blocking = cuda_driver_blocks_launches();
+    }
+    if (status == WEFT_OK && kernel->device < CUDA_DEVICES_COUNTED) {
+        atomic_fetch_add(&sharers[kernel->device], 1);
     }
     return status;
 }

@@ -12,6 +12,18 @@
  * no number, or there is no such device). */
 weft_status_t cuda_device_open(weft_kernel_t *kernel, const cuda_config_t *config);
 
+/* Ends what cuda_device_open() has begun. */
+void cuda_device_close(const weft_kernel_t *kernel);
+
+/* So many ranks of the job use the device: it lowers the channels so that all have room.
+ * Errors: ERR_UNSUPPORTED (there is none). */
+weft_status_t cuda_device_share(weft_kernel_t *kernel, uint32_t ranks);
+
+/* The most blocks that a rank may have in a launch: those of all ranks that share the device, of the
+ * job or of this process, whichever are more, must be resident at once, as they wait for each other,
+ * and leave room for kernels that set memory or wait for the host. *sharers_p: how many they are. */
+uint32_t cuda_device_blocks(const weft_kernel_t *kernel, uint32_t *sharers_p);
+
 /* Sets the device and relaxes the capture mode of the thread. While the application captures a
  * graph, CUDA refuses calls of other threads that could invalidate the capture. The calls of this
  * plugin cannot: they use streams of its own, or only query. */

@@ -3,6 +3,9 @@
  * The driver, asked through the runtime. */
 #include "cuda_driver.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include <cuda_runtime_api.h>
 
 void *cuda_driver_function(const char *name, unsigned version)
@@ -20,4 +23,11 @@ void *cuda_driver_function(const char *name, unsigned version)
         cudaGetLastError(); /* else the caller's next call of it would tell of this one */
     }
     return error == cudaSuccess && found == cudaDriverEntryPointSuccess ? function : NULL;
+}
+
+/* The driver has no question for it. */
+bool cuda_driver_blocks_launches(void)
+{
+    const char *text = secure_getenv("CUDA_LAUNCH_BLOCKING");
+    return text != NULL && text[0] != '\0' && strcmp(text, "0") != 0;
 }

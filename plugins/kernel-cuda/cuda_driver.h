@@ -5,7 +5,12 @@
 #ifndef KERNEL_CUDA_CUDA_DRIVER_H
 #define KERNEL_CUDA_CUDA_DRIVER_H
 
+#include <stdbool.h>
+
 /* Returns the function as of that CUDA version (12000 for 12.0), or NULL if the driver is older. */
 void *cuda_driver_function(const char *name, unsigned version);
+
+/* Whether launches return when their kernels have ended (CUDA_LAUNCH_BLOCKING). */
+bool cuda_driver_blocks_launches(void);
 
 #endif

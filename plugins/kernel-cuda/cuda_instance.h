@@ -23,9 +23,15 @@ typedef struct cuda_config {
 } cuda_config_t;
 
 typedef struct cuda_range cuda_range_t; /* cuda_memory.c */
+typedef struct cuda_alias cuda_alias_t; /* cuda_alias.c */
 typedef struct cuda_block cuda_block_t;
 typedef struct cuda_words cuda_words_t;
 typedef struct cuda_buffer cuda_buffer_t; /* cuda_buffers.c */
+
+typedef struct cuda_counts {
+    _Atomic uint64_t ends;           /* endpoints opened so far */
+    _Atomic uint64_t launches, runs; /* of plans, for the log */
+} cuda_counts_t;
 
 struct weft_kernel {
     const weft_host_t *host;
@@ -39,16 +45,19 @@ struct weft_kernel {
     uint32_t threads;
     uint32_t max_blocks; /* most blocks that are resident on the device at once */
     uint32_t channels;
-    bool share;             /* other ranks may write to memory of the device */
-    pthread_mutex_t lock;   /* of the lists below: communicators of a family share the instance */
-    cuda_range_t *ranges;   /* registered host memory */
-    cuda_block_t *blocks;   /* page-locked host memory */
-    cuda_words_t *words;    /* blocks that are cut into words */
-    cuda_buffer_t *buffers; /* buffers of the caller; freed ones are reused */
-    cudaStream_t alloc_stream;       /* for memory of the device; NULL: not needed so far */
-    weft_lanes_queue_t *deferred;    /* queues closed before streams had reached all their work */
-    _Atomic uint64_t ends;           /* endpoints opened so far */
-    _Atomic uint64_t launches, runs; /* of plans, for the log */
+    uint32_t job_ranks;      /* of the job, on this device; 0: not told */
+    bool blocking;           /* launches return when their kernels have ended */
+    bool share;              /* other ranks may write to memory of the device */
+    _Atomic bool told_turns; /* that processes share the device without MPS */
+    pthread_mutex_t lock;    /* of the lists below: communicators of a family share the instance */
+    cuda_range_t *ranges;    /* registered host memory */
+    cuda_alias_t *aliases;   /* the same, mapped once more */
+    cuda_block_t *blocks;    /* page-locked host memory */
+    cuda_words_t *words;     /* blocks that are cut into words */
+    cuda_buffer_t *buffers;  /* buffers of the caller; freed ones are reused */
+    cudaStream_t alloc_stream;    /* for memory of the device; NULL: not needed so far */
+    weft_lanes_queue_t *deferred; /* queues closed before streams had reached all their work */
+    cuda_counts_t counts;
 };
 
 #endif

@@ -5,7 +5,7 @@
  * allocation. The driver knows whether two devices have a path to each other over NVLink or PCIe.
  *
  * A freed export is kept for the next one: cudaFree() waits for every kernel of the device, and kernels
- * of this plugin wait for other ranks. It is freed when the instance is destroyed. */
+ * of this plugin wait for other ranks. It is left to the process when the instance is destroyed. */
 #include "cuda_ipc.h"
 
 #include <pthread.h>
@@ -19,6 +19,7 @@
 #include "cuda_device.h"
 #include "cuda_driver.h"
 #include "cuda_errors.h"
+#include "cuda_kept.h"
 #include "cuda_memory.h"
 
 /* The driver exports pages of this size. A smaller export would expose its neighbours to the peer. */
@@ -132,6 +133,25 @@ static bool cuda_ipc_is_bus(const char bus[BUS_BYTES])
            sscanf(text, "%4x:%2x:%2x.%1x%c", &domain, &number, &device, &function, &rest) == 4;
 }
 
+/* Two processes on a device take turns, unless MPS runs: said once. Drivers that do not know whether
+ * it does are believed to. */
+static void cuda_ipc_check_turns(weft_kernel_t *kernel, const cuda_ipc_location_t *there,
+                                 const cuda_ipc_location_t *here)
+{
+    int mps = 1;
+    if (there->process == here->process || memcmp(there->bus, here->bus, BUS_BYTES) != 0 ||
+        cudaDeviceGetAttribute(&mps, cudaDevAttrMpsEnabled, kernel->device) != cudaSuccess ||
+        mps != 0 || atomic_exchange(&kernel->told_turns, true)) {
+        return;
+    }
+    kernel->host->log(
+        kernel->host, WEFT_LOG_WARN,
+        "several processes share CUDA device %d without MPS: their kernels wait for "
+        "each other and take turns of milliseconds; start nvidia-cuda-mps-control -d, "
+        "or give each process a device of its own",
+        kernel->device);
+}
+
 static weft_status_t ipc_can_access(weft_kernel_t *kernel,
                                     const uint8_t location[WEFT_IPC_LOCATION_BYTES])
 {
@@ -147,6 +167,7 @@ static weft_status_t ipc_can_access(weft_kernel_t *kernel,
     if (!cuda_ipc_is_bus(there.bus)) {
         return ipc_refused(kernel, "what the receiver says is no address on the bus");
     }
+    cuda_ipc_check_turns(kernel, &there, &here);
     int device = cuda_ipc_device_at(there.bus);
     if (device < 0 && there.process == here.process) {
         return ipc_refused(kernel, UNSEEN);
@@ -235,14 +256,14 @@ static void ipc_export_free(weft_kernel_t *kernel, void *memory)
     pthread_mutex_unlock(&registry.lock);
 }
 
-/* Frees a list of exports that nobody has any more. */
-static void cuda_ipc_exports_free(cuda_export_t *list)
+/* Leaves the memory of exports that nobody has any more to the process. */
+static void cuda_ipc_exports_leave(cuda_export_t *list)
 {
     while (list != NULL) {
         cuda_export_t *e = list;
         list = e->next;
         if (!e->foreign) {
-            cudaFree(e->memory);
+            cuda_kept_put(e->device, CUDA_KEPT_EXPORT, e->memory, e->bytes);
         }
         free(e);
     }
@@ -274,7 +295,7 @@ void cuda_ipc_close(weft_kernel_t *kernel)
         e->owner = e->owner == kernel ? NULL : e->owner;
     }
     pthread_mutex_unlock(&registry.lock);
-    cuda_ipc_exports_free(cuda_ipc_exports_sweep());
+    cuda_ipc_exports_leave(cuda_ipc_exports_sweep());
 }
 
 /* Exported ranges --------------------------------------------------------------------------------------- */
@@ -366,7 +387,7 @@ static void ipc_unexport_range(weft_kernel_t *kernel, void *memory)
         e->owner = found ? NULL : e->owner;
     }
     pthread_mutex_unlock(&registry.lock);
-    cuda_ipc_exports_free(cuda_ipc_exports_sweep());
+    cuda_ipc_exports_leave(cuda_ipc_exports_sweep());
 }
 
 /* Imports ------------------------------------------------------------------------------------------- */
@@ -425,10 +446,11 @@ static void ipc_unimport(weft_kernel_t *kernel, void *memory)
         return;
     }
     if (cuda_ipc_export_count((uintptr_t)memory, 0, false) == NULL) {
-        cudaIpcCloseMemHandle(cuda_ipc_mapping_remove(memory));
+        cuda_kept_put(kernel->device, CUDA_KEPT_IMPORT, cuda_ipc_mapping_remove(memory), 0);
     } else {
-        cuda_ipc_exports_free(cuda_ipc_exports_sweep());
+        cuda_ipc_exports_leave(cuda_ipc_exports_sweep());
     }
+    cuda_kept_end(kernel); /* now if it can be: who exported memory may free it soon */
     cuda_guard_leave(&guard);
 }
 
@@ -492,7 +514,8 @@ static weft_status_t cuda_ipc_import_there(weft_kernel_t *kernel, const cuda_ipc
     uint8_t *there = (uint8_t *)((uintptr_t)memory + handle->offset);
     if (handle->offset > INT64_MAX || !cuda_ipc_reaches_to(memory, handle->offset + bytes) ||
         !cuda_ipc_mapping_add(there, memory)) {
-        cudaIpcCloseMemHandle(memory);
+        cuda_kept_put(kernel->device, CUDA_KEPT_IMPORT, memory, 0);
+        cuda_kept_end(kernel);
         return ipc_refused(kernel, "its memory is shorter than it says");
     }
     *memory_p = there;

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "cuda_alias.h"
 #include "cuda_errors.h"
+#include "cuda_kept.h"
 
 #define WORDS 64u
 #define WORD_BYTES 64u
@@ -122,7 +124,8 @@ static void cuda_memory_ranges_sweep(weft_kernel_t *kernel)
     }
 }
 
-weft_status_t cuda_pages_register(weft_kernel_t *kernel, const void *at, uint64_t bytes)
+static weft_status_t cuda_memory_register_in_place(weft_kernel_t *kernel, const void *at,
+                                                   uint64_t bytes)
 {
     const cuda_range_t span = cuda_memory_span_of(at, bytes);
     pthread_mutex_lock(&kernel->lock);
@@ -137,8 +140,22 @@ weft_status_t cuda_pages_register(weft_kernel_t *kernel, const void *at, uint64_
     return status;
 }
 
-void cuda_pages_unregister(weft_kernel_t *kernel, const void *at, uint64_t bytes)
+weft_status_t cuda_pages_register(weft_kernel_t *kernel, const void *at, uint64_t bytes,
+                                  ptrdiff_t *shift_p)
 {
+    cudaError_t error = cuda_alias_add(kernel, at, bytes, shift_p);
+    if (error != cudaSuccess) {
+        return cuda_memory_not_registered(kernel, error);
+    }
+    return *shift_p != 0 ? WEFT_OK : cuda_memory_register_in_place(kernel, at, bytes);
+}
+
+void cuda_pages_unregister(weft_kernel_t *kernel, const void *at, uint64_t bytes, ptrdiff_t shift)
+{
+    if (shift != 0) {
+        cuda_alias_drop(kernel, at, shift);
+        return;
+    }
     const cuda_range_t span = cuda_memory_span_of(at, bytes);
     pthread_mutex_lock(&kernel->lock);
     for (cuda_range_t *r = kernel->ranges; r != NULL; r = r->next) {
@@ -163,8 +180,11 @@ static void *cuda_memory_block_alloc(weft_kernel_t *kernel, uint64_t bytes)
         return NULL;
     }
     block->bytes = (bytes + 4095) / 4096 * 4096;
-    cudaError_t error =
-        cudaHostAlloc(&block->memory, block->bytes, cudaHostAllocPortable | cudaHostAllocMapped);
+    block->memory = cuda_kept_take(kernel, CUDA_KEPT_HOST, &block->bytes);
+    cudaError_t error = block->memory != NULL
+                            ? cudaSuccess
+                            : cudaHostAlloc(&block->memory, block->bytes,
+                                            cudaHostAllocPortable | cudaHostAllocMapped);
     if (error != cudaSuccess) {
         kernel->host->free(kernel->host, block);
         (void)cuda_failed(kernel, error, "allocating page-locked memory");
@@ -267,12 +287,21 @@ static void cuda_memory_words_close(weft_kernel_t *kernel)
 
 /* The device's -------------------------------------------------------------------------------------- */
 
+cudaError_t cuda_stream_urgent(cudaStream_t *stream)
+{
+    int least = 0, greatest = 0;
+    cudaError_t error = cudaDeviceGetStreamPriorityRange(&least, &greatest);
+    return error == cudaSuccess
+               ? cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, greatest)
+               : error;
+}
+
 static weft_status_t cuda_memory_alloc_stream_ensure(weft_kernel_t *kernel)
 {
     cudaError_t error = cudaSuccess;
     pthread_mutex_lock(&kernel->lock);
     if (kernel->alloc_stream == NULL) {
-        error = cudaStreamCreateWithFlags(&kernel->alloc_stream, cudaStreamNonBlocking);
+        error = cuda_stream_urgent(&kernel->alloc_stream);
     }
     pthread_mutex_unlock(&kernel->lock);
     return error == cudaSuccess ? WEFT_OK : cuda_failed(kernel, error, "making a stream");
@@ -337,12 +366,14 @@ void cuda_memory_close(weft_kernel_t *kernel)
         r->users = 0;
     }
     cuda_memory_ranges_sweep(kernel);
+    cuda_alias_close(kernel);
     while (kernel->blocks != NULL) {
         cuda_block_t *block = kernel->blocks;
         kernel->blocks = block->next;
         /* A block of a run that could not be ended is still the device's. */
-        cudaError_t error = block->used ? cudaSuccess : cudaFreeHost(block->memory);
-        (void)error;
+        if (!block->used) {
+            cuda_kept_put(kernel->device, CUDA_KEPT_HOST, block->memory, block->bytes);
+        }
         kernel->host->free(kernel->host, block);
     }
 }

@@ -7,11 +7,14 @@
 
 #include "cuda_instance.h"
 
-/* Registers the pages of a range, so that the device loads and stores them at the same address.
- * Pages with several users are registered once. The registration ends with cuda_pages_unregister()
- * with the same arguments. Errors: ERR_RESOURCE, ERR_SYSTEM. */
-weft_status_t cuda_pages_register(weft_kernel_t *kernel, const void *at, uint64_t bytes);
-void cuda_pages_unregister(weft_kernel_t *kernel, const void *at, uint64_t bytes);
+/* Registers the pages of a range, so that the device loads and stores them: shared pages at another
+ * address, which is *shift_p behind theirs (cuda_alias.h), private ones at the same, *shift_p = 0.
+ * The latter are registered once if they have several users, and the end of their registration
+ * waits for kernels. It ends with cuda_pages_unregister() with the same arguments.
+ * Errors: ERR_RESOURCE, ERR_SYSTEM, ERR_UNSUPPORTED. */
+weft_status_t cuda_pages_register(weft_kernel_t *kernel, const void *at, uint64_t bytes,
+                                  ptrdiff_t *shift_p);
+void cuda_pages_unregister(weft_kernel_t *kernel, const void *at, uint64_t bytes, ptrdiff_t shift);
 
 /* Allocates page-locked host memory that host and device access at the same address, aligned to
  * 128. Freed blocks are kept for the next user: the driver could wait for all kernels of the
@@ -25,6 +28,10 @@ void cuda_mapped_free(weft_kernel_t *kernel, void *memory);
 uint64_t *cuda_word_alloc(weft_kernel_t *kernel);
 void cuda_word_free(weft_kernel_t *kernel, uint64_t *word);
 
+/* Makes a stream of the highest priority for the plugin's own work: the device keeps it apart from
+ * streams of the application, whose kernels may wait for what it does. */
+cudaError_t cuda_stream_urgent(cudaStream_t *stream);
+
 /* Allocates and frees memory of the device in the order of a stream of its own, which no kernel
  * holds up; plain allocation waits for every kernel of the process. Nothing on the device uses
  * memory that is freed. Errors: ERR_RESOURCE, ERR_SYSTEM. Blocking: briefly. */
@@ -36,7 +43,7 @@ void cuda_device_free(weft_kernel_t *kernel, void *memory);
 weft_status_t cuda_device_write(weft_kernel_t *kernel, void *to, const void *from, uint64_t bytes);
 weft_status_t cuda_device_zero(weft_kernel_t *kernel, void *at, uint64_t bytes);
 
-/* Returns all of this memory to the driver, when the instance is destroyed. */
+/* Leaves all of this memory to the process (cuda_kept.h), when the instance is destroyed. */
 void cuda_memory_close(weft_kernel_t *kernel);
 
 /* Enables access to another device's memory. *can_p tells whether the driver knows a path.

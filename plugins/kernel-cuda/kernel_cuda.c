@@ -12,6 +12,7 @@
 #include "cuda_gpudirect.h"
 #include "cuda_instance.h"
 #include "cuda_ipc.h"
+#include "cuda_kept.h"
 #include "cuda_memory.h"
 #include "cuda_streams.h"
 #include "lanes_queue.h"
@@ -34,8 +35,9 @@ static const weft_option_t cuda_options[] = {
      .type = WEFT_OPT_INT,
      .offset = offsetof(cuda_config_t, threads),
      .value = "512",
-     .help = "threads of the block that runs a lane; a multiple of 32",
-     .min = 32,
+     .help = "threads of the block that runs a lane, of which 32 lead and do not copy; a multiple "
+             "of 32",
+     .min = 64,
      .max = CUDA_THREADS_MAX,
      .flags = WEFT_OPTION_LOCAL},
     {.name = "channels",
@@ -89,7 +91,8 @@ static void cuda_destroy(weft_kernel_t *kernel)
     }
     kernel->host->log(kernel->host, WEFT_LOG_DEBUG,
                       "CUDA device %d: %llu launches of plans, %llu runs", kernel->device,
-                      (unsigned long long)kernel->launches, (unsigned long long)kernel->runs);
+                      (unsigned long long)kernel->counts.launches,
+                      (unsigned long long)kernel->counts.runs);
     /* Nothing is there to close unless a plan was prepared. */
     if ((kernel->ranges != NULL || kernel->blocks != NULL || kernel->alloc_stream != NULL) &&
         cuda_context_enter(&kernel->contexts, kernel->device, &saved) == cudaSuccess) {
@@ -99,6 +102,8 @@ static void cuda_destroy(weft_kernel_t *kernel)
     }
     cuda_buffers_close(kernel);
     cuda_ipc_close(kernel);
+    cuda_kept_end(kernel);
+    cuda_device_close(kernel);
     pthread_mutex_destroy(&kernel->lock);
     kernel->host->free(kernel->host, kernel);
 }

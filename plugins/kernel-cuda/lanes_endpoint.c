@@ -29,21 +29,38 @@ static void lanes_endpoint_end_spans(weft_lanes_endpoint_t *end, const weft_lane
 
 static weft_status_t lanes_endpoint_end_register(weft_lanes_endpoint_t *end)
 {
-    weft_status_t status = cuda_pages_register(end->kernel, end->fifo, end->fifo_bytes);
+    weft_status_t status =
+        cuda_pages_register(end->kernel, end->fifo, end->fifo_bytes, &end->fifo_shift);
     if (status == WEFT_OK && end->payload_bytes > 0) {
-        status = cuda_pages_register(end->kernel, end->payloads, end->payload_bytes);
+        status = cuda_pages_register(end->kernel, end->payloads, end->payload_bytes,
+                                     &end->payload_shift);
         if (status != WEFT_OK) {
-            cuda_pages_unregister(end->kernel, end->fifo, end->fifo_bytes);
+            cuda_pages_unregister(end->kernel, end->fifo, end->fifo_bytes, end->fifo_shift);
         }
     }
     return status;
 }
 
+/* The port with the addresses that the device uses. */
+static weft_lanes_port_t lanes_endpoint_shift(const weft_lanes_endpoint_t *end,
+                                              const weft_lanes_port_t *port)
+{
+    weft_lanes_port_t there = *port;
+    there.fifo += end->fifo_shift;
+    if ((uintptr_t)port->lengths - (uintptr_t)port->fifo < end->fifo_bytes) {
+        there.lengths = (uint32_t *)(void *)((uint8_t *)port->lengths + end->fifo_shift);
+    }
+    if (port->on_device == 0) {
+        there.payloads += end->payload_bytes > 0 ? end->payload_shift : end->fifo_shift;
+    }
+    return there;
+}
+
 static void lanes_endpoint_end_forget(weft_lanes_endpoint_t *end)
 {
-    cuda_pages_unregister(end->kernel, end->fifo, end->fifo_bytes);
+    cuda_pages_unregister(end->kernel, end->fifo, end->fifo_bytes, end->fifo_shift);
     if (end->payload_bytes > 0) {
-        cuda_pages_unregister(end->kernel, end->payloads, end->payload_bytes);
+        cuda_pages_unregister(end->kernel, end->payloads, end->payload_bytes, end->payload_shift);
     }
     cuda_device_free(end->kernel, end->table);
 }
@@ -77,6 +94,10 @@ static weft_status_t lanes_endpoint_end_fill(weft_lanes_endpoint_t *end,
         lanes_endpoint_end_spans(end, port);
         status = lanes_endpoint_end_register(end);
     }
+    if (status == WEFT_OK) {
+        const weft_lanes_port_t there = lanes_endpoint_shift(end, port);
+        (void)lanes_image_port(&end->port, &there, at, why, sizeof why); /* looked at above */
+    }
     if (status == WEFT_OK && port->lengths == NULL) {
         status = lanes_endpoint_end_table(end);
         if (status != WEFT_OK) {
@@ -98,7 +119,7 @@ weft_status_t lanes_endpoint_open(weft_kernel_t *kernel, const weft_lanes_port_t
         return WEFT_ERR_RESOURCE;
     }
     end->kernel = kernel;
-    end->number = atomic_fetch_add(&kernel->ends, 1) + 1;
+    end->number = atomic_fetch_add(&kernel->counts.ends, 1) + 1;
     end->slot_bytes = port->slot_bytes;
     weft_status_t status = cuda_guard_enter(kernel, &guard);
     if (status == WEFT_OK) {

@@ -50,16 +50,19 @@ static weft_status_t handle_upload(weft_lanes_handle_t *handle, const weft_lanes
 
 /* Prepare ------------------------------------------------------------------------------------------ */
 
-/* All lanes must be on the device at once: they wait for each other. */
+/* All lanes of all ranks must be on the device at once: they wait for each other. */
 static weft_status_t handle_check_lanes(weft_kernel_t *kernel, const weft_lanes_program_t *program)
 {
-    return (uint64_t)program->channels * program->nlanes <= kernel->max_blocks
+    uint32_t sharers;
+    const uint32_t most = cuda_device_blocks(kernel, &sharers);
+    return (uint64_t)program->channels * program->nlanes <= most
                ? WEFT_OK
-               : kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0,
-                                         "a plan of %u lanes on %u channels: CUDA device %d holds "
-                                         "%u blocks of %u threads at once; lower plan.channels",
-                                         program->nlanes, program->channels, kernel->device,
-                                         kernel->max_blocks, kernel->threads);
+               : kernel->host->set_error(
+                     kernel->host, WEFT_ERR_UNSUPPORTED, 0,
+                     "a plan of %u lanes on %u channels: CUDA device %d holds %u blocks of %u "
+                     "threads at once, and %u ranks share it; lower plan.channels",
+                     program->nlanes, program->channels, kernel->device, kernel->max_blocks,
+                     kernel->threads, sharers);
 }
 
 static weft_status_t handle_fill(weft_lanes_handle_t *handle, const weft_lanes_program_t *program)

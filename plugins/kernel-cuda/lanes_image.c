@@ -20,6 +20,11 @@ static const char *lanes_image_refuse_operand(const weft_lanes_program_t *p,
     if (o->kind < WEFT_OPERAND_IN || o->kind > WEFT_OPERAND_TMP) {
         return "an operand is of no known kind";
     }
+    if (p->messages != 0) {
+        return o->kind != WEFT_OPERAND_TMP && o->index < p->messages
+                   ? NULL
+                   : "an operand names a message that does not exist";
+    }
     return o->chunks > 0 ? NULL : "an operand lies in a buffer without chunks";
 }
 
@@ -94,6 +99,9 @@ static const char *lanes_image_refuse_program(const weft_lanes_program_t *p)
     if (p->nlanes < 1 || p->nlanes > WEFT_LANE_MAX || p->largest_par < 1 || p->elem < 1 ||
         p->elem > 8 || p->channels < 1 || p->channels > LANES_BLOCKS_MAX / p->nlanes) {
         return "numbers of the program are out of range";
+    }
+    if (p->messages != 0 && (p->channels != 1 || p->pre != 0 || p->final != 0)) {
+        return "a bundle computes or has channels";
     }
     for (uint32_t l = 0; l < p->nlanes && why == NULL; l++) {
         why = lanes_image_refuse_lane(p, l);
@@ -280,6 +288,14 @@ bool lanes_image_fits(const lanes_image_t *image, const weft_lanes_call_t *call,
     if (call->segmentation.k < 1 || call->segmentation.slices < 1 ||
         call->segmentation.passes < 1) {
         snprintf(why, bytes, "the call has no passes");
+        return false;
+    }
+    if (call->nmessages != image->program.messages ||
+        (call->nmessages != 0 && call->segmentation.chunk != call->segmentation.slice)) {
+        snprintf(why, bytes,
+                 "the call has %llu messages in chunks of %llu elements, the program %u",
+                 (unsigned long long)call->nmessages, (unsigned long long)call->segmentation.chunk,
+                 image->program.messages);
         return false;
     }
     if (slice > slot_bytes) {

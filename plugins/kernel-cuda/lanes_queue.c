@@ -18,7 +18,7 @@ static weft_status_t queue_fill(weft_lanes_queue_t *queue)
     weft_kernel_t *kernel = queue->kernel;
     const uint64_t bytes = (LANES_BLOCKS_MAX + 1) * sizeof *queue->arrived;
     void *arrived = NULL;
-    cudaError_t error = cudaStreamCreateWithFlags(&queue->own, cudaStreamNonBlocking);
+    cudaError_t error = cuda_stream_urgent(&queue->own);
     if (error == cudaSuccess) {
         error = cudaEventCreateWithFlags(&queue->live.event, cudaEventDisableTiming);
     }
@@ -33,6 +33,9 @@ static weft_status_t queue_fill(weft_lanes_queue_t *queue)
         return WEFT_ERR_RESOURCE;
     }
     memset(queue->host_wait, 0, sizeof *queue->host_wait);
+    queue->flight =
+        (cuda_flight_t){.device = kernel->device, .own = queue->own, .last = queue->live.event};
+    cuda_flight_add(&queue->flight);
     weft_status_t status = cuda_device_alloc(kernel, bytes, &arrived);
     queue->arrived = arrived;
     return status == WEFT_OK ? cuda_device_zero(kernel, arrived, bytes) : status;
@@ -47,6 +50,7 @@ static void lanes_queue_event_free(cudaEvent_t event)
 static void queue_free(weft_lanes_queue_t *queue)
 {
     weft_kernel_t *kernel = queue->kernel;
+    cuda_flight_remove(&queue->flight);
     cudaError_t error = queue->own != NULL ? cudaStreamDestroy(queue->own) : cudaSuccess;
     (void)error;
     lanes_queue_event_free(queue->live.event);
@@ -158,6 +162,8 @@ cudaError_t lanes_queue_record(weft_lanes_queue_t *queue, const lanes_stream_t *
     if (error == cudaSuccess) {
         last->stream = target->number;
         last->capture = target->capture;
+        queue->flight.recorded |= target->capture == 0;
+        queue->flight.captured |= target->capture != 0;
     }
     return error;
 }
@@ -171,6 +177,17 @@ cudaError_t lanes_queue_query(const weft_lanes_queue_t *queue)
 
 /* Host waits -------------------------------------------------------------------------------------- */
 
+/* The launch would return when the wait is over, and the wait is over when the host has done what
+ * the caller puts behind the launch. */
+static weft_status_t queue_refuse_blocking(const weft_lanes_queue_t *queue)
+{
+    return queue->kernel->host->set_error(
+        queue->kernel->host, WEFT_ERR_UNSUPPORTED, 0,
+        "CUDA_LAUNCH_BLOCKING is set: the stream of this call has to wait for work of the host, "
+        "which "
+        "could not begin before the launch has returned; unset it, or call without a stream");
+}
+
 static weft_status_t lanes_queue_host_wait_launch(weft_lanes_queue_t *queue, void *const *stream,
                                                   uint64_t number, bool *captured_p)
 {
@@ -179,10 +196,15 @@ static weft_status_t lanes_queue_host_wait_launch(weft_lanes_queue_t *queue, voi
     if (status != WEFT_OK) {
         return status;
     }
+    if (queue->kernel->blocking && target.capture == 0) {
+        return queue_refuse_blocking(queue);
+    }
+    cuda_flight_launch_begin();
     cudaError_t error = lanes_queue_join(queue, &target);
     error = error == cudaSuccess ? cuda_launch_host_wait(queue->host_wait, number, target.stream)
                                  : error;
     error = error == cudaSuccess ? lanes_queue_record(queue, &target) : error;
+    cuda_flight_launch_end();
     *captured_p = target.capture != 0;
     return error == cudaSuccess
                ? WEFT_OK

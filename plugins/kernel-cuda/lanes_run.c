@@ -3,6 +3,7 @@
  * The table of the extension draft.weft.kernel.lanes/0. */
 #include "lanes_run.h"
 
+#include "cuda_device.h"
 #include "lanes_endpoint.h"
 #include "lanes_handle.h"
 #include "lanes_poll.h"
@@ -29,4 +30,5 @@ const weft_kernel_lanes_t cuda_lanes = {
     .host_wait_release = lanes_host_wait_release,
     .host_wait_cancel = lanes_host_wait_cancel,
     .endpoint_windows = lanes_endpoint_windows,
+    .share_device = cuda_device_share,
 };

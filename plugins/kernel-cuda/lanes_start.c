@@ -32,6 +32,10 @@ static weft_status_t lanes_start_buffers_check(const weft_lanes_handle_t *handle
     if (call->scalar_at != NULL && status == WEFT_OK) {
         status = cuda_check_access(kernel, call->scalar_at, "factor");
     }
+    for (uint64_t i = 0; i < call->nmessages && status == WEFT_OK; i++) {
+        const weft_lanes_message_t *m = &call->messages[i];
+        status = m->count > 0 ? cuda_check_access(kernel, m->memory, "message") : WEFT_OK;
+    }
     return status;
 }
 
@@ -156,7 +160,7 @@ static weft_status_t lanes_start_failure_clear(weft_lanes_handle_t *handle)
     return status;
 }
 
-/* Everything of a run but its vectors. */
+/* Everything of a run but its vectors and messages. */
 static weft_status_t lanes_start_job_prepare(weft_lanes_queue_t *queue, const weft_lanes_job_t *job,
                                              bool recorded, lanes_run_t *run)
 {
@@ -217,17 +221,26 @@ static void lanes_start_vectors_put(lanes_run_t *run, uint64_t **to, const weft_
     run->vectors.out_displs = lanes_start_vector_put(to, v->out_displs, call->nout);
 }
 
+static void lanes_start_messages_put(lanes_run_t *run, uint64_t **to, const weft_lanes_call_t *call)
+{
+    const uint64_t bytes = call->nmessages * sizeof *call->messages;
+    run->messages = (const weft_lanes_message_t *)(const void *)*to;
+    memcpy(*to, call->messages, bytes);
+    *to += bytes / sizeof **to;
+}
+
 static uint64_t lanes_start_launch_bytes(const weft_lanes_job_t *jobs, uint32_t njobs)
 {
     uint64_t bytes = njobs > 1 ? njobs * sizeof(lanes_run_copy_t) : 0;
     for (uint32_t i = 0; i < njobs; i++) {
-        bytes += lanes_start_vectors_words(jobs[i].call) * sizeof(uint64_t);
+        bytes += lanes_start_vectors_words(jobs[i].call) * sizeof(uint64_t) +
+                 jobs[i].call->nmessages * sizeof(weft_lanes_message_t);
     }
     return bytes;
 }
 
 /* Allocates the memory that the runs of a launch need beside themselves: a copy of each run, if they are
- * several, and their vectors. The last of them retains it. */
+ * several, their vectors and their messages. The last of them retains it. */
 static weft_status_t lanes_start_launch_retain(lanes_launch_t *launch, const weft_lanes_job_t *jobs,
                                                lanes_run_t *runs)
 {
@@ -248,6 +261,9 @@ static weft_status_t lanes_start_launch_retain(lanes_launch_t *launch, const wef
     for (uint32_t i = 0; i < njobs; i++) {
         if (lanes_start_vectors_words(jobs[i].call) > 0) {
             lanes_start_vectors_put(&runs[i], &words, jobs[i].call);
+        }
+        if (jobs[i].call->nmessages > 0) {
+            lanes_start_messages_put(&runs[i], &words, jobs[i].call);
         }
         if (njobs > 1) {
             copies[i].run = runs[i];
@@ -283,8 +299,8 @@ static weft_status_t lanes_start_launch(weft_lanes_queue_t *queue, const lanes_s
     }
     error =
         error == cudaSuccess ? cuda_launch_lanes(&launch, kernel->threads, target->stream) : error;
-    kernel->launches++;
-    kernel->runs += njobs;
+    kernel->counts.launches++;
+    kernel->counts.runs += njobs;
     return error == cudaSuccess ? WEFT_OK : lanes_stream_failed(queue, error, "starting a plan");
 }
 
@@ -352,8 +368,11 @@ static weft_status_t start(weft_lanes_queue_t *queue, void *const *stream, weft_
             lanes_start_job_prepare(queue, &jobs[ready], target.capture != 0, &queue->runs[ready]);
         ready += status == WEFT_OK;
     }
-    status =
-        status == WEFT_OK ? lanes_start_launch_all(queue, &target, jobs, njobs, &launched) : status;
+    if (status == WEFT_OK) {
+        cuda_flight_launch_begin();
+        status = lanes_start_launch_all(queue, &target, jobs, njobs, &launched);
+        cuda_flight_launch_end();
+    }
     if (status != WEFT_OK) {
         lanes_start_release_unused(queue, jobs, launched, ready);
         return status;

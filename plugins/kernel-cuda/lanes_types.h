@@ -6,6 +6,7 @@
 #define KERNEL_CUDA_LANES_TYPES_H
 
 #include "cuda_instance.h"
+#include "cuda_flight.h"
 #include "device/device_host_wait.h"
 #include "lanes_image.h"
 
@@ -36,8 +37,9 @@ struct weft_lanes_endpoint {
     uint64_t slot_bytes;
     lanes_port_t port; /* the port as the device sees it */
     const uint8_t *fifo, *payloads;
-    uint64_t fifo_bytes, payload_bytes; /* registered bytes; 0: none */
-    void *table;                        /* lanes_windows_t in memory of the device, or NULL */
+    uint64_t fifo_bytes, payload_bytes;  /* registered bytes; 0: none */
+    ptrdiff_t fifo_shift, payload_shift; /* from these to where the device sees them */
+    void *table;                         /* lanes_windows_t in memory of the device, or NULL */
 };
 
 /* The last work that a queue has enqueued. */
@@ -51,6 +53,7 @@ struct weft_lanes_queue {
     weft_kernel_t *kernel;
     weft_lanes_queue_t *next; /* in the list of deferred queues */
     cudaStream_t own;
+    cuda_flight_t flight; /* the same for others of the process */
     lanes_tail_t live, captured;
     uint64_t *arrived; /* memory of the device: one word for each possible number of blocks */
     lanes_host_wait_t *host_wait;

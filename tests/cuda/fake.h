@@ -5,6 +5,7 @@
 #define TESTS_CUDA_FAKE_H
 
 #include <pthread.h>
+#include <stdio.h>
 
 #include "tests/cuda/fake_cuda.h"
 
@@ -43,7 +44,8 @@ void fake_crew_end(void);
 extern pthread_mutex_t fake_lock;
 /* Under the lock, as all that follows unless it says otherwise: everybody who waits looks again. */
 void fake_changed(void);
-/* Until something changes. Ends the process when nothing has for long: `what` then never comes. */
+/* Until something changes. Ends the process when nothing has for long: `what` then never comes, and what
+ * stands in the streams says why. */
 void fake_wait(const char *what);
 
 /* A point in a stream: what is before it has been done, or not yet. */
@@ -60,8 +62,13 @@ void fake_point_drop(fake_point_t *point);
 
 typedef struct fake_step {
     struct fake_step *next;
+    const char *name;    /* of the work */
+    int device;          /* of its stream */
     fake_point_t *after; /* or NULL: first wait until it is passed */
     void (*work)(const void *arg);
+    uint64_t number;    /* among all of the process, in the order of the calls */
+    uint64_t ticket;    /* its place in the hardware queue */
+    bool issued;        /* it has left that */
     fake_point_t *mark; /* or NULL: then pass it */
     bool joined;        /* in a capture: the origin comes behind it */
     _Alignas(16) uint8_t arg[];
@@ -82,9 +89,39 @@ void fake_row_add(fake_row_t *row, fake_step_t *step);
 /* Frees the first. */
 void fake_row_drop(fake_row_t *row);
 
-/* Of a grid: runs block(arg, 0) to block(arg, n − 1) all at once, and returns when all have ended.
- * Without the lock. */
+/* Blocks (fake_blocks.c), without the lock --------------------------------------------------------- */
+
+/* Runs part(arg, 0) to part(arg, n − 1) all at once, and returns when all have ended. */
+void fake_together(void (*part)(const void *arg, uint32_t number), const void *arg, uint32_t n);
+enum { FAKE_BLOCKS_HELD = 4 }; /* blocks that a processor holds at once */
+/* The same for blocks of a kernel, as a step does it: each waits until the device has room for it, which it
+ * is given in the order of the calls. */
 void fake_blocks(void (*block)(const void *arg, uint32_t number), const void *arg, uint32_t n);
+/* The blocks that follow on this thread are those of a kernel of the device. */
+void fake_blocks_device(int device);
+/* Under the lock: which devices have no room. */
+void fake_blocks_tell(FILE *file);
+
+/* Hardware queues (fake_queues.c) ------------------------------------------------------------------ */
+
+typedef struct fake_queue fake_queue_t;
+
+/* The next one of the device for a stream of this priority. */
+fake_queue_t *fake_queue_of(int device, int priority);
+/* A step is behind all that the queue has. */
+void fake_queue_put(fake_queue_t *queue, fake_step_t *step);
+/* Waits until all before the step have been issued and the point it waits for is passed; issues it. */
+void fake_queue_issue(fake_queue_t *queue, fake_step_t *step);
+/* Waits until the queue has room, and no call waits for the context, which keeps others from launching. */
+void fake_queue_admit(const fake_queue_t *queue);
+uint32_t fake_queue_number(const fake_queue_t *queue);
+/* Under the lock: which calls wait for the context. */
+void fake_queues_tell(FILE *file);
+void fake_queues_free(void);
+
+/* Without the lock: what a call of this kind (FAKE_WAITS_*) waits for. Returns once all that was put into
+ * streams before has been done. */
+void fake_context_wait(uint32_t kind, const char *call);
 
 /* Streams (fake_streams.c) ------------------------------------------------------------------------- */
 
@@ -92,6 +129,8 @@ struct CUstream_st {
     struct CUstream_st *next;
     unsigned long long number; /* no other stream ever has it */
     int device;
+    int priority;
+    fake_queue_t *hardware;
     bool blocking; /* the legacy stream waits for it */
     fake_row_t queue;
     uint64_t put, done; /* steps so far */
@@ -104,16 +143,24 @@ struct CUstream_st {
 
 /* The stream of a handle, the special ones too; NULL: there is none. */
 cudaStream_t fake_stream_of(cudaStream_t handle);
+/* Waits until a step may be put into the stream, if it is not captured. */
+void fake_stream_admit(cudaStream_t stream);
 /* Puts a copy of the step, with a copy of its argument, into the stream; takes its points over. */
 cudaError_t fake_stream_put(cudaStream_t stream, const fake_step_t *step, const void *arg,
                             size_t bytes);
 
 /* Without the lock: puts a call of `work` with a copy of the argument into the stream. */
-cudaError_t fake_put(cudaStream_t stream, void (*work)(const void *arg), const void *arg,
-                     size_t bytes);
+#define fake_put(stream, work, arg, bytes) fake_put_as(#work, stream, work, arg, bytes)
+cudaError_t fake_put_as(const char *name, cudaStream_t stream, void (*work)(const void *arg),
+                        const void *arg, size_t bytes);
 /* The same for a kernel, which wants the current device to be the stream's. */
-cudaError_t fake_launch(cudaStream_t stream, void (*grid)(const void *arg), const void *arg,
-                        size_t bytes);
+#define fake_launch(stream, grid, arg, bytes) fake_launch_as(#grid, stream, grid, arg, bytes)
+cudaError_t fake_launch_as(const char *name, cudaStream_t stream, void (*grid)(const void *arg),
+                           const void *arg, size_t bytes);
+/* Under the lock: whether a step with a number up to this one is in a stream. */
+bool fake_streams_busy(uint64_t number);
+/* Under the lock: what stands in the streams. */
+void fake_streams_tell(FILE *file);
 /* Without the lock: waits for all that has been put into the stream. */
 cudaError_t fake_stream_settle(cudaStream_t stream);
 

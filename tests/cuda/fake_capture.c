@@ -127,7 +127,8 @@ cudaError_t fake_capture_join(cudaStream_t stream, fake_point_t *point)
     if (stream->capture == NULL) {
         stream_add(capture, stream);
     }
-    return fake_stream_put(stream, &(fake_step_t){.after = fake_point_share(point)}, NULL, 0);
+    const fake_step_t step = {.name = "the wait for an event", .after = fake_point_share(point)};
+    return fake_stream_put(stream, &step, NULL, 0);
 }
 
 static cudaError_t capture_begin(cudaStream_t handle, enum cudaStreamCaptureMode mode)

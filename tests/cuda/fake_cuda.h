@@ -5,7 +5,18 @@
  * are linked to it (kernel-cuda-fake), so that what they do is tested on machines without a device, and so
  * are test programs that have streams of their own. A host that follows a pointer to a device's memory
  * crashes. What a test may set and count is in `fake_cuda`; for programs that cannot, FAKE_CUDA in the
- * environment sets some of it: "devices=3 processors=1 free=1000000 wrong late no_dmabuf". */
+ * environment sets some of it: "devices=3 processors=1 free=1000000 wrong late no_dmabuf".
+ *
+ * It is as strict as a device may be (fake_queues.c, fake_blocks.c). A hang ends the process with the list
+ * of what stands in the streams. Words of FAKE_CUDA that change it:
+ *   waits=free     calls that wait for all kernels of the process: those that free (the default) …
+ *   waits=all      … those that allocate or register, and the first load of a kernel, too
+ *   waits=no       … none
+ *   depth=1024     launches that a hardware queue holds: the next one blocks its caller
+ *   patience=100   seconds without a change after which it is a hang
+ *   loose          none of it, and a hardware queue for each stream
+ * CUDA_DEVICE_MAX_CONNECTIONS (8) is the number of hardware queues of a device, and with
+ * CUDA_LAUNCH_BLOCKING=1 each launch waits for its kernel, as CUDA has them. */
 #ifndef TESTS_CUDA_FAKE_CUDA_H
 #define TESTS_CUDA_FAKE_CUDA_H
 
@@ -25,6 +36,20 @@ typedef struct fake_place {
     int device;
 } fake_place_t;
 
+/* Calls that wait until all kernels of the process have ended. */
+enum { FAKE_WAITS_FREE = 1, FAKE_WAITS_ALLOC = 2, FAKE_WAITS_LOAD = 4, FAKE_WAITS_ALL = 7 };
+
+/* What a device may do, and need not. */
+typedef struct fake_strict {
+    uint32_t waits; /* FAKE_WAITS_* */
+    uint32_t
+        connections; /* hardware queues of a device for each priority; 0: one for each stream */
+    uint32_t depth;  /* steps that a hardware queue holds; 0: any number */
+    bool blocking;   /* launches wait for their kernel */
+    bool resident;   /* blocks that do not fit on the device wait */
+    int patience;    /* seconds */
+} fake_strict_t;
+
 typedef struct fake_cuda {
     /* Set by the test. */
     bool no_driver;
@@ -37,6 +62,7 @@ typedef struct fake_cuda {
     bool no_dmabuf;    /* the driver gives out none */
     bool late;         /* what adapters write is not there before a flush */
     bool no_flush;     /* and the host has none */
+    bool no_mps;       /* processes on a device take turns */
     uint32_t hidden;   /* bit per device that others have and this process does not see */
     const char *fails; /* name of the call that fails once, with `error` … */
     int fails_after;   /* … after so many that do not */
@@ -46,9 +72,11 @@ typedef struct fake_cuda {
     bool swallow;                 /* launches do nothing */
     bool wrong;                   /* runs of plans leave one bit wrong in their result */
     size_t free_bytes, all_bytes; /* that a device says it has */
+    fake_strict_t strict;
     /* Counted. */
     _Atomic uint32_t contexts;        /* a bit for each device with a primary one */
     _Atomic uint32_t kernels, loaded; /* that a program has; that it asked the attributes of */
+    _Atomic uint32_t host_waits;      /* kernels that wait for the host */
     _Atomic uint32_t launches, combines, registrations, handles, dmabufs, flushes;
     _Atomic int registered, visible, allocated, streams, events, graphs, imported; /* alive */
 } fake_cuda_t;

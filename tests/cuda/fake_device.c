@@ -10,6 +10,8 @@
 fake_cuda_t fake_cuda = {
     .devices = 2, .capability = 90, .processors = 16, .free_bytes = 1000, .all_bytes = 5000};
 
+enum { CONNECTIONS = 8, CONNECTIONS_MOST = 32, DEPTH = 1024, PATIENCE_S = 100 };
+
 /* What follows `name` in the text, or NULL. */
 static const char *setting(const char *text, const char *name)
 {
@@ -17,14 +19,43 @@ static const char *setting(const char *text, const char *name)
     return at != NULL ? at + strlen(name) : NULL;
 }
 
+/* A number of the environment between 1 and `most`, else `unset`. */
+static int environment_number(const char *name, int unset, int most)
+{
+    const char *text = getenv(name);
+    const int number = text != NULL ? atoi(text) : 0;
+    return number < 1 ? unset : number > most ? most : number;
+}
+
+static void read_strictness(const char *text)
+{
+    fake_strict_t *s = &fake_cuda.strict;
+    const char *depth = setting(text, "depth="), *patience = setting(text, "patience=");
+    const int connections =
+        environment_number("CUDA_DEVICE_MAX_CONNECTIONS", CONNECTIONS, CONNECTIONS_MOST);
+    *s = (fake_strict_t){.waits = FAKE_WAITS_FREE,
+                         .connections = (uint32_t)connections,
+                         .depth = depth != NULL ? (uint32_t)atoi(depth) : DEPTH,
+                         .resident = true};
+    if (setting(text, "loose") != NULL) {
+        *s = (fake_strict_t){.waits = 0};
+    }
+    s->waits = setting(text, "waits=all") != NULL ? FAKE_WAITS_ALL : s->waits;
+    s->waits = setting(text, "waits=no") != NULL ? 0 : s->waits;
+    s->blocking = environment_number("CUDA_LAUNCH_BLOCKING", 0, 1) != 0;
+    s->patience = patience != NULL ? atoi(patience) : PATIENCE_S;
+}
+
 __attribute__((constructor)) static void read_environment(void)
 {
     const char *text = getenv("FAKE_CUDA");
     const char *devices = setting(text, "devices="), *bytes = setting(text, "free=");
     const char *processors = setting(text, "processors=");
+    read_strictness(text);
     fake_cuda.wrong = setting(text, "wrong") != NULL;
     fake_cuda.late = setting(text, "late") != NULL;
     fake_cuda.no_dmabuf = setting(text, "no_dmabuf") != NULL;
+    fake_cuda.no_mps = setting(text, "no_mps") != NULL;
     fake_cuda.devices = devices != NULL ? atoi(devices) : fake_cuda.devices;
     fake_cuda.processors = processors != NULL ? atoi(processors) : fake_cuda.processors;
     if (bytes != NULL) {
@@ -101,6 +132,9 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr which, int de
         break;
     case cudaDevAttrPageableMemoryAccessUsesHostPageTables:
         *value = !fake_cuda.not_pageable && !fake_cuda.migrates;
+        break;
+    case cudaDevAttrMpsEnabled:
+        *value = !fake_cuda.no_mps;
         break;
     case cudaDevAttrGPUDirectRDMASupported:
         *value = !fake_cuda.no_direct;

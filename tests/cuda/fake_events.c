@@ -49,7 +49,9 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t handle)
     }
     if (error == cudaSuccess) {
         fake_point_t *point = fake_point_new(fake_capture_number(stream));
-        error = fake_stream_put(stream, &(fake_step_t){.mark = fake_point_share(point)}, NULL, 0);
+        const fake_step_t step = {.name = "an event", .mark = fake_point_share(point)};
+        fake_stream_admit(stream);
+        error = fake_stream_put(stream, &step, NULL, 0);
         fake_point_drop(error == cudaSuccess ? event->point : point);
         event->point = error == cudaSuccess ? point : event->point;
     }
@@ -65,7 +67,9 @@ static cudaError_t wait_for(cudaStream_t stream, fake_point_t *point)
     if (fake_capture_spoil(stream->capture) != cudaSuccess) {
         return cudaErrorStreamCaptureIsolation;
     }
-    return fake_stream_put(stream, &(fake_step_t){.after = fake_point_share(point)}, NULL, 0);
+    const fake_step_t step = {.name = "the wait for an event", .after = fake_point_share(point)};
+    fake_stream_admit(stream);
+    return fake_stream_put(stream, &step, NULL, 0);
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned flags)

@@ -82,7 +82,7 @@ static void graph_run(const void *arg)
     graph->runs = true;
     const uint32_t rows = graph_reset(graph);
     pthread_mutex_unlock(&fake_lock);
-    fake_blocks(row_run, graph, rows);
+    fake_together(row_run, graph, rows);
     pthread_mutex_lock(&fake_lock);
     graph->runs = false;
     fake_graph_drop(graph);
@@ -101,7 +101,8 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t handle)
         error = cudaErrorNotSupported;
     }
     if (error == cudaSuccess) {
-        const fake_step_t step = {.work = graph_run};
+        const fake_step_t step = {.name = "a graph", .work = graph_run};
+        fake_stream_admit(stream);
         error = fake_stream_put(stream, &step, &exec->graph, sizeof(cudaGraph_t));
         exec->graph->users += error == cudaSuccess;
     }

@@ -29,8 +29,23 @@ char *dlerror(void)
     return text;
 }
 
+/* Kernels, of which each is loaded once: by the question whether it can be, else by its first launch. */
+enum { KERNEL_LANES, KERNEL_HOST_WAIT, KERNEL_COMBINE, KERNELS };
+
+static _Atomic bool kernel_loaded[KERNELS];
+
+static void kernel_load(uint32_t which, const char *call)
+{
+    if (!atomic_exchange(&kernel_loaded[which], true)) {
+        fake_context_wait(FAKE_WAITS_LOAD, call);
+    }
+}
+
 cudaError_t cuda_launch_usable(void)
 {
+    for (uint32_t k = 0; k < KERNELS; k++) {
+        kernel_load(k, __func__);
+    }
     return fake_answer(__func__);
 }
 
@@ -52,8 +67,8 @@ static void spoil(const lanes_run_t *run)
     }
 }
 
-/* What the launch names on the device is looked up when it begins; of runs, ports and
- * their windows, which are in memory, that stays. */
+/* What the launch names on the device is looked up when it begins; of runs, messages, ports and their
+ * windows, which are in memory, that stays. */
 static void launch_aim(lanes_launch_t *launch)
 {
     fake_memory_aim(launch, sizeof *launch);
@@ -61,6 +76,8 @@ static void launch_aim(lanes_launch_t *launch)
         lanes_run_t *run =
             launch->nruns == 1 ? &launch->run : (lanes_run_t *)(uintptr_t)&launch->runs[i].run;
         fake_memory_aim(run, sizeof *run);
+        fake_memory_aim((void *)(uintptr_t)run->messages,
+                        sizeof *run->messages * run->program.messages);
         const uint32_t nports = run->program.channels * run->program.nports;
         fake_memory_aim(run->ports, sizeof *run->ports * nports);
         for (uint32_t p = 0; p < nports; p++) {
@@ -85,6 +102,7 @@ cudaError_t cuda_launch_lanes(const lanes_launch_t *launch, uint32_t threads, cu
 {
     cudaError_t error = fake_answer(__func__);
     (void)threads;
+    kernel_load(KERNEL_LANES, __func__);
     atomic_fetch_add(&fake_cuda.launches, 1);
     if (error != cudaSuccess || fake_cuda.swallow) {
         return error;
@@ -97,15 +115,23 @@ typedef struct host_wait_args {
     uint64_t number;
 } host_wait_args_t;
 
-static void host_wait_grid(const void *arg)
+static void host_wait_block(const void *arg, uint32_t number)
 {
     const host_wait_args_t *args = arg;
+    (void)number;
     lanes_host_wait_run(args->host_wait, args->number);
+}
+
+static void host_wait_grid(const void *arg)
+{
+    fake_blocks(host_wait_block, arg, 1);
 }
 
 cudaError_t cuda_launch_host_wait(lanes_host_wait_t *wait, uint64_t number, cudaStream_t stream)
 {
     const host_wait_args_t args = {wait, number};
+    kernel_load(KERNEL_HOST_WAIT, __func__);
+    atomic_fetch_add(&fake_cuda.host_waits, 1);
     cudaError_t error = fake_answer(__func__);
     return error == cudaSuccess ? fake_launch(stream, host_wait_grid, &args, sizeof args) : error;
 }
@@ -113,7 +139,7 @@ cudaError_t cuda_launch_host_wait(lanes_host_wait_t *wait, uint64_t number, cuda
 cudaError_t cuda_launch_lanes_max(uint32_t threads, int *blocks_p)
 {
     (void)threads;
-    *blocks_p = 4;
+    *blocks_p = FAKE_BLOCKS_HELD;
     return fake_answer(__func__);
 }
 
@@ -127,9 +153,11 @@ typedef struct order {
     uint32_t blocks;
 } order_t;
 
-static void combine_grid(const void *arg)
+/* One block does the work of all, one after the other. */
+static void combine_block(const void *arg, uint32_t number)
 {
     order_t order = *(const order_t *)arg;
+    (void)number;
     fake_memory_aim(&order.combine, sizeof order.combine);
     if (order.combine.scalar != NULL) {
         order.combine.scalar = &order.scalar;
@@ -139,11 +167,17 @@ static void combine_grid(const void *arg)
     }
 }
 
+static void combine_grid(const void *arg)
+{
+    fake_blocks(combine_block, arg, 1);
+}
+
 cudaError_t cuda_launch_combine(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c,
                                 uint32_t blocks, cudaStream_t stream)
 {
     order_t order = {.combine = *c, .dtype = dtype, .op = op, .blocks = blocks};
     cudaError_t error = fake_answer(__func__);
+    kernel_load(KERNEL_COMBINE, __func__);
     atomic_fetch_add(&fake_cuda.combines, 1);
     if (c->pre_mask != 0 && c->scalar != NULL) {
         memcpy(&order.scalar, c->scalar, cuda_element(dtype));

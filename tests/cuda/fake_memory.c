@@ -221,6 +221,7 @@ cudaError_t cudaHostRegister(void *at, size_t bytes, unsigned flags)
 {
     cudaError_t error = unsafe(__func__);
     (void)flags;
+    fake_context_wait(FAKE_WAITS_ALLOC, __func__);
     pthread_mutex_lock(&lock);
     if (error == cudaSuccess && area_in((uintptr_t)at, (uintptr_t)at + bytes) != NULL) {
         error = fake_told(cudaErrorHostMemoryAlreadyRegistered);
@@ -240,6 +241,7 @@ cudaError_t cudaHostUnregister(void *at)
     if (error != cudaSuccess) {
         return error;
     }
+    fake_context_wait(FAKE_WAITS_FREE, __func__);
     area_t *area = area_take_away(at, true);
     if (area == NULL) {
         return cudaErrorHostMemoryNotRegistered;
@@ -260,6 +262,7 @@ cudaError_t cudaHostAlloc(void **at, size_t bytes, unsigned flags)
 {
     cudaError_t error = unsafe(__func__);
     (void)flags;
+    fake_context_wait(FAKE_WAITS_ALLOC, __func__);
     *at = error == cudaSuccess ? allocate(bytes) : NULL;
     if (*at == NULL) {
         return error == cudaSuccess ? cudaErrorMemoryAllocation : error;
@@ -274,6 +277,7 @@ cudaError_t cudaHostAlloc(void **at, size_t bytes, unsigned flags)
 cudaError_t cudaFreeHost(void *at)
 {
     cudaError_t error = unsafe(__func__);
+    fake_context_wait(FAKE_WAITS_FREE, __func__);
     area_t *area = error == cudaSuccess ? area_take_away(at, false) : NULL;
     if (area == NULL) {
         return error == cudaSuccess ? cudaErrorInvalidValue : error;
@@ -342,6 +346,7 @@ bool fake_memory_unmap(void *at)
 cudaError_t cudaMalloc(void **at, size_t bytes)
 {
     cudaError_t error = fake_answer(__func__);
+    fake_context_wait(FAKE_WAITS_ALLOC, __func__);
     int fd = error == cudaSuccess ? memfd_create("device", MFD_CLOEXEC) : -1;
     *at = NULL;
     if (fd >= 0 && ftruncate(fd, (off_t)bytes) == 0) {
@@ -359,10 +364,12 @@ cudaError_t cudaMalloc(void **at, size_t bytes)
 /* Waits for everything on the device, as CUDA does: what is freed may be in use. */
 cudaError_t cudaFree(void *at)
 {
-    cudaError_t error = at != NULL ? cudaDeviceSynchronize() : cudaSuccess;
+    const bool all = (fake_cuda.strict.waits & FAKE_WAITS_FREE) != 0;
+    cudaError_t error = at == NULL ? cudaSuccess : all ? unsafe(__func__) : cudaDeviceSynchronize();
     if (at == NULL || error != cudaSuccess) {
         return error;
     }
+    fake_context_wait(FAKE_WAITS_FREE, __func__);
     if (!fake_memory_unmap(at)) {
         return cudaErrorInvalidValue;
     }
@@ -375,6 +382,7 @@ cudaError_t cudaFree(void *at)
 cudaError_t cudaMallocAsync(void **at, size_t bytes, cudaStream_t stream)
 {
     cudaError_t error = captured(stream) ? cudaErrorNotSupported : unsafe(__func__);
+    fake_context_wait(FAKE_WAITS_ALLOC, __func__);
     void *real = error == cudaSuccess ? allocate(bytes) : NULL;
     *at = real != NULL ? area_add_apart(real, bytes, fake_device(), -1) : NULL;
     if (*at == NULL) {
@@ -474,10 +482,17 @@ typedef struct fill {
     size_t bytes;
 } fill_t;
 
-static void fill_work(const void *arg)
+static void fill_block(const void *arg, uint32_t number)
 {
     const fill_t *fill = arg;
+    (void)number;
     memset(fill->to, fill->value, fill->bytes);
+}
+
+/* A kernel, as CUDA has it. */
+static void fill_work(const void *arg)
+{
+    fake_blocks(fill_block, arg, 1);
 }
 
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)

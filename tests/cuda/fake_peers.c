@@ -122,6 +122,7 @@ cudaError_t cudaIpcOpenMemHandle(void **at, cudaIpcMemHandle_t bytes, unsigned f
 
 cudaError_t cudaIpcCloseMemHandle(void *at)
 {
+    fake_context_wait(FAKE_WAITS_FREE, __func__);
     pthread_mutex_lock(&lock);
     import_t **link = &imports, *import;
     while ((import = *link) != NULL && import->at != at) {

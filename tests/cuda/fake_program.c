@@ -134,7 +134,7 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks,
     (void)threads;
     (void)shared;
     (void)flags;
-    *blocks = 4;
+    *blocks = FAKE_BLOCKS_HELD;
     return fake_answer(__func__);
 }
 
@@ -153,30 +153,16 @@ cudaError_t cudaDeviceReset(void)
     return cudaDeviceSynchronize();
 }
 
-/* Streams have no priorities. */
 cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
 {
     *least = 0;
-    *greatest = 0;
+    *greatest = -5;
     return fake_answer(__func__);
-}
-
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority)
-{
-    (void)priority;
-    return cudaStreamCreateWithFlags(stream, flags);
 }
 
 cudaError_t cudaStreamCreate(cudaStream_t *stream)
 {
     return cudaStreamCreateWithFlags(stream, cudaStreamDefault);
-}
-
-cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority)
-{
-    (void)stream;
-    *priority = 0;
-    return fake_answer(__func__);
 }
 
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags)

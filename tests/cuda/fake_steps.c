@@ -9,8 +9,6 @@
 
 #include "tests/cuda/fake.h"
 
-#define PATIENCE_S 100 /* nothing at all changes for so long */
-
 pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t change = PTHREAD_COND_INITIALIZER;
 
@@ -25,9 +23,13 @@ void fake_wait(const char *what)
 {
     struct timespec end;
     clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_sec += PATIENCE_S;
+    end.tv_sec += fake_cuda.strict.patience;
     if (pthread_cond_timedwait(&change, &fake_lock, &end) != 0) {
-        fprintf(stderr, "fake_cuda: %s has not come for %d seconds\n", what, PATIENCE_S);
+        fprintf(stderr, "fake_cuda: hang: %s has not come for %d seconds\n", what,
+                fake_cuda.strict.patience);
+        fake_queues_tell(stderr);
+        fake_blocks_tell(stderr);
+        fake_streams_tell(stderr);
         abort();
     }
 }
@@ -65,6 +67,7 @@ void fake_step_do(const fake_step_t *step)
     }
     if (step->work != NULL) {
         pthread_mutex_unlock(&fake_lock);
+        fake_blocks_device(step->device);
         step->work(step->arg);
         pthread_mutex_lock(&fake_lock);
     }
@@ -104,40 +107,4 @@ void fake_row_drop(fake_row_t *row)
     fake_point_drop(step->after);
     fake_point_drop(step->mark);
     free(step);
-}
-
-/* Grids -------------------------------------------------------------------------------------------- */
-
-typedef struct grid {
-    void (*block)(const void *arg, uint32_t number);
-    const void *arg;
-    uint32_t next, running;
-} grid_t;
-
-static void grid_block(void *arg)
-{
-    grid_t *grid = arg;
-    pthread_mutex_lock(&fake_lock);
-    const uint32_t number = grid->next++;
-    pthread_mutex_unlock(&fake_lock);
-    grid->block(grid->arg, number);
-    pthread_mutex_lock(&fake_lock);
-    if (--grid->running == 0) {
-        fake_changed();
-    }
-    pthread_mutex_unlock(&fake_lock);
-}
-
-void fake_blocks(void (*block)(const void *arg, uint32_t number), const void *arg, uint32_t n)
-{
-    grid_t grid = {.block = block, .arg = arg, .running = n};
-    for (uint32_t i = 1; i < n; i++) {
-        fake_crew_run(grid_block, &grid);
-    }
-    grid_block(&grid);
-    pthread_mutex_lock(&fake_lock);
-    while (grid.running > 0) {
-        fake_wait("the end of a kernel");
-    }
-    pthread_mutex_unlock(&fake_lock);
 }

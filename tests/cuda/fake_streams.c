@@ -29,6 +29,7 @@ static void stream_work(void *arg)
     cudaStream_t stream = arg;
     pthread_mutex_lock(&fake_lock);
     while (stream->queue.first != NULL) {
+        fake_queue_issue(stream->hardware, stream->queue.first);
         fake_step_do(stream->queue.first);
         fake_row_drop(&stream->queue);
         stream->done++;
@@ -50,11 +51,14 @@ cudaError_t fake_stream_put(cudaStream_t stream, const fake_step_t *what, const 
         fake_point_drop(what->mark);
         return error;
     }
-    fake_row_add(stream->capture != NULL ? stream->row : &stream->queue,
-                 fake_step_new(what, arg, bytes));
+    fake_step_t *step = fake_step_new(what, arg, bytes);
+    step->device = stream->device;
     if (stream->capture != NULL) {
+        fake_row_add(stream->row, step);
         return cudaSuccess;
     }
+    fake_queue_put(stream->hardware, step);
+    fake_row_add(&stream->queue, step);
     stream->put++;
     if (!stream->working) {
         stream->working = true;
@@ -63,39 +67,82 @@ cudaError_t fake_stream_put(cudaStream_t stream, const fake_step_t *what, const 
     return cudaSuccess;
 }
 
+void fake_stream_admit(cudaStream_t stream)
+{
+    if (stream->capture == NULL) {
+        fake_queue_admit(stream->hardware);
+    }
+}
+
 static cudaError_t put(cudaStream_t handle, const fake_step_t *step, const void *arg, size_t bytes,
-                       bool here)
+                       bool launch)
 {
     pthread_mutex_lock(&fake_lock);
     cudaStream_t stream = fake_stream_of(handle);
     cudaError_t error = cudaErrorInvalidResourceHandle;
-    if (stream != NULL && (!here || stream->device == fake_device())) {
+    if (stream != NULL && (!launch || stream->device == fake_device())) {
+        fake_stream_admit(stream);
         error = fake_stream_put(stream, step, arg, bytes);
+    }
+    if (error == cudaSuccess && launch && fake_cuda.strict.blocking && stream->capture == NULL) {
+        for (const uint64_t until = stream->put; stream->done < until;) {
+            fake_wait("the end of a kernel, which its launch waits for,");
+        }
     }
     pthread_mutex_unlock(&fake_lock);
     return error;
 }
 
-cudaError_t fake_put(cudaStream_t stream, void (*work)(const void *arg), const void *arg,
-                     size_t bytes)
+cudaError_t fake_put_as(const char *name, cudaStream_t stream, void (*work)(const void *arg),
+                        const void *arg, size_t bytes)
 {
-    return put(stream, &(fake_step_t){.work = work}, arg, bytes, false);
+    return put(stream, &(fake_step_t){.name = name, .work = work}, arg, bytes, false);
 }
 
-cudaError_t fake_launch(cudaStream_t stream, void (*grid)(const void *arg), const void *arg,
-                        size_t bytes)
+cudaError_t fake_launch_as(const char *name, cudaStream_t stream, void (*grid)(const void *arg),
+                           const void *arg, size_t bytes)
 {
-    return put(stream, &(fake_step_t){.work = grid}, arg, bytes, true);
+    return put(stream, &(fake_step_t){.name = name, .work = grid}, arg, bytes, true);
+}
+
+bool fake_streams_busy(uint64_t number)
+{
+    for (cudaStream_t stream = all; stream != NULL; stream = stream->next) {
+        if (stream->queue.first != NULL && stream->queue.first->number <= number) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void fake_streams_tell(FILE *file)
+{
+    for (cudaStream_t stream = all; stream != NULL; stream = stream->next) {
+        const fake_step_t *step = stream->queue.first;
+        if (step == NULL) {
+            continue;
+        }
+        fprintf(file,
+                "fake_cuda: device %d, hardware queue %u, stream %llu: %s %s (step %llu of the "
+                "process); %llu steps in the stream\n",
+                stream->device, fake_queue_number(stream->hardware), stream->number, step->name,
+                step->issued          ? "runs"
+                : step->after != NULL ? "waits in the queue or for its event"
+                                      : "waits in the queue",
+                (unsigned long long)step->number, (unsigned long long)(stream->put - stream->done));
+    }
 }
 
 /* Streams ------------------------------------------------------------------------------------------ */
 
-static cudaStream_t stream_make(int device, bool blocking)
+static cudaStream_t stream_make(int device, int priority, bool blocking)
 {
     static unsigned long long count;
     cudaStream_t stream = calloc(1, sizeof *stream);
     stream->number = ++count;
     stream->device = device;
+    stream->priority = priority;
+    stream->hardware = fake_queue_of(device, priority);
     stream->blocking = blocking;
     stream->next = all;
     all = stream;
@@ -113,7 +160,7 @@ cudaStream_t fake_stream_of(cudaStream_t handle)
         special = &per_thread[device];
     }
     if (special != NULL) {
-        *special = *special == NULL ? stream_make(device, true) : *special;
+        *special = *special == NULL ? stream_make(device, 0, true) : *special;
         return *special;
     }
     cudaStream_t stream = all;
@@ -123,14 +170,14 @@ cudaStream_t fake_stream_of(cudaStream_t handle)
     return stream;
 }
 
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
+static cudaError_t stream_create(cudaStream_t *stream, unsigned flags, int priority,
+                                 cudaError_t error)
 {
-    cudaError_t error = fake_answer(__func__);
     if (error != cudaSuccess) {
         return error;
     }
     pthread_mutex_lock(&fake_lock);
-    *stream = stream_make(fake_device(), (flags & cudaStreamNonBlocking) == 0);
+    *stream = stream_make(fake_device(), priority, (flags & cudaStreamNonBlocking) == 0);
     pthread_mutex_unlock(&fake_lock);
     atomic_fetch_add(&fake_cuda.streams, 1);
     return cudaSuccess;
@@ -207,6 +254,15 @@ cudaError_t cudaStreamGetId(cudaStream_t handle, unsigned long long *number)
     return stream != NULL ? cudaSuccess : cudaErrorInvalidResourceHandle;
 }
 
+cudaError_t cudaStreamGetPriority(cudaStream_t handle, int *priority)
+{
+    pthread_mutex_lock(&fake_lock);
+    cudaStream_t stream = fake_stream_of(handle);
+    *priority = stream != NULL ? stream->priority : *priority;
+    pthread_mutex_unlock(&fake_lock);
+    return stream != NULL ? fake_answer(__func__) : cudaErrorInvalidResourceHandle;
+}
+
 cudaError_t cudaStreamGetDevice(cudaStream_t handle, int *device)
 {
     pthread_mutex_lock(&fake_lock);
@@ -214,6 +270,17 @@ cudaError_t cudaStreamGetDevice(cudaStream_t handle, int *device)
     *device = stream != NULL ? stream->device : *device;
     pthread_mutex_unlock(&fake_lock);
     return stream != NULL ? cudaSuccess : cudaErrorInvalidResourceHandle;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
+{
+    return stream_create(stream, flags, 0, fake_answer(__func__));
+}
+
+/* Priorities are −5 to 0. */
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority)
+{
+    return stream_create(stream, flags, priority, fake_answer(__func__));
 }
 
 static void all_settle(int device)
@@ -254,4 +321,5 @@ __attribute__((destructor)) static void end(void)
     while (all != NULL) {
         stream_free(all);
     }
+    fake_queues_free();
 }

@@ -128,6 +128,44 @@ static int keep_order(desk_t *desk)
     return wrong;
 }
 
+/* Calls of which no like was made before, one behind the other, in a process whose streams share a hardware
+ * queue and in which all calls of the driver that may wait for kernels do. */
+static int call_first(desk_t *desk)
+{
+    int32_t in[COUNT], out[2][COUNT];
+    uint32_t rank = desk->rank;
+    int wrong = 0;
+    streams_fill(in, rank, 3);
+    NEED(put(desk, in) && sum(desk, 0) == WEFT_OK && get(desk, out[0]));
+    NEED(weft_broadcast(desk->out, desk->out, COUNT, WEFT_INT32, 0, desk->comm, desk->call) ==
+         WEFT_OK);
+    for (uint64_t count = 1; count < COUNT; count *= 4) {
+        NEED(weft_all_reduce(desk->in, desk->in, count, WEFT_INT32, WEFT_MAX, desk->comm,
+                             desk->call) == WEFT_OK);
+    }
+    NEED(get(desk, out[1]) && settle(desk));
+    NEED(streams_is_sum(out[0], desk->n, 3) && streams_is_sum(out[1], desk->n, 3));
+    NEED(atomic_load(&fake_cuda.host_waits) == 0);
+    return wrong;
+}
+
+static void a_first_call_is_a_launch_where_streams_share_a_queue(void **state)
+{
+    desk_work_t work = call_first;
+    ranks_job_t job = {.nranks = 2,
+                       .settings = settings,
+                       .settings_count = SETTINGS,
+                       .work = at_desk,
+                       .arg = &work};
+    const fake_strict_t strict = fake_cuda.strict;
+    (void)state;
+    fake_cuda.strict.connections = 1;
+    fake_cuda.strict.waits = FAKE_WAITS_ALL;
+    const int wrong = ranks_run_processes(&job, 120, -1);
+    fake_cuda.strict = strict;
+    assert_int_equal(wrong, 0);
+}
+
 static void operations_take_their_place_in_a_stream(void **state)
 {
     (void)state;
@@ -270,9 +308,12 @@ static int replay(desk_t *desk, bool warm)
     if (warm) {
         NEED(warm_up(desk) == WEFT_OK);
     }
+    streams_meet();
+    const uint32_t waits = atomic_load(&fake_cuda.host_waits);
     NEED(cudaStreamBeginCapture(desk->stream[0], cudaStreamCaptureModeThreadLocal) == cudaSuccess);
     NEED(put(desk, in) && sum(desk, 0) == WEFT_OK && sum(desk, 0) == WEFT_OK && get(desk, out));
     NEED(cudaStreamEndCapture(desk->stream[0], &graph) == cudaSuccess);
+    NEED(atomic_load(&fake_cuda.host_waits) == waits);
     NEED(cudaGraphInstantiate(&exec, graph, 0) == cudaSuccess);
     for (int i = 0; i < 10; i++) {
         streams_fill(in, rank, i);
@@ -290,7 +331,7 @@ static int replay_launches(desk_t *desk)
     return replay(desk, true);
 }
 
-static int replay_gates(desk_t *desk)
+static int replay_first(desk_t *desk)
 {
     return replay(desk, false);
 }
@@ -299,7 +340,7 @@ static void a_graph_is_replayed_with_new_data(void **state)
 {
     (void)state;
     run(2, replay_launches);
-    run(2, replay_gates);
+    run(2, replay_first);
 }
 
 /* Failures ----------------------------------------------------------------------------------------- */
@@ -373,6 +414,11 @@ static int give_up(desk_t *desk)
     uint32_t rank = desk->rank;
     int wrong = 0;
     NEED(warm_up(desk) == WEFT_OK);
+    /* A first message would wait for its peer to connect. */
+    NEED((rank == 0
+              ? weft_recv(desk->in, COUNT, WEFT_INT32, 1, desk->comm, desk->call)
+              : weft_send(desk->in, COUNT, WEFT_INT32, 0, desk->comm, desk->call)) == WEFT_OK);
+    NEED(settle(desk));
     streams_meet();
     if (rank == 0) {
         NEED(sum(desk, 0) == WEFT_OK);
@@ -448,6 +494,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         /* Processes first: they begin without threads of the runtime. */
         cmocka_unit_test(a_rank_that_is_killed_ends_a_launch),
+        cmocka_unit_test(a_first_call_is_a_launch_where_streams_share_a_queue),
         cmocka_unit_test(operations_take_their_place_in_a_stream),
         cmocka_unit_test(a_communicator_keeps_its_order_in_two_streams),
         cmocka_unit_test(communicators_have_streams_of_their_own),

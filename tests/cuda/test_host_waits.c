@@ -2,6 +2,7 @@
  *
  * Gates: streams that wait for the host. */
 #include <sched.h>
+#include <stdlib.h>
 
 #include "tests/cuda/bench.h"
 
@@ -141,6 +142,25 @@ static void a_gate_that_cannot_be_put_is_an_error(void **state)
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, open_all, close_all)
 
+/* The launch would wait for the host, which does its part behind the launch. */
+static void a_launch_that_waits_for_its_kernel_is_refused(void **state)
+{
+    weft_kernel_t *first = bench.kernel;
+    weft_lanes_queue_t *queue = NULL;
+    bool recorded = false;
+    (void)state;
+    assert_int_equal(setenv("CUDA_LAUNCH_BLOCKING", "1", 1), 0);
+    assert_int_equal(bench_create(NULL), WEFT_OK);
+    assert_int_equal(unsetenv("CUDA_LAUNCH_BLOCKING"), 0);
+    assert_int_equal(bench.lanes->queue_open(bench.kernel, &queue), WEFT_OK);
+    assert_int_equal(bench.lanes->host_wait_enqueue(queue, (void *const *)&stream[0], 1, &recorded),
+                     WEFT_ERR_UNSUPPORTED);
+    bench_said("CUDA_LAUNCH_BLOCKING is set");
+    bench.lanes->queue_close(queue);
+    bench.ops->destroy(bench.kernel);
+    bench.kernel = first;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +170,7 @@ int main(void)
         CASE(a_broken_queue_holds_nothing_up),
         CASE(a_queue_may_be_closed_before_streams_come_to_its_gates),
         CASE(a_gate_that_cannot_be_put_is_an_error),
+        CASE(a_launch_that_waits_for_its_kernel_is_refused),
     };
     return bench_main(tests);
 }

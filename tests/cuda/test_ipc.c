@@ -251,6 +251,25 @@ static void unless_the_driver_refuses_it(void **state)
     share->export_free(kernel[0], memory);
 }
 
+static void processes_that_take_turns_on_a_device_are_told_the_remedy(void **state)
+{
+    ask_t ask;
+    void *memory = exported(&ask);
+    (void)state;
+    ask.place[WEFT_HOST_IDENTITY_BYTES] ^= 1; /* another process, the same device */
+    assert_int_equal(share->can_access(kernel[0], ask.place), WEFT_OK);
+    assert_null(strstr(fake.log, "MPS"));
+    fake_cuda.no_mps = true;
+    assert_int_equal(share->can_access(kernel[0], ask.place), WEFT_OK);
+    const char *told = strstr(fake.log, "share CUDA device 0 without MPS");
+    assert_non_null(told);
+    assert_non_null(strstr(told, "nvidia-cuda-mps-control"));
+    assert_int_equal(share->can_access(kernel[0], ask.place), WEFT_OK);
+    assert_null(strstr(told + 1, "share CUDA device 0")); /* once */
+    fake_cuda.no_mps = false;
+    share->export_free(kernel[0], memory);
+}
+
 static void what_strangers_write_is_refused(void **state)
 {
     uint8_t place[WEFT_IPC_LOCATION_BYTES] = {0}, token[WEFT_IPC_HANDLE_BYTES] = {0};
@@ -461,6 +480,8 @@ int main(void)
             memory_of_a_device_that_the_other_process_does_not_see_is_opened, open_kernels,
             close_kernels),
         cmocka_unit_test_setup_teardown(unless_the_driver_refuses_it, open_kernels, close_kernels),
+        cmocka_unit_test_setup_teardown(processes_that_take_turns_on_a_device_are_told_the_remedy,
+                                        open_kernels, close_kernels),
         cmocka_unit_test_setup_teardown(what_strangers_write_is_refused, open_kernels,
                                         close_kernels),
         cmocka_unit_test_setup_teardown(what_strangers_write_between_processes_is_refused,

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What kernel-cuda does on the host: the words for missing devices, where combinations are computed,
- * which pages are registered, and that no failure of the runtime leaves anything behind. */
+ * What kernel-cuda does on the host: where combinations are computed, which pages are registered, and
+ * that no failure of the runtime leaves anything behind. */
 #include <stdlib.h>
-
-#include <weft/plugin/memory.h>
+#include <sys/mman.h>
 
 #include "tests/cuda/bench.h"
 #include "tests/support/kernel_reference.h"
@@ -14,77 +13,6 @@
 static float source[2][ELEMENTS], result[ELEMENTS];
 static _Alignas(4096) uint8_t fifo[16 * 4096];
 static plan_t plan;
-
-/* Devices ------------------------------------------------------------------------------------------ */
-
-static void refused(const char *setting, weft_status_t status, const char *cause, const char *help)
-{
-    assert_int_equal(bench_create(setting), status);
-    bench_says(cause);
-    bench_says(help);
-    assert_int_equal(atomic_load(&bench.fake.live), 0);
-    bench_reset();
-}
-
-static void a_machine_without_driver_or_device_is_told_what_helps(void **state)
-{
-    static const struct {
-        cudaError_t error;
-        const char *cause, *help;
-    } cases[] = {
-        {cudaErrorInsufficientDriver, "older than this build needs", "update the NVIDIA driver"},
-        {cudaErrorNoDevice, "finds no CUDA device", "CUDA_VISIBLE_DEVICES"},
-        {cudaErrorDevicesUnavailable, "busy or its compute mode forbids", "nvidia-smi"},
-        {cudaErrorOperatingSystem, "the system refuses the device", "/dev/nvidia"},
-        {cudaErrorUnknown, "an error", "core.kernel = kernel-cpu"},
-    };
-    (void)state;
-    bench_reset();
-    fake_cuda.no_driver = true;
-    refused(NULL, WEFT_ERR_UNSUPPORTED, "no CUDA driver on this machine", "kernel-cpu");
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        fake_cuda.no_device = cases[i].error;
-        refused(NULL, WEFT_ERR_UNSUPPORTED, cases[i].cause, cases[i].help);
-    }
-    fake_cuda.capability = 61;
-    refused(NULL, WEFT_ERR_UNSUPPORTED, "compute capability 6.1 is below 7.5", "kernel-cpu");
-    fake_cuda.fails = "cuda_launch_usable";
-    fake_cuda.error = cudaErrorNoKernelImageForDevice;
-    refused(NULL, WEFT_ERR_UNSUPPORTED, "no code for the device", "WEFT_CUDA_ARCHITECTURES");
-    fake_cuda.fails = "cuda_launch_lanes_max";
-    fake_cuda.error = cudaErrorMemoryAllocation;
-    refused(NULL, WEFT_ERR_UNSUPPORTED, "no memory left for another context", "kernel-cpu");
-    refused("device=2", WEFT_ERR_CONFIG, "device = 2", "0 to 1");
-    refused("device=first", WEFT_ERR_CONFIG, "device = first", "expected auto, the number");
-    refused("device=modulo:", WEFT_ERR_CONFIG, "device = modulo:", "modulo:N");
-    refused("device=modulo:-1", WEFT_ERR_CONFIG, "device = modulo:-1", "modulo:N");
-}
-
-static void the_named_device_is_used_and_the_callers_stays_current(void **state)
-{
-    (void)state;
-    bench_reset();
-    assert_int_equal(bench_create("device=1"), WEFT_OK);
-    assert_int_equal(bench_device(), 0);
-    bench_close(state);
-}
-
-/* Eight ranks share a device by default: the fake one holds 64 blocks. */
-static void channels_leave_room_for_other_ranks(void **state)
-{
-    static const struct {
-        const char *option;
-        uint32_t channels;
-    } cases[] = {{NULL, 8}, {"channels=0", 8}, {"channels=40", 40}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        weft_kernel_props_t props = {.size = sizeof props};
-        bench_reset();
-        assert_int_equal(bench_create(cases[i].option), WEFT_OK);
-        assert_int_equal(bench.ops->props(bench.kernel, &props), WEFT_OK);
-        assert_int_equal(props.channels, cases[i].channels);
-        bench_close(state);
-    }
-}
 
 /* Combinations ------------------------------------------------------------------------------------- */
 
@@ -276,6 +204,32 @@ static void fifos_that_share_pages_are_registered_once(void **state)
     assert_int_equal(atomic_load(&fake_cuda.registered), 0);
 }
 
+/* As the driver would wait for kernels that wait for this rank. */
+static void shared_pages_stay_registered_when_their_fifo_is_gone(void **state)
+{
+#if defined(WEFT_TSAN) || defined(__SANITIZE_THREAD__)
+    print_message("left out: for TSan no memory is mapped twice, and none stays registered\n");
+    skip();
+#endif
+    const size_t bytes = 4 * FIFO_BYTES;
+    const uint32_t before = atomic_load(&fake_cuda.registrations);
+    uint8_t *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    (void)state;
+    assert_true(pages != MAP_FAILED);
+    plan_open(&plan, PLAN_SENDS, pages + 512);
+    plan.in[999] = 3;
+    assert_int_equal(plan_run(&plan), WEFT_OK);
+    uint32_t filled = 0;
+    for (size_t i = 0; i < bytes; i++) {
+        filled += pages[i] != 0;
+    }
+    assert_true(filled > 0); /* the host finds at its address what the device wrote at the other */
+    assert_int_equal(atomic_load(&fake_cuda.registrations), before + 1);
+    plan_close(&plan);
+    assert_int_equal(munmap(pages, bytes), 0);
+    assert_int_equal(atomic_load(&fake_cuda.registered), 1); /* until the kernel ends */
+}
+
 static void payloads_may_lie_apart(void **state)
 {
     static _Alignas(4096) uint8_t far[SLOTS * 8192];
@@ -440,7 +394,7 @@ static void a_device_that_fails_is_reported(void **state)
 
 static void failures_of_the_runtime_leave_nothing_behind(void **state)
 {
-    static const char *const calls[] = {"cudaHostAlloc",   "cudaStreamCreateWithFlags",
+    static const char *const calls[] = {"cudaHostAlloc",   "cudaStreamCreateWithPriority",
                                         "cudaMallocAsync", "cudaStreamSynchronize",
                                         "cudaMemsetAsync", "cudaMemcpyAsync"};
     weft_lanes_handle_t *handle = NULL;
@@ -479,77 +433,9 @@ static void a_failed_start_can_be_tried_again(void **state)
     plan_close(&plan);
 }
 
-static void buffers_are_allocated_and_copied(void **state)
-{
-    const weft_kernel_memory_t *memory = bench.ops->get_extension(bench.kernel, WEFT_KERNEL_MEMORY);
-    void *at = NULL;
-    char in[8] = "abcdefg", out[8] = "1234567";
-    (void)state;
-    assert_non_null(memory);
-    assert_int_equal(memory->alloc(bench.kernel, 8, &at), WEFT_OK);
-    assert_int_equal(memory->copy(bench.kernel, out, at, 8), WEFT_OK);
-    assert_true(out[0] == 0 && out[7] == 0);
-    assert_int_equal(memory->copy(bench.kernel, at, in, 8), WEFT_OK);
-    assert_int_equal(memory->copy(bench.kernel, out, at, 8), WEFT_OK);
-    assert_string_equal(out, in);
-    memory->free(bench.kernel, at);
-    assert_int_equal(bench_device(), 0);
-}
-
-/* cudaFree() waits for kernels, and those for ranks. */
-static void freed_buffers_serve_the_next_of_their_size(void **state)
-{
-    const weft_kernel_memory_t *memory = bench.ops->get_extension(bench.kernel, WEFT_KERNEL_MEMORY);
-    void *first = NULL, *second = NULL, *large = NULL;
-    char in[8] = "abcdefg";
-    (void)state;
-    assert_int_equal(memory->alloc(bench.kernel, 1000, &first), WEFT_OK);
-    assert_int_equal(memory->copy(bench.kernel, first, in, 8), WEFT_OK);
-    memory->free(bench.kernel, first);
-    assert_int_equal(memory->alloc(bench.kernel, 600, &second), WEFT_OK);
-    assert_ptr_equal(second, first);
-    assert_int_equal(memory->copy(bench.kernel, in, second, 8), WEFT_OK);
-    assert_int_equal(in[0], 0);
-    memory->free(bench.kernel, second);
-    /* Neither too small nor much too large is fit. */
-    assert_int_equal(memory->alloc(bench.kernel, 1001, &large), WEFT_OK);
-    assert_int_equal(memory->alloc(bench.kernel, 8, &second), WEFT_OK);
-    assert_int_equal(atomic_load(&fake_cuda.allocated), 3);
-    /* With no memory left, what waits goes back. */
-    fake_cuda.fails = "cudaMalloc";
-    fake_cuda.error = cudaErrorMemoryAllocation;
-    assert_int_equal(memory->alloc(bench.kernel, 5000, &first), WEFT_OK);
-    assert_int_equal(atomic_load(&fake_cuda.allocated), 3);
-}
-
-static void buffers_that_cannot_be_had_leave_nothing_behind(void **state)
-{
-    static const char *const calls[] = {"cudaMalloc", "cudaMemsetAsync", "cudaStreamSynchronize"};
-    const weft_kernel_memory_t *memory = bench.ops->get_extension(bench.kernel, WEFT_KERNEL_MEMORY);
-    void *at = NULL;
-    (void)state;
-    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
-        fake_cuda.fails = calls[i];
-        fake_cuda.error = i == 0 ? cudaErrorMemoryAllocation : cudaErrorLaunchFailure;
-        assert_int_equal(memory->alloc(bench.kernel, 8, &at),
-                         i == 0 ? WEFT_ERR_RESOURCE : WEFT_ERR_SYSTEM);
-        bench_take_error();
-        bench_says(i == 0 ? "8 bytes on CUDA device 0, which has 1000 of 5000 free"
-                          : "clearing memory");
-        assert_null(at);
-        assert_true(atomic_load(&fake_cuda.allocated) <= 1); /* for the next of its size */
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_machine_without_driver_or_device_is_told_what_helps),
-        cmocka_unit_test(the_named_device_is_used_and_the_callers_stays_current),
-        cmocka_unit_test(channels_leave_room_for_other_ranks),
-        BENCH(buffers_are_allocated_and_copied),
-        BENCH(freed_buffers_serve_the_next_of_their_size),
-        BENCH(buffers_that_cannot_be_had_leave_nothing_behind),
         BENCH(every_type_and_operator_has_its_function),
         BENCH(combinations_run_where_their_operands_lie),
         BENCH(what_no_device_reaches_alone_goes_through_the_host),
@@ -558,6 +444,7 @@ int main(void)
         BENCH(an_abort_without_a_run_stops_nothing),
         BENCH(a_run_tells_whether_it_has_begun),
         BENCH(fifos_that_share_pages_are_registered_once),
+        BENCH(shared_pages_stay_registered_when_their_fifo_is_gone),
         BENCH(payloads_may_lie_apart),
         BENCH(heads_may_lie_with_the_payloads),
         BENCH(ports_that_make_no_sense_are_refused),

@@ -218,7 +218,9 @@ static WEFT_DEVICE uint64_t lanes_scalar(const lanes_run_t *run)
     return scalar;
 }
 
-static WEFT_DEVICE void lanes_begin(lanes_block_t *b, const lanes_run_t *run, uint32_t block)
+/* A function of its own, as lanes_report() is: each runs once, and both together in the leader's
+ * function would take registers that its loop needs. */
+static WEFT_DEVICE_CALL void lanes_begin(lanes_block_t *b, const lanes_run_t *run, uint32_t block)
 {
     const uint32_t nlanes = run->program.nlanes;
     b->scalar = lanes_scalar(run);
@@ -306,7 +308,11 @@ static WEFT_DEVICE void lanes_follow(const lanes_block_t *b, const lanes_run_t *
         if (!b->go) {
             return;
         }
-        lanes_combine(b, run, device_thread(), device_threads());
+        /* The leader's warp does not copy: the leader is elsewhere in the program, so its warp would
+         * pass through the whole copy twice, and all others wait for it. */
+        if (device_thread() >= DEVICE_WARP) {
+            lanes_combine(b, run, device_thread() - DEVICE_WARP, device_threads() - DEVICE_WARP);
+        }
         device_barrier();
     }
 }
@@ -343,7 +349,7 @@ static WEFT_DEVICE void lanes_close(const lanes_run_t *run, uint32_t block)
 }
 
 /* Publishes the end of the lane. Afterwards the host may use everything that the lane used. */
-static WEFT_DEVICE void lanes_report(lanes_block_t *b, const lanes_run_t *run, uint32_t status)
+static WEFT_DEVICE_CALL void lanes_report(lanes_block_t *b, const lanes_run_t *run, uint32_t status)
 {
     lanes_record_t *record = b->record;
     if (b->zero_copied != 0) {

@@ -203,10 +203,54 @@ static WEFT_DEVICE void lanes_aim(const lanes_run_t *run, const lanes_block_t *b
     m->stable_operand = lanes_stable_operand(run, m);
 }
 
+/* Reads what a bundle says of the message of a MOVE, which is in the host's memory: once. */
+static WEFT_DEVICE void lanes_message_begin(const lanes_run_t *run, lanes_member_t *m)
+{
+    const uint32_t all = (uint32_t)m->move->ndst + m->move->nsrc;
+    m->pre_mask = 0;
+    m->copies = 1;
+    m->stable_operand = LANES_NOT_STABLE;
+    for (uint32_t i = 0; i < all; i++) {
+        const weft_lanes_operand_t *o = &m->operands[i];
+        m->port[i] = NULL;
+        m->base[i] = NULL;
+        if (o->kind == WEFT_OPERAND_PORT) {
+            m->port[i] = &run->ports[o->index];
+            continue;
+        }
+        const weft_lanes_message_t *message = &run->messages[o->index];
+        m->base[i] = (uint8_t *)message->memory;
+        m->count = message->count;
+        for (uint32_t w = 0; w < WEFT_FIFO_SIGNATURE_WORDS; w++) {
+            m->signature[w] = message->signature[w];
+        }
+    }
+}
+
+/* Advances to the next chunk of a message. */
+static WEFT_DEVICE void lanes_message_next(const lanes_run_t *run, lanes_member_t *m)
+{
+    const uint64_t step = run->segmentation.chunk;
+    const uint32_t all = (uint32_t)m->move->ndst + m->move->nsrc;
+    if (m->done == 0) {
+        lanes_message_begin(run, m);
+    }
+    m->slice = 0;
+    m->chunk = lanes_clip(m->done * step, step, m->count);
+    m->finished = m->done > 0 && m->chunk == 0;
+    for (uint32_t i = 0; m->done > 0 && !m->finished && i < all; i++) {
+        m->base[i] = m->port[i] == NULL ? m->base[i] + step * run->program.elem : NULL;
+    }
+}
+
 /* Advances to the next chunk that is not left out. */
 static WEFT_DEVICE_CALL void lanes_next(const lanes_run_t *run, const lanes_block_t *b,
                                         lanes_member_t *m)
 {
+    if (run->program.messages != 0) {
+        lanes_message_next(run, m);
+        return;
+    }
     while (m->done < m->move->cnt && !lanes_measure(run, b, m)) {
         m->done++;
     }
@@ -239,6 +283,9 @@ static WEFT_DEVICE int32_t lanes_blocker(const lanes_run_t *run, const lanes_mem
 static WEFT_DEVICE uint64_t lanes_signature(const lanes_run_t *run, const lanes_member_t *m,
                                             uint32_t word)
 {
+    if (run->program.messages != 0) {
+        return m->signature[word];
+    }
     return word == 1 && run->program.pairs ? m->count : run->signature[word];
 }
 
@@ -376,7 +423,9 @@ static WEFT_DEVICE void lanes_combine_slots(lanes_block_t *b, const lanes_run_t 
         return;
     }
     device_barrier();
-    lanes_combine(b, run, 0, device_threads());
+    if (device_threads() == 1) { /* a host; on a device see lanes_follow() */
+        lanes_combine(b, run, 0, 1);
+    }
     device_barrier();
 }
 

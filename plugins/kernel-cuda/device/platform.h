@@ -10,6 +10,8 @@
 
 #include "arith.h"
 
+#define DEVICE_WARP 32u /* threads of a block that go through the program together */
+
 #ifdef __CUDACC__
 
 /* Loads that see what was written before the store they read; by anybody in the system. */

@@ -51,7 +51,8 @@ typedef struct lanes_member {
     uint32_t slice, done;
     uint32_t pre_mask;
     uint32_t finished;
-    uint32_t copies; /* one source, no arithmetic */
+    uint32_t copies;                               /* one source, no arithmetic */
+    uint64_t signature[WEFT_FIFO_SIGNATURE_WORDS]; /* of its message: a bundle only */
     /* Operand that stays unchanged until the run ends, or LANES_NOT_STABLE. */
     uint32_t stable_operand;
 } lanes_member_t;
@@ -95,6 +96,7 @@ typedef struct lanes_run {
     uint8_t *tmp;
     weft_lanes_segmentation_t segmentation;
     weft_lanes_vectors_t vectors;
+    const weft_lanes_message_t *messages; /* of a bundle */
     uint64_t signature[WEFT_FIFO_SIGNATURE_WORDS];
     uint64_t scalar;
     const uint8_t *scalar_at; /* not NULL: the run reads its scalar there when it begins */

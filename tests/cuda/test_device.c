@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The device of an instance: the words for machines without one, and its room for the ranks that share
+ * it. */
+#include "tests/cuda/bench.h"
+
+static void refused(const char *setting, weft_status_t status, const char *cause, const char *help)
+{
+    assert_int_equal(bench_create(setting), status);
+    bench_says(cause);
+    bench_says(help);
+    assert_int_equal(atomic_load(&bench.fake.live), 0);
+    bench_reset();
+}
+
+static void a_machine_without_driver_or_device_is_told_what_helps(void **state)
+{
+    static const struct {
+        cudaError_t error;
+        const char *cause, *help;
+    } cases[] = {
+        {cudaErrorInsufficientDriver, "older than this build needs", "update the NVIDIA driver"},
+        {cudaErrorNoDevice, "finds no CUDA device", "CUDA_VISIBLE_DEVICES"},
+        {cudaErrorDevicesUnavailable, "busy or its compute mode forbids", "nvidia-smi"},
+        {cudaErrorOperatingSystem, "the system refuses the device", "/dev/nvidia"},
+        {cudaErrorUnknown, "an error", "core.kernel = kernel-cpu"},
+    };
+    (void)state;
+    bench_reset();
+    fake_cuda.no_driver = true;
+    refused(NULL, WEFT_ERR_UNSUPPORTED, "no CUDA driver on this machine", "kernel-cpu");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fake_cuda.no_device = cases[i].error;
+        refused(NULL, WEFT_ERR_UNSUPPORTED, cases[i].cause, cases[i].help);
+    }
+    fake_cuda.capability = 61;
+    refused(NULL, WEFT_ERR_UNSUPPORTED, "compute capability 6.1 is below 7.5", "kernel-cpu");
+    fake_cuda.fails = "cuda_launch_usable";
+    fake_cuda.error = cudaErrorNoKernelImageForDevice;
+    refused(NULL, WEFT_ERR_UNSUPPORTED, "no code for the device", "WEFT_CUDA_ARCHITECTURES");
+    fake_cuda.fails = "cuda_launch_lanes_max";
+    fake_cuda.error = cudaErrorMemoryAllocation;
+    refused(NULL, WEFT_ERR_UNSUPPORTED, "no memory left for another context", "kernel-cpu");
+    refused("device=2", WEFT_ERR_CONFIG, "device = 2", "0 to 1");
+    refused("device=first", WEFT_ERR_CONFIG, "device = first", "expected auto, the number");
+    refused("device=modulo:", WEFT_ERR_CONFIG, "device = modulo:", "modulo:N");
+    refused("device=modulo:-1", WEFT_ERR_CONFIG, "device = modulo:-1", "modulo:N");
+}
+
+static void the_named_device_is_used_and_the_callers_stays_current(void **state)
+{
+    (void)state;
+    bench_reset();
+    assert_int_equal(bench_create("device=1"), WEFT_OK);
+    assert_int_equal(bench_device(), 0);
+    bench_close(state);
+}
+
+/* Eight ranks share a device by default: the fake one holds 64 blocks, 60 of them for lanes. */
+static void channels_leave_room_for_other_ranks(void **state)
+{
+    static const struct {
+        const char *option;
+        uint32_t channels;
+    } cases[] = {{NULL, 7}, {"channels=0", 7}, {"channels=40", 40}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        weft_kernel_props_t props = {.size = sizeof props};
+        bench_reset();
+        assert_int_equal(bench_create(cases[i].option), WEFT_OK);
+        assert_int_equal(bench.ops->props(bench.kernel, &props), WEFT_OK);
+        assert_int_equal(props.channels, cases[i].channels);
+        bench_close(state);
+    }
+}
+
+/* Of the four blocks of a device three are for lanes. */
+static void blocks_of_all_ranks_fit_on_the_device_together(void **state)
+{
+    weft_kernel_t *rank[4];
+    weft_lanes_handle_t *handle = NULL;
+    bench_reset();
+    const int processors = fake_cuda.processors;
+    fake_cuda.processors = 1;
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_int_equal(bench_create(NULL), WEFT_OK);
+        rank[i] = bench.kernel;
+    }
+    bench.lanes = bench.ops->get_extension(bench.kernel, WEFT_KERNEL_LANES);
+    assert_int_equal(bench.lanes->prepare(rank[0], &plan_sends, &handle), WEFT_ERR_UNSUPPORTED);
+    bench_take_error();
+    assert_non_null(strstr(bench.error, "4 ranks share it"));
+    bench.ops->destroy(rank[3]);
+    assert_int_equal(bench.lanes->prepare(rank[0], &plan_sends, &handle), WEFT_OK);
+    bench.lanes->release(handle);
+    bench.ops->destroy(rank[2]);
+    bench.ops->destroy(rank[1]);
+    bench.kernel = rank[0];
+    fake_cuda.processors = processors;
+    bench_close(state);
+}
+
+/* Ranks of other processes are known from the job. */
+static void ranks_of_other_processes_count(void **state)
+{
+    static const struct {
+        const char *option;
+        uint32_t ranks, channels;
+    } cases[] = {{NULL, 4, 7}, {NULL, 10, 6}, {NULL, 60, 1}, {"channels=40", 3, 20}};
+    weft_lanes_program_t wide = plan_sends;
+    weft_lanes_handle_t *handle = NULL;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        weft_kernel_props_t props = {.size = sizeof props};
+        bench_reset();
+        assert_int_equal(bench_create(cases[i].option), WEFT_OK);
+        bench.lanes = bench.ops->get_extension(bench.kernel, WEFT_KERNEL_LANES);
+        assert_int_equal(bench.lanes->share_device(bench.kernel, cases[i].ranks), WEFT_OK);
+        assert_int_equal(bench.ops->props(bench.kernel, &props), WEFT_OK);
+        assert_int_equal(props.channels, cases[i].channels);
+        wide.channels = 60 / cases[i].ranks + 1;
+        assert_int_equal(bench.lanes->prepare(bench.kernel, &wide, &handle), WEFT_ERR_UNSUPPORTED);
+        bench_said("ranks share it");
+        bench_close(state);
+    }
+}
+
+static void ranks_that_find_no_room_at_all_are_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(bench.lanes->share_device(bench.kernel, 61), WEFT_ERR_UNSUPPORTED);
+    bench_said("61 ranks of this host use CUDA device 0");
+    bench_says("60 of them fit");
+    bench_says("core.kernel = kernel-cpu");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_machine_without_driver_or_device_is_told_what_helps),
+        cmocka_unit_test(the_named_device_is_used_and_the_callers_stays_current),
+        cmocka_unit_test(channels_leave_room_for_other_ranks),
+        cmocka_unit_test(blocks_of_all_ranks_fit_on_the_device_together),
+        cmocka_unit_test(ranks_of_other_processes_count),
+        BENCH(ranks_that_find_no_room_at_all_are_refused),
+    };
+    return bench_main(tests);
+}

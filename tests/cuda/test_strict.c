@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a device may do and the runtime of the tests therefore does: streams that share a hardware queue, calls that
+ * wait for all kernels, blocks that find no room, launches that block. Each scene is a process of its own,
+ * as its end is often a hang, which the runtime reports and ends. */
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/cuda/fake.h"
+
+/* Scenes ------------------------------------------------------------------------------------------- */
+
+static cudaStream_t first, second, urgent;
+static _Atomic uint32_t gate, held, met;
+
+static void spin(const void *arg)
+{
+    (void)arg;
+    while (atomic_load(&gate) == 0) {
+        sched_yield();
+    }
+}
+
+static void spin_block(const void *arg, uint32_t number)
+{
+    (void)number;
+    atomic_store(&held, 1);
+    spin(arg);
+}
+
+static void spin_in_room(const void *arg)
+{
+    fake_blocks(spin_block, arg, 1);
+}
+
+static void pass(const void *arg)
+{
+    (void)arg;
+}
+
+/* A block that waits for three others. */
+static void meet(const void *arg, uint32_t number)
+{
+    (void)arg;
+    (void)number;
+    atomic_fetch_add(&met, 1);
+    while (atomic_load(&met) < 4) {
+        sched_yield();
+    }
+}
+
+static void meet_in_one(const void *arg)
+{
+    fake_blocks(meet, arg, 4);
+}
+
+static void meet_in_half(const void *arg)
+{
+    fake_blocks(meet, arg, 2);
+}
+
+static void launch(cudaStream_t stream, const char *name, void (*work)(const void *arg))
+{
+    if (fake_launch_as(name, stream, work, NULL, 0) != cudaSuccess) {
+        exit(2);
+    }
+}
+
+static void settle(cudaStream_t stream)
+{
+    if (cudaStreamSynchronize(stream) != cudaSuccess) {
+        exit(2);
+    }
+}
+
+/* A kernel of another stream is behind one that only runs. */
+static void scene_beside(void)
+{
+    launch(first, "spin", spin);
+    launch(second, "pass", pass);
+    settle(second);
+}
+
+/* … and behind one that cannot begin before its stream is through with the first. */
+static void scene_behind(void)
+{
+    launch(first, "spin", spin);
+    launch(first, "next", pass);
+    launch(second, "pass", pass);
+    settle(second);
+}
+
+static void scene_urgent(void)
+{
+    launch(first, "spin", spin);
+    launch(first, "next", pass);
+    launch(urgent, "pass", pass);
+    settle(urgent);
+}
+
+static void scene_event(void)
+{
+    cudaEvent_t event;
+    launch(first, "spin", spin);
+    cudaEventCreate(&event);
+    cudaEventRecord(event, first);
+    launch(second, "pass", pass);
+    settle(second);
+}
+
+static void scene_free(void)
+{
+    void *memory;
+    cudaHostAlloc(&memory, 64, cudaHostAllocDefault);
+    launch(first, "spin", spin);
+    cudaFreeHost(memory);
+}
+
+static void scene_register(void)
+{
+    static _Alignas(4096) char page[4096];
+    launch(first, "spin", spin);
+    cudaHostRegister(page, sizeof page, cudaHostRegisterDefault);
+}
+
+static void *free_work(void *arg)
+{
+    cudaFreeHost(arg);
+    return NULL;
+}
+
+/* While one thread waits for the context, another one cannot launch. */
+static void scene_launch(void)
+{
+    void *memory;
+    pthread_t thread;
+    cudaHostAlloc(&memory, 64, cudaHostAllocDefault);
+    launch(first, "spin", spin);
+    pthread_create(&thread, NULL, free_work, memory);
+    usleep(100000);
+    launch(second, "pass", pass);
+}
+
+static void scene_blocks(void)
+{
+    launch(first, "meet", meet_in_one);
+    settle(first);
+}
+
+/* Two kernels whose blocks need each other, of which one has no room beside the third. */
+static void scene_room(void)
+{
+    launch(urgent, "spin", spin_in_room);
+    while (atomic_load(&held) == 0) {
+        sched_yield();
+    }
+    launch(first, "half", meet_in_half);
+    launch(second, "other half", meet_in_half);
+    settle(second);
+}
+
+static void scene_memset(void)
+{
+    void *memory;
+    cudaMalloc(&memory, 64);
+    launch(first, "half", meet_in_half);
+    launch(second, "other half", meet_in_half);
+    cudaMemsetAsync(memory, 0, 64, urgent);
+    settle(urgent);
+}
+
+static void scene_depth(void)
+{
+    for (uint32_t i = 0; i < 8; i++) {
+        launch(first, "spin", spin);
+    }
+}
+
+static void scene_blocking(void)
+{
+    launch(first, "pass", pass);
+    launch(first, "spin", spin);
+}
+
+static const struct {
+    const char *name;
+    void (*play)(void);
+} scenes[] = {
+    {"beside", scene_beside}, {"behind", scene_behind}, {"urgent", scene_urgent},
+    {"event", scene_event},   {"free", scene_free},     {"register", scene_register},
+    {"launch", scene_launch}, {"blocks", scene_blocks}, {"room", scene_room},
+    {"memset", scene_memset}, {"depth", scene_depth},   {"blocking", scene_blocking},
+};
+
+/* Leaves at once: kernels may spin. */
+static void scene_play(const char *name)
+{
+    cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking);
+    cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking);
+    cudaStreamCreateWithPriority(&urgent, cudaStreamNonBlocking, -5);
+    for (size_t i = 0; i < sizeof scenes / sizeof scenes[0]; i++) {
+        if (strcmp(scenes[i].name, name) == 0) {
+            scenes[i].play();
+            printf("passed\n");
+            fflush(stdout);
+            _exit(0);
+        }
+    }
+    _exit(3);
+}
+
+/* Tests -------------------------------------------------------------------------------------------- */
+
+/* Plays a scene in an environment; the output has the words. */
+static void play(const char *environment, const char *scene, const char *words)
+{
+    char self[512], command[1024], text[4096];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    assert_true(length > 0);
+    self[length] = '\0';
+    snprintf(command, sizeof command, "env -u CUDA_DEVICE_MAX_CONNECTIONS %s '%s' %s 2>&1",
+             environment, self, scene);
+    FILE *pipe = popen(command, "r"); /* NOLINT(bugprone-command-processor): a shell is the point */
+    assert_non_null(pipe);
+    const size_t bytes = fread(text, 1, sizeof text - 1, pipe);
+    text[bytes] = '\0';
+    pclose(pipe);
+    if (strstr(text, words) == NULL) {
+        fail_msg("%s %s: no \"%s\" in \"%s\"", environment, scene, words, text);
+    }
+}
+
+#define HANGS "FAKE_CUDA='patience=1 processors=1' "
+#define HANGS_IN(words) "FAKE_CUDA='patience=1 processors=1 " words "' "
+
+static void few_queues_keep_streams_back_behind_a_kernel_that_spins(void **state)
+{
+    (void)state;
+    play(HANGS "CUDA_DEVICE_MAX_CONNECTIONS=1", "beside", "passed");
+    play(HANGS "CUDA_DEVICE_MAX_CONNECTIONS=1", "behind",
+         "hardware queue 0, stream 2: pass waits in the queue");
+    play(HANGS "CUDA_DEVICE_MAX_CONNECTIONS=1", "behind", "stream 1: spin runs");
+    play(HANGS "CUDA_DEVICE_MAX_CONNECTIONS=1", "event", "pass waits in the queue");
+    play(HANGS "CUDA_DEVICE_MAX_CONNECTIONS=8", "behind", "passed");
+    play(HANGS, "behind", "passed");
+    play(HANGS_IN("loose") "CUDA_DEVICE_MAX_CONNECTIONS=1", "behind", "passed");
+}
+
+static void priorities_have_queues_of_their_own(void **state)
+{
+    (void)state;
+    play(HANGS "CUDA_DEVICE_MAX_CONNECTIONS=1", "urgent", "passed");
+}
+
+static void calls_that_free_wait_for_all_kernels(void **state)
+{
+    (void)state;
+    play(HANGS, "free", "for which cudaFreeHost waits");
+    play(HANGS_IN("waits=no"), "free", "passed");
+    play(HANGS, "register", "passed");
+    play(HANGS_IN("waits=all"), "register", "for which cudaHostRegister waits");
+}
+
+static void nobody_launches_while_a_call_waits_for_the_context(void **state)
+{
+    (void)state;
+    play(HANGS, "launch", "1 calls wait for the context, one is cudaFreeHost");
+    play(HANGS_IN("waits=no"), "launch", "passed");
+}
+
+static void blocks_without_room_wait(void **state)
+{
+    (void)state;
+    play(HANGS, "blocks", "passed");
+    play(HANGS, "room", "no room for 1 blocks beside the 4");
+    play(HANGS_IN("loose"), "room", "passed");
+    play(HANGS, "memset", "passed");
+}
+
+static void launches_block(void **state)
+{
+    (void)state;
+    play(HANGS_IN("depth=100"), "depth", "passed");
+    play(HANGS_IN("depth=4"), "depth", "room for a launch in a full hardware queue");
+    play(HANGS, "blocking", "passed");
+    play(HANGS "CUDA_LAUNCH_BLOCKING=1", "blocking", "which its launch waits for");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1) {
+        scene_play(argv[1]);
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(few_queues_keep_streams_back_behind_a_kernel_that_spins),
+        cmocka_unit_test(priorities_have_queues_of_their_own),
+        cmocka_unit_test(calls_that_free_wait_for_all_kernels),
+        cmocka_unit_test(nobody_launches_while_a_call_waits_for_the_context),
+        cmocka_unit_test(blocks_without_room_wait),
+        cmocka_unit_test(launches_block),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

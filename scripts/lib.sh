@@ -40,12 +40,14 @@ install_packages() {
         fail "apt-get install failed for: ${names% }"
 }
 
-# build PRESET: configures and builds into build/PRESET; the log is shown only if it fails.
+# build PRESET [TARGET…]: configures and builds into build/PRESET, all or those targets; the log is
+# shown only if it fails.
 build() {
     local preset=$1 log="$root/build/$1.log"
+    shift
     mkdir -p "$root/build"
     say "building $preset …"
-    if ! (cd "$root" && cmake --preset "$preset" && cmake --build --preset "$preset" -j "$jobs") \
+    if ! (cd "$root" && cmake --preset "$preset" && cmake --build --preset "$preset" -j "$jobs" ${1:+--target "$@"}) \
         >"$log" 2>&1; then
         tail -n 60 "$log" >&2
         fail "the build of $preset failed; the whole log is $log"

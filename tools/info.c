@@ -9,6 +9,7 @@
 #include <weft/plugin/net.h>
 #include <weft/plugin/tuner.h>
 
+#include "core/config/nearest.h"
 #include "core/plugin/net_props.h"
 #include "core/plugin/plugin_status.h"
 #include "tools/args.h"
@@ -25,7 +26,16 @@ typedef struct info_walk {
     const char *section;
 } info_walk_t;
 
+/* What of all is shown: kinds and plugins by name, or single options. */
+enum { INFO_NAMES = 32, INFO_KNOWN = 256 };
+typedef struct info_filter {
+    const char *names[INFO_NAMES + 1]; /* kinds and plugins; none: all */
+    uint32_t count;
+    const char *option; /* "section.key"; NULL: not asked for one */
+} info_filter_t;
+
 static const tool_option_t options_table[] = {
+    {'O', "option", "SECTION.KEY", "show this option alone", 'O'},
     {0, "launcher", NULL, "who started this process, and how the unique id comes to it", 'l'},
     TOOL_OPTIONS_CONFIG,
     {0, "memory", NULL, "what a rank holds, in a job that is started for it", 'M'},
@@ -205,9 +215,71 @@ static void info_print_plugin(json_t *json, const tool_session_t *session,
     json_close(json, '}');
 }
 
-static void info_print_kind(json_t *json, const tool_session_t *session, uint32_t kind)
+static bool info_is_named(const info_filter_t *filter, const char *name)
+{
+    bool named = filter->count == 0;
+    for (uint32_t i = 0; i < filter->count; i++) {
+        named = named || strcmp(filter->names[i], name) == 0;
+    }
+    return named;
+}
+
+/* Kinds, then plugins, up to a NULL. */
+static void info_list_names(const tool_session_t *session, const char *known[INFO_KNOWN])
 {
     const weft_loaded_t *loaded;
+    uint32_t count = 0;
+    for (uint32_t kind = TOOL_KIND_FIRST; kind <= TOOL_KIND_LAST; kind++) {
+        known[count++] = tool_kind_name(kind);
+    }
+    for (uint32_t kind = TOOL_KIND_FIRST; kind <= TOOL_KIND_LAST; kind++) {
+        for (uint32_t i = 0; count < INFO_KNOWN - 1; i++) {
+            loaded = weft_registry_get(session->registry, (weft_plugin_kind_t)kind, i);
+            if (loaded == NULL) {
+                break;
+            }
+            known[count++] = loaded->plugin->name;
+        }
+    }
+    known[count] = NULL;
+}
+
+static bool info_check_names(const tool_session_t *session, const info_filter_t *filter)
+{
+    const char *known[INFO_KNOWN];
+    info_list_names(session, known);
+    for (uint32_t i = 0; i < filter->count; i++) {
+        if (tool_parse_name("kind or plugin in use", filter->names[i], known) < 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whether a kind, or one of its plugins, is asked for. */
+static bool info_wants_kind(const tool_session_t *session, const info_filter_t *filter,
+                            uint32_t kind)
+{
+    bool wanted = info_is_named(filter, tool_kind_name(kind));
+    for (uint32_t i = 0; !wanted; i++) {
+        const weft_loaded_t *loaded =
+            weft_registry_get(session->registry, (weft_plugin_kind_t)kind, i);
+        if (loaded == NULL) {
+            break;
+        }
+        wanted = info_is_named(filter, loaded->plugin->name);
+    }
+    return wanted;
+}
+
+static void info_print_kind(json_t *json, const tool_session_t *session,
+                            const info_filter_t *filter, uint32_t kind)
+{
+    const weft_loaded_t *loaded;
+    const bool all = info_is_named(filter, tool_kind_name(kind));
+    if (!info_wants_kind(session, filter, kind)) {
+        return;
+    }
     if (json == NULL) {
         printf("\n%s\n", tool_kind_name(kind));
     } else {
@@ -218,14 +290,85 @@ static void info_print_kind(json_t *json, const tool_session_t *session, uint32_
         if (loaded == NULL) {
             break;
         }
-        info_print_plugin(json, session, loaded);
+        if (all || info_is_named(filter, loaded->plugin->name)) {
+            info_print_plugin(json, session, loaded);
+        }
     }
     if (json != NULL) {
         json_close(json, ']');
     }
 }
 
-static int info_print_all(const tool_settings_t *settings, bool as_json)
+/* One option of the core or of a plugin in use. */
+typedef struct info_option {
+    json_t *json;
+    const char *wanted; /* "section.key" */
+    weft_nearest_t nearest;
+    char near[96];
+    bool found;
+} info_option_t;
+
+static void info_visit_wanted(void *arg, const char *section, const weft_option_t *option,
+                              const char *value, const char *origin)
+{
+    info_option_t *look = arg;
+    char name[sizeof look->near];
+    snprintf(name, sizeof name, "%s.%s", section, option->name);
+    weft_nearest_offer(&look->nearest, name, strlen(name));
+    if (look->nearest.best == name) {
+        memcpy(look->near, name, sizeof name);
+        look->nearest.best = look->near;
+    }
+    if (strcmp(name, look->wanted) != 0) {
+        return;
+    }
+    look->found = true;
+    if (look->json == NULL) {
+        printf("%s = %s\n  %s (%s)\n", name, value, option->help, origin);
+        return;
+    }
+    json_string(look->json, "option", name);
+    json_string(look->json, "value", value);
+    json_string(look->json, "origin", origin);
+    json_string(look->json, "help", option->help);
+}
+
+static int info_print_option(json_t *json, const tool_session_t *session, const char *wanted)
+{
+    info_option_t look = {.json = json, .wanted = wanted};
+    weft_nearest_start(&look.nearest, wanted);
+    weft_config_each(session->config, info_visit_wanted, &look);
+    if (look.found) {
+        return TOOL_OK;
+    }
+    return look.nearest.best != NULL
+               ? tool_usage("unknown option '%s'; did you mean %s?", wanted, look.near)
+               : tool_usage("unknown option '%s'; weft config lists them", wanted);
+}
+
+/* Head, and all that is asked for. */
+static int info_print_parts(json_t *json, const tool_session_t *session,
+                            const info_filter_t *filter)
+{
+    const char *file = weft_config_file(session->config);
+    if (filter->option != NULL) {
+        return info_print_option(json, session, filter->option);
+    }
+    if (json != NULL) {
+        json_string(json, "weft_version", weft_version());
+        json_string(json, "file", file != NULL ? file : "");
+    } else {
+        printf("weft %s\nconfiguration: %s\n", weft_version(),
+               file != NULL ? file : "no file was read");
+    }
+    for (uint32_t kind = TOOL_KIND_FIRST; kind <= TOOL_KIND_LAST; kind++) {
+        info_print_kind(json, session, filter, kind);
+    }
+    return TOOL_OK;
+}
+
+static int info_print_all(const tool_settings_t *settings, const info_filter_t *filter,
+                          bool as_json)
 {
     tool_session_t session;
     json_t json = {.out = stdout};
@@ -233,24 +376,23 @@ static int info_print_all(const tool_settings_t *settings, bool as_json)
     if (status != WEFT_OK) {
         return tool_report(status);
     }
-    if (as_json) {
-        json_open(&json, NULL, '{');
-        json_string(&json, "weft_version", weft_version());
-    } else {
-        printf("weft %s\n", weft_version());
-    }
-    for (uint32_t kind = TOOL_KIND_FIRST; kind <= TOOL_KIND_LAST; kind++) {
-        info_print_kind(as_json ? &json : NULL, &session, kind);
-    }
-    if (as_json) {
-        json_close(&json, '}');
+    int code = TOOL_USAGE;
+    if (info_check_names(&session, filter)) {
+        if (as_json) {
+            json_open(&json, NULL, '{');
+        }
+        code = info_print_parts(as_json ? &json : NULL, &session, filter);
+        if (as_json) {
+            json_close(&json, '}');
+        }
     }
     tool_session_close(&session);
-    return TOOL_OK;
+    return code;
 }
 
 typedef struct info_request {
     tool_settings_t settings;
+    info_filter_t filter;
     bool as_json, launcher, memory;
     int64_t processes; /* 0: not given */
 } info_request_t;
@@ -261,12 +403,16 @@ static int info_answer(const info_request_t *request)
     if (request->processes > 0 && !request->memory) {
         return tool_usage("-P goes with --memory");
     }
+    if ((request->launcher || request->memory) &&
+        (request->filter.count > 0 || request->filter.option != NULL)) {
+        return tool_usage("names and --option do not go with --launcher and --memory");
+    }
     if (request->launcher) {
         json_t json = {.out = stdout};
         return info_launcher(request->as_json ? &json : NULL, &request->settings);
     }
     return request->memory ? info_memory(&request->settings, processes, request->as_json)
-                           : info_print_all(&request->settings, request->as_json);
+                           : info_print_all(&request->settings, &request->filter, request->as_json);
 }
 
 static bool info_take(info_request_t *request, int id, const char *value)
@@ -274,6 +420,16 @@ static bool info_take(info_request_t *request, int id, const char *value)
     switch (id) {
     case TOOL_OPT_JSON:
         request->as_json = true;
+        return true;
+    case 'O':
+        request->filter.option = value;
+        return true;
+    case TOOL_ARGS_OPERAND:
+        if (request->filter.count == INFO_NAMES) {
+            tool_usage("more than %d names", INFO_NAMES);
+            return false;
+        }
+        request->filter.names[request->filter.count++] = value;
         return true;
     case 'l':
         request->launcher = true;
@@ -299,10 +455,10 @@ int tool_info(int argc, char **argv)
             return info_answer(&request);
         case TOOL_ARGS_ERROR:
             return TOOL_USAGE;
-        case TOOL_ARGS_OPERAND:
-            return tool_usage("weft info takes no name, got '%s'", args.value);
         case 'h':
-            printf("usage: weft info [options]\n\n");
+            printf(
+                "usage: weft info [KIND|PLUGIN…] [options]\n\n"
+                "All plugins, or those of kinds (net, algo, kernel, tuner, topo) and names.\n\n");
             tool_options_print(options_table, stdout);
             return TOOL_OK;
         default:

@@ -6,14 +6,19 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/check/check.h"
+#include "core/os/crash.h"
 #include "tools/config.h"
 #include "tools/id.h"
 #include "tools/info.h"
 #include "tools/nccl_run.h"
+#include "tools/new.h"
 #include "tools/perf.h"
 #include "tools/plan.h"
+#include "tools/run.h"
 #include "tools/sim.h"
 #include "tools/tool.h"
+#include "tools/trace.h"
 #include "tools/tune.h"
 #include "tools/values.h"
 #include "tools/why.h"
@@ -32,6 +37,7 @@ static const subcommand_t commands[] = {
     {"perf", tool_perf, "measure and check a collective; the options are those of nccl-tests"},
     {"info", tool_info,
      "plugins, their options, devices; with --launcher, who started this process"},
+    {"run", tool_run, "start the ranks of a job, on this host or on several"},
     {"id", tool_id, "a unique id for ranks that are started by hand"},
     {"topo", main_run_topo,
      "this machine: NUMA nodes, cores, GPUs, NICs and the paths between them"},
@@ -40,6 +46,10 @@ static const subcommand_t commands[] = {
     {"sim", tool_sim, "what collectives would cost on up to 65,536 ranks"},
     {"tune", tool_tune, "measure the algorithms on a job, and write rules"},
     {"why", tool_why, "which algorithm serves which sizes in a job, and who decided"},
+    {"status", tool_status,
+     "the jobs of this host: who is inside which operation, and waits for whom"},
+    {"trace", tool_trace, "what the ranks did last, also of a job that hangs or has failed"},
+    {"new", tool_new, "the folder of a plugin, to begin with"},
     {"nccl-run", tool_nccl_run, "run a program that uses NCCL with weft in its place"},
     {"version", main_run_version, "version of weft"},
     {"help", main_run_help, "this text"},
@@ -111,7 +121,7 @@ static int main_run_command(int argc, char **argv)
     return TOOL_USAGE;
 }
 
-int main(int argc, char **argv)
+static int main_run(int argc, char **argv)
 {
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
     const char *program = slash != NULL ? slash + 1 : argc > 0 ? argv[0] : "weft";
@@ -124,4 +134,12 @@ int main(int argc, char **argv)
         return TOOL_USAGE;
     }
     return main_run_command(argc - 1, argv + 1);
+}
+
+/* A breach in a call that cannot fail, such as destroy(), is a failure all the same. */
+int main(int argc, char **argv)
+{
+    weft_crash_install();
+    int code = main_run(argc, argv);
+    return code == TOOL_OK && weft_check_breaches() > 0 ? TOOL_LIBRARY : code;
 }

@@ -5,8 +5,10 @@
  * library of the same name is loaded once. At the end it says which calls were refused. */
 #include "tools/nccl_run.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -17,6 +19,9 @@
 #include "tools/tool.h"
 
 enum { NCCL_RUN_PATH = 4096, NCCL_RUN_NAMES = 64, NCCL_RUN_NOT_FOUND = 127, NCCL_RUN_SIGNAL = 128 };
+
+/* What bindings/nccl/debug.c writes when it is called first. */
+#define NCCL_RUN_ANSWERED "answered"
 
 static const char usage_text[] =
     "usage: weft nccl-run [--] COMMAND [ARGUMENTS…]\n\n"
@@ -62,19 +67,83 @@ static void nccl_run_prepend(const char *name, const char *first)
     setenv(name, value, 1);
 }
 
-/* What is preloaded already stays first: it may be a profiler that calls the library. */
+/* What is preloaded already stays first: it may be a profiler that calls the library. Another NCCL
+ * would be called in place of weft's: it is left out. */
+static void nccl_run_set_preload(const char *library)
+{
+    char value[2 * NCCL_RUN_PATH] = "";
+    const char *rest = weft_env("LD_PRELOAD");
+    size_t used = 0;
+    while (rest != NULL && *(rest += strspn(rest, ": ")) != '\0') {
+        const int length = (int)strcspn(rest, ": ");
+        const char *name = rest;
+        for (const char *c = rest; c < rest + length; c++) {
+            name = *c == '/' ? c + 1 : name;
+        }
+        if (strncmp(name, "libnccl.so", sizeof "libnccl.so" - 1) == 0) {
+            fprintf(stderr, "weft: LD_PRELOAD has another NCCL, which is left out: %.*s\n", length,
+                    rest);
+        } else if (used + (size_t)length + 2 < sizeof value - NCCL_RUN_PATH) {
+            used += (size_t)snprintf(value + used, sizeof value - used, "%.*s:", length, rest);
+        }
+        rest += length;
+    }
+    snprintf(value + used, sizeof value - used, "%s", library);
+    setenv("LD_PRELOAD", value, 1);
+}
+
 static void nccl_run_set_environment(const char *library, const char *refused)
 {
-    char folder[NCCL_RUN_PATH], preload[2 * NCCL_RUN_PATH];
-    const char *before = weft_env("LD_PRELOAD");
+    char folder[NCCL_RUN_PATH];
     snprintf(folder, sizeof folder, "%s", library);
     *strrchr(folder, '/') = '\0';
-    snprintf(preload, sizeof preload, "%s%s%s", before != NULL ? before : "",
-             before != NULL && before[0] != '\0' ? ":" : "", library);
-    setenv("LD_PRELOAD", preload, 1);
+    nccl_run_set_preload(library);
     nccl_run_prepend("LD_LIBRARY_PATH", folder);
     setenv("VLLM_NCCL_SO_PATH", library, 1);
-    setenv("NCCL_RUN_REFUSED_FILE", refused, 1);
+    if (refused != NULL) {
+        setenv("NCCL_RUN_REFUSED_FILE", refused, 1);
+    }
+}
+
+/* Opens a program as the shell would find it, or returns NULL. */
+static FILE *nccl_run_open(const char *name)
+{
+    char path[NCCL_RUN_PATH];
+    const char *rest = weft_env("PATH");
+    if (strchr(name, '/') != NULL) {
+        return fopen(name, "rb");
+    }
+    while (rest != NULL && *rest != '\0') {
+        const int length = (int)strcspn(rest, ":");
+        snprintf(path, sizeof path, "%.*s/%s", length, rest, name);
+        if (access(path, X_OK) == 0) {
+            return fopen(path, "rb");
+        }
+        rest += length;
+        rest += *rest == ':';
+    }
+    return NULL;
+}
+
+/* Whether the program is one of ELF that names no loader: then nothing is loaded before it. */
+static bool nccl_run_is_static(const char *name)
+{
+    FILE *in = nccl_run_open(name);
+    Elf64_Ehdr head;
+    bool loader = true;
+    if (in != NULL && fread(&head, sizeof head, 1, in) == 1 &&
+        memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 && head.e_ident[EI_CLASS] == ELFCLASS64 &&
+        head.e_phentsize == sizeof(Elf64_Phdr) && fseek(in, (long)head.e_phoff, SEEK_SET) == 0) {
+        Elf64_Phdr part = {.p_type = PT_NULL};
+        loader = false;
+        for (unsigned i = 0; i < head.e_phnum && !loader; i++) {
+            loader = fread(&part, sizeof part, 1, in) != 1 || part.p_type == PT_INTERP;
+        }
+    }
+    if (in != NULL) {
+        fclose(in);
+    }
+    return !loader;
 }
 
 static void nccl_run_child(char **command)
@@ -110,34 +179,80 @@ typedef struct refused_call {
     unsigned times;
 } refused_call_t;
 
-/* Prints the names in the file, each once. */
+typedef struct report {
+    refused_call_t calls[NCCL_RUN_NAMES];
+    size_t known;
+    bool answered;
+} report_t;
+
+/* Counts the call of this name. */
+static void report_count(report_t *report, const char *name)
+{
+    size_t i = 0;
+    while (i < report->known && strcmp(report->calls[i].name, name) != 0) {
+        i++;
+    }
+    if (i == report->known && report->known < NCCL_RUN_NAMES) {
+        snprintf(report->calls[i].name, sizeof report->calls[i].name, "%s", name);
+        report->calls[i].times = 0;
+        report->known++;
+    }
+    if (i < report->known) {
+        report->calls[i].times++;
+    }
+}
+
+/* Prints the names of refused calls in the file, each once. The library begins with a word of its
+ * own, which is missing where another one has answered. */
 static void nccl_run_report(FILE *in)
 {
-    refused_call_t calls[NCCL_RUN_NAMES];
-    size_t known = 0;
-    char line[sizeof calls[0].name];
+    report_t report = {.known = 0};
+    char line[sizeof report.calls[0].name];
     while (fgets(line, sizeof line, in) != NULL) {
-        size_t i = 0;
         line[strcspn(line, "\n")] = '\0';
-        while (i < known && strcmp(calls[i].name, line) != 0) {
-            i++;
-        }
-        if (i == known && known < NCCL_RUN_NAMES) {
-            calls[known].times = 0;
-            memcpy(calls[known++].name, line, sizeof line);
-        }
-        if (i < known) {
-            calls[i].times++;
+        report.answered = true;
+        if (strcmp(line, NCCL_RUN_ANSWERED) != 0) {
+            report_count(&report, line);
         }
     }
-    for (size_t i = 0; i < known; i++) {
-        fprintf(stderr, "weft: refused: %s (%u times)\n", calls[i].name, calls[i].times);
+    for (size_t i = 0; i < report.known; i++) {
+        fprintf(stderr, "weft: refused: %s (%u times)\n", report.calls[i].name,
+                report.calls[i].times);
     }
+    if (!report.answered) {
+        fputs("weft: no call reached weft's libnccl.so.2: the command used no NCCL, or has one "
+              "linked "
+              "in or loads one by its full path\n",
+              stderr);
+    }
+}
+
+/* Runs the command with a file for what the library has to tell. */
+static int nccl_run_reported(char **command, const char *library)
+{
+    char refused[NCCL_RUN_PATH];
+    const char *folder = weft_env("TMPDIR");
+    snprintf(refused, sizeof refused, "%s/weft-refused-XXXXXX",
+             folder != NULL && folder[0] == '/' ? folder : "/tmp");
+    int fd = mkstemp(refused);
+    FILE *report = fd >= 0 ? fdopen(fd, "r") : NULL;
+    if (report == NULL) {
+        fprintf(stderr, "weft: cannot make %s (%s): refused calls are not named\n", refused,
+                strerror(errno));
+        return nccl_run_command(command, library, NULL);
+    }
+    int code = nccl_run_command(command, library, refused);
+    if (code != NCCL_RUN_NOT_FOUND) {
+        nccl_run_report(report);
+    }
+    fclose(report);
+    unlink(refused);
+    return code;
 }
 
 int tool_nccl_run(int argc, char **argv)
 {
-    char library[NCCL_RUN_PATH], refused[] = "/tmp/weft-refused-XXXXXX";
+    char library[NCCL_RUN_PATH];
     int first = argc > 1 && strcmp(argv[1], "--") == 0 ? 2 : 1;
     if (argc > 1 && strcmp(argv[1], "--help") == 0) {
         fputs(usage_text, stdout);
@@ -152,15 +267,9 @@ int tool_nccl_run(int argc, char **argv)
                    "WEFT_NCCL is OFF");
         return TOOL_UNIMPLEMENTED;
     }
-    int fd = mkstemp(refused);
-    FILE *report = fd >= 0 ? fdopen(fd, "r") : NULL;
-    if (report == NULL) {
-        tool_usage("cannot make %s: %s", refused, strerror(errno));
-        return TOOL_INTERNAL;
+    if (nccl_run_is_static(argv[first])) {
+        fprintf(stderr, "weft: %s is linked statically: an NCCL inside it cannot be replaced\n",
+                argv[first]);
     }
-    int code = nccl_run_command(argv + first, library, refused);
-    nccl_run_report(report);
-    fclose(report);
-    unlink(refused);
-    return code;
+    return nccl_run_reported(argv + first, library);
 }

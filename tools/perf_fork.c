@@ -17,7 +17,9 @@
 
 #include "core/base/error.h"
 #include "core/boot/claim.h"
+#include "core/boot/unique_id.h"
 #include "core/os/os.h"
+#include "core/os/os_socket.h"
 #include "tools/perf_ranks.h"
 #include "tools/tool.h"
 #include "tools/values.h"
@@ -101,6 +103,7 @@ static int perf_fork_child_main(family_t *family, uint32_t index, pid_t parent)
     perf_fork_keep_own_ends(family, index);
     if (index == 0) {
         weft_status_t status = weft_unique_id_create(&id, &settings);
+        status = status == WEFT_OK ? weft_id_mark_rank_0(&id) : status;
         if (status != WEFT_OK) {
             return tool_report(status);
         }
@@ -118,6 +121,12 @@ enum { FORK_FAILED = -2, FORK_PARENT = -1 };
 
 static int fork_all(family_t *family)
 {
+    char what[64];
+    snprintf(what, sizeof what, "-P %u, two pipes for each process,", family->count);
+    if (weft_os_files_reserve(4 * family->count, what) != WEFT_OK) {
+        (void)tool_report(WEFT_ERR_RESOURCE);
+        return FORK_FAILED;
+    }
     for (uint32_t i = 0; i < family->count; i++) {
         child_t *c = &family->children[i];
         if (pipe2(c->up, O_CLOEXEC) != 0 || pipe2(c->down, O_CLOEXEC) != 0) {

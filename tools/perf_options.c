@@ -29,7 +29,8 @@ static const tool_option_t options_table[] = {
     {'c', "check", "N", "verification runs, 0 = off [1]", 'c'},
     {'o', "op", "NAME",
      "sum, prod, min, max, avg, mulsum, band, bor, bxor, all of them, or user [sum]", 'o'},
-    {'d', "datatype", "NAME", "int8, uint8, … float, double, bfloat16, f8e4m3 or all [float]", 'd'},
+    {'d', "datatype", "NAME", "int8, uint8, … float or fp32, double, bf16, f8e4m3 or all [float]",
+     'd'},
     {'r', "root", "RANK", "root of rooted collectives; -1 or all = each in turn [0]", 'r'},
     {'z', "blocking", "0-3", "1 and 3: barrier after each iteration, 3 leaves it untimed [0]", 'z'},
     {'y', "stream_null", "0/1", "device: calls go into the null stream [0]", 'y'},
@@ -50,7 +51,8 @@ static const tool_option_t options_table[] = {
     {0, "pattern", "NAME[:SEED]", "lengths of the blocks of the vector collectives [even]", 'l'},
     {0, "stats", NULL, "times of single iterations: min, percentiles, max, stddev", 'q'},
     {0, "model", NULL, "what the cost model predicts, beside the measured time", 'k'},
-    {'A', "algo", "NAME", "use this algorithm: --set plan.algo=NAME", TOOL_OPT_ALGO},
+    {'A', "algo", "NAME[:X=Y]", "use this algorithm: --set plan.algo=NAME[:X=Y,...]",
+     TOOL_OPT_ALGO},
     {0, "span", "SIZE", "move small buffers through SIZE bytes [maxbytes]", 's'},
     {0, "min-bw", "GB/S", "fail (exit code 7) below 90 % of this average busbw", 'B'},
     TOOL_OPTIONS_CONFIG,
@@ -93,13 +95,6 @@ static const integer_row_t integers[] = {
     ROW('y', loop.null_stream, 0, 1),
 };
 #undef ROW
-
-static const char *const dtype_names[] = {
-#define NAME(value, name, bytes, text) [value] = text,
-    WEFT_DTYPE_MAP(NAME)
-#undef NAME
-        [WEFT_DTYPE_COUNT] = "all",
-    NULL};
 
 static const char *const op_names[] = {
 #define NAME(value, name, text) [value] = text,
@@ -156,6 +151,13 @@ static int perf_options_take_name(int *out, const char *what, const char *text,
     int index = tool_parse_name(what, text, names);
     *out = index == all ? -1 : index;
     return index < 0 ? TOOL_USAGE : TOOL_OK;
+}
+
+static int perf_options_take_dtype(perf_options_t *options, const char *text)
+{
+    int dtype = tool_parse_dtype(text, "all");
+    options->dtype = dtype == WEFT_DTYPE_COUNT ? -1 : dtype;
+    return dtype < 0 ? TOOL_USAGE : TOOL_OK;
 }
 
 static int perf_options_take_op(perf_options_t *options, const char *text)
@@ -216,8 +218,7 @@ static int perf_options_take_option(perf_options_t *options, int id, const char 
     case 'o':
         return perf_options_take_op(options, text);
     case 'd':
-        return perf_options_take_name(&options->dtype, "data type", text, dtype_names,
-                                      WEFT_DTYPE_COUNT);
+        return perf_options_take_dtype(options, text);
     case 'l':
         return perf_options_ok_if(perf_pattern_parse(text, &options->pattern));
     case 'q':

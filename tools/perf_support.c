@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/plan/plan_ir.h"
+#include "core/plan/sub.h"
 #include "tools/perf_job.h"
 #include "tools/session.h"
 #include "tools/tool.h"
@@ -33,7 +34,9 @@ static bool perf_support_is_forced(const tool_session_t *session)
 
 static bool perf_support_is_allowed(const tool_session_t *session, const char *name)
 {
-    return !perf_support_is_forced(session) || strcmp(session->settings.plan.algo, name) == 0;
+    const char *forced = session->settings.plan.algo;
+    size_t bytes = perf_support_is_forced(session) ? strcspn(forced, ":") : 0;
+    return bytes == 0 || (strlen(name) == bytes && strncmp(forced, name, bytes) == 0);
 }
 
 static weft_status_t perf_support_ask(const weft_loaded_t *loaded, weft_coll_t coll,
@@ -78,6 +81,22 @@ static void perf_support_ask_all(const tool_session_t *session, weft_coll_t coll
     }
 }
 
+/* No loaded algorithm has the name that is forced. */
+static void perf_support_check_name(const tool_session_t *session, char *why, size_t bytes)
+{
+    char name[64];
+    const char *names[64], *forced = session->settings.plan.algo;
+    uint32_t count = 0;
+    const weft_loaded_t *loaded;
+    while (count < 64 &&
+           (loaded = weft_registry_get(session->registry, WEFT_KIND_ALGO, count)) != NULL) {
+        names[count++] = loaded->plugin->name;
+    }
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(forced, ":"), forced);
+    (void)weft_plan_no_algo(name, names, count);
+    snprintf(why, bytes, "%.300s", weft_error_record()->text);
+}
+
 /* A rank alone needs no plan, and sends and receives have none. */
 static void perf_support_check_coll(const tool_session_t *session, weft_coll_t coll,
                                     uint32_t nranks, char *why, size_t bytes)
@@ -88,7 +107,9 @@ static void perf_support_check_coll(const tool_session_t *session, weft_coll_t c
         return;
     }
     perf_support_ask_all(session, coll, nranks, &servants);
-    if (servants.allowed == 0) {
+    if (servants.allowed == 0 && perf_support_is_forced(session) && servants.refusals[0] == '\0') {
+        perf_support_check_name(session, why, bytes);
+    } else if (servants.allowed == 0) {
         snprintf(why, bytes, "%s on %u ranks is served by no algorithm in use (%s); %s%s",
                  weft_coll_name(coll), nranks,
                  servants.refusals[0] != '\0' ? servants.refusals : "none is loaded",

@@ -21,6 +21,9 @@
 #include "tools/session.h"
 #include "tools/tool.h"
 
+/* What a job gives a port at most by itself. */
+#define SLOTS_MOST 64
+
 static void plan_put_plans_json(json_t *json, const plan_request_t *request, const plan_set_t *set)
 {
     uint32_t first = request->rank < 0 ? 0 : (uint32_t)request->rank;
@@ -192,7 +195,20 @@ static int plan_refuse(const plan_request_t *request, const plan_source_t *sourc
     return tool_exit_code(status);
 }
 
-static int run(const plan_request_t *request, const tool_session_t *session)
+/* As a job makes its ports: with slots for the slices of the deepest plan. */
+static void plan_deepen(const plan_source_t *source, plan_request_t *request)
+{
+    const weft_algo_ops_t *ops = plan_source_ops(source);
+    if (request->slots_given || !WEFT_HAS(ops, weft_algo_ops_t, depth) || ops->depth == NULL) {
+        return;
+    }
+    int64_t needed = request->slices * (int64_t)ops->depth(source->algo);
+    while (request->slots < needed && request->slots < SLOTS_MOST) {
+        request->slots *= 2;
+    }
+}
+
+static int run(plan_request_t *request, const tool_session_t *session)
 {
     char first[64];
     const char *name;
@@ -212,6 +228,7 @@ static int run(const plan_request_t *request, const tool_session_t *session)
         return code;
     }
     code = plan_refuse(request, &source);
+    plan_deepen(&source, request);
     code = code == TOOL_OK ? plan_show(request, &source) : code;
     plan_source_close(&source);
     return code;

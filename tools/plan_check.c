@@ -3,6 +3,7 @@
  * The verdict, the figures and the prices of `weft plan`. */
 #include "tools/plan_check.h"
 
+#include "core/plan/plan_print.h"
 #include "tools/json.h"
 #include "tools/plan_price.h"
 #include "tools/plan_request.h"
@@ -26,12 +27,53 @@ static void plan_check_print_shape(const plan_request_t *request, const plan_stu
            p->nlanes, p->nlanes == 1 ? "" : "s", p->nports, p->nmoves, p->k, p->tmp_chunks);
 }
 
+/* Instructions before and after the one that a verdict names. */
+#define NEIGHBOURS 2u
+
+static void plan_check_print_place(const plan_set_t *set, const weft_verify_report_t *r)
+{
+    const weft_plan_t *plan = r->rank < set->nranks ? set->plans[r->rank] : NULL;
+    printf("          at rank %u, lane %u, instruction %u\n", r->rank, r->lane, r->pc);
+    if (plan == NULL || r->lane >= plan->nlanes) {
+        return;
+    }
+    const weft_code_t *code = plan->lanes[r->lane].code;
+    for (uint32_t pc = 0; pc <= r->pc + NEIGHBOURS; pc++) {
+        if (pc + NEIGHBOURS >= r->pc) {
+            printf("        %c %4u: ", pc == r->pc ? '>' : ' ', pc);
+            weft_plan_print_code(plan, &code[pc], stdout);
+            printf("\n");
+        }
+        if (code[pc].opcode == WEFT_CODE_STOP) {
+            return;
+        }
+    }
+}
+
 static void plan_check_print_verdict(const char *name, const weft_verify_report_t *r)
 {
     printf("%-9s %s%s%s\n", name, weft_verdict_name(r->verdict), r->text[0] != '\0' ? ": " : "",
            r->text);
-    if (r->verdict != WEFT_VERDICT_OK && r->verdict != WEFT_VERDICT_TOO_BIG) {
-        printf("          at rank %u, lane %u, instruction %u\n", r->rank, r->lane, r->pc);
+}
+
+static bool plan_check_has_place(const weft_verify_report_t *r)
+{
+    return r->verdict != WEFT_VERDICT_OK && r->verdict != WEFT_VERDICT_TOO_BIG;
+}
+
+/* What is wrong at the same place with buffers apart and in place is shown once. */
+static void plan_check_print_verdicts(const plan_study_t *study)
+{
+    const weft_verify_report_t *apart = &study->reports[0], *both = &study->reports[1];
+    plan_check_print_verdict("verdict", apart);
+    if (plan_check_has_place(apart)) {
+        plan_check_print_place(&study->set, apart);
+    }
+    plan_check_print_verdict("in place", both);
+    bool same = plan_check_has_place(apart) && apart->rank == both->rank &&
+                apart->lane == both->lane && apart->pc == both->pc;
+    if (plan_check_has_place(both) && !same) {
+        plan_check_print_place(&study->set, both);
     }
 }
 
@@ -225,8 +267,7 @@ int plan_check(const plan_request_t *request, const plan_study_t *study,
         plan_check_print_shape(request, study);
     }
     if (whole || !good) {
-        plan_check_print_verdict("verdict", &study->reports[0]);
-        plan_check_print_verdict("in place", &study->reports[1]);
+        plan_check_print_verdicts(study);
     }
     if (whole && study->reports[0].verdict == WEFT_VERDICT_OK) {
         plan_check_print_proof(request, study);

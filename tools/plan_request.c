@@ -18,7 +18,7 @@ static const tool_option_t options_table[] = {
     {'r', "root", "R", "root of rooted collectives [0]", 'r'},
     {0, "hosts", "H", "number of hosts, or ranks on each host: 4,4,3 [1]", 'H'},
     {0, "param", "NAME=VALUE", "parameter or option of the algorithm; may be repeated", 'p'},
-    {'S', "slots", "N", "depth of the queues [4]", 'S'},
+    {'S', "slots", "N", "depth of the queues [4, or what the algorithm needs]", 'S'},
     {'L', "slices", "N", "slices per chunk, fewer than slots [2]", 'L'},
     {0, "list", NULL, "list the algorithms, what they serve and their options", PLAN_LIST},
     {0, "check", NULL, "print verdict, figures and prices, without instructions", PLAN_CHECK},

@@ -85,19 +85,30 @@ static void svg_plot_put_grid_x(const plot_t *plot)
              plot->x.name);
 }
 
+static void svg_plot_put_line_y(const plot_t *plot, double v)
+{
+    char text[32];
+    svg_paint_t line = {.stroke = SVG_FAINT, .width = 1};
+    svg_font_t font = {.size = 11, .anchor = 'e', .fill = SVG_GREY};
+    double y = plot_at(plot, plot->x.low, v).y;
+    svg_plot_name_value(plot->y.unit, v, text);
+    svg_line(plot->svg, (svg_point_t){plot->box.x, y}, (svg_point_t){plot->box.x + plot->box.w, y},
+             &line);
+    svg_text(plot->svg, (svg_point_t){plot->box.x - 7, y + 4}, &font, "%s", text);
+}
+
+/* An axis that is too short for two lines of the grid has its ends. */
 static void svg_plot_put_grid_y(const plot_t *plot)
 {
     double factor = svg_plot_grid_factor(&plot->y, plot->box.h / 30);
-    svg_paint_t line = {.stroke = SVG_FAINT, .width = 1};
-    svg_font_t font = {.size = 11, .anchor = 'e', .fill = SVG_GREY};
-    for (double v = svg_plot_grid_first(&plot->y, factor); v <= plot->y.high * 1.0001;
-         v *= factor) {
-        char text[32];
-        double y = plot_at(plot, plot->x.low, v).y;
-        svg_plot_name_value(plot->y.unit, v, text);
-        svg_line(plot->svg, (svg_point_t){plot->box.x, y},
-                 (svg_point_t){plot->box.x + plot->box.w, y}, &line);
-        svg_text(plot->svg, (svg_point_t){plot->box.x - 7, y + 4}, &font, "%s", text);
+    double first = svg_plot_grid_first(&plot->y, factor);
+    if (first * factor > plot->y.high * 1.0001) {
+        svg_plot_put_line_y(plot, plot->y.low);
+        svg_plot_put_line_y(plot, plot->y.high);
+        return;
+    }
+    for (double v = first; v <= plot->y.high * 1.0001; v *= factor) {
+        svg_plot_put_line_y(plot, v);
     }
 }
 

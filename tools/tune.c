@@ -13,6 +13,7 @@
 #include "tools/args.h"
 #include "tools/job.h"
 #include "tools/tune_edges.h"
+#include "tools/tune_fit.h"
 #include "tools/tune_plot.h"
 #include "tools/tune_points.h"
 #include "tools/tune_state.h"
@@ -24,21 +25,16 @@ static const tool_option_t options_table[] = {
     {'b', "minbytes", "SIZE", "first size, of the block of one rank [8]", 'b'},
     {'e', "maxbytes", "SIZE", "last size [4M]", 'e'},
     {'f', "stepfactor", "X", "the next size is so many times as large [4]", 'f'},
-    {'d', "datatype", "NAME", "int8, uint8, … float, double, bfloat16, f8e4m3 [float]", 'd'},
+    {'d', "datatype", "NAME", "int8, uint8, … float or fp32, double, bf16, f8e4m3 [float]", 'd'},
     {'n', "rounds", "N", "measurements of each candidate, of which the median counts [9]", 'n'},
     {'t', "time", "SECONDS", "time of one measurement [0.004]", 't'},
     {'O', "output", "FILE.ini", "rules and figures [weft-tuned.ini]; a plot beside it", 'O'},
+    {0, "variants", NULL, "measure the best algorithm in other slices and channels, too", 'V'},
     {0, "fresh", NULL, "forget what an interrupted run has measured", 'F'},
     TOOL_OPTIONS_CONFIG,
     {'h', "help", NULL, "this text", 'h'},
     {0, NULL, NULL, NULL, 0},
 };
-
-static const char *const tune_dtypes[] = {
-#define NAME(value, name, bytes, text) [value] = text,
-    WEFT_DTYPE_MAP(NAME)
-#undef NAME
-        [WEFT_DTYPE_COUNT] = NULL};
 
 /* What rank 0 alone has. */
 typedef struct tune_desk {
@@ -71,7 +67,7 @@ static void tune_describe(const tune_rank_t *rank, char *text, size_t bytes)
 {
     snprintf(text, bytes, "# weft %s, %u ranks on %u hosts, %s, %s, %s", weft_version(),
              rank->nranks, rank->figures.nhosts, rank->figures.net[0], rank->figures.net[1],
-             tune_dtypes[rank->request->dtype]);
+             weft_dtype_name(rank->request->dtype));
 }
 
 static void tune_show_progress(const tune_desk_t *desk, weft_coll_t coll, uint64_t bytes)
@@ -137,15 +133,22 @@ static weft_status_t tune_all(tune_rank_t *rank, tune_desk_t *desk)
     return status;
 }
 
-static bool tune_finish(const tune_rank_t *rank, tune_desk_t *desk, const tune_figures_t *figures)
+static bool tune_finish(tune_rank_t *rank, tune_desk_t *desk, tune_figures_t *figures)
 {
+    tune_errors_t errors[2];
     fclose(desk->state);
     desk->state = NULL;
     tune_results_sort(&desk->results);
-    if (!tune_write_ini(rank, figures, &desk->results) || !tune_plot_all(rank, &desk->results)) {
+    tune_errors_find(&desk->results, false, &errors[0]);
+    if (tune_fit(rank, figures, &desk->results) != WEFT_OK) {
         return false;
     }
-    tune_write_errors(stdout, &desk->results);
+    tune_errors_find(&desk->results, true, &errors[1]);
+    if (!tune_write_ini(rank, figures, &desk->results, errors) ||
+        !tune_plot_all(rank, &desk->results)) {
+        return false;
+    }
+    tune_errors_print(stdout, &errors[0], &errors[1]);
     printf("# %zu results; rules and figures in %s, results in %s\n", desk->results.count,
            rank->request->out, desk->path);
     return true;
@@ -156,8 +159,7 @@ static weft_status_t tune_work(tune_rank_t *rank, tune_desk_t *desk)
     char job[256];
     uint32_t failed = 0;
     tune_figures_t figures;
-    rank->room =
-        tune_room(rank->request->last > (1u << 20) ? rank->request->last : 1u << 20, rank->nranks);
+    rank->room = tune_room(rank->request, rank->nranks);
     rank->send = calloc(1, rank->room);
     rank->recv = calloc(1, rank->room);
     if (rank->send == NULL || rank->recv == NULL) {
@@ -254,8 +256,11 @@ static bool tune_take(tune_request_t *request, int id, const char *text)
     case 'F':
         request->fresh = true;
         return true;
+    case 'V':
+        request->variants = true;
+        return true;
     case 'd':
-        dtype = tool_parse_name("data type", text, tune_dtypes);
+        dtype = tool_parse_dtype(text, NULL);
         request->dtype = dtype >= 0 ? (weft_dtype_t)dtype : WEFT_FP32;
         return dtype >= 0;
     default:

@@ -4,6 +4,7 @@
 #include "tools/tune_edges.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "core/os/os.h"
 
@@ -12,6 +13,8 @@
 #define EDGE_BURST 64u        /* small messages in one direction */
 #define EDGE_LARGE (1u << 20) /* bytes of a large message, so many of them: */
 #define EDGE_LARGES 8u
+#define EDGE_ALL 0.85                     /* part of the cores that counts as all */
+#define EDGE_SPIN_NS (UINT64_C(60) << 20) /* of counting cores: many turns of the scheduler */
 
 /* One of two ends of an exchange. */
 typedef struct edge_end {
@@ -84,6 +87,33 @@ static weft_status_t tune_edges_pair(const edge_end_t *end, double copy, weft_co
     return status;
 }
 
+static double tune_edges_cpu_seconds(void)
+{
+    struct timespec now = {0, 0};
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* All ranks compute at once: what they get of the cores, those of the fullest host together. That is
+ * less than the system says where hosts share a machine, or others use it. */
+static weft_status_t tune_edges_cores(const tune_rank_t *rank, double *cores_p)
+{
+    weft_status_t status = weft_barrier(rank->comm, NULL);
+    double cpu = tune_edges_cpu_seconds();
+    uint64_t begin = weft_os_clock_ns(), now = begin;
+    while (now - begin < EDGE_SPIN_NS) {
+        now = weft_os_clock_ns();
+    }
+    double mine = (tune_edges_cpu_seconds() - cpu) / ((double)(now - begin) * 1e-9), sum = 0;
+    if (status == WEFT_OK) {
+        status = weft_all_reduce(&mine, &sum, 1, WEFT_FP64, WEFT_SUM, rank->comm, NULL);
+    }
+    double got = sum / rank->nranks * rank->figures.crowd, said = rank->figures.cores;
+    double most = said < rank->figures.crowd ? said : rank->figures.crowd;
+    *cores_p = got > EDGE_ALL * most ? said : got;
+    return status;
+}
+
 weft_status_t tune_edges_measure(tune_rank_t *rank, tune_figures_t *figures)
 {
     uint32_t peers[WEFT_LEVELS];
@@ -91,6 +121,7 @@ weft_status_t tune_edges_measure(tune_rank_t *rank, tune_figures_t *figures)
     *figures = (tune_figures_t){.gamma = {0}};
     weft_status_t status = weft_comm_measure_kernel(rank->comm, mine);
     memcpy(peers, rank->figures.peer, sizeof peers);
+    status = status != WEFT_OK ? status : tune_edges_cores(rank, &figures->cores);
     if (status == WEFT_OK) {
         status = weft_all_reduce(mine, figures->gamma, WEFT_FIGURES_RATES, WEFT_FP64, WEFT_MAX,
                                  rank->comm, NULL);

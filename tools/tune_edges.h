@@ -10,7 +10,11 @@
 typedef struct tune_figures {
     weft_cost_edge_t level[WEFT_LEVELS];
     char net[WEFT_LEVELS][TUNE_NAME_MAX];
+    weft_cost_busy_t busy[WEFT_LEVELS]; /* a turn of 0: ranks do not outnumber cores */
     double gamma[WEFT_FIGURES_RATES];
+    double cores; /* that the ranks of a host have together */
+    double cache; /* bytes */
+    double wire;  /* seconds per byte between hosts, all ranks of one together; 0: there are none */
 } tune_figures_t;
 
 /* Rank 0 exchanges messages with a rank of its host, and with one of another host. All ranks call;

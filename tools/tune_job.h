@@ -7,7 +7,7 @@
 #include "core/comm/why.h"
 #include "tools/tool.h"
 
-#define TUNE_CANDIDATES_MAX WEFT_ALGOS_MAX
+#define TUNE_CANDIDATES_MAX 64
 #define TUNE_NAME_MAX 64
 
 typedef struct tune_request {
@@ -18,11 +18,13 @@ typedef struct tune_request {
     double factor;
     double budget; /* seconds of one measurement of a candidate */
     const char *out;
-    bool fresh; /* begin anew although a state file is there */
+    bool variants; /* of the best algorithm of each size, too */
+    bool fresh;    /* begin anew although a state file is there */
     tool_settings_t settings;
 } tune_request_t;
 
-/* One algorithm, forced in a communicator of its own. */
+/* One algorithm, forced in a communicator of its own. A variant also says how it runs, in the words of
+ * a rule with commas: "algo-ring,slices=2,slice_bytes=64K". */
 typedef struct tune_candidate {
     char algo[TUNE_NAME_MAX];
     weft_comm_t *comm;

@@ -31,10 +31,11 @@ static void tune_plot_collect(tune_curves_t *curves, plot_t *plot)
         plot->x.high = fmax(plot->x.high, (double)r->bytes);
         plot->y.low = fmin(plot->y.low, r->median);
         plot->y.high = fmax(plot->y.high, r->median);
+        /* A variant has no line of its own: there are too many. */
         while (known < curves->count && strcmp(curves->algos[known], r->algo) != 0) {
             known++;
         }
-        if (known == curves->count && known < TUNE_CANDIDATES_MAX) {
+        if (known == curves->count && known < TUNE_CANDIDATES_MAX && strchr(r->algo, ',') == NULL) {
             memcpy(curves->algos[curves->count++], r->algo, sizeof r->algo);
         }
     }

@@ -14,15 +14,25 @@
 
 #define TUNE_ROUNDS_MAX 64
 #define TUNE_CALLS_MAX 4096
+#define TUNE_VARIES 16384u /* bytes from which slices can be cut */
+#define TUNE_HOPELESS 5.0  /* times the best */
 
 bool tune_serves(weft_coll_t coll)
 {
     return !weft_coll_has_vectors(coll) && coll != WEFT_SEND_RECV && coll != WEFT_BARRIER;
 }
 
-uint64_t tune_room(uint64_t bytes, uint32_t nranks)
+uint64_t tune_room(const tune_request_t *request, uint32_t nranks)
 {
-    return (bytes + 64) * nranks;
+    const uint64_t least = UINT64_C(1) << 20; /* what measuring an edge needs */
+    uint64_t blocks = 1;
+    for (int coll = 0; coll < WEFT_COLL_COUNT; coll++) {
+        if (request->colls[coll] && coll != WEFT_ALL_REDUCE && coll != WEFT_REDUCE &&
+            coll != WEFT_BROADCAST) {
+            blocks = nranks;
+        }
+    }
+    return (request->last + 64) * blocks > least ? (request->last + 64) * blocks : least;
 }
 
 static weft_status_t tune_points_call(const tune_rank_t *rank, weft_comm_t *comm, weft_coll_t coll,
@@ -54,11 +64,14 @@ static weft_status_t tune_points_call(const tune_rank_t *rank, weft_comm_t *comm
 /* Joins a communicator in which one algorithm is forced. */
 static weft_status_t tune_points_join(tune_rank_t *rank, tune_candidate_t *candidate)
 {
-    char forced[TUNE_NAME_MAX + 16];
+    char forced[TUNE_NAME_MAX + 16], rule[TUNE_NAME_MAX + 32];
     weft_unique_id_t id;
     tool_settings_t settings = rank->request->settings;
-    snprintf(forced, sizeof forced, "plan.algo=%s", candidate->algo);
-    if (!tool_settings_take(&settings, TOOL_OPT_SET, forced)) {
+    size_t name = strcspn(candidate->algo, ",");
+    snprintf(forced, sizeof forced, "plan.algo=%.*s", (int)name, candidate->algo);
+    snprintf(rule, sizeof rule, "tuner.rule=any: %s", candidate->algo);
+    if (!tool_settings_take(&settings, TOOL_OPT_SET, forced) ||
+        (candidate->algo[name] == ',' && !tool_settings_take(&settings, TOOL_OPT_SET, rule))) {
         return weft_fail(WEFT_ERR_CONFIG, 0, "no room for one more --set: %s", forced);
     }
     weft_comm_options_t options = tool_settings_options(&settings);
@@ -112,20 +125,24 @@ static weft_status_t tune_points_time(const tune_rank_t *rank, weft_comm_t *comm
 typedef struct tune_run {
     tune_candidate_t *candidate;
     uint32_t calls;
+    double once;                     /* seconds of a call before the rounds began */
     double seconds[TUNE_ROUNDS_MAX]; /* of one call */
 } tune_run_t;
 
-/* As many calls as fill the time of one measurement. */
+/* As many calls as fill the time of one measurement. A call that takes longer than ten of them is
+ * not made twice. */
 static weft_status_t tune_points_prepare(const tune_rank_t *rank, tune_run_t *run, weft_coll_t coll,
                                          uint64_t count)
 {
     double first = 0, once = 0;
     weft_comm_t *comm = run->candidate->comm;
     weft_status_t status = tune_points_time(rank, comm, coll, count, 2, &first);
-    if (status == WEFT_OK) {
+    once = first;
+    if (status == WEFT_OK && first < 20 * rank->request->budget) {
         status = tune_points_time(rank, comm, coll, count, 2, &once);
     }
-    double calls = rank->request->budget / (once / 2 + 1e-9);
+    run->once = once / 2;
+    double calls = rank->request->budget / (run->once + 1e-9);
     run->calls = calls < 1 ? 1 : calls > TUNE_CALLS_MAX ? TUNE_CALLS_MAX : (uint32_t)calls;
     return status;
 }
@@ -150,52 +167,180 @@ static void tune_points_median(double *seconds, uint32_t rounds, tune_result_t *
     result->high = seconds[rounds - 1 - (uint32_t)low];
 }
 
-/* Candidates that serve the call, with the model's time. */
-static weft_status_t tune_points_list(tune_rank_t *rank, const weft_args_t *args, tune_run_t *runs,
-                                      tune_result_t *results, uint32_t *count_p)
+/* What is measured at one size. */
+typedef struct tune_field {
+    tune_run_t runs[TUNE_CANDIDATES_MAX];
+    tune_result_t *results;
+    uint32_t count;
+} tune_field_t;
+
+/* Adds a candidate if it serves the call, with the model's time. */
+static void tune_points_add(const weft_args_t *args, const weft_select_choice_t *choice,
+                            tune_candidate_t *candidate, tune_field_t *field)
+{
+    weft_select_choice_t forced;
+    if (field->count == TUNE_CANDIDATES_MAX ||
+        weft_comm_why(candidate->comm, args, &forced) != WEFT_OK) {
+        return; /* the same on all ranks */
+    }
+    tune_result_t *result = &field->results[field->count];
+    *result = (tune_result_t){.coll = args->coll,
+                              .bytes = args->count * weft_dtype_size(args->dtype),
+                              .model = forced.seconds,
+                              .chosen = strcmp(choice->algo, candidate->algo) == 0};
+    memcpy(result->algo, candidate->algo, sizeof result->algo);
+    field->runs[field->count++] = (tune_run_t){.candidate = candidate};
+}
+
+static weft_status_t tune_points_list(tune_rank_t *rank, const weft_args_t *args,
+                                      tune_field_t *field)
 {
     weft_select_choice_t choice;
     weft_status_t status = weft_comm_why(rank->comm, args, &choice);
-    *count_p = 0;
     for (uint32_t i = 0; i < rank->count && status == WEFT_OK; i++) {
-        weft_select_choice_t forced;
-        tune_candidate_t *candidate = &rank->candidates[i];
-        if (weft_comm_why(candidate->comm, args, &forced) != WEFT_OK) {
-            continue; /* the same on all ranks */
+        if (strchr(rank->candidates[i].algo, ',') == NULL) {
+            tune_points_add(args, &choice, &rank->candidates[i], field);
         }
-        tune_result_t *result = &results[*count_p];
-        *result = (tune_result_t){.coll = args->coll,
-                                  .bytes = args->count * weft_dtype_size(args->dtype),
-                                  .model = forced.seconds,
-                                  .chosen = strcmp(choice.algo, candidate->algo) == 0};
-        memcpy(result->algo, candidate->algo, sizeof result->algo);
-        runs[(*count_p)++] = (tune_run_t){.candidate = candidate};
     }
+    return status;
+}
+
+/* The candidate of that name, which may have to be made; *candidate_p stays NULL if there is no
+ * room. */
+static weft_status_t tune_points_find(tune_rank_t *rank, const char *name,
+                                      tune_candidate_t **candidate_p)
+{
+    uint32_t i = 0;
+    weft_status_t status = WEFT_OK;
+    while (i < rank->count && strcmp(rank->candidates[i].algo, name) != 0) {
+        i++;
+    }
+    if (i == TUNE_CANDIDATES_MAX) {
+        return WEFT_OK;
+    }
+    if (i == rank->count) {
+        snprintf(rank->candidates[i].algo, TUNE_NAME_MAX, "%s", name);
+        rank->count++;
+        status = tune_points_join(rank, &rank->candidates[i]);
+    }
+    *candidate_p = &rank->candidates[i];
+    return status;
+}
+
+/* The best algorithm in other slices and on fewer channels; it begins the list, so that all of them are
+ * measured at the same time. */
+static weft_status_t tune_points_list_variants(tune_rank_t *rank, const weft_args_t *args,
+                                               tune_candidate_t *best, tune_field_t *field)
+{
+    static const struct {
+        const char *how;
+        uint32_t channels; /* that this makes sense from; 0: any */
+    } variants[] = {
+        {"slices=1,slice_bytes=8K", 0},
+        {"slices=1,slice_bytes=32K", 0},
+        {"slices=2,slice_bytes=16K", 0},
+        {"slices=2,slice_bytes=64K", 0},
+        {"slices=4,slice_bytes=32K", 0},
+        {"slices=4,slice_bytes=128K", 0},
+        {"channels=1", 2},
+        {"channels=2", 3},
+        {"channels=4", 5},
+    };
+    weft_select_choice_t choice;
+    weft_status_t status = weft_comm_why(rank->comm, args, &choice);
+    if (status == WEFT_OK) {
+        tune_points_add(args, &choice, best, field);
+    }
+    for (size_t i = 0; i < sizeof variants / sizeof variants[0] && status == WEFT_OK; i++) {
+        char name[TUNE_NAME_MAX];
+        tune_candidate_t *candidate = NULL;
+        if (variants[i].channels > rank->figures.channels) {
+            continue;
+        }
+        snprintf(name, sizeof name, "%.30s,%s", best->algo, variants[i].how);
+        status = tune_points_find(rank, name, &candidate);
+        if (status == WEFT_OK && candidate != NULL) {
+            tune_points_add(args, &choice, candidate, field);
+        }
+    }
+    return status;
+}
+
+/* A candidate that is so much slower than the best is measured once only: no noise makes it win. */
+static bool tune_points_is_hopeless(const tune_run_t *runs, uint32_t count, uint32_t i,
+                                    uint32_t round)
+{
+    double best = INFINITY;
+    for (uint32_t j = 0; j < count; j++) {
+        best = runs[j].once < best ? runs[j].once : best;
+    }
+    return round > 0 && runs[i].once > TUNE_HOPELESS * best &&
+           runs[i].seconds[0] > TUNE_HOPELESS * best;
+}
+
+/* Measures all of the field in turns. */
+static weft_status_t tune_points_measure(const tune_rank_t *rank, const weft_args_t *args,
+                                         tune_field_t *field)
+{
+    uint32_t rounds = (uint32_t)rank->request->rounds;
+    weft_status_t status = WEFT_OK;
+    for (uint32_t i = 0; i < field->count && status == WEFT_OK; i++) {
+        status = tune_points_prepare(rank, &field->runs[i], args->coll, args->count);
+    }
+    for (uint32_t round = 0; round < rounds && status == WEFT_OK; round++) {
+        for (uint32_t i = 0; i < field->count && status == WEFT_OK; i++) {
+            tune_run_t *run = &field->runs[i];
+            if (tune_points_is_hopeless(field->runs, field->count, i, round)) {
+                run->seconds[round] = run->seconds[0];
+                continue;
+            }
+            status = tune_points_time(rank, run->candidate->comm, args->coll, args->count,
+                                      run->calls, &run->seconds[round]);
+            run->seconds[round] /= run->calls;
+        }
+    }
+    for (uint32_t i = 0; i < field->count && status == WEFT_OK; i++) {
+        tune_points_median(field->runs[i].seconds, rounds, &field->results[i]);
+    }
+    return status;
+}
+
+/* Measures the best again, beside its variants. Times are equal on all ranks, and so is the best. */
+static weft_status_t tune_points_vary(tune_rank_t *rank, const weft_args_t *args,
+                                      tune_field_t *field)
+{
+    uint32_t best = 0, plain = field->count;
+    tune_field_t more = {.count = 0};
+    for (uint32_t i = 0; i < plain; i++) {
+        best = field->results[i].median < field->results[best].median ? i : best;
+    }
+    more.results = calloc(TUNE_CANDIDATES_MAX, sizeof *more.results);
+    if (more.results == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for results");
+    }
+    weft_status_t status =
+        tune_points_list_variants(rank, args, field->runs[best].candidate, &more);
+    status = status != WEFT_OK ? status : tune_points_measure(rank, args, &more);
+    for (uint32_t i = 0; i < more.count && status == WEFT_OK; i++) {
+        uint32_t to = i == 0 ? best : field->count++;
+        field->results[to] = more.results[i];
+    }
+    free(more.results);
     return status;
 }
 
 weft_status_t tune_point(tune_rank_t *rank, weft_coll_t coll, uint64_t bytes,
                          tune_result_t results[TUNE_CANDIDATES_MAX], uint32_t *count_p)
 {
-    tune_run_t runs[TUNE_CANDIDATES_MAX];
-    uint32_t rounds = (uint32_t)rank->request->rounds;
+    tune_field_t field = {.results = results};
     weft_args_t args = {.coll = coll, .dtype = rank->request->dtype, .op = WEFT_SUM};
     args.count = bytes / weft_dtype_size(args.dtype);
     args.count = args.count > 0 ? args.count : 1;
-    weft_status_t status = tune_points_list(rank, &args, runs, results, count_p);
-    for (uint32_t i = 0; i < *count_p && status == WEFT_OK; i++) {
-        status = tune_points_prepare(rank, &runs[i], coll, args.count);
+    weft_status_t status = tune_points_list(rank, &args, &field);
+    status = status != WEFT_OK ? status : tune_points_measure(rank, &args, &field);
+    if (status == WEFT_OK && rank->request->variants && field.count > 0 && bytes >= TUNE_VARIES) {
+        status = tune_points_vary(rank, &args, &field);
     }
-    for (uint32_t round = 0; round < rounds && status == WEFT_OK; round++) {
-        for (uint32_t i = 0; i < *count_p && status == WEFT_OK; i++) {
-            double *seconds = &runs[i].seconds[round];
-            status = tune_points_time(rank, runs[i].candidate->comm, coll, args.count,
-                                      runs[i].calls, seconds);
-            *seconds /= runs[i].calls;
-        }
-    }
-    for (uint32_t i = 0; i < *count_p && status == WEFT_OK; i++) {
-        tune_points_median(runs[i].seconds, rounds, &results[i]);
-    }
+    *count_p = field.count;
     return status;
 }

@@ -15,8 +15,8 @@ void tune_candidates_close(tune_rank_t *rank);
 weft_status_t tune_point(tune_rank_t *rank, weft_coll_t coll, uint64_t bytes,
                          tune_result_t results[TUNE_CANDIDATES_MAX], uint32_t *count_p);
 
-/* Bytes of the buffers for blocks of `bytes` and any of the collectives. */
-uint64_t tune_room(uint64_t bytes, uint32_t nranks);
+/* Bytes of each buffer for the largest of the calls. */
+uint64_t tune_room(const tune_request_t *request, uint32_t nranks);
 
 /* True for the collectives that can be tuned: those without vectors. */
 bool tune_serves(weft_coll_t coll);

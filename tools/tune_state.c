@@ -88,6 +88,7 @@ bool tune_state_open(const char *path, const char *job, bool fresh, tune_results
         fputc('\n', *file_p); /* ends a line that was cut */
     } else {
         fprintf(*file_p, "%s\n", job);
+        fflush(*file_p); /* a run that ends before its first point leaves a state all the same */
     }
     return true;
 }

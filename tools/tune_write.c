@@ -93,10 +93,14 @@ static const char *tune_write_size(uint64_t bytes, char text[24])
 static void tune_write_rule(FILE *out, const tune_rank_t *rank, const tune_result_t *winner,
                             uint64_t from, uint64_t to)
 {
-    char first[24], last[24];
+    char first[24], last[24], how[TUNE_NAME_MAX];
+    snprintf(how, sizeof how, "%s", winner->algo);
+    for (char *comma = strchr(how, ','); comma != NULL; comma = strchr(comma, ',')) {
+        *comma = ' ';
+    }
     fprintf(out, "rule = %s bytes=%s..%s ranks=%u hosts=%u: %s\n", weft_coll_name(winner->coll),
             tune_write_size(from, first), tune_write_size(to, last), rank->nranks,
-            rank->figures.nhosts, winner->algo);
+            rank->figures.nhosts, how);
 }
 
 /* The rules of one collective, from result `first` on; returns the end. */
@@ -132,14 +136,24 @@ static void tune_write_figures(FILE *out, const tune_rank_t *rank, const tune_fi
         WEFT_DTYPE_MAP(NAME)
 #undef NAME
             [WEFT_FIGURES_COPY] = "copy",
+        [WEFT_FIGURES_MEMORY] = "memory",
     };
     fprintf(out, "\n[figures]\n");
     for (uint32_t l = 0; l < WEFT_LEVELS; l++) {
         const weft_cost_edge_t *edge = &figures->level[l];
-        if (edge->alpha > 0) {
-            fprintf(out, "edge = %s %s latency=%.0fns overhead=%.0fns bandwidth=%.3gGB/s\n",
+        const weft_cost_busy_t *busy = &figures->busy[l];
+        if (edge->alpha > 0 && edge->beta > 0) {
+            fprintf(out, "edge = %s %s latency=%.0fns overhead=%.0fns bandwidth=%.4gGB/s",
                     figures->net[l], l == WEFT_LEVEL_INSIDE ? "inside" : "between",
                     edge->alpha * 1e9, edge->overhead * 1e9, 1e-9 / edge->beta);
+            if (busy->turn > 0) {
+                fprintf(out, " turn=%.0fns slice=%.0fns work=%.4gGB/s", busy->turn * 1e9,
+                        busy->slice * 1e9, 1e-9 / busy->beta);
+            }
+            if (l == WEFT_LEVEL_BETWEEN && figures->wire > 0) {
+                fprintf(out, " wire=%.4gGB/s", 1e-9 / figures->wire);
+            }
+            fprintf(out, "\n");
         }
     }
     fprintf(out, "kernel = %s", rank->figures.kernel);
@@ -149,6 +163,12 @@ static void tune_write_figures(FILE *out, const tune_rank_t *rank, const tune_fi
         }
     }
     fprintf(out, "\n");
+    if (figures->cache > 0) {
+        fprintf(out, "cache = %.0f\n", figures->cache);
+    }
+    if (figures->cores < rank->figures.cores) {
+        fprintf(out, "cores = %.2f\n", figures->cores);
+    }
 }
 
 static int tune_write_compare_real(const void *a, const void *b)
@@ -157,41 +177,67 @@ static int tune_write_compare_real(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Sizes at which the choice as configured is within 10 % of the best. */
-static void tune_write_count_choices(const tune_results_t *results, size_t *good, size_t *all)
+/* True if the model, or else the tuner as configured, chooses this result at its size. */
+static bool tune_write_is_chosen(const tune_results_t *results, size_t first, size_t end, size_t i,
+                                 bool by_model)
+{
+    for (size_t j = first; by_model && j < end; j++) {
+        const tune_result_t *other = &results->list[j];
+        if (other->model < results->list[i].model ||
+            (j < i && other->model <= results->list[i].model)) {
+            return false;
+        }
+    }
+    return by_model || results->list[i].chosen;
+}
+
+static void tune_write_count_choices(const tune_results_t *results, bool by_model,
+                                     tune_errors_t *errors)
 {
     for (size_t at = 0, end; at < results->count; at = end) {
         end = tune_point_end(results, at);
         double best = results->list[tune_winner(results, at, end, "")].median;
         for (size_t i = at; i < end; i++) {
-            *all += results->list[i].chosen;
-            *good += results->list[i].chosen && results->list[i].median <= 1.1 * best;
+            bool chosen = tune_write_is_chosen(results, at, end, i, by_model);
+            errors->all += chosen;
+            errors->good += chosen && results->list[i].median <= 1.1 * best;
         }
     }
 }
 
-void tune_write_errors(FILE *out, const tune_results_t *results)
+void tune_errors_find(const tune_results_t *results, bool by_model, tune_errors_t *errors)
 {
-    size_t good = 0, all = 0, n = results->count;
-    double *errors = calloc(n + 1, sizeof *errors);
-    if (errors == NULL || n == 0) {
-        free(errors);
+    size_t n = results->count;
+    double *wrong = calloc(n + 1, sizeof *wrong);
+    *errors = (tune_errors_t){0};
+    if (wrong == NULL || n == 0) {
+        free(wrong);
         return;
     }
     for (size_t i = 0; i < n; i++) {
-        errors[i] = fabs(results->list[i].model / results->list[i].median - 1) * 100;
+        wrong[i] = fabs(results->list[i].model / results->list[i].median - 1) * 100;
     }
-    qsort(errors, n, sizeof *errors, tune_write_compare_real);
-    tune_write_count_choices(results, &good, &all);
+    qsort(wrong, n, sizeof *wrong, tune_write_compare_real);
+    *errors =
+        (tune_errors_t){.low = wrong[n / 4], .median = wrong[n / 2], .high = wrong[3 * n / 4]};
+    tune_write_count_choices(results, by_model, errors);
+    free(wrong);
+}
+
+void tune_errors_print(FILE *out, const tune_errors_t *before, const tune_errors_t *after)
+{
     fprintf(out,
             "# The model as configured was wrong by %.0f %% in the median (quartiles %.0f and %.0f "
             "%%);\n# its choice was within 10 %% of the best at %zu of %zu sizes.\n",
-            errors[n / 2], errors[n / 4], errors[3 * n / 4], good, all);
-    free(errors);
+            before->median, before->low, before->high, before->good, before->all);
+    fprintf(out,
+            "# With the figures found here it is wrong by %.0f %% (quartiles %.0f and %.0f %%),\n"
+            "# and would choose well, without rules, at %zu of %zu.\n",
+            after->median, after->low, after->high, after->good, after->all);
 }
 
 bool tune_write_ini(const tune_rank_t *rank, const tune_figures_t *figures,
-                    const tune_results_t *results)
+                    const tune_results_t *results, const tune_errors_t errors[2])
 {
     char host[64], date[32] = "";
     time_t now = time(NULL);
@@ -211,7 +257,7 @@ bool tune_write_ini(const tune_rank_t *rank, const tune_figures_t *figures,
             "# Times are medians of %lld rounds with the range that holds the median.\n",
             weft_version(), host, date, rank->nranks, rank->figures.nhosts,
             rank->figures.nhosts == 1 ? "" : "s", (long long)rank->request->rounds);
-    tune_write_errors(out, results);
+    tune_errors_print(out, &errors[0], &errors[1]);
     tune_write_figures(out, rank, figures);
     fprintf(out, "\n[tuner]\n");
     for (size_t at = 0; at < results->count;) {

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/config/nearest.h"
 #include "tools/tool.h"
@@ -100,6 +101,61 @@ int tool_parse_coll(const char *text, const char *all)
     }
     names[WEFT_COLL_COUNT] = all;
     return tool_parse_name("collective", text, names);
+}
+
+/* Names of data types: those of nccl-tests, which weft prints, then those of the API and of others. */
+typedef struct values_dtype {
+    const char *name;
+    weft_dtype_t dtype;
+} values_dtype_t;
+
+static const values_dtype_t values_dtypes[] = {
+#define NAME(value, name, bytes, text) {text, WEFT_##name},
+    WEFT_DTYPE_MAP(NAME)
+#undef NAME
+#define NAME(value, name, bytes, text) {#name, WEFT_##name},
+        WEFT_DTYPE_MAP(NAME)
+#undef NAME
+            {"char", WEFT_INT8},
+    {"byte", WEFT_UINT8},
+    {"int", WEFT_INT32},
+    {"float16", WEFT_FP16},
+    {"float32", WEFT_FP32},
+    {"float64", WEFT_FP64},
+    {"float8_e4m3", WEFT_FP8_E4M3},
+    {"float8_e4m3fn", WEFT_FP8_E4M3},
+    {"float8_e5m2", WEFT_FP8_E5M2},
+    {"fp8_e4m3", WEFT_FP8_E4M3},
+    {"fp8_e5m2", WEFT_FP8_E5M2},
+};
+enum { VALUES_DTYPES = sizeof values_dtypes / sizeof values_dtypes[0] };
+
+int tool_parse_dtype(const char *text, const char *all)
+{
+    static const char prefix[] = "WEFT_";
+    const bool prefixed = strncasecmp(text, prefix, sizeof prefix - 1) == 0;
+    const char *bare = prefixed ? text + sizeof prefix - 1 : text;
+    const char *names[WEFT_DTYPE_COUNT + 2] = {NULL};
+    weft_nearest_t nearest;
+    weft_nearest_start(&nearest, text);
+    if (all != NULL && strcmp(text, all) == 0) {
+        return WEFT_DTYPE_COUNT;
+    }
+    for (size_t i = 0; i < VALUES_DTYPES; i++) {
+        if (strcasecmp(bare, values_dtypes[i].name) == 0) {
+            return (int)values_dtypes[i].dtype;
+        }
+        weft_nearest_offer(&nearest, values_dtypes[i].name, strlen(values_dtypes[i].name));
+    }
+    if (nearest.best != NULL) {
+        tool_usage("unknown data type '%s'; did you mean %s?", text, nearest.best);
+        return -1;
+    }
+    for (int dtype = 0; dtype < WEFT_DTYPE_COUNT; dtype++) { /* none is near: lists them */
+        names[dtype] = weft_dtype_name((weft_dtype_t)dtype);
+    }
+    names[WEFT_DTYPE_COUNT] = all;
+    return tool_parse_name("data type", text, names);
 }
 
 bool tool_settings_take(tool_settings_t *settings, int id, const char *value)

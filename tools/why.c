@@ -32,19 +32,15 @@ static const tool_option_t options_table[] = {
     {'b', "minbytes", "SIZE", "first size, of the block of one rank [8]", 'b'},
     {'e', "maxbytes", "SIZE", "last size [64M]", 'e'},
     {'f', "stepfactor", "X", "look at sizes so far apart; borders are sought between [2]", 'f'},
-    {'d', "datatype", "NAME", "int8, uint8, … float, double, bfloat16, f8e4m3 [float]", 'd'},
+    {'d', "datatype", "NAME", "int8, uint8, … float or fp32, double, bf16, f8e4m3 [float]", 'd'},
     {'r', "root", "RANK", "root of rooted collectives, peer of send_recv [0, of send_recv 1]", 'r'},
+    {'A', "algo", "NAME[:X=Y]", "ask of this algorithm: --set plan.algo=NAME[:X=Y,...]",
+     TOOL_OPT_ALGO},
     TOOL_OPTIONS_CONFIG,
     {0, "json", NULL, "print JSON", TOOL_OPT_JSON},
     {'h', "help", NULL, "this text", 'h'},
     {0, NULL, NULL, NULL, 0},
 };
-
-static const char *const why_dtypes[] = {
-#define NAME(value, name, bytes, text) [value] = text,
-    WEFT_DTYPE_MAP(NAME)
-#undef NAME
-        [WEFT_DTYPE_COUNT] = NULL};
 
 /* "2 × 16 KiB". */
 static void why_slices_text(const why_row_t *row, char *text, size_t bytes)
@@ -74,10 +70,10 @@ static void why_print_row(const why_row_t *row, uint64_t element)
         snprintf(next, sizeof next, "%.40s %s", b->next,
                  price_time_text(b->tuner.next_seconds, time));
     }
-    printf("%10s %10s  %-13s %8u  %-24s %10s %10s  %-24s  %s\n",
+    printf("%10s %10s  %-13s %8u  %-24s %-8s %10s %10s  %-24s  %s\n",
            price_size_text(row->counts[0] * element, from),
            price_size_text(row->counts[1] * element, to), a->algo, a->tuner.channels, slices,
-           price_time_text(a->seconds, first), price_time_text(b->seconds, last), next,
+           a->protocol, price_time_text(a->seconds, first), price_time_text(b->seconds, last), next,
            why_decided(a));
 }
 
@@ -86,7 +82,7 @@ static void why_print_table(const why_request_t *request, const weft_comm_figure
 {
     char alpha[24], more[24];
     printf("# %s of %s, %u ranks on %u host%s\n", weft_coll_name(request->coll),
-           why_dtypes[request->dtype], figures->nranks, figures->nhosts,
+           weft_dtype_name(request->dtype), figures->nranks, figures->nhosts,
            figures->nhosts == 1 ? "" : "s");
     for (uint32_t l = 0; l < WEFT_LEVELS; l++) {
         const weft_cost_edge_t *edge = &figures->model.level[l];
@@ -98,8 +94,8 @@ static void why_print_table(const why_request_t *request, const weft_comm_figure
         }
     }
     printf("# sizes are those of one rank's block; times by the model for the first and the last; "
-           "next best at the last\n#%9s %10s  %-13s %8s  %-24s %10s %10s  %-24s  %s\n",
-           "from", "to", "algorithm", "channels", "slices", "time", "to", "next best",
+           "next best at the last\n#%9s %10s  %-13s %8s  %-24s %-8s %10s %10s  %-24s  %s\n",
+           "from", "to", "algorithm", "channels", "slices", "protocol", "time", "to", "next best",
            "decided by");
     for (uint32_t i = 0; i < rows->count; i++) {
         why_print_row(&rows->list[i], weft_dtype_size(request->dtype));
@@ -118,6 +114,7 @@ static void why_put_row(json_t *json, const why_row_t *row, uint64_t element)
     json_unsigned(json, "slices", a->tuner.slices);
     json_unsigned(json, "slice_bytes_from", a->tuner.slice_bytes);
     json_unsigned(json, "slice_bytes_to", b->tuner.slice_bytes);
+    json_string(json, "protocol", a->protocol);
     json_real(json, "seconds_from", a->seconds);
     json_real(json, "seconds_to", b->seconds);
     json_string(json, "next", b->next != NULL ? b->next : "");
@@ -133,7 +130,7 @@ static void why_put_json(const why_request_t *request, const weft_comm_figures_t
     json_t json = {.out = stdout};
     json_open(&json, NULL, '{');
     json_string(&json, "collective", weft_coll_name(request->coll));
-    json_string(&json, "datatype", why_dtypes[request->dtype]);
+    json_string(&json, "datatype", weft_dtype_name(request->dtype));
     json_unsigned(&json, "nranks", figures->nranks);
     json_unsigned(&json, "nhosts", figures->nhosts);
     json_open(&json, "ranges", '[');
@@ -239,7 +236,7 @@ static bool why_take(why_request_t *request, int id, const char *text)
     case 'r':
         return tool_parse_integer("--root", text, 0, INT32_MAX, &request->root);
     case 'd':
-        dtype = tool_parse_name("data type", text, why_dtypes);
+        dtype = tool_parse_dtype(text, NULL);
         request->dtype = dtype >= 0 ? (weft_dtype_t)dtype : WEFT_FP32;
         return dtype >= 0;
     case TOOL_OPT_JSON:

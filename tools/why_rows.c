@@ -15,7 +15,8 @@
 static bool why_rows_are_alike(const weft_select_choice_t *a, const weft_select_choice_t *b)
 {
     return strcmp(a->algo, b->algo) == 0 && a->tuner.slices == b->tuner.slices &&
-           a->tuner.channels == b->tuner.channels && strcmp(a->tuner.rule, b->tuner.rule) == 0;
+           a->tuner.channels == b->tuner.channels && strcmp(a->protocol, b->protocol) == 0 &&
+           strcmp(a->tuner.rule, b->tuner.rule) == 0;
 }
 
 static weft_status_t why_rows_ask(weft_comm_t *comm, const weft_args_t *call, uint64_t count,

@@ -24,7 +24,6 @@ struct weft_net_conn {
     weft_net_op_t ops[3];
     weft_net_completion_t done[3];
 };
-
 static weft_status_t null_create(const weft_host_t *host, const void *config, weft_net_t **net_p) {
     weft_net_t *net = host->alloc(host, sizeof *net, 0);
     if (net == NULL) { return WEFT_ERR_RESOURCE; }
@@ -49,14 +48,15 @@ static weft_status_t null_open(weft_net_t *net, uint32_t index, weft_net_device_
 static void null_close(weft_net_device_t *device) { (void)device; }
 static weft_status_t null_listen(weft_net_device_t *device, weft_net_address_t *address_p,
                                  weft_net_listener_t **listener_p) {
-    *address_p = device->net->address; *listener_p = &device->net->listener;
-    return WEFT_OK;
+    *address_p = device->net->address; *listener_p = &device->net->listener; return WEFT_OK;
 }
 static void null_listener_close(weft_net_listener_t *listener) { (void)listener; }
 static weft_status_t null_reachable(weft_net_device_t *device, const weft_net_address_t *address) {
     const weft_net_address_t *mine = &device->net->address;
-    if (address->bytes != mine->bytes) { return WEFT_ERR_PROTO; }
-    return memcmp(address->data, mine->data, mine->bytes) == 0 ? WEFT_OK : WEFT_ERR_UNSUPPORTED;
+    const weft_host_t *host = device->net->host;
+    weft_status_t status = address->bytes != mine->bytes ? WEFT_ERR_PROTO : WEFT_ERR_UNSUPPORTED;
+    int same = address->bytes == mine->bytes && !memcmp(address->data, mine->data, mine->bytes);
+    return same ? WEFT_OK : host->set_error(host, status, 0, "an address of another instance");
 }
 static weft_status_t null_conn_add(weft_net_t *net, const uint8_t *label, weft_net_conn_t *peer,
                                    weft_net_conn_t **conn_p) {

@@ -30,6 +30,10 @@ expect() {
     timeout -k 5 60 "$@" >"$work/out" 2>"$work/err" || code=$?
     [ "$code" -eq "$want" ] || die "exit code $code, expected $want: $*"
 }
+# documented TAG: the commands of the guides that are marked with it (tests/docs/guides.py).
+documented() {
+    ! command -v python3 >/dev/null || python3 -B "$source_dir/tests/docs/guides.py" "$1" "$build"
+}
 # says FILE PATTERN
 says() {
     grep -qE -- "$2" "$work/$1" || die "no /$2/ in $1"

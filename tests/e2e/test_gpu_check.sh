@@ -31,9 +31,21 @@ report() {
     [ "$(jq "$1" "$work/gpu/report.json")" = true ] || die "not so in report.json: $1"
 }
 
-expect 0 "$source_dir/scripts/gpu-check" bits sweep
-expect 0 "$source_dir/scripts/gpu-check" sanitize
-expect 0 "$source_dir/scripts/gpu-check" speed nccl
+# All of it from a folder that was packed and moved, with no tree beside it.
+expect 0 "$source_dir/scripts/gpu-check" pack "$work/packed"
+says out "^$work/packed: [0-9]+ MiB"
+expect 1 "$source_dir/scripts/gpu-check" pack "$work/packed"
+says err 'is there already'
+mv "$work/packed" "$work/moved"
+[ "$(du -sm "$work/moved" | cut -f 1)" -lt 60 ] || die "the packed folder is too large to carry"
+export GPU_CHECK_ON_HOST=$work/moved/tree
+check=$work/moved/scripts/gpu-check
+
+expect 0 "$check" bits sweep
+expect 0 "$check" sanitize
+expect 0 "$check" speed nccl
+tar -tzf "$work/gpu/results.tar.gz" >"$work/kept"
+grep -qx lines/nccl "$work/kept" || die "the results of the last phase were not kept"
 says out '^a "GPU", driver 580, nvcc 1'
 says out '^bits +arithmetic against kernel-cpu +ok +[0-9]+ cases right'
 says out '^sweep +sweep of 1 to 2 ranks as threads +ok +2 sweeps right'
@@ -55,13 +67,13 @@ report '[.lines[] | select(.what | startswith("algo-flat")) | .figure] == [10 * 
 
 # What fails is in the table, which comes all the same.
 export FAKE_NCCL_REFUSES=1 FAKE_FAILS=1
-expect 0 "$source_dir/scripts/gpu-check" nccl
+expect 0 "$check" nccl
 says out '^nccl +NCCL 22807 does not run 2 ranks on a GPU: invalid usage +left out'
 says out '^sweep +sweep of 1 to 2 ranks as threads +ok'
-expect 1 "$source_dir/scripts/gpu-check" sanitize
+expect 1 "$check" sanitize
 says out '^sanitize +memcheck, arithmetic +FAILED'
 says out '^6 FAILED'
 report '[.lines[] | select(.phase == "sanitize") | .verdict] | unique == ["FAILED"]'
 # A mistake in the phase costs nothing.
-expect 1 "$source_dir/scripts/gpu-check" banana
+expect 1 "$check" banana
 says err '^usage: '

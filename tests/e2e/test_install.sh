@@ -21,6 +21,12 @@ pc=$(dirname "$(find "$work/moved" -name weft.pc)")
 flags=$(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs weft) || die "pkg-config weft"
 # shellcheck disable=SC2086
 expect 0 cc -std=c11 "$source_dir/examples/all-reduce/all_reduce.c" -o "$work/by-pc" $flags
+expect 0 "$work/by-pc" # pkg-config tells where the library is at run time, too
+says out '^rank 0 of 1: 0 wrong$'
+
+doc=$work/moved/share/doc/weft
+[ -f "$doc/writing-a-net-plugin.md" ] && [ -f "$doc/examples/net-tcp/net_tcp.c" ] ||
+    die "no guides or examples in $doc"
 
 # A plugin outside the tree, with the code of the SDK inside and hidden.
 only_entry() {

@@ -25,3 +25,26 @@ says err "^weft: rank 2 \(pid $victim\) was killed by signal 9"
 for rank in 0 1 3; do
     says err "^weft: rank $rank .*rank 2"
 done
+
+# Rank 0 makes the id. Wherever it is when it is killed, whoever says something names it.
+trap 'kill -9 $job 2>/dev/null; rm -rf "$work"' EXIT
+for pause in 0 0.002 0.005 0.01 0.02 0.05; do
+    "$weft" perf all_reduce -P 4 -b 8 -e 8 -n 1 -N 0 >/dev/null 2>"$work/err" &
+    job=$!
+    victim=
+    for _ in $(seq 3000); do
+        victim=$(pgrep -o -P $job) && break
+        kill -0 $job 2>/dev/null || break
+        sleep 0.01
+    done
+    [ -n "$victim" ] || die "no rank was started"
+    sleep $pause
+    kill -9 "$victim" || die "rank 0 ended by itself"
+    wait $job
+    code=$?
+    [ $code -eq 3 ] || die "exit code $code, expected 3"
+    says err "^weft: rank 0 \(pid $victim\) was killed by signal 9"
+    grep '^weft: rank [1-3]' "$work/err" | grep -v 'rank 0' &&
+        die "rank 0 was killed after $pause s, and is not named above"
+done
+true

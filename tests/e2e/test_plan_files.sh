@@ -89,6 +89,12 @@ expect 3 "$weft" perf all_reduce -P 2 -b 1K -e 1K -n 1 --set core.algo=algo-file
 says err 'ERR_PLAN: algo-file: plan of all_reduce for 2 ranks refused, deadlock: rank 0 lane 0 pc 0'
 says err 'waits for a free slot to rank 1 channel 0 \(4 of 4 in use\)'
 perf all_reduce 2 0 hangs-all-reduce-2.xml --set exec.slots=32
+# Left to itself the job has as many slots as the longest step needs, here and in `weft plan`.
+plan 0 "$hangs" all_reduce -n 2 --check
+perf all_reduce 2 0 hangs-all-reduce-2.xml
+perf all_reduce 2 0 hangs-all-reduce-2.xml --set core.net=net-socket
+expect 0 "$weft" perf all_reduce -P 4 -b 8 -e 4M -f 8 -n 2 --set core.algo="algo-flat algo-ring algo-file" \
+    --set "algo-file.files=$hangs"
 
 sed 's/type="re"/type="ree"/' "$hangs" >"$work/type.xml"
 plan 3 "$work/type.xml" all_reduce -n 2 --check

@@ -23,7 +23,18 @@ expect 0 "$weft" info --set core.plugin_dir="$work/weft" "${all[@]}"
 for path in "$work"/weft/*.so; do
     says out "$path"
 done
-rm "$work/weft/net-socket.so"
+# Several folders: the first that has the plugin counts, and an empty entry is the usual folder.
+mkdir "$work/mine"
+mv "$work/weft/net-socket.so" "$work/mine"
+expect 0 "$weft" info --set core.plugin_dir="$work/mine:" "${all[@]}"
+says out "$work/mine/net-socket.so"
+expect 0 "$weft" perf all_reduce -t 2 -b 8 -e 8 -n 1 --set core.plugin_dir="$work/mine:" --set core.log=info
+says err "plugin net-socket is $work/mine/net-socket.so; .*lib/weft/net-socket.so comes later"
+WEFT_CORE_PLUGIN_DIR="$work/weft:$work/mine" expect 0 "$weft" info "${all[@]}"
+says out "$work/mine/net-socket.so"
+expect 3 "$weft" info --set core.plugin_dir="$work/weft:$work/mine" --set core.net=net-sockt
+says err "in one of $work/weft, $work/mine, did you mean net-socket"
+[ "$(wc -l <"$work/err")" -eq 1 ] || die "more than one error line"
 expect 0 "$weft" perf all_reduce -t 2 -b 64 -e 64 -n 2 \
     --set core.plugin_dir="$work/weft" --set core.net=net-shm
 all_right 1

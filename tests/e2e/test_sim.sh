@@ -36,6 +36,9 @@ fi
 expect 0 "$weft" sim --scale -A algo-ring,algo-flat -n 4..64 --svg "$work/scale.svg"
 says out '^\| algo-ring \| all_reduce \| 64 \| ok \|'
 grep -q '^</svg>$' "$work/scale.svg" || die "no figure of the scale"
+# Panels whose values are close have labels too: two each.
+expect 0 "$weft" sim --scale -A algo-ring -n 4..8 --svg "$work/narrow.svg"
+[ "$(grep -o 'text-anchor="end"' "$work/narrow.svg" | wc -l)" -ge 12 ] || die "a panel without labels"
 
 if [ ! -x "$build/bin/weft-simgrid" ]; then
     expect 5 "$weft" sim all_reduce -A algo-ring -n 4 --simgrid

@@ -8,6 +8,11 @@ ranks=200 many=72
 expect 0 "$weft" perf all_reduce -P $ranks "${small[@]}"
 says out "^#  Rank *$((ranks - 1)) "
 
+# Whoever starts them says it before the first is started.
+(ulimit -n 64 && exec timeout -k 5 60 "$weft" perf all_reduce -P 1000 "${small[@]}") >"$work/out" 2>"$work/err" &&
+    die "1000 processes were started with 64 open files"
+says err "^weft: -P 1000, two pipes for each process, needs more open files than RLIMIT_NOFILE allows: the limit is 64"
+
 # The limit of the ranks, not of their parent, which holds pipes to all of them.
 export PMIX_NAMESPACE=start-$$ OMPI_COMM_WORLD_SIZE=$many WEFT_BOOT_RENDEZVOUS=$work
 rank() {

@@ -13,6 +13,9 @@ done
 grep -q '^edge = net-shm inside latency=' tuned.ini || die "no edge"
 grep -q '^kernel = kernel-cpu .*float=' tuned.ini || die "no kernel"
 grep -q '^rule = all_reduce bytes=8\.\..* ranks=2 hosts=1: algo-' tuned.ini || die "no rule"
+grep -q '^kernel = kernel-cpu .*memory=.*GB/s' tuned.ini || die "no rate of the memory"
+grep -q '^cache = [0-9]' tuned.ini || die "no size of the caches"
+says out '^# With the figures found here it is wrong by [0-2]?[0-9]?[0-9] %'
 expect 0 "$weft" config --conf tuned.ini
 expect 0 "$weft" why all_reduce -P 2 -b 8 -e 2K --conf tuned.ini
 says out 'tuned.ini:[0-9]+ all_reduce bytes='
@@ -32,6 +35,15 @@ expect 0 "$weft" tune all_reduce broadcast -P 2 -b 8 -e 4K -f 16 -n 3 -t 0.0005 
 says err 'tuned.ini.state has 3 results already'
 head -n 4 tuned.ini.state | cmp -s - <(head -n 4 half) || die "what was measured is lost"
 
+# The best algorithm in other slices: each is a candidate, and a rule that names slices is read back.
+expect 0 "$weft" tune all_reduce -P 2 -b 64K -e 64K -n 3 -t 0.0005 --variants -O varied.ini
+grep -q '^all_reduce 65536 algo-[a-z]*,slices=2,slice_bytes=16K ' varied.ini.state || die "no variant"
+grep -c ',slices=' varied.ini.state | grep -qx 6 || die "variants of more than one algorithm"
+sed -i '/^rule = /s/$/ slices=2 slice_bytes=16K/' varied.ini
+expect 0 "$weft" why all_reduce -P 2 -b 64K -e 64K --json --conf varied.ini
+says out '"slices": 2,'
+says out '"slice_bytes_from": 16384'
+
 # Every rank answers alike, whatever the collective, and JSON says the same.
 for collective in all_gather reduce_scatter reduce all_to_all scatter send_recv; do
     expect 0 "$weft" why "$collective" -P 3 -b 8 -e 64K
@@ -40,6 +52,17 @@ done
 expect 0 "$weft" why all_reduce -P 2 -b 1K -e 1K --json --set 'tuner.rule=any: algo-flat slices=1'
 says out '"algorithm": "algo-flat"'
 says out '"decided_by": "--set any: algo-flat slices=1"'
+
+expect 0 "$weft" why all_reduce -P 2 -b 1K -e 1K --json -A algo-ring
+says out '"algorithm": "algo-ring"'
+expect 3 "$weft" why all_reduce -P 2 -b 1K -e 1K -A algo-rnig
+says err 'algo-rnig.*did you mean algo-ring'
+
+# How slices travel, and where that changes.
+expect 0 "$weft" why broadcast -P 2 -b 8 -e 64K --json
+for protocol in header small slot; do
+    says out "\"protocol\": \"$protocol\""
+done
 
 # Wrong rules and figures: the place and the nearest right word.
 printf '[tuner]\nrule = all_redce: algo-ring\n' >wrong.ini
@@ -55,6 +78,14 @@ says err 'wrong.ini:2: \[figures\] edge: .*did you mean latency\?'
 # A forced algorithm that cannot serve: what can.
 expect 3 "$weft" why all_to_all -P 3 --set 'tuner.rule=any: algo-tree force'
 says err 'algo-tree does not serve this all_to_all on 3 ranks; possible are algo-direct'
+
+# Figures that were found are those of the model.
+expect 0 "$weft" why all_reduce -P 3 -b 1M -e 1M --json
+jq '.ranges[0].seconds_from' "$work/out" >free 2>/dev/null || echo skip >free
+expect 0 "$weft" why all_reduce -P 3 -b 1M -e 1M --json --set figures.cores=0.01
+jq '.ranges[0].seconds_from' "$work/out" >crowded 2>/dev/null || echo skip >crowded
+[ "$(cat free)" = skip ] || awk 'NR == FNR { a = $1; next } { exit !($1 > 3 * a) }' free crowded ||
+    die "a hundredth of a core costs $(cat crowded), all of them $(cat free)"
 
 expect 6 "$weft" why
 expect 6 "$weft" why all_redce

@@ -4,7 +4,7 @@
 # on each, runs over TCP.
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 if ! in_guest; then
-    guest --guests 2 --timeout 80
+    guest --guests 2 --timeout 240
     exit 0
 fi
 

@@ -25,6 +25,16 @@ for order in "2 1 0" "0 1 2"; do
     says out '^# Launcher: environment, unique id by id \(WEFT_UNIQUE_ID is set\)$'
 done
 
+# Who waits knows for whom.
+by_hand 0 "$weft" "${perf[@]}"
+by_hand 2 "$weft" "${perf[@]}"
+for _ in $(seq 400); do grep -q 'waiting for' "$work/err.0" && break; sleep 0.05; done
+grep -qE 'weft\[[0-9]+\] warn boot: waiting for rank 1 \(2 of 3 joined\)$' "$work/err.0" ||
+    die "rank 0 does not say whom it waits for: $(cat "$work/err.0")"
+by_hand 1 "$weft" "${perf[@]}"
+all_end
+all_right 3
+
 # What is missing is said.
 expect 3 env -u WEFT_NRANKS WEFT_RANK=0 "$weft" info --launcher
 says err 'WEFT_RANK is set, but WEFT_NRANKS is not'

@@ -17,11 +17,13 @@ expect 0 $mpirun --oversubscribe -n 2 env WEFT_BOOT_EXCHANGE=folder "$weft" "${p
 says out 'unique id by folder '
 unset WEFT_BOOT_RENDEZVOUS
 
-# Open MPI 5 begins before weft (docs/launchers.md).
-weft_first=(wimwf wwimf)
-[[ $($mpirun --version) != *"Open MPI) "[5-9]* ]] || weft_first=(WWimwf)
-for steps in iwmwmf "${weft_first[@]}" iwfW; do
+# Either begins first.
+for steps in iwmwmf wimwf wwimf iwfW; do
     in_one_process "$program" 3 $steps $mpirun --oversubscribe -n 3
 done
 [ ! -x "$program" ] || says out '^refused: MPI_Finalize has ended the conversation'
+# By a folder every order works too.
+export WEFT_BOOT_EXCHANGE=folder WEFT_BOOT_RENDEZVOUS=$work
+in_one_process "$program" 3 wimfw $mpirun -x WEFT_BOOT_EXCHANGE -x WEFT_BOOT_RENDEZVOUS --oversubscribe -n 3
+unset WEFT_BOOT_EXCHANGE WEFT_BOOT_RENDEZVOUS
 run_documented openmpi

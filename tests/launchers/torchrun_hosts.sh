@@ -3,7 +3,11 @@
 # backend of torch trains over both. E2E_TORCH is an environment with torch.
 . "$(dirname "$0")/common.sh"
 pods_up 2
-path=$build/tests/bindings/torch/path:$source_dir/bindings/python
+path=$pod_files:$build/tests/bindings/torch/path:$source_dir/bindings/python
+# A torch without entry points wants an import first (docs/pytorch.md), which ours is for all scripts.
+"$E2E_TORCH/bin/python" -c 'import sys, torch.distributed as d
+sys.exit(not hasattr(d.Backend, "_ensure_backend_registered"))' ||
+    echo 'import weft.torch' >"$pod_files/sitecustomize.py"
 # torchrun_pod NUMBER, on each: $command is what the agent starts, twice on each pod.
 torchrun_pod() {
     on_pod "$1" env PYTHONPATH="$path" LD_LIBRARY_PATH="$build/lib" OMP_NUM_THREADS=1 \

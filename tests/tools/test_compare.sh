@@ -19,17 +19,39 @@ if "$source_dir/bench/compare" --no-build no-such-name >"$work/out" 2>&1; then
 fi
 grep -q 'no-such-name' "$work/out" || { cat "$work/out"; exit 1; }
 
-PYTHONPATH=$source_dir/bench/beside python3 - "$work" <<'END'
+PYTHONPATH=$source_dir/bench/beside python3 - "$work" "$source_dir" <<'END'
+import json
 import os
+import re
 import sys
 import xml.dom.minidom
 
 import bars
+import jobs
 import report
 
 for bar in bars.read_bars():
     assert hasattr(bars.Meter, "bar_" + bar["measurement"][0]), bar["name"]
     assert bar["op"] in bars.OPERATORS, bar["name"]
+with open(os.path.join(sys.argv[2], "docs", "performance.md"), encoding="utf-8") as file:
+    titles = {re.sub(r"[^\w -]", "", line.lower().strip("# \n")).replace(" ", "-") for line in file if line.startswith("#")}
+# A bar that is missed says what would close it: in a section that exists.
+names = [bar["name"] for bar in bars.read_bars()]
+assert len(set(names)) == len(names), "a bar stands twice in bars.txt"
+for name in names:
+    section = bars.section_of(name).partition("#")[2]
+    assert section in titles, f"docs/performance.md has no section for {name}: {section or 'none is named'}"
+assert bars.section_of("no-such-bar") == ""
+with open(os.path.join(sys.argv[2], "bench", "results", "compare.json"), encoding="utf-8") as file:
+    assert set(json.load(file)["bars"]) <= set(names), "a result of a bar that has left bars.txt"
+
+# Of a folder where ranks meet, files below it are seen, and others' are not.
+meeting = os.path.join(sys.argv[1], "weft-meeting")
+os.makedirs(os.path.join(meeting, "weft-0"))
+seen = jobs.files_of_weft(meeting)
+with open(os.path.join(meeting, "weft-0", "left"), "w", encoding="utf-8"):
+    assert jobs.files_of_weft(meeting) - seen == {os.path.join(meeting, "weft-0", "left")}
+
 below = {"op": "<=", "limit": 2.0}
 assert bars.judge(below, 2.0) == (True, "pass")
 assert bars.judge(below, 3.0) == (False, "MISSED: 50 % above")
@@ -57,6 +79,9 @@ for name in found:
 with open(os.path.join(sys.argv[1], "compare.md"), encoding="utf-8") as file:
     text = file.read()
 assert "| 64 | 6.00 | 4.50 | 2.00 |" in text and "MISSED: 50 % above" in text, text
+assert "| 3 MISSED: 50 % above | - | - | a\\|b |" in text, text
+rows = report.verdicts(results, ["join"])
+assert len(rows) == 2 and "3 MISSED: 50 % above" in rows[1] and rows[1].endswith(" -"), rows
 assert any("MISSED" in line for line in report.missed_bars(results))
 END
 echo "compare: all right"

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# cpack: a tarball that runs where it is unpacked, and a Debian package whose files are where they belong.
+. "$(dirname "$0")/common.sh"
+[ -z "${E2E_SANITIZE:-}" ] || skip "sanitized libraries are not packed"
+
+cd "$build" || exit 1
+expect 0 cpack -G TGZ -B "$work/pack"
+mkdir "$work/tree"
+expect 0 tar -xzf "$work"/pack/weft-*.tar.gz -C "$work/tree" --strip-components=1
+expect 0 "$work/tree/bin/all_reduce_perf" -P 2 -b 8 -e 8 -n 2
+all_right 1
+[ -x "$work/tree/bin/weft-conformance-net" ] || die "the tarball has no conformance kit"
+
+command -v dpkg-deb >/dev/null && command -v dpkg-shlibdeps >/dev/null ||
+    skip "no dpkg: the tarball is right, the Debian package was not made"
+expect 0 cpack -G DEB -B "$work/pack"
+deb=$(echo "$work"/pack/weft_*.deb)
+expect 0 dpkg-deb --field "$deb" Depends
+says out 'libsodium'
+expect 0 dpkg-deb --contents "$deb"
+says out ' \./usr/bin/weft$'
+says out ' \./etc/weft/weft.ini$'
+says out ' \./usr/share/doc/weft/configuration.md$'
+expect 0 dpkg-deb --extract "$deb" "$work/root"
+expect 0 "$work/root/usr/bin/all_reduce_perf" -P 2 -b 8 -e 8 -n 2
+all_right 1

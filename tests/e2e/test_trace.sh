@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# A rank that is stopped is found by `weft status` and `weft trace` while the job hangs; when it is
+# killed the files that [core] flight leaves say so. A job that ends well leaves none.
+. "$(dirname "$0")/common.sh"
+command -v jq >/dev/null || skip "no jq"
+records=$work/records
+mkdir "$records"
+
+# start SETTING…: four ranks that call all-reduces for ever. Leaves $job, and the ranks' pids in `pid`.
+start() {
+    "$weft" perf all_reduce -P 4 -b 8K -e 8K -n 100000000 -c 0 "$@" >"$work/job" 2>&1 &
+    job=$!
+    for ((i = 0; i < 300; i++)); do
+        # Other jobs may run here.
+        mapfile -t pid < <("$weft" status --json 2>/dev/null |
+            jq -r 'sort_by(.rank) | .[] | select(.nranks == 4 and .operation > 10) | .pid' |
+            while read -r one; do
+                read -r -a stat <"/proc/$one/stat" && [ "${stat[3]}" -eq $job ] && echo "$one"
+            done 2>/dev/null)
+        [ "${#pid[@]}" -ne 4 ] || return 0
+        sleep 0.1
+    done
+    kill -9 $job
+    die "no four ranks in weft status after 30 s"
+}
+stop() {
+    kill -9 "${pid[@]}" $job 2>/dev/null
+    wait $job 2>/dev/null
+}
+# until_says COMMAND PATTERN: within 30 s.
+until_says() {
+    for ((i = 0; i < 150; i++)); do
+        eval "$1" >"$work/out" 2>"$work/err" && grep -qE -- "$2" "$work/out" && return 0
+        sleep 0.2
+    done
+    stop
+    die "no /$2/ in what '$1' prints"
+}
+
+# In memory.
+start
+kill -STOP "${pid[2]}"
+# All three wait for rank 2, or for one that waits for it.
+until_says "'$weft' status" "^ +[013] +[0-9]+  inside .*all_reduce of 2048 float .* s  rank [0-9]"
+until_says "'$weft' trace ${pid[*]}" "open on ranks"
+says out "communicator world \([0-9a-f]{16}\) of 4 ranks"
+expect 0 "$weft" trace "${pid[@]}" --json "$work/trace.json" --svg "$work/trace.svg"
+jq -e '[.traceEvents[] | select(.ph == "X")] | length > 0' "$work/trace.json" >/dev/null ||
+    die "no events in the trace"
+grep -q '<svg' "$work/trace.svg" || die "no picture"
+stop
+
+# In files, which outlive the process.
+start --set core.flight="$records"
+kill -9 "${pid[2]}"
+wait $job && die "a job with a rank killed ended well"
+[ "$(find "$records" -name '*.flight' | wc -l)" -eq 4 ] || die "not four files in $(ls "$records")"
+expect 0 "$weft" trace "$records"
+says out "rank 2 ended without leaving: killed, or crashed"
+says out "failed on 3 of them, first on rank [013]: ERR_PEER_DEAD: rank 2 of host"
+says out "last operation: [0-9]+, all_reduce of 2048 float"
+file=$(find "$records" -name '*rank0.flight')
+expect 0 "$weft" trace "$file"
+says out "no record of ranks 1, 2, 3"
+
+# Damaged ones, none, and words that mean nothing.
+head -c 5000 "$file" >"$work/short.flight"
+expect 6 "$weft" trace "$work/short.flight"
+says err "short.flight: is the flight record of another version of weft, or a part of one"
+expect 6 "$weft" trace "$work"/nothing
+says err "nothing: No such file"
+expect 6 "$weft" trace "$HOME"
+says err "short.flight is the flight record of another|no \*.flight in the folder"
+expect 6 "$weft" trace $$
+says err "process $$: has no flight record"
+expect 6 "$weft" status here
+expect 6 "$weft" trace "$file" --svg "$work/no/such/folder/a.svg"
+says err "cannot write .*a.svg: No such file"
+
+# A job that ends well.
+rm -f "$records"/*
+expect 0 "$weft" perf barrier -P 2 -n 5 --set core.flight="$records"
+[ -z "$(ls "$records")" ] || die "left behind: $(ls "$records")"
+expect 3 "$weft" perf barrier -P 2 -n 5 --set core.flight="$work/no/folder"
+says err "cannot make a file in the folder '$work/no/folder'"

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Flight records joined: what is told of a job whose ranks were made up. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/os/os.h"
+#include "tools/flight_plot.h"
+#include "tools/flight_story.h"
+
+enum { RANKS = 4, CALLS = 3 };
+#define MS UINT64_C(1000000)
+
+static weft_flight_record_t records[RANKS];
+static bool alive[RANKS];
+static uint32_t count;
+static char told[8192];
+
+static weft_flight_comm_t *comm_of(uint32_t rank)
+{
+    return &records[rank].comm[0];
+}
+
+/* Four ranks that have called three all-reduces; operation s was called s seconds after rank 0 began,
+ * and took 1 ms. The odd ranks are on another host, whose clock began elsewhere. */
+static int set_up(void **state)
+{
+    (void)state;
+    memset(records, 0, sizeof records);
+    count = RANKS;
+    for (uint32_t r = 0; r < RANKS; r++) {
+        uint64_t zero = r % 2 == 0 ? 5000 * MS : 900000 * MS;
+        alive[r] = true;
+        records[r].header = (weft_flight_header_t){.header_bytes = sizeof records[r].header,
+                                                   .comm_bytes = sizeof records[r].comm[0],
+                                                   .entry_bytes = sizeof(weft_flight_entry_t),
+                                                   .comms = WEFT_FLIGHT_COMMS,
+                                                   .entries = WEFT_FLIGHT_ENTRIES,
+                                                   .pid = 100 + (int32_t)r,
+                                                   .rank = r,
+                                                   .nranks = RANKS,
+                                                   .began = zero,
+                                                   .began_wall = 1700000000000 * MS,
+                                                   .joined = zero + MS,
+                                                   .host_id = {(uint8_t)(r % 2)}};
+        memcpy(records[r].header.magic, WEFT_FLIGHT_MAGIC, 8);
+        weft_flight_comm_t *comm = comm_of(r);
+        *comm = (weft_flight_comm_t){.life = WEFT_FLIGHT_OPEN,
+                                     .rank = r,
+                                     .nranks = RANKS,
+                                     .id = 0xabc,
+                                     .opened = zero,
+                                     .culprit = -1,
+                                     .name = "world"};
+        comm->called = comm->completed = CALLS;
+        for (uint32_t s = 1; s <= CALLS; s++) {
+            comm->entry[comm->next++] = (weft_flight_entry_t){.number = s,
+                                                              .sequence = s,
+                                                              .count = 8,
+                                                              .called = zero + 1000 * s * MS,
+                                                              .ended = zero + 1000 * s * MS + MS,
+                                                              .peer = -1,
+                                                              .coll = WEFT_ALL_REDUCE,
+                                                              .dtype = WEFT_FP32,
+                                                              .state = WEFT_FLIGHT_DONE};
+        }
+    }
+    return 0;
+}
+
+typedef void (*use_t)(const flight_jobs_t *jobs, FILE *out);
+
+static void use_story(const flight_jobs_t *jobs, FILE *out)
+{
+    for (uint32_t i = 0; i < jobs->count; i++) {
+        flight_story(&jobs->job[i], 0, out);
+    }
+}
+
+static void use_svg(const flight_jobs_t *jobs, FILE *out)
+{
+    flight_put_svg(&jobs->job[0], out);
+}
+
+/* Leaves in `told` what `use` prints. */
+static void tell(use_t use)
+{
+    flight_source_t sources[RANKS];
+    const char *why;
+    for (uint32_t i = 0; i < count; i++) {
+        /* The ranks are found in any order. */
+        uint32_t r = count - 1 - i;
+        sources[i] = (flight_source_t){
+            .alive = alive[r], .record = flight_parse(&records[r], sizeof records[r], &why)};
+        assert_non_null(sources[i].record);
+    }
+    flight_jobs_t jobs = flight_jobs_make(&(flight_sources_t){.source = sources, .count = count});
+    FILE *out = fmemopen(told, sizeof told, "w");
+    assert_non_null(out);
+    use(&jobs, out);
+    fclose(out);
+    flight_jobs_free(&jobs);
+    for (uint32_t i = 0; i < count; i++) {
+        weft_os_free(sources[i].record);
+    }
+}
+
+static void says(const char *what)
+{
+    if (strstr(told, what) == NULL) {
+        fail_msg("'%s' is not in\n%s", what, told);
+    }
+}
+
+static void says_not(const char *what)
+{
+    if (strstr(told, what) != NULL) {
+        fail_msg("'%s' is in\n%s", what, told);
+    }
+}
+
+static void a_job_without_trouble(void **state)
+{
+    (void)state;
+    tell(use_story);
+    says("communicator world (0000000000000abc) of 4 ranks\n");
+    says("last operation: 3, all_reduce of 8 float, over");
+    says_not("behind");
+    says_not("no record");
+    says_not("not the same");
+}
+
+static void a_rank_that_has_not_called(void **state)
+{
+    (void)state;
+    comm_of(2)->entry[2].state = WEFT_FLIGHT_FREE;
+    comm_of(2)->called = comm_of(2)->completed = 2;
+    for (uint32_t r = 0; r < RANKS; r += r == 1 ? 2 : 1) {
+        comm_of(r)->entry[2].state = WEFT_FLIGHT_CALLED;
+        comm_of(r)->entry[2].peer = 2;
+    }
+    tell(use_story);
+    says("last operation: 3, all_reduce of 8 float, open on ranks 0, 1, 3");
+    says("rank 2 behind: the last call of the slowest is operation 2");
+    says("operation 3 waits for rank 2 to call it");
+    says("rank 0: operation 3, all_reduce of 8 float, waits for rank 2");
+}
+
+static void a_rank_that_called_something_else(void **state)
+{
+    (void)state;
+    comm_of(1)->entry[1].coll = WEFT_BROADCAST;
+    comm_of(1)->entry[1].root = 3;
+    tell(use_story);
+    says("operation 2 is not the same everywhere: ranks 0, 2, 3 called all_reduce of 8 float; rank "
+         "1 called broadcast of 8 float, root 3");
+}
+
+static void ranks_that_died_failed_or_left_no_record(void **state)
+{
+    (void)state;
+    count = RANKS - 1;
+    alive[1] = false;
+    weft_flight_comm_t *comm = comm_of(2);
+    comm->failed = comm->opened + 9000 * MS;
+    comm->status = WEFT_ERR_PEER_DEAD;
+    atomic_store(&comm->life, WEFT_FLIGHT_FAILED);
+    snprintf(comm->failure, sizeof comm->failure, "rank 1 died");
+    tell(use_story);
+    says("no record of rank 3\n");
+    says("rank 1 ended without leaving");
+    says("failed on 1 of them, first on rank 2: ERR_PEER_DEAD: rank 1 died");
+}
+
+/* The clock of the other host is 5 s ahead: its ranks seem to call when all is over. */
+static void clocks_of_two_hosts_are_brought_together(void **state)
+{
+    (void)state;
+    records[1].header.began_wall += 5000 * MS;
+    records[3].header.began_wall += 5000 * MS;
+    comm_of(2)->entry[1].called += MS / 2;
+    comm_of(2)->entry[2].called += MS / 2;
+    tell(use_story);
+    says("of 3 collectives whose times are known, rank ");
+    /* Not by seconds. */
+    says(" ms in the median");
+    says_not("e+0");
+    tell(use_svg);
+    says("<svg");
+    says("the last 200");
+}
+
+/* Short operations that did not wait have no entry; the history of calls knows them. */
+static void short_operations_are_known_by_the_history(void **state)
+{
+    (void)state;
+    for (uint32_t r = 0; r < RANKS; r++) {
+        weft_flight_comm_t *comm = comm_of(r);
+        comm->called = r == 1 ? 1000 : 1001;
+        comm->completed = 1000;
+        for (uint32_t s = CALLS + 1; s <= comm->called; s++) {
+            weft_history_put(&comm->history,
+                             &(weft_signature_t){.coll = WEFT_BARRIER, .sequence = s});
+        }
+    }
+    tell(use_story);
+    says("last operation: 1001, barrier, open on ranks 0, 2, 3");
+    says("operation 1001 waits for rank 1 to call it");
+}
+
+static void what_is_no_record_is_refused(void **state)
+{
+    const char *why = NULL;
+    (void)state;
+    assert_null(flight_parse("nonsense of any kind", 20, &why));
+    assert_string_equal(why, "is no flight record");
+    assert_null(flight_parse(&records[0], sizeof records[0] - 1, &why));
+    assert_non_null(strstr(why, "another version"));
+    records[0].header.entries = 7;
+    assert_null(flight_parse(&records[0], sizeof records[0], &why));
+    assert_non_null(strstr(why, "another version"));
+}
+
+static void wrong_entries_are_left_out(void **state)
+{
+    (void)state;
+    for (uint32_t r = 0; r < RANKS; r++) {
+        comm_of(r)->entry[2].coll = 200;
+        comm_of(r)->called = 2;
+        records[r].comm[1] = (weft_flight_comm_t){.life = 77, .nranks = 4};
+        records[r].comm[2] = (weft_flight_comm_t){.life = 1, .rank = 9, .nranks = 4};
+    }
+    tell(use_story);
+    says("last operation: 2, all_reduce of 8 float, over");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_job_without_trouble, set_up),
+        cmocka_unit_test_setup(a_rank_that_has_not_called, set_up),
+        cmocka_unit_test_setup(a_rank_that_called_something_else, set_up),
+        cmocka_unit_test_setup(ranks_that_died_failed_or_left_no_record, set_up),
+        cmocka_unit_test_setup(clocks_of_two_hosts_are_brought_together, set_up),
+        cmocka_unit_test_setup(short_operations_are_known_by_the_history, set_up),
+        cmocka_unit_test_setup(what_is_no_record_is_refused, set_up),
+        cmocka_unit_test_setup(wrong_entries_are_left_out, set_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Flight records of many ranks joined: communicators with their ranks, on one clock. */
+#ifndef WEFT_TOOLS_FLIGHT_JOBS_H
+#define WEFT_TOOLS_FLIGHT_JOBS_H
+
+#include "tools/flight_read.h"
+
+/* A rank of a communicator. */
+typedef struct flight_rank {
+    const flight_source_t *source;
+    const weft_flight_comm_t *comm;
+    int64_t shift; /* nanoseconds from its clock to that of the job */
+} flight_rank_t;
+
+/* A communicator. */
+typedef struct flight_job {
+    uint64_t id;
+    uint32_t nranks;
+    uint32_t found;      /* ranks with a record */
+    flight_rank_t *rank; /* those, in ascending order */
+} flight_job_t;
+
+typedef struct flight_jobs {
+    flight_job_t *job; /* in the order in which they were opened */
+    uint32_t count;
+} flight_jobs_t;
+
+/* Joins the records. What it returns points into them. Clocks of one host are one; those of two are
+ * taken from the time of day, and moved so that no rank ends a collective that waits for all before
+ * every rank has called it. Ends the process where there is no memory. */
+flight_jobs_t flight_jobs_make(const flight_sources_t *sources);
+void flight_jobs_free(flight_jobs_t *jobs);
+
+/* Finds the collective of that number: its entry, or what the history of calls knows of it. False: it
+ * has not been called, or is forgotten. */
+bool flight_find(const weft_flight_comm_t *comm, uint64_t sequence, weft_flight_entry_t *entry);
+static inline bool flight_is_open(const weft_flight_entry_t *entry)
+{
+    return entry->state == WEFT_FLIGHT_CALLED;
+}
+/* True if two ranks have called the same. */
+bool flight_is_same(const weft_flight_entry_t *a, const weft_flight_entry_t *b);
+/* Writes the operation in words: "all_reduce of 8 float". */
+void flight_text(const weft_flight_entry_t *entry, char *text, size_t bytes);
+/* The moment on the clock of the job; 0: not known. */
+static inline uint64_t flight_at(const flight_rank_t *rank, uint64_t at)
+{
+    return at == 0 ? 0 : at + (uint64_t)rank->shift;
+}
+
+#endif

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The story of a communicator. */
+#include "tools/flight_story.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/os/os.h"
+
+#define LISTED 16u /* ranks of a list */
+
+typedef bool (*story_choice_t)(const flight_rank_t *rank, const void *with);
+
+/* Prints "rank 3" or "ranks 0, 1, 4 and 12 more". Returns how many were chosen. */
+static uint32_t story_put_ranks(const flight_job_t *job, story_choice_t choice, const void *with,
+                                FILE *out)
+{
+    uint32_t count = 0, listed = 0;
+    for (uint32_t i = 0; i < job->found; i++) {
+        count += choice(&job->rank[i], with) ? 1 : 0;
+    }
+    fprintf(out, count == 1 ? "rank" : "ranks");
+    for (uint32_t i = 0; i < job->found && listed < LISTED; i++) {
+        if (choice(&job->rank[i], with)) {
+            fprintf(out, "%s %u", listed++ > 0 ? "," : "", job->rank[i].comm->rank);
+        }
+    }
+    if (count > listed) {
+        fprintf(out, " and %u more", count - listed);
+    }
+    return count;
+}
+
+static uint32_t story_count(const flight_job_t *job, story_choice_t choice, const void *with)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < job->found; i++) {
+        count += choice(&job->rank[i], with) ? 1 : 0;
+    }
+    return count;
+}
+
+/* Ranks ---------------------------------------------------------------------------------------- */
+
+static void story_put_missing(const flight_job_t *job, FILE *out)
+{
+    uint32_t next = 0, listed = 0;
+    if (job->found >= job->nranks) {
+        return;
+    }
+    fprintf(out, "  no record of rank%s", job->nranks - job->found > 1 ? "s" : "");
+    for (uint32_t r = 0; r < job->nranks && listed < LISTED; r++) {
+        while (next < job->found && job->rank[next].comm->rank < r) {
+            next++;
+        }
+        if (next == job->found || job->rank[next].comm->rank != r) {
+            fprintf(out, "%s %u", listed++ > 0 ? "," : "", r);
+        }
+    }
+    if (job->nranks - job->found > listed) {
+        fprintf(out, " and %u more", job->nranks - job->found - listed);
+    }
+    fprintf(out, "\n");
+}
+
+static bool story_is_gone(const flight_rank_t *rank, const void *with)
+{
+    (void)with;
+    return !rank->source->alive && rank->comm->closed == 0 && rank->comm->life == WEFT_FLIGHT_OPEN;
+}
+
+static void story_put_gone(const flight_job_t *job, FILE *out)
+{
+    uint32_t gone = story_count(job, story_is_gone, NULL);
+    if (gone > 0) {
+        fprintf(out, "  ");
+        story_put_ranks(job, story_is_gone, NULL, out);
+        fprintf(out, " ended without leaving: killed, or crashed\n");
+    }
+}
+
+/* The first failure on the clock of the job, and how many followed it. */
+static void story_put_failure(const flight_job_t *job, FILE *out)
+{
+    const flight_rank_t *first = NULL;
+    uint32_t failed = 0;
+    for (uint32_t i = 0; i < job->found; i++) {
+        const flight_rank_t *rank = &job->rank[i];
+        if (rank->comm->failed != 0) {
+            failed++;
+            first = first == NULL || flight_at(rank, rank->comm->failed) <
+                                         flight_at(first, first->comm->failed)
+                        ? rank
+                        : first;
+        }
+    }
+    if (first != NULL) {
+        fprintf(out, "  failed on %u of them, first on rank %u: %s: %s\n", failed,
+                first->comm->rank, weft_status_name((weft_status_t)first->comm->status),
+                first->comm->failure);
+    }
+}
+
+/* Operations ----------------------------------------------------------------------------------- */
+
+static bool story_is_behind(const flight_rank_t *rank, const void *with)
+{
+    return rank->comm->called < *(const uint64_t *)with;
+}
+
+static bool story_is_inside(const flight_rank_t *rank, const void *with)
+{
+    weft_flight_entry_t entry;
+    return flight_find(rank->comm, *(const uint64_t *)with, &entry) && flight_is_open(&entry);
+}
+
+static bool story_has_failed(const flight_rank_t *rank, const void *with)
+{
+    weft_flight_entry_t entry;
+    return flight_find(rank->comm, *(const uint64_t *)with, &entry) && !flight_is_open(&entry) &&
+           entry.status != WEFT_OK;
+}
+
+static bool story_calls_this(const flight_rank_t *rank, const void *with)
+{
+    const weft_flight_entry_t *this = with;
+    weft_flight_entry_t entry;
+    return flight_find(rank->comm, this->sequence, &entry) && flight_is_same(&entry, this);
+}
+
+/* Says who calls what, if not all call the same. Returns whether that was so. */
+static bool story_put_difference(const flight_job_t *job, uint64_t sequence, FILE *out)
+{
+    weft_flight_entry_t told[LISTED];
+    uint32_t count = 0;
+    char text[160];
+    for (uint32_t i = 0; i < job->found && count < LISTED; i++) {
+        bool known = !flight_find(job->rank[i].comm, sequence, &told[count]);
+        for (uint32_t k = 0; k < count && !known; k++) {
+            known = flight_is_same(&told[k], &told[count]);
+        }
+        count += known ? 0 : 1;
+    }
+    for (uint32_t k = 0; k < count && count > 1; k++) {
+        flight_text(&told[k], text, sizeof text);
+        fprintf(out, k == 0 ? "  operation %" PRIu64 " is not the same everywhere: " : "; ",
+                sequence);
+        story_put_ranks(job, story_calls_this, &told[k], out);
+        fprintf(out, " called %s", text);
+    }
+    if (count > 1) {
+        fprintf(out, "\n");
+    }
+    return count > 1;
+}
+
+/* Older ones than the ring holds are forgotten. */
+static void story_put_first_difference(const flight_job_t *job, uint64_t most, FILE *out)
+{
+    for (uint64_t i = WEFT_FLIGHT_ENTRIES; i-- > 0;) {
+        if (most > i && story_put_difference(job, most - i, out)) {
+            return;
+        }
+    }
+}
+
+/* Numbers of the last collectives that the ranks have called. */
+typedef struct story_calls {
+    uint64_t most, least;
+    weft_flight_entry_t last; /* the one of number `most` */
+} story_calls_t;
+
+static story_calls_t story_calls(const flight_job_t *job)
+{
+    story_calls_t calls = {.least = UINT64_MAX, .last = {.state = WEFT_FLIGHT_FREE}};
+    for (uint32_t i = 0; i < job->found; i++) {
+        const weft_flight_comm_t *comm = job->rank[i].comm;
+        calls.least = comm->called < calls.least ? comm->called : calls.least;
+        if (comm->called > calls.most) {
+            calls.most = comm->called;
+            flight_find(comm, calls.most, &calls.last);
+        }
+    }
+    return calls;
+}
+
+static void story_put_behind(const flight_job_t *job, const story_calls_t *calls, FILE *out)
+{
+    uint64_t at = calls->least + 1;
+    fprintf(out, "  ");
+    story_put_ranks(job, story_is_behind, &calls->most, out);
+    fprintf(out, " behind: the last call of the slowest is operation %" PRIu64 "\n", calls->least);
+    if (story_count(job, story_is_inside, &at) > 0) {
+        fprintf(out, "  operation %" PRIu64 " waits for ", at);
+        story_put_ranks(job, story_is_behind, &at, out);
+        fprintf(out, " to call it\n");
+    }
+}
+
+/* What the ranks do that have called most. */
+static void story_put_last(const flight_job_t *job, FILE *out)
+{
+    story_calls_t calls = story_calls(job);
+    char text[160] = "nothing is known of it";
+    if (calls.most == 0) {
+        return;
+    }
+    if (calls.last.state != WEFT_FLIGHT_FREE) {
+        flight_text(&calls.last, text, sizeof text);
+    }
+    fprintf(out, "  last operation: %" PRIu64 ", %s", calls.most, text);
+    if (story_count(job, story_is_inside, &calls.most) > 0) {
+        fprintf(out, ", open on ");
+        story_put_ranks(job, story_is_inside, &calls.most, out);
+    } else if (story_count(job, story_has_failed, &calls.most) > 0) {
+        fprintf(out, ", failed on ");
+        story_put_ranks(job, story_has_failed, &calls.most, out);
+    } else {
+        fprintf(out, ", over");
+    }
+    fprintf(out, "\n");
+    if (calls.least < calls.most) {
+        story_put_behind(job, &calls, out);
+    }
+    story_put_first_difference(job, calls.most, out);
+}
+
+/* One line a rank that is in the middle of something. */
+static void story_put_open(const flight_job_t *job, uint64_t now, FILE *out)
+{
+    uint32_t lines = 0;
+    for (uint32_t i = 0; i < job->found; i++) {
+        const flight_rank_t *rank = &job->rank[i];
+        for (uint32_t k = 0; k < WEFT_FLIGHT_ENTRIES; k++) {
+            const weft_flight_entry_t *entry = &rank->comm->entry[k];
+            char text[160];
+            if (!flight_is_open(entry) || lines++ >= 2 * LISTED) {
+                continue;
+            }
+            flight_text(entry, text, sizeof text);
+            fprintf(out, "    rank %u: %s %" PRIu64 ", %s", rank->comm->rank,
+                    entry->coll == WEFT_SEND_RECV ? "message" : "operation", entry->sequence, text);
+            if (now != 0 && entry->called != 0 && now > flight_at(rank, entry->called)) {
+                fprintf(out, ", for %.1f s", (double)(now - flight_at(rank, entry->called)) / 1e9);
+            }
+            if (entry->peer >= 0) {
+                fprintf(out, ", waits for rank %d", entry->peer);
+            }
+            fprintf(out, "\n");
+        }
+    }
+    if (lines > 2 * LISTED) {
+        fprintf(out, "    … and %u more open operations\n", lines - 2 * LISTED);
+    }
+}
+
+/* Who comes late ------------------------------------------------------------------------------- */
+
+static int story_compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* By how much the last rank came after the one before it; NULL unless all are known. */
+static const flight_rank_t *story_last_to_call(const flight_job_t *job, uint64_t sequence,
+                                               double *late_p)
+{
+    const flight_rank_t *last = NULL;
+    uint64_t most = 0, second = 0;
+    for (uint32_t i = 0; i < job->found; i++) {
+        weft_flight_entry_t entry;
+        bool found = flight_find(job->rank[i].comm, sequence, &entry);
+        uint64_t called = found ? flight_at(&job->rank[i], entry.called) : 0;
+        if (called == 0) {
+            return NULL;
+        }
+        if (called >= most) {
+            second = most;
+            most = called;
+            last = &job->rank[i];
+        } else if (called > second) {
+            second = called;
+        }
+    }
+    *late_p = (double)(most - second) / 1e9;
+    return last;
+}
+
+/* The collectives whose times are known on all ranks. */
+typedef struct story_times {
+    uint32_t count;
+    double late[WEFT_FLIGHT_ENTRIES]; /* seconds */
+    const flight_rank_t *last[WEFT_FLIGHT_ENTRIES];
+} story_times_t;
+
+static void story_take_times(const flight_job_t *job, story_times_t *times)
+{
+    times->count = 0;
+    for (uint32_t k = 0; job->found == job->nranks && job->found > 1 && k < WEFT_FLIGHT_ENTRIES;
+         k++) {
+        const weft_flight_entry_t *entry = &job->rank[0].comm->entry[k];
+        uint32_t at = times->count;
+        if (entry->coll != WEFT_SEND_RECV && entry->state != WEFT_FLIGHT_FREE) {
+            times->last[at] = story_last_to_call(job, entry->sequence, &times->late[at]);
+            times->count += times->last[at] != NULL ? 1 : 0;
+        }
+    }
+}
+
+/* Returns how often the rank came last that did so most often; its delays stand first in `late`. */
+static uint32_t story_sort_worst(story_times_t *times, const flight_rank_t **worst_p)
+{
+    uint32_t often = 0, mine = 0;
+    for (uint32_t i = 0; i < times->count; i++) {
+        uint32_t count = 0;
+        for (uint32_t k = 0; k < times->count; k++) {
+            count += times->last[k] == times->last[i] ? 1 : 0;
+        }
+        *worst_p = count > often ? times->last[i] : *worst_p;
+        often = count > often ? count : often;
+    }
+    for (uint32_t i = 0; i < times->count; i++) {
+        if (times->last[i] == *worst_p) {
+            times->late[mine++] = times->late[i];
+        }
+    }
+    qsort(times->late, mine, sizeof times->late[0], story_compare);
+    return mine;
+}
+
+static void story_put_late(const flight_job_t *job, FILE *out)
+{
+    story_times_t times;
+    const flight_rank_t *worst = NULL;
+    story_take_times(job, &times);
+    uint32_t mine = times.count > 0 ? story_sort_worst(&times, &worst) : 0;
+    if (mine > 0) {
+        fprintf(out,
+                "  of %u collectives whose times are known, rank %u came last in %u, by %.3g ms in "
+                "the median\n",
+                times.count, worst->comm->rank, mine, times.late[mine / 2] * 1e3);
+    }
+}
+
+uint64_t flight_now(const flight_job_t *job)
+{
+    return job->found > 0 ? flight_at(&job->rank[0], weft_os_clock_ns()) : 0;
+}
+
+void flight_story(const flight_job_t *job, uint64_t now, FILE *out)
+{
+    uint32_t closed = 0;
+    for (uint32_t i = 0; i < job->found; i++) {
+        closed += job->rank[i].comm->life == WEFT_FLIGHT_CLOSED ? 1 : 0;
+    }
+    fprintf(out, "communicator %s (%016" PRIx64 ") of %u ranks%s\n", job->rank[0].comm->name,
+            job->id, job->nranks, closed == job->found ? ", destroyed" : "");
+    story_put_missing(job, out);
+    story_put_gone(job, out);
+    story_put_failure(job, out);
+    story_put_last(job, out);
+    story_put_open(job, now, out);
+    story_put_late(job, out);
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A job of `weft run`. Agents start the ranks, one agent for each host; this process makes the id,
+ * writes what the ranks write, and ends all when one fails. */
+#include "tools/run_master.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/boot/fixed_id.h"
+#include "core/os/os.h"
+#include "tools/run_far.h"
+#include "tools/run_lines.h"
+#include "tools/run_wire.h"
+#include "tools/tool.h"
+
+enum { RUN_NOT_STARTED = 127, RUN_SIGNALLED = 128 };
+/* Seconds for the agents to be ready; for ranks that weft tells of a failure, to say so; for an agent
+ * to end after its ranks were killed. */
+static const double ready_patience = 60, last_words = 0.5, give_up = 3;
+
+/* How far the job has come towards its end. */
+typedef enum run_stage { RUN_GOES, RUN_LAST_WORDS, RUN_ASKED, RUN_KILLED } run_stage_t;
+
+typedef struct run_master {
+    const run_job_t *job;
+    run_far_t *agents;
+    run_lines_t *lines; /* stdout and stderr of each rank */
+    struct pollfd *polls;
+    uint32_t open;    /* agents whose ranks have not all ended */
+    uint32_t unready; /* agents that have not said so */
+    int signals, code;
+    run_stage_t stage;
+    uint64_t next; /* when the next stage begins; while agents are not ready: their deadline */
+    bool feed;     /* rank 0 takes more input */
+    bool ended;    /* there is no more input */
+    bool quiet;    /* ranks that end now were told to */
+} run_master_t;
+
+static void run_master_signal(run_master_t *master, int number)
+{
+    for (uint32_t i = 0; i < master->job->host_count; i++) {
+        if (master->agents[i].to >= 0) {
+            (void)run_wire_send(master->agents[i].to, RUN_SIGNAL, (uint32_t)number, NULL, 0);
+        }
+    }
+}
+
+static void run_master_end(run_master_t *master, run_stage_t stage)
+{
+    static const int numbers[] = {[RUN_ASKED] = SIGTERM, [RUN_KILLED] = SIGKILL};
+    if (stage <= master->stage) {
+        return;
+    }
+    master->stage = stage;
+    if (stage == RUN_LAST_WORDS) {
+        master->next = weft_os_deadline(last_words);
+        return;
+    }
+    master->quiet = true;
+    master->next = weft_os_deadline(stage == RUN_ASKED ? master->job->grace : give_up);
+    run_master_signal(master, numbers[stage]);
+}
+
+/* A rank has failed, or a host is lost. The first failure is the job's. */
+static void run_master_fail(run_master_t *master, int code)
+{
+    if (master->job->keep_going) {
+        master->code = master->quiet ? master->code : code;
+        return;
+    }
+    master->code = master->code == 0 ? code : master->code;
+    run_master_end(master, RUN_LAST_WORDS);
+}
+
+static const char *run_master_where(const run_master_t *master, const run_far_t *far, char *text,
+                                    size_t bytes)
+{
+    bool several = master->job->host_count > 1 || !far->host->here;
+    snprintf(text, bytes, "%s%s", several ? " on " : "", several ? far->host->name : "");
+    return text;
+}
+
+/* A rank has ended. */
+static void run_master_note(run_master_t *master, run_far_t *far, uint32_t rank, int status)
+{
+    char where[80], how[64];
+    const bool first = master->code == 0 && master->job->nranks > 1 && !master->job->keep_going;
+    const char *rest = first ? "; the others are ended" : "";
+    far->left -= far->left > 0;
+    for (uint32_t i = 0; i < 2; i++) {
+        (void)run_lines_end(&master->lines[2 * (size_t)rank + i]);
+    }
+    if (status == 0 && master->job->keep_going && !master->quiet) {
+        master->code = 0; /* the one that ends last decides */
+    }
+    if (status == 0 || master->quiet) {
+        return;
+    }
+    if (WIFSIGNALED(status)) {
+        const char *name = sigabbrev_np(WTERMSIG(status));
+        snprintf(how, sizeof how, "by signal %s%s (%d)", name != NULL ? "SIG" : "",
+                 name != NULL ? name : "?", WTERMSIG(status));
+    } else {
+        snprintf(how, sizeof how, "with code %d", WEXITSTATUS(status));
+    }
+    fprintf(stderr, "weft run: rank %u%s ended %s%s\n", rank,
+            run_master_where(master, far, where, sizeof where), how, rest);
+    run_master_fail(master,
+                    WIFSIGNALED(status) ? RUN_SIGNALLED + WTERMSIG(status) : WEXITSTATUS(status));
+}
+
+/* All agents are ready: makes the id, with the port that the first one holds, and lets them start. */
+static void run_master_start(run_master_t *master, uint32_t ports)
+{
+    const run_far_t *first = &master->agents[0];
+    weft_unique_id_t id;
+    char host[64], at[96], text[WEFT_ID_HEX + sizeof host];
+    bool alone = master->job->host_count == 1 && first->host->here;
+    snprintf(host, sizeof host, "%s", alone ? "127.0.0.1" : first->host->name);
+    if (!alone && first->host->here) {
+        (void)gethostname(host, sizeof host - 1);
+    }
+    const char *bracket = strchr(host, ':') != NULL ? "[" : "";
+    snprintf(at, sizeof at, "%s%s%s:%u", bracket, host, bracket[0] != '\0' ? "]" : "",
+             ports & 0xffff);
+    weft_status_t status = weft_fixed_id_make(at, &id);
+    if (status != WEFT_OK) {
+        run_master_fail(master, tool_report(status));
+        run_master_end(master, RUN_KILLED);
+        return;
+    }
+    weft_id_to_hex(&id, text);
+    size_t bytes = strlen(text) + 1;
+    memcpy(text + bytes, host, strlen(host) + 1);
+    bytes += strlen(host) + 1;
+    master->next = master->stage == RUN_GOES ? WEFT_NEVER : master->next;
+    for (uint32_t i = 0; i < master->job->host_count; i++) {
+        (void)run_wire_send(master->agents[i].to, RUN_START, ports >> 16, text, bytes);
+    }
+}
+
+static void run_master_ready(run_master_t *master, run_far_t *far, uint32_t ports)
+{
+    if (far->ready) {
+        return;
+    }
+    far->ready = true;
+    far->ports = ports;
+    master->unready--;
+    if (master->unready == 0 && master->stage == RUN_GOES) {
+        run_master_start(master, master->agents[0].ports);
+    }
+}
+
+static void run_master_take(run_master_t *master, run_far_t *far, const run_frame_t *frame,
+                            const char *data)
+{
+    const run_host_t *host = far->host;
+    char where[80];
+    int status;
+    const bool of_rank = frame->number >= host->first && frame->number - host->first < host->count;
+    switch (frame->kind) {
+    case RUN_READY:
+        run_master_ready(master, far, frame->number);
+        break;
+    case RUN_TAKEN:
+        master->feed = true;
+        if (master->ended) { /* it was before rank 0 came */
+            (void)run_wire_send(far->to, RUN_INPUT, 0, NULL, 0);
+        }
+        break;
+    case RUN_OUT:
+    case RUN_ERR:
+        if (of_rank &&
+            !run_lines_put(&master->lines[2 * (size_t)frame->number + (frame->kind == RUN_ERR)],
+                           data, frame->bytes)) {
+            run_master_fail(master, RUN_SIGNALLED + SIGPIPE);
+            run_master_end(master, RUN_ASKED);
+        }
+        break;
+    case RUN_EXIT:
+        if (of_rank && frame->bytes == sizeof status) {
+            memcpy(&status, data, sizeof status);
+            run_master_note(master, far, frame->number, status);
+        }
+        break;
+    default:
+        fprintf(stderr, "weft run:%s %.*s\n", run_master_where(master, far, where, sizeof where),
+                (int)frame->bytes, data);
+        run_master_fail(master, RUN_NOT_STARTED);
+        run_master_end(master, RUN_KILLED);
+        far->left = 0;
+    }
+}
+
+/* An agent whose connection has ended, or all of whose ranks have. */
+static void run_master_close(run_master_t *master, run_far_t *far)
+{
+    const uint32_t left = far->left;
+    const bool greeted = far->greeted;
+    const int status = run_far_end(far, give_up);
+    master->open--;
+    far->left = 0;
+    if (left == 0) {
+        return;
+    }
+    if (!greeted) {
+        fprintf(stderr,
+                "weft run: no agent of weft could be started on %s: %s ended with code %d\n",
+                far->host->name, far->host->here ? "it" : master->job->rsh,
+                WIFEXITED(status) ? WEXITSTATUS(status) : RUN_SIGNALLED + WTERMSIG(status));
+    } else if (!master->quiet) {
+        fprintf(stderr, "weft run: the connection to %s ended, with %u ranks there\n",
+                far->host->name, left);
+    }
+    run_master_fail(master, TOOL_LIBRARY);
+}
+
+static void run_master_hear(run_master_t *master, run_far_t *far)
+{
+    run_frame_t frame;
+    const char *data;
+    bool broken = false;
+    bool open = run_reader_fill(&far->reader, far->from);
+    if (open && !far->greeted) {
+        open = run_far_greet(far);
+    }
+    while (far->greeted && run_reader_next(&far->reader, &frame, &data, &broken)) {
+        run_master_take(master, far, &frame, data);
+    }
+    if (!open || broken || far->left == 0) {
+        run_master_close(master, far);
+    }
+}
+
+/* A chunk of the input goes to rank 0, which says when it has taken it. */
+static void run_master_feed(run_master_t *master)
+{
+    char data[RUN_CHUNK];
+    ssize_t got = read(STDIN_FILENO, data, sizeof data);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) {
+        return;
+    }
+    master->feed = false;
+    master->ended = got <= 0;
+    if (master->agents[0].to >= 0) {
+        (void)run_wire_send(master->agents[0].to, RUN_INPUT, 0, data, got > 0 ? (size_t)got : 0);
+    }
+}
+
+static void run_master_obey(run_master_t *master)
+{
+    struct signalfd_siginfo info;
+    while (read(master->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+        const int number = (int)info.ssi_signo;
+        if (number == SIGUSR1 || number == SIGUSR2) {
+            run_master_signal(master, number);
+            continue;
+        }
+        master->code = master->code == 0 ? RUN_SIGNALLED + number : master->code;
+        if (master->stage < RUN_ASKED && master->unready == 0) {
+            master->stage = RUN_ASKED;
+            master->quiet = true;
+            master->next = weft_os_deadline(master->job->grace);
+            run_master_signal(master, number);
+        } else {
+            run_master_end(master, RUN_KILLED); /* a second one: at once */
+        }
+    }
+}
+
+/* The deadline of a stage has passed. */
+static void run_master_advance(run_master_t *master)
+{
+    for (uint32_t i = 0; i < master->job->host_count; i++) {
+        run_far_t *far = &master->agents[i];
+        if (master->stage == RUN_GOES && !far->ready && far->from >= 0) {
+            fprintf(stderr, "weft run: %s has not answered within %.0f s\n", far->host->name,
+                    ready_patience);
+            run_master_fail(master, TOOL_TIMEOUT);
+            master->stage = RUN_KILLED;
+            break;
+        }
+    }
+    if (master->stage < RUN_KILLED) {
+        run_master_end(master, master->stage + 1);
+        return;
+    }
+    for (uint32_t i = 0; i < master->job->host_count; i++) {
+        if (master->agents[i].from >= 0) {
+            run_master_close(master, &master->agents[i]);
+        }
+    }
+}
+
+static void run_master_step(run_master_t *master)
+{
+    const uint32_t count = master->job->host_count;
+    struct pollfd *polls = master->polls;
+    polls[0] = (struct pollfd){.fd = master->signals, .events = POLLIN};
+    bool feed = master->feed && !master->ended;
+    polls[1] = (struct pollfd){.fd = feed ? STDIN_FILENO : -1, .events = POLLIN};
+    for (uint32_t i = 0; i < count; i++) {
+        polls[2 + i] = (struct pollfd){.fd = master->agents[i].from, .events = POLLIN};
+    }
+    uint64_t now = weft_os_clock_ns();
+    uint64_t left = master->next > now ? master->next - now : 0;
+    int wait = master->next == WEFT_NEVER ? -1 : (int)(left / WEFT_NS_PER_MS) + 1;
+    if (poll(polls, count + 2, wait) < 0) {
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (polls[2 + i].revents != 0 && master->agents[i].from >= 0) {
+            run_master_hear(master, &master->agents[i]);
+        }
+    }
+    if (polls[1].revents != 0) {
+        run_master_feed(master);
+    }
+    if (polls[0].revents != 0) {
+        run_master_obey(master);
+    }
+    if (master->next != WEFT_NEVER && weft_os_clock_ns() >= master->next) {
+        run_master_advance(master);
+    }
+}
+
+static int run_master_catch(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        sigaddset(&set, numbers[i]);
+    }
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void run_master_begin(run_master_t *master)
+{
+    const run_job_t *job = master->job;
+    for (uint32_t i = 0; i < 2 * job->nranks; i++) {
+        bool err = i % 2 != 0;
+        master->lines[i] = (run_lines_t){.fd = err ? STDERR_FILENO : STDOUT_FILENO,
+                                         .rank = i / 2,
+                                         .label = job->label || (err && job->nranks > 1),
+                                         .raw = job->nranks == 1 && !job->label};
+    }
+    for (uint32_t i = 0; i < job->host_count; i++) {
+        master->open++;
+        master->unready++;
+        if (!run_far_start(&master->agents[i], job, &job->hosts[i])) {
+            run_master_fail(master, TOOL_INTERNAL);
+            master->agents[i].left = 0;
+            run_master_close(master, &master->agents[i]);
+        }
+    }
+}
+
+int run_master(const run_job_t *job)
+{
+    run_master_t master = {.job = job, .next = weft_os_deadline(ready_patience)};
+    master.agents = calloc(job->host_count, sizeof *master.agents);
+    master.lines = calloc(2 * (size_t)job->nranks, sizeof *master.lines);
+    master.polls = calloc((size_t)job->host_count + 2, sizeof *master.polls);
+    master.signals = run_master_catch();
+    /* A program in the background may not read the terminal. */
+    master.ended = isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) != getpgrp();
+    if (master.agents == NULL || master.lines == NULL || master.polls == NULL ||
+        master.signals < 0) {
+        fprintf(stderr, "weft run: no memory for %u ranks\n", job->nranks);
+        master.code = TOOL_INTERNAL;
+        goto err_free;
+    }
+    run_master_begin(&master);
+    while (master.open > 0) {
+        run_master_step(&master);
+    }
+    close(master.signals);
+err_free:
+    for (uint32_t i = 0; master.lines != NULL && i < 2 * job->nranks; i++) {
+        (void)run_lines_end(&master.lines[i]);
+    }
+    free(master.agents);
+    free(master.lines);
+    free(master.polls);
+    return master.code;
+}

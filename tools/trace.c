@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * `weft trace`: joins flight records and says what happened. `weft status`: the same for all jobs of
+ * this host, in a line a rank. */
+#include "tools/trace.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/base/coll.h"
+#include "tools/args.h"
+#include "tools/flight_plot.h"
+#include "tools/flight_story.h"
+#include "tools/json.h"
+#include "tools/tool.h"
+
+static const tool_option_t trace_options[] = {
+    {0, "json", "FILE", "write a trace for Perfetto or chrome://tracing; - for stdout",
+     TOOL_OPT_JSON},
+    {0, "svg", "FILE", "draw the communicator with most ranks; - for stdout", 's'},
+    {'h', "help", NULL, "this text", TOOL_OPT_HELP},
+    {0, NULL, NULL, NULL, 0},
+};
+
+static const tool_option_t status_options[] = {
+    {0, "json", NULL, "print JSON", TOOL_OPT_JSON},
+    {'h', "help", NULL, "this text", TOOL_OPT_HELP},
+    {0, NULL, NULL, NULL, 0},
+};
+
+/* Writing -------------------------------------------------------------------------------------- */
+
+static FILE *trace_open(const char *path)
+{
+    return strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
+}
+
+static int trace_close(FILE *out, const char *path)
+{
+    int broken = ferror(out);
+    if (out != stdout) {
+        broken = fclose(out) != 0 || broken;
+    }
+    return broken ? tool_usage("cannot write %s: %s", path, strerror(errno)) : TOOL_OK;
+}
+
+static const flight_job_t *trace_largest(const flight_jobs_t *jobs)
+{
+    const flight_job_t *largest = &jobs->job[0];
+    for (uint32_t i = 1; i < jobs->count; i++) {
+        largest = jobs->job[i].found > largest->found ? &jobs->job[i] : largest;
+    }
+    return largest;
+}
+
+static int trace_write(const flight_jobs_t *jobs, const char *json, const char *svg)
+{
+    int code = TOOL_OK;
+    for (uint32_t i = 0; i < 2 && code == TOOL_OK; i++) {
+        const char *path = i == 0 ? json : svg;
+        FILE *out = path != NULL ? trace_open(path) : NULL;
+        if (path != NULL && out == NULL) {
+            return tool_usage("cannot write %s: %s", path, strerror(errno));
+        }
+        if (out != NULL && i == 0) {
+            flight_put_json(jobs, out);
+        } else if (out != NULL) {
+            flight_put_svg(trace_largest(jobs), out);
+        }
+        code = out != NULL ? trace_close(out, path) : TOOL_OK;
+    }
+    return code;
+}
+
+/* Processes that have not joined yet. */
+static void trace_put_joining(const flight_sources_t *sources, FILE *out)
+{
+    for (uint32_t i = 0; i < sources->count; i++) {
+        const weft_flight_header_t *header = &sources->source[i].record->header;
+        if (header->joined == 0) {
+            fprintf(out, "rank %u of %u, process %d on %s: %s\n", header->rank, header->nranks,
+                    header->pid, header->host,
+                    sources->source[i].alive ? "is joining" : "ended before it had joined");
+        }
+    }
+}
+
+static int trace_report(const flight_sources_t *sources, const char *json, const char *svg)
+{
+    flight_jobs_t jobs = flight_jobs_make(sources);
+    bool to_stdout =
+        (json != NULL && strcmp(json, "-") == 0) || (svg != NULL && strcmp(svg, "-") == 0);
+    bool alive = false;
+    int code = TOOL_OK;
+    for (uint32_t i = 0; i < sources->count; i++) {
+        alive = alive || sources->source[i].alive;
+    }
+    if (!to_stdout) {
+        trace_put_joining(sources, stdout);
+        for (uint32_t i = 0; i < jobs.count; i++) {
+            flight_story(&jobs.job[i], alive ? flight_now(&jobs.job[i]) : 0, stdout);
+        }
+    }
+    if (jobs.count > 0) {
+        code = trace_write(&jobs, json, svg);
+    } else if (json != NULL || svg != NULL) {
+        code = tool_usage("the records have no communicator to draw");
+    }
+    if (sources->full) {
+        fprintf(stderr, "weft: there are more than %u records; the rest is left out\n",
+                FLIGHT_SOURCES_MAX);
+    }
+    flight_jobs_free(&jobs);
+    return code;
+}
+
+static int trace_help(void)
+{
+    printf("usage: weft trace [PID | FILE | FOLDER]…\n\n"
+           "Joins the flight records of processes of this host, and of files that [core] flight "
+           "leaves, on\none clock, and says who died, who is late, who called something else and "
+           "who waits for whom.\n\n");
+    tool_options_print(trace_options, stdout);
+    return TOOL_OK;
+}
+
+typedef struct trace_request {
+    const char *json, *svg;
+    bool named, help;
+    flight_sources_t sources;
+} trace_request_t;
+
+static bool trace_parse(int argc, char **argv, trace_request_t *request)
+{
+    tool_args_t args = {.options = trace_options, .argc = argc, .argv = argv, .at = 1};
+    bool good = true;
+    for (int found; good && (found = tool_args_next(&args)) != TOOL_ARGS_END;) {
+        switch (found) {
+        case TOOL_ARGS_OPERAND:
+            request->named = true;
+            good = flight_read(args.value, &request->sources);
+            break;
+        case TOOL_OPT_JSON:
+            request->json = args.value;
+            break;
+        case 's':
+            request->svg = args.value;
+            break;
+        case TOOL_OPT_HELP:
+            request->help = true;
+            return true;
+        default:
+            good = false;
+        }
+    }
+    return good;
+}
+
+int tool_trace(int argc, char **argv)
+{
+    trace_request_t request = {.json = NULL};
+    bool good = trace_parse(argc, argv, &request);
+    if (good && !request.named && !request.help) {
+        flight_read_all(&request.sources);
+        good = request.sources.count > 0 ||
+               tool_usage("no process here has a flight record that may be read; name a process, "
+                          "a file, or the folder of [core] flight") == TOOL_OK;
+    }
+    int code = !good          ? TOOL_USAGE
+               : request.help ? trace_help()
+                              : trace_report(&request.sources, request.json, request.svg);
+    flight_free(&request.sources);
+    return code;
+}
+
+/* weft status ---------------------------------------------------------------------------------- */
+
+/* Finds what the rank is inside: its oldest open operation; or what it called last. False: it has
+ * called nothing. */
+static bool status_find(const weft_flight_comm_t *comm, weft_flight_entry_t *found)
+{
+    const weft_flight_entry_t *oldest = NULL;
+    for (uint32_t i = 0; i < WEFT_FLIGHT_ENTRIES; i++) {
+        const weft_flight_entry_t *entry = &comm->entry[i];
+        if (flight_is_open(entry) && (oldest == NULL || entry->number < oldest->number)) {
+            oldest = entry;
+        }
+    }
+    if (oldest != NULL) {
+        *found = *oldest;
+        return true;
+    }
+    return flight_find(comm, comm->completed + 1, found) || flight_find(comm, comm->called, found);
+}
+
+/* What is printed of a rank. */
+typedef struct status_row {
+    const char *state;
+    uint64_t operation;
+    int32_t peer;
+    char what[160], waited[32];
+} status_row_t;
+
+static status_row_t status_row(const flight_rank_t *rank, uint64_t now)
+{
+    weft_flight_entry_t entry = {.peer = -1};
+    bool found = status_find(rank->comm, &entry), open = found && flight_is_open(&entry);
+    status_row_t row = {.state = rank->comm->life == WEFT_FLIGHT_FAILED ? "failed"
+                                 : open                                 ? "inside"
+                                                                        : "outside",
+                        .operation = entry.sequence,
+                        .peer = open ? entry.peer : -1};
+    if (found) {
+        flight_text(&entry, row.what, sizeof row.what);
+    }
+    if (open && entry.called != 0 && now > flight_at(rank, entry.called)) {
+        snprintf(row.waited, sizeof row.waited, "%.1f s",
+                 (double)(now - flight_at(rank, entry.called)) / 1e9);
+    }
+    return row;
+}
+
+static void status_put_row(const flight_rank_t *rank, uint64_t now)
+{
+    status_row_t row = status_row(rank, now);
+    char peer[32] = "";
+    if (row.peer >= 0) {
+        snprintf(peer, sizeof peer, "rank %d", row.peer);
+    }
+    printf("%6u %9d  %-8s %10" PRIu64 "  %-36s %9s  %s\n", rank->comm->rank,
+           rank->source->record->header.pid, row.state, row.operation, row.what, row.waited, peer);
+}
+
+static void status_put_table(const flight_jobs_t *jobs)
+{
+    for (uint32_t i = 0; i < jobs->count; i++) {
+        const flight_job_t *job = &jobs->job[i];
+        uint64_t now = flight_now(job);
+        uint32_t open = 0;
+        for (uint32_t k = 0; k < job->found; k++) {
+            open += job->rank[k].comm->closed == 0 ? 1 : 0;
+        }
+        if (open == 0) {
+            continue;
+        }
+        printf("# communicator %s (%016" PRIx64 "), %u of %u ranks are here\n",
+               job->rank[0].comm->name, job->id, open, job->nranks);
+        printf("# %4s %9s  %-8s %10s  %-36s %9s  %s\n", "rank", "process", "state", "operation",
+               "what", "for", "waits for");
+        for (uint32_t k = 0; k < job->found; k++) {
+            if (job->rank[k].comm->closed == 0) {
+                status_put_row(&job->rank[k], now);
+            }
+        }
+    }
+}
+
+static void status_put_object(json_t *json, const flight_job_t *job, const flight_rank_t *rank)
+{
+    status_row_t row = status_row(rank, flight_now(job));
+    char id[32];
+    snprintf(id, sizeof id, "%016" PRIx64, job->id);
+    json_open(json, NULL, '{');
+    json_string(json, "communicator", id);
+    json_string(json, "name", rank->comm->name);
+    json_unsigned(json, "nranks", job->nranks);
+    json_unsigned(json, "rank", rank->comm->rank);
+    json_integer(json, "pid", rank->source->record->header.pid);
+    json_string(json, "state", row.state);
+    json_unsigned(json, "operation", row.operation);
+    json_string(json, "what", row.what);
+    json_integer(json, "waits_for", row.peer);
+    json_close(json, '}');
+}
+
+static void status_put_json(const flight_jobs_t *jobs)
+{
+    json_t json = {.out = stdout, .first = true};
+    json_open(&json, NULL, '[');
+    for (uint32_t i = 0; i < jobs->count; i++) {
+        const flight_job_t *job = &jobs->job[i];
+        for (uint32_t k = 0; k < job->found; k++) {
+            if (job->rank[k].comm->closed == 0) {
+                status_put_object(&json, job, &job->rank[k]);
+            }
+        }
+    }
+    json_close(&json, ']');
+    printf("\n");
+}
+
+static int status_report(bool as_json)
+{
+    flight_sources_t sources = {.count = 0};
+    flight_read_all(&sources);
+    flight_jobs_t jobs = flight_jobs_make(&sources);
+    if (as_json) {
+        status_put_json(&jobs);
+    } else {
+        trace_put_joining(&sources, stdout);
+        status_put_table(&jobs);
+    }
+    if (sources.count == 0) {
+        fprintf(stderr, "weft: no process here runs a communicator that may be looked at\n");
+    }
+    flight_jobs_free(&jobs);
+    flight_free(&sources);
+    return TOOL_OK;
+}
+
+static int status_help(void)
+{
+    printf("usage: weft status [--json]\n\n"
+           "The communicators of this host's processes, a line a rank: the operation that it is "
+           "inside, or\nthat it called last, for how long, and the rank it waits for. Processes of "
+           "other users are shown to\nroot.\n\n");
+    tool_options_print(status_options, stdout);
+    return TOOL_OK;
+}
+
+int tool_status(int argc, char **argv)
+{
+    bool as_json = false;
+    tool_args_t args = {.options = status_options, .argc = argc, .argv = argv, .at = 1};
+    for (int found; (found = tool_args_next(&args)) != TOOL_ARGS_END;) {
+        switch (found) {
+        case TOOL_OPT_JSON:
+            as_json = true;
+            break;
+        case TOOL_OPT_HELP:
+            return status_help();
+        case TOOL_ARGS_OPERAND:
+            return tool_usage("weft status takes no name, got '%s'; weft trace takes processes",
+                              args.value);
+        default:
+            return TOOL_USAGE;
+        }
+    }
+    return status_report(as_json);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The handshake that opens every connection, seen from both ends. The other end is a stranger who
+ * sends anything, or one who changes some bytes on the wire: nobody is let in whose bytes are not
+ * those that the holder of the key sent. */
+#include <sodium.h>
+
+#include "core/boot/auth.h"
+#include "fuzz.h"
+
+static const uint8_t key[32] = {1, 2, 3};
+
+/* Changes some bytes of a message. */
+static bool change(const uint8_t **data, size_t *bytes, uint8_t *message, size_t length)
+{
+    uint8_t count, where[2], by, before[WEFT_AUTH_HELLO + WEFT_AUTH_REPLY + WEFT_AUTH_PROOF];
+    FUZZ_NEED(length <= sizeof before);
+    memcpy(before, message, length);
+    fuzz_take(data, bytes, &count, 1);
+    for (count %= 4; count > 0; count--) {
+        fuzz_take(data, bytes, where, sizeof where);
+        fuzz_take(data, bytes, &by, 1);
+        message[((size_t)where[0] << 8 | where[1]) % length] ^= by;
+    }
+    return memcmp(before, message, length) != 0;
+}
+
+static void stranger(const uint8_t *data, size_t bytes)
+{
+    uint8_t hello[WEFT_AUTH_HELLO], reply[WEFT_AUTH_REPLY], proof[WEFT_AUTH_PROOF];
+    uint8_t label[WEFT_AUTH_LABEL] = {0};
+    weft_auth_state_t server, client;
+    uint8_t none[32] = {9};
+    fuzz_take(&data, &bytes, hello, sizeof hello);
+    fuzz_take(&data, &bytes, proof, sizeof proof);
+    FUZZ_NEED(weft_auth_server_reply(key, &server, hello, reply) != WEFT_OK ||
+              weft_auth_server_check(key, &server, proof, label) != WEFT_OK);
+    /* One who has another key. */
+    FUZZ_NEED(weft_auth_client_begin(none, &client, label, hello) == WEFT_OK);
+    FUZZ_NEED(weft_auth_server_reply(key, &server, hello, reply) != WEFT_OK);
+    fuzz_take(&data, &bytes, reply, sizeof reply);
+    FUZZ_NEED(weft_auth_client_finish(none, &client, reply, proof) != WEFT_OK);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    uint8_t kind, label[WEFT_AUTH_LABEL], got[WEFT_AUTH_LABEL];
+    uint8_t hello[WEFT_AUTH_HELLO], reply[WEFT_AUTH_REPLY], proof[WEFT_AUTH_PROOF];
+    weft_auth_state_t server, client;
+    FUZZ_NEED(sodium_init() >= 0);
+    fuzz_take(&data, &bytes, &kind, 1);
+    if (kind % 4 == 0) {
+        stranger(data, bytes);
+        return 0;
+    }
+    fuzz_take(&data, &bytes, label, sizeof label);
+    FUZZ_NEED(weft_auth_client_begin(key, &client, label, hello) == WEFT_OK);
+    bool changed = change(&data, &bytes, hello, sizeof hello);
+    bool in = weft_auth_server_reply(key, &server, hello, reply) == WEFT_OK;
+    if (in) {
+        changed |= change(&data, &bytes, reply, sizeof reply);
+        in = weft_auth_client_finish(key, &client, reply, proof) == WEFT_OK;
+    }
+    if (in) {
+        changed |= change(&data, &bytes, proof, sizeof proof);
+        in = weft_auth_server_check(key, &server, proof, got) == WEFT_OK;
+    }
+    FUZZ_NEED(in == !changed);
+    FUZZ_NEED(!in || memcmp(label, got, sizeof label) == 0);
+    return 0;
+}

@@ -4,12 +4,13 @@
  * network namespaces that stand for hosts. The ranks join, make all-reduces of 8 bytes, and see
  * rank K killed; or each becomes a command, which joins by itself.
  *
- * Usage: scale_job [-n RANKS] [-H HOSTS -N PREFIX [-r]] [-s STRANGERS] [-k RANK [-d MS]] [-l SECONDS]
+ * Usage: scale_job [-n RANKS] [-H HOSTS -N PREFIX [-r]] [-s STRANGERS] [-k RANK [-d MS | -b]] [-l SECONDS]
  *                  [SETTING…] [-- COMMAND…]
  * -N: rank r runs in the namespace PREFIX and its host; hosts have ranks of equal number one after
  * the other, or with -r ranks are dealt to hosts in turn. -s: connections a second by strangers to the root. -d: rank K is killed this long after
- * the processes were started, wherever it is then; without it, after its first all-reduces. Prints
- * one line of JSON; exit code 0: all is right. */
+ * the processes were started, wherever it is then; -b: before it says its first word; without either,
+ * after its first all-reduces. As whoever starts ranks and holds their id can, this program reports
+ * the death to those that join. Prints one line of JSON; exit code 0: all is right. */
 #include <sched.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +28,7 @@
 
 #include <weft/weft.h>
 
+#include "core/boot/claim.h"
 #include "strangers.h"
 
 #define SETTINGS_MAX 16
@@ -40,6 +42,7 @@ typedef struct record {
     _Atomic uint32_t rounds;
     int32_t culprit;
     bool wrong;
+    char text[512]; /* of the error */
 } record_t;
 
 typedef struct job {
@@ -49,6 +52,7 @@ typedef struct job {
     uint32_t strangers;
     int32_t victim;
     double delay_ms; /* -1: the victim is killed after its first all-reduces */
+    bool before;     /* the victim calls init no more */
     unsigned limit;
     const char *settings[SETTINGS_MAX];
     uint32_t nsettings;
@@ -123,6 +127,7 @@ static int note_failure(const job_t *job, uint32_t rank, const char *what)
     weft_last_error(&error);
     job->records[rank].failed = now();
     job->records[rank].culprit = error.peer;
+    snprintf(job->records[rank].text, sizeof job->records[rank].text, "%s", error.text);
     return job->victim < 0 ? say_error(rank, what) : 0;
 }
 
@@ -154,6 +159,9 @@ static int run_rank(const job_t *job, uint32_t rank)
     if (job->command != NULL) {
         become_command(job, rank);
     }
+    while (job->before && (int32_t)rank == job->victim) {
+        pause();
+    }
     record->began = now();
     if (weft_comm_init_rank(&comm, job->nranks, &job->id, rank, &options) != WEFT_OK) {
         return job->delay_ms < 0 ? say_error(rank, "join") : note_failure(job, rank, "join");
@@ -174,22 +182,29 @@ static bool all_reduce_enough(const job_t *job)
     return true;
 }
 
+/* Returns when. */
+static double kill_and_report(const job_t *job)
+{
+    int pid = job->pids[job->victim];
+    double at = now();
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    weft_claim_report_death(&job->id, job->nranks, (uint32_t)job->victim, pid);
+    return at;
+}
+
 /* Returns when; 0: the job did not come so far. */
 static double kill_victim(const job_t *job)
 {
     if (job->delay_ms >= 0) {
         usleep((useconds_t)(job->delay_ms * 1000));
-        double at = now();
-        kill(job->pids[job->victim], SIGKILL);
-        return at;
+        return kill_and_report(job);
     }
     double until = now() + job->limit;
     while (now() < until) {
         if (all_reduce_enough(job)) {
             usleep(100000);
-            double at = now();
-            kill(job->pids[job->victim], SIGKILL);
-            return at;
+            return kill_and_report(job);
         }
         usleep(10000);
     }
@@ -201,8 +216,8 @@ static uint32_t wait_all(const job_t *job)
     uint32_t failed = 0;
     for (uint32_t r = 0; r < job->nranks; r++) {
         int status = 0;
-        waitpid(job->pids[r], &status, 0);
-        bool right = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        bool waited = waitpid(job->pids[r], &status, 0) == job->pids[r];
+        bool right = waited && WIFEXITED(status) && WEXITSTATUS(status) == 0;
         if (!right && (int32_t)r != job->victim) {
             failed++;
             fprintf(stderr, "rank %u ended with %s %d\n", r,
@@ -217,7 +232,7 @@ static uint32_t wait_all(const job_t *job)
 static uint32_t report(const job_t *job, double begun, double ended, double killed)
 {
     double joined = 0, reduced = 0, named = 0;
-    uint32_t wrong = 0;
+    uint32_t wrong = 0, last = 0;
     struct rusage usage;
     getrusage(RUSAGE_CHILDREN, &usage);
     for (uint32_t r = 0; job->command == NULL && r < job->nranks; r++) {
@@ -226,6 +241,7 @@ static uint32_t report(const job_t *job, double begun, double ended, double kill
         reduced = record->reduced > reduced ? record->reduced : reduced;
         wrong += record->wrong || (record->reduced <= 0 && job->delay_ms < 0);
         if (killed > 0 && (int32_t)r != job->victim) {
+            last = record->failed > named ? r : last;
             named = record->failed > named ? record->failed : named;
             wrong += record->culprit != job->victim;
         }
@@ -235,13 +251,14 @@ static uint32_t report(const job_t *job, double begun, double ended, double kill
            (double)usage.ru_utime.tv_sec + (double)usage.ru_stime.tv_sec +
                ((double)usage.ru_utime.tv_usec + (double)usage.ru_stime.tv_usec) * 1e-6,
            usage.ru_maxrss * 1024);
-    if (job->command == NULL) {
+    if (joined > 0) {
         printf(",\"init\":%.3f,\"first_all_reduce\":%.3f", joined - begun, reduced - joined);
     }
     if (killed > 0) {
         bool joining =
             job->records[job->victim].began > 0 && job->records[job->victim].began < killed;
         printf(",\"named\":%.3f,\"joining\":%s", named - killed, joining ? "true" : "false");
+        fprintf(stderr, "rank %u was the last to say: %s\n", last, job->records[last].text);
     }
     printf(",\"strangers\":%u,\"wrong\":%u}\n", atomic_load(job->knocks), wrong);
     return wrong;
@@ -250,7 +267,7 @@ static uint32_t report(const job_t *job, double begun, double ended, double kill
 static void parse(job_t *job, int argc, char **argv)
 {
     int option;
-    while ((option = getopt(argc, argv, "+n:H:N:rs:k:d:l:")) != -1) {
+    while ((option = getopt(argc, argv, "+n:H:N:rs:k:d:bl:")) != -1) {
         switch (option) {
         case 'n':
             job->nranks = (uint32_t)atoi(optarg);
@@ -272,6 +289,10 @@ static void parse(job_t *job, int argc, char **argv)
             break;
         case 'd':
             job->delay_ms = strtod(optarg, NULL);
+            break;
+        case 'b':
+            job->before = true;
+            job->delay_ms = 0;
             break;
         case 'l':
             job->limit = (unsigned)atoi(optarg);

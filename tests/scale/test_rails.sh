@@ -32,6 +32,14 @@ job_failed() {
 time_of() { jq '.results[0].out_of_place.per_iter.p50 | floor' "$work/out0"; }
 bytes_of_all() { for r in 0 1 2 3; do rail_bytes $prefix $r; done; }
 
+# Namespaces are hosts to the prices too: an edge between them costs what the transport says.
+mkdir -m 700 "$work/why"
+rails_rank $prefix 1 "$work/why" "$weft" why all_reduce -b 8 -e 8 >"$work/out1" 2>&1 &
+rails_rank $prefix 0 "$work/why" "$weft" why all_reduce -b 8 -e 8 >"$work/out" 2>"$work/err" ||
+    die "weft why on two hosts"
+wait $!
+says out '^# between hosts: net-socket, 8 us'
+
 # All rails carry their part. One takes 175 ms for 2 MiB, four 44.
 job one 4 net-socket.rails=1
 one=$(time_of)
@@ -58,12 +66,14 @@ readarray -t after < <(bytes_of_all)
 
 # One that is not there.
 mkdir -m 700 "$work/missing"
+pids=()
 for number in 1 0; do
     rails_rank $prefix $number "$work/missing" "$weft" perf barrier --set net-socket.devices=r7 \
         >"$work/out$number" 2>"$work/err$number" &
+    pids+=($!)
 done
-for number in 1 0; do
-    wait -n && die "an interface that is not there was taken"
+for pid in "${pids[@]}"; do
+    wait "$pid" && die "an interface that is not there was taken"
 done
 says err0 '"r7"; there are: .*r0 10\.250\.0\.1.*r3 10\.250\.3\.1'
 

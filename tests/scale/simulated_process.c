@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The clock, what happens when, and whose turn it is. */
+#include "tests/scale/simulated_process.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "core/os/os.h"
+
+#define STACK_BYTES ((size_t)96 << 10)
+#define EPOCH UINT64_C(1000000000) /* the clock at the beginning: 0 means never to some */
+
+typedef struct event {
+    uint64_t at, number; /* events of one time happen in the order in which they were made */
+    void (*happen)(void *object); /* NULL: the turn of a process */
+    void *object;
+    uint32_t generation; /* of the turn */
+} event_t;
+
+kernel_state_t kernel_state;
+
+static struct {
+    ucontext_t scheduler;
+    event_t *events; /* a heap */
+    size_t count, room;
+    uint64_t made;
+} kernel_queue;
+
+void *kernel_must(void *memory)
+{
+    if (memory == NULL || memory == MAP_FAILED) {
+        fprintf(stderr, "the simulated kernel is out of memory\n");
+        exit(1);
+    }
+    return memory;
+}
+
+/* Events ------------------------------------------------------------------------------------------ */
+
+static bool event_before(const event_t *a, const event_t *b)
+{
+    return a->at != b->at ? a->at < b->at : a->number < b->number;
+}
+
+static void event_add(uint64_t at, void (*happen)(void *object), void *object, uint32_t generation)
+{
+    if (kernel_queue.count == kernel_queue.room) {
+        kernel_queue.room = kernel_queue.room > 0 ? 2 * kernel_queue.room : 1024;
+        kernel_queue.events = kernel_must(
+            realloc(kernel_queue.events, kernel_queue.room * sizeof *kernel_queue.events));
+    }
+    event_t event = {at, kernel_queue.made++, happen, object, generation};
+    size_t i = kernel_queue.count++;
+    for (; i > 0 && event_before(&event, &kernel_queue.events[(i - 1) / 2]); i = (i - 1) / 2) {
+        kernel_queue.events[i] = kernel_queue.events[(i - 1) / 2];
+    }
+    kernel_queue.events[i] = event;
+}
+
+static event_t event_take(void)
+{
+    event_t first = kernel_queue.events[0], last = kernel_queue.events[--kernel_queue.count];
+    size_t i = 0;
+    for (;;) {
+        size_t child = 2 * i + 1;
+        if (child >= kernel_queue.count) {
+            break;
+        }
+        if (child + 1 < kernel_queue.count &&
+            event_before(&kernel_queue.events[child + 1], &kernel_queue.events[child])) {
+            child++;
+        }
+        if (!event_before(&kernel_queue.events[child], &last)) {
+            break;
+        }
+        kernel_queue.events[i] = kernel_queue.events[child];
+        i = child;
+    }
+    kernel_queue.events[i] = last;
+    return first;
+}
+
+void kernel_at(uint64_t at, void (*happen)(void *object), void *object)
+{
+    event_add(at, happen, object, 0);
+}
+
+uint64_t kernel_ns(double seconds)
+{
+    return (uint64_t)(seconds * 1e9);
+}
+
+/* Processes --------------------------------------------------------------------------------------- */
+
+static void process_main(void)
+{
+    process_t *self = kernel_state.self;
+    self->run(self->arg);
+    if (self->load != NULL) {
+        self->load->ended = kernel_now();
+    }
+    self->run = NULL;
+    swapcontext(&self->context, &kernel_queue.scheduler);
+}
+
+static void process_give_way(void)
+{
+    process_t *self = kernel_state.self;
+    self->error = *weft_error_record();
+    swapcontext(&self->context, &kernel_queue.scheduler);
+    *weft_error_record() = self->error;
+}
+
+void process_turn_at(process_t *process, uint64_t at)
+{
+    process->asleep = false;
+    event_add(at, NULL, process, ++process->generation);
+}
+
+/* Sleeps until `until`, or until something that the process waits for is ready. */
+void process_sleep(uint64_t until)
+{
+    process_t *self = kernel_state.self;
+    self->generation++;
+    if (until != WEFT_NEVER) {
+        event_add(until, NULL, self, self->generation);
+    }
+    self->asleep = true;
+    process_give_way();
+}
+
+/* Processor time of the running process. */
+static void process_spend(double seconds)
+{
+    kernel_state.now += kernel_ns(seconds);
+    if (kernel_state.self->load != NULL) {
+        kernel_state.self->load->busy += seconds;
+    }
+}
+
+/* The running process enters the system. What happens before this moment happens first. */
+void process_call(void)
+{
+    if (kernel_state.self->load != NULL) {
+        kernel_state.self->load->calls++;
+    }
+    process_spend(kernel_state.model.call);
+    if (kernel_queue.count > 0 && kernel_queue.events[0].at < kernel_state.now) {
+        process_turn_at(kernel_state.self, kernel_state.now);
+        process_give_way();
+    }
+}
+
+void kernel_start(double at, void (*run)(void *), void *arg, kernel_load_t *load,
+                  kernel_load_t *threads)
+{
+    process_t *process = kernel_must(calloc(1, sizeof *process));
+    process->stack = kernel_must(mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
+                                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    *process = (process_t){
+        .run = run, .arg = arg, .load = load, .threads = threads, .stack = process->stack};
+    if (load != NULL) {
+        load->ended = -1;
+    }
+    weft_error_clear(&process->error);
+    getcontext(&process->context);
+    process->context.uc_stack.ss_sp = process->stack;
+    process->context.uc_stack.ss_size = STACK_BYTES;
+    makecontext(&process->context, process_main, 0);
+    process_turn_at(process, EPOCH + kernel_ns(at));
+}
+
+void *kernel_self(void)
+{
+    return kernel_state.self != NULL ? kernel_state.self->arg : NULL;
+}
+
+void kernel_work(double seconds)
+{
+    if (kernel_state.self != NULL) {
+        process_spend(seconds);
+    }
+}
+
+double kernel_now(void)
+{
+    return (double)(kernel_state.now - EPOCH) / 1e9;
+}
+
+/* The rest ---------------------------------------------------------------------------------------- */
+
+int kernel_clock_gettime(clockid_t clock, struct timespec *t)
+{
+    if (kernel_state.self == NULL || clock != CLOCK_MONOTONIC) {
+        return kernel_real_clock_gettime(clock, t);
+    }
+    *t = (struct timespec){.tv_sec = (time_t)(kernel_state.now / WEFT_NS_PER_S),
+                           .tv_nsec = (long)(kernel_state.now % WEFT_NS_PER_S)};
+    return 0;
+}
+
+int kernel_getrlimit(int resource, struct rlimit *limit)
+{
+    (void)resource;
+    *limit = (struct rlimit){RLIM_INFINITY, RLIM_INFINITY};
+    return 0;
+}
+
+weft_status_t kernel_weft_os_thread_launch(const char *name, void (*run)(void *), void *arg)
+{
+    (void)name;
+    kernel_start((double)(kernel_state.now - EPOCH) / 1e9, run, arg, kernel_state.self->threads,
+                 NULL);
+    return WEFT_OK;
+}
+
+static void process_take_turn(process_t *process, uint32_t generation)
+{
+    if (process->generation == generation && process->run != NULL) {
+        process->asleep = false;
+        kernel_state.self = process;
+        swapcontext(&kernel_queue.scheduler, &process->context);
+        kernel_state.self = NULL;
+    }
+}
+
+void kernel_run(void)
+{
+    while (kernel_queue.count > 0) {
+        event_t event = event_take();
+        kernel_state.now = event.at; /* a process that gave way was ahead of it */
+        if (event.happen != NULL) {
+            event.happen(event.object);
+        } else {
+            process_take_turn(event.object, event.generation);
+        }
+    }
+}
+
+void kernel_init(const kernel_model_t *model)
+{
+    kernel_state = (kernel_state_t){.model = *model, .now = EPOCH};
+}

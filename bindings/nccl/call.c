@@ -4,7 +4,6 @@
 #include "bindings/nccl/call.h"
 
 #include "bindings/nccl/cuda.h"
-#include "bindings/nccl/refusal.h"
 #include "bindings/nccl/tables.h"
 
 static bool call_reduces(weft_coll_t coll)
@@ -90,14 +89,17 @@ ncclResult_t nccl_call_start(const nccl_call_t *call)
     return nccl_report(call->name, call_dispatch(call, &options), call->comm->weft);
 }
 
-ncclResult_t nccl_call_predict(const nccl_call_t *call, double *seconds)
+ncclResult_t nccl_call_predict(const nccl_call_t *call, nccl_price_t *price)
 {
-    double one = 0;
-    if (call->coll == WEFT_SEND_RECV) {
-        return nccl_refuse("ncclGroupSimulateEnd", "weft predicts no time of sends and receives");
-    }
+    double seconds = 0;
     weft_status_t status = weft_comm_predict(call->comm->weft, call->coll, call->count, call->dtype,
-                                             call->op, call->root, &one);
-    *seconds += one;
+                                             call->op, call->root, &seconds);
+    if (call->coll != WEFT_SEND_RECV) {
+        price->collectives += seconds;
+    } else if (call->receives) {
+        price->receives += seconds;
+    } else {
+        price->sends += seconds;
+    }
     return nccl_report(call->name, status, call->comm->weft);
 }

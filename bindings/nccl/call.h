@@ -29,8 +29,13 @@ ncclResult_t nccl_call_prepare(nccl_call_t *call, ncclDataType_t dtype, ncclRedO
                                ncclComm_t comm);
 /* Calls weft. */
 ncclResult_t nccl_call_start(const nccl_call_t *call);
-/* Adds what the operation would take to *seconds. Sends and receives are refused: they have no
- * plan, and so no price. */
-ncclResult_t nccl_call_predict(const nccl_call_t *call, double *seconds);
+/* What a group would take, in seconds. The collectives of a communicator follow each other; its
+ * messages start together, and those of one direction share the way. */
+typedef struct nccl_price {
+    double collectives, sends, receives;
+} nccl_price_t;
+
+/* Adds what the operation would take. */
+ncclResult_t nccl_call_predict(const nccl_call_t *call, nccl_price_t *price);
 
 #endif

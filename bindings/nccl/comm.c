@@ -5,17 +5,22 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
-#define COMM_MAGIC 0x6e63636c77656674U /* "ncclweft" */
+#include "bindings/nccl/pool.h"
+
+/* Other creations of a group do not count with these. */
+#define COMM_TAG 0x6e636370U
+
+static nccl_pool_t comms = NCCL_POOL(struct ncclComm);
 
 ncclComm_t nccl_comm_create(const char *call, int nranks, int rank, int device)
 {
-    ncclComm_t comm = calloc(1, sizeof *comm);
+    ncclComm_t comm = nccl_pool_take(&comms);
     if (comm == NULL) {
         nccl_fail(ncclSystemError, "%s: no memory for a communicator", call);
         return NULL;
     }
-    comm->magic = COMM_MAGIC;
     atomic_init(&comm->users, 1);
     atomic_init(&comm->state, ncclInProgress);
     comm->nranks = nranks;
@@ -47,6 +52,21 @@ void nccl_comm_adopt(ncclComm_t comm, weft_comm_t *made)
     comm->nranks = (int)nranks;
 }
 
+weft_status_t nccl_comm_repeat(ncclComm_t comm, weft_comm_t **made_p)
+{
+    uint32_t *ranks = malloc((size_t)comm->nranks * sizeof *ranks);
+    if (ranks == NULL) {
+        return WEFT_ERR_RESOURCE;
+    }
+    for (int i = 0; i < comm->nranks; i++) {
+        ranks[i] = (uint32_t)i;
+    }
+    weft_status_t status =
+        weft_comm_create_group(comm->weft, ranks, (uint32_t)comm->nranks, COMM_TAG, made_p);
+    free(ranks);
+    return status;
+}
+
 void nccl_comm_hold(ncclComm_t comm)
 {
     atomic_fetch_add(&comm->users, 1);
@@ -58,11 +78,19 @@ weft_status_t nccl_comm_release(ncclComm_t comm)
         return WEFT_OK;
     }
     weft_status_t status = weft_comm_destroy(comm->weft);
-    comm->magic = 0;
     pthread_mutex_destroy(&comm->lock);
     free(comm->factors);
-    free(comm);
+    if (comm->cancel > 0) {
+        close(comm->cancel);
+    }
+    nccl_pool_give(&comms, comm);
     return status;
+}
+
+weft_status_t nccl_comm_close(ncclComm_t comm)
+{
+    atomic_store_explicit(&comm->closed, true, memory_order_relaxed);
+    return nccl_comm_release(comm);
 }
 
 void nccl_comm_settle(ncclComm_t comm, ncclResult_t result, const char *text)
@@ -78,9 +106,13 @@ ncclResult_t nccl_comm_check(const char *call, ncclComm_t comm)
     if (comm == NULL) {
         return nccl_fail(ncclInvalidArgument, "%s: comm is NULL", call);
     }
-    return comm->magic == COMM_MAGIC
+    if (!nccl_pool_has(&comms, comm)) {
+        return nccl_fail(ncclInvalidArgument, "%s: comm is no communicator, or was destroyed",
+                         call);
+    }
+    return !atomic_load_explicit(&comm->closed, memory_order_relaxed)
                ? ncclSuccess
-               : nccl_fail(ncclInvalidArgument, "%s: comm is no communicator", call);
+               : nccl_fail(ncclInvalidArgument, "%s: comm was destroyed", call);
 }
 
 ncclResult_t nccl_comm_enter(const char *call, ncclComm_t comm)
@@ -103,11 +135,14 @@ ncclResult_t nccl_comm_enter(const char *call, ncclComm_t comm)
     return ncclSuccess;
 }
 
+ncclResult_t nccl_comm_check_open(const char *call, ncclComm_t comm)
+{
+    return comm->finalized ? nccl_fail(ncclInvalidUsage, "%s: the communicator is finalized", call)
+                           : ncclSuccess;
+}
+
 ncclResult_t nccl_comm_check_usable(const char *call, ncclComm_t comm)
 {
-    if (comm->finalized || comm->revoked) {
-        return nccl_fail(ncclInvalidUsage, "%s: the communicator is %s", call,
-                         comm->revoked ? "revoked" : "finalized");
-    }
-    return ncclSuccess;
+    return comm->revoked ? nccl_fail(ncclInvalidUsage, "%s: the communicator is revoked", call)
+                         : nccl_comm_check_open(call, comm);
 }

@@ -16,9 +16,9 @@
 struct nccl_factor; /* factors.h */
 
 struct ncclComm {
-    uint64_t magic;
     /* The program's handle, calls that run, and jobs; the last one frees. */
     _Atomic uint32_t users;
+    _Atomic bool closed; /* the program has given its handle back */
     /* ncclResult_t of making it or of a split of it; InProgress while that lasts. With release by
      * the job, and with it what the job wrote. */
     _Atomic int state;
@@ -26,6 +26,7 @@ struct ncclComm {
     int nranks, rank, device;
     bool blocking;               /* else making and splitting it do not wait */
     bool streams;                /* there is CUDA */
+    int cancel;                  /* an eventfd that ends its making, by ncclCommAbort; 0: none */
     _Atomic bool finalized;      /* by ncclCommFinalize */
     _Atomic bool revoked;        /* by ncclCommRevoke */
     char text[NCCL_ERROR_BYTES]; /* of the failure in `state` */
@@ -41,17 +42,23 @@ ncclComm_t nccl_comm_create(const char *call, int nranks, int rank, int device);
 ncclComm_t nccl_comm_create_child(const char *call, ncclComm_t parent, bool blocking);
 /* Gives the handle what was made for it. */
 void nccl_comm_adopt(ncclComm_t comm, weft_comm_t *made);
+/* Makes a communicator of the same ranks in the same order, also if it has failed; all call it. */
+weft_status_t nccl_comm_repeat(ncclComm_t comm, weft_comm_t **made_p);
 void nccl_comm_hold(ncclComm_t comm);
 /* Returns what freeing the communicator returned, if this was the last user. */
 weft_status_t nccl_comm_release(ncclComm_t comm);
+/* The same for the program's handle, which is no communicator from now on. */
+weft_status_t nccl_comm_close(ncclComm_t comm);
 /* Tells the end of a job. */
 void nccl_comm_settle(ncclComm_t comm, ncclResult_t result, const char *text);
 
-/* Whether it is a handle: ncclInvalidArgument for NULL and others. */
+/* Whether it is a handle: ncclInvalidArgument for NULL, others and those given back. */
 ncclResult_t nccl_comm_check(const char *call, ncclComm_t comm);
 /* The same, and whether it is made; then the caller holds it. */
 ncclResult_t nccl_comm_enter(const char *call, ncclComm_t comm);
-/* Whether operations may still be called on it. */
+/* Whether other communicators may still be made of it: not once it is finalized. */
+ncclResult_t nccl_comm_check_open(const char *call, ncclComm_t comm);
+/* Whether operations may still be called on it: nor once it is revoked. */
 ncclResult_t nccl_comm_check_usable(const char *call, ncclComm_t comm);
 
 #endif

@@ -51,6 +51,14 @@ int nccl_cuda_device(void)
     return cuda_find("cudaGetDevice", "cuCtxGetDevice", &get) && get(&device) == 0 ? device : 0;
 }
 
+int nccl_cuda_device_count(void)
+{
+    int (*get)(int *);
+    int count = 0;
+    return cuda_find("cudaGetDeviceCount", "cuDeviceGetCount", &get) && get(&count) == 0 ? count
+                                                                                         : 0;
+}
+
 ncclResult_t nccl_cuda_settle(const char *call, cudaStream_t stream)
 {
     int (*wait)(cudaStream_t);

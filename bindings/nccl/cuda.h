@@ -12,6 +12,8 @@
 bool nccl_cuda_loaded(void);
 /* The current device of this thread; 0 if there is none. */
 int nccl_cuda_device(void);
+/* How many devices there are; 0 if there are none, or no CUDA. */
+int nccl_cuda_device_count(void);
 /* Waits for all that is in the stream, for calls that the host computes. */
 ncclResult_t nccl_cuda_settle(const char *call, cudaStream_t stream);
 /* Memory of the current device, or of the host where there is no CUDA. */

@@ -40,9 +40,36 @@ static void debug_hello(void)
     debug_print("INFO", line);
 }
 
+/* One write, so that lines of several processes do not mix. */
+static void debug_note(const char *word)
+{
+    const char *path = nccl_env_refused_file();
+    int fd = path != NULL ? open(path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
+    if (fd < 0) {
+        return;
+    }
+    char line[96];
+    int bytes = snprintf(line, sizeof line, "%s\n", word);
+    ssize_t written = write(fd, line, (size_t)bytes);
+    (void)written; /* nobody to tell */
+    close(fd);
+}
+
+static void debug_answered(void)
+{
+    debug_note("answered");
+}
+
+void nccl_debug_used(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, debug_answered);
+}
+
 void nccl_debug_hello(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    nccl_debug_used();
     if (nccl_env_debug() >= NCCL_DEBUG_VERSION) {
         pthread_once(&once, debug_hello);
     }
@@ -50,15 +77,5 @@ void nccl_debug_hello(void)
 
 void nccl_debug_refused(const char *call)
 {
-    const char *path = nccl_env_refused_file();
-    int fd = path != NULL ? open(path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
-    if (fd < 0) {
-        return;
-    }
-    /* One write, so that lines of several processes do not mix. */
-    char line[96];
-    int bytes = snprintf(line, sizeof line, "%s\n", call);
-    ssize_t written = write(fd, line, (size_t)bytes);
-    (void)written; /* nobody to tell */
-    close(fd);
+    debug_note(call);
 }

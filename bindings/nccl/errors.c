@@ -52,6 +52,7 @@ ncclResult_t nccl_result_of(weft_status_t status)
     case WEFT_ERR_PEER_LEFT:
     case WEFT_ERR_PEER_UNRESPONSIVE:
     case WEFT_ERR_ABORTED:
+    case WEFT_ERR_REVOKED:
     case WEFT_ERR_LINK:
     case WEFT_ERR_AUTH:
         return ncclRemoteError;

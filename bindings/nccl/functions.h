@@ -38,6 +38,11 @@ NCCL_EXPORT ncclResult_t ncclCommShrink(ncclComm_t comm, int *exclude, int nexcl
                                         ncclComm_t *child, ncclConfig_t *config, int flags);
 NCCL_EXPORT ncclResult_t ncclCommRevoke(ncclComm_t comm, int flags);
 
+/* Going on with more ranks (grow.c) */
+NCCL_EXPORT ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *id);
+NCCL_EXPORT ncclResult_t ncclCommGrow(ncclComm_t comm, int nranks, const ncclUniqueId *id, int rank,
+                                      ncclComm_t *child, ncclConfig_t *config);
+
 /* Collectives and messages (calls.c) */
 NCCL_EXPORT ncclResult_t ncclAllReduce(const void *send, void *recv, size_t count,
                                        ncclDataType_t dtype, ncclRedOp_t op, ncclComm_t comm,
@@ -123,6 +128,8 @@ NCCL_EXPORT ncclResult_t ncclCommQueryProperties(ncclComm_t comm, ncclCommProper
 NCCL_EXPORT ncclTeam_t ncclTeamWorld(ncclComm_t comm);
 NCCL_EXPORT ncclTeam_t ncclTeamLsa(ncclComm_t comm);
 NCCL_EXPORT ncclTeam_t ncclTeamRail(ncclComm_t comm);
+NCCL_EXPORT ncclTeam_t ncclTeamCft(ncclComm_t comm, int mode);
+NCCL_EXPORT ncclTeam_t ncclTeamCftMultimem(ncclComm_t comm);
 NCCL_EXPORT int ncclTeamRankToWorld(ncclComm_t comm, ncclTeam_t team, int rank);
 NCCL_EXPORT int ncclTeamRankToLsa(ncclComm_t comm, ncclTeam_t team, int rank);
 

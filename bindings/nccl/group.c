@@ -143,9 +143,10 @@ NCCL_EXPORT ncclResult_t ncclGroupEnd(void)
 }
 NCCL_TWIN(ncclGroupEnd);
 
+/* `size` is as far as the program's header knows the struct; it grows at its end. */
 static ncclResult_t group_check_info(const ncclSimInfo_t *info)
 {
-    if (info == NULL || info->magic != NCCL_SIM_INFO_MAGIC) {
+    if (info == NULL || info->magic != NCCL_SIM_INFO_MAGIC || info->size < sizeof *info) {
         return nccl_fail(ncclInvalidArgument,
                          "ncclGroupSimulateEnd: info is NULL, or was not set with "
                          "NCCL_SIM_INFO_INITIALIZER");
@@ -153,21 +154,21 @@ static ncclResult_t group_check_info(const ncclSimInfo_t *info)
     return ncclSuccess;
 }
 
-/* The operations of a communicator follow each other, so their times add up. Communicators that
- * the group would make are not there yet: a group with such jobs has no price. */
+/* Communicators that the group would make are not there yet: such a group has no price. */
 static ncclResult_t group_predict(const group_t *group, ncclSimInfo_t *info)
 {
-    double seconds = 0;
+    nccl_price_t price = {.collectives = 0};
     ncclResult_t result = group_check_info(info);
     if (result == ncclSuccess && group->first_job != NULL) {
         result = nccl_refuse("ncclGroupSimulateEnd", "the group makes communicators");
     }
     for (const nccl_call_t *c = group->first_call; c != NULL && result == ncclSuccess;
          c = c->next) {
-        result = nccl_call_predict(c, &seconds);
+        result = nccl_call_predict(c, &price);
     }
     if (result == ncclSuccess) {
-        info->estimatedTime = (float)(seconds * 1e6);
+        const double messages = price.sends > price.receives ? price.sends : price.receives;
+        info->estimatedTime = (float)((price.collectives + messages) * 1e6);
     }
     return result;
 }

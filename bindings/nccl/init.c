@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Communicators: made, split and ended. */
+#include "bindings/nccl/init.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 
 #include "bindings/nccl/config.h"
 #include "bindings/nccl/cuda.h"
@@ -11,6 +14,9 @@
 #include "bindings/nccl/environment.h"
 #include "bindings/nccl/functions.h"
 #include "bindings/nccl/group.h"
+
+/* More ranks in one process are a mistake. */
+enum { INIT_MOST_RANKS = 1024 };
 
 _Static_assert(sizeof(ncclUniqueId) == sizeof(weft_unique_id_t), "ids are carried as they are");
 
@@ -31,27 +37,55 @@ NCCL_TWIN(ncclGetUniqueId);
 
 /* Where there is CUDA, calls compute on the device that was current; a kernel that the user has
  * chosen stays. */
-static weft_status_t init_run(nccl_job_t *job)
+weft_status_t nccl_init_run(nccl_job_t *job)
 {
     ncclComm_t comm = job->child;
-    char device[48];
-    snprintf(device, sizeof device, "kernel-cuda.device=%d", comm->device);
-    const char *const settings[] = {"core.kernel=kernel-cuda", device};
-    const weft_comm_options_t options = {
-        .size = sizeof options, .settings = settings, .settings_count = 2};
+    char device[48], label[sizeof "boot.label=" + sizeof job->label];
+    const char *settings[3];
+    weft_comm_options_t options = {
+        .size = sizeof options, .settings = settings, .cancel_fd = comm->cancel};
+    if (comm->streams) {
+        snprintf(device, sizeof device, "kernel-cuda.device=%d", comm->device);
+        settings[options.settings_count++] = "core.kernel=kernel-cuda";
+        settings[options.settings_count++] = device;
+    }
+    if (job->label[0] != '\0') {
+        snprintf(label, sizeof label, "boot.label=%s", job->label);
+        settings[options.settings_count++] = label;
+    }
     return weft_comm_init_rank(&comm->weft, (uint32_t)comm->nranks, &job->id, (uint32_t)comm->rank,
-                               comm->streams ? &options : NULL);
+                               &options);
 }
 
-typedef struct init_args {
-    const char *name;
-    ncclComm_t *comm_p;
-    int nranks, rank, device;
-    const ncclUniqueId *id;
-    const ncclConfig_t *config;
-} init_args_t;
+static ncclResult_t init_check_ids(const nccl_init_args_t *args)
+{
+    for (int i = 0; i < args->nids || i == 0; i++) {
+        weft_unique_id_t id;
+        memcpy(&id, &args->id[i], sizeof id);
+        if (weft_unique_id_check(&id) != WEFT_OK) {
+            weft_error_t error = {.size = sizeof error};
+            (void)weft_last_error(&error);
+            return nccl_fail(ncclInvalidArgument, "%s: commId %d of %d: %s", args->name, i,
+                             args->nids > 0 ? args->nids : 1, error.text);
+        }
+    }
+    return ncclSuccess;
+}
 
-static ncclResult_t init_check(const init_args_t *args, bool *blocking_p)
+/* Several ids: their number and a checksum of all, so that ranks with others are told so. */
+static void init_label(const nccl_init_args_t *args, char *label, size_t bytes)
+{
+    const unsigned char *ids = (const unsigned char *)args->id;
+    uint32_t sum = 2166136261U; /* FNV-1a */
+    for (size_t i = 0; i < (size_t)args->nids * sizeof *args->id; i++) {
+        sum = (sum ^ ids[i]) * 16777619U;
+    }
+    if (args->nids > 1) {
+        snprintf(label, bytes, "%d unique ids with checksum %08x", args->nids, sum);
+    }
+}
+
+static ncclResult_t init_check(const nccl_init_args_t *args, bool *blocking_p)
 {
     if (args->comm_p == NULL || args->id == NULL) {
         return nccl_fail(ncclInvalidArgument, "%s: %s is NULL", args->name,
@@ -61,14 +95,18 @@ static ncclResult_t init_check(const init_args_t *args, bool *blocking_p)
         return nccl_fail(ncclInvalidArgument, "%s: rank %d of %d ranks", args->name, args->rank,
                          args->nranks);
     }
-    return nccl_config_read(args->name, args->config, blocking_p);
+    ncclResult_t result = init_check_ids(args);
+    return result == ncclSuccess ? nccl_config_read(args->name, args->config, blocking_p) : result;
 }
 
-static ncclResult_t init_put(const init_args_t *args)
+ncclResult_t nccl_init_put(const nccl_init_args_t *args)
 {
     bool blocking = true;
     ncclResult_t result = init_check(args, &blocking);
     if (result != ncclSuccess) {
+        if (args->comm_p != NULL) {
+            *args->comm_p = NULL;
+        }
         return nccl_group_fail(result);
     }
     nccl_debug_hello();
@@ -77,32 +115,39 @@ static ncclResult_t init_put(const init_args_t *args)
         return nccl_group_fail(ncclSystemError);
     }
     comm->blocking = blocking;
+    /* Nobody can abort what is not in the program's hands yet. */
+    int cancel = blocking ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    comm->cancel = cancel > 0 ? cancel : 0;
     comm->streams = nccl_cuda_loaded() && !nccl_env_host_kernel();
     nccl_comm_hold(comm); /* the job's */
     *args->comm_p = comm;
     nccl_job_t job = {.name = args->name,
-                      .run = init_run,
+                      .run = nccl_init_run,
                       .child = comm,
                       .handle_p = args->comm_p,
                       .waits = blocking};
     memcpy(&job.id, args->id, sizeof job.id);
+    init_label(args, job.label, sizeof job.label);
     return nccl_group_job(&job);
 }
 
 NCCL_EXPORT ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int nranks, ncclUniqueId id,
                                                 int rank, ncclConfig_t *config)
 {
-    return init_put(&(init_args_t){__func__, comm, nranks, rank, nccl_cuda_device(), &id, config});
+    return nccl_init_put(
+        &(nccl_init_args_t){__func__, comm, nranks, rank, nccl_cuda_device(), &id, config, 0});
 }
 NCCL_TWIN(ncclCommInitRankConfig);
 
 NCCL_EXPORT ncclResult_t ncclCommInitRank(ncclComm_t *comm, int nranks, ncclUniqueId id, int rank)
 {
-    return init_put(&(init_args_t){__func__, comm, nranks, rank, nccl_cuda_device(), &id, NULL});
+    return nccl_init_put(
+        &(nccl_init_args_t){__func__, comm, nranks, rank, nccl_cuda_device(), &id, NULL, 0});
 }
 NCCL_TWIN(ncclCommInitRank);
 
-/* Several ids spread the work of joining. weft's tree needs one: the first. */
+/* NCCL has a root for each id, which hears the ranks one by one. weft's root hears all at once, and
+ * the ranks then form a tree: they meet at the first id, and the others only have to be alike. */
 NCCL_EXPORT ncclResult_t ncclCommInitRankScalable(ncclComm_t *comm, int nranks, int rank, int nids,
                                                   ncclUniqueId *ids, ncclConfig_t *config)
 {
@@ -110,34 +155,62 @@ NCCL_EXPORT ncclResult_t ncclCommInitRankScalable(ncclComm_t *comm, int nranks, 
         return nccl_group_fail(
             nccl_fail(ncclInvalidArgument, "%s: %d ids for %d ranks", __func__, nids, nranks));
     }
-    return init_put(&(init_args_t){__func__, comm, nranks, rank, nccl_cuda_device(), ids, config});
+    return nccl_init_put(
+        &(nccl_init_args_t){__func__, comm, nranks, rank, nccl_cuda_device(), ids, config, nids});
 }
 NCCL_TWIN(ncclCommInitRankScalable);
+
+/* Each rank is a device, or a thread's memory where there is no CUDA. */
+static ncclResult_t init_check_all(const char *call, const ncclComm_t *comms, int n,
+                                   const int *devices)
+{
+    const int count = nccl_cuda_device_count(), most = count > 0 ? count : INIT_MOST_RANKS;
+    if (comms == NULL || n < 1) {
+        return nccl_fail(ncclInvalidArgument, "%s: %s", call,
+                         comms == NULL ? "comm is NULL" : "no devices");
+    }
+    if (n > (devices == NULL ? most : INIT_MOST_RANKS)) {
+        return nccl_fail(ncclInvalidArgument, "%s: %d devices, there are %d", call, n, most);
+    }
+    for (int i = 0; i < n && devices != NULL; i++) {
+        if (devices[i] < 0 || devices[i] >= most) {
+            return nccl_fail(ncclInvalidArgument, "%s: devlist[%d] is device %d, there are 0 to %d",
+                             call, i, devices[i], most - 1);
+        }
+    }
+    return ncclSuccess;
+}
 
 NCCL_EXPORT ncclResult_t ncclCommInitAll(ncclComm_t *comms, int n, const int *devices)
 {
     ncclUniqueId id;
-    if (comms == NULL || n < 1) {
-        return nccl_group_fail(nccl_fail(ncclInvalidArgument, "%s: %s", __func__,
-                                         comms == NULL ? "comm is NULL" : "no devices"));
-    }
-    ncclResult_t result = ncclGetUniqueId(&id);
+    ncclResult_t result = init_check_all(__func__, comms, n, devices);
+    result = result == ncclSuccess ? ncclGetUniqueId(&id) : result;
     if (result != ncclSuccess) {
         return nccl_group_fail(result);
     }
     ncclGroupStart();
     for (int i = 0; i < n; i++) {
         const int device = devices != NULL ? devices[i] : i;
-        init_put(&(init_args_t){__func__, &comms[i], n, i, device, &id, NULL});
+        nccl_init_put(&(nccl_init_args_t){__func__, &comms[i], n, i, device, &id, NULL, 0});
     }
     return ncclGroupEnd();
 }
 NCCL_TWIN(ncclCommInitAll);
 
+/* Where the parent is revoked, colours go over a communicator of the same ranks. */
 static weft_status_t split_run(nccl_job_t *job)
 {
-    weft_comm_t *made = NULL;
-    weft_status_t status = weft_comm_split(job->parent->weft, job->color, job->key, &made);
+    weft_comm_t *made = NULL, *again = NULL;
+    weft_status_t status = WEFT_OK;
+    if (job->parent->revoked) {
+        status = nccl_comm_repeat(job->parent, &again);
+    }
+    if (status == WEFT_OK) {
+        status =
+            weft_comm_split(again != NULL ? again : job->parent->weft, job->color, job->key, &made);
+    }
+    weft_comm_destroy(again);
     if (status == WEFT_OK && job->child != NULL) {
         nccl_comm_adopt(job->child, made);
     }
@@ -157,7 +230,7 @@ NCCL_EXPORT ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, nccl
         return nccl_group_fail(result);
     }
     bool blocking = comm->blocking;
-    result = nccl_comm_check_usable(__func__, comm);
+    result = nccl_comm_check_open(__func__, comm);
     result = result == ncclSuccess ? nccl_config_read(__func__, config, &blocking) : result;
     nccl_job_t job = {.name = __func__,
                       .run = split_run,
@@ -188,6 +261,7 @@ NCCL_EXPORT ncclResult_t ncclCommFinalize(ncclComm_t comm)
 {
     ncclResult_t result = nccl_comm_enter(__func__, comm);
     if (result == ncclSuccess) {
+        result = nccl_comm_check_usable(__func__, comm);
         comm->finalized = true;
         nccl_comm_release(comm);
     }
@@ -215,7 +289,7 @@ NCCL_EXPORT ncclResult_t ncclCommDestroy(ncclComm_t comm)
         return ncclSuccess;
     }
     ncclResult_t result = end_check(__func__, comm);
-    return result == ncclSuccess ? nccl_report(__func__, nccl_comm_release(comm), NULL)
+    return result == ncclSuccess ? nccl_report(__func__, nccl_comm_close(comm), NULL)
                                  : nccl_group_fail(result);
 }
 NCCL_TWIN(ncclCommDestroy);
@@ -233,8 +307,10 @@ NCCL_EXPORT ncclResult_t ncclCommAbort(ncclComm_t comm)
     if (atomic_load_explicit(&comm->state, memory_order_acquire) != ncclInProgress &&
         comm->weft != NULL) {
         weft_comm_abort(comm->weft);
+    } else if (comm->cancel > 0) {
+        (void)eventfd_write(comm->cancel, 1);
     }
-    nccl_comm_release(comm);
+    nccl_comm_close(comm);
     return ncclSuccess;
 }
 NCCL_TWIN(ncclCommAbort);

@@ -7,24 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-nccl_job_t *nccl_job_new(const nccl_job_t *what)
-{
-    nccl_job_t *job = malloc(sizeof *job);
-    if (job == NULL) {
-        nccl_fail(ncclSystemError, "%s: no memory for a job", what->name);
-        return NULL;
-    }
-    *job = *what;
-    return job;
-}
-
 /* The communicator is made, or not: tells the handles. */
 static void job_settle(nccl_job_t *job)
 {
     if (job->child != NULL) {
         if (job->waits && job->result != ncclSuccess) {
             *job->handle_p = NULL;
-            nccl_comm_release(job->child); /* the program's */
+            nccl_comm_close(job->child);
         } else {
             nccl_comm_settle(job->child, job->result, job->text);
         }
@@ -34,34 +23,80 @@ static void job_settle(nccl_job_t *job)
     }
 }
 
-static void job_free(nccl_job_t *job)
+static void job_let_go(const nccl_job_t *job)
 {
     nccl_comm_release(job->child);
     nccl_comm_release(job->parent);
     free(job->members);
+}
+
+static void job_free(nccl_job_t *job)
+{
+    job_let_go(job);
     free(job);
 }
 
-static void *job_run(void *arg)
+/* It does not run: the program gets no handle, and the parent is as it was. */
+static void job_drop(nccl_job_t *job)
 {
-    nccl_job_t *job = arg;
-    job->result = nccl_report(job->name, job->run(job), NULL);
+    if (job->parent != NULL && !job->waits) {
+        nccl_comm_settle(job->parent, ncclSuccess, "");
+    }
+    job->result = ncclInvalidUsage;
+    job->waits = true;
+    job_settle(job);
+    job_let_go(job);
+}
+
+nccl_job_t *nccl_job_new(const nccl_job_t *what)
+{
+    nccl_job_t *job = malloc(sizeof *job);
+    if (job == NULL) {
+        nccl_job_t dropped = *what;
+        job_drop(&dropped);
+        nccl_fail(ncclSystemError, "%s: no memory for a job", what->name);
+        return NULL;
+    }
+    *job = *what;
+    return job;
+}
+
+static void job_run(nccl_job_t *job)
+{
+    weft_status_t status = job->run(job);
+    job->result = job->mistake != NULL
+                      ? nccl_fail(ncclInvalidUsage, "%s: %s", job->name, job->mistake)
+                      : nccl_report(job->name, status, NULL);
     if (job->result != ncclSuccess) {
+        snprintf(job->text, sizeof job->text, "%s", nccl_error_text());
+    }
+    if (job->result == ncclTimeout && job->label[0] != '\0') {
+        nccl_fail(ncclTimeout, "%s; ranks meet at the first of several ids", job->text);
         snprintf(job->text, sizeof job->text, "%s", nccl_error_text());
     }
     job_settle(job);
     if (!job->waits) {
         job_free(job);
     }
+}
+
+static void *job_thread(void *arg)
+{
+    nccl_job_t *job = arg;
+    while (job != NULL) {
+        nccl_job_t *after = job->after;
+        job_run(job);
+        job = after;
+    }
     return NULL;
 }
 
-/* Starts a thread for the job; without one the job fails. */
+/* Starts a thread for the job and those that follow it; without one they fail. */
 static bool job_start(nccl_job_t *job)
 {
     const bool waits = job->waits; /* else the job is gone when it has ended */
     pthread_t thread;
-    int error = pthread_create(&thread, NULL, job_run, job);
+    int error = pthread_create(&thread, NULL, job_thread, job);
     if (error == 0) {
         if (waits) {
             job->thread = thread;
@@ -70,10 +105,12 @@ static bool job_start(nccl_job_t *job)
         }
         return true;
     }
-    job->result =
-        nccl_fail(ncclSystemError, "%s: cannot start a thread: %s", job->name, strerror(error));
-    snprintf(job->text, sizeof job->text, "%s", nccl_error_text());
-    job_settle(job);
+    for (nccl_job_t *each = job; each != NULL; each = each->after) {
+        each->result = nccl_fail(ncclSystemError, "%s: cannot start a thread: %s", each->name,
+                                 strerror(error));
+        snprintf(each->text, sizeof each->text, "%s", nccl_error_text());
+        job_settle(each);
+    }
     return false;
 }
 
@@ -88,20 +125,41 @@ static ncclResult_t job_end(nccl_job_t *job, ncclResult_t result)
     return result;
 }
 
+/* Jobs of one parent follow each other, as its operations do, in the order of the calls. */
+static void jobs_chain(nccl_job_t *first)
+{
+    for (nccl_job_t *job = first; job != NULL; job = job->next) {
+        nccl_job_t *later = job->parent != NULL ? job->next : NULL;
+        while (later != NULL && later->parent != job->parent) {
+            later = later->next;
+        }
+        job->after = later;
+        if (later != NULL) {
+            later->follows = true;
+        }
+    }
+}
+
 static ncclResult_t jobs_wait(nccl_job_t *first)
 {
     ncclResult_t result = ncclSuccess;
+    jobs_chain(first);
     for (nccl_job_t *job = first; job != NULL; job = job->next) {
         job->waits = true;
-        if (!job_start(job)) {
-            job->thread = pthread_self();
+        job->thread = pthread_self(); /* none of its own */
+    }
+    for (nccl_job_t *job = first; job != NULL; job = job->next) {
+        if (!job->follows) {
+            job_start(job);
+        }
+    }
+    for (nccl_job_t *job = first; job != NULL; job = job->next) {
+        if (!pthread_equal(job->thread, pthread_self())) {
+            pthread_join(job->thread, NULL);
         }
     }
     while (first != NULL) {
         nccl_job_t *next = first->next;
-        if (!pthread_equal(first->thread, pthread_self())) {
-            pthread_join(first->thread, NULL);
-        }
         result = job_end(first, result);
         first = next;
     }
@@ -142,10 +200,8 @@ void nccl_jobs_drop(nccl_job_t *first)
 {
     while (first != NULL) {
         nccl_job_t *next = first->next;
-        first->result = ncclInvalidUsage;
-        first->waits = true;
-        job_settle(first);
-        job_free(first);
+        job_drop(first);
+        free(first);
         first = next;
     }
 }

@@ -3,11 +3,10 @@
  * Memory: allocated, registered, and in windows. NCCL lets each rank end a window on its own,
  * weft's windows end on all ranks together: so a window here is registered memory of this rank,
  * which peers do not read in place. The results are the same. */
-#include <stdlib.h>
-
 #include "bindings/nccl/comm.h"
 #include "bindings/nccl/cuda.h"
 #include "bindings/nccl/functions.h"
+#include "bindings/nccl/pool.h"
 
 enum { MEMORY_WINDOW_FLAGS = 0x0f };
 
@@ -16,6 +15,8 @@ struct ncclWindow_vidmem {
     void *memory;
     weft_mem_region_t *region;
 };
+
+static nccl_pool_t windows = NCCL_POOL(struct ncclWindow_vidmem);
 
 NCCL_EXPORT ncclResult_t ncclMemAlloc(void **memory, size_t bytes)
 {
@@ -79,7 +80,7 @@ NCCL_EXPORT ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *memory, s
                          : memory == NULL || bytes == 0 ? "no memory"
                                                         : "unknown flags");
     }
-    ncclWindow_t made = calloc(1, sizeof *made);
+    ncclWindow_t made = nccl_pool_take(&windows);
     if (made == NULL) {
         return nccl_fail(ncclSystemError, "%s: no memory for a window", __func__);
     }
@@ -87,7 +88,7 @@ NCCL_EXPORT ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *memory, s
     made->memory = memory;
     ncclResult_t result = memory_register(__func__, comm, memory, bytes, &made->region);
     if (result != ncclSuccess) {
-        free(made);
+        nccl_pool_give(&windows, made);
         return result;
     }
     *window = made;
@@ -95,28 +96,42 @@ NCCL_EXPORT ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *memory, s
 }
 NCCL_TWIN(ncclCommWindowRegister);
 
+static ncclResult_t window_check(const char *call, ncclComm_t comm, ncclWindow_t window)
+{
+    ncclResult_t result = nccl_comm_check(call, comm);
+    if (result != ncclSuccess) {
+        return result;
+    }
+    const bool is_window = nccl_pool_has(&windows, window);
+    return is_window && window->comm == comm
+               ? ncclSuccess
+               : nccl_fail(ncclInvalidArgument, "%s: %s", call,
+                           is_window ? "the window is of another communicator"
+                                     : "win is no window, or was deregistered");
+}
+
 NCCL_EXPORT ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window)
 {
     if (window == NULL) {
         return ncclSuccess;
     }
-    if (window->comm != comm) {
-        return nccl_fail(ncclInvalidArgument, "%s: the window is of another communicator",
-                         __func__);
+    ncclResult_t result = window_check(__func__, comm, window);
+    if (result != ncclSuccess) {
+        return result;
     }
-    ncclResult_t result = memory_deregister(__func__, comm, window->region);
-    free(window);
+    result = memory_deregister(__func__, comm, window->region);
+    nccl_pool_give(&windows, window);
     return result;
 }
 NCCL_TWIN(ncclCommWindowDeregister);
 
 NCCL_EXPORT ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t window, void **memory)
 {
-    ncclResult_t result = nccl_comm_check(__func__, comm);
-    if (result == ncclSuccess && (window == NULL || memory == NULL)) {
-        result = nccl_fail(ncclInvalidArgument, "%s: %s is NULL", __func__,
-                           window == NULL ? "win" : "outUserPtr");
+    if (window == NULL || memory == NULL) {
+        return nccl_fail(ncclInvalidArgument, "%s: %s is NULL", __func__,
+                         window == NULL ? "win" : "outUserPtr");
     }
+    ncclResult_t result = window_check(__func__, comm, window);
     if (result == ncclSuccess) {
         *memory = window->memory;
     }

@@ -2,10 +2,12 @@
  *
  * Questions to the library and to communicators, and errors. */
 #include "bindings/nccl/comm.h"
+#include "bindings/nccl/debug.h"
 #include "bindings/nccl/functions.h"
 
 NCCL_EXPORT ncclResult_t ncclGetVersion(int *version)
 {
+    nccl_debug_used();
     if (version == NULL) {
         return nccl_fail(ncclInvalidArgument, "%s: version is NULL", __func__);
     }
@@ -53,22 +55,25 @@ NCCL_EXPORT ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *er
                    : nccl_fail(ncclInvalidArgument, "%s: asyncError is NULL", __func__);
     }
     *error = (ncclResult_t)atomic_load_explicit(&comm->state, memory_order_acquire);
-    if (*error == ncclSuccess) {
+    /* A revoked communicator is quiet, which is what its programs wait for. */
+    if (*error == ncclSuccess && !comm->revoked) {
         weft_error_t failure = {.size = sizeof failure};
         weft_status_t status = weft_comm_error(comm->weft, &failure);
         *error = nccl_result_of(status != WEFT_OK ? status : failure.status);
         if (*error != ncclSuccess) {
             nccl_error_take(failure.text);
         }
-    } else if (*error != ncclInProgress) {
+    } else if (*error != ncclSuccess && *error != ncclInProgress) {
         nccl_error_take(comm->text);
     }
     return ncclSuccess;
 }
 NCCL_TWIN(ncclCommGetAsyncError);
 
-/* One of the communicator's numbers. */
-static ncclResult_t query_number(const char *call, ncclComm_t comm, const int *number, int *out)
+/* Which of the communicator's numbers. */
+typedef enum { QUERY_COUNT, QUERY_DEVICE, QUERY_RANK } query_t;
+
+static ncclResult_t query_number(const char *call, ncclComm_t comm, query_t what, int *out)
 {
     ncclResult_t result = nccl_comm_enter(call, comm);
     if (result != ncclSuccess) {
@@ -77,7 +82,9 @@ static ncclResult_t query_number(const char *call, ncclComm_t comm, const int *n
     if (out == NULL) {
         result = nccl_fail(ncclInvalidArgument, "%s: the result's address is NULL", call);
     } else {
-        *out = *number;
+        *out = what == QUERY_COUNT    ? comm->nranks
+               : what == QUERY_DEVICE ? comm->device
+                                      : comm->rank;
     }
     nccl_comm_release(comm);
     return result;
@@ -85,18 +92,18 @@ static ncclResult_t query_number(const char *call, ncclComm_t comm, const int *n
 
 NCCL_EXPORT ncclResult_t ncclCommCount(ncclComm_t comm, int *count)
 {
-    return query_number(__func__, comm, comm != NULL ? &comm->nranks : NULL, count);
+    return query_number(__func__, comm, QUERY_COUNT, count);
 }
 NCCL_TWIN(ncclCommCount);
 
 NCCL_EXPORT ncclResult_t ncclCommCuDevice(ncclComm_t comm, int *device)
 {
-    return query_number(__func__, comm, comm != NULL ? &comm->device : NULL, device);
+    return query_number(__func__, comm, QUERY_DEVICE, device);
 }
 NCCL_TWIN(ncclCommCuDevice);
 
 NCCL_EXPORT ncclResult_t ncclCommUserRank(ncclComm_t comm, int *rank)
 {
-    return query_number(__func__, comm, comm != NULL ? &comm->rank : NULL, rank);
+    return query_number(__func__, comm, QUERY_RANK, rank);
 }
 NCCL_TWIN(ncclCommUserRank);

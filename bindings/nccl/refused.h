@@ -7,8 +7,6 @@
 
 /* X(name, reason). The reasons end the sentence "ncclX is not offered by weft: …". */
 #define NCCL_REFUSED_MAP(X)                                                                        \
-    X(ncclCommGetUniqueId, NCCL_REFUSED_MEMBERS)                                                   \
-    X(ncclCommGrow, NCCL_REFUSED_MEMBERS)                                                          \
     X(ncclCommSuspend, NCCL_REFUSED_SUSPEND)                                                       \
     X(ncclCommResume, NCCL_REFUSED_SUSPEND)                                                        \
     X(ncclCommMemStats, NCCL_REFUSED_SUSPEND)                                                      \
@@ -21,6 +19,10 @@
     X(ncclGetLsaMultimemDevicePointer, NCCL_REFUSED_DEVICE)                                        \
     X(ncclGetMultimemDevicePointer, NCCL_REFUSED_DEVICE)                                           \
     X(ncclGetPeerDevicePointer, NCCL_REFUSED_DEVICE)                                               \
+    X(ncclGetCftDeviceLeInfo, NCCL_REFUSED_DEVICE)                                                 \
+    X(ncclGetMultimemDeviceLeInfo, NCCL_REFUSED_DEVICE)                                            \
+    X(ncclGetPeerDeviceLeInfo, NCCL_REFUSED_DEVICE)                                                \
+    X(ncclCftBarrierCreateRequirement, NCCL_REFUSED_DEVICE)                                        \
     X(ncclGinBarrierCreateRequirement, NCCL_REFUSED_DEVICE)                                        \
     X(ncclGinInboxA2ACreateRequirement, NCCL_REFUSED_DEVICE)                                       \
     X(ncclGinOutboxCreateRequirement, NCCL_REFUSED_DEVICE)                                         \
@@ -41,7 +43,6 @@
     X(ncclParamGetParameter, NCCL_REFUSED_PARAM)                                                   \
     X(ncclParamGetAllParameterKeys, NCCL_REFUSED_PARAM)
 
-#define NCCL_REFUSED_MEMBERS "a communicator takes in no further ranks"
 #define NCCL_REFUSED_SUSPEND "a communicator keeps its memory; destroy it to free it"
 #define NCCL_REFUSED_ONE_SIDED "there are no one-sided operations; use ncclSend and ncclRecv"
 #define NCCL_REFUSED_DEVICE "kernels of programs cannot communicate (ncclCommQueryProperties)"

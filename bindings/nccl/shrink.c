@@ -125,7 +125,8 @@ NCCL_EXPORT ncclResult_t ncclCommShrink(ncclComm_t comm, int *exclude, int nexcl
                       .parent = comm,
                       .handle_p = child,
                       .waits = comm->blocking};
-    result = nccl_config_read(__func__, config, &job.waits);
+    result = nccl_comm_check_open(__func__, comm);
+    result = result == ncclSuccess ? nccl_config_read(__func__, config, &job.waits) : result;
     if (result == ncclSuccess) {
         result = shrink_plan(&(shrink_args_t){comm, child, exclude, nexclude, flags}, &job);
     }

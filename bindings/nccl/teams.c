@@ -65,6 +65,20 @@ NCCL_EXPORT ncclTeam_t ncclTeamRail(ncclComm_t comm)
 }
 NCCL_TWIN(ncclTeamRail);
 
+/* The ranks whose memory this one's adapters write: none but itself. */
+NCCL_EXPORT ncclTeam_t ncclTeamCft(ncclComm_t comm, int mode)
+{
+    (void)mode;
+    return ncclTeamLsa(comm);
+}
+NCCL_TWIN(ncclTeamCft);
+
+NCCL_EXPORT ncclTeam_t ncclTeamCftMultimem(ncclComm_t comm)
+{
+    return ncclTeamLsa(comm);
+}
+NCCL_TWIN(ncclTeamCftMultimem);
+
 NCCL_EXPORT int ncclTeamRankToWorld(ncclComm_t comm, ncclTeam_t team, int rank)
 {
     return team_of_all(__func__, comm).rank + (rank - team.rank) * team.stride;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The types of NCCL's API, written out: numbers and layouts as programs that were compiled against
- * an nccl.h have them. They are those of NCCL 2.30.7, and the config of a call of 2.32.
+ * an nccl.h have them, as far as NCCL 2.32.3 has them.
  * tests/bindings/nccl compares them with an nccl.h where there is one. */
 #ifndef BINDINGS_NCCL_TYPES_H
 #define BINDINGS_NCCL_TYPES_H
@@ -80,7 +80,7 @@ typedef enum {
     ncclStatGpuMemTotal = 3
 } ncclCommMemStat_t;
 
-/* Grows at its end; this is as far as 2.30.7. A program says how much of it it has: `size`. */
+/* Grows at its end; this is as far as 2.32.3. A program says how much of it it has: `size`. */
 typedef struct {
     size_t size;
     unsigned magic; /* NCCL_API_MAGIC */
@@ -103,6 +103,7 @@ typedef struct {
     int numRmaCtx;
     int maxP2pPeers; /* 2.30 */
     int graphStreamOrdering;
+    int of_2_31[5]; /* launchOrderImplicit … nvlsHostMode */
 } ncclConfig_t;
 
 /* Of a single call, from 2.31 on. */
@@ -157,6 +158,14 @@ typedef struct ncclCommProperties {
     int nLsaTeams;
     bool hostRmaSupport;
     int railedGinType;
+    uint64_t commHash; /* 2.31 */
+    int ginMinStride;
+    int ginConnectionType;
+    bool ginSupport[64];
+    size_t devCommRuntimeVersionSize; /* 2.32 */
+    bool cftSupport;
+    bool cftMulticastSupport;
+    bool cftCountedSupport;
 } ncclCommProperties_t;
 
 #endif

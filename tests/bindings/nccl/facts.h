@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Numbers of NCCL's API, named once for two files: one includes the binding's own types, the other an nccl.h
- * of NVIDIA. X(name, value) */
+ * of NVIDIA. X(name, value). An older header has fewer of them. */
 #ifndef TESTS_BINDINGS_NCCL_FACTS_H
 #define TESTS_BINDINGS_NCCL_FACTS_H
 
@@ -73,5 +73,22 @@ extern const int facts_header_version; /* NCCL_VERSION_CODE of that nccl.h */
     FACT_FIELD(nvlsCTAs)                                                                           \
     FACT_FIELD(nChannelsPerNetPeer)                                                                \
     FACT_FIELD(nvlinkCentricSched)
+
+/* What 2.32 has besides. */
+#define FACTS_OF_2_32                                                                              \
+    FACT(sizeof(ncclConfig_t))                                                                     \
+    FACT_FIELD(graphUsageMode)                                                                     \
+    FACT_FIELD(numRmaCtx)                                                                          \
+    FACT_FIELD(maxP2pPeers)                                                                        \
+    FACT_FIELD(graphStreamOrdering)                                                                \
+    FACT(ncclTimeout)                                                                              \
+    FACT(NCCL_SHRINK_ABORT)                                                                        \
+    FACT(NCCL_REVOKE_DEFAULT)                                                                      \
+    FACT(sizeof(ncclCollConfig_t))                                                                 \
+    FACT(offsetof(ncclCollConfig_t, algSelection))                                                 \
+    FACT(offsetof(ncclCollConfig_t, forceAlgSelection))                                            \
+    FACT(offsetof(ncclCollConfig_t, userProfilerTag))                                              \
+    FACT(offsetof(ncclCollConfig_t, launchCompletionEvent))                                        \
+    FACT(sizeof(ncclWaitSignalDesc_t))
 
 #endif

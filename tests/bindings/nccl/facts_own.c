@@ -5,4 +5,4 @@
 
 #include "tests/bindings/nccl/facts.h"
 
-const fact_t facts_own[] = {FACTS{NULL, 0}};
+const fact_t facts_own[] = {FACTS FACTS_OF_2_32{NULL, 0}};

@@ -2,17 +2,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The programs of nccl-tests, unmodified, on the CUDA runtime of threads: every type and operator, several
 # threads and devices, graphs, registration, and a wrong operator that must be found.
-#   WEFT_NCCL_TESTS=FOLDER ctest --preset release -L nccl
+#   TRY_NCCL_TESTS=FOLDER ctest --preset release -L nccl    # or scripts/test-nccl
 # FOLDER holds the programs of a build with DSO=1 CUDARTLIB=cudart (docs/nccl.md). Without it nothing is
 # tested, and this says so.
-programs=${WEFT_NCCL_TESTS:-}
+programs=${TRY_NCCL_TESTS:-}
 . "$(dirname "$0")/../../e2e/common.sh"
-[ -n "$programs" ] || skip "LEFT OUT: all 11 programs of nccl-tests; WEFT_NCCL_TESTS is not set"
+[ -n "$programs" ] || skip "LEFT OUT: all 11 programs of nccl-tests; TRY_NCCL_TESTS is not set"
 [ -z "${E2E_SANITIZE:-}" ] || skip "a sanitized library cannot be loaded into programs that are not"
 [ -x "$programs/all_reduce_perf" ] || die "$programs/all_reduce_perf: not there"
 other=$build/lib/weft-test
 export LD_LIBRARY_PATH=$other/nccl-tests:$other WEFT_KERNEL_CUDA_PATH=$other/kernel-cuda-fake.so
-export FAKE_CUDA="devices=8 free=17179869184" WEFT_EXEC_WAIT=sleep
+export FAKE_CUDA="devices=8 free=17179869184 waits=no" WEFT_EXEC_WAIT=sleep
 
 # rows PROGRAM ROWS OPTIONS…: runs it; the table must have that many rows, all of them right.
 rows() {
@@ -52,6 +52,14 @@ for program in $all; do
     done
 done
 rows all_reduce 8 -b 8 -e 16M -f 8 -g 2
+
+# The commands of the guides, as they stand there.
+documented nccl-tests >"$work/documented.sh"
+cd "$programs" && PATH=$build/bin:$PATH timeout -k 5 300 bash -e "$work/documented.sh" >"$work/out" 2>"$work/err" ||
+    die "exit code $?: the documented commands"
+[ "$(grep -c '^# Out of bounds values : 0 OK' "$work/out")" -eq "$(grep -c nccl-run "$work/documented.sh")" ] ||
+    die "not all documented commands are right"
+cd - >/dev/null || exit 1
 
 # Sums that are maxima: found, and in the exit code.
 code=0

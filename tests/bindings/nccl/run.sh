@@ -17,25 +17,44 @@ expect 143 "$weft" nccl-run sh -c 'kill -TERM $$'
 expect 0 env LD_LIBRARY_PATH=/before LD_PRELOAD= "$weft" nccl-run sh -c 'echo $LD_PRELOAD $LD_LIBRARY_PATH $VLLM_NCCL_SO_PATH'
 says out "^$library $(dirname "$library"):/before $library$"
 
+# Programs that it cannot help: said, and run all the same.
+says err '^weft: no call reached weft.s libnccl.so.2'
+mkdir "$work/plain"
+echo 'plain text' >"$work/plain/text"
+expect 127 "$weft" nccl-run "$work/plain/text"
+says err 'Permission denied'
+expect 127 "$weft" nccl-run "$work/plain"
+says err 'cannot start'
+expect 0 env LD_PRELOAD="/no/such/libnccl.so.2" "$weft" nccl-run sh -c 'echo $LD_PRELOAD'
+says err 'LD_PRELOAD has another NCCL, which is left out: /no/such/libnccl.so.2'
+says out "^$library$"
+expect 4 env TMPDIR=/no/such/folder "$weft" nccl-run sh -c 'exit 4'
+says err 'cannot make /no/such/folder/.*refused calls are not named'
+echo 'int main(void) { return 5; }' >"$work/static.c"
+if cc -static "$work/static.c" -o "$work/static" 2>"$work/err"; then
+    expect 5 env PATH="$work:$PATH" "$weft" nccl-run static
+    says err '^weft: static is linked statically'
+fi
+
 # A program with a library of the same name in its own RPATH.
 mkdir "$work/other"
 cat >"$work/other.c" <<'END'
 int ncclGetVersion(int *version) { *version = 1; return 0; }
-int ncclCommGrow(void) { return 0; }
+int ncclPutSignal(void) { return 0; }
 const char *ncclGetLastError(void *comm) { return comm ? "" : "other"; }
 END
 cat >"$work/program.c" <<'END'
 #include <stdio.h>
 int ncclGetVersion(int *version);
-int ncclCommGrow(void);
+int ncclPutSignal(void);
 const char *ncclGetLastError(void *comm);
 int main(void)
 {
     int version = 0;
     ncclGetVersion(&version);
     printf("version %d\n", version);
-    int first = ncclCommGrow(), second = ncclCommGrow();
-    printf("grow %d %d: %s\n", first, second, ncclGetLastError(0));
+    int first = ncclPutSignal(), second = ncclPutSignal();
+    printf("put %d %d: %s\n", first, second, ncclGetLastError(0));
     return 9;
 }
 END
@@ -46,8 +65,29 @@ expect 9 "$work/program"
 says out '^version 1$'
 expect 9 "$weft" nccl-run "$work/program"
 says out '^version 23007$'
-says out '^grow 5 5: ncclCommGrow is not offered by weft: '
-says err '^weft: refused: ncclCommGrow \(2 times\)$'
+says out '^put 5 5: ncclPutSignal is not offered by weft: '
+says err '^weft: refused: ncclPutSignal \(2 times\)$'
+! grep -q 'no call reached' "$work/err" || die "the library did not say that it was called"
+# It knows one NCCL only, and its full path.
+expect 0 cc "$work/program.c" -o "$work/fixed" "$work/other/libnccl.so.2" -Wl,-rpath,"$work/other"
+expect 9 "$weft" nccl-run "$work/fixed"
+says out '^version 23007$'
+cat >"$work/opens.c" <<'END'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    void *nccl = dlopen(argv[argc - 1], RTLD_NOW | RTLD_LOCAL);
+    int (*get)(int *) = nccl ? (int (*)(int *))dlsym(nccl, "ncclGetVersion") : 0, version = 0;
+    return get == 0 || get(&version) != 0 || printf("version %d\n", version) < 0;
+}
+END
+expect 0 cc "$work/opens.c" -o "$work/opens" -ldl
+expect 0 "$weft" nccl-run "$work/opens" libnccl.so.2
+says out '^version 23007$'
+expect 0 "$weft" nccl-run "$work/opens" "$work/other/libnccl.so.2"
+says out '^version 1$' # by its full path: not replaced, and said so
+says err '^weft: no call reached weft'
 
 # An installed tree, moved elsewhere.
 expect 0 cmake --install "$build" --prefix "$work/first"

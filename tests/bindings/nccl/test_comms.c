@@ -15,18 +15,6 @@
 
 enum { RANKS = 3 };
 
-static ncclConfig_t config_without_waiting(void)
-{
-    ncclConfig_t config = {.size = sizeof config, .magic = NCCL_API_MAGIC};
-    for (int *field = &config.cgaClusterSize; field <= &config.maxCTAs; field++) {
-        *field = NCCL_CONFIG_UNDEF_INT;
-    }
-    config.splitShare = config.trafficClass = config.collnetEnable = NCCL_CONFIG_UNDEF_INT;
-    config.CTAPolicy = config.shrinkShare = config.nvlsCTAs = NCCL_CONFIG_UNDEF_INT;
-    config.nChannelsPerNetPeer = config.nvlinkCentricSched = NCCL_CONFIG_UNDEF_INT;
-    return config; /* blocking is 0 */
-}
-
 /* The state that the communicator comes to. */
 static ncclResult_t settled(ncclComm_t comm)
 {
@@ -39,14 +27,6 @@ static ncclResult_t settled(ncclComm_t comm)
         nanosleep(&pause, NULL);
     }
     return state;
-}
-
-static void need_sum(job_rank_t *rank, ncclComm_t comm, int value, int want)
-{
-    void *device = job_device_copy(&value, sizeof value);
-    NEED_OK(ncclAllReduce(device, device, 1, ncclInt32, ncclSum, comm, rank->stream));
-    job_device_take(rank, device, &value, sizeof value);
-    NEED(value == want);
 }
 
 /* One thread with several devices ------------------------------------------------------------------ */
@@ -114,22 +94,123 @@ static void one_thread_splits_in_a_group(void **state)
     assert_int_equal(self.wrong, 0);
 }
 
+/* Several ids --------------------------------------------------------------------------------------- */
+
+enum { IDS = 3 };
+
+/* What rank 1 gives in place of what the others give. */
+typedef enum wrong_ids {
+    IDS_RIGHT,
+    IDS_FEWER,
+    IDS_ONE, /* with the function that takes one */
+    IDS_OTHER_LAST,
+    IDS_OTHER_FIRST,
+    IDS_DAMAGED
+} wrong_ids_t;
+
+static struct {
+    wrong_ids_t wrong;
+    ncclUniqueId id[IDS + 1];
+} several;
+
+static ncclResult_t join_with_ids(job_rank_t *rank, ncclComm_t *comm)
+{
+    ncclUniqueId ids[IDS];
+    int n = IDS;
+    memcpy(ids, several.id, sizeof ids);
+    if (rank->rank == 1) {
+        switch (several.wrong) {
+        case IDS_RIGHT:
+            break;
+        case IDS_FEWER:
+            n = 2;
+            break;
+        case IDS_ONE:
+            return ncclCommInitRank(comm, rank->nranks, ids[0], rank->rank);
+        case IDS_OTHER_LAST:
+            ids[IDS - 1] = several.id[IDS];
+            break;
+        case IDS_OTHER_FIRST:
+            ids[0] = several.id[IDS];
+            break;
+        case IDS_DAMAGED:
+            ids[IDS - 1].internal[40] ^= 1;
+            break;
+        }
+    }
+    return ncclCommInitRankScalable(comm, rank->nranks, rank->rank, n, ids, NULL);
+}
+
+static void make_with_ids(job_rank_t *rank)
+{
+    ncclComm_t comm = NULL;
+    const bool damaged = several.wrong == IDS_DAMAGED && rank->rank == 1;
+    const bool apart = several.wrong == IDS_OTHER_FIRST || several.wrong == IDS_DAMAGED;
+    ncclResult_t result = join_with_ids(rank, &comm);
+    const char *text = ncclGetLastError(NULL);
+    if (several.wrong == IDS_RIGHT) {
+        NEED_OK(result);
+        job_need_sum(rank, comm, rank->rank + 1, 6);
+        NEED_OK(ncclCommDestroy(comm));
+        return;
+    }
+    NEED(comm == NULL);
+    NEED(result == (damaged ? ncclInvalidArgument : apart ? ncclTimeout : ncclInvalidUsage));
+    NEED(strstr(text, damaged ? "commId 2 of 3: unique id: these bytes are no id"
+                      : apart ? "ranks meet at the first of several ids"
+                              : "the ranks differ in boot.label: rank 1") != NULL);
+}
+
+static void run_with_ids(wrong_ids_t wrong)
+{
+    several.wrong = wrong;
+    for (int i = 0; i <= IDS; i++) {
+        assert_int_equal(ncclGetUniqueId(&several.id[i]), ncclSuccess);
+    }
+    assert_int_equal(job_run_bare(RANKS, make_with_ids), 0);
+}
+
+static void ranks_join_with_several_ids(void **state)
+{
+    (void)state;
+    run_with_ids(IDS_RIGHT);
+}
+
+/* The moment they join, and not at the end of init_timeout. */
+static void ranks_with_other_ids_are_told(void **state)
+{
+    (void)state;
+    run_with_ids(IDS_FEWER);
+    run_with_ids(IDS_ONE);
+    run_with_ids(IDS_OTHER_LAST);
+}
+
+/* They cannot meet: only the deadline ends it. */
+static void ranks_with_another_first_id_time_out(void **state)
+{
+    (void)state;
+    setenv("WEFT_BOOT_INIT_TIMEOUT", "2s", 1);
+    run_with_ids(IDS_OTHER_FIRST);
+    run_with_ids(IDS_DAMAGED);
+    unsetenv("WEFT_BOOT_INIT_TIMEOUT");
+}
+
 /* Without waiting ----------------------------------------------------------------------------------- */
 
 static void make_without_waiting(job_rank_t *rank)
 {
-    ncclConfig_t config = config_without_waiting();
+    ncclConfig_t config = job_config_without_waiting();
     ncclComm_t comm = NULL, child = NULL;
     ncclResult_t result =
         ncclCommInitRankConfig(&comm, rank->nranks, rank->id, rank->rank, &config);
     NEED(result == ncclInProgress && comm != NULL);
     NEED(settled(comm) == ncclSuccess);
-    need_sum(rank, comm, rank->rank + 1, 6);
+    job_need_sum(rank, comm, rank->rank + 1, 6);
     NEED(ncclCommSplit(comm, 0, 0, &child, NULL) == ncclInProgress);
     NEED(settled(comm) == ncclSuccess && settled(child) == ncclSuccess);
-    need_sum(rank, child, 2, 6);
+    job_need_sum(rank, child, 2, 6);
     NEED_OK(ncclCommDestroy(comm));
-    need_sum(rank, child, 3, 9);
+    job_need_sum(rank, child, 3, 9);
     NEED_OK(ncclCommDestroy(child));
 }
 
@@ -141,7 +222,7 @@ static void communicators_made_without_waiting(void **state)
 
 static void a_communicator_in_the_making_cannot_be_used(void **state)
 {
-    ncclConfig_t config = config_without_waiting();
+    ncclConfig_t config = job_config_without_waiting();
     ncclUniqueId id;
     ncclComm_t comm = NULL;
     ncclResult_t async = ncclSuccess;
@@ -157,14 +238,33 @@ static void a_communicator_in_the_making_cannot_be_used(void **state)
     assert_int_equal(ncclCommAbort(comm), ncclSuccess);
 }
 
-/* The job of the test before would go on until its deadline; here it passes. */
+static void an_abort_while_it_is_made_is_told_to_the_others(void **state)
+{
+    ncclConfig_t config = job_config_without_waiting();
+    ncclUniqueId id;
+    ncclComm_t comms[2] = {NULL, NULL};
+    (void)state;
+    assert_int_equal(ncclGetUniqueId(&id), ncclSuccess);
+    for (int rank = 0; rank < 2; rank++) {
+        /* The third rank never comes. */
+        assert_int_equal(ncclCommInitRankConfig(&comms[rank], 3, id, rank, &config),
+                         ncclInProgress);
+    }
+    nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+    assert_int_equal(ncclCommAbort(comms[1]), ncclSuccess);
+    assert_int_equal(settled(comms[0]), ncclRemoteError);
+    assert_non_null(strstr(ncclGetLastError(comms[0]), "cancelled"));
+    assert_int_equal(ncclCommAbort(comms[0]), ncclSuccess);
+}
+
 static void a_failure_to_make_one_is_told(void **state)
 {
-    ncclConfig_t config = config_without_waiting();
+    ncclConfig_t config = job_config_without_waiting();
     ncclUniqueId id;
     ncclComm_t comm = NULL;
     (void)state;
-    memset(&id, 0x5a, sizeof id); /* nobody made it */
+    setenv("WEFT_BOOT_INIT_TIMEOUT", "1s", 1);
+    assert_int_equal(ncclGetUniqueId(&id), ncclSuccess);
     assert_int_equal(ncclCommInitRankConfig(&comm, 2, id, 1, &config), ncclInProgress);
     ncclResult_t state_now = settled(comm);
     assert_true(state_now != ncclSuccess && state_now != ncclInProgress);
@@ -174,6 +274,12 @@ static void a_failure_to_make_one_is_told(void **state)
     /* And where the caller waits, there is no handle. */
     comm = (ncclComm_t)&id;
     assert_int_not_equal(ncclCommInitRank(&comm, 2, id, 1), ncclSuccess);
+    assert_null(comm);
+    unsetenv("WEFT_BOOT_INIT_TIMEOUT");
+    /* What nobody made is told at once. */
+    memset(&id, 0x5a, sizeof id);
+    comm = (ncclComm_t)&id;
+    assert_int_equal(ncclCommInitRankConfig(&comm, 2, id, 1, &config), ncclInvalidArgument);
     assert_null(comm);
 }
 
@@ -204,7 +310,7 @@ static void group_rules(job_rank_t *rank)
     NEED(strstr(ncclGetLastError(NULL), "no data type 99") != NULL);
     job_device_take(rank, device, &value, sizeof value);
     NEED(value == 7);
-    need_sum(rank, rank->comm, 1, rank->nranks);
+    job_need_sum(rank, rank->comm, 1, rank->nranks);
 }
 
 static void groups_end_once_or_not_at_all(void **state)
@@ -251,7 +357,7 @@ static void finalize_and_abort(job_rank_t *rank)
     ncclComm_t child = NULL;
     ncclResult_t state = ncclSuccess;
     NEED_OK(ncclCommSplit(rank->comm, 0, rank->rank, &child, NULL));
-    need_sum(rank, child, 1, rank->nranks);
+    job_need_sum(rank, child, 1, rank->nranks);
     NEED_OK(ncclCommFinalize(child));
     NEED(ncclAllReduce(NULL, NULL, 0, ncclInt8, ncclSum, child, rank->stream) == ncclInvalidUsage);
     NEED_OK(ncclCommGetAsyncError(child, &state));
@@ -264,7 +370,7 @@ static void finalize_and_abort(job_rank_t *rank)
         NEED(settled(child) == ncclSuccess || settled(child) == ncclRemoteError);
         NEED_OK(ncclCommAbort(child));
     }
-    need_sum(rank, rank->comm, 1, rank->nranks); /* not affected */
+    job_need_sum(rank, rank->comm, 1, rank->nranks); /* not affected */
 }
 
 static void ends_of_communicators(void **state)
@@ -285,7 +391,7 @@ static void shrink_by_one(job_rank_t *rank)
         NEED_OK(ncclCommUserRank(child, &number));
         NEED_OK(ncclCommCount(child, &count));
         NEED(count == 2 && number == rank->rank / 2);
-        need_sum(rank, child, rank->rank, 2);
+        job_need_sum(rank, child, rank->rank, 2);
         NEED_OK(ncclCommDestroy(child));
     } else {
         NEED(ncclCommShrink(rank->comm, exclude, 1, &child, NULL, 0) == ncclInvalidArgument);
@@ -297,7 +403,7 @@ static void shrink_by_one(job_rank_t *rank)
         NEED(ncclCommShrink(rank->comm, NULL, 1, &child, NULL, 0) == ncclInvalidArgument);
         NEED(ncclCommShrink(rank->comm, all, 1, &child, NULL, 6) == ncclInvalidArgument);
     }
-    need_sum(rank, rank->comm, 1, rank->nranks);
+    job_need_sum(rank, rank->comm, 1, rank->nranks);
 }
 
 static void a_communicator_of_fewer_ranks(void **state)
@@ -333,12 +439,12 @@ static void one_thread_shrinks_in_a_group(void **state)
 static void shrink_after_a_failure(job_rank_t *rank)
 {
     int exclude[] = {0};
-    ncclConfig_t config = config_without_waiting();
+    ncclConfig_t config = job_config_without_waiting();
     ncclComm_t comm = NULL, child = NULL;
     ncclResult_t state = ncclSuccess;
     void *device = job_device_copy(&(int){1}, sizeof(int));
     NEED_OK(ncclCommInitRank(&comm, rank->nranks, rank->id, rank->rank));
-    need_sum(rank, comm, 1, rank->nranks);
+    job_need_sum(rank, comm, 1, rank->nranks);
     job_meet(rank);
     if (rank->rank == 0) {
         NEED_OK(ncclCommAbort(comm));
@@ -355,7 +461,7 @@ static void shrink_after_a_failure(job_rank_t *rank)
     NEED(strstr(ncclGetLastError(NULL), "NCCL_SHRINK_ABORT") != NULL && child == NULL);
     NEED(ncclCommShrink(comm, exclude, 1, &child, &config, NCCL_SHRINK_ABORT) == ncclInProgress);
     NEED(settled(child) == ncclSuccess);
-    need_sum(rank, child, rank->rank, 3);
+    job_need_sum(rank, child, rank->rank, 3);
     NEED_OK(ncclCommDestroy(child));
     NEED_OK(ncclCommDestroy(comm));
 }
@@ -377,7 +483,7 @@ static void revoke_and_shrink(job_rank_t *rank)
     NEED(strstr(ncclGetLastError(NULL), "is revoked") != NULL);
     if (rank->rank != 2) {
         NEED_OK(ncclCommShrink(rank->comm, exclude, 1, &child, NULL, NCCL_SHRINK_DEFAULT));
-        need_sum(rank, child, 1, 2);
+        job_need_sum(rank, child, 1, 2);
         NEED_OK(ncclCommDestroy(child));
     }
 }
@@ -393,7 +499,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_thread_has_all_ranks),
         cmocka_unit_test(one_thread_splits_in_a_group),
+        cmocka_unit_test(ranks_join_with_several_ids),
+        cmocka_unit_test(ranks_with_other_ids_are_told),
+        cmocka_unit_test(ranks_with_another_first_id_time_out),
         cmocka_unit_test(communicators_made_without_waiting),
+        cmocka_unit_test(an_abort_while_it_is_made_is_told_to_the_others),
         cmocka_unit_test(a_failure_to_make_one_is_told),
         cmocka_unit_test(groups_end_once_or_not_at_all),
         cmocka_unit_test(communicators_in_any_order),

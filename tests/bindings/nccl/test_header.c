@@ -13,7 +13,7 @@ static void numbers_are_those_of_the_header(void **state)
 {
     (void)state;
     printf("nccl.h of version %d\n", facts_header_version);
-    for (int i = 0; facts_own[i].name != NULL; i++) {
+    for (int i = 0; facts_of_header[i].name != NULL; i++) {
         assert_string_equal(facts_own[i].name, facts_of_header[i].name);
         if (facts_own[i].value != facts_of_header[i].value) {
             fail_msg("%s: %lld, in nccl.h %lld", facts_own[i].name, facts_own[i].value,

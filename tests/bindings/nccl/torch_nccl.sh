@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # PyTorch's own NCCL backends, the new one and "nccl-legacy", with 2 and 4 processes on devices of threads:
-#   WEFT_NCCL_TORCH=PYTHON ctest --preset release -L nccl
+#   TRY_NCCL_TORCH=PYTHON ctest --preset release -L nccl    # or scripts/test-nccl
 # PYTHON is an interpreter with torch 2.15. Its CUDA libraries may be stand-ins, but for libcudart.
-python=${WEFT_NCCL_TORCH:-}
+python=${TRY_NCCL_TORCH:-}
 . "$(dirname "$0")/../../e2e/common.sh"
-[ -n "$python" ] || skip "LEFT OUT: PyTorch's NCCL backends; WEFT_NCCL_TORCH is not set"
+[ -n "$python" ] || skip "LEFT OUT: PyTorch's NCCL backends; TRY_NCCL_TORCH is not set"
 [ -z "${E2E_SANITIZE:-}" ] || skip "a sanitized library cannot be loaded into programs that are not"
 other=$build/lib/weft-test
 torch=$("$python" -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])') ||
@@ -50,25 +50,43 @@ library driver libcuda.so.1
 library nvml libnvidia-ml.so.1
 library entry libentry.so -Wl,--version-script="$work/entry.map" -ldl
 
+# The commands of the guides, where python3 is this one, and train.py the job of this test.
+mkdir "$work/documented"
+documented nccl-torch >"$work/documented/commands.sh"
+printf '#!/bin/sh\nexec %s "$@"\n' "$python" >"$work/documented/python3"
+chmod +x "$work/documented/python3"
+cat >"$work/documented/train.py" <<END
+import runpy, sys
+sys.argv = ["train.py", "nccl"]
+runpy.run_path("$(realpath "$(dirname "$0")")/torch_nccl.py", run_name="__main__")
+END
+
 export LD_LIBRARY_PATH=$work/driver WEFT_KERNEL_CUDA_PATH=$other/kernel-cuda-fake.so WEFT_EXEC_WAIT=sleep
 export FAKE_CUDA="devices=4 free=17179869184" MASTER_ADDR=127.0.0.1
 export LD_PRELOAD=$work/driver/libentry.so:$other/$runtime
+# job NAME RANKS COMMAND…: the processes of a job, which all say that they are right.
+job() {
+    local name=$1 n=$2
+    shift 2
+    MASTER_PORT=$("$python" -c 'import socket; s = socket.socket(); s.bind(("", 0)); print(s.getsockname()[1])')
+    export MASTER_PORT WORLD_SIZE=$n
+    rm -f "$work"/rank-*
+    for ((rank = 0; rank < n; rank++)); do
+        RANK=$rank LOCAL_RANK=$rank timeout -k 5 120 "$@" >"$work/rank-$rank" 2>&1 &
+    done
+    wait
+    for ((rank = 0; rank < n; rank++)); do
+        grep -q "^rank $rank right: " "$work/rank-$rank" || {
+            tail -n 20 "$work/rank-$rank" >&2
+            die "$name with $n processes: rank $rank"
+        }
+    done
+    printf '%s, %d processes: %s\n' "$name" "$n" "$(grep -h '^rank 0 right' "$work/rank-0")"
+}
 for n in 2 4; do
     for backend in nccl nccl-legacy; do
-        MASTER_PORT=$("$python" -c 'import socket; s = socket.socket(); s.bind(("", 0)); print(s.getsockname()[1])')
-        export MASTER_PORT WORLD_SIZE=$n
-        rm -f "$work"/rank-*
-        for ((rank = 0; rank < n; rank++)); do
-            RANK=$rank LOCAL_RANK=$rank timeout -k 5 120 "$weft" nccl-run "$python" \
-                "$(dirname "$0")/torch_nccl.py" "$backend" >"$work/rank-$rank" 2>&1 &
-        done
-        wait
-        for ((rank = 0; rank < n; rank++)); do
-            grep -q "^rank $rank right: " "$work/rank-$rank" || {
-                tail -n 20 "$work/rank-$rank" >&2
-                die "$backend with $n processes: rank $rank"
-            }
-        done
-        printf '%s, %d processes: %s\n' "$backend" "$n" "$(grep -h '^rank 0 right' "$work/rank-0")"
+        job $backend $n "$weft" nccl-run "$python" "$(dirname "$0")/torch_nccl.py" "$backend"
     done
 done
+cd "$work/documented" || exit 1
+PATH=$work/documented:$build/bin:$PATH job documented 2 bash -e commands.sh

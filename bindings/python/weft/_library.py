@@ -31,6 +31,7 @@ SONAME = "libweft.so.0"
 ANY_RANK = 0xFFFFFFFF
 COLOR_NONE = -1
 UNIQUE_ID_BYTES = 128
+TICKET_BYTES = 160
 
 
 class Status(enum.IntEnum):
@@ -57,6 +58,7 @@ class Status(enum.IntEnum):
     ERR_INTERNAL = -16
     ERR_UNSUPPORTED = -17
     ERR_PLAN = -18
+    ERR_REVOKED = -19
 
 
 class Dtype(enum.IntEnum):
@@ -150,6 +152,12 @@ class UniqueId(ctypes.Structure):
     _fields_ = [("bytes", c_uint8 * UNIQUE_ID_BYTES)]
 
 
+class Ticket(ctypes.Structure):
+    """weft_ticket_t"""
+
+    _fields_ = [("bytes", c_uint8 * TICKET_BYTES)]
+
+
 class CommOptions(_Sized):
     """weft_comm_options_t"""
 
@@ -158,6 +166,8 @@ class CommOptions(_Sized):
         ("config", c_char_p),
         ("settings", ctypes.POINTER(c_char_p)),
         ("settings_count", c_uint32),
+        ("name", c_char_p),
+        ("cancel_fd", c_int32),
     ]
 
 
@@ -212,6 +222,7 @@ class Completion(ctypes.Structure):
 STRUCTS: dict[str, type[ctypes.Structure]] = {
     "weft_error_t": Error,
     "weft_unique_id_t": UniqueId,
+    "weft_ticket_t": Ticket,
     "weft_comm_options_t": CommOptions,
     "weft_launcher_t": Launcher,
     "weft_call_t": Call,
@@ -246,6 +257,7 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "weft_comm_error": (_STATUS, (_P, _P)),
     "weft_comm_missing": (_STATUS, (_P, _P, c_uint32, _P)),
     "weft_unique_id_create": (_STATUS, (_P, _P)),
+    "weft_unique_id_check": (_STATUS, (_P,)),
     "weft_comm_init_rank": (_STATUS, (_P, c_uint32, _P, c_uint32, _P)),
     "weft_launcher_detect": (_STATUS, (_P,)),
     "weft_launcher_exchange_id": (_STATUS, (_P, _P, _P)),
@@ -255,8 +267,17 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "weft_comm_create_group": (_STATUS, (_P, _P, c_uint32, c_uint32, _P)),
     "weft_comm_destroy": (_STATUS, (_P,)),
     "weft_comm_abort": (_STATUS, (_P,)),
+    "weft_comm_revoke": (_STATUS, (_P,)),
+    "weft_comm_error_fd": (_STATUS, (_P, _P)),
+    "weft_comm_agree": (_STATUS, (_P, _P)),
+    "weft_comm_shrink": (_STATUS, (_P, _P, c_uint32, _P)),
+    "weft_comm_ticket": (_STATUS, (_P, _P, c_uint32, _P)),
+    "weft_comm_grow": (_STATUS, (_P, _P, c_uint32, _P)),
+    "weft_comm_join": (_STATUS, (_P, _P, _P)),
     "weft_comm_rank": (_STATUS, (_P, _P)),
     "weft_comm_size": (_STATUS, (_P, _P)),
+    "weft_comm_name": (_STATUS, (_P, _P, c_size_t)),
+    "weft_comm_set_name": (_STATUS, (_P, c_char_p)),
     "weft_comm_explain": (_STATUS, (_P, _ENUM, c_uint64, _ENUM, _ENUM, c_uint32, _P, c_size_t)),
     "weft_comm_predict": (_STATUS, (_P, _ENUM, c_uint64, _ENUM, _ENUM, c_uint32, _P)),
     "weft_mem_alloc": (_STATUS, (_P, c_uint64, _P)),

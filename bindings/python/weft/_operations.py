@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generator
 
 from . import arrays
+from ._dtypes import CTYPES, SIZES
 from ._library import Call, Dtype, Status, lib
 from ._waiting import PIECE
 from .errors import failure
@@ -69,28 +70,14 @@ def _seconds(value: float | None) -> float:
     return -1.0 if math.isinf(value) else float(value)
 
 
-_CTYPES = {
-    Dtype.INT8: ctypes.c_int8,
-    Dtype.UINT8: ctypes.c_uint8,
-    Dtype.INT16: ctypes.c_int16,
-    Dtype.UINT16: ctypes.c_uint16,
-    Dtype.INT32: ctypes.c_int32,
-    Dtype.UINT32: ctypes.c_uint32,
-    Dtype.INT64: ctypes.c_int64,
-    Dtype.UINT64: ctypes.c_uint64,
-    Dtype.FP32: ctypes.c_float,
-    Dtype.FP64: ctypes.c_double,
-}
-
-
 def _scalar(value: Any, dtype: Dtype | None) -> tuple[int, Any]:
     """Address of the factor of a PREMULSUM, and what keeps it."""
     if not isinstance(value, (int, float)):
         memory = arrays.describe(value, "scalar", False)
-        if dtype is not None and memory.count * memory.itemsize != arrays.itemsize(dtype):
+        if dtype is not None and memory.count * memory.itemsize != SIZES[dtype]:
             raise ValueError(f"scalar: not one element of {dtype.name}")
         return memory.address, memory
-    kind: Any = None if dtype is None else _CTYPES.get(dtype)
+    kind: Any = None if dtype is None else CTYPES.get(dtype)
     if kind is None:
         raise TypeError(f"scalar: give an array of one element of {dtype.name if dtype else '?'}")
     number = kind(value)

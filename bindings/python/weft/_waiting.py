@@ -8,13 +8,36 @@ of their own, for which the main thread waits.
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import Callable
 
-from .errors import WeftError, failure
+from .errors import failure
 
 # Seconds of a piece: the most by which a signal is handled late.
 PIECE = 0.1
+
+
+class Cancel:
+    """The descriptor that ends a join (weft_comm_options_t.cancel_fd)."""
+
+    def __init__(self) -> None:
+        self.fd, self._end = os.pipe()
+        self._lock = threading.Lock()
+
+    def __call__(self) -> None:
+        with self._lock:
+            if self._end >= 0:
+                os.close(self._end)
+            self._end = -1
+
+    def during(self, join: Callable[[], int]) -> int:
+        """Calls a function that uses the descriptor, and closes it afterwards."""
+        try:
+            return join()
+        finally:
+            self()
+            os.close(self.fd)
 
 
 def call(function: Callable[[], int], cancel: Callable[[], object] | None = None) -> None:
@@ -28,13 +51,16 @@ def call(function: Callable[[], int], cancel: Callable[[], object] | None = None
         if status < 0:
             raise failure(status)
         return
-    outcome: list[WeftError | None] = []
+    outcome: list[BaseException | None] = []
     ended = threading.Event()
 
     def run() -> None:
         # The record of an error belongs to the thread that made the call.
-        status = function()
-        outcome.append(failure(status) if status < 0 else None)
+        try:
+            status = function()
+            outcome.append(failure(status) if status < 0 else None)
+        except BaseException as error:
+            outcome.append(error)
         ended.set()
 
     threading.Thread(target=run, name="weft-call", daemon=True).start()

@@ -13,49 +13,11 @@ import sys
 from typing import Any, Callable, NamedTuple, Optional
 
 from . import dlpack
+from ._dtypes import BY_CODE, BY_NAME, SIZES, of_module
 from ._library import Dtype
 
-# Types that can be reduced, by kind and size as array interfaces write them.
-_REDUCIBLE = {
-    "i1": Dtype.INT8,
-    "u1": Dtype.UINT8,
-    "i2": Dtype.INT16,
-    "u2": Dtype.UINT16,
-    "i4": Dtype.INT32,
-    "u4": Dtype.UINT32,
-    "i8": Dtype.INT64,
-    "u8": Dtype.UINT64,
-    "f2": Dtype.FP16,
-    "f4": Dtype.FP32,
-    "f8": Dtype.FP64,
-}
-# Names of types that numpy knows only from other packages (ml_dtypes), and torch's.
-_NAMED = {
-    "bfloat16": Dtype.BF16,
-    "float8_e4m3fn": Dtype.FP8_E4M3,
-    "float8_e5m2": Dtype.FP8_E5M2,
-}
-_SIZES = {
-    Dtype.INT8: 1,
-    Dtype.UINT8: 1,
-    Dtype.INT16: 2,
-    Dtype.UINT16: 2,
-    Dtype.INT32: 4,
-    Dtype.UINT32: 4,
-    Dtype.INT64: 8,
-    Dtype.UINT64: 8,
-    Dtype.FP16: 2,
-    Dtype.FP32: 4,
-    Dtype.FP64: 8,
-    Dtype.BF16: 2,
-    Dtype.FP8_E4M3: 1,
-    Dtype.FP8_E5M2: 1,
-}
-_NATIVE = {sign + kind: dtype for kind, dtype in _REDUCIBLE.items() for sign in "<|"}
-# What the elements of weft look like to numpy. The last four have no type there.
-TYPESTR = {dtype: "<" + kind for kind, dtype in _REDUCIBLE.items()}
-TYPESTR.update({Dtype.BF16: "<V2", Dtype.FP8_E4M3: "|V1", Dtype.FP8_E5M2: "|V1"})
-TYPESTR.update({Dtype.INT8: "|i1", Dtype.UINT8: "|u1"})
+# Types that can be reduced, by what most arrays call them.
+_NATIVE = {sign + code: dtype for code, dtype in BY_CODE.items() for sign in "<|"}
 
 
 class Memory(NamedTuple):
@@ -82,10 +44,6 @@ def describe(array: Any, name: str, writable: bool) -> Memory:
         raise ValueError(f"{name}: {reason}") from None
     except (TypeError, BufferError, AttributeError) as reason:
         raise TypeError(f"{name}: {reason}") from None
-
-
-def itemsize(dtype: Dtype) -> int:
-    return _SIZES[dtype]
 
 
 _describers: dict[type, Callable[[Any, bool], Memory]] = {}
@@ -128,7 +86,7 @@ def _describe_interface(array: Any, writable: bool) -> Memory:
     if dtype is None or interface.get("strides") is not None:
         return _from_interface(array, interface, address, "cpu")
     count = math.prod(interface["shape"])
-    return Memory(address, count, dtype, _SIZES[dtype], typestr, "cpu", array)
+    return Memory(address, count, dtype, SIZES[dtype], typestr, "cpu", array)
 
 
 def _describe_cuda_interface(array: Any, writable: bool) -> Memory:
@@ -150,7 +108,7 @@ def _from_interface(array: Any, interface: Any, address: int, device: str) -> Me
     if typestr[0] == ">" and size > 1:
         raise TypeError(f"the elements have the byte order of another machine ({typestr})")
     count = math.prod(shape)
-    dtype = _REDUCIBLE.get(typestr[1:])
+    dtype = BY_CODE.get(typestr[1:])
     if dtype is None:
         return _named(array, address, count, size, typestr, device)
     return Memory(address, count, dtype, size, typestr, device, array)
@@ -161,7 +119,7 @@ def _named(
 ) -> Memory:
     """Elements that numpy has no code for: of another package, or such as are only moved."""
     kind = str(getattr(array, "dtype", typestr))
-    dtype = _NAMED.get(kind)
+    dtype = BY_NAME.get(kind)
     if dtype is None and (size == 0 or typestr[1] not in "bcVSUmM" or "O" in typestr):
         raise TypeError(f"elements of type {kind} are no plain memory")
     if getattr(getattr(array, "dtype", None), "hasobject", False):
@@ -180,19 +138,12 @@ def _is_packed(shape: Any, strides: Any, size: int) -> bool:
 
 # torch --------------------------------------------------------------------------------------------
 
-_torch_dtypes: dict[Any, Optional[Dtype]] = {}
+_torch_dtypes: dict[Any, Dtype] = {}
 
 
 def _torch_dtype(dtype: Any) -> Optional[Dtype]:
     if not _torch_dtypes:
-        torch = sys.modules["torch"]
-        for code, mine in _REDUCIBLE.items():
-            name = {"i": "int", "u": "uint", "f": "float"}[code[0]] + str(8 * int(code[1:]))
-            if hasattr(torch, name):
-                _torch_dtypes[getattr(torch, name)] = mine
-        for name, mine in _NAMED.items():
-            if hasattr(torch, name):
-                _torch_dtypes[getattr(torch, name)] = mine
+        _torch_dtypes.update(of_module(sys.modules["torch"]))
     return _torch_dtypes.get(dtype)
 
 
@@ -260,7 +211,7 @@ def _describe_buffer(array: Any, writable: bool) -> Memory:
         raise _Refused("the memory is not contiguous in C order")
     code = view.format.lstrip("@=<")
     size = view.itemsize
-    dtype = _REDUCIBLE.get(f"{_FORMATS.get(code, '?')}{size}")
+    dtype = BY_CODE.get(f"{_FORMATS.get(code, '?')}{size}")
     if view.format[0] in ">!" and size > 1:
         raise TypeError(f"the elements have the byte order of another machine ({view.format})")
     if "O" in code or "P" in code:
@@ -279,7 +230,7 @@ def _describe_dlpack(array: Any, writable: bool) -> Memory:
     if not _is_packed(tensor.shape, tensor.strides, 1):
         raise _Refused("the array is not contiguous in C order")
     count = math.prod(tensor.shape)
-    dtype = _NAMED.get(tensor.kind) or _REDUCIBLE.get(tensor.kind)
+    dtype = BY_NAME.get(tensor.kind) or BY_CODE.get(tensor.kind)
     return Memory(
         tensor.address, count, dtype, tensor.itemsize, tensor.kind, tensor.device, tensor.keep
     )

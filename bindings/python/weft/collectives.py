@@ -8,6 +8,7 @@ Communicator.start returns a request.
 from __future__ import annotations
 
 import ctypes
+import operator
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, Sequence, TypeVar
 
 from ._library import ANY_RANK, Blocks, Dtype, Op, lib
@@ -29,6 +30,17 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", covariant=True)
 Counts = Sequence[int]
+
+
+# What an operator may be, for messages.
+_OPERATORS = f"one of weft.{', '.join(op.name for op in Op)}, or of comm.create_op()"
+
+
+def _number(value: Any, name: str, what: str) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}: {value!r} is not {what}") from None
 
 
 def _blocks_differ(send: Memory, recv: Memory, nranks: int) -> NoReturn:
@@ -129,7 +141,7 @@ class Collectives(Generic[R]):
             r = self._describe(recv, "recv", True)
             _same(s, r)
         dtype = _reducible(s, "send")
-        args = (s.address, r.address, s.count, dtype, int(op))
+        args = (s.address, r.address, s.count, dtype, _number(op, "op", _OPERATORS))
         return self._call(lib.weft_all_reduce, args, (s, r), dtype, options)
 
     def reduce(
@@ -149,7 +161,7 @@ class Collectives(Generic[R]):
             _same(s, r)
         dtype = _reducible(s, "send")
         target = r.address if self.rank == root else None
-        args = (s.address, target, s.count, dtype, int(op), self._root(root))
+        args = (s.address, target, s.count, dtype, _number(op, "op", _OPERATORS), self._root(root))
         return self._call(lib.weft_reduce, args, (s, r), dtype, options)
 
     def reduce_scatter(
@@ -163,7 +175,7 @@ class Collectives(Generic[R]):
         if s.count != r.count * self.size:
             _blocks_differ(s, r, self.size)
         dtype = _reducible(s, "send")
-        args = (s.address, r.address, r.count, dtype, int(op))
+        args = (s.address, r.address, r.count, dtype, _number(op, "op", _OPERATORS))
         return self._call(lib.weft_reduce_scatter, args, (s, r), dtype, options)
 
     def broadcast(
@@ -265,7 +277,8 @@ class Collectives(Generic[R]):
         v = _Vectors(counts, send_displs, self.size, "send", s)
         self._check_block(r, counts, "recv", "counts")
         dtype = _reducible(s, "send")
-        args = (s.address, r.address, ctypes.addressof(v.counts), v.displs_address, dtype, int(op))
+        kind, place = _number(op, "op", _OPERATORS), ctypes.addressof(v.counts)
+        args = (s.address, r.address, place, v.displs_address, dtype, kind)
         return self._call(lib.weft_reduce_scatter_v, args, (s, r, v), dtype, options)
 
     def all_to_all_v(
@@ -353,7 +366,7 @@ class Collectives(Generic[R]):
     # Checks ---------------------------------------------------------------------------------------
 
     def _root(self, rank: int, name: str = "root") -> int:
-        if not 0 <= rank < self.size:
+        if not 0 <= _number(rank, name, "the number of a rank") < self.size:
             raise ValueError(f"{name}: {rank} is no rank of {self.size}")
         return rank
 

@@ -8,16 +8,17 @@ import ctypes
 import os
 import warnings
 import weakref
+from operator import index
 from types import TracebackType
 from typing import Any, Callable, Iterable, Mapping
 
 from . import _waiting, arrays
-from ._library import ANY_RANK, COLOR_NONE, Coll, CommOptions, Dtype, Op, Status, UniqueId
+from ._library import ANY_RANK, COLOR_NONE, Coll, CommOptions, Dtype, Op, Status, Ticket, UniqueId
 from ._library import Launcher as _Launcher
 from ._library import lib
 from ._operations import Request, Slot, local
 from .collectives import Collectives
-from .errors import check, failure
+from .errors import WeftError, check, destroyed, failure
 from .memory import Operator, Registration, Window
 
 Settings = Mapping[str, object]
@@ -26,13 +27,16 @@ Settings = Mapping[str, object]
 class Options:
     """weft_comm_options_t, and the texts that it points to."""
 
-    def __init__(self, config: str | None, settings: Settings | None) -> None:
+    def __init__(
+        self, config: str | None, settings: Settings | None, name: str | None = None
+    ) -> None:
         texts = [f"{key}={value}".encode() for key, value in (settings or {}).items()]
         self._texts = (ctypes.c_char_p * len(texts))(*texts)
         self.struct = CommOptions(
             config=None if config is None else os.fspath(config).encode(),
             settings=self._texts,
             settings_count=len(texts),
+            name=None if name is None else name.encode(),
         )
 
     @property
@@ -65,6 +69,13 @@ def unique_id(config: str | None = None, settings: Settings | None = None) -> by
     return bytes(made.bytes)
 
 
+def _ticket(ticket: bytes) -> Ticket:
+    with memoryview(ticket) as view:
+        if view.nbytes != ctypes.sizeof(Ticket):
+            raise ValueError(f"ticket: {view.nbytes} bytes are no ticket of weft")
+        return Ticket.from_buffer_copy(view)
+
+
 class Communicator(Collectives[None]):
     """One rank's end of a communicator.
 
@@ -84,12 +95,13 @@ class Communicator(Collectives[None]):
         *,
         config: str | None = None,
         settings: Settings | None = None,
+        name: str | None = None,
     ) -> None:
         self._handle: int | None = None
         given = [value is not None for value in (nranks, rank, id)]
         if any(given) and not all(given):
             raise TypeError("give nranks, rank and id, or none of them")
-        options = Options(config, settings)
+        options = Options(config, settings, name)
         made = ctypes.c_void_p()
         if id is None or nranks is None or rank is None:
 
@@ -110,8 +122,27 @@ class Communicator(Collectives[None]):
                     )
                 )
 
-        _waiting.call(join)
+        cancel = _waiting.Cancel()
+        options.struct.cancel_fd = cancel.fd
+        _waiting.call(lambda: cancel.during(join), cancel)
         self._open(made.value)
+
+    @classmethod
+    def join(
+        cls, ticket: bytes, *, config: str | None = None, settings: Settings | None = None
+    ) -> Communicator:
+        """Comes into a communicator that grows, with a ticket of its tickets(). The members call
+        grow(). The options must be theirs."""
+        options, given = Options(config, settings), _ticket(ticket)
+        made = ctypes.c_void_p()
+        cancel = _waiting.Cancel()
+        options.struct.cancel_fd = cancel.fd
+
+        def come() -> int:
+            return int(lib.weft_comm_join(ctypes.byref(made), ctypes.byref(given), options.address))
+
+        _waiting.call(lambda: cancel.during(come), cancel)
+        return cls._made(made.value)
 
     @classmethod
     def _made(cls, handle: int | None) -> Communicator:
@@ -137,7 +168,18 @@ class Communicator(Collectives[None]):
     def __repr__(self) -> str:
         if self._handle is None:
             return "<weft.Communicator, destroyed>"
-        return f"<weft.Communicator: rank {self.rank} of {self.size}>"
+        return f"<weft.Communicator {self.name}: rank {self.rank} of {self.size}>"
+
+    @property
+    def name(self) -> str:
+        """What errors, log and explain() call it. May be set; ranks need not agree."""
+        text = ctypes.create_string_buffer(64)
+        check(lib.weft_comm_name(self._handle, text, ctypes.sizeof(text)))
+        return text.value.decode(errors="replace")
+
+    @name.setter
+    def name(self, name: str) -> None:
+        check(lib.weft_comm_set_name(self._handle, name.encode()))
 
     # Calls ----------------------------------------------------------------------------------------
 
@@ -184,10 +226,14 @@ class Communicator(Collectives[None]):
             slot.reset()
         self._slots.append(slot)
         if status < 0:
-            raise failure(status, self._handle)
+            raise self._failure(status)
         if self._operators:
             self._raise_operators()
         return slot.source.value
+
+    def _failure(self, status: int) -> WeftError:
+        """The exception for a status that a call just returned."""
+        return destroyed() if self._handle is None else failure(status, self._handle)
 
     def _wait(self, slot: Slot) -> int:
         """Waits in pieces, between which handlers of signals run."""
@@ -209,7 +255,7 @@ class Communicator(Collectives[None]):
         slot.call.source_p = ctypes.addressof(slot.source)
         self._slots.append(slot)
         if status < 0:
-            raise failure(status, self._handle)
+            raise self._failure(status)
         if local.group is not None:
             local.group.keep(keep)
         return -1
@@ -239,7 +285,8 @@ class Communicator(Collectives[None]):
     def split(self, color: int | None, key: int = 0) -> Communicator | None:
         """One new communicator for each color; ranks are ordered by key, then by their rank here.
         Every rank calls it. A rank with color None joins none and gets None."""
-        number = COLOR_NONE if color is None else color
+        number = COLOR_NONE if color is None else index(color)
+        key = index(key)
         made = self._make(
             lambda child: int(lib.weft_comm_split(self._handle, number, key, child))
         )
@@ -254,7 +301,7 @@ class Communicator(Collectives[None]):
     def create_group(self, ranks: Iterable[int], tag: int = 0) -> Communicator:
         """A communicator of these ranks, in this order. Only they call it, with equal arguments.
         `tag` tells creations apart that are under way at the same time between the same ranks."""
-        members = list(ranks)
+        members = [index(rank) for rank in ranks]
         vector = (ctypes.c_uint32 * len(members))(*members)
         made = self._make(
             lambda child: int(
@@ -264,8 +311,77 @@ class Communicator(Collectives[None]):
         assert made is not None
         return made
 
+    # After a failure ------------------------------------------------------------------------------
+
+    def revoke(self) -> None:
+        """Fails the communicator on all ranks with Revoked, so that all of them leave their calls.
+        Never waits. It must still be destroyed."""
+        if self._handle is None:
+            raise destroyed()
+        check(lib.weft_comm_revoke(self._handle))
+
+    def agree(self, bits: int) -> int:
+        """The bit-and of `bits` (64 bits) over the ranks that live, the same on all of them. Each
+        of these calls it; the communicator may have failed."""
+        if self._handle is None:
+            raise destroyed()
+        value = ctypes.c_uint64(index(bits))
+        _waiting.call(lambda: int(lib.weft_comm_agree(self._handle, ctypes.byref(value))))
+        return value.value
+
+    def shrink(self, excluded: Iterable[int] = ()) -> Communicator:
+        """A communicator of the ranks that live and are not excluded, in their order. They alone
+        call it, with the same excluded ranks. This communicator may have failed, and must still be
+        destroyed."""
+        ranks = [index(rank) for rank in excluded]
+        vector = (ctypes.c_uint32 * len(ranks))(*ranks)
+        made = self._make(
+            lambda child: int(lib.weft_comm_shrink(self._handle, vector, len(ranks), child))
+        )
+        assert made is not None
+        return made
+
+    def tickets(self, count: int = 1, ranks: Iterable[int] | None = None) -> list[bytes]:
+        """Makes a ticket for each newcomer. `ranks` are their numbers in the grown communicator,
+        and the members take those that are left, in their order; without it, `count` newcomers
+        come behind the members. Whoever has a ticket can join: carry it over a private channel.
+        One rank calls it, gives all tickets to grow(), and lives until all have joined."""
+        if self._handle is None:
+            raise destroyed()
+        numbers = None if ranks is None else [index(rank) for rank in ranks]
+        count = index(count) if numbers is None else len(numbers)
+        if count < 1:
+            raise ValueError(f"{count} tickets; at least one newcomer comes")
+        vector = None if numbers is None else (ctypes.c_uint32 * count)(*numbers)
+        made = (Ticket * count)()
+        check(lib.weft_comm_ticket(self._handle, vector, count, ctypes.byref(made)))
+        return [bytes(ticket.bytes) for ticket in made]
+
+    def grow(self, tickets: Iterable[bytes] = ()) -> Communicator:
+        """A communicator of these ranks and newcomers, who call Communicator.join(). Every rank
+        calls it; one of them gives all tickets of one call of tickets(). This communicator stays
+        as it is, also if that fails, and must still be destroyed."""
+        given = [_ticket(ticket) for ticket in tickets]
+        vector = (Ticket * len(given))(*given)
+        made = self._make(
+            lambda child: int(lib.weft_comm_grow(self._handle, vector, len(given), child))
+        )
+        assert made is not None
+        return made
+
+    def error_fd(self) -> int:
+        """A descriptor that select and asyncio report readable once the communicator has failed.
+        It is weft's: do not read or close it, and take it out of the loop before destroy()."""
+        if self._handle is None:
+            raise destroyed()
+        fd = ctypes.c_int()
+        check(lib.weft_comm_error_fd(self._handle, ctypes.byref(fd)))
+        return fd.value
+
     def _make(self, function: Callable[[Any], int]) -> Communicator | None:
         made = ctypes.c_void_p()
+        if self._handle is None:
+            raise destroyed()
         _waiting.call(lambda: function(ctypes.byref(made)), self.abort)
         return None if made.value is None else Communicator._made(made.value)
 
@@ -433,7 +549,7 @@ class Starter(Collectives[Request]):
         status = function(*args, comm._handle, slot.call_p)
         if status < 0:
             comm._pending.discard(slot)
-            raise failure(status, comm._handle)
+            raise comm._failure(status)
         return Request(comm, slot)
 
 

@@ -119,6 +119,10 @@ class PlanRefused(WeftError):
     """The verifier refused a plan."""
 
 
+class Revoked(WeftError):
+    """A rank revoked the communicator, so that all leave their calls."""
+
+
 KINDS: dict[int, type[WeftError]] = {
     Status.ERR_ARG: ArgumentError,
     Status.ERR_STATE: StateError,
@@ -138,6 +142,7 @@ KINDS: dict[int, type[WeftError]] = {
     Status.ERR_INTERNAL: InternalError,
     Status.ERR_UNSUPPORTED: Unsupported,
     Status.ERR_PLAN: PlanRefused,
+    Status.ERR_REVOKED: Revoked,
 }
 
 
@@ -160,6 +165,13 @@ def failure(status: int, comm: int | None = None) -> WeftError:
     if error.status != status:
         error = Error(rank=-1, peer=-1, peer_pid=-1, os_errno=-1)
     return KINDS.get(status, WeftError)(status, error)
+
+
+def destroyed() -> StateError:
+    """The exception for a call of a communicator that has been destroyed."""
+    text = b"the communicator has been destroyed"
+    record = Error(status=Status.ERR_STATE, rank=-1, peer=-1, peer_pid=-1, os_errno=-1, text=text)
+    return StateError(Status.ERR_STATE, record)
 
 
 def check(status: int, comm: int | None = None) -> None:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Callable
 
 from . import _waiting
 from ._library import OP_FN, Dtype, lib
-from .arrays import TYPESTR, Memory, itemsize
+from ._dtypes import CTYPES, SIZES, TYPESTR, named
+from .arrays import Memory
 from .errors import check
 
 if TYPE_CHECKING:
@@ -25,10 +26,12 @@ class Allocation:
     as long as they do.
     """
 
-    def __init__(self, count: int, dtype: Dtype = Dtype.UINT8) -> None:
+    def __init__(self, count: int, dtype: Any = Dtype.UINT8) -> None:
+        if count < 0:
+            raise ValueError(f"count: {count} is negative")
         self.count = count
-        self.dtype = Dtype(dtype)
-        self.nbytes = count * itemsize(self.dtype)
+        self.dtype = named(dtype)
+        self.nbytes = count * SIZES[self.dtype]
         memory = ctypes.c_void_p()
         check(lib.weft_mem_alloc(None, self.nbytes, ctypes.byref(memory)))
         self.address: int = memory.value or 0
@@ -53,8 +56,8 @@ class Allocation:
         return memoryview(array).cast("B")
 
 
-def alloc(count: int, dtype: Dtype = Dtype.UINT8) -> Allocation:
-    """Allocates memory for `count` elements."""
+def alloc(count: int, dtype: Any = Dtype.UINT8) -> Allocation:
+    """Allocates memory for `count` elements; dtype is a Dtype, or one of numpy or torch."""
     return Allocation(count, dtype)
 
 
@@ -119,28 +122,14 @@ class Window(_Held):
         )
 
 
-_CODES = {
-    Dtype.INT8: "b",
-    Dtype.UINT8: "B",
-    Dtype.INT16: "h",
-    Dtype.UINT16: "H",
-    Dtype.INT32: "i",
-    Dtype.UINT32: "I",
-    Dtype.INT64: "q",
-    Dtype.UINT64: "Q",
-    Dtype.FP32: "f",
-    Dtype.FP64: "d",
-}
-
-
 def _operand(address: int, count: int, dtype: Dtype) -> Any:
     """Elements of a call of an operator: an array of numpy if it is imported, else a memoryview."""
-    memory = (ctypes.c_uint8 * (count * itemsize(dtype))).from_address(address)
+    memory = (ctypes.c_uint8 * (count * SIZES[dtype])).from_address(address)
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         return numpy.frombuffer(memory, dtype=TYPESTR[dtype])
     view = memoryview(memory).cast("B")
-    return view.cast(_CODES[dtype]) if dtype in _CODES else view  # type: ignore[call-overload]
+    return view.cast(CTYPES[dtype]._type_) if dtype in CTYPES else view
 
 
 class Operator:

@@ -3,13 +3,15 @@
 
 The ranks find each other by the variables of torchrun (RANK, WORLD_SIZE, …), so that scripts for
 torchrun run as well. When a rank fails, the others are ended. The exit code is that of the rank
-that failed first.
+that failed first. What ranks write as errors is copied line by line, with the rank in front.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import os
+import re
 import secrets
 import signal
 import socket
@@ -23,6 +25,8 @@ from typing import IO, Mapping, Sequence
 LAST_WORDS = 0.5
 # Seconds from the request to end until a rank is killed.
 GRACE = 2.0
+# Bars of progress end their lines with a return.
+LINE_END = re.compile(rb"(?<=[\r\n])")
 # Variables of launchers that may have started this program: their ranks are not ours.
 FOREIGN = ("OMPI_", "PMIX_", "PMI_", "MPI_LOCAL", "SLURM_", "HYDRA_", "TORCHELASTIC_", "GROUP_")
 
@@ -54,25 +58,35 @@ def rank_environment(
 class Job:
     """The ranks of a job as processes."""
 
-    def __init__(self, command: Sequence[str], nranks: int, prefix: bool) -> None:
+    def __init__(self) -> None:
         self.code = 0
         self._end_at: float | None = None
+        self._ended = False
         self._copiers: list[threading.Thread] = []
         self._ranks: list[subprocess.Popen[bytes]] = []
+        self._writing = threading.Lock()
+
+    def start(self, command: Sequence[str], nranks: int, prefix: bool) -> None:
+        """Starts the ranks. A signal that came before or comes meanwhile is obeyed."""
         job, port = f"weft-{secrets.token_hex(8)}", free_port()
         for rank in range(nranks):
+            if self.code:
+                break
             self._ranks.append(self._begin(command, rank, nranks, prefix, job, port))
+        if self.code:
+            self.end()
 
     def _begin(
         self, command: Sequence[str], rank: int, nranks: int, prefix: bool, job: str, port: int
     ) -> subprocess.Popen[bytes]:
-        pipe = subprocess.PIPE if prefix else None
+        # Of several ranks that fail at once nobody could read the traces that mix.
+        pipe = subprocess.PIPE if prefix or nranks > 1 else None
         try:
             process = subprocess.Popen(
                 command,
                 env=rank_environment(rank, nranks, job, port, os.environ),
                 stdin=None if rank == 0 else subprocess.DEVNULL,
-                stdout=pipe,
+                stdout=subprocess.PIPE if prefix else None,
                 stderr=pipe,
                 # Signals of the terminal come to this program, which passes them on.
                 start_new_session=True,
@@ -82,18 +96,31 @@ class Job:
             raise SystemExit(f"weft.run: cannot start {command[0]}: {error.strerror}") from None
         if prefix:
             self._copy(process.stdout, sys.stdout.buffer, rank)
+        if pipe is not None:
             self._copy(process.stderr, sys.stderr.buffer, rank)
         return process
 
     def _copy(self, source: IO[bytes] | None, target: IO[bytes], rank: int) -> None:
+        assert isinstance(source, io.BufferedReader)
+        read = source.read1
+
         def run() -> None:
-            for line in source or ():
-                target.write(b"[%d] %s" % (rank, line if line.endswith(b"\n") else line + b"\n"))
-                target.flush()
+            left = b""
+            for chunk in iter(lambda: read(1 << 16), b""):
+                *lines, left = LINE_END.split(left + chunk)
+                self._write(target, rank, lines)
+            if left:
+                self._write(target, rank, [left + b"\n"])
 
         copier = threading.Thread(target=run, daemon=True)
         copier.start()
         self._copiers.append(copier)
+
+    def _write(self, target: IO[bytes], rank: int, lines: Sequence[bytes]) -> None:
+        """Writes lines of a rank, together."""
+        with self._writing:
+            target.write(b"".join(b"[%d] %s" % (rank, line) for line in lines))
+            target.flush()
 
     def wait(self) -> int:
         """Waits for all ranks. When one fails the others are ended."""
@@ -104,9 +131,9 @@ class Job:
                 if process.poll() is None:
                     continue
                 del left[rank]
-                if process.returncode != 0 and self.code == 0:
+                # Those that fail because they are ended are no news.
+                if process.returncode != 0 and not self._ended:
                     self._tell(rank, process.returncode)
-                    self._end_at = time.monotonic() + LAST_WORDS
             if left and self._end_at is not None and time.monotonic() >= self._end_at:
                 self.end()
             time.sleep(nap)
@@ -116,7 +143,6 @@ class Job:
         return self.code
 
     def _tell(self, rank: int, code: int) -> None:
-        self.code = code if code > 0 else 128 - code
         if code > 0:
             how = f"with code {code}"
         else:
@@ -124,7 +150,12 @@ class Job:
                 how = f"by signal {signal.Signals(-code).name}"
             except ValueError:
                 how = f"by signal {-code}"
-        print(f"weft.run: rank {rank} ended {how}; the others are ended", file=sys.stderr)
+        end = "" if self.code else "; the others are ended"
+        if not self.code:
+            self.code = code if code > 0 else 128 - code
+            self._end_at = time.monotonic() + LAST_WORDS
+        with self._writing:
+            print(f"weft.run: rank {rank} ended {how}{end}", file=sys.stderr, flush=True)
 
     def send(self, number: int) -> None:
         """Sends a signal to all ranks and what they started."""
@@ -139,10 +170,12 @@ class Job:
         """Passes on a signal that asks the job to end."""
         self.code = self.code or 128 + number
         self._end_at = time.monotonic() + GRACE
+        self._ended = True
         self.send(number)
 
     def end(self) -> None:
         """Ends all ranks: asks them, and kills those that have not ended after a moment."""
+        self._ended = True
         self.send(signal.SIGTERM)
         deadline = time.monotonic() + GRACE
         for process in self._ranks:
@@ -164,11 +197,13 @@ def command_of(words: Sequence[str], module: bool) -> list[str]:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m weft.run", description="Starts the ranks of a job on this host."
+        prog="python -m weft.run",
+        usage="python -m weft.run [-n RANKS] [-p] [-m] COMMAND …",
+        description="Starts the ranks of a job on this host.",
     )
     parser.add_argument("-n", type=int, default=os.cpu_count(), metavar="RANKS",
                         help="number of ranks (the cores of this host)")
-    parser.add_argument("-p", "--prefix", action="store_true",
+    parser.add_argument("-p", "-l", "--prefix", "--label", action="store_true",
                         help="each line of output begins with its rank")
     parser.add_argument("-m", "--module", action="store_true",
                         help="COMMAND is the name of a module of Python")
@@ -179,15 +214,19 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         parser.error("which script? python -m weft.run -n 4 script.py")
     if found.n < 1:
         parser.error(f"-n {found.n}: at least one rank")
+    script = found.command[0]
+    if not found.module and script.endswith(".py") and not os.path.isfile(script):
+        parser.error(f"there is no file {script}")
     return found
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     found = parse(arguments)
-    job = Job(command_of(found.command, found.module), found.n, found.prefix)
-
+    job = Job()
+    # Before ranks are started: they get the signals' default, also if this program ignored them.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda received, frame: job.stop(received))
+    job.start(command_of(found.command, found.module), found.n, found.prefix)
     return job.wait()
 
 

@@ -7,7 +7,7 @@ import mmap
 import unittest
 
 from support import main, needs_numpy, numpy
-from weft import Dtype
+from weft import Dtype, alloc
 from weft.arrays import describe
 
 
@@ -90,6 +90,19 @@ class Buffers(unittest.TestCase):
         self.assertEqual((found.device, found.count, found.dtype), ("cuda:1", 6, Dtype.FP32))
         with self.assertRaisesRegex(ValueError, "^recv: the array is read-only$"):
             describe(Cuda(read_only=True), "recv", True)
+
+
+class Names(unittest.TestCase):
+    def test_types_are_known_by_their_names(self):
+        class float32:
+            pass
+
+        for name in (Dtype.FP32, 9, "float32", "f4", "torch.float32", float32):
+            self.assertIs(alloc(1, name).dtype, Dtype.FP32)
+        self.assertIs(alloc(1, "bfloat16").dtype, Dtype.BF16)
+        if numpy is not None:
+            for dtype in (numpy.float32, numpy.dtype("f4")):
+                self.assertIs(alloc(1, dtype).dtype, Dtype.FP32)
 
 
 @needs_numpy

@@ -5,6 +5,7 @@ import array
 import asyncio
 import ctypes
 import gc
+import select
 import unittest
 
 import weft
@@ -289,6 +290,16 @@ class Collectives(unittest.TestCase):
 
         self.check(run, [[3], [6, 1, 2], [6, 0, 2]])
 
+    def test_communicators_have_names(self):
+        def run(comm):
+            with comm.dup() as copy:
+                first = copy.name.partition("/")[0]
+                copy.name = "copied"
+                said = f"in {copy.name}" in copy.explain(weft.Coll.ALL_REDUCE, 10)
+                return [first, said, repr(copy).startswith("<weft.Communicator copied: rank ")]
+
+        self.check(run, [["world", True, True]] * N)
+
     def test_a_user_operator(self):
         def run(comm):
             def longer(inout, values):
@@ -350,6 +361,41 @@ class Collectives(unittest.TestCase):
                 return [data[0], pair.rank]
 
         self.check(run, [[2, 1], [], [2, 0]])
+
+    def test_ranks_go_on_after_a_failure(self):
+        def run(comm):
+            if comm.rank == 1:
+                comm.revoke()
+            try:
+                comm.barrier()
+                left = "barrier"
+            except weft.WeftError as error:
+                left = type(error).__name__
+            data = ints([comm.rank])
+            with comm.shrink() as rest:
+                rest.all_reduce(data)
+                return [left, rest.size, data[0], comm.agree(6 if comm.rank == 0 else 3)]
+
+        self.check(run, [["Revoked", 3, 3, 2]] * N)
+
+    def test_a_newcomer_takes_a_number(self):
+        # The ticket goes over the communicator of all.
+        def run(comm):
+            members = comm.split(None if comm.rank == N - 1 else 0)
+            made = members.tickets(ranks=[0]) if comm.rank == 0 else []
+            ticket = bytearray(made[0] if made else bytes(160))
+            comm.broadcast(ticket, root=0)
+            if members is None:
+                grown = weft.Communicator.join(bytes(ticket))
+            else:
+                grown = members.grow(made)
+            with grown:
+                data = ints([1 << grown.rank])
+                grown.all_reduce(data)
+                told = select.select([grown.error_fd()], [], [], 0)[0]
+                return [grown.rank, grown.size, data[0], told]
+
+        self.check(run, [[(rank + 1) % N, N, (1 << N) - 1, []] for rank in range(N)])
 
     def test_one_rank_alone(self):
         with weft.Communicator() as comm:

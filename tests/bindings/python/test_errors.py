@@ -8,7 +8,7 @@ import unittest
 
 import weft
 from support import failures, job, main, ranks
-from weft import _library, errors
+from weft import _library, _waiting, errors
 
 
 def ints(count):
@@ -98,12 +98,39 @@ class Failures(unittest.TestCase):
         with self.assertRaisesRegex(weft.ConfigError, "op_timeout"):
             weft.Communicator(settings={"exec.op_timeuot": 3})
 
-    def test_a_destroyed_communicator_is_refused(self):
+    def test_every_call_of_a_destroyed_communicator_says_so(self):
         comm = weft.Communicator()
         comm.destroy()
         comm.destroy()
-        with self.assertRaises(weft.ArgumentError):
-            comm.barrier()
+        for call in (
+            lambda: comm.all_reduce(ints(1)),
+            lambda: comm.start.all_reduce(ints(1)),
+            lambda: comm.recv(ints(1), 0),
+            lambda: comm.split(0),
+            comm.dup,
+        ):
+            with self.assertRaisesRegex(weft.StateError, "the communicator has been destroyed"):
+                call()
+
+    def test_wrong_words_are_named(self):
+        with weft.Communicator() as comm:
+            for kind, call, text in (
+                (TypeError, lambda: comm.all_reduce(ints(1), op="sum"), "op: 'sum' is not one of"),
+                (TypeError, lambda: comm.broadcast(ints(1), root="a"), "root: 'a' is not the"),
+                (TypeError, lambda: comm.split("a"), "'str' object"),
+                (TypeError, lambda: comm.create_group(["a"]), "'str' object"),
+                (ValueError, lambda: weft.alloc(1, "q9"), "dtype: 'q9' is none of int8, uint8"),
+                (ValueError, lambda: weft.alloc(-1), "count: -1"),
+            ):
+                with self.assertRaisesRegex(kind, text):
+                    call()
+
+    def test_what_a_thread_of_a_call_raises_is_raised(self):
+        def wrong():
+            raise KeyError("inside")
+
+        with self.assertRaises(KeyError):
+            _waiting.call(wrong)
 
     def test_an_id_that_is_none(self):
         with self.assertRaisesRegex(ValueError, "id: 3 bytes"):

@@ -133,9 +133,10 @@ class Header(unittest.TestCase):
         self.assertEqual({name + "_t" for name in declared}, set(_library.ENUMS))
 
     def test_constants_have_the_values_of_c(self):
-        program = """int main(void) { printf("%u %d %d\\n", WEFT_ANY_RANK, WEFT_COLOR_NONE,
-                                                 WEFT_UNIQUE_ID_BYTES); return 0; }"""
-        bound = (_library.ANY_RANK, _library.COLOR_NONE, _library.UNIQUE_ID_BYTES)
+        program = """int main(void) { printf("%u %d %d %d\\n", WEFT_ANY_RANK,
+                         WEFT_COLOR_NONE, WEFT_UNIQUE_ID_BYTES, WEFT_TICKET_BYTES); return 0; }"""
+        names = ("ANY_RANK", "COLOR_NONE", "UNIQUE_ID_BYTES", "TICKET_BYTES")
+        bound = [getattr(_library, name) for name in names]
         self.assertEqual(compiled(program).split(), [str(each) for each in bound])
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """python -m weft.run and python -m weft."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -58,6 +59,58 @@ time.sleep(60)
         self.assertEqual(result.returncode, 5)
         self.assertIn("rank 1 ended with code 5", result.stderr)
 
+    def test_lines_of_errors_are_whole_and_say_their_rank(self):
+        script = """
+import os, sys
+for word in "one", "two", "three":
+    os.write(2, word.encode())
+    os.write(2, b" ")
+os.write(2, b"end\\n50%\\r60%\\rno end")
+"""
+        found = job(3, script).stderr
+        lines = sorted(line for line in re.split("[\r\n]", found) if line)
+        wanted = [f"[{r}] {word}" for r in range(3)
+                  for word in ("one two three end", "50%", "60%", "no end")]
+        self.assertEqual(lines, sorted(wanted))
+
+    def test_ranks_that_fail_by_themselves_are_named_too(self):
+        # The second one ends when the first has written its file, long before it is ended.
+        script = """
+import os, sys, time
+if os.environ["RANK"] == "0":
+    print(os.getpid(), file=open(sys.argv[1] + ".new", "w"), flush=True)
+    os.rename(sys.argv[1] + ".new", sys.argv[1])
+    sys.exit(4)
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.001)
+sys.exit(5)
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            found = job(2, script, f"{folder}/first")
+        self.assertIn(found.returncode, (4, 5))
+        self.assertIn("ended with code 4", found.stderr)
+        self.assertEqual(found.stderr.count("; the others are ended"), 1)
+
+    def test_ctrl_c_reaches_ranks_of_a_starter_in_the_background(self):
+        # A shell lets commands in the background ignore it, and ranks inherit that.
+        script = """
+import os, time
+try:
+    os.write(1, b"ready\\n")
+    time.sleep(60)
+except KeyboardInterrupt:
+    os.write(1, b"told\\n")
+"""
+        command = [sys.executable, "-m", "weft.run", "-n", "1", sys.executable, "-c", script]
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+        ) as starter:
+            self.assertEqual(starter.stdout.readline(), "ready\n")
+            starter.send_signal(signal.SIGINT)
+            self.assertEqual(starter.stdout.readline(), "told\n")
+            self.assertEqual(starter.wait(20), 128 + signal.SIGINT)
+
     def test_a_rank_that_does_not_listen_is_killed(self):
         script = """
 import os, signal, sys, time
@@ -84,7 +137,11 @@ time.sleep(60)
             self.assertEqual(starter.wait(20), 128 + signal.SIGINT)
 
     def test_wrong_arguments_say_so(self):
-        for arguments, text in (([], "which script"), (["-n", "0", "x"], "at least one rank")):
+        for arguments, text in (
+            ([], "which script"),
+            (["-n", "0", "x"], "at least one rank"),
+            (["-n", "2", "no-such.py"], "there is no file no-such.py"),
+        ):
             result = subprocess.run(
                 [sys.executable, "-m", "weft.run", *arguments], capture_output=True, text=True
             )

@@ -1,23 +1,33 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs the examples as their pages say: each command of docs/pytorch.md, under torchrun."""
+"""Runs what the guides say for torch: each command, and their programs under torchrun."""
 
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).parents[3]
 LIMIT = 120
+sys.path.insert(0, str(ROOT / "tests" / "docs"))
+
+import guides  # noqa: E402
 
 
 def commands():
-    """The lines of docs/pytorch.md that begin with torchrun or python."""
-    text = (ROOT / "docs/pytorch.md").read_text()
-    blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
-    return [line for block in blocks for line in block.splitlines()
-            if line.startswith(("torchrun ", "python "))]
+    """The commands of the guides for torch, but for their comments and empty lines."""
+    lines = guides.script("torch").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def programs(folder):
+    """Commands that run the guides' programs, which are written to the folder."""
+    found = []
+    for number, block in enumerate(guides.blocks("python", "torch")):
+        path = pathlib.Path(folder, f"program_{number}.py")
+        path.write_text(block.text)
+        found.append(f"torchrun --standalone --nproc-per-node 2 {path}")
+    return found
 
 
 def needs_import():
@@ -30,9 +40,9 @@ def main():
     folder = os.path.dirname(sys.executable)
     environment = dict(os.environ, PATH=f"{folder}:{os.environ['PATH']}")
     failed = 0
-    lines = commands()
-    assert len(lines) >= 5, lines
     with tempfile.TemporaryDirectory() as scratch:
+        lines = commands() + programs(scratch)
+        assert len(lines) >= 9, lines
         if needs_import():
             # What the page says to write at the top of a script.
             pathlib.Path(scratch, "sitecustomize.py").write_text("import weft.torch\n")

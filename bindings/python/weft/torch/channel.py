@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import math
 import os
 import threading
+import time
 from collections.abc import Callable, Sequence
 from ctypes import byref
+from queue import SimpleQueue
 from typing import Any
 
 import torch
@@ -20,6 +23,12 @@ from .work import Done, StreamWork, Work
 # Seconds that a call waits in weft at a time. In between, handlers of signals run, such as that of
 # Ctrl-C, and other threads get at the communicator.
 PIECE = 0.1
+
+# Seconds that an asynchronous call may take: one that is complete by then, as short ones are if the
+# other ranks are there, needs neither weft's thread nor ours, which take longer to wake.
+BRIEF = 50e-6
+# What weft has not written a request to.
+_UNTOUCHED = 1
 
 # Operations that nobody waits for any longer, and their buffers.
 _abandoned: list[Any] = []
@@ -48,36 +57,62 @@ class Job:
 class _Pending:
     """A job that weft has, and the work that it ends.
 
-    The thread of notices ends it, or whoever waits for it and is first: claim() is given once.
+    Whoever waits for it and is first ends it, or the thread of notices: claim() is given once.
     """
 
     def __init__(self, channel: Channel, what: str, job: Job, work: Work, timeout: float) -> None:
         self.channel = channel
         self.what = what
-        self.job = job
-        self.work = work
+        self.job: Job | None = job
+        self.work: Work | None = work
         self.timeout = timeout
         self.request = ctypes.c_void_p()
+        self.number = 0
         self._claim = threading.Lock()
         self._noticed: int | None = None
+
+    def want(self) -> None:
+        """Has the thread of notices end the work, for those who do not wait for it in weft."""
+        _notices.want(self.number)
 
     def claim(self) -> bool:
         return self._claim.acquire(blocking=False)
 
-    def wait(self) -> None:
+    def unclaim(self) -> None:
+        """Gives the claim back, and does what the thread of notices left to its holder."""
+        self._claim.release()
+        self.notice()
+
+    def wait(self, limit: float) -> None:
         """Waits in weft, which is the fastest way, and ends the work. The claim is the caller's.
 
-        If a handler of a signal raises, the claim is given back.
+        limit: seconds, or 0 for as long as it takes. If they have passed, or a handler of a signal
+        raises, the claim is given back.
         """
+        until = time.monotonic() + limit if limit > 0 else math.inf
+        piece = min(PIECE, limit) if limit > 0 else PIECE
         status = 1
         try:
-            while status > 0:
-                status = lib.weft_request_wait_for(byref(self.request), PIECE)
+            while (status := lib.weft_request_wait_for(byref(self.request), piece)) > 0:
+                piece = min(PIECE, until - time.monotonic())
+                if piece <= 0:
+                    break
         except BaseException:
-            self._claim.release()
-            self.notice()
+            self.unclaim()
             raise
-        self.end(status)
+        if status > 0:
+            self.unclaim()
+        else:
+            self.end(status)
+
+    def test(self) -> None:
+        """Ends the work if the job is complete, and nobody else is about to."""
+        if self.claim():
+            status = lib.weft_request_test(byref(self.request))
+            if status > 0:
+                self.unclaim()
+            else:
+                self.end(status)
 
     def notice(self, status: int | None = None) -> None:
         """Takes the entry of the queue, and ends the work if nobody else is about to."""
@@ -98,21 +133,31 @@ class _Pending:
                 self.job.after()
             except Exception as raised:
                 error = raised
-        self.work.end(error)
+        work, self.work = self.work, None
+        self.job = None
+        work.end(error)
 
 
 class _Notices:
-    """The completion queue of the process, and the thread that reads it.
+    """The completion queue of the process, and the thread that reads it when it has to.
+
+    A work that is waited for needs no thread, and to wake one takes longer than a short message
+    does. So the thread sleeps until somebody wants to be told: a future, a second waiter. What else
+    comes into the queue is taken out by later calls.
 
     It also keeps what belongs to operations under way: their buffers must outlive them, whatever
     becomes of the works.
     """
 
     ENTRIES = 64
+    # Jobs under way, or ended and not read, above which a call looks into the queue.
+    FEW = 4
 
     def __init__(self) -> None:
         self.queue = ctypes.c_void_p()
         self._pending: dict[int, _Pending] = {}
+        self._wanted: set[int] = set()
+        self._bell: SimpleQueue[None] = SimpleQueue()
         self._numbers = itertools.count(1)
         self._starting = threading.Lock()
 
@@ -120,6 +165,8 @@ class _Notices:
         """Makes the pending job known; the number is the context of its call."""
         if not self.queue:
             self._start()
+        if len(self._pending) >= self.FEW and not self._wanted:
+            self._tidy()
         number = next(self._numbers)
         self._pending[number] = pending
         return number
@@ -127,6 +174,15 @@ class _Notices:
     def withdraw(self, number: int) -> None:
         """Forgets a job that weft did not take."""
         del self._pending[number]
+        self._wanted.discard(number)
+
+    def want(self, number: int) -> None:
+        """Has the thread read the queue until the job has ended."""
+        self._wanted.add(number)
+        if number in self._pending:
+            self._bell.put(None)
+        else:
+            self._wanted.discard(number)
 
     def _start(self) -> None:
         with self._starting:
@@ -138,12 +194,26 @@ class _Notices:
                              daemon=True).start()
             self.queue = queue
 
+    def _take(self, entries: Any) -> None:
+        for entry in entries:
+            pending = self._pending.pop(entry.context)
+            self._wanted.discard(entry.context)
+            pending.notice(entry.status)
+
+    def _tidy(self) -> None:
+        entries, count = (Completion * self.ENTRIES)(), ctypes.c_uint32()
+        if lib.weft_completion_queue_poll(self.queue, entries, self.ENTRIES, byref(count)) == 0:
+            self._take(entries[:count.value])
+
     def _run(self, queue: ctypes.c_void_p) -> None:
         entries, count = (Completion * self.ENTRIES)(), ctypes.c_uint32()
-        wait, pending = lib.weft_completion_queue_wait, self._pending
-        while wait(queue, entries, self.ENTRIES, byref(count), -1.0) == 0:
-            for entry in entries[:count.value]:
-                pending.pop(entry.context).notice(entry.status)
+        wait = lib.weft_completion_queue_wait
+        while True:
+            self._bell.get()
+            while self._wanted:
+                if wait(queue, entries, self.ENTRIES, byref(count), -1.0) != 0:
+                    return
+                self._take(entries[:count.value])
 
 
 _notices = _Notices()
@@ -212,7 +282,7 @@ class Channel:
             return status
         if request is None or status:
             return lib.weft_group_end() or status
-        call = Call(request_p=ctypes.addressof(request))
+        call = Call(request_p=ctypes.addressof(request), patience=patience)
         if number:
             call.queue, call.context = _notices.queue, number
         return lib.weft_group_end_async(byref(call))
@@ -266,17 +336,28 @@ class Channel:
             work.end()
             return work
         pending = _Pending(self, what, job, work, timeout)
-        number = _notices.enter(pending)
+        pending.number = number = _notices.enter(pending)
+        if event is not None:
+            pending.want()
+        pending.request.value = _UNTOUCHED
+        # An event that begins and ends in one thread is none of an asynchronous operation: its work
+        # is left to the thread of notices. Others nobody ends until the request was looked at.
+        brief = event is None and pending.claim()
         with self.lock:
-            status = self._issue(job, timeout, pending.request, number)
-        if status:
-            error = failure(status, what, self.comm, timeout)
+            status = self._issue(job, timeout, pending.request, number,
+                                 patience=BRIEF if brief else 0.0)
+        if brief and pending.request.value is None:
+            # Complete, or failed on its way: whoever waits is told.
             _notices.withdraw(number)
+            pending.end(status)
+        elif status:
+            _notices.withdraw(number)
+            error = failure(status, what, self.comm, timeout)
             work.end(error)
             raise error
-        # An event that begins and ends in one thread is none of an asynchronous operation.
-        if event is None:
+        elif brief:
             work.pending = pending
+            pending.unclaim()
         return work
 
     # Streams of a device ----------------------------------------------------------------------

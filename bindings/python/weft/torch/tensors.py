@@ -9,38 +9,15 @@ from collections.abc import Sequence
 import torch
 from torch.distributed import ReduceOp
 
+from .._dtypes import of_module
 from .._library import Dtype, Op
 
 UINT8 = int(Dtype.UINT8)
 
-_DTYPES = {
-    torch.int8: Dtype.INT8,
-    torch.uint8: Dtype.UINT8,
-    torch.bool: Dtype.UINT8,
-    torch.int16: Dtype.INT16,
-    torch.int32: Dtype.INT32,
-    torch.int64: Dtype.INT64,
-    torch.float16: Dtype.FP16,
-    torch.float32: Dtype.FP32,
-    torch.float64: Dtype.FP64,
-    torch.bfloat16: Dtype.BF16,
-}
-# Types that not every torch has.
-for _name, _dtype in (
-    ("uint16", Dtype.UINT16),
-    ("uint32", Dtype.UINT32),
-    ("uint64", Dtype.UINT64),
-    ("float8_e4m3fn", Dtype.FP8_E4M3),
-    ("float8_e5m2", Dtype.FP8_E5M2),
-):
-    if hasattr(torch, _name):
-        _DTYPES[getattr(torch, _name)] = _dtype
-DTYPES = {dtype: int(number) for dtype, number in _DTYPES.items()}
+# Truth values are bytes of 0 and 1.
+DTYPES = {dtype: int(number) for dtype, number in of_module(torch).items()}
+DTYPES[torch.bool] = UINT8
 
-# The numbers of BAND, BOR and BXOR are those that libraries with these operators give them.
-_BITS = {
-    name: getattr(Op, name, None) for name in ("BAND", "BOR", "BXOR")
-}
 OPS = {
     ReduceOp.SUM: int(Op.SUM),
     ReduceOp.PRODUCT: int(Op.PROD),
@@ -48,10 +25,10 @@ OPS = {
     ReduceOp.MAX: int(Op.MAX),
     ReduceOp.AVG: int(Op.AVG),
     ReduceOp.PREMUL_SUM: int(Op.PREMULSUM),
+    ReduceOp.BAND: int(Op.BAND),
+    ReduceOp.BOR: int(Op.BOR),
+    ReduceOp.BXOR: int(Op.BXOR),
 }
-for _name, _op in _BITS.items():
-    if _op is not None:
-        OPS[getattr(ReduceOp, _name)] = int(_op)
 
 # Types whose elements weft takes as they are, and operators without more to them.
 PLAIN_DTYPES = {dtype: number for dtype, number in DTYPES.items() if dtype != torch.bool}

@@ -49,7 +49,7 @@ class Work(dist._Work):
         self._latch = threading.Lock()
         self._latch.acquire()
         self._guard = threading.Lock()
-        # What weft has of it: claim() and wait().
+        # What weft has of it, until it ends: claim(), wait(), test() and want().
         self.pending: Any = None
 
     def end(self, error: BaseException | None = None) -> None:
@@ -74,9 +74,15 @@ class Work(dist._Work):
     def wait(self, timeout: timedelta | None = None) -> bool:
         seconds = timeout.total_seconds() if timeout is not None else 0
         pending = self.pending
-        if seconds <= 0 and pending is not None and pending.claim():
-            pending.wait()
-        if not self._latch.acquire(timeout=seconds if seconds > 0 else -1):
+        if pending is None:
+            ended = self._latch.acquire(timeout=seconds if seconds > 0 else -1)
+        elif pending.claim():
+            pending.wait(seconds)
+            ended = self._latch.acquire(blocking=False)
+        else:
+            pending.want()
+            ended = self._latch.acquire(timeout=seconds if seconds > 0 else -1)
+        if not ended:
             raise RuntimeError(f"weft: Timed out waiting {seconds * 1000:.0f}ms for an operation, "
                                "which goes on: Operation timed out!")
         self._latch.release()
@@ -85,10 +91,13 @@ class Work(dist._Work):
         return True
 
     def is_completed(self) -> bool:
+        pending = self.pending
+        if not self._ended and pending is not None:
+            pending.test()
         return self._ended
 
     def is_success(self) -> bool:
-        return self._ended and self._error is None
+        return self.is_completed() and self._error is None
 
     def exception(self) -> BaseException | None:
         return self._error
@@ -111,9 +120,11 @@ class Work(dist._Work):
             if self._future is not None:
                 return self._future
             self._future = future = torch.futures.Future()
-            settled = self._ended
+            settled, pending = self._ended, self.pending
         if settled:
             self._settle(future)
+        elif pending is not None:
+            pending.want()
         return future
 
     getFuture = get_future

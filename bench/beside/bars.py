@@ -20,6 +20,14 @@ from sides import BUILD, KIB, MIB
 BARS = os.path.join(sides.SOURCES, "bars.txt")
 OPERATORS = {"<=": operator.le, ">=": operator.ge, "==": operator.eq}
 SHM = "core.net=net-shm"
+SECTIONS = {**dict.fromkeys(("join-", "init-", "right-", "kill-"), "joins-and-deaths"),
+            **dict.fromkeys(("first-", "warnings-", "memory-", "descriptors-", "steady-"), "finding-6-what-a-rank-costs"),
+            **dict.fromkeys(("window-", "plain-"), "many-ranks-on-few-cores"),
+            **dict.fromkeys(("stream-", "ping-pong-"), "two-speeds"),
+            **dict.fromkeys(("tcp-", "veth-"), "tcp-below-4-mib"),
+            **dict.fromkeys(("overlap", "idle-", "late-"), "overlap-and-idling"),
+            "largest-": "the-largest-process", "small-": "small-messages-beside-open-mpi",
+            "thousand-": "a-loop-of-many-sizes", "instructions": "instructions-of-a-call"}
 
 
 def read_bars():
@@ -30,6 +38,12 @@ def read_bars():
                 name, op, limit, unit, *measurement = line.split()
                 bars.append({"name": name, "op": op, "limit": float(limit), "unit": unit, "measurement": measurement})
     return bars
+
+
+def section_of(name):
+    """The part of docs/performance.md that says where the time of a bar goes, and what would close its gap."""
+    found = [section for prefix, section in SECTIONS.items() if name.startswith(prefix)]
+    return f"docs/performance.md#{found[0]}" if found else ""
 
 
 def bytes_of(text):

@@ -4,6 +4,7 @@ import os
 import re
 import statistics
 
+import bars
 import plots
 import sides
 from sides import ROOT, TITLES
@@ -111,18 +112,44 @@ def order(key):
     return transport, int(ranks), sides.COLLECTIVES.index(coll)
 
 
+def verdict(run):
+    """A value and what it means, or "-" where there was no run."""
+    if run is None:
+        return "-"
+    return f"{'-' if run['value'] is None else format(run['value'], '.3g')} {run['words']}"
+
+
+def last_three(bar):
+    return (bar["runs"][::-1] + [None, None])[:3]
+
+
+def limit_text(bar):
+    return f"{bar['op']} {bar['limit']:g}" + ("" if bar["unit"] == "-" else f" {bar['unit']}")
+
+
+def verdicts(results, names):
+    """The last three runs of these bars side by side, for the terminal."""
+    out = [f"{'bar':24} {'limit':12} {'newest':28} {'before':28} before that"]
+    for name in names:
+        cells = [verdict(run) for run in last_three(results["bars"][name])]
+        out.append(f"{name:24} {limit_text(results['bars'][name]):12} {cells[0]:28} {cells[1]:28} {cells[2]}")
+    return out
+
+
 def bars_table(results):
     if not results["bars"]:
         return []
+    measured = {bar["name"]: " ".join(bar["measurement"]) for bar in bars.read_bars()}
     out = ["## Bars", "", "The last three runs, the newest first. `bench/beside/bars.txt` is the list.", "",
-           "| bar | limit | newest | | before | before that | |", "|---|---:|---:|---|---:|---:|---|"]
+           "| bar | what is measured | limit | newest | before | before that | | what would close it |",
+           "|---|---|---:|---|---|---|---|---|"]
     for name, bar in results["bars"].items():
-        runs = (bar["runs"][::-1] + [None, None])[:3]
-        values = ["-" if run is None or run["value"] is None else f"{run['value']:.3g}" for run in runs]
+        runs = last_three(bar)
         detail = (runs[0]["detail"] or "").replace("|", "\\|")
-        unit = "" if bar["unit"] == "-" else f" {bar['unit']}"
-        out.append(f"| {name} | {bar['op']} {bar['limit']:g}{unit} | {values[0]} | {runs[0]['words']} | {values[1]} | "
-                   f"{values[2]} | {detail} |")
+        missed = any(run and not run["passed"] for run in runs)
+        close = f"[{name}](../../{bars.section_of(name)})" if missed else ""
+        out.append(f"| {name} | {measured.get(name, '')} | {limit_text(bar)} | "
+                   f"{' | '.join(verdict(run) for run in runs)} | {detail} | {close} |")
     return [*out, "", "## Times", ""]
 
 
@@ -130,13 +157,12 @@ def missed_bars(results):
     """Names and shortfalls of the bars that the newest run missed, in one table."""
     rows = [(name, bar, bar["runs"][-1]) for name, bar in results["bars"].items() if not bar["runs"][-1]["passed"]]
     head = f"{len(results['bars']) - len(rows)} of {len(results['bars'])} bars passed in their newest run."
-    out = [f"{head} Missed:", "",
-           "| bar | limit | found | |", "|---|---:|---:|---|"]
+    out = [f"{head} Missed:", "", "| bar | limit | found | |", "|---|---:|---:|---|"]
     for name, bar, run in rows:
         found = "-" if run["value"] is None else f"{run['value']:.3g}"
-        unit = "" if bar["unit"] == "-" else f" {bar['unit']}"
         detail = (run["detail"] or "").replace("|", "\\|")
-        out.append(f"| {name} | {bar['op']} {bar['limit']:g}{unit} | {found} | {run['words']}. {detail} |")
+        section = bars.section_of(name).partition("#")[2]
+        out.append(f"| [{name}](#{section}) | {limit_text(bar)} | {found} | {run['words']}. {detail} |")
     return out if rows else [head]
 
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Completion queues, requests of other threads and requests of groups: every asynchronous operation
+ * Completion queues and requests of other threads: every asynchronous operation
  * is told of exactly once, whoever waits, and however it ends. */
 #include <poll.h>
 #include <setjmp.h>
@@ -12,32 +12,16 @@
 #include <cmocka.h>
 
 #include "core/os/os.h"
-#include "tests/support/ranks.h"
-
-static const char *const nets[] = {"core.net=net-shm", "core.net=net-socket"};
+#include "tests/support/completions.h"
 
 enum { CALLS = 10000 };
 
-static void run_with(uint32_t nranks, ranks_work_t work, const char *const *settings,
-                     uint32_t count)
+/* Where the transport makes no difference. */
+static void run_on_one_net(uint32_t nranks, ranks_work_t work)
 {
-    ranks_job_t job = {
-        .nranks = nranks, .settings = settings, .settings_count = count, .work = work};
+    static const char *const net = "core.net=net-shm";
+    ranks_job_t job = {.nranks = nranks, .settings = &net, .settings_count = 1, .work = work};
     assert_int_equal(ranks_run_threads(&job), 0);
-}
-
-static void run(uint32_t nranks, ranks_work_t work)
-{
-    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
-        run_with(nranks, work, &nets[i], 1);
-    }
-}
-
-static int last_error_says(weft_status_t status, const char *words)
-{
-    weft_error_t error = {.size = sizeof error};
-    return weft_last_error(&error) == WEFT_OK && error.status == status &&
-           strstr(error.text, words) != NULL;
 }
 
 /* One thread's calls: with a queue, or with requests that another thread waits for. */
@@ -72,25 +56,6 @@ static void call_many(void *arg)
     }
 }
 
-/* Reads the queue until it told `count` times; each tells of another value. */
-static int read_all(weft_completion_queue_t *queue, uint32_t count, uint32_t rank, uint32_t sum)
-{
-    weft_completion_t entries[64];
-    int wrong = 0;
-    while (count > 0 && wrong == 0) {
-        uint32_t n = 0;
-        NEED(weft_completion_queue_wait(queue, entries, 64, &n, 30) == WEFT_OK);
-        NEED(n > 0 && n <= count);
-        for (uint32_t i = 0; i < n && n <= count; i++) {
-            uint32_t *value = entries[i].context;
-            NEED(entries[i].status == WEFT_OK && *value == sum);
-            *value = 0;
-        }
-        count -= n <= count ? n : count;
-    }
-    return wrong;
-}
-
 static int two_threads(uint32_t rank, weft_comm_t *a, weft_comm_t *b, uint32_t n)
 {
     weft_os_mutex_t lock = {0};
@@ -108,7 +73,7 @@ static int two_threads(uint32_t rank, weft_comm_t *a, weft_comm_t *b, uint32_t n
         }
         NEED(weft_os_thread_start("caller", call_many, &callers[t], &threads[t]) == WEFT_OK);
     }
-    wrong += read_all(queue, 2 * CALLS, rank, n);
+    wrong += completions_read(queue, 2 * CALLS, rank, n);
     for (int t = 0; t < 2; t++) {
         weft_os_thread_join(threads[t]);
         wrong += callers[t].wrong;
@@ -138,8 +103,8 @@ static int two_threads_with_a_lock(weft_comm_t *comm, uint32_t rank, uint32_t n,
 static void no_call_of_two_threads_is_lost(void **state)
 {
     (void)state;
-    run(2, two_threads_on_two_communicators);
-    run(2, two_threads_with_a_lock);
+    completions_run(2, two_threads_on_two_communicators);
+    completions_run(2, two_threads_with_a_lock);
 }
 
 /* Another thread waits and tests while this one calls. */
@@ -188,7 +153,7 @@ static int call_here_wait_there(weft_comm_t *comm, uint32_t rank, uint32_t n, vo
 static void another_thread_waits_during_calls(void **state)
 {
     (void)state;
-    run(2, call_here_wait_there);
+    completions_run(2, call_here_wait_there);
 }
 
 static void wait_for_request(void *arg)
@@ -229,7 +194,7 @@ static int calls_go_on(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 static void calls_go_on_while_another_thread_waits(void **state)
 {
     (void)state;
-    run(2, calls_go_on);
+    completions_run(2, calls_go_on);
 }
 
 /* Without anybody who waits the operations progress, and the descriptor says when. */
@@ -262,8 +227,8 @@ static int only_poll(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 static void the_descriptor_says_when_nobody_waits(void **state)
 {
     (void)state;
-    run(1, only_poll);
-    run(3, only_poll);
+    completions_run(1, only_poll);
+    completions_run(3, only_poll);
 }
 
 /* Each entry is told, whether the request was freed before or is never asked for again. */
@@ -288,7 +253,7 @@ static int both_ways(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     for (int i = 0; i < SOME; i += 4) {
         NEED(weft_request_wait(&requests[i]) == WEFT_OK);
     }
-    wrong += read_all(queue, SOME, rank, n);
+    wrong += completions_read(queue, SOME, rank, n);
     for (int i = 2; i < SOME; i += 4) {
         NEED(weft_request_wait(&requests[i]) == WEFT_OK);
     }
@@ -299,7 +264,7 @@ static int both_ways(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 static void an_operation_has_a_request_and_an_entry(void **state)
 {
     (void)state;
-    run(2, both_ways);
+    completions_run(2, both_ways);
 }
 
 /* A patient call that is done when it returns has neither request nor entry; rank 1 keeps rank 0
@@ -331,7 +296,7 @@ static int patience(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
         NEED(request == NULL || weft_request_wait(&request) == WEFT_OK);
     }
     NEED(rank == 1 ? entered == 0 : entered > 0);
-    wrong += read_all(queue, entered, rank, n);
+    wrong += completions_read(queue, entered, rank, n);
     NEED(weft_completion_queue_destroy(queue) == WEFT_OK);
     return wrong;
 }
@@ -339,91 +304,7 @@ static int patience(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 static void a_patient_call_that_is_done_is_not_entered(void **state)
 {
     (void)state;
-    run(2, patience);
-}
-
-/* The same for the end of a group, of one communicator or of two. */
-static int one_patient_group(weft_comm_t *comm, weft_comm_t *other, uint32_t rank,
-                             uint32_t message[2], const weft_call_t *end)
-{
-    int wrong = 0;
-    uint32_t *value = end->context, peer = 1 - rank;
-    NEED(weft_group_start() == WEFT_OK);
-    NEED(weft_all_reduce(value, value, 1, WEFT_UINT32, WEFT_SUM, other, NULL) == WEFT_OK);
-    NEED(weft_send(&message[0], 1, WEFT_UINT32, peer, comm, NULL) == WEFT_OK);
-    NEED(weft_recv(&message[1], 1, WEFT_UINT32, peer, comm, NULL) == WEFT_OK);
-    NEED(weft_group_end_async(end) == WEFT_OK);
-    NEED(*end->request_p != NULL || (*value == 2 && message[1] == rank));
-    return wrong;
-}
-
-static int group_patience(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
-{
-    enum { SOME = 20 };
-    int wrong = 0;
-    uint32_t values[SOME], entered = 0;
-    weft_comm_t *copy = NULL;
-    weft_completion_queue_t *queue = NULL;
-    (void)arg;
-    NEED(weft_comm_dup(comm, &copy) == WEFT_OK);
-    NEED(weft_completion_queue_create(&queue) == WEFT_OK);
-    for (int i = 0; i < SOME && wrong == 0; i++) {
-        weft_request_t *request = (weft_request_t *)&wrong;
-        weft_call_t end = {.size = sizeof end,
-                           .queue = queue,
-                           .context = &values[i],
-                           .request_p = &request,
-                           .patience = rank == 0 && i % 2 == 0 ? 0.001 : 30};
-        uint32_t message[2] = {1 - rank, 9};
-        values[i] = 1;
-        if (rank == 1 && i % 2 == 0) {
-            weft_os_sleep_ns(20 * WEFT_NS_PER_MS);
-        }
-        wrong += one_patient_group(comm, i % 4 < 2 ? comm : copy, rank, message, &end);
-        NEED(rank == 1 || i % 2 == 0 || request == NULL);
-        entered += request != NULL;
-        NEED(request == NULL || weft_request_wait(&request) == WEFT_OK);
-    }
-    NEED(rank == 1 ? entered == 0 : entered > 0);
-    wrong += read_all(queue, entered, rank, n);
-    NEED(weft_completion_queue_destroy(queue) == WEFT_OK);
-    NEED(weft_comm_destroy(copy) == WEFT_OK);
-    return wrong;
-}
-
-/* The end of a patient group that fails has its own status, and leaves nothing behind. */
-static int group_patience_fails(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
-{
-    int wrong = 0;
-    uint32_t value = 1, count = 0;
-    weft_comm_t *copy = NULL;
-    weft_completion_t entry;
-    weft_completion_queue_t *queue = NULL;
-    weft_request_t *request = (weft_request_t *)&wrong;
-    weft_call_t late = {.size = sizeof late, .timeout = 0.2};
-    (void)n;
-    (void)arg;
-    NEED(weft_comm_dup(comm, &copy) == WEFT_OK);
-    NEED(weft_completion_queue_create(&queue) == WEFT_OK);
-    weft_call_t end = {.size = sizeof end, .queue = queue, .request_p = &request, .patience = 30};
-    if (rank == 0) {
-        NEED(weft_group_start() == WEFT_OK);
-        NEED(weft_all_reduce(&value, &value, 1, WEFT_UINT32, WEFT_SUM, copy, &late) == WEFT_OK);
-        NEED(weft_group_end_async(&end) == WEFT_ERR_TIMEOUT && request == NULL);
-        NEED(last_error_says(WEFT_ERR_TIMEOUT, "rank 1"));
-        NEED(weft_completion_queue_poll(queue, &entry, 1, &count) == WEFT_OK && count == 0);
-    }
-    NEED(weft_barrier(comm, NULL) == WEFT_OK);
-    NEED(weft_completion_queue_destroy(queue) == WEFT_OK);
-    NEED(weft_comm_destroy(copy) == WEFT_OK);
-    return wrong;
-}
-
-static void a_patient_group_that_is_done_is_not_entered(void **state)
-{
-    (void)state;
-    run(2, group_patience);
-    run(2, group_patience_fails);
+    completions_run(2, patience);
 }
 
 /* How an operation ends that rank 1 never joins. */
@@ -450,10 +331,10 @@ static int end_badly(weft_comm_t *comm, uint32_t rank, ending_t ending)
         for (int i = 0; i < 2; i++) {
             NEED(weft_completion_queue_wait(queue, &entry, 1, &count, 30) == WEFT_OK && count == 1);
             NEED(entry.status == expected);
-            NEED(last_error_says(expected, ending == ABORTED ? "weft_comm_abort" : "rank 1"));
+            NEED(ranks_error_says(expected, ending == ABORTED ? "weft_comm_abort" : "rank 1"));
         }
         NEED(weft_request_wait(&request) == expected && request == NULL);
-        NEED(last_error_says(expected, "rank"));
+        NEED(ranks_error_says(expected, "rank"));
     }
     NEED(weft_barrier(comm, NULL) == WEFT_OK);
     NEED((rank == 0 && ending == DESTROYED) || weft_comm_destroy(child) == WEFT_OK);
@@ -472,96 +353,7 @@ static int bad_endings(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 static void failures_aborts_and_ends_are_told_too(void **state)
 {
     (void)state;
-    run(2, bad_endings);
-}
-
-/* One request for collectives and messages of two communicators. */
-static int one_group(weft_comm_t *comm, weft_comm_t *copy, uint32_t rank, uint32_t n,
-                     weft_completion_queue_t *queue)
-{
-    int wrong = 0;
-    uint32_t sum[2] = {rank, rank}, out = rank, in = 99, own = rank, count = 0;
-    weft_completion_t entry;
-    weft_request_t *whole = NULL, *apart = NULL;
-    weft_call_t end = {.size = sizeof end, .request_p = &whole, .queue = queue, .context = sum};
-    weft_call_t mine = {.size = sizeof mine, .request_p = &apart};
-    NEED(weft_group_start() == WEFT_OK);
-    NEED(weft_all_reduce(&sum[0], &sum[0], 1, WEFT_UINT32, WEFT_SUM, comm, NULL) == WEFT_OK);
-    NEED(weft_all_reduce(&sum[1], &sum[1], 1, WEFT_UINT32, WEFT_MAX, copy, NULL) == WEFT_OK);
-    NEED(weft_send(&out, 1, WEFT_UINT32, (rank + 1) % n, comm, NULL) == WEFT_OK);
-    NEED(weft_recv(&in, 1, WEFT_UINT32, (rank + n - 1) % n, comm, NULL) == WEFT_OK);
-    NEED(weft_all_reduce(&own, &own, 1, WEFT_UINT32, WEFT_SUM, comm, &mine) == WEFT_OK);
-    NEED(weft_group_end_async(&end) == WEFT_OK);
-    if (queue != NULL) {
-        NEED(weft_completion_queue_wait(queue, &entry, 1, &count, 30) == WEFT_OK && count == 1);
-        NEED(entry.status == WEFT_OK && entry.context == sum && entry.request == whole);
-    }
-    weft_status_t status;
-    while ((status = weft_request_test(&whole)) == WEFT_IN_PROGRESS && rank % 2 == 0) {
-    }
-    NEED((status == WEFT_IN_PROGRESS ? weft_request_wait(&whole) : status) == WEFT_OK);
-    NEED(sum[0] == n * (n - 1) / 2 && sum[1] == n - 1 && in == (rank + n - 1) % n);
-    NEED(weft_request_wait(&apart) == WEFT_OK && own == n * (n - 1) / 2);
-    return wrong;
-}
-
-static int groups(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
-{
-    int wrong = 0;
-    weft_comm_t *copy = NULL;
-    weft_request_t *request = NULL;
-    weft_completion_queue_t *queue = NULL;
-    weft_call_t end = {.size = sizeof end, .request_p = &request};
-    (void)arg;
-    NEED(weft_comm_dup(comm, &copy) == WEFT_OK);
-    NEED(weft_completion_queue_create(&queue) == WEFT_OK);
-    for (int i = 0; i < 200 && wrong == 0; i++) {
-        wrong += one_group(comm, copy, rank, n, i % 2 == 0 ? queue : NULL);
-    }
-    NEED(weft_group_start() == WEFT_OK && weft_group_end_async(&end) == WEFT_OK);
-    NEED(weft_request_test(&request) == WEFT_OK); /* of nothing */
-    NEED(weft_completion_queue_destroy(queue) == WEFT_OK);
-    NEED(weft_comm_destroy(copy) == WEFT_OK);
-    return wrong;
-}
-
-static void a_group_has_one_request(void **state)
-{
-    (void)state;
-    run(2, groups);
-    run(3, groups);
-}
-
-/* The first failure in the order of the calls, although the other operation fails earlier. */
-static int failing_group(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
-{
-    int wrong = 0;
-    uint32_t one = 1, sum = 0;
-    weft_comm_t *a = NULL, *b = NULL;
-    weft_request_t *request = NULL;
-    weft_call_t end = {.size = sizeof end, .request_p = &request};
-    weft_call_t late = {.size = sizeof late, .timeout = 0.4};
-    (void)n;
-    (void)arg;
-    NEED(weft_comm_dup(comm, &a) == WEFT_OK && weft_comm_dup(comm, &b) == WEFT_OK);
-    if (rank == 0) {
-        NEED(weft_group_start() == WEFT_OK);
-        NEED(weft_all_reduce(&one, &sum, 1, WEFT_UINT32, WEFT_SUM, a, &late) == WEFT_OK);
-        NEED(weft_all_reduce(&one, &sum, 1, WEFT_UINT32, WEFT_SUM, b, NULL) == WEFT_OK);
-        NEED(weft_group_end_async(&end) == WEFT_OK);
-        NEED(weft_comm_abort(b) == WEFT_OK);
-        NEED(weft_request_wait(&request) == WEFT_ERR_TIMEOUT);
-        NEED(last_error_says(WEFT_ERR_TIMEOUT, "rank 1"));
-    }
-    NEED(weft_barrier(comm, NULL) == WEFT_OK);
-    NEED(weft_comm_destroy(a) == WEFT_OK && weft_comm_destroy(b) == WEFT_OK);
-    return wrong;
-}
-
-static void a_group_tells_its_first_failure(void **state)
-{
-    (void)state;
-    run(2, failing_group);
+    completions_run(2, bad_endings);
 }
 
 static int refusals(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
@@ -577,7 +369,7 @@ static int refusals(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     NEED(weft_group_end_async(&end) == WEFT_ERR_ARG);
     NEED(weft_group_start() == WEFT_OK);
     NEED(weft_group_end_async(&end) == WEFT_ERR_ARG);
-    NEED(last_error_says(WEFT_ERR_ARG, "neither request_p nor queue"));
+    NEED(ranks_error_says(WEFT_ERR_ARG, "neither request_p nor queue"));
     end.request_p = &request;
     end.timeout = 1;
     NEED(weft_group_end_async(&end) == WEFT_ERR_ARG);
@@ -603,7 +395,7 @@ static int refusals(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 static void wrong_uses_are_refused(void **state)
 {
     (void)state;
-    run_with(2, refusals, &nets[0], 1);
+    run_on_one_net(2, refusals);
 }
 
 /* A request outlives its communicator. */
@@ -625,7 +417,7 @@ static int outlive(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 static void a_request_outlives_its_communicator(void **state)
 {
     (void)state;
-    run(2, outlive);
+    completions_run(2, outlive);
 }
 
 /* The progress thread ends with the last communicator that needs it, while another rank may start
@@ -651,7 +443,7 @@ static int come_and_go(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 static void progress_threads_come_and_go(void **state)
 {
     (void)state;
-    run_with(4, come_and_go, &nets[0], 1);
+    run_on_one_net(4, come_and_go);
 }
 
 int main(void)
@@ -663,10 +455,7 @@ int main(void)
         cmocka_unit_test(the_descriptor_says_when_nobody_waits),
         cmocka_unit_test(an_operation_has_a_request_and_an_entry),
         cmocka_unit_test(a_patient_call_that_is_done_is_not_entered),
-        cmocka_unit_test(a_patient_group_that_is_done_is_not_entered),
         cmocka_unit_test(failures_aborts_and_ends_are_told_too),
-        cmocka_unit_test(a_group_has_one_request),
-        cmocka_unit_test(a_group_tells_its_first_failure),
         cmocka_unit_test(wrong_uses_are_refused),
         cmocka_unit_test(a_request_outlives_its_communicator),
         cmocka_unit_test(progress_threads_come_and_go),

@@ -162,3 +162,15 @@ int ranks_run_processes(const ranks_job_t *job, unsigned seconds, int expect_kil
     free(pids);
     return failed;
 }
+
+bool ranks_error_says(weft_status_t status, const char *words)
+{
+    weft_error_t error = {.size = sizeof error};
+    if (weft_last_error(&error) == WEFT_OK && error.status == status &&
+        strstr(error.text, words) != NULL) {
+        return true;
+    }
+    fprintf(stderr, "%s: %s; wanted %s with \"%s\"\n", weft_status_name(error.status), error.text,
+            weft_status_name(status), words);
+    return false;
+}

@@ -4,6 +4,7 @@
 #ifndef WEFT_TEST_RANKS_H
 #define WEFT_TEST_RANKS_H
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <weft/weft.h>
 
@@ -27,6 +28,9 @@ int ranks_run_threads(const ranks_job_t *job);
 /* The same with one process per rank. A rank that runs longer than `seconds` is killed and counts as
  * failed; one that `expect_killed` names may die of SIGKILL. */
 int ranks_run_processes(const ranks_job_t *job, unsigned seconds, int expect_killed);
+
+/* Whether the last error of the calling thread has this status and these words; else it prints what there is. */
+bool ranks_error_says(weft_status_t status, const char *words);
 
 /* In the work of a rank, which counts what is wrong: `rank` and `wrong` are its variables. */
 #define NEED(condition)                                                                            \

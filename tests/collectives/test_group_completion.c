@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Requests and completion queues of groups: see test_completion.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "core/os/os.h"
+#include "tests/support/completions.h"
+
+/* One request for collectives and messages of two communicators. */
+static int one_group(weft_comm_t *comm, weft_comm_t *copy, uint32_t rank, uint32_t n,
+                     weft_completion_queue_t *queue)
+{
+    int wrong = 0;
+    uint32_t sum[2] = {rank, rank}, out = rank, in = 99, own = rank, count = 0;
+    weft_completion_t entry;
+    weft_request_t *whole = NULL, *apart = NULL;
+    weft_call_t end = {.size = sizeof end, .request_p = &whole, .queue = queue, .context = sum};
+    weft_call_t mine = {.size = sizeof mine, .request_p = &apart};
+    NEED(weft_group_start() == WEFT_OK);
+    NEED(weft_all_reduce(&sum[0], &sum[0], 1, WEFT_UINT32, WEFT_SUM, comm, NULL) == WEFT_OK);
+    NEED(weft_all_reduce(&sum[1], &sum[1], 1, WEFT_UINT32, WEFT_MAX, copy, NULL) == WEFT_OK);
+    NEED(weft_send(&out, 1, WEFT_UINT32, (rank + 1) % n, comm, NULL) == WEFT_OK);
+    NEED(weft_recv(&in, 1, WEFT_UINT32, (rank + n - 1) % n, comm, NULL) == WEFT_OK);
+    NEED(weft_all_reduce(&own, &own, 1, WEFT_UINT32, WEFT_SUM, comm, &mine) == WEFT_OK);
+    NEED(weft_group_end_async(&end) == WEFT_OK);
+    if (queue != NULL) {
+        NEED(weft_completion_queue_wait(queue, &entry, 1, &count, 30) == WEFT_OK && count == 1);
+        NEED(entry.status == WEFT_OK && entry.context == sum && entry.request == whole);
+    }
+    weft_status_t status;
+    while ((status = weft_request_test(&whole)) == WEFT_IN_PROGRESS && rank % 2 == 0) {
+    }
+    NEED((status == WEFT_IN_PROGRESS ? weft_request_wait(&whole) : status) == WEFT_OK);
+    NEED(sum[0] == n * (n - 1) / 2 && sum[1] == n - 1 && in == (rank + n - 1) % n);
+    NEED(weft_request_wait(&apart) == WEFT_OK && own == n * (n - 1) / 2);
+    return wrong;
+}
+
+static int groups(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    int wrong = 0;
+    weft_comm_t *copy = NULL;
+    weft_request_t *request = NULL;
+    weft_completion_queue_t *queue = NULL;
+    weft_call_t end = {.size = sizeof end, .request_p = &request};
+    (void)arg;
+    NEED(weft_comm_dup(comm, &copy) == WEFT_OK);
+    NEED(weft_completion_queue_create(&queue) == WEFT_OK);
+    for (int i = 0; i < 200 && wrong == 0; i++) {
+        wrong += one_group(comm, copy, rank, n, i % 2 == 0 ? queue : NULL);
+    }
+    NEED(weft_group_start() == WEFT_OK && weft_group_end_async(&end) == WEFT_OK);
+    NEED(weft_request_test(&request) == WEFT_OK); /* of nothing */
+    NEED(weft_completion_queue_destroy(queue) == WEFT_OK);
+    NEED(weft_comm_destroy(copy) == WEFT_OK);
+    return wrong;
+}
+
+static void a_group_has_one_request(void **state)
+{
+    (void)state;
+    completions_run(2, groups);
+    completions_run(3, groups);
+}
+
+/* The first failure in the order of the calls, although the other operation fails earlier. */
+static int failing_group(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    int wrong = 0;
+    uint32_t one = 1, sum = 0;
+    weft_comm_t *a = NULL, *b = NULL;
+    weft_request_t *request = NULL;
+    weft_call_t end = {.size = sizeof end, .request_p = &request};
+    weft_call_t late = {.size = sizeof late, .timeout = 0.4};
+    (void)n;
+    (void)arg;
+    NEED(weft_comm_dup(comm, &a) == WEFT_OK && weft_comm_dup(comm, &b) == WEFT_OK);
+    if (rank == 0) {
+        NEED(weft_group_start() == WEFT_OK);
+        NEED(weft_all_reduce(&one, &sum, 1, WEFT_UINT32, WEFT_SUM, a, &late) == WEFT_OK);
+        NEED(weft_all_reduce(&one, &sum, 1, WEFT_UINT32, WEFT_SUM, b, NULL) == WEFT_OK);
+        NEED(weft_group_end_async(&end) == WEFT_OK);
+        NEED(weft_comm_abort(b) == WEFT_OK);
+        NEED(weft_request_wait(&request) == WEFT_ERR_TIMEOUT);
+        NEED(ranks_error_says(WEFT_ERR_TIMEOUT, "rank 1"));
+    }
+    NEED(weft_barrier(comm, NULL) == WEFT_OK);
+    NEED(weft_comm_destroy(a) == WEFT_OK && weft_comm_destroy(b) == WEFT_OK);
+    return wrong;
+}
+
+static void a_group_tells_its_first_failure(void **state)
+{
+    (void)state;
+    completions_run(2, failing_group);
+}
+
+/* A patient group that is done when its end returns has neither request nor entry, be it of one communicator
+ * or of two; rank 1 keeps rank 0 waiting for longer than that, every other time. */
+static int one_patient_group(weft_comm_t *comm, weft_comm_t *other, uint32_t rank,
+                             uint32_t message[2], const weft_call_t *end)
+{
+    int wrong = 0;
+    uint32_t *value = end->context, peer = 1 - rank;
+    NEED(weft_group_start() == WEFT_OK);
+    NEED(weft_all_reduce(value, value, 1, WEFT_UINT32, WEFT_SUM, other, NULL) == WEFT_OK);
+    NEED(weft_send(&message[0], 1, WEFT_UINT32, peer, comm, NULL) == WEFT_OK);
+    NEED(weft_recv(&message[1], 1, WEFT_UINT32, peer, comm, NULL) == WEFT_OK);
+    NEED(weft_group_end_async(end) == WEFT_OK);
+    NEED(*end->request_p != NULL || (*value == 2 && message[1] == rank));
+    return wrong;
+}
+
+static int group_patience(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    enum { SOME = 20 };
+    int wrong = 0;
+    uint32_t values[SOME], entered = 0;
+    weft_comm_t *copy = NULL;
+    weft_completion_queue_t *queue = NULL;
+    (void)arg;
+    NEED(weft_comm_dup(comm, &copy) == WEFT_OK);
+    NEED(weft_completion_queue_create(&queue) == WEFT_OK);
+    for (int i = 0; i < SOME && wrong == 0; i++) {
+        weft_request_t *request = (weft_request_t *)&wrong;
+        weft_call_t end = {.size = sizeof end,
+                           .queue = queue,
+                           .context = &values[i],
+                           .request_p = &request,
+                           .patience = rank == 0 && i % 2 == 0 ? 0.001 : 30};
+        uint32_t message[2] = {1 - rank, 9};
+        values[i] = 1;
+        if (rank == 1 && i % 2 == 0) {
+            weft_os_sleep_ns(20 * WEFT_NS_PER_MS);
+        }
+        wrong += one_patient_group(comm, i % 4 < 2 ? comm : copy, rank, message, &end);
+        NEED(rank == 1 || i % 2 == 0 || request == NULL);
+        entered += request != NULL;
+        NEED(request == NULL || weft_request_wait(&request) == WEFT_OK);
+    }
+    NEED(rank == 1 ? entered == 0 : entered > 0);
+    wrong += completions_read(queue, entered, rank, n);
+    NEED(weft_completion_queue_destroy(queue) == WEFT_OK);
+    NEED(weft_comm_destroy(copy) == WEFT_OK);
+    return wrong;
+}
+
+/* The end of a patient group that fails has its own status, and leaves nothing behind. */
+static int group_patience_fails(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    int wrong = 0;
+    uint32_t value = 1, count = 0;
+    weft_comm_t *copy = NULL;
+    weft_completion_t entry;
+    weft_completion_queue_t *queue = NULL;
+    weft_request_t *request = (weft_request_t *)&wrong;
+    weft_call_t late = {.size = sizeof late, .timeout = 0.2};
+    (void)n;
+    (void)arg;
+    NEED(weft_comm_dup(comm, &copy) == WEFT_OK);
+    NEED(weft_completion_queue_create(&queue) == WEFT_OK);
+    weft_call_t end = {.size = sizeof end, .queue = queue, .request_p = &request, .patience = 30};
+    if (rank == 0) {
+        NEED(weft_group_start() == WEFT_OK);
+        NEED(weft_all_reduce(&value, &value, 1, WEFT_UINT32, WEFT_SUM, copy, &late) == WEFT_OK);
+        NEED(weft_group_end_async(&end) == WEFT_ERR_TIMEOUT && request == NULL);
+        NEED(ranks_error_says(WEFT_ERR_TIMEOUT, "rank 1"));
+        NEED(weft_completion_queue_poll(queue, &entry, 1, &count) == WEFT_OK && count == 0);
+    }
+    NEED(weft_barrier(comm, NULL) == WEFT_OK);
+    NEED(weft_completion_queue_destroy(queue) == WEFT_OK);
+    NEED(weft_comm_destroy(copy) == WEFT_OK);
+    return wrong;
+}
+
+static void a_patient_group_that_is_done_is_not_entered(void **state)
+{
+    (void)state;
+    completions_run(2, group_patience);
+    completions_run(2, group_patience_fails);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_group_has_one_request),
+        cmocka_unit_test(a_group_tells_its_first_failure),
+        cmocka_unit_test(a_patient_group_that_is_done_is_not_entered),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

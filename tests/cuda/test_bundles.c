@@ -4,145 +4,16 @@
  * the host does for it, and how the two meet in the same queues. */
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdio.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "core/os/os.h"
-#include "tests/cuda/fake_cuda.h"
-#include "tests/support/ranks.h"
+#include "tests/cuda/messages.h"
 #include "tests/support/streams.h"
 
-enum { COUNT = STREAMS_COUNT, ROOM = 1 << 14 };
-
-/* What a rank works with: a stream, and a row of elements on the device for each rank. */
-typedef struct desk {
-    weft_comm_t *comm;
-    uint32_t rank, n;
-    cudaStream_t stream;
-    weft_call_t call;
-    int32_t *in, *out;
-} desk_t;
-
-typedef int (*desk_work_t)(desk_t *desk);
-
-static int at_desk(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
-{
-    desk_t desk = {.comm = comm, .rank = rank, .n = n};
-    int wrong = 0;
-    NEED(cudaStreamCreateWithFlags(&desk.stream, cudaStreamNonBlocking) == cudaSuccess);
-    desk.call = (weft_call_t){.size = sizeof desk.call, .stream = (void *const *)&desk.stream};
-    NEED(weft_mem_alloc_device(comm, ROOM * sizeof(int32_t), (void **)&desk.in) == WEFT_OK);
-    NEED(weft_mem_alloc_device(comm, ROOM * sizeof(int32_t), (void **)&desk.out) == WEFT_OK);
-    if (wrong == 0) {
-        wrong += (*(const desk_work_t *)arg)(&desk);
-    }
-    NEED(cudaStreamSynchronize(desk.stream) == cudaSuccess);
-    NEED(cudaStreamDestroy(desk.stream) == cudaSuccess);
-    return wrong;
-}
-
-/* TSan does not know that two mappings of a FIFO's heads are one: see test_calls.c. */
-#ifdef WEFT_TSAN
-#define SHARE "no"
-#else
-#define SHARE "yes"
-#endif
-
-enum { SETTINGS = 6 };
-static const char *const settings[][SETTINGS] = {
-    {"core.kernel=kernel-cuda", "kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE, "core.net=net-shm",
-     "exec.op_timeout=20s", "kernel-cuda.share=" SHARE, "exec.slot_bytes=256K"},
-    {"core.kernel=kernel-cuda", "kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE, "core.net=net-shm",
-     "exec.op_timeout=20s", "kernel-cuda.share=" SHARE, "exec.slot_bytes=1K"},
-    {"core.kernel=kernel-cuda", "kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE, "core.net=net-shm",
-     "exec.op_timeout=20s", "kernel-cuda.share=" SHARE, "plan.channels=1"},
-    {"core.kernel=kernel-cuda", "kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE, "core.net=net-socket",
-     "exec.op_timeout=20s", "exec.slots=4", "exec.slot_bytes=1K"},
-};
-enum { PLAIN, SMALL_SLOTS, ONE_LANE, SOCKET };
-
-static ranks_job_t job_of(uint32_t n, int how, desk_work_t *work)
-{
-    return (ranks_job_t){.nranks = n,
-                         .settings = settings[how],
-                         .settings_count = SETTINGS,
-                         .work = at_desk,
-                         .arg = work};
-}
-
-static void run(uint32_t n, int how, desk_work_t work)
-{
-    ranks_job_t job = job_of(n, how, &work);
-    assert_int_equal(ranks_run_threads(&job), 0);
-}
-
-static int32_t element(uint32_t from, uint32_t to, uint32_t i)
-{
-    return (int32_t)(from * 1000003 + to * 1009 + i * 7 + 1);
-}
-
-/* Elements that tell who sends them to whom, `count` for each rank. */
-static bool put(const desk_t *desk, uint32_t count)
-{
-    static _Thread_local int32_t row[ROOM];
-    for (uint32_t i = 0; i < desk->n * count; i++) {
-        row[i] = element(desk->rank, i / count, i % count);
-    }
-    return weft_mem_copy(desk->comm, desk->in, row, desk->n * count * sizeof *row) == WEFT_OK &&
-           cudaMemsetAsync(desk->out, 0, ROOM * sizeof *row, desk->stream) == cudaSuccess;
-}
-
-/* Whether the row of the device has what `from` sent. */
-static bool has(const desk_t *desk, const int32_t *at, uint32_t from, uint32_t count)
-{
-    static _Thread_local int32_t row[ROOM];
-    bool same = weft_mem_copy(desk->comm, row, at, count * sizeof *row) == WEFT_OK;
-    for (uint32_t i = 0; i < count && same; i++) {
-        same = row[i] == element(from, desk->rank, i);
-    }
-    return same;
-}
-
-static bool settle(const desk_t *desk)
-{
-    return cudaStreamSynchronize(desk->stream) == cudaSuccess;
-}
-
-static weft_status_t send(const desk_t *desk, uint32_t to, uint32_t count)
-{
-    return weft_send(desk->in + to * count, count, WEFT_INT32, to, desk->comm, &desk->call);
-}
-
-static weft_status_t receive(const desk_t *desk, uint32_t from, uint32_t count)
-{
-    return weft_recv(desk->out + from * count, count, WEFT_INT32, from, desk->comm, &desk->call);
-}
-
-/* All ranks send to all, also to themselves, in a group. */
-static int exchange(const desk_t *desk, uint32_t count)
-{
-    uint32_t rank = desk->rank;
-    int wrong = 0;
-    NEED(weft_group_start() == WEFT_OK);
-    for (uint32_t r = 0; r < desk->n; r++) {
-        NEED(send(desk, r, count) == WEFT_OK && receive(desk, r, count) == WEFT_OK);
-    }
-    NEED(weft_group_end() == WEFT_OK);
-    return wrong;
-}
-
-static int check(const desk_t *desk, uint32_t count)
-{
-    uint32_t rank = desk->rank;
-    int wrong = 0;
-    for (uint32_t r = 0; r < desk->n; r++) {
-        NEED(has(desk, desk->out + r * count, r, count));
-    }
-    return wrong;
-}
+enum { COUNT = STREAMS_COUNT };
 
 /* What a device does ------------------------------------------------------------------------------- */
 
@@ -154,11 +25,11 @@ static int exchange_all(desk_t *desk)
     int wrong = 0;
     const uint32_t waits = atomic_load(&fake_cuda.host_waits);
     for (uint32_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        NEED(put(desk, counts[i]) && settle(desk));
+        NEED(messages_put(desk, counts[i]) && desk_settle(desk));
         NEED(weft_barrier(desk->comm, NULL) == WEFT_OK);
-        wrong += exchange(desk, counts[i]);
-        NEED(settle(desk));
-        wrong += check(desk, counts[i]);
+        wrong += messages_exchange(desk, counts[i]);
+        NEED(desk_settle(desk));
+        wrong += messages_check(desk, counts[i]);
     }
     NEED(atomic_load(&fake_cuda.host_waits) == waits);
     return wrong;
@@ -167,55 +38,55 @@ static int exchange_all(desk_t *desk)
 static void a_group_of_messages_is_done_by_the_device(void **state)
 {
     (void)state;
-    run(2, PLAIN, exchange_all);
-    run(3, PLAIN, exchange_all);
-    run(8, PLAIN, exchange_all);
+    messages_run(2, PLAIN, exchange_all);
+    messages_run(3, PLAIN, exchange_all);
+    messages_run(8, PLAIN, exchange_all);
 }
 
 static void messages_longer_than_all_slots_pass_in_both_directions(void **state)
 {
     (void)state;
-    run(3, SMALL_SLOTS, exchange_all);
+    messages_run(3, SMALL_SLOTS, exchange_all);
 }
 
 static void one_lane_takes_messages_of_many_peers(void **state)
 {
     (void)state;
-    run(4, ONE_LANE, exchange_all);
+    messages_run(4, ONE_LANE, exchange_all);
 }
 
 static void messages_pass_over_a_network(void **state)
 {
     (void)state;
-    run(3, SOCKET, exchange_all);
+    messages_run(3, SOCKET, exchange_all);
 }
 
 static int count_launches(desk_t *desk)
 {
     uint32_t rank = desk->rank;
     int wrong = 0;
-    NEED(put(desk, COUNT) && settle(desk));
+    NEED(messages_put(desk, COUNT) && desk_settle(desk));
     streams_meet();
     const uint32_t before = atomic_load(&fake_cuda.launches);
     streams_meet();
-    wrong += exchange(desk, COUNT);
-    NEED(settle(desk));
+    wrong += messages_exchange(desk, COUNT);
+    NEED(desk_settle(desk));
     streams_meet();
     NEED(atomic_load(&fake_cuda.launches) - before == 2); /* one a rank */
-    return wrong + check(desk, COUNT);
+    return wrong + messages_check(desk, COUNT);
 }
 
 static void a_group_of_messages_is_one_launch(void **state)
 {
     (void)state;
-    run(2, PLAIN, count_launches);
+    messages_run(2, PLAIN, count_launches);
 }
 
 /* First calls where streams share a hardware queue, and all that may wait for kernels does. */
 static void first_messages_are_launched_where_streams_share_a_queue(void **state)
 {
-    desk_work_t work = exchange_all;
-    ranks_job_t job = job_of(2, PLAIN, &work);
+    desk_job_t at_desk = {.work = exchange_all};
+    ranks_job_t job = messages_job(2, PLAIN, &at_desk);
     const fake_strict_t strict = fake_cuda.strict;
     (void)state;
     fake_cuda.strict.connections = 1;
@@ -231,12 +102,13 @@ static int hand_on(desk_t *desk)
     uint32_t rank = desk->rank, last = desk->n - 1;
     int wrong = 0;
     const uint32_t waits = atomic_load(&fake_cuda.host_waits);
-    NEED(put(desk, COUNT) && settle(desk));
+    NEED(messages_put(desk, COUNT) && desk_settle(desk));
     for (int i = 0; i < 5; i++) {
-        NEED(rank == 0 || receive(desk, rank - 1, COUNT) == WEFT_OK);
-        NEED(rank == last || send(desk, rank + 1, COUNT) == WEFT_OK);
+        NEED(rank == 0 || messages_receive(desk, rank - 1, COUNT) == WEFT_OK);
+        NEED(rank == last || messages_send(desk, rank + 1, COUNT) == WEFT_OK);
     }
-    NEED(settle(desk) && (rank == 0 || has(desk, desk->out + (rank - 1) * COUNT, rank - 1, COUNT)));
+    NEED(desk_settle(desk) &&
+         (rank == 0 || messages_has(desk, desk->out + (rank - 1) * COUNT, rank - 1, COUNT)));
     NEED(atomic_load(&fake_cuda.host_waits) == waits);
     return wrong;
 }
@@ -244,7 +116,7 @@ static int hand_on(desk_t *desk)
 static void single_messages_are_launches_too(void **state)
 {
     (void)state;
-    run(3, PLAIN, hand_on);
+    messages_run(3, PLAIN, hand_on);
 }
 
 /* Several messages of each direction, of several types, at odd addresses. */
@@ -257,19 +129,19 @@ static int send_several(desk_t *desk)
         bytes[i] = (uint8_t)(i * 31 + rank * 7 + i / 256);
     }
     NEED(weft_mem_copy(desk->comm, desk->in, bytes, sizeof bytes) == WEFT_OK);
-    NEED(cudaMemsetAsync(desk->out, 0, sizeof bytes, desk->stream) == cudaSuccess);
+    NEED(cudaMemsetAsync(desk->out, 0, sizeof bytes, desk->stream[0]) == cudaSuccess);
     const uint8_t *in = (const uint8_t *)desk->in;
     uint8_t *out = (uint8_t *)desk->out;
     NEED(weft_group_start() == WEFT_OK);
-    NEED(weft_recv(out + 1, 1500, WEFT_UINT8, from, desk->comm, &desk->call) == WEFT_OK);
-    NEED(weft_send(in + 1, 1500, WEFT_UINT8, to, desk->comm, &desk->call) == WEFT_OK);
-    NEED(weft_send(in + 1504, 7, WEFT_FP64, to, desk->comm, &desk->call) == WEFT_OK);
-    NEED(weft_send(in + 1562, 1, WEFT_FP16, to, desk->comm, &desk->call) == WEFT_OK);
-    NEED(weft_recv(out + 1504, 7, WEFT_FP64, from, desk->comm, &desk->call) == WEFT_OK);
-    NEED(weft_recv(out + 1562, 1, WEFT_FP16, from, desk->comm, &desk->call) == WEFT_OK);
-    NEED(weft_send(in + 2000, 500, WEFT_INT32, to, desk->comm, &desk->call) == WEFT_OK);
-    NEED(weft_recv(out + 2000, 500, WEFT_INT32, from, desk->comm, &desk->call) == WEFT_OK);
-    NEED(weft_group_end() == WEFT_OK && settle(desk));
+    NEED(weft_recv(out + 1, 1500, WEFT_UINT8, from, desk->comm, &desk->call[0]) == WEFT_OK);
+    NEED(weft_send(in + 1, 1500, WEFT_UINT8, to, desk->comm, &desk->call[0]) == WEFT_OK);
+    NEED(weft_send(in + 1504, 7, WEFT_FP64, to, desk->comm, &desk->call[0]) == WEFT_OK);
+    NEED(weft_send(in + 1562, 1, WEFT_FP16, to, desk->comm, &desk->call[0]) == WEFT_OK);
+    NEED(weft_recv(out + 1504, 7, WEFT_FP64, from, desk->comm, &desk->call[0]) == WEFT_OK);
+    NEED(weft_recv(out + 1562, 1, WEFT_FP16, from, desk->comm, &desk->call[0]) == WEFT_OK);
+    NEED(weft_send(in + 2000, 500, WEFT_INT32, to, desk->comm, &desk->call[0]) == WEFT_OK);
+    NEED(weft_recv(out + 2000, 500, WEFT_INT32, from, desk->comm, &desk->call[0]) == WEFT_OK);
+    NEED(weft_group_end() == WEFT_OK && desk_settle(desk));
     NEED(weft_mem_copy(desk->comm, got, out, sizeof got) == WEFT_OK);
     for (uint32_t i = 0; i < sizeof bytes; i++) {
         bytes[i] = (uint8_t)(i * 31 + from * 7 + i / 256);
@@ -302,10 +174,10 @@ static int send_several_by_host(desk_t *desk)
 static void messages_of_one_peer_keep_their_order(void **state)
 {
     (void)state;
-    run(3, PLAIN, send_several_by_device);
-    run(2, SMALL_SLOTS, send_several_by_device);
+    messages_run(3, PLAIN, send_several_by_device);
+    messages_run(2, SMALL_SLOTS, send_several_by_device);
     /* They would have to progress together with those of the other direction, in one lane. */
-    run(3, ONE_LANE, send_several_by_host);
+    messages_run(3, ONE_LANE, send_several_by_host);
 }
 
 static int between_sums(desk_t *desk)
@@ -315,19 +187,19 @@ static int between_sums(desk_t *desk)
     int wrong = 0;
     for (int i = 0; i < 5; i++) {
         streams_fill(in, rank, i);
-        NEED(cudaMemcpyAsync(desk->in, in, sizeof in, cudaMemcpyHostToDevice, desk->stream) ==
+        NEED(cudaMemcpyAsync(desk->in, in, sizeof in, cudaMemcpyHostToDevice, desk->stream[0]) ==
              cudaSuccess);
         NEED(weft_all_reduce(desk->in, desk->in, COUNT, WEFT_INT32, WEFT_SUM, desk->comm,
-                             &desk->call) == WEFT_OK);
+                             &desk->call[0]) == WEFT_OK);
         NEED(weft_group_start() == WEFT_OK);
-        NEED(weft_send(desk->in, COUNT, WEFT_INT32, peer, desk->comm, &desk->call) == WEFT_OK);
-        NEED(weft_recv(desk->out, COUNT, WEFT_INT32, peer, desk->comm, &desk->call) == WEFT_OK);
+        NEED(weft_send(desk->in, COUNT, WEFT_INT32, peer, desk->comm, &desk->call[0]) == WEFT_OK);
+        NEED(weft_recv(desk->out, COUNT, WEFT_INT32, peer, desk->comm, &desk->call[0]) == WEFT_OK);
         NEED(weft_group_end() == WEFT_OK);
         NEED(weft_all_reduce(desk->out, desk->out, COUNT, WEFT_INT32, WEFT_MAX, desk->comm,
-                             &desk->call) == WEFT_OK);
-        NEED(cudaMemcpyAsync(out, desk->out, sizeof out, cudaMemcpyDeviceToHost, desk->stream) ==
+                             &desk->call[0]) == WEFT_OK);
+        NEED(cudaMemcpyAsync(out, desk->out, sizeof out, cudaMemcpyDeviceToHost, desk->stream[0]) ==
              cudaSuccess);
-        NEED(settle(desk) && streams_is_sum(out, 2, i));
+        NEED(desk_settle(desk) && streams_is_sum(out, 2, i));
     }
     return wrong;
 }
@@ -335,7 +207,7 @@ static int between_sums(desk_t *desk)
 static void messages_have_their_place_among_collectives(void **state)
 {
     (void)state;
-    run(2, PLAIN, between_sums);
+    messages_run(2, PLAIN, between_sums);
 }
 
 static int replay(desk_t *desk)
@@ -345,28 +217,28 @@ static int replay(desk_t *desk)
     cudaGraphExec_t exec = NULL;
     int wrong = 0;
     const uint32_t waits = atomic_load(&fake_cuda.host_waits);
-    NEED(cudaStreamBeginCapture(desk->stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess);
-    wrong += exchange(desk, COUNT);
+    NEED(cudaStreamBeginCapture(desk->stream[0], cudaStreamCaptureModeThreadLocal) == cudaSuccess);
+    wrong += messages_exchange(desk, COUNT);
     NEED(cudaMemcpyAsync(desk->in, desk->out, desk->n * COUNT * sizeof(int32_t),
-                         cudaMemcpyDeviceToDevice, desk->stream) == cudaSuccess);
-    wrong += exchange(desk, COUNT);
-    NEED(cudaStreamEndCapture(desk->stream, &graph) == cudaSuccess);
+                         cudaMemcpyDeviceToDevice, desk->stream[0]) == cudaSuccess);
+    wrong += messages_exchange(desk, COUNT);
+    NEED(cudaStreamEndCapture(desk->stream[0], &graph) == cudaSuccess);
     NEED(cudaGraphInstantiate(&exec, graph, 0) == cudaSuccess);
     for (int i = 0; i < 8; i++) {
-        int32_t row[ROOM];
-        NEED(put(desk, COUNT) && settle(desk));
-        NEED(cudaGraphLaunch(exec, desk->stream) == cudaSuccess && settle(desk));
+        int32_t row[MESSAGES_ROOM];
+        NEED(messages_put(desk, COUNT) && desk_settle(desk));
+        NEED(cudaGraphLaunch(exec, desk->stream[0]) == cudaSuccess && desk_settle(desk));
         /* There and back. */
         NEED(weft_mem_copy(desk->comm, row, desk->out, sizeof row) == WEFT_OK);
         for (uint32_t k = 0; k < desk->n * COUNT; k++) {
-            NEED(row[k] == element(rank, k / COUNT, k % COUNT));
+            NEED(row[k] == messages_element(rank, k / COUNT, k % COUNT));
         }
     }
     NEED(weft_barrier(desk->comm, NULL) == WEFT_OK);
-    NEED(put(desk, COUNT) && settle(desk));
-    wrong += exchange(desk, COUNT);
-    NEED(settle(desk));
-    wrong += check(desk, COUNT);
+    NEED(messages_put(desk, COUNT) && desk_settle(desk));
+    wrong += messages_exchange(desk, COUNT);
+    NEED(desk_settle(desk));
+    wrong += messages_check(desk, COUNT);
     NEED(atomic_load(&fake_cuda.host_waits) == waits);
     NEED(cudaGraphExecDestroy(exec) == cudaSuccess && cudaGraphDestroy(graph) == cudaSuccess);
     return wrong;
@@ -375,8 +247,8 @@ static int replay(desk_t *desk)
 static void a_graph_of_messages_is_replayed(void **state)
 {
     (void)state;
-    run(2, PLAIN, replay);
-    run(3, SMALL_SLOTS, replay);
+    messages_run(2, PLAIN, replay);
+    messages_run(3, SMALL_SLOTS, replay);
 }
 
 /* Where hosts and devices meet --------------------------------------------------------------------- */
@@ -386,9 +258,9 @@ static void a_graph_of_messages_is_replayed(void **state)
 static int take_turns(desk_t *desk)
 {
     uint32_t rank = desk->rank, peer = 1 - rank;
-    weft_call_t stream = desk->call;
+    weft_call_t stream = desk->call[0];
     int wrong = 0;
-    NEED(put(desk, COUNT) && settle(desk));
+    NEED(messages_put(desk, COUNT) && desk_settle(desk));
     for (uint32_t i = 0; i < 12; i++) {
         weft_request_t *request = NULL;
         weft_call_t async = {.size = sizeof async, .request_p = &request};
@@ -402,18 +274,18 @@ static int take_turns(desk_t *desk)
                            call) == WEFT_OK);
         }
         NEED(request == NULL || weft_request_wait(&request) == WEFT_OK);
-        NEED(settle(desk));
+        NEED(desk_settle(desk));
     }
-    NEED(has(desk, desk->out, peer, COUNT));
+    NEED(messages_has(desk, desk->out, peer, COUNT));
     return wrong;
 }
 
 static void hosts_and_devices_meet_in_one_queue(void **state)
 {
     (void)state;
-    run(2, PLAIN, take_turns);
-    run(2, SMALL_SLOTS, take_turns);
-    run(2, SOCKET, take_turns);
+    messages_run(2, PLAIN, take_turns);
+    messages_run(2, SMALL_SLOTS, take_turns);
+    messages_run(2, SOCKET, take_turns);
 }
 
 /* The host's messages are called while the device has others under way. */
@@ -424,25 +296,26 @@ static int queue_up(desk_t *desk)
     const weft_call_t async[2] = {{.size = sizeof async[0], .request_p = &request[0]},
                                   {.size = sizeof async[0], .request_p = &request[1]}};
     int wrong = 0;
-    NEED(put(desk, COUNT) && settle(desk));
+    NEED(messages_put(desk, COUNT) && desk_settle(desk));
     for (uint32_t i = 0; i < 2; i++) {
-        NEED((rank == 0 ? send(desk, 1, COUNT) : receive(desk, 0, COUNT)) == WEFT_OK);
+        NEED((rank == 0 ? messages_send(desk, 1, COUNT) : messages_receive(desk, 0, COUNT)) ==
+             WEFT_OK);
         NEED((rank == 0 ? weft_send(desk->in + COUNT, COUNT, WEFT_INT32, 1, desk->comm, &async[i])
-                        : weft_recv(desk->out + ROOM / 2, COUNT, WEFT_INT32, 0, desk->comm,
+                        : weft_recv(desk->out + MESSAGES_ROOM / 2, COUNT, WEFT_INT32, 0, desk->comm,
                                     &async[i])) == WEFT_OK);
     }
-    NEED((rank == 0 ? send(desk, 1, COUNT) : receive(desk, 0, COUNT)) == WEFT_OK);
+    NEED((rank == 0 ? messages_send(desk, 1, COUNT) : messages_receive(desk, 0, COUNT)) == WEFT_OK);
     NEED(weft_request_wait(&request[0]) == WEFT_OK && weft_request_wait(&request[1]) == WEFT_OK);
-    NEED(settle(desk));
-    NEED(rank == 0 ||
-         (has(desk, desk->out, 0, COUNT) && has(desk, desk->out + ROOM / 2, 0, COUNT)));
+    NEED(desk_settle(desk));
+    NEED(rank == 0 || (messages_has(desk, desk->out, 0, COUNT) &&
+                       messages_has(desk, desk->out + MESSAGES_ROOM / 2, 0, COUNT)));
     return wrong;
 }
 
 static void messages_of_the_host_wait_for_those_of_the_device(void **state)
 {
     (void)state;
-    run(2, PLAIN, queue_up);
+    messages_run(2, PLAIN, queue_up);
 }
 
 /* Ranks of odd number have no device. */
@@ -450,9 +323,7 @@ static int exchange_with_hosts(weft_comm_t *comm, uint32_t rank, uint32_t n, voi
 {
     int wrong = 0;
     if (rank % 2 == 0) {
-        desk_work_t work = exchange_all;
-        (void)arg;
-        return at_desk(comm, rank, n, &work);
+        return desk_run(comm, rank, n, arg);
     }
     static const uint32_t counts[] = {COUNT, 0, 1, 9, COUNT, 2040};
     for (uint32_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
@@ -460,7 +331,7 @@ static int exchange_with_hosts(weft_comm_t *comm, uint32_t rank, uint32_t n, voi
         int32_t *send_at = calloc(n * count + 1, sizeof *send_at);
         int32_t *recv_at = calloc(n * count + 1, sizeof *recv_at);
         for (uint32_t k = 0; k < n * count; k++) {
-            send_at[k] = element(rank, k / count, k % count);
+            send_at[k] = messages_element(rank, k / count, k % count);
         }
         NEED(weft_barrier(comm, NULL) == WEFT_OK);
         NEED(weft_group_start() == WEFT_OK);
@@ -470,7 +341,7 @@ static int exchange_with_hosts(weft_comm_t *comm, uint32_t rank, uint32_t n, voi
         }
         NEED(weft_group_end() == WEFT_OK);
         for (uint32_t k = 0; k < n * count; k++) {
-            NEED(recv_at[k] == element(k / count, rank, k % count));
+            NEED(recv_at[k] == messages_element(k / count, rank, k % count));
         }
         free(send_at);
         free(recv_at);
@@ -481,11 +352,10 @@ static int exchange_with_hosts(weft_comm_t *comm, uint32_t rank, uint32_t n, voi
 static void a_rank_without_a_device_takes_part(void **state)
 {
     static const char *const odd[] = {"core.kernel=kernel-cpu", NULL};
-    ranks_job_t job = {.nranks = 4,
-                       .settings = settings[SMALL_SLOTS],
-                       .settings_count = SETTINGS,
-                       .odd = odd,
-                       .work = exchange_with_hosts};
+    desk_job_t at_desk = {.work = exchange_all};
+    ranks_job_t job = messages_job(4, SMALL_SLOTS, &at_desk);
+    job.odd = odd;
+    job.work = exchange_with_hosts;
     (void)state;
     assert_int_equal(ranks_run_threads(&job), 0);
 }
@@ -496,13 +366,14 @@ static int mix_with_collectives(desk_t *desk)
     uint32_t rank = desk->rank, peer = 1 - rank;
     int wrong = 0;
     const uint32_t waits = atomic_load(&fake_cuda.host_waits);
-    NEED(put(desk, COUNT) && settle(desk));
+    NEED(messages_put(desk, COUNT) && desk_settle(desk));
     NEED(weft_group_start() == WEFT_OK);
-    NEED(rank == 0 || weft_barrier(desk->comm, &desk->call) == WEFT_OK);
-    NEED(send(desk, peer, COUNT) == WEFT_OK && receive(desk, peer, COUNT) == WEFT_OK);
-    NEED(rank == 1 || weft_barrier(desk->comm, &desk->call) == WEFT_OK);
-    NEED(weft_group_end() == WEFT_OK && settle(desk));
-    NEED(has(desk, desk->out + peer * COUNT, peer, COUNT));
+    NEED(rank == 0 || weft_barrier(desk->comm, &desk->call[0]) == WEFT_OK);
+    NEED(messages_send(desk, peer, COUNT) == WEFT_OK &&
+         messages_receive(desk, peer, COUNT) == WEFT_OK);
+    NEED(rank == 1 || weft_barrier(desk->comm, &desk->call[0]) == WEFT_OK);
+    NEED(weft_group_end() == WEFT_OK && desk_settle(desk));
+    NEED(messages_has(desk, desk->out + peer * COUNT, peer, COUNT));
     NEED(atomic_load(&fake_cuda.host_waits) > waits);
     return wrong;
 }
@@ -510,76 +381,7 @@ static int mix_with_collectives(desk_t *desk)
 static void messages_and_collectives_of_a_group_are_the_hosts(void **state)
 {
     (void)state;
-    run(2, SMALL_SLOTS, mix_with_collectives);
-}
-
-/* Failures ----------------------------------------------------------------------------------------- */
-
-static int disagree(desk_t *desk)
-{
-    uint32_t rank = desk->rank, peer = 1 - rank;
-    int wrong = 0;
-    NEED(put(desk, COUNT) && settle(desk));
-    wrong += exchange(desk, COUNT);
-    NEED(settle(desk));
-    streams_meet();
-    NEED((rank == 0 ? send(desk, peer, COUNT) : receive(desk, peer, COUNT / 2)) == WEFT_OK);
-    NEED(streams_failed(desk->comm, WEFT_ERR_MISMATCH,
-                        "message 2 from rank 0 (there) to rank 1 (here) differs: count 150 here, "
-                        "300 there"));
-    NEED(settle(desk) && send(desk, peer, COUNT) == WEFT_ERR_MISMATCH);
-    return wrong;
-}
-
-static void messages_of_unlike_lengths_are_named(void **state)
-{
-    (void)state;
-    run(2, PLAIN, disagree);
-}
-
-static int wait_in_vain(desk_t *desk)
-{
-    uint32_t rank = desk->rank, peer = 1 - rank;
-    int wrong = 0;
-    NEED(put(desk, COUNT) && settle(desk));
-    wrong += exchange(desk, COUNT);
-    NEED(settle(desk));
-    streams_meet();
-    desk->call.timeout = 0.3;
-    NEED(rank == 1 || receive(desk, peer, COUNT) == WEFT_OK);
-    NEED(streams_failed(desk->comm, WEFT_ERR_TIMEOUT,
-                        "receive of 300 int32 from rank 1 (message 2) not done after"));
-    NEED(settle(desk));
-    return wrong;
-}
-
-static void a_deadline_names_the_message(void **state)
-{
-    (void)state;
-    run(2, PLAIN, wait_in_vain);
-}
-
-static int leave(desk_t *desk)
-{
-    uint32_t rank = desk->rank, peer = 1 - rank;
-    int wrong = 0;
-    NEED(put(desk, COUNT) && settle(desk));
-    wrong += exchange(desk, COUNT);
-    NEED(settle(desk));
-    streams_meet();
-    if (rank == 0) {
-        NEED(receive(desk, peer, COUNT) == WEFT_OK);
-        NEED(streams_failed(desk->comm, WEFT_ERR_PEER_LEFT,
-                            "rank 1 left the communicator; rank 0 waits for it for data"));
-        NEED(settle(desk));
-    }
-    return wrong;
-}
-
-static void a_peer_that_left_ends_a_launch(void **state)
-{
-    (void)state;
-    run(2, PLAIN, leave);
+    messages_run(2, SMALL_SLOTS, mix_with_collectives);
 }
 
 int main(void)
@@ -600,9 +402,6 @@ int main(void)
         cmocka_unit_test(messages_of_the_host_wait_for_those_of_the_device),
         cmocka_unit_test(a_rank_without_a_device_takes_part),
         cmocka_unit_test(messages_and_collectives_of_a_group_are_the_hosts),
-        cmocka_unit_test(messages_of_unlike_lengths_are_named),
-        cmocka_unit_test(a_deadline_names_the_message),
-        cmocka_unit_test(a_peer_that_left_ends_a_launch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

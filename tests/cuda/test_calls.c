@@ -11,71 +11,29 @@
 #include <cmocka.h>
 
 #include "core/os/os.h"
-#include "tests/cuda/fake_cuda.h"
-#include "tests/support/ranks.h"
+#include "tests/cuda/desk.h"
 #include "tests/support/streams.h"
 
 enum { COUNT = STREAMS_COUNT, BYTES = COUNT * 4 };
 
-/* What a rank works with. */
-typedef struct desk {
-    weft_comm_t *comm;
-    uint32_t rank, n;
-    cudaStream_t stream[2];
-    int32_t *in, *out; /* of the device */
-    weft_call_t call[2];
-} desk_t;
-
-typedef int (*desk_work_t)(desk_t *desk);
-
-static int desk_open(desk_t *desk)
-{
-    uint32_t rank = desk->rank;
-    int wrong = 0;
-    for (int i = 0; i < 2; i++) {
-        NEED(cudaStreamCreateWithFlags(&desk->stream[i], cudaStreamNonBlocking) == cudaSuccess);
-        desk->call[i] =
-            (weft_call_t){.size = sizeof desk->call[i], .stream = (void *const *)&desk->stream[i]};
-    }
-    NEED(weft_mem_alloc_device(desk->comm, BYTES, (void **)&desk->in) == WEFT_OK);
-    NEED(weft_mem_alloc_device(desk->comm, BYTES, (void **)&desk->out) == WEFT_OK);
-    return wrong;
-}
-
-static int at_desk(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
-{
-    desk_t desk = {.comm = comm, .rank = rank, .n = n};
-    int wrong = desk_open(&desk);
-    if (wrong == 0) {
-        wrong += (*(const desk_work_t *)arg)(&desk);
-    }
-    for (int i = 0; i < 2; i++) {
-        NEED(cudaStreamSynchronize(desk.stream[i]) == cudaSuccess);
-        NEED(cudaStreamDestroy(desk.stream[i]) == cudaSuccess);
-    }
-    return wrong;
-}
-
-/* TSan does not know that two mappings of a FIFO's heads are one, and sees payloads that are ordered by
- * them only where those have one address: in memory that the ranks share. */
-#ifdef WEFT_TSAN
-#define SHARE "no"
-#else
-#define SHARE "yes"
-#endif
-
 enum { SETTINGS = 5 };
 static const char *const settings[SETTINGS] = {
     "core.kernel=kernel-cuda", "kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE, "core.net=net-shm",
-    "exec.op_timeout=20s", "kernel-cuda.share=" SHARE};
+    "exec.op_timeout=20s", DESK_SHARE};
+
+static ranks_job_t job_of(uint32_t n, const desk_job_t *at_desk)
+{
+    return (ranks_job_t){.nranks = n,
+                         .settings = settings,
+                         .settings_count = SETTINGS,
+                         .work = desk_run,
+                         .arg = (void *)at_desk};
+}
 
 static void run(uint32_t n, desk_work_t work)
 {
-    ranks_job_t job = {.nranks = n,
-                       .settings = settings,
-                       .settings_count = SETTINGS,
-                       .work = at_desk,
-                       .arg = &work};
+    const desk_job_t at_desk = {.bytes = BYTES, .work = work};
+    ranks_job_t job = job_of(n, &at_desk);
     assert_int_equal(ranks_run_threads(&job), 0);
 }
 
@@ -97,12 +55,6 @@ static bool get(desk_t *desk, int32_t *to)
            cudaSuccess;
 }
 
-static bool settle(desk_t *desk)
-{
-    return cudaStreamSynchronize(desk->stream[0]) == cudaSuccess &&
-           cudaStreamSynchronize(desk->stream[1]) == cudaSuccess;
-}
-
 /* So that the like of it is launched afterwards. */
 static weft_status_t warm_up(desk_t *desk)
 {
@@ -121,7 +73,7 @@ static int keep_order(desk_t *desk)
         streams_fill(in[i], rank, i);
         NEED(put(desk, in[i]) && sum(desk, 0) == WEFT_OK && get(desk, out[i]));
     }
-    NEED(settle(desk));
+    NEED(desk_settle(desk));
     for (int i = 0; i < 5; i++) {
         NEED(streams_is_sum(out[i], desk->n, i));
     }
@@ -143,7 +95,7 @@ static int call_first(desk_t *desk)
         NEED(weft_all_reduce(desk->in, desk->in, count, WEFT_INT32, WEFT_MAX, desk->comm,
                              desk->call) == WEFT_OK);
     }
-    NEED(get(desk, out[1]) && settle(desk));
+    NEED(get(desk, out[1]) && desk_settle(desk));
     NEED(streams_is_sum(out[0], desk->n, 3) && streams_is_sum(out[1], desk->n, 3));
     NEED(atomic_load(&fake_cuda.host_waits) == 0);
     return wrong;
@@ -151,12 +103,8 @@ static int call_first(desk_t *desk)
 
 static void a_first_call_is_a_launch_where_streams_share_a_queue(void **state)
 {
-    desk_work_t work = call_first;
-    ranks_job_t job = {.nranks = 2,
-                       .settings = settings,
-                       .settings_count = SETTINGS,
-                       .work = at_desk,
-                       .arg = &work};
+    const desk_job_t at_desk = {.bytes = BYTES, .work = call_first};
+    ranks_job_t job = job_of(2, &at_desk);
     const fake_strict_t strict = fake_cuda.strict;
     (void)state;
     fake_cuda.strict.connections = 1;
@@ -185,7 +133,7 @@ static int use_two_streams(desk_t *desk)
         NEED(weft_all_reduce(desk->out, desk->out, COUNT, WEFT_INT32, WEFT_MAX, desk->comm,
                              &desk->call[1]) == WEFT_OK);
         NEED(sum(desk, 0) == WEFT_OK);
-        NEED(get(desk, out) && settle(desk) && streams_is_sum(out, desk->n, i));
+        NEED(get(desk, out) && desk_settle(desk) && streams_is_sum(out, desk->n, i));
     }
     return wrong;
 }
@@ -205,11 +153,11 @@ static int use_two_communicators(desk_t *desk)
     NEED(weft_comm_dup(desk->comm, &other.comm) == WEFT_OK);
     NEED(weft_mem_alloc_device(other.comm, BYTES, (void **)&other.out) == WEFT_OK);
     streams_fill(in, rank, 9);
-    NEED(put(desk, in) && settle(desk));
+    NEED(put(desk, in) && desk_settle(desk));
     for (int i = 0; i < 3; i++) {
         NEED(sum(desk, 0) == WEFT_OK && sum(&other, 1) == WEFT_OK);
     }
-    NEED(settle(desk));
+    NEED(desk_settle(desk));
     NEED(weft_mem_copy(desk->comm, out[0], desk->out, BYTES) == WEFT_OK);
     NEED(weft_mem_copy(desk->comm, out[1], other.out, BYTES) == WEFT_OK);
     NEED(streams_is_sum(out[0], desk->n, 9) && streams_is_sum(out[1], desk->n, 9));
@@ -231,10 +179,10 @@ static int mix(desk_t *desk)
     for (int i = 0; i < 6; i++) {
         streams_fill(in, rank, i);
         bool alone = i % 2 != 0 && rank != 0;
-        NEED(put(desk, in) && (!alone || settle(desk)));
+        NEED(put(desk, in) && (!alone || desk_settle(desk)));
         NEED(sum(desk, alone ? -1 : 0) == WEFT_OK);
         NEED(weft_barrier(desk->comm, NULL) == WEFT_OK);
-        NEED(get(desk, out) && settle(desk) && streams_is_sum(out, desk->n, i));
+        NEED(get(desk, out) && desk_settle(desk) && streams_is_sum(out, desk->n, i));
     }
     return wrong;
 }
@@ -257,7 +205,7 @@ static int fuse(desk_t *desk)
     NEED(weft_group_start() == WEFT_OK);
     NEED(sum(desk, 0) == WEFT_OK && sum(desk, 0) == WEFT_OK && sum(desk, 0) == WEFT_OK);
     NEED(weft_group_end() == WEFT_OK);
-    NEED(settle(desk));
+    NEED(desk_settle(desk));
     streams_meet();
     NEED(atomic_load(&fake_cuda.launches) - before == 2); /* one a rank */
     return wrong;
@@ -283,7 +231,7 @@ static int send_around(desk_t *desk)
         NEED(weft_recv(desk->out, COUNT, WEFT_INT32, (rank + n - 1) % n, desk->comm, desk->call) ==
              WEFT_OK);
         NEED(weft_group_end() == WEFT_OK);
-        NEED(get(desk, out) && settle(desk));
+        NEED(get(desk, out) && desk_settle(desk));
         streams_fill(in, (rank + n - 1) % n, i);
         NEED(memcmp(in, out, BYTES) == 0);
     }
@@ -318,10 +266,10 @@ static int replay(desk_t *desk, bool warm)
     for (int i = 0; i < 10; i++) {
         streams_fill(in, rank, i);
         NEED(cudaGraphLaunch(exec, desk->stream[0]) == cudaSuccess);
-        NEED(settle(desk) && streams_is_sum(out, desk->n, i));
+        NEED(desk_settle(desk) && streams_is_sum(out, desk->n, i));
     }
     NEED(warm_up(desk) == WEFT_OK); /* calls without a stream go on */
-    NEED(sum(desk, 0) == WEFT_OK && settle(desk));
+    NEED(sum(desk, 0) == WEFT_OK && desk_settle(desk));
     NEED(cudaGraphExecDestroy(exec) == cudaSuccess && cudaGraphDestroy(graph) == cudaSuccess);
     return wrong;
 }
@@ -359,7 +307,7 @@ static int disagree(desk_t *desk)
                          desk->comm, desk->call) == WEFT_OK);
     snprintf(words, sizeof words, "differs between rank");
     NEED(streams_failed(desk->comm, WEFT_ERR_MISMATCH, words));
-    NEED(settle(desk));
+    NEED(desk_settle(desk));
     NEED(sum(desk, 0) == WEFT_ERR_MISMATCH);
     return wrong;
 }
@@ -380,7 +328,7 @@ static int wait_in_vain(desk_t *desk)
         NEED(sum(desk, 0) == WEFT_OK);
     }
     NEED(streams_failed(desk->comm, WEFT_ERR_TIMEOUT, "rank 0 waits for rank 1"));
-    NEED(settle(desk));
+    NEED(desk_settle(desk));
     return wrong;
 }
 
@@ -398,7 +346,7 @@ static int leave(desk_t *desk)
     if (rank == 0) {
         NEED(sum(desk, 0) == WEFT_OK);
         NEED(streams_failed(desk->comm, WEFT_ERR_PEER_LEFT, "rank 1 left"));
-        NEED(settle(desk));
+        NEED(desk_settle(desk));
     }
     return wrong;
 }
@@ -418,13 +366,13 @@ static int give_up(desk_t *desk)
     NEED((rank == 0
               ? weft_recv(desk->in, COUNT, WEFT_INT32, 1, desk->comm, desk->call)
               : weft_send(desk->in, COUNT, WEFT_INT32, 0, desk->comm, desk->call)) == WEFT_OK);
-    NEED(settle(desk));
+    NEED(desk_settle(desk));
     streams_meet();
     if (rank == 0) {
         NEED(sum(desk, 0) == WEFT_OK);
         NEED(weft_recv(desk->in, COUNT, WEFT_INT32, 1, desk->comm, desk->call) == WEFT_OK);
         NEED(weft_comm_abort(desk->comm) == WEFT_OK);
-        NEED(settle(desk));
+        NEED(desk_settle(desk));
     }
     NEED(streams_failed(desk->comm, WEFT_ERR_ABORTED, "rank 0 called weft_comm_abort"));
     return wrong;
@@ -449,18 +397,14 @@ static int be_killed(desk_t *desk)
     NEED(weft_send(desk->in, COUNT, WEFT_INT32, 1, desk->comm, NULL) == WEFT_OK);
     NEED(sum(desk, 0) == WEFT_OK || rank == 0);
     NEED(streams_failed(desk->comm, WEFT_ERR_PEER_DEAD, "rank 1"));
-    NEED(settle(desk));
+    NEED(desk_settle(desk));
     return wrong;
 }
 
 static void a_rank_that_is_killed_ends_a_launch(void **state)
 {
-    desk_work_t work = be_killed;
-    ranks_job_t job = {.nranks = 2,
-                       .settings = settings,
-                       .settings_count = SETTINGS,
-                       .work = at_desk,
-                       .arg = &work};
+    const desk_job_t at_desk = {.bytes = BYTES, .work = be_killed};
+    ranks_job_t job = job_of(2, &at_desk);
     (void)state;
     assert_int_equal(ranks_run_processes(&job, 60, 1), 0);
 }
@@ -478,7 +422,7 @@ static int destroy_early(desk_t *desk)
         NEED(weft_all_reduce(desk->in, desk->out, COUNT, WEFT_INT32, WEFT_SUM, copy, desk->call) ==
              WEFT_OK);
         NEED(weft_comm_destroy(copy) == WEFT_OK);
-        NEED(get(desk, out) && settle(desk) && streams_is_sum(out, desk->n, 5));
+        NEED(get(desk, out) && desk_settle(desk) && streams_is_sum(out, desk->n, 5));
     }
     return wrong;
 }

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See messages.h. */
+#include "tests/cuda/messages.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+enum { SETTINGS = 6 };
+static const char *const settings[][SETTINGS] = {
+    {"core.kernel=kernel-cuda", "kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE, "core.net=net-shm",
+     "exec.op_timeout=20s", DESK_SHARE, "exec.slot_bytes=256K"},
+    {"core.kernel=kernel-cuda", "kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE, "core.net=net-shm",
+     "exec.op_timeout=20s", DESK_SHARE, "exec.slot_bytes=1K"},
+    {"core.kernel=kernel-cuda", "kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE, "core.net=net-shm",
+     "exec.op_timeout=20s", DESK_SHARE, "plan.channels=1"},
+    {"core.kernel=kernel-cuda", "kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE, "core.net=net-socket",
+     "exec.op_timeout=20s", "exec.slots=4", "exec.slot_bytes=1K"},
+};
+ranks_job_t messages_job(uint32_t n, messages_how_t how, desk_job_t *job)
+{
+    job->bytes = MESSAGES_ROOM * sizeof(int32_t);
+    return (ranks_job_t){.nranks = n,
+                         .settings = settings[how],
+                         .settings_count = SETTINGS,
+                         .work = desk_run,
+                         .arg = job};
+}
+
+void messages_run(uint32_t n, messages_how_t how, desk_work_t work)
+{
+    desk_job_t at_desk = {.work = work};
+    ranks_job_t job = messages_job(n, how, &at_desk);
+    assert_int_equal(ranks_run_threads(&job), 0);
+}
+
+int32_t messages_element(uint32_t from, uint32_t to, uint32_t i)
+{
+    return (int32_t)(from * 1000003 + to * 1009 + i * 7 + 1);
+}
+
+bool messages_put(const desk_t *desk, uint32_t count)
+{
+    static _Thread_local int32_t row[MESSAGES_ROOM];
+    for (uint32_t i = 0; i < desk->n * count; i++) {
+        row[i] = messages_element(desk->rank, i / count, i % count);
+    }
+    return weft_mem_copy(desk->comm, desk->in, row, desk->n * count * sizeof *row) == WEFT_OK &&
+           cudaMemsetAsync(desk->out, 0, MESSAGES_ROOM * sizeof *row, desk->stream[0]) ==
+               cudaSuccess;
+}
+
+bool messages_has(const desk_t *desk, const int32_t *at, uint32_t from, uint32_t count)
+{
+    static _Thread_local int32_t row[MESSAGES_ROOM];
+    bool same = weft_mem_copy(desk->comm, row, at, count * sizeof *row) == WEFT_OK;
+    for (uint32_t i = 0; i < count && same; i++) {
+        same = row[i] == messages_element(from, desk->rank, i);
+    }
+    return same;
+}
+
+weft_status_t messages_send(const desk_t *desk, uint32_t to, uint32_t count)
+{
+    return weft_send(desk->in + to * count, count, WEFT_INT32, to, desk->comm, &desk->call[0]);
+}
+
+weft_status_t messages_receive(const desk_t *desk, uint32_t from, uint32_t count)
+{
+    return weft_recv(desk->out + from * count, count, WEFT_INT32, from, desk->comm, &desk->call[0]);
+}
+
+int messages_exchange(const desk_t *desk, uint32_t count)
+{
+    uint32_t rank = desk->rank;
+    int wrong = 0;
+    NEED(weft_group_start() == WEFT_OK);
+    for (uint32_t r = 0; r < desk->n; r++) {
+        NEED(messages_send(desk, r, count) == WEFT_OK &&
+             messages_receive(desk, r, count) == WEFT_OK);
+    }
+    NEED(weft_group_end() == WEFT_OK);
+    return wrong;
+}
+
+int messages_check(const desk_t *desk, uint32_t count)
+{
+    uint32_t rank = desk->rank;
+    int wrong = 0;
+    for (uint32_t r = 0; r < desk->n; r++) {
+        NEED(messages_has(desk, desk->out + r * count, r, count));
+    }
+    return wrong;
+}

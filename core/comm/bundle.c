@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See bundle.h. */
+ * Bundles: what a device may do, the programs that it does it with, and the numbers of the messages.
+ * Programs are kept in the communicator's table, where a bundle is known by a hash of its messages. */
 #include "core/comm/bundle.h"
 
 #include <errno.h>
@@ -12,6 +13,7 @@
 #include "core/comm/p2p_look.h"
 #include "core/exec/device_run.h"
 #include "core/exec/port_export.h"
+#include "core/plan/hash.h"
 
 /* What a device may do -------------------------------------------------------------------------- */
 
@@ -78,12 +80,10 @@ static uint32_t bundle_count(const weft_request_t *first)
 /* Writes where the messages go, and what the table of programs knows them by. */
 static weft_args_t bundle_entries(const weft_request_t *first, weft_bundle_entry_t *entries)
 {
-    weft_args_t args = {.coll = WEFT_SEND_RECV, .count = UINT64_C(0xcbf29ce484222325)};
+    weft_args_t args = {.coll = WEFT_SEND_RECV, .count = WEFT_HASH_START};
     for (const weft_request_t *r = first; r != NULL; r = r->next) {
         entries[args.root++] = (weft_bundle_entry_t){.peer = r->args.root, .sends = r->sends};
-        args.count =
-            (args.count ^ (2 * (uint64_t)r->args.root + r->sends)) * UINT64_C(0x9e3779b97f4a7c15);
-        args.count ^= args.count >> 29;
+        args.count = weft_hash_add(args.count, 2 * (uint64_t)r->args.root + r->sends);
     }
     return args;
 }

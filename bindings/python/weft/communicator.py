@@ -43,6 +43,12 @@ class Options:
     def address(self) -> int:
         return ctypes.addressof(self.struct)
 
+    def join(self, function: Callable[[], int]) -> None:
+        """Calls a function that joins with these options. An exception of a handler cancels it."""
+        cancel = _waiting.Cancel()
+        self.struct.cancel_fd = cancel.fd
+        _waiting.call(lambda: cancel.during(function), cancel)
+
 
 class Launcher:
     """What the launcher said to this process: name, rank, size, local_rank, local_size."""
@@ -122,9 +128,7 @@ class Communicator(Collectives[None]):
                     )
                 )
 
-        cancel = _waiting.Cancel()
-        options.struct.cancel_fd = cancel.fd
-        _waiting.call(lambda: cancel.during(join), cancel)
+        options.join(join)
         self._open(made.value)
 
     @classmethod
@@ -135,13 +139,11 @@ class Communicator(Collectives[None]):
         grow(). The options must be theirs."""
         options, given = Options(config, settings), _ticket(ticket)
         made = ctypes.c_void_p()
-        cancel = _waiting.Cancel()
-        options.struct.cancel_fd = cancel.fd
 
         def come() -> int:
             return int(lib.weft_comm_join(ctypes.byref(made), ctypes.byref(given), options.address))
 
-        _waiting.call(lambda: cancel.during(come), cancel)
+        options.join(come)
         return cls._made(made.value)
 
     @classmethod

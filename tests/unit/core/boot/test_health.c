@@ -300,6 +300,15 @@ static void survivors_of_orderly_leavers_still_hear_of_a_death(void **unused)
     }
 }
 
+/* All ranks but those that are gone hear that this one is gone too. */
+static void the_others_hear(family_t *f, bool gone[], uint32_t who)
+{
+    gone[who] = true;
+    for (uint32_t i = 0; i < f->count; i++) {
+        assert_true(gone[i] || family_wait(&f->shared->records[i].dead[who], 15));
+    }
+}
+
 /* Communicators without the dead rank live on: the tree closes its gaps, and carries what comes
  * next. */
 static void survivors_of_a_death_hear_of_the_next_and_of_reports(void **unused)
@@ -312,10 +321,7 @@ static void survivors_of_a_death_hear_of_the_next_and_of_reports(void **unused)
     wait_joined(&f);
     for (size_t v = 0; v < sizeof victims / sizeof *victims; v++) {
         kill(f.pids[victims[v]], SIGKILL);
-        dead[victims[v]] = true;
-        for (uint32_t i = 0; i < 8; i++) {
-            assert_true(dead[i] || family_wait(&f.shared->records[i].dead[victims[v]], 10));
-        }
+        the_others_hear(&f, dead, victims[v]);
     }
     family_order(&f, 7, FAMILY_REPORT_OTHER);
     for (uint32_t i = 0; i < 7; i++) {
@@ -332,22 +338,18 @@ static void a_rank_that_gives_up_behind_the_others_is_gone(void **unused)
     (void)unused;
     enum { N = 5, QUITTER = 3, VICTIM = 0 };
     family_t f;
+    bool gone[N] = {false};
     family_start_quitting(&f, N, QUITTER, 25);
     wait_joined(&f);
     family_order(&f, QUITTER, FAMILY_GIVE_UP);
+    the_others_hear(&f, gone, QUITTER);
     for (uint32_t i = 0; i < N; i++) {
-        family_record_t *record = &f.shared->records[i];
-        if (i != QUITTER) {
-            assert_true(family_wait(&record->dead[QUITTER], 15));
-            assert_int_equal(record->error.status, WEFT_ERR_RESOURCE);
-            assert_non_null(strstr(record->error.text, "out of luck"));
-        }
+        const weft_error_t *error = &f.shared->records[i].error;
+        assert_true(i == QUITTER || error->status == WEFT_ERR_RESOURCE);
+        assert_true(i == QUITTER || strstr(error->text, "out of luck") != NULL);
     }
     kill(f.pids[VICTIM], SIGKILL);
-    for (uint32_t i = 0; i < N; i++) {
-        assert_true(i == QUITTER || i == VICTIM ||
-                    family_wait(&f.shared->records[i].dead[VICTIM], 15));
-    }
+    the_others_hear(&f, gone, VICTIM);
     assert_int_equal(family_end(&f), 1);
 }
 
@@ -358,18 +360,13 @@ static void a_rank_that_gives_up_and_has_nobody_to_tell_is_gone(void **unused)
     (void)unused;
     enum { N = 5, QUITTER = 3, PARENT = 1 };
     family_t f;
+    bool gone[N] = {[QUITTER] = true}; /* it is told nothing */
     family_start_quitting(&f, N, QUITTER, 25);
     wait_joined(&f);
     kill(f.pids[PARENT], SIGKILL);
-    for (uint32_t i = 0; i < N; i++) {
-        assert_true(i == QUITTER || i == PARENT ||
-                    family_wait(&f.shared->records[i].dead[PARENT], 15));
-    }
+    the_others_hear(&f, gone, PARENT);
     family_order(&f, QUITTER, FAMILY_GIVE_UP);
-    for (uint32_t i = 0; i < N; i++) {
-        assert_true(i == QUITTER || i == PARENT ||
-                    family_wait(&f.shared->records[i].dead[QUITTER], 15));
-    }
+    the_others_hear(&f, gone, QUITTER);
     assert_int_equal(family_end(&f), 1);
 }
 

@@ -130,7 +130,8 @@ class Jobs:
                 if took > found["late"]:
                     found.update(late=took, worst=f"rank {number % ranks} after {moment} ms")
             left = files_of_weft(rendezvous) - before
-            found.update(left=float(len(left)), names=", ".join(sorted(left))[:200])
+            names = sorted(path.removeprefix(rendezvous + os.sep) for path in left)
+            found.update(left=float(len(left)), names=", ".join(names)[:200])
         finally:
             shutil.rmtree(rendezvous, ignore_errors=True)
         if found["killed"] == 0:

@@ -134,8 +134,11 @@ static weft_status_t engine_start_lanes(weft_comm_state_t *state, weft_request_t
 static weft_status_t engine_bind(weft_comm_state_t *state, weft_request_t *request, bool *moved)
 {
     weft_prepared_t *current = state->queue.current;
-    if (current->program.bound < current->program.nports) {
+    const uint32_t before = current->program.bound;
+    if (before < current->program.nports) {
         weft_status_t status = weft_program_bind(&current->program, state->links);
+        /* The time for connecting is that of one link, not of all that a call may need. */
+        *moved |= current->program.bound > before;
         if (status != WEFT_OK) {
             return status == WEFT_IN_PROGRESS ? WEFT_OK : status;
         }

@@ -21,6 +21,7 @@ typedef struct weft_stall {
 static inline void weft_stall_clear(weft_stall_t *stall, bool keeps_grace)
 {
     stall->idle_since = 0;
+    stall->connecting_since = 0;
     stall->grace_until = keeps_grace ? stall->grace_until : 0;
 }
 

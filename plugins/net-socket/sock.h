@@ -141,6 +141,7 @@ struct weft_net_device {
     weft_op_done_t done;
     uint32_t busy;       /* streams of connections with something open */
     bool many;           /* so many are busy that poll() asks epoll which to try */
+    uint32_t timed;      /* connections that poll() visits without an event: conn->timed */
     uint32_t unanswered; /* connections with rails->unanswered */
     uint64_t watched_ns;
     int epoll;
@@ -152,6 +153,7 @@ struct weft_net_conn {
     weft_net_conn_t *next, *prev; /* in device->conns, or the listener's list */
     bool ready;
     bool busy;            /* an operation is open */
+    bool timed;           /* time may decide about it: it has rails, or a stream that has ended */
     weft_status_t failed; /* OK, or what operations get */
     uint64_t chunk;
     bool stalled;            /* a stream may be stalled */

@@ -70,6 +70,9 @@ void sock_conn_ready(weft_net_conn_t *conn)
         conn->next->prev = conn;
     }
     conn->device->conns = conn;
+    if (rails || conn->ended > 0) {
+        sock_conn_set_timed(conn);
+    }
 }
 
 static void sock_queue_fail(weft_net_conn_t *conn, weft_op_queue_t *queue, weft_status_t status)
@@ -278,6 +281,8 @@ static void sock_conn_unlist(weft_net_conn_t *conn)
         if (conn->next != NULL) {
             conn->next->prev = conn->prev;
         }
+        device->timed -= conn->timed ? 1 : 0;
+        conn->timed = false;
     }
     weft_op_queues_detach(&conn->ops);
     if (conn->rails != NULL) {

@@ -18,6 +18,14 @@ static inline void sock_conn_set_busy(weft_net_conn_t *conn)
     }
 }
 
+/* Says that time may decide about a connection that is ready: from now on its device looks at it
+ * without an event too. */
+static inline void sock_conn_set_timed(weft_net_conn_t *conn)
+{
+    conn->device->timed += conn->timed ? 0 : 1;
+    conn->timed = true;
+}
+
 /* Finishes an operation of one of the connection's queues. */
 static inline void sock_op_finish(weft_net_conn_t *conn, weft_op_queue_t *queue,
                                   weft_posted_op_t *op, weft_status_t status)

@@ -117,7 +117,8 @@ static void sock_device_events(weft_net_device_t *device)
         }
         sock_conn_arm(stream->conn);
     }
-    for (weft_net_conn_t *conn = device->conns; n == 0 && conn != NULL; conn = conn->next) {
+    weft_net_conn_t *first = n == 0 && device->timed > 0 ? device->conns : NULL;
+    for (weft_net_conn_t *conn = first; conn != NULL; conn = conn->next) {
         if (sock_conn_ending(conn) || (conn->busy && conn->rails != NULL)) {
             sock_conn_visit(conn);
         }

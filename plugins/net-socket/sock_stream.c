@@ -377,6 +377,7 @@ static weft_status_t sock_stream_read(sock_stream_t *stream, bool *drained_p)
     if (got == 0) {
         stream->ended = true;
         stream->conn->ended++;
+        sock_conn_set_timed(stream->conn);
         return stream->mute ? sock_rails_receive_failed(stream, 0) : WEFT_OK;
     }
     stream->quiet = 0;
